@@ -1,0 +1,35 @@
+// The three clocks that PerfLib stamps on every block, and their relation to
+// absl::Time.
+
+#ifndef FLEETPERF_PERFLIB_CLOCKS_H_
+#define FLEETPERF_PERFLIB_CLOCKS_H_
+
+#include <cstdint>
+
+#include "absl/time/time.h"
+#include "perflib/layout.h"
+
+namespace fleetperf::perflib {
+
+struct Clocks {
+  int64_t perf_time_stamp = 0;    // ticks of a clock that never steps
+  int64_t perf_time_100nsec = 0;  // UTC, 100 ns units since 1601-01-01
+  int64_t perf_freq = 0;          // ticks of perf_time_stamp per second
+
+  bool operator==(const Clocks&) const = default;
+};
+
+// PerfFreq of every Linux block, as on current Windows.
+inline constexpr int64_t kLinuxPerfFreq = 10'000'000;
+
+// Exact for every value of PerfTime100NSec; the inverse rounds towards zero and
+// saturates.
+absl::Time TimeFromPerfTime100NSec(int64_t perf_time_100nsec);
+int64_t PerfTime100NSecFromTime(absl::Time time);
+
+// The UTC calendar time of `perf_time_100nsec`, as PERF_DATA_HEADER carries it.
+SystemTime SystemTimeFromPerfTime100NSec(int64_t perf_time_100nsec);
+
+}  // namespace fleetperf::perflib
+
+#endif  // FLEETPERF_PERFLIB_CLOCKS_H_

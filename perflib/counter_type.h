@@ -1,0 +1,134 @@
+// The counter types of winperf.h: their values, and what each needs to become a
+// calculated value.
+//
+// Source of the values and links: Microsoft's winperf.h, [MS-PCQ] and
+// "Calculating Counter Values". docs/counters.md lists the formulas. The
+// arithmetic itself is the aggregator's (aggregator/formula).
+
+#ifndef FLEETPERF_PERFLIB_COUNTER_TYPE_H_
+#define FLEETPERF_PERFLIB_COUNTER_TYPE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+namespace fleetperf::perflib {
+
+inline constexpr uint32_t kPerfCounterRawcountHex = 0x00000000;
+inline constexpr uint32_t kPerfCounterLargeRawcountHex = 0x00000100;
+inline constexpr uint32_t kPerfCounterText = 0x00000B00;
+inline constexpr uint32_t kPerfCounterRawcount = 0x00010000;
+inline constexpr uint32_t kPerfCounterLargeRawcount = 0x00010100;
+inline constexpr uint32_t kPerfCounterDelta = 0x00400400;
+inline constexpr uint32_t kPerfCounterLargeDelta = 0x00400500;
+inline constexpr uint32_t kPerfSampleCounter = 0x00410400;
+inline constexpr uint32_t kPerfCounterQueuelenType = 0x00450400;
+inline constexpr uint32_t kPerfCounterLargeQueuelenType = 0x00450500;
+inline constexpr uint32_t kPerfCounter100NsQueuelenType = 0x00550500;
+inline constexpr uint32_t kPerfCounterObjTimeQueuelenType = 0x00650500;
+inline constexpr uint32_t kPerfCounterCounter = 0x10410400;
+inline constexpr uint32_t kPerfCounterBulkCount = 0x10410500;
+inline constexpr uint32_t kPerfRawFraction = 0x20020400;
+inline constexpr uint32_t kPerfLargeRawFraction = 0x20020500;
+inline constexpr uint32_t kPerfCounterTimer = 0x20410500;
+inline constexpr uint32_t kPerfPrecisionSystemTimer = 0x20470500;
+inline constexpr uint32_t kPerf100NsecTimer = 0x20510500;
+inline constexpr uint32_t kPerfPrecision100NsTimer = 0x20570500;
+inline constexpr uint32_t kPerfObjTimeTimer = 0x20610500;
+inline constexpr uint32_t kPerfPrecisionObjectTimer = 0x20670500;
+inline constexpr uint32_t kPerfSampleFraction = 0x20C20400;
+inline constexpr uint32_t kPerfCounterTimerInv = 0x21410500;
+inline constexpr uint32_t kPerf100NsecTimerInv = 0x21510500;
+inline constexpr uint32_t kPerfCounterMultiTimer = 0x22410500;
+inline constexpr uint32_t kPerf100NsecMultiTimer = 0x22510500;
+inline constexpr uint32_t kPerfCounterMultiTimerInv = 0x23410500;
+inline constexpr uint32_t kPerf100NsecMultiTimerInv = 0x23510500;
+inline constexpr uint32_t kPerfAverageTimer = 0x30020400;
+inline constexpr uint32_t kPerfElapsedTime = 0x30240500;
+inline constexpr uint32_t kPerfCounterNodata = 0x40000200;
+inline constexpr uint32_t kPerfAverageBulk = 0x40020500;
+inline constexpr uint32_t kPerfSampleBase = 0x40030401;
+inline constexpr uint32_t kPerfAverageBase = 0x40030402;
+inline constexpr uint32_t kPerfRawBase = 0x40030403;
+// Also PERF_PRECISION_TIMESTAMP; and the value that WMI's documentation prints.
+inline constexpr uint32_t kPerfLargeRawBase = 0x40030500;
+inline constexpr uint32_t kPerfLargeRawBaseWmi = 0x40030503;
+inline constexpr uint32_t kPerfCounterMultiBase = 0x42030500;
+inline constexpr uint32_t kPerfCounterHistogramType = 0x80000000;
+
+// Which arithmetic gives the calculated value. N is the counter's raw value, B
+// its base counter's, D the clock or base it is measured against, T and F an
+// object's time and frequency, M the number of instances of a multi timer; d is
+// newer minus older, 1 the newer of two samples.
+enum class Formula : uint8_t {
+  kNotDisplayable,     // base counters, text, no data, histograms
+  kRaw,                // N1
+  kDelta,              // dN
+  kRate,               // dN * F / dD
+  kQueueLength,        // dN / dD
+  kTimer,              // 100 * dN / dD
+  kTimerInverse,       // 100 * (1 - dN / dD)
+  kMultiTimer,         // 100 * dN * F / (dD * M1): in ticks
+  kMultiTimer100Ns,    // 100 * dN / (dD * M1)
+  kMultiTimerInverse,  // 100 * (M1 - dN / dD)
+  kRawFraction,        // 100 * N1 / B1
+  kSampleFraction,     // 100 * dN / dB
+  kAverageTimer,       // (dN / F) / dB
+  kAverageBulk,        // dN / dB
+  kElapsedTime,        // (T1 - N1) / F1
+};
+
+// What D is.
+enum class Denominator : uint8_t {
+  kNone,
+  kPerfTimeStamp,    // the block's PerfTimeStamp
+  kPerfTime100NSec,  // the block's PerfTime100NSec
+  kBaseCounter,      // the counter that BaseCounterId names
+  kPerfTimeCounter,  // the counter that PerfTimeId names
+};
+
+struct CounterTypeInfo {
+  uint32_t type;
+  absl::string_view name;  // as in winperf.h
+  Formula formula;
+  Denominator denominator;
+};
+
+// Every known type. PERF_PRECISION_TIMESTAMP, whose value is that of
+// PERF_LARGE_RAW_BASE, is listed under the latter.
+absl::Span<const CounterTypeInfo> AllCounterTypes();
+
+// Null if the type is unknown.
+const CounterTypeInfo* FindCounterType(uint32_t type);
+
+// By winperf.h's name, PERF_PRECISION_TIMESTAMP included. Null if there is
+// none.
+const CounterTypeInfo* FindCounterTypeByName(absl::string_view name);
+
+// "PERF_COUNTER_TIMER", or the value in hexadecimal if the type is unknown.
+std::string CounterTypeName(uint32_t type);
+
+// Whether the value comes from two samples (a rate, a percentage of time) and
+// not from the newest alone (a gauge).
+bool UsesTwoSamples(Formula formula);
+
+// Whether a value of this type serves as the base of another counter and is not
+// shown.
+bool IsBaseType(uint32_t type);
+
+// What the number is followed by when people read it, from the type's display
+// bits.
+enum class DisplaySuffix : uint8_t {
+  kNone,
+  kPerSecond,
+  kPercent,
+  kSeconds,
+  kNoShow
+};
+DisplaySuffix SuffixOf(uint32_t type);
+
+}  // namespace fleetperf::perflib
+
+#endif  // FLEETPERF_PERFLIB_COUNTER_TYPE_H_

@@ -1,0 +1,95 @@
+// What a counterset is: the registration information that
+// PerfQueryCounterSetRegistrationInfo returns in pieces.
+
+#ifndef FLEETPERF_PERFLIB_REGISTRATION_H_
+#define FLEETPERF_PERFLIB_REGISTRATION_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "perflib/layout.h"
+
+namespace fleetperf::perflib {
+
+struct CounterRegistration {
+  uint32_t counter_id = 0;
+  uint32_t type = 0;
+  uint64_t attrib = 0;
+  uint32_t detail_level = kDetailNovice;
+  int32_t default_scale = 0;  // a power of ten
+  // The counters of the same counterset that the formula needs besides this
+  // one, or kNoCounter.
+  uint32_t base_counter_id = kNoCounter;
+  uint32_t perf_time_id = kNoCounter;
+  uint32_t perf_freq_id = kNoCounter;
+  uint32_t multi_id = kNoCounter;
+  uint32_t aggregate_function = 0;
+  std::string name;  // English; base counters often have none
+  std::string help;
+
+  bool operator==(const CounterRegistration&) const = default;
+};
+
+struct CountersetRegistration {
+  Guid guid;
+  std::string name;  // English
+  std::string help;
+  std::string provider_name;
+  uint32_t detail_level = kDetailNovice;
+  uint32_t instance_type = kCountersetSingleInstance;
+  std::vector<CounterRegistration> counters;
+
+  bool operator==(const CountersetRegistration&) const = default;
+
+  bool HasInstances() const {
+    return (instance_type & kCountersetMultipleInstances) != 0;
+  }
+
+  // Null if there is no such counter.
+  const CounterRegistration* FindCounter(uint32_t counter_id) const;
+
+  // Everything that gives raw values their meaning, and nothing that is only
+  // for people to read: two registrations with the same bytes have the same
+  // columns. Used to recognise a counterset whose types changed with an update.
+  std::string CanonicalBytes() const;
+};
+
+// The readers below check every size as the block reader does; an error names
+// structure, field, offset, value and limit. Bytes beyond a structure's own
+// size are ignored.
+
+// kCountersetStruct: everything but the strings.
+absl::StatusOr<CountersetRegistration> ReadCountersetStruct(
+    absl::string_view bytes);
+// kCounterStruct: one counter, without its strings.
+absl::StatusOr<CounterRegistration> ReadCounterStruct(absl::string_view bytes);
+// kCountersetName, kCountersetHelp, kProviderName, kCountersetEnglishName: a
+// string in UTF-8.
+absl::StatusOr<std::string> ReadString(absl::string_view bytes);
+
+struct CounterString {
+  uint32_t counter_id;
+  std::string text;  // UTF-8
+};
+// kCounterNames, kCounterHelp, kCounterEnglishNames. Entries whose offset is
+// kNoString are left out. Strings may overlap; the result is at most a small
+// multiple of bytes.size(), otherwise it is an error.
+absl::StatusOr<std::vector<CounterString>> ReadStringBuffer(
+    absl::string_view bytes);
+// kProviderGuid
+absl::StatusOr<Guid> ReadGuid(absl::string_view bytes);
+
+// The inverses, as PerfLib lays the bytes out.
+std::string WriteCountersetStruct(const CountersetRegistration& registration);
+std::string WriteCounterStruct(const CounterRegistration& counter);
+std::string WriteString(absl::string_view utf8);
+// An empty text is written as "no string".
+std::string WriteStringBuffer(const std::vector<CounterString>& strings);
+std::string WriteGuid(const Guid& guid);
+
+}  // namespace fleetperf::perflib
+
+#endif  // FLEETPERF_PERFLIB_REGISTRATION_H_

@@ -1,0 +1,71 @@
+// Little-endian bytes, put together field by field and independently of the
+// library's own writers, so that golden bytes check those.
+
+#ifndef FLEETPERF_TESTS_SUPPORT_BYTE_BUILDER_H_
+#define FLEETPERF_TESTS_SUPPORT_BYTE_BUILDER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/string_view.h"
+
+namespace fleetperf::testing {
+
+class ByteBuilder {
+ public:
+  ByteBuilder& U16(uint16_t value) { return Integer(value, 2); }
+  ByteBuilder& U32(uint32_t value) { return Integer(value, 4); }
+  ByteBuilder& U64(uint64_t value) { return Integer(value, 8); }
+  ByteBuilder& I64(int64_t value) {
+    return Integer(static_cast<uint64_t>(value), 8);
+  }
+  ByteBuilder& Raw(absl::string_view bytes) {
+    bytes_.append(bytes.data(), bytes.size());
+    return *this;
+  }
+  // In UTF-16, without a NUL.
+  ByteBuilder& Ascii(absl::string_view text) {
+    for (const char c : text) U16(static_cast<uint8_t>(c));
+    return *this;
+  }
+  // Zeros up to a multiple of 8.
+  ByteBuilder& PadTo8() {
+    while (bytes_.size() % 8 != 0) bytes_.push_back('\0');
+    return *this;
+  }
+
+  std::string Build() const { return bytes_; }
+
+ private:
+  ByteBuilder& Integer(uint64_t value, size_t size) {
+    for (size_t i = 0; i < size; ++i) {
+      bytes_.push_back(static_cast<char>(value >> (8 * i) & 0xFF));
+    }
+    return *this;
+  }
+
+  std::string bytes_;
+};
+
+// "A" is 41 00.
+inline std::string Utf16(absl::string_view ascii) {
+  return ByteBuilder().Ascii(ascii).Build();
+}
+
+// The bytes that "1a 72 FC" names.
+inline std::string FromHex(absl::string_view digits) {
+  return absl::HexStringToBytes(
+      absl::StrReplaceAll(digits, {{" ", ""}, {"\n", ""}}));
+}
+
+// `bytes` with the 32 bits at `offset` replaced.
+inline std::string WithU32(std::string bytes, size_t offset, uint32_t value) {
+  return bytes.replace(offset, 4, ByteBuilder().U32(value).Build());
+}
+
+}  // namespace fleetperf::testing
+
+#endif  // FLEETPERF_TESTS_SUPPORT_BYTE_BUILDER_H_
