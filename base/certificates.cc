@@ -1,0 +1,310 @@
+#include "base/certificates.h"
+
+#include <openssl/bio.h>
+#include <openssl/bn.h>
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
+#include <openssl/x509v3.h>
+
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
+namespace fleetperf {
+namespace {
+
+constexpr absl::string_view kRoleUriPrefix = "urn:fleetperf:";
+constexpr int kSerialNumberBits = 127;
+// Clocks of a fleet differ; a new certificate is valid on a machine that is
+// behind.
+constexpr absl::Duration kBackdate = absl::Hours(1);
+
+template <auto Free>
+struct Deleter {
+  template <typename T>
+  void operator()(T* object) const {
+    Free(object);
+  }
+};
+using Certificate = std::unique_ptr<X509, Deleter<X509_free>>;
+using PrivateKey = std::unique_ptr<EVP_PKEY, Deleter<EVP_PKEY_free>>;
+using Memory = std::unique_ptr<BIO, Deleter<BIO_free_all>>;
+using BigNumber = std::unique_ptr<BIGNUM, Deleter<BN_free>>;
+using GeneralNames =
+    std::unique_ptr<GENERAL_NAMES, Deleter<GENERAL_NAMES_free>>;
+using Extension = std::unique_ptr<X509_EXTENSION, Deleter<X509_EXTENSION_free>>;
+
+absl::Status OpenSslError(absl::string_view action) {
+  char reason[256] = "unknown reason";
+  if (const unsigned long error = ERR_get_error(); error != 0) {
+    ERR_error_string_n(error, reason, sizeof reason);
+  }
+  ERR_clear_error();
+  return absl::InternalError(absl::StrCat("cannot ", action, ": ", reason));
+}
+
+std::string Contents(BIO* memory) {
+  char* data = nullptr;
+  const long size = BIO_get_mem_data(memory, &data);
+  return std::string(data, static_cast<size_t>(size));
+}
+
+absl::StatusOr<KeyPair> ToPem(const Certificate& certificate,
+                              const PrivateKey& key) {
+  const Memory certificate_pem(BIO_new(BIO_s_mem()));
+  const Memory key_pem(BIO_new(BIO_s_mem()));
+  if (!PEM_write_bio_X509(certificate_pem.get(), certificate.get()) ||
+      !PEM_write_bio_PKCS8PrivateKey(key_pem.get(), key.get(), nullptr, nullptr,
+                                     0, nullptr, nullptr)) {
+    return OpenSslError("write a certificate");
+  }
+  return KeyPair{Contents(certificate_pem.get()), Contents(key_pem.get())};
+}
+
+bool SetSerialNumber(X509* certificate) {
+  const BigNumber number(BN_new());
+  return BN_rand(number.get(), kSerialNumberBits, BN_RAND_TOP_ANY,
+                 BN_RAND_BOTTOM_ANY) &&
+         BN_to_ASN1_INTEGER(number.get(), X509_get_serialNumber(certificate));
+}
+
+bool SetValidity(X509* certificate, absl::Time not_after) {
+  return ASN1_TIME_set(X509_getm_notBefore(certificate),
+                       absl::ToTimeT(absl::Now() - kBackdate)) &&
+         ASN1_TIME_set(X509_getm_notAfter(certificate),
+                       absl::ToTimeT(not_after));
+}
+
+// Cuts a name that is too long for a subject; only the alternative names count.
+bool SetCommonName(X509* certificate, absl::string_view name) {
+  name = name.substr(0, ub_common_name);
+  return X509_NAME_add_entry_by_txt(
+      X509_get_subject_name(certificate), "CN", MBSTRING_UTF8,
+      reinterpret_cast<const unsigned char*>(name.data()),
+      static_cast<int>(name.size()), -1, 0);
+}
+
+bool AddExtension(X509* certificate, X509* issuer, int nid, const char* value) {
+  X509V3_CTX context;
+  X509V3_set_ctx_nodb(&context);
+  X509V3_set_ctx(&context, issuer, certificate, nullptr, nullptr, 0);
+  const Extension extension(X509V3_EXT_conf_nid(nullptr, &context, nid, value));
+  return extension != nullptr && X509_add_ext(certificate, extension.get(), -1);
+}
+
+// Takes ownership of `value`.
+bool PushName(GENERAL_NAMES* names, int type, void* value) {
+  GENERAL_NAME* name = GENERAL_NAME_new();
+  if (name == nullptr || value == nullptr) return false;
+  GENERAL_NAME_set0_value(name, type, value);
+  return sk_GENERAL_NAME_push(names, name) > 0;
+}
+
+bool PushText(GENERAL_NAMES* names, int type, const std::string& text) {
+  ASN1_IA5STRING* value = ASN1_IA5STRING_new();
+  return value != nullptr &&
+         ASN1_STRING_set(value, text.data(), static_cast<int>(text.size())) &&
+         PushName(names, type, value);
+}
+
+// Built from values and not from a configuration string, in which a comma in a
+// name would start another name.
+bool AddAlternativeNames(X509* certificate, const CertificateRequest& request) {
+  const GeneralNames names(GENERAL_NAMES_new());
+  for (const std::string& name : request.names) {
+    if (ASN1_OCTET_STRING* address = a2i_IPADDRESS(name.c_str())) {
+      if (!PushName(names.get(), GEN_IPADD, address)) return false;
+    } else if (!PushText(names.get(), GEN_DNS, name)) {
+      return false;
+    }
+  }
+  return PushText(names.get(), GEN_URI, RoleUri(request.role)) &&
+         X509_add1_ext_i2d(certificate, NID_subject_alt_name, names.get(), 0,
+                           0);
+}
+
+absl::StatusOr<Certificate> NewCertificate(const std::string& name,
+                                           EVP_PKEY* key,
+                                           absl::Time not_after) {
+  Certificate certificate(X509_new());
+  if (certificate == nullptr || !X509_set_version(certificate.get(), 2) ||
+      !SetSerialNumber(certificate.get()) ||
+      !SetValidity(certificate.get(), not_after) ||
+      !SetCommonName(certificate.get(), name) ||
+      !X509_set_pubkey(certificate.get(), key)) {
+    return OpenSslError("make a certificate");
+  }
+  return certificate;
+}
+
+bool IsHostName(absl::string_view name) {
+  if (name.empty() || name.size() > 253) return false;
+  for (const char c : name) {
+    if (!absl::ascii_isalnum(c) && c != '.' && c != '-' && c != '_') {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool IsAddress(const std::string& name) {
+  if (absl::StrContains(name, '\0')) return false;  // OpenSSL would stop there
+  ASN1_OCTET_STRING* address = a2i_IPADDRESS(name.c_str());
+  ASN1_OCTET_STRING_free(address);
+  return address != nullptr;
+}
+
+absl::Status CheckRequest(const CertificateRequest& request) {
+  if (request.names.empty()) {
+    return absl::InvalidArgumentError("a certificate needs a name");
+  }
+  for (const std::string& name : request.names) {
+    if (!IsHostName(name) && !IsAddress(name)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("\"", name,
+                       "\" cannot stand in a certificate: a name consists of "
+                       "letters, digits, \".\", \"-\" and \"_\""));
+    }
+  }
+  if (request.not_after <= absl::Now()) {
+    return absl::InvalidArgumentError("the certificate would have expired");
+  }
+  return absl::OkStatus();
+}
+
+// Keys are not encrypted; without this, OpenSSL would ask on the terminal.
+int NoPassword(char*, int, int, void*) { return 0; }
+
+absl::StatusOr<PrivateKey> ParseKey(const std::string& pem) {
+  const Memory memory(
+      BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
+  PrivateKey key(
+      PEM_read_bio_PrivateKey(memory.get(), nullptr, NoPassword, nullptr));
+  if (key == nullptr) return OpenSslError("read a private key");
+  return key;
+}
+
+absl::StatusOr<Certificate> ParseCertificate(const std::string& pem) {
+  const Memory memory(
+      BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
+  Certificate certificate(
+      PEM_read_bio_X509(memory.get(), nullptr, nullptr, nullptr));
+  if (certificate == nullptr) {
+    return OpenSslError("read a certificate");
+  }
+  return certificate;
+}
+
+}  // namespace
+
+absl::string_view RoleName(Role role) {
+  switch (role) {
+    case Role::kAgent:
+      return "agent";
+    case Role::kAggregator:
+      return "aggregator";
+    case Role::kReader:
+      return "reader";
+    case Role::kOperator:
+      return "operator";
+  }
+  return "unknown";
+}
+
+absl::StatusOr<Role> ParseRole(absl::string_view name) {
+  for (const Role role :
+       {Role::kAgent, Role::kAggregator, Role::kReader, Role::kOperator}) {
+    if (RoleName(role) == name) return role;
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "\"", name, "\" is not agent, aggregator, reader or operator"));
+}
+
+std::string RoleUri(Role role) {
+  return absl::StrCat(kRoleUriPrefix, RoleName(role));
+}
+
+absl::StatusOr<KeyPair> MakeAuthority(const std::string& name,
+                                      absl::Time not_after) {
+  const PrivateKey key(EVP_EC_gen("P-256"));
+  if (key == nullptr) return OpenSslError("make a key");
+  ASSIGN_OR_RETURN(const Certificate certificate,
+                   NewCertificate(name, key.get(), not_after));
+  X509* raw = certificate.get();
+  if (!X509_set_issuer_name(raw, X509_get_subject_name(raw)) ||
+      !AddExtension(raw, raw, NID_basic_constraints, "critical,CA:TRUE") ||
+      !AddExtension(raw, raw, NID_key_usage, "critical,keyCertSign,cRLSign") ||
+      !AddExtension(raw, raw, NID_subject_key_identifier, "hash") ||
+      !X509_sign(raw, key.get(), EVP_sha256())) {
+    return OpenSslError("make a certificate authority");
+  }
+  return ToPem(certificate, key);
+}
+
+absl::StatusOr<KeyPair> IssueCertificate(const KeyPair& authority,
+                                         const CertificateRequest& request) {
+  RETURN_IF_ERROR(CheckRequest(request));
+  ASSIGN_OR_RETURN(const PrivateKey authority_key, ParseKey(authority.key));
+  ASSIGN_OR_RETURN(const Certificate issuer,
+                   ParseCertificate(authority.certificate));
+  const PrivateKey key(EVP_EC_gen("P-256"));
+  if (key == nullptr) return OpenSslError("make a key");
+  ASSIGN_OR_RETURN(
+      const Certificate certificate,
+      NewCertificate(request.names.front(), key.get(), request.not_after));
+  X509* raw = certificate.get();
+  const char* usage =
+      request.role == Role::kAggregator ? "serverAuth" : "clientAuth";
+  if (!X509_set_issuer_name(raw, X509_get_subject_name(issuer.get())) ||
+      !AddExtension(raw, issuer.get(), NID_basic_constraints,
+                    "critical,CA:FALSE") ||
+      !AddExtension(raw, issuer.get(), NID_key_usage,
+                    "critical,digitalSignature") ||
+      !AddExtension(raw, issuer.get(), NID_ext_key_usage, usage) ||
+      !AddExtension(raw, issuer.get(), NID_subject_key_identifier, "hash") ||
+      !AddExtension(raw, issuer.get(), NID_authority_key_identifier, "keyid") ||
+      !AddAlternativeNames(raw, request) ||
+      !X509_sign(raw, authority_key.get(), EVP_sha256())) {
+    return OpenSslError("issue a certificate");
+  }
+  return ToPem(certificate, key);
+}
+
+absl::Status CheckKeyFits(const std::string& certificate,
+                          const std::string& key, absl::string_view key_name) {
+  const auto parsed_certificate = ParseCertificate(certificate);
+  if (!parsed_certificate.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the certificate beside ", key_name, ": ",
+                     parsed_certificate.status().message()));
+  }
+  const auto parsed_key = ParseKey(key);
+  if (!parsed_key.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(key_name, ": ", parsed_key.status().message()));
+  }
+  if (X509_check_private_key(parsed_certificate->get(), parsed_key->get()) !=
+      1) {
+    ERR_clear_error();
+    return absl::InvalidArgumentError(
+        absl::StrCat(key_name, " is not the key of the certificate beside it"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<absl::Time> ExpiryOf(const std::string& certificate) {
+  ASSIGN_OR_RETURN(const Certificate parsed, ParseCertificate(certificate));
+  tm civil = {};
+  if (!ASN1_TIME_to_tm(X509_get0_notAfter(parsed.get()), &civil)) {
+    return OpenSslError("read a certificate's end");
+  }
+  return absl::FromTM(civil, absl::UTCTimeZone());
+}
+
+}  // namespace fleetperf

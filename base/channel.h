@@ -1,0 +1,27 @@
+// Channels to an aggregator.
+
+#ifndef FLEETPERF_BASE_CHANNEL_H_
+#define FLEETPERF_BASE_CHANNEL_H_
+
+#include <memory>
+#include <string>
+
+namespace grpc {
+class Channel;
+class ChannelCredentials;
+}  // namespace grpc
+
+namespace fleetperf {
+
+// Messages larger than this are refused by both sides.
+inline constexpr int kMaxMessageBytes = 16 << 20;
+
+// Finds out within half a minute that the other side is gone. Does not try to
+// reconnect by itself: make a new channel for each attempt.
+std::shared_ptr<grpc::Channel> MakeChannel(
+    const std::string& address,
+    const std::shared_ptr<grpc::ChannelCredentials>& credentials);
+
+}  // namespace fleetperf
+
+#endif  // FLEETPERF_BASE_CHANNEL_H_

@@ -1,0 +1,289 @@
+#include "base/config.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "base/files.h"
+#include "base/status_macros.h"
+#include "base/suggest.h"
+#include "base/units.h"
+
+namespace fleetperf {
+namespace internal {
+
+struct ConfigNode {
+  YAML::Node yaml;  // undefined for an absent section
+  std::vector<std::string> known_keys;
+};
+
+struct ConfigState {
+  std::string path;
+  YAML::Node root;
+  absl::Status error;
+  // Every section that was opened, to look for keys nobody asked for.
+  std::vector<std::pair<std::string, std::shared_ptr<ConfigNode>>> sections;
+
+  void Note(const YAML::Mark& mark, absl::string_view message) {
+    if (!error.ok()) return;
+    error = mark.is_null()
+                ? absl::InvalidArgumentError(absl::StrCat(path, ": ", message))
+                : absl::InvalidArgumentError(
+                      absl::StrCat(path, ":", mark.line + 1, ": ", message));
+  }
+};
+
+}  // namespace internal
+
+namespace {
+
+using internal::ConfigNode;
+using internal::ConfigState;
+
+// The value of `key`, if the section is there and has it. A key without a value
+// counts as absent.
+std::optional<YAML::Node> Find(ConfigNode& node, absl::string_view key) {
+  const std::string name(key);
+  node.known_keys.push_back(name);
+  if (!node.yaml.IsDefined() || !node.yaml.IsMap()) return std::nullopt;
+  const YAML::Node value = std::as_const(node.yaml)[name];
+  if (!value.IsDefined() || value.IsNull()) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+ConfigSection::ConfigSection(std::shared_ptr<ConfigState> state,
+                             std::string name, std::shared_ptr<ConfigNode> node)
+    : state_(std::move(state)), name_(std::move(name)), node_(std::move(node)) {
+  state_->sections.emplace_back(name_, node_);
+  if (node_->yaml.IsDefined() && !node_->yaml.IsNull() &&
+      !node_->yaml.IsMap()) {
+    state_->Note(node_->yaml.Mark(),
+                 absl::StrCat(name_.empty() ? "the file" : name_,
+                              " must consist of \"key: value\" lines"));
+  }
+}
+
+bool ConfigSection::Has(absl::string_view key) {
+  return Find(*node_, key).has_value();
+}
+
+void ConfigSection::Error(absl::string_view key, absl::string_view message) {
+  const std::optional<YAML::Node> value = Find(*node_, key);
+  const YAML::Mark mark = value.has_value()         ? value->Mark()
+                          : node_->yaml.IsDefined() ? node_->yaml.Mark()
+                                                    : YAML::Mark::null_mark();
+  state_->Note(mark, absl::StrCat(NameOf(key), ": ", message));
+}
+
+std::string ConfigSection::NameOf(absl::string_view key) const {
+  return name_.empty() ? std::string(key) : absl::StrCat(name_, ".", key);
+}
+
+const std::string* ConfigSection::Scalar(absl::string_view key,
+                                         std::string* storage) {
+  const std::optional<YAML::Node> value = Find(*node_, key);
+  if (!value.has_value()) return nullptr;
+  if (!value->IsScalar()) {
+    Error(key, "expected a single value");
+    return nullptr;
+  }
+  *storage = value->Scalar();
+  return storage;
+}
+
+void ConfigSection::Read(absl::string_view key, std::string* value) {
+  std::string text;
+  if (Scalar(key, &text) != nullptr) *value = std::move(text);
+}
+
+void ConfigSection::Read(absl::string_view key, bool* value) {
+  std::string text;
+  if (Scalar(key, &text) == nullptr) return;
+  if (text == "true") {
+    *value = true;
+  } else if (text == "false") {
+    *value = false;
+  } else {
+    Error(key, "expected true or false");
+  }
+}
+
+void ConfigSection::Read(absl::string_view key, int64_t* value, int64_t least,
+                         int64_t most) {
+  std::string text;
+  if (Scalar(key, &text) == nullptr) return;
+  int64_t number;
+  if (!absl::SimpleAtoi(text, &number) || number < least || number > most) {
+    Error(key, absl::StrCat("\"", text, "\" is not a whole number from ", least,
+                            " to ", most));
+    return;
+  }
+  *value = number;
+}
+
+void ConfigSection::Read(absl::string_view key, absl::Duration* value,
+                         absl::Duration least, absl::Duration most) {
+  std::string text;
+  if (Scalar(key, &text) == nullptr) return;
+  const auto duration = ParseDuration(text);
+  if (!duration.ok()) {
+    Error(key, duration.status().message());
+  } else if (*duration < least || *duration > most) {
+    Error(key,
+          absl::StrCat(text, " is not between ", absl::FormatDuration(least),
+                       " and ", absl::FormatDuration(most)));
+  } else {
+    *value = *duration;
+  }
+}
+
+void ConfigSection::ReadByteSize(absl::string_view key, uint64_t* value,
+                                 uint64_t least, uint64_t most) {
+  std::string text;
+  if (Scalar(key, &text) == nullptr) return;
+  const auto size = ParseByteSize(text);
+  if (!size.ok()) {
+    Error(key, size.status().message());
+  } else if (*size < least || *size > most) {
+    Error(key, absl::StrCat(text, " is not between ", least, " and ", most,
+                            " bytes"));
+  } else {
+    *value = *size;
+  }
+}
+
+void ConfigSection::Read(absl::string_view key,
+                         std::vector<std::string>* value) {
+  const std::optional<YAML::Node> node = Find(*node_, key);
+  if (!node.has_value()) return;
+  if (node->IsScalar()) {
+    *value = {node->Scalar()};
+    return;
+  }
+  std::vector<std::string> list;
+  if (node->IsSequence()) {
+    for (const YAML::Node& element : *node) {
+      if (!element.IsScalar()) return Error(key, "expected a list of values");
+      list.push_back(element.Scalar());
+    }
+    *value = std::move(list);
+  } else {
+    Error(key, "expected a list of values");
+  }
+}
+
+void ConfigSection::Read(absl::string_view key,
+                         std::map<std::string, std::string>* value) {
+  const std::optional<YAML::Node> node = Find(*node_, key);
+  if (!node.has_value()) return;
+  if (!node->IsMap()) return Error(key, "expected \"name: value\" lines");
+  std::map<std::string, std::string> map;
+  for (const auto& entry : *node) {
+    if (!entry.first.IsScalar() || !entry.second.IsScalar()) {
+      return Error(key, "expected \"name: value\" lines");
+    }
+    map[entry.first.Scalar()] = entry.second.Scalar();
+  }
+  *value = std::move(map);
+}
+
+void ConfigSection::ReadPath(absl::string_view key, std::string* value) {
+  std::string text;
+  if (Scalar(key, &text) == nullptr) return;
+  const std::string directory =
+      std::filesystem::path(state_->path).parent_path().string();
+  *value = ResolvePath(directory, text);
+}
+
+void ConfigSection::Require(absl::string_view key, std::string* value) {
+  Read(key, value);
+  if (value->empty()) Error(key, "is missing");
+}
+
+void ConfigSection::RequirePath(absl::string_view key, std::string* value) {
+  ReadPath(key, value);
+  if (value->empty()) Error(key, "is missing");
+}
+
+ConfigSection ConfigSection::Section(absl::string_view key) {
+  auto node = std::make_shared<ConfigNode>();
+  const std::optional<YAML::Node> value = Find(*node_, key);
+  // A default YAML::Node would count as defined; this one does not.
+  node->yaml.reset(value.has_value() ? *value
+                                     : YAML::Node(YAML::NodeType::Undefined));
+  return ConfigSection(state_, NameOf(key), std::move(node));
+}
+
+std::vector<ConfigSection> ConfigSection::Sections(absl::string_view key) {
+  std::vector<ConfigSection> sections;
+  const std::optional<YAML::Node> value = Find(*node_, key);
+  if (!value.has_value()) return sections;
+  if (!value->IsSequence()) {
+    Error(key, "expected a list");
+    return sections;
+  }
+  for (size_t i = 0; i < value->size(); ++i) {
+    auto node = std::make_shared<ConfigNode>();
+    node->yaml.reset((*value)[i]);
+    sections.push_back(ConfigSection(
+        state_, absl::StrCat(NameOf(key), "[", i, "]"), std::move(node)));
+  }
+  return sections;
+}
+
+absl::StatusOr<ConfigFile> ConfigFile::Load(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  return Parse(text, path);
+}
+
+absl::StatusOr<ConfigFile> ConfigFile::Parse(const std::string& text,
+                                             const std::string& path) {
+  auto state = std::make_shared<ConfigState>();
+  state->path = path;
+  try {
+    state->root = YAML::Load(text);
+  } catch (const YAML::Exception& exception) {
+    state->Note(exception.mark, exception.msg);
+    return state->error;
+  }
+  return ConfigFile(std::move(state));
+}
+
+ConfigSection ConfigFile::root() {
+  auto node = std::make_shared<ConfigNode>();
+  node->yaml.reset(state_->root);
+  return ConfigSection(state_, "", std::move(node));
+}
+
+absl::Status ConfigFile::Finish() {
+  for (const auto& [name, node] : state_->sections) {
+    if (!node->yaml.IsDefined() || !node->yaml.IsMap()) continue;
+    std::set<std::string> seen;
+    for (const auto& entry : node->yaml) {
+      const std::string key =
+          entry.first.IsScalar() ? entry.first.Scalar() : "(not a name)";
+      if (!seen.insert(key).second) {
+        state_->Note(entry.first.Mark(),
+                     absl::StrCat("\"", key, "\" stands twice",
+                                  name.empty() ? "" : " in " + name));
+      }
+      const auto& known = node->known_keys;
+      if (std::find(known.begin(), known.end(), key) != known.end()) continue;
+      state_->Note(entry.first.Mark(),
+                   absl::StrCat("unknown key \"", key, "\"",
+                                name.empty() ? "" : " in " + name,
+                                DidYouMean(key, known)));
+    }
+  }
+  return state_->error;
+}
+
+}  // namespace fleetperf

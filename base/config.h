@@ -1,0 +1,105 @@
+// Reads YAML configuration files strictly: an unknown key, a key that stands
+// twice, a value of the wrong kind or out of range is an error that names the
+// file and the line.
+//
+//   ASSIGN_OR_RETURN(ConfigFile file, ConfigFile::Load(path));
+//   ConfigSection root = file.root();
+//   root.Require("listen", &config.listen);
+//   root.Read("retention", &config.retention, absl::Hours(1),
+//   absl::Hours(1e5)); RETURN_IF_ERROR(file.Finish());
+//
+// The Read functions leave a value as it is if the key is absent, so that
+// defaults stand where the variable is declared. They note the first error,
+// which Finish returns.
+
+#ifndef FLEETPERF_BASE_CONFIG_H_
+#define FLEETPERF_BASE_CONFIG_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+
+namespace fleetperf {
+
+namespace internal {
+struct ConfigState;  // the document, the keys that were asked for, the error
+struct ConfigNode;   // a node of the YAML library
+}  // namespace internal
+
+// A mapping of the file, or an absent one, in which no key is set.
+class ConfigSection {
+ public:
+  bool Has(absl::string_view key);
+
+  void Read(absl::string_view key, std::string* value);
+  void Read(absl::string_view key, bool* value);
+  void Read(absl::string_view key, int64_t* value, int64_t least, int64_t most);
+  // "10s"; see units.h.
+  void Read(absl::string_view key, absl::Duration* value, absl::Duration least,
+            absl::Duration most);
+  // "64MiB"; see units.h.
+  void ReadByteSize(absl::string_view key, uint64_t* value, uint64_t least,
+                    uint64_t most);
+  // A list of strings; a single string is a list of one.
+  void Read(absl::string_view key, std::vector<std::string>* value);
+  void Read(absl::string_view key, std::map<std::string, std::string>* value);
+  // A path; relative ones are relative to the file's directory.
+  void ReadPath(absl::string_view key, std::string* value);
+
+  // As Read and ReadPath; an absent or empty value is an error.
+  void Require(absl::string_view key, std::string* value);
+  void RequirePath(absl::string_view key, std::string* value);
+
+  ConfigSection Section(absl::string_view key);
+  // The elements of a list of mappings.
+  std::vector<ConfigSection> Sections(absl::string_view key);
+
+  // Notes an error of the caller's at the line of `key`, or of the section if
+  // the key is absent.
+  void Error(absl::string_view key, absl::string_view message);
+
+ private:
+  friend class ConfigFile;
+  ConfigSection(std::shared_ptr<internal::ConfigState> state, std::string name,
+                std::shared_ptr<internal::ConfigNode> node);
+
+  // The scalar's text; null if the key is absent or an error was noted.
+  const std::string* Scalar(absl::string_view key, std::string* storage);
+  std::string NameOf(absl::string_view key) const;
+
+  std::shared_ptr<internal::ConfigState> state_;
+  std::string name_;  // "delivery", "queries[0]"; empty for the root
+  std::shared_ptr<internal::ConfigNode> node_;
+};
+
+class ConfigFile {
+ public:
+  static absl::StatusOr<ConfigFile> Load(const std::string& path);
+
+  // `path` is for messages and for relative paths.
+  static absl::StatusOr<ConfigFile> Parse(const std::string& text,
+                                          const std::string& path);
+
+  ConfigSection root();
+
+  // The first error that was noted, or the first key nobody asked for or that
+  // stands twice.
+  absl::Status Finish();
+
+ private:
+  explicit ConfigFile(std::shared_ptr<internal::ConfigState> state)
+      : state_(std::move(state)) {}
+
+  std::shared_ptr<internal::ConfigState> state_;
+};
+
+}  // namespace fleetperf
+
+#endif  // FLEETPERF_BASE_CONFIG_H_

@@ -1,0 +1,37 @@
+#include "base/daemon.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "base/version.h"
+
+namespace fleetperf {
+
+int RunDaemon(const DaemonDescription& description, int argc, char** argv,
+              const std::function<absl::Status(const std::string& config_path,
+                                               StopSignal& stop)>& run) {
+  StopSignal stop;
+  const char* name = description.name.c_str();
+  CLI::App app(description.purpose, description.name);
+  app.footer("Examples:\n" + description.examples);
+  app.set_version_flag("--version", description.name + " " + kVersion);
+  std::string config_path;
+  app.add_option("--config", config_path, "The configuration file (YAML)")
+      ->type_name("FILE")
+      ->required();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& request) {  // --help and --version
+    return app.exit(request);
+  } catch (const CLI::ParseError& error) {
+    std::fprintf(stderr, "%s: %s; see %s --help\n", name, error.what(), name);
+    return 2;
+  }
+
+  const absl::Status status = run(config_path, stop);
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "%s: %s\n", name, std::string(status.message()).c_str());
+  return 1;
+}
+
+}  // namespace fleetperf

@@ -1,0 +1,40 @@
+// What the two daemons' main functions share: flags, logging, signals.
+
+#ifndef FLEETPERF_BASE_DAEMON_H_
+#define FLEETPERF_BASE_DAEMON_H_
+
+#include <functional>
+#include <string>
+
+#include "absl/status/status.h"
+
+namespace fleetperf {
+
+// Ends when the process is told to stop (SIGINT or SIGTERM).
+class StopSignal {
+ public:
+  // Must be made before any thread is started: it masks the signals.
+  StopSignal();
+
+  // Waits for the signal.
+  void Wait();
+
+  // Makes Wait return in the thread that waits.
+  void Raise();
+};
+
+struct DaemonDescription {
+  std::string name;      // "fleetperf-agent"
+  std::string purpose;   // one line
+  std::string examples;  // what --help shows last
+};
+
+// Parses `--config FILE`, `--help` and `--version` and calls `run` with FILE.
+// Returns the process's exit status; an error is printed on one line.
+int RunDaemon(const DaemonDescription& description, int argc, char** argv,
+              const std::function<absl::Status(const std::string& config_path,
+                                               StopSignal& stop)>& run);
+
+}  // namespace fleetperf
+
+#endif  // FLEETPERF_BASE_DAEMON_H_

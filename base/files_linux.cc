@@ -1,0 +1,81 @@
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "base/files.h"
+#include "base/os_error.h"
+
+namespace fleetperf {
+namespace {
+
+absl::Status ErrnoStatus(absl::string_view action, const std::string& path) {
+  return StatusFromErrno(errno, absl::StrCat("cannot ", action, " ", path));
+}
+
+absl::Status WriteAll(int fd, absl::string_view contents,
+                      const std::string& path) {
+  while (!contents.empty()) {
+    const ssize_t written = write(fd, contents.data(), contents.size());
+    if (written < 0 && errno != EINTR) return ErrnoStatus("write", path);
+    if (written > 0) contents.remove_prefix(static_cast<size_t>(written));
+  }
+  return fsync(fd) == 0 ? absl::OkStatus() : ErrnoStatus("sync", path);
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> ReadFile(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return ErrnoStatus("read", path);
+  const absl::Cleanup close_file = [fd] { close(fd); };
+  std::string contents;
+  char buffer[16384];
+  for (;;) {
+    const ssize_t size = read(fd, buffer, sizeof buffer);
+    if (size == 0) return contents;
+    if (size < 0 && errno != EINTR) return ErrnoStatus("read", path);
+    if (size > 0) contents.append(buffer, static_cast<size_t>(size));
+  }
+}
+
+absl::Status WriteFile(const std::string& path, absl::string_view contents,
+                       FileAccess access) {
+  const mode_t mode = access == FileAccess::kOwnerOnly ? 0600 : 0644;
+  const std::string temporary = absl::StrCat(path, ".new");
+  unlink(temporary.c_str());
+  const int fd =
+      open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+  if (fd < 0) return ErrnoStatus("create", temporary);
+  absl::Status status = WriteAll(fd, contents, temporary);
+  close(fd);
+  if (status.ok() && std::rename(temporary.c_str(), path.c_str()) != 0) {
+    status = ErrnoStatus("replace", path);
+  }
+  if (!status.ok()) unlink(temporary.c_str());
+  return status;
+}
+
+bool FileExists(const std::string& path) {
+  return access(path.c_str(), F_OK) == 0;
+}
+
+absl::Status MakeDirectories(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (!error) return absl::OkStatus();
+  return StatusFromErrno(error.value(),
+                         absl::StrCat("cannot make directory ", path));
+}
+
+std::string ResolvePath(absl::string_view directory, absl::string_view path) {
+  return std::filesystem::path(std::string(directory)) / std::string(path);
+}
+
+}  // namespace fleetperf

@@ -1,0 +1,91 @@
+#include "base/logging.h"
+
+#include <spdlog/sinks/rotating_file_sink.h>
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+
+namespace fleetperf {
+namespace {
+
+constexpr size_t kMaxFileSize = 10 << 20;
+constexpr size_t kMaxFiles = 5;
+constexpr size_t kMaxCauses = 1000;
+constexpr char kOtherCauses[] = "(other causes)";
+
+std::string OneLine(absl::string_view message) {
+  std::string line(message);
+  std::replace_if(
+      line.begin(), line.end(), [](char c) { return absl::ascii_iscntrl(c); },
+      '?');
+  return line;
+}
+
+}  // namespace
+
+LogConfig ReadLogConfig(ConfigSection root) {
+  LogConfig config;
+  ConfigSection log = root.Section("log");
+  log.Read("level", &config.level);
+  log.ReadPath("file", &config.file);
+  if (config.level != "debug" && config.level != "info" &&
+      config.level != "warning" && config.level != "error") {
+    log.Error("level", absl::StrCat("\"", config.level,
+                                    "\" is not debug, info, warning or error"));
+  }
+  return config;
+}
+
+absl::Status StartLogging(absl::string_view program, const LogConfig& config) {
+  spdlog::sink_ptr sink;
+  try {
+    if (config.file.empty()) {
+      sink = std::make_shared<spdlog::sinks::stderr_color_sink_mt>();
+    } else {
+      sink = std::make_shared<spdlog::sinks::rotating_file_sink_mt>(
+          config.file, kMaxFileSize, kMaxFiles);
+    }
+  } catch (const spdlog::spdlog_ex& exception) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("cannot open the log file: ", exception.what()));
+  }
+  auto logger = std::make_shared<spdlog::logger>(std::string(program), sink);
+  logger->set_pattern("%Y-%m-%dT%H:%M:%S.%eZ %^%l%$ %n: %v",
+                      spdlog::pattern_time_type::utc);
+  logger->set_level(spdlog::level::from_str(config.level));
+  logger->flush_on(spdlog::level::info);
+  spdlog::set_default_logger(std::move(logger));
+  return absl::OkStatus();
+}
+
+void LogOncePerCause::Warn(absl::string_view cause, absl::string_view message) {
+  uint64_t left_out;
+  {
+    absl::MutexLock lock(&mutex_);
+    std::string key(cause);
+    if (causes_.size() >= kMaxCauses && !causes_.contains(key)) {
+      key = kOtherCauses;
+    }
+    const absl::Duration now = clock_.Monotonic();
+    const auto [entry, is_new] = causes_.try_emplace(key);
+    State& state = entry->second;
+    if (!is_new && now < state.next) {
+      ++state.left_out;
+      return;
+    }
+    state.next = now + interval_;
+    left_out = std::exchange(state.left_out, 0);
+  }
+  if (left_out == 0) {
+    spdlog::warn("{}", OneLine(message));
+  } else {
+    spdlog::warn("{} (and {} times more since the last such line)",
+                 OneLine(message), left_out);
+  }
+}
+
+}  // namespace fleetperf

@@ -1,0 +1,64 @@
+#include "base/os_error.h"
+
+#include <iterator>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+
+namespace fleetperf {
+namespace {
+
+struct Win32Error {
+  uint32_t code;
+  absl::string_view name;
+  absl::StatusCode status;
+};
+
+// The codes that PerfLib, its remote transport and file access return.
+constexpr Win32Error kWin32Errors[] = {
+    {2, "ERROR_FILE_NOT_FOUND", absl::StatusCode::kNotFound},
+    {3, "ERROR_PATH_NOT_FOUND", absl::StatusCode::kNotFound},
+    {5, "ERROR_ACCESS_DENIED", absl::StatusCode::kPermissionDenied},
+    {6, "ERROR_INVALID_HANDLE", absl::StatusCode::kFailedPrecondition},
+    {8, "ERROR_NOT_ENOUGH_MEMORY", absl::StatusCode::kResourceExhausted},
+    {53, "ERROR_BAD_NETPATH", absl::StatusCode::kUnavailable},
+    {87, "ERROR_INVALID_PARAMETER", absl::StatusCode::kInvalidArgument},
+    {112, "ERROR_DISK_FULL", absl::StatusCode::kResourceExhausted},
+    {183, "ERROR_ALREADY_EXISTS", absl::StatusCode::kAlreadyExists},
+    {232, "ERROR_NO_DATA", absl::StatusCode::kNotFound},
+    {1168, "ERROR_NOT_FOUND", absl::StatusCode::kNotFound},
+    {1722, "RPC_S_SERVER_UNAVAILABLE", absl::StatusCode::kUnavailable},
+    {4200, "ERROR_WMI_GUID_NOT_FOUND", absl::StatusCode::kNotFound},
+    {4201, "ERROR_WMI_INSTANCE_NOT_FOUND", absl::StatusCode::kNotFound},
+    {4202, "ERROR_WMI_ITEMID_NOT_FOUND", absl::StatusCode::kNotFound},
+    {4211, "ERROR_WMI_INVALID_REGINFO", absl::StatusCode::kDataLoss},
+};
+
+const Win32Error* FindWin32Error(uint32_t code) {
+  for (const Win32Error& error : kWin32Errors) {
+    if (error.code == code) return &error;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+absl::Status StatusFromErrno(int error, absl::string_view what) {
+  return absl::ErrnoToStatus(error, what);
+}
+
+absl::Status StatusFromWin32(uint32_t error, absl::string_view what) {
+  if (error == 0) return absl::OkStatus();
+  const Win32Error* known = FindWin32Error(error);
+  return absl::Status(
+      known != nullptr ? known->status : absl::StatusCode::kUnknown,
+      absl::StrCat(what, ": ", Win32ErrorName(error)));
+}
+
+std::string Win32ErrorName(uint32_t error) {
+  const Win32Error* known = FindWin32Error(error);
+  return known != nullptr ? absl::StrCat(known->name, " (", error, ")")
+                          : absl::StrCat("error ", error);
+}
+
+}  // namespace fleetperf

@@ -1,0 +1,35 @@
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "base/daemon.h"
+
+namespace fleetperf {
+namespace {
+
+sigset_t StopSignals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGTERM);
+  return signals;
+}
+
+}  // namespace
+
+StopSignal::StopSignal() {
+  const sigset_t signals = StopSignals();
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  // A peer that goes away is an error of the write, not the end of the process.
+  signal(SIGPIPE, SIG_IGN);
+}
+
+void StopSignal::Wait() {
+  const sigset_t signals = StopSignals();
+  int received;
+  sigwait(&signals, &received);
+}
+
+void StopSignal::Raise() { kill(getpid(), SIGTERM); }
+
+}  // namespace fleetperf

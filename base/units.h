@@ -1,0 +1,30 @@
+// Durations and sizes as people write them in configuration files and flags.
+
+#ifndef FLEETPERF_BASE_UNITS_H_
+#define FLEETPERF_BASE_UNITS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+
+namespace fleetperf {
+
+// "500ms", "10s", "5m", "1h30m", "7d", "2w". Not negative.
+absl::StatusOr<absl::Duration> ParseDuration(absl::string_view text);
+
+// "64MiB", "1GiB", "4096".
+absl::StatusOr<uint64_t> ParseByteSize(absl::string_view text);
+
+// RFC 3339 ("2026-11-20T21:49:00Z"), the same without a zone (UTC), or
+// "now".
+absl::StatusOr<absl::Time> ParseTime(absl::string_view text, absl::Time now);
+
+// RFC 3339 in UTC with as many digits of the second as are not zero.
+std::string FormatUtc(absl::Time time);
+
+}  // namespace fleetperf
+
+#endif  // FLEETPERF_BASE_UNITS_H_

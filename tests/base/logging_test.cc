@@ -1,0 +1,194 @@
+#include "base/logging.h"
+
+#include <spdlog/sinks/ostream_sink.h>
+#include <spdlog/spdlog.h>
+
+#include <memory>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/files.h"
+#include "tests/support/simulated_clock.h"
+#include "tests/support/status_matchers.h"
+#include "tests/support/temp_directory.h"
+
+namespace fleetperf {
+namespace {
+
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+using ::testing::SizeIs;
+using testing::StatusIs;
+
+// Lets the default logger write "level message" lines into a string.
+class LoggingTest : public ::testing::Test {
+ protected:
+  LoggingTest() : before_(spdlog::default_logger()) {
+    auto logger = std::make_shared<spdlog::logger>(
+        "test", std::make_shared<spdlog::sinks::ostream_sink_mt>(log_));
+    logger->set_pattern("%l %v");
+    spdlog::set_default_logger(logger);
+  }
+  ~LoggingTest() override { spdlog::set_default_logger(before_); }
+
+  std::vector<std::string> Lines() const {
+    return absl::StrSplit(log_.str(), '\n', absl::SkipEmpty());
+  }
+
+ private:
+  const std::shared_ptr<spdlog::logger> before_;
+  std::ostringstream log_;
+};
+
+using LogOncePerCauseTest = LoggingTest;
+
+TEST_F(LogOncePerCauseTest, LogsEachCauseOnce) {
+  LogOncePerCause log(absl::InfiniteDuration());
+  for (int i = 0; i < 3; ++i) {
+    log.Warn("disk", absl::StrCat("cannot write, attempt ", i));
+    log.Warn("network", "{} is not a placeholder");
+  }
+  EXPECT_THAT(Lines(), ElementsAre("warning cannot write, attempt 0",
+                                   "warning {} is not a placeholder"));
+}
+
+TEST_F(LogOncePerCauseTest, LogsAgainAfterTheInterval) {
+  LogOncePerCause log(absl::ZeroDuration());
+  log.Warn("disk", "a");
+  log.Warn("disk", "b");
+  EXPECT_THAT(Lines(), ElementsAre("warning a", "warning b"));
+}
+
+TEST_F(LogOncePerCauseTest, SaysHowManyLinesItLeftOut) {
+  testing::SimulatedClock clock;
+  LogOncePerCause log(absl::Minutes(5), clock);
+  for (int i = 0; i < 4; ++i) log.Warn("disk", "full");
+  clock.Advance(absl::Minutes(5));
+  log.Warn("disk", "full");
+  clock.Advance(absl::Minutes(5));
+  log.Warn("disk", "full");
+  EXPECT_THAT(Lines(),
+              ElementsAre("warning full",
+                          "warning full (and 3 times more since the last such "
+                          "line)",
+                          "warning full"));
+}
+
+TEST_F(LogOncePerCauseTest, TheTimeOfDayDoesNotMatter) {
+  testing::SimulatedClock clock;
+  LogOncePerCause log(absl::Minutes(5), clock);
+  log.Warn("disk", "full");
+  clock.Step(absl::Hours(1));
+  log.Warn("disk", "full");
+  clock.Step(-absl::Hours(24));
+  clock.Advance(absl::Minutes(5));
+  log.Warn("disk", "full");
+  EXPECT_THAT(Lines(), SizeIs(2));
+}
+
+TEST_F(LogOncePerCauseTest, MessagesFromOutsideStayOneLine) {
+  LogOncePerCause log;
+  log.Warn("name", "no \"a\nerror forged\x1b[2J\"");
+  EXPECT_THAT(Lines(), ElementsAre("warning no \"a?error forged?[2J\""));
+}
+
+TEST_F(LogOncePerCauseTest, RemembersABoundedNumberOfCauses) {
+  LogOncePerCause log(absl::InfiniteDuration());
+  for (int i = 0; i < 3000; ++i) {
+    log.Warn(absl::StrCat("cause ", i), absl::StrCat("new ", i));
+    log.Warn("cause 0", "again");  // remembered whatever else comes
+  }
+  const size_t lines = Lines().size();
+  EXPECT_GE(lines, 100);
+  EXPECT_LT(lines, 2000);
+  EXPECT_THAT(Lines(), Each(HasSubstr("new ")));
+  // New causes share one that was logged.
+  for (int i = 3000; i < 6000; ++i) log.Warn(absl::StrCat("cause ", i), "m");
+  EXPECT_THAT(Lines(), SizeIs(lines));
+}
+
+TEST_F(LoggingTest, StartLoggingWritesToTheFile) {
+  const testing::TempDirectory directory;
+  const std::string path = directory.File("agent.log");
+  ASSERT_OK(StartLogging("fleetperf-agent", {.level = "info", .file = path}));
+  spdlog::debug("left out");
+  spdlog::info("started");
+  spdlog::warn("{} of {}", 1, 2);
+  ASSERT_OK_AND_ASSIGN(const std::string text, ReadFile(path));
+  const std::string time = R"([-0-9]+T[0-9:]+\.[0-9]+Z )";
+  EXPECT_THAT(
+      std::vector<std::string>(absl::StrSplit(text, '\n', absl::SkipEmpty())),
+      ElementsAre(MatchesRegex(time + "info fleetperf-agent: started"),
+                  MatchesRegex(time + "warning fleetperf-agent: 1 of 2")));
+}
+
+TEST_F(LoggingTest, StartLoggingSetsTheLevel) {
+  const struct {
+    const char* level;
+    spdlog::level::level_enum expected;
+  } kCases[] = {{"debug", spdlog::level::debug},
+                {"info", spdlog::level::info},
+                {"warning", spdlog::level::warn},
+                {"error", spdlog::level::err}};
+  for (const auto& test : kCases) {
+    ASSERT_OK(StartLogging("test", {.level = test.level}));
+    EXPECT_EQ(spdlog::default_logger()->level(), test.expected);
+  }
+}
+
+TEST_F(LoggingTest, StartLoggingReportsAFileThatCannotBeOpened) {
+  const testing::TempDirectory directory;
+  EXPECT_THAT(StartLogging("test", {.file = directory.path()}),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr(directory.path())));
+}
+
+TEST(LogConfig, IsReadFromItsSection) {
+  ASSERT_OK_AND_ASSIGN(
+      ConfigFile file,
+      ConfigFile::Parse("log:\n  level: warning\n  file: agent.log",
+                        "/etc/agent.yaml"));
+  const LogConfig config = ReadLogConfig(file.root());
+  EXPECT_EQ(config.level, "warning");
+  EXPECT_EQ(config.file, "/etc/agent.log");
+  EXPECT_OK(file.Finish());
+}
+
+TEST(LogConfig, IsInfoToStandardErrorByDefault) {
+  ASSERT_OK_AND_ASSIGN(ConfigFile file, ConfigFile::Parse("", "agent.yaml"));
+  const LogConfig config = ReadLogConfig(file.root());
+  EXPECT_EQ(config.level, "info");
+  EXPECT_EQ(config.file, "");
+  EXPECT_OK(file.Finish());
+}
+
+TEST(LogConfig, AcceptsEveryLevel) {
+  for (const std::string level : {"debug", "info", "warning", "error"}) {
+    ASSERT_OK_AND_ASSIGN(
+        ConfigFile file,
+        ConfigFile::Parse("log: {level: " + level + "}", "agent.yaml"));
+    EXPECT_EQ(ReadLogConfig(file.root()).level, level);
+    EXPECT_OK(file.Finish());
+  }
+}
+
+TEST(LogConfig, RefusesALevelThatDoesNotExist) {
+  for (const std::string level : {"verbose", "warn", "INFO", "off"}) {
+    ASSERT_OK_AND_ASSIGN(
+        ConfigFile file,
+        ConfigFile::Parse("log:\n  level: " + level, "agent.yaml"));
+    ReadLogConfig(file.root());
+    EXPECT_THAT(file.Finish(),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         "agent.yaml:2: log.level: \"" + level +
+                             "\" is not debug, info, warning or error"));
+  }
+}
+
+}  // namespace
+}  // namespace fleetperf

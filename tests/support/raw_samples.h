@@ -1,0 +1,84 @@
+// Raw samples and formulas, made by hand.
+
+#ifndef FLEETPERF_TESTS_SUPPORT_RAW_SAMPLES_H_
+#define FLEETPERF_TESTS_SUPPORT_RAW_SAMPLES_H_
+
+#include <cstdint>
+#include <ostream>
+
+#include "absl/time/time.h"
+#include "aggregator/formula/counter_formula.h"
+#include "aggregator/formula/formula.h"
+#include "aggregator/store/frame.h"
+#include "perflib/clocks.h"
+#include "perflib/registration.h"
+
+namespace fleetperf::aggregator {
+
+// For messages of failed tests.
+inline void PrintTo(const CalculatedValue& value, std::ostream* out) {
+  out->precision(17);
+  *out << value.value << " " << StatusName(value.status) << " "
+       << CauseName(value.cause);
+}
+
+}  // namespace fleetperf::aggregator
+
+namespace fleetperf::testing {
+
+// When tests begin: a full hour, so that every step divides it.
+inline constexpr absl::Time kStart = absl::FromUnixSeconds(1'800'000'000);
+
+inline constexpr int64_t kFreq = 10'000'000;
+
+// A block's clocks, so long after the start.
+inline perflib::Clocks ClocksAt(absl::Duration at) {
+  constexpr int64_t kStampAtStart = 777'000'000'000;
+  return {.perf_time_stamp =
+              kStampAtStart + at / absl::Nanoseconds(1'000'000'000 / kFreq),
+          .perf_time_100nsec = perflib::PerfTime100NSecFromTime(kStart + at),
+          .perf_freq = kFreq};
+}
+inline perflib::Clocks ClocksAt(double seconds) {
+  return ClocksAt(absl::Seconds(seconds));
+}
+
+inline aggregator::RawValue U32(uint32_t value) {
+  return {.value = value, .size = 4};
+}
+inline aggregator::RawValue U64(uint64_t value) {
+  return {.value = value, .size = 8};
+}
+
+inline constexpr uint64_t kLife = aggregator::MakeLife(1, 1);
+
+// The sample of a tick; `denominator` is a base or an object's time.
+inline aggregator::RawSample SampleAt(double seconds,
+                                      aggregator::RawValue value,
+                                      aggregator::RawValue denominator = {},
+                                      uint64_t life = kLife) {
+  return {.clocks = ClocksAt(seconds),
+          .life = life,
+          .value = value,
+          .denominator = denominator};
+}
+
+// A counter of this type with everything that its formula may need.
+inline aggregator::CounterFormula FormulaOfType(uint32_t type) {
+  perflib::CountersetRegistration registration;
+  registration.counters = {{.counter_id = 1,
+                            .type = type,
+                            .base_counter_id = 2,
+                            .perf_time_id = 3,
+                            .perf_freq_id = 4,
+                            .multi_id = 5},
+                           {.counter_id = 2},
+                           {.counter_id = 3},
+                           {.counter_id = 4},
+                           {.counter_id = 5}};
+  return aggregator::FormulaOf(registration, registration.counters[0]);
+}
+
+}  // namespace fleetperf::testing
+
+#endif  // FLEETPERF_TESTS_SUPPORT_RAW_SAMPLES_H_
