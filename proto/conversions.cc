@@ -1,0 +1,111 @@
+#include "proto/conversions.h"
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+
+namespace fleetperf {
+namespace {
+
+constexpr int64_t kNanosPerSecond = 1'000'000'000;
+
+}  // namespace
+
+google::protobuf::Duration ToProto(absl::Duration duration) {
+  google::protobuf::Duration proto;
+  absl::Duration rest;
+  proto.set_seconds(absl::IDivDuration(duration, absl::Seconds(1), &rest));
+  proto.set_nanos(static_cast<int32_t>(absl::ToInt64Nanoseconds(rest)));
+  return proto;
+}
+
+google::protobuf::Timestamp ToProto(absl::Time time) {
+  google::protobuf::Timestamp proto;
+  const int64_t seconds = absl::ToUnixSeconds(time);
+  proto.set_seconds(seconds);
+  proto.set_nanos(static_cast<int32_t>(
+      absl::ToInt64Nanoseconds(time - absl::FromUnixSeconds(seconds))));
+  return proto;
+}
+
+v1::CountersetRegistration ToProto(
+    const perflib::CountersetRegistration& registration) {
+  v1::CountersetRegistration proto;
+  proto.set_guid(registration.guid.Bytes());
+  proto.set_name(registration.name);
+  proto.set_help(registration.help);
+  proto.set_provider_name(registration.provider_name);
+  proto.set_detail_level(registration.detail_level);
+  proto.set_instance_type(registration.instance_type);
+  for (const perflib::CounterRegistration& counter : registration.counters) {
+    v1::CounterRegistration* to = proto.add_counters();
+    to->set_counter_id(counter.counter_id);
+    to->set_type(counter.type);
+    to->set_attrib(counter.attrib);
+    to->set_detail_level(counter.detail_level);
+    to->set_default_scale(counter.default_scale);
+    if (counter.base_counter_id != perflib::kNoCounter) {
+      to->set_base_counter_id(counter.base_counter_id);
+    }
+    if (counter.perf_time_id != perflib::kNoCounter) {
+      to->set_perf_time_id(counter.perf_time_id);
+    }
+    if (counter.perf_freq_id != perflib::kNoCounter) {
+      to->set_perf_freq_id(counter.perf_freq_id);
+    }
+    if (counter.multi_id != perflib::kNoCounter) {
+      to->set_multi_id(counter.multi_id);
+    }
+    to->set_aggregate_function(counter.aggregate_function);
+    to->set_name(counter.name);
+    to->set_help(counter.help);
+  }
+  return proto;
+}
+
+absl::Duration FromProto(const google::protobuf::Duration& duration) {
+  return absl::Seconds(duration.seconds()) +
+         absl::Nanoseconds(duration.nanos() % kNanosPerSecond);
+}
+
+absl::Time FromProto(const google::protobuf::Timestamp& timestamp) {
+  return absl::FromUnixSeconds(timestamp.seconds()) +
+         absl::Nanoseconds(timestamp.nanos() % kNanosPerSecond);
+}
+
+absl::StatusOr<perflib::CountersetRegistration> FromProto(
+    const v1::CountersetRegistration& proto) {
+  perflib::CountersetRegistration registration;
+  const auto guid = perflib::GuidFromBytes(proto.guid());
+  if (!guid.has_value()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("CountersetRegistration.guid has ", proto.guid().size(),
+                     " bytes instead of 16"));
+  }
+  registration.guid = *guid;
+  registration.name = proto.name();
+  registration.help = proto.help();
+  registration.provider_name = proto.provider_name();
+  registration.detail_level = proto.detail_level();
+  registration.instance_type = proto.instance_type();
+  for (const v1::CounterRegistration& from : proto.counters()) {
+    perflib::CounterRegistration& counter =
+        registration.counters.emplace_back();
+    counter.counter_id = from.counter_id();
+    counter.type = from.type();
+    counter.attrib = from.attrib();
+    counter.detail_level = from.detail_level();
+    counter.default_scale = from.default_scale();
+    if (from.has_base_counter_id()) {
+      counter.base_counter_id = from.base_counter_id();
+    }
+    if (from.has_perf_time_id()) counter.perf_time_id = from.perf_time_id();
+    if (from.has_perf_freq_id()) counter.perf_freq_id = from.perf_freq_id();
+    if (from.has_multi_id()) counter.multi_id = from.multi_id();
+    counter.aggregate_function = from.aggregate_function();
+    counter.name = from.name();
+    counter.help = from.help();
+  }
+  return registration;
+}
+
+}  // namespace fleetperf

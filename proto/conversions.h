@@ -1,0 +1,32 @@
+// Between the messages and the types that code works with. Used by both sides
+// of the wire.
+
+#ifndef FLEETPERF_PROTO_CONVERSIONS_H_
+#define FLEETPERF_PROTO_CONVERSIONS_H_
+
+#include <google/protobuf/duration.pb.h>
+#include <google/protobuf/timestamp.pb.h>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "fleetperf/v1/counterset.pb.h"
+#include "perflib/registration.h"
+
+namespace fleetperf {
+
+google::protobuf::Duration ToProto(absl::Duration duration);
+google::protobuf::Timestamp ToProto(absl::Time time);
+v1::CountersetRegistration ToProto(
+    const perflib::CountersetRegistration& registration);
+
+// Any message becomes a value; fields out of range are cut.
+absl::Duration FromProto(const google::protobuf::Duration& duration);
+absl::Time FromProto(const google::protobuf::Timestamp& timestamp);
+
+// An error names the field that is wrong.
+absl::StatusOr<perflib::CountersetRegistration> FromProto(
+    const v1::CountersetRegistration& registration);
+
+}  // namespace fleetperf
+
+#endif  // FLEETPERF_PROTO_CONVERSIONS_H_
