@@ -1,0 +1,277 @@
+#include "agent/collect/collector.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/os_error.h"
+#include "base/status_macros.h"
+#include "perflib/counter_type.h"
+#include "perflib/utf16.h"
+
+namespace fleetperf::agent {
+namespace {
+
+using perflib::CounterIdentifier;
+using perflib::CountersetRegistration;
+
+// The bytes that a type's size bits announce, until a value is seen.
+uint32_t DefaultValueSize(uint32_t type) {
+  constexpr uint32_t kSizeMask = 0x300;
+  constexpr uint32_t kSizeDword = 0;
+  return (type & kSizeMask) == kSizeDword ? 4 : 8;
+}
+
+// Whether a value of this dwDataSize is a number.
+bool IsNumber(uint32_t size) { return size == 4 || size == 8; }
+
+}  // namespace
+
+// A counterset's tracker and the registry that gives its lives their ids.
+struct MachineInstances::Followed : LifeRegistry {
+  Followed(Dictionary* dictionary_of_epoch, uint32_t machine_id,
+           uint32_t counterset_id)
+      : dictionary(*dictionary_of_epoch),
+        machine(machine_id),
+        counterset(counterset_id),
+        tracker(this) {}
+
+  uint32_t BeginLife(absl::string_view utf16_name, uint32_t instance_id,
+                     uint32_t occurrence) override {
+    return dictionary.DefineInstance(machine, counterset,
+                                     perflib::Utf8FromUtf16(utf16_name),
+                                     instance_id, occurrence);
+  }
+  void EndLife(uint32_t definition) override {
+    dictionary.RetireInstance(definition);
+  }
+
+  Dictionary& dictionary;
+  const uint32_t machine;
+  const uint32_t counterset;
+  InstanceTracker tracker;
+};
+
+MachineInstances::MachineInstances(std::string machine, Dictionary* dictionary)
+    : dictionary_(*dictionary), machine_(dictionary->DefineMachine(machine)) {}
+
+MachineInstances::~MachineInstances() = default;
+
+InstanceTracker& MachineInstances::Tracker(
+    const CountersetRegistration& registration) {
+  const uint32_t counterset = dictionary_.DefineCounterset(registration);
+  std::unique_ptr<Followed>& followed = followed_[counterset];
+  if (followed == nullptr) {
+    followed = std::make_unique<Followed>(&dictionary_, machine_, counterset);
+  }
+  return followed->tracker;
+}
+
+Collector::Query::Query(ResolvedQuery resolved_query, std::vector<uint32_t> ids)
+    : resolved(std::move(resolved_query)),
+      counter_ids(std::move(ids)),
+      table(counter_ids) {
+  for (const ResolvedQuery::Counter& counter : resolved.counters) {
+    const auto* registered = resolved.registration.FindCounter(counter.id);
+    columns.push_back({.counter_id = counter.id,
+                       .value_size = DefaultValueSize(registered->type),
+                       .only_linked = counter.only_linked});
+  }
+}
+
+absl::StatusOr<std::unique_ptr<Collector>> Collector::Open(
+    Source* source, uint32_t handle_number, std::vector<ResolvedQuery> queries,
+    MachineInstances* instances, std::vector<std::string>* warnings) {
+  ASSIGN_OR_RETURN(std::unique_ptr<QueryHandle> handle,
+                   source->OpenQueryHandle());
+  std::unique_ptr<Collector> collector(
+      new Collector(handle_number, std::move(handle), instances));
+  for (ResolvedQuery& query : queries) {
+    collector->interval_ = query.interval;
+    // The columns to send come first; that of the start may follow.
+    std::vector<uint32_t> ids;
+    for (const auto& counter : query.counters) ids.push_back(counter.id);
+    std::optional<size_t> start_column;
+    if (query.start_counter_id.has_value()) {
+      auto found = std::find(ids.begin(), ids.end(), *query.start_counter_id);
+      if (found == ids.end()) {
+        found = ids.insert(ids.end(), *query.start_counter_id);
+      }
+      start_column = found - ids.begin();
+    }
+    InstanceTracker& tracker = instances->Tracker(query.registration);
+    collector->queries_.emplace_back(std::move(query), std::move(ids));
+    collector->queries_.back().start_column = start_column;
+    collector->queries_.back().tracker = &tracker;
+  }
+  RETURN_IF_ERROR(collector->AddCounters(warnings));
+  RETURN_IF_ERROR(collector->FindOwners());
+  return collector;
+}
+
+absl::Status Collector::AddCounters(std::vector<std::string>* warnings) {
+  std::vector<CounterIdentifier> identifiers;
+  for (const Query& query : queries_) {
+    const CountersetRegistration& registration = query.resolved.registration;
+    CounterIdentifier identifier{.counterset = registration.guid};
+    if (registration.HasInstances()) {
+      identifier.instance = perflib::kWildcardInstance;
+    }
+    if (query.counter_ids.size() == registration.counters.size()) {
+      identifiers.push_back(identifier);
+      continue;
+    }
+    for (const uint32_t id : query.counter_ids) {
+      identifier.counter_id = id;
+      identifiers.push_back(identifier);
+    }
+  }
+  RETURN_IF_ERROR(handle_->AddCounters(&identifiers));
+  for (const CounterIdentifier& identifier : identifiers) {
+    if (identifier.status == perflib::kErrorSuccess) continue;
+    warnings->push_back(absl::StrCat("the source refuses counter ",
+                                     identifier.counter_id, " of ",
+                                     identifier.counterset.ToString(), ": ",
+                                     Win32ErrorName(identifier.status)));
+  }
+  return absl::OkStatus();
+}
+
+// Results come in the order that PerfQueryCounterInfo tells, which need not be
+// that of PerfAddCounters.
+absl::Status Collector::FindOwners() {
+  ASSIGN_OR_RETURN(const std::string bytes, handle_->QueryCounterInfo());
+  ASSIGN_OR_RETURN(const std::vector<CounterIdentifier> identifiers,
+                   perflib::ReadCounterIdentifiers(bytes));
+  owners_.assign(identifiers.size(), std::nullopt);
+  for (const CounterIdentifier& identifier : identifiers) {
+    if (identifier.index >= owners_.size()) {
+      return absl::DataLossError(
+          absl::StrCat("PerfQueryCounterInfo returned Index ", identifier.index,
+                       " for ", owners_.size(), " queries"));
+    }
+    for (size_t i = 0; i < queries_.size(); ++i) {
+      const Query& query = queries_[i];
+      const bool is_mine =
+          query.resolved.registration.guid == identifier.counterset &&
+          (identifier.counter_id == perflib::kWildcardCounter ||
+           std::count(query.counter_ids.begin(), query.counter_ids.end(),
+                      identifier.counter_id) != 0);
+      if (is_mine) {
+        owners_[identifier.index] = Owner{i, identifier.counter_id};
+        break;
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Collector::Collect(BlockSamples* samples,
+                                std::vector<std::string>* problems) {
+  RETURN_IF_ERROR(handle_->QueryCounterData(&bytes_));
+  perflib::ReadBlock(bytes_, &block_);
+  for (const perflib::Defect& defect : block_.defects) {
+    problems->push_back(defect.ToString());
+  }
+  if (!block_.has_header) return absl::DataLossError(problems->back());
+  DistributeResults();
+  samples->handle = handle_number_;
+  samples->interval = interval_;
+  samples->clocks = block_.clocks();
+  samples->queries.resize(queries_.size());
+  for (size_t i = 0; i < queries_.size(); ++i) {
+    AddSamples(queries_[i], &samples->queries[i]);
+  }
+  return absl::OkStatus();
+}
+
+void Collector::DistributeResults() {
+  for (Query& query : queries_) query.parts.clear();
+  const size_t count = std::min(block_.results.size(), owners_.size());
+  for (size_t i = 0; i < count; ++i) {
+    if (!owners_[i].has_value()) continue;
+    queries_[owners_[i]->query].parts.push_back(
+        {.result = &block_.results[i], .counter_id = owners_[i]->counter_id});
+  }
+}
+
+void Collector::AddSamples(Query& query, QuerySamples* samples) {
+  const Table& table = query.table;
+  samples->failed = !query.table.Assemble(block_, query.parts);
+  samples->failure_status = samples->failed ? table.failure_status() : 0;
+  samples->instances.clear();
+  samples->values.clear();
+  samples->present.clear();
+  if (!samples->failed) {
+    query.observed.clear();
+    for (size_t row = 0; row < table.rows(); ++row) {
+      InstanceTracker::Instance& instance = query.observed.emplace_back();
+      instance.utf16_name = table.Utf16Name(row);
+      instance.instance_id = table.InstanceId(row);
+      if (query.start_column.has_value() &&
+          IsNumber(table.ValueSize(*query.start_column, row))) {
+        instance.start = table.Value(*query.start_column, row);
+      }
+    }
+    query.tracker->Observe(query.observed, table.sound(),
+                           &query.observed_definitions);
+  }
+  DefineQuery(query);
+  samples->query = query.definition;
+  if (samples->failed) return;
+
+  const std::vector<size_t> rows = KeptRows(query);
+  bool all_present = true;
+  for (const size_t row : rows) {
+    samples->instances.push_back(query.observed_definitions[row]);
+  }
+  for (size_t column = 0; column < query.columns.size(); ++column) {
+    for (const size_t row : rows) {
+      const bool present =
+          table.ValueSize(column, row) == query.columns[column].value_size;
+      samples->values.push_back(present ? table.Value(column, row) : 0);
+      samples->present.push_back(present);
+      all_present = all_present && present;
+    }
+  }
+  if (all_present) samples->present.clear();
+}
+
+std::vector<size_t> Collector::KeptRows(const Query& query) const {
+  std::vector<size_t> rows;
+  for (size_t row = 0; row < query.table.rows(); ++row) {
+    const auto& patterns = query.resolved.instances;
+    const auto matches = [&](const perflib::Pattern& pattern) {
+      return pattern.Matches(
+          perflib::Utf8FromUtf16(query.table.Utf16Name(row)));
+    };
+    if (patterns.empty() ||
+        std::any_of(patterns.begin(), patterns.end(), matches)) {
+      rows.push_back(row);
+    }
+  }
+  return rows;
+}
+
+// Defines the query anew when the size of a column's values turns out to be
+// another: that of the first value there is.
+void Collector::DefineQuery(Query& query) {
+  bool changed = query.definition == 0;
+  for (size_t column = 0; column < query.columns.size(); ++column) {
+    for (size_t row = 0; row < query.table.rows(); ++row) {
+      const uint32_t size = query.table.ValueSize(column, row);
+      if (!IsNumber(size)) continue;
+      changed = changed || query.columns[column].value_size != size;
+      query.columns[column].value_size = size;
+      break;
+    }
+  }
+  if (!changed) return;
+  Dictionary& dictionary = instances_.dictionary();
+  query.definition = dictionary.DefineQuery(
+      instances_.machine_definition(),
+      dictionary.DefineCounterset(query.resolved.registration), interval_,
+      query.columns);
+}
+
+}  // namespace fleetperf::agent

@@ -1,0 +1,111 @@
+// Runs the queries of one query handle: asks for a block, reads it and turns it
+// into samples.
+
+#ifndef FLEETPERF_AGENT_COLLECT_COLLECTOR_H_
+#define FLEETPERF_AGENT_COLLECT_COLLECTOR_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "agent/collect/instance_tracker.h"
+#include "agent/collect/resolve.h"
+#include "agent/collect/table.h"
+#include "agent/deliver/dictionary.h"
+#include "agent/deliver/samples.h"
+#include "agent/source/source.h"
+#include "perflib/block_reader.h"
+
+namespace fleetperf::agent {
+
+// The instances of one machine, which all its collectors follow together. Not
+// thread-safe.
+class MachineInstances {
+ public:
+  MachineInstances(std::string machine, Dictionary* dictionary);
+  ~MachineInstances();
+
+  // The tracker of a counterset, made on first use.
+  InstanceTracker& Tracker(const perflib::CountersetRegistration& registration);
+
+  uint32_t machine_definition() const { return machine_; }
+  Dictionary& dictionary() { return dictionary_; }
+
+ private:
+  struct Followed;
+
+  Dictionary& dictionary_;
+  const uint32_t machine_;
+  absl::flat_hash_map<uint32_t, std::unique_ptr<Followed>> followed_;
+};
+
+// Not thread-safe.
+class Collector {
+ public:
+  // Opens a handle for `queries`, which have the same interval and are of
+  // different countersets. A counter that the source refuses is left out and
+  // named in `warnings`.
+  static absl::StatusOr<std::unique_ptr<Collector>> Open(
+      Source* source, uint32_t handle_number,
+      std::vector<ResolvedQuery> queries, MachineInstances* instances,
+      std::vector<std::string>* warnings);
+
+  absl::Duration interval() const { return interval_; }
+
+  // Takes one tick. An error means that there is no block. What is wrong inside
+  // a block is in `problems`, and the rest in `samples`.
+  absl::Status Collect(BlockSamples* samples,
+                       std::vector<std::string>* problems);
+
+ private:
+  struct Query {
+    Query(ResolvedQuery resolved_query, std::vector<uint32_t> ids);
+
+    ResolvedQuery resolved;
+    InstanceTracker* tracker = nullptr;
+    std::vector<uint32_t> counter_ids;  // the table's columns
+    std::optional<size_t> start_column;
+    Table table;
+    std::vector<Table::Part> parts;
+    std::vector<Dictionary::Column> columns;  // as defined by `definition`
+    uint32_t definition = 0;                  // 0: not defined yet
+    std::vector<InstanceTracker::Instance> observed;
+    std::vector<uint32_t> observed_definitions;
+  };
+  // Whose a result of a block is.
+  struct Owner {
+    size_t query;
+    uint32_t counter_id;
+  };
+
+  Collector(uint32_t handle_number, std::unique_ptr<QueryHandle> handle,
+            MachineInstances* instances)
+      : handle_number_(handle_number),
+        handle_(std::move(handle)),
+        instances_(*instances) {}
+
+  absl::Status AddCounters(std::vector<std::string>* warnings);
+  absl::Status FindOwners();
+  void DistributeResults();
+  void AddSamples(Query& query, QuerySamples* samples);
+  std::vector<size_t> KeptRows(const Query& query) const;
+  void DefineQuery(Query& query);
+
+  const uint32_t handle_number_;
+  const std::unique_ptr<QueryHandle> handle_;
+  MachineInstances& instances_;
+  absl::Duration interval_;
+  std::vector<Query> queries_;
+  std::vector<std::optional<Owner>> owners_;  // by position in the block
+  std::string bytes_;
+  perflib::ParsedBlock block_;
+};
+
+}  // namespace fleetperf::agent
+
+#endif  // FLEETPERF_AGENT_COLLECT_COLLECTOR_H_

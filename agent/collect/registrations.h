@@ -1,0 +1,27 @@
+// The registration information of a source's countersets.
+
+#ifndef FLEETPERF_AGENT_COLLECT_REGISTRATIONS_H_
+#define FLEETPERF_AGENT_COLLECT_REGISTRATIONS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "agent/source/source.h"
+#include "perflib/registration.h"
+
+namespace fleetperf::agent {
+
+// Asks for one counterset's registration in all its pieces and reads them. Help
+// texts may be missing; the rest may not.
+absl::StatusOr<perflib::CountersetRegistration> LoadRegistration(
+    Source& source, const perflib::Guid& counterset);
+
+// All countersets of the source, by name. One that cannot be read is left out,
+// and `warnings` says why.
+absl::StatusOr<std::vector<perflib::CountersetRegistration>> LoadRegistrations(
+    Source& source, std::vector<std::string>* warnings);
+
+}  // namespace fleetperf::agent
+
+#endif  // FLEETPERF_AGENT_COLLECT_REGISTRATIONS_H_

@@ -1,0 +1,175 @@
+#include "agent/deliver/batch_builder.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "fleetperf/v1/collection.pb.h"
+
+namespace fleetperf::agent {
+namespace {
+
+// An instance and the consecutive blocks that it was in; `rows` are its places
+// in them.
+struct Run {
+  uint32_t instance = 0;
+  uint32_t first_block = 0;
+  std::vector<uint32_t> rows;
+};
+
+// The samples of one query in a row of blocks; null where it failed or was not
+// asked.
+using QueryBlocks = std::vector<const QuerySamples*>;
+
+int64_t Difference(uint64_t later, uint64_t earlier) {
+  return static_cast<int64_t>(later - earlier);
+}
+
+std::vector<Run> FindRuns(const QueryBlocks& blocks) {
+  std::vector<Run> runs;
+  // The open run of each instance. In the usual block, which has the instances
+  // of the one before, it is found at the same place.
+  absl::flat_hash_map<uint32_t, size_t> run_of;
+  std::vector<size_t> run_at;
+  for (size_t b = 0; b < blocks.size(); ++b) {
+    if (blocks[b] == nullptr) continue;
+    const auto& instances = blocks[b]->instances;
+    run_at.resize(instances.size(), 0);
+    for (size_t row = 0; row < instances.size(); ++row) {
+      size_t& run = run_at[row];
+      if (run >= runs.size() || runs[run].instance != instances[row]) {
+        const auto open = run_of.find(instances[row]);
+        run = open != run_of.end() ? open->second : runs.size();
+      }
+      if (run < runs.size() &&
+          runs[run].first_block + runs[run].rows.size() != b) {
+        run = runs.size();  // it was away
+      }
+      if (run == runs.size()) {
+        runs.push_back({.instance = instances[row],
+                        .first_block = static_cast<uint32_t>(b)});
+        run_of[instances[row]] = run;
+      }
+      runs[run].rows.push_back(static_cast<uint32_t>(row));
+    }
+  }
+  return runs;
+}
+
+void AddRuns(const std::vector<Run>& runs, size_t num_blocks,
+             v1::QueryColumns* columns) {
+  uint32_t last_instance = 0;
+  bool all_whole = true;
+  for (const Run& run : runs) {
+    columns->add_instances(static_cast<int32_t>(run.instance - last_instance));
+    last_instance = run.instance;
+    all_whole = all_whole && run.rows.size() == num_blocks;
+  }
+  if (all_whole) return;
+  for (const Run& run : runs) {
+    columns->add_first_block(run.first_block);
+    columns->add_block_count(static_cast<uint32_t>(run.rows.size()));
+  }
+}
+
+void AddColumn(const QueryBlocks& blocks, const std::vector<Run>& runs,
+               size_t column, v1::Column* to) {
+  bool all_zero = true;
+  uint32_t position = 0;
+  for (const Run& run : runs) {
+    uint64_t last = 0;
+    for (size_t i = 0; i < run.rows.size(); ++i, ++position) {
+      const QuerySamples& samples = *blocks[run.first_block + i];
+      const size_t at = column * samples.instances.size() + run.rows[i];
+      const bool present = samples.present.empty() || samples.present[at] != 0;
+      // A missing value repeats the one before it, which costs nothing.
+      const uint64_t value = present ? samples.values[at] : last;
+      if (!present) to->add_missing(position);
+      if (i == 0) {
+        to->add_first(value);
+      } else {
+        to->add_differences(Difference(value, last));
+        all_zero = all_zero && value == last;
+      }
+      last = value;
+    }
+  }
+  if (all_zero) to->clear_differences();
+}
+
+void AddClocks(const std::vector<BlockSamples>& blocks, v1::BlockColumns* to) {
+  perflib::Clocks last = {};
+  const auto difference = [](int64_t later, int64_t earlier) {
+    return Difference(static_cast<uint64_t>(later),
+                      static_cast<uint64_t>(earlier));
+  };
+  for (const BlockSamples& block : blocks) {
+    const perflib::Clocks& clocks = block.clocks;
+    to->add_perf_time_100nsec(
+        difference(clocks.perf_time_100nsec, last.perf_time_100nsec));
+    to->add_perf_time_stamp(
+        difference(clocks.perf_time_stamp, last.perf_time_stamp));
+    to->add_perf_freq(difference(clocks.perf_freq, last.perf_freq));
+    last = clocks;
+  }
+}
+
+void AddQuery(uint32_t query, const QueryBlocks& blocks, v1::BlockColumns* to) {
+  v1::QueryColumns* columns = to->add_queries();
+  columns->set_query(query);
+  QueryBlocks sound = blocks;
+  size_t num_columns = 0;
+  for (size_t b = 0; b < blocks.size(); ++b) {
+    if (blocks[b] == nullptr) continue;
+    if (blocks[b]->failed) {
+      v1::QueryFailure* failure = columns->add_failures();
+      failure->set_block(static_cast<uint32_t>(b));
+      failure->set_status(blocks[b]->failure_status);
+      sound[b] = nullptr;
+    } else if (!blocks[b]->instances.empty()) {
+      num_columns = blocks[b]->values.size() / blocks[b]->instances.size();
+    }
+  }
+  const std::vector<Run> runs = FindRuns(sound);
+  AddRuns(runs, blocks.size(), columns);
+  for (size_t column = 0; column < num_columns; ++column) {
+    AddColumn(sound, runs, column, columns->add_columns());
+  }
+}
+
+// The queries of these blocks: nearly always the same in all of them.
+std::map<uint32_t, QueryBlocks> QueriesOf(
+    const std::vector<BlockSamples>& blocks) {
+  std::map<uint32_t, QueryBlocks> queries;
+  for (size_t b = 0; b < blocks.size(); ++b) {
+    for (const QuerySamples& samples : blocks[b].queries) {
+      QueryBlocks& of_query = queries[samples.query];
+      of_query.resize(blocks.size(), nullptr);
+      of_query[b] = &samples;
+    }
+  }
+  return queries;
+}
+
+}  // namespace
+
+void BatchBuilder::Add(BlockSamples block) {
+  for (const QuerySamples& query : block.queries) {
+    values_ += query.values.size();
+  }
+  blocks_[block.handle].push_back(std::move(block));
+}
+
+void BatchBuilder::Build(v1::BatchContent* content) {
+  for (const auto& [handle, blocks] : blocks_) {
+    v1::BlockColumns* to = content->add_blocks();
+    AddClocks(blocks, to);
+    for (const auto& [query, of_query] : QueriesOf(blocks)) {
+      AddQuery(query, of_query, to);
+    }
+  }
+  blocks_.clear();
+  values_ = 0;
+}
+
+}  // namespace fleetperf::agent

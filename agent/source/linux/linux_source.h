@@ -1,0 +1,33 @@
+// PerfLib on Linux: countersets filled from /proc and /sys, written as PerfLib
+// blocks.
+
+#ifndef FLEETPERF_AGENT_SOURCE_LINUX_LINUX_SOURCE_H_
+#define FLEETPERF_AGENT_SOURCE_LINUX_LINUX_SOURCE_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "agent/source/linux/provider.h"
+#include "agent/source/source.h"
+#include "base/clock.h"
+
+namespace fleetperf::agent {
+
+struct LinuxSourceOptions {
+  // The directory that holds proc and sys: "" on a real machine.
+  std::string root;
+  const Clock* clock = &Clock::Real();
+  // How many files to keep open for processes.
+  size_t max_open_files = 1024;
+};
+
+std::unique_ptr<Source> MakeLinuxSource(const LinuxSourceOptions& options);
+
+// A source of any countersets, for tests.
+std::unique_ptr<Source> MakeProviderSource(
+    std::vector<std::unique_ptr<Provider>> providers, const Clock& clock);
+
+}  // namespace fleetperf::agent
+
+#endif  // FLEETPERF_AGENT_SOURCE_LINUX_LINUX_SOURCE_H_

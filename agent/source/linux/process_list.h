@@ -1,0 +1,21 @@
+// The processes there are.
+
+#ifndef FLEETPERF_AGENT_SOURCE_LINUX_PROCESS_LIST_H_
+#define FLEETPERF_AGENT_SOURCE_LINUX_PROCESS_LIST_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+
+namespace fleetperf::agent {
+
+// Replaces `pids` by the numbers of the processes in the directory `proc`, in
+// ascending order. A process may end at any time.
+absl::Status ListProcesses(const std::string& proc,
+                           std::vector<uint32_t>* pids);
+
+}  // namespace fleetperf::agent
+
+#endif  // FLEETPERF_AGENT_SOURCE_LINUX_PROCESS_LIST_H_

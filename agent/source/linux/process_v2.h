@@ -1,0 +1,89 @@
+// The counterset "Process V2": one instance "name:pid" a process, from
+// /proc/PID/stat, status, io and fd.
+//
+// The kernel's own threads are summed up in the instance "kthreadd:2", as
+// Windows does in "System": there are many, and their names change all the
+// time.
+
+#ifndef FLEETPERF_AGENT_SOURCE_LINUX_PROCESS_V2_H_
+#define FLEETPERF_AGENT_SOURCE_LINUX_PROCESS_V2_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "agent/source/linux/proc_file.h"
+#include "agent/source/linux/provider.h"
+#include "agent/source/linux/totals.h"
+
+namespace fleetperf::agent {
+
+class ProcessV2 : public Provider {
+ public:
+  // `root` is the directory that holds proc: "" on a real machine. Keeps at
+  // most `max_open_files` files open from tick to tick; further ones are opened
+  // each time, which takes longer.
+  ProcessV2(const std::string& root, size_t max_open_files);
+
+  absl::Status Sample(ColumnSet needed, const perflib::Clocks& clocks,
+                      CountersetSample* sample) override;
+
+ private:
+  struct Process {
+    explicit Process(std::string stat_path)
+        : stat(std::move(stat_path), ProcFile::Kind::kSmall) {}
+    ProcFile stat;
+    std::string name;
+    std::string utf16_name;
+    uint64_t pass = 0;  // in which it was seen last
+  };
+
+  // What a line of /proc/PID/stat says, as far as it is used.
+  struct Stat {
+    absl::string_view name;
+    uint64_t parent = 0;
+    uint64_t flags = 0;
+    uint64_t page_faults = 0;
+    uint64_t user_jiffies = 0;
+    uint64_t system_jiffies = 0;
+    uint64_t priority = 0;
+    uint64_t threads = 0;
+    uint64_t start_jiffies = 0;
+    uint64_t virtual_bytes = 0;
+    uint64_t resident_pages = 0;
+
+    bool IsKernelThread() const;
+  };
+
+  static bool ParseStat(absl::string_view text, Stat* stat);
+  // Reads the line of process `pid`; false if it is gone or cannot be read.
+  bool ReadStat(uint32_t pid, Stat* stat, Process** process);
+  void AddProcess(uint32_t pid, const Stat& stat, ColumnSet needed,
+                  CountersetSample* sample);
+  void ReadStatus(uint32_t pid, CountersetSample* sample);
+  void ReadIo(uint32_t pid, CountersetSample* sample);
+  void CountHandles(uint32_t pid, CountersetSample* sample);
+  std::string PathOf(uint32_t pid, absl::string_view file) const;
+
+  const std::string root_;
+  const size_t max_open_files_;
+  const uint64_t page_size_;
+  ProcFile uptime_;
+  std::string buffer_;
+  std::vector<uint32_t> pids_;
+  absl::flat_hash_map<uint32_t, Process> processes_;
+  size_t open_files_ = 0;
+  CountersetSample kernel_threads_;
+  Totals kernel_totals_;
+  Totals totals_;
+  uint64_t pass_ = 0;
+  const std::string utf16_kernel_name_;
+  const std::string utf16_total_name_;
+};
+
+}  // namespace fleetperf::agent
+
+#endif  // FLEETPERF_AGENT_SOURCE_LINUX_PROCESS_V2_H_

@@ -1,0 +1,100 @@
+// The counterset "Processor Information".
+//
+// Instances are "node,cpu" with the kernel's numbers, "node,_Total" and
+// "_Total". Times come from /proc/stat, which counts in units of 10 ms;
+// interrupts from /proc/interrupts and /proc/softirqs; frequencies and idle
+// states from /sys/devices/system/cpu.
+
+#ifndef FLEETPERF_AGENT_SOURCE_LINUX_PROCESSOR_INFORMATION_H_
+#define FLEETPERF_AGENT_SOURCE_LINUX_PROCESSOR_INFORMATION_H_
+
+#include <array>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "agent/source/linux/proc_file.h"
+#include "agent/source/linux/provider.h"
+#include "agent/source/linux/totals.h"
+
+namespace fleetperf::agent {
+
+class ProcessorInformation : public Provider {
+ public:
+  // `root` is the directory that holds proc and sys: "" on a real machine.
+  explicit ProcessorInformation(const std::string& root);
+
+  absl::Status Sample(ColumnSet needed, const perflib::Clocks& clocks,
+                      CountersetSample* sample) override;
+
+ private:
+  // The fields of a cpu line of /proc/stat, in its order.
+  enum Field {
+    kUser,
+    kNice,
+    kSystem,
+    kIdle,
+    kIoWait,
+    kIrq,
+    kSoftIrq,
+    kSteal,
+    kGuest,
+    kGuestNice,
+    kNumFields
+  };
+
+  struct IdleState {
+    size_t time_column;
+    size_t transitions_column;
+    ProcFile time;
+    ProcFile usage;
+  };
+
+  struct Cpu {
+    uint32_t number = 0;
+    uint32_t node = 0;
+    std::string utf16_name;
+    std::array<uint64_t, kNumFields> jiffies = {};
+    bool online = false;
+    uint64_t interrupts = 0;
+    uint64_t clock_interrupts = 0;
+    uint64_t softirqs = 0;
+    std::optional<ProcFile> frequency;
+    uint64_t maximum_khz = 0;
+    std::vector<IdleState> idle_states;
+  };
+
+  struct Node {
+    explicit Node(uint32_t number);
+    std::string utf16_total_name;
+    Totals totals;
+  };
+
+  absl::Status ReadStat();
+  absl::Status ReadInterrupts();
+  absl::Status ReadSoftirqs();
+  void ReadFrequency(Cpu& cpu, CountersetSample* sample);
+  void ReadIdleStates(Cpu& cpu, CountersetSample* sample);
+  void AddCpu(Cpu& cpu, ColumnSet needed, CountersetSample* sample);
+  // The CPU of that number, made on first sight.
+  Cpu& GetCpu(uint32_t number);
+  void FindNodes();
+
+  const std::string root_;
+  ProcFile stat_;
+  ProcFile interrupts_;
+  ProcFile softirqs_;
+  std::string buffer_;
+  std::map<uint32_t, Cpu> cpus_;
+  std::map<uint32_t, Node> nodes_;
+  absl::flat_hash_map<uint32_t, uint32_t> node_of_cpu_;
+  Totals totals_;
+  const std::string utf16_total_name_;
+};
+
+}  // namespace fleetperf::agent
+
+#endif  // FLEETPERF_AGENT_SOURCE_LINUX_PROCESSOR_INFORMATION_H_

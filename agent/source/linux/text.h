@@ -1,0 +1,59 @@
+// Taking /proc's text apart. Each function removes what it returns from the
+// front of its argument; none allocates.
+
+#ifndef FLEETPERF_AGENT_SOURCE_LINUX_TEXT_H_
+#define FLEETPERF_AGENT_SOURCE_LINUX_TEXT_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "absl/strings/string_view.h"
+
+namespace fleetperf::agent {
+
+// The next line without its end. False if there is none.
+inline bool NextLine(absl::string_view* text, absl::string_view* line) {
+  if (text->empty()) return false;
+  const size_t end = text->find('\n');
+  *line = text->substr(0, end);
+  text->remove_prefix(end == absl::string_view::npos ? text->size() : end + 1);
+  return true;
+}
+
+inline void SkipSpaces(absl::string_view* text) {
+  size_t i = 0;
+  while (i < text->size() && ((*text)[i] == ' ' || (*text)[i] == '\t')) ++i;
+  text->remove_prefix(i);
+}
+
+// The next word; empty if there is none.
+inline absl::string_view NextWord(absl::string_view* text) {
+  SkipSpaces(text);
+  size_t i = 0;
+  while (i < text->size() && (*text)[i] != ' ' && (*text)[i] != '\t') ++i;
+  const absl::string_view word = text->substr(0, i);
+  text->remove_prefix(i);
+  return word;
+}
+
+// The decimal digits that come next, after spaces. Nothing if there are none.
+inline std::optional<uint64_t> NextNumber(absl::string_view* text) {
+  SkipSpaces(text);
+  uint64_t number = 0;
+  size_t i = 0;
+  for (; i < text->size() && (*text)[i] >= '0' && (*text)[i] <= '9'; ++i) {
+    number = number * 10 + static_cast<uint64_t>((*text)[i] - '0');
+  }
+  if (i == 0) return std::nullopt;
+  text->remove_prefix(i);
+  return number;
+}
+
+// The same for a line that must have it: 0 if it is missing.
+inline uint64_t NumberOrZero(absl::string_view* text) {
+  return NextNumber(text).value_or(0);
+}
+
+}  // namespace fleetperf::agent
+
+#endif  // FLEETPERF_AGENT_SOURCE_LINUX_TEXT_H_

@@ -1,0 +1,251 @@
+#include "agent/collect/collection.h"
+
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "proto/conversions.h"
+#include "tests/agent/collect/fake_source.h"
+#include "tests/agent/collect/samples_text.h"
+#include "tests/agent/collect/test_countersets.h"
+#include "tests/agent/deliver/batch_content.h"
+#include "tests/support/simulated_clock.h"
+#include "tests/support/status_matchers.h"
+
+namespace fleetperf::agent {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::FakeSource;
+using ::testing::IsEmpty;
+using testing::kDiskGuid;
+using testing::kSystemGuid;
+using ::testing::StartsWith;
+using ::testing::UnorderedElementsAre;
+using testing::Value32;
+using testing::Value64;
+using Script = FakeSource::Script;
+
+const PlannedQuery kSystemQuery = {.counterset = "System"};
+const PlannedQuery kDiskQuery = {.counterset = "Disk",
+                                 .counters = {"Reads/sec"}};
+
+// Each tick is a batch of its own. Time passes when the test says so.
+class CollectionTest : public ::testing::Test {
+ protected:
+  CollectionTest() {
+    delivery_.SetLive(true);
+    source_.SetInstances(kSystemGuid, {{"", 0, {{1, Value32(1)}}}});
+    source_.SetInstances(kDiskGuid, {{"sda", 8, {{1, Value64(1)}}}});
+    collection_ = std::make_unique<Collection>(
+        Collection::Options{.machine = "web-1",
+                            .source = &source_,
+                            .delivery = &delivery_,
+                            .clock = &clock_,
+                            .registrations = testing::TestRegistrations()});
+  }
+
+  // The reports as "0 System: error".
+  std::vector<std::string> Apply(const std::vector<PlannedQuery>& queries) {
+    plan_ = {.queries = queries};
+    std::vector<std::string> texts;
+    for (const QueryReport& report : collection_->Apply(plan_)) {
+      texts.push_back(absl::StrCat(report.query, " ", report.counterset, ": ",
+                                   report.error));
+    }
+    return texts;
+  }
+  // Waits until the ticks that are due were taken. A plan is applied between
+  // two ticks, and applying the same one again changes nothing.
+  void Settle() {
+    collection_->Apply(plan_);
+    collection_->Apply(plan_);
+  }
+
+  // The batches since the last call as their queries, such as "System 1s
+  // 1/4 2/4", or their losses, such as "lost 3 ticks 6".
+  std::vector<std::string> TakeBatches() {
+    Settle();
+    const v1::Definitions definitions = delivery_.dictionary().All();
+    std::vector<std::string> texts;
+    for (const v1::Batch& batch : testing::BatchesOf(delivery_.spool())) {
+      const v1::BatchContent content = testing::ContentOf(batch);
+      for (const v1::BlockColumns& block : content.blocks()) {
+        for (const v1::QueryColumns& query : block.queries()) {
+          texts.push_back(testing::QueryText(definitions, query.query()));
+          last_instances_ = {query.instances().begin(),
+                             query.instances().end()};
+        }
+      }
+      for (const v1::Loss& loss : content.losses()) {
+        texts.push_back(absl::StrCat("lost ", loss.ticks(), " ticks of ",
+                                     loss.machine(), ": ",
+                                     v1::LossCause_Name(loss.cause())));
+      }
+      retired_ += content.retired_instances_size();
+      delivery_.spool().Acknowledge(batch.sequence());
+    }
+    return texts;
+  }
+
+  testing::SimulatedClock clock_;
+  FakeSource source_{testing::TestRegistrations()};
+  Delivery delivery_{{.epoch = 1, .clock = &clock_}};
+  std::unique_ptr<Collection> collection_;
+  Plan plan_;
+  std::vector<int32_t> last_instances_;  // of the last query in TakeBatches
+  int retired_ = 0;
+};
+
+TEST_F(CollectionTest, ReportsWhatBecameOfAPlan) {
+  EXPECT_THAT(Apply({kSystemQuery, {.counterset = "Disc"}}),
+              ElementsAre("0 System: ",
+                          "1 : there is no counterset \"Disc\"; did you mean "
+                          "\"Disk\"?"));
+  source_.Change([](Script& script) {
+    script.add = [](const perflib::CounterIdentifier& identifier) {
+      return identifier.counter_id == 3 ? perflib::kErrorAccessDenied : 0;
+    };
+  });
+  EXPECT_THAT(
+      Apply({{.counterset = "Disk", .counters = {"id:1", "id:3"}}}),
+      ElementsAre("0 Disk: ", StartsWith("0 : the source refuses counter 3")));
+  source_.Change(
+      [](Script& script) { script.open = absl::UnavailableError("gone"); });
+  EXPECT_THAT(Apply({kSystemQuery}), ElementsAre("0 System: ", "0 : gone"));
+  EXPECT_THAT(Apply({}), IsEmpty());
+}
+
+TEST_F(CollectionTest, TakesTheFirstTickAtOnceAndOthersWhenTheyAreDue) {
+  Apply({kSystemQuery});
+  EXPECT_THAT(TakeBatches(), ElementsAre("System 1s 1/4 2/4"));
+  EXPECT_THAT(TakeBatches(), IsEmpty());
+  clock_.Advance(absl::Milliseconds(999));
+  EXPECT_THAT(TakeBatches(), IsEmpty());
+  clock_.Advance(absl::Milliseconds(1));
+  EXPECT_THAT(TakeBatches(), ElementsAre("System 1s 1/4 2/4"));
+}
+
+TEST_F(CollectionTest, CollectsEachIntervalOnItsOwn) {
+  const PlannedQuery seldom = {.counterset = "Disk",
+                               .counters = {"Reads/sec"},
+                               .interval = absl::Seconds(3)};
+  Apply({kSystemQuery, seldom});
+  EXPECT_THAT(TakeBatches(), ElementsAre("System 1s 1/4 2/4", "Disk 3s 1/8"));
+  clock_.Advance(absl::Seconds(1));
+  EXPECT_THAT(TakeBatches(), ElementsAre("System 1s 1/4 2/4"));
+  clock_.Advance(absl::Seconds(1));
+  EXPECT_THAT(TakeBatches(), ElementsAre("System 1s 1/4 2/4"));
+  clock_.Advance(absl::Seconds(1));
+  EXPECT_THAT(TakeBatches(), ElementsAre("System 1s 1/4 2/4", "Disk 3s 1/8"));
+}
+
+TEST_F(CollectionTest, CollectsAnIntervalsCountersetsInOneBlock) {
+  Apply({kSystemQuery, kDiskQuery});
+  Settle();
+  const auto contents = testing::ContentsOf(delivery_.spool());
+  ASSERT_EQ(contents.size(), 1);
+  ASSERT_EQ(contents[0].blocks_size(), 1);
+  EXPECT_EQ(contents[0].blocks(0).queries_size(), 2);
+  // A counterset stands in a block once.
+  Apply({{.counterset = "Disk", .counters = {"id:1"}, .instances = {"sda"}},
+         {.counterset = "Disk", .counters = {"id:3"}, .instances = {"sdb"}}});
+  TakeBatches();
+  clock_.Advance(absl::Seconds(1));
+  Settle();
+  EXPECT_EQ(testing::ContentsOf(delivery_.spool()).size(), 2);
+}
+
+TEST_F(CollectionTest, KeepsPhaseAndLivesOverAChangeOfPlan) {
+  Apply({kDiskQuery});
+  TakeBatches();
+  const std::vector<int32_t> lives = last_instances_;
+  clock_.Advance(absl::Milliseconds(600));
+  Apply({{.counterset = "Disk", .counters = {"Writes/sec"}}});
+  EXPECT_THAT(TakeBatches(), IsEmpty());  // the tick is due in 400 ms
+  clock_.Advance(absl::Milliseconds(400));
+  EXPECT_THAT(TakeBatches(), ElementsAre("Disk 1s 3/8"));
+  EXPECT_EQ(last_instances_, lives);
+  // Another interval begins at once. Between two plans nothing is collected.
+  Apply({});
+  clock_.Advance(absl::Minutes(1));
+  EXPECT_THAT(TakeBatches(), IsEmpty());
+  Apply({{.counterset = "Disk",
+          .counters = {"Writes/sec"},
+          .interval = absl::Seconds(5)}});
+  EXPECT_THAT(TakeBatches(), ElementsAre("Disk 5s 3/8"));
+  EXPECT_EQ(last_instances_, lives);
+  EXPECT_EQ(retired_, 0);
+}
+
+TEST_F(CollectionTest, BeginsANewLifeAfterAnAbsence) {
+  Apply({kDiskQuery});
+  TakeBatches();
+  const std::vector<int32_t> lives = last_instances_;
+  source_.SetInstances(kDiskGuid, {});
+  clock_.Advance(absl::Seconds(1));
+  TakeBatches();
+  EXPECT_EQ(retired_, 1);
+  source_.SetInstances(kDiskGuid, {{"sda", 8, {{1, Value64(1)}}}});
+  clock_.Advance(absl::Seconds(1));
+  TakeBatches();
+  EXPECT_NE(last_instances_, lives);
+}
+
+TEST_F(CollectionTest, CountsTicksThatTheSourceDidNotAnswer) {
+  source_.Change([](Script& script) {
+    script.end_block = [](std::string*) {
+      return absl::UnavailableError("gone");
+    };
+  });
+  Apply({kSystemQuery});
+  const std::string lost = "lost 1 ticks of web-1: LOSS_CAUSE_SOURCE_FAILED";
+  EXPECT_THAT(TakeBatches(), ElementsAre(lost));
+  clock_.Advance(absl::Seconds(1));
+  EXPECT_THAT(TakeBatches(), ElementsAre(lost));
+  source_.Change([](Script& script) { script.end_block = nullptr; });
+  clock_.Advance(absl::Seconds(1));
+  EXPECT_THAT(TakeBatches(), ElementsAre("System 1s 1/4 2/4"));
+}
+
+TEST_F(CollectionTest, CountsTicksThatPassedWhileOneWasTaken) {
+  source_.Change([this](Script& script) {
+    script.end_block = [this](std::string*) {
+      clock_.Advance(absl::Milliseconds(3500));
+      return absl::OkStatus();
+    };
+  });
+  Apply({kSystemQuery});
+  // Those of 1, 2 and 3 s.
+  EXPECT_THAT(TakeBatches(),
+              ElementsAre("System 1s 1/4 2/4",
+                          "lost 3 ticks of web-1: LOSS_CAUSE_OVERRUN"));
+  source_.Change([](Script& script) { script.end_block = nullptr; });
+  clock_.Advance(absl::Milliseconds(499));
+  EXPECT_THAT(TakeBatches(), IsEmpty());
+  clock_.Advance(absl::Milliseconds(1));
+  EXPECT_THAT(TakeBatches(), ElementsAre("System 1s 1/4 2/4"));
+}
+
+TEST_F(CollectionTest, AppliesPlansOfSeveralThreadsOneAfterTheOther) {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([this, i] {
+      for (int round = 0; round < 20; ++round) {
+        const Plan plan = {.queries = {i % 2 == 0 ? kSystemQuery : kDiskQuery}};
+        const std::vector<QueryReport> reports = collection_->Apply(plan);
+        ASSERT_EQ(reports.size(), 1);
+        EXPECT_EQ(reports[0].counterset, i % 2 == 0 ? "System" : "Disk");
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST_F(CollectionTest, StopsAtOnceWithoutAPlan) { collection_.reset(); }
+
+}  // namespace
+}  // namespace fleetperf::agent

@@ -1,0 +1,197 @@
+#include "agent/collect/instance_tracker.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+namespace fleetperf::agent {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
+
+// Numbers the lives from 1.
+class FakeRegistry : public LifeRegistry {
+ public:
+  uint32_t BeginLife(absl::string_view utf16_name, uint32_t instance_id,
+                     uint32_t occurrence) override {
+    begun.push_back(
+        absl::StrCat(utf16_name, " ", instance_id, " #", occurrence));
+    return static_cast<uint32_t>(begun.size());
+  }
+  void EndLife(uint32_t definition) override { ended.push_back(definition); }
+
+  // The lives that ended since the last call.
+  std::vector<uint32_t> TakeEnded() { return std::exchange(ended, {}); }
+
+  std::vector<std::string> begun;
+  std::vector<uint32_t> ended;
+};
+
+class InstanceTrackerTest : public ::testing::Test {
+ protected:
+  using Instances = std::vector<InstanceTracker::Instance>;
+
+  // The definitions of what a block shows.
+  std::vector<uint32_t> Observe(const Instances& instances) {
+    tracker_.Observe(instances, /*sound=*/true, &definitions_);
+    return definitions_;
+  }
+  std::vector<uint32_t> ObserveUnsound(const Instances& instances) {
+    tracker_.Observe(instances, /*sound=*/false, &definitions_);
+    return definitions_;
+  }
+
+  FakeRegistry registry_;
+  InstanceTracker tracker_{&registry_};
+  std::vector<uint32_t> definitions_ = {99};  // is replaced
+};
+
+TEST_F(InstanceTrackerTest, ALifeGoesOnWhileTheInstanceIsThere) {
+  EXPECT_THAT(Observe({{"a", 1}, {"b", 2}}), ElementsAre(1, 2));
+  EXPECT_THAT(Observe({{"a", 1}, {"b", 2}}), ElementsAre(1, 2));
+  EXPECT_THAT(Observe({{"b", 2}, {"c", 3}, {"a", 1}}), ElementsAre(2, 3, 1));
+  EXPECT_THAT(registry_.begun, ElementsAre("a 1 #0", "b 2 #0", "c 3 #0"));
+  EXPECT_THAT(registry_.ended, IsEmpty());
+}
+
+TEST_F(InstanceTrackerTest, NameAndIdTogetherIdentifyAnInstance) {
+  EXPECT_THAT(Observe({{"a", 1}, {"a", 2}, {"b", 1}}), ElementsAre(1, 2, 3));
+  EXPECT_THAT(Observe({{"a", 2}, {"b", 1}, {"a", 1}}), ElementsAre(2, 3, 1));
+  // Name and id of these are the same when written together.
+  EXPECT_THAT(Observe({{"1 a", 1}, {"a", 11}, {"1a", 1}}),
+              ElementsAre(4, 5, 6));
+}
+
+TEST_F(InstanceTrackerTest, AnInstanceThatWasAbsentBeginsANewLife) {
+  Observe({{"a", 1}, {"b", 2}});
+  EXPECT_THAT(Observe({{"b", 2}}), ElementsAre(2));
+  EXPECT_THAT(registry_.TakeEnded(), ElementsAre(1));
+  EXPECT_THAT(Observe({{"a", 1}, {"b", 2}}), ElementsAre(3, 2));
+  EXPECT_THAT(Observe({}), IsEmpty());
+  EXPECT_THAT(registry_.TakeEnded(), UnorderedElementsAre(2, 3));
+}
+
+TEST_F(InstanceTrackerTest, AnInstanceThatIsReplacedBeginsANewLife) {
+  Observe({{"a", 1}});
+  EXPECT_THAT(Observe({{"b", 1}}), ElementsAre(2));
+  EXPECT_THAT(registry_.TakeEnded(), ElementsAre(1));
+  EXPECT_THAT(Observe({{"a", 1}}), ElementsAre(3));
+  EXPECT_THAT(registry_.TakeEnded(), ElementsAre(2));
+}
+
+TEST_F(InstanceTrackerTest, AnotherStartIsAnotherLife) {
+  EXPECT_THAT(Observe({{"a", 1, 1000}}), ElementsAre(1));
+  EXPECT_THAT(Observe({{"a", 1, 1000}}), ElementsAre(1));
+  EXPECT_THAT(Observe({{"a", 1, 2000}}), ElementsAre(2));
+  EXPECT_THAT(registry_.TakeEnded(), ElementsAre(1));
+  EXPECT_THAT(Observe({{"a", 1, 1000}}), ElementsAre(3));
+  EXPECT_THAT(Observe({{"a", 1, 0}}), ElementsAre(4));
+}
+
+TEST_F(InstanceTrackerTest, AStartThatIsNotToldChangesNothing) {
+  Observe({{"a", 1, 1000}, {"b", 2}});
+  EXPECT_THAT(Observe({{"a", 1}, {"b", 2, 500}}), ElementsAre(1, 2));
+  EXPECT_THAT(Observe({{"a", 1, 1000}, {"b", 2, 500}}), ElementsAre(1, 2));
+  EXPECT_THAT(registry_.ended, IsEmpty());
+  // Both starts are known by now.
+  EXPECT_THAT(Observe({{"a", 1}, {"b", 2}}), ElementsAre(1, 2));
+  EXPECT_THAT(Observe({{"a", 1, 1001}, {"b", 2, 501}}), ElementsAre(3, 4));
+}
+
+TEST_F(InstanceTrackerTest, AnUnsoundBlockEndsNoLife) {
+  Observe({{"a", 1}, {"b", 2}, {"c", 3}});
+  EXPECT_THAT(ObserveUnsound({{"a", 1}}), ElementsAre(1));
+  EXPECT_THAT(ObserveUnsound({}), IsEmpty());
+  EXPECT_THAT(ObserveUnsound({{"d", 4}, {"c", 3}}), ElementsAre(4, 3));
+  EXPECT_THAT(registry_.ended, IsEmpty());
+  EXPECT_THAT(Observe({{"a", 1}, {"c", 3}, {"d", 4}}), ElementsAre(1, 3, 4));
+  EXPECT_THAT(registry_.TakeEnded(), ElementsAre(2));
+}
+
+TEST_F(InstanceTrackerTest, AnotherStartCountsInAnUnsoundBlockToo) {
+  Observe({{"a", 1, 1000}, {"b", 2, 1000}});
+  EXPECT_THAT(ObserveUnsound({{"a", 1, 2000}}), ElementsAre(3));
+  EXPECT_THAT(registry_.TakeEnded(), ElementsAre(1));
+}
+
+TEST_F(InstanceTrackerTest, TwinsAreToldApartByTheirOrder) {
+  EXPECT_THAT(Observe({{"a", 1}, {"b", 2}, {"a", 1}}), ElementsAre(1, 3, 2));
+  EXPECT_THAT(registry_.begun, ElementsAre("a 1 #0", "a 1 #1", "b 2 #0"));
+  EXPECT_THAT(Observe({{"a", 1}, {"a", 1}, {"b", 2}}), ElementsAre(1, 2, 3));
+  EXPECT_THAT(registry_.ended, IsEmpty());
+}
+
+TEST_F(InstanceTrackerTest, AllTwinsBeginNewLivesWhenTheirNumberChanges) {
+  Observe({{"a", 1}, {"b", 2}});
+  EXPECT_THAT(Observe({{"a", 1}, {"b", 2}, {"a", 1}}), ElementsAre(3, 2, 4));
+  EXPECT_THAT(registry_.TakeEnded(), ElementsAre(1));
+  EXPECT_THAT(Observe({{"a", 1}, {"b", 2}}), ElementsAre(5, 2));
+  EXPECT_THAT(registry_.TakeEnded(), UnorderedElementsAre(3, 4));
+  EXPECT_THAT(Observe({{"b", 2}}), ElementsAre(2));
+  EXPECT_THAT(registry_.TakeEnded(), ElementsAre(5));
+}
+
+TEST_F(InstanceTrackerTest, ATwinThatRestartsLeavesTheOther) {
+  Observe({{"a", 1, 10}, {"a", 1, 20}});
+  EXPECT_THAT(Observe({{"a", 1, 10}, {"a", 1, 30}}), ElementsAre(1, 3));
+  EXPECT_THAT(registry_.TakeEnded(), ElementsAre(2));
+  EXPECT_EQ(registry_.begun.back(), "a 1 #1");
+}
+
+TEST_F(InstanceTrackerTest, FewerTwinsInAnUnsoundBlockMayBeInItsLostPart) {
+  Observe({{"a", 1}, {"a", 1}, {"a", 1}});
+  EXPECT_THAT(ObserveUnsound({{"a", 1}}), ElementsAre(1));
+  EXPECT_THAT(registry_.ended, IsEmpty());
+  EXPECT_THAT(Observe({{"a", 1}, {"a", 1}, {"a", 1}}), ElementsAre(1, 2, 3));
+  // More of them are certain, whatever was lost.
+  EXPECT_THAT(ObserveUnsound({{"a", 1}, {"a", 1}, {"a", 1}, {"a", 1}}),
+              ElementsAre(4, 5, 6, 7));
+  EXPECT_THAT(registry_.TakeEnded(), UnorderedElementsAre(1, 2, 3));
+}
+
+TEST_F(InstanceTrackerTest, EndAllEndsEveryLifeOnce) {
+  Observe({{"a", 1}, {"a", 1}, {"b", 2}});
+  tracker_.EndAll();
+  EXPECT_THAT(registry_.TakeEnded(), UnorderedElementsAre(1, 2, 3));
+  tracker_.EndAll();
+  EXPECT_THAT(registry_.ended, IsEmpty());
+  EXPECT_THAT(Observe({{"a", 1}, {"b", 2}}), ElementsAre(4, 5));
+}
+
+TEST_F(InstanceTrackerTest, EveryLifeThatBeganEndsOnceAtMost) {
+  // Instances that come, go, move and have twins, by a fixed rule.
+  std::vector<uint32_t> ended;
+  for (uint32_t tick = 0; tick < 500; ++tick) {
+    Instances instances;
+    for (uint32_t i = 0; i < 8; ++i) {
+      const uint32_t random = (tick / (i + 1) * 2654435761u + i * 40503u) >> 16;
+      if (random % 3 == 0) continue;
+      for (uint32_t twin = 0; twin <= random % 2; ++twin) {
+        instances.push_back({i % 2 == 0 ? "even" : "odd", i / 2});
+      }
+    }
+    const auto definitions =
+        tick % 7 == 0 ? ObserveUnsound(instances) : Observe(instances);
+    EXPECT_EQ(definitions.size(), instances.size());
+    for (const uint32_t end : registry_.TakeEnded()) ended.push_back(end);
+    for (const uint32_t definition : definitions) {
+      EXPECT_THAT(ended, ::testing::Not(::testing::Contains(definition)));
+    }
+  }
+  tracker_.EndAll();
+  for (const uint32_t end : registry_.TakeEnded()) ended.push_back(end);
+  std::sort(ended.begin(), ended.end());
+  EXPECT_EQ(ended.size(), registry_.begun.size());
+  EXPECT_EQ(std::adjacent_find(ended.begin(), ended.end()), ended.end());
+}
+
+}  // namespace
+}  // namespace fleetperf::agent

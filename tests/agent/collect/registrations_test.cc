@@ -1,0 +1,136 @@
+#include "agent/collect/registrations.h"
+
+#include <string>
+#include <vector>
+
+#include "agent/collect/catalogue.h"
+#include "base/sha256.h"
+#include "base/zstd.h"
+#include "proto/conversions.h"
+#include "tests/agent/collect/fake_source.h"
+#include "tests/agent/collect/test_countersets.h"
+#include "tests/support/status_matchers.h"
+
+namespace fleetperf::agent {
+namespace {
+
+using perflib::CountersetRegistration;
+using perflib::RegistrationRequest;
+using ::testing::ElementsAre;
+using testing::FakeSource;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::StatusIs;
+
+CountersetRegistration WithHelp() {
+  CountersetRegistration registration = testing::DiskRegistration();
+  registration.help = "What disks do.";
+  registration.provider_name = "diskperf";
+  registration.counters[0].help = "Reads.";
+  registration.counters[2].help = "Writes.";
+  return registration;
+}
+
+TEST(LoadRegistration, PutsThePiecesTogether) {
+  FakeSource source({WithHelp()});
+  ASSERT_OK_AND_ASSIGN(const auto registration,
+                       LoadRegistration(source, testing::kDiskGuid));
+  EXPECT_EQ(registration, WithHelp());
+}
+
+TEST(LoadRegistration, DoesWithoutHelp) {
+  FakeSource source({WithHelp()});
+  source.Change([](FakeSource::Script& script) {
+    script.refused_requests = {RegistrationRequest::kCountersetHelp,
+                               RegistrationRequest::kProviderName,
+                               RegistrationRequest::kCounterHelp};
+  });
+  ASSERT_OK_AND_ASSIGN(const auto registration,
+                       LoadRegistration(source, testing::kDiskGuid));
+  EXPECT_EQ(registration, testing::DiskRegistration());
+}
+
+TEST(LoadRegistration, NeedsTheRest) {
+  for (const auto request : {RegistrationRequest::kCountersetStruct,
+                             RegistrationRequest::kCountersetEnglishName,
+                             RegistrationRequest::kCounterEnglishNames}) {
+    FakeSource source({WithHelp()});
+    source.Change([&](FakeSource::Script& script) {
+      script.refused_requests = {request};
+    });
+    EXPECT_THAT(LoadRegistration(source, testing::kDiskGuid),
+                StatusIs(absl::StatusCode::kNotFound, "refused"));
+  }
+}
+
+TEST(LoadRegistrations, AreSortedByName) {
+  FakeSource source({testing::SystemRegistration(), testing::DiskRegistration(),
+                     testing::ProcessRegistration()});
+  std::vector<std::string> warnings;
+  ASSERT_OK_AND_ASSIGN(const auto registrations,
+                       LoadRegistrations(source, &warnings));
+  EXPECT_EQ(registrations, testing::TestRegistrations());
+  EXPECT_THAT(warnings, IsEmpty());
+}
+
+// One bad counterset does not harm the others.
+class HalfBrokenSource : public FakeSource {
+ public:
+  using FakeSource::FakeSource;
+  absl::StatusOr<std::string> QueryCounterSetRegistrationInfo(
+      const perflib::Guid& counterset, RegistrationRequest request,
+      uint32_t argument) override {
+    auto bytes = FakeSource::QueryCounterSetRegistrationInfo(counterset,
+                                                             request, argument);
+    const bool cut = counterset == testing::kProcessGuid &&
+                     request == RegistrationRequest::kCountersetStruct;
+    return cut ? bytes->substr(0, 31) : bytes;
+  }
+};
+
+TEST(LoadRegistrations, LeaveOutWhatCannotBeRead) {
+  HalfBrokenSource source(testing::TestRegistrations());
+  std::vector<std::string> warnings;
+  ASSERT_OK_AND_ASSIGN(const auto registrations,
+                       LoadRegistrations(source, &warnings));
+  EXPECT_THAT(registrations, ElementsAre(testing::DiskRegistration(),
+                                         testing::SystemRegistration()));
+  EXPECT_THAT(warnings, ElementsAre(HasSubstr(
+                            "counterset {0000000f-0000-0000-0000-000000000000}"
+                            ": offset 0: PERF_COUNTERSET_REG_INFO needs 32 "
+                            "bytes, 31 remain")));
+}
+
+TEST(Catalogue, HoldsEveryCountersetWithHelp) {
+  const HashedCatalogue hashed =
+      MakeCatalogue({WithHelp(), testing::SystemRegistration()});
+  const v1::Catalogue& catalogue = hashed.catalogue;
+  ASSERT_EQ(catalogue.compression(), v1::COMPRESSION_ZSTD);
+  std::string bytes;
+  ASSERT_OK(
+      ZstdDecompress(catalogue.payload(), catalogue.content_size(), &bytes));
+  EXPECT_EQ(hashed.hash, Sha256(bytes));
+  v1::CatalogueContent content;
+  ASSERT_TRUE(content.ParseFromString(bytes));
+  std::vector<CountersetRegistration> countersets;
+  for (const v1::CountersetRegistration& counterset : content.countersets()) {
+    countersets.push_back(FromProto(counterset).value());
+  }
+  // By GUID.
+  EXPECT_THAT(countersets,
+              ElementsAre(testing::SystemRegistration(), WithHelp()));
+}
+
+TEST(Catalogue, IsTheSameInWhateverOrder) {
+  const HashedCatalogue one =
+      MakeCatalogue({WithHelp(), testing::SystemRegistration()});
+  const HashedCatalogue other =
+      MakeCatalogue({testing::SystemRegistration(), WithHelp()});
+  EXPECT_EQ(one.hash, other.hash);
+  EXPECT_EQ(one.catalogue.SerializeAsString(),
+            other.catalogue.SerializeAsString());
+  EXPECT_NE(one.hash, MakeCatalogue({WithHelp()}).hash);
+}
+
+}  // namespace
+}  // namespace fleetperf::agent

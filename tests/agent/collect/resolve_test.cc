@@ -1,0 +1,209 @@
+#include "agent/collect/resolve.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "tests/agent/collect/test_countersets.h"
+
+namespace fleetperf::agent {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+// "0 Disk 1s: 1 2 (12)": planned query, counterset, interval, counters; those
+// that are only linked in parentheses.
+std::vector<std::string> Queries(const Resolution& resolution) {
+  std::vector<std::string> texts;
+  for (const ResolvedQuery& query : resolution.queries) {
+    std::string text =
+        absl::StrCat(query.planned, " ", query.registration.name, " ",
+                     absl::FormatDuration(query.interval), ":");
+    for (const ResolvedQuery::Counter& counter : query.counters) {
+      absl::StrAppend(&text, counter.only_linked ? " (" : " ", counter.id,
+                      counter.only_linked ? ")" : "");
+    }
+    texts.push_back(text);
+  }
+  return texts;
+}
+
+// "0: message"
+std::vector<std::string> Problems(const Resolution& resolution) {
+  std::vector<std::string> texts;
+  for (const Resolution::Problem& problem : resolution.problems) {
+    texts.push_back(absl::StrCat(problem.planned, ": ", problem.message));
+  }
+  return texts;
+}
+
+Resolution Resolve(const std::vector<PlannedQuery>& queries) {
+  return ResolvePlan({.queries = queries}, testing::TestRegistrations());
+}
+
+TEST(ResolvePlan, FindsCountersetsAndCounters) {
+  const struct {
+    PlannedQuery query;
+    std::vector<std::string> expected;
+  } kCases[] = {
+      {{.counterset = "System"}, {"0 System 1s: 1 2"}},
+      {{.counterset = "sYSTEM", .counters = {"PROCESSES"}}, {"0 System 1s: 1"}},
+      {{.counterset = "{00000005-0000-0000-0000-000000000000}",
+        .counters = {"id:2"}},
+       {"0 System 1s: 2"}},
+      {{.counterset = "00000005-0000-0000-0000-000000000000",
+        .counters = {"id:2", "id:1"}},
+       {"0 System 1s: 1 2"}},
+      {{.counterset = "S*", .counters = {"*s"}}, {"0 System 1s: 1 2"}},
+      {{.counterset = "*s*", .counters = {"*Time"}},
+       {"0 Process 1s: 1 3 (101) (102)"}},
+      {{.counterset = "Disk", .counters = {"Reads/sec", "reads*"}},
+       {"0 Disk 1s: 1"}},
+      {{.counterset = "Disk", .interval = absl::Minutes(1)},
+       {"0 Disk 1m: 1 2 3 (12)"}},
+  };
+  for (const auto& test : kCases) {
+    EXPECT_EQ(Queries(Resolve({test.query})), test.expected)
+        << test.query.counterset << " "
+        << absl::StrJoin(test.query.counters, ", ");
+  }
+}
+
+TEST(ResolvePlan, AddsWhatFormulasNeed) {
+  const struct {
+    PlannedQuery query;
+    std::string expected;
+  } kCases[] = {
+      {{.counterset = "Disk", .counters = {"Avg*"}}, "0 Disk 1s: 2 (12)"},
+      {{.counterset = "Disk", .counters = {"Reads/sec"}}, "0 Disk 1s: 1"},
+      {{.counterset = "Process", .counters = {"Elapsed Time"}},
+       "0 Process 1s: 3 (101) (102)"},
+      // A counter without a name can be asked for, too.
+      {{.counterset = "Disk", .counters = {"id:12"}}, "0 Disk 1s: 12"},
+      {{.counterset = "Disk", .counters = {"id:12", "id:2"}},
+       "0 Disk 1s: 2 12"},
+  };
+  for (const auto& test : kCases) {
+    EXPECT_THAT(Queries(Resolve({test.query})), ElementsAre(test.expected));
+  }
+}
+
+TEST(ResolvePlan, FollowsEveryKindOfLinkAndIgnoresBrokenOnes) {
+  const perflib::CountersetRegistration registration = {
+      .name = "Multi",
+      .counters = {{.counter_id = 1,
+                    .base_counter_id = 2,
+                    .perf_time_id = 3,
+                    .perf_freq_id = 4,
+                    .multi_id = 5,
+                    .name = "all"},
+                   {.counter_id = 2},
+                   {.counter_id = 3},
+                   {.counter_id = 4},
+                   {.counter_id = 5},
+                   {.counter_id = 6, .base_counter_id = 77, .name = "broken"}}};
+  EXPECT_THAT(Queries(ResolvePlan({.queries = {{.counterset = "Multi"}}},
+                                  {registration})),
+              ElementsAre("0 Multi 1s: 1 (2) (3) (4) (5) 6"));
+}
+
+// A counterset of processes is queried for their starts, sent or not.
+TEST(ResolvePlan, FindsTheCounterThatSaysWhenAnInstanceStarted) {
+  const Resolution resolution =
+      Resolve({{.counterset = "*", .counters = {"id:1"}}});
+  EXPECT_THAT(Queries(resolution),
+              ElementsAre("0 Disk 1s: 1", "0 Process 1s: 1", "0 System 1s: 1"));
+  EXPECT_EQ(resolution.queries[0].start_counter_id, std::nullopt);
+  EXPECT_EQ(resolution.queries[1].start_counter_id, 3);
+  EXPECT_EQ(resolution.queries[2].start_counter_id, std::nullopt);
+  // Without instances there is none, as System Up Time is no life's.
+  perflib::CountersetRegistration single = testing::ProcessRegistration();
+  single.instance_type = perflib::kCountersetSingleInstance;
+  EXPECT_EQ(ResolvePlan({.queries = {{.counterset = "*"}}}, {single})
+                .queries[0]
+                .start_counter_id,
+            std::nullopt);
+}
+
+TEST(ResolvePlan, KeepsInstancePatterns) {
+  const Resolution resolution =
+      Resolve({{.counterset = "Disk", .instances = {"sd*", "_Total"}}});
+  ASSERT_EQ(resolution.queries.size(), 1);
+  EXPECT_THAT(resolution.queries[0].instances,
+              ElementsAre(perflib::Pattern("sd*"), perflib::Pattern("_Total")));
+}
+
+TEST(ResolvePlan, CollectsACounterOnce) {
+  const Resolution resolution = Resolve({
+      {.counterset = "Disk", .counters = {"Reads/sec"}},
+      {.counterset = "Disk", .interval = absl::Seconds(10)},
+      {.counterset = "Disk", .counters = {"Writes/sec", "Reads/sec"}},
+  });
+  // The second takes the rest without a word: it names no counter.
+  EXPECT_THAT(Queries(resolution),
+              ElementsAre("0 Disk 1s: 1", "1 Disk 10s: 2 3 (12)"));
+  EXPECT_THAT(
+      Problems(resolution),
+      ElementsAre(
+          "2: counter \"Reads/sec\" of \"Disk\" is collected by queries[0] "
+          "already",
+          "2: counter \"Writes/sec\" of \"Disk\" is collected by queries[1] "
+          "already"));
+}
+
+TEST(ResolvePlan, NamesWhatAnotherQueryOnlyLinks) {
+  const Resolution resolution = Resolve({
+      {.counterset = "Disk", .counters = {"Avg*"}},
+      {.counterset = "Disk",
+       .counters = {"id:12"},
+       .interval = absl::Seconds(10)},
+  });
+  EXPECT_THAT(Queries(resolution),
+              ElementsAre("0 Disk 1s: 2 (12)", "1 Disk 10s: 12"));
+  EXPECT_THAT(Problems(resolution), IsEmpty());
+}
+
+TEST(ResolvePlan, JoinsQueriesThatDifferInTheirCountersAlone) {
+  EXPECT_THAT(Queries(Resolve({
+                  {.counterset = "Disk", .counters = {"Writes/sec"}},
+                  {.counterset = "System", .counters = {"Threads"}},
+                  {.counterset = "Disk", .counters = {"Avg*"}},
+                  {.counterset = "Disk", .counters = {"id:12"}},
+              })),
+              ElementsAre("0 Disk 1s: 2 3 12", "1 System 1s: 2"));
+  EXPECT_THAT(
+      Queries(Resolve({
+          {.counterset = "Disk", .counters = {"id:1"}, .instances = {"a"}},
+          {.counterset = "Disk", .counters = {"id:3"}, .instances = {"b"}},
+      })),
+      ElementsAre("0 Disk 1s: 1", "1 Disk 1s: 3"));
+}
+
+TEST(ResolvePlan, SaysWhatMatchesNothing) {
+  const Resolution resolution = Resolve({
+      {.counterset = "Disks"},
+      {.counterset = "Disk", .counters = {"Read/sec", "Writes/sec"}},
+      {.counterset = "qwertyuiop"},
+      {.counterset = "{0000000d-0000-0000-0000-00000000000a}"},
+      {.counterset = "System", .counters = {"id:3"}},
+  });
+  EXPECT_THAT(Queries(resolution), ElementsAre("1 Disk 1s: 3"));
+  EXPECT_THAT(
+      Problems(resolution),
+      ElementsAre(
+          "0: there is no counterset \"Disks\"; did you mean \"Disk\"?",
+          "1: counterset \"Disk\" has no counter \"Read/sec\"; did you mean "
+          "\"Reads/sec\"?",
+          "2: there is no counterset \"qwertyuiop\"",
+          "3: there is no counterset "
+          "\"{0000000d-0000-0000-0000-00000000000a}\"",
+          "4: counterset \"System\" has no counter \"id:3\""));
+}
+
+}  // namespace
+}  // namespace fleetperf::agent

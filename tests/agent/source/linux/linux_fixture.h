@@ -1,0 +1,171 @@
+// A Linux machine made of files that a test writes, and its countersets as a
+// consumer of PerfLib sees them.
+
+#ifndef FLEETPERF_TESTS_AGENT_SOURCE_LINUX_LINUX_FIXTURE_H_
+#define FLEETPERF_TESTS_AGENT_SOURCE_LINUX_LINUX_FIXTURE_H_
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "agent/collect/registrations.h"
+#include "agent/source/linux/linux_source.h"
+#include "perflib/block_reader.h"
+#include "tests/support/simulated_clock.h"
+#include "tests/support/status_matchers.h"
+#include "tests/support/temp_directory.h"
+
+namespace fleetperf::testing {
+
+// /proc counts time in jiffies of 10 ms, PerfLib in units of 100 ns.
+inline constexpr uint64_t kJiffy = 100'000;
+
+// The values of an instance by the counter's name, or "id:N" if it has none.
+// Absent values are left out.
+using Values = std::map<std::string, uint64_t>;
+
+// One counterset in a block.
+struct Reading {
+  uint32_t error_status = 0;       // of a PERF_ERROR_RETURN
+  std::vector<std::string> names;  // the instances in the block's order
+  std::map<std::string, uint32_t> ids;
+  std::map<std::string, Values> rows;  // without instances: the row is ""
+
+  // Nothing if the value, or the instance, is absent.
+  std::optional<uint64_t> Get(const std::string& instance,
+                              const std::string& counter) const {
+    const auto row = rows.find(instance);
+    if (row == rows.end()) return std::nullopt;
+    const auto value = row->second.find(counter);
+    if (value == row->second.end()) return std::nullopt;
+    return value->second;
+  }
+};
+
+class LinuxFixture : public ::testing::Test {
+ protected:
+  // Replaces the contents of a file such as "proc/stat", which stays the same
+  // file for those who have it open.
+  void Write(const std::string& path, absl::string_view text) {
+    const std::filesystem::path file = PathOf(path);
+    std::filesystem::create_directories(file.parent_path());
+    std::ofstream(file, std::ios::binary) << text;
+  }
+  void Remove(const std::string& path) {
+    std::filesystem::remove_all(PathOf(path));
+  }
+  std::string PathOf(const std::string& path) const {
+    return directory_.File(path);
+  }
+
+  agent::Source& source() {
+    if (source_ == nullptr) {
+      source_ = agent::MakeLinuxSource({.root = directory_.path(),
+                                        .clock = &clock_,
+                                        .max_open_files = max_open_files_});
+    }
+    return *source_;
+  }
+
+  const perflib::CountersetRegistration& Registration(
+      absl::string_view counterset) {
+    if (registrations_.empty()) {
+      std::vector<std::string> warnings;
+      registrations_ = agent::LoadRegistrations(source(), &warnings).value();
+      EXPECT_TRUE(warnings.empty());
+    }
+    for (const auto& registration : registrations_) {
+      if (registration.name == counterset) return registration;
+    }
+    throw std::invalid_argument(absl::StrCat("no counterset ", counterset));
+  }
+
+  // Takes a block of the counterset with all its counters and instances.
+  Reading Sample(absl::string_view counterset) {
+    return Sample(counterset, {perflib::kWildcardCounter});
+  }
+  // The same with a query for each of the counters.
+  Reading Sample(absl::string_view counterset,
+                 const std::vector<uint32_t>& counter_ids) {
+    const perflib::CountersetRegistration& registration =
+        Registration(counterset);
+    const auto handle = source().OpenQueryHandle().value();
+    std::vector<perflib::CounterIdentifier> identifiers;
+    for (const uint32_t id : counter_ids) {
+      identifiers.push_back(
+          {.counterset = registration.guid,
+           .counter_id = id,
+           .instance = registration.HasInstances() ? "*" : ""});
+    }
+    EXPECT_OK(handle->AddCounters(&identifiers));
+    std::string bytes;
+    EXPECT_OK(handle->QueryCounterData(&bytes));
+    perflib::ParsedBlock block;
+    perflib::ReadBlock(bytes, &block);
+    EXPECT_TRUE(block.defects.empty()) << block.defects[0].ToString();
+    EXPECT_EQ(block.warning_count, 0);
+    EXPECT_EQ(block.results.size(), identifiers.size());
+    Reading reading;
+    for (size_t i = 0; i < block.results.size(); ++i) {
+      EXPECT_EQ(identifiers[i].status, perflib::kErrorSuccess);
+      AddResult(registration, counter_ids[i], block, block.results[i],
+                &reading);
+    }
+    return reading;
+  }
+
+  SimulatedClock clock_;
+  size_t max_open_files_ = 1024;
+
+ private:
+  static void AddResult(const perflib::CountersetRegistration& registration,
+                        uint32_t counter_id, const perflib::ParsedBlock& block,
+                        const perflib::QueryResult& result, Reading* reading) {
+    reading->error_status = result.status;
+    if (result.type == perflib::HeaderType::kErrorReturn) return;
+    std::vector<uint32_t> columns = {counter_id};
+    if (counter_id == perflib::kWildcardCounter) {
+      const auto ids = block.CounterIds(result);
+      columns.assign(ids.begin(), ids.end());
+    }
+    auto instances = block.Instances(result);
+    const perflib::InstanceView nameless[1] = {};
+    if (!registration.HasInstances()) instances = nameless;
+    reading->names.clear();
+    size_t position = 0;
+    for (const perflib::InstanceView& instance : instances) {
+      const std::string name = block.Name(instance);
+      reading->names.push_back(name);
+      reading->ids[name] = instance.instance_id;
+      Values& values = reading->rows[name];
+      for (const uint32_t column : columns) {
+        const uint32_t size = block.ValueSizes(result)[position];
+        // Every value that Linux has is written with 8 bytes.
+        EXPECT_TRUE(size == 0 || size == 8) << size;
+        const std::string& counter = registration.FindCounter(column)->name;
+        if (size == 8) {
+          values[counter.empty() ? absl::StrCat("id:", column) : counter] =
+              block.Values(result)[position];
+        }
+        ++position;
+      }
+    }
+  }
+
+  TempDirectory directory_;
+  std::unique_ptr<agent::Source> source_;
+  std::vector<perflib::CountersetRegistration> registrations_;
+};
+
+}  // namespace fleetperf::testing
+
+#endif  // FLEETPERF_TESTS_AGENT_SOURCE_LINUX_LINUX_FIXTURE_H_

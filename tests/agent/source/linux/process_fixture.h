@@ -1,0 +1,53 @@
+// Processes of a Linux machine made of files.
+
+#ifndef FLEETPERF_TESTS_AGENT_SOURCE_LINUX_PROCESS_FIXTURE_H_
+#define FLEETPERF_TESTS_AGENT_SOURCE_LINUX_PROCESS_FIXTURE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "tests/agent/source/linux/linux_fixture.h"
+
+namespace fleetperf::testing {
+
+inline constexpr char kProcesses[] = "Process V2";
+
+class ProcessFixture : public LinuxFixture {
+ protected:
+  static constexpr uint64_t kKernelThread = 0x00200000;  // PF_KTHREAD
+
+  // The fields of /proc/PID/stat that a test is about.
+  struct Stat {
+    std::string name = "cat";
+    uint64_t flags = 0x00400000;
+    uint64_t user_jiffies = 0;
+    uint64_t system_jiffies = 0;
+    uint64_t start_jiffies = 1000;
+    uint64_t threads = 1;
+  };
+
+  ProcessFixture() { Write("proc/uptime", "500.25 1.00\n"); }
+
+  // What the test does not say has numbers that no counter shows.
+  static std::string StatLine(uint32_t pid, const Stat& stat) {
+    return absl::StrCat(
+        pid, " (", stat.name, ") S 77 78 79 80 -1 ", stat.flags,
+        // faults: minor, of children, major, of children
+        " 0 111 0 222 ", stat.user_jiffies, " ", stat.system_jiffies,
+        // times of children, priority, nice
+        " 333 444 20 0 ", stat.threads, " 0 ", stat.start_jiffies,
+        // sizes, limit, addresses
+        " 0 0 18446744073709551615 1 2 3 4 5 0 0 0 0\n");
+  }
+  void WriteProcess(uint32_t pid, const Stat& stat) {
+    Write(absl::StrCat("proc/", pid, "/stat"), StatLine(pid, stat));
+  }
+  void WriteFile(uint32_t pid, absl::string_view file, absl::string_view text) {
+    Write(absl::StrCat("proc/", pid, "/", file), text);
+  }
+  void EndProcess(uint32_t pid) { Remove(absl::StrCat("proc/", pid)); }
+};
+
+}  // namespace fleetperf::testing
+
+#endif  // FLEETPERF_TESTS_AGENT_SOURCE_LINUX_PROCESS_FIXTURE_H_

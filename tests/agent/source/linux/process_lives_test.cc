@@ -1,0 +1,172 @@
+// Processes that end while the agent has their files open, and process numbers
+// that are used again. Files that must behave as in /proc are those of a real
+// child process.
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/agent/source/linux/process_fixture.h"
+
+namespace fleetperf::agent {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::kJiffy;
+using testing::kProcesses;
+using testing::Reading;
+
+// A process that waits, with descriptors 0 to 4 open.
+class Child {
+ public:
+  Child() {
+    int ready[2];
+    EXPECT_EQ(pipe(ready), 0);
+    pid_ = fork();
+    if (pid_ == 0) {
+      for (int fd = 0; fd < 5; ++fd) {
+        if (fd != ready[1]) dup2(ready[1], fd);
+      }
+      for (int fd = 5; fd < 1024; ++fd) close(fd);
+      if (write(0, "x", 1) == 1) pause();
+      _exit(0);
+    }
+    close(ready[1]);
+    char x;
+    EXPECT_EQ(read(ready[0], &x, 1), 1);
+    close(ready[0]);
+  }
+  ~Child() { End(); }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  void End() {
+    if (pid_ <= 0) return;
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+    pid_ = -1;
+  }
+  std::string File(absl::string_view name) const {
+    return absl::StrCat("/proc/", pid_, "/", name);
+  }
+
+ private:
+  pid_t pid_;
+};
+
+class ProcessLivesTest : public testing::ProcessFixture {
+ protected:
+  void Link(const std::string& target, const std::string& path) {
+    std::filesystem::create_directories(
+        std::filesystem::path(PathOf(path)).parent_path());
+    std::filesystem::create_symlink(target, PathOf(path));
+  }
+};
+
+TEST_F(ProcessLivesTest, ANumberThatIsUsedAgainIsAnotherProcess) {
+  WriteProcess(7, {.user_jiffies = 100, .start_jiffies = 1000});
+  Sample(kProcesses);
+  // The new one has used more already: only its start gives it away.
+  WriteProcess(7, {.user_jiffies = 300, .start_jiffies = 2000});
+  const Reading reading = Sample(kProcesses);
+  EXPECT_EQ(reading.Get("cat:7", "Elapsed Time"), 2000 * kJiffy);
+  EXPECT_EQ(reading.Get("_Total", "% Processor Time"), 300 * kJiffy);
+}
+
+TEST_F(ProcessLivesTest, AnEndedProcessIsGoneThoughItsFileWasOpen) {
+  Child child;
+  Link(child.File("stat"), "proc/7/stat");
+  WriteProcess(8, {.name = "other"});
+  EXPECT_EQ(Sample(kProcesses).names.size(), 3);
+  child.End();
+  EXPECT_THAT(Sample(kProcesses).names, ElementsAre("other:8", "_Total"));
+}
+
+TEST_F(ProcessLivesTest, ANumberThatIsUsedAgainIsReadFromItsNewFile) {
+  Child child;
+  Link(child.File("stat"), "proc/7/stat");
+  Sample(kProcesses);
+  child.End();
+  Remove("proc/7/stat");
+  WriteProcess(7, {.name = "new", .user_jiffies = 5});
+  EXPECT_THAT(Sample(kProcesses).names, ElementsAre("new:7", "_Total"));
+  EXPECT_THAT(Sample(kProcesses).names, ElementsAre("new:7", "_Total"));
+}
+
+TEST_F(ProcessLivesTest, AProcessThatVanishesAndComesBackIsFollowed) {
+  WriteProcess(7, {.user_jiffies = 1});
+  Sample(kProcesses);
+  EndProcess(7);
+  EXPECT_THAT(Sample(kProcesses).names, ElementsAre("_Total"));
+  WriteProcess(7, {.user_jiffies = 9});
+  EXPECT_EQ(Sample(kProcesses).Get("cat:7", "% User Time"), 9 * kJiffy);
+}
+
+TEST_F(ProcessLivesTest, CountsOpenDescriptors) {
+  const Child child;
+  WriteProcess(7, {});
+  Link(child.File("fd"), "proc/7/fd");
+  // Has one entry for each, too, and as in kernels before 6.2 its size does
+  // not say how many.
+  WriteProcess(8, {});
+  Link(child.File("fdinfo"), "proc/8/fd");
+  const Reading reading = Sample(kProcesses);
+  EXPECT_EQ(reading.Get("cat:7", "Handle Count"), 5);
+  EXPECT_EQ(reading.Get("cat:8", "Handle Count"), 5);
+  EXPECT_EQ(reading.Get("_Total", "Handle Count"), 10);
+}
+
+// How many descriptors of this process are files of `directory`.
+int OpenFilesIn(const std::string& directory) {
+  int count = 0;
+  for (const auto& entry :
+       std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code ignored;
+    const auto target = std::filesystem::read_symlink(entry.path(), ignored);
+    count += target.string().rfind(directory + "/", 0) == 0;
+  }
+  return count;
+}
+
+TEST_F(ProcessLivesTest, KeepsAsManyFilesOpenAsItMay) {
+  const auto open_stats = [this] {
+    int count = 0;
+    for (uint32_t pid = 1; pid <= 20; ++pid) {
+      count += OpenFilesIn(PathOf(absl::StrCat("proc/", pid)));
+    }
+    return count;
+  };
+  max_open_files_ = 8;
+  for (uint32_t pid = 1; pid <= 5; ++pid) WriteProcess(pid, {});
+  EXPECT_EQ(Sample(kProcesses).names.size(), 6);
+  EXPECT_EQ(open_stats(), 5);
+  for (uint32_t pid = 6; pid <= 20; ++pid) WriteProcess(pid, {});
+  for (int tick = 0; tick < 3; ++tick) {
+    EXPECT_EQ(Sample(kProcesses).names.size(), 21);
+    EXPECT_EQ(open_stats(), 8);
+  }
+  // Those that end make room for others.
+  for (uint32_t pid = 1; pid <= 6; ++pid) EndProcess(pid);
+  Sample(kProcesses);
+  EXPECT_EQ(Sample(kProcesses).names.size(), 15);
+  EXPECT_EQ(open_stats(), 8);
+}
+
+TEST_F(ProcessLivesTest, ReadsEveryProcessWithoutKeepingAnyOpen) {
+  max_open_files_ = 0;
+  for (uint32_t pid = 1; pid <= 3; ++pid) {
+    WriteProcess(pid, {.user_jiffies = pid});
+  }
+  for (int tick = 0; tick < 2; ++tick) {
+    EXPECT_EQ(Sample(kProcesses).Get("cat:3", "% User Time"), 3 * kJiffy);
+  }
+  EXPECT_EQ(OpenFilesIn(PathOf("proc/3")), 0);
+  // Now the file is another one, not only its contents.
+  EndProcess(3);
+  WriteProcess(3, {.name = "new", .start_jiffies = 2000});
+  EXPECT_THAT(Sample(kProcesses).names,
+              ElementsAre("cat:1", "cat:2", "new:3", "_Total"));
+}
+
+}  // namespace
+}  // namespace fleetperf::agent

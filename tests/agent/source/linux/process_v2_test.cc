@@ -1,0 +1,225 @@
+#include <unistd.h>
+
+#include "tests/agent/source/linux/process_fixture.h"
+
+namespace fleetperf::agent {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::kJiffy;
+using testing::kProcesses;
+using testing::Reading;
+using testing::Values;
+
+constexpr uint64_t kKib = 1024;
+
+class ProcessV2Test : public testing::ProcessFixture {};
+
+TEST_F(ProcessV2Test, ReadsEveryCounter) {
+  const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  WriteFile(1234, "stat",
+            "1234 (cat) R 17 1 2 3 -1 4194304 600 5 40 6 7000 800 9 10 15 -5 "
+            "12 0 13000 14000000 1500 18446744073709551615 1 2 3 4 5 0\n");
+  WriteFile(1234, "status",
+            "Name:\tcat\nUmask:\t0022\nState:\tR (running)\nFDSize:\t64\n"
+            "VmPeak:\t   20000 kB\nVmSize:\t   13671 kB\nVmLck:\t       0 kB\n"
+            "VmHWM:\t    7000 kB\nVmRSS:\t    6000 kB\nRssAnon:\t    500 kB\n"
+            "RssFile:\t    9 kB\nVmData:\t    8 kB\nVmSwap:\t      60 kB\n"
+            "Threads:\t12\nSigQ:\t7/8\n");
+  WriteFile(1234, "io",
+            "rchar: 100000\nwchar: 20000\nsyscr: 300\nsyscw: 40\n"
+            "read_bytes: 8192\nwrite_bytes: 4096\ncancelled_write_bytes: 1\n");
+  const Reading reading = Sample(kProcesses);
+  EXPECT_THAT(reading.names, ElementsAre("cat:1234", "_Total"));
+  EXPECT_EQ(reading.ids.at("cat:1234"), 1234);
+  EXPECT_EQ(reading.rows.at("cat:1234"),
+            (Values{
+                {"% Processor Time", (7000 + 800) * kJiffy},
+                {"% User Time", 7000 * kJiffy},
+                {"% Privileged Time", 800 * kJiffy},
+                // PERF_ELAPSED_TIME: (id:1100 - this) / id:1101 is 370.25 s.
+                {"Elapsed Time", 13000 * kJiffy},
+                {"id:1100", 5'002'500'000},
+                {"id:1101", 10'000'000},
+                {"Thread Count", 12},
+                {"Priority Base", 15},
+                {"Page Faults/sec", 600 + 40},
+                {"Virtual Bytes", 14000000},
+                {"Virtual Bytes Peak", 20000 * kKib},
+                {"Working Set", 1500 * page},
+                {"Working Set Peak", 7000 * kKib},
+                {"Working Set - Private", 500 * kKib},
+                {"Private Bytes", (500 + 60) * kKib},
+                {"Page File Bytes", 60 * kKib},
+                {"IO Read Operations/sec", 300},
+                {"IO Write Operations/sec", 40},
+                {"IO Data Operations/sec", 300 + 40},
+                {"IO Read Bytes/sec", 100000},
+                {"IO Write Bytes/sec", 20000},
+                {"IO Data Bytes/sec", 100000 + 20000},
+                {"ID Process", 1234},
+                {"Creating Process ID", 17},
+                {"Storage Read Bytes/sec", 8192},
+                {"Storage Write Bytes/sec", 4096},
+            }))
+      << "Handle Count is absent: there is no directory fd.";
+}
+
+TEST_F(ProcessV2Test, ReadsNamesWithAnyCharacters) {
+  WriteProcess(1, {.name = "two words", .user_jiffies = 1});
+  WriteProcess(2, {.name = "a) R 1 (b", .user_jiffies = 2});
+  WriteProcess(3, {.name = "((", .user_jiffies = 3});
+  WriteProcess(4, {.name = "", .user_jiffies = 4});
+  WriteProcess(5, {.name = "Größe", .user_jiffies = 5});
+  WriteProcess(6, {.name = "a:6", .user_jiffies = 6});
+  const Reading reading = Sample(kProcesses);
+  EXPECT_THAT(reading.names, ElementsAre("two words:1", "a) R 1 (b:2", "((:3",
+                                         ":4", "Größe:5", "a:6:6", "_Total"));
+  uint64_t jiffies = 1;
+  for (const std::string& name : reading.names) {
+    if (name == "_Total") break;
+    EXPECT_EQ(reading.Get(name, "% User Time"), jiffies++ * kJiffy) << name;
+  }
+}
+
+TEST_F(ProcessV2Test, ShowsRealTimePrioritiesAs0) {
+  WriteFile(7, "stat",
+            "7 (migration) S 2 0 0 0 -1 0 0 0 0 0 1 1 0 0 -100 0 1 0 5 0 0\n");
+  EXPECT_EQ(Sample(kProcesses).Get("migration:7", "Priority Base"), 0);
+}
+
+TEST_F(ProcessV2Test, FollowsAProcessThatIsRenamed) {
+  WriteProcess(7, {.name = "sh"});
+  EXPECT_THAT(Sample(kProcesses).names, ElementsAre("sh:7", "_Total"));
+  WriteProcess(7, {.name = "sleep"});
+  EXPECT_THAT(Sample(kProcesses).names, ElementsAre("sleep:7", "_Total"));
+}
+
+TEST_F(ProcessV2Test, PassesOverWhatIsNoProcess) {
+  WriteProcess(7, {});
+  Write("proc/8/status", "it ended before its stat was read\n");
+  Write("proc/9/stat", "no name here\n");
+  Write("proc/10/stat", ")(\n");
+  Write("proc/11x/stat", StatLine(11, {}));
+  Write("proc/sys/kernel/pid_max", "4194304\n");
+  EXPECT_THAT(Sample(kProcesses).names, ElementsAre("cat:7", "_Total"));
+}
+
+TEST_F(ProcessV2Test, LeavesOutWhatMayNotBeRead) {
+  WriteProcess(7, {});
+  WriteProcess(8, {});
+  WriteFile(8, "io", "rchar: 5\nwchar: 6\n");  // cut short
+  WriteProcess(9, {});
+  WriteFile(9, "io",
+            "rchar: 100\nwchar: 1\nsyscr: 2\nsyscw: 3\nread_bytes: 4\n"
+            "write_bytes: 5\n");
+  const Reading reading = Sample(kProcesses);
+  for (const char* counter : {"IO Read Bytes/sec", "Storage Read Bytes/sec"}) {
+    EXPECT_EQ(reading.Get("cat:7", counter), std::nullopt);
+    EXPECT_EQ(reading.Get("cat:8", counter), std::nullopt);
+  }
+  EXPECT_EQ(reading.Get("cat:7", "Private Bytes"), std::nullopt);
+  EXPECT_EQ(reading.Get("cat:7", "Handle Count"), std::nullopt);
+  EXPECT_EQ(reading.Get("cat:9", "IO Read Bytes/sec"), 100);
+  EXPECT_EQ(reading.Get("_Total", "IO Read Bytes/sec"), 0);  // its growth
+}
+
+// The supplementary groups come before the sizes and can be thousands.
+TEST_F(ProcessV2Test, ReadsSizesBehindALongListOfGroups) {
+  std::string groups = "Groups:\t";
+  for (int i = 0; i < 3000; ++i) absl::StrAppend(&groups, 100000 + i, " ");
+  WriteProcess(7, {});
+  WriteFile(7, "status", groups + "\nRssAnon:\t 5 kB\nVmSwap:\t 1 kB\n");
+  EXPECT_EQ(Sample(kProcesses).Get("cat:7", "Private Bytes"), 6 * kKib);
+}
+
+TEST_F(ProcessV2Test, HasNoSizesForProcessesWithoutMemory) {
+  WriteProcess(7, {});
+  WriteFile(7, "status", "Name:\tcat\nState:\tZ (zombie)\nThreads:\t1\n");
+  const Reading reading = Sample(kProcesses);
+  EXPECT_EQ(reading.Get("cat:7", "Private Bytes"), 0);
+  EXPECT_EQ(reading.Get("cat:7", "Virtual Bytes Peak"), std::nullopt);
+}
+
+TEST_F(ProcessV2Test, SumsUpKernelThreads) {
+  WriteProcess(1, {.name = "init", .user_jiffies = 5});
+  WriteProcess(2, {.name = "kthreadd", .flags = kKernelThread});
+  WriteProcess(15, {.name = "kworker/0:1",
+                    .flags = kKernelThread | 0x00400000,
+                    .system_jiffies = 1000});
+  WriteProcess(
+      16,
+      {.name = "ksoftirqd/0", .flags = kKernelThread, .system_jiffies = 500});
+  Reading reading = Sample(kProcesses);
+  EXPECT_THAT(reading.names, ElementsAre("init:1", "kthreadd:2", "_Total"));
+  EXPECT_EQ(reading.ids.at("kthreadd:2"), 2);
+  EXPECT_EQ(reading.Get("kthreadd:2", "ID Process"), 2);
+  EXPECT_EQ(reading.Get("kthreadd:2", "Thread Count"), 3);
+  EXPECT_EQ(reading.Get("kthreadd:2", "% Privileged Time"), 0);
+  // As old as the machine.
+  EXPECT_EQ(reading.Get("kthreadd:2", "Elapsed Time"), 0);
+  EXPECT_EQ(reading.Get("kthreadd:2", "id:1100"), 5'002'500'000);
+  EXPECT_EQ(reading.Get("_Total", "Thread Count"), 4);
+
+  WriteProcess(15, {.name = "kworker/0:1-events",
+                    .flags = kKernelThread,
+                    .system_jiffies = 1100});
+  EXPECT_EQ(Sample(kProcesses).Get("kthreadd:2", "% Privileged Time"),
+            100 * kJiffy);
+  EndProcess(15);
+  WriteProcess(
+      16,
+      {.name = "ksoftirqd/0", .flags = kKernelThread, .system_jiffies = 503});
+  reading = Sample(kProcesses);
+  EXPECT_EQ(reading.Get("kthreadd:2", "% Privileged Time"), 103 * kJiffy);
+  EXPECT_EQ(reading.Get("_Total", "% Privileged Time"), 103 * kJiffy);
+  EXPECT_EQ(reading.Get("kthreadd:2", "Thread Count"), 2);
+}
+
+TEST_F(ProcessV2Test, TotalsKeepWhatTheDeadHadCounted) {
+  const auto total = [this] {
+    return *Sample(kProcesses).Get("_Total", "% Processor Time") / kJiffy;
+  };
+  WriteProcess(7, {.user_jiffies = 1000});
+  WriteProcess(8, {.user_jiffies = 10});
+  EXPECT_EQ(total(), 0);
+  WriteProcess(7, {.user_jiffies = 1500});
+  EXPECT_EQ(total(), 500);
+  EndProcess(7);
+  WriteProcess(8, {.user_jiffies = 11});
+  EXPECT_EQ(total(), 501);
+  WriteProcess(9, {.user_jiffies = 40, .start_jiffies = 50'000});
+  EXPECT_EQ(total(), 541);  // all of it since the last sample
+}
+
+TEST_F(ProcessV2Test, TotalsAddWhatProcessesHaveNow) {
+  WriteProcess(7, {.threads = 3});
+  WriteFile(7, "status", "VmHWM:\t 30 kB\nRssAnon:\t 10 kB\nVmSwap:\t 0 kB\n");
+  WriteProcess(8, {.threads = 40});
+  WriteFile(8, "status", "VmHWM:\t 70 kB\nRssAnon:\t 20 kB\nVmSwap:\t 5 kB\n");
+  const Reading reading = Sample(kProcesses);
+  EXPECT_EQ(reading.Get("_Total", "Thread Count"), 43);
+  EXPECT_EQ(reading.Get("_Total", "Private Bytes"), 35 * kKib);
+  EXPECT_EQ(reading.Get("_Total", "Working Set Peak"), 100 * kKib);
+  for (const char* counter :
+       {"ID Process", "Creating Process ID", "Priority Base", "Elapsed Time"}) {
+    EXPECT_EQ(reading.Get("_Total", counter), 0) << counter;
+  }
+}
+
+TEST_F(ProcessV2Test, ReadsOnlyTheFilesOfTheCountersThatAreAskedFor) {
+  constexpr uint32_t kUserTime = 1;
+  WriteProcess(7, {.user_jiffies = 3});
+  WriteFile(7, "status", "VmPeak:\t 1 kB\n");
+  EXPECT_EQ(Sample(kProcesses, {kUserTime}).rows.at("cat:7"),
+            (Values{{"% User Time", 3 * kJiffy}}));
+}
+
+TEST_F(ProcessV2Test, NeedsTheMachinesClock) {
+  WriteProcess(7, {});
+  Remove("proc/uptime");
+  EXPECT_EQ(Sample(kProcesses).error_status, perflib::kErrorPathNotFound);
+}
+
+}  // namespace
+}  // namespace fleetperf::agent

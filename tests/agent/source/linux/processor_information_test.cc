@@ -1,0 +1,258 @@
+#include "tests/agent/source/linux/linux_fixture.h"
+
+namespace fleetperf::agent {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::kJiffy;
+using testing::Reading;
+using testing::Values;
+
+constexpr char kProcessors[] = "Processor Information";
+
+class ProcessorInformationTest : public testing::LinuxFixture {
+ protected:
+  // Four CPUs on two nodes.
+  ProcessorInformationTest() {
+    Write("sys/devices/system/node/online", "0-1\n");
+    Write("sys/devices/system/node/node0/cpulist", "0,2\n");
+    Write("sys/devices/system/node/node1/cpulist", "1,3\n");
+    WriteInterrupts("           CPU0       CPU1       CPU2       CPU3\n");
+    WriteSoftirqs("           CPU0       CPU1       CPU2       CPU3\n");
+  }
+
+  void WriteStat(absl::string_view cpus) {
+    Write("proc/stat", absl::StrCat("cpu  9 9 9 9 9 9 9 9 9 9\n", cpus,
+                                    "intr 1 2 3\nctxt 4\nbtime 5\n"));
+  }
+  void WriteInterrupts(absl::string_view text) {
+    Write("proc/interrupts", text);
+  }
+  void WriteSoftirqs(absl::string_view text) { Write("proc/softirqs", text); }
+  void WriteCpu(int cpu, const std::string& file, uint64_t value) {
+    Write(absl::StrCat("sys/devices/system/cpu/cpu", cpu, "/", file),
+          absl::StrCat(value, "\n"));
+  }
+};
+
+TEST_F(ProcessorInformationTest, ReadsTimesOfEachCpu) {
+  WriteStat("cpu0 1000 200 300 40000 5000 60 70 800 90 7\n");
+  const Reading reading = Sample(kProcessors);
+  EXPECT_EQ(reading.rows.at("0,0"),
+            (Values{
+                // An inverse timer: its raw value is what is not counted.
+                {"% Processor Time", (40000 + 5000) * kJiffy},
+                {"% User Time", (1000 + 200) * kJiffy},
+                {"% Privileged Time", (300 + 60 + 70) * kJiffy},
+                {"% Interrupt Time", 60 * kJiffy},
+                {"% DPC Time", 70 * kJiffy},
+                {"% Idle Time", (40000 + 5000) * kJiffy},
+                {"% Steal Time", 800 * kJiffy},
+                {"% Guest Time", (90 + 7) * kJiffy},
+                {"% IO Wait Time", 5000 * kJiffy},
+                // The tables have no rows yet; there is no cpufreq or cpuidle.
+                {"Interrupts/sec", 0},
+                {"Clock Interrupts/sec", 0},
+                {"DPCs Queued/sec", 0},
+            }));
+}
+
+TEST_F(ProcessorInformationTest, NamesInstancesByNodeAndCpu) {
+  WriteStat("cpu0 1\ncpu1 1\ncpu2 1\ncpu3 1\n");
+  const Reading reading = Sample(kProcessors);
+  EXPECT_THAT(reading.names, ElementsAre("0,0", "0,2", "0,_Total", "1,1", "1,3",
+                                         "1,_Total", "_Total"));
+  EXPECT_EQ(reading.ids.at("1,3"), 3);
+  std::map<uint32_t, std::string> by_id;
+  for (const auto& [name, id] : reading.ids) by_id[id] = name;
+  EXPECT_EQ(by_id.size(), 7) << "ids are not unique";
+}
+
+TEST_F(ProcessorInformationTest, PutsAllCpusOnNode0WithoutNuma) {
+  Remove("sys/devices/system/node");
+  WriteStat("cpu0 1\ncpu1 1\n");
+  EXPECT_THAT(Sample(kProcessors).names,
+              ElementsAre("0,0", "0,1", "0,_Total", "_Total"));
+}
+
+TEST_F(ProcessorInformationTest, AveragesTimesAndAddsEventsInTotals) {
+  const auto write = [this](uint64_t step) {
+    std::string stat;
+    for (uint64_t cpu = 0; cpu < 4; ++cpu) {
+      // Each step, CPU n is idle for 100 * (n + 1) jiffies.
+      absl::StrAppend(&stat, "cpu", cpu, " 5 0 0 ",
+                      1000 + step * 100 * (cpu + 1), " 0 0 0 0 0 0\n");
+      WriteCpu(static_cast<int>(cpu), "cpufreq/scaling_cur_freq",
+               (cpu + 1) * 1'000'000);
+    }
+    WriteStat(stat);
+    const uint64_t n = 10 + step;
+    WriteInterrupts(absl::StrCat("  CPU0 CPU1 CPU2 CPU3\n  1: ", n, " ", 2 * n,
+                                 " ", 3 * n, " ", 4 * n, " IO-APIC timer\n"));
+  };
+  write(0);
+  Sample(kProcessors);
+  write(1);
+  const Reading reading = Sample(kProcessors);
+  EXPECT_EQ(reading.Get("0,_Total", "% Idle Time"), (100 + 300) / 2 * kJiffy);
+  EXPECT_EQ(reading.Get("1,_Total", "% Idle Time"), (200 + 400) / 2 * kJiffy);
+  EXPECT_EQ(reading.Get("_Total", "% Idle Time"),
+            (100 + 200 + 300 + 400) / 4 * kJiffy);
+  EXPECT_EQ(reading.Get("_Total", "% Processor Time"), 250 * kJiffy);
+  EXPECT_EQ(reading.Get("_Total", "% User Time"), 0);
+  EXPECT_EQ(reading.Get("0,_Total", "Interrupts/sec"), 1 + 3);
+  EXPECT_EQ(reading.Get("_Total", "Interrupts/sec"), 1 + 2 + 3 + 4);
+  EXPECT_EQ(reading.Get("1,_Total", "Processor Frequency"), (2000 + 4000) / 2);
+  EXPECT_EQ(reading.Get("_Total", "Processor Frequency"), 2500);
+}
+
+// Idle and I/O wait are derived by the kernel and may step back a little.
+TEST_F(ProcessorInformationTest, HoldsBackSmallFallsAndTakesLargeOnes) {
+  const struct {
+    uint64_t idle;
+    uint64_t io_wait;
+    uint64_t idle_expected;
+    uint64_t io_wait_expected;
+  } kSteps[] = {
+      {1000, 500, 1000, 500}, {999, 499, 1000, 500},  {701, 498, 1000, 500},
+      {1001, 497, 1001, 500}, {1001, 501, 1001, 501}, {500, 501, 500, 501},
+      {501, 0, 501, 0},
+  };
+  for (const auto& step : kSteps) {
+    WriteStat(absl::StrCat("cpu0 0 0 0 ", step.idle, " ", step.io_wait,
+                           " 0 0 0 0 0\n"));
+    const Reading reading = Sample(kProcessors);
+    EXPECT_EQ(reading.Get("0,0", "% IO Wait Time"),
+              step.io_wait_expected * kJiffy);
+    EXPECT_EQ(reading.Get("0,0", "% Idle Time"),
+              (step.idle_expected + step.io_wait_expected) * kJiffy);
+  }
+}
+
+TEST_F(ProcessorInformationTest, TotalsGoOnWhileCpusComeAndGo) {
+  const auto cpu = [](int number, uint64_t idle) {
+    return absl::StrCat("cpu", number, " 0 0 0 ", idle, " 0 0 0 0 0 0\n");
+  };
+  const auto total = [this] {
+    return *Sample(kProcessors).Get("_Total", "% Idle Time") / kJiffy;
+  };
+  WriteStat(cpu(0, 1000) + cpu(1, 1000));
+  EXPECT_EQ(total(), 0);
+  WriteStat(cpu(0, 1100) + cpu(1, 1100));
+  EXPECT_EQ(total(), 100);
+  WriteStat(cpu(0, 1200));
+  EXPECT_EQ(total(), 200);
+  EXPECT_THAT(Sample(kProcessors).names,
+              ElementsAre("0,0", "0,_Total", "_Total"));
+  // It comes again: what it had counted is not growth, and the other one's
+  // growth is the mean.
+  WriteStat(cpu(0, 1300) + cpu(1, 1101));
+  EXPECT_EQ(total(), 300);
+  WriteStat(cpu(0, 1400) + cpu(1, 3));  // or begins anew
+  EXPECT_EQ(total(), 400);
+  WriteStat(cpu(0, 1500) + cpu(1, 103));
+  EXPECT_EQ(total(), 500);
+}
+
+TEST_F(ProcessorInformationTest, CountsInterruptsPerCpu) {
+  WriteStat("cpu0 1\ncpu1 1\n");
+  WriteInterrupts(R"(           CPU0       CPU1
+   0:         22          0  IR-IO-APIC    2-edge      timer
+   8:          0          1  IR-IO-APIC    8-edge      rtc0
+ NMI:         10          5   Non-maskable interrupts
+ LOC:       1000       2000   Local timer interrupts
+ RES:          3          4   Rescheduling interrupts
+ ERR:          7
+ MIS:          8
+)");
+  const Reading reading = Sample(kProcessors);
+  EXPECT_EQ(reading.Get("0,0", "Interrupts/sec"), 22 + 10 + 1000 + 3);
+  EXPECT_EQ(reading.Get("1,1", "Interrupts/sec"), 1 + 5 + 2000 + 4);
+  EXPECT_EQ(reading.Get("0,0", "Clock Interrupts/sec"), 1000);
+  EXPECT_EQ(reading.Get("1,1", "Clock Interrupts/sec"), 2000);
+}
+
+// The files' columns are those of the CPUs that are online, or possible.
+TEST_F(ProcessorInformationTest, FindsColumnsByTheHeader) {
+  WriteStat("cpu0 1\ncpu3 1\n");
+  WriteInterrupts("  CPU0 CPU3\n  1: 10 30 x\n");
+  WriteSoftirqs(R"(                    CPU0       CPU1       CPU2       CPU3
+          HI:          1          0          0          2
+       TIMER:        100          0          0        200
+)");
+  const Reading reading = Sample(kProcessors);
+  EXPECT_THAT(reading.names,
+              ElementsAre("0,0", "0,_Total", "1,3", "1,_Total", "_Total"));
+  EXPECT_EQ(reading.Get("1,3", "Interrupts/sec"), 30);
+  EXPECT_EQ(reading.Get("0,0", "DPCs Queued/sec"), 101);
+  EXPECT_EQ(reading.Get("1,3", "DPCs Queued/sec"), 202);
+}
+
+// A node's cpulist names a CPU only while it is online.
+TEST_F(ProcessorInformationTest, FindsTheNodeOfACpuThatComesLater) {
+  Write("sys/devices/system/node/node1/cpulist", "1\n");
+  WriteSoftirqs("  CPU0 CPU1 CPU2 CPU3\n  HI: 1 2 3 4\n");
+  WriteStat("cpu0 1\ncpu1 1\n");
+  Sample(kProcessors);
+  Write("sys/devices/system/node/node1/cpulist", "1,3\n");
+  WriteStat("cpu0 1\ncpu1 1\ncpu3 1\n");
+  EXPECT_THAT(
+      Sample(kProcessors).names,
+      ElementsAre("0,0", "0,_Total", "1,1", "1,3", "1,_Total", "_Total"));
+}
+
+TEST_F(ProcessorInformationTest, ReadsFrequenciesWhereThereAreAny) {
+  WriteStat("cpu0 1\ncpu1 1\ncpu2 1\n");
+  WriteCpu(0, "cpufreq/scaling_cur_freq", 2'400'999);
+  WriteCpu(0, "cpufreq/cpuinfo_max_freq", 3'600'000);
+  WriteCpu(1, "cpufreq/scaling_cur_freq", 1'200'000);
+  Reading reading = Sample(kProcessors);
+  EXPECT_EQ(reading.Get("0,0", "Processor Frequency"), 2400);
+  EXPECT_EQ(reading.Get("0,0", "% of Maximum Frequency"), 66);
+  EXPECT_EQ(reading.Get("1,1", "Processor Frequency"), 1200);
+  EXPECT_EQ(reading.Get("1,1", "% of Maximum Frequency"), std::nullopt);
+  EXPECT_EQ(reading.Get("0,2", "Processor Frequency"), std::nullopt);
+  EXPECT_EQ(reading.Get("_Total", "Processor Frequency"), 1800);
+  WriteCpu(0, "cpufreq/scaling_cur_freq", 800'000);
+  EXPECT_EQ(Sample(kProcessors).Get("0,0", "Processor Frequency"), 800);
+}
+
+// State 0 is polling. The others count in C1, C2 or C3 by how long they take
+// to leave, in microseconds: below 10, below 100, and the rest.
+TEST_F(ProcessorInformationTest, MapsIdleStatesByTheirLatency) {
+  WriteStat("cpu0 1\n");
+  const uint64_t latencies[] = {0, 2, 9, 10, 99, 100, 890};
+  uint64_t weight = 1;
+  for (int state = 0; state < 7; ++state, weight *= 10) {
+    const std::string directory = absl::StrCat("cpuidle/state", state, "/");
+    WriteCpu(0, directory + "latency", latencies[state]);
+    WriteCpu(0, directory + "time", weight);
+    WriteCpu(0, directory + "usage", 2 * weight);
+  }
+  const Reading reading = Sample(kProcessors);
+  // From microseconds to 100 ns.
+  EXPECT_EQ(reading.Get("0,0", "% C1 Time"), 110 * 10);
+  EXPECT_EQ(reading.Get("0,0", "% C2 Time"), 11'000 * 10);
+  EXPECT_EQ(reading.Get("0,0", "% C3 Time"), 1'100'000 * 10);
+  EXPECT_EQ(reading.Get("0,0", "C1 Transitions/sec"), 220);
+  EXPECT_EQ(reading.Get("0,0", "C2 Transitions/sec"), 22'000);
+  EXPECT_EQ(reading.Get("0,0", "C3 Transitions/sec"), 2'200'000);
+}
+
+TEST_F(ProcessorInformationTest, ReadsOnlyTheFilesOfTheCountersAskedFor) {
+  constexpr uint32_t kUserTime = 1;
+  constexpr uint32_t kInterrupts = 3;
+  constexpr uint32_t kDpcsQueued = 6;
+  WriteStat("cpu0 7\n");
+  Remove("proc/interrupts");
+  Remove("proc/softirqs");
+  EXPECT_EQ(Sample(kProcessors, {kUserTime}).Get("0,0", "% User Time"),
+            7 * kJiffy);
+  for (const uint32_t id : {kInterrupts, kDpcsQueued}) {
+    EXPECT_EQ(Sample(kProcessors, {id}).error_status,
+              perflib::kErrorPathNotFound);
+  }
+}
+
+}  // namespace
+}  // namespace fleetperf::agent

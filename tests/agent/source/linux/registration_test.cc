@@ -1,0 +1,334 @@
+// What the Linux countersets are called and made of, against
+// /work/shared/reference/linux-sources.md and perflib.md.
+
+#include <openssl/evp.h>
+
+#include <set>
+
+#include "absl/strings/escaping.h"
+#include "perflib/counter_type.h"
+#include "tests/agent/source/linux/linux_fixture.h"
+
+namespace fleetperf::agent {
+namespace {
+
+using perflib::CounterRegistration;
+using perflib::CountersetRegistration;
+using perflib::RegistrationRequest;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::StatusIs;
+
+// winperf.h's values, as the reference lists them.
+constexpr uint32_t CNT = 272696320;
+constexpr uint32_t BULK = 272696576;
+constexpr uint32_t RAW = 65536;
+constexpr uint32_t LRAW = 65792;
+constexpr uint32_t T100NS = 542180608;
+constexpr uint32_t INV100 = 558957824;
+constexpr uint32_t P100 = 542573824;
+constexpr uint32_t AVGT = 805438464;
+constexpr uint32_t AVGB = 1073874176;
+constexpr uint32_t QLEN = 5571840;
+constexpr uint32_t FRAC = 537003008;
+constexpr uint32_t ELAPSED = 807666944;
+constexpr uint32_t AVERAGE_BASE = 0x40030402;
+constexpr uint32_t RAW_BASE = 0x40030403;
+constexpr uint32_t LARGE_RAW_BASE = 0x40030500;
+
+struct Expected {
+  const char* counterset;
+  uint32_t instance_type;
+  std::map<std::string, uint32_t> types;
+};
+
+const Expected kExpected[] = {
+    {"Memory",
+     0,
+     {{"Available Bytes", LRAW},
+      {"Available KBytes", LRAW},
+      {"Available MBytes", LRAW},
+      {"Committed Bytes", LRAW},
+      {"Commit Limit", LRAW},
+      {"% Committed Bytes In Use", FRAC},
+      {"Page Faults/sec", CNT},
+      {"Pages Input/sec", CNT},
+      {"Page Reads/sec", CNT},
+      {"Pages Output/sec", CNT},
+      {"Pages/sec", CNT},
+      {"Cache Bytes", LRAW},
+      {"Free & Zero Page List Bytes", LRAW},
+      {"Modified Page List Bytes", LRAW},
+      {"Standby Cache Normal Priority Bytes", LRAW},
+      {"Pool Nonpaged Bytes", LRAW},
+      {"Pool Paged Bytes", LRAW},
+      {"Transition Faults/sec", CNT},
+      {"Transition Pages RePurposed/sec", CNT}}},
+    {"Network Interface",
+     2,
+     {{"Bytes Total/sec", BULK},
+      {"Packets/sec", CNT},
+      {"Packets Received/sec", CNT},
+      {"Packets Sent/sec", CNT},
+      {"Current Bandwidth", LRAW},
+      {"Bytes Received/sec", BULK},
+      {"Packets Received Unicast/sec", CNT},
+      {"Packets Received Non-Unicast/sec", CNT},
+      {"Packets Received Discarded", RAW},
+      {"Packets Received Errors", RAW},
+      {"Bytes Sent/sec", BULK},
+      {"Packets Outbound Discarded", RAW},
+      {"Packets Outbound Errors", RAW}}},
+    {"PhysicalDisk",
+     6,
+     {{"% Disk Read Time", P100},
+      {"% Disk Write Time", P100},
+      {"% Disk Time", P100},
+      {"% Idle Time", P100},
+      {"Current Disk Queue Length", RAW},
+      {"Avg. Disk Queue Length", QLEN},
+      {"Avg. Disk Read Queue Length", QLEN},
+      {"Avg. Disk Write Queue Length", QLEN},
+      {"Avg. Disk sec/Transfer", AVGT},
+      {"Avg. Disk sec/Read", AVGT},
+      {"Avg. Disk sec/Write", AVGT},
+      {"Disk Transfers/sec", CNT},
+      {"Disk Reads/sec", CNT},
+      {"Disk Writes/sec", CNT},
+      {"Disk Bytes/sec", BULK},
+      {"Disk Read Bytes/sec", BULK},
+      {"Disk Write Bytes/sec", BULK},
+      {"Avg. Disk Bytes/Transfer", AVGB},
+      {"Avg. Disk Bytes/Read", AVGB},
+      {"Avg. Disk Bytes/Write", AVGB}}},
+    {"Process V2",
+     6,
+     {{"% Processor Time", T100NS},
+      {"% User Time", T100NS},
+      {"% Privileged Time", T100NS},
+      {"Elapsed Time", ELAPSED},
+      {"Thread Count", RAW},
+      {"Priority Base", RAW},
+      {"Handle Count", RAW},
+      {"Page Faults/sec", CNT},
+      {"Virtual Bytes", LRAW},
+      {"Virtual Bytes Peak", LRAW},
+      {"Working Set", LRAW},
+      {"Working Set Peak", LRAW},
+      {"Working Set - Private", LRAW},
+      {"Private Bytes", LRAW},
+      {"Page File Bytes", LRAW},
+      {"IO Read Operations/sec", BULK},
+      {"IO Write Operations/sec", BULK},
+      {"IO Data Operations/sec", BULK},
+      {"IO Read Bytes/sec", BULK},
+      {"IO Write Bytes/sec", BULK},
+      {"IO Data Bytes/sec", BULK},
+      {"ID Process", RAW},
+      {"Creating Process ID", RAW}}},
+    {"Processor Information",
+     6,
+     {{"% Processor Time", INV100},
+      {"% User Time", T100NS},
+      {"% Privileged Time", T100NS},
+      {"Interrupts/sec", CNT},
+      {"% DPC Time", T100NS},
+      {"% Interrupt Time", T100NS},
+      {"DPCs Queued/sec", CNT},
+      {"% Idle Time", T100NS},
+      {"% C1 Time", T100NS},
+      {"% C2 Time", T100NS},
+      {"% C3 Time", T100NS},
+      {"C1 Transitions/sec", BULK},
+      {"C2 Transitions/sec", BULK},
+      {"C3 Transitions/sec", BULK},
+      {"Processor Frequency", RAW},
+      {"% of Maximum Frequency", RAW},
+      {"Clock Interrupts/sec", CNT}}},
+    {"System",
+     0,
+     {{"Context Switches/sec", CNT},
+      {"Processes", RAW},
+      {"Threads", RAW},
+      {"Processor Queue Length", RAW},
+      {"System Up Time", ELAPSED}}},
+};
+
+// RFC 4122: the name-based UUID, version 5, in the DNS namespace's order of
+// bytes.
+std::string Uuid5(const std::string& name_space, const std::string& name) {
+  const std::string text = name_space + name;
+  unsigned char hash[EVP_MAX_MD_SIZE];
+  EVP_Digest(text.data(), text.size(), hash, nullptr, EVP_sha1(), nullptr);
+  hash[6] = static_cast<unsigned char>((hash[6] & 0x0F) | 0x50);
+  hash[8] = static_cast<unsigned char>((hash[8] & 0x3F) | 0x80);
+  return std::string(reinterpret_cast<char*>(hash), 16);
+}
+
+class RegistrationTest : public testing::LinuxFixture {
+ protected:
+  std::vector<CountersetRegistration> All() {
+    std::vector<std::string> warnings;
+    auto registrations = LoadRegistrations(source(), &warnings).value();
+    EXPECT_THAT(warnings, ElementsAre());
+    return registrations;
+  }
+};
+
+TEST_F(RegistrationTest, HasWindowsNamesAndTypes) {
+  std::vector<std::string> names;
+  for (const CountersetRegistration& set : All()) names.push_back(set.name);
+  ASSERT_EQ(names.size(), std::size(kExpected));
+  for (const Expected& expected : kExpected) {
+    SCOPED_TRACE(expected.counterset);
+    const CountersetRegistration& set = Registration(expected.counterset);
+    EXPECT_EQ(set.instance_type, expected.instance_type);
+    std::map<std::string, uint32_t> types;
+    for (const CounterRegistration& counter : set.counters) {
+      if (counter.counter_id < 1000) types[counter.name] = counter.type;
+    }
+    EXPECT_EQ(types, expected.types);
+  }
+}
+
+// Those that Microsoft published.
+TEST_F(RegistrationTest, HasWindowsIdsInProcessorInformation) {
+  const std::map<uint32_t, std::string> kIds = {
+      {0, "% Processor Time"},
+      {1, "% User Time"},
+      {2, "% Privileged Time"},
+      {3, "Interrupts/sec"},
+      {4, "% DPC Time"},
+      {5, "% Interrupt Time"},
+      {6, "DPCs Queued/sec"},
+      {8, "% Idle Time"},
+      {9, "% C1 Time"},
+      {10, "% C2 Time"},
+      {11, "% C3 Time"},
+      {12, "C1 Transitions/sec"},
+      {13, "C2 Transitions/sec"},
+      {14, "C3 Transitions/sec"},
+      {17, "Processor Frequency"},
+      {18, "% of Maximum Frequency"},
+      {20, "Clock Interrupts/sec"},
+      {1000, "% Steal Time"},
+      {1001, "% Guest Time"},
+      {1002, "% IO Wait Time"},
+  };
+  std::map<uint32_t, std::string> ids;
+  for (const auto& counter : Registration("Processor Information").counters) {
+    ids[counter.counter_id] = counter.name;
+  }
+  EXPECT_EQ(ids, kIds);
+}
+
+TEST_F(RegistrationTest, LinksLeadToCountersOfTheRightType) {
+  const std::map<uint32_t, uint32_t> kBaseOfType = {{AVGT, AVERAGE_BASE},
+                                                    {AVGB, AVERAGE_BASE},
+                                                    {FRAC, RAW_BASE},
+                                                    {P100, LARGE_RAW_BASE}};
+  for (const CountersetRegistration& set : All()) {
+    const auto type_of = [&](uint32_t id) -> std::optional<uint32_t> {
+      const CounterRegistration* counter = set.FindCounter(id);
+      if (counter == nullptr) return std::nullopt;
+      return counter->type;
+    };
+    for (const CounterRegistration& counter : set.counters) {
+      SCOPED_TRACE(set.name + " " + counter.name);
+      const auto base = kBaseOfType.find(counter.type);
+      if (base != kBaseOfType.end()) {
+        EXPECT_EQ(type_of(counter.base_counter_id), base->second);
+      } else {
+        EXPECT_EQ(counter.base_counter_id, perflib::kNoCounter);
+      }
+      const bool elapsed = counter.type == ELAPSED;
+      EXPECT_EQ(type_of(counter.perf_time_id),
+                elapsed ? std::optional(LRAW) : std::nullopt);
+      EXPECT_EQ(type_of(counter.perf_freq_id),
+                elapsed ? std::optional(LRAW) : std::nullopt);
+      EXPECT_EQ(counter.multi_id, perflib::kNoCounter);
+    }
+  }
+}
+
+TEST_F(RegistrationTest, CountersAreKnownExplainedAndDistinct) {
+  for (const CountersetRegistration& set : All()) {
+    SCOPED_TRACE(set.name);
+    EXPECT_NE(set.help, "");
+    EXPECT_NE(set.provider_name, "");
+    std::set<uint32_t> ids;
+    std::set<std::string> names;
+    for (const CounterRegistration& counter : set.counters) {
+      EXPECT_TRUE(ids.insert(counter.counter_id).second) << counter.counter_id;
+      EXPECT_NE(perflib::FindCounterType(counter.type), nullptr);
+      const bool shown = (counter.attrib & perflib::kAttribNoDisplayable) == 0;
+      EXPECT_EQ(shown, !counter.name.empty());
+      EXPECT_EQ(shown, !counter.help.empty());
+      if (!shown) continue;
+      EXPECT_TRUE(names.insert(counter.name).second) << counter.name;
+    }
+  }
+}
+
+TEST_F(RegistrationTest, LoadAveragesAreHundredths) {
+  for (const CountersetRegistration& set : All()) {
+    for (const CounterRegistration& counter : set.counters) {
+      const bool load = counter.name.find("Load Average") == 0;
+      EXPECT_EQ(counter.default_scale, load ? -2 : 0) << counter.name;
+      EXPECT_EQ((counter.attrib & perflib::kAttribDisplayAsReal) != 0, load);
+    }
+  }
+}
+
+TEST_F(RegistrationTest, GuidsAreMadeOfNames) {
+  const std::string dns = absl::HexStringToBytes(
+      "6ba7b8109dad11d180b400c04fd430c8");  // RFC 4122, appendix C
+  const std::string name_space = Uuid5(dns, "countersets.fleetperf");
+  EXPECT_EQ(absl::BytesToHexString(name_space),
+            "508393bcf57858b5a25e96369ee5e498");
+  for (const CountersetRegistration& set : All()) {
+    std::string digits = absl::BytesToHexString(Uuid5(name_space, set.name));
+    for (const size_t dash : {20, 16, 12, 8}) digits.insert(dash, "-");
+    const std::string expected =
+        set.name == "Processor Information"
+            ? "{b4fc721a-0378-476f-89ba-a5a79f810b36}"  // Microsoft's
+            : "{" + digits + "}";
+    EXPECT_EQ(set.guid.ToString(), expected) << set.name;
+  }
+}
+
+TEST_F(RegistrationTest, AnswersEveryRequest) {
+  const CountersetRegistration& system = Registration("System");
+  const auto ask = [&](RegistrationRequest request, uint32_t argument = 0) {
+    return source().QueryCounterSetRegistrationInfo(system.guid, request,
+                                                    argument);
+  };
+  for (const RegistrationRequest name :
+       {RegistrationRequest::kCountersetName,
+        RegistrationRequest::kCountersetEnglishName}) {
+    EXPECT_EQ(perflib::ReadString(ask(name).value()).value(), "System");
+  }
+  for (const RegistrationRequest names :
+       {RegistrationRequest::kCounterNames,
+        RegistrationRequest::kCounterEnglishNames}) {
+    const auto strings = perflib::ReadStringBuffer(ask(names).value()).value();
+    EXPECT_EQ(strings.front().text, "Context Switches/sec");
+  }
+  EXPECT_EQ(perflib::ReadCounterStruct(
+                ask(RegistrationRequest::kCounterStruct, 4).value())
+                ->type,
+            ELAPSED);
+  EXPECT_THAT(ask(RegistrationRequest::kCounterStruct, 999),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("(4202)")));
+  EXPECT_EQ(perflib::ReadGuid(ask(RegistrationRequest::kProviderGuid).value())
+                ->ToString(),
+            "{383487a6-3676-4870-a4e7-d45b30c35629}");
+  EXPECT_THAT(ask(static_cast<RegistrationRequest>(99)),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("(87)")));
+  EXPECT_THAT(source().QueryCounterSetRegistrationInfo(
+                  {}, RegistrationRequest::kCountersetStruct, 0),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("(4200)")));
+}
+
+}  // namespace
+}  // namespace fleetperf::agent
