@@ -1,0 +1,28 @@
+#include "aggregator/access.h"
+
+#include <grpcpp/server_context.h>
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace fleetperf::aggregator {
+
+absl::StatusOr<PeerIdentity> CheckAccess(const grpc::ServerContextBase& context,
+                                         std::initializer_list<Role> roles) {
+  PeerIdentity peer = IdentityOf(*context.auth_context());
+  if (peer.role.has_value() &&
+      std::find(roles.begin(), roles.end(), *peer.role) != roles.end()) {
+    return peer;
+  }
+  const auto append_name = [](std::string* out, Role role) {
+    absl::StrAppend(out, RoleName(role));
+  };
+  return absl::PermissionDeniedError(absl::StrCat(
+      "this needs the certificate of ",
+      absl::StrJoin(roles, " or ", append_name), ", and the client's is of ",
+      peer.role.has_value() ? RoleName(*peer.role) : "no role of fleetperf"));
+}
+
+}  // namespace fleetperf::aggregator

@@ -1,0 +1,28 @@
+// The aggregator: a store, an ingest, a hub of subscriptions, and the server
+// that offers them.
+
+#ifndef FLEETPERF_AGGREGATOR_AGGREGATOR_H_
+#define FLEETPERF_AGGREGATOR_AGGREGATOR_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "aggregator/config.h"
+
+namespace fleetperf::aggregator {
+
+// Serves from its start to its destruction.
+class Aggregator {
+ public:
+  static absl::StatusOr<std::unique_ptr<Aggregator>> Start(
+      const Config& config);
+  virtual ~Aggregator() = default;
+
+  // Where it listens, with the port that was chosen.
+  virtual const std::string& address() const = 0;
+};
+
+}  // namespace fleetperf::aggregator
+
+#endif  // FLEETPERF_AGGREGATOR_AGGREGATOR_H_

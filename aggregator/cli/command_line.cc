@@ -1,0 +1,324 @@
+#include "aggregator/cli/command_line.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "aggregator/cli/commands.h"
+#include "base/daemon.h"
+#include "base/suggest.h"
+#include "base/version.h"
+
+namespace fleetperf::cli {
+namespace {
+
+// What the arguments say. Members live as long as the parser that fills them.
+struct Arguments {
+  ConnectionFlags connection;
+  Format format = Format::kTable;
+  std::string machine;
+  std::string counterset;
+  QueryFlags query;
+  WatchFlags watch;
+  PkiFlags pki;
+  std::function<absl::Status()> run;  // of the command that was given
+};
+
+const std::map<std::string, Format> kFormats = {
+    {"table", Format::kTable}, {"csv", Format::kCsv}, {"json", Format::kJson}};
+
+// Runs `command` with a connection.
+std::function<absl::Status()> Connected(
+    Arguments& arguments,
+    std::function<absl::Status(const Connection&)> command) {
+  return [&arguments, command = std::move(command)]() -> absl::Status {
+    const auto connection = Connection::Open(arguments.connection);
+    if (!connection.ok()) return connection.status();
+    return command(*connection);
+  };
+}
+
+CLI::App* AddCommand(CLI::App& parent, Arguments& arguments,
+                     const std::string& name, const std::string& purpose,
+                     const std::string& examples,
+                     std::function<absl::Status()> run) {
+  CLI::App* command = parent.add_subcommand(name, purpose);
+  command->footer("Examples:\n" + examples);
+  command->final_callback(
+      [&arguments, run = std::move(run)] { arguments.run = run; });
+  return command;
+}
+
+void AddFormat(CLI::App* command, Arguments& arguments) {
+  command
+      ->add_option("--format", arguments.format,
+                   "table for people; csv and json for programs")
+      ->transform(CLI::CheckedTransformer(kFormats).description(""))
+      ->type_name("table|csv|json");
+}
+
+void AddMachine(CLI::App* command, Arguments& arguments) {
+  command
+      ->add_option("--machine", arguments.machine,
+                   "Only these machines; * and ? are wildcards")
+      ->type_name("NAME");
+}
+
+void AddListCommands(CLI::App& app, Arguments& arguments) {
+  Arguments* a = &arguments;
+  CLI::App* machines =
+      AddCommand(app, arguments, "machines", "List the machines of the fleet",
+                 "  fleetperf machines\n"
+                 "  fleetperf machines --machine 'web-*' --format json\n",
+                 Connected(arguments, [a](const Connection& connection) {
+                   return ListMachines(connection, a->format, a->machine);
+                 }));
+  AddMachine(machines, arguments);
+  AddFormat(machines, arguments);
+
+  CLI::App* countersets =
+      AddCommand(app, arguments, "countersets", "List what can be counted",
+                 "  fleetperf countersets\n"
+                 "  fleetperf countersets --machine web-1\n",
+                 Connected(arguments, [a](const Connection& connection) {
+                   return ListCountersets(connection, a->format, a->machine);
+                 }));
+  AddMachine(countersets, arguments);
+  AddFormat(countersets, arguments);
+
+  CLI::App* counters = AddCommand(
+      app, arguments, "counters", "List the counters of a counterset",
+      "  fleetperf counters 'Processor Information'\n",
+      Connected(arguments, [a](const Connection& connection) {
+        return ListCounters(connection, a->format, a->counterset);
+      }));
+  counters->add_option("COUNTERSET", arguments.counterset, "Its name or {GUID}")
+      ->required();
+  AddFormat(counters, arguments);
+
+  CLI::App* instances = AddCommand(
+      app, arguments, "instances",
+      "List the instances of a counterset that exist now",
+      "  fleetperf instances 'Network Interface'\n"
+      "  fleetperf instances 'Process V2' --machine web-1\n",
+      Connected(arguments, [a](const Connection& connection) {
+        return ListInstances(connection, a->format, a->counterset, a->machine);
+      }));
+  instances
+      ->add_option("COUNTERSET", arguments.counterset, "Its name or {GUID}")
+      ->required();
+  AddMachine(instances, arguments);
+  AddFormat(instances, arguments);
+}
+
+void AddQueryCommand(CLI::App& app, Arguments& arguments) {
+  Arguments* a = &arguments;
+  CLI::App* query = AddCommand(
+      app, arguments, "query", "Values of the past",
+      "  fleetperf query '\\Processor Information(_Total)\\% Processor Time' "
+      "--since 1h --step 1m\n"
+      "  fleetperf query '\\\\web-*\\Memory\\Available Bytes' --since 10m "
+      "--over min\n"
+      "  fleetperf query '\\Process V2(*)\\% Processor Time' --since 30s "
+      "--top 5\n"
+      "  fleetperf query '\\System\\*' --from 2026-11-20T09:00:00Z "
+      "--to 2026-11-20T10:00:00Z --format csv\n",
+      Connected(arguments, [a](const Connection& connection) {
+        return Query(connection, a->format, a->query);
+      }));
+  QueryFlags& flags = arguments.query;
+  query
+      ->add_option(
+          "PATH", flags.paths,
+          "Counter paths: \\\\machine\\counterset(instance)\\counter, "
+          "where \\\\machine and (instance) may be missing and * and ? "
+          "are wildcards")
+      ->required();
+  query
+      ->add_option("--since", flags.since,
+                   "Start so long ago, by each machine's clock (5m)")
+      ->type_name("DURATION");
+  query->add_option("--from", flags.from, "Start then")->type_name("TIME");
+  query->add_option("--to", flags.to, "End then and not now")
+      ->type_name("TIME");
+  query
+      ->add_option("--step", flags.step,
+                   "One value each DURATION; without it, one for all of the "
+                   "time; with no more than the sampling interval, one for "
+                   "each sample")
+      ->type_name("DURATION");
+  query
+      ->add_option("--over", flags.over,
+                   "How values are combined in a step; without it, by the "
+                   "counter's formula, which is exact for rates")
+      ->type_name("avg|min|max|last|sum");
+  query
+      ->add_option("--top", flags.top,
+                   "Only the N series with the largest values, without _Total")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber.description(""));
+  AddFormat(query, arguments);
+}
+
+void AddWatchCommand(CLI::App& app, Arguments& arguments) {
+  Arguments* a = &arguments;
+  CLI::App* watch = AddCommand(
+      app, arguments, "watch", "Values as they come, until Ctrl-C",
+      "  fleetperf watch '\\Processor Information(*)\\% Processor Time'\n"
+      "  fleetperf watch '\\\\web-*\\Network Interface(eth0)\\Bytes Total/sec' "
+      "--interval 10s\n"
+      "  fleetperf watch '\\Memory\\Available Bytes' --format json | jq "
+      ".value\n",
+      [a]() -> absl::Status {
+        StopSignal stop;  // before gRPC starts threads for the connection
+        return Connected(*a, [&](const Connection& connection) {
+          return Watch(connection, a->format, a->watch, &stop);
+        })();
+      });
+  watch->add_option("PATH", arguments.watch.paths, "Counter paths; see query")
+      ->required();
+  watch
+      ->add_option("--interval", arguments.watch.interval,
+                   "At most one value a series in this time")
+      ->type_name("DURATION");
+  AddFormat(watch, arguments);
+}
+
+std::string DefaultPkiDirectory() {
+  const char* home = std::getenv("HOME");
+  return absl::StrCat(home != nullptr ? home : ".", "/.config/fleetperf/pki");
+}
+
+void AddPkiOptions(CLI::App* command, PkiFlags& flags) {
+  command
+      ->add_option("--directory", flags.directory,
+                   "Where the authority is (~/.config/fleetperf/pki)")
+      ->type_name("DIR");
+  command->add_option("--valid", flags.valid, "Until then it is valid")
+      ->type_name("DURATION");
+  command->add_flag("--force", flags.force, "Replace files that exist");
+}
+
+void AddPkiCommands(CLI::App& app, Arguments& arguments) {
+  PkiFlags& flags = arguments.pki;
+  flags.directory = DefaultPkiDirectory();
+  flags.name = "fleetperf authority";
+  CLI::App* pki =
+      app.add_subcommand("pki", "Make the certificates of mutual TLS");
+  pki->require_subcommand(1);
+  CLI::App* init =
+      AddCommand(*pki, arguments, "init", "Make a certificate authority",
+                 "  fleetperf pki init --directory pki\n",
+                 [&flags] { return PkiInit(flags); });
+  init->add_option("--name", flags.name, "The authority's name")
+      ->type_name("NAME");
+  AddPkiOptions(init, flags);
+
+  CLI::App* issue = AddCommand(
+      *pki, arguments, "issue", "Issue a certificate",
+      "  fleetperf pki issue aggregator aggregator.example localhost "
+      "127.0.0.1\n"
+      "  fleetperf pki issue agent web-1\n"
+      "  fleetperf pki issue reader alice --valid 90d\n",
+      [&flags] { return PkiIssue(flags); });
+  issue
+      ->add_option("ROLE", flags.role, "agent, aggregator, reader, or operator")
+      ->required();
+  issue
+      ->add_option("NAME", flags.names,
+                   "An agent's machine, the host names and addresses of an "
+                   "aggregator, a person")
+      ->required();
+  issue
+      ->add_option("--output", flags.output,
+                   "Write FILE.pem and FILE.key (ROLE-NAME in the directory)")
+      ->type_name("FILE");
+  AddPkiOptions(issue, flags);
+}
+
+void AddConnectionOptions(CLI::App& app, ConnectionFlags& flags) {
+  app.add_option("--config", flags.config,
+                 "Where to find the aggregator (FLEETPERF_CONFIG, "
+                 "~/.config/fleetperf/config.yaml)")
+      ->type_name("FILE");
+  app.add_option("--aggregator", flags.aggregator, "Its address")
+      ->type_name("HOST:PORT");
+  app.add_option("--authority", flags.tls.authority,
+                 "The authority's certificate")
+      ->type_name("FILE");
+  app.add_option("--certificate", flags.tls.certificate, "Your certificate")
+      ->type_name("FILE");
+  app.add_option("--key", flags.tls.key, "Its key")->type_name("FILE");
+}
+
+// What is wrong with the arguments, and what would have been right.
+std::string Explain(CLI::App& app, const CLI::ParseError& error) {
+  const std::vector<std::string> remaining = app.remaining(true);
+  if (remaining.empty()) {
+    return absl::StrCat(error.what(), "; see fleetperf --help");
+  }
+  std::vector<std::string> names;
+  const auto add_names = [&](const CLI::App* command) {
+    for (const CLI::Option* option : command->get_options()) {
+      names.push_back(option->get_name(false, true));
+    }
+  };
+  add_names(&app);
+  const std::vector<CLI::App*> given = app.get_subcommands();
+  for (const CLI::App* command : given) add_names(command);
+  if (given.empty()) {
+    for (const CLI::App* command :
+         app.get_subcommands([](CLI::App*) { return true; })) {
+      names.push_back(command->get_name());
+    }
+  }
+  const std::string& wrong = remaining.front();
+  const std::string flag = wrong.substr(0, wrong.find('='));
+  const std::string nearest = DidYouMean(flag, names);
+  return absl::StrCat("unknown flag, command or argument \"", wrong, "\"",
+                      nearest, nearest.empty() ? "; see" : " See",
+                      " fleetperf --help");
+}
+
+}  // namespace
+
+int RunCommandLine(int argc, char** argv) {
+  Arguments arguments;
+  CLI::App app("Performance counters of a fleet.", "fleetperf");
+  app.set_version_flag("--version", std::string("fleetperf ") + kVersion);
+  app.fallthrough();  // connection flags may follow the command
+  app.require_subcommand(1);
+  app.footer(
+      "Examples:\n"
+      "  fleetperf machines\n"
+      "  fleetperf query '\\Processor Information(_Total)\\% Processor Time' "
+      "--since 5m --step 10s\n"
+      "  fleetperf watch '\\Process V2(*)\\% Processor Time'\n"
+      "Each command has --help with examples.");
+  AddConnectionOptions(app, arguments.connection);
+  AddListCommands(app, arguments);
+  AddQueryCommand(app, arguments);
+  AddWatchCommand(app, arguments);
+  AddPkiCommands(app, arguments);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& request) {  // --help and --version
+    return app.exit(request);
+  } catch (const CLI::ParseError& error) {
+    std::fprintf(stderr, "fleetperf: %s\n", Explain(app, error).c_str());
+    return 2;
+  }
+  const absl::Status status = arguments.run();
+  if (status.ok()) return 0;
+  std::fflush(stdout);
+  std::fprintf(stderr, "fleetperf: %s\n",
+               std::string(status.message()).c_str());
+  return 1;
+}
+
+}  // namespace fleetperf::cli

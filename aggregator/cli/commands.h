@@ -1,0 +1,66 @@
+// The commands of fleetperf. Each prints its result to standard output and
+// returns what went wrong.
+
+#ifndef FLEETPERF_AGGREGATOR_CLI_COMMANDS_H_
+#define FLEETPERF_AGGREGATOR_CLI_COMMANDS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "aggregator/cli/connection.h"
+#include "aggregator/cli/output.h"
+
+namespace fleetperf {
+class StopSignal;
+}  // namespace fleetperf
+
+namespace fleetperf::cli {
+
+absl::Status ListMachines(const Connection& connection, Format format,
+                          const std::string& machine);
+absl::Status ListCountersets(const Connection& connection, Format format,
+                             const std::string& machine);
+absl::Status ListCounters(const Connection& connection, Format format,
+                          const std::string& counterset);
+absl::Status ListInstances(const Connection& connection, Format format,
+                           const std::string& counterset,
+                           const std::string& machine);
+
+// Texts as they were typed; empty where nothing was.
+struct QueryFlags {
+  std::vector<std::string> paths;
+  std::string since;
+  std::string from;
+  std::string to;
+  std::string step;
+  std::string over;
+  uint32_t top = 0;
+};
+absl::Status Query(const Connection& connection, Format format,
+                   const QueryFlags& flags);
+
+struct WatchFlags {
+  std::vector<std::string> paths;
+  std::string interval;
+};
+// Runs until `stop`, or until nobody reads its output.
+absl::Status Watch(const Connection& connection, Format format,
+                   const WatchFlags& flags, StopSignal* stop);
+
+struct PkiFlags {
+  std::string directory;
+  std::string name;                // init: of the authority
+  std::string role;                // issue
+  std::vector<std::string> names;  // issue
+  std::string output;              // issue: files without their endings
+  std::string valid;               // a duration
+  bool force = false;              // overwrite
+};
+absl::Status PkiInit(const PkiFlags& flags);
+absl::Status PkiIssue(const PkiFlags& flags);
+
+}  // namespace fleetperf::cli
+
+#endif  // FLEETPERF_AGGREGATOR_CLI_COMMANDS_H_

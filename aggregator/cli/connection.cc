@@ -1,0 +1,94 @@
+#include "aggregator/cli/connection.h"
+
+#include <cstdlib>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/channel.h"
+#include "base/config.h"
+#include "base/files.h"
+#include "base/rpc_error.h"
+#include "base/status_macros.h"
+
+namespace fleetperf::cli {
+namespace {
+
+constexpr char kConfigVariable[] = "FLEETPERF_CONFIG";
+
+struct Settings {
+  std::string aggregator;
+  TlsFiles tls;
+};
+
+std::string DefaultConfigPath() {
+  const char* home = std::getenv("HOME");
+  return absl::StrCat(home != nullptr ? home : "",
+                      "/.config/fleetperf/config.yaml");
+}
+
+bool IsComplete(const Settings& settings) {
+  return !settings.aggregator.empty() && !settings.tls.authority.empty() &&
+         !settings.tls.certificate.empty() && !settings.tls.key.empty();
+}
+
+// Which file there is to read; empty if none.
+absl::StatusOr<std::string> ConfigPath(const ConnectionFlags& flags) {
+  if (!flags.config.empty()) return flags.config;
+  const char* variable = std::getenv(kConfigVariable);
+  if (variable != nullptr && *variable != '\0') {
+    if (!FileExists(variable)) {
+      return absl::NotFoundError(absl::StrCat(
+          kConfigVariable, " names ", variable, ", which does not exist"));
+    }
+    return std::string(variable);
+  }
+  const std::string path = DefaultConfigPath();
+  return FileExists(path) ? path : std::string();
+}
+
+absl::Status ReadFileInto(const std::string& path, Settings* settings) {
+  ASSIGN_OR_RETURN(ConfigFile file, ConfigFile::Load(path));
+  ConfigSection root = file.root();
+  root.Require("aggregator", &settings->aggregator);
+  settings->tls = ReadTlsFiles(root);
+  return file.Finish();
+}
+
+void Override(const std::string& flag, std::string* setting) {
+  if (!flag.empty()) *setting = flag;
+}
+
+}  // namespace
+
+absl::StatusOr<Connection> Connection::Open(const ConnectionFlags& flags) {
+  Settings settings{.aggregator = flags.aggregator, .tls = flags.tls};
+  if (!IsComplete(settings)) {
+    ASSIGN_OR_RETURN(const std::string path, ConfigPath(flags));
+    if (path.empty()) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "which aggregator? Give --aggregator, --authority, --certificate and "
+          "--key, or write them to ",
+          DefaultConfigPath(), " (or the file that ", kConfigVariable,
+          " names)"));
+    }
+    RETURN_IF_ERROR(ReadFileInto(path, &settings));
+    Override(flags.aggregator, &settings.aggregator);
+    Override(flags.tls.authority, &settings.tls.authority);
+    Override(flags.tls.certificate, &settings.tls.certificate);
+    Override(flags.tls.key, &settings.tls.key);
+  }
+  if (!absl::StrContains(settings.aggregator, ':')) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", settings.aggregator,
+                     "\" has no port; write it as in localhost:7443"));
+  }
+  ASSIGN_OR_RETURN(const auto credentials, ClientCredentials(settings.tls));
+  return Connection(settings.aggregator,
+                    MakeChannel(settings.aggregator, credentials));
+}
+
+absl::Status Connection::Explain(const grpc::Status& status) const {
+  return StatusFromRpc(status, address_);
+}
+
+}  // namespace fleetperf::cli

@@ -1,0 +1,49 @@
+// How the command line finds and reaches its aggregator.
+
+#ifndef FLEETPERF_AGGREGATOR_CLI_CONNECTION_H_
+#define FLEETPERF_AGGREGATOR_CLI_CONNECTION_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/credentials.h"
+
+namespace grpc {
+class Channel;
+class Status;
+}  // namespace grpc
+
+namespace fleetperf::cli {
+
+// What flags say; empty where they say nothing.
+struct ConnectionFlags {
+  std::string config;
+  std::string aggregator;
+  TlsFiles tls;
+};
+
+// A channel to the aggregator, and its address for messages.
+class Connection {
+ public:
+  // From the flags; what they leave open, from the file that --config or
+  // FLEETPERF_CONFIG names, else from ~/.config/fleetperf/config.yaml.
+  static absl::StatusOr<Connection> Open(const ConnectionFlags& flags);
+
+  const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
+
+  // A call's status with a message that says what to do.
+  absl::Status Explain(const grpc::Status& status) const;
+
+ private:
+  Connection(std::string address, std::shared_ptr<grpc::Channel> channel)
+      : address_(std::move(address)), channel_(std::move(channel)) {}
+
+  std::string address_;
+  std::shared_ptr<grpc::Channel> channel_;
+};
+
+}  // namespace fleetperf::cli
+
+#endif  // FLEETPERF_AGGREGATOR_CLI_CONNECTION_H_

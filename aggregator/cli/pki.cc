@@ -1,0 +1,103 @@
+#include <cstdio>
+#include <cstdlib>
+
+#include "absl/strings/str_cat.h"
+#include "aggregator/cli/commands.h"
+#include "base/certificates.h"
+#include "base/files.h"
+#include "base/status_macros.h"
+#include "base/units.h"
+
+namespace fleetperf::cli {
+namespace {
+
+constexpr absl::Duration kAuthorityValid = absl::Hours(24 * 3650);
+constexpr absl::Duration kCertificateValid = absl::Hours(24 * 365);
+
+struct PairFiles {
+  std::string certificate;
+  std::string key;
+};
+
+PairFiles FilesOf(const std::string& stem) {
+  return {stem + ".pem", stem + ".key"};
+}
+
+absl::StatusOr<absl::Time> NotAfter(const PkiFlags& flags,
+                                    absl::Duration fallback) {
+  absl::Duration valid = fallback;
+  if (!flags.valid.empty()) {
+    const auto parsed = ParseDuration(flags.valid);
+    if (!parsed.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--valid: ", parsed.status().message()));
+    }
+    valid = *parsed;
+  }
+  return absl::Now() + valid;
+}
+
+absl::Status CheckAbsent(const PairFiles& files, bool force) {
+  for (const std::string& path : {files.certificate, files.key}) {
+    if (FileExists(path) && !force) {
+      return absl::AlreadyExistsError(
+          absl::StrCat(path, " exists; --force replaces it"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Write(const PairFiles& files, const KeyPair& pair) {
+  RETURN_IF_ERROR(WriteFile(files.key, pair.key, FileAccess::kOwnerOnly));
+  RETURN_IF_ERROR(WriteFile(files.certificate, pair.certificate));
+  std::printf("wrote %s and %s\n", files.certificate.c_str(),
+              files.key.c_str());
+  return absl::OkStatus();
+}
+
+std::string AuthorityStem(const PkiFlags& flags) {
+  return ResolvePath(flags.directory, "authority");
+}
+
+}  // namespace
+
+absl::Status PkiInit(const PkiFlags& flags) {
+  const PairFiles files = FilesOf(AuthorityStem(flags));
+  RETURN_IF_ERROR(MakeDirectories(flags.directory));
+  RETURN_IF_ERROR(CheckAbsent(files, flags.force));
+  ASSIGN_OR_RETURN(const absl::Time not_after,
+                   NotAfter(flags, kAuthorityValid));
+  ASSIGN_OR_RETURN(const KeyPair authority,
+                   MakeAuthority(flags.name, not_after));
+  return Write(files, authority);
+}
+
+absl::Status PkiIssue(const PkiFlags& flags) {
+  ASSIGN_OR_RETURN(const Role role, ParseRole(flags.role));
+  const PairFiles authority_files = FilesOf(AuthorityStem(flags));
+  if (!FileExists(authority_files.key)) {
+    return absl::NotFoundError(absl::StrCat(
+        "there is no authority in ", flags.directory,
+        "; make one with: fleetperf pki init --directory ", flags.directory));
+  }
+  KeyPair authority;
+  ASSIGN_OR_RETURN(authority.certificate,
+                   ReadFile(authority_files.certificate));
+  ASSIGN_OR_RETURN(authority.key, ReadFile(authority_files.key));
+  const std::string stem =
+      flags.output.empty()
+          ? ResolvePath(flags.directory,
+                        absl::StrCat(flags.role, "-", flags.names.front()))
+          : flags.output;
+  const PairFiles files = FilesOf(stem);
+  RETURN_IF_ERROR(CheckAbsent(files, flags.force));
+  ASSIGN_OR_RETURN(const absl::Time not_after,
+                   NotAfter(flags, kCertificateValid));
+  ASSIGN_OR_RETURN(const KeyPair pair,
+                   IssueCertificate(authority, {.role = role,
+                                                .names = flags.names,
+                                                .not_after = not_after}));
+  return Write(files, pair);
+}
+
+}  // namespace fleetperf::cli

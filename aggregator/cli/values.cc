@@ -1,0 +1,85 @@
+#include "aggregator/cli/values.h"
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "base/units.h"
+
+namespace fleetperf::cli {
+
+void ForEachValue(const v1::Points& points,
+                  const std::function<void(const Value&)>& use) {
+  int64_t nanos = 0;
+  for (int i = 0; i < points.values_size(); ++i) {
+    if (i >= points.time_unix_nanos_size()) return;
+    nanos += points.time_unix_nanos(i);
+    Value value{.time = absl::FromUnixNanos(nanos), .value = points.values(i)};
+    if (i < points.statuses_size()) value.status = points.statuses(i);
+    if (i < points.causes_size()) value.cause = points.causes(i);
+    if (i < points.breaks_size()) value.breaks = points.breaks(i);
+    if (i < points.coverage_size()) value.coverage = points.coverage(i);
+    use(value);
+  }
+}
+
+// The enumerations' names without their prefixes, in lower case.
+std::string StatusText(v1::ValueStatus status) {
+  return absl::AsciiStrToLower(
+      absl::StripPrefix(v1::ValueStatus_Name(status), "VALUE_STATUS_"));
+}
+
+std::string CauseText(v1::GapCause cause) {
+  return absl::AsciiStrToLower(
+      absl::StripPrefix(v1::GapCause_Name(cause), "GAP_CAUSE_"));
+}
+
+Record ValueRecord(const v1::Series& series, const Value& value,
+                   bool with_time) {
+  const NumberText text = FormatNumber(value.value, series.unit());
+  Record record;
+  record.push_back({.name = "machine", .value = series.machine()});
+  record.push_back({.name = "path", .value = series.path()});
+  record.push_back(
+      {.name = "time", .value = FormatUtc(value.time), .detail = !with_time});
+  Field number{.name = "value"};
+  if (value.ok()) {
+    number.value = value.value;
+    number.text = text.number;
+  } else {
+    number.text = ValueText(series, value);
+  }
+  record.push_back(number);
+  record.push_back(
+      {.name = "status", .value = StatusText(value.status), .detail = true});
+  record.push_back({.name = "unit",
+                    .value = series.unit(),
+                    .text = value.ok() ? text.unit : ""});
+  Field cause{.name = "cause", .detail = true};
+  if (value.cause != v1::GAP_CAUSE_UNSPECIFIED) {
+    cause.value = CauseText(value.cause);
+  }
+  record.push_back(cause);
+  Field breaks{.name = "breaks", .detail = true};
+  Field coverage{.name = "coverage", .detail = true};
+  if (value.breaks > 0 || value.coverage < 1) {
+    breaks.value = uint64_t{value.breaks};
+    coverage.value = value.coverage;
+  }
+  record.push_back(breaks);
+  record.push_back(coverage);
+  return record;
+}
+
+std::string ValueText(const v1::Series& series, const Value& value) {
+  if (value.ok()) {
+    const NumberText text = FormatNumber(value.value, series.unit());
+    return text.unit.empty() ? text.number
+                             : absl::StrCat(text.number, " ", text.unit);
+  }
+  const std::string status = StatusText(value.status);
+  return value.cause == v1::GAP_CAUSE_UNSPECIFIED
+             ? status
+             : absl::StrCat(status, " (", CauseText(value.cause), ")");
+}
+
+}  // namespace fleetperf::cli

@@ -1,0 +1,28 @@
+#include "aggregator/config.h"
+
+#include "absl/strings/match.h"
+#include "base/config.h"
+#include "base/status_macros.h"
+
+namespace fleetperf::aggregator {
+
+absl::StatusOr<Config> LoadConfig(const std::string& path) {
+  ASSIGN_OR_RETURN(ConfigFile file, ConfigFile::Load(path));
+  ConfigSection root = file.root();
+  Config config;
+  root.Require("listen", &config.listen);
+  if (!config.listen.empty() && !absl::StrContains(config.listen, ':')) {
+    root.Error("listen", "has no port; write it as in 0.0.0.0:7443");
+  }
+  root.ReadPath("address_file", &config.address_file);
+  config.tls = ReadTlsFiles(root);
+  ConfigSection store = root.Section("store");
+  store.RequirePath("directory", &config.store_directory);
+  store.Read("retention", &config.retention, absl::Hours(1),
+             absl::Hours(24 * 3650));
+  config.log = ReadLogConfig(root);
+  RETURN_IF_ERROR(file.Finish());
+  return config;
+}
+
+}  // namespace fleetperf::aggregator

@@ -1,0 +1,29 @@
+// The aggregator's configuration file.
+
+#ifndef FLEETPERF_AGGREGATOR_CONFIG_H_
+#define FLEETPERF_AGGREGATOR_CONFIG_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/credentials.h"
+#include "base/logging.h"
+
+namespace fleetperf::aggregator {
+
+struct Config {
+  std::string listen;        // "host:port"; port 0: any that is free
+  std::string address_file;  // if set, gets the address when it is listening
+  TlsFiles tls;
+  std::string store_directory;
+  absl::Duration retention = absl::Hours(24 * 30);
+  LogConfig log;
+};
+
+// docs/configuration.md lists the keys. An error names file and line.
+absl::StatusOr<Config> LoadConfig(const std::string& path);
+
+}  // namespace fleetperf::aggregator
+
+#endif  // FLEETPERF_AGGREGATOR_CONFIG_H_

@@ -1,0 +1,54 @@
+#include "aggregator/formula/counter_formula.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+using perflib::Denominator;
+using perflib::Formula;
+
+bool IsMultiTimer(Formula formula) {
+  return formula == Formula::kMultiTimer ||
+         formula == Formula::kMultiTimer100Ns ||
+         formula == Formula::kMultiTimerInverse;
+}
+
+}  // namespace
+
+CounterFormula FormulaOf(const perflib::CountersetRegistration& registration,
+                         const perflib::CounterRegistration& counter) {
+  CounterFormula result{.counter_id = counter.counter_id, .type = counter.type};
+  const perflib::CounterTypeInfo* info = perflib::FindCounterType(counter.type);
+  if (info == nullptr) return result;
+  result.known_type = true;
+  result.formula = info->formula;
+  result.denominator = info->denominator;
+
+  const auto link = [&](uint32_t id) -> std::optional<uint32_t> {
+    if (id == perflib::kNoCounter || registration.FindCounter(id) == nullptr) {
+      return std::nullopt;
+    }
+    return id;
+  };
+  if (info->denominator == Denominator::kBaseCounter) {
+    result.denominator_id = link(counter.base_counter_id);
+  } else if (info->denominator == Denominator::kPerfTimeCounter) {
+    result.denominator_id = link(counter.perf_time_id);
+    // PERF_PRECISION_OBJECT_TIMER named a base before V2.
+    if (!result.denominator_id.has_value() &&
+        counter.type == perflib::kPerfPrecisionObjectTimer) {
+      result.denominator_id = link(counter.base_counter_id);
+    }
+  }
+  if (info->formula == Formula::kElapsedTime) {
+    result.frequency_id = link(counter.perf_freq_id);
+  }
+  if (IsMultiTimer(info->formula)) result.multi_id = link(counter.multi_id);
+  // A default scale is how graphs draw a counter. Only a whole number that asks
+  // to be shown as a real one has it in its value.
+  if ((counter.attrib & perflib::kAttribDisplayAsReal) != 0) {
+    result.scale = counter.default_scale;
+  }
+  return result;
+}
+
+}  // namespace fleetperf::aggregator

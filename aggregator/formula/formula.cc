@@ -1,0 +1,229 @@
+#include "aggregator/formula/formula.h"
+
+#include <cmath>
+
+namespace fleetperf::aggregator {
+namespace {
+
+using perflib::Denominator;
+using perflib::Formula;
+
+// On x86-64 this holds every 64-bit integer exactly, so that only the results
+// are rounded.
+using Real = long double;
+
+Real ToReal(absl::uint128 value) { return static_cast<Real>(value); }
+
+CalculatedValue Result(const CounterFormula& formula, Real value) {
+  // Powers of ten are exact, their inverses are not.
+  if (formula.scale > 0) value *= std::pow(Real{10}, formula.scale);
+  if (formula.scale < 0) value /= std::pow(Real{10}, -formula.scale);
+  return CalculatedValue::Of(static_cast<double>(value));
+}
+
+// How far a number grew; nothing if it fell. A 4-byte number that may wrap and
+// fell by less than half of its range did.
+std::optional<uint64_t> Grown(const RawValue& older, const RawValue& newer,
+                              bool may_wrap) {
+  if (newer.value >= older.value) return newer.value - older.value;
+  constexpr uint32_t kHalf = uint32_t{1} << 31;
+  const auto wrapped = static_cast<uint32_t>(newer.value - older.value);
+  if (may_wrap && older.size == 4 && newer.size == 4 && wrapped < kHalf) {
+    return wrapped;
+  }
+  return std::nullopt;
+}
+
+std::optional<uint64_t> Grown(int64_t older, int64_t newer) {
+  if (newer < older) return std::nullopt;
+  return static_cast<uint64_t>(newer) - static_cast<uint64_t>(older);
+}
+
+std::optional<uint64_t> DenominatorGrown(const CounterFormula& formula,
+                                         const RawSample& older,
+                                         const RawSample& newer) {
+  switch (formula.denominator) {
+    case Denominator::kNone:
+      return 0;
+    case Denominator::kPerfTimeStamp:
+      return Grown(older.clocks.perf_time_stamp, newer.clocks.perf_time_stamp);
+    case Denominator::kPerfTime100NSec:
+      return Grown(older.clocks.perf_time_100nsec,
+                   newer.clocks.perf_time_100nsec);
+    case Denominator::kBaseCounter:
+    case Denominator::kPerfTimeCounter:
+      return Grown(older.denominator, newer.denominator, /*may_wrap=*/true);
+  }
+  return std::nullopt;
+}
+
+bool NeedsDenominatorCounter(const CounterFormula& formula) {
+  return formula.denominator == Denominator::kBaseCounter ||
+         formula.denominator == Denominator::kPerfTimeCounter;
+}
+
+bool NeedsPerfFreq(Formula formula) {
+  return formula == Formula::kRate || formula == Formula::kMultiTimer ||
+         formula == Formula::kAverageTimer;
+}
+
+bool NeedsMulti(Formula formula) {
+  return formula == Formula::kMultiTimer ||
+         formula == Formula::kMultiTimer100Ns ||
+         formula == Formula::kMultiTimerInverse;
+}
+
+bool DividesByMulti(Formula formula) {
+  return formula == Formula::kMultiTimer ||
+         formula == Formula::kMultiTimer100Ns;
+}
+
+// Whether the counter itself counts ticks of PerfTimeStamp: either they are
+// divided by such ticks, or by the frequency.
+bool CountsTicks(const CounterFormula& formula) {
+  switch (formula.formula) {
+    case Formula::kQueueLength:
+    case Formula::kTimer:
+    case Formula::kTimerInverse:
+    case Formula::kMultiTimerInverse:
+      return formula.denominator == Denominator::kPerfTimeStamp;
+    case Formula::kAverageTimer:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// What keeps a type from ever having a value.
+std::optional<ValueStatus> NeverShown(const CounterFormula& formula) {
+  if (!formula.known_type) return ValueStatus::kUnknownType;
+  if (formula.formula == Formula::kNotDisplayable) {
+    return ValueStatus::kNotDisplayable;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+void AddGrowth(const CounterFormula& formula, const Growth& piece,
+               Growth* sum) {
+  const int64_t freq = sum->perf_freq;
+  if (freq != piece.perf_freq && freq > 0 && piece.perf_freq > 0) {
+    const auto convert = [&](absl::uint128* ticks) {
+      *ticks = *ticks * static_cast<uint64_t>(piece.perf_freq) /
+               static_cast<uint64_t>(freq);
+    };
+    if (CountsTicks(formula)) convert(&sum->value);
+    if (formula.denominator == Denominator::kPerfTimeStamp) {
+      convert(&sum->denominator);
+    }
+  }
+  sum->value += piece.value;
+  sum->denominator += piece.denominator;
+  sum->perf_freq = piece.perf_freq;
+  sum->multi = piece.multi;
+}
+
+CalculatedValue CalculateGrowth(const CounterFormula& formula,
+                                const Growth& growth) {
+  if (const auto status = NeverShown(formula)) {
+    return CalculatedValue::Of(*status);
+  }
+  if (formula.denominator != Denominator::kNone && growth.denominator == 0) {
+    return CalculatedValue::Of(ValueStatus::kZeroDenominator);
+  }
+  if (NeedsPerfFreq(formula.formula) && growth.perf_freq <= 0) {
+    return CalculatedValue::Of(ValueStatus::kBadFrequency);
+  }
+  if (DividesByMulti(formula.formula) && growth.multi == 0) {
+    return CalculatedValue::Of(ValueStatus::kZeroMulti);
+  }
+  const Real n = ToReal(growth.value);
+  const Real d = ToReal(growth.denominator);
+  const Real f = static_cast<Real>(growth.perf_freq);
+  const Real m = static_cast<Real>(growth.multi);
+  switch (formula.formula) {
+    case Formula::kDelta:
+      return Result(formula, n);
+    case Formula::kRate:
+      return Result(formula, n * f / d);
+    case Formula::kQueueLength:
+    case Formula::kAverageBulk:
+      return Result(formula, n / d);
+    case Formula::kTimer:
+    case Formula::kSampleFraction:
+      return Result(formula, 100 * n / d);
+    case Formula::kTimerInverse:
+      return Result(formula, 100 * (1 - n / d));
+    case Formula::kMultiTimer:
+      return Result(formula, 100 * n * f / (d * m));
+    case Formula::kMultiTimer100Ns:
+      return Result(formula, 100 * n / (d * m));
+    case Formula::kMultiTimerInverse:
+      return Result(formula, 100 * (m - n / d));
+    case Formula::kAverageTimer:
+      return Result(formula, n / f / d);
+    case Formula::kNotDisplayable:
+    case Formula::kRaw:
+    case Formula::kRawFraction:
+    case Formula::kElapsedTime:
+      break;
+  }
+  return CalculatedValue::Of(ValueStatus::kNotDisplayable);
+}
+
+CalculatedValue CalculateSample(const CounterFormula& formula,
+                                const RawSample& sample) {
+  if (const auto status = NeverShown(formula)) {
+    return CalculatedValue::Of(*status);
+  }
+  if (!sample.value.has_value()) {
+    return CalculatedValue::Gap(GapCause::kNoValue);
+  }
+  const uint64_t n = sample.value.value;
+  const uint64_t d = sample.denominator.value;  // 0 if there is none
+  switch (formula.formula) {
+    case Formula::kRaw:
+      return Result(formula, static_cast<Real>(n));
+    case Formula::kRawFraction:
+      if (d == 0) return CalculatedValue::Of(ValueStatus::kZeroDenominator);
+      return Result(formula, 100 * static_cast<Real>(n) / static_cast<Real>(d));
+    case Formula::kElapsedTime: {
+      if (!sample.denominator.has_value()) {
+        return CalculatedValue::Of(ValueStatus::kZeroDenominator);
+      }
+      const auto f = static_cast<int64_t>(sample.frequency.value);
+      if (f <= 0) return CalculatedValue::Of(ValueStatus::kBadFrequency);
+      if (d < n) return CalculatedValue::Of(ValueStatus::kNegativeValue);
+      return Result(formula, static_cast<Real>(d - n) / static_cast<Real>(f));
+    }
+    default:
+      return CalculatedValue::Of(ValueStatus::kNeedTwoSamples);
+  }
+}
+
+GrowthOrStatus GrowthBetween(const CounterFormula& formula,
+                             const RawSample& older, const RawSample& newer) {
+  if (NeedsDenominatorCounter(formula) &&
+      (!older.denominator.has_value() || !newer.denominator.has_value())) {
+    return {.status = ValueStatus::kZeroDenominator};
+  }
+  const auto value = Grown(older.value, newer.value, /*may_wrap=*/false);
+  if (!value.has_value()) return {.status = ValueStatus::kNegativeValue};
+  const auto denominator = DenominatorGrown(formula, older, newer);
+  if (!denominator.has_value()) {
+    return {.status = ValueStatus::kNegativeDenominator};
+  }
+  if (NeedsPerfFreq(formula.formula) && newer.clocks.perf_freq <= 0) {
+    return {.status = ValueStatus::kBadFrequency};
+  }
+  if (NeedsMulti(formula.formula) && !newer.multi.has_value()) {
+    return {.status = ValueStatus::kZeroMulti};
+  }
+  return {.growth = {.value = *value,
+                     .denominator = *denominator,
+                     .perf_freq = newer.clocks.perf_freq,
+                     .multi = newer.multi.value}};
+}
+
+}  // namespace fleetperf::aggregator

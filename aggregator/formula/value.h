@@ -1,0 +1,61 @@
+// Calculated values: a number, or why there is none.
+
+#ifndef FLEETPERF_AGGREGATOR_FORMULA_VALUE_H_
+#define FLEETPERF_AGGREGATOR_FORMULA_VALUE_H_
+
+#include <cstdint>
+
+#include "absl/strings/string_view.h"
+
+namespace fleetperf::aggregator {
+
+enum class ValueStatus : uint8_t {
+  kOk,
+  kNeedTwoSamples,
+  kNegativeValue,
+  kNegativeDenominator,
+  kZeroDenominator,
+  kBadFrequency,
+  kZeroMulti,
+  kTypeMismatch,
+  kNotDisplayable,
+  kUnknownType,
+  kGap,
+};
+
+// Why samples, or the link between two of them, are missing.
+enum class GapCause : uint8_t {
+  kNone,
+  kNoSamples,
+  kNewLife,
+  kAgentRestart,
+  kClockStep,
+  kNoValue,
+  kSpoolFull,
+  kRejected,
+  kOverrun,
+};
+
+// "need_two_samples"
+absl::string_view StatusName(ValueStatus status);
+// "no_samples"; empty for kNone.
+absl::string_view CauseName(GapCause cause);
+
+struct CalculatedValue {
+  double value = 0;  // 0 unless OK
+  ValueStatus status = ValueStatus::kOk;
+  GapCause cause = GapCause::kNone;
+
+  static CalculatedValue Of(double value) { return {.value = value}; }
+  static CalculatedValue Of(ValueStatus status) { return {.status = status}; }
+  static CalculatedValue Gap(GapCause cause) {
+    return {.status = ValueStatus::kGap, .cause = cause};
+  }
+
+  bool ok() const { return status == ValueStatus::kOk; }
+  bool operator==(const CalculatedValue&) const = default;
+};
+
+}  // namespace fleetperf::aggregator
+
+#endif  // FLEETPERF_AGGREGATOR_FORMULA_VALUE_H_

@@ -1,0 +1,50 @@
+// Puts batches on disk, all that wait in one go, and then acknowledges them.
+
+#ifndef FLEETPERF_AGGREGATOR_INGEST_COMMIT_QUEUE_H_
+#define FLEETPERF_AGGREGATOR_INGEST_COMMIT_QUEUE_H_
+
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "aggregator/ingest/received_batch.h"
+#include "aggregator/store/store.h"
+
+namespace fleetperf::aggregator {
+
+// Thread-safe.
+class CommitQueue {
+ public:
+  // Calls `on_commit` on its own thread with batches in the order in which they
+  // were added, when they are durable or, with an error, cannot be.
+  using Listener = std::function<void(
+      const std::vector<std::shared_ptr<const ReceivedBatch>>& batches,
+      const absl::Status& status)>;
+
+  CommitQueue(Store* store, Listener on_commit);
+  // Commits what is waiting.
+  ~CommitQueue();
+
+  void Add(std::shared_ptr<const ReceivedBatch> batch);
+
+ private:
+  void Run();
+  absl::Status Commit(
+      const std::vector<std::shared_ptr<const ReceivedBatch>>& batches);
+
+  Store& store_;
+  const Listener on_commit_;
+  absl::Mutex mutex_;
+  std::vector<std::shared_ptr<const ReceivedBatch>> waiting_
+      ABSL_GUARDED_BY(mutex_);
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
+
+}  // namespace fleetperf::aggregator
+
+#endif  // FLEETPERF_AGGREGATOR_INGEST_COMMIT_QUEUE_H_

@@ -1,0 +1,203 @@
+#include "aggregator/ingest/ingest.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
+namespace fleetperf::aggregator {
+
+Ingest::Ingest(Store* store, BatchObserver* observer,
+               const IngestLimits& limits)
+    : store_(*store),
+      observer_(*observer),
+      limits_(limits),
+      commits_(store, [this](const auto& batches, const absl::Status& status) {
+        OnCommit(batches, status);
+      }) {}
+
+Ingest::~Ingest() = default;
+
+absl::Status Ingest::Register(const std::shared_ptr<Session>& session) {
+  std::shared_ptr<Session> replaced;
+  {
+    absl::MutexLock lock(&mutex_);
+    std::shared_ptr<Session>& current = sessions_[session->agent()];
+    if (current != nullptr && current->epoch_id() != session->epoch_id()) {
+      return absl::AlreadyExistsError(absl::StrCat(
+          "another agent named \"", session->agent(), "\" is connected from ",
+          current->address(), "; each agent needs a name of its own"));
+    }
+    replaced = std::exchange(current, session);
+  }
+  // The same process, whose former connection is broken.
+  if (replaced != nullptr) {
+    replaced->link().End(absl::AbortedError("replaced by a new connection"));
+  }
+  spdlog::info("agent {} connected from {}", session->agent(),
+               session->address());
+  return absl::OkStatus();
+}
+
+void Ingest::Unregister(const Session* session) {
+  absl::MutexLock lock(&mutex_);
+  const auto found = sessions_.find(session->agent());
+  if (found == sessions_.end() || found->second.get() != session) return;
+  sessions_.erase(found);
+  spdlog::info("agent {} disconnected", session->agent());
+}
+
+absl::StatusOr<std::shared_ptr<Epoch>> Ingest::OpenEpoch(
+    const std::string& agent, uint64_t id) {
+  absl::MutexLock lock(&mutex_);
+  std::weak_ptr<Epoch>& known = epochs_[{agent, id}];
+  if (std::shared_ptr<Epoch> epoch = known.lock();
+      epoch != nullptr && !epoch->broken()) {
+    return epoch;
+  }
+  ASSIGN_OR_RETURN(StoredEpoch stored,
+                   store_.OpenEpoch(agent, id, limits_.dictionary));
+  auto epoch = std::make_shared<Epoch>(agent, id, std::move(stored));
+  known = epoch;
+  std::erase_if(epochs_,
+                [](const auto& entry) { return entry.second.expired(); });
+  return epoch;
+}
+
+bool Ingest::HasLostDictionary(const Epoch& epoch) const {
+  absl::MutexLock lock(&mutex_);
+  return lost_dictionaries_.contains(epoch.number());
+}
+
+void Ingest::SetLostDictionary(const Epoch& epoch, bool lost) {
+  absl::MutexLock lock(&mutex_);
+  if (lost) {
+    lost_dictionaries_.insert(epoch.number());
+  } else {
+    lost_dictionaries_.erase(epoch.number());
+  }
+}
+
+absl::Status Ingest::Claim(const std::string& machine,
+                           const perflib::Guid& counterset,
+                           const std::string& agent) {
+  absl::MutexLock lock(&mutex_);
+  std::string& owner = owners_[{machine, counterset}];
+  if (!owner.empty() && owner != agent && sessions_.contains(owner)) {
+    return absl::AlreadyExistsError(
+        absl::StrCat("counterset ", counterset.ToString(), " of ", machine,
+                     " is collected by agent ", owner, " already"));
+  }
+  owner = agent;
+  return absl::OkStatus();
+}
+
+void Ingest::Accept(std::shared_ptr<const ReceivedBatch> batch) {
+  if (batch->reject_reason.empty()) observer_.OnBatch(batch);
+  commits_.Add(std::move(batch));
+}
+
+void Ingest::OnCommit(
+    const std::vector<std::shared_ptr<const ReceivedBatch>>& batches,
+    const absl::Status& status) {
+  // Each epoch once, with its last batch: they are in order.
+  std::map<Epoch*, uint64_t> last;
+  for (const auto& batch : batches) last[batch->epoch.get()] = batch->sequence;
+  if (!status.ok()) {
+    log_.Warn("commit",
+              absl::StrCat("cannot keep samples: ", status.message()));
+  }
+  for (const auto& [epoch, sequence] : last) {
+    const std::shared_ptr<Session> session = epoch->session();
+    if (status.ok()) {
+      epoch->SetDurable(sequence);
+      if (session != nullptr) session->Acknowledge(*epoch, sequence);
+    } else {
+      epoch->SetBroken();
+      if (session != nullptr) {
+        session->link().End(absl::UnavailableError(status.message()));
+      }
+    }
+  }
+}
+
+std::shared_ptr<Session> Ingest::SessionOf(const std::string& machine) const {
+  absl::MutexLock lock(&mutex_);
+  const auto found = sessions_.find(machine);
+  return found != sessions_.end() ? found->second : nullptr;
+}
+
+std::optional<Ingest::Connection> Ingest::FindConnection(
+    const std::string& machine) const {
+  const std::shared_ptr<Session> session = SessionOf(machine);
+  if (session == nullptr) return std::nullopt;
+  return Connection{.agent = session->agent(),
+                    .address = session->address(),
+                    .skew = session->skew(),
+                    .rejected_batches = session->rejected_batches(),
+                    .lost_ticks = session->lost_ticks()};
+}
+
+absl::StatusOr<std::vector<perflib::InstanceName>> Ingest::EnumerateInstances(
+    const std::string& machine, const perflib::Guid& counterset,
+    absl::Time deadline) {
+  const std::shared_ptr<Session> session = SessionOf(machine);
+  if (session == nullptr) {
+    return absl::UnavailableError(
+        absl::StrCat("the agent of ", machine, " is not connected"));
+  }
+  Question question{.agent = session->agent()};
+  uint64_t id;
+  {
+    absl::MutexLock lock(&mutex_);
+    id = next_question_++;
+    questions_[id] = &question;
+  }
+  v1::CollectResponse request;
+  request.mutable_enumerate_instances()->set_request_id(id);
+  request.mutable_enumerate_instances()->set_machine(machine);
+  request.mutable_enumerate_instances()->set_counterset(counterset.Bytes());
+  session->link().Send(std::move(request));
+
+  absl::MutexLock lock(&mutex_);
+  mutex_.AwaitWithDeadline(absl::Condition(&question.answered), deadline);
+  questions_.erase(id);
+  if (!question.answered) {
+    return absl::DeadlineExceededError(
+        absl::StrCat("the agent of ", machine, " does not answer"));
+  }
+  if (!question.answer.error().empty()) {
+    return absl::UnavailableError(question.answer.error());
+  }
+  std::vector<perflib::InstanceName> instances;
+  for (const auto& instance : question.answer.instances()) {
+    instances.push_back({instance.name(), instance.instance_id()});
+  }
+  return instances;
+}
+
+void Ingest::TakeInstances(const std::string& agent, v1::InstanceList list) {
+  absl::MutexLock lock(&mutex_);
+  const auto found = questions_.find(list.request_id());
+  if (found == questions_.end()) return;      // too late
+  if (found->second->agent != agent) return;  // not asked
+  found->second->answer = std::move(list);
+  found->second->answered = true;
+}
+
+void Ingest::UpdatePaces() {
+  std::vector<std::shared_ptr<Session>> sessions;
+  {
+    absl::MutexLock lock(&mutex_);
+    for (const auto& [agent, session] : sessions_) sessions.push_back(session);
+  }
+  for (const auto& session : sessions) UpdatePace(session.get());
+}
+
+void Ingest::UpdatePace(Session* session) {
+  session->SetLive(observer_.IsWatched(session->agent()));
+}
+
+}  // namespace fleetperf::aggregator

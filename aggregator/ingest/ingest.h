@@ -1,0 +1,133 @@
+// Takes in what agents send: knows who is connected, hands batches to
+// subscribers and the store, and acknowledges what is durable.
+
+#ifndef FLEETPERF_AGGREGATOR_INGEST_INGEST_H_
+#define FLEETPERF_AGGREGATOR_INGEST_INGEST_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "aggregator/ingest/commit_queue.h"
+#include "aggregator/ingest/epoch.h"
+#include "aggregator/ingest/session.h"
+#include "aggregator/store/store.h"
+#include "base/logging.h"
+#include "perflib/guid.h"
+#include "perflib/query.h"
+
+namespace fleetperf::aggregator {
+
+struct IngestLimits {
+  BatchLimits batch;
+  Dictionary::Limits dictionary;
+  uint32_t max_unacknowledged_batches = 8;
+  uint32_t max_catalogue_bytes = 16 << 20;
+  int max_held_epochs = 1024;
+};
+
+// Where batches go besides the store.
+class BatchObserver {
+ public:
+  virtual ~BatchObserver() = default;
+  // A batch that is new. It need not be durable yet. Must not block.
+  virtual void OnBatch(std::shared_ptr<const ReceivedBatch> batch) = 0;
+  // Whether somebody watches this machine.
+  virtual bool IsWatched(const std::string& machine) = 0;
+};
+
+// Thread-safe.
+class Ingest {
+ public:
+  Ingest(Store* store, BatchObserver* observer, const IngestLimits& limits);
+  ~Ingest();
+
+  // What is known of a machine's agent while its stream is open.
+  struct Connection {
+    std::string agent;
+    std::string address;
+    absl::Duration skew;
+    uint64_t rejected_batches = 0;
+    uint64_t lost_ticks = 0;
+  };
+  std::optional<Connection> FindConnection(const std::string& machine) const;
+
+  // Asks the machine's agent which instances a counterset has now. Errors:
+  // Unavailable if it is not connected, DeadlineExceeded if it does not answer.
+  absl::StatusOr<std::vector<perflib::InstanceName>> EnumerateInstances(
+      const std::string& machine, const perflib::Guid& counterset,
+      absl::Time deadline);
+
+  // What is watched has changed: tells agents how soon samples are wanted.
+  void UpdatePaces();
+
+  // Called by sessions.
+
+  const IngestLimits& limits() const { return limits_; }
+  Store& store() { return store_; }
+  LogOncePerCause& log() { return log_; }
+
+  // Enters a session as the agent's only one. AlreadyExists if a live one of
+  // another process has its name.
+  absl::Status Register(const std::shared_ptr<Session>& session);
+  void Unregister(const Session* session);
+  absl::StatusOr<std::shared_ptr<Epoch>> OpenEpoch(const std::string& agent,
+                                                   uint64_t epoch);
+  // Whether definitions of the epoch are missing, so that the agent must send
+  // them all.
+  bool HasLostDictionary(const Epoch& epoch) const;
+  void SetLostDictionary(const Epoch& epoch, bool lost);
+  // Makes `agent` the owner of a machine's counterset. AlreadyExists if another
+  // one is.
+  absl::Status Claim(const std::string& machine,
+                     const perflib::Guid& counterset, const std::string& agent);
+  void Accept(std::shared_ptr<const ReceivedBatch> batch);
+  // The answer of a session's agent to a question it was asked.
+  void TakeInstances(const std::string& agent, v1::InstanceList list);
+  void UpdatePace(Session* session);
+
+ private:
+  struct Question {
+    std::string agent;
+    bool answered = false;
+    v1::InstanceList answer;
+  };
+
+  void OnCommit(
+      const std::vector<std::shared_ptr<const ReceivedBatch>>& batches,
+      const absl::Status& status);
+  std::shared_ptr<Session> SessionOf(const std::string& machine) const;
+
+  Store& store_;
+  BatchObserver& observer_;
+  const IngestLimits limits_;
+  LogOncePerCause log_;
+
+  mutable absl::Mutex mutex_;
+  std::map<std::string, std::shared_ptr<Session>> sessions_
+      ABSL_GUARDED_BY(mutex_);  // by agent
+  std::map<std::pair<std::string, uint64_t>, std::weak_ptr<Epoch>> epochs_
+      ABSL_GUARDED_BY(mutex_);
+  std::map<std::pair<std::string, perflib::Guid>, std::string> owners_
+      ABSL_GUARDED_BY(mutex_);
+  std::set<uint32_t> lost_dictionaries_ ABSL_GUARDED_BY(mutex_);
+  std::map<uint64_t, Question*> questions_ ABSL_GUARDED_BY(mutex_);
+  uint64_t next_question_ ABSL_GUARDED_BY(mutex_) = 1;
+
+  CommitQueue commits_;  // last: its thread uses the others
+};
+
+}  // namespace fleetperf::aggregator
+
+#endif  // FLEETPERF_AGGREGATOR_INGEST_INGEST_H_

@@ -1,0 +1,31 @@
+// A batch on its way from an agent's stream to subscribers and the store.
+
+#ifndef FLEETPERF_AGGREGATOR_INGEST_RECEIVED_BATCH_H_
+#define FLEETPERF_AGGREGATOR_INGEST_RECEIVED_BATCH_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/time/time.h"
+#include "aggregator/store/batch_decoder.h"
+#include "fleetperf/v1/collection.pb.h"
+
+namespace fleetperf::aggregator {
+
+class Epoch;
+
+struct ReceivedBatch {
+  std::shared_ptr<Epoch> epoch;
+  uint64_t sequence = 0;
+  absl::Time received;
+  v1::Batch batch;                               // as it came
+  std::unique_ptr<v1::Definitions> definitions;  // null: none
+  DecodedBatch decoded;
+  // Not empty: why the batch is refused. Only its definitions are kept.
+  std::string reject_reason;
+};
+
+}  // namespace fleetperf::aggregator
+
+#endif  // FLEETPERF_AGGREGATOR_INGEST_RECEIVED_BATCH_H_

@@ -1,0 +1,304 @@
+#include "aggregator/ingest/session.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "aggregator/ingest/ingest.h"
+#include "base/sha256.h"
+#include "base/status_macros.h"
+#include "base/zstd.h"
+#include "proto/conversions.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+// The skew is that of the least delayed of so many batches.
+constexpr size_t kSkewBatches = 8;
+
+absl::Status OutOfPlace(absl::string_view message) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("a ", message, " has no place here"));
+}
+
+}  // namespace
+
+Session::Session(Ingest* ingest, PeerIdentity peer, std::string address,
+                 std::shared_ptr<AgentLink> link)
+    : ingest_(*ingest),
+      peer_(std::move(peer)),
+      address_(std::move(address)),
+      link_(std::move(link)) {}
+
+absl::Status Session::Handle(v1::CollectRequest request) {
+  const bool greeted = !agent_.empty();
+  if (!greeted && !request.has_hello()) {
+    return OutOfPlace("message before Hello");
+  }
+  switch (request.message_case()) {
+    case v1::CollectRequest::kHello:
+      if (greeted) return OutOfPlace("second Hello");
+      return HandleHello(request.hello());
+    case v1::CollectRequest::kBatch:
+      return HandleBatch(std::move(*request.mutable_batch()));
+    case v1::CollectRequest::kDictionary:
+      return HandleDictionary(request.dictionary());
+    case v1::CollectRequest::kCatalogue:
+      return HandleCatalogue(request.catalogue());
+    case v1::CollectRequest::kInstanceList:
+      ingest_.TakeInstances(agent_,
+                            std::move(*request.mutable_instance_list()));
+      return absl::OkStatus();
+    case v1::CollectRequest::kPlanReport:
+      return absl::OkStatus();  // agents run their own plans
+    case v1::CollectRequest::MESSAGE_NOT_SET:
+      break;
+  }
+  return absl::OkStatus();  // of a later version
+}
+
+absl::Status Session::HandleHello(const v1::Hello& hello) {
+  if (!peer_.HasName(hello.agent())) {
+    return absl::PermissionDeniedError(absl::StrCat(
+        "the certificate does not name \"", hello.agent(),
+        "\"; issue one with: fleetperf pki issue agent ", hello.agent()));
+  }
+  const IngestLimits& limits = ingest_.limits();
+  if (hello.held_epochs_size() > limits.max_held_epochs) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Hello.held_epochs has ", hello.held_epochs_size(),
+                     " epochs, more than ", limits.max_held_epochs));
+  }
+  agent_ = hello.agent();
+  epoch_id_ = hello.epoch();
+  catalogue_hash_ = hello.catalogue_hash();
+  {
+    absl::MutexLock lock(&mutex_);
+    skews_.push_back(FromProto(hello.time()) - absl::Now());
+  }
+  RETURN_IF_ERROR(ingest_.Register(shared_from_this()));
+
+  v1::CollectResponse response;
+  v1::Welcome* welcome = response.mutable_welcome();
+  welcome->set_store_id(ingest_.store().id());
+  for (const v1::HeldEpoch& held : hello.held_epochs()) {
+    ASSIGN_OR_RETURN(std::shared_ptr<Epoch> epoch,
+                     ingest_.OpenEpoch(agent_, held.epoch()));
+    epoch->SetSession(weak_from_this());
+    v1::EpochState* state = welcome->add_epochs();
+    state->set_epoch(held.epoch());
+    state->set_durable_sequence(epoch->durable());
+    // Definitions that were in batches which are not held any more, and did not
+    // arrive, are missing here.
+    state->set_dictionary_held(!ingest_.HasLostDictionary(*epoch) &&
+                               held.first_sequence() <= epoch->durable() + 1);
+    epochs_[held.epoch()] = std::move(epoch);
+  }
+  v1::Limits* to = welcome->mutable_limits();
+  to->set_max_payload_bytes(limits.batch.max_payload_bytes);
+  to->set_max_content_bytes(limits.batch.max_content_bytes);
+  to->set_max_unacknowledged_batches(limits.max_unacknowledged_batches);
+  to->set_max_countersets(
+      static_cast<uint32_t>(limits.dictionary.max_countersets));
+  to->set_max_instances(static_cast<uint32_t>(limits.dictionary.max_instances));
+  to->set_max_catalogue_bytes(limits.max_catalogue_bytes);
+  welcome->set_catalogue_wanted(!catalogue_hash_.empty() &&
+                                !ingest_.store().HasCatalogue(catalogue_hash_));
+
+  v1::Machine machine;
+  machine.set_name(agent_);
+  machine.set_agent(agent_);
+  machine.set_agent_version(hello.agent_version());
+  machine.set_operating_system(hello.operating_system());
+  *machine.mutable_labels() = hello.labels();
+  RETURN_IF_ERROR(ingest_.store().PutMachine(machine, catalogue_hash_));
+
+  link_->Send(std::move(response));
+  ingest_.UpdatePace(this);
+  return absl::OkStatus();
+}
+
+absl::Status Session::HandleDictionary(const v1::Dictionary& dictionary) {
+  const auto found = epochs_.find(dictionary.epoch());
+  if (found == epochs_.end()) return OutOfPlace("Dictionary of another epoch");
+  Epoch& epoch = *found->second;
+  RETURN_IF_ERROR(ApplyDefinitions(epoch, dictionary.definitions()));
+  RETURN_IF_ERROR(ingest_.store().KeepDefinitions(epoch.number(),
+                                                  dictionary.definitions()));
+  ingest_.SetLostDictionary(epoch, false);
+  return absl::OkStatus();
+}
+
+absl::Status Session::HandleBatch(v1::Batch batch) {
+  const auto found = epochs_.find(batch.epoch());
+  if (found == epochs_.end()) return OutOfPlace("Batch of another epoch");
+  auto received = std::make_shared<ReceivedBatch>();
+  received->epoch = found->second;
+  received->sequence = batch.sequence();
+  received->received = absl::Now();
+  received->batch = std::move(batch);
+  Epoch& epoch = *received->epoch;
+
+  absl::Status status = absl::OkStatus();
+  auto content = ParseBatch(received->batch, ingest_.limits().batch);
+  if (!content.ok()) {
+    status = content.status();
+  } else if ((*content)->has_definitions()) {
+    // Kept also if the rest is rejected: later batches use them.
+    received->definitions.reset((*content)->release_definitions());
+    status = ApplyDefinitions(epoch, *received->definitions);
+  }
+  if (status.code() == absl::StatusCode::kPermissionDenied ||
+      status.code() == absl::StatusCode::kAlreadyExists) {
+    return status;
+  }
+
+  if (!epoch.IsNew(received->sequence)) {
+    Acknowledge(epoch, epoch.durable());
+    return absl::OkStatus();
+  }
+  if (status.ok()) status = Decode(epoch, **content, received.get());
+  if (status.code() == absl::StatusCode::kFailedPrecondition) {
+    ingest_.SetLostDictionary(epoch, true);
+    return status;
+  }
+  if (!status.ok()) Reject(status, received.get());
+  epoch.SetReceived(received->sequence);
+  Note(*received);
+  ingest_.Accept(std::move(received));
+  return absl::OkStatus();
+}
+
+absl::Status Session::Decode(Epoch& epoch, const v1::BatchContent& content,
+                             ReceivedBatch* received) {
+  auto decoded = DecodeBatch(content, ingest_.limits().batch,
+                             /*filter=*/nullptr, &epoch.dictionary());
+  for (const uint32_t instance : content.retired_instances()) {
+    epoch.dictionary().Retire(instance);
+  }
+  ASSIGN_OR_RETURN(received->decoded, std::move(decoded));
+  return absl::OkStatus();
+}
+
+void Session::Reject(const absl::Status& reason, ReceivedBatch* received) {
+  received->reject_reason = std::string(reason.message());
+  received->decoded = {};
+  {
+    absl::MutexLock lock(&mutex_);
+    ++rejected_batches_;
+  }
+  ingest_.log().Warn(absl::StrCat("reject ", agent_, " ", reason.message()),
+                     absl::StrCat("rejected batch ", received->sequence, " of ",
+                                  agent_, ": ", reason.message()));
+  v1::CollectResponse response;
+  response.mutable_reject()->set_epoch(received->epoch->id());
+  response.mutable_reject()->set_sequence(received->sequence);
+  response.mutable_reject()->set_reason(received->reject_reason);
+  link_->Send(std::move(response));
+}
+
+absl::Status Session::ApplyDefinitions(Epoch& epoch,
+                                       const v1::Definitions& definitions) {
+  for (const v1::MachineDefinition& machine : definitions.machines()) {
+    if (!peer_.HasName(machine.name())) {
+      return absl::PermissionDeniedError(
+          absl::StrCat("the certificate of ", agent_,
+                       " does not speak for machine \"", machine.name(), "\""));
+    }
+  }
+  const absl::Status applied = epoch.dictionary().Apply(definitions);
+  for (const v1::QueryDefinition& query : definitions.queries()) {
+    const auto collected = epoch.dictionary().FindQuery(query.id());
+    if (!collected.ok()) continue;  // wrong, as `applied` says
+    RETURN_IF_ERROR(ingest_.Claim((*collected)->machine,
+                                  (*collected)->schema->registration.guid,
+                                  agent_));
+  }
+  return applied;
+}
+
+absl::Status Session::HandleCatalogue(const v1::Catalogue& catalogue) {
+  if (catalogue.content_size() > ingest_.limits().max_catalogue_bytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a catalogue of ", catalogue.content_size(),
+                     " bytes is larger than max_catalogue_bytes, ",
+                     ingest_.limits().max_catalogue_bytes));
+  }
+  std::string content = catalogue.payload();
+  if (catalogue.compression() == v1::COMPRESSION_ZSTD) {
+    RETURN_IF_ERROR(ZstdDecompress(catalogue.payload(),
+                                   catalogue.content_size(), &content));
+  }
+  // Shared by all machines that name this hash: it must be what it says.
+  if (Sha256(content) != catalogue_hash_) {
+    return absl::InvalidArgumentError(
+        "the catalogue does not have the hash that Hello announced");
+  }
+  v1::CatalogueContent parsed;
+  if (!parsed.ParseFromString(content)) {
+    return absl::InvalidArgumentError("Catalogue.payload is no catalogue");
+  }
+  return ingest_.store().PutCatalogue(catalogue_hash_, content);
+}
+
+void Session::Close() { ingest_.Unregister(this); }
+
+void Session::Acknowledge(const Epoch& epoch, uint64_t sequence) {
+  link_->SendAck(epoch.id(), sequence);
+}
+
+bool Session::HasManyUnacknowledged() const {
+  for (const auto& [id, epoch] : epochs_) {
+    if (epoch->received() - epoch->durable() >=
+        ingest_.limits().max_unacknowledged_batches) {
+      return true;
+    }
+  }
+  return false;
+}
+
+void Session::SetLive(bool live) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (live_ == live) return;
+    live_ = live;
+  }
+  v1::CollectResponse response;
+  response.mutable_pace()->set_live(live);
+  link_->Send(std::move(response));
+}
+
+void Session::Note(const ReceivedBatch& received) {
+  std::optional<absl::Time> newest;
+  uint64_t lost = 0;
+  for (const Frame& frame : received.decoded.frames) {
+    if (frame.clocks->empty()) continue;
+    const absl::Time time = perflib::TimeFromPerfTime100NSec(
+        frame.clocks->back().perf_time_100nsec);
+    newest = std::max(newest.value_or(time), time);
+  }
+  for (const Loss& loss : received.decoded.losses) lost += loss.ticks;
+  absl::MutexLock lock(&mutex_);
+  lost_ticks_ += lost;
+  if (!newest.has_value()) return;
+  if (skews_.size() >= kSkewBatches) skews_.erase(skews_.begin());
+  skews_.push_back(*newest - received.received);
+}
+
+absl::Duration Session::skew() const {
+  absl::MutexLock lock(&mutex_);
+  return skews_.empty() ? absl::ZeroDuration()
+                        : *std::max_element(skews_.begin(), skews_.end());
+}
+
+uint64_t Session::rejected_batches() const {
+  absl::MutexLock lock(&mutex_);
+  return rejected_batches_;
+}
+
+uint64_t Session::lost_ticks() const {
+  absl::MutexLock lock(&mutex_);
+  return lost_ticks_;
+}
+
+}  // namespace fleetperf::aggregator

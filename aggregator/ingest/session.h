@@ -1,0 +1,104 @@
+// An agent's stream, without the transport: what each message means.
+
+#ifndef FLEETPERF_AGGREGATOR_INGEST_SESSION_H_
+#define FLEETPERF_AGGREGATOR_INGEST_SESSION_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "aggregator/ingest/epoch.h"
+#include "aggregator/ingest/received_batch.h"
+#include "base/credentials.h"
+#include "fleetperf/v1/collection.pb.h"
+
+namespace fleetperf::aggregator {
+
+class Ingest;
+
+// What a session says to its agent. Thread-safe; messages after the end of the
+// stream are dropped.
+class AgentLink {
+ public:
+  virtual ~AgentLink() = default;
+  virtual void Send(v1::CollectResponse response) = 0;
+  // May be merged with other acknowledgements of the same epoch.
+  virtual void SendAck(uint64_t epoch, uint64_t sequence) = 0;
+  virtual void End(const absl::Status& status) = 0;
+};
+
+class Session : public std::enable_shared_from_this<Session> {
+ public:
+  Session(Ingest* ingest, PeerIdentity peer, std::string address,
+          std::shared_ptr<AgentLink> link);
+
+  // Takes a message. Called by one thread at a time. An error ends the stream
+  // with that status.
+  absl::Status Handle(v1::CollectRequest request);
+
+  // The stream has ended.
+  void Close();
+
+  // The rest is thread-safe.
+
+  const std::string& agent() const { return agent_; }
+  uint64_t epoch_id() const { return epoch_id_; }
+  const std::string& address() const { return address_; }
+  AgentLink& link() { return *link_; }
+
+  // Its batches up to `sequence` are durable.
+  void Acknowledge(const Epoch& epoch, uint64_t sequence);
+
+  // Whether the agent shall send each tick at once.
+  void SetLive(bool live);
+
+  // Whether so much was received that is not durable yet that no more shall be
+  // read for now.
+  bool HasManyUnacknowledged() const;
+
+  // Facts for the list of machines. The skew is the machine's clock minus ours.
+  absl::Duration skew() const;
+  uint64_t rejected_batches() const;
+  uint64_t lost_ticks() const;
+
+ private:
+  absl::Status HandleHello(const v1::Hello& hello);
+  absl::Status HandleBatch(v1::Batch batch);
+  absl::Status HandleDictionary(const v1::Dictionary& dictionary);
+  absl::Status HandleCatalogue(const v1::Catalogue& catalogue);
+
+  absl::Status Decode(Epoch& epoch, const v1::BatchContent& content,
+                      ReceivedBatch* received);
+  void Reject(const absl::Status& reason, ReceivedBatch* received);
+  absl::Status ApplyDefinitions(Epoch& epoch,
+                                const v1::Definitions& definitions);
+  void Note(const ReceivedBatch& received);
+
+  Ingest& ingest_;
+  const PeerIdentity peer_;
+  const std::string address_;
+  const std::shared_ptr<AgentLink> link_;
+
+  // Set by Hello, before other threads see the session.
+  std::string agent_;
+  uint64_t epoch_id_ = 0;
+  std::string catalogue_hash_;
+  absl::flat_hash_map<uint64_t, std::shared_ptr<Epoch>> epochs_;
+
+  mutable absl::Mutex mutex_;
+  bool live_ ABSL_GUARDED_BY(mutex_) = false;
+  // The machine's clock minus ours, of the newest batches.
+  std::vector<absl::Duration> skews_ ABSL_GUARDED_BY(mutex_);
+  uint64_t rejected_batches_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t lost_ticks_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace fleetperf::aggregator
+
+#endif  // FLEETPERF_AGGREGATOR_INGEST_SESSION_H_

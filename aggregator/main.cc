@@ -1,0 +1,34 @@
+// fleetperf-aggregator: takes in the samples of a fleet and answers questions.
+
+#include "aggregator/aggregator.h"
+#include "aggregator/config.h"
+#include "base/daemon.h"
+#include "base/logging.h"
+#include "base/rpc_log.h"
+#include "base/status_macros.h"
+
+namespace fleetperf {
+namespace {
+
+absl::Status Run(const std::string& config_path, StopSignal& stop) {
+  ASSIGN_OR_RETURN(const aggregator::Config config,
+                   aggregator::LoadConfig(config_path));
+  RETURN_IF_ERROR(StartLogging("fleetperf-aggregator", config.log));
+  SendGrpcLogsToDebug();
+  ASSIGN_OR_RETURN(const auto running, aggregator::Aggregator::Start(config));
+  stop.Wait();
+  return absl::OkStatus();
+}
+
+}  // namespace
+}  // namespace fleetperf
+
+int main(int argc, char** argv) {
+  return fleetperf::RunDaemon(
+      {.name = "fleetperf-aggregator",
+       .purpose = "Takes in the performance counters of a fleet, stores them "
+                  "and answers queries.",
+       .examples =
+           "  fleetperf-aggregator --config /etc/fleetperf/aggregator.yaml\n"},
+      argc, argv, fleetperf::Run);
+}

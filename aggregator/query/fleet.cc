@@ -1,0 +1,94 @@
+#include "aggregator/query/fleet.h"
+
+#include <algorithm>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/suggest.h"
+#include "fleetperf/v1/collection.pb.h"
+#include "proto/conversions.h"
+
+namespace fleetperf::aggregator {
+
+using perflib::CountersetRegistration;
+
+std::shared_ptr<const std::vector<CountersetRegistration>> Fleet::Catalogue(
+    const std::string& hash) {
+  absl::MutexLock lock(&mutex_);
+  const auto known = catalogues_.find(hash);
+  if (known != catalogues_.end()) return known->second;
+  auto countersets = std::make_shared<std::vector<CountersetRegistration>>();
+  const auto content = store_.GetCatalogue(hash);
+  v1::CatalogueContent parsed;
+  if (!content.ok() || !parsed.ParseFromString(*content)) return countersets;
+  for (const v1::CountersetRegistration& proto : parsed.countersets()) {
+    auto registration = FromProto(proto);
+    if (registration.ok()) countersets->push_back(*std::move(registration));
+  }
+  catalogues_[hash] = countersets;
+  return countersets;
+}
+
+std::vector<FleetCounterset> Fleet::Countersets(
+    const perflib::Pattern& machine_pattern) {
+  std::map<perflib::Guid, FleetCounterset> by_guid;
+  for (const Store::StoredMachine& stored : store_.GetMachines()) {
+    const std::string& machine = stored.machine.name();
+    if (!machine_pattern.Matches(machine)) continue;
+    for (const CountersetRegistration& registration :
+         *Catalogue(stored.catalogue_hash)) {
+      FleetCounterset& counterset = by_guid[registration.guid];
+      counterset.registration = registration;
+      counterset.machines.insert(machine);
+    }
+  }
+  const Directory& directory = store_.directory();
+  for (const std::string& machine : directory.Machines()) {
+    if (!machine_pattern.Matches(machine)) continue;
+    for (const CollectedCounterset& collected :
+         directory.Countersets(machine)) {
+      const CountersetRegistration& registration =
+          collected.schema->registration;
+      FleetCounterset& counterset = by_guid[registration.guid];
+      if (counterset.machines.empty()) counterset.registration = registration;
+      counterset.machines.insert(machine);
+      counterset.collecting_machines.insert(machine);
+      for (const auto& [id, interval] : collected.counters) {
+        counterset.collected_counters.insert(id);
+      }
+    }
+  }
+  std::vector<FleetCounterset> countersets;
+  for (auto& [guid, counterset] : by_guid) {
+    countersets.push_back(std::move(counterset));
+  }
+  std::sort(countersets.begin(), countersets.end(),
+            [](const auto& a, const auto& b) {
+              return a.registration.name < b.registration.name;
+            });
+  return countersets;
+}
+
+absl::StatusOr<FleetCounterset> Fleet::FindCounterset(const std::string& name) {
+  const auto guid = perflib::ParseGuid(name);
+  std::vector<FleetCounterset> countersets = Countersets(perflib::Pattern());
+  std::vector<std::string> names;
+  FleetCounterset* found = nullptr;
+  for (FleetCounterset& counterset : countersets) {
+    const CountersetRegistration& registration = counterset.registration;
+    names.push_back(registration.name);
+    const bool exact = registration.name == name ||
+                       (guid.has_value() && registration.guid == *guid);
+    if (exact ||
+        (found == nullptr && absl::EqualsIgnoreCase(registration.name, name))) {
+      found = &counterset;
+    }
+  }
+  if (found != nullptr) return std::move(*found);
+  const std::string nearest = DidYouMean(name, names);
+  return absl::NotFoundError(absl::StrCat(
+      "there is no counterset \"", name, "\"", nearest,
+      nearest.empty() ? "; see: " : " See: ", "fleetperf countersets"));
+}
+
+}  // namespace fleetperf::aggregator

@@ -1,0 +1,56 @@
+// The fleet as a whole: catalogues of what could be collected, and what is.
+
+#ifndef FLEETPERF_AGGREGATOR_QUERY_FLEET_H_
+#define FLEETPERF_AGGREGATOR_QUERY_FLEET_H_
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "aggregator/store/store.h"
+#include "perflib/path.h"
+#include "perflib/registration.h"
+
+namespace fleetperf::aggregator {
+
+// A counterset as a whole fleet has it: its newest registration and who has it.
+struct FleetCounterset {
+  perflib::CountersetRegistration registration;  // with helps, if any has them
+  std::set<std::string> machines;                // that could serve it
+  std::set<std::string> collecting_machines;
+  std::set<uint32_t> collected_counters;
+};
+
+// Thread-safe.
+class Fleet {
+ public:
+  explicit Fleet(Store* store) : store_(*store) {}
+
+  // The countersets of the machines that match, by name.
+  std::vector<FleetCounterset> Countersets(const perflib::Pattern& machine);
+
+  // The counterset that `name` ("{GUID}" or a name) stands for. A NotFound
+  // error names the nearest ones.
+  absl::StatusOr<FleetCounterset> FindCounterset(const std::string& name);
+
+ private:
+  // A catalogue's countersets; none if it is not held.
+  std::shared_ptr<const std::vector<perflib::CountersetRegistration>> Catalogue(
+      const std::string& hash);
+
+  Store& store_;
+  absl::Mutex mutex_;
+  std::map<std::string,
+           std::shared_ptr<const std::vector<perflib::CountersetRegistration>>>
+      catalogues_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace fleetperf::aggregator
+
+#endif  // FLEETPERF_AGGREGATOR_QUERY_FLEET_H_

@@ -1,0 +1,56 @@
+#include "aggregator/query/points.h"
+
+#include <algorithm>
+
+namespace fleetperf::aggregator {
+namespace {
+
+// The enumerations have the same order; the wire's begins with "unspecified".
+v1::ValueStatus ToProto(ValueStatus status) {
+  return static_cast<v1::ValueStatus>(static_cast<int>(status) +
+                                      v1::VALUE_STATUS_OK);
+}
+static_assert(static_cast<int>(ValueStatus::kOk) == 0);
+static_assert(static_cast<int>(ValueStatus::kGap) + v1::VALUE_STATUS_OK ==
+              v1::VALUE_STATUS_GAP);
+
+v1::GapCause ToProto(GapCause cause) {
+  return static_cast<v1::GapCause>(cause);
+}
+static_assert(static_cast<int>(GapCause::kNone) == v1::GAP_CAUSE_UNSPECIFIED);
+static_assert(static_cast<int>(GapCause::kOverrun) == v1::GAP_CAUSE_OVERRUN);
+
+}  // namespace
+
+v1::Points ToProto(uint32_t series, absl::Span<const Point> points) {
+  v1::Points proto;
+  proto.set_series(series);
+  int64_t last_time = 0;
+  for (const Point& point : points) {
+    const int64_t time = absl::ToUnixNanos(point.time);
+    proto.add_time_unix_nanos(time - last_time);
+    last_time = time;
+    const CalculatedValue& result = point.value.result;
+    proto.add_values(result.ok() ? result.value : 0);
+  }
+  const auto any = [&](auto holds) {
+    return std::any_of(points.begin(), points.end(), holds);
+  };
+  if (any([](const Point& p) { return !p.value.result.ok(); })) {
+    for (const Point& point : points) {
+      proto.add_statuses(ToProto(point.value.result.status));
+      proto.add_causes(ToProto(point.value.result.cause));
+    }
+  }
+  if (any([](const Point& p) { return p.value.breaks > 0; })) {
+    for (const Point& point : points) proto.add_breaks(point.value.breaks);
+  }
+  if (any([](const Point& p) { return p.value.coverage < 1; })) {
+    for (const Point& point : points) {
+      proto.add_coverage(static_cast<float>(point.value.coverage));
+    }
+  }
+  return proto;
+}
+
+}  // namespace fleetperf::aggregator

@@ -1,0 +1,18 @@
+// Values in the form in which queries and subscriptions send them.
+
+#ifndef FLEETPERF_AGGREGATOR_QUERY_POINTS_H_
+#define FLEETPERF_AGGREGATOR_QUERY_POINTS_H_
+
+#include <cstdint>
+
+#include "absl/types/span.h"
+#include "aggregator/query/range_evaluator.h"
+#include "fleetperf/v1/values.pb.h"
+
+namespace fleetperf::aggregator {
+
+v1::Points ToProto(uint32_t series, absl::Span<const Point> points);
+
+}  // namespace fleetperf::aggregator
+
+#endif  // FLEETPERF_AGGREGATOR_QUERY_POINTS_H_

@@ -1,0 +1,23 @@
+// The gRPC service that answers range queries.
+
+#ifndef FLEETPERF_AGGREGATOR_QUERY_QUERY_SERVICE_H_
+#define FLEETPERF_AGGREGATOR_QUERY_QUERY_SERVICE_H_
+
+#include <memory>
+
+#include "aggregator/query/range_query.h"
+#include "aggregator/store/store.h"
+
+namespace grpc {
+class Service;
+}  // namespace grpc
+
+namespace fleetperf::aggregator {
+
+// `store` outlives the server that the service is registered with.
+std::unique_ptr<grpc::Service> MakeQueryService(Store* store,
+                                                MachineNow now_of);
+
+}  // namespace fleetperf::aggregator
+
+#endif  // FLEETPERF_AGGREGATOR_QUERY_QUERY_SERVICE_H_

@@ -1,0 +1,246 @@
+#include "aggregator/query/resolver.h"
+
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "base/suggest.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+using perflib::CounterRegistration;
+using perflib::CountersetRegistration;
+using perflib::Path;
+using perflib::Pattern;
+
+// Of names that a pattern without wildcards matches, one written in the same
+// case wins over the others.
+bool IsOverruled(const Pattern& pattern, const std::string& name,
+                 const std::set<std::string>& names) {
+  return !pattern.has_wildcards() && name != pattern.literal() &&
+         names.contains(pattern.literal());
+}
+
+std::set<std::string> CountersetNames(const Directory& directory,
+                                      const Pattern& machine) {
+  std::set<std::string> names;
+  for (const std::string& name : directory.Machines()) {
+    if (!machine.Matches(name)) continue;
+    for (const CollectedCounterset& counterset : directory.Countersets(name)) {
+      names.insert(counterset.schema->registration.name);
+    }
+  }
+  return names;
+}
+
+// What would have been right, or where to look it up.
+std::string Hint(absl::string_view wrong, const std::set<std::string>& names,
+                 absl::string_view command) {
+  const std::string nearest =
+      DidYouMean(wrong, std::vector<std::string>(names.begin(), names.end()));
+  return absl::StrCat(nearest, nearest.empty() ? "; see: " : " See: ", command);
+}
+
+}  // namespace
+
+bool Selection::MatchesInstance(const std::string& name) const {
+  return !instance.has_value() || instance->Matches(name);
+}
+
+absl::StatusOr<PathSet> PathSet::Parse(const std::vector<std::string>& paths,
+                                       const Directory& directory) {
+  if (paths.empty()) {
+    return absl::InvalidArgumentError(
+        "a counter path is needed, such as "
+        "'\\Processor Information(_Total)\\% Processor Time'");
+  }
+  const std::set<std::string> names = CountersetNames(directory, Pattern());
+  const std::vector<std::string> known(names.begin(), names.end());
+  PathSet set;
+  for (const std::string& text : paths) {
+    absl::StatusOr<Path> path = perflib::ParsePath(text, known);
+    if (!path.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(text, ": ", path.status().message()));
+    }
+    set.paths_.push_back({text, *std::move(path)});
+  }
+  return set;
+}
+
+bool PathSet::MatchesMachine(const std::string& machine) const {
+  return std::any_of(paths_.begin(), paths_.end(), [&](const NamedPath& path) {
+    return path.path.machine.Matches(machine);
+  });
+}
+
+std::optional<Selection> PathSet::SelectCounters(
+    const Path& path, const CollectedCounterset& counterset) {
+  const CountersetRegistration& registration = counterset.schema->registration;
+  if (!path.MatchesCounterset(registration.name, registration.guid) ||
+      path.instance.has_value() != registration.HasInstances()) {
+    return std::nullopt;
+  }
+  std::set<std::string> names;
+  for (const CounterRegistration& counter : registration.counters) {
+    names.insert(counter.name);
+  }
+  Selection selection{.instance = path.instance,
+                      .instance_index = path.instance_index};
+  for (const CounterRegistration& counter : registration.counters) {
+    if (!counterset.counters.contains(counter.counter_id) ||
+        !path.MatchesCounter(counter.name, counter.counter_id) ||
+        IsOverruled(path.counter, counter.name, names)) {
+      continue;
+    }
+    selection.counter_ids.push_back(counter.counter_id);
+  }
+  if (selection.counter_ids.empty()) return std::nullopt;
+  return selection;
+}
+
+std::vector<SelectedCounterset> PathSet::SelectFrom(
+    const std::string& machine, const Directory& directory) const {
+  std::vector<SelectedCounterset> selected;
+  const std::vector<CollectedCounterset> countersets =
+      directory.Countersets(machine);
+  std::set<std::string> names;
+  for (const CollectedCounterset& counterset : countersets) {
+    names.insert(counterset.schema->registration.name);
+  }
+  for (const CollectedCounterset& counterset : countersets) {
+    SelectedCounterset of_counterset{.schema = counterset.schema};
+    for (const NamedPath& path : paths_) {
+      if (!path.path.machine.Matches(machine) ||
+          IsOverruled(path.path.counterset,
+                      counterset.schema->registration.name, names)) {
+        continue;
+      }
+      if (auto selection = SelectCounters(path.path, counterset)) {
+        of_counterset.selections.push_back(*std::move(selection));
+      }
+    }
+    if (!of_counterset.selections.empty()) {
+      selected.push_back(std::move(of_counterset));
+    }
+  }
+  return selected;
+}
+
+std::optional<SelectedCounterset> PathSet::SelectFrom(
+    const std::string& machine,
+    const std::shared_ptr<const Schema>& schema) const {
+  CollectedCounterset counterset{.schema = schema};
+  for (const CounterRegistration& counter : schema->registration.counters) {
+    counterset.counters[counter.counter_id] = absl::ZeroDuration();
+  }
+  SelectedCounterset selected{.schema = schema};
+  for (const NamedPath& path : paths_) {
+    if (!path.path.machine.Matches(machine)) continue;
+    if (auto selection = SelectCounters(path.path, counterset)) {
+      selected.selections.push_back(*std::move(selection));
+    }
+  }
+  if (selected.selections.empty()) return std::nullopt;
+  return selected;
+}
+
+absl::StatusOr<Selected> PathSet::Select(const Directory& directory) const {
+  for (const NamedPath& path : paths_) {
+    PathSet alone;
+    alone.paths_.push_back(path);
+    const std::vector<std::string> machines = directory.Machines();
+    const bool found =
+        std::any_of(machines.begin(), machines.end(), [&](const auto& machine) {
+          return path.path.machine.Matches(machine) &&
+                 !alone.SelectFrom(machine, directory).empty();
+        });
+    if (!found) return ExplainMiss(path, directory);
+  }
+  Selected selected;
+  for (const std::string& machine : directory.Machines()) {
+    if (!MatchesMachine(machine)) continue;
+    auto countersets = SelectFrom(machine, directory);
+    if (!countersets.empty()) selected[machine] = std::move(countersets);
+  }
+  return selected;
+}
+
+absl::Status PathSet::CheckInstances(
+    const std::set<std::string>& instances) const {
+  for (const NamedPath& path : paths_) {
+    if (!path.path.instance.has_value()) continue;
+    const Pattern& instance = *path.path.instance;
+    if (std::any_of(instances.begin(), instances.end(),
+                    [&](const auto& name) { return instance.Matches(name); })) {
+      continue;
+    }
+    return absl::NotFoundError(
+        absl::StrCat(path.text, ": there was no instance \"", instance.text(),
+                     "\" in this time",
+                     Hint(instance.text(), instances,
+                          absl::StrCat("fleetperf instances '",
+                                       path.path.counterset.text(), "'"))));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PathSet::ExplainMiss(const NamedPath& named,
+                                  const Directory& directory) {
+  const Path& path = named.path;
+  const auto not_found = [&](const auto&... parts) {
+    return absl::NotFoundError(absl::StrCat(named.text, ": ", parts...));
+  };
+  const std::vector<std::string> machines = directory.Machines();
+  if (machines.empty()) {
+    return not_found("no agent has sent any samples yet");
+  }
+  if (std::none_of(machines.begin(), machines.end(), [&](const auto& machine) {
+        return path.machine.Matches(machine);
+      })) {
+    return not_found(
+        "there is no machine \"", path.machine.text(), "\"",
+        Hint(path.machine.text(), {machines.begin(), machines.end()},
+             "fleetperf machines"));
+  }
+  std::set<std::string> counter_names;
+  bool counterset_found = false;
+  for (const std::string& machine : machines) {
+    if (!path.machine.Matches(machine)) continue;
+    for (const CollectedCounterset& counterset :
+         directory.Countersets(machine)) {
+      const CountersetRegistration& registration =
+          counterset.schema->registration;
+      if (!path.MatchesCounterset(registration.name, registration.guid)) {
+        continue;
+      }
+      counterset_found = true;
+      if (path.instance.has_value() && !registration.HasInstances()) {
+        return not_found("counterset \"", registration.name,
+                         "\" has no instances; write \\", registration.name,
+                         "\\", path.counter.text());
+      }
+      if (!path.instance.has_value() && registration.HasInstances()) {
+        return not_found("counterset \"", registration.name,
+                         "\" has instances; for all of them write \\",
+                         registration.name, "(*)\\", path.counter.text());
+      }
+      for (const auto& [id, interval] : counterset.counters) {
+        counter_names.insert(registration.FindCounter(id)->name);
+      }
+    }
+  }
+  if (!counterset_found) {
+    return not_found(
+        "no counterset \"", path.counterset.text(), "\" is collected",
+        Hint(path.counterset.text(), CountersetNames(directory, path.machine),
+             "fleetperf countersets"));
+  }
+  return not_found(
+      "no counter \"", path.counter.text(), "\" is collected",
+      Hint(path.counter.text(), counter_names,
+           absl::StrCat("fleetperf counters '", path.counterset.text(), "'")));
+}
+
+}  // namespace fleetperf::aggregator

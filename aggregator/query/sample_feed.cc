@@ -1,0 +1,148 @@
+#include "aggregator/query/sample_feed.h"
+
+#include <algorithm>
+#include <set>
+
+namespace fleetperf::aggregator {
+namespace {
+
+// Lives that are remembered; beyond it, all are looked up anew.
+constexpr size_t kMaxLives = 100'000;
+
+std::optional<size_t> FindColumn(const CollectedQuery& query,
+                                 std::optional<uint32_t> counter_id) {
+  if (!counter_id.has_value()) return std::nullopt;
+  for (size_t i = 0; i < query.columns.size(); ++i) {
+    if (query.columns[i].counter_id == *counter_id) return i;
+  }
+  return std::nullopt;
+}
+
+// Whether the `position`-th value of a column is missing.
+bool IsMissing(const FrameColumn& column, uint32_t position) {
+  return !column.missing.empty() &&
+         std::binary_search(column.missing.begin(), column.missing.end(),
+                            position);
+}
+
+RawValue ReadValue(const Frame& frame, size_t column, size_t run,
+                   uint32_t tick) {
+  const FrameColumn& values = frame.columns[column];
+  if (IsMissing(values, frame.runs[run].begin + tick)) return {};
+  return {
+      .value = frame.Value(values, run, tick),
+      .size = static_cast<uint8_t>(frame.query->columns[column].value_size)};
+}
+
+}  // namespace
+
+SampleFeed::SampleFeed(const SelectedCounterset& selected, SampleSink* sink)
+    : schema_(selected.schema), selections_(selected.selections), sink_(*sink) {
+  std::set<uint32_t> ids;
+  for (const Selection& selection : selections_) {
+    ids.insert(selection.counter_ids.begin(), selection.counter_ids.end());
+  }
+  const perflib::CountersetRegistration& registration = schema_->registration;
+  for (const perflib::CounterRegistration& counter : registration.counters) {
+    if (ids.contains(counter.counter_id)) {
+      formulas_.push_back(FormulaOf(registration, counter));
+    }
+  }
+}
+
+void SampleFeed::Add(const Frame& frame) {
+  if (frame.query->schema != schema_) return;
+  const std::vector<Columns>& columns = ColumnsOf(frame.query);
+  for (size_t run = 0; run < frame.runs.size(); ++run) {
+    const SeriesOfInstance& series = SeriesOf(frame.runs[run].instance);
+    for (const Columns& of_counter : columns) {
+      const std::optional<size_t> number = series[of_counter.counter];
+      if (!number.has_value()) continue;
+      ReadRun(frame, run, of_counter);
+      sink_.AddSamples(*number, samples_, frame.query->interval);
+    }
+  }
+}
+
+std::set<std::string> SampleFeed::InstanceNames() const {
+  std::set<std::string> names;
+  for (const auto& [key, series] : series_) names.insert(std::get<0>(key));
+  return names;
+}
+
+const std::vector<SampleFeed::Columns>& SampleFeed::ColumnsOf(
+    const std::shared_ptr<const CollectedQuery>& query) {
+  const auto [entry, is_new] = columns_.try_emplace(query);
+  if (!is_new) return entry->second;
+  for (size_t i = 0; i < formulas_.size(); ++i) {
+    const CounterFormula& formula = formulas_[i];
+    const auto value = FindColumn(*query, formula.counter_id);
+    if (!value.has_value() || query->columns[*value].only_linked) continue;
+    entry->second.push_back(
+        {.counter = i,
+         .value = *value,
+         .denominator = FindColumn(*query, formula.denominator_id),
+         .frequency = FindColumn(*query, formula.frequency_id),
+         .multi = FindColumn(*query, formula.multi_id)});
+  }
+  return entry->second;
+}
+
+const SampleFeed::SeriesOfInstance& SampleFeed::SeriesOf(
+    const std::shared_ptr<const Instance>& instance) {
+  if (series_of_life_.size() > kMaxLives) series_of_life_.clear();
+  const SeriesOfInstance*& known = series_of_life_[instance];
+  if (known != nullptr) return *known;
+  std::unique_ptr<SeriesOfInstance>& series =
+      series_[{instance->name, instance->instance_id, instance->occurrence}];
+  if (series == nullptr) {
+    series = std::make_unique<SeriesOfInstance>(formulas_.size());
+    for (size_t i = 0; i < formulas_.size(); ++i) {
+      bool wanted = false;
+      bool any_index = false;
+      std::vector<uint32_t> indexes;
+      for (const Selection& selection : selections_) {
+        if (!selection.MatchesInstance(instance->name) ||
+            std::count(selection.counter_ids.begin(),
+                       selection.counter_ids.end(),
+                       formulas_[i].counter_id) == 0) {
+          continue;
+        }
+        wanted = true;
+        if (selection.instance_index.has_value()) {
+          indexes.push_back(*selection.instance_index);
+        } else {
+          any_index = true;
+        }
+      }
+      if (!wanted) continue;
+      if (any_index) indexes.clear();
+      (*series)[i] = sink_.AddSeries(*instance, formulas_[i], indexes);
+    }
+  }
+  known = series.get();
+  return *series;
+}
+
+void SampleFeed::ReadRun(const Frame& frame, size_t run,
+                         const Columns& columns) {
+  const Frame::Run& ticks = frame.runs[run];
+  samples_.clear();
+  for (uint32_t i = 0; i < ticks.tick_count; ++i) {
+    RawSample& sample = samples_.emplace_back();
+    sample.clocks = (*frame.clocks)[ticks.first_tick + i];
+    sample.life = ticks.instance->life;
+    sample.value = ReadValue(frame, columns.value, run, i);
+    if (columns.denominator.has_value()) {
+      sample.denominator = ReadValue(frame, *columns.denominator, run, i);
+    }
+    if (columns.frequency.has_value()) {
+      sample.frequency = ReadValue(frame, *columns.frequency, run, i);
+    }
+    if (columns.multi.has_value()) {
+      sample.multi = ReadValue(frame, *columns.multi, run, i);
+    }
+  }
+}
+
+}  // namespace fleetperf::aggregator

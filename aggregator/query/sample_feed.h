@@ -1,0 +1,90 @@
+// Picks out of frames the samples of the series that are wanted.
+
+#ifndef FLEETPERF_AGGREGATOR_QUERY_SAMPLE_FEED_H_
+#define FLEETPERF_AGGREGATOR_QUERY_SAMPLE_FEED_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "aggregator/formula/counter_formula.h"
+#include "aggregator/formula/formula.h"
+#include "aggregator/query/resolver.h"
+#include "aggregator/store/frame.h"
+
+namespace fleetperf::aggregator {
+
+// Takes the samples of series.
+class SampleSink {
+ public:
+  virtual ~SampleSink() = default;
+
+  // A series that was not seen before. Returns the number that the sink knows
+  // it by. If `wanted_indexes` is not empty, the paths want it only if it is
+  // one of these among the instances of its name.
+  virtual size_t AddSeries(const Instance& instance,
+                           const CounterFormula& formula,
+                           std::vector<uint32_t> wanted_indexes) = 0;
+
+  // Samples of a series, in order, from consecutive ticks.
+  virtual void AddSamples(size_t series, absl::Span<const RawSample> samples,
+                          absl::Duration interval) = 0;
+};
+
+// The wanted series of one counterset of one machine. Thread-compatible.
+class SampleFeed {
+ public:
+  SampleFeed(const SelectedCounterset& selected, SampleSink* sink);
+
+  const std::shared_ptr<const Schema>& schema() const { return schema_; }
+
+  // The names of all instances that were in frames, wanted or not.
+  std::set<std::string> InstanceNames() const;
+
+  // Feeds the sink with the wanted samples of `frame`. Frames of other
+  // countersets have none.
+  void Add(const Frame& frame);
+
+ private:
+  // A counter and where its formula finds its values in frames of a query.
+  struct Columns {
+    size_t counter;  // position in formulas_
+    size_t value;
+    std::optional<size_t> denominator;
+    std::optional<size_t> frequency;
+    std::optional<size_t> multi;
+  };
+  // An instance's series, by position in formulas_; nothing if not wanted.
+  using SeriesOfInstance = std::vector<std::optional<size_t>>;
+  using InstanceKey = std::tuple<std::string, uint32_t, uint32_t>;
+
+  const std::vector<Columns>& ColumnsOf(
+      const std::shared_ptr<const CollectedQuery>& query);
+  const SeriesOfInstance& SeriesOf(
+      const std::shared_ptr<const Instance>& instance);
+  void ReadRun(const Frame& frame, size_t run, const Columns& columns);
+
+  const std::shared_ptr<const Schema> schema_;
+  const std::vector<Selection> selections_;
+  SampleSink& sink_;
+  std::vector<CounterFormula> formulas_;  // of all wanted counters
+  absl::flat_hash_map<std::shared_ptr<const CollectedQuery>,
+                      std::vector<Columns>>
+      columns_;
+  absl::flat_hash_map<InstanceKey, std::unique_ptr<SeriesOfInstance>> series_;
+  // Finds what was found before without comparing names.
+  absl::flat_hash_map<std::shared_ptr<const Instance>, const SeriesOfInstance*>
+      series_of_life_;
+  std::vector<RawSample> samples_;
+};
+
+}  // namespace fleetperf::aggregator
+
+#endif  // FLEETPERF_AGGREGATOR_QUERY_SAMPLE_FEED_H_

@@ -1,0 +1,42 @@
+#include "aggregator/query/series.h"
+
+#include <optional>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "aggregator/formula/unit.h"
+#include "perflib/path.h"
+
+namespace fleetperf::aggregator {
+
+bool IsAggregate(const std::string& instance) {
+  return instance == perflib::kAggregateInstance ||
+         absl::EndsWith(instance,
+                        absl::StrCat(",", perflib::kAggregateInstance));
+}
+
+v1::Series DescribeSeries(const std::string& machine, const Schema& schema,
+                          const perflib::CounterRegistration& counter,
+                          const Instance& instance, uint32_t index) {
+  const perflib::CountersetRegistration& registration = schema.registration;
+  std::optional<absl::string_view> instance_name;
+  if (registration.HasInstances()) instance_name = instance.name;
+  // A counter without a name is called by its id.
+  const std::string counter_name = counter.name.empty()
+                                       ? absl::StrCat("id:", counter.counter_id)
+                                       : counter.name;
+  v1::Series series;
+  series.set_machine(machine);
+  series.set_path(perflib::FormatPath("", registration.name, instance_name,
+                                      index, counter_name));
+  series.set_counterset(registration.name);
+  if (instance_name.has_value()) series.set_instance(instance.name);
+  series.set_instance_id(instance.instance_id);
+  series.set_instance_index(index);
+  series.set_counter(counter_name);
+  series.set_unit(UnitOf(counter));
+  series.set_type(counter.type);
+  return series;
+}
+
+}  // namespace fleetperf::aggregator

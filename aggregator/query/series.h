@@ -1,0 +1,25 @@
+// A series as queries and subscriptions tell of it.
+
+#ifndef FLEETPERF_AGGREGATOR_QUERY_SERIES_H_
+#define FLEETPERF_AGGREGATOR_QUERY_SERIES_H_
+
+#include <cstdint>
+#include <string>
+
+#include "aggregator/store/frame.h"
+#include "fleetperf/v1/values.pb.h"
+#include "perflib/registration.h"
+
+namespace fleetperf::aggregator {
+
+// Whether the instance stands for all the others: "_Total", "0,_Total".
+bool IsAggregate(const std::string& instance);
+
+// `index` is which of the instances of that name it is. The id stays 0.
+v1::Series DescribeSeries(const std::string& machine, const Schema& schema,
+                          const perflib::CounterRegistration& counter,
+                          const Instance& instance, uint32_t index);
+
+}  // namespace fleetperf::aggregator
+
+#endif  // FLEETPERF_AGGREGATOR_QUERY_SERIES_H_

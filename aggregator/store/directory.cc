@@ -1,0 +1,73 @@
+#include "aggregator/store/directory.h"
+
+#include <algorithm>
+
+namespace fleetperf::aggregator {
+
+void Directory::AddMachine(const std::string& machine) {
+  absl::MutexLock lock(&mutex_);
+  machines_.try_emplace(machine);
+}
+
+void Directory::AddQuery(const CollectedQuery& query) {
+  absl::MutexLock lock(&mutex_);
+  auto& countersets = machines_[query.machine].countersets;
+  for (auto& [hash, other] : countersets) {
+    if (other.schema->registration.guid == query.schema->registration.guid) {
+      other.is_newest = false;
+    }
+  }
+  CollectedCounterset& counterset = countersets[query.schema->hash];
+  counterset.schema = query.schema;
+  counterset.is_newest = true;
+  for (const CollectedQuery::Column& column : query.columns) {
+    if (!column.only_linked) {
+      counterset.counters[column.counter_id] = query.interval;
+    }
+  }
+}
+
+void Directory::SetNewestSample(const std::string& machine, absl::Time time) {
+  absl::MutexLock lock(&mutex_);
+  machines_[machine].newest_sample = time;
+}
+
+std::vector<std::string> Directory::Machines() const {
+  absl::ReaderMutexLock lock(&mutex_);
+  std::vector<std::string> names;
+  for (const auto& [name, machine] : machines_) names.push_back(name);
+  return names;
+}
+
+bool Directory::HasMachine(const std::string& machine) const {
+  absl::ReaderMutexLock lock(&mutex_);
+  return machines_.contains(machine);
+}
+
+std::optional<absl::Time> Directory::NewestSample(
+    const std::string& machine) const {
+  absl::ReaderMutexLock lock(&mutex_);
+  const auto found = machines_.find(machine);
+  if (found == machines_.end()) return std::nullopt;
+  return found->second.newest_sample;
+}
+
+std::vector<CollectedCounterset> Directory::Countersets(
+    const std::string& machine) const {
+  std::vector<CollectedCounterset> countersets;
+  {
+    absl::ReaderMutexLock lock(&mutex_);
+    const auto found = machines_.find(machine);
+    if (found == machines_.end()) return countersets;
+    for (const auto& [hash, counterset] : found->second.countersets) {
+      countersets.push_back(counterset);
+    }
+  }
+  std::sort(countersets.begin(), countersets.end(),
+            [](const auto& a, const auto& b) {
+              return a.schema->registration.name < b.schema->registration.name;
+            });
+  return countersets;
+}
+
+}  // namespace fleetperf::aggregator

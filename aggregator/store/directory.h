@@ -1,0 +1,57 @@
+// Which machines there are and what is collected of them.
+
+#ifndef FLEETPERF_AGGREGATOR_STORE_DIRECTORY_H_
+#define FLEETPERF_AGGREGATOR_STORE_DIRECTORY_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "aggregator/store/frame.h"
+
+namespace fleetperf::aggregator {
+
+// A counterset of a machine, as far as it is collected.
+struct CollectedCounterset {
+  std::shared_ptr<const Schema> schema;
+  // The counters that are series of their own, with their intervals.
+  std::map<uint32_t, absl::Duration> counters;
+  // Whether the machine's newest registration of this counterset is this one.
+  bool is_newest = true;
+};
+
+// Thread-safe.
+class Directory {
+ public:
+  void AddMachine(const std::string& machine);
+  void AddQuery(const CollectedQuery& query);
+  void SetNewestSample(const std::string& machine, absl::Time time);
+
+  // By name.
+  std::vector<std::string> Machines() const;
+  bool HasMachine(const std::string& machine) const;
+  // Nothing if it has none yet.
+  std::optional<absl::Time> NewestSample(const std::string& machine) const;
+  // By the counterset's name.
+  std::vector<CollectedCounterset> Countersets(
+      const std::string& machine) const;
+
+ private:
+  struct Machine {
+    std::optional<absl::Time> newest_sample;
+    std::map<std::string, CollectedCounterset> countersets;  // by schema hash
+  };
+
+  mutable absl::Mutex mutex_;
+  std::map<std::string, Machine> machines_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace fleetperf::aggregator
+
+#endif  // FLEETPERF_AGGREGATOR_STORE_DIRECTORY_H_

@@ -1,0 +1,129 @@
+// Raw samples as the aggregator's parts hand them to each other: some
+// consecutive ticks of one query, column by column.
+
+#ifndef FLEETPERF_AGGREGATOR_STORE_FRAME_H_
+#define FLEETPERF_AGGREGATOR_STORE_FRAME_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "perflib/clocks.h"
+#include "perflib/registration.h"
+
+namespace fleetperf::aggregator {
+
+// A counterset as some machines have it registered. Machines with the same
+// registration share one.
+struct Schema {
+  std::string hash;  // SHA-256 of the registration's canonical bytes
+  perflib::CountersetRegistration registration;
+};
+
+// What is collected of one counterset of one machine.
+struct CollectedQuery {
+  struct Column {
+    uint32_t counter_id = 0;
+    uint32_t value_size = 0;   // 4 or 8
+    bool only_linked = false;  // here only for another column's formula
+
+    bool operator==(const Column&) const = default;
+  };
+
+  std::string machine;
+  std::shared_ptr<const Schema> schema;
+  absl::Duration interval;
+  std::vector<Column> columns;
+};
+
+// One life of an instance.
+struct Instance {
+  std::string name;  // empty where the counterset has no instances
+  uint32_t instance_id = 0;
+  uint32_t occurrence = 0;  // among those with the same name and id
+  uint64_t life = 0;        // no other life, of any epoch, has this number
+};
+
+// The number of a life: of its epoch, and of its definition in that.
+constexpr uint64_t MakeLife(uint32_t epoch_number, uint32_t definition) {
+  return uint64_t{epoch_number} << 32 | definition;
+}
+constexpr uint32_t EpochOfLife(uint64_t life) {
+  return static_cast<uint32_t>(life >> 32);
+}
+
+// The values of one counter, run by run and in each tick by tick.
+struct FrameColumn {
+  // If constant, one value per run, which stands for all its ticks.
+  bool constant = false;
+  std::vector<uint64_t> values;
+  // Positions without a value, ascending, counted over all runs' ticks.
+  std::vector<uint32_t> missing;
+};
+
+struct Frame {
+  std::shared_ptr<const CollectedQuery> query;
+  // One per tick. Shared by the queries of one message.
+  std::shared_ptr<const std::vector<perflib::Clocks>> clocks;
+
+  // An instance and the consecutive ticks that it was seen in.
+  struct Run {
+    std::shared_ptr<const Instance> instance;
+    uint32_t first_tick = 0;
+    uint32_t tick_count = 0;
+    uint32_t begin = 0;  // position of its first value in a column
+  };
+  // Those of one instance are in the order of time.
+  std::vector<Run> runs;
+
+  // One for each column of the query.
+  std::vector<FrameColumn> columns;
+
+  // Ticks in which the query failed, ascending.
+  struct Failure {
+    uint32_t tick = 0;
+    uint32_t status = 0;  // a Win32 error code, or 0 if the bytes were wrong
+  };
+  std::vector<Failure> failures;
+
+  bool HasFailed(uint32_t tick) const {
+    const auto found = std::lower_bound(
+        failures.begin(), failures.end(), tick,
+        [](const Failure& failure, uint32_t t) { return failure.tick < t; });
+    return found != failures.end() && found->tick == tick;
+  }
+
+  // The raw value of a column in the `tick`-th tick of a run, counted from the
+  // run's first. Whether there is one, `missing` says.
+  uint64_t Value(const FrameColumn& column, size_t run, uint32_t tick) const {
+    return column.constant ? column.values[run]
+                           : column.values[runs[run].begin + tick];
+  }
+};
+
+enum class LossCause : uint8_t {
+  kUnknown,
+  kSpoolFull,
+  kSpoolExpired,
+  kSpoolDamaged,
+  kDiskFull,
+  kRejected,
+  kOverrun,
+  kSourceFailed,
+};
+
+// Ticks that will never come.
+struct Loss {
+  std::string machine;  // empty: all of the agent's
+  absl::Time start;
+  absl::Time end;
+  uint64_t ticks = 0;
+  LossCause cause = LossCause::kUnknown;
+};
+
+}  // namespace fleetperf::aggregator
+
+#endif  // FLEETPERF_AGGREGATOR_STORE_FRAME_H_

@@ -1,0 +1,114 @@
+// Where samples are kept: what ingest writes to and queries read from.
+
+#ifndef FLEETPERF_AGGREGATOR_STORE_STORE_H_
+#define FLEETPERF_AGGREGATOR_STORE_STORE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "aggregator/store/batch_decoder.h"
+#include "aggregator/store/dictionary.h"
+#include "aggregator/store/directory.h"
+#include "aggregator/store/frame.h"
+#include "fleetperf/v1/fleet.pb.h"
+
+namespace fleetperf::v1 {
+class Definitions;
+}  // namespace fleetperf::v1
+
+namespace fleetperf::aggregator {
+
+// What the store knows of an agent's epoch.
+struct StoredEpoch {
+  uint32_t number = 0;            // grows with each new epoch of any agent
+  uint64_t durable_sequence = 0;  // 0: no batch yet
+  std::unique_ptr<Dictionary> dictionary;
+};
+
+// A batch to be kept. What it points at outlives the call.
+struct BatchToCommit {
+  uint32_t epoch_number = 0;
+  uint64_t sequence = 0;
+  absl::Time received;
+  // As it came. Null for a rejected batch, of which only its definitions and
+  // the loss are kept.
+  const v1::Batch* batch = nullptr;
+  const v1::Definitions* definitions = nullptr;  // null: none
+  const DecodedBatch* decoded = nullptr;
+};
+
+// Thread-safe.
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  // 16 random bytes that tell this store from any other.
+  virtual const std::string& id() const = 0;
+
+  virtual const Directory& directory() const = 0;
+
+  // The agent's epoch, made if it is new.
+  virtual absl::StatusOr<StoredEpoch> OpenEpoch(
+      const std::string& agent, uint64_t epoch,
+      const Dictionary::Limits& limits) = 0;
+
+  // Keeps the batches and raises the durable sequences of their epochs. When it
+  // returns OK, all of it survives a power cut; otherwise nothing was kept. One
+  // caller at a time.
+  virtual absl::Status Commit(absl::Span<const BatchToCommit> batches) = 0;
+
+  // Keeps definitions that came without a batch.
+  virtual absl::Status KeepDefinitions(uint32_t epoch_number,
+                                       const v1::Definitions& definitions) = 0;
+
+  // The samples of one machine, in order of epochs and sequences: all frames
+  // that `filter` takes and that have ticks between `from` and `to`. A frame
+  // may reach beyond them. Ends early if `on_frame` returns an error, which it
+  // then returns.
+  struct ReadRequest {
+    std::string machine;
+    absl::Time from;
+    absl::Time to;
+    QueryFilter filter;
+  };
+  virtual absl::Status Read(
+      const ReadRequest& request,
+      absl::FunctionRef<absl::Status(const Frame&)> on_frame,
+      absl::FunctionRef<void(const Loss&)> on_loss) = 0;
+
+  // Catalogues, by the hash of their contents.
+  virtual bool HasCatalogue(absl::string_view hash) const = 0;
+  virtual absl::Status PutCatalogue(absl::string_view hash,
+                                    absl::string_view content) = 0;
+  virtual absl::StatusOr<std::string> GetCatalogue(
+      absl::string_view hash) const = 0;
+
+  // What people are told of a machine's agent; kept over restarts.
+  virtual absl::Status PutMachine(const v1::Machine& machine,
+                                  absl::string_view catalogue_hash) = 0;
+  struct StoredMachine {
+    v1::Machine machine;
+    std::string catalogue_hash;
+  };
+  virtual std::vector<StoredMachine> GetMachines() const = 0;  // by name
+
+  // Removes batches that were received before `time`.
+  virtual absl::Status DropBefore(absl::Time time) = 0;
+};
+
+// The embedded store, in `directory`, which is made if need be. One process at
+// a time can open it.
+absl::StatusOr<std::unique_ptr<Store>> OpenRocksDbStore(
+    const std::string& directory);
+
+}  // namespace fleetperf::aggregator
+
+#endif  // FLEETPERF_AGGREGATOR_STORE_STORE_H_

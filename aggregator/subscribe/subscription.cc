@@ -1,0 +1,266 @@
+#include "aggregator/subscribe/subscription.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "aggregator/query/points.h"
+#include "aggregator/query/sample_feed.h"
+#include "aggregator/query/series.h"
+#include "aggregator/subscribe/stream_evaluator.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+constexpr size_t kMaxQueuedBatches = 1024;
+constexpr uint32_t kMaxSeries = 200'000;
+// Reading the newest samples of more machines would take too long.
+constexpr size_t kMaxMachinesWithHistory = 200;
+
+size_t CountValues(const ReceivedBatch& batch) {
+  size_t values = 0;
+  for (const Frame& frame : batch.decoded.frames) {
+    for (const Frame::Run& run : frame.runs) {
+      values += run.tick_count * frame.columns.size();
+    }
+  }
+  return values;
+}
+
+}  // namespace
+
+// The series of one counterset of one machine.
+class Subscription::Feed : public SampleSink {
+ public:
+  Feed(Subscription* subscription, std::string machine,
+       const SelectedCounterset& selected)
+      : subscription_(*subscription),
+        machine_(std::move(machine)),
+        feed_(selected, this) {}
+
+  void Add(const Frame& frame) {
+    feed_.Add(frame);
+    EndAbsent(frame);
+  }
+
+  size_t AddSeries(const Instance& instance, const CounterFormula& formula,
+                   std::vector<uint32_t> wanted_indexes) override {
+    series_.push_back({instance, formula.counter_id, std::move(wanted_indexes),
+                       StreamEvaluator(formula, subscription_.interval_)});
+    return series_.size() - 1;
+  }
+
+  void AddSamples(size_t number, absl::Span<const RawSample> samples,
+                  absl::Duration sampling_interval) override {
+    Series& series = series_[number];
+    series.sampling_interval = sampling_interval;
+    std::vector<Point> points;
+    for (const RawSample& sample : samples) {
+      if (auto point = series.evaluator.Add(sample, sampling_interval)) {
+        points.push_back(*point);
+      }
+    }
+    if (points.empty()) return;
+    if (subscription_.reading_history_) {
+      series.newest_of_history = points.back();
+    } else if (Announce(series)) {
+      *subscription_.update_.add_points() = ToProto(series.id, points);
+    }
+  }
+
+  // Sends the newest value of each series that history had.
+  void FinishHistory() {
+    for (Series& series : series_) {
+      if (!series.newest_of_history.has_value() || !Announce(series)) continue;
+      *subscription_.update_.add_points() =
+          ToProto(series.id, {*series.newest_of_history});
+    }
+  }
+
+ private:
+  struct Series {
+    Instance instance;
+    uint32_t counter_id;
+    std::vector<uint32_t> wanted_indexes;
+    StreamEvaluator evaluator;
+    absl::Duration sampling_interval;
+    std::optional<Point> newest_of_history;
+    uint32_t id = 0;  // 0: not announced, or ended
+    uint32_t index = 0;
+  };
+
+  // Tells the subscriber of the series if it does not know it. False if it is
+  // not wanted.
+  bool Announce(Series& series) {
+    if (series.id != 0) return true;
+    series.index = FreeIndex(series);
+    const auto& wanted = series.wanted_indexes;
+    if (!wanted.empty() &&
+        std::count(wanted.begin(), wanted.end(), series.index) == 0) {
+      return false;
+    }
+    if (subscription_.next_series_ > kMaxSeries) {
+      subscription_.outlet_->End(absl::ResourceExhaustedError(
+          absl::StrCat("the subscription has more than ", kMaxSeries,
+                       " series; select fewer")));
+      return false;
+    }
+    series.id = subscription_.next_series_++;
+    const Schema& schema = *feed_.schema();
+    v1::SubscribeResponse response;
+    *response.mutable_series() = DescribeSeries(
+        machine_, schema, *schema.registration.FindCounter(series.counter_id),
+        series.instance, series.index);
+    response.mutable_series()->set_id(series.id);
+    subscription_.outlet_->Send(std::move(response));
+    return true;
+  }
+
+  // The smallest number that no living series of this name and counter has.
+  uint32_t FreeIndex(const Series& series) const {
+    const std::string name = absl::AsciiStrToLower(series.instance.name);
+    std::set<uint32_t> taken;
+    for (const Series& other : series_) {
+      if (other.id != 0 && other.counter_id == series.counter_id &&
+          absl::AsciiStrToLower(other.instance.name) == name) {
+        taken.insert(other.index);
+      }
+    }
+    uint32_t index = 0;
+    while (taken.contains(index)) ++index;
+    return index;
+  }
+
+  // Ends the series that are not in the frame's last tick.
+  void EndAbsent(const Frame& frame) {
+    if (frame.query->schema != feed_.schema() || frame.clocks->empty()) return;
+    const uint32_t last = static_cast<uint32_t>(frame.clocks->size()) - 1;
+    if (frame.HasFailed(last)) return;
+    const absl::Time time = perflib::TimeFromPerfTime100NSec(
+        frame.clocks->back().perf_time_100nsec);
+    for (Series& series : series_) {
+      if (series.id == 0 || series.sampling_interval != frame.query->interval ||
+          !series.evaluator.newest().has_value() ||
+          *series.evaluator.newest() >= time ||
+          !Collects(*frame.query, series.counter_id)) {
+        continue;
+      }
+      v1::SubscribeResponse response;
+      response.mutable_end()->set_series(std::exchange(series.id, 0));
+      subscription_.Flush();  // its last points come first
+      subscription_.outlet_->Send(std::move(response));
+    }
+  }
+
+  static bool Collects(const CollectedQuery& query, uint32_t counter_id) {
+    return std::any_of(query.columns.begin(), query.columns.end(),
+                       [&](const CollectedQuery::Column& column) {
+                         return column.counter_id == counter_id &&
+                                !column.only_linked;
+                       });
+  }
+
+  Subscription& subscription_;
+  const std::string machine_;
+  SampleFeed feed_;
+  std::vector<Series> series_;
+};
+
+Subscription::Subscription(PathSet paths, absl::Duration interval, Store* store,
+                           std::shared_ptr<SubscriptionOutlet> outlet)
+    : paths_(std::move(paths)),
+      interval_(interval),
+      store_(*store),
+      outlet_(std::move(outlet)) {}
+
+Subscription::~Subscription() = default;
+
+bool Subscription::Offer(std::shared_ptr<const ReceivedBatch> batch) {
+  absl::MutexLock lock(&mutex_);
+  if (queue_.size() >= kMaxQueuedBatches) {
+    lagged_ += CountValues(*queue_.front());
+    queue_.pop_front();
+  }
+  queue_.push_back(std::move(batch));
+  return !std::exchange(has_work_, true);
+}
+
+void Subscription::Work() {
+  if (reading_history_) {
+    ReadHistory();
+    reading_history_ = false;
+    for (const auto& [key, feed] : feeds_) {
+      if (feed != nullptr) feed->FinishHistory();
+    }
+    Flush();
+  }
+  for (;;) {
+    std::shared_ptr<const ReceivedBatch> batch;
+    {
+      absl::MutexLock lock(&mutex_);
+      if (queue_.empty()) {
+        has_work_ = false;
+        return;
+      }
+      batch = std::move(queue_.front());
+      queue_.pop_front();
+      update_.set_lagged(update_.lagged() + std::exchange(lagged_, 0));
+    }
+    for (const Frame& frame : batch->decoded.frames) AddFrame(frame);
+    Flush();
+  }
+}
+
+void Subscription::ReadHistory() {
+  const Directory& directory = store_.directory();
+  const auto selected = paths_.Select(directory);
+  if (!selected.ok()) return;
+  size_t machines = 0;
+  for (const auto& [machine, countersets] : *selected) {
+    if (++machines > kMaxMachinesWithHistory) return;
+    const auto newest = directory.NewestSample(machine);
+    if (!newest.has_value()) continue;
+    absl::Duration longest = interval_;
+    for (const auto& counterset : directory.Countersets(machine)) {
+      for (const auto& [id, sampling_interval] : counterset.counters) {
+        longest = std::max(longest, sampling_interval);
+      }
+    }
+    store_
+        .Read(
+            {.machine = machine,
+             .from = *newest - longest * kMaxIntervalsApart,
+             .to = *newest},
+            [this](const Frame& frame) {
+              AddFrame(frame);
+              return absl::OkStatus();
+            },
+            [](const Loss&) {})
+        .IgnoreError();  // live samples follow all the same
+  }
+}
+
+void Subscription::AddFrame(const Frame& frame) {
+  const std::shared_ptr<const Schema>& schema = frame.query->schema;
+  const auto [entry, is_new] =
+      feeds_.try_emplace({frame.query->machine, schema->hash});
+  if (is_new) {
+    if (auto selected = paths_.SelectFrom(frame.query->machine, schema)) {
+      entry->second =
+          std::make_unique<Feed>(this, frame.query->machine, *selected);
+    }
+  }
+  if (entry->second != nullptr) entry->second->Add(frame);
+}
+
+void Subscription::Flush() {
+  if (update_.points_size() == 0) return;
+  v1::SubscribeResponse response;
+  response.mutable_update()->Swap(&update_);
+  update_.Clear();
+  outlet_->Send(std::move(response));
+}
+
+}  // namespace fleetperf::aggregator

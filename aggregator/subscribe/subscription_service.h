@@ -1,0 +1,22 @@
+// The gRPC service that streams values to subscribers.
+
+#ifndef FLEETPERF_AGGREGATOR_SUBSCRIBE_SUBSCRIPTION_SERVICE_H_
+#define FLEETPERF_AGGREGATOR_SUBSCRIBE_SUBSCRIPTION_SERVICE_H_
+
+#include <memory>
+
+#include "aggregator/store/store.h"
+#include "aggregator/subscribe/hub.h"
+
+namespace grpc {
+class Service;
+}  // namespace grpc
+
+namespace fleetperf::aggregator {
+
+// `store` and `hub` outlive the server that the service is registered with.
+std::unique_ptr<grpc::Service> MakeSubscriptionService(Store* store, Hub* hub);
+
+}  // namespace fleetperf::aggregator
+
+#endif  // FLEETPERF_AGGREGATOR_SUBSCRIBE_SUBSCRIPTION_SERVICE_H_

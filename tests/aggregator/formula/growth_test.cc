@@ -1,0 +1,198 @@
+// What counters grew by between two samples, and what is wrong if they did not.
+
+#include "aggregator/formula/formula.h"
+#include "tests/support/raw_samples.h"
+#include "tests/support/status_matchers.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+using testing::FormulaOfType;
+using testing::U32;
+using testing::U64;
+
+constexpr uint32_t kDelta = 0x00400400;
+constexpr uint32_t kRate = 0x10410400;
+constexpr uint32_t kTimer = 0x20410500;
+constexpr uint32_t kTimer100Ns = 0x20510500;
+constexpr uint32_t kAverageBulk = 0x40020500;
+constexpr uint32_t kObjectTimer = 0x20610500;
+constexpr uint32_t kMultiTimer = 0x22410500;
+constexpr uint32_t kMultiInverse = 0x23510500;
+
+RawSample Sample(RawValue value, RawValue denominator = {}) {
+  return {.clocks = {.perf_time_stamp = 100,
+                     .perf_time_100nsec = 100,
+                     .perf_freq = 10},
+          .value = value,
+          .denominator = denominator,
+          .multi = U32(1)};
+}
+
+RawSample Later(RawValue value, RawValue denominator = {}) {
+  RawSample sample = Sample(value, denominator);
+  sample.clocks.perf_time_stamp += 10;
+  sample.clocks.perf_time_100nsec += 10;
+  return sample;
+}
+
+TEST(GrowthBetween, OfACounterThatFallsIsNegative) {
+  const struct {
+    const char* name;
+    RawValue older, newer;
+  } kCases[] = {
+      {"by one", U64(5), U64(4)},
+      {"to 0", U64(UINT64_MAX), U64(0)},
+      // Strict: nobody says that a 4-byte counter wrapped and was not reset.
+      {"over the end of 4 bytes", U32(0xFFFF'FFFF), U32(0)},
+  };
+  for (const auto& test : kCases) {
+    SCOPED_TRACE(test.name);
+    for (const uint32_t type : {kDelta, kRate, kAverageBulk}) {
+      EXPECT_EQ(GrowthBetween(FormulaOfType(type), Sample(test.older, U32(1)),
+                              Later(test.newer, U32(2)))
+                    .status,
+                ValueStatus::kNegativeValue);
+    }
+  }
+}
+
+TEST(GrowthBetween, OfABaseWrapsAt4BytesAndIsStrictAt8) {
+  constexpr uint64_t kFell = UINT64_MAX;  // no growth
+  const struct {
+    const char* name;
+    RawValue older, newer;
+    uint64_t grown;
+  } kCases[] = {
+      {"no wrap", U32(5), U32(7), 2},
+      // Modulo 2^32, not 2^32 - 1.
+      {"from the last value to 0", U32(0xFFFF'FFFF), U32(0), 1},
+      {"by 625,000 over the end", U32(0xFFFF'FFFF), U32(624'999), 625'000},
+      {"by 2^31 - 1", U32(0x8000'0001), U32(0), 0x7FFF'FFFF},
+      {"by 2^31, as well a reset", U32(0x8000'0000), U32(0), kFell},
+      {"a reset", U32(1000), U32(10), kFell},
+      {"upwards by more than 2^31", U32(0), U32(0xFFFF'FFFF), 0xFFFF'FFFF},
+      {"8 bytes", U64(0xFFFF'FFFF), U64(0), kFell},
+      {"8 bytes over the end", U64(UINT64_MAX), U64(0), kFell},
+      {"4 bytes, then 8", U32(0xFFFF'FFFF), U64(0), kFell},
+      {"8 bytes, then 4", U64(0xFFFF'FFFF), U32(0), kFell},
+  };
+  for (const auto& test : kCases) {
+    SCOPED_TRACE(test.name);
+    for (const uint32_t type : {kAverageBulk, kObjectTimer}) {
+      const GrowthOrStatus result =
+          GrowthBetween(FormulaOfType(type), Sample(U64(3), test.older),
+                        Later(U64(4), test.newer));
+      if (test.grown == kFell) {
+        EXPECT_EQ(result.status, ValueStatus::kNegativeDenominator);
+      } else {
+        EXPECT_EQ(result.status, ValueStatus::kOk);
+        EXPECT_EQ(result.growth.denominator, test.grown);
+        EXPECT_EQ(result.growth.value, 1);
+      }
+    }
+  }
+}
+
+TEST(GrowthBetween, OfAClockThatFallsIsANegativeDenominator) {
+  const RawSample older = Sample(U64(1));
+  RawSample newer = Later(U64(2));
+  newer.clocks.perf_time_stamp = older.clocks.perf_time_stamp - 1;
+  EXPECT_EQ(GrowthBetween(FormulaOfType(kTimer), older, newer).status,
+            ValueStatus::kNegativeDenominator);
+  EXPECT_EQ(GrowthBetween(FormulaOfType(kTimer100Ns), older, newer).status,
+            ValueStatus::kOk);
+  newer = Later(U64(2));
+  newer.clocks.perf_time_100nsec = older.clocks.perf_time_100nsec - 1;
+  EXPECT_EQ(GrowthBetween(FormulaOfType(kTimer), older, newer).status,
+            ValueStatus::kOk);
+  EXPECT_EQ(GrowthBetween(FormulaOfType(kTimer100Ns), older, newer).status,
+            ValueStatus::kNegativeDenominator);
+}
+
+// Otherwise minus over minus would look like a rate.
+TEST(GrowthBetween, OfSwappedSamplesIsNegative) {
+  for (const uint32_t type : {kRate, kTimer100Ns, kAverageBulk}) {
+    EXPECT_EQ(GrowthBetween(FormulaOfType(type), Later(U64(9), U64(9)),
+                            Sample(U64(5), U64(5)))
+                  .status,
+              ValueStatus::kNegativeValue);
+  }
+}
+
+TEST(GrowthBetween, NeedsTheFrequencyOnlyWhereTheFormulaHasIt) {
+  const RawSample older = Sample(U64(1), U64(1));
+  RawSample newer = Later(U64(2), U64(2));
+  for (const int64_t freq : {int64_t{0}, int64_t{-10}}) {
+    newer.clocks.perf_freq = freq;
+    for (const uint32_t type : {kRate, kMultiTimer, 0x30020400u}) {
+      EXPECT_EQ(GrowthBetween(FormulaOfType(type), older, newer).status,
+                ValueStatus::kBadFrequency);
+    }
+    for (const uint32_t type : {kDelta, kTimer, kAverageBulk, kMultiInverse}) {
+      EXPECT_EQ(GrowthBetween(FormulaOfType(type), older, newer).status,
+                ValueStatus::kOk);
+    }
+  }
+}
+
+TEST(GrowthBetween, TakesFrequencyAndComponentsOfTheNewerSample) {
+  RawSample older = Sample(U64(1));
+  RawSample newer = Later(U64(2));
+  older.clocks.perf_freq = -1;
+  newer.clocks.perf_freq = 44;
+  older.multi = U32(0);
+  newer.multi = U32(3);
+  const GrowthOrStatus result =
+      GrowthBetween(FormulaOfType(kMultiTimer), older, newer);
+  EXPECT_EQ(result.status, ValueStatus::kOk);
+  EXPECT_EQ(result.growth.perf_freq, 44);
+  EXPECT_EQ(result.growth.multi, 3);
+}
+
+TEST(GrowthBetween, WithoutALinkedValueSaysWhichIsMissing) {
+  const struct {
+    uint32_t type;
+    ValueStatus status;
+  } kCases[] = {{kAverageBulk, ValueStatus::kZeroDenominator},
+                {kObjectTimer, ValueStatus::kZeroDenominator},
+                {kMultiTimer, ValueStatus::kZeroMulti},
+                {kMultiInverse, ValueStatus::kZeroMulti}};
+  for (const auto& test : kCases) {
+    RawSample older = Sample(U64(1), U64(1));
+    RawSample newer = Later(U64(2));
+    newer.multi = {};
+    EXPECT_EQ(GrowthBetween(FormulaOfType(test.type), older, newer).status,
+              test.status);
+    older.denominator = {};
+    newer = Later(U64(2), U64(2));
+    newer.multi = {};
+    EXPECT_EQ(GrowthBetween(FormulaOfType(test.type), older, newer).status,
+              test.status);
+  }
+}
+
+TEST(CalculateGrowth, NeverDividesByZero) {
+  const struct {
+    uint32_t type;
+    Growth growth;
+    ValueStatus status;
+  } kCases[] = {
+      {kRate, {.value = 5, .perf_freq = 1}, ValueStatus::kZeroDenominator},
+      {kRate, {.perf_freq = 1}, ValueStatus::kZeroDenominator},
+      {kAverageBulk, {.value = 5}, ValueStatus::kZeroDenominator},
+      {kRate, {.value = 5, .denominator = 1}, ValueStatus::kBadFrequency},
+      {kMultiTimer,
+       {.value = 5, .denominator = 1, .perf_freq = 1},
+       ValueStatus::kZeroMulti},
+      {0x22510500, {.value = 5, .denominator = 1}, ValueStatus::kZeroMulti},
+      {kDelta, {.value = 5}, ValueStatus::kOk},
+  };
+  for (const auto& test : kCases) {
+    EXPECT_EQ(CalculateGrowth(FormulaOfType(test.type), test.growth).status,
+              test.status);
+  }
+}
+
+}  // namespace
+}  // namespace fleetperf::aggregator

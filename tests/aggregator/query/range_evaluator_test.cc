@@ -1,0 +1,318 @@
+#include "aggregator/query/range_evaluator.h"
+
+#include "tests/support/points_text.h"
+#include "tests/support/raw_samples.h"
+#include "tests/support/status_matchers.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::FormulaOfType;
+using ::testing::IsEmpty;
+using testing::kStart;
+using testing::SampleAt;
+using testing::ToText;
+using testing::U64;
+
+constexpr uint32_t kRate = 0x10410500;   // BULK_COUNT
+constexpr uint32_t kGauge = 0x00010100;  // LARGE_RAWCOUNT
+
+absl::Time At(double seconds) { return kStart + absl::Seconds(seconds); }
+
+WindowGrid Grid(double start, double end, double step) {
+  return {At(start), At(end), absl::Seconds(step)};
+}
+
+TEST(WindowGrid, CountsWholeWindows) {
+  EXPECT_EQ(Grid(0, 60, 10).count(), 6);
+  EXPECT_EQ(Grid(0, 65, 10).count(), 6);
+  EXPECT_EQ(Grid(0, 9, 10).count(), 0);
+  EXPECT_EQ(Grid(0, 65, 0).count(), 1);  // one window
+  EXPECT_EQ(Grid(0, 0, 10).count(), 0);
+  EXPECT_EQ(Grid(5, 0, 10).count(), 0);
+  EXPECT_EQ(Grid(0, 65, 0).length(), absl::Seconds(65));
+}
+
+TEST(WindowGrid, AWindowHasItsEndAndNotItsStart) {
+  const WindowGrid grid = Grid(0, 65, 10);
+  const struct {
+    double seconds;
+    int64_t window;
+  } kCases[] = {{-5, 0},   {0, 0},  {0.1, 1}, {9.9, 1}, {10, 1},
+                {10.1, 2}, {60, 6}, {61, 7},  {99, 10}};
+  for (const auto& test : kCases) {
+    EXPECT_EQ(grid.WindowOf(At(test.seconds)), test.window) << test.seconds;
+  }
+  EXPECT_EQ(grid.EndOf(1), At(10));
+  EXPECT_EQ(grid.EndOf(6), At(60));
+  EXPECT_EQ(Grid(5, 65, 0).EndOf(1), At(65));
+}
+
+// One series, in samples that come every second.
+class Series {
+ public:
+  Series(uint32_t type, const WindowGrid& grid, Over over = Over::kFormula,
+         absl::Duration interval = absl::Seconds(1))
+      : evaluator_(FormulaOfType(type), grid, over), interval_(interval) {}
+
+  Series& Add(double seconds, std::optional<uint64_t> value,
+              uint64_t life = testing::kLife) {
+    const RawValue raw = value.has_value() ? U64(*value) : RawValue{};
+    return Add(SampleAt(seconds, raw, {}, life));
+  }
+  Series& Add(const RawSample& sample) {
+    evaluator_.Add(sample, interval_);
+    return *this;
+  }
+  // Samples of a counter that grows by 5 a second.
+  Series& AddFrom(int first, int last) {
+    for (int t = first; t <= last; ++t) {
+      Add(t, static_cast<uint64_t>(1000 + 5 * t));
+    }
+    return *this;
+  }
+
+  std::vector<std::string> Points(bool goes_on = false,
+                                  const std::vector<Loss>& losses = {}) const {
+    return ToText(evaluator_.Finish(goes_on, losses));
+  }
+  std::string Total() const { return ToText(evaluator_.Total()); }
+  const RangeEvaluator& evaluator() const { return evaluator_; }
+
+ private:
+  RangeEvaluator evaluator_;
+  const absl::Duration interval_;
+};
+
+TEST(Windows, AreLabelledByTheirEnds) {
+  EXPECT_THAT(Series(kRate, Grid(0, 30, 10)).AddFrom(0, 30).Points(),
+              ElementsAre("10: 5", "20: 5", "30: 5"));
+}
+
+TEST(Windows, EndAtTheNewestSamplesBeforeTheirEnds) {
+  // Every four seconds: the piece from 8 to 12 belongs to the second window.
+  Series series(kRate, Grid(0, 20, 10), Over::kFormula, absl::Seconds(4));
+  for (const int t : {0, 4, 8, 12, 16, 20}) {
+    series.Add(t, static_cast<uint64_t>(t * t));
+  }
+  EXPECT_THAT(series.Points(),
+              ElementsAre("10: 8 coverage=0.8",  // 64 in the 8 s to 8
+                          "20: 28"));            // 336 in the 12 s from 8
+}
+
+TEST(Windows, BeginWithTheSampleBeforeTheRange) {
+  EXPECT_THAT(Series(kRate, Grid(10, 20, 5)).AddFrom(9, 20).Points(),
+              ElementsAre("15: 5", "20: 5"));
+  // Without one, the first piece is missing.
+  EXPECT_THAT(Series(kRate, Grid(10, 20, 5)).AddFrom(11, 20).Points(),
+              ElementsAre("15: 5 coverage=0.8", "20: 5"));
+}
+
+TEST(Windows, EndWithTheRange) {
+  EXPECT_THAT(Series(kRate, Grid(0, 10, 5)).AddFrom(0, 99).Points(),
+              ElementsAre("5: 5", "10: 5"));
+  // The rest of a window is none.
+  EXPECT_THAT(Series(kRate, Grid(0, 13, 5)).AddFrom(0, 99).Points(true),
+              ElementsAre("5: 5", "10: 5"));
+}
+
+TEST(Windows, OfASeriesAreFromItsFirstValueToItsLast) {
+  EXPECT_THAT(Series(kRate, Grid(0, 50, 10)).AddFrom(12, 28).Points(),
+              ElementsAre("20: 5 coverage=0.8", "30: 5 coverage=0.8"));
+  EXPECT_THAT(Series(kGauge, Grid(0, 50, 10)).Add(15, 7).Points(),
+              ElementsAre("20: 7"));
+  EXPECT_THAT(Series(kRate, Grid(0, 50, 10)).Points(), IsEmpty());
+  EXPECT_THAT(Series(kRate, Grid(0, 50, 10)).AddFrom(60, 70).Points(),
+              IsEmpty());
+}
+
+TEST(Windows, ShowAGapAtTheEndOnlyIfTheSeriesGoesOn) {
+  const Series series = Series(kRate, Grid(0, 30, 10)).AddFrom(0, 10);
+  EXPECT_THAT(series.Points(/*goes_on=*/false), ElementsAre("10: 5"));
+  EXPECT_THAT(series.Points(/*goes_on=*/true),
+              ElementsAre("10: 5", "20: gap no_samples coverage=0",
+                          "30: gap no_samples coverage=0"));
+}
+
+TEST(Windows, ShowGapsInBetween) {
+  EXPECT_THAT(
+      Series(kRate, Grid(0, 40, 10)).AddFrom(0, 10).AddFrom(35, 40).Points(),
+      ElementsAre("10: 5", "20: gap no_samples coverage=0",
+                  "30: gap no_samples coverage=0",
+                  "40: 5 breaks=1 coverage=0.5"));
+}
+
+TEST(Windows, SayWhatTheLastBreakWasWhereNothingIsSound) {
+  Series series = Series(kRate, Grid(0, 9, 3)).AddFrom(0, 3);
+  series.Add(4, 900).Add(5, 899).Add(6, 898, MakeLife(1, 2));
+  series.Add(7, 0, MakeLife(2, 1)).Add(8, 5, MakeLife(2, 1));
+  EXPECT_THAT(series.Points(),
+              ElementsAre("3: 5", "6: gap new_life breaks=3 coverage=0",
+                          "9: 5 breaks=1 coverage=0.333"));
+}
+
+TEST(Windows, OfAGaugeHoldItsNewestSampleForTwoIntervals) {
+  // Samples every 4 s, of which some are lost, in windows of 5 s.
+  Series series(kGauge, Grid(0, 40, 5), Over::kFormula, absl::Seconds(4));
+  series.Add(4, 1).Add(8, 3).Add(12, 5).Add(36, 9);
+  EXPECT_THAT(series.Points(),
+              ElementsAre("5: 1", "10: 3", "15: 5",
+                          "20: 5",  // 8 s old: two intervals
+                          "25: gap no_samples coverage=0",
+                          "30: gap no_samples coverage=0",
+                          "35: gap no_samples coverage=0", "40: 9"));
+}
+
+TEST(Windows, CanBeASingleOne) {
+  const Series series = Series(kRate, Grid(0, 30, 0)).AddFrom(0, 24);
+  EXPECT_THAT(series.Points(), ElementsAre("30: 5 coverage=0.8"));
+  EXPECT_EQ(series.Total(), "5 coverage=0.8");
+  EXPECT_THAT(Series(kRate, Grid(0, 30, 0)).Add(5, 1).Points(),
+              ElementsAre("30: need_two_samples coverage=0"));
+}
+
+TEST(Windows, CombineAsAsked) {
+  Series series(kRate, Grid(0, 6, 3), Over::kMaximum);
+  series.Add(0, 0).Add(1, 5).Add(2, 6).Add(3, 8).Add(4, 8).Add(5, 9).Add(6, 9);
+  EXPECT_THAT(series.Points(), ElementsAre("3: 5", "6: 1"));
+  EXPECT_EQ(series.Total(), "5");
+}
+
+TEST(Total, IsOverTheWholeRangeWithTheRestOfAWindow) {
+  EXPECT_EQ(Series(kRate, Grid(0, 14, 10)).AddFrom(0, 99).Total(), "5");
+  EXPECT_EQ(Series(kGauge, Grid(0, 14, 10)).Add(12, 7).Total(), "7");
+  EXPECT_EQ(Series(kRate, Grid(0, 14, 1)).AddFrom(0, 7).Total(),
+            "5 coverage=0.5");
+  EXPECT_EQ(Series(kRate, Grid(0, 14, 1)).Total(), "gap no_samples coverage=0");
+}
+
+TEST(PerSample, IsOneValueForEach) {
+  for (const double step : {1.0, 0.5}) {
+    EXPECT_THAT(Series(kRate, Grid(10, 13, step)).AddFrom(9, 20).Points(),
+                ElementsAre("11: 5", "12: 5", "13: 5"));
+    EXPECT_THAT(Series(kGauge, Grid(10, 12, step)).AddFrom(9, 20).Points(),
+                ElementsAre("11: 1055", "12: 1060"));
+  }
+  // Longer than the interval of the samples: windows.
+  EXPECT_THAT(Series(kRate, Grid(10, 14, 2)).AddFrom(9, 20).Points(),
+              ElementsAre("12: 5", "14: 5"));
+}
+
+TEST(PerSample, IsLabelledWithTheSamplesOwnTime) {
+  EXPECT_THAT(Series(kRate, Grid(0, 10, 1)).Add(0.25, 0).Add(1.5, 5).Points(),
+              ElementsAre("0.25: need_two_samples", "1.5: 4"));
+}
+
+TEST(PerSample, SaysWhatIsWrong) {
+  Series series(kRate, Grid(0, 60, 1));
+  series.Add(1, 10).Add(2, 5).Add(3, {}).Add(4, 9).Add(5, 10);
+  series.Add(9, 50).Add(10, 50, MakeLife(1, 2)).Add(11, 57, MakeLife(1, 2));
+  EXPECT_THAT(series.Points(),
+              ElementsAre("1: need_two_samples", "2: negative_value",
+                          "3: gap no_value", "4: gap no_value", "5: 1",
+                          "9: gap no_samples", "10: gap new_life", "11: 7"));
+  EXPECT_THAT(Series(kGauge, Grid(0, 60, 1)).Add(1, 10).Add(2, {}).Points(),
+              ElementsAre("1: 10", "2: gap no_value"));
+}
+
+TEST(PerSample, ShowsAGapAtTheEndIfTheSeriesGoesOn) {
+  const Series series = Series(kRate, Grid(0, 20, 1)).AddFrom(9, 11);
+  EXPECT_THAT(series.Points(/*goes_on=*/true),
+              ElementsAre("9: need_two_samples", "10: 5", "11: 5",
+                          "20: gap no_samples coverage=0"));
+  EXPECT_THAT(series.Points(/*goes_on=*/false),
+              ElementsAre("9: need_two_samples", "10: 5", "11: 5"));
+  // Not yet: the newest sample is two intervals old.
+  EXPECT_THAT(Series(kRate, Grid(10, 13, 1)).AddFrom(10, 11).Points(true),
+              ElementsAre("11: 5"));
+}
+
+Loss LossOf(LossCause cause, double start, double end) {
+  return {.start = At(start), .end = At(end), .ticks = 1, .cause = cause};
+}
+
+TEST(Gaps, HaveTheCauseOfTheLossInThem) {
+  const Series series =
+      Series(kRate, Grid(0, 40, 10)).AddFrom(0, 10).AddFrom(35, 40);
+  const struct {
+    LossCause cause;
+    const char* name;
+  } kCases[] = {{LossCause::kUnknown, "no_samples"},
+                {LossCause::kSpoolFull, "spool_full"},
+                {LossCause::kSpoolExpired, "spool_full"},
+                {LossCause::kSpoolDamaged, "spool_full"},
+                {LossCause::kDiskFull, "spool_full"},
+                {LossCause::kRejected, "rejected"},
+                {LossCause::kOverrun, "overrun"},
+                {LossCause::kSourceFailed, "no_value"}};
+  for (const auto& test : kCases) {
+    EXPECT_THAT(series.Points(false, {LossOf(test.cause, 21, 29)}),
+                ElementsAre("10: 5", "20: gap no_samples coverage=0",
+                            absl::StrCat("30: gap ", test.name, " coverage=0"),
+                            "40: 5 breaks=1 coverage=0.5"));
+  }
+}
+
+TEST(Gaps, HaveTheCauseOfALossThatReachesIntoThem) {
+  const Series series =
+      Series(kRate, Grid(0, 40, 10)).AddFrom(0, 10).AddFrom(35, 40);
+  const auto causes = [&](double start, double end) {
+    const auto points =
+        series.Points(false, {LossOf(LossCause::kOverrun, start, end)});
+    return points[1] + points[2];
+  };
+  constexpr const char* kNone =
+      "20: gap no_samples coverage=030: gap no_samples coverage=0";
+  EXPECT_EQ(causes(0, 10), kNone);  // the first is (10, 20]
+  EXPECT_EQ(causes(31, 34), kNone);
+  EXPECT_EQ(causes(5, 11),
+            "20: gap overrun coverage=030: gap no_samples coverage=0");
+  EXPECT_EQ(causes(20, 20),
+            "20: gap overrun coverage=030: gap no_samples coverage=0");
+  EXPECT_EQ(causes(20, 25),
+            "20: gap overrun coverage=030: gap overrun coverage=0");
+}
+
+TEST(Gaps, BetweenSamplesAndAtTheEndHaveCauses) {
+  const std::vector<Loss> losses = {LossOf(LossCause::kOverrun, 3, 6),
+                                    LossOf(LossCause::kSpoolFull, 12, 18)};
+  EXPECT_THAT(Series(kRate, Grid(0, 20, 1))
+                  .AddFrom(1, 2)
+                  .AddFrom(7, 8)
+                  .Points(/*goes_on=*/true, losses),
+              ElementsAre("1: need_two_samples", "2: 5", "7: gap overrun",
+                          "8: 5", "20: gap spool_full coverage=0"));
+}
+
+TEST(Gaps, WhoseCauseIsKnownKeepIt) {
+  Series series(kRate, Grid(0, 20, 1));
+  series.Add(1, 10).Add(2, 11, MakeLife(1, 2)).Add(3, 5, MakeLife(1, 2));
+  EXPECT_THAT(series.Points(false, {LossOf(LossCause::kOverrun, 0, 20)}),
+              ElementsAre("1: need_two_samples", "2: gap new_life",
+                          "3: negative_value"));
+}
+
+TEST(RangeEvaluator, KnowsItsNewestSample) {
+  EXPECT_EQ(Series(kRate, Grid(0, 20, 1)).evaluator().newest(), std::nullopt);
+  EXPECT_EQ(Series(kRate, Grid(0, 20, 1)).AddFrom(1, 7).evaluator().newest(),
+            At(7));
+  // Those behind the range do not count.
+  EXPECT_EQ(Series(kRate, Grid(0, 5, 1)).AddFrom(1, 7).evaluator().newest(),
+            At(5));
+}
+
+// After a step back of the clock: order is that of sequences and not of times.
+TEST(RangeEvaluator, PutsValuesIntoTheWindowsOfTheirOwnTimes) {
+  Series series(kRate, Grid(0, 20, 10));
+  series.AddFrom(0, 18);
+  for (int t = 9; t <= 12; ++t) {
+    RawSample sample = SampleAt(t, U64(static_cast<uint64_t>(2000 + 7 * t)));
+    sample.clocks.perf_time_stamp += 10 * testing::kFreq;  // goes on
+    series.Add(sample);
+  }
+  EXPECT_THAT(series.Points(), ElementsAre("10: 5.181818 breaks=1", "20: 5.4"));
+}
+
+}  // namespace
+}  // namespace fleetperf::aggregator

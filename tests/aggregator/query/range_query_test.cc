@@ -1,0 +1,433 @@
+// Questions about what is in a real store.
+
+#include "aggregator/query/range_query.h"
+
+#include "tests/support/countersets.h"
+#include "tests/support/points_text.h"
+#include "tests/support/status_matchers.h"
+#include "tests/support/test_store.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+using testing::ClocksAt;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::kStart;
+using testing::StatusIs;
+using testing::TestAgent;
+using testing::TestStore;
+using testing::ToText;
+
+absl::Time At(double seconds) { return kStart + absl::Seconds(seconds); }
+
+// An agent that collects transfers and queue lengths of disks.
+struct DiskAgent : TestAgent {
+  explicit DiskAgent(TestStore* store, const std::string& machine = "web-1",
+                     uint64_t epoch = 1)
+      : TestAgent(store, machine, epoch),
+        machine_id(Machine(machine)),
+        disk(Counterset(testing::DiskRegistration())),
+        query(Query(machine_id, disk, absl::Seconds(1),
+                    {{testing::kTransfers}, {testing::kQueueLength, 4}})) {}
+
+  uint32_t Disk(const std::string& name, uint32_t id = 0,
+                uint32_t occurrence = 0) {
+    return Instance(machine_id, disk, name, id, occurrence);
+  }
+  // Transfers grow by `rate` a second; the queue is as long as the rate.
+  void Ticks(int first, int last,
+             const std::vector<std::pair<uint32_t, uint64_t>>& rates) {
+    for (int t = first; t <= last; ++t) {
+      std::vector<Row> rows;
+      for (const auto& [instance, rate] : rates) {
+        rows.push_back({instance, {static_cast<uint64_t>(t) * rate, rate}});
+      }
+      AddTick(query, ClocksAt(t), rows);
+    }
+  }
+
+  const uint32_t machine_id, disk, query;
+};
+
+class RangeQuery : public ::testing::Test {
+ protected:
+  absl::StatusOr<std::vector<SeriesResult>> Run(const RangeRequest& request) {
+    return RunRangeQuery(request, *store_,
+                         [this](const std::string&) { return now_; });
+  }
+
+  // "web-1 \Disk(C:)\Transfers/sec" and its points, series by series.
+  std::vector<std::string> Ask(const RangeRequest& request) {
+    const auto results = Run(request);
+    if (!results.ok()) return {results.status().ToString()};
+    std::vector<std::string> texts;
+    for (const SeriesResult& result : *results) {
+      texts.push_back(
+          absl::StrCat(result.series.machine(), " ", result.series.path()));
+      for (std::string& point : ToText(result.points)) {
+        texts.push_back(std::move(point));
+      }
+    }
+    return texts;
+  }
+
+  TestStore store_;
+  absl::Time now_ = At(60);
+};
+
+TEST_F(RangeQuery, GivesSeriesByMachineAndPath) {
+  for (const std::string machine : {"web-2", "web-1"}) {
+    DiskAgent agent(&store_, machine);
+    const uint32_t d = agent.Disk("D:");
+    agent.Ticks(0, 20, {{d, 3}, {agent.Disk("C:"), 2}});
+    ASSERT_OK(agent.Send());
+  }
+  EXPECT_THAT(Ask({.paths = {"\\Disk(*)\\Transfers/sec"},
+                   .start = At(0),
+                   .end = At(20),
+                   .step = absl::Seconds(10)}),
+              ElementsAre("web-1 \\Disk(C:)\\Transfers/sec", "10: 2", "20: 2",
+                          "web-1 \\Disk(D:)\\Transfers/sec", "10: 3", "20: 3",
+                          "web-2 \\Disk(C:)\\Transfers/sec", "10: 2", "20: 2",
+                          "web-2 \\Disk(D:)\\Transfers/sec", "10: 3", "20: 3"));
+}
+
+TEST_F(RangeQuery, DescribesASeries) {
+  DiskAgent agent(&store_);
+  agent.Ticks(0, 5, {{agent.Disk("C:", 7), 2}});
+  const uint32_t memory = agent.Counterset(testing::MemoryRegistration());
+  const uint32_t query = agent.Query(agent.machine_id, memory, absl::Seconds(1),
+                                     {{testing::kAvailableBytes}});
+  agent.AddTick(query, ClocksAt(1),
+                {{agent.Instance(agent.machine_id, memory), {5}}});
+  ASSERT_OK(agent.Send());
+  ASSERT_OK_AND_ASSIGN(
+      const auto results,
+      Run({.paths = {"\\Disk(*)\\Transfers/sec", "\\Memory\\*"},
+           .since = absl::Minutes(1)}));
+  ASSERT_EQ(results.size(), 2);
+  const v1::Series& disk = results[0].series;
+  EXPECT_EQ(disk.machine(), "web-1");
+  EXPECT_EQ(disk.path(), "\\Disk(C:)\\Transfers/sec");
+  EXPECT_EQ(disk.counterset(), "Disk");
+  EXPECT_EQ(disk.instance(), "C:");
+  EXPECT_EQ(disk.instance_id(), 7);
+  EXPECT_EQ(disk.counter(), "Transfers/sec");
+  EXPECT_EQ(disk.unit(), "1/s");
+  EXPECT_EQ(disk.type(), 0x10410500);
+  const v1::Series& bytes = results[1].series;
+  EXPECT_EQ(bytes.path(), "\\Memory\\Available Bytes");
+  EXPECT_FALSE(bytes.has_instance());
+  EXPECT_EQ(bytes.unit(), "B");
+}
+
+TEST_F(RangeQuery, StartsSoLongBeforeTheMachinesNowAtAMultipleOfTheStep) {
+  DiskAgent agent(&store_);
+  agent.Ticks(0, 60, {{agent.Disk("C:"), 2}});
+  ASSERT_OK(agent.Send());
+  RangeRequest request{.paths = {"\\Disk(*)\\Queue Length"},
+                       .since = absl::Seconds(20),
+                       .step = absl::Seconds(10)};
+  now_ = At(47);
+  // From 27, moved down to 20; 47 is in a window that is not over yet.
+  EXPECT_THAT(Ask(request),
+              ElementsAre("web-1 \\Disk(C:)\\Queue Length", "30: 2", "40: 2"));
+  request.end = At(33);
+  EXPECT_THAT(Ask(request),
+              ElementsAre("web-1 \\Disk(C:)\\Queue Length", "20: 2", "30: 2"));
+  // Without a step, it is as long as was asked.
+  request.step = absl::ZeroDuration();
+  EXPECT_THAT(Ask(request),
+              ElementsAre("web-1 \\Disk(C:)\\Queue Length", "33: 2"));
+}
+
+TEST_F(RangeQuery, StartsExactlyAtATimeThatIsGiven) {
+  DiskAgent agent(&store_);
+  agent.Ticks(0, 60, {{agent.Disk("C:"), 2}});
+  ASSERT_OK(agent.Send());
+  EXPECT_THAT(
+      Ask({.paths = {"\\Disk(*)\\Transfers/sec"},
+           .start = At(3.5),
+           .end = At(30),
+           .step = absl::Seconds(10)}),
+      ElementsAre("web-1 \\Disk(C:)\\Transfers/sec", "13.5: 2", "23.5: 2"));
+}
+
+TEST_F(RangeQuery, UsesTheSampleBeforeTheRange) {
+  DiskAgent agent(&store_);
+  const uint32_t c = agent.Disk("C:");
+  for (int t = 0; t <= 30; ++t) {  // each in a batch of its own
+    agent.Ticks(t, t, {{c, 2}});
+    ASSERT_OK(agent.Send());
+  }
+  EXPECT_THAT(Ask({.paths = {"\\Disk(*)\\Transfers/sec"},
+                   .start = At(10),
+                   .end = At(12),
+                   .step = absl::Seconds(1)}),
+              ElementsAre("web-1 \\Disk(C:)\\Transfers/sec", "11: 2", "12: 2"));
+}
+
+TEST_F(RangeQuery, HasOneValueForTheWholeRangeWithoutAStep) {
+  DiskAgent agent(&store_);
+  agent.Ticks(0, 60, {{agent.Disk("C:"), 2}});
+  ASSERT_OK(agent.Send());
+  EXPECT_THAT(Ask({.paths = {"\\Disk(*)\\*"}, .since = absl::Minutes(1)}),
+              ElementsAre("web-1 \\Disk(C:)\\Queue Length", "60: 2",
+                          "web-1 \\Disk(C:)\\Transfers/sec", "60: 2"));
+}
+
+TEST_F(RangeQuery, CombinesValuesAsAsked) {
+  DiskAgent agent(&store_);
+  const uint32_t c = agent.Disk("C:");
+  for (int t = 0; t <= 4; ++t) {
+    const uint64_t square = static_cast<uint64_t>(t * t);
+    agent.AddTick(agent.query, ClocksAt(t), {{c, {square, square}}});
+  }
+  ASSERT_OK(agent.Send());
+  const struct {
+    Over over;
+    const char* transfers;  // 1, 3, 5 and 7 a second
+    const char* queue;      // 1, 4, 9, 16
+  } kCases[] = {
+      {Over::kFormula, "4: 4", "4: 7.5"}, {Over::kAverage, "4: 4", "4: 7.5"},
+      {Over::kMinimum, "4: 1", "4: 1"},   {Over::kMaximum, "4: 7", "4: 16"},
+      {Over::kLast, "4: 7", "4: 16"},     {Over::kSum, "4: 16", "4: 30"}};
+  for (const auto& test : kCases) {
+    EXPECT_THAT(Ask({.paths = {"\\Disk(*)\\*"},
+                     .start = At(0),
+                     .end = At(4),
+                     .over = test.over}),
+                ElementsAre("web-1 \\Disk(C:)\\Queue Length", test.queue,
+                            "web-1 \\Disk(C:)\\Transfers/sec", test.transfers));
+  }
+}
+
+TEST_F(RangeQuery, TopHasTheLargestOverTheRangeWithoutAggregates) {
+  DiskAgent agent(&store_);
+  const uint32_t a = agent.Disk("a"), b = agent.Disk("b"), c = agent.Disk("c");
+  const uint32_t total = agent.Disk("_Total"), part = agent.Disk("0,_Total");
+  agent.Ticks(0, 20, {{a, 1}, {b, 5}, {c, 3}, {total, 9}, {part, 8}});
+  ASSERT_OK(agent.Send());
+  RangeRequest request{.paths = {"\\Disk(*)\\Transfers/sec"},
+                       .start = At(0),
+                       .end = At(20),
+                       .top = 2};
+  EXPECT_THAT(Ask(request),
+              ElementsAre("web-1 \\Disk(b)\\Transfers/sec", "20: 5",
+                          "web-1 \\Disk(c)\\Transfers/sec", "20: 3"));
+  // Named, they count.
+  request.paths.push_back("\\Disk(_Total)\\Transfers/sec");
+  EXPECT_THAT(Ask(request),
+              ElementsAre("web-1 \\Disk(_Total)\\Transfers/sec", "20: 9",
+                          "web-1 \\Disk(b)\\Transfers/sec", "20: 5"));
+  // Without --top, they are shown like all others.
+  request = {.paths = {"\\Disk(*_Total)\\Transfers/sec"},
+             .start = At(0),
+             .end = At(20)};
+  EXPECT_THAT(Ask(request),
+              ElementsAre("web-1 \\Disk(0,_Total)\\Transfers/sec", "20: 8",
+                          "web-1 \\Disk(_Total)\\Transfers/sec", "20: 9"));
+}
+
+TEST_F(RangeQuery, TopIsOfTheWholeFleetAndOnlyOfSeriesWithAValue) {
+  for (const auto& [machine, rate] :
+       std::vector<std::pair<std::string, uint64_t>>{{"web-1", 4},
+                                                     {"web-2", 6}}) {
+    DiskAgent agent(&store_, machine);
+    const uint32_t c = agent.Disk("C:"), once = agent.Disk("once");
+    agent.Ticks(0, 20, {{c, rate}});
+    agent.Ticks(21, 21, {{c, rate}, {once, 100}});
+    ASSERT_OK(agent.Send());
+  }
+  EXPECT_THAT(Ask({.paths = {"\\Disk(*)\\Transfers/sec"},
+                   .start = At(1),
+                   .end = At(21),
+                   .step = absl::Seconds(10),
+                   .top = 3}),
+              ElementsAre("web-2 \\Disk(C:)\\Transfers/sec", "11: 6", "21: 6",
+                          "web-1 \\Disk(C:)\\Transfers/sec", "11: 4", "21: 4"));
+}
+
+TEST_F(RangeQuery, NumbersInstancesOfOneName) {
+  DiskAgent agent(&store_);
+  const uint32_t third = agent.Disk("usb", 9), first = agent.Disk("usb", 4),
+                 second = agent.Disk("USB", 4, 1), only = agent.Disk("C:");
+  agent.Ticks(0, 10, {{third, 3}, {first, 1}, {second, 2}, {only, 5}});
+  ASSERT_OK(agent.Send());
+  const auto ask = [&](const std::string& instance) {
+    return Ask({.paths = {"\\Disk(" + instance + ")\\Transfers/sec"},
+                .start = At(0),
+                .end = At(10)});
+  };
+  // By instance id, then by occurrence; names without regard to case.
+  EXPECT_THAT(ask("usb"),
+              ElementsAre("web-1 \\Disk(USB#1)\\Transfers/sec", "10: 2",
+                          "web-1 \\Disk(usb#2)\\Transfers/sec", "10: 3",
+                          "web-1 \\Disk(usb)\\Transfers/sec", "10: 1"));
+  EXPECT_THAT(ask("usb#0"),
+              ElementsAre("web-1 \\Disk(usb)\\Transfers/sec", "10: 1"));
+  EXPECT_THAT(ask("usb#2"),
+              ElementsAre("web-1 \\Disk(usb#2)\\Transfers/sec", "10: 3"));
+  EXPECT_THAT(ask("*#0"),
+              ElementsAre("web-1 \\Disk(C:)\\Transfers/sec", "10: 5",
+                          "web-1 \\Disk(usb)\\Transfers/sec", "10: 1"));
+  EXPECT_THAT(ask("usb#3"), IsEmpty());
+}
+
+TEST_F(RangeQuery, FollowsALifeAcrossEpochs) {
+  DiskAgent before(&store_);
+  before.Ticks(0, 10, {{before.Disk("C:"), 2}});
+  ASSERT_OK(before.Send());
+  DiskAgent after(&store_, "web-1", 2);
+  after.Ticks(11, 20, {{after.Disk("C:"), 4}});
+  ASSERT_OK(after.Send());
+  EXPECT_THAT(Ask({.paths = {"\\Disk(*)\\Transfers/sec"},
+                   .start = At(0),
+                   .end = At(20),
+                   .step = absl::Seconds(10)}),
+              ElementsAre("web-1 \\Disk(C:)\\Transfers/sec", "10: 2",
+                          "20: 4 breaks=1 coverage=0.9"));
+}
+
+// A type changed with an update: old and new samples are told apart.
+TEST_F(RangeQuery, AsksOldAndNewRegistrations) {
+  DiskAgent before(&store_);
+  before.Ticks(0, 10, {{before.Disk("C:"), 2}});
+  ASSERT_OK(before.Send());
+  TestAgent after(&store_, "web-1", 2);
+  perflib::CountersetRegistration changed = testing::DiskRegistration();
+  changed.counters[1].type = 0x00010100;
+  const uint32_t machine = after.Machine("web-1");
+  const uint32_t disk = after.Counterset(changed);
+  const uint32_t query =
+      after.Query(machine, disk, absl::Seconds(1), {{testing::kQueueLength}});
+  const uint32_t c = after.Instance(machine, disk, "C:");
+  after.AddTick(query, ClocksAt(11), {{c, {7}}});
+  ASSERT_OK(after.Send());
+  EXPECT_THAT(Ask({.paths = {"\\Disk(*)\\Queue Length"},
+                   .start = At(0),
+                   .end = At(20)}),
+              ElementsAre("web-1 \\Disk(C:)\\Queue Length", "20: 2",
+                          "web-1 \\Disk(C:)\\Queue Length", "20: 7"));
+}
+
+TEST_F(RangeQuery, ShowsGapsWithTheirCauses) {
+  DiskAgent agent(&store_);
+  const uint32_t c = agent.Disk("C:"), gone = agent.Disk("gone");
+  agent.Ticks(0, 10, {{c, 2}, {gone, 1}});
+  agent.Ticks(11, 12, {{c, 2}});  // without `gone`, which has ended
+  agent.Lose("web-1", At(13), At(24), 12, v1::LOSS_CAUSE_SPOOL_FULL);
+  agent.Ticks(25, 30, {{c, 2}});
+  ASSERT_OK(agent.Send());
+  EXPECT_THAT(Ask({.paths = {"\\Disk(*)\\Transfers/sec"},
+                   .start = At(0),
+                   .end = At(50),
+                   .step = absl::Seconds(10)}),
+              ElementsAre("web-1 \\Disk(C:)\\Transfers/sec", "10: 2",
+                          "20: 2 coverage=0.2", "30: 2 breaks=1 coverage=0.5",
+                          // Nothing came after that, and nothing says why.
+                          "40: gap no_samples coverage=0",
+                          "50: gap no_samples coverage=0",
+                          "web-1 \\Disk(gone)\\Transfers/sec", "10: 1"));
+}
+
+TEST_F(RangeQuery, ShowsAGapAtTheEndOfTheRangeAlsoIfSamplesFollow) {
+  DiskAgent agent(&store_);
+  const uint32_t c = agent.Disk("C:");
+  agent.Ticks(0, 10, {{c, 2}});
+  agent.Ticks(40, 45, {{c, 2}});  // in the same batch
+  ASSERT_OK(agent.Send());
+  EXPECT_THAT(Ask({.paths = {"\\Disk(*)\\Transfers/sec"},
+                   .start = At(0),
+                   .end = At(30),
+                   .step = absl::Seconds(10)}),
+              ElementsAre("web-1 \\Disk(C:)\\Transfers/sec", "10: 2",
+                          "20: gap no_samples coverage=0",
+                          "30: gap no_samples coverage=0"));
+}
+
+TEST_F(RangeQuery, ShowsAGapWhereAQueryFails) {
+  DiskAgent agent(&store_);
+  const uint32_t c = agent.Disk("C:");
+  agent.Ticks(0, 10, {{c, 2}});
+  for (int t = 11; t <= 30; ++t) {
+    agent.AddBlock(agent.query, ClocksAt(t), {{agent.query, {}, 1460}});
+  }
+  ASSERT_OK(agent.Send());
+  EXPECT_THAT(Ask({.paths = {"\\Disk(*)\\Transfers/sec"},
+                   .start = At(0),
+                   .end = At(30),
+                   .step = absl::Seconds(10)}),
+              ElementsAre("web-1 \\Disk(C:)\\Transfers/sec", "10: 2",
+                          "20: gap no_samples coverage=0",
+                          "30: gap no_samples coverage=0"));
+}
+
+TEST_F(RangeQuery, FindsNothingWhereNothingIs) {
+  DiskAgent agent(&store_);
+  agent.Ticks(0, 10, {{agent.Disk("C:"), 2}});
+  ASSERT_OK(agent.Send());
+  RangeRequest request{
+      .paths = {"\\Disk(*)\\*"}, .start = At(100), .end = At(200)};
+  EXPECT_THAT(Ask(request), IsEmpty());
+  request.top = 5;
+  EXPECT_THAT(Ask(request), IsEmpty());
+}
+
+TEST_F(RangeQuery, SaysWhatThereWasNot) {
+  DiskAgent agent(&store_);
+  agent.Ticks(0, 10, {{agent.Disk("C:"), 2}, {agent.Disk("nvme0n1"), 2}});
+  ASSERT_OK(agent.Send());
+  const auto ask = [&](const std::string& path) {
+    return Run({.paths = {path}, .start = At(0), .end = At(10)}).status();
+  };
+  constexpr auto kNotFound = absl::StatusCode::kNotFound;
+  EXPECT_THAT(ask("\\Disks(*)\\*"),
+              StatusIs(kNotFound, HasSubstr("did you mean \"Disk\"?")));
+  EXPECT_THAT(
+      ask("\\Disk(nvme0n)\\*"),
+      StatusIs(kNotFound, HasSubstr("there was no instance \"nvme0n\" in this "
+                                    "time; did you mean \"nvme0n1\"?")));
+}
+
+TEST_F(RangeQuery, RefusesRangesThatAreNone) {
+  DiskAgent agent(&store_);
+  agent.Ticks(0, 10, {{agent.Disk("C:"), 2}});
+  ASSERT_OK(agent.Send());
+  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+  const struct {
+    RangeRequest request;
+    absl::StatusCode code;
+    const char* message;
+  } kCases[] = {
+      {{}, kInvalid, "exactly one of since and start"},
+      {{.since = absl::Seconds(1), .start = At(0)},
+       kInvalid,
+       "exactly one of since and start"},
+      {{.since = absl::ZeroDuration()}, kInvalid, "since must be more than 0"},
+      {{.since = absl::Seconds(9), .step = -absl::Seconds(1)},
+       kInvalid,
+       "step must not be negative"},
+      {{.start = At(5), .end = At(5)}, kInvalid, "ends before it starts"},
+      {{.start = At(61)}, kInvalid, "ends before it starts"},
+      {{.start = At(0), .end = At(100'001), .step = absl::Seconds(1)},
+       absl::StatusCode::kResourceExhausted,
+       "the range has 100001 windows, more than 100000; choose a longer step"},
+  };
+  for (const auto& test : kCases) {
+    RangeRequest request = test.request;
+    request.paths = {"\\Disk(*)\\*"};
+    EXPECT_THAT(Run(request), StatusIs(test.code, HasSubstr(test.message)));
+  }
+  EXPECT_THAT(Run({.since = absl::Seconds(1)}),
+              StatusIs(kInvalid, HasSubstr("a counter path is needed")));
+  EXPECT_OK(Run({.paths = {"\\Disk(*)\\*"},
+                 .start = At(0),
+                 .end = At(100'000),
+                 .step = absl::Seconds(1)}));
+}
+
+}  // namespace
+}  // namespace fleetperf::aggregator

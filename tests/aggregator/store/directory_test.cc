@@ -1,0 +1,92 @@
+#include "aggregator/store/directory.h"
+
+#include "tests/support/countersets.h"
+#include "tests/support/raw_samples.h"
+#include "tests/support/status_matchers.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using testing::kStart;
+using ::testing::Pair;
+
+std::shared_ptr<const Schema> MakeSchema(
+    const std::string& hash, perflib::CountersetRegistration registration) {
+  return std::make_shared<const Schema>(Schema{hash, std::move(registration)});
+}
+
+TEST(Directory, ListsMachinesByName) {
+  Directory directory;
+  EXPECT_THAT(directory.Machines(), IsEmpty());
+  directory.AddMachine("web-2");
+  directory.AddMachine("web-1");
+  directory.AddMachine("web-2");
+  EXPECT_THAT(directory.Machines(), ElementsAre("web-1", "web-2"));
+  EXPECT_TRUE(directory.HasMachine("web-1"));
+  EXPECT_FALSE(directory.HasMachine("WEB-1"));
+  EXPECT_EQ(directory.NewestSample("web-1"), std::nullopt);
+  EXPECT_EQ(directory.NewestSample("web-9"), std::nullopt);
+  EXPECT_THAT(directory.Countersets("web-1"), IsEmpty());
+  EXPECT_THAT(directory.Countersets("web-9"), IsEmpty());
+}
+
+TEST(Directory, ListsWhatIsCollectedOfAMachine) {
+  const auto disk = MakeSchema("1", testing::DiskRegistration());
+  const auto memory = MakeSchema("0", testing::MemoryRegistration());
+  Directory directory;
+  directory.AddQuery({.machine = "web-1",
+                      .schema = memory,
+                      .interval = absl::Seconds(1),
+                      .columns = {{testing::kAvailableBytes, 8}}});
+  directory.AddQuery({.machine = "web-1",
+                      .schema = disk,
+                      .interval = absl::Seconds(1),
+                      .columns = {{testing::kBytesPerRead, 8},
+                                  {testing::kReads, 4, /*only_linked=*/true}}});
+  // Another query adds a counter, and samples one at another interval.
+  directory.AddQuery(
+      {.machine = "web-1",
+       .schema = disk,
+       .interval = absl::Seconds(10),
+       .columns = {{testing::kTransfers, 8}, {testing::kBytesPerRead, 8}}});
+  const auto countersets = directory.Countersets("web-1");
+  ASSERT_EQ(countersets.size(), 2);
+  EXPECT_EQ(countersets[0].schema, disk);  // by name
+  EXPECT_EQ(countersets[1].schema, memory);
+  EXPECT_THAT(countersets[0].counters,
+              ElementsAre(Pair(testing::kTransfers, absl::Seconds(10)),
+                          Pair(testing::kBytesPerRead, absl::Seconds(10))));
+  EXPECT_THAT(directory.Machines(), ElementsAre("web-1"));
+}
+
+TEST(Directory, KnowsTheNewestRegistrationOfACounterset) {
+  const auto before = MakeSchema("a", testing::DiskRegistration());
+  const auto after = MakeSchema("b", testing::DiskRegistration());
+  Directory directory;
+  const auto newest = [&] {
+    std::vector<std::string> hashes;
+    for (const auto& counterset : directory.Countersets("web-1")) {
+      if (counterset.is_newest) hashes.push_back(counterset.schema->hash);
+    }
+    return hashes;
+  };
+  directory.AddQuery({.machine = "web-1", .schema = before});
+  EXPECT_THAT(newest(), ElementsAre("a"));
+  directory.AddQuery({.machine = "web-1", .schema = after});
+  EXPECT_THAT(newest(), ElementsAre("b"));
+  directory.AddQuery({.machine = "web-1", .schema = before});
+  EXPECT_THAT(newest(), ElementsAre("a"));
+}
+
+TEST(Directory, FollowsAMachinesClockAlsoBackwards) {
+  Directory directory;
+  directory.SetNewestSample("web-1", kStart);
+  EXPECT_EQ(directory.NewestSample("web-1"), kStart);
+  directory.SetNewestSample("web-1", kStart - absl::Hours(1));
+  EXPECT_EQ(directory.NewestSample("web-1"), kStart - absl::Hours(1));
+}
+
+}  // namespace
+}  // namespace fleetperf::aggregator

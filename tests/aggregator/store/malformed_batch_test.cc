@@ -1,0 +1,257 @@
+// A batch comes from whoever holds a socket.
+
+#include <functional>
+
+#include "aggregator/store/batch_decoder.h"
+#include "base/zstd.h"
+#include "tests/support/allocation_meter.h"
+#include "tests/support/countersets.h"
+#include "tests/support/status_matchers.h"
+#include "tests/support/test_store.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+using testing::AllocatedBytes;
+using ::testing::AllOf;
+using testing::BatchWriter;
+using testing::ClocksAt;
+using ::testing::HasSubstr;
+using testing::MakeBatch;
+using testing::StatusIs;
+
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+constexpr auto kUndefined = absl::StatusCode::kFailedPrecondition;
+constexpr auto kExhausted = absl::StatusCode::kResourceExhausted;
+
+// Three blocks in which C: is always and D: in the last two.
+class MalformedBatch : public ::testing::Test {
+ protected:
+  MalformedBatch() {
+    writer_.AddTick(query_, ClocksAt(1), {{c_, {1, 0}}});
+    writer_.AddTick(query_, ClocksAt(2), {{c_, {2, 0}}, {d_, {20, 1}}});
+    writer_.AddTick(query_, ClocksAt(3), {{c_, {3, 0}}, {d_, {30, 2}}});
+    content_ = writer_.TakeContent();
+    EXPECT_OK(dictionary_.Apply(content_.definitions()));
+    EXPECT_OK(Decode(content_));
+  }
+
+  absl::Status Decode(const v1::BatchContent& content,
+                      const BatchLimits& limits = {}) {
+    return DecodeBatch(content, limits, nullptr, &dictionary_).status();
+  }
+
+  SchemaTable schemas_;
+  Dictionary dictionary_{1, &schemas_, nullptr, {}};
+  BatchWriter writer_;
+  const uint32_t machine_ = writer_.Machine("web-1");
+  const uint32_t disk_ = writer_.Counterset(testing::DiskRegistration());
+  const uint32_t query_ =
+      writer_.Query(machine_, disk_, absl::Seconds(1),
+                    {{testing::kTransfers}, {testing::kQueueLength, 4}});
+  const uint32_t c_ = writer_.Instance(machine_, disk_, "C:");
+  const uint32_t d_ = writer_.Instance(machine_, disk_, "D:");
+  v1::BatchContent content_;
+};
+
+TEST_F(MalformedBatch, IsRefusedWithTheFieldThatIsWrong) {
+  using Blocks = v1::BlockColumns;
+  const auto query = [](Blocks& blocks) { return blocks.mutable_queries(0); };
+  const auto column = [](Blocks& blocks) {
+    return blocks.mutable_queries(0)->mutable_columns(0);
+  };
+  const struct {
+    std::function<void(Blocks&)> change;
+    absl::StatusCode code;
+    const char* message;
+  } kCases[] = {
+      {[](Blocks& b) { b.add_perf_time_100nsec(1); }, kInvalid,
+       "BlockColumns.perf_time_stamp has 3 elements instead of 4"},
+      {[](Blocks& b) { b.clear_perf_time_stamp(); }, kInvalid,
+       "BlockColumns.perf_time_stamp has 0 elements instead of 3"},
+      {[](Blocks& b) { b.add_perf_freq(0); }, kInvalid,
+       "BlockColumns.perf_freq has 4 elements instead of 3"},
+      {[&](Blocks& b) { query(b)->add_first_block(0); }, kInvalid,
+       "QueryColumns.first_block has 3 elements instead of 2"},
+      {[&](Blocks& b) { query(b)->clear_first_block(); }, kInvalid,
+       "QueryColumns.block_count has 2 elements instead of 0"},
+      {[&](Blocks& b) { query(b)->clear_block_count(); }, kInvalid,
+       "QueryColumns.block_count has 0 elements instead of 2"},
+      {[&](Blocks& b) { query(b)->set_block_count(1, 0); }, kInvalid,
+       "a run of 0 blocks from block 1 in a message of 3"},
+      {[&](Blocks& b) { query(b)->set_block_count(1, 3); }, kInvalid,
+       "a run of 3 blocks from block 1 in a message of 3"},
+      {[&](Blocks& b) { query(b)->set_first_block(1, 3); }, kInvalid,
+       "a run of 2 blocks from block 3 in a message of 3"},
+      // Their sum is 1.
+      {[&](Blocks& b) {
+         query(b)->set_first_block(1, UINT32_MAX);
+         query(b)->set_block_count(1, 2);
+       },
+       kInvalid, "a run of 2 blocks from block 4294967295"},
+      {[&](Blocks& b) { query(b)->set_block_count(1, UINT32_MAX); }, kInvalid,
+       "a run of 4294967295 blocks from block 1"},
+      {[&](Blocks& b) { query(b)->add_columns(); }, kInvalid,
+       "QueryColumns.columns has 3 elements instead of 2"},
+      {[&](Blocks& b) { query(b)->clear_columns(); }, kInvalid,
+       "QueryColumns.columns has 0 elements instead of 2"},
+      {[&](Blocks& b) { column(b)->add_first(1); }, kInvalid,
+       "Column.first has 3 elements instead of 2"},
+      {[&](Blocks& b) { column(b)->clear_first(); }, kInvalid,
+       "Column.first has 0 elements instead of 2"},
+      {[&](Blocks& b) { column(b)->add_differences(1); }, kInvalid,
+       "Column.differences has 4 elements instead of 3"},
+      {[&](Blocks& b) { column(b)->mutable_differences()->RemoveLast(); },
+       kInvalid, "Column.differences has 2 elements instead of 3"},
+      {[&](Blocks& b) { column(b)->add_missing(5); }, kInvalid,
+       "Column.missing has position 5 of 5"},
+      {[&](Blocks& b) {
+         column(b)->add_missing(3);
+         column(b)->add_missing(3);
+       },
+       kInvalid, "Column.missing does not ascend at 3"},
+      {[&](Blocks& b) {
+         column(b)->add_missing(3);
+         column(b)->add_missing(2);
+       },
+       kInvalid, "Column.missing does not ascend at 2"},
+      {[&](Blocks& b) { query(b)->add_failures()->set_block(3); }, kInvalid,
+       "QueryFailure.block is 3 in a message of 3 blocks"},
+      {[&](Blocks& b) {
+         query(b)->add_failures()->set_block(1);
+         query(b)->add_failures()->set_block(1);
+       },
+       kInvalid, "QueryFailure.block does not ascend at 1"},
+      {[&](Blocks& b) { query(b)->set_query(77); }, kUndefined,
+       "query 77 is not defined"},
+      {[&](Blocks& b) { query(b)->set_query(c_); }, kUndefined,
+       "query 4 is not defined"},
+      {[&](Blocks& b) { query(b)->set_instances(1, 73); }, kUndefined,
+       "instance 77 is not defined"},
+      // Ids are differences modulo 2^32.
+      {[&](Blocks& b) { query(b)->set_instances(1, -5); }, kUndefined,
+       "instance 4294967295 is not defined"},
+      {[](Blocks& b) {
+         b.clear_perf_time_100nsec();
+         b.clear_perf_time_stamp();
+         b.clear_perf_freq();
+       },
+       kInvalid, "in a message of 0"},
+  };
+  for (const auto& test : kCases) {
+    v1::BatchContent content = content_;
+    test.change(*content.mutable_blocks(0));
+    EXPECT_THAT(Decode(content), StatusIs(test.code, HasSubstr(test.message)));
+  }
+}
+
+TEST_F(MalformedBatch, MayNotHaveTooManyValues) {
+  // Ten values here: five of each column, those that never change included.
+  EXPECT_OK(Decode(content_, {.max_values = 10}));
+  EXPECT_THAT(Decode(content_, {.max_values = 9}),
+              StatusIs(kExhausted, HasSubstr("more than 9 values")));
+  // Counted over all blocks of the batch.
+  *content_.add_blocks() = v1::BlockColumns(content_.blocks(0));
+  EXPECT_OK(Decode(content_, {.max_values = 20}));
+  EXPECT_THAT(Decode(content_, {.max_values = 19}),
+              StatusIs(kExhausted, HasSubstr("max_values")));
+}
+
+TEST(ParseBatch, ChecksSizesAndCompression) {
+  const v1::BatchContent content;
+  v1::BatchContent large;
+  for (int i = 0; i < 1000; ++i) large.add_retired_instances(1);
+  const size_t large_size = large.SerializeAsString().size();
+  const v1::Batch packed = MakeBatch(1, 1, large, v1::COMPRESSION_ZSTD);
+  const v1::Batch plain = MakeBatch(1, 1, large);
+  const auto with = [](v1::Batch batch, auto change) {
+    change(batch);
+    return batch;
+  };
+  const BatchLimits kNone;
+  const struct {
+    v1::Batch batch;
+    BatchLimits limits;
+    absl::StatusCode code;
+    std::string message;
+  } kCases[] = {
+      {plain, {.max_payload_bytes = 1000}, kExhausted, "max_payload_bytes"},
+      {packed, {.max_content_bytes = 1000}, kExhausted, "max_content_bytes"},
+      {with(plain, [](auto& b) { b.set_content_size(5); }), kNone, kInvalid,
+       absl::StrCat("Batch.payload has ", large_size,
+                    " elements instead of 5")},
+      {with(packed, [](auto& b) { b.set_content_size(5); }), kNone, kInvalid,
+       "not a zstd frame of 5 bytes"},
+      {with(packed, [](auto& b) { b.set_content_size(2000); }), kNone, kInvalid,
+       absl::StrCat(large_size, " bytes instead of 2000")},
+      {with(packed, [](auto& b) { b.mutable_payload()->pop_back(); }), kNone,
+       kInvalid, "not a zstd frame"},
+      {with(plain, [](auto& b) { b.set_compression(v1::COMPRESSION_ZSTD); }),
+       kNone, kInvalid, "not a zstd frame"},
+      {with(packed,
+            [](auto& b) { b.set_compression(v1::COMPRESSION_UNSPECIFIED); }),
+       kNone, kInvalid, "Batch.compression is 0"},
+      {with(
+           plain,
+           [](auto& b) { b.set_compression(static_cast<v1::Compression>(9)); }),
+       kNone, kInvalid, "Batch.compression is 9"},
+      {with(plain,
+            [](auto& b) {
+              b.set_payload("\xFF\xFF\xFF");
+              b.set_content_size(3);
+            }),
+       kNone, kInvalid, "Batch.payload is no BatchContent"},
+  };
+  EXPECT_OK(ParseBatch(plain, kNone));
+  EXPECT_OK(ParseBatch(packed, kNone));
+  for (const auto& test : kCases) {
+    EXPECT_THAT(ParseBatch(test.batch, test.limits),
+                StatusIs(test.code, HasSubstr(test.message)));
+  }
+}
+
+// Memory is bounded by what is there, not by what is said.
+
+TEST(ParseBatch, AllocatesLittleForASizeThatIsOnlyDeclared) {
+  v1::Batch batch = MakeBatch(1, 1, {}, v1::COMPRESSION_ZSTD);
+  const BatchLimits limits;
+  batch.set_content_size(limits.max_content_bytes);
+  const size_t before = AllocatedBytes();
+  EXPECT_FALSE(ParseBatch(batch, limits).ok());
+  EXPECT_LT(AllocatedBytes() - before, size_t{1} << 20);
+}
+
+TEST_F(MalformedBatch, DoesNotUnfoldWhatNeverChanges) {
+  // 10,000 blocks of 1000 instances: 20 million values in 70 kB.
+  constexpr int kBlocks = 10'000;
+  constexpr int kInstances = 1000;
+  v1::BatchContent content;
+  v1::BlockColumns& blocks = *content.add_blocks();
+  for (int i = 0; i < kBlocks; ++i) {
+    blocks.add_perf_time_100nsec(10);
+    blocks.add_perf_time_stamp(10);
+    blocks.add_perf_freq(0);
+  }
+  v1::QueryColumns& query = *blocks.add_queries();
+  query.set_query(query_);
+  for (int i = 0; i < kInstances; ++i) {
+    query.add_instances(i == 0 ? static_cast<int32_t>(c_) : 0);
+  }
+  for (int c = 0; c < 2; ++c) {
+    v1::Column& column = *query.add_columns();
+    for (int i = 0; i < kInstances; ++i) column.add_first(1);
+  }
+  const size_t size = content.SerializeAsString().size();
+  ASSERT_LT(size, 70'000);
+  const size_t before = AllocatedBytes();
+  EXPECT_OK(Decode(content));
+  EXPECT_LT(AllocatedBytes() - before, 20 * size);
+
+  // One instance more is too much.
+  query.add_instances(0);
+  for (v1::Column& column : *query.mutable_columns()) column.add_first(1);
+  EXPECT_THAT(Decode(content), StatusIs(kExhausted, HasSubstr("max_values")));
+}
+
+}  // namespace
+}  // namespace fleetperf::aggregator

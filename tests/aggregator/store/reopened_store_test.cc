@@ -1,0 +1,199 @@
+// After a restart, a store is as it was.
+
+#include "tests/support/countersets.h"
+#include "tests/support/status_matchers.h"
+#include "tests/support/test_store.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+using testing::ClocksAt;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using testing::kStart;
+using ::testing::SizeIs;
+using testing::TestAgent;
+using testing::TestStore;
+
+absl::Time At(double seconds) { return kStart + absl::Seconds(seconds); }
+
+TEST(ReopenedStore, HasItsIdAndEpochs) {
+  TestStore store;
+  const std::string id = store->id();
+  EXPECT_THAT(id, SizeIs(16));
+  const uint32_t first = store.Epoch("web-1", 5).number;
+  const uint32_t second = store.Epoch("web-1", 3).number;
+  EXPECT_LT(first, second);
+  TestAgent agent(&store, "web-1", 5);
+  for (int i = 0; i < 3; ++i) ASSERT_OK(agent.Send());
+  store.Reopen();
+  EXPECT_EQ(store->id(), id);
+  EXPECT_EQ(store.Epoch("web-1", 5).number, first);
+  EXPECT_EQ(store.Epoch("web-1", 5).durable_sequence, 3);
+  EXPECT_EQ(store.Epoch("web-1", 3).number, second);
+  EXPECT_EQ(store.Epoch("web-1", 3).durable_sequence, 0);
+  // A new epoch counts as newer than all before the restart, and the same
+  // random number of another agent is another epoch.
+  EXPECT_GT(store.Epoch("db-1", 5).number, second);
+  EXPECT_EQ(store.Epoch("db-1", 5).durable_sequence, 0);
+
+  TestStore other;
+  EXPECT_NE(other->id(), id);
+}
+
+TEST(ReopenedStore, ReadsDefinitionsThatAreNotInMemory) {
+  TestStore store;
+  TestAgent agent(&store, "web-1");
+  const uint32_t machine = agent.Machine("web-1");
+  const uint32_t disk = agent.Counterset(testing::DiskRegistration());
+  const uint32_t query =
+      agent.Query(machine, disk, absl::Seconds(1), {{testing::kTransfers}});
+  const uint32_t c = agent.Instance(machine, disk, "C:", 1);
+  agent.AddTick(query, ClocksAt(1), {{c, {10}}});
+  ASSERT_OK(agent.Send());
+  store.Reopen();
+  EXPECT_THAT(store.Read("web-1"), ElementsAre("1 C: 10"));
+  // The agent goes on and does not define anything again.
+  agent.AddTick(query, ClocksAt(2), {{c, {20}}});
+  ASSERT_OK(agent.Send());
+  EXPECT_THAT(store.Read("web-1"), ElementsAre("1 C: 10", "2 C: 20"));
+}
+
+TEST(ReopenedStore, KnowsInstancesThatAreRetired) {
+  TestStore store;
+  TestAgent agent(&store, "web-1");
+  const uint32_t machine = agent.Machine("web-1");
+  const uint32_t disk = agent.Counterset(testing::DiskRegistration());
+  const uint32_t query =
+      agent.Query(machine, disk, absl::Seconds(1), {{testing::kTransfers}});
+  const uint32_t usb = agent.Instance(machine, disk, "usb");
+  agent.AddTick(query, ClocksAt(1), {{usb, {10}}});
+  agent.Retire(usb);
+  ASSERT_OK(agent.Send());
+  EXPECT_THAT(store.Read("web-1"), ElementsAre("1 usb 10"));
+  store.Reopen();
+  EXPECT_THAT(store.Read("web-1"), ElementsAre("1 usb 10"));
+}
+
+TEST(ReopenedStore, KeepsDefinitionsThatCameWithoutABatch) {
+  TestStore store;
+  TestAgent agent(&store, "web-1");
+  const uint32_t machine = agent.Machine("web-1");
+  const uint32_t disk = agent.Counterset(testing::DiskRegistration());
+  const uint32_t query =
+      agent.Query(machine, disk, absl::Seconds(1), {{testing::kTransfers}});
+  const uint32_t c = agent.Instance(machine, disk, "C:");
+  agent.TakeContent();  // the batch that defined them was lost
+  ASSERT_OK(store->KeepDefinitions(store.Epoch("web-1", 1).number,
+                                   agent.definitions()));
+  store.Reopen();
+  agent.AddTick(query, ClocksAt(2), {{c, {20}}});
+  ASSERT_OK(agent.Send());
+  EXPECT_THAT(store.Read("web-1"), ElementsAre("2 C: 20"));
+}
+
+TEST(ReopenedStore, HasItsDirectory) {
+  TestStore store;
+  TestAgent agent(&store, "web-1");
+  const uint32_t machine = agent.Machine("web-1");
+  const uint32_t disk = agent.Counterset(testing::DiskRegistration());
+  const uint32_t memory = agent.Counterset(testing::MemoryRegistration());
+  const uint32_t disks = agent.Query(
+      machine, disk, absl::Seconds(10),
+      {{testing::kBytesPerRead}, {testing::kReads, 4, /*only_linked=*/true}});
+  const uint32_t memories = agent.Query(machine, memory, absl::Seconds(1),
+                                        {{testing::kAvailableBytes}});
+  agent.AddTick(disks, ClocksAt(1), {});
+  agent.AddTick(memories, ClocksAt(1), {});
+  ASSERT_OK(agent.Send());
+  const auto describe = [&] {
+    std::vector<std::string> texts;
+    for (const auto& counterset : store->directory().Countersets("web-1")) {
+      for (const auto& [id, interval] : counterset.counters) {
+        texts.push_back(absl::StrCat(counterset.schema->registration.name, " ",
+                                     id, " ", absl::FormatDuration(interval)));
+      }
+    }
+    return texts;
+  };
+  EXPECT_THAT(store->directory().Machines(), ElementsAre("web-1"));
+  EXPECT_THAT(describe(), ElementsAre("Disk 3 10s", "Memory 1 1s"));
+  store.Reopen();
+  EXPECT_THAT(store->directory().Machines(), ElementsAre("web-1"));
+  EXPECT_THAT(describe(), ElementsAre("Disk 3 10s", "Memory 1 1s"));
+}
+
+// The newest sample of a machine says what "now" is, and where history begins.
+class NewestSample : public ::testing::Test {
+ protected:
+  void Tick(uint32_t query, double seconds) {
+    agent_.AddTick(query, ClocksAt(seconds), {{c_, {1}}});
+  }
+  // Before and after a restart.
+  std::vector<std::optional<absl::Time>> Newest(
+      const std::string& machine = "web-1") {
+    const auto before = store_->directory().NewestSample(machine);
+    store_.Reopen();
+    return {before, store_->directory().NewestSample(machine)};
+  }
+
+  TestStore store_;
+  TestAgent agent_{&store_, "web-1"};
+  const uint32_t machine_ = agent_.Machine("web-1");
+  const uint32_t disk_ = agent_.Counterset(testing::DiskRegistration());
+  const uint32_t often_ =
+      agent_.Query(machine_, disk_, absl::Seconds(1), {{testing::kTransfers}});
+  const uint32_t seldom_ = agent_.Query(machine_, disk_, absl::Seconds(60),
+                                        {{testing::kQueueLength}});
+  const uint32_t c_ = agent_.Instance(machine_, disk_, "C:");
+};
+
+TEST_F(NewestSample, IsTheLast) {
+  EXPECT_THAT(Newest(), ElementsAre(std::nullopt, std::nullopt));
+  for (const double t : {1, 2, 3}) Tick(often_, t);
+  ASSERT_OK(agent_.Send());
+  Tick(often_, 4);
+  ASSERT_OK(agent_.Send());
+  EXPECT_THAT(Newest(), ElementsAre(At(4), At(4)));
+}
+
+TEST_F(NewestSample, IsNotThatOfAnotherQueryWhichIsOlder) {
+  for (const double t : {1, 2, 3, 4, 5}) Tick(often_, t);
+  Tick(seldom_, 2);
+  ASSERT_OK(agent_.Send());
+  EXPECT_THAT(Newest(), ElementsAre(At(5), At(5)));
+}
+
+TEST_F(NewestSample, IsThatOfTheNewestEpochAlsoAfterAStepBack) {
+  Tick(often_, 5000);
+  ASSERT_OK(agent_.Send());
+  Tick(often_, 100);  // many minutes before
+  ASSERT_OK(agent_.Send());
+  EXPECT_THAT(Newest(), ElementsAre(At(100), At(100)));
+}
+
+TEST_F(NewestSample, StaysWhenTheLastBatchesHaveNoSamples) {
+  Tick(often_, 5);
+  ASSERT_OK(agent_.Send());
+  agent_.Lose("web-1", At(6), At(9), 3, v1::LOSS_CAUSE_OVERRUN);
+  ASSERT_OK(agent_.Send());
+  agent_.Lose("web-1", At(1000), At(2000), 3, v1::LOSS_CAUSE_OVERRUN);
+  ASSERT_OK(agent_.Send());
+  EXPECT_THAT(Newest(), ElementsAre(At(5), At(5)));
+}
+
+TEST_F(NewestSample, IsEachMachinesOwn) {
+  const uint32_t other_machine = agent_.Machine("db-1");
+  const uint32_t other = agent_.Query(other_machine, disk_, absl::Seconds(1),
+                                      {{testing::kTransfers}});
+  Tick(often_, 5);
+  Tick(other, 3);
+  ASSERT_OK(agent_.Send());
+  Tick(often_, 6);
+  ASSERT_OK(agent_.Send());
+  EXPECT_THAT(Newest("db-1"), ElementsAre(At(3), At(3)));
+  EXPECT_THAT(Newest(), ElementsAre(At(6), At(6)));
+}
+
+}  // namespace
+}  // namespace fleetperf::aggregator

@@ -1,0 +1,305 @@
+// The embedded store, in a real directory.
+
+#include <filesystem>
+
+#include "aggregator/store/store.h"
+#include "tests/support/countersets.h"
+#include "tests/support/status_matchers.h"
+#include "tests/support/test_store.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+using ::testing::AllOf;
+using testing::ClocksAt;
+using ::testing::ElementsAre;
+using ::testing::ElementsAreArray;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::kStart;
+using ::testing::SizeIs;
+using testing::StatusIs;
+using testing::TestAgent;
+using testing::TestStore;
+
+// An agent that collects a rate of a disk of its own machine.
+struct DiskAgent : TestAgent {
+  DiskAgent(TestStore* store, const std::string& machine, uint64_t epoch = 1)
+      : TestAgent(store, machine, epoch),
+        machine_id(Machine(machine)),
+        disk(Counterset(testing::DiskRegistration())),
+        query(
+            Query(machine_id, disk, absl::Seconds(1), {{testing::kTransfers}})),
+        c(Instance(machine_id, disk, "C:")) {}
+
+  void Tick(double seconds, uint64_t value) {
+    AddTick(query, ClocksAt(seconds), {{c, {value}}});
+  }
+
+  const uint32_t machine_id, disk, query, c;
+};
+
+TEST(RocksDbStore, GivesBackWhatWasCommitted) {
+  TestStore store;
+  DiskAgent agent(&store, "web-1");
+  agent.Tick(1, 10);
+  agent.Tick(2, 20);
+  ASSERT_OK(agent.Send());
+  agent.Tick(3, 30);
+  ASSERT_OK(agent.Send());
+  EXPECT_THAT(store.Read("web-1"),
+              ElementsAre("1 C: 10", "2 C: 20", "3 C: 30"));
+  EXPECT_THAT(store.Read("web-2"), IsEmpty());
+}
+
+TEST(RocksDbStore, ReadsWhatMayReachIntoARangeOfTime) {
+  TestStore store;
+  DiskAgent agent(&store, "web-1");
+  for (int batch = 0; batch < 200;
+       ++batch) {  // of ten ticks; over half an hour
+    for (int i = 0; i < 10; ++i) agent.Tick(10 * batch + i, 1);
+    ASSERT_OK(agent.Send());
+  }
+  const auto read = [&](double from, double to) {
+    return store.Read("web-1", kStart + absl::Seconds(from),
+                      kStart + absl::Seconds(to));
+  };
+  EXPECT_THAT(read(-5, -1), IsEmpty());
+  EXPECT_THAT(read(2000, 9000), IsEmpty());
+  // Whole batches: both ends are included.
+  std::vector<std::string> ticks;
+  for (int t = 1000; t < 1020; ++t) ticks.push_back(absl::StrCat(t, " C: 1"));
+  EXPECT_THAT(read(1009, 1010), ElementsAreArray(ticks));
+  EXPECT_THAT(read(0, 1999), SizeIs(2000));
+}
+
+TEST(RocksDbStore, OrdersByEpochAndSequenceAndNotByTime) {
+  TestStore store;
+  DiskAgent first(&store, "web-1", 70);
+  DiskAgent second(&store, "web-1", 3);  // epochs are random numbers
+  first.Tick(100, 1);
+  ASSERT_OK(first.Send());
+  second.Tick(50, 3);
+  ASSERT_OK(second.Send());
+  first.Tick(20, 2);  // its clock stepped back
+  ASSERT_OK(first.Send());
+  EXPECT_THAT(store.Read("web-1"),
+              ElementsAre("100 C: 1", "20 C: 2", "50 C: 3"));
+  store.Reopen();
+  EXPECT_THAT(store.Read("web-1"),
+              ElementsAre("100 C: 1", "20 C: 2", "50 C: 3"));
+}
+
+TEST(RocksDbStore, ReadsOnlyWhatTheFilterTakes) {
+  TestStore store;
+  DiskAgent agent(&store, "web-1");
+  const uint32_t memory = agent.Counterset(testing::MemoryRegistration());
+  const uint32_t other = agent.Query(agent.machine_id, memory, absl::Seconds(1),
+                                     {{testing::kPageFaults}});
+  const uint32_t single = agent.Instance(agent.machine_id, memory);
+  agent.Tick(1, 10);
+  agent.AddTick(other, ClocksAt(1), {{single, {5}}});
+  ASSERT_OK(agent.Send());
+  std::vector<std::string> names;
+  ASSERT_OK(store->Read(
+      {.machine = "web-1",
+       .from = absl::InfinitePast(),
+       .to = absl::InfiniteFuture(),
+       .filter =
+           [](const CollectedQuery& query) {
+             return query.schema->registration.name == "Memory";
+           }},
+      [&](const Frame& frame) {
+        names.push_back(frame.query->schema->registration.name);
+        return absl::OkStatus();
+      },
+      [](const Loss&) {}));
+  EXPECT_THAT(names, ElementsAre("Memory"));
+}
+
+TEST(RocksDbStore, StopsReadingWhenTheReaderSaysSo) {
+  TestStore store;
+  DiskAgent agent(&store, "web-1");
+  for (int t = 0; t < 3; ++t) {
+    agent.Tick(t, 1);
+    ASSERT_OK(agent.Send());
+  }
+  int frames = 0;
+  EXPECT_THAT(store->Read(
+                  {.machine = "web-1",
+                   .from = absl::InfinitePast(),
+                   .to = absl::InfiniteFuture(),
+                   .filter = {}},
+                  [&](const Frame&) {
+                    ++frames;
+                    return absl::ResourceExhaustedError("enough");
+                  },
+                  [](const Loss&) {}),
+              StatusIs(absl::StatusCode::kResourceExhausted, "enough"));
+  EXPECT_EQ(frames, 1);
+}
+
+TEST(RocksDbStore, KeepsMachinesOfOneAgentApart) {
+  TestStore store;
+  TestAgent agent(&store, "probe");
+  const uint32_t disk = agent.Counterset(testing::DiskRegistration());
+  for (const std::string name : {"db-1", "db-2"}) {
+    const uint32_t machine = agent.Machine(name);
+    const uint32_t query =
+        agent.Query(machine, disk, absl::Seconds(1), {{testing::kTransfers}});
+    const uint32_t c = agent.Instance(machine, disk, name);
+    agent.AddTick(query, ClocksAt(1), {{c, {machine}}});
+  }
+  ASSERT_OK(agent.Send());
+  EXPECT_THAT(store.Read("db-1"), ElementsAre("1 db-1 2"));
+  EXPECT_THAT(store.Read("db-2"), ElementsAre("1 db-2 5"));
+}
+
+TEST(RocksDbStore, KeepsLossesOfAMachineAndOfAllOfAnAgents) {
+  TestStore store;
+  DiskAgent agent(&store, "web-1");
+  agent.Tick(1, 10);
+  agent.Lose("web-1", kStart + absl::Seconds(2), kStart + absl::Seconds(4), 2,
+             v1::LOSS_CAUSE_OVERRUN);
+  agent.Lose("", kStart + absl::Seconds(5), kStart + absl::Seconds(6), 1,
+             v1::LOSS_CAUSE_SPOOL_FULL);
+  agent.Lose("web-9", kStart + absl::Seconds(7), kStart + absl::Seconds(8), 1,
+             v1::LOSS_CAUSE_SPOOL_FULL);
+  ASSERT_OK(agent.Send());
+  EXPECT_THAT(store.ReadLosses("web-1"),
+              ElementsAre("overrun 2..4", "spool_full 5..6"));
+}
+
+TEST(RocksDbStore, KeepsOfARejectedBatchThatItIsLost) {
+  TestStore store;
+  DiskAgent agent(&store, "web-1");
+  agent.Tick(1, 10);
+  ASSERT_OK(agent.Send());
+  const DecodedBatch nothing;
+  const BatchToCommit rejected{.epoch_number = store.Epoch("web-1", 1).number,
+                               .sequence = 2,
+                               .received = kStart + absl::Seconds(2.5),
+                               .decoded = &nothing};
+  ASSERT_OK(store->Commit({rejected}));
+  agent.next_sequence = 3;
+  agent.Tick(3, 30);
+  ASSERT_OK(agent.Send());
+  EXPECT_THAT(store.Read("web-1"), ElementsAre("1 C: 10", "3 C: 30"));
+  EXPECT_THAT(store.ReadLosses("web-1"), ElementsAre("rejected 2.5..2.5"));
+  // It counts as received: it must not be sent again.
+  ASSERT_OK_AND_ASSIGN(const StoredEpoch epoch,
+                       store->OpenEpoch("web-1", 1, {}));
+  EXPECT_EQ(epoch.durable_sequence, 3);
+}
+
+TEST(RocksDbStore, CommitsBatchesOfSeveralAgentsInOneGo) {
+  TestStore store;
+  DiskAgent web(&store, "web-1");
+  DiskAgent db(&store, "db-1", 9);
+  std::vector<std::shared_ptr<const ReceivedBatch>> batches;
+  std::vector<BatchToCommit> to_commit;
+  for (int t = 1; t <= 2; ++t) {
+    for (DiskAgent* agent : {&web, &db}) {
+      agent->Tick(t, static_cast<uint64_t>(t));
+      ASSERT_OK_AND_ASSIGN(auto batch, agent->TakeBatch());
+      batches.push_back(batch);
+      to_commit.push_back({.epoch_number = agent == &web
+                                               ? store.Epoch("web-1", 1).number
+                                               : store.Epoch("db-1", 9).number,
+                           .sequence = batch->sequence,
+                           .received = batch->received,
+                           .batch = &batch->batch,
+                           .definitions = batch->definitions.get(),
+                           .decoded = &batch->decoded});
+    }
+  }
+  ASSERT_OK(store->Commit(to_commit));
+  EXPECT_THAT(store.Read("web-1"), ElementsAre("1 C: 1", "2 C: 2"));
+  EXPECT_THAT(store.Read("db-1"), ElementsAre("1 C: 1", "2 C: 2"));
+}
+
+TEST(RocksDbStore, RemovesWhatWasReceivedBeforeATimeWhateverItsOwn) {
+  TestStore store;
+  DiskAgent agent(&store, "web-1");
+  // Half an hour of batches, each received when the one before is five minutes
+  // old.
+  for (int i = 0; i < 6; ++i) {
+    agent.Tick(1000 * i, static_cast<uint64_t>(i));
+    ASSERT_OK(agent.Send(kStart + absl::Minutes(5 * i)));
+  }
+  ASSERT_OK(store->DropBefore(kStart + absl::Minutes(10)));
+  const auto kept =
+      ElementsAre("2000 C: 2", "3000 C: 3", "4000 C: 4", "5000 C: 5");
+  EXPECT_THAT(store.Read("web-1"), kept);
+  store.Reopen();
+  EXPECT_THAT(store.Read("web-1"), kept);
+  ASSERT_OK(store->DropBefore(kStart + absl::Hours(10)));
+  EXPECT_THAT(store.Read("web-1"), IsEmpty());
+
+  // What was removed must not come again.
+  EXPECT_EQ(store.Epoch("web-1", 1).durable_sequence, 6);
+  agent.Tick(6000, 6);
+  ASSERT_OK(agent.Send(kStart + absl::Hours(11)));
+  EXPECT_THAT(store.Read("web-1"), ElementsAre("6000 C: 6"));
+}
+
+TEST(RocksDbStore, KeepsCataloguesByTheirHash) {
+  TestStore store;
+  const std::string hash(32, 'h');
+  EXPECT_FALSE(store->HasCatalogue(hash));
+  EXPECT_THAT(store->GetCatalogue(hash),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("catalogue")));
+  const std::string content("content\0with a NUL", 18);
+  ASSERT_OK(store->PutCatalogue(hash, content));
+  store.Reopen();
+  EXPECT_TRUE(store->HasCatalogue(hash));
+  ASSERT_OK_AND_ASSIGN(const std::string stored, store->GetCatalogue(hash));
+  EXPECT_EQ(stored, content);
+  EXPECT_FALSE(store->HasCatalogue(std::string(32, 'g')));
+}
+
+TEST(RocksDbStore, KeepsWhatPeopleAreToldOfMachines) {
+  TestStore store;
+  v1::Machine machine;
+  for (const std::string name : {"web-2", "web-1"}) {
+    machine.set_name(name);
+    machine.set_operating_system("Linux 6.1");
+    ASSERT_OK(store->PutMachine(machine, std::string(32, 'a')));
+  }
+  machine.set_operating_system("Linux 6.18");
+  ASSERT_OK(store->PutMachine(machine, std::string(32, 'b')));
+  EXPECT_THAT(store->directory().Machines(), ElementsAre("web-1", "web-2"));
+  store.Reopen();
+  EXPECT_THAT(store->directory().Machines(), ElementsAre("web-1", "web-2"));
+  const auto machines = store->GetMachines();
+  ASSERT_THAT(machines, SizeIs(2));
+  EXPECT_EQ(machines[0].machine.name(), "web-1");
+  EXPECT_EQ(machines[0].machine.operating_system(), "Linux 6.18");
+  EXPECT_EQ(machines[0].catalogue_hash, std::string(32, 'b'));
+  EXPECT_EQ(machines[1].machine.operating_system(), "Linux 6.1");
+  EXPECT_EQ(machines[1].catalogue_hash, std::string(32, 'a'));
+}
+
+TEST(OpenRocksDbStore, RefusesADirectoryThatIsOpen) {
+  TestStore store;
+  EXPECT_THAT(OpenRocksDbStore(store.path()),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       AllOf(HasSubstr(store.path()),
+                             HasSubstr("another process has it open"))));
+}
+
+TEST(OpenRocksDbStore, MakesTheDirectory) {
+  const testing::TempDirectory directory;
+  const std::string path = directory.File("a/b/store");
+  EXPECT_OK(OpenRocksDbStore(path));
+  EXPECT_TRUE(std::filesystem::is_directory(path));
+}
+
+TEST(OpenRocksDbStore, SaysWhereItCannotBe) {
+  const auto store = OpenRocksDbStore("/dev/null/store");
+  EXPECT_FALSE(store.ok());
+  EXPECT_THAT(store.status().message(), HasSubstr("/dev/null/store"));
+}
+
+}  // namespace
+}  // namespace fleetperf::aggregator
