@@ -1,0 +1,206 @@
+// The numbers that a user asks for are those of this machine.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <thread>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "tests/e2e/deployment.h"
+
+namespace fleetperf::testing {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+constexpr char kProcessorTime[] =
+    "\\Processor Information(_Total)\\% Processor Time";
+
+[[noreturn]] void BurnForever() {
+  volatile uint64_t spins = 0;
+  for (;;) {
+    const uint64_t next = spins + 1;
+    spins = next;
+  }
+}
+
+absl::Time TimeOf(const nlohmann::json& line) {
+  absl::Time time;
+  std::string error;
+  EXPECT_TRUE(absl::ParseTime(absl::RFC3339_full,
+                              line["time"].get<std::string>(), &time, &error))
+      << line;
+  return time;
+}
+
+// What /proc/stat said, moment by moment, from another thread.
+class StatRecorder {
+ public:
+  StatRecorder() : thread_([this] { Record(); }) {}
+  ~StatRecorder() {
+    if (thread_.joinable()) Stop();
+  }
+  void Stop() {
+    stop_.Notify();
+    thread_.join();
+  }
+
+  // The processors' busy share between two moments, in percent of their number,
+  // by the kernel's idle time and the wall clock.
+  double BusyPercent(absl::Time start, absl::Time end) const {
+    const double idle = IdleSecondsAt(end) - IdleSecondsAt(start);
+    return 100 * (1 - idle / absl::ToDoubleSeconds(end - start));
+  }
+
+  absl::Time first() const { return moments_.front().time; }
+  absl::Time last() const { return moments_.back().time; }
+
+ private:
+  struct Moment {
+    absl::Time time;
+    double idle_seconds;  // of the average processor
+  };
+
+  void Record() {
+    do {
+      moments_.push_back({absl::Now(), ReadIdleSeconds()});
+    } while (!stop_.WaitForNotificationWithTimeout(absl::Milliseconds(50)));
+  }
+
+  static double ReadIdleSeconds() {
+    std::ifstream stat("/proc/stat");
+    std::string name;
+    double user, nice, system, idle, io_wait;
+    stat >> name >> user >> nice >> system >> idle >> io_wait;
+    return (idle + io_wait) / static_cast<double>(sysconf(_SC_CLK_TCK)) /
+           static_cast<double>(sysconf(_SC_NPROCESSORS_ONLN));
+  }
+
+  double IdleSecondsAt(absl::Time time) const {
+    for (size_t i = 1; i < moments_.size(); ++i) {
+      const Moment& before = moments_[i - 1];
+      const Moment& after = moments_[i];
+      if (after.time < time) continue;
+      const double part =
+          absl::FDivDuration(time - before.time, after.time - before.time);
+      return before.idle_seconds +
+             part * (after.idle_seconds - before.idle_seconds);
+    }
+    ADD_FAILURE() << "nothing was recorded at " << time;
+    return 0;
+  }
+
+  std::vector<Moment> moments_;
+  absl::Notification stop_;
+  std::thread thread_;
+};
+
+TEST(Counters, ProcessorTimeAgreesWithProcStat) {
+  Deployment deployment;
+  const auto aggregator = deployment.StartAggregator();
+  StatRecorder recorder;
+  const auto agent = deployment.StartAgent("box");
+  const Process burner("burner", BurnForever);
+  const auto watch =
+      deployment.StartFleetperf({"watch", kProcessorTime, "--format", "json"});
+  deployment.WaitForSamples("box");
+  const auto ticks =
+      deployment.StartFleetperf({"watch", kProcessorTime, "--format", "json"});
+  ASSERT_TRUE(ticks->WaitForOutput("\"status\":\"ok\"", 11));
+  recorder.Stop();
+
+  const auto lines = deployment.Json(
+      {"query", kProcessorTime, "--since", "20s", "--step", "1s"});
+  // Each value is of the time since the sample before it.
+  ASSERT_GE(lines.size(), 11);
+  int compared = 0;
+  double fleetperf_sum = 0;
+  double stat_sum = 0;
+  for (size_t i = 1; i < lines.size(); ++i) {
+    const absl::Time start = TimeOf(lines[i - 1]);
+    const absl::Time end = TimeOf(lines[i]);
+    if (start < recorder.first() || end > recorder.last()) continue;
+    EXPECT_EQ(lines[i]["machine"], "box");
+    EXPECT_EQ(lines[i]["path"], kProcessorTime);
+    EXPECT_EQ(lines[i]["unit"], "%");
+    ASSERT_EQ(lines[i]["status"], "ok") << lines[i];
+    fleetperf_sum += lines[i]["value"].get<double>();
+    stat_sum += recorder.BusyPercent(start, end);
+    ++compared;
+  }
+  ASSERT_GE(compared, 8);
+  // /proc/stat counts in hundredths of a second, and the recorder's moments are
+  // a twentieth apart.
+  EXPECT_NEAR(fleetperf_sum / compared, stat_sum / compared, 1.5);
+  EXPECT_GT(fleetperf_sum / compared, 20) << "the burner ran";
+}
+
+TEST(Counters, TheBusiestProcessIsNamed) {
+  Deployment deployment;
+  const auto aggregator = deployment.StartAggregator();
+  const auto agent = deployment.StartAgent("box");
+  const Process burner("fleetperf-burn", BurnForever);
+  deployment.WaitForSamples("box");
+  const std::string instance = absl::StrCat("fleetperf-burn:", burner.pid());
+  const auto watch = deployment.StartFleetperf(
+      {"watch", absl::StrCat("\\Process V2(", instance, ")\\% Processor Time"),
+       "--format", "json"});
+  ASSERT_TRUE(watch->WaitForOutput("\"status\":\"ok\"", 3)) << watch->error();
+  const auto top =
+      deployment.Json({"query", "\\Process V2(*)\\% Processor Time", "--since",
+                       "10s", "--top", "5"});
+  std::vector<std::string> paths;
+  for (const auto& line : top) paths.push_back(line["path"]);
+  EXPECT_THAT(paths, Contains(HasSubstr(instance)));
+  EXPECT_LE(paths.size(), 5);
+}
+
+TEST(Counters, WatchBringsTicksAtOnceThoughTheAgentSendsRarely) {
+  Deployment deployment;
+  const auto aggregator = deployment.StartAggregator();
+  // Without a watcher, nothing would come for five minutes.
+  const auto agent =
+      deployment.StartAgent("box", "delivery: {batch_period: 5m}\n");
+  ASSERT_TRUE(aggregator->WaitForError("agent box connected"));
+  std::unique_ptr<Process> watch;
+  do {  // the agent's countersets are known once it has sent some samples
+    watch = deployment.StartFleetperf({"watch", kProcessorTime});
+  } while (!watch->WaitForOutput("_Total") && watch->Wait() != 0);
+  EXPECT_TRUE(watch->WaitForOutput("_Total", 3));
+  watch->Signal(SIGINT);
+  EXPECT_EQ(watch->Wait(), 0);
+}
+
+TEST(Counters, AProcessThatEndsLeavesTheWatch) {
+  Deployment deployment;
+  const auto aggregator = deployment.StartAggregator();
+  const auto agent = deployment.StartAgent("box");
+  auto burner = std::make_unique<Process>("fleetperf-burn", BurnForever);
+  const std::string instance = absl::StrCat("fleetperf-burn:", burner->pid());
+  deployment.WaitForSamples("box");
+  const auto watch = deployment.StartFleetperf(
+      {"watch", "\\Process V2(fleetperf-*)\\% Processor Time"});
+  ASSERT_TRUE(watch->WaitForOutput(instance)) << watch->error();
+  burner.reset();
+  // Tables go on without it: the last two do not have it.
+  const auto last_tables_have_it = [&] {
+    const std::string output = watch->output();
+    const size_t last = output.rfind("MACHINE");
+    return absl::StrContains(output.substr(last), instance);
+  };
+  int tables = 1;
+  while (last_tables_have_it() && tables < 60) {
+    ASSERT_TRUE(watch->WaitForOutput("MACHINE", ++tables));
+  }
+  EXPECT_FALSE(last_tables_have_it());
+}
+
+}  // namespace
+}  // namespace fleetperf::testing

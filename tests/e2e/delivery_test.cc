@@ -1,0 +1,211 @@
+// Nothing that was acknowledged is lost, and nothing is stored twice, whoever
+// is killed.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <set>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/units.h"
+#include "perflib/clocks.h"
+#include "tests/e2e/deployment.h"
+#include "tests/e2e/fake_agent.h"
+
+namespace fleetperf::testing {
+namespace {
+
+constexpr uint64_t kEpoch = 0x1234567890abcdef;
+
+// All stored numbers, in order.
+std::vector<uint64_t> StoredNumbers(const Deployment& deployment,
+                                    absl::Time start, absl::Time end) {
+  std::vector<uint64_t> numbers;
+  for (const auto& line : deployment.Json({"query", "\\Numbers\\Number",
+                                           "--from", FormatUtc(start), "--to",
+                                           FormatUtc(end), "--step", "1s"})) {
+    if (line["status"] == "ok") numbers.push_back(line["value"].get<double>());
+  }
+  return numbers;
+}
+
+TEST(Delivery, KillingTheAggregatorLosesNoAcknowledgedBatchAndRepeatsNone) {
+  constexpr uint64_t kBatches = 600;
+  constexpr uint64_t kInFlight = 8;
+  Deployment deployment;
+  const TlsFiles tls = deployment.Issue("agent", {"box"});
+  const absl::Time start = absl::FromUnixSeconds(1'800'000'000);
+  const int64_t start_100nsec = perflib::PerfTime100NSecFromTime(start);
+  std::mt19937 random(20261120);
+
+  uint64_t acknowledged = 0;
+  int kills = 0;
+  while (acknowledged < kBatches) {
+    const auto aggregator = deployment.StartAggregator();
+    FakeAgent agent(deployment.address(), tls,
+                    MakeHello("box", kEpoch, acknowledged + 1, kBatches));
+    auto response = agent.Receive();
+    ASSERT_TRUE(response.has_value() && response->has_welcome());
+    const v1::EpochState& epoch = response->welcome().epochs(0);
+    // Durable is all that was acknowledged, and perhaps some more.
+    ASSERT_GE(epoch.durable_sequence(), acknowledged);
+    ASSERT_TRUE(epoch.dictionary_held());
+    // Sent again from the last acknowledged one, as if Welcome had not said how
+    // far the aggregator was: what it has must not be stored again.
+    uint64_t sent = acknowledged;
+    const uint64_t kill_at = acknowledged + 1 + random() % (kBatches / 8);
+    bool killed = false;
+    while (acknowledged < kBatches) {
+      while (!killed && sent < std::min(acknowledged + kInFlight, kBatches)) {
+        ++sent;
+        killed = sent == kill_at;
+        if (!agent.Send(MakeNumberBatch("box", kEpoch, sent, start_100nsec))) {
+          break;
+        }
+        if (killed) aggregator->Signal(SIGKILL);  // in mid-stream
+      }
+      response = agent.Receive();
+      if (!response.has_value()) break;  // it is gone
+      ASSERT_TRUE(response->has_ack()) << response->ShortDebugString();
+      ASSERT_LE(response->ack().sequence(), sent);
+      acknowledged = std::max(acknowledged, response->ack().sequence());
+    }
+    kills += killed;
+  }
+  EXPECT_GE(kills, 5);
+
+  const auto aggregator = deployment.StartAggregator();
+  const std::vector<uint64_t> stored =
+      StoredNumbers(deployment, start, start + absl::Seconds(kBatches));
+  std::vector<uint64_t> expected(kBatches);
+  for (uint64_t i = 0; i < kBatches; ++i) expected[i] = i + 1;
+  EXPECT_EQ(stored, expected);
+}
+
+// The sample times of a machine, as they are stored.
+std::vector<absl::Time> SampleTimes(const Deployment& deployment) {
+  std::vector<absl::Time> times;
+  for (const auto& line :
+       deployment.Json({"query", "\\\\box\\System\\Processes", "--since", "1h",
+                        "--step", "1s"})) {
+    EXPECT_EQ(line["status"], "ok") << line;
+    absl::Time time;
+    std::string error;
+    EXPECT_TRUE(absl::ParseTime(
+        absl::RFC3339_full, line["time"].get<std::string>(), &time, &error));
+    times.push_back(time);
+  }
+  return times;
+}
+
+TEST(Delivery, AnAgentGoesOnByItselfWhenTheAggregatorComesBack) {
+  Deployment deployment;
+  auto aggregator = deployment.StartAggregator();
+  const auto agent =
+      deployment.StartAgent("box", "delivery: {batch_period: 1s}\n");
+  deployment.WaitForSamples("box");
+  for (int kill = 0; kill < 2; ++kill) {
+    aggregator->Signal(SIGKILL);
+    aggregator->Wait();
+    // The cause is logged once; the connection is lost each time.
+    ASSERT_TRUE(agent->WaitForError("trying again"));
+    aggregator = deployment.StartAggregator();
+    ASSERT_TRUE(agent->WaitForError("connected to the aggregator", kill + 2))
+        << agent->error();
+  }
+  // Ticks that were taken meanwhile have come, and each of them once.
+  const auto watch = deployment.StartFleetperf(
+      {"watch", "\\\\box\\System\\Processes", "--format", "json"});
+  ASSERT_TRUE(watch->WaitForOutput("\"ok\"", 5));
+  const std::vector<absl::Time> times = SampleTimes(deployment);
+  ASSERT_GE(times.size(), 5);
+  for (size_t i = 1; i < times.size(); ++i) {
+    // Ticks are a second apart; one that is missing would leave two.
+    EXPECT_GT(times[i] - times[i - 1], absl::Milliseconds(500)) << i;
+    EXPECT_LT(times[i] - times[i - 1], absl::Milliseconds(1500)) << i;
+  }
+}
+
+TEST(Delivery, AMalformedBatchIsRejectedAndTheRestGoesOn) {
+  Deployment deployment;
+  const auto aggregator = deployment.StartAggregator();
+  const TlsFiles tls = deployment.Issue("agent", {"box"});
+  const absl::Time start = absl::FromUnixSeconds(1'800'000'000);
+  const int64_t start_100nsec = perflib::PerfTime100NSecFromTime(start);
+  FakeAgent agent(deployment.address(), tls, MakeHello("box", kEpoch, 1, 3));
+  ASSERT_TRUE(agent.Receive().has_value());
+  agent.Send(MakeNumberBatch("box", kEpoch, 1, start_100nsec));
+  auto poison = MakeNumberBatch("box", kEpoch, 2, start_100nsec);
+  poison.mutable_batch()->set_payload("\xff\xff\xff\xff");
+  poison.mutable_batch()->set_content_size(4);
+  agent.Send(poison);
+  agent.Send(MakeNumberBatch("box", kEpoch, 3, start_100nsec));
+
+  std::set<uint64_t> rejected;
+  uint64_t acknowledged = 0;
+  while (acknowledged < 3) {
+    const auto response = agent.Receive();
+    ASSERT_TRUE(response.has_value());
+    if (response->has_reject()) {
+      rejected.insert(response->reject().sequence());
+      EXPECT_THAT(response->reject().reason(),
+                  ::testing::HasSubstr("Batch.payload is no BatchContent"));
+    }
+    if (response->has_ack()) acknowledged = response->ack().sequence();
+  }
+  EXPECT_THAT(rejected, ::testing::ElementsAre(2));
+  EXPECT_THAT(StoredNumbers(deployment, start, start + absl::Seconds(3)),
+              ::testing::ElementsAre(1, 3));
+  const auto machines = deployment.Json({"machines"});
+  ASSERT_EQ(machines.size(), 1);
+  EXPECT_EQ(machines[0]["rejected_batches"], 1);
+}
+
+TEST(Delivery, DefinitionsOfARejectedBatchHold) {
+  Deployment deployment;
+  auto aggregator = deployment.StartAggregator();
+  const TlsFiles tls = deployment.Issue("agent", {"box"});
+  const absl::Time start = absl::FromUnixSeconds(1'800'000'000);
+  const int64_t start_100nsec = perflib::PerfTime100NSecFromTime(start);
+  {
+    FakeAgent agent(deployment.address(), tls, MakeHello("box", kEpoch, 1, 2));
+    ASSERT_TRUE(agent.Receive().has_value());
+    auto poison = MakeNumberBatch("box", kEpoch, 1, start_100nsec);
+    EditContent(
+        [](v1::BatchContent& content) {
+          // A column of two values, where there is one run.
+          auto* column =
+              content.mutable_blocks(0)->mutable_queries(0)->mutable_columns(0);
+          column->add_first(1);
+          // And a counterset that is none.
+          content.mutable_definitions()->add_countersets()->set_id(77);
+        },
+        &poison);
+    agent.Send(poison);
+    agent.Send(MakeNumberBatch("box", kEpoch, 2, start_100nsec));
+    bool rejected = false;
+    uint64_t acknowledged = 0;
+    while (acknowledged < 2) {
+      const auto response = agent.Receive();
+      ASSERT_TRUE(response.has_value());
+      rejected = rejected || response->has_reject();
+      if (response->has_ack()) acknowledged = response->ack().sequence();
+    }
+    EXPECT_TRUE(rejected);
+  }
+  const auto stored = [&] {
+    return StoredNumbers(deployment, start, start + absl::Seconds(2));
+  };
+  EXPECT_THAT(stored(), ::testing::ElementsAre(2));
+  aggregator->Signal(SIGKILL);
+  aggregator->Wait();
+  aggregator = deployment.StartAggregator();
+  EXPECT_THAT(stored(), ::testing::ElementsAre(2));
+}
+
+}  // namespace
+}  // namespace fleetperf::testing

@@ -1,0 +1,118 @@
+#include "tests/e2e/deployment.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "base/files.h"
+
+namespace fleetperf::testing {
+
+Deployment::Deployment() {
+  const Result made = RunCommand({Executable("fleetperf"), "pki", "init",
+                                  "--directory", directory_.path()});
+  EXPECT_EQ(made.status, 0) << made.error;
+  const TlsFiles reader = Issue("reader", {"tester"});
+  Issue("aggregator", {"localhost", "127.0.0.1"});
+  Write(File("aggregator.yaml"), "");
+}
+
+TlsFiles Deployment::Issue(const std::string& role,
+                           const std::vector<std::string>& names) {
+  std::vector<std::string> command = {Executable("fleetperf"), "pki", "issue",
+                                      role};
+  command.insert(command.end(), names.begin(), names.end());
+  command.insert(command.end(), {"--directory", directory_.path(), "--force"});
+  const Result issued = RunCommand(command);
+  EXPECT_EQ(issued.status, 0) << issued.error;
+  const std::string stem = File(absl::StrCat(role, "-", names.front()));
+  return {.authority = File("authority.pem"),
+          .certificate = stem + ".pem",
+          .key = stem + ".key"};
+}
+
+std::string Deployment::TlsSection(const TlsFiles& files) {
+  return absl::StrCat("tls:\n  authority: ", files.authority,
+                      "\n  certificate: ", files.certificate,
+                      "\n  key: ", files.key, "\n");
+}
+
+std::unique_ptr<Process> Deployment::StartAggregator() {
+  const TlsFiles tls = {.authority = File("authority.pem"),
+                        .certificate = File("aggregator-localhost.pem"),
+                        .key = File("aggregator-localhost.key")};
+  Write(File("aggregator.yaml"),
+        absl::StrCat("listen: ", address_, "\naddress_file: address\n",
+                     "store: {directory: store}\n", TlsSection(tls)));
+  auto aggregator = std::make_unique<Process>(std::vector<std::string>{
+      Executable("fleetperf-aggregator"), "--config", File("aggregator.yaml")});
+  EXPECT_TRUE(aggregator->WaitForError("listening on ")) << aggregator->error();
+  address_ = std::string(absl::StripSuffix(*ReadFile(File("address")), "\n"));
+  const TlsFiles reader = {.authority = File("authority.pem"),
+                           .certificate = File("reader-tester.pem"),
+                           .key = File("reader-tester.key")};
+  Write(File("config.yaml"),
+        absl::StrCat("aggregator: ", address_, "\n", TlsSection(reader)));
+  return aggregator;
+}
+
+std::unique_ptr<Process> Deployment::StartAgent(const std::string& name,
+                                                const std::string& more) {
+  const std::string path = File(name + ".yaml");
+  Write(path, absl::StrCat("name: ", name, "\naggregators: ['", address_,
+                           "']\n", TlsSection(Issue("agent", {name})), more));
+  return std::make_unique<Process>(std::vector<std::string>{
+      Executable("fleetperf-agent"), "--config", path});
+}
+
+Result Deployment::Fleetperf(std::vector<std::string> arguments) const {
+  arguments.insert(arguments.begin(), Executable("fleetperf"));
+  return RunCommand(arguments, {{"FLEETPERF_CONFIG", File("config.yaml")}});
+}
+
+std::unique_ptr<Process> Deployment::StartFleetperf(
+    std::vector<std::string> arguments) const {
+  arguments.insert(arguments.begin(), Executable("fleetperf"));
+  return std::make_unique<Process>(
+      arguments, std::map<std::string, std::string>{
+                     {"FLEETPERF_CONFIG", File("config.yaml")}});
+}
+
+std::vector<nlohmann::json> Deployment::Json(
+    std::vector<std::string> arguments) const {
+  arguments.insert(arguments.end(), {"--format", "json"});
+  const Result result = Fleetperf(arguments);
+  EXPECT_EQ(result.status, 0) << result.error;
+  std::vector<nlohmann::json> lines;
+  for (const absl::string_view line :
+       absl::StrSplit(result.output, '\n', absl::SkipEmpty())) {
+    lines.push_back(nlohmann::json::parse(line.begin(), line.end()));
+  }
+  return lines;
+}
+
+void Deployment::WaitForSamples(const std::string& machine) const {
+  const absl::Time deadline = absl::Now() + kPatience;
+  while (absl::Now() < deadline) {
+    if (Fleetperf({"query",
+                   absl::StrCat("\\\\", machine, "\\System\\Processes"),
+                   "--since", "1h"})
+            .status == 0) {
+      return;
+    }
+  }
+  ADD_FAILURE() << "no samples of " << machine;
+}
+
+std::string Deployment::Executable(const std::string& name) {
+  return absl::StrCat(FLEETPERF_BIN, "/", name);
+}
+
+void Deployment::Write(const std::string& path, const std::string& text) {
+  ASSERT_TRUE(WriteFile(path, text).ok()) << path;
+}
+
+}  // namespace fleetperf::testing

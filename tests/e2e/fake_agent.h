@@ -1,0 +1,56 @@
+// An agent whose every message a test decides.
+
+#ifndef FLEETPERF_TESTS_E2E_FAKE_AGENT_H_
+#define FLEETPERF_TESTS_E2E_FAKE_AGENT_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "base/credentials.h"
+#include "fleetperf/v1/collection.pb.h"
+
+namespace fleetperf::testing {
+
+// One stream to an aggregator, used step by step.
+class FakeAgent {
+ public:
+  // Connects and says Hello.
+  FakeAgent(const std::string& address, const TlsFiles& tls,
+            const v1::Hello& hello);
+  ~FakeAgent();
+
+  // False if the stream has ended.
+  bool Send(const v1::CollectRequest& request);
+  // The next message; nothing if the stream has ended.
+  std::optional<v1::CollectResponse> Receive();
+
+  // Ends the stream; its status.
+  absl::Status Finish();
+
+ private:
+  struct Stream;
+  std::unique_ptr<Stream> stream_;
+};
+
+// Hello of an agent with one epoch, of which it holds these batches.
+v1::Hello MakeHello(const std::string& agent, uint64_t epoch, uint64_t first,
+                    uint64_t last);
+
+// A batch of one tick of the counterset "Numbers", which has no instances and
+// one counter, "Number", a PERF_COUNTER_LARGE_RAWCOUNT whose value is the
+// sequence. Tick n is n seconds after `start_100nsec`. The first batch of an
+// epoch defines what is used.
+v1::CollectRequest MakeNumberBatch(const std::string& machine, uint64_t epoch,
+                                   uint64_t sequence, int64_t start_100nsec);
+
+// Changes the contents of a batch.
+void EditContent(const std::function<void(v1::BatchContent&)>& edit,
+                 v1::CollectRequest* batch);
+
+}  // namespace fleetperf::testing
+
+#endif  // FLEETPERF_TESTS_E2E_FAKE_AGENT_H_

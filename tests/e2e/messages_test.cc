@@ -1,0 +1,175 @@
+// What people are told when something is wrong: one line that says what to do,
+// and an exit status that is not 0.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "tests/e2e/deployment.h"
+
+namespace fleetperf::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// A failure that printed nothing but one line with `text`.
+void ExpectMessage(const Result& result, int status, const std::string& text) {
+  EXPECT_EQ(result.status, status) << result.error;
+  EXPECT_THAT(result.error, HasSubstr(text));
+  EXPECT_EQ(std::count(result.error.begin(), result.error.end(), '\n'), 1)
+      << result.error;
+  EXPECT_THAT(result.output, IsEmpty());
+}
+
+Result RunDaemon(const std::string& name, const std::string& config) {
+  return RunCommand({Deployment::Executable(name), "--config", config});
+}
+
+TEST(Messages, UnknownFlagsAndCommandsAreNamedWithTheNearest) {
+  const std::string fleetperf = Deployment::Executable("fleetperf");
+  ExpectMessage(RunCommand({fleetperf, "machines", "--fromat", "json"}), 2,
+                "unknown flag, command or argument \"--fromat\"; did you mean "
+                "\"--format\"?");
+  ExpectMessage(RunCommand({fleetperf, "qurey"}), 2, "did you mean \"query\"?");
+  ExpectMessage(RunCommand({fleetperf}), 2, "see fleetperf --help");
+  for (const std::string daemon : {"fleetperf-agent", "fleetperf-aggregator"}) {
+    ExpectMessage(RunCommand({Deployment::Executable(daemon), "--confg", "x"}),
+                  2, absl::StrCat("see ", daemon, " --help"));
+    ExpectMessage(RunCommand({Deployment::Executable(daemon)}), 2, "--config");
+  }
+}
+
+TEST(Messages, HelpShowsExamples) {
+  const std::string fleetperf = Deployment::Executable("fleetperf");
+  for (const std::string command :
+       {"machines", "countersets", "counters", "instances", "query", "watch"}) {
+    const Result help = RunCommand({fleetperf, command, "--help"});
+    EXPECT_EQ(help.status, 0);
+    EXPECT_THAT(help.output, AllOf(HasSubstr("Examples:"),
+                                   HasSubstr("fleetperf " + command)));
+  }
+}
+
+TEST(Messages, WrongConfigurationIsNamedWithFileAndLine) {
+  const Deployment deployment;
+  const std::string path = deployment.File("agent.yaml");
+  ExpectMessage(RunDaemon("fleetperf-agent", path), 1,
+                absl::StrCat("cannot read ", path));
+  const std::string tls = Deployment::TlsSection(
+      {.authority = "a.pem", .certificate = "c.pem", .key = "k.pem"});
+  Deployment::Write(path, "aggregators: ['a:1']\nlables: {a: b}\n" + tls);
+  ExpectMessage(RunDaemon("fleetperf-agent", path), 1,
+                absl::StrCat(path,
+                             ":2: unknown key \"lables\"; did you mean "
+                             "\"labels\"?"));
+  Deployment::Write(path,
+                    "aggregators: ['a:1']\nqueries:\n  - counterset: System\n"
+                    "    interval: 500ms\n" +
+                        tls);
+  ExpectMessage(RunDaemon("fleetperf-agent", path), 1,
+                absl::StrCat(path,
+                             ":4: queries[0].interval: 500ms is too "
+                             "short: counters are not meant to be read "
+                             "more than once a second"));
+  Deployment::Write(path, "aggregators: ['a:1']\n" + tls);
+  ExpectMessage(RunDaemon("fleetperf-agent", path), 1,
+                absl::StrCat("cannot read ", deployment.File("a.pem")));
+  Deployment::Write(path, "listen: [\n");
+  ExpectMessage(RunDaemon("fleetperf-aggregator", path), 1,
+                absl::StrCat(path, ":"));
+}
+
+TEST(Messages, ATakenPortIsNamed) {
+  Deployment deployment;
+  const auto first = deployment.StartAggregator();
+  Deployment other;
+  const std::string path = other.File("other.yaml");
+  Deployment::Write(
+      path,
+      absl::StrCat("listen: ", deployment.address(),
+                   "\nstore: {directory: store}\n",
+                   Deployment::TlsSection(
+                       {.authority = other.File("authority.pem"),
+                        .certificate = other.File("aggregator-localhost.pem"),
+                        .key = other.File("aggregator-localhost.key")})));
+  const Result second = RunDaemon("fleetperf-aggregator", path);
+  EXPECT_EQ(second.status, 1);
+  EXPECT_THAT(second.error,
+              AllOf(HasSubstr("cannot listen on " + deployment.address()),
+                    HasSubstr("taken")));
+}
+
+TEST(Messages, AnAggregatorThatIsNotThereIsNamed) {
+  Deployment deployment;
+  { const auto aggregator = deployment.StartAggregator(); }
+  ExpectMessage(
+      deployment.Fleetperf({"machines"}), 1,
+      absl::StrCat("cannot reach the aggregator at ", deployment.address()));
+  ExpectMessage(RunCommand({Deployment::Executable("fleetperf"), "machines"},
+                           {{"FLEETPERF_CONFIG", "/nowhere.yaml"}}),
+                1, "FLEETPERF_CONFIG names /nowhere.yaml");
+}
+
+TEST(Messages, WhatIsNotThereIsNamedWithTheNearest) {
+  Deployment deployment;
+  const auto aggregator = deployment.StartAggregator();
+  ExpectMessage(deployment.Fleetperf({"machines"}), 1,
+                "no agent has connected yet");
+  ExpectMessage(deployment.Fleetperf({"query", "\\System\\Processes"}), 1,
+                "no agent has sent any samples yet");
+  const auto agent = deployment.StartAgent("box");
+  deployment.WaitForSamples("box");
+  const auto query = [&](const std::string& path) {
+    return deployment.Fleetperf({"query", path, "--since", "1h"});
+  };
+  ExpectMessage(query("\\Memroy\\Available Bytes"), 1,
+                "no counterset \"Memroy\" is collected; did you mean "
+                "\"Memory\"?");
+  ExpectMessage(query("\\Memory\\Availible Bytes"), 1,
+                "did you mean \"Available Bytes\"");
+  ExpectMessage(query("\\\\bix\\Memory\\Available Bytes"), 1,
+                "there is no machine \"bix\"; did you mean \"box\"?");
+  ExpectMessage(query("\\Process V2(kthreadx:2)\\Thread Count"), 1,
+                "there was no instance \"kthreadx:2\"");
+  ExpectMessage(query("\\Memory(*)\\Available Bytes"), 1, "has no instances");
+  ExpectMessage(query("Memory"), 1, "at character 1 of the path: expected");
+  ExpectMessage(deployment.Fleetperf({"counters", "Sistem"}), 1,
+                "did you mean \"System\"?");
+  ExpectMessage(deployment.Fleetperf({"query", "\\System\\Processes", "--from",
+                                      "2001-01-01", "--to", "2001-01-02"}),
+                1, "no samples in this time");
+  ExpectMessage(deployment.Fleetperf(
+                    {"query", "\\System\\Processes", "--since", "yesterday"}),
+                1, "--since: \"yesterday\" is not a duration");
+}
+
+TEST(Messages, ListsTellOfThisMachine) {
+  Deployment deployment;
+  const auto aggregator = deployment.StartAggregator();
+  const auto agent = deployment.StartAgent("box", "labels: {role: test}\n");
+  deployment.WaitForSamples("box");
+  EXPECT_THAT(deployment.Fleetperf({"machines"}).output,
+              AllOf(HasSubstr("box"), HasSubstr("connected"),
+                    HasSubstr("Linux"), HasSubstr("role=test")));
+  EXPECT_THAT(deployment.Fleetperf({"countersets"}).output,
+              AllOf(HasSubstr("Processor Information"), HasSubstr("Memory"),
+                    HasSubstr("Process V2")));
+  EXPECT_THAT(deployment.Fleetperf({"counters", "System"}).output,
+              AllOf(HasSubstr("Context Switches/sec"),
+                    HasSubstr("PERF_COUNTER_COUNTER")));
+  EXPECT_THAT(
+      deployment.Fleetperf({"instances", "Processor Information"}).output,
+      AllOf(HasSubstr("0,0"), HasSubstr("_Total")));
+  EXPECT_THAT(deployment
+                  .Fleetperf({"query", "\\System\\Processes", "--since", "1h",
+                              "--format", "csv"})
+                  .output,
+              HasSubstr("machine,path,time,value,status,unit"));
+}
+
+}  // namespace
+}  // namespace fleetperf::testing

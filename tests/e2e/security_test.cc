@@ -1,0 +1,218 @@
+// Who may do what: certificates decide.
+
+#include <gmock/gmock.h>
+#include <grpcpp/channel.h>
+#include <grpcpp/generic/generic_stub.h>
+#include <gtest/gtest.h>
+
+#include "base/channel.h"
+#include "perflib/layout.h"
+#include "tests/e2e/deployment.h"
+#include "tests/e2e/fake_agent.h"
+#include "tests/support/status_matchers.h"
+
+namespace fleetperf::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr uint64_t kEpoch = 1;
+
+// Flags that make fleetperf use another certificate.
+std::vector<std::string> With(const TlsFiles& tls,
+                              std::vector<std::string> arguments) {
+  arguments.insert(arguments.end(),
+                   {"--authority", tls.authority, "--certificate",
+                    tls.certificate, "--key", tls.key});
+  return arguments;
+}
+
+TEST(Security, AnAgentSpeaksOnlyForTheNamesInItsCertificate) {
+  Deployment deployment;
+  const auto aggregator = deployment.StartAggregator();
+  const TlsFiles tls = deployment.Issue("agent", {"web-1"});
+
+  FakeAgent impostor(deployment.address(), tls,
+                     MakeHello("web-2", kEpoch, 1, 0));
+  EXPECT_FALSE(impostor.Receive().has_value());
+  EXPECT_THAT(impostor.Finish(),
+              StatusIs(absl::StatusCode::kPermissionDenied,
+                       HasSubstr("does not name \"web-2\"")));
+
+  FakeAgent agent(deployment.address(), tls, MakeHello("web-1", kEpoch, 1, 0));
+  ASSERT_TRUE(agent.Receive().has_value());
+  agent.Send(MakeNumberBatch("web-2", kEpoch, 1, 0));
+  EXPECT_FALSE(agent.Receive().has_value());
+  EXPECT_THAT(agent.Finish(),
+              StatusIs(absl::StatusCode::kPermissionDenied,
+                       HasSubstr("does not speak for machine \"web-2\"")));
+}
+
+TEST(Security, ASecondLiveAgentOfTheSameNameIsRefused) {
+  Deployment deployment;
+  const auto aggregator = deployment.StartAggregator();
+  const TlsFiles tls = deployment.Issue("agent", {"box"});
+  FakeAgent first(deployment.address(), tls, MakeHello("box", 1, 1, 0));
+  ASSERT_TRUE(first.Receive().has_value());
+  FakeAgent second(deployment.address(), tls, MakeHello("box", 2, 1, 0));
+  EXPECT_FALSE(second.Receive().has_value());
+  EXPECT_THAT(second.Finish(),
+              StatusIs(absl::StatusCode::kAlreadyExists,
+                       HasSubstr("another agent named \"box\"")));
+  // The same process may connect again before its old connection is noticed.
+  FakeAgent again(deployment.address(), tls, MakeHello("box", 1, 1, 0));
+  EXPECT_TRUE(again.Receive().has_value());
+}
+
+// Receives until a message for which `is_wanted` holds.
+template <typename IsWanted>
+v1::CollectResponse ReceiveUntil(FakeAgent& agent, IsWanted is_wanted) {
+  for (;;) {
+    const auto response = agent.Receive();
+    if (!response.has_value()) {
+      ADD_FAILURE() << "the stream has ended: " << agent.Finish();
+      return {};
+    }
+    if (is_wanted(*response)) return *response;
+  }
+}
+
+TEST(Security, AnAgentCannotAnswerForAnother) {
+  Deployment deployment;
+  const auto aggregator = deployment.StartAggregator();
+  const auto is_ack = [](const auto& response) { return response.has_ack(); };
+  FakeAgent box(deployment.address(), deployment.Issue("agent", {"box"}),
+                MakeHello("box", kEpoch, 1, 1));
+  auto batch = MakeNumberBatch("box", kEpoch, 1, 0);
+  EditContent(
+      [](v1::BatchContent& content) {
+        content.mutable_definitions()
+            ->mutable_countersets(0)
+            ->mutable_registration()
+            ->set_instance_type(perflib::kCountersetMultipleInstances);
+      },
+      &batch);
+  box.Send(batch);
+  ReceiveUntil(box, is_ack);
+  FakeAgent forger(deployment.address(), deployment.Issue("agent", {"forger"}),
+                   MakeHello("forger", kEpoch, 1, 1));
+
+  const auto asking = deployment.StartFleetperf(
+      {"instances", "Numbers", "--machine", "box", "--format", "json"});
+  const auto question = ReceiveUntil(
+      box, [](const auto& r) { return r.has_enumerate_instances(); });
+  const auto answer = [&](FakeAgent& agent, const std::string& name) {
+    v1::CollectRequest request;
+    v1::InstanceList* list = request.mutable_instance_list();
+    list->set_request_id(question.enumerate_instances().request_id());
+    list->add_instances()->set_name(name);
+    agent.Send(request);
+  };
+  answer(forger, "forged");
+  forger.Send(MakeNumberBatch("forger", kEpoch, 1, 0));
+  ReceiveUntil(forger, is_ack);  // so the forged answer has arrived
+  answer(box, "genuine");
+  EXPECT_TRUE(asking->WaitForOutput("genuine"));
+  EXPECT_EQ(asking->Wait(), 0) << asking->error();
+  EXPECT_THAT(asking->output(), ::testing::Not(HasSubstr("forged")));
+}
+
+TEST(Security, AnAgentHoldsNotAnyNumberOfEpochs) {
+  Deployment deployment;
+  const auto aggregator = deployment.StartAggregator();
+  v1::Hello hello = MakeHello("box", kEpoch, 1, 0);
+  for (int i = 0; i < 1024; ++i) hello.add_held_epochs()->set_epoch(100 + i);
+  FakeAgent agent(deployment.address(), deployment.Issue("agent", {"box"}),
+                  hello);
+  EXPECT_FALSE(agent.Receive().has_value());
+  EXPECT_THAT(agent.Finish(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                       HasSubstr("has 1025 epochs")));
+}
+
+TEST(Security, RolesAreKeptApart) {
+  Deployment deployment;
+  const auto aggregator = deployment.StartAggregator();
+  const TlsFiles agent = deployment.Issue("agent", {"box"});
+  const TlsFiles reader = deployment.Issue("reader", {"alice"});
+  const Result asked = deployment.Fleetperf(With(agent, {"machines"}));
+  EXPECT_EQ(asked.status, 1);
+  EXPECT_THAT(asked.error,
+              HasSubstr("needs the certificate of reader or operator"));
+
+  FakeAgent pretender(deployment.address(), reader,
+                      MakeHello("alice", kEpoch, 1, 0));
+  EXPECT_FALSE(pretender.Receive().has_value());
+  EXPECT_THAT(pretender.Finish(),
+              StatusIs(absl::StatusCode::kPermissionDenied,
+                       HasSubstr("needs the certificate of agent")));
+}
+
+TEST(Security, AnotherAuthoritysCertificatesAreWorthNothing) {
+  Deployment deployment;
+  Deployment stranger;
+  const auto aggregator = deployment.StartAggregator();
+  const Result asked = deployment.Fleetperf(
+      With(stranger.Issue("reader", {"mallory"}), {"machines"}));
+  EXPECT_EQ(asked.status, 1);
+  EXPECT_THAT(asked.error,
+              HasSubstr("both sides need certificates of the same authority"));
+  // Trusting the aggregator is not enough to be trusted by it.
+  TlsFiles mixed = stranger.Issue("reader", {"mallory"});
+  mixed.authority = deployment.File("authority.pem");
+  const Result mixed_up = deployment.Fleetperf(With(mixed, {"machines"}));
+  EXPECT_EQ(mixed_up.status, 1);
+  EXPECT_THAT(mixed_up.error, HasSubstr("cannot reach the aggregator"));
+}
+
+TEST(Security, AnAgentsCertificateCannotServe) {
+  Deployment deployment;
+  const TlsFiles agent = deployment.Issue("agent", {"localhost"});
+  for (const auto& [from, ending] :
+       {std::pair(agent.certificate, ".pem"), std::pair(agent.key, ".key")}) {
+    const std::string to = deployment.File("aggregator-localhost") + ending;
+    ASSERT_EQ(RunCommand({"cp", from, to}).status, 0);
+  }
+  const auto aggregator = deployment.StartAggregator();
+  const Result asked = deployment.Fleetperf({"machines"});
+  EXPECT_EQ(asked.status, 1);
+  EXPECT_THAT(asked.error, HasSubstr("cannot reach the aggregator"));
+}
+
+// Calls a unary method with a serialized request.
+grpc::Status Call(const std::string& address, const TlsFiles& tls,
+                  const std::string& method, const std::string& request,
+                  std::string* response) {
+  grpc::GenericStub stub(MakeChannel(address, *ClientCredentials(tls)));
+  grpc::ClientContext context;
+  grpc::CompletionQueue queue;
+  const grpc::Slice slice(request);
+  const auto call = stub.PrepareUnaryCall(&context, method,
+                                          grpc::ByteBuffer(&slice, 1), &queue);
+  call->StartCall();
+  grpc::ByteBuffer buffer;
+  grpc::Status status;
+  call->Finish(&buffer, &status, nullptr);
+  void* tag;
+  bool ok;
+  queue.Next(&tag, &ok);
+  std::vector<grpc::Slice> slices;
+  if (status.ok()) buffer.Dump(&slices).ok();
+  for (const grpc::Slice& part : slices) {
+    response->append(reinterpret_cast<const char*>(part.begin()), part.size());
+  }
+  return status;
+}
+
+TEST(Security, HealthIsServedOverTheSameTls) {
+  Deployment deployment;
+  const auto aggregator = deployment.StartAggregator();
+  std::string response;
+  const grpc::Status status =
+      Call(deployment.address(), deployment.Issue("reader", {"probe"}),
+           "/grpc.health.v1.Health/Check", "", &response);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(response, std::string("\x08\x01", 2));  // SERVING
+}
+
+}  // namespace
+}  // namespace fleetperf::testing
