@@ -4,10 +4,10 @@
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
-#include <algorithm>
+#include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "base/printable.h"
 
 namespace fleetperf {
 namespace {
@@ -16,14 +16,6 @@ constexpr size_t kMaxFileSize = 10 << 20;
 constexpr size_t kMaxFiles = 5;
 constexpr size_t kMaxCauses = 1000;
 constexpr char kOtherCauses[] = "(other causes)";
-
-std::string OneLine(absl::string_view message) {
-  std::string line(message);
-  std::replace_if(
-      line.begin(), line.end(), [](char c) { return absl::ascii_iscntrl(c); },
-      '?');
-  return line;
-}
 
 }  // namespace
 
@@ -81,10 +73,10 @@ void LogOncePerCause::Warn(absl::string_view cause, absl::string_view message) {
     left_out = std::exchange(state.left_out, 0);
   }
   if (left_out == 0) {
-    spdlog::warn("{}", OneLine(message));
+    spdlog::warn("{}", Printable(message));
   } else {
     spdlog::warn("{} (and {} times more since the last such line)",
-                 OneLine(message), left_out);
+                 Printable(message), left_out);
   }
 }
 

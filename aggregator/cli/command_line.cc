@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "aggregator/cli/commands.h"
 #include "base/daemon.h"
+#include "base/printable.h"
 #include "base/suggest.h"
 #include "base/version.h"
 
@@ -316,8 +317,7 @@ int RunCommandLine(int argc, char** argv) {
   const absl::Status status = arguments.run();
   if (status.ok()) return 0;
   std::fflush(stdout);
-  std::fprintf(stderr, "fleetperf: %s\n",
-               std::string(status.message()).c_str());
+  std::fprintf(stderr, "fleetperf: %s\n", Printable(status.message()).c_str());
   return 1;
 }
 

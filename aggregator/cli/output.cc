@@ -12,6 +12,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/time/time.h"
 #include "aggregator/cli/terminal.h"
+#include "base/printable.h"
 
 namespace fleetperf::cli {
 namespace {
@@ -46,7 +47,7 @@ std::string PlainText(const Field& field) {
 }
 
 std::string TableText(const Field& field) {
-  return field.text.value_or(PlainText(field));
+  return Printable(field.text.value_or(PlainText(field)));
 }
 
 std::string QuoteCsv(const std::string& text) {

@@ -87,18 +87,20 @@ class Subscription::Feed : public SampleSink {
     StreamEvaluator evaluator;
     absl::Duration sampling_interval;
     std::optional<Point> newest_of_history;
-    uint32_t id = 0;  // 0: not announced, or ended
-    uint32_t index = 0;
+    // Which of the instances of its name it is; nothing before its first point
+    // and after its end.
+    std::optional<uint32_t> index;
+    uint32_t id = 0;  // 0: the subscriber does not know it
   };
 
   // Tells the subscriber of the series if it does not know it. False if it is
   // not wanted.
   bool Announce(Series& series) {
     if (series.id != 0) return true;
-    series.index = FreeIndex(series);
+    if (!series.index.has_value()) series.index = FreeIndex(series);
     const auto& wanted = series.wanted_indexes;
     if (!wanted.empty() &&
-        std::count(wanted.begin(), wanted.end(), series.index) == 0) {
+        std::count(wanted.begin(), wanted.end(), *series.index) == 0) {
       return false;
     }
     if (subscription_.next_series_ > kMaxSeries) {
@@ -112,7 +114,7 @@ class Subscription::Feed : public SampleSink {
     v1::SubscribeResponse response;
     *response.mutable_series() = DescribeSeries(
         machine_, schema, *schema.registration.FindCounter(series.counter_id),
-        series.instance, series.index);
+        series.instance, *series.index);
     response.mutable_series()->set_id(series.id);
     subscription_.outlet_->Send(std::move(response));
     return true;
@@ -123,9 +125,9 @@ class Subscription::Feed : public SampleSink {
     const std::string name = absl::AsciiStrToLower(series.instance.name);
     std::set<uint32_t> taken;
     for (const Series& other : series_) {
-      if (other.id != 0 && other.counter_id == series.counter_id &&
+      if (other.index.has_value() && other.counter_id == series.counter_id &&
           absl::AsciiStrToLower(other.instance.name) == name) {
-        taken.insert(other.index);
+        taken.insert(*other.index);
       }
     }
     uint32_t index = 0;
@@ -141,12 +143,15 @@ class Subscription::Feed : public SampleSink {
     const absl::Time time = perflib::TimeFromPerfTime100NSec(
         frame.clocks->back().perf_time_100nsec);
     for (Series& series : series_) {
-      if (series.id == 0 || series.sampling_interval != frame.query->interval ||
+      if (!series.index.has_value() ||
+          series.sampling_interval != frame.query->interval ||
           !series.evaluator.newest().has_value() ||
           *series.evaluator.newest() >= time ||
           !Collects(*frame.query, series.counter_id)) {
         continue;
       }
+      series.index.reset();
+      if (series.id == 0) continue;
       v1::SubscribeResponse response;
       response.mutable_end()->set_series(std::exchange(series.id, 0));
       subscription_.Flush();  // its last points come first

@@ -3,6 +3,7 @@
 #include "aggregator/query/range_query.h"
 
 #include "tests/support/countersets.h"
+#include "tests/support/disk_agent.h"
 #include "tests/support/points_text.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/test_store.h"
@@ -11,45 +12,16 @@ namespace fleetperf::aggregator {
 namespace {
 
 using testing::ClocksAt;
+using testing::DiskAgent;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::kStart;
 using testing::StatusIs;
-using testing::TestAgent;
 using testing::TestStore;
 using testing::ToText;
 
 absl::Time At(double seconds) { return kStart + absl::Seconds(seconds); }
-
-// An agent that collects transfers and queue lengths of disks.
-struct DiskAgent : TestAgent {
-  explicit DiskAgent(TestStore* store, const std::string& machine = "web-1",
-                     uint64_t epoch = 1)
-      : TestAgent(store, machine, epoch),
-        machine_id(Machine(machine)),
-        disk(Counterset(testing::DiskRegistration())),
-        query(Query(machine_id, disk, absl::Seconds(1),
-                    {{testing::kTransfers}, {testing::kQueueLength, 4}})) {}
-
-  uint32_t Disk(const std::string& name, uint32_t id = 0,
-                uint32_t occurrence = 0) {
-    return Instance(machine_id, disk, name, id, occurrence);
-  }
-  // Transfers grow by `rate` a second; the queue is as long as the rate.
-  void Ticks(int first, int last,
-             const std::vector<std::pair<uint32_t, uint64_t>>& rates) {
-    for (int t = first; t <= last; ++t) {
-      std::vector<Row> rows;
-      for (const auto& [instance, rate] : rates) {
-        rows.push_back({instance, {static_cast<uint64_t>(t) * rate, rate}});
-      }
-      AddTick(query, ClocksAt(t), rows);
-    }
-  }
-
-  const uint32_t machine_id, disk, query;
-};
 
 class RangeQuery : public ::testing::Test {
  protected:
@@ -296,7 +268,7 @@ TEST_F(RangeQuery, AsksOldAndNewRegistrations) {
   DiskAgent before(&store_);
   before.Ticks(0, 10, {{before.Disk("C:"), 2}});
   ASSERT_OK(before.Send());
-  TestAgent after(&store_, "web-1", 2);
+  testing::TestAgent after(&store_, "web-1", 2);
   perflib::CountersetRegistration changed = testing::DiskRegistration();
   changed.counters[1].type = 0x00010100;
   const uint32_t machine = after.Machine("web-1");

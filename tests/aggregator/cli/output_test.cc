@@ -1,0 +1,143 @@
+#include "aggregator/cli/output.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "aggregator/cli/values.h"
+
+namespace fleetperf::cli {
+namespace {
+
+using ::testing::ElementsAre;
+
+std::string Number(double value, absl::string_view unit) {
+  const NumberText text = FormatNumber(value, unit);
+  return text.unit.empty() ? text.number : text.number + " " + text.unit;
+}
+
+TEST(FormatNumber, ShowsWhatMeansSomething) {
+  EXPECT_EQ(Number(0, ""), "0");
+  EXPECT_EQ(Number(65, ""), "65");
+  EXPECT_EQ(Number(0.29, ""), "0.29");
+  EXPECT_EQ(Number(12.345, "1/s"), "12.35 1/s");
+  EXPECT_EQ(Number(123.45, "1/s"), "123.5 1/s");
+  EXPECT_EQ(Number(1234567.8, ""), "1,234,568");
+  EXPECT_EQ(Number(-1234567, ""), "-1,234,567");
+  EXPECT_EQ(Number(0.00123, ""), "0.0012");
+}
+
+TEST(FormatNumber, ShowsPercentagesWithTwoDecimals) {
+  EXPECT_EQ(Number(12.3456, "%"), "12.35 %");
+  EXPECT_EQ(Number(100, "%"), "100.00 %");
+  EXPECT_EQ(Number(-0.01, "%"), "0.00 %");
+  EXPECT_EQ(Number(-3, "%"), "-3.00 %");
+}
+
+TEST(FormatNumber, ShowsBytesInPowersOf1024) {
+  EXPECT_EQ(Number(512, "B"), "512 B");
+  EXPECT_EQ(Number(1024, "B"), "1 KiB");
+  EXPECT_EQ(Number(1536, "B/s"), "1.50 KiB/s");
+  EXPECT_EQ(Number(23.5 * 1024 * 1024 * 1024, "B"), "23.50 GiB");
+  EXPECT_EQ(Number(-2048, "B"), "-2 KiB");
+}
+
+TEST(FormatNumber, ShowsTimesInTheirSize) {
+  EXPECT_EQ(Number(0, "s"), "0 s");
+  EXPECT_EQ(Number(0.0000425, "s"), "42.50 us");
+  EXPECT_EQ(Number(0.0125, "s"), "12.50 ms");
+  EXPECT_EQ(Number(3, "s"), "3 s");
+  EXPECT_EQ(Number(3725.9, "s"), "1h2m5s");
+}
+
+Record Row(const std::string& name, double value, const std::string& text) {
+  return {{.name = "name", .value = name},
+          {.name = "value", .value = value, .text = text},
+          {.name = "how_it_is", .value = uint64_t{7}, .detail = true}};
+}
+
+TEST(FormatTable, AlignsNumbersToTheRightAndLeavesDetailsOut) {
+  EXPECT_THAT(FormatTable({Row("a", 1, "1.00"), Row("longer", 20, "20.00")}, 0),
+              ElementsAre("NAME    VALUE",  //
+                          "a        1.00",  //
+                          "longer  20.00"));
+  EXPECT_TRUE(FormatTable({}, 80).empty());
+}
+
+TEST(FormatTable, CutsLinesToTheWidthOfTheTerminal) {
+  EXPECT_THAT(FormatTable({Row("longer", 20, "20.00")}, 10),
+              ElementsAre("NAME    V…", "longer  2…"));
+  // Characters count, not bytes.
+  EXPECT_THAT(FormatTable({{{.name = "n", .value = std::string("äöüß")}}}, 4),
+              ElementsAre("N", "äöüß"));
+}
+
+TEST(FormatTable, DoesNotLetNamesCommandTheTerminal) {
+  EXPECT_THAT(
+      FormatTable({{{.name = "n", .value = std::string("a\x1B[2J\nb")}}}, 0),
+      ElementsAre("N", "a?[2J?b"));
+}
+
+TEST(ToJson, WritesFieldsInOrderAndDetailsOnlyWithAValue) {
+  EXPECT_EQ(ToJson({{.name = "machine", .value = std::string("web-1")},
+                    {.name = "value"},
+                    {.name = "status", .value = std::string("gap")},
+                    {.name = "breaks", .detail = true},
+                    {.name = "cause",
+                     .value = std::string("new_life"),
+                     .detail = true}}),
+            R"({"machine":"web-1","value":null,"status":"gap",)"
+            R"("cause":"new_life"})");
+  EXPECT_EQ(ToJson({{.name = "n", .value = std::string("a\"\n\xFF")}}),
+            "{\"n\":\"a\\\"\\n\xEF\xBF\xBD\"}");
+}
+
+TEST(ToJson, LosesNoDigits) {
+  EXPECT_EQ(ToJson({{.name = "v", .value = 0.1}}), R"({"v":0.1})");
+  EXPECT_EQ(ToJson({{.name = "v", .value = 33.333333333333336}}),
+            R"({"v":33.333333333333336})");
+  EXPECT_EQ(ToJson({{.name = "v", .value = uint64_t{18446744073709551615u}}}),
+            R"({"v":18446744073709551615})");
+}
+
+TEST(CsvPrinter, QuotesWhatNeedsIt) {
+  const auto printer = MakePrinter(Format::kCsv);
+  ::testing::internal::CaptureStdout();
+  printer->Print({{.name = "path", .value = std::string("\\A(0,1)\\B")},
+                  {.name = "value", .value = 1.5}});
+  printer->Print({{.name = "path", .value = std::string("say \"hi\"")},
+                  {.name = "value"}});
+  printer->Finish();
+  EXPECT_EQ(::testing::internal::GetCapturedStdout(),
+            "path,value\n\"\\A(0,1)\\B\",1.5\n\"say \"\"hi\"\"\",\n");
+}
+
+TEST(ForEachValue, ReadsColumnsAndWhatTheyLeaveOut) {
+  v1::Points points;
+  points.add_time_unix_nanos(5'000'000'000);
+  points.add_time_unix_nanos(1'000'000'000);
+  points.add_values(1.5);
+  points.add_values(0);
+  points.add_statuses(v1::VALUE_STATUS_OK);
+  points.add_statuses(v1::VALUE_STATUS_GAP);
+  points.add_causes(v1::GAP_CAUSE_UNSPECIFIED);
+  points.add_causes(v1::GAP_CAUSE_CLOCK_STEP);
+  v1::Series series;
+  series.set_machine("web-1");
+  series.set_path("\\Memory\\Available Bytes");
+  series.set_unit("B");
+  std::vector<std::string> lines;
+  ForEachValue(points, [&](const Value& value) {
+    lines.push_back(ToJson(ValueRecord(series, value, true)));
+  });
+  EXPECT_THAT(
+      lines, ElementsAre(
+                 R"({"machine":"web-1","path":"\\Memory\\Available Bytes",)"
+                 R"("time":"1970-01-01T00:00:05Z","value":1.5,"status":"ok",)"
+                 R"("unit":"B"})",
+                 R"({"machine":"web-1","path":"\\Memory\\Available Bytes",)"
+                 R"("time":"1970-01-01T00:00:06Z","value":null,"status":"gap",)"
+                 R"("unit":"B","cause":"clock_step"})"));
+}
+
+}  // namespace
+}  // namespace fleetperf::cli

@@ -1,0 +1,304 @@
+// What the messages of an agent's stream lead to.
+
+#include "aggregator/ingest/session.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "aggregator/ingest/ingest.h"
+#include "base/sha256.h"
+#include "base/zstd.h"
+#include "tests/support/disk_agent.h"
+#include "tests/support/status_matchers.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+using testing::BatchWriter;
+using testing::ClocksAt;
+using testing::DiskRegistration;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::kQueueLength;
+using testing::MakeBatch;
+using testing::StatusIs;
+using testing::TestStore;
+
+constexpr uint64_t kEpoch = 77;
+
+// The agent's end of a stream.
+class Link : public AgentLink {
+ public:
+  void Send(v1::CollectResponse response) override {
+    absl::MutexLock lock(&mutex_);
+    responses_.push_back(std::move(response));
+  }
+  void SendAck(uint64_t epoch, uint64_t sequence) override {
+    absl::MutexLock lock(&mutex_);
+    EXPECT_EQ(epoch, kEpoch);
+    acknowledged_ = std::max(acknowledged_, sequence);
+  }
+  void End(const absl::Status& status) override {
+    absl::MutexLock lock(&mutex_);
+    end_ = status;
+  }
+
+  void WaitForAck(uint64_t sequence) {
+    absl::MutexLock lock(&mutex_);
+    const auto acknowledged = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return acknowledged_ >= sequence;
+    };
+    EXPECT_TRUE(mutex_.AwaitWithTimeout(absl::Condition(&acknowledged),
+                                        absl::Minutes(1)))
+        << "no acknowledgement of " << sequence;
+  }
+  // Everything sent since the last call but acknowledgements.
+  std::vector<v1::CollectResponse> Take() {
+    absl::MutexLock lock(&mutex_);
+    return std::exchange(responses_, {});
+  }
+  absl::Status end() const {
+    absl::MutexLock lock(&mutex_);
+    return end_;
+  }
+
+ private:
+  mutable absl::Mutex mutex_;
+  std::vector<v1::CollectResponse> responses_ ABSL_GUARDED_BY(mutex_);
+  uint64_t acknowledged_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Status end_ ABSL_GUARDED_BY(mutex_);
+};
+
+// What subscribers would see.
+class Observer : public BatchObserver {
+ public:
+  void OnBatch(std::shared_ptr<const ReceivedBatch> batch) override {
+    sequences.push_back(batch->sequence);
+  }
+  bool IsWatched(const std::string&) override { return watched; }
+
+  std::vector<uint64_t> sequences;
+  bool watched = false;
+};
+
+class SessionTest : public ::testing::Test {
+ protected:
+  SessionTest() { Restart(); }
+
+  // As if the aggregator were killed and started again.
+  void Restart() {
+    session_.reset();
+    ingest_.reset();
+    if (restarted_) store_.Reopen();
+    restarted_ = true;
+    ingest_ = std::make_unique<Ingest>(&*store_, &observer_, limits_);
+  }
+
+  static v1::CollectRequest Hello(uint64_t first = 1, uint64_t last = 0,
+                                  uint64_t epoch = kEpoch) {
+    v1::CollectRequest request;
+    v1::Hello* hello = request.mutable_hello();
+    hello->set_agent("web-1");
+    hello->set_epoch(epoch);
+    v1::HeldEpoch* held = hello->add_held_epochs();
+    held->set_epoch(epoch);
+    held->set_first_sequence(first);
+    held->set_last_sequence(last);
+    return request;
+  }
+
+  // A new stream of the agent web-1.
+  std::shared_ptr<Session> Connect() {
+    link_ = std::make_shared<Link>();
+    return std::make_shared<Session>(
+        ingest_.get(), PeerIdentity{.names = {"web-1"}, .role = Role::kAgent},
+        "box:1", link_);
+  }
+  v1::Welcome Welcomed(const v1::CollectRequest& hello = Hello()) {
+    session_ = Connect();
+    EXPECT_OK(session_->Handle(hello));
+    const auto responses = link_->Take();
+    if (responses.empty()) return {};
+    EXPECT_TRUE(responses[0].has_welcome());
+    return responses[0].welcome();
+  }
+
+  // The next batch: a tick of the queue length of a disk, which is its
+  // sequence.
+  v1::CollectRequest Batch() {
+    if (instance_ == 0) Define();
+    const uint64_t sequence = ++sequence_;
+    writer_.AddTick(query_, ClocksAt(static_cast<double>(sequence)),
+                    {{instance_, {sequence}}});
+    v1::CollectRequest request;
+    *request.mutable_batch() =
+        MakeBatch(kEpoch, sequence, writer_.TakeContent());
+    return request;
+  }
+  void Define() {
+    const uint32_t machine = writer_.Machine("web-1");
+    const uint32_t disk = writer_.Counterset(DiskRegistration());
+    query_ = writer_.Query(machine, disk, absl::Seconds(1), {{kQueueLength}});
+    instance_ = writer_.Instance(machine, disk, "C:");
+  }
+  absl::Status Handle(v1::CollectRequest request) {
+    return session_->Handle(std::move(request));
+  }
+  std::vector<std::string> Stored() { return store_.Read("web-1"); }
+
+  TestStore store_;
+  Observer observer_;
+  IngestLimits limits_;
+  bool restarted_ = false;
+  std::unique_ptr<Ingest> ingest_;
+  std::shared_ptr<Link> link_;
+  std::shared_ptr<Session> session_;
+  BatchWriter writer_;
+  uint32_t query_ = 0;
+  uint32_t instance_ = 0;
+  uint64_t sequence_ = 0;
+};
+
+TEST_F(SessionTest, AStreamBeginsWithHelloAndHasOne) {
+  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+  session_ = Connect();
+  EXPECT_THAT(Handle(Batch()), StatusIs(kInvalid, HasSubstr("before Hello")));
+  Welcomed();
+  EXPECT_THAT(Handle(Hello()), StatusIs(kInvalid, HasSubstr("second Hello")));
+  v1::CollectRequest stray = Batch();
+  stray.mutable_batch()->set_epoch(kEpoch + 1);
+  EXPECT_THAT(Handle(stray), StatusIs(kInvalid, HasSubstr("another epoch")));
+  // What a later version may send is passed over.
+  EXPECT_OK(Handle({}));
+}
+
+TEST_F(SessionTest, WhatIsAcknowledgedIsStoredAndWelcomeSaysSo) {
+  EXPECT_EQ(Welcomed().epochs(0).durable_sequence(), 0);
+  for (int i = 0; i < 3; ++i) ASSERT_OK(Handle(Batch()));
+  link_->WaitForAck(3);
+  EXPECT_THAT(Stored(), ElementsAre("1 C: 1", "2 C: 2", "3 C: 3"));
+  Restart();
+  const v1::Welcome welcome = Welcomed(Hello(4, 3));
+  EXPECT_EQ(welcome.epochs(0).durable_sequence(), 3);
+  EXPECT_TRUE(welcome.epochs(0).dictionary_held());
+  EXPECT_EQ(welcome.store_id(), store_->id());
+}
+
+TEST_F(SessionTest, ABatchThatComesAgainIsStoredOnceAndAcknowledgedAgain) {
+  Welcomed();
+  const v1::CollectRequest first = Batch();
+  const v1::CollectRequest second = Batch();
+  ASSERT_OK(Handle(first));
+  ASSERT_OK(Handle(second));
+  link_->WaitForAck(2);
+  Restart();
+  Welcomed(Hello(1, 2));
+  ASSERT_OK(Handle(first));
+  link_->WaitForAck(2);
+  ASSERT_OK(Handle(second));
+  ASSERT_OK(Handle(Batch()));
+  link_->WaitForAck(3);
+  EXPECT_THAT(Stored(), ElementsAre("1 C: 1", "2 C: 2", "3 C: 3"));
+  // Subscribers, too, see each once.
+  EXPECT_THAT(observer_.sequences, ElementsAre(1, 2, 3));
+}
+
+TEST_F(SessionTest, AnUnknownIdEndsTheStreamAndADictionaryMendsIt) {
+  constexpr auto kUndefined = absl::StatusCode::kFailedPrecondition;
+  // The definitions were in a batch that the agent's spool dropped.
+  const v1::CollectRequest dropped = Batch();
+  const v1::CollectRequest second = Batch();
+  EXPECT_FALSE(Welcomed(Hello(2, 2)).epochs(0).dictionary_held());
+  EXPECT_THAT(Handle(second), StatusIs(kUndefined, HasSubstr("not defined")));
+  session_->Close();
+
+  EXPECT_FALSE(Welcomed(Hello(2, 2)).epochs(0).dictionary_held());
+  v1::CollectRequest dictionary;
+  dictionary.mutable_dictionary()->set_epoch(kEpoch);
+  *dictionary.mutable_dictionary()->mutable_definitions() =
+      writer_.definitions();
+  ASSERT_OK(Handle(dictionary));
+  ASSERT_OK(Handle(second));
+  link_->WaitForAck(2);
+  EXPECT_THAT(Stored(), ElementsAre("2 C: 2"));
+  session_->Close();
+  EXPECT_TRUE(Welcomed(Hello(3, 2)).epochs(0).dictionary_held());
+}
+
+TEST_F(SessionTest, ABatchThatIsTooLargeIsRejectedByNameAndTheRestGoesOn) {
+  limits_.batch.max_content_bytes = 1000;
+  Restart();
+  Welcomed();
+  ASSERT_OK(Handle(Batch()));
+  v1::CollectRequest bomb = Batch();
+  // Says truthfully that it would be larger than the limit.
+  const std::string zeros(100'000, '\0');
+  ZstdCompress(zeros, bomb.mutable_batch()->mutable_payload());
+  bomb.mutable_batch()->set_compression(v1::COMPRESSION_ZSTD);
+  bomb.mutable_batch()->set_content_size(100'000);
+  ASSERT_OK(Handle(bomb));
+  ASSERT_OK(Handle(Batch()));
+  link_->WaitForAck(3);
+  const auto responses = link_->Take();
+  ASSERT_EQ(responses.size(), 1);
+  EXPECT_EQ(responses[0].reject().sequence(), 2);
+  EXPECT_THAT(responses[0].reject().reason(), HasSubstr("max_content_bytes"));
+  EXPECT_THAT(Stored(), ElementsAre("1 C: 1", "3 C: 3"));
+  EXPECT_EQ(session_->rejected_batches(), 1);
+  EXPECT_THAT(observer_.sequences, ElementsAre(1, 3));
+}
+
+TEST_F(SessionTest, AgentsAreToldHowSoonSamplesAreWanted) {
+  Welcomed();
+  observer_.watched = true;
+  ingest_->UpdatePaces();
+  ingest_->UpdatePaces();  // nothing new
+  auto responses = link_->Take();
+  ASSERT_EQ(responses.size(), 1);
+  EXPECT_TRUE(responses[0].pace().live());
+  observer_.watched = false;
+  ingest_->UpdatePaces();
+  responses = link_->Take();
+  ASSERT_EQ(responses.size(), 1);
+  EXPECT_FALSE(responses[0].pace().live());
+}
+
+TEST_F(SessionTest, TheSameProcessMayConnectAgainAndAnotherMayNot) {
+  Welcomed();
+  const std::shared_ptr<Link> first = link_;
+  const std::shared_ptr<Session> first_session = session_;
+  Welcomed();  // the connection broke, and nobody has noticed yet
+  EXPECT_THAT(first->end(), StatusIs(absl::StatusCode::kAborted,
+                                     HasSubstr("replaced by a new")));
+  first_session->Close();
+  const auto other = Connect();
+  EXPECT_THAT(other->Handle(Hello(1, 0, kEpoch + 1)),
+              StatusIs(absl::StatusCode::kAlreadyExists,
+                       AllOf(HasSubstr("another agent named \"web-1\""),
+                             HasSubstr("box:1"))));
+  other->Close();
+  session_->Close();
+  EXPECT_OK(Connect()->Handle(Hello(1, 0, kEpoch + 1)));
+}
+
+TEST_F(SessionTest, ACatalogueIsTakenIfItHasTheHashThatWasAnnounced) {
+  const std::string content = v1::CatalogueContent().SerializeAsString();
+  v1::CollectRequest hello = Hello();
+  hello.mutable_hello()->set_catalogue_hash(Sha256(content));
+  EXPECT_TRUE(Welcomed(hello).catalogue_wanted());
+  v1::CollectRequest catalogue;
+  catalogue.mutable_catalogue()->set_compression(v1::COMPRESSION_NONE);
+  catalogue.mutable_catalogue()->set_payload("something else");
+  EXPECT_THAT(Handle(catalogue), StatusIs(absl::StatusCode::kInvalidArgument,
+                                          HasSubstr("does not have the hash")));
+  catalogue.mutable_catalogue()->set_payload(content);
+  EXPECT_OK(Handle(catalogue));
+  session_->Close();
+  EXPECT_FALSE(Welcomed(hello).catalogue_wanted());
+}
+
+}  // namespace
+}  // namespace fleetperf::aggregator

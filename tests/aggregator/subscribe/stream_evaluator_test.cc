@@ -1,0 +1,104 @@
+#include "aggregator/subscribe/stream_evaluator.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "perflib/counter_type.h"
+#include "tests/support/points_text.h"
+#include "tests/support/raw_samples.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::FormulaOfType;
+using ::testing::IsEmpty;
+using testing::SampleAt;
+using testing::ToText;
+using testing::U64;
+
+constexpr absl::Duration kEachSecond = absl::Seconds(1);
+
+// What one sample after the other gives.
+class Stream {
+ public:
+  Stream(uint32_t type, absl::Duration interval)
+      : evaluator_(FormulaOfType(type), interval) {}
+
+  std::vector<std::string> Add(const std::vector<RawSample>& samples,
+                               absl::Duration sampling_interval = kEachSecond) {
+    std::vector<std::string> points;
+    for (const RawSample& sample : samples) {
+      if (const auto point = evaluator_.Add(sample, sampling_interval)) {
+        points.push_back(ToText(*point));
+      }
+    }
+    return points;
+  }
+
+ private:
+  StreamEvaluator evaluator_;
+};
+
+TEST(StreamEvaluator, GivesAValueForEachSample) {
+  Stream gauge(perflib::kPerfCounterLargeRawcount, absl::ZeroDuration());
+  EXPECT_THAT(gauge.Add({SampleAt(1, U64(5)), SampleAt(2, U64(7))}),
+              ElementsAre("1: 5", "2: 7"));
+  Stream rate(perflib::kPerfCounterBulkCount, absl::ZeroDuration());
+  EXPECT_THAT(rate.Add({SampleAt(1, U64(100)), SampleAt(2, U64(110)),
+                        SampleAt(3, U64(140))}),
+              ElementsAre("2: 10", "3: 30"));
+}
+
+TEST(StreamEvaluator, PassesOverWhatItHasSeen) {
+  Stream rate(perflib::kPerfCounterBulkCount, absl::ZeroDuration());
+  EXPECT_THAT(rate.Add({SampleAt(1, U64(100)), SampleAt(2, U64(110))}),
+              ElementsAre("2: 10"));
+  // History and the live stream overlap.
+  EXPECT_THAT(rate.Add({SampleAt(1, U64(100)), SampleAt(2, U64(110))}),
+              IsEmpty());
+  EXPECT_THAT(rate.Add({SampleAt(3, U64(115))}), ElementsAre("3: 5"));
+}
+
+TEST(StreamEvaluator, SaysWhyThereIsNoValue) {
+  Stream rate(perflib::kPerfCounterBulkCount, absl::ZeroDuration());
+  EXPECT_THAT(rate.Add({SampleAt(1, U64(100)), SampleAt(2, U64(40)),
+                        SampleAt(3, U64(50)), SampleAt(9, U64(60)),
+                        SampleAt(10, U64(5), {}, MakeLife(1, 2)),
+                        SampleAt(11, U64(8), {}, MakeLife(1, 2))}),
+              ElementsAre("2: negative_value", "3: 10", "9: gap no_samples",
+                          "10: gap new_life", "11: 3"));
+}
+
+TEST(StreamEvaluator, AnAgentThatRestartedIsNotOld) {
+  // Its epoch is another one, and its machine may have been started anew.
+  Stream gauge(perflib::kPerfCounterLargeRawcount, absl::ZeroDuration());
+  EXPECT_THAT(gauge.Add({SampleAt(100, U64(1), {}, MakeLife(1, 1)),
+                         SampleAt(50, U64(2), {}, MakeLife(2, 1))}),
+              ElementsAre("100: 1", "50: 2"));
+}
+
+TEST(StreamEvaluator, CombinesWhatComesMoreOftenThanWanted) {
+  std::vector<RawSample> samples;
+  for (int t = 0; t <= 21; ++t) {
+    samples.push_back(SampleAt(t, U64(static_cast<uint64_t>(t) * t)));
+  }
+  // Windows end at multiples of the interval, and a sample at the end belongs
+  // to it. From 0 to 10, t*t grows by 100; from 10 to 20 by 300.
+  Stream rate(perflib::kPerfCounterBulkCount, absl::Seconds(10));
+  EXPECT_THAT(rate.Add(samples), ElementsAre("10: 10", "20: 30"));
+  // The mean of 1, 4 ... 100 is 38.5; that of 121, 144 ... 400 is 248.5.
+  Stream gauge(perflib::kPerfCounterLargeRawcount, absl::Seconds(10));
+  EXPECT_THAT(gauge.Add(samples), ElementsAre("0: 0", "10: 38.5", "20: 248.5"));
+}
+
+TEST(StreamEvaluator, TakesWhatComesAsOftenAsWanted) {
+  Stream rate(perflib::kPerfCounterBulkCount, absl::Seconds(10));
+  EXPECT_THAT(rate.Add({SampleAt(3, U64(0)), SampleAt(13, U64(50)),
+                        SampleAt(23, U64(70))},
+                       absl::Seconds(10)),
+              ElementsAre("13: 5", "23: 2"));
+}
+
+}  // namespace
+}  // namespace fleetperf::aggregator
