@@ -35,8 +35,8 @@ std::vector<FleetCounterset> Fleet::Countersets(
   for (const Store::StoredMachine& stored : store_.GetMachines()) {
     const std::string& machine = stored.machine.name();
     if (!machine_pattern.Matches(machine)) continue;
-    for (const CountersetRegistration& registration :
-         *Catalogue(stored.catalogue_hash)) {
+    const auto catalogue = Catalogue(stored.catalogue_hash);
+    for (const CountersetRegistration& registration : *catalogue) {
       FleetCounterset& counterset = by_guid[registration.guid];
       counterset.registration = registration;
       counterset.machines.insert(machine);

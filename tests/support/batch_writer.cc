@@ -119,10 +119,11 @@ v1::BlockColumns BatchWriter::Encode(const std::vector<Block>& blocks) const {
   std::vector<uint32_t> queries;
   for (const Block& block : blocks) {
     const perflib::Clocks& clocks = block.clocks;
-    columns.add_perf_time_100nsec(clocks.perf_time_100nsec -
-                                  last.perf_time_100nsec);
-    columns.add_perf_time_stamp(clocks.perf_time_stamp - last.perf_time_stamp);
-    columns.add_perf_freq(clocks.perf_freq - last.perf_freq);
+    columns.add_perf_time_100nsec(
+        Difference(clocks.perf_time_100nsec, last.perf_time_100nsec));
+    columns.add_perf_time_stamp(
+        Difference(clocks.perf_time_stamp, last.perf_time_stamp));
+    columns.add_perf_freq(Difference(clocks.perf_freq, last.perf_freq));
     last = clocks;
     for (const Result& result : block.results) {
       if (std::count(queries.begin(), queries.end(), result.query) == 0) {
