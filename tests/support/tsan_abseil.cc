@@ -1,0 +1,131 @@
+// Tells ThreadSanitizer what absl::Mutex does. Debian's Abseil is built without
+// its own annotations, so that every access it guards would look like a race.
+//
+// Linked before Abseil, these functions are found first; each calls Abseil's
+// own, which is found by its mangled name.
+
+#include <dlfcn.h>
+#include <sanitizer/tsan_interface.h>
+
+#include "absl/synchronization/mutex.h"
+
+extern "C" void AnnotateIgnoreReadsBegin(const char* file, int line);
+extern "C" void AnnotateIgnoreReadsEnd(const char* file, int line);
+
+namespace {
+
+template <typename Function>
+Function* Next(const char* mangled_name) {
+  return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, mangled_name));
+}
+
+// What a function does to a mutex, from its beginning to its end.
+
+struct Taking {
+  void* mutex;
+  ~Taking() { __tsan_acquire(mutex); }
+};
+
+// Also looks at other threads' conditions, while it still has the mutex, which
+// ThreadSanitizer has just been told it has not.
+struct Giving {
+  explicit Giving(void* mutex) {
+    __tsan_release(mutex);
+    AnnotateIgnoreReadsBegin(__FILE__, __LINE__);
+  }
+  ~Giving() { AnnotateIgnoreReadsEnd(__FILE__, __LINE__); }
+};
+
+// Gives the mutex back while it waits.
+struct Waiting {
+  explicit Waiting(void* mutex) : taking{mutex}, giving(mutex) {}
+  Taking taking;
+  Giving giving;
+};
+
+}  // namespace
+
+namespace absl {
+ABSL_NAMESPACE_BEGIN
+
+void Mutex::Lock() {
+  static auto* const next = Next<void(Mutex*)>("_ZN4absl7debian35Mutex4LockEv");
+  const Taking taking{this};
+  next(this);
+}
+bool Mutex::TryLock() {
+  static auto* const next =
+      Next<bool(Mutex*)>("_ZN4absl7debian35Mutex7TryLockEv");
+  const Taking taking{this};
+  return next(this);
+}
+void Mutex::ReaderLock() {
+  static auto* const next =
+      Next<void(Mutex*)>("_ZN4absl7debian35Mutex10ReaderLockEv");
+  const Taking taking{this};
+  next(this);
+}
+bool Mutex::ReaderTryLock() {
+  static auto* const next =
+      Next<bool(Mutex*)>("_ZN4absl7debian35Mutex13ReaderTryLockEv");
+  const Taking taking{this};
+  return next(this);
+}
+void Mutex::Unlock() {
+  static auto* const next =
+      Next<void(Mutex*)>("_ZN4absl7debian35Mutex6UnlockEv");
+  const Giving giving(this);
+  next(this);
+}
+void Mutex::ReaderUnlock() {
+  static auto* const next =
+      Next<void(Mutex*)>("_ZN4absl7debian35Mutex12ReaderUnlockEv");
+  const Giving giving(this);
+  next(this);
+}
+void Mutex::LockWhen(const Condition& condition) {
+  static auto* const next = Next<void(Mutex*, const Condition&)>(
+      "_ZN4absl7debian35Mutex8LockWhenERKNS0_9ConditionE");
+  const Waiting waiting(this);
+  next(this, condition);
+}
+void Mutex::Await(const Condition& condition) {
+  static auto* const next = Next<void(Mutex*, const Condition&)>(
+      "_ZN4absl7debian35Mutex5AwaitERKNS0_9ConditionE");
+  const Waiting waiting(this);
+  next(this, condition);
+}
+bool Mutex::AwaitWithTimeout(const Condition& condition, Duration timeout) {
+  static auto* const next = Next<bool(Mutex*, const Condition&, Duration)>(
+      "_ZN4absl7debian35Mutex16AwaitWithTimeoutERKNS0_9ConditionENS0_"
+      "8DurationE");
+  const Waiting waiting(this);
+  return next(this, condition, timeout);
+}
+bool Mutex::AwaitWithDeadline(const Condition& condition, Time deadline) {
+  static auto* const next = Next<bool(Mutex*, const Condition&, Time)>(
+      "_ZN4absl7debian35Mutex17AwaitWithDeadlineERKNS0_9ConditionENS0_4TimeE");
+  const Waiting waiting(this);
+  return next(this, condition, deadline);
+}
+void CondVar::Wait(Mutex* mutex) {
+  static auto* const next = Next<void(CondVar*, Mutex*)>(
+      "_ZN4absl7debian37CondVar4WaitEPNS0_5MutexE");
+  const Waiting waiting(mutex);
+  next(this, mutex);
+}
+bool CondVar::WaitWithTimeout(Mutex* mutex, Duration timeout) {
+  static auto* const next = Next<bool(CondVar*, Mutex*, Duration)>(
+      "_ZN4absl7debian37CondVar15WaitWithTimeoutEPNS0_5MutexENS0_8DurationE");
+  const Waiting waiting(mutex);
+  return next(this, mutex, timeout);
+}
+bool CondVar::WaitWithDeadline(Mutex* mutex, Time deadline) {
+  static auto* const next = Next<bool(CondVar*, Mutex*, Time)>(
+      "_ZN4absl7debian37CondVar16WaitWithDeadlineEPNS0_5MutexENS0_4TimeE");
+  const Waiting waiting(mutex);
+  return next(this, mutex, deadline);
+}
+
+ABSL_NAMESPACE_END
+}  // namespace absl
