@@ -75,7 +75,8 @@ Collector::Query::Query(ResolvedQuery resolved_query, std::vector<uint32_t> ids)
     const auto* registered = resolved.registration.FindCounter(counter.id);
     columns.push_back({.counter_id = counter.id,
                        .value_size = DefaultValueSize(registered->type),
-                       .only_linked = counter.only_linked});
+                       .only_linked = counter.only_linked,
+                       .wraps = resolved.wrap32});
   }
 }
 

@@ -40,6 +40,7 @@ Plan ReadPlan(ConfigSection root) {
     section.Read("instances", &query.instances);
     section.Read("interval", &query.interval, absl::ZeroDuration(),
                  absl::InfiniteDuration());
+    section.Read("wrap32", &query.wrap32);
     if (const absl::Status status = CheckInterval(query.interval);
         !status.ok()) {
       section.Error("interval", status.message());
@@ -59,6 +60,7 @@ absl::StatusOr<Plan> PlanFromProto(const v1::Plan& proto) {
     query.instances = {from.instances().begin(), from.instances().end()};
     query.interval = absl::Seconds(from.interval().seconds()) +
                      absl::Nanoseconds(from.interval().nanos());
+    query.wrap32 = from.wrap32();
     if (query.counterset.empty()) {
       return absl::InvalidArgumentError(
           absl::StrCat(name, ".counterset is missing"));

@@ -23,6 +23,8 @@ struct PlannedQuery {
   std::vector<std::string> counters;   // names or "id:N"; empty: all
   std::vector<std::string> instances;  // empty: all
   absl::Duration interval = absl::Seconds(1);
+  // Whether 4-byte values that fall by less than half of their range wrapped.
+  bool wrap32 = false;
 
   bool operator==(const PlannedQuery&) const = default;
 };

@@ -128,7 +128,8 @@ void AddQuery(const PlannedQuery& planned, size_t position,
   }
   for (ResolvedQuery& query : resolution->queries) {
     if (query.registration.guid == registration.guid &&
-        query.interval == planned.interval && query.instances == instances) {
+        query.interval == planned.interval && query.instances == instances &&
+        query.wrap32 == planned.wrap32) {
       named.merge(NamedIn(query));
       query.counters = InRegistrationOrder(registration, named);
       return;
@@ -140,7 +141,8 @@ void AddQuery(const PlannedQuery& planned, size_t position,
        .interval = planned.interval,
        .counters = InRegistrationOrder(registration, named),
        .start_counter_id = StartCounter(registration),
-       .instances = std::move(instances)});
+       .instances = std::move(instances),
+       .wrap32 = planned.wrap32});
 }
 
 }  // namespace

@@ -31,6 +31,7 @@ struct ResolvedQuery {
   std::optional<uint32_t> start_counter_id;
   // An instance is kept if one of these matches. Empty: all are kept.
   std::vector<perflib::Pattern> instances;
+  bool wrap32 = false;  // PlannedQuery::wrap32
 };
 
 struct Resolution {

@@ -71,11 +71,12 @@ uint32_t Dictionary::DefineQuery(uint32_t machine, uint32_t counterset,
   *definition.mutable_interval() = ToProto(interval);
   for (const Column& column : columns) {
     absl::StrAppend(&key, " ", column.counter_id, "/", column.value_size, "/",
-                    column.only_linked);
+                    column.only_linked, "/", column.wraps);
     v1::ColumnDefinition* proto = definition.add_columns();
     proto->set_counter_id(column.counter_id);
     proto->set_value_size(column.value_size);
     proto->set_only_linked(column.only_linked);
+    proto->set_wraps(column.wraps);
   }
   absl::MutexLock lock(&mutex_);
   bool is_new;

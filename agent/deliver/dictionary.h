@@ -36,6 +36,7 @@ class Dictionary {
     uint32_t counter_id;
     uint32_t value_size;  // 4 or 8
     bool only_linked;
+    bool wraps = false;
   };
 
   // What is defined a second time keeps its id.

@@ -208,7 +208,7 @@ GrowthOrStatus GrowthBetween(const CounterFormula& formula,
       (!older.denominator.has_value() || !newer.denominator.has_value())) {
     return {.status = ValueStatus::kZeroDenominator};
   }
-  const auto value = Grown(older.value, newer.value, /*may_wrap=*/false);
+  const auto value = Grown(older.value, newer.value, newer.value.wraps);
   if (!value.has_value()) return {.status = ValueStatus::kNegativeValue};
   const auto denominator = DenominatorGrown(formula, older, newer);
   if (!denominator.has_value()) {

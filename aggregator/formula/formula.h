@@ -21,6 +21,9 @@ namespace fleetperf::aggregator {
 struct RawValue {
   uint64_t value = 0;
   uint8_t size = 0;  // 0: there is none
+  // Whether 4 bytes that fell by less than half of their range wrapped. Bases
+  // do, whatever this says.
+  bool wraps = false;
 
   bool has_value() const { return size != 0; }
 };
@@ -59,8 +62,7 @@ CalculatedValue CalculateSample(const CounterFormula& formula,
                                 const RawSample& sample);
 
 // The growth from `older` to `newer`, which are of one life, or the status that
-// says what is wrong with it. Where a 4-byte denominator fell by less than half
-// of its range, it wrapped.
+// says what is wrong with it.
 struct GrowthOrStatus {
   Growth growth;
   ValueStatus status = ValueStatus::kOk;

@@ -50,6 +50,8 @@ absl::string_view CauseName(GapCause cause) {
       return "rejected";
     case GapCause::kOverrun:
       return "overrun";
+    case GapCause::kReset:
+      return "reset";
   }
   return "unknown";
 }

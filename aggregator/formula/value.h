@@ -34,6 +34,7 @@ enum class GapCause : uint8_t {
   kSpoolFull,
   kRejected,
   kOverrun,
+  kReset,  // the counter or its base fell
 };
 
 // "need_two_samples"
@@ -44,7 +45,7 @@ absl::string_view CauseName(GapCause cause);
 struct CalculatedValue {
   double value = 0;  // 0 unless OK
   ValueStatus status = ValueStatus::kOk;
-  GapCause cause = GapCause::kNone;
+  GapCause cause = GapCause::kNone;  // of a gap, or of a break beside a value
 
   static CalculatedValue Of(double value) { return {.value = value}; }
   static CalculatedValue Of(ValueStatus status) { return {.status = status}; }

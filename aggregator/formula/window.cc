@@ -49,6 +49,19 @@ std::optional<GapCause> BreakBetween(const RawSample& older,
   return std::nullopt;
 }
 
+// What a break is called in a value that leaves it out.
+GapCause CauseOf(const CalculatedValue& problem) {
+  switch (problem.status) {
+    case ValueStatus::kGap:
+      return problem.cause;
+    case ValueStatus::kNegativeValue:
+    case ValueStatus::kNegativeDenominator:
+      return GapCause::kReset;
+    default:
+      return GapCause::kNoValue;
+  }
+}
+
 }  // namespace
 
 Piece MakePiece(const CounterFormula& formula, const RawSample& older,
@@ -118,6 +131,14 @@ void WindowAccumulator::AddBreak(const CalculatedValue& problem) {
 
 WindowValue WindowAccumulator::Finish(const CounterFormula& formula, Over over,
                                       absl::Duration window) const {
+  WindowValue value = FinishSound(formula, over, window);
+  if (value.result.ok() && breaks_ > 0) value.result.cause = CauseOf(problem_);
+  return value;
+}
+
+WindowValue WindowAccumulator::FinishSound(const CounterFormula& formula,
+                                           Over over,
+                                           absl::Duration window) const {
   WindowValue value{.breaks = breaks_};
   if (formula.uses_two_samples()) {
     value.coverage = window > absl::ZeroDuration()

@@ -46,6 +46,7 @@ Piece MakePiece(const CounterFormula& formula, const RawSample& older,
                 const RawSample& newer, absl::Duration interval);
 
 struct WindowValue {
+  // If not all of the window counts, the cause says why, also of a value.
   CalculatedValue result;
   uint32_t breaks = 0;  // pieces that are not sound
   double coverage = 1;  // the part of the window that sound pieces cover
@@ -68,6 +69,8 @@ class WindowAccumulator {
                      absl::Duration window) const;
 
  private:
+  WindowValue FinishSound(const CounterFormula& formula, Over over,
+                          absl::Duration window) const;
   void AddValue(Over over, double value);
   void AddBreak(const CalculatedValue& problem);
 

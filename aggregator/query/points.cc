@@ -18,7 +18,7 @@ v1::GapCause ToProto(GapCause cause) {
   return static_cast<v1::GapCause>(cause);
 }
 static_assert(static_cast<int>(GapCause::kNone) == v1::GAP_CAUSE_UNSPECIFIED);
-static_assert(static_cast<int>(GapCause::kOverrun) == v1::GAP_CAUSE_OVERRUN);
+static_assert(static_cast<int>(GapCause::kReset) == v1::GAP_CAUSE_RESET);
 
 }  // namespace
 

@@ -28,13 +28,15 @@ GapCause CauseOf(LossCause cause) {
   return GapCause::kNoSamples;
 }
 
-// Names the cause of a gap that only shows that nothing arrived.
+// Names the cause where all that shows is that nothing arrived.
 void Explain(absl::Time start, absl::Time end, const std::vector<Loss>& losses,
-             CalculatedValue* value) {
-  if (value->cause != GapCause::kNoSamples) return;
+             WindowValue* value) {
+  GapCause& cause = value->result.cause;
+  const bool incomplete = cause == GapCause::kNone && value->coverage < 1;
+  if (cause != GapCause::kNoSamples && !incomplete) return;
   for (const Loss& loss : losses) {
     if (loss.start <= end && loss.end > start) {
-      value->cause = CauseOf(loss.cause);
+      cause = CauseOf(loss.cause);
       return;
     }
   }
@@ -130,7 +132,7 @@ std::vector<Point> RangeEvaluator::Finish(
                                   : FinishWindows(goes_on);
   absl::Time start = grid_.start;
   for (Point& point : points) {
-    Explain(start, point.time, losses, &point.value.result);
+    Explain(start, point.time, losses, &point.value);
     start = point.time;
   }
   return points;

@@ -29,9 +29,9 @@ RawValue ReadValue(const Frame& frame, size_t column, size_t run,
                    uint32_t tick) {
   const FrameColumn& values = frame.columns[column];
   if (IsMissing(values, frame.runs[run].begin + tick)) return {};
-  return {
-      .value = frame.Value(values, run, tick),
-      .size = static_cast<uint8_t>(frame.query->columns[column].value_size)};
+  return {.value = frame.Value(values, run, tick),
+          .size = static_cast<uint8_t>(frame.query->columns[column].value_size),
+          .wraps = frame.query->columns[column].wraps};
 }
 
 }  // namespace

@@ -138,7 +138,8 @@ absl::Status Dictionary::AddQuery(const v1::QueryDefinition& definition) {
     }
     query->columns.push_back({.counter_id = column.counter_id(),
                               .value_size = column.value_size(),
-                              .only_linked = column.only_linked()});
+                              .only_linked = column.only_linked(),
+                              .wraps = column.wraps()});
   }
   queries_.emplace(definition.id(), std::move(query));
   return absl::OkStatus();

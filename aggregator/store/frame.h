@@ -29,6 +29,7 @@ struct CollectedQuery {
     uint32_t counter_id = 0;
     uint32_t value_size = 0;   // 4 or 8
     bool only_linked = false;  // here only for another column's formula
+    bool wraps = false;        // RawValue::wraps
 
     bool operator==(const Column&) const = default;
   };

@@ -59,6 +59,7 @@ uint32_t BatchWriter::Query(uint32_t machine, uint32_t counterset,
     to->set_counter_id(column.counter_id);
     to->set_value_size(column.value_size);
     to->set_only_linked(column.only_linked);
+    to->set_wraps(column.wraps);
   }
   columns_of_query_[next_id_] = columns.size();
   *definitions_.add_queries() = definition;

@@ -24,6 +24,7 @@ class BatchWriter {
     uint32_t counter_id;
     uint32_t value_size = 8;
     bool only_linked = false;
+    bool wraps = false;
   };
   // The values of an instance in a block, by column; nothing where missing.
   struct Row {

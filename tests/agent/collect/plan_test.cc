@@ -33,6 +33,7 @@ queries:
     counters: ["% User Time", "id:3"]
     instances: "*_Total"
     interval: 1m
+    wrap32: true
 )"));
   EXPECT_EQ(plan.version, 0);
   EXPECT_THAT(
@@ -42,7 +43,8 @@ queries:
           PlannedQuery{.counterset = "{b4fc721a-0378-476f-89ba-a5a79f810b36}",
                        .counters = {"% User Time", "id:3"},
                        .instances = {"*_Total"},
-                       .interval = absl::Minutes(1)}));
+                       .interval = absl::Minutes(1),
+                       .wrap32 = true}));
 }
 
 TEST(ReadPlan, TakesTheDefaultWithoutQueries) {
@@ -117,12 +119,14 @@ TEST(PlanFromProto, TakesEveryField) {
   query->add_counters("id:2");
   query->add_instances("sd*");
   query->mutable_interval()->set_seconds(30);
+  query->set_wrap32(true);
   ASSERT_OK_AND_ASSIGN(const Plan plan, PlanFromProto(proto));
   EXPECT_EQ(plan, (Plan{.version = 7,
                         .queries = {{.counterset = "Disk",
                                      .counters = {"Reads/sec", "id:2"},
                                      .instances = {"sd*"},
-                                     .interval = absl::Seconds(30)}}}));
+                                     .interval = absl::Seconds(30),
+                                     .wrap32 = true}}}));
 }
 
 TEST(PlanFromProto, RefusesWhatIsWrong) {

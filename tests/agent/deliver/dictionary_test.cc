@@ -90,7 +90,7 @@ TEST(Dictionary, DefinesEverythingThatWasSaid) {
   const uint32_t machine = dictionary.DefineMachine("web-1");
   const uint32_t counterset = dictionary.DefineCounterset(registration);
   const uint32_t query = dictionary.DefineQuery(
-      machine, counterset, absl::Milliseconds(1500), {{12, 4, true}});
+      machine, counterset, absl::Milliseconds(1500), {{12, 4, true, true}});
   const uint32_t instance =
       dictionary.DefineInstance(machine, counterset, "Größe", 16, 3);
 
@@ -108,6 +108,7 @@ TEST(Dictionary, DefinesEverythingThatWasSaid) {
   EXPECT_EQ(all.queries(0).columns(0).counter_id(), 12);
   EXPECT_EQ(all.queries(0).columns(0).value_size(), 4);
   EXPECT_TRUE(all.queries(0).columns(0).only_linked());
+  EXPECT_TRUE(all.queries(0).columns(0).wraps());
   EXPECT_EQ(all.instances(0).id(), instance);
   EXPECT_EQ(all.instances(0).machine(), machine);
   EXPECT_EQ(all.instances(0).counterset(), counterset);

@@ -94,6 +94,24 @@ TEST(GrowthBetween, OfABaseWrapsAt4BytesAndIsStrictAt8) {
   }
 }
 
+TEST(GrowthBetween, OfAValueWrapsAt4BytesOnlyIfItIsSaidTo) {
+  RawSample older = Sample(U32(0xFFFF'FFFE));
+  RawSample newer = Later(U32(3));
+  const CounterFormula formula = FormulaOfType(kRate);
+  EXPECT_EQ(GrowthBetween(formula, older, newer).status,
+            ValueStatus::kNegativeValue);
+  older.value.wraps = newer.value.wraps = true;
+  EXPECT_EQ(GrowthBetween(formula, older, newer).growth.value, 5);
+  // By half of the range it is as well a reset; and 8 bytes never wrap.
+  older.value.value = 0x8000'0003;
+  EXPECT_EQ(GrowthBetween(formula, older, newer).status,
+            ValueStatus::kNegativeValue);
+  older.value = {.value = 0xFFFF'FFFE, .size = 8, .wraps = true};
+  newer.value = {.value = 3, .size = 8, .wraps = true};
+  EXPECT_EQ(GrowthBetween(formula, older, newer).status,
+            ValueStatus::kNegativeValue);
+}
+
 TEST(GrowthBetween, OfAClockThatFallsIsANegativeDenominator) {
   const RawSample older = Sample(U64(1));
   RawSample newer = Later(U64(2));

@@ -193,25 +193,25 @@ TEST(Window, LosesWithABreakItsOwnPieceOnly) {
       {"reset", samples([](auto& all) {
          for (size_t i = 5; i < all.size(); ++i) all[i].value.value -= 45;
        }),
-       10, "10 breaks=1 coverage=0.9"},
+       10, "10 reset breaks=1 coverage=0.9"},
       {"step forwards",
        from_fifth([](auto& s) { s = Stepped(s, absl::Minutes(1)); }), 10,
-       "10 breaks=1 coverage=0.9"},
+       "10 clock_step breaks=1 coverage=0.9"},
       {"step back",
        from_fifth([](auto& s) { s = Stepped(s, absl::Minutes(-1)); }), 10,
-       "10 breaks=1 coverage=0.9"},
+       "10 clock_step breaks=1 coverage=0.9"},
       {"new life", from_fifth([](auto& s) { s.life = MakeLife(1, 2); }), 10,
-       "10 breaks=1 coverage=0.9"},
+       "10 new_life breaks=1 coverage=0.9"},
       {"agent restart", from_fifth([](auto& s) { s.life = MakeLife(2, 1); }),
-       10, "10 breaks=1 coverage=0.9"},
+       10, "10 agent_restart breaks=1 coverage=0.9"},
       {"no value, which two pieces need",
        samples([](auto& all) { all[5].value = {}; }), 10,
-       "10 breaks=2 coverage=0.8"},
+       "10 no_value breaks=2 coverage=0.8"},
       {"gap", samples([](auto& all) {
          all.erase(all.begin() + 4, all.begin() + 6);
          for (size_t i = 4; i < all.size(); ++i) all[i].value.value += 1000;
        }),
-       10, "10 breaks=1 coverage=0.7"},
+       10, "10 no_samples breaks=1 coverage=0.7"},
       {"two intervals", samples([](auto& all) { all.erase(all.begin() + 5); }),
        10, "10"},
   };
@@ -262,7 +262,7 @@ TEST(Window, WithAFrequencyChangeCountsTimeAndNotTicks) {
   for (const auto& test : kCases) {
     EXPECT_EQ(ToText(Evaluate(test.type, Over::kFormula, samples(test.of_time),
                               absl::Seconds(4))),
-              absl::StrCat(test.expected, " breaks=1 coverage=0.75"))
+              absl::StrCat(test.expected, " clock_step breaks=1 coverage=0.75"))
         << test.name;
   }
 }
@@ -343,7 +343,7 @@ TEST(Window, CountsSamplesOfAGaugeWithoutAValue) {
                 kGauge, Over::kFormula,
                 {SampleAt(1, U64(20)), SampleAt(2, {}), SampleAt(3, U64(40))},
                 absl::Seconds(3))),
-            "30 breaks=1");
+            "30 no_value breaks=1");
   EXPECT_EQ(ToText(Evaluate(kGauge, Over::kFormula, {SampleAt(2, {})},
                             absl::Seconds(3))),
             "gap no_value breaks=1 coverage=0");
@@ -384,7 +384,7 @@ TEST(Window, CountsPiecesInWhichTheBaseStoodStill) {
   // On its own the piece has no value that could be compared.
   EXPECT_EQ(ToText(Evaluate(kAverageBulk, Over::kMinimum, idle_inside,
                             absl::Seconds(3))),
-            "2 breaks=1 coverage=0.667");
+            "2 no_value breaks=1 coverage=0.667");
   const std::vector<RawSample> idle = {SampleAt(0, U64(1), U32(5)),
                                        SampleAt(1, U64(1), U32(5)),
                                        SampleAt(2, U64(1), U32(5))};
@@ -414,9 +414,10 @@ TEST(Window, TakesTheComponentsOfTheNewestSoundPiece) {
   samples[2].multi = U32(4);
   samples[3].multi = U32(8);
   // 100 * 80 / (2 s * 4), in units of 100 ns.
-  EXPECT_EQ(
-      Evaluate(0x22510500, Over::kFormula, samples, absl::Seconds(3)).result,
-      CalculatedValue::Of(Quotient(8000, 2 * 10'000'000 * 4)));
+  const CalculatedValue result =
+      Evaluate(0x22510500, Over::kFormula, samples, absl::Seconds(3)).result;
+  EXPECT_EQ(result.value, Quotient(8000, 2 * 10'000'000 * 4));
+  EXPECT_EQ(result.cause, GapCause::kReset);
 }
 
 }  // namespace

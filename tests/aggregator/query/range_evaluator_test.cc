@@ -140,7 +140,7 @@ TEST(Windows, ShowGapsInBetween) {
       Series(kRate, Grid(0, 40, 10)).AddFrom(0, 10).AddFrom(35, 40).Points(),
       ElementsAre("10: 5", "20: gap no_samples coverage=0",
                   "30: gap no_samples coverage=0",
-                  "40: 5 breaks=1 coverage=0.5"));
+                  "40: 5 no_samples breaks=1 coverage=0.5"));
 }
 
 TEST(Windows, SayWhatTheLastBreakWasWhereNothingIsSound) {
@@ -149,7 +149,7 @@ TEST(Windows, SayWhatTheLastBreakWasWhereNothingIsSound) {
   series.Add(7, 0, MakeLife(2, 1)).Add(8, 5, MakeLife(2, 1));
   EXPECT_THAT(series.Points(),
               ElementsAre("3: 5", "6: gap new_life breaks=3 coverage=0",
-                          "9: 5 breaks=1 coverage=0.333"));
+                          "9: 5 agent_restart breaks=1 coverage=0.333"));
 }
 
 TEST(Windows, OfAGaugeHoldItsNewestSampleForTwoIntervals) {
@@ -250,7 +250,7 @@ TEST(Gaps, HaveTheCauseOfTheLossInThem) {
     EXPECT_THAT(series.Points(false, {LossOf(test.cause, 21, 29)}),
                 ElementsAre("10: 5", "20: gap no_samples coverage=0",
                             absl::StrCat("30: gap ", test.name, " coverage=0"),
-                            "40: 5 breaks=1 coverage=0.5"));
+                            "40: 5 no_samples breaks=1 coverage=0.5"));
   }
 }
 
@@ -311,7 +311,8 @@ TEST(RangeEvaluator, PutsValuesIntoTheWindowsOfTheirOwnTimes) {
     sample.clocks.perf_time_stamp += 10 * testing::kFreq;  // goes on
     series.Add(sample);
   }
-  EXPECT_THAT(series.Points(), ElementsAre("10: 5.181818 breaks=1", "20: 5.4"));
+  EXPECT_THAT(series.Points(),
+              ElementsAre("10: 5.181818 clock_step breaks=1", "20: 5.4"));
 }
 
 }  // namespace

@@ -260,7 +260,31 @@ TEST_F(RangeQuery, FollowsALifeAcrossEpochs) {
                    .end = At(20),
                    .step = absl::Seconds(10)}),
               ElementsAre("web-1 \\Disk(C:)\\Transfers/sec", "10: 2",
-                          "20: 4 breaks=1 coverage=0.9"));
+                          "20: 4 agent_restart breaks=1 coverage=0.9"));
+}
+
+TEST_F(RangeQuery, CountsOnOverAWrapWhereThePlanSaysSo) {
+  for (const bool wraps : {false, true}) {
+    const std::string machine = wraps ? "wraps" : "strict";
+    testing::TestAgent agent(&store_, machine);
+    const uint32_t id = agent.Machine(machine);
+    const uint32_t disk = agent.Counterset(testing::DiskRegistration());
+    const uint32_t query = agent.Query(
+        id, disk, absl::Seconds(1),
+        {{.counter_id = testing::kTransfers, .value_size = 4, .wraps = wraps}});
+    const uint32_t c = agent.Instance(id, disk, "C:");
+    for (uint32_t t = 0; t <= 4; ++t) {
+      const uint32_t value = 0xFFFF'FF00 + 100 * t;  // wraps after 2 s
+      agent.AddTick(query, ClocksAt(t), {{c, {value}}});
+    }
+    ASSERT_OK(agent.Send());
+  }
+  EXPECT_THAT(Ask({.paths = {"\\Disk(*)\\Transfers/sec"},
+                   .start = At(0),
+                   .end = At(4)}),
+              ElementsAre("strict \\Disk(C:)\\Transfers/sec",
+                          "4: 100 reset breaks=1 coverage=0.75",
+                          "wraps \\Disk(C:)\\Transfers/sec", "4: 100"));
 }
 
 // A type changed with an update: old and new samples are told apart.
@@ -298,7 +322,8 @@ TEST_F(RangeQuery, ShowsGapsWithTheirCauses) {
                    .end = At(50),
                    .step = absl::Seconds(10)}),
               ElementsAre("web-1 \\Disk(C:)\\Transfers/sec", "10: 2",
-                          "20: 2 coverage=0.2", "30: 2 breaks=1 coverage=0.5",
+                          "20: 2 spool_full coverage=0.2",
+                          "30: 2 spool_full breaks=1 coverage=0.5",
                           // Nothing came after that, and nothing says why.
                           "40: gap no_samples coverage=0",
                           "50: gap no_samples coverage=0",
