@@ -25,7 +25,10 @@ struct Arguments {
   std::string machine;
   std::string counterset;
   QueryFlags query;
+  ExplainFlags explain;
   WatchFlags watch;
+  std::vector<std::string> files;
+  CalcFlags calc;
   PkiFlags pki;
   std::function<absl::Status()> run;  // of the command that was given
 };
@@ -61,6 +64,17 @@ void AddFormat(CLI::App* command, Arguments& arguments) {
                    "table for people; csv and json for programs")
       ->transform(CLI::CheckedTransformer(kFormats).description(""))
       ->type_name("table|csv|json");
+}
+
+void AddQueryFormat(CLI::App* command, Arguments& arguments) {
+  std::map<std::string, Format> formats = kFormats;
+  formats["pdh-csv"] = Format::kPdhCsv;
+  command
+      ->add_option("--format", arguments.format,
+                   "table for people; csv and json for programs; pdh-csv for "
+                   "perfmon and relog")
+      ->transform(CLI::CheckedTransformer(formats).description(""))
+      ->type_name("table|csv|json|pdh-csv");
 }
 
 void AddMachine(CLI::App* command, Arguments& arguments) {
@@ -127,8 +141,11 @@ void AddQueryCommand(CLI::App& app, Arguments& arguments) {
       "--over min\n"
       "  fleetperf query '\\Process V2(*)\\% Processor Time' --since 30s "
       "--top 5\n"
+      "  fleetperf query '\\PhysicalDisk(*)\\Disk Bytes/sec' --since 1h --step "
+      "1m --agg sum --by machine\n"
       "  fleetperf query '\\System\\*' --from 2026-11-20T09:00:00Z "
-      "--to 2026-11-20T10:00:00Z --format csv\n",
+      "--to 2026-11-20T10:00:00Z --format csv\n"
+      "  fleetperf query '\\System\\Context Switches/sec' --since 10s --raw\n",
       Connected(arguments, [a](const Connection& connection) {
         return Query(connection, a->format, a->query);
       }));
@@ -163,7 +180,39 @@ void AddQueryCommand(CLI::App& app, Arguments& arguments) {
                    "Only the N series with the largest values, without _Total")
       ->type_name("N")
       ->check(CLI::PositiveNumber.description(""));
-  AddFormat(query, arguments);
+  query
+      ->add_option("--agg", flags.agg,
+                   "Combine the series of each counter into one, without "
+                   "_Total; auto: as suits the counter")
+      ->type_name("auto|avg|sum|min|max|count");
+  query->add_option("--by", flags.by, "With --agg: keep these apart")
+      ->delimiter(',')
+      ->type_name("machine|instance,...");
+  query->add_flag("--raw", flags.raw, "Raw samples with their clocks");
+  query->add_flag("--scale", flags.scale,
+                  "Multiply by the counter's default scale, as graphs do");
+  query->add_flag("--cap100", flags.cap100,
+                  "Show percentages above 100 as 100, as PDH does by default");
+  AddQueryFormat(query, arguments);
+}
+
+void AddExplainCommand(CLI::App& app, Arguments& arguments) {
+  Arguments* a = &arguments;
+  CLI::App* explain = AddCommand(
+      app, arguments, "explain", "How a value came about: samples and formula",
+      "  fleetperf explain '\\Processor Information(_Total)\\% Processor "
+      "Time'\n"
+      "  fleetperf explain '\\\\web-1\\Memory\\Page Faults/sec' --at "
+      "2026-11-20T09:30:00Z\n",
+      Connected(arguments, [a](const Connection& connection) {
+        return Explain(connection, a->format, a->explain);
+      }));
+  explain->add_option("PATH", arguments.explain.path, "A counter path")
+      ->required();
+  explain
+      ->add_option("--at", arguments.explain.at, "The value then and not now")
+      ->type_name("TIME");
+  AddFormat(explain, arguments);
 }
 
 void AddWatchCommand(CLI::App& app, Arguments& arguments) {
@@ -188,6 +237,42 @@ void AddWatchCommand(CLI::App& app, Arguments& arguments) {
                    "At most one value a series in this time")
       ->type_name("DURATION");
   AddFormat(watch, arguments);
+}
+
+void AddDecodeCommand(CLI::App& app, Arguments& arguments) {
+  Arguments* a = &arguments;
+  CLI::App* decode = AddCommand(
+      app, arguments, "decode",
+      "Show what is in blocks of PerfQueryCounterData",
+      "  fleetperf decode capture/*/*.block\n"
+      "  fleetperf decode --format json 000000001.block | jq -c .value\n"
+      "fleetperf-agent --capture DIR keeps the blocks that it reads.\n",
+      [a] { return Decode(a->format, a->files); });
+  decode->add_option("FILE", arguments.files, "Each file is one block")
+      ->required();
+  AddFormat(decode, arguments);
+}
+
+void AddCalcCommand(CLI::App& app, Arguments& arguments) {
+  Arguments* a = &arguments;
+  CLI::App* calc = AddCommand(
+      app, arguments, "calc",
+      "Calculate values from raw samples on standard input",
+      "  echo '{\"type\":\"PERF_COUNTER_COUNTER\",\"data_size\":4,"
+      "\"raw0\":{\"data\":100,\"time\":10000000,\"freq\":10000000},"
+      "\"raw1\":{\"data\":150,\"time\":30000000,\"freq\":10000000}}' "
+      "| fleetperf calc\n"
+      "A JSON object a line: type (a name or number), data_size (4 or 8), raw0 "
+      "and raw1, the\n"
+      "older and the newer sample: data, time (the clock or base that the type "
+      "uses), freq,\n"
+      "multi. Optional: type0 (the older sample's type), base_size (with 4, a "
+      "base wraps).\n"
+      "docs/counters.md has the formulas.\n",
+      [a] { return Calc(a->calc); });
+  calc->add_flag(
+      "--wrap32", arguments.calc.wrap32,
+      "4-byte data that fell by less than half of its range wrapped");
 }
 
 std::string DefaultPkiDirectory() {
@@ -304,7 +389,10 @@ int RunCommandLine(int argc, char** argv) {
   AddConnectionOptions(app, arguments.connection);
   AddListCommands(app, arguments);
   AddQueryCommand(app, arguments);
+  AddExplainCommand(app, arguments);
   AddWatchCommand(app, arguments);
+  AddDecodeCommand(app, arguments);
+  AddCalcCommand(app, arguments);
   AddPkiCommands(app, arguments);
   try {
     app.parse(argc, argv);
@@ -317,7 +405,10 @@ int RunCommandLine(int argc, char** argv) {
   const absl::Status status = arguments.run();
   if (status.ok()) return 0;
   std::fflush(stdout);
-  std::fprintf(stderr, "fleetperf: %s\n", Printable(status.message()).c_str());
+  if (!status.message().empty()) {
+    std::fprintf(stderr, "fleetperf: %s\n",
+                 Printable(status.message()).c_str());
+  }
   return 1;
 }
 

@@ -1,5 +1,5 @@
 // The commands of fleetperf. Each prints its result to standard output and
-// returns what went wrong.
+// returns what went wrong, or AlreadyReported.
 
 #ifndef FLEETPERF_AGGREGATOR_CLI_COMMANDS_H_
 #define FLEETPERF_AGGREGATOR_CLI_COMMANDS_H_
@@ -17,6 +17,11 @@ class StopSignal;
 }  // namespace fleetperf
 
 namespace fleetperf::cli {
+
+// The command failed, and standard error says how.
+inline absl::Status AlreadyReported() {
+  return absl::Status(absl::StatusCode::kInvalidArgument, "");
+}
 
 absl::Status ListMachines(const Connection& connection, Format format,
                           const std::string& machine);
@@ -37,9 +42,21 @@ struct QueryFlags {
   std::string step;
   std::string over;
   uint32_t top = 0;
+  std::string agg;
+  std::vector<std::string> by;
+  bool raw = false;
+  bool scale = false;
+  bool cap100 = false;
 };
 absl::Status Query(const Connection& connection, Format format,
                    const QueryFlags& flags);
+
+struct ExplainFlags {
+  std::string path;
+  std::string at;
+};
+absl::Status Explain(const Connection& connection, Format format,
+                     const ExplainFlags& flags);
 
 struct WatchFlags {
   std::vector<std::string> paths;
@@ -48,6 +65,16 @@ struct WatchFlags {
 // Runs until `stop`, or until nobody reads its output.
 absl::Status Watch(const Connection& connection, Format format,
                    const WatchFlags& flags, StopSignal* stop);
+
+// Prints what is in files that are blocks. The rest is printed also where parts
+// are rejected.
+absl::Status Decode(Format format, const std::vector<std::string>& files);
+
+struct CalcFlags {
+  bool wrap32 = false;
+};
+// Reads raw samples from standard input, a JSON object a line.
+absl::Status Calc(const CalcFlags& flags);
 
 struct PkiFlags {
   std::string directory;

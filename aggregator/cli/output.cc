@@ -23,7 +23,8 @@ bool IsNull(const Field& field) {
 
 bool IsNumber(const Field& field) {
   return std::holds_alternative<double>(field.value) ||
-         std::holds_alternative<uint64_t>(field.value);
+         std::holds_alternative<uint64_t>(field.value) ||
+         std::holds_alternative<int64_t>(field.value);
 }
 
 nlohmann::ordered_json ToJsonValue(const Field::Value& value) {
@@ -158,6 +159,7 @@ std::unique_ptr<RecordPrinter> MakePrinter(Format format) {
     case Format::kJson:
       return std::make_unique<JsonPrinter>();
     case Format::kTable:
+    case Format::kPdhCsv:  // a table of its own; see pdh_csv.h
       break;
   }
   return std::make_unique<TablePrinter>();

@@ -16,13 +16,13 @@
 
 namespace fleetperf::cli {
 
-enum class Format { kTable, kCsv, kJson };
+enum class Format { kTable, kCsv, kJson, kPdhCsv };
 
 // A field of a record. Where there is nothing to say, the value is monostate:
 // null in JSON, empty elsewhere.
 struct Field {
-  using Value =
-      std::variant<std::monostate, std::string, double, uint64_t, bool>;
+  using Value = std::variant<std::monostate, std::string, double, uint64_t,
+                             int64_t, bool>;
 
   std::string name;
   Value value;

@@ -1,10 +1,16 @@
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
 
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <functional>
 #include <map>
 
 #include "absl/strings/str_cat.h"
 #include "aggregator/cli/commands.h"
+#include "aggregator/cli/pdh_csv.h"
+#include "aggregator/cli/raw_samples.h"
 #include "aggregator/cli/values.h"
 #include "base/status_macros.h"
 #include "base/units.h"
@@ -33,7 +39,28 @@ absl::Status OfFlag(absl::string_view flag, const absl::Status& status) {
                       absl::StrCat(flag, ": ", status.message()));
 }
 
-absl::Status SetRange(const QueryFlags& flags, v1::QueryRangeRequest* request) {
+absl::StatusOr<v1::AggregateFunction> ParseAggregate(const std::string& text) {
+  if (text.empty()) return v1::AGGREGATE_FUNCTION_UNSPECIFIED;
+  if (text == "auto") return v1::AGGREGATE_FUNCTION_AUTO;
+  if (text == "avg") return v1::AGGREGATE_FUNCTION_AVERAGE;
+  if (text == "sum") return v1::AGGREGATE_FUNCTION_SUM;
+  if (text == "min") return v1::AGGREGATE_FUNCTION_MINIMUM;
+  if (text == "max") return v1::AGGREGATE_FUNCTION_MAXIMUM;
+  if (text == "count") return v1::AGGREGATE_FUNCTION_COUNT;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--agg: \"", text, "\" is not auto, avg, sum, min, max or count"));
+}
+
+absl::StatusOr<v1::Grouping> ParseGrouping(const std::string& text) {
+  if (text == "machine") return v1::GROUPING_MACHINE;
+  if (text == "instance") return v1::GROUPING_INSTANCE;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--by: \"", text,
+      "\" is not machine or instance; counters are always kept apart"));
+}
+
+template <typename Request>
+absl::Status SetRange(const QueryFlags& flags, Request* request) {
   if (!flags.since.empty() && !flags.from.empty()) {
     return absl::InvalidArgumentError(
         "--since and --from exclude each other: both say when to start");
@@ -57,30 +84,72 @@ absl::Status SetRange(const QueryFlags& flags, v1::QueryRangeRequest* request) {
     if (!to.ok()) return OfFlag("--to", to.status());
     *request->mutable_end_time() = ToProto(*to);
   }
-  if (!flags.step.empty()) {
-    const auto step = ParseDuration(flags.step);
-    if (!step.ok()) return OfFlag("--step", step.status());
-    *request->mutable_step() = ToProto(*step);
-  }
   return absl::OkStatus();
 }
 
-}  // namespace
-
-absl::Status Query(const Connection& connection, Format format,
-                   const QueryFlags& flags) {
+absl::StatusOr<v1::QueryRangeRequest> MakeRequest(const QueryFlags& flags) {
   v1::QueryRangeRequest request;
   for (const std::string& path : flags.paths) request.add_paths(path);
   RETURN_IF_ERROR(SetRange(flags, &request));
+  if (!flags.step.empty()) {
+    const auto step = ParseDuration(flags.step);
+    if (!step.ok()) return OfFlag("--step", step.status());
+    *request.mutable_step() = ToProto(*step);
+  }
   ASSIGN_OR_RETURN(const v1::Over over, ParseOver(flags.over));
   request.set_over(over);
   request.set_top(flags.top);
+  ASSIGN_OR_RETURN(const auto aggregate, ParseAggregate(flags.agg));
+  request.set_aggregate(aggregate);
+  if (flags.agg.empty() && !flags.by.empty()) {
+    return absl::InvalidArgumentError(
+        "--by says what --agg keeps apart; give --agg, too");
+  }
+  for (const std::string& text : flags.by) {
+    ASSIGN_OR_RETURN(const v1::Grouping grouping, ParseGrouping(text));
+    request.add_by(grouping);
+  }
+  return request;
+}
 
+// The value as the flags want it shown.
+Value Displayed(const QueryFlags& flags, const v1::Series& series,
+                Value value) {
+  if (flags.cap100 && series.unit() == "%") {
+    value.value = std::min(value.value, 100.0);
+  }
+  if (flags.scale) value.value *= std::pow(10.0, series.default_scale());
+  return value;
+}
+
+bool GroupsBy(const v1::QueryRangeRequest& request, v1::Grouping grouping) {
+  return std::count(request.by().begin(), request.by().end(), grouping) > 0;
+}
+
+Record ToRecord(const v1::QueryRangeRequest& request, const v1::Series& series,
+                const Value& value) {
+  Record record = ValueRecord(series, value, request.has_step());
+  if (GroupsBy(request, v1::GROUPING_INSTANCE)) {
+    record.insert(record.begin() + 1,
+                  {.name = "instance", .value = series.instance()});
+  }
+  return record;
+}
+
+absl::Status NoSamples() {
+  return absl::NotFoundError(
+      "no samples in this time; choose an earlier start, or see when samples "
+      "came last: fleetperf machines");
+}
+
+// Calls `use` with each series and its values.
+absl::Status ForEachResult(
+    const Connection& connection, const v1::QueryRangeRequest& request,
+    const std::function<void(const v1::Series&, const Value&)>& use) {
   grpc::ClientContext context;
   context.set_deadline(absl::ToChronoTime(absl::Now() + kDeadline));
   const auto stub = v1::QueryService::NewStub(connection.channel());
   const auto reader = stub->QueryRange(&context, request);
-  const auto printer = MakePrinter(format);
   std::map<uint32_t, v1::Series> series;
   v1::QueryRangeResponse response;
   bool any = false;
@@ -90,17 +159,69 @@ absl::Status Query(const Connection& connection, Format format,
       continue;
     }
     const v1::Series& of_points = series[response.points().series()];
-    ForEachValue(response.points(), [&](const Value& value) {
-      printer->Print(ValueRecord(of_points, value, request.has_step()));
+    ForEachValue(response.points(),
+                 [&](const Value& value) { use(of_points, value); });
+    any = true;
+  }
+  RETURN_IF_ERROR(connection.Explain(reader->Finish()));
+  return any ? absl::OkStatus() : NoSamples();
+}
+
+absl::Status QueryRaw(const Connection& connection, Format format,
+                      const QueryFlags& flags) {
+  if (!flags.step.empty() || !flags.over.empty() || !flags.agg.empty() ||
+      flags.top > 0 || flags.scale || flags.cap100 ||
+      format == Format::kPdhCsv) {
+    return absl::InvalidArgumentError(
+        "--raw gives samples as they are: it goes with --since, --from, --to "
+        "and --format table, csv or json alone");
+  }
+  v1::QueryRawRequest request;
+  for (const std::string& path : flags.paths) request.add_paths(path);
+  RETURN_IF_ERROR(SetRange(flags, &request));
+  grpc::ClientContext context;
+  context.set_deadline(absl::ToChronoTime(absl::Now() + kDeadline));
+  const auto stub = v1::QueryService::NewStub(connection.channel());
+  const auto reader = stub->QueryRaw(&context, request);
+  const auto printer = MakePrinter(format);
+  v1::Series series;
+  v1::QueryRawResponse response;
+  bool any = false;
+  while (reader->Read(&response)) {
+    if (response.has_series()) series = response.series();
+    for (const v1::RawSample& sample : response.samples().samples()) {
+      printer->Print(RawRecord(series, sample));
       any = true;
-    });
+    }
   }
   RETURN_IF_ERROR(connection.Explain(reader->Finish()));
   printer->Finish();
-  if (any) return absl::OkStatus();
-  return absl::NotFoundError(
-      "no samples in this time; choose an earlier start, or see when samples "
-      "came last: fleetperf machines");
+  return any ? absl::OkStatus() : NoSamples();
+}
+
+}  // namespace
+
+absl::Status Query(const Connection& connection, Format format,
+                   const QueryFlags& flags) {
+  if (flags.raw) return QueryRaw(connection, format, flags);
+  ASSIGN_OR_RETURN(const v1::QueryRangeRequest request, MakeRequest(flags));
+  if (format == Format::kPdhCsv) {
+    PdhCsv csv;
+    RETURN_IF_ERROR(ForEachResult(
+        connection, request, [&](const v1::Series& series, const Value& value) {
+          csv.Add(series, Displayed(flags, series, value));
+        }));
+    std::fputs(csv.Text().c_str(), stdout);
+    return absl::OkStatus();
+  }
+  const auto printer = MakePrinter(format);
+  RETURN_IF_ERROR(ForEachResult(
+      connection, request, [&](const v1::Series& series, const Value& value) {
+        printer->Print(
+            ToRecord(request, series, Displayed(flags, series, value)));
+      }));
+  printer->Finish();
+  return absl::OkStatus();
 }
 
 }  // namespace fleetperf::cli

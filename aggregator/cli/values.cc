@@ -1,9 +1,15 @@
 #include "aggregator/cli/values.h"
 
+#include <cmath>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "base/units.h"
+#include "perflib/counter_type.h"
+#include "perflib/layout.h"
 
 namespace fleetperf::cli {
 
@@ -33,11 +39,33 @@ std::string CauseText(v1::GapCause cause) {
       absl::StripPrefix(v1::GapCause_Name(cause), "GAP_CAUSE_"));
 }
 
+NumberText NumberOf(const v1::Series& series, double value) {
+  // Of the three ways to show a number, the first that is asked for counts.
+  const bool is_plain =
+      (series.attrib() & perflib::kAttribNoGroupSeparator) != 0;
+  const bool is_real = (series.attrib() & perflib::kAttribDisplayAsReal) != 0;
+  const bool is_hex = series.type() == perflib::kPerfCounterRawcountHex ||
+                      series.type() == perflib::kPerfCounterLargeRawcountHex ||
+                      (series.attrib() & perflib::kAttribDisplayAsHex) != 0;
+  const bool is_whole =
+      value >= 0 && value < 0x1p64 && value == std::floor(value);
+  if (is_hex && !is_plain && !is_real && is_whole) {
+    return {absl::StrFormat("0x%X", static_cast<uint64_t>(value)),
+            series.unit()};
+  }
+  NumberText text = FormatNumber(value, series.unit());
+  if (is_plain) text.number = absl::StrReplaceAll(text.number, {{",", ""}});
+  return text;
+}
+
 Record ValueRecord(const v1::Series& series, const Value& value,
                    bool with_time) {
-  const NumberText text = FormatNumber(value.value, series.unit());
+  const NumberText text = NumberOf(series, value.value);
   Record record;
-  record.push_back({.name = "machine", .value = series.machine()});
+  // Of all machines if it combines theirs.
+  Field machine{.name = "machine", .detail = series.machine().empty()};
+  if (!machine.detail) machine.value = series.machine();
+  record.push_back(machine);
   record.push_back({.name = "path", .value = series.path()});
   record.push_back(
       {.name = "time", .value = FormatUtc(value.time), .detail = !with_time});
@@ -72,7 +100,7 @@ Record ValueRecord(const v1::Series& series, const Value& value,
 
 std::string ValueText(const v1::Series& series, const Value& value) {
   if (value.ok()) {
-    const NumberText text = FormatNumber(value.value, series.unit());
+    const NumberText text = NumberOf(series, value.value);
     return text.unit.empty() ? text.number
                              : absl::StrCat(text.number, " ", text.unit);
   }

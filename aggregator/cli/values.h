@@ -30,6 +30,10 @@ void ForEachValue(const v1::Points& points,
 std::string StatusText(v1::ValueStatus status);
 std::string CauseText(v1::GapCause cause);
 
+// A value as people read it: FormatNumber, but in hexadecimal or without
+// separators where the registration asks for it.
+NumberText NumberOf(const v1::Series& series, double value);
+
 // A value for printing. For programs: machine, path, time, value, status, unit,
 // and what there is beside them. For people: `with_time` says whether the time
 // is a column.

@@ -171,7 +171,7 @@ class TableViewer : public Viewer {
     Record record;
     record.push_back({.name = "machine", .value = row.series.machine()});
     record.push_back({.name = "path", .value = row.series.path()});
-    const NumberText number = FormatNumber(row.newest.value, row.series.unit());
+    const NumberText number = NumberOf(row.series, row.newest.value);
     Field value{.name = "value"};
     if (row.newest.ok()) {
       value.value = row.newest.value;

@@ -29,6 +29,12 @@ struct CounterFormula {
   bool uses_two_samples() const { return perflib::UsesTwoSamples(formula); }
 };
 
+// Whether the value is a ratio of two counters, of which several are combined
+// as the sum of the one by the sum of the other.
+inline bool IsRatio(const CounterFormula& formula) {
+  return formula.denominator == perflib::Denominator::kBaseCounter;
+}
+
 CounterFormula FormulaOf(const perflib::CountersetRegistration& registration,
                          const perflib::CounterRegistration& counter);
 

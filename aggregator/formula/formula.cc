@@ -1,5 +1,6 @@
 #include "aggregator/formula/formula.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace fleetperf::aggregator {
@@ -73,9 +74,20 @@ bool NeedsMulti(Formula formula) {
          formula == Formula::kMultiTimerInverse;
 }
 
-bool DividesByMulti(Formula formula) {
-  return formula == Formula::kMultiTimer ||
-         formula == Formula::kMultiTimer100Ns;
+// a - b, exactly.
+Real Difference(absl::uint128 a, absl::uint128 b) {
+  return a >= b ? ToReal(a - b) : -ToReal(b - a);
+}
+
+// m - n / d, times d. Differences of what is nearly the same are taken before
+// anything is rounded.
+Real MultiDifference(const Growth& growth) {
+  if (absl::Uint128High64(growth.denominator) == 0) {
+    return Difference(absl::uint128(growth.multi) * growth.denominator,
+                      growth.value);
+  }
+  return static_cast<Real>(growth.multi) * ToReal(growth.denominator) -
+         ToReal(growth.value);
 }
 
 // Whether the counter itself counts ticks of PerfTimeStamp: either they are
@@ -107,11 +119,10 @@ std::optional<ValueStatus> NeverShown(const CounterFormula& formula) {
 
 void AddGrowth(const CounterFormula& formula, const Growth& piece,
                Growth* sum) {
-  const int64_t freq = sum->perf_freq;
+  const uint64_t freq = sum->perf_freq;
   if (freq != piece.perf_freq && freq > 0 && piece.perf_freq > 0) {
     const auto convert = [&](absl::uint128* ticks) {
-      *ticks = *ticks * static_cast<uint64_t>(piece.perf_freq) /
-               static_cast<uint64_t>(freq);
+      *ticks = *ticks * piece.perf_freq / freq;
     };
     if (CountsTicks(formula)) convert(&sum->value);
     if (formula.denominator == Denominator::kPerfTimeStamp) {
@@ -132,10 +143,10 @@ CalculatedValue CalculateGrowth(const CounterFormula& formula,
   if (formula.denominator != Denominator::kNone && growth.denominator == 0) {
     return CalculatedValue::Of(ValueStatus::kZeroDenominator);
   }
-  if (NeedsPerfFreq(formula.formula) && growth.perf_freq <= 0) {
+  if (NeedsPerfFreq(formula.formula) && growth.perf_freq == 0) {
     return CalculatedValue::Of(ValueStatus::kBadFrequency);
   }
-  if (DividesByMulti(formula.formula) && growth.multi == 0) {
+  if (NeedsMulti(formula.formula) && growth.multi == 0) {
     return CalculatedValue::Of(ValueStatus::kZeroMulti);
   }
   const Real n = ToReal(growth.value);
@@ -152,20 +163,21 @@ CalculatedValue CalculateGrowth(const CounterFormula& formula,
       return Result(formula, n / d);
     case Formula::kTimer:
     case Formula::kSampleFraction:
+    case Formula::kRawFraction:
       return Result(formula, 100 * n / d);
     case Formula::kTimerInverse:
-      return Result(formula, 100 * (1 - n / d));
+      return Result(formula,
+                    100 * Difference(growth.denominator, growth.value) / d);
     case Formula::kMultiTimer:
       return Result(formula, 100 * n * f / (d * m));
     case Formula::kMultiTimer100Ns:
       return Result(formula, 100 * n / (d * m));
     case Formula::kMultiTimerInverse:
-      return Result(formula, 100 * (m - n / d));
+      return Result(formula, 100 * MultiDifference(growth) / d);
     case Formula::kAverageTimer:
       return Result(formula, n / f / d);
     case Formula::kNotDisplayable:
     case Formula::kRaw:
-    case Formula::kRawFraction:
     case Formula::kElapsedTime:
       break;
   }
@@ -192,8 +204,8 @@ CalculatedValue CalculateSample(const CounterFormula& formula,
       if (!sample.denominator.has_value()) {
         return CalculatedValue::Of(ValueStatus::kZeroDenominator);
       }
-      const auto f = static_cast<int64_t>(sample.frequency.value);
-      if (f <= 0) return CalculatedValue::Of(ValueStatus::kBadFrequency);
+      const uint64_t f = sample.frequency.value;  // 0 if there is none
+      if (f == 0) return CalculatedValue::Of(ValueStatus::kBadFrequency);
       if (d < n) return CalculatedValue::Of(ValueStatus::kNegativeValue);
       return Result(formula, static_cast<Real>(d - n) / static_cast<Real>(f));
     }
@@ -222,7 +234,8 @@ GrowthOrStatus GrowthBetween(const CounterFormula& formula,
   }
   return {.growth = {.value = *value,
                      .denominator = *denominator,
-                     .perf_freq = newer.clocks.perf_freq,
+                     .perf_freq = static_cast<uint64_t>(
+                         std::max<int64_t>(newer.clocks.perf_freq, 0)),
                      .multi = newer.multi.value}};
 }
 

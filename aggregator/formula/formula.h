@@ -43,7 +43,7 @@ struct RawSample {
 struct Growth {
   absl::uint128 value = 0;
   absl::uint128 denominator = 0;  // in the units of CounterFormula::denominator
-  int64_t perf_freq = 0;
+  uint64_t perf_freq = 0;         // ticks of PerfTimeStamp per second
   uint64_t multi = 0;
 };
 
@@ -52,8 +52,9 @@ struct Growth {
 // ones.
 void AddGrowth(const CounterFormula& formula, const Growth& piece, Growth* sum);
 
-// The value of a formula that uses two samples. Growth of 0 in the denominator
-// is kZeroDenominator, not a division.
+// The value of a formula that uses two samples; or of a raw fraction, whose
+// counters' own values are the growth. Growth of 0 in the denominator is
+// kZeroDenominator, not a division.
 CalculatedValue CalculateGrowth(const CounterFormula& formula,
                                 const Growth& growth);
 

@@ -95,6 +95,10 @@ void WindowAccumulator::AddSample(const CounterFormula& formula, Over over,
                                   const RawSample& sample) {
   const CalculatedValue value = CalculateSample(formula, sample);
   if (!value.ok()) return AddBreak(value);
+  if (formula.formula == perflib::Formula::kRawFraction) {
+    growth_.value += sample.value.value;
+    growth_.denominator += sample.denominator.value;
+  }
   // An uptime's average would be of a past moment; people mean the newest.
   const bool ramp = formula.formula == perflib::Formula::kElapsedTime;
   AddValue(over != Over::kFormula ? over
@@ -151,6 +155,7 @@ WindowValue WindowAccumulator::FinishSound(const CounterFormula& formula,
         breaks_ > 0 ? problem_ : CalculatedValue::Gap(GapCause::kNoSamples);
     return value;
   }
+  if (over == Over::kFormula && IsRatio(formula)) value.growth = growth_;
   if (formula.uses_two_samples() && over == Over::kFormula) {
     value.result = CalculateGrowth(formula, growth_);
     return value;

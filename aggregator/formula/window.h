@@ -50,6 +50,9 @@ struct WindowValue {
   CalculatedValue result;
   uint32_t breaks = 0;  // pieces that are not sound
   double coverage = 1;  // the part of the window that sound pieces cover
+  // Of ratios by Over::kFormula: what the value was calculated from, so that
+  // several can be combined.
+  std::optional<Growth> growth = std::nullopt;
 };
 
 // Adds up the pieces and samples of one window. What is added must belong to

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 namespace fleetperf::aggregator {
-namespace {
 
 // The enumerations have the same order; the wire's begins with "unspecified".
 v1::ValueStatus ToProto(ValueStatus status) {
@@ -19,8 +18,6 @@ v1::GapCause ToProto(GapCause cause) {
 }
 static_assert(static_cast<int>(GapCause::kNone) == v1::GAP_CAUSE_UNSPECIFIED);
 static_assert(static_cast<int>(GapCause::kReset) == v1::GAP_CAUSE_RESET);
-
-}  // namespace
 
 v1::Points ToProto(uint32_t series, absl::Span<const Point> points) {
   v1::Points proto;

@@ -7,8 +7,11 @@
 
 #include "absl/synchronization/mutex.h"
 #include "aggregator/access.h"
+#include "aggregator/query/explain.h"
 #include "aggregator/query/points.h"
+#include "aggregator/query/raw_query.h"
 #include "base/rpc_error.h"
+#include "base/status_macros.h"
 #include "fleetperf/v1/query.grpc.pb.h"
 #include "proto/conversions.h"
 
@@ -37,19 +40,68 @@ Over FromProto(v1::Over over) {
   }
 }
 
+std::optional<Aggregation> AggregationOf(const v1::QueryRangeRequest& proto) {
+  Aggregation aggregation;
+  switch (proto.aggregate()) {
+    case v1::AGGREGATE_FUNCTION_AUTO:
+      aggregation.function = AggregateFunction::kAuto;
+      break;
+    case v1::AGGREGATE_FUNCTION_AVERAGE:
+      aggregation.function = AggregateFunction::kAverage;
+      break;
+    case v1::AGGREGATE_FUNCTION_SUM:
+      aggregation.function = AggregateFunction::kSum;
+      break;
+    case v1::AGGREGATE_FUNCTION_MINIMUM:
+      aggregation.function = AggregateFunction::kMinimum;
+      break;
+    case v1::AGGREGATE_FUNCTION_MAXIMUM:
+      aggregation.function = AggregateFunction::kMaximum;
+      break;
+    case v1::AGGREGATE_FUNCTION_COUNT:
+      aggregation.function = AggregateFunction::kCount;
+      break;
+    default:
+      return std::nullopt;
+  }
+  for (const int grouping : proto.by()) {
+    if (grouping == v1::GROUPING_MACHINE) aggregation.by_machine = true;
+    if (grouping == v1::GROUPING_INSTANCE) aggregation.by_instance = true;
+  }
+  return aggregation;
+}
+
+template <typename Request>
+void SetRange(const Request& proto, RangeRequest* request) {
+  if (proto.has_since()) request->since = fleetperf::FromProto(proto.since());
+  if (proto.has_start_time()) {
+    request->start = fleetperf::FromProto(proto.start_time());
+  }
+  if (proto.has_end_time()) {
+    request->end = fleetperf::FromProto(proto.end_time());
+  }
+}
+
 RangeRequest FromProto(const v1::QueryRangeRequest& proto) {
   RangeRequest request{.paths = {proto.paths().begin(), proto.paths().end()},
                        .step = fleetperf::FromProto(proto.step()),
                        .over = FromProto(proto.over()),
-                       .top = proto.top()};
-  if (proto.has_since()) request.since = fleetperf::FromProto(proto.since());
-  if (proto.has_start_time()) {
-    request.start = fleetperf::FromProto(proto.start_time());
-  }
-  if (proto.has_end_time()) {
-    request.end = fleetperf::FromProto(proto.end_time());
-  }
+                       .top = proto.top(),
+                       .aggregation = AggregationOf(proto)};
+  SetRange(proto, &request);
   return request;
+}
+
+RangeRequest FromProto(const v1::QueryRawRequest& proto) {
+  RangeRequest request{.paths = {proto.paths().begin(), proto.paths().end()}};
+  SetRange(proto, &request);
+  return request;
+}
+
+template <typename Parts>
+void SetSeries(uint32_t id, const v1::Series& series, Parts* part) {
+  *part->mutable_series() = series;
+  part->mutable_series()->set_id(id);
 }
 
 class QueryService : public v1::QueryService::Service {
@@ -60,9 +112,9 @@ class QueryService : public v1::QueryService::Service {
   grpc::Status QueryRange(
       grpc::ServerContext* context, const v1::QueryRangeRequest* request,
       grpc::ServerWriter<v1::QueryRangeResponse>* writer) override {
-    const auto peer = CheckAccess(*context, {Role::kReader, Role::kOperator});
-    if (!peer.ok()) return RpcFromStatus(peer.status());
-    const auto results = Run(FromProto(*request));
+    const auto results = Run(*context, [&] {
+      return RunRangeQuery(FromProto(*request), store_, now_of_);
+    });
     if (!results.ok()) return RpcFromStatus(results.status());
     uint32_t id = 0;
     for (const SeriesResult& result : *results) {
@@ -71,31 +123,82 @@ class QueryService : public v1::QueryService::Service {
     return grpc::Status::OK;
   }
 
+  grpc::Status QueryRaw(
+      grpc::ServerContext* context, const v1::QueryRawRequest* request,
+      grpc::ServerWriter<v1::QueryRawResponse>* writer) override {
+    const auto results = Run(*context, [&] {
+      return RunRawQuery(FromProto(*request), store_, now_of_);
+    });
+    if (!results.ok()) return RpcFromStatus(results.status());
+    uint32_t id = 0;
+    for (const RawSeries& result : *results) {
+      if (!Write(++id, result, writer)) break;
+    }
+    return grpc::Status::OK;
+  }
+
+  grpc::Status ExplainValue(grpc::ServerContext* context,
+                            const v1::ExplainValueRequest* request,
+                            v1::ExplainValueResponse* response) override {
+    std::optional<absl::Time> time;
+    if (request->has_time()) time = fleetperf::FromProto(request->time());
+    auto explained = Run(*context, [&] {
+      return RunExplain(request->path(), time, store_, now_of_);
+    });
+    if (!explained.ok()) return RpcFromStatus(explained.status());
+    *response = *std::move(explained);
+    return grpc::Status::OK;
+  }
+
  private:
-  absl::StatusOr<std::vector<SeriesResult>> Run(const RangeRequest& request) {
+  // Runs a query if the caller may ask and when there is room for it.
+  template <typename Query>
+  auto Run(const grpc::ServerContext& context, Query query)
+      -> decltype(query()) {
+    RETURN_IF_ERROR(
+        CheckAccess(context, {Role::kReader, Role::kOperator}).status());
     const auto is_free = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
       return running_ < kMaxQueries;
     };
     mutex_.LockWhen(absl::Condition(&is_free));
     ++running_;
     mutex_.Unlock();
-    auto results = RunRangeQuery(request, store_, now_of_);
+    auto result = query();
     absl::MutexLock lock(&mutex_);
     --running_;
-    return results;
+    return result;
   }
 
   static bool Write(uint32_t id, const SeriesResult& result,
                     grpc::ServerWriter<v1::QueryRangeResponse>* writer) {
     v1::QueryRangeResponse response;
-    *response.mutable_series() = result.series;
-    response.mutable_series()->set_id(id);
+    SetSeries(id, result.series, &response);
     if (!writer->Write(response)) return false;
     for (absl::Span<const Point> rest = result.points; !rest.empty();) {
       const auto part =
           rest.subspan(0, std::min(rest.size(), kMaxPointsPerMessage));
       rest.remove_prefix(part.size());
       *response.mutable_points() = ToProto(id, part);
+      if (!writer->Write(response)) return false;
+    }
+    return true;
+  }
+
+  static bool Write(uint32_t id, const RawSeries& result,
+                    grpc::ServerWriter<v1::QueryRawResponse>* writer) {
+    v1::QueryRawResponse response;
+    SetSeries(id, result.series, &response);
+    if (!writer->Write(response)) return false;
+    for (absl::Span<const RawSample> rest = result.samples; !rest.empty();) {
+      const auto part =
+          rest.subspan(0, std::min(rest.size(), kMaxPointsPerMessage));
+      rest.remove_prefix(part.size());
+      v1::RawSamples* samples = response.mutable_samples();
+      samples->Clear();
+      samples->set_series(id);
+      for (const RawSample& sample : part) {
+        *samples->add_samples() = ToProto(sample);
+      }
       if (!writer->Write(response)) return false;
     }
     return true;

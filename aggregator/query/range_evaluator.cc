@@ -58,13 +58,18 @@ int64_t WindowGrid::WindowOf(absl::Time time) const {
 }
 
 RangeEvaluator::RangeEvaluator(const CounterFormula& formula,
-                               const WindowGrid& grid, Over over)
-    : formula_(formula), grid_(grid), over_(over) {}
+                               const WindowGrid& grid, Over over,
+                               bool only_windows)
+    : formula_(formula),
+      grid_(grid),
+      over_(over),
+      only_windows_(only_windows) {}
 
 void RangeEvaluator::Add(const RawSample& sample, absl::Duration interval) {
   if (!last_.has_value()) {
     interval_ = interval;
-    per_sample_ = grid_.step > absl::ZeroDuration() && grid_.step <= interval;
+    per_sample_ = !only_windows_ && grid_.step > absl::ZeroDuration() &&
+                  grid_.step <= interval;
     if (!per_sample_) {
       windows_.resize(grid_.count());
       if (!formula_.uses_two_samples()) newest_in_window_.resize(grid_.count());

@@ -41,8 +41,10 @@ struct Point {
 // One series. Thread-compatible.
 class RangeEvaluator {
  public:
+  // A step at or below the sampling interval gives one value per sample, unless
+  // `only_windows` says that values must have the times of windows.
   RangeEvaluator(const CounterFormula& formula, const WindowGrid& grid,
-                 Over over);
+                 Over over, bool only_windows = false);
 
   // Samples come in the order of epochs and sequences. Those before the grid's
   // start serve as the older ones of its first piece.
@@ -56,8 +58,7 @@ class RangeEvaluator {
 
   // The values of the windows, from the first with a sample to the last with
   // one; if `goes_on`, to the end of the grid: the series did not end, and what
-  // is missing there is a gap. `losses` tell the causes of gaps. A step at or
-  // below the sampling interval gives one value per sample.
+  // is missing there is a gap. `losses` tell the causes of gaps.
   std::vector<Point> Finish(bool goes_on,
                             const std::vector<Loss>& losses) const;
 
@@ -69,6 +70,7 @@ class RangeEvaluator {
   const CounterFormula formula_;
   const WindowGrid grid_;
   const Over over_;
+  const bool only_windows_;
   std::optional<RawSample> last_;
   absl::Duration interval_;
   bool per_sample_ = false;

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "aggregator/formula/window.h"
+#include "aggregator/query/aggregation.h"
 #include "aggregator/query/range_evaluator.h"
 #include "aggregator/store/store.h"
 #include "fleetperf/v1/values.pb.h"
@@ -27,6 +28,8 @@ struct RangeRequest {
   absl::Duration step;            // 0: one window
   Over over = Over::kFormula;
   uint32_t top = 0;  // 0: all
+  // Combines series; nothing: each for itself.
+  std::optional<Aggregation> aggregation = std::nullopt;
 };
 
 struct SeriesResult {
@@ -34,6 +37,10 @@ struct SeriesResult {
   std::vector<Point> points;
   WindowValue total;  // over the whole range
 };
+
+// The windows of a request, for a machine whose time of day is `now`. An error
+// says what is wrong with the range.
+absl::StatusOr<WindowGrid> GridOf(const RangeRequest& request, absl::Time now);
 
 // A machine's time of day.
 using MachineNow = std::function<absl::Time(const std::string& machine)>;

@@ -36,6 +36,11 @@ v1::Series DescribeSeries(const std::string& machine, const Schema& schema,
   series.set_counter(counter_name);
   series.set_unit(UnitOf(counter));
   series.set_type(counter.type);
+  series.set_attrib(counter.attrib);
+  // Already in the values of counters that ask to be shown as real numbers.
+  if ((counter.attrib & perflib::kAttribDisplayAsReal) == 0) {
+    series.set_default_scale(counter.default_scale);
+  }
   return series;
 }
 

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "aggregator/cli/pdh_csv.h"
+#include "aggregator/cli/raw_samples.h"
 #include "aggregator/cli/values.h"
 
 namespace fleetperf::cli {
@@ -109,6 +111,78 @@ TEST(CsvPrinter, QuotesWhatNeedsIt) {
   printer->Finish();
   EXPECT_EQ(::testing::internal::GetCapturedStdout(),
             "path,value\n\"\\A(0,1)\\B\",1.5\n\"say \"\"hi\"\"\",\n");
+}
+
+TEST(NumberOf, ShowsCountersAsTheirRegistrationAsks) {
+  const struct {
+    const char* name;
+    uint32_t type;
+    uint64_t attrib;
+    double value;
+    const char* expected;
+  } kCases[] = {
+      {"plain", 0x00010000, 0, 48879, "48,879"},
+      {"RAWCOUNT_HEX", 0x00000000, 0, 48879, "0xBEEF"},
+      {"LARGE_RAWCOUNT_HEX", 0x00000100, 0, 0x1p63, "0x8000000000000000"},
+      {"DISPLAY_AS_HEX", 0x00010000, 0x10, 48879, "0xBEEF"},
+      {"an average of hexadecimal numbers", 0, 0, 2.5, "2.50"},
+      {"NO_GROUP_SEPARATOR", 0x00010000, 0x4, 48879, "48879"},
+      // The first of the three that is asked for counts.
+      {"NO_GROUP_SEPARATOR and HEX", 0x00010000, 0x14, 48879, "48879"},
+      {"DISPLAY_AS_REAL and HEX", 0x00010000, 0x18, 48879, "48,879"},
+  };
+  for (const auto& test : kCases) {
+    v1::Series series;
+    series.set_type(test.type);
+    series.set_attrib(test.attrib);
+    EXPECT_EQ(NumberOf(series, test.value).number, test.expected) << test.name;
+  }
+}
+
+Value ValueAt(absl::Time time, double value) {
+  return {.time = time, .value = value};
+}
+
+TEST(PdhCsv, HasAColumnForEachSeriesAndARowForEachTime) {
+  const absl::Time noon = absl::FromCivil(
+      absl::CivilSecond(2026, 11, 21, 12, 0, 0), absl::UTCTimeZone());
+  v1::Series processor, memory, group;
+  processor.set_machine("web-1");
+  processor.set_path("\\Processor Information(0,1)\\% Processor Time");
+  memory.set_machine("web-1");
+  memory.set_path("\\Say \"x\"\\Bytes");
+  group.set_path("\\System\\Processes");
+  PdhCsv csv;
+  csv.Add(processor, ValueAt(noon + absl::Milliseconds(996), 12.5));
+  csv.Add(processor, ValueAt(noon + absl::Seconds(2), 0.1));
+  csv.Add(memory, ValueAt(noon + absl::Seconds(2), 4096));
+  Value gap{.time = noon, .status = v1::VALUE_STATUS_GAP};
+  csv.Add(group, gap);
+  EXPECT_EQ(csv.Text(),
+            "\"(PDH-CSV 4.0) (Coordinated Universal Time)(0)\","
+            "\"\\\\web-1\\Processor Information(0,1)\\% Processor Time\","
+            "\"\\\\web-1\\Say \"\"x\"\"\\Bytes\",\"\\System\\Processes\"\r\n"
+            "\"11/21/2026 12:00:00.000\",\" \",\" \",\" \"\r\n"
+            "\"11/21/2026 12:00:00.996\",\"12.5\",\" \",\" \"\r\n"
+            "\"11/21/2026 12:00:02.000\",\"0.1\",\"4096\",\" \"\r\n");
+}
+
+TEST(RawRecord, KeepsAllBitsOfNumbers) {
+  v1::Series series;
+  series.set_machine("web-1");
+  series.set_path("\\System\\Processes");
+  v1::RawSample sample;
+  sample.set_perf_time_stamp(5);
+  sample.set_perf_time_100nsec(116444736000000000);  // 1970
+  sample.set_perf_freq(10'000'000);
+  sample.set_value(UINT64_MAX);
+  sample.set_value_size(8);
+  sample.set_life(7);
+  EXPECT_EQ(ToJson(RawRecord(series, sample)),
+            R"({"machine":"web-1","path":"\\System\\Processes",)"
+            R"("time":"1970-01-01T00:00:00Z","value":"18446744073709551615",)"
+            R"("size":8,"perf_time":5,"perf_time_100ns":116444736000000000,)"
+            R"("perf_freq":10000000,"life":"7"})");
 }
 
 TEST(ForEachValue, ReadsColumnsAndWhatTheyLeaveOut) {

@@ -1,0 +1,171 @@
+// explain: how a value came about.
+
+#include <grpcpp/channel.h>
+#include <grpcpp/client_context.h>
+
+#include <cstdio>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "aggregator/cli/commands.h"
+#include "aggregator/cli/raw_samples.h"
+#include "aggregator/cli/values.h"
+#include "base/printable.h"
+#include "base/status_macros.h"
+#include "base/units.h"
+#include "fleetperf/v1/query.grpc.pb.h"
+#include "perflib/counter_type.h"
+#include "proto/conversions.h"
+
+namespace fleetperf::cli {
+namespace {
+
+constexpr absl::Duration kDeadline = absl::Minutes(1);
+
+Value ValueOf(const v1::Explanation& explanation) {
+  return {.time = TimeOf(explanation.newer()),
+          .value = explanation.value(),
+          .status = explanation.status(),
+          .cause = explanation.cause()};
+}
+
+// The fields of one object, for programs.
+Record ToRecord(const v1::Explanation& explanation) {
+  const v1::Series& series = explanation.series();
+  Record record = ValueRecord(series, ValueOf(explanation), true);
+  Field instance{.name = "instance"};
+  if (series.has_instance()) instance.value = series.instance();
+  record.push_back({.name = "counterset", .value = series.counterset()});
+  record.push_back(
+      {.name = "counterset_guid", .value = explanation.counterset_guid()});
+  record.push_back(
+      {.name = "counter_id", .value = uint64_t{explanation.counter_id()}});
+  record.push_back(instance);
+  record.push_back(
+      {.name = "instance_id", .value = uint64_t{series.instance_id()}});
+  record.push_back(
+      {.name = "type", .value = perflib::CounterTypeName(series.type())});
+  record.push_back(
+      {.name = "measured_against", .value = explanation.denominator()});
+  record.push_back({.name = "formula", .value = explanation.formula()});
+  record.push_back({.name = "arithmetic", .value = explanation.arithmetic()});
+  return record;
+}
+
+// The record with the two samples in it.
+std::string ToJsonLine(const v1::Explanation& explanation) {
+  std::string line = ToJson(ToRecord(explanation));
+  line.pop_back();  // the brace
+  absl::StrAppend(
+      &line, ",\"raw0\":",
+      explanation.has_older() ? ToJson(RawFields(explanation.older())) : "null",
+      ",\"raw1\":", ToJson(RawFields(explanation.newer())), "}");
+  return line;
+}
+
+void PrintLine(absl::string_view name, const std::string& text) {
+  std::printf("  %-17s %s\n", std::string(name).c_str(),
+              Printable(text).c_str());
+}
+
+std::string SampleText(const v1::RawSample& sample) {
+  std::string text =
+      absl::StrCat(FormatUtc(TimeOf(sample)), "  value ",
+                   sample.has_value() ? absl::StrCat(sample.value()) : "none",
+                   " (", sample.value_size(), " bytes)");
+  if (sample.has_denominator()) {
+    absl::StrAppend(&text, ", base or time ", sample.denominator());
+  }
+  if (sample.has_frequency()) {
+    absl::StrAppend(&text, ", frequency ", sample.frequency());
+  }
+  if (sample.has_multi()) {
+    absl::StrAppend(&text, ", components ", sample.multi());
+  }
+  absl::StrAppend(&text, ", PerfTimeStamp ", sample.perf_time_stamp(),
+                  ", PerfTime100NSec ", sample.perf_time_100nsec(),
+                  ", PerfFreq ", sample.perf_freq(), ", life ", sample.life());
+  return text;
+}
+
+void PrintText(const v1::Explanation& explanation) {
+  const v1::Series& series = explanation.series();
+  std::printf(
+      "%s\n",
+      Printable(absl::StrCat("\\\\", series.machine(), series.path())).c_str());
+  PrintLine("counterset", absl::StrCat(series.counterset(), " ",
+                                       explanation.counterset_guid()));
+  PrintLine("counter",
+            absl::StrCat(series.counter(), ", id ", explanation.counter_id()));
+  PrintLine("type", absl::StrFormat("%s (0x%08X)",
+                                    perflib::CounterTypeName(series.type()),
+                                    series.type()));
+  if (series.has_instance()) {
+    PrintLine("instance",
+              absl::StrCat(series.instance(), ", id ", series.instance_id()));
+  }
+  if (explanation.has_older()) {
+    PrintLine("older sample (0)", SampleText(explanation.older()));
+  }
+  PrintLine("newer sample (1)", SampleText(explanation.newer()));
+  if (!explanation.denominator().empty()) {
+    PrintLine("measured against", explanation.denominator());
+  }
+  if (!explanation.formula().empty()) {
+    PrintLine("formula", explanation.formula());
+  }
+  if (!explanation.arithmetic().empty()) {
+    PrintLine("", absl::StrCat("= ", explanation.arithmetic()));
+  }
+  const Value value = ValueOf(explanation);
+  PrintLine("result",
+            value.ok() ? absl::StrFormat("%.17g %s", value.value, series.unit())
+                       : ValueText(series, value));
+}
+
+}  // namespace
+
+absl::Status Explain(const Connection& connection, Format format,
+                     const ExplainFlags& flags) {
+  v1::ExplainValueRequest request;
+  request.set_path(flags.path);
+  if (!flags.at.empty()) {
+    const auto at = ParseTime(flags.at, absl::Now());
+    if (!at.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--at: ", at.status().message()));
+    }
+    *request.mutable_time() = ToProto(*at);
+  }
+  grpc::ClientContext context;
+  context.set_deadline(absl::ToChronoTime(absl::Now() + kDeadline));
+  v1::ExplainValueResponse response;
+  RETURN_IF_ERROR(
+      connection.Explain(v1::QueryService::NewStub(connection.channel())
+                             ->ExplainValue(&context, request, &response)));
+  const auto csv = MakePrinter(Format::kCsv);
+  for (const v1::Explanation& explanation : response.explanations()) {
+    switch (format) {
+      case Format::kJson:
+        std::puts(ToJsonLine(explanation).c_str());
+        break;
+      case Format::kCsv:
+        csv->Print(ToRecord(explanation));
+        break;
+      default:
+        PrintText(explanation);
+    }
+  }
+  if (response.left_out() > 0) {
+    std::fprintf(stderr,
+                 "fleetperf: and %llu more series; choose some with a path "
+                 "that names them\n",
+                 static_cast<unsigned long long>(response.left_out()));
+  }
+  if (response.explanations_size() > 0) return absl::OkStatus();
+  return absl::NotFoundError(
+      "there is no sample at this time or shortly before it; see when samples "
+      "came last: fleetperf machines");
+}
+
+}  // namespace fleetperf::cli

@@ -1,0 +1,199 @@
+#include "aggregator/query/series_reader.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "aggregator/formula/window.h"
+#include "aggregator/query/sample_feed.h"
+#include "aggregator/query/series.h"
+#include "base/status_macros.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+constexpr size_t kMaxSeries = 200'000;
+
+// What is selected of one counterset, and its series.
+class CountersetReader : public SampleSink {
+ public:
+  CountersetReader(const SelectedCounterset& selected, absl::Time to,
+                   const SinkFactory& make_sink)
+      : selected_(selected),
+        to_(to),
+        make_sink_(make_sink),
+        feed_(selected, this) {}
+
+  const std::shared_ptr<const Schema>& schema() const {
+    return selected_.schema;
+  }
+  std::set<std::string> InstanceNames() const { return feed_.InstanceNames(); }
+
+  absl::Status Add(const Frame& frame) {
+    feed_.Add(frame);
+    interval_ = std::max(interval_, frame.query->interval);
+    last_tick_ = LastSoundTick(frame).value_or(last_tick_);
+    if (series_.size() > kMaxSeries) {
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "the query has more than ", kMaxSeries,
+          " series on one machine; select fewer instances or counters"));
+    }
+    return status_;
+  }
+
+  size_t AddSeries(const Instance& instance, const CounterFormula& formula,
+                   std::vector<uint32_t> wanted_indexes) override {
+    series_.push_back(
+        {instance, formula, std::move(wanted_indexes), make_sink_(formula)});
+    return series_.size() - 1;
+  }
+
+  void AddSamples(size_t number, absl::Span<const RawSample> samples,
+                  absl::Duration interval) override {
+    if (status_.ok()) status_ = series_[number].sink->Add(samples, interval);
+  }
+
+  void Finish(const std::string& machine, std::vector<FoundSeries>* found) {
+    const auto indexes = IndexInstances();
+    for (Series& one : series_) {
+      const Instance& instance = one.instance;
+      const uint32_t index = indexes.at(
+          {instance.name, instance.instance_id, instance.occurrence});
+      const auto& wanted = one.wanted_indexes;
+      if (!wanted.empty() &&
+          std::count(wanted.begin(), wanted.end(), index) == 0) {
+        continue;
+      }
+      const perflib::CounterRegistration& counter =
+          *schema()->registration.FindCounter(one.formula.counter_id);
+      found->push_back({.series = DescribeSeries(machine, *schema(), counter,
+                                                 instance, index),
+                        .formula = one.formula,
+                        .aggregate_function = counter.aggregate_function,
+                        .instance = instance,
+                        .schema = schema(),
+                        .is_unnamed_aggregate = IsAggregate(instance.name) &&
+                                                !IsNamed(instance.name),
+                        .last_tick = last_tick_,
+                        .interval = interval_,
+                        .sink = std::move(one.sink)});
+    }
+  }
+
+ private:
+  struct Series {
+    Instance instance;
+    CounterFormula formula;
+    std::vector<uint32_t> wanted_indexes;
+    std::unique_ptr<SeriesSink> sink;
+  };
+  using InstanceKey = std::tuple<std::string, uint32_t, uint32_t>;
+
+  // The last tick of the frame, within the range, that tells which instances
+  // there are.
+  std::optional<absl::Time> LastSoundTick(const Frame& frame) const {
+    for (size_t tick = frame.clocks->size(); tick-- > 0;) {
+      const absl::Time time = perflib::TimeFromPerfTime100NSec(
+          (*frame.clocks)[tick].perf_time_100nsec);
+      if (time <= to_ && !frame.HasFailed(static_cast<uint32_t>(tick))) {
+        return time;
+      }
+    }
+    return std::nullopt;
+  }
+
+  // Whether a path names this instance and not a pattern that it matches.
+  bool IsNamed(const std::string& name) const {
+    return std::any_of(selected_.selections.begin(), selected_.selections.end(),
+                       [&](const Selection& selection) {
+                         return selection.instance.has_value() &&
+                                !selection.instance->has_wildcards() &&
+                                selection.MatchesInstance(name);
+                       });
+  }
+
+  // Which of the instances of its name each is, by instance id. Names are
+  // compared as paths do.
+  std::map<InstanceKey, uint32_t> IndexInstances() const {
+    std::set<std::tuple<std::string, uint32_t, uint32_t, std::string>>
+        instances;
+    for (const Series& one : series_) {
+      instances.emplace(absl::AsciiStrToLower(one.instance.name),
+                        one.instance.instance_id, one.instance.occurrence,
+                        one.instance.name);
+    }
+    std::map<InstanceKey, uint32_t> indexes;
+    std::string last;
+    uint32_t next = 0;
+    for (const auto& [lower, id, occurrence, name] : instances) {
+      next = lower == last ? next + 1 : 0;
+      last = lower;
+      indexes[{name, id, occurrence}] = next;
+    }
+    return indexes;
+  }
+
+  const SelectedCounterset selected_;
+  const absl::Time to_;
+  const SinkFactory& make_sink_;
+  SampleFeed feed_;
+  std::vector<Series> series_;
+  absl::Status status_;
+  absl::Time last_tick_ = absl::InfinitePast();
+  absl::Duration interval_;
+};
+
+}  // namespace
+
+absl::Duration LongestInterval(const Directory& directory,
+                               const std::string& machine) {
+  absl::Duration longest;
+  for (const CollectedCounterset& counterset : directory.Countersets(machine)) {
+    for (const auto& [id, interval] : counterset.counters) {
+      longest = std::max(longest, interval);
+    }
+  }
+  return longest;
+}
+
+absl::StatusOr<MachineSeries> ReadSeries(
+    Store& store, const std::string& machine,
+    const std::vector<SelectedCounterset>& selected, absl::Time from,
+    absl::Time to, const SinkFactory& make_sink) {
+  std::vector<std::unique_ptr<CountersetReader>> readers;
+  for (const SelectedCounterset& counterset : selected) {
+    readers.push_back(
+        std::make_unique<CountersetReader>(counterset, to, make_sink));
+  }
+  const auto reader_of = [&](const std::shared_ptr<const Schema>& schema) {
+    const auto found = std::find_if(
+        readers.begin(), readers.end(),
+        [&](const auto& reader) { return reader->schema() == schema; });
+    return found != readers.end() ? found->get() : nullptr;
+  };
+  MachineSeries machine_series;
+  const absl::Duration longest = LongestInterval(store.directory(), machine);
+  RETURN_IF_ERROR(store.Read(
+      {.machine = machine,
+       .from = from - longest * kMaxIntervalsApart,
+       .to = to,
+       .filter =
+           [&](const CollectedQuery& query) {
+             return reader_of(query.schema) != nullptr;
+           }},
+      [&](const Frame& frame) {
+        return reader_of(frame.query->schema)->Add(frame);
+      },
+      [&](const Loss& loss) { machine_series.losses.push_back(loss); }));
+  for (const auto& reader : readers) {
+    reader->Finish(machine, &machine_series.series);
+    machine_series.instance_names.merge(reader->InstanceNames());
+  }
+  return machine_series;
+}
+
+}  // namespace fleetperf::aggregator

@@ -1,0 +1,250 @@
+// Several series combined into one.
+
+#include "aggregator/query/aggregation.h"
+
+#include "aggregator/query/range_query.h"
+#include "tests/support/countersets.h"
+#include "tests/support/disk_agent.h"
+#include "tests/support/points_text.h"
+#include "tests/support/status_matchers.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+using testing::ClocksAt;
+using testing::DiskAgent;
+using ::testing::ElementsAre;
+using testing::kStart;
+using testing::TestAgent;
+using testing::TestStore;
+using testing::ToText;
+
+absl::Time At(double seconds) { return kStart + absl::Seconds(seconds); }
+
+class AggregationTest : public ::testing::Test {
+ protected:
+  // From the start to 20 s, in windows of 10 s: "web-1 C: \Disk\Queue Length"
+  // and its points, group by group.
+  std::vector<std::string> Ask(const std::string& path,
+                               const Aggregation& aggregation,
+                               RangeRequest request = {}) {
+    request.paths = {path};
+    request.start = At(0);
+    if (!request.end.has_value()) request.end = At(20);
+    request.step = absl::Seconds(10);
+    request.aggregation = aggregation;
+    const auto results = RunRangeQuery(
+        request, *store_, [](const std::string&) { return At(60); });
+    if (!results.ok()) return {results.status().ToString()};
+    std::vector<std::string> texts;
+    for (const SeriesResult& result : *results) {
+      std::string name = result.series.path();
+      if (result.series.has_instance()) {
+        name = result.series.instance() + " " + name;
+      }
+      if (!result.series.machine().empty()) {
+        name = result.series.machine() + " " + name;
+      }
+      texts.push_back(name);
+      for (std::string& point : ToText(result.points)) {
+        texts.push_back(std::move(point));
+      }
+    }
+    return texts;
+  }
+
+  TestStore store_;
+};
+
+TEST_F(AggregationTest, CombinesValuesOfAllMachinesAndInstances) {
+  DiskAgent web(&store_, "web-1"), db(&store_, "db-1");
+  web.Ticks(0, 20, {{web.Disk("C:"), 2}, {web.Disk("D:"), 3}});
+  db.Ticks(0, 20, {{db.Disk("C:"), 10}});
+  ASSERT_OK(web.Send());
+  ASSERT_OK(db.Send());
+  const auto ask = [&](AggregateFunction function) {
+    return Ask("\\Disk(*)\\Transfers/sec", {.function = function});
+  };
+  const std::string name = "\\Disk\\Transfers/sec";
+  EXPECT_THAT(ask(AggregateFunction::kSum),
+              ElementsAre(name, "10: 15", "20: 15"));
+  EXPECT_THAT(ask(AggregateFunction::kAverage),
+              ElementsAre(name, "10: 5", "20: 5"));
+  EXPECT_THAT(ask(AggregateFunction::kMinimum),
+              ElementsAre(name, "10: 2", "20: 2"));
+  EXPECT_THAT(ask(AggregateFunction::kMaximum),
+              ElementsAre(name, "10: 10", "20: 10"));
+  EXPECT_THAT(ask(AggregateFunction::kCount),
+              ElementsAre(name, "10: 3", "20: 3"));
+}
+
+TEST_F(AggregationTest, KeepsApartWhatItIsAskedTo) {
+  DiskAgent web(&store_, "web-1"), db(&store_, "db-1");
+  web.Ticks(0, 10, {{web.Disk("C:"), 2}, {web.Disk("D:"), 3}});
+  db.Ticks(0, 10, {{db.Disk("C:"), 10}});
+  ASSERT_OK(web.Send());
+  ASSERT_OK(db.Send());
+  const RangeRequest to_10{.end = At(10)};
+  constexpr auto kSum = AggregateFunction::kSum;
+  EXPECT_THAT(Ask("\\Disk(*)\\Transfers/sec",
+                  {.function = kSum, .by_machine = true}, to_10),
+              ElementsAre("db-1 \\Disk\\Transfers/sec", "10: 10",
+                          "web-1 \\Disk\\Transfers/sec", "10: 5"));
+  EXPECT_THAT(Ask("\\Disk(*)\\Transfers/sec",
+                  {.function = kSum, .by_instance = true}, to_10),
+              ElementsAre("C: \\Disk\\Transfers/sec", "10: 12",
+                          "D: \\Disk\\Transfers/sec", "10: 3"));
+  // Counters always.
+  EXPECT_THAT(Ask("\\\\db-1\\Disk(*)\\*", {.function = kSum}, to_10),
+              ElementsAre("\\Disk\\Queue Length", "10: 10",
+                          "\\Disk\\Transfers/sec", "10: 10"));
+}
+
+TEST_F(AggregationTest, LeavesOutTheTotalUnlessItIsNamed) {
+  DiskAgent agent(&store_);
+  agent.Ticks(0, 20, {{agent.Disk("C:"), 2}, {agent.Disk("_Total"), 100}});
+  ASSERT_OK(agent.Send());
+  constexpr auto kSum = AggregateFunction::kSum;
+  EXPECT_THAT(Ask("\\Disk(*)\\Transfers/sec", {.function = kSum}),
+              ElementsAre("\\Disk\\Transfers/sec", "10: 2", "20: 2"));
+  EXPECT_THAT(Ask("\\Disk(_Total)\\Transfers/sec", {.function = kSum}),
+              ElementsAre("\\Disk\\Transfers/sec", "10: 100", "20: 100"));
+}
+
+// Reads of one disk are large and few, those of the other small and many.
+void AddReads(TestStore* store, const std::string& machine, uint64_t bytes,
+              uint64_t reads) {
+  TestAgent agent(store, machine);
+  const uint32_t id = agent.Machine(machine);
+  const uint32_t disk = agent.Counterset(testing::DiskRegistration());
+  const uint32_t query =
+      agent.Query(id, disk, absl::Seconds(1),
+                  {{testing::kBytesPerRead}, {testing::kReads, 4}});
+  const uint32_t c = agent.Instance(id, disk, "C:");
+  for (uint64_t t = 0; t <= 20; ++t) {
+    agent.AddTick(query, ClocksAt(static_cast<double>(t)),
+                  {{c, {t * bytes, t * reads}}});
+  }
+  ASSERT_OK(agent.Send());
+}
+
+TEST_F(AggregationTest, TheAverageOfRatiosIsOfTheirSums) {
+  AddReads(&store_, "few", 1'000'000, 1);
+  AddReads(&store_, "many", 99'000, 99);
+  // (1,000,000 + 99,000) bytes in 100 reads, not (1,000,000 + 1,000) / 2.
+  EXPECT_THAT(Ask("\\Disk(*)\\Bytes per Read",
+                  {.function = AggregateFunction::kAverage}),
+              ElementsAre("\\Disk\\Bytes per Read", "10: 10990", "20: 10990"));
+  EXPECT_THAT(
+      Ask("\\Disk(*)\\Bytes per Read",
+          {.function = AggregateFunction::kMaximum}),
+      ElementsAre("\\Disk\\Bytes per Read", "10: 1000000", "20: 1000000"));
+  // The largest of each second, by value.
+  RangeRequest largest{.over = Over::kMaximum};
+  EXPECT_THAT(
+      Ask("\\Disk(*)\\Bytes per Read",
+          {.function = AggregateFunction::kAverage}, largest),
+      ElementsAre("\\Disk\\Bytes per Read", "10: 500500", "20: 500500"));
+}
+
+TEST_F(AggregationTest, AutoFollowsTheRegistrationAndElseTheType) {
+  TestAgent agent(&store_, "web-1");
+  const uint32_t machine = agent.Machine("web-1");
+  perflib::CountersetRegistration registration;
+  registration.guid =
+      *perflib::ParseGuid("{00000000-0000-4000-8000-0000000000a9}");
+  registration.name = "Set";
+  registration.instance_type = perflib::kCountersetMultipleInstances;
+  std::vector<testing::BatchWriter::Column> columns;
+  const struct {
+    const char* name;
+    uint32_t type;
+    uint32_t aggregate_function;
+    const char* expected;
+  } kCases[] = {
+      {"0 undefined", perflib::kPerfCounterLargeRawcount, 0, "10: 6"},
+      {"1 total", perflib::kPerfCounterLargeRawcount, 1, "10: 6"},
+      {"2 average", perflib::kPerfCounterLargeRawcount, 2, "10: 3"},
+      {"3 minimum", perflib::kPerfCounterLargeRawcount, 3, "10: 2"},
+      {"4 maximum", perflib::kPerfCounterLargeRawcount, 4, "10: 4"},
+      // A percentage: 100 * 2 and 100 * 4 units of 100 ns by a second.
+      {"5 percentage", perflib::kPerf100NsecTimer, 0, "10: 0"},
+  };
+  std::vector<std::string> expected;
+  for (uint32_t i = 0; i < std::size(kCases); ++i) {
+    registration.counters.push_back(
+        {.counter_id = i,
+         .type = kCases[i].type,
+         .aggregate_function = kCases[i].aggregate_function,
+         .name = kCases[i].name});
+    columns.push_back({.counter_id = i});
+    expected.push_back(absl::StrCat("\\Set\\", kCases[i].name));
+    expected.push_back(kCases[i].expected);
+  }
+  const uint32_t set = agent.Counterset(registration);
+  const uint32_t query = agent.Query(machine, set, absl::Seconds(1), columns);
+  const uint32_t a = agent.Instance(machine, set, "a");
+  const uint32_t b = agent.Instance(machine, set, "b");
+  for (int t = 0; t <= 10; ++t) {
+    const std::vector<std::optional<uint64_t>> twos(columns.size(), 2);
+    const std::vector<std::optional<uint64_t>> fours(columns.size(), 4);
+    agent.AddTick(query, ClocksAt(t), {{a, twos}, {b, fours}});
+  }
+  ASSERT_OK(agent.Send());
+  EXPECT_THAT(Ask("\\Set(*)\\*", {}, {.end = At(10)}),
+              ::testing::ElementsAreArray(expected));
+}
+
+TEST_F(AggregationTest, SaysHowMuchIsMissing) {
+  DiskAgent web(&store_, "web-1"), db(&store_, "db-1");
+  const uint32_t c = web.Disk("C:"), d = db.Disk("C:");
+  web.Ticks(0, 30, {{c, 2}});
+  db.Ticks(0, 10, {{d, 10}});
+  db.Lose("db-1", At(11), At(25), 15, v1::LOSS_CAUSE_OVERRUN);
+  db.Ticks(26, 30, {{d, 10}});
+  ASSERT_OK(web.Send());
+  ASSERT_OK(db.Send());
+  EXPECT_THAT(Ask("\\Disk(*)\\Transfers/sec",
+                  {.function = AggregateFunction::kSum}, {.end = At(30)}),
+              ElementsAre("\\Disk\\Transfers/sec", "10: 12",
+                          "20: 2 overrun coverage=0.5",
+                          "30: 12 overrun breaks=1 coverage=0.7"));
+}
+
+TEST_F(AggregationTest, HasOneValueForSamplesOfOneWindow) {
+  // At a step of one sampling interval, machines tick at different moments.
+  DiskAgent web(&store_, "web-1"), db(&store_, "db-1");
+  const uint32_t c = web.Disk("C:"), d = db.Disk("C:");
+  for (int t = 0; t <= 3; ++t) {
+    web.AddTick(web.query, ClocksAt(t + 0.25), {{c, {0, 2}}});
+    db.AddTick(db.query, ClocksAt(t + 0.75), {{d, {0, 3}}});
+  }
+  ASSERT_OK(web.Send());
+  ASSERT_OK(db.Send());
+  const auto results = RunRangeQuery(
+      {.paths = {"\\Disk(*)\\Queue Length"},
+       .start = At(0),
+       .end = At(3),
+       .step = absl::Seconds(1),
+       .aggregation = Aggregation{.function = AggregateFunction::kSum}},
+      *store_, [](const std::string&) { return At(60); });
+  ASSERT_OK(results);
+  ASSERT_EQ(results->size(), 1);
+  EXPECT_THAT(ToText(results->front().points),
+              ElementsAre("1: 5", "2: 5", "3: 5"));
+}
+
+TEST_F(AggregationTest, TopIsOfTheGroups) {
+  DiskAgent web(&store_, "web-1"), db(&store_, "db-1");
+  web.Ticks(0, 20, {{web.Disk("C:"), 4}, {web.Disk("D:"), 4}});
+  db.Ticks(0, 20, {{db.Disk("C:"), 7}});
+  ASSERT_OK(web.Send());
+  ASSERT_OK(db.Send());
+  EXPECT_THAT(Ask("\\Disk(*)\\Transfers/sec",
+                  {.function = AggregateFunction::kSum, .by_machine = true},
+                  {.top = 1}),
+              ElementsAre("web-1 \\Disk\\Transfers/sec", "10: 8", "20: 8"));
+}
+
+}  // namespace
+}  // namespace fleetperf::aggregator

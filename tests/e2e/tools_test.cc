@@ -1,0 +1,264 @@
+// The tools that show a user how values come about: calc, decode, explain and
+// raw queries, as they are run.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "perflib/block_writer.h"
+#include "perflib/utf16.h"
+#include "tests/e2e/deployment.h"
+#include "tests/support/temp_directory.h"
+
+namespace fleetperf::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+std::vector<std::string> Lines(const std::string& text) {
+  return absl::StrSplit(text, '\n', absl::SkipEmpty());
+}
+
+Result Fleetperf(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), Deployment::Executable("fleetperf"));
+  return RunCommand(arguments);
+}
+
+Result Calc(const std::string& input, const std::string& flags = "") {
+  const TempDirectory directory;
+  const std::string path = directory.File("input");
+  Deployment::Write(path, input);
+  return RunCommand({"sh", "-c",
+                     absl::StrCat(Deployment::Executable("fleetperf"), " calc ",
+                                  flags, " < ", path)});
+}
+
+// Values in exact rationals, by tests/golden/formulas.py.
+TEST(Calc, AgreesWithExactArithmetic) {
+  std::ifstream file(absl::StrCat(FLEETPERF_GOLDEN, "/formulas.jsonl"));
+  const std::string golden{std::istreambuf_iterator<char>(file), {}};
+  const Result calc = Calc(golden);
+  ASSERT_EQ(calc.status, 0) << calc.error;
+  const std::vector<std::string> inputs = Lines(golden);
+  const std::vector<std::string> outputs = Lines(calc.output);
+  ASSERT_GT(inputs.size(), 1000);
+  ASSERT_EQ(inputs.size(), outputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const auto expected = nlohmann::json::parse(inputs[i])["expected"];
+    const auto output = nlohmann::json::parse(outputs[i]);
+    ASSERT_EQ(output["status"], expected["status"]) << inputs[i];
+    ASSERT_EQ(output.contains("value"), expected.contains("value"));
+    if (expected.contains("value")) {
+      // The nearest double, or its neighbour.
+      const double value = expected["value"];
+      const double off_by_one = std::nextafter(value, INFINITY) - value;
+      EXPECT_NEAR(output["value"].get<double>(), value, off_by_one)
+          << inputs[i];
+    }
+  }
+}
+
+TEST(Calc, PrintsSeventeenDigits) {
+  EXPECT_EQ(
+      Calc(R"({"type":"PERF_RAW_FRACTION","raw1":{"data":1,"time":3}})").output,
+      "{\"status\":\"ok\",\"value\":33.333333333333336}\n");
+  EXPECT_EQ(Calc(R"({"type":537003008,"raw1":{"data":1,"time":1000}})").output,
+            "{\"status\":\"ok\",\"value\":0.10000000000000001}\n");
+}
+
+TEST(Calc, WrapsDataOf4BytesIfAsked) {
+  const std::string line = R"({"type":"PERF_COUNTER_DELTA","data_size":4,)"
+                           R"("raw0":{"data":4294967290},"raw1":{"data":4}})";
+  EXPECT_EQ(Calc(line).output, "{\"status\":\"negative_value\"}\n");
+  EXPECT_EQ(Calc(line, "--wrap32").output,
+            "{\"status\":\"ok\",\"value\":10}\n");
+}
+
+TEST(Calc, NamesTheLineThatIsWrongAndCalculatesTheOthers) {
+  const Result result = Calc(
+      "{\"type\":\"PERF_COUNTER_RAWCOUNT\",\"raw1\":{\"data\":5}}\n"
+      "not json\n"
+      "{\"raw1\":{\"data\":5}}\n"
+      "{\"type\":\"PERF_COUNTER_RAWCOUNT\"}\n"
+      "{\"type\":\"PERF_COUNTER_RAWCOUNT\",\"raw1\":{\"data\":-5}}\n"
+      "\n"
+      "{\"type\":\"PERF_COUNTER_RAWCOUNT\",\"raw1\":{\"data\":6}}\n");
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(Lines(result.output), SizeIs(2));
+  EXPECT_THAT(
+      Lines(result.error),
+      ElementsAre(
+          "fleetperf: standard input:2: this is no JSON object",
+          "fleetperf: standard input:3: type is missing",
+          "fleetperf: standard input:4: raw1, the newer sample, is missing",
+          "fleetperf: standard input:5: data is -5, it must be a whole number "
+          "from 0 to 2^64-1"));
+}
+
+// A block with results of every kind.
+std::string Block() {
+  std::string bytes;
+  perflib::BlockWriter writer({.perf_time_stamp = 123456789,
+                               .perf_time_100nsec = 133'000'000'000'000'000,
+                               .perf_freq = 10'000'000},
+                              &bytes);
+  const uint32_t ids[] = {0, 26};
+  writer.BeginResult(perflib::HeaderType::kCounterset, ids);
+  writer.BeginInstance(perflib::Utf16FromUtf8("0,Größe"), 7);
+  writer.AddValue32(4'000'000'000);
+  writer.AddValue64(UINT64_MAX);
+  writer.BeginInstance(perflib::Utf16FromUtf8("_Total"), 8);
+  writer.AddValueBytes("text, no number");
+  writer.AddValue64(1);
+  writer.EndResult();
+  writer.AddErrorReturn(232);
+  writer.BeginResult(perflib::HeaderType::kSingleCounter);
+  writer.AddValue32(5);
+  writer.EndResult();
+  writer.BeginResult(perflib::HeaderType::kMultipleCounters, ids);
+  writer.AddValue32(1);
+  writer.AddValue32(2);
+  writer.EndResult();
+  writer.BeginResult(perflib::HeaderType::kMultipleInstances);
+  writer.BeginInstance(perflib::Utf16FromUtf8("a"), 1);
+  writer.AddValue64(3);
+  writer.EndResult();
+  writer.Finish();
+  return bytes;
+}
+
+TEST(Decode, PrintsEveryValueInTheOrderOfTheBlock) {
+  const TempDirectory directory;
+  const std::string path = directory.File("a.block");
+  Deployment::Write(path, Block());
+  const Result result = Fleetperf({"decode", path, "--format", "json"});
+  EXPECT_EQ(result.status, 0) << result.error;
+  const std::string set = R"({"query":0,"type":"PERF_COUNTERSET",)";
+  const std::string several = R"({"query":3,"type":"PERF_MULTIPLE_COUNTERS",)";
+  EXPECT_THAT(
+      Lines(result.output),
+      ElementsAre(
+          absl::StrCat(R"({"file":")", path, R"(","total_size":)",
+                       Block().size(),
+                       R"(,"queries":5,"perf_time":123456789,)"
+                       R"("perf_time_100ns":133000000000000000,)"
+                       R"("perf_freq":10000000})"),
+          set + R"("counter":0,"instance":"0,Größe","instance_id":7,)"
+                R"("size":4,"value":"4000000000"})",
+          set + R"("counter":26,"instance":"0,Größe","instance_id":7,)"
+                R"("size":8,"value":"18446744073709551615"})",
+          set + R"("counter":0,"instance":"_Total","instance_id":8,)"
+                R"("size":15,"value":null})",
+          set + R"("counter":26,"instance":"_Total","instance_id":8,)"
+                R"("size":8,"value":"1"})",
+          R"({"query":1,"type":"PERF_ERROR_RETURN","status":232})",
+          R"({"query":2,"type":"PERF_SINGLE_COUNTER","counter":null,)"
+          R"("instance":null,"instance_id":null,"size":4,"value":"5"})",
+          several + R"("counter":0,"instance":null,"instance_id":null,)"
+                    R"("size":4,"value":"1"})",
+          several + R"("counter":26,"instance":null,"instance_id":null,)"
+                    R"("size":4,"value":"2"})",
+          R"({"query":4,"type":"PERF_MULTIPLE_INSTANCES","counter":null,)"
+          R"("instance":"a","instance_id":1,"size":8,"value":"3"})"));
+}
+
+TEST(Decode, SaysWhatIsRejectedAndDecodesTheRest) {
+  const TempDirectory directory;
+  const std::string cut = directory.File("cut.block");
+  const std::string wrong = directory.File("wrong.block");
+  const std::string good = directory.File("good.block");
+  std::string block = Block();
+  Deployment::Write(good, block);
+  Deployment::Write(cut, block.substr(0, 40));
+  // The headers, the ids, the list, and two instances with two values each.
+  const size_t second = 48 + 16 + 16 + 8 + (24 + 16 + 16) + (24 + 24 + 16);
+  ASSERT_EQ(static_cast<uint8_t>(block[second]), 232);  // the error return
+  block[second + 4] = 9;                                // its dwType
+  Deployment::Write(wrong, block);
+  const Result result = Fleetperf(
+      {"decode", cut, wrong, "/no/such.block", good, "--format", "json"});
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(
+      Lines(result.error),
+      ElementsAre(
+          absl::StrCat(cut, ": offset 0: PERF_DATA_HEADER needs 48 bytes, 40 ",
+                       "remain"),
+          absl::StrCat(wrong, ": offset ", second,
+                       ": PERF_COUNTER_HEADER.dwType is 9, which is unknown"),
+          "cannot read /no/such.block: No such file or directory"));
+  // All of the good one, and the others' results of the wrong one.
+  EXPECT_THAT(Lines(result.output), SizeIs(10 + 9));
+}
+
+TEST(Decode, PrintsATableForPeople) {
+  const TempDirectory directory;
+  const std::string path = directory.File("a.block");
+  Deployment::Write(path, Block());
+  const Result result = Fleetperf({"decode", path});
+  EXPECT_THAT(result.output,
+              AllOf(HasSubstr("5 queries"), HasSubstr("COUNTER  INSTANCE"),
+                    HasSubstr("18446744073709551615")));
+  EXPECT_THAT(result.error, IsEmpty());
+}
+
+TEST(Explain, ShowsHowAStoredValueCameAbout) {
+  Deployment deployment;
+  const auto aggregator = deployment.StartAggregator();
+  const auto agent = deployment.StartAgent("box");
+  deployment.WaitForSamples("box");
+  const std::string path = "\\System\\Context Switches/sec";
+  const auto watch =
+      deployment.StartFleetperf({"watch", path, "--format", "json"});
+  ASSERT_TRUE(watch->WaitForOutput("\"ok\"", 2));
+  // From raw samples and by hand.
+  const auto raw = deployment.Json({"query", path, "--since", "1h", "--raw"});
+  ASSERT_GE(raw.size(), 3);
+  const auto number = [](const nlohmann::json& text) {
+    return std::stoull(text.get<std::string>());
+  };
+  const auto& older = raw[1];
+  const auto& newer = raw[2];
+  const double by_hand =
+      static_cast<double>(number(newer["value"]) - number(older["value"])) *
+      1e7 /
+      static_cast<double>(newer["perf_time"].get<int64_t>() -
+                          older["perf_time"].get<int64_t>());
+  const auto explained = deployment.Json(
+      {"explain", path, "--at", newer["time"].get<std::string>()});
+  ASSERT_EQ(explained.size(), 1);
+  EXPECT_EQ(explained[0]["machine"], "box");
+  EXPECT_EQ(explained[0]["type"], "PERF_COUNTER_COUNTER");
+  EXPECT_EQ(explained[0]["counter_id"], 0);
+  EXPECT_EQ(explained[0]["formula"], "dN * F / dD");
+  EXPECT_EQ(explained[0]["raw0"]["value"], older["value"]);
+  EXPECT_EQ(explained[0]["raw1"]["value"], newer["value"]);
+  EXPECT_DOUBLE_EQ(explained[0]["value"].get<double>(), by_hand);
+  EXPECT_THAT(
+      explained[0]["arithmetic"].get<std::string>(),
+      HasSubstr(absl::StrCat("(", newer["value"].get<std::string>(), " - ",
+                             older["value"].get<std::string>(), ")")));
+  const Result text = deployment.Fleetperf({"explain", path});
+  EXPECT_EQ(text.status, 0);
+  EXPECT_THAT(text.output,
+              AllOf(HasSubstr("\\\\box\\System"), HasSubstr("older sample (0)"),
+                    HasSubstr("dN * F / dD"), HasSubstr("= (")));
+  // The same value is in the query's answer, and in perfmon's CSV.
+  const Result csv = deployment.Fleetperf(
+      {"query", path, "--since", "1h", "--step", "1s", "--format", "pdh-csv"});
+  EXPECT_THAT(csv.output,
+              AllOf(HasSubstr("(PDH-CSV 4.0)"),
+                    HasSubstr("\"\\\\box\\System\\Context Switches/sec\"\r\n"),
+                    HasSubstr(nlohmann::json(by_hand).dump())));
+}
+
+}  // namespace
+}  // namespace fleetperf::testing
