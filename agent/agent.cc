@@ -17,11 +17,6 @@
 namespace fleetperf::agent {
 namespace {
 
-uint64_t RandomEpoch() {
-  absl::BitGen random;
-  return absl::Uniform<uint64_t>(random);
-}
-
 void LogReports(const std::vector<QueryReport>& reports) {
   for (const QueryReport& report : reports) {
     if (!report.error.empty()) {
@@ -34,6 +29,7 @@ class RunningAgent : public Agent {
  public:
   RunningAgent(const Config& config, std::unique_ptr<Source> source,
                std::vector<perflib::CountersetRegistration> registrations,
+               std::unique_ptr<Capture> capture,
                std::shared_ptr<grpc::ChannelCredentials> credentials)
       : config_(config),
         source_(std::move(source)),
@@ -45,7 +41,8 @@ class RunningAgent : public Agent {
         Collection::Options{.machine = config.name,
                             .source = source_.get(),
                             .delivery = &delivery_,
-                            .registrations = std::move(registrations)});
+                            .registrations = std::move(registrations),
+                            .capture = std::move(capture)});
     Apply(config.plan);
     uplink_ = std::make_unique<Uplink>(Uplink::Options{
         .aggregators = config.aggregators,
@@ -127,6 +124,11 @@ class RunningAgent : public Agent {
 
 }  // namespace
 
+uint64_t RandomEpoch() {
+  absl::BitGen random;
+  return absl::Uniform<uint64_t>(random);
+}
+
 absl::StatusOr<std::unique_ptr<Agent>> Agent::Start(const Config& config) {
   ASSIGN_OR_RETURN(auto credentials, ClientCredentials(config.tls));
   ASSIGN_OR_RETURN(std::unique_ptr<Source> source,
@@ -134,11 +136,20 @@ absl::StatusOr<std::unique_ptr<Agent>> Agent::Start(const Config& config) {
   std::vector<std::string> warnings;
   ASSIGN_OR_RETURN(auto registrations, LoadRegistrations(*source, &warnings));
   for (const std::string& warning : warnings) spdlog::warn("{}", warning);
+  std::unique_ptr<Capture> capture;
+  if (!config.capture_directory.empty()) {
+    ASSIGN_OR_RETURN(capture,
+                     Capture::Open({.directory = config.capture_directory,
+                                    .max_bytes = config.capture_bytes,
+                                    .machine = config.name,
+                                    .operating_system = OperatingSystem()}));
+    spdlog::info("keeping blocks in {}", config.capture_directory);
+  }
   spdlog::info("collecting from {}: {} countersets", config.name,
                registrations.size());
-  return std::make_unique<RunningAgent>(config, std::move(source),
-                                        std::move(registrations),
-                                        std::move(credentials));
+  return std::make_unique<RunningAgent>(
+      config, std::move(source), std::move(registrations), std::move(capture),
+      std::move(credentials));
 }
 
 }  // namespace fleetperf::agent

@@ -8,12 +8,13 @@
 
 namespace fleetperf::agent {
 
-absl::StatusOr<Config> LoadConfig(const std::string& path) {
+absl::StatusOr<Config> LoadConfig(const std::string& path,
+                                  const ConfigFlags& flags) {
   ASSIGN_OR_RETURN(ConfigFile file, ConfigFile::Load(path));
   ConfigSection root = file.root();
   Config config;
-  config.name = HostName();
   root.Read("name", &config.name);
+  if (!flags.name.empty()) config.name = flags.name;
   root.Read("aggregators", &config.aggregators);
   if (config.aggregators.empty()) root.Error("aggregators", "is missing");
   for (const std::string& address : config.aggregators) {
@@ -31,6 +32,19 @@ absl::StatusOr<Config> LoadConfig(const std::string& path) {
                 absl::Minutes(5));
   delivery.ReadByteSize("spool_size", &config.spool_bytes, 1 << 20,
                         uint64_t{64} << 30);
+  ConfigSection capture = root.Section("capture");
+  capture.ReadPath("directory", &config.capture_directory);
+  capture.ReadByteSize("max_size", &config.capture_bytes, 1 << 20,
+                       uint64_t{1} << 50);
+  root.ReadPath("replay", &config.replay_directory);
+  if (!flags.capture.empty()) config.capture_directory = flags.capture;
+  if (!flags.replay.empty()) config.replay_directory = flags.replay;
+  // What is played is another machine's, or of another time: its name is not
+  // to be guessed.
+  if (config.name.empty() && !config.replay_directory.empty()) {
+    root.Error("name", "is missing: as which machine is the capture played?");
+  }
+  if (config.name.empty()) config.name = HostName();
   config.log = ReadLogConfig(root);
   RETURN_IF_ERROR(file.Finish());
   return config;

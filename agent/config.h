@@ -25,11 +25,24 @@ struct Config {
   Plan plan;
   absl::Duration batch_period = absl::Seconds(10);
   uint64_t spool_bytes = uint64_t{64} << 20;
+  // Where the blocks that are read are kept, and how much of them; empty: not.
+  std::string capture_directory;
+  uint64_t capture_bytes = uint64_t{256} << 20;
+  // A capture to play instead of collecting; empty: none.
+  std::string replay_directory;
   LogConfig log;
 };
 
+// What the command line says instead of the file; empty where it does not.
+struct ConfigFlags {
+  std::string name;
+  std::string capture;
+  std::string replay;
+};
+
 // docs/configuration.md lists the keys. An error names file and line.
-absl::StatusOr<Config> LoadConfig(const std::string& path);
+absl::StatusOr<Config> LoadConfig(const std::string& path,
+                                  const ConfigFlags& flags);
 
 }  // namespace fleetperf::agent
 

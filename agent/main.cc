@@ -2,6 +2,7 @@
 
 #include "agent/agent.h"
 #include "agent/config.h"
+#include "agent/replay.h"
 #include "base/daemon.h"
 #include "base/logging.h"
 #include "base/rpc_log.h"
@@ -10,10 +11,15 @@
 namespace fleetperf {
 namespace {
 
-absl::Status Run(const std::string& config_path, StopSignal& stop) {
-  ASSIGN_OR_RETURN(const agent::Config config, agent::LoadConfig(config_path));
+absl::Status Run(const std::string& config_path,
+                 const agent::ConfigFlags& flags, StopSignal& stop) {
+  ASSIGN_OR_RETURN(const agent::Config config,
+                   agent::LoadConfig(config_path, flags));
   RETURN_IF_ERROR(StartLogging("fleetperf-agent", config.log));
   SendGrpcLogsToDebug();
+  if (!config.replay_directory.empty()) {
+    return agent::ReplayCapture(config, stop);
+  }
   ASSIGN_OR_RETURN(const auto running, agent::Agent::Start(config));
   stop.Wait();
   return absl::OkStatus();
@@ -23,10 +29,26 @@ absl::Status Run(const std::string& config_path, StopSignal& stop) {
 }  // namespace fleetperf
 
 int main(int argc, char** argv) {
+  fleetperf::agent::ConfigFlags flags;
   return fleetperf::RunDaemon(
       {.name = "fleetperf-agent",
        .purpose = "Collects this machine's performance counters and streams "
                   "them to an aggregator.",
-       .examples = "  fleetperf-agent --config /etc/fleetperf/agent.yaml\n"},
-      argc, argv, fleetperf::Run);
+       .flags = {{"--capture", "DIR",
+                  "Keep the blocks that are read in this directory",
+                  &flags.capture},
+                 {"--replay", "DIR",
+                  "Play the capture in this directory instead of collecting",
+                  &flags.replay},
+                 {"--name", "NAME", "The machine's name in the store",
+                  &flags.name}},
+       .examples =
+           "  fleetperf-agent --config /etc/fleetperf/agent.yaml\n"
+           "  fleetperf-agent --config agent.yaml --capture /tmp/capture\n"
+           "  fleetperf-agent --config agent.yaml --replay /tmp/capture --name "
+           "web-1-incident\n"},
+      argc, argv,
+      [&flags](const std::string& config_path, fleetperf::StopSignal& stop) {
+        return fleetperf::Run(config_path, flags, stop);
+      });
 }

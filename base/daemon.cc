@@ -19,6 +19,9 @@ int RunDaemon(const DaemonDescription& description, int argc, char** argv,
   app.add_option("--config", config_path, "The configuration file (YAML)")
       ->type_name("FILE")
       ->required();
+  for (const DaemonFlag& flag : description.flags) {
+    app.add_option(flag.name, *flag.value, flag.help)->type_name(flag.type);
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& request) {  // --help and --version

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 
@@ -23,9 +24,18 @@ class StopSignal {
   void Raise();
 };
 
+// A flag with a value, beside --config.
+struct DaemonFlag {
+  std::string name;  // "--capture"
+  std::string type;  // "DIR"
+  std::string help;
+  std::string* value;
+};
+
 struct DaemonDescription {
-  std::string name;      // "fleetperf-agent"
-  std::string purpose;   // one line
+  std::string name;     // "fleetperf-agent"
+  std::string purpose;  // one line
+  std::vector<DaemonFlag> flags = {};
   std::string examples;  // what --help shows last
 };
 

@@ -87,7 +87,7 @@ void Collection::ApplyNow(Application* application) {
     std::vector<std::string> warnings;
     auto collector =
         Collector::Open(options_.source, next_handle_++, std::move(queries),
-                        &instances_, &warnings);
+                        &instances_, &warnings, options_.capture.get());
     for (std::string& warning : warnings) {
       application->reports.push_back(
           {.query = planned, .error = std::move(warning)});

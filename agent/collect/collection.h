@@ -41,6 +41,7 @@ class Collection {
     const Clock* clock = &Clock::Real();
     // The source's countersets.
     std::vector<perflib::CountersetRegistration> registrations;
+    std::unique_ptr<Capture> capture;  // keeps the blocks; may be null
   };
 
   explicit Collection(Options options);

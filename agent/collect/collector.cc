@@ -82,7 +82,8 @@ Collector::Query::Query(ResolvedQuery resolved_query, std::vector<uint32_t> ids)
 
 absl::StatusOr<std::unique_ptr<Collector>> Collector::Open(
     Source* source, uint32_t handle_number, std::vector<ResolvedQuery> queries,
-    MachineInstances* instances, std::vector<std::string>* warnings) {
+    MachineInstances* instances, std::vector<std::string>* warnings,
+    Capture* capture) {
   ASSIGN_OR_RETURN(std::unique_ptr<QueryHandle> handle,
                    source->OpenQueryHandle());
   std::unique_ptr<Collector> collector(
@@ -106,7 +107,7 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Open(
     collector->queries_.back().tracker = &tracker;
   }
   RETURN_IF_ERROR(collector->AddCounters(warnings));
-  RETURN_IF_ERROR(collector->FindOwners());
+  RETURN_IF_ERROR(collector->FindOwners(capture));
   return collector;
 }
 
@@ -140,7 +141,7 @@ absl::Status Collector::AddCounters(std::vector<std::string>* warnings) {
 
 // Results come in the order that PerfQueryCounterInfo tells, which need not be
 // that of PerfAddCounters.
-absl::Status Collector::FindOwners() {
+absl::Status Collector::FindOwners(Capture* capture) {
   ASSIGN_OR_RETURN(const std::string bytes, handle_->QueryCounterInfo());
   ASSIGN_OR_RETURN(const std::vector<CounterIdentifier> identifiers,
                    perflib::ReadCounterIdentifiers(bytes));
@@ -164,12 +165,18 @@ absl::Status Collector::FindOwners() {
       }
     }
   }
+  if (capture == nullptr) return absl::OkStatus();
+  std::vector<const ResolvedQuery*> queries;
+  for (const Query& query : queries_) queries.push_back(&query.resolved);
+  ASSIGN_OR_RETURN(capture_number_, capture->Begin(queries, identifiers));
+  capture_ = capture;
   return absl::OkStatus();
 }
 
 absl::Status Collector::Collect(BlockSamples* samples,
                                 std::vector<std::string>* problems) {
   RETURN_IF_ERROR(handle_->QueryCounterData(&bytes_));
+  if (capture_ != nullptr) capture_->Add(capture_number_, bytes_);
   perflib::ReadBlock(bytes_, &block_);
   for (const perflib::Defect& defect : block_.defects) {
     problems->push_back(defect.ToString());

@@ -13,6 +13,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "agent/collect/capture.h"
 #include "agent/collect/instance_tracker.h"
 #include "agent/collect/resolve.h"
 #include "agent/collect/table.h"
@@ -49,11 +50,11 @@ class Collector {
  public:
   // Opens a handle for `queries`, which have the same interval and are of
   // different countersets. A counter that the source refuses is left out and
-  // named in `warnings`.
+  // named in `warnings`. `capture`, if not null, keeps the blocks.
   static absl::StatusOr<std::unique_ptr<Collector>> Open(
       Source* source, uint32_t handle_number,
       std::vector<ResolvedQuery> queries, MachineInstances* instances,
-      std::vector<std::string>* warnings);
+      std::vector<std::string>* warnings, Capture* capture = nullptr);
 
   absl::Duration interval() const { return interval_; }
 
@@ -90,7 +91,7 @@ class Collector {
         instances_(*instances) {}
 
   absl::Status AddCounters(std::vector<std::string>* warnings);
-  absl::Status FindOwners();
+  absl::Status FindOwners(Capture* capture);
   void DistributeResults();
   void AddSamples(Query& query, QuerySamples* samples);
   std::vector<size_t> KeptRows(const Query& query) const;
@@ -104,6 +105,8 @@ class Collector {
   std::vector<std::optional<Owner>> owners_;  // by position in the block
   std::string bytes_;
   perflib::ParsedBlock block_;
+  Capture* capture_ = nullptr;
+  size_t capture_number_ = 0;
 };
 
 }  // namespace fleetperf::agent

@@ -49,6 +49,14 @@ Spool::Extent Spool::extent() const {
           .last = last_sequence_};
 }
 
+bool Spool::AwaitAtMost(uint64_t bytes, absl::Duration timeout) const {
+  absl::MutexLock lock(&mutex_);
+  const auto has_room = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return bytes_ <= bytes;
+  };
+  return mutex_.AwaitWithTimeout(absl::Condition(&has_room), timeout);
+}
+
 TickRange Spool::TakeLost() {
   absl::MutexLock lock(&mutex_);
   return std::exchange(lost_, {});

@@ -55,6 +55,10 @@ class Spool {
   };
   Extent extent() const;
 
+  // Waits until it holds at most `bytes` of payload. False if that takes longer
+  // than `timeout`.
+  bool AwaitAtMost(uint64_t bytes, absl::Duration timeout) const;
+
   // What had to go since the last call; no ticks if nothing had to.
   TickRange TakeLost();
 

@@ -260,5 +260,57 @@ TEST(Explain, ShowsHowAStoredValueCameAbout) {
                     HasSubstr(nlohmann::json(by_hand).dump())));
 }
 
+TEST(Capture, IsDecodedAndPlayedAsAnotherMachine) {
+  Deployment deployment;
+  const auto aggregator = deployment.StartAggregator();
+  const std::string capture = deployment.File("capture");
+  const std::string path = "\\System\\Context Switches/sec";
+  {
+    const auto agent = deployment.StartAgent(
+        "box", absl::StrCat("capture: {directory: ", capture, "}\n"));
+    deployment.WaitForSamples("box");
+    const auto watch =
+        deployment.StartFleetperf({"watch", path, "--format", "json"});
+    ASSERT_TRUE(watch->WaitForOutput("\"ok\"", 3));
+    agent->Signal(SIGTERM);
+    EXPECT_EQ(agent->Wait(), 0);
+  }
+  const Result decoded = RunCommand(
+      {"sh", "-c",
+       absl::StrCat(Deployment::Executable("fleetperf"),
+                    " decode --format json ", capture, "/*/*.block")});
+  EXPECT_EQ(decoded.status, 0) << decoded.error;
+  EXPECT_THAT(decoded.output, HasSubstr("\"instance\":\"_Total\""));
+
+  // Its name must be given, and the certificate must have it.
+  const TlsFiles tls = deployment.Issue("agent", {"incident"});
+  const std::string config = deployment.File("replay.yaml");
+  Deployment::Write(
+      config,
+      absl::StrCat("aggregators: ['", deployment.address(),
+                   "']\nreplay: ", capture, "\n", Deployment::TlsSection(tls)));
+  const std::string executable = Deployment::Executable("fleetperf-agent");
+  const Result nameless = RunCommand({executable, "--config", config});
+  EXPECT_EQ(nameless.status, 1);
+  EXPECT_THAT(nameless.error, HasSubstr("as which machine"));
+  const Result played =
+      RunCommand({executable, "--config", config, "--name", "incident"});
+  EXPECT_EQ(played.status, 0) << played.error;
+
+  // The same values at the same times.
+  const auto query = [&](const std::string& machine) {
+    auto lines = deployment.Json({"query", absl::StrCat("\\\\", machine, path),
+                                  "--since", "1h", "--raw"});
+    for (auto& line : lines) {
+      line.erase("machine");
+      line.erase("life");  // of another agent process
+    }
+    return lines;
+  };
+  const auto original = query("box");
+  EXPECT_GE(original.size(), 4);
+  EXPECT_EQ(original, query("incident"));
+}
+
 }  // namespace
 }  // namespace fleetperf::testing

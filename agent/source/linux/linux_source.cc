@@ -13,6 +13,7 @@
 #include "agent/source/linux/process_v2.h"
 #include "agent/source/linux/processor_information.h"
 #include "agent/source/linux/system.h"
+#include "agent/source/registration_info.h"
 #include "base/os_error.h"
 #include "base/status_macros.h"
 #include "perflib/block_writer.h"
@@ -275,39 +276,12 @@ class LinuxSource : public Source {
       const Guid& counterset, RegistrationRequest request,
       uint32_t argument) override {
     ASSIGN_OR_RETURN(const Provider* provider, Find(counterset));
-    const perflib::CountersetRegistration& registration =
-        provider->registration();
-    switch (request) {
-      case RegistrationRequest::kCountersetStruct:
-        return perflib::WriteCountersetStruct(registration);
-      case RegistrationRequest::kCounterStruct: {
-        const auto* counter = registration.FindCounter(argument);
-        if (counter == nullptr) {
-          return StatusFromWin32(perflib::kErrorItemIdNotFound,
-                                 "PerfQueryCounterSetRegistrationInfo");
-        }
-        return perflib::WriteCounterStruct(*counter);
-      }
-      case RegistrationRequest::kCountersetName:
-      case RegistrationRequest::kCountersetEnglishName:
-        return perflib::WriteString(registration.name);
-      case RegistrationRequest::kCountersetHelp:
-        return perflib::WriteString(registration.help);
-      case RegistrationRequest::kProviderName:
-        return perflib::WriteString(registration.provider_name);
-      case RegistrationRequest::kCounterNames:
-      case RegistrationRequest::kCounterEnglishNames:
-        return WriteStrings(registration, &perflib::CounterRegistration::name);
-      case RegistrationRequest::kCounterHelp:
-        return WriteStrings(registration, &perflib::CounterRegistration::help);
-      case RegistrationRequest::kProviderGuid:
-        // One provider for all: its GUID is that of Windows' processor driver,
-        // which serves Processor Information there.
-        return perflib::WriteGuid(
-            *perflib::ParseGuid("{383487a6-3676-4870-a4e7-d45b30c35629}"));
-    }
-    return StatusFromWin32(perflib::kErrorInvalidParameter,
-                           "PerfQueryCounterSetRegistrationInfo");
+    // One provider for all: its GUID is that of Windows' processor driver,
+    // which serves Processor Information there.
+    return RegistrationInfo(
+        provider->registration(),
+        *perflib::ParseGuid("{383487a6-3676-4870-a4e7-d45b30c35629}"), request,
+        argument);
   }
 
   absl::StatusOr<std::string> EnumerateCounterSetInstances(
@@ -338,16 +312,6 @@ class LinuxSource : public Source {
                              counterset.ToString());
     }
     return provider;
-  }
-
-  static std::string WriteStrings(
-      const perflib::CountersetRegistration& registration,
-      std::string perflib::CounterRegistration::*text) {
-    std::vector<perflib::CounterString> strings;
-    for (const auto& counter : registration.counters) {
-      strings.push_back({counter.counter_id, counter.*text});
-    }
-    return perflib::WriteStringBuffer(strings);
   }
 
   Providers providers_;

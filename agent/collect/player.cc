@@ -1,0 +1,169 @@
+#include "agent/collect/player.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/clock.h"
+#include "base/status_macros.h"
+#include "proto/conversions.h"
+
+namespace fleetperf::agent {
+namespace {
+
+using perflib::CountersetRegistration;
+
+constexpr absl::Duration kProgressInterval = absl::Seconds(2);
+// How soon a player notices that it is stopped.
+constexpr absl::Duration kStopInterval = absl::Milliseconds(100);
+
+absl::Status Wrong(const v1::Capture& capture, absl::string_view what) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("the capture of ", capture.machine(), " ", what));
+}
+
+absl::StatusOr<ResolvedQuery> ToQuery(const v1::Capture& capture,
+                                      const v1::CapturedQuery& proto) {
+  ResolvedQuery query;
+  bool found = false;
+  for (const v1::CountersetRegistration& counterset : capture.countersets()) {
+    if (counterset.guid() != proto.counterset()) continue;
+    ASSIGN_OR_RETURN(query.registration, FromProto(counterset));
+    found = true;
+  }
+  if (!found) return Wrong(capture, "lacks the registration of a counterset");
+  query.interval = FromProto(capture.interval());
+  if (query.interval < absl::Seconds(1)) {
+    return Wrong(capture, "has an interval of less than 1s");
+  }
+  for (const uint32_t id : proto.counter_ids()) {
+    if (query.registration.FindCounter(id) == nullptr) {
+      return Wrong(capture,
+                   absl::StrCat("lacks counter ", id, " of counterset \"",
+                                query.registration.name, "\""));
+    }
+    const bool only_linked = std::count(proto.only_linked().begin(),
+                                        proto.only_linked().end(), id) > 0;
+    query.counters.push_back({.id = id, .only_linked = only_linked});
+  }
+  if (proto.has_start_counter_id()) {
+    query.start_counter_id = proto.start_counter_id();
+  }
+  for (const std::string& text : proto.instances()) {
+    query.instances.emplace_back(text);
+  }
+  query.wrap32 = proto.wrap32();
+  return query;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<CountersetRegistration>> RegistrationsOf(
+    const std::vector<Recording>& recordings) {
+  std::map<perflib::Guid, CountersetRegistration> by_guid;
+  for (const Recording& recording : recordings) {
+    for (const auto& proto : recording.capture.countersets()) {
+      ASSIGN_OR_RETURN(CountersetRegistration registration, FromProto(proto));
+      by_guid[registration.guid] = std::move(registration);
+    }
+  }
+  std::vector<CountersetRegistration> registrations;
+  for (auto& [guid, registration] : by_guid) {
+    registrations.push_back(std::move(registration));
+  }
+  return registrations;
+}
+
+Player::Player(const Options& options)
+    : options_(options),
+      instances_(options.machine, &options.delivery->dictionary()) {}
+
+absl::StatusOr<std::unique_ptr<Player>> Player::Open(
+    std::vector<Recording> recordings, const Options& options) {
+  std::unique_ptr<Player> player(new Player(options));
+  for (Recording& recording : recordings) {
+    if (recording.block_paths.empty()) continue;
+    std::vector<ResolvedQuery> queries;
+    for (const v1::CapturedQuery& proto : recording.capture.queries()) {
+      ASSIGN_OR_RETURN(ResolvedQuery query, ToQuery(recording.capture, proto));
+      queries.push_back(std::move(query));
+    }
+    if (queries.empty()) return Wrong(recording.capture, "has no queries");
+    Track& track = player->tracks_.emplace_back();
+    track.block_paths = recording.block_paths;
+    track.next_time = BlockTime(track.block_paths.front());
+    track.source = MakeReplaySource(std::move(recording));
+    std::vector<std::string> warnings;
+    ASSIGN_OR_RETURN(
+        track.collector,
+        Collector::Open(track.source.get(),
+                        static_cast<uint32_t>(player->tracks_.size()),
+                        std::move(queries), &player->instances_, &warnings));
+    for (const std::string& warning : warnings) spdlog::warn("{}", warning);
+    player->blocks_ += track.block_paths.size();
+  }
+  return player;
+}
+
+Player::Track* Player::OldestTrack() {
+  Track* oldest = nullptr;
+  for (Track& track : tracks_) {
+    if (track.next == track.block_paths.size()) continue;
+    if (oldest == nullptr || track.next_time < oldest->next_time) {
+      oldest = &track;
+    }
+  }
+  return oldest;
+}
+
+void Player::PlayBlock(Track& track) {
+  const std::string& path = track.block_paths[track.next];
+  BlockSamples samples;
+  std::vector<std::string> problems;
+  const absl::Status status = track.collector->Collect(&samples, &problems);
+  for (const std::string& problem : problems) {
+    log_.Warn(absl::StrCat("block ", problem),
+              absl::StrCat(path, ": ", problem));
+  }
+  if (status.ok()) {
+    options_.delivery->Add(std::move(samples));
+  } else if (problems.empty()) {
+    log_.Warn("file", status.message());
+  }
+  ++track.next;
+  if (track.next < track.block_paths.size()) {
+    track.next_time = BlockTime(track.block_paths[track.next]);
+  }
+}
+
+bool Player::AwaitSpool(uint64_t bytes) const {
+  while (!stopping_) {
+    if (options_.delivery->spool().AwaitAtMost(bytes, kStopInterval)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+void Player::Play() {
+  size_t played = 0;
+  absl::Duration next_progress = Clock::Real().Monotonic() + kProgressInterval;
+  while (Track* track = OldestTrack()) {
+    if (!AwaitSpool(options_.max_spool_bytes)) return;
+    PlayBlock(*track);
+    ++played;
+    if (Clock::Real().Monotonic() >= next_progress) {
+      next_progress += kProgressInterval;
+      spdlog::info("played {} of {} blocks", played, blocks_);
+    }
+  }
+  options_.delivery->Flush();
+  if (!AwaitSpool(0)) return;
+  spdlog::info("played {} blocks as {}, and all are stored", played,
+               options_.machine);
+}
+
+}  // namespace fleetperf::agent

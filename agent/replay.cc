@@ -1,0 +1,63 @@
+#include "agent/replay.h"
+
+#include <spdlog/spdlog.h>
+
+#include <memory>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "agent/agent.h"
+#include "agent/collect/catalogue.h"
+#include "agent/collect/player.h"
+#include "agent/deliver/uplink.h"
+#include "agent/source/replay/replay_source.h"
+#include "base/status_macros.h"
+
+namespace fleetperf::agent {
+
+absl::Status ReplayCapture(const Config& config, StopSignal& stop) {
+  ASSIGN_OR_RETURN(auto credentials, ClientCredentials(config.tls));
+  ASSIGN_OR_RETURN(std::vector<Recording> recordings,
+                   ReadRecordings(config.replay_directory));
+  const std::string operating_system =
+      recordings.front().capture.operating_system();
+  spdlog::info("playing the capture of {} as {}",
+               recordings.front().capture.machine(), config.name);
+  ASSIGN_OR_RETURN(auto registrations, RegistrationsOf(recordings));
+  HashedCatalogue catalogue = MakeCatalogue(std::move(registrations));
+  Delivery delivery({.epoch = RandomEpoch(),
+                     .batch_period = config.batch_period,
+                     .spool_bytes = config.spool_bytes});
+  ASSIGN_OR_RETURN(const std::unique_ptr<Player> player,
+                   Player::Open(std::move(recordings),
+                                {.machine = config.name,
+                                 .delivery = &delivery,
+                                 .max_spool_bytes = config.spool_bytes / 2}));
+  const Uplink uplink(Uplink::Options{
+      .aggregators = config.aggregators,
+      .credentials = std::move(credentials),
+      .agent = config.name,
+      .operating_system = operating_system,
+      .labels = config.labels,
+      .delivery = &delivery,
+      .catalogue =
+          std::make_shared<const v1::Catalogue>(std::move(catalogue.catalogue)),
+      .catalogue_hash = std::move(catalogue.hash),
+      .enumerate_instances = [](const std::string&, const perflib::Guid&)
+          -> absl::StatusOr<std::vector<perflib::InstanceName>> {
+        return absl::FailedPreconditionError("this agent plays a capture");
+      },
+      .apply_plan = [](const v1::Plan*) { return v1::PlanReport(); },
+  });
+  std::thread playing([&] {
+    player->Play();
+    stop.Raise();
+  });
+  stop.Wait();
+  player->Stop();
+  playing.join();
+  return absl::OkStatus();
+}
+
+}  // namespace fleetperf::agent

@@ -1,0 +1,298 @@
+// Blocks that are kept, found again and played.
+
+#include "agent/collect/capture.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+#include "agent/collect/player.h"
+#include "agent/source/replay/replay_source.h"
+#include "base/files.h"
+#include "perflib/layout.h"
+#include "tests/agent/collect/fake_source.h"
+#include "tests/agent/collect/test_countersets.h"
+#include "tests/agent/deliver/batch_content.h"
+#include "tests/support/simulated_clock.h"
+#include "tests/support/status_matchers.h"
+#include "tests/support/temp_directory.h"
+
+namespace fleetperf::agent {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::FakeSource;
+using ::testing::HasSubstr;
+using testing::kDiskGuid;
+using testing::kSystemGuid;
+using ::testing::SizeIs;
+using testing::StatusIs;
+using testing::Value32;
+using testing::Value64;
+
+// A machine whose blocks are captured, second by second.
+class CapturedMachine {
+ public:
+  explicit CapturedMachine(const std::string& directory,
+                           uint64_t max_bytes = 1 << 20)
+      : directory_(directory) {
+    source_.Change([this](FakeSource::Script& script) {
+      script.end_block = [this](std::string* block) {
+        const int64_t time =
+            testing::kBlockTime + seconds_ * testing::kBlockFreq;
+        std::memcpy(block->data() +
+                        offsetof(perflib::PerfDataHeader, perf_time_100nsec),
+                    &time, sizeof time);
+        return absl::OkStatus();
+      };
+    });
+    auto capture = Capture::Open({.directory = directory,
+                                  .max_bytes = max_bytes,
+                                  .machine = "web-1",
+                                  .operating_system = "Linux 6.1",
+                                  .clock = &clock_});
+    EXPECT_OK(capture);
+    capture_ = *std::move(capture);
+  }
+
+  // A query handle for what these queries ask for.
+  std::unique_ptr<Collector> Open(const std::vector<PlannedQuery>& queries) {
+    std::vector<std::string> warnings;
+    auto collector = Collector::Open(
+        &source_, /*handle_number=*/1,
+        ResolvePlan({.queries = queries}, testing::TestRegistrations()).queries,
+        &instances_, &warnings, capture_.get());
+    EXPECT_OK(collector);
+    return *std::move(collector);
+  }
+
+  // Takes a tick, so long after the start, with a disk's reads.
+  void Tick(Collector& collector, int64_t seconds, uint64_t reads) {
+    seconds_ = seconds;
+    source_.SetInstances(kDiskGuid, {{"sda", 8, {{1, Value64(reads)}}}});
+    source_.SetInstances(kSystemGuid, {{"", 0, {{2, Value32(5)}}}});
+    BlockSamples samples;
+    std::vector<std::string> problems;
+    EXPECT_OK(collector.Collect(&samples, &problems));
+  }
+
+  testing::SimulatedClock& clock() { return clock_; }
+
+ private:
+  const std::string directory_;
+  FakeSource source_{testing::TestRegistrations()};
+  testing::SimulatedClock clock_;
+  Dictionary dictionary_;
+  MachineInstances instances_{"web-1", &dictionary_};
+  std::unique_ptr<Capture> capture_;
+  int64_t seconds_ = 0;
+};
+
+// Plays a capture to its end: "SECONDS: VALUES" for each tick of each query.
+std::vector<std::string> Play(const std::string& directory) {
+  auto recordings = ReadRecordings(directory);
+  if (!recordings.ok()) return {recordings.status().ToString()};
+  Delivery delivery({.epoch = 1});
+  std::vector<v1::BatchContent> contents;
+  // An aggregator that takes everything.
+  delivery.SetBatchListener([&] {
+    for (auto& content : testing::ContentsOf(delivery.spool())) {
+      contents.push_back(std::move(content));
+    }
+    delivery.spool().Acknowledge(delivery.spool().extent().last);
+  });
+  auto player = Player::Open(*std::move(recordings),
+                             {.machine = "played", .delivery = &delivery});
+  if (!player.ok()) return {player.status().ToString()};
+  (*player)->Play();
+  std::vector<std::string> ticks;
+  for (const v1::BatchContent& content : contents) {
+    for (const v1::MachineDefinition& machine :
+         content.definitions().machines()) {
+      EXPECT_EQ(machine.name(), "played");
+    }
+    for (const v1::BlockColumns& blocks : content.blocks()) {
+      for (const v1::QueryColumns& query : blocks.queries()) {
+        int64_t time = 0;
+        uint64_t value = query.columns(0).first(0);
+        for (int i = 0; i < blocks.perf_time_100nsec_size(); ++i) {
+          time += blocks.perf_time_100nsec(i);
+          if (i > 0 && query.columns(0).differences_size() > 0) {
+            value += static_cast<uint64_t>(query.columns(0).differences(i - 1));
+          }
+          ticks.push_back(absl::StrCat(
+              (time - testing::kBlockTime) / testing::kBlockFreq, ": ", value));
+        }
+      }
+    }
+  }
+  return ticks;
+}
+
+TEST(Capture, KeepsBlocksAndWhatWasAsked) {
+  const testing::TempDirectory directory;
+  CapturedMachine machine(directory.path());
+  const auto collector =
+      machine.Open({{.counterset = "Disk",
+                     .counters = {"Reads/sec", "Avg. Bytes/Read"},
+                     .instances = {"sd*"},
+                     .interval = absl::Seconds(5)}});
+  machine.Tick(*collector, 0, 10);
+  machine.Tick(*collector, 5, 30);
+
+  const auto recordings = ReadRecordings(directory.path());
+  ASSERT_OK(recordings);
+  ASSERT_THAT(*recordings, SizeIs(1));
+  const v1::Capture& capture = recordings->front().capture;
+  EXPECT_EQ(capture.machine(), "web-1");
+  EXPECT_EQ(capture.operating_system(), "Linux 6.1");
+  EXPECT_EQ(capture.interval().seconds(), 5);
+  ASSERT_EQ(capture.queries_size(), 1);
+  EXPECT_THAT(capture.queries(0).counter_ids(), ElementsAre(1, 2, 12));
+  EXPECT_THAT(capture.queries(0).only_linked(), ElementsAre(12));
+  EXPECT_THAT(capture.queries(0).instances(), ElementsAre("sd*"));
+  EXPECT_EQ(capture.identifiers_size(), 3);
+  EXPECT_EQ(capture.countersets(0).name(), "Disk");
+  ASSERT_THAT(recordings->front().block_paths, SizeIs(2));
+  EXPECT_EQ(BlockTime(recordings->front().block_paths[1]) -
+                BlockTime(recordings->front().block_paths[0]),
+            absl::Seconds(5));
+}
+
+TEST(Capture, IsPlayedWithItsTimesUnderAnotherName) {
+  const testing::TempDirectory directory;
+  {
+    CapturedMachine machine(directory.path());
+    const auto disks =
+        machine.Open({{.counterset = "Disk", .counters = {"Reads/sec"}}});
+    const auto system = machine.Open({{.counterset = "System",
+                                       .counters = {"Threads"},
+                                       .interval = absl::Seconds(10)}});
+    machine.Tick(*disks, 1, 100);
+    machine.Tick(*system, 2, 0);
+    machine.Tick(*disks, 3, 130);
+  }
+  // The agent was started again.
+  CapturedMachine machine(directory.path());
+  machine.clock().Advance(absl::Minutes(1));
+  const auto disks =
+      machine.Open({{.counterset = "Disk", .counters = {"Reads/sec"}}});
+  machine.Tick(*disks, 60, 7);
+  EXPECT_THAT(Play(directory.path()),
+              ElementsAre("1: 100", "2: 5", "3: 130", "60: 7"));
+}
+
+TEST(Capture, RemovesTheOldestBlocksBeyondItsLimit) {
+  const testing::TempDirectory directory;
+  constexpr uint64_t kMaxBytes = 1000;
+  const auto bytes = [&] {
+    uint64_t sum = 0;
+    for (const auto& entry :
+         std::filesystem::recursive_directory_iterator(directory.path())) {
+      if (entry.path().extension() == kBlockEnding) sum += entry.file_size();
+    }
+    return sum;
+  };
+  {
+    CapturedMachine machine(directory.path(), kMaxBytes);
+    const auto collector =
+        machine.Open({{.counterset = "Disk", .counters = {"Reads/sec"}}});
+    for (int t = 0; t < 50; ++t) {
+      machine.Tick(*collector, t, 1);
+      EXPECT_LE(bytes(), kMaxBytes);
+    }
+    EXPECT_GT(bytes(), kMaxBytes - 200);
+  }
+  // Those of a former run go first, and with them its directory.
+  CapturedMachine machine(directory.path(), kMaxBytes);
+  machine.clock().Advance(absl::Minutes(1));
+  const auto collector =
+      machine.Open({{.counterset = "Disk", .counters = {"Reads/sec"}}});
+  for (int t = 50; t < 100; ++t) {
+    machine.Tick(*collector, t, 2);
+    EXPECT_LE(bytes(), kMaxBytes);
+  }
+  const auto recordings = ReadRecordings(directory.path());
+  ASSERT_OK(recordings);
+  EXPECT_THAT(*recordings, SizeIs(1));
+  const std::vector<std::string> played = Play(directory.path());
+  EXPECT_GT(played.size(), 5);
+  EXPECT_EQ(played.back(), "99: 2");
+}
+
+TEST(Capture, PlaysTheBlocksAroundOneThatIsDamaged) {
+  const testing::TempDirectory directory;
+  CapturedMachine machine(directory.path());
+  const auto collector =
+      machine.Open({{.counterset = "Disk", .counters = {"Reads/sec"}}});
+  for (int t = 0; t < 3; ++t) machine.Tick(*collector, t, 10);
+  const auto recordings = ReadRecordings(directory.path());
+  ASSERT_OK(recordings);
+  std::filesystem::resize_file(recordings->front().block_paths[1], 20);
+  EXPECT_THAT(Play(directory.path()), ElementsAre("0: 10", "2: 10"));
+}
+
+TEST(ReadRecordings, SaysWhatIsWrong) {
+  const testing::TempDirectory directory;
+  EXPECT_THAT(ReadRecordings(directory.path()),
+              StatusIs(absl::StatusCode::kNotFound,
+                       HasSubstr("there is no capture in")));
+  EXPECT_THAT(
+      ReadRecordings("/no/such"),
+      StatusIs(absl::StatusCode::kNotFound, HasSubstr("cannot list /no/such")));
+  ASSERT_OK(MakeDirectories(directory.File("1")));
+  const std::string path = directory.File("1/capture.json");
+  ASSERT_OK(WriteFile(path, "{\"machine\": 5"));
+  EXPECT_THAT(ReadRecordings(directory.path()),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr(path + " is no capture")));
+  ASSERT_OK(WriteFile(path, "{\"countersets\": [{\"guid\": \"YWJj\"}]}"));
+  EXPECT_THAT(ReadRecordings(directory.path()),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("guid has 3 bytes")));
+}
+
+TEST(Player, RefusesACaptureThatContradictsItself) {
+  const struct {
+    const char* name;
+    void (*spoil)(v1::Capture* capture);
+    const char* error;
+  } kCases[] = {
+      {"no queries", [](v1::Capture* c) { c->clear_queries(); },
+       "has no queries"},
+      {"a counter that is none",
+       [](v1::Capture* c) { c->mutable_queries(0)->add_counter_ids(99); },
+       "lacks counter 99 of counterset \"Disk\""},
+      {"no registration", [](v1::Capture* c) { c->clear_countersets(); },
+       "lacks the registration"},
+      {"no interval", [](v1::Capture* c) { c->clear_interval(); },
+       "interval of less than 1s"},
+      {"an index beyond the queries",
+       [](v1::Capture* c) { c->mutable_identifiers(0)->set_index(7); },
+       "returned Index 7"},
+  };
+  const testing::TempDirectory directory;
+  CapturedMachine machine(directory.path());
+  const auto collector =
+      machine.Open({{.counterset = "Disk", .counters = {"Reads/sec"}}});
+  machine.Tick(*collector, 0, 10);
+  for (const auto& test : kCases) {
+    SCOPED_TRACE(test.name);
+    auto recordings = ReadRecordings(directory.path());
+    ASSERT_OK(recordings);
+    test.spoil(&recordings->front().capture);
+    Delivery delivery({.epoch = 1});
+    EXPECT_THAT(
+        Player::Open(*recordings, {.machine = "x", .delivery = &delivery})
+            .status()
+            .ToString(),
+        HasSubstr(test.error));
+  }
+}
+
+}  // namespace
+}  // namespace fleetperf::agent
