@@ -199,32 +199,69 @@ class Reader {
   }
 
   bool ReadValues(uint32_t count, size_t end) {
-    for (uint32_t i = 0; i < count; ++i) {
-      if (!ReadValue(end)) return false;
+    // Room for what the bytes can hold, whatever the count claims.
+    const size_t room =
+        std::min<size_t>(count, (end - position_) / sizeof(PerfCounterData));
+    const size_t begin = block_.values.size();
+    block_.values.resize(begin + room);
+    block_.value_sizes.resize(begin + room);
+    uint64_t* const values = block_.values.data() + begin;
+    uint32_t* const sizes = block_.value_sizes.data() + begin;
+    size_t read = 0;
+    for (;;) {
+      read += ReadNumbers(end, room - read, values + read, sizes + read);
+      if (read == room || !ReadValue(end, &values[read], &sizes[read])) break;
+      ++read;
     }
-    return true;
+    if (read == count) return true;
+    block_.values.resize(begin + read);
+    block_.value_sizes.resize(begin + read);
+    // There was no room for the next one's header, or it has a defect already.
+    return read == room && Holds<PerfCounterData>("PERF_COUNTER_DATA", end);
   }
 
-  bool ReadValue(size_t end) {
+  // Reads values as long as they are numbers laid out in the usual way, at most
+  // `most`, and returns how many: a short way for nearly all of them.
+  size_t ReadNumbers(size_t end, size_t most, uint64_t* values,
+                     uint32_t* sizes) {
+    const size_t whole = (end - position_) / sizeof(PerfCounterNumber);
+    const char* const first = bytes_.data() + position_;
+    size_t read = 0;
+    for (; read < std::min(most, whole); ++read) {
+      PerfCounterNumber number;
+      std::memcpy(&number, first + read * sizeof number, sizeof number);
+      if (number.header.size != sizeof number) break;
+      if (number.header.data_size == sizeof(uint64_t)) {
+        values[read] = number.value;
+      } else if (number.header.data_size == sizeof(uint32_t)) {
+        values[read] = static_cast<uint32_t>(number.value);
+      } else {
+        break;
+      }
+      sizes[read] = number.header.data_size;
+    }
+    position_ += read * sizeof(PerfCounterNumber);
+    return read;
+  }
+
+  bool ReadValue(size_t end, uint64_t* value, uint32_t* value_size) {
     const size_t start = position_;
     if (!Holds<PerfCounterData>("PERF_COUNTER_DATA", end)) return false;
     const auto data = LoadAt<PerfCounterData>(bytes_, start);
     if (!SizeIsSound("PERF_COUNTER_DATA.dwSize", data.size, sizeof data, end))
       return false;
     const size_t room = data.size - sizeof data;
-    uint64_t value = 0;
-    uint32_t value_size = data.data_size;
-    if (value_size > room) {
+    *value_size = data.data_size;
+    *value = 0;
+    if (data.data_size > room) {
       Reject(Problem::kTooLarge, "PERF_COUNTER_DATA.dwDataSize", start,
-             value_size, room);
-      value_size = kRejectedValue;
-    } else if (value_size == sizeof(uint64_t)) {
-      value = LoadAt<uint64_t>(bytes_, start + sizeof data);
-    } else if (value_size == sizeof(uint32_t)) {
-      value = LoadAt<uint32_t>(bytes_, start + sizeof data);
+             data.data_size, room);
+      *value_size = kRejectedValue;
+    } else if (data.data_size == sizeof(uint64_t)) {
+      *value = LoadAt<uint64_t>(bytes_, start + sizeof data);
+    } else if (data.data_size == sizeof(uint32_t)) {
+      *value = LoadAt<uint32_t>(bytes_, start + sizeof data);
     }
-    block_.values.push_back(value);
-    block_.value_sizes.push_back(value_size);
     position_ = start + data.size;
     return true;
   }

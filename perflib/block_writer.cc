@@ -15,13 +15,6 @@ bool HasInstances(HeaderType type) {
          type == HeaderType::kCounterset;
 }
 
-// A PERF_COUNTER_DATA with a number, as one store.
-struct NumberData {
-  PerfCounterData header;
-  uint64_t value;
-};
-static_assert(sizeof(NumberData) == 16);
-
 }  // namespace
 
 BlockWriter::BlockWriter(const Clocks& clocks, std::string* bytes)
@@ -87,17 +80,17 @@ void BlockWriter::BeginInstance(absl::string_view utf16_name,
 }
 
 void BlockWriter::AddValue32(uint32_t value) {
-  AppendBytes(
-      NumberData{{.data_size = sizeof value, .size = sizeof(NumberData)},
-                 value},
-      &bytes_);
+  AppendBytes(PerfCounterNumber{{.data_size = sizeof value,
+                                 .size = sizeof(PerfCounterNumber)},
+                                value},
+              &bytes_);
 }
 
 void BlockWriter::AddValue64(uint64_t value) {
-  AppendBytes(
-      NumberData{{.data_size = sizeof value, .size = sizeof(NumberData)},
-                 value},
-      &bytes_);
+  AppendBytes(PerfCounterNumber{{.data_size = sizeof value,
+                                 .size = sizeof(PerfCounterNumber)},
+                                value},
+              &bytes_);
 }
 
 void BlockWriter::AddValueBytes(absl::string_view data) {

@@ -113,6 +113,14 @@ struct PerfCounterData {
 };
 static_assert(sizeof(PerfCounterData) == 8);
 
+// A PERF_COUNTER_DATA that is a number, with its padding. One of 4 bytes is in
+// the lower half of `value`.
+struct PerfCounterNumber {
+  PerfCounterData header;
+  uint64_t value;
+};
+static_assert(sizeof(PerfCounterNumber) == 16);
+
 // PERF_COUNTER_IDENTIFIER: one query, as PerfAddCounters takes it and
 // PerfQueryCounterInfo returns it. For a multi-instance counterset an instance
 // name in UTF-16 with its NUL follows, padded to 8 bytes.

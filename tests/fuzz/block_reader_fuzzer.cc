@@ -1,11 +1,17 @@
 // Blocks: whatever the bytes are, what is read stays inside them and is no
 // larger than they can hold.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <iterator>
+#include <random>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 #include "perflib/block_reader.h"
+#include "perflib/bytes.h"
 #include "tests/fuzz/check.h"
 
 namespace fleetperf::perflib {
@@ -28,6 +34,10 @@ void Check(absl::string_view bytes) {
     FUZZ_CHECK(block->Values(result).size() <= columns * rows);
     FUZZ_CHECK(block->CounterIds(result).size() == result.counter_ids.count);
     for (const InstanceView& instance : block->Instances(result)) {
+      // With its NUL, the name is inside the block.
+      FUZZ_CHECK(instance.name_offset <= bytes.size());
+      FUZZ_CHECK(bytes.size() - instance.name_offset >= 2);
+      FUZZ_CHECK(instance.name_size <= bytes.size() - instance.name_offset - 2);
       FUZZ_CHECK(block->Name(instance).size() <= 3 * instance.name_size);
     }
   }
@@ -37,8 +47,114 @@ void Check(absl::string_view bytes) {
   }
 }
 
+// Where the sizes and counts of a block are, as far as they lead somewhere.
+class FieldFinder {
+ public:
+  // The size of a structure with others inside, and where it begins.
+  struct Parent {
+    size_t field;
+    size_t start;
+  };
+
+  explicit FieldFinder(absl::string_view bytes) : bytes_(bytes) {
+    parents.push_back({0, 0});
+    Field(0);  // dwTotalSize
+    Field(4);  // dwNumCounters
+    size_t result = sizeof(PerfDataHeader);
+    while (Fits(result, sizeof(PerfCounterHeader))) {
+      Field(result + 4);  // dwType
+      Field(result + 8);  // dwSize
+      parents.push_back({result + 8, result});
+      const uint32_t type = Read(result + 4);
+      size_t at = result + sizeof(PerfCounterHeader);
+      if ((type & 2) != 0) at = Sized(at);  // PERF_MULTI_COUNTERS
+      if ((type & 4) != 0) {                // PERF_MULTI_INSTANCES
+        Sized(at);
+        if (Fits(at, 4)) parents.push_back({at, at});
+        at += sizeof(PerfMultiInstances);
+      }
+      // Instance headers and values: both step by a size, at different places.
+      const size_t end = result + Read(result + 8);
+      while (at < end && Fits(at, 8)) {
+        Field(at);
+        Field(at + 4);
+        const uint32_t first = Read(at), second = Read(at + 4);
+        const bool is_value = first <= 16 && second >= 8 && second <= 64;
+        at += std::max<uint32_t>(8, is_value ? second : first);
+      }
+      result += std::max<uint32_t>(16, Read(result + 8));
+    }
+  }
+
+  std::vector<size_t> fields;
+  std::vector<Parent> parents;
+
+ private:
+  bool Fits(size_t at, size_t size) const {
+    return at <= bytes_.size() && size <= bytes_.size() - at;
+  }
+  uint32_t Read(size_t at) const {
+    return Fits(at, 4) ? LoadAt<uint32_t>(bytes_, at) : 0;
+  }
+  void Field(size_t at) {
+    if (Fits(at, 4)) fields.push_back(at);
+  }
+  // A structure that begins with its size and a count; behind it.
+  size_t Sized(size_t at) {
+    Field(at);
+    Field(at + 4);
+    return at + std::max<uint32_t>(8, Read(at));
+  }
+
+  const absl::string_view bytes_;
+};
+
+// A value that is wrong by a little, by much, or just so.
+uint32_t Spoiled(uint32_t value, size_t size, std::mt19937& random) {
+  const uint32_t whole = static_cast<uint32_t>(size);
+  const uint32_t kValues[] = {0,         1,          4,         8,
+                              16,        value + 1,  value - 1, value + 8,
+                              value - 8, 2 * value,  whole,     whole + 8,
+                              0xFFFF,    0x7FFFFFFF, ~0u,       ~7u};
+  return kValues[random() % std::size(kValues)];
+}
+
 }  // namespace
 }  // namespace fleetperf::perflib
+
+extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
+
+// Random changes rarely hit a size or a count, and checks of outer structures
+// hide the inner ones. So mutations change fields, cut the block at one, and
+// mostly mend the sizes of what is around them.
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size,
+                                          size_t max_size, unsigned int seed) {
+  using namespace fleetperf::perflib;
+  std::mt19937 random(seed);
+  if (random() % 2 == 0) size = LLVMFuzzerMutate(data, size, max_size);
+  if (size < sizeof(PerfDataHeader)) return size;
+  const absl::string_view bytes(reinterpret_cast<const char*>(data), size);
+  const FieldFinder found(bytes);
+  for (size_t changes = random() % 3; changes > 0; --changes) {
+    const size_t at = found.fields[random() % found.fields.size()];
+    const uint32_t value = Spoiled(LoadAt<uint32_t>(bytes, at), size, random);
+    std::memcpy(data + at, &value, sizeof value);
+  }
+  if (random() % 4 == 0) {
+    const size_t at = found.fields[random() % found.fields.size()];
+    size = std::clamp(at + 8, sizeof(PerfDataHeader), size);
+  }
+  if (random() % 8 == 0) return size;
+  for (const FieldFinder::Parent& parent : found.parents) {
+    if (parent.field + 4 > size) continue;
+    const uint32_t rest = static_cast<uint32_t>(size - parent.start);
+    const bool is_block = parent.field == 0;
+    if (is_block || LoadAt<uint32_t>(bytes, parent.field) > rest) {
+      std::memcpy(data + parent.field, &rest, sizeof rest);
+    }
+  }
+  return size;
+}
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   fleetperf::perflib::Check(

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "tests/support/allocation_meter.h"
 #include "tests/support/block_bytes.h"
 #include "tests/support/byte_builder.h"
 #include "tests/support/status_matchers.h"
@@ -590,15 +592,59 @@ TEST(BlockReader, SurvivesABlockCutAnywhere) {
 
 TEST(BlockReader, SurvivesAnyByteChanged) {
   const std::string good = BlockOfEverything();
+  std::string changed = good;
   for (size_t i = 0; i < good.size(); ++i) {
-    const auto byte = static_cast<uint8_t>(good[i]);
-    for (const int value : {0, 1, 7, 8, 0x7F, 0x80, 0xFF, byte ^ 1, byte + 1,
-                            byte - 1, byte + 8}) {
+    for (int value = 0; value < 256; ++value) {
       SCOPED_TRACE(::testing::Message() << "byte " << i << " = " << value);
-      std::string changed = good;
       changed[i] = static_cast<char>(value);
       ASSERT_NO_FATAL_FAILURE(CheckInvariants(Parsed(changed)));
     }
+    changed[i] = good[i];
+  }
+}
+
+// Whatever counts claim.
+TEST(BlockReader, AllocatesASmallMultipleOfItsInput) {
+  constexpr size_t kMultiple = 8;
+  constexpr size_t kAFewDefects = 4096;
+  const std::string good = BlockOfEverything();
+  for (size_t at = 0; at + 4 <= good.size(); at += 4) {
+    for (const uint32_t value : {0xFFFFFFFFu, 0x10000000u, 0x00FFFFFFu}) {
+      const std::string changed = WithU32(good, at, value);
+      const size_t before = testing::AllocatedBytes();
+      ParsedBlock block;
+      ReadBlock(changed, &block);
+      EXPECT_LE(testing::AllocatedBytes() - before,
+                kMultiple * changed.size() + kAFewDefects)
+          << "field at " << at << " = " << value;
+    }
+  }
+}
+
+TEST(BlockReader, AllocatesInProportionToTheIdsAndInstancesThereAre) {
+  for (const uint32_t count : {1000u, 64'000u}) {
+    std::vector<uint32_t> ids(count);
+    std::iota(ids.begin(), ids.end(), 0);
+    std::string values, instances;
+    for (uint32_t i = 0; i < count; ++i) {
+      values += Value64(i);
+      instances += Instance("n", i) + Value64(i);
+    }
+    const std::string block_bytes =
+        Block({Result(kCounters, CounterIds(ids) + values),
+               Result(kInstances, InstanceList(count, instances))});
+    const size_t before = testing::AllocatedBytes();
+    ParsedBlock block;
+    ReadBlock(block_bytes, &block);
+    EXPECT_EQ(block.defect_count, 0);
+    EXPECT_EQ(block.counter_ids.size(), count);
+    EXPECT_EQ(block.instances.size(), count);
+    EXPECT_EQ(block.values.size(), 2 * count);
+    EXPECT_LE(testing::AllocatedBytes() - before, 4 * block_bytes.size());
+    // The second time it has room for everything.
+    const size_t after = testing::AllocatedBytes();
+    ReadBlock(block_bytes, &block);
+    EXPECT_EQ(testing::AllocatedBytes(), after);
   }
 }
 

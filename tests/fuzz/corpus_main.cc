@@ -1,0 +1,32 @@
+// Stands in for libFuzzer: runs every file of a directory through the target
+// once.
+
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <vector>
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
+
+// Called by mutators, of which nothing is asked here.
+extern "C" size_t LLVMFuzzerMutate(uint8_t*, size_t size, size_t) {
+  return size;
+}
+
+int main(int argc, char** argv) {
+  size_t inputs = 0;
+  for (int i = 1; i < argc; ++i) {
+    for (const auto& entry : std::filesystem::directory_iterator(argv[i])) {
+      std::ifstream file(entry.path(), std::ios::binary);
+      // With no byte of room behind them, so that an over-read is seen.
+      const std::vector<uint8_t> bytes{std::istreambuf_iterator<char>(file),
+                                       {}};
+      LLVMFuzzerTestOneInput(bytes.data(), bytes.size());
+      ++inputs;
+    }
+  }
+  std::printf("%zu inputs\n", inputs);
+  return inputs > 0 ? 0 : 1;
+}
