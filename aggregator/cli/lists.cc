@@ -28,10 +28,11 @@ absl::Status Empty(absl::string_view message) {
   return absl::NotFoundError(message);
 }
 
-// "3 s ago"
+// "3s ago"
 std::string Age(absl::Time time, absl::Time now) {
   const absl::Duration age =
       std::max(absl::ZeroDuration(), absl::Trunc(now - time, absl::Seconds(1)));
+  if (age == absl::ZeroDuration()) return "just now";
   return absl::StrCat(absl::FormatDuration(age), " ago");
 }
 
