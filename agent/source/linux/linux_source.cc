@@ -48,7 +48,15 @@ uint32_t Win32Error(const absl::Status& status) {
   }
 }
 
-// The providers and what is known of them, shared by all handles.
+// The samples of one provider, taken once a block for all its queries.
+struct Sampled {
+  Provider* provider = nullptr;
+  ColumnSet needed = 0;
+  absl::Status status;
+  CountersetSample sample;
+};
+
+// The providers, shared by all handles.
 class Providers {
  public:
   Providers(std::vector<std::unique_ptr<Provider>> providers,
@@ -66,14 +74,18 @@ class Providers {
     return nullptr;
   }
 
-  perflib::Clocks ReadClock() const { return ReadClocks(clock_); }
-
-  // Providers keep state between samples and are sampled one at a time.
-  absl::Status Sample(Provider* provider, ColumnSet needed,
-                      const perflib::Clocks& clocks, CountersetSample* sample) {
+  // Fills the sample and status of each, and returns the clocks of that moment.
+  // Providers keep state between samples and are sampled by one caller at a
+  // time; the clocks are read when it is its turn.
+  perflib::Clocks Sample(std::vector<Sampled>* wanted) {
     absl::MutexLock lock(&mutex_);
-    sample->Reset(provider->registration().counters.size());
-    return provider->Sample(needed, clocks, sample);
+    const perflib::Clocks clocks = ReadClocks(clock_);
+    for (Sampled& sampled : *wanted) {
+      sampled.sample.Reset(sampled.provider->registration().counters.size());
+      sampled.status =
+          sampled.provider->Sample(sampled.needed, clocks, &sampled.sample);
+    }
+    return clocks;
   }
 
  private:
@@ -91,6 +103,7 @@ class LinuxQueryHandle : public QueryHandle {
     for (CounterIdentifier& identifier : *identifiers) {
       identifier.status = Add(identifier);
     }
+    FindNeeded();
     return absl::OkStatus();
   }
 
@@ -102,6 +115,7 @@ class LinuxQueryHandle : public QueryHandle {
                                                   : perflib::kErrorPathNotFound;
       if (found != queries_.end()) queries_.erase(found);
     }
+    FindNeeded();
     return absl::OkStatus();
   }
 
@@ -115,23 +129,13 @@ class LinuxQueryHandle : public QueryHandle {
   }
 
   absl::Status QueryCounterData(std::string* block) override {
-    const perflib::Clocks clocks = providers_.ReadClock();
-    SampleProviders(clocks);
-    perflib::BlockWriter writer(clocks, block);
+    perflib::BlockWriter writer(providers_.Sample(&samples_), block);
     for (const Query& query : queries_) WriteResult(query, &writer);
     writer.Finish();
     return absl::OkStatus();
   }
 
  private:
-  // The samples of one provider, taken once a block for all its queries.
-  struct Sampled {
-    Provider* provider;
-    ColumnSet needed;
-    absl::Status status;
-    CountersetSample sample;
-  };
-
   struct Query {
     CounterIdentifier identifier;
     std::optional<perflib::Pattern> instance;  // if the counterset has any
@@ -187,16 +191,11 @@ class LinuxQueryHandle : public QueryHandle {
     return samples_.back();
   }
 
-  void SampleProviders(const perflib::Clocks& clocks) {
-    for (Sampled& sampled : samples_) sampled.needed = 0;
+  void FindNeeded() {
+    samples_.clear();
     for (const Query& query : queries_) {
       Sampled& sampled = SampledOf(query);
       for (const size_t column : query.columns) sampled.needed |= Bit(column);
-    }
-    for (Sampled& sampled : samples_) {
-      if (sampled.needed == 0) continue;
-      sampled.status = providers_.Sample(sampled.provider, sampled.needed,
-                                         clocks, &sampled.sample);
     }
   }
 
@@ -289,9 +288,11 @@ class LinuxSource : public Source {
     ASSIGN_OR_RETURN(Provider * provider, Find(counterset));
     std::vector<perflib::InstanceName> instances;
     if (provider->registration().HasInstances()) {
-      CountersetSample sample;
-      RETURN_IF_ERROR(
-          providers_.Sample(provider, 0, providers_.ReadClock(), &sample));
+      std::vector<Sampled> sampled(1);
+      sampled[0].provider = provider;
+      providers_.Sample(&sampled);
+      RETURN_IF_ERROR(sampled[0].status);
+      const CountersetSample& sample = sampled[0].sample;
       for (size_t row = 0; row < sample.rows(); ++row) {
         instances.push_back({perflib::Utf8FromUtf16(sample.Utf16Name(row)),
                              sample.InstanceId(row)});

@@ -1,5 +1,6 @@
 #include "agent/source/linux/network_interface.h"
 
+#include <algorithm>
 #include <array>
 #include <iterator>
 
@@ -101,17 +102,23 @@ absl::Status NetworkInterface::Sample(ColumnSet needed, const Clocks& clocks,
     std::array<uint64_t, kNumFields> fields;
     for (uint64_t& field : fields) field = NumberOrZero(&line);
 
-    Interface& interface = GetInterface(name);
+    const uint64_t bytes = fields[kReceivedBytes] + fields[kSentBytes];
+    Interface& interface = GetInterface(name, fields[kReceivedPackets], bytes);
     interface.pass = pass_;
+    // Some drivers count multicast packets that they then filter out.
+    if (fields[kReceivedPackets] > fields[kReceivedMulticast]) {
+      interface.unicast_packets =
+          std::max(interface.unicast_packets,
+                   fields[kReceivedPackets] - fields[kReceivedMulticast]);
+    }
     sample->AddInstance(interface.utf16_name, interface.index);
-    sample->Set(kBytesTotalPerSec, fields[kReceivedBytes] + fields[kSentBytes]);
+    sample->Set(kBytesTotalPerSec, bytes);
     sample->Set(kPacketsPerSec,
                 fields[kReceivedPackets] + fields[kSentPackets]);
     sample->Set(kPacketsReceivedPerSec, fields[kReceivedPackets]);
     sample->Set(kPacketsSentPerSec, fields[kSentPackets]);
     sample->Set(kBytesReceivedPerSec, fields[kReceivedBytes]);
-    sample->Set(kPacketsReceivedUnicastPerSec,
-                fields[kReceivedPackets] - fields[kReceivedMulticast]);
+    sample->Set(kPacketsReceivedUnicastPerSec, interface.unicast_packets);
     sample->Set(kPacketsReceivedNonUnicastPerSec, fields[kReceivedMulticast]);
     sample->Set(kPacketsReceivedDiscarded, fields[kReceivedDropped]);
     sample->Set(kPacketsReceivedErrors, fields[kReceivedErrors]);
@@ -130,16 +137,24 @@ absl::Status NetworkInterface::Sample(ColumnSet needed, const Clocks& clocks,
 }
 
 NetworkInterface::Interface& NetworkInterface::GetInterface(
-    absl::string_view name) {
+    absl::string_view name, uint64_t received_packets, uint64_t bytes) {
   const auto [entry, is_new] = interfaces_.try_emplace(name);
   Interface& interface = entry->second;
-  if (!is_new) return interface;
-  interface.utf16_name = Utf16FromUtf8(name);
+  // One whose counters fell may have been deleted and made again since.
+  if (is_new || received_packets < interface.received_packets ||
+      bytes < interface.bytes) {
+    interface = {.utf16_name = Utf16FromUtf8(name), .index = ReadIndex(name)};
+  }
+  interface.received_packets = received_packets;
+  interface.bytes = bytes;
+  return interface;
+}
+
+uint32_t NetworkInterface::ReadIndex(absl::string_view name) {
   ProcFile file(absl::StrCat(root_, "/sys/class/net/", name, "/ifindex"),
                 ProcFile::Kind::kSmall);
   auto text = file.Read(&small_buffer_);
-  if (text.ok()) interface.index = static_cast<uint32_t>(NumberOrZero(&*text));
-  return interface;
+  return text.ok() ? static_cast<uint32_t>(NumberOrZero(&*text)) : 0;
 }
 
 void NetworkInterface::ReadSpeed(const std::string& name, const Clocks& clocks,

@@ -125,9 +125,6 @@ std::vector<TotalKind> TotalKinds() {
 constexpr absl::string_view kSkippedPrefixes[] = {"loop", "ram", "zram", "dm-",
                                                   "md",   "sr",  "fd"};
 
-// A difference of 32-bit numbers from here on is a step back, not a wrap.
-constexpr uint32_t kLeastFall = uint32_t{1} << 31;
-
 bool IsSkipped(absl::string_view name) {
   return std::any_of(
       std::begin(kSkippedPrefixes), std::end(kSkippedPrefixes),
@@ -160,9 +157,9 @@ absl::Status PhysicalDisk::Sample(ColumnSet, const Clocks& clocks,
     if (!disk.is_whole) continue;
     Fields read = {};
     for (uint64_t& field : read) field = NumberOrZero(&line);
-    Update(read, disk);
+    Update(read, clocks, disk);
     sample->AddInstance(disk.utf16_name, device);
-    AddDisk(disk.fields, clocks, sample);
+    AddDisk(disk, clocks, sample);
     const size_t row = sample->rows() - 1;
     totals_.Add(device, sample->Row(row), sample->Present(row));
   }
@@ -188,7 +185,8 @@ PhysicalDisk::Disk& PhysicalDisk::GetDisk(uint32_t device,
 // The kernel prints milliseconds with 32 bits; they are extended here, so that
 // what is sent never wraps. A small step back, which some kernels make, counts
 // as none. A disk that was replaced begins anew.
-void PhysicalDisk::Update(const Fields& read, Disk& disk) {
+void PhysicalDisk::Update(const Fields& read, const Clocks& clocks,
+                          Disk& disk) {
   Fields& fields = disk.fields;
   const bool begins = !std::exchange(disk.was_read, true) ||
                       read[kReads] < fields[kReads] ||
@@ -204,27 +202,32 @@ void PhysicalDisk::Update(const Fields& read, Disk& disk) {
       fields[i] = read[i];
     }
   }
+  // kLinuxPerfFreq makes the clock's ticks 100 ns long. A busy disk's time goes
+  // on in steps of the kernel's timer and may be ahead of the clock, which is
+  // read first: then the disk was not idle, and no less idle than before.
+  const auto now = static_cast<uint64_t>(clocks.perf_time_stamp);
+  const uint64_t busy = fields[kMillisecondsBusy] * k100NSecPerMillisecond;
+  const uint64_t idle = now > busy ? now - busy : 0;
+  disk.idle_time = begins ? idle : std::max(disk.idle_time, idle);
 }
 
-void PhysicalDisk::AddDisk(const Fields& fields, const Clocks& clocks,
+void PhysicalDisk::AddDisk(const Disk& disk, const Clocks& clocks,
                            CountersetSample* sample) {
+  const Fields& fields = disk.fields;
   const auto time = [&](Field field) {
     return fields[field] * k100NSecPerMillisecond;
   };
   const uint64_t read_time = time(kMillisecondsReading);
   const uint64_t write_time = time(kMillisecondsWriting);
-  const uint64_t busy_time = time(kMillisecondsBusy);
   const uint64_t read_bytes = fields[kSectorsRead] * kBytesPerSector;
   const uint64_t write_bytes = fields[kSectorsWritten] * kBytesPerSector;
   const uint64_t transfers = fields[kReads] + fields[kWrites];
-  // kLinuxPerfFreq makes the clock's ticks 100 ns long.
-  const auto now = static_cast<uint64_t>(clocks.perf_time_stamp);
 
   sample->Set(kReadTime, read_time);
   sample->Set(kWriteTime, write_time);
   sample->Set(kDiskTime, read_time + write_time);
-  sample->Set(kIdleTime, now > busy_time ? now - busy_time : 0);
-  sample->Set(kTimestampBase, now);
+  sample->Set(kIdleTime, disk.idle_time);
+  sample->Set(kTimestampBase, static_cast<uint64_t>(clocks.perf_time_stamp));
   sample->Set(kCurrentQueueLength, fields[kInFlight]);
   sample->Set(kAverageQueueLength, time(kMillisecondsWeighted));
   sample->Set(kAverageReadQueueLength, read_time);

@@ -52,11 +52,13 @@ class PhysicalDisk : public Provider {
     std::string utf16_name;
     bool was_read = false;
     Fields fields = {};
+    uint64_t idle_time = 0;  // 100 ns
   };
 
   Disk& GetDisk(uint32_t device, absl::string_view name);
-  static void Update(const Fields& read, Disk& disk);
-  static void AddDisk(const Fields& fields, const perflib::Clocks& clocks,
+  static void Update(const Fields& read, const perflib::Clocks& clocks,
+                     Disk& disk);
+  static void AddDisk(const Disk& disk, const perflib::Clocks& clocks,
                       CountersetSample* sample);
 
   const std::string root_;

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -144,6 +146,14 @@ std::optional<uint64_t> ReadNumber(const std::string& path) {
   return NextNumber(&*text);
 }
 
+// Whether a state in which the CPU spins: busy, not idle.
+bool IsPolling(const std::string& state_directory) {
+  std::string buffer;
+  const auto name =
+      ProcFile(state_directory + "/name", ProcFile::Kind::kSmall).Read(&buffer);
+  return name.ok() && absl::StripTrailingAsciiWhitespace(*name) == "POLL";
+}
+
 // Reads a file with a list such as "0-3,8,10-11" and calls `use` with each
 // number.
 template <typename Use>
@@ -162,9 +172,15 @@ void ForEachInList(const std::string& path, Use use) {
   }
 }
 
+// Rows of /proc/interrupts with one number for the whole machine. On a machine
+// with one CPU they look like those of a CPU.
+bool IsMachinesRow(absl::string_view label) {
+  return label == "ERR" || label == "MIS";
+}
+
 // Reads a table whose header names CPUs and whose rows are "label: n n n ...",
 // one number a CPU, and calls `add` with each row's label, CPU and number. Rows
-// with fewer numbers, which count for the whole machine, are passed over.
+// that count for the whole machine are passed over.
 template <typename Add>
 void ForEachCpuNumber(absl::string_view text, Add add) {
   absl::string_view line;
@@ -183,7 +199,7 @@ void ForEachCpuNumber(absl::string_view text, Add add) {
       if (!number.has_value()) break;
       numbers[count++] = *number;
     }
-    if (count < cpus.size()) continue;
+    if (count < cpus.size() || IsMachinesRow(label)) continue;
     for (size_t i = 0; i < count; ++i) add(label, cpus[i], numbers[i]);
   }
 }
@@ -193,6 +209,29 @@ void ForEachCpuNumber(absl::string_view text, Add add) {
 ProcessorInformation::Node::Node(uint32_t number)
     : utf16_total_name(Utf16FromUtf8(absl::StrCat(number, ",_Total"))),
       totals(TotalKinds(), NewInstance::kWasCounting) {}
+
+void ProcessorInformation::EventCount::Begin() {
+  has_rows_ = false;
+  sum_ = 0;
+}
+
+void ProcessorInformation::EventCount::Add(uint64_t row) {
+  has_rows_ = true;
+  sum_ += row;
+}
+
+// Sums that are made of numbers modulo 2^32 differ correctly modulo 2^32. A sum
+// that fell lost a row, and counts on from there.
+void ProcessorInformation::EventCount::End() {
+  if (!has_rows_) return;  // the CPU is offline
+  const auto growth = static_cast<uint32_t>(sum_ - last_sum_);
+  if (!std::exchange(was_read_, true)) {
+    total_ = sum_;
+  } else if (growth < kLeastFall) {
+    total_ += growth;
+  }
+  last_sum_ = sum_;
+}
 
 ProcessorInformation::ProcessorInformation(const std::string& root)
     : Provider(MakeRegistration(
@@ -252,11 +291,11 @@ void ProcessorInformation::AddCpu(Cpu& cpu, ColumnSet needed,
   set_time(kGuestTime, jiffies[kGuest] + jiffies[kGuestNice]);
   set_time(kIoWaitTime, jiffies[kIoWait]);
   if ((needed & kInterruptColumns) != 0) {
-    sample->Set(kInterruptsPerSec, cpu.interrupts);
-    sample->Set(kClockInterruptsPerSec, cpu.clock_interrupts);
+    sample->Set(kInterruptsPerSec, cpu.interrupts.total());
+    sample->Set(kClockInterruptsPerSec, cpu.clock_interrupts.total());
   }
   if (Has(needed, kDpcsQueuedPerSec)) {
-    sample->Set(kDpcsQueuedPerSec, cpu.softirqs);
+    sample->Set(kDpcsQueuedPerSec, cpu.softirqs.total());
   }
   if ((needed & kFrequencyColumns) != 0) ReadFrequency(cpu, sample);
   if ((needed & kIdleStateColumns) != 0) ReadIdleStates(cpu, sample);
@@ -281,25 +320,33 @@ absl::Status ProcessorInformation::ReadStat() {
 absl::Status ProcessorInformation::ReadInterrupts() {
   ASSIGN_OR_RETURN(const absl::string_view text, interrupts_.Read(&buffer_));
   // CPUs that were never online have no place here: their node is not known.
-  for (auto& [number, cpu] : cpus_) cpu.interrupts = cpu.clock_interrupts = 0;
+  for (auto& [number, cpu] : cpus_) {
+    cpu.interrupts.Begin();
+    cpu.clock_interrupts.Begin();
+  }
   ForEachCpuNumber(
       text, [this](absl::string_view label, uint32_t number, uint64_t count) {
         const auto cpu = cpus_.find(number);
         if (cpu == cpus_.end()) return;
-        cpu->second.interrupts += count;
-        if (label == "LOC") cpu->second.clock_interrupts += count;
+        cpu->second.interrupts.Add(count);
+        if (label == "LOC") cpu->second.clock_interrupts.Add(count);
       });
+  for (auto& [number, cpu] : cpus_) {
+    cpu.interrupts.End();
+    cpu.clock_interrupts.End();
+  }
   return absl::OkStatus();
 }
 
 absl::Status ProcessorInformation::ReadSoftirqs() {
   ASSIGN_OR_RETURN(const absl::string_view text, softirqs_.Read(&buffer_));
-  for (auto& [number, cpu] : cpus_) cpu.softirqs = 0;
+  for (auto& [number, cpu] : cpus_) cpu.softirqs.Begin();
   ForEachCpuNumber(text,
                    [this](absl::string_view, uint32_t number, uint64_t count) {
                      const auto cpu = cpus_.find(number);
-                     if (cpu != cpus_.end()) cpu->second.softirqs += count;
+                     if (cpu != cpus_.end()) cpu->second.softirqs.Add(count);
                    });
+  for (auto& [number, cpu] : cpus_) cpu.softirqs.End();
   return absl::OkStatus();
 }
 
@@ -347,11 +394,12 @@ ProcessorInformation::Cpu& ProcessorInformation::GetCpu(uint32_t number) {
   cpu.node = node_of_cpu_[number];  // 0 on a machine without NUMA
   cpu.utf16_name = Utf16FromUtf8(absl::StrCat(cpu.node, ",", number));
   nodes_.try_emplace(cpu.node, cpu.node);
-  for (int i = 1;; ++i) {  // state 0 is polling: busy, not idle
+  for (int i = 0;; ++i) {
     const std::string directory = absl::StrCat(
         root_, "/sys/devices/system/cpu/cpu", number, "/cpuidle/state", i);
     const auto latency = ReadNumber(directory + "/latency");
     if (!latency.has_value()) break;
+    if (IsPolling(directory)) continue;
     const size_t column = TimeColumnOf(*latency);
     cpu.idle_states.push_back(
         {.time_column = column,

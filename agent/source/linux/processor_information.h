@@ -53,15 +53,33 @@ class ProcessorInformation : public Provider {
     ProcFile usage;
   };
 
+  // Events of a CPU: the sum of a file's rows. The kernel prints each with 32
+  // bits and takes rows away; this only grows.
+  class EventCount {
+   public:
+    // A reading of the file: Begin, Add for each row, End.
+    void Begin();
+    void Add(uint64_t row);
+    void End();
+    uint64_t total() const { return total_; }
+
+   private:
+    bool was_read_ = false;
+    bool has_rows_ = false;
+    uint64_t sum_ = 0;
+    uint64_t last_sum_ = 0;
+    uint64_t total_ = 0;
+  };
+
   struct Cpu {
     uint32_t number = 0;
     uint32_t node = 0;
     std::string utf16_name;
     std::array<uint64_t, kNumFields> jiffies = {};
     bool online = false;
-    uint64_t interrupts = 0;
-    uint64_t clock_interrupts = 0;
-    uint64_t softirqs = 0;
+    EventCount interrupts;
+    EventCount clock_interrupts;
+    EventCount softirqs;
     std::optional<ProcFile> frequency;
     uint64_t maximum_khz = 0;
     std::vector<IdleState> idle_states;

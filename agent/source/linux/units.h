@@ -19,6 +19,10 @@ inline constexpr uint64_t k100NSecPerJiffy = k100NSecPerSecond / kUserHz;
 // /proc/diskstats counts in sectors of 512 bytes, whatever the disk's are.
 inline constexpr uint64_t kBytesPerSector = 512;
 
+// A difference of numbers that the kernel prints with 32 bits: from here on it
+// is a step back, not a wrap.
+inline constexpr uint32_t kLeastFall = uint32_t{1} << 31;
+
 inline constexpr uint64_t kBytesPerKib = 1024;
 inline constexpr uint64_t kBytesPerMib = uint64_t{1} << 20;
 

@@ -104,6 +104,30 @@ TEST_F(NetworkInterfaceTest, FollowsInterfacesThatComeAndGo) {
   EXPECT_EQ(reading.Get("veth7", "Current Bandwidth"), 40'000'000'000);
 }
 
+// Between two ticks: its counters are lower.
+TEST_F(NetworkInterfaceTest, NoticesAnInterfaceThatWasMadeAgain) {
+  WriteLink("veth7", "7", "10000");
+  WriteDev("veth7: 500 10\n");
+  EXPECT_EQ(Sample(kNetwork).ids.at("veth7"), 7);
+  WriteLink("veth7", "8", "10000");
+  WriteDev("veth7: 100 2\n");
+  const Reading reading = Sample(kNetwork);
+  EXPECT_EQ(reading.ids.at("veth7"), 8);
+  EXPECT_EQ(reading.Get("veth7", "Packets Received Unicast/sec"), 2);
+}
+
+// Some drivers count multicast packets before they filter them out.
+TEST_F(NetworkInterfaceTest, UnicastPacketsNeverFall) {
+  const auto unicast = [this](absl::string_view line) {
+    WriteDev(line);
+    return Sample(kNetwork).Get("eth0", "Packets Received Unicast/sec");
+  };
+  EXPECT_EQ(unicast("eth0: 0 5 0 0 0 0 0 9\n"), 0);
+  EXPECT_EQ(unicast("eth0: 0 50 0 0 0 0 0 9\n"), 41);
+  EXPECT_EQ(unicast("eth0: 0 51 0 0 0 0 0 12\n"), 41);
+  EXPECT_EQ(unicast("eth0: 0 60 0 0 0 0 0 12\n"), 48);
+}
+
 TEST_F(NetworkInterfaceTest, HasNoInstancesOnAMachineWithoutANetwork) {
   WriteDev("");
   const Reading reading = Sample(kNetwork);

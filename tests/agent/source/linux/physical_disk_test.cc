@@ -155,6 +155,29 @@ TEST_F(PhysicalDiskTest, IdleTimeFallsBehindTheClockByTheBusyTime) {
       7 * kSecond);
 }
 
+// The busy time goes on in steps of the kernel's timer.
+TEST_F(PhysicalDiskTest, IdleTimeOfABusyDiskNeverFalls) {
+  AddDisk("sda");
+  AddDisk("sdb");
+  const auto sample = [this](uint64_t busy) {
+    Write("proc/diskstats",
+          Line("8 0 sda", {{10, busy}}) + Line("8 16 sdb", {}));
+    return Sample("PhysicalDisk");
+  };
+  const Reading first = sample(100'000);
+  clock_.Advance(absl::Seconds(1));
+  const Reading second = sample(101'004);  // 4 ms ahead of the clock
+  const auto growth = [&](const Reading& from, const Reading& to,
+                          const char* disk) {
+    return *to.Get(disk, "% Idle Time") - *from.Get(disk, "% Idle Time");
+  };
+  EXPECT_EQ(growth(first, second, "sda"), 0);
+  EXPECT_EQ(growth(first, second, "_Total"), 500 * kMillisecond);
+  clock_.Advance(absl::Seconds(1));
+  const Reading third = sample(101'504);  // idle for half of it
+  EXPECT_EQ(growth(second, third, "sda"), 496 * kMillisecond);
+}
+
 TEST_F(PhysicalDiskTest, BeginsAnewWhenADiskIsReplaced) {
   AddDisk("sda");
   Write("proc/diskstats",

@@ -172,6 +172,61 @@ TEST_F(ProcessorInformationTest, CountsInterruptsPerCpu) {
   EXPECT_EQ(reading.Get("1,1", "Clock Interrupts/sec"), 2000);
 }
 
+// Each number in the files is one of 32 bits.
+TEST_F(ProcessorInformationTest, EventsGoOnWhenTheKernelsNumbersWrap) {
+  constexpr uint64_t kWrap = uint64_t{1} << 32;
+  const struct {
+    uint64_t timer;
+    uint64_t disk;
+    uint64_t expected;
+  } kSteps[] = {
+      {kWrap - 10, kWrap - 1, 2 * kWrap - 11},
+      {5, kWrap - 1, 2 * kWrap + 4},  // one wraps
+      {6, 2, 2 * kWrap + 8},          // the other one
+      {10, 4, 2 * kWrap + 14},        // none
+  };
+  WriteStat("cpu0 1\n");
+  for (const auto& step : kSteps) {
+    const std::string rows =
+        absl::StrCat("  CPU0\n 1: ", step.timer, "\n 2: ", step.disk, "\n");
+    WriteInterrupts(rows);
+    WriteSoftirqs(rows);
+    const Reading reading = Sample(kProcessors);
+    EXPECT_EQ(reading.Get("0,0", "Interrupts/sec"), step.expected);
+    EXPECT_EQ(reading.Get("0,0", "DPCs Queued/sec"), step.expected);
+  }
+}
+
+// A driver that is unloaded takes its row away.
+TEST_F(ProcessorInformationTest, EventsGoOnWhenARowGoes) {
+  WriteStat("cpu0 1\n");
+  WriteInterrupts("  CPU0\n 1: 1000\n 2: 500\n");
+  EXPECT_EQ(Sample(kProcessors).Get("0,0", "Interrupts/sec"), 1500);
+  WriteInterrupts("  CPU0\n 1: 1010\n");
+  EXPECT_EQ(Sample(kProcessors).Get("0,0", "Interrupts/sec"), 1500);
+  WriteInterrupts("  CPU0\n 1: 1017\n");
+  EXPECT_EQ(Sample(kProcessors).Get("0,0", "Interrupts/sec"), 1507);
+}
+
+TEST_F(ProcessorInformationTest, EventsOfACpuGoOnAfterItWasOffline) {
+  const auto read = [this](absl::string_view stat, absl::string_view table) {
+    WriteStat(stat);
+    WriteInterrupts(table);
+    return Sample(kProcessors).Get("1,1", "Interrupts/sec");
+  };
+  const char kBoth[] = "cpu0 1\ncpu1 1\n";
+  EXPECT_EQ(read(kBoth, "  CPU0 CPU1\n 1: 1 700\n"), 700);
+  read("cpu0 1\n", "  CPU0\n 1: 1\n");
+  EXPECT_EQ(read(kBoth, "  CPU0 CPU1\n 1: 1 705\n"), 705);
+}
+
+// On a machine with one CPU they look like its own.
+TEST_F(ProcessorInformationTest, RowsOfTheWholeMachineAreNoCpus) {
+  WriteStat("cpu0 1\n");
+  WriteInterrupts("  CPU0\n 1: 10 x\nERR: 7\nMIS: 8\n");
+  EXPECT_EQ(Sample(kProcessors).Get("0,0", "Interrupts/sec"), 10);
+}
+
 // The files' columns are those of the CPUs that are online, or possible.
 TEST_F(ProcessorInformationTest, FindsColumnsByTheHeader) {
   WriteStat("cpu0 1\ncpu3 1\n");
@@ -217,14 +272,16 @@ TEST_F(ProcessorInformationTest, ReadsFrequenciesWhereThereAreAny) {
   EXPECT_EQ(Sample(kProcessors).Get("0,0", "Processor Frequency"), 800);
 }
 
-// State 0 is polling. The others count in C1, C2 or C3 by how long they take
-// to leave, in microseconds: below 10, below 100, and the rest.
+// They count in C1, C2 or C3 by how long they take to leave, in microseconds:
+// below 10, below 100, and the rest. A CPU that polls is busy.
 TEST_F(ProcessorInformationTest, MapsIdleStatesByTheirLatency) {
   WriteStat("cpu0 1\n");
   const uint64_t latencies[] = {0, 2, 9, 10, 99, 100, 890};
   uint64_t weight = 1;
   for (int state = 0; state < 7; ++state, weight *= 10) {
     const std::string directory = absl::StrCat("cpuidle/state", state, "/");
+    Write(absl::StrCat("sys/devices/system/cpu/cpu0/", directory, "name"),
+          state == 0 ? "POLL\n" : "C1E\n");
     WriteCpu(0, directory + "latency", latencies[state]);
     WriteCpu(0, directory + "time", weight);
     WriteCpu(0, directory + "usage", 2 * weight);
@@ -237,6 +294,18 @@ TEST_F(ProcessorInformationTest, MapsIdleStatesByTheirLatency) {
   EXPECT_EQ(reading.Get("0,0", "C1 Transitions/sec"), 220);
   EXPECT_EQ(reading.Get("0,0", "C2 Transitions/sec"), 22'000);
   EXPECT_EQ(reading.Get("0,0", "C3 Transitions/sec"), 2'200'000);
+}
+
+// As on arm64, where it is WFI.
+TEST_F(ProcessorInformationTest, CountsAState0ThatDoesNotPoll) {
+  WriteStat("cpu0 1\n");
+  Write("sys/devices/system/cpu/cpu0/cpuidle/state0/name", "WFI\n");
+  WriteCpu(0, "cpuidle/state0/latency", 1);
+  WriteCpu(0, "cpuidle/state0/time", 30);
+  WriteCpu(0, "cpuidle/state0/usage", 4);
+  const Reading reading = Sample(kProcessors);
+  EXPECT_EQ(reading.Get("0,0", "% C1 Time"), 30 * 10);
+  EXPECT_EQ(reading.Get("0,0", "C1 Transitions/sec"), 4);
 }
 
 TEST_F(ProcessorInformationTest, ReadsOnlyTheFilesOfTheCountersAskedFor) {
