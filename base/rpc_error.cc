@@ -42,17 +42,29 @@ constexpr struct {
     {"failed to connect before the deadline", "it does not answer"},
 };
 
+// What gRPC says when a server ends with calls under way.
+constexpr absl::string_view kShutdownSign = "cancelling all calls";
+
 }  // namespace
 
 absl::Status StatusFromRpc(const grpc::Status& status,
-                           absl::string_view address) {
+                           absl::string_view address, RpcStage stage) {
   if (status.ok()) return absl::OkStatus();
   const auto code = static_cast<absl::StatusCode>(status.error_code());
+  const std::string lower = absl::AsciiStrToLower(status.error_message());
+  if (absl::StrContains(lower, kShutdownSign)) {
+    return absl::UnavailableError(
+        absl::StrCat("the aggregator at ", address, " was stopped"));
+  }
   if (code != absl::StatusCode::kUnavailable &&
       code != absl::StatusCode::kDeadlineExceeded) {
     return absl::Status(code, status.error_message());
   }
-  const std::string lower = absl::AsciiStrToLower(status.error_message());
+  if (stage == RpcStage::kAnswering) {
+    return absl::Status(
+        code, absl::StrCat("lost the connection to the aggregator at ", address,
+                           " (", status.error_message(), ")"));
+  }
   for (const auto& failure : kConnectFailures) {
     if (absl::StrContains(lower, failure.sign)) {
       return absl::Status(

@@ -12,11 +12,18 @@ class Status;
 
 namespace fleetperf {
 
+// How far a call had come when it failed.
+enum class RpcStage {
+  kConnecting,  // nothing was heard of the other side, as far as is known
+  kAnswering,   // it had answered
+};
+
 // The code and message of `status`. Where the aggregator at `address` could not
-// be reached, or the TLS handshake failed, the message says so in terms of
-// fleetperf and what to look at.
+// be reached, the TLS handshake failed or the connection was lost, the message
+// says so in terms of fleetperf and what to look at.
 absl::Status StatusFromRpc(const grpc::Status& status,
-                           absl::string_view address);
+                           absl::string_view address,
+                           RpcStage stage = RpcStage::kConnecting);
 
 grpc::Status RpcFromStatus(const absl::Status& status);
 

@@ -33,6 +33,7 @@ Collection::~Collection() {
     absl::MutexLock lock(&mutex_);
     stopping_ = true;
   }
+  wakeup_.Notify();
   thread_.join();
 }
 
@@ -44,6 +45,7 @@ std::vector<QueryReport> Collection::Apply(const Plan& plan) {
   };
   mutex_.Await(absl::Condition(&is_free));
   application_ = &application;
+  wakeup_.Notify();
   mutex_.Await(absl::Condition(&application.done));
   return std::move(application.reports);
 }
@@ -61,7 +63,7 @@ bool Collection::WaitForWork() {
   const auto has_news = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return stopping_ || application_ != nullptr;
   };
-  mutex_.AwaitWithTimeout(absl::Condition(&has_news), wait);
+  wakeup_.Await(&mutex_, wait, has_news);
   if (application_ != nullptr) {
     Application* application = std::exchange(application_, nullptr);
     ApplyNow(application);

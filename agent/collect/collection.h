@@ -21,6 +21,7 @@
 #include "agent/source/source.h"
 #include "base/clock.h"
 #include "base/logging.h"
+#include "base/wakeup.h"
 
 namespace fleetperf::agent {
 
@@ -82,6 +83,7 @@ class Collection {
   uint32_t next_handle_ = 1;
 
   absl::Mutex mutex_;
+  Wakeup wakeup_;
   Application* application_ ABSL_GUARDED_BY(mutex_) = nullptr;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;

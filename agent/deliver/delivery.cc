@@ -143,6 +143,8 @@ void Delivery::BuildBatch() {
   }
   losses_.clear();
   spool_.Append(MakeBatch(options_.epoch, sequence, content), ticks);
+  // What batches retired that had to go is used by none that is held.
+  dictionary_.Settle(spool_.extent().first - 1);
 }
 
 void Delivery::Notify() {

@@ -6,6 +6,7 @@
 #ifndef FLEETPERF_AGENT_DELIVER_DELIVERY_H_
 #define FLEETPERF_AGENT_DELIVER_DELIVERY_H_
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -46,6 +47,7 @@ class Delivery {
   ~Delivery();
 
   uint64_t epoch() const { return options_.epoch; }
+  absl::Duration batch_period() const { return options_.batch_period; }
   Dictionary& dictionary() { return dictionary_; }
   Spool& spool() { return spool_; }
 
@@ -57,6 +59,10 @@ class Delivery {
   // added up until they are sent. `machine` may be empty: all of them.
   void AddLoss(const std::string& machine, const TickRange& ticks,
                LossCause cause);
+
+  // The aggregator rejected a batch, which counts as lost there.
+  void CountRejected() { ++rejected_; }
+  uint64_t rejected() const { return rejected_; }
 
   // Whether each tick is sent at once. Sends what was held back.
   void SetLive(bool live);
@@ -74,6 +80,7 @@ class Delivery {
   const Options options_;
   Dictionary dictionary_;
   Spool spool_;
+  std::atomic<uint64_t> rejected_ = 0;
 
   absl::Mutex mutex_;
   std::function<void()> listener_ ABSL_GUARDED_BY(mutex_);

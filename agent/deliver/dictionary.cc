@@ -136,13 +136,33 @@ void Dictionary::Settle(uint64_t sequence) {
   }
 }
 
-v1::Definitions Dictionary::All() const {
+std::vector<v1::Definitions> Dictionary::All(size_t part_bytes) const {
+  std::vector<v1::Definitions> parts(1);
+  size_t size = 0;
+  // The part that takes a definition.
+  const auto part_for = [&](const auto& definition) -> v1::Definitions& {
+    const size_t needed = definition.ByteSizeLong();
+    if (size > 0 && size + needed > part_bytes) {
+      parts.emplace_back();
+      size = 0;
+    }
+    size += needed;
+    return parts.back();
+  };
   absl::MutexLock lock(&mutex_);
-  v1::Definitions all = *lasting_;
-  for (const auto& [id, definition] : instances_) {
-    *all.add_instances() = definition;
+  for (const auto& machine : lasting_->machines()) {
+    *part_for(machine).add_machines() = machine;
   }
-  return all;
+  for (const auto& counterset : lasting_->countersets()) {
+    *part_for(counterset).add_countersets() = counterset;
+  }
+  for (const auto& query : lasting_->queries()) {
+    *part_for(query).add_queries() = query;
+  }
+  for (const auto& [id, instance] : instances_) {
+    *part_for(instance).add_instances() = instance;
+  }
+  return parts;
 }
 
 }  // namespace fleetperf::agent

@@ -58,11 +58,13 @@ class Dictionary {
   // `sequence`. False if there was nothing.
   bool TakePending(uint64_t sequence, v1::BatchContent* content);
 
-  // Batches up to `sequence` are settled: what they retired is forgotten.
+  // Batches up to `sequence` are settled or lost: what they retired is
+  // forgotten.
   void Settle(uint64_t sequence);
 
-  // Everything that unsettled batches may use.
-  v1::Definitions All() const;
+  // Everything that unsettled batches may use, in parts of about this size at
+  // most. What a definition refers to is in its part or in one before.
+  std::vector<v1::Definitions> All(size_t part_bytes = size_t{1} << 20) const;
 
  private:
   // An id for `key`; `is_new` says whether it was not there yet.

@@ -40,6 +40,7 @@ void Spool::Acknowledge(uint64_t sequence) {
     bytes_ -= entries_.front().batch->payload().size();
     entries_.pop_front();
   }
+  acknowledged_.Notify();
 }
 
 Spool::Extent Spool::extent() const {
@@ -54,7 +55,7 @@ bool Spool::AwaitAtMost(uint64_t bytes, absl::Duration timeout) const {
   const auto has_room = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return bytes_ <= bytes;
   };
-  return mutex_.AwaitWithTimeout(absl::Condition(&has_room), timeout);
+  return acknowledged_.Await(&mutex_, timeout, has_room);
 }
 
 TickRange Spool::TakeLost() {

@@ -14,6 +14,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "base/wakeup.h"
 
 namespace fleetperf::v1 {
 class Batch;
@@ -70,6 +71,7 @@ class Spool {
 
   const uint64_t max_bytes_;
   mutable absl::Mutex mutex_;
+  mutable Wakeup acknowledged_;
   std::deque<Entry> entries_ ABSL_GUARDED_BY(mutex_);
   uint64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t last_sequence_ ABSL_GUARDED_BY(mutex_) = 0;

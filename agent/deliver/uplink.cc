@@ -15,9 +15,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "base/channel.h"
+#include "base/clock.h"
 #include "base/logging.h"
 #include "base/rpc_error.h"
 #include "base/version.h"
+#include "base/wakeup.h"
 #include "fleetperf/v1/collection.grpc.pb.h"
 #include "proto/conversions.h"
 
@@ -65,10 +67,11 @@ class Uplink::Impl {
         const Spool::Extent extent = options_.delivery->spool().extent();
         return stream_ == nullptr || extent.first > extent.last;
       };
-      mutex_.AwaitWithTimeout(absl::Condition(&drained), kDrainTime);
+      wakeup_.Await(&mutex_, kDrainTime, drained);
       stopping_ = true;
       if (stream_ != nullptr) stream_->Cancel();
     }
+    wakeup_.Notify();
     thread_.join();
   }
 
@@ -137,6 +140,7 @@ class Uplink::Impl {
       absl::MutexLock lock(&uplink_.mutex_);
       status_ = status;
       done_ = true;
+      uplink_.wakeup_.Notify();
     }
 
     // The rest is guarded by the uplink's mutex, too.
@@ -150,17 +154,26 @@ class Uplink::Impl {
     }
     void Acknowledge(uint64_t sequence) {
       acknowledged_ = std::max(acknowledged_, sequence);
+      got_through_ = true;
     }
-    void PauseUntil(absl::Time time) { paused_until_ = time; }
-    absl::Time paused_until() const { return paused_until_; }
+    void Pause(absl::Duration pause) { paused_until_ = Now() + pause; }
+    // Of a pause; infinite if there is none.
+    absl::Duration pause_left() const {
+      return Now() < paused_until_ ? paused_until_ - Now()
+                                   : absl::InfiniteDuration();
+    }
     bool welcomed() const { return welcomed_; }
+    // Whether the aggregator took something.
+    bool got_through() const { return got_through_; }
     bool done() const { return done_; }
     const grpc::Status& status() const { return status_; }
 
    private:
+    static absl::Duration Now() { return Clock::Real().Monotonic(); }
+
     std::shared_ptr<const v1::Batch> NextBatch() {
       if (!welcomed_ || sent_ - acknowledged_ >= max_unacknowledged_ ||
-          absl::Now() < paused_until_) {
+          Now() < paused_until_) {
         return nullptr;
       }
       return uplink_.options_.delivery->spool().Next(sent_);
@@ -175,11 +188,12 @@ class Uplink::Impl {
     bool writing_ = false;
     bool closed_ = false;
     bool welcomed_ = false;
+    bool got_through_ = false;
     bool done_ = false;
     uint64_t sent_ = 0;
     uint64_t acknowledged_ = 0;
     uint64_t max_unacknowledged_ = kDefaultUnacknowledged;
-    absl::Time paused_until_ = absl::InfinitePast();
+    absl::Duration paused_until_ = absl::ZeroDuration();
     grpc::Status status_;
   };
 
@@ -189,10 +203,14 @@ class Uplink::Impl {
     while (!IsStopping()) {
       const std::string& address =
           options_.aggregators[attempt++ % options_.aggregators.size()];
-      const bool was_welcomed = RunStream(address);
-      if (was_welcomed) backoff.Reset();
+      // Not for a welcome alone: what the aggregator refuses, it would refuse
+      // again and again.
+      const bool got_through = RunStream(address);
+      if (got_through) backoff.Reset();
       absl::MutexLock lock(&mutex_);
-      mutex_.AwaitWithTimeout(absl::Condition(&stopping_), backoff.Next());
+      wakeup_.Await(
+          &mutex_, backoff.Next(),
+          [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_; });
     }
   }
 
@@ -201,7 +219,7 @@ class Uplink::Impl {
     return stopping_;
   }
 
-  // Runs one stream to its end. Whether the aggregator had welcomed it.
+  // Runs one stream to its end. Whether the aggregator took something.
   bool RunStream(const std::string& address) {
     Stream stream(this, MakeChannel(address, options_.credentials));
     {
@@ -217,7 +235,7 @@ class Uplink::Impl {
     options_.delivery->SetLive(false);  // until an aggregator asks again
     absl::MutexLock lock(&mutex_);
     if (!stopping_) LogEnd(stream);
-    return stream.welcomed();
+    return stream.got_through();
   }
 
   // Waits for something to do on this thread and does it. False when the stream
@@ -229,10 +247,7 @@ class Uplink::Impl {
       const auto has_work = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
         return stream->done() || !work_.empty();
       };
-      const absl::Time pause = stream->paused_until();
-      mutex_.AwaitWithDeadline(
-          absl::Condition(&has_work),
-          pause > absl::Now() ? pause : absl::InfiniteFuture());
+      wakeup_.Await(&mutex_, stream->pause_left(), has_work);
       if (stream->done()) {
         stream_ = nullptr;
         work_.clear();
@@ -248,7 +263,9 @@ class Uplink::Impl {
   }
 
   void LogEnd(const Stream& stream) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    const absl::Status status = StatusFromRpc(stream.status(), address_);
+    const absl::Status status = StatusFromRpc(
+        stream.status(), address_,
+        stream.welcomed() ? RpcStage::kAnswering : RpcStage::kConnecting);
     const std::string reason =
         status.ok() ? absl::StrCat("the aggregator at ", address_,
                                    " closed the connection")
@@ -272,6 +289,7 @@ class Uplink::Impl {
     hello->mutable_labels()->insert(options_.labels.begin(),
                                     options_.labels.end());
     *hello->mutable_time() = ToProto(absl::Now());
+    *hello->mutable_batch_period() = ToProto(options_.delivery->batch_period());
     return request;
   }
 
@@ -289,10 +307,7 @@ class Uplink::Impl {
       case v1::CollectResponse::kAck:
         return HandleAck(response.ack(), stream);
       case v1::CollectResponse::kReject:
-        return log_.Warn(absl::StrCat("reject ", response.reject().reason()),
-                         absl::StrCat("the aggregator rejected batch ",
-                                      response.reject().sequence(), ": ",
-                                      response.reject().reason()));
+        return HandleReject(response.reject());
       case v1::CollectResponse::kThrottle:
         return HandleThrottle(response.throttle(), stream);
       case v1::CollectResponse::kPlan:
@@ -327,13 +342,7 @@ class Uplink::Impl {
         *request.mutable_catalogue() = *options_.catalogue;
         stream->SendControl(std::move(request));
       }
-      if (!dictionary_held) {
-        v1::CollectRequest request;
-        request.mutable_dictionary()->set_epoch(epoch);
-        *request.mutable_dictionary()->mutable_definitions() =
-            options_.delivery->dictionary().All();
-        stream->SendControl(std::move(request));
-      }
+      if (!dictionary_held) SendDictionary(stream);
       stream->SendMore();
     }
     if (welcome.has_plan()) {
@@ -343,12 +352,32 @@ class Uplink::Impl {
     }
   }
 
+  void SendDictionary(Stream* stream) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    std::vector<v1::Definitions> parts = options_.delivery->dictionary().All();
+    for (v1::Definitions& part : parts) {
+      v1::CollectRequest request;
+      v1::Dictionary* dictionary = request.mutable_dictionary();
+      dictionary->set_epoch(options_.delivery->epoch());
+      dictionary->set_more(&part != &parts.back());
+      *dictionary->mutable_definitions() = std::move(part);
+      stream->SendControl(std::move(request));
+    }
+  }
+
   void HandleAck(const v1::Ack& ack, Stream* stream) {
     if (ack.epoch() != options_.delivery->epoch()) return;
     Settle(ack.sequence());
     absl::MutexLock lock(&mutex_);
     stream->Acknowledge(ack.sequence());
     stream->SendMore();
+    wakeup_.Notify();  // for who waits until all is sent
+  }
+
+  void HandleReject(const v1::Reject& reject) {
+    options_.delivery->CountRejected();
+    log_.Warn(absl::StrCat("reject ", reject.reason()),
+              absl::StrCat("the aggregator rejected batch ", reject.sequence(),
+                           ": ", reject.reason()));
   }
 
   void HandleThrottle(const v1::Throttle& throttle, Stream* stream) {
@@ -357,8 +386,9 @@ class Uplink::Impl {
                                        absl::FormatDuration(pause), ": ",
                                        throttle.reason()));
     absl::MutexLock lock(&mutex_);
-    stream->PauseUntil(absl::Now() + pause);
-    work_.push_back([] {});  // wakes the thread, which then waits so long
+    stream->Pause(pause);
+    work_.push_back([] {});  // after which the thread waits so long
+    wakeup_.Notify();
   }
 
   void Settle(uint64_t sequence) {
@@ -370,6 +400,7 @@ class Uplink::Impl {
   void Post(std::function<void()> work) {
     absl::MutexLock lock(&mutex_);
     work_.push_back(std::move(work));
+    wakeup_.Notify();
   }
 
   void Send(v1::CollectRequest request) {
@@ -407,6 +438,7 @@ class Uplink::Impl {
   const Options options_;
   LogOncePerCause log_;
   absl::Mutex mutex_;
+  Wakeup wakeup_;
   std::string address_ ABSL_GUARDED_BY(mutex_);
   Stream* stream_ ABSL_GUARDED_BY(mutex_) = nullptr;
   std::deque<std::function<void()>> work_ ABSL_GUARDED_BY(mutex_);

@@ -87,8 +87,9 @@ absl::StatusOr<Connection> Connection::Open(const ConnectionFlags& flags) {
                     MakeChannel(settings.aggregator, credentials));
 }
 
-absl::Status Connection::Explain(const grpc::Status& status) const {
-  return StatusFromRpc(status, address_);
+absl::Status Connection::Explain(const grpc::Status& status,
+                                 RpcStage stage) const {
+  return StatusFromRpc(status, address_, stage);
 }
 
 }  // namespace fleetperf::cli

@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/credentials.h"
+#include "base/rpc_error.h"
 
 namespace grpc {
 class Channel;
@@ -34,7 +35,8 @@ class Connection {
   const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
 
   // A call's status with a message that says what to do.
-  absl::Status Explain(const grpc::Status& status) const;
+  absl::Status Explain(const grpc::Status& status,
+                       RpcStage stage = RpcStage::kConnecting) const;
 
  private:
   Connection(std::string address, std::shared_ptr<grpc::Channel> channel)

@@ -153,7 +153,9 @@ absl::Status ForEachResult(
   std::map<uint32_t, v1::Series> series;
   v1::QueryRangeResponse response;
   bool any = false;
+  RpcStage stage = RpcStage::kConnecting;
   while (reader->Read(&response)) {
+    stage = RpcStage::kAnswering;
     if (response.has_series()) {
       series[response.series().id()] = response.series();
       continue;
@@ -163,7 +165,7 @@ absl::Status ForEachResult(
                  [&](const Value& value) { use(of_points, value); });
     any = true;
   }
-  RETURN_IF_ERROR(connection.Explain(reader->Finish()));
+  RETURN_IF_ERROR(connection.Explain(reader->Finish(), stage));
   return any ? absl::OkStatus() : NoSamples();
 }
 
@@ -187,14 +189,16 @@ absl::Status QueryRaw(const Connection& connection, Format format,
   v1::Series series;
   v1::QueryRawResponse response;
   bool any = false;
+  RpcStage stage = RpcStage::kConnecting;
   while (reader->Read(&response)) {
+    stage = RpcStage::kAnswering;
     if (response.has_series()) series = response.series();
     for (const v1::RawSample& sample : response.samples().samples()) {
       printer->Print(RawRecord(series, sample));
       any = true;
     }
   }
-  RETURN_IF_ERROR(connection.Explain(reader->Finish()));
+  RETURN_IF_ERROR(connection.Explain(reader->Finish(), stage));
   printer->Finish();
   return any ? absl::OkStatus() : NoSamples();
 }

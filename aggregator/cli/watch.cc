@@ -238,7 +238,9 @@ absl::Status Watch(const Connection& connection, Format format,
 
   const std::unique_ptr<Viewer> viewer = MakeViewer(format);
   v1::SubscribeResponse response;
+  RpcStage stage = RpcStage::kConnecting;
   while (reader->Read(&response)) {
+    stage = RpcStage::kAnswering;
     if (response.has_series()) viewer->AddSeries(response.series());
     if (response.has_update()) viewer->Add(response.update());
     if (response.has_end()) viewer->End(response.end().series());
@@ -248,7 +250,7 @@ absl::Status Watch(const Connection& connection, Format format,
   if (status.error_code() == grpc::StatusCode::CANCELLED) {
     return absl::OkStatus();
   }
-  return connection.Explain(status);
+  return connection.Explain(status, stage);
 }
 
 }  // namespace fleetperf::cli

@@ -17,6 +17,9 @@
 namespace fleetperf::aggregator {
 namespace {
 
+// Responses that wait for an agent to read them.
+constexpr size_t kMostResponses = 1000;
+
 // One stream. Reads come one at a time, and one write is under way at most.
 // Lives until OnDone.
 class CollectStream
@@ -61,6 +64,10 @@ class CollectStream
     void Send(v1::CollectResponse response) override {
       absl::MutexLock lock(&mutex_);
       if (ended_) return;
+      if (responses_.size() == kMostResponses) {
+        return EndLocked(absl::ResourceExhaustedError(
+            "the agent does not read what it is sent"));
+      }
       responses_.push_back(std::move(response));
       WriteMore();
     }
@@ -78,9 +85,7 @@ class CollectStream
 
     void End(const absl::Status& status) override {
       absl::MutexLock lock(&mutex_);
-      if (std::exchange(ended_, true)) return;
-      end_status_ = status;
-      FinishUnlessWriting();
+      EndLocked(status);
     }
 
     // Reads the next message now or, if many batches wait for their
@@ -110,6 +115,13 @@ class CollectStream
     }
 
    private:
+    void EndLocked(const absl::Status& status)
+        ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      if (std::exchange(ended_, true)) return;
+      end_status_ = status;
+      FinishUnlessWriting();
+    }
+
     void WriteMore() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
       if (writing_) return;
       if (!responses_.empty()) {

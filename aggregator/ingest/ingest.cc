@@ -196,8 +196,6 @@ void Ingest::UpdatePaces() {
   for (const auto& session : sessions) UpdatePace(session.get());
 }
 
-void Ingest::UpdatePace(Session* session) {
-  session->SetLive(observer_.IsWatched(session->agent()));
-}
+void Ingest::UpdatePace(Session* session) { session->UpdatePace(observer_); }
 
 }  // namespace fleetperf::aggregator

@@ -22,7 +22,8 @@ struct ReceivedBatch {
   v1::Batch batch;                               // as it came
   std::unique_ptr<v1::Definitions> definitions;  // null: none
   DecodedBatch decoded;
-  // Not empty: why the batch is refused. Only its definitions are kept.
+  // Not empty: why the batch is refused. Only its definitions are kept, and in
+  // `decoded` what is lost with it.
   std::string reject_reason;
 };
 

@@ -8,6 +8,7 @@
 #include "base/sha256.h"
 #include "base/status_macros.h"
 #include "base/zstd.h"
+#include "perflib/clocks.h"
 #include "proto/conversions.h"
 
 namespace fleetperf::aggregator {
@@ -19,6 +20,36 @@ constexpr size_t kSkewBatches = 8;
 absl::Status OutOfPlace(absl::string_view message) {
   return absl::InvalidArgumentError(
       absl::StrCat("a ", message, " has no place here"));
+}
+
+// Whether a batch or definition is to blame, and would be again. Otherwise the
+// stream ends, and the batch comes again with the next.
+bool IsBatchsFault(const absl::Status& status) {
+  return absl::IsInvalidArgument(status) || absl::IsResourceExhausted(status) ||
+         absl::IsFailedPrecondition(status);
+}
+
+// The ticks that a rejected batch told of, by its clocks. If they cannot be
+// read: that something is lost at `now`, by the machine's clock.
+Loss LossOf(const v1::BatchContent* content, absl::Time now) {
+  Loss loss{.start = absl::InfiniteFuture(),
+            .end = absl::InfinitePast(),
+            .cause = LossCause::kRejected};
+  if (content != nullptr) {
+    for (const v1::BlockColumns& blocks : content->blocks()) {
+      uint64_t time = 0;
+      for (const int64_t difference : blocks.perf_time_100nsec()) {
+        time += static_cast<uint64_t>(difference);
+        const absl::Time tick =
+            perflib::TimeFromPerfTime100NSec(static_cast<int64_t>(time));
+        loss.start = std::min(loss.start, tick);
+        loss.end = std::max(loss.end, tick);
+        ++loss.ticks;
+      }
+    }
+  }
+  if (loss.ticks == 0) loss.start = loss.end = now;
+  return loss;
 }
 
 }  // namespace
@@ -42,7 +73,7 @@ absl::Status Session::Handle(v1::CollectRequest request) {
     case v1::CollectRequest::kBatch:
       return HandleBatch(std::move(*request.mutable_batch()));
     case v1::CollectRequest::kDictionary:
-      return HandleDictionary(request.dictionary());
+      return HandleDictionary(std::move(*request.mutable_dictionary()));
     case v1::CollectRequest::kCatalogue:
       return HandleCatalogue(request.catalogue());
     case v1::CollectRequest::kInstanceList:
@@ -72,6 +103,7 @@ absl::Status Session::HandleHello(const v1::Hello& hello) {
   agent_ = hello.agent();
   epoch_id_ = hello.epoch();
   catalogue_hash_ = hello.catalogue_hash();
+  batch_period_ = FromProto(hello.batch_period());
   {
     absl::MutexLock lock(&mutex_);
     skews_.push_back(FromProto(hello.time()) - absl::Now());
@@ -118,14 +150,20 @@ absl::Status Session::HandleHello(const v1::Hello& hello) {
   return absl::OkStatus();
 }
 
-absl::Status Session::HandleDictionary(const v1::Dictionary& dictionary) {
+absl::Status Session::HandleDictionary(v1::Dictionary dictionary) {
   const auto found = epochs_.find(dictionary.epoch());
   if (found == epochs_.end()) return OutOfPlace("Dictionary of another epoch");
   Epoch& epoch = *found->second;
-  RETURN_IF_ERROR(ApplyDefinitions(epoch, dictionary.definitions()));
-  RETURN_IF_ERROR(ingest_.store().KeepDefinitions(epoch.number(),
-                                                  dictionary.definitions()));
+  v1::Definitions& definitions = *dictionary.mutable_definitions();
+  RETURN_IF_ERROR(CheckMachines(definitions));
+  RETURN_IF_ERROR(ingest_.store().KeepDefinitions(epoch.number(), definitions));
+  // There may be many, of processes that are long gone; those that batches use
+  // are read from the store.
+  definitions.clear_instances();
+  RETURN_IF_ERROR(ApplyDefinitions(epoch, definitions));
+  if (dictionary.more()) return absl::OkStatus();
   ingest_.SetLostDictionary(epoch, false);
+  complete_epochs_.insert(epoch.id());
   return absl::OkStatus();
 }
 
@@ -139,30 +177,29 @@ absl::Status Session::HandleBatch(v1::Batch batch) {
   received->batch = std::move(batch);
   Epoch& epoch = *received->epoch;
 
-  absl::Status status = absl::OkStatus();
-  auto content = ParseBatch(received->batch, ingest_.limits().batch);
-  if (!content.ok()) {
-    status = content.status();
-  } else if ((*content)->has_definitions()) {
+  const auto content = ParseBatch(received->batch, ingest_.limits().batch);
+  if (content.ok() && (*content)->has_definitions()) {
     // Kept also if the rest is rejected: later batches use them.
     received->definitions.reset((*content)->release_definitions());
-    status = ApplyDefinitions(epoch, *received->definitions);
+    RETURN_IF_ERROR(CheckMachines(*received->definitions));
+    RETURN_IF_ERROR(ApplyDefinitions(epoch, *received->definitions));
   }
-  if (status.code() == absl::StatusCode::kPermissionDenied ||
-      status.code() == absl::StatusCode::kAlreadyExists) {
-    return status;
-  }
-
   if (!epoch.IsNew(received->sequence)) {
     Acknowledge(epoch, epoch.durable());
     return absl::OkStatus();
   }
-  if (status.ok()) status = Decode(epoch, **content, received.get());
-  if (status.code() == absl::StatusCode::kFailedPrecondition) {
+  const absl::Status status = content.ok()
+                                  ? Decode(epoch, **content, received.get())
+                                  : content.status();
+  if (absl::IsFailedPrecondition(status) &&
+      !complete_epochs_.contains(epoch.id())) {
     ingest_.SetLostDictionary(epoch, true);
     return status;
   }
-  if (!status.ok()) Reject(status, received.get());
+  if (!status.ok()) {
+    if (!IsBatchsFault(status)) return status;
+    Reject(status, content.ok() ? content->get() : nullptr, received.get());
+  }
   epoch.SetReceived(received->sequence);
   Note(*received);
   ingest_.Accept(std::move(received));
@@ -180,9 +217,11 @@ absl::Status Session::Decode(Epoch& epoch, const v1::BatchContent& content,
   return absl::OkStatus();
 }
 
-void Session::Reject(const absl::Status& reason, ReceivedBatch* received) {
+void Session::Reject(const absl::Status& reason,
+                     const v1::BatchContent* content, ReceivedBatch* received) {
   received->reject_reason = std::string(reason.message());
-  received->decoded = {};
+  received->decoded = {
+      .losses = {LossOf(content, received->received + skew())}};
   {
     absl::MutexLock lock(&mutex_);
     ++rejected_batches_;
@@ -197,8 +236,7 @@ void Session::Reject(const absl::Status& reason, ReceivedBatch* received) {
   link_->Send(std::move(response));
 }
 
-absl::Status Session::ApplyDefinitions(Epoch& epoch,
-                                       const v1::Definitions& definitions) {
+absl::Status Session::CheckMachines(const v1::Definitions& definitions) const {
   for (const v1::MachineDefinition& machine : definitions.machines()) {
     if (!peer_.HasName(machine.name())) {
       return absl::PermissionDeniedError(
@@ -206,7 +244,18 @@ absl::Status Session::ApplyDefinitions(Epoch& epoch,
                        " does not speak for machine \"", machine.name(), "\""));
     }
   }
+  return absl::OkStatus();
+}
+
+absl::Status Session::ApplyDefinitions(Epoch& epoch,
+                                       const v1::Definitions& definitions) {
   const absl::Status applied = epoch.dictionary().Apply(definitions);
+  if (!applied.ok()) {
+    if (!IsBatchsFault(applied)) return applied;
+    ingest_.log().Warn(absl::StrCat("define ", agent_, " ", applied.message()),
+                       absl::StrCat("refused a definition of ", agent_, ": ",
+                                    applied.message()));
+  }
   for (const v1::QueryDefinition& query : definitions.queries()) {
     const auto collected = epoch.dictionary().FindQuery(query.id());
     if (!collected.ok()) continue;  // wrong, as `applied` says
@@ -214,7 +263,7 @@ absl::Status Session::ApplyDefinitions(Epoch& epoch,
                                   (*collected)->schema->registration.guid,
                                   agent_));
   }
-  return applied;
+  return absl::OkStatus();
 }
 
 absl::Status Session::HandleCatalogue(const v1::Catalogue& catalogue) {
@@ -257,12 +306,13 @@ bool Session::HasManyUnacknowledged() const {
   return false;
 }
 
-void Session::SetLive(bool live) {
-  {
-    absl::MutexLock lock(&mutex_);
-    if (live_ == live) return;
-    live_ = live;
-  }
+void Session::UpdatePace(BatchObserver& observer) {
+  // Asked and sent under the lock: of two callers, the later one's word is the
+  // last.
+  absl::MutexLock lock(&mutex_);
+  const bool live = observer.IsWatched(agent_);
+  if (live_ == live) return;
+  live_ = live;
   v1::CollectResponse response;
   response.mutable_pace()->set_live(live);
   link_->Send(std::move(response));

@@ -10,6 +10,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
@@ -20,6 +21,7 @@
 
 namespace fleetperf::aggregator {
 
+class BatchObserver;
 class Ingest;
 
 // What a session says to its agent. Thread-safe; messages after the end of the
@@ -55,8 +57,8 @@ class Session : public std::enable_shared_from_this<Session> {
   // Its batches up to `sequence` are durable.
   void Acknowledge(const Epoch& epoch, uint64_t sequence);
 
-  // Whether the agent shall send each tick at once.
-  void SetLive(bool live);
+  // Tells the agent whether it shall send each tick at once, if that changed.
+  void UpdatePace(BatchObserver& observer);
 
   // Whether so much was received that is not durable yet that no more shall be
   // read for now.
@@ -64,18 +66,24 @@ class Session : public std::enable_shared_from_this<Session> {
 
   // Facts for the list of machines. The skew is the machine's clock minus ours.
   absl::Duration skew() const;
+  // How long a tick may wait at the agent.
+  absl::Duration batch_period() const { return batch_period_; }
   uint64_t rejected_batches() const;
   uint64_t lost_ticks() const;
 
  private:
   absl::Status HandleHello(const v1::Hello& hello);
   absl::Status HandleBatch(v1::Batch batch);
-  absl::Status HandleDictionary(const v1::Dictionary& dictionary);
+  absl::Status HandleDictionary(v1::Dictionary dictionary);
   absl::Status HandleCatalogue(const v1::Catalogue& catalogue);
 
   absl::Status Decode(Epoch& epoch, const v1::BatchContent& content,
                       ReceivedBatch* received);
-  void Reject(const absl::Status& reason, ReceivedBatch* received);
+  void Reject(const absl::Status& reason, const v1::BatchContent* content,
+              ReceivedBatch* received);
+  absl::Status CheckMachines(const v1::Definitions& definitions) const;
+  // Definitions that are wrong are logged and left out: what uses them is
+  // rejected then.
   absl::Status ApplyDefinitions(Epoch& epoch,
                                 const v1::Definitions& definitions);
   void Note(const ReceivedBatch& received);
@@ -89,7 +97,11 @@ class Session : public std::enable_shared_from_this<Session> {
   std::string agent_;
   uint64_t epoch_id_ = 0;
   std::string catalogue_hash_;
+  absl::Duration batch_period_;
   absl::flat_hash_map<uint64_t, std::shared_ptr<Epoch>> epochs_;
+  // Epochs whose definitions came on this stream, all of them: an id that is
+  // not defined now will never be.
+  absl::flat_hash_set<uint64_t> complete_epochs_;
 
   mutable absl::Mutex mutex_;
   bool live_ ABSL_GUARDED_BY(mutex_) = false;

@@ -91,14 +91,14 @@ absl::StatusOr<v1::ExplainValueResponse> RunExplain(
   std::set<std::string> instance_names;
   for (const auto& [machine, countersets] : selected) {
     const absl::Time at = time.value_or(now_of(machine));
-    ASSIGN_OR_RETURN(
-        MachineSeries machine_series,
-        ReadSeries(store, machine, countersets,
-                   at - LongestInterval(store.directory(), machine) *
-                            kMaxIntervalsApart,
-                   at, [&](const CounterFormula&) {
-                     return std::make_unique<NewestSink>(at);
-                   }));
+    ASSIGN_OR_RETURN(MachineSeries machine_series,
+                     ReadSeries(store, machine, countersets,
+                                at - LongestInterval(store.directory(), machine,
+                                                     countersets) *
+                                         kMaxIntervalsApart,
+                                at, [&](const CounterFormula&) {
+                                  return std::make_unique<NewestSink>(at);
+                                }));
     instance_names.merge(machine_series.instance_names);
     for (const FoundSeries& found : machine_series.series) {
       const auto& sink = static_cast<const NewestSink&>(*found.sink);

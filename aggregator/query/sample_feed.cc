@@ -70,6 +70,23 @@ std::set<std::string> SampleFeed::InstanceNames() const {
   return names;
 }
 
+std::vector<size_t> SampleFeed::Forget(
+    absl::FunctionRef<bool(size_t)> is_over) {
+  series_of_life_.clear();
+  columns_.clear();  // of queries that may be over, too
+  std::vector<size_t> forgotten;
+  absl::erase_if(series_, [&](const auto& entry) {
+    std::vector<size_t> numbers;
+    for (const std::optional<size_t> number : *entry.second) {
+      if (number.has_value()) numbers.push_back(*number);
+    }
+    if (!std::all_of(numbers.begin(), numbers.end(), is_over)) return false;
+    forgotten.insert(forgotten.end(), numbers.begin(), numbers.end());
+    return true;
+  });
+  return forgotten;
+}
+
 const std::vector<SampleFeed::Columns>& SampleFeed::ColumnsOf(
     const std::shared_ptr<const CollectedQuery>& query) {
   const auto [entry, is_new] = columns_.try_emplace(query);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "aggregator/formula/counter_formula.h"
@@ -47,6 +48,14 @@ class SampleFeed {
 
   // The names of all instances that were in frames, wanted or not.
   std::set<std::string> InstanceNames() const;
+
+  // How many instances it remembers.
+  size_t instances() const { return series_.size(); }
+
+  // Forgets the instances all of whose series `is_over` says are, and those of
+  // which no series is wanted. Returns the numbers of their series: what comes
+  // of them later are new ones.
+  std::vector<size_t> Forget(absl::FunctionRef<bool(size_t)> is_over);
 
   // Feeds the sink with the wanted samples of `frame`. Frames of other
   // countersets have none.

@@ -149,12 +149,20 @@ class CountersetReader : public SampleSink {
 
 }  // namespace
 
-absl::Duration LongestInterval(const Directory& directory,
-                               const std::string& machine) {
+absl::Duration LongestInterval(
+    const Directory& directory, const std::string& machine,
+    const std::vector<SelectedCounterset>& selected) {
   absl::Duration longest;
-  for (const CollectedCounterset& counterset : directory.Countersets(machine)) {
-    for (const auto& [id, interval] : counterset.counters) {
-      longest = std::max(longest, interval);
+  for (const CollectedCounterset& collected : directory.Countersets(machine)) {
+    for (const SelectedCounterset& counterset : selected) {
+      if (counterset.schema != collected.schema) continue;
+      for (const Selection& selection : counterset.selections) {
+        for (const uint32_t id : selection.counter_ids) {
+          const auto found = collected.counters.find(id);
+          if (found == collected.counters.end()) continue;
+          longest = std::max(longest, found->second);
+        }
+      }
     }
   }
   return longest;
@@ -176,7 +184,8 @@ absl::StatusOr<MachineSeries> ReadSeries(
     return found != readers.end() ? found->get() : nullptr;
   };
   MachineSeries machine_series;
-  const absl::Duration longest = LongestInterval(store.directory(), machine);
+  const absl::Duration longest =
+      LongestInterval(store.directory(), machine, selected);
   RETURN_IF_ERROR(store.Read(
       {.machine = machine,
        .from = from - longest * kMaxIntervalsApart,

@@ -57,9 +57,11 @@ struct MachineSeries {
 using SinkFactory =
     std::function<std::unique_ptr<SeriesSink>(const CounterFormula& formula)>;
 
-// The longest interval at which anything of a machine is collected.
+// The longest interval at which anything that is selected of a machine is
+// collected.
 absl::Duration LongestInterval(const Directory& directory,
-                               const std::string& machine);
+                               const std::string& machine,
+                               const std::vector<SelectedCounterset>& selected);
 
 // The series of one machine with samples from `from` to `to`. Sinks get some
 // samples before `from`, too: those that the first values rest on; and perhaps

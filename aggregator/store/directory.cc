@@ -12,14 +12,8 @@ void Directory::AddMachine(const std::string& machine) {
 void Directory::AddQuery(const CollectedQuery& query) {
   absl::MutexLock lock(&mutex_);
   auto& countersets = machines_[query.machine].countersets;
-  for (auto& [hash, other] : countersets) {
-    if (other.schema->registration.guid == query.schema->registration.guid) {
-      other.is_newest = false;
-    }
-  }
   CollectedCounterset& counterset = countersets[query.schema->hash];
   counterset.schema = query.schema;
-  counterset.is_newest = true;
   for (const CollectedQuery::Column& column : query.columns) {
     if (!column.only_linked) {
       counterset.counters[column.counter_id] = query.interval;

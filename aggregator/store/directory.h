@@ -22,8 +22,6 @@ struct CollectedCounterset {
   std::shared_ptr<const Schema> schema;
   // The counters that are series of their own, with their intervals.
   std::map<uint32_t, absl::Duration> counters;
-  // Whether the machine's newest registration of this counterset is this one.
-  bool is_newest = true;
 };
 
 // Thread-safe.

@@ -104,10 +104,13 @@ BatchTimes TimesOf(const BatchToCommit& batch) {
 // Stands in the log for a batch that was rejected: its loss.
 v1::Batch RejectedBatch(const BatchToCommit& rejected) {
   v1::BatchContent content;
-  v1::Loss* loss = content.add_losses();
-  *loss->mutable_start() = ToProto(rejected.received);
-  *loss->mutable_end() = ToProto(rejected.received);
-  loss->set_cause(v1::LOSS_CAUSE_REJECTED);
+  for (const Loss& lost : rejected.decoded->losses) {
+    v1::Loss* loss = content.add_losses();
+    *loss->mutable_start() = ToProto(lost.start);
+    *loss->mutable_end() = ToProto(lost.end);
+    loss->set_ticks(lost.ticks);
+    loss->set_cause(v1::LOSS_CAUSE_REJECTED);
+  }
   v1::Batch batch;
   batch.set_sequence(rejected.sequence);
   batch.set_compression(v1::COMPRESSION_NONE);

@@ -39,7 +39,7 @@ struct BatchToCommit {
   uint64_t sequence = 0;
   absl::Time received;
   // As it came. Null for a rejected batch, of which only its definitions and
-  // the loss are kept.
+  // the losses in `decoded` are kept.
   const v1::Batch* batch = nullptr;
   const v1::Definitions* definitions = nullptr;  // null: none
   const DecodedBatch* decoded = nullptr;

@@ -96,8 +96,11 @@ void Hub::Run() {
       if (stopping_) return;
       subscription = std::move(ready_.front());
       ready_.pop_front();
+      if (!subscriptions_.contains(subscription)) continue;  // it was removed
     }
-    subscription->Work();
+    if (!subscription->Work()) continue;
+    absl::MutexLock lock(&mutex_);
+    ready_.push_back(std::move(subscription));
   }
 }
 

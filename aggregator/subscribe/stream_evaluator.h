@@ -32,8 +32,8 @@ class StreamEvaluator {
   std::optional<Point> AddToWindow(const RawSample& sample,
                                    const std::optional<Piece>& piece);
 
-  const CounterFormula formula_;
-  const absl::Duration interval_;
+  CounterFormula formula_;
+  absl::Duration interval_;
   std::optional<RawSample> last_;
   absl::Time window_end_ = absl::InfinitePast();
   WindowAccumulator window_;

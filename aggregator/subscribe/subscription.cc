@@ -1,6 +1,7 @@
 #include "aggregator/subscribe/subscription.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <set>
 
@@ -9,13 +10,19 @@
 #include "aggregator/query/points.h"
 #include "aggregator/query/sample_feed.h"
 #include "aggregator/query/series.h"
+#include "aggregator/query/series_reader.h"
 #include "aggregator/subscribe/stream_evaluator.h"
 
 namespace fleetperf::aggregator {
 namespace {
 
 constexpr size_t kMaxQueuedBatches = 1024;
-constexpr uint32_t kMaxSeries = 200'000;
+// Before other subscriptions have their turn.
+constexpr int kBatchesAtOnce = 16;
+constexpr size_t kMaxSeries = 200'000;
+// Instances of one counterset that are remembered without asking which of them
+// are gone.
+constexpr size_t kFewInstances = 1000;
 // Reading the newest samples of more machines would take too long.
 constexpr size_t kMaxMachinesWithHistory = 200;
 
@@ -43,19 +50,28 @@ class Subscription::Feed : public SampleSink {
   void Add(const Frame& frame) {
     feed_.Add(frame);
     EndAbsent(frame);
+    if (feed_.instances() > forget_above_) Forget();
   }
 
   size_t AddSeries(const Instance& instance, const CounterFormula& formula,
                    std::vector<uint32_t> wanted_indexes) override {
-    series_.push_back({instance, formula.counter_id, std::move(wanted_indexes),
-                       StreamEvaluator(formula, subscription_.interval_)});
-    return series_.size() - 1;
+    Series series{instance, formula.counter_id, std::move(wanted_indexes),
+                  StreamEvaluator(formula, subscription_.interval_)};
+    if (free_.empty()) {
+      series_.push_back(std::move(series));
+      return series_.size() - 1;
+    }
+    const size_t number = free_.back();
+    free_.pop_back();
+    series_[number] = std::move(series);
+    return number;
   }
 
   void AddSamples(size_t number, absl::Span<const RawSample> samples,
                   absl::Duration sampling_interval) override {
     Series& series = series_[number];
     series.sampling_interval = sampling_interval;
+    series.is_over = false;
     std::vector<Point> points;
     for (const RawSample& sample : samples) {
       if (auto point = series.evaluator.Add(sample, sampling_interval)) {
@@ -87,6 +103,7 @@ class Subscription::Feed : public SampleSink {
     StreamEvaluator evaluator;
     absl::Duration sampling_interval;
     std::optional<Point> newest_of_history;
+    bool is_over = false;  // its instance was absent when it was last looked at
     // Which of the instances of its name it is; nothing before its first point
     // and after its end.
     std::optional<uint32_t> index;
@@ -97,19 +114,20 @@ class Subscription::Feed : public SampleSink {
   // not wanted.
   bool Announce(Series& series) {
     if (series.id != 0) return true;
-    if (!series.index.has_value()) series.index = FreeIndex(series);
+    if (!series.index.has_value()) series.index = TakeIndex(series);
     const auto& wanted = series.wanted_indexes;
     if (!wanted.empty() &&
         std::count(wanted.begin(), wanted.end(), *series.index) == 0) {
       return false;
     }
-    if (subscription_.next_series_ > kMaxSeries) {
+    if (subscription_.live_series_ == kMaxSeries) {
       subscription_.outlet_->End(absl::ResourceExhaustedError(
           absl::StrCat("the subscription has more than ", kMaxSeries,
                        " series; select fewer")));
       return false;
     }
     series.id = subscription_.next_series_++;
+    ++subscription_.live_series_;
     const Schema& schema = *feed_.schema();
     v1::SubscribeResponse response;
     *response.mutable_series() = DescribeSeries(
@@ -120,19 +138,28 @@ class Subscription::Feed : public SampleSink {
     return true;
   }
 
-  // The smallest number that no living series of this name and counter has.
-  uint32_t FreeIndex(const Series& series) const {
-    const std::string name = absl::AsciiStrToLower(series.instance.name);
-    std::set<uint32_t> taken;
-    for (const Series& other : series_) {
-      if (other.index.has_value() && other.counter_id == series.counter_id &&
-          absl::AsciiStrToLower(other.instance.name) == name) {
-        taken.insert(*other.index);
-      }
-    }
-    uint32_t index = 0;
-    while (taken.contains(index)) ++index;
-    return index;
+  // Which indexes living series of one counter and name have: all below `end`
+  // that are not free.
+  struct Indexes {
+    std::set<uint32_t> free;
+    uint32_t end = 0;
+  };
+  // Names are compared as paths do.
+  Indexes& IndexesOf(const Series& series) {
+    return indexes_[{series.counter_id,
+                     absl::AsciiStrToLower(series.instance.name)}];
+  }
+
+  // Takes the smallest that is free.
+  uint32_t TakeIndex(const Series& series) {
+    Indexes& indexes = IndexesOf(series);
+    if (indexes.free.empty()) return indexes.end++;
+    return indexes.free.extract(indexes.free.begin()).value();
+  }
+
+  void GiveIndexBack(Series& series) {
+    if (!series.index.has_value()) return;
+    IndexesOf(series).free.insert(*std::exchange(series.index, std::nullopt));
   }
 
   // Ends the series that are not in the frame's last tick.
@@ -143,20 +170,35 @@ class Subscription::Feed : public SampleSink {
     const absl::Time time = perflib::TimeFromPerfTime100NSec(
         frame.clocks->back().perf_time_100nsec);
     for (Series& series : series_) {
-      if (!series.index.has_value() ||
-          series.sampling_interval != frame.query->interval ||
+      if (series.is_over || series.sampling_interval != frame.query->interval ||
           !series.evaluator.newest().has_value() ||
           *series.evaluator.newest() >= time ||
           !Collects(*frame.query, series.counter_id)) {
         continue;
       }
-      series.index.reset();
+      series.is_over = true;
+      GiveIndexBack(series);
+      series.newest_of_history.reset();
       if (series.id == 0) continue;
+      --subscription_.live_series_;
       v1::SubscribeResponse response;
       response.mutable_end()->set_series(std::exchange(series.id, 0));
-      subscription_.Flush();  // its last points come first
+      // Its last points come first.
+      if (subscription_.update_.points_size() > 0) subscription_.Flush();
       subscription_.outlet_->Send(std::move(response));
     }
+  }
+
+  // Makes room: processes come and go for as long as somebody watches.
+  void Forget() {
+    for (const size_t number : feed_.Forget(
+             [this](size_t series) { return series_[series].is_over; })) {
+      free_.push_back(number);
+    }
+    std::erase_if(indexes_, [](const auto& entry) {
+      return entry.second.free.size() == entry.second.end;
+    });
+    forget_above_ = 2 * feed_.instances() + kFewInstances;
   }
 
   static bool Collects(const CollectedQuery& query, uint32_t counter_id) {
@@ -171,6 +213,10 @@ class Subscription::Feed : public SampleSink {
   const std::string machine_;
   SampleFeed feed_;
   std::vector<Series> series_;
+  std::vector<size_t> free_;  // of those, what is forgotten
+  // By counter and name.
+  std::map<std::pair<uint32_t, std::string>, Indexes> indexes_;
+  size_t forget_above_ = kFewInstances;
 };
 
 Subscription::Subscription(PathSet paths, absl::Duration interval, Store* store,
@@ -192,59 +238,68 @@ bool Subscription::Offer(std::shared_ptr<const ReceivedBatch> batch) {
   return !std::exchange(has_work_, true);
 }
 
-void Subscription::Work() {
+bool Subscription::Work() {
   if (reading_history_) {
-    ReadHistory();
-    reading_history_ = false;
-    for (const auto& [key, feed] : feeds_) {
-      if (feed != nullptr) feed->FinishHistory();
+    if (!std::exchange(found_history_, true)) FindHistory();
+    if (history_.empty()) {
+      FinishHistory();
+    } else {
+      ReadHistory(history_.begin()->first);
+      history_.erase(history_.begin());
     }
-    Flush();
+    return true;
   }
-  for (;;) {
+  for (int i = 0; i < kBatchesAtOnce; ++i) {
     std::shared_ptr<const ReceivedBatch> batch;
     {
       absl::MutexLock lock(&mutex_);
-      if (queue_.empty()) {
-        has_work_ = false;
-        return;
-      }
+      if (queue_.empty()) return has_work_ = false;
       batch = std::move(queue_.front());
       queue_.pop_front();
       update_.set_lagged(update_.lagged() + std::exchange(lagged_, 0));
     }
     for (const Frame& frame : batch->decoded.frames) AddFrame(frame);
-    Flush();
+    if (update_.points_size() > 0) Flush();
+  }
+  return true;
+}
+
+void Subscription::FindHistory() {
+  auto selected = paths_.Select(store_.directory());
+  if (!selected.ok()) return;
+  history_ = *std::move(selected);
+  while (history_.size() > kMaxMachinesWithHistory) {
+    history_.erase(std::prev(history_.end()));
   }
 }
 
-void Subscription::ReadHistory() {
+void Subscription::ReadHistory(const std::string& machine) {
   const Directory& directory = store_.directory();
-  const auto selected = paths_.Select(directory);
-  if (!selected.ok()) return;
-  size_t machines = 0;
-  for (const auto& [machine, countersets] : *selected) {
-    if (++machines > kMaxMachinesWithHistory) return;
-    const auto newest = directory.NewestSample(machine);
-    if (!newest.has_value()) continue;
-    absl::Duration longest = interval_;
-    for (const auto& counterset : directory.Countersets(machine)) {
-      for (const auto& [id, sampling_interval] : counterset.counters) {
-        longest = std::max(longest, sampling_interval);
-      }
-    }
-    store_
-        .Read(
-            {.machine = machine,
-             .from = *newest - longest * kMaxIntervalsApart,
-             .to = *newest},
-            [this](const Frame& frame) {
-              AddFrame(frame);
-              return absl::OkStatus();
-            },
-            [](const Loss&) {})
-        .IgnoreError();  // live samples follow all the same
+  const auto newest = directory.NewestSample(machine);
+  if (!newest.has_value()) return;
+  const absl::Duration longest = std::max(
+      interval_, LongestInterval(directory, machine, history_.at(machine)));
+  store_
+      .Read(
+          {.machine = machine,
+           .from = *newest - longest * kMaxIntervalsApart,
+           .to = *newest},
+          [this](const Frame& frame) {
+            AddFrame(frame);
+            return absl::OkStatus();
+          },
+          [](const Loss&) {})
+      .IgnoreError();  // live samples follow all the same
+}
+
+// The first update is sent even if nothing is in it: it says that history is
+// done.
+void Subscription::FinishHistory() {
+  reading_history_ = false;
+  for (const auto& [key, feed] : feeds_) {
+    if (feed != nullptr) feed->FinishHistory();
   }
+  Flush();
 }
 
 void Subscription::AddFrame(const Frame& frame) {
@@ -261,7 +316,6 @@ void Subscription::AddFrame(const Frame& frame) {
 }
 
 void Subscription::Flush() {
-  if (update_.points_size() == 0) return;
   v1::SubscribeResponse response;
   response.mutable_update()->Swap(&update_);
   update_.Clear();

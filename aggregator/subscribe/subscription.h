@@ -46,14 +46,17 @@ class Subscription {
   // if the subscription had nothing to do, and now has. Thread-safe.
   bool Offer(std::shared_ptr<const ReceivedBatch> batch);
 
-  // Begins with the newest stored samples, then works the queue off. Called by
-  // one thread at a time.
-  void Work();
+  // Does a part of what there is to do: reads the newest stored samples of a
+  // machine, later works off some of the queue. Whether there is more; if not,
+  // Offer says when there is. Called by one thread at a time.
+  bool Work();
 
  private:
   class Feed;
 
-  void ReadHistory();
+  void FindHistory();
+  void ReadHistory(const std::string& machine);
+  void FinishHistory();
   void AddFrame(const Frame& frame);
   void Flush();
 
@@ -64,7 +67,12 @@ class Subscription {
 
   // Used by Work alone.
   bool reading_history_ = true;
+  bool found_history_ = false;
+  // Selected machines whose newest samples are still to be read, and what is
+  // selected of them.
+  Selected history_;
   uint32_t next_series_ = 1;
+  size_t live_series_ = 0;  // that the subscriber knows
   // By machine and schema; null if nothing is selected.
   std::map<std::pair<std::string, std::string>, std::unique_ptr<Feed>> feeds_;
   v1::Update update_;

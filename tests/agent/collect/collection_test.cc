@@ -69,7 +69,8 @@ class CollectionTest : public ::testing::Test {
   // 1/4 2/4", or their losses, such as "lost 3 ticks 6".
   std::vector<std::string> TakeBatches() {
     Settle();
-    const v1::Definitions definitions = delivery_.dictionary().All();
+    const v1::Definitions definitions =
+        testing::AllDefinitions(delivery_.dictionary());
     std::vector<std::string> texts;
     for (const v1::Batch& batch : testing::BatchesOf(delivery_.spool())) {
       const v1::BatchContent content = testing::ContentOf(batch);

@@ -9,6 +9,7 @@
 #include "tests/agent/collect/fake_source.h"
 #include "tests/agent/collect/samples_text.h"
 #include "tests/agent/collect/test_countersets.h"
+#include "tests/agent/deliver/batch_content.h"
 #include "tests/support/status_matchers.h"
 
 namespace fleetperf::agent {
@@ -46,7 +47,7 @@ class CollectorTest : public ::testing::Test {
     samples_ = {};
     problems_.clear();
     EXPECT_OK(collector_->Collect(&samples_, &problems_));
-    const v1::Definitions definitions = dictionary_.All();
+    const v1::Definitions definitions = testing::AllDefinitions(dictionary_);
     std::vector<std::vector<std::string>> texts;
     for (const QuerySamples& query : samples_.queries) {
       texts.push_back(testing::RowTexts(definitions, query));

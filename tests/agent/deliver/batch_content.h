@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "agent/deliver/dictionary.h"
 #include "agent/deliver/spool.h"
 #include "aggregator/store/batch_decoder.h"
 #include "fleetperf/v1/collection.pb.h"
@@ -33,6 +34,13 @@ inline std::vector<v1::BatchContent> ContentsOf(const agent::Spool& spool) {
     contents.push_back(ContentOf(batch));
   }
   return contents;
+}
+
+// Everything that is defined.
+inline v1::Definitions AllDefinitions(const agent::Dictionary& dictionary) {
+  v1::Definitions all;
+  for (const v1::Definitions& part : dictionary.All()) all.MergeFrom(part);
+  return all;
 }
 
 }  // namespace fleetperf::testing

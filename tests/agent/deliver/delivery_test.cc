@@ -287,5 +287,21 @@ TEST_F(DeliveryTest, CountsEveryTickThatASmallSpoolDrops) {
   EXPECT_EQ(oldest, start);
 }
 
+// Processes come and go for as long as the aggregator is away.
+TEST_F(DeliveryTest, ForgetsTheInstancesOfWhatASmallSpoolDrops) {
+  Make({.batch_period = absl::ZeroDuration(), .spool_bytes = 4000});
+  Dictionary& dictionary = delivery_->dictionary();
+  for (uint32_t tick = 0; tick < 500; ++tick) {
+    const uint32_t instance = dictionary.DefineInstance(1, 2, "sh", tick, 0);
+    delivery_->Add(Block(absl::Seconds(1), /*instances=*/50));
+    dictionary.RetireInstance(instance);
+    clock_.Advance(absl::Seconds(1));
+  }
+  const Spool::Extent held = delivery_->spool().extent();
+  EXPECT_EQ(testing::AllDefinitions(dictionary).instances_size(),
+            held.last - held.first + 2);
+  EXPECT_LT(held.last - held.first, 50);
+}
+
 }  // namespace
 }  // namespace fleetperf::agent

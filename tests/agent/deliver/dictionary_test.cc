@@ -10,11 +10,14 @@
 #include "fleetperf/v1/collection.pb.h"
 #include "proto/conversions.h"
 #include "tests/agent/collect/test_countersets.h"
+#include "tests/agent/deliver/batch_content.h"
 
 namespace fleetperf::agent {
 namespace {
 
+using testing::AllDefinitions;
 using ::testing::ElementsAre;
+using ::testing::ElementsAreArray;
 using ::testing::IsEmpty;
 
 std::vector<uint32_t> InstanceIds(const v1::Definitions& definitions) {
@@ -68,9 +71,9 @@ TEST(Dictionary, GivesTheSameDefinitionTheSameId) {
   EXPECT_EQ(dictionary.DefineCounterset(explained), disk);
   EXPECT_EQ(dictionary.DefineCounterset(changed), disk_changed);
   EXPECT_EQ(queries(), first);
-  EXPECT_EQ(dictionary.All().machines_size(), 2);
-  EXPECT_EQ(dictionary.All().countersets_size(), 2);
-  EXPECT_EQ(dictionary.All().queries_size(), 9);
+  EXPECT_EQ(AllDefinitions(dictionary).machines_size(), 2);
+  EXPECT_EQ(AllDefinitions(dictionary).countersets_size(), 2);
+  EXPECT_EQ(AllDefinitions(dictionary).queries_size(), 9);
 }
 
 TEST(Dictionary, GivesEachLifeAnIdOfItsOwn) {
@@ -78,7 +81,8 @@ TEST(Dictionary, GivesEachLifeAnIdOfItsOwn) {
   const uint32_t first = dictionary.DefineInstance(1, 2, "sda", 8, 0);
   const uint32_t second = dictionary.DefineInstance(1, 2, "sda", 8, 0);
   EXPECT_NE(first, second);
-  EXPECT_THAT(InstanceIds(dictionary.All()), ElementsAre(first, second));
+  EXPECT_THAT(InstanceIds(AllDefinitions(dictionary)),
+              ElementsAre(first, second));
 }
 
 TEST(Dictionary, DefinesEverythingThatWasSaid) {
@@ -94,7 +98,7 @@ TEST(Dictionary, DefinesEverythingThatWasSaid) {
   const uint32_t instance =
       dictionary.DefineInstance(machine, counterset, "Größe", 16, 3);
 
-  const v1::Definitions all = dictionary.All();
+  const v1::Definitions all = AllDefinitions(dictionary);
   EXPECT_EQ(all.machines(0).id(), machine);
   EXPECT_EQ(all.machines(0).name(), "web-1");
   EXPECT_EQ(all.countersets(0).id(), counterset);
@@ -157,16 +161,48 @@ TEST(Dictionary, KeepsTheRetiredUntilTheirBatchIsSettled) {
   dictionary.TakePending(5, &content);
   dictionary.RetireInstance(a);
   dictionary.Settle(100);  // no batch retires it yet
-  EXPECT_THAT(InstanceIds(dictionary.All()), ElementsAre(a, b, c));
+  EXPECT_THAT(InstanceIds(AllDefinitions(dictionary)), ElementsAre(a, b, c));
   dictionary.TakePending(101, &content);
   dictionary.RetireInstance(c);
   dictionary.TakePending(103, &content);
   dictionary.Settle(100);
-  EXPECT_THAT(InstanceIds(dictionary.All()), ElementsAre(a, b, c));
+  EXPECT_THAT(InstanceIds(AllDefinitions(dictionary)), ElementsAre(a, b, c));
   dictionary.Settle(102);
-  EXPECT_THAT(InstanceIds(dictionary.All()), ElementsAre(b, c));
+  EXPECT_THAT(InstanceIds(AllDefinitions(dictionary)), ElementsAre(b, c));
   dictionary.Settle(103);
-  EXPECT_THAT(InstanceIds(dictionary.All()), ElementsAre(b));
+  EXPECT_THAT(InstanceIds(AllDefinitions(dictionary)), ElementsAre(b));
+}
+
+TEST(Dictionary, ComesInPartsThatBuildOnEachOther) {
+  Dictionary dictionary;
+  const uint32_t machine = dictionary.DefineMachine("web-1");
+  const uint32_t disk =
+      dictionary.DefineCounterset(testing::TestRegistrations()[1]);
+  const uint32_t query = dictionary.DefineQuery(
+      machine, disk, absl::Seconds(1),
+      {{.counter_id = 1, .value_size = 8, .only_linked = false}});
+  std::vector<uint32_t> instances;
+  for (uint32_t i = 0; i < 1000; ++i) {
+    instances.push_back(
+        dictionary.DefineInstance(machine, disk, "instance", i, 0));
+  }
+  constexpr size_t kPartBytes = 2000;
+  const std::vector<v1::Definitions> parts = dictionary.All(kPartBytes);
+  EXPECT_GT(parts.size(), 5);
+  v1::Definitions all;
+  for (const v1::Definitions& part : parts) {
+    // Each definition has a byte or two of its own for its place in the part.
+    EXPECT_LT(part.ByteSizeLong(), 2 * kPartBytes);
+    all.MergeFrom(part);
+    // What it refers to is here by now.
+    if (part.queries_size() > 0) {
+      EXPECT_EQ(all.countersets(0).id(), disk);
+    }
+    if (part.instances_size() > 0) {
+      EXPECT_EQ(all.queries(0).id(), query);
+    }
+  }
+  EXPECT_THAT(InstanceIds(all), ElementsAreArray(instances));
 }
 
 }  // namespace

@@ -21,9 +21,9 @@ using testing::ClocksAt;
 using testing::DiskRegistration;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using testing::kQueueLength;
 using testing::MakeBatch;
+using ::testing::SizeIs;
 using testing::StatusIs;
 using testing::TestStore;
 
@@ -228,6 +228,86 @@ TEST_F(SessionTest, AnUnknownIdEndsTheStreamAndADictionaryMendsIt) {
   EXPECT_TRUE(Welcomed(Hello(3, 2)).epochs(0).dictionary_held());
 }
 
+// One instance has a name that nobody takes; everything else goes on.
+TEST_F(SessionTest, ARefusedDefinitionCostsOnlyWhatUsesIt) {
+  Welcomed();
+  Define();
+  const uint32_t bad = writer_.Instance(1, 2, std::string(5000, 'x'));
+  ASSERT_OK(Handle(Batch()));  // brings the definition, does not use it
+  const auto bad_batch = [&] {
+    const uint64_t sequence = ++sequence_;
+    writer_.AddTick(query_, ClocksAt(static_cast<double>(sequence)),
+                    {{instance_, {sequence}}, {bad, {1}}});
+    v1::CollectRequest request;
+    *request.mutable_batch() =
+        MakeBatch(kEpoch, sequence, writer_.TakeContent());
+    return request;
+  };
+  const v1::CollectRequest second = bad_batch();
+  link_->WaitForAck(1);
+  ASSERT_OK(Handle(second));
+  ASSERT_OK(Handle(Batch()));
+  link_->WaitForAck(3);
+  const auto responses = link_->Take();
+  ASSERT_EQ(responses.size(), 1);
+  EXPECT_EQ(responses[0].reject().sequence(), 2);
+  EXPECT_THAT(responses[0].reject().reason(), HasSubstr("5000 bytes"));
+  EXPECT_THAT(Stored(), ElementsAre("1 C: 1", "3 C: 3"));
+  EXPECT_THAT(store_.ReadLosses("web-1"), ElementsAre("rejected 2..2"));
+  EXPECT_EQ(session_->lost_ticks(), 1);
+}
+
+TEST_F(SessionTest, AnIdThatTheWholeDictionaryLacksIsRejected) {
+  Define();
+  const v1::CollectRequest first = Batch();
+  v1::Definitions definitions = writer_.definitions();
+  definitions.clear_instances();
+  EXPECT_FALSE(Welcomed(Hello(2, 3)).epochs(0).dictionary_held());
+  v1::CollectRequest dictionary;
+  dictionary.mutable_dictionary()->set_epoch(kEpoch);
+  *dictionary.mutable_dictionary()->mutable_definitions() = definitions;
+  ASSERT_OK(Handle(dictionary));
+  ASSERT_OK(Handle(Batch()));
+  link_->WaitForAck(2);
+  const auto responses = link_->Take();
+  ASSERT_EQ(responses.size(), 1);
+  EXPECT_THAT(responses[0].reject().reason(), HasSubstr("is not defined"));
+}
+
+TEST_F(SessionTest, ADictionaryMayComeInParts) {
+  const v1::CollectRequest dropped = Batch();
+  const v1::CollectRequest second = Batch();
+  EXPECT_FALSE(Welcomed(Hello(2, 2)).epochs(0).dictionary_held());
+  v1::Definitions instances;
+  instances.mutable_instances()->CopyFrom(writer_.definitions().instances());
+  v1::Definitions others = writer_.definitions();
+  others.clear_instances();
+  v1::CollectRequest part;
+  part.mutable_dictionary()->set_epoch(kEpoch);
+  part.mutable_dictionary()->set_more(true);
+  *part.mutable_dictionary()->mutable_definitions() = others;
+  ASSERT_OK(Handle(part));
+  part.mutable_dictionary()->set_more(false);
+  *part.mutable_dictionary()->mutable_definitions() = instances;
+  ASSERT_OK(Handle(part));
+  ASSERT_OK(Handle(second));
+  link_->WaitForAck(2);
+  EXPECT_THAT(Stored(), ElementsAre("2 C: 2"));
+}
+
+TEST_F(SessionTest, ADictionaryDefinesNoMachineOfOthers) {
+  Welcomed();
+  v1::CollectRequest dictionary;
+  dictionary.mutable_dictionary()->set_epoch(kEpoch);
+  v1::MachineDefinition* machine =
+      dictionary.mutable_dictionary()->mutable_definitions()->add_machines();
+  machine->set_id(1);
+  machine->set_name("db-1");
+  EXPECT_THAT(Handle(dictionary),
+              StatusIs(absl::StatusCode::kPermissionDenied,
+                       HasSubstr("does not speak for machine \"db-1\"")));
+}
+
 TEST_F(SessionTest, ABatchThatIsTooLargeIsRejectedByNameAndTheRestGoesOn) {
   limits_.batch.max_content_bytes = 1000;
   Restart();
@@ -248,6 +328,7 @@ TEST_F(SessionTest, ABatchThatIsTooLargeIsRejectedByNameAndTheRestGoesOn) {
   EXPECT_THAT(responses[0].reject().reason(), HasSubstr("max_content_bytes"));
   EXPECT_THAT(Stored(), ElementsAre("1 C: 1", "3 C: 3"));
   EXPECT_EQ(session_->rejected_batches(), 1);
+  EXPECT_THAT(store_.ReadLosses("web-1"), SizeIs(1));
   EXPECT_THAT(observer_.sequences, ElementsAre(1, 3));
 }
 

@@ -175,17 +175,20 @@ TEST(RocksDbStore, KeepsOfARejectedBatchThatItIsLost) {
   DiskAgent agent(&store, "web-1");
   agent.Tick(1, 10);
   ASSERT_OK(agent.Send());
-  const DecodedBatch nothing;
+  const DecodedBatch lost{.losses = {{.start = kStart + absl::Seconds(2),
+                                      .end = kStart + absl::Seconds(2.5),
+                                      .ticks = 2,
+                                      .cause = LossCause::kRejected}}};
   const BatchToCommit rejected{.epoch_number = store.Epoch("web-1", 1).number,
                                .sequence = 2,
-                               .received = kStart + absl::Seconds(2.5),
-                               .decoded = &nothing};
+                               .received = kStart + absl::Seconds(9),
+                               .decoded = &lost};
   ASSERT_OK(store->Commit({rejected}));
   agent.next_sequence = 3;
   agent.Tick(3, 30);
   ASSERT_OK(agent.Send());
   EXPECT_THAT(store.Read("web-1"), ElementsAre("1 C: 10", "3 C: 30"));
-  EXPECT_THAT(store.ReadLosses("web-1"), ElementsAre("rejected 2.5..2.5"));
+  EXPECT_THAT(store.ReadLosses("web-1"), ElementsAre("rejected 2..2.5"));
   // It counts as received: it must not be sent again.
   ASSERT_OK_AND_ASSIGN(const StoredEpoch epoch,
                        store->OpenEpoch("web-1", 1, {}));

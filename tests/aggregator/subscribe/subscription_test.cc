@@ -35,6 +35,7 @@ class Notes : public SubscriptionOutlet {
     if (response.has_end()) {
       notes_.push_back(absl::StrCat("-", response.end().series()));
     }
+    updates_ += response.has_update();
     lagged_ += response.update().lagged();
     for (const v1::Points& points : response.update().points()) {
       int64_t nanos = 0;
@@ -54,10 +55,12 @@ class Notes : public SubscriptionOutlet {
   // Everything since the last call.
   std::vector<std::string> Take() { return std::exchange(notes_, {}); }
   uint64_t lagged() const { return lagged_; }
+  int updates() const { return updates_; }
 
  private:
   std::vector<std::string> notes_;
   uint64_t lagged_ = 0;
+  int updates_ = 0;
 };
 
 class SubscriptionTest : public ::testing::Test {
@@ -68,14 +71,18 @@ class SubscriptionTest : public ::testing::Test {
     ASSERT_OK(parsed);
     subscription_ = std::make_unique<Subscription>(*std::move(parsed), interval,
                                                    &*store_, notes_);
-    subscription_->Work();
+    Work();
+  }
+  void Work() {
+    while (subscription_->Work()) {
+    }
   }
 
   // What is sent when the agent's next batch arrives.
   std::vector<std::string> Offer(DiskAgent& agent) {
     const auto batch = agent.TakeBatch();
     EXPECT_OK(batch);
-    if (subscription_->Offer(*batch)) subscription_->Work();
+    if (subscription_->Offer(*batch)) Work();
     return notes_->Take();
   }
 
@@ -149,6 +156,67 @@ TEST_F(SubscriptionTest, AnInstanceThatIsGoneEndsItsSeries) {
                                         "1@4=3", "3@4=6"));
 }
 
+// Also if nothing goes with it, so that a subscriber knows that it waits.
+TEST_F(SubscriptionTest, TheFirstUpdateComesWhenHistoryIsRead) {
+  DiskAgent agent(&store_);
+  agent.Ticks(1, 1, {{agent.Disk("C:"), 3}});
+  ASSERT_OK(agent.Send());
+  Subscribe({"\\Disk(Z:)\\Queue Length"});
+  EXPECT_THAT(notes_->Take(), IsEmpty());
+  EXPECT_EQ(notes_->updates(), 1);
+}
+
+TEST_F(SubscriptionTest, WhatWasGoneBeforeIsNotSent) {
+  DiskAgent agent(&store_);
+  const uint32_t c = agent.Disk("C:");
+  agent.Ticks(1, 1, {{c, 3}, {agent.Disk("D:"), 4}});
+  agent.Ticks(2, 2, {{c, 3}});
+  ASSERT_OK(agent.Send());
+  Subscribe({"\\Disk(*)\\Queue Length"});
+  EXPECT_THAT(notes_->Take(),
+              ElementsAre("+1 web-1 \\Disk(C:)\\Queue Length", "1@2=3"));
+}
+
+// Processes come and go, each known for a tick, more than may be watched at a
+// time.
+TEST_F(SubscriptionTest, SeriesThatEndedMakeRoomForOthers) {
+  constexpr int kTicks = 101;
+  constexpr uint32_t kInstances = 2000;
+  DiskAgent agent(&store_);
+  agent.Ticks(0, 0, {{agent.Disk("C:"), 3}});
+  ASSERT_OK(agent.Send());
+  Subscribe({"\\Disk(*)\\Queue Length"});
+  notes_->Take();
+  for (int t = 1; t <= kTicks; ++t) {
+    std::vector<std::pair<uint32_t, uint64_t>> rates;
+    for (uint32_t i = 0; i < kInstances; ++i) {
+      rates.emplace_back(
+          agent.Disk("sh", static_cast<uint32_t>(t) * kInstances + i), 1);
+    }
+    agent.Ticks(t, t, rates);
+    const size_t ended = t == 1 ? 1 : kInstances;
+    EXPECT_THAT(Offer(agent), SizeIs(2 * kInstances + ended)) << t;
+  }
+}
+
+TEST_F(SubscriptionTest, LeavesWorkForItsNextTurn) {
+  DiskAgent agent(&store_);
+  const uint32_t c = agent.Disk("C:");
+  Subscribe({"\\\\*\\Disk(*)\\Queue Length"});
+  for (int t = 1; t <= 20; ++t) {
+    agent.Ticks(t, t, {{c, 3}});
+    const auto batch = agent.TakeBatch();
+    ASSERT_OK(batch);
+    subscription_->Offer(*batch);
+  }
+  EXPECT_TRUE(subscription_->Work());
+  const size_t first = notes_->Take().size();
+  EXPECT_GT(first, 0);
+  EXPECT_LT(first, 21);
+  Work();
+  EXPECT_THAT(notes_->Take(), SizeIs(21 - first));
+}
+
 TEST_F(SubscriptionTest, AQueryThatFailsEndsNothing) {
   DiskAgent agent(&store_);
   const uint32_t c = agent.Disk("C:");
@@ -202,7 +270,7 @@ TEST_F(SubscriptionTest, WhatItIsTooSlowForIsLeftOutAndCounted) {
     ASSERT_OK(batch);
     EXPECT_EQ(subscription_->Offer(*batch), t == 1);
   }
-  subscription_->Work();
+  Work();
   // The oldest ten went, of two values each.
   EXPECT_EQ(notes_->lagged(), 20);
   const std::vector<std::string> sent = notes_->Take();
