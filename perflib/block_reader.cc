@@ -69,9 +69,8 @@ class Reader {
 
     const size_t result_end = start + header.size;
     position_ = start + sizeof header;
-    const uint64_t defects_before = block_.defect_count;
-    if (ReadBody(header, start, result_end)) WarnIf(position_ != result_end);
-    result.sound = block_.defect_count == defects_before;
+    result.complete = ReadBody(header, start, result_end);
+    if (result.complete) WarnIf(position_ != result_end);
 
     result.counter_ids.count =
         static_cast<uint32_t>(block_.counter_ids.size()) -

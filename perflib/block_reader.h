@@ -33,7 +33,9 @@ struct QueryResult {
   uint32_t offset = 0;  // of its PERF_COUNTER_HEADER
   uint32_t status = 0;  // dwStatus
   HeaderType type = HeaderType::kErrorReturn;
-  bool sound = true;  // nothing inside was rejected
+  // Whether it was read to its end: all its instances are here, though some may
+  // lack a value.
+  bool complete = false;
 
   // kMultipleCounters and kCounterset: the ids of the columns. Otherwise empty:
   // one column, its id is in the query.
@@ -42,7 +44,7 @@ struct QueryResult {
   // nameless row.
   Slice instances;
   // Instance by instance, in each one value per column. Shorter than that if
-  // not sound: the rest could not be read.
+  // not complete: the rest could not be read.
   Slice values;
 };
 

@@ -200,6 +200,8 @@ inline constexpr uint32_t kWildcardInstanceId = 0xFFFFFFFF;
 inline constexpr uint32_t kNoCounter = 0xFFFFFFFF;
 inline constexpr uint32_t kNoString = 0xFFFFFFFF;
 
+// PERF_MAX_INSTANCE_NAME: UTF-16 units, the NUL included.
+inline constexpr size_t kMaxInstanceName = 1024;
 // PERF_WILDCARD_INSTANCE and PERF_AGGREGATE_INSTANCE.
 inline constexpr char kWildcardInstance[] = "*";
 inline constexpr char kAggregateInstance[] = "_Total";

@@ -7,10 +7,13 @@
 #include <filesystem>
 #include <fstream>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
 #include "agent/source/replay/replay_source.h"
 #include "base/files.h"
 #include "base/os_error.h"
@@ -57,28 +60,83 @@ std::string ToJson(const v1::Capture& capture) {
   return json;
 }
 
+constexpr char kTimeFormat[] = "%E4Y%m%dT%H%M%E3SZ";
+
+// Whether it is "TIME-NUMBER".
+bool IsHandleName(absl::string_view name) {
+  const size_t dash = name.rfind('-');
+  absl::Time time;
+  uint64_t number;
+  return dash != absl::string_view::npos &&
+         absl::ParseTime(kTimeFormat, name.substr(0, dash), &time, nullptr) &&
+         absl::SimpleAtoi(name.substr(dash + 1), &number);
+}
+
+// Whether it is "000000001.block".
+bool BlockNumber(absl::string_view name, uint64_t* number) {
+  return absl::ConsumeSuffix(&name, kBlockEnding) &&
+         absl::SimpleAtoi(name, number);
+}
+
+std::string BlockPath(const std::string& directory, uint64_t number) {
+  return ResolvePath(directory,
+                     absl::StrFormat("%09d%s", number, kBlockEnding));
+}
+
+uint64_t DiskBytes(uint64_t bytes) {
+  constexpr uint64_t kPage = 4096;
+  return (bytes + kPage - 1) / kPage * kPage;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Capture>> Capture::Open(Options options) {
   RETURN_IF_ERROR(MakeDirectories(options.directory));
   std::unique_ptr<Capture> capture(new Capture(std::move(options)));
-  RETURN_IF_ERROR(capture->FindFiles());
+  RETURN_IF_ERROR(capture->FindFormerRuns());
   return capture;
 }
 
-absl::Status Capture::FindFiles() {
-  const auto recordings = ReadRecordings(options_.directory);
-  if (absl::IsNotFound(recordings.status())) return absl::OkStatus();
-  RETURN_IF_ERROR(recordings.status());
-  for (const Recording& recording : *recordings) {
-    for (const std::string& path : recording.block_paths) {
-      std::error_code error;
-      const uint64_t size = std::filesystem::file_size(path, error);
-      if (error) continue;
-      files_.push_back({path, size});
-      bytes_ += size;
+// Passes over what no agent made: the directory may have been somebody's
+// before.
+absl::Status Capture::FindFormerRuns() {
+  struct Found {
+    std::filesystem::file_time_type time;
+    Block block;
+  };
+  std::vector<Found> found;
+  std::error_code error;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(options_.directory, error)) {
+    if (!IsHandleName(entry.path().filename().string())) continue;
+    const size_t number = next_handle_++;
+    Handle& handle = handles_[number];
+    handle.directory = entry.path().string();
+    for (const auto& file :
+         std::filesystem::directory_iterator(entry.path(), error)) {
+      const uint64_t bytes = DiskBytes(file.file_size(error));
+      uint64_t block;
+      if (BlockNumber(file.path().filename().string(), &block)) {
+        ++handle.kept_blocks;
+        found.push_back(
+            {file.last_write_time(error),
+             {.handle = number, .number = block, .disk_bytes = bytes}});
+      } else {
+        handle.disk_bytes += bytes;
+      }
+      disk_bytes_ += bytes;
     }
+    RemoveIfDone(number);
   }
+  if (error) {
+    return StatusFromErrno(error.value(),
+                           absl::StrCat("cannot list ", options_.directory));
+  }
+  std::sort(found.begin(), found.end(), [](const Found& a, const Found& b) {
+    return std::tie(a.time, a.block.number) < std::tie(b.time, b.block.number);
+  });
+  for (const Found& one : found) blocks_.push_back(one.block);
+  RemoveOldest();
   return absl::OkStatus();
 }
 
@@ -96,33 +154,43 @@ absl::StatusOr<size_t> Capture::Begin(
   for (const perflib::CounterIdentifier& identifier : identifiers) {
     *capture.add_identifiers() = ToProto(identifier);
   }
-  const std::string name = absl::StrFormat(
-      "%s-%d",
-      absl::FormatTime("%Y%m%dT%H%M%E3SZ", options_.clock->Now(),
-                       absl::UTCTimeZone()),
-      handles_.size() + 1);
-  const std::string directory = ResolvePath(options_.directory, name);
+  const std::string json = ToJson(capture);
+  const std::string directory = ResolvePath(
+      options_.directory,
+      absl::StrCat(absl::FormatTime(kTimeFormat, options_.clock->Now(),
+                                    absl::UTCTimeZone()),
+                   "-", ++opened_));
   RETURN_IF_ERROR(MakeDirectories(directory));
-  RETURN_IF_ERROR(
-      WriteFile(ResolvePath(directory, kCaptureFile), ToJson(capture)));
-  handles_.push_back({.directory = directory});
-  return handles_.size() - 1;
+  RETURN_IF_ERROR(WriteFile(ResolvePath(directory, kCaptureFile), json));
+  const size_t number = next_handle_++;
+  handles_[number] = {.directory = directory,
+                      .disk_bytes = DiskBytes(json.size()),
+                      .is_open = true};
+  disk_bytes_ += DiskBytes(json.size());
+  return number;
 }
 
 void Capture::Add(size_t number, absl::string_view block) {
   Handle& handle = handles_[number];
-  const std::string path =
-      ResolvePath(handle.directory,
-                  absl::StrFormat("%09d%s", ++handle.blocks, kBlockEnding));
-  const absl::Status status = Write(path, block);
+  const uint64_t block_number = ++handle.last_block;
+  const absl::Status status =
+      Write(BlockPath(handle.directory, block_number), block);
   if (!status.ok()) {
     log_.Warn("write",
               absl::StrCat("the capture lacks a block: ", status.message()));
     return;
   }
-  files_.push_back({path, block.size()});
-  bytes_ += block.size();
+  ++handle.kept_blocks;
+  blocks_.push_back({.handle = number,
+                     .number = block_number,
+                     .disk_bytes = DiskBytes(block.size())});
+  disk_bytes_ += blocks_.back().disk_bytes;
   RemoveOldest();
+}
+
+void Capture::End(size_t number) {
+  handles_[number].is_open = false;
+  RemoveIfDone(number);
 }
 
 // Not synced: a block that a crash cuts short is rejected by who reads it.
@@ -137,27 +205,30 @@ absl::Status Capture::Write(const std::string& path, absl::string_view block) {
   return StatusFromErrno(error, absl::StrCat("cannot write ", path));
 }
 
+// Keeps the newest block at least.
 void Capture::RemoveOldest() {
-  while (bytes_ > options_.max_bytes && files_.size() > 1) {
-    const std::filesystem::path path = files_.front().path;
-    bytes_ -= files_.front().bytes;
-    files_.pop_front();
+  while (disk_bytes_ > options_.max_bytes && blocks_.size() > 1) {
+    const Block block = blocks_.front();
+    blocks_.pop_front();
+    Handle& handle = handles_[block.handle];
     std::error_code ignored;
-    std::filesystem::remove(path, ignored);
-    // With its last block goes the rest of a directory of a former run.
-    const std::filesystem::path directory = path.parent_path();
-    const bool has_more =
-        !files_.empty() &&
-        std::filesystem::path(files_.front().path).parent_path() == directory;
-    const bool is_current =
-        std::any_of(handles_.begin(), handles_.end(), [&](const Handle& h) {
-          return std::filesystem::path(h.directory) == directory;
-        });
-    if (!has_more && !is_current) {
-      std::filesystem::remove(directory / kCaptureFile, ignored);
-      std::filesystem::remove(directory, ignored);  // unless more is in it
-    }
+    std::filesystem::remove(BlockPath(handle.directory, block.number), ignored);
+    disk_bytes_ -= block.disk_bytes;
+    --handle.kept_blocks;
+    RemoveIfDone(block.handle);
   }
+}
+
+// Removes a handle's directory if it is closed and has no block.
+void Capture::RemoveIfDone(size_t number) {
+  const Handle& handle = handles_[number];
+  if (handle.is_open || handle.kept_blocks > 0) return;
+  const std::filesystem::path directory = handle.directory;
+  std::error_code ignored;
+  std::filesystem::remove(directory / kCaptureFile, ignored);
+  std::filesystem::remove(directory, ignored);  // unless more is in it
+  disk_bytes_ -= handle.disk_bytes;
+  handles_.erase(number);
 }
 
 }  // namespace fleetperf::agent

@@ -107,8 +107,21 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Open(
     collector->queries_.back().tracker = &tracker;
   }
   RETURN_IF_ERROR(collector->AddCounters(warnings));
-  RETURN_IF_ERROR(collector->FindOwners(capture));
+  ASSIGN_OR_RETURN(const std::vector<CounterIdentifier> identifiers,
+                   collector->FindOwners());
+  if (capture != nullptr) {
+    const absl::Status begun = collector->BeginCapture(capture, identifiers);
+    // Whoever wants a capture still wants the counters.
+    if (!begun.ok()) {
+      warnings->push_back(
+          absl::StrCat("nothing of it is captured: ", begun.message()));
+    }
+  }
   return collector;
+}
+
+Collector::~Collector() {
+  if (capture_ != nullptr) capture_->End(capture_number_);
 }
 
 absl::Status Collector::AddCounters(std::vector<std::string>* warnings) {
@@ -141,9 +154,9 @@ absl::Status Collector::AddCounters(std::vector<std::string>* warnings) {
 
 // Results come in the order that PerfQueryCounterInfo tells, which need not be
 // that of PerfAddCounters.
-absl::Status Collector::FindOwners(Capture* capture) {
+absl::StatusOr<std::vector<CounterIdentifier>> Collector::FindOwners() {
   ASSIGN_OR_RETURN(const std::string bytes, handle_->QueryCounterInfo());
-  ASSIGN_OR_RETURN(const std::vector<CounterIdentifier> identifiers,
+  ASSIGN_OR_RETURN(std::vector<CounterIdentifier> identifiers,
                    perflib::ReadCounterIdentifiers(bytes));
   owners_.assign(identifiers.size(), std::nullopt);
   for (const CounterIdentifier& identifier : identifiers) {
@@ -165,7 +178,11 @@ absl::Status Collector::FindOwners(Capture* capture) {
       }
     }
   }
-  if (capture == nullptr) return absl::OkStatus();
+  return identifiers;
+}
+
+absl::Status Collector::BeginCapture(
+    Capture* capture, const std::vector<CounterIdentifier>& identifiers) {
   std::vector<const ResolvedQuery*> queries;
   for (const Query& query : queries_) queries.push_back(&query.resolved);
   ASSIGN_OR_RETURN(capture_number_, capture->Begin(queries, identifiers));
@@ -188,7 +205,7 @@ absl::Status Collector::Collect(BlockSamples* samples,
   samples->clocks = block_.clocks();
   samples->queries.resize(queries_.size());
   for (size_t i = 0; i < queries_.size(); ++i) {
-    AddSamples(queries_[i], &samples->queries[i]);
+    AddSamples(queries_[i], &samples->queries[i], problems);
   }
   return absl::OkStatus();
 }
@@ -203,7 +220,8 @@ void Collector::DistributeResults() {
   }
 }
 
-void Collector::AddSamples(Query& query, QuerySamples* samples) {
+void Collector::AddSamples(Query& query, QuerySamples* samples,
+                           std::vector<std::string>* problems) {
   const Table& table = query.table;
   samples->failed = !query.table.Assemble(block_, query.parts);
   samples->failure_status = samples->failed ? table.failure_status() : 0;
@@ -211,24 +229,27 @@ void Collector::AddSamples(Query& query, QuerySamples* samples) {
   samples->values.clear();
   samples->present.clear();
   if (!samples->failed) {
+    FindKeptRows(query, problems);
     query.observed.clear();
     for (size_t row = 0; row < table.rows(); ++row) {
       InstanceTracker::Instance& instance = query.observed.emplace_back();
       instance.utf16_name = table.Utf16Name(row);
       instance.instance_id = table.InstanceId(row);
+      instance.wanted = false;
       if (query.start_column.has_value() &&
           IsNumber(table.ValueSize(*query.start_column, row))) {
         instance.start = table.Value(*query.start_column, row);
       }
     }
-    query.tracker->Observe(query.observed, table.sound(),
+    for (const size_t row : query.kept_rows) query.observed[row].wanted = true;
+    query.tracker->Observe(query.observed, table.complete(),
                            &query.observed_definitions);
   }
   DefineQuery(query);
   samples->query = query.definition;
   if (samples->failed) return;
 
-  const std::vector<size_t> rows = KeptRows(query);
+  const std::vector<size_t>& rows = query.kept_rows;
   bool all_present = true;
   for (const size_t row : rows) {
     samples->instances.push_back(query.observed_definitions[row]);
@@ -245,20 +266,30 @@ void Collector::AddSamples(Query& query, QuerySamples* samples) {
   if (all_present) samples->present.clear();
 }
 
-std::vector<size_t> Collector::KeptRows(const Query& query) const {
-  std::vector<size_t> rows;
+// The rows whose instances the plan wants. A name that no provider may give is
+// its own instance's problem.
+void Collector::FindKeptRows(Query& query,
+                             std::vector<std::string>* problems) const {
+  const auto& patterns = query.resolved.instances;
+  query.kept_rows.clear();
   for (size_t row = 0; row < query.table.rows(); ++row) {
-    const auto& patterns = query.resolved.instances;
+    const absl::string_view utf16_name = query.table.Utf16Name(row);
+    const size_t length = utf16_name.size() / sizeof(char16_t);
+    if (length >= perflib::kMaxInstanceName) {
+      problems->push_back(absl::StrCat(
+          "counterset \"", query.resolved.registration.name,
+          "\": an instance's name has ", length,
+          " characters, as many as PERF_MAX_INSTANCE_NAME or more"));
+      continue;
+    }
     const auto matches = [&](const perflib::Pattern& pattern) {
-      return pattern.Matches(
-          perflib::Utf8FromUtf16(query.table.Utf16Name(row)));
+      return pattern.Matches(perflib::Utf8FromUtf16(utf16_name));
     };
     if (patterns.empty() ||
         std::any_of(patterns.begin(), patterns.end(), matches)) {
-      rows.push_back(row);
+      query.kept_rows.push_back(row);
     }
   }
-  return rows;
 }
 
 // Defines the query anew when the size of a column's values turns out to be

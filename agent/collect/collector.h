@@ -50,11 +50,14 @@ class Collector {
  public:
   // Opens a handle for `queries`, which have the same interval and are of
   // different countersets. A counter that the source refuses is left out and
-  // named in `warnings`. `capture`, if not null, keeps the blocks.
+  // named in `warnings`. `capture`, if not null, keeps the blocks; it must
+  // outlive the collector.
   static absl::StatusOr<std::unique_ptr<Collector>> Open(
       Source* source, uint32_t handle_number,
       std::vector<ResolvedQuery> queries, MachineInstances* instances,
       std::vector<std::string>* warnings, Capture* capture = nullptr);
+
+  ~Collector();
 
   absl::Duration interval() const { return interval_; }
 
@@ -75,6 +78,8 @@ class Collector {
     std::vector<Table::Part> parts;
     std::vector<Dictionary::Column> columns;  // as defined by `definition`
     uint32_t definition = 0;                  // 0: not defined yet
+    // Of this tick: the rows to send, and all of them.
+    std::vector<size_t> kept_rows;
     std::vector<InstanceTracker::Instance> observed;
     std::vector<uint32_t> observed_definitions;
   };
@@ -91,10 +96,14 @@ class Collector {
         instances_(*instances) {}
 
   absl::Status AddCounters(std::vector<std::string>* warnings);
-  absl::Status FindOwners(Capture* capture);
+  absl::StatusOr<std::vector<perflib::CounterIdentifier>> FindOwners();
+  absl::Status BeginCapture(
+      Capture* capture,
+      const std::vector<perflib::CounterIdentifier>& identifiers);
   void DistributeResults();
-  void AddSamples(Query& query, QuerySamples* samples);
-  std::vector<size_t> KeptRows(const Query& query) const;
+  void AddSamples(Query& query, QuerySamples* samples,
+                  std::vector<std::string>* problems);
+  void FindKeptRows(Query& query, std::vector<std::string>* problems) const;
   void DefineQuery(Query& query);
 
   const uint32_t handle_number_;

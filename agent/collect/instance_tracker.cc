@@ -11,7 +11,8 @@ std::string KeyOf(const InstanceTracker::Instance& instance) {
 
 }  // namespace
 
-void InstanceTracker::Observe(absl::Span<const Instance> instances, bool sound,
+void InstanceTracker::Observe(absl::Span<const Instance> instances,
+                              bool complete,
                               std::vector<uint32_t>* definitions) {
   ++pass_;
   places_.resize(instances.size());
@@ -31,19 +32,19 @@ void InstanceTracker::Observe(absl::Span<const Instance> instances, bool sound,
   for (size_t i = 0; i < instances.size(); ++i) {
     const Instance& instance = instances[i];
     Twins* twins = places_[i].twins;
-    if (twins->lives.size() != twins->count) Renew(instance, sound, twins);
+    if (twins->lives.size() != twins->count) Renew(complete, twins);
     Life& life = twins->lives[occurrences_[i]];
     if (instance.start.has_value() && life.start != instance.start) {
-      if (life.start.has_value()) {
-        registry_.EndLife(life.definition);
-        life.definition = registry_.BeginLife(
-            instance.utf16_name, instance.instance_id, occurrences_[i]);
-      }
+      if (life.start.has_value()) End(life);
       life.start = instance.start;
+    }
+    if (instance.wanted && life.definition == 0) {
+      life.definition = registry_.BeginLife(
+          instance.utf16_name, instance.instance_id, occurrences_[i]);
     }
     definitions->push_back(life.definition);
   }
-  if (sound && distinct < twins_.size()) EndMissing();
+  if (complete && distinct < twins_.size()) EndMissing();
 }
 
 void InstanceTracker::EndAll() {
@@ -66,23 +67,23 @@ InstanceTracker::Twins* InstanceTracker::Find(size_t place,
 }
 
 // Their number differs from that of their lives.
-void InstanceTracker::Renew(const Instance& instance, bool sound,
-                            Twins* twins) {
-  // Fewer in a block that is not sound: the others may be in its lost part.
-  if (!sound && twins->count < twins->lives.size()) return;
-  for (const Life& life : twins->lives) registry_.EndLife(life.definition);
-  twins->lives.clear();
-  for (uint32_t i = 0; i < twins->count; ++i) {
-    twins->lives.push_back({.definition = registry_.BeginLife(
-                                instance.utf16_name, instance.instance_id, i)});
-  }
+void InstanceTracker::Renew(bool complete, Twins* twins) {
+  // Fewer in a list that is not complete: the others may be in its lost part.
+  if (!complete && twins->count < twins->lives.size()) return;
+  for (Life& life : twins->lives) End(life);
+  twins->lives.assign(twins->count, {});
+}
+
+void InstanceTracker::End(Life& life) {
+  if (life.definition != 0) registry_.EndLife(life.definition);
+  life.definition = 0;
 }
 
 void InstanceTracker::EndMissing() {
-  absl::erase_if(twins_, [this](const auto& entry) {
-    const Twins& twins = *entry.second;
+  absl::erase_if(twins_, [this](auto& entry) {
+    Twins& twins = *entry.second;
     if (twins.pass == pass_) return false;
-    for (const Life& life : twins.lives) registry_.EndLife(life.definition);
+    for (Life& life : twins.lives) End(life);
     return true;
   });
 }

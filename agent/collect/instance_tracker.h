@@ -1,7 +1,7 @@
 // Follows the instances of one counterset of one machine from block to block
 // and tells their lives apart.
 //
-// A new life begins when an instance was absent from a sound block, when its
+// A new life begins when an instance was absent from a complete list, when its
 // start changed, and, for all instances of one name and id, when their number
 // changed: then nobody knows which is which.
 
@@ -40,12 +40,16 @@ class InstanceTracker {
     uint32_t instance_id = 0;
     // The raw value of the counter that says when it started, if there is one.
     std::optional<uint64_t> start;
+    // Whether its life needs a definition. Lives that nobody wants are followed
+    // without one, in case somebody does later.
+    bool wanted = true;
   };
 
   // `instances` is what a block shows. Sets `definitions` to their definition
-  // ids, in the same order. Those that are missing end if the block is sound;
-  // otherwise they may be in the part that could not be read.
-  void Observe(absl::Span<const Instance> instances, bool sound,
+  // ids, in the same order; 0 where there is none. Those that are missing end
+  // if the list is complete; otherwise they may be in the part that could not
+  // be read.
+  void Observe(absl::Span<const Instance> instances, bool complete,
                std::vector<uint32_t>* definitions);
 
   // Ends all lives.
@@ -53,7 +57,7 @@ class InstanceTracker {
 
  private:
   struct Life {
-    uint32_t definition = 0;
+    uint32_t definition = 0;  // 0: nobody wanted it yet
     std::optional<uint64_t> start;
   };
   // The instances of one name and id: nearly always one.
@@ -70,7 +74,8 @@ class InstanceTracker {
   };
 
   Twins* Find(size_t place, const Instance& instance);
-  void Renew(const Instance& instance, bool sound, Twins* twins);
+  void Renew(bool complete, Twins* twins);
+  void End(Life& life);
   void EndMissing();
 
   LifeRegistry& registry_;

@@ -22,7 +22,7 @@ bool HasInstances(HeaderType type) {
 
 // Whether the result says which rows there are, or at least some of them.
 bool TellsRows(const QueryResult& result) {
-  if (result.sound) return true;
+  if (result.complete) return true;
   return HasInstances(result.type) ? result.instances.count > 0
                                    : result.values.count > 0;
 }
@@ -75,14 +75,14 @@ bool Table::Assemble(const ParsedBlock& block, absl::Span<const Part> parts) {
     const QueryResult& result = *part.result;
     if (result.type == HeaderType::kErrorReturn) {
       if (failure_status_ == 0) failure_status_ = result.status;
-    } else if (TellsRows(result) && (row_result_ == nullptr ||
-                                     (!row_result_->sound && result.sound))) {
+    } else if (TellsRows(result) &&
+               (row_result_ == nullptr ||
+                (!row_result_->complete && result.complete))) {
       row_result_ = &result;
     }
   }
   if (row_result_ == nullptr) return false;
 
-  sound_ = row_result_->sound;
   rows_.clear();
   if (HasInstances(row_result_->type)) {
     const auto instances = block.Instances(*row_result_);

@@ -32,7 +32,7 @@ class Table {
     uint32_t counter_id;
   };
 
-  // Replaces the contents. The rows are the instances of the first sound
+  // Replaces the contents. The rows are the instances of the first complete
   // result. False if every part is an error return or has no rows to tell.
   bool Assemble(const perflib::ParsedBlock& block,
                 absl::Span<const Part> parts);
@@ -41,8 +41,8 @@ class Table {
   // 0 if the bytes were rejected.
   uint32_t failure_status() const { return failure_status_; }
 
-  // Whether all instances are here: nothing was rejected in the rows' result.
-  bool sound() const { return sound_; }
+  // Whether all instances are here.
+  bool complete() const { return row_result_->complete; }
 
   size_t rows() const { return rows_.size(); }
   // The row's instance: without a name where the counterset has none.
@@ -69,7 +69,6 @@ class Table {
   std::vector<perflib::InstanceView> rows_;
   std::vector<uint64_t> values_;
   std::vector<uint32_t> sizes_;
-  bool sound_ = false;
   uint32_t failure_status_ = 0;
 };
 

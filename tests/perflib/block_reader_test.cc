@@ -59,7 +59,7 @@ class Parsed : public ParsedBlock {
 
   // A line for each result:
   // "6 at 48: ids 7 9; 0,0 (1) = 10/8 11/4; 0,_Total (2) = 20/8 21/4"
-  // Behind a value stands its size. Status and soundness stand at the end
+  // Behind a value stands its size. Status and completeness stand at the end
   // unless they are 0 and true.
   std::vector<std::string> Results() const {
     std::vector<std::string> lines;
@@ -79,7 +79,7 @@ class Parsed : public ParsedBlock {
                         ValueSizes(result)[i]);
       }
       if (result.status != 0) absl::StrAppend(&line, " status ", result.status);
-      if (!result.sound) line += " broken";
+      if (!result.complete) line += " broken";
     }
     return lines;
   }
@@ -428,7 +428,7 @@ TEST(BlockReader, RejectsOnlyTheValueThatExceedsItsOwnSize) {
                                       Value64(21)))}));
     EXPECT_THAT(block.Results(),
                 ElementsAre("6 at 48: ids 7 9; a (0) = 10/8 0/4294967295 "
-                            "b (0) = 20/8 21/8 broken"));
+                            "b (0) = 20/8 21/8"));
     EXPECT_THAT(
         block.Messages(),
         ElementsAre(absl::StrCat("offset 120: PERF_COUNTER_DATA.dwDataSize is ",
@@ -564,7 +564,7 @@ void CheckInvariants(const ParsedBlock& block) {
     const uint64_t rows = has_rows ? result.instances.count : 1;
     const bool is_error = result.type == HeaderType::kErrorReturn;
     ASSERT_LE(result.values.count, is_error ? 0 : rows * columns);
-    if (result.sound) {
+    if (result.complete) {
       ASSERT_EQ(result.values.count, is_error ? 0 : rows * columns);
     } else {
       ASSERT_GT(block.defect_count, 0);

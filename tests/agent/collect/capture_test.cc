@@ -61,11 +61,10 @@ class CapturedMachine {
 
   // A query handle for what these queries ask for.
   std::unique_ptr<Collector> Open(const std::vector<PlannedQuery>& queries) {
-    std::vector<std::string> warnings;
     auto collector = Collector::Open(
         &source_, /*handle_number=*/1,
         ResolvePlan({.queries = queries}, testing::TestRegistrations()).queries,
-        &instances_, &warnings, capture_.get());
+        &instances_, &warnings_, capture_.get());
     EXPECT_OK(collector);
     return *std::move(collector);
   }
@@ -81,6 +80,7 @@ class CapturedMachine {
   }
 
   testing::SimulatedClock& clock() { return clock_; }
+  const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:
   const std::string directory_;
@@ -89,8 +89,23 @@ class CapturedMachine {
   Dictionary dictionary_;
   MachineInstances instances_{"web-1", &dictionary_};
   std::unique_ptr<Capture> capture_;
+  std::vector<std::string> warnings_;
   int64_t seconds_ = 0;
 };
+
+constexpr uint64_t kPage = 4096;
+
+// What the files of a directory take on disk, in pages; empty ones take none.
+uint64_t DiskBytes(const std::string& directory) {
+  uint64_t pages = 0;
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(directory)) {
+    if (entry.is_regular_file()) {
+      pages += (entry.file_size() + kPage - 1) / kPage;
+    }
+  }
+  return pages * kPage;
+}
 
 // Plays a capture to its end: "SECONDS: VALUES" for each tick of each query.
 std::vector<std::string> Play(const std::string& directory) {
@@ -188,40 +203,74 @@ TEST(Capture, IsPlayedWithItsTimesUnderAnotherName) {
 
 TEST(Capture, RemovesTheOldestBlocksBeyondItsLimit) {
   const testing::TempDirectory directory;
-  constexpr uint64_t kMaxBytes = 1000;
-  const auto bytes = [&] {
-    uint64_t sum = 0;
-    for (const auto& entry :
-         std::filesystem::recursive_directory_iterator(directory.path())) {
-      if (entry.path().extension() == kBlockEnding) sum += entry.file_size();
-    }
-    return sum;
-  };
+  // Two handles' capture.json and ten blocks, all smaller than a page.
+  constexpr uint64_t kMaxBytes = 12 * kPage;
   {
     CapturedMachine machine(directory.path(), kMaxBytes);
-    const auto collector =
+    const auto disks =
         machine.Open({{.counterset = "Disk", .counters = {"Reads/sec"}}});
+    const auto system =
+        machine.Open({{.counterset = "System", .counters = {"Threads"}}});
     for (int t = 0; t < 50; ++t) {
-      machine.Tick(*collector, t, 1);
-      EXPECT_LE(bytes(), kMaxBytes);
+      machine.Tick(t % 2 == 0 ? *disks : *system, t, 1);
+      EXPECT_LE(DiskBytes(directory.path()), kMaxBytes);
     }
-    EXPECT_GT(bytes(), kMaxBytes - 200);
+    EXPECT_THAT(Play(directory.path()), SizeIs(10));
   }
-  // Those of a former run go first, and with them its directory.
+  // Those of a former run go first, and with them its directories.
   CapturedMachine machine(directory.path(), kMaxBytes);
   machine.clock().Advance(absl::Minutes(1));
   const auto collector =
       machine.Open({{.counterset = "Disk", .counters = {"Reads/sec"}}});
   for (int t = 50; t < 100; ++t) {
     machine.Tick(*collector, t, 2);
-    EXPECT_LE(bytes(), kMaxBytes);
+    EXPECT_LE(DiskBytes(directory.path()), kMaxBytes);
   }
   const auto recordings = ReadRecordings(directory.path());
   ASSERT_OK(recordings);
   EXPECT_THAT(*recordings, SizeIs(1));
   const std::vector<std::string> played = Play(directory.path());
-  EXPECT_GT(played.size(), 5);
+  EXPECT_THAT(played, SizeIs(11));
   EXPECT_EQ(played.back(), "99: 2");
+}
+
+TEST(Capture, LeavesNoDirectoryWithoutBlocks) {
+  const testing::TempDirectory directory;
+  CapturedMachine machine(directory.path());
+  auto disks =
+      machine.Open({{.counterset = "Disk", .counters = {"Reads/sec"}}});
+  machine.Open({{.counterset = "System", .counters = {"Threads"}}}).reset();
+  EXPECT_EQ(DiskBytes(directory.path()), kPage);  // that of the open handle
+  disks.reset();
+  EXPECT_EQ(DiskBytes(directory.path()), 0);
+}
+
+TEST(Capture, LeavesWhatIsNotItsOwn) {
+  const testing::TempDirectory directory;
+  ASSERT_OK(MakeDirectories(directory.File("mine")));
+  ASSERT_OK(WriteFile(directory.File("mine/capture.json"), ""));
+  ASSERT_OK(WriteFile(directory.File("mine/000000001.block"), ""));
+  CapturedMachine machine(directory.path(), /*max_bytes=*/1);
+  const auto collector =
+      machine.Open({{.counterset = "Disk", .counters = {"Reads/sec"}}});
+  for (int t = 0; t < 3; ++t) machine.Tick(*collector, t, 1);
+  // The newest block stays, whatever the limit.
+  EXPECT_EQ(DiskBytes(directory.path()), 2 * kPage);
+  EXPECT_TRUE(std::filesystem::exists(directory.File("mine/capture.json")));
+  EXPECT_TRUE(std::filesystem::exists(directory.File("mine/000000001.block")));
+}
+
+TEST(Capture, GoesWithoutOneThatCannotBeWritten) {
+  const testing::TempDirectory directory;
+  const std::string path = directory.File("capture");
+  CapturedMachine machine(path);
+  std::filesystem::remove(path);
+  ASSERT_OK(WriteFile(path, "no directory any more"));
+  const auto collector =
+      machine.Open({{.counterset = "Disk", .counters = {"Reads/sec"}}});
+  EXPECT_THAT(machine.warnings(),
+              ElementsAre(HasSubstr("nothing of it is captured: ")));
+  machine.Tick(*collector, 0, 1);
 }
 
 TEST(Capture, PlaysTheBlocksAroundOneThatIsDamaged) {

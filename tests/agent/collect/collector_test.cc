@@ -322,6 +322,22 @@ TEST_F(CollectorTest, KeepsTheInstancesOfThePlan) {
   EXPECT_THAT(Collect()[0],
               ElementsAre("Disk 1s 1/8", "sda:8 2", "_Total:0 3"));
   EXPECT_THAT(samples_.queries[0].present, IsEmpty());  // nothing is missing
+  // The others are not told to the aggregator either.
+  EXPECT_EQ(testing::AllDefinitions(dictionary_).instances_size(), 2);
+}
+
+TEST_F(CollectorTest, ANameThatIsTooLongCostsItsInstanceAlone) {
+  const std::string longest(perflib::kMaxInstanceName - 1, 'x');
+  ASSERT_OK(Open({{.counterset = "Disk", .counters = {"id:1"}}}));
+  source_.SetInstances(kDiskGuid, {{"sda", 8, {{1, Value64(1)}}},
+                                   {longest + "x", 0, {{1, Value64(2)}}},
+                                   {longest, 0, {{1, Value64(3)}}}});
+  EXPECT_THAT(Collect()[0],
+              ElementsAre("Disk 1s 1/8", "sda:8 1", longest + ":0 3"));
+  EXPECT_THAT(problems_,
+              ElementsAre("counterset \"Disk\": an instance's name has 1024 "
+                          "characters, as many as PERF_MAX_INSTANCE_NAME or "
+                          "more"));
 }
 
 TEST_F(CollectorTest, SharesLivesBetweenHandles) {

@@ -41,11 +41,11 @@ class InstanceTrackerTest : public ::testing::Test {
 
   // The definitions of what a block shows.
   std::vector<uint32_t> Observe(const Instances& instances) {
-    tracker_.Observe(instances, /*sound=*/true, &definitions_);
+    tracker_.Observe(instances, /*complete=*/true, &definitions_);
     return definitions_;
   }
-  std::vector<uint32_t> ObserveUnsound(const Instances& instances) {
-    tracker_.Observe(instances, /*sound=*/false, &definitions_);
+  std::vector<uint32_t> ObservePart(const Instances& instances) {
+    tracker_.Observe(instances, /*complete=*/false, &definitions_);
     return definitions_;
   }
 
@@ -106,26 +106,26 @@ TEST_F(InstanceTrackerTest, AStartThatIsNotToldChangesNothing) {
   EXPECT_THAT(Observe({{"a", 1, 1001}, {"b", 2, 501}}), ElementsAre(3, 4));
 }
 
-TEST_F(InstanceTrackerTest, AnUnsoundBlockEndsNoLife) {
+TEST_F(InstanceTrackerTest, PartOfAListEndsNoLife) {
   Observe({{"a", 1}, {"b", 2}, {"c", 3}});
-  EXPECT_THAT(ObserveUnsound({{"a", 1}}), ElementsAre(1));
-  EXPECT_THAT(ObserveUnsound({}), IsEmpty());
-  EXPECT_THAT(ObserveUnsound({{"d", 4}, {"c", 3}}), ElementsAre(4, 3));
+  EXPECT_THAT(ObservePart({{"a", 1}}), ElementsAre(1));
+  EXPECT_THAT(ObservePart({}), IsEmpty());
+  EXPECT_THAT(ObservePart({{"d", 4}, {"c", 3}}), ElementsAre(4, 3));
   EXPECT_THAT(registry_.ended, IsEmpty());
   EXPECT_THAT(Observe({{"a", 1}, {"c", 3}, {"d", 4}}), ElementsAre(1, 3, 4));
   EXPECT_THAT(registry_.TakeEnded(), ElementsAre(2));
 }
 
-TEST_F(InstanceTrackerTest, AnotherStartCountsInAnUnsoundBlockToo) {
+TEST_F(InstanceTrackerTest, AnotherStartCountsInPartOfAListToo) {
   Observe({{"a", 1, 1000}, {"b", 2, 1000}});
-  EXPECT_THAT(ObserveUnsound({{"a", 1, 2000}}), ElementsAre(3));
+  EXPECT_THAT(ObservePart({{"a", 1, 2000}}), ElementsAre(3));
   EXPECT_THAT(registry_.TakeEnded(), ElementsAre(1));
 }
 
 TEST_F(InstanceTrackerTest, TwinsAreToldApartByTheirOrder) {
-  EXPECT_THAT(Observe({{"a", 1}, {"b", 2}, {"a", 1}}), ElementsAre(1, 3, 2));
-  EXPECT_THAT(registry_.begun, ElementsAre("a 1 #0", "a 1 #1", "b 2 #0"));
-  EXPECT_THAT(Observe({{"a", 1}, {"a", 1}, {"b", 2}}), ElementsAre(1, 2, 3));
+  EXPECT_THAT(Observe({{"a", 1}, {"b", 2}, {"a", 1}}), ElementsAre(1, 2, 3));
+  EXPECT_THAT(registry_.begun, ElementsAre("a 1 #0", "b 2 #0", "a 1 #1"));
+  EXPECT_THAT(Observe({{"a", 1}, {"a", 1}, {"b", 2}}), ElementsAre(1, 3, 2));
   EXPECT_THAT(registry_.ended, IsEmpty());
 }
 
@@ -146,13 +146,13 @@ TEST_F(InstanceTrackerTest, ATwinThatRestartsLeavesTheOther) {
   EXPECT_EQ(registry_.begun.back(), "a 1 #1");
 }
 
-TEST_F(InstanceTrackerTest, FewerTwinsInAnUnsoundBlockMayBeInItsLostPart) {
+TEST_F(InstanceTrackerTest, FewerTwinsInPartOfAListMayBeInTheRest) {
   Observe({{"a", 1}, {"a", 1}, {"a", 1}});
-  EXPECT_THAT(ObserveUnsound({{"a", 1}}), ElementsAre(1));
+  EXPECT_THAT(ObservePart({{"a", 1}}), ElementsAre(1));
   EXPECT_THAT(registry_.ended, IsEmpty());
   EXPECT_THAT(Observe({{"a", 1}, {"a", 1}, {"a", 1}}), ElementsAre(1, 2, 3));
   // More of them are certain, whatever was lost.
-  EXPECT_THAT(ObserveUnsound({{"a", 1}, {"a", 1}, {"a", 1}, {"a", 1}}),
+  EXPECT_THAT(ObservePart({{"a", 1}, {"a", 1}, {"a", 1}, {"a", 1}}),
               ElementsAre(4, 5, 6, 7));
   EXPECT_THAT(registry_.TakeEnded(), UnorderedElementsAre(1, 2, 3));
 }
@@ -179,7 +179,7 @@ TEST_F(InstanceTrackerTest, EveryLifeThatBeganEndsOnceAtMost) {
       }
     }
     const auto definitions =
-        tick % 7 == 0 ? ObserveUnsound(instances) : Observe(instances);
+        tick % 7 == 0 ? ObservePart(instances) : Observe(instances);
     EXPECT_EQ(definitions.size(), instances.size());
     for (const uint32_t end : registry_.TakeEnded()) ended.push_back(end);
     for (const uint32_t definition : definitions) {

@@ -89,7 +89,7 @@ TEST_F(TableTest, TakesAResultForAllCounters) {
                          Disks(Value64(2) + Value64(70) + Value64(1),
                                Value64(4) + Value64(71) + Value32(3)))}}));
   EXPECT_THAT(Rows(), ElementsAre("sda:8 r=1 w=2", "sdb:16 r=3 w=4"));
-  EXPECT_TRUE(table_.sound());
+  EXPECT_TRUE(table_.complete());
   EXPECT_EQ(table_.ValueSize(0, 0), 8);
   EXPECT_EQ(table_.ValueSize(0, 1), 4);
 }
@@ -114,7 +114,7 @@ TEST_F(TableTest, HasNoRowsIfThereAreNoInstances) {
   ASSERT_TRUE(
       Assemble({{Result(kSet, CounterIds({kReads}) + InstanceList(0, ""))}}));
   EXPECT_THAT(Rows(), ElementsAre());
-  EXPECT_TRUE(table_.sound());
+  EXPECT_TRUE(table_.complete());
 }
 
 TEST_F(TableTest, MatchesListsThatDiffer) {
@@ -147,7 +147,7 @@ TEST_F(TableTest, LeavesOutWhatReturnedAnError) {
       Assemble({{Result(kError, "", 5), kReads},
                 {Result(kInstances, Disks(Value64(2), Value(""))), kWrites}}));
   EXPECT_THAT(Rows(), ElementsAre("sda:8 r=- w=2", "sdb:16 r=- w=-"));
-  EXPECT_TRUE(table_.sound());
+  EXPECT_TRUE(table_.complete());
 }
 
 TEST_F(TableTest, FailsWithTheFirstErrorIfAllAreErrors) {
@@ -165,10 +165,10 @@ TEST_F(TableTest, TakesItsRowsFromASoundResult) {
   ASSERT_TRUE(
       Assemble({{Result(kInstances, cut), kReads},
                 {Result(kInstances, Disks(Value64(2), Value64(4))), kWrites}}));
-  EXPECT_TRUE(table_.sound());
+  EXPECT_TRUE(table_.complete());
   EXPECT_THAT(Rows(), ElementsAre("sda:8 r=1 w=2", "sdb:16 r=- w=4"));
   ASSERT_TRUE(Assemble({{Result(kInstances, cut), kReads}}));
-  EXPECT_FALSE(table_.sound());
+  EXPECT_FALSE(table_.complete());
   EXPECT_THAT(Rows(), ElementsAre("sda:8 r=1 w=-", "sdb:16 r=- w=-"));
 }
 
