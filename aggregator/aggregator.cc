@@ -23,6 +23,7 @@
 #include "aggregator/subscribe/subscription_service.h"
 #include "base/channel.h"
 #include "base/files.h"
+#include "base/os.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::aggregator {
@@ -31,8 +32,8 @@ namespace {
 // How long open calls may take when the aggregator stops.
 constexpr absl::Duration kShutdownTime = absl::Seconds(1);
 constexpr absl::Duration kRetentionInterval = absl::Minutes(10);
-// Samples arrive in batches: the newest may be this old while its machine is
-// well.
+// The newest sample may be this old while its machine is well, besides the time
+// that it may wait for others at the agent.
 constexpr absl::Duration kFresh = absl::Seconds(30);
 
 // Removes what is older than the retention, now and then.
@@ -123,11 +124,14 @@ class RunningAggregator : public Aggregator {
   // sample: what follows is on its way, and not missing.
   absl::Time NowOf(const std::string& machine) {
     const auto connection = ingest_.FindConnection(machine);
-    const absl::Duration skew =
-        connection.has_value() ? connection->skew : absl::ZeroDuration();
-    const absl::Time now = absl::Now() + skew;
+    absl::Time now = absl::Now();
+    absl::Duration fresh = kFresh;
+    if (connection.has_value()) {
+      now += connection->skew;
+      fresh += connection->batch_period;
+    }
     const auto newest = store_->directory().NewestSample(machine);
-    return newest.has_value() && now - *newest < kFresh ? *newest : now;
+    return newest.has_value() && now - *newest < fresh ? *newest : now;
   }
 
   const Config config_;
@@ -144,6 +148,8 @@ class RunningAggregator : public Aggregator {
 
 absl::StatusOr<std::unique_ptr<Aggregator>> Aggregator::Start(
     const Config& config) {
+  // Each agent's connection is one.
+  spdlog::info("may have {} files and connections open", RaiseOpenFileLimit());
   ASSIGN_OR_RETURN(const auto credentials, ServerCredentials(config.tls));
   ASSIGN_OR_RETURN(std::unique_ptr<Store> store,
                    OpenRocksDbStore(config.store_directory));

@@ -38,18 +38,22 @@ absl::Status Expected(absl::string_view before, absl::string_view what) {
 }
 
 // Where the counterset's name, which `rest` starts with, ends: at "(" or "\".
+// That nobody can take over the paths of a counterset by a longer name, the
+// plain reading comes first.
 size_t CountersetEnd(absl::string_view rest,
                      absl::Span<const std::string> known_countersets) {
+  const size_t plain_end = rest.find_first_of("(\\");
   size_t known_end = 0;
   for (const std::string& name : known_countersets) {
     const size_t end = name.size();
+    if (end == plain_end && absl::StartsWithIgnoreCase(rest, name)) return end;
     if (end > known_end && end < rest.size() &&
         absl::StartsWithIgnoreCase(rest, name) &&
         (rest[end] == '(' || rest[end] == '\\')) {
       known_end = end;
     }
   }
-  return known_end != 0 ? known_end : rest.find_first_of("(\\");
+  return known_end != 0 ? known_end : plain_end;
 }
 
 // Splits "name#12" into the name and 12. "[#]12" is part of the name.

@@ -11,7 +11,8 @@
 // [*], [?] and [#] they stand for themselves; # needs that only before digits
 // at the end of an instance. The instance reaches from the first "(" to the
 // last ")\", so it may contain both characters; a counterset whose own name
-// contains parentheses is recognised if it is known.
+// contains parentheses is recognised if it is known and what stands before them
+// is not the name of another.
 // "{GUID}" may stand for a counterset's name, "id:N" for a counter's. Names
 // match without regard to the case of ASCII letters.
 
@@ -83,8 +84,9 @@ struct Path {
 };
 
 // An error says at which character the path is wrong and what was expected
-// there. Names in `known_countersets` are recognised before the path is split
-// at parentheses, the longest first.
+// there. Where what stands before the first "(" or "\" is none of
+// `known_countersets`, the longest of them that the path starts with is taken
+// for the counterset.
 absl::StatusOr<Path> ParsePath(
     absl::string_view text,
     absl::Span<const std::string> known_countersets = {});

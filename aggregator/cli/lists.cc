@@ -24,6 +24,17 @@ void SetDeadline(grpc::ClientContext* context) {
   context->set_deadline(absl::ToChronoTime(absl::Now() + kDeadline));
 }
 
+// "web-1, web-2 and 3 more"
+std::string SomeOf(const google::protobuf::RepeatedPtrField<std::string>& all) {
+  constexpr int kShown = 5;
+  const int shown = std::min(all.size(), kShown);
+  std::string text = absl::StrJoin(all.begin(), all.begin() + shown, ", ");
+  if (all.size() > shown) {
+    absl::StrAppend(&text, " and ", all.size() - shown, " more");
+  }
+  return text;
+}
+
 absl::Status Empty(absl::string_view message) {
   return absl::NotFoundError(message);
 }
@@ -180,9 +191,9 @@ absl::Status ListInstances(const Connection& connection, Format format,
   printer->Finish();
   if (response.unanswered_size() > 0) {
     std::fprintf(stderr,
-                 "fleetperf: %d of the machines did not answer; their "
-                 "instances are those of their newest samples\n",
-                 response.unanswered_size());
+                 "fleetperf: no answer from %s; these instances are those of "
+                 "the newest samples\n",
+                 SomeOf(response.unanswered()).c_str());
   }
   if (response.instances_size() > 0) return absl::OkStatus();
   return Empty(

@@ -239,9 +239,19 @@ absl::Status Watch(const Connection& connection, Format format,
   const std::unique_ptr<Viewer> viewer = MakeViewer(format);
   v1::SubscribeResponse response;
   RpcStage stage = RpcStage::kConnecting;
+  bool told = false;  // the viewer, or the user that there is nothing to tell
   while (reader->Read(&response)) {
     stage = RpcStage::kAnswering;
-    if (response.has_series()) viewer->AddSeries(response.series());
+    if (response.has_series()) {
+      viewer->AddSeries(response.series());
+      told = true;
+    }
+    // The first update comes when what is stored has been looked at.
+    if (response.has_update() && !std::exchange(told, true)) {
+      std::fprintf(stderr,
+                   "fleetperf: nothing matches yet; waiting until something "
+                   "does (Ctrl-C ends)\n");
+    }
     if (response.has_update()) viewer->Add(response.update());
     if (response.has_end()) viewer->End(response.end().series());
     if (std::fflush(stdout) != 0) context.TryCancel();  // nobody reads it

@@ -88,6 +88,7 @@ void WindowAccumulator::AddPiece(const CounterFormula& formula, Over over,
     AddValue(over, value.value);
   }
   covered_ += piece.length;
+  longest_ = std::max(longest_, piece.length);
   ++pieces_;
 }
 
@@ -140,15 +141,18 @@ WindowValue WindowAccumulator::Finish(const CounterFormula& formula, Over over,
   return value;
 }
 
+double WindowAccumulator::Coverage(absl::Duration window) const {
+  if (window <= absl::ZeroDuration()) return 0;
+  // Pieces end where samples are: the last may well end in the next window.
+  if (breaks_ == 0 && window - covered_ < longest_) return 1;
+  return std::min(1.0, absl::FDivDuration(covered_, window));
+}
+
 WindowValue WindowAccumulator::FinishSound(const CounterFormula& formula,
                                            Over over,
                                            absl::Duration window) const {
   WindowValue value{.breaks = breaks_};
-  if (formula.uses_two_samples()) {
-    value.coverage = window > absl::ZeroDuration()
-                         ? std::min(1.0, absl::FDivDuration(covered_, window))
-                         : 0;
-  }
+  if (formula.uses_two_samples()) value.coverage = Coverage(window);
   if (pieces_ == 0) {
     value.coverage = 0;
     value.result =

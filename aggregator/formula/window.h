@@ -49,7 +49,9 @@ struct WindowValue {
   // If not all of the window counts, the cause says why, also of a value.
   CalculatedValue result;
   uint32_t breaks = 0;  // pieces that are not sound
-  double coverage = 1;  // the part of the window that sound pieces cover
+  // The part of the window that sound pieces cover. 1 also if less than a piece
+  // is missing at its end, where the next piece began in it.
+  double coverage = 1;
   // Of ratios by Over::kFormula: what the value was calculated from, so that
   // several can be combined.
   std::optional<Growth> growth = std::nullopt;
@@ -76,11 +78,13 @@ class WindowAccumulator {
                           absl::Duration window) const;
   void AddValue(Over over, double value);
   void AddBreak(const CalculatedValue& problem);
+  double Coverage(absl::Duration window) const;
 
   Growth growth_;
   double combined_ = 0;  // of the values of pieces or samples
   absl::Duration covered_;
-  uint32_t pieces_ = 0;  // sound ones, or samples with a value
+  absl::Duration longest_;  // sound piece
+  uint32_t pieces_ = 0;     // sound ones, or samples with a value
   uint32_t breaks_ = 0;
   CalculatedValue problem_;  // of the last break
 };

@@ -8,6 +8,31 @@
 #include "base/status_macros.h"
 
 namespace fleetperf::aggregator {
+namespace {
+
+// The instances of an answer; nothing if there is none.
+Ingest::InstanceNames NamesOf(bool asked,
+                              const std::optional<v1::InstanceList>& answer,
+                              const std::string& machine) {
+  if (!asked) {
+    return absl::UnavailableError(
+        absl::StrCat("the agent of ", machine, " is not connected"));
+  }
+  if (!answer.has_value()) {
+    return absl::DeadlineExceededError(
+        absl::StrCat("the agent of ", machine, " does not answer"));
+  }
+  if (!answer->error().empty()) {
+    return absl::UnavailableError(answer->error());
+  }
+  std::vector<perflib::InstanceName> names;
+  for (const auto& instance : answer->instances()) {
+    names.push_back({instance.name(), instance.instance_id()});
+  }
+  return names;
+}
+
+}  // namespace
 
 Ingest::Ingest(Store* store, BatchObserver* observer,
                const IngestLimits& limits)
@@ -136,46 +161,51 @@ std::optional<Ingest::Connection> Ingest::FindConnection(
   return Connection{.agent = session->agent(),
                     .address = session->address(),
                     .skew = session->skew(),
+                    .batch_period = session->batch_period(),
                     .rejected_batches = session->rejected_batches(),
                     .lost_ticks = session->lost_ticks()};
 }
 
-absl::StatusOr<std::vector<perflib::InstanceName>> Ingest::EnumerateInstances(
-    const std::string& machine, const perflib::Guid& counterset,
-    absl::Time deadline) {
+void Ingest::Ask(const std::string& machine, const perflib::Guid& counterset,
+                 Question* question) {
   const std::shared_ptr<Session> session = SessionOf(machine);
-  if (session == nullptr) {
-    return absl::UnavailableError(
-        absl::StrCat("the agent of ", machine, " is not connected"));
-  }
-  Question question{.agent = session->agent()};
-  uint64_t id;
+  if (session == nullptr) return;
+  question->agent = session->agent();
   {
     absl::MutexLock lock(&mutex_);
-    id = next_question_++;
-    questions_[id] = &question;
+    question->id = next_question_++;
+    questions_[question->id] = question;
   }
   v1::CollectResponse request;
-  request.mutable_enumerate_instances()->set_request_id(id);
+  request.mutable_enumerate_instances()->set_request_id(question->id);
   request.mutable_enumerate_instances()->set_machine(machine);
   request.mutable_enumerate_instances()->set_counterset(counterset.Bytes());
   session->link().Send(std::move(request));
+}
 
-  absl::MutexLock lock(&mutex_);
-  mutex_.AwaitWithDeadline(absl::Condition(&question.answered), deadline);
-  questions_.erase(id);
-  if (!question.answered) {
-    return absl::DeadlineExceededError(
-        absl::StrCat("the agent of ", machine, " does not answer"));
+std::vector<Ingest::InstanceNames> Ingest::EnumerateInstances(
+    const std::vector<std::string>& machines, const perflib::Guid& counterset,
+    absl::Duration timeout) {
+  std::vector<Question> questions(machines.size());
+  for (size_t i = 0; i < machines.size(); ++i) {
+    Ask(machines[i], counterset, &questions[i]);
   }
-  if (!question.answer.error().empty()) {
-    return absl::UnavailableError(question.answer.error());
+  {
+    absl::MutexLock lock(&mutex_);
+    answered_.Await(&mutex_, timeout, [&] {
+      return std::all_of(
+          questions.begin(), questions.end(), [](const Question& question) {
+            return question.id == 0 || question.answer.has_value();
+          });
+    });
+    for (const Question& question : questions) questions_.erase(question.id);
   }
-  std::vector<perflib::InstanceName> instances;
-  for (const auto& instance : question.answer.instances()) {
-    instances.push_back({instance.name(), instance.instance_id()});
+  std::vector<InstanceNames> names;
+  for (size_t i = 0; i < machines.size(); ++i) {
+    names.push_back(
+        NamesOf(questions[i].id != 0, questions[i].answer, machines[i]));
   }
-  return instances;
+  return names;
 }
 
 void Ingest::TakeInstances(const std::string& agent, v1::InstanceList list) {
@@ -184,7 +214,7 @@ void Ingest::TakeInstances(const std::string& agent, v1::InstanceList list) {
   if (found == questions_.end()) return;      // too late
   if (found->second->agent != agent) return;  // not asked
   found->second->answer = std::move(list);
-  found->second->answered = true;
+  answered_.Notify();
 }
 
 void Ingest::UpdatePaces() {

@@ -24,6 +24,7 @@
 #include "aggregator/ingest/session.h"
 #include "aggregator/store/store.h"
 #include "base/logging.h"
+#include "base/wakeup.h"
 #include "perflib/guid.h"
 #include "perflib/query.h"
 
@@ -58,16 +59,19 @@ class Ingest {
     std::string agent;
     std::string address;
     absl::Duration skew;
+    absl::Duration batch_period;  // how long a tick may wait at the agent
     uint64_t rejected_batches = 0;
     uint64_t lost_ticks = 0;
   };
   std::optional<Connection> FindConnection(const std::string& machine) const;
 
-  // Asks the machine's agent which instances a counterset has now. Errors:
-  // Unavailable if it is not connected, DeadlineExceeded if it does not answer.
-  absl::StatusOr<std::vector<perflib::InstanceName>> EnumerateInstances(
-      const std::string& machine, const perflib::Guid& counterset,
-      absl::Time deadline);
+  using InstanceNames = absl::StatusOr<std::vector<perflib::InstanceName>>;
+  // Asks the machines' agents, all at once, which instances a counterset has
+  // now. Their answers are in the order of `machines`. Errors: Unavailable if
+  // an agent is not connected, DeadlineExceeded if it does not answer in time.
+  std::vector<InstanceNames> EnumerateInstances(
+      const std::vector<std::string>& machines, const perflib::Guid& counterset,
+      absl::Duration timeout);
 
   // What is watched has changed: tells agents how soon samples are wanted.
   void UpdatePaces();
@@ -100,9 +104,13 @@ class Ingest {
  private:
   struct Question {
     std::string agent;
-    bool answered = false;
-    v1::InstanceList answer;
+    uint64_t id = 0;  // 0: it was not asked
+    std::optional<v1::InstanceList> answer;
   };
+
+  // Asks the agent of `question`, if it is connected.
+  void Ask(const std::string& machine, const perflib::Guid& counterset,
+           Question* question);
 
   void OnCommit(
       const std::vector<std::shared_ptr<const ReceivedBatch>>& batches,
@@ -124,6 +132,7 @@ class Ingest {
   std::set<uint32_t> lost_dictionaries_ ABSL_GUARDED_BY(mutex_);
   std::map<uint64_t, Question*> questions_ ABSL_GUARDED_BY(mutex_);
   uint64_t next_question_ ABSL_GUARDED_BY(mutex_) = 1;
+  Wakeup answered_;
 
   CommitQueue commits_;  // last: its thread uses the others
 };

@@ -109,7 +109,7 @@ absl::StatusOr<v1::ExplainValueResponse> RunExplain(
       explanations.push_back(Explain(found, sink));
     }
   }
-  if (explanations.empty() && !instance_names.empty()) {
+  if (!instance_names.empty()) {
     RETURN_IF_ERROR(paths.CheckInstances(instance_names));
   }
   std::sort(

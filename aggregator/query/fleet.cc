@@ -12,6 +12,38 @@ namespace fleetperf::aggregator {
 
 using perflib::CountersetRegistration;
 
+namespace {
+
+// The registrations that machines have of one counterset. One machine that
+// calls a counterset something else does not change it for the others.
+class Registrations {
+ public:
+  void Add(const CountersetRegistration& registration, size_t machines) {
+    Candidate& candidate = candidates_[registration.CanonicalBytes()];
+    candidate.registration = registration;
+    candidate.machines += machines;
+  }
+
+  // The one that most machines have.
+  CountersetRegistration Finish() && {
+    return std::move(std::max_element(candidates_.begin(), candidates_.end(),
+                                      [](const auto& a, const auto& b) {
+                                        return a.second.machines <
+                                               b.second.machines;
+                                      })
+                         ->second.registration);
+  }
+
+ private:
+  struct Candidate {
+    CountersetRegistration registration;
+    size_t machines = 0;
+  };
+  std::map<std::string, Candidate> candidates_;  // by CanonicalBytes
+};
+
+}  // namespace
+
 std::shared_ptr<const std::vector<CountersetRegistration>> Fleet::Catalogue(
     const std::string& hash) {
   absl::MutexLock lock(&mutex_);
@@ -31,15 +63,20 @@ std::shared_ptr<const std::vector<CountersetRegistration>> Fleet::Catalogue(
 
 std::vector<FleetCounterset> Fleet::Countersets(
     const perflib::Pattern& machine_pattern) {
-  std::map<perflib::Guid, FleetCounterset> by_guid;
+  std::map<std::string, std::set<std::string>> machines_by_catalogue;
   for (const Store::StoredMachine& stored : store_.GetMachines()) {
     const std::string& machine = stored.machine.name();
     if (!machine_pattern.Matches(machine)) continue;
-    const auto catalogue = Catalogue(stored.catalogue_hash);
+    machines_by_catalogue[stored.catalogue_hash].insert(machine);
+  }
+  std::map<perflib::Guid, FleetCounterset> by_guid;
+  std::map<perflib::Guid, Registrations> registrations;
+  for (const auto& [hash, machines] : machines_by_catalogue) {
+    const auto catalogue = Catalogue(hash);
     for (const CountersetRegistration& registration : *catalogue) {
-      FleetCounterset& counterset = by_guid[registration.guid];
-      counterset.registration = registration;
-      counterset.machines.insert(machine);
+      registrations[registration.guid].Add(registration, machines.size());
+      by_guid[registration.guid].machines.insert(machines.begin(),
+                                                 machines.end());
     }
   }
   const Directory& directory = store_.directory();
@@ -50,8 +87,10 @@ std::vector<FleetCounterset> Fleet::Countersets(
       const CountersetRegistration& registration =
           collected.schema->registration;
       FleetCounterset& counterset = by_guid[registration.guid];
-      if (counterset.machines.empty()) counterset.registration = registration;
-      counterset.machines.insert(machine);
+      // In no catalogue of this machine: the definition counts instead.
+      if (counterset.machines.insert(machine).second) {
+        registrations[registration.guid].Add(registration, 1);
+      }
       counterset.collecting_machines.insert(machine);
       for (const auto& [id, interval] : collected.counters) {
         counterset.collected_counters.insert(id);
@@ -60,6 +99,7 @@ std::vector<FleetCounterset> Fleet::Countersets(
   }
   std::vector<FleetCounterset> countersets;
   for (auto& [guid, counterset] : by_guid) {
+    counterset.registration = std::move(registrations[guid]).Finish();
     countersets.push_back(std::move(counterset));
   }
   std::sort(countersets.begin(), countersets.end(),

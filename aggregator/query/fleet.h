@@ -19,7 +19,8 @@
 
 namespace fleetperf::aggregator {
 
-// A counterset as a whole fleet has it: its newest registration and who has it.
+// A counterset as a whole fleet has it: the registration that most machines
+// have, and who has it.
 struct FleetCounterset {
   perflib::CountersetRegistration registration;  // with helps, if any has them
   std::set<std::string> machines;                // that could serve it

@@ -118,22 +118,21 @@ class FleetService : public v1::FleetService::Service {
                        "\" has no instances")));
     }
     const perflib::Pattern pattern = PatternOf(request->machine());
-    const absl::Time deadline = absl::Now() + kAnswerTime;
-    size_t asked = 0;
-    for (const std::string& machine : counterset->machines) {
-      if (!pattern.Matches(machine)) continue;
-      if (++asked > kMaxMachinesAsked) {
-        return RpcFromStatus(absl::InvalidArgumentError(
-            absl::StrCat("more than ", kMaxMachinesAsked,
-                         " machines match; choose some with --machine")));
-      }
-      AddInstances(machine, counterset->registration.guid, deadline, response);
+    std::vector<std::string> machines;
+    std::copy_if(counterset->machines.begin(), counterset->machines.end(),
+                 std::back_inserter(machines),
+                 [&](const auto& name) { return pattern.Matches(name); });
+    if (machines.size() > kMaxMachinesAsked) {
+      return RpcFromStatus(absl::InvalidArgumentError(
+          absl::StrCat("more than ", kMaxMachinesAsked,
+                       " machines match; choose some with --machine")));
     }
-    if (asked == 0) {
+    if (machines.empty()) {
       return RpcFromStatus(absl::NotFoundError(absl::StrCat(
           "no machine \"", request->machine(), "\" has counterset \"",
           counterset->registration.name, "\"; see: fleetperf machines")));
     }
+    AddInstances(machines, counterset->registration.guid, response);
     return grpc::Status::OK;
   }
 
@@ -158,18 +157,22 @@ class FleetService : public v1::FleetService::Service {
     return machine;
   }
 
-  void AddInstances(const std::string& machine, const perflib::Guid& counterset,
-                    absl::Time deadline, v1::ListInstancesResponse* response) {
-    auto instances = ingest_.EnumerateInstances(machine, counterset, deadline);
-    if (!instances.ok()) {
-      response->add_unanswered(machine);
-      instances = StoredInstances(machine, counterset);
-    }
-    for (const perflib::InstanceName& instance : *instances) {
-      v1::ListInstancesResponse::Instance* to = response->add_instances();
-      to->set_machine(machine);
-      to->set_name(instance.name);
-      to->set_instance_id(instance.instance_id);
+  void AddInstances(const std::vector<std::string>& machines,
+                    const perflib::Guid& counterset,
+                    v1::ListInstancesResponse* response) {
+    auto answers =
+        ingest_.EnumerateInstances(machines, counterset, kAnswerTime);
+    for (size_t i = 0; i < machines.size(); ++i) {
+      if (!answers[i].ok()) {
+        response->add_unanswered(machines[i]);
+        answers[i] = StoredInstances(machines[i], counterset);
+      }
+      for (const perflib::InstanceName& instance : *answers[i]) {
+        v1::ListInstancesResponse::Instance* to = response->add_instances();
+        to->set_machine(machines[i]);
+        to->set_name(instance.name);
+        to->set_instance_id(instance.instance_id);
+      }
     }
   }
 

@@ -36,6 +36,12 @@ v1::Points ToProto(uint32_t series, absl::Span<const Point> points) {
   if (any([](const Point& p) { return !p.value.result.ok(); })) {
     for (const Point& point : points) {
       proto.add_statuses(ToProto(point.value.result.status));
+    }
+  }
+  if (any([](const Point& p) {
+        return p.value.result.cause != GapCause::kNone;
+      })) {
+    for (const Point& point : points) {
       proto.add_causes(ToProto(point.value.result.cause));
     }
   }

@@ -12,14 +12,18 @@
 #include "aggregator/query/raw_query.h"
 #include "base/rpc_error.h"
 #include "base/status_macros.h"
+#include "base/wakeup.h"
 #include "fleetperf/v1/query.grpc.pb.h"
 #include "proto/conversions.h"
 
 namespace fleetperf::aggregator {
 namespace {
 
-// More queries at a time wait for these: each may use much memory.
-constexpr int kMaxQueries = 4;
+// More queries at a time wait for these: each may use much memory, until its
+// answer is sent.
+constexpr int kMaxQueries = 8;
+// How soon a query that waits notices that its caller is gone.
+constexpr absl::Duration kCancelInterval = absl::Milliseconds(200);
 // Points in one message.
 constexpr size_t kMaxPointsPerMessage = 4096;
 
@@ -104,6 +108,46 @@ void SetSeries(uint32_t id, const v1::Series& series, Parts* part) {
   part->mutable_series()->set_id(id);
 }
 
+// Room for some queries. Thread-safe.
+class QuerySlots {
+ public:
+  // A place in it, given back when it is destroyed.
+  class Slot {
+   public:
+    explicit Slot(QuerySlots* slots) : slots_(*slots) {}
+    ~Slot() { slots_.Leave(); }
+    Slot(const Slot&) = delete;
+    Slot& operator=(const Slot&) = delete;
+
+   private:
+    QuerySlots& slots_;
+  };
+
+  // Waits until there is room. Nothing if the caller is gone.
+  std::unique_ptr<Slot> Enter(const grpc::ServerContext& context) {
+    const auto is_free = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return running_ < kMaxQueries;
+    };
+    absl::MutexLock lock(&mutex_);
+    while (!left_.Await(&mutex_, kCancelInterval, is_free)) {
+      if (context.IsCancelled()) return nullptr;
+    }
+    ++running_;
+    return std::make_unique<Slot>(this);
+  }
+
+ private:
+  void Leave() {
+    absl::MutexLock lock(&mutex_);
+    --running_;
+    left_.Notify();
+  }
+
+  absl::Mutex mutex_;
+  Wakeup left_;
+  int running_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
 class QueryService : public v1::QueryService::Service {
  public:
   QueryService(Store* store, MachineNow now_of)
@@ -112,9 +156,9 @@ class QueryService : public v1::QueryService::Service {
   grpc::Status QueryRange(
       grpc::ServerContext* context, const v1::QueryRangeRequest* request,
       grpc::ServerWriter<v1::QueryRangeResponse>* writer) override {
-    const auto results = Run(*context, [&] {
-      return RunRangeQuery(FromProto(*request), store_, now_of_);
-    });
+    const auto slot = Admit(*context);
+    if (!slot.ok()) return RpcFromStatus(slot.status());
+    const auto results = RunRangeQuery(FromProto(*request), store_, now_of_);
     if (!results.ok()) return RpcFromStatus(results.status());
     uint32_t id = 0;
     for (const SeriesResult& result : *results) {
@@ -126,9 +170,9 @@ class QueryService : public v1::QueryService::Service {
   grpc::Status QueryRaw(
       grpc::ServerContext* context, const v1::QueryRawRequest* request,
       grpc::ServerWriter<v1::QueryRawResponse>* writer) override {
-    const auto results = Run(*context, [&] {
-      return RunRawQuery(FromProto(*request), store_, now_of_);
-    });
+    const auto slot = Admit(*context);
+    if (!slot.ok()) return RpcFromStatus(slot.status());
+    const auto results = RunRawQuery(FromProto(*request), store_, now_of_);
     if (!results.ok()) return RpcFromStatus(results.status());
     uint32_t id = 0;
     for (const RawSeries& result : *results) {
@@ -142,31 +186,23 @@ class QueryService : public v1::QueryService::Service {
                             v1::ExplainValueResponse* response) override {
     std::optional<absl::Time> time;
     if (request->has_time()) time = fleetperf::FromProto(request->time());
-    auto explained = Run(*context, [&] {
-      return RunExplain(request->path(), time, store_, now_of_);
-    });
+    const auto slot = Admit(*context);
+    if (!slot.ok()) return RpcFromStatus(slot.status());
+    auto explained = RunExplain(request->path(), time, store_, now_of_);
     if (!explained.ok()) return RpcFromStatus(explained.status());
     *response = *std::move(explained);
     return grpc::Status::OK;
   }
 
  private:
-  // Runs a query if the caller may ask and when there is room for it.
-  template <typename Query>
-  auto Run(const grpc::ServerContext& context, Query query)
-      -> decltype(query()) {
+  // A slot if the caller may ask, when there is room.
+  absl::StatusOr<std::unique_ptr<QuerySlots::Slot>> Admit(
+      const grpc::ServerContext& context) {
     RETURN_IF_ERROR(
         CheckAccess(context, {Role::kReader, Role::kOperator}).status());
-    const auto is_free = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return running_ < kMaxQueries;
-    };
-    mutex_.LockWhen(absl::Condition(&is_free));
-    ++running_;
-    mutex_.Unlock();
-    auto result = query();
-    absl::MutexLock lock(&mutex_);
-    --running_;
-    return result;
+    auto slot = slots_.Enter(context);
+    if (slot == nullptr) return absl::CancelledError("the caller is gone");
+    return slot;
   }
 
   static bool Write(uint32_t id, const SeriesResult& result,
@@ -206,8 +242,7 @@ class QueryService : public v1::QueryService::Service {
 
   Store& store_;
   const MachineNow now_of_;
-  absl::Mutex mutex_;
-  int running_ ABSL_GUARDED_BY(mutex_) = 0;
+  QuerySlots slots_;
 };
 
 }  // namespace

@@ -28,6 +28,12 @@ GapCause CauseOf(LossCause cause) {
   return GapCause::kNoSamples;
 }
 
+WindowValue NoSamples() {
+  WindowValue gap{.coverage = 0};
+  gap.result = CalculatedValue::Gap(GapCause::kNoSamples);
+  return gap;
+}
+
 // Names the cause where all that shows is that nothing arrived.
 void Explain(absl::Time start, absl::Time end, const std::vector<Loss>& losses,
              WindowValue* value) {
@@ -70,10 +76,6 @@ void RangeEvaluator::Add(const RawSample& sample, absl::Duration interval) {
     interval_ = interval;
     per_sample_ = !only_windows_ && grid_.step > absl::ZeroDuration() &&
                   grid_.step <= interval;
-    if (!per_sample_) {
-      windows_.resize(grid_.count());
-      if (!formula_.uses_two_samples()) newest_in_window_.resize(grid_.count());
-    }
   }
   std::optional<Piece> piece;
   if (formula_.uses_two_samples() && last_.has_value()) {
@@ -84,26 +86,48 @@ void RangeEvaluator::Add(const RawSample& sample, absl::Duration interval) {
   last_ = sample;
   if (time <= grid_.start) return;
 
-  const auto add_to = [&](WindowAccumulator& window) {
-    if (piece.has_value()) {
-      window.AddPiece(formula_, over_, *piece);
-    } else if (!formula_.uses_two_samples()) {
-      window.AddSample(formula_, over_, sample);
-    }
-  };
-  add_to(total_);
+  AddTo(total_, sample, piece);
   ++samples_;
   if (per_sample_) return AddPerSample(sample, piece);
-  const int64_t window = grid_.WindowOf(time);
-  if (window > grid_.count()) return;  // in the rest of a window
-  add_to(windows_[window - 1]);
-  if (!newest_in_window_.empty()) newest_in_window_[window - 1] = sample;
+  if (formula_.uses_two_samples() && !piece.has_value()) return;
+  const int64_t number = grid_.WindowOf(time);
+  if (number > grid_.count()) return;  // in the rest of a window
+  Window& window = FindWindow(number);
+  AddTo(window.accumulator, sample, piece);
+  if (!formula_.uses_two_samples()) {
+    window.newest_time = time;
+    window.newest_value = CalculateSample(formula_, sample);
+  }
+}
+
+RangeEvaluator::Window& RangeEvaluator::FindWindow(int64_t number) {
+  // Samples nearly always come in the order of their times.
+  if (windows_.empty() || windows_.back().number < number) {
+    return windows_.emplace_back(Window{.number = number});
+  }
+  auto found = std::lower_bound(
+      windows_.begin(), windows_.end(), number,
+      [](const Window& window, int64_t n) { return window.number < n; });
+  if (found->number != number) {
+    found = windows_.insert(found, Window{.number = number});
+  }
+  return *found;
+}
+
+void RangeEvaluator::AddTo(WindowAccumulator& window, const RawSample& sample,
+                           const std::optional<Piece>& piece) {
+  if (piece.has_value()) {
+    window.AddPiece(formula_, over_, *piece);
+  } else if (!formula_.uses_two_samples()) {
+    window.AddSample(formula_, over_, sample);
+  }
 }
 
 void RangeEvaluator::AddPerSample(const RawSample& sample,
                                   const std::optional<Piece>& piece) {
   WindowValue value;
   if (!formula_.uses_two_samples()) {
+    AddGapBefore(TimeOf(sample));
     value.result = CalculateSample(formula_, sample);
   } else if (!piece.has_value()) {
     value.result = CalculatedValue::Of(ValueStatus::kNeedTwoSamples);
@@ -113,6 +137,15 @@ void RangeEvaluator::AddPerSample(const RawSample& sample,
     value.result = CalculateGrowth(formula_, piece->growth);
   }
   points_.push_back({TimeOf(sample), value});
+}
+
+// Two samples with a gap between them have a piece that says so. Where samples
+// have values of their own, it must be said between them.
+void RangeEvaluator::AddGapBefore(absl::Time time) {
+  if (points_.empty()) return;
+  const absl::Time last = points_.back().time;
+  if (time - last <= interval_ * kMaxIntervalsApart) return;
+  points_.push_back({last + interval_, NoSamples()});
 }
 
 std::optional<absl::Time> RangeEvaluator::newest() const {
@@ -144,40 +177,39 @@ std::vector<Point> RangeEvaluator::Finish(
 }
 
 std::vector<Point> RangeEvaluator::FinishWindows(bool goes_on) const {
-  const auto has_data = [](const WindowAccumulator& window) {
-    return !window.empty();
-  };
-  const auto first = std::find_if(windows_.begin(), windows_.end(), has_data);
-  const auto last = std::find_if(windows_.rbegin(), windows_.rend(), has_data);
   std::vector<Point> points;
-  if (first == windows_.end()) return points;
-  const size_t end = goes_on ? windows_.size() : windows_.rend() - last;
-  std::optional<RawSample> carried;
-  for (size_t i = first - windows_.begin(); i < end; ++i) {
-    Point point{grid_.EndOf(static_cast<int64_t>(i) + 1),
-                windows_[i].Finish(formula_, over_, grid_.length())};
-    if (!newest_in_window_.empty()) {
-      if (newest_in_window_[i].has_value()) {
-        carried = newest_in_window_[i];
-      } else if (carried.has_value() && point.time - TimeOf(*carried) <=
-                                            interval_ * kMaxIntervalsApart) {
-        // The newest sample before the end of the window still holds.
-        const CalculatedValue held = CalculateSample(formula_, *carried);
-        point.value = {.result = held, .coverage = held.ok() ? 1.0 : 0.0};
-      }
+  if (windows_.empty()) return points;
+  const int64_t last = goes_on ? grid_.count() : windows_.back().number;
+  auto next = windows_.begin();
+  for (int64_t number = next->number; number <= last; ++number) {
+    Point& point = points.emplace_back(Point{.time = grid_.EndOf(number)});
+    if (next != windows_.end() && next->number == number) {
+      point.value = next->accumulator.Finish(formula_, over_, grid_.length());
+      ++next;
+    } else {
+      point.value = ValueWithoutSamples(*std::prev(next), point.time);
     }
-    points.push_back(point);
   }
   return points;
+}
+
+// A window's that ends at `end`, after `last`, the last that has samples.
+WindowValue RangeEvaluator::ValueWithoutSamples(const Window& last,
+                                                absl::Time end) const {
+  if (formula_.uses_two_samples() ||
+      end - last.newest_time > interval_ * kMaxIntervalsApart) {
+    return NoSamples();
+  }
+  // The newest sample before the end still holds.
+  return {.result = last.newest_value,
+          .coverage = last.newest_value.ok() ? 1.0 : 0.0};
 }
 
 std::vector<Point> RangeEvaluator::FinishSamples(bool goes_on) const {
   std::vector<Point> points = points_;
   if (goes_on && !points.empty() &&
       grid_.end - points.back().time > interval_ * kMaxIntervalsApart) {
-    WindowValue gap{.coverage = 0};
-    gap.result = CalculatedValue::Gap(GapCause::kNoSamples);
-    points.push_back({grid_.end, gap});
+    points.push_back({grid_.end, NoSamples()});
   }
   return points;
 }

@@ -50,6 +50,9 @@ class RangeEvaluator {
   // start serve as the older ones of its first piece.
   void Add(const RawSample& sample, absl::Duration interval);
 
+  // How many windows and values it holds, all together.
+  size_t held() const { return windows_.size() + points_.size(); }
+
   // The time of the newest sample.
   std::optional<absl::Time> newest() const;
 
@@ -63,8 +66,22 @@ class RangeEvaluator {
                             const std::vector<Loss>& losses) const;
 
  private:
+  // A window that something was added to.
+  struct Window {
+    int64_t number;
+    WindowAccumulator accumulator;
+    // For one-sample formulas: its newest sample's.
+    absl::Time newest_time;
+    CalculatedValue newest_value;
+  };
+
+  Window& FindWindow(int64_t number);
+  void AddTo(WindowAccumulator& window, const RawSample& sample,
+             const std::optional<Piece>& piece);
   void AddPerSample(const RawSample& sample, const std::optional<Piece>& piece);
+  void AddGapBefore(absl::Time time);
   std::vector<Point> FinishWindows(bool goes_on) const;
+  WindowValue ValueWithoutSamples(const Window& last, absl::Time end) const;
   std::vector<Point> FinishSamples(bool goes_on) const;
 
   const CounterFormula formula_;
@@ -76,10 +93,8 @@ class RangeEvaluator {
   bool per_sample_ = false;
   uint64_t samples_ = 0;  // inside the grid
   WindowAccumulator total_;
-  std::vector<WindowAccumulator> windows_;  // by number, from 0
-  // For one-sample formulas: the newest sample in each window.
-  std::vector<std::optional<RawSample>> newest_in_window_;
-  std::vector<Point> points_;  // if there is one per sample
+  std::vector<Window> windows_;  // by number
+  std::vector<Point> points_;    // if there is one per sample
 };
 
 }  // namespace fleetperf::aggregator

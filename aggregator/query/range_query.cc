@@ -15,7 +15,8 @@ namespace fleetperf::aggregator {
 namespace {
 
 constexpr int64_t kMaxWindows = 100'000;
-constexpr size_t kMaxPoints = 10'000'000;
+// Values that a query holds in memory, or windows that are to become some.
+constexpr size_t kMaxHeld = 2'000'000;
 
 absl::Status CheckRequest(const RangeRequest& request) {
   if (request.since.has_value() == request.start.has_value()) {
@@ -38,20 +39,34 @@ absl::Time AlignDown(absl::Time time, absl::Duration step) {
   return absl::UnixEpoch() + absl::Floor(time - absl::UnixEpoch(), step);
 }
 
+absl::Status CheckHeld(size_t held) {
+  if (held <= kMaxHeld) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("the query needs more than ", kMaxHeld,
+                   " values at a time; choose a longer step or fewer series"));
+}
+
 class RangeSink : public SeriesSink {
  public:
+  // `held` counts what all sinks of a machine hold, and what was kept before.
   RangeSink(const CounterFormula& formula, const WindowGrid& grid,
-            const RangeRequest& request)
+            const RangeRequest& request, size_t* held)
       : evaluator(formula, grid, request.over,
-                  /*only_windows=*/request.aggregation.has_value()) {}
+                  /*only_windows=*/request.aggregation.has_value()),
+        held_(*held) {}
 
   absl::Status Add(absl::Span<const RawSample> samples,
                    absl::Duration interval) override {
+    held_ -= evaluator.held();
     for (const RawSample& sample : samples) evaluator.Add(sample, interval);
-    return absl::OkStatus();
+    held_ += evaluator.held();
+    return CheckHeld(held_);
   }
 
   RangeEvaluator evaluator;
+
+ private:
+  size_t& held_;
 };
 
 // Where the values of a machine's series go: to the answer, or into groups.
@@ -77,7 +92,6 @@ class Results {
           .points = evaluator.Finish(goes_on, machine_series.losses),
           .total = evaluator.Total()};
       if (result.points.empty()) continue;
-      any_ = true;
       if (groups_.has_value()) {
         groups_->Add(found, result.points, result.total,
                      request_.step > absl::ZeroDuration());
@@ -86,16 +100,13 @@ class Results {
         points_ += result.points.size();
         results_.push_back(std::move(result));
       }
-      if (points_ > kMaxPoints) {
-        return absl::ResourceExhaustedError(absl::StrCat(
-            "the answer has more than ", kMaxPoints,
-            " values; choose a longer step or fewer series, or --agg"));
-      }
+      RETURN_IF_ERROR(CheckHeld(points_));
     }
     return absl::OkStatus();
   }
 
-  bool empty() const { return !any_; }
+  // How many values it has.
+  size_t points() const { return points_; }
 
   std::vector<SeriesResult> Finish() {
     if (groups_.has_value()) {
@@ -110,11 +121,25 @@ class Results {
 
  private:
   const RangeRequest& request_;
-  bool any_ = false;
   size_t points_ = 0;
   std::vector<SeriesResult> results_;
   std::optional<GroupedSeries> groups_;
 };
+
+// The time of day up to which samples of all machines can be there: the
+// earliest of theirs. One whose clock is wrong does not hold the others back.
+std::optional<absl::Time> CommonNow(const Selected& selected,
+                                    const MachineNow& now_of) {
+  constexpr absl::Duration kMostBehind = absl::Minutes(2);
+  std::vector<absl::Time> nows;
+  for (const auto& [machine, countersets] : selected) {
+    nows.push_back(now_of(machine));
+  }
+  if (nows.empty()) return std::nullopt;
+  std::sort(nows.begin(), nows.end());
+  const absl::Time median = nows[nows.size() / 2];
+  return *std::lower_bound(nows.begin(), nows.end(), median - kMostBehind);
+}
 
 void KeepTop(uint32_t top, std::vector<SeriesResult>* results) {
   std::erase_if(*results, [](const SeriesResult& result) {
@@ -138,6 +163,12 @@ absl::StatusOr<WindowGrid> GridOf(const RangeRequest& request, absl::Time now) {
   if (grid.start >= grid.end) {
     return absl::InvalidArgumentError("the range ends before it starts");
   }
+  if (grid.count() == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the step of ", absl::FormatDuration(request.step),
+                     " is longer than the range of ",
+                     absl::FormatDuration(grid.end - grid.start)));
+  }
   if (grid.count() > kMaxWindows) {
     return absl::ResourceExhaustedError(
         absl::StrCat("the range has ", grid.count(), " windows, more than ",
@@ -152,19 +183,26 @@ absl::StatusOr<std::vector<SeriesResult>> RunRangeQuery(
                    PathSet::Parse(request.paths, store.directory()));
   ASSIGN_OR_RETURN(const Selected selected, paths.Select(store.directory()));
   Results all(request);
+  // Values can only be combined if they are of the same windows.
+  std::optional<absl::Time> common_now;
+  if (request.aggregation.has_value()) {
+    common_now = CommonNow(selected, now_of);
+  }
   std::set<std::string> instance_names;
   for (const auto& [machine, countersets] : selected) {
-    ASSIGN_OR_RETURN(const WindowGrid grid, GridOf(request, now_of(machine)));
+    const absl::Time now = common_now.value_or(now_of(machine));
+    ASSIGN_OR_RETURN(const WindowGrid grid, GridOf(request, now));
+    size_t held = all.points();
     ASSIGN_OR_RETURN(MachineSeries machine_series,
                      ReadSeries(store, machine, countersets, grid.start,
                                 grid.end, [&](const CounterFormula& formula) {
                                   return std::make_unique<RangeSink>(
-                                      formula, grid, request);
+                                      formula, grid, request, &held);
                                 }));
     instance_names.merge(machine_series.instance_names);
     RETURN_IF_ERROR(all.Add(std::move(machine_series)));
   }
-  if (all.empty() && !instance_names.empty()) {
+  if (!instance_names.empty()) {
     RETURN_IF_ERROR(paths.CheckInstances(instance_names));
   }
   std::vector<SeriesResult> results = all.Finish();

@@ -87,6 +87,11 @@ class Decoder {
 
   absl::Status DecodeRuns(const v1::QueryColumns& columns, Frame* frame) {
     const int count = columns.instances_size();
+    total_runs_ += static_cast<uint64_t>(count);
+    if (total_runs_ > limits_.max_runs) {
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "a batch of more than ", limits_.max_runs, " runs (max_runs)"));
+    }
     const bool whole = columns.first_block_size() == 0;
     if (!whole) {
       RETURN_IF_ERROR(CheckLength("QueryColumns.first_block",
@@ -192,6 +197,7 @@ class Decoder {
   std::vector<std::shared_ptr<const Instance>> instances_;
   uint64_t values_per_column_ = 0;
   uint64_t total_values_ = 0;
+  uint64_t total_runs_ = 0;
 };
 
 LossCause FromProto(v1::LossCause cause) {

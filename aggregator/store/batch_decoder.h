@@ -31,6 +31,8 @@ struct BatchLimits {
   uint32_t max_content_bytes = 16 << 20;
   // Values of one batch, those of constant columns counted for each tick.
   uint64_t max_values = 20'000'000;
+  // Runs of blocks in which an instance was there, in one batch.
+  uint64_t max_runs = 1'000'000;
 };
 
 // The contents after decompression, parsed but not checked.

@@ -95,6 +95,10 @@ absl::Status Dictionary::AddCounterset(
   }
   ASSIGN_OR_RETURN(perflib::CountersetRegistration registration,
                    FromProto(definition.registration()));
+  RETURN_IF_ERROR(CheckName("CountersetRegistration", registration.name));
+  for (const perflib::CounterRegistration& counter : registration.counters) {
+    RETURN_IF_ERROR(CheckName("CounterRegistration", counter.name));
+  }
   countersets_.emplace(definition.id(),
                        schemas_.Intern(std::move(registration)));
   return absl::OkStatus();
@@ -112,10 +116,18 @@ absl::Status Dictionary::AddQuery(const v1::QueryDefinition& definition) {
         absl::StrCat(name, ".interval is ", absl::FormatDuration(interval),
                      ", not between 1s and 24h"));
   }
+  if (definition.columns_size() == 0) {
+    return absl::InvalidArgumentError(absl::StrCat(name, " has no columns"));
+  }
   if (definition.columns_size() > kMaxColumns) {
     return absl::InvalidArgumentError(
         absl::StrCat(name, " has ", definition.columns_size(),
                      " columns, more than ", kMaxColumns));
+  }
+  if (columns_ + definition.columns_size() > limits_.max_columns) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("queries of more than ", limits_.max_columns,
+                     " columns in all (max_columns)"));
   }
   auto query = std::make_shared<CollectedQuery>();
   query->machine = machines_[definition.machine()];
@@ -141,6 +153,7 @@ absl::Status Dictionary::AddQuery(const v1::QueryDefinition& definition) {
                               .only_linked = column.only_linked(),
                               .wraps = column.wraps()});
   }
+  columns_ += query->columns.size();
   queries_.emplace(definition.id(), std::move(query));
   return absl::OkStatus();
 }

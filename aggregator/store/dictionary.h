@@ -61,6 +61,7 @@ class Dictionary {
  public:
   struct Limits {
     size_t max_countersets = 4096;
+    size_t max_columns = 1'000'000;    // of all queries
     size_t max_instances = 1'000'000;  // not retired
   };
 
@@ -124,6 +125,7 @@ class Dictionary {
       ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<uint32_t, std::shared_ptr<const CollectedQuery>> queries_
       ABSL_GUARDED_BY(mutex_);
+  size_t columns_ ABSL_GUARDED_BY(mutex_) = 0;  // of all queries
   absl::flat_hash_map<uint32_t, std::shared_ptr<const Instance>> instances_
       ABSL_GUARDED_BY(mutex_);
 };

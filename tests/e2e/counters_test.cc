@@ -162,6 +162,18 @@ TEST(Counters, TheBusiestProcessIsNamed) {
   EXPECT_LE(paths.size(), 5);
 }
 
+TEST(Counters, WatchSaysThatThereIsNothingYet) {
+  Deployment deployment;
+  const auto aggregator = deployment.StartAggregator();
+  const auto agent = deployment.StartAgent("box");
+  deployment.WaitForSamples("box");
+  const auto watch = deployment.StartFleetperf(
+      {"watch", "\\Process V2(fleetperf-later:*)\\% Processor Time"});
+  ASSERT_TRUE(watch->WaitForError("nothing matches yet")) << watch->error();
+  const Process later("fleetperf-later", BurnForever);
+  EXPECT_TRUE(watch->WaitForOutput("fleetperf-later"));
+}
+
 TEST(Counters, WatchBringsTicksAtOnceThoughTheAgentSendsRarely) {
   Deployment deployment;
   const auto aggregator = deployment.StartAggregator();

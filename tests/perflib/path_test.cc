@@ -200,8 +200,9 @@ TEST(ParsePath, SaysWhereAPathIsWrongAndWhatWasExpected) {
 }
 
 TEST(ParsePath, RecognisesKnownCountersetsWithParentheses) {
-  const std::vector<std::string> known = {"NUMA", "NUMA (Node)(Old)",
-                                          "NUMA (Node)"};
+  const std::vector<std::string> known = {"NUMA",        "NUMA (Node)(Old)",
+                                          "NUMA (Node)", "Disk",
+                                          "Disk(C:)",    "Disk\\Reads"};
   const struct {
     const char* path;
     const char* parts;
@@ -214,6 +215,9 @@ TEST(ParsePath, RecognisesKnownCountersetsWithParentheses) {
       // Not the whole name, so it is split at its parentheses.
       {R"(\NUMA (Node)s (a)\c)", "* | NUMA  | (Node)s (a) | c"},
       {R"(\NUMA (Other)\c)", "* | NUMA  | (Other) | c"},
+      // A longer name does not take over the paths of a shorter one.
+      {R"(\Disk(C:)\c)", "* | Disk | (C:) | c"},
+      {R"(\disk\Reads\c)", R"(* | disk | Reads\c)"},
   };
   for (const auto& test : kCases) {
     SCOPED_TRACE(test.path);

@@ -293,6 +293,24 @@ TEST(Window, CoversWhatItsSoundPiecesDo) {
             "2");
 }
 
+TEST(Window, IsCoveredIfItsNextPieceBeganInIt) {
+  const auto evaluate = [](std::vector<RawSample> samples) {
+    return ToText(Evaluate(kRate, Over::kFormula, samples, absl::Seconds(3)));
+  };
+  // The tick at 3 s came a little late: it is in the next window.
+  EXPECT_EQ(evaluate({SampleAt(0, U64(0)), SampleAt(1, U64(300)),
+                      SampleAt(2.01, U64(603))}),
+            "300");
+  // A whole piece is missing.
+  EXPECT_EQ(
+      evaluate({SampleAt(0, U64(0)), SampleAt(1, U64(300)), SampleAt(2, U64(600))}),
+      "300 coverage=0.667");
+  // So it is with a break, however little that takes.
+  EXPECT_EQ(evaluate({SampleAt(0, U64(0)), SampleAt(2.5, U64(10)),
+                      SampleAt(2.8, U64(9))}),
+            "4 reset breaks=1 coverage=0.833");
+}
+
 TEST(Window, CombinesTheValuesOfPiecesAsAsked) {
   const std::vector<RawSample> samples = {
       SampleAt(0, U64(0)), SampleAt(1, U64(20)), SampleAt(3, U64(140)),

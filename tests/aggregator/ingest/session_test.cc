@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "aggregator/ingest/ingest.h"
@@ -54,6 +56,15 @@ class Link : public AgentLink {
     EXPECT_TRUE(mutex_.AwaitWithTimeout(absl::Condition(&acknowledged),
                                         absl::Minutes(1)))
         << "no acknowledgement of " << sequence;
+  }
+  v1::EnumerateInstances WaitForQuestion() {
+    absl::MutexLock lock(&mutex_);
+    const auto asked = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return !responses_.empty() && responses_.back().has_enumerate_instances();
+    };
+    EXPECT_TRUE(
+        mutex_.AwaitWithTimeout(absl::Condition(&asked), absl::Minutes(1)));
+    return responses_.back().enumerate_instances();
   }
   // Everything sent since the last call but acknowledgements.
   std::vector<v1::CollectResponse> Take() {
@@ -279,7 +290,8 @@ TEST_F(SessionTest, ADictionaryMayComeInParts) {
   const v1::CollectRequest second = Batch();
   EXPECT_FALSE(Welcomed(Hello(2, 2)).epochs(0).dictionary_held());
   v1::Definitions instances;
-  instances.mutable_instances()->CopyFrom(writer_.definitions().instances());
+  instances.mutable_instances()->CopyFrom(
+      writer_.definitions().instances());
   v1::Definitions others = writer_.definitions();
   others.clear_instances();
   v1::CollectRequest part;
@@ -363,6 +375,46 @@ TEST_F(SessionTest, TheSameProcessMayConnectAgainAndAnotherMayNot) {
   other->Close();
   session_->Close();
   EXPECT_OK(Connect()->Handle(Hello(1, 0, kEpoch + 1)));
+}
+
+TEST_F(SessionTest, AgentsAreAskedForInstancesAllAtOnce) {
+  Welcomed();
+  const perflib::Guid disk = DiskRegistration().guid;
+  std::vector<Ingest::InstanceNames> answers;
+  std::thread asking([&] {
+    answers = ingest_->EnumerateInstances({"away-1", "web-1"}, disk,
+                                          absl::Minutes(1));
+  });
+  const v1::EnumerateInstances question = link_->WaitForQuestion();
+  EXPECT_EQ(question.machine(), "web-1");
+  EXPECT_EQ(question.counterset(), disk.Bytes());
+  v1::CollectRequest answer;
+  answer.mutable_instance_list()->set_request_id(question.request_id() + 1);
+  ASSERT_OK(Handle(answer));  // of a question that nobody asked
+  answer.mutable_instance_list()->set_request_id(question.request_id());
+  answer.mutable_instance_list()->add_instances()->set_name("C:");
+  ASSERT_OK(Handle(answer));
+  asking.join();
+  ASSERT_THAT(answers, SizeIs(2));
+  EXPECT_THAT(answers[0], StatusIs(absl::StatusCode::kUnavailable,
+                                   HasSubstr("away-1 is not connected")));
+  ASSERT_OK(answers[1]);
+  ASSERT_THAT(*answers[1], SizeIs(1));
+  EXPECT_EQ(answers[1]->front().name, "C:");
+}
+
+TEST_F(SessionTest, AnAgentThatDoesNotAnswerIsNotWaitedFor) {
+  Welcomed();
+  const auto answers = ingest_->EnumerateInstances(
+      {"web-1"}, DiskRegistration().guid, absl::ZeroDuration());
+  ASSERT_THAT(answers, SizeIs(1));
+  EXPECT_THAT(answers[0], StatusIs(absl::StatusCode::kDeadlineExceeded,
+                                   HasSubstr("web-1 does not answer")));
+  // Its answer comes too late.
+  v1::CollectRequest answer;
+  answer.mutable_instance_list()->set_request_id(
+      link_->WaitForQuestion().request_id());
+  EXPECT_OK(Handle(answer));
 }
 
 TEST_F(SessionTest, ACatalogueIsTakenIfItHasTheHashThatWasAnnounced) {

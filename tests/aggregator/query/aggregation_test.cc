@@ -234,6 +234,28 @@ TEST_F(AggregationTest, HasOneValueForSamplesOfOneWindow) {
               ElementsAre("1: 5", "2: 5", "3: 5"));
 }
 
+TEST_F(AggregationTest, EndsWhereAllMachinesHaveSamples) {
+  DiskAgent web(&store_, "web-1"), db(&store_, "db-1"), app(&store_, "app-1");
+  web.Ticks(0, 40, {{web.Disk("C:"), 2}});
+  db.Ticks(0, 32, {{db.Disk("C:"), 10}});
+  // Its clock is far behind, and must not hold the others back.
+  app.Ticks(-3600, -3560, {{app.Disk("C:"), 100}});
+  for (DiskAgent* agent : {&web, &db, &app}) ASSERT_OK(agent->Send());
+  const auto results =
+      RunRangeQuery({.paths = {"\\Disk(*)\\Queue Length"},
+                     .since = absl::Seconds(20),
+                     .step = absl::Seconds(10),
+                     .aggregation = Aggregation{AggregateFunction::kSum}},
+                    *store_, [](const std::string& machine) {
+                      return machine == "web-1"  ? At(41)
+                             : machine == "db-1" ? At(32)
+                                                 : At(-3560);
+                    });
+  ASSERT_OK(results);
+  ASSERT_EQ(results->size(), 1);
+  EXPECT_THAT(ToText(results->front().points), ElementsAre("20: 12", "30: 12"));
+}
+
 TEST_F(AggregationTest, TopIsOfTheGroups) {
   DiskAgent web(&store_, "web-1"), db(&store_, "db-1");
   web.Ticks(0, 20, {{web.Disk("C:"), 4}, {web.Disk("D:"), 4}});

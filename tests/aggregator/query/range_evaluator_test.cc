@@ -97,8 +97,8 @@ TEST(Windows, EndAtTheNewestSamplesBeforeTheirEnds) {
     series.Add(t, static_cast<uint64_t>(t * t));
   }
   EXPECT_THAT(series.Points(),
-              ElementsAre("10: 8 coverage=0.8",  // 64 in the 8 s to 8
-                          "20: 28"));            // 336 in the 12 s from 8
+              ElementsAre("10: 8",     // 64 in the 8 s to 8
+                          "20: 28"));  // 336 in the 12 s from 8
 }
 
 TEST(Windows, BeginWithTheSampleBeforeTheRange) {
@@ -164,6 +164,25 @@ TEST(Windows, OfAGaugeHoldItsNewestSampleForTwoIntervals) {
                           "35: gap no_samples coverage=0", "40: 9"));
 }
 
+TEST(Windows, TakeNoRoomWhereThereAreNoSamples) {
+  const Series series =
+      Series(kRate, Grid(0, 100'000, 1), Over::kFormula, absl::Seconds(0.1))
+          .AddFrom(0, 2)
+          .AddFrom(99'998, 100'000);
+  EXPECT_EQ(series.evaluator().held(), 5);  // with that of the break
+  EXPECT_EQ(series.Points().size(), 100'000);
+}
+
+TEST(Windows, TakeSamplesOfEpochsThatOverlap) {
+  EXPECT_THAT(Series(kGauge, Grid(0, 50, 10))
+                  .Add(5, 1)
+                  .Add(25, 3)
+                  .Add(15, 7, MakeLife(2, 1))
+                  .Add(28, 5, MakeLife(2, 1))
+                  .Points(),
+              ElementsAre("10: 1", "20: 7", "30: 4"));
+}
+
 TEST(Windows, CanBeASingleOne) {
   const Series series = Series(kRate, Grid(0, 30, 0)).AddFrom(0, 24);
   EXPECT_THAT(series.Points(), ElementsAre("30: 5 coverage=0.8"));
@@ -214,6 +233,12 @@ TEST(PerSample, SaysWhatIsWrong) {
                           "9: gap no_samples", "10: gap new_life", "11: 7"));
   EXPECT_THAT(Series(kGauge, Grid(0, 60, 1)).Add(1, 10).Add(2, {}).Points(),
               ElementsAre("1: 10", "2: gap no_value"));
+}
+
+TEST(PerSample, ShowsAGapBetweenTheSamplesOfAGauge) {
+  EXPECT_THAT(
+      Series(kGauge, Grid(0, 60, 1)).Add(1, 10).Add(3, 11).Add(6, 12).Points(),
+      ElementsAre("1: 10", "3: 11", "4: gap no_samples coverage=0", "6: 12"));
 }
 
 TEST(PerSample, ShowsAGapAtTheEndIfTheSeriesGoesOn) {

@@ -11,12 +11,14 @@
 namespace fleetperf::aggregator {
 namespace {
 
+using testing::BatchWriter;
 using testing::ClocksAt;
 using testing::DiskAgent;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::kStart;
+using ::testing::SizeIs;
 using testing::StatusIs;
 using testing::TestStore;
 using testing::ToText;
@@ -387,6 +389,35 @@ TEST_F(RangeQuery, SaysWhatThereWasNot) {
       ask("\\Disk(nvme0n)\\*"),
       StatusIs(kNotFound, HasSubstr("there was no instance \"nvme0n\" in this "
                                     "time; did you mean \"nvme0n1\"?")));
+  // Also beside a path that has something.
+  EXPECT_THAT(
+      Run({.paths = {"\\Disk(C:)\\*", "\\Disk(nvme0n)\\*"}, .start = At(0)}),
+      StatusIs(kNotFound, HasSubstr("no instance \"nvme0n\"")));
+}
+
+TEST_F(RangeQuery, HoldsSoManyValuesAtATime) {
+  // Each has a value in its first window and one in its last.
+  constexpr int kDisks = 21;
+  constexpr double kEnd = 200'000;
+  DiskAgent agent(&store_);
+  std::vector<BatchWriter::Row> rows;
+  for (int i = 0; i < kDisks; ++i) {
+    rows.push_back({agent.Disk(absl::StrCat("sd", i)), {0, 1}});
+  }
+  agent.AddTick(agent.query, ClocksAt(1), rows);
+  agent.AddTick(agent.query, ClocksAt(kEnd), rows);
+  ASSERT_OK(agent.Send());
+  RangeRequest request{.paths = {"\\Disk(*)\\Queue Length"},
+                       .start = At(0),
+                       .end = At(kEnd),
+                       .step = absl::Seconds(2)};
+  EXPECT_THAT(Run(request),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       HasSubstr("more than 2000000 values at a time; choose a "
+                                 "longer step or fewer series")));
+  request.step = absl::Seconds(20);
+  ASSERT_OK_AND_ASSIGN(const auto results, Run(request));
+  EXPECT_THAT(results, SizeIs(kDisks));
 }
 
 TEST_F(RangeQuery, RefusesRangesThatAreNone) {
@@ -409,6 +440,9 @@ TEST_F(RangeQuery, RefusesRangesThatAreNone) {
        "step must not be negative"},
       {{.start = At(5), .end = At(5)}, kInvalid, "ends before it starts"},
       {{.start = At(61)}, kInvalid, "ends before it starts"},
+      {{.start = At(0), .end = At(60), .step = absl::Minutes(2)},
+       kInvalid,
+       "the step of 2m is longer than the range of 1m"},
       {{.start = At(0), .end = At(100'001), .step = absl::Seconds(1)},
        absl::StatusCode::kResourceExhausted,
        "the range has 100001 windows, more than 100000; choose a longer step"},

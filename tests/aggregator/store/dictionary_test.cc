@@ -106,6 +106,20 @@ TEST_F(DictionaryTest, RefusesDefinitionsThatAreWrong) {
          query(d)->mutable_columns(0)->set_counter_id(99);
        },
        kInvalid, "QueryDefinition 3: counterset \"Disk\" has no counter 99"},
+      {[](Definitions& d) {
+         d.mutable_countersets(0)->mutable_registration()->set_name(
+             std::string(4097, 'x'));
+       },
+       kInvalid, "CountersetRegistration.name has 4097 bytes, more than 4096"},
+      {[](Definitions& d) {
+         d.mutable_countersets(0)
+             ->mutable_registration()
+             ->mutable_counters(0)
+             ->set_name(std::string(4097, 'x'));
+       },
+       kInvalid, "CounterRegistration.name has 4097 bytes, more than 4096"},
+      {[&](Definitions& d) { query(d)->clear_columns(); }, kInvalid,
+       "QueryDefinition 3 has no columns"},
       {[&](Definitions& d) {
          while (query(d)->columns_size() <= 4096) {
            *query(d)->add_columns() =
@@ -130,8 +144,9 @@ TEST_F(DictionaryTest, RefusesDefinitionsThatAreWrong) {
 }
 
 TEST_F(DictionaryTest, KeepsToItsLimits) {
-  Dictionary small(1, &schemas_, nullptr,
-                   {.max_countersets = 1, .max_instances = 1});
+  Dictionary small(
+      1, &schemas_, nullptr,
+      {.max_countersets = 1, .max_columns = 1, .max_instances = 1});
   v1::Definitions definitions = SomeDefinitions();
   ASSERT_OK(small.Apply(definitions));
   ASSERT_OK(small.Apply(definitions));  // the same ones take no room
@@ -141,6 +156,11 @@ TEST_F(DictionaryTest, KeepsToItsLimits) {
   counterset.mutable_countersets(0)->set_id(12);
   EXPECT_THAT(small.Apply(counterset),
               StatusIs(kExhausted, HasSubstr("max_countersets")));
+  v1::Definitions query;
+  *query.add_queries() = definitions.queries(0);
+  query.mutable_queries(0)->set_id(13);
+  EXPECT_THAT(small.Apply(query),
+              StatusIs(kExhausted, HasSubstr("max_columns")));
   v1::Definitions instance;
   *instance.add_instances() = definitions.instances(0);
   instance.mutable_instances(0)->set_id(14);

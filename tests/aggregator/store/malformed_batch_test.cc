@@ -157,6 +157,18 @@ TEST_F(MalformedBatch, MayNotHaveTooManyValues) {
               StatusIs(kExhausted, HasSubstr("max_values")));
 }
 
+TEST_F(MalformedBatch, MayNotHaveTooManyRuns) {
+  EXPECT_OK(Decode(content_, {.max_runs = 2}));
+  EXPECT_THAT(Decode(content_, {.max_runs = 1}),
+              StatusIs(kExhausted, HasSubstr("more than 1 runs (max_runs)")));
+  // They are counted before room is made for them.
+  v1::QueryColumns* query = content_.mutable_blocks(0)->mutable_queries(0);
+  query->mutable_instances()->Resize(2'000'000, 0);
+  const size_t before = AllocatedBytes();
+  EXPECT_THAT(Decode(content_), StatusIs(kExhausted, HasSubstr("max_runs")));
+  EXPECT_LT(AllocatedBytes() - before, 10'000);
+}
+
 TEST(ParseBatch, ChecksSizesAndCompression) {
   const v1::BatchContent content;
   v1::BatchContent large;

@@ -1,0 +1,64 @@
+// Values as they go over the wire.
+
+#include "aggregator/query/points.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/raw_samples.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using testing::kStart;
+
+Point PointAt(int64_t seconds, const WindowValue& value) {
+  return {.time = kStart + absl::Seconds(seconds), .value = value};
+}
+
+WindowValue ValueOf(double value) {
+  return {.result = CalculatedValue::Of(value)};
+}
+
+TEST(Points, AreTimesAndValuesWhereNothingIsMissing) {
+  const v1::Points points =
+      ToProto(7, {PointAt(10, ValueOf(1.5)), PointAt(20, ValueOf(0))});
+  EXPECT_EQ(points.series(), 7);
+  EXPECT_THAT(
+      points.time_unix_nanos(),
+      ElementsAre(absl::ToUnixNanos(kStart) + 10'000'000'000, 10'000'000'000));
+  EXPECT_THAT(points.values(), ElementsAre(1.5, 0));
+  EXPECT_THAT(points.statuses(), IsEmpty());
+  EXPECT_THAT(points.causes(), IsEmpty());
+  EXPECT_THAT(points.breaks(), IsEmpty());
+  EXPECT_THAT(points.coverage(), IsEmpty());
+}
+
+TEST(Points, SayWhyAValueIsMissing) {
+  WindowValue gap{.breaks = 2, .coverage = 0};
+  gap.result = CalculatedValue::Gap(GapCause::kClockStep);
+  const v1::Points points =
+      ToProto(1, {PointAt(10, ValueOf(5)), PointAt(20, gap)});
+  EXPECT_THAT(points.values(), ElementsAre(5, 0));
+  EXPECT_THAT(points.statuses(),
+              ElementsAre(v1::VALUE_STATUS_OK, v1::VALUE_STATUS_GAP));
+  EXPECT_THAT(points.causes(),
+              ElementsAre(v1::GAP_CAUSE_UNSPECIFIED, v1::GAP_CAUSE_CLOCK_STEP));
+  EXPECT_THAT(points.breaks(), ElementsAre(0, 2));
+  EXPECT_THAT(points.coverage(), ElementsAre(1, 0));
+}
+
+TEST(Points, SayWhatAValueLeavesOut) {
+  WindowValue value = ValueOf(5);
+  value.result.cause = GapCause::kReset;
+  value.coverage = 0.5;
+  const v1::Points points = ToProto(1, {PointAt(10, value)});
+  EXPECT_THAT(points.statuses(), IsEmpty());  // it is a value
+  EXPECT_THAT(points.causes(), ElementsAre(v1::GAP_CAUSE_RESET));
+  EXPECT_THAT(points.coverage(), ElementsAre(0.5));
+}
+
+}  // namespace
+}  // namespace fleetperf::aggregator

@@ -1,0 +1,74 @@
+// What a user reads of a call that failed.
+
+#include "base/rpc_error.h"
+
+#include <grpcpp/support/status.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace fleetperf {
+namespace {
+
+std::string MessageOf(grpc::StatusCode code, const std::string& message,
+                      RpcStage stage = RpcStage::kConnecting) {
+  return std::string(
+      StatusFromRpc({code, message}, "box:7330", stage).message());
+}
+
+TEST(StatusFromRpc, SaysWhatToLookAtIfTheAggregatorCannotBeReached) {
+  const struct {
+    const char* from_grpc;
+    const char* message;
+  } kCases[] = {
+      {"failed to connect to all addresses; last error: UNKNOWN: "
+       "ipv4:127.0.0.1:1: Failed to connect to remote host: Connection refused",
+       "nothing listens there; is fleetperf-aggregator running?"},
+      {"Ssl handshake failed: SSL_ERROR_SSL: error:0A000086:SSL "
+       "routines::certificate verify failed: CERTIFICATE_VERIFY_FAILED",
+       "its certificate is not signed by the authority in tls.authority, or "
+       "has expired"},
+      {"DNS resolution failed for box:7330: C-ares status is not ARES_SUCCESS",
+       "the host name is unknown"},
+      {"Socket closed",
+       "it closed the connection; is this client's certificate signed by its "
+       "authority?"},
+  };
+  for (const auto& test : kCases) {
+    EXPECT_EQ(MessageOf(grpc::StatusCode::UNAVAILABLE, test.from_grpc),
+              std::string("cannot reach the aggregator at box:7330: ") +
+                  test.message);
+  }
+}
+
+TEST(StatusFromRpc, TellsALostConnectionFromOneThatNeverWas) {
+  EXPECT_EQ(MessageOf(grpc::StatusCode::UNAVAILABLE, "Socket closed",
+                      RpcStage::kAnswering),
+            "lost the connection to the aggregator at box:7330 (Socket "
+            "closed)");
+  EXPECT_EQ(
+      MessageOf(grpc::StatusCode::UNAVAILABLE,
+                "Server shutdown; Cancelling all calls", RpcStage::kAnswering),
+      "the aggregator at box:7330 was stopped");
+}
+
+TEST(StatusFromRpc, LeavesTheAggregatorsOwnMessagesAsTheyAre) {
+  const absl::Status status = StatusFromRpc(
+      {grpc::StatusCode::NOT_FOUND, "there is no counterset \"Disks\""},
+      "box:7330");
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(status.message(), "there is no counterset \"Disks\"");
+  EXPECT_TRUE(StatusFromRpc(grpc::Status::OK, "box:7330").ok());
+  EXPECT_EQ(MessageOf(grpc::StatusCode::UNAVAILABLE, "cannot keep samples"),
+            "the aggregator at box:7330: cannot keep samples");
+}
+
+TEST(RpcFromStatus, KeepsCodeAndMessage) {
+  const grpc::Status status =
+      RpcFromStatus(absl::ResourceExhaustedError("too much"));
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(status.error_message(), "too much");
+}
+
+}  // namespace
+}  // namespace fleetperf
