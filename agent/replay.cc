@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "agent/agent.h"
 #include "agent/collect/catalogue.h"
 #include "agent/collect/player.h"
 #include "agent/deliver/uplink.h"
@@ -15,6 +14,12 @@
 #include "base/status_macros.h"
 
 namespace fleetperf::agent {
+namespace {
+
+// About what an agent sends together.
+constexpr uint64_t kBlocksPerBatch = 10;
+
+}  // namespace
 
 absl::Status ReplayCapture(const Config& config, StopSignal& stop) {
   ASSIGN_OR_RETURN(auto credentials, ClientCredentials(config.tls));
@@ -26,9 +31,11 @@ absl::Status ReplayCapture(const Config& config, StopSignal& stop) {
                recordings.front().capture.machine(), config.name);
   ASSIGN_OR_RETURN(auto registrations, RegistrationsOf(recordings));
   HashedCatalogue catalogue = MakeCatalogue(std::move(registrations));
-  Delivery delivery({.epoch = RandomEpoch(),
+  // The player keeps to the spool's size; nothing must be dropped.
+  Delivery delivery({.epoch = EpochOf(recordings, config.name),
                      .batch_period = config.batch_period,
-                     .spool_bytes = config.spool_bytes});
+                     .spool_bytes = UINT64_MAX,
+                     .blocks_per_batch = kBlocksPerBatch});
   ASSIGN_OR_RETURN(const std::unique_ptr<Player> player,
                    Player::Open(std::move(recordings),
                                 {.machine = config.name,
@@ -50,14 +57,15 @@ absl::Status ReplayCapture(const Config& config, StopSignal& stop) {
       },
       .apply_plan = [](const v1::Plan*) { return v1::PlanReport(); },
   });
+  absl::Status played;
   std::thread playing([&] {
-    player->Play();
+    played = player->Play();
     stop.Raise();
   });
   stop.Wait();
   player->Stop();
   playing.join();
-  return absl::OkStatus();
+  return played;
 }
 
 }  // namespace fleetperf::agent

@@ -10,7 +10,8 @@
 namespace fleetperf::agent {
 
 // Plays the capture in config.replay_directory as config.name. Returns when all
-// of it is stored, or at the stop signal.
+// of it is stored, or, with an error, when all of it is settled but something
+// is not stored, or at the stop signal.
 absl::Status ReplayCapture(const Config& config, StopSignal& stop);
 
 }  // namespace fleetperf::agent

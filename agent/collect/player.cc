@@ -7,8 +7,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/clock.h"
+#include "base/files.h"
+#include "base/sha256.h"
 #include "base/status_macros.h"
+#include "base/version.h"
+#include "perflib/bytes.h"
 #include "proto/conversions.h"
 
 namespace fleetperf::agent {
@@ -60,6 +65,21 @@ absl::StatusOr<ResolvedQuery> ToQuery(const v1::Capture& capture,
 }
 
 }  // namespace
+
+uint64_t EpochOf(const std::vector<Recording>& recordings,
+                 const std::string& machine) {
+  // With the version, because another one may cut the batches differently.
+  std::string digests = Sha256(absl::StrCat(kVersion, " ", machine));
+  for (const Recording& recording : recordings) {
+    if (recording.block_paths.empty()) continue;
+    digests += Sha256(recording.capture.SerializeAsString());
+    for (const std::string& path : recording.block_paths) {
+      const absl::StatusOr<std::string> block = ReadFile(path);
+      digests += Sha256(block.ok() ? *block : "cannot be read");
+    }
+  }
+  return perflib::LoadAt<uint64_t>(Sha256(digests), 0);
+}
 
 absl::StatusOr<std::vector<CountersetRegistration>> RegistrationsOf(
     const std::vector<Recording>& recordings) {
@@ -124,15 +144,21 @@ void Player::PlayBlock(Track& track) {
   BlockSamples samples;
   std::vector<std::string> problems;
   const absl::Status status = track.collector->Collect(&samples, &problems);
-  for (const std::string& problem : problems) {
-    log_.Warn(absl::StrCat("block ", problem),
-              absl::StrCat(path, ": ", problem));
-  }
   if (status.ok()) {
     options_.delivery->Add(std::move(samples));
-  } else if (problems.empty()) {
-    log_.Warn("file", status.message());
+    if (!problems.empty()) ++damaged_;
+  } else {
+    ++unreadable_;
+    if (problems.empty()) log_.Warn(path, status.message());
   }
+  if (!problems.empty()) {
+    const size_t more = problems.size() - 1;
+    log_.Warn(path,
+              absl::StrCat(path, ": ", problems.front(),
+                           more > 0 ? absl::StrCat("; and ", more, " more")
+                                    : std::string()));
+  }
+  ++played_;
   ++track.next;
   if (track.next < track.block_paths.size()) {
     track.next_time = BlockTime(track.block_paths[track.next]);
@@ -148,22 +174,51 @@ bool Player::AwaitSpool(uint64_t bytes) const {
   return false;
 }
 
-void Player::Play() {
-  size_t played = 0;
+absl::Status Player::Stopped() const {
+  return absl::CancelledError(absl::StrCat(
+      "stopped after ", played_, " of ", blocks_, " blocks, of which some may ",
+      "not be stored; play the capture again as ", options_.machine,
+      " for the rest"));
+}
+
+absl::Status Player::Finished() const {
+  const Spool::Rejected rejected = options_.delivery->spool().rejected();
+  std::vector<std::string> losses;
+  if (unreadable_ > 0) {
+    losses.push_back(absl::StrCat(unreadable_, " could not be read"));
+  }
+  if (damaged_ > 0) {
+    losses.push_back(absl::StrCat(damaged_, " could be read only in part"));
+  }
+  if (rejected.batches > 0) {
+    losses.push_back(absl::StrCat(
+        rejected.ticks, " were in batches that the aggregator rejected, of ",
+        "which there were ", rejected.batches));
+  }
+  if (losses.empty()) {
+    spdlog::info("played {} blocks as {}, and all are stored", blocks_,
+                 options_.machine);
+    return absl::OkStatus();
+  }
+  return absl::DataLossError(
+      absl::StrCat("stored ", blocks_ - unreadable_ - rejected.ticks, " of ",
+                   blocks_, " blocks as ", options_.machine, ": ",
+                   absl::StrJoin(losses, ", "), "; the log says why"));
+}
+
+absl::Status Player::Play() {
   absl::Duration next_progress = Clock::Real().Monotonic() + kProgressInterval;
   while (Track* track = OldestTrack()) {
-    if (!AwaitSpool(options_.max_spool_bytes)) return;
+    if (!AwaitSpool(options_.max_spool_bytes)) return Stopped();
     PlayBlock(*track);
-    ++played;
     if (Clock::Real().Monotonic() >= next_progress) {
       next_progress += kProgressInterval;
-      spdlog::info("played {} of {} blocks", played, blocks_);
+      spdlog::info("played {} of {} blocks", played_, blocks_);
     }
   }
   options_.delivery->Flush();
-  if (!AwaitSpool(0)) return;
-  spdlog::info("played {} blocks as {}, and all are stored", played,
-               options_.machine);
+  if (!AwaitSpool(0)) return Stopped();
+  return Finished();
 }
 
 }  // namespace fleetperf::agent

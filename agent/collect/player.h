@@ -34,9 +34,10 @@ class Player {
       std::vector<Recording> recordings, const Options& options);
 
   // Hands all blocks to delivery, the oldest first, as fast as they are taken,
-  // and waits until all are acknowledged. What is wrong with a block is logged.
-  // Returns early after Stop.
-  void Play();
+  // and waits until all are acknowledged. Each file with which something is
+  // wrong is logged. DataLoss, which says how much, if not everything is
+  // stored; Cancelled after Stop.
+  absl::Status Play();
 
   // May be called by another thread.
   void Stop() { stopping_ = true; }
@@ -56,14 +57,27 @@ class Player {
   void PlayBlock(Track& track);
   // Waits until the spool holds no more. False if it is stopped.
   bool AwaitSpool(uint64_t bytes) const;
+  absl::Status Stopped() const;
+  absl::Status Finished() const;
 
   const Options options_;
   LogOncePerCause log_;
   MachineInstances instances_;
   std::vector<Track> tracks_;
   size_t blocks_ = 0;
+  // Of them, so many were played, and so many of those are not stored at all or
+  // not all of them is.
+  size_t played_ = 0;
+  size_t unreadable_ = 0;
+  size_t damaged_ = 0;
   std::atomic<bool> stopping_ = false;
 };
+
+// The epoch of the batches that `recordings` make when they are played as
+// `machine`: derived from everything that they are made of, so that a capture
+// that is played again is recognised, and any other is another.
+uint64_t EpochOf(const std::vector<Recording>& recordings,
+                 const std::string& machine);
 
 // The countersets of the recordings, each once.
 absl::StatusOr<std::vector<perflib::CountersetRegistration>> RegistrationsOf(

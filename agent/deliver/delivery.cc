@@ -102,15 +102,20 @@ void Delivery::StartHolding() {
 
 // Whether what is held would have waited too long by the next tick.
 bool Delivery::IsDue(absl::Duration until_next_tick) const {
+  const bool full = builder_.values() > kManyValues;
+  if (options_.blocks_per_batch > 0) {
+    return full || held_.ticks >= options_.blocks_per_batch;
+  }
   if (next_sequence_ == 1) return true;  // so that a new agent is seen at once
   const absl::Duration held = options_.clock->Monotonic() - held_since_;
   // Ticks are not exactly an interval apart.
   const absl::Duration tolerance = until_next_tick / 4;
-  return live_ || held + until_next_tick + tolerance > options_.batch_period ||
-         builder_.values() > kManyValues;
+  return full || live_ ||
+         held + until_next_tick + tolerance > options_.batch_period;
 }
 
 void Delivery::SetLive(bool live) {
+  if (options_.blocks_per_batch > 0) return;
   {
     absl::MutexLock lock(&mutex_);
     live_ = live;

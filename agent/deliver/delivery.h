@@ -6,7 +6,6 @@
 #ifndef FLEETPERF_AGENT_DELIVER_DELIVERY_H_
 #define FLEETPERF_AGENT_DELIVER_DELIVERY_H_
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -40,6 +39,9 @@ class Delivery {
     // not wait.
     absl::Duration batch_period = absl::Seconds(10);
     uint64_t spool_bytes = uint64_t{64} << 20;
+    // If not 0, a batch has so many blocks, whatever the time is and whoever
+    // watches: the same blocks make the same batches.
+    uint64_t blocks_per_batch = 0;
     const Clock* clock = &Clock::Real();
   };
 
@@ -60,10 +62,6 @@ class Delivery {
   void AddLoss(const std::string& machine, const TickRange& ticks,
                LossCause cause);
 
-  // The aggregator rejected a batch, which counts as lost there.
-  void CountRejected() { ++rejected_; }
-  uint64_t rejected() const { return rejected_; }
-
   // Whether each tick is sent at once. Sends what was held back.
   void SetLive(bool live);
 
@@ -80,7 +78,6 @@ class Delivery {
   const Options options_;
   Dictionary dictionary_;
   Spool spool_;
-  std::atomic<uint64_t> rejected_ = 0;
 
   absl::Mutex mutex_;
   std::function<void()> listener_ ABSL_GUARDED_BY(mutex_);

@@ -28,10 +28,16 @@ void Spool::Append(v1::Batch batch, const TickRange& ticks) {
 
 std::shared_ptr<const v1::Batch> Spool::Next(uint64_t sequence) const {
   absl::MutexLock lock(&mutex_);
-  if (entries_.empty() || sequence >= last_sequence_) return nullptr;
-  // Sequences have no holes.
-  const uint64_t first = entries_.front().batch->sequence();
-  return entries_[sequence < first ? 0 : sequence + 1 - first].batch;
+  if (sequence >= last_sequence_) return nullptr;
+  const auto next = Find(sequence + 1);
+  return next != entries_.end() ? next->batch : nullptr;
+}
+
+std::deque<Spool::Entry>::const_iterator Spool::Find(uint64_t sequence) const {
+  return std::lower_bound(entries_.begin(), entries_.end(), sequence,
+                          [](const Entry& entry, uint64_t wanted) {
+                            return entry.batch->sequence() < wanted;
+                          });
 }
 
 void Spool::Acknowledge(uint64_t sequence) {
@@ -41,6 +47,22 @@ void Spool::Acknowledge(uint64_t sequence) {
     entries_.pop_front();
   }
   acknowledged_.Notify();
+}
+
+void Spool::Reject(uint64_t sequence) {
+  absl::MutexLock lock(&mutex_);
+  ++rejected_.batches;
+  const auto found = Find(sequence);
+  if (found == entries_.end() || found->batch->sequence() != sequence) return;
+  rejected_.ticks += found->ticks.ticks;
+  bytes_ -= found->batch->payload().size();
+  entries_.erase(found);
+  acknowledged_.Notify();
+}
+
+Spool::Rejected Spool::rejected() const {
+  absl::MutexLock lock(&mutex_);
+  return rejected_;
 }
 
 Spool::Extent Spool::extent() const {

@@ -48,6 +48,16 @@ class Spool {
   // Removes the batches up to `sequence`.
   void Acknowledge(uint64_t sequence);
 
+  // Removes one batch, which the aggregator refused for good.
+  void Reject(uint64_t sequence);
+
+  // What was removed by Reject.
+  struct Rejected {
+    uint64_t batches = 0;
+    uint64_t ticks = 0;
+  };
+  Rejected rejected() const;
+
   // The oldest sequence held, and the newest that was ever appended. If none is
   // held, the first is one more than the last.
   struct Extent {
@@ -69,6 +79,10 @@ class Spool {
     TickRange ticks;
   };
 
+  // The first entry with a sequence of at least `sequence`.
+  std::deque<Entry>::const_iterator Find(uint64_t sequence) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   const uint64_t max_bytes_;
   mutable absl::Mutex mutex_;
   mutable Wakeup acknowledged_;
@@ -76,6 +90,7 @@ class Spool {
   uint64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t last_sequence_ ABSL_GUARDED_BY(mutex_) = 0;
   TickRange lost_ ABSL_GUARDED_BY(mutex_);
+  Rejected rejected_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace fleetperf::agent

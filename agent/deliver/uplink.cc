@@ -163,6 +163,7 @@ class Uplink::Impl {
                                    : absl::InfiniteDuration();
     }
     bool welcomed() const { return welcomed_; }
+    uint64_t acknowledged() const { return acknowledged_; }
     // Whether the aggregator took something.
     bool got_through() const { return got_through_; }
     bool done() const { return done_; }
@@ -296,7 +297,10 @@ class Uplink::Impl {
   // The spool has a new batch.
   void SendMore() {
     absl::MutexLock lock(&mutex_);
-    if (stream_ != nullptr) stream_->SendMore();
+    if (stream_ == nullptr) return;
+    // The aggregator has it already if it is of a capture that is played again.
+    Settle(stream_->acknowledged());
+    stream_->SendMore();
   }
 
   // Called by the stream with each message.
@@ -332,11 +336,11 @@ class Uplink::Impl {
       durable = state.durable_sequence();
       dictionary_held = state.dictionary_held();
     }
-    Settle(durable);
     {
       absl::MutexLock lock(&mutex_);
       spdlog::info("connected to the aggregator at {}", address_);
       stream->Welcome(durable, welcome.limits());
+      Settle(durable);
       if (welcome.catalogue_wanted()) {
         v1::CollectRequest request;
         *request.mutable_catalogue() = *options_.catalogue;
@@ -374,10 +378,10 @@ class Uplink::Impl {
   }
 
   void HandleReject(const v1::Reject& reject) {
-    options_.delivery->CountRejected();
     log_.Warn(absl::StrCat("reject ", reject.reason()),
               absl::StrCat("the aggregator rejected batch ", reject.sequence(),
                            ": ", reject.reason()));
+    options_.delivery->spool().Reject(reject.sequence());
   }
 
   void HandleThrottle(const v1::Throttle& throttle, Stream* stream) {

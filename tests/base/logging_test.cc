@@ -1,16 +1,14 @@
 #include "base/logging.h"
 
-#include <spdlog/sinks/ostream_sink.h>
 #include <spdlog/spdlog.h>
 
-#include <memory>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/files.h"
+#include "tests/support/log_capture.h"
 #include "tests/support/simulated_clock.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_directory.h"
@@ -25,24 +23,12 @@ using ::testing::MatchesRegex;
 using ::testing::SizeIs;
 using testing::StatusIs;
 
-// Lets the default logger write "level message" lines into a string.
 class LoggingTest : public ::testing::Test {
  protected:
-  LoggingTest() : before_(spdlog::default_logger()) {
-    auto logger = std::make_shared<spdlog::logger>(
-        "test", std::make_shared<spdlog::sinks::ostream_sink_mt>(log_));
-    logger->set_pattern("%l %v");
-    spdlog::set_default_logger(logger);
-  }
-  ~LoggingTest() override { spdlog::set_default_logger(before_); }
-
-  std::vector<std::string> Lines() const {
-    return absl::StrSplit(log_.str(), '\n', absl::SkipEmpty());
-  }
+  std::vector<std::string> Lines() const { return log_.Lines(); }
 
  private:
-  const std::shared_ptr<spdlog::logger> before_;
-  std::ostringstream log_;
+  const testing::LogCapture log_;
 };
 
 using LogOncePerCauseTest = LoggingTest;

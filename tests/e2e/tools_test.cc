@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -293,9 +294,14 @@ TEST(Capture, IsDecodedAndPlayedAsAnotherMachine) {
   const Result nameless = RunCommand({executable, "--config", config});
   EXPECT_EQ(nameless.status, 1);
   EXPECT_THAT(nameless.error, HasSubstr("as which machine"));
-  const Result played =
-      RunCommand({executable, "--config", config, "--name", "incident"});
-  EXPECT_EQ(played.status, 0) << played.error;
+  const auto play = [&] {
+    return RunCommand({executable, "--config", config, "--name", "incident"});
+  };
+  for (int i = 0; i < 2; ++i) {  // the second time stores nothing twice
+    const Result played = play();
+    EXPECT_EQ(played.status, 0) << played.error;
+    EXPECT_THAT(played.error, HasSubstr("blocks as incident, and all are"));
+  }
 
   // The same values at the same times.
   const auto query = [&](const std::string& machine) {
@@ -310,6 +316,25 @@ TEST(Capture, IsDecodedAndPlayedAsAnotherMachine) {
   const auto original = query("box");
   EXPECT_GE(original.size(), 4);
   EXPECT_EQ(original, query("incident"));
+
+  // What is not stored is told.
+  for (const auto& handle : std::filesystem::directory_iterator(capture)) {
+    Deployment::Write(handle.path() / "000000001.block", "no block");
+  }
+  const Result damaged = play();
+  EXPECT_EQ(damaged.status, 1);
+  EXPECT_THAT(damaged.error,
+              AllOf(HasSubstr("000000001.block: offset 0: "),
+                    HasSubstr("fleetperf-agent: stored "),
+                    HasSubstr(" could not be read; the log says why")));
+  aggregator->Signal(SIGKILL);
+  aggregator->Wait();
+  const auto stopped =
+      deployment.StartAgent("later", absl::StrCat("replay: ", capture, "\n"));
+  ASSERT_TRUE(stopped->WaitForError("trying again"));
+  stopped->Signal(SIGTERM);
+  EXPECT_EQ(stopped->Wait(), 1);
+  EXPECT_TRUE(stopped->WaitForError("fleetperf-agent: stopped after "));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 
 #include "absl/strings/str_cat.h"
 #include "agent/collect/player.h"
@@ -17,6 +18,7 @@
 #include "tests/agent/collect/fake_source.h"
 #include "tests/agent/collect/test_countersets.h"
 #include "tests/agent/deliver/batch_content.h"
+#include "tests/support/log_capture.h"
 #include "tests/support/simulated_clock.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_directory.h"
@@ -107,25 +109,43 @@ uint64_t DiskBytes(const std::string& directory) {
   return pages * kPage;
 }
 
-// Plays a capture to its end: "SECONDS: VALUES" for each tick of each query.
-std::vector<std::string> Play(const std::string& directory) {
+struct Played {
+  absl::Status status;
+  std::vector<v1::Batch> batches;
+};
+
+// Plays a capture to its end, for an aggregator that takes everything but the
+// batch `reject`. `spoil` is called before the first block is played.
+Played PlayBatches(
+    const std::string& directory, uint64_t reject = 0,
+    const std::function<void()>& spoil = [] {}) {
   auto recordings = ReadRecordings(directory);
-  if (!recordings.ok()) return {recordings.status().ToString()};
-  Delivery delivery({.epoch = 1});
-  std::vector<v1::BatchContent> contents;
-  // An aggregator that takes everything.
+  if (!recordings.ok()) return {recordings.status(), {}};
+  Delivery delivery(
+      {.epoch = EpochOf(*recordings, "played"), .blocks_per_batch = 2});
+  Played played;
   delivery.SetBatchListener([&] {
-    for (auto& content : testing::ContentsOf(delivery.spool())) {
-      contents.push_back(std::move(content));
+    for (v1::Batch& batch : testing::BatchesOf(delivery.spool())) {
+      if (batch.sequence() == reject) delivery.spool().Reject(reject);
+      played.batches.push_back(std::move(batch));
     }
     delivery.spool().Acknowledge(delivery.spool().extent().last);
   });
   auto player = Player::Open(*std::move(recordings),
                              {.machine = "played", .delivery = &delivery});
-  if (!player.ok()) return {player.status().ToString()};
-  (*player)->Play();
+  if (!player.ok()) return {player.status(), {}};
+  spoil();
+  played.status = (*player)->Play();
+  return played;
+}
+
+// Plays a capture to its end: "SECONDS: VALUES" for each tick of each query.
+std::vector<std::string> Play(const std::string& directory) {
+  const Played played = PlayBatches(directory);
+  if (played.batches.empty()) return {played.status.ToString()};
   std::vector<std::string> ticks;
-  for (const v1::BatchContent& content : contents) {
+  for (const v1::Batch& batch : played.batches) {
+    const v1::BatchContent content = testing::ContentOf(batch);
     for (const v1::MachineDefinition& machine :
          content.definitions().machines()) {
       EXPECT_EQ(machine.name(), "played");
@@ -283,6 +303,110 @@ TEST(Capture, PlaysTheBlocksAroundOneThatIsDamaged) {
   ASSERT_OK(recordings);
   std::filesystem::resize_file(recordings->front().block_paths[1], 20);
   EXPECT_THAT(Play(directory.path()), ElementsAre("0: 10", "2: 10"));
+}
+
+class PlayerTest : public ::testing::Test {
+ protected:
+  // Captures so many ticks of a disk.
+  void Capture(int ticks) {
+    const auto collector =
+        machine_.Open({{.counterset = "Disk", .counters = {"Reads/sec"}}});
+    for (int t = 0; t < ticks; ++t) machine_.Tick(*collector, t, 10);
+  }
+
+  std::string Directory() const { return directory_.path(); }
+  std::string BlockPath(size_t block) const {
+    return ReadRecordings(Directory())->front().block_paths[block];
+  }
+  uint64_t Epoch(const std::string& machine = "played") const {
+    return EpochOf(*ReadRecordings(Directory()), machine);
+  }
+
+ private:
+  const testing::TempDirectory directory_;
+  CapturedMachine machine_{directory_.path()};
+};
+
+TEST_F(PlayerTest, SaysThatAllIsStored) {
+  Capture(3);
+  EXPECT_OK(PlayBatches(Directory()).status);
+}
+
+TEST_F(PlayerTest, CountsTheBlocksThatCannotBeReadAndNamesEach) {
+  Capture(4);
+  const testing::LogCapture log;
+  std::filesystem::resize_file(BlockPath(0), 20);
+  std::filesystem::resize_file(BlockPath(1), 21);
+  std::string bytes = *ReadFile(BlockPath(2));
+  bytes[sizeof(perflib::PerfDataHeader) +
+        offsetof(perflib::PerfCounterHeader, type)] = 9;  // there is none
+  ASSERT_OK(WriteFile(BlockPath(2), bytes));
+  const std::string lost = BlockPath(3);
+  const auto remove = [&] { std::filesystem::remove(lost); };
+  EXPECT_THAT(PlayBatches(Directory(), /*reject=*/0, remove).status,
+              StatusIs(absl::StatusCode::kDataLoss,
+                       HasSubstr("stored 1 of 4 blocks as played: 3 could not "
+                                 "be read, 1 could be read only in part; ")));
+  EXPECT_THAT(log.Lines(),
+              ElementsAre(HasSubstr(BlockPath(0)), HasSubstr(BlockPath(1)),
+                          HasSubstr(BlockPath(2)), HasSubstr(lost)));
+}
+
+TEST_F(PlayerTest, CountsTheBlocksOfRejectedBatches) {
+  Capture(5);
+  EXPECT_THAT(PlayBatches(Directory(), /*reject=*/2).status,
+              StatusIs(absl::StatusCode::kDataLoss,
+                       HasSubstr("stored 3 of 5 blocks as played: 2 were in "
+                                 "batches that the aggregator rejected")));
+}
+
+TEST_F(PlayerTest, DoesNotClaimThatAllIsStoredWhenItIsStopped) {
+  Capture(3);
+  Delivery delivery({.epoch = 1});  // without an aggregator
+  const auto player =
+      Player::Open(*ReadRecordings(Directory()),
+                   {.machine = "played", .delivery = &delivery});
+  ASSERT_OK(player);
+  delivery.SetBatchListener([&] { (*player)->Stop(); });
+  EXPECT_THAT((*player)->Play(),
+              StatusIs(absl::StatusCode::kCancelled,
+                       HasSubstr("stopped after 1 of 3 blocks")));
+}
+
+TEST_F(PlayerTest, MakesTheSameBatchesEachTime) {
+  Capture(7);
+  const std::vector<v1::Batch> batches = PlayBatches(Directory()).batches;
+  const std::vector<v1::Batch> again = PlayBatches(Directory()).batches;
+  ASSERT_THAT(batches, SizeIs(4));
+  ASSERT_THAT(again, SizeIs(4));
+  for (size_t i = 0; i < batches.size(); ++i) {
+    EXPECT_EQ(batches[i].SerializeAsString(), again[i].SerializeAsString());
+  }
+}
+
+TEST_F(PlayerTest, KnowsACaptureByItsContents) {
+  Capture(3);
+  const uint64_t epoch = Epoch();
+  EXPECT_NE(epoch, Epoch("other"));
+  const testing::TempDirectory elsewhere;
+  std::filesystem::copy(Directory(), elsewhere.path(),
+                        std::filesystem::copy_options::recursive);
+  EXPECT_EQ(epoch, EpochOf(*ReadRecordings(elsewhere.path()), "played"));
+
+  auto recordings = ReadRecordings(Directory());
+  ASSERT_OK(recordings);
+  recordings->front().capture.mutable_queries(0)->set_wrap32(true);
+  EXPECT_NE(epoch, EpochOf(*recordings, "played"));
+  const std::string block = BlockPath(1);
+  std::string bytes = *ReadFile(block);
+  bytes.back() ^= 1;
+  ASSERT_OK(WriteFile(block, bytes));
+  EXPECT_NE(epoch, Epoch());
+  bytes.back() ^= 1;
+  ASSERT_OK(WriteFile(block, bytes));
+  EXPECT_EQ(epoch, Epoch());
+  std::filesystem::remove(block);
+  EXPECT_NE(epoch, Epoch());
 }
 
 TEST(ReadRecordings, SaysWhatIsWrong) {

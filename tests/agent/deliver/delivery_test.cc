@@ -73,6 +73,16 @@ TEST_F(DeliveryTest, SendsTheFirstTickAtOnceAndOthersTogether) {
   EXPECT_THAT(BatchSizes(), ElementsAre(1, 10, 10, 10));
 }
 
+TEST_F(DeliveryTest, CutsBatchesByNumberWhateverTheTimeAndWhoeverWatches) {
+  Make({.blocks_per_batch = 3});
+  for (int tick = 0; tick < 8; ++tick) {
+    delivery_->SetLive(tick % 2 == 0);
+    Tick(absl::Minutes(tick));
+  }
+  delivery_->Flush();
+  EXPECT_THAT(BatchSizes(), ElementsAre(3, 3, 2));
+}
+
 TEST_F(DeliveryTest, LetsNoTickWaitLongerThanThePeriod) {
   Make({.batch_period = absl::Seconds(10)});
   for (const absl::Duration interval :

@@ -72,6 +72,26 @@ TEST(Spool, KeepsBatchesUntilTheyAreAcknowledged) {
   EXPECT_EQ(spool.TakeLost().ticks, 0);
 }
 
+TEST(Spool, RemovesWhatIsRejected) {
+  Spool spool(1000);
+  for (uint64_t sequence = 1; sequence <= 5; ++sequence) {
+    Append(spool, sequence);
+  }
+  spool.Reject(3);
+  EXPECT_EQ(Next(spool, 2), 4);
+  EXPECT_EQ(Next(spool, 4), 5);
+  spool.Reject(1);
+  spool.Acknowledge(4);
+  ExpectExtent(spool, 5, 5);
+  spool.Reject(5);
+  ExpectExtent(spool, 6, 5);
+  spool.Reject(5);  // again; what is not there is counted, too
+  EXPECT_EQ(spool.rejected().batches, 4);
+  EXPECT_EQ(spool.rejected().ticks, 3);
+  EXPECT_TRUE(spool.AwaitAtMost(0, absl::ZeroDuration()));
+  EXPECT_EQ(spool.TakeLost().ticks, 0);
+}
+
 TEST(Spool, DropsTheOldestWhenItIsFull) {
   Spool spool(30);
   for (uint64_t sequence = 1; sequence <= 3; ++sequence) {
