@@ -154,6 +154,8 @@ class Uplink::Impl {
     }
     void Acknowledge(uint64_t sequence) {
       acknowledged_ = std::max(acknowledged_, sequence);
+      // It may be of batches that the stream before sent, and this one not yet.
+      sent_ = std::max(sent_, acknowledged_);
       got_through_ = true;
     }
     void Pause(absl::Duration pause) { paused_until_ = Now() + pause; }
@@ -251,6 +253,7 @@ class Uplink::Impl {
       wakeup_.Await(&mutex_, stream->pause_left(), has_work);
       if (stream->done()) {
         stream_ = nullptr;
+        wakeup_.Notify();  // for who waits until all is sent: it will not be
         work_.clear();
         return false;
       }
@@ -311,7 +314,7 @@ class Uplink::Impl {
       case v1::CollectResponse::kAck:
         return HandleAck(response.ack(), stream);
       case v1::CollectResponse::kReject:
-        return HandleReject(response.reject());
+        return HandleReject(response.reject(), stream);
       case v1::CollectResponse::kThrottle:
         return HandleThrottle(response.throttle(), stream);
       case v1::CollectResponse::kPlan:
@@ -377,11 +380,18 @@ class Uplink::Impl {
     wakeup_.Notify();  // for who waits until all is sent
   }
 
-  void HandleReject(const v1::Reject& reject) {
+  void HandleReject(const v1::Reject& reject, Stream* stream) {
+    if (reject.epoch() != options_.delivery->epoch()) return;
     log_.Warn(absl::StrCat("reject ", reject.reason()),
               absl::StrCat("the aggregator rejected batch ", reject.sequence(),
                            ": ", reject.reason()));
-    options_.delivery->spool().Reject(reject.sequence());
+    Spool& spool = options_.delivery->spool();
+    spool.Reject(reject.sequence());
+    absl::MutexLock lock(&mutex_);
+    // It counts as acknowledged, once all before it are.
+    stream->Acknowledge(spool.extent().first - 1);
+    stream->SendMore();
+    wakeup_.Notify();  // for who waits until all is sent
   }
 
   void HandleThrottle(const v1::Throttle& throttle, Stream* stream) {

@@ -1,0 +1,373 @@
+// The agent's side of the protocol, against an aggregator that is played.
+
+#include "agent/deliver/uplink.h"
+
+#include <gmock/gmock.h>
+#include <grpcpp/security/credentials.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tests/agent/deliver/fake_aggregator.h"
+#include "tests/support/log_capture.h"
+
+namespace fleetperf::agent {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using testing::FakeAggregator;
+using testing::FakeStream;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr uint64_t kEpoch = 42;
+constexpr char kGuid[] = "0123456789abcdef";  // any 16 bytes
+
+class UplinkTest : public ::testing::Test {
+ protected:
+  void Start(std::vector<std::string> aggregators) {
+    uplink_.emplace(Uplink::Options{
+        .aggregators = std::move(aggregators),
+        .credentials = grpc::InsecureChannelCredentials(),
+        .agent = "box",
+        .operating_system = "Linux 6.1",
+        .delivery = &*delivery_,
+        .catalogue = std::make_shared<v1::Catalogue>(),
+        .catalogue_hash = "hash",
+        .enumerate_instances = [](const std::string& machine,
+                                  const perflib::Guid&)
+            -> absl::StatusOr<std::vector<perflib::InstanceName>> {
+          if (!machine.empty()) return absl::NotFoundError("not my machine");
+          return {{{"sda", 8}, {"sdb", 16}}};
+        },
+        .apply_plan =
+            [](const v1::Plan* plan) {
+              v1::PlanReport report;
+              if (plan != nullptr) report.set_version(plan->version());
+              return report;
+            },
+    });
+  }
+
+  // Starts the uplink and welcomes it; nothing is durable yet.
+  FakeStream& Connect(const v1::Limits& limits = {}) {
+    Start({aggregator_->address()});
+    FakeStream& stream = aggregator_->Accept();
+    EXPECT_TRUE(stream.Receive().has_hello());
+    SendWelcome(stream, /*durable=*/0, limits);
+    return stream;
+  }
+
+  static void SendWelcome(FakeStream& stream, uint64_t durable,
+                          const v1::Limits& limits = {},
+                          bool dictionary_held = true) {
+    v1::CollectResponse response;
+    v1::EpochState* state = response.mutable_welcome()->add_epochs();
+    state->set_epoch(kEpoch);
+    state->set_durable_sequence(durable);
+    state->set_dictionary_held(dictionary_held);
+    *response.mutable_welcome()->mutable_limits() = limits;
+    stream.Send(response);
+  }
+  static void SendAck(FakeStream& stream, uint64_t sequence) {
+    v1::CollectResponse response;
+    response.mutable_ack()->set_epoch(kEpoch);
+    response.mutable_ack()->set_sequence(sequence);
+    stream.Send(response);
+  }
+  static void SendReject(FakeStream& stream, uint64_t sequence,
+                         const std::string& reason = "too large") {
+    v1::CollectResponse response;
+    response.mutable_reject()->set_epoch(kEpoch);
+    response.mutable_reject()->set_sequence(sequence);
+    response.mutable_reject()->set_reason(reason);
+    stream.Send(response);
+  }
+  static void SendThrottle(FakeStream& stream, int64_t nanoseconds) {
+    v1::CollectResponse response;
+    v1::Throttle* throttle = response.mutable_throttle();
+    throttle->mutable_pause()->set_seconds(nanoseconds / 1'000'000'000);
+    throttle->mutable_pause()->set_nanos(nanoseconds % 1'000'000'000);
+    stream.Send(response);
+  }
+
+  // Asks which instances there are, and receives the answer.
+  static v1::InstanceList Enumerate(FakeStream& stream,
+                                    const std::string& machine = "",
+                                    const std::string& guid = kGuid) {
+    v1::CollectResponse response;
+    v1::EnumerateInstances* question = response.mutable_enumerate_instances();
+    question->set_request_id(7);
+    question->set_machine(machine);
+    question->set_counterset(guid);
+    stream.Send(response);
+    const v1::CollectRequest answer = stream.Receive();
+    EXPECT_TRUE(answer.has_instance_list()) << answer.DebugString();
+    EXPECT_EQ(answer.instance_list().request_id(), 7);
+    return answer.instance_list();
+  }
+  // The agent has handled what was sent to it before, and sent what it had to:
+  // no batch comes before the answers to these questions.
+  static void ExpectNoBatch(FakeStream& stream) {
+    Enumerate(stream);
+    Enumerate(stream);
+  }
+
+  // Adds a batch of one block.
+  void AddBatch() { delivery_->Add({.interval = absl::Seconds(1)}); }
+  void AddBatches(int count) {
+    for (int i = 0; i < count; ++i) AddBatch();
+  }
+  static std::vector<uint64_t> ReceiveBatches(FakeStream& stream, int count) {
+    std::vector<uint64_t> sequences;
+    for (int i = 0; i < count; ++i) {
+      const v1::CollectRequest request = stream.Receive();
+      EXPECT_TRUE(request.has_batch()) << request.DebugString();
+      EXPECT_EQ(request.batch().epoch(), kEpoch);
+      sequences.push_back(request.batch().sequence());
+    }
+    return sequences;
+  }
+  bool AllIsSettled() {
+    return delivery_->spool().AwaitAtMost(0, absl::Seconds(60));
+  }
+
+  static v1::Limits OneUnacknowledged() {
+    v1::Limits limits;
+    limits.set_max_unacknowledged_batches(1);
+    return limits;
+  }
+
+  // Without an aggregator, an uplink does not wait for its acknowledgements
+  // before it ends.
+  std::optional<Delivery> delivery_{
+      Delivery::Options{.epoch = kEpoch, .blocks_per_batch = 1}};
+  std::optional<Uplink> uplink_;
+  std::optional<FakeAggregator> aggregator_{std::in_place};
+};
+
+TEST_F(UplinkTest, SaysWhoItIsAndWhatItHolds) {
+  AddBatches(3);
+  delivery_->spool().Acknowledge(1);
+  Start({aggregator_->address()});
+  FakeStream& stream = aggregator_->Accept();
+  const v1::Hello hello = stream.Receive().hello();
+  EXPECT_EQ(hello.agent(), "box");
+  EXPECT_EQ(hello.epoch(), kEpoch);
+  EXPECT_EQ(hello.catalogue_hash(), "hash");
+  EXPECT_EQ(hello.operating_system(), "Linux 6.1");
+  ASSERT_EQ(hello.held_epochs_size(), 1);
+  EXPECT_EQ(hello.held_epochs(0).first_sequence(), 2);
+  EXPECT_EQ(hello.held_epochs(0).last_sequence(), 3);
+}
+
+TEST_F(UplinkTest, SendsTheCatalogueIfItIsWanted) {
+  Start({aggregator_->address()});
+  FakeStream& stream = aggregator_->Accept();
+  stream.Receive();
+  v1::CollectResponse response;
+  response.mutable_welcome()->set_catalogue_wanted(true);
+  response.mutable_welcome()->add_epochs()->set_epoch(kEpoch);
+  response.mutable_welcome()->mutable_epochs(0)->set_dictionary_held(true);
+  stream.Send(response);
+  EXPECT_TRUE(stream.Receive().has_catalogue());
+}
+
+TEST_F(UplinkTest, SendsALargeDictionaryInPartsBeforeTheFirstBatch) {
+  constexpr int kInstances = 3000;
+  Dictionary& dictionary = delivery_->dictionary();
+  const uint32_t machine = dictionary.DefineMachine("box");
+  for (uint32_t i = 0; i < kInstances; ++i) {
+    dictionary.DefineInstance(machine, 1, std::string(1000, 'x'), i, 0);
+  }
+  AddBatch();
+  Start({aggregator_->address()});
+  FakeStream& stream = aggregator_->Accept();
+  stream.Receive();
+  SendWelcome(stream, 0, {}, /*dictionary_held=*/false);
+  int parts = 0;
+  v1::Definitions all;
+  bool more = true;
+  while (more) {
+    const v1::CollectRequest request = stream.Receive();
+    ASSERT_TRUE(request.has_dictionary());
+    EXPECT_EQ(request.dictionary().epoch(), kEpoch);
+    all.MergeFrom(request.dictionary().definitions());
+    more = request.dictionary().more();
+    ++parts;
+  }
+  EXPECT_GT(parts, 2);
+  EXPECT_EQ(all.machines_size(), 1);
+  EXPECT_EQ(all.instances_size(), kInstances);
+  EXPECT_THAT(ReceiveBatches(stream, 1), ElementsAre(1));
+}
+
+TEST_F(UplinkTest, SendsAgainExactlyWhatIsNotDurable) {
+  FakeStream& first = Connect();
+  AddBatches(5);
+  EXPECT_THAT(ReceiveBatches(first, 5), ElementsAre(1, 2, 3, 4, 5));
+  SendAck(first, 2);
+  first.End({grpc::StatusCode::UNAVAILABLE, "stops"});
+
+  FakeStream& second = aggregator_->Accept();
+  const v1::CollectRequest hello = second.Receive();
+  EXPECT_EQ(hello.hello().held_epochs(0).first_sequence(), 3);
+  EXPECT_EQ(hello.hello().held_epochs(0).last_sequence(), 5);
+  SendWelcome(second, /*durable=*/3);  // whose acknowledgement was lost
+  EXPECT_THAT(ReceiveBatches(second, 2), ElementsAre(4, 5));
+  SendAck(second, 5);
+  AddBatch();
+  EXPECT_THAT(ReceiveBatches(second, 1), ElementsAre(6));
+}
+
+TEST_F(UplinkTest, SendsAgainToAnAggregatorThatDiedAndIsBack) {
+  FakeStream& first = Connect();
+  AddBatches(3);
+  EXPECT_THAT(ReceiveBatches(first, 3), ElementsAre(1, 2, 3));
+  const std::string address = aggregator_->address();
+  aggregator_.reset();
+  AddBatch();
+  aggregator_.emplace(address);
+  FakeStream& second = aggregator_->Accept();
+  EXPECT_EQ(second.Receive().hello().held_epochs(0).first_sequence(), 1);
+  SendWelcome(second, /*durable=*/1);
+  EXPECT_THAT(ReceiveBatches(second, 3), ElementsAre(2, 3, 4));
+  SendAck(second, 4);
+  EXPECT_TRUE(AllIsSettled());
+}
+
+TEST_F(UplinkTest, GoesToTheNextAggregatorIfTheFirstIsDead) {
+  std::string dead;
+  {
+    const FakeAggregator short_lived;
+    dead = short_lived.address();
+  }
+  AddBatch();
+  Start({dead, aggregator_->address()});
+  FakeStream& stream = aggregator_->Accept();
+  EXPECT_TRUE(stream.Receive().has_hello());
+  SendWelcome(stream, 0);
+  EXPECT_THAT(ReceiveBatches(stream, 1), ElementsAre(1));
+}
+
+TEST_F(UplinkTest, NeverSendsARejectedBatchAgain) {
+  const testing::LogCapture log;
+  FakeStream& first = Connect();
+  AddBatches(3);
+  EXPECT_THAT(ReceiveBatches(first, 3), ElementsAre(1, 2, 3));
+  SendReject(first, 2);
+  AddBatch();  // the stream goes on
+  EXPECT_THAT(ReceiveBatches(first, 1), ElementsAre(4));
+  first.End({grpc::StatusCode::UNAVAILABLE, "stops"});
+
+  FakeStream& second = aggregator_->Accept();
+  second.Receive();
+  SendWelcome(second, /*durable=*/0);
+  EXPECT_THAT(ReceiveBatches(second, 3), ElementsAre(1, 3, 4));
+  EXPECT_EQ(delivery_->spool().rejected().batches, 1);
+  EXPECT_EQ(delivery_->spool().rejected().ticks, 1);
+  SendAck(second, 4);
+  EXPECT_TRUE(AllIsSettled());
+  aggregator_.reset();
+  uplink_.reset();  // who logs
+  EXPECT_THAT(
+      log.Lines(),
+      Contains(HasSubstr("the aggregator rejected batch 2: too large")));
+}
+
+TEST_F(UplinkTest, TakesARejectionForAnAcknowledgement) {
+  FakeStream& stream = Connect(OneUnacknowledged());
+  AddBatches(2);
+  EXPECT_THAT(ReceiveBatches(stream, 1), ElementsAre(1));
+  SendReject(stream, 1);
+  EXPECT_THAT(ReceiveBatches(stream, 1), ElementsAre(2));
+}
+
+TEST_F(UplinkTest, KeepsToTheNumberOfUnacknowledgedBatches) {
+  v1::Limits limits;
+  limits.set_max_unacknowledged_batches(2);
+  FakeStream& stream = Connect(limits);
+  AddBatches(4);
+  EXPECT_THAT(ReceiveBatches(stream, 2), ElementsAre(1, 2));
+  ExpectNoBatch(stream);
+  SendAck(stream, 1);
+  EXPECT_THAT(ReceiveBatches(stream, 1), ElementsAre(3));
+  ExpectNoBatch(stream);
+}
+
+// A commit of the stream before may be acknowledged on this one.
+TEST_F(UplinkTest, GoesOnAfterAnAcknowledgementOfMoreThanItHasSentAgain) {
+  FakeStream& first = Connect();
+  AddBatches(3);
+  EXPECT_THAT(ReceiveBatches(first, 3), ElementsAre(1, 2, 3));
+  first.End({grpc::StatusCode::UNAVAILABLE, "stops"});
+  FakeStream& second = aggregator_->Accept();
+  second.Receive();
+  SendWelcome(second, /*durable=*/0, OneUnacknowledged());
+  EXPECT_THAT(ReceiveBatches(second, 1), ElementsAre(1));
+  SendAck(second, 3);
+  AddBatch();
+  EXPECT_THAT(ReceiveBatches(second, 1), ElementsAre(4));
+}
+
+// Of a capture that is played a second time.
+TEST_F(UplinkTest, SettlesBatchesThatTheAggregatorHadBeforeTheyWereMade) {
+  AddBatch();
+  Start({aggregator_->address()});
+  FakeStream& stream = aggregator_->Accept();
+  stream.Receive();
+  SendWelcome(stream, /*durable=*/3);
+  Enumerate(stream);
+  AddBatches(2);
+  EXPECT_TRUE(AllIsSettled());
+  AddBatch();
+  EXPECT_THAT(ReceiveBatches(stream, 1), ElementsAre(4));
+}
+
+TEST_F(UplinkTest, SendsNothingWhileItIsThrottled) {
+  constexpr int64_t kHour = 3'600'000'000'000;
+  FakeStream& stream = Connect();
+  AddBatch();
+  EXPECT_THAT(ReceiveBatches(stream, 1), ElementsAre(1));
+  SendThrottle(stream, kHour);
+  Enumerate(stream);
+  AddBatch();
+  ExpectNoBatch(stream);
+  SendThrottle(stream, /*nanoseconds=*/1);
+  EXPECT_THAT(ReceiveBatches(stream, 1), ElementsAre(2));
+}
+
+TEST_F(UplinkTest, AnswersWhichInstancesThereAre) {
+  FakeStream& stream = Connect();
+  const v1::InstanceList list = Enumerate(stream);
+  EXPECT_THAT(list.error(), IsEmpty());
+  ASSERT_EQ(list.instances_size(), 2);
+  EXPECT_EQ(list.instances(1).name(), "sdb");
+  EXPECT_EQ(list.instances(1).instance_id(), 16);
+  EXPECT_EQ(Enumerate(stream, "other").error(), "not my machine");
+  EXPECT_EQ(Enumerate(stream, "", "short").error(), "counterset is not a GUID");
+}
+
+TEST_F(UplinkTest, SendsAtOnceWhileSomebodyWatches) {
+  delivery_.emplace(
+      Delivery::Options{.epoch = kEpoch, .batch_period = absl::Hours(1)});
+  FakeStream& stream = Connect();
+  AddBatches(2);
+  EXPECT_THAT(ReceiveBatches(stream, 1), ElementsAre(1));
+  ExpectNoBatch(stream);
+  v1::CollectResponse response;
+  response.mutable_pace()->set_live(true);
+  stream.Send(response);
+  EXPECT_THAT(ReceiveBatches(stream, 1), ElementsAre(2));
+  AddBatch();
+  EXPECT_THAT(ReceiveBatches(stream, 1), ElementsAre(3));
+}
+
+}  // namespace
+}  // namespace fleetperf::agent
