@@ -43,12 +43,13 @@ absl::StatusOr<uint64_t> ToNumber(const json& value, absl::string_view name) {
   return value.get<uint64_t>();
 }
 
-// Nothing if there is no such member.
-absl::Status ReadNumber(const json& object, const char* name,
-                        std::optional<uint64_t>* number) {
+// Nothing if there is no such member. `parent` is what messages put before its
+// name: "raw1.".
+absl::Status ReadNumber(const json& object, absl::string_view parent,
+                        const char* name, std::optional<uint64_t>* number) {
   const json* value = Find(object, name);
   if (value == nullptr) return absl::OkStatus();
-  ASSIGN_OR_RETURN(*number, ToNumber(*value, name));
+  ASSIGN_OR_RETURN(*number, ToNumber(*value, absl::StrCat(parent, name)));
   return absl::OkStatus();
 }
 
@@ -68,7 +69,7 @@ absl::Status ReadType(const json& value, const char* name, uint32_t* type) {
 
 absl::Status ReadSize(const json& object, const char* name, uint8_t* size) {
   std::optional<uint64_t> number;
-  RETURN_IF_ERROR(ReadNumber(object, name, &number));
+  RETURN_IF_ERROR(ReadNumber(object, "", name, &number));
   if (!number.has_value()) return absl::OkStatus();
   if (*number != 4 && *number != 8) {
     return Wrong(name, " is ", *number, ", it must be 4 or 8");
@@ -77,19 +78,29 @@ absl::Status ReadSize(const json& object, const char* name, uint8_t* size) {
   return absl::OkStatus();
 }
 
+// A frequency that is negative is as bad as one of 0, and no wrong line: a
+// block's is signed.
+absl::Status ReadFrequency(const json& object, absl::string_view parent,
+                           std::optional<uint64_t>* freq) {
+  const json* value = Find(object, "freq");
+  const bool is_negative = value != nullptr && value->is_number_integer() &&
+                           !value->is_number_unsigned();
+  if (!is_negative) return ReadNumber(object, parent, "freq", freq);
+  *freq = 0;
+  return absl::OkStatus();
+}
+
 absl::Status ReadSample(const json& object, absl::string_view name,
                         PrintedSample* sample) {
   if (!object.is_object()) return Wrong(name, " is no object");
+  const std::string parent = absl::StrCat(name, ".");
   std::optional<uint64_t> data;
-  RETURN_IF_ERROR(ReadNumber(object, "data", &data));
-  if (!data.has_value()) return Wrong(name, ".data is missing");
+  RETURN_IF_ERROR(ReadNumber(object, parent, "data", &data));
+  if (!data.has_value()) return Wrong(parent, "data is missing");
   sample->data = *data;
-  RETURN_IF_ERROR(ReadNumber(object, "time", &sample->time));
-  const json* freq = Find(object, "freq");
-  const bool is_negative = freq != nullptr && freq->is_number_integer() &&
-                           !freq->is_number_unsigned();
-  if (!is_negative) RETURN_IF_ERROR(ReadNumber(object, "freq", &sample->freq));
-  return ReadNumber(object, "multi", &sample->multi);
+  RETURN_IF_ERROR(ReadNumber(object, parent, "time", &sample->time));
+  RETURN_IF_ERROR(ReadFrequency(object, parent, &sample->freq));
+  return ReadNumber(object, parent, "multi", &sample->multi);
 }
 
 absl::StatusOr<PrintedCounter> ReadCounter(const std::string& line) {
@@ -111,6 +122,8 @@ absl::StatusOr<PrintedCounter> ReadCounter(const std::string& line) {
   if (const json* older = Find(object, "raw0")) {
     RETURN_IF_ERROR(ReadSample(*older, "raw0", &counter.older.emplace()));
   }
+  const std::string defect = aggregator::DefectOf(counter);
+  if (!defect.empty()) return Wrong(defect);
   return counter;
 }
 

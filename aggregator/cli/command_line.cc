@@ -266,8 +266,9 @@ void AddCalcCommand(CLI::App& app, Arguments& arguments) {
       "and raw1, the\n"
       "older and the newer sample: data, time (the clock or base that the type "
       "uses), freq,\n"
-      "multi. Optional: type0 (the older sample's type), base_size (with 4, a "
-      "base wraps).\n"
+      "multi. What the type does not use may be left out. Optional: type0 (the "
+      "older sample's\n"
+      "type), base_size (with 4, a base wraps).\n"
       "docs/counters.md has the formulas.\n",
       [a] { return Calc(a->calc); });
   calc->add_flag(

@@ -1,5 +1,8 @@
 #include "aggregator/formula/calculate.h"
 
+#include <limits>
+
+#include "absl/strings/str_cat.h"
 #include "aggregator/formula/counter_formula.h"
 #include "aggregator/formula/formula.h"
 #include "perflib/counter_type.h"
@@ -42,21 +45,74 @@ RawSample ToRawSample(const PrintedSample& printed,
           .multi = ToRawValue(printed.multi, 8)};
 }
 
+// The status that follows from the types alone, or from how many samples there
+// are.
+std::optional<ValueStatus> StatusWithoutNumbers(const CounterFormula& formula,
+                                                const PrintedCounter& counter) {
+  if (!formula.known_type) return ValueStatus::kUnknownType;
+  if (formula.formula == perflib::Formula::kNotDisplayable) {
+    return ValueStatus::kNotDisplayable;
+  }
+  if (counter.older.has_value() && counter.older_type != counter.type) {
+    return ValueStatus::kTypeMismatch;
+  }
+  if (formula.uses_two_samples() && !counter.older.has_value()) {
+    return ValueStatus::kNeedTwoSamples;
+  }
+  return std::nullopt;
+}
+
+std::string SizeDefect(absl::string_view name, uint64_t number, uint8_t size) {
+  if (size != 4 || number <= std::numeric_limits<uint32_t>::max()) return "";
+  return absl::StrCat(name, " is ", number, ", which has no room in 4 bytes");
+}
+
+// Of the numbers that both samples of a two-sample type must have.
+std::string SampleDefect(const CounterFormula& formula,
+                         const PrintedCounter& counter,
+                         const PrintedSample& sample, absl::string_view name) {
+  std::string defect =
+      SizeDefect(absl::StrCat(name, ".data"), sample.data, counter.data_size);
+  if (!defect.empty()) return defect;
+  if (formula.denominator == perflib::Denominator::kNone) return "";
+  const std::string time = absl::StrCat(name, ".time");
+  if (!sample.time.has_value()) return absl::StrCat(time, " is missing");
+  // A clock is no counter and has no size.
+  if (!NeedsDenominatorCounter(formula)) return "";
+  return SizeDefect(time, *sample.time, counter.base_size);
+}
+
 }  // namespace
+
+std::string DefectOf(const PrintedCounter& counter) {
+  const CounterFormula formula = FormulaOfType(counter.type);
+  if (StatusWithoutNumbers(formula, counter).has_value()) return "";
+  std::string defect;
+  if (formula.uses_two_samples()) {
+    defect = SampleDefect(formula, counter, *counter.older, "raw0");
+  }
+  if (defect.empty()) {
+    defect = SampleDefect(formula, counter, counter.newer, "raw1");
+  }
+  if (!defect.empty()) return defect;
+  const bool needs_freq = NeedsPerfFreq(formula) ||
+                          formula.formula == perflib::Formula::kElapsedTime;
+  if (needs_freq && !counter.newer.freq.has_value()) {
+    return "raw1.freq is missing";
+  }
+  if (NeedsMulti(formula) && !counter.newer.multi.has_value()) {
+    return "raw1.multi is missing";
+  }
+  return "";
+}
 
 CalculatedValue Calculate(const PrintedCounter& counter) {
   const CounterFormula formula = FormulaOfType(counter.type);
+  if (const auto status = StatusWithoutNumbers(formula, counter)) {
+    return CalculatedValue::Of(*status);
+  }
   const RawSample newer = ToRawSample(counter.newer, counter);
-  const bool can_be_shown =
-      formula.known_type &&
-      formula.formula != perflib::Formula::kNotDisplayable;
-  if (!can_be_shown) return CalculateSample(formula, newer);
-  if (counter.older.has_value() && counter.older_type != counter.type) {
-    return CalculatedValue::Of(ValueStatus::kTypeMismatch);
-  }
-  if (!formula.uses_two_samples() || !counter.older.has_value()) {
-    return CalculateSample(formula, newer);
-  }
+  if (!formula.uses_two_samples()) return CalculateSample(formula, newer);
   GrowthOrStatus growth =
       GrowthBetween(formula, ToRawSample(*counter.older, counter), newer);
   if (growth.status != ValueStatus::kOk) {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "aggregator/formula/value.h"
 
@@ -30,7 +31,12 @@ struct PrintedCounter {
   PrintedSample newer;
 };
 
-// By the same arithmetic as stored samples.
+// What is wrong with the samples themselves: "raw1.time is missing", or a
+// number is too large for its size. Only what the calculation would use counts:
+// where a status is all there is to say, nothing is needed. "" if all is well.
+std::string DefectOf(const PrintedCounter& counter);
+
+// By the same arithmetic as stored samples, of a counter without a defect.
 CalculatedValue Calculate(const PrintedCounter& counter);
 
 }  // namespace fleetperf::aggregator

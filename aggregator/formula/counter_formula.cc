@@ -6,13 +6,24 @@ namespace {
 using perflib::Denominator;
 using perflib::Formula;
 
-bool IsMultiTimer(Formula formula) {
-  return formula == Formula::kMultiTimer ||
-         formula == Formula::kMultiTimer100Ns ||
-         formula == Formula::kMultiTimerInverse;
+}  // namespace
+
+bool NeedsDenominatorCounter(const CounterFormula& formula) {
+  return formula.denominator == Denominator::kBaseCounter ||
+         formula.denominator == Denominator::kPerfTimeCounter;
 }
 
-}  // namespace
+bool NeedsPerfFreq(const CounterFormula& formula) {
+  return formula.formula == Formula::kRate ||
+         formula.formula == Formula::kMultiTimer ||
+         formula.formula == Formula::kAverageTimer;
+}
+
+bool NeedsMulti(const CounterFormula& formula) {
+  return formula.formula == Formula::kMultiTimer ||
+         formula.formula == Formula::kMultiTimer100Ns ||
+         formula.formula == Formula::kMultiTimerInverse;
+}
 
 CounterFormula FormulaOf(const perflib::CountersetRegistration& registration,
                          const perflib::CounterRegistration& counter) {
@@ -42,7 +53,7 @@ CounterFormula FormulaOf(const perflib::CountersetRegistration& registration,
   if (info->formula == Formula::kElapsedTime) {
     result.frequency_id = link(counter.perf_freq_id);
   }
-  if (IsMultiTimer(info->formula)) result.multi_id = link(counter.multi_id);
+  if (NeedsMulti(result)) result.multi_id = link(counter.multi_id);
   // A default scale is how graphs draw a counter. Only a whole number that asks
   // to be shown as a real one has it in its value.
   if ((counter.attrib & perflib::kAttribDisplayAsReal) != 0) {

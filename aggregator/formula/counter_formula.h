@@ -35,6 +35,13 @@ inline bool IsRatio(const CounterFormula& formula) {
   return formula.denominator == perflib::Denominator::kBaseCounter;
 }
 
+// Whether D is a counter's value and not a clock of the block.
+bool NeedsDenominatorCounter(const CounterFormula& formula);
+// Whether F is the frequency of PerfTimeStamp.
+bool NeedsPerfFreq(const CounterFormula& formula);
+// Whether there is an M.
+bool NeedsMulti(const CounterFormula& formula);
+
 CounterFormula FormulaOf(const perflib::CountersetRegistration& registration,
                          const perflib::CounterRegistration& counter);
 

@@ -58,22 +58,6 @@ std::optional<uint64_t> DenominatorGrown(const CounterFormula& formula,
   return std::nullopt;
 }
 
-bool NeedsDenominatorCounter(const CounterFormula& formula) {
-  return formula.denominator == Denominator::kBaseCounter ||
-         formula.denominator == Denominator::kPerfTimeCounter;
-}
-
-bool NeedsPerfFreq(Formula formula) {
-  return formula == Formula::kRate || formula == Formula::kMultiTimer ||
-         formula == Formula::kAverageTimer;
-}
-
-bool NeedsMulti(Formula formula) {
-  return formula == Formula::kMultiTimer ||
-         formula == Formula::kMultiTimer100Ns ||
-         formula == Formula::kMultiTimerInverse;
-}
-
 // a - b, exactly.
 Real Difference(absl::uint128 a, absl::uint128 b) {
   return a >= b ? ToReal(a - b) : -ToReal(b - a);
@@ -143,10 +127,10 @@ CalculatedValue CalculateGrowth(const CounterFormula& formula,
   if (formula.denominator != Denominator::kNone && growth.denominator == 0) {
     return CalculatedValue::Of(ValueStatus::kZeroDenominator);
   }
-  if (NeedsPerfFreq(formula.formula) && growth.perf_freq == 0) {
+  if (NeedsPerfFreq(formula) && growth.perf_freq == 0) {
     return CalculatedValue::Of(ValueStatus::kBadFrequency);
   }
-  if (NeedsMulti(formula.formula) && growth.multi == 0) {
+  if (NeedsMulti(formula) && growth.multi == 0) {
     return CalculatedValue::Of(ValueStatus::kZeroMulti);
   }
   const Real n = ToReal(growth.value);
@@ -226,10 +210,10 @@ GrowthOrStatus GrowthBetween(const CounterFormula& formula,
   if (!denominator.has_value()) {
     return {.status = ValueStatus::kNegativeDenominator};
   }
-  if (NeedsPerfFreq(formula.formula) && newer.clocks.perf_freq <= 0) {
+  if (NeedsPerfFreq(formula) && newer.clocks.perf_freq <= 0) {
     return {.status = ValueStatus::kBadFrequency};
   }
-  if (NeedsMulti(formula.formula) && !newer.multi.has_value()) {
+  if (NeedsMulti(formula) && !newer.multi.has_value()) {
     return {.status = ValueStatus::kZeroMulti};
   }
   return {.growth = {.value = *value,

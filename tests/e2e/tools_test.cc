@@ -101,8 +101,61 @@ TEST(Calc, NamesTheLineThatIsWrongAndCalculatesTheOthers) {
           "fleetperf: standard input:2: this is no JSON object",
           "fleetperf: standard input:3: type is missing",
           "fleetperf: standard input:4: raw1, the newer sample, is missing",
-          "fleetperf: standard input:5: data is -5, it must be a whole number "
+          "fleetperf: standard input:5: raw1.data is -5, it must be a whole "
+          "number "
           "from 0 to 2^64-1"));
+}
+
+// The message for a line with these members after its type.
+std::string CalcError(const std::string& type, const std::string& members) {
+  const Result result =
+      Calc(absl::StrCat("{\"type\":\"", type, "\",", members, "}\n"));
+  EXPECT_EQ(result.status, 1) << members;
+  EXPECT_THAT(result.output, IsEmpty()) << members;
+  return result.error;
+}
+
+TEST(Calc, NeedsTheNumbersThatTheTypeUses) {
+  const auto missing = [](const std::string& name) {
+    return absl::StrCat("fleetperf: standard input:1: ", name, " is missing\n");
+  };
+  EXPECT_EQ(CalcError("PERF_AVERAGE_BULK",
+                      R"("raw0":{"data":1},"raw1":{"data":2,"time":9})"),
+            missing("raw0.time"));
+  EXPECT_EQ(CalcError("PERF_COUNTER_TIMER",
+                      R"("raw0":{"data":1,"time":5},"raw1":{"data":2})"),
+            missing("raw1.time"));
+  EXPECT_EQ(
+      CalcError("PERF_COUNTER_COUNTER",
+                R"("raw0":{"data":1,"time":5},"raw1":{"data":2,"time":9})"),
+      missing("raw1.freq"));
+  EXPECT_EQ(
+      CalcError("PERF_100NSEC_MULTI_TIMER",
+                R"("raw0":{"data":1,"time":5},"raw1":{"data":2,"time":9})"),
+      missing("raw1.multi"));
+  EXPECT_EQ(CalcError("PERF_ELAPSED_TIME",
+                      R"("raw1":{"data":2,"time":9,"freq":null})"),
+            missing("raw1.freq"));
+  EXPECT_EQ(CalcError("PERF_RAW_FRACTION", R"("raw1":{"data":2})"),
+            missing("raw1.time"));
+}
+
+TEST(Calc, RefusesNumbersThatDoNotFitTheirSize) {
+  EXPECT_EQ(CalcError("PERF_COUNTER_RAWCOUNT",
+                      R"("data_size":4,"raw1":{"data":4294967296})"),
+            "fleetperf: standard input:1: raw1.data is 4294967296, which has "
+            "no room in 4 bytes\n");
+  EXPECT_EQ(CalcError("PERF_AVERAGE_BULK",
+                      R"("base_size":4,"raw0":{"data":1,"time":4294967296},)"
+                      R"("raw1":{"data":2,"time":4294967297})"),
+            "fleetperf: standard input:1: raw0.time is 4294967296, which has "
+            "no room in 4 bytes\n");
+  // A clock is no base.
+  EXPECT_EQ(Calc(R"({"type":"PERF_COUNTER_TIMER","base_size":4,)"
+                 R"("raw0":{"data":1,"time":4294967296},)"
+                 R"("raw1":{"data":2,"time":4294967396}})")
+                .output,
+            "{\"status\":\"ok\",\"value\":1}\n");
 }
 
 // A block with results of every kind.

@@ -57,7 +57,7 @@ TYPES = {
     "PERF_COUNTER_HISTOGRAM_TYPE": (0x80000000, "not_displayable", None),
 }
 ONE_SAMPLE = ("raw", "fraction", "elapsed")
-WITH_FREQ = ("rate", "multi", "average_timer")
+WITH_FREQ = ("rate", "multi", "average_timer", "elapsed")
 WITH_MULTI = ("multi", "multi_100ns", "multi_inverse")
 
 
@@ -72,11 +72,10 @@ def growth(older, newer, wraps):
 def one_sample(formula, raw):
     if formula == "raw":
         return Fraction(raw["data"])
-    time, freq = raw.get("time"), raw.get("freq", 0)
+    time = raw["time"]
     if formula == "fraction":
         return Fraction(100 * raw["data"], time) if time else "zero_denominator"
-    if time is None:
-        return "zero_denominator"
+    freq = raw["freq"]
     if freq <= 0:
         return "bad_frequency"
     if time < raw["data"]:
@@ -86,22 +85,18 @@ def one_sample(formula, raw):
 
 def two_samples(formula, kind, line):
     older, newer = line["raw0"], line["raw1"]
-    if kind == "counter" and ("time" not in older or "time" not in newer):
-        return "zero_denominator"
     n = growth(older["data"], newer["data"], False)
     if n is None:
         return "negative_value"
     if formula == "delta":
         return Fraction(n)
     base_wraps = kind == "counter" and line.get("base_size") == 4
-    d = growth(older.get("time", 0), newer.get("time", 0), base_wraps)
+    d = growth(older["time"], newer["time"], base_wraps)
     if d is None:
         return "negative_denominator"
-    freq, multi = newer.get("freq", 0), newer.get("multi", 0)
+    freq, multi = newer.get("freq"), newer.get("multi")
     if formula in WITH_FREQ and freq <= 0:
         return "bad_frequency"
-    if formula in WITH_MULTI and "multi" not in newer:
-        return "zero_multi"
     if d == 0:
         return "zero_denominator"
     if formula in WITH_MULTI and multi == 0:
@@ -160,8 +155,20 @@ def pair(rng):
     return a, b
 
 
+def used(name):
+    """The members of the newer sample without which there is no answer."""
+    _, formula, kind = TYPES[name]
+    return ({"time"} if kind else set()) | (
+        {"freq"} if formula in WITH_FREQ else set()) | (
+        {"multi"} if formula in WITH_MULTI else set())
+
+
+def only(members, raw):
+    return {k: v for k, v in raw.items() if k == "data" or k in members}
+
+
 def cases(name, rng):
-    value, _, kind = TYPES[name]
+    value, formula, _ = TYPES[name]
     base = {"type": name, "data_size": 8}
     sample = {"data": 100, "time": 1000, "freq": 10**7, "multi": 2}
     later = {"data": 175, "time": 1300, "freq": 10**7, "multi": 2}
@@ -170,12 +177,21 @@ def cases(name, rng):
     yield base | {"raw0": None, "raw1": later}
     yield base | {"raw0": later, "raw1": sample}  # swapped
     yield base | {"raw0": sample, "raw1": later, "type0": "PERF_COUNTER_LARGE_DELTA"}
-    for missing in ("time", "freq", "multi"):
-        yield base | {"raw0": {k: v for k, v in sample.items() if k != missing},
-                      "raw1": {k: v for k, v in later.items() if k != missing}}
+    # What a type does not use need not be there.
+    of_older = used(name) & {"time"} if formula not in ONE_SAMPLE else set()
+    yield base | {"raw0": only(of_older, sample), "raw1": only(used(name), later)}
+    yield base | {"raw0": None, "raw1": only(used(name), later)}
+    if formula not in ONE_SAMPLE:
+        yield base | {"raw0": None, "raw1": only(set(), later)}
+    yield base | {"raw0": only(set(), sample), "raw1": only(used(name), later),
+                  "type0": "PERF_COUNTER_LARGE_DELTA"}
     for changed in ({"time": 1000}, {"data": 100}, {"freq": 0}, {"freq": -1},
                     {"multi": 0}, {"time": 999}, {"data": 99}):
         yield base | {"raw0": sample, "raw1": later | changed}
+    # The largest that fits into 4 bytes; data of 4 bytes wraps only if asked.
+    for old, new in ((5, 2**32 - 1), (2**32 - 1, 5)):
+        yield base | {"data_size": 4, "raw0": sample | {"data": old},
+                      "raw1": later | {"data": new}}
     # A base of 4 bytes wraps, by less than half of its range.
     for old, new in ((2**32 - 100, 200), (2**31 + 1, 0), (2**31, 0), (5, 4)):
         yield base | {"base_size": 4, "raw0": sample | {"time": old},
