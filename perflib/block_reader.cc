@@ -24,7 +24,7 @@ class Reader {
     for (uint32_t i = 0; i < block_.header.num_counters; ++i) {
       if (!ReadResult()) return;
     }
-    WarnIf(position_ != end_);
+    WarnIfUnused("PERF_DATA_HEADER.dwTotalSize", 0, end_);
   }
 
  private:
@@ -43,7 +43,7 @@ class Reader {
       return Reject(Problem::kTooLarge, "PERF_DATA_HEADER.dwTotalSize", 0,
                     total, bytes_.size());
     }
-    WarnIf(total % kBlockAlignment != 0);
+    WarnIfUnaligned("PERF_DATA_HEADER.dwTotalSize", 0, total);
     end_ = total;
     block_.has_header = true;
     return true;
@@ -70,7 +70,9 @@ class Reader {
     const size_t result_end = start + header.size;
     position_ = start + sizeof header;
     result.complete = ReadBody(header, start, result_end);
-    if (result.complete) WarnIf(position_ != result_end);
+    if (result.complete) {
+      WarnIfUnused("PERF_COUNTER_HEADER.dwSize", start, result_end);
+    }
 
     result.counter_ids.count =
         static_cast<uint32_t>(block_.counter_ids.size()) -
@@ -117,7 +119,10 @@ class Reader {
                     list.num_counters, room);
     }
     // One id of padding makes an even number; more is unusual.
-    WarnIf(room - list.num_counters > 1);
+    if (room - list.num_counters > 1) {
+      Warn(Problem::kUnused, "PERF_MULTI_COUNTERS.dwSize", start,
+           (room - list.num_counters) * sizeof(uint32_t), 0);
+    }
     if (list.num_counters != 0) {
       const size_t begin = block_.counter_ids.size();
       block_.counter_ids.resize(begin + list.num_counters);
@@ -149,7 +154,7 @@ class Reader {
       if (!ReadInstanceHeader(list_end) || !ReadValues(num_counters, list_end))
         return false;
     }
-    WarnIf(position_ != list_end);
+    WarnIfUnused("PERF_MULTI_INSTANCES.dwTotalSize", start, list_end);
     position_ = list_end;
     return true;
   }
@@ -282,7 +287,7 @@ class Reader {
     const size_t rest = end - position_;
     if (size > rest)
       return Reject(Problem::kTooLarge, field, position_, size, rest);
-    WarnIf(size % kBlockAlignment != 0);
+    WarnIfUnaligned(field, position_, size);
     return true;
   }
 
@@ -295,7 +300,24 @@ class Reader {
     return false;
   }
 
-  void WarnIf(bool unusual) { block_.warning_count += unusual; }
+  void WarnIfUnaligned(absl::string_view field, size_t offset, size_t size) {
+    if (size % kBlockAlignment == 0) return;
+    Warn(Problem::kUnaligned, field, offset, size, kBlockAlignment);
+  }
+
+  // If what was read ends before the structure at `offset` does, at `end`.
+  void WarnIfUnused(absl::string_view field, size_t offset, size_t end) {
+    if (position_ == end) return;
+    Warn(Problem::kUnused, field, offset, end - position_, 0);
+  }
+
+  void Warn(Problem problem, absl::string_view what, size_t offset,
+            uint64_t value, uint64_t limit) {
+    ++block_.warning_count;
+    if (block_.warnings.size() < ParsedBlock::kMaxDefects) {
+      block_.warnings.push_back({problem, what, offset, value, limit});
+    }
+  }
 
   const absl::string_view bytes_;
   ParsedBlock& block_;
@@ -349,6 +371,7 @@ void ParsedBlock::Clear() {
   value_sizes.clear();
   defects.clear();
   defect_count = 0;
+  warnings.clear();
   warning_count = 0;
 }
 

@@ -79,7 +79,8 @@ class ParsedBlock {
   uint64_t defect_count = 0;
 
   // In bounds but unusual, and read: bytes left over, sizes that are no
-  // multiple of 8.
+  // multiple of 8. The first kMaxDefects of them, and how many in all.
+  std::vector<Defect> warnings;
   uint64_t warning_count = 0;
 
   Clocks clocks() const {

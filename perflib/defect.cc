@@ -20,6 +20,11 @@ std::string Explanation(const Defect& defect) {
       return absl::StrCat(" is ", defect.value, ", which is unknown");
     case Defect::Problem::kUnterminated:
       return absl::StrCat(" has no NUL within its ", defect.limit, " bytes");
+    case Defect::Problem::kUnaligned:
+      return absl::StrCat(" is ", defect.value, ", which is no multiple of ",
+                          defect.limit);
+    case Defect::Problem::kUnused:
+      return absl::StrCat(" leaves ", defect.value, " bytes unused");
   }
   return " is wrong";
 }

@@ -1,4 +1,5 @@
-// What is wrong with bytes that a reader of this folder refused.
+// What is wrong with bytes that a reader of this folder refused, or unusual
+// about bytes that it read.
 
 #ifndef FLEETPERF_PERFLIB_DEFECT_H_
 #define FLEETPERF_PERFLIB_DEFECT_H_
@@ -19,6 +20,9 @@ struct Defect {
     kTooLarge,      // the field is `value` and must be at most `limit`
     kUnknown,       // the field is `value`, which has no meaning
     kUnterminated,  // the string of `limit` bytes has no NUL
+    // Unusual, no reason to refuse anything:
+    kUnaligned,  // the field is `value`, which is no multiple of `limit`
+    kUnused,     // the field is larger by `value` bytes than what was read
   };
 
   Problem problem;

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "aggregator/cli/commands.h"
+#include "aggregator/cli/decode_records.h"
 #include "base/files.h"
 #include "base/printable.h"
 #include "base/status_macros.h"
@@ -15,104 +15,36 @@
 namespace fleetperf::cli {
 namespace {
 
-using perflib::HeaderType;
 using perflib::ParsedBlock;
-using perflib::QueryResult;
-
-std::string TypeName(HeaderType type) {
-  switch (type) {
-    case HeaderType::kErrorReturn:
-      return "PERF_ERROR_RETURN";
-    case HeaderType::kSingleCounter:
-      return "PERF_SINGLE_COUNTER";
-    case HeaderType::kMultipleCounters:
-      return "PERF_MULTIPLE_COUNTERS";
-    case HeaderType::kMultipleInstances:
-      return "PERF_MULTIPLE_INSTANCES";
-    case HeaderType::kCounterset:
-      return "PERF_COUNTERSET";
-  }
-  return "";  // such a result was rejected and has no values
-}
-
-// The block itself.
-Record BlockRecord(const std::string& file, const ParsedBlock& block) {
-  return {{.name = "file", .value = file},
-          {.name = "total_size", .value = uint64_t{block.header.total_size}},
-          {.name = "queries", .value = uint64_t{block.header.num_counters}},
-          {.name = "perf_time", .value = block.header.perf_time_stamp},
-          {.name = "perf_time_100ns", .value = block.header.perf_time_100nsec},
-          {.name = "perf_freq", .value = block.header.perf_freq}};
-}
-
-Record ErrorRecord(uint64_t query, const QueryResult& result) {
-  return {{.name = "query", .value = query},
-          {.name = "type", .value = TypeName(result.type)},
-          {.name = "status", .value = uint64_t{result.status}}};
-}
-
-// The `i`-th value of a result.
-Record ValueRecord(uint64_t query, const ParsedBlock& block,
-                   const QueryResult& result, size_t i) {
-  const auto ids = block.CounterIds(result);
-  const auto instances = block.Instances(result);
-  const size_t columns = ids.empty() ? 1 : ids.size();
-  const uint32_t size = block.ValueSizes(result)[i];
-  Field counter{.name = "counter"};
-  if (!ids.empty()) counter.value = uint64_t{ids[i % columns]};
-  Field instance{.name = "instance"};
-  Field instance_id{.name = "instance_id"};
-  if (!instances.empty()) {
-    const perflib::InstanceView& view = instances[i / columns];
-    instance.value = block.Name(view);
-    instance_id.value = uint64_t{view.instance_id};
-  }
-  Field value{.name = "value"};
-  if (size == sizeof(uint32_t) || size == sizeof(uint64_t)) {
-    value.value = absl::StrCat(block.Values(result)[i]);
-  }
-  return {{.name = "query", .value = query},
-          {.name = "type", .value = TypeName(result.type)},
-          counter,
-          instance,
-          instance_id,
-          {.name = "size", .value = uint64_t{size}},
-          value};
-}
-
-// Calls `use` with the records of all results.
-template <typename Use>
-void ForEachRecord(const ParsedBlock& block, Use use) {
-  for (size_t query = 0; query < block.results.size(); ++query) {
-    const QueryResult& result = block.results[query];
-    if (result.type == HeaderType::kErrorReturn) {
-      use(ErrorRecord(query, result));
-    }
-    for (size_t i = 0; i < result.values.count; ++i) {
-      if (block.ValueSizes(result)[i] == perflib::kRejectedValue) continue;
-      use(ValueRecord(query, block, result, i));
-    }
-  }
-}
 
 void PrintJson(const std::string& file, const ParsedBlock& block) {
-  std::puts(ToJson(BlockRecord(file, block)).c_str());
-  ForEachRecord(
-      block, [](const Record& record) { std::puts(ToJson(record).c_str()); });
+  ForEachDecodedObject(file, block, [](const Record& record) {
+    std::puts(ToJson(record).c_str());
+  });
 }
 
-// The columns of tables and CSV, in which every record has the same.
-Record Tabular(const std::string& file, const Record& record) {
-  Record row = {{.name = "file", .value = file}};
-  for (const char* name : {"query", "type", "counter", "instance",
-                           "instance_id", "size", "value", "status"}) {
-    Field field{.name = name};
-    for (const Field& own : record) {
-      if (own.name == name) field.value = own.value;
-    }
-    row.push_back(std::move(field));
+void PrintCsv(const std::string& file, const ParsedBlock& block,
+              RecordPrinter* csv) {
+  ForEachDecodedRow(block, [&](const Record& row) {
+    Record with_file = {{.name = "file", .value = file}};
+    with_file.insert(with_file.end(), row.begin(), row.end());
+    csv->Print(with_file);
+  });
+}
+
+// What was read although it is unusual.
+void PrintWarnings(const ParsedBlock& block) {
+  if (block.warning_count == 0) return;
+  std::printf("warnings: %llu\n",
+              static_cast<unsigned long long>(block.warning_count));
+  for (const perflib::Defect& warning : block.warnings) {
+    std::printf("  %s\n", warning.ToString().c_str());
   }
-  return row;
+  if (block.warning_count > block.warnings.size()) {
+    std::printf("  and %llu more\n",
+                static_cast<unsigned long long>(block.warning_count -
+                                                block.warnings.size()));
+  }
 }
 
 void PrintTable(const std::string& file, const ParsedBlock& block) {
@@ -125,12 +57,9 @@ void PrintTable(const std::string& file, const ParsedBlock& block) {
           .c_str(),
       static_cast<long long>(block.header.perf_time_stamp),
       static_cast<long long>(block.header.perf_freq));
+  PrintWarnings(block);
   const auto printer = MakePrinter(Format::kTable);
-  ForEachRecord(block, [&](const Record& record) {
-    Record row = Tabular(file, record);
-    row.erase(row.begin());  // the file is above
-    printer->Print(row);
-  });
+  ForEachDecodedRow(block, [&](const Record& row) { printer->Print(row); });
   printer->Finish();
 }
 
@@ -169,9 +98,7 @@ absl::Status Decode(Format format, const std::vector<std::string>& files) {
           PrintJson(file, block);
           break;
         case Format::kCsv:
-          ForEachRecord(block, [&](const Record& record) {
-            csv->Print(Tabular(file, record));
-          });
+          PrintCsv(file, block, csv.get());
           break;
         default:
           PrintTable(file, block);

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "perflib/block_writer.h"
 #include "perflib/utf16.h"
@@ -23,6 +24,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 std::vector<std::string> Lines(const std::string& text) {
@@ -253,15 +255,87 @@ TEST(Decode, SaysWhatIsRejectedAndDecodesTheRest) {
   EXPECT_THAT(Lines(result.output), SizeIs(10 + 9));
 }
 
-TEST(Decode, PrintsATableForPeople) {
+Result DecodeTable(const std::string& block) {
   const TempDirectory directory;
   const std::string path = directory.File("a.block");
-  Deployment::Write(path, Block());
-  const Result result = Fleetperf({"decode", path});
+  Deployment::Write(path, block);
+  return Fleetperf({"decode", path});
+}
+
+// The words of a table's rows, without its header.
+std::vector<std::string> Rows(const Result& result) {
+  std::vector<std::string> rows = Lines(result.output);
+  while (!rows.empty() && rows.front().find("QUERY") == std::string::npos) {
+    rows.erase(rows.begin());
+  }
+  if (!rows.empty()) rows.erase(rows.begin());
+  for (std::string& row : rows) {
+    row = absl::StrJoin(absl::StrSplit(row, ' ', absl::SkipEmpty()), " ");
+  }
+  return rows;
+}
+
+TEST(Decode, PrintsATableForPeople) {
+  const Result result = DecodeTable(Block());
   EXPECT_THAT(result.output,
               AllOf(HasSubstr("5 queries"), HasSubstr("COUNTER  INSTANCE"),
-                    HasSubstr("18446744073709551615")));
+                    HasSubstr("STATUS"), Not(HasSubstr("warnings"))));
+  EXPECT_THAT(
+      Rows(result),
+      ElementsAre("0 PERF_COUNTERSET 0 0,Größe 7 4 4000000000 0",
+                  "0 PERF_COUNTERSET 26 0,Größe 7 8 "
+                  "18446744073709551615 0",
+                  "0 PERF_COUNTERSET 0 _Total 8 15 0",
+                  "0 PERF_COUNTERSET 26 _Total 8 8 1 0",
+                  "1 PERF_ERROR_RETURN 232", "2 PERF_SINGLE_COUNTER 4 5 0",
+                  "3 PERF_MULTIPLE_COUNTERS 0 4 1 0",
+                  "3 PERF_MULTIPLE_COUNTERS 26 4 2 0",
+                  "4 PERF_MULTIPLE_INSTANCES a 1 8 3 0"));
   EXPECT_THAT(result.error, IsEmpty());
+}
+
+TEST(Decode, ShowsResultsAndInstancesWithoutValues) {
+  std::string bytes;
+  perflib::BlockWriter writer({}, &bytes);
+  writer.BeginResult(perflib::HeaderType::kMultipleInstances);
+  writer.EndResult();
+  writer.BeginResult(perflib::HeaderType::kCounterset);
+  writer.BeginInstance(perflib::Utf16FromUtf8("idle"), 7);
+  writer.EndResult();
+  writer.BeginResult(perflib::HeaderType::kSingleCounter);
+  writer.AddValue32(5);
+  writer.EndResult();
+  writer.Finish();
+  bytes[bytes.size() - 16] = 99;  // the last value's dwDataSize
+  const Result result = DecodeTable(bytes);
+  EXPECT_THAT(Rows(result), ElementsAre("0 PERF_MULTIPLE_INSTANCES 0",
+                                        "1 PERF_COUNTERSET idle 7 0",
+                                        "2 PERF_SINGLE_COUNTER 0"));
+  EXPECT_THAT(result.error, HasSubstr("PERF_COUNTER_DATA.dwDataSize is 99"));
+}
+
+TEST(Decode, SaysInTheTableWhatIsUnusualAndWhatIsIncomplete) {
+  std::string bytes;
+  perflib::BlockWriter writer({}, &bytes);
+  writer.AddErrorReturn(232);
+  writer.BeginResult(perflib::HeaderType::kSingleCounter);
+  writer.AddValue64(5);
+  writer.EndResult();
+  writer.Finish();
+  std::string unused = bytes;
+  unused[4] = 1;  // dwNumCounters
+  const Result unusual = DecodeTable(unused);
+  EXPECT_EQ(unusual.status, 0);
+  EXPECT_THAT(unusual.output,
+              HasSubstr("warnings: 1\n"
+                        "  offset 0: PERF_DATA_HEADER.dwTotalSize leaves 32 "
+                        "bytes unused\n"));
+  EXPECT_THAT(Rows(unusual), ElementsAre("0 PERF_ERROR_RETURN 232"));
+  std::string unknown = bytes;
+  unknown[48 + 16 + 4] = 9;  // the second result's dwType
+  EXPECT_THAT(
+      Rows(DecodeTable(unknown)),
+      ElementsAre("0 PERF_ERROR_RETURN 232", "1 unknown (9) 0 (incomplete)"));
 }
 
 TEST(Explain, ShowsHowAStoredValueCameAbout) {

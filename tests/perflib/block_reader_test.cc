@@ -210,6 +210,9 @@ TEST(Defect, SaysStructureFieldOffsetValueAndLimit) {
       {kTooLarge, "offset 48: A.b is 7, it must be at most 9"},
       {kUnknown, "offset 48: A.b is 7, which is unknown"},
       {kUnterminated, "offset 48: A.b has no NUL within its 9 bytes"},
+      {Defect::Problem::kUnaligned,
+       "offset 48: A.b is 7, which is no multiple of 9"},
+      {Defect::Problem::kUnused, "offset 48: A.b leaves 7 bytes unused"},
   };
   for (const auto& test : kCases) {
     const Defect defect = {test.problem, "A.b", 48, 7, 9};
@@ -477,7 +480,7 @@ TEST(BlockReader, ReadsNamesInUtf16) {
   EXPECT_EQ(block.Name(block.instances[1]), "\uFFFDa");
 }
 
-TEST(BlockReader, CountsWhatIsUnusualButInBounds) {
+TEST(BlockReader, NamesWhatIsUnusualButInBounds) {
   const std::string one = Instance("a", 0) + Value64(1);
   const std::string extra(8, 'x');
   // Instance("a") in 13 bytes.
@@ -485,31 +488,51 @@ TEST(BlockReader, CountsWhatIsUnusualButInBounds) {
   const struct {
     const char* what;
     std::string bytes;
-    uint64_t warnings;
+    std::vector<std::string> warnings;
   } kCases[] = {
-      {"nothing", BlockOfEverything(), 0},
+      {"nothing", BlockOfEverything(), {}},
       {"bytes after the last result",
-       WithU32(Block({Result(kSingle, Value64(1)), extra}), 4, 1), 1},
-      {"bytes after a value", Block({Result(kSingle, Value64(1) + extra)}), 1},
-      {"bytes after an error", Block({Result(kError, extra, 232)}), 1},
+       WithU32(Block({Result(kSingle, Value64(1)), extra}), 4, 1),
+       {"offset 0: PERF_DATA_HEADER.dwTotalSize leaves 8 bytes unused"}},
+      {"bytes after a value",
+       Block({Result(kSingle, Value64(1) + extra)}),
+       {"offset 48: PERF_COUNTER_HEADER.dwSize leaves 8 bytes unused"}},
+      {"bytes after an error",
+       Block({Result(kError, extra, 232)}),
+       {"offset 48: PERF_COUNTER_HEADER.dwSize leaves 8 bytes unused"}},
       {"an instance that is not counted",
-       Block({Result(kInstances, InstanceList(1, one + one))}), 1},
+       Block({Result(kInstances, InstanceList(1, one + one))}),
+       {"offset 64: PERF_MULTI_INSTANCES.dwTotalSize leaves 32 bytes "
+        "unused"}},
       {"bytes after the instances",
-       Block({Result(kInstances, InstanceList(1, one) + extra)}), 1},
+       Block({Result(kInstances, InstanceList(1, one) + extra)}),
+       {"offset 48: PERF_COUNTER_HEADER.dwSize leaves 8 bytes unused"}},
       // And the value that belongs to neither of the two.
       {"more padding than ids need",
        Block(
            {Result(kCounters, WithU32(CounterIds({1, 2}), 4, 0) + Value64(1))}),
-       2},
+       {"offset 64: PERF_MULTI_COUNTERS.dwSize leaves 8 bytes unused",
+        "offset 48: PERF_COUNTER_HEADER.dwSize leaves 16 bytes unused"}},
       // And the result and the block that it makes odd.
       {"an instance of 13 bytes",
-       Block({Result(kInstances, InstanceList(1, odd + Value64(1)))}), 3},
+       Block({Result(kInstances, InstanceList(1, odd + Value64(1)))}),
+       {"offset 0: PERF_DATA_HEADER.dwTotalSize is 101, which is no multiple "
+        "of 8",
+        "offset 48: PERF_COUNTER_HEADER.dwSize is 53, which is no multiple of "
+        "8",
+        "offset 72: PERF_INSTANCE_HEADER.Size is 13, which is no multiple of "
+        "8"}},
   };
   for (const auto& test : kCases) {
     SCOPED_TRACE(test.what);
     const Parsed block(test.bytes);
     EXPECT_THAT(block.Messages(), IsEmpty());
-    EXPECT_EQ(block.warning_count, test.warnings);
+    std::vector<std::string> warnings;
+    for (const Defect& warning : block.warnings) {
+      warnings.push_back(warning.ToString());
+    }
+    EXPECT_EQ(warnings, test.warnings);
+    EXPECT_EQ(block.warning_count, test.warnings.size());
   }
 }
 

@@ -1,0 +1,166 @@
+#include "aggregator/cli/decode_records.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
+namespace fleetperf::cli {
+namespace {
+
+using perflib::HeaderType;
+using perflib::ParsedBlock;
+using perflib::QueryResult;
+
+std::string TypeName(HeaderType type) {
+  switch (type) {
+    case HeaderType::kErrorReturn:
+      return "PERF_ERROR_RETURN";
+    case HeaderType::kSingleCounter:
+      return "PERF_SINGLE_COUNTER";
+    case HeaderType::kMultipleCounters:
+      return "PERF_MULTIPLE_COUNTERS";
+    case HeaderType::kMultipleInstances:
+      return "PERF_MULTIPLE_INSTANCES";
+    case HeaderType::kCounterset:
+      return "PERF_COUNTERSET";
+  }
+  return absl::StrCat("unknown (", static_cast<uint32_t>(type), ")");
+}
+
+// The block itself.
+Record BlockRecord(const std::string& file, const ParsedBlock& block) {
+  return {{.name = "file", .value = file},
+          {.name = "total_size", .value = uint64_t{block.header.total_size}},
+          {.name = "queries", .value = uint64_t{block.header.num_counters}},
+          {.name = "perf_time", .value = block.header.perf_time_stamp},
+          {.name = "perf_time_100ns", .value = block.header.perf_time_100nsec},
+          {.name = "perf_freq", .value = block.header.perf_freq}};
+}
+
+Record ErrorRecord(uint64_t query, const QueryResult& result) {
+  return {{.name = "query", .value = query},
+          {.name = "type", .value = TypeName(result.type)},
+          {.name = "status", .value = uint64_t{result.status}}};
+}
+
+// How many values an instance has; all of them, where there are no instances.
+size_t ColumnsOf(const ParsedBlock& block, const QueryResult& result) {
+  const bool has_ids = result.type == HeaderType::kMultipleCounters ||
+                       result.type == HeaderType::kCounterset;
+  return has_ids ? block.CounterIds(result).size() : 1;
+}
+
+// The fields of a value that say whose it is, all of them null.
+struct ValueFields {
+  Field counter{.name = "counter"};
+  Field instance{.name = "instance"};
+  Field instance_id{.name = "instance_id"};
+  Field size{.name = "size"};
+  Field value{.name = "value"};
+
+  void SetInstance(const ParsedBlock& block, const QueryResult& result,
+                   size_t i) {
+    const perflib::InstanceView& view = block.Instances(result)[i];
+    instance.value = block.Name(view);
+    instance_id.value = uint64_t{view.instance_id};
+  }
+
+  // The `i`-th value of the result.
+  void SetValue(const ParsedBlock& block, const QueryResult& result, size_t i) {
+    const size_t columns = ColumnsOf(block, result);
+    const auto ids = block.CounterIds(result);
+    if (!ids.empty()) counter.value = uint64_t{ids[i % columns]};
+    if (result.instances.count > 0) SetInstance(block, result, i / columns);
+    const uint32_t bytes = block.ValueSizes(result)[i];
+    if (bytes != perflib::kRejectedValue) size.value = uint64_t{bytes};
+    if (bytes == sizeof(uint32_t) || bytes == sizeof(uint64_t)) {
+      value.value = absl::StrCat(block.Values(result)[i]);
+    }
+  }
+};
+
+Record ValueRecord(uint64_t query, const QueryResult& result,
+                   const ValueFields& fields) {
+  return {{.name = "query", .value = query},
+          {.name = "type", .value = TypeName(result.type)},
+          fields.counter,
+          fields.instance,
+          fields.instance_id,
+          fields.size,
+          fields.value};
+}
+
+// The rows of one result.
+class ResultRows {
+ public:
+  ResultRows(const ParsedBlock& block, uint64_t query, UseRecord use)
+      : block_(block),
+        result_(block.results[query]),
+        query_(query),
+        use_(use) {}
+
+  void ForEach() {
+    const size_t columns = ColumnsOf(block_, result_);
+    const size_t instances = result_.instances.count;
+    if (instances == 0) UseValues(0, result_.values.count, {});
+    for (size_t i = 0; i < instances; ++i) {
+      ValueFields fields;
+      fields.SetInstance(block_, result_, i);
+      UseValues(i * columns, (i + 1) * columns, fields);
+    }
+  }
+
+ private:
+  // Rows of the values in [begin, end); a row of `whose` if there are none.
+  void UseValues(size_t begin, size_t end, const ValueFields& whose) {
+    end = std::min<size_t>(end, result_.values.count);
+    if (begin >= end) UseRow(whose);
+    for (size_t i = begin; i < end; ++i) {
+      ValueFields fields;
+      fields.SetValue(block_, result_, i);
+      UseRow(fields);
+    }
+  }
+
+  void UseRow(const ValueFields& fields) {
+    Field status{.name = "status", .value = uint64_t{result_.status}};
+    if (!result_.complete) {
+      status.text = absl::StrCat(result_.status, " (incomplete)");
+    }
+    Record row = ValueRecord(query_, result_, fields);
+    row.push_back(std::move(status));
+    use_(row);
+  }
+
+  const ParsedBlock& block_;
+  const QueryResult& result_;
+  const uint64_t query_;
+  const UseRecord use_;
+};
+
+}  // namespace
+
+void ForEachDecodedObject(const std::string& file, const ParsedBlock& block,
+                          UseRecord use) {
+  use(BlockRecord(file, block));
+  for (size_t query = 0; query < block.results.size(); ++query) {
+    const QueryResult& result = block.results[query];
+    if (result.type == HeaderType::kErrorReturn) {
+      use(ErrorRecord(query, result));
+    }
+    for (size_t i = 0; i < result.values.count; ++i) {
+      if (block.ValueSizes(result)[i] == perflib::kRejectedValue) continue;
+      ValueFields fields;
+      fields.SetValue(block, result, i);
+      use(ValueRecord(query, result, fields));
+    }
+  }
+}
+
+void ForEachDecodedRow(const ParsedBlock& block, UseRecord use) {
+  for (size_t query = 0; query < block.results.size(); ++query) {
+    ResultRows(block, query, use).ForEach();
+  }
+}
+
+}  // namespace fleetperf::cli

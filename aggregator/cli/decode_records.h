@@ -1,0 +1,27 @@
+// What decode prints of a block.
+
+#ifndef FLEETPERF_AGGREGATOR_CLI_DECODE_RECORDS_H_
+#define FLEETPERF_AGGREGATOR_CLI_DECODE_RECORDS_H_
+
+#include <string>
+
+#include "absl/functional/function_ref.h"
+#include "aggregator/cli/output.h"
+#include "perflib/block_reader.h"
+
+namespace fleetperf::cli {
+
+using UseRecord = absl::FunctionRef<void(const Record&)>;
+
+// For programs: the block itself, then its error returns and values, each with
+// its own fields.
+void ForEachDecodedObject(const std::string& file,
+                          const perflib::ParsedBlock& block, UseRecord use);
+
+// For tables, whose rows all have the same columns: what programs get, and each
+// result and instance without a value, too.
+void ForEachDecodedRow(const perflib::ParsedBlock& block, UseRecord use);
+
+}  // namespace fleetperf::cli
+
+#endif  // FLEETPERF_AGGREGATOR_CLI_DECODE_RECORDS_H_
