@@ -17,6 +17,11 @@
 namespace fleetperf::agent {
 namespace {
 
+uint64_t RandomEpoch() {
+  absl::BitGen random;
+  return absl::Uniform<uint64_t>(random);
+}
+
 void LogReports(const std::vector<QueryReport>& reports) {
   for (const QueryReport& report : reports) {
     if (!report.error.empty()) {
@@ -123,11 +128,6 @@ class RunningAgent : public Agent {
 };
 
 }  // namespace
-
-uint64_t RandomEpoch() {
-  absl::BitGen random;
-  return absl::Uniform<uint64_t>(random);
-}
 
 absl::StatusOr<std::unique_ptr<Agent>> Agent::Start(const Config& config) {
   ASSIGN_OR_RETURN(auto credentials, ClientCredentials(config.tls));

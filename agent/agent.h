@@ -3,16 +3,12 @@
 #ifndef FLEETPERF_AGENT_AGENT_H_
 #define FLEETPERF_AGENT_AGENT_H_
 
-#include <cstdint>
 #include <memory>
 
 #include "absl/status/statusor.h"
 #include "agent/config.h"
 
 namespace fleetperf::agent {
-
-// Of a new process.
-uint64_t RandomEpoch();
 
 // Collects and sends from its start to its destruction.
 class Agent {
