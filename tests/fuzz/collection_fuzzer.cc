@@ -1,14 +1,19 @@
 // Batches as an agent may send them: decoded or refused, and what is decoded is
-// no larger than a small multiple of the input.
+// no larger than a small multiple of the input. And plans as an agent may get
+// them: resolved or refused.
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/strings/string_view.h"
+#include "agent/collect/resolve.h"
 #include "aggregator/store/batch_decoder.h"
 #include "aggregator/store/dictionary.h"
 #include "fleetperf/v1/collection.pb.h"
+#include "fleetperf/v1/configuration.pb.h"
+#include "perflib/counter_type.h"
 #include "tests/fuzz/check.h"
 
 namespace fleetperf::aggregator {
@@ -59,13 +64,52 @@ void Check(const v1::CollectRequest& request) {
 }  // namespace
 }  // namespace fleetperf::aggregator
 
-// The first byte says whether the rest is a whole request or the contents of a
-// batch, which the framing of a request would hide from the fuzzer.
+namespace fleetperf::agent {
+namespace {
+
+// What plans are resolved against.
+std::vector<perflib::CountersetRegistration> Registrations() {
+  perflib::CountersetRegistration disk;
+  disk.guid = *perflib::ParseGuid("{b4fc721a-0378-476f-89ba-a5a79f810b36}");
+  disk.name = "Disk";
+  disk.instance_type = perflib::kCountersetMultipleInstances;
+  disk.counters = {{.counter_id = 1,
+                    .type = perflib::kPerfAverageBulk,
+                    .base_counter_id = 2,
+                    .name = "Average"},
+                   {.counter_id = 2, .type = perflib::kPerfAverageBase},
+                   {.counter_id = 3, .name = "Reads (all)/sec"}};
+  return {disk};
+}
+
+void CheckPlan(const v1::Plan& proto) {
+  static const auto& registrations =
+      *new std::vector<perflib::CountersetRegistration>(Registrations());
+  const auto plan = PlanFromProto(proto);
+  if (!plan.ok()) return;
+  const Resolution resolution = ResolvePlan(*plan, registrations);
+  for (const ResolvedQuery& query : resolution.queries) {
+    FUZZ_CHECK(query.planned < plan->queries.size());
+    FUZZ_CHECK(query.interval >= absl::Seconds(1));
+    FUZZ_CHECK(!query.counters.empty());
+  }
+}
+
+}  // namespace
+}  // namespace fleetperf::agent
+
+// The first byte says whether the rest is a whole request, the contents of a
+// batch, which the framing of a request would hide from the fuzzer, or a plan.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   const std::string rest(reinterpret_cast<const char*>(data) + 1, size - 1);
+  if (data[0] % 3 == 2) {
+    fleetperf::v1::Plan plan;
+    if (plan.ParseFromString(rest)) fleetperf::agent::CheckPlan(plan);
+    return 0;
+  }
   fleetperf::v1::CollectRequest request;
-  if (data[0] % 2 == 0) {
+  if (data[0] % 3 == 0) {
     if (!request.ParseFromString(rest)) return 0;
   } else {
     request.mutable_batch()->set_compression(fleetperf::v1::COMPRESSION_NONE);

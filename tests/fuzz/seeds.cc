@@ -1,18 +1,25 @@
 // Writes the inputs that the fuzzers start from: one directory a fuzzer.
 
+#include <google/protobuf/util/json_util.h>
+
 #include <cstdio>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/files.h"
 #include "base/status_macros.h"
+#include "fleetperf/v1/capture.pb.h"
 #include "fleetperf/v1/collection.pb.h"
+#include "fleetperf/v1/configuration.pb.h"
 #include "perflib/block_writer.h"
 #include "perflib/counter_type.h"
 #include "perflib/query.h"
 #include "perflib/registration.h"
 #include "perflib/utf16.h"
+#include "proto/conversions.h"
 
 namespace fleetperf {
 namespace {
@@ -105,11 +112,127 @@ v1::BatchContent Content() {
   return content;
 }
 
+v1::Plan Plan() {
+  v1::Plan plan;
+  plan.set_version(1);
+  v1::PlannedQuery* query = plan.add_queries();
+  query->set_counterset("D*");
+  query->add_counters("Reads (all)/sec");
+  query->add_counters("id:1");
+  query->add_instances("sd?");
+  query->mutable_interval()->set_seconds(1);
+  return plan;
+}
+
+v1::Capture Capture() {
+  const perflib::CountersetRegistration registration = Registration();
+  const std::string guid = ToProto(registration).guid();
+  v1::Capture capture;
+  capture.set_machine("box");
+  capture.mutable_interval()->set_seconds(1);
+  v1::CapturedQuery* query = capture.add_queries();
+  query->set_counterset(guid);
+  for (const uint32_t id : {1, 2}) query->add_counter_ids(id);
+  query->add_only_linked(2);
+  query->add_instances("a*");
+  v1::CapturedIdentifier* identifier = capture.add_identifiers();
+  identifier->set_counterset(guid);
+  identifier->set_counter_id(perflib::kWildcardCounter);
+  identifier->set_instance("*");
+  identifier->set_instance_id(perflib::kWildcardInstanceId);
+  *capture.add_countersets() = ToProto(registration);
+  return capture;
+}
+
+// A block of the capture: the counters of two instances.
+std::string CapturedBlock(int64_t second) {
+  std::string bytes;
+  constexpr int64_t kSecond = 10'000'000;
+  perflib::BlockWriter writer(
+      {second * kSecond, 133'000'000'000'000'000 + second * kSecond, kSecond},
+      &bytes);
+  const uint32_t ids[] = {1, 2};
+  writer.BeginResult(HeaderType::kCounterset, ids);
+  for (const char* name : {"a", "b"}) {
+    writer.BeginInstance(perflib::Utf16FromUtf8(name), 1);
+    writer.AddValue64(100 + second);
+    writer.AddValue32(static_cast<uint32_t>(second));
+  }
+  writer.EndResult();
+  writer.Finish();
+  return bytes;
+}
+
+// A part of an input, with its size before it.
+std::string Part(const std::string& bytes) {
+  const auto size = static_cast<uint16_t>(bytes.size());
+  return std::string{static_cast<char>(size), static_cast<char>(size >> 8)} +
+         bytes;
+}
+
 absl::Status Write(const std::string& root, const std::string& fuzzer,
                    const std::string& name, const std::string& bytes) {
   const std::string directory = absl::StrCat(root, "/", fuzzer);
   RETURN_IF_ERROR(MakeDirectories(directory));
   return WriteFile(absl::StrCat(directory, "/", name), bytes);
+}
+
+absl::Status WriteCaptures(const std::string& root) {
+  const std::string blocks = Part(CapturedBlock(0)) + Part(CapturedBlock(1));
+  std::string json;
+  if (!google::protobuf::util::MessageToJsonString(Capture(), &json).ok()) {
+    return absl::InternalError("the capture cannot be JSON");
+  }
+  RETURN_IF_ERROR(Write(root, "capture", "json",
+                        std::string(1, '\0') + Part(json) + blocks));
+  return Write(root, "capture", "message",
+               "\1" + Part(Capture().SerializeAsString()) + blocks);
+}
+
+// The files of each provider that proc_fuzzer has, of two ticks.
+absl::Status WriteProcTexts(const std::string& root) {
+  const auto texts = [&](char provider, const std::string& name,
+                         const std::vector<std::string>& files) {
+    return Write(root, "proc", name, provider + absl::StrJoin(files, "\xFF"));
+  };
+  const std::string stat =
+      "cpu  9 0 4 50 1 0 1 0 0 0\ncpu0 9 0 4 50 1 0 1 0 0 0\n"
+      "intr 7 1\nctxt 77\nbtime 1800000000\nprocesses 12\n"
+      "procs_running 2\nprocs_blocked 1\n";
+  const std::string interrupts =
+      "     CPU0 CPU1\n  0:  4294967295 1 IO-APIC timer\nLOC:  5 6  Local\n"
+      "ERR:  0\n";
+  const std::vector<std::string> cpu = {
+      stat,   interrupts, interrupts, "2400000\n", "3200000", "10\n",
+      "C1\n", "12345\n",  "678\n",    stat,        interrupts};
+  RETURN_IF_ERROR(texts('\0', "processor", cpu));
+  RETURN_IF_ERROR(texts(
+      '\1', "system",
+      {stat, "0.20 0.18 0.12 1/80 11206\n", "350735.47 234388.90\n", stat}));
+  RETURN_IF_ERROR(
+      texts('\2', "memory",
+            {"MemTotal:       16307044 kB\nMemFree:  100 kB\nCached: 5 kB\n",
+             "pgfault 7\npgmajfault 1\npswpin 0\n"}));
+  const std::string disks =
+      "   8       0 sda 7 1 2 3 4 5 6 7 0 8 9 1 2 3 4 5 6\n"
+      "   8       1 sda1 7 1 2 3 4 5 6 7 0 8 9\n";
+  RETURN_IF_ERROR(texts('\3', "disk", {disks, disks}));
+  const std::string interfaces =
+      "Inter-|   Receive  |  Transmit\n face |bytes    packets|bytes\n"
+      "    lo: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n"
+      "  eth0: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n";
+  RETURN_IF_ERROR(
+      texts('\4', "network", {interfaces, "2\n", "1000\n", interfaces}));
+  return texts(
+      '\5', "processes",
+      {"352.64 50.1\n",
+       "7 (a) b) S 1 7 7 0 -1 4194304 9 0 1 0 5 6 0 0 20 0 3 0 99 8192 12 1\n",
+       "Name:\ta\nVmPeak:\t  8 kB\nVmHWM:\t 4 kB\nRssAnon:\t 2 kB\n"
+       "VmSwap:\t 0 kB\n",
+       "rchar: 1\nwchar: 2\nsyscr: 3\nsyscw: 4\nread_bytes: 5\n"
+       "write_bytes: 6\n",
+       "2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0 0 1 0 0 20 0 1 0 1 0 0\n",
+       "353.64 51.1\n"});
 }
 
 absl::Status WriteSeeds(const std::string& root) {
@@ -143,6 +266,10 @@ absl::Status WriteSeeds(const std::string& root) {
                         "queries:\n  - name: c\n"));
   RETURN_IF_ERROR(Write(root, "collection", "content",
                         "\1" + Content().SerializeAsString()));
+  RETURN_IF_ERROR(
+      Write(root, "collection", "plan", "\2" + Plan().SerializeAsString()));
+  RETURN_IF_ERROR(WriteCaptures(root));
+  RETURN_IF_ERROR(WriteProcTexts(root));
   v1::CollectRequest request;
   *request.mutable_dictionary()->mutable_definitions() =
       Content().definitions();
