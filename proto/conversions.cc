@@ -2,6 +2,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 
 namespace fleetperf {
 namespace {
@@ -72,6 +73,12 @@ absl::Time FromProto(const google::protobuf::Timestamp& timestamp) {
          absl::Nanoseconds(timestamp.nanos() % kNanosPerSecond);
 }
 
+absl::Status CheckName(absl::string_view what, const std::string& name) {
+  if (name.size() <= kMaxNameBytes) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      what, ".name has ", name.size(), " bytes, more than ", kMaxNameBytes));
+}
+
 absl::StatusOr<perflib::CountersetRegistration> FromProto(
     const v1::CountersetRegistration& proto) {
   perflib::CountersetRegistration registration;
@@ -81,6 +88,7 @@ absl::StatusOr<perflib::CountersetRegistration> FromProto(
         absl::StrCat("CountersetRegistration.guid has ", proto.guid().size(),
                      " bytes instead of 16"));
   }
+  RETURN_IF_ERROR(CheckName("CountersetRegistration", proto.name()));
   registration.guid = *guid;
   registration.name = proto.name();
   registration.help = proto.help();
@@ -88,6 +96,7 @@ absl::StatusOr<perflib::CountersetRegistration> FromProto(
   registration.detail_level = proto.detail_level();
   registration.instance_type = proto.instance_type();
   for (const v1::CounterRegistration& from : proto.counters()) {
+    RETURN_IF_ERROR(CheckName("CounterRegistration", from.name()));
     perflib::CounterRegistration& counter =
         registration.counters.emplace_back();
     counter.counter_id = from.counter_id();

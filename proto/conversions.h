@@ -8,6 +8,7 @@
 #include <google/protobuf/timestamp.pb.h>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "fleetperf/v1/counterset.pb.h"
 #include "perflib/registration.h"
@@ -22,6 +23,12 @@ v1::CountersetRegistration ToProto(
 // Any message becomes a value; fields out of range are cut.
 absl::Duration FromProto(const google::protobuf::Duration& duration);
 absl::Time FromProto(const google::protobuf::Timestamp& timestamp);
+
+// Of anything: a longer one is somebody's mistake or worse.
+inline constexpr size_t kMaxNameBytes = 4096;
+
+// An error if the name of `what` is longer.
+absl::Status CheckName(absl::string_view what, const std::string& name);
 
 // An error names the field that is wrong.
 absl::StatusOr<perflib::CountersetRegistration> FromProto(

@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/clock.h"
@@ -41,10 +42,14 @@ absl::StatusOr<ResolvedQuery> ToQuery(const v1::Capture& capture,
   }
   if (!found) return Wrong(capture, "lacks the registration of a counterset");
   query.interval = FromProto(capture.interval());
-  if (query.interval < absl::Seconds(1)) {
-    return Wrong(capture, "has an interval of less than 1s");
+  if (query.interval < absl::Seconds(1) || query.interval > absl::Hours(24)) {
+    return Wrong(capture, "has an interval that is not between 1s and 24h");
   }
+  absl::flat_hash_set<uint32_t> ids;
   for (const uint32_t id : proto.counter_ids()) {
+    if (!ids.insert(id).second) {
+      return Wrong(capture, absl::StrCat("asks for counter ", id, " twice"));
+    }
     if (query.registration.FindCounter(id) == nullptr) {
       return Wrong(capture,
                    absl::StrCat("lacks counter ", id, " of counterset \"",

@@ -12,19 +12,12 @@
 namespace fleetperf::aggregator {
 namespace {
 
-constexpr size_t kMaxNameBytes = 4096;
 constexpr int kMaxColumns = 4096;
 constexpr absl::Duration kLongestInterval = absl::Hours(24);
 
 absl::Status CheckId(absl::string_view what, uint32_t id) {
   if (id != 0) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(what, ".id is 0"));
-}
-
-absl::Status CheckName(absl::string_view what, const std::string& name) {
-  if (name.size() <= kMaxNameBytes) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      what, ".name has ", name.size(), " bytes, more than ", kMaxNameBytes));
 }
 
 absl::Status NotDefined(absl::string_view what, uint32_t id) {
@@ -95,10 +88,6 @@ absl::Status Dictionary::AddCounterset(
   }
   ASSIGN_OR_RETURN(perflib::CountersetRegistration registration,
                    FromProto(definition.registration()));
-  RETURN_IF_ERROR(CheckName("CountersetRegistration", registration.name));
-  for (const perflib::CounterRegistration& counter : registration.counters) {
-    RETURN_IF_ERROR(CheckName("CounterRegistration", counter.name));
-  }
   countersets_.emplace(definition.id(),
                        schemas_.Intern(std::move(registration)));
   return absl::OkStatus();

@@ -105,7 +105,7 @@ void Check(const std::string& directory) {
   delivery.SetBatchListener([&] { aggregator.TakeBatches(); });
   const auto player = Player::Open(*std::move(recordings),
                                    {.machine = "m", .delivery = &delivery});
-  if (player.ok()) (*player)->Play();
+  if (player.ok()) (*player)->Play().IgnoreError();
 }
 
 }  // namespace
