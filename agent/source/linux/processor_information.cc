@@ -154,19 +154,23 @@ bool IsPolling(const std::string& state_directory) {
   return name.ok() && absl::StripTrailingAsciiWhitespace(*name) == "POLL";
 }
 
-// Reads a file with a list such as "0-3,8,10-11" and calls `use` with each
-// number.
+// What Linux can be built for at most; no list names more.
+constexpr uint64_t kMostCpus = 65536;
+constexpr uint64_t kMostNodes = 1024;
+
+// Reads a file with a list such as "0-3,8,10-11", in which numbers ascend, and
+// calls `use` with each number below `limit`, once.
 template <typename Use>
-void ForEachInList(const std::string& path, Use use) {
+void ForEachInList(const std::string& path, uint64_t limit, Use use) {
   std::string buffer;
   auto text = ProcFile(path).Read(&buffer);
   if (!text.ok()) return;
+  uint64_t next = 0;
   while (const auto first = NextNumber(&*text)) {
     uint64_t last = *first;
     if (absl::ConsumePrefix(&*text, "-")) last = NumberOrZero(&*text);
-    constexpr uint64_t kMostCpus = 65536;
-    for (uint64_t i = *first; i <= last && i < kMostCpus; ++i) {
-      use(static_cast<uint32_t>(i));
+    for (next = std::max(next, *first); next <= last && next < limit; ++next) {
+      use(static_cast<uint32_t>(next));
     }
     absl::ConsumePrefix(&*text, ",");
   }
@@ -412,10 +416,10 @@ ProcessorInformation::Cpu& ProcessorInformation::GetCpu(uint32_t number) {
 
 void ProcessorInformation::FindNodes() {
   const std::string online = root_ + "/sys/devices/system/node/online";
-  ForEachInList(online, [this](uint32_t node) {
+  ForEachInList(online, kMostNodes, [this](uint32_t node) {
     ForEachInList(
         absl::StrCat(root_, "/sys/devices/system/node/node", node, "/cpulist"),
-        [&](uint32_t cpu) { node_of_cpu_[cpu] = node; });
+        kMostCpus, [&](uint32_t cpu) { node_of_cpu_[cpu] = node; });
   });
 }
 

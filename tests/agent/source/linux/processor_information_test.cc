@@ -243,6 +243,16 @@ TEST_F(ProcessorInformationTest, FindsColumnsByTheHeader) {
   EXPECT_EQ(reading.Get("1,3", "DPCs Queued/sec"), 202);
 }
 
+TEST_F(ProcessorInformationTest, ReadsListsOfWhatNoKernelHas) {
+  Write("sys/devices/system/node/online", "0-18446744073709551615\n");
+  Write("sys/devices/system/node/node0/cpulist",
+        "0-4000000000,0-4000000000,1\n");
+  WriteStat("cpu0 1\ncpu1 1\ncpu2 1\n");
+  EXPECT_THAT(
+      Sample(kProcessors).names,
+      ElementsAre("0,0", "0,2", "0,_Total", "1,1", "1,_Total", "_Total"));
+}
+
 // A node's cpulist names a CPU only while it is online.
 TEST_F(ProcessorInformationTest, FindsTheNodeOfACpuThatComesLater) {
   Write("sys/devices/system/node/node1/cpulist", "1\n");
