@@ -45,7 +45,11 @@ std::vector<std::string> NearestNames(absl::string_view wrong,
   for (const std::string& name : names) {
     const std::string candidate =
         absl::AsciiStrToLower(absl::string_view(name).substr(0, kMaxLength));
-    const size_t distance = EditDistance(lower, candidate);
+    const size_t longer = std::max(lower.size(), candidate.size()) -
+                          std::min(lower.size(), candidate.size());
+    // As many letters must be inserted or deleted, at least.
+    const size_t distance =
+        longer > tolerance ? longer : EditDistance(lower, candidate);
     if (distance <= tolerance) {
       near.emplace_back(distance, name);
     } else if (lower.size() >= 3 && absl::StrContains(candidate, lower)) {

@@ -45,6 +45,9 @@ absl::StatusOr<ResolvedQuery> ToQuery(const v1::Capture& capture,
   if (query.interval < absl::Seconds(1) || query.interval > absl::Hours(24)) {
     return Wrong(capture, "has an interval that is not between 1s and 24h");
   }
+  if (proto.counter_ids().empty()) {
+    return Wrong(capture, "has a query without counters");
+  }
   absl::flat_hash_set<uint32_t> ids;
   for (const uint32_t id : proto.counter_ids()) {
     if (!ids.insert(id).second) {
