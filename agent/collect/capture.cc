@@ -105,26 +105,32 @@ absl::Status Capture::FindFormerRuns() {
     Block block;
   };
   std::vector<Found> found;
-  std::error_code error;
+  std::error_code error, ignored;
   for (const auto& entry :
        std::filesystem::directory_iterator(options_.directory, error)) {
-    if (!IsHandleName(entry.path().filename().string())) continue;
+    if (!entry.is_directory(ignored) ||
+        !IsHandleName(entry.path().filename().string())) {
+      continue;
+    }
     const size_t number = next_handle_++;
     Handle& handle = handles_[number];
     handle.directory = entry.path().string();
     for (const auto& file :
-         std::filesystem::directory_iterator(entry.path(), error)) {
-      const uint64_t bytes = DiskBytes(file.file_size(error));
+         std::filesystem::directory_iterator(entry.path(), ignored)) {
+      if (!file.is_regular_file(ignored)) continue;
+      const std::string name = file.path().filename().string();
+      const uint64_t bytes = DiskBytes(file.file_size(ignored));
       uint64_t block;
-      if (BlockNumber(file.path().filename().string(), &block)) {
+      if (BlockNumber(name, &block)) {
         ++handle.kept_blocks;
         found.push_back(
-            {file.last_write_time(error),
+            {file.last_write_time(ignored),
              {.handle = number, .number = block, .disk_bytes = bytes}});
-      } else {
-        handle.disk_bytes += bytes;
+        disk_bytes_ += bytes;
+      } else if (name == kCaptureFile) {
+        handle.disk_bytes = bytes;
+        disk_bytes_ += bytes;
       }
-      disk_bytes_ += bytes;
     }
     RemoveIfDone(number);
   }

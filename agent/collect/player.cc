@@ -203,6 +203,15 @@ absl::Status Player::Finished() const {
         rejected.ticks, " were in batches that the aggregator rejected, of ",
         "which there were ", rejected.batches));
   }
+  // What happened to them then, the aggregator does not tell.
+  const uint64_t known = options_.delivery->spool().known();
+  if (losses.empty() && known > 0) {
+    spdlog::info(
+        "played {} blocks as {}: the aggregator knew the first {} batches from "
+        "an earlier time, and the rest is stored",
+        blocks_, options_.machine, known);
+    return absl::OkStatus();
+  }
   if (losses.empty()) {
     spdlog::info("played {} blocks as {}, and all are stored", blocks_,
                  options_.machine);

@@ -65,6 +65,16 @@ Spool::Rejected Spool::rejected() const {
   return rejected_;
 }
 
+void Spool::SetKnown(uint64_t sequence) {
+  absl::MutexLock lock(&mutex_);
+  known_ = sequence;
+}
+
+uint64_t Spool::known() const {
+  absl::MutexLock lock(&mutex_);
+  return known_;
+}
+
 Spool::Extent Spool::extent() const {
   absl::MutexLock lock(&mutex_);
   return {.first = entries_.empty() ? last_sequence_ + 1

@@ -58,6 +58,11 @@ class Spool {
   };
   Rejected rejected() const;
 
+  // The aggregator had the batches up to `sequence` before this process made
+  // them.
+  void SetKnown(uint64_t sequence);
+  uint64_t known() const;
+
   // The oldest sequence held, and the newest that was ever appended. If none is
   // held, the first is one more than the last.
   struct Extent {
@@ -91,6 +96,7 @@ class Spool {
   uint64_t last_sequence_ ABSL_GUARDED_BY(mutex_) = 0;
   TickRange lost_ ABSL_GUARDED_BY(mutex_);
   Rejected rejected_ ABSL_GUARDED_BY(mutex_);
+  uint64_t known_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace fleetperf::agent

@@ -343,6 +343,9 @@ class Uplink::Impl {
       absl::MutexLock lock(&mutex_);
       spdlog::info("connected to the aggregator at {}", address_);
       stream->Welcome(durable, welcome.limits());
+      if (!std::exchange(was_welcomed_, true)) {
+        options_.delivery->spool().SetKnown(durable);
+      }
       Settle(durable);
       if (welcome.catalogue_wanted()) {
         v1::CollectRequest request;
@@ -455,6 +458,7 @@ class Uplink::Impl {
   Wakeup wakeup_;
   std::string address_ ABSL_GUARDED_BY(mutex_);
   Stream* stream_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  bool was_welcomed_ ABSL_GUARDED_BY(mutex_) = false;
   std::deque<std::function<void()>> work_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;

@@ -66,7 +66,9 @@ GapCause CauseOf(const CalculatedValue& problem) {
 
 Piece MakePiece(const CounterFormula& formula, const RawSample& older,
                 const RawSample& newer, absl::Duration interval) {
-  Piece piece{.length = StampDuration(older, newer)};
+  Piece piece{
+      .start = perflib::TimeFromPerfTime100NSec(older.clocks.perf_time_100nsec),
+      .length = StampDuration(older, newer)};
   if (const auto cause = BreakBetween(older, newer, piece.length, interval)) {
     piece.problem = CalculatedValue::Gap(*cause);
     return piece;
@@ -89,6 +91,7 @@ void WindowAccumulator::AddPiece(const CounterFormula& formula, Over over,
   }
   covered_ += piece.length;
   longest_ = std::max(longest_, piece.length);
+  start_ = std::min(start_, piece.start);
   ++pieces_;
 }
 
@@ -135,24 +138,28 @@ void WindowAccumulator::AddBreak(const CalculatedValue& problem) {
 }
 
 WindowValue WindowAccumulator::Finish(const CounterFormula& formula, Over over,
+                                      absl::Time end,
                                       absl::Duration window) const {
-  WindowValue value = FinishSound(formula, over, window);
+  WindowValue value = FinishSound(formula, over, end, window);
   if (value.result.ok() && breaks_ > 0) value.result.cause = CauseOf(problem_);
   return value;
 }
 
-double WindowAccumulator::Coverage(absl::Duration window) const {
+double WindowAccumulator::Coverage(absl::Time end,
+                                   absl::Duration window) const {
   if (window <= absl::ZeroDuration()) return 0;
-  // Pieces end where samples are: the last may well end in the next window.
-  if (breaks_ == 0 && window - covered_ < longest_) return 1;
+  // Pieces end where samples are: the next may well have begun in this window.
+  if (breaks_ == 0 && start_ <= end - window && window - covered_ < longest_) {
+    return 1;
+  }
   return std::min(1.0, absl::FDivDuration(covered_, window));
 }
 
 WindowValue WindowAccumulator::FinishSound(const CounterFormula& formula,
-                                           Over over,
+                                           Over over, absl::Time end,
                                            absl::Duration window) const {
   WindowValue value{.breaks = breaks_};
-  if (formula.uses_two_samples()) value.coverage = Coverage(window);
+  if (formula.uses_two_samples()) value.coverage = Coverage(end, window);
   if (pieces_ == 0) {
     value.coverage = 0;
     value.result =

@@ -37,6 +37,7 @@ inline constexpr double kMaxIntervalsApart = 2.5;
 struct Piece {
   Growth growth;
   CalculatedValue problem;
+  absl::Time start;       // of the older sample
   absl::Duration length;  // by the clock that does not step
 
   bool sound() const { return problem.ok(); }
@@ -49,8 +50,9 @@ struct WindowValue {
   // If not all of the window counts, the cause says why, also of a value.
   CalculatedValue result;
   uint32_t breaks = 0;  // pieces that are not sound
-  // The part of the window that sound pieces cover. 1 also if less than a piece
-  // is missing at its end, where the next piece began in it.
+  // The part of the window that sound pieces cover. 1 also if it is covered
+  // from its start and less than a piece is missing at its end: the next window
+  // counts that.
   double coverage = 1;
   // Of ratios by Over::kFormula: what the value was calculated from, so that
   // several can be combined.
@@ -69,19 +71,20 @@ class WindowAccumulator {
 
   bool empty() const { return pieces_ == 0 && breaks_ == 0; }
 
-  // The value of a window of this length.
-  WindowValue Finish(const CounterFormula& formula, Over over,
+  // The value of a window of this length that ends at `end`.
+  WindowValue Finish(const CounterFormula& formula, Over over, absl::Time end,
                      absl::Duration window) const;
 
  private:
   WindowValue FinishSound(const CounterFormula& formula, Over over,
-                          absl::Duration window) const;
+                          absl::Time end, absl::Duration window) const;
   void AddValue(Over over, double value);
   void AddBreak(const CalculatedValue& problem);
-  double Coverage(absl::Duration window) const;
+  double Coverage(absl::Time end, absl::Duration window) const;
 
   Growth growth_;
   double combined_ = 0;  // of the values of pieces or samples
+  absl::Time start_ = absl::InfiniteFuture();  // of the first sound piece
   absl::Duration covered_;
   absl::Duration longest_;  // sound piece
   uint32_t pieces_ = 0;     // sound ones, or samples with a value

@@ -57,7 +57,8 @@ absl::Status Ingest::Register(const std::shared_ptr<Session>& session) {
     }
     replaced = std::exchange(current, session);
   }
-  // The same process, whose former connection is broken.
+  // The same process, whose former connection is broken; or the same capture,
+  // played by two.
   if (replaced != nullptr) {
     replaced->link().End(absl::AbortedError("replaced by a new connection"));
   }

@@ -123,7 +123,9 @@ void GroupedSeries::Add(const FoundSeries& series,
   for (const Point& point : points) {
     // Without windows there is one point a series, at its machine's own time.
     const absl::Time key = has_windows ? point.time : absl::InfinitePast();
+    windows_ -= state.windows.size();
     state.windows[key].Add(state.formula, point.value);
+    windows_ += state.windows.size();
     state.newest = std::max(state.newest, point.time);
   }
   state.total.Add(state.formula, total);

@@ -70,6 +70,9 @@ class GroupedSeries {
   void Add(const FoundSeries& series, const std::vector<Point>& points,
            const WindowValue& total, bool has_windows);
 
+  // How many windows it holds, of all groups.
+  size_t windows() const { return windows_; }
+
   struct Group {
     v1::Series series;
     std::vector<Point> points;
@@ -94,6 +97,7 @@ class GroupedSeries {
 
   const Aggregation aggregation_;
   std::map<Key, State> groups_;
+  size_t windows_ = 0;
 };
 
 }  // namespace fleetperf::aggregator

@@ -20,7 +20,8 @@ class Registrations {
  public:
   void Add(const CountersetRegistration& registration, size_t machines) {
     Candidate& candidate = candidates_[registration.CanonicalBytes()];
-    candidate.registration = registration;
+    // The first one has helps if any has: definitions come without.
+    if (candidate.machines == 0) candidate.registration = registration;
     candidate.machines += machines;
   }
 

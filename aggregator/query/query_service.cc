@@ -3,9 +3,11 @@
 #include <grpcpp/server_context.h>
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 #include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
 #include "aggregator/access.h"
 #include "aggregator/query/explain.h"
 #include "aggregator/query/points.h"
@@ -22,6 +24,8 @@ namespace {
 // More queries at a time wait for these: each may use much memory, until its
 // answer is sent.
 constexpr int kMaxQueries = 8;
+// How long a caller may take to read an answer.
+constexpr absl::Duration kAnswerTime = absl::Minutes(2);
 // How soon a query that waits notices that its caller is gone.
 constexpr absl::Duration kCancelInterval = absl::Milliseconds(200);
 // Points in one message.
@@ -108,6 +112,25 @@ void SetSeries(uint32_t id, const v1::Series& series, Parts* part) {
   part->mutable_series()->set_id(id);
 }
 
+// Ends a call whose answer is not taken in time: its place is wanted.
+class AnswerTimer {
+ public:
+  explicit AnswerTimer(grpc::ServerContext* context)
+      : thread_([this, context] {
+          if (!sent_.WaitForNotificationWithTimeout(kAnswerTime)) {
+            context->TryCancel();
+          }
+        }) {}
+  ~AnswerTimer() {
+    sent_.Notify();
+    thread_.join();
+  }
+
+ private:
+  absl::Notification sent_;
+  std::thread thread_;
+};
+
 // Room for some queries. Thread-safe.
 class QuerySlots {
  public:
@@ -160,6 +183,7 @@ class QueryService : public v1::QueryService::Service {
     if (!slot.ok()) return RpcFromStatus(slot.status());
     const auto results = RunRangeQuery(FromProto(*request), store_, now_of_);
     if (!results.ok()) return RpcFromStatus(results.status());
+    const AnswerTimer timer(context);
     uint32_t id = 0;
     for (const SeriesResult& result : *results) {
       if (!Write(++id, result, writer)) break;  // the client is gone
@@ -174,6 +198,7 @@ class QueryService : public v1::QueryService::Service {
     if (!slot.ok()) return RpcFromStatus(slot.status());
     const auto results = RunRawQuery(FromProto(*request), store_, now_of_);
     if (!results.ok()) return RpcFromStatus(results.status());
+    const AnswerTimer timer(context);
     uint32_t id = 0;
     for (const RawSeries& result : *results) {
       if (!Write(++id, result, writer)) break;

@@ -73,7 +73,6 @@ RangeEvaluator::RangeEvaluator(const CounterFormula& formula,
 
 void RangeEvaluator::Add(const RawSample& sample, absl::Duration interval) {
   if (!last_.has_value()) {
-    interval_ = interval;
     per_sample_ = !only_windows_ && grid_.step > absl::ZeroDuration() &&
                   grid_.step <= interval;
   }
@@ -84,6 +83,7 @@ void RangeEvaluator::Add(const RawSample& sample, absl::Duration interval) {
   const absl::Time time = TimeOf(sample);
   if (time > grid_.end) return;
   last_ = sample;
+  interval_ = interval;
   if (time <= grid_.start) return;
 
   AddTo(total_, sample, piece);
@@ -92,26 +92,12 @@ void RangeEvaluator::Add(const RawSample& sample, absl::Duration interval) {
   if (formula_.uses_two_samples() && !piece.has_value()) return;
   const int64_t number = grid_.WindowOf(time);
   if (number > grid_.count()) return;  // in the rest of a window
-  Window& window = FindWindow(number);
+  Window& window = windows_[number];
   AddTo(window.accumulator, sample, piece);
   if (!formula_.uses_two_samples()) {
     window.newest_time = time;
     window.newest_value = CalculateSample(formula_, sample);
   }
-}
-
-RangeEvaluator::Window& RangeEvaluator::FindWindow(int64_t number) {
-  // Samples nearly always come in the order of their times.
-  if (windows_.empty() || windows_.back().number < number) {
-    return windows_.emplace_back(Window{.number = number});
-  }
-  auto found = std::lower_bound(
-      windows_.begin(), windows_.end(), number,
-      [](const Window& window, int64_t n) { return window.number < n; });
-  if (found->number != number) {
-    found = windows_.insert(found, Window{.number = number});
-  }
-  return *found;
 }
 
 void RangeEvaluator::AddTo(WindowAccumulator& window, const RawSample& sample,
@@ -154,7 +140,8 @@ std::optional<absl::Time> RangeEvaluator::newest() const {
 }
 
 WindowValue RangeEvaluator::Total() const {
-  WindowValue total = total_.Finish(formula_, over_, grid_.end - grid_.start);
+  WindowValue total =
+      total_.Finish(formula_, over_, grid_.end, grid_.end - grid_.start);
   if (total_.empty() && samples_ > 0) {
     total.result = CalculatedValue::Of(ValueStatus::kNeedTwoSamples);
   }
@@ -179,15 +166,16 @@ std::vector<Point> RangeEvaluator::Finish(
 std::vector<Point> RangeEvaluator::FinishWindows(bool goes_on) const {
   std::vector<Point> points;
   if (windows_.empty()) return points;
-  const int64_t last = goes_on ? grid_.count() : windows_.back().number;
+  const int64_t last = goes_on ? grid_.count() : windows_.rbegin()->first;
   auto next = windows_.begin();
-  for (int64_t number = next->number; number <= last; ++number) {
+  for (int64_t number = next->first; number <= last; ++number) {
     Point& point = points.emplace_back(Point{.time = grid_.EndOf(number)});
-    if (next != windows_.end() && next->number == number) {
-      point.value = next->accumulator.Finish(formula_, over_, grid_.length());
+    if (next != windows_.end() && next->first == number) {
+      point.value = next->second.accumulator.Finish(formula_, over_, point.time,
+                                                    grid_.length());
       ++next;
     } else {
-      point.value = ValueWithoutSamples(*std::prev(next), point.time);
+      point.value = ValueWithoutSamples(std::prev(next)->second, point.time);
     }
   }
   return points;

@@ -4,6 +4,7 @@
 #define FLEETPERF_AGGREGATOR_QUERY_RANGE_EVALUATOR_H_
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -68,14 +69,12 @@ class RangeEvaluator {
  private:
   // A window that something was added to.
   struct Window {
-    int64_t number;
     WindowAccumulator accumulator;
     // For one-sample formulas: its newest sample's.
     absl::Time newest_time;
     CalculatedValue newest_value;
   };
 
-  Window& FindWindow(int64_t number);
   void AddTo(WindowAccumulator& window, const RawSample& sample,
              const std::optional<Piece>& piece);
   void AddPerSample(const RawSample& sample, const std::optional<Piece>& piece);
@@ -89,12 +88,12 @@ class RangeEvaluator {
   const Over over_;
   const bool only_windows_;
   std::optional<RawSample> last_;
-  absl::Duration interval_;
+  absl::Duration interval_;  // of the newest sample
   bool per_sample_ = false;
   uint64_t samples_ = 0;  // inside the grid
   WindowAccumulator total_;
-  std::vector<Window> windows_;  // by number
-  std::vector<Point> points_;    // if there is one per sample
+  std::map<int64_t, Window> windows_;  // by number
+  std::vector<Point> points_;          // if there is one per sample
 };
 
 }  // namespace fleetperf::aggregator

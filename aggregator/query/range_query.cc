@@ -18,6 +18,12 @@ constexpr int64_t kMaxWindows = 100'000;
 // Values that a query holds in memory, or windows that are to become some.
 constexpr size_t kMaxHeld = 2'000'000;
 
+absl::Status StepTooLong(absl::Duration step, absl::Duration range) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the step of ", absl::FormatDuration(step),
+      " is longer than the range of ", absl::FormatDuration(range)));
+}
+
 absl::Status CheckRequest(const RangeRequest& request) {
   if (request.since.has_value() == request.start.has_value()) {
     return absl::InvalidArgumentError(
@@ -28,6 +34,9 @@ absl::Status CheckRequest(const RangeRequest& request) {
   }
   if (request.step < absl::ZeroDuration()) {
     return absl::InvalidArgumentError("step must not be negative");
+  }
+  if (request.since.has_value() && *request.since < request.step) {
+    return StepTooLong(request.step, *request.since);
   }
   return absl::OkStatus();
 }
@@ -100,13 +109,15 @@ class Results {
         points_ += result.points.size();
         results_.push_back(std::move(result));
       }
-      RETURN_IF_ERROR(CheckHeld(points_));
+      RETURN_IF_ERROR(CheckHeld(held()));
     }
     return absl::OkStatus();
   }
 
-  // How many values it has.
-  size_t points() const { return points_; }
+  // How many values and windows of groups it holds.
+  size_t held() const {
+    return points_ + (groups_.has_value() ? groups_->windows() : 0);
+  }
 
   std::vector<SeriesResult> Finish() {
     if (groups_.has_value()) {
@@ -127,17 +138,19 @@ class Results {
 };
 
 // The time of day up to which samples of all machines can be there: the
-// earliest of theirs. One whose clock is wrong does not hold the others back.
+// earliest of theirs. One whose clock is far behind does not hold the others
+// back. Where as many are ahead as are not, those that are not count.
 std::optional<absl::Time> CommonNow(const Selected& selected,
                                     const MachineNow& now_of) {
-  constexpr absl::Duration kMostBehind = absl::Minutes(2);
+  // Ticks may wait up to five minutes at an agent.
+  constexpr absl::Duration kMostBehind = absl::Minutes(6);
   std::vector<absl::Time> nows;
   for (const auto& [machine, countersets] : selected) {
     nows.push_back(now_of(machine));
   }
   if (nows.empty()) return std::nullopt;
   std::sort(nows.begin(), nows.end());
-  const absl::Time median = nows[nows.size() / 2];
+  const absl::Time median = nows[(nows.size() - 1) / 2];
   return *std::lower_bound(nows.begin(), nows.end(), median - kMostBehind);
 }
 
@@ -164,10 +177,7 @@ absl::StatusOr<WindowGrid> GridOf(const RangeRequest& request, absl::Time now) {
     return absl::InvalidArgumentError("the range ends before it starts");
   }
   if (grid.count() == 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the step of ", absl::FormatDuration(request.step),
-                     " is longer than the range of ",
-                     absl::FormatDuration(grid.end - grid.start)));
+    return StepTooLong(request.step, grid.end - grid.start);
   }
   if (grid.count() > kMaxWindows) {
     return absl::ResourceExhaustedError(
@@ -192,7 +202,7 @@ absl::StatusOr<std::vector<SeriesResult>> RunRangeQuery(
   for (const auto& [machine, countersets] : selected) {
     const absl::Time now = common_now.value_or(now_of(machine));
     ASSIGN_OR_RETURN(const WindowGrid grid, GridOf(request, now));
-    size_t held = all.points();
+    size_t held = all.held();
     ASSIGN_OR_RETURN(MachineSeries machine_series,
                      ReadSeries(store, machine, countersets, grid.start,
                                 grid.end, [&](const CounterFormula& formula) {

@@ -70,7 +70,7 @@ absl::StatusOr<std::vector<RawSeries>> RunRawQuery(const RangeRequest& request,
       results.push_back({std::move(found.series), std::move(sink.samples)});
     }
   }
-  if (results.empty() && !instance_names.empty()) {
+  if (!instance_names.empty()) {
     RETURN_IF_ERROR(paths.CheckInstances(instance_names));
   }
   std::sort(results.begin(), results.end(), [](const auto& a, const auto& b) {

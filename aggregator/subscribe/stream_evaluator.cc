@@ -51,8 +51,8 @@ std::optional<Point> StreamEvaluator::AddToWindow(
   std::optional<Point> complete;
   if (end != window_end_) {
     if (!window_.empty()) {
-      complete = Point{window_end_,
-                       window_.Finish(formula_, Over::kFormula, interval_)};
+      complete = Point{window_end_, window_.Finish(formula_, Over::kFormula,
+                                                   window_end_, interval_)};
     }
     window_ = {};
     window_end_ = end;

@@ -270,6 +270,9 @@ TEST(Capture, LeavesWhatIsNotItsOwn) {
   ASSERT_OK(MakeDirectories(directory.File("mine")));
   ASSERT_OK(WriteFile(directory.File("mine/capture.json"), ""));
   ASSERT_OK(WriteFile(directory.File("mine/000000001.block"), ""));
+  // A file with a name like those of handles.
+  const std::string file = "20240101T000000.000Z-1";
+  ASSERT_OK(WriteFile(directory.File(file), ""));
   CapturedMachine machine(directory.path(), /*max_bytes=*/1);
   const auto collector =
       machine.Open({{.counterset = "Disk", .counters = {"Reads/sec"}}});
@@ -277,6 +280,7 @@ TEST(Capture, LeavesWhatIsNotItsOwn) {
   // The newest block stays, whatever the limit.
   EXPECT_EQ(DiskBytes(directory.path()), 2 * kPage);
   EXPECT_TRUE(std::filesystem::exists(directory.File("mine/capture.json")));
+  EXPECT_TRUE(std::filesystem::exists(directory.File(file)));
   EXPECT_TRUE(std::filesystem::exists(directory.File("mine/000000001.block")));
 }
 

@@ -123,7 +123,7 @@ TEST(MakePiece, WithoutAFrequencySaysSoWhereTheFormulaNeedsIt) {
   }
 }
 
-// The value of a window from the first of `samples` to the last.
+// The value of a window of this length from kStart on.
 WindowValue Evaluate(uint32_t type, Over over,
                      const std::vector<RawSample>& samples,
                      absl::Duration window) {
@@ -138,7 +138,7 @@ WindowValue Evaluate(uint32_t type, Over over,
           MakePiece(formula, samples[i - 1], samples[i], kInterval));
     }
   }
-  return accumulator.Finish(formula, over, window);
+  return accumulator.Finish(formula, over, testing::kStart + window, window);
 }
 
 TEST(Window, IsTheFormulaOverTheEndPointsAndNoMeanOfRatios) {
@@ -301,10 +301,14 @@ TEST(Window, IsCoveredIfItsNextPieceBeganInIt) {
   EXPECT_EQ(evaluate({SampleAt(0, U64(0)), SampleAt(1, U64(300)),
                       SampleAt(2.01, U64(603))}),
             "300");
+  // Not if it is the start that is missing.
+  EXPECT_EQ(evaluate({SampleAt(0.99, U64(0)), SampleAt(2, U64(303)),
+                      SampleAt(3, U64(603))}),
+            "300 coverage=0.67");
   // A whole piece is missing.
-  EXPECT_EQ(
-      evaluate({SampleAt(0, U64(0)), SampleAt(1, U64(300)), SampleAt(2, U64(600))}),
-      "300 coverage=0.667");
+  EXPECT_EQ(evaluate({SampleAt(0, U64(0)), SampleAt(1, U64(300)),
+                      SampleAt(2, U64(600))}),
+            "300 coverage=0.667");
   // So it is with a break, however little that takes.
   EXPECT_EQ(evaluate({SampleAt(0, U64(0)), SampleAt(2.5, U64(10)),
                       SampleAt(2.8, U64(9))}),

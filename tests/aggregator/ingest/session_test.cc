@@ -62,8 +62,10 @@ class Link : public AgentLink {
     const auto asked = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
       return !responses_.empty() && responses_.back().has_enumerate_instances();
     };
-    EXPECT_TRUE(
-        mutex_.AwaitWithTimeout(absl::Condition(&asked), absl::Minutes(1)));
+    if (!mutex_.AwaitWithTimeout(absl::Condition(&asked), absl::Minutes(1))) {
+      ADD_FAILURE() << "the agent is not asked";
+      return {};
+    }
     return responses_.back().enumerate_instances();
   }
   // Everything sent since the last call but acknowledgements.
@@ -290,8 +292,7 @@ TEST_F(SessionTest, ADictionaryMayComeInParts) {
   const v1::CollectRequest second = Batch();
   EXPECT_FALSE(Welcomed(Hello(2, 2)).epochs(0).dictionary_held());
   v1::Definitions instances;
-  instances.mutable_instances()->CopyFrom(
-      writer_.definitions().instances());
+  instances.mutable_instances()->CopyFrom(writer_.definitions().instances());
   v1::Definitions others = writer_.definitions();
   others.clear_instances();
   v1::CollectRequest part;
@@ -379,28 +380,43 @@ TEST_F(SessionTest, TheSameProcessMayConnectAgainAndAnotherMayNot) {
 
 TEST_F(SessionTest, AgentsAreAskedForInstancesAllAtOnce) {
   Welcomed();
+  const auto other_link = std::make_shared<Link>();
+  const auto other = std::make_shared<Session>(
+      ingest_.get(), PeerIdentity{.names = {"web-2"}, .role = Role::kAgent},
+      "box:2", other_link);
+  v1::CollectRequest hello = Hello();
+  hello.mutable_hello()->set_agent("web-2");
+  ASSERT_OK(other->Handle(hello));
   const perflib::Guid disk = DiskRegistration().guid;
   std::vector<Ingest::InstanceNames> answers;
   std::thread asking([&] {
-    answers = ingest_->EnumerateInstances({"away-1", "web-1"}, disk,
+    answers = ingest_->EnumerateInstances({"web-2", "away-1", "web-1"}, disk,
                                           absl::Minutes(1));
   });
-  const v1::EnumerateInstances question = link_->WaitForQuestion();
-  EXPECT_EQ(question.machine(), "web-1");
-  EXPECT_EQ(question.counterset(), disk.Bytes());
+  // Neither has answered yet.
+  const v1::EnumerateInstances first = link_->WaitForQuestion();
+  const v1::EnumerateInstances second = other_link->WaitForQuestion();
+  EXPECT_EQ(first.machine(), "web-1");
+  EXPECT_EQ(first.counterset(), disk.Bytes());
   v1::CollectRequest answer;
-  answer.mutable_instance_list()->set_request_id(question.request_id() + 1);
-  ASSERT_OK(Handle(answer));  // of a question that nobody asked
-  answer.mutable_instance_list()->set_request_id(question.request_id());
-  answer.mutable_instance_list()->add_instances()->set_name("C:");
-  ASSERT_OK(Handle(answer));
+  v1::InstanceList* list = answer.mutable_instance_list();
+  list->set_request_id(second.request_id());
+  EXPECT_OK(Handle(answer));  // the other's question, which does not count
+  list->set_request_id(first.request_id());
+  list->add_instances()->set_name("C:");
+  EXPECT_OK(Handle(answer));
+  list->set_request_id(second.request_id());
+  list->mutable_instances(0)->set_name("D:");
+  EXPECT_OK(other->Handle(answer));
   asking.join();
-  ASSERT_THAT(answers, SizeIs(2));
-  EXPECT_THAT(answers[0], StatusIs(absl::StatusCode::kUnavailable,
+  ASSERT_THAT(answers, SizeIs(3));
+  ASSERT_OK(answers[0]);
+  EXPECT_EQ(answers[0]->front().name, "D:");
+  EXPECT_THAT(answers[1], StatusIs(absl::StatusCode::kUnavailable,
                                    HasSubstr("away-1 is not connected")));
-  ASSERT_OK(answers[1]);
-  ASSERT_THAT(*answers[1], SizeIs(1));
-  EXPECT_EQ(answers[1]->front().name, "C:");
+  ASSERT_OK(answers[2]);
+  EXPECT_EQ(answers[2]->front().name, "C:");
+  other->Close();
 }
 
 TEST_F(SessionTest, AnAgentThatDoesNotAnswerIsNotWaitedFor) {

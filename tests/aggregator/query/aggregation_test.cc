@@ -256,6 +256,24 @@ TEST_F(AggregationTest, EndsWhereAllMachinesHaveSamples) {
   EXPECT_THAT(ToText(results->front().points), ElementsAre("20: 12", "30: 12"));
 }
 
+TEST_F(AggregationTest, AClockThatIsAheadDoesNotHideTheOthers) {
+  DiskAgent web(&store_, "web-1"), db(&store_, "db-1");
+  web.Ticks(0, 40, {{web.Disk("C:"), 2}});
+  db.Ticks(3600, 3640, {{db.Disk("C:"), 10}});
+  for (DiskAgent* agent : {&web, &db}) ASSERT_OK(agent->Send());
+  const auto results =
+      RunRangeQuery({.paths = {"\\Disk(*)\\Queue Length"},
+                     .since = absl::Seconds(20),
+                     .step = absl::Seconds(10),
+                     .aggregation = Aggregation{AggregateFunction::kSum}},
+                    *store_, [](const std::string& machine) {
+                      return machine == "web-1" ? At(40) : At(3640);
+                    });
+  ASSERT_OK(results);
+  ASSERT_EQ(results->size(), 1);
+  EXPECT_THAT(ToText(results->front().points), ElementsAre("30: 2", "40: 2"));
+}
+
 TEST_F(AggregationTest, TopIsOfTheGroups) {
   DiskAgent web(&store_, "web-1"), db(&store_, "db-1");
   web.Ticks(0, 20, {{web.Disk("C:"), 4}, {web.Disk("D:"), 4}});

@@ -241,6 +241,17 @@ TEST(PerSample, ShowsAGapBetweenTheSamplesOfAGauge) {
       ElementsAre("1: 10", "3: 11", "4: gap no_samples coverage=0", "6: 12"));
 }
 
+TEST(PerSample, KnowsTheIntervalOfEachSample) {
+  RangeEvaluator evaluator(FormulaOfType(kGauge), Grid(0, 60, 1),
+                           Over::kFormula);
+  for (const int t : {1, 2, 12, 22}) {
+    evaluator.Add(SampleAt(t, U64(7)),
+                  t <= 2 ? absl::Seconds(1) : absl::Seconds(10));
+  }
+  EXPECT_THAT(ToText(evaluator.Finish(/*goes_on=*/false, {})),
+              ElementsAre("1: 7", "2: 7", "12: 7", "22: 7"));
+}
+
 TEST(PerSample, ShowsAGapAtTheEndIfTheSeriesGoesOn) {
   const Series series = Series(kRate, Grid(0, 20, 1)).AddFrom(9, 11);
   EXPECT_THAT(series.Points(/*goes_on=*/true),

@@ -415,6 +415,13 @@ TEST_F(RangeQuery, HoldsSoManyValuesAtATime) {
               StatusIs(absl::StatusCode::kResourceExhausted,
                        HasSubstr("more than 2000000 values at a time; choose a "
                                  "longer step or fewer series")));
+  // The windows of groups count like values.
+  request.aggregation = Aggregation{.by_instance = true};
+  EXPECT_THAT(Run(request), StatusIs(absl::StatusCode::kResourceExhausted,
+                                     HasSubstr("values at a time")));
+  request.aggregation = Aggregation{};
+  EXPECT_OK(Run(request));
+  request.aggregation.reset();
   request.step = absl::Seconds(20);
   ASSERT_OK_AND_ASSIGN(const auto results, Run(request));
   EXPECT_THAT(results, SizeIs(kDisks));
@@ -440,6 +447,9 @@ TEST_F(RangeQuery, RefusesRangesThatAreNone) {
        "step must not be negative"},
       {{.start = At(5), .end = At(5)}, kInvalid, "ends before it starts"},
       {{.start = At(61)}, kInvalid, "ends before it starts"},
+      {{.since = absl::Minutes(1), .step = absl::Minutes(2)},
+       kInvalid,
+       "the step of 2m is longer than the range of 1m"},
       {{.start = At(0), .end = At(60), .step = absl::Minutes(2)},
        kInvalid,
        "the step of 2m is longer than the range of 1m"},
