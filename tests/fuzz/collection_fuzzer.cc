@@ -2,6 +2,8 @@
 // no larger than a small multiple of the input. And plans as an agent may get
 // them: resolved or refused.
 
+#include <google/protobuf/stubs/logging.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -101,6 +103,7 @@ void CheckPlan(const v1::Plan& proto) {
 // The first byte says whether the rest is a whole request, the contents of a
 // batch, which the framing of a request would hide from the fuzzer, or a plan.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  google::protobuf::SetLogHandler(nullptr);
   if (size == 0) return 0;
   const std::string rest(reinterpret_cast<const char*>(data) + 1, size - 1);
   if (data[0] % 3 == 2) {
