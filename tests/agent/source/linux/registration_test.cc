@@ -1,5 +1,4 @@
-// What the Linux countersets are called and made of, against
-// /work/shared/reference/linux-sources.md and perflib.md.
+// What the Linux countersets are called and made of.
 
 #include <openssl/evp.h>
 
