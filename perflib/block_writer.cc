@@ -3,19 +3,6 @@
 #include "perflib/bytes.h"
 
 namespace fleetperf::perflib {
-namespace {
-
-bool HasCounterIds(HeaderType type) {
-  return type == HeaderType::kMultipleCounters ||
-         type == HeaderType::kCounterset;
-}
-
-bool HasInstances(HeaderType type) {
-  return type == HeaderType::kMultipleInstances ||
-         type == HeaderType::kCounterset;
-}
-
-}  // namespace
 
 BlockWriter::BlockWriter(const Clocks& clocks, std::string* bytes)
     : bytes_(*bytes) {

@@ -73,6 +73,17 @@ enum class HeaderType : uint32_t {
   kCounterset = 6,
 };
 
+// Whether a PERF_MULTI_COUNTERS follows.
+constexpr bool HasCounterIds(HeaderType type) {
+  return type == HeaderType::kMultipleCounters ||
+         type == HeaderType::kCounterset;
+}
+// Whether a PERF_MULTI_INSTANCES follows.
+constexpr bool HasInstances(HeaderType type) {
+  return type == HeaderType::kMultipleInstances ||
+         type == HeaderType::kCounterset;
+}
+
 // PERF_COUNTER_HEADER: begins the result of one query.
 struct PerfCounterHeader {
   uint32_t status;  // dwStatus: a Win32 error code

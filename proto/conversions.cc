@@ -79,6 +79,19 @@ absl::Status CheckName(absl::string_view what, const std::string& name) {
       what, ".name has ", name.size(), " bytes, more than ", kMaxNameBytes));
 }
 
+absl::Status CheckLimits(const perflib::CountersetRegistration& registration) {
+  RETURN_IF_ERROR(CheckName("CountersetRegistration", registration.name));
+  for (const perflib::CounterRegistration& counter : registration.counters) {
+    RETURN_IF_ERROR(CheckName("CounterRegistration", counter.name));
+  }
+  if (registration.counters.size() > kMaxCounters) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "CountersetRegistration has ", registration.counters.size(),
+        " counters, more than ", kMaxCounters));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<perflib::CountersetRegistration> FromProto(
     const v1::CountersetRegistration& proto) {
   perflib::CountersetRegistration registration;
@@ -88,7 +101,6 @@ absl::StatusOr<perflib::CountersetRegistration> FromProto(
         absl::StrCat("CountersetRegistration.guid has ", proto.guid().size(),
                      " bytes instead of 16"));
   }
-  RETURN_IF_ERROR(CheckName("CountersetRegistration", proto.name()));
   registration.guid = *guid;
   registration.name = proto.name();
   registration.help = proto.help();
@@ -96,7 +108,6 @@ absl::StatusOr<perflib::CountersetRegistration> FromProto(
   registration.detail_level = proto.detail_level();
   registration.instance_type = proto.instance_type();
   for (const v1::CounterRegistration& from : proto.counters()) {
-    RETURN_IF_ERROR(CheckName("CounterRegistration", from.name()));
     perflib::CounterRegistration& counter =
         registration.counters.emplace_back();
     counter.counter_id = from.counter_id();
@@ -114,6 +125,7 @@ absl::StatusOr<perflib::CountersetRegistration> FromProto(
     counter.name = from.name();
     counter.help = from.help();
   }
+  RETURN_IF_ERROR(CheckLimits(registration));
   return registration;
 }
 

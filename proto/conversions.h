@@ -26,9 +26,15 @@ absl::Time FromProto(const google::protobuf::Timestamp& timestamp);
 
 // Of anything: a longer one is somebody's mistake or worse.
 inline constexpr size_t kMaxNameBytes = 4096;
+// Of a counterset, and of a query.
+inline constexpr size_t kMaxCounters = 4096;
 
 // An error if the name of `what` is longer.
 absl::Status CheckName(absl::string_view what, const std::string& name);
+// An error if a name is longer, or if there are more counters. Agents leave out
+// such a counterset: its definition would be refused, and every batch that uses
+// it rejected.
+absl::Status CheckLimits(const perflib::CountersetRegistration& registration);
 
 // An error names the field that is wrong.
 absl::StatusOr<perflib::CountersetRegistration> FromProto(

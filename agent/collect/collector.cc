@@ -25,6 +25,14 @@ uint32_t DefaultValueSize(uint32_t type) {
 // Whether a value of this dwDataSize is a number.
 bool IsNumber(uint32_t size) { return size == 4 || size == 8; }
 
+bool MatchesAny(const std::vector<perflib::Pattern>& patterns,
+                absl::string_view utf16_name) {
+  const std::string name = perflib::Utf8FromUtf16(utf16_name);
+  return std::any_of(
+      patterns.begin(), patterns.end(),
+      [&](const perflib::Pattern& pattern) { return pattern.Matches(name); });
+}
+
 }  // namespace
 
 // A counterset's tracker and the registry that gives its lives their ids.
@@ -282,11 +290,7 @@ void Collector::FindKeptRows(Query& query,
           " characters, as many as PERF_MAX_INSTANCE_NAME or more"));
       continue;
     }
-    const auto matches = [&](const perflib::Pattern& pattern) {
-      return pattern.Matches(perflib::Utf8FromUtf16(utf16_name));
-    };
-    if (patterns.empty() ||
-        std::any_of(patterns.begin(), patterns.end(), matches)) {
+    if (patterns.empty() || MatchesAny(patterns, utf16_name)) {
       query.kept_rows.push_back(row);
     }
   }

@@ -9,6 +9,8 @@ namespace {
 constexpr absl::Duration kShortestInterval = absl::Seconds(1);
 constexpr absl::Duration kLongestInterval = absl::Hours(24);
 
+}  // namespace
+
 absl::Status CheckInterval(absl::Duration interval) {
   const std::string text = absl::FormatDuration(interval);
   if (interval < kShortestInterval) {
@@ -27,8 +29,6 @@ absl::Status CheckInterval(absl::Duration interval) {
   }
   return absl::OkStatus();
 }
-
-}  // namespace
 
 Plan ReadPlan(ConfigSection root) {
   if (!root.Has("queries")) return DefaultPlan();

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/config.h"
@@ -41,6 +42,9 @@ Plan DefaultPlan();
 
 // Reads the list "queries"; the default plan if there is none.
 Plan ReadPlan(ConfigSection root);
+
+// An error says why nothing can be collected so often, or so rarely.
+absl::Status CheckInterval(absl::Duration interval);
 
 // An error names the query and what is wrong with it.
 absl::StatusOr<Plan> PlanFromProto(const v1::Plan& proto);

@@ -9,6 +9,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "agent/collect/plan.h"
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/sha256.h"
@@ -42,8 +43,10 @@ absl::StatusOr<ResolvedQuery> ToQuery(const v1::Capture& capture,
   }
   if (!found) return Wrong(capture, "lacks the registration of a counterset");
   query.interval = FromProto(capture.interval());
-  if (query.interval < absl::Seconds(1) || query.interval > absl::Hours(24)) {
-    return Wrong(capture, "has an interval that is not between 1s and 24h");
+  const absl::Status interval = CheckInterval(query.interval);
+  if (!interval.ok()) {
+    return Wrong(capture,
+                 absl::StrCat("has a wrong interval: ", interval.message()));
   }
   if (proto.counter_ids().empty()) {
     return Wrong(capture, "has a query without counters");
@@ -203,24 +206,21 @@ absl::Status Player::Finished() const {
         rejected.ticks, " were in batches that the aggregator rejected, of ",
         "which there were ", rejected.batches));
   }
-  // What happened to them then, the aggregator does not tell.
+  if (!losses.empty()) {
+    return absl::DataLossError(
+        absl::StrCat("stored ", blocks_ - unreadable_ - rejected.ticks, " of ",
+                     blocks_, " blocks as ", options_.machine, ": ",
+                     absl::StrJoin(losses, ", "), "; the log says why"));
+  }
+  // What became of those, the aggregator does not tell.
   const uint64_t known = options_.delivery->spool().known();
-  if (losses.empty() && known > 0) {
-    spdlog::info(
-        "played {} blocks as {}: the aggregator knew the first {} batches from "
-        "an earlier time, and the rest is stored",
-        blocks_, options_.machine, known);
-    return absl::OkStatus();
-  }
-  if (losses.empty()) {
-    spdlog::info("played {} blocks as {}, and all are stored", blocks_,
-                 options_.machine);
-    return absl::OkStatus();
-  }
-  return absl::DataLossError(
-      absl::StrCat("stored ", blocks_ - unreadable_ - rejected.ticks, " of ",
-                   blocks_, " blocks as ", options_.machine, ": ",
-                   absl::StrJoin(losses, ", "), "; the log says why"));
+  spdlog::info("played {} blocks as {}, and {}", blocks_, options_.machine,
+               known == 0
+                   ? "all are stored"
+                   : absl::StrCat("the aggregator knew the first ", known,
+                                  " batches from an earlier time; the rest is "
+                                  "stored"));
+  return absl::OkStatus();
 }
 
 absl::Status Player::Play() {

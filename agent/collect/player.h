@@ -34,9 +34,9 @@ class Player {
       std::vector<Recording> recordings, const Options& options);
 
   // Hands all blocks to delivery, the oldest first, as fast as they are taken,
-  // and waits until all are acknowledged. What is wrong with a file is
-  // logged. DataLoss, which says how much, if not everything is
-  // stored; Cancelled after Stop.
+  // and waits until all are acknowledged. What is wrong with a file is logged.
+  // DataLoss, which says how much, if not everything is stored; Cancelled after
+  // Stop.
   absl::Status Play();
 
   // May be called by another thread.

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "proto/conversions.h"
 
 namespace fleetperf::agent {
 namespace {
@@ -71,6 +72,7 @@ absl::StatusOr<CountersetRegistration> LoadRegistration(
   LoadCounterStrings(source, RegistrationRequest::kCounterHelp,
                      &CounterRegistration::help, &registration)
       .IgnoreError();  // many providers have none
+  RETURN_IF_ERROR(CheckLimits(registration));
   return registration;
 }
 

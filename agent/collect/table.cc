@@ -15,11 +15,6 @@ using perflib::InstanceView;
 using perflib::ParsedBlock;
 using perflib::QueryResult;
 
-bool HasInstances(HeaderType type) {
-  return type == HeaderType::kMultipleInstances ||
-         type == HeaderType::kCounterset;
-}
-
 // Whether the result says which rows there are, or at least some of them.
 bool TellsRows(const QueryResult& result) {
   if (result.complete) return true;

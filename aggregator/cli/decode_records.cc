@@ -45,9 +45,7 @@ Record ErrorRecord(uint64_t query, const QueryResult& result) {
 
 // How many values an instance has; all of them, where there are no instances.
 size_t ColumnsOf(const ParsedBlock& block, const QueryResult& result) {
-  const bool has_ids = result.type == HeaderType::kMultipleCounters ||
-                       result.type == HeaderType::kCounterset;
-  return has_ids ? block.CounterIds(result).size() : 1;
+  return HasCounterIds(result.type) ? block.CounterIds(result).size() : 1;
 }
 
 // The fields of a value that say whose it is, all of them null.

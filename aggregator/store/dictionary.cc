@@ -12,7 +12,6 @@
 namespace fleetperf::aggregator {
 namespace {
 
-constexpr int kMaxColumns = 4096;
 constexpr absl::Duration kLongestInterval = absl::Hours(24);
 
 absl::Status CheckId(absl::string_view what, uint32_t id) {
@@ -108,10 +107,10 @@ absl::Status Dictionary::AddQuery(const v1::QueryDefinition& definition) {
   if (definition.columns_size() == 0) {
     return absl::InvalidArgumentError(absl::StrCat(name, " has no columns"));
   }
-  if (definition.columns_size() > kMaxColumns) {
+  if (static_cast<size_t>(definition.columns_size()) > kMaxCounters) {
     return absl::InvalidArgumentError(
         absl::StrCat(name, " has ", definition.columns_size(),
-                     " columns, more than ", kMaxColumns));
+                     " columns, more than ", kMaxCounters));
   }
   if (columns_ + definition.columns_size() > limits_.max_columns) {
     return absl::ResourceExhaustedError(

@@ -579,12 +579,10 @@ void CheckInvariants(const ParsedBlock& block) {
     ASSERT_TRUE(in_range(result.counter_ids, block.counter_ids.size()));
     ASSERT_TRUE(in_range(result.instances, block.instances.size()));
     ASSERT_TRUE(in_range(result.values, block.values.size()));
-    const bool has_ids = result.type == HeaderType::kMultipleCounters ||
-                         result.type == HeaderType::kCounterset;
-    const bool has_rows = result.type == HeaderType::kMultipleInstances ||
-                          result.type == HeaderType::kCounterset;
-    const uint64_t columns = has_ids ? result.counter_ids.count : 1;
-    const uint64_t rows = has_rows ? result.instances.count : 1;
+    const uint64_t columns =
+        HasCounterIds(result.type) ? result.counter_ids.count : 1;
+    const uint64_t rows =
+        HasInstances(result.type) ? result.instances.count : 1;
     const bool is_error = result.type == HeaderType::kErrorReturn;
     ASSERT_LE(result.values.count, is_error ? 0 : rows * columns);
     if (result.complete) {

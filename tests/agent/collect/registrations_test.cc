@@ -21,6 +21,7 @@ using testing::FakeSource;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::StatusIs;
+using ::testing::UnorderedElementsAre;
 
 CountersetRegistration WithHelp() {
   CountersetRegistration registration = testing::DiskRegistration();
@@ -99,6 +100,24 @@ TEST(LoadRegistrations, LeaveOutWhatCannotBeRead) {
                             "counterset {0000000f-0000-0000-0000-000000000000}"
                             ": offset 0: PERF_COUNTERSET_REG_INFO needs 32 "
                             "bytes, 31 remain")));
+}
+
+// Its definition would be refused, and with it all that is sent beside it.
+TEST(LoadRegistrations, LeaveOutWhatNoAggregatorWouldTake) {
+  CountersetRegistration long_name = testing::DiskRegistration();
+  long_name.counters[0].name = std::string(4097, 'x');
+  CountersetRegistration many = testing::ProcessRegistration();
+  many.counters.resize(4097);
+  FakeSource source({long_name, many, testing::SystemRegistration()});
+  std::vector<std::string> warnings;
+  ASSERT_OK_AND_ASSIGN(const auto registrations,
+                       LoadRegistrations(source, &warnings));
+  EXPECT_THAT(registrations, ElementsAre(testing::SystemRegistration()));
+  EXPECT_THAT(
+      warnings,
+      UnorderedElementsAre(
+          HasSubstr("CounterRegistration.name has 4097 bytes, more than 4096"),
+          HasSubstr("has 4097 counters, more than 4096")));
 }
 
 TEST(Catalogue, HoldsEveryCountersetWithHelp) {
