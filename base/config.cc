@@ -3,7 +3,6 @@
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <optional>
 #include <set>
 #include <utility>
@@ -11,6 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/files.h"
+#include "base/native_path.h"
 #include "base/status_macros.h"
 #include "base/suggest.h"
 #include "base/units.h"
@@ -199,7 +199,7 @@ void ConfigSection::ReadPath(absl::string_view key, std::string* value) {
   std::string text;
   if (Scalar(key, &text) == nullptr) return;
   const std::string directory =
-      std::filesystem::path(state_->path).parent_path().string();
+      Utf8FromPath(NativePath(state_->path).parent_path());
   *value = ResolvePath(directory, text);
 }
 

@@ -4,8 +4,6 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <filesystem>
-#include <system_error>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
@@ -60,22 +58,6 @@ absl::Status WriteFile(const std::string& path, absl::string_view contents,
   }
   if (!status.ok()) unlink(temporary.c_str());
   return status;
-}
-
-bool FileExists(const std::string& path) {
-  return access(path.c_str(), F_OK) == 0;
-}
-
-absl::Status MakeDirectories(const std::string& path) {
-  std::error_code error;
-  std::filesystem::create_directories(path, error);
-  if (!error) return absl::OkStatus();
-  return StatusFromErrno(error.value(),
-                         absl::StrCat("cannot make directory ", path));
-}
-
-std::string ResolvePath(absl::string_view directory, absl::string_view path) {
-  return std::filesystem::path(std::string(directory)) / std::string(path);
 }
 
 }  // namespace fleetperf

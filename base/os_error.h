@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <system_error>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -13,6 +14,10 @@ namespace fleetperf {
 
 // "WHAT: No such file or directory", with the code that fits an errno value.
 absl::Status StatusFromErrno(int error, absl::string_view what);
+
+// The same for an error of the standard library.
+absl::Status StatusFromErrorCode(const std::error_code& error,
+                                 absl::string_view what);
 
 // "WHAT: ERROR_ACCESS_DENIED (5)". Works on every platform: Linux sources
 // and the aggregator meet Win32 codes in blocks. Error `kErrorSuccess` is OK.

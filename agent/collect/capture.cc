@@ -16,6 +16,7 @@
 #include "absl/strings/strip.h"
 #include "agent/source/replay/replay_source.h"
 #include "base/files.h"
+#include "base/native_path.h"
 #include "base/os_error.h"
 #include "base/status_macros.h"
 #include "proto/conversions.h"
@@ -106,19 +107,19 @@ absl::Status Capture::FindFormerRuns() {
   };
   std::vector<Found> found;
   std::error_code error, ignored;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(options_.directory, error)) {
+  for (const auto& entry : std::filesystem::directory_iterator(
+           NativePath(options_.directory), error)) {
     if (!entry.is_directory(ignored) ||
-        !IsHandleName(entry.path().filename().string())) {
+        !IsHandleName(Utf8FromPath(entry.path().filename()))) {
       continue;
     }
     const size_t number = next_handle_++;
     Handle& handle = handles_[number];
-    handle.directory = entry.path().string();
+    handle.directory = Utf8FromPath(entry.path());
     for (const auto& file :
          std::filesystem::directory_iterator(entry.path(), ignored)) {
       if (!file.is_regular_file(ignored)) continue;
-      const std::string name = file.path().filename().string();
+      const std::string name = Utf8FromPath(file.path().filename());
       const uint64_t bytes = DiskBytes(file.file_size(ignored));
       uint64_t block;
       if (BlockNumber(name, &block)) {
@@ -135,8 +136,8 @@ absl::Status Capture::FindFormerRuns() {
     RemoveIfDone(number);
   }
   if (error) {
-    return StatusFromErrno(error.value(),
-                           absl::StrCat("cannot list ", options_.directory));
+    return StatusFromErrorCode(
+        error, absl::StrCat("cannot list ", options_.directory));
   }
   std::sort(found.begin(), found.end(), [](const Found& a, const Found& b) {
     return std::tie(a.time, a.block.number) < std::tie(b.time, b.block.number);
@@ -201,13 +202,13 @@ void Capture::End(size_t number) {
 
 // Not synced: a block that a crash cuts short is rejected by who reads it.
 absl::Status Capture::Write(const std::string& path, absl::string_view block) {
-  std::ofstream file(path, std::ios::binary);
+  std::ofstream file(NativePath(path), std::ios::binary);
   file.write(block.data(), static_cast<std::streamsize>(block.size()));
   file.close();
   if (file) return absl::OkStatus();
   const int error = errno;
   std::error_code ignored;
-  std::filesystem::remove(path, ignored);
+  std::filesystem::remove(NativePath(path), ignored);
   return StatusFromErrno(error, absl::StrCat("cannot write ", path));
 }
 
@@ -218,7 +219,8 @@ void Capture::RemoveOldest() {
     blocks_.pop_front();
     Handle& handle = handles_[block.handle];
     std::error_code ignored;
-    std::filesystem::remove(BlockPath(handle.directory, block.number), ignored);
+    std::filesystem::remove(
+        NativePath(BlockPath(handle.directory, block.number)), ignored);
     disk_bytes_ -= block.disk_bytes;
     --handle.kept_blocks;
     RemoveIfDone(block.handle);
@@ -229,7 +231,7 @@ void Capture::RemoveOldest() {
 void Capture::RemoveIfDone(size_t number) {
   const Handle& handle = handles_[number];
   if (handle.is_open || handle.kept_blocks > 0) return;
-  const std::filesystem::path directory = handle.directory;
+  const std::filesystem::path directory = NativePath(handle.directory);
   std::error_code ignored;
   std::filesystem::remove(directory / kCaptureFile, ignored);
   std::filesystem::remove(directory, ignored);  // unless more is in it

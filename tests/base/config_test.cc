@@ -11,6 +11,7 @@
 namespace fleetperf {
 namespace {
 
+using ::testing::AnyOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -173,10 +174,10 @@ TEST(Config, ResolvesPathsAgainstTheFile) {
 TEST(Config, ReportsYamlThatCannotBeReadWithItsLine) {
   for (const char* yaml :
        {"a: 1\nb: [1, 2\n", "a: 1\n\tb: 2", "a: 1\nb: *unknown"}) {
-    EXPECT_THAT(
-        ConfigFile::Parse(yaml, kPath),
-        StatusIs(absl::StatusCode::kInvalidArgument,
-                 ::testing::MatchesRegex(std::string(kPath) + ":[23]: .+")))
+    EXPECT_THAT(ConfigFile::Parse(yaml, kPath),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         AnyOf(HasSubstr(std::string(kPath) + ":2: "),
+                               HasSubstr(std::string(kPath) + ":3: "))))
         << yaml;
   }
 }

@@ -106,9 +106,11 @@ TEST_F(LoggingTest, StartLoggingWritesToTheFile) {
   spdlog::info("started");
   spdlog::warn("{} of {}", 1, 2);
   ASSERT_OK_AND_ASSIGN(const std::string text, ReadFile(path));
-  const std::string time = R"([-0-9]+T[0-9:]+\.[0-9]+Z )";
+  // The time is UTC.
+  const std::string time = R"(\d\d\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d\d\dZ )";
   EXPECT_THAT(
-      std::vector<std::string>(absl::StrSplit(text, '\n', absl::SkipEmpty())),
+      std::vector<std::string>(
+          absl::StrSplit(text, absl::ByAnyChar("\r\n"), absl::SkipEmpty())),
       ElementsAre(MatchesRegex(time + "info fleetperf-agent: started"),
                   MatchesRegex(time + "warning fleetperf-agent: 1 of 2")));
 }

@@ -30,7 +30,8 @@ class LogCapture {
 
   // To be called when nobody logs.
   std::vector<std::string> Lines() const {
-    return absl::StrSplit(log_.str(), '\n', absl::SkipEmpty());
+    return absl::StrSplit(log_.str(), absl::ByAnyChar("\r\n"),
+                          absl::SkipEmpty());
   }
 
  private:

@@ -3,10 +3,8 @@
 #ifndef FLEETPERF_TESTS_SUPPORT_TEMP_DIRECTORY_H_
 #define FLEETPERF_TESTS_SUPPORT_TEMP_DIRECTORY_H_
 
-#include <stdlib.h>
-
 #include <filesystem>
-#include <stdexcept>
+#include <random>
 #include <string>
 
 namespace fleetperf::testing {
@@ -14,12 +12,13 @@ namespace fleetperf::testing {
 class TempDirectory {
  public:
   TempDirectory() {
-    std::string pattern =
-        std::filesystem::temp_directory_path() / "fleetperf_test.XXXXXX";
-    if (mkdtemp(pattern.data()) == nullptr) {
-      throw std::runtime_error("cannot make " + pattern);
-    }
-    path_ = pattern;
+    std::random_device random;
+    std::filesystem::path path;
+    do {
+      path = std::filesystem::temp_directory_path() /
+             ("fleetperf_test." + std::to_string(random()));
+    } while (!std::filesystem::create_directory(path));
+    path_ = path.generic_string();
   }
   ~TempDirectory() {
     std::error_code ignored;

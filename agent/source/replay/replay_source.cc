@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "agent/source/registration_info.h"
 #include "base/files.h"
+#include "base/native_path.h"
 #include "base/os_error.h"
 #include "base/status_macros.h"
 #include "perflib/bytes.h"
@@ -27,15 +28,14 @@ using perflib::CountersetRegistration;
 // The paths in a directory, by name.
 absl::StatusOr<std::vector<std::string>> List(const std::string& directory) {
   std::error_code error;
-  std::filesystem::directory_iterator entries(directory, error);
+  std::filesystem::directory_iterator entries(NativePath(directory), error);
   std::vector<std::string> paths;
   for (; !error && entries != std::filesystem::directory_iterator();
        entries.increment(error)) {
-    paths.push_back(entries->path().string());
+    paths.push_back(Utf8FromPath(entries->path()));
   }
   if (error) {
-    return StatusFromErrno(error.value(),
-                           absl::StrCat("cannot list ", directory));
+    return StatusFromErrorCode(error, absl::StrCat("cannot list ", directory));
   }
   std::sort(paths.begin(), paths.end());
   return paths;
@@ -201,7 +201,7 @@ std::unique_ptr<Source> MakeReplaySource(Recording recording) {
 
 absl::Time BlockTime(const std::string& path) {
   std::string header(sizeof(perflib::PerfDataHeader), '\0');
-  std::ifstream file(path, std::ios::binary);
+  std::ifstream file(NativePath(path), std::ios::binary);
   if (!file.read(header.data(), static_cast<std::streamsize>(header.size()))) {
     return absl::InfinitePast();
   }

@@ -1,0 +1,258 @@
+#include "agent/source/deadline_source.h"
+
+#include <functional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "base/status_macros.h"
+#include "base/wakeup.h"
+
+namespace fleetperf::agent {
+namespace {
+
+// The thread that makes the calls, one after the other. A call that hangs keeps
+// the worker alive, and with it the source, when everyone else has let it go.
+class Worker : public std::enable_shared_from_this<Worker> {
+ public:
+  Worker(std::unique_ptr<Source> source, std::string name,
+         absl::Duration deadline)
+      : source_(std::move(source)),
+        name_(std::move(name)),
+        deadline_(deadline) {}
+
+  void Start() {
+    std::thread([self = shared_from_this()] { self->Run(); }).detach();
+  }
+
+  void Stop() {
+    absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+    changed_.Notify();
+  }
+
+  // Runs `call` on the worker's thread. It may go on after this has returned:
+  // what it uses must be its own.
+  absl::Status Call(const char* what,
+                    std::function<absl::Status(Source& source)> call) {
+    auto pending = std::make_shared<Pending>(
+        Pending{.what = what, .run = std::move(call)});
+    absl::MutexLock lock(&mutex_);
+    if (running_ != nullptr && running_->is_overdue) return StillHangs();
+    waiting_.push_back(pending);
+    changed_.Notify();
+    const bool settled = changed_.Await(&mutex_, deadline_, [&] {
+      mutex_.AssertHeld();
+      return pending->is_done || (running_ != pending && running_ != nullptr &&
+                                  running_->is_overdue);
+    });
+    if (pending->is_done) return pending->result;
+    if (settled || running_ != pending) {
+      std::erase(waiting_, pending);
+      return StillHangs();
+    }
+    pending->is_overdue = true;
+    changed_.Notify();  // those who wait for their turn
+    return absl::DeadlineExceededError(
+        absl::StrCat(name_, " has not answered ", what, " within ",
+                     absl::FormatDuration(deadline_)));
+  }
+
+  // Lets go of something that may take its time, without waiting for it.
+  void Release(std::shared_ptr<void> object) {
+    absl::MutexLock lock(&mutex_);
+    released_.push_back(std::move(object));
+    changed_.Notify();
+  }
+
+ private:
+  struct Pending {
+    const char* what;
+    std::function<absl::Status(Source&)> run;
+    absl::Status result = absl::OkStatus();
+    bool is_done = false;
+    bool is_overdue = false;  // its caller has given up
+  };
+
+  absl::Status StillHangs() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return absl::UnavailableError(
+        absl::StrCat(name_, " still has not answered ",
+                     running_ != nullptr ? running_->what : "a call"));
+  }
+
+  void Run() {
+    while (AwaitWork()) {
+      if (running_call_ == nullptr) continue;
+      absl::Status result = running_call_->run(*source_);
+      running_call_->run = nullptr;  // with what it found, if nobody waits
+      absl::MutexLock lock(&mutex_);
+      running_call_->result = std::move(result);
+      running_call_->is_done = true;
+      running_ = nullptr;
+      changed_.Notify();
+    }
+  }
+
+  // Takes the next call into `running_call_`, if there is one, and lets go of
+  // what was released. False at the end.
+  bool AwaitWork() {
+    std::vector<std::shared_ptr<void>> released;  // destroyed without the mutex
+    absl::MutexLock lock(&mutex_);
+    changed_.Await(&mutex_, absl::InfiniteDuration(), [this] {
+      mutex_.AssertHeld();
+      return stopping_ || !waiting_.empty() || !released_.empty();
+    });
+    released.swap(released_);
+    running_call_ = nullptr;
+    if (!waiting_.empty()) {
+      running_call_ = waiting_.front();
+      waiting_.erase(waiting_.begin());
+    }
+    running_ = running_call_;
+    return running_ != nullptr || !released.empty() || !stopping_;
+  }
+
+  const std::unique_ptr<Source> source_;
+  const std::string name_;
+  const absl::Duration deadline_;
+  std::shared_ptr<Pending> running_call_;  // the worker's thread's own
+  absl::Mutex mutex_;
+  Wakeup changed_;
+  std::vector<std::shared_ptr<Pending>> waiting_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<Pending> running_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::shared_ptr<void>> released_ ABSL_GUARDED_BY(mutex_);
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+// A call whose answer may come when nobody waits for it any more.
+template <typename T>
+absl::StatusOr<T> Fetch(Worker& worker, const char* what,
+                        std::function<absl::StatusOr<T>(Source& source)> call) {
+  auto answer = std::make_shared<T>();
+  RETURN_IF_ERROR(
+      worker.Call(what, [answer, call = std::move(call)](Source& source) {
+        auto result = call(source);
+        if (result.ok()) *answer = *std::move(result);
+        return result.status();
+      }));
+  return std::move(*answer);
+}
+
+class DeadlineQueryHandle : public QueryHandle {
+ public:
+  DeadlineQueryHandle(std::shared_ptr<Worker> worker,
+                      std::unique_ptr<QueryHandle> handle)
+      : worker_(std::move(worker)), state_(std::make_shared<State>()) {
+    state_->handle = std::move(handle);
+  }
+  ~DeadlineQueryHandle() override { worker_->Release(std::move(state_)); }
+
+  absl::Status AddCounters(
+      std::vector<perflib::CounterIdentifier>* identifiers) override {
+    return Change("PerfAddCounters", &QueryHandle::AddCounters, identifiers);
+  }
+  absl::Status DeleteCounters(
+      std::vector<perflib::CounterIdentifier>* identifiers) override {
+    return Change("PerfDeleteCounters", &QueryHandle::DeleteCounters,
+                  identifiers);
+  }
+  absl::StatusOr<std::string> QueryCounterInfo() override {
+    return Fetch<std::string>(*worker_, "PerfQueryCounterInfo",
+                              [state = state_](Source&) {
+                                return state->handle->QueryCounterInfo();
+                              });
+  }
+  absl::Status QueryCounterData(std::string* block) override {
+    RETURN_IF_ERROR(
+        worker_->Call("PerfQueryCounterData", [state = state_](Source&) {
+          return state->handle->QueryCounterData(&state->block);
+        }));
+    block->swap(state_->block);  // both keep their memory
+    return absl::OkStatus();
+  }
+
+ private:
+  using Identifiers = std::vector<perflib::CounterIdentifier>;
+  struct State {
+    std::unique_ptr<QueryHandle> handle;
+    std::string block;  // the worker's while a call runs
+  };
+
+  absl::Status Change(const char* what,
+                      absl::Status (QueryHandle::*change)(Identifiers*),
+                      Identifiers* identifiers) {
+    ASSIGN_OR_RETURN(
+        *identifiers,
+        Fetch<Identifiers>(
+            *worker_, what,
+            [state = state_, change,
+             changed = *identifiers](Source&) -> absl::StatusOr<Identifiers> {
+              Identifiers result = changed;
+              RETURN_IF_ERROR((state->handle.get()->*change)(&result));
+              return result;
+            }));
+    return absl::OkStatus();
+  }
+
+  const std::shared_ptr<Worker> worker_;
+  std::shared_ptr<State> state_;
+};
+
+class DeadlineSource : public Source {
+ public:
+  explicit DeadlineSource(std::shared_ptr<Worker> worker)
+      : worker_(std::move(worker)) {
+    worker_->Start();
+  }
+  ~DeadlineSource() override { worker_->Stop(); }
+
+  absl::StatusOr<std::vector<perflib::Guid>> EnumerateCounterSet() override {
+    return Fetch<std::vector<perflib::Guid>>(
+        *worker_, "PerfEnumerateCounterSet",
+        [](Source& source) { return source.EnumerateCounterSet(); });
+  }
+
+  absl::StatusOr<std::string> QueryCounterSetRegistrationInfo(
+      const perflib::Guid& counterset, perflib::RegistrationRequest request,
+      uint32_t argument) override {
+    return Fetch<std::string>(*worker_, "PerfQueryCounterSetRegistrationInfo",
+                              [=](Source& source) {
+                                return source.QueryCounterSetRegistrationInfo(
+                                    counterset, request, argument);
+                              });
+  }
+
+  absl::StatusOr<std::string> EnumerateCounterSetInstances(
+      const perflib::Guid& counterset) override {
+    return Fetch<std::string>(
+        *worker_, "PerfEnumerateCounterSetInstances", [=](Source& source) {
+          return source.EnumerateCounterSetInstances(counterset);
+        });
+  }
+
+  absl::StatusOr<std::unique_ptr<QueryHandle>> OpenQueryHandle() override {
+    ASSIGN_OR_RETURN(auto handle,
+                     Fetch<std::unique_ptr<QueryHandle>>(
+                         *worker_, "PerfOpenQueryHandle", [](Source& source) {
+                           return source.OpenQueryHandle();
+                         }));
+    return std::make_unique<DeadlineQueryHandle>(worker_, std::move(handle));
+  }
+
+ private:
+  const std::shared_ptr<Worker> worker_;
+};
+
+}  // namespace
+
+std::unique_ptr<Source> MakeDeadlineSource(std::unique_ptr<Source> source,
+                                           std::string name,
+                                           absl::Duration deadline) {
+  return std::make_unique<DeadlineSource>(
+      std::make_shared<Worker>(std::move(source), std::move(name), deadline));
+}
+
+}  // namespace fleetperf::agent

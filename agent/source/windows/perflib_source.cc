@@ -1,0 +1,233 @@
+#include "agent/source/windows/perflib_source.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "agent/source/windows/advice.h"
+#include "base/status_macros.h"
+#include "perflib/utf16.h"
+
+namespace fleetperf::agent {
+namespace {
+
+using perflib::CounterIdentifier;
+using perflib::Guid;
+using perflib::kErrorNotEnoughMemory;
+using perflib::kErrorSuccess;
+
+constexpr uint32_t kFirstSize = 4096;
+// No answer of PerfLib comes near it.
+constexpr uint32_t kMaxSize = 64 << 20;
+constexpr uint32_t kMaxCountersets = 65'536;
+// What is needed can have grown by the next call.
+constexpr int kMaxAttempts = 16;
+
+// Whose functions are called, and how what they return becomes a status.
+class Caller {
+ public:
+  Caller(const PerfLibFunctions& functions, std::string machine)
+      : functions_(functions), machine_(std::move(machine)) {
+    const std::string utf16 = perflib::Utf16FromUtf8(machine_);
+    utf16_machine_.resize(utf16.size() / sizeof(char16_t));
+    std::copy(utf16.begin(), utf16.end(),
+              reinterpret_cast<char*>(utf16_machine_.data()));
+  }
+
+  const PerfLibFunctions& functions() const { return functions_; }
+  const char16_t* machine() const {
+    return machine_.empty() ? nullptr : utf16_machine_.c_str();
+  }
+
+  absl::Status Check(const char* name, uint32_t error) const {
+    return error == kErrorSuccess ? absl::OkStatus()
+                                  : PerfLibError(machine_, name, error);
+  }
+
+  template <typename... Arguments>
+  absl::Status Call(const char* name, uint32_t (*function)(Arguments...),
+                    std::type_identity_t<Arguments>... arguments) const {
+    RETURN_IF_ERROR(CheckPresent(name, function != nullptr));
+    return Check(name, function(arguments...));
+  }
+
+  // Calls `function(data, size, &actual)` with ever larger buffers, up to
+  // `max_size`, until what it returns fits. `buffer` has elements of the kind
+  // that sizes count.
+  template <typename Buffer, typename Function>
+  absl::Status Fetch(const char* name, bool present, uint32_t max_size,
+                     Buffer* buffer, const Function& function) const {
+    RETURN_IF_ERROR(CheckPresent(name, present));
+    // The memory of the last answer is used again.
+    buffer->resize(std::max<size_t>(buffer->capacity(),
+                                    kFirstSize / sizeof(*buffer->data())));
+    for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
+      const uint32_t size =
+          static_cast<uint32_t>(std::min<size_t>(buffer->size(), max_size));
+      uint32_t actual = 0;
+      const uint32_t error = function(buffer->data(), size, &actual);
+      if (error == kErrorSuccess && actual <= size) {
+        buffer->resize(actual);
+        return absl::OkStatus();
+      }
+      buffer->clear();
+      if (error == kErrorSuccess) {
+        return absl::DataLossError(
+            absl::StrCat(name, " claims to have written ", actual,
+                         " to a buffer of ", size));
+      }
+      if (error != kErrorNotEnoughMemory) return Check(name, error);
+      if (size >= max_size || actual > max_size) break;
+      const size_t wanted =
+          std::max<size_t>(size_t{actual} + actual / 8, size_t{size} * 2);
+      buffer->resize(std::min<size_t>(wanted, max_size));
+    }
+    buffer->clear();
+    return absl::ResourceExhaustedError(
+        absl::StrCat(name, " wants a buffer of more than ", max_size));
+  }
+
+ private:
+  static absl::Status CheckPresent(const char* name, bool present) {
+    if (present) return absl::OkStatus();
+    return absl::UnimplementedError(
+        absl::StrCat(name,
+                     " is not supported by this Windows: counters of "
+                     "PerfLib V2 need Windows 10 or Server 2016"));
+  }
+
+  const PerfLibFunctions functions_;
+  const std::string machine_;
+  std::u16string utf16_machine_;
+};
+
+class PerfLibQueryHandle : public QueryHandle {
+ public:
+  PerfLibQueryHandle(const Caller* caller, void* handle)
+      : caller_(*caller), handle_(handle) {}
+  ~PerfLibQueryHandle() override {
+    caller_
+        .Call("PerfCloseQueryHandle", functions().close_query_handle, handle_)
+        .IgnoreError();
+  }
+
+  absl::Status AddCounters(
+      std::vector<CounterIdentifier>* identifiers) override {
+    return Change("PerfAddCounters", functions().add_counters, identifiers);
+  }
+
+  absl::Status DeleteCounters(
+      std::vector<CounterIdentifier>* identifiers) override {
+    return Change("PerfDeleteCounters", functions().delete_counters,
+                  identifiers);
+  }
+
+  absl::StatusOr<std::string> QueryCounterInfo() override {
+    std::string bytes;
+    RETURN_IF_ERROR(
+        Fetch("PerfQueryCounterInfo", functions().query_counter_info, &bytes));
+    return bytes;
+  }
+
+  absl::Status QueryCounterData(std::string* block) override {
+    return Fetch("PerfQueryCounterData", functions().query_counter_data, block);
+  }
+
+ private:
+  const PerfLibFunctions& functions() const { return caller_.functions(); }
+
+  using ChangeFunction = uint32_t (*)(void*, void*, uint32_t);
+  absl::Status Change(const char* name, ChangeFunction function,
+                      std::vector<CounterIdentifier>* identifiers) {
+    std::string bytes = perflib::WriteCounterIdentifiers(*identifiers);
+    RETURN_IF_ERROR(caller_.Call(name, function, handle_, bytes.data(),
+                                 static_cast<uint32_t>(bytes.size())));
+    ASSIGN_OR_RETURN(const std::vector<CounterIdentifier> changed,
+                     perflib::ReadCounterIdentifiers(bytes));
+    if (changed.size() != identifiers->size()) {
+      return absl::DataLossError(
+          absl::StrCat(name, " changed the number of identifiers"));
+    }
+    for (size_t i = 0; i < changed.size(); ++i) {
+      (*identifiers)[i].status = changed[i].status;
+    }
+    return absl::OkStatus();
+  }
+
+  using FetchFunction = uint32_t (*)(void*, void*, uint32_t, uint32_t*);
+  absl::Status Fetch(const char* name, FetchFunction function,
+                     std::string* bytes) {
+    return caller_.Fetch(name, function != nullptr, kMaxSize, bytes,
+                         [&](char* data, uint32_t size, uint32_t* actual) {
+                           return function(handle_, data, size, actual);
+                         });
+  }
+
+  const Caller& caller_;
+  void* const handle_;
+};
+
+class PerfLibSource : public Source {
+ public:
+  PerfLibSource(const PerfLibFunctions& functions, const std::string& machine)
+      : caller_(functions, machine) {}
+
+  absl::StatusOr<std::vector<Guid>> EnumerateCounterSet() override {
+    const auto function = caller_.functions().enumerate_counter_set;
+    std::vector<Guid> guids;
+    RETURN_IF_ERROR(caller_.Fetch(
+        "PerfEnumerateCounterSet", function != nullptr, kMaxCountersets, &guids,
+        [&](Guid* data, uint32_t count, uint32_t* actual) {
+          return function(caller_.machine(), data, count, actual);
+        }));
+    return guids;
+  }
+
+  absl::StatusOr<std::string> QueryCounterSetRegistrationInfo(
+      const Guid& counterset, perflib::RegistrationRequest request,
+      uint32_t argument) override {
+    const auto function =
+        caller_.functions().query_counter_set_registration_info;
+    std::string bytes;
+    RETURN_IF_ERROR(caller_.Fetch(
+        "PerfQueryCounterSetRegistrationInfo", function != nullptr, kMaxSize,
+        &bytes, [&](char* data, uint32_t size, uint32_t* actual) {
+          return function(caller_.machine(), &counterset,
+                          static_cast<uint32_t>(request), argument, data, size,
+                          actual);
+        }));
+    return bytes;
+  }
+
+  absl::StatusOr<std::string> EnumerateCounterSetInstances(
+      const Guid& counterset) override {
+    const auto function = caller_.functions().enumerate_counter_set_instances;
+    std::string bytes;
+    RETURN_IF_ERROR(caller_.Fetch(
+        "PerfEnumerateCounterSetInstances", function != nullptr, kMaxSize,
+        &bytes, [&](char* data, uint32_t size, uint32_t* actual) {
+          return function(caller_.machine(), &counterset, data, size, actual);
+        }));
+    return bytes;
+  }
+
+  absl::StatusOr<std::unique_ptr<QueryHandle>> OpenQueryHandle() override {
+    void* handle = nullptr;
+    RETURN_IF_ERROR(caller_.Call("PerfOpenQueryHandle",
+                                 caller_.functions().open_query_handle,
+                                 caller_.machine(), &handle));
+    return std::make_unique<PerfLibQueryHandle>(&caller_, handle);
+  }
+
+ private:
+  const Caller caller_;
+};
+
+}  // namespace
+
+std::unique_ptr<Source> MakePerfLibSource(const PerfLibFunctions& functions,
+                                          const std::string& machine) {
+  return std::make_unique<PerfLibSource>(functions, machine);
+}
+
+}  // namespace fleetperf::agent

@@ -1,0 +1,95 @@
+#include <windows.h>
+#include <sddl.h>
+
+#include <algorithm>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "base/files.h"
+#include "base/os_error.h"
+#include "base/wide_windows.h"
+
+namespace fleetperf {
+namespace {
+
+// Full access for the owner, administrators and the system; nothing inherited.
+constexpr wchar_t kOwnerOnly[] = L"D:P(A;;FA;;;OW)(A;;FA;;;BA)(A;;FA;;;SY)";
+constexpr DWORD kMaxTransfer = 1 << 20;
+
+absl::Status LastError(absl::string_view action, const std::string& path) {
+  return StatusFromWin32(GetLastError(),
+                         absl::StrCat("cannot ", action, " ", path));
+}
+
+absl::Status WriteAll(HANDLE file, absl::string_view contents,
+                      const std::string& path) {
+  while (!contents.empty()) {
+    const DWORD size =
+        static_cast<DWORD>(std::min<size_t>(contents.size(), kMaxTransfer));
+    DWORD written;
+    if (!::WriteFile(file, contents.data(), size, &written, nullptr)) {
+      return LastError("write", path);
+    }
+    contents.remove_prefix(written);
+  }
+  return FlushFileBuffers(file) ? absl::OkStatus() : LastError("sync", path);
+}
+
+absl::Status WriteNewFile(const std::string& path, absl::string_view contents,
+                          FileAccess access) {
+  SECURITY_ATTRIBUTES security = {.nLength = sizeof security};
+  const absl::Cleanup free_descriptor = [&security] {
+    LocalFree(security.lpSecurityDescriptor);
+  };
+  if (access == FileAccess::kOwnerOnly &&
+      !ConvertStringSecurityDescriptorToSecurityDescriptorW(
+          kOwnerOnly, SDDL_REVISION_1, &security.lpSecurityDescriptor,
+          nullptr)) {
+    return LastError("protect", path);
+  }
+  const HANDLE file =
+      CreateFileW(WideFromUtf8(path).c_str(), GENERIC_WRITE, 0, &security,
+                  CREATE_NEW, FILE_ATTRIBUTE_NORMAL, nullptr);
+  if (file == INVALID_HANDLE_VALUE) return LastError("create", path);
+  const absl::Status status = WriteAll(file, contents, path);
+  CloseHandle(file);
+  return status;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> ReadFile(const std::string& path) {
+  const HANDLE file =
+      CreateFileW(WideFromUtf8(path).c_str(), GENERIC_READ,
+                  FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE,
+                  nullptr, OPEN_EXISTING, FILE_ATTRIBUTE_NORMAL, nullptr);
+  if (file == INVALID_HANDLE_VALUE) return LastError("read", path);
+  const absl::Cleanup close_file = [file] { CloseHandle(file); };
+  std::string contents;
+  char buffer[16384];
+  for (;;) {
+    DWORD size;
+    if (!::ReadFile(file, buffer, sizeof buffer, &size, nullptr)) {
+      return LastError("read", path);
+    }
+    if (size == 0) return contents;
+    contents.append(buffer, size);
+  }
+}
+
+absl::Status WriteFile(const std::string& path, absl::string_view contents,
+                       FileAccess access) {
+  const std::string temporary = absl::StrCat(path, ".new");
+  const std::wstring wide = WideFromUtf8(temporary);
+  DeleteFileW(wide.c_str());
+  absl::Status status = WriteNewFile(temporary, contents, access);
+  if (status.ok() &&
+      !MoveFileExW(wide.c_str(), WideFromUtf8(path).c_str(),
+                   MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH)) {
+    status = LastError("replace", path);
+  }
+  if (!status.ok()) DeleteFileW(wide.c_str());
+  return status;
+}
+
+}  // namespace fleetperf

@@ -1,0 +1,32 @@
+#include <windows.h>
+
+#include "absl/strings/str_cat.h"
+#include "base/os.h"
+#include "base/wide_windows.h"
+
+namespace fleetperf {
+
+std::string HostName() {
+  wchar_t name[256];
+  DWORD size = std::size(name);
+  if (!GetComputerNameExW(ComputerNameDnsHostname, name, &size)) return "";
+  return Utf8FromWide({name, size});
+}
+
+// GetVersionEx tells programs without a manifest of their own what they want to
+// hear; this one does not.
+std::string OperatingSystem() {
+  using RtlGetVersion = LONG(WINAPI*)(OSVERSIONINFOW*);
+  OSVERSIONINFOW version = {.dwOSVersionInfoSize = sizeof version};
+  const HMODULE ntdll = GetModuleHandleW(L"ntdll.dll");
+  const auto get_version = reinterpret_cast<RtlGetVersion>(
+      reinterpret_cast<void*>(GetProcAddress(ntdll, "RtlGetVersion")));
+  if (get_version == nullptr || get_version(&version) != 0) return "Windows";
+  return absl::StrCat("Windows ", version.dwMajorVersion, ".",
+                      version.dwMinorVersion, ".", version.dwBuildNumber);
+}
+
+// Handles have no limit that a process could raise.
+size_t RaiseOpenFileLimit() { return SIZE_MAX; }
+
+}  // namespace fleetperf

@@ -1,0 +1,94 @@
+#include <windows.h>
+
+#include <atomic>
+
+#include "absl/strings/str_cat.h"
+#include "base/os_error.h"
+#include "base/service.h"
+#include "base/wide_windows.h"
+
+namespace fleetperf {
+namespace {
+
+// The service control manager calls functions without context.
+struct Service {
+  std::wstring name;
+  StopSignal* stop = nullptr;
+  const std::function<absl::Status()>* run = nullptr;
+  absl::Status result;
+  SERVICE_STATUS_HANDLE status_handle = nullptr;
+};
+Service* the_service = nullptr;
+std::atomic<bool> is_run_as_service = false;
+
+// Longer than the agent takes to hand over what it holds.
+constexpr DWORD kStopMilliseconds = 30'000;
+
+void TellState(DWORD state, const absl::Status& result = absl::OkStatus()) {
+  SERVICE_STATUS status = {
+      .dwServiceType = SERVICE_WIN32_OWN_PROCESS,
+      .dwCurrentState = state,
+      .dwControlsAccepted =
+          state == SERVICE_RUNNING
+              ? DWORD{SERVICE_ACCEPT_STOP | SERVICE_ACCEPT_SHUTDOWN}
+              : 0,
+      .dwWin32ExitCode =
+          result.ok() ? DWORD{NO_ERROR} : DWORD{ERROR_SERVICE_SPECIFIC_ERROR},
+      .dwServiceSpecificExitCode = result.ok() ? 0u : 1u,
+      .dwWaitHint = state == SERVICE_STOP_PENDING ? kStopMilliseconds : 0};
+  SetServiceStatus(the_service->status_handle, &status);
+}
+
+DWORD WINAPI OnControl(DWORD control, DWORD, void*, void*) {
+  switch (control) {
+    case SERVICE_CONTROL_STOP:
+    case SERVICE_CONTROL_SHUTDOWN:
+      TellState(SERVICE_STOP_PENDING);
+      the_service->stop->Raise();
+      return NO_ERROR;
+    case SERVICE_CONTROL_INTERROGATE:
+      return NO_ERROR;
+    default:
+      return ERROR_CALL_NOT_IMPLEMENTED;
+  }
+}
+
+void ReportError(const absl::Status& status) {
+  const HANDLE log = RegisterEventSourceW(nullptr, the_service->name.c_str());
+  if (log == nullptr) return;
+  constexpr DWORD kEventId = 1;
+  const std::wstring message = WideFromUtf8(status.message());
+  const wchar_t* strings[] = {message.c_str()};
+  ReportEventW(log, EVENTLOG_ERROR_TYPE, 0, kEventId, nullptr,
+               std::size(strings), 0, strings, nullptr);
+  DeregisterEventSource(log);
+}
+
+void WINAPI ServiceMain(DWORD, wchar_t**) {
+  is_run_as_service = true;
+  Service& service = *the_service;
+  service.status_handle =
+      RegisterServiceCtrlHandlerExW(service.name.c_str(), OnControl, nullptr);
+  TellState(SERVICE_RUNNING);
+  service.result = (*service.run)();
+  if (!service.result.ok()) ReportError(service.result);
+  TellState(SERVICE_STOPPED, service.result);
+}
+
+}  // namespace
+
+absl::Status RunAsService(const std::string& name, StopSignal& stop,
+                          const std::function<absl::Status()>& run) {
+  Service service = {.name = WideFromUtf8(name), .stop = &stop, .run = &run};
+  the_service = &service;
+  SERVICE_TABLE_ENTRYW table[] = {{service.name.data(), ServiceMain},
+                                  {nullptr, nullptr}};
+  if (StartServiceCtrlDispatcherW(table)) return service.result;
+  // Not the service control manager's child, then.
+  if (GetLastError() == ERROR_FAILED_SERVICE_CONTROLLER_CONNECT) return run();
+  return StatusFromWin32(GetLastError(), "cannot run as a service");
+}
+
+bool IsRunAsService() { return is_run_as_service; }
+
+}  // namespace fleetperf

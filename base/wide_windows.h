@@ -1,0 +1,19 @@
+// Windows' own strings are UTF-16; ours are UTF-8.
+
+#ifndef FLEETPERF_BASE_WIDE_WINDOWS_H_
+#define FLEETPERF_BASE_WIDE_WINDOWS_H_
+
+#include <string>
+#include <string_view>
+
+#include "absl/strings/string_view.h"
+
+namespace fleetperf {
+
+// What is not valid becomes U+FFFD.
+std::wstring WideFromUtf8(absl::string_view utf8);
+std::string Utf8FromWide(std::wstring_view wide);
+
+}  // namespace fleetperf
+
+#endif  // FLEETPERF_BASE_WIDE_WINDOWS_H_

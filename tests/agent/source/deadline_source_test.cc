@@ -1,0 +1,172 @@
+#include "agent/source/deadline_source.h"
+
+#include <memory>
+#include <thread>
+#include <utility>
+
+#include "absl/synchronization/notification.h"
+#include "perflib/registration.h"
+#include "tests/support/guids.h"
+#include "tests/support/status_matchers.h"
+
+namespace fleetperf::agent {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using testing::StatusIs;
+
+constexpr absl::Duration kLong = absl::Minutes(1);
+constexpr absl::Duration kAtOnce = absl::Milliseconds(1);
+
+// What the calls of a source behind a deadline meet and leave behind.
+struct Events {
+  absl::Notification release;  // ends the call that hangs
+  absl::Notification closed;   // the handle
+  absl::Notification gone;     // the source
+};
+
+class HangingSource : public Source {
+ public:
+  explicit HangingSource(std::shared_ptr<Events> events)
+      : events_(std::move(events)) {}
+  ~HangingSource() override { events_->gone.Notify(); }
+
+  absl::StatusOr<std::vector<perflib::Guid>> EnumerateCounterSet() override {
+    return std::vector<perflib::Guid>{perflib::Guid{.data1 = 7}};
+  }
+  absl::StatusOr<std::string> QueryCounterSetRegistrationInfo(
+      const perflib::Guid&, perflib::RegistrationRequest, uint32_t) override {
+    return absl::NotFoundError("no such counterset");
+  }
+  absl::StatusOr<std::string> EnumerateCounterSetInstances(
+      const perflib::Guid&) override {
+    events_->release.WaitForNotification();
+    return std::string("late");
+  }
+  absl::StatusOr<std::unique_ptr<QueryHandle>> OpenQueryHandle() override {
+    return std::make_unique<Handle>(events_);
+  }
+
+ private:
+  class Handle : public QueryHandle {
+   public:
+    explicit Handle(std::shared_ptr<Events> events)
+        : events_(std::move(events)) {}
+    ~Handle() override { events_->closed.Notify(); }
+
+    absl::Status AddCounters(
+        std::vector<perflib::CounterIdentifier>* identifiers) override {
+      for (auto& identifier : *identifiers) identifier.status = 4202;
+      return absl::OkStatus();
+    }
+    absl::Status DeleteCounters(
+        std::vector<perflib::CounterIdentifier>*) override {
+      return absl::OkStatus();
+    }
+    absl::StatusOr<std::string> QueryCounterInfo() override {
+      events_->release.WaitForNotification();
+      return std::string("late");
+    }
+    absl::Status QueryCounterData(std::string* block) override {
+      *block = "block";
+      return absl::OkStatus();
+    }
+
+   private:
+    const std::shared_ptr<Events> events_;
+  };
+
+  const std::shared_ptr<Events> events_;
+};
+
+class DeadlineSourceTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<Source> Make(absl::Duration deadline) {
+    return MakeDeadlineSource(std::make_unique<HangingSource>(events_), "db1",
+                              deadline);
+  }
+  ~DeadlineSourceTest() override {
+    if (!events_->release.HasBeenNotified()) events_->release.Notify();
+    events_->gone.WaitForNotification();
+  }
+
+  const std::shared_ptr<Events> events_ = std::make_shared<Events>();
+};
+
+TEST_F(DeadlineSourceTest, PassesCallsAndErrorsOn) {
+  const auto source = Make(kLong);
+  ASSERT_OK_AND_ASSIGN(const auto guids, source->EnumerateCounterSet());
+  EXPECT_EQ(guids, (std::vector<perflib::Guid>{{.data1 = 7}}));
+  EXPECT_THAT(source->QueryCounterSetRegistrationInfo(
+                  {}, perflib::RegistrationRequest::kProviderGuid, 0),
+              StatusIs(absl::StatusCode::kNotFound, "no such counterset"));
+  ASSERT_OK_AND_ASSIGN(const auto handle, source->OpenQueryHandle());
+  std::vector<perflib::CounterIdentifier> identifiers(2);
+  ASSERT_OK(handle->AddCounters(&identifiers));
+  EXPECT_EQ(identifiers[1].status, 4202);
+  for (int i = 0; i < 3; ++i) {
+    std::string block;
+    ASSERT_OK(handle->QueryCounterData(&block));
+    EXPECT_EQ(block, "block");
+  }
+}
+
+TEST_F(DeadlineSourceTest, ACallThatHangsFailsInTime) {
+  const auto source = Make(kAtOnce);
+  EXPECT_THAT(source->EnumerateCounterSetInstances({}),
+              StatusIs(absl::StatusCode::kDeadlineExceeded,
+                       "db1 has not answered PerfEnumerateCounterSetInstances "
+                       "within 1ms"));
+}
+
+TEST_F(DeadlineSourceTest, NothingWaitsForACallThatIsKnownToHang) {
+  const auto source = Make(kAtOnce);
+  EXPECT_FALSE(source->EnumerateCounterSetInstances({}).ok());
+  EXPECT_THAT(source->EnumerateCounterSet(),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       "db1 still has not answered "
+                       "PerfEnumerateCounterSetInstances"));
+}
+
+TEST_F(DeadlineSourceTest, WorksAgainWhenTheCallReturns) {
+  const auto source = Make(absl::Seconds(1));
+  EXPECT_FALSE(source->EnumerateCounterSetInstances({}).ok());
+  events_->release.Notify();
+  while (absl::IsUnavailable(source->EnumerateCounterSet().status())) {
+    std::this_thread::yield();
+  }
+  EXPECT_OK(source->EnumerateCounterSet());
+}
+
+TEST_F(DeadlineSourceTest, CallsOfTwoThreadsWaitForEachOther) {
+  const auto source = Make(kLong);
+  std::thread other([&] {
+    for (int i = 0; i < 1000; ++i) EXPECT_OK(source->EnumerateCounterSet());
+  });
+  for (int i = 0; i < 1000; ++i) EXPECT_OK(source->EnumerateCounterSet());
+  other.join();
+}
+
+TEST_F(DeadlineSourceTest, AHandleIsClosedBehindACallThatHangs) {
+  const auto source = Make(absl::Seconds(1));
+  {
+    ASSERT_OK_AND_ASSIGN(const auto handle, source->OpenQueryHandle());
+    EXPECT_THAT(handle->QueryCounterInfo(),
+                StatusIs(absl::StatusCode::kDeadlineExceeded,
+                         AllOf(HasSubstr("db1"), HasSubstr("1s"))));
+  }
+  EXPECT_FALSE(events_->closed.HasBeenNotified());
+  events_->release.Notify();
+  events_->closed.WaitForNotification();
+}
+
+TEST_F(DeadlineSourceTest, CanBeLetGoWhileACallHangs) {
+  auto source = Make(kAtOnce);
+  EXPECT_FALSE(source->EnumerateCounterSetInstances({}).ok());
+  source.reset();
+  EXPECT_FALSE(events_->gone.HasBeenNotified());
+}
+
+}  // namespace
+}  // namespace fleetperf::agent

@@ -1,0 +1,20 @@
+// The DLL plays the scenario in the file beside it: scripted_perflib.json.
+
+#include <windows.h>
+
+#include "base/files.h"
+#include "base/wide_windows.h"
+#include "tests/scripted_perflib/scripted_perflib.h"
+
+BOOL WINAPI DllMain(HINSTANCE dll, DWORD reason, void*) {
+  if (reason != DLL_PROCESS_ATTACH) return TRUE;
+  wchar_t path[1024];
+  const DWORD size = GetModuleFileNameW(dll, path, std::size(path));
+  std::string scenario_path = fleetperf::Utf8FromWide({path, size});
+  scenario_path.replace(scenario_path.rfind('.'), std::string::npos, ".json");
+  const auto json = fleetperf::ReadFile(scenario_path);
+  if (!json.ok()) return FALSE;
+  fleetperf::testing::ScriptedPerfLib::Instance().Play(
+      fleetperf::testing::ParseScenario(*json));
+  return TRUE;
+}

@@ -1,0 +1,99 @@
+// What the scripted PerfLib serves: machines with countersets, and what goes
+// wrong with them.
+//
+// A scenario is JSON:
+//
+//   {"machines": {"": {                     // the name; "" is this machine
+//      "errors": {"PerfOpenQueryHandle": 5},// functions that fail
+//      "hangs": ["PerfQueryCounterData"],   // functions that never return
+//      "grows": true,       // a block needs more than was announced
+//      "corrupt": [{"tick": 3, "offset": 52, "value": 7}],  // a u32 of a block
+//      "countersets": [{
+//         "guid": "{...}", "name": "...", "localized_name": "...",
+//         "help": "...", "provider": "...", "instance_type": 2,
+//         "appears_at": 2,                  // PerfEnumerateCounterSet calls
+//         "stale_from": 5, "stale_until": 8,// ticks of a handle with errors
+//         "refused": {"26": 4202},          // counters, with their Status
+//         "counters": [{"id": 0, "type": "PERF_100NSEC_TIMER", "size": 8,
+//                       "name": "...", "localized_name": "...", "base": 27,
+//                       "perf_time": 4, "perf_freq": 5, "multi": 6,
+//                       "value": 100, "per_second": 2500000}],
+//         "instances": [{"name": "0,0", "id": 0, "from": 0, "until": 9,
+//                        "values": {"0": {"value": 1, "per_second": 2}}}]
+//      }]}}}
+//
+// A raw value is `value` and `per_second` for each second since 2020 by the
+// block's PerfTime100NSec, so that a timer's percentage is exact whenever it is
+// sampled. An instance's own values come before its counterset's. Everything
+// but names and ids may be left out. Ticks count from 0 in each handle.
+
+#ifndef FLEETPERF_TESTS_SCRIPTED_PERFLIB_SCENARIO_H_
+#define FLEETPERF_TESTS_SCRIPTED_PERFLIB_SCENARIO_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "perflib/registration.h"
+
+namespace fleetperf::testing {
+
+struct ScriptedValue {
+  uint64_t value = 0;
+  uint64_t per_second = 0;
+};
+
+struct ScriptedInstance {
+  std::string name;
+  uint32_t id = 0;
+  uint64_t from = 0;  // ticks
+  uint64_t until = UINT64_MAX;
+  std::map<uint32_t, ScriptedValue> values;  // by counter id
+};
+
+struct ScriptedCounter {
+  perflib::CounterRegistration registration;
+  std::string localized_name;
+  uint32_t size = 8;  // bytes
+  ScriptedValue value;
+};
+
+struct ScriptedCounterset {
+  perflib::CountersetRegistration registration;
+  std::string localized_name;
+  perflib::Guid provider;
+  uint64_t appears_at = 0;
+  uint64_t stale_from = UINT64_MAX;
+  uint64_t stale_until = UINT64_MAX;
+  std::map<uint32_t, uint32_t> refused;
+  std::vector<ScriptedCounter> counters;
+  std::vector<ScriptedInstance> instances;
+};
+
+struct ScriptedCorruption {
+  uint64_t tick = 0;
+  size_t offset = 0;
+  uint32_t value = 0;
+};
+
+struct ScriptedMachine {
+  std::map<std::string, uint32_t> errors;  // by function
+  std::set<std::string> hangs;
+  bool grows = false;
+  std::vector<ScriptedCorruption> corruptions;
+  std::vector<ScriptedCounterset> countersets;
+};
+
+struct Scenario {
+  std::map<std::string, ScriptedMachine> machines;
+};
+
+// Throws what nlohmann::json throws if the text is no scenario.
+Scenario ParseScenario(const std::string& json);
+
+}  // namespace fleetperf::testing
+
+#endif  // FLEETPERF_TESTS_SCRIPTED_PERFLIB_SCENARIO_H_
