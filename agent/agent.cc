@@ -2,15 +2,17 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/random/random.h"
 #include "absl/strings/str_cat.h"
-#include "agent/collect/catalogue.h"
-#include "agent/collect/collection.h"
-#include "agent/collect/registrations.h"
+#include "agent/collect/machines.h"
+#include "agent/deliver/catalogue.h"
 #include "agent/deliver/uplink.h"
-#include "agent/source/local.h"
+#include "agent/source/sources.h"
+#include "base/certificates.h"
+#include "base/files.h"
 #include "base/os.h"
 #include "base/status_macros.h"
 
@@ -32,22 +34,14 @@ void LogReports(const std::vector<QueryReport>& reports) {
 
 class RunningAgent : public Agent {
  public:
-  RunningAgent(const Config& config, std::unique_ptr<Source> source,
-               std::vector<perflib::CountersetRegistration> registrations,
-               std::unique_ptr<Capture> capture,
+  RunningAgent(const Config& config, Machines::Options machines,
                std::shared_ptr<grpc::ChannelCredentials> credentials)
       : config_(config),
-        source_(std::move(source)),
         delivery_({.epoch = RandomEpoch(),
                    .batch_period = config.batch_period,
                    .spool_bytes = config.spool_bytes}) {
-    HashedCatalogue catalogue = MakeCatalogue(registrations);
-    collection_ = std::make_unique<Collection>(
-        Collection::Options{.machine = config.name,
-                            .source = source_.get(),
-                            .delivery = &delivery_,
-                            .registrations = std::move(registrations),
-                            .capture = std::move(capture)});
+    machines.delivery = &delivery_;
+    machines_ = std::make_unique<Machines>(std::move(machines));
     Apply(config.plan);
     uplink_ = std::make_unique<Uplink>(Uplink::Options{
         .aggregators = config.aggregators,
@@ -56,35 +50,24 @@ class RunningAgent : public Agent {
         .operating_system = OperatingSystem(),
         .labels = config.labels,
         .delivery = &delivery_,
-        .catalogue = std::make_shared<const v1::Catalogue>(
-            std::move(catalogue.catalogue)),
-        .catalogue_hash = std::move(catalogue.hash),
+        .catalogue =
+            [this] { return MakeCatalogue(machines_->registrations()); },
         .enumerate_instances =
             [this](const std::string& machine, const perflib::Guid& guid) {
-              return EnumerateInstances(machine, guid);
+              return machines_->EnumerateInstances(machine, guid);
             },
         .apply_plan = [this](const v1::Plan* plan) { return ApplyPlan(plan); },
     });
   }
 
+  // What was collected until the end is sent, if the aggregator takes it.
   ~RunningAgent() override {
-    collection_.reset();
+    machines_->Stop();
     delivery_.Flush();
     uplink_.reset();
   }
 
  private:
-  absl::StatusOr<std::vector<perflib::InstanceName>> EnumerateInstances(
-      const std::string& machine, const perflib::Guid& counterset) {
-    if (!machine.empty() && machine != config_.name) {
-      return absl::NotFoundError(
-          absl::StrCat("this agent does not collect from ", machine));
-    }
-    ASSIGN_OR_RETURN(const std::string bytes,
-                     source_->EnumerateCounterSetInstances(counterset));
-    return perflib::ReadInstanceList(bytes);
-  }
-
   // A plan that is wrong leaves the one before it in force.
   v1::PlanReport ApplyPlan(const v1::Plan* proto) {
     v1::PlanReport report;
@@ -113,43 +96,64 @@ class RunningAgent : public Agent {
 
   // Called by the constructor, then by the uplink's thread.
   void Apply(const Plan& plan) {
-    reports_ = collection_->Apply(plan);
+    reports_ = machines_->Apply(plan);
     applied_ = plan;
     LogReports(reports_);
   }
 
   const Config config_;
-  const std::unique_ptr<Source> source_;
   Delivery delivery_;
-  std::unique_ptr<Collection> collection_;
+  std::unique_ptr<Machines> machines_;
   Plan applied_;
   std::vector<QueryReport> reports_;
   std::unique_ptr<Uplink> uplink_;
 };
 
+absl::StatusOr<std::unique_ptr<Capture>> OpenCapture(const Config& config) {
+  if (config.capture_directory.empty()) return nullptr;
+  ASSIGN_OR_RETURN(auto capture,
+                   Capture::Open({.directory = config.capture_directory,
+                                  .max_bytes = config.capture_bytes,
+                                  .machine = config.name,
+                                  .operating_system = OperatingSystem()}));
+  spdlog::info("keeping blocks in {}", config.capture_directory);
+  return capture;
+}
+
+absl::StatusOr<Machines::Options> MachinesOf(const Config& config) {
+  ASSIGN_OR_RETURN(std::unique_ptr<Source> source,
+                   OpenLocalSource(config.perflib_dll));
+  ASSIGN_OR_RETURN(const std::string certificate,
+                   ReadFile(config.tls.certificate));
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesOf(certificate));
+  return Machines::Options{
+      .own = config.name,
+      .own_source = std::move(source),
+      .open_remote =
+          [dll = config.perflib_dll](const std::string& machine) {
+            return OpenRemoteSource(dll, machine);
+          },
+      .check_name =
+          [names, own = config.name](const std::string& machine) {
+            if (std::count(names.begin(), names.end(), machine) > 0) {
+              return absl::OkStatus();
+            }
+            return absl::PermissionDeniedError(absl::StrCat(
+                "the agent's certificate does not name \"", machine,
+                "\"; issue one with: fleetperf pki issue agent ", own, " ",
+                machine));
+          }};
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Agent>> Agent::Start(const Config& config) {
   ASSIGN_OR_RETURN(auto credentials, ClientCredentials(config.tls));
-  ASSIGN_OR_RETURN(std::unique_ptr<Source> source,
-                   OpenLocalSource(RaiseOpenFileLimit()));
-  std::vector<std::string> warnings;
-  ASSIGN_OR_RETURN(auto registrations, LoadRegistrations(*source, &warnings));
-  for (const std::string& warning : warnings) spdlog::warn("{}", warning);
-  std::unique_ptr<Capture> capture;
-  if (!config.capture_directory.empty()) {
-    ASSIGN_OR_RETURN(capture,
-                     Capture::Open({.directory = config.capture_directory,
-                                    .max_bytes = config.capture_bytes,
-                                    .machine = config.name,
-                                    .operating_system = OperatingSystem()}));
-    spdlog::info("keeping blocks in {}", config.capture_directory);
-  }
-  spdlog::info("collecting from {}: {} countersets", config.name,
-               registrations.size());
-  return std::make_unique<RunningAgent>(
-      config, std::move(source), std::move(registrations), std::move(capture),
-      std::move(credentials));
+  ASSIGN_OR_RETURN(Machines::Options machines, MachinesOf(config));
+  ASSIGN_OR_RETURN(machines.capture, OpenCapture(config));
+  spdlog::info("collecting from {}", config.name);
+  return std::make_unique<RunningAgent>(config, std::move(machines),
+                                        std::move(credentials));
 }
 
 }  // namespace fleetperf::agent

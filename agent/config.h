@@ -30,6 +30,8 @@ struct Config {
   uint64_t capture_bytes = uint64_t{256} << 20;
   // A capture to play instead of collecting; empty: none.
   std::string replay_directory;
+  // The DLL that has PerfLib's functions; empty: Windows' own.
+  std::string perflib_dll;
   LogConfig log;
 };
 

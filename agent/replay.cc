@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "agent/collect/catalogue.h"
 #include "agent/collect/player.h"
+#include "agent/deliver/catalogue.h"
 #include "agent/deliver/uplink.h"
 #include "agent/source/replay/replay_source.h"
 #include "base/status_macros.h"
@@ -30,7 +30,7 @@ absl::Status ReplayCapture(const Config& config, StopSignal& stop) {
   spdlog::info("playing the capture of {} as {}",
                recordings.front().capture.machine(), config.name);
   ASSIGN_OR_RETURN(auto registrations, RegistrationsOf(recordings));
-  HashedCatalogue catalogue = MakeCatalogue(std::move(registrations));
+  const HashedCatalogue catalogue = MakeCatalogue(std::move(registrations));
   // The player keeps to the spool's size; nothing must be dropped.
   Delivery delivery({.epoch = EpochOf(recordings, config.name),
                      .batch_period = config.batch_period,
@@ -48,9 +48,7 @@ absl::Status ReplayCapture(const Config& config, StopSignal& stop) {
       .operating_system = operating_system,
       .labels = config.labels,
       .delivery = &delivery,
-      .catalogue =
-          std::make_shared<const v1::Catalogue>(std::move(catalogue.catalogue)),
-      .catalogue_hash = std::move(catalogue.hash),
+      .catalogue = [&catalogue] { return catalogue; },
       .enumerate_instances = [](const std::string&, const perflib::Guid&)
           -> absl::StatusOr<std::vector<perflib::InstanceName>> {
         return absl::FailedPreconditionError("this agent plays a capture");

@@ -307,4 +307,21 @@ absl::StatusOr<absl::Time> ExpiryOf(const std::string& certificate) {
   return absl::FromTM(civil, absl::UTCTimeZone());
 }
 
+absl::StatusOr<std::vector<std::string>> NamesOf(
+    const std::string& certificate) {
+  ASSIGN_OR_RETURN(const Certificate parsed, ParseCertificate(certificate));
+  const GeneralNames names(static_cast<GENERAL_NAMES*>(
+      X509_get_ext_d2i(parsed.get(), NID_subject_alt_name, nullptr, nullptr)));
+  std::vector<std::string> dns_names;
+  for (int i = 0; i < sk_GENERAL_NAME_num(names.get()); ++i) {
+    const GENERAL_NAME* name = sk_GENERAL_NAME_value(names.get(), i);
+    if (name->type != GEN_DNS) continue;
+    const ASN1_IA5STRING* text = name->d.dNSName;
+    dns_names.emplace_back(
+        reinterpret_cast<const char*>(ASN1_STRING_get0_data(text)),
+        static_cast<size_t>(ASN1_STRING_length(text)));
+  }
+  return dns_names;
+}
+
 }  // namespace fleetperf

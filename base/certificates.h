@@ -53,6 +53,10 @@ absl::StatusOr<KeyPair> IssueCertificate(const KeyPair& authority,
 // When a certificate (PEM text) expires.
 absl::StatusOr<absl::Time> ExpiryOf(const std::string& certificate);
 
+// The DNS names of a certificate (PEM text).
+absl::StatusOr<std::vector<std::string>> NamesOf(
+    const std::string& certificate);
+
 // Whether `key` is the private key of `certificate` (PEM texts). The error says
 // what is wrong and names the key by `key_name`.
 absl::Status CheckKeyFits(const std::string& certificate,

@@ -4,114 +4,23 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "agent/collect/registrations.h"
 #include "agent/collect/resolve.h"
 
 namespace fleetperf::agent {
 namespace {
 
-std::vector<QueryReport> ReportsOf(const Resolution& resolution) {
-  std::vector<QueryReport> reports;
-  for (const ResolvedQuery& query : resolution.queries) {
-    reports.push_back(
-        {.query = query.planned, .counterset = query.registration.name});
-  }
-  for (const Resolution::Problem& problem : resolution.problems) {
-    reports.push_back({.query = problem.planned, .error = problem.message});
-  }
-  return reports;
-}
+using perflib::CountersetRegistration;
 
-}  // namespace
-
-Collection::Collection(Options options)
-    : options_(std::move(options)),
-      instances_(options_.machine, &options_.delivery->dictionary()),
-      thread_([this] { Run(); }) {}
-
-Collection::~Collection() {
-  {
-    absl::MutexLock lock(&mutex_);
-    stopping_ = true;
-  }
-  wakeup_.Notify();
-  thread_.join();
-}
-
-std::vector<QueryReport> Collection::Apply(const Plan& plan) {
-  Application application{.plan = &plan};
-  absl::MutexLock lock(&mutex_);
-  const auto is_free = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return application_ == nullptr;
-  };
-  mutex_.Await(absl::Condition(&is_free));
-  application_ = &application;
-  wakeup_.Notify();
-  mutex_.Await(absl::Condition(&application.done));
-  return std::move(application.reports);
-}
-
-void Collection::Run() {
-  while (WaitForWork()) TakeDueTicks();
-}
-
-bool Collection::WaitForWork() {
-  absl::Duration wait = absl::InfiniteDuration();
-  for (const Group& group : groups_) {
-    wait = std::min(wait, group.schedule.due() - options_.clock->Monotonic());
-  }
-  absl::MutexLock lock(&mutex_);
-  const auto has_news = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return stopping_ || application_ != nullptr;
-  };
-  wakeup_.Await(&mutex_, wait, has_news);
-  if (application_ != nullptr) {
-    Application* application = std::exchange(application_, nullptr);
-    ApplyNow(application);
-    application->done = true;
-  }
-  return !stopping_;
-}
-
-void Collection::ApplyNow(Application* application) {
-  Resolution resolution =
-      ResolvePlan(*application->plan, options_.registrations);
-  application->reports = ReportsOf(resolution);
-  // A schedule that goes on keeps its phase.
-  std::map<absl::Duration, Schedule> schedules;
-  for (const Group& group : groups_) {
-    schedules.emplace(group.collector->interval(), group.schedule);
-  }
-  std::vector<Group> groups;
-  for (std::vector<ResolvedQuery>& queries :
-       GroupByHandle(std::move(resolution.queries))) {
-    const absl::Duration interval = queries.front().interval;
-    const size_t planned = queries.front().planned;
-    std::vector<std::string> warnings;
-    auto collector =
-        Collector::Open(options_.source, next_handle_++, std::move(queries),
-                        &instances_, &warnings, options_.capture.get());
-    for (std::string& warning : warnings) {
-      application->reports.push_back(
-          {.query = planned, .error = std::move(warning)});
-    }
-    if (!collector.ok()) {
-      application->reports.push_back(
-          {.query = planned,
-           .error = std::string(collector.status().message())});
-      continue;
-    }
-    const Schedule schedule =
-        schedules
-            .emplace(interval, Schedule(options_.clock->Monotonic(), interval))
-            .first->second;
-    groups.push_back({*std::move(collector), schedule});
-  }
-  groups_ = std::move(groups);
-}
+// How often countersets are looked for that were not there before.
+constexpr absl::Duration kSearchInterval = absl::Minutes(1);
+// How soon, and how rarely, what fails is tried again.
+constexpr absl::Duration kFirstRetry = absl::Seconds(1);
+constexpr absl::Duration kLastRetry = absl::Minutes(1);
 
 // A handle has one interval and each counterset once.
-std::vector<std::vector<ResolvedQuery>> Collection::GroupByHandle(
-    std::vector<ResolvedQuery> queries) const {
+std::vector<std::vector<ResolvedQuery>> GroupByHandle(
+    std::vector<ResolvedQuery> queries) {
   std::vector<std::vector<ResolvedQuery>> handles;
   for (ResolvedQuery& query : queries) {
     const auto takes = [&](const std::vector<ResolvedQuery>& handle) {
@@ -130,6 +39,211 @@ std::vector<std::vector<ResolvedQuery>> Collection::GroupByHandle(
   return handles;
 }
 
+}  // namespace
+
+Collection::Collection(Options options)
+    : options_(std::move(options)),
+      instances_(options_.machine, &options_.delivery->dictionary()),
+      next_search_(options_.clock->Monotonic()),
+      search_backoff_(kFirstRetry, kLastRetry),
+      thread_([this] { Run(); }) {}
+
+Collection::~Collection() { Stop(); }
+
+void Collection::Stop() {
+  {
+    absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+  }
+  wakeup_.Notify();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Collection::Apply(Plan plan) {
+  absl::MutexLock lock(&mutex_);
+  awaited_queries_.clear();
+  for (size_t query = 0; query < plan.queries.size(); ++query) {
+    if (plan.queries[query].IsFor(options_.machine)) {
+      awaited_queries_.push_back(query);
+    }
+  }
+  new_plan_ = std::move(plan);
+  is_applied_ = false;
+  wakeup_.Notify();
+}
+
+std::vector<QueryReport> Collection::Await(absl::Duration timeout) {
+  absl::MutexLock lock(&mutex_);
+  const bool applied = wakeup_.Await(&mutex_, timeout, [this] {
+    mutex_.AssertHeld();
+    return is_applied_;
+  });
+  if (applied) return reports_;
+  std::vector<QueryReport> reports;
+  for (const size_t query : awaited_queries_) {
+    reports.push_back(
+        {.query = query,
+         .error = absl::StrCat(options_.machine, " has not answered yet")});
+  }
+  return reports;
+}
+
+std::vector<CountersetRegistration> Collection::registrations() const {
+  absl::MutexLock lock(&mutex_);
+  return registrations_;
+}
+
+void Collection::Run() {
+  while (WaitForWork()) {
+    if (next_search_ <= options_.clock->Monotonic()) FindCountersets();
+    if (std::exchange(must_regroup_, false)) Regroup();
+    TakeDueTicks();
+  }
+}
+
+bool Collection::WaitForWork() {
+  absl::Duration due = must_regroup_ ? absl::ZeroDuration() : next_search_;
+  for (const Group& group : groups_) due = std::min(due, group.schedule.due());
+  absl::MutexLock lock(&mutex_);
+  if (!must_regroup_ && !new_plan_.has_value()) {
+    is_applied_ = true;  // what was found out is in the reports
+    wakeup_.Notify();
+  }
+  wakeup_.Await(&mutex_, due - options_.clock->Monotonic(), [this] {
+    mutex_.AssertHeld();
+    return stopping_ || new_plan_.has_value();
+  });
+  if (new_plan_.has_value()) {
+    must_regroup_ = must_regroup_ || *new_plan_ != plan_;
+    plan_ = *std::exchange(new_plan_, std::nullopt);
+  }
+  return !stopping_;
+}
+
+void Collection::FindCountersets() {
+  std::set<perflib::Guid> known;
+  for (const CountersetRegistration& registration : registrations()) {
+    known.insert(registration.guid);
+  }
+  std::vector<std::string> warnings;
+  auto found = LoadRegistrations(*options_.source, known, &warnings);
+  for (const std::string& warning : warnings) {
+    log_.Warn(warning, absl::StrCat(options_.machine, ": ", warning));
+  }
+  const bool was_well = source_status_.ok();
+  source_status_ = found.status();
+  if (!found.ok()) {
+    log_.Warn("countersets",
+              absl::StrCat("cannot list the countersets of ", options_.machine,
+                           ": ", found.status().message()));
+    must_regroup_ = must_regroup_ || (was_well && known.empty());
+    next_search_ = options_.clock->Monotonic() + search_backoff_.Next();
+    return;
+  }
+  search_backoff_.Reset();
+  next_search_ = options_.clock->Monotonic() + kSearchInterval;
+  if (found->empty() && was_well) return;
+  absl::MutexLock lock(&mutex_);
+  std::move(found->begin(), found->end(), std::back_inserter(registrations_));
+  std::sort(registrations_.begin(), registrations_.end(),
+            [](const auto& a, const auto& b) { return a.name < b.name; });
+  must_regroup_ = true;
+}
+
+void Collection::Regroup() {
+  // A schedule that goes on keeps its phase.
+  std::map<absl::Duration, Schedule> schedules;
+  for (const Group& group : groups_) {
+    schedules.emplace(group.interval, group.schedule);
+  }
+  const auto add_group = [&](absl::Duration interval,
+                             std::vector<ResolvedQuery> queries) {
+    const Schedule begins_now(options_.clock->Monotonic(), interval);
+    groups_.push_back(
+        {.interval = interval,
+         .queries = std::move(queries),
+         .schedule = schedules.emplace(interval, begins_now).first->second,
+         .backoff = Backoff(kFirstRetry, kLastRetry)});
+  };
+  const Resolution resolution =
+      ResolvePlan(plan_, options_.machine, registrations());
+  std::vector<ResolvedQuery> queries = resolution.queries;
+  groups_ = TakeGroupsThatStay(&queries);
+  for (std::vector<ResolvedQuery>& handle : GroupByHandle(std::move(queries))) {
+    const absl::Duration interval = handle.front().interval;
+    add_group(interval, std::move(handle));
+    Open(groups_.back());
+  }
+  if (!source_status_.ok() && registrations().empty()) {
+    std::set<absl::Duration> intervals;
+    for (const PlannedQuery& query : plan_.queries) {
+      if (query.IsFor(options_.machine)) intervals.insert(query.interval);
+    }
+    for (const absl::Duration interval : intervals) add_group(interval, {});
+  }
+  UpdateReports(resolution);
+}
+
+// Removes their queries from `queries`.
+std::vector<Collection::Group> Collection::TakeGroupsThatStay(
+    std::vector<ResolvedQuery>* queries) {
+  std::vector<Group> staying;
+  for (Group& group : groups_) {
+    const auto is_planned = [&](const ResolvedQuery& query) {
+      return std::count(queries->begin(), queries->end(), query) > 0;
+    };
+    if (group.collector == nullptr ||
+        !std::all_of(group.queries.begin(), group.queries.end(), is_planned)) {
+      continue;
+    }
+    for (const ResolvedQuery& query : group.queries) {
+      std::erase(*queries, query);
+    }
+    staying.push_back(std::move(group));
+  }
+  return staying;
+}
+
+void Collection::UpdateReports(const Resolution& resolution) {
+  std::vector<QueryReport> reports;
+  if (!source_status_.ok() && registrations().empty()) {
+    for (size_t query = 0; query < plan_.queries.size(); ++query) {
+      if (!plan_.queries[query].IsFor(options_.machine)) continue;
+      reports.push_back(
+          {.query = query, .error = std::string(source_status_.message())});
+    }
+  } else {
+    for (const ResolvedQuery& query : resolution.queries) {
+      reports.push_back(
+          {.query = query.planned, .counterset = query.registration.name});
+    }
+    for (const Resolution::Problem& problem : resolution.problems) {
+      reports.push_back({.query = problem.planned, .error = problem.message});
+    }
+    for (const Group& group : groups_) {
+      for (const std::string& problem : group.problems) {
+        reports.push_back(
+            {.query = group.queries.front().planned, .error = problem});
+      }
+    }
+  }
+  absl::MutexLock lock(&mutex_);
+  reports_ = std::move(reports);
+}
+
+// Keeps the handle that there is if no new one can be opened.
+void Collection::Open(Group& group) {
+  group.problems.clear();
+  auto collector =
+      Collector::Open(options_.source, next_handle_++, group.queries,
+                      &instances_, &group.problems, options_.capture.get());
+  if (collector.ok()) {
+    group.collector = *std::move(collector);
+  } else {
+    group.problems.push_back(std::string(collector.status().message()));
+  }
+}
+
 void Collection::TakeDueTicks() {
   for (Group& group : groups_) {
     if (group.schedule.due() > options_.clock->Monotonic()) continue;
@@ -140,6 +254,19 @@ void Collection::TakeDueTicks() {
 }
 
 void Collection::TakeTick(Group& group) {
+  if (group.reopening.has_value() &&
+      *group.reopening <= options_.clock->Monotonic()) {
+    Reopen(group);
+  }
+  if (group.collector == nullptr) {
+    for (const std::string& problem : group.problems) {
+      log_.Warn(problem, absl::StrCat("no counters from ", options_.machine,
+                                      ": ", problem));
+    }
+    ReportLoss(group, 1, LossCause::kSourceFailed);
+    SetHealth(group, false);
+    return;
+  }
   BlockSamples samples;
   std::vector<std::string> problems;
   const absl::Status status = group.collector->Collect(&samples, &problems);
@@ -148,24 +275,61 @@ void Collection::TakeTick(Group& group) {
               absl::StrCat("a block of ", options_.machine,
                            " is malformed: ", problem));
   }
-  if (status.ok()) {
-    options_.delivery->Add(std::move(samples));
-  } else {
+  if (!status.ok()) {
     log_.Warn("source", absl::StrCat("no counters from ", options_.machine,
                                      ": ", status.message()));
     ReportLoss(group, 1, LossCause::kSourceFailed);
+    SetHealth(group, false);
+    return;
   }
+  SetHealth(group,
+            std::none_of(samples.queries.begin(), samples.queries.end(),
+                         [](const auto& query) { return query.failed; }));
+  options_.delivery->Add(std::move(samples));
+}
+
+// A handle that does not work, or of which a query does not, is replaced when
+// it has not been well for a while.
+void Collection::SetHealth(Group& group, bool is_well) {
+  if (is_well) {
+    group.reopening = std::nullopt;
+    group.backoff.Reset();
+  } else if (!group.reopening.has_value()) {
+    group.reopening = options_.clock->Monotonic() + group.backoff.Next();
+  }
+}
+
+void Collection::Reopen(Group& group) {
+  group.reopening = std::nullopt;
+  if (ReloadRegistrations(group)) {
+    must_regroup_ = true;  // after this round of ticks
+  } else if (!group.queries.empty()) {
+    Open(group);
+  }
+}
+
+bool Collection::ReloadRegistrations(const Group& group) {
+  bool changed = false;
+  for (const ResolvedQuery& query : group.queries) {
+    auto loaded = LoadRegistration(*options_.source, query.registration.guid);
+    if (!loaded.ok() || *loaded == query.registration) continue;
+    changed = true;
+    absl::MutexLock lock(&mutex_);
+    for (CountersetRegistration& registration : registrations_) {
+      if (registration.guid == loaded->guid) registration = *loaded;
+    }
+  }
+  return changed;
 }
 
 void Collection::ReportLoss(const Group& group, int64_t ticks,
                             LossCause cause) {
   const absl::Time now = options_.clock->Now();
-  options_.delivery->AddLoss(
-      options_.machine,
-      {.ticks = static_cast<uint64_t>(ticks),
-       .start = now - ticks * group.collector->interval(),
-       .end = now},
-      cause);
+  options_.delivery->AddLoss(options_.machine,
+                             {.ticks = static_cast<uint64_t>(ticks),
+                              .start = now - ticks * group.interval,
+                              .end = now},
+                             cause);
 }
 
 }  // namespace fleetperf::agent

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -19,6 +20,7 @@
 #include "agent/collect/schedule.h"
 #include "agent/deliver/delivery.h"
 #include "agent/source/source.h"
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/logging.h"
 #include "base/wakeup.h"
@@ -32,7 +34,12 @@ struct QueryReport {
   std::string error;       // empty if all is well
 };
 
-// Thread-safe.
+// Finds out which countersets the source has, at its start and from time to
+// time, and collects those that the plan names. What fails is tried again:
+// countersets come with software that is installed later, and handles go stale
+// when it is updated. Ticks that a source owes are counted as lost.
+//
+// Thread-safe, but for Apply and Await, which one thread calls.
 class Collection {
  public:
   struct Options {
@@ -40,51 +47,81 @@ class Collection {
     Source* source = nullptr;
     Delivery* delivery = nullptr;
     const Clock* clock = &Clock::Real();
-    // The source's countersets.
-    std::vector<perflib::CountersetRegistration> registrations;
     std::unique_ptr<Capture> capture;  // keeps the blocks; may be null
   };
 
   explicit Collection(Options options);
-  // Stops the thread, after the tick it is at.
   ~Collection();
 
-  // Replaces what is collected, between two ticks; waits until that is done.
-  // What goes on being collected at the same interval loses no tick, and no
-  // instance begins a new life.
-  std::vector<QueryReport> Apply(const Plan& plan);
+  // Stops the thread, after the tick it is at.
+  void Stop();
+
+  // Replaces what is collected, between two ticks. What goes on being collected
+  // at the same interval loses no tick, and no instance begins a new life.
+  void Apply(Plan plan);
+
+  // What became of the plan that was applied last. Waits until that is known,
+  // but not longer than `timeout`; then it is an error of each query.
+  std::vector<QueryReport> Await(absl::Duration timeout);
+
+  // The source's countersets, as far as they are known.
+  std::vector<perflib::CountersetRegistration> registrations() const;
 
  private:
   struct Group {
-    std::unique_ptr<Collector> collector;
+    absl::Duration interval;
+    // Empty while the source's countersets are not known: only its ticks are
+    // counted.
+    std::vector<ResolvedQuery> queries;
     Schedule schedule;
-  };
-  struct Application {
-    const Plan* plan = nullptr;
-    std::vector<QueryReport> reports;
-    bool done = false;
+    std::unique_ptr<Collector> collector;  // null if there is no handle
+    std::vector<std::string> problems;     // of opening it
+    // When a handle that does not work is opened again; nothing while all is
+    // well.
+    std::optional<absl::Duration> reopening;
+    Backoff backoff;
   };
 
   void Run();
-  // Sleeps until a tick is due, a plan is waiting or the end. False at the end.
+  // Sleeps until something is due, a plan is waiting or the end. False at the
+  // end.
   bool WaitForWork();
-  void ApplyNow(Application* application);
-  std::vector<std::vector<ResolvedQuery>> GroupByHandle(
-      std::vector<ResolvedQuery> queries) const;
+  void FindCountersets();
+  // Makes the groups those of the plan and the registrations. A group that
+  // stays the same is left alone.
+  void Regroup();
+  std::vector<Group> TakeGroupsThatStay(std::vector<ResolvedQuery>* queries);
+  void UpdateReports(const Resolution& resolution);
+  void Open(Group& group);
   void TakeDueTicks();
   void TakeTick(Group& group);
+  void SetHealth(Group& group, bool is_well);
+  void Reopen(Group& group);
+  // Whether a counterset of the group was registered anew.
+  bool ReloadRegistrations(const Group& group);
   void ReportLoss(const Group& group, int64_t ticks, LossCause cause);
 
   const Options options_;
   LogOncePerCause log_;
   // Used by the thread alone.
   MachineInstances instances_;
+  Plan plan_;
+  absl::Status source_status_;  // why the countersets are not known
   std::vector<Group> groups_;
   uint32_t next_handle_ = 1;
+  absl::Duration next_search_;
+  Backoff search_backoff_;
+  bool must_regroup_ = false;
 
-  absl::Mutex mutex_;
+  mutable absl::Mutex mutex_;
   Wakeup wakeup_;
-  Application* application_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  // Changed by the thread alone.
+  std::vector<perflib::CountersetRegistration> registrations_
+      ABSL_GUARDED_BY(mutex_);
+  std::vector<QueryReport> reports_ ABSL_GUARDED_BY(mutex_);
+  std::optional<Plan> new_plan_ ABSL_GUARDED_BY(mutex_);
+  bool is_applied_ ABSL_GUARDED_BY(mutex_) = true;
+  std::vector<size_t> awaited_queries_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };

@@ -1,5 +1,7 @@
 #include "agent/collect/plan.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "fleetperf/v1/configuration.pb.h"
 
@@ -10,6 +12,11 @@ constexpr absl::Duration kShortestInterval = absl::Seconds(1);
 constexpr absl::Duration kLongestInterval = absl::Hours(24);
 
 }  // namespace
+
+bool PlannedQuery::IsFor(const std::string& machine) const {
+  return machines.empty() ||
+         std::count(machines.begin(), machines.end(), machine) > 0;
+}
 
 absl::Status CheckInterval(absl::Duration interval) {
   const std::string text = absl::FormatDuration(interval);
@@ -41,6 +48,7 @@ Plan ReadPlan(ConfigSection root) {
     section.Read("interval", &query.interval, absl::ZeroDuration(),
                  absl::InfiniteDuration());
     section.Read("wrap32", &query.wrap32);
+    section.Read("machines", &query.machines);
     if (const absl::Status status = CheckInterval(query.interval);
         !status.ok()) {
       section.Error("interval", status.message());
@@ -61,6 +69,7 @@ absl::StatusOr<Plan> PlanFromProto(const v1::Plan& proto) {
     query.interval = absl::Seconds(from.interval().seconds()) +
                      absl::Nanoseconds(from.interval().nanos());
     query.wrap32 = from.wrap32();
+    query.machines = {from.machines().begin(), from.machines().end()};
     if (query.counterset.empty()) {
       return absl::InvalidArgumentError(
           absl::StrCat(name, ".counterset is missing"));
@@ -69,10 +78,6 @@ absl::StatusOr<Plan> PlanFromProto(const v1::Plan& proto) {
         !status.ok()) {
       return absl::InvalidArgumentError(
           absl::StrCat(name, ".interval: ", status.message()));
-    }
-    if (from.machines_size() > 0) {
-      return absl::UnimplementedError(absl::StrCat(
-          name, ".machines: this agent can query its own machine only"));
     }
   }
   return plan;

@@ -26,7 +26,11 @@ struct PlannedQuery {
   absl::Duration interval = absl::Seconds(1);
   // Whether 4-byte values that fall by less than half of their range wrapped.
   bool wrap32 = false;
+  // Whose counters: names in the network and in the store. Empty: the agent's
+  // own, or in a collection that of its machine.
+  std::vector<std::string> machines;
 
+  bool IsFor(const std::string& machine) const;
   bool operator==(const PlannedQuery&) const = default;
 };
 

@@ -77,11 +77,13 @@ absl::StatusOr<CountersetRegistration> LoadRegistration(
 }
 
 absl::StatusOr<std::vector<CountersetRegistration>> LoadRegistrations(
-    Source& source, std::vector<std::string>* warnings) {
+    Source& source, const std::set<perflib::Guid>& known,
+    std::vector<std::string>* warnings) {
   ASSIGN_OR_RETURN(const std::vector<perflib::Guid> guids,
                    source.EnumerateCounterSet());
   std::vector<CountersetRegistration> registrations;
   for (const perflib::Guid& guid : guids) {
+    if (known.contains(guid)) continue;
     auto registration = LoadRegistration(source, guid);
     if (registration.ok()) {
       registrations.push_back(*std::move(registration));

@@ -3,6 +3,7 @@
 #ifndef FLEETPERF_AGENT_COLLECT_REGISTRATIONS_H_
 #define FLEETPERF_AGENT_COLLECT_REGISTRATIONS_H_
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,10 +18,11 @@ namespace fleetperf::agent {
 absl::StatusOr<perflib::CountersetRegistration> LoadRegistration(
     Source& source, const perflib::Guid& counterset);
 
-// All countersets of the source, by name. One that cannot be read is left out,
-// and `warnings` says why.
+// All countersets of the source but those in `known`. One that cannot be read
+// is left out, and `warnings` says why.
 absl::StatusOr<std::vector<perflib::CountersetRegistration>> LoadRegistrations(
-    Source& source, std::vector<std::string>* warnings);
+    Source& source, const std::set<perflib::Guid>& known,
+    std::vector<std::string>* warnings);
 
 }  // namespace fleetperf::agent
 

@@ -148,12 +148,13 @@ void AddQuery(const PlannedQuery& planned, size_t position,
 }  // namespace
 
 Resolution ResolvePlan(
-    const Plan& plan,
+    const Plan& plan, const std::string& machine,
     const std::vector<CountersetRegistration>& registrations) {
   Resolution resolution;
   std::map<std::pair<perflib::Guid, uint32_t>, size_t> taken_by;
   for (size_t i = 0; i < plan.queries.size(); ++i) {
     const PlannedQuery& planned = plan.queries[i];
+    if (!planned.IsFor(machine)) continue;
     bool matched = false;
     for (const CountersetRegistration& registration : registrations) {
       if (!CountersetMatches(planned.counterset, registration)) continue;

@@ -23,6 +23,8 @@ struct ResolvedQuery {
   struct Counter {
     uint32_t id;
     bool only_linked;  // not named by the plan: another one's formula needs it
+
+    bool operator==(const Counter&) const = default;
   };
   // The counters whose values are sent, in the order of the registration.
   std::vector<Counter> counters;
@@ -32,6 +34,8 @@ struct ResolvedQuery {
   // An instance is kept if one of these matches. Empty: all are kept.
   std::vector<perflib::Pattern> instances;
   bool wrap32 = false;  // PlannedQuery::wrap32
+
+  bool operator==(const ResolvedQuery&) const = default;
 };
 
 struct Resolution {
@@ -45,11 +49,11 @@ struct Resolution {
   std::vector<Problem> problems;
 };
 
-// A counter that two queries of the plan name is collected by the first alone,
-// and queries of one counterset that differ in nothing but their counters are
-// one.
+// What the plan's queries for `machine` find in its countersets. A counter that
+// two queries name is collected by the first alone, and queries of one
+// counterset that differ in nothing but their counters are one.
 Resolution ResolvePlan(
-    const Plan& plan,
+    const Plan& plan, const std::string& machine,
     const std::vector<perflib::CountersetRegistration>& registrations);
 
 }  // namespace fleetperf::agent

@@ -11,9 +11,10 @@
 #include <thread>
 #include <utility>
 
-#include "absl/random/random.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "agent/deliver/catalogue.h"
+#include "base/backoff.h"
 #include "base/channel.h"
 #include "base/clock.h"
 #include "base/logging.h"
@@ -28,27 +29,10 @@ namespace {
 
 constexpr absl::Duration kFirstRetry = absl::Milliseconds(250);
 constexpr absl::Duration kLastRetry = absl::Seconds(15);
-constexpr double kRetryGrowth = 1.6;
 // How long the end waits for what is in the spool.
 constexpr absl::Duration kDrainTime = absl::Seconds(2);
 // Until Welcome says how many.
 constexpr uint32_t kDefaultUnacknowledged = 8;
-
-// The waits between attempts: each about 1.6 times the one before, and none
-// exactly as long as other agents', who lost the same aggregator.
-class Backoff {
- public:
-  absl::Duration Next() {
-    const absl::Duration wait = wait_;
-    wait_ = std::min(wait_ * kRetryGrowth, kLastRetry);
-    return wait * absl::Uniform(random_, 0.5, 1.0);
-  }
-  void Reset() { wait_ = kFirstRetry; }
-
- private:
-  absl::Duration wait_ = kFirstRetry;
-  absl::BitGen random_;
-};
 
 }  // namespace
 
@@ -201,7 +185,7 @@ class Uplink::Impl {
   };
 
   void Run() {
-    Backoff backoff;
+    Backoff backoff(kFirstRetry, kLastRetry);
     size_t attempt = 0;
     while (!IsStopping()) {
       const std::string& address =
@@ -225,8 +209,10 @@ class Uplink::Impl {
   // Runs one stream to its end. Whether the aggregator took something.
   bool RunStream(const std::string& address) {
     Stream stream(this, MakeChannel(address, options_.credentials));
+    HashedCatalogue catalogue = options_.catalogue();
     {
       absl::MutexLock lock(&mutex_);
+      catalogue_ = std::move(catalogue);
       if (stopping_) return false;
       address_ = address;
       stream_ = &stream;
@@ -287,7 +273,7 @@ class Uplink::Impl {
     held->set_epoch(options_.delivery->epoch());
     held->set_first_sequence(extent.first);
     held->set_last_sequence(extent.last);
-    hello->set_catalogue_hash(options_.catalogue_hash);
+    hello->set_catalogue_hash(catalogue_.hash);
     hello->set_agent_version(kVersion);
     hello->set_operating_system(options_.operating_system);
     hello->mutable_labels()->insert(options_.labels.begin(),
@@ -349,7 +335,7 @@ class Uplink::Impl {
       Settle(durable);
       if (welcome.catalogue_wanted()) {
         v1::CollectRequest request;
-        *request.mutable_catalogue() = *options_.catalogue;
+        *request.mutable_catalogue() = catalogue_.catalogue;
         stream->SendControl(std::move(request));
       }
       if (!dictionary_held) SendDictionary(stream);
@@ -457,6 +443,7 @@ class Uplink::Impl {
   absl::Mutex mutex_;
   Wakeup wakeup_;
   std::string address_ ABSL_GUARDED_BY(mutex_);
+  HashedCatalogue catalogue_ ABSL_GUARDED_BY(mutex_);  // of the stream
   Stream* stream_ ABSL_GUARDED_BY(mutex_) = nullptr;
   bool was_welcomed_ ABSL_GUARDED_BY(mutex_) = false;
   std::deque<std::function<void()>> work_ ABSL_GUARDED_BY(mutex_);

@@ -21,12 +21,13 @@ class ChannelCredentials;
 }  // namespace grpc
 
 namespace fleetperf::v1 {
-class Catalogue;
 class Plan;
 class PlanReport;
 }  // namespace fleetperf::v1
 
 namespace fleetperf::agent {
+
+struct HashedCatalogue;
 
 class Uplink {
  public:
@@ -38,8 +39,8 @@ class Uplink {
     std::string operating_system;
     std::map<std::string, std::string> labels;
     Delivery* delivery = nullptr;
-    std::shared_ptr<const v1::Catalogue> catalogue;
-    std::string catalogue_hash;
+    // What the agent could serve now; asked for at each connection.
+    std::function<HashedCatalogue()> catalogue;
     // Answers EnumerateInstances of a machine (empty: the agent's own). Called
     // on the uplink's thread.
     std::function<absl::StatusOr<std::vector<perflib::InstanceName>>(

@@ -50,10 +50,8 @@ class Worker : public std::enable_shared_from_this<Worker> {
                                   running_->is_overdue);
     });
     if (pending->is_done) return pending->result;
-    if (settled || running_ != pending) {
-      std::erase(waiting_, pending);
-      return StillHangs();
-    }
+    std::erase(waiting_, pending);
+    if (settled) return StillHangs();
     pending->is_overdue = true;
     changed_.Notify();  // those who wait for their turn
     return absl::DeadlineExceededError(

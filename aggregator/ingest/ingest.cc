@@ -106,6 +106,11 @@ void Ingest::SetLostDictionary(const Epoch& epoch, bool lost) {
   }
 }
 
+void Ingest::SetSpeaker(const std::string& machine, const std::string& agent) {
+  absl::MutexLock lock(&mutex_);
+  speakers_[machine] = agent;
+}
+
 absl::Status Ingest::Claim(const std::string& machine,
                            const perflib::Guid& counterset,
                            const std::string& agent) {
@@ -151,7 +156,12 @@ void Ingest::OnCommit(
 
 std::shared_ptr<Session> Ingest::SessionOf(const std::string& machine) const {
   absl::MutexLock lock(&mutex_);
-  const auto found = sessions_.find(machine);
+  auto found = sessions_.find(machine);
+  if (found == sessions_.end()) {
+    const auto speaker = speakers_.find(machine);
+    if (speaker == speakers_.end()) return nullptr;
+    found = sessions_.find(speaker->second);
+  }
   return found != sessions_.end() ? found->second : nullptr;
 }
 
@@ -161,7 +171,7 @@ std::optional<Ingest::Connection> Ingest::FindConnection(
   if (session == nullptr) return std::nullopt;
   return Connection{.agent = session->agent(),
                     .address = session->address(),
-                    .skew = session->skew(),
+                    .skew = session->skew(machine),
                     .batch_period = session->batch_period(),
                     .rejected_batches = session->rejected_batches(),
                     .lost_ticks = session->lost_ticks()};

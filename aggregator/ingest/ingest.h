@@ -92,6 +92,8 @@ class Ingest {
   // them all.
   bool HasLostDictionary(const Epoch& epoch) const;
   void SetLostDictionary(const Epoch& epoch, bool lost);
+  // Notes that `agent` speaks for a machine.
+  void SetSpeaker(const std::string& machine, const std::string& agent);
   // Makes `agent` the owner of a machine's counterset. AlreadyExists if another
   // one is.
   absl::Status Claim(const std::string& machine,
@@ -115,6 +117,7 @@ class Ingest {
   void OnCommit(
       const std::vector<std::shared_ptr<const ReceivedBatch>>& batches,
       const absl::Status& status);
+  // The machine's own agent's, or another's that speaks for it.
   std::shared_ptr<Session> SessionOf(const std::string& machine) const;
 
   Store& store_;
@@ -127,6 +130,7 @@ class Ingest {
       ABSL_GUARDED_BY(mutex_);  // by agent
   std::map<std::pair<std::string, uint64_t>, std::weak_ptr<Epoch>> epochs_
       ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, std::string> speakers_ ABSL_GUARDED_BY(mutex_);
   std::map<std::pair<std::string, perflib::Guid>, std::string> owners_
       ABSL_GUARDED_BY(mutex_);
   std::set<uint32_t> lost_dictionaries_ ABSL_GUARDED_BY(mutex_);

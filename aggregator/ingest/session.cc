@@ -106,7 +106,7 @@ absl::Status Session::HandleHello(const v1::Hello& hello) {
   batch_period_ = FromProto(hello.batch_period());
   {
     absl::MutexLock lock(&mutex_);
-    skews_.push_back(FromProto(hello.time()) - absl::Now());
+    skews_[agent_].push_back(FromProto(hello.time()) - absl::Now());
   }
   RETURN_IF_ERROR(ingest_.Register(shared_from_this()));
 
@@ -214,6 +214,12 @@ absl::Status Session::Decode(Epoch& epoch, const v1::BatchContent& content,
     epoch.dictionary().Retire(instance);
   }
   ASSIGN_OR_RETURN(received->decoded, std::move(decoded));
+  for (const Loss& loss : received->decoded.losses) {
+    if (loss.machine.empty() || peer_.HasName(loss.machine)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("Loss.machine is \"", loss.machine,
+                     "\", which the agent's certificate does not name"));
+  }
   return absl::OkStatus();
 }
 
@@ -221,7 +227,7 @@ void Session::Reject(const absl::Status& reason,
                      const v1::BatchContent* content, ReceivedBatch* received) {
   received->reject_reason = std::string(reason.message());
   received->decoded = {
-      .losses = {LossOf(content, received->received + skew())}};
+      .losses = {LossOf(content, received->received + skew(agent_))}};
   {
     absl::MutexLock lock(&mutex_);
     ++rejected_batches_;
@@ -247,8 +253,28 @@ absl::Status Session::CheckMachines(const v1::Definitions& definitions) const {
   return absl::OkStatus();
 }
 
+absl::Status Session::EnterMachines(const v1::Definitions& definitions) {
+  bool is_new = false;
+  for (const v1::MachineDefinition& definition : definitions.machines()) {
+    {
+      absl::MutexLock lock(&mutex_);
+      is_new = skews_.try_emplace(definition.name()).second || is_new;
+    }
+    ingest_.SetSpeaker(definition.name(), agent_);
+    // One with an agent of its own tells more of itself.
+    if (ingest_.store().directory().HasMachine(definition.name())) continue;
+    v1::Machine machine;
+    machine.set_name(definition.name());
+    machine.set_agent(agent_);
+    RETURN_IF_ERROR(ingest_.store().PutMachine(machine, /*catalogue_hash=*/""));
+  }
+  if (is_new) ingest_.UpdatePace(this);
+  return absl::OkStatus();
+}
+
 absl::Status Session::ApplyDefinitions(Epoch& epoch,
                                        const v1::Definitions& definitions) {
+  RETURN_IF_ERROR(EnterMachines(definitions));
   const absl::Status applied = epoch.dictionary().Apply(definitions);
   if (!applied.ok()) {
     if (!IsBatchsFault(applied)) return applied;
@@ -310,7 +336,9 @@ void Session::UpdatePace(BatchObserver& observer) {
   // Asked and sent under the lock: of two callers, the later one's word is the
   // last.
   absl::MutexLock lock(&mutex_);
-  const bool live = observer.IsWatched(agent_);
+  const bool live = std::any_of(
+      skews_.begin(), skews_.end(),
+      [&](const auto& machine) { return observer.IsWatched(machine.first); });
   if (live_ == live) return;
   live_ = live;
   v1::CollectResponse response;
@@ -319,26 +347,33 @@ void Session::UpdatePace(BatchObserver& observer) {
 }
 
 void Session::Note(const ReceivedBatch& received) {
-  std::optional<absl::Time> newest;
+  std::map<std::string, absl::Time> newest;
   uint64_t lost = 0;
   for (const Frame& frame : received.decoded.frames) {
     if (frame.clocks->empty()) continue;
     const absl::Time time = perflib::TimeFromPerfTime100NSec(
         frame.clocks->back().perf_time_100nsec);
-    newest = std::max(newest.value_or(time), time);
+    absl::Time& machines_newest =
+        newest.try_emplace(frame.query->machine, time).first->second;
+    machines_newest = std::max(machines_newest, time);
   }
   for (const Loss& loss : received.decoded.losses) lost += loss.ticks;
   absl::MutexLock lock(&mutex_);
   lost_ticks_ += lost;
-  if (!newest.has_value()) return;
-  if (skews_.size() >= kSkewBatches) skews_.erase(skews_.begin());
-  skews_.push_back(*newest - received.received);
+  for (const auto& [machine, time] : newest) {
+    std::vector<absl::Duration>& skews = skews_[machine];
+    if (skews.size() >= kSkewBatches) skews.erase(skews.begin());
+    skews.push_back(time - received.received);
+  }
 }
 
-absl::Duration Session::skew() const {
+absl::Duration Session::skew(const std::string& machine) const {
   absl::MutexLock lock(&mutex_);
-  return skews_.empty() ? absl::ZeroDuration()
-                        : *std::max_element(skews_.begin(), skews_.end());
+  const auto skews = skews_.find(machine);
+  if (skews == skews_.end() || skews->second.empty()) {
+    return absl::ZeroDuration();
+  }
+  return *std::max_element(skews->second.begin(), skews->second.end());
 }
 
 uint64_t Session::rejected_batches() const {

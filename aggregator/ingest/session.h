@@ -4,6 +4,7 @@
 #define FLEETPERF_AGGREGATOR_INGEST_SESSION_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -65,7 +66,7 @@ class Session : public std::enable_shared_from_this<Session> {
   bool HasManyUnacknowledged() const;
 
   // Facts for the list of machines. The skew is the machine's clock minus ours.
-  absl::Duration skew() const;
+  absl::Duration skew(const std::string& machine) const;
   // How long a tick may wait at the agent.
   absl::Duration batch_period() const { return batch_period_; }
   uint64_t rejected_batches() const;
@@ -82,6 +83,8 @@ class Session : public std::enable_shared_from_this<Session> {
   void Reject(const absl::Status& reason, const v1::BatchContent* content,
               ReceivedBatch* received);
   absl::Status CheckMachines(const v1::Definitions& definitions) const;
+  // Enters those that the agent queries from afar.
+  absl::Status EnterMachines(const v1::Definitions& definitions);
   // Definitions that are wrong are logged and left out: what uses them is
   // rejected then.
   absl::Status ApplyDefinitions(Epoch& epoch,
@@ -105,8 +108,10 @@ class Session : public std::enable_shared_from_this<Session> {
 
   mutable absl::Mutex mutex_;
   bool live_ ABSL_GUARDED_BY(mutex_) = false;
-  // The machine's clock minus ours, of the newest batches.
-  std::vector<absl::Duration> skews_ ABSL_GUARDED_BY(mutex_);
+  // The machines that the agent speaks for, and each one's clock minus ours, of
+  // the newest batches.
+  std::map<std::string, std::vector<absl::Duration>> skews_
+      ABSL_GUARDED_BY(mutex_);
   uint64_t rejected_batches_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t lost_ticks_ ABSL_GUARDED_BY(mutex_) = 0;
 };

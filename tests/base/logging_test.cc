@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -19,7 +20,6 @@ namespace {
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::MatchesRegex;
 using ::testing::SizeIs;
 using testing::StatusIs;
 
@@ -106,13 +106,20 @@ TEST_F(LoggingTest, StartLoggingWritesToTheFile) {
   spdlog::info("started");
   spdlog::warn("{} of {}", 1, 2);
   ASSERT_OK_AND_ASSIGN(const std::string text, ReadFile(path));
-  // The time is UTC.
-  const std::string time = R"(\d\d\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d\d\dZ )";
-  EXPECT_THAT(
-      std::vector<std::string>(
-          absl::StrSplit(text, absl::ByAnyChar("\r\n"), absl::SkipEmpty())),
-      ElementsAre(MatchesRegex(time + "info fleetperf-agent: started"),
-                  MatchesRegex(time + "warning fleetperf-agent: 1 of 2")));
+  std::vector<std::string> messages;
+  for (const absl::string_view line :
+       absl::StrSplit(text, absl::ByAnyChar("\r\n"), absl::SkipEmpty())) {
+    const std::pair<absl::string_view, absl::string_view> parts =
+        absl::StrSplit(line, absl::MaxSplits(' ', 1));
+    absl::Time time;
+    std::string error;
+    EXPECT_TRUE(absl::ParseTime(absl::RFC3339_full, parts.first, &time, &error))
+        << line << ": " << error;
+    EXPECT_EQ(parts.first.back(), 'Z');
+    messages.emplace_back(parts.second);
+  }
+  EXPECT_THAT(messages, ElementsAre("info fleetperf-agent: started",
+                                    "warning fleetperf-agent: 1 of 2"));
 }
 
 TEST_F(LoggingTest, StartLoggingSetsTheLevel) {

@@ -89,7 +89,7 @@ void CheckPlan(const v1::Plan& proto) {
       *new std::vector<perflib::CountersetRegistration>(Registrations());
   const auto plan = PlanFromProto(proto);
   if (!plan.ok()) return;
-  const Resolution resolution = ResolvePlan(*plan, registrations);
+  const Resolution resolution = ResolvePlan(*plan, "web-1", registrations);
   for (const ResolvedQuery& query : resolution.queries) {
     FUZZ_CHECK(query.planned < plan->queries.size());
     FUZZ_CHECK(query.interval >= absl::Seconds(1));

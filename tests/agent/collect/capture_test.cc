@@ -65,7 +65,8 @@ class CapturedMachine {
   std::unique_ptr<Collector> Open(const std::vector<PlannedQuery>& queries) {
     auto collector = Collector::Open(
         &source_, /*handle_number=*/1,
-        ResolvePlan({.queries = queries}, testing::TestRegistrations()).queries,
+        ResolvePlan({.queries = queries}, "web-1", testing::TestRegistrations())
+            .queries,
         &instances_, &warnings_, capture_.get());
     EXPECT_OK(collector);
     return *std::move(collector);

@@ -40,29 +40,32 @@ class CollectionTest : public ::testing::Test {
     delivery_.SetLive(true);
     source_.SetInstances(kSystemGuid, {{"", 0, {{1, Value32(1)}}}});
     source_.SetInstances(kDiskGuid, {{"sda", 8, {{1, Value64(1)}}}});
-    collection_ = std::make_unique<Collection>(
-        Collection::Options{.machine = "web-1",
-                            .source = &source_,
-                            .delivery = &delivery_,
-                            .clock = &clock_,
-                            .registrations = testing::TestRegistrations()});
+    collection_ =
+        std::make_unique<Collection>(Collection::Options{.machine = "web-1",
+                                                         .source = &source_,
+                                                         .delivery = &delivery_,
+                                                         .clock = &clock_});
   }
 
   // The reports as "0 System: error".
   std::vector<std::string> Apply(const std::vector<PlannedQuery>& queries) {
     plan_ = {.queries = queries};
     std::vector<std::string> texts;
-    for (const QueryReport& report : collection_->Apply(plan_)) {
+    for (const QueryReport& report : ApplyAndAwait()) {
       texts.push_back(absl::StrCat(report.query, " ", report.counterset, ": ",
                                    report.error));
     }
     return texts;
   }
+  std::vector<QueryReport> ApplyAndAwait() {
+    collection_->Apply(plan_);
+    return collection_->Await(absl::InfiniteDuration());
+  }
   // Waits until the ticks that are due were taken. A plan is applied between
   // two ticks, and applying the same one again changes nothing.
   void Settle() {
-    collection_->Apply(plan_);
-    collection_->Apply(plan_);
+    ApplyAndAwait();
+    ApplyAndAwait();
   }
 
   // The batches since the last call as their queries, such as "System 1s
@@ -231,19 +234,100 @@ TEST_F(CollectionTest, CountsTicksThatPassedWhileOneWasTaken) {
   EXPECT_THAT(TakeBatches(), ElementsAre("System 1s 1/4 2/4"));
 }
 
-TEST_F(CollectionTest, AppliesPlansOfSeveralThreadsOneAfterTheOther) {
-  std::vector<std::thread> threads;
-  for (int i = 0; i < 4; ++i) {
-    threads.emplace_back([this, i] {
-      for (int round = 0; round < 20; ++round) {
-        const Plan plan = {.queries = {i % 2 == 0 ? kSystemQuery : kDiskQuery}};
-        const std::vector<QueryReport> reports = collection_->Apply(plan);
-        ASSERT_EQ(reports.size(), 1);
-        EXPECT_EQ(reports[0].counterset, i % 2 == 0 ? "System" : "Disk");
-      }
-    });
+TEST_F(CollectionTest, TriesAgainIfTheCountersetsCannotBeListed) {
+  const auto gone = absl::UnavailableError("gone");
+  FakeSource source{testing::TestRegistrations()};
+  source.Change([&](Script& script) { script.enumerate = gone; });
+  source.SetInstances(kSystemGuid, {{"", 0, {{1, Value32(1)}}}});
+  collection_ =
+      std::make_unique<Collection>(Collection::Options{.machine = "db1",
+                                                       .source = &source,
+                                                       .delivery = &delivery_,
+                                                       .clock = &clock_});
+  EXPECT_THAT(Apply({kSystemQuery}), ElementsAre("0 : gone"));
+  const std::string lost = "lost 1 ticks of db1: LOSS_CAUSE_SOURCE_FAILED";
+  EXPECT_THAT(TakeBatches(), ElementsAre(lost));
+  clock_.Advance(absl::Seconds(1));
+  EXPECT_THAT(TakeBatches(), ElementsAre(lost));
+  source.Change([](Script& script) { script.enumerate = absl::OkStatus(); });
+  // At the latest a minute after the last attempt, and in the same phase.
+  clock_.Advance(absl::Minutes(1));
+  Settle();
+  EXPECT_THAT(Apply({kSystemQuery}), ElementsAre("0 System: "));
+  TakeBatches();
+  clock_.Advance(absl::Seconds(1));
+  EXPECT_THAT(TakeBatches(), ElementsAre("System 1s 1/4 2/4"));
+}
+
+TEST_F(CollectionTest, CollectsCountersetsThatAppearAndLeavesTheRestAlone) {
+  FakeSource source{testing::TestRegistrations()};
+  source.Change([](Script& script) { script.hidden = {kDiskGuid}; });
+  source.SetInstances(kSystemGuid, {{"", 0, {{1, Value32(1)}}}});
+  source.SetInstances(kDiskGuid, {{"sda", 8, {{1, Value64(1)}}}});
+  collection_ =
+      std::make_unique<Collection>(Collection::Options{.machine = "web-1",
+                                                       .source = &source,
+                                                       .delivery = &delivery_,
+                                                       .clock = &clock_});
+  EXPECT_THAT(Apply({kSystemQuery, kDiskQuery}),
+              ElementsAre("0 System: ", "1 : there is no counterset \"Disk\""));
+  TakeBatches();
+  const int opened = source.handles_opened();
+  source.Change([](Script& script) { script.hidden.clear(); });
+  clock_.Advance(absl::Minutes(1));
+  Settle();
+  TakeBatches();
+  EXPECT_EQ(source.handles_opened(), opened + 1);
+  clock_.Advance(absl::Seconds(1));
+  EXPECT_THAT(TakeBatches(), ElementsAre("System 1s 1/4 2/4", "Disk 1s 1/8"));
+  EXPECT_EQ(collection_->registrations(), testing::TestRegistrations());
+}
+
+TEST_F(CollectionTest, OpensAHandleAgainThatBringsNoSamples) {
+  Apply({kDiskQuery});
+  TakeBatches();
+  const int opened = source_.handles_opened();
+  source_.Change([](Script& script) {
+    script.spoil = [](const perflib::CounterIdentifier&, std::string) {
+      return testing::Result(0, "", perflib::kErrorNoData);
+    };
+  });
+  // Ever more rarely: a handle that stays bad is no reason to load the machine.
+  for (int i = 0; i < 600; ++i) {
+    clock_.Advance(absl::Seconds(1));
+    Settle();
   }
-  for (std::thread& thread : threads) thread.join();
+  EXPECT_GT(source_.handles_opened(), opened + 5);
+  EXPECT_LT(source_.handles_opened(), opened + 40);
+  source_.Change([](Script& script) { script.spoil = nullptr; });
+  clock_.Advance(absl::Seconds(1));
+  TakeBatches();
+  const int before = source_.handles_opened();
+  clock_.Advance(absl::Minutes(5));
+  EXPECT_THAT(TakeBatches().front(), "Disk 1s 1/8");
+  EXPECT_EQ(source_.handles_opened(), before);
+}
+
+TEST_F(CollectionTest, TakesOverARegistrationThatAnUpdateChanged) {
+  Apply({kDiskQuery});
+  TakeBatches();
+  perflib::CountersetRegistration changed = testing::DiskRegistration();
+  changed.counters[0].type = perflib::kPerfCounterRawcount;
+  source_.Register(changed);
+  source_.SetInstances(kDiskGuid, {{"sda", 8, {{1, Value32(1)}}}});
+  source_.Change([](Script& script) {
+    script.end_block = [](std::string*) {
+      return absl::UnavailableError("updating");
+    };
+  });
+  clock_.Advance(absl::Seconds(1));
+  TakeBatches();
+  source_.Change([](Script& script) { script.end_block = nullptr; });
+  clock_.Advance(absl::Seconds(2));
+  TakeBatches();
+  clock_.Advance(absl::Seconds(1));
+  EXPECT_THAT(TakeBatches(), ElementsAre("Disk 1s 1/4"));
+  EXPECT_THAT(collection_->registrations(), ::testing::Contains(changed));
 }
 
 TEST_F(CollectionTest, StopsAtOnceWithoutAPlan) { collection_.reset(); }

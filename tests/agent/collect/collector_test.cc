@@ -35,7 +35,8 @@ class CollectorTest : public ::testing::Test {
   absl::Status Open(const std::vector<PlannedQuery>& queries) {
     auto collector = Collector::Open(
         &source_, /*handle_number=*/7,
-        ResolvePlan({.queries = queries}, testing::TestRegistrations()).queries,
+        ResolvePlan({.queries = queries}, "web-1", testing::TestRegistrations())
+            .queries,
         &instances_, &warnings_);
     if (!collector.ok()) return collector.status();
     collector_ = *std::move(collector);

@@ -45,6 +45,8 @@ class FakeSource : public agent::Source {
     // Results come in the opposite of the order in which they were added.
     bool reverse = false;
     absl::Status open;
+    absl::Status enumerate;
+    std::set<perflib::Guid> hidden;  // not among those that are enumerated
     // Added to each Index.
     uint32_t index_offset = 0;
     // Registration requests that fail.
@@ -64,6 +66,17 @@ class FakeSource : public agent::Source {
     absl::MutexLock lock(&mutex_);
     script_.instances[guid] = std::move(instances);
   }
+  // As after an update of its provider.
+  void Register(const perflib::CountersetRegistration& changed) {
+    absl::MutexLock lock(&mutex_);
+    for (auto& registration : registrations_) {
+      if (registration.guid == changed.guid) registration = changed;
+    }
+  }
+  int handles_opened() const {
+    absl::MutexLock lock(&mutex_);
+    return handles_opened_;
+  }
   // The identifiers that were added to handles, in their order.
   std::vector<perflib::CounterIdentifier> added() const {
     absl::MutexLock lock(&mutex_);
@@ -71,8 +84,11 @@ class FakeSource : public agent::Source {
   }
 
   absl::StatusOr<std::vector<perflib::Guid>> EnumerateCounterSet() override {
+    absl::MutexLock lock(&mutex_);
+    if (!script_.enumerate.ok()) return script_.enumerate;
     std::vector<perflib::Guid> guids;
     for (const auto& registration : registrations_) {
+      if (script_.hidden.contains(registration.guid)) continue;
       guids.push_back(registration.guid);
     }
     return guids;
@@ -114,6 +130,7 @@ class FakeSource : public agent::Source {
       override {
     absl::MutexLock lock(&mutex_);
     if (!script_.open.ok()) return script_.open;
+    ++handles_opened_;
     return std::make_unique<Handle>(this);
   }
 
@@ -171,7 +188,8 @@ class FakeSource : public agent::Source {
     std::vector<perflib::CounterIdentifier> in_force_;
   };
 
-  const perflib::CountersetRegistration& Find(const perflib::Guid& guid) const {
+  const perflib::CountersetRegistration& Find(const perflib::Guid& guid) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     for (const auto& registration : registrations_) {
       if (registration.guid == guid) return registration;
     }
@@ -222,8 +240,10 @@ class FakeSource : public agent::Source {
                          : result;
   }
 
-  const std::vector<perflib::CountersetRegistration> registrations_;
   mutable absl::Mutex mutex_;
+  std::vector<perflib::CountersetRegistration> registrations_
+      ABSL_GUARDED_BY(mutex_);
+  int handles_opened_ ABSL_GUARDED_BY(mutex_) = 0;
   Script script_ ABSL_GUARDED_BY(mutex_);
   std::vector<perflib::CounterIdentifier> added_ ABSL_GUARDED_BY(mutex_);
 };

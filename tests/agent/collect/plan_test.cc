@@ -78,8 +78,6 @@ TEST(ReadPlan, RefusesWhatIsWrongWithFileAndLine) {
       {"queries:\n- counterset: System\n  counter: Threads\n",
        "agent.yaml:3: unknown key \"counter\" in queries[0]; did you mean "
        "\"counters\""},
-      {"queries:\n- counterset: System\n  machines: [a]\n",
-       "agent.yaml:3: unknown key \"machines\""},
       {"queries:\n- System\n", "agent.yaml:2: queries[0] must consist of"},
       {"queries: System\n", "agent.yaml:1: queries: expected a list"},
   };
@@ -102,8 +100,9 @@ TEST(DefaultPlan, FitsTheSource) {
   const auto source = MakeLinuxSource({.root = "/nowhere"});
   std::vector<std::string> warnings;
   ASSERT_OK_AND_ASSIGN(const auto registrations,
-                       LoadRegistrations(*source, &warnings));
-  const Resolution resolution = ResolvePlan(DefaultPlan(), registrations);
+                       LoadRegistrations(*source, {}, &warnings));
+  const Resolution resolution =
+      ResolvePlan(DefaultPlan(), "web-1", registrations);
   for (const Resolution::Problem& problem : resolution.problems) {
     ADD_FAILURE() << problem.planned << ": " << problem.message;
   }
@@ -120,13 +119,15 @@ TEST(PlanFromProto, TakesEveryField) {
   query->add_instances("sd*");
   query->mutable_interval()->set_seconds(30);
   query->set_wrap32(true);
+  query->add_machines("db1");
   ASSERT_OK_AND_ASSIGN(const Plan plan, PlanFromProto(proto));
   EXPECT_EQ(plan, (Plan{.version = 7,
                         .queries = {{.counterset = "Disk",
                                      .counters = {"Reads/sec", "id:2"},
                                      .instances = {"sd*"},
                                      .interval = absl::Seconds(30),
-                                     .wrap32 = true}}}));
+                                     .wrap32 = true,
+                                     .machines = {"db1"}}}}));
 }
 
 TEST(PlanFromProto, RefusesWhatIsWrong) {
@@ -149,9 +150,6 @@ TEST(PlanFromProto, RefusesWhatIsWrong) {
          query->mutable_interval()->set_seconds(-5);
        },
        absl::StatusCode::kInvalidArgument, "queries[1].interval: -5s is too"},
-      {[](v1::PlannedQuery* query) { query->add_machines("other"); },
-       absl::StatusCode::kUnimplemented,
-       "queries[1].machines: this agent can query its own machine only"},
   };
   for (const auto& test : kCases) {
     v1::Plan proto;

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/collect/catalogue.h"
+#include "agent/deliver/catalogue.h"
 #include "base/sha256.h"
 #include "base/zstd.h"
 #include "proto/conversions.h"
@@ -69,7 +69,7 @@ TEST(LoadRegistrations, AreSortedByName) {
                      testing::ProcessRegistration()});
   std::vector<std::string> warnings;
   ASSERT_OK_AND_ASSIGN(const auto registrations,
-                       LoadRegistrations(source, &warnings));
+                       LoadRegistrations(source, {}, &warnings));
   EXPECT_EQ(registrations, testing::TestRegistrations());
   EXPECT_THAT(warnings, IsEmpty());
 }
@@ -93,7 +93,7 @@ TEST(LoadRegistrations, LeaveOutWhatCannotBeRead) {
   HalfBrokenSource source(testing::TestRegistrations());
   std::vector<std::string> warnings;
   ASSERT_OK_AND_ASSIGN(const auto registrations,
-                       LoadRegistrations(source, &warnings));
+                       LoadRegistrations(source, {}, &warnings));
   EXPECT_THAT(registrations, ElementsAre(testing::DiskRegistration(),
                                          testing::SystemRegistration()));
   EXPECT_THAT(warnings, ElementsAre(HasSubstr(
@@ -111,7 +111,7 @@ TEST(LoadRegistrations, LeaveOutWhatNoAggregatorWouldTake) {
   FakeSource source({long_name, many, testing::SystemRegistration()});
   std::vector<std::string> warnings;
   ASSERT_OK_AND_ASSIGN(const auto registrations,
-                       LoadRegistrations(source, &warnings));
+                       LoadRegistrations(source, {}, &warnings));
   EXPECT_THAT(registrations, ElementsAre(testing::SystemRegistration()));
   EXPECT_THAT(
       warnings,

@@ -43,7 +43,8 @@ std::vector<std::string> Problems(const Resolution& resolution) {
 }
 
 Resolution Resolve(const std::vector<PlannedQuery>& queries) {
-  return ResolvePlan({.queries = queries}, testing::TestRegistrations());
+  return ResolvePlan({.queries = queries}, "web-1",
+                     testing::TestRegistrations());
 }
 
 TEST(ResolvePlan, FindsCountersetsAndCounters) {
@@ -108,7 +109,7 @@ TEST(ResolvePlan, FollowsEveryKindOfLinkAndIgnoresBrokenOnes) {
                    {.counter_id = 5},
                    {.counter_id = 6, .base_counter_id = 77, .name = "broken"}}};
   EXPECT_THAT(Queries(ResolvePlan({.queries = {{.counterset = "Multi"}}},
-                                  {registration})),
+                                  "web-1", {registration})),
               ElementsAre("0 Multi 1s: 1 (2) (3) (4) (5) 6"));
 }
 
@@ -124,7 +125,7 @@ TEST(ResolvePlan, FindsTheCounterThatSaysWhenAnInstanceStarted) {
   // Without instances there is none, as System Up Time is no life's.
   perflib::CountersetRegistration single = testing::ProcessRegistration();
   single.instance_type = perflib::kCountersetSingleInstance;
-  EXPECT_EQ(ResolvePlan({.queries = {{.counterset = "*"}}}, {single})
+  EXPECT_EQ(ResolvePlan({.queries = {{.counterset = "*"}}}, "web-1", {single})
                 .queries[0]
                 .start_counter_id,
             std::nullopt);

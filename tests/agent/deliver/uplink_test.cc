@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "agent/deliver/catalogue.h"
 #include "tests/agent/deliver/fake_aggregator.h"
 #include "tests/support/log_capture.h"
 
@@ -38,8 +39,7 @@ class UplinkTest : public ::testing::Test {
         .agent = "box",
         .operating_system = "Linux 6.1",
         .delivery = &*delivery_,
-        .catalogue = std::make_shared<v1::Catalogue>(),
-        .catalogue_hash = "hash",
+        .catalogue = [] { return HashedCatalogue{.hash = "hash"}; },
         .enumerate_instances = [](const std::string& machine,
                                   const perflib::Guid&)
             -> absl::StatusOr<std::vector<perflib::InstanceName>> {

@@ -21,6 +21,7 @@ constexpr absl::Duration kAtOnce = absl::Milliseconds(1);
 
 // What the calls of a source behind a deadline meet and leave behind.
 struct Events {
+  absl::Notification hangs;    // a call does
   absl::Notification release;  // ends the call that hangs
   absl::Notification closed;   // the handle
   absl::Notification gone;     // the source
@@ -41,6 +42,7 @@ class HangingSource : public Source {
   }
   absl::StatusOr<std::string> EnumerateCounterSetInstances(
       const perflib::Guid&) override {
+    events_->hangs.Notify();
     events_->release.WaitForNotification();
     return std::string("late");
   }
@@ -86,6 +88,12 @@ class DeadlineSourceTest : public ::testing::Test {
     return MakeDeadlineSource(std::make_unique<HangingSource>(events_), "db1",
                               deadline);
   }
+  // Makes a call that hangs, and waits until that is known.
+  void Hang(Source& source) {
+    while (!events_->hangs.HasBeenNotified()) {
+      EXPECT_FALSE(source.EnumerateCounterSetInstances({}).ok());
+    }
+  }
   ~DeadlineSourceTest() override {
     if (!events_->release.HasBeenNotified()) events_->release.Notify();
     events_->gone.WaitForNotification();
@@ -122,7 +130,7 @@ TEST_F(DeadlineSourceTest, ACallThatHangsFailsInTime) {
 
 TEST_F(DeadlineSourceTest, NothingWaitsForACallThatIsKnownToHang) {
   const auto source = Make(kAtOnce);
-  EXPECT_FALSE(source->EnumerateCounterSetInstances({}).ok());
+  Hang(*source);
   EXPECT_THAT(source->EnumerateCounterSet(),
               StatusIs(absl::StatusCode::kUnavailable,
                        "db1 still has not answered "
@@ -131,7 +139,7 @@ TEST_F(DeadlineSourceTest, NothingWaitsForACallThatIsKnownToHang) {
 
 TEST_F(DeadlineSourceTest, WorksAgainWhenTheCallReturns) {
   const auto source = Make(absl::Seconds(1));
-  EXPECT_FALSE(source->EnumerateCounterSetInstances({}).ok());
+  Hang(*source);
   events_->release.Notify();
   while (absl::IsUnavailable(source->EnumerateCounterSet().status())) {
     std::this_thread::yield();
@@ -163,7 +171,7 @@ TEST_F(DeadlineSourceTest, AHandleIsClosedBehindACallThatHangs) {
 
 TEST_F(DeadlineSourceTest, CanBeLetGoWhileACallHangs) {
   auto source = Make(kAtOnce);
-  EXPECT_FALSE(source->EnumerateCounterSetInstances({}).ok());
+  Hang(*source);
   source.reset();
   EXPECT_FALSE(events_->gone.HasBeenNotified());
 }

@@ -91,9 +91,12 @@ class Observer : public BatchObserver {
   void OnBatch(std::shared_ptr<const ReceivedBatch> batch) override {
     sequences.push_back(batch->sequence);
   }
-  bool IsWatched(const std::string&) override { return watched; }
+  bool IsWatched(const std::string& machine) override {
+    return watched && (watched_machine.empty() || machine == watched_machine);
+  }
 
   std::vector<uint64_t> sequences;
+  std::string watched_machine;  // empty: all
   bool watched = false;
 };
 
@@ -127,8 +130,9 @@ class SessionTest : public ::testing::Test {
   std::shared_ptr<Session> Connect() {
     link_ = std::make_shared<Link>();
     return std::make_shared<Session>(
-        ingest_.get(), PeerIdentity{.names = {"web-1"}, .role = Role::kAgent},
-        "box:1", link_);
+        ingest_.get(),
+        PeerIdentity{.names = {"web-1", "db1"}, .role = Role::kAgent}, "box:1",
+        link_);
   }
   v1::Welcome Welcomed(const v1::CollectRequest& hello = Hello()) {
     session_ = Connect();
@@ -417,6 +421,70 @@ TEST_F(SessionTest, AgentsAreAskedForInstancesAllAtOnce) {
   ASSERT_OK(answers[2]);
   EXPECT_EQ(answers[2]->front().name, "C:");
   other->Close();
+}
+
+TEST_F(SessionTest, AnAgentSpeaksForTheMachinesThatItQueries) {
+  Welcomed();
+  EXPECT_EQ(ingest_->FindConnection("db1"), std::nullopt);
+  const uint32_t machine = writer_.Machine("db1");
+  const uint32_t disk = writer_.Counterset(DiskRegistration());
+  query_ = writer_.Query(machine, disk, absl::Seconds(1), {{kQueueLength}});
+  instance_ = writer_.Instance(machine, disk, "C:");
+  ASSERT_OK(Handle(Batch()));
+  link_->WaitForAck(1);
+  EXPECT_THAT(store_.Read("db1"), SizeIs(1));
+
+  // It is a machine of the fleet, and reached through the agent.
+  std::vector<std::string> machines;
+  for (const auto& stored : store_->GetMachines()) {
+    machines.push_back(
+        absl::StrCat(stored.machine.name(), " by ", stored.machine.agent()));
+  }
+  EXPECT_THAT(machines, ElementsAre("db1 by web-1", "web-1 by web-1"));
+  ASSERT_TRUE(ingest_->FindConnection("db1").has_value());
+  EXPECT_EQ(ingest_->FindConnection("db1")->address, "box:1");
+
+  // Whoever watches it makes the agent send at once.
+  link_->Take();
+  observer_.watched = true;
+  observer_.watched_machine = "db1";
+  ingest_->UpdatePaces();
+  const auto responses = link_->Take();
+  ASSERT_EQ(responses.size(), 1);
+  EXPECT_TRUE(responses[0].pace().live());
+
+  std::thread asking([&] {
+    EXPECT_OK(ingest_
+                  ->EnumerateInstances({"db1"}, DiskRegistration().guid,
+                                       absl::Minutes(1))
+                  .front());
+  });
+  const v1::EnumerateInstances question = link_->WaitForQuestion();
+  EXPECT_EQ(question.machine(), "db1");
+  v1::CollectRequest answer;
+  answer.mutable_instance_list()->set_request_id(question.request_id());
+  EXPECT_OK(Handle(answer));
+  asking.join();
+  session_->Close();
+  EXPECT_EQ(ingest_->FindConnection("db1"), std::nullopt);
+}
+
+TEST_F(SessionTest, ALossOfAMachineOfOthersIsRejected) {
+  Welcomed();
+  v1::BatchContent content;
+  v1::Loss* loss = content.add_losses();
+  loss->set_machine("db2");
+  loss->set_ticks(1);
+  loss->set_cause(v1::LOSS_CAUSE_OVERRUN);
+  loss->mutable_start()->set_seconds(1);
+  loss->mutable_end()->set_seconds(2);
+  v1::CollectRequest request;
+  *request.mutable_batch() = MakeBatch(kEpoch, 1, content);
+  EXPECT_OK(Handle(request));
+  const auto responses = link_->Take();
+  ASSERT_EQ(responses.size(), 1);
+  EXPECT_THAT(responses[0].reject().reason(),
+              HasSubstr("Loss.machine is \"db2\""));
 }
 
 TEST_F(SessionTest, AnAgentThatDoesNotAnswerIsNotWaitedFor) {

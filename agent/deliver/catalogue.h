@@ -1,7 +1,7 @@
 // The catalogue: all countersets that an agent could serve, for the aggregator.
 
-#ifndef FLEETPERF_AGENT_COLLECT_CATALOGUE_H_
-#define FLEETPERF_AGENT_COLLECT_CATALOGUE_H_
+#ifndef FLEETPERF_AGENT_DELIVER_CATALOGUE_H_
+#define FLEETPERF_AGENT_DELIVER_CATALOGUE_H_
 
 #include <string>
 #include <vector>
@@ -22,4 +22,4 @@ HashedCatalogue MakeCatalogue(
 
 }  // namespace fleetperf::agent
 
-#endif  // FLEETPERF_AGENT_COLLECT_CATALOGUE_H_
+#endif  // FLEETPERF_AGENT_DELIVER_CATALOGUE_H_

@@ -1,4 +1,4 @@
-#include "agent/collect/catalogue.h"
+#include "agent/deliver/catalogue.h"
 
 #include <algorithm>
 

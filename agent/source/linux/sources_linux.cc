@@ -1,0 +1,24 @@
+#include "absl/strings/str_cat.h"
+#include "agent/source/linux/linux_source.h"
+#include "agent/source/sources.h"
+#include "base/os.h"
+
+namespace fleetperf::agent {
+
+absl::StatusOr<std::unique_ptr<Source>> OpenLocalSource(
+    const std::string& perflib_dll) {
+  if (!perflib_dll.empty()) {
+    return absl::InvalidArgumentError("perflib_dll is for Windows alone");
+  }
+  // Half of them: connections and other files need some, too.
+  return MakeLinuxSource({.max_open_files = RaiseOpenFileLimit() / 2});
+}
+
+absl::StatusOr<std::unique_ptr<Source>> OpenRemoteSource(
+    const std::string&, const std::string& machine) {
+  return absl::UnimplementedError(
+      absl::StrCat("an agent on Linux cannot query ", machine,
+                   ": only Windows has remote counters; run an agent on it"));
+}
+
+}  // namespace fleetperf::agent

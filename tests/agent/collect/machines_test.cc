@@ -1,0 +1,148 @@
+#include "agent/collect/machines.h"
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tests/agent/collect/fake_source.h"
+#include "tests/agent/collect/samples_text.h"
+#include "tests/agent/collect/test_countersets.h"
+#include "tests/agent/deliver/batch_content.h"
+#include "tests/support/simulated_clock.h"
+#include "tests/support/status_matchers.h"
+
+namespace fleetperf::agent {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::FakeSource;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::kSystemGuid;
+using testing::StatusIs;
+using ::testing::UnorderedElementsAre;
+using testing::Value32;
+
+// web-1 may speak for db1 and db2; db2 cannot be reached.
+class MachinesTest : public ::testing::Test {
+ protected:
+  MachinesTest() {
+    delivery_.SetLive(true);
+    machines_ = std::make_unique<Machines>(Machines::Options{
+        .own = "web-1",
+        .own_source = MakeSource(absl::OkStatus()),
+        .open_remote = [this](const std::string& machine)
+            -> absl::StatusOr<std::unique_ptr<Source>> {
+          opened_.push_back(machine);
+          return MakeSource(machine == "db2" ? absl::UnavailableError("away")
+                                             : absl::OkStatus());
+        },
+        .check_name =
+            [](const std::string& machine) {
+              return machine == "db3"
+                         ? absl::PermissionDeniedError("not my machine: db3")
+                         : absl::OkStatus();
+            },
+        .delivery = &delivery_,
+        .clock = &clock_});
+  }
+
+  static std::unique_ptr<Source> MakeSource(const absl::Status& enumerate) {
+    auto source = std::make_unique<FakeSource>(testing::TestRegistrations());
+    source->Change([&](auto& script) { script.enumerate = enumerate; });
+    source->SetInstances(kSystemGuid, {{"", 0, {{1, Value32(1)}}}});
+    return source;
+  }
+
+  // The reports as "0 System: error".
+  std::vector<std::string> Apply(const std::vector<PlannedQuery>& queries) {
+    std::vector<std::string> texts;
+    for (const QueryReport& report : machines_->Apply({.queries = queries})) {
+      texts.push_back(absl::StrCat(report.query, " ", report.counterset, ": ",
+                                   report.error));
+    }
+    return texts;
+  }
+
+  // What is in the spool, as "db1: System" for samples and "db1: lost" for
+  // losses, after the ticks of the plan that was applied last.
+  std::vector<std::string> Sent() {
+    machines_->Stop();
+    const v1::Definitions definitions =
+        testing::AllDefinitions(delivery_.dictionary());
+    std::map<uint32_t, std::string> names;
+    for (const auto& machine : definitions.machines()) {
+      names[machine.id()] = machine.name();
+    }
+    std::map<uint32_t, std::string> queries;
+    for (const auto& query : definitions.queries()) {
+      queries[query.id()] = names[query.machine()];
+    }
+    std::vector<std::string> sent;
+    for (const auto& content : testing::ContentsOf(delivery_.spool())) {
+      for (const auto& block : content.blocks()) {
+        for (const auto& query : block.queries()) {
+          sent.push_back(queries[query.query()]);
+        }
+      }
+      for (const auto& loss : content.losses()) {
+        sent.push_back(loss.machine() + " lost");
+      }
+    }
+    return sent;
+  }
+
+  testing::SimulatedClock clock_;
+  Delivery delivery_{{.epoch = 1, .clock = &clock_}};
+  std::vector<std::string> opened_;
+  std::unique_ptr<Machines> machines_;
+};
+
+TEST_F(MachinesTest, AQueryWithoutMachinesIsForTheOwn) {
+  EXPECT_THAT(Apply({{.counterset = "System"}}), ElementsAre("0 System: "));
+  EXPECT_THAT(opened_, IsEmpty());
+  EXPECT_THAT(Sent(), ElementsAre("web-1"));
+}
+
+TEST_F(MachinesTest, SamplesAreOfTheMachineThatTheyAreOf) {
+  EXPECT_THAT(Apply({{.counterset = "System", .machines = {"WEB-1", "db1"}}}),
+              ElementsAre("0 System: ", "0 System: "));
+  EXPECT_THAT(opened_, ElementsAre("db1"));
+  EXPECT_THAT(Sent(), UnorderedElementsAre("web-1", "db1"));
+}
+
+TEST_F(MachinesTest, OneThatIsAwayHarmsNoOther) {
+  EXPECT_THAT(Apply({{.counterset = "System", .machines = {"db2"}},
+                     {.counterset = "System", .machines = {"db1"}}}),
+              ElementsAre("0 : db2: away", "1 System: "));
+  EXPECT_THAT(Sent(), UnorderedElementsAre("db1", "db2 lost"));
+}
+
+TEST_F(MachinesTest, OneThatTheAgentMayNotSpeakForIsRefused) {
+  EXPECT_THAT(Apply({{.counterset = "System"},
+                     {.counterset = "System", .machines = {"db3"}}}),
+              UnorderedElementsAre("0 System: ", "1 : not my machine: db3"));
+  EXPECT_THAT(opened_, IsEmpty());
+}
+
+TEST_F(MachinesTest, APlanWithoutAMachineLetsItGo) {
+  Apply({{.counterset = "System", .machines = {"db1"}}});
+  Apply({{.counterset = "System"}});
+  EXPECT_THAT(machines_->EnumerateInstances("db1", kSystemGuid),
+              StatusIs(absl::StatusCode::kNotFound,
+                       HasSubstr("does not collect from db1")));
+  Apply({{.counterset = "System", .machines = {"db1"}}});
+  EXPECT_THAT(opened_, ElementsAre("db1", "db1"));
+}
+
+TEST_F(MachinesTest, NothingIsCollectedAfterTheEnd) {
+  machines_->Stop();
+  EXPECT_THAT(Apply({{.counterset = "System"}}), IsEmpty());
+  EXPECT_THAT(Sent(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace fleetperf::agent
