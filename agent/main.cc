@@ -1,8 +1,10 @@
 // fleetperf-agent: collects the counters of a machine and sends them on.
 
 #include "agent/agent.h"
+#include "agent/check.h"
 #include "agent/config.h"
 #include "agent/replay.h"
+#include "agent/setup.h"
 #include "base/daemon.h"
 #include "base/logging.h"
 #include "base/rpc_log.h"
@@ -25,6 +27,21 @@ absl::Status Run(const std::string& config_path,
   return absl::OkStatus();
 }
 
+std::vector<DaemonCommand> Commands() {
+  std::vector<DaemonCommand> commands = agent::SetupCommands();
+  commands.insert(
+      commands.begin(),
+      {.name = "check",
+       .help = "Show what the agent finds with this configuration, and what "
+               "is in its way",
+       .run = [](const std::string& config_path) -> absl::Status {
+         ASSIGN_OR_RETURN(const agent::Config config,
+                          agent::LoadConfig(config_path, {}));
+         return agent::Check(config);
+       }});
+  return commands;
+}
+
 }  // namespace
 }  // namespace fleetperf
 
@@ -42,8 +59,10 @@ int main(int argc, char** argv) {
                   &flags.replay},
                  {"--name", "NAME", "The machine's name in the store",
                   &flags.name}},
+       .commands = fleetperf::Commands(),
        .examples =
            "  fleetperf-agent --config /etc/fleetperf/agent.yaml\n"
+           "  fleetperf-agent check --config agent.yaml\n"
            "  fleetperf-agent --config agent.yaml --capture /tmp/capture\n"
            "  fleetperf-agent --config agent.yaml --replay /tmp/capture --name "
            "web-1-incident\n"},

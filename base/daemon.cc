@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "base/service.h"
 #include "base/version.h"
 
 namespace fleetperf {
@@ -17,10 +18,22 @@ int RunDaemon(const DaemonDescription& description, int argc, char** argv,
   app.set_version_flag("--version", description.name + " " + kVersion);
   std::string config_path;
   app.add_option("--config", config_path, "The configuration file (YAML)")
-      ->type_name("FILE")
-      ->required();
+      ->type_name("FILE");
   for (const DaemonFlag& flag : description.flags) {
     app.add_option(flag.name, *flag.value, flag.help)->type_name(flag.type);
+  }
+  bool needs_config = true;
+  std::function<absl::Status()> work = [&] {
+    return RunAsService(description.name, stop,
+                        [&] { return run(config_path, stop); });
+  };
+  for (const DaemonCommand& command : description.commands) {
+    app.add_subcommand(command.name, command.help)
+        ->fallthrough()
+        ->callback([&] {
+          needs_config = command.needs_config;
+          work = [&] { return command.run(config_path); };
+        });
   }
   try {
     app.parse(argc, argv);
@@ -31,7 +44,12 @@ int RunDaemon(const DaemonDescription& description, int argc, char** argv,
     return 2;
   }
 
-  const absl::Status status = run(config_path, stop);
+  if (needs_config && config_path.empty()) {
+    std::fprintf(stderr, "%s: --config is required; see %s --help\n", name,
+                 name);
+    return 2;
+  }
+  const absl::Status status = work();
   if (status.ok()) return 0;
   std::fprintf(stderr, "%s: %s\n", name, std::string(status.message()).c_str());
   return 1;

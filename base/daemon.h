@@ -32,14 +32,24 @@ struct DaemonFlag {
   std::string* value;
 };
 
+// What the executable can do instead of serving: `fleetperf-agent check`.
+struct DaemonCommand {
+  std::string name;
+  std::string help;
+  std::function<absl::Status(const std::string& config_path)> run;
+  bool needs_config = true;
+};
+
 struct DaemonDescription {
   std::string name;     // "fleetperf-agent"
   std::string purpose;  // one line
   std::vector<DaemonFlag> flags = {};
+  std::vector<DaemonCommand> commands = {};
   std::string examples;  // what --help shows last
 };
 
-// Parses `--config FILE`, `--help` and `--version` and calls `run` with FILE.
+// Parses `--config FILE`, `--help` and `--version` and calls `run`, or the
+// command that is given, with FILE; `run` as a service manager wants it.
 // Returns the process's exit status; an error is printed on one line.
 int RunDaemon(const DaemonDescription& description, int argc, char** argv,
               const std::function<absl::Status(const std::string& config_path,

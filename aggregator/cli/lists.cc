@@ -80,6 +80,10 @@ Record MachineRecord(const v1::Machine& machine, absl::Time now) {
   record.push_back(
       {.name = "operating_system", .value = machine.operating_system()});
   record.push_back({.name = "agent_version", .value = machine.agent_version()});
+  // Another machine's agent collects from it.
+  Field agent{.name = "agent", .value = machine.agent()};
+  if (machine.agent() == machine.name()) agent.text = "";
+  record.push_back(agent);
   record.push_back({.name = "labels", .value = absl::StrJoin(labels, " ")});
   record.push_back({.name = "lost_ticks", .value = machine.lost_ticks()});
   record.push_back({.name = "rejected_batches",

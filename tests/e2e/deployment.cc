@@ -59,13 +59,22 @@ std::unique_ptr<Process> Deployment::StartAggregator() {
   return aggregator;
 }
 
-std::unique_ptr<Process> Deployment::StartAgent(const std::string& name,
-                                                const std::string& more) {
+std::string Deployment::WriteAgentConfig(const std::string& name,
+                                         const std::vector<std::string>& others,
+                                         const std::string& more) {
+  std::vector<std::string> names = {name};
+  names.insert(names.end(), others.begin(), others.end());
   const std::string path = File(name + ".yaml");
   Write(path, absl::StrCat("name: ", name, "\naggregators: ['", address_,
-                           "']\n", TlsSection(Issue("agent", {name})), more));
-  return std::make_unique<Process>(std::vector<std::string>{
-      Executable("fleetperf-agent"), "--config", path});
+                           "']\n", TlsSection(Issue("agent", names)), more));
+  return path;
+}
+
+std::unique_ptr<Process> Deployment::StartAgent(const std::string& name,
+                                                const std::string& more) {
+  return std::make_unique<Process>(
+      std::vector<std::string>{Executable("fleetperf-agent"), "--config",
+                               WriteAgentConfig(name, {}, more)});
 }
 
 Result Deployment::Fleetperf(std::vector<std::string> arguments) const {

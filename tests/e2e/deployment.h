@@ -36,7 +36,12 @@ class Deployment {
   std::unique_ptr<Process> StartAggregator();
   const std::string& address() const { return address_; }
 
-  // Writes NAME.yaml for an agent and starts it. `more` is added to the file.
+  // Writes NAME.yaml for an agent that may speak for `others`, too. `more` is
+  // added to the file.
+  std::string WriteAgentConfig(const std::string& name,
+                               const std::vector<std::string>& others,
+                               const std::string& more);
+  // The same, and starts it.
   std::unique_ptr<Process> StartAgent(const std::string& name,
                                       const std::string& more = "");
 

@@ -1,0 +1,182 @@
+#include "agent/check.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "agent/collect/collector.h"
+#include "agent/collect/registrations.h"
+#include "agent/collect/resolve.h"
+#include "agent/source/sources.h"
+#include "agent/source/well_known.h"
+#include "base/certificates.h"
+#include "base/credentials.h"
+#include "base/files.h"
+#include "base/os.h"
+#include "base/printable.h"
+#include "base/status_macros.h"
+#include "base/units.h"
+#include "base/version.h"
+
+namespace fleetperf::agent {
+namespace {
+
+using perflib::CountersetRegistration;
+using perflib::RegistrationRequest;
+
+class Checker {
+ public:
+  explicit Checker(const Config& config) : config_(config) {}
+
+  absl::Status Run() {
+    absl::PrintF("fleetperf-agent %s as %s on %s\n", kVersion, config_.name,
+                 OperatingSystem());
+    CheckCertificate();
+    for (const std::string& machine : MachineNames()) CheckMachine(machine);
+    if (problems_ == 0) return absl::OkStatus();
+    return absl::FailedPreconditionError(
+        absl::StrCat(problems_, problems_ == 1 ? " problem" : " problems"));
+  }
+
+ private:
+  void Problem(absl::string_view text) {
+    ++problems_;
+    absl::PrintF("  PROBLEM  %s\n", Printable(text));
+  }
+
+  void CheckCertificate() {
+    absl::PrintF("\ncertificate %s\n", config_.tls.certificate);
+    if (const auto credentials = ClientCredentials(config_.tls);
+        !credentials.ok()) {
+      Problem(credentials.status().message());
+      return;
+    }
+    const auto certificate = ReadFile(config_.tls.certificate);
+    const auto names = NamesOf(certificate.value_or(""));
+    const auto expiry = ExpiryOf(certificate.value_or(""));
+    if (!names.ok() || !expiry.ok()) return;
+    names_ = *names;
+    absl::PrintF("  for %s, until %s\n", absl::StrJoin(names_, ", "),
+                 FormatUtc(*expiry));
+    CheckName(config_.name);
+  }
+
+  void CheckName(const std::string& machine) {
+    if (std::count(names_.begin(), names_.end(), machine) > 0) return;
+    Problem(absl::StrCat("it does not name ", machine,
+                         "; issue one with: fleetperf pki issue agent ",
+                         config_.name, machine == config_.name ? "" : " ",
+                         machine == config_.name ? "" : machine));
+  }
+
+  // The own first.
+  std::vector<std::string> MachineNames() const {
+    std::set<std::string> remote;
+    for (const PlannedQuery& query : config_.plan.queries) {
+      for (const std::string& machine : query.machines) {
+        if (!absl::EqualsIgnoreCase(machine, config_.name)) {
+          remote.insert(machine);
+        }
+      }
+    }
+    std::vector<std::string> names = {config_.name};
+    names.insert(names.end(), remote.begin(), remote.end());
+    return names;
+  }
+
+  void CheckMachine(const std::string& machine) {
+    const bool is_own = machine == config_.name;
+    absl::PrintF("\nmachine %s\n", machine);
+    if (!is_own) CheckName(machine);
+    const auto source = is_own ? OpenLocalSource(config_.perflib_dll)
+                               : OpenRemoteSource(config_.perflib_dll, machine);
+    if (!source.ok()) return Problem(source.status().message());
+    std::vector<std::string> warnings;
+    const auto registrations = LoadRegistrations(**source, {}, &warnings);
+    for (const std::string& warning : warnings) Problem(warning);
+    if (!registrations.ok()) return Problem(registrations.status().message());
+    for (const CountersetRegistration& registration : *registrations) {
+      ListCounterset(**source, registration);
+    }
+    if (is_own) ListMissing(*registrations);
+    TryPlan(**source, machine, *registrations);
+  }
+
+  static void ListCounterset(Source& source,
+                             const CountersetRegistration& registration) {
+    std::string localized;
+    const auto bytes = source.QueryCounterSetRegistrationInfo(
+        registration.guid, RegistrationRequest::kCountersetName, 0);
+    if (bytes.ok()) localized = perflib::ReadString(*bytes).value_or("");
+    if (localized == registration.name) localized.clear();
+    absl::PrintF("  %-40s %3d counters%s%s\n", Printable(registration.name),
+                 registration.counters.size(), localized.empty() ? "" : "  ",
+                 Printable(localized));
+  }
+
+  static void ListMissing(
+      const std::vector<CountersetRegistration>& registrations) {
+    for (const WellKnownCounterset& known : WellKnownCountersets()) {
+      const bool present =
+          std::any_of(registrations.begin(), registrations.end(),
+                      [&](const auto& registration) {
+                        return registration.name == known.name;
+                      });
+      if (present) continue;
+      absl::PrintF("  not here: %s. %s\n", known.name, known.why_missing);
+    }
+  }
+
+  // Tries each query of the plan, once and on its own.
+  void TryPlan(Source& source, const std::string& machine,
+               const std::vector<CountersetRegistration>& registrations) {
+    Plan plan = config_.plan;
+    for (PlannedQuery& query : plan.queries) {
+      if (query.machines.empty()) query.machines = {config_.name};
+    }
+    const Resolution resolution = ResolvePlan(plan, machine, registrations);
+    for (const Resolution::Problem& problem : resolution.problems) {
+      Problem(
+          absl::StrCat("queries[", problem.planned, "]: ", problem.message));
+    }
+    Dictionary dictionary;
+    MachineInstances instances(machine, &dictionary);
+    for (const ResolvedQuery& query : resolution.queries) {
+      const absl::Status status = Try(source, query, &instances);
+      if (!status.ok()) {
+        Problem(absl::StrCat("queries[", query.planned, "] \"",
+                             query.registration.name,
+                             "\": ", status.message()));
+      }
+    }
+  }
+
+  static absl::Status Try(Source& source, const ResolvedQuery& query,
+                          MachineInstances* instances) {
+    std::vector<std::string> problems;
+    ASSIGN_OR_RETURN(
+        const auto collector,
+        Collector::Open(&source, 1, {query}, instances, &problems));
+    BlockSamples samples;
+    RETURN_IF_ERROR(collector->Collect(&samples, &problems));
+    if (samples.queries[0].failed) problems.push_back("it brings no samples");
+    if (problems.empty()) return absl::OkStatus();
+    return absl::DataLossError(absl::StrJoin(problems, "; "));
+  }
+
+  const Config& config_;
+  std::vector<std::string> names_;
+  int problems_ = 0;
+};
+
+}  // namespace
+
+absl::Status Check(const Config& config) { return Checker(config).Run(); }
+
+}  // namespace fleetperf::agent

@@ -1,0 +1,7 @@
+#include "agent/setup.h"
+
+namespace fleetperf::agent {
+
+std::vector<DaemonCommand> SetupCommands() { return {}; }
+
+}  // namespace fleetperf::agent

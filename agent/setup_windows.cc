@@ -1,0 +1,283 @@
+#include <windows.h>
+#include <aclapi.h>
+#include <lm.h>
+#include <sddl.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <type_traits>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "agent/setup.h"
+#include "base/files.h"
+#include "base/native_path.h"
+#include "base/os_error.h"
+#include "base/service_sid_windows.h"
+#include "base/status_macros.h"
+#include "base/wide_windows.h"
+
+namespace fleetperf::agent {
+namespace {
+
+constexpr wchar_t kName[] = L"fleetperf-agent";
+constexpr wchar_t kDisplayName[] = L"fleetperf agent";
+constexpr wchar_t kDescription[] =
+    L"Collects this machine's performance counters and streams them to an "
+    L"aggregator.";
+// An account that Windows makes for this service alone; in the network it is
+// the computer's account.
+constexpr wchar_t kAccount[] = L"NT SERVICE\\fleetperf-agent";
+// Performance Monitor Users, whatever it is called in this Windows' language.
+constexpr wchar_t kCounterReaders[] = L"S-1-5-32-558";
+
+struct CloseService {
+  void operator()(SC_HANDLE service) const { CloseServiceHandle(service); }
+};
+using Service = std::unique_ptr<std::remove_pointer_t<SC_HANDLE>, CloseService>;
+
+absl::Status LastError(absl::string_view what) {
+  return StatusFromWin32(GetLastError(), what);
+}
+
+// What is good to have and does not stop the setup.
+void Warn(const absl::Status& status) {
+  if (status.ok()) return;
+  std::fprintf(stderr, "warning: %s\n", std::string(status.message()).c_str());
+}
+
+absl::StatusOr<Service> OpenManager() {
+  Service manager(OpenSCManagerW(nullptr, nullptr, SC_MANAGER_ALL_ACCESS));
+  if (manager == nullptr) {
+    return StatusFromWin32(GetLastError(),
+                           "cannot open the service control manager; run this "
+                           "as an administrator");
+  }
+  return manager;
+}
+
+absl::StatusOr<std::wstring> CommandLine(const std::string& config_path) {
+  wchar_t path[1024];
+  const DWORD size = GetModuleFileNameW(nullptr, path, std::size(path));
+  if (size == 0 || size == std::size(path)) {
+    return LastError("cannot tell where this executable is");
+  }
+  std::wstring config = NativePath(config_path).make_preferred().wstring();
+  return L"\"" + std::wstring(path, size) + L"\" --config \"" + config + L"\"";
+}
+
+// Creates the service, or makes it what it shall be.
+absl::StatusOr<Service> CreateOrChange(SC_HANDLE manager,
+                                       const std::wstring& command) {
+  Service service(CreateServiceW(
+      manager, kName, kDisplayName, SERVICE_ALL_ACCESS,
+      SERVICE_WIN32_OWN_PROCESS, SERVICE_AUTO_START, SERVICE_ERROR_NORMAL,
+      command.c_str(), nullptr, nullptr, nullptr, kAccount, nullptr));
+  if (service != nullptr) return service;
+  if (GetLastError() != ERROR_SERVICE_EXISTS) {
+    return LastError("cannot create the service fleetperf-agent");
+  }
+  service.reset(OpenServiceW(manager, kName, SERVICE_ALL_ACCESS));
+  if (service == nullptr ||
+      !ChangeServiceConfigW(service.get(), SERVICE_WIN32_OWN_PROCESS,
+                            SERVICE_AUTO_START, SERVICE_ERROR_NORMAL,
+                            command.c_str(), nullptr, nullptr, nullptr,
+                            kAccount, nullptr, kDisplayName)) {
+    return LastError("cannot change the service fleetperf-agent");
+  }
+  return service;
+}
+
+absl::Status Configure(SC_HANDLE service, DWORD level, void* value,
+                       absl::string_view what) {
+  return ChangeServiceConfig2W(service, level, value)
+             ? absl::OkStatus()
+             : LastError(absl::StrCat("cannot set the service's ", what));
+}
+
+// After a failure, and also after an end with an error, such as that of a
+// configuration that is not there yet, the service is started again.
+void ConfigureRecovery(SC_HANDLE service) {
+  constexpr DWORD kSecond = 1000;
+  constexpr DWORD kDay = 24 * 60 * 60;
+  SC_ACTION actions[] = {{SC_ACTION_RESTART, 5 * kSecond},
+                         {SC_ACTION_RESTART, 60 * kSecond},
+                         {SC_ACTION_RESTART, 300 * kSecond}};
+  SERVICE_FAILURE_ACTIONSW recovery = {.dwResetPeriod = kDay,
+                                       .cActions = std::size(actions),
+                                       .lpsaActions = actions};
+  Warn(Configure(service, SERVICE_CONFIG_FAILURE_ACTIONS, &recovery,
+                 "recovery"));
+  SERVICE_FAILURE_ACTIONS_FLAG also_errors = {
+      .fFailureActionsOnNonCrashFailures = TRUE};
+  Warn(Configure(service, SERVICE_CONFIG_FAILURE_ACTIONS_FLAG, &also_errors,
+                 "recovery after errors"));
+}
+
+void ConfigureDetails(SC_HANDLE service) {
+  SERVICE_DESCRIPTIONW description = {const_cast<wchar_t*>(kDescription)};
+  Warn(Configure(service, SERVICE_CONFIG_DESCRIPTION, &description,
+                 "description"));
+  ConfigureRecovery(service);
+  SERVICE_DELAYED_AUTO_START_INFO delayed = {.fDelayedAutostart = TRUE};
+  Warn(Configure(service, SERVICE_CONFIG_DELAYED_AUTO_START_INFO, &delayed,
+                 "delayed start"));
+  SERVICE_SID_INFO sid = {.dwServiceSidType = SERVICE_SID_TYPE_UNRESTRICTED};
+  Warn(Configure(service, SERVICE_CONFIG_SERVICE_SID_INFO, &sid,
+                 "security identifier"));
+  wchar_t privileges[] = L"SeChangeNotifyPrivilege\0";
+  SERVICE_REQUIRED_PRIVILEGES_INFOW required = {.pmszRequiredPrivileges =
+                                                    privileges};
+  Warn(Configure(service, SERVICE_CONFIG_REQUIRED_PRIVILEGES_INFO, &required,
+                 "privileges"));
+}
+
+// Lets the service's account read counters.
+absl::Status JoinCounterReaders() {
+  PSID group_sid = nullptr;
+  PSID service_sid = nullptr;
+  const absl::Cleanup free_sids = [&] {
+    LocalFree(group_sid);
+    LocalFree(service_sid);
+  };
+  if (!ConvertStringSidToSidW(kCounterReaders, &group_sid) ||
+      !ConvertStringSidToSidW(
+          WideFromUtf8(ServiceSid("fleetperf-agent")).c_str(), &service_sid)) {
+    return LastError("cannot make a security identifier");
+  }
+  wchar_t name[256];
+  wchar_t domain[256];
+  DWORD name_size = std::size(name);
+  DWORD domain_size = std::size(domain);
+  SID_NAME_USE use;
+  if (!LookupAccountSidW(nullptr, group_sid, name, &name_size, domain,
+                         &domain_size, &use)) {
+    return LastError("cannot find the group Performance Monitor Users");
+  }
+  LOCALGROUP_MEMBERS_INFO_0 member = {.lgrmi0_sid = service_sid};
+  const DWORD error = NetLocalGroupAddMembers(
+      nullptr, name, 0, reinterpret_cast<BYTE*>(&member), 1);
+  if (error == ERROR_MEMBER_IN_ALIAS) return absl::OkStatus();
+  return StatusFromWin32(
+      error,
+      absl::StrCat("cannot add the service to the group ", Utf8FromWide(name)));
+}
+
+// Administrators and the system may do everything, the service what `rights`
+// say, and nobody else anything. Rights are those of SDDL.
+absl::Status ProtectDirectory(const std::string& path,
+                              absl::string_view rights) {
+  RETURN_IF_ERROR(MakeDirectories(path));
+  const std::wstring sddl = WideFromUtf8(
+      absl::StrCat("D:PAI(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICI;", rights,
+                   ";;;", ServiceSid("fleetperf-agent"), ")"));
+  PSECURITY_DESCRIPTOR descriptor = nullptr;
+  const absl::Cleanup free_descriptor = [&] { LocalFree(descriptor); };
+  PACL list = nullptr;
+  BOOL present = FALSE;
+  BOOL defaulted = FALSE;
+  if (!ConvertStringSecurityDescriptorToSecurityDescriptorW(
+          sddl.c_str(), SDDL_REVISION_1, &descriptor, nullptr) ||
+      !GetSecurityDescriptorDacl(descriptor, &present, &list, &defaulted)) {
+    return LastError(absl::StrCat("cannot protect ", path));
+  }
+  std::wstring name = NativePath(path).make_preferred().wstring();
+  return StatusFromWin32(
+      SetNamedSecurityInfoW(
+          name.data(), SE_FILE_OBJECT,
+          DACL_SECURITY_INFORMATION | PROTECTED_DACL_SECURITY_INFORMATION,
+          nullptr, nullptr, list, nullptr),
+      absl::StrCat("cannot protect ", path));
+}
+
+// The events' texts are their strings, which is what a program of Windows' own
+// shows.
+absl::Status RegisterEventSource() {
+  constexpr wchar_t kKey[] =
+      L"SYSTEM\\CurrentControlSet\\Services\\EventLog\\Application\\"
+      L"fleetperf-agent";
+  constexpr wchar_t kMessages[] = L"%SystemRoot%\\System32\\EventCreate.exe";
+  LSTATUS error = RegSetKeyValueW(HKEY_LOCAL_MACHINE, kKey, L"EventMessageFile",
+                                  REG_EXPAND_SZ, kMessages, sizeof kMessages);
+  const DWORD types =
+      EVENTLOG_ERROR_TYPE | EVENTLOG_WARNING_TYPE | EVENTLOG_INFORMATION_TYPE;
+  if (error == ERROR_SUCCESS) {
+    error = RegSetKeyValueW(HKEY_LOCAL_MACHINE, kKey, L"TypesSupported",
+                            REG_DWORD, &types, sizeof types);
+  }
+  return StatusFromWin32(static_cast<uint32_t>(error),
+                         "cannot register the event source fleetperf-agent");
+}
+
+absl::Status Setup(const std::string& config_path) {
+  const std::string directory = Utf8FromPath(
+      std::filesystem::absolute(NativePath(config_path)).parent_path());
+  ASSIGN_OR_RETURN(const Service manager, OpenManager());
+  ASSIGN_OR_RETURN(const std::wstring command,
+                   CommandLine(Utf8FromPath(
+                       std::filesystem::absolute(NativePath(config_path)))));
+  ASSIGN_OR_RETURN(const Service service,
+                   CreateOrChange(manager.get(), command));
+  ConfigureDetails(service.get());
+  RETURN_IF_ERROR(JoinCounterReaders());
+  constexpr absl::string_view kRead = "FRFX";
+  constexpr absl::string_view kChange = "0x1301bf";
+  RETURN_IF_ERROR(ProtectDirectory(directory, kRead));
+  RETURN_IF_ERROR(ProtectDirectory(ResolvePath(directory, "state"), kChange));
+  RETURN_IF_ERROR(ProtectDirectory(ResolvePath(directory, "log"), kChange));
+  Warn(RegisterEventSource());
+  std::printf("The service fleetperf-agent is ready; it runs with %s.\n",
+              config_path.c_str());
+  if (!FileExists(config_path)) {
+    std::printf(
+        "Write that file, then start it: sc.exe start "
+        "fleetperf-agent\n");
+  }
+  return absl::OkStatus();
+}
+
+// Stops it, and waits until it has stopped.
+void StopService(SC_HANDLE service) {
+  SERVICE_STATUS status;
+  if (!ControlService(service, SERVICE_CONTROL_STOP, &status)) return;
+  constexpr int kAttempts = 300;
+  constexpr DWORD kPause = 100;
+  for (int i = 0; i < kAttempts; ++i) {
+    if (!QueryServiceStatus(service, &status) ||
+        status.dwCurrentState == SERVICE_STOPPED) {
+      return;
+    }
+    Sleep(kPause);
+  }
+}
+
+absl::Status Remove() {
+  ASSIGN_OR_RETURN(const Service manager, OpenManager());
+  const Service service(OpenServiceW(manager.get(), kName, SERVICE_ALL_ACCESS));
+  if (service == nullptr) {
+    return LastError("cannot open the service fleetperf-agent");
+  }
+  StopService(service.get());
+  if (!DeleteService(service.get())) {
+    return LastError("cannot remove the service fleetperf-agent");
+  }
+  std::printf(
+      "The service fleetperf-agent is removed; its configuration "
+      "stays.\n");
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::vector<DaemonCommand> SetupCommands() {
+  return {{.name = "setup",
+           .help = "Make this a service that runs with this configuration",
+           .run = Setup},
+          {.name = "remove",
+           .help = "Stop the service and remove it",
+           .run = [](const std::string&) { return Remove(); },
+           .needs_config = false}};
+}
+
+}  // namespace fleetperf::agent

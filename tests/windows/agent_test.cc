@@ -1,0 +1,261 @@
+// fleetperf-agent.exe, with PerfLib's functions out of a scripted DLL, and an
+// aggregator on Linux.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/files.h"
+#include "tests/e2e/deployment.h"
+#include "tests/windows/scenarios.h"
+#include "tests/windows/wine_machine.h"
+
+namespace fleetperf::testing {
+namespace {
+
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr char kAgent[] = FLEETPERF_MINGW "/bin/fleetperf-agent.exe";
+
+class WindowsAgentTest : public ::testing::Test {
+ protected:
+  WindowsAgentTest() : aggregator_(deployment_.StartAggregator()) {}
+
+  // Puts the DLL into the test's directory, beside what it shall play. Returns
+  // the line of the agent's configuration that names it.
+  std::string Play(const json& machines) {
+    const std::string dll = deployment_.File("perflib.dll");
+    std::filesystem::copy_file(
+        FLEETPERF_MINGW "/tests/scripted_perflib.dll", dll,
+        std::filesystem::copy_options::overwrite_existing);
+    Deployment::Write(deployment_.File("perflib.json"),
+                      json{{"machines", machines}}.dump());
+    return absl::StrCat("perflib_dll: ", dll, "\n");
+  }
+
+  std::unique_ptr<Process> Start(const std::string& config) {
+    return wine_.Start({kAgent, "--config", config}, log_path());
+  }
+  std::string log_path() const { return deployment_.File("agent.log"); }
+  std::string Log() const { return ReadFile(log_path()).value_or(""); }
+
+  // Waits for a line of the log, or for an answer.
+  bool WaitForLog(const std::string& text) const {
+    return WaitFor([&] { return absl::StrContains(Log(), text); });
+  }
+  bool WaitForAnswer(const std::string& path) const {
+    return WaitFor([&] {
+      for (const json& line : Query(path)) {
+        if (line["status"] == "ok") return true;
+      }
+      return false;
+    });
+  }
+  static bool WaitFor(const std::function<bool()>& condition) {
+    const absl::Time deadline = absl::Now() + kPatience;
+    while (absl::Now() < deadline) {
+      if (condition()) return true;
+    }
+    return false;
+  }
+
+  std::vector<json> Query(const std::string& path) const {
+    const Result result = deployment_.Fleetperf(
+        {"query", path, "--since", "1h", "--format", "json"});
+    std::vector<json> lines;
+    for (size_t begin = 0; begin < result.output.size();) {
+      const size_t end = result.output.find('\n', begin);
+      lines.push_back(json::parse(result.output.substr(begin, end - begin)));
+      begin = end + 1;
+    }
+    return lines;
+  }
+
+  Deployment deployment_;
+  WineMachine wine_;
+  std::unique_ptr<Process> aggregator_;
+};
+
+// Over mutual TLS, with two other machines.
+TEST_F(WindowsAgentTest, DeliversWhatPerfLibHas) {
+  const std::string dll =
+      Play({{"",
+             {{"grows", true},
+              {"countersets",
+               {ProcessorInformationJson({"0,0", "0,1", "_Total"})}}}},
+            {"db1", {{"countersets", {NumbersJson(111)}}}},
+            {"db2", {{"countersets", {NumbersJson(222)}}}}});
+  const auto agent = Start(deployment_.WriteAgentConfig(
+      "win-1", {"db1", "db2"},
+      absl::StrCat(dll,
+                   "delivery: {batch_period: 1s}\n"
+                   "queries:\n"
+                   "  - counterset: Processor Information\n"
+                   "  - counterset: Numbers\n"
+                   "    machines: [db1, db2]\n")));
+  ASSERT_TRUE(
+      WaitForAnswer("\\\\win-1\\Processor Information(0,0)\\% Processor "
+                    "Time"))
+      << Log();
+  ASSERT_TRUE(WaitForAnswer("\\\\db1\\Numbers\\Number")) << Log();
+  ASSERT_TRUE(WaitForAnswer("\\\\db2\\Numbers\\Number")) << Log();
+
+  // Every counter that Microsoft's sample reads, of every instance.
+  for (const std::string instance : {"0,0", "0,1", "_Total"}) {
+    std::map<std::string, double> values;
+    const std::string prefix =
+        absl::StrCat("\\Processor Information(", instance, ")\\");
+    for (const json& line : Query(absl::StrCat("\\\\win-1", prefix, "*"))) {
+      const std::string path = line["path"];
+      ASSERT_EQ(line["status"], "ok") << line;
+      EXPECT_TRUE(absl::StartsWith(path, prefix)) << path;
+      values[path.substr(prefix.size())] = line["value"];
+    }
+    for (const ExpectedCounter& counter : ProcessorInformation()) {
+      if (counter.name.empty()) continue;
+      ASSERT_TRUE(values.contains(counter.name)) << counter.name;
+      // Raw values are whole: of events, one more or less in a second.
+      const bool counts_events = counter.type == "PERF_COUNTER_COUNTER" ||
+                                 counter.type == "PERF_COUNTER_BULK_COUNT";
+      EXPECT_NEAR(values[counter.name], counter.expected,
+                  counts_events ? 1.01 : 1e-4 * (1 + counter.expected))
+          << counter.name;
+    }
+  }
+  EXPECT_EQ(Query("\\\\db1\\Numbers\\Number")[0]["value"], 111);
+  EXPECT_EQ(Query("\\\\db2\\Numbers\\Number")[0]["value"], 222);
+
+  // The others are machines of the fleet, and are asked through the agent.
+  std::map<std::string, std::string> agents;
+  for (const json& machine : deployment_.Json({"machines"})) {
+    agents[machine["machine"]] = machine["agent"];
+  }
+  EXPECT_EQ(agents,
+            (std::map<std::string, std::string>{
+                {"db1", "win-1"}, {"db2", "win-1"}, {"win-1", "win-1"}}));
+  EXPECT_THAT(
+      deployment_.Fleetperf({"instances", "Processor Information"}).output,
+      AllOf(HasSubstr("0,0"), HasSubstr("0,1"), HasSubstr("_Total")));
+}
+
+TEST_F(WindowsAgentTest, OneMachineThatFailsDelaysNoOther) {
+  const std::string dll =
+      Play({{"", {{"countersets", {NumbersJson(1)}}}},
+            {"slow", {{"hangs", {"PerfEnumerateCounterSet"}}}},
+            {"closed", {{"errors", {{"PerfEnumerateCounterSet", 5}}}}},
+            {"stopped",
+             {{"errors", {{"PerfOpenQueryHandle", 1753}}},
+              {"countersets", {NumbersJson(4)}}}}});
+  const auto agent = Start(deployment_.WriteAgentConfig(
+      "win-1", {"slow", "closed", "stopped", "absent"},
+      absl::StrCat(
+          dll,
+          "delivery: {batch_period: 1s}\n"
+          "queries:\n"
+          "  - counterset: Numbers\n"
+          "  - counterset: Numbers\n"
+          "    machines: [slow, closed, stopped, absent, unnamed]\n")));
+  ASSERT_TRUE(WaitForAnswer("\\\\win-1\\Numbers\\Number")) << Log();
+  EXPECT_TRUE(WaitForLog("has not answered PerfEnumerateCounterSet within"))
+      << Log();
+  EXPECT_THAT(
+      Log(),
+      AllOf(HasSubstr("closed: PerfEnumerateCounterSet of closed: "
+                      "ERROR_ACCESS_DENIED (5): add the account"),
+            HasSubstr("sc.exe \\\\stopped start RemoteRegistry"),
+            HasSubstr("RPC_S_SERVER_UNAVAILABLE (1722): check that the machine "
+                      "is up"),
+            HasSubstr("the agent's certificate does not name \"unnamed\"")));
+  // What they owe is a gap with its cause.
+  EXPECT_TRUE(WaitFor([&] {
+    return absl::StrContains(
+        deployment_.Fleetperf({"machines", "--format", "json"}).output,
+        "absent");
+  }));
+}
+
+TEST_F(WindowsAgentTest, MalformedBlocksCostNothingButThemselves) {
+  // dwSize of the first result, in the third block.
+  json machine = {{"countersets", {NumbersJson(5)}},
+                  {"corrupt", {{{"tick", 2}, {"offset", 56}, {"value", 3}}}}};
+  const auto agent = Start(deployment_.WriteAgentConfig(
+      "win-1", {},
+      absl::StrCat(Play({{"", machine}}),
+                   "delivery: {batch_period: 1s}\n"
+                   "queries: [{counterset: Numbers}]\n")));
+  EXPECT_TRUE(WaitForLog("a block of win-1 is malformed")) << Log();
+  EXPECT_THAT(Log(), HasSubstr("dwSize"));
+  // The next ones are good.
+  const auto count = [&] {
+    return deployment_
+        .Json({"query", "\\Numbers\\Number", "--raw", "--since", "1h"})
+        .size();
+  };
+  ASSERT_TRUE(WaitForAnswer("\\Numbers\\Number")) << Log();
+  const size_t before = count();
+  EXPECT_TRUE(WaitFor([&] { return count() > before + 2; })) << Log();
+}
+
+// Wine has four of the nine functions, and no counters.
+TEST_F(WindowsAgentTest, WithoutPerfLibItStaysUpAndSaysWhatIsMissing) {
+  const auto agent = Start(deployment_.WriteAgentConfig("win-1", {}, ""));
+  EXPECT_TRUE(
+      WaitForLog("PerfEnumerateCounterSet is not supported by this "
+                 "Windows"))
+      << Log();
+  EXPECT_TRUE(WaitFor([&] {
+    const auto machines = deployment_.Json({"machines"});
+    return !machines.empty() && machines[0]["state"] == "connected";
+  })) << Log();
+}
+
+TEST_F(WindowsAgentTest, CheckTellsWhatIsThereAndWhatIsInTheWay) {
+  const std::string config = deployment_.WriteAgentConfig(
+      "win-1", {"db1"},
+      absl::StrCat(
+          Play({{"", {{"countersets", {ProcessorInformationJson({"0,0"})}}}}}),
+          "queries:\n"
+          "  - counterset: Processor Information\n"
+          "  - counterset: Procesor Information\n"
+          "  - counterset: Numbers\n"
+          "    machines: [db1]\n"));
+  const WineMachine::Output checked =
+      wine_.Run({kAgent, "check", "--config", config});
+  EXPECT_EQ(checked.status, 1);
+  EXPECT_THAT(
+      checked.text,
+      AllOf(HasSubstr("as win-1 on Windows"), HasSubstr("for win-1, db1"),
+            HasSubstr("Processor Information"),
+            HasSubstr("Prozessorinformationen"),
+            HasSubstr("not here: Memory. It is of PerfLib V1"),
+            HasSubstr("did you mean \"Processor Information\"?"),
+            HasSubstr("PerfEnumerateCounterSet of db1: "
+                      "RPC_S_SERVER_UNAVAILABLE (1722)"),
+            HasSubstr("2 problems"), Not(HasSubstr("queries[0]"))));
+}
+
+TEST_F(WindowsAgentTest, TheCommandLineAsksFromWindows) {
+  const auto agent =
+      deployment_.StartAgent("box", "queries: [{counterset: System}]\n");
+  deployment_.WaitForSamples("box");
+  const WineMachine::Output answer = wine_.Run(
+      {FLEETPERF_MINGW "/bin/fleetperf.exe", "--config",
+       deployment_.File("config.yaml"), "query", "\\\\box\\System\\Processes",
+       "--since", "1h", "--format", "json"});
+  EXPECT_EQ(answer.status, 0) << answer.text;
+  EXPECT_THAT(answer.text, HasSubstr("\"status\":\"ok\""));
+}
+
+}  // namespace
+}  // namespace fleetperf::testing

@@ -1,0 +1,154 @@
+// The agent as a service, and its MSI.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/files.h"
+#include "tests/e2e/deployment.h"
+#include "tests/windows/scenarios.h"
+#include "tests/windows/wine_machine.h"
+
+namespace fleetperf::testing {
+namespace {
+
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+namespace fs = std::filesystem;
+
+constexpr char kMsi[] = FLEETPERF_MINGW "/fleetperf-agent.msi";
+constexpr char kConfig[] = "C:\\ProgramData\\fleetperf\\agent.yaml";
+
+// A machine without a service, and an aggregator for it.
+class WindowsServiceTest : public ::testing::Test {
+ protected:
+  WindowsServiceTest() : aggregator_(deployment_.StartAggregator()) { Clean(); }
+  ~WindowsServiceTest() override { Clean(); }
+
+  void Clean() {
+    wine_.Run({FLEETPERF_MINGW "/bin/fleetperf-agent.exe", "remove"});
+    std::error_code ignored;
+    fs::remove_all(wine_.DriveC("ProgramData/fleetperf"), ignored);
+  }
+
+  // What the service finds: its configuration and certificates, and the
+  // scripted PerfLib.
+  void WriteConfiguration() {
+    const fs::path directory = wine_.DriveC("ProgramData/fleetperf");
+    fs::create_directories(directory);
+    const TlsFiles tls = deployment_.Issue("agent", {"win-1"});
+    const auto copy = [&](const std::string& from, const std::string& to) {
+      fs::copy_file(from, directory / to, fs::copy_options::overwrite_existing);
+    };
+    copy(tls.authority, "authority.pem");
+    copy(tls.certificate, "agent.pem");
+    copy(tls.key, "agent.key");
+    copy(FLEETPERF_MINGW "/tests/scripted_perflib.dll", "perflib.dll");
+    Deployment::Write(
+        directory / "perflib.json",
+        json{{"machines", {{"", {{"countersets", {NumbersJson(7)}}}}}}}.dump());
+    Deployment::Write(
+        directory / "agent.yaml",
+        absl::StrCat("name: win-1\naggregators: ['", deployment_.address(),
+                     "']\n"
+                     "tls: {authority: authority.pem, certificate: agent.pem, "
+                     "key: agent.key}\n"
+                     "log: {file: log/agent.log}\n"
+                     "perflib_dll: perflib.dll\n"
+                     "queries: [{counterset: Numbers}]\n"));
+  }
+  std::string Log() const {
+    return ReadFile(wine_.DriveC("ProgramData/fleetperf/log/agent.log"))
+        .value_or("no log");
+  }
+
+  // Whether the service delivers.
+  bool WaitForSamples() const {
+    const absl::Time deadline = absl::Now() + kPatience;
+    while (absl::Now() < deadline) {
+      const Result result = deployment_.Fleetperf(
+          {"query", "\\\\win-1\\Numbers\\Number", "--since", "1h"});
+      if (result.status == 0) return true;
+    }
+    return false;
+  }
+
+  Deployment deployment_;
+  WineMachine wine_;
+  std::unique_ptr<Process> aggregator_;
+};
+
+TEST_F(WindowsServiceTest, IsSetUpRunsStopsAndIsRemoved) {
+  const std::string agent = FLEETPERF_MINGW "/bin/fleetperf-agent.exe";
+  WriteConfiguration();
+  WineMachine::Output output = wine_.Run({agent, "setup", "--config", kConfig});
+  ASSERT_EQ(output.status, 0) << output.text;
+  EXPECT_EQ(wine_.ServiceState(), "STOPPED");
+  output = wine_.Run({agent, "setup", "--config", kConfig});  // once more
+  EXPECT_EQ(output.status, 0) << output.text;
+
+  output = wine_.Run({"net", "start", "fleetperf-agent"});
+  EXPECT_EQ(output.status, 0) << output.text;
+  EXPECT_TRUE(wine_.WaitForServiceState("RUNNING"));
+  EXPECT_TRUE(WaitForSamples()) << Log();
+  EXPECT_THAT(Log(), HasSubstr("collecting from win-1"));
+
+  output = wine_.Run({"net", "stop", "fleetperf-agent"});
+  EXPECT_TRUE(wine_.WaitForServiceState("STOPPED")) << output.text;
+
+  output = wine_.Run({agent, "remove"});
+  EXPECT_EQ(output.status, 0) << output.text;
+  EXPECT_EQ(wine_.ServiceState(), "");
+}
+
+TEST_F(WindowsServiceTest, StopsWithAnErrorIfItCannotStart) {
+  const std::string agent = FLEETPERF_MINGW "/bin/fleetperf-agent.exe";
+  const WineMachine::Output output =
+      wine_.Run({agent, "setup", "--config", kConfig});
+  ASSERT_EQ(output.status, 0) << output.text;
+  EXPECT_THAT(output.text, HasSubstr("Write that file"));
+  wine_.Run({"net", "start", "fleetperf-agent"});
+  EXPECT_TRUE(wine_.WaitForServiceState("STOPPED"));
+  // ERROR_SERVICE_SPECIFIC_ERROR: it said so itself.
+  EXPECT_THAT(wine_.Run({"sc", "query", "fleetperf-agent"}).text,
+              HasSubstr("1066"));
+}
+
+TEST_F(WindowsServiceTest, TheMsiInstallsUpgradesAndRemovesSilently) {
+  WriteConfiguration();
+  const auto install = [&](const std::string& msi) {
+    return wine_.Run({"msiexec", "/i", msi, "/qn"}).status;
+  };
+  const std::string program = "Program Files/fleetperf/fleetperf-agent.exe";
+  ASSERT_EQ(install(kMsi), 0);
+  EXPECT_TRUE(fs::exists(wine_.DriveC(program)));
+  EXPECT_TRUE(
+      fs::exists(wine_.DriveC("Program Files/fleetperf/fleetperf.exe")));
+  EXPECT_TRUE(wine_.WaitForServiceState("RUNNING"));
+  EXPECT_TRUE(WaitForSamples()) << Log();
+
+  // A newer one takes its place, and the service goes on.
+  const std::string newer = deployment_.File("newer.msi");
+  const Result made = RunCommand({FLEETPERF_SOURCE "/deploy/windows/msi",
+                                  "99.0.0", FLEETPERF_MINGW "/bin", newer});
+  ASSERT_EQ(made.status, 0) << made.error;
+  ASSERT_EQ(install(newer), 0);
+  EXPECT_TRUE(fs::exists(wine_.DriveC(program)));
+  EXPECT_TRUE(wine_.WaitForServiceState("RUNNING"));
+
+  ASSERT_EQ(wine_.Run({"msiexec", "/x", newer, "/qn"}).status, 0);
+  EXPECT_FALSE(fs::exists(wine_.DriveC(program)));
+  EXPECT_EQ(wine_.ServiceState(), "");
+  // What is the machine's own stays.
+  EXPECT_TRUE(fs::exists(wine_.DriveC("ProgramData/fleetperf/agent.yaml")));
+}
+
+}  // namespace
+}  // namespace fleetperf::testing
