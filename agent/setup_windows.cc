@@ -64,7 +64,8 @@ absl::StatusOr<std::wstring> CommandLine(const std::string& config_path) {
     return LastError("cannot tell where this executable is");
   }
   std::wstring config = NativePath(config_path).make_preferred().wstring();
-  return L"\"" + std::wstring(path, size) + L"\" --config \"" + config + L"\"";
+  return L"\"" + std::wstring(path, size) + L"\" service --config \"" + config +
+         L"\"";
 }
 
 // Creates the service, or makes it what it shall be.

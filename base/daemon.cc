@@ -23,10 +23,19 @@ int RunDaemon(const DaemonDescription& description, int argc, char** argv,
     app.add_option(flag.name, *flag.value, flag.help)->type_name(flag.type);
   }
   bool needs_config = true;
-  std::function<absl::Status()> work = [&] {
-    return RunAsService(description.name, stop,
-                        [&] { return run(config_path, stop); });
-  };
+  std::function<absl::Status()> work = [&] { return run(config_path, stop); };
+  if (HasServiceManager()) {
+    app.add_subcommand("service",
+                       "Serve as the service manager wants it, "
+                       "which gives this command")
+        ->fallthrough()
+        ->callback([&] {
+          work = [&] {
+            return RunAsService(description.name, stop,
+                                [&] { return run(config_path, stop); });
+          };
+        });
+  }
   for (const DaemonCommand& command : description.commands) {
     app.add_subcommand(command.name, command.help)
         ->fallthrough()

@@ -49,8 +49,8 @@ struct DaemonDescription {
 };
 
 // Parses `--config FILE`, `--help` and `--version` and calls `run`, or the
-// command that is given, with FILE; `run` as a service manager wants it.
-// Returns the process's exit status; an error is printed on one line.
+// command that is given, with FILE. Returns the process's exit status; an error
+// is printed on one line.
 int RunDaemon(const DaemonDescription& description, int argc, char** argv,
               const std::function<absl::Status(const std::string& config_path,
                                                StopSignal& stop)>& run);

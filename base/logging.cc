@@ -1,12 +1,12 @@
 #include "base/logging.h"
 
 #include <spdlog/sinks/rotating_file_sink.h>
-#include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/log_sink.h"
 #include "base/printable.h"
 
 namespace fleetperf {
@@ -36,7 +36,7 @@ absl::Status StartLogging(absl::string_view program, const LogConfig& config) {
   spdlog::sink_ptr sink;
   try {
     if (config.file.empty()) {
-      sink = std::make_shared<spdlog::sinks::stderr_color_sink_mt>();
+      sink = MakeDefaultLogSink(std::string(program));
     } else {
       sink = std::make_shared<spdlog::sinks::rotating_file_sink_mt>(
           config.file, kMaxFileSize, kMaxFiles);

@@ -35,6 +35,8 @@ constexpr Win32Error kWin32Errors[] = {
     {1056, "ERROR_SERVICE_ALREADY_RUNNING", absl::StatusCode::kAlreadyExists},
     {1060, "ERROR_SERVICE_DOES_NOT_EXIST", absl::StatusCode::kNotFound},
     {1062, "ERROR_SERVICE_NOT_ACTIVE", absl::StatusCode::kUnavailable},
+    {1063, "ERROR_FAILED_SERVICE_CONTROLLER_CONNECT",
+     absl::StatusCode::kFailedPrecondition},
     {1072, "ERROR_SERVICE_MARKED_FOR_DELETE",
      absl::StatusCode::kFailedPrecondition},
     {1073, "ERROR_SERVICE_EXISTS", absl::StatusCode::kAlreadyExists},

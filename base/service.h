@@ -11,15 +11,16 @@
 
 namespace fleetperf {
 
-// Calls `run` and returns what it returned. If Windows' service control manager
-// started the process, it is told of the states, its request to stop raises
-// `stop`, and an error goes to the event log under `name`. Called once, on the
-// main thread.
+// Whether this platform's service manager wants to be told of states: Windows'
+// does, systemd starts daemons as a shell would.
+bool HasServiceManager();
+
+// Calls `run` and returns what it returned. Meanwhile the service manager,
+// which must have started the process, is told of the states, its request to
+// stop raises `stop`, and an error goes to the event log under `name`. Called
+// once, on the main thread.
 absl::Status RunAsService(const std::string& name, StopSignal& stop,
                           const std::function<absl::Status()>& run);
-
-// Whether a service manager that shows no standard error started the process.
-bool IsRunAsService();
 
 }  // namespace fleetperf
 

@@ -1,7 +1,5 @@
 #include <windows.h>
 
-#include <atomic>
-
 #include "absl/strings/str_cat.h"
 #include "base/os_error.h"
 #include "base/service.h"
@@ -19,7 +17,6 @@ struct Service {
   SERVICE_STATUS_HANDLE status_handle = nullptr;
 };
 Service* the_service = nullptr;
-std::atomic<bool> is_run_as_service = false;
 
 // Longer than the agent takes to hand over what it holds.
 constexpr DWORD kStopMilliseconds = 30'000;
@@ -65,7 +62,6 @@ void ReportError(const absl::Status& status) {
 }
 
 void WINAPI ServiceMain(DWORD, wchar_t**) {
-  is_run_as_service = true;
   Service& service = *the_service;
   service.status_handle =
       RegisterServiceCtrlHandlerExW(service.name.c_str(), OnControl, nullptr);
@@ -77,6 +73,8 @@ void WINAPI ServiceMain(DWORD, wchar_t**) {
 
 }  // namespace
 
+bool HasServiceManager() { return true; }
+
 absl::Status RunAsService(const std::string& name, StopSignal& stop,
                           const std::function<absl::Status()>& run) {
   Service service = {.name = WideFromUtf8(name), .stop = &stop, .run = &run};
@@ -84,11 +82,8 @@ absl::Status RunAsService(const std::string& name, StopSignal& stop,
   SERVICE_TABLE_ENTRYW table[] = {{service.name.data(), ServiceMain},
                                   {nullptr, nullptr}};
   if (StartServiceCtrlDispatcherW(table)) return service.result;
-  // Not the service control manager's child, then.
-  if (GetLastError() == ERROR_FAILED_SERVICE_CONTROLLER_CONNECT) return run();
-  return StatusFromWin32(GetLastError(), "cannot run as a service");
+  return StatusFromWin32(GetLastError(),
+                         "the service control manager did not start this");
 }
-
-bool IsRunAsService() { return is_run_as_service; }
 
 }  // namespace fleetperf

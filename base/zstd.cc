@@ -2,9 +2,11 @@
 
 #include <zstd.h>
 
-#include <memory>
+#include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 
 namespace fleetperf {
 namespace {
@@ -12,31 +14,64 @@ namespace {
 // On samples, which are mostly runs of zeros, higher levels gain nothing.
 constexpr int kLevel = 1;
 
-// Contexts are costly to make and not thread-safe.
-ZSTD_CCtx* CompressionContext() {
-  struct Free {
-    void operator()(ZSTD_CCtx* context) const { ZSTD_freeCCtx(context); }
-  };
-  thread_local const std::unique_ptr<ZSTD_CCtx, Free> context(
-      ZSTD_createCCtx());
-  return context.get();
-}
+// Contexts are costly to make and are used by one thread at a time. Those of
+// threads (thread_local) would be freed after their memory is gone: mingw-w64
+// ends a thread in that order.
+template <typename Context, Context* (*Create)()>
+class ContextPool {
+ public:
+  // A context for the caller alone, until it is destroyed.
+  class Lease {
+   public:
+    explicit Lease(ContextPool& pool) : pool_(pool), context_(pool.Take()) {}
+    ~Lease() { pool_.Return(context_); }
+    Lease(const Lease&) = delete;
+    Lease& operator=(const Lease&) = delete;
 
-ZSTD_DCtx* DecompressionContext() {
-  struct Free {
-    void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
+    Context* get() const { return context_; }
+
+   private:
+    ContextPool& pool_;
+    Context* const context_;
   };
-  thread_local const std::unique_ptr<ZSTD_DCtx, Free> context(
-      ZSTD_createDCtx());
-  return context.get();
-}
+
+  // Never destroyed: threads may outlive static objects.
+  static ContextPool& Instance() {
+    static ContextPool& pool = *new ContextPool;
+    return pool;
+  }
+
+ private:
+  Context* Take() {
+    {
+      absl::MutexLock lock(&mutex_);
+      if (!idle_.empty()) {
+        Context* const context = idle_.back();
+        idle_.pop_back();
+        return context;
+      }
+    }
+    return Create();
+  }
+  void Return(Context* context) {
+    absl::MutexLock lock(&mutex_);
+    idle_.push_back(context);
+  }
+
+  absl::Mutex mutex_;
+  std::vector<Context*> idle_ ABSL_GUARDED_BY(mutex_);
+};
+
+using Compressors = ContextPool<ZSTD_CCtx, ZSTD_createCCtx>;
+using Decompressors = ContextPool<ZSTD_DCtx, ZSTD_createDCtx>;
 
 }  // namespace
 
 void ZstdCompress(absl::string_view data, std::string* compressed) {
   compressed->resize(ZSTD_compressBound(data.size()));
+  const Compressors::Lease compressor(Compressors::Instance());
   const size_t size =
-      ZSTD_compressCCtx(CompressionContext(), compressed->data(),
+      ZSTD_compressCCtx(compressor.get(), compressed->data(),
                         compressed->size(), data.data(), data.size(), kLevel);
   compressed->resize(size);  // cannot fail: the room is sufficient
 }
@@ -50,8 +85,9 @@ absl::Status ZstdDecompress(absl::string_view compressed, size_t size,
         " bytes cannot hold so many"));
   }
   data->resize(size);
+  const Decompressors::Lease decompressor(Decompressors::Instance());
   const size_t result =
-      ZSTD_decompressDCtx(DecompressionContext(), data->data(), size,
+      ZSTD_decompressDCtx(decompressor.get(), data->data(), size,
                           compressed.data(), compressed.size());
   if (ZSTD_isError(result)) {
     return absl::InvalidArgumentError(absl::StrCat(

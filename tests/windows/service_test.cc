@@ -101,7 +101,9 @@ TEST_F(WindowsServiceTest, IsSetUpRunsStopsAndIsRemoved) {
   EXPECT_THAT(Log(), HasSubstr("collecting from win-1"));
 
   output = wine_.Run({"net", "stop", "fleetperf-agent"});
-  EXPECT_TRUE(wine_.WaitForServiceState("STOPPED")) << output.text;
+  EXPECT_TRUE(wine_.WaitForServiceState("STOPPED"))
+      << output.text << Log()
+      << wine_.Run({"sc", "query", "fleetperf-agent"}).text;
 
   output = wine_.Run({agent, "remove"});
   EXPECT_EQ(output.status, 0) << output.text;
@@ -131,6 +133,8 @@ TEST_F(WindowsServiceTest, TheMsiInstallsUpgradesAndRemovesSilently) {
   EXPECT_TRUE(fs::exists(wine_.DriveC(program)));
   EXPECT_TRUE(
       fs::exists(wine_.DriveC("Program Files/fleetperf/fleetperf.exe")));
+  // It was set up: there is where the agent may write.
+  EXPECT_TRUE(fs::exists(wine_.DriveC("ProgramData/fleetperf/state")));
   EXPECT_TRUE(wine_.WaitForServiceState("RUNNING"));
   EXPECT_TRUE(WaitForSamples()) << Log();
 

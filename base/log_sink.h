@@ -1,0 +1,18 @@
+// Where a daemon's log goes if no file is configured.
+
+#ifndef FLEETPERF_BASE_LOG_SINK_H_
+#define FLEETPERF_BASE_LOG_SINK_H_
+
+#include <spdlog/common.h>
+
+#include <string>
+
+namespace fleetperf {
+
+// Standard error; where there is none, as in a service of Windows', the event
+// log under the program's name.
+spdlog::sink_ptr MakeDefaultLogSink(const std::string& program);
+
+}  // namespace fleetperf
+
+#endif  // FLEETPERF_BASE_LOG_SINK_H_
