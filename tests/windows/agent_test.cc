@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -147,6 +149,9 @@ TEST_F(WindowsAgentTest, DeliversWhatPerfLibHas) {
   EXPECT_THAT(
       deployment_.Fleetperf({"instances", "Processor Information"}).output,
       AllOf(HasSubstr("0,0"), HasSubstr("0,1"), HasSubstr("_Total")));
+
+  agent->Signal(SIGINT);  // Ctrl-C
+  EXPECT_EQ(agent->Wait(), 0) << Log();
 }
 
 TEST_F(WindowsAgentTest, OneMachineThatFailsDelaysNoOther) {
