@@ -24,14 +24,6 @@ uint64_t RandomEpoch() {
   return absl::Uniform<uint64_t>(random);
 }
 
-void LogReports(const std::vector<QueryReport>& reports) {
-  for (const QueryReport& report : reports) {
-    if (!report.error.empty()) {
-      spdlog::warn("queries[{}]: {}", report.query, report.error);
-    }
-  }
-}
-
 class RunningAgent : public Agent {
  public:
   RunningAgent(const Config& config, Machines::Options machines,
@@ -42,7 +34,10 @@ class RunningAgent : public Agent {
                    .spool_bytes = config.spool_bytes}) {
     machines.delivery = &delivery_;
     machines_ = std::make_unique<Machines>(std::move(machines));
-    Apply(config.plan);
+    machines_->Apply(config.plan);
+    // The catalogue shall be complete when it is announced.
+    machines_->Reports();
+    applied_ = config.plan;
     uplink_ = std::make_unique<Uplink>(Uplink::Options{
         .aggregators = config.aggregators,
         .credentials = std::move(credentials),
@@ -84,8 +79,11 @@ class RunningAgent : public Agent {
       }
       plan = *std::move(from_proto);
     }
-    if (plan != applied_) Apply(plan);
-    for (const QueryReport& query : reports_) {
+    if (plan != applied_) {
+      machines_->Apply(plan);
+      applied_ = plan;
+    }
+    for (const QueryReport& query : machines_->Reports()) {
       v1::QueryReport* to = report.add_queries();
       to->set_query(static_cast<uint32_t>(query.query));
       to->set_counterset(query.counterset);
@@ -94,18 +92,10 @@ class RunningAgent : public Agent {
     return report;
   }
 
-  // Called by the constructor, then by the uplink's thread.
-  void Apply(const Plan& plan) {
-    reports_ = machines_->Apply(plan);
-    applied_ = plan;
-    LogReports(reports_);
-  }
-
   const Config config_;
   Delivery delivery_;
   std::unique_ptr<Machines> machines_;
-  Plan applied_;
-  std::vector<QueryReport> reports_;
+  Plan applied_;  // used by the uplink's thread
   std::unique_ptr<Uplink> uplink_;
 };
 

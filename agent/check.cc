@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -32,7 +31,9 @@ using perflib::RegistrationRequest;
 
 class Checker {
  public:
-  explicit Checker(const Config& config) : config_(config) {}
+  explicit Checker(const Config& config) : config_(config), plan_(config.plan) {
+    plan_.NameMachines(config.name);
+  }
 
   absl::Status Run() {
     absl::PrintF("fleetperf-agent %s as %s on %s\n", kVersion, config_.name,
@@ -78,13 +79,10 @@ class Checker {
   // The own first.
   std::vector<std::string> MachineNames() const {
     std::set<std::string> remote;
-    for (const PlannedQuery& query : config_.plan.queries) {
-      for (const std::string& machine : query.machines) {
-        if (!absl::EqualsIgnoreCase(machine, config_.name)) {
-          remote.insert(machine);
-        }
-      }
+    for (const PlannedQuery& query : plan_.queries) {
+      remote.insert(query.machines.begin(), query.machines.end());
     }
+    remote.erase(config_.name);
     std::vector<std::string> names = {config_.name};
     names.insert(names.end(), remote.begin(), remote.end());
     return names;
@@ -98,7 +96,8 @@ class Checker {
                                : OpenRemoteSource(config_.perflib_dll, machine);
     if (!source.ok()) return Problem(source.status().message());
     std::vector<std::string> warnings;
-    const auto registrations = LoadRegistrations(**source, {}, &warnings);
+    const auto registrations =
+        LoadRegistrations(**source, {}, std::atomic<bool>(false), &warnings);
     for (const std::string& warning : warnings) Problem(warning);
     if (!registrations.ok()) return Problem(registrations.status().message());
     for (const CountersetRegistration& registration : *registrations) {
@@ -136,11 +135,7 @@ class Checker {
   // Tries each query of the plan, once and on its own.
   void TryPlan(Source& source, const std::string& machine,
                const std::vector<CountersetRegistration>& registrations) {
-    Plan plan = config_.plan;
-    for (PlannedQuery& query : plan.queries) {
-      if (query.machines.empty()) query.machines = {config_.name};
-    }
-    const Resolution resolution = ResolvePlan(plan, machine, registrations);
+    const Resolution resolution = ResolvePlan(plan_, machine, registrations);
     for (const Resolution::Problem& problem : resolution.problems) {
       Problem(
           absl::StrCat("queries[", problem.planned, "]: ", problem.message));
@@ -171,6 +166,7 @@ class Checker {
   }
 
   const Config& config_;
+  Plan plan_;
   std::vector<std::string> names_;
   int problems_ = 0;
 };

@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "absl/cleanup/cleanup.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "agent/setup.h"
 #include "base/files.h"
@@ -68,14 +69,22 @@ absl::StatusOr<std::wstring> CommandLine(const std::string& config_path) {
          L"\"";
 }
 
-// Creates the service, or makes it what it shall be.
+// Creates the service, or changes what it runs; an account that somebody gave
+// it stays.
 absl::StatusOr<Service> CreateOrChange(SC_HANDLE manager,
                                        const std::wstring& command) {
-  Service service(CreateServiceW(
-      manager, kName, kDisplayName, SERVICE_ALL_ACCESS,
-      SERVICE_WIN32_OWN_PROCESS, SERVICE_AUTO_START, SERVICE_ERROR_NORMAL,
-      command.c_str(), nullptr, nullptr, nullptr, kAccount, nullptr));
-  if (service != nullptr) return service;
+  Service service;
+  // One that was removed is there until everyone has let it go.
+  constexpr int kAttempts = 30;
+  for (int i = 0; i < kAttempts; ++i) {
+    service.reset(CreateServiceW(
+        manager, kName, kDisplayName, SERVICE_ALL_ACCESS,
+        SERVICE_WIN32_OWN_PROCESS, SERVICE_AUTO_START, SERVICE_ERROR_NORMAL,
+        command.c_str(), nullptr, nullptr, nullptr, kAccount, nullptr));
+    if (service != nullptr) return service;
+    if (GetLastError() != ERROR_SERVICE_MARKED_FOR_DELETE) break;
+    Sleep(1000);
+  }
   if (GetLastError() != ERROR_SERVICE_EXISTS) {
     return LastError("cannot create the service fleetperf-agent");
   }
@@ -83,8 +92,8 @@ absl::StatusOr<Service> CreateOrChange(SC_HANDLE manager,
   if (service == nullptr ||
       !ChangeServiceConfigW(service.get(), SERVICE_WIN32_OWN_PROCESS,
                             SERVICE_AUTO_START, SERVICE_ERROR_NORMAL,
-                            command.c_str(), nullptr, nullptr, nullptr,
-                            kAccount, nullptr, kDisplayName)) {
+                            command.c_str(), nullptr, nullptr, nullptr, nullptr,
+                            nullptr, kDisplayName)) {
     return LastError("cannot change the service fleetperf-agent");
   }
   return service;
@@ -134,8 +143,10 @@ void ConfigureDetails(SC_HANDLE service) {
                  "privileges"));
 }
 
-// Lets the service's account read counters.
-absl::Status JoinCounterReaders() {
+enum class Membership { kAdd, kRemove };
+
+// Whether the service's account may read counters.
+absl::Status ChangeMembership(Membership change) {
   PSID group_sid = nullptr;
   PSID service_sid = nullptr;
   const absl::Cleanup free_sids = [&] {
@@ -157,12 +168,74 @@ absl::Status JoinCounterReaders() {
     return LastError("cannot find the group Performance Monitor Users");
   }
   LOCALGROUP_MEMBERS_INFO_0 member = {.lgrmi0_sid = service_sid};
-  const DWORD error = NetLocalGroupAddMembers(
-      nullptr, name, 0, reinterpret_cast<BYTE*>(&member), 1);
-  if (error == ERROR_MEMBER_IN_ALIAS) return absl::OkStatus();
-  return StatusFromWin32(
-      error,
-      absl::StrCat("cannot add the service to the group ", Utf8FromWide(name)));
+  BYTE* const members = reinterpret_cast<BYTE*>(&member);
+  const bool adds = change == Membership::kAdd;
+  const DWORD error =
+      adds ? NetLocalGroupAddMembers(nullptr, name, 0, members, 1)
+           : NetLocalGroupDelMembers(nullptr, name, 0, members, 1);
+  if (error == (adds ? ERROR_MEMBER_IN_ALIAS : ERROR_MEMBER_NOT_IN_ALIAS)) {
+    return absl::OkStatus();
+  }
+  return StatusFromWin32(error,
+                         absl::StrCat("cannot ", adds ? "add" : "remove",
+                                      " the service as a member of the group ",
+                                      Utf8FromWide(name)));
+}
+
+// Who may own what the service reads: administrators, the system, and whoever
+// runs this.
+bool IsTrusted(PSID owner) {
+  if (IsWellKnownSid(owner, WinBuiltinAdministratorsSid) ||
+      IsWellKnownSid(owner, WinLocalSystemSid)) {
+    return true;
+  }
+  HANDLE token;
+  if (!OpenProcessToken(GetCurrentProcess(), TOKEN_QUERY, &token)) return false;
+  const absl::Cleanup close_token = [token] { CloseHandle(token); };
+  alignas(TOKEN_USER) BYTE user[sizeof(TOKEN_USER) + SECURITY_MAX_SID_SIZE];
+  DWORD size;
+  return GetTokenInformation(token, TokenUser, user, sizeof user, &size) &&
+         EqualSid(owner, reinterpret_cast<TOKEN_USER*>(user)->User.Sid);
+}
+
+// Everyone may make directories in ProgramData. What somebody else made could
+// be changed by them at any time, whatever the access list says.
+absl::Status CheckOwner(const std::filesystem::path& path) {
+  PSECURITY_DESCRIPTOR descriptor = nullptr;
+  const absl::Cleanup free_descriptor = [&] { LocalFree(descriptor); };
+  PSID owner = nullptr;
+  std::wstring name = path.wstring();
+  const DWORD error = GetNamedSecurityInfoW(
+      name.data(), SE_FILE_OBJECT, OWNER_SECURITY_INFORMATION, &owner, nullptr,
+      nullptr, nullptr, &descriptor);
+  if (error != ERROR_SUCCESS) {
+    return StatusFromWin32(
+        error, absl::StrCat("cannot tell who owns ", Utf8FromPath(path)));
+  }
+  if (IsTrusted(owner)) return absl::OkStatus();
+  return absl::PermissionDeniedError(
+      absl::StrCat(Utf8FromPath(path),
+                   " belongs to neither administrators nor the system; look at "
+                   "it, and remove it or make it theirs"));
+}
+
+// The directory becomes the service's alone, so it must be meant for it.
+absl::Status CheckDirectory(const std::filesystem::path& directory) {
+  if (!absl::EqualsIgnoreCase(Utf8FromPath(directory.filename()),
+                              "fleetperf")) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the configuration must be in a directory called fleetperf, because "
+        "nobody but the service will have access to it; ",
+        Utf8FromPath(directory), " is called otherwise"));
+  }
+  std::error_code error;
+  if (!std::filesystem::exists(directory, error)) return absl::OkStatus();
+  RETURN_IF_ERROR(CheckOwner(directory));
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(directory, error)) {
+    RETURN_IF_ERROR(CheckOwner(entry.path()));
+  }
+  return absl::OkStatus();
 }
 
 // Administrators and the system may do everything, the service what `rights`
@@ -192,19 +265,21 @@ absl::Status ProtectDirectory(const std::string& path,
       absl::StrCat("cannot protect ", path));
 }
 
+constexpr wchar_t kEventSource[] =
+    L"SYSTEM\\CurrentControlSet\\Services\\EventLog\\Application\\"
+    L"fleetperf-agent";
+
 // The events' texts are their strings, which is what a program of Windows' own
 // shows.
 absl::Status RegisterEventSource() {
-  constexpr wchar_t kKey[] =
-      L"SYSTEM\\CurrentControlSet\\Services\\EventLog\\Application\\"
-      L"fleetperf-agent";
   constexpr wchar_t kMessages[] = L"%SystemRoot%\\System32\\EventCreate.exe";
-  LSTATUS error = RegSetKeyValueW(HKEY_LOCAL_MACHINE, kKey, L"EventMessageFile",
-                                  REG_EXPAND_SZ, kMessages, sizeof kMessages);
+  LSTATUS error =
+      RegSetKeyValueW(HKEY_LOCAL_MACHINE, kEventSource, L"EventMessageFile",
+                      REG_EXPAND_SZ, kMessages, sizeof kMessages);
   const DWORD types =
       EVENTLOG_ERROR_TYPE | EVENTLOG_WARNING_TYPE | EVENTLOG_INFORMATION_TYPE;
   if (error == ERROR_SUCCESS) {
-    error = RegSetKeyValueW(HKEY_LOCAL_MACHINE, kKey, L"TypesSupported",
+    error = RegSetKeyValueW(HKEY_LOCAL_MACHINE, kEventSource, L"TypesSupported",
                             REG_DWORD, &types, sizeof types);
   }
   return StatusFromWin32(static_cast<uint32_t>(error),
@@ -214,6 +289,7 @@ absl::Status RegisterEventSource() {
 absl::Status Setup(const std::string& config_path) {
   const std::string directory = Utf8FromPath(
       std::filesystem::absolute(NativePath(config_path)).parent_path());
+  RETURN_IF_ERROR(CheckDirectory(NativePath(directory)));
   ASSIGN_OR_RETURN(const Service manager, OpenManager());
   ASSIGN_OR_RETURN(const std::wstring command,
                    CommandLine(Utf8FromPath(
@@ -221,7 +297,7 @@ absl::Status Setup(const std::string& config_path) {
   ASSIGN_OR_RETURN(const Service service,
                    CreateOrChange(manager.get(), command));
   ConfigureDetails(service.get());
-  RETURN_IF_ERROR(JoinCounterReaders());
+  Warn(ChangeMembership(Membership::kAdd));
   constexpr absl::string_view kRead = "FRFX";
   constexpr absl::string_view kChange = "0x1301bf";
   RETURN_IF_ERROR(ProtectDirectory(directory, kRead));
@@ -253,19 +329,27 @@ void StopService(SC_HANDLE service) {
   }
 }
 
-absl::Status Remove() {
-  ASSIGN_OR_RETURN(const Service manager, OpenManager());
-  const Service service(OpenServiceW(manager.get(), kName, SERVICE_ALL_ACCESS));
+absl::Status RemoveService(SC_HANDLE manager) {
+  const Service service(OpenServiceW(manager, kName, SERVICE_ALL_ACCESS));
   if (service == nullptr) {
+    if (GetLastError() == ERROR_SERVICE_DOES_NOT_EXIST) return absl::OkStatus();
     return LastError("cannot open the service fleetperf-agent");
   }
   StopService(service.get());
-  if (!DeleteService(service.get())) {
-    return LastError("cannot remove the service fleetperf-agent");
+  if (DeleteService(service.get()) ||
+      GetLastError() == ERROR_SERVICE_MARKED_FOR_DELETE) {
+    return absl::OkStatus();
   }
+  return LastError("cannot remove the service fleetperf-agent");
+}
+
+absl::Status Remove() {
+  ASSIGN_OR_RETURN(const Service manager, OpenManager());
+  RETURN_IF_ERROR(RemoveService(manager.get()));
+  Warn(ChangeMembership(Membership::kRemove));
+  RegDeleteTreeW(HKEY_LOCAL_MACHINE, kEventSource);
   std::printf(
-      "The service fleetperf-agent is removed; its configuration "
-      "stays.\n");
+      "The service fleetperf-agent is removed; its configuration stays.\n");
   return absl::OkStatus();
 }
 

@@ -13,24 +13,24 @@ absl::Duration DurationOf(int64_t ticks, int64_t ticks_per_second) {
          absl::Seconds(1) * (ticks % ticks_per_second) / ticks_per_second;
 }
 
+constexpr int64_t kTicksPerSecond = 10'000'000;
+
 class RealClock : public Clock {
  public:
   absl::Time Now() const override {
-    constexpr int64_t kFileTimeFrequency = 10'000'000;
     FILETIME time;
     GetSystemTimePreciseAsFileTime(&time);
     const int64_t since_1601 =
         int64_t{time.dwHighDateTime} << 32 | time.dwLowDateTime;
     return absl::FromCivil(absl::CivilDay(1601, 1, 1), absl::UTCTimeZone()) +
-           DurationOf(since_1601, kFileTimeFrequency);
+           DurationOf(since_1601, kTicksPerSecond);
   }
 
   absl::Duration Monotonic() const override {
-    LARGE_INTEGER frequency;
-    LARGE_INTEGER counter;
-    QueryPerformanceFrequency(&frequency);
-    QueryPerformanceCounter(&counter);
-    return DurationOf(counter.QuadPart, frequency.QuadPart);
+    // Without the time that the machine sleeps, as on Linux.
+    ULONGLONG ticks;
+    QueryUnbiasedInterruptTime(&ticks);
+    return DurationOf(static_cast<int64_t>(ticks), kTicksPerSecond);
   }
 };
 

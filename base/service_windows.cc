@@ -1,6 +1,7 @@
 #include <windows.h>
 
-#include "absl/strings/str_cat.h"
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
 #include "base/os_error.h"
 #include "base/service.h"
 #include "base/wide_windows.h"
@@ -15,13 +16,20 @@ struct Service {
   const std::function<absl::Status()>* run = nullptr;
   absl::Status result;
   SERVICE_STATUS_HANDLE status_handle = nullptr;
+  absl::Mutex mutex;
+  bool is_stopped ABSL_GUARDED_BY(mutex) = false;
 };
 Service* the_service = nullptr;
 
-// Longer than the agent takes to hand over what it holds.
+// As long as the agent may take to hand over what it holds, with a call of
+// PerfLib that hangs.
 constexpr DWORD kStopMilliseconds = 30'000;
 
+// Two threads tell states; STOPPED is the last.
 void TellState(DWORD state, const absl::Status& result = absl::OkStatus()) {
+  absl::MutexLock lock(&the_service->mutex);
+  if (the_service->is_stopped) return;
+  the_service->is_stopped = state == SERVICE_STOPPED;
   SERVICE_STATUS status = {
       .dwServiceType = SERVICE_WIN32_OWN_PROCESS,
       .dwCurrentState = state,
@@ -77,7 +85,10 @@ bool HasServiceManager() { return true; }
 
 absl::Status RunAsService(const std::string& name, StopSignal& stop,
                           const std::function<absl::Status()>& run) {
-  Service service = {.name = WideFromUtf8(name), .stop = &stop, .run = &run};
+  Service service;
+  service.name = WideFromUtf8(name);
+  service.stop = &stop;
+  service.run = &run;
   the_service = &service;
   SERVICE_TABLE_ENTRYW table[] = {{service.name.data(), ServiceMain},
                                   {nullptr, nullptr}};

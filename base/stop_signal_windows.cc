@@ -11,9 +11,13 @@ HANDLE StopEvent() {
   return event;
 }
 
-// Ctrl-C, and the end of the console or the session.
-BOOL WINAPI OnConsoleControl(DWORD) {
+BOOL WINAPI OnConsoleControl(DWORD control) {
+  // Services hear of every user who logs off.
+  if (control == CTRL_LOGOFF_EVENT) return TRUE;
   SetEvent(StopEvent());
+  // When the console closes, the process ends as soon as this returns; it has a
+  // few seconds until then.
+  if (control == CTRL_CLOSE_EVENT) Sleep(INFINITE);
   return TRUE;
 }
 

@@ -50,12 +50,14 @@ Collection::Collection(Options options)
 
 Collection::~Collection() { Stop(); }
 
-void Collection::Stop() {
-  {
-    absl::MutexLock lock(&mutex_);
-    stopping_ = true;
-  }
+void Collection::BeginStop() {
+  absl::MutexLock lock(&mutex_);
+  stopping_ = true;
   wakeup_.Notify();
+}
+
+void Collection::Stop() {
+  BeginStop();
   if (thread_.joinable()) thread_.join();
 }
 
@@ -76,7 +78,7 @@ std::vector<QueryReport> Collection::Await(absl::Duration timeout) {
   absl::MutexLock lock(&mutex_);
   const bool applied = wakeup_.Await(&mutex_, timeout, [this] {
     mutex_.AssertHeld();
-    return is_applied_;
+    return is_applied_ || stopping_;
   });
   if (applied) return reports_;
   std::vector<QueryReport> reports;
@@ -126,7 +128,7 @@ void Collection::FindCountersets() {
     known.insert(registration.guid);
   }
   std::vector<std::string> warnings;
-  auto found = LoadRegistrations(*options_.source, known, &warnings);
+  auto found = LoadRegistrations(*options_.source, known, stopping_, &warnings);
   for (const std::string& warning : warnings) {
     log_.Warn(warning, absl::StrCat(options_.machine, ": ", warning));
   }
@@ -220,6 +222,11 @@ void Collection::UpdateReports(const Resolution& resolution) {
     for (const Resolution::Problem& problem : resolution.problems) {
       reports.push_back({.query = problem.planned, .error = problem.message});
     }
+    for (const Resolution::Problem& problem : resolution.problems) {
+      const std::string text =
+          absl::StrCat("queries[", problem.planned, "]: ", problem.message);
+      log_.Warn(text, absl::StrCat(options_.machine, ": ", text));
+    }
     for (const Group& group : groups_) {
       for (const std::string& problem : group.problems) {
         reports.push_back(
@@ -234,39 +241,44 @@ void Collection::UpdateReports(const Resolution& resolution) {
 // Keeps the handle that there is if no new one can be opened.
 void Collection::Open(Group& group) {
   group.problems.clear();
-  auto collector =
-      Collector::Open(options_.source, next_handle_++, group.queries,
-                      &instances_, &group.problems, options_.capture.get());
+  auto collector = Collector::Open(
+      options_.source, options_.delivery->NewHandle(), group.queries,
+      &instances_, &group.problems, options_.capture.get());
   if (collector.ok()) {
     group.collector = *std::move(collector);
   } else {
     group.problems.push_back(std::string(collector.status().message()));
   }
+  for (const std::string& problem : group.problems) {
+    log_.Warn(problem, absl::StrCat(options_.machine, ": ", problem));
+  }
 }
 
 void Collection::TakeDueTicks() {
   for (Group& group : groups_) {
+    if (stopping_) return;
     if (group.schedule.due() > options_.clock->Monotonic()) continue;
-    TakeTick(group);
+    const bool taken = TakeTick(group);
+    if (!taken) {
+      ReportLoss(group, 1, LossCause::kSourceFailed);
+      SetHealth(group, false);
+    }
     const int64_t missed = group.schedule.Advance(options_.clock->Monotonic());
-    if (missed > 0) ReportLoss(group, missed, LossCause::kOverrun);
+    if (missed > 0) {
+      ReportLoss(group, missed,
+                 taken ? LossCause::kOverrun : LossCause::kSourceFailed);
+    }
   }
+  std::move(split_off_.begin(), split_off_.end(), std::back_inserter(groups_));
+  split_off_.clear();
 }
 
-void Collection::TakeTick(Group& group) {
+bool Collection::TakeTick(Group& group) {
   if (group.reopening.has_value() &&
       *group.reopening <= options_.clock->Monotonic()) {
     Reopen(group);
   }
-  if (group.collector == nullptr) {
-    for (const std::string& problem : group.problems) {
-      log_.Warn(problem, absl::StrCat("no counters from ", options_.machine,
-                                      ": ", problem));
-    }
-    ReportLoss(group, 1, LossCause::kSourceFailed);
-    SetHealth(group, false);
-    return;
-  }
+  if (group.collector == nullptr) return false;
   BlockSamples samples;
   std::vector<std::string> problems;
   const absl::Status status = group.collector->Collect(&samples, &problems);
@@ -278,14 +290,15 @@ void Collection::TakeTick(Group& group) {
   if (!status.ok()) {
     log_.Warn("source", absl::StrCat("no counters from ", options_.machine,
                                      ": ", status.message()));
-    ReportLoss(group, 1, LossCause::kSourceFailed);
-    SetHealth(group, false);
-    return;
+    return false;
   }
-  SetHealth(group,
-            std::none_of(samples.queries.begin(), samples.queries.end(),
-                         [](const auto& query) { return query.failed; }));
+  group.failing.clear();
+  for (size_t query = 0; query < samples.queries.size(); ++query) {
+    if (samples.queries[query].failed) group.failing.push_back(query);
+  }
+  SetHealth(group, group.failing.empty());
   options_.delivery->Add(std::move(samples));
+  return true;
 }
 
 // A handle that does not work, or of which a query does not, is replaced when
@@ -303,16 +316,40 @@ void Collection::Reopen(Group& group) {
   group.reopening = std::nullopt;
   if (ReloadRegistrations(group)) {
     must_regroup_ = true;  // after this round of ticks
-  } else if (!group.queries.empty()) {
-    Open(group);
+    return;
   }
+  if (!group.failing.empty() && group.failing.size() < group.queries.size()) {
+    SplitOff(group);
+  }
+  if (!group.queries.empty()) Open(group);
+}
+
+void Collection::SplitOff(Group& group) {
+  Group failing = {.interval = group.interval,
+                   .schedule = group.schedule,
+                   .backoff = Backoff(kFirstRetry, kLastRetry)};
+  std::vector<ResolvedQuery> staying;
+  for (size_t query = 0; query < group.queries.size(); ++query) {
+    const bool fails =
+        std::count(group.failing.begin(), group.failing.end(), query) > 0;
+    (fails ? failing.queries : staying).push_back(group.queries[query]);
+  }
+  group.queries = std::move(staying);
+  group.failing.clear();
+  Open(failing);
+  split_off_.push_back(std::move(failing));
 }
 
 bool Collection::ReloadRegistrations(const Group& group) {
   bool changed = false;
-  for (const ResolvedQuery& query : group.queries) {
-    auto loaded = LoadRegistration(*options_.source, query.registration.guid);
-    if (!loaded.ok() || *loaded == query.registration) continue;
+  for (size_t i = 0; i < group.queries.size() && !stopping_; ++i) {
+    const bool fails =
+        group.failing.empty() ||
+        std::count(group.failing.begin(), group.failing.end(), i) > 0;
+    if (!fails) continue;
+    const CountersetRegistration& before = group.queries[i].registration;
+    auto loaded = LoadRegistration(*options_.source, before.guid);
+    if (!loaded.ok() || *loaded == before) continue;
     changed = true;
     absl::MutexLock lock(&mutex_);
     for (CountersetRegistration& registration : registrations_) {

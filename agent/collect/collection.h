@@ -3,6 +3,7 @@
 #ifndef FLEETPERF_AGENT_COLLECT_COLLECTION_H_
 #define FLEETPERF_AGENT_COLLECT_COLLECTION_H_
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <optional>
@@ -53,15 +54,17 @@ class Collection {
   explicit Collection(Options options);
   ~Collection();
 
-  // Stops the thread, after the tick it is at.
+  // Makes the thread end after the call of the source that it is at.
+  void BeginStop();
+  // The same, and waits for it.
   void Stop();
 
   // Replaces what is collected, between two ticks. What goes on being collected
   // at the same interval loses no tick, and no instance begins a new life.
   void Apply(Plan plan);
 
-  // What became of the plan that was applied last. Waits until that is known,
-  // but not longer than `timeout`; then it is an error of each query.
+  // What is known of the plan that was applied last. Waits until it was tried,
+  // but not longer than `timeout`; then that is an error of each query.
   std::vector<QueryReport> Await(absl::Duration timeout);
 
   // The source's countersets, as far as they are known.
@@ -74,11 +77,11 @@ class Collection {
     // counted.
     std::vector<ResolvedQuery> queries;
     Schedule schedule;
-    std::unique_ptr<Collector> collector;  // null if there is no handle
-    std::vector<std::string> problems;     // of opening it
-    // When a handle that does not work is opened again; nothing while all is
-    // well.
-    std::optional<absl::Duration> reopening;
+    std::unique_ptr<Collector> collector = nullptr;  // null: no handle
+    std::vector<std::string> problems = {};          // of opening it
+    std::vector<size_t> failing = {};  // positions of queries without samples
+    // When it is opened again; nothing while all is well.
+    std::optional<absl::Duration> reopening = std::nullopt;
     Backoff backoff;
   };
 
@@ -94,10 +97,14 @@ class Collection {
   void UpdateReports(const Resolution& resolution);
   void Open(Group& group);
   void TakeDueTicks();
-  void TakeTick(Group& group);
+  // False if the source gave no block.
+  bool TakeTick(Group& group);
   void SetHealth(Group& group, bool is_well);
   void Reopen(Group& group);
-  // Whether a counterset of the group was registered anew.
+  // Gives queries that bring no samples a handle of their own, so that opening
+  // it again costs the others nothing.
+  void SplitOff(Group& group);
+  // Whether a counterset of a query that fails was registered anew.
   bool ReloadRegistrations(const Group& group);
   void ReportLoss(const Group& group, int64_t ticks, LossCause cause);
 
@@ -108,10 +115,11 @@ class Collection {
   Plan plan_;
   absl::Status source_status_;  // why the countersets are not known
   std::vector<Group> groups_;
-  uint32_t next_handle_ = 1;
   absl::Duration next_search_;
   Backoff search_backoff_;
   bool must_regroup_ = false;
+  std::vector<Group> split_off_;  // to become groups after this round of ticks
+  std::atomic<bool> stopping_ = false;
 
   mutable absl::Mutex mutex_;
   Wakeup wakeup_;
@@ -122,7 +130,6 @@ class Collection {
   std::optional<Plan> new_plan_ ABSL_GUARDED_BY(mutex_);
   bool is_applied_ ABSL_GUARDED_BY(mutex_) = true;
   std::vector<size_t> awaited_queries_ ABSL_GUARDED_BY(mutex_);
-  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

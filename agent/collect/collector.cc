@@ -63,7 +63,9 @@ struct MachineInstances::Followed : LifeRegistry {
 MachineInstances::MachineInstances(std::string machine, Dictionary* dictionary)
     : dictionary_(*dictionary), machine_(dictionary->DefineMachine(machine)) {}
 
-MachineInstances::~MachineInstances() = default;
+MachineInstances::~MachineInstances() {
+  for (auto& [counterset, followed] : followed_) followed->tracker.EndAll();
+}
 
 InstanceTracker& MachineInstances::Tracker(
     const CountersetRegistration& registration) {

@@ -1,18 +1,21 @@
 #include "agent/collect/machines.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
-#include <set>
+#include <iterator>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::agent {
 namespace {
 
-// How long a new plan's reports wait for machines that are slow.
-constexpr absl::Duration kReportTime = absl::Seconds(10);
+// How long reports wait for machines that are slow.
+constexpr absl::Duration kReportTime = absl::Seconds(2);
+constexpr absl::Duration kOwnReportTime = absl::Seconds(10);
 
 }  // namespace
 
@@ -28,7 +31,7 @@ void Machines::Add(const std::string& name, std::unique_ptr<Source> source,
                    std::unique_ptr<Capture> capture) {
   Machine& machine = machines_[name];
   machine.source = std::move(source);
-  machine.collection = std::make_unique<Collection>(
+  machine.collection = std::make_shared<Collection>(
       Collection::Options{.machine = name,
                           .source = machine.source.get(),
                           .delivery = options_.delivery,
@@ -36,22 +39,33 @@ void Machines::Add(const std::string& name, std::unique_ptr<Source> source,
                           .capture = std::move(capture)});
 }
 
-std::vector<QueryReport> Machines::Apply(Plan plan) {
-  for (PlannedQuery& query : plan.queries) {
-    if (query.machines.empty()) query.machines = {options_.own};
-    for (std::string& machine : query.machines) {
-      if (absl::EqualsIgnoreCase(machine, options_.own)) machine = options_.own;
-    }
+void Machines::Apply(Plan plan) {
+  plan.NameMachines(options_.own);
+  std::map<std::string, Machine> removed;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (stopped_) return;
+    removed = AddAndRemove(plan);
+    for (auto& [name, machine] : machines_) machine.collection->Apply(plan);
   }
+  for (auto& [name, machine] : removed) machine.collection->BeginStop();
+  for (auto& [name, machine] : removed) machine.collection.reset();
+}
+
+std::vector<QueryReport> Machines::Reports() {
   std::vector<QueryReport> reports;
-  absl::MutexLock lock(&mutex_);
-  if (stopped_) return reports;
-  AddAndRemove(plan, &reports);
-  for (auto& [name, machine] : machines_) machine.collection->Apply(plan);
-  const absl::Time deadline = absl::Now() + kReportTime;
-  for (auto& [name, machine] : machines_) {
+  std::map<std::string, Machine> machines;
+  {
+    absl::MutexLock lock(&mutex_);
+    reports = refusals_;
+    machines = machines_;
+  }
+  const absl::Time start = absl::Now();
+  for (auto& [name, machine] : machines) {
+    const absl::Duration patience =
+        name == options_.own ? kOwnReportTime : kReportTime;
     for (QueryReport& report :
-         machine.collection->Await(deadline - absl::Now())) {
+         machine.collection->Await(start + patience - absl::Now())) {
       if (name != options_.own && !report.error.empty()) {
         report.error = absl::StrCat(name, ": ", report.error);
       }
@@ -70,46 +84,63 @@ absl::StatusOr<std::unique_ptr<Source>> Machines::OpenRemote(
   return options_.open_remote(name);
 }
 
-void Machines::AddAndRemove(const Plan& plan,
-                            std::vector<QueryReport>* reports) {
-  std::erase_if(machines_, [&](const auto& entry) {
-    return entry.first != options_.own &&
-           std::none_of(
-               plan.queries.begin(), plan.queries.end(),
-               [&](const auto& query) { return query.IsFor(entry.first); });
-  });
+std::map<std::string, Machines::Machine> Machines::AddAndRemove(
+    const Plan& plan) {
+  std::map<std::string, Machine> removed;
+  for (auto entry = machines_.begin(); entry != machines_.end();) {
+    const auto next = std::next(entry);
+    const bool is_named = entry->first == options_.own ||
+                          std::any_of(plan.queries.begin(), plan.queries.end(),
+                                      [&](const auto& query) {
+                                        return query.IsFor(entry->first);
+                                      });
+    if (!is_named) removed.insert(machines_.extract(entry));
+    entry = next;
+  }
+  refusals_.clear();
   for (size_t i = 0; i < plan.queries.size(); ++i) {
     for (const std::string& name : plan.queries[i].machines) {
       if (machines_.contains(name)) continue;
       auto source = OpenRemote(name);
       if (source.ok()) {
         Add(name, *std::move(source), nullptr);
-      } else {
-        reports->push_back(
-            {.query = i, .error = std::string(source.status().message())});
+        continue;
       }
+      spdlog::warn("queries[{}]: {}", i,
+                   std::string(source.status().message()));
+      refusals_.push_back(
+          {.query = i, .error = std::string(source.status().message())});
     }
   }
+  return removed;
 }
 
 absl::StatusOr<std::vector<perflib::InstanceName>> Machines::EnumerateInstances(
     const std::string& machine, const perflib::Guid& counterset) {
-  absl::MutexLock lock(&mutex_);
-  const auto found = machines_.find(machine.empty() ? options_.own : machine);
-  if (found == machines_.end()) {
-    return absl::NotFoundError(
-        absl::StrCat("this agent does not collect from ", machine));
+  std::shared_ptr<Source> source;
+  {
+    absl::MutexLock lock(&mutex_);
+    const auto found = machines_.find(machine.empty() ? options_.own : machine);
+    if (found == machines_.end()) {
+      return absl::NotFoundError(
+          absl::StrCat("this agent does not collect from ", machine));
+    }
+    source = found->second.source;
   }
-  ASSIGN_OR_RETURN(
-      const std::string bytes,
-      found->second.source->EnumerateCounterSetInstances(counterset));
+  ASSIGN_OR_RETURN(const std::string bytes,
+                   source->EnumerateCounterSetInstances(counterset));
   return perflib::ReadInstanceList(bytes);
 }
 
 void Machines::Stop() {
-  absl::MutexLock lock(&mutex_);
-  stopped_ = true;
-  for (auto& [name, machine] : machines_) machine.collection->Stop();
+  std::map<std::string, Machine> machines;
+  {
+    absl::MutexLock lock(&mutex_);
+    stopped_ = true;
+    machines = machines_;
+  }
+  for (auto& [name, machine] : machines) machine.collection->BeginStop();
+  for (auto& [name, machine] : machines) machine.collection->Stop();
 }
 
 std::vector<perflib::CountersetRegistration> Machines::registrations() const {

@@ -40,10 +40,12 @@ class Machines {
   explicit Machines(Options options);
   ~Machines();
 
-  // Replaces what is collected, and says what became of the plan; of machines
-  // that do not answer within a few seconds, that they have not. What fails is
-  // tried again.
-  std::vector<QueryReport> Apply(Plan plan);
+  // Replaces what is collected. What fails is tried again.
+  void Apply(Plan plan);
+
+  // What is known of the plan that was applied last; of machines that do not
+  // answer within a few seconds, that they have not.
+  std::vector<QueryReport> Reports();
 
   // Which instances a counterset of a machine (empty: the own) has now.
   absl::StatusOr<std::vector<perflib::InstanceName>> EnumerateInstances(
@@ -56,9 +58,10 @@ class Machines {
   std::vector<perflib::CountersetRegistration> registrations() const;
 
  private:
+  // Shared, because nobody waits for a machine with the mutex held.
   struct Machine {
-    std::unique_ptr<Source> source;
-    std::unique_ptr<Collection> collection;
+    std::shared_ptr<Source> source;
+    std::shared_ptr<Collection> collection;
   };
 
   void Add(const std::string& name, std::unique_ptr<Source> source,
@@ -66,13 +69,15 @@ class Machines {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<std::unique_ptr<Source>> OpenRemote(
       const std::string& name) const;
-  // Opens those that are new and lets go of those that are not named any more.
-  void AddAndRemove(const Plan& plan, std::vector<QueryReport>* reports)
+  // Opens those that are new and returns those that are not named any more.
+  std::map<std::string, Machine> AddAndRemove(const Plan& plan)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Options options_;
   mutable absl::Mutex mutex_;
   std::map<std::string, Machine> machines_ ABSL_GUARDED_BY(mutex_);
+  // Of machines that cannot be collected from at all.
+  std::vector<QueryReport> refusals_ ABSL_GUARDED_BY(mutex_);
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

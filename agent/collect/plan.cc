@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "fleetperf/v1/configuration.pb.h"
 
@@ -16,6 +17,15 @@ constexpr absl::Duration kLongestInterval = absl::Hours(24);
 bool PlannedQuery::IsFor(const std::string& machine) const {
   return machines.empty() ||
          std::count(machines.begin(), machines.end(), machine) > 0;
+}
+
+void Plan::NameMachines(const std::string& own) {
+  for (PlannedQuery& query : queries) {
+    if (query.machines.empty()) query.machines = {own};
+    for (std::string& machine : query.machines) {
+      if (absl::EqualsIgnoreCase(machine, own)) machine = own;
+    }
+  }
 }
 
 absl::Status CheckInterval(absl::Duration interval) {

@@ -38,6 +38,9 @@ struct Plan {
   uint64_t version = 0;  // 0: the agent's own configuration
   std::vector<PlannedQuery> queries;
 
+  // Names the agent's own machine, `own`, where a query is for it.
+  void NameMachines(const std::string& own);
+
   bool operator==(const Plan&) const = default;
 };
 

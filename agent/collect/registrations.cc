@@ -46,6 +46,12 @@ absl::Status LoadCounterStrings(Source& source, RegistrationRequest request,
   return absl::OkStatus();
 }
 
+// Whether other countersets would fare no better.
+bool IsSourcesFault(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
+         absl::IsPermissionDenied(status) || absl::IsUnauthenticated(status);
+}
+
 }  // namespace
 
 absl::StatusOr<CountersetRegistration> LoadRegistration(
@@ -78,13 +84,15 @@ absl::StatusOr<CountersetRegistration> LoadRegistration(
 
 absl::StatusOr<std::vector<CountersetRegistration>> LoadRegistrations(
     Source& source, const std::set<perflib::Guid>& known,
-    std::vector<std::string>* warnings) {
+    const std::atomic<bool>& stop, std::vector<std::string>* warnings) {
   ASSIGN_OR_RETURN(const std::vector<perflib::Guid> guids,
                    source.EnumerateCounterSet());
   std::vector<CountersetRegistration> registrations;
   for (const perflib::Guid& guid : guids) {
     if (known.contains(guid)) continue;
+    if (stop) return absl::CancelledError("stopped");
     auto registration = LoadRegistration(source, guid);
+    if (IsSourcesFault(registration.status())) return registration.status();
     if (registration.ok()) {
       registrations.push_back(*std::move(registration));
     } else {

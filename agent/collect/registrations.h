@@ -3,6 +3,7 @@
 #ifndef FLEETPERF_AGENT_COLLECT_REGISTRATIONS_H_
 #define FLEETPERF_AGENT_COLLECT_REGISTRATIONS_H_
 
+#include <atomic>
 #include <set>
 #include <string>
 #include <vector>
@@ -19,10 +20,11 @@ absl::StatusOr<perflib::CountersetRegistration> LoadRegistration(
     Source& source, const perflib::Guid& counterset);
 
 // All countersets of the source but those in `known`. One that cannot be read
-// is left out, and `warnings` says why.
+// is left out, and `warnings` says why. An error if the source does not answer
+// or lets nobody in; Cancelled once `stop` is set.
 absl::StatusOr<std::vector<perflib::CountersetRegistration>> LoadRegistrations(
     Source& source, const std::set<perflib::Guid>& known,
-    std::vector<std::string>* warnings);
+    const std::atomic<bool>& stop, std::vector<std::string>* warnings);
 
 }  // namespace fleetperf::agent
 

@@ -6,6 +6,7 @@
 #ifndef FLEETPERF_AGENT_DELIVER_DELIVERY_H_
 #define FLEETPERF_AGENT_DELIVER_DELIVERY_H_
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -53,6 +54,9 @@ class Delivery {
   Dictionary& dictionary() { return dictionary_; }
   Spool& spool() { return spool_; }
 
+  // A number for a query handle, BlockSamples::handle, that no other has.
+  uint32_t NewHandle() { return next_handle_++; }
+
   // Called, on the thread that caused it, when the spool has a new batch.
   void SetBatchListener(std::function<void()> listener);
 
@@ -78,6 +82,7 @@ class Delivery {
   const Options options_;
   Dictionary dictionary_;
   Spool spool_;
+  std::atomic<uint32_t> next_handle_ = 1;
 
   absl::Mutex mutex_;
   std::function<void()> listener_ ABSL_GUARDED_BY(mutex_);

@@ -52,17 +52,22 @@ class Worker : public std::enable_shared_from_this<Worker> {
     if (pending->is_done) return pending->result;
     std::erase(waiting_, pending);
     if (settled) return StillHangs();
-    pending->is_overdue = true;
+    // Of what runs now, which may be another's, nobody knows when it ends.
+    (running_ != nullptr ? running_ : pending)->is_overdue = true;
     changed_.Notify();  // those who wait for their turn
     return absl::DeadlineExceededError(
         absl::StrCat(name_, " has not answered ", what, " within ",
                      absl::FormatDuration(deadline_)));
   }
 
-  // Lets go of something that may take its time, without waiting for it.
-  void Release(std::shared_ptr<void> object) {
+  // Lets go of a handle without waiting for that: closing it may hang, too.
+  void Release(std::shared_ptr<void> handle) {
     absl::MutexLock lock(&mutex_);
-    released_.push_back(std::move(object));
+    waiting_.push_back(std::make_shared<Pending>(
+        Pending{.what = "PerfCloseQueryHandle",
+                .run = [handle = std::move(handle)](Source&) {
+                  return absl::OkStatus();
+                }}));
     changed_.Notify();
   }
 
@@ -82,46 +87,37 @@ class Worker : public std::enable_shared_from_this<Worker> {
   }
 
   void Run() {
-    while (AwaitWork()) {
-      if (running_call_ == nullptr) continue;
-      absl::Status result = running_call_->run(*source_);
-      running_call_->run = nullptr;  // with what it found, if nobody waits
+    while (const std::shared_ptr<Pending> call = AwaitCall()) {
+      absl::Status result = call->run(*source_);
+      call->run = nullptr;  // with what it found, if nobody waits for it
       absl::MutexLock lock(&mutex_);
-      running_call_->result = std::move(result);
-      running_call_->is_done = true;
+      call->result = std::move(result);
+      call->is_done = true;
       running_ = nullptr;
       changed_.Notify();
     }
   }
 
-  // Takes the next call into `running_call_`, if there is one, and lets go of
-  // what was released. False at the end.
-  bool AwaitWork() {
-    std::vector<std::shared_ptr<void>> released;  // destroyed without the mutex
+  // The next call, which runs from now on; null at the end.
+  std::shared_ptr<Pending> AwaitCall() {
     absl::MutexLock lock(&mutex_);
     changed_.Await(&mutex_, absl::InfiniteDuration(), [this] {
       mutex_.AssertHeld();
-      return stopping_ || !waiting_.empty() || !released_.empty();
+      return stopping_ || !waiting_.empty();
     });
-    released.swap(released_);
-    running_call_ = nullptr;
-    if (!waiting_.empty()) {
-      running_call_ = waiting_.front();
-      waiting_.erase(waiting_.begin());
-    }
-    running_ = running_call_;
-    return running_ != nullptr || !released.empty() || !stopping_;
+    if (waiting_.empty()) return nullptr;
+    running_ = waiting_.front();
+    waiting_.erase(waiting_.begin());
+    return running_;
   }
 
   const std::unique_ptr<Source> source_;
   const std::string name_;
   const absl::Duration deadline_;
-  std::shared_ptr<Pending> running_call_;  // the worker's thread's own
   absl::Mutex mutex_;
   Wakeup changed_;
   std::vector<std::shared_ptr<Pending>> waiting_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<Pending> running_ ABSL_GUARDED_BY(mutex_);
-  std::vector<std::shared_ptr<void>> released_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

@@ -174,7 +174,7 @@ std::optional<Ingest::Connection> Ingest::FindConnection(
                     .skew = session->skew(machine),
                     .batch_period = session->batch_period(),
                     .rejected_batches = session->rejected_batches(),
-                    .lost_ticks = session->lost_ticks()};
+                    .lost_ticks = session->lost_ticks(machine)};
 }
 
 void Ingest::Ask(const std::string& machine, const perflib::Guid& counterset,

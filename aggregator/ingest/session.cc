@@ -214,13 +214,21 @@ absl::Status Session::Decode(Epoch& epoch, const v1::BatchContent& content,
     epoch.dictionary().Retire(instance);
   }
   ASSIGN_OR_RETURN(received->decoded, std::move(decoded));
-  for (const Loss& loss : received->decoded.losses) {
-    if (loss.machine.empty() || peer_.HasName(loss.machine)) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("Loss.machine is \"", loss.machine,
-                     "\", which the agent's certificate does not name"));
+  // After a reconnect nothing is defined that was defined before.
+  std::set<std::string> machines;
+  for (const Frame& frame : received->decoded.frames) {
+    machines.insert(frame.query->machine);
   }
-  return absl::OkStatus();
+  for (const Loss& loss : received->decoded.losses) {
+    if (loss.machine.empty()) continue;
+    if (!peer_.HasName(loss.machine)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("Loss.machine is \"", loss.machine,
+                       "\", which the agent's certificate does not name"));
+    }
+    machines.insert(loss.machine);
+  }
+  return EnterMachines(machines);
 }
 
 void Session::Reject(const absl::Status& reason,
@@ -253,28 +261,35 @@ absl::Status Session::CheckMachines(const v1::Definitions& definitions) const {
   return absl::OkStatus();
 }
 
-absl::Status Session::EnterMachines(const v1::Definitions& definitions) {
-  bool is_new = false;
-  for (const v1::MachineDefinition& definition : definitions.machines()) {
-    {
-      absl::MutexLock lock(&mutex_);
-      is_new = skews_.try_emplace(definition.name()).second || is_new;
+absl::Status Session::EnterMachines(const std::set<std::string>& machines) {
+  std::set<std::string> entered;
+  {
+    absl::MutexLock lock(&mutex_);
+    for (const std::string& machine : machines) {
+      if (skews_.try_emplace(machine).second) entered.insert(machine);
     }
-    ingest_.SetSpeaker(definition.name(), agent_);
+  }
+  if (entered.empty()) return absl::OkStatus();
+  for (const std::string& name : entered) {
+    ingest_.SetSpeaker(name, agent_);
     // One with an agent of its own tells more of itself.
-    if (ingest_.store().directory().HasMachine(definition.name())) continue;
+    if (ingest_.store().directory().HasMachine(name)) continue;
     v1::Machine machine;
-    machine.set_name(definition.name());
+    machine.set_name(name);
     machine.set_agent(agent_);
     RETURN_IF_ERROR(ingest_.store().PutMachine(machine, /*catalogue_hash=*/""));
   }
-  if (is_new) ingest_.UpdatePace(this);
+  ingest_.UpdatePace(this);  // one of them may be watched
   return absl::OkStatus();
 }
 
 absl::Status Session::ApplyDefinitions(Epoch& epoch,
                                        const v1::Definitions& definitions) {
-  RETURN_IF_ERROR(EnterMachines(definitions));
+  std::set<std::string> machines;
+  for (const v1::MachineDefinition& machine : definitions.machines()) {
+    machines.insert(machine.name());
+  }
+  RETURN_IF_ERROR(EnterMachines(machines));
   const absl::Status applied = epoch.dictionary().Apply(definitions);
   if (!applied.ok()) {
     if (!IsBatchsFault(applied)) return applied;
@@ -348,7 +363,6 @@ void Session::UpdatePace(BatchObserver& observer) {
 
 void Session::Note(const ReceivedBatch& received) {
   std::map<std::string, absl::Time> newest;
-  uint64_t lost = 0;
   for (const Frame& frame : received.decoded.frames) {
     if (frame.clocks->empty()) continue;
     const absl::Time time = perflib::TimeFromPerfTime100NSec(
@@ -357,9 +371,10 @@ void Session::Note(const ReceivedBatch& received) {
         newest.try_emplace(frame.query->machine, time).first->second;
     machines_newest = std::max(machines_newest, time);
   }
-  for (const Loss& loss : received.decoded.losses) lost += loss.ticks;
   absl::MutexLock lock(&mutex_);
-  lost_ticks_ += lost;
+  for (const Loss& loss : received.decoded.losses) {
+    lost_ticks_[loss.machine] += loss.ticks;
+  }
   for (const auto& [machine, time] : newest) {
     std::vector<absl::Duration>& skews = skews_[machine];
     if (skews.size() >= kSkewBatches) skews.erase(skews.begin());
@@ -381,9 +396,13 @@ uint64_t Session::rejected_batches() const {
   return rejected_batches_;
 }
 
-uint64_t Session::lost_ticks() const {
+uint64_t Session::lost_ticks(const std::string& machine) const {
   absl::MutexLock lock(&mutex_);
-  return lost_ticks_;
+  uint64_t lost = 0;
+  for (const auto& [of, ticks] : lost_ticks_) {
+    if (of.empty() || of == machine) lost += ticks;
+  }
+  return lost;
 }
 
 }  // namespace fleetperf::aggregator

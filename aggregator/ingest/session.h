@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -70,7 +71,7 @@ class Session : public std::enable_shared_from_this<Session> {
   // How long a tick may wait at the agent.
   absl::Duration batch_period() const { return batch_period_; }
   uint64_t rejected_batches() const;
-  uint64_t lost_ticks() const;
+  uint64_t lost_ticks(const std::string& machine) const;
 
  private:
   absl::Status HandleHello(const v1::Hello& hello);
@@ -83,8 +84,9 @@ class Session : public std::enable_shared_from_this<Session> {
   void Reject(const absl::Status& reason, const v1::BatchContent* content,
               ReceivedBatch* received);
   absl::Status CheckMachines(const v1::Definitions& definitions) const;
-  // Enters those that the agent queries from afar.
-  absl::Status EnterMachines(const v1::Definitions& definitions);
+  // Notes that the agent speaks for these machines, and enters those that are
+  // new into the fleet.
+  absl::Status EnterMachines(const std::set<std::string>& machines);
   // Definitions that are wrong are logged and left out: what uses them is
   // rejected then.
   absl::Status ApplyDefinitions(Epoch& epoch,
@@ -113,7 +115,8 @@ class Session : public std::enable_shared_from_this<Session> {
   std::map<std::string, std::vector<absl::Duration>> skews_
       ABSL_GUARDED_BY(mutex_);
   uint64_t rejected_batches_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t lost_ticks_ ABSL_GUARDED_BY(mutex_) = 0;
+  // By machine; "" stands for all of them.
+  std::map<std::string, uint64_t> lost_ticks_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace fleetperf::aggregator

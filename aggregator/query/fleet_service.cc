@@ -149,6 +149,7 @@ class FleetService : public v1::FleetService::Service {
     }
     if (const auto connection = ingest_.FindConnection(stored.name())) {
       machine.set_connected(true);
+      machine.set_agent(connection->agent);
       machine.set_address(connection->address);
       *machine.mutable_skew() = ToProto(connection->skew);
       machine.set_rejected_batches(connection->rejected_batches);

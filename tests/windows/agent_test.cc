@@ -182,12 +182,17 @@ TEST_F(WindowsAgentTest, OneMachineThatFailsDelaysNoOther) {
             HasSubstr("RPC_S_SERVER_UNAVAILABLE (1722): check that the machine "
                       "is up"),
             HasSubstr("the agent's certificate does not name \"unnamed\"")));
-  // What they owe is a gap with its cause.
-  EXPECT_TRUE(WaitFor([&] {
-    return absl::StrContains(
-        deployment_.Fleetperf({"machines", "--format", "json"}).output,
-        "absent");
-  }));
+  // What they owe is counted.
+  for (const std::string name : {"slow", "closed", "stopped", "absent"}) {
+    EXPECT_TRUE(WaitFor([&] {
+      const auto machines = deployment_.Json({"machines", "--machine", name});
+      return machines.size() == 1 && machines[0]["lost_ticks"] > 0;
+    })) << name;
+  }
+  // And the one that is well has lost nothing.
+  const auto machines = deployment_.Json({"machines", "--machine", "win-1"});
+  ASSERT_EQ(machines.size(), 1);
+  EXPECT_EQ(machines[0]["lost_ticks"], 0);
 }
 
 TEST_F(WindowsAgentTest, MalformedBlocksCostNothingButThemselves) {

@@ -146,6 +146,10 @@ TEST_F(WindowsServiceTest, TheMsiInstallsUpgradesAndRemovesSilently) {
   ASSERT_EQ(install(newer), 0);
   EXPECT_TRUE(fs::exists(wine_.DriveC(program)));
   EXPECT_TRUE(wine_.WaitForServiceState("RUNNING"));
+  const std::string log = Log();
+  EXPECT_NE(log.find("collecting from win-1"),
+            log.rfind("collecting from win-1"))
+      << log;  // it was started twice
 
   ASSERT_EQ(wine_.Run({"msiexec", "/x", newer, "/qn"}).status, 0);
   EXPECT_FALSE(fs::exists(wine_.DriveC(program)));

@@ -24,8 +24,8 @@ constexpr char kJoinRemoteGroup[] =
     "the agent machine's computer account) to the group Performance Monitor "
     "Users of that machine";
 constexpr char kReach[] =
-    "check that the machine is up, that its name is right, and that its "
-    "firewall lets TCP port 445 in";
+    "check that the machine is up, that its name is right, that its firewall "
+    "lets TCP port 445 in, and that its service Remote Registry can start";
 constexpr char kStartRemoteRegistry[] =
     "the service Remote Registry of that machine does not answer; start it "
     "with: sc.exe \\\\$0 start RemoteRegistry";

@@ -1,5 +1,6 @@
 #include "agent/collect/collection.h"
 
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
@@ -306,6 +307,37 @@ TEST_F(CollectionTest, OpensAHandleAgainThatBringsNoSamples) {
   clock_.Advance(absl::Minutes(5));
   EXPECT_THAT(TakeBatches().front(), "Disk 1s 1/8");
   EXPECT_EQ(source_.handles_opened(), before);
+}
+
+TEST_F(CollectionTest, ACountersetThatStaysEmptyCostsTheOthersNothing) {
+  source_.Change([](Script& script) {
+    script.spoil = [](const perflib::CounterIdentifier& identifier,
+                      std::string result) {
+      return identifier.counterset == kDiskGuid
+                 ? testing::Result(0, "", perflib::kErrorNoData)
+                 : result;
+    };
+  });
+  Apply({kSystemQuery, kDiskQuery});
+  TakeBatches();
+  const auto system_added = [&] {
+    size_t added = 0;
+    for (const auto& identifier : source_.added()) {
+      added += identifier.counterset == kSystemGuid;
+    }
+    return added;
+  };
+  const size_t once = system_added();
+  for (int i = 0; i < 600; ++i) {
+    clock_.Advance(absl::Seconds(1));
+    Settle();
+  }
+  EXPECT_EQ(system_added(), once * 2);  // when the other got its own handle
+  // And no tick was lost or taken twice meanwhile.
+  std::map<std::string, int> ticks;
+  for (const std::string& text : TakeBatches()) ++ticks[text];
+  EXPECT_EQ(ticks, (std::map<std::string, int>{{"System 1s 1/4 2/4", 600},
+                                               {"Disk 1s 1/8", 600}}));
 }
 
 TEST_F(CollectionTest, TakesOverARegistrationThatAnUpdateChanged) {

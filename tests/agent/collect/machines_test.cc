@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -60,7 +61,8 @@ class MachinesTest : public ::testing::Test {
   // The reports as "0 System: error".
   std::vector<std::string> Apply(const std::vector<PlannedQuery>& queries) {
     std::vector<std::string> texts;
-    for (const QueryReport& report : machines_->Apply({.queries = queries})) {
+    machines_->Apply({.queries = queries});
+    for (const QueryReport& report : machines_->Reports()) {
       texts.push_back(absl::StrCat(report.query, " ", report.counterset, ": ",
                                    report.error));
     }
@@ -112,6 +114,26 @@ TEST_F(MachinesTest, SamplesAreOfTheMachineThatTheyAreOf) {
               ElementsAre("0 System: ", "0 System: "));
   EXPECT_THAT(opened_, ElementsAre("db1"));
   EXPECT_THAT(Sent(), UnorderedElementsAre("web-1", "db1"));
+}
+
+// Blocks of one handle are sent together; those of two machines are not of one.
+TEST_F(MachinesTest, BlocksOfTwoMachinesStayApartInABatch) {
+  delivery_.SetLive(false);
+  Apply({{.counterset = "System", .machines = {"web-1", "db1"}}});
+  for (int i = 0; i < 3; ++i) {
+    clock_.Advance(absl::Seconds(1));
+    Apply({{.counterset = "System", .machines = {"web-1", "db1"}}});
+  }
+  machines_->Stop();
+  delivery_.Flush();
+  std::set<uint32_t> queries;
+  for (const auto& content : testing::ContentsOf(delivery_.spool())) {
+    for (const auto& block : content.blocks()) {
+      ASSERT_EQ(block.queries_size(), 1);
+      queries.insert(block.queries(0).query());
+    }
+  }
+  EXPECT_EQ(queries.size(), 2);
 }
 
 TEST_F(MachinesTest, OneThatIsAwayHarmsNoOther) {

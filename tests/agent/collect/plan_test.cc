@@ -99,8 +99,9 @@ TEST(ReadPlan, TakesTheShortestAndTheLongestInterval) {
 TEST(DefaultPlan, FitsTheSource) {
   const auto source = MakeLinuxSource({.root = "/nowhere"});
   std::vector<std::string> warnings;
-  ASSERT_OK_AND_ASSIGN(const auto registrations,
-                       LoadRegistrations(*source, {}, &warnings));
+  ASSERT_OK_AND_ASSIGN(
+      const auto registrations,
+      LoadRegistrations(*source, {}, std::atomic<bool>(false), &warnings));
   const Resolution resolution =
       ResolvePlan(DefaultPlan(), "web-1", registrations);
   for (const Resolution::Problem& problem : resolution.problems) {

@@ -68,8 +68,9 @@ TEST(LoadRegistrations, AreSortedByName) {
   FakeSource source({testing::SystemRegistration(), testing::DiskRegistration(),
                      testing::ProcessRegistration()});
   std::vector<std::string> warnings;
-  ASSERT_OK_AND_ASSIGN(const auto registrations,
-                       LoadRegistrations(source, {}, &warnings));
+  ASSERT_OK_AND_ASSIGN(
+      const auto registrations,
+      LoadRegistrations(source, {}, std::atomic<bool>(false), &warnings));
   EXPECT_EQ(registrations, testing::TestRegistrations());
   EXPECT_THAT(warnings, IsEmpty());
 }
@@ -92,14 +93,35 @@ class HalfBrokenSource : public FakeSource {
 TEST(LoadRegistrations, LeaveOutWhatCannotBeRead) {
   HalfBrokenSource source(testing::TestRegistrations());
   std::vector<std::string> warnings;
-  ASSERT_OK_AND_ASSIGN(const auto registrations,
-                       LoadRegistrations(source, {}, &warnings));
+  ASSERT_OK_AND_ASSIGN(
+      const auto registrations,
+      LoadRegistrations(source, {}, std::atomic<bool>(false), &warnings));
   EXPECT_THAT(registrations, ElementsAre(testing::DiskRegistration(),
                                          testing::SystemRegistration()));
   EXPECT_THAT(warnings, ElementsAre(HasSubstr(
                             "counterset {0000000f-0000-0000-0000-000000000000}"
                             ": offset 0: PERF_COUNTERSET_REG_INFO needs 32 "
                             "bytes, 31 remain")));
+}
+
+// The others would fare no better, and what is missing must not look absent.
+TEST(LoadRegistrations, FailIfTheSourceDoesNotAnswer) {
+  class SilentSource : public FakeSource {
+   public:
+    using FakeSource::FakeSource;
+    absl::StatusOr<std::string> QueryCounterSetRegistrationInfo(
+        const perflib::Guid&, RegistrationRequest, uint32_t) override {
+      return absl::DeadlineExceededError("no answer");
+    }
+  };
+  SilentSource source(testing::TestRegistrations());
+  std::vector<std::string> warnings;
+  std::atomic<bool> stop = false;
+  EXPECT_THAT(LoadRegistrations(source, {}, stop, &warnings),
+              StatusIs(absl::StatusCode::kDeadlineExceeded, "no answer"));
+  stop = true;
+  EXPECT_THAT(LoadRegistrations(source, {}, stop, &warnings),
+              StatusIs(absl::StatusCode::kCancelled, "stopped"));
 }
 
 // Its definition would be refused, and with it all that is sent beside it.
@@ -110,8 +132,9 @@ TEST(LoadRegistrations, LeaveOutWhatNoAggregatorWouldTake) {
   many.counters.resize(4097);
   FakeSource source({long_name, many, testing::SystemRegistration()});
   std::vector<std::string> warnings;
-  ASSERT_OK_AND_ASSIGN(const auto registrations,
-                       LoadRegistrations(source, {}, &warnings));
+  ASSERT_OK_AND_ASSIGN(
+      const auto registrations,
+      LoadRegistrations(source, {}, std::atomic<bool>(false), &warnings));
   EXPECT_THAT(registrations, ElementsAre(testing::SystemRegistration()));
   EXPECT_THAT(
       warnings,

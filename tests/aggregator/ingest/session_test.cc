@@ -271,7 +271,7 @@ TEST_F(SessionTest, ARefusedDefinitionCostsOnlyWhatUsesIt) {
   EXPECT_THAT(responses[0].reject().reason(), HasSubstr("5000 bytes"));
   EXPECT_THAT(Stored(), ElementsAre("1 C: 1", "3 C: 3"));
   EXPECT_THAT(store_.ReadLosses("web-1"), ElementsAre("rejected 2..2"));
-  EXPECT_EQ(session_->lost_ticks(), 1);
+  EXPECT_EQ(session_->lost_ticks("web-1"), 1);
 }
 
 TEST_F(SessionTest, AnIdThatTheWholeDictionaryLacksIsRejected) {
@@ -467,6 +467,26 @@ TEST_F(SessionTest, AnAgentSpeaksForTheMachinesThatItQueries) {
   asking.join();
   session_->Close();
   EXPECT_EQ(ingest_->FindConnection("db1"), std::nullopt);
+}
+
+// What was defined before is not defined again.
+TEST_F(SessionTest, AReconnectedAgentStillSpeaksForTheMachinesThatItQueries) {
+  Welcomed();
+  const uint32_t machine = writer_.Machine("db1");
+  const uint32_t disk = writer_.Counterset(DiskRegistration());
+  query_ = writer_.Query(machine, disk, absl::Seconds(1), {{kQueueLength}});
+  instance_ = writer_.Instance(machine, disk, "C:");
+  ASSERT_OK(Handle(Batch()));
+  link_->WaitForAck(1);
+  observer_.watched = true;
+  observer_.watched_machine = "db1";
+  Restart();
+  EXPECT_TRUE(Welcomed(Hello(2, 1)).epochs(0).dictionary_held());
+  ASSERT_OK(Handle(Batch()));
+  const auto responses = link_->Take();
+  ASSERT_EQ(responses.size(), 1);
+  EXPECT_TRUE(responses[0].pace().live());
+  EXPECT_TRUE(ingest_->FindConnection("db1").has_value());
 }
 
 TEST_F(SessionTest, ALossOfAMachineOfOthersIsRejected) {

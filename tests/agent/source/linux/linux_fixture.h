@@ -80,7 +80,9 @@ class LinuxFixture : public ::testing::Test {
       absl::string_view counterset) {
     if (registrations_.empty()) {
       std::vector<std::string> warnings;
-      registrations_ = agent::LoadRegistrations(source(), {}, &warnings).value();
+      registrations_ = agent::LoadRegistrations(
+                           source(), {}, std::atomic<bool>(false), &warnings)
+                           .value();
       EXPECT_TRUE(warnings.empty());
     }
     for (const auto& registration : registrations_) {

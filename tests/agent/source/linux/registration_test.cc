@@ -168,7 +168,9 @@ class RegistrationTest : public testing::LinuxFixture {
  protected:
   std::vector<CountersetRegistration> All() {
     std::vector<std::string> warnings;
-    auto registrations = LoadRegistrations(source(), {}, &warnings).value();
+    auto registrations =
+        LoadRegistrations(source(), {}, std::atomic<bool>(false), &warnings)
+            .value();
     EXPECT_THAT(warnings, ElementsAre());
     return registrations;
   }
