@@ -200,18 +200,26 @@ bool IsTrusted(PSID owner) {
 
 // Everyone may make directories in ProgramData. What somebody else made could
 // be changed by them at any time, whatever the access list says.
-absl::Status CheckOwner(const std::filesystem::path& path) {
+// `is_protected`, if not null, is set to whether the access list inherits
+// nothing.
+absl::Status CheckOwner(const std::filesystem::path& path,
+                        bool* is_protected = nullptr) {
   PSECURITY_DESCRIPTOR descriptor = nullptr;
   const absl::Cleanup free_descriptor = [&] { LocalFree(descriptor); };
   PSID owner = nullptr;
   std::wstring name = path.wstring();
   const DWORD error = GetNamedSecurityInfoW(
-      name.data(), SE_FILE_OBJECT, OWNER_SECURITY_INFORMATION, &owner, nullptr,
+      name.data(), SE_FILE_OBJECT,
+      OWNER_SECURITY_INFORMATION | DACL_SECURITY_INFORMATION, &owner, nullptr,
       nullptr, nullptr, &descriptor);
   if (error != ERROR_SUCCESS) {
     return StatusFromWin32(
         error, absl::StrCat("cannot tell who owns ", Utf8FromPath(path)));
   }
+  SECURITY_DESCRIPTOR_CONTROL control = 0;
+  DWORD revision;
+  GetSecurityDescriptorControl(descriptor, &control, &revision);
+  if (is_protected != nullptr) *is_protected = control & SE_DACL_PROTECTED;
   if (IsTrusted(owner)) return absl::OkStatus();
   return absl::PermissionDeniedError(
       absl::StrCat(Utf8FromPath(path),
@@ -230,9 +238,12 @@ absl::Status CheckDirectory(const std::filesystem::path& directory) {
   }
   std::error_code error;
   if (!std::filesystem::exists(directory, error)) return absl::OkStatus();
-  RETURN_IF_ERROR(CheckOwner(directory));
+  bool is_protected = false;
+  RETURN_IF_ERROR(CheckOwner(directory, &is_protected));
+  // By an earlier setup: since then, others could put nothing into it.
+  if (is_protected) return absl::OkStatus();
   for (const auto& entry :
-       std::filesystem::recursive_directory_iterator(directory, error)) {
+       std::filesystem::directory_iterator(directory, error)) {
     RETURN_IF_ERROR(CheckOwner(entry.path()));
   }
   return absl::OkStatus();

@@ -221,8 +221,6 @@ void Collection::UpdateReports(const Resolution& resolution) {
     }
     for (const Resolution::Problem& problem : resolution.problems) {
       reports.push_back({.query = problem.planned, .error = problem.message});
-    }
-    for (const Resolution::Problem& problem : resolution.problems) {
       const std::string text =
           absl::StrCat("queries[", problem.planned, "]: ", problem.message);
       log_.Warn(text, absl::StrCat(options_.machine, ": ", text));

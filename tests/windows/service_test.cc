@@ -123,6 +123,16 @@ TEST_F(WindowsServiceTest, StopsWithAnErrorIfItCannotStart) {
               HasSubstr("1066"));
 }
 
+TEST_F(WindowsServiceTest, TakesNoDirectoryThatIsNotItsOwn) {
+  const WineMachine::Output output =
+      wine_.Run({FLEETPERF_MINGW "/bin/fleetperf-agent.exe", "setup",
+                 "--config", "C:\\ProgramData\\agent.yaml"});
+  EXPECT_EQ(output.status, 1);
+  EXPECT_THAT(output.text,
+              HasSubstr("must be in a directory called fleetperf"));
+  EXPECT_EQ(wine_.ServiceState(), "");
+}
+
 TEST_F(WindowsServiceTest, TheMsiInstallsUpgradesAndRemovesSilently) {
   WriteConfiguration();
   const auto install = [&](const std::string& msi) {
