@@ -2,17 +2,14 @@
 
 #include <spdlog/spdlog.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/random/random.h"
-#include "absl/strings/str_cat.h"
+#include "agent/certificate_names.h"
 #include "agent/collect/machines.h"
 #include "agent/deliver/catalogue.h"
 #include "agent/deliver/uplink.h"
 #include "agent/source/sources.h"
-#include "base/certificates.h"
-#include "base/files.h"
 #include "base/os.h"
 #include "base/status_macros.h"
 
@@ -113,9 +110,8 @@ absl::StatusOr<std::unique_ptr<Capture>> OpenCapture(const Config& config) {
 absl::StatusOr<Machines::Options> MachinesOf(const Config& config) {
   ASSIGN_OR_RETURN(std::unique_ptr<Source> source,
                    OpenLocalSource(config.perflib_dll));
-  ASSIGN_OR_RETURN(const std::string certificate,
-                   ReadFile(config.tls.certificate));
-  ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesOf(certificate));
+  ASSIGN_OR_RETURN(const CertificateNames names,
+                   CertificateNames::Load(config));
   return Machines::Options{
       .own = config.name,
       .own_source = std::move(source),
@@ -124,15 +120,7 @@ absl::StatusOr<Machines::Options> MachinesOf(const Config& config) {
             return OpenRemoteSource(dll, machine);
           },
       .check_name =
-          [names, own = config.name](const std::string& machine) {
-            if (std::count(names.begin(), names.end(), machine) > 0) {
-              return absl::OkStatus();
-            }
-            return absl::PermissionDeniedError(absl::StrCat(
-                "the agent's certificate does not name \"", machine,
-                "\"; issue one with: fleetperf pki issue agent ", own, " ",
-                machine));
-          }};
+          [names](const std::string& machine) { return names.Check(machine); }};
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "agent/certificate_names.h"
 #include "agent/collect/collector.h"
 #include "agent/collect/registrations.h"
 #include "agent/collect/resolve.h"
@@ -58,22 +60,21 @@ class Checker {
       Problem(credentials.status().message());
       return;
     }
-    const auto certificate = ReadFile(config_.tls.certificate);
-    const auto names = NamesOf(certificate.value_or(""));
-    const auto expiry = ExpiryOf(certificate.value_or(""));
-    if (!names.ok() || !expiry.ok()) return;
-    names_ = *names;
-    absl::PrintF("  for %s, until %s\n", absl::StrJoin(names_, ", "),
-                 FormatUtc(*expiry));
+    auto names = CertificateNames::Load(config_);
+    if (!names.ok()) return Problem(names.status().message());
+    names_ = *std::move(names);
+    const auto expiry =
+        ExpiryOf(ReadFile(config_.tls.certificate).value_or(""));
+    absl::PrintF("  for %s, until %s\n", absl::StrJoin(names_->all(), ", "),
+                 FormatUtc(expiry.value_or(absl::InfinitePast())));
     CheckName(config_.name);
   }
 
+  // Without a certificate that can be read there is one problem, not more.
   void CheckName(const std::string& machine) {
-    if (std::count(names_.begin(), names_.end(), machine) > 0) return;
-    Problem(absl::StrCat("it does not name ", machine,
-                         "; issue one with: fleetperf pki issue agent ",
-                         config_.name, machine == config_.name ? "" : " ",
-                         machine == config_.name ? "" : machine));
+    if (!names_.has_value()) return;
+    const absl::Status status = names_->Check(machine);
+    if (!status.ok()) Problem(status.message());
   }
 
   // The own first.
@@ -167,7 +168,7 @@ class Checker {
 
   const Config& config_;
   Plan plan_;
-  std::vector<std::string> names_;
+  std::optional<CertificateNames> names_;  // nothing: they cannot be read
   int problems_ = 0;
 };
 

@@ -27,16 +27,16 @@ absl::Status Run(const std::string& config_path,
   return absl::OkStatus();
 }
 
-std::vector<DaemonCommand> Commands() {
+std::vector<DaemonCommand> Commands(const agent::ConfigFlags& flags) {
   std::vector<DaemonCommand> commands = agent::SetupCommands();
   commands.insert(
       commands.begin(),
       {.name = "check",
        .help = "Show what the agent finds with this configuration, and what "
                "is in its way",
-       .run = [](const std::string& config_path) -> absl::Status {
+       .run = [&flags](const std::string& config_path) -> absl::Status {
          ASSIGN_OR_RETURN(const agent::Config config,
-                          agent::LoadConfig(config_path, {}));
+                          agent::LoadConfig(config_path, flags));
          return agent::Check(config);
        }});
   return commands;
@@ -59,7 +59,7 @@ int main(int argc, char** argv) {
                   &flags.replay},
                  {"--name", "NAME", "The machine's name in the store",
                   &flags.name}},
-       .commands = fleetperf::Commands(),
+       .commands = fleetperf::Commands(flags),
        .examples =
            "  fleetperf-agent --config /etc/fleetperf/agent.yaml\n"
            "  fleetperf-agent check --config agent.yaml\n"

@@ -152,6 +152,11 @@ void Collection::FindCountersets() {
   must_regroup_ = true;
 }
 
+bool Collection::KnowsCountersets() const {
+  absl::MutexLock lock(&mutex_);
+  return source_status_.ok() || !registrations_.empty();
+}
+
 void Collection::Regroup() {
   // A schedule that goes on keeps its phase.
   std::map<absl::Duration, Schedule> schedules;
@@ -176,7 +181,7 @@ void Collection::Regroup() {
     add_group(interval, std::move(handle));
     Open(groups_.back());
   }
-  if (!source_status_.ok() && registrations().empty()) {
+  if (!KnowsCountersets()) {
     std::set<absl::Duration> intervals;
     for (const PlannedQuery& query : plan_.queries) {
       if (query.IsFor(options_.machine)) intervals.insert(query.interval);
@@ -208,7 +213,7 @@ std::vector<Collection::Group> Collection::TakeGroupsThatStay(
 
 void Collection::UpdateReports(const Resolution& resolution) {
   std::vector<QueryReport> reports;
-  if (!source_status_.ok() && registrations().empty()) {
+  if (!KnowsCountersets()) {
     for (size_t query = 0; query < plan_.queries.size(); ++query) {
       if (!plan_.queries[query].IsFor(options_.machine)) continue;
       reports.push_back(

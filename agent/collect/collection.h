@@ -90,6 +90,8 @@ class Collection {
   // end.
   bool WaitForWork();
   void FindCountersets();
+  // Whether the source has ever told them, or has not been asked yet.
+  bool KnowsCountersets() const;
   // Makes the groups those of the plan and the registrations. A group that
   // stays the same is left alone.
   void Regroup();

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::agent {
@@ -60,12 +59,12 @@ std::vector<QueryReport> Machines::Reports() {
     reports = refusals_;
     machines = machines_;
   }
-  const absl::Time start = absl::Now();
+  const absl::Duration start = options_.clock->Monotonic();
   for (auto& [name, machine] : machines) {
     const absl::Duration patience =
         name == options_.own ? kOwnReportTime : kReportTime;
-    for (QueryReport& report :
-         machine.collection->Await(start + patience - absl::Now())) {
+    for (QueryReport& report : machine.collection->Await(
+             start + patience - options_.clock->Monotonic())) {
       if (name != options_.own && !report.error.empty()) {
         report.error = absl::StrCat(name, ": ", report.error);
       }
@@ -80,8 +79,10 @@ std::vector<QueryReport> Machines::Reports() {
 
 absl::StatusOr<std::unique_ptr<Source>> Machines::OpenRemote(
     const std::string& name) const {
+  // A name helps nobody where there is no way to another machine.
+  ASSIGN_OR_RETURN(std::unique_ptr<Source> source, options_.open_remote(name));
   RETURN_IF_ERROR(options_.check_name(name));
-  return options_.open_remote(name);
+  return source;
 }
 
 std::map<std::string, Machines::Machine> Machines::AddAndRemove(

@@ -52,8 +52,8 @@ class Worker : public std::enable_shared_from_this<Worker> {
     if (pending->is_done) return pending->result;
     std::erase(waiting_, pending);
     if (settled) return StillHangs();
-    // Of what runs now, which may be another's, nobody knows when it ends.
-    (running_ != nullptr ? running_ : pending)->is_overdue = true;
+    // It may be another's: nobody knows when it ends.
+    if (running_ != nullptr) running_->is_overdue = true;
     changed_.Notify();  // those who wait for their turn
     return absl::DeadlineExceededError(
         absl::StrCat(name_, " has not answered ", what, " within ",
@@ -77,7 +77,7 @@ class Worker : public std::enable_shared_from_this<Worker> {
     std::function<absl::Status(Source&)> run;
     absl::Status result = absl::OkStatus();
     bool is_done = false;
-    bool is_overdue = false;  // its caller has given up
+    bool is_overdue = false;  // somebody has waited for it in vain
   };
 
   absl::Status StillHangs() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {

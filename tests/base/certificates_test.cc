@@ -180,6 +180,14 @@ TEST_F(CertificatesTest, CarryNamesAddressesAndTheRole) {
   EXPECT_EQ(X509_check_ip_asc(certificate.get(), "10.1.2.4", 0), 0);
 }
 
+TEST_F(CertificatesTest, TellTheirDnsNames) {
+  const KeyPair issued =
+      Issue({Role::kAgent, {"Perf-1", "10.1.2.3", "db_2"}, kYear2100});
+  EXPECT_THAT(NamesOf(issued.certificate).value(),
+              ElementsAre("Perf-1", "db_2"));
+  EXPECT_FALSE(NamesOf("no certificate").ok());
+}
+
 TEST_F(CertificatesTest, CarryANameLongerThanASubjectMayBe) {
   const std::string name = std::string(60, 'a') + ".example.com";
   const KeyPair issued = Issue({Role::kAgent, {name}, kYear2100});

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
@@ -103,17 +104,20 @@ std::vector<nlohmann::json> Deployment::Json(
   return lines;
 }
 
-void Deployment::WaitForSamples(const std::string& machine) const {
+bool Deployment::WaitForAnswer(const std::string& path) const {
   const absl::Time deadline = absl::Now() + kPatience;
   while (absl::Now() < deadline) {
-    if (Fleetperf({"query",
-                   absl::StrCat("\\\\", machine, "\\System\\Processes"),
-                   "--since", "1h"})
-            .status == 0) {
-      return;
-    }
+    const Result result =
+        Fleetperf({"query", path, "--since", "1h", "--format", "json"});
+    if (absl::StrContains(result.output, R"("status":"ok")")) return true;
   }
-  ADD_FAILURE() << "no samples of " << machine;
+  return false;
+}
+
+void Deployment::WaitForSamples(const std::string& machine) const {
+  EXPECT_TRUE(
+      WaitForAnswer(absl::StrCat("\\\\", machine, "\\System\\Processes")))
+      << "no samples of " << machine;
 }
 
 std::string Deployment::Executable(const std::string& name) {

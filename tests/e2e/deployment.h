@@ -53,6 +53,8 @@ class Deployment {
   // Runs fleetperf with --format json and parses the lines.
   std::vector<nlohmann::json> Json(std::vector<std::string> arguments) const;
 
+  // Whether the path has a value, in the end.
+  bool WaitForAnswer(const std::string& path) const;
   // Waits until the machine's samples can be queried.
   void WaitForSamples(const std::string& machine) const;
 

@@ -15,6 +15,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 // A failure that printed nothing but one line with `text`.
 void ExpectMessage(const Result& result, int status, const std::string& text) {
@@ -81,6 +82,45 @@ TEST(Messages, WrongConfigurationIsNamedWithFileAndLine) {
   Deployment::Write(path, "listen: [\n");
   ExpectMessage(RunDaemon("fleetperf-aggregator", path), 1,
                 absl::StrCat(path, ":"));
+}
+
+TEST(Messages, CheckShowsWhatTheAgentFindsAndWhatIsInItsWay) {
+  Deployment deployment;
+  const auto check = [&](const std::string& config,
+                         const std::vector<std::string>& more = {}) {
+    std::vector<std::string> command = {
+        Deployment::Executable("fleetperf-agent"), "check", "--config", config};
+    command.insert(command.end(), more.begin(), more.end());
+    return RunCommand(command);
+  };
+  const std::string good = deployment.WriteAgentConfig(
+      "box", {"db1"}, "queries: [{counterset: System}]\n");
+  const Result fine = check(good);
+  EXPECT_EQ(fine.status, 0) << fine.output;
+  EXPECT_THAT(
+      fine.output,
+      AllOf(HasSubstr("as box on Linux"), HasSubstr("for box, db1"),
+            HasSubstr("Processor Information"), Not(HasSubstr("PROBLEM"))));
+
+  // As a machine that the certificate does not name; those it has shall stay.
+  const Result other = check(good, {"--name", "web-1"});
+  EXPECT_EQ(other.status, 1);
+  EXPECT_THAT(other.output,
+              HasSubstr("does not name \"web-1\"; issue one with: fleetperf "
+                        "pki issue agent web-1 box db1"));
+
+  const Result bad = check(deployment.WriteAgentConfig(
+      "box", {},
+      "queries:\n"
+      "  - counterset: Sistem\n"
+      "  - {counterset: System, machines: [BOX]}\n"
+      "  - {counterset: System, machines: [db2]}\n"));
+  EXPECT_EQ(bad.status, 1);
+  EXPECT_THAT(bad.output,
+              AllOf(HasSubstr("queries[0]: there is no counterset \"Sistem\"; "
+                              "did you mean \"System\"?"),
+                    HasSubstr("an agent on Linux cannot query db2"),
+                    Not(HasSubstr("queries[1]"))));
 }
 
 TEST(Messages, ATakenPortIsNamed) {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <functional>
 
 #include "absl/numeric/int128.h"
+#include "agent/source/registration_info.h"
 #include "perflib/block_writer.h"
 #include "perflib/clocks.h"
 #include "perflib/utf16.h"
@@ -134,16 +134,6 @@ class ResultWriter {
   BlockWriter& writer_;
 };
 
-std::string NameStrings(
-    const ScriptedCounterset& counterset,
-    const std::function<std::string(const ScriptedCounter&)>& text) {
-  std::vector<perflib::CounterString> strings;
-  for (const ScriptedCounter& counter : counterset.counters) {
-    strings.push_back({counter.registration.counter_id, text(counter)});
-  }
-  return perflib::WriteStringBuffer(strings);
-}
-
 }  // namespace
 
 const ScriptedCounterset* FindCounterset(const ScriptedMachine& machine,
@@ -179,46 +169,31 @@ bool IsSameQuery(const CounterIdentifier& a, const CounterIdentifier& b) {
 uint32_t RegistrationAnswer(const ScriptedCounterset& counterset,
                             uint32_t request, uint32_t argument,
                             std::string* bytes) {
-  const perflib::CountersetRegistration& registration = counterset.registration;
   switch (static_cast<RegistrationRequest>(request)) {
-    case RegistrationRequest::kCountersetStruct:
-      *bytes = perflib::WriteCountersetStruct(registration);
-      return perflib::kErrorSuccess;
-    case RegistrationRequest::kCounterStruct: {
-      const auto* counter = registration.FindCounter(argument);
-      if (counter == nullptr) return perflib::kErrorItemIdNotFound;
-      *bytes = perflib::WriteCounterStruct(*counter);
-      return perflib::kErrorSuccess;
-    }
-    case RegistrationRequest::kCountersetEnglishName:
-      *bytes = perflib::WriteString(registration.name);
-      return perflib::kErrorSuccess;
     case RegistrationRequest::kCountersetName:
       *bytes = perflib::WriteString(counterset.localized_name);
       return perflib::kErrorSuccess;
-    case RegistrationRequest::kCountersetHelp:
-      *bytes = perflib::WriteString(registration.help);
+    case RegistrationRequest::kCounterNames: {
+      std::vector<perflib::CounterString> names;
+      for (const ScriptedCounter& counter : counterset.counters) {
+        names.push_back(
+            {counter.registration.counter_id, counter.localized_name});
+      }
+      *bytes = perflib::WriteStringBuffer(names);
       return perflib::kErrorSuccess;
-    case RegistrationRequest::kProviderName:
-      *bytes = perflib::WriteString(registration.provider_name);
-      return perflib::kErrorSuccess;
-    case RegistrationRequest::kProviderGuid:
-      *bytes = perflib::WriteGuid(counterset.provider);
-      return perflib::kErrorSuccess;
-    case RegistrationRequest::kCounterEnglishNames:
-      *bytes = NameStrings(counterset, [](const auto& counter) {
-        return counter.registration.name;
-      });
-      return perflib::kErrorSuccess;
-    case RegistrationRequest::kCounterNames:
-      *bytes = NameStrings(counterset, [](const auto& counter) {
-        return counter.localized_name;
-      });
-      return perflib::kErrorSuccess;
+    }
     case RegistrationRequest::kCounterHelp:
       return perflib::kErrorNotFound;  // as where there are none
+    default:
+      break;
   }
-  return perflib::kErrorInvalidParameter;
+  auto answer = agent::RegistrationInfo(
+      counterset.registration, counterset.provider,
+      static_cast<RegistrationRequest>(request), argument);
+  if (absl::IsNotFound(answer.status())) return perflib::kErrorItemIdNotFound;
+  if (!answer.ok()) return perflib::kErrorInvalidParameter;
+  *bytes = *std::move(answer);
+  return perflib::kErrorSuccess;
 }
 
 std::string MakeBlock(const ScriptedMachine& machine,

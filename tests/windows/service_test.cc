@@ -7,9 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "base/files.h"
 #include "tests/e2e/deployment.h"
 #include "tests/windows/scenarios.h"
@@ -71,13 +69,7 @@ class WindowsServiceTest : public ::testing::Test {
 
   // Whether the service delivers.
   bool WaitForSamples() const {
-    const absl::Time deadline = absl::Now() + kPatience;
-    while (absl::Now() < deadline) {
-      const Result result = deployment_.Fleetperf(
-          {"query", "\\\\win-1\\Numbers\\Number", "--since", "1h"});
-      if (result.status == 0) return true;
-    }
-    return false;
+    return deployment_.WaitForAnswer("\\\\win-1\\Numbers\\Number");
   }
 
   Deployment deployment_;

@@ -147,7 +147,7 @@ TEST_F(MachinesTest, OneThatTheAgentMayNotSpeakForIsRefused) {
   EXPECT_THAT(Apply({{.counterset = "System"},
                      {.counterset = "System", .machines = {"db3"}}}),
               UnorderedElementsAre("0 System: ", "1 : not my machine: db3"));
-  EXPECT_THAT(opened_, IsEmpty());
+  EXPECT_THAT(Sent(), ElementsAre("web-1"));
 }
 
 TEST_F(MachinesTest, APlanWithoutAMachineLetsItGo) {

@@ -1,0 +1,40 @@
+#include "agent/certificate_names.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/certificates.h"
+#include "base/files.h"
+#include "base/status_macros.h"
+
+namespace fleetperf::agent {
+
+absl::StatusOr<CertificateNames> CertificateNames::Load(const Config& config) {
+  ASSIGN_OR_RETURN(const std::string certificate,
+                   ReadFile(config.tls.certificate));
+  ASSIGN_OR_RETURN(std::vector<std::string> names, NamesOf(certificate));
+  return CertificateNames(config.name, std::move(names));
+}
+
+absl::Status CertificateNames::Check(const std::string& machine) const {
+  if (std::count(names_.begin(), names_.end(), machine) > 0) {
+    return absl::OkStatus();
+  }
+  // The own first, and what the certificate has stays.
+  std::vector<std::string> wanted = {own_};
+  const auto add = [&](const std::string& name) {
+    if (std::count(wanted.begin(), wanted.end(), name) == 0) {
+      wanted.push_back(name);
+    }
+  };
+  std::for_each(names_.begin(), names_.end(), add);
+  add(machine);
+  std::string command = "fleetperf pki issue agent";
+  for (const std::string& name : wanted) absl::StrAppend(&command, " ", name);
+  return absl::PermissionDeniedError(
+      absl::StrCat("the agent's certificate does not name \"", machine,
+                   "\"; issue one with: ", command));
+}
+
+}  // namespace fleetperf::agent
