@@ -24,11 +24,10 @@ uint64_t RandomEpoch() {
 class RunningAgent : public Agent {
  public:
   RunningAgent(const Config& config, Machines::Options machines,
+               std::unique_ptr<Spool> spool,
                std::shared_ptr<grpc::ChannelCredentials> credentials)
       : config_(config),
-        delivery_({.epoch = RandomEpoch(),
-                   .batch_period = config.batch_period,
-                   .spool_bytes = config.spool_bytes}) {
+        delivery_({.batch_period = config.batch_period}, std::move(spool)) {
     machines.delivery = &delivery_;
     machines_ = std::make_unique<Machines>(std::move(machines));
     machines_->Apply(config.plan);
@@ -38,18 +37,20 @@ class RunningAgent : public Agent {
     uplink_ = std::make_unique<Uplink>(Uplink::Options{
         .aggregators = config.aggregators,
         .credentials = std::move(credentials),
-        .agent = config.name,
-        .operating_system = OperatingSystem(),
-        .labels = config.labels,
-        .delivery = &delivery_,
-        .catalogue =
-            [this] { return MakeCatalogue(machines_->registrations()); },
-        .enumerate_instances =
-            [this](const std::string& machine, const perflib::Guid& guid) {
-              return machines_->EnumerateInstances(machine, guid);
-            },
-        .apply_plan = [this](const v1::Plan* plan) { return ApplyPlan(plan); },
-    });
+        .agent = {
+            .agent = config.name,
+            .operating_system = OperatingSystem(),
+            .labels = config.labels,
+            .delivery = &delivery_,
+            .catalogue =
+                [this] { return MakeCatalogue(machines_->registrations()); },
+            .enumerate_instances =
+                [this](const std::string& machine, const perflib::Guid& guid) {
+                  return machines_->EnumerateInstances(machine, guid);
+                },
+            .apply_plan =
+                [this](const v1::Plan* plan) { return ApplyPlan(plan); },
+        }});
   }
 
   // What was collected until the end is sent, if the aggregator takes it.
@@ -129,9 +130,14 @@ absl::StatusOr<std::unique_ptr<Agent>> Agent::Start(const Config& config) {
   ASSIGN_OR_RETURN(auto credentials, ClientCredentials(config.tls));
   ASSIGN_OR_RETURN(Machines::Options machines, MachinesOf(config));
   ASSIGN_OR_RETURN(machines.capture, OpenCapture(config));
+  ASSIGN_OR_RETURN(std::unique_ptr<Spool> spool,
+                   Spool::Open({.epoch = RandomEpoch(),
+                                .directory = config.state_directory,
+                                .max_bytes = config.spool_bytes,
+                                .max_age = config.spool_age}));
   spdlog::info("collecting from {}", config.name);
-  return std::make_unique<RunningAgent>(config, std::move(machines),
-                                        std::move(credentials));
+  return std::make_unique<RunningAgent>(
+      config, std::move(machines), std::move(spool), std::move(credentials));
 }
 
 }  // namespace fleetperf::agent

@@ -3,6 +3,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/config.h"
+#include "base/files.h"
+#include "base/native_path.h"
 #include "base/os.h"
 #include "base/status_macros.h"
 
@@ -32,6 +34,11 @@ absl::StatusOr<Config> LoadConfig(const std::string& path,
                 absl::Minutes(5));
   delivery.ReadByteSize("spool_size", &config.spool_bytes, 1 << 20,
                         uint64_t{64} << 30);
+  delivery.Read("spool_age", &config.spool_age, absl::Minutes(1),
+                absl::Hours(24 * 365));
+  config.state_directory = ResolvePath(
+      Utf8FromPath(NativePath(path).parent_path()), DefaultStateDirectory());
+  root.ReadPath("state_directory", &config.state_directory);
   ConfigSection capture = root.Section("capture");
   capture.ReadPath("directory", &config.capture_directory);
   capture.ReadByteSize("max_size", &config.capture_bytes, 1 << 20,

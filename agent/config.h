@@ -24,7 +24,10 @@ struct Config {
   std::map<std::string, std::string> labels;
   Plan plan;
   absl::Duration batch_period = absl::Seconds(10);
-  uint64_t spool_bytes = uint64_t{64} << 20;
+  // What outlives the process: the spool.
+  std::string state_directory;
+  uint64_t spool_bytes = uint64_t{256} << 20;
+  absl::Duration spool_age = absl::Hours(24);
   // Where the blocks that are read are kept, and how much of them; empty: not.
   std::string capture_directory;
   uint64_t capture_bytes = uint64_t{256} << 20;

@@ -44,17 +44,18 @@ absl::Status ReplayCapture(const Config& config, StopSignal& stop) {
   const Uplink uplink(Uplink::Options{
       .aggregators = config.aggregators,
       .credentials = std::move(credentials),
-      .agent = config.name,
-      .operating_system = operating_system,
-      .labels = config.labels,
-      .delivery = &delivery,
-      .catalogue = [&catalogue] { return catalogue; },
-      .enumerate_instances = [](const std::string&, const perflib::Guid&)
-          -> absl::StatusOr<std::vector<perflib::InstanceName>> {
-        return absl::FailedPreconditionError("this agent plays a capture");
-      },
-      .apply_plan = [](const v1::Plan*) { return v1::PlanReport(); },
-  });
+      .agent = {
+          .agent = config.name,
+          .operating_system = operating_system,
+          .labels = config.labels,
+          .delivery = &delivery,
+          .catalogue = [&catalogue] { return catalogue; },
+          .enumerate_instances = [](const std::string&, const perflib::Guid&)
+              -> absl::StatusOr<std::vector<perflib::InstanceName>> {
+            return absl::FailedPreconditionError("this agent plays a capture");
+          },
+          .apply_plan = [](const v1::Plan*) { return v1::PlanReport(); },
+      }});
   absl::Status played;
   std::thread playing([&] {
     played = player->Play();

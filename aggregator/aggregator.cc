@@ -64,7 +64,7 @@ class RunningAggregator : public Aggregator {
   RunningAggregator(const Config& config, std::unique_ptr<Store> store)
       : config_(config),
         store_(std::move(store)),
-        ingest_(store_.get(), &hub_, {}),
+        ingest_(store_.get(), &hub_, config.ingest),
         retention_(store_.get(), config.retention) {
     hub_.SetWatchListener([this] { ingest_.UpdatePaces(); });
     const MachineNow now_of = [this](const std::string& machine) {

@@ -20,6 +20,16 @@ absl::StatusOr<Config> LoadConfig(const std::string& path) {
   store.RequirePath("directory", &config.store_directory);
   store.Read("retention", &config.retention, absl::Hours(1),
              absl::Hours(24 * 3650));
+  constexpr int64_t kMost = INT64_MAX;
+  ConfigSection agents = root.Section("agents");
+  agents.Read("reconnect_after", &config.ingest.reconnect_after,
+              absl::Seconds(1), absl::Hours(24 * 365));
+  agents.Read("max_samples_per_second", &config.ingest.max_samples_per_second,
+              1, kMost);
+  agents.Read("max_new_series_per_hour", &config.ingest.max_new_series_per_hour,
+              1, kMost);
+  agents.Read("catch_up_samples_per_second",
+              &config.ingest.catch_up_samples_per_second, 1, kMost);
   config.log = ReadLogConfig(root);
   RETURN_IF_ERROR(file.Finish());
   return config;

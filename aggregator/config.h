@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "aggregator/ingest/ingest.h"
 #include "base/credentials.h"
 #include "base/logging.h"
 
@@ -18,6 +19,7 @@ struct Config {
   TlsFiles tls;
   std::string store_directory;
   absl::Duration retention = absl::Hours(24 * 30);
+  IngestLimits ingest;
   LogConfig log;
 };
 

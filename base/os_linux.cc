@@ -1,6 +1,8 @@
 #include <sys/resource.h>
 #include <sys/utsname.h>
 
+#include "absl/strings/ascii.h"
+#include "base/files.h"
 #include "base/os.h"
 
 namespace fleetperf {
@@ -20,6 +22,13 @@ std::string OperatingSystem() {
   const utsname name = SystemName();
   return std::string(name.sysname) + " " + name.release;
 }
+
+std::string BootId() {
+  const auto id = ReadFile("/proc/sys/kernel/random/boot_id");
+  return id.ok() ? std::string(absl::StripAsciiWhitespace(*id)) : "";
+}
+
+std::string DefaultStateDirectory() { return "/var/lib/fleetperf-agent"; }
 
 size_t RaiseOpenFileLimit() {
   rlimit limit;

@@ -26,6 +26,21 @@ std::string OperatingSystem() {
                       version.dwMinorVersion, ".", version.dwBuildNumber);
 }
 
+// The kernel counts its starts here.
+std::string BootId() {
+  DWORD count = 0;
+  DWORD size = sizeof count;
+  const LSTATUS status = RegGetValueW(
+      HKEY_LOCAL_MACHINE,
+      L"SYSTEM\\CurrentControlSet\\Control\\Session Manager\\Memory "
+      L"Management\\PrefetchParameters",
+      L"BootId", RRF_RT_REG_DWORD, nullptr, &count, &size);
+  return status == ERROR_SUCCESS ? absl::StrCat(count) : "";
+}
+
+// Where setup lets the service write.
+std::string DefaultStateDirectory() { return "state"; }
+
 // Handles have no limit that a process could raise.
 size_t RaiseOpenFileLimit() { return SIZE_MAX; }
 

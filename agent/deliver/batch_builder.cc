@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/types/span.h"
+#include "base/zstd.h"
 #include "fleetperf/v1/collection.pb.h"
 
 namespace fleetperf::agent {
@@ -97,7 +99,7 @@ void AddColumn(const QueryBlocks& blocks, const std::vector<Run>& runs,
   if (all_zero) to->clear_differences();
 }
 
-void AddClocks(const std::vector<BlockSamples>& blocks, v1::BlockColumns* to) {
+void AddClocks(absl::Span<const BlockSamples> blocks, v1::BlockColumns* to) {
   perflib::Clocks last = {};
   const auto difference = [](int64_t later, int64_t earlier) {
     return Difference(static_cast<uint64_t>(later),
@@ -139,7 +141,7 @@ void AddQuery(uint32_t query, const QueryBlocks& blocks, v1::BlockColumns* to) {
 
 // The queries of these blocks: nearly always the same in all of them.
 std::map<uint32_t, QueryBlocks> QueriesOf(
-    const std::vector<BlockSamples>& blocks) {
+    absl::Span<const BlockSamples> blocks) {
   std::map<uint32_t, QueryBlocks> queries;
   for (size_t b = 0; b < blocks.size(); ++b) {
     for (const QuerySamples& samples : blocks[b].queries) {
@@ -151,23 +153,41 @@ std::map<uint32_t, QueryBlocks> QueriesOf(
   return queries;
 }
 
+void AddBlocks(absl::Span<const BlockSamples> blocks,
+               v1::BatchContent* content) {
+  v1::BlockColumns* to = content->add_blocks();
+  AddClocks(blocks, to);
+  for (const auto& [query, of_query] : QueriesOf(blocks)) {
+    AddQuery(query, of_query, to);
+  }
+}
+
 }  // namespace
 
-void BatchBuilder::Add(BlockSamples block) {
-  for (const QuerySamples& query : block.queries) {
-    values_ += query.values.size();
+void AddBlock(const BlockSamples& block, v1::BatchContent* content) {
+  AddBlocks(absl::MakeConstSpan(&block, 1), content);
+}
+
+v1::Batch PackBatch(std::string content) {
+  v1::Batch batch;
+  batch.set_content_size(static_cast<uint32_t>(content.size()));
+  ZstdCompress(content, batch.mutable_payload());
+  if (batch.payload().size() < content.size()) {
+    batch.set_compression(v1::COMPRESSION_ZSTD);
+  } else {
+    batch.set_compression(v1::COMPRESSION_NONE);
+    batch.set_payload(std::move(content));
   }
+  return batch;
+}
+
+void BatchBuilder::Add(BlockSamples block) {
+  values_ += block.CountValues();
   blocks_[block.handle].push_back(std::move(block));
 }
 
 void BatchBuilder::Build(v1::BatchContent* content) {
-  for (const auto& [handle, blocks] : blocks_) {
-    v1::BlockColumns* to = content->add_blocks();
-    AddClocks(blocks, to);
-    for (const auto& [query, of_query] : QueriesOf(blocks)) {
-      AddQuery(query, of_query, to);
-    }
-  }
+  for (const auto& [handle, blocks] : blocks_) AddBlocks(blocks, content);
   blocks_.clear();
   values_ = 0;
 }

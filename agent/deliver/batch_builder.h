@@ -6,15 +6,24 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <string>
 #include <vector>
 
 #include "agent/deliver/samples.h"
 
 namespace fleetperf::v1 {
+class Batch;
 class BatchContent;
 }  // namespace fleetperf::v1
 
 namespace fleetperf::agent {
+
+// Adds the samples of one block to `content`.
+void AddBlock(const BlockSamples& block, v1::BatchContent* content);
+
+// The batch of a serialized v1::BatchContent, compressed if that is smaller. It
+// has no epoch and no sequence yet.
+v1::Batch PackBatch(std::string content);
 
 // Not thread-safe.
 class BatchBuilder {

@@ -1,4 +1,4 @@
-// From samples to batches in the spool.
+// From samples to ticks and batches in the spool.
 //
 // Ticks are held back for a while and sent together, because wake-ups are what
 // a fleet costs; while somebody watches, each tick is sent at once.
@@ -9,50 +9,48 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <map>
+#include <memory>
 #include <string>
-#include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "agent/deliver/batch_builder.h"
 #include "agent/deliver/dictionary.h"
+#include "agent/deliver/losses.h"
 #include "agent/deliver/samples.h"
 #include "agent/deliver/spool.h"
 #include "base/clock.h"
 
-namespace fleetperf::agent {
+namespace fleetperf::v1 {
+class BatchContent;
+}  // namespace fleetperf::v1
 
-enum class LossCause {
-  kSpoolFull,
-  kRejected,
-  kOverrun,       // the previous tick took too long
-  kSourceFailed,  // the source gave no block
-};
+namespace fleetperf::agent {
 
 // Thread-safe.
 class Delivery {
  public:
   struct Options {
-    uint64_t epoch = 0;
+    uint64_t epoch = 0;  // of a spool in memory
     // A tick waits at most so long for others to be sent with. The first does
     // not wait.
     absl::Duration batch_period = absl::Seconds(10);
-    uint64_t spool_bytes = uint64_t{64} << 20;
+    uint64_t spool_bytes = uint64_t{64} << 20;  // of a spool in memory
     // If not 0, a batch has so many blocks, whatever the time is and whoever
     // watches: the same blocks make the same batches.
     uint64_t blocks_per_batch = 0;
     const Clock* clock = &Clock::Real();
   };
 
+  Delivery(const Options& options, std::unique_ptr<Spool> spool);
+  // With a spool in memory.
   explicit Delivery(const Options& options);
   ~Delivery();
 
-  uint64_t epoch() const { return options_.epoch; }
   absl::Duration batch_period() const { return options_.batch_period; }
-  Dictionary& dictionary() { return dictionary_; }
-  Spool& spool() { return spool_; }
+  Dictionary& dictionary() { return spool_->dictionary(); }
+  Spool& spool() { return *spool_; }
 
   // A number for a query handle, BlockSamples::handle, that no other has.
   uint32_t NewHandle() { return next_handle_++; }
@@ -76,12 +74,15 @@ class Delivery {
   void StartHolding() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool IsDue(absl::Duration until_next_tick) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool HoldsAnything() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // What was defined and retired since the last call, which is also added to
+  // defined_.
+  v1::BatchContent TakeDefinitions() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void BuildBatch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Notify();
 
   const Options options_;
-  Dictionary dictionary_;
-  Spool spool_;
+  const std::unique_ptr<Spool> spool_;
   std::atomic<uint32_t> next_handle_ = 1;
 
   absl::Mutex mutex_;
@@ -90,9 +91,9 @@ class Delivery {
   TickRange held_ ABSL_GUARDED_BY(mutex_);
   absl::Duration held_since_ ABSL_GUARDED_BY(mutex_);  // Clock::Monotonic()
   bool live_ ABSL_GUARDED_BY(mutex_) = false;
-  uint64_t next_sequence_ ABSL_GUARDED_BY(mutex_) = 1;
-  std::map<std::pair<std::string, LossCause>, TickRange> losses_
-      ABSL_GUARDED_BY(mutex_);
+  bool has_losses_ ABSL_GUARDED_BY(mutex_) = false;
+  // The definitions and retirements of the next batch so far.
+  const std::unique_ptr<v1::BatchContent> defined_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace fleetperf::agent

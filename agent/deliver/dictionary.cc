@@ -1,5 +1,7 @@
 #include "agent/deliver/dictionary.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "fleetperf/v1/collection.pb.h"
 #include "proto/conversions.h"
@@ -19,9 +21,11 @@ v1::CountersetRegistration WithoutHelp(
 
 }  // namespace
 
-Dictionary::Dictionary()
+Dictionary::Dictionary(bool is_saved)
     : lasting_(std::make_unique<v1::Definitions>()),
-      pending_(std::make_unique<v1::Definitions>()) {}
+      pending_(std::make_unique<v1::Definitions>()),
+      is_saved_(is_saved),
+      unsaved_(std::make_unique<v1::Definitions>()) {}
 
 Dictionary::~Dictionary() = default;
 
@@ -41,6 +45,7 @@ uint32_t Dictionary::DefineMachine(absl::string_view name) {
     definition->set_id(id);
     definition->set_name(std::string(name));
     *lasting_->add_machines() = *definition;
+    if (is_saved_) *unsaved_->add_machines() = *definition;
   }
   return id;
 }
@@ -56,6 +61,7 @@ uint32_t Dictionary::DefineCounterset(
     definition->set_id(id);
     *definition->mutable_registration() = WithoutHelp(registration);
     *lasting_->add_countersets() = *definition;
+    if (is_saved_) *unsaved_->add_countersets() = *definition;
   }
   return id;
 }
@@ -84,6 +90,7 @@ uint32_t Dictionary::DefineQuery(uint32_t machine, uint32_t counterset,
   if (is_new) {
     definition.set_id(id);
     *lasting_->add_queries() = definition;
+    if (is_saved_) *unsaved_->add_queries() = definition;
     *pending_->add_queries() = std::move(definition);
   }
   return id;
@@ -102,6 +109,7 @@ uint32_t Dictionary::DefineInstance(uint32_t machine, uint32_t counterset,
   definition->set_instance_id(instance_id);
   definition->set_occurrence(occurrence);
   instances_[id] = *definition;
+  if (is_saved_) unsaved_instances_.insert(id);
   return id;
 }
 
@@ -131,8 +139,12 @@ bool Dictionary::TakePending(uint64_t sequence, v1::BatchContent* content) {
 void Dictionary::Settle(uint64_t sequence) {
   absl::MutexLock lock(&mutex_);
   while (!retired_.empty() && retired_.front().first <= sequence) {
-    instances_.erase(retired_.front().second);
+    const uint32_t instance = retired_.front().second;
     retired_.pop_front();
+    instances_.erase(instance);
+    if (is_saved_ && unsaved_instances_.erase(instance) == 0) {
+      removed_.push_back(instance);
+    }
   }
 }
 
@@ -163,6 +175,41 @@ std::vector<v1::Definitions> Dictionary::All(size_t part_bytes) const {
     *part_for(instance).add_instances() = instance;
   }
   return parts;
+}
+
+DictionaryChanges Dictionary::TakeChanges() {
+  absl::MutexLock lock(&mutex_);
+  auto added = std::make_shared<v1::Definitions>();
+  added->Swap(unsaved_.get());
+  unsaved_->Clear();
+  for (const uint32_t id : std::exchange(unsaved_instances_, {})) {
+    const auto instance = instances_.find(id);
+    if (instance != instances_.end()) {
+      *added->add_instances() = instance->second;
+    }
+  }
+  return {.added = std::move(added), .removed = std::exchange(removed_, {})};
+}
+
+void Dictionary::PutBack(const DictionaryChanges& changes) {
+  absl::MutexLock lock(&mutex_);
+  unsaved_->mutable_machines()->MergeFrom(changes.added->machines());
+  unsaved_->mutable_countersets()->MergeFrom(changes.added->countersets());
+  unsaved_->mutable_queries()->MergeFrom(changes.added->queries());
+  for (const auto& instance : changes.added->instances()) {
+    if (instances_.contains(instance.id())) {
+      unsaved_instances_.insert(instance.id());
+    }
+  }
+  removed_.insert(removed_.end(), changes.removed.begin(),
+                  changes.removed.end());
+}
+
+void Dictionary::ForgetSaved() {
+  absl::MutexLock lock(&mutex_);
+  *unsaved_ = *lasting_;
+  for (const auto& [id, instance] : instances_) unsaved_instances_.insert(id);
+  removed_.clear();
 }
 
 }  // namespace fleetperf::agent

@@ -13,6 +13,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
@@ -26,10 +27,17 @@ class InstanceDefinition;
 
 namespace fleetperf::agent {
 
+// What a file that keeps the definitions has to be told.
+struct DictionaryChanges {
+  std::shared_ptr<const v1::Definitions> added;  // null: none
+  std::vector<uint32_t> removed;                 // ids
+};
+
 // Thread-safe.
 class Dictionary {
  public:
-  Dictionary();
+  // Whether somebody calls TakeChanges.
+  explicit Dictionary(bool is_saved = false);
   ~Dictionary();
 
   struct Column {
@@ -66,6 +74,13 @@ class Dictionary {
   // most. What a definition refers to is in its part or in one before.
   std::vector<v1::Definitions> All(size_t part_bytes = size_t{1} << 20) const;
 
+  // What changed since the last call.
+  DictionaryChanges TakeChanges();
+  // They could not be saved.
+  void PutBack(const DictionaryChanges& changes);
+  // Nothing is saved any more.
+  void ForgetSaved();
+
  private:
   // An id for `key`; `is_new` says whether it was not there yet.
   uint32_t IdOf(std::string key, bool* is_new)
@@ -82,6 +97,13 @@ class Dictionary {
   std::vector<uint32_t> pending_retired_ ABSL_GUARDED_BY(mutex_);
   // (sequence of the batch that retires it, instance)
   std::deque<std::pair<uint64_t, uint32_t>> retired_ ABSL_GUARDED_BY(mutex_);
+
+  const bool is_saved_;
+  // The part of lasting_ that is new, the instances that are, and those that
+  // are saved and gone.
+  const std::unique_ptr<v1::Definitions> unsaved_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_set<uint32_t> unsaved_instances_ ABSL_GUARDED_BY(mutex_);
+  std::vector<uint32_t> removed_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace fleetperf::agent

@@ -3,6 +3,7 @@
 #ifndef FLEETPERF_AGENT_DELIVER_SAMPLES_H_
 #define FLEETPERF_AGENT_DELIVER_SAMPLES_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -31,6 +32,12 @@ struct BlockSamples {
   absl::Duration interval;
   perflib::Clocks clocks;
   std::vector<QuerySamples> queries;
+
+  size_t CountValues() const {
+    size_t values = 0;
+    for (const QuerySamples& query : queries) values += query.values.size();
+    return values;
+  }
 };
 
 }  // namespace fleetperf::agent

@@ -1,63 +1,484 @@
 #include "agent/deliver/spool.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
+#include "absl/random/random.h"
+#include "absl/strings/str_cat.h"
+#include "agent/deliver/batch_builder.h"
+#include "base/files.h"
+#include "base/native_path.h"
+#include "base/os.h"
+#include "base/sha256.h"
+#include "base/status_macros.h"
 #include "fleetperf/v1/collection.pb.h"
 
 namespace fleetperf::agent {
+namespace {
 
-void TickRange::Extend(const TickRange& other) {
-  ticks += other.ticks;
-  start = std::min(start, other.start);
-  end = std::max(end, other.end);
+constexpr char kFileName[] = "spool.sqlite";
+// How soon writing is tried again after it failed.
+constexpr absl::Duration kRetry = absl::Seconds(1);
+// What memory holds for a file that cannot be written, and how much of the
+// spool's size at most.
+constexpr uint64_t kMostUnsavedBytes = uint64_t{16} << 20;
+constexpr uint64_t kUnsavedPart = 4;
+// What memory keeps of what is in the file, so that it need not be read.
+constexpr uint64_t kMostCachedBytes = uint64_t{1} << 20;
+constexpr size_t kMostFingerprints = 100'000;
+
+uint64_t PayloadOf(const SpooledBatch& batch) {
+  return batch.batch != nullptr ? batch.batch->payload().size() : 0;
 }
 
-void Spool::Append(v1::Batch batch, const TickRange& ticks) {
+}  // namespace
+
+Spool::Spool(const Options& options)
+    : options_(options),
+      path_(options.directory.empty()
+                ? ""
+                : ResolvePath(options.directory, kFileName)),
+      dictionary_(/*is_saved=*/!options.directory.empty()) {
+  epoch_ = {.number = kThisProcess, .id = options.epoch};
+}
+
+absl::StatusOr<std::unique_ptr<Spool>> Spool::Open(const Options& options) {
+  auto spool = std::make_unique<Spool>(options);
+  if (options.directory.empty()) return spool;
+  RETURN_IF_ERROR(MakeDirectories(options.directory));
+  const absl::Status opened = spool->OpenFile();
+  if (absl::IsResourceExhausted(opened)) {
+    spool->Report(opened);  // it is tried again
+  } else if (!opened.ok()) {
+    return absl::Status(opened.code(), absl::StrCat("cannot open the spool: ",
+                                                    opened.message()));
+  }
+  spool->writer_ = std::thread([spool = spool.get()] { spool->Run(); });
+  return spool;
+}
+
+Spool::~Spool() {
+  if (!writer_.joinable()) return;
+  {
+    absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+  }
+  changed_.Notify();
+  writer_.join();
+}
+
+absl::Status Spool::OpenFile() {
+  const SpoolFile::Options options = {.path = path_,
+                                      .epoch = epoch(),
+                                      .clock = options_.clock,
+                                      .boot_id = BootId()};
+  auto opened = SpoolFile::Open(options);
+  if (absl::IsDataLoss(opened.status())) {
+    SetAside(opened.status());
+    opened = SpoolFile::Open(options);
+  }
+  RETURN_IF_ERROR(opened.status());
+  std::shared_ptr<SpoolFile> file = *std::move(opened);
+  ASSIGN_OR_RETURN(std::vector<SpoolEpoch> former, file->FormerEpochs());
   absl::MutexLock lock(&mutex_);
-  bytes_ += batch.payload().size();
-  last_sequence_ = batch.sequence();
-  entries_.push_back(
-      {std::make_shared<const v1::Batch>(std::move(batch)), ticks});
-  while (bytes_ > max_bytes_ && entries_.size() > 1) {
-    bytes_ -= entries_.front().batch->payload().size();
-    lost_.Extend(entries_.front().ticks);
-    entries_.pop_front();
+  losses_.Add(file->power_cut());
+  former_ = std::move(former);
+  for (const SpoolEpoch& epoch : former_) {
+    in_file_ = std::max(in_file_, BatchPlace{.epoch = epoch.number,
+                                             .sequence = epoch.last_sequence});
+  }
+  file_ = std::move(file);
+  MakeDirty();
+  return absl::OkStatus();
+}
+
+// What is in memory is written to the next file.
+void Spool::SetAside(const absl::Status& damage) {
+  {
+    absl::MutexLock lock(&mutex_);
+    file_ = nullptr;
+  }
+  TickRange lost = SpoolFile::Salvage(path_);
+  const std::string aside = absl::StrCat(path_, ".damaged");
+  std::error_code ignored;
+  std::filesystem::rename(NativePath(path_), NativePath(aside), ignored);
+  for (const char* suffix : {"-wal", "-shm"}) {
+    std::filesystem::rename(NativePath(absl::StrCat(path_, suffix)),
+                            NativePath(absl::StrCat(aside, suffix)), ignored);
+  }
+  absl::MutexLock lock(&mutex_);
+  for (Entry& entry : entries_) {
+    if (entry.saved)
+      lost.ticks -= std::min(lost.ticks, entry.batch.ticks.ticks);
+    if (entry.saved) unsaved_bytes_ += PayloadOf(entry.batch);
+    entry.saved = false;
+  }
+  for (size_t i = 0; i < saved_ticks_; ++i) {
+    lost.ticks -= std::min(lost.ticks, ticks_[i].range.ticks);
+  }
+  saved_ticks_ = 0;
+  has_stale_ticks_ = false;
+  former_.clear();
+  in_file_ = {};
+  removed_.clear();
+  dropped_.clear();
+  acknowledged_.clear();
+  dictionary_.ForgetSaved();
+  if (lost.start > lost.end) {
+    lost.start = lost.end = options_.clock->Now();
+  }
+  losses_.Add("", LossCause::kSpoolDamaged, lost);
+  spdlog::error(
+      "the spool is damaged ({}); it is set aside as {}, and a new one begins. "
+      "Lost with it: {} ticks",
+      std::string(damage.message()), aside,
+      lost.ticks > 0 ? absl::StrCat(lost.ticks) : "an unknown number of");
+}
+
+uint64_t Spool::open_sequence() const {
+  absl::MutexLock lock(&mutex_);
+  return epoch_.last_sequence + 1;
+}
+
+void Spool::AddTick(const v1::BatchContent& content, const TickRange& range) {
+  std::string bytes = content.SerializeAsString();
+  absl::MutexLock lock(&mutex_);
+  last_tick_ = std::max(last_tick_, range.end);
+  ticks_.push_back({.content = std::move(bytes), .range = range});
+  MakeDirty();
+}
+
+void Spool::AddLoss(const std::string& machine, LossCause cause,
+                    const TickRange& ticks) {
+  absl::MutexLock lock(&mutex_);
+  losses_.Add(machine, cause, ticks);
+  MakeDirty();
+}
+
+bool Spool::has_losses() const {
+  absl::MutexLock lock(&mutex_);
+  return !losses_.empty();
+}
+
+void Spool::Append(v1::BatchContent content, const TickRange& ticks) {
+  absl::MutexLock lock(&mutex_);
+  SpooledBatch batch{.ticks = ticks, .losses = std::exchange(losses_, {})};
+  batch.losses.AppendTo(&content);
+  batch.batch =
+      std::make_shared<const v1::Batch>(PackBatch(content.SerializeAsString()));
+  batch.place = {.epoch = kThisProcess, .sequence = ++epoch_.last_sequence};
+  if (keeps_ticks()) {
+    fingerprints_[batch.place.sequence] = Fingerprint(batch.batch->payload());
+    if (fingerprints_.size() > kMostFingerprints) {
+      fingerprints_.erase(fingerprints_.begin());
+    }
+  }
+  bytes_ += PayloadOf(batch);
+  unsaved_bytes_ += PayloadOf(batch);
+  entries_.push_back({.batch = std::move(batch)});
+  last_tick_ = std::max(last_tick_, ticks.end);
+  has_stale_ticks_ = has_stale_ticks_ || saved_ticks_ > 0;
+  ticks_.clear();
+  saved_ticks_ = 0;
+  KeepMemoryBounded();
+  MakeDirty();
+  // The aggregator may have had it before it was made: a capture is played
+  // again.
+  if (entries_.back().batch.place.sequence <= epoch_.acknowledged) {
+    Erase(std::prev(entries_.end()));
+    dictionary_.Settle(epoch_.last_sequence);
+    changed_.Notify();
   }
 }
 
-std::shared_ptr<const v1::Batch> Spool::Next(uint64_t sequence) const {
-  absl::MutexLock lock(&mutex_);
-  if (sequence >= last_sequence_) return nullptr;
-  const auto next = Find(sequence + 1);
-  return next != entries_.end() ? next->batch : nullptr;
+void Spool::MakeDirty() {
+  dirty_ = keeps_ticks();
+  if (dirty_) changed_.Notify();
 }
 
-std::deque<Spool::Entry>::const_iterator Spool::Find(uint64_t sequence) const {
-  return std::lower_bound(entries_.begin(), entries_.end(), sequence,
-                          [](const Entry& entry, uint64_t wanted) {
-                            return entry.batch->sequence() < wanted;
-                          });
+SpoolEpoch* Spool::FindEpoch(uint32_t number) {
+  if (number == kThisProcess) return &epoch_;
+  const auto found = std::find_if(
+      former_.begin(), former_.end(),
+      [&](const SpoolEpoch& epoch) { return epoch.number == number; });
+  return found != former_.end() ? &*found : nullptr;
 }
 
-void Spool::Acknowledge(uint64_t sequence) {
-  absl::MutexLock lock(&mutex_);
-  while (!entries_.empty() && entries_.front().batch->sequence() <= sequence) {
-    bytes_ -= entries_.front().batch->payload().size();
-    entries_.pop_front();
+const SpoolEpoch* Spool::FindEpoch(uint32_t number) const {
+  return const_cast<Spool*>(this)->FindEpoch(number);
+}
+
+std::vector<Spool::HeldEpoch> Spool::HeldEpochs() const {
+  std::vector<SpoolEpoch> epochs;
+  {
+    absl::MutexLock lock(&mutex_);
+    epochs = former_;
+    epochs.push_back(epoch_);
   }
-  acknowledged_.Notify();
+  std::vector<HeldEpoch> held;
+  for (const SpoolEpoch& epoch : epochs) {
+    const std::optional<SpooledBatch> next =
+        Next({.epoch = epoch.number, .sequence = epoch.acknowledged});
+    const bool has_any = next.has_value() && next->place.epoch == epoch.number;
+    held.push_back({.epoch = epoch,
+                    .first_sequence = has_any ? next->place.sequence
+                                              : epoch.last_sequence + 1});
+  }
+  return held;
 }
 
-void Spool::Reject(uint64_t sequence) {
+uint64_t Spool::epoch() const {
+  absl::MutexLock lock(&mutex_);
+  return epoch_.id;
+}
+
+std::optional<uint32_t> Spool::NumberOf(uint64_t epoch) const {
+  absl::MutexLock lock(&mutex_);
+  if (epoch == epoch_.id) return kThisProcess;
+  for (const SpoolEpoch& former : former_) {
+    if (former.id == epoch) return former.number;
+  }
+  return std::nullopt;
+}
+
+std::vector<v1::Definitions> Spool::DefinitionsOf(uint32_t epoch) const {
+  if (epoch == kThisProcess) return dictionary_.All();
+  std::shared_ptr<SpoolFile> file;
+  {
+    absl::MutexLock lock(&mutex_);
+    file = file_;
+  }
+  if (file == nullptr) return std::vector<v1::Definitions>(1);
+  auto definitions = file->DefinitionsOf(epoch);
+  if (definitions.ok()) return *std::move(definitions);
+  // The aggregator rejects what it cannot read without them.
+  spdlog::error("cannot read definitions from the spool: {}",
+                std::string(definitions.status().message()));
+  return std::vector<v1::Definitions>(1);
+}
+
+bool Spool::Resume(uint32_t epoch, uint64_t durable, uint64_t fingerprint) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (epoch == kThisProcess) {
+      if (!known_.has_value()) known_ = durable;
+      const auto made = fingerprints_.find(durable);
+      const bool is_anothers =
+          keeps_ticks() && (durable > epoch_.last_sequence ||
+                            (made != fingerprints_.end() && fingerprint != 0 &&
+                             made->second != fingerprint));
+      if (is_anothers) return false;
+    }
+  }
+  Acknowledge({.epoch = epoch, .sequence = durable});
+  ResolveDropped(epoch, durable);
+  return true;
+}
+
+void Spool::Fork() {
+  absl::BitGen random;
+  absl::MutexLock lock(&mutex_);
+  epoch_.forked_from = epoch_.id;
+  epoch_.id = absl::Uniform<uint64_t>(random);
+  MakeDirty();
+}
+
+std::optional<SpooledBatch> Spool::Next(BatchPlace place) const {
+  for (;;) {
+    std::shared_ptr<SpoolFile> file;
+    {
+      absl::MutexLock lock(&mutex_);
+      file = file_;
+      if (file == nullptr || place >= in_file_) return NextInMemory(place);
+    }
+    auto row = file->Next(place);
+    absl::MutexLock lock(&mutex_);
+    // The writer deals with damage.
+    if (!row.ok() || !row->has_value()) return NextInMemory(place);
+    if (!IsGone((*row)->place)) return *std::move(row);
+    place = (*row)->place;
+  }
+}
+
+std::optional<SpooledBatch> Spool::NextInMemory(BatchPlace place) const {
+  auto entry = std::partition_point(
+      entries_.begin(), entries_.end(),
+      [&](const Entry& e) { return e.batch.place <= place; });
+  while (entry != entries_.end() && entry->batch.batch == nullptr) ++entry;
+  if (entry == entries_.end()) return std::nullopt;
+  return entry->batch;
+}
+
+bool Spool::IsGone(BatchPlace place) const {
+  const SpoolEpoch* epoch = FindEpoch(place.epoch);
+  if (epoch == nullptr || place.sequence <= epoch->acknowledged) return true;
+  return std::count(removed_.begin(), removed_.end(), place) > 0 ||
+         std::any_of(dropped_.begin(), dropped_.end(),
+                     [&](const auto& batch) { return batch.place == place; });
+}
+
+void Spool::SetSent(BatchPlace place) {
+  absl::MutexLock lock(&mutex_);
+  sent_ = std::max(sent_, place);
+}
+
+// What former processes have sent is not known.
+bool Spool::MayHaveArrived(BatchPlace place) const {
+  return place.epoch != kThisProcess || place <= sent_;
+}
+
+void Spool::Acknowledge(BatchPlace place) {
+  absl::MutexLock lock(&mutex_);
+  SpoolEpoch* epoch = FindEpoch(place.epoch);
+  if (epoch == nullptr || place.sequence <= epoch->acknowledged) return;
+  epoch->acknowledged = place.sequence;
+  // The file need not follow at once: what comes again is recognised.
+  if (keeps_ticks()) acknowledged_[place.epoch] = place.sequence;
+  if (place.epoch != kThisProcess) return;
+  while (!entries_.empty() && entries_.front().batch.place <= place) {
+    Erase(entries_.begin());
+  }
+  fingerprints_.erase(fingerprints_.begin(),
+                      fingerprints_.lower_bound(place.sequence));
+  dictionary_.Settle(place.sequence);
+  changed_.Notify();
+}
+
+std::deque<Spool::Entry>::iterator Spool::Find(uint64_t sequence) {
+  const auto found = std::partition_point(
+      entries_.begin(), entries_.end(), [&](const Entry& entry) {
+        return entry.batch.place.sequence < sequence;
+      });
+  const bool is_it =
+      found != entries_.end() && found->batch.place.sequence == sequence;
+  return is_it ? found : entries_.end();
+}
+
+std::deque<Spool::Entry>::iterator Spool::Erase(
+    std::deque<Entry>::iterator entry) {
+  bytes_ -= PayloadOf(entry->batch);
+  if (!entry->saved) unsaved_bytes_ -= PayloadOf(entry->batch);
+  return entries_.erase(entry);
+}
+
+void Spool::Reject(BatchPlace place) {
   absl::MutexLock lock(&mutex_);
   ++rejected_.batches;
-  const auto found = Find(sequence);
-  if (found == entries_.end() || found->batch->sequence() != sequence) return;
-  rejected_.ticks += found->ticks.ticks;
-  bytes_ -= found->batch->payload().size();
-  entries_.erase(found);
-  acknowledged_.Notify();
+  if (keeps_ticks()) removed_.push_back(place);
+  if (place.epoch != kThisProcess) return;
+  const auto found = Find(place.sequence);
+  if (found == entries_.end()) return;
+  rejected_.ticks += found->batch.ticks.ticks;
+  Erase(found);
+  changed_.Notify();
+}
+
+void Spool::Refuse(BatchPlace place) {
+  const std::optional<SpooledBatch> batch =
+      Next({.epoch = place.epoch, .sequence = place.sequence - 1});
+  if (!batch.has_value() || batch->place != place) return;
+  absl::MutexLock lock(&mutex_);
+  CountAsLost(*batch, LossCause::kRejected);
+  if (keeps_ticks()) removed_.push_back(place);
+  if (place.epoch != kThisProcess) return;
+  if (const auto found = Find(place.sequence); found != entries_.end()) {
+    Erase(found);
+  }
+}
+
+void Spool::CountAsLost(const SpooledBatch& batch, LossCause cause) {
+  if (batch.ticks.ticks > 0) losses_.Add("", cause, batch.ticks);
+  losses_.Add(batch.losses);  // nobody was told of these
+  MakeDirty();
+}
+
+void Spool::Empty(Entry& entry, LossCause cause) {
+  bytes_ -= PayloadOf(entry.batch);
+  if (!entry.saved) unsaved_bytes_ -= PayloadOf(entry.batch);
+  entry.batch.batch = nullptr;
+  entry.batch.dropped = cause;
+}
+
+void Spool::KeepMemoryBounded() {
+  const bool has_file = keeps_ticks();
+  const uint64_t most =
+      has_file ? std::min(kMostUnsavedBytes, options_.max_bytes / kUnsavedPart)
+               : options_.max_bytes;
+  const LossCause cause =
+      has_file ? LossCause::kDiskFull : LossCause::kSpoolFull;
+  auto entry = entries_.begin();
+  // The newest stays.
+  while (unsaved_bytes_ > most && entry != entries_.end() &&
+         entry != std::prev(entries_.end())) {
+    const bool is_writing =
+        writing_.has_value() && entry->batch.place.sequence <= *writing_;
+    if (entry->saved || is_writing || entry->batch.batch == nullptr) {
+      ++entry;
+    } else if (MayHaveArrived(entry->batch.place)) {
+      Empty(*entry, cause);
+    } else {
+      CountAsLost(entry->batch, cause);
+      entry = Erase(entry);
+    }
+  }
+  // What batches that are gone retired is used by none that is held.
+  if (!has_file && !entries_.empty()) {
+    dictionary_.Settle(entries_.front().batch.place.sequence - 1);
+  }
+}
+
+void Spool::ShrinkMemory() {
+  while (!entries_.empty() && entries_.front().saved &&
+         (bytes_ > kMostCachedBytes + unsaved_bytes_ ||
+          entries_.front().batch.batch == nullptr)) {
+    in_file_ = std::max(in_file_, entries_.front().batch.place);
+    Erase(entries_.begin());
+  }
+}
+
+// Whether batches that were dropped are lost: those that had arrived are not.
+void Spool::ResolveDropped(uint32_t epoch, uint64_t durable) {
+  const BatchPlace last_arrived = {.epoch = epoch, .sequence = durable};
+  std::shared_ptr<SpoolFile> file;
+  {
+    absl::MutexLock lock(&mutex_);
+    file = file_;
+  }
+  std::vector<SpooledBatch> in_file;
+  if (file != nullptr) {
+    auto rows = file->DroppedAfter(last_arrived);
+    if (rows.ok()) in_file = *std::move(rows);
+  }
+  absl::MutexLock lock(&mutex_);
+  for (const SpooledBatch& row : in_file) {
+    if (std::count(removed_.begin(), removed_.end(), row.place) > 0) continue;
+    CountAsLost(row, *row.dropped);
+    removed_.push_back(row.place);
+  }
+  const auto is_lost = [&](const SpooledBatch& batch) {
+    return batch.dropped.has_value() && batch.place.epoch == epoch &&
+           batch.place > last_arrived;
+  };
+  for (const SpooledBatch& batch : dropped_) {
+    if (!is_lost(batch)) continue;
+    CountAsLost(batch, *batch.dropped);
+    removed_.push_back(batch.place);
+  }
+  std::erase_if(dropped_, is_lost);
+  for (auto entry = entries_.begin(); entry != entries_.end();) {
+    const bool is_writing =
+        writing_.has_value() && entry->batch.place.sequence <= *writing_;
+    if (entry->saved || is_writing || !is_lost(entry->batch)) {
+      ++entry;
+      continue;
+    }
+    CountAsLost(entry->batch, *entry->batch.dropped);
+    entry = Erase(entry);
+  }
 }
 
 Spool::Rejected Spool::rejected() const {
@@ -65,34 +486,190 @@ Spool::Rejected Spool::rejected() const {
   return rejected_;
 }
 
-void Spool::SetKnown(uint64_t sequence) {
-  absl::MutexLock lock(&mutex_);
-  known_ = sequence;
-}
-
 uint64_t Spool::known() const {
   absl::MutexLock lock(&mutex_);
-  return known_;
-}
-
-Spool::Extent Spool::extent() const {
-  absl::MutexLock lock(&mutex_);
-  return {.first = entries_.empty() ? last_sequence_ + 1
-                                    : entries_.front().batch->sequence(),
-          .last = last_sequence_};
+  return known_.value_or(0);
 }
 
 bool Spool::AwaitAtMost(uint64_t bytes, absl::Duration timeout) const {
   absl::MutexLock lock(&mutex_);
-  const auto has_room = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return bytes_ <= bytes;
-  };
-  return acknowledged_.Await(&mutex_, timeout, has_room);
+  return changed_.Await(
+      &mutex_, timeout,
+      [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return bytes_ <= bytes; });
 }
 
-TickRange Spool::TakeLost() {
+absl::Status Spool::AwaitSaved() {
   absl::MutexLock lock(&mutex_);
-  return std::exchange(lost_, {});
+  dirty_ = true;
+  save_status_ = absl::OkStatus();
+  changed_.Notify();
+  changed_.Await(
+      &mutex_, absl::Minutes(1), [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+        return (!dirty_ && !writing_.has_value()) || !save_status_.ok();
+      });
+  return save_status_;
+}
+
+void Spool::Run() {
+  bool stopping = false;
+  while (!stopping) {
+    {
+      absl::MutexLock lock(&mutex_);
+      changed_.Await(&mutex_, absl::InfiniteDuration(),
+                     [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+                       return dirty_ || stopping_;
+                     });
+      stopping = stopping_;
+    }
+    const absl::Status status = Save();
+    Report(status);
+    if (status.ok()) continue;
+    absl::MutexLock lock(&mutex_);
+    dirty_ = true;
+    changed_.Await(
+        &mutex_, kRetry,
+        [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_; });
+  }
+}
+
+void Spool::Report(const absl::Status& status) {
+  absl::MutexLock lock(&mutex_);
+  if (!status.ok()) {
+    log_.Warn(status.message(),
+              absl::StrCat("cannot write the spool, so that samples are kept "
+                           "in memory alone: ",
+                           status.message()));
+  } else if (!save_status_.ok()) {
+    spdlog::info("the spool can be written again");
+  }
+  save_status_ = status;
+  changed_.Notify();
+}
+
+absl::Status Spool::Save() {
+  std::shared_ptr<SpoolFile> file;
+  {
+    absl::MutexLock lock(&mutex_);
+    file = file_;
+  }
+  if (file == nullptr) {
+    RETURN_IF_ERROR(OpenFile());
+    absl::MutexLock lock(&mutex_);
+    file = file_;
+  }
+  absl::Status status = DropBeyondBounds(*file);
+  if (status.ok()) {
+    SpoolFile::Changes changes;
+    {
+      absl::MutexLock lock(&mutex_);
+      changes = TakeChanges();
+    }
+    status = file->Write(changes);
+    absl::MutexLock lock(&mutex_);
+    if (status.ok()) {
+      SetSaved(changes);
+    } else {
+      PutBack(changes);
+    }
+    writing_ = std::nullopt;
+  }
+  file = nullptr;
+  if (absl::IsDataLoss(status)) SetAside(status);
+  return status;
+}
+
+absl::Status Spool::DropBeyondBounds(SpoolFile& file) {
+  uint64_t needed = 0;
+  {
+    absl::MutexLock lock(&mutex_);
+    const bool has_unsaved = !entries_.empty() && !entries_.back().saved;
+    if (!has_unsaved || !dropped_.empty()) return absl::OkStatus();
+    needed = unsaved_bytes_;
+  }
+  ASSIGN_OR_RETURN(const uint64_t used, file.UsedBytes());
+  needed += used;
+  ASSIGN_OR_RETURN(const std::vector<SpooledBatch> oldest,
+                   file.Oldest(needed - std::min(needed, options_.max_bytes),
+                               options_.max_age));
+  absl::MutexLock lock(&mutex_);
+  for (const SpooledBatch& row : oldest) {
+    if (IsGone(row.place)) continue;
+    if (row.place.epoch == kThisProcess) {
+      if (const auto found = Find(row.place.sequence);
+          found != entries_.end()) {
+        Erase(found);
+      }
+    }
+    // What batches that are gone retired is used by none that is held.
+    if (row.place.epoch == kThisProcess) {
+      dictionary_.Settle(row.place.sequence);
+    }
+    if (MayHaveArrived(row.place)) {
+      dropped_.push_back(row);
+    } else {
+      CountAsLost(row, *row.dropped);
+      removed_.push_back(row.place);
+    }
+  }
+  return absl::OkStatus();
+}
+
+SpoolFile::Changes Spool::TakeChanges() {
+  SpoolFile::Changes changes;
+  for (const Entry& entry : entries_) {
+    if (!entry.saved) changes.batches.push_back(entry.batch);
+  }
+  writing_ = epoch_.last_sequence;
+  for (const auto& [epoch, sequence] : std::exchange(acknowledged_, {})) {
+    changes.acknowledged.push_back({.epoch = epoch, .sequence = sequence});
+  }
+  changes.removed = std::exchange(removed_, {});
+  changes.dropped = std::exchange(dropped_, {});
+  changes.clears_ticks = std::exchange(has_stale_ticks_, false);
+  changes.ticks.assign(
+      ticks_.begin() + static_cast<std::ptrdiff_t>(saved_ticks_), ticks_.end());
+  changes.losses = losses_;
+  changes.definitions = dictionary_.TakeChanges();
+  changes.epoch = epoch_;
+  changes.last_tick = last_tick_;
+  changes.sync = !changes.batches.empty();
+  dirty_ = false;
+  return changes;
+}
+
+void Spool::PutBack(const SpoolFile::Changes& changes) {
+  for (const BatchPlace place : changes.acknowledged) {
+    uint64_t& sequence = acknowledged_[place.epoch];
+    sequence = std::max(sequence, place.sequence);
+  }
+  removed_.insert(removed_.end(), changes.removed.begin(),
+                  changes.removed.end());
+  dropped_.insert(dropped_.end(), changes.dropped.begin(),
+                  changes.dropped.end());
+  has_stale_ticks_ = has_stale_ticks_ || changes.clears_ticks;
+  dictionary_.PutBack(changes.definitions);
+  writing_ = std::nullopt;
+  KeepMemoryBounded();
+}
+
+void Spool::SetSaved(const SpoolFile::Changes& changes) {
+  for (Entry& entry : entries_) {
+    if (entry.saved || entry.batch.place.sequence > *writing_) continue;
+    entry.saved = true;
+    unsaved_bytes_ -= PayloadOf(entry.batch);
+  }
+  // Those of the batch that was open; another one may be by now.
+  if (changes.epoch.last_sequence == epoch_.last_sequence) {
+    saved_ticks_ += changes.ticks.size();
+  } else {
+    has_stale_ticks_ = has_stale_ticks_ || !changes.ticks.empty();
+  }
+  // Former epochs of which nothing is left.
+  std::erase_if(former_, [&](const SpoolEpoch& epoch) {
+    return &epoch != &former_.back() &&
+           epoch.acknowledged >= epoch.last_sequence;
+  });
+  ShrinkMemory();
 }
 
 }  // namespace fleetperf::agent

@@ -1,55 +1,116 @@
-// The batches that the aggregator has not acknowledged yet.
+// What was collected and is not acknowledged yet: batches, ticks that are in no
+// batch, and what was lost.
 //
-// This spool keeps them in memory: they survive the loss of the connection, not
-// of the agent.
+// All that is new is in memory, and can be sent from there; a thread has a file
+// follow, so that nobody waits for a disk. When a process is killed, the next
+// one finds in the file what this one had. A disk that is full or fails costs
+// only what memory cannot hold meanwhile.
 
 #ifndef FLEETPERF_AGENT_DELIVER_SPOOL_H_
 #define FLEETPERF_AGENT_DELIVER_SPOOL_H_
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
+#include <optional>
+#include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "agent/deliver/dictionary.h"
+#include "agent/deliver/losses.h"
+#include "agent/deliver/spool_file.h"
+#include "base/clock.h"
+#include "base/logging.h"
 #include "base/wakeup.h"
 
 namespace fleetperf::v1 {
-class Batch;
+class BatchContent;
 }  // namespace fleetperf::v1
 
 namespace fleetperf::agent {
 
-// A stretch of ticks: those that a batch tells of, or lost ones.
-struct TickRange {
-  uint64_t ticks = 0;
-  absl::Time start = absl::InfiniteFuture();
-  absl::Time end = absl::InfinitePast();
-
-  void Extend(const TickRange& other);
-};
-
 // Thread-safe.
 class Spool {
  public:
-  // Holds at most `max_bytes` of payload, but always the newest batch.
-  explicit Spool(uint64_t max_bytes) : max_bytes_(max_bytes) {}
+  struct Options {
+    uint64_t epoch = 0;
+    // Where the file is; made if need be. Empty: there is none, and what is in
+    // memory is bounded instead.
+    std::string directory;
+    // Beyond these the oldest batches go. The newest always stays.
+    uint64_t max_bytes = uint64_t{256} << 20;
+    absl::Duration max_age = absl::Hours(24);
+    const Clock* clock = &Clock::Real();
+  };
 
-  // Adds a batch, whose sequence is one more than that of the one before. If
-  // there is no room, the oldest ones go.
-  void Append(v1::Batch batch, const TickRange& ticks);
+  // A file that is damaged is set aside, and what it held is counted as lost.
+  // Errors: FailedPrecondition if another agent uses the directory; or it
+  // cannot be used at all.
+  static absl::StatusOr<std::unique_ptr<Spool>> Open(const Options& options);
+  // Without a file.
+  explicit Spool(const Options& options);
+  // Saves what is not saved.
+  ~Spool();
 
-  // The first batch with a sequence greater than `sequence`; null if there is
-  // none.
-  std::shared_ptr<const v1::Batch> Next(uint64_t sequence) const;
+  Dictionary& dictionary() { return dictionary_; }
+  const Dictionary& dictionary() const { return dictionary_; }
 
-  // Removes the batches up to `sequence`.
-  void Acknowledge(uint64_t sequence);
+  // Called by delivery.
 
-  // Removes one batch, which the aggregator refused for good.
-  void Reject(uint64_t sequence);
+  // Whether ticks must be given to AddTick before they are in a batch.
+  bool keeps_ticks() const { return !options_.directory.empty(); }
+  // The sequence of the next batch, from 1.
+  uint64_t open_sequence() const;
+  // A tick of the next batch, as a v1::BatchContent.
+  void AddTick(const v1::BatchContent& content, const TickRange& range);
+  // Adds to what the next batch tells.
+  void AddLoss(const std::string& machine, LossCause cause,
+               const TickRange& ticks);
+  bool has_losses() const;
+  // Adds the next batch. It tells of all that was lost so far, and replaces the
+  // ticks that were added since the batch before.
+  void Append(v1::BatchContent content, const TickRange& ticks);
+
+  // Called for a stream to an aggregator.
+
+  struct HeldEpoch {
+    SpoolEpoch epoch;
+    uint64_t first_sequence;  // if none is held, one more than the last
+  };
+  // Oldest first; the last is this process's.
+  std::vector<HeldEpoch> HeldEpochs() const;
+  uint64_t epoch() const;
+  // Its number; nothing if it is not held.
+  std::optional<uint32_t> NumberOf(uint64_t epoch) const;
+  // All that its batches may use.
+  std::vector<v1::Definitions> DefinitionsOf(uint32_t epoch) const;
+
+  // The aggregator says how far it has this epoch. False if it has batches of
+  // it that this process did not make: see Fork.
+  bool Resume(uint32_t epoch, uint64_t durable, uint64_t fingerprint);
+  // Goes on under a new epoch: somebody else uses this one, since the machine
+  // was set back or copied.
+  void Fork();
+
+  // The first batch after `place`, with its epoch and sequence.
+  std::optional<SpooledBatch> Next(BatchPlace place) const;
+  // It is being sent. Until it is acknowledged nobody knows whether it is lost.
+  void SetSent(BatchPlace place);
+  // Removes the batches of its epoch up to `place`.
+  void Acknowledge(BatchPlace place);
+  // Removes a batch that the aggregator refused for good, and counted as lost.
+  void Reject(BatchPlace place);
+  // Drops a batch that no aggregator would take.
+  void Refuse(BatchPlace place);
+
+  // Called by who plays a capture.
 
   // What was removed by Reject.
   struct Rejected {
@@ -57,46 +118,101 @@ class Spool {
     uint64_t ticks = 0;
   };
   Rejected rejected() const;
-
-  // The aggregator had the batches up to `sequence` before this process made
-  // them.
-  void SetKnown(uint64_t sequence);
+  // The aggregator had this process's batches up to this sequence when it was
+  // first asked.
   uint64_t known() const;
-
-  // The oldest sequence held, and the newest that was ever appended. If none is
-  // held, the first is one more than the last.
-  struct Extent {
-    uint64_t first = 1;
-    uint64_t last = 0;
-  };
-  Extent extent() const;
-
-  // Waits until it holds at most `bytes` of payload. False if that takes longer
-  // than `timeout`.
+  // Waits until memory holds at most `bytes` of payload. False if that takes
+  // longer than `timeout`.
   bool AwaitAtMost(uint64_t bytes, absl::Duration timeout) const;
 
-  // What had to go since the last call; no ticks if nothing had to.
-  TickRange TakeLost();
+  // For tests: waits until the file has everything, or writing has failed.
+  absl::Status AwaitSaved();
 
  private:
   struct Entry {
-    std::shared_ptr<const v1::Batch> batch;
-    TickRange ticks;
+    SpooledBatch batch;
+    bool saved = false;
   };
 
-  // The first entry with a sequence of at least `sequence`.
-  std::deque<Entry>::const_iterator Find(uint64_t sequence) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status OpenFile();
+  void SetAside(const absl::Status& damage);
 
-  const uint64_t max_bytes_;
+  // The writer's thread.
+  void Run();
+  absl::Status Save();
+  absl::Status DropBeyondBounds(SpoolFile& file);
+  SpoolFile::Changes TakeChanges() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void PutBack(const SpoolFile::Changes& changes)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void SetSaved(const SpoolFile::Changes& changes)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Report(const absl::Status& status);
+
+  void MakeDirty() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::deque<Entry>::iterator Find(uint64_t sequence)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::deque<Entry>::iterator Erase(std::deque<Entry>::iterator entry)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Leaves only what says that it is gone.
+  void Empty(Entry& entry, LossCause cause)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Forgets what can be read from the file.
+  void ShrinkMemory() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  SpoolEpoch* FindEpoch(uint32_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  const SpoolEpoch* FindEpoch(uint32_t number) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether a batch is only in the file because that has not followed yet.
+  bool IsGone(BatchPlace place) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool MayHaveArrived(BatchPlace place) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void CountAsLost(const SpooledBatch& batch, LossCause cause)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void KeepMemoryBounded() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::optional<SpooledBatch> NextInMemory(BatchPlace place) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ResolveDropped(uint32_t epoch, uint64_t durable);
+
+  const Options options_;
+  const std::string path_;
+  Dictionary dictionary_;
+  LogOncePerCause log_;
+
   mutable absl::Mutex mutex_;
-  mutable Wakeup acknowledged_;
+  mutable Wakeup changed_;
+  SpoolEpoch epoch_ ABSL_GUARDED_BY(mutex_);
+  std::vector<SpoolEpoch> former_ ABSL_GUARDED_BY(mutex_);  // oldest first
+  // This process's newest batches. What is saved comes before what is not.
   std::deque<Entry> entries_ ABSL_GUARDED_BY(mutex_);
-  uint64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t last_sequence_ ABSL_GUARDED_BY(mutex_) = 0;
-  TickRange lost_ ABSL_GUARDED_BY(mutex_);
+  uint64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of payload in entries_
+  uint64_t unsaved_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Batches up to here are in the file, and perhaps not in entries_.
+  BatchPlace in_file_ ABSL_GUARDED_BY(mutex_);
+  BatchPlace sent_ ABSL_GUARDED_BY(mutex_);
+  // Of this process's batches, by sequence, from the last acknowledged one.
+  std::map<uint64_t, uint64_t> fingerprints_ ABSL_GUARDED_BY(mutex_);
+  // Ticks that are in no batch; how many of them the file has, and whether it
+  // has others, which are in a batch by now.
+  std::vector<SpoolFile::Tick> ticks_ ABSL_GUARDED_BY(mutex_);
+  size_t saved_ticks_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool has_stale_ticks_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Time last_tick_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  Losses losses_ ABSL_GUARDED_BY(mutex_);
   Rejected rejected_ ABSL_GUARDED_BY(mutex_);
-  uint64_t known_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::optional<uint64_t> known_ ABSL_GUARDED_BY(mutex_);
+
+  // What the file has to be told besides.
+  std::map<uint32_t, uint64_t> acknowledged_ ABSL_GUARDED_BY(mutex_);
+  std::vector<BatchPlace> removed_ ABSL_GUARDED_BY(mutex_);
+  std::vector<SpooledBatch> dropped_ ABSL_GUARDED_BY(mutex_);
+  bool dirty_ ABSL_GUARDED_BY(mutex_) = false;
+  // The batches up to this sequence are being written.
+  std::optional<uint64_t> writing_ ABSL_GUARDED_BY(mutex_);
+  absl::Status save_status_ ABSL_GUARDED_BY(mutex_);  // of the last attempt
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  // Null: it cannot be opened yet.
+  std::shared_ptr<SpoolFile> file_ ABSL_GUARDED_BY(mutex_);
+
+  std::thread writer_;
 };
 
 }  // namespace fleetperf::agent

@@ -47,6 +47,25 @@ std::string Age(absl::Time time, absl::Time now) {
   return absl::StrCat(absl::FormatDuration(age), " ago");
 }
 
+using Counts = google::protobuf::Map<std::string, uint64_t>;
+
+// "overrun=3 spool_full=20", by name.
+std::string ToText(const Counts& counts) {
+  std::vector<std::string> texts;
+  for (const auto& [what, count] : counts) {
+    texts.push_back(absl::StrCat(what, "=", count));
+  }
+  std::sort(texts.begin(), texts.end());
+  return absl::StrJoin(texts, " ");
+}
+
+// Only where there is something to tell.
+Field CountsField(const std::string& name, const Counts& counts) {
+  Field field{.name = name, .detail = true};
+  if (!counts.empty()) field.value = ToText(counts);
+  return field;
+}
+
 Record MachineRecord(const v1::Machine& machine, absl::Time now) {
   const bool has_sample = machine.has_newest_sample();
   const absl::Time newest = FromProto(machine.newest_sample());
@@ -85,9 +104,24 @@ Record MachineRecord(const v1::Machine& machine, absl::Time now) {
   if (machine.agent() == machine.name()) agent.text = "";
   record.push_back(agent);
   record.push_back({.name = "labels", .value = absl::StrJoin(labels, " ")});
-  record.push_back({.name = "lost_ticks", .value = machine.lost_ticks()});
+  const absl::Duration lag =
+      absl::Trunc(FromProto(machine.lag()), absl::Seconds(1));
+  Field lag_field{.name = "lag_seconds"};
+  if (machine.connected()) {
+    lag_field.value = absl::ToDoubleSeconds(lag);
+    lag_field.text =
+        lag > absl::ZeroDuration() ? absl::FormatDuration(lag) : "";
+  }
+  record.push_back(lag_field);
+  uint64_t lost = 0;
+  for (const auto& [cause, ticks] : machine.lost_ticks()) lost += ticks;
+  Field lost_ticks{.name = "lost_ticks", .value = lost};
+  if (lost > 0) lost_ticks.text = ToText(machine.lost_ticks());
+  record.push_back(lost_ticks);
+  record.push_back(CountsField("lost_by_cause", machine.lost_ticks()));
   record.push_back({.name = "rejected_batches",
                     .value = uint64_t{machine.rejected_batches()}});
+  record.push_back(CountsField("limits_broken", machine.limits_broken()));
   return record;
 }
 

@@ -52,6 +52,14 @@ absl::string_view CauseName(GapCause cause) {
       return "overrun";
     case GapCause::kReset:
       return "reset";
+    case GapCause::kSpoolExpired:
+      return "spool_expired";
+    case GapCause::kSpoolDamaged:
+      return "spool_damaged";
+    case GapCause::kDiskFull:
+      return "disk_full";
+    case GapCause::kPowerCut:
+      return "power_cut";
   }
   return "unknown";
 }

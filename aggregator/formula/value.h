@@ -35,6 +35,10 @@ enum class GapCause : uint8_t {
   kRejected,
   kOverrun,
   kReset,  // the counter or its base fell
+  kSpoolExpired,
+  kSpoolDamaged,
+  kDiskFull,
+  kPowerCut,
 };
 
 // "need_two_samples"

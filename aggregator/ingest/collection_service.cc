@@ -85,7 +85,9 @@ class CollectStream
 
     void End(const absl::Status& status) override {
       absl::MutexLock lock(&mutex_);
-      EndLocked(status);
+      if (ended_ || !status.ok()) return EndLocked(status);
+      closing_ = true;
+      WriteMore();
     }
 
     // Reads the next message now or, if many batches wait for their
@@ -133,6 +135,7 @@ class CollectStream
         response_.mutable_ack()->set_sequence(ack->second);
         acks_.erase(ack);
       } else {
+        if (closing_) EndLocked(absl::OkStatus());
         return;
       }
       writing_ = true;
@@ -150,6 +153,7 @@ class CollectStream
     std::deque<v1::CollectResponse> responses_ ABSL_GUARDED_BY(mutex_);
     std::map<uint64_t, uint64_t> acks_ ABSL_GUARDED_BY(mutex_);
     bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+    bool closing_ ABSL_GUARDED_BY(mutex_) = false;  // after the last write
     bool ended_ ABSL_GUARDED_BY(mutex_) = false;
     absl::Status end_status_ ABSL_GUARDED_BY(mutex_);
     bool paused_ ABSL_GUARDED_BY(mutex_) = false;

@@ -24,34 +24,47 @@ void CommitQueue::Add(std::shared_ptr<const ReceivedBatch> batch) {
   waiting_.push_back(std::move(batch));
 }
 
+void CommitQueue::Then(std::function<void()> task) {
+  absl::MutexLock lock(&mutex_);
+  tasks_.push_back(std::move(task));
+}
+
 void CommitQueue::Run() {
   for (;;) {
-    std::vector<std::shared_ptr<const ReceivedBatch>> batches;
+    Batches batches;
+    std::vector<std::function<void()>> tasks;
     {
       absl::MutexLock lock(&mutex_);
       const auto has_work = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-        return stopping_ || !waiting_.empty();
+        return stopping_ || !waiting_.empty() || !tasks_.empty();
       };
       mutex_.Await(absl::Condition(&has_work));
-      if (waiting_.empty()) return;
+      if (waiting_.empty() && tasks_.empty()) return;
       batches.swap(waiting_);
+      tasks.swap(tasks_);
     }
-    std::erase_if(batches,
-                  [](const auto& batch) { return batch->epoch->broken(); });
-    if (!batches.empty()) on_commit_(batches, Commit(batches));
+    CommitAll(std::move(batches));
+    for (const std::function<void()>& task : tasks) task();
   }
 }
 
-absl::Status CommitQueue::Commit(
-    const std::vector<std::shared_ptr<const ReceivedBatch>>& batches) {
+void CommitQueue::CommitAll(Batches batches) {
+  std::erase_if(batches,
+                [](const auto& batch) { return batch->epoch->broken(); });
+  if (!batches.empty()) on_commit_(batches, Commit(batches));
+}
+
+absl::Status CommitQueue::Commit(const Batches& batches) {
   std::vector<BatchToCommit> to_commit;
   to_commit.reserve(batches.size());
   for (const auto& batch : batches) {
-    const bool rejected = !batch->reject_reason.empty();
+    const bool has_samples = batch->reject_reason.empty() && !batch->is_copy;
     to_commit.push_back({.epoch_number = batch->epoch->number(),
                          .sequence = batch->sequence,
+                         .agent = batch->epoch->agent(),
+                         .fingerprint = batch->fingerprint,
                          .received = batch->received,
-                         .batch = rejected ? nullptr : &batch->batch,
+                         .batch = has_samples ? &batch->batch : nullptr,
                          .definitions = batch->definitions.get(),
                          .decoded = &batch->decoded});
   }

@@ -19,28 +19,31 @@ namespace fleetperf::aggregator {
 // Thread-safe.
 class CommitQueue {
  public:
+  using Batches = std::vector<std::shared_ptr<const ReceivedBatch>>;
   // Calls `on_commit` on its own thread with batches in the order in which they
   // were added, when they are durable or, with an error, cannot be.
-  using Listener = std::function<void(
-      const std::vector<std::shared_ptr<const ReceivedBatch>>& batches,
-      const absl::Status& status)>;
+  using Listener =
+      std::function<void(const Batches& batches, const absl::Status& status)>;
 
   CommitQueue(Store* store, Listener on_commit);
   // Commits what is waiting.
   ~CommitQueue();
 
   void Add(std::shared_ptr<const ReceivedBatch> batch);
+  // Runs `task` on the queue's thread, after what was added before is durable
+  // or cannot be.
+  void Then(std::function<void()> task);
 
  private:
   void Run();
-  absl::Status Commit(
-      const std::vector<std::shared_ptr<const ReceivedBatch>>& batches);
+  void CommitAll(Batches batches);
+  absl::Status Commit(const Batches& batches);
 
   Store& store_;
   const Listener on_commit_;
   absl::Mutex mutex_;
-  std::vector<std::shared_ptr<const ReceivedBatch>> waiting_
-      ABSL_GUARDED_BY(mutex_);
+  Batches waiting_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::function<void()>> tasks_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };

@@ -35,30 +35,45 @@ Ingest::InstanceNames NamesOf(bool asked,
 }  // namespace
 
 Ingest::Ingest(Store* store, BatchObserver* observer,
-               const IngestLimits& limits)
+               const IngestLimits& limits, const Clock* clock)
     : store_(*store),
       observer_(*observer),
       limits_(limits),
+      clock_(*clock),
+      catch_up_(static_cast<double>(limits.catch_up_samples_per_second),
+                absl::Seconds(1), clock->Monotonic()),
       commits_(store, [this](const auto& batches, const absl::Status& status) {
         OnCommit(batches, status);
       }) {}
 
 Ingest::~Ingest() = default;
 
-absl::Status Ingest::Register(const std::shared_ptr<Session>& session) {
+absl::Duration Ingest::NextReconnect() {
+  absl::MutexLock lock(&mutex_);
+  return Now() + limits_.reconnect_after * absl::Uniform(random_, 0.75, 1.25);
+}
+
+absl::Status Ingest::Register(const std::shared_ptr<Session>& session,
+                              const v1::Hello& hello) {
   std::shared_ptr<Session> replaced;
   {
     absl::MutexLock lock(&mutex_);
     std::shared_ptr<Session>& current = sessions_[session->agent()];
-    if (current != nullptr && current->epoch_id() != session->epoch_id()) {
+    // The same process, or one that went on with its spool.
+    const bool is_successor =
+        current != nullptr &&
+        std::any_of(hello.held_epochs().begin(), hello.held_epochs().end(),
+                    [&](const v1::HeldEpoch& held) {
+                      return held.epoch() == current->epoch_id();
+                    });
+    if (current != nullptr && !is_successor) {
       return absl::AlreadyExistsError(absl::StrCat(
           "another agent named \"", session->agent(), "\" is connected from ",
           current->address(), "; each agent needs a name of its own"));
     }
     replaced = std::exchange(current, session);
   }
-  // The same process, whose former connection is broken; or the same capture,
-  // played by two.
+  // Its connection is broken; or it is the same capture, played by two.
   if (replaced != nullptr) {
     replaced->link().End(absl::AbortedError("replaced by a new connection"));
   }
@@ -126,25 +141,40 @@ absl::Status Ingest::Claim(const std::string& machine,
 }
 
 void Ingest::Accept(std::shared_ptr<const ReceivedBatch> batch) {
-  if (batch->reject_reason.empty()) observer_.OnBatch(batch);
+  if (batch->reject_reason.empty() && !batch->is_copy) {
+    observer_.OnBatch(batch);
+  }
   commits_.Add(std::move(batch));
+}
+
+void Ingest::AfterCommits(std::function<void()> task) {
+  commits_.Then(std::move(task));
+}
+
+absl::Duration Ingest::ChargeCatchUp(double samples) {
+  return catch_up_.Charge(samples, Now());
 }
 
 void Ingest::OnCommit(
     const std::vector<std::shared_ptr<const ReceivedBatch>>& batches,
     const absl::Status& status) {
   // Each epoch once, with its last batch: they are in order.
-  std::map<Epoch*, uint64_t> last;
-  for (const auto& batch : batches) last[batch->epoch.get()] = batch->sequence;
+  std::map<Epoch*, const ReceivedBatch*> last;
+  for (const auto& batch : batches) last[batch->epoch.get()] = batch.get();
   if (!status.ok()) {
     log_.Warn("commit",
               absl::StrCat("cannot keep samples: ", status.message()));
   }
-  for (const auto& [epoch, sequence] : last) {
+  for (const auto& batch : batches) {
+    if (!status.ok() || batch->reject_reason.empty()) continue;
+    const std::shared_ptr<Session> session = batch->epoch->session();
+    if (session != nullptr) session->SendReject(*batch);
+  }
+  for (const auto& [epoch, batch] : last) {
     const std::shared_ptr<Session> session = epoch->session();
     if (status.ok()) {
-      epoch->SetDurable(sequence);
-      if (session != nullptr) session->Acknowledge(*epoch, sequence);
+      epoch->SetDurable(batch->sequence, batch->fingerprint);
+      if (session != nullptr) session->Acknowledge(*epoch, batch->sequence);
     } else {
       epoch->SetBroken();
       if (session != nullptr) {
@@ -174,7 +204,7 @@ std::optional<Ingest::Connection> Ingest::FindConnection(
                     .skew = session->skew(machine),
                     .batch_period = session->batch_period(),
                     .rejected_batches = session->rejected_batches(),
-                    .lost_ticks = session->lost_ticks(machine)};
+                    .limits_broken = session->limits_broken()};
 }
 
 void Ingest::Ask(const std::string& machine, const perflib::Guid& counterset,

@@ -15,14 +15,17 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/random/random.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "aggregator/ingest/commit_queue.h"
 #include "aggregator/ingest/epoch.h"
+#include "aggregator/ingest/rate_budget.h"
 #include "aggregator/ingest/session.h"
 #include "aggregator/store/store.h"
+#include "base/clock.h"
 #include "base/logging.h"
 #include "base/wakeup.h"
 #include "perflib/guid.h"
@@ -33,9 +36,17 @@ namespace fleetperf::aggregator {
 struct IngestLimits {
   BatchLimits batch;
   Dictionary::Limits dictionary;
+  int64_t max_new_series_per_hour = 2'000'000;
+  int64_t max_samples_per_second = 1'000'000;
   uint32_t max_unacknowledged_batches = 8;
   uint32_t max_catalogue_bytes = 16 << 20;
   int max_held_epochs = 1024;
+  // What all agents that are behind may send together, in samples a second, so
+  // that they do not hold up the others.
+  int64_t catch_up_samples_per_second = 2'000'000;
+  // Agents are asked to connect again after about this time, so that load
+  // spreads.
+  absl::Duration reconnect_after = absl::Hours(1);
 };
 
 // Where batches go besides the store.
@@ -51,7 +62,8 @@ class BatchObserver {
 // Thread-safe.
 class Ingest {
  public:
-  Ingest(Store* store, BatchObserver* observer, const IngestLimits& limits);
+  Ingest(Store* store, BatchObserver* observer, const IngestLimits& limits,
+         const Clock* clock = &Clock::Real());
   ~Ingest();
 
   // What is known of a machine's agent while its stream is open.
@@ -61,7 +73,7 @@ class Ingest {
     absl::Duration skew;
     absl::Duration batch_period;  // how long a tick may wait at the agent
     uint64_t rejected_batches = 0;
-    uint64_t lost_ticks = 0;
+    std::map<std::string, uint64_t> limits_broken;
   };
   std::optional<Connection> FindConnection(const std::string& machine) const;
 
@@ -82,9 +94,15 @@ class Ingest {
   Store& store() { return store_; }
   LogOncePerCause& log() { return log_; }
 
+  // Clock::Monotonic().
+  absl::Duration Now() const { return clock_.Monotonic(); }
+  // When a session that begins now ends, so that load spreads.
+  absl::Duration NextReconnect();
+
   // Enters a session as the agent's only one. AlreadyExists if a live one of
-  // another process has its name.
-  absl::Status Register(const std::shared_ptr<Session>& session);
+  // another agent has its name.
+  absl::Status Register(const std::shared_ptr<Session>& session,
+                        const v1::Hello& hello);
   void Unregister(const Session* session);
   absl::StatusOr<std::shared_ptr<Epoch>> OpenEpoch(const std::string& agent,
                                                    uint64_t epoch);
@@ -99,6 +117,10 @@ class Ingest {
   absl::Status Claim(const std::string& machine,
                      const perflib::Guid& counterset, const std::string& agent);
   void Accept(std::shared_ptr<const ReceivedBatch> batch);
+  // Runs `task` when what was accepted before is durable, or cannot be.
+  void AfterCommits(std::function<void()> task);
+  // Samples of an agent that is behind have come. How long it has to pause.
+  absl::Duration ChargeCatchUp(double samples);
   // The answer of a session's agent to a question it was asked.
   void TakeInstances(const std::string& agent, v1::InstanceList list);
   void UpdatePace(Session* session);
@@ -123,6 +145,8 @@ class Ingest {
   Store& store_;
   BatchObserver& observer_;
   const IngestLimits limits_;
+  const Clock& clock_;
+  RateBudget catch_up_;
   LogOncePerCause log_;
 
   mutable absl::Mutex mutex_;
@@ -136,6 +160,7 @@ class Ingest {
   std::set<uint32_t> lost_dictionaries_ ABSL_GUARDED_BY(mutex_);
   std::map<uint64_t, Question*> questions_ ABSL_GUARDED_BY(mutex_);
   uint64_t next_question_ ABSL_GUARDED_BY(mutex_) = 1;
+  absl::BitGen random_ ABSL_GUARDED_BY(mutex_);
   Wakeup answered_;
 
   CommitQueue commits_;  // last: its thread uses the others

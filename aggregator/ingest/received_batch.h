@@ -18,6 +18,7 @@ class Epoch;
 struct ReceivedBatch {
   std::shared_ptr<Epoch> epoch;
   uint64_t sequence = 0;
+  uint64_t fingerprint = 0;  // of its payload
   absl::Time received;
   v1::Batch batch;                               // as it came
   std::unique_ptr<v1::Definitions> definitions;  // null: none
@@ -25,6 +26,9 @@ struct ReceivedBatch {
   // Not empty: why the batch is refused. Only its definitions are kept, and in
   // `decoded` what is lost with it.
   std::string reject_reason;
+  // It was stored before, under the epoch that this one was forked from. Only
+  // its definitions are kept.
+  bool is_copy = false;
 };
 
 }  // namespace fleetperf::aggregator

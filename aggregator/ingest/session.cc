@@ -22,6 +22,28 @@ absl::Status OutOfPlace(absl::string_view message) {
       absl::StrCat("a ", message, " has no place here"));
 }
 
+// An agent is behind if its samples are older than this, besides what they may
+// wait for others to be sent with.
+constexpr absl::Duration kBehind = absl::Seconds(30);
+
+uint64_t CountValues(const DecodedBatch& decoded) {
+  uint64_t values = 0;
+  for (const Frame& frame : decoded.frames) {
+    for (const Frame::Run& run : frame.runs) {
+      values += uint64_t{run.tick_count} * frame.columns.size();
+    }
+  }
+  return values;
+}
+
+// Errors name the limit that was broken in parentheses, as Limits does.
+std::string LimitNamedBy(absl::string_view error) {
+  const size_t begin = error.find("(max_");
+  if (begin == error.npos) return "";
+  const size_t end = error.find(')', begin);
+  return std::string(error.substr(begin + 1, end - begin - 1));
+}
+
 // Whether a batch or definition is to blame, and would be again. Otherwise the
 // stream ends, and the batch comes again with the next.
 bool IsBatchsFault(const absl::Status& status) {
@@ -59,7 +81,13 @@ Session::Session(Ingest* ingest, PeerIdentity peer, std::string address,
     : ingest_(*ingest),
       peer_(std::move(peer)),
       address_(std::move(address)),
-      link_(std::move(link)) {}
+      link_(std::move(link)),
+      samples_(static_cast<double>(ingest->limits().max_samples_per_second),
+               absl::Seconds(1), ingest->Now()),
+      series_(static_cast<double>(ingest->limits().max_new_series_per_hour),
+              absl::Hours(1), ingest->Now()),
+      throttled_until_(ingest->Now()),
+      reconnect_at_(ingest->NextReconnect()) {}
 
 absl::Status Session::Handle(v1::CollectRequest request) {
   const bool greeted = !agent_.empty();
@@ -106,36 +134,11 @@ absl::Status Session::HandleHello(const v1::Hello& hello) {
   batch_period_ = FromProto(hello.batch_period());
   {
     absl::MutexLock lock(&mutex_);
-    skews_[agent_].push_back(FromProto(hello.time()) - absl::Now());
+    hello_skew_ = FromProto(hello.time()) - absl::Now();
+    skews_[agent_].push_back(hello_skew_);
   }
-  RETURN_IF_ERROR(ingest_.Register(shared_from_this()));
-
-  v1::CollectResponse response;
-  v1::Welcome* welcome = response.mutable_welcome();
-  welcome->set_store_id(ingest_.store().id());
-  for (const v1::HeldEpoch& held : hello.held_epochs()) {
-    ASSIGN_OR_RETURN(std::shared_ptr<Epoch> epoch,
-                     ingest_.OpenEpoch(agent_, held.epoch()));
-    epoch->SetSession(weak_from_this());
-    v1::EpochState* state = welcome->add_epochs();
-    state->set_epoch(held.epoch());
-    state->set_durable_sequence(epoch->durable());
-    // Definitions that were in batches which are not held any more, and did not
-    // arrive, are missing here.
-    state->set_dictionary_held(!ingest_.HasLostDictionary(*epoch) &&
-                               held.first_sequence() <= epoch->durable() + 1);
-    epochs_[held.epoch()] = std::move(epoch);
-  }
-  v1::Limits* to = welcome->mutable_limits();
-  to->set_max_payload_bytes(limits.batch.max_payload_bytes);
-  to->set_max_content_bytes(limits.batch.max_content_bytes);
-  to->set_max_unacknowledged_batches(limits.max_unacknowledged_batches);
-  to->set_max_countersets(
-      static_cast<uint32_t>(limits.dictionary.max_countersets));
-  to->set_max_instances(static_cast<uint32_t>(limits.dictionary.max_instances));
-  to->set_max_catalogue_bytes(limits.max_catalogue_bytes);
-  welcome->set_catalogue_wanted(!catalogue_hash_.empty() &&
-                                !ingest_.store().HasCatalogue(catalogue_hash_));
+  RETURN_IF_ERROR(ingest_.Register(shared_from_this(), hello));
+  RETURN_IF_ERROR(TakeEpochs(hello));
 
   v1::Machine machine;
   machine.set_name(agent_);
@@ -145,23 +148,96 @@ absl::Status Session::HandleHello(const v1::Hello& hello) {
   *machine.mutable_labels() = hello.labels();
   RETURN_IF_ERROR(ingest_.store().PutMachine(machine, catalogue_hash_));
 
+  // What an earlier stream brought is on its way to the disk; the agent must
+  // not take it for lost.
+  ingest_.AfterCommits(
+      [self = shared_from_this(), hello] { self->SendWelcome(hello); });
+  return absl::OkStatus();
+}
+
+absl::Status Session::TakeEpochs(const v1::Hello& hello) {
+  for (const v1::HeldEpoch& held : hello.held_epochs()) {
+    ASSIGN_OR_RETURN(std::shared_ptr<Epoch> epoch,
+                     ingest_.OpenEpoch(agent_, held.epoch()));
+    if (held.forked_from() != 0) {
+      ASSIGN_OR_RETURN(origins_[held.epoch()],
+                       ingest_.OpenEpoch(agent_, held.forked_from()));
+    }
+    absl::MutexLock lock(&epoch->taking_mutex());
+    epoch->SetSession(weak_from_this());
+    epochs_[held.epoch()] = std::move(epoch);
+  }
+  return absl::OkStatus();
+}
+
+v1::Welcome Session::MakeWelcome(const v1::Hello& hello) const {
+  const IngestLimits& limits = ingest_.limits();
+  v1::Welcome welcome;
+  welcome.set_store_id(ingest_.store().id());
+  for (const v1::HeldEpoch& held : hello.held_epochs()) {
+    const Epoch& epoch = *epochs_.at(held.epoch());
+    v1::EpochState* state = welcome.add_epochs();
+    state->set_epoch(held.epoch());
+    state->set_durable_sequence(epoch.durable());
+    state->set_durable_fingerprint(epoch.durable_fingerprint());
+    // Definitions that were in batches which are not held any more, and did not
+    // arrive, are missing here.
+    state->set_dictionary_held(!ingest_.HasLostDictionary(epoch) &&
+                               held.first_sequence() <= epoch.durable() + 1);
+  }
+  v1::Limits* to = welcome.mutable_limits();
+  to->set_max_payload_bytes(limits.batch.max_payload_bytes);
+  to->set_max_content_bytes(limits.batch.max_content_bytes);
+  to->set_max_unacknowledged_batches(limits.max_unacknowledged_batches);
+  to->set_max_countersets(
+      static_cast<uint32_t>(limits.dictionary.max_countersets));
+  to->set_max_instances(static_cast<uint32_t>(limits.dictionary.max_instances));
+  to->set_max_catalogue_bytes(limits.max_catalogue_bytes);
+  to->set_max_new_series_per_hour(limits.max_new_series_per_hour);
+  to->set_max_samples_per_second(limits.max_samples_per_second);
+  welcome.set_catalogue_wanted(!catalogue_hash_.empty() &&
+                               !ingest_.store().HasCatalogue(catalogue_hash_));
+  return welcome;
+}
+
+void Session::SendWelcome(const v1::Hello& hello) {
+  for (const auto& [id, epoch] : epochs_) {
+    if (epoch->broken()) {
+      return link_->End(absl::UnavailableError("the store cannot be written"));
+    }
+  }
+  v1::CollectResponse response;
+  *response.mutable_welcome() = MakeWelcome(hello);
   link_->Send(std::move(response));
   ingest_.UpdatePace(this);
-  return absl::OkStatus();
+}
+
+absl::Status Session::CheckHas(const Epoch& epoch) const {
+  if (epoch.session().get() == this) return absl::OkStatus();
+  return absl::AbortedError("replaced by a new connection");
 }
 
 absl::Status Session::HandleDictionary(v1::Dictionary dictionary) {
   const auto found = epochs_.find(dictionary.epoch());
   if (found == epochs_.end()) return OutOfPlace("Dictionary of another epoch");
   Epoch& epoch = *found->second;
+  absl::MutexLock lock(&epoch.taking_mutex());
+  RETURN_IF_ERROR(CheckHas(epoch));
   v1::Definitions& definitions = *dictionary.mutable_definitions();
   RETURN_IF_ERROR(CheckMachines(definitions));
+  dictionary_instances_ += static_cast<size_t>(definitions.instances_size());
+  if (dictionary_instances_ > ingest_.limits().dictionary.max_instances) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "a dictionary of more than ", ingest_.limits().dictionary.max_instances,
+        " instances (max_instances)"));
+  }
   RETURN_IF_ERROR(ingest_.store().KeepDefinitions(epoch.number(), definitions));
   // There may be many, of processes that are long gone; those that batches use
   // are read from the store.
   definitions.clear_instances();
   RETURN_IF_ERROR(ApplyDefinitions(epoch, definitions));
   if (dictionary.more()) return absl::OkStatus();
+  dictionary_instances_ = 0;
   ingest_.SetLostDictionary(epoch, false);
   complete_epochs_.insert(epoch.id());
   return absl::OkStatus();
@@ -170,27 +246,46 @@ absl::Status Session::HandleDictionary(v1::Dictionary dictionary) {
 absl::Status Session::HandleBatch(v1::Batch batch) {
   const auto found = epochs_.find(batch.epoch());
   if (found == epochs_.end()) return OutOfPlace("Batch of another epoch");
+  if (batch.sequence() == 0) return OutOfPlace("Batch with sequence 0");
   auto received = std::make_shared<ReceivedBatch>();
   received->epoch = found->second;
   received->sequence = batch.sequence();
+  received->fingerprint = Fingerprint(batch.payload());
   received->received = absl::Now();
   received->batch = std::move(batch);
   Epoch& epoch = *received->epoch;
+  absl::MutexLock lock(&epoch.taking_mutex());
+  RETURN_IF_ERROR(CheckHas(epoch));
 
-  const auto content = ParseBatch(received->batch, ingest_.limits().batch);
-  if (content.ok() && (*content)->has_definitions()) {
-    // Kept also if the rest is rejected: later batches use them.
-    received->definitions.reset((*content)->release_definitions());
-    RETURN_IF_ERROR(CheckMachines(*received->definitions));
-    RETURN_IF_ERROR(ApplyDefinitions(epoch, *received->definitions));
-  }
+  const auto parsed = ParseBatch(received->batch, ingest_.limits().batch);
+  if (parsed.ok()) RETURN_IF_ERROR(TakeDefinitions(**parsed, received.get()));
   if (!epoch.IsNew(received->sequence)) {
     Acknowledge(epoch, epoch.durable());
     return absl::OkStatus();
   }
-  const absl::Status status = content.ok()
-                                  ? Decode(epoch, **content, received.get())
-                                  : content.status();
+  RETURN_IF_ERROR(TakeSamples(parsed, received.get()));
+  epoch.SetReceived(received->sequence);
+  Note(*received);
+  const absl::Status charged = Charge(*received);
+  ingest_.Accept(std::move(received));
+  return charged;
+}
+
+// They are kept also if the rest is rejected: later batches use them.
+absl::Status Session::TakeDefinitions(v1::BatchContent& content,
+                                      ReceivedBatch* received) {
+  if (!content.has_definitions()) return absl::OkStatus();
+  received->definitions.reset(content.release_definitions());
+  RETURN_IF_ERROR(CheckMachines(*received->definitions));
+  return ApplyDefinitions(*received->epoch, *received->definitions);
+}
+
+absl::Status Session::TakeSamples(
+    const absl::StatusOr<std::unique_ptr<v1::BatchContent>>& content,
+    ReceivedBatch* received) {
+  Epoch& epoch = *received->epoch;
+  const absl::Status status =
+      content.ok() ? Decode(epoch, **content, received) : content.status();
   if (absl::IsFailedPrecondition(status) &&
       !complete_epochs_.contains(epoch.id())) {
     ingest_.SetLostDictionary(epoch, true);
@@ -198,12 +293,83 @@ absl::Status Session::HandleBatch(v1::Batch batch) {
   }
   if (!status.ok()) {
     if (!IsBatchsFault(status)) return status;
-    Reject(status, content.ok() ? content->get() : nullptr, received.get());
+    Reject(status, content.ok() ? content->get() : nullptr, received);
+  } else if (IsCopy(*received)) {
+    received->is_copy = true;
+    received->decoded = {};
   }
-  epoch.SetReceived(received->sequence);
-  Note(*received);
-  ingest_.Accept(std::move(received));
   return absl::OkStatus();
+}
+
+bool Session::IsCopy(const ReceivedBatch& received) const {
+  const auto origin = origins_.find(received.epoch->id());
+  return origin != origins_.end() &&
+         received.sequence <= origin->second->durable() &&
+         ingest_.store().HasBatch(origin->second->number(), received.sequence,
+                                  received.fingerprint);
+}
+
+absl::Status Session::Charge(const ReceivedBatch& received) {
+  const absl::Duration now = ingest_.Now();
+  const IngestLimits& limits = ingest_.limits();
+  if (now >= throttled_until_) {
+    batches_while_throttled_ = 0;
+  } else if (++batches_while_throttled_ >
+             2 * limits.max_unacknowledged_batches) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("agent ", agent_, " sends on while it is throttled"));
+  }
+  const double samples = static_cast<double>(CountValues(received.decoded));
+  if (const absl::Duration pause = samples_.Charge(samples, now);
+      pause > absl::Seconds(1)) {
+    Throttle(pause - absl::Seconds(1), "max_samples_per_second",
+             absl::StrCat("more than ", limits.max_samples_per_second,
+                          " samples in a second (max_samples_per_second)"));
+  }
+  if (received.definitions != nullptr) {
+    const double series = static_cast<double>(
+        received.epoch->dictionary().CountSeries(*received.definitions));
+    if (const absl::Duration pause = series_.Charge(series, now);
+        pause > absl::ZeroDuration()) {
+      Throttle(pause, "max_new_series_per_hour",
+               absl::StrCat("more than ", limits.max_new_series_per_hour,
+                            " new series in an hour "
+                            "(max_new_series_per_hour)"));
+    }
+  }
+  if (IsBehind(received)) {
+    if (const absl::Duration pause = ingest_.ChargeCatchUp(samples);
+        pause > absl::ZeroDuration()) {
+      Throttle(pause, /*limit=*/"",
+               "it catches up, and others' newest samples come first");
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Whether all of its samples are older than what a live agent sends.
+bool Session::IsBehind(const ReceivedBatch& received) const {
+  absl::Time newest = absl::InfinitePast();
+  for (const Frame& frame : received.decoded.frames) {
+    if (frame.clocks->empty()) continue;
+    newest = std::max(newest, perflib::TimeFromPerfTime100NSec(
+                                  frame.clocks->back().perf_time_100nsec));
+  }
+  return newest != absl::InfinitePast() &&
+         newest < received.received + hello_skew_ - batch_period_ - kBehind;
+}
+
+void Session::Throttle(absl::Duration pause, const std::string& limit,
+                       const std::string& reason) {
+  throttled_until_ = std::max(throttled_until_, ingest_.Now() + pause);
+  if (!limit.empty()) {
+    absl::MutexLock lock(&mutex_);
+    ++limits_broken_[limit];
+  }
+  v1::CollectResponse response;
+  *response.mutable_throttle()->mutable_pause() = ToProto(pause);
+  response.mutable_throttle()->set_reason(reason);
+  link_->Send(std::move(response));
 }
 
 absl::Status Session::Decode(Epoch& epoch, const v1::BatchContent& content,
@@ -239,14 +405,19 @@ void Session::Reject(const absl::Status& reason,
   {
     absl::MutexLock lock(&mutex_);
     ++rejected_batches_;
+    const std::string limit = LimitNamedBy(reason.message());
+    if (!limit.empty()) ++limits_broken_[limit];
   }
   ingest_.log().Warn(absl::StrCat("reject ", agent_, " ", reason.message()),
                      absl::StrCat("rejected batch ", received->sequence, " of ",
                                   agent_, ": ", reason.message()));
+}
+
+void Session::SendReject(const ReceivedBatch& rejected) {
   v1::CollectResponse response;
-  response.mutable_reject()->set_epoch(received->epoch->id());
-  response.mutable_reject()->set_sequence(received->sequence);
-  response.mutable_reject()->set_reason(received->reject_reason);
+  response.mutable_reject()->set_epoch(rejected.epoch->id());
+  response.mutable_reject()->set_sequence(rejected.sequence);
+  response.mutable_reject()->set_reason(rejected.reject_reason);
   link_->Send(std::move(response));
 }
 
@@ -335,6 +506,7 @@ void Session::Close() { ingest_.Unregister(this); }
 
 void Session::Acknowledge(const Epoch& epoch, uint64_t sequence) {
   link_->SendAck(epoch.id(), sequence);
+  if (ingest_.Now() >= reconnect_at_) link_->End(absl::OkStatus());
 }
 
 bool Session::HasManyUnacknowledged() const {
@@ -372,9 +544,6 @@ void Session::Note(const ReceivedBatch& received) {
     machines_newest = std::max(machines_newest, time);
   }
   absl::MutexLock lock(&mutex_);
-  for (const Loss& loss : received.decoded.losses) {
-    lost_ticks_[loss.machine] += loss.ticks;
-  }
   for (const auto& [machine, time] : newest) {
     std::vector<absl::Duration>& skews = skews_[machine];
     if (skews.size() >= kSkewBatches) skews.erase(skews.begin());
@@ -396,13 +565,9 @@ uint64_t Session::rejected_batches() const {
   return rejected_batches_;
 }
 
-uint64_t Session::lost_ticks(const std::string& machine) const {
+std::map<std::string, uint64_t> Session::limits_broken() const {
   absl::MutexLock lock(&mutex_);
-  uint64_t lost = 0;
-  for (const auto& [of, ticks] : lost_ticks_) {
-    if (of.empty() || of == machine) lost += ticks;
-  }
-  return lost;
+  return limits_broken_;
 }
 
 }  // namespace fleetperf::aggregator

@@ -14,9 +14,11 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "aggregator/ingest/epoch.h"
+#include "aggregator/ingest/rate_budget.h"
 #include "aggregator/ingest/received_batch.h"
 #include "base/credentials.h"
 #include "fleetperf/v1/collection.pb.h"
@@ -34,6 +36,7 @@ class AgentLink {
   virtual void Send(v1::CollectResponse response) = 0;
   // May be merged with other acknowledgements of the same epoch.
   virtual void SendAck(uint64_t epoch, uint64_t sequence) = 0;
+  // If OK, after all that was said before.
   virtual void End(const absl::Status& status) = 0;
 };
 
@@ -53,11 +56,17 @@ class Session : public std::enable_shared_from_this<Session> {
 
   const std::string& agent() const { return agent_; }
   uint64_t epoch_id() const { return epoch_id_; }
+  // Whether the agent's process, or one that went on with its spool, made this
+  // epoch.
+  bool HasEpoch(uint64_t epoch) const { return epochs_.contains(epoch); }
   const std::string& address() const { return address_; }
   AgentLink& link() { return *link_; }
 
-  // Its batches up to `sequence` are durable.
+  // Its batches up to `sequence` are durable. After that is a moment to ask the
+  // agent to connect again, if it is time.
   void Acknowledge(const Epoch& epoch, uint64_t sequence);
+  // The loss of a batch that was rejected is durable.
+  void SendReject(const ReceivedBatch& rejected);
 
   // Tells the agent whether it shall send each tick at once, if that changed.
   void UpdatePace(BatchObserver& observer);
@@ -71,16 +80,34 @@ class Session : public std::enable_shared_from_this<Session> {
   // How long a tick may wait at the agent.
   absl::Duration batch_period() const { return batch_period_; }
   uint64_t rejected_batches() const;
-  uint64_t lost_ticks(const std::string& machine) const;
+  // How often limits were broken, by their names in Limits.
+  std::map<std::string, uint64_t> limits_broken() const;
 
  private:
   absl::Status HandleHello(const v1::Hello& hello);
+  absl::Status TakeEpochs(const v1::Hello& hello);
+  v1::Welcome MakeWelcome(const v1::Hello& hello) const;
+  void SendWelcome(const v1::Hello& hello);
+  // An error if another stream of the agent has the epoch by now.
+  absl::Status CheckHas(const Epoch& epoch) const;
   absl::Status HandleBatch(v1::Batch batch);
   absl::Status HandleDictionary(v1::Dictionary dictionary);
   absl::Status HandleCatalogue(const v1::Catalogue& catalogue);
 
+  absl::Status TakeDefinitions(v1::BatchContent& content,
+                               ReceivedBatch* received);
+  absl::Status TakeSamples(
+      const absl::StatusOr<std::unique_ptr<v1::BatchContent>>& content,
+      ReceivedBatch* received);
   absl::Status Decode(Epoch& epoch, const v1::BatchContent& content,
                       ReceivedBatch* received);
+  // Whether it is stored under the epoch that its own was forked from.
+  bool IsCopy(const ReceivedBatch& received) const;
+  // Has the agent pause if it has sent more than it may.
+  absl::Status Charge(const ReceivedBatch& received);
+  bool IsBehind(const ReceivedBatch& received) const;
+  void Throttle(absl::Duration pause, const std::string& limit,
+                const std::string& reason);
   void Reject(const absl::Status& reason, const v1::BatchContent* content,
               ReceivedBatch* received);
   absl::Status CheckMachines(const v1::Definitions& definitions) const;
@@ -103,10 +130,19 @@ class Session : public std::enable_shared_from_this<Session> {
   uint64_t epoch_id_ = 0;
   std::string catalogue_hash_;
   absl::Duration batch_period_;
+  absl::Duration hello_skew_;  // the agent's clock minus ours
   absl::flat_hash_map<uint64_t, std::shared_ptr<Epoch>> epochs_;
+  // Those that epochs were forked from, by the latter.
+  absl::flat_hash_map<uint64_t, std::shared_ptr<Epoch>> origins_;
   // Epochs whose definitions came on this stream, all of them: an id that is
   // not defined now will never be.
   absl::flat_hash_set<uint64_t> complete_epochs_;
+  size_t dictionary_instances_ = 0;  // of the dictionary that is coming
+  RateBudget samples_;
+  RateBudget series_;
+  absl::Duration throttled_until_;  // Clock::Monotonic()
+  uint32_t batches_while_throttled_ = 0;
+  const absl::Duration reconnect_at_;  // Clock::Monotonic()
 
   mutable absl::Mutex mutex_;
   bool live_ ABSL_GUARDED_BY(mutex_) = false;
@@ -115,8 +151,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::map<std::string, std::vector<absl::Duration>> skews_
       ABSL_GUARDED_BY(mutex_);
   uint64_t rejected_batches_ ABSL_GUARDED_BY(mutex_) = 0;
-  // By machine; "" stands for all of them.
-  std::map<std::string, uint64_t> lost_ticks_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, uint64_t> limits_broken_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace fleetperf::aggregator

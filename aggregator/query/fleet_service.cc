@@ -22,6 +22,9 @@ constexpr uint32_t kDefaultPageSize = 1000;
 constexpr uint32_t kMaxPageSize = 10'000;
 // Machines that are asked for their instances by one call.
 constexpr size_t kMaxMachinesAsked = 1000;
+// How long samples may be on their way, beside what they wait for others to be
+// sent with.
+constexpr absl::Duration kOnItsWay = absl::Seconds(5);
 constexpr absl::Duration kAnswerTime = absl::Seconds(3);
 
 // An empty pattern matches every name.
@@ -153,7 +156,19 @@ class FleetService : public v1::FleetService::Service {
       machine.set_address(connection->address);
       *machine.mutable_skew() = ToProto(connection->skew);
       machine.set_rejected_batches(connection->rejected_batches);
-      machine.set_lost_ticks(connection->lost_ticks);
+      machine.mutable_limits_broken()->insert(connection->limits_broken.begin(),
+                                              connection->limits_broken.end());
+      if (machine.has_newest_sample()) {
+        const absl::Duration age =
+            absl::Now() + connection->skew - FromProto(machine.newest_sample());
+        const absl::Duration lag = age - connection->batch_period - kOnItsWay;
+        *machine.mutable_lag() = ToProto(std::max(lag, absl::ZeroDuration()));
+      }
+    }
+    for (const auto& [cause, ticks] :
+         store_.LostTicks(machine.agent(), machine.name())) {
+      (*machine.mutable_lost_ticks())[std::string(LossCauseName(cause))] =
+          ticks;
     }
     return machine;
   }

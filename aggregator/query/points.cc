@@ -17,7 +17,7 @@ v1::GapCause ToProto(GapCause cause) {
   return static_cast<v1::GapCause>(cause);
 }
 static_assert(static_cast<int>(GapCause::kNone) == v1::GAP_CAUSE_UNSPECIFIED);
-static_assert(static_cast<int>(GapCause::kReset) == v1::GAP_CAUSE_RESET);
+static_assert(static_cast<int>(GapCause::kPowerCut) == v1::GAP_CAUSE_POWER_CUT);
 
 v1::Points ToProto(uint32_t series, absl::Span<const Point> points) {
   v1::Points proto;

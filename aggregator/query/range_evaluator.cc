@@ -12,10 +12,15 @@ absl::Time TimeOf(const RawSample& sample) {
 GapCause CauseOf(LossCause cause) {
   switch (cause) {
     case LossCause::kSpoolFull:
-    case LossCause::kSpoolExpired:
-    case LossCause::kSpoolDamaged:
-    case LossCause::kDiskFull:
       return GapCause::kSpoolFull;
+    case LossCause::kSpoolExpired:
+      return GapCause::kSpoolExpired;
+    case LossCause::kSpoolDamaged:
+      return GapCause::kSpoolDamaged;
+    case LossCause::kDiskFull:
+      return GapCause::kDiskFull;
+    case LossCause::kPowerCut:
+      return GapCause::kPowerCut;
     case LossCause::kRejected:
       return GapCause::kRejected;
     case LossCause::kOverrun:

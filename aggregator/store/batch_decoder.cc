@@ -216,6 +216,8 @@ LossCause FromProto(v1::LossCause cause) {
       return LossCause::kOverrun;
     case v1::LOSS_CAUSE_SOURCE_FAILED:
       return LossCause::kSourceFailed;
+    case v1::LOSS_CAUSE_POWER_CUT:
+      return LossCause::kPowerCut;
     default:
       return LossCause::kUnknown;
   }
@@ -276,6 +278,30 @@ absl::StatusOr<DecodedBatch> DecodeBatch(const v1::BatchContent& content,
                               .cause = FromProto(loss.cause())});
   }
   return decoded;
+}
+
+absl::string_view LossCauseName(LossCause cause) {
+  switch (cause) {
+    case LossCause::kUnknown:
+      return "unknown";
+    case LossCause::kSpoolFull:
+      return "spool_full";
+    case LossCause::kSpoolExpired:
+      return "spool_expired";
+    case LossCause::kSpoolDamaged:
+      return "spool_damaged";
+    case LossCause::kDiskFull:
+      return "disk_full";
+    case LossCause::kRejected:
+      return "rejected";
+    case LossCause::kOverrun:
+      return "overrun";
+    case LossCause::kSourceFailed:
+      return "source_failed";
+    case LossCause::kPowerCut:
+      return "power_cut";
+  }
+  return "unknown";
 }
 
 }  // namespace fleetperf::aggregator

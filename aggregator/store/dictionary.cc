@@ -142,6 +142,9 @@ absl::Status Dictionary::AddQuery(const v1::QueryDefinition& definition) {
                               .wraps = column.wraps()});
   }
   columns_ += query->columns.size();
+  size_t& columns_of =
+      columns_of_[{definition.machine(), definition.counterset()}];
+  columns_of = std::max(columns_of, query->columns.size());
   queries_.emplace(definition.id(), std::move(query));
   return absl::OkStatus();
 }
@@ -166,6 +169,17 @@ absl::Status Dictionary::AddInstance(const v1::InstanceDefinition& definition) {
 void Dictionary::Retire(uint32_t instance) {
   absl::MutexLock lock(&mutex_);
   instances_.erase(instance);
+}
+
+size_t Dictionary::CountSeries(const v1::Definitions& definitions) const {
+  absl::MutexLock lock(&mutex_);
+  size_t series = 0;
+  for (const auto& definition : definitions.instances()) {
+    const auto columns =
+        columns_of_.find({definition.machine(), definition.counterset()});
+    series += columns != columns_of_.end() ? columns->second : 1;
+  }
+  return series;
 }
 
 size_t Dictionary::instances() const {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
@@ -81,6 +82,10 @@ class Dictionary {
   // How many instances are in memory.
   size_t instances() const;
 
+  // How many series these instances are: the counters that are collected of
+  // each.
+  size_t CountSeries(const v1::Definitions& definitions) const;
+
   // FailedPrecondition if the id is not defined.
   absl::StatusOr<std::shared_ptr<const CollectedQuery>> FindQuery(uint32_t id);
   // Those of all `ids`, in their order.
@@ -126,6 +131,9 @@ class Dictionary {
   absl::flat_hash_map<uint32_t, std::shared_ptr<const CollectedQuery>> queries_
       ABSL_GUARDED_BY(mutex_);
   size_t columns_ ABSL_GUARDED_BY(mutex_) = 0;  // of all queries
+  // Of the largest query of a machine's counterset.
+  absl::flat_hash_map<std::pair<uint32_t, uint32_t>, size_t> columns_of_
+      ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<uint32_t, std::shared_ptr<const Instance>> instances_
       ABSL_GUARDED_BY(mutex_);
 };

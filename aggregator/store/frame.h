@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "perflib/clocks.h"
 #include "perflib/registration.h"
@@ -114,7 +115,11 @@ enum class LossCause : uint8_t {
   kRejected,
   kOverrun,
   kSourceFailed,
+  kPowerCut,
 };
+
+// "spool_full"
+absl::string_view LossCauseName(LossCause cause);
 
 // Ticks that will never come.
 struct Loss {

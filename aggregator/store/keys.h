@@ -4,15 +4,17 @@
 //   column family "default":
 //     i                      the store's id
 //     a AGENT \0 EPOCH       number of the epoch, which stands for both
-//     h NUMBER               its durable sequence
-//     d KIND NUMBER ID       a definition of the epoch
-//     s HASH                 the registration of a schema
-//     c HASH                 a catalogue's contents
-//     m MACHINE              catalogue hash (32 bytes), Machine
+//     h NUMBER               its durable sequence, the fingerprint of that
+//     batch d KIND NUMBER ID       a definition of the epoch s HASH the
+//     registration of a schema c HASH                 a catalogue's contents m
+//     MACHINE              catalogue hash (32 bytes), Machine l AGENT \0
+//     MACHINE     Machine, whose lost_ticks say what is lost; no
+//                            machine: to all of the agent's
 //   column family "log":
 //     NUMBER SEQUENCE        time of receipt, Batch
 //   column family "times", small and read at the start:
-//     NUMBER SEQUENCE        oldest and newest sample, time of receipt
+//     NUMBER SEQUENCE        oldest and newest sample, time of receipt,
+//                            fingerprint
 
 #ifndef FLEETPERF_AGGREGATOR_STORE_KEYS_H_
 #define FLEETPERF_AGGREGATOR_STORE_KEYS_H_
@@ -69,6 +71,10 @@ inline std::string CatalogueKey(absl::string_view hash) {
 }
 inline std::string MachineKey(absl::string_view machine) {
   return absl::StrCat("m", machine);
+}
+inline std::string LostTicksKey(absl::string_view agent,
+                                absl::string_view machine) {
+  return absl::StrCat("l", agent, absl::string_view("\0", 1), machine);
 }
 inline std::string LogKey(uint32_t epoch_number, uint64_t sequence) {
   return absl::StrCat(BigEndian(epoch_number), BigEndian(sequence));

@@ -71,9 +71,15 @@ absl::Time DecodeTime(absl::string_view bytes) {
       static_cast<int64_t>(FromBigEndian<uint64_t>(bytes)));
 }
 
-std::string EncodeTimes(const BatchTimes& times) {
+constexpr size_t kTimesSize = 4 * sizeof(uint64_t);
+
+std::string EncodeTimes(const BatchTimes& times, uint64_t fingerprint) {
   return absl::StrCat(EncodeTime(times.oldest), EncodeTime(times.newest),
-                      EncodeTime(times.received));
+                      EncodeTime(times.received), BigEndian(fingerprint));
+}
+
+std::string EncodeDurable(uint64_t sequence, uint64_t fingerprint) {
+  return absl::StrCat(BigEndian(sequence), BigEndian(fingerprint));
 }
 
 BatchTimes DecodeTimes(absl::string_view bytes) {
@@ -133,6 +139,7 @@ class RocksDbStore : public Store {
     RETURN_IF_ERROR(store->LoadIndex());
     RETURN_IF_ERROR(store->LoadQueries());
     RETURN_IF_ERROR(store->LoadMachines());
+    RETURN_IF_ERROR(store->LoadLostTicks());
     store->LoadNewestSamples();
     return store;
   }
@@ -158,13 +165,15 @@ class RocksDbStore : public Store {
       ASSIGN_OR_RETURN(const std::string durable,
                        Get(kDefault, DurableKey(stored.number)));
       stored.durable_sequence = FromBigEndian<uint64_t>(durable);
+      stored.durable_fingerprint =
+          FromBigEndian<uint64_t>(durable.substr(sizeof(uint64_t)));
     } else if (!absl::IsNotFound(number.status())) {
       return number.status();  // taken for new, it would be stored twice
     } else {
       stored.number = next_epoch_number_++;
       rocksdb::WriteBatch writes;
       writes.Put(key, BigEndian(stored.number));
-      writes.Put(DurableKey(stored.number), BigEndian(uint64_t{0}));
+      writes.Put(DurableKey(stored.number), EncodeDurable(0, 0));
       RETURN_IF_ERROR(WriteDurably(&writes));
     }
     stored.dictionary = MakeDictionary(stored.number, limits);
@@ -175,6 +184,7 @@ class RocksDbStore : public Store {
     rocksdb::WriteBatch writes;
     std::vector<BatchTimes> times;
     std::string record;
+    LostTicksMap lost;
     for (const BatchToCommit& batch : batches) {
       const std::string key = LogKey(batch.epoch_number, batch.sequence);
       record = EncodeTime(batch.received);
@@ -185,16 +195,42 @@ class RocksDbStore : public Store {
       }
       writes.Put(families_[kLog], key, record);
       times.push_back(TimesOf(batch));
-      writes.Put(families_[kTimes], key, EncodeTimes(times.back()));
+      writes.Put(families_[kTimes], key,
+                 EncodeTimes(times.back(), batch.fingerprint));
       // Later batches of an epoch overwrite this.
-      writes.Put(DurableKey(batch.epoch_number), BigEndian(batch.sequence));
+      writes.Put(DurableKey(batch.epoch_number),
+                 EncodeDurable(batch.sequence, batch.fingerprint));
+      AddLostTicks(batch, &lost);
       if (batch.definitions != nullptr) {
         PutDefinitions(batch.epoch_number, *batch.definitions, &writes);
       }
     }
+    PutLostTicks(lost, &writes);
     RETURN_IF_ERROR(WriteDurably(&writes));
     for (size_t i = 0; i < batches.size(); ++i) Learn(batches[i], times[i]);
+    absl::MutexLock lock(&machine_mutex_);
+    for (auto& [key, ticks] : lost) lost_ticks_[key] = std::move(ticks);
     return absl::OkStatus();
+  }
+
+  bool HasBatch(uint32_t epoch_number, uint64_t sequence,
+                uint64_t fingerprint) const override {
+    const auto times = Get(kTimes, LogKey(epoch_number, sequence));
+    return times.ok() && times->size() == kTimesSize &&
+           FromBigEndian<uint64_t>(absl::string_view(*times).substr(
+               kTimesSize - sizeof fingerprint)) == fingerprint;
+  }
+
+  std::map<LossCause, uint64_t> LostTicks(
+      const std::string& agent, const std::string& machine) const override {
+    std::map<LossCause, uint64_t> sum;
+    absl::MutexLock lock(&machine_mutex_);
+    for (const std::string& of : {std::string(), machine}) {
+      const auto lost = lost_ticks_.find({agent, of});
+      if (lost == lost_ticks_.end()) continue;
+      for (const auto& [cause, ticks] : lost->second) sum[cause] += ticks;
+    }
+    return sum;
   }
 
   absl::Status KeepDefinitions(uint32_t epoch_number,
@@ -282,6 +318,10 @@ class RocksDbStore : public Store {
   }
 
  private:
+  // By agent and machine; an empty machine stands for all of the agent's.
+  using LostTicksMap = std::map<std::pair<std::string, std::string>,
+                                std::map<LossCause, uint64_t>>;
+
   // Reads definitions that are not in memory.
   class Definitions : public DefinitionReader {
    public:
@@ -366,7 +406,7 @@ class RocksDbStore : public Store {
     RETURN_IF_ERROR(ForEach(
         kTimes, "", [&](absl::string_view key, absl::string_view value) {
           damaged = damaged || key.size() != kLogKeySize ||
-                    value.size() != 3 * sizeof(uint64_t);
+                    value.size() != kTimesSize;
           if (damaged) return;
           index_.Add(FromBigEndian<uint32_t>(key),
                      FromBigEndian<uint64_t>(key.substr(sizeof(uint32_t))),
@@ -413,6 +453,62 @@ class RocksDbStore : public Store {
                      machines_[name] = std::string(value);
                      directory_.AddMachine(name);
                    });
+  }
+
+  absl::Status LoadLostTicks() {
+    constexpr char kPrefix[] = "l";
+    absl::MutexLock lock(&machine_mutex_);
+    return ForEach(
+        kDefault, kPrefix,
+        [this](absl::string_view key, absl::string_view value) {
+          machine_mutex_.AssertHeld();
+          key.remove_prefix(1);
+          const size_t end = key.find('\0');
+          v1::Machine machine;
+          if (end == key.npos ||
+              !machine.ParseFromArray(value.data(),
+                                      static_cast<int>(value.size()))) {
+            return;
+          }
+          auto& lost = lost_ticks_[{std::string(key.substr(0, end)),
+                                    std::string(key.substr(end + 1))}];
+          for (uint8_t cause = 0;
+               cause <= static_cast<uint8_t>(LossCause::kPowerCut); ++cause) {
+            const auto ticks = machine.lost_ticks().find(
+                std::string(LossCauseName(static_cast<LossCause>(cause))));
+            if (ticks == machine.lost_ticks().end()) continue;
+            lost[static_cast<LossCause>(cause)] = ticks->second;
+          }
+        });
+  }
+
+  // Adds what the batch tells to what is known.
+  void AddLostTicks(const BatchToCommit& batch, LostTicksMap* lost) const {
+    if (batch.decoded->losses.empty()) return;
+    absl::MutexLock lock(&machine_mutex_);
+    for (const Loss& loss : batch.decoded->losses) {
+      const std::pair<std::string, std::string> key = {std::string(batch.agent),
+                                                       loss.machine};
+      const auto [entry, is_new] = lost->try_emplace(key);
+      if (is_new) {
+        const auto known = lost_ticks_.find(key);
+        if (known != lost_ticks_.end()) entry->second = known->second;
+      }
+      entry->second[loss.cause] += loss.ticks;
+    }
+  }
+
+  static void PutLostTicks(const LostTicksMap& lost,
+                           rocksdb::WriteBatch* writes) {
+    for (const auto& [key, by_cause] : lost) {
+      v1::Machine machine;
+      for (const auto& [cause, ticks] : by_cause) {
+        (*machine.mutable_lost_ticks())[std::string(LossCauseName(cause))] =
+            ticks;
+      }
+      writes->Put(LostTicksKey(key.first, key.second),
+                  machine.SerializeAsString());
+    }
   }
 
   void LoadNewestSamples() {
@@ -628,6 +724,7 @@ class RocksDbStore : public Store {
   mutable absl::Mutex machine_mutex_;
   // As they are stored, by name.
   std::map<std::string, std::string> machines_ ABSL_GUARDED_BY(machine_mutex_);
+  LostTicksMap lost_ticks_ ABSL_GUARDED_BY(machine_mutex_);
   absl::Mutex read_mutex_;
   absl::flat_hash_map<uint32_t, std::shared_ptr<Dictionary>> read_dictionaries_
       ABSL_GUARDED_BY(read_mutex_);

@@ -4,6 +4,7 @@
 #define FLEETPERF_AGGREGATOR_STORE_STORE_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -28,8 +29,9 @@ namespace fleetperf::aggregator {
 
 // What the store knows of an agent's epoch.
 struct StoredEpoch {
-  uint32_t number = 0;            // grows with each new epoch of any agent
-  uint64_t durable_sequence = 0;  // 0: no batch yet
+  uint32_t number = 0;               // grows with each new epoch of any agent
+  uint64_t durable_sequence = 0;     // 0: no batch yet
+  uint64_t durable_fingerprint = 0;  // of that batch; 0: not known
   std::unique_ptr<Dictionary> dictionary;
 };
 
@@ -37,9 +39,11 @@ struct StoredEpoch {
 struct BatchToCommit {
   uint32_t epoch_number = 0;
   uint64_t sequence = 0;
+  absl::string_view agent;
+  uint64_t fingerprint = 0;
   absl::Time received;
-  // As it came. Null for a rejected batch, of which only its definitions and
-  // the losses in `decoded` are kept.
+  // As it came. Null for a batch of which only its definitions and the losses
+  // in `decoded` are kept.
   const v1::Batch* batch = nullptr;
   const v1::Definitions* definitions = nullptr;  // null: none
   const DecodedBatch* decoded = nullptr;
@@ -64,6 +68,15 @@ class Store {
   // returns OK, all of it survives a power cut; otherwise nothing was kept. One
   // caller at a time.
   virtual absl::Status Commit(absl::Span<const BatchToCommit> batches) = 0;
+
+  // Whether it has this batch.
+  virtual bool HasBatch(uint32_t epoch_number, uint64_t sequence,
+                        uint64_t fingerprint) const = 0;
+
+  // How many ticks an agent's machine has lost, by cause. Those that are lost
+  // to all of an agent's machines count for each.
+  virtual std::map<LossCause, uint64_t> LostTicks(
+      const std::string& agent, const std::string& machine) const = 0;
 
   // Keeps definitions that came without a batch.
   virtual absl::Status KeepDefinitions(uint32_t epoch_number,

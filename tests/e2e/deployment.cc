@@ -67,7 +67,8 @@ std::string Deployment::WriteAgentConfig(const std::string& name,
   names.insert(names.end(), others.begin(), others.end());
   const std::string path = File(name + ".yaml");
   Write(path, absl::StrCat("name: ", name, "\naggregators: ['", address_,
-                           "']\n", TlsSection(Issue("agent", names)), more));
+                           "']\nstate_directory: state-", name, "\n",
+                           TlsSection(Issue("agent", names)), more));
   return path;
 }
 

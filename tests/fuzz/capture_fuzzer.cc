@@ -77,8 +77,8 @@ class Aggregator {
 
   void TakeBatches() {
     while (const auto batch = spool_.Next(taken_)) {
-      taken_ = batch->sequence();
-      const auto content = aggregator::ParseBatch(*batch, {});
+      taken_ = batch->place;
+      const auto content = aggregator::ParseBatch(*batch->batch, {});
       FUZZ_CHECK(content.ok());
       FUZZ_CHECK(dictionary_.Apply((*content)->definitions()).ok());
       FUZZ_CHECK(
@@ -92,7 +92,7 @@ class Aggregator {
 
  private:
   Spool& spool_;
-  uint64_t taken_ = 0;
+  BatchPlace taken_;
   aggregator::SchemaTable schemas_;
   aggregator::Dictionary dictionary_{1, &schemas_, nullptr, {}};
 };

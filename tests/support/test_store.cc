@@ -73,9 +73,6 @@ std::vector<std::string> TestStore::Read(const std::string& machine,
 }
 
 std::vector<std::string> TestStore::ReadLosses(const std::string& machine) {
-  constexpr const char* kCauses[] = {
-      "unknown",   "spool_full", "spool_expired", "spool_damaged",
-      "disk_full", "rejected",   "overrun",       "source_failed"};
   std::vector<std::string> losses;
   const absl::Status status = store_->Read(
       {.machine = machine,
@@ -84,10 +81,10 @@ std::vector<std::string> TestStore::ReadLosses(const std::string& machine) {
        .filter = {}},
       [](const Frame&) { return absl::OkStatus(); },
       [&](const aggregator::Loss& loss) {
-        losses.push_back(absl::StrFormat(
-            "%s %g..%g", kCauses[static_cast<size_t>(loss.cause)],
-            absl::ToDoubleSeconds(loss.start - kStart),
-            absl::ToDoubleSeconds(loss.end - kStart)));
+        losses.push_back(
+            absl::StrFormat("%s %g..%g", aggregator::LossCauseName(loss.cause),
+                            absl::ToDoubleSeconds(loss.start - kStart),
+                            absl::ToDoubleSeconds(loss.end - kStart)));
       });
   if (!status.ok()) losses.push_back(status.ToString());
   return losses;
@@ -119,6 +116,7 @@ absl::Status TestAgent::Keep(const ReceivedBatch& batch) {
   const aggregator::BatchToCommit to_commit{
       .epoch_number = store_.Epoch(name_, epoch_).number,
       .sequence = batch.sequence,
+      .agent = name_,
       .received = batch.received,
       .batch = &batch.batch,
       .definitions = batch.definitions.get(),

@@ -127,10 +127,13 @@ Played PlayBatches(
   Played played;
   delivery.SetBatchListener([&] {
     for (v1::Batch& batch : testing::BatchesOf(delivery.spool())) {
-      if (batch.sequence() == reject) delivery.spool().Reject(reject);
+      if (batch.sequence() == reject) {
+        delivery.spool().Reject({.epoch = kThisProcess, .sequence = reject});
+      }
       played.batches.push_back(std::move(batch));
     }
-    delivery.spool().Acknowledge(delivery.spool().extent().last);
+    testing::Acknowledge(delivery.spool(),
+                         delivery.spool().open_sequence() - 1);
   });
   auto player = Player::Open(*std::move(recordings),
                              {.machine = "played", .delivery = &delivery});

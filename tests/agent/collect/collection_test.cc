@@ -91,7 +91,7 @@ class CollectionTest : public ::testing::Test {
                                      v1::LossCause_Name(loss.cause())));
       }
       retired_ += content.retired_instances_size();
-      delivery_.spool().Acknowledge(batch.sequence());
+      testing::Acknowledge(delivery_.spool(), batch.sequence());
     }
     return texts;
   }

@@ -3,7 +3,6 @@
 #ifndef FLEETPERF_TESTS_AGENT_DELIVER_BATCH_CONTENT_H_
 #define FLEETPERF_TESTS_AGENT_DELIVER_BATCH_CONTENT_H_
 
-#include <memory>
 #include <vector>
 
 #include "agent/deliver/dictionary.h"
@@ -17,13 +16,23 @@ inline v1::BatchContent ContentOf(const v1::Batch& batch) {
   return *aggregator::ParseBatch(batch, {}).value();
 }
 
-// The batches that the spool holds, oldest first.
+// All that the spool holds, oldest first.
+inline std::vector<agent::SpooledBatch> SpooledBatchesOf(
+    const agent::Spool& spool) {
+  std::vector<agent::SpooledBatch> batches;
+  for (auto next = spool.Next({}); next.has_value();
+       next = spool.Next(batches.back().place)) {
+    batches.push_back(*next);
+  }
+  return batches;
+}
+
+// With their sequences.
 inline std::vector<v1::Batch> BatchesOf(const agent::Spool& spool) {
   std::vector<v1::Batch> batches;
-  std::shared_ptr<const v1::Batch> batch = spool.Next(0);
-  while (batch != nullptr) {
-    batches.push_back(*batch);
-    batch = spool.Next(batch->sequence());
+  for (const agent::SpooledBatch& spooled : SpooledBatchesOf(spool)) {
+    batches.push_back(*spooled.batch);
+    batches.back().set_sequence(spooled.place.sequence);
   }
   return batches;
 }
@@ -34,6 +43,11 @@ inline std::vector<v1::BatchContent> ContentsOf(const agent::Spool& spool) {
     contents.push_back(ContentOf(batch));
   }
   return contents;
+}
+
+// Of a spool with one epoch.
+inline void Acknowledge(agent::Spool& spool, uint64_t sequence) {
+  spool.Acknowledge({.epoch = agent::kThisProcess, .sequence = sequence});
 }
 
 // Everything that is defined.

@@ -36,23 +36,26 @@ class UplinkTest : public ::testing::Test {
     uplink_.emplace(Uplink::Options{
         .aggregators = std::move(aggregators),
         .credentials = grpc::InsecureChannelCredentials(),
-        .agent = "box",
-        .operating_system = "Linux 6.1",
-        .delivery = &*delivery_,
-        .catalogue = [] { return HashedCatalogue{.hash = "hash"}; },
-        .enumerate_instances = [](const std::string& machine,
-                                  const perflib::Guid&)
-            -> absl::StatusOr<std::vector<perflib::InstanceName>> {
-          if (!machine.empty()) return absl::NotFoundError("not my machine");
-          return {{{"sda", 8}, {"sdb", 16}}};
-        },
-        .apply_plan =
-            [](const v1::Plan* plan) {
-              v1::PlanReport report;
-              if (plan != nullptr) report.set_version(plan->version());
-              return report;
+        .agent = {
+            .agent = "box",
+            .operating_system = "Linux 6.1",
+            .delivery = &*delivery_,
+            .catalogue = [] { return HashedCatalogue{.hash = "hash"}; },
+            .enumerate_instances = [](const std::string& machine,
+                                      const perflib::Guid&)
+                -> absl::StatusOr<std::vector<perflib::InstanceName>> {
+              if (!machine.empty()) {
+                return absl::NotFoundError("not my machine");
+              }
+              return {{{"sda", 8}, {"sdb", 16}}};
             },
-    });
+            .apply_plan =
+                [](const v1::Plan* plan) {
+                  v1::PlanReport report;
+                  if (plan != nullptr) report.set_version(plan->version());
+                  return report;
+                },
+        }});
   }
 
   // Starts the uplink and welcomes it; nothing is durable yet.
@@ -154,7 +157,7 @@ class UplinkTest : public ::testing::Test {
 
 TEST_F(UplinkTest, SaysWhoItIsAndWhatItHolds) {
   AddBatches(3);
-  delivery_->spool().Acknowledge(1);
+  delivery_->spool().Acknowledge({.epoch = kThisProcess, .sequence = 1});
   Start({aggregator_->address()});
   FakeStream& stream = aggregator_->Accept();
   const v1::Hello hello = stream.Receive().hello();

@@ -25,6 +25,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::kQueueLength;
 using testing::MakeBatch;
+using ::testing::Pair;
 using ::testing::SizeIs;
 using testing::StatusIs;
 using testing::TestStore;
@@ -56,6 +57,25 @@ class Link : public AgentLink {
     EXPECT_TRUE(mutex_.AwaitWithTimeout(absl::Condition(&acknowledged),
                                         absl::Minutes(1)))
         << "no acknowledgement of " << sequence;
+  }
+  // Removes it, with what came before.
+  v1::Welcome WaitForWelcome() {
+    absl::MutexLock lock(&mutex_);
+    const auto find = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return std::find_if(responses_.begin(), responses_.end(),
+                          [](const auto& r) { return r.has_welcome(); });
+    };
+    const auto is_there = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return find() != responses_.end();
+    };
+    if (!mutex_.AwaitWithTimeout(absl::Condition(&is_there),
+                                 absl::Minutes(1))) {
+      ADD_FAILURE() << "no Welcome";
+      return {};
+    }
+    const v1::Welcome welcome = find()->welcome();
+    responses_.erase(responses_.begin(), std::next(find()));
+    return welcome;
   }
   v1::EnumerateInstances WaitForQuestion() {
     absl::MutexLock lock(&mutex_);
@@ -136,11 +156,9 @@ class SessionTest : public ::testing::Test {
   }
   v1::Welcome Welcomed(const v1::CollectRequest& hello = Hello()) {
     session_ = Connect();
-    EXPECT_OK(session_->Handle(hello));
-    const auto responses = link_->Take();
-    if (responses.empty()) return {};
-    EXPECT_TRUE(responses[0].has_welcome());
-    return responses[0].welcome();
+    const absl::Status status = session_->Handle(hello);
+    EXPECT_OK(status);
+    return status.ok() ? link_->WaitForWelcome() : v1::Welcome();
   }
 
   // The next batch: a tick of the queue length of a disk, which is its
@@ -271,7 +289,8 @@ TEST_F(SessionTest, ARefusedDefinitionCostsOnlyWhatUsesIt) {
   EXPECT_THAT(responses[0].reject().reason(), HasSubstr("5000 bytes"));
   EXPECT_THAT(Stored(), ElementsAre("1 C: 1", "3 C: 3"));
   EXPECT_THAT(store_.ReadLosses("web-1"), ElementsAre("rejected 2..2"));
-  EXPECT_EQ(session_->lost_ticks("web-1"), 1);
+  EXPECT_THAT(store_->LostTicks("web-1", "web-1"),
+              ElementsAre(Pair(LossCause::kRejected, 1)));
 }
 
 TEST_F(SessionTest, AnIdThatTheWholeDictionaryLacksIsRejected) {
@@ -501,6 +520,7 @@ TEST_F(SessionTest, ALossOfAMachineOfOthersIsRejected) {
   v1::CollectRequest request;
   *request.mutable_batch() = MakeBatch(kEpoch, 1, content);
   EXPECT_OK(Handle(request));
+  link_->WaitForAck(1);
   const auto responses = link_->Take();
   ASSERT_EQ(responses.size(), 1);
   EXPECT_THAT(responses[0].reject().reason(),

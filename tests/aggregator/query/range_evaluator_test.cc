@@ -276,9 +276,10 @@ TEST(Gaps, HaveTheCauseOfTheLossInThem) {
     const char* name;
   } kCases[] = {{LossCause::kUnknown, "no_samples"},
                 {LossCause::kSpoolFull, "spool_full"},
-                {LossCause::kSpoolExpired, "spool_full"},
-                {LossCause::kSpoolDamaged, "spool_full"},
-                {LossCause::kDiskFull, "spool_full"},
+                {LossCause::kSpoolExpired, "spool_expired"},
+                {LossCause::kSpoolDamaged, "spool_damaged"},
+                {LossCause::kDiskFull, "disk_full"},
+                {LossCause::kPowerCut, "power_cut"},
                 {LossCause::kRejected, "rejected"},
                 {LossCause::kOverrun, "overrun"},
                 {LossCause::kSourceFailed, "no_value"}};

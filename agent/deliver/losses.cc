@@ -1,0 +1,74 @@
+#include "agent/deliver/losses.h"
+
+#include <algorithm>
+
+#include "fleetperf/v1/collection.pb.h"
+#include "proto/conversions.h"
+
+namespace fleetperf::agent {
+
+void TickRange::Extend(const TickRange& other) {
+  ticks += other.ticks;
+  start = std::min(start, other.start);
+  end = std::max(end, other.end);
+}
+
+void Losses::Add(const std::string& machine, LossCause cause,
+                 const TickRange& ticks) {
+  ranges_[{machine, cause}].Extend(ticks);
+}
+
+void Losses::Add(const Losses& others) {
+  for (const auto& [machine_and_cause, ticks] : others.ranges_) {
+    ranges_[machine_and_cause].Extend(ticks);
+  }
+}
+
+uint64_t Losses::ticks(LossCause cause) const {
+  uint64_t ticks = 0;
+  for (const auto& [machine_and_cause, range] : ranges_) {
+    if (machine_and_cause.second == cause) ticks += range.ticks;
+  }
+  return ticks;
+}
+
+TickRange Losses::total() const {
+  TickRange total;
+  for (const auto& [machine_and_cause, range] : ranges_) total.Extend(range);
+  return total;
+}
+
+void Losses::AppendTo(v1::BatchContent* content) const {
+  for (const auto& [machine_and_cause, range] : ranges_) {
+    v1::Loss* loss = content->add_losses();
+    loss->set_machine(machine_and_cause.first);
+    *loss->mutable_start() = ToProto(range.start);
+    *loss->mutable_end() = ToProto(range.end);
+    loss->set_ticks(range.ticks);
+    loss->set_cause(static_cast<v1::LossCause>(machine_and_cause.second));
+  }
+}
+
+std::string Losses::Serialize() const {
+  v1::BatchContent content;
+  AppendTo(&content);
+  return content.SerializeAsString();
+}
+
+Losses Losses::Parse(absl::string_view bytes) {
+  v1::BatchContent content;
+  Losses losses;
+  if (!content.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return losses;
+  }
+  for (const v1::Loss& loss : content.losses()) {
+    if (!v1::LossCause_IsValid(loss.cause()) || loss.cause() == 0) continue;
+    losses.Add(loss.machine(), static_cast<LossCause>(loss.cause()),
+               {.ticks = loss.ticks(),
+                .start = FromProto(loss.start()),
+                .end = FromProto(loss.end())});
+  }
+  return losses;
+}
+
+}  // namespace fleetperf::agent

@@ -1,0 +1,66 @@
+// Ticks that will never come.
+
+#ifndef FLEETPERF_AGENT_DELIVER_LOSSES_H_
+#define FLEETPERF_AGENT_DELIVER_LOSSES_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+
+namespace fleetperf::v1 {
+class BatchContent;
+}  // namespace fleetperf::v1
+
+namespace fleetperf::agent {
+
+// A stretch of ticks: those that a batch tells of, or lost ones.
+struct TickRange {
+  uint64_t ticks = 0;
+  absl::Time start = absl::InfiniteFuture();
+  absl::Time end = absl::InfinitePast();
+
+  void Extend(const TickRange& other);
+};
+
+// Numbers as in v1::LossCause, which says what they mean.
+enum class LossCause {
+  kSpoolFull = 1,
+  kSpoolExpired = 2,
+  kSpoolDamaged = 3,
+  kDiskFull = 4,
+  kRejected = 5,
+  kOverrun = 6,
+  kSourceFailed = 7,
+  kPowerCut = 8,
+};
+
+// Adds up what was lost, by machine and cause.
+class Losses {
+ public:
+  // `machine` may be empty: all of the agent's. No ticks: nobody knows how
+  // many.
+  void Add(const std::string& machine, LossCause cause, const TickRange& ticks);
+  void Add(const Losses& others);
+
+  bool empty() const { return ranges_.empty(); }
+  // Of one cause, on all machines.
+  uint64_t ticks(LossCause cause) const;
+  // All of them, as one stretch.
+  TickRange total() const;
+
+  void AppendTo(v1::BatchContent* content) const;
+  // As bytes of a v1::BatchContent, and back; bytes that are none are empty.
+  std::string Serialize() const;
+  static Losses Parse(absl::string_view bytes);
+
+ private:
+  std::map<std::pair<std::string, LossCause>, TickRange> ranges_;
+};
+
+}  // namespace fleetperf::agent
+
+#endif  // FLEETPERF_AGENT_DELIVER_LOSSES_H_

@@ -1,0 +1,573 @@
+#include "agent/deliver/spool_file.h"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "agent/deliver/batch_builder.h"
+#include "base/status_macros.h"
+#include "fleetperf/v1/collection.pb.h"
+
+namespace fleetperf::agent {
+namespace {
+
+constexpr int kVersion = 1;
+
+// `key` is the epoch's number and the sequence in one, so that rows are in the
+// order in which they are sent, and removed from the front.
+constexpr char kSchema[] = R"(
+  CREATE TABLE epochs(
+    number INTEGER PRIMARY KEY, id INTEGER NOT NULL,
+    forked_from INTEGER NOT NULL, acknowledged INTEGER NOT NULL,
+    last_sequence INTEGER NOT NULL);
+  CREATE TABLE batches(
+    key INTEGER PRIMARY KEY, age INTEGER NOT NULL, ticks INTEGER NOT NULL,
+    first_tick INTEGER NOT NULL, last_tick INTEGER NOT NULL,
+    losses BLOB NOT NULL, dropped INTEGER, compression INTEGER NOT NULL,
+    content_size INTEGER NOT NULL, size INTEGER NOT NULL, payload BLOB);
+  CREATE TABLE ticks(
+    number INTEGER PRIMARY KEY, ticks INTEGER NOT NULL,
+    first_tick INTEGER NOT NULL, last_tick INTEGER NOT NULL,
+    content BLOB NOT NULL);
+  CREATE TABLE definitions(
+    epoch INTEGER NOT NULL, id INTEGER NOT NULL, kind INTEGER NOT NULL,
+    definition BLOB NOT NULL, PRIMARY KEY(epoch, id)) WITHOUT ROWID;
+  CREATE TABLE process(
+    one INTEGER PRIMARY KEY, age INTEGER NOT NULL, time INTEGER NOT NULL,
+    last_tick INTEGER NOT NULL, ended INTEGER NOT NULL, boot_id TEXT NOT NULL,
+    losses BLOB NOT NULL);
+  INSERT INTO process VALUES (1, 0, 0, 0, 1, '', x'');
+)";
+
+constexpr char kRowColumns[] =
+    "SELECT key, ticks, first_tick, last_tick, losses, dropped, size, "
+    "compression, content_size";
+
+enum Kind { kMachine = 1, kCounterset, kQuery, kInstance };
+
+constexpr int kSequenceBits = 40;
+constexpr int64_t kSequenceMask = (int64_t{1} << kSequenceBits) - 1;
+
+// What a row takes beside its payload.
+constexpr uint64_t kRowBytes = 100;
+// A message with definitions has about this size at most.
+constexpr size_t kPartBytes = size_t{1} << 20;
+// Pages that are free for use before the file is made smaller, and how many are
+// given back at once.
+constexpr int kFreePages = 1024;
+constexpr int kPagesGivenBack = 256;
+
+int64_t Signed(uint64_t number) { return static_cast<int64_t>(number); }
+uint64_t Unsigned(int64_t number) { return static_cast<uint64_t>(number); }
+
+// Infinite times become the ends of what nanoseconds can say, and back.
+int64_t ToNumber(absl::Time time) {
+  return absl::ToInt64Nanoseconds(time - absl::UnixEpoch());
+}
+absl::Time ToTime(int64_t number) {
+  if (number == INT64_MAX) return absl::InfiniteFuture();
+  if (number == INT64_MIN) return absl::InfinitePast();
+  return absl::FromUnixNanos(number);
+}
+
+TickRange RangeOf(const SqliteStatement& row, int first_column) {
+  return {.ticks = Unsigned(row.Number(first_column)),
+          .start = ToTime(row.Number(first_column + 1)),
+          .end = ToTime(row.Number(first_column + 2))};
+}
+
+void Bind(const TickRange& range, SqliteStatement* statement) {
+  statement->Bind(Signed(range.ticks))
+      .Bind(ToNumber(range.start))
+      .Bind(ToNumber(range.end));
+}
+
+}  // namespace
+
+SpoolFile::SpoolFile(const Options& options)
+    : options_(options), started_(options.clock->Monotonic()) {}
+
+absl::StatusOr<std::unique_ptr<SpoolFile>> SpoolFile::Open(
+    const Options& options) {
+  std::unique_ptr<SpoolFile> file(new SpoolFile(options));
+  absl::MutexLock lock(&file->mutex_);
+  ASSIGN_OR_RETURN(file->database_, SqliteDatabase::Open(options.path));
+  RETURN_IF_ERROR(file->Configure());
+  RETURN_IF_ERROR(file->Prepare());
+  const absl::Status begun = file->InTransaction([&] {
+    const absl::Status recovered = file->Recover();
+    return recovered.ok() ? file->BeginProcess() : recovered;
+  });
+  if (!begun.ok()) return begun;
+  return file;
+}
+
+absl::Status SpoolFile::Configure() {
+  // Read before anything is written: a file of a later version, or of another
+  // program, is left as it is.
+  ASSIGN_OR_RETURN(const int64_t version,
+                   database_->GetNumber("PRAGMA user_version"));
+  ASSIGN_OR_RETURN(const int64_t tables,
+                   database_->GetNumber("SELECT count(*) FROM sqlite_master"));
+  if (tables > 0 && version != kVersion) {
+    return absl::DataLossError(absl::StrCat(options_.path, " is of version ",
+                                            version, " and not ", kVersion));
+  }
+  // The lock is kept, so that no second agent can use the file. What is freed
+  // can be given back to the disk.
+  RETURN_IF_ERROR(database_->Execute("PRAGMA locking_mode = EXCLUSIVE"));
+  RETURN_IF_ERROR(database_->Execute("PRAGMA auto_vacuum = INCREMENTAL"));
+  RETURN_IF_ERROR(database_->GetText("PRAGMA journal_mode = WAL").status());
+  RETURN_IF_ERROR(database_->Execute("PRAGMA cache_size = -512"));
+  if (tables == 0) {
+    RETURN_IF_ERROR(database_->Execute(absl::StrCat(
+        "BEGIN;", kSchema, "PRAGMA user_version = ", kVersion, "; COMMIT")));
+  }
+  ASSIGN_OR_RETURN(const std::string check,
+                   database_->GetText("PRAGMA quick_check(1)"));
+  if (check == "ok") return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(options_.path, ": ", check));
+}
+
+absl::Status SpoolFile::Prepare() {
+  const auto prepare = [&](SqliteStatement* statement,
+                           absl::string_view sql) -> absl::Status {
+    ASSIGN_OR_RETURN(*statement, database_->Prepare(sql));
+    return absl::OkStatus();
+  };
+  RETURN_IF_ERROR(prepare(&begin_, "BEGIN IMMEDIATE"));
+  RETURN_IF_ERROR(prepare(&commit_, "COMMIT"));
+  RETURN_IF_ERROR(
+      prepare(&next_, absl::StrCat(kRowColumns,
+                                   ", payload FROM batches WHERE key > ? AND "
+                                   "dropped IS NULL ORDER BY key LIMIT 1")));
+  RETURN_IF_ERROR(prepare(
+      &dropped_after_, absl::StrCat(kRowColumns,
+                                    " FROM batches WHERE key > ? AND key <= ? "
+                                    "AND dropped IS NOT NULL")));
+  RETURN_IF_ERROR(prepare(
+      &oldest_, absl::StrCat(kRowColumns,
+                             ", NULL, age FROM batches WHERE dropped IS NULL "
+                             "ORDER BY key")));
+  RETURN_IF_ERROR(prepare(&insert_,
+                          "INSERT OR REPLACE INTO batches VALUES "
+                          "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
+  RETURN_IF_ERROR(
+      prepare(&acknowledge_, "DELETE FROM batches WHERE key > ? AND key <= ?"));
+  RETURN_IF_ERROR(prepare(&remove_, "DELETE FROM batches WHERE key = ?"));
+  RETURN_IF_ERROR(
+      prepare(&drop_,
+              "UPDATE batches SET dropped = ?, payload = NULL, size = 0 "
+              "WHERE key = ?"));
+  RETURN_IF_ERROR(prepare(&clear_ticks_, "DELETE FROM ticks"));
+  RETURN_IF_ERROR(
+      prepare(&add_tick_, "INSERT INTO ticks VALUES (NULL, ?, ?, ?, ?)"));
+  RETURN_IF_ERROR(prepare(
+      &define_, "INSERT OR REPLACE INTO definitions VALUES (?, ?, ?, ?)"));
+  RETURN_IF_ERROR(prepare(
+      &undefine_, "DELETE FROM definitions WHERE epoch = ? AND id = ?"));
+  RETURN_IF_ERROR(prepare(
+      &save_epoch_, "INSERT OR REPLACE INTO epochs VALUES (?, ?, ?, ?, ?)"));
+  RETURN_IF_ERROR(prepare(&save_acknowledged_,
+                          "UPDATE epochs SET acknowledged = max(acknowledged, "
+                          "?) WHERE number = ?"));
+  return prepare(&save_process_,
+                 "UPDATE process SET age = ?, time = ?, last_tick = "
+                 "max(last_tick, ?), ended = ?, boot_id = ?, losses = ?");
+}
+
+// Makes a batch of what the process before had not made one of. That process
+// may have made it later than the file says, and with more in it, and sent it:
+// then the aggregator has this number, and all of this is in it.
+absl::Status SpoolFile::Recover() {
+  ASSIGN_OR_RETURN(
+      SqliteStatement process,
+      database_->Prepare(
+          "SELECT age, time, last_tick, ended, boot_id FROM process"));
+  ASSIGN_OR_RETURN(const bool found, process.Next());
+  if (!found) return absl::DataLossError("the table \"process\" is empty");
+  age_at_start_ = absl::Milliseconds(process.Number(0));
+  const absl::Time now = options_.clock->Now();
+  const absl::Time last_wrote = ToTime(process.Number(1));
+  const absl::Time last_tick = ToTime(process.Number(2));
+  const bool ended = process.Number(3) != 0;
+  const std::string boot_id(process.Bytes(4));
+  process.Reset();
+  // Between the two processes only the time of day went on.
+  if (last_wrote < now && last_wrote > absl::UnixEpoch()) {
+    age_at_start_ += now - last_wrote;
+  }
+  if (!ended && !boot_id.empty() && boot_id != options_.boot_id) {
+    power_cut_.Add("", LossCause::kPowerCut,
+                   {.ticks = 0, .start = last_tick, .end = now});
+  }
+  ASSIGN_OR_RETURN(SqliteStatement epochs,
+                   database_->Prepare("SELECT * FROM epochs ORDER BY number "
+                                      "DESC LIMIT 1"));
+  ASSIGN_OR_RETURN(const bool has_epoch, epochs.Next());
+  if (!has_epoch) {
+    current_number_ = 1;
+    return absl::OkStatus();
+  }
+  SpoolEpoch last = {.number = static_cast<uint32_t>(epochs.Number(0)),
+                     .id = Unsigned(epochs.Number(1)),
+                     .forked_from = Unsigned(epochs.Number(2)),
+                     .acknowledged = Unsigned(epochs.Number(3)),
+                     .last_sequence = Unsigned(epochs.Number(4))};
+  epochs.Reset();
+  current_number_ = int64_t{last.number} + 1;
+  return SealTicks(&last);
+}
+
+absl::Status SpoolFile::SealTicks(SpoolEpoch* last) {
+  SpooledBatch sealed;
+  std::string content;
+  ASSIGN_OR_RETURN(
+      SqliteStatement ticks,
+      database_->Prepare("SELECT ticks, first_tick, last_tick, content "
+                         "FROM ticks ORDER BY number"));
+  ASSIGN_OR_RETURN(bool more, ticks.Next());
+  while (more) {
+    sealed.ticks.Extend(RangeOf(ticks, 0));
+    // Messages one after the other are one message with all that is in them.
+    absl::StrAppend(&content, ticks.Bytes(3));
+    ASSIGN_OR_RETURN(more, ticks.Next());
+  }
+  ASSIGN_OR_RETURN(const std::string losses,
+                   database_->GetText("SELECT losses FROM process"));
+  sealed.losses = Losses::Parse(losses);
+  if (content.empty() && sealed.losses.empty()) return absl::OkStatus();
+  content.append(losses);
+  sealed.batch = std::make_shared<v1::Batch>(PackBatch(std::move(content)));
+  sealed.place = {.epoch = last->number, .sequence = ++last->last_sequence};
+  RETURN_IF_ERROR(Insert(sealed));
+  RETURN_IF_ERROR(clear_ticks_.Run());
+  return save_epoch_.Bind(last->number)
+      .Bind(Signed(last->id))
+      .Bind(Signed(last->forked_from))
+      .Bind(Signed(last->acknowledged))
+      .Bind(Signed(last->last_sequence))
+      .Run();
+}
+
+absl::Status SpoolFile::BeginProcess() {
+  RETURN_IF_ERROR(DeleteEpochsWithoutBatches());
+  Changes changes;
+  changes.epoch.id = options_.epoch;
+  return Apply(changes);
+}
+
+SpoolFile::~SpoolFile() {
+  absl::MutexLock lock(&mutex_);
+  if (current_number_ > 0 && database_ != nullptr) {
+    database_->Execute("UPDATE process SET ended = 1").IgnoreError();
+  }
+}
+
+TickRange SpoolFile::Salvage(const std::string& path) {
+  TickRange held;
+  const auto database = SqliteDatabase::Open(path);
+  if (!database.ok()) return held;
+  for (const char* table : {"batches", "ticks"}) {
+    auto sums = (*database)->Prepare(
+        absl::StrCat("SELECT total(ticks), min(first_tick), max(last_tick), "
+                     "count(*) FROM ",
+                     table));
+    if (!sums.ok()) continue;
+    const auto found = sums->Next();
+    if (found.ok() && *found && sums->Number(3) > 0) {
+      held.Extend(RangeOf(*sums, 0));
+    }
+  }
+  return held;
+}
+
+int64_t SpoolFile::KeyOf(BatchPlace place) const {
+  const int64_t number =
+      place.epoch == kThisProcess ? current_number_ : int64_t{place.epoch};
+  return number << kSequenceBits |
+         std::min(Signed(place.sequence & INT64_MAX), kSequenceMask);
+}
+
+BatchPlace SpoolFile::PlaceOf(int64_t key) const {
+  const int64_t number = key >> kSequenceBits;
+  return {.epoch = number == current_number_ ? kThisProcess
+                                             : static_cast<uint32_t>(number),
+          .sequence = Unsigned(key & kSequenceMask)};
+}
+
+absl::Duration SpoolFile::Age() const {
+  return age_at_start_ + options_.clock->Monotonic() - started_;
+}
+
+absl::Status SpoolFile::InTransaction(
+    const std::function<absl::Status()>& body) {
+  RETURN_IF_ERROR(begin_.Run());
+  absl::Status status = body();
+  if (status.ok()) status = commit_.Run();
+  // It may be rolled back already, after some errors.
+  if (!status.ok()) database_->Execute("ROLLBACK").IgnoreError();
+  return status;
+}
+
+absl::StatusOr<std::vector<SpoolEpoch>> SpoolFile::FormerEpochs() {
+  absl::MutexLock lock(&mutex_);
+  ASSIGN_OR_RETURN(SqliteStatement rows,
+                   database_->Prepare("SELECT * FROM epochs WHERE number < ? "
+                                      "ORDER BY number"));
+  rows.Bind(current_number_);
+  std::vector<SpoolEpoch> epochs;
+  ASSIGN_OR_RETURN(bool more, rows.Next());
+  while (more) {
+    epochs.push_back({.number = static_cast<uint32_t>(rows.Number(0)),
+                      .id = Unsigned(rows.Number(1)),
+                      .forked_from = Unsigned(rows.Number(2)),
+                      .acknowledged = Unsigned(rows.Number(3)),
+                      .last_sequence = Unsigned(rows.Number(4))});
+    ASSIGN_OR_RETURN(more, rows.Next());
+  }
+  return epochs;
+}
+
+absl::StatusOr<std::vector<v1::Definitions>> SpoolFile::DefinitionsOf(
+    uint32_t epoch) {
+  absl::MutexLock lock(&mutex_);
+  ASSIGN_OR_RETURN(
+      SqliteStatement rows,
+      database_->Prepare("SELECT kind, definition FROM definitions WHERE "
+                         "epoch = ? ORDER BY kind, id"));
+  rows.Bind(epoch);
+  std::vector<v1::Definitions> parts(1);
+  size_t size = 0;
+  ASSIGN_OR_RETURN(bool more, rows.Next());
+  while (more) {
+    const std::string bytes(rows.Bytes(1));
+    if (size > 0 && size + bytes.size() > kPartBytes) {
+      parts.emplace_back();
+      size = 0;
+    }
+    size += bytes.size();
+    v1::Definitions& part = parts.back();
+    bool parsed = false;
+    switch (rows.Number(0)) {
+      case kMachine:
+        parsed = part.add_machines()->ParseFromString(bytes);
+        break;
+      case kCounterset:
+        parsed = part.add_countersets()->ParseFromString(bytes);
+        break;
+      case kQuery:
+        parsed = part.add_queries()->ParseFromString(bytes);
+        break;
+      case kInstance:
+        parsed = part.add_instances()->ParseFromString(bytes);
+        break;
+      default:
+        break;
+    }
+    if (!parsed) {
+      rows.Reset();
+      return absl::DataLossError(
+          absl::StrCat(options_.path, " has a definition that is none"));
+    }
+    ASSIGN_OR_RETURN(more, rows.Next());
+  }
+  return parts;
+}
+
+SpooledBatch SpoolFile::RowOf(const SqliteStatement& row) const {
+  SpooledBatch batch{.place = PlaceOf(row.Number(0)),
+                     .ticks = RangeOf(row, 1),
+                     .losses = Losses::Parse(row.Bytes(4))};
+  if (!row.IsNull(5)) batch.dropped = static_cast<LossCause>(row.Number(5));
+  return batch;
+}
+
+absl::StatusOr<std::optional<SpooledBatch>> SpoolFile::Next(BatchPlace place) {
+  absl::MutexLock lock(&mutex_);
+  next_.Bind(KeyOf(place));
+  ASSIGN_OR_RETURN(const bool found, next_.Next());
+  if (!found) return std::nullopt;
+  SpooledBatch row = RowOf(next_);
+  v1::Batch batch;
+  batch.set_compression(static_cast<v1::Compression>(next_.Number(7)));
+  batch.set_content_size(static_cast<uint32_t>(next_.Number(8)));
+  batch.set_payload(std::string(next_.Bytes(9)));
+  next_.Reset();
+  row.batch = std::make_shared<const v1::Batch>(std::move(batch));
+  return row;
+}
+
+absl::StatusOr<std::vector<SpooledBatch>> SpoolFile::DroppedAfter(
+    BatchPlace place) {
+  absl::MutexLock lock(&mutex_);
+  std::vector<SpooledBatch> dropped;
+  dropped_after_.Bind(KeyOf(place))
+      .Bind(KeyOf({.epoch = place.epoch, .sequence = UINT64_MAX}));
+  ASSIGN_OR_RETURN(bool more, dropped_after_.Next());
+  while (more) {
+    dropped.push_back(RowOf(dropped_after_));
+    ASSIGN_OR_RETURN(more, dropped_after_.Next());
+  }
+  return dropped;
+}
+
+absl::StatusOr<std::vector<SpooledBatch>> SpoolFile::Oldest(
+    uint64_t bytes, absl::Duration age) {
+  absl::MutexLock lock(&mutex_);
+  const absl::Duration now = Age();
+  std::vector<SpooledBatch> oldest;
+  uint64_t size = 0;
+  ASSIGN_OR_RETURN(bool more, oldest_.Next());
+  while (more) {
+    const bool too_old = now - absl::Milliseconds(oldest_.Number(10)) > age;
+    if (!too_old && size >= bytes) break;
+    size += Unsigned(oldest_.Number(6)) + kRowBytes;
+    SpooledBatch row = RowOf(oldest_);
+    row.dropped = too_old ? LossCause::kSpoolExpired : LossCause::kSpoolFull;
+    oldest.push_back(std::move(row));
+    ASSIGN_OR_RETURN(more, oldest_.Next());
+  }
+  oldest_.Reset();
+  return oldest;
+}
+
+absl::Status SpoolFile::Write(const Changes& changes) {
+  absl::MutexLock lock(&mutex_);
+  // It takes effect with the next transaction.
+  RETURN_IF_ERROR(database_->Execute(changes.sync
+                                         ? "PRAGMA synchronous = FULL"
+                                         : "PRAGMA synchronous = NORMAL"));
+  RETURN_IF_ERROR(InTransaction([&] { return Apply(changes); }));
+  if (changes.acknowledged.empty() && !may_shrink_) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const int64_t free,
+                   database_->GetNumber("PRAGMA freelist_count"));
+  may_shrink_ = free > kFreePages;
+  if (!may_shrink_) return absl::OkStatus();
+  return database_->Execute(
+      absl::StrCat("PRAGMA incremental_vacuum(", kPagesGivenBack, ")"));
+}
+
+absl::Status SpoolFile::Apply(const Changes& changes) {
+  for (const SpooledBatch& batch : changes.batches) {
+    RETURN_IF_ERROR(Insert(batch));
+  }
+  for (const BatchPlace place : changes.acknowledged) {
+    RETURN_IF_ERROR(
+        acknowledge_.Bind(KeyOf({place.epoch, 0})).Bind(KeyOf(place)).Run());
+    RETURN_IF_ERROR(save_acknowledged_.Bind(Signed(place.sequence))
+                        .Bind(KeyOf(place) >> kSequenceBits)
+                        .Run());
+  }
+  for (const BatchPlace place : changes.removed) {
+    RETURN_IF_ERROR(remove_.Bind(KeyOf(place)).Run());
+  }
+  for (const SpooledBatch& batch : changes.dropped) {
+    RETURN_IF_ERROR(drop_.Bind(static_cast<int64_t>(*batch.dropped))
+                        .Bind(KeyOf(batch.place))
+                        .Run());
+  }
+  if (!changes.acknowledged.empty() || !changes.removed.empty()) {
+    RETURN_IF_ERROR(DeleteEpochsWithoutBatches());
+  }
+  if (changes.clears_ticks) RETURN_IF_ERROR(clear_ticks_.Run());
+  for (const Tick& tick : changes.ticks) {
+    Bind(tick.range, &add_tick_);
+    RETURN_IF_ERROR(add_tick_.BindBlob(tick.content).Run());
+  }
+  if (changes.definitions.added != nullptr) {
+    RETURN_IF_ERROR(Define(*changes.definitions.added));
+  }
+  for (const uint32_t id : changes.definitions.removed) {
+    RETURN_IF_ERROR(undefine_.Bind(current_number_).Bind(id).Run());
+  }
+  RETURN_IF_ERROR(save_epoch_.Bind(current_number_)
+                      .Bind(Signed(changes.epoch.id))
+                      .Bind(Signed(changes.epoch.forked_from))
+                      .Bind(Signed(changes.epoch.acknowledged))
+                      .Bind(Signed(changes.epoch.last_sequence))
+                      .Run());
+  const std::string losses = changes.losses.Serialize();
+  return save_process_.Bind(absl::ToInt64Milliseconds(Age()))
+      .Bind(ToNumber(options_.clock->Now()))
+      .Bind(ToNumber(changes.last_tick))
+      .Bind(0)
+      .BindText(options_.boot_id)
+      .BindBlob(losses)
+      .Run();
+}
+
+absl::Status SpoolFile::Insert(const SpooledBatch& batch) {
+  const std::string losses = batch.losses.Serialize();
+  insert_.Bind(KeyOf(batch.place)).Bind(absl::ToInt64Milliseconds(Age()));
+  Bind(batch.ticks, &insert_);
+  insert_.BindBlob(losses);
+  if (batch.dropped.has_value()) {
+    insert_.Bind(static_cast<int64_t>(*batch.dropped));
+  } else {
+    insert_.BindNull();
+  }
+  if (batch.batch == nullptr) {
+    return insert_.Bind(0).Bind(0).Bind(0).BindNull().Run();
+  }
+  return insert_.Bind(batch.batch->compression())
+      .Bind(batch.batch->content_size())
+      .Bind(Signed(batch.batch->payload().size()))
+      .BindBlob(batch.batch->payload())
+      .Run();
+}
+
+absl::Status SpoolFile::Define(const v1::Definitions& definitions) {
+  const auto define = [&](Kind kind, const auto& definition) {
+    const std::string bytes = definition.SerializeAsString();
+    return define_.Bind(current_number_)
+        .Bind(definition.id())
+        .Bind(kind)
+        .BindBlob(bytes)
+        .Run();
+  };
+  for (const auto& machine : definitions.machines()) {
+    RETURN_IF_ERROR(define(kMachine, machine));
+  }
+  for (const auto& counterset : definitions.countersets()) {
+    RETURN_IF_ERROR(define(kCounterset, counterset));
+  }
+  for (const auto& query : definitions.queries()) {
+    RETURN_IF_ERROR(define(kQuery, query));
+  }
+  for (const auto& instance : definitions.instances()) {
+    RETURN_IF_ERROR(define(kInstance, instance));
+  }
+  return absl::OkStatus();
+}
+
+// The epoch of the process before this one stays: it tells the aggregator that
+// a stream of that process is over.
+absl::Status SpoolFile::DeleteEpochsWithoutBatches() {
+  const std::string current = absl::StrCat(current_number_);
+  const std::string has_none = absl::StrCat(
+      " NOT EXISTS (SELECT 1 FROM batches WHERE key BETWEEN (number << ",
+      kSequenceBits, ") AND (number + 1 << ", kSequenceBits, "))");
+  RETURN_IF_ERROR(database_->Execute(absl::StrCat(
+      "DELETE FROM definitions WHERE epoch IN (SELECT number FROM epochs "
+      "WHERE number < ",
+      current, " AND", has_none, ")")));
+  return database_->Execute(absl::StrCat(
+      "DELETE FROM epochs WHERE number < (SELECT max(number) FROM epochs "
+      "WHERE number < ",
+      current, ") AND", has_none));
+}
+
+absl::StatusOr<uint64_t> SpoolFile::UsedBytes() {
+  absl::MutexLock lock(&mutex_);
+  ASSIGN_OR_RETURN(const int64_t pages,
+                   database_->GetNumber("PRAGMA page_count"));
+  ASSIGN_OR_RETURN(const int64_t free,
+                   database_->GetNumber("PRAGMA freelist_count"));
+  ASSIGN_OR_RETURN(const int64_t size,
+                   database_->GetNumber("PRAGMA page_size"));
+  return Unsigned((pages - free) * size);
+}
+
+}  // namespace fleetperf::agent
