@@ -32,7 +32,7 @@ absl::StatusOr<Config> LoadConfig(const std::string& path,
   ConfigSection delivery = root.Section("delivery");
   delivery.Read("batch_period", &config.batch_period, absl::ZeroDuration(),
                 absl::Minutes(5));
-  delivery.ReadByteSize("spool_size", &config.spool_bytes, 1 << 20,
+  delivery.ReadByteSize("spool_size", &config.spool_bytes, 128 << 10,
                         uint64_t{64} << 30);
   delivery.Read("spool_age", &config.spool_age, absl::Minutes(1),
                 absl::Hours(24 * 365));

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/match.h"
@@ -41,15 +42,19 @@ std::string Deployment::TlsSection(const TlsFiles& files) {
                       "\n  key: ", files.key, "\n");
 }
 
-std::unique_ptr<Process> Deployment::StartAggregator() {
+std::unique_ptr<Process> Deployment::StartAggregator(
+    const std::string& more,
+    const std::map<std::string, std::string>& environment) {
   const TlsFiles tls = {.authority = File("authority.pem"),
                         .certificate = File("aggregator-localhost.pem"),
                         .key = File("aggregator-localhost.key")};
   Write(File("aggregator.yaml"),
         absl::StrCat("listen: ", address_, "\naddress_file: address\n",
-                     "store: {directory: store}\n", TlsSection(tls)));
-  auto aggregator = std::make_unique<Process>(std::vector<std::string>{
-      Executable("fleetperf-aggregator"), "--config", File("aggregator.yaml")});
+                     "store: {directory: store}\n", TlsSection(tls), more));
+  auto aggregator = std::make_unique<Process>(
+      std::vector<std::string>{Executable("fleetperf-aggregator"), "--config",
+                               File("aggregator.yaml")},
+      environment);
   EXPECT_TRUE(aggregator->WaitForError("listening on ")) << aggregator->error();
   address_ = std::string(absl::StripSuffix(*ReadFile(File("address")), "\n"));
   const TlsFiles reader = {.authority = File("authority.pem"),
@@ -122,7 +127,8 @@ void Deployment::WaitForSamples(const std::string& machine) const {
 }
 
 std::string Deployment::Executable(const std::string& name) {
-  return absl::StrCat(FLEETPERF_BIN, "/", name);
+  const char* others = std::getenv("FLEETPERF_BIN");
+  return absl::StrCat(others != nullptr ? others : FLEETPERF_BIN, "/", name);
 }
 
 void Deployment::Write(const std::string& path, const std::string& text) {

@@ -4,6 +4,7 @@
 #ifndef FLEETPERF_TESTS_E2E_DEPLOYMENT_H_
 #define FLEETPERF_TESTS_E2E_DEPLOYMENT_H_
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -32,8 +33,10 @@ class Deployment {
   static std::string TlsSection(const TlsFiles& files);
 
   // Starts an aggregator and waits until it listens; the second time at the
-  // same address.
-  std::unique_ptr<Process> StartAggregator();
+  // same address. `more` is added to its file.
+  std::unique_ptr<Process> StartAggregator(
+      const std::string& more = "",
+      const std::map<std::string, std::string>& environment = {});
   const std::string& address() const { return address_; }
 
   // Writes NAME.yaml for an agent that may speak for `others`, too. `more` is
@@ -58,7 +61,8 @@ class Deployment {
   // Waits until the machine's samples can be queried.
   void WaitForSamples(const std::string& machine) const;
 
-  // The path of an executable of this build.
+  // The path of an executable of this build, or of the directory that the
+  // environment variable FLEETPERF_BIN names.
   static std::string Executable(const std::string& name);
   static void Write(const std::string& path, const std::string& text);
 

@@ -1,0 +1,320 @@
+// Everything fails at random: processes are killed, the network is cut, slowed
+// or swallows everything, disks are full, clocks step, the aggregator loses its
+// power. At the end every tick that was taken is in the store once. What is
+// missing is what a full spool or disk had no room for, and is counted.
+//
+//   chaos_test [--seconds N] [--seed S]
+//
+// The seed decides what happens and when; it is printed. What cannot be done
+// here is said: disks that get full need the right to mount a file system;
+// clocks and power cuts a build without sanitizers.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <functional>
+#include <map>
+#include <random>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "base/clock.h"
+#include "perflib/clocks.h"
+#include "tests/chaos/fleet.h"
+
+namespace fleetperf::testing {
+namespace {
+
+struct Options {
+  int seconds = 60;
+  uint64_t seed = std::random_device()();
+  bool may_mount = false;
+};
+Options options;
+
+class Chaos {
+ public:
+  Chaos() : random_(options.seed), aggregator_(&deployment_) {}
+
+  void Run();
+  void Check();
+
+ private:
+  // A fault, and how it is brought about.
+  struct Fault {
+    const char* name;
+    std::function<bool()> begin;  // false if it cannot be now
+  };
+
+  double Uniform(double least, double most) {
+    return std::uniform_real_distribution<double>(least, most)(random_);
+  }
+  ChaosAgent& AnyAgent() { return *agents_[random_() % agents_.size()]; }
+  void After(double seconds, std::function<void()> action) {
+    scheduled_.emplace(Clock::Real().Monotonic() + absl::Seconds(seconds),
+                       std::move(action));
+  }
+  void RunScheduledUntil(absl::Duration time);
+  void StartFleet();
+  std::vector<Fault> Faults();
+  bool EndAgent(bool kill);
+  bool EndAggregator(const std::function<void()>& end);
+  bool DisturbNetwork(Proxy::Mode mode, double longest);
+  bool FillDisk();
+  bool StepClock();
+  void Calm();
+  // What is wrong with an agent's samples; empty if nothing is.
+  std::string Wrong(const ChaosAgent& agent, bool is_last);
+
+  std::mt19937_64 random_;
+  Deployment deployment_;
+  ChaosAggregator aggregator_;
+  std::vector<std::unique_ptr<ChaosAgent>> agents_;
+  std::multimap<absl::Duration, std::function<void()>> scheduled_;
+  std::map<std::string, int> happened_;
+  absl::Time start_ = absl::Now();
+};
+
+void Chaos::RunScheduledUntil(absl::Duration time) {
+  while (!scheduled_.empty() && scheduled_.begin()->first <= time) {
+    const auto next = scheduled_.extract(scheduled_.begin());
+    const absl::Duration wait = next.key() - Clock::Real().Monotonic();
+    if (wait > absl::ZeroDuration()) absl::SleepFor(wait);
+    next.mapped()();
+  }
+  const absl::Duration rest = time - Clock::Real().Monotonic();
+  if (rest > absl::ZeroDuration()) absl::SleepFor(rest);
+}
+
+void Chaos::StartFleet() {
+  aggregator_.Start();
+  const std::string small =
+      "queries: [{counterset: System}]\ndelivery: {batch_period: 3s}\n";
+  // Their batches are large enough to fill their spools.
+  const std::string large =
+      "queries: [{counterset: System}, {counterset: Process V2}]\n"
+      "delivery: {batch_period: 1s, spool_size: 128KiB}\n";
+  const auto add = [&](const std::string& name, bool has_disk,
+                       const std::string& more) {
+    agents_.push_back(std::make_unique<ChaosAgent>(
+        &deployment_, name, aggregator_.port(), has_disk, more));
+    agents_.back()->Start();
+  };
+  add("steady", /*has_disk=*/false, small);
+  add("full-disk", options.may_mount, large);
+  add("full-spool", /*has_disk=*/false, large);
+}
+
+// The tick that is being taken when the agent is killed may be lost, and what
+// was in memory for want of room on the disk would be, too.
+bool Chaos::EndAgent(bool kill) {
+  ChaosAgent& agent = AnyAgent();
+  if (!agent.running() || agent.DependsOnMemory()) return false;
+  if (kill) {
+    agent.Kill();
+  } else {
+    agent.Stop();
+  }
+  After(Uniform(0, 3), [&agent] { agent.Start(); });
+  return true;
+}
+
+bool Chaos::EndAggregator(const std::function<void()>& end) {
+  if (!aggregator_.running()) return false;
+  end();
+  // Sometimes for long enough to fill a spool.
+  const double longest = random_() % 4 == 0 ? 30 : 4;
+  After(Uniform(0, longest), [this] { aggregator_.Start(); });
+  return true;
+}
+
+bool Chaos::DisturbNetwork(Proxy::Mode mode, double longest) {
+  ChaosAgent& agent = AnyAgent();
+  agent.network().Set(mode);
+  After(Uniform(0.1, longest),
+        [&agent] { agent.network().Set(Proxy::Mode::kPass); });
+  return true;
+}
+
+bool Chaos::FillDisk() {
+  const auto found =
+      std::find_if(agents_.begin(), agents_.end(),
+                   [](const auto& agent) { return agent->has_disk(); });
+  if (found == agents_.end()) return false;
+  ChaosAgent& agent = **found;
+  if (!agent.running() || agent.DependsOnMemory()) return false;
+  agent.FillDisk();
+  After(Uniform(1, 15), [&agent] { agent.FreeDisk(); });
+  return true;
+}
+
+bool Chaos::StepClock() {
+#ifdef FLEETPERF_PRELOAD
+  // Now and then far, mostly about as far as ticks are apart.
+  const double most = random_() % 4 == 0 ? 3600 : 3;
+  AnyAgent().StepClock(absl::Seconds(Uniform(-most, most)));
+  return true;
+#else
+  return false;
+#endif
+}
+
+std::vector<Chaos::Fault> Chaos::Faults() {
+  return {
+      {"agent killed", [this] { return EndAgent(true); }},
+      {"agent killed", [this] { return EndAgent(true); }},
+      {"agent stopped", [this] { return EndAgent(false); }},
+      {"aggregator killed",
+       [this] { return EndAggregator([this] { aggregator_.Kill(); }); }},
+      {"aggregator stopped",
+       [this] { return EndAggregator([this] { aggregator_.Stop(); }); }},
+      {"aggregator lost its power",
+       [this] {
+#ifdef FLEETPERF_PRELOAD
+         return EndAggregator([this] { aggregator_.CutPower(); });
+#else
+         return false;
+#endif
+       }},
+      {"network cut", [this] { return DisturbNetwork(Proxy::Mode::kCut, 20); }},
+      {"network half-open",
+       [this] { return DisturbNetwork(Proxy::Mode::kHalfOpen, 35); }},
+      {"network slow",
+       [this] { return DisturbNetwork(Proxy::Mode::kSlow, 10); }},
+      {"disk full", [this] { return FillDisk(); }},
+      {"clock stepped", [this] { return StepClock(); }},
+  };
+}
+
+void Chaos::Run() {
+  StartFleet();
+  const absl::Duration end =
+      Clock::Real().Monotonic() + absl::Seconds(options.seconds);
+  const std::vector<Fault> faults = Faults();
+  absl::Duration now = Clock::Real().Monotonic();
+  while (now < end) {
+    const Fault& fault = faults[random_() % faults.size()];
+    const bool happens = fault.begin();
+    if (happens) ++happened_[fault.name];
+    now = Clock::Real().Monotonic() + absl::Seconds(Uniform(0.2, 2));
+    RunScheduledUntil(now);
+  }
+  Calm();
+}
+
+// Everything works again.
+void Chaos::Calm() {
+  RunScheduledUntil(scheduled_.empty() ? absl::ZeroDuration()
+                                       : scheduled_.rbegin()->first);
+  for (const auto& agent : agents_) {
+    if (!agent->running()) agent->Start();
+  }
+  if (!aggregator_.running()) aggregator_.Start();
+}
+
+std::string Chaos::Wrong(const ChaosAgent& agent, bool is_last) {
+  // What was taken until now must arrive; what comes later does not matter.
+  const Ticks taken = agent.Taken();
+  const absl::Duration margin = absl::Hours(24);
+  const absl::Time give_up = absl::Now() + kPatience;
+  for (;;) {
+    const Stored stored = ReadStored(deployment_, agent.name(), start_ - margin,
+                                     absl::Now() + margin);
+    Ticks missing;
+    std::set_difference(taken.begin(), taken.end(), stored.ticks.begin(),
+                        stored.ticks.end(),
+                        std::inserter(missing, missing.end()));
+    uint64_t excused = 0;
+    for (const int64_t tick : missing) {
+      excused += agent.interrupted().contains(tick);
+    }
+    uint64_t counted = 0;
+    std::vector<std::string> problems;
+    for (const auto& [cause, ticks] : stored.lost) {
+      if (cause == "spool_full" || cause == "disk_full") {
+        counted += ticks;
+      } else if (cause != "overrun" && cause != "source_failed") {
+        // Ticks of these two were never taken.
+        problems.push_back(absl::StrCat(ticks, " ticks lost: ", cause));
+      }
+    }
+    if (!stored.repeated.empty()) {
+      problems.push_back(
+          absl::StrCat(stored.repeated.size(), " ticks stored twice"));
+    }
+    // Of the ticks that were being taken when the agent was killed, some may
+    // have been lost later, and counted.
+    if (counted < missing.size() - excused || counted > missing.size()) {
+      problems.push_back(
+          absl::StrCat(missing.size(), " ticks missing, of which ", excused,
+                       " were being taken when the agent was killed; but ",
+                       counted, " counted as lost"));
+    }
+    if (problems.empty() || !is_last || absl::Now() > give_up) {
+      if (problems.empty()) {
+        std::printf(
+            "%-12s %5zu ticks taken, %zu stored, %llu lost, and counted, to a "
+            "full spool or disk; %llu while it was killed\n",
+            agent.name().c_str(), taken.size(), taken.size() - missing.size(),
+            static_cast<unsigned long long>(counted),
+            static_cast<unsigned long long>(missing.size() - counted));
+        return "";
+      }
+      for (const int64_t tick : missing) {
+        if (problems.size() > 12) break;
+        problems.push_back(absl::StrCat(
+            "missing: ",
+            absl::FormatTime(perflib::TimeFromPerfTime100NSec(tick)),
+            agent.interrupted().contains(tick) ? " (excused)" : ""));
+      }
+      return absl::StrCat(agent.name(), ": ", absl::StrJoin(problems, "\n  "));
+    }
+    absl::SleepFor(absl::Milliseconds(500));
+  }
+}
+
+void Chaos::Check() {
+  std::printf("seed %llu, %d s\n",
+              static_cast<unsigned long long>(options.seed), options.seconds);
+  for (const auto& [name, count] : happened_) {
+    std::printf("%4d x %s\n", count, name.c_str());
+  }
+  for (const auto& agent : agents_) {
+    const std::string wrong = Wrong(*agent, /*is_last=*/true);
+    EXPECT_EQ(wrong, "") << "seed " << options.seed << "\n" << agent->Log();
+  }
+}
+
+TEST(Chaos, NothingIsLostAndNothingIsStoredTwice) {
+  if (!options.may_mount) {
+    std::printf("no disk gets full: this process may not mount file systems\n");
+  }
+#ifndef FLEETPERF_PRELOAD
+  std::printf(
+      "no clock steps and no power fails: this is a sanitizer's build\n");
+#endif
+  std::printf("seed %llu\n", static_cast<unsigned long long>(options.seed));
+  std::fflush(stdout);
+  Chaos chaos;
+  chaos.Run();
+  chaos.Check();
+}
+
+}  // namespace
+}  // namespace fleetperf::testing
+
+int main(int argc, char** argv) {
+  ::testing::InitGoogleTest(&argc, argv);
+  using fleetperf::testing::options;
+  CLI::App app{"Lets everything fail, and looks whether anything is lost."};
+  app.add_option("--seconds", options.seconds, "How long");
+  app.add_option("--seed", options.seed, "What happens, and when");
+  CLI11_PARSE(app, argc, argv);
+  options.may_mount = fleetperf::testing::EnterMountNamespace();
+  return RUN_ALL_TESTS();
+}

@@ -1,0 +1,281 @@
+#include "tests/chaos/fleet.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/files.h"
+#include "base/units.h"
+#include "perflib/bytes.h"
+#include "perflib/layout.h"
+
+namespace fleetperf::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kDiskSize[] = "size=6m";
+constexpr char kStopped[] = "cannot write the spool";
+constexpr char kGoesOn[] = "the spool can be written again";
+
+#ifdef FLEETPERF_PRELOAD
+constexpr char kPreload[] = FLEETPERF_PRELOAD;
+#else
+constexpr char kPreload[] = "";
+#endif
+
+bool CanPreload() { return kPreload[0] != '\0'; }
+
+int CountOf(const std::string& text, const std::string& what) {
+  int count = 0;
+  for (size_t at = text.find(what); at != text.npos;
+       at = text.find(what, at + 1)) {
+    ++count;
+  }
+  return count;
+}
+
+// 0 if the file has not even a header.
+int64_t TimeOf(const fs::path& block) {
+  std::string header(sizeof(perflib::PerfDataHeader), '\0');
+  std::ifstream file(block, std::ios::binary);
+  if (!file.read(header.data(), static_cast<std::streamsize>(header.size()))) {
+    return 0;
+  }
+  return perflib::LoadAt<perflib::PerfDataHeader>(header, 0).perf_time_100nsec;
+}
+
+template <typename Use>
+void ForEachBlock(const std::string& directory, Use use) {
+  std::error_code error;
+  for (const auto& file : fs::recursive_directory_iterator(directory, error)) {
+    if (file.path().extension() == ".block") use(file.path());
+  }
+}
+
+void WriteMapping(const char* path, uid_t id) {
+  std::ofstream(path) << "0 " << id << " 1";
+}
+
+}  // namespace
+
+bool EnterMountNamespace() {
+  const uid_t user = getuid();
+  const gid_t group = getgid();
+  if (user != 0) {
+    if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return false;
+    std::ofstream("/proc/self/setgroups") << "deny";
+    WriteMapping("/proc/self/uid_map", user);
+    WriteMapping("/proc/self/gid_map", group);
+  } else if (unshare(CLONE_NEWNS) != 0) {
+    return false;
+  }
+  return mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0;
+}
+
+ChaosAgent::ChaosAgent(Deployment* deployment, const std::string& name,
+                       int aggregator, bool has_disk, const std::string& more)
+    : name_(name),
+      directory_(deployment->File("capture-" + name)),
+      config_(deployment->File(name + ".yaml")),
+      clock_file_(deployment->File("clock-" + name)),
+      network_(aggregator) {
+  const std::string state = deployment->File("state-" + name);
+  fs::create_directory(state);
+  if (has_disk) {
+    if (mount("tmpfs", state.c_str(), "tmpfs", 0, kDiskSize) != 0) {
+      throw std::runtime_error("cannot mount a file system");
+    }
+    disk_ = state;
+  }
+  Deployment::Write(
+      config_,
+      absl::StrCat(
+          "name: ", name, "\naggregators: ['", network_.address(),
+          "']\nstate_directory: ", state, "\ncapture: {directory: ", directory_,
+          ", max_size: 10GiB}\n",
+          Deployment::TlsSection(deployment->Issue("agent", {name})), more));
+  Deployment::Write(clock_file_, std::string(sizeof(int64_t), '\0'));
+  const int file = open(clock_file_.c_str(), O_RDWR | O_CLOEXEC);
+  void* memory = mmap(nullptr, sizeof(int64_t), PROT_READ | PROT_WRITE,
+                      MAP_SHARED, file, 0);
+  close(file);
+  if (memory == MAP_FAILED) throw std::runtime_error("cannot map the clock");
+  clock_offset_ = static_cast<int64_t*>(memory);
+}
+
+ChaosAgent::~ChaosAgent() {
+  process_.reset();
+  if (!disk_.empty()) umount2(disk_.c_str(), MNT_DETACH);
+  munmap(clock_offset_, sizeof(int64_t));
+}
+
+void ChaosAgent::Start() {
+  std::map<std::string, std::string> environment;
+  if (CanPreload()) {
+    environment = {{"LD_PRELOAD", kPreload},
+                   {"FLEETPERF_CLOCK_OFFSET", clock_file_}};
+  }
+  process_ = std::make_unique<Process>(
+      std::vector<std::string>{Deployment::Executable("fleetperf-agent"),
+                               "--config", config_},
+      environment);
+}
+
+void ChaosAgent::Kill() {
+  process_->Signal(SIGKILL);
+  process_->Wait();
+  log_ += process_->error();
+  process_.reset();
+  const std::string newest = Newest();
+  if (!newest.empty()) interrupted_.insert(TimeOf(newest));
+}
+
+void ChaosAgent::Stop() {
+  process_->Signal(SIGTERM);
+  process_->Wait();
+  log_ += process_->error();
+  process_.reset();
+}
+
+std::string ChaosAgent::Newest() const {
+  std::string newest;
+  fs::file_time_type newest_time = fs::file_time_type::min();
+  std::error_code ignored;
+  ForEachBlock(directory_, [&](const fs::path& path) {
+    const fs::file_time_type time = fs::last_write_time(path, ignored);
+    if (time < newest_time) return;
+    newest = path;
+    newest_time = time;
+  });
+  return newest;
+}
+
+void ChaosAgent::FillDisk() {
+  disk_is_full_ = true;
+  std::ofstream filler(disk_ + "/filler", std::ios::binary);
+  const std::string block(4096, 'x');
+  while (filler.write(block.data(), 4096)) filler.flush();
+}
+
+void ChaosAgent::FreeDisk() {
+  std::error_code ignored;
+  fs::remove(disk_ + "/filler", ignored);
+  disk_is_full_ = false;
+}
+
+bool ChaosAgent::DependsOnMemory() const {
+  const std::string log = process_ != nullptr ? process_->error() : "";
+  return disk_is_full_ || CountOf(log, kStopped) > CountOf(log, kGoesOn);
+}
+
+void ChaosAgent::StepClock(absl::Duration step) {
+  *clock_offset_ += absl::ToInt64Nanoseconds(step);
+}
+
+Ticks ChaosAgent::Taken() const {
+  Ticks taken;
+  ForEachBlock(directory_, [&](const fs::path& path) {
+    const int64_t time = TimeOf(path);
+    if (time != 0) taken.insert(time);
+  });
+  return taken;
+}
+
+std::string ChaosAgent::Log() const {
+  return process_ != nullptr ? log_ + process_->error() : log_;
+}
+
+ChaosAggregator::ChaosAggregator(Deployment* deployment)
+    : deployment_(*deployment), sync_log_(deployment->File("synced")) {}
+
+void ChaosAggregator::Start() {
+  std::map<std::string, std::string> environment;
+  if (CanPreload()) {
+    environment = {{"LD_PRELOAD", kPreload}, {"FLEETPERF_SYNC_LOG", sync_log_}};
+  }
+  process_ = deployment_.StartAggregator("agents: {reconnect_after: 10s}\n",
+                                         environment);
+}
+
+void ChaosAggregator::Kill() {
+  process_->Signal(SIGKILL);
+  process_->Wait();
+  process_.reset();
+}
+
+void ChaosAggregator::Stop() {
+  process_->Signal(SIGTERM);
+  process_->Wait();
+  process_.reset();
+}
+
+// RocksDB's files only grow: what was synced is their beginning.
+bool ChaosAggregator::CutPower() {
+  if (!CanPreload()) return false;
+  Kill();
+  std::map<uint64_t, uint64_t> synced;
+  std::ifstream log(sync_log_);
+  for (uint64_t inode, size; log >> inode >> size;) synced[inode] = size;
+  for (const auto& file : fs::directory_iterator(deployment_.File("store"))) {
+    struct stat status;
+    if (!file.is_regular_file() || stat(file.path().c_str(), &status) != 0) {
+      continue;
+    }
+    const uint64_t size = synced[status.st_ino];
+    if (size < static_cast<uint64_t>(status.st_size)) {
+      fs::resize_file(file.path(), size);
+    }
+  }
+  return true;
+}
+
+int ChaosAggregator::port() const {
+  const std::string& address = deployment_.address();
+  int port = 0;
+  (void)absl::SimpleAtoi(address.substr(address.rfind(':') + 1), &port);
+  return port;
+}
+
+Stored ReadStored(const Deployment& deployment, const std::string& machine,
+                  absl::Time from, absl::Time to) {
+  Stored stored;
+  const Result raw = deployment.Fleetperf(
+      {"query", absl::StrCat("\\\\", machine, "\\System\\Processes"), "--from",
+       FormatUtc(from), "--to", FormatUtc(to), "--raw", "--format", "json"});
+  for (const absl::string_view line : absl::StrSplit(raw.output, '\n')) {
+    if (line.empty()) continue;
+    const int64_t time = nlohmann::json::parse(line)["perf_time_100ns"];
+    if (!stored.ticks.insert(time).second) stored.repeated.push_back(time);
+  }
+  const Result machines = deployment.Fleetperf(
+      {"machines", "--machine", machine, "--format", "json"});
+  for (const absl::string_view line : absl::StrSplit(machines.output, '\n')) {
+    if (line.empty()) continue;
+    const auto json = nlohmann::json::parse(line);
+    if (!json.contains("lost_by_cause")) continue;
+    for (const absl::string_view loss :
+         absl::StrSplit(json["lost_by_cause"].get<std::string>(), ' ')) {
+      const std::pair<std::string, std::string> parts =
+          absl::StrSplit(loss, '=');
+      (void)absl::SimpleAtoi(parts.second, &stored.lost[parts.first]);
+    }
+  }
+  return stored;
+}
+
+}  // namespace fleetperf::testing

@@ -1,0 +1,108 @@
+// Agents, each behind a network of its own, and their aggregator: what the
+// chaos test does things to, and what it knows about them.
+
+#ifndef FLEETPERF_TESTS_CHAOS_FLEET_H_
+#define FLEETPERF_TESTS_CHAOS_FLEET_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "tests/chaos/proxy.h"
+#include "tests/e2e/deployment.h"
+#include "tests/e2e/process.h"
+
+namespace fleetperf::testing {
+
+// Ticks by their PerfTime100NSec, which tells them apart.
+using Ticks = std::set<int64_t>;
+
+// Whether this process may mount file systems, from now on in a namespace of
+// its own. Called before any thread is started.
+bool EnterMountNamespace();
+
+class ChaosAgent {
+ public:
+  // Its state is on a disk of its own if `has_disk`.
+  ChaosAgent(Deployment* deployment, const std::string& name, int aggregator,
+             bool has_disk, const std::string& more);
+  ~ChaosAgent();
+
+  const std::string& name() const { return name_; }
+  Proxy& network() { return network_; }
+  bool running() const { return process_ != nullptr; }
+
+  void Start();
+  // SIGKILL. The tick that was being taken may be lost.
+  void Kill();
+  // SIGTERM.
+  void Stop();
+
+  bool has_disk() const { return !disk_.empty(); }
+  void FillDisk();
+  void FreeDisk();
+  // Whether what it took may be in memory alone, because the disk is full or
+  // was until just now.
+  bool DependsOnMemory() const;
+
+  void StepClock(absl::Duration step);
+
+  // Every tick that it took: the capture knows them.
+  Ticks Taken() const;
+  // Those that were being taken when it was killed.
+  const Ticks& interrupted() const { return interrupted_; }
+  // What all of its processes have logged.
+  std::string Log() const;
+
+ private:
+  std::string Newest() const;
+
+  const std::string name_;
+  const std::string directory_;  // of its captures
+  const std::string config_;
+  std::string disk_;
+  std::string clock_file_;
+  int64_t* clock_offset_ = nullptr;
+  Proxy network_;
+  std::unique_ptr<Process> process_;
+  std::string log_;
+  bool disk_is_full_ = false;
+  Ticks interrupted_;
+};
+
+class ChaosAggregator {
+ public:
+  explicit ChaosAggregator(Deployment* deployment);
+
+  bool running() const { return process_ != nullptr; }
+  void Start();
+  void Kill();
+  void Stop();
+  // Kills it, and what it had not synced is gone. False if nobody recorded
+  // that.
+  bool CutPower();
+
+  int port() const;
+
+ private:
+  Deployment& deployment_;
+  const std::string sync_log_;
+  std::unique_ptr<Process> process_;
+};
+
+// What the store has of a machine.
+struct Stored {
+  Ticks ticks;
+  std::vector<int64_t> repeated;
+  std::map<std::string, uint64_t> lost;  // by cause
+};
+Stored ReadStored(const Deployment& deployment, const std::string& machine,
+                  absl::Time from, absl::Time to);
+
+}  // namespace fleetperf::testing
+
+#endif  // FLEETPERF_TESTS_CHAOS_FLEET_H_

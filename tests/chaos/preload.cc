@@ -1,0 +1,107 @@
+// Loaded into fleetperf's processes by the chaos test (LD_PRELOAD), to do to
+// one process what would otherwise be done to the whole machine.
+//
+//   FLEETPERF_CLOCK_OFFSET=FILE  The time of day that the executable's own code
+//                                reads is off by as many nanoseconds as the 8
+//                                bytes of FILE say, which may change. Libraries
+//                                read the real one, because they give it to the
+//                                kernel for waits.
+//   FLEETPERF_SYNC_LOG=FILE      Gets a line "INODE SIZE" for each file that
+//   was
+//                                synced: what a power cut would leave of it.
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <link.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+
+namespace {
+
+const volatile int64_t* clock_offset = nullptr;
+int sync_log = -1;
+uintptr_t code_begin, code_end;  // of the executable
+
+int FindExecutable(dl_phdr_info* info, size_t, void*) {
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const ElfW(Phdr)& segment = info->dlpi_phdr[i];
+    if (segment.p_type != PT_LOAD || !(segment.p_flags & PF_X)) continue;
+    code_begin = info->dlpi_addr + segment.p_vaddr;
+    code_end = code_begin + segment.p_memsz;
+  }
+  return 1;  // the first is the executable
+}
+
+__attribute__((constructor)) void Start() {
+  dl_iterate_phdr(FindExecutable, nullptr);
+  if (const char* path = std::getenv("FLEETPERF_CLOCK_OFFSET")) {
+    const int file = open(path, O_RDONLY | O_CLOEXEC);
+    void* memory =
+        mmap(nullptr, sizeof(int64_t), PROT_READ, MAP_SHARED, file, 0);
+    if (memory != MAP_FAILED) clock_offset = static_cast<int64_t*>(memory);
+    close(file);
+  }
+  if (const char* path = std::getenv("FLEETPERF_SYNC_LOG")) {
+    sync_log = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+  }
+}
+
+template <typename Function>
+Function* Real(const char* name) {
+  return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
+}
+
+int SyncAndLog(int (*real)(int), int file) {
+  // What is written while it syncs may not be on the disk.
+  struct stat before;
+  const bool known = sync_log >= 0 && fstat(file, &before) == 0;
+  const int result = real(file);
+  if (known && result == 0 && S_ISREG(before.st_mode)) {
+    char line[64];
+    const int length = std::snprintf(line, sizeof line, "%ju %jd\n",
+                                     static_cast<uintmax_t>(before.st_ino),
+                                     static_cast<intmax_t>(before.st_size));
+    if (write(sync_log, line, static_cast<size_t>(length)) != length) {
+      std::abort();
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+extern "C" {
+
+int clock_gettime(clockid_t id, timespec* time) noexcept {
+  static auto* const real = Real<int(clockid_t, timespec*)>("clock_gettime");
+  const int result = real(id, time);
+  const auto caller = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
+  if (result != 0 || id != CLOCK_REALTIME || clock_offset == nullptr ||
+      caller < code_begin || caller >= code_end) {
+    return result;
+  }
+  constexpr int64_t kSecond = 1'000'000'000;
+  const int64_t nanoseconds =
+      time->tv_sec * kSecond + time->tv_nsec + *clock_offset;
+  time->tv_sec = nanoseconds / kSecond;
+  time->tv_nsec = nanoseconds % kSecond;
+  return 0;
+}
+
+int fdatasync(int file) {
+  static auto* const real = Real<int(int)>("fdatasync");
+  return SyncAndLog(real, file);
+}
+
+int fsync(int file) {
+  static auto* const real = Real<int(int)>("fsync");
+  return SyncAndLog(real, file);
+}
+
+}  // extern "C"

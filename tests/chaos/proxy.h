@@ -1,0 +1,62 @@
+// A network between two processes that can be cut, slowed, or swallow what it
+// is given.
+
+#ifndef FLEETPERF_TESTS_CHAOS_PROXY_H_
+#define FLEETPERF_TESTS_CHAOS_PROXY_H_
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace fleetperf::testing {
+
+// Forwards TCP connections from a port of its own on 127.0.0.1.
+class Proxy {
+ public:
+  enum class Mode {
+    kPass,
+    kCut,       // resets what is open, and what comes
+    kHalfOpen,  // nobody hears of anything any more
+    kSlow,      // some kilobytes a second
+  };
+
+  // `target` is the port to forward to, on 127.0.0.1.
+  explicit Proxy(int target);
+  ~Proxy();
+
+  std::string address() const;
+  void Set(Mode mode) { mode_ = mode; }
+
+ private:
+  // What one side has sent and the other has not got yet.
+  struct Direction {
+    int from;
+    int to;
+    std::string waiting;
+    bool ended = false;
+  };
+  struct Connection {
+    ~Connection();
+    Direction directions[2];
+    int fds[2];
+    bool broken = false;
+  };
+
+  void Run();
+  void Accept();
+  static void Forward(Direction& direction, size_t most, bool* broken);
+
+  const int target_;
+  int listener_;
+  int port_;
+  std::atomic<Mode> mode_ = Mode::kPass;
+  std::atomic<bool> stopping_ = false;
+  std::vector<std::unique_ptr<Connection>> connections_;
+  std::thread thread_;
+};
+
+}  // namespace fleetperf::testing
+
+#endif  // FLEETPERF_TESTS_CHAOS_PROXY_H_
