@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/random/random.h"
+#include "absl/strings/str_cat.h"
 #include "agent/certificate_names.h"
 #include "agent/collect/machines.h"
 #include "agent/deliver/catalogue.h"
@@ -108,6 +109,19 @@ absl::StatusOr<std::unique_ptr<Capture>> OpenCapture(const Config& config) {
   return capture;
 }
 
+absl::StatusOr<std::unique_ptr<Spool>> OpenSpool(const Config& config) {
+  auto spool = Spool::Open({.epoch = RandomEpoch(),
+                            .directory = config.state_directory,
+                            .max_bytes = config.spool_bytes,
+                            .max_age = config.spool_age});
+  if (spool.ok()) return spool;
+  return absl::Status(
+      spool.status().code(),
+      absl::StrCat(spool.status().message(),
+                   "; the agent keeps its samples in state_directory, which "
+                   "must be its own"));
+}
+
 absl::StatusOr<Machines::Options> MachinesOf(const Config& config) {
   ASSIGN_OR_RETURN(std::unique_ptr<Source> source,
                    OpenLocalSource(config.perflib_dll));
@@ -130,11 +144,7 @@ absl::StatusOr<std::unique_ptr<Agent>> Agent::Start(const Config& config) {
   ASSIGN_OR_RETURN(auto credentials, ClientCredentials(config.tls));
   ASSIGN_OR_RETURN(Machines::Options machines, MachinesOf(config));
   ASSIGN_OR_RETURN(machines.capture, OpenCapture(config));
-  ASSIGN_OR_RETURN(std::unique_ptr<Spool> spool,
-                   Spool::Open({.epoch = RandomEpoch(),
-                                .directory = config.state_directory,
-                                .max_bytes = config.spool_bytes,
-                                .max_age = config.spool_age}));
+  ASSIGN_OR_RETURN(std::unique_ptr<Spool> spool, OpenSpool(config));
   spdlog::info("collecting from {}", config.name);
   return std::make_unique<RunningAgent>(
       config, std::move(machines), std::move(spool), std::move(credentials));

@@ -149,7 +149,7 @@ void Spool::AddTick(const v1::BatchContent& content, const TickRange& range) {
   absl::MutexLock lock(&mutex_);
   last_tick_ = std::max(last_tick_, range.end);
   ticks_.push_back({.content = std::move(bytes), .range = range});
-  MakeDirty();
+  MakeDirty(/*has_new_state=*/false);
 }
 
 void Spool::AddLoss(const std::string& machine, LossCause cause,
@@ -195,7 +195,8 @@ void Spool::Append(v1::BatchContent content, const TickRange& ticks) {
   }
 }
 
-void Spool::MakeDirty() {
+void Spool::MakeDirty(bool has_new_state) {
+  has_new_state_ = has_new_state_ || has_new_state;
   dirty_ = keeps_ticks();
   if (dirty_) changed_.Notify();
 }
@@ -297,7 +298,11 @@ std::optional<SpooledBatch> Spool::Next(BatchPlace place) const {
     }
     auto row = file->Next(place);
     absl::MutexLock lock(&mutex_);
-    // The writer deals with damage.
+    if (!row.ok()) {
+      damage_ = row.status();
+      if (absl::IsDataLoss(damage_))
+        changed_.Notify();  // the writer sees to it
+    }
     if (!row.ok() || !row->has_value()) return NextInMemory(place);
     if (!IsGone((*row)->place)) return *std::move(row);
     place = (*row)->place;
@@ -500,7 +505,7 @@ bool Spool::AwaitAtMost(uint64_t bytes, absl::Duration timeout) const {
 
 absl::Status Spool::AwaitSaved() {
   absl::MutexLock lock(&mutex_);
-  dirty_ = true;
+  dirty_ = dirty_ || !acknowledged_.empty() || !removed_.empty();
   save_status_ = absl::OkStatus();
   changed_.Notify();
   changed_.Await(
@@ -517,11 +522,13 @@ void Spool::Run() {
       absl::MutexLock lock(&mutex_);
       changed_.Await(&mutex_, absl::InfiniteDuration(),
                      [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-                       return dirty_ || stopping_;
+                       return dirty_ || stopping_ || absl::IsDataLoss(damage_);
                      });
       stopping = stopping_;
     }
-    const absl::Status status = Save();
+    absl::Status status = Save();
+    // What is in memory goes into a new file.
+    if (absl::IsDataLoss(status) && stopping) status = Save();
     Report(status);
     if (status.ok()) continue;
     absl::MutexLock lock(&mutex_);
@@ -548,16 +555,23 @@ void Spool::Report(const absl::Status& status) {
 
 absl::Status Spool::Save() {
   std::shared_ptr<SpoolFile> file;
+  absl::Status status;
   {
     absl::MutexLock lock(&mutex_);
     file = file_;
+    status = std::exchange(damage_, absl::OkStatus());
+  }
+  if (absl::IsDataLoss(status)) {
+    file = nullptr;
+    SetAside(status);
+    return status;
   }
   if (file == nullptr) {
     RETURN_IF_ERROR(OpenFile());
     absl::MutexLock lock(&mutex_);
     file = file_;
   }
-  absl::Status status = DropBeyondBounds(*file);
+  status = DropBeyondBounds(*file);
   if (status.ok()) {
     SpoolFile::Changes changes;
     {
@@ -628,6 +642,8 @@ SpoolFile::Changes Spool::TakeChanges() {
   changes.clears_ticks = std::exchange(has_stale_ticks_, false);
   changes.ticks.assign(
       ticks_.begin() + static_cast<std::ptrdiff_t>(saved_ticks_), ticks_.end());
+  changes.has_state =
+      std::exchange(has_new_state_, false) || !changes.acknowledged.empty();
   changes.losses = losses_;
   changes.definitions = dictionary_.TakeChanges();
   changes.epoch = epoch_;
@@ -647,6 +663,7 @@ void Spool::PutBack(const SpoolFile::Changes& changes) {
   dropped_.insert(dropped_.end(), changes.dropped.begin(),
                   changes.dropped.end());
   has_stale_ticks_ = has_stale_ticks_ || changes.clears_ticks;
+  has_new_state_ = has_new_state_ || changes.has_state;
   dictionary_.PutBack(changes.definitions);
   writing_ = std::nullopt;
   KeepMemoryBounded();

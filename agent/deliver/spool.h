@@ -148,7 +148,9 @@ class Spool {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Report(const absl::Status& status);
 
-  void MakeDirty() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The file must follow; in more than ticks, if they are not all.
+  void MakeDirty(bool has_new_state = true)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::deque<Entry>::iterator Find(uint64_t sequence)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::deque<Entry>::iterator Erase(std::deque<Entry>::iterator entry)
@@ -205,9 +207,12 @@ class Spool {
   std::vector<BatchPlace> removed_ ABSL_GUARDED_BY(mutex_);
   std::vector<SpooledBatch> dropped_ ABSL_GUARDED_BY(mutex_);
   bool dirty_ ABSL_GUARDED_BY(mutex_) = false;
+  bool has_new_state_ ABSL_GUARDED_BY(mutex_) = false;  // beside ticks
   // The batches up to this sequence are being written.
   std::optional<uint64_t> writing_ ABSL_GUARDED_BY(mutex_);
   absl::Status save_status_ ABSL_GUARDED_BY(mutex_);  // of the last attempt
+  // What was found wrong with the file when it was read.
+  mutable absl::Status damage_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   // Null: it cannot be opened yet.
   std::shared_ptr<SpoolFile> file_ ABSL_GUARDED_BY(mutex_);

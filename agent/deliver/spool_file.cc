@@ -48,6 +48,8 @@ enum Kind { kMachine = 1, kCounterset, kQuery, kInstance };
 
 constexpr int kSequenceBits = 40;
 constexpr int64_t kSequenceMask = (int64_t{1} << kSequenceBits) - 1;
+// A key has no room for an epoch's number above this.
+constexpr int64_t kLastNumber = INT64_MAX >> kSequenceBits;
 
 // What a row takes beside its payload.
 constexpr uint64_t kRowBytes = 100;
@@ -81,6 +83,23 @@ void Bind(const TickRange& range, SqliteStatement* statement) {
   statement->Bind(Signed(range.ticks))
       .Bind(ToNumber(range.start))
       .Bind(ToNumber(range.end));
+}
+
+// DataLoss if an epoch has a number that no process gave it, or a batch is of
+// no epoch: it would be held for ever, or be taken for this process's.
+absl::Status CheckNumbers(SqliteDatabase& database, const std::string& path) {
+  ASSIGN_OR_RETURN(
+      const int64_t epochs,
+      database.GetNumber(absl::StrCat(
+          "SELECT count(*) FROM epochs WHERE number < 1 OR number >= ",
+          kLastNumber)));
+  ASSIGN_OR_RETURN(const int64_t batches,
+                   database.GetNumber(absl::StrCat(
+                       "SELECT count(*) FROM batches WHERE key ", ">> ",
+                       kSequenceBits, " NOT IN (SELECT number FROM epochs)")));
+  if (epochs == 0 && batches == 0) return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrCat(path, " has epochs or batches with wrong numbers"));
 }
 
 }  // namespace
@@ -120,6 +139,8 @@ absl::Status SpoolFile::Configure() {
   RETURN_IF_ERROR(database_->Execute("PRAGMA auto_vacuum = INCREMENTAL"));
   RETURN_IF_ERROR(database_->GetText("PRAGMA journal_mode = WAL").status());
   RETURN_IF_ERROR(database_->Execute("PRAGMA cache_size = -512"));
+  RETURN_IF_ERROR(
+      database_->GetNumber("PRAGMA journal_size_limit = 4194304").status());
   if (tables == 0) {
     RETURN_IF_ERROR(database_->Execute(absl::StrCat(
         "BEGIN;", kSchema, "PRAGMA user_version = ", kVersion, "; COMMIT")));
@@ -181,6 +202,7 @@ absl::Status SpoolFile::Prepare() {
 // may have made it later than the file says, and with more in it, and sent it:
 // then the aggregator has this number, and all of this is in it.
 absl::Status SpoolFile::Recover() {
+  RETURN_IF_ERROR(CheckNumbers(*database_, options_.path));
   ASSIGN_OR_RETURN(
       SqliteStatement process,
       database_->Prepare(
@@ -190,7 +212,9 @@ absl::Status SpoolFile::Recover() {
   age_at_start_ = absl::Milliseconds(process.Number(0));
   const absl::Time now = options_.clock->Now();
   const absl::Time last_wrote = ToTime(process.Number(1));
-  const absl::Time last_tick = ToTime(process.Number(2));
+  ASSIGN_OR_RETURN(const int64_t newest_tick,
+                   database_->GetNumber("SELECT max(last_tick) FROM ticks"));
+  const absl::Time last_tick = ToTime(std::max(process.Number(2), newest_tick));
   const bool ended = process.Number(3) != 0;
   const std::string boot_id(process.Bytes(4));
   process.Reset();
@@ -287,7 +311,7 @@ int64_t SpoolFile::KeyOf(BatchPlace place) const {
   const int64_t number =
       place.epoch == kThisProcess ? current_number_ : int64_t{place.epoch};
   return number << kSequenceBits |
-         std::min(Signed(place.sequence & INT64_MAX), kSequenceMask);
+         Signed(std::min(place.sequence, Unsigned(kSequenceMask)));
 }
 
 BatchPlace SpoolFile::PlaceOf(int64_t key) const {
@@ -482,6 +506,10 @@ absl::Status SpoolFile::Apply(const Changes& changes) {
   for (const uint32_t id : changes.definitions.removed) {
     RETURN_IF_ERROR(undefine_.Bind(current_number_).Bind(id).Run());
   }
+  return changes.has_state ? SaveState(changes) : absl::OkStatus();
+}
+
+absl::Status SpoolFile::SaveState(const Changes& changes) {
   RETURN_IF_ERROR(save_epoch_.Bind(current_number_)
                       .Bind(Signed(changes.epoch.id))
                       .Bind(Signed(changes.epoch.forked_from))

@@ -110,8 +110,10 @@ class SpoolFile {
     std::vector<SpooledBatch> dropped;
     bool clears_ticks = false;  // before the next are added
     std::vector<Tick> ticks;    // that are in no batch yet
-    Losses losses;              // that no batch has told of
     DictionaryChanges definitions;
+    // Whether more has changed than the ticks and definitions: then the rest.
+    bool has_state = true;
+    Losses losses;     // that no batch has told of
     SpoolEpoch epoch;  // this process's
     absl::Time last_tick = absl::InfinitePast();
     // Whether it shall survive a power cut, with all before it.
@@ -132,6 +134,7 @@ class SpoolFile {
   absl::Status BeginProcess();
   absl::Status InTransaction(const std::function<absl::Status()>& body);
   absl::Status Apply(const Changes& changes);
+  absl::Status SaveState(const Changes& changes);
   absl::Status Insert(const SpooledBatch& batch);
   absl::Status Define(const v1::Definitions& definitions);
   absl::Status DeleteEpochsWithoutBatches();

@@ -17,6 +17,11 @@ absl::StatusOr<std::unique_ptr<SqliteDatabase>> SqliteDatabase::Open(
       /*vfs=*/nullptr);
   if (code != SQLITE_OK) return database->Error(code);
   sqlite3_extended_result_codes(database->database_, 1);
+  // What a file that somebody else wrote would have run, perhaps for ever.
+  for (const int what :
+       {SQLITE_DBCONFIG_ENABLE_TRIGGER, SQLITE_DBCONFIG_ENABLE_VIEW}) {
+    sqlite3_db_config(database->database_, what, 0, /*is_on=*/nullptr);
+  }
   return database;
 }
 
@@ -29,6 +34,7 @@ absl::Status SqliteDatabase::Error(int code) const {
   switch (code & 0xFF) {
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
+    case SQLITE_ERROR:  // it lacks a table, or has another of that name
       return absl::DataLossError(text);
     case SQLITE_FULL:
       return absl::ResourceExhaustedError(text);

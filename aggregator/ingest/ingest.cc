@@ -151,6 +151,21 @@ void Ingest::AfterCommits(std::function<void()> task) {
   commits_.Then(std::move(task));
 }
 
+std::shared_ptr<AgentBudgets> Ingest::BudgetsOf(const std::string& agent) {
+  // Ticks come in batches: samples are counted over a minute.
+  constexpr double kSeconds = 60;
+  absl::MutexLock lock(&mutex_);
+  std::shared_ptr<AgentBudgets>& budgets = budgets_[agent];
+  if (budgets == nullptr) {
+    const double samples = static_cast<double>(limits_.max_samples_per_second);
+    const double series = static_cast<double>(limits_.max_new_series_per_hour);
+    budgets.reset(new AgentBudgets{
+        .samples = {samples * kSeconds, absl::Seconds(kSeconds), Now()},
+        .series = {series, absl::Hours(1), Now()}});
+  }
+  return budgets;
+}
+
 absl::Duration Ingest::ChargeCatchUp(double samples) {
   return catch_up_.Charge(samples, Now());
 }

@@ -119,6 +119,7 @@ class Ingest {
   void Accept(std::shared_ptr<const ReceivedBatch> batch);
   // Runs `task` when what was accepted before is durable, or cannot be.
   void AfterCommits(std::function<void()> task);
+  std::shared_ptr<AgentBudgets> BudgetsOf(const std::string& agent);
   // Samples of an agent that is behind have come. How long it has to pause.
   absl::Duration ChargeCatchUp(double samples);
   // The answer of a session's agent to a question it was asked.
@@ -154,6 +155,8 @@ class Ingest {
       ABSL_GUARDED_BY(mutex_);  // by agent
   std::map<std::pair<std::string, uint64_t>, std::weak_ptr<Epoch>> epochs_
       ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, std::shared_ptr<AgentBudgets>> budgets_
+      ABSL_GUARDED_BY(mutex_);  // by agent
   std::map<std::string, std::string> speakers_ ABSL_GUARDED_BY(mutex_);
   std::map<std::pair<std::string, perflib::Guid>, std::string> owners_
       ABSL_GUARDED_BY(mutex_);

@@ -39,6 +39,12 @@ class RateBudget {
   absl::Duration charged_until_ ABSL_GUARDED_BY(mutex_);
 };
 
+// What one agent may send, whatever streams it comes in.
+struct AgentBudgets {
+  RateBudget samples;
+  RateBudget series;
+};
+
 }  // namespace fleetperf::aggregator
 
 #endif  // FLEETPERF_AGGREGATOR_INGEST_RATE_BUDGET_H_

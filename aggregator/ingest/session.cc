@@ -26,6 +26,9 @@ absl::Status OutOfPlace(absl::string_view message) {
 // wait for others to be sent with.
 constexpr absl::Duration kBehind = absl::Seconds(30);
 
+// A dictionary has instances that are gone, too: their batches are still held.
+constexpr size_t kDictionaryLives = 4;
+
 uint64_t CountValues(const DecodedBatch& decoded) {
   uint64_t values = 0;
   for (const Frame& frame : decoded.frames) {
@@ -82,10 +85,6 @@ Session::Session(Ingest* ingest, PeerIdentity peer, std::string address,
       peer_(std::move(peer)),
       address_(std::move(address)),
       link_(std::move(link)),
-      samples_(static_cast<double>(ingest->limits().max_samples_per_second),
-               absl::Seconds(1), ingest->Now()),
-      series_(static_cast<double>(ingest->limits().max_new_series_per_hour),
-              absl::Hours(1), ingest->Now()),
       throttled_until_(ingest->Now()),
       reconnect_at_(ingest->NextReconnect()) {}
 
@@ -139,6 +138,7 @@ absl::Status Session::HandleHello(const v1::Hello& hello) {
   }
   RETURN_IF_ERROR(ingest_.Register(shared_from_this(), hello));
   RETURN_IF_ERROR(TakeEpochs(hello));
+  budgets_ = ingest_.BudgetsOf(agent_);
 
   v1::Machine machine;
   machine.set_name(agent_);
@@ -226,10 +226,13 @@ absl::Status Session::HandleDictionary(v1::Dictionary dictionary) {
   v1::Definitions& definitions = *dictionary.mutable_definitions();
   RETURN_IF_ERROR(CheckMachines(definitions));
   dictionary_instances_ += static_cast<size_t>(definitions.instances_size());
-  if (dictionary_instances_ > ingest_.limits().dictionary.max_instances) {
+  const size_t most =
+      kDictionaryLives * ingest_.limits().dictionary.max_instances;
+  if (dictionary_instances_ > most) {
     return absl::ResourceExhaustedError(absl::StrCat(
-        "a dictionary of more than ", ingest_.limits().dictionary.max_instances,
-        " instances (max_instances)"));
+        "a dictionary of more than ", most, " instances, ", kDictionaryLives,
+        " times as many as there may be "
+        "(max_instances)"));
   }
   RETURN_IF_ERROR(ingest_.store().KeepDefinitions(epoch.number(), definitions));
   // There may be many, of processes that are long gone; those that batches use
@@ -320,16 +323,16 @@ absl::Status Session::Charge(const ReceivedBatch& received) {
         absl::StrCat("agent ", agent_, " sends on while it is throttled"));
   }
   const double samples = static_cast<double>(CountValues(received.decoded));
-  if (const absl::Duration pause = samples_.Charge(samples, now);
-      pause > absl::Seconds(1)) {
-    Throttle(pause - absl::Seconds(1), "max_samples_per_second",
+  if (const absl::Duration pause = budgets_->samples.Charge(samples, now);
+      pause > absl::ZeroDuration()) {
+    Throttle(pause, "max_samples_per_second",
              absl::StrCat("more than ", limits.max_samples_per_second,
-                          " samples in a second (max_samples_per_second)"));
+                          " samples a second (max_samples_per_second)"));
   }
   if (received.definitions != nullptr) {
     const double series = static_cast<double>(
         received.epoch->dictionary().CountSeries(*received.definitions));
-    if (const absl::Duration pause = series_.Charge(series, now);
+    if (const absl::Duration pause = budgets_->series.Charge(series, now);
         pause > absl::ZeroDuration()) {
       Throttle(pause, "max_new_series_per_hour",
                absl::StrCat("more than ", limits.max_new_series_per_hour,
@@ -402,6 +405,13 @@ void Session::Reject(const absl::Status& reason,
   received->reject_reason = std::string(reason.message());
   received->decoded = {
       .losses = {LossOf(content, received->received + skew(agent_))}};
+  if (content != nullptr) {
+    // What it tells of others is true all the same.
+    for (Loss& loss : DecodeLosses(*content)) {
+      if (!loss.machine.empty() && !peer_.HasName(loss.machine)) continue;
+      received->decoded.losses.push_back(std::move(loss));
+    }
+  }
   {
     absl::MutexLock lock(&mutex_);
     ++rejected_batches_;

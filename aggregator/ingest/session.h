@@ -137,10 +137,9 @@ class Session : public std::enable_shared_from_this<Session> {
   // Epochs whose definitions came on this stream, all of them: an id that is
   // not defined now will never be.
   absl::flat_hash_set<uint64_t> complete_epochs_;
-  size_t dictionary_instances_ = 0;  // of the dictionary that is coming
-  RateBudget samples_;
-  RateBudget series_;
-  absl::Duration throttled_until_;  // Clock::Monotonic()
+  size_t dictionary_instances_ = 0;        // of the dictionary that is coming
+  std::shared_ptr<AgentBudgets> budgets_;  // set by Hello
+  absl::Duration throttled_until_;         // Clock::Monotonic()
   uint32_t batches_while_throttled_ = 0;
   const absl::Duration reconnect_at_;  // Clock::Monotonic()
 

@@ -201,26 +201,8 @@ class Decoder {
 };
 
 LossCause FromProto(v1::LossCause cause) {
-  switch (cause) {
-    case v1::LOSS_CAUSE_SPOOL_FULL:
-      return LossCause::kSpoolFull;
-    case v1::LOSS_CAUSE_SPOOL_EXPIRED:
-      return LossCause::kSpoolExpired;
-    case v1::LOSS_CAUSE_SPOOL_DAMAGED:
-      return LossCause::kSpoolDamaged;
-    case v1::LOSS_CAUSE_DISK_FULL:
-      return LossCause::kDiskFull;
-    case v1::LOSS_CAUSE_REJECTED:
-      return LossCause::kRejected;
-    case v1::LOSS_CAUSE_OVERRUN:
-      return LossCause::kOverrun;
-    case v1::LOSS_CAUSE_SOURCE_FAILED:
-      return LossCause::kSourceFailed;
-    case v1::LOSS_CAUSE_POWER_CUT:
-      return LossCause::kPowerCut;
-    default:
-      return LossCause::kUnknown;
-  }
+  return v1::LossCause_IsValid(cause) ? static_cast<LossCause>(cause)
+                                      : LossCause::kUnknown;
 }
 
 }  // namespace
@@ -270,15 +252,26 @@ absl::StatusOr<DecodedBatch> DecodeBatch(const v1::BatchContent& content,
   for (const v1::BlockColumns& blocks : content.blocks()) {
     RETURN_IF_ERROR(decoder.DecodeBlocks(blocks, &decoded.frames));
   }
-  for (const v1::Loss& loss : content.losses()) {
-    decoded.losses.push_back({.machine = loss.machine(),
-                              .start = fleetperf::FromProto(loss.start()),
-                              .end = fleetperf::FromProto(loss.end()),
-                              .ticks = loss.ticks(),
-                              .cause = FromProto(loss.cause())});
-  }
+  decoded.losses = DecodeLosses(content);
   return decoded;
 }
+
+std::vector<Loss> DecodeLosses(const v1::BatchContent& content) {
+  std::vector<Loss> losses;
+  for (const v1::Loss& loss : content.losses()) {
+    losses.push_back({.machine = loss.machine(),
+                      .start = fleetperf::FromProto(loss.start()),
+                      .end = fleetperf::FromProto(loss.end()),
+                      .ticks = loss.ticks(),
+                      .cause = FromProto(loss.cause())});
+  }
+  return losses;
+}
+
+static_assert(static_cast<int>(LossCause::kSpoolFull) ==
+              v1::LOSS_CAUSE_SPOOL_FULL);
+static_assert(static_cast<int>(LossCause::kPowerCut) ==
+              v1::LOSS_CAUSE_POWER_CUT);
 
 absl::string_view LossCauseName(LossCause cause) {
   switch (cause) {

@@ -55,6 +55,9 @@ absl::StatusOr<DecodedBatch> DecodeBatch(const v1::BatchContent& content,
                                          const QueryFilter& filter,
                                          Dictionary* dictionary);
 
+// What a batch tells was lost, whatever else is in it.
+std::vector<Loss> DecodeLosses(const v1::BatchContent& content);
+
 }  // namespace fleetperf::aggregator
 
 #endif  // FLEETPERF_AGGREGATOR_STORE_BATCH_DECODER_H_

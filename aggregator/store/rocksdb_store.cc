@@ -107,15 +107,16 @@ BatchTimes TimesOf(const BatchToCommit& batch) {
   return times;
 }
 
-// Stands in the log for a batch that was rejected: its loss.
-v1::Batch RejectedBatch(const BatchToCommit& rejected) {
+// Stands in the log for a batch of which only the losses are kept.
+v1::Batch WithoutSamples(const BatchToCommit& rejected) {
   v1::BatchContent content;
   for (const Loss& lost : rejected.decoded->losses) {
     v1::Loss* loss = content.add_losses();
+    loss->set_machine(lost.machine);
     *loss->mutable_start() = ToProto(lost.start);
     *loss->mutable_end() = ToProto(lost.end);
     loss->set_ticks(lost.ticks);
-    loss->set_cause(v1::LOSS_CAUSE_REJECTED);
+    loss->set_cause(static_cast<v1::LossCause>(lost.cause));
   }
   v1::Batch batch;
   batch.set_sequence(rejected.sequence);
@@ -191,7 +192,7 @@ class RocksDbStore : public Store {
       if (batch.batch != nullptr) {
         batch.batch->AppendToString(&record);
       } else {
-        RejectedBatch(batch).AppendToString(&record);
+        WithoutSamples(batch).AppendToString(&record);
       }
       writes.Put(families_[kLog], key, record);
       times.push_back(TimesOf(batch));

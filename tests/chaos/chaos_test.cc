@@ -37,6 +37,16 @@ struct Options {
 };
 Options options;
 
+// "lost and counted: 3 disk_full, 40 spool_full"
+std::string LostText(const std::map<std::string, uint64_t>& lost) {
+  std::vector<std::string> texts;
+  for (const auto& [cause, ticks] : lost) {
+    texts.push_back(absl::StrCat(ticks, " ", cause));
+  }
+  return absl::StrCat("lost and counted: ",
+                      texts.empty() ? "0" : absl::StrJoin(texts, ", "));
+}
+
 class Chaos {
  public:
   Chaos() : random_(options.seed), aggregator_(&deployment_) {}
@@ -223,12 +233,10 @@ std::string Chaos::Wrong(const ChaosAgent& agent, bool is_last) {
   const absl::Duration margin = absl::Hours(24);
   const absl::Time give_up = absl::Now() + kPatience;
   for (;;) {
-    const Stored stored = ReadStored(deployment_, agent.name(), start_ - margin,
-                                     absl::Now() + margin);
-    Ticks missing;
-    std::set_difference(taken.begin(), taken.end(), stored.ticks.begin(),
-                        stored.ticks.end(),
-                        std::inserter(missing, missing.end()));
+    const Stored stored =
+        ReadStored(deployment_, agent.name(), "\\System\\Processes",
+                   start_ - margin, absl::Now() + margin);
+    const Ticks missing = MissingOf(taken, stored);
     uint64_t excused = 0;
     for (const int64_t tick : missing) {
       excused += agent.interrupted().contains(tick);
@@ -258,11 +266,9 @@ std::string Chaos::Wrong(const ChaosAgent& agent, bool is_last) {
     if (problems.empty() || !is_last || absl::Now() > give_up) {
       if (problems.empty()) {
         std::printf(
-            "%-12s %5zu ticks taken, %zu stored, %llu lost, and counted, to a "
-            "full spool or disk; %llu while it was killed\n",
+            "%-12s %zu ticks taken, %zu stored; %s; %zu while it was killed\n",
             agent.name().c_str(), taken.size(), taken.size() - missing.size(),
-            static_cast<unsigned long long>(counted),
-            static_cast<unsigned long long>(missing.size() - counted));
+            LostText(stored.lost).c_str(), missing.size() - counted);
         return "";
       }
       for (const int64_t tick : missing) {

@@ -8,20 +8,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
-#include "base/files.h"
-#include "base/units.h"
-#include "perflib/bytes.h"
-#include "perflib/layout.h"
 
 namespace fleetperf::testing {
 namespace {
@@ -47,24 +39,6 @@ int CountOf(const std::string& text, const std::string& what) {
     ++count;
   }
   return count;
-}
-
-// 0 if the file has not even a header.
-int64_t TimeOf(const fs::path& block) {
-  std::string header(sizeof(perflib::PerfDataHeader), '\0');
-  std::ifstream file(block, std::ios::binary);
-  if (!file.read(header.data(), static_cast<std::streamsize>(header.size()))) {
-    return 0;
-  }
-  return perflib::LoadAt<perflib::PerfDataHeader>(header, 0).perf_time_100nsec;
-}
-
-template <typename Use>
-void ForEachBlock(const std::string& directory, Use use) {
-  std::error_code error;
-  for (const auto& file : fs::recursive_directory_iterator(directory, error)) {
-    if (file.path().extension() == ".block") use(file.path());
-  }
 }
 
 void WriteMapping(const char* path, uid_t id) {
@@ -141,8 +115,7 @@ void ChaosAgent::Kill() {
   process_->Wait();
   log_ += process_->error();
   process_.reset();
-  const std::string newest = Newest();
-  if (!newest.empty()) interrupted_.insert(TimeOf(newest));
+  interrupted_.merge(ReadNewestTaken(directory_));
 }
 
 void ChaosAgent::Stop() {
@@ -150,19 +123,6 @@ void ChaosAgent::Stop() {
   process_->Wait();
   log_ += process_->error();
   process_.reset();
-}
-
-std::string ChaosAgent::Newest() const {
-  std::string newest;
-  fs::file_time_type newest_time = fs::file_time_type::min();
-  std::error_code ignored;
-  ForEachBlock(directory_, [&](const fs::path& path) {
-    const fs::file_time_type time = fs::last_write_time(path, ignored);
-    if (time < newest_time) return;
-    newest = path;
-    newest_time = time;
-  });
-  return newest;
 }
 
 void ChaosAgent::FillDisk() {
@@ -187,14 +147,7 @@ void ChaosAgent::StepClock(absl::Duration step) {
   *clock_offset_ += absl::ToInt64Nanoseconds(step);
 }
 
-Ticks ChaosAgent::Taken() const {
-  Ticks taken;
-  ForEachBlock(directory_, [&](const fs::path& path) {
-    const int64_t time = TimeOf(path);
-    if (time != 0) taken.insert(time);
-  });
-  return taken;
-}
+Ticks ChaosAgent::Taken() const { return ReadTaken(directory_); }
 
 std::string ChaosAgent::Log() const {
   return process_ != nullptr ? log_ + process_->error() : log_;
@@ -249,33 +202,6 @@ int ChaosAggregator::port() const {
   int port = 0;
   (void)absl::SimpleAtoi(address.substr(address.rfind(':') + 1), &port);
   return port;
-}
-
-Stored ReadStored(const Deployment& deployment, const std::string& machine,
-                  absl::Time from, absl::Time to) {
-  Stored stored;
-  const Result raw = deployment.Fleetperf(
-      {"query", absl::StrCat("\\\\", machine, "\\System\\Processes"), "--from",
-       FormatUtc(from), "--to", FormatUtc(to), "--raw", "--format", "json"});
-  for (const absl::string_view line : absl::StrSplit(raw.output, '\n')) {
-    if (line.empty()) continue;
-    const int64_t time = nlohmann::json::parse(line)["perf_time_100ns"];
-    if (!stored.ticks.insert(time).second) stored.repeated.push_back(time);
-  }
-  const Result machines = deployment.Fleetperf(
-      {"machines", "--machine", machine, "--format", "json"});
-  for (const absl::string_view line : absl::StrSplit(machines.output, '\n')) {
-    if (line.empty()) continue;
-    const auto json = nlohmann::json::parse(line);
-    if (!json.contains("lost_by_cause")) continue;
-    for (const absl::string_view loss :
-         absl::StrSplit(json["lost_by_cause"].get<std::string>(), ' ')) {
-      const std::pair<std::string, std::string> parts =
-          absl::StrSplit(loss, '=');
-      (void)absl::SimpleAtoi(parts.second, &stored.lost[parts.first]);
-    }
-  }
-  return stored;
 }
 
 }  // namespace fleetperf::testing

@@ -5,21 +5,16 @@
 #define FLEETPERF_TESTS_CHAOS_FLEET_H_
 
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <set>
 #include <string>
-#include <vector>
 
 #include "absl/time/time.h"
 #include "tests/chaos/proxy.h"
 #include "tests/e2e/deployment.h"
 #include "tests/e2e/process.h"
+#include "tests/e2e/ticks.h"
 
 namespace fleetperf::testing {
-
-// Ticks by their PerfTime100NSec, which tells them apart.
-using Ticks = std::set<int64_t>;
 
 // Whether this process may mount file systems, from now on in a namespace of
 // its own. Called before any thread is started.
@@ -59,8 +54,6 @@ class ChaosAgent {
   std::string Log() const;
 
  private:
-  std::string Newest() const;
-
   const std::string name_;
   const std::string directory_;  // of its captures
   const std::string config_;
@@ -93,15 +86,6 @@ class ChaosAggregator {
   const std::string sync_log_;
   std::unique_ptr<Process> process_;
 };
-
-// What the store has of a machine.
-struct Stored {
-  Ticks ticks;
-  std::vector<int64_t> repeated;
-  std::map<std::string, uint64_t> lost;  // by cause
-};
-Stored ReadStored(const Deployment& deployment, const std::string& machine,
-                  absl::Time from, absl::Time to);
 
 }  // namespace fleetperf::testing
 

@@ -7,8 +7,12 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/time/time.h"
+#include "agent/deliver/spool.h"
+#include "agent/deliver/sqlite.h"
 #include "base/files.h"
 #include "base/status_macros.h"
 #include "fleetperf/v1/capture.pb.h"
@@ -20,6 +24,7 @@
 #include "perflib/registration.h"
 #include "perflib/utf16.h"
 #include "proto/conversions.h"
+#include "tests/support/temp_directory.h"
 
 namespace fleetperf {
 namespace {
@@ -235,6 +240,138 @@ absl::Status WriteProcTexts(const std::string& root) {
        "353.64 51.1\n"});
 }
 
+// What spool_fuzzer writes into the tables of a file, by the columns' types
+// there.
+std::string SpoolRows() {
+  const std::string content = Part(Content().SerializeAsString());
+  const v1::Definitions definitions = Content().definitions();
+  const std::string none = Part("");
+  const std::string null = "\xFF";
+  const auto row = [](char table, const std::vector<int>& numbers) {
+    return table + std::string(numbers.begin(), numbers.end());
+  };
+  const std::vector<std::string> rows = {
+      row(0, {2, 22, 0, 1, 3}),
+      row(1, {2, 2, 0, 3, 1, 2}) + none + null + row(1, {9, 9}) + content,
+      row(1, {2, 3, 0, 3, 3, 4}) + none + row(1, {1, 0, 0}) + none,
+      row(2, {1, 1, 5, 5}) + content,
+      row(3, {2, 1, 1}) + Part(definitions.machines(0).SerializeAsString()),
+      row(3, {2, 4, 4}) + Part(definitions.instances(0).SerializeAsString()),
+      row(4, {1, 0, 0, 5, 0}) + Part("boot") + content};
+  return static_cast<char>(rows.size()) + absl::StrJoin(rows, "");
+}
+
+// A spool's file of pages so small that a fuzzer reaches all of them, in which
+// some SQL was executed at the end.
+absl::StatusOr<std::string> SpoolDatabase(const std::string& sql) {
+  const testing::TempDirectory directory;
+  const std::string path = directory.File("spool.sqlite");
+  {
+    ASSIGN_OR_RETURN(const auto database, agent::SqliteDatabase::Open(path));
+    RETURN_IF_ERROR(database->Execute(
+        "PRAGMA page_size = 512; PRAGMA auto_vacuum = INCREMENTAL; VACUUM"));
+  }
+  ASSIGN_OR_RETURN(
+      auto spool,
+      agent::Spool::Open({.epoch = 1, .directory = directory.path()}));
+  spool->dictionary().DefineMachine("box");
+  const agent::TickRange tick = {.ticks = 1,
+                                 .start = absl::FromUnixSeconds(1),
+                                 .end = absl::FromUnixSeconds(1)};
+  spool->Append(Content(), tick);
+  spool->AddTick(Content(), tick);
+  spool.reset();
+  {
+    ASSIGN_OR_RETURN(const auto database, agent::SqliteDatabase::Open(path));
+    RETURN_IF_ERROR(database->Execute(sql));
+  }
+  return ReadFile(path);
+}
+
+absl::Status WriteSpools(const std::string& root) {
+  ASSIGN_OR_RETURN(const std::string database, SpoolDatabase(""));
+  RETURN_IF_ERROR(
+      Write(root, "spool", "file", std::string(1, '\0') + database));
+  ASSIGN_OR_RETURN(
+      const std::string endless,
+      SpoolDatabase(
+          "CREATE TRIGGER endless AFTER UPDATE ON process BEGIN DELETE FROM "
+          "ticks WHERE number = (WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL "
+          "SELECT x + 1 FROM c) SELECT max(x) FROM c); END"));
+  RETURN_IF_ERROR(
+      Write(root, "spool", "endless", std::string(1, '\0') + endless));
+  const auto bytes = [](const std::vector<int>& numbers) {
+    return std::string(numbers.begin(), numbers.end());
+  };
+  // All that may be done with a spool; of places: an epoch and an offset.
+  RETURN_IF_ERROR(
+      Write(root, "spool", "rows",
+            "\1" + SpoolRows() +
+                bytes({0, 0, 1, 2, 7, 0, 0,  3, 1,  0,  4, 0, 1, 0, 5, 0,
+                       0, 6, 0, 0, 0, 8, 30, 9, 10, 11, 6, 9, 0, 1, 1})));
+  // An epoch for whose successor a key has no room, and a batch that the next
+  // process would take for its own.
+  RETURN_IF_ERROR(Write(root, "spool", "wrong_epoch",
+                        "\1" + bytes({1, 0, 0xE9, 1, 0, 0, 0, 0})));
+  return Write(
+      root, "spool", "wrong_batch",
+      "\1" + bytes({1, 1, 2, 5, 0, 1, 1, 1, 0, 0, 0xFF, 1, 0, 0, 0, 0, 0}));
+}
+
+// Streams as steps of session_fuzzer.
+absl::Status WriteSessions(const std::string& root) {
+  const auto write = [&](const std::string& name,
+                         const std::vector<int>& numbers,
+                         const std::string& rest = "") {
+    return Write(root, "session", name,
+                 std::string(numbers.begin(), numbers.end()) + rest);
+  };
+  // Hello, batches of two epochs, a new stream, batches that come again,
+  // questions, a restart.
+  RETURN_IF_ERROR(
+      write("aggregator",
+            {0, 0, 0, 0, 1, 0, 1, 0, 0, 1, 0, 1, 0, 1, 2,  2,  0, 1,  1,  1,
+             0, 1, 4, 3, 0, 1, 6, 4, 0, 1, 8, 5, 0, 1, 12, 6,  0, 13, 14, 8,
+             0, 0, 7, 6, 2, 1, 0, 2, 2, 6, 0, 1, 4, 7, 0,  15, 0, 0,  8,  7,
+             2, 1, 0, 4, 0, 0, 2, 2, 8, 0, 9, 0, 0, 9, 8,  2,  1}));
+  RETURN_IF_ERROR(write("aggregator_dictionary",
+                        {0, 1, 0, 32, 5, 4, 1, 0, 0, 5, 0, 0, 2, 2, 5, 0, 0, 32,
+                         5, 4, 1, 0,  0, 4, 2, 0, 4, 0, 0, 2, 2, 5, 0, 11}));
+  v1::CollectRequest hello;
+  hello.mutable_hello()->set_agent("agent");
+  hello.mutable_hello()->set_epoch(5);
+  hello.mutable_hello()->add_held_epochs()->set_epoch(5);
+  v1::CollectRequest batch;
+  batch.mutable_batch()->set_epoch(5);
+  batch.mutable_batch()->set_sequence(1);
+  batch.mutable_batch()->set_compression(v1::COMPRESSION_NONE);
+  const std::string between = std::string(1, '\0') + "\7";
+  RETURN_IF_ERROR(write("aggregator_messages", {0, 0, 7},
+                        Part(hello.SerializeAsString()) + between +
+                            Part(batch.SerializeAsString())));
+
+  // Batches, Welcome, acknowledgements, a rejection, a pause, a new stream.
+  const std::vector<int> steps = {2, 3, 4,  8,  0,  6,  1, 5, 0, 2, 6, 0,
+                                  4, 7, 2,  2,  0,  12, 9, 1, 8, 2, 9, 0,
+                                  0, 1, 13, 14, 11, 4,  1, 3, 1, 1};
+  std::vector<int> in_memory = {1};
+  in_memory.insert(in_memory.end(), steps.begin(), steps.end());
+  RETURN_IF_ERROR(write("agent", in_memory));
+  // The same with a file, and a second process after it. Its aggregator says
+  // that it has more than the process made: the epoch is forked.
+  std::vector<int> in_file = {7};
+  in_file.insert(in_file.end(), steps.begin(), steps.end());
+  in_file.insert(in_file.end(), {15, 3, 4, 0, 3, 50, 1, 4, 0, 3, 0, 1});
+  RETURN_IF_ERROR(write("agent_with_file", in_file));
+  // An acknowledgement of more than a key has room for, of a former epoch.
+  RETURN_IF_ERROR(write("agent_acknowledged_beyond",
+                        {7, 3, 14, 15, 5, 1, 0xE6, 15, 4, 0, 0, 0, 0, 1}));
+  v1::CollectResponse welcome;
+  welcome.mutable_welcome()->add_epochs()->set_epoch(101);
+  return write("agent_messages", {1, 2, 10},
+               Part(welcome.SerializeAsString()) + "\1");
+}
+
 absl::Status WriteSeeds(const std::string& root) {
   const auto registration = [&](char kind, const std::string& name,
                                 const std::string& bytes) {
@@ -270,6 +407,8 @@ absl::Status WriteSeeds(const std::string& root) {
       Write(root, "collection", "plan", "\2" + Plan().SerializeAsString()));
   RETURN_IF_ERROR(WriteCaptures(root));
   RETURN_IF_ERROR(WriteProcTexts(root));
+  RETURN_IF_ERROR(WriteSpools(root));
+  RETURN_IF_ERROR(WriteSessions(root));
   v1::CollectRequest request;
   *request.mutable_dictionary()->mutable_definitions() =
       Content().definitions();

@@ -17,6 +17,7 @@
 #include "absl/time/clock.h"
 #include "base/files.h"
 #include "tests/e2e/deployment.h"
+#include "tests/e2e/ticks.h"
 #include "tests/windows/scenarios.h"
 #include "tests/windows/wine_machine.h"
 
@@ -204,6 +205,54 @@ TEST_F(WindowsAgentTest, MalformedBlocksCostNothingButThemselves) {
 }
 
 // Wine has four of the nine functions, and no counters.
+// With the aggregator there and away.
+TEST_F(WindowsAgentTest, AKilledAgentLosesNothingAndRepeatsNothing) {
+  const absl::Time start = absl::Now();
+  const std::string capture = deployment_.File("capture");
+  const std::string config = deployment_.WriteAgentConfig(
+      "win-1", {},
+      absl::StrCat(Play({{"", {{"countersets", {NumbersJson(7)}}}}}),
+                   "capture: {directory: ", capture, "}\n",
+                   "delivery: {batch_period: 3s}\n"
+                   "queries: [{counterset: Numbers}]\n"));
+  const auto has_taken = [&](size_t ticks) {
+    return WaitFor([&] { return ReadTaken(capture).size() >= ticks; });
+  };
+  Ticks interrupted;
+  size_t ticks = 0;
+  for (int kill = 0; kill < 6; ++kill) {
+    const auto agent = Start(config);
+    ticks = ReadTaken(capture).size();
+    ASSERT_TRUE(has_taken(ticks + 5)) << Log();
+    if (kill == 2) {  // what follows is in the spool alone
+      aggregator_->Signal(SIGKILL);
+      aggregator_->Wait();
+      ASSERT_TRUE(has_taken(ticks + 10)) << Log();
+    }
+    if (kill == 4) aggregator_ = deployment_.StartAggregator();
+    agent->Signal(SIGKILL);
+    agent->Wait();
+    // The tick that was being taken may be lost.
+    interrupted.merge(ReadNewestTaken(capture));
+  }
+  const auto agent = Start(config);
+  const Ticks taken = ReadTaken(capture);
+  ASSERT_GE(taken.size(), 35);
+  Stored stored;
+  const auto not_excused = [&] {
+    stored = ReadStored(deployment_, "win-1", "\\Numbers\\Number",
+                        start - absl::Hours(1), absl::Now() + absl::Hours(1));
+    Ticks missing = MissingOf(taken, stored);
+    for (const int64_t tick : interrupted) missing.erase(tick);
+    return missing;
+  };
+  EXPECT_TRUE(WaitFor([&] { return not_excused().empty(); }))
+      << not_excused().size() << " of " << taken.size() << " ticks missing\n"
+      << Log();
+  EXPECT_TRUE(stored.repeated.empty()) << stored.repeated.size();
+  EXPECT_TRUE(stored.lost.empty()) << stored.lost.begin()->first;
+}
+
 TEST_F(WindowsAgentTest, WithoutPerfLibItStaysUpAndSaysWhatIsMissing) {
   const auto agent = Start(deployment_.WriteAgentConfig("win-1", {}, ""));
   EXPECT_TRUE(

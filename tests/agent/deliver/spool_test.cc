@@ -402,6 +402,55 @@ TEST_F(SpoolTest, LeavesAFileOfALaterVersionAside) {
   EXPECT_THAT(Held(), ElementsAre("1: 2, lost 1 SPOOL_DAMAGED"));
 }
 
+// Whoever had the disk may have written what SQLite takes and no agent wrote.
+TEST_F(SpoolTest, SetsAFileAsideThatNoAgentWrote) {
+  const testing::LogCapture log;
+  for (const std::string sql :
+       {"INSERT INTO epochs VALUES (1 << 23, 5, 0, 0, 1)",
+        "UPDATE batches SET key = (9 << 40) + 1", "DROP TABLE ticks",
+        "DELETE FROM process"}) {
+    Open();
+    AppendSaved(1, 1);
+    Kill([&](const std::string& path) {
+      auto database = SqliteDatabase::Open(path);
+      ASSERT_OK(database.status());
+      ASSERT_OK((*database)->Execute(sql));
+    });
+    EXPECT_TRUE(std::filesystem::exists(
+        ResolvePath(directory_, "spool.sqlite.damaged")))
+        << sql;
+    AppendSaved(2, 2);
+    EXPECT_EQ(Held().size(), 1) << sql;
+    spool_.reset();
+    directory_ = temp_.File(absl::StrCat("next-", epoch_));
+  }
+}
+
+// A trigger could keep the first write busy for ever.
+TEST_F(SpoolTest, RunsNoTriggersOfAFile) {
+  Open();
+  AppendSaved(1, 1);
+  Kill([](const std::string& path) {
+    auto database = SqliteDatabase::Open(path);
+    ASSERT_OK(database.status());
+    ASSERT_OK(
+        (*database)->Execute("CREATE TRIGGER t AFTER INSERT ON batches BEGIN "
+                             "DELETE FROM batches; END"));
+  });
+  AppendSaved(2, 2);
+  EXPECT_THAT(Held(), ElementsAre("1: 1", "1: 2"));
+}
+
+TEST_F(SpoolTest, TakesAnyAcknowledgement) {
+  Open();
+  AppendSaved(1, 1);
+  Kill();
+  spool_->Acknowledge(PlaceOf(1, UINT64_MAX));
+  AppendSaved(2, 2);
+  Kill();
+  EXPECT_THAT(Held(), ElementsAre("1: 2"));
+}
+
 TEST_F(SpoolTest, IsUsedByOneProcess) {
   Open();
   EXPECT_THAT(Spool::Open(Options()).status(),

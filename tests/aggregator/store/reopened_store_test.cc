@@ -11,6 +11,7 @@ using testing::ClocksAt;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using testing::kStart;
+using ::testing::Pair;
 using ::testing::SizeIs;
 using testing::TestAgent;
 using testing::TestStore;
@@ -90,6 +91,102 @@ TEST(ReopenedStore, KeepsDefinitionsThatCameWithoutABatch) {
   agent.AddTick(query, ClocksAt(2), {{c, {20}}});
   ASSERT_OK(agent.Send());
   EXPECT_THAT(store.Read("web-1"), ElementsAre("2 C: 20"));
+}
+
+TEST(ReopenedStore, AddsUpWhatWasLostByAgentMachineAndCause) {
+  TestStore store;
+  TestAgent web(&store, "web-1");
+  TestAgent probe(&store, "probe");
+  const auto lose = [](TestAgent& agent, const std::string& machine,
+                       uint64_t ticks, v1::LossCause cause) {
+    agent.Lose(machine, At(1), At(2), ticks, cause);
+  };
+  lose(web, "web-1", 2, v1::LOSS_CAUSE_OVERRUN);
+  lose(web, "web-1", 3, v1::LOSS_CAUSE_OVERRUN);
+  lose(web, "web-1", 10, v1::LOSS_CAUSE_REJECTED);
+  lose(web, "db-1", 100, v1::LOSS_CAUSE_OVERRUN);
+  ASSERT_OK(web.Send());
+  lose(probe, "db-1", 1000, v1::LOSS_CAUSE_POWER_CUT);
+  ASSERT_OK(probe.Send());
+  const auto expect = [&](uint64_t spool_full) {
+    // What is lost to all of an agent's machines counts for each of them.
+    EXPECT_THAT(store->LostTicks("web-1", "web-1"),
+                ElementsAre(Pair(LossCause::kSpoolFull, spool_full),
+                            Pair(LossCause::kRejected, 10),
+                            Pair(LossCause::kOverrun, 5)));
+    EXPECT_THAT(store->LostTicks("web-1", "db-1"),
+                ElementsAre(Pair(LossCause::kSpoolFull, spool_full),
+                            Pair(LossCause::kOverrun, 100)));
+    EXPECT_THAT(store->LostTicks("probe", "db-1"),
+                ElementsAre(Pair(LossCause::kPowerCut, 1000)));
+    EXPECT_THAT(store->LostTicks("probe", "web-1"), IsEmpty());
+  };
+  lose(web, "", 7, v1::LOSS_CAUSE_SPOOL_FULL);
+  ASSERT_OK(web.Send());
+  expect(7);
+  store.Reopen();
+  expect(7);
+  lose(web, "", 1, v1::LOSS_CAUSE_SPOOL_FULL);
+  ASSERT_OK(web.Send());
+  expect(8);
+  store.Reopen();
+  expect(8);
+}
+
+// Removing old samples does not change what was lost.
+TEST(ReopenedStore, CountsWhatWasLostBeforeItsHistoryBegins) {
+  TestStore store;
+  TestAgent agent(&store, "web-1");
+  agent.Lose("web-1", At(1), At(2), 2, v1::LOSS_CAUSE_OVERRUN);
+  ASSERT_OK(agent.Send());
+  ASSERT_OK(store->DropBefore(kStart + absl::Hours(10)));
+  EXPECT_THAT(store.ReadLosses("web-1"), IsEmpty());
+  store.Reopen();
+  EXPECT_THAT(store->LostTicks("web-1", "web-1"),
+              ElementsAre(Pair(LossCause::kOverrun, 2)));
+}
+
+TEST(ReopenedStore, KnowsItsBatchesByTheirFingerprints) {
+  TestStore store;
+  TestAgent agent(&store, "web-1");
+  const uint32_t epoch = store.Epoch("web-1", 1).number;
+  const uint32_t other = store.Epoch("web-1", 2).number;
+  for (const uint64_t fingerprint : {uint64_t{11}, ~uint64_t{0}}) {
+    ASSERT_OK_AND_ASSIGN(const auto batch, agent.TakeBatch());
+    const BatchToCommit to_commit{.epoch_number = epoch,
+                                  .sequence = batch->sequence,
+                                  .agent = "web-1",
+                                  .fingerprint = fingerprint,
+                                  .received = kStart,
+                                  .batch = &batch->batch,
+                                  .decoded = &batch->decoded};
+    ASSERT_OK(store->Commit({to_commit}));
+  }
+  // One that was rejected, or is a copy.
+  const DecodedBatch nothing;
+  const BatchToCommit without_samples{.epoch_number = epoch,
+                                      .sequence = 3,
+                                      .agent = "web-1",
+                                      .fingerprint = 33,
+                                      .received = kStart,
+                                      .decoded = &nothing};
+  ASSERT_OK(store->Commit({without_samples}));
+  const auto expect_all = [&] {
+    EXPECT_TRUE(store->HasBatch(epoch, 1, 11));
+    EXPECT_TRUE(store->HasBatch(epoch, 2, ~uint64_t{0}));
+    EXPECT_TRUE(store->HasBatch(epoch, 3, 33));
+    EXPECT_FALSE(store->HasBatch(epoch, 1, 33));
+    EXPECT_FALSE(store->HasBatch(epoch, 2, 11));
+    EXPECT_FALSE(store->HasBatch(epoch, 4, 33));
+    EXPECT_FALSE(store->HasBatch(other, 1, 11));
+  };
+  expect_all();
+  EXPECT_FALSE(store->HasBatch(other + 1, 1, 11));
+  store.Reopen();
+  expect_all();
+  EXPECT_EQ(store.Epoch("web-1", 1).durable_sequence, 3);
+  EXPECT_EQ(store.Epoch("web-1", 1).durable_fingerprint, 33);
+  EXPECT_EQ(store.Epoch("web-1", 2).durable_fingerprint, 0);
 }
 
 TEST(ReopenedStore, HasItsDirectory) {

@@ -1,0 +1,340 @@
+// What becomes of batches when streams, processes and machines come again.
+
+#include "tests/aggregator/ingest/session_fixture.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+TEST_F(SessionTest, OfTwoStreamsOnlyTheNewerOneBringsBatches) {
+  Welcomed();
+  ASSERT_OK(Handle(Batch()));
+  link_->WaitForAck(1);
+  const std::shared_ptr<Session> older = session_;
+  const std::shared_ptr<Link> older_link = link_;
+  EXPECT_EQ(Welcomed(Hello(2, 1)).epochs(0).durable_sequence(), 1);
+  // What was on its way on the older stream arrives only now.
+  const v1::CollectRequest second = Batch();
+  EXPECT_THAT(older->Handle(second),
+              StatusIs(absl::StatusCode::kAborted,
+                       HasSubstr("replaced by a new connection")));
+  v1::CollectRequest dictionary;
+  dictionary.mutable_dictionary()->set_epoch(kEpoch);
+  EXPECT_THAT(older->Handle(dictionary),
+              StatusIs(absl::StatusCode::kAborted,
+                       HasSubstr("replaced by a new connection")));
+  older->Close();
+  ASSERT_OK(Handle(second));
+  link_->WaitForAck(2);
+  EXPECT_THAT(older_link->events(), ElementsAre("ack 1", "end ABORTED"));
+  EXPECT_THAT(Stored(), ElementsAre("1 C: 1", "2 C: 2"));
+  EXPECT_THAT(observer_.sequences, ElementsAre(1, 2));
+  EXPECT_TRUE(ingest_->FindConnection("web-1").has_value());
+}
+
+TEST_F(SessionTest, ABatchIsTakenWholeBeforeANewerStreamHasItsEpoch) {
+  Welcomed();
+  ASSERT_OK_AND_ASSIGN(const std::shared_ptr<Epoch> epoch,
+                       ingest_->OpenEpoch("web-1", kEpoch));
+  bool may_be_handed_over = true;
+  observer_.on_batch = [&] {
+    std::thread([&] {
+      may_be_handed_over = epoch->taking_mutex().TryLock();
+      if (may_be_handed_over) epoch->taking_mutex().Unlock();
+    }).join();
+  };
+  ASSERT_OK(Handle(Batch()));
+  EXPECT_FALSE(may_be_handed_over);
+  observer_.on_batch = nullptr;
+}
+
+// Wherever the older stream is when the newer one begins.
+TEST_F(SessionTest, NothingIsStoredTwiceWhileAStreamIsReplaced) {
+  constexpr uint64_t kBatches = 200;
+  std::vector<v1::CollectRequest> batches;
+  std::vector<uint64_t> sequences;
+  std::function<void()> on_batch;
+  for (uint64_t sequence = 1; sequence <= kBatches; ++sequence) {
+    batches.push_back(Batch());
+    sequences.push_back(sequence);
+  }
+  Welcomed();
+  std::thread sending([&, older = session_] {
+    for (const v1::CollectRequest& batch : batches) {
+      const absl::Status taken = older->Handle(batch);
+      if (taken.ok()) continue;
+      EXPECT_THAT(taken, StatusIs(absl::StatusCode::kAborted,
+                                  HasSubstr("replaced by a new")));
+      return;
+    }
+  });
+  const uint64_t durable =
+      Welcomed(Hello(1, kBatches)).epochs(0).durable_sequence();
+  for (uint64_t next = durable; next < kBatches; ++next) {
+    EXPECT_OK(Handle(batches[next]));
+  }
+  sending.join();
+  AwaitCommits();
+  EXPECT_THAT(observer_.sequences, ElementsAreArray(sequences));
+  EXPECT_THAT(Stored(), SizeIs(kBatches));
+}
+
+TEST_F(SessionTest, WelcomeCoversWhatTheStreamBeforeBroughtJustNow) {
+  Welcomed();
+  gate_->Hold();
+  ASSERT_OK(Handle(Batch()));
+  ASSERT_OK(Handle(Batch()));
+  session_ = Connect();
+  ASSERT_OK(Handle(Hello(1, 2)));
+  EXPECT_THAT(link_->Take(), IsEmpty());  // the disk is busy
+  gate_->Release();
+  const v1::Welcome welcome = link_->WaitForWelcome();
+  EXPECT_EQ(welcome.epochs(0).durable_sequence(), 2);
+  EXPECT_TRUE(welcome.epochs(0).dictionary_held());
+}
+
+TEST_F(SessionTest, NobodyIsWelcomedWithBatchesThatTheStoreDidNotKeep) {
+  Welcomed();
+  gate_->Hold();
+  const v1::CollectRequest first = Batch();
+  ASSERT_OK(Handle(first));
+  session_ = Connect();
+  ASSERT_OK(Handle(Hello(1, 1)));
+  gate_->Release(absl::UnavailableError("the disk is away"));
+  AwaitCommits();
+  EXPECT_THAT(link_->Take(), IsEmpty());
+  EXPECT_THAT(link_->end(),
+              StatusIs(absl::StatusCode::kUnavailable, ::testing::_));
+  session_->Close();
+  EXPECT_EQ(Welcomed(Hello(1, 1)).epochs(0).durable_sequence(), 0);
+  ASSERT_OK(Handle(first));
+  link_->WaitForAck(1);
+  EXPECT_THAT(Stored(), ElementsAre("1 C: 1"));
+}
+
+TEST_F(SessionTest, AProcessReplacesTheOneWhoseEpochItHolds) {
+  Welcomed();
+  const std::shared_ptr<Link> first = link_;
+  const v1::Welcome welcome = Welcomed(HelloAfter(kEpoch, kEpoch + 1));
+  EXPECT_EQ(welcome.epochs_size(), 2);
+  const std::shared_ptr<Link> second = link_;
+  EXPECT_THAT(first->end(), StatusIs(absl::StatusCode::kAborted,
+                                     HasSubstr("replaced by a new")));
+  // The epoch that is live now is the second one's.
+  for (const v1::CollectRequest& hello :
+       {Hello(), Hello(1, 0, kEpoch + 2), HelloAfter(kEpoch, kEpoch + 2)}) {
+    EXPECT_THAT(Connect("box:2")->Handle(hello),
+                StatusIs(absl::StatusCode::kAlreadyExists,
+                         AllOf(HasSubstr("another agent named \"web-1\""),
+                               HasSubstr("box:1"))));
+  }
+  EXPECT_THAT(second->events(), IsEmpty());
+  Welcomed(HelloAfter(kEpoch + 1, kEpoch + 2));
+  EXPECT_THAT(second->events(), ElementsAre("end ABORTED"));
+}
+
+TEST_F(SessionTest, ARejectComesWhenItsLossIsDurableAndBeforeItsAck) {
+  Welcomed();
+  ASSERT_OK(Handle(Batch()));
+  link_->WaitForAck(1);
+  gate_->Hold();
+  const v1::CollectRequest bad = BadBatch();
+  ASSERT_OK(Handle(bad));
+  EXPECT_THAT(link_->events(), ElementsAre("ack 1"));  // the disk is busy
+  gate_->Release();
+  link_->WaitForAck(2);
+  EXPECT_THAT(link_->events(), ElementsAre("ack 1", "reject 2", "ack 2"));
+  Restart();
+  // It is not asked for again, and if it comes all the same, that is all.
+  EXPECT_EQ(Welcomed(Hello(3, 2)).epochs(0).durable_sequence(), 2);
+  EXPECT_THAT(store_.ReadLosses("web-1"), ElementsAre("rejected 2..2"));
+  ASSERT_OK(Handle(bad));
+  ASSERT_OK(Handle(Batch()));
+  link_->WaitForAck(3);
+  EXPECT_THAT(link_->events(), ElementsAre("ack 2", "ack 3"));
+  EXPECT_THAT(store_.ReadLosses("web-1"), ElementsAre("rejected 2..2"));
+  EXPECT_THAT(store_->LostTicks("web-1", "web-1"),
+              ElementsAre(Pair(LossCause::kRejected, 1)));
+  EXPECT_THAT(Stored(), ElementsAre("1 C: 1", "3 C: 3"));
+}
+
+// A batch that is not kept must not count as rejected, either.
+// A spool that was full told of it in a batch that is wrong.
+TEST_F(SessionTest, WhatARejectedBatchTellsWasLostIsKept) {
+  Welcomed();
+  v1::BatchContent content;
+  content.add_blocks()->add_queries()->set_query(99);  // and has no clocks
+  v1::Loss* loss = content.add_losses();
+  loss->set_ticks(7);
+  loss->set_cause(v1::LOSS_CAUSE_SPOOL_FULL);
+  loss->mutable_start()->set_seconds(1'800'000'000);
+  loss->mutable_end()->set_seconds(1'800'000'006);
+  v1::CollectRequest request;
+  *request.mutable_batch() = MakeBatch(kEpoch, 1, content);
+  // It is wrong whatever else may be defined.
+  v1::CollectRequest dictionary;
+  dictionary.mutable_dictionary()->set_epoch(kEpoch);
+  ASSERT_OK(Handle(dictionary));
+  ASSERT_OK(Handle(request));
+  link_->WaitForAck(1);
+  EXPECT_THAT(store_->LostTicks("web-1", "web-1"),
+              ElementsAre(Pair(LossCause::kSpoolFull, 7),
+                          Pair(LossCause::kRejected, 0)));
+}
+
+TEST_F(SessionTest, ABatchIsNotRejectedIfItsLossCannotBeStored) {
+  Welcomed();
+  ASSERT_OK(Handle(Batch()));
+  link_->WaitForAck(1);
+  gate_->Hold();
+  ASSERT_OK(Handle(BadBatch()));
+  gate_->Release(absl::UnavailableError("the disk is away"));
+  link_->WaitForEnd();
+  EXPECT_THAT(link_->events(), ElementsAre("ack 1", "end UNAVAILABLE"));
+}
+
+TEST_F(SessionTest, WelcomeTellsTheFingerprintOfTheLastDurableBatch) {
+  // As collection.proto says.
+  const auto fingerprint_of = [](const v1::CollectRequest& request) {
+    const std::string hash = Sha256(request.batch().payload());
+    uint64_t fingerprint = 0;
+    for (size_t i = 8; i-- > 0;) {
+      fingerprint = fingerprint << 8 | static_cast<uint8_t>(hash[i]);
+    }
+    return fingerprint;
+  };
+  EXPECT_EQ(Welcomed().epochs(0).durable_fingerprint(), 0);
+  ASSERT_OK(Handle(Batch()));
+  const v1::CollectRequest second = Batch();
+  ASSERT_OK(Handle(second));
+  EXPECT_EQ(Welcomed(Hello(1, 2)).epochs(0).durable_fingerprint(),
+            fingerprint_of(second));
+  EXPECT_EQ(fingerprint_of(second), Fingerprint(second.batch().payload()));
+  Restart();
+  EXPECT_EQ(Welcomed(Hello(1, 2)).epochs(0).durable_fingerprint(),
+            fingerprint_of(second));
+  const v1::CollectRequest third = BadBatch();  // it counts as well
+  ASSERT_OK(Handle(third));
+  link_->WaitForAck(3);
+  Restart();
+  EXPECT_EQ(Welcomed(Hello(4, 3)).epochs(0).durable_fingerprint(),
+            fingerprint_of(third));
+}
+
+// A machine was set back: what it had sent before is sent again under another
+// epoch, and what somebody else has sent since is not the same.
+TEST_F(SessionTest, WhatIsThereUnderTheEpochBeforeAForkIsNotStoredAgain) {
+  constexpr uint64_t kFork = 99;
+  std::vector<v1::CollectRequest> batches;
+  Welcomed();
+  writer_.Lose("web-1", kStart, kStart, 6, v1::LOSS_CAUSE_OVERRUN);
+  for (int i = 0; i < 3; ++i) {
+    batches.push_back(Batch());
+    ASSERT_OK(Handle(batches.back()));
+  }
+  link_->WaitForAck(3);
+  session_->Close();
+
+  v1::CollectRequest hello = Hello(1, 4, kFork);
+  hello.mutable_hello()->mutable_held_epochs(0)->set_forked_from(kEpoch);
+  const auto connect = [&] {
+    session_ = Connect("box:1", kFork);
+    EXPECT_OK(Handle(hello));
+    return link_->WaitForWelcome();
+  };
+  v1::Welcome welcome = connect();
+  EXPECT_EQ(welcome.epochs(0).durable_sequence(), 0);
+  writer_.AddTick(query_, ClocksAt(2.5), {{instance_, {25}}});
+  *batches[1].mutable_batch() = MakeBatch(kFork, 2, writer_.TakeContent());
+  batches.push_back(Batch());
+  for (v1::CollectRequest& batch : batches) {
+    batch.mutable_batch()->set_epoch(kFork);
+    ASSERT_OK(Handle(batch));
+  }
+  link_->WaitForAck(4);
+  const auto stored = ElementsAre("1 C: 1", "2 C: 2", "3 C: 3",  //
+                                  "2.5 C: 25", "4 C: 4");
+  EXPECT_THAT(Stored(), stored);
+  EXPECT_THAT(observer_.sequences, ElementsAre(1, 2, 3, 2, 4));
+  EXPECT_THAT(store_.ReadLosses("web-1"), ElementsAre("overrun 0..0"));
+  EXPECT_THAT(store_->LostTicks("web-1", "web-1"),
+              ElementsAre(Pair(LossCause::kOverrun, 6)));
+
+  // It goes on as any other epoch.
+  Restart();
+  welcome = connect();
+  EXPECT_EQ(welcome.epochs(0).durable_sequence(), 4);
+  EXPECT_EQ(welcome.epochs(0).durable_fingerprint(),
+            Fingerprint(batches[3].batch().payload()));
+  EXPECT_THAT(Stored(), stored);
+}
+
+// Of an epoch that was forked from nothing, or from something else.
+TEST_F(SessionTest, WhatIsThereUnderAnotherEpochIsStored) {
+  constexpr uint64_t kOther = 99;
+  const v1::CollectRequest first = Batch();
+  Welcomed();
+  ASSERT_OK(Handle(first));
+  link_->WaitForAck(1);
+  session_->Close();
+  session_ = Connect("box:1", kOther);
+  v1::CollectRequest hello = Hello(1, 1, kOther);
+  hello.mutable_hello()->mutable_held_epochs(0)->set_forked_from(kEpoch + 1);
+  ASSERT_OK(Handle(hello));
+  v1::CollectRequest again = first;
+  again.mutable_batch()->set_epoch(kOther);
+  ASSERT_OK(Handle(again));
+  link_->WaitForAck(1);
+  EXPECT_THAT(Stored(), ElementsAre("1 C: 1", "1 C: 1"));
+}
+
+TEST_F(SessionTest, AStreamEndsInOrderAfterItsTimeWithAnAcknowledgement) {
+  limits_.reconnect_after = absl::Hours(1);
+  Restart();
+  Welcomed();
+  clock_.Advance(absl::Minutes(44));  // three quarters of the time are over
+  ASSERT_OK(Handle(Batch()));
+  AwaitCommits();
+  clock_.Advance(absl::Minutes(32));  // and now five
+  AwaitCommits();
+  EXPECT_THAT(link_->events(), ElementsAre("ack 1"));
+  ASSERT_OK(Handle(Batch()));
+  AwaitCommits();
+  EXPECT_THAT(link_->events(), ElementsAre("ack 1", "ack 2", "end OK"));
+  // The next has all its time.
+  Welcomed(Hello(3, 2));
+  ASSERT_OK(Handle(Batch()));
+  AwaitCommits();
+  EXPECT_THAT(link_->events(), ElementsAre("ack 3"));
+}
+
+TEST_F(SessionTest, ADictionaryOfTooManyInstancesEndsTheStream) {
+  limits_.dictionary.max_instances = 4;
+  Restart();
+  const uint32_t machine = writer_.Machine("web-1");
+  const uint32_t disk = writer_.Counterset(DiskRegistration());
+  const auto part = [&](int instances, bool more) {
+    v1::CollectRequest request;
+    v1::Dictionary* dictionary = request.mutable_dictionary();
+    dictionary->set_epoch(kEpoch);
+    dictionary->set_more(more);
+    for (int i = 0; i < instances; ++i) {
+      writer_.Instance(machine, disk, absl::StrCat("disk ", i));
+      *dictionary->mutable_definitions()->add_instances() =
+          *writer_.definitions().instances().rbegin();
+    }
+    return request;
+  };
+  Welcomed();
+  // As many as there may be, and some that are gone.
+  EXPECT_OK(Handle(part(1, /*more=*/true)));
+  EXPECT_OK(Handle(part(3, /*more=*/false)));
+  EXPECT_OK(Handle(part(4, /*more=*/false)));
+  EXPECT_OK(Handle(part(16, /*more=*/true)));
+  EXPECT_THAT(Handle(part(1, /*more=*/false)),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       AllOf(HasSubstr("more than 16 instances"),
+                             HasSubstr("(max_instances)"))));
+}
+
+}  // namespace
+}  // namespace fleetperf::aggregator

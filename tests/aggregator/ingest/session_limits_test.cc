@@ -1,0 +1,211 @@
+// Agents that send too much in a time.
+
+#include "tests/aggregator/ingest/session_fixture.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+// An agent with a stream of its own, whose samples have the times that a test
+// gives them.
+class TimedAgent {
+ public:
+  // `skew`: its clock minus ours.
+  TimedAgent(Ingest* ingest, const std::string& name,
+             absl::Duration skew = absl::ZeroDuration())
+      : session_(std::make_shared<Session>(
+            ingest, PeerIdentity{.names = {name}, .role = Role::kAgent},
+            "box:1", link_)) {
+    v1::CollectRequest request;
+    v1::Hello* hello = request.mutable_hello();
+    hello->set_agent(name);
+    hello->set_epoch(kEpoch);
+    hello->add_held_epochs()->set_epoch(kEpoch);
+    hello->mutable_held_epochs(0)->set_first_sequence(1);
+    *hello->mutable_time() = ToProto(absl::Now() + skew);
+    *hello->mutable_batch_period() = ToProto(absl::Seconds(10));
+    EXPECT_OK(session_->Handle(request));
+    link_->WaitForWelcome();
+    machine_ = writer_.Machine(name);
+    disk_ = writer_.Counterset(DiskRegistration());
+    query_ = writer_.Query(machine_, disk_, absl::Seconds(1),
+                           {{testing::kTransfers}, {testing::kQueueLength, 4}});
+    instance_ = writer_.Instance(machine_, disk_, "C:");
+  }
+  ~TimedAgent() { session_->Close(); }
+
+  // Defines so many more; each is two series.
+  void AddInstances(int count) {
+    for (int i = 0; i < count; ++i) writer_.Instance(machine_, disk_, "D:");
+  }
+  // A batch of so many ticks with two samples each, the newest taken at `time`.
+  absl::Status Send(uint64_t ticks, absl::Time time = absl::Now()) {
+    for (uint64_t i = 0; i < ticks; ++i) {
+      writer_.AddTick(
+          query_, ClocksAt(time - kStart - absl::Milliseconds(ticks - 1 - i)),
+          {{instance_, {i, i}}});
+    }
+    v1::CollectRequest request;
+    *request.mutable_batch() =
+        MakeBatch(kEpoch, ++sequence_, writer_.TakeContent());
+    return session_->Handle(std::move(request));
+  }
+  void AwaitAll() { link_->WaitForAck(sequence_); }
+  // The pauses that it was asked for since the last call: "4s: too much".
+  std::vector<std::string> Throttles() {
+    std::vector<std::string> texts;
+    for (const v1::CollectResponse& response : link_->Take()) {
+      if (!response.has_throttle()) continue;
+      const absl::Duration pause = FromProto(response.throttle().pause());
+      last_pause_ = pause;
+      texts.push_back(absl::StrCat(absl::FormatDuration(pause), ": ",
+                                   response.throttle().reason()));
+    }
+    return texts;
+  }
+  // The last of Throttles().
+  absl::Duration last_pause() const { return last_pause_; }
+
+ private:
+  const std::shared_ptr<Link> link_ = std::make_shared<Link>();
+  const std::shared_ptr<Session> session_;
+  BatchWriter writer_;
+  uint32_t machine_ = 0, disk_ = 0, query_ = 0, instance_ = 0;
+  uint64_t sequence_ = 0;
+  absl::Duration last_pause_;
+};
+
+TEST_F(SessionTest, AnAgentWithTooManySamplesIsThrottledAndLosesNone) {
+  limits_.max_samples_per_second = 10;
+  Restart();
+  TimedAgent greedy(ingest_.get(), "web-1");
+  TimedAgent modest(ingest_.get(), "web-2");
+  ASSERT_OK(greedy.Send(5));
+  EXPECT_THAT(greedy.Throttles(), IsEmpty());
+  ASSERT_OK(greedy.Send(500));
+  const auto throttles = greedy.Throttles();
+  ASSERT_THAT(throttles, SizeIs(1));
+  EXPECT_THAT(throttles[0], HasSubstr("(max_samples_per_second)"));
+  EXPECT_THAT(ingest_->FindConnection("web-1")->limits_broken,
+              ElementsAre(Pair("max_samples_per_second", 1)));
+  ASSERT_OK(modest.Send(5));
+  EXPECT_THAT(modest.Throttles(), IsEmpty());
+  EXPECT_THAT(ingest_->FindConnection("web-2")->limits_broken, IsEmpty());
+  greedy.AwaitAll();
+  modest.AwaitAll();
+  EXPECT_THAT(store_.Read("web-1"), SizeIs(505));
+  EXPECT_THAT(store_.Read("web-2"), SizeIs(5));
+}
+
+TEST_F(SessionTest, AnAgentThatPausesAsItIsAskedMaySendOn) {
+  limits_.max_samples_per_second = 10;
+  limits_.max_unacknowledged_batches = 1;
+  Restart();
+  TimedAgent agent(ingest_.get(), "web-1");
+  ASSERT_OK(agent.Send(300));  // what may come in a minute
+  EXPECT_THAT(agent.Throttles(), IsEmpty());
+  absl::Duration paused;
+  for (int i = 0; i < 50; ++i) {
+    ASSERT_OK(agent.Send(25));
+    ASSERT_OK(agent.Send(25));  // was on its way
+    ASSERT_THAT(agent.Throttles(), SizeIs(2));
+    clock_.Advance(agent.last_pause());
+    paused += agent.last_pause();
+  }
+  EXPECT_EQ(paused, absl::Seconds(500));  // for 5000 samples
+  // In two seconds, a second is made up for.
+  clock_.Advance(absl::Seconds(2));
+  ASSERT_OK(agent.Send(5));
+  EXPECT_THAT(agent.Throttles(), IsEmpty());
+}
+
+TEST_F(SessionTest, AnAgentWithTooManyNewSeriesIsThrottled) {
+  limits_.max_new_series_per_hour = 10;
+  Restart();
+  TimedAgent agent(ingest_.get(), "web-1");
+  TimedAgent other(ingest_.get(), "web-2");
+  agent.AddInstances(4);
+  ASSERT_OK(agent.Send(1));  // which defines one more
+  EXPECT_THAT(agent.Throttles(), IsEmpty());
+  agent.AddInstances(10);
+  ASSERT_OK(agent.Send(1));
+  // The hour is used up, and twenty series are two more.
+  EXPECT_THAT(agent.Throttles(),
+              ElementsAre("2h: more than 10 new series in an hour "
+                          "(max_new_series_per_hour)"));
+  EXPECT_THAT(ingest_->FindConnection("web-1")->limits_broken,
+              ElementsAre(Pair("max_new_series_per_hour", 1)));
+  ASSERT_OK(other.Send(1));
+  EXPECT_THAT(other.Throttles(), IsEmpty());
+  clock_.Advance(agent.last_pause());
+  ASSERT_OK(agent.Send(1));
+  EXPECT_THAT(agent.Throttles(), IsEmpty());
+  agent.AwaitAll();
+  EXPECT_THAT(store_.Read("web-1"), SizeIs(3));
+}
+
+TEST_F(SessionTest, AnAgentThatSendsOnWhileItIsThrottledIsSentAway) {
+  limits_.max_samples_per_second = 10;
+  Restart();
+  TimedAgent agent(ingest_.get(), "web-1");
+  ASSERT_OK(agent.Send(500));
+  ASSERT_THAT(agent.Throttles(), SizeIs(1));
+  // These were on their way.
+  size_t sent = 1;
+  for (uint32_t i = 0; i < limits_.max_unacknowledged_batches; ++i, ++sent) {
+    ASSERT_OK(agent.Send(1));
+  }
+  absl::Status status;
+  for (; status.ok() && sent < 100; ++sent) status = agent.Send(1);
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted,
+                               AllOf(HasSubstr("agent web-1"),
+                                     HasSubstr("throttled"))));
+  agent.AwaitAll();
+  EXPECT_THAT(store_.Read("web-1"), SizeIs(500 + sent - 1));
+}
+
+TEST_F(SessionTest, AgentsThatCatchUpShareARateAndLiveOnesHaveNone) {
+  limits_.catch_up_samples_per_second = 100;
+  Restart();
+  const absl::Time old = absl::Now() - absl::Hours(1);
+  TimedAgent first(ingest_.get(), "web-1");
+  TimedAgent second(ingest_.get(), "web-2");
+  TimedAgent live(ingest_.get(), "web-3");
+  TimedAgent slow_clock(ingest_.get(), "web-4", -absl::Hours(1));
+  ASSERT_OK(first.Send(50, old));
+  EXPECT_THAT(first.Throttles(), IsEmpty());
+  // There is nothing left of this second.
+  ASSERT_OK(second.Send(100, old));
+  ASSERT_OK(first.Send(50, old));
+  EXPECT_THAT(second.Throttles(), ElementsAre(HasSubstr("2s: it catches up")));
+  EXPECT_THAT(first.Throttles(), ElementsAre(HasSubstr("3s: it catches up")));
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_OK(live.Send(1000));
+    // They waited for others to be sent with.
+    ASSERT_OK(live.Send(1000, absl::Now() - absl::Seconds(10)));
+    ASSERT_OK(slow_clock.Send(1000, absl::Now() - absl::Hours(1)));
+  }
+  EXPECT_THAT(live.Throttles(), IsEmpty());
+  EXPECT_THAT(slow_clock.Throttles(), IsEmpty());
+  // Others' live samples do not count.
+  clock_.Advance(absl::Seconds(4));
+  ASSERT_OK(second.Send(50, old));
+  EXPECT_THAT(second.Throttles(), IsEmpty());
+  // It is no limit that an agent is to blame for.
+  EXPECT_THAT(ingest_->FindConnection("web-1")->limits_broken, IsEmpty());
+  first.AwaitAll();
+  EXPECT_THAT(store_.Read("web-1"), SizeIs(100));
+}
+
+TEST_F(SessionTest, AnAgentThatHasCaughtUpIsThrottledNoMore) {
+  limits_.catch_up_samples_per_second = 10;
+  Restart();
+  TimedAgent agent(ingest_.get(), "web-1");
+  ASSERT_OK(agent.Send(50, absl::Now() - absl::Hours(1)));
+  EXPECT_THAT(agent.Throttles(), SizeIs(1));
+  clock_.Advance(agent.last_pause());
+  for (int i = 0; i < 20; ++i) ASSERT_OK(agent.Send(50));
+  EXPECT_THAT(agent.Throttles(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace fleetperf::aggregator

@@ -1,0 +1,99 @@
+#include "tests/e2e/ticks.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/units.h"
+#include "perflib/bytes.h"
+#include "perflib/layout.h"
+
+namespace fleetperf::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+// 0 if the file has not even a header.
+int64_t TimeOf(const fs::path& block) {
+  std::string header(sizeof(perflib::PerfDataHeader), '\0');
+  std::ifstream file(block, std::ios::binary);
+  if (!file.read(header.data(), static_cast<std::streamsize>(header.size()))) {
+    return 0;
+  }
+  return perflib::LoadAt<perflib::PerfDataHeader>(header, 0).perf_time_100nsec;
+}
+
+template <typename Use>
+void ForEachBlock(const std::string& directory, Use use) {
+  std::error_code error;
+  for (const auto& file : fs::recursive_directory_iterator(directory, error)) {
+    if (file.path().extension() == ".block") use(file.path());
+  }
+}
+
+}  // namespace
+
+Ticks ReadTaken(const std::string& capture) {
+  Ticks taken;
+  ForEachBlock(capture, [&](const fs::path& path) {
+    const int64_t time = TimeOf(path);
+    if (time != 0) taken.insert(time);
+  });
+  return taken;
+}
+
+Ticks ReadNewestTaken(const std::string& capture) {
+  fs::path newest;
+  fs::file_time_type newest_time = fs::file_time_type::min();
+  std::error_code ignored;
+  ForEachBlock(capture, [&](const fs::path& path) {
+    const fs::file_time_type time = fs::last_write_time(path, ignored);
+    if (time < newest_time) return;
+    newest = path;
+    newest_time = time;
+  });
+  if (newest.empty() || TimeOf(newest) == 0) return {};
+  return {TimeOf(newest)};
+}
+
+Stored ReadStored(const Deployment& deployment, const std::string& machine,
+                  const std::string& path, absl::Time from, absl::Time to) {
+  Stored stored;
+  const Result raw = deployment.Fleetperf(
+      {"query", absl::StrCat("\\\\", machine, path), "--from", FormatUtc(from),
+       "--to", FormatUtc(to), "--raw", "--format", "json"});
+  for (const absl::string_view line : absl::StrSplit(raw.output, '\n')) {
+    if (line.empty()) continue;
+    const int64_t time = nlohmann::json::parse(line)["perf_time_100ns"];
+    if (!stored.ticks.insert(time).second) stored.repeated.push_back(time);
+  }
+  const Result machines = deployment.Fleetperf(
+      {"machines", "--machine", machine, "--format", "json"});
+  for (const absl::string_view line : absl::StrSplit(machines.output, '\n')) {
+    if (line.empty()) continue;
+    const auto json = nlohmann::json::parse(line);
+    if (!json.contains("lost_by_cause")) continue;
+    for (const absl::string_view loss :
+         absl::StrSplit(json["lost_by_cause"].get<std::string>(), ' ')) {
+      const std::pair<std::string, std::string> parts =
+          absl::StrSplit(loss, '=');
+      (void)absl::SimpleAtoi(parts.second, &stored.lost[parts.first]);
+    }
+  }
+  return stored;
+}
+
+Ticks MissingOf(const Ticks& taken, const Stored& stored) {
+  Ticks missing;
+  std::set_difference(taken.begin(), taken.end(), stored.ticks.begin(),
+                      stored.ticks.end(),
+                      std::inserter(missing, missing.end()));
+  return missing;
+}
+
+}  // namespace fleetperf::testing

@@ -1,0 +1,350 @@
+// Spool files as whoever had the disk may have left them: opened or refused,
+// and then a spool like any other. What it hands out comes in order, ends when
+// all is acknowledged, and what is added to it is there after a restart.
+
+#include <google/protobuf/stubs/logging.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "agent/deliver/batch_builder.h"
+#include "agent/deliver/spool.h"
+#include "agent/deliver/spool_file.h"
+#include "agent/deliver/sqlite.h"
+#include "base/files.h"
+#include "fleetperf/v1/collection.pb.h"
+#include "tests/fuzz/check.h"
+#include "tests/fuzz/input.h"
+#include "tests/support/simulated_clock.h"
+#include "tests/support/temp_directory.h"
+
+namespace fleetperf::agent {
+namespace {
+
+constexpr int kMostSteps = 64;
+constexpr int kMostRestarts = 2;
+
+// One for all inputs: removing it at the end is enough.
+const testing::TempDirectory& Directory() {
+  static const testing::TempDirectory directory;
+  return directory;
+}
+
+std::string FilePath() { return Directory().File("spool.sqlite"); }
+std::string AsidePath() { return FilePath() + ".damaged"; }
+
+void RemoveFiles() {
+  for (const std::string& path : {FilePath(), AsidePath()}) {
+    for (const char* suffix : {"", "-wal", "-shm", "-journal"}) {
+      std::filesystem::remove(path + suffix);
+    }
+  }
+}
+
+// A file as an agent leaves it that had nothing to send.
+const std::string& EmptyFile() {
+  static const std::string& bytes = *new std::string([] {
+    const std::string path = Directory().File("empty.sqlite");
+    FUZZ_CHECK(SpoolFile::Open({.path = path, .epoch = 1}).ok());
+    return *ReadFile(path);
+  }());
+  return bytes;
+}
+
+// A value of a row: a number, bytes, or nothing.
+void BindValue(Input* input, SqliteStatement* row) {
+  constexpr uint8_t kBytes = 0xFE;
+  constexpr uint8_t kNull = 0xFF;
+  Input first = *input;
+  switch (first.Byte()) {
+    case kBytes:
+      *input = first;
+      row->BindBlob(input->Bytes());
+      break;
+    case kNull:
+      *input = first;
+      row->BindNull();
+      break;
+    default:
+      row->Bind(static_cast<int64_t>(input->Number()));
+  }
+}
+
+// A row of a table, of which only the types of the columns are known.
+void InsertRow(SqliteDatabase& database, Input* input) {
+  struct Table {
+    const char* name;
+    const char* columns;  // n: a number, b: bytes, k: a batch's key
+  };
+  constexpr Table kTables[] = {{"epochs", "nnnnn"},
+                               {"batches", "knnnnbnnnnb"},
+                               {"ticks", "nnnnb"},
+                               {"definitions", "nnnb"},
+                               {"process", "nnnnnbb"}};
+  const uint8_t kind = input->Byte();
+  const Table& table = kTables[kind % std::size(kTables)];
+  const absl::string_view columns = table.columns;
+  if (kind / std::size(kTables) % 8 == 7) {
+    FUZZ_CHECK(database.Execute(absl::StrCat("DELETE FROM ", table.name)).ok());
+  }
+  std::string parameters = "?";
+  for (size_t i = 1; i < columns.size(); ++i)
+    absl::StrAppend(&parameters, ",?");
+  auto row = database.Prepare(absl::StrCat(
+      "INSERT OR REPLACE INTO ", table.name, " VALUES(", parameters, ")"));
+  FUZZ_CHECK(row.ok());
+  for (const char column : columns) {
+    switch (column) {
+      case 'k': {
+        const uint64_t epoch = input->Number();
+        row->Bind(static_cast<int64_t>((epoch << 40) + input->Number()));
+        break;
+      }
+      case 'b':
+        row->BindBlob(input->Bytes());
+        break;
+      default:
+        BindValue(input, &*row);
+    }
+  }
+  row->Run().IgnoreError();  // what the schema refuses
+}
+
+// A file that is sound for SQLite, with rows from the input.
+void WriteRows(Input* input) {
+  FUZZ_CHECK(WriteFile(FilePath(), EmptyFile()).ok());
+  const auto database = SqliteDatabase::Open(FilePath());
+  FUZZ_CHECK(database.ok());
+  FUZZ_CHECK((*database)->Execute("PRAGMA locking_mode = EXCLUSIVE").ok());
+  FUZZ_CHECK((*database)->Execute("BEGIN").ok());
+  for (int rows = input->Byte() % 32; rows > 0; --rows) {
+    InsertRow(**database, input);
+  }
+  // Numbers end after eight million starts, and then the file is set aside.
+  // That is as it should be, but not what is to be found here.
+  FUZZ_CHECK((*database)
+                 ->Execute("DELETE FROM epochs WHERE number BETWEEN "
+                           "(1 << 23) - 10 AND (1 << 23) - 2")
+                 .ok());
+  FUZZ_CHECK((*database)->Execute("COMMIT").ok());
+}
+
+// All that is held, oldest first.
+std::vector<SpooledBatch> Walk(const Spool& spool) {
+  std::vector<SpooledBatch> held;
+  BatchPlace place;
+  while (auto next = spool.Next(place)) {
+    FUZZ_CHECK(next->place > place);
+    FUZZ_CHECK(next->batch != nullptr);
+    place = next->place;
+    held.push_back(*std::move(next));
+  }
+  return held;
+}
+
+class User {
+ public:
+  // `is_sound`: the file is one of SQLite's, so that it is not set aside once
+  // it was opened.
+  User(Input input, bool is_sound) : input_(input), is_sound_(is_sound) {
+    const uint8_t kind = input_.Byte();
+    max_bytes_ = kind % 2 == 0 ? uint64_t{256} << 20 : 40'000;
+    ends_with_restart_ = kind / 2 % 2 == 0;
+  }
+
+  void Use() {
+    if (!Open()) return;
+    Walk(*spool_);
+    ReadDefinitions();
+    Mark();
+    AddTick();
+    for (int step = 0; step < kMostSteps && !input_.empty(); ++step) {
+      Step();
+      if (spool_ == nullptr) return;
+    }
+    spool_->AwaitSaved().IgnoreError();
+    AcknowledgeAll();
+    if (ends_with_restart_) Restart();
+  }
+
+ private:
+  bool Open() {
+    const bool was_aside = FileExists(AsidePath());
+    auto opened = Spool::Open({.epoch = ++epoch_,
+                               .directory = Directory().path(),
+                               .max_bytes = max_bytes_,
+                               .clock = &clock_});
+    FUZZ_CHECK(opened.ok() || epoch_ == kFirstEpoch || !is_sound_);
+    is_anew_ = FileExists(AsidePath()) && !was_aside;
+    FUZZ_CHECK(!is_anew_ || epoch_ == kFirstEpoch || !is_sound_);
+    if (!opened.ok()) return false;
+    spool_ = *std::move(opened);
+    return true;
+  }
+
+  // Appends a batch that is still there after a restart.
+  void Mark() {
+    v1::BatchContent content;
+    content.add_retired_instances(++marks_);
+    spool_->Append(std::move(content), Tick());
+    const std::vector<SpooledBatch> held = Walk(*spool_);
+    FUZZ_CHECK(!held.empty() && held.back().place.epoch == kThisProcess);
+    FUZZ_CHECK(held.back().place.sequence == spool_->open_sequence() - 1);
+    mark_ = held.back().batch->payload();
+    marked_epoch_ = spool_->epoch();
+  }
+
+  void Restart() {
+    Mark();
+    ++restarts_;
+    spool_.reset();
+    if (!Open()) return;
+    const std::vector<SpooledBatch> held = Walk(*spool_);
+    const auto number = spool_->NumberOf(marked_epoch_);
+    FUZZ_CHECK(is_anew_ || number.has_value());
+    FUZZ_CHECK(is_anew_ ||
+               std::any_of(held.begin(), held.end(), [&](const auto& batch) {
+                 return batch.place.epoch == number &&
+                        batch.batch->payload() == mark_;
+               }));
+  }
+
+  void AcknowledgeAll() {
+    for (const SpooledBatch& batch : Walk(*spool_)) {
+      spool_->Acknowledge(batch.place);
+    }
+    FUZZ_CHECK(!spool_->Next({}).has_value());
+  }
+
+  void ReadDefinitions() {
+    for (const Spool::HeldEpoch& held : spool_->HeldEpochs()) {
+      FUZZ_CHECK(!spool_->DefinitionsOf(held.epoch.number).empty());
+      spool_->NumberOf(held.epoch.id);
+    }
+  }
+
+  TickRange Tick() const {
+    return {.ticks = 1, .start = clock_.Now(), .end = clock_.Now()};
+  }
+
+  void AddTick() {
+    v1::BatchContent content;
+    content.add_losses()->set_ticks(1);
+    spool_->AddTick(content, Tick());
+  }
+
+  // An epoch that is held, and a sequence that it may have.
+  BatchPlace Place() {
+    const std::vector<Spool::HeldEpoch> held = spool_->HeldEpochs();
+    const Spool::HeldEpoch& chosen = held[input_.Byte() % held.size()];
+    const uint8_t offset = input_.Byte();
+    return {.epoch = chosen.epoch.number,
+            .sequence = offset < 0x80 ? chosen.first_sequence + offset
+                                      : chosen.epoch.last_sequence};
+  }
+
+  void Step() {
+    switch (input_.Byte() % 12) {
+      case 0:
+        spool_->Append({}, Tick());
+        break;
+      case 1:
+        AddTick();
+        break;
+      case 2:
+        spool_->AddLoss("web-1", LossCause::kOverrun, Tick());
+        break;
+      case 3:
+        // Only what was sent: the rest counts as sent before it was made.
+        if (const BatchPlace place = Place(); WasMade(place)) {
+          spool_->Acknowledge(place);
+        }
+        break;
+      case 4:
+        if (const BatchPlace place = Place(); WasMade(place)) {
+          spool_->Reject(place);
+        }
+        break;
+      case 5:
+        spool_->Refuse(Place());
+        break;
+      case 6: {
+        const BatchPlace place = Place();
+        if (!spool_->Resume(place.epoch, place.sequence, input_.Number())) {
+          spool_->Fork();
+        }
+        break;
+      }
+      case 7:
+        spool_->SetSent(Place());
+        break;
+      case 8:
+        clock_.Advance(absl::Hours(input_.Byte()));
+        break;
+      case 9:
+        spool_->AwaitSaved().IgnoreError();
+        break;
+      case 10:
+        Walk(*spool_);
+        ReadDefinitions();
+        break;
+      case 11:
+        if (restarts_ < kMostRestarts) Restart();
+        break;
+    }
+  }
+
+  bool WasMade(BatchPlace place) const {
+    return place.epoch != kThisProcess ||
+           place.sequence < spool_->open_sequence();
+  }
+
+  static constexpr uint64_t kFirstEpoch = 1'000'001;
+
+  Input input_;
+  const bool is_sound_;
+  uint64_t max_bytes_ = 0;
+  bool ends_with_restart_ = false;  // it takes as long as everything else
+  testing::SimulatedClock clock_;
+  uint64_t epoch_ = kFirstEpoch - 1;
+  bool is_anew_ = false;  // what was there is set aside
+  int restarts_ = 0;
+  uint32_t marks_ = 0;
+  uint64_t marked_epoch_ = 0;
+  std::string mark_;  // payload
+  std::unique_ptr<Spool> spool_;
+};
+
+}  // namespace
+}  // namespace fleetperf::agent
+
+// The first byte says whether the rest is the file or what is in its tables,
+// followed by what is done with the spool.
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  spdlog::set_level(spdlog::level::off);
+  google::protobuf::SetLogHandler(nullptr);
+  fleetperf::Input input(data, size);
+  if (size == 0) return 0;
+  fleetperf::agent::RemoveFiles();
+  const bool is_sound = input.Byte() % 2 == 1;
+  if (is_sound) {
+    fleetperf::agent::WriteRows(&input);
+  } else {
+    FUZZ_CHECK(
+        fleetperf::WriteFile(fleetperf::agent::FilePath(), input.rest()).ok());
+    input = fleetperf::Input("");
+  }
+  fleetperf::agent::User(input, is_sound).Use();
+  return 0;
+}
