@@ -3,9 +3,11 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "base/version.h"
 #include "proto/conversions.h"
 
@@ -15,6 +17,8 @@ namespace {
 // Unless Welcome says how many, and at most.
 constexpr uint32_t kDefaultUnacknowledged = 8;
 constexpr uint32_t kMostUnacknowledged = 64;
+// Epochs that a Hello names.
+constexpr size_t kMostEpochs = 1000;
 
 }  // namespace
 
@@ -31,7 +35,13 @@ v1::CollectRequest Conversation::MakeHello() {
   v1::CollectRequest request;
   v1::Hello* hello = request.mutable_hello();
   hello->set_agent(agent_.agent);
-  for (const Spool::HeldEpoch& held : spool_.HeldEpochs()) {
+  std::vector<Spool::HeldEpoch> held_epochs = spool_.HeldEpochs();
+  // Those between the oldest ones and this process's come with a later Hello.
+  if (held_epochs.size() > kMostEpochs) {
+    held_epochs.erase(held_epochs.begin() + (kMostEpochs - 1),
+                      std::prev(held_epochs.end()));
+  }
+  for (const Spool::HeldEpoch& held : held_epochs) {
     epochs_[held.epoch.number] = held.epoch.id;
     v1::HeldEpoch* to = hello->add_held_epochs();
     to->set_epoch(held.epoch.id);
@@ -73,31 +83,37 @@ bool Conversation::Fits(const v1::Batch& batch) const {
 }
 
 std::optional<v1::CollectRequest> Conversation::NextBatch() {
-  while (const std::optional<SpooledBatch> next = spool_.Next(sent_)) {
-    sent_ = next->place;
-    const auto epoch = epochs_.find(sent_.epoch);
-    if (epoch == epochs_.end()) {
-      sent_.sequence = UINT64_MAX;  // of one that came after Hello
-      continue;
+  for (;;) {
+    const auto next = spool_.Take(sent_);
+    if (!next.ok()) {
+      log_.Warn("spool", absl::StrCat("cannot read the spool: ",
+                                      next.status().message()));
+      return std::nullopt;  // it is tried again with the next batch
     }
-    if (!Fits(*next->batch)) {
+    if (!next->has_value()) return std::nullopt;
+    const SpooledBatch& spooled = **next;
+    const auto epoch = epochs_.find(spooled.place.epoch);
+    if (epoch == epochs_.end()) {
+      must_begin_anew_ = in_flight_.empty();  // Hello did not name it
+      return std::nullopt;
+    }
+    sent_ = spooled.place;
+    if (!Fits(*spooled.batch)) {
       log_.Warn("size",
                 absl::StrCat("dropped batch ", sent_.sequence, " of ",
-                             next->batch->content_size(),
+                             spooled.batch->content_size(),
                              " bytes, which is more than the aggregator takes; "
                              "collect fewer counters or instances"));
-      spool_.Refuse(sent_);
+      spool_.Refuse(spooled);
       continue;
     }
-    spool_.SetSent(sent_);
     in_flight_.push_back(sent_);
     v1::CollectRequest request;
-    *request.mutable_batch() = *next->batch;
+    *request.mutable_batch() = *spooled.batch;
     request.mutable_batch()->set_epoch(epoch->second);
     request.mutable_batch()->set_sequence(sent_.sequence);
     return request;
   }
-  return std::nullopt;
 }
 
 void Conversation::Say(v1::CollectRequest request) {
@@ -153,37 +169,53 @@ void Conversation::HandleWelcome(const v1::Welcome& welcome) {
       unacknowledged == 0 ? kDefaultUnacknowledged
                           : std::min(unacknowledged, kMostUnacknowledged));
   for (const v1::EpochState& state : welcome.epochs()) {
-    const std::optional<uint32_t> number = spool_.NumberOf(state.epoch());
+    const std::optional<uint32_t> number = NumberOf(state.epoch());
     if (!number.has_value()) continue;
-    if (!spool_.Resume(*number, state.durable_sequence(),
-                       state.durable_fingerprint())) {
-      spdlog::warn(
+    const absl::StatusOr<bool> is_ours = spool_.Resume(
+        *number, state.durable_sequence(), state.durable_fingerprint());
+    if (!is_ours.ok()) return BeginAnew(is_ours.status());
+    if (!*is_ours) {
+      spool_.Fork();
+      return BeginAnew(absl::AbortedError(
           "the aggregator has samples under this agent's number that it did "
           "not take: the machine was set back to an earlier state, or copied. "
-          "It goes on under a new number; nothing is lost");
-      spool_.Fork();
-      must_begin_anew_ = true;
-      return;
+          "It goes on under a new number, and nothing is lost"));
     }
-    if (!state.dictionary_held()) SayDictionary(*number);
+    if (state.dictionary_held()) continue;
+    const absl::Status said = SayDictionary(*number);
+    if (!said.ok()) return BeginAnew(said);
   }
   if (welcome.catalogue_wanted()) {
     *control_.emplace_back().mutable_catalogue() = catalogue_.catalogue;
   }
 }
 
-void Conversation::SayDictionary(uint32_t epoch) {
-  std::vector<v1::Definitions> parts = spool_.DefinitionsOf(epoch);
+absl::Status Conversation::SayDictionary(uint32_t epoch) {
+  ASSIGN_OR_RETURN(std::vector<v1::Definitions> parts,
+                   spool_.DefinitionsOf(epoch));
   for (v1::Definitions& part : parts) {
     v1::Dictionary* dictionary = control_.emplace_back().mutable_dictionary();
     dictionary->set_epoch(epochs_[epoch]);
     dictionary->set_more(&part != &parts.back());
     *dictionary->mutable_definitions() = std::move(part);
   }
+  return absl::OkStatus();
+}
+
+void Conversation::BeginAnew(const absl::Status& reason) {
+  log_.Warn(reason.message(), reason.message());
+  must_begin_anew_ = true;
+}
+
+std::optional<uint32_t> Conversation::NumberOf(uint64_t epoch) const {
+  for (const auto& [number, id] : epochs_) {
+    if (id == epoch) return number;
+  }
+  return std::nullopt;
 }
 
 void Conversation::HandleAck(const v1::Ack& ack) {
-  const std::optional<uint32_t> number = spool_.NumberOf(ack.epoch());
+  const std::optional<uint32_t> number = NumberOf(ack.epoch());
   if (!number.has_value()) return;
   const BatchPlace place = {.epoch = *number, .sequence = ack.sequence()};
   spool_.Acknowledge(place);
@@ -194,7 +226,7 @@ void Conversation::HandleAck(const v1::Ack& ack) {
 }
 
 void Conversation::HandleReject(const v1::Reject& reject) {
-  const std::optional<uint32_t> number = spool_.NumberOf(reject.epoch());
+  const std::optional<uint32_t> number = NumberOf(reject.epoch());
   if (!number.has_value()) return;
   log_.Warn(absl::StrCat("reject ", reject.reason()),
             absl::StrCat("the aggregator rejected batch ", reject.sequence(),
@@ -258,7 +290,8 @@ bool Conversation::must_begin_anew() const {
 
 bool Conversation::is_settled() const {
   absl::MutexLock lock(&mutex_);
-  return in_flight_.empty() && !spool_.Next(sent_).has_value();
+  const auto next = spool_.Next(sent_);
+  return in_flight_.empty() && (!next.ok() || !next->has_value());
 }
 
 }  // namespace fleetperf::agent

@@ -86,7 +86,13 @@ class Conversation {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void HandleWelcome(const v1::Welcome& welcome)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void SayDictionary(uint32_t epoch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status SayDictionary(uint32_t epoch)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void BeginAnew(const absl::Status& reason)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Of an epoch that Hello named.
+  std::optional<uint32_t> NumberOf(uint64_t epoch) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void HandleAck(const v1::Ack& ack) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void HandleReject(const v1::Reject& reject)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

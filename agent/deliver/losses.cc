@@ -7,6 +7,11 @@
 
 namespace fleetperf::agent {
 
+static_assert(static_cast<int>(LossCause::kSpoolFull) ==
+              v1::LOSS_CAUSE_SPOOL_FULL);
+static_assert(static_cast<int>(LossCause::kPowerCut) ==
+              v1::LOSS_CAUSE_POWER_CUT);
+
 void TickRange::Extend(const TickRange& other) {
   ticks += other.ticks;
   start = std::min(start, other.start);
@@ -22,20 +27,6 @@ void Losses::Add(const Losses& others) {
   for (const auto& [machine_and_cause, ticks] : others.ranges_) {
     ranges_[machine_and_cause].Extend(ticks);
   }
-}
-
-uint64_t Losses::ticks(LossCause cause) const {
-  uint64_t ticks = 0;
-  for (const auto& [machine_and_cause, range] : ranges_) {
-    if (machine_and_cause.second == cause) ticks += range.ticks;
-  }
-  return ticks;
-}
-
-TickRange Losses::total() const {
-  TickRange total;
-  for (const auto& [machine_and_cause, range] : ranges_) total.Extend(range);
-  return total;
 }
 
 void Losses::AppendTo(v1::BatchContent* content) const {

@@ -47,10 +47,6 @@ class Losses {
   void Add(const Losses& others);
 
   bool empty() const { return ranges_.empty(); }
-  // Of one cause, on all machines.
-  uint64_t ticks(LossCause cause) const;
-  // All of them, as one stretch.
-  TickRange total() const;
 
   void AppendTo(v1::BatchContent* content) const;
   // As bytes of a v1::BatchContent, and back; bytes that are none are empty.

@@ -30,6 +30,8 @@ constexpr uint64_t kUnsavedPart = 4;
 // What memory keeps of what is in the file, so that it need not be read.
 constexpr uint64_t kMostCachedBytes = uint64_t{1} << 20;
 constexpr size_t kMostFingerprints = 100'000;
+// A file that cannot be read so often in a row is taken for damaged.
+constexpr int kMostReadErrors = 3;
 
 uint64_t PayloadOf(const SpooledBatch& batch) {
   return batch.batch != nullptr ? batch.batch->payload().size() : 0;
@@ -43,7 +45,7 @@ Spool::Spool(const Options& options)
                 ? ""
                 : ResolvePath(options.directory, kFileName)),
       dictionary_(/*is_saved=*/!options.directory.empty()) {
-  epoch_ = {.number = kThisProcess, .id = options.epoch};
+  epoch_ = {.number = kThisProcess, .id = options.epoch, .sent = 0};
 }
 
 absl::StatusOr<std::unique_ptr<Spool>> Spool::Open(const Options& options) {
@@ -78,7 +80,7 @@ absl::Status Spool::OpenFile() {
                                       .boot_id = BootId()};
   auto opened = SpoolFile::Open(options);
   if (absl::IsDataLoss(opened.status())) {
-    SetAside(opened.status());
+    RETURN_IF_ERROR(SetAside(opened.status()));
     opened = SpoolFile::Open(options);
   }
   RETURN_IF_ERROR(opened.status());
@@ -96,47 +98,61 @@ absl::Status Spool::OpenFile() {
   return absl::OkStatus();
 }
 
-// What is in memory is written to the next file.
-void Spool::SetAside(const absl::Status& damage) {
+// What is in memory is written to the next file; what was in this one alone is
+// lost.
+absl::Status Spool::SetAside(const absl::Status& damage) {
+  std::shared_ptr<SpoolFile> file;
   {
     absl::MutexLock lock(&mutex_);
-    file_ = nullptr;
+    file = std::exchange(file_, nullptr);
   }
-  TickRange lost = SpoolFile::Salvage(path_);
+  const int64_t number = file != nullptr ? file->number() : 0;
+  if (file != nullptr) file->Close();
   const std::string aside = absl::StrCat(path_, ".damaged");
-  std::error_code ignored;
-  std::filesystem::rename(NativePath(path_), NativePath(aside), ignored);
-  for (const char* suffix : {"-wal", "-shm"}) {
-    std::filesystem::rename(NativePath(absl::StrCat(path_, suffix)),
-                            NativePath(absl::StrCat(aside, suffix)), ignored);
+  std::error_code error;
+  std::filesystem::rename(NativePath(path_), NativePath(aside), error);
+  if (error) {
+    return absl::DataLossError(absl::StrCat(damage.message(),
+                                            "; and it cannot be set aside as ",
+                                            aside, ": ", error.message()));
   }
+  std::filesystem::rename(NativePath(absl::StrCat(path_, "-wal")),
+                          NativePath(absl::StrCat(aside, "-wal")), error);
+  TickRange lost = {.start = options_.clock->Now(),
+                    .end = options_.clock->Now()};
+  const std::vector<SpooledBatch> held = SpoolFile::Salvage(aside, number);
   absl::MutexLock lock(&mutex_);
+  for (const SpooledBatch& batch : held) {
+    const bool has_place = batch.place.sequence > 0;
+    // Ticks without a place are in memory, unless of a former process.
+    if (!has_place && file != nullptr) continue;
+    if (has_place && file != nullptr &&
+        (IsGone(batch.place) ||
+         (batch.place.epoch == kThisProcess &&
+          FindEntry(batch.place.sequence) != entries_.end()))) {
+      continue;
+    }
+    lost.Extend(batch.ticks);
+    losses_.Add(batch.losses);
+  }
+  losses_.Add("", LossCause::kSpoolDamaged, lost);
   for (Entry& entry : entries_) {
-    if (entry.saved)
-      lost.ticks -= std::min(lost.ticks, entry.batch.ticks.ticks);
     if (entry.saved) unsaved_bytes_ += PayloadOf(entry.batch);
     entry.saved = false;
-  }
-  for (size_t i = 0; i < saved_ticks_; ++i) {
-    lost.ticks -= std::min(lost.ticks, ticks_[i].range.ticks);
   }
   saved_ticks_ = 0;
   has_stale_ticks_ = false;
   former_.clear();
   in_file_ = {};
-  removed_.clear();
-  dropped_.clear();
-  acknowledged_.clear();
+  removals_ = {};
   dictionary_.ForgetSaved();
-  if (lost.start > lost.end) {
-    lost.start = lost.end = options_.clock->Now();
-  }
-  losses_.Add("", LossCause::kSpoolDamaged, lost);
+  MakeDirty();
   spdlog::error(
       "the spool is damaged ({}); it is set aside as {}, and a new one begins. "
       "Lost with it: {} ticks",
       std::string(damage.message()), aside,
       lost.ticks > 0 ? absl::StrCat(lost.ticks) : "an unknown number of");
+  return absl::OkStatus();
 }
 
 uint64_t Spool::open_sequence() const {
@@ -157,11 +173,6 @@ void Spool::AddLoss(const std::string& machine, LossCause cause,
   absl::MutexLock lock(&mutex_);
   losses_.Add(machine, cause, ticks);
   MakeDirty();
-}
-
-bool Spool::has_losses() const {
-  absl::MutexLock lock(&mutex_);
-  return !losses_.empty();
 }
 
 void Spool::Append(v1::BatchContent content, const TickRange& ticks) {
@@ -213,7 +224,7 @@ const SpoolEpoch* Spool::FindEpoch(uint32_t number) const {
   return const_cast<Spool*>(this)->FindEpoch(number);
 }
 
-std::vector<Spool::HeldEpoch> Spool::HeldEpochs() const {
+std::vector<Spool::HeldEpoch> Spool::HeldEpochs() {
   std::vector<SpoolEpoch> epochs;
   {
     absl::MutexLock lock(&mutex_);
@@ -222,12 +233,15 @@ std::vector<Spool::HeldEpoch> Spool::HeldEpochs() const {
   }
   std::vector<HeldEpoch> held;
   for (const SpoolEpoch& epoch : epochs) {
-    const std::optional<SpooledBatch> next =
+    const auto next =
         Next({.epoch = epoch.number, .sequence = epoch.acknowledged});
-    const bool has_any = next.has_value() && next->place.epoch == epoch.number;
-    held.push_back({.epoch = epoch,
-                    .first_sequence = has_any ? next->place.sequence
-                                              : epoch.last_sequence + 1});
+    uint64_t first = epoch.last_sequence + 1;
+    if (!next.ok()) {
+      first = epoch.acknowledged + 1;
+    } else if (next->has_value() && (*next)->place.epoch == epoch.number) {
+      first = (*next)->place.sequence;
+    }
+    held.push_back({.epoch = epoch, .first_sequence = first});
   }
   return held;
 }
@@ -246,23 +260,21 @@ std::optional<uint32_t> Spool::NumberOf(uint64_t epoch) const {
   return std::nullopt;
 }
 
-std::vector<v1::Definitions> Spool::DefinitionsOf(uint32_t epoch) const {
+absl::StatusOr<std::vector<v1::Definitions>> Spool::DefinitionsOf(
+    uint32_t epoch) const {
   if (epoch == kThisProcess) return dictionary_.All();
   std::shared_ptr<SpoolFile> file;
   {
     absl::MutexLock lock(&mutex_);
     file = file_;
   }
-  if (file == nullptr) return std::vector<v1::Definitions>(1);
-  auto definitions = file->DefinitionsOf(epoch);
-  if (definitions.ok()) return *std::move(definitions);
-  // The aggregator rejects what it cannot read without them.
-  spdlog::error("cannot read definitions from the spool: {}",
-                std::string(definitions.status().message()));
-  return std::vector<v1::Definitions>(1);
+  if (file == nullptr) return absl::UnavailableError("the spool has no file");
+  return file->DefinitionsOf(epoch);
 }
 
-bool Spool::Resume(uint32_t epoch, uint64_t durable, uint64_t fingerprint) {
+absl::StatusOr<bool> Spool::Resume(uint32_t epoch, uint64_t durable,
+                                   uint64_t fingerprint) {
+  const BatchPlace last_arrived = {.epoch = epoch, .sequence = durable};
   {
     absl::MutexLock lock(&mutex_);
     if (epoch == kThisProcess) {
@@ -275,8 +287,8 @@ bool Spool::Resume(uint32_t epoch, uint64_t durable, uint64_t fingerprint) {
       if (is_anothers) return false;
     }
   }
-  Acknowledge({.epoch = epoch, .sequence = durable});
-  ResolveDropped(epoch, durable);
+  RETURN_IF_ERROR(ResolveDropped(last_arrived));
+  Acknowledge(last_arrived);
   return true;
 }
 
@@ -288,23 +300,52 @@ void Spool::Fork() {
   MakeDirty();
 }
 
-std::optional<SpooledBatch> Spool::Next(BatchPlace place) const {
+absl::StatusOr<std::optional<SpooledBatch>> Spool::Next(BatchPlace place) {
+  return Find(place, /*marks_sent=*/false);
+}
+
+absl::StatusOr<std::optional<SpooledBatch>> Spool::Take(BatchPlace place) {
+  return Find(place, /*marks_sent=*/true);
+}
+
+absl::StatusOr<std::optional<SpooledBatch>> Spool::Find(BatchPlace place,
+                                                        bool marks_sent) {
+  const auto found = [&](std::optional<SpooledBatch> batch)
+                         ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+                           if (batch.has_value() && marks_sent) {
+                             SpoolEpoch* epoch = FindEpoch(batch->place.epoch);
+                             epoch->sent =
+                                 std::max(epoch->sent, batch->place.sequence);
+                           }
+                           return batch;
+                         };
   for (;;) {
     std::shared_ptr<SpoolFile> file;
+    BatchPlace in_file;
     {
       absl::MutexLock lock(&mutex_);
       file = file_;
-      if (file == nullptr || place >= in_file_) return NextInMemory(place);
+      in_file = in_file_;
+      if (file == nullptr || place >= in_file) {
+        return found(NextInMemory(place));
+      }
     }
     auto row = file->Next(place);
     absl::MutexLock lock(&mutex_);
     if (!row.ok()) {
-      damage_ = row.status();
-      if (absl::IsDataLoss(damage_))
+      if (file != file_) continue;  // it was set aside
+      if (absl::IsDataLoss(row.status()) || ++read_errors_ >= kMostReadErrors) {
+        damage_ = absl::DataLossError(row.status().message());
         changed_.Notify();  // the writer sees to it
+      }
+      return row.status();
     }
-    if (!row.ok() || !row->has_value()) return NextInMemory(place);
-    if (!IsGone((*row)->place)) return *std::move(row);
+    read_errors_ = 0;
+    if (!row->has_value()) {
+      if (in_file != in_file_) continue;  // more has come into the file
+      return found(NextInMemory(place));
+    }
+    if (!IsGone((*row)->place)) return found(*std::move(row));
     place = (*row)->place;
   }
 }
@@ -320,20 +361,28 @@ std::optional<SpooledBatch> Spool::NextInMemory(BatchPlace place) const {
 
 bool Spool::IsGone(BatchPlace place) const {
   const SpoolEpoch* epoch = FindEpoch(place.epoch);
-  if (epoch == nullptr || place.sequence <= epoch->acknowledged) return true;
-  return std::count(removed_.begin(), removed_.end(), place) > 0 ||
-         std::any_of(dropped_.begin(), dropped_.end(),
+  return epoch == nullptr || place.sequence <= epoch->acknowledged ||
+         removals_.Contains(place) || removals_in_writing_.Contains(place);
+}
+
+bool Spool::Removals::Contains(BatchPlace place) const {
+  return std::count(removed.begin(), removed.end(), place) > 0 ||
+         std::any_of(dropped.begin(), dropped.end(),
                      [&](const auto& batch) { return batch.place == place; });
 }
 
-void Spool::SetSent(BatchPlace place) {
-  absl::MutexLock lock(&mutex_);
-  sent_ = std::max(sent_, place);
+void Spool::Removals::Add(const Removals& others) {
+  for (const auto& [epoch, sequence] : others.acknowledged) {
+    uint64_t& mine = acknowledged[epoch];
+    mine = std::max(mine, sequence);
+  }
+  removed.insert(removed.end(), others.removed.begin(), others.removed.end());
+  dropped.insert(dropped.end(), others.dropped.begin(), others.dropped.end());
 }
 
-// What former processes have sent is not known.
 bool Spool::MayHaveArrived(BatchPlace place) const {
-  return place.epoch != kThisProcess || place <= sent_;
+  const SpoolEpoch* epoch = FindEpoch(place.epoch);
+  return epoch != nullptr && place.sequence <= epoch->sent;
 }
 
 void Spool::Acknowledge(BatchPlace place) {
@@ -342,7 +391,7 @@ void Spool::Acknowledge(BatchPlace place) {
   if (epoch == nullptr || place.sequence <= epoch->acknowledged) return;
   epoch->acknowledged = place.sequence;
   // The file need not follow at once: what comes again is recognised.
-  if (keeps_ticks()) acknowledged_[place.epoch] = place.sequence;
+  if (keeps_ticks()) removals_.acknowledged[place.epoch] = place.sequence;
   if (place.epoch != kThisProcess) return;
   while (!entries_.empty() && entries_.front().batch.place <= place) {
     Erase(entries_.begin());
@@ -353,7 +402,7 @@ void Spool::Acknowledge(BatchPlace place) {
   changed_.Notify();
 }
 
-std::deque<Spool::Entry>::iterator Spool::Find(uint64_t sequence) {
+std::deque<Spool::Entry>::iterator Spool::FindEntry(uint64_t sequence) {
   const auto found = std::partition_point(
       entries_.begin(), entries_.end(), [&](const Entry& entry) {
         return entry.batch.place.sequence < sequence;
@@ -373,26 +422,23 @@ std::deque<Spool::Entry>::iterator Spool::Erase(
 void Spool::Reject(BatchPlace place) {
   absl::MutexLock lock(&mutex_);
   ++rejected_.batches;
-  if (keeps_ticks()) removed_.push_back(place);
+  if (keeps_ticks()) removals_.removed.push_back(place);
   if (place.epoch != kThisProcess) return;
-  const auto found = Find(place.sequence);
+  const auto found = FindEntry(place.sequence);
   if (found == entries_.end()) return;
   rejected_.ticks += found->batch.ticks.ticks;
   Erase(found);
   changed_.Notify();
 }
 
-void Spool::Refuse(BatchPlace place) {
-  const std::optional<SpooledBatch> batch =
-      Next({.epoch = place.epoch, .sequence = place.sequence - 1});
-  if (!batch.has_value() || batch->place != place) return;
+void Spool::Refuse(const SpooledBatch& batch) {
   absl::MutexLock lock(&mutex_);
-  CountAsLost(*batch, LossCause::kRejected);
-  if (keeps_ticks()) removed_.push_back(place);
-  if (place.epoch != kThisProcess) return;
-  if (const auto found = Find(place.sequence); found != entries_.end()) {
-    Erase(found);
-  }
+  if (IsGone(batch.place)) return;
+  CountAsLost(batch, LossCause::kRejected);
+  if (keeps_ticks()) removals_.removed.push_back(batch.place);
+  if (batch.place.epoch != kThisProcess) return;
+  const auto found = FindEntry(batch.place.sequence);
+  if (found != entries_.end()) Erase(found);
 }
 
 void Spool::CountAsLost(const SpooledBatch& batch, LossCause cause) {
@@ -446,44 +492,46 @@ void Spool::ShrinkMemory() {
 }
 
 // Whether batches that were dropped are lost: those that had arrived are not.
-void Spool::ResolveDropped(uint32_t epoch, uint64_t durable) {
-  const BatchPlace last_arrived = {.epoch = epoch, .sequence = durable};
+// Others that are dropped from now on are lost for certain, until they are
+// sent.
+absl::Status Spool::ResolveDropped(BatchPlace last_arrived) {
+  absl::MutexLock saving(&saving_mutex_);  // none moves into the file meanwhile
   std::shared_ptr<SpoolFile> file;
   {
     absl::MutexLock lock(&mutex_);
     file = file_;
   }
-  std::vector<SpooledBatch> in_file;
+  std::vector<SpooledBatch> lost;
   if (file != nullptr) {
-    auto rows = file->DroppedAfter(last_arrived);
-    if (rows.ok()) in_file = *std::move(rows);
-  }
-  absl::MutexLock lock(&mutex_);
-  for (const SpooledBatch& row : in_file) {
-    if (std::count(removed_.begin(), removed_.end(), row.place) > 0) continue;
-    CountAsLost(row, *row.dropped);
-    removed_.push_back(row.place);
+    ASSIGN_OR_RETURN(lost, file->DroppedAfter(last_arrived));
   }
   const auto is_lost = [&](const SpooledBatch& batch) {
-    return batch.dropped.has_value() && batch.place.epoch == epoch &&
+    return batch.dropped.has_value() &&
+           batch.place.epoch == last_arrived.epoch &&
            batch.place > last_arrived;
   };
-  for (const SpooledBatch& batch : dropped_) {
-    if (!is_lost(batch)) continue;
-    CountAsLost(batch, *batch.dropped);
-    removed_.push_back(batch.place);
-  }
-  std::erase_if(dropped_, is_lost);
+  absl::MutexLock lock(&mutex_);
+  SpoolEpoch* epoch = FindEpoch(last_arrived.epoch);
+  if (epoch == nullptr) return absl::OkStatus();
+  epoch->sent = last_arrived.sequence;
+  std::erase_if(lost, [&](const auto& batch) { return IsGone(batch.place); });
+  std::vector<SpooledBatch>& dropped = removals_.dropped;
+  std::copy_if(dropped.begin(), dropped.end(), std::back_inserter(lost),
+               is_lost);
+  std::erase_if(dropped, is_lost);
   for (auto entry = entries_.begin(); entry != entries_.end();) {
-    const bool is_writing =
-        writing_.has_value() && entry->batch.place.sequence <= *writing_;
-    if (entry->saved || is_writing || !is_lost(entry->batch)) {
+    if (!is_lost(entry->batch)) {
       ++entry;
       continue;
     }
-    CountAsLost(entry->batch, *entry->batch.dropped);
+    lost.push_back(entry->batch);
     entry = Erase(entry);
   }
+  for (const SpooledBatch& batch : lost) {
+    CountAsLost(batch, *batch.dropped);
+    if (keeps_ticks()) removals_.removed.push_back(batch.place);
+  }
+  return absl::OkStatus();
 }
 
 Spool::Rejected Spool::rejected() const {
@@ -505,7 +553,8 @@ bool Spool::AwaitAtMost(uint64_t bytes, absl::Duration timeout) const {
 
 absl::Status Spool::AwaitSaved() {
   absl::MutexLock lock(&mutex_);
-  dirty_ = dirty_ || !acknowledged_.empty() || !removed_.empty();
+  dirty_ =
+      dirty_ || !removals_.acknowledged.empty() || !removals_.removed.empty();
   save_status_ = absl::OkStatus();
   changed_.Notify();
   changed_.Await(
@@ -554,6 +603,7 @@ void Spool::Report(const absl::Status& status) {
 }
 
 absl::Status Spool::Save() {
+  absl::MutexLock saving(&saving_mutex_);
   std::shared_ptr<SpoolFile> file;
   absl::Status status;
   {
@@ -562,8 +612,7 @@ absl::Status Spool::Save() {
     status = std::exchange(damage_, absl::OkStatus());
   }
   if (absl::IsDataLoss(status)) {
-    file = nullptr;
-    SetAside(status);
+    RETURN_IF_ERROR(SetAside(status));
     return status;
   }
   if (file == nullptr) {
@@ -587,8 +636,7 @@ absl::Status Spool::Save() {
     }
     writing_ = std::nullopt;
   }
-  file = nullptr;
-  if (absl::IsDataLoss(status)) SetAside(status);
+  if (absl::IsDataLoss(status)) RETURN_IF_ERROR(SetAside(status));
   return status;
 }
 
@@ -597,7 +645,7 @@ absl::Status Spool::DropBeyondBounds(SpoolFile& file) {
   {
     absl::MutexLock lock(&mutex_);
     const bool has_unsaved = !entries_.empty() && !entries_.back().saved;
-    if (!has_unsaved || !dropped_.empty()) return absl::OkStatus();
+    if (!has_unsaved) return absl::OkStatus();
     needed = unsaved_bytes_;
   }
   ASSIGN_OR_RETURN(const uint64_t used, file.UsedBytes());
@@ -609,7 +657,7 @@ absl::Status Spool::DropBeyondBounds(SpoolFile& file) {
   for (const SpooledBatch& row : oldest) {
     if (IsGone(row.place)) continue;
     if (row.place.epoch == kThisProcess) {
-      if (const auto found = Find(row.place.sequence);
+      if (const auto found = FindEntry(row.place.sequence);
           found != entries_.end()) {
         Erase(found);
       }
@@ -619,10 +667,10 @@ absl::Status Spool::DropBeyondBounds(SpoolFile& file) {
       dictionary_.Settle(row.place.sequence);
     }
     if (MayHaveArrived(row.place)) {
-      dropped_.push_back(row);
+      removals_.dropped.push_back(row);
     } else {
       CountAsLost(row, *row.dropped);
-      removed_.push_back(row.place);
+      removals_.removed.push_back(row.place);
     }
   }
   return absl::OkStatus();
@@ -634,11 +682,12 @@ SpoolFile::Changes Spool::TakeChanges() {
     if (!entry.saved) changes.batches.push_back(entry.batch);
   }
   writing_ = epoch_.last_sequence;
-  for (const auto& [epoch, sequence] : std::exchange(acknowledged_, {})) {
+  removals_in_writing_ = std::exchange(removals_, {});
+  for (const auto& [epoch, sequence] : removals_in_writing_.acknowledged) {
     changes.acknowledged.push_back({.epoch = epoch, .sequence = sequence});
   }
-  changes.removed = std::exchange(removed_, {});
-  changes.dropped = std::exchange(dropped_, {});
+  changes.removed = removals_in_writing_.removed;
+  changes.dropped = removals_in_writing_.dropped;
   changes.clears_ticks = std::exchange(has_stale_ticks_, false);
   changes.ticks.assign(
       ticks_.begin() + static_cast<std::ptrdiff_t>(saved_ticks_), ticks_.end());
@@ -654,14 +703,7 @@ SpoolFile::Changes Spool::TakeChanges() {
 }
 
 void Spool::PutBack(const SpoolFile::Changes& changes) {
-  for (const BatchPlace place : changes.acknowledged) {
-    uint64_t& sequence = acknowledged_[place.epoch];
-    sequence = std::max(sequence, place.sequence);
-  }
-  removed_.insert(removed_.end(), changes.removed.begin(),
-                  changes.removed.end());
-  dropped_.insert(dropped_.end(), changes.dropped.begin(),
-                  changes.dropped.end());
+  removals_.Add(std::exchange(removals_in_writing_, {}));
   has_stale_ticks_ = has_stale_ticks_ || changes.clears_ticks;
   has_new_state_ = has_new_state_ || changes.has_state;
   dictionary_.PutBack(changes.definitions);
@@ -670,6 +712,7 @@ void Spool::PutBack(const SpoolFile::Changes& changes) {
 }
 
 void Spool::SetSaved(const SpoolFile::Changes& changes) {
+  removals_in_writing_ = {};
   for (Entry& entry : entries_) {
     if (entry.saved || entry.batch.place.sequence > *writing_) continue;
     entry.saved = true;

@@ -73,7 +73,6 @@ class Spool {
   // Adds to what the next batch tells.
   void AddLoss(const std::string& machine, LossCause cause,
                const TickRange& ticks);
-  bool has_losses() const;
   // Adds the next batch. It tells of all that was lost so far, and replaces the
   // ticks that were added since the batch before.
   void Append(v1::BatchContent content, const TickRange& ticks);
@@ -85,30 +84,34 @@ class Spool {
     uint64_t first_sequence;  // if none is held, one more than the last
   };
   // Oldest first; the last is this process's.
-  std::vector<HeldEpoch> HeldEpochs() const;
+  std::vector<HeldEpoch> HeldEpochs();
   uint64_t epoch() const;
   // Its number; nothing if it is not held.
   std::optional<uint32_t> NumberOf(uint64_t epoch) const;
-  // All that its batches may use.
-  std::vector<v1::Definitions> DefinitionsOf(uint32_t epoch) const;
+  // All that its batches may use. An error if that cannot be read now.
+  absl::StatusOr<std::vector<v1::Definitions>> DefinitionsOf(
+      uint32_t epoch) const;
 
-  // The aggregator says how far it has this epoch. False if it has batches of
-  // it that this process did not make: see Fork.
-  bool Resume(uint32_t epoch, uint64_t durable, uint64_t fingerprint);
+  // An aggregator says how far it has this epoch; what is beyond has not
+  // arrived there. False if it has batches of it that this process did not
+  // make: see Fork. An error if the file cannot be read now.
+  absl::StatusOr<bool> Resume(uint32_t epoch, uint64_t durable,
+                              uint64_t fingerprint);
   // Goes on under a new epoch: somebody else uses this one, since the machine
   // was set back or copied.
   void Fork();
 
-  // The first batch after `place`, with its epoch and sequence.
-  std::optional<SpooledBatch> Next(BatchPlace place) const;
-  // It is being sent. Until it is acknowledged nobody knows whether it is lost.
-  void SetSent(BatchPlace place);
+  // The first batch after `place`. An error if the file cannot be read now.
+  absl::StatusOr<std::optional<SpooledBatch>> Next(BatchPlace place);
+  // The same, for sending it: until an answer comes, nobody knows whether it
+  // has arrived.
+  absl::StatusOr<std::optional<SpooledBatch>> Take(BatchPlace place);
   // Removes the batches of its epoch up to `place`.
   void Acknowledge(BatchPlace place);
   // Removes a batch that the aggregator refused for good, and counted as lost.
   void Reject(BatchPlace place);
-  // Drops a batch that no aggregator would take.
-  void Refuse(BatchPlace place);
+  // Drops a batch that no aggregator would take, and counts it.
+  void Refuse(const SpooledBatch& batch);
 
   // Called by who plays a capture.
 
@@ -134,8 +137,20 @@ class Spool {
     bool saved = false;
   };
 
+  // What the file has to be told of batches that it has.
+  struct Removals {
+    std::map<uint32_t, uint64_t> acknowledged;  // by epoch
+    std::vector<BatchPlace> removed;
+    std::vector<SpooledBatch> dropped;
+
+    bool Contains(BatchPlace place) const;  // as removed or dropped
+    void Add(const Removals& others);
+  };
+
   absl::Status OpenFile();
-  void SetAside(const absl::Status& damage);
+  absl::Status SetAside(const absl::Status& damage);
+  absl::StatusOr<std::optional<SpooledBatch>> Find(BatchPlace place,
+                                                   bool marks_sent);
 
   // The writer's thread.
   void Run();
@@ -151,7 +166,7 @@ class Spool {
   // The file must follow; in more than ticks, if they are not all.
   void MakeDirty(bool has_new_state = true)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  std::deque<Entry>::iterator Find(uint64_t sequence)
+  std::deque<Entry>::iterator FindEntry(uint64_t sequence)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::deque<Entry>::iterator Erase(std::deque<Entry>::iterator entry)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -172,13 +187,15 @@ class Spool {
   void KeepMemoryBounded() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::optional<SpooledBatch> NextInMemory(BatchPlace place) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void ResolveDropped(uint32_t epoch, uint64_t durable);
+  absl::Status ResolveDropped(BatchPlace last_arrived);
 
   const Options options_;
   const std::string path_;
   Dictionary dictionary_;
   LogOncePerCause log_;
 
+  // Held while the file is written, or replaced.
+  absl::Mutex saving_mutex_ ABSL_ACQUIRED_BEFORE(mutex_);
   mutable absl::Mutex mutex_;
   mutable Wakeup changed_;
   SpoolEpoch epoch_ ABSL_GUARDED_BY(mutex_);
@@ -189,7 +206,6 @@ class Spool {
   uint64_t unsaved_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   // Batches up to here are in the file, and perhaps not in entries_.
   BatchPlace in_file_ ABSL_GUARDED_BY(mutex_);
-  BatchPlace sent_ ABSL_GUARDED_BY(mutex_);
   // Of this process's batches, by sequence, from the last acknowledged one.
   std::map<uint64_t, uint64_t> fingerprints_ ABSL_GUARDED_BY(mutex_);
   // Ticks that are in no batch; how many of them the file has, and whether it
@@ -202,17 +218,17 @@ class Spool {
   Rejected rejected_ ABSL_GUARDED_BY(mutex_);
   std::optional<uint64_t> known_ ABSL_GUARDED_BY(mutex_);
 
-  // What the file has to be told besides.
-  std::map<uint32_t, uint64_t> acknowledged_ ABSL_GUARDED_BY(mutex_);
-  std::vector<BatchPlace> removed_ ABSL_GUARDED_BY(mutex_);
-  std::vector<SpooledBatch> dropped_ ABSL_GUARDED_BY(mutex_);
+  Removals removals_ ABSL_GUARDED_BY(mutex_);
+  Removals removals_in_writing_ ABSL_GUARDED_BY(mutex_);
   bool dirty_ ABSL_GUARDED_BY(mutex_) = false;
   bool has_new_state_ ABSL_GUARDED_BY(mutex_) = false;  // beside ticks
   // The batches up to this sequence are being written.
   std::optional<uint64_t> writing_ ABSL_GUARDED_BY(mutex_);
   absl::Status save_status_ ABSL_GUARDED_BY(mutex_);  // of the last attempt
-  // What was found wrong with the file when it was read.
-  mutable absl::Status damage_ ABSL_GUARDED_BY(mutex_);
+  // What was found wrong with the file when it was read, and how often in a
+  // row it could not be.
+  absl::Status damage_ ABSL_GUARDED_BY(mutex_);
+  int read_errors_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   // Null: it cannot be opened yet.
   std::shared_ptr<SpoolFile> file_ ABSL_GUARDED_BY(mutex_);

@@ -95,7 +95,7 @@ absl::Status CheckNumbers(SqliteDatabase& database, const std::string& path) {
           kLastNumber)));
   ASSIGN_OR_RETURN(const int64_t batches,
                    database.GetNumber(absl::StrCat(
-                       "SELECT count(*) FROM batches WHERE key ", ">> ",
+                       "SELECT count(*) FROM batches WHERE key >> ",
                        kSequenceBits, " NOT IN (SELECT number FROM epochs)")));
   if (epochs == 0 && batches == 0) return absl::OkStatus();
   return absl::DataLossError(
@@ -110,16 +110,26 @@ SpoolFile::SpoolFile(const Options& options)
 absl::StatusOr<std::unique_ptr<SpoolFile>> SpoolFile::Open(
     const Options& options) {
   std::unique_ptr<SpoolFile> file(new SpoolFile(options));
-  absl::MutexLock lock(&file->mutex_);
-  ASSIGN_OR_RETURN(file->database_, SqliteDatabase::Open(options.path));
-  RETURN_IF_ERROR(file->Configure());
-  RETURN_IF_ERROR(file->Prepare());
-  const absl::Status begun = file->InTransaction([&] {
-    const absl::Status recovered = file->Recover();
-    return recovered.ok() ? file->BeginProcess() : recovered;
+  const absl::Status status = file->Begin();
+  if (status.ok()) return file;
+  // A statement that does not fit: it lacks a table, or has another.
+  if (absl::IsInvalidArgument(status)) {
+    return absl::DataLossError(status.message());
+  }
+  return status;
+}
+
+absl::Status SpoolFile::Begin() {
+  absl::MutexLock lock(&mutex_);
+  ASSIGN_OR_RETURN(database_, SqliteDatabase::Open(options_.path));
+  RETURN_IF_ERROR(Configure());
+  RETURN_IF_ERROR(Prepare());
+  const absl::Status begun = InTransaction([&] {
+    const absl::Status recovered = Recover();
+    return recovered.ok() ? BeginProcess() : recovered;
   });
-  if (!begun.ok()) return begun;
-  return file;
+  has_begun_ = begun.ok();
+  return begun;
 }
 
 absl::Status SpoolFile::Configure() {
@@ -152,48 +162,56 @@ absl::Status SpoolFile::Configure() {
 }
 
 absl::Status SpoolFile::Prepare() {
+  statements_.emplace();
   const auto prepare = [&](SqliteStatement* statement,
                            absl::string_view sql) -> absl::Status {
     ASSIGN_OR_RETURN(*statement, database_->Prepare(sql));
     return absl::OkStatus();
   };
-  RETURN_IF_ERROR(prepare(&begin_, "BEGIN IMMEDIATE"));
-  RETURN_IF_ERROR(prepare(&commit_, "COMMIT"));
+  RETURN_IF_ERROR(prepare(&statements_->begin, "BEGIN IMMEDIATE"));
+  RETURN_IF_ERROR(prepare(&statements_->commit, "COMMIT"));
   RETURN_IF_ERROR(
-      prepare(&next_, absl::StrCat(kRowColumns,
-                                   ", payload FROM batches WHERE key > ? AND "
-                                   "dropped IS NULL ORDER BY key LIMIT 1")));
-  RETURN_IF_ERROR(prepare(
-      &dropped_after_, absl::StrCat(kRowColumns,
-                                    " FROM batches WHERE key > ? AND key <= ? "
-                                    "AND dropped IS NOT NULL")));
-  RETURN_IF_ERROR(prepare(
-      &oldest_, absl::StrCat(kRowColumns,
-                             ", NULL, age FROM batches WHERE dropped IS NULL "
-                             "ORDER BY key")));
-  RETURN_IF_ERROR(prepare(&insert_,
+      prepare(&statements_->next,
+              absl::StrCat(kRowColumns,
+                           ", payload FROM batches WHERE key > ? AND "
+                           "dropped IS NULL ORDER BY key LIMIT 1")));
+  RETURN_IF_ERROR(
+      prepare(&statements_->dropped_after,
+              absl::StrCat(kRowColumns,
+                           " FROM batches WHERE key > ? AND key <= ? "
+                           "AND dropped IS NOT NULL")));
+  RETURN_IF_ERROR(
+      prepare(&statements_->oldest,
+              absl::StrCat(kRowColumns,
+                           ", NULL, age FROM batches WHERE dropped IS NULL "
+                           "ORDER BY key")));
+  RETURN_IF_ERROR(prepare(&statements_->insert,
                           "INSERT OR REPLACE INTO batches VALUES "
                           "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
+  RETURN_IF_ERROR(prepare(&statements_->acknowledge,
+                          "DELETE FROM batches WHERE key > ? AND key <= ?"));
   RETURN_IF_ERROR(
-      prepare(&acknowledge_, "DELETE FROM batches WHERE key > ? AND key <= ?"));
-  RETURN_IF_ERROR(prepare(&remove_, "DELETE FROM batches WHERE key = ?"));
+      prepare(&statements_->remove, "DELETE FROM batches WHERE key = ?"));
   RETURN_IF_ERROR(
-      prepare(&drop_,
+      prepare(&statements_->drop,
               "UPDATE batches SET dropped = ?, payload = NULL, size = 0 "
               "WHERE key = ?"));
-  RETURN_IF_ERROR(prepare(&clear_ticks_, "DELETE FROM ticks"));
+  RETURN_IF_ERROR(prepare(&statements_->clear_ticks, "DELETE FROM ticks"));
+  RETURN_IF_ERROR(prepare(&statements_->add_tick,
+                          "INSERT INTO ticks VALUES (NULL, ?, ?, ?, ?)"));
   RETURN_IF_ERROR(
-      prepare(&add_tick_, "INSERT INTO ticks VALUES (NULL, ?, ?, ?, ?)"));
-  RETURN_IF_ERROR(prepare(
-      &define_, "INSERT OR REPLACE INTO definitions VALUES (?, ?, ?, ?)"));
-  RETURN_IF_ERROR(prepare(
-      &undefine_, "DELETE FROM definitions WHERE epoch = ? AND id = ?"));
-  RETURN_IF_ERROR(prepare(
-      &save_epoch_, "INSERT OR REPLACE INTO epochs VALUES (?, ?, ?, ?, ?)"));
-  RETURN_IF_ERROR(prepare(&save_acknowledged_,
+      prepare(&statements_->define,
+              "INSERT OR REPLACE INTO definitions VALUES (?, ?, ?, ?)"));
+  RETURN_IF_ERROR(
+      prepare(&statements_->undefine,
+              "DELETE FROM definitions WHERE epoch = ? AND id = ?"));
+  RETURN_IF_ERROR(
+      prepare(&statements_->save_epoch,
+              "INSERT OR REPLACE INTO epochs VALUES (?, ?, ?, ?, ?)"));
+  RETURN_IF_ERROR(prepare(&statements_->save_acknowledged,
                           "UPDATE epochs SET acknowledged = max(acknowledged, "
                           "?) WHERE number = ?"));
-  return prepare(&save_process_,
+  return prepare(&statements_->save_process,
                  "UPDATE process SET age = ?, time = ?, last_tick = "
                  "max(last_tick, ?), ended = ?, boot_id = ?, losses = ?");
 }
@@ -211,17 +229,12 @@ absl::Status SpoolFile::Recover() {
   if (!found) return absl::DataLossError("the table \"process\" is empty");
   age_at_start_ = absl::Milliseconds(process.Number(0));
   const absl::Time now = options_.clock->Now();
-  const absl::Time last_wrote = ToTime(process.Number(1));
   ASSIGN_OR_RETURN(const int64_t newest_tick,
                    database_->GetNumber("SELECT max(last_tick) FROM ticks"));
   const absl::Time last_tick = ToTime(std::max(process.Number(2), newest_tick));
   const bool ended = process.Number(3) != 0;
   const std::string boot_id(process.Bytes(4));
   process.Reset();
-  // Between the two processes only the time of day went on.
-  if (last_wrote < now && last_wrote > absl::UnixEpoch()) {
-    age_at_start_ += now - last_wrote;
-  }
   if (!ended && !boot_id.empty() && boot_id != options_.boot_id) {
     power_cut_.Add("", LossCause::kPowerCut,
                    {.ticks = 0, .start = last_tick, .end = now});
@@ -266,8 +279,8 @@ absl::Status SpoolFile::SealTicks(SpoolEpoch* last) {
   sealed.batch = std::make_shared<v1::Batch>(PackBatch(std::move(content)));
   sealed.place = {.epoch = last->number, .sequence = ++last->last_sequence};
   RETURN_IF_ERROR(Insert(sealed));
-  RETURN_IF_ERROR(clear_ticks_.Run());
-  return save_epoch_.Bind(last->number)
+  RETURN_IF_ERROR(statements_->clear_ticks.Run());
+  return statements_->save_epoch.Bind(last->number)
       .Bind(Signed(last->id))
       .Bind(Signed(last->forked_from))
       .Bind(Signed(last->acknowledged))
@@ -284,25 +297,41 @@ absl::Status SpoolFile::BeginProcess() {
 
 SpoolFile::~SpoolFile() {
   absl::MutexLock lock(&mutex_);
-  if (current_number_ > 0 && database_ != nullptr) {
+  if (has_begun_ && statements_.has_value()) {
     database_->Execute("UPDATE process SET ended = 1").IgnoreError();
   }
 }
 
-TickRange SpoolFile::Salvage(const std::string& path) {
-  TickRange held;
+void SpoolFile::Close() {
+  absl::MutexLock lock(&mutex_);
+  statements_.reset();
+  database_.reset();
+}
+
+absl::Status SpoolFile::CheckOpen() const {
+  if (statements_.has_value()) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat(options_.path, " is closed"));
+}
+
+std::vector<SpooledBatch> SpoolFile::Salvage(const std::string& path,
+                                             int64_t current) {
+  std::vector<SpooledBatch> held;
   const auto database = SqliteDatabase::Open(path);
   if (!database.ok()) return held;
-  for (const char* table : {"batches", "ticks"}) {
-    auto sums = (*database)->Prepare(
-        absl::StrCat("SELECT total(ticks), min(first_tick), max(last_tick), "
-                     "count(*) FROM ",
-                     table));
-    if (!sums.ok()) continue;
-    const auto found = sums->Next();
-    if (found.ok() && *found && sums->Number(3) > 0) {
-      held.Extend(RangeOf(*sums, 0));
-    }
+  auto rows = (*database)->Prepare(
+      absl::StrCat(kRowColumns, " FROM batches WHERE dropped IS NULL"));
+  // What is read before the damage is reached.
+  for (bool more = rows.ok(); more;) {
+    const auto found = rows->Next();
+    more = found.ok() && *found;
+    if (more) held.push_back(RowOf(*rows, current));
+  }
+  auto ticks = (*database)->Prepare(
+      "SELECT total(ticks), min(first_tick), max(last_tick) FROM ticks");
+  if (!ticks.ok()) return held;
+  const auto found = ticks->Next();
+  if (found.ok() && *found && ticks->Number(0) > 0) {
+    held.push_back({.ticks = RangeOf(*ticks, 0)});
   }
   return held;
 }
@@ -314,10 +343,10 @@ int64_t SpoolFile::KeyOf(BatchPlace place) const {
          Signed(std::min(place.sequence, Unsigned(kSequenceMask)));
 }
 
-BatchPlace SpoolFile::PlaceOf(int64_t key) const {
+BatchPlace SpoolFile::PlaceOf(int64_t key, int64_t current_number) {
   const int64_t number = key >> kSequenceBits;
-  return {.epoch = number == current_number_ ? kThisProcess
-                                             : static_cast<uint32_t>(number),
+  return {.epoch = number == current_number ? kThisProcess
+                                            : static_cast<uint32_t>(number),
           .sequence = Unsigned(key & kSequenceMask)};
 }
 
@@ -327,9 +356,9 @@ absl::Duration SpoolFile::Age() const {
 
 absl::Status SpoolFile::InTransaction(
     const std::function<absl::Status()>& body) {
-  RETURN_IF_ERROR(begin_.Run());
+  RETURN_IF_ERROR(statements_->begin.Run());
   absl::Status status = body();
-  if (status.ok()) status = commit_.Run();
+  if (status.ok()) status = statements_->commit.Run();
   // It may be rolled back already, after some errors.
   if (!status.ok()) database_->Execute("ROLLBACK").IgnoreError();
   return status;
@@ -337,6 +366,7 @@ absl::Status SpoolFile::InTransaction(
 
 absl::StatusOr<std::vector<SpoolEpoch>> SpoolFile::FormerEpochs() {
   absl::MutexLock lock(&mutex_);
+  RETURN_IF_ERROR(CheckOpen());
   ASSIGN_OR_RETURN(SqliteStatement rows,
                    database_->Prepare("SELECT * FROM epochs WHERE number < ? "
                                       "ORDER BY number"));
@@ -357,6 +387,7 @@ absl::StatusOr<std::vector<SpoolEpoch>> SpoolFile::FormerEpochs() {
 absl::StatusOr<std::vector<v1::Definitions>> SpoolFile::DefinitionsOf(
     uint32_t epoch) {
   absl::MutexLock lock(&mutex_);
+  RETURN_IF_ERROR(CheckOpen());
   ASSIGN_OR_RETURN(
       SqliteStatement rows,
       database_->Prepare("SELECT kind, definition FROM definitions WHERE "
@@ -400,8 +431,9 @@ absl::StatusOr<std::vector<v1::Definitions>> SpoolFile::DefinitionsOf(
   return parts;
 }
 
-SpooledBatch SpoolFile::RowOf(const SqliteStatement& row) const {
-  SpooledBatch batch{.place = PlaceOf(row.Number(0)),
+SpooledBatch SpoolFile::RowOf(const SqliteStatement& row,
+                              int64_t current_number) {
+  SpooledBatch batch{.place = PlaceOf(row.Number(0), current_number),
                      .ticks = RangeOf(row, 1),
                      .losses = Losses::Parse(row.Bytes(4))};
   if (!row.IsNull(5)) batch.dropped = static_cast<LossCause>(row.Number(5));
@@ -410,15 +442,17 @@ SpooledBatch SpoolFile::RowOf(const SqliteStatement& row) const {
 
 absl::StatusOr<std::optional<SpooledBatch>> SpoolFile::Next(BatchPlace place) {
   absl::MutexLock lock(&mutex_);
-  next_.Bind(KeyOf(place));
-  ASSIGN_OR_RETURN(const bool found, next_.Next());
+  RETURN_IF_ERROR(CheckOpen());
+  statements_->next.Bind(KeyOf(place));
+  ASSIGN_OR_RETURN(const bool found, statements_->next.Next());
   if (!found) return std::nullopt;
-  SpooledBatch row = RowOf(next_);
+  SpooledBatch row = RowOf(statements_->next, current_number_);
   v1::Batch batch;
-  batch.set_compression(static_cast<v1::Compression>(next_.Number(7)));
-  batch.set_content_size(static_cast<uint32_t>(next_.Number(8)));
-  batch.set_payload(std::string(next_.Bytes(9)));
-  next_.Reset();
+  batch.set_compression(
+      static_cast<v1::Compression>(statements_->next.Number(7)));
+  batch.set_content_size(static_cast<uint32_t>(statements_->next.Number(8)));
+  batch.set_payload(std::string(statements_->next.Bytes(9)));
+  statements_->next.Reset();
   row.batch = std::make_shared<const v1::Batch>(std::move(batch));
   return row;
 }
@@ -426,13 +460,14 @@ absl::StatusOr<std::optional<SpooledBatch>> SpoolFile::Next(BatchPlace place) {
 absl::StatusOr<std::vector<SpooledBatch>> SpoolFile::DroppedAfter(
     BatchPlace place) {
   absl::MutexLock lock(&mutex_);
+  RETURN_IF_ERROR(CheckOpen());
   std::vector<SpooledBatch> dropped;
-  dropped_after_.Bind(KeyOf(place))
+  statements_->dropped_after.Bind(KeyOf(place))
       .Bind(KeyOf({.epoch = place.epoch, .sequence = UINT64_MAX}));
-  ASSIGN_OR_RETURN(bool more, dropped_after_.Next());
+  ASSIGN_OR_RETURN(bool more, statements_->dropped_after.Next());
   while (more) {
-    dropped.push_back(RowOf(dropped_after_));
-    ASSIGN_OR_RETURN(more, dropped_after_.Next());
+    dropped.push_back(RowOf(statements_->dropped_after, current_number_));
+    ASSIGN_OR_RETURN(more, statements_->dropped_after.Next());
   }
   return dropped;
 }
@@ -440,37 +475,47 @@ absl::StatusOr<std::vector<SpooledBatch>> SpoolFile::DroppedAfter(
 absl::StatusOr<std::vector<SpooledBatch>> SpoolFile::Oldest(
     uint64_t bytes, absl::Duration age) {
   absl::MutexLock lock(&mutex_);
+  RETURN_IF_ERROR(CheckOpen());
   const absl::Duration now = Age();
   std::vector<SpooledBatch> oldest;
   uint64_t size = 0;
-  ASSIGN_OR_RETURN(bool more, oldest_.Next());
+  ASSIGN_OR_RETURN(bool more, statements_->oldest.Next());
   while (more) {
-    const bool too_old = now - absl::Milliseconds(oldest_.Number(10)) > age;
+    const bool too_old =
+        now - absl::Milliseconds(statements_->oldest.Number(10)) > age;
     if (!too_old && size >= bytes) break;
-    size += Unsigned(oldest_.Number(6)) + kRowBytes;
-    SpooledBatch row = RowOf(oldest_);
+    size += Unsigned(statements_->oldest.Number(6)) + kRowBytes;
+    SpooledBatch row = RowOf(statements_->oldest, current_number_);
     row.dropped = too_old ? LossCause::kSpoolExpired : LossCause::kSpoolFull;
     oldest.push_back(std::move(row));
-    ASSIGN_OR_RETURN(more, oldest_.Next());
+    ASSIGN_OR_RETURN(more, statements_->oldest.Next());
   }
-  oldest_.Reset();
+  statements_->oldest.Reset();
   return oldest;
 }
 
 absl::Status SpoolFile::Write(const Changes& changes) {
   absl::MutexLock lock(&mutex_);
+  RETURN_IF_ERROR(CheckOpen());
   // It takes effect with the next transaction.
   RETURN_IF_ERROR(database_->Execute(changes.sync
                                          ? "PRAGMA synchronous = FULL"
                                          : "PRAGMA synchronous = NORMAL"));
   RETURN_IF_ERROR(InTransaction([&] { return Apply(changes); }));
-  if (changes.acknowledged.empty() && !may_shrink_) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const int64_t free,
-                   database_->GetNumber("PRAGMA freelist_count"));
-  may_shrink_ = free > kFreePages;
-  if (!may_shrink_) return absl::OkStatus();
-  return database_->Execute(
-      absl::StrCat("PRAGMA incremental_vacuum(", kPagesGivenBack, ")"));
+  GiveBackPages(!changes.acknowledged.empty() || !changes.removed.empty());
+  return absl::OkStatus();
+}
+
+// What has been written stays written if this fails.
+void SpoolFile::GiveBackPages(bool has_freed) {
+  if (!has_freed && !may_shrink_) return;
+  const auto free = database_->GetNumber("PRAGMA freelist_count");
+  may_shrink_ = free.ok() && *free > kFreePages;
+  if (!may_shrink_) return;
+  database_
+      ->Execute(
+          absl::StrCat("PRAGMA incremental_vacuum(", kPagesGivenBack, ")"))
+      .IgnoreError();
 }
 
 absl::Status SpoolFile::Apply(const Changes& changes) {
@@ -478,46 +523,47 @@ absl::Status SpoolFile::Apply(const Changes& changes) {
     RETURN_IF_ERROR(Insert(batch));
   }
   for (const BatchPlace place : changes.acknowledged) {
-    RETURN_IF_ERROR(
-        acknowledge_.Bind(KeyOf({place.epoch, 0})).Bind(KeyOf(place)).Run());
-    RETURN_IF_ERROR(save_acknowledged_.Bind(Signed(place.sequence))
+    RETURN_IF_ERROR(statements_->acknowledge.Bind(KeyOf({place.epoch, 0}))
+                        .Bind(KeyOf(place))
+                        .Run());
+    RETURN_IF_ERROR(statements_->save_acknowledged.Bind(Signed(place.sequence))
                         .Bind(KeyOf(place) >> kSequenceBits)
                         .Run());
   }
   for (const BatchPlace place : changes.removed) {
-    RETURN_IF_ERROR(remove_.Bind(KeyOf(place)).Run());
+    RETURN_IF_ERROR(statements_->remove.Bind(KeyOf(place)).Run());
   }
   for (const SpooledBatch& batch : changes.dropped) {
-    RETURN_IF_ERROR(drop_.Bind(static_cast<int64_t>(*batch.dropped))
+    RETURN_IF_ERROR(statements_->drop.Bind(static_cast<int64_t>(*batch.dropped))
                         .Bind(KeyOf(batch.place))
                         .Run());
   }
   if (!changes.acknowledged.empty() || !changes.removed.empty()) {
     RETURN_IF_ERROR(DeleteEpochsWithoutBatches());
   }
-  if (changes.clears_ticks) RETURN_IF_ERROR(clear_ticks_.Run());
+  if (changes.clears_ticks) RETURN_IF_ERROR(statements_->clear_ticks.Run());
   for (const Tick& tick : changes.ticks) {
-    Bind(tick.range, &add_tick_);
-    RETURN_IF_ERROR(add_tick_.BindBlob(tick.content).Run());
+    Bind(tick.range, &statements_->add_tick);
+    RETURN_IF_ERROR(statements_->add_tick.BindBlob(tick.content).Run());
   }
   if (changes.definitions.added != nullptr) {
     RETURN_IF_ERROR(Define(*changes.definitions.added));
   }
   for (const uint32_t id : changes.definitions.removed) {
-    RETURN_IF_ERROR(undefine_.Bind(current_number_).Bind(id).Run());
+    RETURN_IF_ERROR(statements_->undefine.Bind(current_number_).Bind(id).Run());
   }
   return changes.has_state ? SaveState(changes) : absl::OkStatus();
 }
 
 absl::Status SpoolFile::SaveState(const Changes& changes) {
-  RETURN_IF_ERROR(save_epoch_.Bind(current_number_)
+  RETURN_IF_ERROR(statements_->save_epoch.Bind(current_number_)
                       .Bind(Signed(changes.epoch.id))
                       .Bind(Signed(changes.epoch.forked_from))
                       .Bind(Signed(changes.epoch.acknowledged))
                       .Bind(Signed(changes.epoch.last_sequence))
                       .Run());
   const std::string losses = changes.losses.Serialize();
-  return save_process_.Bind(absl::ToInt64Milliseconds(Age()))
+  return statements_->save_process.Bind(absl::ToInt64Milliseconds(Age()))
       .Bind(ToNumber(options_.clock->Now()))
       .Bind(ToNumber(changes.last_tick))
       .Bind(0)
@@ -528,18 +574,19 @@ absl::Status SpoolFile::SaveState(const Changes& changes) {
 
 absl::Status SpoolFile::Insert(const SpooledBatch& batch) {
   const std::string losses = batch.losses.Serialize();
-  insert_.Bind(KeyOf(batch.place)).Bind(absl::ToInt64Milliseconds(Age()));
-  Bind(batch.ticks, &insert_);
-  insert_.BindBlob(losses);
+  statements_->insert.Bind(KeyOf(batch.place))
+      .Bind(absl::ToInt64Milliseconds(Age()));
+  Bind(batch.ticks, &statements_->insert);
+  statements_->insert.BindBlob(losses);
   if (batch.dropped.has_value()) {
-    insert_.Bind(static_cast<int64_t>(*batch.dropped));
+    statements_->insert.Bind(static_cast<int64_t>(*batch.dropped));
   } else {
-    insert_.BindNull();
+    statements_->insert.BindNull();
   }
   if (batch.batch == nullptr) {
-    return insert_.Bind(0).Bind(0).Bind(0).BindNull().Run();
+    return statements_->insert.Bind(0).Bind(0).Bind(0).BindNull().Run();
   }
-  return insert_.Bind(batch.batch->compression())
+  return statements_->insert.Bind(batch.batch->compression())
       .Bind(batch.batch->content_size())
       .Bind(Signed(batch.batch->payload().size()))
       .BindBlob(batch.batch->payload())
@@ -549,7 +596,7 @@ absl::Status SpoolFile::Insert(const SpooledBatch& batch) {
 absl::Status SpoolFile::Define(const v1::Definitions& definitions) {
   const auto define = [&](Kind kind, const auto& definition) {
     const std::string bytes = definition.SerializeAsString();
-    return define_.Bind(current_number_)
+    return statements_->define.Bind(current_number_)
         .Bind(definition.id())
         .Bind(kind)
         .BindBlob(bytes)
@@ -589,6 +636,7 @@ absl::Status SpoolFile::DeleteEpochsWithoutBatches() {
 
 absl::StatusOr<uint64_t> SpoolFile::UsedBytes() {
   absl::MutexLock lock(&mutex_);
+  RETURN_IF_ERROR(CheckOpen());
   ASSIGN_OR_RETURN(const int64_t pages,
                    database_->GetNumber("PRAGMA page_count"));
   ASSIGN_OR_RETURN(const int64_t free,

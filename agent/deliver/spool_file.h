@@ -48,6 +48,9 @@ struct SpoolEpoch {
   uint64_t forked_from = 0;  // 0: it is not
   uint64_t acknowledged = 0;
   uint64_t last_sequence = 0;
+  // Batches after this one have not arrived at the aggregator that is spoken
+  // to. Not in the file: of former processes it is not known.
+  uint64_t sent = UINT64_MAX;
 };
 
 // A batch, or what is left of one that was dropped.
@@ -74,8 +77,17 @@ class SpoolFile {
   static absl::StatusOr<std::unique_ptr<SpoolFile>> Open(
       const Options& options);
 
-  // What can be read of a file that is damaged: which ticks it held.
-  static TickRange Salvage(const std::string& path);
+  // What can be read of a file that is damaged: which batches it held, and, as
+  // one without a place, the ticks that were in none. `current` is the number()
+  // of the process that wrote it last, if that is this one.
+  static std::vector<SpooledBatch> Salvage(const std::string& path,
+                                           int64_t current);
+
+  // This process's number in the file.
+  int64_t number() const { return current_number_; }
+
+  // Closes the file, before its end; then there are only errors.
+  void Close();
 
   // Says that the process ends in order, so that the next one knows.
   ~SpoolFile();
@@ -127,6 +139,7 @@ class SpoolFile {
 
  private:
   explicit SpoolFile(const Options& options);
+  absl::Status Begin();
   absl::Status Prepare();
   absl::Status Configure();
   absl::Status Recover();
@@ -138,27 +151,35 @@ class SpoolFile {
   absl::Status Insert(const SpooledBatch& batch);
   absl::Status Define(const v1::Definitions& definitions);
   absl::Status DeleteEpochsWithoutBatches();
-  SpooledBatch RowOf(const SqliteStatement& row) const;
+  static SpooledBatch RowOf(const SqliteStatement& row, int64_t current_number);
+  absl::Status CheckOpen() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void GiveBackPages(bool has_freed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Duration Age() const;
 
   // A batch's key: the number of its epoch in the file, and its sequence.
   int64_t KeyOf(BatchPlace place) const;
-  BatchPlace PlaceOf(int64_t key) const;
+  static BatchPlace PlaceOf(int64_t key, int64_t current_number);
 
   const Options options_;
   Losses power_cut_;
   absl::Mutex mutex_;
   std::unique_ptr<SqliteDatabase> database_;
   int64_t current_number_ = 0;  // of this process's epoch in the file
-  // How long agents have run with this file, up to the start of this one.
+  bool has_begun_ = false;
+  // How long agents have run with this file, up to the start of this one. What
+  // is in it does not age while none runs: nobody knows how long that was, if
+  // the clock was set meanwhile.
   absl::Duration age_at_start_;
   absl::Duration started_;  // Clock::Monotonic()
   bool may_shrink_ ABSL_GUARDED_BY(mutex_) = false;
 
-  SqliteStatement begin_, commit_, next_, dropped_after_, oldest_;
-  SqliteStatement insert_, acknowledge_, remove_, drop_;
-  SqliteStatement clear_ticks_, add_tick_, define_, undefine_;
-  SqliteStatement save_epoch_, save_acknowledged_, save_process_;
+  struct Statements {
+    SqliteStatement begin, commit, next, dropped_after, oldest;
+    SqliteStatement insert, acknowledge, remove, drop;
+    SqliteStatement clear_ticks, add_tick, define, undefine;
+    SqliteStatement save_epoch, save_acknowledged, save_process;
+  };
+  std::optional<Statements> statements_;  // nothing: closed
 };
 
 }  // namespace fleetperf::agent

@@ -34,8 +34,9 @@ absl::Status SqliteDatabase::Error(int code) const {
   switch (code & 0xFF) {
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
-    case SQLITE_ERROR:  // it lacks a table, or has another of that name
       return absl::DataLossError(text);
+    case SQLITE_ERROR:
+      return absl::InvalidArgumentError(text);
     case SQLITE_FULL:
       return absl::ResourceExhaustedError(text);
     case SQLITE_BUSY:

@@ -19,8 +19,9 @@ namespace fleetperf::agent {
 class SqliteStatement;
 
 // An open database. Errors: DataLoss if the file is damaged or none of
-// SQLite's, ResourceExhausted if the disk is full, FailedPrecondition if
-// another process has it open, else Unavailable. Not thread-safe.
+// SQLite's, InvalidArgument if a statement does not fit it, ResourceExhausted
+// if the disk is full, FailedPrecondition if another process has it open, else
+// Unavailable. Not thread-safe.
 class SqliteDatabase {
  public:
   // Opens the file, or makes it.

@@ -32,7 +32,12 @@ class Uplink::Impl {
  public:
   explicit Impl(Options options)
       : options_(std::move(options)), thread_([this] { Run(); }) {
-    delivery().SetBatchListener([this] { SendMore(); });
+    // Called where ticks are taken, which must not wait for the spool's disk.
+    delivery().SetBatchListener([this] {
+      absl::MutexLock lock(&mutex_);
+      has_more_ = true;
+      wakeup_.Notify();
+    });
   }
 
   ~Impl() {
@@ -74,19 +79,18 @@ class Uplink::Impl {
     void Cancel() { context_.TryCancel(); }
 
     // Starts the next write if there is something to send and none under way.
-    void SendMore() ABSL_EXCLUSIVE_LOCKS_REQUIRED(uplink_.mutex_) {
-      if (writing_ || closed_) return;
-      std::optional<v1::CollectRequest> next = conversation_.Next();
-      if (!next.has_value()) return;
-      request_ = *std::move(next);
-      writing_ = true;
-      StartWrite(&request_);
+    // Called by the uplink's thread, and in callbacks: the stream stays.
+    void SendMore() ABSL_LOCKS_EXCLUDED(uplink_.mutex_) {
+      {
+        absl::MutexLock lock(&uplink_.mutex_);
+        has_more_ = true;
+        if (std::exchange(writing_, true)) return;
+      }
+      WriteMore();
     }
 
     void OnWriteDone(bool ok) override {
-      absl::MutexLock lock(&uplink_.mutex_);
-      writing_ = false;
-      if (ok) SendMore();
+      if (ok) WriteMore();
     }
 
     void OnReadDone(bool ok) override {
@@ -114,13 +118,37 @@ class Uplink::Impl {
     const grpc::Status& status() const { return status_; }
 
    private:
+    // Only where `writing_` was set. The spool may be read from a disk: not
+    // with the mutex held.
+    void WriteMore() ABSL_LOCKS_EXCLUDED(uplink_.mutex_) {
+      for (;;) {
+        {
+          absl::MutexLock lock(&uplink_.mutex_);
+          has_more_ = false;
+        }
+        std::optional<v1::CollectRequest> next = conversation_.Next();
+        absl::MutexLock lock(&uplink_.mutex_);
+        if (closed_) return;
+        if (next.has_value()) {
+          request_ = *std::move(next);
+          StartWrite(&request_);
+          return;
+        }
+        if (conversation_.must_begin_anew()) Cancel();
+        if (has_more_) continue;
+        writing_ = false;
+        return;
+      }
+    }
+
     Impl& uplink_;
     Conversation conversation_;
     const std::unique_ptr<v1::CollectionService::Stub> stub_;
     grpc::ClientContext context_;
     v1::CollectRequest request_;    // being written
     v1::CollectResponse response_;  // being read
-    bool writing_ = false;
+    bool writing_ = false;          // or about to
+    bool has_more_ = false;         // since it was looked for
     bool closed_ = false;
     bool done_ = false;
     grpc::Status status_;
@@ -171,7 +199,7 @@ class Uplink::Impl {
       stream_ = &stream;
     }
     stream.Start();
-    SendMore();  // Hello
+    stream.SendMore();  // Hello
     while (DoWork(&stream)) {
     }
     delivery().SetLive(false);  // until an aggregator asks again
@@ -190,23 +218,23 @@ class Uplink::Impl {
     {
       absl::MutexLock lock(&mutex_);
       const auto has_work = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-        return stream->done() || !work_.empty() || is_paused_anew_;
+        return stream->done() || !work_.empty() || has_more_;
       };
       wakeup_.Await(&mutex_, stream->conversation().pause_left(), has_work);
-      is_paused_anew_ = false;
+      has_more_ = false;
       if (stream->done()) {
         stream_ = nullptr;
         wakeup_.Notify();  // for who waits until all is sent: it will not be
         work_.clear();
         return false;
       }
-      stream->SendMore();  // a pause may be over
-      if (work_.empty()) return true;
-      work = std::move(work_.front());
-      work_.pop_front();
+      if (!work_.empty()) {
+        work = std::move(work_.front());
+        work_.pop_front();
+      }
     }
-    stream->conversation().Say(work());
-    SendMore();
+    if (work != nullptr) stream->conversation().Say(work());
+    stream->SendMore();  // also if a pause is over
     return true;
   }
 
@@ -223,23 +251,18 @@ class Uplink::Impl {
     log_.Warn(reason, absl::StrCat(reason, "; trying again"));
   }
 
-  void SendMore() {
-    absl::MutexLock lock(&mutex_);
-    if (stream_ != nullptr) stream_->SendMore();
-  }
-
   // Called by the stream with each message.
   void Handle(const v1::CollectResponse& response, Stream* stream) {
     Conversation& conversation = stream->conversation();
     Conversation::Work work = conversation.Handle(response);
+    if (conversation.must_begin_anew()) stream->Cancel();
+    stream->SendMore();
     absl::MutexLock lock(&mutex_);
     if (response.has_welcome()) {
       spdlog::info("connected to the aggregator at {}", address_);
     }
     if (work != nullptr) work_.push_back(std::move(work));
-    is_paused_anew_ = is_paused_anew_ || response.has_throttle();
-    if (conversation.must_begin_anew()) stream->Cancel();
-    stream->SendMore();
+    has_more_ = has_more_ || response.has_throttle();  // to wait as long
     wakeup_.Notify();
   }
 
@@ -250,8 +273,8 @@ class Uplink::Impl {
   std::string address_ ABSL_GUARDED_BY(mutex_);
   Stream* stream_ ABSL_GUARDED_BY(mutex_) = nullptr;
   std::deque<Conversation::Work> work_ ABSL_GUARDED_BY(mutex_);
-  // The thread must look how long the pause is.
-  bool is_paused_anew_ ABSL_GUARDED_BY(mutex_) = false;
+  // The thread must look what there is to send, and how long a pause is.
+  bool has_more_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };

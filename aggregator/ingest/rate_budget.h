@@ -28,9 +28,6 @@ class RateBudget {
     return std::max(absl::ZeroDuration(), charged_until_ - now);
   }
 
-  // How long a pause is needed before anything more.
-  absl::Duration Debt(absl::Duration now) { return Charge(0, now); }
-
  private:
   const double amount_;
   const absl::Duration period_;

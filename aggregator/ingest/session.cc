@@ -54,6 +54,11 @@ bool IsBatchsFault(const absl::Status& status) {
          absl::IsFailedPrecondition(status);
 }
 
+// Whether it is not for the agent to send this.
+bool IsRefusal(const absl::Status& status) {
+  return absl::IsPermissionDenied(status) || absl::IsAlreadyExists(status);
+}
+
 // The ticks that a rejected batch told of, by its clocks. If they cannot be
 // read: that something is lost at `now`, by the machine's clock.
 Loss LossOf(const v1::BatchContent* content, absl::Time now) {
@@ -224,6 +229,7 @@ absl::Status Session::HandleDictionary(v1::Dictionary dictionary) {
   absl::MutexLock lock(&epoch.taking_mutex());
   RETURN_IF_ERROR(CheckHas(epoch));
   v1::Definitions& definitions = *dictionary.mutable_definitions();
+  if (epoch.id() != epoch_id_) LeaveOutForeignMachines(&definitions);
   RETURN_IF_ERROR(CheckMachines(definitions));
   dictionary_instances_ += static_cast<size_t>(definitions.instances_size());
   const size_t most =
@@ -238,7 +244,10 @@ absl::Status Session::HandleDictionary(v1::Dictionary dictionary) {
   // There may be many, of processes that are long gone; those that batches use
   // are read from the store.
   definitions.clear_instances();
-  RETURN_IF_ERROR(ApplyDefinitions(epoch, definitions));
+  const absl::Status applied = ApplyDefinitions(epoch, definitions);
+  if (!applied.ok() && (epoch.id() == epoch_id_ || !IsRefusal(applied))) {
+    return applied;
+  }
   if (dictionary.more()) return absl::OkStatus();
   dictionary_instances_ = 0;
   ingest_.SetLostDictionary(epoch, false);
@@ -261,12 +270,23 @@ absl::Status Session::HandleBatch(v1::Batch batch) {
   RETURN_IF_ERROR(CheckHas(epoch));
 
   const auto parsed = ParseBatch(received->batch, ingest_.limits().batch);
-  if (parsed.ok()) RETURN_IF_ERROR(TakeDefinitions(**parsed, received.get()));
+  absl::Status allowed;
+  if (parsed.ok()) allowed = TakeDefinitions(**parsed, received.get());
+  // What a former process collected may not be the agent's any more. That is
+  // no reason to refuse what this one does.
+  if (!allowed.ok() && (epoch.id() == epoch_id_ || !IsRefusal(allowed))) {
+    return allowed;
+  }
   if (!epoch.IsNew(received->sequence)) {
     Acknowledge(epoch, epoch.durable());
     return absl::OkStatus();
   }
-  RETURN_IF_ERROR(TakeSamples(parsed, received.get()));
+  if (allowed.ok()) {
+    RETURN_IF_ERROR(TakeSamples(parsed, received.get()));
+  } else {
+    received->definitions = nullptr;
+    Reject(allowed, parsed->get(), received.get());
+  }
   epoch.SetReceived(received->sequence);
   Note(*received);
   const absl::Status charged = Charge(*received);
@@ -370,7 +390,9 @@ void Session::Throttle(absl::Duration pause, const std::string& limit,
     ++limits_broken_[limit];
   }
   v1::CollectResponse response;
-  *response.mutable_throttle()->mutable_pause() = ToProto(pause);
+  // The last pause counts: it covers those before.
+  *response.mutable_throttle()->mutable_pause() =
+      ToProto(throttled_until_ - ingest_.Now());
   response.mutable_throttle()->set_reason(reason);
   link_->Send(std::move(response));
 }
@@ -440,6 +462,25 @@ absl::Status Session::CheckMachines(const v1::Definitions& definitions) const {
     }
   }
   return absl::OkStatus();
+}
+
+void Session::LeaveOutForeignMachines(v1::Definitions* definitions) const {
+  absl::flat_hash_set<uint32_t> foreign;
+  for (const v1::MachineDefinition& machine : definitions->machines()) {
+    if (!peer_.HasName(machine.name())) foreign.insert(machine.id());
+  }
+  if (foreign.empty()) return;
+  const auto erase = [](auto* list, const auto& is_foreign) {
+    list->erase(std::remove_if(list->begin(), list->end(), is_foreign),
+                list->end());
+  };
+  erase(definitions->mutable_machines(),
+        [&](const auto& machine) { return foreign.contains(machine.id()); });
+  erase(definitions->mutable_queries(),
+        [&](const auto& query) { return foreign.contains(query.machine()); });
+  erase(definitions->mutable_instances(), [&](const auto& instance) {
+    return foreign.contains(instance.machine());
+  });
 }
 
 absl::Status Session::EnterMachines(const std::set<std::string>& machines) {

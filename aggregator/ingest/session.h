@@ -111,6 +111,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void Reject(const absl::Status& reason, const v1::BatchContent* content,
               ReceivedBatch* received);
   absl::Status CheckMachines(const v1::Definitions& definitions) const;
+  void LeaveOutForeignMachines(v1::Definitions* definitions) const;
   // Notes that the agent speaks for these machines, and enters those that are
   // new into the fleet.
   absl::Status EnterMachines(const std::set<std::string>& machines);

@@ -76,7 +76,7 @@ class Aggregator {
   explicit Aggregator(Spool* spool) : spool_(*spool) {}
 
   void TakeBatches() {
-    while (const auto batch = spool_.Next(taken_)) {
+    while (const auto batch = spool_.Next(taken_).value()) {
       taken_ = batch->place;
       const auto content = aggregator::ParseBatch(*batch->batch, {});
       FUZZ_CHECK(content.ok());

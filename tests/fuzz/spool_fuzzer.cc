@@ -140,17 +140,18 @@ void WriteRows(Input* input) {
   FUZZ_CHECK((*database)->Execute("COMMIT").ok());
 }
 
-// All that is held, oldest first.
-std::vector<SpooledBatch> Walk(const Spool& spool) {
+// All that is held and can be read, oldest first.
+std::vector<SpooledBatch> Walk(Spool& spool) {
   std::vector<SpooledBatch> held;
   BatchPlace place;
-  while (auto next = spool.Next(place)) {
-    FUZZ_CHECK(next->place > place);
-    FUZZ_CHECK(next->batch != nullptr);
-    place = next->place;
-    held.push_back(*std::move(next));
+  for (;;) {
+    auto next = spool.Next(place);
+    if (!next.ok() || !next->has_value()) return held;
+    FUZZ_CHECK((*next)->place > place);
+    FUZZ_CHECK((*next)->batch != nullptr);
+    place = (*next)->place;
+    held.push_back(**std::move(next));
   }
-  return held;
 }
 
 class User {
@@ -224,12 +225,14 @@ class User {
     for (const SpooledBatch& batch : Walk(*spool_)) {
       spool_->Acknowledge(batch.place);
     }
-    FUZZ_CHECK(!spool_->Next({}).has_value());
+    const auto next = spool_->Next({});
+    FUZZ_CHECK(!next.ok() || !next->has_value());
   }
 
   void ReadDefinitions() {
     for (const Spool::HeldEpoch& held : spool_->HeldEpochs()) {
-      FUZZ_CHECK(!spool_->DefinitionsOf(held.epoch.number).empty());
+      const auto parts = spool_->DefinitionsOf(held.epoch.number);
+      FUZZ_CHECK(!parts.ok() || !parts->empty());
       spool_->NumberOf(held.epoch.id);
     }
   }
@@ -277,17 +280,20 @@ class User {
         }
         break;
       case 5:
-        spool_->Refuse(Place());
+        if (const auto next = spool_->Next(Place());
+            next.ok() && next->has_value()) {
+          spool_->Refuse(**next);
+        }
         break;
       case 6: {
         const BatchPlace place = Place();
-        if (!spool_->Resume(place.epoch, place.sequence, input_.Number())) {
-          spool_->Fork();
-        }
+        const auto is_ours =
+            spool_->Resume(place.epoch, place.sequence, input_.Number());
+        if (is_ours.ok() && !*is_ours) spool_->Fork();
         break;
       }
       case 7:
-        spool_->SetSent(Place());
+        spool_->Take(Place()).status().IgnoreError();
         break;
       case 8:
         clock_.Advance(absl::Hours(input_.Byte()));

@@ -17,18 +17,17 @@ inline v1::BatchContent ContentOf(const v1::Batch& batch) {
 }
 
 // All that the spool holds, oldest first.
-inline std::vector<agent::SpooledBatch> SpooledBatchesOf(
-    const agent::Spool& spool) {
+inline std::vector<agent::SpooledBatch> SpooledBatchesOf(agent::Spool& spool) {
   std::vector<agent::SpooledBatch> batches;
-  for (auto next = spool.Next({}); next.has_value();
-       next = spool.Next(batches.back().place)) {
+  for (auto next = spool.Next({}).value(); next.has_value();
+       next = spool.Next(batches.back().place).value()) {
     batches.push_back(*next);
   }
   return batches;
 }
 
 // With their sequences.
-inline std::vector<v1::Batch> BatchesOf(const agent::Spool& spool) {
+inline std::vector<v1::Batch> BatchesOf(agent::Spool& spool) {
   std::vector<v1::Batch> batches;
   for (const agent::SpooledBatch& spooled : SpooledBatchesOf(spool)) {
     batches.push_back(*spooled.batch);
@@ -37,7 +36,7 @@ inline std::vector<v1::Batch> BatchesOf(const agent::Spool& spool) {
   return batches;
 }
 
-inline std::vector<v1::BatchContent> ContentsOf(const agent::Spool& spool) {
+inline std::vector<v1::BatchContent> ContentsOf(agent::Spool& spool) {
   std::vector<v1::BatchContent> contents;
   for (const v1::Batch& batch : BatchesOf(spool)) {
     contents.push_back(ContentOf(batch));

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -109,7 +110,7 @@ class SpoolTest : public ::testing::Test {
     Append(first, last, bytes);
     ASSERT_OK(spool_->AwaitSaved());
   }
-  std::vector<std::string> Held() const {
+  std::vector<std::string> Held() {
     std::vector<std::string> texts;
     for (const auto& batch : testing::SpooledBatchesOf(*spool_)) {
       texts.push_back(TextOf(batch));
@@ -117,7 +118,7 @@ class SpoolTest : public ::testing::Test {
     return texts;
   }
   // The epochs that Hello would name: "1 from 3 to 5".
-  std::vector<std::string> Epochs() const {
+  std::vector<std::string> Epochs() {
     std::vector<std::string> texts;
     for (const Spool::HeldEpoch& held : spool_->HeldEpochs()) {
       texts.push_back(absl::StrCat(held.epoch.id, " from ", held.first_sequence,
@@ -248,7 +249,8 @@ TEST_F(SpoolTest, KeepsTheDefinitionsThatHeldBatchesUse) {
   AppendSaved(2, 2);
   const auto instances = [&](uint64_t epoch) {
     std::vector<uint32_t> ids;
-    for (const auto& part : spool_->DefinitionsOf(NumberOf(epoch))) {
+    const auto parts = spool_->DefinitionsOf(NumberOf(epoch)).value();
+    for (const auto& part : parts) {
       for (const auto& instance : part.instances())
         ids.push_back(instance.id());
     }
@@ -257,7 +259,8 @@ TEST_F(SpoolTest, KeepsTheDefinitionsThatHeldBatchesUse) {
   Kill();
   EXPECT_THAT(instances(1), ElementsAre(sda, sdb));
   EXPECT_THAT(instances(2), IsEmpty());
-  EXPECT_EQ(spool_->DefinitionsOf(NumberOf(1))[0].machines(0).name(), "web-1");
+  EXPECT_EQ(spool_->DefinitionsOf(NumberOf(1)).value()[0].machines(0).name(),
+            "web-1");
   spool_->Acknowledge(PlaceOf(1, 2));
   Append(3, 3);
   Kill();
@@ -277,7 +280,7 @@ TEST_F(SpoolTest, ForgetsDefinitionsThatNoHeldBatchUses) {
   AppendSaved(3, 3);
   testing::Acknowledge(*spool_, 2);
   Kill();
-  EXPECT_EQ(spool_->DefinitionsOf(NumberOf(1))[0].instances_size(), 0);
+  EXPECT_EQ(spool_->DefinitionsOf(NumberOf(1)).value()[0].instances_size(), 0);
 }
 
 // Each tick is in a batch that is held, or counted.
@@ -323,13 +326,16 @@ TEST_F(SpoolTest, DropsWhatIsTooOldWhateverTheTimeOfDaySays) {
   Append(5, 5);
   EXPECT_THAT(Held(),
               ElementsAre("3: 3", "4: 4", "5: 5, lost 2 SPOOL_EXPIRED"));
-  // Also while no agent runs.
-  Kill([&](const std::string&) { clock_.Advance(absl::Minutes(50)); });
+  // But not while no agent runs.
+  Kill([&](const std::string&) { clock_.Advance(absl::Hours(50)); });
+  AppendSaved(0, 0);
+  EXPECT_THAT(Held()[0], "3: 3");
+  clock_.Advance(absl::Minutes(50));
   AppendSaved(6, 6);
-  EXPECT_TRUE(spool_->Resume(NumberOf(1), 2, 0));
+  EXPECT_EQ(spool_->Resume(NumberOf(1), 2, 0).value(), true);
   Append(7, 7);
-  EXPECT_THAT(Held(), ElementsAre("4: 4", "5: 5, lost 2 SPOOL_EXPIRED", "1: 6",
-                                  "2: 7, lost 1 SPOOL_EXPIRED"));
+  EXPECT_THAT(Held(), ElementsAre("4: 4", "5: 5, lost 2 SPOOL_EXPIRED", "1: 0",
+                                  "2: 6", "3: 7, lost 1 SPOOL_EXPIRED"));
 }
 
 // The aggregator has it, but its acknowledgement did not come in time.
@@ -337,7 +343,7 @@ TEST_F(SpoolTest, ADroppedBatchThatHadArrivedIsNotLost) {
   max_bytes_ = 1 << 20;
   Open();
   for (uint64_t tick = 1; tick <= 10; ++tick) AppendSaved(tick, tick, 100'000);
-  spool_->SetSent(PlaceOf(1, 4));
+  spool_->Take(PlaceOf(1, 3)).value();
   for (uint64_t tick = 11; tick <= 16; ++tick) AppendSaved(tick, tick, 100'000);
   const std::string first = Held().front();
   const uint64_t kept = std::stoull(first);
@@ -353,9 +359,82 @@ TEST_F(SpoolTest, ADroppedBatchThatHadArrivedIsNotLost) {
   spool_->Append({}, {});
   EXPECT_EQ(lost(), kept - 5);
   Kill();  // and what was dropped is remembered
-  EXPECT_TRUE(spool_->Resume(NumberOf(1), 3, 0));
+  EXPECT_EQ(spool_->Resume(NumberOf(1), 3, 0).value(), true);
   spool_->Append({}, {});
   EXPECT_EQ(lost(), kept - 5 + 1);
+}
+
+// Each tick is held, acknowledged or told of, whenever its batch was dropped.
+TEST_F(SpoolTest, CountsWhatItDropsWhileAStreamSendsTheRest) {
+  max_bytes_ = 1 << 20;
+  Open();
+  for (uint64_t tick = 1; tick <= 10; ++tick) AppendSaved(tick, tick, 100'000);
+  Kill();
+  EXPECT_EQ(spool_->Resume(NumberOf(1), 0, 0).value(), true);
+  EXPECT_EQ(spool_->Resume(kThisProcess, 0, 0).value(), true);
+  // One is under way; then there is no room for it, nor for some others.
+  const auto first = spool_->Take({}).value();
+  ASSERT_EQ(first->place, PlaceOf(1, 1));
+  for (uint64_t tick = 11; tick <= 14; ++tick) AppendSaved(tick, tick, 100'000);
+  const auto next = spool_->Take(first->place).value();
+  ASSERT_GT(next->place.sequence, 3);
+  spool_->Acknowledge(next->place);
+  spool_->Append({}, {});
+  std::set<uint64_t> held = {1, next->place.sequence};
+  uint64_t lost = 0;
+  for (const auto& content : testing::ContentsOf(*spool_)) {
+    held.insert(content.retired_instances().begin(),
+                content.retired_instances().end());
+    for (const auto& loss : content.losses()) lost += loss.ticks();
+  }
+  EXPECT_EQ(held.size() + lost, 14);
+}
+
+TEST_F(SpoolTest, SetsAFileAsideThatTurnsOutToBeDamaged) {
+  const testing::LogCapture log;
+  Open();
+  for (uint64_t tick = 1; tick <= 30; ++tick) AppendSaved(tick, tick, 100'000);
+  AddTicks(31, 31);
+  ASSERT_OK(spool_->AwaitSaved());
+  // Everything but the first page, in the file and in its log.
+  for (const std::string ending : {"", "-wal"}) {
+    const std::string path = ResolvePath(directory_, "spool.sqlite") + ending;
+    const auto size =
+        static_cast<std::streamoff>(std::filesystem::file_size(path));
+    if (size <= 8192) continue;
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(4096);
+    file << std::string(static_cast<size_t>(size - 4096), '\x5a');
+  }
+  // Found by who reads or by who writes; then all that memory has is kept.
+  for (uint64_t tick = 32; tick <= 200; ++tick) {
+    spool_->Next({}).status().IgnoreError();
+    Append(tick, tick);
+    spool_->AwaitSaved().IgnoreError();
+    if (std::filesystem::exists(
+            ResolvePath(directory_, "spool.sqlite.damaged"))) {
+      break;
+    }
+  }
+  ASSERT_OK(spool_->AwaitSaved());
+  Append(201, 201);
+  Kill();
+  const auto held = Held();
+  EXPECT_THAT(held, Contains(HasSubstr("201")));
+  EXPECT_THAT(held, Contains(HasSubstr("SPOOL_DAMAGED")));
+  EXPECT_THAT(held, Contains(HasSubstr("30: 30")));
+}
+
+TEST_F(SpoolTest, GivesTheDiskBackWhatItNeedsNoMore) {
+  Open();
+  for (uint64_t tick = 1; tick <= 80; ++tick) AppendSaved(tick, tick, 200'000);
+  const std::string path = ResolvePath(directory_, "spool.sqlite");
+  testing::Acknowledge(*spool_, 80);
+  for (uint64_t tick = 81; tick <= 180; ++tick) AppendSaved(tick, tick);
+  spool_.reset();
+  EXPECT_LT(std::filesystem::file_size(path), 6'000'000);
+  Open();
+  EXPECT_EQ(Held().size(), 100);
 }
 
 TEST_F(SpoolTest, SetsADamagedFileAsideAndCountsWhatItHeld) {
@@ -503,20 +582,20 @@ TEST_F(SpoolTest, GoesOnUnderANewEpochIfSomebodyElseUsesItsOwn) {
   for (uint64_t tick = 1; tick <= 3; ++tick) AppendSaved(tick, tick);
   const auto fingerprint_of = [&](uint64_t sequence) {
     const auto batch =
-        spool_->Next({.epoch = kThisProcess, .sequence = sequence - 1});
+        spool_->Next({.epoch = kThisProcess, .sequence = sequence - 1}).value();
     return Fingerprint(batch->batch->payload());
   };
   const uint64_t second = fingerprint_of(2);
-  EXPECT_FALSE(spool_->Resume(kThisProcess, 2, second + 1));
-  EXPECT_FALSE(spool_->Resume(kThisProcess, 4, 0));
-  EXPECT_TRUE(spool_->Resume(kThisProcess, 2, second));
+  EXPECT_EQ(spool_->Resume(kThisProcess, 2, second + 1).value(), false);
+  EXPECT_EQ(spool_->Resume(kThisProcess, 4, 0).value(), false);
+  EXPECT_EQ(spool_->Resume(kThisProcess, 2, second).value(), true);
   EXPECT_THAT(Held(), ElementsAre("3: 3"));
   // The last acknowledged one is known, too.
-  EXPECT_FALSE(spool_->Resume(kThisProcess, 2, second + 1));
+  EXPECT_EQ(spool_->Resume(kThisProcess, 2, second + 1).value(), false);
   // A store that was set back has fewer.
-  EXPECT_TRUE(spool_->Resume(kThisProcess, 1, 77));
+  EXPECT_EQ(spool_->Resume(kThisProcess, 1, 77).value(), true);
 
-  EXPECT_FALSE(spool_->Resume(kThisProcess, 3, 77));
+  EXPECT_EQ(spool_->Resume(kThisProcess, 3, 77).value(), false);
   spool_->Fork();
   const uint64_t forked = spool_->epoch();
   EXPECT_NE(forked, 1);
@@ -529,7 +608,7 @@ TEST_F(SpoolTest, GoesOnUnderANewEpochIfSomebodyElseUsesItsOwn) {
   EXPECT_EQ(spool_->HeldEpochs().front().epoch.forked_from, 1);
   // What a former process made is not made any more: the aggregator may have
   // more of it than this file.
-  EXPECT_TRUE(spool_->Resume(NumberOf(forked), 9, 77));
+  EXPECT_EQ(spool_->Resume(NumberOf(forked), 9, 77).value(), true);
 }
 
 TEST_F(SpoolTest, TellsOfAPowerCut) {

@@ -21,7 +21,7 @@ TEST(RateBudget, AsksForAsLongAPauseAsTheRestWouldHaveTaken) {
   EXPECT_EQ(budget.Charge(50, kNow), absl::Seconds(30));
   // A pause that is kept is enough, and leaves nothing over.
   const absl::Duration later = kNow + absl::Seconds(30);
-  EXPECT_EQ(budget.Debt(later), kNone);
+  EXPECT_EQ(budget.Charge(0, later), kNone);
   EXPECT_EQ(budget.Charge(10, later), absl::Seconds(1));
 }
 
@@ -38,12 +38,12 @@ TEST(RateBudget, DoesNotSaveUpMoreThanAPeriod) {
 
 TEST(RateBudget, TellsItsDebtWithoutRaisingIt) {
   RateBudget budget(100, absl::Seconds(10), kNow);
-  EXPECT_EQ(budget.Debt(kNow), kNone);
+  EXPECT_EQ(budget.Charge(0, kNow), kNone);
   budget.Charge(200, kNow);
-  EXPECT_EQ(budget.Debt(kNow), absl::Seconds(10));
-  EXPECT_EQ(budget.Debt(kNow + absl::Seconds(4)), absl::Seconds(6));
-  EXPECT_EQ(budget.Debt(kNow + absl::Seconds(4)), absl::Seconds(6));
-  EXPECT_EQ(budget.Debt(kNow + absl::Hours(1)), kNone);
+  EXPECT_EQ(budget.Charge(0, kNow), absl::Seconds(10));
+  EXPECT_EQ(budget.Charge(0, kNow + absl::Seconds(4)), absl::Seconds(6));
+  EXPECT_EQ(budget.Charge(0, kNow + absl::Seconds(4)), absl::Seconds(6));
+  EXPECT_EQ(budget.Charge(0, kNow + absl::Hours(1)), kNone);
 }
 
 // Whoever sends at the rate, in whatever pieces, never has to pause.

@@ -158,6 +158,45 @@ TEST_F(SessionTest, ARejectComesWhenItsLossIsDurableAndBeforeItsAck) {
 }
 
 // A batch that is not kept must not count as rejected, either.
+// Its certificate named the machine once.
+TEST_F(SessionTest, WhatAFormerProcessMayNotSendAnyMoreIsRejected) {
+  constexpr uint64_t kFormer = kEpoch - 1;
+  v1::CollectRequest hello = Hello();
+  v1::HeldEpoch held = hello.hello().held_epochs(0);
+  held.set_epoch(kFormer);
+  held.set_last_sequence(1);
+  *hello.mutable_hello()->add_held_epochs() = held;
+  link_ = std::make_shared<Link>(kFormer);
+  session_ = std::make_shared<Session>(
+      ingest_.get(), PeerIdentity{.names = {"web-1"}, .role = Role::kAgent},
+      "box:1", link_);
+  ASSERT_OK(session_->Handle(hello));
+  link_->WaitForWelcome();
+  BatchWriter writer;
+  const uint32_t machine = writer.Machine("db1");
+  const uint32_t disk = writer.Counterset(DiskRegistration());
+  const uint32_t query =
+      writer.Query(machine, disk, absl::Seconds(1), {{kQueueLength}});
+  const uint32_t instance = writer.Instance(machine, disk, "C:");
+  writer.AddTick(query, ClocksAt(1), {{instance, {1}}});
+  v1::CollectRequest request;
+  *request.mutable_batch() = MakeBatch(kFormer, 1, writer.TakeContent());
+  ASSERT_OK(Handle(request));
+  link_->WaitForAck(1);
+  EXPECT_THAT(link_->events(), ElementsAre("reject 1", "ack 1"));
+  EXPECT_THAT(store_.Read("db1"), IsEmpty());
+  // In its dictionary, too.
+  v1::CollectRequest dictionary;
+  dictionary.mutable_dictionary()->set_epoch(kFormer);
+  *dictionary.mutable_dictionary()->mutable_definitions() =
+      writer.definitions();
+  EXPECT_OK(Handle(dictionary));
+  // But this process must not.
+  request.mutable_batch()->set_epoch(kEpoch);
+  EXPECT_THAT(Handle(request),
+              StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr("db1")));
+}
+
 // A spool that was full told of it in a batch that is wrong.
 TEST_F(SessionTest, WhatARejectedBatchTellsWasLostIsKept) {
   Welcomed();
