@@ -590,14 +590,15 @@ void Spool::Run() {
 
 void Spool::Report(const absl::Status& status) {
   absl::MutexLock lock(&mutex_);
-  if (!status.ok()) {
-    log_.Warn(status.message(),
-              absl::StrCat("cannot write the spool, so that samples are kept "
-                           "in memory alone: ",
-                           status.message()));
-  } else if (!save_status_.ok()) {
+  // Each time: until it can be written again, much depends on this process.
+  if (!status.ok() && !is_failing_) {
+    spdlog::warn(
+        "cannot write the spool, so that samples are kept in memory alone: {}",
+        std::string(status.message()));
+  } else if (status.ok() && is_failing_) {
     spdlog::info("the spool can be written again");
   }
+  is_failing_ = !status.ok();
   save_status_ = status;
   changed_.Notify();
 }

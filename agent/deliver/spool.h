@@ -27,7 +27,6 @@
 #include "agent/deliver/losses.h"
 #include "agent/deliver/spool_file.h"
 #include "base/clock.h"
-#include "base/logging.h"
 #include "base/wakeup.h"
 
 namespace fleetperf::v1 {
@@ -192,7 +191,6 @@ class Spool {
   const Options options_;
   const std::string path_;
   Dictionary dictionary_;
-  LogOncePerCause log_;
 
   // Held while the file is written, or replaced.
   absl::Mutex saving_mutex_ ABSL_ACQUIRED_BEFORE(mutex_);
@@ -225,6 +223,7 @@ class Spool {
   // The batches up to this sequence are being written.
   std::optional<uint64_t> writing_ ABSL_GUARDED_BY(mutex_);
   absl::Status save_status_ ABSL_GUARDED_BY(mutex_);  // of the last attempt
+  bool is_failing_ ABSL_GUARDED_BY(mutex_) = false;
   // What was found wrong with the file when it was read, and how often in a
   // row it could not be.
   absl::Status damage_ ABSL_GUARDED_BY(mutex_);
