@@ -85,8 +85,6 @@ class Spool {
   // Oldest first; the last is this process's.
   std::vector<HeldEpoch> HeldEpochs();
   uint64_t epoch() const;
-  // Its number; nothing if it is not held.
-  std::optional<uint32_t> NumberOf(uint64_t epoch) const;
   // All that its batches may use. An error if that cannot be read now.
   absl::StatusOr<std::vector<v1::Definitions>> DefinitionsOf(
       uint32_t epoch) const;
@@ -127,8 +125,12 @@ class Spool {
   // longer than `timeout`.
   bool AwaitAtMost(uint64_t bytes, absl::Duration timeout) const;
 
-  // For tests: waits until the file has everything, or writing has failed.
+  // For tests.
+
+  // Waits until the file has everything, or writing has failed.
   absl::Status AwaitSaved();
+  // Nothing if the epoch is not held.
+  std::optional<uint32_t> NumberOf(uint64_t epoch) const;
 
  private:
   struct Entry {

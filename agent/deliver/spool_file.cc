@@ -34,10 +34,10 @@ constexpr char kSchema[] = R"(
     epoch INTEGER NOT NULL, id INTEGER NOT NULL, kind INTEGER NOT NULL,
     definition BLOB NOT NULL, PRIMARY KEY(epoch, id)) WITHOUT ROWID;
   CREATE TABLE process(
-    one INTEGER PRIMARY KEY, age INTEGER NOT NULL, time INTEGER NOT NULL,
+    one INTEGER PRIMARY KEY, age INTEGER NOT NULL,
     last_tick INTEGER NOT NULL, ended INTEGER NOT NULL, boot_id TEXT NOT NULL,
     losses BLOB NOT NULL);
-  INSERT INTO process VALUES (1, 0, 0, 0, 1, '', x'');
+  INSERT INTO process VALUES (1, 0, 0, 1, '', x'');
 )";
 
 constexpr char kRowColumns[] =
@@ -77,6 +77,14 @@ TickRange RangeOf(const SqliteStatement& row, int first_column) {
   return {.ticks = Unsigned(row.Number(first_column)),
           .start = ToTime(row.Number(first_column + 1)),
           .end = ToTime(row.Number(first_column + 2))};
+}
+
+SpoolEpoch EpochOf(const SqliteStatement& row) {
+  return {.number = static_cast<uint32_t>(row.Number(0)),
+          .id = Unsigned(row.Number(1)),
+          .forked_from = Unsigned(row.Number(2)),
+          .acknowledged = Unsigned(row.Number(3)),
+          .last_sequence = Unsigned(row.Number(4))};
 }
 
 void Bind(const TickRange& range, SqliteStatement* statement) {
@@ -212,8 +220,8 @@ absl::Status SpoolFile::Prepare() {
                           "UPDATE epochs SET acknowledged = max(acknowledged, "
                           "?) WHERE number = ?"));
   return prepare(&statements_->save_process,
-                 "UPDATE process SET age = ?, time = ?, last_tick = "
-                 "max(last_tick, ?), ended = ?, boot_id = ?, losses = ?");
+                 "UPDATE process SET age = ?, last_tick = max(last_tick, ?), "
+                 "ended = ?, boot_id = ?, losses = ?");
 }
 
 // Makes a batch of what the process before had not made one of. That process
@@ -223,21 +231,20 @@ absl::Status SpoolFile::Recover() {
   RETURN_IF_ERROR(CheckNumbers(*database_, options_.path));
   ASSIGN_OR_RETURN(
       SqliteStatement process,
-      database_->Prepare(
-          "SELECT age, time, last_tick, ended, boot_id FROM process"));
+      database_->Prepare("SELECT age, last_tick, ended, boot_id FROM process"));
   ASSIGN_OR_RETURN(const bool found, process.Next());
   if (!found) return absl::DataLossError("the table \"process\" is empty");
   age_at_start_ = absl::Milliseconds(process.Number(0));
-  const absl::Time now = options_.clock->Now();
   ASSIGN_OR_RETURN(const int64_t newest_tick,
                    database_->GetNumber("SELECT max(last_tick) FROM ticks"));
-  const absl::Time last_tick = ToTime(std::max(process.Number(2), newest_tick));
-  const bool ended = process.Number(3) != 0;
-  const std::string boot_id(process.Bytes(4));
+  const absl::Time last_tick = ToTime(std::max(process.Number(1), newest_tick));
+  const bool ended = process.Number(2) != 0;
+  const std::string boot_id(process.Bytes(3));
   process.Reset();
   if (!ended && !boot_id.empty() && boot_id != options_.boot_id) {
-    power_cut_.Add("", LossCause::kPowerCut,
-                   {.ticks = 0, .start = last_tick, .end = now});
+    power_cut_.Add(
+        "", LossCause::kPowerCut,
+        {.ticks = 0, .start = last_tick, .end = options_.clock->Now()});
   }
   ASSIGN_OR_RETURN(SqliteStatement epochs,
                    database_->Prepare("SELECT * FROM epochs ORDER BY number "
@@ -247,11 +254,7 @@ absl::Status SpoolFile::Recover() {
     current_number_ = 1;
     return absl::OkStatus();
   }
-  SpoolEpoch last = {.number = static_cast<uint32_t>(epochs.Number(0)),
-                     .id = Unsigned(epochs.Number(1)),
-                     .forked_from = Unsigned(epochs.Number(2)),
-                     .acknowledged = Unsigned(epochs.Number(3)),
-                     .last_sequence = Unsigned(epochs.Number(4))};
+  SpoolEpoch last = EpochOf(epochs);
   epochs.Reset();
   current_number_ = int64_t{last.number} + 1;
   return SealTicks(&last);
@@ -280,12 +283,7 @@ absl::Status SpoolFile::SealTicks(SpoolEpoch* last) {
   sealed.place = {.epoch = last->number, .sequence = ++last->last_sequence};
   RETURN_IF_ERROR(Insert(sealed));
   RETURN_IF_ERROR(statements_->clear_ticks.Run());
-  return statements_->save_epoch.Bind(last->number)
-      .Bind(Signed(last->id))
-      .Bind(Signed(last->forked_from))
-      .Bind(Signed(last->acknowledged))
-      .Bind(Signed(last->last_sequence))
-      .Run();
+  return SaveEpoch(last->number, *last);
 }
 
 absl::Status SpoolFile::BeginProcess() {
@@ -374,11 +372,7 @@ absl::StatusOr<std::vector<SpoolEpoch>> SpoolFile::FormerEpochs() {
   std::vector<SpoolEpoch> epochs;
   ASSIGN_OR_RETURN(bool more, rows.Next());
   while (more) {
-    epochs.push_back({.number = static_cast<uint32_t>(rows.Number(0)),
-                      .id = Unsigned(rows.Number(1)),
-                      .forked_from = Unsigned(rows.Number(2)),
-                      .acknowledged = Unsigned(rows.Number(3)),
-                      .last_sequence = Unsigned(rows.Number(4))});
+    epochs.push_back(EpochOf(rows));
     ASSIGN_OR_RETURN(more, rows.Next());
   }
   return epochs;
@@ -556,19 +550,22 @@ absl::Status SpoolFile::Apply(const Changes& changes) {
 }
 
 absl::Status SpoolFile::SaveState(const Changes& changes) {
-  RETURN_IF_ERROR(statements_->save_epoch.Bind(current_number_)
-                      .Bind(Signed(changes.epoch.id))
-                      .Bind(Signed(changes.epoch.forked_from))
-                      .Bind(Signed(changes.epoch.acknowledged))
-                      .Bind(Signed(changes.epoch.last_sequence))
-                      .Run());
+  RETURN_IF_ERROR(SaveEpoch(current_number_, changes.epoch));
   const std::string losses = changes.losses.Serialize();
   return statements_->save_process.Bind(absl::ToInt64Milliseconds(Age()))
-      .Bind(ToNumber(options_.clock->Now()))
       .Bind(ToNumber(changes.last_tick))
       .Bind(0)
       .BindText(options_.boot_id)
       .BindBlob(losses)
+      .Run();
+}
+
+absl::Status SpoolFile::SaveEpoch(int64_t number, const SpoolEpoch& epoch) {
+  return statements_->save_epoch.Bind(number)
+      .Bind(Signed(epoch.id))
+      .Bind(Signed(epoch.forked_from))
+      .Bind(Signed(epoch.acknowledged))
+      .Bind(Signed(epoch.last_sequence))
       .Run();
 }
 

@@ -148,6 +148,7 @@ class SpoolFile {
   absl::Status InTransaction(const std::function<absl::Status()>& body);
   absl::Status Apply(const Changes& changes);
   absl::Status SaveState(const Changes& changes);
+  absl::Status SaveEpoch(int64_t number, const SpoolEpoch& epoch);
   absl::Status Insert(const SpooledBatch& batch);
   absl::Status Define(const v1::Definitions& definitions);
   absl::Status DeleteEpochsWithoutBatches();

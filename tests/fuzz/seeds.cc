@@ -257,7 +257,7 @@ std::string SpoolRows() {
       row(2, {1, 1, 5, 5}) + content,
       row(3, {2, 1, 1}) + Part(definitions.machines(0).SerializeAsString()),
       row(3, {2, 4, 4}) + Part(definitions.instances(0).SerializeAsString()),
-      row(4, {1, 0, 0, 5, 0}) + Part("boot") + content};
+      row(4, {1, 0, 5, 0}) + Part("boot") + content};
   return static_cast<char>(rows.size()) + absl::StrJoin(rows, "");
 }
 
@@ -318,25 +318,25 @@ absl::Status WriteSpools(const std::string& root) {
       "\1" + bytes({1, 1, 2, 5, 0, 1, 1, 1, 0, 0, 0xFF, 1, 0, 0, 0, 0, 0}));
 }
 
-// Streams as steps of session_fuzzer.
-absl::Status WriteSessions(const std::string& root) {
-  const auto write = [&](const std::string& name,
+// Streams as steps of session_fuzzer and conversation_fuzzer.
+absl::Status WriteStreams(const std::string& root) {
+  const auto write = [&](const std::string& fuzzer, const std::string& name,
                          const std::vector<int>& numbers,
                          const std::string& rest = "") {
-    return Write(root, "session", name,
+    return Write(root, fuzzer, name,
                  std::string(numbers.begin(), numbers.end()) + rest);
   };
   // Hello, batches of two epochs, a new stream, batches that come again,
   // questions, a restart.
   RETURN_IF_ERROR(
-      write("aggregator",
-            {0, 0, 0, 0, 1, 0, 1, 0, 0, 1, 0, 1, 0, 1, 2,  2,  0, 1,  1,  1,
-             0, 1, 4, 3, 0, 1, 6, 4, 0, 1, 8, 5, 0, 1, 12, 6,  0, 13, 14, 8,
-             0, 0, 7, 6, 2, 1, 0, 2, 2, 6, 0, 1, 4, 7, 0,  15, 0, 0,  8,  7,
-             2, 1, 0, 4, 0, 0, 2, 2, 8, 0, 9, 0, 0, 9, 8,  2,  1}));
-  RETURN_IF_ERROR(write("aggregator_dictionary",
-                        {0, 1, 0, 32, 5, 4, 1, 0, 0, 5, 0, 0, 2, 2, 5, 0, 0, 32,
-                         5, 4, 1, 0,  0, 4, 2, 0, 4, 0, 0, 2, 2, 5, 0, 11}));
+      write("session", "batches",
+            {0, 0, 0, 1, 0, 1, 0, 0, 1, 0, 1, 0, 1, 2, 2,  0, 1,  1,  1,
+             0, 1, 4, 3, 0, 1, 6, 4, 0, 1, 8, 5, 0, 1, 12, 6, 0,  13, 14,
+             8, 0, 0, 7, 6, 2, 1, 0, 2, 2, 6, 0, 1, 4, 7,  0, 15, 0,  0,
+             8, 7, 2, 1, 0, 4, 0, 0, 2, 2, 8, 0, 9, 0, 0,  9, 8,  2,  1}));
+  RETURN_IF_ERROR(write("session", "dictionary",
+                        {1, 0, 32, 5, 4, 1, 0, 0, 5, 0, 0, 2, 2, 5, 0, 0, 32,
+                         5, 4, 1,  0, 0, 4, 2, 0, 4, 0, 0, 2, 2, 5, 0, 11}));
   v1::CollectRequest hello;
   hello.mutable_hello()->set_agent("agent");
   hello.mutable_hello()->set_epoch(5);
@@ -346,7 +346,7 @@ absl::Status WriteSessions(const std::string& root) {
   batch.mutable_batch()->set_sequence(1);
   batch.mutable_batch()->set_compression(v1::COMPRESSION_NONE);
   const std::string between = std::string(1, '\0') + "\7";
-  RETURN_IF_ERROR(write("aggregator_messages", {0, 0, 7},
+  RETURN_IF_ERROR(write("session", "messages", {0, 7},
                         Part(hello.SerializeAsString()) + between +
                             Part(batch.SerializeAsString())));
 
@@ -354,21 +354,21 @@ absl::Status WriteSessions(const std::string& root) {
   const std::vector<int> steps = {2, 3, 4,  8,  0,  6,  1, 5, 0, 2, 6, 0,
                                   4, 7, 2,  2,  0,  12, 9, 1, 8, 2, 9, 0,
                                   0, 1, 13, 14, 11, 4,  1, 3, 1, 1};
-  std::vector<int> in_memory = {1};
+  std::vector<int> in_memory = {0};
   in_memory.insert(in_memory.end(), steps.begin(), steps.end());
-  RETURN_IF_ERROR(write("agent", in_memory));
+  RETURN_IF_ERROR(write("conversation", "in_memory", in_memory));
   // The same with a file, and a second process after it. Its aggregator says
   // that it has more than the process made: the epoch is forked.
-  std::vector<int> in_file = {7};
+  std::vector<int> in_file = {1};
   in_file.insert(in_file.end(), steps.begin(), steps.end());
   in_file.insert(in_file.end(), {15, 3, 4, 0, 3, 50, 1, 4, 0, 3, 0, 1});
-  RETURN_IF_ERROR(write("agent_with_file", in_file));
+  RETURN_IF_ERROR(write("conversation", "in_file", in_file));
   // An acknowledgement of more than a key has room for, of a former epoch.
-  RETURN_IF_ERROR(write("agent_acknowledged_beyond",
-                        {7, 3, 14, 15, 5, 1, 0xE6, 15, 4, 0, 0, 0, 0, 1}));
+  RETURN_IF_ERROR(write("conversation", "acknowledged_beyond",
+                        {1, 3, 14, 15, 5, 1, 0xE6, 15, 4, 0, 0, 0, 0, 1}));
   v1::CollectResponse welcome;
   welcome.mutable_welcome()->add_epochs()->set_epoch(101);
-  return write("agent_messages", {1, 2, 10},
+  return write("conversation", "messages", {0, 2, 10},
                Part(welcome.SerializeAsString()) + "\1");
 }
 
@@ -408,7 +408,7 @@ absl::Status WriteSeeds(const std::string& root) {
   RETURN_IF_ERROR(WriteCaptures(root));
   RETURN_IF_ERROR(WriteProcTexts(root));
   RETURN_IF_ERROR(WriteSpools(root));
-  RETURN_IF_ERROR(WriteSessions(root));
+  RETURN_IF_ERROR(WriteStreams(root));
   v1::CollectRequest request;
   *request.mutable_dictionary()->mutable_definitions() =
       Content().definitions();

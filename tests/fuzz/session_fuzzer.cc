@@ -1,9 +1,6 @@
-// A stream's messages in any order, as either side may get them.
-//
-// The aggregator's: each batch reaches subscribers once, what is acknowledged
-// was sent and never becomes less, and what was taken is acknowledged. The
-// agent's: batches go out in order and as many at once as Welcome lets, and
-// none again that was acknowledged or rejected.
+// An agent's messages in any order, as the aggregator may get them: each batch
+// reaches subscribers once, what is acknowledged was sent and never becomes
+// less, and what was taken is acknowledged.
 
 #include <google/protobuf/stubs/logging.h>
 #include <spdlog/spdlog.h>
@@ -12,10 +9,8 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <map>
 #include <memory>
-#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -26,8 +21,6 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
-#include "agent/deliver/conversation.h"
-#include "agent/deliver/delivery.h"
 #include "aggregator/ingest/ingest.h"
 #include "aggregator/ingest/session.h"
 #include "aggregator/store/store.h"
@@ -43,17 +36,10 @@
 #include "tests/support/simulated_clock.h"
 #include "tests/support/temp_directory.h"
 
-namespace fleetperf {
-namespace {
-
-constexpr int kMostSteps = 256;
-
-}  // namespace
-}  // namespace fleetperf
-
 namespace fleetperf::aggregator {
 namespace {
 
+constexpr int kMostSteps = 256;
 // What the certificate names, besides the agent.
 constexpr char kMachine[] = "db1";
 constexpr uint64_t kEpochs[] = {1, 2};
@@ -460,349 +446,9 @@ void Fuzz(Input input) {
 }  // namespace
 }  // namespace fleetperf::aggregator
 
-namespace fleetperf::agent {
-namespace {
-
-// Unless Welcome says how many, and at most: as collection.proto's comments
-// leave it to the agent.
-constexpr uint32_t kDefaultInFlight = 8;
-constexpr uint32_t kMostInFlight = 64;
-
-// An aggregator that says what the input has it say.
-class Aggregator {
- public:
-  // `directory`: of the spool; empty: there is none.
-  Aggregator(std::string directory, Input input)
-      : directory_(std::move(directory)), input_(input) {
-    Start();
-  }
-
-  void Run() {
-    for (int step = 0; step < kMostSteps && !input_.empty(); ++step) Step();
-  }
-
- private:
-  // An agent's process.
-  void Start() {
-    conversation_ = nullptr;
-    delivery_ = nullptr;
-    const Spool::Options options = {.epoch = ++epoch_,
-                                    .directory = directory_,
-                                    .max_bytes = uint64_t{1} << 20,
-                                    .clock = &clock_};
-    auto spool = Spool::Open(options);
-    FUZZ_CHECK(spool.ok());
-    delivery_ = std::make_unique<Delivery>(
-        Delivery::Options{.epoch = epoch_, .clock = &clock_},
-        *std::move(spool));
-    agent_.delivery = delivery_.get();
-    Dictionary& dictionary = delivery_->dictionary();
-    machine_ = dictionary.DefineMachine("box");
-    counterset_ = dictionary.DefineCounterset(testing::DiskRegistration());
-    query_ = dictionary.DefineQuery(machine_, counterset_, absl::Seconds(1),
-                                    {{testing::kQueueLength, 4, false}});
-    Connect();
-  }
-
-  void Connect() {
-    conversation_ = std::make_unique<Conversation>(&agent_);
-    limit_ = kDefaultInFlight;
-    is_welcome_ = false;
-    paused_until_ = absl::ZeroDuration();
-    in_flight_.clear();
-    last_ = {};
-    const auto hello = conversation_->Next();
-    FUZZ_CHECK(hello.has_value() && hello->has_hello());
-    epochs_.clear();
-    for (const v1::HeldEpoch& held : hello->hello().held_epochs()) {
-      epochs_.push_back(held.epoch());
-      // A fork is the same batches under another number.
-      if (held.forked_from() != 0 && !forks_.contains(held.epoch())) {
-        forks_.insert(held.epoch());
-        acknowledged_[held.epoch()] = acknowledged_[held.forked_from()];
-        for (const auto& [epoch, sequence] : std::set(rejected_)) {
-          if (epoch == held.forked_from()) {
-            rejected_.insert({held.epoch(), sequence});
-          }
-        }
-      }
-    }
-    FUZZ_CHECK(!epochs_.empty());
-    FUZZ_CHECK(hello->hello().epoch() == epochs_.back());
-  }
-
-  void Step() {
-    const uint8_t step = input_.Byte();
-    switch (step % 16) {
-      case 0:
-        Next();
-        break;
-      case 1:
-        while (Next()) {
-        }
-        break;
-      case 2:
-        AddBlock();
-        break;
-      case 3:
-        for (int i = 0; i < 10; ++i) {
-          AddBlock();
-          delivery_->Flush();
-        }
-        break;
-      case 4:
-        Welcome();
-        break;
-      case 5: {
-        v1::CollectResponse response;
-        response.mutable_ack()->set_epoch(Epoch());
-        response.mutable_ack()->set_sequence(input_.Number());
-        Handle(response);
-        break;
-      }
-      case 6: {
-        v1::CollectResponse response;
-        response.mutable_reject()->set_epoch(Epoch());
-        response.mutable_reject()->set_sequence(input_.Number());
-        Handle(response);
-        break;
-      }
-      case 7: {
-        v1::CollectResponse response;
-        response.mutable_throttle()->mutable_pause()->set_seconds(
-            static_cast<int64_t>(input_.Number()));
-        Handle(response);
-        break;
-      }
-      case 8: {
-        v1::CollectResponse response;
-        response.mutable_pace()->set_live(step >= 0x80);
-        Handle(response);
-        break;
-      }
-      case 9: {
-        v1::CollectResponse response;
-        if (step >= 0x80) {
-          response.mutable_plan()->set_version(1);
-        } else {
-          response.mutable_enumerate_instances()->set_counterset(
-              input_.Bytes().data(), 0);
-        }
-        Handle(response);
-        break;
-      }
-      case 10: {
-        v1::CollectResponse response;
-        if (response.ParseFromString(std::string(input_.Bytes()))) {
-          Handle(response);
-        }
-        break;
-      }
-      case 11:
-        Connect();
-        break;
-      case 12:
-        clock_.Advance(absl::Seconds(input_.Number()));
-        break;
-      case 13:
-        delivery_->AddLoss(
-            "", {.ticks = 1, .start = clock_.Now(), .end = clock_.Now()},
-            LossCause::kOverrun);
-        break;
-      case 14:
-        delivery_->Flush();
-        if (!directory_.empty()) {
-          FUZZ_CHECK(delivery_->spool().AwaitSaved().ok());
-        }
-        conversation_->is_settled();
-        break;
-      case 15:
-        // What is in memory dies with its process.
-        if (!directory_.empty()) Start();
-        break;
-    }
-  }
-
-  // One that Hello named, or another.
-  uint64_t Epoch() {
-    const size_t index = input_.Byte();
-    return index <= 0x80 ? epochs_[epochs_.size() - 1 - index % epochs_.size()]
-                         : 7;
-  }
-
-  void AddBlock() {
-    clock_.Advance(absl::Seconds(1));
-    Dictionary& dictionary = delivery_->dictionary();
-    const uint32_t instance =
-        dictionary.DefineInstance(machine_, counterset_, "C:", 0, 0);
-    delivery_->Add(
-        {.handle = 1,
-         .interval = absl::Seconds(1),
-         .clocks = {.perf_time_100nsec =
-                        perflib::PerfTime100NSecFromTime(clock_.Now())},
-         .queries = {
-             {.query = query_, .instances = {instance}, .values = {1}}}});
-    dictionary.RetireInstance(instance);
-  }
-
-  void Welcome() {
-    v1::CollectResponse response;
-    v1::Welcome& welcome = *response.mutable_welcome();
-    const uint8_t kind = input_.Byte();
-    for (const uint64_t epoch : epochs_) {
-      v1::EpochState* state = welcome.add_epochs();
-      state->set_epoch(epoch);
-      state->set_durable_sequence(input_.Number());
-      state->set_dictionary_held(kind % 2 == 1);
-      if (kind / 2 % 4 == 1) state->set_durable_fingerprint(input_.Number());
-    }
-    if (kind / 8 % 4 == 1) {
-      welcome.mutable_limits()->set_max_unacknowledged_batches(
-          static_cast<uint32_t>(input_.Number()));
-    }
-    if (kind / 32 % 4 == 1) {
-      welcome.mutable_limits()->set_max_payload_bytes(input_.Byte());
-      welcome.mutable_limits()->set_max_content_bytes(input_.Byte());
-    }
-    welcome.set_catalogue_wanted(kind >= 0x80);
-    Handle(response);
-  }
-
-  // Notes what a message settles before the agent gets it.
-  void Handle(const v1::CollectResponse& response) {
-    if (response.has_welcome()) NoteWelcome(response.welcome());
-    if (response.has_ack()) Settle(response.ack());
-    if (response.has_reject()) NoteReject(response.reject());
-    if (response.has_throttle()) {
-      paused_until_ =
-          clock_.Monotonic() + FromProto(response.throttle().pause());
-    }
-    const Conversation::Work work = conversation_->Handle(response);
-    FUZZ_CHECK(!is_welcome_ || conversation_->is_welcome());
-    if (work != nullptr) conversation_->Say(work());
-    FUZZ_CHECK(conversation_->pause_left() > absl::ZeroDuration());
-    if (conversation_->must_begin_anew()) {
-      FUZZ_CHECK(!conversation_->Next().has_value());
-      Connect();
-    }
-  }
-
-  void NoteWelcome(const v1::Welcome& welcome) {
-    is_welcome_ = true;
-    const uint32_t limit = welcome.limits().max_unacknowledged_batches();
-    limit_ = limit == 0 ? kDefaultInFlight : std::min(limit, kMostInFlight);
-    for (const v1::EpochState& state : welcome.epochs()) {
-      const auto number = delivery_->spool().NumberOf(state.epoch());
-      if (!number.has_value()) continue;
-      // Of batches that it did not make, the agent believes nothing.
-      if (number == kThisProcess && !directory_.empty()) {
-        continue;
-      }
-      uint64_t& acknowledged = acknowledged_[state.epoch()];
-      acknowledged = std::max(acknowledged, state.durable_sequence());
-    }
-  }
-
-  void Settle(const v1::Ack& ack) {
-    if (!delivery_->spool().NumberOf(ack.epoch()).has_value()) return;
-    uint64_t& acknowledged = acknowledged_[ack.epoch()];
-    acknowledged = std::max(acknowledged, ack.sequence());
-    std::erase_if(in_flight_, [&](const auto& place) {
-      return place.first == ack.epoch() && place.second <= ack.sequence();
-    });
-  }
-
-  void NoteReject(const v1::Reject& reject) {
-    const auto number = delivery_->spool().NumberOf(reject.epoch());
-    if (!number.has_value()) return;
-    in_flight_.erase({reject.epoch(), reject.sequence()});
-    // One that is not made yet cannot be rejected.
-    if (number == kThisProcess &&
-        reject.sequence() >= delivery_->spool().open_sequence()) {
-      return;
-    }
-    rejected_.insert({reject.epoch(), reject.sequence()});
-  }
-
-  bool Next() {
-    const auto request = conversation_->Next();
-    if (!request.has_value()) return false;
-    FUZZ_CHECK(!request->has_hello());
-    if (!request->has_batch()) return true;
-    const v1::Batch& batch = request->batch();
-    FUZZ_CHECK(is_welcome_);
-    FUZZ_CHECK(clock_.Monotonic() >= paused_until_);
-    FUZZ_CHECK(in_flight_.size() < limit_);
-    const auto epoch = std::find(epochs_.begin(), epochs_.end(), batch.epoch());
-    FUZZ_CHECK(epoch != epochs_.end());
-    const std::pair place = {epoch - epochs_.begin(), batch.sequence()};
-    FUZZ_CHECK(place > last_);
-    last_ = place;
-    FUZZ_CHECK(batch.sequence() > acknowledged_[batch.epoch()]);
-    FUZZ_CHECK(!rejected_.contains({batch.epoch(), batch.sequence()}));
-    in_flight_.insert({batch.epoch(), batch.sequence()});
-    return true;
-  }
-
-  const std::string directory_;
-  Input input_;
-  testing::SimulatedClock clock_;
-  AgentDescription agent_ = {
-      .agent = "box",
-      .catalogue =
-          [] {
-            static const HashedCatalogue& catalogue =
-                *new HashedCatalogue(MakeCatalogue({}));
-            return catalogue;
-          },
-      .enumerate_instances =
-          [](const std::string&, const perflib::Guid&) {
-            return std::vector<perflib::InstanceName>{{"C:", 0}};
-          },
-      .apply_plan = [](const v1::Plan*) { return v1::PlanReport(); },
-      .clock = &clock_};
-  uint64_t epoch_ = 100;
-  std::unique_ptr<Delivery> delivery_;
-  std::unique_ptr<Conversation> conversation_;
-  uint32_t machine_ = 0;
-  uint32_t counterset_ = 0;
-  uint32_t query_ = 0;
-
-  // Of this conversation.
-  std::vector<uint64_t> epochs_;
-  uint32_t limit_ = kDefaultInFlight;
-  bool is_welcome_ = false;
-  absl::Duration paused_until_;
-  std::set<std::pair<uint64_t, uint64_t>> in_flight_;
-  std::pair<std::ptrdiff_t, uint64_t> last_;
-
-  // Of all: the highest by epoch, and one by one.
-  std::map<uint64_t, uint64_t> acknowledged_;
-  std::set<std::pair<uint64_t, uint64_t>> rejected_;
-  std::set<uint64_t> forks_;
-};
-
-void Fuzz(bool has_file, Input input) {
-  static const testing::TempDirectory directory;
-  if (!has_file) return Aggregator("", input).Run();
-  std::filesystem::remove_all(directory.File("state"));
-  Aggregator(directory.File("state"), input).Run();
-}
-
-}  // namespace
-}  // namespace fleetperf::agent
-
-// The first byte says whose side it is; then come steps.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   spdlog::set_level(spdlog::level::off);
   google::protobuf::SetLogHandler(nullptr);
-  fleetperf::Input input(data, size);
-  const uint8_t side = input.Byte();
-  if (side % 2 == 0) {
-    fleetperf::aggregator::Fuzz(input);
-  } else {
-    // Spools with a file are slower.
-    fleetperf::agent::Fuzz(/*has_file=*/side % 8 == 7, input);
-  }
+  fleetperf::aggregator::Fuzz(fleetperf::Input(data, size));
   return 0;
 }

@@ -91,7 +91,7 @@ void InsertRow(SqliteDatabase& database, Input* input) {
                                {"batches", "knnnnbnnnnb"},
                                {"ticks", "nnnnb"},
                                {"definitions", "nnnb"},
-                               {"process", "nnnnnbb"}};
+                               {"process", "nnnnbb"}};
   const uint8_t kind = input->Byte();
   const Table& table = kTables[kind % std::size(kTables)];
   const absl::string_view columns = table.columns;
@@ -233,7 +233,6 @@ class User {
     for (const Spool::HeldEpoch& held : spool_->HeldEpochs()) {
       const auto parts = spool_->DefinitionsOf(held.epoch.number);
       FUZZ_CHECK(!parts.ok() || !parts->empty());
-      spool_->NumberOf(held.epoch.id);
     }
   }
 
