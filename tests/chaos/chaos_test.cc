@@ -11,9 +11,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/prctl.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <functional>
 #include <map>
@@ -45,6 +48,21 @@ std::string LostText(const std::map<std::string, uint64_t>& lost) {
   }
   return absl::StrCat("lost and counted: ",
                       texts.empty() ? "0" : absl::StrJoin(texts, ", "));
+}
+
+// Besides those that happen to run on the machine.
+constexpr int kProcesses = 400;
+// In a run as long as this, spools get full.
+constexpr int kLongRun = 600;
+
+// A process with many children.
+void BeMany() {
+  for (int i = 0; i < kProcesses; ++i) {
+    if (fork() != 0) continue;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (;;) pause();
+  }
+  for (;;) pause();
 }
 
 class Chaos {
@@ -82,12 +100,14 @@ class Chaos {
   std::string Wrong(const ChaosAgent& agent, bool is_last);
 
   std::mt19937_64 random_;
+  Process crowd_{"crowd", BeMany};
   Deployment deployment_;
   ChaosAggregator aggregator_;
   std::vector<std::unique_ptr<ChaosAgent>> agents_;
   std::multimap<absl::Duration, std::function<void()>> scheduled_;
   std::map<std::string, int> happened_;
   absl::Time start_ = absl::Now();
+  bool spool_was_full_ = false;
 };
 
 void Chaos::RunScheduledUntil(absl::Duration time) {
@@ -105,7 +125,7 @@ void Chaos::StartFleet() {
   aggregator_.Start();
   const std::string small =
       "queries: [{counterset: System}]\ndelivery: {batch_period: 3s}\n";
-  // Their batches are large enough to fill their spools.
+  // There are processes enough for batches that fill their spools.
   const std::string large =
       "queries: [{counterset: System}, {counterset: Process V2}]\n"
       "delivery: {batch_period: 1s, spool_size: 128KiB}\n";
@@ -246,6 +266,7 @@ std::string Chaos::Wrong(const ChaosAgent& agent, bool is_last) {
     for (const auto& [cause, ticks] : stored.lost) {
       if (cause == "spool_full" || cause == "disk_full") {
         counted += ticks;
+        spool_was_full_ = spool_was_full_ || cause == "spool_full";
       } else if (cause != "overrun" && cause != "source_failed") {
         // Ticks of these two were never taken.
         problems.push_back(absl::StrCat(ticks, " ticks lost: ", cause));
@@ -294,6 +315,8 @@ void Chaos::Check() {
     const std::string wrong = Wrong(*agent, /*is_last=*/true);
     EXPECT_EQ(wrong, "") << "seed " << options.seed << "\n" << agent->Log();
   }
+  EXPECT_TRUE(spool_was_full_ || options.seconds < kLongRun)
+      << "no spool was full; longer outages are needed";
 }
 
 TEST(Chaos, NothingIsLostAndNothingIsStoredTwice) {
