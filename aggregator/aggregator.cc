@@ -8,14 +8,13 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/notification.h"
 #include "aggregator/ingest/collection_service.h"
 #include "aggregator/ingest/ingest.h"
+#include "aggregator/maintenance.h"
 #include "aggregator/query/fleet_service.h"
 #include "aggregator/query/query_service.h"
 #include "aggregator/store/store.h"
@@ -31,33 +30,9 @@ namespace {
 
 // How long open calls may take when the aggregator stops.
 constexpr absl::Duration kShutdownTime = absl::Seconds(1);
-constexpr absl::Duration kRetentionInterval = absl::Minutes(10);
 // The newest sample may be this old while its machine is well, besides the time
 // that it may wait for others at the agent.
 constexpr absl::Duration kFresh = absl::Seconds(30);
-
-// Removes what is older than the retention, now and then.
-class Retention {
- public:
-  Retention(Store* store, absl::Duration age)
-      : thread_([this, store, age] {
-          do {
-            const absl::Status status = store->DropBefore(absl::Now() - age);
-            if (!status.ok()) {
-              spdlog::warn("cannot remove old samples: {}",
-                           std::string(status.message()));
-            }
-          } while (!stop_.WaitForNotificationWithTimeout(kRetentionInterval));
-        }) {}
-  ~Retention() {
-    stop_.Notify();
-    thread_.join();
-  }
-
- private:
-  absl::Notification stop_;
-  std::thread thread_;
-};
 
 class RunningAggregator : public Aggregator {
  public:
@@ -65,7 +40,7 @@ class RunningAggregator : public Aggregator {
       : config_(config),
         store_(std::move(store)),
         ingest_(store_.get(), &hub_, config.ingest),
-        retention_(store_.get(), config.retention) {
+        maintenance_(store_.get(), config.retention) {
     hub_.SetWatchListener([this] { ingest_.UpdatePaces(); });
     const MachineNow now_of = [this](const std::string& machine) {
       return NowOf(machine);
@@ -138,7 +113,7 @@ class RunningAggregator : public Aggregator {
   const std::unique_ptr<Store> store_;
   Hub hub_;
   Ingest ingest_;
-  Retention retention_;
+  Maintenance maintenance_;
   std::vector<std::unique_ptr<grpc::Service>> services_;
   std::unique_ptr<grpc::Server> server_;
   std::string address_;

@@ -66,14 +66,40 @@ void SampleFeed::Add(const Frame& frame) {
 
 std::set<std::string> SampleFeed::InstanceNames() const {
   std::set<std::string> names;
+  for (const auto& [name, wanted] : names_) names.insert(name);
   for (const auto& [key, series] : series_) names.insert(std::get<0>(key));
   return names;
+}
+
+bool SampleFeed::Wants(const Instance& instance) {
+  const auto [entry, is_new] = names_.try_emplace(instance.name);
+  if (is_new) {
+    entry->second =
+        std::any_of(selections_.begin(), selections_.end(),
+                    [&](const Selection& selection) {
+                      return selection.MatchesInstance(instance.name);
+                    });
+  }
+  return entry->second;
+}
+
+std::vector<bool> SampleFeed::WantedColumns(const CollectedQuery& query) {
+  std::vector<bool> wanted(query.columns.size());
+  for (const Columns& columns : FindColumns(query)) {
+    wanted[columns.value] = true;
+    for (const auto& other :
+         {columns.denominator, columns.frequency, columns.multi}) {
+      if (other.has_value()) wanted[*other] = true;
+    }
+  }
+  return wanted;
 }
 
 std::vector<size_t> SampleFeed::Forget(
     absl::FunctionRef<bool(size_t)> is_over) {
   series_of_life_.clear();
   columns_.clear();  // of queries that may be over, too
+  names_.clear();
   std::vector<size_t> forgotten;
   absl::erase_if(series_, [&](const auto& entry) {
     std::vector<size_t> numbers;
@@ -90,19 +116,24 @@ std::vector<size_t> SampleFeed::Forget(
 const std::vector<SampleFeed::Columns>& SampleFeed::ColumnsOf(
     const std::shared_ptr<const CollectedQuery>& query) {
   const auto [entry, is_new] = columns_.try_emplace(query);
-  if (!is_new) return entry->second;
+  if (is_new) entry->second = FindColumns(*query);
+  return entry->second;
+}
+
+std::vector<SampleFeed::Columns> SampleFeed::FindColumns(
+    const CollectedQuery& query) const {
+  std::vector<Columns> found;
   for (size_t i = 0; i < formulas_.size(); ++i) {
     const CounterFormula& formula = formulas_[i];
-    const auto value = FindColumn(*query, formula.counter_id);
-    if (!value.has_value() || query->columns[*value].only_linked) continue;
-    entry->second.push_back(
-        {.counter = i,
-         .value = *value,
-         .denominator = FindColumn(*query, formula.denominator_id),
-         .frequency = FindColumn(*query, formula.frequency_id),
-         .multi = FindColumn(*query, formula.multi_id)});
+    const auto value = FindColumn(query, formula.counter_id);
+    if (!value.has_value() || query.columns[*value].only_linked) continue;
+    found.push_back({.counter = i,
+                     .value = *value,
+                     .denominator = FindColumn(query, formula.denominator_id),
+                     .frequency = FindColumn(query, formula.frequency_id),
+                     .multi = FindColumn(query, formula.multi_id)});
   }
-  return entry->second;
+  return found;
 }
 
 const SampleFeed::SeriesOfInstance& SampleFeed::SeriesOf(
@@ -114,6 +145,7 @@ const SampleFeed::SeriesOfInstance& SampleFeed::SeriesOf(
       series_[{instance->name, instance->instance_id, instance->occurrence}];
   if (series == nullptr) {
     series = std::make_unique<SeriesOfInstance>(formulas_.size());
+    if (!Wants(*instance)) return *(known = series.get());
     for (size_t i = 0; i < formulas_.size(); ++i) {
       bool wanted = false;
       bool any_index = false;

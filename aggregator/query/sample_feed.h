@@ -46,7 +46,12 @@ class SampleFeed {
 
   const std::shared_ptr<const Schema>& schema() const { return schema_; }
 
-  // The names of all instances that were in frames, wanted or not.
+  // Which columns of a query's frames are needed, by number.
+  std::vector<bool> WantedColumns(const CollectedQuery& query);
+  // Whether an instance may have a series. Frames need no others.
+  bool Wants(const Instance& instance);
+
+  // The names of all instances that were in frames or asked for, wanted or not.
   std::set<std::string> InstanceNames() const;
 
   // How many instances it remembers.
@@ -74,6 +79,7 @@ class SampleFeed {
   using SeriesOfInstance = std::vector<std::optional<size_t>>;
   using InstanceKey = std::tuple<std::string, uint32_t, uint32_t>;
 
+  std::vector<Columns> FindColumns(const CollectedQuery& query) const;
   const std::vector<Columns>& ColumnsOf(
       const std::shared_ptr<const CollectedQuery>& query);
   const SeriesOfInstance& SeriesOf(
@@ -87,6 +93,7 @@ class SampleFeed {
   absl::flat_hash_map<std::shared_ptr<const CollectedQuery>,
                       std::vector<Columns>>
       columns_;
+  absl::flat_hash_map<std::string, bool> names_;  // and whether they are wanted
   absl::flat_hash_map<InstanceKey, std::unique_ptr<SeriesOfInstance>> series_;
   // Finds what was found before without comparing names.
   absl::flat_hash_map<std::shared_ptr<const Instance>, const SeriesOfInstance*>

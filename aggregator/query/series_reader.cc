@@ -32,6 +32,10 @@ class CountersetReader : public SampleSink {
     return selected_.schema;
   }
   std::set<std::string> InstanceNames() const { return feed_.InstanceNames(); }
+  std::vector<bool> WantedColumns(const CollectedQuery& query) {
+    return feed_.WantedColumns(query);
+  }
+  bool Wants(const Instance& instance) { return feed_.Wants(instance); }
 
   absl::Status Add(const Frame& frame) {
     feed_.Add(frame);
@@ -193,6 +197,14 @@ absl::StatusOr<MachineSeries> ReadSeries(
        .filter =
            [&](const CollectedQuery& query) {
              return reader_of(query.schema) != nullptr;
+           },
+       .columns =
+           [&](const CollectedQuery& query) {
+             return reader_of(query.schema)->WantedColumns(query);
+           },
+       .instances =
+           [&](const CollectedQuery& query, const Instance& instance) {
+             return reader_of(query.schema)->Wants(instance);
            }},
       [&](const Frame& frame) {
         return reader_of(frame.query->schema)->Add(frame);

@@ -268,6 +268,19 @@ std::vector<Loss> DecodeLosses(const v1::BatchContent& content) {
   return losses;
 }
 
+std::string EncodeLosses(const std::vector<Loss>& losses) {
+  v1::BatchContent content;
+  for (const Loss& lost : losses) {
+    v1::Loss* loss = content.add_losses();
+    loss->set_machine(lost.machine);
+    *loss->mutable_start() = ToProto(lost.start);
+    *loss->mutable_end() = ToProto(lost.end);
+    loss->set_ticks(lost.ticks);
+    loss->set_cause(static_cast<v1::LossCause>(lost.cause));
+  }
+  return content.SerializeAsString();
+}
+
 static_assert(static_cast<int>(LossCause::kSpoolFull) ==
               v1::LOSS_CAUSE_SPOOL_FULL);
 static_assert(static_cast<int>(LossCause::kPowerCut) ==

@@ -58,6 +58,9 @@ absl::StatusOr<DecodedBatch> DecodeBatch(const v1::BatchContent& content,
 // What a batch tells was lost, whatever else is in it.
 std::vector<Loss> DecodeLosses(const v1::BatchContent& content);
 
+// A serialized BatchContent that tells of nothing but these.
+std::string EncodeLosses(const std::vector<Loss>& losses);
+
 }  // namespace fleetperf::aggregator
 
 #endif  // FLEETPERF_AGGREGATOR_STORE_BATCH_DECODER_H_

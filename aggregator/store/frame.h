@@ -56,6 +56,9 @@ constexpr uint64_t MakeLife(uint32_t epoch_number, uint32_t definition) {
 constexpr uint32_t EpochOfLife(uint64_t life) {
   return static_cast<uint32_t>(life >> 32);
 }
+constexpr uint32_t DefinitionOfLife(uint64_t life) {
+  return static_cast<uint32_t>(life);
+}
 
 // The values of one counter, run by run and in each tick by tick.
 struct FrameColumn {

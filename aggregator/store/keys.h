@@ -1,20 +1,42 @@
 // The keys of the embedded store. Numbers are big-endian, so that RocksDB's
-// order is theirs.
+// order is theirs. What is in upper case stands for a number or name; MACHINE#,
+// EPOCH# and SHAPE# are numbers that the store gave them.
 //
-//   column family "default":
-//     i                      the store's id
-//     a AGENT \0 EPOCH       number of the epoch, which stands for both
-//     h NUMBER               its durable sequence, the fingerprint of that
-//     batch d KIND NUMBER ID       a definition of the epoch s HASH the
-//     registration of a schema c HASH                 a catalogue's contents m
-//     MACHINE              catalogue hash (32 bytes), Machine l AGENT \0
-//     MACHINE     Machine, whose lost_ticks say what is lost; no
-//                            machine: to all of the agent's
-//   column family "log":
-//     NUMBER SEQUENCE        time of receipt, Batch
-//   column family "times", small and read at the start:
-//     NUMBER SEQUENCE        oldest and newest sample, time of receipt,
-//                            fingerprint
+// In the family "default":
+//
+//   i                   the store's id
+//   a AGENT \0 EPOCH    EPOCH#
+//   h EPOCH#            its durable sequence, and that batch's fingerprint
+//   d KIND EPOCH# ID    a definition of the epoch
+//   s HASH              a schema's registration
+//   c HASH              a catalogue's contents
+//   m MACHINE           the catalogue's hash (32 bytes), Machine
+//   l AGENT \0 MACHINE  Machine, whose lost_ticks say what is lost; no machine:
+//                       to all of the agent's
+//   n MACHINE           MACHINE#
+//   g SHAPE#            a schema's hash, and QueryDefinition
+//   q MACHINE# SHAPE#   nothing; there are such chunks
+//   t MACHINE#          EPOCH#, SEQUENCE and time of its newest sample in
+//                       chunks
+//   f EPOCH# SEQUENCE   fingerprints of batches that are in chunks: of this one
+//                       and those behind it
+//
+// In "log":
+//
+//   EPOCH# SEQUENCE     time of receipt, Batch
+//
+// In "times", small and read at the start:
+//
+//   EPOCH# SEQUENCE     oldest and newest sample, time of receipt, fingerprint
+//
+// In "chunks", where CHUNK is MACHINE# HOUR EPOCH# ORDER:
+//
+//   H CHUNK             size of the body, time of receipt, the chunk's head
+//   P CHUNK PAGE        a part of its body
+//   L MACHINE# HOUR EPOCH# SEQUENCE
+//                       BatchContent with losses that end in this hour
+//   R HOUR KEY          KEY, of a chunk's head or of losses, was received in
+//                       this hour; of a chunk, the shapes of its queries
 
 #ifndef FLEETPERF_AGGREGATOR_STORE_KEYS_H_
 #define FLEETPERF_AGGREGATOR_STORE_KEYS_H_
@@ -75,6 +97,25 @@ inline std::string MachineKey(absl::string_view machine) {
 inline std::string LostTicksKey(absl::string_view agent,
                                 absl::string_view machine) {
   return absl::StrCat("l", agent, absl::string_view("\0", 1), machine);
+}
+inline std::string MachineNumberKey(absl::string_view machine) {
+  return absl::StrCat("n", machine);
+}
+inline std::string ShapeKey(uint32_t shape) {
+  return absl::StrCat("g", BigEndian(shape));
+}
+inline std::string CollectedKey(uint32_t machine, uint32_t shape) {
+  return absl::StrCat("q", BigEndian(machine), BigEndian(shape));
+}
+inline std::string NewestKey(uint32_t machine) {
+  return absl::StrCat("t", BigEndian(machine));
+}
+inline std::string FingerprintsKey(uint32_t epoch_number, uint64_t sequence) {
+  return absl::StrCat("f", BigEndian(epoch_number), BigEndian(sequence));
+}
+// `key` is of what was received in this hour.
+inline std::string ReceivedKey(uint32_t hour, absl::string_view key) {
+  return absl::StrCat("R", BigEndian(hour), key);
 }
 inline std::string LogKey(uint32_t epoch_number, uint64_t sequence) {
   return absl::StrCat(BigEndian(epoch_number), BigEndian(sequence));

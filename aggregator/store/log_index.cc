@@ -9,6 +9,14 @@ namespace {
 // need.
 constexpr absl::Duration kSegmentLength = absl::Minutes(5);
 
+void SortByOrder(std::vector<LogSegment>* segments) {
+  std::sort(segments->begin(), segments->end(),
+            [](const auto& a, const auto& b) {
+              return std::tie(a.epoch_number, a.first_sequence) <
+                     std::tie(b.epoch_number, b.first_sequence);
+            });
+}
+
 }  // namespace
 
 void LogIndex::Add(uint32_t epoch_number, uint64_t sequence,
@@ -31,6 +39,7 @@ void LogIndex::Add(uint32_t epoch_number, uint64_t sequence,
 void LogIndex::AddMachine(const std::string& machine, uint32_t epoch_number) {
   absl::MutexLock lock(&mutex_);
   epochs_of_machine_[machine].insert(epoch_number);
+  machines_of_epoch_[epoch_number].insert(machine);
 }
 
 std::vector<LogSegment> LogIndex::Find(const std::string& machine,
@@ -48,26 +57,43 @@ std::vector<LogSegment> LogIndex::Find(const std::string& machine,
       }
     }
   }
-  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
-    return std::tie(a.epoch_number, a.first_sequence) <
-           std::tie(b.epoch_number, b.first_sequence);
-  });
+  SortByOrder(&found);
   return found;
 }
 
-std::vector<LogSegment> LogIndex::TakeBefore(absl::Time time) {
-  std::vector<LogSegment> taken;
-  absl::MutexLock lock(&mutex_);
-  for (auto& [epoch, segments] : segments_) {
-    const auto kept = std::find_if(
-        segments.begin(), segments.end(),
-        [&](const auto& segment) { return segment.times.received >= time; });
-    taken.insert(taken.end(), segments.begin(), kept);
-    segments.erase(segments.begin(), kept);
+std::vector<LogSegment> LogIndex::Closed(absl::Time idle_since) const {
+  std::vector<LogSegment> closed;
+  absl::ReaderMutexLock lock(&mutex_);
+  for (const auto& [epoch, segments] : segments_) {
+    for (const LogSegment& segment : segments) {
+      const bool is_last = &segment == &segments.back();
+      if (is_last && segment.times.received >= idle_since) continue;
+      closed.push_back(segment);
+    }
   }
-  absl::erase_if(segments_,
-                 [](const auto& entry) { return entry.second.empty(); });
-  return taken;
+  SortByOrder(&closed);
+  return closed;
+}
+
+void LogIndex::Remove(const LogSegment& segment) {
+  absl::MutexLock lock(&mutex_);
+  const auto found = segments_.find(segment.epoch_number);
+  if (found == segments_.end()) return;
+  std::vector<LogSegment>& segments = found->second;
+  std::erase_if(segments, [&](LogSegment& one) {
+    if (one.first_sequence == segment.first_sequence) {
+      one.first_sequence = segment.last_sequence + 1;
+    }
+    return one.first_sequence > one.last_sequence;
+  });
+  if (segments.empty()) segments_.erase(found);
+}
+
+std::vector<std::string> LogIndex::MachinesOf(uint32_t epoch_number) const {
+  absl::ReaderMutexLock lock(&mutex_);
+  const auto found = machines_of_epoch_.find(epoch_number);
+  if (found == machines_of_epoch_.end()) return {};
+  return {found->second.begin(), found->second.end()};
 }
 
 }  // namespace fleetperf::aggregator

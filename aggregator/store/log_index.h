@@ -45,8 +45,15 @@ class LogIndex {
   std::vector<LogSegment> Find(const std::string& machine, absl::Time from,
                                absl::Time to) const;
 
-  // Removes and returns the segments that were received before `time`.
-  std::vector<LogSegment> TakeBefore(absl::Time time);
+  // The segments to which no batch is added any more, as far as can be known:
+  // newer ones have come, or none since `idle_since`. In the order of epochs
+  // and sequences.
+  std::vector<LogSegment> Closed(absl::Time idle_since) const;
+  // Removes a segment, as far as it goes: there may be more in it by now.
+  void Remove(const LogSegment& segment);
+
+  // The machines of which batches of the epoch have samples.
+  std::vector<std::string> MachinesOf(uint32_t epoch_number) const;
 
  private:
   mutable absl::Mutex mutex_;
@@ -54,6 +61,8 @@ class LogIndex {
       ABSL_GUARDED_BY(mutex_);  // by epoch
   absl::flat_hash_map<std::string, absl::flat_hash_set<uint32_t>>
       epochs_of_machine_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<uint32_t, absl::flat_hash_set<std::string>>
+      machines_of_epoch_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace fleetperf::aggregator

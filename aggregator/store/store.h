@@ -4,6 +4,7 @@
 #define FLEETPERF_AGGREGATOR_STORE_STORE_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -85,12 +86,18 @@ class Store {
   // The samples of one machine, in order of epochs and sequences: all frames
   // that `filter` takes and that have ticks between `from` and `to`. A frame
   // may reach beyond them. Ends early if `on_frame` returns an error, which it
-  // then returns.
+  // then returns. What is damaged is left out and logged.
   struct ReadRequest {
     std::string machine;
     absl::Time from;
     absl::Time to;
     QueryFilter filter;
+    // What is wanted of the queries that `filter` takes: which columns, by
+    // number, and which instances. Empty: all. Where that saves nothing, others
+    // come, too.
+    std::function<std::vector<bool>(const CollectedQuery&)> columns = nullptr;
+    std::function<bool(const CollectedQuery&, const Instance&)> instances =
+        nullptr;
   };
   virtual absl::Status Read(
       const ReadRequest& request,
@@ -113,7 +120,14 @@ class Store {
   };
   virtual std::vector<StoredMachine> GetMachines() const = 0;  // by name
 
-  // Removes batches that were received before `time`.
+  // Moves some of what has been committed to where it takes little and is read
+  // quickly, if that is complete, since later batches have come or none since
+  // `idle_since`. False if there is nothing to do. One caller at a time, of
+  // this and DropBefore.
+  virtual absl::StatusOr<bool> Compact(absl::Time idle_since) = 0;
+
+  // Removes what was received before `time`, but for the last of it perhaps:
+  // what an hour's samples are in goes when all of it was.
   virtual absl::Status DropBefore(absl::Time time) = 0;
 };
 

@@ -3,6 +3,7 @@
 #include <google/protobuf/util/json_util.h>
 
 #include <cstdio>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,8 @@
 #include "absl/time/time.h"
 #include "agent/deliver/spool.h"
 #include "agent/deliver/sqlite.h"
+#include "aggregator/store/chunk_builder.h"
+#include "aggregator/store/number_codec.h"
 #include "base/files.h"
 #include "base/status_macros.h"
 #include "fleetperf/v1/capture.pb.h"
@@ -24,6 +27,7 @@
 #include "perflib/registration.h"
 #include "perflib/utf16.h"
 #include "proto/conversions.h"
+#include "tests/support/raw_samples.h"
 #include "tests/support/temp_directory.h"
 
 namespace fleetperf {
@@ -372,6 +376,49 @@ absl::Status WriteStreams(const std::string& root) {
                Part(welcome.SerializeAsString()) + "\1");
 }
 
+// Numbers, and a chunk of two queries.
+absl::Status WriteChunks(const std::string& root) {
+  std::vector<uint64_t> grows = {7};
+  while (grows.size() < 40) grows.push_back(grows.back() + grows.size() % 3);
+  std::string numbers;
+  aggregator::EncodeChanges(grows, &numbers);
+  RETURN_IF_ERROR(Write(root, "chunk", "numbers", "\1'" + numbers));
+  RETURN_IF_ERROR(Write(root, "chunk", "steps",
+                        std::string("\0\x05\x10\x41\x02\x09\x03\xEF", 8)));
+  const auto clocks = std::make_shared<const std::vector<perflib::Clocks>>(
+      std::vector<perflib::Clocks>{testing::ClocksAt(1), testing::ClocksAt(2),
+                                   testing::ClocksAt(3)});
+  const auto frame = [&](size_t columns, const std::string& name) {
+    auto query = std::make_shared<aggregator::CollectedQuery>();
+    query->columns.resize(columns);
+    auto made = std::make_shared<aggregator::Frame>();
+    made->query = std::move(query);
+    made->clocks = clocks;
+    for (uint32_t i = 0; i < 2; ++i) {
+      made->runs.push_back(
+          {std::make_shared<const aggregator::Instance>(
+               aggregator::Instance{.name = absl::StrCat(name, i),
+                                    .life = aggregator::MakeLife(3, 4 + i)}),
+           i, 2, 2 * i});
+    }
+    for (size_t i = 0; i < columns; ++i) {
+      made->columns.push_back({.values = {i, i + 9, i, i * 1000},
+                               .missing = {static_cast<uint32_t>(i)}});
+    }
+    made->columns[0] = {.constant = true, .values = {4, 5}};
+    made->failures = {{1, 5}};
+    return made;
+  };
+  aggregator::ChunkBuilder builder;
+  builder.Add({frame(3, "disk"), frame(1, "cpu")}, 0, 3);
+  const aggregator::EncodedChunk chunk =
+      builder.Finish([](const aggregator::CollectedQuery& query) {
+        return static_cast<uint32_t>(query.columns.size());
+      });
+  return Write(root, "chunk", "chunk",
+               std::string("\2\0", 2) + Part(chunk.head) + chunk.body);
+}
+
 absl::Status WriteSeeds(const std::string& root) {
   const auto registration = [&](char kind, const std::string& name,
                                 const std::string& bytes) {
@@ -409,6 +456,7 @@ absl::Status WriteSeeds(const std::string& root) {
   RETURN_IF_ERROR(WriteProcTexts(root));
   RETURN_IF_ERROR(WriteSpools(root));
   RETURN_IF_ERROR(WriteStreams(root));
+  RETURN_IF_ERROR(WriteChunks(root));
   v1::CollectRequest request;
   *request.mutable_dictionary()->mutable_definitions() =
       Content().definitions();

@@ -24,6 +24,13 @@ void TestStore::Reopen() {
   Open();
 }
 
+absl::Status TestStore::Compact(absl::Time idle_since) {
+  for (bool more = true; more;) {
+    ASSIGN_OR_RETURN(more, store_->Compact(idle_since));
+  }
+  return absl::OkStatus();
+}
+
 aggregator::StoredEpoch& TestStore::Epoch(const std::string& agent,
                                           uint64_t epoch) {
   const auto [entry, is_new] = epochs_.try_emplace({agent, epoch});

@@ -33,6 +33,9 @@ class TestStore {
   // As a restart of the aggregator does.
   void Reopen();
 
+  // Moves all that can be moved.
+  absl::Status Compact(absl::Time idle_since = absl::InfiniteFuture());
+
   // Opened once, until Reopen.
   aggregator::StoredEpoch& Epoch(const std::string& agent, uint64_t epoch);
 

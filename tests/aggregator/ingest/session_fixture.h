@@ -213,6 +213,9 @@ class GatedStore : public Store {
   std::vector<StoredMachine> GetMachines() const override {
     return store_.GetMachines();
   }
+  absl::StatusOr<bool> Compact(absl::Time idle_since) override {
+    return store_.Compact(idle_since);
+  }
   absl::Status DropBefore(absl::Time time) override {
     return store_.DropBefore(time);
   }

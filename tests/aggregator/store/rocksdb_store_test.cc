@@ -224,25 +224,24 @@ TEST(RocksDbStore, CommitsBatchesOfSeveralAgentsInOneGo) {
 TEST(RocksDbStore, RemovesWhatWasReceivedBeforeATimeWhateverItsOwn) {
   TestStore store;
   DiskAgent agent(&store, "web-1");
-  // Half an hour of batches, each received when the one before is five minutes
-  // old.
+  // Each received an hour after the one before.
   for (int i = 0; i < 6; ++i) {
-    agent.Tick(1000 * i, static_cast<uint64_t>(i));
-    ASSERT_OK(agent.Send(kStart + absl::Minutes(5 * i)));
+    agent.Tick(3600 * i, static_cast<uint64_t>(i));
+    ASSERT_OK(agent.Send(kStart + absl::Hours(i)));
   }
-  ASSERT_OK(store->DropBefore(kStart + absl::Minutes(10)));
+  ASSERT_OK(store->DropBefore(kStart + absl::Hours(2)));
   const auto kept =
-      ElementsAre("2000 C: 2", "3000 C: 3", "4000 C: 4", "5000 C: 5");
+      ElementsAre("7200 C: 2", "10800 C: 3", "14400 C: 4", "18000 C: 5");
   EXPECT_THAT(store.Read("web-1"), kept);
   store.Reopen();
   EXPECT_THAT(store.Read("web-1"), kept);
-  ASSERT_OK(store->DropBefore(kStart + absl::Hours(10)));
+  ASSERT_OK(store->DropBefore(kStart + absl::Hours(100)));
   EXPECT_THAT(store.Read("web-1"), IsEmpty());
 
   // What was removed must not come again.
   EXPECT_EQ(store.Epoch("web-1", 1).durable_sequence, 6);
   agent.Tick(6000, 6);
-  ASSERT_OK(agent.Send(kStart + absl::Hours(11)));
+  ASSERT_OK(agent.Send(kStart + absl::Hours(101)));
   EXPECT_THAT(store.Read("web-1"), ElementsAre("6000 C: 6"));
 }
 

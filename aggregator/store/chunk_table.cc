@@ -1,0 +1,267 @@
+#include "aggregator/store/chunk_table.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "aggregator/store/coding.h"
+#include "aggregator/store/keys.h"
+#include "aggregator/store/transposer.h"
+#include "base/status_macros.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+constexpr uint64_t kPageBytes = 16 << 10;
+constexpr size_t kKeySize = 3 * sizeof(uint32_t) + sizeof(uint64_t);
+// What comes before a chunk's head.
+constexpr size_t kPrefixSize = 2 * sizeof(uint64_t);
+
+std::string Encode(const ChunkKey& key) {
+  return absl::StrCat(BigEndian(key.machine), BigEndian(key.hour),
+                      BigEndian(key.epoch_number), BigEndian(key.order));
+}
+
+// Of kKeySize bytes.
+ChunkKey Decode(absl::string_view bytes) {
+  return {.machine = FromBigEndian<uint32_t>(bytes),
+          .hour = FromBigEndian<uint32_t>(bytes.substr(4)),
+          .epoch_number = FromBigEndian<uint32_t>(bytes.substr(8)),
+          .order = FromBigEndian<uint64_t>(bytes.substr(12))};
+}
+
+std::string HeadKey(const ChunkKey& key) {
+  return absl::StrCat("H", Encode(key));
+}
+std::string PageKey(const ChunkKey& key, uint64_t page) {
+  return absl::StrCat("P", Encode(key), BigEndian(static_cast<uint32_t>(page)));
+}
+
+// What a received key says was received: of a chunk or of losses; empty if it
+// is none.
+absl::string_view ReceivedIn(absl::string_view key) {
+  constexpr size_t kPrefix = 1 + sizeof(uint32_t);
+  return key.size() == kPrefix + 1 + kKeySize ? key.substr(kPrefix) : "";
+}
+
+uint64_t PagesOf(uint64_t body_size) {
+  return (body_size + kPageBytes - 1) / kPageBytes;
+}
+
+absl::StatusOr<StoredChunk> ParseRecord(const ChunkKey& key,
+                                        absl::string_view record) {
+  if (record.size() < kPrefixSize) {
+    return absl::DataLossError("the head of a chunk is damaged");
+  }
+  return StoredChunk{
+      .key = key,
+      .body_size = FromBigEndian<uint64_t>(record),
+      .received = absl::FromUnixNanos(static_cast<int64_t>(
+          FromBigEndian<uint64_t>(record.substr(sizeof(uint64_t))))),
+      .head = std::string(record.substr(kPrefixSize))};
+}
+
+// Reads parts of a chunk's body.
+class BodyReader {
+ public:
+  BodyReader(const Database* database, const Snapshot* snapshot,
+             const StoredChunk& chunk)
+      : database_(*database),
+        snapshot_(snapshot),
+        key_(chunk.key),
+        size_(chunk.body_size) {}
+
+  absl::Status Read(uint64_t offset, uint64_t size, std::string* bytes) {
+    bytes->clear();
+    if (offset > size_ || size > size_ - offset) {
+      return absl::DataLossError("a chunk says it is larger than it is");
+    }
+    bytes->reserve(size);
+    while (bytes->size() < size) {
+      const uint64_t at = offset + bytes->size();
+      RETURN_IF_ERROR(Load(at / kPageBytes));
+      const absl::string_view page = page_;
+      if (page.size() <= at % kPageBytes) {
+        return absl::DataLossError("a page of a chunk is too short");
+      }
+      const absl::string_view part =
+          page.substr(at % kPageBytes, size - bytes->size());
+      bytes->append(part.data(), part.size());
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  // What is read next is often on the same page.
+  absl::Status Load(uint64_t number) {
+    if (number == number_) return absl::OkStatus();
+    number_ = UINT64_MAX;
+    auto page =
+        database_.Get(Family::kChunks, PageKey(key_, number), snapshot_);
+    if (absl::IsNotFound(page.status())) {
+      return absl::DataLossError("a page of a chunk is missing");
+    }
+    RETURN_IF_ERROR(page.status());
+    page_ = *std::move(page);
+    number_ = number;
+    return absl::OkStatus();
+  }
+
+  const Database& database_;
+  const Snapshot* const snapshot_;
+  const ChunkKey key_;
+  const uint64_t size_;
+  uint64_t number_ = UINT64_MAX;  // of page_
+  std::string page_;
+};
+
+}  // namespace
+
+void PutChunk(const ChunkKey& key, absl::Time received,
+              const std::vector<uint32_t>& shapes, const EncodedChunk& chunk,
+              Changes* changes) {
+  changes->Put(
+      Family::kChunks, HeadKey(key),
+      absl::StrCat(
+          BigEndian(uint64_t{chunk.body.size()}),
+          BigEndian(static_cast<uint64_t>(absl::ToUnixNanos(received))),
+          chunk.head));
+  const absl::string_view body = chunk.body;
+  for (uint64_t page = 0; page < PagesOf(body.size()); ++page) {
+    changes->Put(Family::kChunks, PageKey(key, page),
+                 body.substr(page * kPageBytes, kPageBytes));
+  }
+  std::string record;
+  for (const uint32_t shape : shapes) PutVarint(shape, &record);
+  changes->Put(Family::kChunks, ReceivedKey(HourOf(received), HeadKey(key)),
+               record);
+}
+
+void DeleteChunk(const StoredChunk& chunk, Changes* changes) {
+  changes->Delete(Family::kChunks, HeadKey(chunk.key));
+  for (uint64_t page = 0; page < PagesOf(chunk.body_size); ++page) {
+    changes->Delete(Family::kChunks, PageKey(chunk.key, page));
+  }
+  changes->Delete(Family::kChunks,
+                  ReceivedKey(HourOf(chunk.received), HeadKey(chunk.key)));
+}
+
+absl::Status ForEachChunk(
+    const Database& database, const Snapshot* snapshot, uint32_t machine,
+    uint32_t first_hour, uint32_t last_hour,
+    absl::FunctionRef<absl::Status(StoredChunk)> use,
+    absl::FunctionRef<void(const absl::Status&)> on_damage) {
+  const auto entry = database.Iterate(Family::kChunks, snapshot);
+  const auto seek = [&](uint32_t hour) {
+    entry->Seek(HeadKey({.machine = machine, .hour = hour}));
+  };
+  const std::string end = HeadKey({.machine = machine,
+                                   .hour = last_hour,
+                                   .epoch_number = UINT32_MAX,
+                                   .order = UINT64_MAX});
+  uint32_t hour = first_hour;
+  seek(hour);
+  for (;;) {
+    if (!entry->Valid()) {
+      if (entry->status().ok()) return absl::OkStatus();
+      const absl::Status status = FromRocksDb(entry->status(), "read chunks");
+      if (!absl::IsDataLoss(status)) return status;
+      // What is damaged ends somewhere; perhaps before the next hour.
+      on_damage(status);
+      if (hour >= last_hour) return absl::OkStatus();
+      seek(++hour);
+      continue;
+    }
+    const absl::string_view key = ToView(entry->key());
+    if (key > end || key.size() != 1 + kKeySize) return absl::OkStatus();
+    auto chunk = ParseRecord(Decode(key.substr(1)), ToView(entry->value()));
+    if (chunk.ok()) {
+      hour = std::max(hour, chunk->key.hour);
+      RETURN_IF_ERROR(use(*std::move(chunk)));
+    } else {
+      on_damage(chunk.status());
+    }
+    entry->Next();
+  }
+}
+
+absl::StatusOr<Chunk> OpenChunk(const Database& database,
+                                const Snapshot* snapshot,
+                                const StoredChunk& chunk) {
+  const auto body = std::make_shared<BodyReader>(&database, snapshot, chunk);
+  return Chunk::Open(
+      chunk.head, chunk.key.epoch_number,
+      [body](uint64_t offset, uint64_t size, std::string* bytes) {
+        return body->Read(offset, size, bytes);
+      });
+}
+
+absl::StatusOr<std::vector<ReceivedChunk>> LastReceived(
+    const Database& database, uint32_t hours) {
+  std::vector<ReceivedChunk> chunks;
+  const auto entry = database.Iterate(Family::kChunks);
+  entry->SeekForPrev("S");  // behind the last
+  if (!entry->Valid() || !absl::StartsWith(ToView(entry->key()), "R")) {
+    RETURN_IF_ERROR(FromRocksDb(entry->status(), "read chunks"));
+    return chunks;
+  }
+  const auto last = FromBigEndian<uint32_t>(ToView(entry->key()).substr(1));
+  const uint32_t first = last >= hours ? last - hours + 1 : 0;
+  for (entry->Seek(ReceivedKey(first, "")); entry->Valid(); entry->Next()) {
+    const absl::string_view key = ReceivedIn(ToView(entry->key()));
+    if (!absl::StartsWith(key, "H")) continue;
+    const auto hour = FromBigEndian<uint32_t>(ToView(entry->key()).substr(1));
+    ReceivedChunk chunk{.key = Decode(key.substr(1)),
+                        .shapes = {},
+                        .received = StartOfHour(hour)};
+    absl::string_view record = ToView(entry->value());
+    for (uint64_t shape = 0; GetVarint(&record, &shape);) {
+      chunk.shapes.push_back(static_cast<uint32_t>(shape));
+    }
+    chunks.push_back(std::move(chunk));
+  }
+  RETURN_IF_ERROR(FromRocksDb(entry->status(), "read chunks"));
+  std::sort(chunks.begin(), chunks.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.key.machine, a.key.epoch_number, a.key.order) <
+           std::tie(b.key.machine, b.key.epoch_number, b.key.order);
+  });
+  return chunks;
+}
+
+absl::StatusOr<bool> DeleteReceivedBefore(const Database& database,
+                                          absl::Time time, size_t most,
+                                          Changes* changes) {
+  const std::string end = ReceivedKey(HourOf(time), "");
+  const auto entry = database.Iterate(Family::kChunks);
+  size_t found = 0;
+  for (entry->Seek("R");
+       entry->Valid() && ToView(entry->key()) < end && found < most;
+       entry->Next(), ++found) {
+    const absl::string_view key = ReceivedIn(ToView(entry->key()));
+    changes->Delete(Family::kChunks, ToView(entry->key()));
+    if (!absl::StartsWith(key, "H")) {
+      changes->Delete(Family::kChunks, key);
+      continue;
+    }
+    const auto chunk = GetChunk(database, Decode(key.substr(1)));
+    // What is damaged goes, too, as far as it is known.
+    if (chunk.ok()) {
+      DeleteChunk(*chunk, changes);
+    } else {
+      changes->Delete(Family::kChunks, key);
+    }
+  }
+  RETURN_IF_ERROR(FromRocksDb(entry->status(), "read chunks"));
+  return found > 0;
+}
+
+absl::StatusOr<StoredChunk> GetChunk(const Database& database,
+                                     const ChunkKey& key) {
+  ASSIGN_OR_RETURN(const std::string record,
+                   database.Get(Family::kChunks, HeadKey(key)));
+  return ParseRecord(key, record);
+}
+
+}  // namespace fleetperf::aggregator

@@ -1,0 +1,84 @@
+// Chunks in the database.
+
+#ifndef FLEETPERF_AGGREGATOR_STORE_CHUNK_TABLE_H_
+#define FLEETPERF_AGGREGATOR_STORE_CHUNK_TABLE_H_
+
+#include <compare>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "aggregator/store/chunk.h"
+#include "aggregator/store/chunk_builder.h"
+#include "aggregator/store/database.h"
+
+namespace fleetperf::aggregator {
+
+// Which chunk: those of a machine are in the order of the hours that their
+// ticks are in.
+struct ChunkKey {
+  uint32_t machine = 0;  // KeyNumbers
+  uint32_t hour = 0;
+  uint32_t epoch_number = 0;
+  uint64_t order = 0;
+
+  friend auto operator<=>(const ChunkKey&, const ChunkKey&) = default;
+};
+
+struct StoredChunk {
+  ChunkKey key;
+  uint64_t body_size = 0;
+  absl::Time received;  // the last of it
+  std::string head;
+};
+
+// Replaces what is there under this key. `shapes` are those of its queries.
+void PutChunk(const ChunkKey& key, absl::Time received,
+              const std::vector<uint32_t>& shapes, const EncodedChunk& chunk,
+              Changes* changes);
+void DeleteChunk(const StoredChunk& chunk, Changes* changes);
+
+// Calls `use` with a machine's chunks of these hours, in the order of their
+// keys. What is damaged is left out, and told to `on_damage`. Ends early with
+// an error of `use`.
+absl::Status ForEachChunk(
+    const Database& database, const Snapshot* snapshot, uint32_t machine,
+    uint32_t first_hour, uint32_t last_hour,
+    absl::FunctionRef<absl::Status(StoredChunk chunk)> use,
+    absl::FunctionRef<void(const absl::Status& damage)> on_damage);
+
+// Opens a chunk for reading. The others must outlive it.
+absl::StatusOr<Chunk> OpenChunk(const Database& database,
+                                const Snapshot* snapshot,
+                                const StoredChunk& chunk);
+
+// A chunk as the index of what was received tells of it.
+struct ReceivedChunk {
+  ChunkKey key;
+  std::vector<uint32_t> shapes;
+  absl::Time received;  // the start of that hour
+};
+
+// The chunks that were received in the last `hours` in which any were, in the
+// order of their keys' machines, epochs and orders.
+absl::StatusOr<std::vector<ReceivedChunk>> LastReceived(
+    const Database& database, uint32_t hours);
+
+// Deletes chunks and losses all of which were received in hours before that of
+// `time`, the first first; `most` at most. False if there are none.
+absl::StatusOr<bool> DeleteReceivedBefore(const Database& database,
+                                          absl::Time time, size_t most,
+                                          Changes* changes);
+
+// The chunk with this key; NotFound if there is none.
+absl::StatusOr<StoredChunk> GetChunk(const Database& database,
+                                     const ChunkKey& key);
+
+}  // namespace fleetperf::aggregator
+
+#endif  // FLEETPERF_AGGREGATOR_STORE_CHUNK_TABLE_H_

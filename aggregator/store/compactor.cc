@@ -1,0 +1,389 @@
+#include "aggregator/store/compactor.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "aggregator/store/keys.h"
+#include "aggregator/store/loss_table.h"
+#include "base/clock.h"
+#include "base/status_macros.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+// Values that are in memory at once, about.
+constexpr uint64_t kMaxValues = uint64_t{16} << 20;
+// After a restart, chunks that were received so long before the last one may
+// wait for others of their hour.
+constexpr uint32_t kHoursToLoad = 3;
+// No query reads for longer.
+constexpr absl::Duration kLongestRead = absl::Minutes(5);
+// Chunks that are removed at a time.
+constexpr size_t kMostDropped = 1000;
+
+std::string EncodeTime(absl::Time time) {
+  return BigEndian(static_cast<uint64_t>(absl::ToUnixNanos(time)));
+}
+
+absl::Time DecodeTime(absl::string_view bytes) {
+  return absl::FromUnixNanos(
+      static_cast<int64_t>(FromBigEndian<uint64_t>(bytes)));
+}
+
+// Of a machine's newest sample: epoch and sequence, and the time.
+constexpr size_t kPlaceSize = sizeof(uint32_t) + sizeof(uint64_t);
+constexpr size_t kNewestSize = kPlaceSize + sizeof(uint64_t);
+
+absl::Time TimeOf(const perflib::Clocks& clocks) {
+  return perflib::TimeFromPerfTime100NSec(clocks.perf_time_100nsec);
+}
+
+// So that a batch that is in no log any more is recognised if it comes again
+// under another epoch.
+void PutFingerprints(uint32_t epoch_number,
+                     const std::vector<LoggedBatch>& batches,
+                     Changes* changes) {
+  for (size_t i = 0; i < batches.size();) {
+    std::string fingerprints;
+    const uint64_t first = batches[i].sequence;
+    for (uint64_t next = first;
+         i < batches.size() && batches[i].sequence == next; ++i, ++next) {
+      fingerprints += BigEndian(batches[i].fingerprint);
+    }
+    changes->Put(Family::kDefault, FingerprintsKey(epoch_number, first),
+                 fingerprints);
+  }
+}
+
+}  // namespace
+
+// The last samples that came of machines, whatever the times are that they
+// have; of those that came together, the newest.
+struct Compactor::NewestSamples {
+  struct Sample {
+    uint64_t sequence = 0;
+    absl::Time time = absl::InfinitePast();
+  };
+
+  void Add(const std::string& machine, uint64_t sequence, absl::Time time) {
+    Sample& sample = by_machine[machine];
+    const bool is_later = sequence > sample.sequence;
+    sample = {sequence, is_later ? time : std::max(sample.time, time)};
+  }
+
+  std::map<std::string, Sample> by_machine;
+};
+
+bool IsInChunk(const Database& database, uint32_t epoch_number,
+               uint64_t sequence, uint64_t fingerprint) {
+  const auto entry = database.Iterate(Family::kDefault);
+  entry->SeekForPrev(FingerprintsKey(epoch_number, sequence));
+  if (!entry->Valid()) return false;
+  const absl::string_view key = ToView(entry->key());
+  const std::string first_key = FingerprintsKey(epoch_number, 0);
+  const size_t prefix_size = first_key.size() - sizeof(uint64_t);
+  if (key.substr(0, prefix_size) != first_key.substr(0, prefix_size)) {
+    return false;
+  }
+  const uint64_t place =
+      sequence - FromBigEndian<uint64_t>(key.substr(prefix_size));
+  const absl::string_view fingerprints = ToView(entry->value());
+  return place < fingerprints.size() / sizeof(uint64_t) &&
+         FromBigEndian<uint64_t>(
+             fingerprints.substr(place * sizeof(uint64_t))) == fingerprint;
+}
+
+absl::Status Compactor::Load(Directory* directory) {
+  RETURN_IF_ERROR(LoadDirectory(directory));
+  ASSIGN_OR_RETURN(const std::vector<ReceivedChunk> chunks,
+                   LastReceived(*parts_.database, kHoursToLoad));
+  for (const ReceivedChunk& chunk : chunks) {
+    plan_.Add(chunk.key, chunk.shapes, chunk.received);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Compactor::LoadDirectory(Directory* directory) {
+  const std::string collected = CollectedKey(0, 0).substr(0, 1);
+  RETURN_IF_ERROR(parts_.database->ForEach(
+      Family::kDefault, collected,
+      [&](absl::string_view key, absl::string_view) {
+        key.remove_prefix(collected.size());
+        const auto machine =
+            parts_.numbers->MachineOf(FromBigEndian<uint32_t>(key));
+        const auto shape = parts_.numbers->ShapeOf(
+            FromBigEndian<uint32_t>(key.substr(sizeof(uint32_t))));
+        if (!machine.has_value() || shape == nullptr) return;
+        CollectedQuery query = *shape;
+        query.machine = *machine;
+        directory->AddQuery(query);
+      }));
+  const std::string newest = NewestKey(0).substr(0, 1);
+  return parts_.database->ForEach(
+      Family::kDefault, newest,
+      [&](absl::string_view key, absl::string_view value) {
+        const auto number = FromBigEndian<uint32_t>(key.substr(newest.size()));
+        const auto machine = parts_.numbers->MachineOf(number);
+        if (!machine.has_value() || value.size() != kNewestSize) return;
+        newest_[number] = std::string(value.substr(0, kPlaceSize));
+        directory->SetNewestSample(*machine,
+                                   DecodeTime(value.substr(kPlaceSize)));
+      });
+}
+
+absl::StatusOr<bool> Compactor::Step(absl::Time idle_since) {
+  if (to_transpose_.empty() && to_merge_.empty()) {
+    RETURN_IF_ERROR(Look(idle_since));
+    return !to_transpose_.empty() || !to_merge_.empty();
+  }
+  if (!to_transpose_.empty()) {
+    // What fails is looked for again.
+    std::vector<LogSegment> segments = std::move(to_transpose_.back());
+    to_transpose_.pop_back();
+    RETURN_IF_ERROR(Transpose(&segments));
+    if (!segments.empty()) to_transpose_.push_back(std::move(segments));
+    return true;
+  }
+  const MergePlan::Group group = std::move(to_merge_.back());
+  to_merge_.pop_back();
+  RETURN_IF_ERROR(Merge(group));
+  return true;
+}
+
+absl::Status Compactor::Look(absl::Time idle_since) {
+  RETURN_IF_ERROR(ForgetRetired());
+  for (LogSegment& segment : parts_.log->index().Closed(idle_since)) {
+    if (to_transpose_.empty() ||
+        to_transpose_.back().front().epoch_number != segment.epoch_number) {
+      to_transpose_.emplace_back();
+    }
+    to_transpose_.back().push_back(std::move(segment));
+  }
+  to_merge_ = plan_.Take(idle_since);
+  return absl::OkStatus();
+}
+
+absl::Status Compactor::DropBefore(absl::Time time) {
+  // What is that old is in chunks, unless Step was not called.
+  for (bool more = true; more;) {
+    ASSIGN_OR_RETURN(more, Step(time));
+  }
+  for (bool more = true; more;) {
+    Changes changes(parts_.database);
+    ASSIGN_OR_RETURN(more, DeleteReceivedBefore(*parts_.database, time,
+                                                kMostDropped, &changes));
+    RETURN_IF_ERROR(
+        parts_.database->Write(&changes, Database::Durability::kProcess));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Compactor::Transpose(std::vector<LogSegment>* segments) {
+  const uint32_t epoch_number = segments->front().epoch_number;
+  Transposer transposer;
+  NewestSamples newest;
+  std::vector<LoggedBatch> batches;
+  size_t taken = 0;
+  while (taken < segments->size() && transposer.values() < kMaxValues) {
+    RETURN_IF_ERROR(parts_.log->Read(
+        (*segments)[taken++], absl::InfinitePast(), absl::InfiniteFuture(),
+        /*filter=*/nullptr, /*snapshot=*/nullptr, [&](LoggedBatch batch) {
+          for (FrameGroup& group :
+               GroupFrames(std::move(batch.decoded.frames))) {
+            newest.Add(group[0]->query->machine, batch.sequence,
+                       TimeOf(group[0]->clocks->back()));
+            transposer.Add(std::move(group), OrderOf(batch.sequence),
+                           batch.received);
+          }
+          batch.decoded.frames.clear();
+          batches.push_back(std::move(batch));
+          return absl::OkStatus();
+        }));
+  }
+  Changes changes(parts_.database);
+  ASSIGN_OR_RETURN(const std::vector<ReceivedChunk> chunks,
+                   PutChunks(epoch_number, transposer.Finish(), &changes));
+  RETURN_IF_ERROR(PutNewest(epoch_number, newest, &changes));
+  RETURN_IF_ERROR(PutLosses(epoch_number, batches, &changes));
+  PutFingerprints(epoch_number, batches, &changes);
+  for (const LoggedBatch& batch : batches) {
+    Log::Delete(epoch_number, batch.sequence, &changes);
+  }
+  {
+    absl::MutexLock lock(parts_.layout);
+    RETURN_IF_ERROR(
+        parts_.database->Write(&changes, Database::Durability::kProcess));
+    for (size_t i = 0; i < taken; ++i) {
+      parts_.log->index().Remove((*segments)[i]);
+    }
+  }
+  for (const ReceivedChunk& chunk : chunks) {
+    plan_.Add(chunk.key, chunk.shapes, chunk.received);
+  }
+  for (const LoggedBatch& batch : batches) {
+    for (const uint32_t instance : batch.retired_instances) {
+      retired_.emplace_back(epoch_number, instance);
+    }
+  }
+  segments->erase(segments->begin(),
+                  segments->begin() + static_cast<std::ptrdiff_t>(taken));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<ReceivedChunk>> Compactor::PutChunks(
+    uint32_t epoch_number, const std::vector<NewChunk>& chunks,
+    Changes* changes) {
+  std::vector<ReceivedChunk> placed;
+  for (const NewChunk& chunk : chunks) {
+    ASSIGN_OR_RETURN(const uint32_t machine,
+                     parts_.numbers->GetMachine(chunk.machine));
+    const ChunkKey key = {.machine = machine,
+                          .hour = chunk.hour,
+                          .epoch_number = epoch_number,
+                          .order = chunk.order};
+    ASSIGN_OR_RETURN(std::vector<uint32_t> shapes,
+                     PutNewChunk(key, chunk, changes));
+    for (const uint32_t shape : shapes) {
+      changes->Put(Family::kDefault, CollectedKey(machine, shape), "");
+    }
+    placed.push_back({key, std::move(shapes), chunk.received});
+  }
+  return placed;
+}
+
+absl::StatusOr<std::vector<uint32_t>> Compactor::PutNewChunk(
+    const ChunkKey& key, const NewChunk& chunk, Changes* changes) {
+  absl::Status status;
+  std::vector<uint32_t> shapes;
+  const EncodedChunk encoded =
+      chunk.builder.Finish([&](const CollectedQuery& query) {
+        const auto shape = parts_.numbers->GetShape(query);
+        status.Update(shape.status());
+        return shapes.emplace_back(shape.ok() ? *shape : 0);
+      });
+  RETURN_IF_ERROR(status);
+  std::sort(shapes.begin(), shapes.end());
+  PutChunk(key, chunk.received, shapes, encoded, changes);
+  return shapes;
+}
+
+absl::Status Compactor::PutNewest(uint32_t epoch_number,
+                                  const NewestSamples& samples,
+                                  Changes* changes) {
+  for (const auto& [name, sample] : samples.by_machine) {
+    ASSIGN_OR_RETURN(const uint32_t machine, parts_.numbers->GetMachine(name));
+    const std::string place =
+        absl::StrCat(BigEndian(epoch_number), BigEndian(sample.sequence));
+    std::string& newest = newest_[machine];
+    if (place < newest) continue;
+    newest = place;
+    changes->Put(Family::kDefault, NewestKey(machine),
+                 absl::StrCat(place, EncodeTime(sample.time)));
+  }
+  return absl::OkStatus();
+}
+
+// Losses of all of an agent's machines become those of each.
+absl::Status Compactor::PutLosses(uint32_t epoch_number,
+                                  const std::vector<LoggedBatch>& batches,
+                                  Changes* changes) {
+  std::map<std::string, std::vector<Loss>> by_machine;
+  for (const LoggedBatch& batch : batches) {
+    for (const Loss& loss : batch.decoded.losses) {
+      if (!loss.machine.empty()) {
+        by_machine[loss.machine].push_back(loss);
+        continue;
+      }
+      for (const std::string& machine :
+           parts_.log->index().MachinesOf(epoch_number)) {
+        by_machine[machine].push_back(loss);
+      }
+    }
+  }
+  for (const auto& [name, losses] : by_machine) {
+    ASSIGN_OR_RETURN(const uint32_t machine, parts_.numbers->GetMachine(name));
+    aggregator::PutLosses(machine, epoch_number, batches.front().sequence,
+                          batches.back().received, losses, changes);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Compactor::Merge(const MergePlan::Group& keys) {
+  std::vector<StoredChunk> pieces;
+  Transposer transposer;
+  std::map<uint32_t, std::shared_ptr<const CollectedQuery>> queries;
+  for (const ChunkKey& key : keys) {
+    auto piece = GetChunk(*parts_.database, key);
+    if (absl::IsNotFound(piece.status())) continue;  // too old
+    absl::Status status = piece.status();
+    if (status.ok()) {
+      auto group = ReadAll(*piece, &queries);
+      status = group.status();
+      if (status.ok() && !group->empty()) {
+        transposer.Add(*std::move(group), key.order, piece->received);
+      }
+    }
+    if (absl::IsDataLoss(status)) {
+      // What is left of it stays as it is.
+      spdlog::error("chunks of {} cannot be merged: {}",
+                    parts_.numbers->MachineOf(key.machine).value_or("?"),
+                    std::string(status.message()));
+      return absl::OkStatus();
+    }
+    RETURN_IF_ERROR(status);
+    pieces.push_back(*std::move(piece));
+  }
+  const std::vector<NewChunk> merged = transposer.Finish();
+  if (merged.size() >= pieces.size()) return absl::OkStatus();
+  Changes changes(parts_.database);
+  for (const StoredChunk& piece : pieces) DeleteChunk(piece, &changes);
+  for (const NewChunk& chunk : merged) {
+    ChunkKey key = keys.front();
+    key.order = chunk.order;
+    RETURN_IF_ERROR(PutNewChunk(key, chunk, &changes).status());
+  }
+  return parts_.database->Write(&changes, Database::Durability::kProcess);
+}
+
+absl::StatusOr<FrameGroup> Compactor::ReadAll(
+    const StoredChunk& stored,
+    std::map<uint32_t, std::shared_ptr<const CollectedQuery>>* queries) {
+  ASSIGN_OR_RETURN(const Chunk chunk,
+                   OpenChunk(*parts_.database, /*snapshot=*/nullptr, stored));
+  FrameGroup group;
+  for (size_t section = 0; section < chunk.sections(); ++section) {
+    auto& query = (*queries)[chunk.ShapeOf(section)];
+    if (query == nullptr) {
+      query = parts_.numbers->ShapeOf(chunk.ShapeOf(section));
+    }
+    if (query == nullptr) {
+      return absl::DataLossError("a chunk is of a shape that is not known");
+    }
+    ASSIGN_OR_RETURN(
+        Frame frame,
+        chunk.Read(section, query,
+                   std::vector<bool>(query->columns.size(), true), nullptr));
+    group.push_back(std::make_shared<const Frame>(std::move(frame)));
+  }
+  return group;
+}
+
+absl::Status Compactor::ForgetRetired() {
+  const absl::Duration now = Clock::Real().Monotonic();
+  if (now < next_forgetting_) return absl::OkStatus();
+  next_forgetting_ = now + kLongestRead;
+  Changes changes(parts_.database);
+  for (const auto& [epoch_number, instance] : retired_long_) {
+    DefinitionTable::DeleteInstance(epoch_number, instance, &changes);
+    parts_.definitions->ReadDictionary(epoch_number)->Retire(instance);
+  }
+  retired_long_ = std::exchange(retired_, {});
+  return parts_.database->Write(&changes, Database::Durability::kProcess);
+}
+
+}  // namespace fleetperf::aggregator

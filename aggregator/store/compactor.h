@@ -1,0 +1,97 @@
+// Moves batches from the log into chunks, and small chunks into large ones.
+
+#ifndef FLEETPERF_AGGREGATOR_STORE_COMPACTOR_H_
+#define FLEETPERF_AGGREGATOR_STORE_COMPACTOR_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "aggregator/store/chunk_table.h"
+#include "aggregator/store/database.h"
+#include "aggregator/store/definition_table.h"
+#include "aggregator/store/directory.h"
+#include "aggregator/store/key_numbers.h"
+#include "aggregator/store/log.h"
+#include "aggregator/store/merge_plan.h"
+#include "aggregator/store/transposer.h"
+
+namespace fleetperf::aggregator {
+
+// Whether the epoch's batch with this fingerprint is in a chunk.
+bool IsInChunk(const Database& database, uint32_t epoch_number,
+               uint64_t sequence, uint64_t fingerprint);
+
+// Thread-compatible.
+class Compactor {
+ public:
+  struct Parts {
+    Database* database;
+    DefinitionTable* definitions;
+    Log* log;
+    KeyNumbers* numbers;
+    // Held while what is in the log and what is in chunks changes.
+    absl::Mutex* layout;
+  };
+  // What it points at outlives this.
+  explicit Compactor(const Parts& parts) : parts_(parts) {}
+
+  // Notes which chunks wait for others of their hour; enters in `directory`
+  // what is in chunks.
+  absl::Status Load(Directory* directory);
+
+  // See Store::Compact.
+  absl::StatusOr<bool> Step(absl::Time idle_since);
+
+  // See Store::DropBefore.
+  absl::Status DropBefore(absl::Time time);
+
+ private:
+  absl::Status LoadDirectory(Directory* directory);
+  // Finds what there is to do.
+  absl::Status Look(absl::Time idle_since);
+  // Takes some of the segments of one epoch.
+  absl::Status Transpose(std::vector<LogSegment>* segments);
+  absl::StatusOr<std::vector<ReceivedChunk>> PutChunks(
+      uint32_t epoch_number, const std::vector<NewChunk>& chunks,
+      Changes* changes);
+  // Returns the shapes of its queries.
+  absl::StatusOr<std::vector<uint32_t>> PutNewChunk(const ChunkKey& key,
+                                                    const NewChunk& chunk,
+                                                    Changes* changes);
+  struct NewestSamples;
+  absl::Status PutNewest(uint32_t epoch_number, const NewestSamples& samples,
+                         Changes* changes);
+  absl::Status PutLosses(uint32_t epoch_number,
+                         const std::vector<LoggedBatch>& batches,
+                         Changes* changes);
+  absl::Status Merge(const MergePlan::Group& keys);
+  absl::StatusOr<FrameGroup> ReadAll(
+      const StoredChunk& stored,
+      std::map<uint32_t, std::shared_ptr<const CollectedQuery>>* queries);
+  absl::Status ForgetRetired();
+
+  const Parts parts_;
+  // What there is to do: segments by epoch, and chunks to be merged.
+  std::vector<std::vector<LogSegment>> to_transpose_;
+  std::vector<MergePlan::Group> to_merge_;
+  MergePlan plan_;
+  // By machine: epoch and sequence of its newest sample, as they are stored.
+  std::map<uint32_t, std::string> newest_;
+  // Definitions that nothing in the log uses any more, as epoch and instance,
+  // and those of which that is so for some time: until then, somebody may be
+  // reading what was there.
+  std::vector<std::pair<uint32_t, uint32_t>> retired_;
+  std::vector<std::pair<uint32_t, uint32_t>> retired_long_;
+  absl::Duration next_forgetting_;  // Clock::Monotonic()
+};
+
+}  // namespace fleetperf::aggregator
+
+#endif  // FLEETPERF_AGGREGATOR_STORE_COMPACTOR_H_

@@ -1,0 +1,146 @@
+#include "aggregator/store/database.h"
+
+#include <rocksdb/cache.h>
+#include <rocksdb/filter_policy.h>
+#include <rocksdb/table.h>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/files.h"
+#include "base/status_macros.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+constexpr size_t kMiB = size_t{1} << 20;
+// Blocks of the store that are kept in memory.
+constexpr size_t kCacheBytes = 64 * kMiB;
+
+rocksdb::ColumnFamilyOptions OptionsOf(
+    Family family, const std::shared_ptr<rocksdb::Cache>& cache) {
+  rocksdb::ColumnFamilyOptions options;
+  rocksdb::BlockBasedTableOptions table;
+  table.block_cache = cache;
+  table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
+  switch (family) {
+    case Family::kDefault:
+    case Family::kTimes:
+      options.compression = rocksdb::kLZ4Compression;
+      break;
+    case Family::kLog:
+      // Payloads are compressed already, and are gone after minutes: mostly
+      // before they have left memory.
+      options.compression = rocksdb::kNoCompression;
+      options.write_buffer_size = 64 * kMiB;
+      break;
+    case Family::kChunks:
+      // So are chunks. A page of one has a block of its own.
+      options.compression = rocksdb::kNoCompression;
+      options.write_buffer_size = 64 * kMiB;
+      table.block_size = 16 * 1024;
+      break;
+  }
+  options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
+  return options;
+}
+
+}  // namespace
+
+absl::Status FromRocksDb(const rocksdb::Status& status,
+                         absl::string_view action) {
+  if (status.ok()) return absl::OkStatus();
+  if (status.IsNotFound()) return absl::NotFoundError("not in the store");
+  const std::string message =
+      absl::StrCat("the store cannot ", action, ": ", status.ToString());
+  if (status.IsNoSpace()) return absl::ResourceExhaustedError(message);
+  if (status.IsCorruption()) return absl::DataLossError(message);
+  return absl::UnavailableError(message);
+}
+
+void Changes::Put(Family family, absl::string_view key,
+                  absl::string_view value) {
+  batch_.Put(database_.family(family), ToSlice(key), ToSlice(value));
+}
+
+void Changes::Delete(Family family, absl::string_view key) {
+  batch_.Delete(database_.family(family), ToSlice(key));
+}
+
+void Changes::DeleteRange(Family family, absl::string_view begin,
+                          absl::string_view end) {
+  batch_.DeleteRange(database_.family(family), ToSlice(begin), ToSlice(end));
+}
+
+absl::StatusOr<std::unique_ptr<Database>> Database::Open(
+    const std::string& directory) {
+  RETURN_IF_ERROR(MakeDirectories(directory));
+  rocksdb::DBOptions options;
+  options.create_if_missing = true;
+  options.create_missing_column_families = true;
+  options.keep_log_file_num = 4;
+  options.info_log_level = rocksdb::WARN_LEVEL;
+  options.max_total_wal_size = 256 * kMiB;
+  const auto cache = rocksdb::NewLRUCache(kCacheBytes);
+  const std::vector<rocksdb::ColumnFamilyDescriptor> families = {
+      {rocksdb::kDefaultColumnFamilyName, OptionsOf(Family::kDefault, cache)},
+      {"log", OptionsOf(Family::kLog, cache)},
+      {"times", OptionsOf(Family::kTimes, cache)},
+      {"chunks", OptionsOf(Family::kChunks, cache)}};
+  std::unique_ptr<Database> opened(new Database);
+  rocksdb::DB* database = nullptr;
+  const rocksdb::Status status = rocksdb::DB::Open(
+      options, directory, families, &opened->families_, &database);
+  if (!status.ok()) {
+    const bool locked = absl::StrContains(status.ToString(), "LOCK");
+    return absl::FailedPreconditionError(
+        absl::StrCat("cannot open the store in ", directory, ": ",
+                     locked ? "another process has it open (" : "",
+                     status.ToString(), locked ? ")" : ""));
+  }
+  opened->database_.reset(database);
+  return opened;
+}
+
+Database::~Database() {
+  for (rocksdb::ColumnFamilyHandle* family : families_) {
+    database_->DestroyColumnFamilyHandle(family);
+  }
+}
+
+absl::Status Database::Write(Changes* changes, Durability durability) {
+  rocksdb::WriteOptions options;
+  options.sync = durability == Durability::kPowerCut;
+  return FromRocksDb(database_->Write(options, &changes->batch_), "write");
+}
+
+absl::StatusOr<std::string> Database::Get(Family of, absl::string_view key,
+                                          const Snapshot* snapshot) const {
+  rocksdb::ReadOptions options;
+  if (snapshot != nullptr) options.snapshot = snapshot->snapshot_;
+  std::string value;
+  RETURN_IF_ERROR(FromRocksDb(
+      database_->Get(options, family(of), ToSlice(key), &value), "read"));
+  return value;
+}
+
+std::unique_ptr<rocksdb::Iterator> Database::Iterate(
+    Family of, const Snapshot* snapshot) const {
+  rocksdb::ReadOptions options;
+  if (snapshot != nullptr) options.snapshot = snapshot->snapshot_;
+  return std::unique_ptr<rocksdb::Iterator>(
+      database_->NewIterator(options, family(of)));
+}
+
+absl::Status Database::ForEach(
+    Family of, absl::string_view prefix,
+    absl::FunctionRef<void(absl::string_view, absl::string_view)> use) const {
+  const auto entry = Iterate(of);
+  for (entry->Seek(ToSlice(prefix));
+       entry->Valid() && absl::StartsWith(ToView(entry->key()), prefix);
+       entry->Next()) {
+    use(ToView(entry->key()), ToView(entry->value()));
+  }
+  return FromRocksDb(entry->status(), "read");
+}
+
+}  // namespace fleetperf::aggregator

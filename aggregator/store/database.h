@@ -1,0 +1,115 @@
+// RocksDB as the store uses it: its families of keys, how they are kept, and
+// its errors as ours.
+
+#ifndef FLEETPERF_AGGREGATOR_STORE_DATABASE_H_
+#define FLEETPERF_AGGREGATOR_STORE_DATABASE_H_
+
+#include <rocksdb/db.h>
+#include <rocksdb/options.h>
+#include <rocksdb/slice.h>
+#include <rocksdb/write_batch.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace fleetperf::aggregator {
+
+// keys.h says what is in each.
+enum class Family { kDefault, kLog, kTimes, kChunks };
+
+inline rocksdb::Slice ToSlice(absl::string_view text) {
+  return rocksdb::Slice(text.data(), text.size());
+}
+inline absl::string_view ToView(const rocksdb::Slice& slice) {
+  return absl::string_view(slice.data(), slice.size());
+}
+
+// Errors: ResourceExhausted if the disk is full, DataLoss if something is
+// damaged, NotFound, else Unavailable.
+absl::Status FromRocksDb(const rocksdb::Status& status,
+                         absl::string_view action);
+
+class Database;
+
+// Changes that are made together or not at all. Thread-compatible.
+class Changes {
+ public:
+  explicit Changes(const Database* database) : database_(*database) {}
+
+  void Put(Family family, absl::string_view key, absl::string_view value);
+  void Delete(Family family, absl::string_view key);
+  // From `begin` to before `end`.
+  void DeleteRange(Family family, absl::string_view begin,
+                   absl::string_view end);
+
+ private:
+  friend class Database;
+  const Database& database_;
+  rocksdb::WriteBatch batch_;
+};
+
+// The database as it was at a moment. Thread-safe.
+class Snapshot {
+ public:
+  explicit Snapshot(rocksdb::DB* database)
+      : database_(*database), snapshot_(database->GetSnapshot()) {}
+  ~Snapshot() { database_.ReleaseSnapshot(snapshot_); }
+  Snapshot(const Snapshot&) = delete;
+  Snapshot& operator=(const Snapshot&) = delete;
+
+ private:
+  friend class Database;
+  rocksdb::DB& database_;
+  const rocksdb::Snapshot* const snapshot_;
+};
+
+// Thread-safe.
+class Database {
+ public:
+  // In `directory`, which is made if need be. FailedPrecondition if it cannot
+  // be opened: another process may have it open.
+  static absl::StatusOr<std::unique_ptr<Database>> Open(
+      const std::string& directory);
+  ~Database();
+
+  // What is durable survives a power cut. What is not survives the process, and
+  // is not there without all that was written before it.
+  enum class Durability { kProcess, kPowerCut };
+  absl::Status Write(Changes* changes, Durability durability);
+
+  std::unique_ptr<const Snapshot> TakeSnapshot() {
+    return std::make_unique<const Snapshot>(database_.get());
+  }
+
+  // As of `snapshot`; null: now. NotFound if there is no such key.
+  absl::StatusOr<std::string> Get(Family family, absl::string_view key,
+                                  const Snapshot* snapshot = nullptr) const;
+  // Through the keys of a family, in their order.
+  std::unique_ptr<rocksdb::Iterator> Iterate(
+      Family family, const Snapshot* snapshot = nullptr) const;
+  // Calls `use` with each key that starts with `prefix` and its value.
+  absl::Status ForEach(
+      Family family, absl::string_view prefix,
+      absl::FunctionRef<void(absl::string_view key, absl::string_view value)>
+          use) const;
+
+  rocksdb::ColumnFamilyHandle* family(Family family) const {
+    return families_[static_cast<size_t>(family)];
+  }
+
+ private:
+  Database() = default;
+
+  std::unique_ptr<rocksdb::DB> database_;
+  std::vector<rocksdb::ColumnFamilyHandle*> families_;
+};
+
+}  // namespace fleetperf::aggregator
+
+#endif  // FLEETPERF_AGGREGATOR_STORE_DATABASE_H_

@@ -1,0 +1,64 @@
+// The numbers that stand for machines, and for what is collected of them, in
+// the keys of chunks.
+
+#ifndef FLEETPERF_AGGREGATOR_STORE_KEY_NUMBERS_H_
+#define FLEETPERF_AGGREGATOR_STORE_KEY_NUMBERS_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "aggregator/store/database.h"
+#include "aggregator/store/dictionary.h"
+#include "aggregator/store/frame.h"
+
+namespace fleetperf::aggregator {
+
+// Thread-safe.
+class KeyNumbers {
+ public:
+  // Both outlive this.
+  KeyNumbers(Database* database, SchemaTable* schemas)
+      : database_(*database), schemas_(*schemas) {}
+
+  // Reads those that were given before.
+  absl::Status Load();
+
+  // A machine's number; a new one if it has none.
+  absl::StatusOr<uint32_t> GetMachine(const std::string& machine);
+  // Nothing if it has none.
+  std::optional<uint32_t> FindMachine(const std::string& machine) const;
+  std::optional<std::string> MachineOf(uint32_t number) const;
+
+  // The number of a query's shape: what it is but for the machine. A new one if
+  // it has none.
+  absl::StatusOr<uint32_t> GetShape(const CollectedQuery& query);
+  // A query of this shape; its machine is empty. Null if there is none.
+  std::shared_ptr<const CollectedQuery> ShapeOf(uint32_t number) const;
+
+ private:
+  absl::Status AddShape(uint32_t number, absl::string_view record)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  Database& database_;
+  SchemaTable& schemas_;
+  mutable absl::Mutex mutex_;
+  absl::flat_hash_map<std::string, uint32_t> machines_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::string> machine_names_ ABSL_GUARDED_BY(mutex_);  // from 1
+  absl::flat_hash_map<std::string, uint32_t> shapes_
+      ABSL_GUARDED_BY(mutex_);  // by record
+  std::vector<std::shared_ptr<const CollectedQuery>> shape_queries_
+      ABSL_GUARDED_BY(mutex_);  // from 1
+};
+
+}  // namespace fleetperf::aggregator
+
+#endif  // FLEETPERF_AGGREGATOR_STORE_KEY_NUMBERS_H_

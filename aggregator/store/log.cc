@@ -1,0 +1,182 @@
+#include "aggregator/store/log.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "aggregator/store/keys.h"
+#include "base/status_macros.h"
+#include "fleetperf/v1/collection.pb.h"
+#include "proto/conversions.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+std::string EncodeTime(absl::Time time) {
+  return BigEndian(static_cast<uint64_t>(absl::ToUnixNanos(time)));
+}
+
+absl::Time DecodeTime(absl::string_view bytes) {
+  return absl::FromUnixNanos(
+      static_cast<int64_t>(FromBigEndian<uint64_t>(bytes)));
+}
+
+// A record of the family "times".
+constexpr size_t kTimesSize = 4 * sizeof(uint64_t);
+
+std::string EncodeTimes(const BatchTimes& times, uint64_t fingerprint) {
+  return absl::StrCat(EncodeTime(times.oldest), EncodeTime(times.newest),
+                      EncodeTime(times.received), BigEndian(fingerprint));
+}
+
+BatchTimes DecodeTimes(absl::string_view bytes) {
+  return {.oldest = DecodeTime(bytes),
+          .newest = DecodeTime(bytes.substr(sizeof(uint64_t))),
+          .received = DecodeTime(bytes.substr(2 * sizeof(uint64_t)))};
+}
+
+uint64_t FingerprintIn(absl::string_view times) {
+  return FromBigEndian<uint64_t>(times.substr(3 * sizeof(uint64_t)));
+}
+
+BatchTimes TimesOf(const BatchToCommit& batch) {
+  BatchTimes times{.received = batch.received};
+  const auto extend = [&](absl::Time time) {
+    times.oldest = std::min(times.oldest, time);
+    times.newest = std::max(times.newest, time);
+  };
+  for (const Frame& frame : batch.decoded->frames) {
+    for (const perflib::Clocks& clocks : *frame.clocks) {
+      extend(perflib::TimeFromPerfTime100NSec(clocks.perf_time_100nsec));
+    }
+  }
+  for (const Loss& loss : batch.decoded->losses) {
+    extend(loss.start);
+    extend(loss.end);
+  }
+  if (times.oldest > times.newest) times.oldest = times.newest = batch.received;
+  return times;
+}
+
+// It was right when it came. What cannot be read at all is no damage.
+absl::Status Damaged(const absl::Status& status) {
+  if (absl::IsUnavailable(status)) return status;
+  return absl::DataLossError(absl::StrCat(
+      "a record of the store's log is damaged: ", status.message()));
+}
+
+// Stands in the log for a batch of which only the losses are kept.
+v1::Batch WithoutSamples(const BatchToCommit& rejected) {
+  v1::Batch batch;
+  batch.set_sequence(rejected.sequence);
+  batch.set_compression(v1::COMPRESSION_NONE);
+  batch.set_payload(EncodeLosses(rejected.decoded->losses));
+  batch.set_content_size(static_cast<uint32_t>(batch.payload().size()));
+  return batch;
+}
+
+}  // namespace
+
+absl::Status Log::Load() {
+  bool damaged = false;
+  RETURN_IF_ERROR(database_.ForEach(
+      Family::kTimes, "", [&](absl::string_view key, absl::string_view value) {
+        damaged =
+            damaged || key.size() != kLogKeySize || value.size() != kTimesSize;
+        if (damaged) return;
+        index_.Add(FromBigEndian<uint32_t>(key),
+                   FromBigEndian<uint64_t>(key.substr(sizeof(uint32_t))),
+                   DecodeTimes(value));
+      }));
+  return damaged ? absl::DataLossError("the store's index is damaged")
+                 : absl::OkStatus();
+}
+
+BatchTimes Log::Put(const BatchToCommit& batch, Changes* changes) {
+  const std::string key = LogKey(batch.epoch_number, batch.sequence);
+  std::string record = EncodeTime(batch.received);
+  if (batch.batch != nullptr) {
+    batch.batch->AppendToString(&record);
+  } else {
+    WithoutSamples(batch).AppendToString(&record);
+  }
+  changes->Put(Family::kLog, key, record);
+  const BatchTimes times = TimesOf(batch);
+  changes->Put(Family::kTimes, key, EncodeTimes(times, batch.fingerprint));
+  return times;
+}
+
+bool Log::Contains(uint32_t epoch_number, uint64_t sequence,
+                   uint64_t fingerprint) const {
+  const auto times =
+      database_.Get(Family::kTimes, LogKey(epoch_number, sequence));
+  return times.ok() && times->size() == kTimesSize &&
+         FingerprintIn(*times) == fingerprint;
+}
+
+absl::Status Log::Read(const LogSegment& segment, absl::Time from,
+                       absl::Time to, const QueryFilter& filter,
+                       const Snapshot* snapshot,
+                       absl::FunctionRef<absl::Status(LoggedBatch)> use) {
+  const std::string last = LogKey(segment.epoch_number, segment.last_sequence);
+  const auto entry = database_.Iterate(Family::kTimes, snapshot);
+  entry->Seek(LogKey(segment.epoch_number, segment.first_sequence));
+  for (; entry->Valid() && ToView(entry->key()) <= last; entry->Next()) {
+    const absl::string_view key = ToView(entry->key());
+    const BatchTimes times = DecodeTimes(ToView(entry->value()));
+    if (times.oldest > to || times.newest < from) continue;
+    auto batch = Get(key, segment.epoch_number, filter, snapshot);
+    if (absl::IsNotFound(batch.status())) continue;  // just removed
+    if (absl::IsDataLoss(batch.status())) {
+      spdlog::error("a batch in the log is left out: {}",
+                    std::string(batch.status().message()));
+      continue;
+    }
+    RETURN_IF_ERROR(batch.status());
+    batch->sequence = FromBigEndian<uint64_t>(key.substr(sizeof(uint32_t)));
+    batch->received = times.received;
+    batch->fingerprint = FingerprintIn(ToView(entry->value()));
+    RETURN_IF_ERROR(use(*std::move(batch)));
+  }
+  return FromRocksDb(entry->status(), "read its log");
+}
+
+absl::StatusOr<LoggedBatch> Log::Get(absl::string_view key,
+                                     uint32_t epoch_number,
+                                     const QueryFilter& filter,
+                                     const Snapshot* snapshot) {
+  ASSIGN_OR_RETURN(const std::string record,
+                   database_.Get(Family::kLog, key, snapshot));
+  // What is in the log was within the limits when it came.
+  constexpr BatchLimits kNoLimits = {
+      .max_payload_bytes = std::numeric_limits<uint32_t>::max(),
+      .max_content_bytes = std::numeric_limits<uint32_t>::max(),
+      .max_values = std::numeric_limits<uint64_t>::max()};
+  v1::Batch batch;
+  if (record.size() < sizeof(uint64_t) ||
+      !batch.ParseFromArray(
+          record.data() + sizeof(uint64_t),
+          static_cast<int>(record.size() - sizeof(uint64_t)))) {
+    return absl::DataLossError("a record of the store's log is damaged");
+  }
+  const auto content = ParseBatch(batch, kNoLimits);
+  if (!content.ok()) return Damaged(content.status());
+  const auto dictionary = definitions_.ReadDictionary(epoch_number);
+  auto decoded = DecodeBatch(**content, kNoLimits, filter, dictionary.get());
+  if (!decoded.ok()) return Damaged(decoded.status());
+  const auto& retired = (*content)->retired_instances();
+  return LoggedBatch{.decoded = *std::move(decoded),
+                     .retired_instances = {retired.begin(), retired.end()}};
+}
+
+void Log::Delete(uint32_t epoch_number, uint64_t sequence, Changes* changes) {
+  const std::string key = LogKey(epoch_number, sequence);
+  changes->Delete(Family::kLog, key);
+  changes->Delete(Family::kTimes, key);
+}
+
+}  // namespace fleetperf::aggregator

@@ -1,0 +1,70 @@
+// The store's log: batches as they came, until they are put into chunks.
+
+#ifndef FLEETPERF_AGGREGATOR_STORE_LOG_H_
+#define FLEETPERF_AGGREGATOR_STORE_LOG_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "aggregator/store/batch_decoder.h"
+#include "aggregator/store/database.h"
+#include "aggregator/store/definition_table.h"
+#include "aggregator/store/log_index.h"
+#include "aggregator/store/store.h"
+
+namespace fleetperf::aggregator {
+
+// A batch of the log.
+struct LoggedBatch {
+  uint64_t sequence = 0;
+  absl::Time received;
+  uint64_t fingerprint = 0;
+  DecodedBatch decoded;
+  std::vector<uint32_t> retired_instances;
+};
+
+// Thread-safe.
+class Log {
+ public:
+  // Both outlive this.
+  Log(Database* database, DefinitionTable* definitions)
+      : database_(*database), definitions_(*definitions) {}
+
+  // Reads which batches there are.
+  absl::Status Load();
+
+  static BatchTimes Put(const BatchToCommit& batch, Changes* changes);
+
+  LogIndex& index() { return index_; }
+
+  // Whether it has this batch.
+  bool Contains(uint32_t epoch_number, uint64_t sequence,
+                uint64_t fingerprint) const;
+
+  // Calls `use` with the batches of a segment that have ticks between `from`
+  // and `to`, in their order; of these, with the queries that `filter` takes.
+  // What is damaged is left out and logged. Ends early with an error of `use`.
+  absl::Status Read(const LogSegment& segment, absl::Time from, absl::Time to,
+                    const QueryFilter& filter, const Snapshot* snapshot,
+                    absl::FunctionRef<absl::Status(LoggedBatch batch)> use);
+
+  static void Delete(uint32_t epoch_number, uint64_t sequence,
+                     Changes* changes);
+
+ private:
+  absl::StatusOr<LoggedBatch> Get(absl::string_view key, uint32_t epoch_number,
+                                  const QueryFilter& filter,
+                                  const Snapshot* snapshot);
+
+  Database& database_;
+  DefinitionTable& definitions_;
+  LogIndex index_;
+};
+
+}  // namespace fleetperf::aggregator
+
+#endif  // FLEETPERF_AGGREGATOR_STORE_LOG_H_

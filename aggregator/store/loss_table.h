@@ -1,0 +1,32 @@
+// What was lost, once the batches that told of it are out of the log.
+
+#ifndef FLEETPERF_AGGREGATOR_STORE_LOSS_TABLE_H_
+#define FLEETPERF_AGGREGATOR_STORE_LOSS_TABLE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "aggregator/store/database.h"
+#include "aggregator/store/frame.h"
+
+namespace fleetperf::aggregator {
+
+// Losses of one machine, of which some batches from `sequence` on told. They
+// are no more than this machine's, whatever they say.
+void PutLosses(uint32_t machine, uint32_t epoch_number, uint64_t sequence,
+               absl::Time received, const std::vector<Loss>& losses,
+               Changes* changes);
+
+// Calls `use` with the losses of a machine that lie between `from` and `to`, or
+// reach into that; `on_damage` is told what cannot be read.
+absl::Status ForEachLoss(
+    const Database& database, const Snapshot* snapshot, uint32_t machine,
+    absl::Time from, absl::Time to, absl::FunctionRef<void(const Loss&)> use,
+    absl::FunctionRef<void(const absl::Status&)> on_damage);
+
+}  // namespace fleetperf::aggregator
+
+#endif  // FLEETPERF_AGGREGATOR_STORE_LOSS_TABLE_H_

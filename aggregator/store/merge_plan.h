@@ -1,0 +1,49 @@
+// Which chunks can become one.
+
+#ifndef FLEETPERF_AGGREGATOR_STORE_MERGE_PLAN_H_
+#define FLEETPERF_AGGREGATOR_STORE_MERGE_PLAN_H_
+
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "aggregator/store/chunk_table.h"
+
+namespace fleetperf::aggregator {
+
+// Chunks of one machine, epoch and hour, of the same shapes, that came one
+// after the other: with nothing in between, in another hour or of other shapes,
+// that the samples of one of their queries would have to come before or after.
+// Thread-compatible.
+class MergePlan {
+ public:
+  using Group = std::vector<ChunkKey>;
+
+  // The chunks of an epoch come in their order. `shapes` are sorted.
+  void Add(const ChunkKey& key, std::vector<uint32_t> shapes,
+           absl::Time received);
+
+  // Groups of two and more to which nothing is added any more: later ones have
+  // come, or none since `idle_since`. They are forgotten.
+  std::vector<Group> Take(absl::Time idle_since);
+
+ private:
+  struct Line {
+    std::vector<uint32_t> shapes;
+    Group chunks;
+    absl::Time first_received;
+    absl::Time last_received;
+  };
+
+  void Complete(Line* line);
+
+  // By machine and epoch.
+  std::map<std::pair<uint32_t, uint32_t>, std::vector<Line>> lines_;
+  std::vector<Group> complete_;
+};
+
+}  // namespace fleetperf::aggregator
+
+#endif  // FLEETPERF_AGGREGATOR_STORE_MERGE_PLAN_H_

@@ -1,0 +1,183 @@
+#include "aggregator/store/sample_reader.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "aggregator/store/loss_table.h"
+#include "aggregator/store/transposer.h"
+#include "base/status_macros.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+// Segments of the log in which a machine's newest sample is looked for.
+constexpr size_t kMaxSegmentsSearched = 12;
+
+absl::Time TimeOf(const perflib::Clocks& clocks) {
+  return perflib::TimeFromPerfTime100NSec(clocks.perf_time_100nsec);
+}
+
+bool HasTickBetween(const std::vector<perflib::Clocks>& clocks, absl::Time from,
+                    absl::Time to) {
+  return std::any_of(clocks.begin(), clocks.end(), [&](const auto& tick) {
+    const absl::Time time = TimeOf(tick);
+    return time >= from && time <= to;
+  });
+}
+
+void LogDamage(const std::string& machine, const absl::Status& status) {
+  spdlog::error("samples of {} are left out: {}", machine,
+                std::string(status.message()));
+}
+
+}  // namespace
+
+absl::Status SampleReader::Read(const Store::ReadRequest& request,
+                                OnFrame on_frame, OnLoss on_loss) {
+  std::unique_ptr<const Snapshot> snapshot;
+  std::vector<LogSegment> segments;
+  {
+    absl::ReaderMutexLock lock(parts_.layout);
+    segments =
+        parts_.log->index().Find(request.machine, request.from, request.to);
+    snapshot = parts_.database->TakeSnapshot();
+  }
+  const auto on_damage = [&](const absl::Status& damage) {
+    LogDamage(request.machine, damage);
+  };
+  std::vector<StoredChunk> chunks;
+  const auto machine = parts_.numbers->FindMachine(request.machine);
+  if (machine.has_value()) {
+    RETURN_IF_ERROR(ForEachChunk(
+        *parts_.database, snapshot.get(), *machine, HourOf(request.from),
+        HourOf(request.to),
+        [&](StoredChunk chunk) {
+          chunks.push_back(std::move(chunk));
+          return absl::OkStatus();
+        },
+        on_damage));
+    RETURN_IF_ERROR(ForEachLoss(*parts_.database, snapshot.get(), *machine,
+                                request.from, request.to, on_loss, on_damage));
+  }
+  std::sort(chunks.begin(), chunks.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.key.epoch_number, a.key.order) <
+           std::tie(b.key.epoch_number, b.key.order);
+  });
+  // What of an epoch is in chunks comes before what is in the log.
+  auto segment = segments.begin();
+  const auto read_segments_before = [&](uint32_t epoch_number) -> absl::Status {
+    for (; segment != segments.end() && segment->epoch_number < epoch_number;
+         ++segment) {
+      RETURN_IF_ERROR(
+          ReadSegment(*segment, request, *snapshot, on_frame, on_loss));
+    }
+    return absl::OkStatus();
+  };
+  for (const StoredChunk& chunk : chunks) {
+    RETURN_IF_ERROR(read_segments_before(chunk.key.epoch_number));
+    const absl::Status status = ReadChunk(chunk, request, *snapshot, on_frame);
+    if (absl::IsDataLoss(status)) {
+      LogDamage(request.machine, status);
+    } else if (!status.ok()) {
+      return status;
+    }
+  }
+  return read_segments_before(UINT32_MAX);
+}
+
+absl::Status SampleReader::ReadChunk(const StoredChunk& stored,
+                                     const Store::ReadRequest& request,
+                                     const Snapshot& snapshot,
+                                     OnFrame on_frame) {
+  ASSIGN_OR_RETURN(const Chunk chunk,
+                   OpenChunk(*parts_.database, &snapshot, stored));
+  if (!HasTickBetween(chunk.clocks(), request.from, request.to)) {
+    return absl::OkStatus();
+  }
+  for (size_t section = 0; section < chunk.sections(); ++section) {
+    const auto shape = parts_.numbers->ShapeOf(chunk.ShapeOf(section));
+    if (shape == nullptr) {
+      return absl::DataLossError("a chunk is of a shape that is not known");
+    }
+    auto query = std::make_shared<CollectedQuery>(*shape);
+    query->machine = request.machine;
+    if (request.filter && !request.filter(*query)) continue;
+    const std::vector<bool> columns =
+        request.columns ? request.columns(*query)
+                        : std::vector<bool>(query->columns.size(), true);
+    std::function<bool(const Instance&)> wants;
+    if (request.instances) {
+      wants = [&](const Instance& instance) {
+        return request.instances(*query, instance);
+      };
+    }
+    ASSIGN_OR_RETURN(const Frame frame,
+                     chunk.Read(section, query, columns, wants));
+    RETURN_IF_ERROR(on_frame(frame));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SampleReader::ReadSegment(const LogSegment& segment,
+                                       const Store::ReadRequest& request,
+                                       const Snapshot& snapshot,
+                                       OnFrame on_frame, OnLoss on_loss) {
+  const QueryFilter filter = [&](const CollectedQuery& query) {
+    return query.machine == request.machine &&
+           (!request.filter || request.filter(query));
+  };
+  return parts_.log->Read(
+      segment, request.from, request.to, filter, &snapshot,
+      [&](LoggedBatch batch) -> absl::Status {
+        for (const Frame& frame : batch.decoded.frames) {
+          RETURN_IF_ERROR(on_frame(frame));
+        }
+        for (const Loss& loss : batch.decoded.losses) {
+          if (loss.machine.empty() || loss.machine == request.machine) {
+            on_loss(loss);
+          }
+        }
+        return absl::OkStatus();
+      });
+}
+
+std::optional<absl::Time> SampleReader::NewestLogged(
+    const std::string& machine) {
+  // The newest segment of the newest epoch first: samples count in that order.
+  auto segments = parts_.log->index().Find(machine, absl::InfinitePast(),
+                                           absl::InfiniteFuture());
+  std::reverse(segments.begin(), segments.end());
+  if (segments.size() > kMaxSegmentsSearched) {
+    segments.resize(kMaxSegmentsSearched);
+  }
+  const auto snapshot = parts_.database->TakeSnapshot();
+  for (const LogSegment& segment : segments) {
+    // Mostly the newest batch has it, unless that has only losses or samples of
+    // other machines.
+    for (const absl::Time from : {segment.times.newest, segment.times.oldest}) {
+      std::optional<absl::Time> newest;
+      const absl::Status status = ReadSegment(
+          segment,
+          {.machine = machine, .from = from, .to = absl::InfiniteFuture()},
+          *snapshot,
+          [&](const Frame& frame) {
+            if (!frame.clocks->empty()) {
+              const absl::Time time = TimeOf(frame.clocks->back());
+              newest = std::max(newest.value_or(time), time);
+            }
+            return absl::OkStatus();
+          },
+          [](const Loss&) {});
+      if (!status.ok()) {
+        spdlog::warn("the newest samples of {} cannot be read: {}", machine,
+                     std::string(status.message()));
+      }
+      if (newest.has_value()) return newest;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace fleetperf::aggregator

@@ -1,0 +1,75 @@
+// Puts the ticks of frames, as they came, into chunks.
+
+#ifndef FLEETPERF_AGGREGATOR_STORE_TRANSPOSER_H_
+#define FLEETPERF_AGGREGATOR_STORE_TRANSPOSER_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/time/time.h"
+#include "aggregator/store/chunk_builder.h"
+#include "aggregator/store/frame.h"
+
+namespace fleetperf::aggregator {
+
+// The hour that a tick is in, by its machine's clock: hours since 1601.
+uint32_t HourOf(const perflib::Clocks& clocks);
+uint32_t HourOf(absl::Time time);
+absl::Time StartOfHour(uint32_t hour);
+
+// Frames of consecutive ticks of one machine, with the same clocks.
+using FrameGroup = std::vector<std::shared_ptr<const Frame>>;
+
+// The groups that a batch's frames make.
+std::vector<FrameGroup> GroupFrames(std::vector<Frame> frames);
+
+// The place of a batch's first chunk among those of an epoch; the others come
+// behind it.
+constexpr uint64_t OrderOf(uint64_t sequence) { return sequence << 24; }
+
+// A chunk in the making.
+struct NewChunk {
+  std::string machine;
+  uint32_t hour = 0;
+  uint64_t order = 0;                          // among those of the epoch
+  absl::Time received = absl::InfinitePast();  // the last of it
+  ChunkBuilder builder;
+};
+
+// The frames of one epoch. Ticks of one query are in the order of their chunks.
+// Thread-compatible.
+class Transposer {
+ public:
+  // The groups come in the order of their samples. The first chunk that begins
+  // with this one gets `order`.
+  void Add(FrameGroup group, uint64_t order, absl::Time received);
+
+  // About how many values it holds.
+  uint64_t values() const { return values_; }
+
+  // All chunks, in their order.
+  std::vector<NewChunk> Finish();
+
+ private:
+  struct Open {
+    std::vector<const CollectedQuery*> queries;
+    NewChunk chunk;
+  };
+
+  Open& ChunkFor(const FrameGroup& group, uint32_t hour);
+  void Close(size_t number);
+
+  // Those that are closed have no queries.
+  std::vector<Open> chunks_;
+  // The chunk that a query's next ticks belong to.
+  absl::flat_hash_map<const CollectedQuery*, size_t> open_;
+  uint64_t order_ = 0;
+  uint64_t values_ = 0;
+};
+
+}  // namespace fleetperf::aggregator
+
+#endif  // FLEETPERF_AGGREGATOR_STORE_TRANSPOSER_H_

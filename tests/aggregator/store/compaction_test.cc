@@ -1,0 +1,327 @@
+// Moving what is stored changes nothing of what is read.
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "aggregator/store/store.h"
+#include "tests/support/countersets.h"
+#include "tests/support/status_matchers.h"
+#include "tests/support/test_store.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+using testing::ClocksAt;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using testing::kStart;
+using testing::TestAgent;
+using testing::TestStore;
+
+// What is read of each life of an instance, in order: "Disk 4294967299 C:" has
+// "1 C: 10", "2 C: 20". And, by counterset, the ticks that failed.
+using Samples = std::map<std::string, std::vector<std::string>>;
+
+Samples SamplesOf(TestStore& store, const std::string& machine,
+                  absl::Time from = absl::InfinitePast(),
+                  absl::Time to = absl::InfiniteFuture()) {
+  Samples samples;
+  EXPECT_OK(store->Read(
+      {.machine = machine, .from = from, .to = to, .filter = {}},
+      [&](const Frame& frame) {
+        EXPECT_EQ(frame.query->machine, machine);
+        const std::string& name = frame.query->schema->registration.name;
+        const std::vector<std::string> ticks = testing::ToText(frame);
+        auto tick = ticks.begin();
+        for (const Frame::Run& run : frame.runs) {
+          auto& of_life = samples[absl::StrCat(name, " ", run.instance->life,
+                                               " ", run.instance->name)];
+          of_life.insert(of_life.end(), tick, tick + run.tick_count);
+          tick += run.tick_count;
+        }
+        for (const Frame::Failure& failure : frame.failures) {
+          samples[name].push_back(
+              absl::StrCat((*frame.clocks)[failure.tick].perf_time_100nsec, " ",
+                           failure.status));
+        }
+        return absl::OkStatus();
+      },
+      [](const Loss&) {}));
+  return samples;
+}
+
+// Where the first differs from the second.
+std::string Difference(const Samples& a, const Samples& b) {
+  for (const auto& [name, ticks] : a) {
+    const auto other = b.find(name);
+    if (other == b.end()) return absl::StrCat(name, " is new");
+    for (size_t i = 0; i < std::max(ticks.size(), other->second.size()); ++i) {
+      const std::string one = i < ticks.size() ? ticks[i] : "nothing";
+      const std::string two =
+          i < other->second.size() ? other->second[i] : "nothing";
+      if (one == two) continue;
+      return absl::StrCat(name, ", sample ", i, ": ", one, " and not ", two);
+    }
+  }
+  for (const auto& [name, ticks] : b) {
+    if (!a.contains(name)) return absl::StrCat(name, " is gone");
+  }
+  return "";
+}
+
+// Agents of two machines at which everything happens: restarts, clocks that
+// step, instances that come and go, values that are missing, queries that begin
+// and end, losses.
+class Fleet {
+ public:
+  Fleet(TestStore* store, uint64_t seed) : store_(*store), random_(seed) {
+    for (size_t i = 0; i < std::size(kMachines); ++i) Start(i);
+  }
+
+  static constexpr const char* kMachines[] = {"web-1", "db-1"};
+
+  void Step() {
+    const size_t i = Below(agents_.size());
+    Agent& agent = agents_[i];
+    if (Below(40) == 0) return Start(i);
+    if (Below(30) == 0) agent.time += 1000.0 * (1.0 - Below(3));
+    if (Below(50) == 0) agent.time += 3600.0 * Below(3);
+    if (Below(10) == 0) agent.collects_memory = !agent.collects_memory;
+    if (Below(20) == 0) {
+      const absl::Time lost = kStart + absl::Seconds(agent.time);
+      agent.writer->Lose(Below(2) == 0 ? "" : kMachines[i], lost,
+                         lost + absl::Seconds(5), 5, v1::LOSS_CAUSE_SPOOL_FULL);
+    }
+    for (uint64_t ticks = 1 + Below(20); ticks > 0; --ticks) Tick(agent);
+    received_ += absl::Seconds(10 + Below(60));
+    EXPECT_OK(agent.writer->Send(received_));
+  }
+
+  absl::Time received() const { return received_; }
+
+ private:
+  struct Agent {
+    std::unique_ptr<TestAgent> writer;
+    uint32_t machine = 0, disk = 0, memory = 0;
+    uint32_t disk_query = 0, memory_query = 0, no_instance = 0;
+    std::vector<uint32_t> instances;
+    bool collects_memory = true;
+    double time = 0;
+    uint64_t value = 0;
+  };
+
+  uint64_t Below(uint64_t limit) { return random_() % limit; }
+
+  void Start(size_t i) {
+    if (agents_.size() <= i) agents_.resize(i + 1);
+    Agent& agent = agents_[i];
+    agent.writer =
+        std::make_unique<TestAgent>(&store_, kMachines[i], ++epochs_);
+    agent.machine = agent.writer->Machine(kMachines[i]);
+    agent.disk = agent.writer->Counterset(testing::DiskRegistration());
+    agent.memory = agent.writer->Counterset(testing::MemoryRegistration());
+    agent.disk_query = agent.writer->Query(
+        agent.machine, agent.disk, absl::Seconds(1), {{testing::kTransfers}});
+    agent.memory_query =
+        agent.writer->Query(agent.machine, agent.memory, absl::Seconds(1),
+                            {{testing::kPageFaults}});
+    agent.no_instance = agent.writer->Instance(agent.machine, agent.memory);
+    agent.instances.clear();
+  }
+
+  void Tick(Agent& agent) {
+    if (agent.instances.empty() || Below(15) == 0) {
+      agent.instances.push_back(agent.writer->Instance(
+          agent.machine, agent.disk, absl::StrCat("disk", Below(6)),
+          static_cast<uint32_t>(Below(3))));
+    }
+    if (Below(30) == 0) {
+      agent.writer->Retire(agent.instances.front());
+      agent.instances.erase(agent.instances.begin());
+    }
+    agent.time += 1;
+    std::vector<testing::BatchWriter::Row> rows;
+    for (const uint32_t instance : agent.instances) {
+      if (Below(20) == 0) continue;
+      agent.value += Below(100);
+      if (Below(20) == 0) {
+        rows.push_back({instance, {std::nullopt}});
+      } else {
+        rows.push_back({instance, {agent.value}});
+      }
+    }
+    std::vector<testing::BatchWriter::Result> results = {
+        {agent.disk_query, rows}};
+    if (agent.collects_memory) {
+      results.push_back(
+          {agent.memory_query, {{agent.no_instance, {Below(1000)}}}});
+      if (Below(10) == 0) results.back() = {agent.memory_query, {}, 5};
+    }
+    agent.writer->AddBlock(1, ClocksAt(agent.time), std::move(results));
+  }
+
+  TestStore& store_;
+  std::mt19937_64 random_;
+  uint64_t epochs_ = 0;
+  absl::Time received_ = kStart;
+  std::vector<Agent> agents_;
+};
+
+TEST(Compaction, ChangesNothingOfWhatIsRead) {
+  for (uint64_t seed = 1; seed <= 12; ++seed) {
+    SCOPED_TRACE(seed);
+    TestStore store;
+    TestStore untouched;
+    Fleet fleet(&store, seed);
+    Fleet same(&untouched, seed);
+    std::mt19937_64 random(seed);
+    for (int step = 0; step < 400; ++step) {
+      fleet.Step();
+      same.Step();
+      if (random() % 40 == 0) {
+        ASSERT_OK(store.Compact(fleet.received() - absl::Minutes(5)));
+      }
+      if (random() % 150 == 0) store.Reopen();
+    }
+    const auto expect_same = [&] {
+      for (const std::string machine : Fleet::kMachines) {
+        ASSERT_EQ(Difference(SamplesOf(store, machine),
+                             SamplesOf(untouched, machine)),
+                  "");
+        auto losses = store.ReadLosses(machine);
+        auto expected = untouched.ReadLosses(machine);
+        std::sort(losses.begin(), losses.end());
+        std::sort(expected.begin(), expected.end());
+        ASSERT_EQ(losses, expected);
+        EXPECT_EQ(store->directory().NewestSample(machine),
+                  untouched->directory().NewestSample(machine));
+      }
+    };
+    expect_same();
+    ASSERT_OK(store.Compact());
+    expect_same();
+    ASSERT_OK(store.Compact());
+    store.Reopen();
+    ASSERT_OK(store.Compact());
+    expect_same();
+  }
+}
+
+// An agent that collects a rate of a disk of its own machine.
+struct DiskAgent : TestAgent {
+  DiskAgent(TestStore* store, const std::string& machine, uint64_t epoch = 1)
+      : TestAgent(store, machine, epoch),
+        machine_id(Machine(machine)),
+        disk(Counterset(testing::DiskRegistration())),
+        query(
+            Query(machine_id, disk, absl::Seconds(1), {{testing::kTransfers}})),
+        c(Instance(machine_id, disk, "C:")) {}
+
+  void Tick(double seconds, uint64_t value) {
+    AddTick(query, ClocksAt(seconds), {{c, {value}}});
+  }
+
+  const uint32_t machine_id, disk, query, c;
+};
+
+TEST(Compaction, ReadsOnlyTheRangeAndWhatIsWanted) {
+  TestStore store;
+  DiskAgent agent(&store, "web-1");
+  const uint32_t d = agent.Instance(agent.machine_id, agent.disk, "D:");
+  for (int t = 0; t < 4 * 3600; t += 60) {
+    agent.AddTick(agent.query, ClocksAt(t), {{agent.c, {1}}, {d, {2}}});
+    ASSERT_OK(agent.Send(kStart + absl::Seconds(t)));
+  }
+  ASSERT_OK(store.Compact());
+  EXPECT_THAT(SamplesOf(store, "web-1", kStart + absl::Hours(9)), IsEmpty());
+  // An hour's chunk at most on either side, of both instances.
+  const std::vector<std::string> hour = store.Read(
+      "web-1", kStart + absl::Minutes(70), kStart + absl::Minutes(71));
+  EXPECT_LE(hour.size(), 240);
+  EXPECT_THAT(hour, ::testing::Contains("4200 C: 1"));
+
+  std::vector<std::string> instances;
+  ASSERT_OK(store->Read(
+      {.machine = "web-1",
+       .from = absl::InfinitePast(),
+       .to = absl::InfiniteFuture(),
+       .filter = {},
+       .instances =
+           [](const CollectedQuery&, const Instance& instance) {
+             return instance.name == "D:";
+           }},
+      [&](const Frame& frame) {
+        for (const Frame::Run& run : frame.runs) {
+          instances.push_back(run.instance->name);
+        }
+        return absl::OkStatus();
+      },
+      [](const Loss&) {}));
+  EXPECT_THAT(instances, ::testing::Each("D:"));
+  EXPECT_FALSE(instances.empty());
+}
+
+TEST(Compaction, RecognisesBatchesThatAreInChunks) {
+  TestStore store;
+  DiskAgent agent(&store, "web-1");
+  const uint32_t epoch = store.Epoch("web-1", 1).number;
+  for (uint64_t i = 1; i <= 5; ++i) {
+    agent.Tick(static_cast<double>(i), i);
+    ASSERT_OK_AND_ASSIGN(const auto batch, agent.TakeBatch());
+    BatchToCommit to_commit{.epoch_number = epoch,
+                            .sequence = batch->sequence,
+                            .agent = "web-1",
+                            .fingerprint = 1000 + i,
+                            .received = kStart,
+                            .batch = &batch->batch,
+                            .definitions = batch->definitions.get(),
+                            .decoded = &batch->decoded};
+    ASSERT_OK(store->Commit({to_commit}));
+    if (i != 3) continue;
+    ASSERT_OK(store.Compact());
+  }
+  const auto expect_known = [&] {
+    for (uint64_t i = 1; i <= 5; ++i) {
+      EXPECT_TRUE(store->HasBatch(epoch, i, 1000 + i)) << i;
+      EXPECT_FALSE(store->HasBatch(epoch, i, 999 + i)) << i;
+    }
+    EXPECT_FALSE(store->HasBatch(epoch, 6, 0));
+    EXPECT_FALSE(store->HasBatch(epoch + 1, 1, 1001));
+    EXPECT_FALSE(store->HasBatch(epoch, 0, 0));
+  };
+  expect_known();
+  ASSERT_OK(store.Compact());
+  expect_known();
+  store.Reopen();
+  expect_known();
+}
+
+TEST(Compaction, LeavesOutBatchesThatAreDamaged) {
+  TestStore store;
+  DiskAgent agent(&store, "web-1");
+  agent.Tick(1, 10);
+  ASSERT_OK(agent.Send());
+  v1::Batch damaged;
+  damaged.set_payload("not what it should be");
+  const DecodedBatch empty;
+  ASSERT_OK(store->Commit(
+      {BatchToCommit{.epoch_number = store.Epoch("web-1", 1).number,
+                     .sequence = 2,
+                     .agent = "web-1",
+                     .received = kStart + absl::Seconds(1),
+                     .batch = &damaged,
+                     .decoded = &empty}}));
+  agent.next_sequence = 3;
+  agent.Tick(3, 30);
+  ASSERT_OK(agent.Send(kStart + absl::Seconds(2)));
+  EXPECT_THAT(store.Read("web-1"), ElementsAre("1 C: 10", "3 C: 30"));
+  ASSERT_OK(store.Compact());
+  EXPECT_THAT(store.Read("web-1"), ElementsAre("1 C: 10", "3 C: 30"));
+}
+
+}  // namespace
+}  // namespace fleetperf::aggregator
