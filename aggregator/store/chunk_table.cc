@@ -55,12 +55,10 @@ absl::StatusOr<StoredChunk> ParseRecord(const ChunkKey& key,
   if (record.size() < kPrefixSize) {
     return absl::DataLossError("the head of a chunk is damaged");
   }
-  return StoredChunk{
-      .key = key,
-      .body_size = FromBigEndian<uint64_t>(record),
-      .received = absl::FromUnixNanos(static_cast<int64_t>(
-          FromBigEndian<uint64_t>(record.substr(sizeof(uint64_t))))),
-      .head = std::string(record.substr(kPrefixSize))};
+  return StoredChunk{.key = key,
+                     .body_size = FromBigEndian<uint64_t>(record),
+                     .received = DecodeTime(record.substr(sizeof(uint64_t))),
+                     .head = std::string(record.substr(kPrefixSize))};
 }
 
 // Reads parts of a chunk's body.
@@ -122,12 +120,9 @@ class BodyReader {
 void PutChunk(const ChunkKey& key, absl::Time received,
               const std::vector<uint32_t>& shapes, const EncodedChunk& chunk,
               Changes* changes) {
-  changes->Put(
-      Family::kChunks, HeadKey(key),
-      absl::StrCat(
-          BigEndian(uint64_t{chunk.body.size()}),
-          BigEndian(static_cast<uint64_t>(absl::ToUnixNanos(received))),
-          chunk.head));
+  changes->Put(Family::kChunks, HeadKey(key),
+               absl::StrCat(BigEndian(uint64_t{chunk.body.size()}),
+                            EncodeTime(received), chunk.head));
   const absl::string_view body = chunk.body;
   for (uint64_t page = 0; page < PagesOf(body.size()); ++page) {
     changes->Put(Family::kChunks, PageKey(key, page),

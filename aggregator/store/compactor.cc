@@ -26,15 +26,6 @@ constexpr absl::Duration kLongestRead = absl::Minutes(5);
 // Chunks that are removed at a time.
 constexpr size_t kMostDropped = 1000;
 
-std::string EncodeTime(absl::Time time) {
-  return BigEndian(static_cast<uint64_t>(absl::ToUnixNanos(time)));
-}
-
-absl::Time DecodeTime(absl::string_view bytes) {
-  return absl::FromUnixNanos(
-      static_cast<int64_t>(FromBigEndian<uint64_t>(bytes)));
-}
-
 // Of a machine's newest sample: epoch and sequence, and the time.
 constexpr size_t kPlaceSize = sizeof(uint32_t) + sizeof(uint64_t);
 constexpr size_t kNewestSize = kPlaceSize + sizeof(uint64_t);

@@ -46,6 +46,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 
 namespace fleetperf::aggregator {
 
@@ -67,6 +68,15 @@ Number FromBigEndian(absl::string_view bytes) {
     number = static_cast<Number>(number << 8 | static_cast<uint8_t>(bytes[i]));
   }
   return number;
+}
+
+// Times take as much as a uint64_t.
+inline std::string EncodeTime(absl::Time time) {
+  return BigEndian(static_cast<uint64_t>(absl::ToUnixNanos(time)));
+}
+inline absl::Time DecodeTime(absl::string_view bytes) {
+  return absl::FromUnixNanos(
+      static_cast<int64_t>(FromBigEndian<uint64_t>(bytes)));
 }
 
 inline std::string StoreIdKey() { return "i"; }

@@ -16,15 +16,6 @@
 namespace fleetperf::aggregator {
 namespace {
 
-std::string EncodeTime(absl::Time time) {
-  return BigEndian(static_cast<uint64_t>(absl::ToUnixNanos(time)));
-}
-
-absl::Time DecodeTime(absl::string_view bytes) {
-  return absl::FromUnixNanos(
-      static_cast<int64_t>(FromBigEndian<uint64_t>(bytes)));
-}
-
 // A record of the family "times".
 constexpr size_t kTimesSize = 4 * sizeof(uint64_t);
 

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "aggregator/store/store.h"
 #include "tests/support/countersets.h"
+#include "tests/support/one_disk_agent.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/test_store.h"
 
@@ -19,6 +20,7 @@ using testing::ClocksAt;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using testing::kStart;
+using testing::OneDiskAgent;
 using testing::TestAgent;
 using testing::TestStore;
 
@@ -211,26 +213,9 @@ TEST(Compaction, ChangesNothingOfWhatIsRead) {
   }
 }
 
-// An agent that collects a rate of a disk of its own machine.
-struct DiskAgent : TestAgent {
-  DiskAgent(TestStore* store, const std::string& machine, uint64_t epoch = 1)
-      : TestAgent(store, machine, epoch),
-        machine_id(Machine(machine)),
-        disk(Counterset(testing::DiskRegistration())),
-        query(
-            Query(machine_id, disk, absl::Seconds(1), {{testing::kTransfers}})),
-        c(Instance(machine_id, disk, "C:")) {}
-
-  void Tick(double seconds, uint64_t value) {
-    AddTick(query, ClocksAt(seconds), {{c, {value}}});
-  }
-
-  const uint32_t machine_id, disk, query, c;
-};
-
 TEST(Compaction, ReadsOnlyTheRangeAndWhatIsWanted) {
   TestStore store;
-  DiskAgent agent(&store, "web-1");
+  OneDiskAgent agent(&store, "web-1");
   const uint32_t d = agent.Instance(agent.machine_id, agent.disk, "D:");
   for (int t = 0; t < 4 * 3600; t += 60) {
     agent.AddTick(agent.query, ClocksAt(t), {{agent.c, {1}}, {d, {2}}});
@@ -267,7 +252,7 @@ TEST(Compaction, ReadsOnlyTheRangeAndWhatIsWanted) {
 
 TEST(Compaction, RecognisesBatchesThatAreInChunks) {
   TestStore store;
-  DiskAgent agent(&store, "web-1");
+  OneDiskAgent agent(&store, "web-1");
   const uint32_t epoch = store.Epoch("web-1", 1).number;
   for (uint64_t i = 1; i <= 5; ++i) {
     agent.Tick(static_cast<double>(i), i);
@@ -302,7 +287,7 @@ TEST(Compaction, RecognisesBatchesThatAreInChunks) {
 
 TEST(Compaction, LeavesOutBatchesThatAreDamaged) {
   TestStore store;
-  DiskAgent agent(&store, "web-1");
+  OneDiskAgent agent(&store, "web-1");
   agent.Tick(1, 10);
   ASSERT_OK(agent.Send());
   v1::Batch damaged;

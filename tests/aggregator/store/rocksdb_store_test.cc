@@ -4,6 +4,7 @@
 
 #include "aggregator/store/store.h"
 #include "tests/support/countersets.h"
+#include "tests/support/one_disk_agent.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/test_store.h"
 
@@ -17,31 +18,15 @@ using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::kStart;
+using testing::OneDiskAgent;
 using ::testing::SizeIs;
 using testing::StatusIs;
 using testing::TestAgent;
 using testing::TestStore;
 
-// An agent that collects a rate of a disk of its own machine.
-struct DiskAgent : TestAgent {
-  DiskAgent(TestStore* store, const std::string& machine, uint64_t epoch = 1)
-      : TestAgent(store, machine, epoch),
-        machine_id(Machine(machine)),
-        disk(Counterset(testing::DiskRegistration())),
-        query(
-            Query(machine_id, disk, absl::Seconds(1), {{testing::kTransfers}})),
-        c(Instance(machine_id, disk, "C:")) {}
-
-  void Tick(double seconds, uint64_t value) {
-    AddTick(query, ClocksAt(seconds), {{c, {value}}});
-  }
-
-  const uint32_t machine_id, disk, query, c;
-};
-
 TEST(RocksDbStore, GivesBackWhatWasCommitted) {
   TestStore store;
-  DiskAgent agent(&store, "web-1");
+  OneDiskAgent agent(&store, "web-1");
   agent.Tick(1, 10);
   agent.Tick(2, 20);
   ASSERT_OK(agent.Send());
@@ -54,7 +39,7 @@ TEST(RocksDbStore, GivesBackWhatWasCommitted) {
 
 TEST(RocksDbStore, ReadsWhatMayReachIntoARangeOfTime) {
   TestStore store;
-  DiskAgent agent(&store, "web-1");
+  OneDiskAgent agent(&store, "web-1");
   for (int batch = 0; batch < 200;
        ++batch) {  // of ten ticks; over half an hour
     for (int i = 0; i < 10; ++i) agent.Tick(10 * batch + i, 1);
@@ -75,8 +60,8 @@ TEST(RocksDbStore, ReadsWhatMayReachIntoARangeOfTime) {
 
 TEST(RocksDbStore, OrdersByEpochAndSequenceAndNotByTime) {
   TestStore store;
-  DiskAgent first(&store, "web-1", 70);
-  DiskAgent second(&store, "web-1", 3);  // epochs are random numbers
+  OneDiskAgent first(&store, "web-1", 70);
+  OneDiskAgent second(&store, "web-1", 3);  // epochs are random numbers
   first.Tick(100, 1);
   ASSERT_OK(first.Send());
   second.Tick(50, 3);
@@ -92,7 +77,7 @@ TEST(RocksDbStore, OrdersByEpochAndSequenceAndNotByTime) {
 
 TEST(RocksDbStore, ReadsOnlyWhatTheFilterTakes) {
   TestStore store;
-  DiskAgent agent(&store, "web-1");
+  OneDiskAgent agent(&store, "web-1");
   const uint32_t memory = agent.Counterset(testing::MemoryRegistration());
   const uint32_t other = agent.Query(agent.machine_id, memory, absl::Seconds(1),
                                      {{testing::kPageFaults}});
@@ -119,7 +104,7 @@ TEST(RocksDbStore, ReadsOnlyWhatTheFilterTakes) {
 
 TEST(RocksDbStore, StopsReadingWhenTheReaderSaysSo) {
   TestStore store;
-  DiskAgent agent(&store, "web-1");
+  OneDiskAgent agent(&store, "web-1");
   for (int t = 0; t < 3; ++t) {
     agent.Tick(t, 1);
     ASSERT_OK(agent.Send());
@@ -157,7 +142,7 @@ TEST(RocksDbStore, KeepsMachinesOfOneAgentApart) {
 
 TEST(RocksDbStore, KeepsLossesOfAMachineAndOfAllOfAnAgents) {
   TestStore store;
-  DiskAgent agent(&store, "web-1");
+  OneDiskAgent agent(&store, "web-1");
   agent.Tick(1, 10);
   agent.Lose("web-1", kStart + absl::Seconds(2), kStart + absl::Seconds(4), 2,
              v1::LOSS_CAUSE_OVERRUN);
@@ -172,7 +157,7 @@ TEST(RocksDbStore, KeepsLossesOfAMachineAndOfAllOfAnAgents) {
 
 TEST(RocksDbStore, KeepsOfARejectedBatchThatItIsLost) {
   TestStore store;
-  DiskAgent agent(&store, "web-1");
+  OneDiskAgent agent(&store, "web-1");
   agent.Tick(1, 10);
   ASSERT_OK(agent.Send());
   const DecodedBatch lost{.losses = {{.start = kStart + absl::Seconds(2),
@@ -197,12 +182,12 @@ TEST(RocksDbStore, KeepsOfARejectedBatchThatItIsLost) {
 
 TEST(RocksDbStore, CommitsBatchesOfSeveralAgentsInOneGo) {
   TestStore store;
-  DiskAgent web(&store, "web-1");
-  DiskAgent db(&store, "db-1", 9);
+  OneDiskAgent web(&store, "web-1");
+  OneDiskAgent db(&store, "db-1", 9);
   std::vector<std::shared_ptr<const ReceivedBatch>> batches;
   std::vector<BatchToCommit> to_commit;
   for (int t = 1; t <= 2; ++t) {
-    for (DiskAgent* agent : {&web, &db}) {
+    for (OneDiskAgent* agent : {&web, &db}) {
       agent->Tick(t, static_cast<uint64_t>(t));
       ASSERT_OK_AND_ASSIGN(auto batch, agent->TakeBatch());
       batches.push_back(batch);
@@ -223,7 +208,7 @@ TEST(RocksDbStore, CommitsBatchesOfSeveralAgentsInOneGo) {
 
 TEST(RocksDbStore, RemovesWhatWasReceivedBeforeATimeWhateverItsOwn) {
   TestStore store;
-  DiskAgent agent(&store, "web-1");
+  OneDiskAgent agent(&store, "web-1");
   // Each received an hour after the one before.
   for (int i = 0; i < 6; ++i) {
     agent.Tick(3600 * i, static_cast<uint64_t>(i));
