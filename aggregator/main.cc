@@ -2,6 +2,7 @@
 
 #include "aggregator/aggregator.h"
 #include "aggregator/config.h"
+#include "aggregator/verify_command.h"
 #include "base/daemon.h"
 #include "base/logging.h"
 #include "base/rpc_log.h"
@@ -28,7 +29,12 @@ int main(int argc, char** argv) {
       {.name = "fleetperf-aggregator",
        .purpose = "Takes in the performance counters of a fleet, stores them "
                   "and answers queries.",
+       .commands = {{.name = "verify",
+                     .help = "Read all of the store and say what is damaged; "
+                             "the aggregator must not be running",
+                     .run = fleetperf::aggregator::VerifyCommand}},
        .examples =
-           "  fleetperf-aggregator --config /etc/fleetperf/aggregator.yaml\n"},
+           "  fleetperf-aggregator --config /etc/fleetperf/aggregator.yaml\n"
+           "  fleetperf-aggregator verify --config aggregator.yaml\n"},
       argc, argv, fleetperf::Run);
 }

@@ -1,12 +1,16 @@
 #include "aggregator/store/database.h"
 
 #include <rocksdb/cache.h>
+#include <rocksdb/env.h>
 #include <rocksdb/filter_policy.h>
+#include <rocksdb/listener.h>
+#include <rocksdb/sst_file_reader.h>
 #include <rocksdb/table.h>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/files.h"
+#include "base/logging.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::aggregator {
@@ -38,10 +42,49 @@ rocksdb::ColumnFamilyOptions OptionsOf(
       options.compression = rocksdb::kNoCompression;
       options.write_buffer_size = 64 * kMiB;
       table.block_size = 16 * 1024;
+      // What is damaged cannot be merged with what is new, which must not stop
+      // that from coming.
+      options.level0_slowdown_writes_trigger = 200;
+      options.level0_stop_writes_trigger = 1000;
       break;
   }
   options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
   return options;
+}
+
+// Nobody waits for what RocksDB does in the background.
+class BackgroundErrors : public rocksdb::EventListener {
+ public:
+  void OnCompactionCompleted(rocksdb::DB* /*database*/,
+                             const rocksdb::CompactionJobInfo& job) override {
+    if (job.status.ok()) return;
+    log_.Warn("compaction",
+              absl::StrCat("a part of the store cannot be put in order, since "
+                           "it is damaged; stop the aggregator and see: "
+                           "fleetperf-aggregator verify: ",
+                           job.status.ToString()));
+  }
+
+ private:
+  LogOncePerCause log_;
+};
+
+std::vector<rocksdb::ColumnFamilyDescriptor> Families() {
+  const auto cache = rocksdb::NewLRUCache(kCacheBytes);
+  return {
+      {rocksdb::kDefaultColumnFamilyName, OptionsOf(Family::kDefault, cache)},
+      {"log", OptionsOf(Family::kLog, cache)},
+      {"times", OptionsOf(Family::kTimes, cache)},
+      {"chunks", OptionsOf(Family::kChunks, cache)}};
+}
+
+absl::Status CannotOpen(const std::string& directory,
+                        const rocksdb::Status& status) {
+  const bool locked = absl::StrContains(status.ToString(), "LOCK");
+  return absl::FailedPreconditionError(
+      absl::StrCat("cannot open the store in ", directory, ": ",
+                   locked ? "another process has it open (" : "",
+                   status.ToString(), locked ? ")" : ""));
 }
 
 }  // namespace
@@ -66,11 +109,6 @@ void Changes::Delete(Family family, absl::string_view key) {
   batch_.Delete(database_.family(family), ToSlice(key));
 }
 
-void Changes::DeleteRange(Family family, absl::string_view begin,
-                          absl::string_view end) {
-  batch_.DeleteRange(database_.family(family), ToSlice(begin), ToSlice(end));
-}
-
 absl::StatusOr<std::unique_ptr<Database>> Database::Open(
     const std::string& directory) {
   RETURN_IF_ERROR(MakeDirectories(directory));
@@ -80,23 +118,30 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(
   options.keep_log_file_num = 4;
   options.info_log_level = rocksdb::WARN_LEVEL;
   options.max_total_wal_size = 256 * kMiB;
-  const auto cache = rocksdb::NewLRUCache(kCacheBytes);
-  const std::vector<rocksdb::ColumnFamilyDescriptor> families = {
-      {rocksdb::kDefaultColumnFamilyName, OptionsOf(Family::kDefault, cache)},
-      {"log", OptionsOf(Family::kLog, cache)},
-      {"times", OptionsOf(Family::kTimes, cache)},
-      {"chunks", OptionsOf(Family::kChunks, cache)}};
+  // Otherwise nothing could be written any more once RocksDB, as it moves what
+  // there is, comes upon something that is damaged.
+  options.paranoid_checks = false;
+  options.listeners.push_back(std::make_shared<BackgroundErrors>());
   std::unique_ptr<Database> opened(new Database);
   rocksdb::DB* database = nullptr;
   const rocksdb::Status status = rocksdb::DB::Open(
-      options, directory, families, &opened->families_, &database);
-  if (!status.ok()) {
-    const bool locked = absl::StrContains(status.ToString(), "LOCK");
-    return absl::FailedPreconditionError(
-        absl::StrCat("cannot open the store in ", directory, ": ",
-                     locked ? "another process has it open (" : "",
-                     status.ToString(), locked ? ")" : ""));
-  }
+      options, directory, Families(), &opened->families_, &database);
+  if (!status.ok()) return CannotOpen(directory, status);
+  opened->database_.reset(database);
+  return opened;
+}
+
+absl::StatusOr<std::unique_ptr<Database>> Database::OpenForReading(
+    const std::string& directory) {
+  std::unique_ptr<Database> opened(new Database);
+  // Files would go away while they are read.
+  rocksdb::Status status = rocksdb::Env::Default()->LockFile(
+      absl::StrCat(directory, "/LOCK"), &opened->lock_);
+  if (!status.ok()) return CannotOpen(directory, status);
+  rocksdb::DB* database = nullptr;
+  status = rocksdb::DB::OpenForReadOnly({}, directory, Families(),
+                                        &opened->families_, &database);
+  if (!status.ok()) return CannotOpen(directory, status);
   opened->database_.reset(database);
   return opened;
 }
@@ -105,6 +150,24 @@ Database::~Database() {
   for (rocksdb::ColumnFamilyHandle* family : families_) {
     database_->DestroyColumnFamilyHandle(family);
   }
+  if (lock_ != nullptr) rocksdb::Env::Default()->UnlockFile(lock_);
+}
+
+std::vector<std::string> Database::Files() const {
+  std::vector<rocksdb::LiveFileMetaData> files;
+  database_->GetLiveFilesMetaData(&files);
+  std::vector<std::string> paths;
+  for (const auto& file : files) {
+    paths.push_back(absl::StrCat(file.db_path, file.name));
+  }
+  return paths;
+}
+
+absl::Status Database::VerifyFile(const std::string& path) const {
+  rocksdb::SstFileReader reader{rocksdb::Options()};
+  rocksdb::Status status = reader.Open(path);
+  if (status.ok()) status = reader.VerifyChecksum();
+  return FromRocksDb(status, "read a file");
 }
 
 absl::Status Database::Write(Changes* changes, Durability durability) {

@@ -44,9 +44,6 @@ class Changes {
 
   void Put(Family family, absl::string_view key, absl::string_view value);
   void Delete(Family family, absl::string_view key);
-  // From `begin` to before `end`.
-  void DeleteRange(Family family, absl::string_view begin,
-                   absl::string_view end);
 
  private:
   friend class Database;
@@ -76,7 +73,15 @@ class Database {
   // be opened: another process may have it open.
   static absl::StatusOr<std::unique_ptr<Database>> Open(
       const std::string& directory);
+  // Nothing can be written. Errors as Open; it is not made.
+  static absl::StatusOr<std::unique_ptr<Database>> OpenForReading(
+      const std::string& directory);
   ~Database();
+
+  // The files that keys and values are in, and whether one is as it was
+  // written: DataLoss if not.
+  std::vector<std::string> Files() const;
+  absl::Status VerifyFile(const std::string& path) const;
 
   // What is durable survives a power cut. What is not survives the process, and
   // is not there without all that was written before it.
@@ -106,6 +111,8 @@ class Database {
  private:
   Database() = default;
 
+  // Of a database that is open for reading, for which RocksDB takes none.
+  rocksdb::FileLock* lock_ = nullptr;
   std::unique_ptr<rocksdb::DB> database_;
   std::vector<rocksdb::ColumnFamilyHandle*> families_;
 };

@@ -136,6 +136,20 @@ absl::Status Log::Read(const LogSegment& segment, absl::Time from,
   return FromRocksDb(entry->status(), "read its log");
 }
 
+absl::Status Log::ForEach(
+    absl::FunctionRef<void(uint32_t, uint64_t, const absl::Status&)> use) {
+  const auto entry = database_.Iterate(Family::kTimes);
+  for (entry->SeekToFirst(); entry->Valid(); entry->Next()) {
+    const absl::string_view key = ToView(entry->key());
+    if (key.size() != kLogKeySize) continue;
+    const auto epoch_number = FromBigEndian<uint32_t>(key);
+    use(epoch_number, FromBigEndian<uint64_t>(key.substr(sizeof epoch_number)),
+        Get(key, epoch_number, /*filter=*/nullptr, /*snapshot=*/nullptr)
+            .status());
+  }
+  return FromRocksDb(entry->status(), "read its log");
+}
+
 absl::StatusOr<LoggedBatch> Log::Get(absl::string_view key,
                                      uint32_t epoch_number,
                                      const QueryFilter& filter,

@@ -52,6 +52,12 @@ class Log {
                     const QueryFilter& filter, const Snapshot* snapshot,
                     absl::FunctionRef<absl::Status(LoggedBatch batch)> use);
 
+  // Calls `use` with every batch, whether it can be read or why not.
+  absl::Status ForEach(
+      absl::FunctionRef<void(uint32_t epoch_number, uint64_t sequence,
+                             const absl::Status& status)>
+          use);
+
   static void Delete(uint32_t epoch_number, uint64_t sequence,
                      Changes* changes);
 

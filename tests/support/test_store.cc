@@ -19,9 +19,13 @@ void TestStore::Open() {
 }
 
 void TestStore::Reopen() {
+  Close();
+  Open();
+}
+
+void TestStore::Close() {
   epochs_.clear();
   store_.reset();
-  Open();
 }
 
 absl::Status TestStore::Compact(absl::Time idle_since) {

@@ -32,6 +32,8 @@ class TestStore {
 
   // As a restart of the aggregator does.
   void Reopen();
+  void Close();
+  void Open();
 
   // Moves all that can be moved.
   absl::Status Compact(absl::Time idle_since = absl::InfiniteFuture());
@@ -48,8 +50,6 @@ class TestStore {
   std::vector<std::string> ReadLosses(const std::string& machine);
 
  private:
-  void Open();
-
   TempDirectory directory_;
   std::unique_ptr<aggregator::Store> store_;
   std::map<std::pair<std::string, uint64_t>, aggregator::StoredEpoch> epochs_;

@@ -1,0 +1,37 @@
+#include "aggregator/verify_command.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "absl/strings/str_cat.h"
+#include "aggregator/config.h"
+#include "aggregator/store/verify.h"
+#include "base/status_macros.h"
+
+namespace fleetperf::aggregator {
+
+absl::Status VerifyCommand(const std::string& config_path) {
+  ASSIGN_OR_RETURN(const Config config, LoadConfig(config_path));
+  const bool shows_progress = isatty(STDERR_FILENO) != 0;
+  ASSIGN_OR_RETURN(const StoreReport report,
+                   VerifyStore(config.store_directory, [&](double done) {
+                     if (shows_progress)
+                       std::fprintf(stderr, "\r%3.0f %% ", 100 * done);
+                   }));
+  if (shows_progress) std::fprintf(stderr, "\r");
+  for (const std::string& damage : report.damage) {
+    std::printf("%s\n", damage.c_str());
+  }
+  std::printf("%s", absl::StrCat(report.values, " values of ", report.machines,
+                                 " machines in ", report.chunks, " chunks, ",
+                                 report.batches, " batches in the log; ",
+                                 report.files, " files\n")
+                        .c_str());
+  if (report.damage.empty()) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(
+      config.store_directory, " is damaged in ", report.damage.size(),
+      " places; what is not damaged can be read as before"));
+}
+
+}  // namespace fleetperf::aggregator

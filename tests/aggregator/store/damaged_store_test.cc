@@ -1,0 +1,126 @@
+// What a disk did to a store is found and told, and all else can be read.
+
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "aggregator/store/store.h"
+#include "aggregator/store/verify.h"
+#include "tests/support/one_disk_agent.h"
+#include "tests/support/status_matchers.h"
+#include "tests/support/test_store.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::kStart;
+using ::testing::Not;
+using testing::OneDiskAgent;
+using testing::StatusIs;
+using testing::TestStore;
+
+constexpr int kMachines = 20;
+constexpr int kTicks = 600;
+
+std::string NameOf(int machine) { return absl::StrCat("web-", machine); }
+
+// Values that do not compress, so that each machine's chunk takes pages.
+void Fill(TestStore& store) {
+  std::mt19937_64 random(1);
+  for (int i = 0; i < kMachines; ++i) {
+    OneDiskAgent agent(&store, NameOf(i));
+    for (int t = 0; t < kTicks; ++t) agent.Tick(t, random());
+    ASSERT_OK(agent.Send());
+  }
+  ASSERT_OK(store.Compact());
+  store.Reopen();  // what was in RocksDB's own log goes to files
+  ASSERT_EQ(store.Read(NameOf(0)).size(), kTicks);
+}
+
+// The largest of the files that keys and values are in.
+std::string LargestFile(const std::string& directory) {
+  std::string largest;
+  uint64_t size = 0;
+  for (const auto& file : std::filesystem::directory_iterator(directory)) {
+    if (file.path().extension() != ".sst" || file.file_size() <= size) continue;
+    size = file.file_size();
+    largest = file.path();
+  }
+  return largest;
+}
+
+void Damage(const std::string& path, uint64_t offset) {
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekg(static_cast<std::streamoff>(offset));
+  const char byte = static_cast<char>(file.get());
+  file.seekp(static_cast<std::streamoff>(offset));
+  file.put(static_cast<char>(byte ^ 0x55));
+}
+
+StoreReport Verify(const std::string& directory) {
+  const auto report = VerifyStore(directory, [](double) {});
+  EXPECT_OK(report);
+  return report.ok() ? *report : StoreReport{};
+}
+
+TEST(DamagedStore, AWholeOneHasNothingToTell) {
+  TestStore store;
+  Fill(store);
+  OneDiskAgent agent(&store, "late");
+  agent.Tick(1, 1);
+  ASSERT_OK(agent.Send());
+  EXPECT_THAT(VerifyStore(store.path(), [](double) {}),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("another process has it open")));
+  store.Close();
+  const StoreReport report = Verify(store.path());
+  EXPECT_THAT(report.damage, IsEmpty());
+  EXPECT_EQ(report.machines, kMachines);
+  EXPECT_EQ(report.chunks, kMachines);
+  EXPECT_EQ(report.values, kMachines * kTicks);
+  EXPECT_EQ(report.batches, 1);
+  EXPECT_GT(report.files, 0);
+}
+
+TEST(DamagedStore, IsReadButForWhatIsDamaged) {
+  TestStore store;
+  Fill(store);
+  store.Close();
+  const std::string path = LargestFile(store.path());
+  ASSERT_NE(path, "");
+  Damage(path, std::filesystem::file_size(path) / 2);
+
+  const StoreReport report = Verify(store.path());
+  EXPECT_THAT(report.damage, Not(IsEmpty()));
+  EXPECT_THAT(report.damage[0], HasSubstr(path));
+
+  store.Open();
+  int whole = 0;
+  for (int i = 0; i < kMachines; ++i) {
+    whole += store.Read(NameOf(i)).size() == kTicks;
+  }
+  // Those of one block are lost: of 16 KiB, where a machine has 5.
+  EXPECT_LT(whole, kMachines);
+  EXPECT_GE(whole, kMachines - 5);
+
+  // It goes on: new samples are taken, and moved.
+  OneDiskAgent agent(&store, "new");
+  agent.Tick(1, 1);
+  ASSERT_OK(agent.Send());
+  ASSERT_OK(store.Compact());
+  EXPECT_EQ(store.Read("new").size(), 1);
+}
+
+TEST(VerifyStore, SaysThatThereIsNone) {
+  const testing::TempDirectory directory;
+  EXPECT_THAT(VerifyStore(directory.File("none"), [](double) {}),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr(directory.File("none"))));
+}
+
+}  // namespace
+}  // namespace fleetperf::aggregator
