@@ -1,6 +1,7 @@
 #include "aggregator/store/chunk.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -39,6 +40,13 @@ bool Sum(absl::Span<const uint64_t> numbers, uint64_t most, uint64_t* sum) {
     *sum += number;
   }
   return true;
+}
+
+// Whether each is more than the one before it, and all are less than `end`.
+bool Ascend(const std::vector<uint64_t>& numbers, uint64_t end) {
+  return (numbers.empty() || numbers.back() < end) &&
+         std::adjacent_find(numbers.begin(), numbers.end(),
+                            std::greater_equal<>()) == numbers.end();
 }
 
 bool GetText(absl::string_view* from, std::string* text) {
@@ -98,6 +106,7 @@ bool GetColumnIndex(absl::string_view bytes, uint64_t runs, uint64_t values,
   uint64_t missing = 0;
   return GetCount(&bytes, values, &missing) &&
          GetNumbers(&bytes, missing, &index->missing) &&
+         Ascend(index->missing, values) &&
          GetNumbers(&bytes, runs, &index->firsts) &&
          GetNumbers(&bytes, runs, &index->sizes) && bytes.empty();
 }
@@ -151,7 +160,7 @@ bool Chunk::ParseSection(absl::string_view* head, uint64_t* body_size) {
   uint64_t columns = 0;
   if (!GetCount(head, UINT32_MAX, &shape) ||
       !GetCount(head, clocks_->size(), &failures) ||
-      !GetNumbers(head, failures, &ticks) ||
+      !GetNumbers(head, failures, &ticks) || !Ascend(ticks, clocks_->size()) ||
       !GetNumbers(head, failures, &statuses) ||
       !GetCount(head, kMaxRuns, &section.run_count) ||
       !GetVarint(head, &section.tables_size) ||
@@ -162,7 +171,6 @@ bool Chunk::ParseSection(absl::string_view* head, uint64_t* body_size) {
   }
   section.shape = static_cast<uint32_t>(shape);
   for (size_t i = 0; i < failures; ++i) {
-    if (ticks[i] >= clocks_->size()) return false;
     section.failures.push_back(
         {static_cast<uint32_t>(ticks[i]), static_cast<uint32_t>(statuses[i])});
   }
@@ -178,11 +186,12 @@ bool Chunk::ParseSection(absl::string_view* head, uint64_t* body_size) {
 
 absl::StatusOr<Frame> Chunk::Read(
     size_t number, std::shared_ptr<const CollectedQuery> query,
-    const std::vector<bool>& columns,
+    const std::vector<bool>& columns, const TickRange& ticks,
     const std::function<bool(const Instance&)>& wants) const {
   const Section& section = sections_[number];
   const size_t column_count = section.index_sizes.size();
-  if (section.run_count > 0 && column_count != query->columns.size()) {
+  // Without runs there are no columns.
+  if (column_count != (section.run_count > 0 ? query->columns.size() : 0)) {
     return Damaged("it has other columns than its query");
   }
   Frame frame;
@@ -190,7 +199,7 @@ absl::StatusOr<Frame> Chunk::Read(
   frame.clocks = clocks_;
   frame.failures = section.failures;
   Runs runs;
-  RETURN_IF_ERROR(ReadRuns(section, wants, &frame, &runs));
+  RETURN_IF_ERROR(ReadRuns(section, ticks, wants, &frame, &runs));
   frame.columns.resize(column_count);
   uint64_t begin = section.begin + section.tables_size;
   uint64_t values = 0;
@@ -206,7 +215,7 @@ absl::StatusOr<Frame> Chunk::Read(
   return frame;
 }
 
-absl::Status Chunk::ReadRuns(const Section& section,
+absl::Status Chunk::ReadRuns(const Section& section, const TickRange& ticks,
                              const std::function<bool(const Instance&)>& wants,
                              Frame* frame, Runs* runs) const {
   std::string bytes;
@@ -222,14 +231,20 @@ absl::Status Chunk::ReadRuns(const Section& section,
       !GetNumbers(&rest, section.run_count, &tick_counts) || !rest.empty()) {
     return Damaged("its instances");
   }
-  // Null: not wanted.
+  // Null: not wanted, or not asked for yet.
   std::vector<std::shared_ptr<const Instance>> instances(
       table.name_ends.size());
-  for (size_t i = 0; i < instances.size(); ++i) {
-    Instance instance = table.Get(i, epoch_number_);
-    if (wants && !wants(instance)) continue;
-    instances[i] = std::make_shared<const Instance>(std::move(instance));
-  }
+  std::vector<bool> is_asked(instances.size());
+  const auto find = [&](size_t i) {
+    if (!is_asked[i]) {
+      is_asked[i] = true;
+      Instance instance = table.Get(i, epoch_number_);
+      if (!wants || wants(instance)) {
+        instances[i] = std::make_shared<const Instance>(std::move(instance));
+      }
+    }
+    return instances[i];
+  };
   uint64_t wanted_values = 0;
   runs->begins.reserve(section.run_count);
   for (size_t i = 0; i < section.run_count; ++i) {
@@ -241,9 +256,14 @@ absl::Status Chunk::ReadRuns(const Section& section,
     runs->begins.push_back(runs->values);
     runs->values += tick_counts[i];
     if (runs->values > kMaxValues) return Damaged("it has too many values");
-    if (instances[numbers[i]] == nullptr) continue;
+    if (first_ticks[i] > ticks.last ||
+        first_ticks[i] + tick_counts[i] <= ticks.first) {
+      continue;
+    }
+    auto instance = find(numbers[i]);
+    if (instance == nullptr) continue;
     runs->numbers.push_back(i);
-    frame->runs.push_back({.instance = instances[numbers[i]],
+    frame->runs.push_back({.instance = std::move(instance),
                            .first_tick = static_cast<uint32_t>(first_ticks[i]),
                            .tick_count = static_cast<uint32_t>(tick_counts[i]),
                            .begin = static_cast<uint32_t>(wanted_values)});

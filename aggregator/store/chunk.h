@@ -38,12 +38,17 @@ class Chunk {
   size_t sections() const { return sections_.size(); }
   uint32_t ShapeOf(size_t section) const { return sections_[section].shape; }
 
+  struct TickRange {
+    uint64_t first = 0;
+    uint64_t last = UINT64_MAX;
+  };
   // The ticks of a section's query. `columns` says, by number, which columns
-  // are wanted; the others stay empty. `wants` says which instances are; empty:
-  // all.
+  // are wanted; the others stay empty. Runs that lie outside of `ticks` are
+  // left out. `wants` is asked of the instances of the others; empty: all are
+  // wanted.
   absl::StatusOr<Frame> Read(
       size_t section, std::shared_ptr<const CollectedQuery> query,
-      const std::vector<bool>& columns,
+      const std::vector<bool>& columns, const TickRange& ticks,
       const std::function<bool(const Instance&)>& wants) const;
 
  private:
@@ -67,7 +72,7 @@ class Chunk {
   Chunk() = default;
   bool ParseHead(absl::string_view head);
   bool ParseSection(absl::string_view* head, uint64_t* body_size);
-  absl::Status ReadRuns(const Section& section,
+  absl::Status ReadRuns(const Section& section, const TickRange& ticks,
                         const std::function<bool(const Instance&)>& wants,
                         Frame* frame, Runs* runs) const;
   absl::Status ReadColumn(const Section& section, size_t column, uint64_t begin,

@@ -157,21 +157,25 @@ absl::Status ForEachChunk(
                                    .epoch_number = UINT32_MAX,
                                    .order = UINT64_MAX});
   uint32_t hour = first_hour;
+  uint32_t skipped = 0;  // hours, since something was damaged
   seek(hour);
   for (;;) {
     if (!entry->Valid()) {
       if (entry->status().ok()) return absl::OkStatus();
       const absl::Status status = FromRocksDb(entry->status(), "read chunks");
       if (!absl::IsDataLoss(status)) return status;
-      // What is damaged ends somewhere; perhaps before the next hour.
-      on_damage(status);
-      if (hour >= last_hour) return absl::OkStatus();
-      seek(++hour);
+      // What is damaged ends somewhere: perhaps before the next hour, else it
+      // is looked for further and further on.
+      if (skipped == 0) on_damage(status);
+      skipped = skipped == 0 ? 1 : 2 * skipped;
+      if (skipped > last_hour - hour) return absl::OkStatus();
+      seek(hour += skipped);
       continue;
     }
     const absl::string_view key = ToView(entry->key());
     if (key > end || key.size() != 1 + kKeySize) return absl::OkStatus();
     auto chunk = ParseRecord(Decode(key.substr(1)), ToView(entry->value()));
+    skipped = 0;
     if (chunk.ok()) {
       hour = std::max(hour, chunk->key.hour);
       RETURN_IF_ERROR(use(*std::move(chunk)));

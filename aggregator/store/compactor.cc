@@ -160,9 +160,13 @@ absl::Status Compactor::Look(absl::Time idle_since) {
 }
 
 absl::Status Compactor::DropBefore(absl::Time time) {
-  // What is that old is in chunks, unless Step was not called.
+  // What is that old is in chunks, unless Step was not called. That it fails,
+  // perhaps for want of room, must not keep what is old.
+  absl::Status status;
   for (bool more = true; more;) {
-    ASSIGN_OR_RETURN(more, Step(time));
+    const auto done = Step(time);
+    status.Update(done.status());
+    more = done.ok() && *done;
   }
   for (bool more = true; more;) {
     Changes changes(parts_.database);
@@ -171,7 +175,7 @@ absl::Status Compactor::DropBefore(absl::Time time) {
     RETURN_IF_ERROR(
         parts_.database->Write(&changes, Database::Durability::kProcess));
   }
-  return absl::OkStatus();
+  return status;
 }
 
 absl::Status Compactor::Transpose(std::vector<LogSegment>* segments) {
@@ -355,10 +359,10 @@ absl::StatusOr<FrameGroup> Compactor::ReadAll(
     if (query == nullptr) {
       return absl::DataLossError("a chunk is of a shape that is not known");
     }
-    ASSIGN_OR_RETURN(
-        Frame frame,
-        chunk.Read(section, query,
-                   std::vector<bool>(query->columns.size(), true), nullptr));
+    ASSIGN_OR_RETURN(Frame frame,
+                     chunk.Read(section, query,
+                                std::vector<bool>(query->columns.size(), true),
+                                {}, nullptr));
     group.push_back(std::make_shared<const Frame>(std::move(frame)));
   }
   return group;

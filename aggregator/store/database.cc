@@ -42,12 +42,12 @@ rocksdb::ColumnFamilyOptions OptionsOf(
       options.compression = rocksdb::kNoCompression;
       options.write_buffer_size = 64 * kMiB;
       table.block_size = 16 * 1024;
-      // What is damaged cannot be merged with what is new, which must not stop
-      // that from coming.
-      options.level0_slowdown_writes_trigger = 200;
-      options.level0_stop_writes_trigger = 1000;
       break;
   }
+  // What is damaged cannot be merged with what is new, which must not stop that
+  // from coming.
+  options.level0_slowdown_writes_trigger = 200;
+  options.level0_stop_writes_trigger = 1000;
   options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
   return options;
 }
@@ -55,14 +55,24 @@ rocksdb::ColumnFamilyOptions OptionsOf(
 // Nobody waits for what RocksDB does in the background.
 class BackgroundErrors : public rocksdb::EventListener {
  public:
-  void OnCompactionCompleted(rocksdb::DB* /*database*/,
-                             const rocksdb::CompactionJobInfo& job) override {
-    if (job.status.ok()) return;
+  void OnBackgroundError(rocksdb::BackgroundErrorReason reason,
+                         rocksdb::Status* error) override {
+    const bool is_damage =
+        reason == rocksdb::BackgroundErrorReason::kCompaction &&
+        error->IsCorruption();
+    if (!is_damage) {
+      log_.Warn("background",
+                absl::StrCat("the store cannot write: ", error->ToString()));
+      return;
+    }
     log_.Warn("compaction",
               absl::StrCat("a part of the store cannot be put in order, since "
                            "it is damaged; stop the aggregator and see: "
                            "fleetperf-aggregator verify: ",
-                           job.status.ToString()));
+                           error->ToString()));
+    // It would stop all writes. What is damaged is as it was, and what is new
+    // does not depend on it.
+    *error = rocksdb::Status::OK();
   }
 
  private:
@@ -118,9 +128,6 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(
   options.keep_log_file_num = 4;
   options.info_log_level = rocksdb::WARN_LEVEL;
   options.max_total_wal_size = 256 * kMiB;
-  // Otherwise nothing could be written any more once RocksDB, as it moves what
-  // there is, comes upon something that is damaged.
-  options.paranoid_checks = false;
   options.listeners.push_back(std::make_shared<BackgroundErrors>());
   std::unique_ptr<Database> opened(new Database);
   rocksdb::DB* database = nullptr;

@@ -81,10 +81,10 @@ void LogIndex::Remove(const LogSegment& segment) {
   if (found == segments_.end()) return;
   std::vector<LogSegment>& segments = found->second;
   std::erase_if(segments, [&](LogSegment& one) {
-    if (one.first_sequence == segment.first_sequence) {
-      one.first_sequence = segment.last_sequence + 1;
-    }
-    return one.first_sequence > one.last_sequence;
+    if (one.first_sequence != segment.first_sequence) return false;
+    if (one.last_sequence <= segment.last_sequence) return true;
+    one.first_sequence = segment.last_sequence + 1;
+    return false;
   });
   if (segments.empty()) segments_.erase(found);
 }

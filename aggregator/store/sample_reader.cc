@@ -19,12 +19,20 @@ absl::Time TimeOf(const perflib::Clocks& clocks) {
   return perflib::TimeFromPerfTime100NSec(clocks.perf_time_100nsec);
 }
 
-bool HasTickBetween(const std::vector<perflib::Clocks>& clocks, absl::Time from,
-                    absl::Time to) {
-  return std::any_of(clocks.begin(), clocks.end(), [&](const auto& tick) {
+// From the first to the last tick between `from` and `to`; nothing if none is.
+std::optional<Chunk::TickRange> TicksBetween(
+    const std::vector<perflib::Clocks>& clocks, absl::Time from,
+    absl::Time to) {
+  const auto is_inside = [&](const perflib::Clocks& tick) {
     const absl::Time time = TimeOf(tick);
     return time >= from && time <= to;
-  });
+  };
+  const auto first = std::find_if(clocks.begin(), clocks.end(), is_inside);
+  if (first == clocks.end()) return std::nullopt;
+  const auto last = std::find_if(clocks.rbegin(), clocks.rend(), is_inside);
+  return Chunk::TickRange{
+      .first = static_cast<uint64_t>(first - clocks.begin()),
+      .last = static_cast<uint64_t>(clocks.rend() - last - 1)};
 }
 
 void LogDamage(const std::string& machine, const absl::Status& status) {
@@ -93,9 +101,8 @@ absl::Status SampleReader::ReadChunk(const StoredChunk& stored,
                                      OnFrame on_frame) {
   ASSIGN_OR_RETURN(const Chunk chunk,
                    OpenChunk(*parts_.database, &snapshot, stored));
-  if (!HasTickBetween(chunk.clocks(), request.from, request.to)) {
-    return absl::OkStatus();
-  }
+  const auto ticks = TicksBetween(chunk.clocks(), request.from, request.to);
+  if (!ticks.has_value()) return absl::OkStatus();
   for (size_t section = 0; section < chunk.sections(); ++section) {
     const auto shape = parts_.numbers->ShapeOf(chunk.ShapeOf(section));
     if (shape == nullptr) {
@@ -114,7 +121,7 @@ absl::Status SampleReader::ReadChunk(const StoredChunk& stored,
       };
     }
     ASSIGN_OR_RETURN(const Frame frame,
-                     chunk.Read(section, query, columns, wants));
+                     chunk.Read(section, query, columns, *ticks, wants));
     RETURN_IF_ERROR(on_frame(frame));
   }
   return absl::OkStatus();

@@ -84,7 +84,8 @@ class Verifier {
       ASSIGN_OR_RETURN(
           const Frame frame,
           chunk.Read(section, query,
-                     std::vector<bool>(query->columns.size(), true), nullptr));
+                     std::vector<bool>(query->columns.size(), true), {},
+                     nullptr));
       for (const Frame::Run& run : frame.runs) {
         report_.values += run.tick_count * frame.columns.size();
       }

@@ -110,7 +110,7 @@ void ReadChunk(Input input) {
   for (size_t section = 0; section < chunk->sections(); ++section) {
     const auto query = QueryOf(chunk->ShapeOf(section));
     const auto frame = chunk->Read(
-        section, query, std::vector<bool>(query->columns.size(), true),
+        section, query, std::vector<bool>(query->columns.size(), true), {},
         [&](const Instance& instance) {
           return every == 0 || instance.life % every == 0;
         });
@@ -128,9 +128,9 @@ void ReadChunk(Input input) {
   FUZZ_CHECK(again.ok() && again->sections() == frames.size());
   for (size_t section = 0; section < again->sections(); ++section) {
     const auto& query = frames[section]->query;
-    const auto frame =
-        again->Read(section, query,
-                    std::vector<bool>(query->columns.size(), true), nullptr);
+    const auto frame = again->Read(
+        section, query, std::vector<bool>(query->columns.size(), true), {},
+        nullptr);
     FUZZ_CHECK(frame.ok());
     CheckFrame(*frame);
   }

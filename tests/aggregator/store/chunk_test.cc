@@ -166,7 +166,7 @@ Values Read(const Machine& machine, const Chunk& chunk, uint32_t only_column,
     const auto& query = machine.queries()[section];
     std::vector<bool> columns(query->columns.size(), only_column == UINT32_MAX);
     if (only_column < columns.size()) columns[only_column] = true;
-    const auto frame = chunk.Read(section, query, columns, wants);
+    const auto frame = chunk.Read(section, query, columns, {}, wants);
     EXPECT_OK(frame);
     if (frame.ok()) Note(*frame, section, 0, &values);
   }
@@ -291,7 +291,7 @@ TEST(ChunkTest, SaysWhatIsDamaged) {
       const auto& query = machine.queries()[section];
       chunk
           ->Read(section, query, std::vector<bool>(query->columns.size(), true),
-                 nullptr)
+                 {}, nullptr)
           .status()
           .IgnoreError();
     }
@@ -307,7 +307,7 @@ TEST(ChunkTest, RefusesAQueryOfAnotherShape) {
   auto other = std::make_shared<CollectedQuery>(*machine.queries()[0]);
   other->columns.resize(9);
   EXPECT_THAT(
-      chunk.Read(0, other, std::vector<bool>(9, true), nullptr),
+      chunk.Read(0, other, std::vector<bool>(9, true), {}, nullptr),
       StatusIs(absl::StatusCode::kDataLoss, ::testing::HasSubstr("damaged")));
 }
 
