@@ -40,7 +40,13 @@ class Compactor {
     absl::Mutex* layout;
   };
   // What it points at outlives this.
-  explicit Compactor(const Parts& parts) : parts_(parts) {}
+  explicit Compactor(const Parts& parts)
+      : parts_(parts), plan_([numbers = parts.numbers](uint32_t a, uint32_t b) {
+          const auto one = numbers->ShapeOf(a);
+          const auto other = numbers->ShapeOf(b);
+          return one != nullptr && other != nullptr &&
+                 ShareSeries(*one, *other);
+        }) {}
 
   // Notes which chunks wait for others of their hour; enters in `directory`
   // what is in chunks.

@@ -41,6 +41,22 @@ struct CollectedQuery {
   std::vector<Column> columns;
 };
 
+// Whether both may have samples of the same series, at different times.
+inline bool ShareSeries(const CollectedQuery& a, const CollectedQuery& b) {
+  if (a.machine != b.machine || a.schema != b.schema) return false;
+  const auto has = [](const CollectedQuery& query, uint32_t counter_id) {
+    return std::any_of(query.columns.begin(), query.columns.end(),
+                       [&](const CollectedQuery::Column& column) {
+                         return column.counter_id == counter_id &&
+                                !column.only_linked;
+                       });
+  };
+  return std::any_of(a.columns.begin(), a.columns.end(),
+                     [&](const CollectedQuery::Column& column) {
+                       return !column.only_linked && has(b, column.counter_id);
+                     });
+}
+
 // One life of an instance.
 struct Instance {
   std::string name;  // empty where the counterset has no instances

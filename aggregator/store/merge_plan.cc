@@ -11,10 +11,6 @@ namespace {
 // it was received.
 constexpr absl::Duration kMostApart = absl::Hours(2);
 
-bool ShareOne(const std::vector<uint32_t>& a, const std::vector<uint32_t>& b) {
-  return std::find_first_of(a.begin(), a.end(), b.begin(), b.end()) != a.end();
-}
-
 }  // namespace
 
 void MergePlan::Add(const ChunkKey& key, std::vector<uint32_t> shapes,
@@ -29,7 +25,7 @@ void MergePlan::Add(const ChunkKey& key, std::vector<uint32_t> shapes,
     }
   }
   std::erase_if(lines, [&](Line& line) {
-    if (!ShareOne(line.shapes, shapes)) return false;
+    if (!Conflict(line.shapes, shapes)) return false;
     Complete(&line);
     return true;
   });
@@ -49,6 +45,15 @@ std::vector<MergePlan::Group> MergePlan::Take(absl::Time idle_since) {
     lines = lines->second.empty() ? lines_.erase(lines) : std::next(lines);
   }
   return std::exchange(complete_, {});
+}
+
+bool MergePlan::Conflict(const std::vector<uint32_t>& a,
+                         const std::vector<uint32_t>& b) const {
+  return std::any_of(a.begin(), a.end(), [&](uint32_t one) {
+    return std::any_of(b.begin(), b.end(), [&](uint32_t other) {
+      return one == other || share_series_(one, other);
+    });
+  });
 }
 
 void MergePlan::Complete(Line* line) {

@@ -4,6 +4,7 @@
 #define FLEETPERF_AGGREGATOR_STORE_MERGE_PLAN_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <utility>
 #include <vector>
@@ -21,6 +22,11 @@ class MergePlan {
  public:
   using Group = std::vector<ChunkKey>;
 
+  // `share_series` says of two shapes whether queries of them may have samples
+  // of the same series.
+  explicit MergePlan(std::function<bool(uint32_t, uint32_t)> share_series)
+      : share_series_(std::move(share_series)) {}
+
   // The chunks of an epoch come in their order. `shapes` are sorted.
   void Add(const ChunkKey& key, std::vector<uint32_t> shapes,
            absl::Time received);
@@ -37,7 +43,11 @@ class MergePlan {
     absl::Time last_received;
   };
 
+  bool Conflict(const std::vector<uint32_t>& a,
+                const std::vector<uint32_t>& b) const;
   void Complete(Line* line);
+
+  const std::function<bool(uint32_t, uint32_t)> share_series_;
 
   // By machine and epoch.
   std::map<std::pair<uint32_t, uint32_t>, std::vector<Line>> lines_;

@@ -52,52 +52,45 @@ void Transposer::Add(FrameGroup group, uint64_t order, absl::Time received) {
     const uint32_t hour = HourOf(clocks[first]);
     size_t end = first + 1;
     while (end < clocks.size() && HourOf(clocks[end]) == hour) ++end;
-    Open& open = ChunkFor(group, hour);
-    open.chunk.received = std::max(open.chunk.received, received);
-    open.chunk.builder.Add(group, static_cast<uint32_t>(first),
-                           static_cast<uint32_t>(end - first));
+    NewChunk& chunk = ChunkFor(group, hour);
+    chunk.received = std::max(chunk.received, received);
+    chunk.builder.Add(group, static_cast<uint32_t>(first),
+                      static_cast<uint32_t>(end - first));
     first = end;
   }
 }
 
-// A query's ticks are in one chunk at a time, so that these stay in order.
-Transposer::Open& Transposer::ChunkFor(const FrameGroup& group, uint32_t hour) {
+// A series' samples go to one chunk at a time, so that they stay in order.
+NewChunk& Transposer::ChunkFor(const FrameGroup& group, uint32_t hour) {
   std::vector<const CollectedQuery*> queries;
   for (const auto& frame : group) queries.push_back(frame->query.get());
-  for (const CollectedQuery* query : queries) {
-    const auto found = open_.find(query);
-    if (found == open_.end()) continue;
-    Open& open = chunks_[found->second];
-    if (open.queries != queries || open.chunk.hour != hour ||
-        open.chunk.builder.values() > kMaxValues) {
-      Close(found->second);
-      continue;
+  for (const Open& open : open_) {
+    NewChunk& chunk = chunks_[open.chunk];
+    if (open.queries == queries && chunk.hour == hour &&
+        chunk.builder.values() <= kMaxValues) {
+      return chunk;
     }
-    return open;
   }
-  for (const CollectedQuery* query : queries) open_[query] = chunks_.size();
-  Open& open = chunks_.emplace_back();
-  open.queries = std::move(queries);
-  open.chunk.machine = group[0]->query->machine;
-  open.chunk.hour = hour;
-  open.chunk.order = order_++;
-  return open;
-}
-
-void Transposer::Close(size_t number) {
-  for (const CollectedQuery* query : chunks_[number].queries) {
-    open_.erase(query);
-  }
-  chunks_[number].queries.clear();
+  std::erase_if(open_, [&](const Open& open) {
+    return std::any_of(
+        open.queries.begin(), open.queries.end(), [&](const auto* one) {
+          return std::any_of(
+              queries.begin(), queries.end(),
+              [&](const auto* other) { return ShareSeries(*one, *other); });
+        });
+  });
+  open_.push_back({std::move(queries), chunks_.size()});
+  NewChunk& chunk = chunks_.emplace_back();
+  chunk.machine = group[0]->query->machine;
+  chunk.hour = hour;
+  chunk.order = order_++;
+  return chunk;
 }
 
 std::vector<NewChunk> Transposer::Finish() {
-  std::vector<NewChunk> chunks;
-  for (Open& open : chunks_) chunks.push_back(std::move(open.chunk));
-  chunks_.clear();
   open_.clear();
   values_ = 0;
-  return chunks;
+  return std::exchange(chunks_, {});
 }
 
 }  // namespace fleetperf::aggregator

@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
 #include "aggregator/store/chunk_builder.h"
 #include "aggregator/store/frame.h"
@@ -39,7 +38,8 @@ struct NewChunk {
   ChunkBuilder builder;
 };
 
-// The frames of one epoch. Ticks of one query are in the order of their chunks.
+// The frames of one epoch. Samples of one series are in the order of their
+// chunks, also if several queries have them.
 // Thread-compatible.
 class Transposer {
  public:
@@ -56,16 +56,14 @@ class Transposer {
  private:
   struct Open {
     std::vector<const CollectedQuery*> queries;
-    NewChunk chunk;
+    size_t chunk = 0;  // in chunks_
   };
 
-  Open& ChunkFor(const FrameGroup& group, uint32_t hour);
-  void Close(size_t number);
+  NewChunk& ChunkFor(const FrameGroup& group, uint32_t hour);
 
-  // Those that are closed have no queries.
-  std::vector<Open> chunks_;
-  // The chunk that a query's next ticks belong to.
-  absl::flat_hash_map<const CollectedQuery*, size_t> open_;
+  std::vector<NewChunk> chunks_;
+  // Those to which ticks may be added.
+  std::vector<Open> open_;
   uint64_t order_ = 0;
   uint64_t values_ = 0;
 };

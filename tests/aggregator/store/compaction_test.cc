@@ -93,6 +93,7 @@ class Fleet {
     if (Below(30) == 0) agent.time += 1000.0 * (1.0 - Below(3));
     if (Below(50) == 0) agent.time += 3600.0 * Below(3);
     if (Below(10) == 0) agent.collects_memory = !agent.collects_memory;
+    if (Below(10) == 0) agent.collects_slowly = !agent.collects_slowly;
     if (Below(20) == 0) {
       const absl::Time lost = kStart + absl::Seconds(agent.time);
       agent.writer->Lose(Below(2) == 0 ? "" : kMachines[i], lost,
@@ -109,9 +110,11 @@ class Fleet {
   struct Agent {
     std::unique_ptr<TestAgent> writer;
     uint32_t machine = 0, disk = 0, memory = 0;
-    uint32_t disk_query = 0, memory_query = 0, no_instance = 0;
+    uint32_t disk_query = 0, slow_query = 0, memory_query = 0;
+    uint32_t no_instance = 0;
     std::vector<uint32_t> instances;
     bool collects_memory = true;
+    bool collects_slowly = false;  // the same, by another query
     double time = 0;
     uint64_t value = 0;
   };
@@ -128,6 +131,8 @@ class Fleet {
     agent.memory = agent.writer->Counterset(testing::MemoryRegistration());
     agent.disk_query = agent.writer->Query(
         agent.machine, agent.disk, absl::Seconds(1), {{testing::kTransfers}});
+    agent.slow_query = agent.writer->Query(
+        agent.machine, agent.disk, absl::Seconds(2), {{testing::kTransfers}});
     agent.memory_query =
         agent.writer->Query(agent.machine, agent.memory, absl::Seconds(1),
                             {{testing::kPageFaults}});
@@ -157,7 +162,7 @@ class Fleet {
       }
     }
     std::vector<testing::BatchWriter::Result> results = {
-        {agent.disk_query, rows}};
+        {agent.collects_slowly ? agent.slow_query : agent.disk_query, rows}};
     if (agent.collects_memory) {
       results.push_back(
           {agent.memory_query, {{agent.no_instance, {Below(1000)}}}});
