@@ -28,7 +28,6 @@ class ChunkBuilder {
   void Add(absl::Span<const std::shared_ptr<const Frame>> frames,
            uint32_t first_tick, uint32_t tick_count);
 
-  bool empty() const { return clocks_.empty(); }
   // The number of values, or somewhat more.
   uint64_t values() const { return values_; }
   absl::Span<const perflib::Clocks> clocks() const { return clocks_; }

@@ -240,11 +240,13 @@ absl::StatusOr<bool> DeleteReceivedBefore(const Database& database,
        entry->Next(), ++found) {
     const absl::string_view key = ReceivedIn(ToView(entry->key()));
     changes->Delete(Family::kChunks, ToView(entry->key()));
+    if (key.empty()) continue;
     if (!absl::StartsWith(key, "H")) {
       changes->Delete(Family::kChunks, key);
       continue;
     }
     const auto chunk = GetChunk(database, Decode(key.substr(1)));
+    if (absl::IsUnavailable(chunk.status())) return chunk.status();
     // What is damaged goes, too, as far as it is known.
     if (chunk.ok()) {
       DeleteChunk(*chunk, changes);
@@ -252,7 +254,10 @@ absl::StatusOr<bool> DeleteReceivedBefore(const Database& database,
       changes->Delete(Family::kChunks, key);
     }
   }
-  RETURN_IF_ERROR(FromRocksDb(entry->status(), "read chunks"));
+  // What comes before damage goes all the same.
+  if (found == 0) {
+    RETURN_IF_ERROR(FromRocksDb(entry->status(), "read chunks"));
+  }
   return found > 0;
 }
 

@@ -7,6 +7,9 @@
 #include <rocksdb/sst_file_reader.h>
 #include <rocksdb/table.h>
 
+#include <filesystem>
+#include <system_error>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/files.h"
@@ -90,7 +93,10 @@ std::vector<rocksdb::ColumnFamilyDescriptor> Families() {
 
 absl::Status CannotOpen(const std::string& directory,
                         const rocksdb::Status& status) {
-  const bool locked = absl::StrContains(status.ToString(), "LOCK");
+  // The lock is another's; not that its file cannot be opened.
+  const bool locked =
+      absl::StrContains(status.ToString(), "While lock file") ||
+      absl::StrContains(status.ToString(), "lock hold by current process");
   return absl::FailedPreconditionError(
       absl::StrCat("cannot open the store in ", directory, ": ",
                    locked ? "another process has it open (" : "",
@@ -140,6 +146,11 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(
 
 absl::StatusOr<std::unique_ptr<Database>> Database::OpenForReading(
     const std::string& directory) {
+  std::error_code error;
+  if (!std::filesystem::exists(directory + "/CURRENT", error)) {
+    return absl::NotFoundError(
+        absl::StrCat("there is no store in ", directory));
+  }
   std::unique_ptr<Database> opened(new Database);
   // Files would go away while they are read.
   rocksdb::Status status = rocksdb::Env::Default()->LockFile(

@@ -73,7 +73,7 @@ class Database {
   // be opened: another process may have it open.
   static absl::StatusOr<std::unique_ptr<Database>> Open(
       const std::string& directory);
-  // Nothing can be written. Errors as Open; it is not made.
+  // Nothing can be written. Errors as Open; NotFound if there is no store.
   static absl::StatusOr<std::unique_ptr<Database>> OpenForReading(
       const std::string& directory);
   ~Database();

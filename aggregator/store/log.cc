@@ -11,7 +11,6 @@
 #include "aggregator/store/keys.h"
 #include "base/status_macros.h"
 #include "fleetperf/v1/collection.pb.h"
-#include "proto/conversions.h"
 
 namespace fleetperf::aggregator {
 namespace {

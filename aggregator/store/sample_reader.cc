@@ -83,9 +83,11 @@ absl::Status SampleReader::Read(const Store::ReadRequest& request,
     }
     return absl::OkStatus();
   };
+  Queries queries;
   for (const StoredChunk& chunk : chunks) {
     RETURN_IF_ERROR(read_segments_before(chunk.key.epoch_number));
-    const absl::Status status = ReadChunk(chunk, request, *snapshot, on_frame);
+    const absl::Status status =
+        ReadChunk(chunk, request, *snapshot, &queries, on_frame);
     if (absl::IsDataLoss(status)) {
       LogDamage(request.machine, status);
     } else if (!status.ok()) {
@@ -97,19 +99,24 @@ absl::Status SampleReader::Read(const Store::ReadRequest& request,
 
 absl::Status SampleReader::ReadChunk(const StoredChunk& stored,
                                      const Store::ReadRequest& request,
-                                     const Snapshot& snapshot,
+                                     const Snapshot& snapshot, Queries* queries,
                                      OnFrame on_frame) {
   ASSIGN_OR_RETURN(const Chunk chunk,
                    OpenChunk(*parts_.database, &snapshot, stored));
   const auto ticks = TicksBetween(chunk.clocks(), request.from, request.to);
   if (!ticks.has_value()) return absl::OkStatus();
   for (size_t section = 0; section < chunk.sections(); ++section) {
-    const auto shape = parts_.numbers->ShapeOf(chunk.ShapeOf(section));
-    if (shape == nullptr) {
-      return absl::DataLossError("a chunk is of a shape that is not known");
+    std::shared_ptr<const CollectedQuery>& query =
+        (*queries)[chunk.ShapeOf(section)];
+    if (query == nullptr) {
+      const auto shape = parts_.numbers->ShapeOf(chunk.ShapeOf(section));
+      if (shape == nullptr) {
+        return absl::DataLossError("a chunk is of a shape that is not known");
+      }
+      auto made = std::make_shared<CollectedQuery>(*shape);
+      made->machine = request.machine;
+      query = std::move(made);
     }
-    auto query = std::make_shared<CollectedQuery>(*shape);
-    query->machine = request.machine;
     if (request.filter && !request.filter(*query)) continue;
     const std::vector<bool> columns =
         request.columns ? request.columns(*query)

@@ -46,9 +46,14 @@ class SampleReader {
   using OnFrame = absl::FunctionRef<absl::Status(const Frame&)>;
   using OnLoss = absl::FunctionRef<void(const Loss&)>;
 
+  // Of the machine that is read, by shape.
+  using Queries =
+      absl::flat_hash_map<uint32_t, std::shared_ptr<const CollectedQuery>>;
+
   absl::Status ReadChunk(const StoredChunk& stored,
                          const Store::ReadRequest& request,
-                         const Snapshot& snapshot, OnFrame on_frame);
+                         const Snapshot& snapshot, Queries* queries,
+                         OnFrame on_frame);
   absl::Status ReadSegment(const LogSegment& segment,
                            const Store::ReadRequest& request,
                            const Snapshot& snapshot, OnFrame on_frame,

@@ -117,9 +117,13 @@ TEST(DamagedStore, IsReadButForWhatIsDamaged) {
 
 TEST(VerifyStore, SaysThatThereIsNone) {
   const testing::TempDirectory directory;
-  EXPECT_THAT(VerifyStore(directory.File("none"), [](double) {}),
-              StatusIs(absl::StatusCode::kFailedPrecondition,
-                       HasSubstr(directory.File("none"))));
+  EXPECT_THAT(
+      VerifyStore(directory.File("none"), [](double) {}),
+      StatusIs(absl::StatusCode::kNotFound, HasSubstr(directory.File("none"))));
+  EXPECT_THAT(
+      VerifyStore(directory.path(), [](double) {}),
+      StatusIs(absl::StatusCode::kNotFound, HasSubstr(directory.path())));
+  EXPECT_TRUE(std::filesystem::is_empty(directory.path()));
 }
 
 }  // namespace
