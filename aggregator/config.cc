@@ -5,6 +5,26 @@
 #include "base/status_macros.h"
 
 namespace fleetperf::aggregator {
+namespace {
+
+void ReadRetention(ConfigSection& store, Retention* retention) {
+  constexpr absl::Duration kMost = absl::Hours(24 * 3650);
+  store.Read("full_resolution", &retention->full_resolution, absl::Hours(1),
+             kMost);
+  store.Read("minute_resolution", &retention->minute_resolution, absl::Hours(1),
+             kMost);
+  store.Read("retention", &retention->all, absl::Hours(1), kMost);
+  if (retention->minute_resolution < retention->full_resolution) {
+    store.Error(
+        "minute_resolution",
+        "is shorter than store.full_resolution: it says how old samples "
+        "are when they are thinned further");
+  }
+  store.ReadByteSize("max_size", &retention->max_size, uint64_t{64} << 20,
+                     uint64_t{1} << 50);
+}
+
+}  // namespace
 
 absl::StatusOr<Config> LoadConfig(const std::string& path) {
   ASSIGN_OR_RETURN(ConfigFile file, ConfigFile::Load(path));
@@ -18,8 +38,7 @@ absl::StatusOr<Config> LoadConfig(const std::string& path) {
   config.tls = ReadTlsFiles(root);
   ConfigSection store = root.Section("store");
   store.RequirePath("directory", &config.store_directory);
-  store.Read("retention", &config.retention, absl::Hours(1),
-             absl::Hours(24 * 3650));
+  ReadRetention(store, &config.retention);
   constexpr int64_t kMost = INT64_MAX;
   ConfigSection agents = root.Section("agents");
   agents.Read("reconnect_after", &config.ingest.reconnect_after,

@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "aggregator/ingest/ingest.h"
+#include "aggregator/maintenance.h"
 #include "base/credentials.h"
 #include "base/logging.h"
 
@@ -18,7 +19,7 @@ struct Config {
   std::string address_file;  // if set, gets the address when it is listening
   TlsFiles tls;
   std::string store_directory;
-  absl::Duration retention = absl::Hours(24 * 30);
+  Retention retention;
   IngestLimits ingest;
   LogConfig log;
 };

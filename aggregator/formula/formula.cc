@@ -198,6 +198,27 @@ CalculatedValue CalculateSample(const CounterFormula& formula,
   }
 }
 
+CalculatedValue CalculateSampleSum(const CounterFormula& formula,
+                                   const Growth& sum, uint64_t count) {
+  switch (formula.formula) {
+    case Formula::kRaw:
+      return Result(formula, ToReal(sum.value));
+    case Formula::kRawFraction: {
+      CalculatedValue value = CalculateGrowth(formula, sum);
+      value.value *= static_cast<double>(count);
+      return value;
+    }
+    case Formula::kElapsedTime:
+      if (sum.perf_freq == 0) {
+        return CalculatedValue::Of(ValueStatus::kBadFrequency);
+      }
+      return Result(formula, Difference(sum.denominator, sum.value) /
+                                 static_cast<Real>(sum.perf_freq));
+    default:
+      return CalculatedValue::Of(ValueStatus::kNeedTwoSamples);
+  }
+}
+
 GrowthOrStatus GrowthBetween(const CounterFormula& formula,
                              const RawSample& older, const RawSample& newer) {
   if (NeedsDenominatorCounter(formula) &&

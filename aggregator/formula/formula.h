@@ -43,7 +43,8 @@ struct RawSample {
 struct Growth {
   absl::uint128 value = 0;
   absl::uint128 denominator = 0;  // in the units of CounterFormula::denominator
-  uint64_t perf_freq = 0;         // ticks of PerfTimeStamp per second
+  // Ticks of PerfTimeStamp per second; for elapsed times, of their own clock.
+  uint64_t perf_freq = 0;
   uint64_t multi = 0;
 };
 
@@ -61,6 +62,11 @@ CalculatedValue CalculateGrowth(const CounterFormula& formula,
 // The value of a formula that uses one sample.
 CalculatedValue CalculateSample(const CounterFormula& formula,
                                 const RawSample& sample);
+
+// The sum of the values of `count` samples of a formula that uses one, from the
+// sums of what their counters are.
+CalculatedValue CalculateSampleSum(const CounterFormula& formula,
+                                   const Growth& sum, uint64_t count);
 
 // The growth from `older` to `newer`, which are of one life, or the status that
 // says what is wrong with it.

@@ -2,52 +2,8 @@
 
 #include <algorithm>
 
-#include "aggregator/store/frame.h"
-
 namespace fleetperf::aggregator {
 namespace {
-
-absl::Duration TimeOfDayDuration(const RawSample& older,
-                                 const RawSample& newer) {
-  return perflib::TimeFromPerfTime100NSec(newer.clocks.perf_time_100nsec) -
-         perflib::TimeFromPerfTime100NSec(older.clocks.perf_time_100nsec);
-}
-
-absl::Duration StampDuration(const RawSample& older, const RawSample& newer) {
-  const int64_t freq = newer.clocks.perf_freq;
-  if (freq <= 0) return TimeOfDayDuration(older, newer);  // there is no other
-  return absl::Seconds(1) *
-         (static_cast<double>(newer.clocks.perf_time_stamp) -
-          static_cast<double>(older.clocks.perf_time_stamp)) /
-         static_cast<double>(freq);
-}
-
-// The two clocks disagree by more than reading them one after the other, or by
-// the coarse ticks of Windows' time of day, can explain.
-bool ClockStepped(absl::Duration stamp, absl::Duration time_of_day) {
-  const absl::Duration tolerance = absl::Milliseconds(50) + stamp / 100;
-  return absl::AbsDuration(time_of_day - stamp) > tolerance;
-}
-
-std::optional<GapCause> BreakBetween(const RawSample& older,
-                                     const RawSample& newer,
-                                     absl::Duration length,
-                                     absl::Duration interval) {
-  if (older.life != newer.life) {
-    return EpochOfLife(older.life) != EpochOfLife(newer.life)
-               ? GapCause::kAgentRestart
-               : GapCause::kNewLife;
-  }
-  if (!older.value.has_value() || !newer.value.has_value()) {
-    return GapCause::kNoValue;
-  }
-  if (length > interval * kMaxIntervalsApart) return GapCause::kNoSamples;
-  if (older.clocks.perf_freq != newer.clocks.perf_freq ||
-      ClockStepped(length, TimeOfDayDuration(older, newer))) {
-    return GapCause::kClockStep;
-  }
-  return std::nullopt;
-}
 
 // What a break is called in a value that leaves it out.
 GapCause CauseOf(const CalculatedValue& problem) {
@@ -62,22 +18,40 @@ GapCause CauseOf(const CalculatedValue& problem) {
   }
 }
 
-}  // namespace
-
-Piece MakePiece(const CounterFormula& formula, const RawSample& older,
-                const RawSample& newer, absl::Duration interval) {
-  Piece piece{
-      .start = perflib::TimeFromPerfTime100NSec(older.clocks.perf_time_100nsec),
-      .length = StampDuration(older, newer)};
-  if (const auto cause = BreakBetween(older, newer, piece.length, interval)) {
-    piece.problem = CalculatedValue::Gap(*cause);
-    return piece;
-  }
-  const GrowthOrStatus growth = GrowthBetween(formula, older, newer);
-  piece.growth = growth.growth;
-  piece.problem = CalculatedValue::Of(growth.status);
-  return piece;
+// What is done with the values of pieces, or of samples.
+Over OverOfValues(const CounterFormula& formula, Over over) {
+  if (over != Over::kFormula) return over;
+  // An uptime's average would be of a past moment; people mean the newest.
+  return formula.formula == perflib::Formula::kElapsedTime ? Over::kLast
+                                                           : Over::kAverage;
 }
+
+// What a summary adds to its window's values.
+double ValueOf(const CounterFormula& formula, Over over, const Summary& summary,
+               const RawSample& newest) {
+  switch (over) {
+    case Over::kMinimum:
+      return summary.smallest.value;
+    case Over::kMaximum:
+      return summary.largest.value;
+    case Over::kLast:
+      if (!formula.uses_two_samples()) {
+        return CalculateSample(formula, newest).value;
+      }
+      return CalculateGrowth(formula, summary.growth).value;
+    case Over::kFormula:
+    case Over::kAverage:
+    case Over::kSum:
+      break;
+  }
+  if (formula.uses_two_samples()) {
+    return CalculateGrowth(formula, summary.growth).value *
+           static_cast<double>(summary.values);
+  }
+  return CalculateSampleSum(formula, summary.growth, summary.values).value;
+}
+
+}  // namespace
 
 void WindowAccumulator::AddPiece(const CounterFormula& formula, Over over,
                                  const Piece& piece) {
@@ -103,13 +77,52 @@ void WindowAccumulator::AddSample(const CounterFormula& formula, Over over,
     growth_.value += sample.value.value;
     growth_.denominator += sample.denominator.value;
   }
-  // An uptime's average would be of a past moment; people mean the newest.
-  const bool ramp = formula.formula == perflib::Formula::kElapsedTime;
-  AddValue(over != Over::kFormula ? over
-           : ramp                 ? Over::kLast
-                                  : Over::kAverage,
-           value.value);
+  AddValue(OverOfValues(formula, over), value.value);
   ++pieces_;
+}
+
+void WindowAccumulator::AddPieces(const CounterFormula& formula,
+                                  const Pieces& pieces) {
+  AddGrowth(formula, pieces.growth, &growth_);
+  covered_ += pieces.length;
+  longest_ = std::max(longest_, pieces.longest);
+  start_ = std::min(start_, pieces.start);
+  pieces_ += pieces.count;
+}
+
+void WindowAccumulator::AddSummary(const CounterFormula& formula, Over over,
+                                   const Summary& summary,
+                                   const RawSample& newest) {
+  if (summary.breaks > 0) {
+    breaks_ += summary.breaks;
+    problem_ = summary.problem;
+  }
+  if (summary.pieces == 0) return;
+  const bool two_samples = formula.uses_two_samples();
+  if (two_samples && over == Over::kFormula) {
+    AddPieces(formula, {.growth = summary.growth,
+                        .count = summary.pieces,
+                        .start = summary.start,
+                        .length = summary.covered,
+                        .longest = summary.covered});
+    return;
+  }
+  if (summary.values < summary.pieces) {
+    breaks_ += summary.pieces - summary.values;
+    problem_ = CalculatedValue::Of(ValueStatus::kZeroDenominator);
+  }
+  if (summary.values == 0) return;
+  if (formula.formula == perflib::Formula::kRawFraction) {
+    growth_.value += summary.growth.value;
+    growth_.denominator += summary.growth.denominator;
+  }
+  const Over of_values = OverOfValues(formula, over);
+  AddValue(of_values, ValueOf(formula, of_values, summary, newest));
+  pieces_ += summary.values;
+  if (!two_samples) return;
+  covered_ += summary.covered;
+  longest_ = std::max(longest_, summary.covered);
+  start_ = std::min(start_, summary.start);
 }
 
 void WindowAccumulator::AddValue(Over over, double value) {
@@ -171,10 +184,9 @@ WindowValue WindowAccumulator::FinishSound(const CounterFormula& formula,
     value.result = CalculateGrowth(formula, growth_);
     return value;
   }
-  const bool ramp = formula.formula == perflib::Formula::kElapsedTime;
-  const bool average =
-      over == Over::kAverage || (over == Over::kFormula && !ramp);
-  value.result = CalculatedValue::Of(average ? combined_ / pieces_ : combined_);
+  const bool average = OverOfValues(formula, over) == Over::kAverage;
+  value.result = CalculatedValue::Of(
+      average ? combined_ / static_cast<double>(pieces_) : combined_);
   return value;
 }
 

@@ -14,6 +14,8 @@
 #include "absl/time/time.h"
 #include "aggregator/formula/counter_formula.h"
 #include "aggregator/formula/formula.h"
+#include "aggregator/formula/piece.h"
+#include "aggregator/formula/summary.h"
 #include "aggregator/formula/value.h"
 
 namespace fleetperf::aggregator {
@@ -28,28 +30,10 @@ enum class Over : uint8_t {
   kSum,
 };
 
-// Samples further apart than this many intervals have a gap between them. Half
-// an interval more than two, because ticks are not exact.
-inline constexpr double kMaxIntervalsApart = 2.5;
-
-// Two neighbouring samples: either `problem` is OK and there is growth, or it
-// says why there is none.
-struct Piece {
-  Growth growth;
-  CalculatedValue problem;
-  absl::Time start;       // of the older sample
-  absl::Duration length;  // by the clock that does not step
-
-  bool sound() const { return problem.ok(); }
-};
-
-Piece MakePiece(const CounterFormula& formula, const RawSample& older,
-                const RawSample& newer, absl::Duration interval);
-
 struct WindowValue {
   // If not all of the window counts, the cause says why, also of a value.
   CalculatedValue result;
-  uint32_t breaks = 0;  // pieces that are not sound
+  uint64_t breaks = 0;  // pieces that are not sound
   // The part of the window that sound pieces cover. 1 also if it is covered
   // from its start and less than a piece is missing at its end: the next window
   // counts that.
@@ -69,6 +53,23 @@ class WindowAccumulator {
   void AddSample(const CounterFormula& formula, Over over,
                  const RawSample& sample);
 
+  // `count` sound pieces, one after the other, that have this growth and length
+  // together. Only for Over::kFormula.
+  struct Pieces {
+    Growth growth;
+    uint64_t count = 0;
+    absl::Time start;
+    absl::Duration length;
+    absl::Duration longest;  // of one of them
+  };
+  void AddPieces(const CounterFormula& formula, const Pieces& pieces);
+
+  // `newest` is the last of the samples. Where the average of the values of
+  // pieces is asked for, which the summary does not have, their formula over
+  // its time stands for it.
+  void AddSummary(const CounterFormula& formula, Over over,
+                  const Summary& summary, const RawSample& newest);
+
   bool empty() const { return pieces_ == 0 && breaks_ == 0; }
 
   // The value of a window of this length that ends at `end`.
@@ -87,8 +88,8 @@ class WindowAccumulator {
   absl::Time start_ = absl::InfiniteFuture();  // of the first sound piece
   absl::Duration covered_;
   absl::Duration longest_;  // sound piece
-  uint32_t pieces_ = 0;     // sound ones, or samples with a value
-  uint32_t breaks_ = 0;
+  uint64_t pieces_ = 0;     // sound ones, or samples with a value
+  uint64_t breaks_ = 0;
   CalculatedValue problem_;  // of the last break
 };
 

@@ -53,7 +53,7 @@ class AggregatedWindow {
   double smallest_ = 0;
   double largest_ = 0;
   Growth growth_;
-  uint32_t breaks_ = 0;
+  uint64_t breaks_ = 0;
   double coverage_ = 0;
   CalculatedValue problem_;  // of the last series without a value
   GapCause cause_ = GapCause::kNone;

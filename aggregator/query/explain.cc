@@ -29,10 +29,10 @@ class NewestSink : public SeriesSink {
  public:
   explicit NewestSink(absl::Time time) : time_(time) {}
 
-  absl::Status Add(absl::Span<const RawSample> samples,
-                   absl::Duration sampling_interval) override {
-    interval = sampling_interval;
-    for (const RawSample& sample : samples) {
+  absl::Status Add(const SeriesRun& run) override {
+    interval = run.interval();
+    for (uint32_t tick = 0; tick < run.ticks(); ++tick) {
+      const RawSample sample = run.Sample(tick);
       if (TimeOf(sample) > time_) continue;
       older = std::exchange(newer, sample);
     }

@@ -46,7 +46,10 @@ v1::Points ToProto(uint32_t series, absl::Span<const Point> points) {
     }
   }
   if (any([](const Point& p) { return p.value.breaks > 0; })) {
-    for (const Point& point : points) proto.add_breaks(point.value.breaks);
+    for (const Point& point : points) {
+      proto.add_breaks(static_cast<uint32_t>(
+          std::min<uint64_t>(point.value.breaks, UINT32_MAX)));
+    }
   }
   if (any([](const Point& p) { return p.value.coverage < 1; })) {
     for (const Point& point : points) {

@@ -33,6 +33,67 @@ GapCause CauseOf(LossCause cause) {
   return GapCause::kNoSamples;
 }
 
+// Whether a counter's values never fall.
+bool IsRising(absl::Span<const uint64_t> values) {
+  bool falls = false;
+  for (size_t i = 1; i < values.size(); ++i) {
+    falls |= values[i] < values[i - 1];
+  }
+  return !falls;
+}
+
+// Of the pieces that end in ticks of a run, which are in the stretch.
+absl::Duration LongestPiece(const SeriesRun& run, const Stretch& stretch,
+                            uint32_t first, uint32_t end) {
+  const uint32_t begin = run.first_tick();
+  const bool is_whole =
+      begin + first == stretch.first && begin + end == stretch.last + 1;
+  if (is_whole) return stretch.longest;
+  absl::Duration longest;
+  for (uint32_t tick = first; tick < end; ++tick) {
+    longest =
+        std::max(longest, ClockLength(run.clocks(tick - 1), run.clocks(tick)));
+  }
+  return longest;
+}
+
+// What `count` raw values come to that are all the same, or these.
+Summary SummarizeRaw(const CounterFormula& formula, Over over,
+                     absl::Span<const uint64_t> values, uint64_t count) {
+  Summary summary = {.pieces = count, .values = count};
+  const auto extreme = [&](uint64_t value) {
+    const Growth growth = {.value = value};
+    return Summary::Extreme{growth, CalculateExtreme(formula, growth).value};
+  };
+  switch (over) {
+    case Over::kMinimum:
+      summary.smallest =
+          extreme(*std::min_element(values.begin(), values.end()));
+      break;
+    case Over::kMaximum:
+      summary.largest =
+          extreme(*std::max_element(values.begin(), values.end()));
+      break;
+    case Over::kLast:
+      break;
+    case Over::kFormula:
+    case Over::kAverage:
+    case Over::kSum: {
+      // In two halves, which cannot overflow.
+      uint64_t low = 0;
+      uint64_t high = 0;
+      for (const uint64_t value : values) {
+        low += value & UINT32_MAX;
+        high += value >> 32;
+      }
+      summary.growth.value = (absl::uint128(high) << 32) + low;
+      if (values.size() == 1) summary.growth.value *= count;
+      break;
+    }
+  }
+  return summary;
+}
+
 WindowValue NoSamples() {
   WindowValue gap{.coverage = 0};
   gap.result = CalculatedValue::Gap(GapCause::kNoSamples);
@@ -55,19 +116,6 @@ void Explain(absl::Time start, absl::Time end, const std::vector<Loss>& losses,
 
 }  // namespace
 
-int64_t WindowGrid::count() const {
-  if (end <= start) return 0;
-  absl::Duration rest;
-  return absl::IDivDuration(end - start, length(), &rest);
-}
-
-int64_t WindowGrid::WindowOf(absl::Time time) const {
-  if (time <= start) return 0;
-  absl::Duration rest;
-  const int64_t whole = absl::IDivDuration(time - start, length(), &rest);
-  return rest > absl::ZeroDuration() ? whole + 1 : whole;
-}
-
 RangeEvaluator::RangeEvaluator(const CounterFormula& formula,
                                const WindowGrid& grid, Over over,
                                bool only_windows)
@@ -76,11 +124,51 @@ RangeEvaluator::RangeEvaluator(const CounterFormula& formula,
       over_(over),
       only_windows_(only_windows) {}
 
-void RangeEvaluator::Add(const RawSample& sample, absl::Duration interval) {
-  if (!last_.has_value()) {
-    per_sample_ = !only_windows_ && grid_.step > absl::ZeroDuration() &&
-                  grid_.step <= interval;
+void RangeEvaluator::Add(const SeriesRun& run,
+                         const std::vector<Stretch>& stretches) {
+  if (run.is_thinned()) return AddThinned(run);
+  if (!per_sample_.has_value()) per_sample_ = AsksForSamples(run.interval());
+  const uint32_t begin = run.first_tick();
+  const uint32_t end = begin + run.ticks();
+  const std::optional<absl::Span<const uint64_t>> values = run.Values();
+  const bool is_raw = formula_.formula == perflib::Formula::kRaw;
+  const bool is_growth = formula_.uses_two_samples() && over_ == Over::kFormula;
+  const bool together = !*per_sample_ && values.has_value() &&
+                        (is_raw || (is_growth && IsRising(*values) &&
+                                    run.Denominators().has_value() &&
+                                    IsRising(*run.Denominators())));
+  if (!together) return AddEach(run, 0, run.ticks());
+  auto stretch = std::partition_point(
+      stretches.begin(), stretches.end(),
+      [&](const Stretch& one) { return one.last < begin; });
+  for (; stretch != stretches.end() && stretch->first < end; ++stretch) {
+    if (stretch->is_behind) continue;
+    uint32_t first = std::max(stretch->first, begin) - begin;
+    const uint32_t stretch_end = std::min(stretch->last + 1, end) - begin;
+    if (is_raw) {
+      AddRaw(run, *values, *stretch, first, stretch_end);
+      continue;
+    }
+    // What comes before the first of a run, or a stretch, decides about it.
+    if (first == 0 || !stretch->is_linked) {
+      AddEach(run, first, first + 1);
+      ++first;
+    }
+    if (first < stretch_end && !AddGrown(run, *stretch, first, stretch_end)) {
+      AddEach(run, first, stretch_end);
+    }
   }
+}
+
+void RangeEvaluator::AddEach(const SeriesRun& run, uint32_t first,
+                             uint32_t end) {
+  for (uint32_t tick = first; tick < end; ++tick) {
+    Add(run.Sample(tick), run.interval());
+  }
+}
+
+void RangeEvaluator::Add(const RawSample& sample, absl::Duration interval) {
+  if (!per_sample_.has_value()) per_sample_ = AsksForSamples(interval);
   std::optional<Piece> piece;
   if (formula_.uses_two_samples() && last_.has_value()) {
     piece = MakePiece(formula_, *last_, sample, interval);
@@ -93,17 +181,101 @@ void RangeEvaluator::Add(const RawSample& sample, absl::Duration interval) {
 
   AddTo(total_, sample, piece);
   ++samples_;
-  if (per_sample_) return AddPerSample(sample, piece);
+  if (*per_sample_) return AddPerSample(sample, piece);
   if (formula_.uses_two_samples() && !piece.has_value()) return;
   const int64_t number = grid_.WindowOf(time);
   if (number > grid_.count()) return;  // in the rest of a window
-  Window& window = windows_[number];
+  Window& window = WindowAt(number);
   AddTo(window.accumulator, sample, piece);
-  if (!formula_.uses_two_samples()) {
-    window.newest_time = time;
-    window.newest_interval = interval;
-    window.newest_value = CalculateSample(formula_, sample);
+  NoteNewest(sample, &window);
+}
+
+bool RangeEvaluator::AddGrown(const SeriesRun& run, const Stretch& stretch,
+                              uint32_t first, uint32_t end) {
+  const RawSample newest = run.Sample(end - 1);
+  const GrowthOrStatus growth = GrowthBetween(formula_, *last_, newest);
+  if (growth.status != ValueStatus::kOk) return false;
+  const WindowAccumulator::Pieces pieces = {
+      .growth = growth.growth,
+      .count = end - first,
+      .start = TimeOf(*last_),
+      .length = ClockLength(last_->clocks, newest.clocks),
+      .longest = LongestPiece(run, stretch, first, end)};
+  last_ = newest;
+  interval_ = run.interval();
+  if (stretch.is_before) return true;
+  samples_ += pieces.count;
+  total_.AddPieces(formula_, pieces);
+  if (stretch.window <= grid_.count()) {
+    WindowAt(stretch.window).accumulator.AddPieces(formula_, pieces);
   }
+  return true;
+}
+
+void RangeEvaluator::AddRaw(const SeriesRun& run,
+                            absl::Span<const uint64_t> values,
+                            const Stretch& stretch, uint32_t first,
+                            uint32_t end) {
+  last_ = run.Sample(end - 1);
+  interval_ = run.interval();
+  if (stretch.is_before) return;
+  samples_ += end - first;
+  const bool is_constant = values.size() == 1;
+  AddSummary(
+      SummarizeRaw(formula_, over_,
+                   is_constant ? values : values.subspan(first, end - first),
+                   end - first),
+      *last_, stretch.window);
+}
+
+void RangeEvaluator::AddThinned(const SeriesRun& run) {
+  const std::vector<Summary> summaries = run.Summaries(formula_);
+  for (uint32_t tick = 0; tick < run.ticks(); ++tick) {
+    const RawSample sample = run.Sample(tick);
+    const absl::Time time = TimeOf(sample);
+    if (time > grid_.end) continue;
+    last_ = sample;
+    interval_ = run.interval();
+    if (time <= grid_.start) continue;
+    ++samples_;
+    if (!AsksForSamples(run.interval())) {
+      AddSummary(summaries[tick], sample, grid_.WindowOf(time));
+      continue;
+    }
+    total_.AddSummary(formula_, over_, summaries[tick], sample);
+    AddGapBefore(time);
+    if (summaries[tick].empty()) continue;
+    WindowAccumulator value;
+    value.AddSummary(formula_, over_, summaries[tick], sample);
+    points_.push_back(
+        {time, value.Finish(formula_, over_, time, run.interval())});
+  }
+}
+
+void RangeEvaluator::AddSummary(const Summary& summary, const RawSample& sample,
+                                int64_t window) {
+  total_.AddSummary(formula_, over_, summary, sample);
+  if (summary.empty() || window > grid_.count()) return;
+  Window& to = WindowAt(window);
+  to.accumulator.AddSummary(formula_, over_, summary, sample);
+  NoteNewest(sample, &to);
+}
+
+RangeEvaluator::Window& RangeEvaluator::WindowAt(int64_t number) {
+  // Nearly always the last, or the next.
+  auto at = windows_.end();
+  while (at != windows_.begin() && std::prev(at)->number >= number) --at;
+  if (at == windows_.end() || at->number != number) {
+    at = windows_.insert(at, Window{.number = number});
+  }
+  return *at;
+}
+
+void RangeEvaluator::NoteNewest(const RawSample& sample, Window* window) const {
+  if (formula_.uses_two_samples()) return;
+  window->newest_time = TimeOf(sample);
+  window->newest_interval = interval_;
+  window->newest_value = CalculateSample(formula_, sample);
 }
 
 void RangeEvaluator::AddTo(WindowAccumulator& window, const RawSample& sample,
@@ -157,10 +329,21 @@ WindowValue RangeEvaluator::Total() const {
 std::vector<Point> RangeEvaluator::Finish(
     bool goes_on, const std::vector<Loss>& losses) const {
   if (samples_ == 0) return {};
-  std::vector<Point> points = per_sample_ ? FinishSamples(goes_on)
-                              : grid_.step == absl::ZeroDuration()
-                                  ? std::vector<Point>{{grid_.end, Total()}}
-                                  : FinishWindows(goes_on);
+  std::vector<Point> points;
+  if (grid_.step == absl::ZeroDuration()) {
+    points.push_back({grid_.end, Total()});
+  } else {
+    // Where old samples are thinned, they have values of their own, and those
+    // that came later are in windows.
+    points = FinishSamples(goes_on && windows_.empty());
+    const std::vector<Point> of_windows = FinishWindows(goes_on);
+    points.insert(points.end(), of_windows.begin(), of_windows.end());
+    if (!points_.empty() && !windows_.empty()) {
+      std::stable_sort(
+          points.begin(), points.end(),
+          [](const Point& a, const Point& b) { return a.time < b.time; });
+    }
+  }
   absl::Time start = grid_.start;
   for (Point& point : points) {
     Explain(start, point.time, losses, &point.value);
@@ -172,16 +355,17 @@ std::vector<Point> RangeEvaluator::Finish(
 std::vector<Point> RangeEvaluator::FinishWindows(bool goes_on) const {
   std::vector<Point> points;
   if (windows_.empty()) return points;
-  const int64_t last = goes_on ? grid_.count() : windows_.rbegin()->first;
+  const int64_t last = goes_on ? grid_.count() : windows_.back().number;
+  points.reserve(static_cast<size_t>(last - windows_.front().number + 1));
   auto next = windows_.begin();
-  for (int64_t number = next->first; number <= last; ++number) {
+  for (int64_t number = next->number; number <= last; ++number) {
     Point& point = points.emplace_back(Point{.time = grid_.EndOf(number)});
-    if (next != windows_.end() && next->first == number) {
-      point.value = next->second.accumulator.Finish(formula_, over_, point.time,
-                                                    grid_.length());
+    if (next != windows_.end() && next->number == number) {
+      point.value =
+          next->accumulator.Finish(formula_, over_, point.time, grid_.length());
       ++next;
     } else {
-      point.value = ValueWithoutSamples(std::prev(next)->second, point.time);
+      point.value = ValueWithoutSamples(*std::prev(next), point.time);
     }
   }
   return points;

@@ -4,35 +4,20 @@
 #define FLEETPERF_AGGREGATOR_QUERY_RANGE_EVALUATOR_H_
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <vector>
 
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "aggregator/formula/counter_formula.h"
 #include "aggregator/formula/formula.h"
+#include "aggregator/formula/summary.h"
 #include "aggregator/formula/window.h"
+#include "aggregator/query/window_grid.h"
 #include "aggregator/store/frame.h"
+#include "aggregator/store/series_run.h"
 
 namespace fleetperf::aggregator {
-
-// The windows of a query: (start + (k-1) * step, start + k * step] for k
-// from 1.
-struct WindowGrid {
-  absl::Time start;
-  absl::Time end;
-  absl::Duration step;  // 0: one window from start to end
-
-  absl::Duration length() const {
-    return step == absl::ZeroDuration() ? end - start : step;
-  }
-  // How many whole windows there are.
-  int64_t count() const;
-  absl::Time EndOf(int64_t window) const { return start + window * length(); }
-  // The number of the window that `time` is in, from 1; 0 if it is at or before
-  // the start, more than count() if it is behind the end.
-  int64_t WindowOf(absl::Time time) const;
-};
 
 struct Point {
   absl::Time time;  // the end of the window
@@ -48,7 +33,9 @@ class RangeEvaluator {
                  Over over, bool only_windows = false);
 
   // Samples come in the order of epochs and sequences. Those before the grid's
-  // start serve as the older ones of its first piece.
+  // start serve as the older ones of its first piece. `stretches` are those of
+  // the run's frame in the grid.
+  void Add(const SeriesRun& run, const std::vector<Stretch>& stretches);
   void Add(const RawSample& sample, absl::Duration interval);
 
   // How many windows and values it holds, all together.
@@ -69,6 +56,7 @@ class RangeEvaluator {
  private:
   // A window that something was added to.
   struct Window {
+    int64_t number = 0;
     WindowAccumulator accumulator;
     // For one-sample formulas: its newest sample's.
     absl::Time newest_time;
@@ -76,10 +64,32 @@ class RangeEvaluator {
     CalculatedValue newest_value;
   };
 
+  bool AsksForSamples(absl::Duration interval) const {
+    return !only_windows_ && grid_.step > absl::ZeroDuration() &&
+           grid_.step <= interval;
+  }
+  Window& WindowAt(int64_t number);
+  void NoteNewest(const RawSample& sample, Window* window) const;
+
+  // Ticks of a run, one by one.
+  void AddEach(const SeriesRun& run, uint32_t first, uint32_t end);
   void AddTo(WindowAccumulator& window, const RawSample& sample,
              const std::optional<Piece>& piece);
   void AddPerSample(const RawSample& sample, const std::optional<Piece>& piece);
   void AddGapBefore(absl::Time time);
+
+  // Ticks of a stretch together, of formulas that use two samples. The last
+  // sample before them is last_. False if something is wrong with them.
+  bool AddGrown(const SeriesRun& run, const Stretch& stretch, uint32_t first,
+                uint32_t end);
+  // The same for those of raw values.
+  void AddRaw(const SeriesRun& run, absl::Span<const uint64_t> values,
+              const Stretch& stretch, uint32_t first, uint32_t end);
+
+  void AddThinned(const SeriesRun& run);
+  void AddSummary(const Summary& summary, const RawSample& sample,
+                  int64_t window);
+
   std::vector<Point> FinishWindows(bool goes_on) const;
   WindowValue ValueWithoutSamples(const Window& last, absl::Time end) const;
   std::vector<Point> FinishSamples(bool goes_on) const;
@@ -88,13 +98,15 @@ class RangeEvaluator {
   const WindowGrid grid_;
   const Over over_;
   const bool only_windows_;
+  // Whether there is one value per sample, as the interval of the first says;
+  // what is thinned goes by its own.
+  std::optional<bool> per_sample_;
   std::optional<RawSample> last_;
   absl::Duration interval_;  // of the newest sample
-  bool per_sample_ = false;
-  uint64_t samples_ = 0;  // inside the grid
+  uint64_t samples_ = 0;     // inside the grid
   WindowAccumulator total_;
-  std::map<int64_t, Window> windows_;  // by number
-  std::vector<Point> points_;          // if there is one per sample
+  std::vector<Window> windows_;  // by number
+  std::vector<Point> points_;    // where there is one per sample
 };
 
 }  // namespace fleetperf::aggregator

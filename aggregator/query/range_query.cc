@@ -59,15 +59,15 @@ class RangeSink : public SeriesSink {
  public:
   // `held` counts what all sinks of a machine hold, and what was kept before.
   RangeSink(const CounterFormula& formula, const WindowGrid& grid,
-            const RangeRequest& request, size_t* held)
+            const RangeRequest& request, StretchTable* stretches, size_t* held)
       : evaluator(formula, grid, request.over,
                   /*only_windows=*/request.aggregation.has_value()),
+        stretches_(*stretches),
         held_(*held) {}
 
-  absl::Status Add(absl::Span<const RawSample> samples,
-                   absl::Duration interval) override {
+  absl::Status Add(const SeriesRun& run) override {
     held_ -= evaluator.held();
-    for (const RawSample& sample : samples) evaluator.Add(sample, interval);
+    evaluator.Add(run, stretches_.Of(run));
     held_ += evaluator.held();
     return CheckHeld(held_);
   }
@@ -75,6 +75,7 @@ class RangeSink : public SeriesSink {
   RangeEvaluator evaluator;
 
  private:
+  StretchTable& stretches_;
   size_t& held_;
 };
 
@@ -202,12 +203,14 @@ absl::StatusOr<std::vector<SeriesResult>> RunRangeQuery(
   for (const auto& [machine, countersets] : selected) {
     const absl::Time now = common_now.value_or(now_of(machine));
     ASSIGN_OR_RETURN(const WindowGrid grid, GridOf(request, now));
+    StretchTable stretches(grid);
     size_t held = all.held();
     ASSIGN_OR_RETURN(MachineSeries machine_series,
                      ReadSeries(store, machine, countersets, grid.start,
                                 grid.end, [&](const CounterFormula& formula) {
                                   return std::make_unique<RangeSink>(
-                                      formula, grid, request, &held);
+                                      formula, grid, request, &stretches,
+                                      &held);
                                 }));
     instance_names.merge(machine_series.instance_names);
     RETURN_IF_ERROR(all.Add(std::move(machine_series)));

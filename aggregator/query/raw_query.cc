@@ -22,8 +22,9 @@ class RawSink : public SeriesSink {
   RawSink(const WindowGrid& range, size_t* total)
       : range_(range), total_(*total) {}
 
-  absl::Status Add(absl::Span<const RawSample> added, absl::Duration) override {
-    for (const RawSample& sample : added) {
+  absl::Status Add(const SeriesRun& run) override {
+    for (uint32_t tick = 0; tick < run.ticks(); ++tick) {
+      const RawSample sample = run.Sample(tick);
       const absl::Time time =
           perflib::TimeFromPerfTime100NSec(sample.clocks.perf_time_100nsec);
       if (time <= range_.start || time > range_.end) continue;

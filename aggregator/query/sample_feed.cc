@@ -9,31 +9,6 @@ namespace {
 // Lives that are remembered; beyond it, all are looked up anew.
 constexpr size_t kMaxLives = 100'000;
 
-std::optional<size_t> FindColumn(const CollectedQuery& query,
-                                 std::optional<uint32_t> counter_id) {
-  if (!counter_id.has_value()) return std::nullopt;
-  for (size_t i = 0; i < query.columns.size(); ++i) {
-    if (query.columns[i].counter_id == *counter_id) return i;
-  }
-  return std::nullopt;
-}
-
-// Whether the `position`-th value of a column is missing.
-bool IsMissing(const FrameColumn& column, uint32_t position) {
-  return !column.missing.empty() &&
-         std::binary_search(column.missing.begin(), column.missing.end(),
-                            position);
-}
-
-RawValue ReadValue(const Frame& frame, size_t column, size_t run,
-                   uint32_t tick) {
-  const FrameColumn& values = frame.columns[column];
-  if (IsMissing(values, frame.runs[run].begin + tick)) return {};
-  return {.value = frame.Value(values, run, tick),
-          .size = static_cast<uint8_t>(frame.query->columns[column].value_size),
-          .wraps = frame.query->columns[column].wraps};
-}
-
 }  // namespace
 
 SampleFeed::SampleFeed(const SelectedCounterset& selected, SampleSink* sink)
@@ -58,8 +33,7 @@ void SampleFeed::Add(const Frame& frame) {
     for (const Columns& of_counter : columns) {
       const std::optional<size_t> number = series[of_counter.counter];
       if (!number.has_value()) continue;
-      ReadRun(frame, run, of_counter);
-      sink_.AddSamples(*number, samples_, frame.query->interval);
+      sink_.AddRun(*number, SeriesRun(frame, run, of_counter.columns));
     }
   }
 }
@@ -86,10 +60,8 @@ bool SampleFeed::Wants(const Instance& instance) {
 std::vector<bool> SampleFeed::WantedColumns(const CollectedQuery& query) {
   std::vector<bool> wanted(query.columns.size());
   for (const Columns& columns : FindColumns(query)) {
-    wanted[columns.value] = true;
-    for (const auto& other :
-         {columns.denominator, columns.frequency, columns.multi}) {
-      if (other.has_value()) wanted[*other] = true;
+    for (const size_t number : columns.columns.Numbers()) {
+      wanted[number] = true;
     }
   }
   return wanted;
@@ -124,14 +96,8 @@ std::vector<SampleFeed::Columns> SampleFeed::FindColumns(
     const CollectedQuery& query) const {
   std::vector<Columns> found;
   for (size_t i = 0; i < formulas_.size(); ++i) {
-    const CounterFormula& formula = formulas_[i];
-    const auto value = FindColumn(query, formula.counter_id);
-    if (!value.has_value() || query.columns[*value].only_linked) continue;
-    found.push_back({.counter = i,
-                     .value = *value,
-                     .denominator = FindColumn(query, formula.denominator_id),
-                     .frequency = FindColumn(query, formula.frequency_id),
-                     .multi = FindColumn(query, formula.multi_id)});
+    const auto columns = FindSeriesColumns(query, formulas_[i]);
+    if (columns.has_value()) found.push_back({i, *columns});
   }
   return found;
 }
@@ -171,27 +137,6 @@ const SampleFeed::SeriesOfInstance& SampleFeed::SeriesOf(
   }
   known = series.get();
   return *series;
-}
-
-void SampleFeed::ReadRun(const Frame& frame, size_t run,
-                         const Columns& columns) {
-  const Frame::Run& ticks = frame.runs[run];
-  samples_.clear();
-  for (uint32_t i = 0; i < ticks.tick_count; ++i) {
-    RawSample& sample = samples_.emplace_back();
-    sample.clocks = (*frame.clocks)[ticks.first_tick + i];
-    sample.life = ticks.instance->life;
-    sample.value = ReadValue(frame, columns.value, run, i);
-    if (columns.denominator.has_value()) {
-      sample.denominator = ReadValue(frame, *columns.denominator, run, i);
-    }
-    if (columns.frequency.has_value()) {
-      sample.frequency = ReadValue(frame, *columns.frequency, run, i);
-    }
-    if (columns.multi.has_value()) {
-      sample.multi = ReadValue(frame, *columns.multi, run, i);
-    }
-  }
 }
 
 }  // namespace fleetperf::aggregator

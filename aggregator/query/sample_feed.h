@@ -13,12 +13,10 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/functional/function_ref.h"
-#include "absl/time/time.h"
-#include "absl/types/span.h"
 #include "aggregator/formula/counter_formula.h"
-#include "aggregator/formula/formula.h"
 #include "aggregator/query/resolver.h"
 #include "aggregator/store/frame.h"
+#include "aggregator/store/series_run.h"
 
 namespace fleetperf::aggregator {
 
@@ -35,8 +33,7 @@ class SampleSink {
                            std::vector<uint32_t> wanted_indexes) = 0;
 
   // Samples of a series, in order, from consecutive ticks.
-  virtual void AddSamples(size_t series, absl::Span<const RawSample> samples,
-                          absl::Duration interval) = 0;
+  virtual void AddRun(size_t series, const SeriesRun& run) = 0;
 };
 
 // The wanted series of one counterset of one machine. Thread-compatible.
@@ -70,10 +67,7 @@ class SampleFeed {
   // A counter and where its formula finds its values in frames of a query.
   struct Columns {
     size_t counter;  // position in formulas_
-    size_t value;
-    std::optional<size_t> denominator;
-    std::optional<size_t> frequency;
-    std::optional<size_t> multi;
+    SeriesColumns columns;
   };
   // An instance's series, by position in formulas_; nothing if not wanted.
   using SeriesOfInstance = std::vector<std::optional<size_t>>;
@@ -84,7 +78,6 @@ class SampleFeed {
       const std::shared_ptr<const CollectedQuery>& query);
   const SeriesOfInstance& SeriesOf(
       const std::shared_ptr<const Instance>& instance);
-  void ReadRun(const Frame& frame, size_t run, const Columns& columns);
 
   const std::shared_ptr<const Schema> schema_;
   const std::vector<Selection> selections_;
@@ -98,7 +91,6 @@ class SampleFeed {
   // Finds what was found before without comparing names.
   absl::flat_hash_map<std::shared_ptr<const Instance>, const SeriesOfInstance*>
       series_of_life_;
-  std::vector<RawSample> samples_;
 };
 
 }  // namespace fleetperf::aggregator

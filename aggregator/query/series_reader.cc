@@ -56,9 +56,8 @@ class CountersetReader : public SampleSink {
     return series_.size() - 1;
   }
 
-  void AddSamples(size_t number, absl::Span<const RawSample> samples,
-                  absl::Duration interval) override {
-    if (status_.ok()) status_ = series_[number].sink->Add(samples, interval);
+  void AddRun(size_t number, const SeriesRun& run) override {
+    if (status_.ok()) status_ = series_[number].sink->Add(run);
   }
 
   void Finish(const std::string& machine, std::vector<FoundSeries>* found) {

@@ -12,10 +12,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "absl/types/span.h"
 #include "aggregator/formula/counter_formula.h"
-#include "aggregator/formula/formula.h"
 #include "aggregator/query/resolver.h"
+#include "aggregator/store/series_run.h"
 #include "aggregator/store/store.h"
 #include "fleetperf/v1/values.pb.h"
 
@@ -25,10 +24,8 @@ namespace fleetperf::aggregator {
 class SeriesSink {
  public:
   virtual ~SeriesSink() = default;
-  // Some samples of consecutive ticks, `interval` apart. An error ends the
-  // reading.
-  virtual absl::Status Add(absl::Span<const RawSample> samples,
-                           absl::Duration interval) = 0;
+  // Some samples of consecutive ticks. An error ends the reading.
+  virtual absl::Status Add(const SeriesRun& run) = 0;
 };
 
 // A series that has samples.

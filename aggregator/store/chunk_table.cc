@@ -15,21 +15,24 @@ namespace fleetperf::aggregator {
 namespace {
 
 constexpr uint64_t kPageBytes = 16 << 10;
-constexpr size_t kKeySize = 3 * sizeof(uint32_t) + sizeof(uint64_t);
+constexpr size_t kKeySize =
+    3 * sizeof(uint32_t) + sizeof(Resolution) + sizeof(uint64_t);
 // What comes before a chunk's head.
 constexpr size_t kPrefixSize = 2 * sizeof(uint64_t);
 
 std::string Encode(const ChunkKey& key) {
-  return absl::StrCat(BigEndian(key.machine), BigEndian(key.hour),
-                      BigEndian(key.epoch_number), BigEndian(key.order));
+  return absl::StrCat(
+      BigEndian(key.machine), BigEndian(static_cast<uint8_t>(key.resolution)),
+      BigEndian(key.hour), BigEndian(key.epoch_number), BigEndian(key.order));
 }
 
 // Of kKeySize bytes.
 ChunkKey Decode(absl::string_view bytes) {
   return {.machine = FromBigEndian<uint32_t>(bytes),
-          .hour = FromBigEndian<uint32_t>(bytes.substr(4)),
-          .epoch_number = FromBigEndian<uint32_t>(bytes.substr(8)),
-          .order = FromBigEndian<uint64_t>(bytes.substr(12))};
+          .resolution = static_cast<Resolution>(bytes[4]),
+          .hour = FromBigEndian<uint32_t>(bytes.substr(5)),
+          .epoch_number = FromBigEndian<uint32_t>(bytes.substr(9)),
+          .order = FromBigEndian<uint64_t>(bytes.substr(13))};
 }
 
 std::string HeadKey(const ChunkKey& key) {
@@ -39,11 +42,87 @@ std::string PageKey(const ChunkKey& key, uint64_t page) {
   return absl::StrCat("P", Encode(key), BigEndian(static_cast<uint32_t>(page)));
 }
 
-// What a received key says was received: of a chunk or of losses; empty if it
-// is none.
-absl::string_view ReceivedIn(absl::string_view key) {
-  constexpr size_t kPrefix = 1 + sizeof(uint32_t);
-  return key.size() == kPrefix + 1 + kKeySize ? key.substr(kPrefix) : "";
+// A received key: in which hour what was received; the latter is empty if it is
+// none.
+struct Received {
+  uint32_t hour = 0;
+  absl::string_view key;
+
+  bool is_chunk() const {
+    return key.size() == 1 + kKeySize && absl::StartsWith(key, "H");
+  }
+};
+Received DecodeReceived(absl::string_view key) {
+  constexpr size_t kHour = 1 + sizeof(Resolution);
+  constexpr size_t kKey = kHour + sizeof(uint32_t);
+  if (key.size() <= kKey) return {};
+  return {FromBigEndian<uint32_t>(key.substr(kHour)), key.substr(kKey)};
+}
+
+// Behind all that was received of this resolution.
+std::string EndOfReceived(Resolution resolution) {
+  return absl::StrCat(
+      "R",
+      BigEndian(static_cast<uint8_t>(static_cast<uint8_t>(resolution) + 1)));
+}
+
+ReceivedChunk DecodeReceivedChunk(const Received& received,
+                                  absl::string_view record) {
+  ReceivedChunk chunk{.key = Decode(received.key.substr(1)),
+                      .shapes = {},
+                      .received = StartOfHour(received.hour)};
+  for (uint64_t shape = 0; GetVarint(&record, &shape);) {
+    chunk.shapes.push_back(static_cast<uint32_t>(shape));
+  }
+  return chunk;
+}
+
+// Chunks of one resolution that were received from one hour until before
+// another, in the order of their machines, epochs and orders.
+absl::StatusOr<std::vector<ReceivedChunk>> ReceivedBetween(
+    const Database& database, Resolution resolution, uint32_t first,
+    uint32_t end) {
+  std::vector<ReceivedChunk> chunks;
+  const auto entry = database.Iterate(Family::kChunks);
+  const std::string end_key =
+      std::min(ReceivedKey(resolution, end, ""), EndOfReceived(resolution));
+  for (entry->Seek(ReceivedKey(resolution, first, ""));
+       entry->Valid() && ToView(entry->key()) < end_key; entry->Next()) {
+    const Received received = DecodeReceived(ToView(entry->key()));
+    if (!received.is_chunk()) continue;
+    chunks.push_back(DecodeReceivedChunk(received, ToView(entry->value())));
+  }
+  RETURN_IF_ERROR(FromRocksDb(entry->status(), "read chunks"));
+  std::sort(chunks.begin(), chunks.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.key.machine, a.key.epoch_number, a.key.order) <
+           std::tie(b.key.machine, b.key.epoch_number, b.key.order);
+  });
+  return chunks;
+}
+
+std::string EncodeShapes(const std::vector<uint32_t>& shapes) {
+  std::string record;
+  for (const uint32_t shape : shapes) PutVarint(shape, &record);
+  return record;
+}
+
+// Deletes what `entry` says was received; sets how many bytes it had, about.
+absl::Status DeleteReceived(const Database& database,
+                            const rocksdb::Iterator& entry, uint64_t* size,
+                            Changes* changes) {
+  const Received received = DecodeReceived(ToView(entry.key()));
+  changes->Delete(Family::kChunks, ToView(entry.key()));
+  *size = entry.key().size();
+  if (received.key.empty()) return absl::OkStatus();
+  changes->Delete(Family::kChunks, received.key);
+  if (!received.is_chunk()) return absl::OkStatus();
+  const auto chunk = GetChunk(database, Decode(received.key.substr(1)));
+  if (absl::IsUnavailable(chunk.status())) return chunk.status();
+  // What is damaged goes, too, as far as it is known.
+  if (!chunk.ok()) return absl::OkStatus();
+  *size += chunk->body_size + chunk->head.size();
+  DeleteChunk(*chunk, changes);
+  return absl::OkStatus();
 }
 
 uint64_t PagesOf(uint64_t body_size) {
@@ -128,10 +207,9 @@ void PutChunk(const ChunkKey& key, absl::Time received,
     changes->Put(Family::kChunks, PageKey(key, page),
                  body.substr(page * kPageBytes, kPageBytes));
   }
-  std::string record;
-  for (const uint32_t shape : shapes) PutVarint(shape, &record);
-  changes->Put(Family::kChunks, ReceivedKey(HourOf(received), HeadKey(key)),
-               record);
+  changes->Put(Family::kChunks,
+               ReceivedKey(key.resolution, HourOf(received), HeadKey(key)),
+               EncodeShapes(shapes));
 }
 
 void DeleteChunk(const StoredChunk& chunk, Changes* changes) {
@@ -140,23 +218,38 @@ void DeleteChunk(const StoredChunk& chunk, Changes* changes) {
     changes->Delete(Family::kChunks, PageKey(chunk.key, page));
   }
   changes->Delete(Family::kChunks,
-                  ReceivedKey(HourOf(chunk.received), HeadKey(chunk.key)));
+                  ReceivedKey(chunk.key.resolution, HourOf(chunk.received),
+                              HeadKey(chunk.key)));
+}
+
+uint32_t HoursOfChunk(Resolution resolution) {
+  switch (resolution) {
+    case Resolution::kFull:
+      return 1;
+    case Resolution::kMinute:
+      return 6;
+    case Resolution::kHour:
+      return 15 * 24;
+  }
+  return 1;
 }
 
 absl::Status ForEachChunk(
     const Database& database, const Snapshot* snapshot, uint32_t machine,
-    uint32_t first_hour, uint32_t last_hour,
+    Resolution resolution, uint32_t first_hour, uint32_t last_hour,
     absl::FunctionRef<absl::Status(StoredChunk)> use,
     absl::FunctionRef<void(const absl::Status&)> on_damage) {
   const auto entry = database.Iterate(Family::kChunks, snapshot);
   const auto seek = [&](uint32_t hour) {
-    entry->Seek(HeadKey({.machine = machine, .hour = hour}));
+    entry->Seek(
+        HeadKey({.machine = machine, .resolution = resolution, .hour = hour}));
   };
   const std::string end = HeadKey({.machine = machine,
+                                   .resolution = resolution,
                                    .hour = last_hour,
                                    .epoch_number = UINT32_MAX,
                                    .order = UINT64_MAX});
-  uint32_t hour = first_hour;
+  uint32_t hour = first_hour - first_hour % HoursOfChunk(resolution);
   uint32_t skipped = 0;  // hours, since something was damaged
   seek(hour);
   for (;;) {
@@ -199,66 +292,91 @@ absl::StatusOr<Chunk> OpenChunk(const Database& database,
 
 absl::StatusOr<std::vector<ReceivedChunk>> LastReceived(
     const Database& database, uint32_t hours) {
-  std::vector<ReceivedChunk> chunks;
   const auto entry = database.Iterate(Family::kChunks);
-  entry->SeekForPrev("S");  // behind the last
-  if (!entry->Valid() || !absl::StartsWith(ToView(entry->key()), "R")) {
+  entry->SeekForPrev(EndOfReceived(Resolution::kFull));
+  if (!entry->Valid() ||
+      ToView(entry->key()) < ReceivedKey(Resolution::kFull, /*hour=*/0, "")) {
     RETURN_IF_ERROR(FromRocksDb(entry->status(), "read chunks"));
-    return chunks;
+    return std::vector<ReceivedChunk>();
   }
-  const auto last = FromBigEndian<uint32_t>(ToView(entry->key()).substr(1));
-  const uint32_t first = last >= hours ? last - hours + 1 : 0;
-  for (entry->Seek(ReceivedKey(first, "")); entry->Valid(); entry->Next()) {
-    const absl::string_view key = ReceivedIn(ToView(entry->key()));
-    if (!absl::StartsWith(key, "H")) continue;
-    const auto hour = FromBigEndian<uint32_t>(ToView(entry->key()).substr(1));
-    ReceivedChunk chunk{.key = Decode(key.substr(1)),
-                        .shapes = {},
-                        .received = StartOfHour(hour)};
-    absl::string_view record = ToView(entry->value());
-    for (uint64_t shape = 0; GetVarint(&record, &shape);) {
-      chunk.shapes.push_back(static_cast<uint32_t>(shape));
-    }
-    chunks.push_back(std::move(chunk));
+  const uint32_t last = DecodeReceived(ToView(entry->key())).hour;
+  return ReceivedBetween(database, Resolution::kFull,
+                         last >= hours ? last - hours + 1 : 0, UINT32_MAX);
+}
+
+absl::StatusOr<std::vector<ReceivedChunk>> FirstReceived(
+    const Database& database, Resolution thinned, absl::Time time) {
+  const auto resolution =
+      static_cast<Resolution>(static_cast<uint8_t>(thinned) - 1);
+  const auto entry = database.Iterate(Family::kChunks);
+  entry->Seek(ReceivedKey(resolution, /*hour=*/0, ""));
+  if (!entry->Valid() || ToView(entry->key()) >= EndOfReceived(resolution)) {
+    RETURN_IF_ERROR(FromRocksDb(entry->status(), "read chunks"));
+    return std::vector<ReceivedChunk>();
   }
-  RETURN_IF_ERROR(FromRocksDb(entry->status(), "read chunks"));
-  std::sort(chunks.begin(), chunks.end(), [](const auto& a, const auto& b) {
-    return std::tie(a.key.machine, a.key.epoch_number, a.key.order) <
-           std::tie(b.key.machine, b.key.epoch_number, b.key.order);
-  });
-  return chunks;
+  const uint32_t first = DecodeReceived(ToView(entry->key())).hour;
+  const uint32_t hours = HoursOfChunk(thinned);
+  const uint32_t end = first - first % hours + hours;
+  if (StartOfHour(end) > time) return std::vector<ReceivedChunk>();
+  return ReceivedBetween(database, resolution, first, end);
+}
+
+void KeepResolution(const ReceivedChunk& chunk, Changes* changes) {
+  const uint32_t hour = HourOf(chunk.received);
+  changes->Delete(Family::kChunks,
+                  ReceivedKey(chunk.key.resolution, hour, HeadKey(chunk.key)));
+  changes->Put(Family::kChunks,
+               ReceivedKey(Resolution::kHour, hour, HeadKey(chunk.key)),
+               EncodeShapes(chunk.shapes));
 }
 
 absl::StatusOr<bool> DeleteReceivedBefore(const Database& database,
                                           absl::Time time, size_t most,
                                           Changes* changes) {
-  const std::string end = ReceivedKey(HourOf(time), "");
-  const auto entry = database.Iterate(Family::kChunks);
   size_t found = 0;
-  for (entry->Seek("R");
-       entry->Valid() && ToView(entry->key()) < end && found < most;
-       entry->Next(), ++found) {
-    const absl::string_view key = ReceivedIn(ToView(entry->key()));
-    changes->Delete(Family::kChunks, ToView(entry->key()));
-    if (key.empty()) continue;
-    if (!absl::StartsWith(key, "H")) {
-      changes->Delete(Family::kChunks, key);
-      continue;
+  for (const Resolution resolution : kResolutions) {
+    const std::string end = ReceivedKey(resolution, HourOf(time), "");
+    const auto entry = database.Iterate(Family::kChunks);
+    for (entry->Seek(ReceivedKey(resolution, /*hour=*/0, ""));
+         entry->Valid() && ToView(entry->key()) < end && found < most;
+         entry->Next(), ++found) {
+      uint64_t size = 0;
+      RETURN_IF_ERROR(DeleteReceived(database, *entry, &size, changes));
     }
-    const auto chunk = GetChunk(database, Decode(key.substr(1)));
-    if (absl::IsUnavailable(chunk.status())) return chunk.status();
-    // What is damaged goes, too, as far as it is known.
-    if (chunk.ok()) {
-      DeleteChunk(*chunk, changes);
-    } else {
-      changes->Delete(Family::kChunks, key);
+    // What comes before damage goes all the same.
+    if (found == 0) {
+      RETURN_IF_ERROR(FromRocksDb(entry->status(), "read chunks"));
     }
-  }
-  // What comes before damage goes all the same.
-  if (found == 0) {
-    RETURN_IF_ERROR(FromRocksDb(entry->status(), "read chunks"));
   }
   return found > 0;
+}
+
+absl::StatusOr<uint64_t> DeleteFirstReceived(const Database& database,
+                                             Changes* changes) {
+  uint32_t first = UINT32_MAX;
+  for (const Resolution resolution : kResolutions) {
+    const auto entry = database.Iterate(Family::kChunks);
+    entry->Seek(ReceivedKey(resolution, /*hour=*/0, ""));
+    RETURN_IF_ERROR(FromRocksDb(entry->status(), "read chunks"));
+    if (!entry->Valid() || ToView(entry->key()) >= EndOfReceived(resolution)) {
+      continue;
+    }
+    first = std::min(first, DecodeReceived(ToView(entry->key())).hour);
+  }
+  uint64_t freed = 0;
+  if (first == UINT32_MAX) return freed;
+  for (const Resolution resolution : kResolutions) {
+    const auto entry = database.Iterate(Family::kChunks);
+    const std::string end = ReceivedKey(resolution, first + 1, "");
+    for (entry->Seek(ReceivedKey(resolution, first, ""));
+         entry->Valid() && ToView(entry->key()) < end; entry->Next()) {
+      uint64_t size = 0;
+      RETURN_IF_ERROR(DeleteReceived(database, *entry, &size, changes));
+      freed += size;
+    }
+    RETURN_IF_ERROR(FromRocksDb(entry->status(), "read chunks"));
+  }
+  return freed;
 }
 
 absl::StatusOr<StoredChunk> GetChunk(const Database& database,

@@ -16,14 +16,16 @@
 #include "aggregator/store/chunk.h"
 #include "aggregator/store/chunk_builder.h"
 #include "aggregator/store/database.h"
+#include "aggregator/store/resolution.h"
 
 namespace fleetperf::aggregator {
 
-// Which chunk: those of a machine are in the order of the hours that their
-// ticks are in.
+// Which chunk: those of a machine and resolution are in the order of the hours
+// that their ticks are in.
 struct ChunkKey {
   uint32_t machine = 0;  // KeyNumbers
-  uint32_t hour = 0;
+  Resolution resolution = Resolution::kFull;
+  uint32_t hour = 0;  // the first that its ticks can be in
   uint32_t epoch_number = 0;
   uint64_t order = 0;
 
@@ -43,12 +45,15 @@ void PutChunk(const ChunkKey& key, absl::Time received,
               Changes* changes);
 void DeleteChunk(const StoredChunk& chunk, Changes* changes);
 
-// Calls `use` with a machine's chunks of these hours, in the order of their
-// keys. What is damaged is left out, and told to `on_damage`. Ends early with
-// an error of `use`.
+// The hours that the ticks of a chunk can be in; its first is a multiple.
+uint32_t HoursOfChunk(Resolution resolution);
+
+// Calls `use` with a machine's chunks in which ticks of these hours can be, in
+// the order of their keys. What is damaged is left out, and told to
+// `on_damage`. Ends early with an error of `use`.
 absl::Status ForEachChunk(
     const Database& database, const Snapshot* snapshot, uint32_t machine,
-    uint32_t first_hour, uint32_t last_hour,
+    Resolution resolution, uint32_t first_hour, uint32_t last_hour,
     absl::FunctionRef<absl::Status(StoredChunk chunk)> use,
     absl::FunctionRef<void(const absl::Status& damage)> on_damage);
 
@@ -64,10 +69,25 @@ struct ReceivedChunk {
   absl::Time received;  // the start of that hour
 };
 
-// The chunks that were received in the last `hours` in which any were, in the
-// order of their keys' machines, epochs and orders.
+// The chunks of full resolution that were received in the last `hours` in which
+// any were, in the order of their keys' machines, epochs and orders.
 absl::StatusOr<std::vector<ReceivedChunk>> LastReceived(
     const Database& database, uint32_t hours);
+
+// The chunks that are first to be thinned further, in the same order: those
+// received before the hours that HoursOfChunk(`thinned`) divides first end.
+// None if that is behind `time`.
+absl::StatusOr<std::vector<ReceivedChunk>> FirstReceived(
+    const Database& database, Resolution thinned, absl::Time time);
+
+// Keeps a chunk as it is, whenever chunks that were received with it are
+// thinned.
+void KeepResolution(const ReceivedChunk& chunk, Changes* changes);
+
+// How many bytes were freed, about; 0 if there was nothing to delete. Deletes
+// chunks and losses of the hour in which the first were received.
+absl::StatusOr<uint64_t> DeleteFirstReceived(const Database& database,
+                                             Changes* changes);
 
 // Deletes chunks and losses all of which were received in hours before that of
 // `time`, the first first; `most` at most. False if there are none.

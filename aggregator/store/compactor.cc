@@ -159,15 +159,22 @@ absl::Status Compactor::Look(absl::Time idle_since) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<bool> Compactor::Thin(Resolution resolution, absl::Time time) {
+  RETURN_IF_ERROR(StepUntilDone(time));
+  return thinning_.Step(resolution, time);
+}
+
+absl::Status Compactor::StepUntilDone(absl::Time idle_since) {
+  for (bool more = true; more;) {
+    ASSIGN_OR_RETURN(more, Step(idle_since));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Compactor::DropBefore(absl::Time time) {
   // What is that old is in chunks, unless Step was not called. That it fails,
   // perhaps for want of room, must not keep what is old.
-  absl::Status status;
-  for (bool more = true; more;) {
-    const auto done = Step(time);
-    status.Update(done.status());
-    more = done.ok() && *done;
-  }
+  const absl::Status status = StepUntilDone(time);
   for (bool more = true; more;) {
     Changes changes(parts_.database);
     ASSIGN_OR_RETURN(more, DeleteReceivedBefore(*parts_.database, time,
@@ -176,6 +183,22 @@ absl::Status Compactor::DropBefore(absl::Time time) {
         parts_.database->Write(&changes, Database::Durability::kProcess));
   }
   return status;
+}
+
+absl::Status Compactor::DropTo(uint64_t size) {
+  const uint64_t has = parts_.database->Size();
+  if (has <= size) return absl::OkStatus();
+  // Some more, since removing is only done when all is written anew.
+  const uint64_t to_free = has - size + size / 20;
+  uint64_t freed = 0;
+  for (uint64_t more = 1; more > 0 && freed < to_free; freed += more) {
+    Changes changes(parts_.database);
+    ASSIGN_OR_RETURN(more, DeleteFirstReceived(*parts_.database, &changes));
+    RETURN_IF_ERROR(
+        parts_.database->Write(&changes, Database::Durability::kProcess));
+  }
+  return freed > 0 ? parts_.database->Compact(Family::kChunks)
+                   : absl::OkStatus();
 }
 
 absl::Status Compactor::Transpose(std::vector<LogSegment>* segments) {
@@ -242,29 +265,13 @@ absl::StatusOr<std::vector<ReceivedChunk>> Compactor::PutChunks(
                           .epoch_number = epoch_number,
                           .order = chunk.order};
     ASSIGN_OR_RETURN(std::vector<uint32_t> shapes,
-                     PutNewChunk(key, chunk, changes));
+                     PutNewChunk(key, chunk, parts_.numbers, changes));
     for (const uint32_t shape : shapes) {
       changes->Put(Family::kDefault, CollectedKey(machine, shape), "");
     }
     placed.push_back({key, std::move(shapes), chunk.received});
   }
   return placed;
-}
-
-absl::StatusOr<std::vector<uint32_t>> Compactor::PutNewChunk(
-    const ChunkKey& key, const NewChunk& chunk, Changes* changes) {
-  absl::Status status;
-  std::vector<uint32_t> shapes;
-  const EncodedChunk encoded =
-      chunk.builder.Finish([&](const CollectedQuery& query) {
-        const auto shape = parts_.numbers->GetShape(query);
-        status.Update(shape.status());
-        return shapes.emplace_back(shape.ok() ? *shape : 0);
-      });
-  RETURN_IF_ERROR(status);
-  std::sort(shapes.begin(), shapes.end());
-  PutChunk(key, chunk.received, shapes, encoded, changes);
-  return shapes;
 }
 
 absl::Status Compactor::PutNewest(uint32_t epoch_number,
@@ -311,13 +318,13 @@ absl::Status Compactor::PutLosses(uint32_t epoch_number,
 absl::Status Compactor::Merge(const MergePlan::Group& keys) {
   std::vector<StoredChunk> pieces;
   Transposer transposer;
-  std::map<uint32_t, std::shared_ptr<const CollectedQuery>> queries;
+  ChunkGroupReader reader(parts_.database, parts_.numbers);
   for (const ChunkKey& key : keys) {
     auto piece = GetChunk(*parts_.database, key);
     if (absl::IsNotFound(piece.status())) continue;  // too old
     absl::Status status = piece.status();
     if (status.ok()) {
-      auto group = ReadAll(*piece, &queries);
+      auto group = reader.Read(*piece);
       status = group.status();
       if (status.ok() && !group->empty()) {
         transposer.Add(*std::move(group), key.order, piece->received);
@@ -340,32 +347,9 @@ absl::Status Compactor::Merge(const MergePlan::Group& keys) {
   for (const NewChunk& chunk : merged) {
     ChunkKey key = keys.front();
     key.order = chunk.order;
-    RETURN_IF_ERROR(PutNewChunk(key, chunk, &changes).status());
+    RETURN_IF_ERROR(PutNewChunk(key, chunk, parts_.numbers, &changes).status());
   }
   return parts_.database->Write(&changes, Database::Durability::kProcess);
-}
-
-absl::StatusOr<FrameGroup> Compactor::ReadAll(
-    const StoredChunk& stored,
-    std::map<uint32_t, std::shared_ptr<const CollectedQuery>>* queries) {
-  ASSIGN_OR_RETURN(const Chunk chunk,
-                   OpenChunk(*parts_.database, /*snapshot=*/nullptr, stored));
-  FrameGroup group;
-  for (size_t section = 0; section < chunk.sections(); ++section) {
-    auto& query = (*queries)[chunk.ShapeOf(section)];
-    if (query == nullptr) {
-      query = parts_.numbers->ShapeOf(chunk.ShapeOf(section));
-    }
-    if (query == nullptr) {
-      return absl::DataLossError("a chunk is of a shape that is not known");
-    }
-    ASSIGN_OR_RETURN(Frame frame,
-                     chunk.Read(section, query,
-                                std::vector<bool>(query->columns.size(), true),
-                                {}, nullptr));
-    group.push_back(std::make_shared<const Frame>(std::move(frame)));
-  }
-  return group;
 }
 
 absl::Status Compactor::ForgetRetired() {

@@ -13,6 +13,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "aggregator/store/chunk_group.h"
 #include "aggregator/store/chunk_table.h"
 #include "aggregator/store/database.h"
 #include "aggregator/store/definition_table.h"
@@ -20,6 +21,7 @@
 #include "aggregator/store/key_numbers.h"
 #include "aggregator/store/log.h"
 #include "aggregator/store/merge_plan.h"
+#include "aggregator/store/thinning.h"
 #include "aggregator/store/transposer.h"
 
 namespace fleetperf::aggregator {
@@ -41,12 +43,14 @@ class Compactor {
   };
   // What it points at outlives this.
   explicit Compactor(const Parts& parts)
-      : parts_(parts), plan_([numbers = parts.numbers](uint32_t a, uint32_t b) {
+      : parts_(parts),
+        plan_([numbers = parts.numbers](uint32_t a, uint32_t b) {
           const auto one = numbers->ShapeOf(a);
           const auto other = numbers->ShapeOf(b);
           return one != nullptr && other != nullptr &&
                  ShareSeries(*one, *other);
-        }) {}
+        }),
+        thinning_(parts.database, parts.numbers) {}
 
   // Notes which chunks wait for others of their hour; enters in `directory`
   // what is in chunks.
@@ -55,11 +59,14 @@ class Compactor {
   // See Store::Compact.
   absl::StatusOr<bool> Step(absl::Time idle_since);
 
-  // See Store::DropBefore.
+  // See Store::Thin, DropBefore and DropTo.
+  absl::StatusOr<bool> Thin(Resolution resolution, absl::Time time);
   absl::Status DropBefore(absl::Time time);
+  absl::Status DropTo(uint64_t size);
 
  private:
   absl::Status LoadDirectory(Directory* directory);
+  absl::Status StepUntilDone(absl::Time idle_since);
   // Finds what there is to do.
   absl::Status Look(absl::Time idle_since);
   // Takes some of the segments of one epoch.
@@ -67,10 +74,6 @@ class Compactor {
   absl::StatusOr<std::vector<ReceivedChunk>> PutChunks(
       uint32_t epoch_number, const std::vector<NewChunk>& chunks,
       Changes* changes);
-  // Returns the shapes of its queries.
-  absl::StatusOr<std::vector<uint32_t>> PutNewChunk(const ChunkKey& key,
-                                                    const NewChunk& chunk,
-                                                    Changes* changes);
   struct NewestSamples;
   absl::Status PutNewest(uint32_t epoch_number, const NewestSamples& samples,
                          Changes* changes);
@@ -78,9 +81,6 @@ class Compactor {
                          const std::vector<LoggedBatch>& batches,
                          Changes* changes);
   absl::Status Merge(const MergePlan::Group& keys);
-  absl::StatusOr<FrameGroup> ReadAll(
-      const StoredChunk& stored,
-      std::map<uint32_t, std::shared_ptr<const CollectedQuery>>* queries);
   absl::Status ForgetRetired();
 
   const Parts parts_;
@@ -88,6 +88,7 @@ class Compactor {
   std::vector<std::vector<LogSegment>> to_transpose_;
   std::vector<MergePlan::Group> to_merge_;
   MergePlan plan_;
+  Thinning thinning_;
   // By machine: epoch and sequence of its newest sample, as they are stored.
   std::map<uint32_t, std::string> newest_;
   // Definitions that nothing in the log uses any more, as epoch and instance,

@@ -188,6 +188,22 @@ absl::Status Database::VerifyFile(const std::string& path) const {
   return FromRocksDb(status, "read a file");
 }
 
+uint64_t Database::Size() const {
+  uint64_t size = 0;
+  std::error_code error;  // files come and go
+  for (const auto& entry :
+       std::filesystem::directory_iterator(database_->GetName(), error)) {
+    const uint64_t bytes = entry.file_size(error);
+    if (!error) size += bytes;
+  }
+  return size;
+}
+
+absl::Status Database::Compact(Family of) {
+  return FromRocksDb(database_->CompactRange({}, family(of), nullptr, nullptr),
+                     "compact");
+}
+
 absl::Status Database::Write(Changes* changes, Durability durability) {
   rocksdb::WriteOptions options;
   options.sync = durability == Durability::kPowerCut;

@@ -9,6 +9,7 @@
 #include <rocksdb/slice.h>
 #include <rocksdb/write_batch.h>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -82,6 +83,11 @@ class Database {
   // written: DataLoss if not.
   std::vector<std::string> Files() const;
   absl::Status VerifyFile(const std::string& path) const;
+
+  // What all of it takes on disk, in bytes.
+  uint64_t Size() const;
+  // Writes a family anew, so that what was removed takes no room any more.
+  absl::Status Compact(Family family);
 
   // What is durable survives a power cut. What is not survives the process, and
   // is not there without all that was written before it.

@@ -24,21 +24,48 @@ struct Schema {
   perflib::CountersetRegistration registration;
 };
 
-// What is collected of one counterset of one machine.
+// What a column has of its counter.
+enum class ColumnRole : uint8_t {
+  kRaw,  // its values
+  // In thinned data, of the pieces or samples since the tick before: what
+  // Summary has of them, as thinned_run.h says.
+  kGrowth,
+  kGrowthHigh,
+  kDenominator,
+  kDenominatorHigh,
+  kSmallest,
+  kSmallestDenominator,
+  kLargest,
+  kLargestDenominator,
+  kPieces,
+  kWithoutValue,
+  kBreaks,
+  kProblem,
+  kCovered,
+};
+inline constexpr size_t kColumnRoles = 14;
+
+// What is collected of one counterset of one machine, or is left of it in
+// thinned data.
 struct CollectedQuery {
   struct Column {
     uint32_t counter_id = 0;
     uint32_t value_size = 0;   // 4 or 8
     bool only_linked = false;  // here only for another column's formula
     bool wraps = false;        // RawValue::wraps
+    ColumnRole role = ColumnRole::kRaw;
 
     bool operator==(const Column&) const = default;
   };
 
   std::string machine;
   std::shared_ptr<const Schema> schema;
-  absl::Duration interval;
+  absl::Duration interval;  // between ticks
+  // In thinned data, the interval at which they were collected; otherwise 0.
+  absl::Duration thinned_from;
   std::vector<Column> columns;
+
+  bool is_thinned() const { return thinned_from > absl::ZeroDuration(); }
 };
 
 // Whether both may have samples of the same series, at different times.
@@ -83,6 +110,11 @@ struct FrameColumn {
   std::vector<uint64_t> values;
   // Positions without a value, ascending, counted over all runs' ticks.
   std::vector<uint32_t> missing;
+
+  bool IsMissing(uint32_t position) const {
+    return !missing.empty() &&
+           std::binary_search(missing.begin(), missing.end(), position);
+  }
 };
 
 struct Frame {

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "aggregator/store/keys.h"
+#include "aggregator/store/thinned_query.h"
 #include "base/status_macros.h"
 #include "fleetperf/v1/collection.pb.h"
 #include "proto/conversions.h"
@@ -12,19 +13,25 @@ namespace fleetperf::aggregator {
 namespace {
 
 constexpr size_t kHashSize = 32;
+// What comes before the definition in a record.
+constexpr size_t kPrefixSize = kHashSize + sizeof(uint32_t);
 
 // What is the same for all queries of a shape.
 std::string RecordOf(const CollectedQuery& query) {
   v1::QueryDefinition definition;
   *definition.mutable_interval() = ToProto(query.interval);
   for (const CollectedQuery::Column& column : query.columns) {
+    if (column.role != ColumnRole::kRaw) continue;
     v1::ColumnDefinition* to = definition.add_columns();
     to->set_counter_id(column.counter_id);
     to->set_value_size(column.value_size);
     to->set_only_linked(column.only_linked);
     to->set_wraps(column.wraps);
   }
-  return absl::StrCat(query.schema->hash, definition.SerializeAsString());
+  return absl::StrCat(query.schema->hash,
+                      BigEndian(static_cast<uint32_t>(
+                          absl::ToInt64Seconds(query.thinned_from))),
+                      definition.SerializeAsString());
 }
 
 // The place of item `number`, from 1.
@@ -64,8 +71,8 @@ absl::Status KeyNumbers::AddShape(uint32_t number, absl::string_view record) {
   v1::QueryDefinition definition;
   const std::string damaged =
       absl::StrCat("shape ", number, " of the store is damaged");
-  if (record.size() < kHashSize ||
-      !definition.ParseFromString(std::string(record.substr(kHashSize)))) {
+  if (record.size() < kPrefixSize ||
+      !definition.ParseFromString(std::string(record.substr(kPrefixSize)))) {
     return absl::DataLossError(damaged);
   }
   ASSIGN_OR_RETURN(
@@ -83,6 +90,12 @@ absl::Status KeyNumbers::AddShape(uint32_t number, absl::string_view record) {
                               .value_size = column.value_size(),
                               .only_linked = column.only_linked(),
                               .wraps = column.wraps()});
+  }
+  const auto thinned_from = FromBigEndian<uint32_t>(record.substr(kHashSize));
+  if (thinned_from > 0) {
+    const absl::Duration interval = query->interval;
+    query->interval = absl::Seconds(thinned_from);
+    *query = ThinnedQuery(*query, interval);
   }
   shapes_[std::string(record)] = number;
   At(shape_queries_, number) = std::move(query);

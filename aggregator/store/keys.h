@@ -14,7 +14,8 @@
 //   l AGENT \0 MACHINE  Machine, whose lost_ticks say what is lost; no machine:
 //                       to all of the agent's
 //   n MACHINE           MACHINE#
-//   g SHAPE#            a schema's hash, and QueryDefinition
+//   g SHAPE#            a schema's hash, the interval that it was thinned from
+//                       in seconds or 0, and QueryDefinition
 //   q MACHINE# SHAPE#   nothing; there are such chunks
 //   t MACHINE#          EPOCH#, SEQUENCE and time of its newest sample in
 //                       chunks
@@ -29,14 +30,16 @@
 //
 //   EPOCH# SEQUENCE     oldest and newest sample, time of receipt, fingerprint
 //
-// In "chunks", where CHUNK is MACHINE# HOUR EPOCH# ORDER:
+// In "chunks", where CHUNK is MACHINE# RESOLUTION HOUR EPOCH# ORDER:
 //
 //   H CHUNK             size of the body, time of receipt, the chunk's head
 //   P CHUNK PAGE        a part of its body
 //   L MACHINE# HOUR EPOCH# SEQUENCE
 //                       BatchContent with losses that end in this hour
-//   R HOUR KEY          KEY, of a chunk's head or of losses, was received in
-//                       this hour; of a chunk, the shapes of its queries
+//   R RESOLUTION HOUR KEY
+//                       KEY, of a chunk's head or of losses, was received in
+//                       this hour; of a chunk, the shapes of its queries. What
+//                       is not to be thinned has the lowest resolution.
 
 #ifndef FLEETPERF_AGGREGATOR_STORE_KEYS_H_
 #define FLEETPERF_AGGREGATOR_STORE_KEYS_H_
@@ -47,6 +50,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "aggregator/store/resolution.h"
 
 namespace fleetperf::aggregator {
 
@@ -124,8 +128,10 @@ inline std::string FingerprintsKey(uint32_t epoch_number, uint64_t sequence) {
   return absl::StrCat("f", BigEndian(epoch_number), BigEndian(sequence));
 }
 // `key` is of what was received in this hour.
-inline std::string ReceivedKey(uint32_t hour, absl::string_view key) {
-  return absl::StrCat("R", BigEndian(hour), key);
+inline std::string ReceivedKey(Resolution resolution, uint32_t hour,
+                               absl::string_view key) {
+  return absl::StrCat("R", BigEndian(static_cast<uint8_t>(resolution)),
+                      BigEndian(hour), key);
 }
 inline std::string LogKey(uint32_t epoch_number, uint64_t sequence) {
   return absl::StrCat(BigEndian(epoch_number), BigEndian(sequence));

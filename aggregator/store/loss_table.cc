@@ -28,7 +28,8 @@ void PutLosses(uint32_t machine, uint32_t epoch_number, uint64_t sequence,
   for (const Loss& loss : losses) end = std::max(end, loss.end);
   const std::string key = KeyOf(machine, HourOf(end), epoch_number, sequence);
   changes->Put(Family::kChunks, key, EncodeLosses(losses));
-  changes->Put(Family::kChunks, ReceivedKey(HourOf(received), key), "");
+  changes->Put(Family::kChunks,
+               ReceivedKey(Resolution::kHour, HourOf(received), key), "");
 }
 
 absl::Status ForEachLoss(

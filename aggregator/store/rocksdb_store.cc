@@ -180,8 +180,16 @@ class RocksDbStore : public Store {
     return compactor_.Step(idle_since);
   }
 
+  absl::StatusOr<bool> Thin(Resolution resolution, absl::Time time) override {
+    return compactor_.Thin(resolution, time);
+  }
+
   absl::Status DropBefore(absl::Time time) override {
     return compactor_.DropBefore(time);
+  }
+
+  absl::Status DropTo(uint64_t size) override {
+    return compactor_.DropTo(size);
   }
 
  private:

@@ -58,14 +58,16 @@ absl::Status SampleReader::Read(const Store::ReadRequest& request,
   std::vector<StoredChunk> chunks;
   const auto machine = parts_.numbers->FindMachine(request.machine);
   if (machine.has_value()) {
-    RETURN_IF_ERROR(ForEachChunk(
-        *parts_.database, snapshot.get(), *machine, HourOf(request.from),
-        HourOf(request.to),
-        [&](StoredChunk chunk) {
-          chunks.push_back(std::move(chunk));
-          return absl::OkStatus();
-        },
-        on_damage));
+    for (const Resolution resolution : kResolutions) {
+      RETURN_IF_ERROR(ForEachChunk(
+          *parts_.database, snapshot.get(), *machine, resolution,
+          HourOf(request.from), HourOf(request.to),
+          [&](StoredChunk chunk) {
+            chunks.push_back(std::move(chunk));
+            return absl::OkStatus();
+          },
+          on_damage));
+    }
     RETURN_IF_ERROR(ForEachLoss(*parts_.database, snapshot.get(), *machine,
                                 request.from, request.to, on_loss, on_damage));
   }

@@ -20,6 +20,7 @@
 #include "aggregator/store/dictionary.h"
 #include "aggregator/store/directory.h"
 #include "aggregator/store/frame.h"
+#include "aggregator/store/resolution.h"
 #include "fleetperf/v1/fleet.pb.h"
 
 namespace fleetperf::v1 {
@@ -123,12 +124,25 @@ class Store {
   // Moves some of what has been committed to where it takes little and is read
   // quickly, if that is complete, since later batches have come or none since
   // `idle_since`. False if there is nothing to do. One caller at a time, of
-  // this and DropBefore.
+  // this, Thin, DropBefore and DropTo.
   virtual absl::StatusOr<bool> Compact(absl::Time idle_since) = 0;
+
+  // Leaves one sample a minute, or an hour, of some of what was received before
+  // `time`, but for the last of it perhaps; only what has one a minute is
+  // thinned to hours. The values of longer windows stay as they were, unless
+  // they are averages or sums of the values of pieces, or the last: then the
+  // formula over the minute, or hour, stands for its pieces. False if there is
+  // nothing to do.
+  virtual absl::StatusOr<bool> Thin(Resolution resolution, absl::Time time) = 0;
 
   // Removes what was received before `time`, but for the last of it perhaps:
   // what an hour's samples are in goes when all of it was.
   virtual absl::Status DropBefore(absl::Time time) = 0;
+
+  // Removes what was received first, until the store takes no more than `size`
+  // bytes on disk, or all that is left are recent batches, names and
+  // definitions.
+  virtual absl::Status DropTo(uint64_t size) = 0;
 };
 
 // The embedded store, in `directory`, which is made if need be. One process at

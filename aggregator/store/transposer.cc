@@ -49,9 +49,9 @@ void Transposer::Add(FrameGroup group, uint64_t order, absl::Time received) {
     }
   }
   for (size_t first = 0; first < clocks.size();) {
-    const uint32_t hour = HourOf(clocks[first]);
+    const uint32_t hour = ChunkHourOf(clocks[first]);
     size_t end = first + 1;
-    while (end < clocks.size() && HourOf(clocks[end]) == hour) ++end;
+    while (end < clocks.size() && ChunkHourOf(clocks[end]) == hour) ++end;
     NewChunk& chunk = ChunkFor(group, hour);
     chunk.received = std::max(chunk.received, received);
     chunk.builder.Add(group, static_cast<uint32_t>(first),

@@ -43,6 +43,9 @@ struct NewChunk {
 // Thread-compatible.
 class Transposer {
  public:
+  // A chunk's ticks are of as many hours, of which the first is a multiple.
+  explicit Transposer(uint32_t hours_of_chunk = 1) : hours_(hours_of_chunk) {}
+
   // The groups come in the order of their samples. The first chunk that begins
   // with this one gets `order`.
   void Add(FrameGroup group, uint64_t order, absl::Time received);
@@ -59,8 +62,14 @@ class Transposer {
     size_t chunk = 0;  // in chunks_
   };
 
+  // The first hour of the chunk that a tick belongs to.
+  uint32_t ChunkHourOf(const perflib::Clocks& clocks) const {
+    const uint32_t hour = HourOf(clocks);
+    return hour - hour % hours_;
+  }
   NewChunk& ChunkFor(const FrameGroup& group, uint32_t hour);
 
+  const uint32_t hours_;
   std::vector<NewChunk> chunks_;
   // Those to which ticks may be added.
   std::vector<Open> open_;

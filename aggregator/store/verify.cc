@@ -53,15 +53,17 @@ class Verifier {
          ++machine) {
       const std::string name = *numbers_.MachineOf(machine);
       const uint64_t chunks = report_.chunks;
-      RETURN_IF_ERROR(ForEachChunk(
-          database_, /*snapshot=*/nullptr, machine, 0, UINT32_MAX,
-          [&](const StoredChunk& stored) {
-            ++report_.chunks;
-            const absl::Status status = VerifyChunk(stored);
-            if (!status.ok()) Damage(WhereOf(name, stored.key), status);
-            return absl::OkStatus();
-          },
-          [&](const absl::Status& damage) { Damage(name, damage); }));
+      for (const Resolution resolution : kResolutions) {
+        RETURN_IF_ERROR(ForEachChunk(
+            database_, /*snapshot=*/nullptr, machine, resolution, 0, UINT32_MAX,
+            [&](const StoredChunk& stored) {
+              ++report_.chunks;
+              const absl::Status status = VerifyChunk(stored);
+              if (!status.ok()) Damage(WhereOf(name, stored.key), status);
+              return absl::OkStatus();
+            },
+            [&](const absl::Status& damage) { Damage(name, damage); }));
+      }
       if (report_.chunks > chunks) ++report_.machines;
     }
     return absl::OkStatus();

@@ -67,14 +67,13 @@ class Subscription::Feed : public SampleSink {
     return number;
   }
 
-  void AddSamples(size_t number, absl::Span<const RawSample> samples,
-                  absl::Duration sampling_interval) override {
+  void AddRun(size_t number, const SeriesRun& run) override {
     Series& series = series_[number];
-    series.sampling_interval = sampling_interval;
+    series.sampling_interval = run.interval();
     series.is_over = false;
     std::vector<Point> points;
-    for (const RawSample& sample : samples) {
-      if (auto point = series.evaluator.Add(sample, sampling_interval)) {
+    for (uint32_t tick = 0; tick < run.ticks(); ++tick) {
+      if (auto point = series.evaluator.Add(run.Sample(tick), run.interval())) {
         points.push_back(*point);
       }
     }

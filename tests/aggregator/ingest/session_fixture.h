@@ -216,6 +216,10 @@ class GatedStore : public Store {
   absl::StatusOr<bool> Compact(absl::Time idle_since) override {
     return store_.Compact(idle_since);
   }
+  absl::StatusOr<bool> Thin(Resolution resolution, absl::Time time) override {
+    return store_.Thin(resolution, time);
+  }
+  absl::Status DropTo(uint64_t size) override { return store_.DropTo(size); }
   absl::Status DropBefore(absl::Time time) override {
     return store_.DropBefore(time);
   }

@@ -30,10 +30,10 @@ class Notebook : public SampleSink {
     return series.size() - 1;
   }
 
-  void AddSamples(size_t number, absl::Span<const RawSample> samples_of,
-                  absl::Duration interval) override {
-    intervals.push_back(interval);
-    for (const RawSample& sample : samples_of) {
+  void AddRun(size_t number, const SeriesRun& run) override {
+    intervals.push_back(run.interval());
+    for (uint32_t tick = 0; tick < run.ticks(); ++tick) {
+      const RawSample sample = run.Sample(tick);
       std::string text = absl::StrCat(number, ":");
       for (const RawValue& value :
            {sample.value, sample.denominator, sample.frequency, sample.multi}) {

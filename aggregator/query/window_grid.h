@@ -1,0 +1,72 @@
+// The windows of a query, and which ticks are in them.
+
+#ifndef FLEETPERF_AGGREGATOR_QUERY_WINDOW_GRID_H_
+#define FLEETPERF_AGGREGATOR_QUERY_WINDOW_GRID_H_
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/time/time.h"
+#include "aggregator/store/series_run.h"
+#include "perflib/clocks.h"
+
+namespace fleetperf::aggregator {
+
+// The windows of a query: (start + (k-1) * step, start + k * step] for k
+// from 1.
+struct WindowGrid {
+  absl::Time start;
+  absl::Time end;
+  absl::Duration step;  // 0: one window from start to end
+
+  absl::Duration length() const {
+    return step == absl::ZeroDuration() ? end - start : step;
+  }
+  // How many whole windows there are.
+  int64_t count() const;
+  absl::Time EndOf(int64_t window) const { return start + window * length(); }
+  // The number of the window that `time` is in, from 1; 0 if it is at or before
+  // the start, more than count() if it is behind the end.
+  int64_t WindowOf(absl::Time time) const;
+};
+
+// Consecutive ticks of a frame that are in the same window. Going by the clocks
+// alone, nothing is wrong between two of them.
+struct Stretch {
+  uint32_t first = 0;
+  uint32_t last = 0;
+  int64_t window = 0;      // as WindowOf says
+  bool is_before = false;  // the grid's start
+  bool is_behind = false;  // its end
+  // Nothing is wrong between the tick before the first and the first either.
+  bool is_linked = false;
+  absl::Duration longest;  // between two ticks, that before the first included
+};
+
+// Divides the ticks of frames, once for all series. Thread-compatible.
+class StretchTable {
+ public:
+  explicit StretchTable(const WindowGrid& grid) : grid_(grid) {}
+
+  // Those of all ticks of the run's frame, in order.
+  const std::vector<Stretch>& Of(const SeriesRun& run);
+
+ private:
+  using Clocks = std::shared_ptr<const std::vector<perflib::Clocks>>;
+
+  std::vector<Stretch> Divide(const std::vector<perflib::Clocks>& clocks,
+                              absl::Duration interval) const;
+
+  const WindowGrid grid_;
+  // By the frame's clocks, which are kept so that no others get their place,
+  // and by interval.
+  absl::flat_hash_map<std::pair<Clocks, absl::Duration>, std::vector<Stretch>>
+      tables_;
+};
+
+}  // namespace fleetperf::aggregator
+
+#endif  // FLEETPERF_AGGREGATOR_QUERY_WINDOW_GRID_H_

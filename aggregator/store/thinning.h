@@ -1,0 +1,47 @@
+// Replaces old chunks by thinned ones.
+
+#ifndef FLEETPERF_AGGREGATOR_STORE_THINNING_H_
+#define FLEETPERF_AGGREGATOR_STORE_THINNING_H_
+
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "aggregator/store/chunk_group.h"
+#include "aggregator/store/chunk_table.h"
+#include "aggregator/store/database.h"
+#include "aggregator/store/key_numbers.h"
+#include "aggregator/store/thinner.h"
+
+namespace fleetperf::aggregator {
+
+// Thread-compatible.
+class Thinning {
+ public:
+  // Both outlive this.
+  Thinning(Database* database, KeyNumbers* numbers)
+      : database_(*database), numbers_(*numbers) {}
+
+  // Thins chunks of one machine, which are of the next finer resolution and
+  // were received before `time`. False if there are none. Those that are
+  // damaged stay as they are.
+  absl::StatusOr<bool> Step(Resolution resolution, absl::Time time);
+
+ private:
+  // Of one machine and, in their order, of one epoch after the other.
+  using Unit = std::vector<ReceivedChunk>;
+
+  absl::Status Thin(const Unit& unit, Resolution resolution);
+  absl::Status FollowEpoch(const ReceivedChunk& first, Resolution resolution,
+                           Thinner* thinner);
+
+  Database& database_;
+  KeyNumbers& numbers_;
+  Resolution next_resolution_ = Resolution::kFull;  // of next_
+  std::vector<Unit> next_;
+};
+
+}  // namespace fleetperf::aggregator
+
+#endif  // FLEETPERF_AGGREGATOR_STORE_THINNING_H_
