@@ -64,7 +64,8 @@ CalculatedValue CalculateSample(const CounterFormula& formula,
                                 const RawSample& sample);
 
 // The sum of the values of `count` samples of a formula that uses one, from the
-// sums of what their counters are.
+// sums of what their counters are; of raw fractions, as if their base were
+// always the same.
 CalculatedValue CalculateSampleSum(const CounterFormula& formula,
                                    const Growth& sum, uint64_t count);
 

@@ -47,6 +47,7 @@ void Summary::AddSample(const CounterFormula& formula,
   growth.denominator += one.denominator;
   growth.perf_freq = one.perf_freq;
   AddValue(one, value, this);
+  if (formula.formula == perflib::Formula::kRawFraction) sum += value.value;
   ++pieces;
 }
 
@@ -71,6 +72,7 @@ void Summary::Add(const CounterFormula& formula, const Summary& newer) {
       largest = newer.largest;
     }
   }
+  sum += newer.sum;
   values += newer.values;
   pieces += newer.pieces;
   start = std::min(start, newer.start);

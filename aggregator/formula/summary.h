@@ -25,6 +25,7 @@ struct Summary {
   Growth growth;     // of all that are sound
   Extreme smallest;  // the piece with the smallest value, and the largest
   Extreme largest;
+  double sum = 0;       // of the values, for raw fractions
   uint64_t pieces = 0;  // sound ones
   uint64_t values = 0;  // those that have one: where D did not grow, none has
   uint64_t breaks = 0;

@@ -27,28 +27,31 @@ Over OverOfValues(const CounterFormula& formula, Over over) {
 }
 
 // What a summary adds to its window's values.
-double ValueOf(const CounterFormula& formula, Over over, const Summary& summary,
-               const RawSample& newest) {
+CalculatedValue ValueOf(const CounterFormula& formula, Over over,
+                        const Summary& summary, const RawSample& newest) {
   switch (over) {
     case Over::kMinimum:
-      return summary.smallest.value;
+      return CalculateExtreme(formula, summary.smallest.growth);
     case Over::kMaximum:
-      return summary.largest.value;
+      return CalculateExtreme(formula, summary.largest.growth);
     case Over::kLast:
-      if (!formula.uses_two_samples()) {
-        return CalculateSample(formula, newest).value;
-      }
-      return CalculateGrowth(formula, summary.growth).value;
+      return formula.uses_two_samples()
+                 ? CalculateGrowth(formula, summary.growth)
+                 : CalculateSample(formula, newest);
     case Over::kFormula:
     case Over::kAverage:
     case Over::kSum:
       break;
   }
-  if (formula.uses_two_samples()) {
-    return CalculateGrowth(formula, summary.growth).value *
-           static_cast<double>(summary.values);
+  if (formula.formula == perflib::Formula::kRawFraction) {
+    return CalculatedValue::Of(summary.sum);
   }
-  return CalculateSampleSum(formula, summary.growth, summary.values).value;
+  if (!formula.uses_two_samples()) {
+    return CalculateSampleSum(formula, summary.growth, summary.values);
+  }
+  CalculatedValue value = CalculateGrowth(formula, summary.growth);
+  value.value *= static_cast<double>(summary.values);
+  return value;
 }
 
 }  // namespace
@@ -109,18 +112,29 @@ void WindowAccumulator::AddSummary(const CounterFormula& formula, Over over,
   }
   if (summary.values < summary.pieces) {
     breaks_ += summary.pieces - summary.values;
-    problem_ = CalculatedValue::Of(ValueStatus::kZeroDenominator);
+    // Which came last is not known; the other says more.
+    if (summary.breaks == 0) {
+      problem_ = CalculatedValue::Of(ValueStatus::kZeroDenominator);
+    }
   }
   if (summary.values == 0) return;
+  const Over of_values = OverOfValues(formula, over);
+  const CalculatedValue value = ValueOf(formula, of_values, summary, newest);
+  if (!value.ok()) {
+    breaks_ += summary.values;
+    problem_ = value;
+    return;
+  }
   if (formula.formula == perflib::Formula::kRawFraction) {
     growth_.value += summary.growth.value;
     growth_.denominator += summary.growth.denominator;
   }
-  const Over of_values = OverOfValues(formula, over);
-  AddValue(of_values, ValueOf(formula, of_values, summary, newest));
+  AddValue(of_values, value.value);
   pieces_ += summary.values;
   if (!two_samples) return;
-  covered_ += summary.covered;
+  // About; which of them have no value is not known.
+  covered_ += summary.covered * (static_cast<double>(summary.values) /
+                                 static_cast<double>(summary.pieces));
   longest_ = std::max(longest_, summary.covered);
   start_ = std::min(start_, summary.start);
 }

@@ -57,6 +57,21 @@ absl::Duration LongestPiece(const SeriesRun& run, const Stretch& stretch,
   return longest;
 }
 
+// Thinned data have what was of one life; that another began is seen here.
+Summary WithNewLife(const CounterFormula& formula,
+                    const std::optional<RawSample>& older,
+                    const RawSample& newer, const Summary& of_life) {
+  if (!formula.uses_two_samples() || !older.has_value() ||
+      older->life == newer.life) {
+    return of_life;
+  }
+  Summary summary;
+  summary.AddPiece(formula,
+                   MakePiece(formula, *older, newer, absl::ZeroDuration()));
+  summary.Add(formula, of_life);
+  return summary;
+}
+
 // What `count` raw values come to that are all the same, or these.
 Summary SummarizeRaw(const CounterFormula& formula, Over over,
                      absl::Span<const uint64_t> values, uint64_t count) {
@@ -187,7 +202,7 @@ void RangeEvaluator::Add(const RawSample& sample, absl::Duration interval) {
   if (number > grid_.count()) return;  // in the rest of a window
   Window& window = WindowAt(number);
   AddTo(window.accumulator, sample, piece);
-  NoteNewest(sample, &window);
+  NoteNewest(sample, interval, &window);
 }
 
 bool RangeEvaluator::AddGrown(const SeriesRun& run, const Stretch& stretch,
@@ -225,7 +240,7 @@ void RangeEvaluator::AddRaw(const SeriesRun& run,
       SummarizeRaw(formula_, over_,
                    is_constant ? values : values.subspan(first, end - first),
                    end - first),
-      *last_, stretch.window);
+      *last_, run.interval(), stretch.window);
 }
 
 void RangeEvaluator::AddThinned(const SeriesRun& run) {
@@ -234,31 +249,34 @@ void RangeEvaluator::AddThinned(const SeriesRun& run) {
     const RawSample sample = run.Sample(tick);
     const absl::Time time = TimeOf(sample);
     if (time > grid_.end) continue;
+    Summary summary = WithNewLife(formula_, last_, sample, summaries[tick]);
     last_ = sample;
     interval_ = run.interval();
     if (time <= grid_.start) continue;
     ++samples_;
     if (!AsksForSamples(run.interval())) {
-      AddSummary(summaries[tick], sample, grid_.WindowOf(time));
+      AddSummary(summary, sample, run.collection_interval(),
+                 grid_.WindowOf(time));
       continue;
     }
-    total_.AddSummary(formula_, over_, summaries[tick], sample);
+    total_.AddSummary(formula_, over_, summary, sample);
     AddGapBefore(time);
-    if (summaries[tick].empty()) continue;
+    if (summary.empty()) continue;
     WindowAccumulator value;
-    value.AddSummary(formula_, over_, summaries[tick], sample);
+    value.AddSummary(formula_, over_, summary, sample);
     points_.push_back(
         {time, value.Finish(formula_, over_, time, run.interval())});
   }
 }
 
 void RangeEvaluator::AddSummary(const Summary& summary, const RawSample& sample,
+                                absl::Duration collection_interval,
                                 int64_t window) {
   total_.AddSummary(formula_, over_, summary, sample);
   if (summary.empty() || window > grid_.count()) return;
   Window& to = WindowAt(window);
   to.accumulator.AddSummary(formula_, over_, summary, sample);
-  NoteNewest(sample, &to);
+  NoteNewest(sample, collection_interval, &to);
 }
 
 RangeEvaluator::Window& RangeEvaluator::WindowAt(int64_t number) {
@@ -271,10 +289,11 @@ RangeEvaluator::Window& RangeEvaluator::WindowAt(int64_t number) {
   return *at;
 }
 
-void RangeEvaluator::NoteNewest(const RawSample& sample, Window* window) const {
+void RangeEvaluator::NoteNewest(const RawSample& sample,
+                                absl::Duration interval, Window* window) const {
   if (formula_.uses_two_samples()) return;
   window->newest_time = TimeOf(sample);
-  window->newest_interval = interval_;
+  window->newest_interval = interval;
   window->newest_value = CalculateSample(formula_, sample);
 }
 

@@ -69,7 +69,8 @@ class RangeEvaluator {
            grid_.step <= interval;
   }
   Window& WindowAt(int64_t number);
-  void NoteNewest(const RawSample& sample, Window* window) const;
+  void NoteNewest(const RawSample& sample, absl::Duration interval,
+                  Window* window) const;
 
   // Ticks of a run, one by one.
   void AddEach(const SeriesRun& run, uint32_t first, uint32_t end);
@@ -88,7 +89,7 @@ class RangeEvaluator {
 
   void AddThinned(const SeriesRun& run);
   void AddSummary(const Summary& summary, const RawSample& sample,
-                  int64_t window);
+                  absl::Duration collection_interval, int64_t window);
 
   std::vector<Point> FinishWindows(bool goes_on) const;
   WindowValue ValueWithoutSamples(const Window& last, absl::Time end) const;

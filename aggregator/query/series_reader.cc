@@ -39,7 +39,9 @@ class CountersetReader : public SampleSink {
 
   absl::Status Add(const Frame& frame) {
     feed_.Add(frame);
-    interval_ = std::max(interval_, frame.query->interval);
+    interval_ = std::max(interval_, frame.query->is_thinned()
+                                        ? frame.query->thinned_from
+                                        : frame.query->interval);
     last_tick_ = LastSoundTick(frame).value_or(last_tick_);
     if (series_.size() > kMaxSeries) {
       return absl::ResourceExhaustedError(absl::StrCat(

@@ -44,6 +44,10 @@ class SeriesRun {
       : frame_(frame), columns_(columns), number_(run), run_(frame.runs[run]) {}
 
   absl::Duration interval() const { return frame_.query->interval; }
+  // At which samples were collected, also if they are thinned.
+  absl::Duration collection_interval() const {
+    return is_thinned() ? frame_.query->thinned_from : interval();
+  }
   bool is_thinned() const { return frame_.query->is_thinned(); }
   uint64_t life() const { return run_.instance->life; }
   // Ticks of the run are counted from its first, which is this one of all.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "absl/base/casts.h"
 #include "absl/numeric/int128.h"
 
 namespace fleetperf::aggregator {
@@ -11,6 +12,8 @@ namespace {
 using perflib::Denominator;
 
 constexpr int64_t kTicksOf100NSec = 10'000'000;
+// Of kProblem.
+constexpr uint64_t kWithoutOlder = 1 << 16;
 
 size_t Place(ColumnRole role) { return static_cast<size_t>(role); }
 
@@ -86,6 +89,16 @@ uint64_t ExpectedOfPiece(const CounterFormula& formula, const RawSample& newer,
                                  : kTicksOf100NSec;
   return static_cast<uint64_t>(per_second) *
          static_cast<uint64_t>(absl::ToInt64Seconds(thinned_from));
+}
+
+bool IsFraction(const CounterFormula& formula) {
+  return formula.formula == perflib::Formula::kRawFraction;
+}
+
+// The bits of the sum of a fraction's values, had its base not changed.
+uint64_t ExpectedSum(const CounterFormula& formula, const Summary& summary) {
+  return absl::bit_cast<uint64_t>(
+      CalculateSampleSum(formula, summary.growth, summary.values).value);
 }
 
 struct ExtremeNumbers {
@@ -184,6 +197,12 @@ SummaryNumbers EncodeSummary(const CounterFormula& formula,
                                static_cast<uint64_t>(summary.problem.cause)
                                    << 8;
   }
+  if (older == nullptr) at(ColumnRole::kProblem) |= kWithoutOlder;
+  if (IsFraction(formula)) {
+    at(ColumnRole::kCovered) =
+        absl::bit_cast<uint64_t>(summary.sum) - ExpectedSum(formula, summary);
+    return numbers;
+  }
   const double covered = absl::ToDoubleSeconds(summary.covered) *
                          static_cast<double>(StampOf(newer.clocks).per_second);
   at(ColumnRole::kCovered) =
@@ -195,6 +214,7 @@ Summary DecodeSummary(const CounterFormula& formula,
                       const SummaryNumbers& numbers, const RawSample* older,
                       const RawSample& newer, absl::Duration thinned_from) {
   const auto at = [&](ColumnRole role) { return numbers[Place(role)]; };
+  if ((at(ColumnRole::kProblem) & kWithoutOlder) != 0) older = nullptr;
   Summary summary;
   summary.pieces = at(ColumnRole::kPieces);
   // Nothing keeps a damaged number from being larger.
@@ -229,7 +249,12 @@ Summary DecodeSummary(const CounterFormula& formula,
         .status = static_cast<ValueStatus>(std::min<uint64_t>(
             problem & 0xFF, static_cast<uint64_t>(ValueStatus::kGap))),
         .cause = static_cast<GapCause>(std::min<uint64_t>(
-            problem >> 8, static_cast<uint64_t>(GapCause::kPowerCut)))};
+            problem >> 8 & 0xFF, static_cast<uint64_t>(GapCause::kPowerCut)))};
+  }
+  if (IsFraction(formula)) {
+    summary.sum = absl::bit_cast<double>(at(ColumnRole::kCovered) +
+                                         ExpectedSum(formula, summary));
+    return summary;
   }
   const auto covered =
       static_cast<int64_t>(at(ColumnRole::kCovered) + expected.covered);

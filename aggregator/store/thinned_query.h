@@ -35,8 +35,11 @@ CollectedQuery ThinnedQuery(const CollectedQuery& query,
 //                       likewise; of clocks, less the interval of collection
 //   kPieces, kBreaks    how many
 //   kWithoutValue       pieces less values
-//   kProblem            its status, and its cause times 256
-//   kCovered            ticks of PerfTimeStamp less those between the samples
+//   kProblem            its status, its cause times 256, and 65536 if there is
+//                       no `older`: later the tick may stand behind one
+//   kCovered            ticks of PerfTimeStamp less those between the samples;
+//                       of raw fractions, the bits of their values' sum less
+//                       those of what it would be had the base not changed
 // All differences are modulo 2^64.
 using SummaryNumbers = std::array<uint64_t, kColumnRoles>;
 

@@ -33,6 +33,35 @@ uint32_t EndOf(const std::vector<uint32_t>& ends, uint32_t tick) {
       std::lower_bound(ends.begin(), ends.end(), tick) - ends.begin());
 }
 
+// Those of a run of which one tick is left.
+struct Samples {
+  size_t run = 0;
+  uint32_t first = 0;  // counted from the run's first tick
+  uint32_t last = 0;
+  bool is_at_end = false;  // the last is at the tick that is left
+};
+
+// Puts the last value there is. If growth is measured between a column's
+// values, it must be of the tick that is left.
+void PutRawValue(const Frame& frame, size_t number, const Samples& samples,
+                 bool is_measured, uint32_t position, FrameColumn* to) {
+  const FrameColumn& column = frame.columns[number];
+  const uint32_t begin = frame.runs[samples.run].begin;
+  uint32_t tick = samples.last;
+  while (!is_measured && tick > samples.first &&
+         column.IsMissing(begin + tick)) {
+    --tick;
+  }
+  to->values[position] = frame.Value(column, samples.run, tick);
+  // An earlier run of the same life may have put one here.
+  if (!to->missing.empty() && to->missing.back() == position) {
+    to->missing.pop_back();
+  }
+  if (column.IsMissing(begin + tick) || (is_measured && !samples.is_at_end)) {
+    to->missing.push_back(position);
+  }
+}
+
 }  // namespace
 
 FrameGroup Thinner::Thin(const FrameGroup& group) {
@@ -145,29 +174,23 @@ Frame Thinner::ThinFrame(
 void Thinner::PutRawValues(const Frame& frame, const Query& query,
                            const Joined& joined, size_t number,
                            const std::vector<uint32_t>& ends, Frame* thinned) {
-  const size_t raw_columns = query.is_measured.size();
   for (const size_t i : joined.runs) {
     const Frame::Run& run = frame.runs[i];
     const uint32_t run_end = run.first_tick + run.tick_count;
-    for (uint32_t end = EndOf(ends, run.first_tick);
-         end < ends.size() && (end == 0 || ends[end - 1] + 1 < run_end);
-         ++end) {
-      // A later run may have a later sample of the same time.
-      const uint32_t tick = std::min(ends[end], run_end - 1);
+    uint32_t first = run.first_tick;
+    for (uint32_t end = EndOf(ends, first); first < run_end; ++end) {
+      const uint32_t last = std::min(ends[end], run_end - 1);
+      const Samples samples = {.run = i,
+                               .first = first - run.first_tick,
+                               .last = last - run.first_tick,
+                               .is_at_end = last == ends[end]};
       const uint32_t position =
           thinned->runs[number].begin + (end - joined.first);
-      for (size_t column = 0; column < raw_columns; ++column) {
-        const FrameColumn& from = frame.columns[column];
-        FrameColumn& to = thinned->columns[column];
-        to.values[position] = frame.Value(from, i, tick - run.first_tick);
-        const bool is_missing =
-            from.IsMissing(run.begin + (tick - run.first_tick)) ||
-            (query.is_measured[column] && tick != ends[end]);
-        if (!to.missing.empty() && to.missing.back() == position) {
-          to.missing.pop_back();
-        }
-        if (is_missing) to.missing.push_back(position);
+      for (size_t column = 0; column < query.is_measured.size(); ++column) {
+        PutRawValue(frame, column, samples, query.is_measured[column], position,
+                    &thinned->columns[column]);
       }
+      first = last + 1;
     }
   }
 }

@@ -35,6 +35,14 @@ absl::Status TestStore::Compact(absl::Time idle_since) {
   return absl::OkStatus();
 }
 
+absl::Status TestStore::Thin(aggregator::Resolution resolution,
+                             absl::Time received_before) {
+  for (bool more = true; more;) {
+    ASSIGN_OR_RETURN(more, store_->Thin(resolution, received_before));
+  }
+  return absl::OkStatus();
+}
+
 aggregator::StoredEpoch& TestStore::Epoch(const std::string& agent,
                                           uint64_t epoch) {
   const auto [entry, is_new] = epochs_.try_emplace({agent, epoch});

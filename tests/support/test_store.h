@@ -38,6 +38,10 @@ class TestStore {
   // Moves all that can be moved.
   absl::Status Compact(absl::Time idle_since = absl::InfiniteFuture());
 
+  // Thins all that was received before.
+  absl::Status Thin(aggregator::Resolution resolution,
+                    absl::Time received_before = absl::InfiniteFuture());
+
   // Opened once, until Reopen.
   aggregator::StoredEpoch& Epoch(const std::string& agent, uint64_t epoch);
 

@@ -1,6 +1,6 @@
 // A store whose process is killed at random points while it takes batches in,
-// puts them into chunks and merges these: each time it opens again, it has what
-// it acknowledged, once, and all of it is whole.
+// puts them into chunks, merges and thins these: each time it opens again, it
+// has what it acknowledged, once, and all of it is whole.
 //
 //   store_crash_test --work DIR SEED     takes in and moves, until it is killed
 //   store_crash_test --check DIR SEED ACKNOWLEDGED   ends with 1 if it is wrong
@@ -9,8 +9,11 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <memory>
 #include <random>
 #include <string>
@@ -19,6 +22,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "aggregator/formula/counter_formula.h"
+#include "aggregator/store/series_run.h"
 #include "aggregator/store/store.h"
 #include "aggregator/store/verify.h"
 #include "base/clock.h"
@@ -41,6 +46,7 @@ constexpr char kMachine[] = "web-1";
 // Apart from each other, so that a batch takes five minutes.
 constexpr double kTickSeconds = 30;
 constexpr int kTicks = 11;
+constexpr absl::Duration kFullResolution = absl::Hours(3);
 
 std::string program;
 
@@ -144,36 +150,137 @@ void Say(const std::string& line) {
       more = *done;
       Say("moved");
     }
+    for (bool more = true; more;) {
+      const auto done =
+          store.Thin(Resolution::kMinute, made.received - kFullResolution);
+      Check(done.status());
+      more = *done;
+      if (more) Say("thinned");
+    }
   }
 }
 
-// What the store has of the machine, in the order of time.
-std::vector<std::string> ReadAll(Store& store) {
-  std::vector<std::pair<double, std::string>> ticks;
+// Of a disk's queue in a minute: how many samples, and their sum.
+struct Minute {
+  uint64_t samples = 0;
+  uint64_t sum = 0;
+
+  bool operator==(const Minute&) const = default;
+};
+
+struct Contents {
+  std::vector<std::string> ticks;  // by time, of those that are not thinned
+  // Of those that are, by disk and minute. They end at this time.
+  std::map<std::pair<std::string, int>, Minute> minutes;
+  double thinned_to = 0;
+};
+
+void Sort(std::vector<std::string>* ticks) {
+  // Within a tick, the order of the disks does not matter.
+  std::sort(ticks->begin(), ticks->end(),
+            [](const std::string& a, const std::string& b) {
+              return std::pair(std::atof(a.c_str()), a) <
+                     std::pair(std::atof(b.c_str()), b);
+            });
+}
+
+int MinuteOf(double time) { return static_cast<int>(std::ceil(time / 60)); }
+
+double SecondsOf(const perflib::Clocks& clocks) {
+  return absl::ToDoubleSeconds(
+      perflib::TimeFromPerfTime100NSec(clocks.perf_time_100nsec) - kStart);
+}
+
+void AddThinned(const Frame& frame, Contents* contents) {
+  const perflib::CountersetRegistration& disk =
+      frame.query->schema->registration;
+  const CounterFormula queue =
+      FormulaOf(disk, *disk.FindCounter(testing::kQueueLength));
+  const auto columns = FindSeriesColumns(*frame.query, queue);
+  for (size_t i = 0; i < frame.runs.size(); ++i) {
+    const SeriesRun run(frame, i, columns.value());
+    const std::vector<Summary> summaries = run.Summaries(queue);
+    for (uint32_t tick = 0; tick < run.ticks(); ++tick) {
+      const double time = SecondsOf(run.clocks(tick));
+      contents->thinned_to = std::max(contents->thinned_to, time);
+      Minute& minute =
+          contents->minutes[{frame.runs[i].instance->name, MinuteOf(time)}];
+      minute.samples += summaries[tick].pieces;
+      minute.sum += absl::Uint128Low64(summaries[tick].growth.value);
+    }
+  }
+}
+
+Contents ReadAll(Store& store) {
+  Contents contents;
   Check(store.Read(
       {.machine = kMachine,
        .from = absl::InfinitePast(),
        .to = absl::InfiniteFuture(),
        .filter = {}},
       [&](const Frame& frame) {
-        for (const std::string& tick : testing::ToText(frame)) {
-          ticks.emplace_back(std::atof(tick.c_str()), tick);
+        if (frame.query->is_thinned()) {
+          AddThinned(frame, &contents);
+          return absl::OkStatus();
+        }
+        for (std::string& tick : testing::ToText(frame)) {
+          contents.ticks.push_back(std::move(tick));
         }
         return absl::OkStatus();
       },
       [](const Loss&) {}));
-  // Within a tick, the order of the disks does not matter.
-  std::sort(ticks.begin(), ticks.end());
-  std::vector<std::string> texts;
-  for (auto& [time, text] : ticks) texts.push_back(std::move(text));
-  return texts;
+  Sort(&contents.ticks);
+  return contents;
+}
+
+// What a store is to have of these ticks, if those up to a time are thinned.
+Contents Expect(std::vector<std::string> ticks, double thinned_to) {
+  Contents contents{.thinned_to = thinned_to};
+  for (std::string& tick : ticks) {
+    const std::vector<std::string> words = absl::StrSplit(tick, ' ');
+    const double time = std::atof(words[0].c_str());
+    if (time > thinned_to) {
+      contents.ticks.push_back(std::move(tick));
+      continue;
+    }
+    Minute& minute = contents.minutes[{words[1], MinuteOf(time)}];
+    ++minute.samples;
+    minute.sum += std::strtoull(words[3].c_str(), nullptr, 10);
+  }
+  Sort(&contents.ticks);
+  return contents;
+}
+
+// What is wrong; empty if nothing is.
+std::string Difference(const Contents& stored, const Contents& expected) {
+  for (size_t i = 0; i < std::max(stored.ticks.size(), expected.ticks.size());
+       ++i) {
+    const std::string is =
+        i < stored.ticks.size() ? stored.ticks[i] : "nothing";
+    const std::string should_be =
+        i < expected.ticks.size() ? expected.ticks[i] : "nothing";
+    if (is != should_be) {
+      return absl::StrCat("\"", is, "\" instead of \"", should_be, "\"");
+    }
+  }
+  if (stored.minutes.size() != expected.minutes.size()) {
+    return absl::StrCat(stored.minutes.size(), " minutes of disks instead of ",
+                        expected.minutes.size());
+  }
+  for (const auto& [key, minute] : expected.minutes) {
+    const auto found = stored.minutes.find(key);
+    if (found != stored.minutes.end() && found->second == minute) continue;
+    return absl::StrCat("minute ", key.second, " of ", key.first,
+                        " is not what its ", minute.samples,
+                        " samples come to");
+  }
+  return "";
 }
 
 int CheckStore(const std::string& directory, uint64_t seed,
                uint64_t acknowledged) {
-  std::vector<std::string> expected;
   uint64_t durable = 0;
-  std::vector<std::string> stored;
+  Contents stored;
   {
     const auto store = OpenRocksDbStore(directory);
     Check(store.status());
@@ -195,21 +302,15 @@ int CheckStore(const std::string& directory, uint64_t seed,
     return 1;
   }
   Batches batches(seed);
+  std::vector<std::string> ticks;
   for (uint64_t i = 0; i < durable; ++i) {
-    std::vector<std::string> ticks = batches.Next().ticks;
-    std::stable_sort(ticks.begin(), ticks.end(),
-                     [](const std::string& a, const std::string& b) {
-                       return std::pair(std::atof(a.c_str()), a) <
-                              std::pair(std::atof(b.c_str()), b);
-                     });
-    expected.insert(expected.end(), ticks.begin(), ticks.end());
+    const Batches::Made made = batches.Next();
+    ticks.insert(ticks.end(), made.ticks.begin(), made.ticks.end());
   }
-  for (size_t i = 0; i < std::max(stored.size(), expected.size()); ++i) {
-    const std::string is = i < stored.size() ? stored[i] : "nothing";
-    const std::string should_be = i < expected.size() ? expected[i] : "nothing";
-    if (is == should_be) continue;
-    std::fprintf(stderr, "\"%s\" instead of \"%s\"\n", is.c_str(),
-                 should_be.c_str());
+  const std::string wrong =
+      Difference(stored, Expect(std::move(ticks), stored.thinned_to));
+  if (!wrong.empty()) {
+    std::fprintf(stderr, "%s\n", wrong.c_str());
     return 1;
   }
   const auto report = VerifyStore(directory, [](double) {});
@@ -217,9 +318,10 @@ int CheckStore(const std::string& directory, uint64_t seed,
   for (const std::string& damage : report->damage) {
     std::fprintf(stderr, "%s\n", damage.c_str());
   }
-  std::printf("%llu batches, %llu chunks\n",
+  std::printf("%llu batches, %llu chunks, thinned to the %.0fth hour\n",
               static_cast<unsigned long long>(durable),
-              static_cast<unsigned long long>(report->chunks));
+              static_cast<unsigned long long>(report->chunks),
+              stored.thinned_to / 3600);
   return report->damage.empty() ? 0 : 1;
 }
 
