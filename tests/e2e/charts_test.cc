@@ -12,6 +12,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "base/files.h"
 #include "tests/e2e/deployment.h"
@@ -85,7 +86,7 @@ TEST_F(Charts, QueryShowsARowForEachSeries) {
       lines[1],
       MatchesRegex("MACHINE  PATH +LAST +AVG +MIN +MAX  UNIT( +GAPS  CAUSE)?"));
   EXPECT_THAT(lines[2],
-              MatchesRegex("box +.Memory.Available Bytes( +[0-9.]+){4}  .iB"
+              MatchesRegex("box +.Memory.Available Bytes( +[0-9.,]+){4}  .iB"
                            "( +[0-9]+  .*)?"));
   EXPECT_THAT(lines[3], StartsWith("box      \\System\\Processes "));
   // The same numbers as programs get, which have one line a value.
@@ -95,11 +96,12 @@ TEST_F(Charts, QueryShowsARowForEachSeries) {
   for (const nlohmann::json& value : values) {
     if (value["status"] == "ok") last = value["value"].get<double>();
   }
-  EXPECT_THAT(lines[3], HasSubstr(absl::StrCat("  ", last, "  ")));
-  // Without --step, a row has its value.
+  EXPECT_THAT(absl::StrReplaceAll(lines[3], {{",", ""}}),
+              HasSubstr(absl::StrCat("  ", last, "  ")));
+  // Without --step, a row has its value: the average.
   EXPECT_THAT(Lines(deployment_.Fleetperf({"query", kProcesses}).output),
               ElementsAre(MatchesRegex("MACHINE  PATH +VALUE  UNIT"),
-                          MatchesRegex("box +.System.Processes +[0-9,]+")));
+                          MatchesRegex("box +.System.Processes +[0-9,.]+")));
 }
 
 TEST_F(Charts, QueryShowsTrendsInATerminal) {
