@@ -1,25 +1,27 @@
 #include "aggregator/verify_command.h"
 
-#include <unistd.h>
-
 #include <cstdio>
 
 #include "absl/strings/str_cat.h"
 #include "aggregator/config.h"
 #include "aggregator/store/verify.h"
+#include "base/progress.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::aggregator {
+namespace {
+
+absl::StatusOr<StoreReport> Verify(const std::string& directory) {
+  Progress progress("verifying");
+  return VerifyStore(directory,
+                     [&](double done) { progress.Update(ProgressBar(done)); });
+}
+
+}  // namespace
 
 absl::Status VerifyCommand(const std::string& config_path) {
   ASSIGN_OR_RETURN(const Config config, LoadConfig(config_path));
-  const bool shows_progress = isatty(STDERR_FILENO) != 0;
-  ASSIGN_OR_RETURN(const StoreReport report,
-                   VerifyStore(config.store_directory, [&](double done) {
-                     if (shows_progress)
-                       std::fprintf(stderr, "\r%3.0f %% ", 100 * done);
-                   }));
-  if (shows_progress) std::fprintf(stderr, "\r");
+  ASSIGN_OR_RETURN(const StoreReport report, Verify(config.store_directory));
   for (const std::string& damage : report.damage) {
     std::printf("%s\n", damage.c_str());
   }

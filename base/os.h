@@ -1,4 +1,4 @@
-// Facts about the machine and limits of the process.
+// Facts about the machine and the process.
 
 #ifndef FLEETPERF_BASE_OS_H_
 #define FLEETPERF_BASE_OS_H_
@@ -24,6 +24,9 @@ std::string DefaultStateDirectory();
 // Raises the number of files that may be open as far as the system lets it, and
 // returns it.
 size_t RaiseOpenFileLimit();
+
+// Whether a person sees what is written to standard error.
+bool StandardErrorIsTerminal();
 
 }  // namespace fleetperf
 

@@ -1,5 +1,6 @@
 #include <sys/resource.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include "absl/strings/ascii.h"
 #include "base/files.h"
@@ -38,5 +39,7 @@ size_t RaiseOpenFileLimit() {
   getrlimit(RLIMIT_NOFILE, &limit);
   return limit.rlim_cur;
 }
+
+bool StandardErrorIsTerminal() { return isatty(STDERR_FILENO) != 0; }
 
 }  // namespace fleetperf

@@ -44,4 +44,9 @@ std::string DefaultStateDirectory() { return "state"; }
 // Handles have no limit that a process could raise.
 size_t RaiseOpenFileLimit() { return SIZE_MAX; }
 
+bool StandardErrorIsTerminal() {
+  DWORD mode;
+  return GetConsoleMode(GetStdHandle(STD_ERROR_HANDLE), &mode) != 0;
+}
+
 }  // namespace fleetperf

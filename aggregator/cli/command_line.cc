@@ -27,6 +27,7 @@ struct Arguments {
   QueryFlags query;
   ExplainFlags explain;
   WatchFlags watch;
+  std::string output;
   std::vector<std::string> files;
   CalcFlags calc;
   PkiFlags pki;
@@ -131,6 +132,8 @@ void AddListCommands(CLI::App& app, Arguments& arguments) {
   AddFormat(instances, arguments);
 }
 
+void AddQueryOptions(CLI::App* query, QueryFlags& flags);
+
 void AddQueryCommand(CLI::App& app, Arguments& arguments) {
   Arguments* a = &arguments;
   CLI::App* query = AddCommand(
@@ -145,11 +148,25 @@ void AddQueryCommand(CLI::App& app, Arguments& arguments) {
       "1m --agg sum --by machine\n"
       "  fleetperf query '\\System\\*' --from 2026-11-20T09:00:00Z "
       "--to 2026-11-20T10:00:00Z --format csv\n"
-      "  fleetperf query '\\System\\Context Switches/sec' --since 10s --raw\n",
+      "  fleetperf query '\\System\\Context Switches/sec' --since 10s --raw\n"
+      "With --step, the table has a row for each series: the last, average, "
+      "smallest and largest of\n"
+      "its values and, on a terminal, their trend, in which gaps are dots. "
+      "GAPS "
+      "counts what is\n"
+      "missing, CAUSE says why. For each value with its time: --format csv or "
+      "json.\n",
       Connected(arguments, [a](const Connection& connection) {
         return Query(connection, a->format, a->query);
       }));
-  QueryFlags& flags = arguments.query;
+  AddQueryOptions(query, arguments.query);
+  query->add_flag("--raw", arguments.query.raw,
+                  "Raw samples with their clocks");
+  AddQueryFormat(query, arguments);
+}
+
+// What a query can ask for, of any command that queries.
+void AddQueryOptions(CLI::App* query, QueryFlags& flags) {
   query
       ->add_option(
           "PATH", flags.paths,
@@ -188,12 +205,40 @@ void AddQueryCommand(CLI::App& app, Arguments& arguments) {
   query->add_option("--by", flags.by, "With --agg: keep these apart")
       ->delimiter(',')
       ->type_name("machine|instance,...");
-  query->add_flag("--raw", flags.raw, "Raw samples with their clocks");
   query->add_flag("--scale", flags.scale,
                   "Multiply by the counter's default scale, as graphs do");
   query->add_flag("--cap100", flags.cap100,
                   "Show percentages above 100 as 100, as PDH does by default");
-  AddQueryFormat(query, arguments);
+}
+
+void AddPlotCommand(CLI::App& app, Arguments& arguments) {
+  Arguments* a = &arguments;
+  CLI::App* plot = AddCommand(
+      app, arguments, "plot", "A chart of values of the past",
+      "  fleetperf plot '\\Processor Information(_Total)\\% Processor Time' "
+      "--since 1h\n"
+      "  fleetperf plot '\\PhysicalDisk(*)\\Disk Bytes/sec' --since 1d --over "
+      "max --agg sum --by machine --output disks.svg\n"
+      "  fleetperf plot '\\\\web-1\\Memory\\Available Bytes' "
+      "'\\\\web-1\\System\\Processes' --since 7d --output web-1.png\n"
+      "  fleetperf plot '\\Process V2(*)\\% Processor Time' --since 10m --top "
+      "5\n"
+      "Each unit has a panel with an axis of its own. Where a line ends and "
+      "begins again, there\n"
+      "is a gap: fleetperf query with the same flags tells why. A line of the "
+      "largest values of\n"
+      "each step, by --over max, shows peaks that averages hide. Times are "
+      "UTC.\n",
+      Connected(arguments, [a](const Connection& connection) {
+        return Plot(connection, a->query, a->output);
+      }));
+  AddQueryOptions(plot, arguments.query);
+  plot->get_option("--step")->description(
+      "One value each DURATION; without it, as many as there is room for");
+  plot->add_option("--output", arguments.output,
+                   "Draw in this file, which ends in .svg or .png; without it, "
+                   "in the terminal")
+      ->type_name("FILE");
 }
 
 void AddExplainCommand(CLI::App& app, Arguments& arguments) {
@@ -390,6 +435,7 @@ int RunCommandLine(int argc, char** argv) {
   AddConnectionOptions(app, arguments.connection);
   AddListCommands(app, arguments);
   AddQueryCommand(app, arguments);
+  AddPlotCommand(app, arguments);
   AddExplainCommand(app, arguments);
   AddWatchCommand(app, arguments);
   AddDecodeCommand(app, arguments);

@@ -51,6 +51,11 @@ struct QueryFlags {
 absl::Status Query(const Connection& connection, Format format,
                    const QueryFlags& flags);
 
+// Draws the values: in the file `output`, or if that is empty in the terminal.
+// Without flags.step, windows are as short as the chart has room for.
+absl::Status Plot(const Connection& connection, const QueryFlags& flags,
+                  const std::string& output);
+
 struct ExplainFlags {
   std::string path;
   std::string at;

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "aggregator/cli/command_progress.h"
 #include "aggregator/cli/commands.h"
 #include "aggregator/cli/decode_records.h"
 #include "base/files.h"
@@ -63,49 +65,65 @@ void PrintTable(const std::string& file, const ParsedBlock& block) {
   printer->Finish();
 }
 
-// Whether nothing in the block was rejected.
-bool ReportDefects(const std::string& file, const ParsedBlock& block) {
+void Report(const std::string& text, Progress* progress) {
   std::fflush(stdout);
+  if (progress != nullptr) {
+    progress->Print(text);
+  } else {
+    std::fputs(text.c_str(), stderr);
+  }
+}
+
+// What was rejected in the block, a line each.
+std::string DefectLines(const std::string& file, const ParsedBlock& block) {
+  std::string lines;
   for (const perflib::Defect& defect : block.defects) {
-    std::fprintf(stderr, "%s: %s\n", Printable(file).c_str(),
-                 defect.ToString().c_str());
+    absl::StrAppend(&lines, Printable(file), ": ", defect.ToString(), "\n");
   }
   if (block.defect_count > block.defects.size()) {
-    std::fprintf(stderr, "%s: and %llu more\n", Printable(file).c_str(),
-                 static_cast<unsigned long long>(block.defect_count -
-                                                 block.defects.size()));
+    absl::StrAppend(&lines, Printable(file), ": and ",
+                    block.defect_count - block.defects.size(), " more\n");
   }
-  return block.defect_count == 0;
+  return lines;
+}
+
+void PrintBlock(Format format, const std::string& file,
+                const ParsedBlock& block, RecordPrinter* csv) {
+  if (!block.has_header) return;
+  switch (format) {
+    case Format::kJson:
+      return PrintJson(file, block);
+    case Format::kCsv:
+      return PrintCsv(file, block, csv);
+    default:
+      return PrintTable(file, block);
+  }
 }
 
 }  // namespace
 
 absl::Status Decode(Format format, const std::vector<std::string>& files) {
+  const auto progress = MakeProgress("decoding", Printing::kMeanwhile);
   const auto csv = MakePrinter(Format::kCsv);
   ParsedBlock block;
+  size_t done = 0;
   size_t wrong = 0;
   for (const std::string& file : files) {
+    if (progress != nullptr) {
+      progress->Update(ProgressBar(static_cast<double>(done++) /
+                                   static_cast<double>(files.size())));
+    }
     const auto bytes = ReadFile(file);
     if (!bytes.ok()) {
       ++wrong;
-      std::fprintf(stderr, "%s\n", Printable(bytes.status().message()).c_str());
+      Report(absl::StrCat(Printable(bytes.status().message()), "\n"),
+             progress.get());
       continue;
     }
     perflib::ReadBlock(*bytes, &block);
-    if (block.has_header) {
-      switch (format) {
-        case Format::kJson:
-          PrintJson(file, block);
-          break;
-        case Format::kCsv:
-          PrintCsv(file, block, csv.get());
-          break;
-        default:
-          PrintTable(file, block);
-          break;
-      }
-    }
-    wrong += !ReportDefects(file, block);
+    PrintBlock(format, file, block, csv.get());
+    Report(DefectLines(file, block), progress.get());
+    wrong += block.defect_count > 0;
   }
   return wrong == 0 ? absl::OkStatus() : AlreadyReported();
 }

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "aggregator/cli/command_progress.h"
 #include "aggregator/cli/commands.h"
 #include "aggregator/cli/raw_samples.h"
 #include "aggregator/cli/values.h"
@@ -140,9 +141,11 @@ absl::Status Explain(const Connection& connection, Format format,
   grpc::ClientContext context;
   context.set_deadline(absl::ToChronoTime(absl::Now() + kDeadline));
   v1::ExplainValueResponse response;
-  RETURN_IF_ERROR(
-      connection.Explain(v1::QueryService::NewStub(connection.channel())
-                             ->ExplainValue(&context, request, &response)));
+  auto progress = MakeProgress("querying", Printing::kAtEnd);
+  const grpc::Status status = v1::QueryService::NewStub(connection.channel())
+                                  ->ExplainValue(&context, request, &response);
+  progress.reset();
+  RETURN_IF_ERROR(connection.Explain(status));
   const auto csv = MakePrinter(Format::kCsv);
   for (const v1::Explanation& explanation : response.explanations()) {
     switch (format) {

@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "aggregator/cli/command_progress.h"
 #include "aggregator/cli/commands.h"
 #include "base/status_macros.h"
 #include "base/units.h"
@@ -218,8 +219,11 @@ absl::Status ListInstances(const Connection& connection, Format format,
   request.set_counterset(counterset);
   request.set_machine(machine);
   v1::ListInstancesResponse response;
-  RETURN_IF_ERROR(connection.Explain(
-      StubOf(connection)->ListInstances(&context, request, &response)));
+  auto progress = MakeProgress("asking the agents", Printing::kAtEnd);
+  const grpc::Status status =
+      StubOf(connection)->ListInstances(&context, request, &response);
+  progress.reset();
+  RETURN_IF_ERROR(connection.Explain(status));
   const auto printer = MakePrinter(format);
   for (const auto& instance : response.instances()) {
     printer->Print({{.name = "machine", .value = instance.machine()},

@@ -1,16 +1,13 @@
 #include "aggregator/cli/output.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
-#include "absl/time/time.h"
 #include "aggregator/cli/terminal.h"
 #include "base/printable.h"
 
@@ -56,23 +53,6 @@ std::string QuoteCsv(const std::string& text) {
   return absl::StrCat("\"", absl::StrReplaceAll(text, {{"\"", "\"\""}}), "\"");
 }
 
-// How many columns of a terminal the text takes: one a character.
-size_t Width(absl::string_view text) {
-  return std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<uint8_t>(c) & 0xC0) != 0x80;
-  });
-}
-
-std::string Cut(const std::string& text, size_t width) {
-  if (Width(text) <= width) return text;
-  size_t end = 0;
-  for (size_t characters = 0; end < text.size(); ++end) {
-    if ((static_cast<uint8_t>(text[end]) & 0xC0) == 0x80) continue;
-    if (++characters == width) break;
-  }
-  return text.substr(0, end) + "…";
-}
-
 class TablePrinter : public RecordPrinter {
  public:
   void Print(const Record& record) override { records_.push_back(record); }
@@ -114,43 +94,30 @@ class JsonPrinter : public RecordPrinter {
   }
 };
 
-std::string WithSeparators(const std::string& digits) {
-  std::string text;
-  for (size_t i = 0; i < digits.size(); ++i) {
-    if (i > 0 && (digits.size() - i) % 3 == 0) text += ',';
-    text += digits[i];
-  }
-  return text;
-}
-
-// With so many decimals that about four digits mean something.
-std::string FormatPlain(double value) {
-  const double size = std::fabs(value);
-  const int decimals = value == std::floor(value) ? 0
-                       : size >= 1000             ? 0
-                       : size >= 100              ? 1
-                                                  : 2;
-  if (size > 0 && size < 0.005) return absl::StrFormat("%.2g", value);
-  std::string text = absl::StrFormat("%.*f", decimals, size);
-  const size_t point = std::min(text.find('.'), text.size());
-  return absl::StrCat(value < 0 ? "-" : "",
-                      WithSeparators(text.substr(0, point)),
-                      text.substr(point));
-}
-
-NumberText FormatSeconds(double value) {
-  const double size = std::fabs(value);
-  if (size >= 60) {
-    return {absl::FormatDuration(
-                absl::Trunc(absl::Seconds(value), absl::Seconds(1))),
-            ""};
-  }
-  if (size == 0 || size >= 1) return {FormatPlain(value), "s"};
-  if (size >= 1e-3) return {FormatPlain(value * 1e3), "ms"};
-  return {FormatPlain(value * 1e6), "us"};
-}
-
 }  // namespace
+
+size_t DisplayWidth(absl::string_view text) {
+  return std::count_if(text.begin(), text.end(), StartsCharacter);
+}
+
+std::string CutEnd(absl::string_view text, size_t width) {
+  if (DisplayWidth(text) <= width) return std::string(text);
+  size_t end = 0;
+  for (size_t characters = 0; end < text.size(); ++end) {
+    if (StartsCharacter(text[end]) && ++characters == width) break;
+  }
+  return absl::StrCat(text.substr(0, end), "…");
+}
+
+std::string CutFront(absl::string_view text, size_t width) {
+  if (DisplayWidth(text) <= width) return std::string(text);
+  size_t start = text.size();
+  for (size_t characters = 1; characters < width; ++characters) {
+    while (!StartsCharacter(text[--start])) {
+    }
+  }
+  return absl::StrCat("…", text.substr(start));
+}
 
 std::unique_ptr<RecordPrinter> MakePrinter(Format format) {
   switch (format) {
@@ -192,10 +159,10 @@ std::vector<std::string> FormatTable(const std::vector<Record>& records,
     Column& column = columns.emplace_back();
     column.title = absl::AsciiStrToUpper(
         absl::StrReplaceAll(records.front()[i].name, {{"_", " "}}));
-    column.width = Width(column.title);
+    column.width = DisplayWidth(column.title);
     for (const Record& record : records) {
       column.cells.push_back(TableText(record[i]));
-      column.width = std::max(column.width, Width(column.cells.back()));
+      column.width = std::max(column.width, DisplayWidth(column.cells.back()));
       column.right = column.right || IsNumber(record[i]);
     }
   }
@@ -203,13 +170,13 @@ std::vector<std::string> FormatTable(const std::vector<Record>& records,
     std::string line;
     for (const Column& column : columns) {
       const std::string cell = cell_of(column);
-      const std::string padding(column.width - Width(cell), ' ');
+      const std::string padding(column.width - DisplayWidth(cell), ' ');
       absl::StrAppend(&line, line.empty() ? "" : "  ",
                       column.right ? padding : "", cell,
                       column.right ? "" : padding);
     }
     absl::StripTrailingAsciiWhitespace(&line);
-    return width > 0 ? Cut(line, width) : line;
+    return width > 0 ? CutEnd(line, width) : line;
   };
   lines.push_back(line_of([](const Column& column) { return column.title; }));
   for (size_t row = 0; row < records.size(); ++row) {
@@ -217,27 +184,6 @@ std::vector<std::string> FormatTable(const std::vector<Record>& records,
         line_of([row](const Column& column) { return column.cells[row]; }));
   }
   return lines;
-}
-
-NumberText FormatNumber(double value, absl::string_view unit) {
-  if (unit == "%") {
-    // Idle time and the clock are not read in the same instant, so that nothing
-    // may come out as a little less than nothing.
-    const bool is_zero = std::fabs(value) < 0.05;
-    return {absl::StrFormat("%.2f", is_zero ? 0.0 : value), "%"};
-  }
-  if (unit == "s") return FormatSeconds(value);
-  if (unit == "B" || unit == "B/s") {
-    constexpr absl::string_view kPrefixes[] = {"",   "Ki", "Mi",
-                                               "Gi", "Ti", "Pi"};
-    size_t prefix = 0;
-    while (std::fabs(value) >= 1024 && prefix + 1 < std::size(kPrefixes)) {
-      value /= 1024;
-      ++prefix;
-    }
-    return {FormatPlain(value), absl::StrCat(kPrefixes[prefix], unit)};
-  }
-  return {FormatPlain(value), std::string(unit)};
 }
 
 }  // namespace fleetperf::cli

@@ -53,14 +53,18 @@ std::string ToJson(const Record& record);
 std::vector<std::string> FormatTable(const std::vector<Record>& records,
                                      size_t width);
 
-// A number as people read it, with its unit: bytes in powers of 1024, times in
-// hours and minutes or in ms and us, large counts with separators, no more
-// digits than mean something.
-struct NumberText {
-  std::string number;
-  std::string unit;
-};
-NumberText FormatNumber(double value, absl::string_view unit);
+// Whether a character of UTF-8 starts with this byte.
+inline bool StartsCharacter(char byte) {
+  return (static_cast<uint8_t>(byte) & 0xC0) != 0x80;
+}
+
+// How many columns of a terminal the text takes: one a character.
+size_t DisplayWidth(absl::string_view text);
+
+// The text if it takes no more than `width` columns, which are at least 1; else
+// as much of its start, or of its end, as leaves room for an ellipsis.
+std::string CutEnd(absl::string_view text, size_t width);
+std::string CutFront(absl::string_view text, size_t width);
 
 }  // namespace fleetperf::cli
 

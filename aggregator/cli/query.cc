@@ -1,3 +1,5 @@
+#include "aggregator/cli/query.h"
+
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
 
@@ -6,11 +8,14 @@
 #include <cstdio>
 #include <functional>
 #include <map>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "aggregator/cli/commands.h"
 #include "aggregator/cli/pdh_csv.h"
 #include "aggregator/cli/raw_samples.h"
+#include "aggregator/cli/series_table.h"
+#include "aggregator/cli/terminal.h"
 #include "aggregator/cli/values.h"
 #include "base/status_macros.h"
 #include "base/units.h"
@@ -87,6 +92,8 @@ absl::Status SetRange(const QueryFlags& flags, Request* request) {
   return absl::OkStatus();
 }
 
+}  // namespace
+
 absl::StatusOr<v1::QueryRangeRequest> MakeRequest(const QueryFlags& flags) {
   v1::QueryRangeRequest request;
   for (const std::string& path : flags.paths) request.add_paths(path);
@@ -111,6 +118,8 @@ absl::StatusOr<v1::QueryRangeRequest> MakeRequest(const QueryFlags& flags) {
   }
   return request;
 }
+
+namespace {
 
 // The value as the flags want it shown.
 Value Displayed(const QueryFlags& flags, const v1::Series& series,
@@ -142,17 +151,20 @@ absl::Status NoSamples() {
       "came last: fleetperf machines");
 }
 
-// Calls `use` with each series and its values.
+}  // namespace
+
 absl::Status ForEachResult(
-    const Connection& connection, const v1::QueryRangeRequest& request,
+    const Connection& connection, const QueryFlags& flags,
+    const v1::QueryRangeRequest& request, Printing printing,
     const std::function<void(const v1::Series&, const Value&)>& use) {
   grpc::ClientContext context;
   context.set_deadline(absl::ToChronoTime(absl::Now() + kDeadline));
   const auto stub = v1::QueryService::NewStub(connection.channel());
+  const auto progress = MakeProgress("querying", printing);
   const auto reader = stub->QueryRange(&context, request);
   std::map<uint32_t, v1::Series> series;
   v1::QueryRangeResponse response;
-  bool any = false;
+  uint64_t values = 0;
   RpcStage stage = RpcStage::kConnecting;
   while (reader->Read(&response)) {
     stage = RpcStage::kAnswering;
@@ -161,12 +173,23 @@ absl::Status ForEachResult(
       continue;
     }
     const v1::Series& of_points = series[response.points().series()];
-    ForEachValue(response.points(),
-                 [&](const Value& value) { use(of_points, value); });
-    any = true;
+    ForEachValue(response.points(), [&](const Value& value) {
+      use(of_points, Displayed(flags, of_points, value));
+    });
+    values += response.points().values_size();
+    if (progress != nullptr) {
+      progress->Update(absl::StrCat(values, " values"));
+    }
   }
   RETURN_IF_ERROR(connection.Explain(reader->Finish(), stage));
-  return any ? absl::OkStatus() : NoSamples();
+  return values > 0 ? absl::OkStatus() : NoSamples();
+}
+
+namespace {
+
+// Only a table must have seen all before it prints the first line.
+Printing PrintingOf(Format format) {
+  return format == Format::kTable ? Printing::kAtEnd : Printing::kMeanwhile;
 }
 
 absl::Status QueryRaw(const Connection& connection, Format format,
@@ -184,6 +207,7 @@ absl::Status QueryRaw(const Connection& connection, Format format,
   grpc::ClientContext context;
   context.set_deadline(absl::ToChronoTime(absl::Now() + kDeadline));
   const auto stub = v1::QueryService::NewStub(connection.channel());
+  auto progress = MakeProgress("querying", PrintingOf(format));
   const auto reader = stub->QueryRaw(&context, request);
   const auto printer = MakePrinter(format);
   v1::Series series;
@@ -199,8 +223,51 @@ absl::Status QueryRaw(const Connection& connection, Format format,
     }
   }
   RETURN_IF_ERROR(connection.Explain(reader->Finish(), stage));
+  progress.reset();
   printer->Finish();
   return any ? absl::OkStatus() : NoSamples();
+}
+
+absl::Status PrintPdhCsv(const Connection& connection, const QueryFlags& flags,
+                         const v1::QueryRangeRequest& request) {
+  PdhCsv csv;
+  RETURN_IF_ERROR(
+      ForEachResult(connection, flags, request, Printing::kAtEnd,
+                    [&](const v1::Series& series, const Value& value) {
+                      csv.Add(series, value);
+                    }));
+  std::fputs(csv.Text().c_str(), stdout);
+  return absl::OkStatus();
+}
+
+absl::Status PrintSeriesTable(const Connection& connection,
+                              const QueryFlags& flags,
+                              const v1::QueryRangeRequest& request) {
+  SeriesTable table;
+  RETURN_IF_ERROR(ForEachResult(
+      connection, flags, request, Printing::kAtEnd,
+      [&](const v1::Series& series, const Value& value) {
+        table.Add(ToRecord(request, series, value), series, value);
+      }));
+  std::optional<Characters> trend;
+  if (IsTerminal()) trend = ShownCharacters();
+  for (const std::string& line : table.Lines(TerminalSize().columns, trend)) {
+    std::puts(line.c_str());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PrintValues(const Connection& connection, Format format,
+                         const QueryFlags& flags,
+                         const v1::QueryRangeRequest& request) {
+  const auto printer = MakePrinter(format);
+  RETURN_IF_ERROR(
+      ForEachResult(connection, flags, request, PrintingOf(format),
+                    [&](const v1::Series& series, const Value& value) {
+                      printer->Print(ToRecord(request, series, value));
+                    }));
+  printer->Finish();
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -209,23 +276,11 @@ absl::Status Query(const Connection& connection, Format format,
                    const QueryFlags& flags) {
   if (flags.raw) return QueryRaw(connection, format, flags);
   ASSIGN_OR_RETURN(const v1::QueryRangeRequest request, MakeRequest(flags));
-  if (format == Format::kPdhCsv) {
-    PdhCsv csv;
-    RETURN_IF_ERROR(ForEachResult(
-        connection, request, [&](const v1::Series& series, const Value& value) {
-          csv.Add(series, Displayed(flags, series, value));
-        }));
-    std::fputs(csv.Text().c_str(), stdout);
-    return absl::OkStatus();
+  if (format == Format::kPdhCsv) return PrintPdhCsv(connection, flags, request);
+  if (format == Format::kTable && request.has_step()) {
+    return PrintSeriesTable(connection, flags, request);
   }
-  const auto printer = MakePrinter(format);
-  RETURN_IF_ERROR(ForEachResult(
-      connection, request, [&](const v1::Series& series, const Value& value) {
-        printer->Print(
-            ToRecord(request, series, Displayed(flags, series, value)));
-      }));
-  printer->Finish();
-  return absl::OkStatus();
+  return PrintValues(connection, format, flags, request);
 }
 
 }  // namespace fleetperf::cli

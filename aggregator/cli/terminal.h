@@ -15,6 +15,11 @@ struct Size {
 };
 Size TerminalSize();
 
+enum class Characters { kAscii, kUnicode };
+
+// What standard output's reader can show, by the locale; also of no terminal.
+Characters ShownCharacters();
+
 }  // namespace fleetperf::cli
 
 #endif  // FLEETPERF_AGGREGATOR_CLI_TERMINAL_H_

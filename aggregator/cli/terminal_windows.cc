@@ -34,4 +34,7 @@ Size TerminalSize() {
           static_cast<size_t>(info.srWindow.Right - info.srWindow.Left + 1)};
 }
 
+// Consoles do; and files are read by programs that know UTF-8.
+Characters ShownCharacters() { return Characters::kUnicode; }
+
 }  // namespace fleetperf::cli

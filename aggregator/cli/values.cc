@@ -12,6 +12,34 @@
 #include "perflib/layout.h"
 
 namespace fleetperf::cli {
+namespace {
+
+// Of the three ways to show a number, the first that is asked for counts.
+bool IsShownPlain(const v1::Series& series) {
+  return (series.attrib() & perflib::kAttribNoGroupSeparator) != 0;
+}
+
+bool IsShownAsHex(const v1::Series& series) {
+  const bool is_real = (series.attrib() & perflib::kAttribDisplayAsReal) != 0;
+  if (IsShownPlain(series) || is_real) return false;
+  return series.type() == perflib::kPerfCounterRawcountHex ||
+         series.type() == perflib::kPerfCounterLargeRawcountHex ||
+         (series.attrib() & perflib::kAttribDisplayAsHex) != 0;
+}
+
+bool IsWhole(double value) {
+  return value >= 0 && value < 0x1p64 && value == std::floor(value);
+}
+
+std::string HexText(double value) {
+  return absl::StrFormat("0x%X", static_cast<uint64_t>(value));
+}
+
+void RemoveSeparators(std::string* number) {
+  *number = absl::StrReplaceAll(*number, {{",", ""}});
+}
+
+}  // namespace
 
 void ForEachValue(const v1::Points& points,
                   const std::function<void(const Value&)>& use) {
@@ -40,21 +68,24 @@ std::string CauseText(v1::GapCause cause) {
 }
 
 NumberText NumberOf(const v1::Series& series, double value) {
-  // Of the three ways to show a number, the first that is asked for counts.
-  const bool is_plain =
-      (series.attrib() & perflib::kAttribNoGroupSeparator) != 0;
-  const bool is_real = (series.attrib() & perflib::kAttribDisplayAsReal) != 0;
-  const bool is_hex = series.type() == perflib::kPerfCounterRawcountHex ||
-                      series.type() == perflib::kPerfCounterLargeRawcountHex ||
-                      (series.attrib() & perflib::kAttribDisplayAsHex) != 0;
-  const bool is_whole =
-      value >= 0 && value < 0x1p64 && value == std::floor(value);
-  if (is_hex && !is_plain && !is_real && is_whole) {
-    return {absl::StrFormat("0x%X", static_cast<uint64_t>(value)),
-            series.unit()};
+  if (IsShownAsHex(series) && IsWhole(value)) {
+    return {HexText(value), series.unit()};
   }
   NumberText text = FormatNumber(value, series.unit());
-  if (is_plain) text.number = absl::StrReplaceAll(text.number, {{",", ""}});
+  if (IsShownPlain(series)) RemoveSeparators(&text.number);
+  return text;
+}
+
+Scale ScaleOf(const v1::Series& series, double largest) {
+  if (IsShownAsHex(series)) return {1, series.unit()};
+  return ScaleFor(largest, series.unit());
+}
+
+std::string ScaledNumberOf(const v1::Series& series, double value,
+                           const Scale& scale) {
+  if (IsShownAsHex(series) && IsWhole(value)) return HexText(value);
+  std::string text = FormatScaled(value, scale);
+  if (IsShownPlain(series)) RemoveSeparators(&text);
   return text;
 }
 
@@ -96,6 +127,11 @@ Record ValueRecord(const v1::Series& series, const Value& value,
   record.push_back(breaks);
   record.push_back(coverage);
   return record;
+}
+
+std::string ReasonText(const Value& value) {
+  return value.cause == v1::GAP_CAUSE_UNSPECIFIED ? StatusText(value.status)
+                                                  : CauseText(value.cause);
 }
 
 std::string ValueText(const v1::Series& series, const Value& value) {

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "absl/time/time.h"
+#include "aggregator/cli/numbers.h"
 #include "aggregator/cli/output.h"
 #include "fleetperf/v1/values.pb.h"
 
@@ -34,11 +35,20 @@ std::string CauseText(v1::GapCause cause);
 // separators where the registration asks for it.
 NumberText NumberOf(const v1::Series& series, double value);
 
+// The same for values of one series that stand together: their scale, of which
+// `largest` is the largest without its sign, and each of them in it.
+Scale ScaleOf(const v1::Series& series, double largest);
+std::string ScaledNumberOf(const v1::Series& series, double value,
+                           const Scale& scale);
+
 // A value for printing. For programs: machine, path, time, value, status, unit,
 // and what there is beside them. For people: `with_time` says whether the time
 // is a column.
 Record ValueRecord(const v1::Series& series, const Value& value,
                    bool with_time);
+
+// Why there is no value: the cause, if it is known, or else the status.
+std::string ReasonText(const Value& value);
 
 // What people see of a value: the number, or why there is none.
 std::string ValueText(const v1::Series& series, const Value& value);

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <deque>
 #include <map>
+#include <optional>
 #include <thread>
 #include <tuple>
 #include <utility>
@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "aggregator/cli/commands.h"
+#include "aggregator/cli/sparkline.h"
 #include "aggregator/cli/terminal.h"
 #include "aggregator/cli/values.h"
 #include "base/daemon.h"
@@ -34,22 +35,6 @@ constexpr char kClearScreen[] = "\x1b[2J";
 constexpr char kHome[] = "\x1b[H";
 constexpr char kClearLine[] = "\x1b[K";
 constexpr char kClearBelow[] = "\x1b[J";
-
-// Small bars for the newest values, the largest the full height.
-std::string Sparkline(const std::deque<double>& values) {
-  constexpr absl::string_view kBars[] = {"▁", "▂", "▃", "▄",
-                                         "▅", "▆", "▇", "█"};
-  if (values.empty()) return "";
-  const double low =
-      std::min(0.0, *std::min_element(values.begin(), values.end()));
-  const double high = *std::max_element(values.begin(), values.end());
-  std::string line;
-  for (const double value : values) {
-    const double part = high > low ? (value - low) / (high - low) : 0;
-    absl::StrAppend(&line, kBars[static_cast<size_t>(part * 7 + 0.5)]);
-  }
-  return line;
-}
 
 // Takes what a subscription brings.
 class Viewer {
@@ -113,8 +98,11 @@ class TableViewer : public Viewer {
         }
         row.newest = value;
         row.arrived = now;
-        if (value.ok()) row.trend.push_back(value.value);
-        if (row.trend.size() > kTrendLength) row.trend.pop_front();
+        row.trend.push_back(value.ok() ? std::optional(value.value)
+                                       : std::nullopt);
+        if (row.trend.size() > kTrendLength) {
+          row.trend.erase(row.trend.begin());
+        }
       });
     }
     lagged_ += update.lagged();
@@ -129,7 +117,7 @@ class TableViewer : public Viewer {
     Value newest;
     absl::Time arrived = absl::InfinitePast();
     absl::Duration interval = absl::Seconds(1);
-    std::deque<double> trend;
+    std::vector<std::optional<double>> trend;
   };
 
   void Draw(absl::Time now) {
@@ -187,7 +175,7 @@ class TableViewer : public Viewer {
                       ? absl::StrCat("no value for ",
                                      absl::FormatDuration(absl::Trunc(
                                          now - row.arrived, absl::Seconds(1))))
-                      : Sparkline(row.trend);
+                      : Sparkline(row.trend, kTrendLength, ShownCharacters());
     record.push_back(trend);
     return record;
   }

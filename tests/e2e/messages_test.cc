@@ -46,8 +46,8 @@ TEST(Messages, UnknownFlagsAndCommandsAreNamedWithTheNearest) {
 
 TEST(Messages, HelpShowsExamples) {
   const std::string fleetperf = Deployment::Executable("fleetperf");
-  for (const std::string command :
-       {"machines", "countersets", "counters", "instances", "query", "watch"}) {
+  for (const std::string command : {"machines", "countersets", "counters",
+                                    "instances", "query", "plot", "watch"}) {
     const Result help = RunCommand({fleetperf, command, "--help"});
     EXPECT_EQ(help.status, 0);
     EXPECT_THAT(help.output, AllOf(HasSubstr("Examples:"),

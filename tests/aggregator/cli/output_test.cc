@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "aggregator/cli/numbers.h"
 #include "aggregator/cli/pdh_csv.h"
 #include "aggregator/cli/raw_samples.h"
 #include "aggregator/cli/values.h"
@@ -49,6 +50,30 @@ TEST(FormatNumber, ShowsTimesInTheirSize) {
   EXPECT_EQ(Number(0.0125, "s"), "12.50 ms");
   EXPECT_EQ(Number(3, "s"), "3 s");
   EXPECT_EQ(Number(3725.9, "s"), "1h2m5s");
+}
+
+std::string Scaled(double value, double largest, absl::string_view unit) {
+  const Scale scale = ScaleFor(largest, unit);
+  return FormatScaled(value, scale) + " " + scale.unit;
+}
+
+TEST(FormatScaled, GivesNumbersTheUnitOfTheLargest) {
+  EXPECT_EQ(Scaled(512, 4096, "B"), "0.50 KiB");
+  EXPECT_EQ(Scaled(512, 1023, "B/s"), "512 B/s");
+  EXPECT_EQ(Scaled(0.5, 0.002, "s"), "500 ms");
+  EXPECT_EQ(Scaled(30, 90, "s"), "0.50 min");
+  EXPECT_EQ(Scaled(1800, 7200, "s"), "0.50 h");
+  EXPECT_EQ(Scaled(43200, 86400, "s"), "0.50 d");
+  EXPECT_EQ(Scaled(7, 1e9, "1/s"), "7 1/s");
+  EXPECT_EQ(Scaled(-0.01, 50, "%"), "0.00 %");
+}
+
+TEST(Cut, LeavesRoomForAnEllipsis) {
+  EXPECT_EQ(CutEnd("äöüß", 4), "äöüß");
+  EXPECT_EQ(CutEnd("äöüß", 3), "äö…");
+  EXPECT_EQ(CutFront("äöüß", 4), "äöüß");
+  EXPECT_EQ(CutFront("äöüß", 3), "…üß");
+  EXPECT_EQ(CutFront("äöüß", 1), "…");
 }
 
 Record Row(const std::string& name, double value, const std::string& text) {

@@ -1,0 +1,27 @@
+// Progress of commands that print a result.
+
+#ifndef FLEETPERF_AGGREGATOR_CLI_COMMAND_PROGRESS_H_
+#define FLEETPERF_AGGREGATOR_CLI_COMMAND_PROGRESS_H_
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "aggregator/cli/terminal.h"
+#include "base/progress.h"
+
+namespace fleetperf::cli {
+
+// When a command prints its result.
+enum class Printing { kMeanwhile, kAtEnd };
+
+// Null where the result itself, on a terminal, shows how far the command is.
+inline std::unique_ptr<Progress> MakeProgress(std::string what,
+                                              Printing printing) {
+  if (printing == Printing::kMeanwhile && IsTerminal()) return nullptr;
+  return std::make_unique<Progress>(std::move(what));
+}
+
+}  // namespace fleetperf::cli
+
+#endif  // FLEETPERF_AGGREGATOR_CLI_COMMAND_PROGRESS_H_

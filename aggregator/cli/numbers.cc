@@ -1,0 +1,97 @@
+#include "aggregator/cli/numbers.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/time.h"
+
+namespace fleetperf::cli {
+namespace {
+
+std::string WithSeparators(absl::string_view digits) {
+  std::string text;
+  for (size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) text += ',';
+    text += digits[i];
+  }
+  return text;
+}
+
+// With so many decimals that about four digits mean something.
+std::string FormatPlain(double value) {
+  const double size = std::fabs(value);
+  const int decimals = value == std::floor(value) ? 0
+                       : size >= 1000             ? 0
+                       : size >= 100              ? 1
+                                                  : 2;
+  if (size > 0 && size < 0.005) return absl::StrFormat("%.2g", value);
+  return FormatDecimals(value, decimals);
+}
+
+NumberText FormatSeconds(double value) {
+  if (std::fabs(value) >= 60) {
+    return {absl::FormatDuration(
+                absl::Trunc(absl::Seconds(value), absl::Seconds(1))),
+            ""};
+  }
+  const Scale scale = ScaleFor(std::fabs(value), "s");
+  return {FormatScaled(value, scale), scale.unit};
+}
+
+}  // namespace
+
+NumberText FormatNumber(double value, absl::string_view unit) {
+  if (unit == "s") return FormatSeconds(value);
+  const Scale scale = ScaleFor(std::fabs(value), unit);
+  return {FormatScaled(value, scale), scale.unit};
+}
+
+Scale ScaleFor(double largest, absl::string_view unit) {
+  if (unit == "s") {
+    if (largest >= 86400) return {86400, "d"};
+    if (largest >= 3600) return {3600, "h"};
+    if (largest >= 60) return {60, "min"};
+    if (largest == 0 || largest >= 1) return {1, "s"};
+    return largest >= 1e-3 ? Scale{1e-3, "ms"} : Scale{1e-6, "us"};
+  }
+  Scale scale{1, std::string(unit)};
+  if (unit == "B" || unit == "B/s") {
+    constexpr absl::string_view kPrefixes[] = {"",   "Ki", "Mi",
+                                               "Gi", "Ti", "Pi"};
+    size_t prefix = 0;
+    while (largest / scale.divisor >= 1024 &&
+           prefix + 1 < std::size(kPrefixes)) {
+      scale.divisor *= 1024;
+      ++prefix;
+    }
+    scale.unit = absl::StrCat(kPrefixes[prefix], unit);
+  }
+  return scale;
+}
+
+std::string FormatScaled(double value, const Scale& scale) {
+  const double number = value / scale.divisor;
+  if (scale.unit != "%") return FormatPlain(number);
+  // Idle time and the clock are not read in the same instant, so that nothing
+  // may come out as a little less than nothing.
+  return absl::StrFormat("%.2f", std::fabs(number) < 0.05 ? 0.0 : number);
+}
+
+std::string FormatDecimals(double value, int decimals) {
+  const std::string text = absl::StrFormat("%.*f", decimals, std::fabs(value));
+  const size_t point = std::min(text.find('.'), text.size());
+  return absl::StrCat(value < 0 ? "-" : "",
+                      WithSeparators(absl::string_view(text).substr(0, point)),
+                      absl::string_view(text).substr(point));
+}
+
+std::string FormatRange(absl::Time first, absl::Time last) {
+  const auto text_of = [](absl::Time time) {
+    return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", time, absl::UTCTimeZone());
+  };
+  return absl::StrCat("from ", text_of(first), " to ", text_of(last));
+}
+
+}  // namespace fleetperf::cli

@@ -1,0 +1,253 @@
+#include <cairo-svg.h>
+#include <cairo.h>
+
+#include <cmath>
+#include <memory>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "aggregator/cli/plot/layout.h"
+#include "aggregator/cli/plot/palette.h"
+#include "aggregator/cli/plot/plot_file.h"
+#include "base/files.h"
+#include "base/printable.h"
+#include "base/status_macros.h"
+
+namespace fleetperf::cli {
+namespace {
+
+// In pixels, which are the units of the files.
+constexpr double kWidth = 1200;
+constexpr double kHeightOfPanel = 360;
+constexpr double kFontSize = 13;
+constexpr double kLine = 20;
+// Sans-serif digits are a little narrower.
+constexpr double kCharacter = 8;
+constexpr double kMargin = 16;
+constexpr double kHeightOfTitles = kMargin + 2 * kLine;
+constexpr double kTick = 6;
+constexpr double kCurveWidth = 2;
+
+constexpr uint32_t kWhite = 0xFFFFFF;
+constexpr uint32_t kGridColour = 0xDDDDDD;
+constexpr uint32_t kInk = 0x333333;
+
+struct DestroySurface {
+  void operator()(cairo_surface_t* surface) const {
+    cairo_surface_destroy(surface);
+  }
+};
+using Surface = std::unique_ptr<cairo_surface_t, DestroySurface>;
+
+struct DestroyContext {
+  void operator()(cairo_t* context) const { cairo_destroy(context); }
+};
+using Context = std::unique_ptr<cairo_t, DestroyContext>;
+
+bool IsSvg(const std::string& path) {
+  return absl::EndsWithIgnoreCase(path, ".svg");
+}
+
+// Draws a layout, on whatever surface the context is of.
+class Painter {
+ public:
+  explicit Painter(cairo_t* cairo) : cairo_(cairo) {
+    cairo_set_font_size(cairo_, kFontSize);
+  }
+
+  void Paint(const Layout& layout) {
+    SetColour(kWhite);
+    cairo_paint(cairo_);
+    for (const Panel& panel : layout.panels) PaintPanel(panel);
+    SetColour(kInk);
+    SetWeight(CAIRO_FONT_WEIGHT_BOLD);
+    Write(layout.title);
+    SetWeight(CAIRO_FONT_WEIGHT_NORMAL);
+    Write(layout.subtitle);
+  }
+
+ private:
+  void PaintPanel(const Panel& panel) {
+    SetWeight(CAIRO_FONT_WEIGHT_NORMAL);
+    PaintGrid(panel);
+    PaintAxes(panel);
+    for (const Curve& curve : panel.curves) PaintCurve(curve);
+    for (const LegendMark& mark : panel.legend) {
+      SetCurve(mark.curve);
+      Line(mark.left, {mark.left.x + kLegendMark * kCharacter, mark.left.y});
+      cairo_stroke(cairo_);
+    }
+    SetColour(kInk);
+    for (const Text& text : panel.texts) Write(text);
+  }
+
+  void PaintGrid(const Panel& panel) {
+    SetStroke(kGridColour, 1);
+    for (const double y : panel.value_ticks) {
+      Line({panel.left, y}, {panel.right, y});
+    }
+    for (const double x : panel.time_ticks) {
+      Line({x, panel.top}, {x, panel.bottom});
+    }
+    cairo_stroke(cairo_);
+  }
+
+  void PaintAxes(const Panel& panel) {
+    SetStroke(kInk, 1);
+    Line({panel.left, panel.top}, {panel.left, panel.bottom});
+    Line({panel.left, panel.bottom}, {panel.right, panel.bottom});
+    for (const double x : panel.time_ticks) {
+      Line({x, panel.bottom}, {x, panel.bottom + kTick});
+    }
+    cairo_stroke(cairo_);
+  }
+
+  void PaintCurve(const Curve& curve) {
+    SetCurve(curve.number);
+    for (const std::vector<Position>& piece : curve.pieces) {
+      // A value between two gaps is a line without length: a dot, by the ends
+      // that lines have.
+      Line(piece.front(), piece.front());
+      for (const Position& at : piece) cairo_line_to(cairo_, at.x, at.y);
+    }
+    cairo_stroke(cairo_);
+  }
+
+  void Line(const Position& from, const Position& to) {
+    cairo_move_to(cairo_, from.x, from.y);
+    cairo_line_to(cairo_, to.x, to.y);
+  }
+
+  void Write(const Text& text) {
+    const std::string printable = Printable(text.text);
+    cairo_text_extents_t extents;
+    cairo_text_extents(cairo_, printable.c_str(), &extents);
+    cairo_font_extents_t font;
+    cairo_font_extents(cairo_, &font);
+    double x = text.at.x;
+    if (text.align == Align::kCenter) x -= extents.x_advance / 2;
+    if (text.align == Align::kRight) x -= extents.x_advance;
+    cairo_move_to(cairo_, x, text.at.y + (font.ascent - font.descent) / 2);
+    cairo_show_text(cairo_, printable.c_str());
+  }
+
+  void SetWeight(cairo_font_weight_t weight) {
+    cairo_select_font_face(cairo_, "sans-serif", CAIRO_FONT_SLANT_NORMAL,
+                           weight);
+  }
+
+  void SetColour(uint32_t rgb) {
+    cairo_set_source_rgb(cairo_, (rgb >> 16) / 255.0, (rgb >> 8 & 0xFF) / 255.0,
+                         (rgb & 0xFF) / 255.0);
+  }
+
+  void SetStroke(uint32_t rgb, double width) {
+    SetColour(rgb);
+    cairo_set_line_width(cairo_, width);
+    cairo_set_dash(cairo_, nullptr, 0, 0);
+  }
+
+  // Curves that have the same colour are dashed differently.
+  void SetCurve(size_t number) {
+    SetStroke(ColourOf(number).rgb, kCurveWidth);
+    cairo_set_line_cap(cairo_, CAIRO_LINE_CAP_ROUND);
+    cairo_set_line_join(cairo_, CAIRO_LINE_JOIN_ROUND);
+    const size_t round = number / std::size(kPalette);
+    if (round == 0) return;
+    const double dashes[] = {6.0 / static_cast<double>(round), 4};
+    cairo_set_dash(cairo_, dashes, std::size(dashes), 0);
+  }
+
+  cairo_t* const cairo_;
+};
+
+cairo_status_t Append(void* to, const unsigned char* data,
+                      unsigned int length) {
+  static_cast<std::string*>(to)->append(reinterpret_cast<const char*>(data),
+                                        length);
+  return CAIRO_STATUS_SUCCESS;
+}
+
+absl::Status ToStatus(cairo_status_t status) {
+  if (status == CAIRO_STATUS_SUCCESS) return absl::OkStatus();
+  return absl::InternalError(
+      absl::StrCat("Cairo: ", cairo_status_to_string(status)));
+}
+
+absl::Status PaintOn(cairo_surface_t* surface, const Layout& layout) {
+  const Context context(cairo_create(surface));
+  Painter(context.get()).Paint(layout);
+  return ToStatus(cairo_status(context.get()));
+}
+
+std::string EscapedXml(absl::string_view text) {
+  return absl::StrReplaceAll(Printable(text),
+                             {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}});
+}
+
+// Cairo draws letters as shapes. What a chart is about is put beside them in
+// words, for search and for people who listen to it.
+void AddWords(const Chart& chart, std::string* svg) {
+  const size_t root = svg->find("<svg");
+  if (root == std::string::npos) return;
+  const std::string labels =
+      absl::StrJoin(chart.lines, "\n", [](std::string* out, const auto& line) {
+        absl::StrAppend(out, EscapedXml(line.label));
+      });
+  svg->insert(
+      svg->find('>', root) + 1,
+      absl::StrCat("\n<title>", EscapedXml(chart.title), "</title>\n<desc>",
+                   EscapedXml(chart.subtitle), "\n", labels, "</desc>"));
+}
+
+absl::StatusOr<std::string> DrawSvg(const Chart& chart, const Layout& layout) {
+  std::string svg;
+  const Surface surface(
+      cairo_svg_surface_create_for_stream(Append, &svg, kWidth, layout.height));
+  cairo_svg_surface_set_document_unit(surface.get(), CAIRO_SVG_UNIT_PX);
+  RETURN_IF_ERROR(PaintOn(surface.get(), layout));
+  cairo_surface_finish(surface.get());
+  RETURN_IF_ERROR(ToStatus(cairo_surface_status(surface.get())));
+  AddWords(chart, &svg);
+  return svg;
+}
+
+absl::StatusOr<std::string> DrawPng(const Layout& layout) {
+  const Surface surface(
+      cairo_image_surface_create(CAIRO_FORMAT_RGB24, static_cast<int>(kWidth),
+                                 static_cast<int>(std::ceil(layout.height))));
+  RETURN_IF_ERROR(PaintOn(surface.get(), layout));
+  std::string png;
+  RETURN_IF_ERROR(
+      ToStatus(cairo_surface_write_to_png_stream(surface.get(), Append, &png)));
+  return png;
+}
+
+}  // namespace
+
+absl::Status CheckPlotFile(const std::string& path) {
+  if (IsSvg(path) || absl::EndsWithIgnoreCase(path, ".png")) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("--output: \"", path, "\" does not end in .svg or .png"));
+}
+
+absl::Status WritePlotFile(const Chart& chart, const std::string& path) {
+  RETURN_IF_ERROR(CheckPlotFile(path));
+  const Layout layout = MakeLayout(
+      chart, {.width = kWidth,
+              .height = kHeightOfTitles +
+                        kHeightOfPanel * static_cast<double>(PanelCount(chart)),
+              .character = kCharacter,
+              .line = kLine,
+              .margin = kMargin,
+              .axis = kTick});
+  ASSIGN_OR_RETURN(const std::string drawn,
+                   IsSvg(path) ? DrawSvg(chart, layout) : DrawPng(layout));
+  return WriteFile(path, drawn);
+}
+
+}  // namespace fleetperf::cli

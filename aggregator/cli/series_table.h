@@ -1,0 +1,60 @@
+// Series with many values as a table for people: one row a series.
+
+#ifndef FLEETPERF_AGGREGATOR_CLI_SERIES_TABLE_H_
+#define FLEETPERF_AGGREGATOR_CLI_SERIES_TABLE_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "aggregator/cli/output.h"
+#include "aggregator/cli/sparkline.h"
+#include "aggregator/cli/values.h"
+#include "fleetperf/v1/values.pb.h"
+
+namespace fleetperf::cli {
+
+class SeriesTable {
+ public:
+  // Adds a value of `series`, after those that were before it. `record` is what
+  // is printed of it elsewhere; the fields before its time name the series.
+  void Add(const Record& record, const v1::Series& series, const Value& value);
+
+  // When the first and the last of the values are, and the rows, in the order
+  // in which the series came: the newest value, the average, smallest and
+  // largest of the values, how many are missing and why. No line is longer than
+  // `width` unless that is 0; to make room, paths lose their fronts. With
+  // `trend`, and a width, a sparkline takes what room is left.
+  std::vector<std::string> Lines(size_t width,
+                                 std::optional<Characters> trend) const;
+
+ private:
+  struct Row {
+    Record name;
+    v1::Series series;
+    std::vector<std::optional<double>> values;
+    std::map<std::string, uint64_t> missing;  // by reason
+  };
+
+  static Record ToRecord(const Row& row, size_t path_width);
+  std::vector<Record> ToRecords(size_t path_width) const;
+  size_t LongestPath() const;
+  size_t LongestCause() const;
+  void AddTrends(size_t room, Characters characters,
+                 std::vector<Record>* records) const;
+  std::vector<Record> FitRecords(size_t width,
+                                 std::optional<Characters> trend) const;
+
+  absl::Time first_ = absl::InfiniteFuture();
+  absl::Time last_ = absl::InfinitePast();
+  bool any_missing_ = false;
+  std::vector<Row> rows_;
+  std::map<uint32_t, size_t> row_of_series_;
+};
+
+}  // namespace fleetperf::cli
+
+#endif  // FLEETPERF_AGGREGATOR_CLI_SERIES_TABLE_H_
