@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "aggregator/store/coding.h"
 #include "aggregator/store/keys.h"
-#include "aggregator/store/transposer.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::aggregator {

@@ -41,12 +41,14 @@
 #ifndef FLEETPERF_AGGREGATOR_STORE_KEYS_H_
 #define FLEETPERF_AGGREGATOR_STORE_KEYS_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "perflib/clocks.h"
 
 namespace fleetperf::aggregator {
 
@@ -78,6 +80,26 @@ inline absl::Time DecodeTime(absl::string_view bytes) {
   return absl::FromUnixNanos(
       static_cast<int64_t>(FromBigEndian<uint64_t>(bytes)));
 }
+
+// The hour that a tick is in, by its machine's clock: hours since 1601.
+inline constexpr int64_t kHour = int64_t{3600} * 10'000'000;  // in 100 ns
+inline uint32_t HourOf(const perflib::Clocks& clocks) {
+  return static_cast<uint32_t>(std::max<int64_t>(clocks.perf_time_100nsec, 0) /
+                               kHour);
+}
+inline uint32_t HourOf(absl::Time time) {
+  return HourOf(perflib::Clocks{.perf_time_100nsec =
+                                    perflib::PerfTime100NSecFromTime(time)});
+}
+// A key may hold any number: hours that no clock has are those at its end.
+inline absl::Time StartOfHour(uint32_t hour) {
+  return perflib::TimeFromPerfTime100NSec(
+      std::min<int64_t>(hour, INT64_MAX / kHour) * kHour);
+}
+
+// The place of a batch's first chunk among those of an epoch; the others come
+// behind it.
+constexpr uint64_t OrderOf(uint64_t sequence) { return sequence << 24; }
 
 inline std::string StoreIdKey() { return "i"; }
 inline std::string EpochKey(absl::string_view agent, uint64_t epoch) {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "aggregator/store/keys.h"
 #include "aggregator/store/loss_table.h"
-#include "aggregator/store/transposer.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::aggregator {

@@ -9,8 +9,8 @@
 #include "aggregator/store/database.h"
 #include "aggregator/store/definition_table.h"
 #include "aggregator/store/key_numbers.h"
+#include "aggregator/store/keys.h"
 #include "aggregator/store/log.h"
-#include "aggregator/store/transposer.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::aggregator {
