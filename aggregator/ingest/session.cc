@@ -258,7 +258,9 @@ absl::Status Session::HandleDictionary(v1::Dictionary dictionary) {
 absl::Status Session::HandleBatch(v1::Batch batch) {
   const auto found = epochs_.find(batch.epoch());
   if (found == epochs_.end()) return OutOfPlace("Batch of another epoch");
-  if (batch.sequence() == 0) return OutOfPlace("Batch with sequence 0");
+  if (batch.sequence() == 0 || batch.sequence() > kMaxSequence) {
+    return OutOfPlace(absl::StrCat("Batch with sequence ", batch.sequence()));
+  }
   auto received = std::make_shared<ReceivedBatch>();
   received->epoch = found->second;
   received->sequence = batch.sequence();

@@ -98,7 +98,7 @@ inline absl::Time StartOfHour(uint32_t hour) {
 }
 
 // The place of a batch's first chunk among those of an epoch; the others come
-// behind it.
+// behind it. A sequence has 40 bits.
 constexpr uint64_t OrderOf(uint64_t sequence) { return sequence << 24; }
 
 inline std::string StoreIdKey() { return "i"; }

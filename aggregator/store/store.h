@@ -36,6 +36,10 @@ struct StoredEpoch {
   std::unique_ptr<Dictionary> dictionary;
 };
 
+// Batches are numbered from 1 to this, so that there is room for numbers beside
+// theirs in keys.
+inline constexpr uint64_t kMaxSequence = (uint64_t{1} << 40) - 1;
+
 // A batch to be kept. What it points at outlives the call.
 struct BatchToCommit {
   uint32_t epoch_number = 0;
