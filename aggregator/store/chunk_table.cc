@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "aggregator/store/coding.h"
 #include "aggregator/store/keys.h"
 #include "base/status_macros.h"
@@ -15,20 +16,10 @@ namespace {
 
 constexpr uint64_t kPageBytes = 16 << 10;
 constexpr size_t kKeySize = 3 * sizeof(uint32_t) + sizeof(uint64_t);
-// What comes before a chunk's head.
-constexpr size_t kPrefixSize = 2 * sizeof(uint64_t);
 
 std::string Encode(const ChunkKey& key) {
   return absl::StrCat(BigEndian(key.machine), BigEndian(key.hour),
                       BigEndian(key.epoch_number), BigEndian(key.order));
-}
-
-// Of kKeySize bytes.
-ChunkKey Decode(absl::string_view bytes) {
-  return {.machine = FromBigEndian<uint32_t>(bytes),
-          .hour = FromBigEndian<uint32_t>(bytes.substr(4)),
-          .epoch_number = FromBigEndian<uint32_t>(bytes.substr(8)),
-          .order = FromBigEndian<uint64_t>(bytes.substr(12))};
 }
 
 std::string HeadKey(const ChunkKey& key) {
@@ -38,11 +29,23 @@ std::string PageKey(const ChunkKey& key, uint64_t page) {
   return absl::StrCat("P", Encode(key), BigEndian(static_cast<uint32_t>(page)));
 }
 
-// What a received key says was received: of a chunk or of losses; empty if it
-// is none.
-absl::string_view ReceivedIn(absl::string_view key) {
-  constexpr size_t kPrefix = 1 + sizeof(uint32_t);
-  return key.size() == kPrefix + 1 + kKeySize ? key.substr(kPrefix) : "";
+bool ParseHeadKey(absl::string_view key, ChunkKey* chunk) {
+  return absl::ConsumePrefix(&key, "H") &&
+         GetBigEndian(&key, &chunk->machine) &&
+         GetBigEndian(&key, &chunk->hour) &&
+         GetBigEndian(&key, &chunk->epoch_number) &&
+         GetBigEndian(&key, &chunk->order) && key.empty();
+}
+
+// What a received key says was received: the key of a chunk's head or of
+// losses. False if it is none.
+bool ParseReceivedKey(absl::string_view key, uint32_t* hour,
+                      absl::string_view* received) {
+  if (!absl::ConsumePrefix(&key, "R") || !GetBigEndian(&key, hour)) {
+    return false;
+  }
+  *received = key;
+  return key.size() == 1 + kKeySize;
 }
 
 uint64_t PagesOf(uint64_t body_size) {
@@ -51,13 +54,13 @@ uint64_t PagesOf(uint64_t body_size) {
 
 absl::StatusOr<StoredChunk> ParseRecord(const ChunkKey& key,
                                         absl::string_view record) {
-  if (record.size() < kPrefixSize) {
-    return absl::DataLossError("the head of a chunk is damaged");
+  StoredChunk chunk{.key = key};
+  if (!GetBigEndian(&record, &chunk.body_size) ||
+      !GetTime(&record, &chunk.received) || chunk.body_size > kMaxBodySize) {
+    return DamagedRecord(HeadKey(key));
   }
-  return StoredChunk{.key = key,
-                     .body_size = FromBigEndian<uint64_t>(record),
-                     .received = DecodeTime(record.substr(sizeof(uint64_t))),
-                     .head = std::string(record.substr(kPrefixSize))};
+  chunk.head = std::string(record);
+  return chunk;
 }
 
 // Reads parts of a chunk's body.
@@ -75,7 +78,6 @@ class BodyReader {
     if (offset > size_ || size > size_ - offset) {
       return absl::DataLossError("a chunk says it is larger than it is");
     }
-    bytes->reserve(size);
     while (bytes->size() < size) {
       const uint64_t at = offset + bytes->size();
       RETURN_IF_ERROR(Load(at / kPageBytes));
@@ -113,6 +115,18 @@ class BodyReader {
   uint64_t number_ = UINT64_MAX;  // of page_
   std::string page_;
 };
+
+// Those that there are, of a chunk whose head does not tell how many: as far as
+// they can be read.
+void DeletePages(const Database& database, const ChunkKey& key,
+                 Changes* changes) {
+  const auto entry = database.Iterate(Family::kChunks);
+  const std::string last = PageKey(key, UINT32_MAX);
+  for (entry->Seek(PageKey(key, 0));
+       entry->Valid() && ToView(entry->key()) <= last; entry->Next()) {
+    changes->Delete(Family::kChunks, ToView(entry->key()));
+  }
+}
 
 }  // namespace
 
@@ -172,14 +186,17 @@ absl::Status ForEachChunk(
       continue;
     }
     const absl::string_view key = ToView(entry->key());
-    if (key > end || key.size() != 1 + kKeySize) return absl::OkStatus();
-    auto chunk = ParseRecord(Decode(key.substr(1)), ToView(entry->value()));
+    if (key > end) return absl::OkStatus();
     skipped = 0;
-    if (chunk.ok()) {
-      hour = std::max(hour, chunk->key.hour);
-      RETURN_IF_ERROR(use(*std::move(chunk)));
-    } else {
+    ChunkKey chunk_key;
+    if (!ParseHeadKey(key, &chunk_key)) {
+      on_damage(DamagedRecord(key));
+    } else if (auto chunk = ParseRecord(chunk_key, ToView(entry->value()));
+               !chunk.ok()) {
       on_damage(chunk.status());
+    } else {
+      hour = std::max(hour, chunk_key.hour);
+      RETURN_IF_ERROR(use(*std::move(chunk)));
     }
     entry->Next();
   }
@@ -197,30 +214,42 @@ absl::StatusOr<Chunk> OpenChunk(const Database& database,
 }
 
 absl::StatusOr<std::vector<ReceivedChunk>> LastReceived(
-    const Database& database, uint32_t hours) {
+    const Database& database, uint32_t hours, OnDamage on_damage) {
   std::vector<ReceivedChunk> chunks;
   const auto entry = database.Iterate(Family::kChunks);
+  absl::string_view received;
+  uint32_t last = 0;
   entry->SeekForPrev("S");  // behind the last
-  if (!entry->Valid() || !absl::StartsWith(ToView(entry->key()), "R")) {
-    RETURN_IF_ERROR(FromRocksDb(entry->status(), "read chunks"));
-    return chunks;
+  while (entry->Valid() && absl::StartsWith(ToView(entry->key()), "R") &&
+         !ParseReceivedKey(ToView(entry->key()), &last, &received)) {
+    entry->Prev();
   }
-  const auto last = FromBigEndian<uint32_t>(ToView(entry->key()).substr(1));
-  const uint32_t first = last >= hours ? last - hours + 1 : 0;
-  for (entry->Seek(ReceivedKey(first, "")); entry->Valid(); entry->Next()) {
-    const absl::string_view key = ReceivedIn(ToView(entry->key()));
-    if (!absl::StartsWith(key, "H")) continue;
-    const auto hour = FromBigEndian<uint32_t>(ToView(entry->key()).substr(1));
-    ReceivedChunk chunk{.key = Decode(key.substr(1)),
-                        .shapes = {},
-                        .received = StartOfHour(hour)};
+  if (entry->Valid()) {
+    const uint32_t first = last >= hours ? last - hours + 1 : 0;
+    entry->Seek(ReceivedKey(first, ""));
+  }
+  for (; entry->Valid(); entry->Next()) {
+    ReceivedChunk chunk;
+    uint32_t hour = 0;
+    if (!ParseReceivedKey(ToView(entry->key()), &hour, &received)) {
+      on_damage(DamagedRecord(ToView(entry->key())));
+      continue;
+    }
+    if (!ParseHeadKey(received, &chunk.key)) continue;  // of losses
+    chunk.received = StartOfHour(hour);
     absl::string_view record = ToView(entry->value());
     for (uint64_t shape = 0; GetVarint(&record, &shape);) {
       chunk.shapes.push_back(static_cast<uint32_t>(shape));
     }
     chunks.push_back(std::move(chunk));
   }
-  RETURN_IF_ERROR(FromRocksDb(entry->status(), "read chunks"));
+  const absl::Status status = FromRocksDb(entry->status(), "read chunks");
+  // They are merged by it, and can do without.
+  if (absl::IsDataLoss(status)) {
+    on_damage(status);
+  } else if (!status.ok()) {
+    return status;
+  }
   std::sort(chunks.begin(), chunks.end(), [](const auto& a, const auto& b) {
     return std::tie(a.key.machine, a.key.epoch_number, a.key.order) <
            std::tie(b.key.machine, b.key.epoch_number, b.key.order);
@@ -237,20 +266,19 @@ absl::StatusOr<bool> DeleteReceivedBefore(const Database& database,
   for (entry->Seek("R");
        entry->Valid() && ToView(entry->key()) < end && found < most;
        entry->Next(), ++found) {
-    const absl::string_view key = ReceivedIn(ToView(entry->key()));
     changes->Delete(Family::kChunks, ToView(entry->key()));
-    if (key.empty()) continue;
-    if (!absl::StartsWith(key, "H")) {
-      changes->Delete(Family::kChunks, key);
-      continue;
-    }
-    const auto chunk = GetChunk(database, Decode(key.substr(1)));
+    uint32_t hour = 0;
+    absl::string_view key;
+    if (!ParseReceivedKey(ToView(entry->key()), &hour, &key)) continue;
+    changes->Delete(Family::kChunks, key);
+    ChunkKey chunk_key;
+    if (!ParseHeadKey(key, &chunk_key)) continue;  // of losses
+    const auto chunk = GetChunk(database, chunk_key);
     if (absl::IsUnavailable(chunk.status())) return chunk.status();
-    // What is damaged goes, too, as far as it is known.
     if (chunk.ok()) {
       DeleteChunk(*chunk, changes);
     } else {
-      changes->Delete(Family::kChunks, key);
+      DeletePages(database, chunk_key, changes);
     }
   }
   // What comes before damage goes all the same.

@@ -65,9 +65,10 @@ struct ReceivedChunk {
 };
 
 // The chunks that were received in the last `hours` in which any were, in the
-// order of their keys' machines, epochs and orders.
+// order of their keys' machines, epochs and orders. What is damaged is left
+// out, with what follows it, and told to `on_damage`.
 absl::StatusOr<std::vector<ReceivedChunk>> LastReceived(
-    const Database& database, uint32_t hours);
+    const Database& database, uint32_t hours, OnDamage on_damage);
 
 // Deletes chunks and losses all of which were received in hours before that of
 // `time`, the first first; `most` at most. False if there are none.

@@ -25,8 +25,8 @@
 namespace fleetperf::aggregator {
 
 // Whether the epoch's batch with this fingerprint is in a chunk.
-bool IsInChunk(const Database& database, uint32_t epoch_number,
-               uint64_t sequence, uint64_t fingerprint);
+absl::StatusOr<bool> IsInChunk(const Database& database, uint32_t epoch_number,
+                               uint64_t sequence, uint64_t fingerprint);
 
 // Thread-compatible.
 class Compactor {
@@ -44,13 +44,12 @@ class Compactor {
       : parts_(parts), plan_([numbers = parts.numbers](uint32_t a, uint32_t b) {
           const auto one = numbers->ShapeOf(a);
           const auto other = numbers->ShapeOf(b);
-          return one != nullptr && other != nullptr &&
-                 ShareSeries(*one, *other);
+          return one.ok() && other.ok() && ShareSeries(**one, **other);
         }) {}
 
   // Notes which chunks wait for others of their hour; enters in `directory`
   // what is in chunks.
-  absl::Status Load(Directory* directory);
+  absl::Status Load(Directory* directory, OnDamage on_damage);
 
   // See Store::Compact.
   absl::StatusOr<bool> Step(absl::Time idle_since);
@@ -59,7 +58,7 @@ class Compactor {
   absl::Status DropBefore(absl::Time time);
 
  private:
-  absl::Status LoadDirectory(Directory* directory);
+  absl::Status LoadDirectory(Directory* directory, OnDamage on_damage);
   // Finds what there is to do.
   absl::Status Look(absl::Time idle_since);
   // Takes some of the segments of one epoch.

@@ -35,6 +35,9 @@ inline absl::string_view ToView(const rocksdb::Slice& slice) {
 absl::Status FromRocksDb(const rocksdb::Status& status,
                          absl::string_view action);
 
+// Is told of a record that it is damaged, or another's, and left out.
+using OnDamage = absl::FunctionRef<void(const absl::Status& damage)>;
+
 class Database;
 
 // Changes that are made together or not at all. Thread-compatible.

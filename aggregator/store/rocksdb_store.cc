@@ -1,7 +1,10 @@
 // The embedded store: a log of batches as they came, chunks that are made of
 // them, and what gives them meaning.
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <optional>
 #include <utility>
@@ -35,6 +38,10 @@ std::string EncodeDurable(uint64_t sequence, uint64_t fingerprint) {
   return absl::StrCat(BigEndian(sequence), BigEndian(fingerprint));
 }
 
+void LogDamage(const absl::Status& damage) {
+  spdlog::error("left out: {}", std::string(damage.message()));
+}
+
 class RocksDbStore : public Store {
  public:
   static absl::StatusOr<std::unique_ptr<Store>> Open(
@@ -45,8 +52,8 @@ class RocksDbStore : public Store {
     RETURN_IF_ERROR(store->LoadEpochs());
     RETURN_IF_ERROR(store->LoadMachines());
     RETURN_IF_ERROR(store->lost_ticks_.Load(*store->database_));
-    RETURN_IF_ERROR(store->numbers_.Load());
-    RETURN_IF_ERROR(store->compactor_.Load(&store->directory_));
+    RETURN_IF_ERROR(store->numbers_.Load(LogDamage));
+    RETURN_IF_ERROR(store->compactor_.Load(&store->directory_, LogDamage));
     RETURN_IF_ERROR(store->LoadLog());
     return store;
   }
@@ -62,17 +69,14 @@ class RocksDbStore : public Store {
     StoredEpoch stored;
     const auto number = database_->Get(Family::kDefault, key);
     if (number.ok()) {
-      stored.number = FromBigEndian<uint32_t>(*number);
-      ASSIGN_OR_RETURN(
-          const std::string durable,
-          database_->Get(Family::kDefault, DurableKey(stored.number)));
-      stored.durable_sequence = FromBigEndian<uint64_t>(durable);
-      stored.durable_fingerprint =
-          FromBigEndian<uint64_t>(durable.substr(sizeof(uint64_t)));
+      RETURN_IF_ERROR(ReadEpoch(key, *number, &stored));
     } else if (!absl::IsNotFound(number.status())) {
       return number.status();  // taken for new, it would be stored twice
+    } else if (last_epoch_number_ == std::numeric_limits<uint32_t>::max()) {
+      return absl::ResourceExhaustedError(
+          "the store has no number left for a new epoch");
     } else {
-      stored.number = next_epoch_number_++;
+      stored.number = ++last_epoch_number_;
       Changes changes(database_.get());
       changes.Put(Family::kDefault, key, BigEndian(stored.number));
       changes.Put(Family::kDefault, DurableKey(stored.number),
@@ -103,10 +107,12 @@ class RocksDbStore : public Store {
     return absl::OkStatus();
   }
 
-  bool HasBatch(uint32_t epoch_number, uint64_t sequence,
-                uint64_t fingerprint) const override {
-    return log_.Contains(epoch_number, sequence, fingerprint) ||
-           IsInChunk(*database_, epoch_number, sequence, fingerprint);
+  absl::StatusOr<bool> HasBatch(uint32_t epoch_number, uint64_t sequence,
+                                uint64_t fingerprint) const override {
+    ASSIGN_OR_RETURN(const bool is_logged,
+                     log_.Contains(epoch_number, sequence, fingerprint));
+    if (is_logged) return true;
+    return IsInChunk(*database_, epoch_number, sequence, fingerprint);
   }
 
   std::map<LossCause, uint64_t> LostTicks(
@@ -215,12 +221,36 @@ class RocksDbStore : public Store {
 
   absl::Status LoadEpochs() {
     absl::MutexLock lock(&epoch_mutex_);
-    return database_->ForEach(Family::kDefault, DurableKey(0).substr(0, 1),
-                              [this](absl::string_view key, absl::string_view) {
-                                epoch_mutex_.AssertHeld();
-                                next_epoch_number_ =
-                                    FromBigEndian<uint32_t>(key.substr(1)) + 1;
-                              });
+    const std::string prefix = DurableKey(0).substr(0, 1);
+    return database_->ForEach(
+        Family::kDefault, prefix,
+        [&](absl::string_view key, absl::string_view) {
+          epoch_mutex_.AssertHeld();
+          absl::string_view rest = key.substr(prefix.size());
+          uint32_t number = 0;
+          if (!GetBigEndian(&rest, &number) || !rest.empty()) {
+            return LogDamage(DamagedRecord(key));
+          }
+          last_epoch_number_ = number;  // the keys are in their order
+        });
+  }
+
+  // Of one that was made before.
+  absl::Status ReadEpoch(absl::string_view key, absl::string_view record,
+                         StoredEpoch* epoch) const {
+    if (!GetBigEndian(&record, &epoch->number) || !record.empty()) {
+      return DamagedRecord(key);
+    }
+    const std::string durable_key = DurableKey(epoch->number);
+    const auto durable = database_->Get(Family::kDefault, durable_key);
+    if (absl::IsNotFound(durable.status())) return DamagedRecord(durable_key);
+    RETURN_IF_ERROR(durable.status());
+    absl::string_view rest = *durable;
+    if (!GetBigEndian(&rest, &epoch->durable_sequence) ||
+        !GetBigEndian(&rest, &epoch->durable_fingerprint) || !rest.empty()) {
+      return DamagedRecord(durable_key);
+    }
+    return absl::OkStatus();
   }
 
   absl::Status LoadMachines() {
@@ -236,12 +266,13 @@ class RocksDbStore : public Store {
   }
 
   absl::Status LoadLog() {
-    RETURN_IF_ERROR(log_.Load());
+    RETURN_IF_ERROR(log_.Load(LogDamage));
     RETURN_IF_ERROR(definitions_.ForEachQuery(
         [this](uint32_t epoch_number, const CollectedQuery& query) {
           directory_.AddQuery(query);
           log_.index().AddMachine(query.machine, epoch_number);
-        }));
+        },
+        LogDamage));
     for (const std::string& machine : directory_.Machines()) {
       if (const auto newest = reader_.NewestLogged(machine)) {
         directory_.SetNewestSample(machine, *newest);
@@ -294,7 +325,7 @@ class RocksDbStore : public Store {
   absl::flat_hash_set<std::shared_ptr<const CollectedQuery>> known_queries_;
 
   absl::Mutex epoch_mutex_;
-  uint32_t next_epoch_number_ ABSL_GUARDED_BY(epoch_mutex_) = 1;
+  uint32_t last_epoch_number_ ABSL_GUARDED_BY(epoch_mutex_) = 0;
   mutable absl::Mutex machine_mutex_;
   // As they are stored, by name.
   std::map<std::string, std::string> machines_ ABSL_GUARDED_BY(machine_mutex_);

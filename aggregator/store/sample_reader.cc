@@ -109,10 +109,8 @@ absl::Status SampleReader::ReadChunk(const StoredChunk& stored,
     std::shared_ptr<const CollectedQuery>& query =
         (*queries)[chunk.ShapeOf(section)];
     if (query == nullptr) {
-      const auto shape = parts_.numbers->ShapeOf(chunk.ShapeOf(section));
-      if (shape == nullptr) {
-        return absl::DataLossError("a chunk is of a shape that is not known");
-      }
+      ASSIGN_OR_RETURN(const auto shape,
+                       parts_.numbers->ShapeOf(chunk.ShapeOf(section)));
       auto made = std::make_shared<CollectedQuery>(*shape);
       made->machine = request.machine;
       query = std::move(made);
@@ -154,6 +152,9 @@ absl::Status SampleReader::ReadSegment(const LogSegment& segment,
           }
         }
         return absl::OkStatus();
+      },
+      [&](uint64_t, const absl::Status& damage) {
+        LogDamage(request.machine, damage);
       });
 }
 

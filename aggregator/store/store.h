@@ -74,9 +74,10 @@ class Store {
   // caller at a time.
   virtual absl::Status Commit(absl::Span<const BatchToCommit> batches) = 0;
 
-  // Whether it has this batch.
-  virtual bool HasBatch(uint32_t epoch_number, uint64_t sequence,
-                        uint64_t fingerprint) const = 0;
+  // Whether it has this batch. An error: it may have.
+  virtual absl::StatusOr<bool> HasBatch(uint32_t epoch_number,
+                                        uint64_t sequence,
+                                        uint64_t fingerprint) const = 0;
 
   // How many ticks an agent's machine has lost, by cause. Those that are lost
   // to all of an agent's machines count for each.

@@ -27,7 +27,9 @@ class Verifier {
 
   absl::StatusOr<StoreReport> Run() {
     VerifyFiles();
-    RETURN_IF_ERROR(numbers_.Load());
+    RETURN_IF_ERROR(numbers_.Load([&](const absl::Status& damage) {
+      report_.damage.emplace_back(damage.message());
+    }));
     RETURN_IF_ERROR(VerifyChunks());
     RETURN_IF_ERROR(VerifyLog());
     return std::move(report_);
@@ -49,9 +51,7 @@ class Verifier {
   }
 
   absl::Status VerifyChunks() {
-    for (uint32_t machine = 1; numbers_.MachineOf(machine).has_value();
-         ++machine) {
-      const std::string name = *numbers_.MachineOf(machine);
+    for (const auto& [machine, name] : numbers_.Machines()) {
       const uint64_t chunks = report_.chunks;
       RETURN_IF_ERROR(ForEachChunk(
           database_, /*snapshot=*/nullptr, machine, 0, UINT32_MAX,
@@ -77,10 +77,8 @@ class Verifier {
     ASSIGN_OR_RETURN(const Chunk chunk,
                      OpenChunk(database_, /*snapshot=*/nullptr, stored));
     for (size_t section = 0; section < chunk.sections(); ++section) {
-      const auto query = numbers_.ShapeOf(chunk.ShapeOf(section));
-      if (query == nullptr) {
-        return absl::DataLossError("it is of a shape that is not known");
-      }
+      ASSIGN_OR_RETURN(const auto query,
+                       numbers_.ShapeOf(chunk.ShapeOf(section)));
       ASSIGN_OR_RETURN(
           const Frame frame,
           chunk.Read(section, query,
@@ -94,13 +92,9 @@ class Verifier {
   }
 
   absl::Status VerifyLog() {
-    return log_.ForEach([&](uint32_t epoch_number, uint64_t sequence,
-                            const absl::Status& status) {
+    return log_.Verify([&](const absl::Status& status) {
       ++report_.batches;
-      if (status.ok()) return;
-      Damage(absl::StrCat("batch ", sequence, " of epoch ", epoch_number,
-                          " in the log"),
-             status);
+      if (!status.ok()) report_.damage.emplace_back(status.message());
     });
   }
 

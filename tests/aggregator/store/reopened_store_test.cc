@@ -10,6 +10,7 @@ namespace {
 using testing::ClocksAt;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using testing::IsOkAndHolds;
 using testing::kStart;
 using ::testing::Pair;
 using ::testing::SizeIs;
@@ -172,16 +173,16 @@ TEST(ReopenedStore, KnowsItsBatchesByTheirFingerprints) {
                                       .decoded = &nothing};
   ASSERT_OK(store->Commit({without_samples}));
   const auto expect_all = [&] {
-    EXPECT_TRUE(store->HasBatch(epoch, 1, 11));
-    EXPECT_TRUE(store->HasBatch(epoch, 2, ~uint64_t{0}));
-    EXPECT_TRUE(store->HasBatch(epoch, 3, 33));
-    EXPECT_FALSE(store->HasBatch(epoch, 1, 33));
-    EXPECT_FALSE(store->HasBatch(epoch, 2, 11));
-    EXPECT_FALSE(store->HasBatch(epoch, 4, 33));
-    EXPECT_FALSE(store->HasBatch(other, 1, 11));
+    EXPECT_THAT(store->HasBatch(epoch, 1, 11), IsOkAndHolds(true));
+    EXPECT_THAT(store->HasBatch(epoch, 2, ~uint64_t{0}), IsOkAndHolds(true));
+    EXPECT_THAT(store->HasBatch(epoch, 3, 33), IsOkAndHolds(true));
+    EXPECT_THAT(store->HasBatch(epoch, 1, 33), IsOkAndHolds(false));
+    EXPECT_THAT(store->HasBatch(epoch, 2, 11), IsOkAndHolds(false));
+    EXPECT_THAT(store->HasBatch(epoch, 4, 33), IsOkAndHolds(false));
+    EXPECT_THAT(store->HasBatch(other, 1, 11), IsOkAndHolds(false));
   };
   expect_all();
-  EXPECT_FALSE(store->HasBatch(other + 1, 1, 11));
+  EXPECT_THAT(store->HasBatch(other + 1, 1, 11), IsOkAndHolds(false));
   store.Reopen();
   expect_all();
   EXPECT_EQ(store.Epoch("web-1", 1).durable_sequence, 3);
