@@ -35,6 +35,30 @@ std::optional<Chunk::TickRange> TicksBetween(
       .last = static_cast<uint64_t>(clocks.rend() - last - 1)};
 }
 
+// As is done in chunks: by which instances there are, they are numbered. False
+// if nothing is left.
+bool LeaveOutRunsOutside(absl::Time from, absl::Time to, Frame* frame) {
+  const auto ticks = TicksBetween(*frame->clocks, from, to);
+  if (!ticks.has_value()) return false;
+  size_t kept = 0;
+  for (size_t i = 0; i < frame->runs.size(); ++i) {
+    const Frame::Run& run = frame->runs[i];
+    if (run.first_tick > ticks->last ||
+        run.first_tick + run.tick_count <= ticks->first) {
+      continue;
+    }
+    for (FrameColumn& column : frame->columns) {
+      if (column.constant) column.values[kept] = column.values[i];
+    }
+    frame->runs[kept++] = run;
+  }
+  frame->runs.resize(kept);
+  for (FrameColumn& column : frame->columns) {
+    if (column.constant) column.values.resize(kept);
+  }
+  return true;
+}
+
 void LogDamage(const std::string& machine, const absl::Status& status) {
   spdlog::error("samples of {} are left out: {}", machine,
                 std::string(status.message()));
@@ -143,8 +167,10 @@ absl::Status SampleReader::ReadSegment(const LogSegment& segment,
   return parts_.log->Read(
       segment, request.from, request.to, filter, &snapshot,
       [&](LoggedBatch batch) -> absl::Status {
-        for (const Frame& frame : batch.decoded.frames) {
-          RETURN_IF_ERROR(on_frame(frame));
+        for (Frame& frame : batch.decoded.frames) {
+          if (LeaveOutRunsOutside(request.from, request.to, &frame)) {
+            RETURN_IF_ERROR(on_frame(frame));
+          }
         }
         for (const Loss& loss : batch.decoded.losses) {
           if (loss.machine.empty() || loss.machine == request.machine) {
