@@ -114,8 +114,17 @@ inline absl::Time StartOfHour(uint32_t hour) {
 constexpr uint64_t OrderOf(uint64_t sequence) { return sequence << 24; }
 
 inline std::string StoreIdKey() { return "i"; }
+inline std::string EpochPrefix() { return "a"; }
 inline std::string EpochKey(absl::string_view agent, uint64_t epoch) {
-  return absl::StrCat("a", agent, absl::string_view("\0", 1), BigEndian(epoch));
+  return absl::StrCat(EpochPrefix(), agent, absl::string_view("\0", 1),
+                      BigEndian(epoch));
+}
+inline bool ParseEpochKey(absl::string_view key, std::string* agent) {
+  key.remove_prefix(1);
+  constexpr size_t kEnd = 1 + sizeof(uint64_t);
+  if (key.size() < kEnd || key[key.size() - kEnd] != '\0') return false;
+  *agent = std::string(key.substr(0, key.size() - kEnd));
+  return true;
 }
 inline std::string DurableKey(uint32_t epoch_number) {
   return absl::StrCat("h", BigEndian(epoch_number));

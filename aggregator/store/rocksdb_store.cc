@@ -6,7 +6,8 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <optional>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
@@ -84,6 +85,7 @@ class RocksDbStore : public Store {
       RETURN_IF_ERROR(WriteDurably(&changes));
     }
     stored.dictionary = definitions_.MakeDictionary(stored.number, limits);
+    AddMachinesOf(agent, stored.number);
     return stored;
   }
 
@@ -166,6 +168,7 @@ class RocksDbStore : public Store {
     changes.Put(Family::kDefault, MachineKey(machine.name()), record);
     RETURN_IF_ERROR(WriteDurably(&changes));
     known = std::move(record);
+    machines_of_agent_[machine.agent()].insert(machine.name());
     return absl::OkStatus();
   }
 
@@ -173,11 +176,7 @@ class RocksDbStore : public Store {
     std::vector<StoredMachine> machines;
     absl::MutexLock lock(&machine_mutex_);
     for (const auto& [name, record] : machines_) {
-      StoredMachine& stored = machines.emplace_back();
-      stored.catalogue_hash = record.substr(0, kHashSize);
-      stored.machine.ParseFromString(
-          record.substr(std::min(kHashSize, record.size())));
-      stored.machine.set_name(name);
+      machines.push_back(ParseMachine(name, record));
     }
     return machines;
   }
@@ -261,7 +260,44 @@ class RocksDbStore : public Store {
           const std::string name(key.substr(MachineKey("").size()));
           machine_mutex_.AssertHeld();
           machines_[name] = std::string(value);
+          machines_of_agent_[ParseMachine(name, value).machine.agent()].insert(
+              name);
           directory_.AddMachine(name);
+        });
+  }
+
+  static StoredMachine ParseMachine(const std::string& name,
+                                    absl::string_view record) {
+    StoredMachine stored;
+    stored.catalogue_hash = std::string(record.substr(0, kHashSize));
+    record.remove_prefix(stored.catalogue_hash.size());
+    stored.machine.ParseFromArray(record.data(),
+                                  static_cast<int>(record.size()));
+    stored.machine.set_name(name);
+    return stored;
+  }
+
+  // What an epoch lost of all of its agent's machines is theirs also if it has
+  // no samples of them: these may be what is lost.
+  void AddMachinesOf(const std::string& agent, uint32_t epoch_number) {
+    absl::MutexLock lock(&machine_mutex_);
+    const auto machines = machines_of_agent_.find(agent);
+    if (machines == machines_of_agent_.end()) return;
+    for (const std::string& machine : machines->second) {
+      log_.index().AddMachine(machine, epoch_number);
+    }
+  }
+
+  absl::Status AddMachinesOfEpochs() {
+    return database_->ForEach(
+        Family::kDefault, EpochPrefix(),
+        [this](absl::string_view key, absl::string_view value) {
+          std::string agent;
+          uint32_t number = 0;
+          if (!ParseEpochKey(key, &agent) || !GetBigEndian(&value, &number)) {
+            return LogDamage(DamagedRecord(key));
+          }
+          if (log_.index().HasBatches(number)) AddMachinesOf(agent, number);
         });
   }
 
@@ -273,6 +309,7 @@ class RocksDbStore : public Store {
           log_.index().AddMachine(query.machine, epoch_number);
         },
         LogDamage));
+    RETURN_IF_ERROR(AddMachinesOfEpochs());
     for (const std::string& machine : directory_.Machines()) {
       if (const auto newest = reader_.NewestLogged(machine)) {
         directory_.SetNewestSample(machine, *newest);
@@ -329,6 +366,8 @@ class RocksDbStore : public Store {
   mutable absl::Mutex machine_mutex_;
   // As they are stored, by name.
   std::map<std::string, std::string> machines_ ABSL_GUARDED_BY(machine_mutex_);
+  std::map<std::string, std::set<std::string>> machines_of_agent_
+      ABSL_GUARDED_BY(machine_mutex_);
 };
 
 }  // namespace

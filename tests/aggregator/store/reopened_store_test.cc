@@ -1,5 +1,6 @@
 // After a restart, a store is as it was.
 
+#include "fleetperf/v1/fleet.pb.h"
 #include "tests/support/countersets.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/test_store.h"
@@ -132,6 +133,36 @@ TEST(ReopenedStore, AddsUpWhatWasLostByAgentMachineAndCause) {
   expect(8);
   store.Reopen();
   expect(8);
+}
+
+// A process may have lost all that it took of a machine.
+TEST(ReopenedStore, KnowsWhatWasLostOfMachinesThatAnEpochDoesNotName) {
+  TestStore store;
+  for (const char* name : {"probe", "db-1"}) {
+    v1::Machine machine;
+    machine.set_name(name);
+    machine.set_agent("probe");
+    ASSERT_OK(store->PutMachine(machine, ""));
+  }
+  v1::Machine other;
+  other.set_name("web-1");
+  other.set_agent("web-1");
+  ASSERT_OK(store->PutMachine(other, ""));
+  TestAgent agent(&store, "probe", 2);
+  agent.Lose("", At(3), At(5), 3, v1::LOSS_CAUSE_SPOOL_FULL);
+  ASSERT_OK(agent.Send());
+  const auto expect = [&] {
+    EXPECT_THAT(store.ReadLosses("probe"), ElementsAre("spool_full 3..5"));
+    EXPECT_THAT(store.ReadLosses("db-1"), ElementsAre("spool_full 3..5"));
+    EXPECT_THAT(store.ReadLosses("web-1"), IsEmpty());
+  };
+  expect();
+  store.Reopen();
+  expect();
+  ASSERT_OK(store.Compact());
+  expect();
+  store.Reopen();
+  expect();
 }
 
 // Removing old samples does not change what was lost.
