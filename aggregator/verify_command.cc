@@ -11,11 +11,14 @@
 
 namespace fleetperf::aggregator {
 
-absl::Status VerifyCommand(const std::string& config_path) {
+absl::Status VerifyCommand(const std::string& config_path,
+                           const std::string& backup) {
   ASSIGN_OR_RETURN(const Config config, LoadConfig(config_path));
+  const std::string& directory =
+      backup.empty() ? config.store_directory : backup;
   const bool shows_progress = isatty(STDERR_FILENO) != 0;
   ASSIGN_OR_RETURN(const StoreReport report,
-                   VerifyStore(config.store_directory, [&](double done) {
+                   VerifyStore(directory, [&](double done) {
                      if (shows_progress)
                        std::fprintf(stderr, "\r%3.0f %% ", 100 * done);
                    }));
@@ -29,9 +32,9 @@ absl::Status VerifyCommand(const std::string& config_path) {
                                  report.files, " files\n")
                         .c_str());
   if (report.damage.empty()) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat(
-      config.store_directory, " is damaged in ", report.damage.size(),
-      " places; what is not damaged can be read as before"));
+  return absl::DataLossError(
+      absl::StrCat(directory, " is damaged in ", report.damage.size(),
+                   " places; what is not damaged can be read as before"));
 }
 
 }  // namespace fleetperf::aggregator

@@ -5,6 +5,7 @@
 #define FLEETPERF_AGGREGATOR_STORE_DATABASE_H_
 
 #include <rocksdb/db.h>
+#include <rocksdb/metadata.h>
 #include <rocksdb/options.h>
 #include <rocksdb/slice.h>
 #include <rocksdb/write_batch.h>
@@ -85,6 +86,13 @@ class Database {
   // written: DataLoss if not.
   std::vector<std::string> Files() const;
   absl::Status VerifyFile(const std::string& path) const;
+
+  // Calls `use` with the files that make up the database, with all that was
+  // written before; none of them goes away meanwhile. Returns its error.
+  absl::Status UseLiveFiles(
+      absl::FunctionRef<
+          absl::Status(const std::vector<rocksdb::LiveFileStorageInfo>& files)>
+          use);
 
   // What is durable survives a power cut. What is not survives the process, and
   // is not there without all that was written before it.

@@ -11,10 +11,12 @@
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/cleanup/cleanup.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/random/random.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "aggregator/store/backup.h"
 #include "aggregator/store/compactor.h"
 #include "aggregator/store/database.h"
 #include "aggregator/store/definition_table.h"
@@ -179,6 +181,18 @@ class RocksDbStore : public Store {
       machines.push_back(ParseMachine(name, record));
     }
     return machines;
+  }
+
+  absl::Status Backup(const std::string& directory,
+                      OnCopied on_copied) override {
+    if (!backup_mutex_.TryLock()) {
+      return absl::FailedPreconditionError(
+          "another backup is being made; try again when it is done");
+    }
+    const absl::Cleanup unlock = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+      backup_mutex_.Unlock();
+    };
+    return BackupDatabase(database_.get(), directory, on_copied);
   }
 
   absl::StatusOr<bool> Compact(absl::Time idle_since) override {
@@ -361,6 +375,7 @@ class RocksDbStore : public Store {
   // Used by Commit alone.
   absl::flat_hash_set<std::shared_ptr<const CollectedQuery>> known_queries_;
 
+  absl::Mutex backup_mutex_;
   absl::Mutex epoch_mutex_;
   uint32_t last_epoch_number_ ABSL_GUARDED_BY(epoch_mutex_) = 0;
   mutable absl::Mutex machine_mutex_;

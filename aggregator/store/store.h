@@ -125,6 +125,15 @@ class Store {
   };
   virtual std::vector<StoredMachine> GetMachines() const = 0;  // by name
 
+  // Copies all that was committed before into `directory`, an absolute path of
+  // what does not exist; a store can be opened there. It is there when this
+  // returns OK, and not at all otherwise. `on_copied` is called now and then;
+  // its error ends it. Errors: as AdministrationService.Backup has.
+  virtual absl::Status Backup(
+      const std::string& directory,
+      absl::FunctionRef<absl::Status(uint64_t bytes, uint64_t total)>
+          on_copied) = 0;
+
   // Moves some of what has been committed to where it takes little and is read
   // quickly, if that is complete, since later batches have come or none since
   // `idle_since`. False if there is nothing to do. One caller at a time, of

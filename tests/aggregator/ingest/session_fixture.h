@@ -221,6 +221,11 @@ class GatedStore : public Store {
   std::vector<StoredMachine> GetMachines() const override {
     return store_.GetMachines();
   }
+  absl::Status Backup(
+      const std::string& directory,
+      absl::FunctionRef<absl::Status(uint64_t, uint64_t)> on_copied) override {
+    return store_.Backup(directory, on_copied);
+  }
   absl::StatusOr<bool> Compact(absl::Time idle_since) override {
     return store_.Compact(idle_since);
   }
