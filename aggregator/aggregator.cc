@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "aggregator/administration_service.h"
 #include "aggregator/ingest/collection_service.h"
 #include "aggregator/ingest/ingest.h"
 #include "aggregator/maintenance.h"
@@ -49,6 +50,7 @@ class RunningAggregator : public Aggregator {
     services_.push_back(MakeQueryService(store_.get(), now_of));
     services_.push_back(MakeFleetService(store_.get(), &ingest_));
     services_.push_back(MakeSubscriptionService(store_.get(), &hub_));
+    services_.push_back(MakeAdministrationService(store_.get()));
   }
 
   ~RunningAggregator() override {

@@ -2,6 +2,7 @@
 
 #include "aggregator/aggregator.h"
 #include "aggregator/config.h"
+#include "aggregator/restore_command.h"
 #include "aggregator/verify_command.h"
 #include "base/daemon.h"
 #include "base/logging.h"
@@ -25,16 +26,41 @@ absl::Status Run(const std::string& config_path, StopSignal& stop) {
 }  // namespace fleetperf
 
 int main(int argc, char** argv) {
+  std::string directory;
   return fleetperf::RunDaemon(
       {.name = "fleetperf-aggregator",
        .purpose = "Takes in the performance counters of a fleet, stores them "
                   "and answers queries.",
-       .commands = {{.name = "verify",
-                     .help = "Read all of the store and say what is damaged; "
-                             "the aggregator must not be running",
-                     .run = fleetperf::aggregator::VerifyCommand}},
+       .commands =
+           {{.name = "verify",
+             .help = "Read all of the store, or of a backup, and say what is "
+                     "damaged; the aggregator must not be running",
+             .run =
+                 [&](const std::string& config_path) {
+                   return fleetperf::aggregator::VerifyCommand(config_path,
+                                                               directory);
+                 },
+             .arguments = {{.name = "DIRECTORY",
+                            .help = "A backup, instead of the store",
+                            .value = &directory}}},
+            {.name = "restore",
+             .help = "Bring the store back from a backup that \"fleetperf "
+                     "backup\" made, where there is none",
+             .run =
+                 [&](const std::string& config_path) {
+                   return fleetperf::aggregator::RestoreCommand(config_path,
+                                                                directory);
+                 },
+             .arguments = {{.name = "DIRECTORY",
+                            .help = "The backup",
+                            .value = &directory,
+                            .required = true}}}},
        .examples =
            "  fleetperf-aggregator --config /etc/fleetperf/aggregator.yaml\n"
-           "  fleetperf-aggregator verify --config aggregator.yaml\n"},
+           "  fleetperf-aggregator verify --config aggregator.yaml\n"
+           "  fleetperf-aggregator verify /backup/monday --config "
+           "aggregator.yaml\n"
+           "  fleetperf-aggregator restore /backup/monday --config "
+           "aggregator.yaml\n"},
       argc, argv, fleetperf::Run);
 }

@@ -19,9 +19,12 @@ absl::StatusOr<StoreReport> Verify(const std::string& directory) {
 
 }  // namespace
 
-absl::Status VerifyCommand(const std::string& config_path) {
+absl::Status VerifyCommand(const std::string& config_path,
+                           const std::string& backup) {
   ASSIGN_OR_RETURN(const Config config, LoadConfig(config_path));
-  ASSIGN_OR_RETURN(const StoreReport report, Verify(config.store_directory));
+  const std::string& directory =
+      backup.empty() ? config.store_directory : backup;
+  ASSIGN_OR_RETURN(const StoreReport report, Verify(directory));
   for (const std::string& damage : report.damage) {
     std::printf("%s\n", damage.c_str());
   }
@@ -31,9 +34,9 @@ absl::Status VerifyCommand(const std::string& config_path) {
                                  report.files, " files\n")
                         .c_str());
   if (report.damage.empty()) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat(
-      config.store_directory, " is damaged in ", report.damage.size(),
-      " places; what is not damaged can be read as before"));
+  return absl::DataLossError(
+      absl::StrCat(directory, " is damaged in ", report.damage.size(),
+                   " places; what is not damaged can be read as before"));
 }
 
 }  // namespace fleetperf::aggregator

@@ -9,9 +9,10 @@
 
 namespace fleetperf::aggregator {
 
-// Prints what is in the configuration's store, and what of it is damaged: then
-// it is a DataLoss error.
-absl::Status VerifyCommand(const std::string& config_path);
+// Prints what is in the backup, or if that is empty in the configuration's
+// store, and what of it is damaged: then it is a DataLoss error.
+absl::Status VerifyCommand(const std::string& config_path,
+                           const std::string& backup);
 
 }  // namespace fleetperf::aggregator
 

@@ -37,12 +37,16 @@ int RunDaemon(const DaemonDescription& description, int argc, char** argv,
         });
   }
   for (const DaemonCommand& command : description.commands) {
-    app.add_subcommand(command.name, command.help)
-        ->fallthrough()
-        ->callback([&] {
-          needs_config = command.needs_config;
-          work = [&] { return command.run(config_path); };
-        });
+    CLI::App* given = app.add_subcommand(command.name, command.help);
+    given->fallthrough()->callback([&] {
+      needs_config = command.needs_config;
+      work = [&] { return command.run(config_path); };
+    });
+    for (const DaemonArgument& argument : command.arguments) {
+      given->add_option(argument.name, *argument.value, argument.help)
+          ->type_name("")
+          ->required(argument.required);
+    }
   }
   try {
     app.parse(argc, argv);

@@ -32,12 +32,21 @@ struct DaemonFlag {
   std::string* value;
 };
 
+// What stands behind a command: `verify DIRECTORY`.
+struct DaemonArgument {
+  std::string name;  // "DIRECTORY"
+  std::string help;
+  std::string* value;
+  bool required = false;
+};
+
 // What the executable can do instead of serving: `fleetperf-agent check`.
 struct DaemonCommand {
   std::string name;
   std::string help;
   std::function<absl::Status(const std::string& config_path)> run;
   bool needs_config = true;
+  std::vector<DaemonArgument> arguments = {};
 };
 
 struct DaemonDescription {

@@ -30,6 +30,7 @@ struct Arguments {
   std::string output;
   std::vector<std::string> files;
   CalcFlags calc;
+  std::string directory;
   PkiFlags pki;
   std::function<absl::Status()> run;  // of the command that was given
 };
@@ -336,6 +337,25 @@ void AddPkiOptions(CLI::App* command, PkiFlags& flags) {
   command->add_flag("--force", flags.force, "Replace files that exist");
 }
 
+void AddBackupCommand(CLI::App& app, Arguments& arguments) {
+  Arguments* a = &arguments;
+  CLI::App* backup =
+      AddCommand(app, arguments, "backup",
+                 "Copy the aggregator's store while it runs, as an operator",
+                 "  fleetperf backup /backup/monday --certificate "
+                 "operator-alice.pem --key "
+                 "operator-alice.key\n"
+                 "Back again: fleetperf-aggregator restore --help\n",
+                 Connected(arguments, [a](const Connection& connection) {
+                   return Backup(connection, a->directory);
+                 }));
+  backup
+      ->add_option("DIRECTORY", arguments.directory,
+                   "An absolute path of the aggregator's machine, of what does "
+                   "not exist yet")
+      ->required();
+}
+
 void AddPkiCommands(CLI::App& app, Arguments& arguments) {
   PkiFlags& flags = arguments.pki;
   flags.directory = DefaultPkiDirectory();
@@ -440,6 +460,7 @@ int RunCommandLine(int argc, char** argv) {
   AddWatchCommand(app, arguments);
   AddDecodeCommand(app, arguments);
   AddCalcCommand(app, arguments);
+  AddBackupCommand(app, arguments);
   AddPkiCommands(app, arguments);
   try {
     app.parse(argc, argv);

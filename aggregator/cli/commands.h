@@ -81,6 +81,9 @@ struct CalcFlags {
 // Reads raw samples from standard input, a JSON object a line.
 absl::Status Calc(const CalcFlags& flags);
 
+// Has the aggregator copy its store into a directory of its machine.
+absl::Status Backup(const Connection& connection, const std::string& directory);
+
 struct PkiFlags {
   std::string directory;
   std::string name;                // init: of the authority

@@ -258,7 +258,9 @@ absl::Status Session::HandleDictionary(v1::Dictionary dictionary) {
 absl::Status Session::HandleBatch(v1::Batch batch) {
   const auto found = epochs_.find(batch.epoch());
   if (found == epochs_.end()) return OutOfPlace("Batch of another epoch");
-  if (batch.sequence() == 0) return OutOfPlace("Batch with sequence 0");
+  if (batch.sequence() == 0 || batch.sequence() > kMaxSequence) {
+    return OutOfPlace(absl::StrCat("Batch with sequence ", batch.sequence()));
+  }
   auto received = std::make_shared<ReceivedBatch>();
   received->epoch = found->second;
   received->sequence = batch.sequence();
@@ -317,19 +319,28 @@ absl::Status Session::TakeSamples(
   if (!status.ok()) {
     if (!IsBatchsFault(status)) return status;
     Reject(status, content.ok() ? content->get() : nullptr, received);
-  } else if (IsCopy(*received)) {
-    received->is_copy = true;
-    received->decoded = {};
+    return absl::OkStatus();
   }
+  ASSIGN_OR_RETURN(received->is_copy, IsCopy(*received));
+  if (received->is_copy) received->decoded = {};
   return absl::OkStatus();
 }
 
-bool Session::IsCopy(const ReceivedBatch& received) const {
+absl::StatusOr<bool> Session::IsCopy(const ReceivedBatch& received) const {
   const auto origin = origins_.find(received.epoch->id());
-  return origin != origins_.end() &&
-         received.sequence <= origin->second->durable() &&
-         ingest_.store().HasBatch(origin->second->number(), received.sequence,
-                                  received.fingerprint);
+  if (origin == origins_.end() ||
+      received.sequence > origin->second->durable()) {
+    return false;
+  }
+  const auto is_stored = ingest_.store().HasBatch(
+      origin->second->number(), received.sequence, received.fingerprint);
+  if (is_stored.ok()) return is_stored;
+  // Taken for new, it might be stored twice.
+  const std::string message =
+      absl::StrCat("cannot tell whether batch ", received.sequence, " of ",
+                   agent_, " is stored: ", is_stored.status().message());
+  ingest_.log().Warn(absl::StrCat("copy ", agent_), message);
+  return absl::UnavailableError(message);
 }
 
 absl::Status Session::Charge(const ReceivedBatch& received) {

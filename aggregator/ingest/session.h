@@ -102,7 +102,8 @@ class Session : public std::enable_shared_from_this<Session> {
   absl::Status Decode(Epoch& epoch, const v1::BatchContent& content,
                       ReceivedBatch* received);
   // Whether it is stored under the epoch that its own was forked from.
-  bool IsCopy(const ReceivedBatch& received) const;
+  // Unavailable if the store cannot tell.
+  absl::StatusOr<bool> IsCopy(const ReceivedBatch& received) const;
   // Has the agent pause if it has sent more than it may.
   absl::Status Charge(const ReceivedBatch& received);
   bool IsBehind(const ReceivedBatch& received) const;

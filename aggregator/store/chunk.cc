@@ -174,10 +174,9 @@ bool Chunk::ParseSection(absl::string_view* head, uint64_t* body_size) {
     section.failures.push_back(
         {static_cast<uint32_t>(ticks[i]), static_cast<uint32_t>(statuses[i])});
   }
-  constexpr uint64_t kMaxBody = uint64_t{1} << 40;
-  if (!Sum({section.tables_size}, kMaxBody, body_size) ||
-      !Sum(section.index_sizes, kMaxBody, body_size) ||
-      !Sum(section.values_sizes, kMaxBody, body_size)) {
+  if (!Sum({section.tables_size}, kMaxBodySize, body_size) ||
+      !Sum(section.index_sizes, kMaxBodySize, body_size) ||
+      !Sum(section.values_sizes, kMaxBodySize, body_size)) {
     return false;
   }
   sections_.push_back(std::move(section));
@@ -246,7 +245,6 @@ absl::Status Chunk::ReadRuns(const Section& section, const TickRange& ticks,
     return instances[i];
   };
   uint64_t wanted_values = 0;
-  runs->begins.reserve(section.run_count);
   for (size_t i = 0; i < section.run_count; ++i) {
     if (numbers[i] >= instances.size() || tick_counts[i] == 0 ||
         first_ticks[i] >= clocks_->size() ||

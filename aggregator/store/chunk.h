@@ -21,6 +21,9 @@
 
 namespace fleetperf::aggregator {
 
+// Of a chunk's body, in bytes. What says that it has more is damaged.
+inline constexpr uint64_t kMaxBodySize = UINT32_MAX;
+
 // Reads a chunk. Thread-compatible.
 class Chunk {
  public:

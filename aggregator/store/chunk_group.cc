@@ -38,9 +38,8 @@ absl::StatusOr<FrameGroup> ChunkGroupReader::Read(const StoredChunk& stored,
   FrameGroup group;
   for (size_t section = 0; section < chunk.sections(); ++section) {
     auto& query = queries_[chunk.ShapeOf(section)];
-    if (query == nullptr) query = numbers_.ShapeOf(chunk.ShapeOf(section));
     if (query == nullptr) {
-      return absl::DataLossError("a chunk is of a shape that is not known");
+      ASSIGN_OR_RETURN(query, numbers_.ShapeOf(chunk.ShapeOf(section)));
     }
     ASSIGN_OR_RETURN(Frame frame,
                      chunk.Read(section, query,

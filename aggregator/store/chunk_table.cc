@@ -2,37 +2,26 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "aggregator/store/coding.h"
 #include "aggregator/store/keys.h"
-#include "aggregator/store/transposer.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::aggregator {
 namespace {
 
 constexpr uint64_t kPageBytes = 16 << 10;
-constexpr size_t kKeySize =
-    3 * sizeof(uint32_t) + sizeof(Resolution) + sizeof(uint64_t);
-// What comes before a chunk's head.
-constexpr size_t kPrefixSize = 2 * sizeof(uint64_t);
 
 std::string Encode(const ChunkKey& key) {
   return absl::StrCat(
       BigEndian(key.machine), BigEndian(static_cast<uint8_t>(key.resolution)),
       BigEndian(key.hour), BigEndian(key.epoch_number), BigEndian(key.order));
-}
-
-// Of kKeySize bytes.
-ChunkKey Decode(absl::string_view bytes) {
-  return {.machine = FromBigEndian<uint32_t>(bytes),
-          .resolution = static_cast<Resolution>(bytes[4]),
-          .hour = FromBigEndian<uint32_t>(bytes.substr(5)),
-          .epoch_number = FromBigEndian<uint32_t>(bytes.substr(9)),
-          .order = FromBigEndian<uint64_t>(bytes.substr(13))};
 }
 
 std::string HeadKey(const ChunkKey& key) {
@@ -42,21 +31,32 @@ std::string PageKey(const ChunkKey& key, uint64_t page) {
   return absl::StrCat("P", Encode(key), BigEndian(static_cast<uint32_t>(page)));
 }
 
-// A received key: in which hour what was received; the latter is empty if it is
-// none.
+bool ParseHeadKey(absl::string_view key, ChunkKey* chunk) {
+  uint8_t resolution = 0;
+  if (!absl::ConsumePrefix(&key, "H") || !GetBigEndian(&key, &chunk->machine) ||
+      !GetBigEndian(&key, &resolution) || !GetBigEndian(&key, &chunk->hour) ||
+      !GetBigEndian(&key, &chunk->epoch_number) ||
+      !GetBigEndian(&key, &chunk->order) || !key.empty()) {
+    return false;
+  }
+  chunk->resolution = static_cast<Resolution>(resolution);
+  return resolution <= static_cast<uint8_t>(Resolution::kHour);
+}
+
+// What a received key says was received, and in which hour: the key of a
+// chunk's head or of losses. False if it is none.
 struct Received {
   uint32_t hour = 0;
   absl::string_view key;
-
-  bool is_chunk() const {
-    return key.size() == 1 + kKeySize && absl::StartsWith(key, "H");
-  }
 };
-Received DecodeReceived(absl::string_view key) {
-  constexpr size_t kHour = 1 + sizeof(Resolution);
-  constexpr size_t kKey = kHour + sizeof(uint32_t);
-  if (key.size() <= kKey) return {};
-  return {FromBigEndian<uint32_t>(key.substr(kHour)), key.substr(kKey)};
+bool ParseReceivedKey(absl::string_view key, Received* received) {
+  uint8_t resolution = 0;
+  if (!absl::ConsumePrefix(&key, "R") || !GetBigEndian(&key, &resolution) ||
+      !GetBigEndian(&key, &received->hour)) {
+    return false;
+  }
+  received->key = key;
+  return !key.empty();
 }
 
 // Behind all that was received of this resolution.
@@ -66,33 +66,54 @@ std::string EndOfReceived(Resolution resolution) {
       BigEndian(static_cast<uint8_t>(static_cast<uint8_t>(resolution) + 1)));
 }
 
-ReceivedChunk DecodeReceivedChunk(const Received& received,
-                                  absl::string_view record) {
-  ReceivedChunk chunk{.key = Decode(received.key.substr(1)),
-                      .shapes = {},
-                      .received = StartOfHour(received.hour)};
-  for (uint64_t shape = 0; GetVarint(&record, &shape);) {
-    chunk.shapes.push_back(static_cast<uint32_t>(shape));
+// Where the first that was received of this resolution is. Nothing if there is
+// none.
+absl::StatusOr<std::optional<uint32_t>> FirstHour(const Database& database,
+                                                  Resolution resolution) {
+  const auto entry = database.Iterate(Family::kChunks);
+  Received received;
+  for (entry->Seek(ReceivedKey(resolution, /*hour=*/0, ""));
+       entry->Valid() && ToView(entry->key()) < EndOfReceived(resolution);
+       entry->Next()) {
+    if (ParseReceivedKey(ToView(entry->key()), &received)) {
+      return std::optional<uint32_t>(received.hour);
+    }
   }
-  return chunk;
+  RETURN_IF_ERROR(FromRocksDb(entry->status(), "read chunks"));
+  return std::optional<uint32_t>();
 }
 
 // Chunks of one resolution that were received from one hour until before
 // another, in the order of their machines, epochs and orders.
 absl::StatusOr<std::vector<ReceivedChunk>> ReceivedBetween(
     const Database& database, Resolution resolution, uint32_t first,
-    uint32_t end) {
+    uint32_t end, OnDamage on_damage) {
   std::vector<ReceivedChunk> chunks;
   const auto entry = database.Iterate(Family::kChunks);
   const std::string end_key =
       std::min(ReceivedKey(resolution, end, ""), EndOfReceived(resolution));
   for (entry->Seek(ReceivedKey(resolution, first, ""));
        entry->Valid() && ToView(entry->key()) < end_key; entry->Next()) {
-    const Received received = DecodeReceived(ToView(entry->key()));
-    if (!received.is_chunk()) continue;
-    chunks.push_back(DecodeReceivedChunk(received, ToView(entry->value())));
+    Received received;
+    if (!ParseReceivedKey(ToView(entry->key()), &received)) {
+      on_damage(DamagedRecord(ToView(entry->key())));
+      continue;
+    }
+    ReceivedChunk chunk{.received = StartOfHour(received.hour)};
+    if (!ParseHeadKey(received.key, &chunk.key)) continue;  // of losses
+    absl::string_view record = ToView(entry->value());
+    for (uint64_t shape = 0; GetVarint(&record, &shape);) {
+      chunk.shapes.push_back(static_cast<uint32_t>(shape));
+    }
+    chunks.push_back(std::move(chunk));
   }
-  RETURN_IF_ERROR(FromRocksDb(entry->status(), "read chunks"));
+  const absl::Status status = FromRocksDb(entry->status(), "read chunks");
+  // They are merged by it, and can do without.
+  if (absl::IsDataLoss(status)) {
+    on_damage(status);
+  } else if (!status.ok()) {
+    return status;
+  }
   std::sort(chunks.begin(), chunks.end(), [](const auto& a, const auto& b) {
     return std::tie(a.key.machine, a.key.epoch_number, a.key.order) <
            std::tie(b.key.machine, b.key.epoch_number, b.key.order);
@@ -106,38 +127,19 @@ std::string EncodeShapes(const std::vector<uint32_t>& shapes) {
   return record;
 }
 
-// Deletes what `entry` says was received; sets how many bytes it had, about.
-absl::Status DeleteReceived(const Database& database,
-                            const rocksdb::Iterator& entry, uint64_t* size,
-                            Changes* changes) {
-  const Received received = DecodeReceived(ToView(entry.key()));
-  changes->Delete(Family::kChunks, ToView(entry.key()));
-  *size = entry.key().size();
-  if (received.key.empty()) return absl::OkStatus();
-  changes->Delete(Family::kChunks, received.key);
-  if (!received.is_chunk()) return absl::OkStatus();
-  const auto chunk = GetChunk(database, Decode(received.key.substr(1)));
-  if (absl::IsUnavailable(chunk.status())) return chunk.status();
-  // What is damaged goes, too, as far as it is known.
-  if (!chunk.ok()) return absl::OkStatus();
-  *size += chunk->body_size + chunk->head.size();
-  DeleteChunk(*chunk, changes);
-  return absl::OkStatus();
-}
-
 uint64_t PagesOf(uint64_t body_size) {
   return (body_size + kPageBytes - 1) / kPageBytes;
 }
 
 absl::StatusOr<StoredChunk> ParseRecord(const ChunkKey& key,
                                         absl::string_view record) {
-  if (record.size() < kPrefixSize) {
-    return absl::DataLossError("the head of a chunk is damaged");
+  StoredChunk chunk{.key = key};
+  if (!GetBigEndian(&record, &chunk.body_size) ||
+      !GetTime(&record, &chunk.received) || chunk.body_size > kMaxBodySize) {
+    return DamagedRecord(HeadKey(key));
   }
-  return StoredChunk{.key = key,
-                     .body_size = FromBigEndian<uint64_t>(record),
-                     .received = DecodeTime(record.substr(sizeof(uint64_t))),
-                     .head = std::string(record.substr(kPrefixSize))};
+  chunk.head = std::string(record);
+  return chunk;
 }
 
 // Reads parts of a chunk's body.
@@ -155,7 +157,6 @@ class BodyReader {
     if (offset > size_ || size > size_ - offset) {
       return absl::DataLossError("a chunk says it is larger than it is");
     }
-    bytes->reserve(size);
     while (bytes->size() < size) {
       const uint64_t at = offset + bytes->size();
       RETURN_IF_ERROR(Load(at / kPageBytes));
@@ -193,6 +194,41 @@ class BodyReader {
   uint64_t number_ = UINT64_MAX;  // of page_
   std::string page_;
 };
+
+// Those that there are, of a chunk whose head does not tell how many: as far as
+// they can be read.
+void DeletePages(const Database& database, const ChunkKey& key,
+                 Changes* changes) {
+  const auto entry = database.Iterate(Family::kChunks);
+  const std::string last = PageKey(key, UINT32_MAX);
+  for (entry->Seek(PageKey(key, 0));
+       entry->Valid() && ToView(entry->key()) <= last; entry->Next()) {
+    changes->Delete(Family::kChunks, ToView(entry->key()));
+  }
+}
+
+// Deletes what this key says was received; sets how many bytes it had, about.
+absl::Status DeleteReceived(const Database& database, absl::string_view key,
+                            uint64_t* size, Changes* changes) {
+  changes->Delete(Family::kChunks, key);
+  *size = key.size();
+  Received received;
+  if (!ParseReceivedKey(key, &received)) return absl::OkStatus();
+  changes->Delete(Family::kChunks, received.key);
+  ChunkKey chunk_key;
+  if (!ParseHeadKey(received.key, &chunk_key)) {
+    return absl::OkStatus();  // of losses
+  }
+  const auto chunk = GetChunk(database, chunk_key);
+  if (absl::IsUnavailable(chunk.status())) return chunk.status();
+  if (chunk.ok()) {
+    *size += chunk->body_size + chunk->head.size();
+    DeleteChunk(*chunk, changes);
+  } else {
+    DeletePages(database, chunk_key, changes);
+  }
+  return absl::OkStatus();
+}
 
 }  // namespace
 
@@ -266,14 +302,17 @@ absl::Status ForEachChunk(
       continue;
     }
     const absl::string_view key = ToView(entry->key());
-    if (key > end || key.size() != 1 + kKeySize) return absl::OkStatus();
-    auto chunk = ParseRecord(Decode(key.substr(1)), ToView(entry->value()));
+    if (key > end) return absl::OkStatus();
     skipped = 0;
-    if (chunk.ok()) {
-      hour = std::max(hour, chunk->key.hour);
-      RETURN_IF_ERROR(use(*std::move(chunk)));
-    } else {
+    ChunkKey chunk_key;
+    if (!ParseHeadKey(key, &chunk_key)) {
+      on_damage(DamagedRecord(key));
+    } else if (auto chunk = ParseRecord(chunk_key, ToView(entry->value()));
+               !chunk.ok()) {
       on_damage(chunk.status());
+    } else {
+      hour = std::max(hour, chunk_key.hour);
+      RETURN_IF_ERROR(use(*std::move(chunk)));
     }
     entry->Next();
   }
@@ -291,34 +330,34 @@ absl::StatusOr<Chunk> OpenChunk(const Database& database,
 }
 
 absl::StatusOr<std::vector<ReceivedChunk>> LastReceived(
-    const Database& database, uint32_t hours) {
+    const Database& database, uint32_t hours, OnDamage on_damage) {
   const auto entry = database.Iterate(Family::kChunks);
+  const std::string first_key = ReceivedKey(Resolution::kFull, /*hour=*/0, "");
+  Received received;
   entry->SeekForPrev(EndOfReceived(Resolution::kFull));
-  if (!entry->Valid() ||
-      ToView(entry->key()) < ReceivedKey(Resolution::kFull, /*hour=*/0, "")) {
-    RETURN_IF_ERROR(FromRocksDb(entry->status(), "read chunks"));
-    return std::vector<ReceivedChunk>();
+  while (entry->Valid() && ToView(entry->key()) >= first_key &&
+         !ParseReceivedKey(ToView(entry->key()), &received)) {
+    entry->Prev();
   }
-  const uint32_t last = DecodeReceived(ToView(entry->key())).hour;
+  const uint32_t last = received.hour;
   return ReceivedBetween(database, Resolution::kFull,
-                         last >= hours ? last - hours + 1 : 0, UINT32_MAX);
+                         last >= hours ? last - hours + 1 : 0, UINT32_MAX,
+                         on_damage);
 }
 
 absl::StatusOr<std::vector<ReceivedChunk>> FirstReceived(
     const Database& database, Resolution thinned, absl::Time time) {
   const auto resolution =
       static_cast<Resolution>(static_cast<uint8_t>(thinned) - 1);
-  const auto entry = database.Iterate(Family::kChunks);
-  entry->Seek(ReceivedKey(resolution, /*hour=*/0, ""));
-  if (!entry->Valid() || ToView(entry->key()) >= EndOfReceived(resolution)) {
-    RETURN_IF_ERROR(FromRocksDb(entry->status(), "read chunks"));
+  ASSIGN_OR_RETURN(const std::optional<uint32_t> first,
+                   FirstHour(database, resolution));
+  const uint32_t hours = HoursOfChunk(thinned);
+  const uint32_t end = first.value_or(0) - first.value_or(0) % hours + hours;
+  if (!first.has_value() || StartOfHour(end) > time) {
     return std::vector<ReceivedChunk>();
   }
-  const uint32_t first = DecodeReceived(ToView(entry->key())).hour;
-  const uint32_t hours = HoursOfChunk(thinned);
-  const uint32_t end = first - first % hours + hours;
-  if (StartOfHour(end) > time) return std::vector<ReceivedChunk>();
-  return ReceivedBetween(database, resolution, first, end);
+  return ReceivedBetween(database, resolution, *first, end,
+                         [](const absl::Status&) {});
 }
 
 void KeepResolution(const ReceivedChunk& chunk, Changes* changes) {
@@ -341,7 +380,8 @@ absl::StatusOr<bool> DeleteReceivedBefore(const Database& database,
          entry->Valid() && ToView(entry->key()) < end && found < most;
          entry->Next(), ++found) {
       uint64_t size = 0;
-      RETURN_IF_ERROR(DeleteReceived(database, *entry, &size, changes));
+      RETURN_IF_ERROR(
+          DeleteReceived(database, ToView(entry->key()), &size, changes));
     }
     // What comes before damage goes all the same.
     if (found == 0) {
@@ -353,25 +393,21 @@ absl::StatusOr<bool> DeleteReceivedBefore(const Database& database,
 
 absl::StatusOr<uint64_t> DeleteFirstReceived(const Database& database,
                                              Changes* changes) {
-  uint32_t first = UINT32_MAX;
+  std::optional<uint32_t> first;
   for (const Resolution resolution : kResolutions) {
-    const auto entry = database.Iterate(Family::kChunks);
-    entry->Seek(ReceivedKey(resolution, /*hour=*/0, ""));
-    RETURN_IF_ERROR(FromRocksDb(entry->status(), "read chunks"));
-    if (!entry->Valid() || ToView(entry->key()) >= EndOfReceived(resolution)) {
-      continue;
-    }
-    first = std::min(first, DecodeReceived(ToView(entry->key())).hour);
+    ASSIGN_OR_RETURN(const auto hour, FirstHour(database, resolution));
+    if (hour.has_value()) first = std::min(first.value_or(*hour), *hour);
   }
   uint64_t freed = 0;
-  if (first == UINT32_MAX) return freed;
+  if (!first.has_value()) return freed;
   for (const Resolution resolution : kResolutions) {
     const auto entry = database.Iterate(Family::kChunks);
-    const std::string end = ReceivedKey(resolution, first + 1, "");
-    for (entry->Seek(ReceivedKey(resolution, first, ""));
+    const std::string end = ReceivedKey(resolution, *first + 1, "");
+    for (entry->Seek(ReceivedKey(resolution, *first, ""));
          entry->Valid() && ToView(entry->key()) < end; entry->Next()) {
       uint64_t size = 0;
-      RETURN_IF_ERROR(DeleteReceived(database, *entry, &size, changes));
+      RETURN_IF_ERROR(
+          DeleteReceived(database, ToView(entry->key()), &size, changes));
       freed += size;
     }
     RETURN_IF_ERROR(FromRocksDb(entry->status(), "read chunks"));

@@ -70,9 +70,10 @@ struct ReceivedChunk {
 };
 
 // The chunks of full resolution that were received in the last `hours` in which
-// any were, in the order of their keys' machines, epochs and orders.
+// any were, in the order of their keys' machines, epochs and orders. What is
+// damaged is left out, with what follows it, and told to `on_damage`.
 absl::StatusOr<std::vector<ReceivedChunk>> LastReceived(
-    const Database& database, uint32_t hours);
+    const Database& database, uint32_t hours, OnDamage on_damage);
 
 // The chunks that are first to be thinned further, in the same order: those
 // received before the hours that HoursOfChunk(`thinned`) divides first end.

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "aggregator/store/keys.h"
 #include "aggregator/store/loss_table.h"
@@ -26,9 +27,10 @@ constexpr absl::Duration kLongestRead = absl::Minutes(5);
 // Chunks that are removed at a time.
 constexpr size_t kMostDropped = 1000;
 
-// Of a machine's newest sample: epoch and sequence, and the time.
-constexpr size_t kPlaceSize = sizeof(uint32_t) + sizeof(uint64_t);
-constexpr size_t kNewestSize = kPlaceSize + sizeof(uint64_t);
+constexpr size_t kSequenceSize = sizeof(uint64_t);
+constexpr size_t kFingerprintSize = sizeof(uint64_t);
+// Of a machine's newest sample: epoch and sequence.
+constexpr size_t kPlaceSize = sizeof(uint32_t) + kSequenceSize;
 
 absl::Time TimeOf(const perflib::Clocks& clocks) {
   return perflib::TimeFromPerfTime100NSec(clocks.perf_time_100nsec);
@@ -70,47 +72,56 @@ struct Compactor::NewestSamples {
   std::map<std::string, Sample> by_machine;
 };
 
-bool IsInChunk(const Database& database, uint32_t epoch_number,
-               uint64_t sequence, uint64_t fingerprint) {
+absl::StatusOr<bool> IsInChunk(const Database& database, uint32_t epoch_number,
+                               uint64_t sequence, uint64_t fingerprint) {
   const auto entry = database.Iterate(Family::kDefault);
   entry->SeekForPrev(FingerprintsKey(epoch_number, sequence));
-  if (!entry->Valid()) return false;
-  const absl::string_view key = ToView(entry->key());
+  RETURN_IF_ERROR(FromRocksDb(entry->status(), "read fingerprints"));
   const std::string first_key = FingerprintsKey(epoch_number, 0);
-  const size_t prefix_size = first_key.size() - sizeof(uint64_t);
-  if (key.substr(0, prefix_size) != first_key.substr(0, prefix_size)) {
+  const absl::string_view prefix =
+      absl::string_view(first_key).substr(0, first_key.size() - kSequenceSize);
+  if (!entry->Valid() || !absl::StartsWith(ToView(entry->key()), prefix)) {
     return false;
   }
-  const uint64_t place =
-      sequence - FromBigEndian<uint64_t>(key.substr(prefix_size));
-  const absl::string_view fingerprints = ToView(entry->value());
-  return place < fingerprints.size() / sizeof(uint64_t) &&
-         FromBigEndian<uint64_t>(
-             fingerprints.substr(place * sizeof(uint64_t))) == fingerprint;
+  absl::string_view rest = ToView(entry->key()).substr(prefix.size());
+  absl::string_view fingerprints = ToView(entry->value());
+  uint64_t first = 0;
+  if (!GetBigEndian(&rest, &first) || !rest.empty() ||
+      fingerprints.size() % kFingerprintSize != 0) {
+    return DamagedRecord(ToView(entry->key()));
+  }
+  const uint64_t place = sequence - first;
+  if (place >= fingerprints.size() / kFingerprintSize) return false;
+  fingerprints.remove_prefix(place * kFingerprintSize);
+  uint64_t kept = 0;
+  return GetBigEndian(&fingerprints, &kept) && kept == fingerprint;
 }
 
-absl::Status Compactor::Load(Directory* directory) {
-  RETURN_IF_ERROR(LoadDirectory(directory));
+absl::Status Compactor::Load(Directory* directory, OnDamage on_damage) {
+  RETURN_IF_ERROR(LoadDirectory(directory, on_damage));
   ASSIGN_OR_RETURN(const std::vector<ReceivedChunk> chunks,
-                   LastReceived(*parts_.database, kHoursToLoad));
+                   LastReceived(*parts_.database, kHoursToLoad, on_damage));
   for (const ReceivedChunk& chunk : chunks) {
     plan_.Add(chunk.key, chunk.shapes, chunk.received);
   }
   return absl::OkStatus();
 }
 
-absl::Status Compactor::LoadDirectory(Directory* directory) {
+absl::Status Compactor::LoadDirectory(Directory* directory,
+                                      OnDamage on_damage) {
   const std::string collected = CollectedKey(0, 0).substr(0, 1);
   RETURN_IF_ERROR(parts_.database->ForEach(
       Family::kDefault, collected,
       [&](absl::string_view key, absl::string_view) {
-        key.remove_prefix(collected.size());
-        const auto machine =
-            parts_.numbers->MachineOf(FromBigEndian<uint32_t>(key));
-        const auto shape = parts_.numbers->ShapeOf(
-            FromBigEndian<uint32_t>(key.substr(sizeof(uint32_t))));
-        if (!machine.has_value() || shape == nullptr) return;
-        CollectedQuery query = *shape;
+        uint32_t machine_number = 0;
+        uint32_t shape_number = 0;
+        if (!ParseCollectedKey(key, &machine_number, &shape_number)) {
+          return on_damage(DamagedRecord(key));
+        }
+        const auto machine = parts_.numbers->MachineOf(machine_number);
+        const auto shape = parts_.numbers->ShapeOf(shape_number);
+        if (!machine.has_value() || !shape.ok()) return;
+        CollectedQuery query = **shape;
         query.machine = *machine;
         directory->AddQuery(query);
       }));
@@ -118,12 +129,19 @@ absl::Status Compactor::LoadDirectory(Directory* directory) {
   return parts_.database->ForEach(
       Family::kDefault, newest,
       [&](absl::string_view key, absl::string_view value) {
-        const auto number = FromBigEndian<uint32_t>(key.substr(newest.size()));
+        absl::string_view rest = key.substr(newest.size());
+        uint32_t number = 0;
+        const absl::string_view place = value.substr(0, kPlaceSize);
+        value.remove_prefix(place.size());
+        absl::Time time;
+        if (!GetBigEndian(&rest, &number) || !rest.empty() ||
+            !GetTime(&value, &time) || !value.empty()) {
+          return on_damage(DamagedRecord(key));
+        }
         const auto machine = parts_.numbers->MachineOf(number);
-        if (!machine.has_value() || value.size() != kNewestSize) return;
-        newest_[number] = std::string(value.substr(0, kPlaceSize));
-        directory->SetNewestSample(*machine,
-                                   DecodeTime(value.substr(kPlaceSize)));
+        if (!machine.has_value()) return;
+        newest_[number] = std::string(place);
+        directory->SetNewestSample(*machine, time);
       });
 }
 
@@ -206,11 +224,13 @@ absl::Status Compactor::Transpose(std::vector<LogSegment>* segments) {
   Transposer transposer;
   NewestSamples newest;
   std::vector<LoggedBatch> batches;
+  std::vector<uint64_t> damaged;
   size_t taken = 0;
   while (taken < segments->size() && transposer.values() < kMaxValues) {
     RETURN_IF_ERROR(parts_.log->Read(
         (*segments)[taken++], absl::InfinitePast(), absl::InfiniteFuture(),
-        /*filter=*/nullptr, /*snapshot=*/nullptr, [&](LoggedBatch batch) {
+        /*filter=*/nullptr, /*snapshot=*/nullptr,
+        [&](LoggedBatch batch) {
           for (FrameGroup& group :
                GroupFrames(std::move(batch.decoded.frames))) {
             newest.Add(group[0]->query->machine, batch.sequence,
@@ -221,6 +241,11 @@ absl::Status Compactor::Transpose(std::vector<LogSegment>* segments) {
           batch.decoded.frames.clear();
           batches.push_back(std::move(batch));
           return absl::OkStatus();
+        },
+        // It would be tried again after each restart.
+        [&](uint64_t sequence, const absl::Status& damage) {
+          damaged.push_back(sequence);
+          spdlog::error("removed for good: {}", std::string(damage.message()));
         }));
   }
   Changes changes(parts_.database);
@@ -231,6 +256,9 @@ absl::Status Compactor::Transpose(std::vector<LogSegment>* segments) {
   PutFingerprints(epoch_number, batches, &changes);
   for (const LoggedBatch& batch : batches) {
     Log::Delete(epoch_number, batch.sequence, &changes);
+  }
+  for (const uint64_t sequence : damaged) {
+    Log::Delete(epoch_number, sequence, &changes);
   }
   {
     absl::MutexLock lock(parts_.layout);

@@ -27,8 +27,8 @@
 namespace fleetperf::aggregator {
 
 // Whether the epoch's batch with this fingerprint is in a chunk.
-bool IsInChunk(const Database& database, uint32_t epoch_number,
-               uint64_t sequence, uint64_t fingerprint);
+absl::StatusOr<bool> IsInChunk(const Database& database, uint32_t epoch_number,
+                               uint64_t sequence, uint64_t fingerprint);
 
 // Thread-compatible.
 class Compactor {
@@ -47,14 +47,13 @@ class Compactor {
         plan_([numbers = parts.numbers](uint32_t a, uint32_t b) {
           const auto one = numbers->ShapeOf(a);
           const auto other = numbers->ShapeOf(b);
-          return one != nullptr && other != nullptr &&
-                 ShareSeries(*one, *other);
+          return one.ok() && other.ok() && ShareSeries(**one, **other);
         }),
         thinning_(parts.database, parts.numbers) {}
 
   // Notes which chunks wait for others of their hour; enters in `directory`
   // what is in chunks.
-  absl::Status Load(Directory* directory);
+  absl::Status Load(Directory* directory, OnDamage on_damage);
 
   // See Store::Compact.
   absl::StatusOr<bool> Step(absl::Time idle_since);
@@ -65,7 +64,7 @@ class Compactor {
   absl::Status DropTo(uint64_t size);
 
  private:
-  absl::Status LoadDirectory(Directory* directory);
+  absl::Status LoadDirectory(Directory* directory, OnDamage on_damage);
   absl::Status StepUntilDone(absl::Time idle_since);
   // Finds what there is to do.
   absl::Status Look(absl::Time idle_since);

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/files.h"
@@ -202,6 +203,22 @@ uint64_t Database::Size() const {
 absl::Status Database::Compact(Family of) {
   return FromRocksDb(database_->CompactRange({}, family(of), nullptr, nullptr),
                      "compact");
+}
+
+absl::Status Database::UseLiveFiles(
+    absl::FunctionRef<
+        absl::Status(const std::vector<rocksdb::LiveFileStorageInfo>&)>
+        use) {
+  RETURN_IF_ERROR(
+      FromRocksDb(database_->DisableFileDeletions(), "keep its files"));
+  const absl::Cleanup enable = [this] {
+    // Others may have disabled it, too.
+    database_->EnableFileDeletions(/*force=*/false).PermitUncheckedError();
+  };
+  std::vector<rocksdb::LiveFileStorageInfo> files;
+  RETURN_IF_ERROR(FromRocksDb(database_->GetLiveFilesStorageInfo({}, &files),
+                              "list its files"));
+  return use(files);
 }
 
 absl::Status Database::Write(Changes* changes, Durability durability) {

@@ -5,6 +5,7 @@
 #define FLEETPERF_AGGREGATOR_STORE_DATABASE_H_
 
 #include <rocksdb/db.h>
+#include <rocksdb/metadata.h>
 #include <rocksdb/options.h>
 #include <rocksdb/slice.h>
 #include <rocksdb/write_batch.h>
@@ -35,6 +36,9 @@ inline absl::string_view ToView(const rocksdb::Slice& slice) {
 // damaged, NotFound, else Unavailable.
 absl::Status FromRocksDb(const rocksdb::Status& status,
                          absl::string_view action);
+
+// Is told of a record that it is damaged, or another's, and left out.
+using OnDamage = absl::FunctionRef<void(const absl::Status& damage)>;
 
 class Database;
 
@@ -88,6 +92,12 @@ class Database {
   uint64_t Size() const;
   // Writes a family anew, so that what was removed takes no room any more.
   absl::Status Compact(Family family);
+  // Calls `use` with the files that make up the database, with all that was
+  // written before; none of them goes away meanwhile. Returns its error.
+  absl::Status UseLiveFiles(
+      absl::FunctionRef<
+          absl::Status(const std::vector<rocksdb::LiveFileStorageInfo>& files)>
+          use);
 
   // What is durable survives a power cut. What is not survives the process, and
   // is not there without all that was written before it.

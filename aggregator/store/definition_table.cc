@@ -107,26 +107,29 @@ std::shared_ptr<Dictionary> DefinitionTable::ReadDictionary(
 }
 
 absl::Status DefinitionTable::ForEachQuery(
-    const std::function<void(uint32_t, const CollectedQuery&)>& use) const {
+    const std::function<void(uint32_t, const CollectedQuery&)>& use,
+    OnDamage on_damage) const {
   const std::string prefix =
       DefinitionPrefix(static_cast<uint8_t>(Kind::kQuery));
   std::map<uint32_t, std::vector<uint32_t>> ids_of_epoch;
   RETURN_IF_ERROR(database_.ForEach(
       Family::kDefault, prefix, [&](absl::string_view key, absl::string_view) {
-        key.remove_prefix(prefix.size());
-        ids_of_epoch[FromBigEndian<uint32_t>(key)].push_back(
-            FromBigEndian<uint32_t>(key.substr(sizeof(uint32_t))));
+        absl::string_view rest = key.substr(prefix.size());
+        uint32_t epoch_number = 0;
+        uint32_t id = 0;
+        if (!GetBigEndian(&rest, &epoch_number) || !GetBigEndian(&rest, &id) ||
+            !rest.empty()) {
+          return on_damage(DamagedRecord(key));
+        }
+        ids_of_epoch[epoch_number].push_back(id);
       }));
   for (const auto& [epoch_number, ids] : ids_of_epoch) {
     const auto dictionary = MakeDictionary(epoch_number, {});
     for (const uint32_t id : ids) {
       const auto query = dictionary->FindQuery(id);
-      // A storage error ends it; any other one is of a definition whose batch
-      // was rejected for it.
-      if (absl::IsUnavailable(query.status()) ||
-          absl::IsDataLoss(query.status())) {
-        return query.status();
-      }
+      // Other errors are of a definition whose batch was rejected for it.
+      if (absl::IsUnavailable(query.status())) return query.status();
+      if (absl::IsDataLoss(query.status())) on_damage(query.status());
       if (query.ok()) use(epoch_number, **query);
     }
   }

@@ -41,7 +41,8 @@ class DefinitionTable {
   // Calls `use` with every query of every epoch.
   absl::Status ForEachQuery(
       const std::function<void(uint32_t epoch_number,
-                               const CollectedQuery& query)>& use) const;
+                               const CollectedQuery& query)>& use,
+      OnDamage on_damage) const;
 
  private:
   Database& database_;

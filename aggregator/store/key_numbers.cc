@@ -1,5 +1,6 @@
 #include "aggregator/store/key_numbers.h"
 
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -34,56 +35,90 @@ std::string RecordOf(const CollectedQuery& query) {
                       definition.SerializeAsString());
 }
 
-// The place of item `number`, from 1.
-template <typename Items>
-auto& At(Items& items, uint32_t number) {
-  if (items.size() < number) items.resize(number);
-  return items[number - 1];
-}
-
 }  // namespace
 
-absl::Status KeyNumbers::Load() {
+absl::Status KeyNumbers::Load(OnDamage on_damage) {
   absl::MutexLock lock(&mutex_);
-  const std::string machine_prefix = MachineNumberKey("");
-  RETURN_IF_ERROR(database_.ForEach(
-      Family::kDefault, machine_prefix,
+  RETURN_IF_ERROR(LoadMachines(on_damage));
+  RETURN_IF_ERROR(LoadShapes(on_damage));
+  return TakeThoseInUse();
+}
+
+absl::Status KeyNumbers::LoadMachines(OnDamage on_damage) {
+  const std::string prefix = MachineNumberKey("");
+  return database_.ForEach(
+      Family::kDefault, prefix,
       [&](absl::string_view key, absl::string_view value) {
         mutex_.AssertHeld();
-        const auto number = FromBigEndian<uint32_t>(value);
-        const std::string name(key.substr(machine_prefix.size()));
+        const std::string name(key.substr(prefix.size()));
+        uint32_t number = 0;
+        if (!GetBigEndian(&value, &number) || !value.empty() || number == 0 ||
+            !machine_names_.try_emplace(number, name).second) {
+          return on_damage(DamagedRecord(key));
+        }
         machines_[name] = number;
-        At(machine_names_, number) = name;
-      }));
-  const std::string shape_prefix = ShapeKey(0).substr(0, 1);
+        machine_numbers_.Take(number);
+      });
+}
+
+absl::Status KeyNumbers::LoadShapes(OnDamage on_damage) {
+  const std::string prefix = ShapeKey(0).substr(0, 1);
   absl::Status status;
   RETURN_IF_ERROR(database_.ForEach(
-      Family::kDefault, shape_prefix,
+      Family::kDefault, prefix,
       [&](absl::string_view key, absl::string_view value) {
         mutex_.AssertHeld();
-        status.Update(AddShape(
-            FromBigEndian<uint32_t>(key.substr(shape_prefix.size())), value));
+        absl::string_view rest = key.substr(prefix.size());
+        uint32_t number = 0;
+        if (!GetBigEndian(&rest, &number) || !rest.empty() || number == 0) {
+          return on_damage(DamagedRecord(key));
+        }
+        shape_numbers_.Take(number);
+        const absl::Status added = AddShape(number, value);
+        if (absl::IsDataLoss(added)) return on_damage(added);
+        status.Update(added);
       }));
   return status;
 }
 
+// So that no chunk becomes another machine's, or of another shape.
+absl::Status KeyNumbers::TakeThoseInUse() {
+  return database_.ForEach(Family::kDefault, CollectedKey(0, 0).substr(0, 1),
+                           [&](absl::string_view key, absl::string_view) {
+                             mutex_.AssertHeld();
+                             uint32_t machine = 0;
+                             uint32_t shape = 0;
+                             if (!ParseCollectedKey(key, &machine, &shape))
+                               return;
+                             machine_numbers_.Take(machine);
+                             shape_numbers_.Take(shape);
+                           });
+}
+
+absl::StatusOr<uint32_t> KeyNumbers::Sequence::Next() const {
+  if (last_ == std::numeric_limits<uint32_t>::max()) {
+    return absl::ResourceExhaustedError(
+        "the store has no number left for what is new");
+  }
+  return last_ + 1;
+}
+
 absl::Status KeyNumbers::AddShape(uint32_t number, absl::string_view record) {
   v1::QueryDefinition definition;
-  const std::string damaged =
-      absl::StrCat("shape ", number, " of the store is damaged");
   if (record.size() < kPrefixSize ||
       !definition.ParseFromString(std::string(record.substr(kPrefixSize)))) {
-    return absl::DataLossError(damaged);
+    return DamagedRecord(ShapeKey(number));
   }
-  ASSIGN_OR_RETURN(
-      const std::string bytes,
-      database_.Get(Family::kDefault, SchemaKey(record.substr(0, kHashSize))));
+  const std::string schema_key = SchemaKey(record.substr(0, kHashSize));
+  const auto bytes = database_.Get(Family::kDefault, schema_key);
+  if (absl::IsNotFound(bytes.status())) return DamagedRecord(ShapeKey(number));
+  RETURN_IF_ERROR(bytes.status());
   v1::CountersetRegistration registration;
-  if (!registration.ParseFromString(bytes)) return absl::DataLossError(damaged);
-  ASSIGN_OR_RETURN(perflib::CountersetRegistration schema,
-                   FromProto(registration));
+  if (!registration.ParseFromString(*bytes)) return DamagedRecord(schema_key);
+  auto schema = FromProto(registration);
+  if (!schema.ok()) return DamagedRecord(schema_key);
   auto query = std::make_shared<CollectedQuery>();
-  query->schema = schemas_.Intern(std::move(schema));
+  query->schema = schemas_.Intern(*std::move(schema));
   query->interval = FromProto(definition.interval());
   for (const v1::ColumnDefinition& column : definition.columns()) {
     query->columns.push_back({.counter_id = column.counter_id(),
@@ -91,14 +126,16 @@ absl::Status KeyNumbers::AddShape(uint32_t number, absl::string_view record) {
                               .only_linked = column.only_linked(),
                               .wraps = column.wraps()});
   }
-  const auto thinned_from = FromBigEndian<uint32_t>(record.substr(kHashSize));
+  absl::string_view rest = record.substr(kHashSize);
+  uint32_t thinned_from = 0;
+  GetBigEndian(&rest, &thinned_from);
   if (thinned_from > 0) {
     const absl::Duration interval = query->interval;
     query->interval = absl::Seconds(thinned_from);
     *query = ThinnedQuery(*query, interval);
   }
   shapes_[std::string(record)] = number;
-  At(shape_queries_, number) = std::move(query);
+  shape_queries_[number] = std::move(query);
   return absl::OkStatus();
 }
 
@@ -106,12 +143,13 @@ absl::StatusOr<uint32_t> KeyNumbers::GetMachine(const std::string& machine) {
   absl::MutexLock lock(&mutex_);
   const auto found = machines_.find(machine);
   if (found != machines_.end()) return found->second;
-  const auto number = static_cast<uint32_t>(machine_names_.size() + 1);
+  ASSIGN_OR_RETURN(const uint32_t number, machine_numbers_.Next());
   Changes changes(&database_);
   changes.Put(Family::kDefault, MachineNumberKey(machine), BigEndian(number));
   RETURN_IF_ERROR(database_.Write(&changes, Database::Durability::kProcess));
   machines_[machine] = number;
-  machine_names_.push_back(machine);
+  machine_names_[number] = machine;
+  machine_numbers_.Take(number);
   return number;
 }
 
@@ -125,8 +163,14 @@ std::optional<uint32_t> KeyNumbers::FindMachine(
 
 std::optional<std::string> KeyNumbers::MachineOf(uint32_t number) const {
   absl::ReaderMutexLock lock(&mutex_);
-  if (number == 0 || number > machine_names_.size()) return std::nullopt;
-  return machine_names_[number - 1];
+  const auto found = machine_names_.find(number);
+  if (found == machine_names_.end()) return std::nullopt;
+  return found->second;
+}
+
+std::map<uint32_t, std::string> KeyNumbers::Machines() const {
+  absl::ReaderMutexLock lock(&mutex_);
+  return machine_names_;
 }
 
 absl::StatusOr<uint32_t> KeyNumbers::GetShape(const CollectedQuery& query) {
@@ -134,19 +178,22 @@ absl::StatusOr<uint32_t> KeyNumbers::GetShape(const CollectedQuery& query) {
   absl::MutexLock lock(&mutex_);
   const auto found = shapes_.find(record);
   if (found != shapes_.end()) return found->second;
-  const auto number = static_cast<uint32_t>(shape_queries_.size() + 1);
+  ASSIGN_OR_RETURN(const uint32_t number, shape_numbers_.Next());
   Changes changes(&database_);
   changes.Put(Family::kDefault, ShapeKey(number), record);
   RETURN_IF_ERROR(database_.Write(&changes, Database::Durability::kProcess));
   RETURN_IF_ERROR(AddShape(number, record));
+  shape_numbers_.Take(number);
   return number;
 }
 
-std::shared_ptr<const CollectedQuery> KeyNumbers::ShapeOf(
+absl::StatusOr<std::shared_ptr<const CollectedQuery>> KeyNumbers::ShapeOf(
     uint32_t number) const {
   absl::ReaderMutexLock lock(&mutex_);
-  if (number == 0 || number > shape_queries_.size()) return nullptr;
-  return shape_queries_[number - 1];
+  const auto found = shape_queries_.find(number);
+  if (found != shape_queries_.end()) return found->second;
+  return absl::DataLossError(absl::StrCat("a chunk is of shape ", number,
+                                          ", which the store does not know"));
 }
 
 }  // namespace fleetperf::aggregator

@@ -44,13 +44,17 @@
 #ifndef FLEETPERF_AGGREGATOR_STORE_KEYS_H_
 #define FLEETPERF_AGGREGATOR_STORE_KEYS_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
+#include "absl/status/status.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "aggregator/store/resolution.h"
+#include "perflib/clocks.h"
 
 namespace fleetperf::aggregator {
 
@@ -64,28 +68,67 @@ std::string BigEndian(Number number) {
   return bytes;
 }
 
-// The caller has checked that the bytes are there.
+// Takes a number off the front of `from`; false if it is not there.
 template <typename Number>
-Number FromBigEndian(absl::string_view bytes) {
-  Number number = 0;
-  for (size_t i = 0; i < sizeof number; ++i) {
-    number = static_cast<Number>(number << 8 | static_cast<uint8_t>(bytes[i]));
+bool GetBigEndian(absl::string_view* from, Number* number) {
+  if (from->size() < sizeof *number) return false;
+  *number = 0;
+  for (const char byte : from->substr(0, sizeof *number)) {
+    *number = static_cast<Number>(*number << 8 | static_cast<uint8_t>(byte));
   }
-  return number;
+  from->remove_prefix(sizeof *number);
+  return true;
 }
 
 // Times take as much as a uint64_t.
 inline std::string EncodeTime(absl::Time time) {
   return BigEndian(static_cast<uint64_t>(absl::ToUnixNanos(time)));
 }
-inline absl::Time DecodeTime(absl::string_view bytes) {
-  return absl::FromUnixNanos(
-      static_cast<int64_t>(FromBigEndian<uint64_t>(bytes)));
+inline bool GetTime(absl::string_view* from, absl::Time* time) {
+  uint64_t nanos = 0;
+  if (!GetBigEndian(from, &nanos)) return false;
+  *time = absl::FromUnixNanos(static_cast<int64_t>(nanos));
+  return true;
 }
 
+// What is kept under this key is not what the store writes there.
+inline absl::Status DamagedRecord(absl::string_view key) {
+  return absl::DataLossError(absl::StrCat(
+      "the store's record \"", absl::CHexEscape(key), "\" is damaged"));
+}
+
+// The hour that a tick is in, by its machine's clock: hours since 1601.
+inline constexpr int64_t kHour = int64_t{3600} * 10'000'000;  // in 100 ns
+inline uint32_t HourOf(const perflib::Clocks& clocks) {
+  return static_cast<uint32_t>(std::max<int64_t>(clocks.perf_time_100nsec, 0) /
+                               kHour);
+}
+inline uint32_t HourOf(absl::Time time) {
+  return HourOf(perflib::Clocks{.perf_time_100nsec =
+                                    perflib::PerfTime100NSecFromTime(time)});
+}
+// A key may hold any number: hours that no clock has are those at its end.
+inline absl::Time StartOfHour(uint32_t hour) {
+  return perflib::TimeFromPerfTime100NSec(
+      std::min<int64_t>(hour, INT64_MAX / kHour) * kHour);
+}
+
+// The place of a batch's first chunk among those of an epoch; the others come
+// behind it. A sequence has 40 bits.
+constexpr uint64_t OrderOf(uint64_t sequence) { return sequence << 24; }
+
 inline std::string StoreIdKey() { return "i"; }
+inline std::string EpochPrefix() { return "a"; }
 inline std::string EpochKey(absl::string_view agent, uint64_t epoch) {
-  return absl::StrCat("a", agent, absl::string_view("\0", 1), BigEndian(epoch));
+  return absl::StrCat(EpochPrefix(), agent, absl::string_view("\0", 1),
+                      BigEndian(epoch));
+}
+inline bool ParseEpochKey(absl::string_view key, std::string* agent) {
+  key.remove_prefix(1);
+  constexpr size_t kEnd = 1 + sizeof(uint64_t);
+  if (key.size() < kEnd || key[key.size() - kEnd] != '\0') return false;
+  *agent = std::string(key.substr(0, key.size() - kEnd));
+  return true;
 }
 inline std::string DurableKey(uint32_t epoch_number) {
   return absl::StrCat("h", BigEndian(epoch_number));
@@ -121,6 +164,12 @@ inline std::string ShapeKey(uint32_t shape) {
 inline std::string CollectedKey(uint32_t machine, uint32_t shape) {
   return absl::StrCat("q", BigEndian(machine), BigEndian(shape));
 }
+inline bool ParseCollectedKey(absl::string_view key, uint32_t* machine,
+                              uint32_t* shape) {
+  key.remove_prefix(1);
+  return GetBigEndian(&key, machine) && GetBigEndian(&key, shape) &&
+         key.empty();
+}
 inline std::string NewestKey(uint32_t machine) {
   return absl::StrCat("t", BigEndian(machine));
 }
@@ -136,7 +185,11 @@ inline std::string ReceivedKey(Resolution resolution, uint32_t hour,
 inline std::string LogKey(uint32_t epoch_number, uint64_t sequence) {
   return absl::StrCat(BigEndian(epoch_number), BigEndian(sequence));
 }
-inline constexpr size_t kLogKeySize = sizeof(uint32_t) + sizeof(uint64_t);
+inline bool ParseLogKey(absl::string_view key, uint32_t* epoch_number,
+                        uint64_t* sequence) {
+  return GetBigEndian(&key, epoch_number) && GetBigEndian(&key, sequence) &&
+         key.empty();
+}
 
 }  // namespace fleetperf::aggregator
 

@@ -1,7 +1,5 @@
 #include "aggregator/store/log.h"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 #include <limits>
 #include <string>
@@ -16,21 +14,16 @@ namespace fleetperf::aggregator {
 namespace {
 
 // A record of the family "times".
-constexpr size_t kTimesSize = 4 * sizeof(uint64_t);
-
 std::string EncodeTimes(const BatchTimes& times, uint64_t fingerprint) {
   return absl::StrCat(EncodeTime(times.oldest), EncodeTime(times.newest),
                       EncodeTime(times.received), BigEndian(fingerprint));
 }
 
-BatchTimes DecodeTimes(absl::string_view bytes) {
-  return {.oldest = DecodeTime(bytes),
-          .newest = DecodeTime(bytes.substr(sizeof(uint64_t))),
-          .received = DecodeTime(bytes.substr(2 * sizeof(uint64_t)))};
-}
-
-uint64_t FingerprintIn(absl::string_view times) {
-  return FromBigEndian<uint64_t>(times.substr(3 * sizeof(uint64_t)));
+bool DecodeTimes(absl::string_view bytes, BatchTimes* times,
+                 uint64_t* fingerprint) {
+  return GetTime(&bytes, &times->oldest) && GetTime(&bytes, &times->newest) &&
+         GetTime(&bytes, &times->received) &&
+         GetBigEndian(&bytes, fingerprint) && bytes.empty();
 }
 
 BatchTimes TimesOf(const BatchToCommit& batch) {
@@ -55,8 +48,15 @@ BatchTimes TimesOf(const BatchToCommit& batch) {
 // It was right when it came. What cannot be read at all is no damage.
 absl::Status Damaged(const absl::Status& status) {
   if (absl::IsUnavailable(status)) return status;
-  return absl::DataLossError(absl::StrCat(
-      "a record of the store's log is damaged: ", status.message()));
+  return absl::DataLossError(status.message());
+}
+
+absl::Status InBatch(uint32_t epoch_number, uint64_t sequence,
+                     const absl::Status& status) {
+  return absl::Status(
+      status.code(),
+      absl::StrCat("batch ", sequence, " of epoch ", epoch_number,
+                   " in the log is damaged: ", status.message()));
 }
 
 // Stands in the log for a batch of which only the losses are kept.
@@ -71,19 +71,20 @@ v1::Batch WithoutSamples(const BatchToCommit& rejected) {
 
 }  // namespace
 
-absl::Status Log::Load() {
-  bool damaged = false;
-  RETURN_IF_ERROR(database_.ForEach(
-      Family::kTimes, "", [&](absl::string_view key, absl::string_view value) {
-        damaged =
-            damaged || key.size() != kLogKeySize || value.size() != kTimesSize;
-        if (damaged) return;
-        index_.Add(FromBigEndian<uint32_t>(key),
-                   FromBigEndian<uint64_t>(key.substr(sizeof(uint32_t))),
-                   DecodeTimes(value));
-      }));
-  return damaged ? absl::DataLossError("the store's index is damaged")
-                 : absl::OkStatus();
+absl::Status Log::Load(OnDamage on_damage) {
+  return database_.ForEach(Family::kTimes, "",
+                           [&](absl::string_view key, absl::string_view value) {
+                             uint32_t epoch_number = 0;
+                             uint64_t sequence = 0;
+                             BatchTimes times;
+                             uint64_t fingerprint = 0;
+                             if (ParseLogKey(key, &epoch_number, &sequence) &&
+                                 DecodeTimes(value, &times, &fingerprint)) {
+                               index_.Add(epoch_number, sequence, times);
+                             } else {
+                               on_damage(DamagedRecord(key));
+                             }
+                           });
 }
 
 BatchTimes Log::Put(const BatchToCommit& batch, Changes* changes) {
@@ -100,51 +101,69 @@ BatchTimes Log::Put(const BatchToCommit& batch, Changes* changes) {
   return times;
 }
 
-bool Log::Contains(uint32_t epoch_number, uint64_t sequence,
-                   uint64_t fingerprint) const {
-  const auto times =
-      database_.Get(Family::kTimes, LogKey(epoch_number, sequence));
-  return times.ok() && times->size() == kTimesSize &&
-         FingerprintIn(*times) == fingerprint;
+absl::StatusOr<bool> Log::Contains(uint32_t epoch_number, uint64_t sequence,
+                                   uint64_t fingerprint) const {
+  const std::string key = LogKey(epoch_number, sequence);
+  const auto record = database_.Get(Family::kTimes, key);
+  if (absl::IsNotFound(record.status())) return false;
+  RETURN_IF_ERROR(record.status());
+  BatchTimes times;
+  uint64_t kept = 0;
+  if (!DecodeTimes(*record, &times, &kept)) return DamagedRecord(key);
+  return kept == fingerprint;
 }
 
 absl::Status Log::Read(const LogSegment& segment, absl::Time from,
                        absl::Time to, const QueryFilter& filter,
                        const Snapshot* snapshot,
-                       absl::FunctionRef<absl::Status(LoggedBatch)> use) {
+                       absl::FunctionRef<absl::Status(LoggedBatch)> use,
+                       OnDamagedBatch on_damage) {
   const std::string last = LogKey(segment.epoch_number, segment.last_sequence);
   const auto entry = database_.Iterate(Family::kTimes, snapshot);
   entry->Seek(LogKey(segment.epoch_number, segment.first_sequence));
   for (; entry->Valid() && ToView(entry->key()) <= last; entry->Next()) {
     const absl::string_view key = ToView(entry->key());
-    const BatchTimes times = DecodeTimes(ToView(entry->value()));
+    uint32_t epoch_number = 0;
+    uint64_t sequence = 0;
+    BatchTimes times;
+    uint64_t fingerprint = 0;
+    if (!ParseLogKey(key, &epoch_number, &sequence) ||
+        !DecodeTimes(ToView(entry->value()), &times, &fingerprint)) {
+      continue;  // Load has told
+    }
     if (times.oldest > to || times.newest < from) continue;
     auto batch = Get(key, segment.epoch_number, filter, snapshot);
     if (absl::IsNotFound(batch.status())) continue;  // just removed
     if (absl::IsDataLoss(batch.status())) {
-      spdlog::error("a batch in the log is left out: {}",
-                    std::string(batch.status().message()));
+      on_damage(sequence, InBatch(epoch_number, sequence, batch.status()));
       continue;
     }
     RETURN_IF_ERROR(batch.status());
-    batch->sequence = FromBigEndian<uint64_t>(key.substr(sizeof(uint32_t)));
+    batch->sequence = sequence;
     batch->received = times.received;
-    batch->fingerprint = FingerprintIn(ToView(entry->value()));
+    batch->fingerprint = fingerprint;
     RETURN_IF_ERROR(use(*std::move(batch)));
   }
   return FromRocksDb(entry->status(), "read its log");
 }
 
-absl::Status Log::ForEach(
-    absl::FunctionRef<void(uint32_t, uint64_t, const absl::Status&)> use) {
+absl::Status Log::Verify(absl::FunctionRef<void(const absl::Status&)> use) {
   const auto entry = database_.Iterate(Family::kTimes);
   for (entry->SeekToFirst(); entry->Valid(); entry->Next()) {
     const absl::string_view key = ToView(entry->key());
-    if (key.size() != kLogKeySize) continue;
-    const auto epoch_number = FromBigEndian<uint32_t>(key);
-    use(epoch_number, FromBigEndian<uint64_t>(key.substr(sizeof epoch_number)),
+    uint32_t epoch_number = 0;
+    uint64_t sequence = 0;
+    BatchTimes times;
+    uint64_t fingerprint = 0;
+    if (!ParseLogKey(key, &epoch_number, &sequence) ||
+        !DecodeTimes(ToView(entry->value()), &times, &fingerprint)) {
+      use(DamagedRecord(key));
+      continue;
+    }
+    const absl::Status status =
         Get(key, epoch_number, /*filter=*/nullptr, /*snapshot=*/nullptr)
-            .status());
+            .status();
+    use(status.ok() ? status : InBatch(epoch_number, sequence, status));
   }
   return FromRocksDb(entry->status(), "read its log");
 }
@@ -165,7 +184,7 @@ absl::StatusOr<LoggedBatch> Log::Get(absl::string_view key,
       !batch.ParseFromArray(
           record.data() + sizeof(uint64_t),
           static_cast<int>(record.size() - sizeof(uint64_t)))) {
-    return absl::DataLossError("a record of the store's log is damaged");
+    return absl::DataLossError("it is no batch");
   }
   const auto content = ParseBatch(batch, kNoLimits);
   if (!content.ok()) return Damaged(content.status());

@@ -35,28 +35,30 @@ class Log {
       : database_(*database), definitions_(*definitions) {}
 
   // Reads which batches there are.
-  absl::Status Load();
+  absl::Status Load(OnDamage on_damage);
 
   static BatchTimes Put(const BatchToCommit& batch, Changes* changes);
 
   LogIndex& index() { return index_; }
 
   // Whether it has this batch.
-  bool Contains(uint32_t epoch_number, uint64_t sequence,
-                uint64_t fingerprint) const;
+  absl::StatusOr<bool> Contains(uint32_t epoch_number, uint64_t sequence,
+                                uint64_t fingerprint) const;
 
   // Calls `use` with the batches of a segment that have ticks between `from`
   // and `to`, in their order; of these, with the queries that `filter` takes.
-  // What is damaged is left out and logged. Ends early with an error of `use`.
+  // What is damaged is left out, and told to `on_damage` by its name. Ends
+  // early with an error of `use`.
+  using OnDamagedBatch =
+      absl::FunctionRef<void(uint64_t sequence, const absl::Status& damage)>;
   absl::Status Read(const LogSegment& segment, absl::Time from, absl::Time to,
                     const QueryFilter& filter, const Snapshot* snapshot,
-                    absl::FunctionRef<absl::Status(LoggedBatch batch)> use);
+                    absl::FunctionRef<absl::Status(LoggedBatch batch)> use,
+                    OnDamagedBatch on_damage);
 
-  // Calls `use` with every batch, whether it can be read or why not.
-  absl::Status ForEach(
-      absl::FunctionRef<void(uint32_t epoch_number, uint64_t sequence,
-                             const absl::Status& status)>
-          use);
+  // Reads every batch, and calls `use` with OK or, by the batch's name, why it
+  // cannot be read.
+  absl::Status Verify(absl::FunctionRef<void(const absl::Status& status)> use);
 
   static void Delete(uint32_t epoch_number, uint64_t sequence,
                      Changes* changes);

@@ -89,6 +89,11 @@ void LogIndex::Remove(const LogSegment& segment) {
   if (segments.empty()) segments_.erase(found);
 }
 
+bool LogIndex::HasBatches(uint32_t epoch_number) const {
+  absl::ReaderMutexLock lock(&mutex_);
+  return segments_.contains(epoch_number);
+}
+
 std::vector<std::string> LogIndex::MachinesOf(uint32_t epoch_number) const {
   absl::ReaderMutexLock lock(&mutex_);
   const auto found = machines_of_epoch_.find(epoch_number);

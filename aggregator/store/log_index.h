@@ -37,7 +37,7 @@ class LogIndex {
  public:
   // Batches of an epoch come in the order of their sequences.
   void Add(uint32_t epoch_number, uint64_t sequence, const BatchTimes& times);
-  // Says that batches of the epoch have samples of the machine.
+  // Says that batches of the epoch may tell of the machine.
   void AddMachine(const std::string& machine, uint32_t epoch_number);
 
   // The segments that may have samples of the machine between `from` and `to`,
@@ -52,8 +52,9 @@ class LogIndex {
   // Removes a segment, as far as it goes: there may be more in it by now.
   void Remove(const LogSegment& segment);
 
-  // The machines of which batches of the epoch have samples.
+  // The machines of which batches of the epoch may tell.
   std::vector<std::string> MachinesOf(uint32_t epoch_number) const;
+  bool HasBatches(uint32_t epoch_number) const;
 
  private:
   mutable absl::Mutex mutex_;

@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "aggregator/store/batch_decoder.h"
 #include "aggregator/store/keys.h"
-#include "aggregator/store/transposer.h"
 #include "fleetperf/v1/collection.pb.h"
 
 namespace fleetperf::aggregator {

@@ -1,16 +1,22 @@
 // The embedded store: a log of batches as they came, chunks that are made of
 // them, and what gives them meaning.
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
+#include <limits>
 #include <map>
-#include <optional>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/cleanup/cleanup.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/random/random.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "aggregator/store/backup.h"
 #include "aggregator/store/compactor.h"
 #include "aggregator/store/database.h"
 #include "aggregator/store/definition_table.h"
@@ -35,6 +41,10 @@ std::string EncodeDurable(uint64_t sequence, uint64_t fingerprint) {
   return absl::StrCat(BigEndian(sequence), BigEndian(fingerprint));
 }
 
+void LogDamage(const absl::Status& damage) {
+  spdlog::error("left out: {}", std::string(damage.message()));
+}
+
 class RocksDbStore : public Store {
  public:
   static absl::StatusOr<std::unique_ptr<Store>> Open(
@@ -45,8 +55,8 @@ class RocksDbStore : public Store {
     RETURN_IF_ERROR(store->LoadEpochs());
     RETURN_IF_ERROR(store->LoadMachines());
     RETURN_IF_ERROR(store->lost_ticks_.Load(*store->database_));
-    RETURN_IF_ERROR(store->numbers_.Load());
-    RETURN_IF_ERROR(store->compactor_.Load(&store->directory_));
+    RETURN_IF_ERROR(store->numbers_.Load(LogDamage));
+    RETURN_IF_ERROR(store->compactor_.Load(&store->directory_, LogDamage));
     RETURN_IF_ERROR(store->LoadLog());
     return store;
   }
@@ -62,17 +72,14 @@ class RocksDbStore : public Store {
     StoredEpoch stored;
     const auto number = database_->Get(Family::kDefault, key);
     if (number.ok()) {
-      stored.number = FromBigEndian<uint32_t>(*number);
-      ASSIGN_OR_RETURN(
-          const std::string durable,
-          database_->Get(Family::kDefault, DurableKey(stored.number)));
-      stored.durable_sequence = FromBigEndian<uint64_t>(durable);
-      stored.durable_fingerprint =
-          FromBigEndian<uint64_t>(durable.substr(sizeof(uint64_t)));
+      RETURN_IF_ERROR(ReadEpoch(key, *number, &stored));
     } else if (!absl::IsNotFound(number.status())) {
       return number.status();  // taken for new, it would be stored twice
+    } else if (last_epoch_number_ == std::numeric_limits<uint32_t>::max()) {
+      return absl::ResourceExhaustedError(
+          "the store has no number left for a new epoch");
     } else {
-      stored.number = next_epoch_number_++;
+      stored.number = ++last_epoch_number_;
       Changes changes(database_.get());
       changes.Put(Family::kDefault, key, BigEndian(stored.number));
       changes.Put(Family::kDefault, DurableKey(stored.number),
@@ -80,6 +87,7 @@ class RocksDbStore : public Store {
       RETURN_IF_ERROR(WriteDurably(&changes));
     }
     stored.dictionary = definitions_.MakeDictionary(stored.number, limits);
+    AddMachinesOf(agent, stored.number);
     return stored;
   }
 
@@ -103,10 +111,12 @@ class RocksDbStore : public Store {
     return absl::OkStatus();
   }
 
-  bool HasBatch(uint32_t epoch_number, uint64_t sequence,
-                uint64_t fingerprint) const override {
-    return log_.Contains(epoch_number, sequence, fingerprint) ||
-           IsInChunk(*database_, epoch_number, sequence, fingerprint);
+  absl::StatusOr<bool> HasBatch(uint32_t epoch_number, uint64_t sequence,
+                                uint64_t fingerprint) const override {
+    ASSIGN_OR_RETURN(const bool is_logged,
+                     log_.Contains(epoch_number, sequence, fingerprint));
+    if (is_logged) return true;
+    return IsInChunk(*database_, epoch_number, sequence, fingerprint);
   }
 
   std::map<LossCause, uint64_t> LostTicks(
@@ -160,6 +170,7 @@ class RocksDbStore : public Store {
     changes.Put(Family::kDefault, MachineKey(machine.name()), record);
     RETURN_IF_ERROR(WriteDurably(&changes));
     known = std::move(record);
+    machines_of_agent_[machine.agent()].insert(machine.name());
     return absl::OkStatus();
   }
 
@@ -167,13 +178,21 @@ class RocksDbStore : public Store {
     std::vector<StoredMachine> machines;
     absl::MutexLock lock(&machine_mutex_);
     for (const auto& [name, record] : machines_) {
-      StoredMachine& stored = machines.emplace_back();
-      stored.catalogue_hash = record.substr(0, kHashSize);
-      stored.machine.ParseFromString(
-          record.substr(std::min(kHashSize, record.size())));
-      stored.machine.set_name(name);
+      machines.push_back(ParseMachine(name, record));
     }
     return machines;
+  }
+
+  absl::Status Backup(const std::string& directory,
+                      OnCopied on_copied) override {
+    if (!backup_mutex_.TryLock()) {
+      return absl::FailedPreconditionError(
+          "another backup is being made; try again when it is done");
+    }
+    const absl::Cleanup unlock = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+      backup_mutex_.Unlock();
+    };
+    return BackupDatabase(database_.get(), directory, on_copied);
   }
 
   absl::StatusOr<bool> Compact(absl::Time idle_since) override {
@@ -223,12 +242,36 @@ class RocksDbStore : public Store {
 
   absl::Status LoadEpochs() {
     absl::MutexLock lock(&epoch_mutex_);
-    return database_->ForEach(Family::kDefault, DurableKey(0).substr(0, 1),
-                              [this](absl::string_view key, absl::string_view) {
-                                epoch_mutex_.AssertHeld();
-                                next_epoch_number_ =
-                                    FromBigEndian<uint32_t>(key.substr(1)) + 1;
-                              });
+    const std::string prefix = DurableKey(0).substr(0, 1);
+    return database_->ForEach(
+        Family::kDefault, prefix,
+        [&](absl::string_view key, absl::string_view) {
+          epoch_mutex_.AssertHeld();
+          absl::string_view rest = key.substr(prefix.size());
+          uint32_t number = 0;
+          if (!GetBigEndian(&rest, &number) || !rest.empty()) {
+            return LogDamage(DamagedRecord(key));
+          }
+          last_epoch_number_ = number;  // the keys are in their order
+        });
+  }
+
+  // Of one that was made before.
+  absl::Status ReadEpoch(absl::string_view key, absl::string_view record,
+                         StoredEpoch* epoch) const {
+    if (!GetBigEndian(&record, &epoch->number) || !record.empty()) {
+      return DamagedRecord(key);
+    }
+    const std::string durable_key = DurableKey(epoch->number);
+    const auto durable = database_->Get(Family::kDefault, durable_key);
+    if (absl::IsNotFound(durable.status())) return DamagedRecord(durable_key);
+    RETURN_IF_ERROR(durable.status());
+    absl::string_view rest = *durable;
+    if (!GetBigEndian(&rest, &epoch->durable_sequence) ||
+        !GetBigEndian(&rest, &epoch->durable_fingerprint) || !rest.empty()) {
+      return DamagedRecord(durable_key);
+    }
+    return absl::OkStatus();
   }
 
   absl::Status LoadMachines() {
@@ -239,17 +282,56 @@ class RocksDbStore : public Store {
           const std::string name(key.substr(MachineKey("").size()));
           machine_mutex_.AssertHeld();
           machines_[name] = std::string(value);
+          machines_of_agent_[ParseMachine(name, value).machine.agent()].insert(
+              name);
           directory_.AddMachine(name);
         });
   }
 
+  static StoredMachine ParseMachine(const std::string& name,
+                                    absl::string_view record) {
+    StoredMachine stored;
+    stored.catalogue_hash = std::string(record.substr(0, kHashSize));
+    record.remove_prefix(stored.catalogue_hash.size());
+    stored.machine.ParseFromArray(record.data(),
+                                  static_cast<int>(record.size()));
+    stored.machine.set_name(name);
+    return stored;
+  }
+
+  // What an epoch lost of all of its agent's machines is theirs also if it has
+  // no samples of them: these may be what is lost.
+  void AddMachinesOf(const std::string& agent, uint32_t epoch_number) {
+    absl::MutexLock lock(&machine_mutex_);
+    const auto machines = machines_of_agent_.find(agent);
+    if (machines == machines_of_agent_.end()) return;
+    for (const std::string& machine : machines->second) {
+      log_.index().AddMachine(machine, epoch_number);
+    }
+  }
+
+  absl::Status AddMachinesOfEpochs() {
+    return database_->ForEach(
+        Family::kDefault, EpochPrefix(),
+        [this](absl::string_view key, absl::string_view value) {
+          std::string agent;
+          uint32_t number = 0;
+          if (!ParseEpochKey(key, &agent) || !GetBigEndian(&value, &number)) {
+            return LogDamage(DamagedRecord(key));
+          }
+          if (log_.index().HasBatches(number)) AddMachinesOf(agent, number);
+        });
+  }
+
   absl::Status LoadLog() {
-    RETURN_IF_ERROR(log_.Load());
+    RETURN_IF_ERROR(log_.Load(LogDamage));
     RETURN_IF_ERROR(definitions_.ForEachQuery(
         [this](uint32_t epoch_number, const CollectedQuery& query) {
           directory_.AddQuery(query);
           log_.index().AddMachine(query.machine, epoch_number);
-        }));
+        },
+        LogDamage));
+    RETURN_IF_ERROR(AddMachinesOfEpochs());
     for (const std::string& machine : directory_.Machines()) {
       if (const auto newest = reader_.NewestLogged(machine)) {
         directory_.SetNewestSample(machine, *newest);
@@ -301,11 +383,14 @@ class RocksDbStore : public Store {
   // Used by Commit alone.
   absl::flat_hash_set<std::shared_ptr<const CollectedQuery>> known_queries_;
 
+  absl::Mutex backup_mutex_;
   absl::Mutex epoch_mutex_;
-  uint32_t next_epoch_number_ ABSL_GUARDED_BY(epoch_mutex_) = 1;
+  uint32_t last_epoch_number_ ABSL_GUARDED_BY(epoch_mutex_) = 0;
   mutable absl::Mutex machine_mutex_;
   // As they are stored, by name.
   std::map<std::string, std::string> machines_ ABSL_GUARDED_BY(machine_mutex_);
+  std::map<std::string, std::set<std::string>> machines_of_agent_
+      ABSL_GUARDED_BY(machine_mutex_);
 };
 
 }  // namespace

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "aggregator/store/keys.h"
 #include "aggregator/store/loss_table.h"
-#include "aggregator/store/transposer.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::aggregator {
@@ -33,6 +33,30 @@ std::optional<Chunk::TickRange> TicksBetween(
   return Chunk::TickRange{
       .first = static_cast<uint64_t>(first - clocks.begin()),
       .last = static_cast<uint64_t>(clocks.rend() - last - 1)};
+}
+
+// As is done in chunks: by which instances there are, they are numbered. False
+// if nothing is left.
+bool LeaveOutRunsOutside(absl::Time from, absl::Time to, Frame* frame) {
+  const auto ticks = TicksBetween(*frame->clocks, from, to);
+  if (!ticks.has_value()) return false;
+  size_t kept = 0;
+  for (size_t i = 0; i < frame->runs.size(); ++i) {
+    const Frame::Run& run = frame->runs[i];
+    if (run.first_tick > ticks->last ||
+        run.first_tick + run.tick_count <= ticks->first) {
+      continue;
+    }
+    for (FrameColumn& column : frame->columns) {
+      if (column.constant) column.values[kept] = column.values[i];
+    }
+    frame->runs[kept++] = run;
+  }
+  frame->runs.resize(kept);
+  for (FrameColumn& column : frame->columns) {
+    if (column.constant) column.values.resize(kept);
+  }
+  return true;
 }
 
 void LogDamage(const std::string& machine, const absl::Status& status) {
@@ -111,10 +135,8 @@ absl::Status SampleReader::ReadChunk(const StoredChunk& stored,
     std::shared_ptr<const CollectedQuery>& query =
         (*queries)[chunk.ShapeOf(section)];
     if (query == nullptr) {
-      const auto shape = parts_.numbers->ShapeOf(chunk.ShapeOf(section));
-      if (shape == nullptr) {
-        return absl::DataLossError("a chunk is of a shape that is not known");
-      }
+      ASSIGN_OR_RETURN(const auto shape,
+                       parts_.numbers->ShapeOf(chunk.ShapeOf(section)));
       auto made = std::make_shared<CollectedQuery>(*shape);
       made->machine = request.machine;
       query = std::move(made);
@@ -147,8 +169,10 @@ absl::Status SampleReader::ReadSegment(const LogSegment& segment,
   return parts_.log->Read(
       segment, request.from, request.to, filter, &snapshot,
       [&](LoggedBatch batch) -> absl::Status {
-        for (const Frame& frame : batch.decoded.frames) {
-          RETURN_IF_ERROR(on_frame(frame));
+        for (Frame& frame : batch.decoded.frames) {
+          if (LeaveOutRunsOutside(request.from, request.to, &frame)) {
+            RETURN_IF_ERROR(on_frame(frame));
+          }
         }
         for (const Loss& loss : batch.decoded.losses) {
           if (loss.machine.empty() || loss.machine == request.machine) {
@@ -156,6 +180,9 @@ absl::Status SampleReader::ReadSegment(const LogSegment& segment,
           }
         }
         return absl::OkStatus();
+      },
+      [&](uint64_t, const absl::Status& damage) {
+        LogDamage(request.machine, damage);
       });
 }
 

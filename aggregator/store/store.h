@@ -37,6 +37,10 @@ struct StoredEpoch {
   std::unique_ptr<Dictionary> dictionary;
 };
 
+// Batches are numbered from 1 to this, so that there is room for numbers beside
+// theirs in keys.
+inline constexpr uint64_t kMaxSequence = (uint64_t{1} << 40) - 1;
+
 // A batch to be kept. What it points at outlives the call.
 struct BatchToCommit {
   uint32_t epoch_number = 0;
@@ -71,9 +75,10 @@ class Store {
   // caller at a time.
   virtual absl::Status Commit(absl::Span<const BatchToCommit> batches) = 0;
 
-  // Whether it has this batch.
-  virtual bool HasBatch(uint32_t epoch_number, uint64_t sequence,
-                        uint64_t fingerprint) const = 0;
+  // Whether it has this batch. An error: it may have.
+  virtual absl::StatusOr<bool> HasBatch(uint32_t epoch_number,
+                                        uint64_t sequence,
+                                        uint64_t fingerprint) const = 0;
 
   // How many ticks an agent's machine has lost, by cause. Those that are lost
   // to all of an agent's machines count for each.
@@ -120,6 +125,15 @@ class Store {
     std::string catalogue_hash;
   };
   virtual std::vector<StoredMachine> GetMachines() const = 0;  // by name
+
+  // Copies all that was committed before into `directory`, an absolute path of
+  // what does not exist; a store can be opened there. It is there when this
+  // returns OK, and not at all otherwise. `on_copied` is called now and then;
+  // its error ends it. Errors: as AdministrationService.Backup has.
+  virtual absl::Status Backup(
+      const std::string& directory,
+      absl::FunctionRef<absl::Status(uint64_t bytes, uint64_t total)>
+          on_copied) = 0;
 
   // Moves some of what has been committed to where it takes little and is read
   // quickly, if that is complete, since later batches have come or none since

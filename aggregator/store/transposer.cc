@@ -3,28 +3,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "aggregator/store/keys.h"
+
 namespace fleetperf::aggregator {
 namespace {
 
-constexpr int64_t kHour = int64_t{3600} * 10'000'000;  // in 100 ns
 // Values of a chunk, about: what a reader of all of it has in memory at once.
 constexpr uint64_t kMaxValues = uint64_t{8} << 20;
 
 }  // namespace
-
-uint32_t HourOf(const perflib::Clocks& clocks) {
-  return static_cast<uint32_t>(std::max<int64_t>(clocks.perf_time_100nsec, 0) /
-                               kHour);
-}
-
-uint32_t HourOf(absl::Time time) {
-  return HourOf(perflib::Clocks{.perf_time_100nsec =
-                                    perflib::PerfTime100NSecFromTime(time)});
-}
-
-absl::Time StartOfHour(uint32_t hour) {
-  return perflib::TimeFromPerfTime100NSec(int64_t{hour} * kHour);
-}
 
 std::vector<FrameGroup> GroupFrames(std::vector<Frame> frames) {
   std::vector<FrameGroup> groups;

@@ -11,23 +11,15 @@
 #include "absl/time/time.h"
 #include "aggregator/store/chunk_builder.h"
 #include "aggregator/store/frame.h"
+#include "aggregator/store/keys.h"
 
 namespace fleetperf::aggregator {
-
-// The hour that a tick is in, by its machine's clock: hours since 1601.
-uint32_t HourOf(const perflib::Clocks& clocks);
-uint32_t HourOf(absl::Time time);
-absl::Time StartOfHour(uint32_t hour);
 
 // Frames of consecutive ticks of one machine, with the same clocks.
 using FrameGroup = std::vector<std::shared_ptr<const Frame>>;
 
 // The groups that a batch's frames make.
 std::vector<FrameGroup> GroupFrames(std::vector<Frame> frames);
-
-// The place of a batch's first chunk among those of an epoch; the others come
-// behind it.
-constexpr uint64_t OrderOf(uint64_t sequence) { return sequence << 24; }
 
 // A chunk in the making.
 struct NewChunk {

@@ -9,8 +9,8 @@
 #include "aggregator/store/database.h"
 #include "aggregator/store/definition_table.h"
 #include "aggregator/store/key_numbers.h"
+#include "aggregator/store/keys.h"
 #include "aggregator/store/log.h"
-#include "aggregator/store/transposer.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::aggregator {
@@ -27,7 +27,9 @@ class Verifier {
 
   absl::StatusOr<StoreReport> Run() {
     VerifyFiles();
-    RETURN_IF_ERROR(numbers_.Load());
+    RETURN_IF_ERROR(numbers_.Load([&](const absl::Status& damage) {
+      report_.damage.emplace_back(damage.message());
+    }));
     RETURN_IF_ERROR(VerifyChunks());
     RETURN_IF_ERROR(VerifyLog());
     return std::move(report_);
@@ -49,13 +51,13 @@ class Verifier {
   }
 
   absl::Status VerifyChunks() {
-    for (uint32_t machine = 1; numbers_.MachineOf(machine).has_value();
-         ++machine) {
-      const std::string name = *numbers_.MachineOf(machine);
+    for (const auto& entry : numbers_.Machines()) {
+      const std::string& name = entry.second;
       const uint64_t chunks = report_.chunks;
       for (const Resolution resolution : kResolutions) {
         RETURN_IF_ERROR(ForEachChunk(
-            database_, /*snapshot=*/nullptr, machine, resolution, 0, UINT32_MAX,
+            database_, /*snapshot=*/nullptr, entry.first, resolution, 0,
+            UINT32_MAX,
             [&](const StoredChunk& stored) {
               ++report_.chunks;
               const absl::Status status = VerifyChunk(stored);
@@ -79,10 +81,8 @@ class Verifier {
     ASSIGN_OR_RETURN(const Chunk chunk,
                      OpenChunk(database_, /*snapshot=*/nullptr, stored));
     for (size_t section = 0; section < chunk.sections(); ++section) {
-      const auto query = numbers_.ShapeOf(chunk.ShapeOf(section));
-      if (query == nullptr) {
-        return absl::DataLossError("it is of a shape that is not known");
-      }
+      ASSIGN_OR_RETURN(const auto query,
+                       numbers_.ShapeOf(chunk.ShapeOf(section)));
       ASSIGN_OR_RETURN(
           const Frame frame,
           chunk.Read(section, query,
@@ -96,13 +96,9 @@ class Verifier {
   }
 
   absl::Status VerifyLog() {
-    return log_.ForEach([&](uint32_t epoch_number, uint64_t sequence,
-                            const absl::Status& status) {
+    return log_.Verify([&](const absl::Status& status) {
       ++report_.batches;
-      if (status.ok()) return;
-      Damage(absl::StrCat("batch ", sequence, " of epoch ", epoch_number,
-                          " in the log"),
-             status);
+      if (!status.ok()) report_.damage.emplace_back(status.message());
     });
   }
 

@@ -27,6 +27,13 @@ MATCHER(IsOk, "is OK") {
   return StatusOf(arg).ok();
 }
 
+// EXPECT_THAT(ReadFile("/a"), IsOkAndHolds("text"));
+MATCHER_P(IsOkAndHolds, value_matcher, "is OK and has the value") {
+  *result_listener << StatusOf(arg).ToString();
+  return arg.ok() &&
+         ::testing::ExplainMatchResult(value_matcher, *arg, result_listener);
+}
+
 // EXPECT_THAT(ReadFile("/no"), StatusIs(absl::StatusCode::kNotFound,
 //                                       HasSubstr("/no")));
 MATCHER_P2(StatusIs, code, message_matcher, "has the code and the message") {

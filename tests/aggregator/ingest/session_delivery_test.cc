@@ -307,6 +307,33 @@ TEST_F(SessionTest, WhatIsThereUnderTheEpochBeforeAForkIsNotStoredAgain) {
   EXPECT_THAT(Stored(), stored);
 }
 
+TEST_F(SessionTest, WhatTheStoreCannotTellIsNotTakenForNew) {
+  constexpr uint64_t kFork = 99;
+  Welcomed();
+  const v1::CollectRequest first = Batch();
+  ASSERT_OK(Handle(first));
+  link_->WaitForAck(1);
+  session_->Close();
+  v1::CollectRequest hello = Hello(1, 1, kFork);
+  hello.mutable_hello()->mutable_held_epochs(0)->set_forked_from(kEpoch);
+  v1::CollectRequest again = first;
+  again.mutable_batch()->set_epoch(kFork);
+  const auto send_again = [&] {
+    session_ = Connect("box:1", kFork);
+    EXPECT_OK(Handle(hello));
+    EXPECT_EQ(link_->WaitForWelcome().epochs(0).durable_sequence(), 0);
+    return Handle(again);
+  };
+  gate_->FailToFind(absl::DataLossError("a block is damaged"));
+  EXPECT_THAT(send_again(), StatusIs(absl::StatusCode::kUnavailable,
+                                     AllOf(HasSubstr("batch 1 of web-1"),
+                                           HasSubstr("a block is damaged"))));
+  // It comes again, and then the store can tell.
+  ASSERT_OK(send_again());
+  link_->WaitForAck(1);
+  EXPECT_THAT(Stored(), ElementsAre("1 C: 1"));
+}
+
 // Of an epoch that was forked from nothing, or from something else.
 TEST_F(SessionTest, WhatIsThereUnderAnotherEpochIsStored) {
   constexpr uint64_t kOther = 99;

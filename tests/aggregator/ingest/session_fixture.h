@@ -178,8 +178,16 @@ class GatedStore : public Store {
       const Dictionary::Limits& limits) override {
     return store_.OpenEpoch(agent, epoch, limits);
   }
-  bool HasBatch(uint32_t epoch_number, uint64_t sequence,
-                uint64_t fingerprint) const override {
+  // The next batch that is looked for cannot be.
+  void FailToFind(absl::Status status) {
+    absl::MutexLock lock(&mutex_);
+    next_find_ = std::move(status);
+  }
+  absl::StatusOr<bool> HasBatch(uint32_t epoch_number, uint64_t sequence,
+                                uint64_t fingerprint) const override {
+    absl::MutexLock lock(&mutex_);
+    const absl::Status status = std::exchange(next_find_, {});
+    if (!status.ok()) return status;
     return store_.HasBatch(epoch_number, sequence, fingerprint);
   }
   std::map<LossCause, uint64_t> LostTicks(
@@ -213,6 +221,11 @@ class GatedStore : public Store {
   std::vector<StoredMachine> GetMachines() const override {
     return store_.GetMachines();
   }
+  absl::Status Backup(
+      const std::string& directory,
+      absl::FunctionRef<absl::Status(uint64_t, uint64_t)> on_copied) override {
+    return store_.Backup(directory, on_copied);
+  }
   absl::StatusOr<bool> Compact(absl::Time idle_since) override {
     return store_.Compact(idle_since);
   }
@@ -226,9 +239,10 @@ class GatedStore : public Store {
 
  private:
   Store& store_;
-  absl::Mutex mutex_;
+  mutable absl::Mutex mutex_;
   bool open_ ABSL_GUARDED_BY(mutex_) = true;
   absl::Status next_status_ ABSL_GUARDED_BY(mutex_);
+  mutable absl::Status next_find_ ABSL_GUARDED_BY(mutex_);
 };
 
 // What subscribers would see.

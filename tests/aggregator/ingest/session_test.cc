@@ -18,6 +18,28 @@ TEST_F(SessionTest, AStreamBeginsWithHelloAndHasOne) {
   EXPECT_OK(Handle({}));
 }
 
+TEST_F(SessionTest, BatchesAreNumberedFromOneWith40Bits) {
+  const auto numbered = [&](uint64_t sequence) {
+    v1::CollectRequest request = Batch();
+    request.mutable_batch()->set_sequence(sequence);
+    return request;
+  };
+  const v1::CollectRequest last = numbered((uint64_t{1} << 40) - 1);
+  for (const uint64_t sequence :
+       {uint64_t{0}, uint64_t{1} << 40, ~uint64_t{0}}) {
+    Welcomed();
+    EXPECT_THAT(Handle(numbered(sequence)),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr(absl::StrCat("sequence ", sequence))));
+  }
+  Welcomed();
+  ASSERT_OK(Handle(last));
+  link_->WaitForAck((uint64_t{1} << 40) - 1);
+  // Nothing of it is taken for what comes before or after it.
+  ASSERT_OK(store_.Compact());
+  EXPECT_THAT(Stored(), ElementsAre("1 C: 1"));
+}
+
 TEST_F(SessionTest, WhatIsAcknowledgedIsStoredAndWelcomeSaysSo) {
   EXPECT_EQ(Welcomed().epochs(0).durable_sequence(), 0);
   for (int i = 0; i < 3; ++i) ASSERT_OK(Handle(Batch()));

@@ -202,6 +202,9 @@ class RangeQueryProperty : public ::testing::TestWithParam<Compaction> {
     if (paths != expected.paths) return true;
     for (size_t i = 0; i < paths.size(); ++i) {
       SCOPED_TRACE(paths[i]);
+      // Their frequency is 0 at times; of a minute's samples, the last's is
+      // kept.
+      if (is_thinned_ && paths[i].ends_with("\\Up Time")) continue;
       if (is_thinned_ && query.range.over != Over::kFormula) {
         ForgetWithoutValue(&(*results)[i], &expected.answers[i]);
       }

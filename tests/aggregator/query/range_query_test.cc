@@ -250,6 +250,48 @@ TEST_F(RangeQuery, NumbersInstancesOfOneName) {
   EXPECT_THAT(ask("usb#3"), IsEmpty());
 }
 
+// Which are numbered are those of the range, whatever else is kept with them.
+TEST_F(RangeQuery, NumbersInstancesAlikeBeforeAndAfterTheyAreMoved) {
+  DiskAgent agent(&store_);
+  const uint32_t gone = agent.Disk("usb", 4), stays = agent.Disk("usb", 9),
+                 comes = agent.Disk("usb", 2);
+  for (int tick = 0; tick < 40; ++tick) {
+    if (tick < 15) {
+      agent.Ticks(tick, tick, {{gone, 1}, {stays, 2}});
+    } else if (tick < 35) {
+      agent.Ticks(tick, tick, {{stays, 2}});
+    } else {
+      agent.Ticks(tick, tick, {{stays, 2}, {comes, 3}});
+    }
+    // Some begin and end within a batch.
+    if (tick % 10 == 9) {
+      ASSERT_OK(agent.Send());
+    }
+  }
+  const auto ask = [&](double start, double end) {
+    return Ask({.paths = {"\\Disk(*)\\Transfers/sec"},
+                .start = At(start),
+                .end = At(end)});
+  };
+  const auto expect_all = [&] {
+    EXPECT_THAT(ask(2, 8),
+                ElementsAre("web-1 \\Disk(usb#1)\\Transfers/sec", "8: 2",
+                            "web-1 \\Disk(usb)\\Transfers/sec", "8: 1"));
+    EXPECT_THAT(ask(20, 29),
+                ElementsAre("web-1 \\Disk(usb)\\Transfers/sec", "29: 2"));
+    EXPECT_THAT(ask(18, 32),
+                ElementsAre("web-1 \\Disk(usb)\\Transfers/sec", "32: 2"));
+    EXPECT_THAT(ask(36, 39),
+                ElementsAre("web-1 \\Disk(usb#1)\\Transfers/sec", "39: 2",
+                            "web-1 \\Disk(usb)\\Transfers/sec", "39: 3"));
+  };
+  expect_all();
+  ASSERT_OK(store_.Compact());
+  expect_all();
+  store_.Reopen();
+  expect_all();
+}
+
 TEST_F(RangeQuery, FollowsALifeAcrossEpochs) {
   DiskAgent before(&store_);
   before.Ticks(0, 10, {{before.Disk("C:"), 2}});

@@ -8,7 +8,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "aggregator/store/store.h"
+#include "aggregator/store/verify.h"
 #include "tests/support/countersets.h"
+#include "tests/support/log_capture.h"
 #include "tests/support/one_disk_agent.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/test_store.h"
@@ -19,6 +21,7 @@ namespace {
 using testing::ClocksAt;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using testing::IsOkAndHolds;
 using testing::kStart;
 using testing::OneDiskAgent;
 using testing::TestAgent;
@@ -276,12 +279,12 @@ TEST(Compaction, RecognisesBatchesThatAreInChunks) {
   }
   const auto expect_known = [&] {
     for (uint64_t i = 1; i <= 5; ++i) {
-      EXPECT_TRUE(store->HasBatch(epoch, i, 1000 + i)) << i;
-      EXPECT_FALSE(store->HasBatch(epoch, i, 999 + i)) << i;
+      EXPECT_THAT(store->HasBatch(epoch, i, 1000 + i), IsOkAndHolds(true)) << i;
+      EXPECT_THAT(store->HasBatch(epoch, i, 999 + i), IsOkAndHolds(false)) << i;
     }
-    EXPECT_FALSE(store->HasBatch(epoch, 6, 0));
-    EXPECT_FALSE(store->HasBatch(epoch + 1, 1, 1001));
-    EXPECT_FALSE(store->HasBatch(epoch, 0, 0));
+    EXPECT_THAT(store->HasBatch(epoch, 6, 0), IsOkAndHolds(false));
+    EXPECT_THAT(store->HasBatch(epoch + 1, 1, 1001), IsOkAndHolds(false));
+    EXPECT_THAT(store->HasBatch(epoch, 0, 0), IsOkAndHolds(false));
   };
   expect_known();
   ASSERT_OK(store.Compact());
@@ -309,8 +312,25 @@ TEST(Compaction, LeavesOutBatchesThatAreDamaged) {
   agent.Tick(3, 30);
   ASSERT_OK(agent.Send(kStart + absl::Seconds(2)));
   EXPECT_THAT(store.Read("web-1"), ElementsAre("1 C: 10", "3 C: 30"));
-  ASSERT_OK(store.Compact());
-  EXPECT_THAT(store.Read("web-1"), ElementsAre("1 C: 10", "3 C: 30"));
+  // It is named once, and then gone.
+  for (const bool is_named : {true, false}) {
+    const testing::LogCapture log;
+    ASSERT_OK(store.Compact());
+    EXPECT_THAT(store.Read("web-1"), ElementsAre("1 C: 10", "3 C: 30"));
+    const auto named = ::testing::Contains(
+        ::testing::HasSubstr("batch 2 of epoch 1 in the log is damaged"));
+    if (is_named) {
+      EXPECT_THAT(log.Lines(), named);
+    } else {
+      EXPECT_THAT(log.Lines(), IsEmpty());
+    }
+    store.Reopen();
+  }
+  store.Close();
+  ASSERT_OK_AND_ASSIGN(const StoreReport report,
+                       VerifyStore(store.path(), [](double) {}));
+  EXPECT_THAT(report.damage, IsEmpty());
+  EXPECT_EQ(report.batches, 0);
 }
 
 }  // namespace

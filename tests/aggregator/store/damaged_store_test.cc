@@ -2,12 +2,15 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <random>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "aggregator/store/keys.h"
 #include "aggregator/store/store.h"
 #include "aggregator/store/verify.h"
+#include "tests/support/log_capture.h"
 #include "tests/support/one_disk_agent.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/test_store.h"
@@ -15,6 +18,7 @@
 namespace fleetperf::aggregator {
 namespace {
 
+using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::kStart;
@@ -113,6 +117,63 @@ TEST(DamagedStore, IsReadButForWhatIsDamaged) {
   ASSERT_OK(agent.Send());
   ASSERT_OK(store.Compact());
   EXPECT_EQ(store.Read("new").size(), 1);
+}
+
+// Where the first of these bytes are.
+uint64_t Find(const std::string& path, const std::string& bytes) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string all{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_NE(all.find(bytes), all.npos);
+  return all.find(bytes);
+}
+
+TEST(DamagedStore, IsReadAlsoIfHeadsOfChunksAreDamaged) {
+  TestStore store;
+  Fill(store);
+  store.Close();
+  // The heads of all machines are next to each other, the first one's first.
+  const std::string path = LargestFile(store.path());
+  Damage(path, Find(path, absl::StrCat("H", BigEndian(uint32_t{1}),
+                                       BigEndian(uint8_t{0}),
+                                       BigEndian(HourOf(kStart)))));
+  const StoreReport report = Verify(store.path());
+  EXPECT_THAT(report.damage, Contains(HasSubstr(path)));
+  EXPECT_LT(report.chunks, kMachines);
+
+  store.Open();
+  for (int i = 0; i < kMachines; ++i) {
+    const testing::LogCapture log;
+    if (store.Read(NameOf(i)).size() == kTicks) continue;
+    EXPECT_THAT(store.Read(NameOf(i)), IsEmpty());
+    EXPECT_THAT(log.Lines(),
+                Contains(HasSubstr(absl::StrCat("samples of ", NameOf(i)))));
+    EXPECT_THAT(report.damage, Contains(HasSubstr(NameOf(i))));
+  }
+}
+
+// By that index, chunks are merged and removed.
+TEST(DamagedStore, OpensAlsoIfTheIndexOfWhatWasReceivedIsDamaged) {
+  TestStore store;
+  Fill(store);
+  store.Close();
+  const std::string path = LargestFile(store.path());
+  Damage(path, Find(path, absl::StrCat("R", BigEndian(HourOf(kStart)), "H")));
+  {
+    const testing::LogCapture log;
+    store.Open();
+    EXPECT_THAT(log.Lines(), Contains(HasSubstr("left out")));
+  }
+  int whole = 0;
+  for (int i = 0; i < kMachines; ++i) {
+    whole += store.Read(NameOf(i)).size() == kTicks;
+  }
+  // The last one has a page in the same block.
+  EXPECT_GE(whole, kMachines - 1);
+  OneDiskAgent agent(&store, NameOf(1), /*epoch=*/2);
+  agent.Tick(7200, 1);
+  ASSERT_OK(agent.Send());
+  ASSERT_OK(store.Compact());
+  EXPECT_EQ(store.Read(NameOf(1)).back(), "7200 C: 1");
 }
 
 TEST(VerifyStore, SaysThatThereIsNone) {

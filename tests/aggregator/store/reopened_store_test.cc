@@ -1,5 +1,6 @@
 // After a restart, a store is as it was.
 
+#include "fleetperf/v1/fleet.pb.h"
 #include "tests/support/countersets.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/test_store.h"
@@ -10,6 +11,7 @@ namespace {
 using testing::ClocksAt;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using testing::IsOkAndHolds;
 using testing::kStart;
 using ::testing::Pair;
 using ::testing::SizeIs;
@@ -133,6 +135,36 @@ TEST(ReopenedStore, AddsUpWhatWasLostByAgentMachineAndCause) {
   expect(8);
 }
 
+// A process may have lost all that it took of a machine.
+TEST(ReopenedStore, KnowsWhatWasLostOfMachinesThatAnEpochDoesNotName) {
+  TestStore store;
+  for (const char* name : {"probe", "db-1"}) {
+    v1::Machine machine;
+    machine.set_name(name);
+    machine.set_agent("probe");
+    ASSERT_OK(store->PutMachine(machine, ""));
+  }
+  v1::Machine other;
+  other.set_name("web-1");
+  other.set_agent("web-1");
+  ASSERT_OK(store->PutMachine(other, ""));
+  TestAgent agent(&store, "probe", 2);
+  agent.Lose("", At(3), At(5), 3, v1::LOSS_CAUSE_SPOOL_FULL);
+  ASSERT_OK(agent.Send());
+  const auto expect = [&] {
+    EXPECT_THAT(store.ReadLosses("probe"), ElementsAre("spool_full 3..5"));
+    EXPECT_THAT(store.ReadLosses("db-1"), ElementsAre("spool_full 3..5"));
+    EXPECT_THAT(store.ReadLosses("web-1"), IsEmpty());
+  };
+  expect();
+  store.Reopen();
+  expect();
+  ASSERT_OK(store.Compact());
+  expect();
+  store.Reopen();
+  expect();
+}
+
 // Removing old samples does not change what was lost.
 TEST(ReopenedStore, CountsWhatWasLostBeforeItsHistoryBegins) {
   TestStore store;
@@ -172,16 +204,16 @@ TEST(ReopenedStore, KnowsItsBatchesByTheirFingerprints) {
                                       .decoded = &nothing};
   ASSERT_OK(store->Commit({without_samples}));
   const auto expect_all = [&] {
-    EXPECT_TRUE(store->HasBatch(epoch, 1, 11));
-    EXPECT_TRUE(store->HasBatch(epoch, 2, ~uint64_t{0}));
-    EXPECT_TRUE(store->HasBatch(epoch, 3, 33));
-    EXPECT_FALSE(store->HasBatch(epoch, 1, 33));
-    EXPECT_FALSE(store->HasBatch(epoch, 2, 11));
-    EXPECT_FALSE(store->HasBatch(epoch, 4, 33));
-    EXPECT_FALSE(store->HasBatch(other, 1, 11));
+    EXPECT_THAT(store->HasBatch(epoch, 1, 11), IsOkAndHolds(true));
+    EXPECT_THAT(store->HasBatch(epoch, 2, ~uint64_t{0}), IsOkAndHolds(true));
+    EXPECT_THAT(store->HasBatch(epoch, 3, 33), IsOkAndHolds(true));
+    EXPECT_THAT(store->HasBatch(epoch, 1, 33), IsOkAndHolds(false));
+    EXPECT_THAT(store->HasBatch(epoch, 2, 11), IsOkAndHolds(false));
+    EXPECT_THAT(store->HasBatch(epoch, 4, 33), IsOkAndHolds(false));
+    EXPECT_THAT(store->HasBatch(other, 1, 11), IsOkAndHolds(false));
   };
   expect_all();
-  EXPECT_FALSE(store->HasBatch(other + 1, 1, 11));
+  EXPECT_THAT(store->HasBatch(other + 1, 1, 11), IsOkAndHolds(false));
   store.Reopen();
   expect_all();
   EXPECT_EQ(store.Epoch("web-1", 1).durable_sequence, 3);

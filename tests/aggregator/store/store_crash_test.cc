@@ -289,7 +289,7 @@ int CheckStore(const std::string& directory, uint64_t seed,
     durable = epoch->durable_sequence;
     stored = ReadAll(**store);
     for (uint64_t i = 1; i <= durable; ++i) {
-      if ((*store)->HasBatch(epoch->number, i, i)) continue;
+      if ((*store)->HasBatch(epoch->number, i, i).value()) continue;
       std::fprintf(stderr, "batch %llu is not known any more\n",
                    static_cast<unsigned long long>(i));
       return 1;

@@ -1,0 +1,62 @@
+#include "aggregator/administration_service.h"
+
+#include <grpcpp/server_context.h>
+#include <spdlog/spdlog.h>
+
+#include "aggregator/access.h"
+#include "base/printable.h"
+#include "base/rpc_error.h"
+#include "fleetperf/v1/administration.grpc.pb.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+// How often the caller is told how far a backup is.
+constexpr uint64_t kBytesBetweenResponses = 64 << 20;
+
+class AdministrationService : public v1::AdministrationService::Service {
+ public:
+  explicit AdministrationService(Store* store) : store_(*store) {}
+
+  grpc::Status Backup(grpc::ServerContext* context,
+                      const v1::BackupRequest* request,
+                      grpc::ServerWriter<v1::BackupResponse>* writer) override {
+    const auto peer = CheckAccess(*context, {Role::kOperator});
+    if (!peer.ok()) return RpcFromStatus(peer.status());
+    uint64_t told = 0;
+    v1::BackupResponse response;
+    const absl::Status status = store_.Backup(
+        request->directory(), [&](uint64_t bytes, uint64_t total) {
+          response.set_bytes(bytes);
+          response.set_total_bytes(total);
+          if (context->IsCancelled()) {
+            return absl::CancelledError("the caller is gone");
+          }
+          if (bytes - told >= kBytesBetweenResponses) {
+            told = bytes;
+            writer->Write(response);
+          }
+          return absl::OkStatus();
+        });
+    const std::string directory = Printable(request->directory());
+    if (status.ok()) {
+      writer->Write(response);
+      spdlog::info("backed up {} bytes to {}", response.bytes(), directory);
+    } else {
+      spdlog::warn("no backup to {}: {}", directory,
+                   Printable(status.message()));
+    }
+    return RpcFromStatus(status);
+  }
+
+ private:
+  Store& store_;
+};
+
+}  // namespace
+
+std::unique_ptr<grpc::Service> MakeAdministrationService(Store* store) {
+  return std::make_unique<AdministrationService>(store);
+}
+
+}  // namespace fleetperf::aggregator

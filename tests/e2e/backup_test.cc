@@ -1,0 +1,119 @@
+// A running aggregator is backed up, lost, and brought back.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "base/units.h"
+#include "perflib/clocks.h"
+#include "tests/e2e/deployment.h"
+#include "tests/e2e/fake_agent.h"
+
+namespace fleetperf::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr uint64_t kEpoch = 7;
+constexpr int64_t kStartSeconds = 1'800'000'000;
+
+const int64_t kStart100Nsec =
+    perflib::PerfTime100NSecFromTime(absl::FromUnixSeconds(kStartSeconds));
+
+// Sends batches and waits until they are acknowledged.
+void Deliver(FakeAgent& agent, uint64_t first, uint64_t last) {
+  for (uint64_t sequence = first; sequence <= last; ++sequence) {
+    agent.Send(MakeNumberBatch("box", kEpoch, sequence, kStart100Nsec));
+  }
+  for (uint64_t acknowledged = 0; acknowledged < last;) {
+    const auto response = agent.Receive();
+    ASSERT_TRUE(response.has_value());
+    if (response->has_ack()) acknowledged = response->ack().sequence();
+  }
+}
+
+std::vector<double> StoredNumbers(const Deployment& deployment) {
+  std::vector<double> numbers;
+  for (const auto& line :
+       deployment.Json({"query", "\\Numbers\\Number", "--from",
+                        FormatUtc(absl::FromUnixSeconds(kStartSeconds)), "--to",
+                        FormatUtc(absl::FromUnixSeconds(kStartSeconds + 100)),
+                        "--step", "1s"})) {
+    if (line["status"] == "ok") numbers.push_back(line["value"].get<double>());
+  }
+  return numbers;
+}
+
+Result RunAggregator(const Deployment& deployment,
+                     std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(),
+                   Deployment::Executable("fleetperf-aggregator"));
+  arguments.insert(arguments.end(),
+                   {"--config", deployment.File("aggregator.yaml")});
+  return RunCommand(arguments);
+}
+
+TEST(Backup, BringsAStoreBack) {
+  Deployment deployment;
+  auto aggregator = deployment.StartAggregator();
+  const TlsFiles tls = deployment.Issue("agent", {"box"});
+  const TlsFiles operator_tls = deployment.Issue("operator", {"alice"});
+  const std::string backup = deployment.File("monday");
+  const auto back_up = [&](const std::string& directory) {
+    return deployment.Fleetperf({"backup", directory, "--certificate",
+                                 operator_tls.certificate, "--key",
+                                 operator_tls.key});
+  };
+  {
+    FakeAgent agent(deployment.address(), tls, MakeHello("box", kEpoch, 1, 3));
+    ASSERT_TRUE(agent.Receive().has_value());
+    Deliver(agent, 1, 3);
+
+    const Result refused = deployment.Fleetperf({"backup", backup});
+    EXPECT_EQ(refused.status, 1);
+    EXPECT_THAT(refused.error, HasSubstr("certificate of operator"));
+    EXPECT_FALSE(std::filesystem::exists(backup));
+
+    const Result done = back_up(backup);
+    ASSERT_EQ(done.status, 0) << done.error;
+    EXPECT_THAT(done.output, HasSubstr(absl::StrCat(" bytes to ", backup)));
+    EXPECT_TRUE(aggregator->WaitForError("backed up "));
+    EXPECT_THAT(back_up(backup).error, HasSubstr("exists"));
+    EXPECT_THAT(back_up("here").error, HasSubstr("no absolute path"));
+    // The stream was not disturbed.
+    Deliver(agent, 4, 5);
+  }
+  EXPECT_THAT(StoredNumbers(deployment), ElementsAre(1, 2, 3, 4, 5));
+  const Result verified = RunAggregator(deployment, {"verify", backup});
+  EXPECT_EQ(verified.status, 0) << verified.error;
+  EXPECT_THAT(verified.output, HasSubstr("3 batches in the log"));
+
+  aggregator->Signal(SIGKILL);
+  aggregator->Wait();
+  EXPECT_THAT(RunAggregator(deployment, {"restore"}).error,
+              HasSubstr("DIRECTORY is required"));
+  EXPECT_THAT(RunAggregator(deployment, {"restore", backup}).error,
+              HasSubstr(deployment.File("store") + " is not empty"));
+  std::filesystem::remove_all(deployment.File("store"));
+  const Result restored = RunAggregator(deployment, {"restore", backup});
+  ASSERT_EQ(restored.status, 0) << restored.error;
+  aggregator = deployment.StartAggregator();
+  EXPECT_THAT(StoredNumbers(deployment), ElementsAre(1, 2, 3));
+
+  // What was acknowledged since is not there any more, at neither end. The
+  // agent goes on, and says again what its definitions are.
+  FakeAgent agent(deployment.address(), tls, MakeHello("box", kEpoch, 6, 6));
+  const auto response = agent.Receive();
+  ASSERT_TRUE(response.has_value() && response->has_welcome());
+  EXPECT_EQ(response->welcome().epochs(0).durable_sequence(), 3);
+  EXPECT_FALSE(response->welcome().epochs(0).dictionary_held());
+  Deliver(agent, 6, 6);
+  EXPECT_THAT(StoredNumbers(deployment), ElementsAre(1, 2, 3, 6));
+}
+
+}  // namespace
+}  // namespace fleetperf::testing
