@@ -101,6 +101,7 @@ void RangeEvaluator::Add(const RawSample& sample, absl::Duration interval) {
   AddTo(window.accumulator, sample, piece);
   if (!formula_.uses_two_samples()) {
     window.newest_time = time;
+    window.newest_interval = interval;
     window.newest_value = CalculateSample(formula_, sample);
   }
 }
@@ -190,7 +191,7 @@ std::vector<Point> RangeEvaluator::FinishWindows(bool goes_on) const {
 WindowValue RangeEvaluator::ValueWithoutSamples(const Window& last,
                                                 absl::Time end) const {
   if (formula_.uses_two_samples() ||
-      end - last.newest_time > interval_ * kMaxIntervalsApart) {
+      end - last.newest_time > last.newest_interval * kMaxIntervalsApart) {
     return NoSamples();
   }
   // The newest sample before the end still holds.

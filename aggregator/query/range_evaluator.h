@@ -72,6 +72,7 @@ class RangeEvaluator {
     WindowAccumulator accumulator;
     // For one-sample formulas: its newest sample's.
     absl::Time newest_time;
+    absl::Duration newest_interval;
     CalculatedValue newest_value;
   };
 

@@ -164,6 +164,16 @@ TEST(Windows, OfAGaugeHoldItsNewestSampleForTwoIntervals) {
                           "35: gap no_samples coverage=0", "40: 9"));
 }
 
+TEST(Windows, OfAGaugeHoldASampleForIntervalsOfItsOwn) {
+  RangeEvaluator evaluator(FormulaOfType(kGauge), Grid(0, 20, 5),
+                           Over::kFormula);
+  evaluator.Add(SampleAt(3, U64(7)), absl::Seconds(4));
+  evaluator.Add(SampleAt(18, U64(8)), absl::Seconds(1));  // the plan changed
+  EXPECT_THAT(
+      ToText(evaluator.Finish(/*goes_on=*/false, {})),
+      ElementsAre("5: 7", "10: 7", "15: gap no_samples coverage=0", "20: 8"));
+}
+
 TEST(Windows, TakeNoRoomWhereThereAreNoSamples) {
   const Series series =
       Series(kRate, Grid(0, 100'000, 1), Over::kFormula, absl::Seconds(0.1))
