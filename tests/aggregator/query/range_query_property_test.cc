@@ -1,0 +1,220 @@
+// Range queries over random histories give what a naive evaluation of the same
+// samples gives.
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "aggregator/query/range_query.h"
+#include "tests/aggregator/query/random_machine.h"
+#include "tests/aggregator/query/reference_evaluator.h"
+#include "tests/support/points_text.h"
+#include "tests/support/status_matchers.h"
+#include "tests/support/test_store.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+using testing::Compaction;
+using testing::kStart;
+using testing::Random;
+using testing::ReferenceAnswer;
+using testing::ReferenceMachine;
+using testing::ReferencePoint;
+using testing::ReferenceRange;
+using testing::ReferenceSeries;
+using testing::TestStore;
+using testing::WriteRandomMachine;
+
+constexpr int kMachines = 12;  // in each store
+constexpr int kQueries = 120;  // of each machine
+constexpr int64_t kSecond = 10'000'000;
+
+absl::Time ToTime(int64_t time) {
+  return kStart + absl::Nanoseconds(100) * time;
+}
+
+struct RandomQuery {
+  std::string counter;
+  std::string instance;
+  ReferenceRange range;
+};
+
+RandomQuery MakeQuery(const ReferenceMachine& machine, Random* random) {
+  RandomQuery query{.counter = "*", .instance = "*"};
+  const ReferenceSeries& series = random->OneOf(machine.series);
+  const size_t close = series.path.find(")\\");
+  if (!random->OneIn(10)) query.counter = series.path.substr(close + 2);
+  if (random->OneIn(2)) {
+    query.instance = series.path.substr(6, close - 6);
+  }
+  std::vector<int64_t> times;
+  for (const auto& tick : machine.ticks) times.push_back(tick.time);
+  const int64_t first = *std::min_element(times.begin(), times.end());
+  const int64_t last = *std::max_element(times.begin(), times.end());
+  // At samples, half of the time.
+  const auto any_time = [&] {
+    return random->OneIn(2)
+               ? random->OneOf(times)
+               : random->Between(first - 20 * kSecond, last + 20 * kSecond);
+  };
+  ReferenceRange& range = query.range;
+  range.start = random->OneIn(3) ? first - 5 * kSecond : any_time();
+  range.end = random->OneIn(3) ? last : any_time();
+  if (range.end < range.start) std::swap(range.start, range.end);
+  range.end = std::max(range.end, range.start + kSecond / 10);
+  const std::vector<int64_t> steps = {0,
+                                      kSecond / 2,
+                                      kSecond,
+                                      2 * kSecond,
+                                      5 * kSecond / 2,
+                                      5 * kSecond,
+                                      10 * kSecond,
+                                      60 * kSecond,
+                                      range.end - range.start};
+  range.step = std::min(random->OneOf(steps), range.end - range.start);
+  range.over = random->OneOf<Over>({Over::kFormula, Over::kFormula,
+                                    Over::kAverage, Over::kMinimum,
+                                    Over::kMaximum, Over::kLast, Over::kSum});
+  return query;
+}
+
+bool Selects(const RandomQuery& query, const ReferenceSeries& series) {
+  return (query.instance == "*" ||
+          series.path.find("(" + query.instance + ")") != std::string::npos) &&
+         (query.counter == "*" || series.path.ends_with("\\" + query.counter));
+}
+
+struct Expected {
+  std::vector<std::string> paths;
+  std::vector<ReferenceAnswer> answers;
+
+  bool operator==(const Expected&) const = default;
+};
+
+Expected Expect(const ReferenceMachine& machine, const RandomQuery& query,
+                int64_t known_from) {
+  Expected expected;
+  ReferenceRange range = query.range;
+  range.known_from = known_from;
+  for (const ReferenceSeries& series : machine.series) {
+    if (!Selects(query, series)) continue;
+    ReferenceAnswer answer = EvaluateReference(machine, series, range);
+    if (answer.points.empty()) continue;
+    expected.paths.push_back(series.path);
+    expected.answers.push_back(std::move(answer));
+  }
+  return expected;
+}
+
+// What is compared, but for small differences of numbers.
+std::string ToText(int64_t time, const WindowValue& value) {
+  return absl::StrFormat("%d %s %s breaks=%d coverage=%.6f %g", time,
+                         StatusName(value.result.status),
+                         CauseName(value.result.cause), value.breaks,
+                         value.coverage, value.result.value);
+}
+
+std::string ToText(const ReferencePoint& point) {
+  WindowValue value{.breaks = point.breaks, .coverage = point.coverage};
+  value.result = {point.value, point.status, point.cause};
+  return ToText(point.time, value);
+}
+
+bool IsClose(double a, double b) {
+  return std::abs(a - b) <= 1e-9 * std::max({1.0, std::abs(a), std::abs(b)});
+}
+
+bool Agree(const Point& point, const ReferencePoint& expected) {
+  return point.time == ToTime(expected.time) &&
+         point.value.result.status == expected.status &&
+         point.value.result.cause == expected.cause &&
+         point.value.breaks == expected.breaks &&
+         IsClose(point.value.coverage, expected.coverage) &&
+         IsClose(point.value.result.value, expected.value);
+}
+
+void Compare(const SeriesResult& result, const ReferenceAnswer& expected) {
+  ReferencePoint total = expected.total;
+  EXPECT_TRUE(Agree({ToTime(total.time), result.total}, total))
+      << "total: " << ToText(total.time, result.total)
+      << "\nexpected: " << ToText(total);
+  ASSERT_EQ(result.points.size(), expected.points.size());
+  for (size_t i = 0; i < result.points.size(); ++i) {
+    const Point& point = result.points[i];
+    const int64_t time = (point.time - kStart) / absl::Nanoseconds(100);
+    ASSERT_TRUE(Agree(point, expected.points[i]))
+        << "got: " << ToText(time, point.value)
+        << "\nexpected: " << ToText(expected.points[i]);
+  }
+}
+
+class RangeQueryProperty : public ::testing::TestWithParam<Compaction> {
+ protected:
+  // Whether an answer was compared. What was long before the range may be read
+  // or not, as it lies; where an answer depends on it, it cannot be compared.
+  bool Check(const ReferenceMachine& machine, const RandomQuery& query) {
+    const Expected expected = Expect(machine, query, INT64_MIN);
+    for (const int64_t interval : {1, 2, 5}) {
+      const int64_t known_from = query.range.start - interval * kSecond * 5 / 2;
+      if (Expect(machine, query, known_from) != expected) return false;
+    }
+    const auto results = RunRangeQuery(
+        {.paths = {absl::StrCat("\\\\", machine.name, "\\Load(", query.instance,
+                                ")\\", query.counter)},
+         .start = ToTime(query.range.start),
+         .end = ToTime(query.range.end),
+         .step = absl::Nanoseconds(100) * query.range.step,
+         .over = query.range.over},
+        *store_, [](const std::string&) { return kStart; });
+    if (absl::IsNotFound(results.status())) {
+      EXPECT_TRUE(expected.paths.empty()) << results.status();
+      return true;
+    }
+    EXPECT_OK(results);
+    if (!results.ok()) return true;
+    std::vector<std::string> paths;
+    for (const SeriesResult& result : *results) {
+      paths.push_back(result.series.path());
+    }
+    EXPECT_EQ(paths, expected.paths);
+    if (paths != expected.paths) return true;
+    for (size_t i = 0; i < paths.size(); ++i) {
+      SCOPED_TRACE(paths[i]);
+      Compare((*results)[i], expected.answers[i]);
+    }
+    return true;
+  }
+
+  TestStore store_;
+};
+
+TEST_P(RangeQueryProperty, GivesWhatTheRulesSay) {
+  Random random(static_cast<uint64_t>(GetParam()) + 1);
+  int compared = 0;
+  for (int i = 0; i < kMachines; ++i) {
+    ASSERT_OK_AND_ASSIGN(const ReferenceMachine machine,
+                         WriteRandomMachine(absl::StrCat("web-", i), GetParam(),
+                                            &random, &store_));
+    for (int k = 0; k < kQueries; ++k) {
+      const RandomQuery query = MakeQuery(machine, &random);
+      SCOPED_TRACE(absl::StrFormat(
+          "%s: %s of %s from %d to %d, step %d, over %d", machine.name,
+          query.counter, query.instance, query.range.start, query.range.end,
+          query.range.step, static_cast<int>(query.range.over)));
+      if (Check(machine, query)) ++compared;
+      if (HasFailure()) return;
+    }
+  }
+  EXPECT_GT(compared, kMachines * kQueries * 8 / 10);
+}
+
+INSTANTIATE_TEST_SUITE_P(Stores, RangeQueryProperty,
+                         ::testing::Values(Compaction::kNever,
+                                           Compaction::kInBetween,
+                                           Compaction::kAtTheEnd));
+
+}  // namespace
+}  // namespace fleetperf::aggregator

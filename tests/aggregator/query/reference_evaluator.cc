@@ -1,0 +1,435 @@
+#include "tests/aggregator/query/reference_evaluator.h"
+
+#include <algorithm>
+
+namespace fleetperf::testing {
+namespace {
+
+using aggregator::GapCause;
+using aggregator::Over;
+using aggregator::ValueStatus;
+using Real = long double;
+
+constexpr int64_t kTicksPerSecond = 10'000'000;  // of 100 ns
+
+bool IsOfTwoSamples(Arithmetic arithmetic) {
+  return arithmetic != Arithmetic::kValue &&
+         arithmetic != Arithmetic::kFraction &&
+         arithmetic != Arithmetic::kElapsed;
+}
+
+bool HasBase(Arithmetic arithmetic) {
+  return arithmetic == Arithmetic::kPercentOfBase ||
+         arithmetic == Arithmetic::kPerBase ||
+         arithmetic == Arithmetic::kSecondsPerBase;
+}
+
+// Two and a half intervals.
+bool IsTooFar(int64_t apart, int64_t interval) {
+  return 2 * apart > 5 * interval;
+}
+
+// What a sample, or two neighbours, have to say; in a window, at `time`.
+struct Said {
+  int64_t time = 0;  // of the newer sample
+  int64_t since = 0;
+  int64_t length = 0;  // in 100 ns of the clock that does not step
+  int64_t interval = 0;
+  ValueStatus status = ValueStatus::kOk;
+  GapCause cause = GapCause::kNone;
+  Real value = 0;  // unless of two samples
+  Real n = 0;      // growth, in units in which it can be added up
+  Real d = 0;
+  uint64_t whole_d = 0;  // the same, to know whether there is any
+
+  bool ok() const { return status == ValueStatus::kOk; }
+};
+
+void Fail(ValueStatus status, GapCause cause, Said* said) {
+  said->status = status;
+  said->cause = cause;
+}
+
+std::optional<uint64_t> Growth(uint64_t older, uint64_t newer, bool wraps) {
+  if (newer >= older) return newer - older;
+  constexpr uint64_t kRange = uint64_t{1} << 32;
+  const uint64_t wrapped = newer + kRange - older;
+  if (wraps && wrapped < kRange / 2) return wrapped;
+  return std::nullopt;
+}
+
+std::optional<Real> Divide(Arithmetic arithmetic, Real n, Real d,
+                           bool any_denominator) {
+  if (arithmetic == Arithmetic::kGrowth) return n;
+  if (!any_denominator) return std::nullopt;
+  switch (arithmetic) {
+    case Arithmetic::kPercentOfStamp:
+    case Arithmetic::kPercentOfBase:
+      return 100 * n / d;
+    case Arithmetic::kIdlePercentOf100Ns:
+      return 100 * (1 - n / d);
+    default:
+      return n / d;
+  }
+}
+
+Said SayOfSample(const ReferenceSeries& series, const ReferenceSample& sample) {
+  Said said{.time = sample.time, .interval = sample.interval};
+  if (!sample.value.has_value()) {
+    Fail(ValueStatus::kGap, GapCause::kNoValue, &said);
+    return said;
+  }
+  const Real n = static_cast<Real>(*sample.value);
+  const Real d = static_cast<Real>(sample.denominator.value_or(0));
+  const Real f = static_cast<Real>(sample.frequency.value_or(0));
+  switch (series.arithmetic) {
+    case Arithmetic::kFraction:
+      if (d == 0) {
+        said.status = ValueStatus::kZeroDenominator;
+      } else {
+        said.value = 100 * n / d;
+      }
+      break;
+    case Arithmetic::kElapsed:
+      if (!sample.denominator.has_value()) {
+        said.status = ValueStatus::kZeroDenominator;
+      } else if (f == 0) {
+        said.status = ValueStatus::kBadFrequency;
+      } else if (d < n) {
+        said.status = ValueStatus::kNegativeValue;
+      } else {
+        said.value = (d - n) / f;
+      }
+      break;
+    default:
+      said.value = n;
+  }
+  return said;
+}
+
+void SayGrowth(const ReferenceSeries& series, const ReferenceSample& older,
+               const ReferenceSample& newer, Said* said) {
+  const Arithmetic arithmetic = series.arithmetic;
+  if (HasBase(arithmetic) &&
+      !(older.denominator.has_value() && newer.denominator.has_value())) {
+    return Fail(ValueStatus::kZeroDenominator, GapCause::kNone, said);
+  }
+  const auto n = Growth(*older.value, *newer.value, series.value_wraps);
+  if (!n.has_value()) {
+    return Fail(ValueStatus::kNegativeValue, GapCause::kNone, said);
+  }
+  const int64_t stamp = newer.stamp - older.stamp;
+  const Real freq = static_cast<Real>(newer.freq);
+  said->n = static_cast<Real>(*n);
+  switch (arithmetic) {
+    case Arithmetic::kPerSecond:
+    case Arithmetic::kPercentOfStamp:
+      if (stamp < 0) {
+        return Fail(ValueStatus::kNegativeDenominator, GapCause::kNone, said);
+      }
+      if (arithmetic == Arithmetic::kPercentOfStamp) said->n /= freq;
+      said->d = static_cast<Real>(stamp) / freq;
+      said->whole_d = static_cast<uint64_t>(stamp);
+      return;
+    case Arithmetic::kIdlePercentOf100Ns:
+      if (newer.time < older.time) {
+        return Fail(ValueStatus::kNegativeDenominator, GapCause::kNone, said);
+      }
+      said->d = static_cast<Real>(newer.time - older.time);
+      said->whole_d = static_cast<uint64_t>(newer.time - older.time);
+      return;
+    default:
+      break;
+  }
+  if (!HasBase(arithmetic)) return;
+  const auto d =
+      Growth(*older.denominator, *newer.denominator, series.denominator_wraps);
+  if (!d.has_value()) {
+    return Fail(ValueStatus::kNegativeDenominator, GapCause::kNone, said);
+  }
+  if (arithmetic == Arithmetic::kSecondsPerBase) said->n /= freq;
+  said->d = static_cast<Real>(*d);
+  said->whole_d = *d;
+}
+
+Said SayOfNeighbours(const ReferenceSeries& series,
+                     const ReferenceSample& older,
+                     const ReferenceSample& newer) {
+  const int64_t length =
+      (newer.stamp - older.stamp) / (newer.freq / kTicksPerSecond);
+  Said said{.time = newer.time,
+            .since = older.time,
+            .length = length,
+            .interval = newer.interval};
+  const int64_t of_day = newer.time - older.time;
+  const int64_t tolerance = kTicksPerSecond / 20 + length / 100;
+  if (older.epoch != newer.epoch) {
+    Fail(ValueStatus::kGap, GapCause::kAgentRestart, &said);
+  } else if (older.life != newer.life) {
+    Fail(ValueStatus::kGap, GapCause::kNewLife, &said);
+  } else if (!older.value.has_value() || !newer.value.has_value()) {
+    Fail(ValueStatus::kGap, GapCause::kNoValue, &said);
+  } else if (IsTooFar(length, newer.interval)) {
+    Fail(ValueStatus::kGap, GapCause::kNoSamples, &said);
+  } else if (older.freq != newer.freq ||
+             std::max(of_day - length, length - of_day) > tolerance) {
+    Fail(ValueStatus::kGap, GapCause::kClockStep, &said);
+  } else {
+    SayGrowth(series, older, newer, &said);
+  }
+  return said;
+}
+
+// The value of two neighbours by themselves.
+Said Alone(Arithmetic arithmetic, Said said) {
+  if (!said.ok() || !IsOfTwoSamples(arithmetic)) return said;
+  const auto value = Divide(arithmetic, said.n, said.d, said.whole_d > 0);
+  if (value.has_value()) {
+    said.value = *value;
+  } else {
+    said.status = ValueStatus::kZeroDenominator;
+  }
+  return said;
+}
+
+Real Combine(Over over, const std::vector<Said>& values) {
+  Real sum = 0;
+  Real smallest = values.front().value;
+  Real largest = smallest;
+  for (const Said& said : values) {
+    sum += said.value;
+    smallest = std::min(smallest, said.value);
+    largest = std::max(largest, said.value);
+  }
+  switch (over) {
+    case Over::kMinimum:
+      return smallest;
+    case Over::kMaximum:
+      return largest;
+    case Over::kLast:
+      return values.back().value;
+    case Over::kSum:
+      return sum;
+    default:
+      return sum / static_cast<Real>(values.size());
+  }
+}
+
+GapCause CauseOfBreak(const Said& said) {
+  if (said.status == ValueStatus::kGap) return said.cause;
+  return said.status == ValueStatus::kNegativeValue ||
+                 said.status == ValueStatus::kNegativeDenominator
+             ? GapCause::kReset
+             : GapCause::kNoValue;
+}
+
+double CoverageOf(const std::vector<Said>& sound, bool any_break, int64_t start,
+                  int64_t end) {
+  int64_t covered = 0;
+  int64_t longest = 0;
+  int64_t since = sound.front().since;
+  for (const Said& said : sound) {
+    covered += said.length;
+    longest = std::max(longest, said.length);
+    since = std::min(since, said.since);
+  }
+  if (!any_break && since <= start && end - start - covered < longest) return 1;
+  return std::min(
+      1.0, static_cast<double>(covered) / static_cast<double>(end - start));
+}
+
+// What was said after `start` up to `end`, together.
+ReferencePoint EvaluateWindow(Arithmetic arithmetic, Over over,
+                              const std::vector<Said>& all, int64_t start,
+                              int64_t end) {
+  const bool two = IsOfTwoSamples(arithmetic);
+  if (arithmetic == Arithmetic::kElapsed && over == Over::kFormula) {
+    over = Over::kLast;
+  }
+  std::vector<Said> sound;
+  std::vector<Said> breaks;
+  for (const Said& said : all) {
+    if (said.time <= start || said.time > end) continue;
+    const Said alone =
+        two && over == Over::kFormula ? said : Alone(arithmetic, said);
+    (alone.ok() ? sound : breaks).push_back(alone);
+  }
+  ReferencePoint point{.time = end,
+                       .breaks = static_cast<uint32_t>(breaks.size())};
+  if (sound.empty()) {
+    point.coverage = 0;
+    point.status = breaks.empty() ? ValueStatus::kGap : breaks.back().status;
+    point.cause = breaks.empty() ? GapCause::kNoSamples : breaks.back().cause;
+    return point;
+  }
+  if (two) point.coverage = CoverageOf(sound, !breaks.empty(), start, end);
+  if (two && over == Over::kFormula) {
+    Real n = 0;
+    Real d = 0;
+    bool any_denominator = false;
+    for (const Said& said : sound) {
+      n += said.n;
+      d += said.d;
+      any_denominator = any_denominator || said.whole_d > 0;
+    }
+    const auto value = Divide(arithmetic, n, d, any_denominator);
+    if (!value.has_value()) {
+      point.status = ValueStatus::kZeroDenominator;
+      return point;
+    }
+    point.value = static_cast<double>(*value);
+  } else {
+    point.value = static_cast<double>(Combine(over, sound));
+  }
+  if (!breaks.empty()) point.cause = CauseOfBreak(breaks.back());
+  return point;
+}
+
+ReferencePoint NoSamples(int64_t time) {
+  return {.time = time,
+          .status = ValueStatus::kGap,
+          .cause = GapCause::kNoSamples,
+          .coverage = 0};
+}
+
+std::vector<ReferencePoint> EvaluateWindows(Arithmetic arithmetic,
+                                            const ReferenceRange& range,
+                                            const std::vector<Said>& all,
+                                            bool goes_on) {
+  std::vector<ReferencePoint> points;
+  size_t last_with_samples = 0;  // and how many points there are up to it
+  const Said* newest = nullptr;  // of that one
+  for (int64_t end = range.start + range.step; end <= range.end;
+       end += range.step) {
+    const int64_t start = end - range.step;
+    const Said* in_it = nullptr;
+    for (const Said& said : all) {
+      if (said.time > start && said.time <= end) in_it = &said;
+    }
+    if (in_it != nullptr) {
+      points.push_back(EvaluateWindow(arithmetic, range.over, all, start, end));
+      last_with_samples = points.size();
+      newest = in_it;
+    } else if (newest != nullptr) {
+      const bool holds = !IsOfTwoSamples(arithmetic) &&
+                         !IsTooFar(end - newest->time, newest->interval);
+      points.push_back(
+          !holds ? NoSamples(end)
+                 : ReferencePoint{.time = end,
+                                  .status = newest->status,
+                                  .cause = newest->cause,
+                                  .value = static_cast<double>(newest->value),
+                                  .coverage = newest->ok() ? 1.0 : 0.0});
+    }
+  }
+  if (!goes_on) points.resize(last_with_samples);
+  return points;
+}
+
+std::vector<ReferencePoint> EvaluateSamples(Arithmetic arithmetic,
+                                            const ReferenceRange& range,
+                                            const std::vector<Said>& all,
+                                            bool goes_on) {
+  std::vector<ReferencePoint> points;
+  int64_t interval = 0;
+  for (const Said& said : all) {
+    if (said.time <= range.start) continue;
+    interval = said.interval;
+    if (!IsOfTwoSamples(arithmetic) && !points.empty() &&
+        IsTooFar(said.time - points.back().time, interval)) {
+      points.push_back(NoSamples(points.back().time + interval));
+    }
+    const Said alone = Alone(arithmetic, said);
+    points.push_back({.time = said.time,
+                      .status = alone.status,
+                      .cause = alone.cause,
+                      .value = static_cast<double>(alone.value)});
+  }
+  if (goes_on && !points.empty() &&
+      IsTooFar(range.end - points.back().time, interval)) {
+    points.push_back(NoSamples(range.end));
+  }
+  return points;
+}
+
+// Names the loss where all that shows is that nothing came.
+void NameLosses(const ReferenceMachine& machine, const ReferenceRange& range,
+                std::vector<ReferencePoint>* points) {
+  int64_t start = range.start;
+  for (ReferencePoint& point : *points) {
+    const bool unexplained =
+        point.cause == GapCause::kNoSamples ||
+        (point.cause == GapCause::kNone && point.coverage < 1);
+    for (const ReferenceLoss& loss : machine.losses) {
+      if (unexplained && loss.start <= point.time && loss.end > start) {
+        point.cause = machine.loss_cause;
+      }
+    }
+    start = point.time;
+  }
+}
+
+// Whether the series did not end: no later tick shows that it is gone.
+bool GoesOn(const ReferenceMachine& machine, const ReferenceRange& range,
+            int64_t newest) {
+  int64_t last_tick = 0;
+  int64_t interval = 0;
+  for (const ReferenceTick& tick : machine.ticks) {
+    if (tick.time < range.known_from || tick.time > range.end) continue;
+    last_tick = tick.time;
+    interval = std::max(interval, tick.interval);
+  }
+  return !IsTooFar(last_tick - newest, interval);
+}
+
+}  // namespace
+
+ReferenceAnswer EvaluateReference(const ReferenceMachine& machine,
+                                  const ReferenceSeries& series,
+                                  const ReferenceRange& range) {
+  const Arithmetic arithmetic = series.arithmetic;
+  std::vector<ReferenceSample> samples;
+  for (const ReferenceSample& sample : series.samples) {
+    if (sample.time >= range.known_from && sample.time <= range.end) {
+      samples.push_back(sample);
+    }
+  }
+  std::vector<Said> all;
+  bool any_inside = false;
+  const bool per_sample = !samples.empty() && range.step > 0 &&
+                          range.step <= samples.front().interval;
+  for (size_t i = 0; i < samples.size(); ++i) {
+    any_inside = any_inside || samples[i].time > range.start;
+    if (!IsOfTwoSamples(arithmetic)) {
+      all.push_back(SayOfSample(series, samples[i]));
+    } else if (i > 0) {
+      all.push_back(SayOfNeighbours(series, samples[i - 1], samples[i]));
+    } else if (per_sample) {
+      all.push_back({.time = samples[i].time,
+                     .interval = samples[i].interval,
+                     .status = ValueStatus::kNeedTwoSamples});
+    }
+  }
+  ReferenceAnswer answer;
+  if (!any_inside) return answer;
+  const bool goes_on = GoesOn(machine, range, samples.back().time);
+  std::vector<Said> inside = all;
+  std::erase_if(inside, [&](const Said& said) {
+    return said.time <= range.start ||
+           said.status == ValueStatus::kNeedTwoSamples;
+  });
+  answer.total =
+      EvaluateWindow(arithmetic, range.over, inside, range.start, range.end);
+  if (inside.empty()) {
+    answer.total.status = ValueStatus::kNeedTwoSamples;
+    answer.total.cause = GapCause::kNone;
+  }
+  answer.points = per_sample ? EvaluateSamples(arithmetic, range, all, goes_on)
+                  : range.step == 0
+                      ? std::vector<ReferencePoint>{answer.total}
+                      : EvaluateWindows(arithmetic, range, all, goes_on);
+  NameLosses(machine, range, &answer.points);
+  return answer;
+}
+
+}  // namespace fleetperf::testing
