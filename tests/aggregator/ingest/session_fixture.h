@@ -27,6 +27,7 @@
 #include "tests/support/disk_agent.h"
 #include "tests/support/simulated_clock.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/store_wrapper.h"
 
 namespace fleetperf::aggregator {
 
@@ -145,9 +146,9 @@ class Link : public AgentLink {
 };
 
 // A store whose disk takes as long as a test wants.
-class GatedStore : public Store {
+class GatedStore : public testing::StoreWrapper {
  public:
-  explicit GatedStore(Store* store) : store_(*store) {}
+  using StoreWrapper::StoreWrapper;
 
   // No commit ends from now on ...
   void Hold() {
@@ -168,60 +169,10 @@ class GatedStore : public Store {
       const absl::Status status = std::exchange(next_status_, {});
       if (!status.ok()) return status;
     }
-    return store_.Commit(batches);
-  }
-
-  const std::string& id() const override { return store_.id(); }
-  const Directory& directory() const override { return store_.directory(); }
-  absl::StatusOr<StoredEpoch> OpenEpoch(
-      const std::string& agent, uint64_t epoch,
-      const Dictionary::Limits& limits) override {
-    return store_.OpenEpoch(agent, epoch, limits);
-  }
-  bool HasBatch(uint32_t epoch_number, uint64_t sequence,
-                uint64_t fingerprint) const override {
-    return store_.HasBatch(epoch_number, sequence, fingerprint);
-  }
-  std::map<LossCause, uint64_t> LostTicks(
-      const std::string& agent, const std::string& machine) const override {
-    return store_.LostTicks(agent, machine);
-  }
-  absl::Status KeepDefinitions(uint32_t epoch_number,
-                               const v1::Definitions& definitions) override {
-    return store_.KeepDefinitions(epoch_number, definitions);
-  }
-  absl::Status Read(const ReadRequest& request,
-                    absl::FunctionRef<absl::Status(const Frame&)> on_frame,
-                    absl::FunctionRef<void(const Loss&)> on_loss) override {
-    return store_.Read(request, on_frame, on_loss);
-  }
-  bool HasCatalogue(absl::string_view hash) const override {
-    return store_.HasCatalogue(hash);
-  }
-  absl::Status PutCatalogue(absl::string_view hash,
-                            absl::string_view content) override {
-    return store_.PutCatalogue(hash, content);
-  }
-  absl::StatusOr<std::string> GetCatalogue(
-      absl::string_view hash) const override {
-    return store_.GetCatalogue(hash);
-  }
-  absl::Status PutMachine(const v1::Machine& machine,
-                          absl::string_view catalogue_hash) override {
-    return store_.PutMachine(machine, catalogue_hash);
-  }
-  std::vector<StoredMachine> GetMachines() const override {
-    return store_.GetMachines();
-  }
-  absl::StatusOr<bool> Compact(absl::Time idle_since) override {
-    return store_.Compact(idle_since);
-  }
-  absl::Status DropBefore(absl::Time time) override {
-    return store_.DropBefore(time);
+    return StoreWrapper::Commit(batches);
   }
 
  private:
-  Store& store_;
   absl::Mutex mutex_;
   bool open_ ABSL_GUARDED_BY(mutex_) = true;
   absl::Status next_status_ ABSL_GUARDED_BY(mutex_);
