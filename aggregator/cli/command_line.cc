@@ -147,6 +147,12 @@ void AddQueryCommand(CLI::App& app, Arguments& arguments) {
       "--top 5\n"
       "  fleetperf query '\\PhysicalDisk(*)\\Disk Bytes/sec' --since 1h --step "
       "1m --agg sum --by machine\n"
+      "  fleetperf query '\\Processor Information(_Total)\\% Processor Time' "
+      "--since 1h --agg p95 --by label:role\n"
+      "  fleetperf query '\\LogicalDisk(*)\\% Free Space' --over min --where "
+      "'< 10' --bottom 20\n"
+      "  fleetperf query '\\PhysicalDisk(*)\\Disk Bytes/sec / "
+      "\\PhysicalDisk(*)\\Disk Transfers/sec'\n"
       "  fleetperf query '\\System\\*' --from 2026-11-20T09:00:00Z "
       "--to 2026-11-20T10:00:00Z --format csv\n"
       "  fleetperf query '\\System\\Context Switches/sec' --since 10s --raw\n"
@@ -173,7 +179,8 @@ void AddQueryOptions(CLI::App* query, QueryFlags& flags) {
           "PATH", flags.paths,
           "Counter paths: \\\\machine\\counterset(instance)\\counter, "
           "where \\\\machine and (instance) may be missing and * and ? "
-          "are wildcards")
+          "are wildcards. Or two in one argument with an operator between "
+          "them: 'PATH / PATH'; also + - *")
       ->required();
   query
       ->add_option("--since", flags.since,
@@ -195,17 +202,33 @@ void AddQueryOptions(CLI::App* query, QueryFlags& flags) {
       ->type_name("avg|min|max|last|sum");
   query
       ->add_option("--top", flags.top,
-                   "Only the N series with the largest values, without _Total")
+                   "Only the N series with the largest values over all of the "
+                   "time, without _Total")
       ->type_name("N")
       ->check(CLI::PositiveNumber.description(""));
+  query
+      ->add_option("--bottom", flags.bottom,
+                   "Only the N series with the smallest")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber.description(""));
+  query
+      ->add_option(
+          "--where", flags.where,
+          "Only series whose value over all of the time is >, >=, <, "
+          "<=, = or != a number; with --over max, those that ever were")
+      ->type_name("'> N'");
   query
       ->add_option("--agg", flags.agg,
                    "Combine the series of each counter into one, without "
                    "_Total; auto: as suits the counter")
-      ->type_name("auto|avg|sum|min|max|count");
-  query->add_option("--by", flags.by, "With --agg: keep these apart")
+      ->type_name("auto|avg|sum|min|max|count|p50|p90|p95|p99");
+  query
+      ->add_option("--by", flags.by,
+                   "With --agg: keep these apart. Counters are, unless "
+                   "counterset is given: then those of one unit are combined. "
+                   "label:NAME is a label of the machine's agent")
       ->delimiter(',')
-      ->type_name("machine|instance,...");
+      ->type_name("machine|instance|counter|counterset|label:NAME,...");
   query->add_flag("--scale", flags.scale,
                   "Multiply by the counter's default scale, as graphs do");
   query->add_flag("--cap100", flags.cap100,

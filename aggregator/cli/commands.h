@@ -42,6 +42,8 @@ struct QueryFlags {
   std::string step;
   std::string over;
   uint32_t top = 0;
+  uint32_t bottom = 0;
+  std::string where;
   std::string agg;
   std::vector<std::string> by;
   bool raw = false;

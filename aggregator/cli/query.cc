@@ -9,8 +9,12 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <utility>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "aggregator/cli/commands.h"
 #include "aggregator/cli/pdh_csv.h"
 #include "aggregator/cli/raw_samples.h"
@@ -27,6 +31,7 @@ namespace {
 
 constexpr absl::Duration kDeadline = absl::Minutes(5);
 constexpr absl::Duration kDefaultSince = absl::Minutes(5);
+constexpr absl::string_view kLabelPrefix = "label:";
 
 absl::StatusOr<v1::Over> ParseOver(const std::string& text) {
   if (text.empty()) return v1::OVER_UNSPECIFIED;
@@ -52,16 +57,61 @@ absl::StatusOr<v1::AggregateFunction> ParseAggregate(const std::string& text) {
   if (text == "min") return v1::AGGREGATE_FUNCTION_MINIMUM;
   if (text == "max") return v1::AGGREGATE_FUNCTION_MAXIMUM;
   if (text == "count") return v1::AGGREGATE_FUNCTION_COUNT;
-  return absl::InvalidArgumentError(absl::StrCat(
-      "--agg: \"", text, "\" is not auto, avg, sum, min, max or count"));
+  if (text == "p50") return v1::AGGREGATE_FUNCTION_P50;
+  if (text == "p90") return v1::AGGREGATE_FUNCTION_P90;
+  if (text == "p95") return v1::AGGREGATE_FUNCTION_P95;
+  if (text == "p99") return v1::AGGREGATE_FUNCTION_P99;
+  return absl::InvalidArgumentError(
+      absl::StrCat("--agg: \"", text,
+                   "\" is not auto, avg, sum, min, max, count, p50, p90, p95 "
+                   "or p99"));
 }
 
-absl::StatusOr<v1::Grouping> ParseGrouping(const std::string& text) {
-  if (text == "machine") return v1::GROUPING_MACHINE;
-  if (text == "instance") return v1::GROUPING_INSTANCE;
-  return absl::InvalidArgumentError(absl::StrCat(
-      "--by: \"", text,
-      "\" is not machine or instance; counters are always kept apart"));
+absl::Status AddGrouping(const std::string& text,
+                         v1::QueryRangeRequest* request) {
+  absl::string_view label = text;
+  if (text == "machine") {
+    request->add_by(v1::GROUPING_MACHINE);
+  } else if (text == "instance") {
+    request->add_by(v1::GROUPING_INSTANCE);
+  } else if (text == "counter") {
+    request->add_by(v1::GROUPING_COUNTER);
+  } else if (text == "counterset") {
+    request->add_by(v1::GROUPING_COUNTERSET);
+  } else if (absl::ConsumePrefix(&label, kLabelPrefix) && !label.empty()) {
+    request->add_by_labels(std::string(label));
+  } else {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--by: \"", text,
+        "\" is not machine, instance, counter, counterset or label:NAME"));
+  }
+  return absl::OkStatus();
+}
+
+// "> 90"
+absl::StatusOr<v1::Condition> ParseCondition(absl::string_view text) {
+  // Those that others begin with come behind them.
+  constexpr std::pair<absl::string_view, v1::Comparison> kComparisons[] = {
+      {">=", v1::COMPARISON_GREATER_OR_EQUAL},
+      {"<=", v1::COMPARISON_LESS_OR_EQUAL},
+      {"!=", v1::COMPARISON_NOT_EQUAL},
+      {">", v1::COMPARISON_GREATER},
+      {"<", v1::COMPARISON_LESS},
+      {"=", v1::COMPARISON_EQUAL}};
+  absl::string_view rest = absl::StripLeadingAsciiWhitespace(text);
+  for (const auto& [symbol, comparison] : kComparisons) {
+    if (!absl::ConsumePrefix(&rest, symbol)) continue;
+    double number;
+    if (!absl::SimpleAtod(rest, &number) || !std::isfinite(number)) break;
+    v1::Condition condition;
+    condition.set_comparison(comparison);
+    condition.set_number(number);
+    return condition;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("--where: \"", text,
+                   "\" is not >, >=, <, <=, = or != and a number, as in '> "
+                   "90'"));
 }
 
 template <typename Request>
@@ -105,7 +155,15 @@ absl::StatusOr<v1::QueryRangeRequest> MakeRequest(const QueryFlags& flags) {
   }
   ASSIGN_OR_RETURN(const v1::Over over, ParseOver(flags.over));
   request.set_over(over);
+  if (flags.top > 0 && flags.bottom > 0) {
+    return absl::InvalidArgumentError(
+        "--top and --bottom exclude each other; ask for one after the other");
+  }
   request.set_top(flags.top);
+  request.set_bottom(flags.bottom);
+  if (!flags.where.empty()) {
+    ASSIGN_OR_RETURN(*request.mutable_where(), ParseCondition(flags.where));
+  }
   ASSIGN_OR_RETURN(const auto aggregate, ParseAggregate(flags.agg));
   request.set_aggregate(aggregate);
   if (flags.agg.empty() && !flags.by.empty()) {
@@ -113,8 +171,7 @@ absl::StatusOr<v1::QueryRangeRequest> MakeRequest(const QueryFlags& flags) {
         "--by says what --agg keeps apart; give --agg, too");
   }
   for (const std::string& text : flags.by) {
-    ASSIGN_OR_RETURN(const v1::Grouping grouping, ParseGrouping(text));
-    request.add_by(grouping);
+    RETURN_IF_ERROR(AddGrouping(text, &request));
   }
   return request;
 }
@@ -138,6 +195,15 @@ bool GroupsBy(const v1::QueryRangeRequest& request, v1::Grouping grouping) {
 Record ToRecord(const v1::QueryRangeRequest& request, const v1::Series& series,
                 const Value& value) {
   Record record = ValueRecord(series, value, request.has_step());
+  // Behind the machine, in the order of the flag.
+  auto next = record.begin() + 1;
+  for (const std::string& name : request.by_labels()) {
+    const auto label = series.labels().find(name);
+    next = record.insert(
+        next, {.name = absl::StrCat(kLabelPrefix, name),
+               .value = label != series.labels().end() ? label->second : ""});
+    ++next;
+  }
   if (GroupsBy(request, v1::GROUPING_INSTANCE)) {
     record.insert(record.begin() + 1,
                   {.name = "instance", .value = series.instance()});
@@ -182,7 +248,8 @@ absl::Status ForEachResult(
     }
   }
   RETURN_IF_ERROR(connection.Explain(reader->Finish(), stage));
-  return values > 0 ? absl::OkStatus() : NoSamples();
+  // That a condition holds for none is an answer.
+  return values > 0 || request.has_where() ? absl::OkStatus() : NoSamples();
 }
 
 namespace {
@@ -195,8 +262,8 @@ Printing PrintingOf(Format format) {
 absl::Status QueryRaw(const Connection& connection, Format format,
                       const QueryFlags& flags) {
   if (!flags.step.empty() || !flags.over.empty() || !flags.agg.empty() ||
-      flags.top > 0 || flags.scale || flags.cap100 ||
-      format == Format::kPdhCsv) {
+      flags.top > 0 || flags.bottom > 0 || !flags.where.empty() ||
+      flags.scale || flags.cap100 || format == Format::kPdhCsv) {
     return absl::InvalidArgumentError(
         "--raw gives samples as they are: it goes with --since, --from, --to "
         "and --format table, csv or json alone");

@@ -1,7 +1,10 @@
 #include "aggregator/query/aggregation.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "perflib/path.h"
 
 namespace fleetperf::aggregator {
@@ -39,10 +42,33 @@ AggregateFunction FunctionOf(const FoundSeries& series) {
   return is_mean ? AggregateFunction::kAverage : AggregateFunction::kSum;
 }
 
+// In percent; nothing if it is no percentile.
+std::optional<size_t> PercentileOf(AggregateFunction function) {
+  switch (function) {
+    case AggregateFunction::kP50:
+      return 50;
+    case AggregateFunction::kP90:
+      return 90;
+    case AggregateFunction::kP95:
+      return 95;
+    case AggregateFunction::kP99:
+      return 99;
+    default:
+      return std::nullopt;
+  }
+}
+
+std::string ValueOf(const Labels& labels, const std::string& name) {
+  const auto found = labels.find(name);
+  return found != labels.end() ? found->second : "";
+}
+
 }  // namespace
 
 void AggregatedWindow::Add(const CounterFormula& formula,
+                           AggregateFunction function,
                            const WindowValue& value) {
+  if (series_ == 0) formula_ = formula;
   ++series_;
   breaks_ += value.breaks;
   coverage_ += value.coverage;
@@ -56,14 +82,17 @@ void AggregatedWindow::Add(const CounterFormula& formula,
   largest_ = with_values_ == 0 ? number : std::max(largest_, number);
   sum_ += number;
   ++with_values_;
-  if (value.growth.has_value()) {
+  if (PercentileOf(function).has_value()) values_.push_back(number);
+  // Sums of what different formulas divide would be of nothing.
+  if (value.growth.has_value() && formula.formula == formula_.formula &&
+      formula.scale == formula_.scale) {
     AddGrowth(formula, *value.growth, &growth_);
     ++with_growth_;
   }
 }
 
-double AggregatedWindow::Combined(const CounterFormula& formula,
-                                  AggregateFunction function) const {
+double AggregatedWindow::Combined(AggregateFunction function) const {
+  if (const auto percent = PercentileOf(function)) return Percentile(*percent);
   switch (function) {
     case AggregateFunction::kSum:
       return sum_;
@@ -73,75 +102,108 @@ double AggregatedWindow::Combined(const CounterFormula& formula,
       return largest_;
     case AggregateFunction::kCount:
       return static_cast<double>(with_values_);
-    case AggregateFunction::kAuto:
-    case AggregateFunction::kAverage:
+    default:
       break;
   }
-  if (IsRatio(formula) && with_growth_ == with_values_) {
-    const CalculatedValue ratio = CalculateGrowth(formula, growth_);
+  if (IsRatio(formula_) && with_growth_ == with_values_) {
+    const CalculatedValue ratio = CalculateGrowth(formula_, growth_);
     if (ratio.ok()) return ratio.value;
   }
   return sum_ / static_cast<double>(with_values_);
 }
 
-WindowValue AggregatedWindow::Finish(const CounterFormula& formula,
-                                     AggregateFunction function) const {
+double AggregatedWindow::Percentile(size_t percent) const {
+  std::vector<double> values = values_;
+  const size_t rank = (percent * values.size() + 99) / 100;  // from 1
+  const auto nearest = values.begin() + static_cast<ptrdiff_t>(rank - 1);
+  std::nth_element(values.begin(), nearest, values.end());
+  return *nearest;
+}
+
+WindowValue AggregatedWindow::Finish(AggregateFunction function) const {
   WindowValue value{.breaks = breaks_,
                     .coverage = coverage_ / static_cast<double>(series_)};
-  value.result = with_values_ > 0
-                     ? CalculatedValue::Of(Combined(formula, function))
-                     : problem_;
+  value.result =
+      with_values_ > 0 ? CalculatedValue::Of(Combined(function)) : problem_;
   if (value.result.ok()) value.result.cause = cause_;
   return value;
 }
 
-void GroupedSeries::Add(const FoundSeries& series,
-                        const std::vector<Point>& points,
-                        const WindowValue& total, bool has_windows) {
-  const v1::Series& own = series.series;
-  const std::string machine = aggregation_.by_machine ? own.machine() : "";
-  const std::string instance = aggregation_.by_instance ? own.instance() : "";
-  const auto [entry, is_new] = groups_.try_emplace(
-      {own.counterset(), own.counter(), own.type(), machine, instance});
-  State& state = entry->second;
-  if (is_new) {
-    state.formula = series.formula;
-    state.function = aggregation_.function == AggregateFunction::kAuto
-                         ? FunctionOf(series)
-                         : aggregation_.function;
-    state.has_windows = has_windows;
-    state.series = own;
-    state.series.set_machine(machine);
-    state.series.clear_instance();
-    if (aggregation_.by_instance) state.series.set_instance(instance);
-    state.series.clear_instance_id();
-    state.series.clear_instance_index();
-    state.series.set_path(perflib::FormatPath("", own.counterset(),
-                                              std::nullopt, 0, own.counter()));
-    if (state.function == AggregateFunction::kCount) state.series.clear_unit();
+GroupedSeries::Key GroupedSeries::KeyOf(const v1::Series& series,
+                                        const Labels& labels) const {
+  std::vector<std::string> values;
+  for (const std::string& name : aggregation_.labels) {
+    values.push_back(ValueOf(labels, name));
   }
-  for (const Point& point : points) {
-    // Without windows there is one point a series, at its machine's own time.
-    const absl::Time key = has_windows ? point.time : absl::InfinitePast();
-    windows_ -= state.windows.size();
-    state.windows[key].Add(state.formula, point.value);
-    windows_ += state.windows.size();
-    state.newest = std::max(state.newest, point.time);
-  }
-  state.total.Add(state.formula, total);
+  const bool across = aggregation_.across_counters;
+  return {series.counterset(),
+          across ? series.unit() : series.counter(),
+          across ? 0 : series.type(),
+          aggregation_.by_machine ? series.machine() : "",
+          std::move(values),
+          aggregation_.by_instance ? series.instance() : ""};
 }
 
-std::vector<GroupedSeries::Group> GroupedSeries::Finish() const {
-  std::vector<Group> groups;
-  for (const auto& [key, state] : groups_) {
-    Group& group = groups.emplace_back();
-    group.series = state.series;
-    group.total = state.total.Finish(state.formula, state.function);
+v1::Series GroupedSeries::Describe(const v1::Series& series,
+                                   const Labels& labels) const {
+  v1::Series group = series;
+  if (!aggregation_.by_machine) group.clear_machine();
+  for (const std::string& name : aggregation_.labels) {
+    (*group.mutable_labels())[name] = ValueOf(labels, name);
+  }
+  // Set also where a counterset has none, so that all groups say theirs.
+  group.clear_instance();
+  if (aggregation_.by_instance) group.set_instance(series.instance());
+  group.clear_instance_id();
+  group.clear_instance_index();
+  if (aggregation_.across_counters) group.set_counter("*");
+  group.set_path(absl::StrCat(
+      "\\", perflib::EscapeName(series.counterset()), "\\",
+      aggregation_.across_counters ? "*"
+                                   : perflib::EscapeName(series.counter())));
+  return group;
+}
+
+void GroupedSeries::Add(const FoundSeries& found, const Labels& labels,
+                        const SeriesResult& result, bool has_windows) {
+  const auto [entry, is_new] =
+      groups_.try_emplace(KeyOf(result.series, labels));
+  State& state = entry->second;
+  if (is_new) {
+    state.function = aggregation_.function == AggregateFunction::kAuto
+                         ? FunctionOf(found)
+                         : aggregation_.function;
+    state.has_windows = has_windows;
+    state.series = Describe(result.series, labels);
+    if (state.function == AggregateFunction::kCount) state.series.clear_unit();
+  }
+  for (const Point& point : result.points) {
+    // Without windows there is one point a series, at its machine's own time.
+    const absl::Time key = has_windows ? point.time : absl::InfinitePast();
+    const auto [window, begins] = state.windows.try_emplace(key);
+    if (!begins) held_ -= window->second.held();
+    window->second.Add(found.formula, state.function, point.value);
+    held_ += window->second.held();
+    state.newest = std::max(state.newest, point.time);
+  }
+  if (!is_new) held_ -= state.total.held();
+  state.total.Add(found.formula, state.function, result.total);
+  held_ += state.total.held();
+}
+
+std::vector<SeriesResult> GroupedSeries::Take() {
+  std::vector<SeriesResult> groups;
+  for (auto& [key, state] : groups_) {
+    SeriesResult& group = groups.emplace_back();
+    group.series = std::move(state.series);
+    group.total = state.total.Finish(state.function);
     for (const auto& [time, window] : state.windows) {
       group.points.push_back({state.has_windows ? time : state.newest,
-                              window.Finish(state.formula, state.function)});
+                              window.Finish(state.function)});
     }
   }
+  groups_.clear();
+  held_ = 0;
   return groups;
 }
 

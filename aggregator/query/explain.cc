@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <set>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -88,7 +87,7 @@ absl::StatusOr<v1::ExplainValueResponse> RunExplain(
                    PathSet::Parse({path}, store.directory()));
   ASSIGN_OR_RETURN(const Selected selected, paths.Select(store.directory()));
   std::vector<v1::Explanation> explanations;
-  std::set<std::string> instance_names;
+  InstanceCheck instance_check(paths);
   for (const auto& [machine, countersets] : selected) {
     const absl::Time at = time.value_or(now_of(machine));
     ASSIGN_OR_RETURN(MachineSeries machine_series,
@@ -99,7 +98,7 @@ absl::StatusOr<v1::ExplainValueResponse> RunExplain(
                                 at, [&](const CounterFormula&) {
                                   return std::make_unique<NewestSink>(at);
                                 }));
-    instance_names.merge(machine_series.instance_names);
+    instance_check.Add(machine_series.instance_names);
     for (const FoundSeries& found : machine_series.series) {
       const auto& sink = static_cast<const NewestSink&>(*found.sink);
       if (!sink.newer.has_value() ||
@@ -109,9 +108,7 @@ absl::StatusOr<v1::ExplainValueResponse> RunExplain(
       explanations.push_back(Explain(found, sink));
     }
   }
-  if (!instance_names.empty()) {
-    RETURN_IF_ERROR(paths.CheckInstances(instance_names));
-  }
+  RETURN_IF_ERROR(instance_check.Finish());
   std::sort(
       explanations.begin(), explanations.end(),
       [](const auto& a, const auto& b) {

@@ -3,11 +3,11 @@
 #include <grpcpp/server_context.h>
 
 #include <algorithm>
+#include <chrono>
 #include <thread>
 #include <utility>
 
 #include "absl/synchronization/mutex.h"
-#include "absl/synchronization/notification.h"
 #include "aggregator/access.h"
 #include "aggregator/query/explain.h"
 #include "aggregator/query/points.h"
@@ -22,10 +22,12 @@ namespace fleetperf::aggregator {
 namespace {
 
 // More queries at a time wait for these: each may use much memory, until its
-// answer is sent.
+// answer is sent (QueryLimits::held).
 constexpr int kMaxQueries = 8;
-// How long a caller may take to read an answer.
+// How long a caller may keep an answer waiting, all in all, and how often that
+// is looked at.
 constexpr absl::Duration kAnswerTime = absl::Minutes(2);
+constexpr absl::Duration kWatchInterval = absl::Seconds(1);
 // How soon a query that waits notices that its caller is gone.
 constexpr absl::Duration kCancelInterval = absl::Milliseconds(200);
 // Points in one message.
@@ -46,6 +48,33 @@ Over FromProto(v1::Over over) {
     default:
       return Over::kFormula;
   }
+}
+
+absl::StatusOr<Condition> FromProto(const v1::Condition& proto) {
+  Condition condition{.number = proto.number()};
+  switch (proto.comparison()) {
+    case v1::COMPARISON_GREATER:
+      condition.comparison = Comparison::kGreater;
+      break;
+    case v1::COMPARISON_GREATER_OR_EQUAL:
+      condition.comparison = Comparison::kGreaterOrEqual;
+      break;
+    case v1::COMPARISON_LESS:
+      condition.comparison = Comparison::kLess;
+      break;
+    case v1::COMPARISON_LESS_OR_EQUAL:
+      condition.comparison = Comparison::kLessOrEqual;
+      break;
+    case v1::COMPARISON_EQUAL:
+      condition.comparison = Comparison::kEqual;
+      break;
+    case v1::COMPARISON_NOT_EQUAL:
+      condition.comparison = Comparison::kNotEqual;
+      break;
+    default:
+      return absl::InvalidArgumentError("where needs a comparison");
+  }
+  return condition;
 }
 
 std::optional<Aggregation> AggregationOf(const v1::QueryRangeRequest& proto) {
@@ -69,13 +98,29 @@ std::optional<Aggregation> AggregationOf(const v1::QueryRangeRequest& proto) {
     case v1::AGGREGATE_FUNCTION_COUNT:
       aggregation.function = AggregateFunction::kCount;
       break;
+    case v1::AGGREGATE_FUNCTION_P50:
+      aggregation.function = AggregateFunction::kP50;
+      break;
+    case v1::AGGREGATE_FUNCTION_P90:
+      aggregation.function = AggregateFunction::kP90;
+      break;
+    case v1::AGGREGATE_FUNCTION_P95:
+      aggregation.function = AggregateFunction::kP95;
+      break;
+    case v1::AGGREGATE_FUNCTION_P99:
+      aggregation.function = AggregateFunction::kP99;
+      break;
     default:
       return std::nullopt;
   }
-  for (const int grouping : proto.by()) {
-    if (grouping == v1::GROUPING_MACHINE) aggregation.by_machine = true;
-    if (grouping == v1::GROUPING_INSTANCE) aggregation.by_instance = true;
-  }
+  const auto groups_by = [&](v1::Grouping grouping) {
+    return std::count(proto.by().begin(), proto.by().end(), grouping) > 0;
+  };
+  aggregation.by_machine = groups_by(v1::GROUPING_MACHINE);
+  aggregation.by_instance = groups_by(v1::GROUPING_INSTANCE);
+  aggregation.across_counters =
+      groups_by(v1::GROUPING_COUNTERSET) && !groups_by(v1::GROUPING_COUNTER);
+  aggregation.labels = {proto.by_labels().begin(), proto.by_labels().end()};
   return aggregation;
 }
 
@@ -90,12 +135,15 @@ void SetRange(const Request& proto, RangeRequest* request) {
   }
 }
 
-RangeRequest FromProto(const v1::QueryRangeRequest& proto) {
+absl::StatusOr<RangeRequest> FromProto(const v1::QueryRangeRequest& proto) {
   RangeRequest request{.paths = {proto.paths().begin(), proto.paths().end()},
                        .step = fleetperf::FromProto(proto.step()),
                        .over = FromProto(proto.over()),
-                       .top = proto.top(),
+                       .choice = {.top = proto.top(), .bottom = proto.bottom()},
                        .aggregation = AggregationOf(proto)};
+  if (proto.has_where()) {
+    ASSIGN_OR_RETURN(request.choice.where, FromProto(proto.where()));
+  }
   SetRange(proto, &request);
   return request;
 }
@@ -112,23 +160,64 @@ void SetSeries(uint32_t id, const v1::Series& series, Parts* part) {
   part->mutable_series()->set_id(id);
 }
 
-// Ends a call whose answer is not taken in time: its place is wanted.
-class AnswerTimer {
+// Sends an answer, and ends the call if its caller keeps it waiting for too
+// long: its place is wanted. Thread-compatible.
+class AnswerWriter {
  public:
-  explicit AnswerTimer(grpc::ServerContext* context)
-      : thread_([this, context] {
-          if (!sent_.WaitForNotificationWithTimeout(kAnswerTime)) {
-            context->TryCancel();
-          }
-        }) {}
-  ~AnswerTimer() {
-    sent_.Notify();
-    thread_.join();
+  explicit AnswerWriter(grpc::ServerContext* context)
+      : watcher_([this, context] { Watch(context); }) {}
+  ~AnswerWriter() {
+    {
+      absl::MutexLock lock(&mutex_);
+      done_ = true;
+    }
+    ended_.Notify();
+    watcher_.join();
+  }
+
+  // An error if the caller is gone.
+  template <typename Response>
+  absl::Status Write(const Response& response,
+                     grpc::ServerWriter<Response>* writer) {
+    {
+      absl::MutexLock lock(&mutex_);
+      writing_since_ = Clock::now();
+    }
+    const bool written = writer->Write(response);
+    absl::MutexLock lock(&mutex_);
+    waited_ = Waited();
+    writing_since_ = std::nullopt;
+    if (written) return absl::OkStatus();
+    return absl::CancelledError("the caller is gone");
   }
 
  private:
-  absl::Notification sent_;
-  std::thread thread_;
+  using Clock = std::chrono::steady_clock;
+
+  void Watch(grpc::ServerContext* context) {
+    const auto is_done = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return done_;
+    };
+    absl::MutexLock lock(&mutex_);
+    while (!ended_.Await(&mutex_, kWatchInterval, is_done)) {
+      if (Waited() <= kAnswerTime) continue;
+      context->TryCancel();
+      return;
+    }
+  }
+
+  // How long the caller took to take what was sent.
+  absl::Duration Waited() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (!writing_since_.has_value()) return waited_;
+    return waited_ + absl::FromChrono(Clock::now() - *writing_since_);
+  }
+
+  absl::Mutex mutex_;
+  Wakeup ended_;
+  bool done_ ABSL_GUARDED_BY(mutex_) = false;
+  std::optional<Clock::time_point> writing_since_ ABSL_GUARDED_BY(mutex_);
+  absl::Duration waited_ ABSL_GUARDED_BY(mutex_);
+  std::thread watcher_;  // last: it uses the others
 };
 
 // Room for some queries. Thread-safe.
@@ -181,14 +270,14 @@ class QueryService : public v1::QueryService::Service {
       grpc::ServerWriter<v1::QueryRangeResponse>* writer) override {
     const auto slot = Admit(*context);
     if (!slot.ok()) return RpcFromStatus(slot.status());
-    const auto results = RunRangeQuery(FromProto(*request), store_, now_of_);
-    if (!results.ok()) return RpcFromStatus(results.status());
-    const AnswerTimer timer(context);
+    const auto range_request = FromProto(*request);
+    if (!range_request.ok()) return RpcFromStatus(range_request.status());
+    AnswerWriter answer(context);
     uint32_t id = 0;
-    for (const SeriesResult& result : *results) {
-      if (!Write(++id, result, writer)) break;  // the client is gone
-    }
-    return grpc::Status::OK;
+    return RpcFromStatus(RunRangeQuery(
+        *range_request, ContextOf(context), [&](const SeriesResult& result) {
+          return Write(++id, result, &answer, writer);
+        }));
   }
 
   grpc::Status QueryRaw(
@@ -196,14 +285,12 @@ class QueryService : public v1::QueryService::Service {
       grpc::ServerWriter<v1::QueryRawResponse>* writer) override {
     const auto slot = Admit(*context);
     if (!slot.ok()) return RpcFromStatus(slot.status());
-    const auto results = RunRawQuery(FromProto(*request), store_, now_of_);
-    if (!results.ok()) return RpcFromStatus(results.status());
-    const AnswerTimer timer(context);
+    AnswerWriter answer(context);
     uint32_t id = 0;
-    for (const RawSeries& result : *results) {
-      if (!Write(++id, result, writer)) break;
-    }
-    return grpc::Status::OK;
+    return RpcFromStatus(RunRawQuery(
+        FromProto(*request), ContextOf(context), [&](const RawSeries& result) {
+          return Write(++id, result, &answer, writer);
+        }));
   }
 
   grpc::Status ExplainValue(grpc::ServerContext* context,
@@ -230,26 +317,34 @@ class QueryService : public v1::QueryService::Service {
     return slot;
   }
 
-  static bool Write(uint32_t id, const SeriesResult& result,
-                    grpc::ServerWriter<v1::QueryRangeResponse>* writer) {
+  QueryContext ContextOf(grpc::ServerContext* context) const {
+    return {.store = store_, .now_of = now_of_, .is_cancelled = [context] {
+              return context->IsCancelled();
+            }};
+  }
+
+  static absl::Status Write(
+      uint32_t id, const SeriesResult& result, AnswerWriter* answer,
+      grpc::ServerWriter<v1::QueryRangeResponse>* writer) {
     v1::QueryRangeResponse response;
     SetSeries(id, result.series, &response);
-    if (!writer->Write(response)) return false;
+    RETURN_IF_ERROR(answer->Write(response, writer));
     for (absl::Span<const Point> rest = result.points; !rest.empty();) {
       const auto part =
           rest.subspan(0, std::min(rest.size(), kMaxPointsPerMessage));
       rest.remove_prefix(part.size());
       *response.mutable_points() = ToProto(id, part);
-      if (!writer->Write(response)) return false;
+      RETURN_IF_ERROR(answer->Write(response, writer));
     }
-    return true;
+    return absl::OkStatus();
   }
 
-  static bool Write(uint32_t id, const RawSeries& result,
-                    grpc::ServerWriter<v1::QueryRawResponse>* writer) {
+  static absl::Status Write(uint32_t id, const RawSeries& result,
+                            AnswerWriter* answer,
+                            grpc::ServerWriter<v1::QueryRawResponse>* writer) {
     v1::QueryRawResponse response;
     SetSeries(id, result.series, &response);
-    if (!writer->Write(response)) return false;
+    RETURN_IF_ERROR(answer->Write(response, writer));
     for (absl::Span<const RawSample> rest = result.samples; !rest.empty();) {
       const auto part =
           rest.subspan(0, std::min(rest.size(), kMaxPointsPerMessage));
@@ -260,9 +355,9 @@ class QueryService : public v1::QueryService::Service {
       for (const RawSample& sample : part) {
         *samples->add_samples() = ToProto(sample);
       }
-      if (!writer->Write(response)) return false;
+      RETURN_IF_ERROR(answer->Write(response, writer));
     }
-    return true;
+    return absl::OkStatus();
   }
 
   Store& store_;

@@ -1,22 +1,20 @@
 #include "aggregator/query/range_query.h"
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <memory>
-#include <set>
 #include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "aggregator/query/question.h"
 #include "aggregator/query/resolver.h"
 #include "aggregator/query/series_reader.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::aggregator {
 namespace {
-
-constexpr int64_t kMaxWindows = 100'000;
-// Values that a query holds in memory, or windows that are to become some.
-constexpr size_t kMaxHeld = 2'000'000;
 
 absl::Status StepTooLong(absl::Duration step, absl::Duration range) {
   return absl::InvalidArgumentError(absl::StrCat(
@@ -38,6 +36,10 @@ absl::Status CheckRequest(const RangeRequest& request) {
   if (request.since.has_value() && *request.since < request.step) {
     return StepTooLong(request.step, *request.since);
   }
+  if (request.choice.top > 0 && request.choice.bottom > 0) {
+    return absl::InvalidArgumentError(
+        "top and bottom exclude each other; ask for one after the other");
+  }
   return absl::OkStatus();
 }
 
@@ -48,94 +50,31 @@ absl::Time AlignDown(absl::Time time, absl::Duration step) {
   return absl::UnixEpoch() + absl::Floor(time - absl::UnixEpoch(), step);
 }
 
-absl::Status CheckHeld(size_t held) {
-  if (held <= kMaxHeld) return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      absl::StrCat("the query needs more than ", kMaxHeld,
-                   " values at a time; choose a longer step or fewer series"));
-}
-
 class RangeSink : public SeriesSink {
  public:
   // `held` counts what all sinks of a machine hold, and what was kept before.
-  RangeSink(const CounterFormula& formula, const WindowGrid& grid,
-            const RangeRequest& request, StretchTable* stretches, size_t* held)
-      : evaluator(formula, grid, request.over,
-                  /*only_windows=*/request.aggregation.has_value()),
+  RangeSink(const CounterFormula& formula, const WindowGrid& grid, Over over,
+            bool only_windows, StretchTable* stretches, QueryMeter* meter,
+            size_t* held)
+      : evaluator(formula, grid, over, only_windows),
         stretches_(*stretches),
+        meter_(*meter),
         held_(*held) {}
 
   absl::Status Add(const SeriesRun& run) override {
+    RETURN_IF_ERROR(meter_.Read(run.ticks()));
     held_ -= evaluator.held();
     evaluator.Add(run, stretches_.Of(run));
     held_ += evaluator.held();
-    return CheckHeld(held_);
+    return meter_.CheckHeld(held_);
   }
 
   RangeEvaluator evaluator;
 
  private:
   StretchTable& stretches_;
+  QueryMeter& meter_;
   size_t& held_;
-};
-
-// Where the values of a machine's series go: to the answer, or into groups.
-class Results {
- public:
-  explicit Results(const RangeRequest& request) : request_(request) {
-    if (request.aggregation.has_value()) groups_.emplace(*request.aggregation);
-  }
-
-  absl::Status Add(MachineSeries machine_series) {
-    for (FoundSeries& found : machine_series.series) {
-      if (found.is_unnamed_aggregate &&
-          (request_.top > 0 || groups_.has_value())) {
-        continue;
-      }
-      const RangeEvaluator& evaluator =
-          static_cast<const RangeSink&>(*found.sink).evaluator;
-      // Unless a later tick shows that the instance is gone.
-      const bool goes_on = evaluator.newest().has_value() &&
-                           found.last_tick - *evaluator.newest() <=
-                               found.interval * kMaxIntervalsApart;
-      SeriesResult result{
-          .points = evaluator.Finish(goes_on, machine_series.losses),
-          .total = evaluator.Total()};
-      if (result.points.empty()) continue;
-      if (groups_.has_value()) {
-        groups_->Add(found, result.points, result.total,
-                     request_.step > absl::ZeroDuration());
-      } else {
-        result.series = std::move(found.series);
-        points_ += result.points.size();
-        results_.push_back(std::move(result));
-      }
-      RETURN_IF_ERROR(CheckHeld(held()));
-    }
-    return absl::OkStatus();
-  }
-
-  // How many values and windows of groups it holds.
-  size_t held() const {
-    return points_ + (groups_.has_value() ? groups_->windows() : 0);
-  }
-
-  std::vector<SeriesResult> Finish() {
-    if (groups_.has_value()) {
-      for (GroupedSeries::Group& group : groups_->Finish()) {
-        results_.push_back({.series = std::move(group.series),
-                            .points = std::move(group.points),
-                            .total = group.total});
-      }
-    }
-    return std::move(results_);
-  }
-
- private:
-  const RangeRequest& request_;
-  size_t points_ = 0;
-  std::vector<SeriesResult> results_;
-  std::optional<GroupedSeries> groups_;
 };
 
 // The time of day up to which samples of all machines can be there: the
@@ -155,20 +94,159 @@ std::optional<absl::Time> CommonNow(const Selected& selected,
   return *std::lower_bound(nows.begin(), nows.end(), median - kMostBehind);
 }
 
-void KeepTop(uint32_t top, std::vector<SeriesResult>* results) {
-  std::erase_if(*results, [](const SeriesResult& result) {
-    return !result.total.result.ok();
-  });
-  std::stable_sort(results->begin(), results->end(),
-                   [](const SeriesResult& a, const SeriesResult& b) {
-                     return a.total.result.value > b.total.result.value;
-                   });
-  if (results->size() > top) results->resize(top);
+// The labels of each machine's agent.
+std::map<std::string, Labels> LabelsByMachine(const Store& store) {
+  const auto machines = store.GetMachines();
+  std::map<std::string, Labels> of_agents;
+  for (const Store::StoredMachine& stored : machines) {
+    const v1::Machine& machine = stored.machine;
+    of_agents[machine.name()] = {machine.labels().begin(),
+                                 machine.labels().end()};
+  }
+  std::map<std::string, Labels> labels;
+  for (const Store::StoredMachine& stored : machines) {
+    // An agent's own machine has its name.
+    labels[stored.machine.name()] = of_agents[stored.machine.agent()];
+  }
+  return labels;
 }
+
+class RangeQuery {
+ public:
+  RangeQuery(const RangeRequest& request, const QueryContext& context,
+             ResultSink sink)
+      : request_(request),
+        context_(context),
+        meter_(context),
+        chooser_(request.choice, sink) {}
+
+  absl::Status Run() {
+    const Directory& directory = context_.store.directory();
+    ASSIGN_OR_RETURN(
+        Questions parsed,
+        ParseQuestions(request_.paths, request_.aggregation,
+                       request_.step > absl::ZeroDuration(), directory));
+    questions_ = std::move(parsed.questions);
+    ASSIGN_OR_RETURN(const Selected selected, parsed.paths.Select(directory));
+    if (is_aggregating()) {
+      // Values can only be combined if they are of the same windows.
+      common_now_ = CommonNow(selected, context_.now_of);
+      if (!request_.aggregation->labels.empty()) {
+        labels_ = LabelsByMachine(context_.store);
+      }
+    }
+    const bool over_machines =
+        is_aggregating() && !request_.aggregation->by_machine;
+    InstanceCheck instance_check(parsed.paths);
+    for (const auto& [machine, countersets] : selected) {
+      RETURN_IF_ERROR(meter_.CheckCancelled());
+      RETURN_IF_ERROR(ReadMachine(machine, countersets, &instance_check));
+      if (!over_machines) RETURN_IF_ERROR(HandOn());
+    }
+    RETURN_IF_ERROR(instance_check.Finish());
+    if (over_machines) RETURN_IF_ERROR(HandOn());
+    for (const Question& question : questions_) {
+      RETURN_IF_ERROR(question.CheckPairs());
+    }
+    return chooser_.Finish();
+  }
+
+ private:
+  bool is_aggregating() const { return request_.aggregation.has_value(); }
+
+  absl::Status ReadMachine(const std::string& machine,
+                           const std::vector<SelectedCounterset>& countersets,
+                           InstanceCheck* instance_check) {
+    const absl::Time now = common_now_.value_or(context_.now_of(machine));
+    ASSIGN_OR_RETURN(const WindowGrid grid,
+                     GridOf(request_, context_.limits, now));
+    // Samples of several series have no times in common.
+    const bool only_windows =
+        is_aggregating() || std::any_of(questions_.begin(), questions_.end(),
+                                        [](const Question& question) {
+                                          return question.has_operator();
+                                        });
+    StretchTable stretches(grid);
+    size_t held = Kept();
+    ASSIGN_OR_RETURN(
+        MachineSeries found,
+        ReadSeries(context_.store, machine, countersets, grid.start, grid.end,
+                   [&](const CounterFormula& formula) {
+                     return std::make_unique<RangeSink>(
+                         formula, grid, request_.over, only_windows, &stretches,
+                         &meter_, &held);
+                   }));
+    instance_check->Add(found.instance_names);
+    for (FoundSeries& series : found.series) {
+      RETURN_IF_ERROR(Add(found.losses, labels_[machine], &series));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Add(const std::vector<Loss>& losses, const Labels& labels,
+                   FoundSeries* found) {
+    if (found->is_unnamed_aggregate &&
+        (is_aggregating() || !request_.choice.is_of_all())) {
+      return absl::OkStatus();
+    }
+    const RangeEvaluator& evaluator =
+        static_cast<const RangeSink&>(*found->sink).evaluator;
+    // Unless a later tick shows that the instance is gone.
+    const bool goes_on = evaluator.newest().has_value() &&
+                         found->last_tick - *evaluator.newest() <=
+                             found->interval * kMaxIntervalsApart;
+    SeriesResult result{.series = std::move(found->series),
+                        .points = evaluator.Finish(goes_on, losses),
+                        .total = evaluator.Total()};
+    found->sink = nullptr;  // what it held is in the result
+    if (result.points.empty()) return absl::OkStatus();
+    for (Question& question : questions_) {
+      const bool is_last = &question == &questions_.back();
+      question.Add(*found, labels,
+                   is_last ? std::move(result) : SeriesResult(result));
+    }
+    return meter_.CheckHeld(Kept());
+  }
+
+  // Hands on what came of the series so far.
+  absl::Status HandOn() {
+    std::vector<SeriesResult> results;
+    for (Question& question : questions_) {
+      ASSIGN_OR_RETURN(auto taken, question.Take());
+      std::move(taken.begin(), taken.end(), std::back_inserter(results));
+    }
+    std::stable_sort(
+        results.begin(), results.end(),
+        [](const SeriesResult& a, const SeriesResult& b) {
+          return std::forward_as_tuple(a.series.machine(), a.series.path()) <
+                 std::forward_as_tuple(b.series.machine(), b.series.path());
+        });
+    for (SeriesResult& result : results) {
+      RETURN_IF_ERROR(chooser_.Add(std::move(result)));
+    }
+    return meter_.CheckHeld(Kept());
+  }
+
+  // How many values are in memory besides those of the machine that is read.
+  size_t Kept() const {
+    size_t kept = chooser_.held();
+    for (const Question& question : questions_) kept += question.held();
+    return kept;
+  }
+
+  const RangeRequest& request_;
+  const QueryContext& context_;
+  QueryMeter meter_;
+  Chooser chooser_;
+  std::vector<Question> questions_;
+  std::optional<absl::Time> common_now_;
+  std::map<std::string, Labels> labels_;
+};
 
 }  // namespace
 
-absl::StatusOr<WindowGrid> GridOf(const RangeRequest& request, absl::Time now) {
+absl::StatusOr<WindowGrid> GridOf(const RangeRequest& request,
+                                  const QueryLimits& limits, absl::Time now) {
   RETURN_IF_ERROR(CheckRequest(request));
   WindowGrid grid{.end = request.end.value_or(now), .step = request.step};
   grid.start = request.start.has_value()
@@ -180,56 +258,17 @@ absl::StatusOr<WindowGrid> GridOf(const RangeRequest& request, absl::Time now) {
   if (grid.count() == 0) {
     return StepTooLong(request.step, grid.end - grid.start);
   }
-  if (grid.count() > kMaxWindows) {
+  if (grid.count() > limits.windows) {
     return absl::ResourceExhaustedError(
         absl::StrCat("the range has ", grid.count(), " windows, more than ",
-                     kMaxWindows, "; choose a longer step"));
+                     limits.windows, "; choose a longer step"));
   }
   return grid;
 }
 
-absl::StatusOr<std::vector<SeriesResult>> RunRangeQuery(
-    const RangeRequest& request, Store& store, const MachineNow& now_of) {
-  ASSIGN_OR_RETURN(const PathSet paths,
-                   PathSet::Parse(request.paths, store.directory()));
-  ASSIGN_OR_RETURN(const Selected selected, paths.Select(store.directory()));
-  Results all(request);
-  // Values can only be combined if they are of the same windows.
-  std::optional<absl::Time> common_now;
-  if (request.aggregation.has_value()) {
-    common_now = CommonNow(selected, now_of);
-  }
-  std::set<std::string> instance_names;
-  for (const auto& [machine, countersets] : selected) {
-    const absl::Time now = common_now.value_or(now_of(machine));
-    ASSIGN_OR_RETURN(const WindowGrid grid, GridOf(request, now));
-    StretchTable stretches(grid);
-    size_t held = all.held();
-    ASSIGN_OR_RETURN(MachineSeries machine_series,
-                     ReadSeries(store, machine, countersets, grid.start,
-                                grid.end, [&](const CounterFormula& formula) {
-                                  return std::make_unique<RangeSink>(
-                                      formula, grid, request, &stretches,
-                                      &held);
-                                }));
-    instance_names.merge(machine_series.instance_names);
-    RETURN_IF_ERROR(all.Add(std::move(machine_series)));
-  }
-  if (!instance_names.empty()) {
-    RETURN_IF_ERROR(paths.CheckInstances(instance_names));
-  }
-  std::vector<SeriesResult> results = all.Finish();
-  if (request.top > 0) {
-    KeepTop(request.top, &results);
-  } else {
-    std::stable_sort(
-        results.begin(), results.end(),
-        [](const SeriesResult& a, const SeriesResult& b) {
-          return std::forward_as_tuple(a.series.machine(), a.series.path()) <
-                 std::forward_as_tuple(b.series.machine(), b.series.path());
-        });
-  }
-  return results;
+absl::Status RunRangeQuery(const RangeRequest& request,
+                           const QueryContext& context, ResultSink sink) {
+  return RangeQuery(request, context, sink).Run();
 }
 
 }  // namespace fleetperf::aggregator

@@ -2,11 +2,8 @@
 
 #include <algorithm>
 #include <memory>
-#include <set>
-#include <tuple>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "aggregator/query/resolver.h"
 #include "aggregator/query/series_reader.h"
 #include "base/status_macros.h"
@@ -14,71 +11,67 @@
 namespace fleetperf::aggregator {
 namespace {
 
-// Of all series of an answer, which is in memory as a whole.
-constexpr size_t kMaxSamples = 5'000'000;
-
-class RawSink : public SeriesSink {
+class SampleCollector : public SeriesSink {
  public:
-  RawSink(const WindowGrid& range, size_t* total)
-      : range_(range), total_(*total) {}
+  // `held` counts what all sinks of a machine hold.
+  SampleCollector(const WindowGrid& range, QueryMeter* meter, size_t* held)
+      : range_(range), meter_(*meter), held_(*held) {}
 
   absl::Status Add(const SeriesRun& run) override {
+    RETURN_IF_ERROR(meter_.Read(run.ticks()));
     for (uint32_t tick = 0; tick < run.ticks(); ++tick) {
       const RawSample sample = run.Sample(tick);
       const absl::Time time =
           perflib::TimeFromPerfTime100NSec(sample.clocks.perf_time_100nsec);
       if (time <= range_.start || time > range_.end) continue;
       samples.push_back(sample);
-      if (++total_ > kMaxSamples) {
-        return absl::ResourceExhaustedError(
-            absl::StrCat("the answer has more than ", kMaxSamples,
-                         " samples; choose a shorter time or fewer series"));
-      }
+      ++held_;
     }
-    return absl::OkStatus();
+    return meter_.CheckHeld(held_);
   }
 
   std::vector<RawSample> samples;
 
  private:
   const WindowGrid range_;
-  size_t& total_;
+  QueryMeter& meter_;
+  size_t& held_;
 };
 
 }  // namespace
 
-absl::StatusOr<std::vector<RawSeries>> RunRawQuery(const RangeRequest& request,
-                                                   Store& store,
-                                                   const MachineNow& now_of) {
+absl::Status RunRawQuery(const RangeRequest& request,
+                         const QueryContext& context, RawSink sink) {
+  const Directory& directory = context.store.directory();
   ASSIGN_OR_RETURN(const PathSet paths,
-                   PathSet::Parse(request.paths, store.directory()));
-  ASSIGN_OR_RETURN(const Selected selected, paths.Select(store.directory()));
-  std::vector<RawSeries> results;
-  std::set<std::string> instance_names;
-  size_t total = 0;
+                   PathSet::Parse(request.paths, directory));
+  ASSIGN_OR_RETURN(const Selected selected, paths.Select(directory));
+  QueryMeter meter(context);
+  InstanceCheck instance_check(paths);
   for (const auto& [machine, countersets] : selected) {
-    ASSIGN_OR_RETURN(const WindowGrid range, GridOf(request, now_of(machine)));
-    ASSIGN_OR_RETURN(MachineSeries machine_series,
-                     ReadSeries(store, machine, countersets, range.start,
-                                range.end, [&](const CounterFormula&) {
-                                  return std::make_unique<RawSink>(range,
-                                                                   &total);
-                                }));
-    instance_names.merge(machine_series.instance_names);
-    for (FoundSeries& found : machine_series.series) {
-      RawSink& sink = static_cast<RawSink&>(*found.sink);
-      if (sink.samples.empty()) continue;
-      results.push_back({std::move(found.series), std::move(sink.samples)});
+    RETURN_IF_ERROR(meter.CheckCancelled());
+    ASSIGN_OR_RETURN(const WindowGrid range,
+                     GridOf(request, context.limits, context.now_of(machine)));
+    size_t held = 0;
+    ASSIGN_OR_RETURN(
+        MachineSeries found,
+        ReadSeries(context.store, machine, countersets, range.start, range.end,
+                   [&](const CounterFormula&) {
+                     return std::make_unique<SampleCollector>(range, &meter,
+                                                              &held);
+                   }));
+    instance_check.Add(found.instance_names);
+    std::stable_sort(found.series.begin(), found.series.end(),
+                     [](const FoundSeries& a, const FoundSeries& b) {
+                       return a.series.path() < b.series.path();
+                     });
+    for (FoundSeries& series : found.series) {
+      auto& samples = static_cast<SampleCollector&>(*series.sink).samples;
+      if (samples.empty()) continue;
+      RETURN_IF_ERROR(sink({std::move(series.series), std::move(samples)}));
     }
   }
-  if (!instance_names.empty()) {
-    RETURN_IF_ERROR(paths.CheckInstances(instance_names));
-  }
-  std::sort(results.begin(), results.end(), [](const auto& a, const auto& b) {
-    return std::forward_as_tuple(a.series.machine(), a.series.path()) <
-           std::forward_as_tuple(b.series.machine(), b.series.path());
-  });
-  return results;
+  return instance_check.Finish();
 }
 
 v1::RawSample ToProto(const RawSample& sample) {

@@ -5,10 +5,11 @@
 
 #include <vector>
 
-#include "absl/status/statusor.h"
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
 #include "aggregator/formula/formula.h"
+#include "aggregator/query/query_context.h"
 #include "aggregator/query/range_query.h"
-#include "aggregator/store/store.h"
 #include "fleetperf/v1/values.pb.h"
 
 namespace fleetperf::aggregator {
@@ -18,11 +19,13 @@ struct RawSeries {
   std::vector<RawSample> samples;
 };
 
-// By machine and path. Of the request, the paths and the range are used. Errors
-// as RunRangeQuery.
-absl::StatusOr<std::vector<RawSeries>> RunRawQuery(const RangeRequest& request,
-                                                   Store& store,
-                                                   const MachineNow& now_of);
+// Takes an answer, series by series. An error ends the query.
+using RawSink = absl::FunctionRef<absl::Status(RawSeries)>;
+
+// Hands on the answer by machine and path, machine by machine as they are read.
+// Of the request, the paths and the range are used. Errors as RunRangeQuery.
+absl::Status RunRawQuery(const RangeRequest& request,
+                         const QueryContext& context, RawSink sink);
 
 v1::RawSample ToProto(const RawSample& sample);
 

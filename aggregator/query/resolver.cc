@@ -14,6 +14,9 @@ using perflib::CountersetRegistration;
 using perflib::Path;
 using perflib::Pattern;
 
+// Names among which the nearest one is looked for.
+constexpr size_t kMaxSuggestions = 10'000;
+
 // Of names that a pattern without wildcards matches, one written in the same
 // case wins over the others.
 bool IsOverruled(const Pattern& pattern, const std::string& name,
@@ -44,8 +47,25 @@ std::string Hint(absl::string_view wrong, const std::set<std::string>& names,
 
 }  // namespace
 
+std::vector<std::string> KnownCountersets(const Directory& directory) {
+  const std::set<std::string> names = CountersetNames(directory, Pattern());
+  return {names.begin(), names.end()};
+}
+
 bool Selection::MatchesInstance(const std::string& name) const {
   return !instance.has_value() || instance->Matches(name);
+}
+
+bool SelectedCounterset::Selects(uint32_t counter_id,
+                                 const std::string& instance,
+                                 uint32_t index) const {
+  return std::any_of(
+      selections.begin(), selections.end(), [&](const Selection& selection) {
+        return selection.MatchesInstance(instance) &&
+               selection.instance_index.value_or(index) == index &&
+               std::count(selection.counter_ids.begin(),
+                          selection.counter_ids.end(), counter_id) > 0;
+      });
 }
 
 absl::StatusOr<PathSet> PathSet::Parse(const std::vector<std::string>& paths,
@@ -55,8 +75,7 @@ absl::StatusOr<PathSet> PathSet::Parse(const std::vector<std::string>& paths,
         "a counter path is needed, such as "
         "'\\Processor Information(_Total)\\% Processor Time'");
   }
-  const std::set<std::string> names = CountersetNames(directory, Pattern());
-  const std::vector<std::string> known(names.begin(), names.end());
+  const std::vector<std::string> known = KnownCountersets(directory);
   PathSet set;
   for (const std::string& text : paths) {
     absl::StatusOr<Path> path = perflib::ParsePath(text, known);
@@ -167,23 +186,34 @@ absl::StatusOr<Selected> PathSet::Select(const Directory& directory) const {
   return selected;
 }
 
-absl::Status PathSet::CheckInstances(
-    const std::set<std::string>& instances) const {
-  for (const NamedPath& path : paths_) {
-    if (!path.path.instance.has_value()) continue;
-    const Pattern& instance = *path.path.instance;
-    if (std::any_of(instances.begin(), instances.end(),
-                    [&](const auto& name) { return instance.Matches(name); })) {
-      continue;
-    }
-    return absl::NotFoundError(
-        absl::StrCat(path.text, ": there was no instance \"", instance.text(),
-                     "\" in this time",
-                     Hint(instance.text(), instances,
-                          absl::StrCat("fleetperf instances '",
-                                       path.path.counterset.text(), "'"))));
+InstanceCheck::InstanceCheck(const PathSet& paths) {
+  for (const PathSet::NamedPath& path : paths.paths_) {
+    if (path.path.instance.has_value()) missing_.push_back(path);
   }
-  return absl::OkStatus();
+}
+
+void InstanceCheck::Add(const std::set<std::string>& instances) {
+  std::erase_if(missing_, [&](const PathSet::NamedPath& path) {
+    return std::any_of(
+        instances.begin(), instances.end(),
+        [&](const auto& name) { return path.path.instance->Matches(name); });
+  });
+  if (missing_.empty()) return;
+  for (const std::string& name : instances) {
+    if (seen_.size() == kMaxSuggestions) return;
+    seen_.insert(name);
+  }
+}
+
+absl::Status InstanceCheck::Finish() const {
+  if (missing_.empty() || seen_.empty()) return absl::OkStatus();
+  const PathSet::NamedPath& path = missing_.front();
+  const std::string& instance = path.path.instance->text();
+  return absl::NotFoundError(absl::StrCat(
+      path.text, ": there was no instance \"", instance, "\" in this time",
+      Hint(instance, seen_,
+           absl::StrCat("fleetperf instances '", path.path.counterset.text(),
+                        "'"))));
 }
 
 absl::Status PathSet::ExplainMiss(const NamedPath& named,

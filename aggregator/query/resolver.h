@@ -32,10 +32,18 @@ struct Selection {
 struct SelectedCounterset {
   std::shared_ptr<const Schema> schema;
   std::vector<Selection> selections;
+
+  // Whether a series is selected; `index` is which of the instances of its name
+  // it is of.
+  bool Selects(uint32_t counter_id, const std::string& instance,
+               uint32_t index) const;
 };
 
 // Selected countersets by machine.
 using Selected = std::map<std::string, std::vector<SelectedCounterset>>;
+
+// The names of all countersets that are collected.
+std::vector<std::string> KnownCountersets(const Directory& directory);
 
 // The paths of a request, parsed. Thread-compatible.
 class PathSet {
@@ -61,11 +69,9 @@ class PathSet {
   // nothing: it names what is nearest.
   absl::StatusOr<Selected> Select(const Directory& directory) const;
 
-  // NotFound if a path wants instances and none of `instances`, which are all
-  // there are, is one of them.
-  absl::Status CheckInstances(const std::set<std::string>& instances) const;
-
  private:
+  friend class InstanceCheck;
+
   struct NamedPath {
     std::string text;
     perflib::Path path;
@@ -78,6 +84,23 @@ class PathSet {
                                   const Directory& directory);
 
   std::vector<NamedPath> paths_;
+};
+
+// Whether there are instances of all the names that paths want.
+// Thread-compatible.
+class InstanceCheck {
+ public:
+  explicit InstanceCheck(const PathSet& paths);
+
+  // All instances of a machine.
+  void Add(const std::set<std::string>& instances);
+
+  // NotFound if there were instances and none of them is one that a path wants.
+  absl::Status Finish() const;
+
+ private:
+  std::vector<PathSet::NamedPath> missing_;
+  std::set<std::string> seen_;  // some of them, to suggest
 };
 
 }  // namespace fleetperf::aggregator

@@ -9,6 +9,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "aggregator/formula/window.h"
+#include "aggregator/query/query_context.h"
 #include "aggregator/query/sample_feed.h"
 #include "aggregator/query/series.h"
 #include "base/status_macros.h"
@@ -16,7 +17,7 @@
 namespace fleetperf::aggregator {
 namespace {
 
-constexpr size_t kMaxSeries = 200'000;
+constexpr size_t kMaxSeries = QueryLimits().series;
 
 // What is selected of one counterset, and its series.
 class CountersetReader : public SampleSink {

@@ -168,14 +168,19 @@ class Bench {
                                      .end = kStart + absl::Seconds(seconds_),
                                      .step = step};
     if (aggregates) request.aggregation.emplace();
-    const auto now = [](const std::string&) { return absl::Now(); };
-    std::vector<Candidate> candidates = {{what, [&] {
-                                            const auto results =
-                                                aggregator::RunRangeQuery(
-                                                    request, *store_, now);
-                                            Check(results.status());
-                                            Keep(results->size());
-                                          }}};
+    const aggregator::QueryContext context{
+        .store = *store_,
+        .now_of = [](const std::string&) { return absl::Now(); }};
+    const auto run = [&] {
+      size_t results = 0;
+      Check(aggregator::RunRangeQuery(request, context,
+                                      [&](const aggregator::SeriesResult&) {
+                                        ++results;
+                                        return absl::OkStatus();
+                                      }));
+      Keep(results);
+    };
+    std::vector<Candidate> candidates = {{what, run}};
     Measure(5, 1, &candidates);
     std::printf("%-28s %8.3f ms\n", what, candidates[0].nanos / 1e6);
   }

@@ -27,6 +27,7 @@
 #include "tests/support/disk_agent.h"
 #include "tests/support/simulated_clock.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/store_wrapper.h"
 
 namespace fleetperf::aggregator {
 
@@ -145,9 +146,9 @@ class Link : public AgentLink {
 };
 
 // A store whose disk takes as long as a test wants.
-class GatedStore : public Store {
+class GatedStore : public testing::StoreWrapper {
  public:
-  explicit GatedStore(Store* store) : store_(*store) {}
+  using StoreWrapper::StoreWrapper;
 
   // No commit ends from now on ...
   void Hold() {
@@ -168,16 +169,9 @@ class GatedStore : public Store {
       const absl::Status status = std::exchange(next_status_, {});
       if (!status.ok()) return status;
     }
-    return store_.Commit(batches);
+    return StoreWrapper::Commit(batches);
   }
 
-  const std::string& id() const override { return store_.id(); }
-  const Directory& directory() const override { return store_.directory(); }
-  absl::StatusOr<StoredEpoch> OpenEpoch(
-      const std::string& agent, uint64_t epoch,
-      const Dictionary::Limits& limits) override {
-    return store_.OpenEpoch(agent, epoch, limits);
-  }
   // The next batch that is looked for cannot be.
   void FailToFind(absl::Status status) {
     absl::MutexLock lock(&mutex_);
@@ -188,57 +182,10 @@ class GatedStore : public Store {
     absl::MutexLock lock(&mutex_);
     const absl::Status status = std::exchange(next_find_, {});
     if (!status.ok()) return status;
-    return store_.HasBatch(epoch_number, sequence, fingerprint);
-  }
-  std::map<LossCause, uint64_t> LostTicks(
-      const std::string& agent, const std::string& machine) const override {
-    return store_.LostTicks(agent, machine);
-  }
-  absl::Status KeepDefinitions(uint32_t epoch_number,
-                               const v1::Definitions& definitions) override {
-    return store_.KeepDefinitions(epoch_number, definitions);
-  }
-  absl::Status Read(const ReadRequest& request,
-                    absl::FunctionRef<absl::Status(const Frame&)> on_frame,
-                    absl::FunctionRef<void(const Loss&)> on_loss) override {
-    return store_.Read(request, on_frame, on_loss);
-  }
-  bool HasCatalogue(absl::string_view hash) const override {
-    return store_.HasCatalogue(hash);
-  }
-  absl::Status PutCatalogue(absl::string_view hash,
-                            absl::string_view content) override {
-    return store_.PutCatalogue(hash, content);
-  }
-  absl::StatusOr<std::string> GetCatalogue(
-      absl::string_view hash) const override {
-    return store_.GetCatalogue(hash);
-  }
-  absl::Status PutMachine(const v1::Machine& machine,
-                          absl::string_view catalogue_hash) override {
-    return store_.PutMachine(machine, catalogue_hash);
-  }
-  std::vector<StoredMachine> GetMachines() const override {
-    return store_.GetMachines();
-  }
-  absl::Status Backup(
-      const std::string& directory,
-      absl::FunctionRef<absl::Status(uint64_t, uint64_t)> on_copied) override {
-    return store_.Backup(directory, on_copied);
-  }
-  absl::StatusOr<bool> Compact(absl::Time idle_since) override {
-    return store_.Compact(idle_since);
-  }
-  absl::StatusOr<bool> Thin(Resolution resolution, absl::Time time) override {
-    return store_.Thin(resolution, time);
-  }
-  absl::Status DropTo(uint64_t size) override { return store_.DropTo(size); }
-  absl::Status DropBefore(absl::Time time) override {
-    return store_.DropBefore(time);
+    return StoreWrapper::HasBatch(epoch_number, sequence, fingerprint);
   }
 
  private:
-  Store& store_;
   mutable absl::Mutex mutex_;
   bool open_ ABSL_GUARDED_BY(mutex_) = true;
   absl::Status next_status_ ABSL_GUARDED_BY(mutex_);

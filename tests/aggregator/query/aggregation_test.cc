@@ -2,10 +2,12 @@
 
 #include "aggregator/query/aggregation.h"
 
+#include "absl/strings/str_join.h"
 #include "aggregator/query/range_query.h"
 #include "tests/support/countersets.h"
 #include "tests/support/disk_agent.h"
 #include "tests/support/points_text.h"
+#include "tests/support/query_results.h"
 #include "tests/support/status_matchers.h"
 
 namespace fleetperf::aggregator {
@@ -33,8 +35,9 @@ class AggregationTest : public ::testing::Test {
     if (!request.end.has_value()) request.end = At(20);
     request.step = absl::Seconds(10);
     request.aggregation = aggregation;
-    const auto results = RunRangeQuery(
-        request, *store_, [](const std::string&) { return At(60); });
+    const auto results = testing::CollectRangeQuery(
+        request, {.store = *store_,
+                  .now_of = [](const std::string&) { return At(60); }});
     if (!results.ok()) return {results.status().ToString()};
     std::vector<std::string> texts;
     for (const SeriesResult& result : *results) {
@@ -221,13 +224,13 @@ TEST_F(AggregationTest, HasOneValueForSamplesOfOneWindow) {
   }
   ASSERT_OK(web.Send());
   ASSERT_OK(db.Send());
-  const auto results = RunRangeQuery(
+  const auto results = testing::CollectRangeQuery(
       {.paths = {"\\Disk(*)\\Queue Length"},
        .start = At(0),
        .end = At(3),
        .step = absl::Seconds(1),
        .aggregation = Aggregation{.function = AggregateFunction::kSum}},
-      *store_, [](const std::string&) { return At(60); });
+      {.store = *store_, .now_of = [](const std::string&) { return At(60); }});
   ASSERT_OK(results);
   ASSERT_EQ(results->size(), 1);
   EXPECT_THAT(ToText(results->front().points),
@@ -241,16 +244,16 @@ TEST_F(AggregationTest, EndsWhereAllMachinesHaveSamples) {
   // Its clock is far behind, and must not hold the others back.
   app.Ticks(-3600, -3560, {{app.Disk("C:"), 100}});
   for (DiskAgent* agent : {&web, &db, &app}) ASSERT_OK(agent->Send());
-  const auto results =
-      RunRangeQuery({.paths = {"\\Disk(*)\\Queue Length"},
-                     .since = absl::Seconds(20),
-                     .step = absl::Seconds(10),
-                     .aggregation = Aggregation{AggregateFunction::kSum}},
-                    *store_, [](const std::string& machine) {
-                      return machine == "web-1"  ? At(41)
-                             : machine == "db-1" ? At(32)
-                                                 : At(-3560);
-                    });
+  const auto results = testing::CollectRangeQuery(
+      {.paths = {"\\Disk(*)\\Queue Length"},
+       .since = absl::Seconds(20),
+       .step = absl::Seconds(10),
+       .aggregation = Aggregation{AggregateFunction::kSum}},
+      {.store = *store_, .now_of = [](const std::string& machine) {
+         return machine == "web-1"  ? At(41)
+                : machine == "db-1" ? At(32)
+                                    : At(-3560);
+       }});
   ASSERT_OK(results);
   ASSERT_EQ(results->size(), 1);
   EXPECT_THAT(ToText(results->front().points), ElementsAre("20: 12", "30: 12"));
@@ -261,17 +264,168 @@ TEST_F(AggregationTest, AClockThatIsAheadDoesNotHideTheOthers) {
   web.Ticks(0, 40, {{web.Disk("C:"), 2}});
   db.Ticks(3600, 3640, {{db.Disk("C:"), 10}});
   for (DiskAgent* agent : {&web, &db}) ASSERT_OK(agent->Send());
-  const auto results =
-      RunRangeQuery({.paths = {"\\Disk(*)\\Queue Length"},
-                     .since = absl::Seconds(20),
-                     .step = absl::Seconds(10),
-                     .aggregation = Aggregation{AggregateFunction::kSum}},
-                    *store_, [](const std::string& machine) {
-                      return machine == "web-1" ? At(40) : At(3640);
-                    });
+  const auto results = testing::CollectRangeQuery(
+      {.paths = {"\\Disk(*)\\Queue Length"},
+       .since = absl::Seconds(20),
+       .step = absl::Seconds(10),
+       .aggregation = Aggregation{AggregateFunction::kSum}},
+      {.store = *store_, .now_of = [](const std::string& machine) {
+         return machine == "web-1" ? At(40) : At(3640);
+       }});
   ASSERT_OK(results);
   ASSERT_EQ(results->size(), 1);
   EXPECT_THAT(ToText(results->front().points), ElementsAre("30: 2", "40: 2"));
+}
+
+// Nearest rank: of n values in order, the one at position ceil(p / 100 * n).
+TEST_F(AggregationTest, GivesPercentilesOfTheValuesInAWindow) {
+  DiskAgent agent(&store_);
+  std::vector<std::pair<uint32_t, uint64_t>> rates;
+  for (uint64_t i = 1; i <= 30; ++i) {  // in no order
+    rates.push_back({agent.Disk(absl::StrCat("sd", i)), i * 7 % 31 * 10});
+  }
+  agent.Ticks(0, 20, rates);
+  ASSERT_OK(agent.Send());
+  const struct {
+    AggregateFunction function;
+    const char* expected;                               // of 10, 20, ..., 300
+  } kCases[] = {{AggregateFunction::kP50, "20: 150"},   // the 15th
+                {AggregateFunction::kP90, "20: 270"},   // the 27th
+                {AggregateFunction::kP95, "20: 290"},   // 28.5: the 29th
+                {AggregateFunction::kP99, "20: 300"}};  // 29.7: the 30th
+  for (const auto& test : kCases) {
+    const auto texts =
+        Ask("\\Disk(*)\\Transfers/sec", {.function = test.function});
+    ASSERT_EQ(texts.size(), 3);
+    EXPECT_EQ(texts[2], test.expected);
+  }
+  // Of one value, all are that.
+  EXPECT_THAT(Ask("\\Disk(sd1)\\Queue Length", {AggregateFunction::kP50}),
+              ElementsAre("\\Disk\\Queue Length", "10: 70", "20: 70"));
+}
+
+TEST_F(AggregationTest, PercentilesAreOfTheSeriesWithAValue) {
+  DiskAgent agent(&store_);
+  const uint32_t a = agent.Disk("a"), b = agent.Disk("b"), c = agent.Disk("c");
+  agent.Ticks(0, 10, {{a, 1}, {b, 2}, {c, 3}});
+  agent.Ticks(11, 20, {{a, 4}});
+  ASSERT_OK(agent.Send());
+  EXPECT_THAT(Ask("\\Disk(*)\\Queue Length", {AggregateFunction::kP90}),
+              ElementsAre("\\Disk\\Queue Length", "10: 3", "20: 4"));
+}
+
+TEST_F(AggregationTest, KeepsCountersApartUnlessCountersetsAreAskedFor) {
+  TestAgent agent(&store_, "web-1");
+  const uint32_t machine = agent.Machine("web-1");
+  const uint32_t set = agent.Counterset(
+      {.guid = *perflib::ParseGuid("{00000000-0000-4000-8000-0000000000e7}"),
+       .name = "Interface",
+       .instance_type = perflib::kCountersetMultipleInstances,
+       .counters = {{.counter_id = 1,
+                     .type = perflib::kPerfCounterBulkCount,
+                     .name = "Bytes Received/sec"},
+                    {.counter_id = 2,  // of the same unit, but another type
+                     .type = perflib::kPerfCounterCounter,
+                     .name = "Bytes Sent/sec"},
+                    {.counter_id = 3,
+                     .type = perflib::kPerfCounterBulkCount,
+                     .name = "Packets/sec"}}});
+  const uint32_t query =
+      agent.Query(machine, set, absl::Seconds(1), {{1}, {2, 4}, {3}});
+  const uint32_t eth0 = agent.Instance(machine, set, "eth0");
+  const uint32_t eth1 = agent.Instance(machine, set, "eth1");
+  for (uint64_t t = 0; t <= 20; ++t) {
+    agent.AddTick(query, ClocksAt(static_cast<double>(t)),
+                  {{eth0, {1000 * t, 10 * t, t}}, {eth1, {300 * t, 5 * t, t}}});
+  }
+  ASSERT_OK(agent.Send());
+  Aggregation sum{.function = AggregateFunction::kSum};
+  EXPECT_THAT(
+      Ask("\\Interface(*)\\*", sum),
+      ElementsAre("\\Interface\\Bytes Received/sec", "10: 1300", "20: 1300",
+                  "\\Interface\\Bytes Sent/sec", "10: 15", "20: 15",
+                  "\\Interface\\Packets/sec", "10: 2", "20: 2"));
+  // Packets and bytes are never added.
+  sum.across_counters = true;
+  EXPECT_THAT(Ask("\\Interface(*)\\*", sum),
+              ElementsAre("\\Interface\\*", "10: 2", "20: 2",  // 1/s
+                          "\\Interface\\*", "10: 1315", "20: 1315"));
+  EXPECT_THAT(Ask("\\Interface(*)\\Bytes *", sum),
+              ElementsAre("\\Interface\\*", "10: 1315", "20: 1315"));
+}
+
+TEST_F(AggregationTest, RatiosOfDifferentFormulasAreCombinedByValue) {
+  TestAgent agent(&store_, "web-1");
+  const uint32_t machine = agent.Machine("web-1");
+  const uint32_t set = agent.Counterset(
+      {.guid = *perflib::ParseGuid("{00000000-0000-4000-8000-0000000000e8}"),
+       .name = "Cache",
+       .counters = {{.counter_id = 1,
+                     .type = perflib::kPerfSampleFraction,
+                     .base_counter_id = 3,
+                     .name = "Hits %"},
+                    {.counter_id = 2,
+                     .type = perflib::kPerfPrecisionSystemTimer,
+                     .base_counter_id = 3,
+                     .name = "Busy %"},
+                    {.counter_id = 3, .type = perflib::kPerfSampleBase}}});
+  const uint32_t query =
+      agent.Query(machine, set, absl::Seconds(1),
+                  {{1}, {2}, {.counter_id = 3, .only_linked = true}});
+  const uint32_t all = agent.Instance(machine, set);
+  for (uint64_t t = 0; t <= 20; ++t) {
+    agent.AddTick(query, ClocksAt(static_cast<double>(t)),
+                  {{all, {t, 3 * t, 10 * t}}});
+  }
+  ASSERT_OK(agent.Send());
+  EXPECT_THAT(Ask("\\Cache\\*", {.function = AggregateFunction::kAverage,
+                                 .across_counters = true}),
+              ElementsAre("\\Cache\\*", "10: 20", "20: 20"));  // 10 and 30
+}
+
+TEST_F(AggregationTest, GroupsByLabelsOfTheMachinesAgents) {
+  const auto add = [&](const std::string& name, const std::string& agent_name,
+                       const std::map<std::string, std::string>& labels,
+                       uint64_t rate) {
+    DiskAgent agent(&store_, name);
+    agent.Ticks(0, 20, {{agent.Disk("C:"), rate}});
+    ASSERT_OK(agent.Send());
+    v1::Machine machine;
+    machine.set_name(name);
+    machine.set_agent(agent_name);
+    machine.mutable_labels()->insert(labels.begin(), labels.end());
+    ASSERT_OK(store_->PutMachine(machine, ""));
+  };
+  add("web-1", "web-1", {{"role", "web"}, {"rack", "r1"}}, 1);
+  add("web-2", "web-2", {{"role", "web"}, {"rack", "r2"}}, 2);
+  add("db-1", "db-1", {{"role", "db"}, {"rack", "r2"}}, 10);
+  add("nas-1", "db-1", {}, 20);  // collected by another machine's agent
+  add("old-1", "old-1", {}, 100);
+  RangeRequest request{
+      .paths = {"\\Disk(*)\\Transfers/sec"}, .start = At(0), .end = At(20)};
+  request.aggregation =
+      Aggregation{.function = AggregateFunction::kSum, .labels = {"role"}};
+  const auto ask = [&] {
+    const auto results = testing::CollectRangeQuery(
+        request, {.store = *store_,
+                  .now_of = [](const std::string&) { return At(60); }});
+    EXPECT_OK(results);
+    std::vector<std::string> texts;
+    for (const SeriesResult& result : *results) {
+      std::map<std::string, std::string> labels(result.series.labels().begin(),
+                                                result.series.labels().end());
+      texts.push_back(
+          absl::StrCat(absl::StrJoin(labels, ",", absl::PairFormatter("=")),
+                       " ", ToText(result.points.front())));
+    }
+    return texts;
+  };
+  EXPECT_THAT(ask(),
+              ElementsAre("role= 20: 100", "role=db 20: 30", "role=web 20: 3"));
+  request.aggregation->labels = {"role", "rack"};
+  EXPECT_THAT(ask(),
+              ElementsAre("rack=,role= 20: 100", "rack=r2,role=db 20: 30",
+                          "rack=r1,role=web 20: 1", "rack=r2,role=web 20: 2"));
 }
 
 TEST_F(AggregationTest, TopIsOfTheGroups) {
@@ -282,7 +436,7 @@ TEST_F(AggregationTest, TopIsOfTheGroups) {
   ASSERT_OK(db.Send());
   EXPECT_THAT(Ask("\\Disk(*)\\Transfers/sec",
                   {.function = AggregateFunction::kSum, .by_machine = true},
-                  {.top = 1}),
+                  {.choice = {.top = 1}}),
               ElementsAre("web-1 \\Disk\\Transfers/sec", "10: 8", "20: 8"));
 }
 

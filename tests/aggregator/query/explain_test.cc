@@ -4,9 +4,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "aggregator/query/raw_query.h"
 #include "tests/support/countersets.h"
 #include "tests/support/disk_agent.h"
+#include "tests/support/query_results.h"
 #include "tests/support/status_matchers.h"
 
 namespace fleetperf::aggregator {
@@ -159,9 +159,9 @@ TEST(RawQuery, GivesSamplesAsTheyCame) {
     agent.AddTick(query, ClocksAt(t), {{c, {value, 100 + n}}});
   }
   ASSERT_OK(agent.Send());
-  const auto results = RunRawQuery(
+  const auto results = testing::CollectRawQuery(
       {.paths = {"\\Disk(*)\\Bytes per Read"}, .start = At(0), .end = At(3)},
-      *store, [](const auto&) { return At(60); });
+      {.store = *store, .now_of = [](const auto&) { return At(60); }});
   ASSERT_OK(results);
   ASSERT_EQ(results->size(), 1);
   EXPECT_EQ(results->front().series.path(), "\\Disk(C:)\\Bytes per Read");

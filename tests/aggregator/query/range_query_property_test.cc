@@ -10,7 +10,7 @@
 #include "aggregator/query/range_query.h"
 #include "tests/aggregator/query/random_machine.h"
 #include "tests/aggregator/query/reference_evaluator.h"
-#include "tests/support/points_text.h"
+#include "tests/support/query_results.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/test_store.h"
 
@@ -180,14 +180,15 @@ class RangeQueryProperty : public ::testing::TestWithParam<Compaction> {
       const int64_t known_from = query.range.start - interval * kSecond * 5 / 2;
       if (Expect(machine, query, known_from) != expected) return false;
     }
-    auto results = RunRangeQuery(
+    auto results = testing::CollectRangeQuery(
         {.paths = {absl::StrCat("\\\\", machine.name, "\\Load(", query.instance,
                                 ")\\", query.counter)},
          .start = ToTime(query.range.start),
          .end = ToTime(query.range.end),
          .step = absl::Nanoseconds(100) * query.range.step,
          .over = query.range.over},
-        *store_, [](const std::string&) { return kStart; });
+        {.store = *store_,
+         .now_of = [](const std::string&) { return kStart; }});
     if (absl::IsNotFound(results.status())) {
       EXPECT_TRUE(expected.paths.empty()) << results.status();
       return true;

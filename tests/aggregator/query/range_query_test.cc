@@ -5,6 +5,7 @@
 #include "tests/support/countersets.h"
 #include "tests/support/disk_agent.h"
 #include "tests/support/points_text.h"
+#include "tests/support/query_results.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/test_store.h"
 
@@ -28,8 +29,10 @@ absl::Time At(double seconds) { return kStart + absl::Seconds(seconds); }
 class RangeQuery : public ::testing::Test {
  protected:
   absl::StatusOr<std::vector<SeriesResult>> Run(const RangeRequest& request) {
-    return RunRangeQuery(request, *store_,
-                         [this](const std::string&) { return now_; });
+    return testing::CollectRangeQuery(
+        request, {.store = *store_,
+                  .now_of = [this](const std::string&) { return now_; },
+                  .limits = limits_});
   }
 
   // "web-1 \Disk(C:)\Transfers/sec" and its points, series by series.
@@ -49,6 +52,7 @@ class RangeQuery : public ::testing::Test {
 
   TestStore store_;
   absl::Time now_ = At(60);
+  QueryLimits limits_;
 };
 
 TEST_F(RangeQuery, GivesSeriesByMachineAndPath) {
@@ -187,7 +191,7 @@ TEST_F(RangeQuery, TopHasTheLargestOverTheRangeWithoutAggregates) {
   RangeRequest request{.paths = {"\\Disk(*)\\Transfers/sec"},
                        .start = At(0),
                        .end = At(20),
-                       .top = 2};
+                       .choice = {.top = 2}};
   EXPECT_THAT(Ask(request),
               ElementsAre("web-1 \\Disk(b)\\Transfers/sec", "20: 5",
                           "web-1 \\Disk(c)\\Transfers/sec", "20: 3"));
@@ -219,7 +223,7 @@ TEST_F(RangeQuery, TopIsOfTheWholeFleetAndOnlyOfSeriesWithAValue) {
                    .start = At(1),
                    .end = At(21),
                    .step = absl::Seconds(10),
-                   .top = 3}),
+                   .choice = {.top = 3}}),
               ElementsAre("web-2 \\Disk(C:)\\Transfers/sec", "11: 6", "21: 6",
                           "web-1 \\Disk(C:)\\Transfers/sec", "11: 4", "21: 4"));
 }
@@ -413,7 +417,7 @@ TEST_F(RangeQuery, FindsNothingWhereNothingIs) {
   RangeRequest request{
       .paths = {"\\Disk(*)\\*"}, .start = At(100), .end = At(200)};
   EXPECT_THAT(Ask(request), IsEmpty());
-  request.top = 5;
+  request.choice.top = 5;
   EXPECT_THAT(Ask(request), IsEmpty());
 }
 
@@ -456,7 +460,8 @@ TEST_F(RangeQuery, HoldsSoManyValuesAtATime) {
   EXPECT_THAT(Run(request),
               StatusIs(absl::StatusCode::kResourceExhausted,
                        HasSubstr("more than 2000000 values at a time; choose a "
-                                 "longer step or fewer series")));
+                                 "longer step, a shorter time or fewer "
+                                 "series")));
   // The windows of groups count like values.
   request.aggregation = Aggregation{.by_instance = true};
   EXPECT_THAT(Run(request), StatusIs(absl::StatusCode::kResourceExhausted,

@@ -225,15 +225,22 @@ TEST_F(PathSetTest, ExplainsWhichInstanceThereWasNot) {
   ASSERT_OK_AND_ASSIGN(
       const PathSet paths,
       PathSet::Parse({"\\Memory\\*", "\\Disk(D:)\\*"}, directory_));
-  EXPECT_OK(paths.CheckInstances({"d:", "E:"}));
-  EXPECT_THAT(paths.CheckInstances({"C:", "nvme0n1"}),
+  const auto check = [&](const std::vector<std::set<std::string>>& machines) {
+    InstanceCheck instance_check(paths);
+    for (const auto& instances : machines) instance_check.Add(instances);
+    return instance_check.Finish();
+  };
+  EXPECT_OK(check({{"d:", "E:"}}));
+  EXPECT_OK(check({{"C:"}, {"D:"}, {"E:"}}));
+  EXPECT_THAT(check({{"C:"}, {"nvme0n1"}}),
               StatusIs(absl::StatusCode::kNotFound,
                        "\\Disk(D:)\\*: there was no instance \"D:\" in this "
                        "time; did you mean \"C:\"? See: fleetperf instances "
                        "'Disk'"));
-  EXPECT_THAT(paths.CheckInstances({}),
+  EXPECT_THAT(check({{"nvme0n1"}}),
               StatusIs(absl::StatusCode::kNotFound,
                        HasSubstr("see: fleetperf instances 'Disk'")));
+  EXPECT_OK(check({}));  // nothing is stored in this time
 }
 
 // As subscriptions ask when a counterset of a machine shows up.

@@ -1,0 +1,67 @@
+#include "aggregator/query/choice.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/status_macros.h"
+
+namespace fleetperf::aggregator {
+
+bool Condition::HoldsFor(double value) const {
+  switch (comparison) {
+    case Comparison::kGreater:
+      return value > number;
+    case Comparison::kGreaterOrEqual:
+      return value >= number;
+    case Comparison::kLess:
+      return value < number;
+    case Comparison::kLessOrEqual:
+      return value <= number;
+    case Comparison::kEqual:
+      return value == number;
+    case Comparison::kNotEqual:
+      return value != number;
+  }
+  return false;
+}
+
+absl::Status Chooser::Add(SeriesResult result) {
+  if (choice_.is_of_all()) return sink_(std::move(result));
+  const CalculatedValue& total = result.total.result;
+  if (!total.ok()) return absl::OkStatus();
+  if (choice_.where.has_value() && !choice_.where->HoldsFor(total.value)) {
+    return absl::OkStatus();
+  }
+  if (!is_ranking()) return sink_(std::move(result));
+  held_ += result.points.size();
+  ranked_.push_back(std::move(result));
+  const size_t wanted = std::max(choice_.top, choice_.bottom);
+  if (ranked_.size() >= 2 * wanted) KeepFirst();
+  return absl::OkStatus();
+}
+
+absl::Status Chooser::Finish() {
+  KeepFirst();
+  for (SeriesResult& result : ranked_) {
+    RETURN_IF_ERROR(sink_(std::move(result)));
+  }
+  return absl::OkStatus();
+}
+
+void Chooser::KeepFirst() {
+  const bool largest = choice_.top > 0;
+  // Of those with the same value, the first that came stay.
+  std::stable_sort(ranked_.begin(), ranked_.end(),
+                   [&](const SeriesResult& a, const SeriesResult& b) {
+                     const double first = a.total.result.value;
+                     const double second = b.total.result.value;
+                     return largest ? first > second : first < second;
+                   });
+  const size_t wanted = std::max(choice_.top, choice_.bottom);
+  while (ranked_.size() > wanted) {
+    held_ -= ranked_.back().points.size();
+    ranked_.pop_back();
+  }
+}
+
+}  // namespace fleetperf::aggregator

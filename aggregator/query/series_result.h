@@ -1,0 +1,27 @@
+// The answer for one series, or for several that were made one.
+
+#ifndef FLEETPERF_AGGREGATOR_QUERY_SERIES_RESULT_H_
+#define FLEETPERF_AGGREGATOR_QUERY_SERIES_RESULT_H_
+
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "aggregator/formula/window.h"
+#include "aggregator/query/range_evaluator.h"
+#include "fleetperf/v1/values.pb.h"
+
+namespace fleetperf::aggregator {
+
+struct SeriesResult {
+  v1::Series series;
+  std::vector<Point> points;
+  WindowValue total;  // over the whole range
+};
+
+// Takes an answer, series by series. An error ends the query.
+using ResultSink = absl::FunctionRef<absl::Status(SeriesResult)>;
+
+}  // namespace fleetperf::aggregator
+
+#endif  // FLEETPERF_AGGREGATOR_QUERY_SERIES_RESULT_H_

@@ -1,0 +1,93 @@
+#include "aggregator/query/choice.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tests/support/status_matchers.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+SeriesResult Result(const std::string& path, const CalculatedValue& total) {
+  SeriesResult result{.points = {{}, {}}, .total = {.result = total}};
+  result.series.set_path(path);
+  return result;
+}
+
+// The paths of what is chosen of a = 3, b = 1, c = 2, d = 3 and e, which has no
+// value.
+std::vector<std::string> Choose(const Choice& choice) {
+  std::vector<std::string> paths;
+  const auto keep = [&](const SeriesResult& result) {
+    paths.push_back(result.series.path());
+    return absl::OkStatus();
+  };
+  Chooser chooser(choice, keep);
+  const std::vector<std::pair<std::string, double>> kValues = {
+      {"a", 3}, {"b", 1}, {"c", 2}, {"d", 3}};
+  EXPECT_OK(chooser.Add(Result("e", CalculatedValue::Gap(GapCause::kReset))));
+  for (const auto& [path, value] : kValues) {
+    EXPECT_OK(chooser.Add(Result(path, CalculatedValue::Of(value))));
+    // Of two points each, and of no more than twice as many series.
+    EXPECT_LE(chooser.held(), 4 * std::max(choice.top, choice.bottom));
+  }
+  EXPECT_OK(chooser.Finish());
+  return paths;
+}
+
+TEST(Chooser, HandsOnEverythingByDefault) {
+  EXPECT_THAT(Choose({}), ElementsAre("e", "a", "b", "c", "d"));
+}
+
+TEST(Chooser, RanksByValueAndElseAsTheyCome) {
+  EXPECT_THAT(Choose({.top = 1}), ElementsAre("a"));
+  EXPECT_THAT(Choose({.top = 3}), ElementsAre("a", "d", "c"));
+  EXPECT_THAT(Choose({.top = 9}), ElementsAre("a", "d", "c", "b"));
+  EXPECT_THAT(Choose({.bottom = 1}), ElementsAre("b"));
+  EXPECT_THAT(Choose({.bottom = 3}), ElementsAre("b", "c", "a"));
+}
+
+TEST(Chooser, ChoosesThoseForWhichAConditionHolds) {
+  const auto where = [](Comparison comparison, double number) {
+    return Choose({.where = Condition{comparison, number}});
+  };
+  EXPECT_THAT(where(Comparison::kGreater, 2), ElementsAre("a", "d"));
+  EXPECT_THAT(where(Comparison::kGreaterOrEqual, 2),
+              ElementsAre("a", "c", "d"));
+  EXPECT_THAT(where(Comparison::kLess, 2), ElementsAre("b"));
+  EXPECT_THAT(where(Comparison::kLessOrEqual, 2), ElementsAre("b", "c"));
+  EXPECT_THAT(where(Comparison::kEqual, 2), ElementsAre("c"));
+  EXPECT_THAT(where(Comparison::kNotEqual, 2), ElementsAre("a", "b", "d"));
+  EXPECT_THAT(where(Comparison::kGreater, 3), IsEmpty());
+}
+
+TEST(Chooser, RanksThoseForWhichTheConditionHolds) {
+  EXPECT_THAT(Choose({.where = Condition{Comparison::kLess, 3}, .top = 1}),
+              ElementsAre("c"));
+  EXPECT_THAT(
+      Choose({.where = Condition{Comparison::kGreater, 1}, .bottom = 2}),
+      ElementsAre("c", "a"));
+}
+
+TEST(Chooser, EndsWithTheSinksError) {
+  const auto refuse = [](const SeriesResult&) {
+    return absl::CancelledError("enough");
+  };
+  const auto add = [&](const Choice& choice) {
+    Chooser chooser(choice, refuse);
+    absl::Status status = chooser.Add(Result("a", CalculatedValue::Of(1.0)));
+    return status.ok() ? chooser.Finish() : status;
+  };
+  EXPECT_THAT(add({}),
+              testing::StatusIs(absl::StatusCode::kCancelled, "enough"));
+  EXPECT_THAT(add({.top = 1}),
+              testing::StatusIs(absl::StatusCode::kCancelled, "enough"));
+}
+
+}  // namespace
+}  // namespace fleetperf::aggregator

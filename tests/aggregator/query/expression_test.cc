@@ -1,0 +1,308 @@
+// Arithmetic between paths.
+
+#include "aggregator/query/expression.h"
+
+#include "absl/strings/str_cat.h"
+#include "aggregator/query/range_query.h"
+#include "tests/support/countersets.h"
+#include "tests/support/disk_agent.h"
+#include "tests/support/points_text.h"
+#include "tests/support/query_results.h"
+#include "tests/support/status_matchers.h"
+#include "tests/support/test_store.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+using testing::ClocksAt;
+using testing::DiskAgent;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::kStart;
+using testing::StatusIs;
+using testing::TestAgent;
+using testing::TestStore;
+using testing::ToText;
+
+absl::Time At(double seconds) { return kStart + absl::Seconds(seconds); }
+
+// "LEFT|/|RIGHT", "a path", or what is wrong.
+std::string Split(const std::string& text) {
+  const auto expression = ParseExpression(text, {"Disk", "Odd (set) name"});
+  if (!expression.ok()) return std::string(expression.status().message());
+  if (!expression->has_value()) return "a path";
+  return absl::StrCat((*expression)->left, "|",
+                      std::string(1, (*expression)->operation), "|",
+                      (*expression)->right);
+}
+
+TEST(ParseExpression, FindsTheOperatorBetweenTwoPaths) {
+  EXPECT_EQ(Split(R"(\Memory\A / \Memory\B)"), R"(\Memory\A|/|\Memory\B)");
+  EXPECT_EQ(Split(R"(\Memory\A * \\web-1\Memory\B)"),
+            R"(\Memory\A|*|\\web-1\Memory\B)");
+  EXPECT_EQ(Split(R"(\Disk(*)\Disk Bytes/sec + \Disk(*)\% Time - Idle)"),
+            R"(\Disk(*)\Disk Bytes/sec|+|\Disk(*)\% Time - Idle)");
+  EXPECT_EQ(Split(R"(\A\B - C - \A\B)"), R"(\A\B - C|-|\A\B)");
+  EXPECT_EQ(Split(R"(\Odd (set) name\x / \Odd (set) name\y)"),
+            R"(\Odd (set) name\x|/|\Odd (set) name\y)");
+}
+
+TEST(ParseExpression, LeavesOperatorsInNamesAlone) {
+  for (const char* path :
+       {R"(\Disk(*)\Disk Bytes/sec)", R"(\Memory\A - B)", R"(\Memory\A / 1024)",
+        R"(\Disk(a - \b)\Reads)", R"(\Disk(C: / D:)\Reads)", R"(Memory)", "",
+        R"(\Memory\A /\Memory\B)", R"(\Memory\A/ \Memory\B)", R"( / \A\B)"}) {
+    EXPECT_EQ(Split(path), "a path") << path;
+  }
+  EXPECT_EQ(Split(R"(\Disk(a - \b)\Reads / \Disk(a - \b)\Writes)"),
+            R"(\Disk(a - \b)\Reads|/|\Disk(a - \b)\Writes)");
+}
+
+TEST(ParseExpression, SaysWhatIsWrong) {
+  EXPECT_EQ(Split(R"(\A\B / \C)"),
+            R"(\C: at character 3 of the path: expected "\" and a counter )"
+            R"(name, or "(" and an instance name)");
+  EXPECT_THAT(Split(R"(\A\B / \C\D / \E\F)"),
+              HasSubstr("there can be one operator only"));
+  EXPECT_EQ(Split(R"(\A\B* / \C\D)"),
+            R"(\A\B*: beside an operator, a path must name one counter)");
+  EXPECT_EQ(Split(R"(\A\B / \*\D)"),
+            R"(\*\D: beside an operator, a path must name one counter)");
+}
+
+class ExpressionTest : public ::testing::Test {
+ protected:
+  absl::StatusOr<std::vector<SeriesResult>> Run(const std::string& text,
+                                                RangeRequest request = {}) {
+    request.paths = {text};
+    request.start = At(0);
+    request.end = At(20);
+    request.step = absl::Seconds(10);
+    return testing::CollectRangeQuery(
+        request, {.store = *store_,
+                  .now_of = [](const std::string&) { return At(60); }});
+  }
+
+  // "web-1 \Disk(C:)\A / \Disk(C:)\B [B]" and its points.
+  std::vector<std::string> Ask(const std::string& text,
+                               const RangeRequest& request = {}) {
+    const auto results = Run(text, request);
+    if (!results.ok()) return {results.status().ToString()};
+    std::vector<std::string> texts;
+    for (const SeriesResult& result : *results) {
+      texts.push_back(absl::StrCat(result.series.machine(), " ",
+                                   result.series.path(), " [",
+                                   result.series.unit(), "]"));
+      for (std::string& point : ToText(result.points)) {
+        texts.push_back(std::move(point));
+      }
+    }
+    return texts;
+  }
+
+  TestStore store_;
+};
+
+// A machine whose memory's page faults grow by so many a second.
+struct MemoryAgent : DiskAgent {
+  using DiskAgent::DiskAgent;
+
+  void Faults(int first, int last, uint64_t rate) {
+    for (int t = first; t <= last; ++t) {
+      AddTick(memory_query, ClocksAt(t + 0.5),  // at moments of their own
+              {{memory, {1000, static_cast<uint64_t>(t + 1) * rate}}});
+    }
+  }
+
+  const uint32_t set = Counterset(testing::MemoryRegistration());
+  const uint32_t memory_query =
+      Query(machine_id, set, absl::Seconds(1),
+            {{testing::kAvailableBytes}, {testing::kPageFaults}});
+  const uint32_t memory = Instance(machine_id, set);
+};
+
+TEST_F(ExpressionTest, CalculatesWithSeriesOfOneMachineAndInstance) {
+  for (const std::string machine : {"web-1", "web-2"}) {
+    DiskAgent agent(&store_, machine);
+    const uint32_t c = agent.Disk("C:"), d = agent.Disk("D:");
+    for (int t = 0; t <= 20; ++t) {
+      const auto n = static_cast<uint64_t>(t);
+      // 8 and 6 transfers a second, queues of 2 and 4.
+      agent.AddTick(agent.query, ClocksAt(t),
+                    {{c, {8 * n, 2}}, {d, {6 * n, 4}}});
+    }
+    ASSERT_OK(agent.Send());
+  }
+  EXPECT_THAT(
+      Ask(R"(\\web-2\Disk(*)\Transfers/sec / \Disk(*)\Queue Length)"),
+      ElementsAre(
+          R"(web-2 \Disk(C:)\Transfers/sec / \Disk(C:)\Queue Length [1/s])",
+          "10: 4", "20: 4",
+          R"(web-2 \Disk(D:)\Transfers/sec / \Disk(D:)\Queue Length [1/s])",
+          "10: 1.5", "20: 1.5"));
+  const auto first = [&](const std::string& text) {
+    const auto texts = Ask(text);
+    return texts.size() > 2 ? texts[0] + " " + texts[2] : texts[0];
+  };
+  EXPECT_EQ(
+      first(R"(\Disk(C:)\Transfers/sec * \Disk(C:)\Queue Length)"),
+      R"(web-1 \Disk(C:)\Transfers/sec * \Disk(C:)\Queue Length [1/s] 20: 16)");
+  EXPECT_EQ(
+      first(R"(\Disk(C:)\Transfers/sec - \Disk(D:)\Transfers/sec)"),
+      R"(web-1 \Disk(C:)\Transfers/sec - \Disk(D:)\Transfers/sec [1/s] 20: 2)");
+  EXPECT_EQ(
+      first(R"(\Disk(C:)\Transfers/sec + \Disk(D:)\Transfers/sec)"),
+      R"(web-1 \Disk(C:)\Transfers/sec + \Disk(D:)\Transfers/sec [1/s] 20: 14)");
+  EXPECT_EQ(
+      first(R"(\Disk(C:)\Transfers/sec / \Disk(C:)\Transfers/sec)"),
+      R"(web-1 \Disk(C:)\Transfers/sec / \Disk(C:)\Transfers/sec [] 20: 1)");
+}
+
+TEST_F(ExpressionTest, ASideWithOneSeriesGoesWithAllOfTheOther) {
+  MemoryAgent agent(&store_);
+  const uint32_t total = agent.Disk("_Total");
+  agent.Ticks(0, 20,
+              {{agent.Disk("C:"), 2}, {agent.Disk("D:"), 6}, {total, 8}});
+  agent.Faults(-1, 20, 4);
+  ASSERT_OK(agent.Send());
+  EXPECT_THAT(
+      Ask(R"(\Disk(?:)\Transfers/sec / \Memory\Page Faults/sec)"),
+      ElementsAre(
+          R"(web-1 \Disk(C:)\Transfers/sec / \Memory\Page Faults/sec [])",
+          "10: 0.5", "20: 0.5",
+          R"(web-1 \Disk(D:)\Transfers/sec / \Memory\Page Faults/sec [])",
+          "10: 1.5", "20: 1.5"));
+  EXPECT_THAT(
+      Ask(R"(\Disk(D:)\Transfers/sec / \Disk(_Total)\Transfers/sec)"),
+      ElementsAre(
+          R"(web-1 \Disk(D:)\Transfers/sec / \Disk(_Total)\Transfers/sec [])",
+          "10: 0.75", "20: 0.75"));
+  // The result is of the side that has the instances.
+  ASSERT_OK_AND_ASSIGN(
+      const auto results,
+      Run(R"(\Memory\Page Faults/sec / \Disk(*)\Transfers/sec)"));
+  ASSERT_EQ(results.size(), 3);
+  EXPECT_EQ(results[0].series.instance(), "C:");
+  EXPECT_EQ(ToText(results[0].points[1]), "20: 2");
+}
+
+TEST_F(ExpressionTest, AGapOnEitherSideIsAGap) {
+  MemoryAgent agent(&store_);
+  const uint32_t c = agent.Disk("C:");
+  agent.Ticks(0, 5, {{c, 2}});
+  agent.Ticks(16, 20, {{c, 2}});
+  agent.Faults(-1, 8, 4);
+  agent.Faults(29, 40, 4);
+  ASSERT_OK(agent.Send());
+  EXPECT_THAT(
+      Ask(R"(\Disk(C:)\Transfers/sec / \Memory\Page Faults/sec)"),
+      ElementsAre(
+          R"(web-1 \Disk(C:)\Transfers/sec / \Memory\Page Faults/sec [])",
+          "10: 0.5 coverage=0.5", "20: gap no_samples breaks=1 coverage=0"));
+}
+
+TEST_F(ExpressionTest, DivisionByZeroIsAStatus) {
+  DiskAgent agent(&store_);
+  const uint32_t c = agent.Disk("C:");
+  for (int t = 0; t <= 20; ++t) {
+    agent.AddTick(agent.query, ClocksAt(t),
+                  {{c, {static_cast<uint64_t>(2 * t), t > 10 ? 4 : 0}}});
+  }
+  ASSERT_OK(agent.Send());
+  EXPECT_THAT(
+      Ask(R"(\Disk(C:)\Transfers/sec / \Disk(C:)\Queue Length)"),
+      ElementsAre(
+          R"(web-1 \Disk(C:)\Transfers/sec / \Disk(C:)\Queue Length [1/s])",
+          "10: zero_denominator", "20: 0.5"));
+}
+
+TEST_F(ExpressionTest, DoesNotAddWhatIsOfDifferentUnits) {
+  MemoryAgent agent(&store_);
+  agent.Ticks(0, 20, {{agent.Disk("C:"), 2}});
+  agent.Faults(-1, 20, 4);
+  ASSERT_OK(agent.Send());
+  EXPECT_THAT(
+      Run(R"(\Memory\Available Bytes + \Memory\Page Faults/sec)"),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               R"(\Memory\Available Bytes + \Memory\Page Faults/sec: the )"
+               R"(values are B and 1/s; only values of one unit can be added )"
+               R"(or subtracted)"));
+  EXPECT_THAT(Run(R"(\Disk(C:)\Queue Length - \Memory\Available Bytes)"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("plain numbers and B")));
+  EXPECT_THAT(Ask(R"(\Memory\Available Bytes / \Memory\Page Faults/sec)"),
+              ElementsAre(HasSubstr("[B/(1/s)]"), "10: 250", "20: 250"));
+  EXPECT_THAT(Ask(R"(\Memory\Available Bytes * \Disk(C:)\Queue Length)"),
+              ElementsAre(HasSubstr("[B]"), "10: 2000", "20: 2000"));
+}
+
+TEST_F(ExpressionTest, IsOfWhatSeriesAreCombinedInto) {
+  for (const auto& [machine, rate] :
+       std::vector<std::pair<std::string, uint64_t>>{{"web-1", 2},
+                                                     {"web-2", 8}}) {
+    DiskAgent agent(&store_, machine);
+    const uint32_t c = agent.Disk("C:"), d = agent.Disk("D:");
+    for (int t = 0; t <= 20; ++t) {
+      const auto n = static_cast<uint64_t>(t);
+      agent.AddTick(agent.query, ClocksAt(t),
+                    {{c, {rate * n, 1}}, {d, {3 * n, 4}}});
+    }
+    ASSERT_OK(agent.Send());
+  }
+  RangeRequest request;
+  request.aggregation = Aggregation{.function = AggregateFunction::kSum};
+  const std::string text = R"(\Disk(*)\Transfers/sec / \Disk(*)\Queue Length)";
+  // (2 + 3 + 8 + 3) / (1 + 4 + 1 + 4)
+  EXPECT_THAT(Ask(text, request),
+              ElementsAre(R"( \Disk\Transfers/sec / \Disk\Queue Length [1/s])",
+                          "10: 1.6", "20: 1.6"));
+  request.aggregation->by_machine = true;
+  request.choice.top = 1;
+  EXPECT_THAT(
+      Ask(text, request),
+      ElementsAre(R"(web-2 \Disk\Transfers/sec / \Disk\Queue Length [1/s])",
+                  "10: 2.2", "20: 2.2"));
+}
+
+TEST_F(ExpressionTest, CanStandBesidePathsAndOtherExpressions) {
+  DiskAgent agent(&store_);
+  agent.Ticks(0, 20, {{agent.Disk("C:"), 2}});
+  ASSERT_OK(agent.Send());
+  const auto results = testing::CollectRangeQuery(
+      {.paths = {R"(\Disk(*)\Queue Length)",
+                 R"(\Disk(*)\Transfers/sec / \Disk(*)\Queue Length)",
+                 R"(\Disk(*)\Transfers/sec * \Disk(*)\Queue Length)"},
+       .start = At(0),
+       .end = At(20)},
+      {.store = *store_, .now_of = [](const std::string&) { return At(60); }});
+  ASSERT_OK(results);
+  std::vector<std::string> texts;
+  for (const SeriesResult& result : *results) {
+    texts.push_back(
+        absl::StrCat(result.series.path(), " ", ToText(result.points.front())));
+  }
+  EXPECT_THAT(
+      texts,
+      ElementsAre(R"(\Disk(C:)\Queue Length 20: 2)",
+                  R"(\Disk(C:)\Transfers/sec * \Disk(C:)\Queue Length 20: 4)",
+                  R"(\Disk(C:)\Transfers/sec / \Disk(C:)\Queue Length 20: 1)"));
+}
+
+TEST_F(ExpressionTest, SaysWhatThereWasNot) {
+  DiskAgent web(&store_, "web-1"), db(&store_, "db-1");
+  web.Ticks(0, 20, {{web.Disk("C:"), 2}});
+  db.Ticks(0, 20, {{db.Disk("C:"), 2}});
+  ASSERT_OK(web.Send());
+  ASSERT_OK(db.Send());
+  constexpr auto kNotFound = absl::StatusCode::kNotFound;
+  EXPECT_THAT(Run(R"(\Disk(*)\Transfers/sec / \Disk(*)\Queue)"),
+              StatusIs(kNotFound, HasSubstr(R"(no counter "Queue" is)")));
+  EXPECT_THAT(Run(R"(\Disk(*)\Transfers/sec / \Disk(x)\Queue Length)"),
+              StatusIs(kNotFound, HasSubstr(R"(no instance "x")")));
+  EXPECT_THAT(
+      Run(R"(\\web-1\Disk(*)\Transfers/sec / \\db-1\Disk(*)\Queue Length)"),
+      StatusIs(kNotFound, HasSubstr("both must be of one machine")));
+}
+
+}  // namespace
+}  // namespace fleetperf::aggregator

@@ -1,0 +1,90 @@
+// A store over another one, so that a test can change a part of what it does.
+
+#ifndef FLEETPERF_TESTS_SUPPORT_STORE_WRAPPER_H_
+#define FLEETPERF_TESTS_SUPPORT_STORE_WRAPPER_H_
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "aggregator/store/store.h"
+
+namespace fleetperf::testing {
+
+class StoreWrapper : public aggregator::Store {
+ public:
+  explicit StoreWrapper(aggregator::Store* store) : store_(*store) {}
+
+  const std::string& id() const override { return store_.id(); }
+  const aggregator::Directory& directory() const override {
+    return store_.directory();
+  }
+  absl::Status Commit(
+      absl::Span<const aggregator::BatchToCommit> batches) override {
+    return store_.Commit(batches);
+  }
+  absl::StatusOr<aggregator::StoredEpoch> OpenEpoch(
+      const std::string& agent, uint64_t epoch,
+      const aggregator::Dictionary::Limits& limits) override {
+    return store_.OpenEpoch(agent, epoch, limits);
+  }
+  absl::StatusOr<bool> HasBatch(uint32_t epoch_number, uint64_t sequence,
+                                uint64_t fingerprint) const override {
+    return store_.HasBatch(epoch_number, sequence, fingerprint);
+  }
+  std::map<aggregator::LossCause, uint64_t> LostTicks(
+      const std::string& agent, const std::string& machine) const override {
+    return store_.LostTicks(agent, machine);
+  }
+  absl::Status KeepDefinitions(uint32_t epoch_number,
+                               const v1::Definitions& definitions) override {
+    return store_.KeepDefinitions(epoch_number, definitions);
+  }
+  absl::Status Read(
+      const ReadRequest& request,
+      absl::FunctionRef<absl::Status(const aggregator::Frame&)> on_frame,
+      absl::FunctionRef<void(const aggregator::Loss&)> on_loss) override {
+    return store_.Read(request, on_frame, on_loss);
+  }
+  bool HasCatalogue(absl::string_view hash) const override {
+    return store_.HasCatalogue(hash);
+  }
+  absl::Status PutCatalogue(absl::string_view hash,
+                            absl::string_view content) override {
+    return store_.PutCatalogue(hash, content);
+  }
+  absl::StatusOr<std::string> GetCatalogue(
+      absl::string_view hash) const override {
+    return store_.GetCatalogue(hash);
+  }
+  absl::Status PutMachine(const v1::Machine& machine,
+                          absl::string_view catalogue_hash) override {
+    return store_.PutMachine(machine, catalogue_hash);
+  }
+  std::vector<StoredMachine> GetMachines() const override {
+    return store_.GetMachines();
+  }
+  absl::StatusOr<bool> Compact(absl::Time idle_since) override {
+    return store_.Compact(idle_since);
+  }
+  absl::StatusOr<bool> Thin(aggregator::Resolution resolution,
+                            absl::Time time) override {
+    return store_.Thin(resolution, time);
+  }
+  absl::Status DropBefore(absl::Time time) override {
+    return store_.DropBefore(time);
+  }
+  absl::Status DropTo(uint64_t size) override { return store_.DropTo(size); }
+  absl::Status Backup(
+      const std::string& directory,
+      absl::FunctionRef<absl::Status(uint64_t, uint64_t)> on_copied) override {
+    return store_.Backup(directory, on_copied);
+  }
+
+ private:
+  aggregator::Store& store_;
+};
+
+}  // namespace fleetperf::testing
+
+#endif  // FLEETPERF_TESTS_SUPPORT_STORE_WRAPPER_H_
