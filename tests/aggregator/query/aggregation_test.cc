@@ -366,21 +366,25 @@ TEST_F(AggregationTest, RatiosOfDifferentFormulasAreCombinedByValue) {
                      .name = "Hits %"},
                     {.counter_id = 2,
                      .type = perflib::kPerfPrecisionSystemTimer,
-                     .base_counter_id = 3,
+                     .base_counter_id = 4,
                      .name = "Busy %"},
-                    {.counter_id = 3, .type = perflib::kPerfSampleBase}}});
-  const uint32_t query =
-      agent.Query(machine, set, absl::Seconds(1),
-                  {{1}, {2}, {.counter_id = 3, .only_linked = true}});
+                    {.counter_id = 3, .type = perflib::kPerfSampleBase},
+                    {.counter_id = 4, .type = perflib::kPerfLargeRawBase}}});
+  const uint32_t query = agent.Query(machine, set, absl::Seconds(1),
+                                     {{1},
+                                      {2},
+                                      {.counter_id = 3, .only_linked = true},
+                                      {.counter_id = 4, .only_linked = true}});
   const uint32_t all = agent.Instance(machine, set);
   for (uint64_t t = 0; t <= 20; ++t) {
     agent.AddTick(query, ClocksAt(static_cast<double>(t)),
-                  {{all, {t, 3 * t, 10 * t}}});
+                  {{all, {t, 3 * t, 10 * t, 40 * t}}});
   }
   ASSERT_OK(agent.Send());
   EXPECT_THAT(Ask("\\Cache\\*", {.function = AggregateFunction::kAverage,
                                  .across_counters = true}),
-              ElementsAre("\\Cache\\*", "10: 20", "20: 20"));  // 10 and 30
+              // 10 and 7.5 %, not 4 in 50.
+              ElementsAre("\\Cache\\*", "10: 8.75", "20: 8.75"));
 }
 
 TEST_F(AggregationTest, GroupsByLabelsOfTheMachinesAgents) {

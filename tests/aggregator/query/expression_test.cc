@@ -201,6 +201,20 @@ TEST_F(ExpressionTest, AGapOnEitherSideIsAGap) {
           "10: 0.5 coverage=0.5", "20: gap no_samples breaks=1 coverage=0"));
 }
 
+TEST_F(ExpressionTest, SaysWhatEitherSideLeavesOut) {
+  MemoryAgent agent(&store_);
+  agent.Ticks(0, 20, {{agent.Disk("C:"), 2}});
+  agent.Faults(-1, 5, 4);
+  agent.Faults(6, 20, 2);  // from 24 down to 14
+  ASSERT_OK(agent.Send());
+  const char* kExpected = "10: 0.6 reset breaks=1 coverage=0.9";  // 2 by 30 / 9
+  EXPECT_THAT(Ask(R"(\Disk(C:)\Transfers/sec / \Memory\Page Faults/sec)"),
+              ElementsAre(HasSubstr("[]"), kExpected, "20: 1"));
+  EXPECT_THAT(Ask(R"(\Memory\Page Faults/sec - \Memory\Page Faults/sec)"),
+              ElementsAre(HasSubstr("[1/s]"),
+                          "10: 0 reset breaks=2 coverage=0.9", "20: 0"));
+}
+
 TEST_F(ExpressionTest, DivisionByZeroIsAStatus) {
   DiskAgent agent(&store_);
   const uint32_t c = agent.Disk("C:");
