@@ -1,0 +1,123 @@
+#include "tests/bench/peers.h"
+
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/files.h"
+#include "base/status_macros.h"
+#include "tests/bench/peer_server.h"
+
+namespace fleetperf::bench {
+namespace {
+
+uint64_t SizeOf(const std::filesystem::path& directory) {
+  uint64_t size = 0;
+  for (const auto& file :
+       std::filesystem::recursive_directory_iterator(directory)) {
+    if (file.is_regular_file()) size += file.file_size();
+  }
+  return size;
+}
+
+absl::StatusOr<std::string> Executable(const std::string& package) {
+  // As deploy/install-deps has it.
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  const char* home = std::getenv("HOME");
+  const std::string directory =
+      cache != nullptr ? cache : absl::StrCat(home ? home : "", "/.cache");
+  const std::string path = absl::StrCat(directory, "/fleetperf/peers/", package,
+                                        "/usr/bin/", package);
+  if (FileExists(path)) return path;
+  return absl::NotFoundError(
+      absl::StrCat("there is no ", path, "; run: deploy/install-deps bench"));
+}
+
+class VictoriaMetrics : public PeerServer {
+ public:
+  // Its rate() goes back to the last sample before the range.
+  VictoriaMetrics() : PeerServer("VictoriaMetrics", kStep) {}
+
+  absl::Status Start(const std::string& executable) {
+    return Run({executable, absl::StrCat("-httpListenAddr=127.0.0.1:", port()),
+                absl::StrCat("-storageDataPath=", File("data")),
+                "-retentionPeriod=100y", "-search.maxQueryDuration=10m"},
+               "/health");
+  }
+
+  absl::Status Settle() override {
+    RETURN_IF_ERROR(client().Get("/internal/force_flush").status());
+    RETURN_IF_ERROR(client().Get("/internal/force_merge").status());
+    while (
+        !process().WaitForError("forced merge for partition_prefix=\"\" has "
+                                "been successfully finished")) {
+    }
+    return client().Get("/internal/force_flush").status();
+  }
+
+  absl::StatusOr<DiskUse> MeasureDisk() override {
+    return DiskUse{.data = SizeOf(File("data/data")),
+                   .index = SizeOf(File("data/indexdb"))};
+  }
+};
+
+class Prometheus : public PeerServer {
+ public:
+  // Its rate() knows what is in the range only, and one sample more has as many
+  // differences as the step has samples.
+  Prometheus() : PeerServer("Prometheus", kStep + absl::Seconds(1)) {}
+
+  absl::Status Start(const std::string& executable) {
+    RETURN_IF_ERROR(WriteFile(File("prometheus.yml"), "global: {}\n"));
+    return Run({executable, "--config.file=" + File("prometheus.yml"),
+                "--storage.tsdb.path=" + File("data"),
+                absl::StrCat("--web.listen-address=127.0.0.1:", port()),
+                "--web.enable-remote-write-receiver", "--web.enable-admin-api",
+                "--storage.tsdb.retention.time=100y", "--query.timeout=10m",
+                "--query.max-samples=1000000000", "--log.level=warn"},
+               "/-/ready");
+  }
+
+  // It keeps two hours in memory and its log, and then writes them as a block.
+  absl::Status Settle() override { return absl::OkStatus(); }
+
+  // Of the block that it would write.
+  absl::StatusOr<DiskUse> MeasureDisk() override {
+    ASSIGN_OR_RETURN(const std::string answer,
+                     client().Post("/api/v1/admin/tsdb/snapshot", {}, ""));
+    const auto snapshot =
+        nlohmann::json::parse(answer, nullptr, /*allow_exceptions=*/false);
+    DiskUse use;
+    for (const auto& block : std::filesystem::directory_iterator(
+             absl::StrCat(File("data/snapshots/"),
+                          snapshot["data"]["name"].get<std::string>()))) {
+      use.data += SizeOf(block.path() / "chunks");
+      use.index += std::filesystem::file_size(block.path() / "index");
+    }
+    return use;
+  }
+};
+
+template <typename Peer>
+absl::StatusOr<std::unique_ptr<Server>> Start(const std::string& package) {
+  ASSIGN_OR_RETURN(const std::string executable, Executable(package));
+  auto peer = std::make_unique<Peer>();
+  RETURN_IF_ERROR(peer->Start(executable));
+  return peer;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Server>> StartVictoriaMetrics() {
+  return Start<VictoriaMetrics>("victoria-metrics");
+}
+
+absl::StatusOr<std::unique_ptr<Server>> StartPrometheus() {
+  return Start<Prometheus>("prometheus");
+}
+
+}  // namespace fleetperf::bench
