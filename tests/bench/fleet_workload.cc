@@ -70,6 +70,23 @@ void FleetWorkload::Add(Kind kind, const std::string& name,
   }
 }
 
+Workload FleetWorkload::MakeWorkload(size_t machines, size_t ticks,
+                                     absl::Time start,
+                                     absl::Duration interval) const {
+  return {.name = absl::StrCat(machines, " machines with ", series(),
+                               " series, ", ticks, " ticks"),
+          .machines = machines,
+          .ticks = ticks,
+          .start = start,
+          .interval = interval,
+          .make_machine = [this, start, interval](size_t i) {
+            const auto phase = absl::Milliseconds(1 + i * 37 % 998);
+            return std::make_unique<FleetMachine>(
+                *this, absl::StrCat("host-", i), /*seed=*/1 + i, start + phase,
+                interval);
+          }};
+}
+
 FleetMachine::FleetMachine(const FleetWorkload& workload, std::string name,
                            uint64_t seed, absl::Time start,
                            absl::Duration interval)

@@ -34,6 +34,11 @@ class FleetWorkload {
   // How many series there are.
   size_t series() const { return kinds_.size(); }
 
+  // Machines called "host-0" and so on, which tick one after the other. It
+  // refers to this.
+  Workload MakeWorkload(size_t machines, size_t ticks, absl::Time start,
+                        absl::Duration interval = absl::Seconds(1)) const;
+
  private:
   friend class FleetMachine;
   enum class Kind : uint8_t {

@@ -111,7 +111,7 @@ absl::StatusOr<Answer> FleetperfQueries::Ask(Question question,
   auto request = InScope<v1::QueryRangeRequest>(is_rate ? kTimer : kGauge,
                                                 scope.start, scope.end);
   if (is_rate) {
-    *request.mutable_step() = ToProto(kStep);
+    *request.mutable_step() = ToProto(scope.step);
     request.set_aggregate(v1::AGGREGATE_FUNCTION_AVERAGE);
   } else {
     request.set_top(kTop);
@@ -157,8 +157,9 @@ std::vector<std::string> CommandLineOf(Question question, const Scope& scope) {
                        {"--raw", OfMachine(scope.machine, kTimer)});
       break;
     case Question::kAverageRate:
-      arguments.insert(arguments.end(), {"--step", absl::FormatDuration(kStep),
-                                         "--agg", "avg", kTimer});
+      arguments.insert(
+          arguments.end(),
+          {"--step", absl::FormatDuration(scope.step), "--agg", "avg", kTimer});
       break;
     case Question::kTopMachines:
       arguments.insert(arguments.end(), {"--top", absl::StrCat(kTop), kGauge});

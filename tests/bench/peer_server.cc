@@ -45,7 +45,7 @@ Request At(absl::Time time, const std::string& query) {
 }
 
 Request RequestOf(Question question, const Scope& scope,
-                  absl::Duration rate_range) {
+                  absl::Duration rate_surplus) {
   const std::string range = Seconds(scope.end - scope.start);
   if (question == Question::kRawSeries) {
     std::string series = kTimer;
@@ -58,19 +58,20 @@ Request RequestOf(Question question, const Scope& scope,
                                       "[", range, "]))"));
   }
   // In percent of a processor, from 100 ns.
-  return {"/api/v1/query_range",
-          {{"query", absl::StrCat("avg(rate(", kTimer, "[", Seconds(rate_range),
-                                  "]))/1e5")},
-           {"start", UnixSeconds(scope.start + kStep)},
-           {"end", UnixSeconds(scope.end)},
-           {"step", Seconds(kStep)}}};
+  return {
+      "/api/v1/query_range",
+      {{"query", absl::StrCat("avg(rate(", kTimer, "[",
+                              Seconds(scope.step + rate_surplus), "]))/1e5")},
+       {"start", UnixSeconds(scope.start + scope.step)},
+       {"end", UnixSeconds(scope.end)},
+       {"step", Seconds(scope.step)}}};
 }
 
 }  // namespace
 
-PeerServer::PeerServer(std::string name, absl::Duration rate_range)
+PeerServer::PeerServer(std::string name, absl::Duration rate_surplus)
     : name_(std::move(name)),
-      rate_range_(rate_range),
+      rate_surplus_(rate_surplus),
       port_(FreePort()),
       client_(port_) {}
 
@@ -172,7 +173,7 @@ absl::StatusOr<uint64_t> PeerServer::CountSamples() {
 }
 
 absl::StatusOr<Answer> PeerServer::Ask(Question question, const Scope& scope) {
-  Request request = RequestOf(question, scope, rate_range_);
+  Request request = RequestOf(question, scope, rate_surplus_);
   request.parameters.emplace_back("nocache", "1");  // Prometheus has no cache
   Answer answer;
   ASSIGN_OR_RETURN(const nlohmann::json result,

@@ -32,8 +32,9 @@ class PeerServer : public Server {
   absl::StatusOr<Answer> Ask(Question question, const Scope& scope) override;
 
  protected:
-  // `rate_range`: the range for which the server's rate() is that of a step.
-  PeerServer(std::string name, absl::Duration rate_range);
+  // `rate_surplus`: how much longer than a step the range is for which the
+  // server's rate() is that over the step.
+  PeerServer(std::string name, absl::Duration rate_surplus);
 
   // Starts it, and waits until it answers a request of `path`.
   absl::Status Run(const std::vector<std::string>& command,
@@ -58,7 +59,7 @@ class PeerServer : public Server {
                                      absl::Duration* took);
 
   const std::string name_;
-  const absl::Duration rate_range_;
+  const absl::Duration rate_surplus_;
   const int port_;
   HttpClient client_;
   testing::TempDirectory directory_;

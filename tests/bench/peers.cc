@@ -7,7 +7,11 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
 #include "base/files.h"
 #include "base/status_macros.h"
 #include "tests/bench/peer_server.h"
@@ -40,7 +44,7 @@ absl::StatusOr<std::string> Executable(const std::string& package) {
 class VictoriaMetrics : public PeerServer {
  public:
   // Its rate() goes back to the last sample before the range.
-  VictoriaMetrics() : PeerServer("VictoriaMetrics", kStep) {}
+  VictoriaMetrics() : PeerServer("VictoriaMetrics", absl::ZeroDuration()) {}
 
   absl::Status Start(const std::string& executable) {
     return Run({executable, absl::StrCat("-httpListenAddr=127.0.0.1:", port()),
@@ -51,6 +55,12 @@ class VictoriaMetrics : public PeerServer {
 
   absl::Status Settle() override {
     RETURN_IF_ERROR(client().Get("/internal/force_flush").status());
+    // What it merges of its own accord is left out by a merge on demand.
+    for (bool is_merging = true; is_merging;) {
+      absl::SleepFor(absl::Seconds(1));
+      ASSIGN_OR_RETURN(const double merges, Metric("vm_active_merges"));
+      is_merging = merges > 0;
+    }
     RETURN_IF_ERROR(client().Get("/internal/force_merge").status());
     while (
         !process().WaitForError("forced merge for partition_prefix=\"\" has "
@@ -63,13 +73,28 @@ class VictoriaMetrics : public PeerServer {
     return DiskUse{.data = SizeOf(File("data/data")),
                    .index = SizeOf(File("data/indexdb"))};
   }
+
+ private:
+  // The sum over all labels.
+  absl::StatusOr<double> Metric(absl::string_view name) {
+    ASSIGN_OR_RETURN(const std::string metrics, client().Get("/metrics"));
+    double sum = 0;
+    for (const absl::string_view line : absl::StrSplit(metrics, '\n')) {
+      double value = 0;
+      if (absl::StartsWith(line, name) &&
+          absl::SimpleAtod(line.substr(line.rfind(' ') + 1), &value)) {
+        sum += value;
+      }
+    }
+    return sum;
+  }
 };
 
 class Prometheus : public PeerServer {
  public:
   // Its rate() knows what is in the range only, and one sample more has as many
   // differences as the step has samples.
-  Prometheus() : PeerServer("Prometheus", kStep + absl::Seconds(1)) {}
+  Prometheus() : PeerServer("Prometheus", absl::Seconds(1)) {}
 
   absl::Status Start(const std::string& executable) {
     RETURN_IF_ERROR(WriteFile(File("prometheus.yml"), "global: {}\n"));

@@ -29,10 +29,9 @@ struct DiskUse {
 
 enum class Question {
   kRawSeries,    // each sample of one series
-  kAverageRate,  // the average rate over all machines, each kStep
+  kAverageRate,  // the average rate over all machines, step by step
   kTopMachines,  // the kTop machines with the largest average of a gauge
 };
-inline constexpr absl::Duration kStep = absl::Seconds(10);
 inline constexpr int kTop = 10;
 
 // What a question is about: times are in (start, end].
@@ -40,6 +39,7 @@ struct Scope {
   std::string machine;  // of the one series
   absl::Time start;
   absl::Time end;
+  absl::Duration step;  // of the average rate
 };
 
 struct Answer {
