@@ -30,18 +30,16 @@ constexpr char kLimits[] = R"(agents:
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<FleetperfProcess>> FleetperfProcess::Start(
-    const std::vector<std::string>& store) {
+absl::StatusOr<std::unique_ptr<FleetperfProcess>> FleetperfProcess::Make() {
   std::unique_ptr<FleetperfProcess> process(new FleetperfProcess);
   RETURN_IF_ERROR(process->RunFleetperf(
       {"pki", "init", "--directory", process->directory_.path()}));
   ASSIGN_OR_RETURN(process->reader_, process->Issue("reader", {"bench"}));
-  RETURN_IF_ERROR(process->StartAggregator(store));
+  RETURN_IF_ERROR(MakeDirectories(process->store_directory()));
   return process;
 }
 
-absl::Status FleetperfProcess::StartAggregator(
-    const std::vector<std::string>& store) {
+absl::Status FleetperfProcess::Start(const std::vector<std::string>& store) {
   ASSIGN_OR_RETURN(const TlsFiles tls,
                    Issue("aggregator", {"localhost", "127.0.0.1"}));
   const std::string config = directory_.File("aggregator.yaml");

@@ -20,10 +20,12 @@ namespace fleetperf::bench {
 // All its files are in a temporary directory. Thread-compatible.
 class FleetperfProcess {
  public:
-  // Makes certificates and starts it. `store` is what its configuration file
-  // says of the store besides the directory, as lines of YAML.
-  static absl::StatusOr<std::unique_ptr<FleetperfProcess>> Start(
-      const std::vector<std::string>& store = {});
+  // Makes certificates. The store's directory is there, too, and empty.
+  static absl::StatusOr<std::unique_ptr<FleetperfProcess>> Make();
+
+  // Starts it. `store` is what its configuration file says of the store besides
+  // the directory, as lines of YAML.
+  absl::Status Start(const std::vector<std::string>& store = {});
 
   pid_t pid() const { return aggregator_->pid(); }
   const std::string& address() const { return address_; }
@@ -41,7 +43,6 @@ class FleetperfProcess {
 
  private:
   FleetperfProcess() = default;
-  absl::Status StartAggregator(const std::vector<std::string>& store);
 
   testing::TempDirectory directory_;
   TlsFiles reader_;

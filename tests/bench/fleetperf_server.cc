@@ -1,6 +1,7 @@
 #include "tests/bench/fleetperf_server.h"
 
 #include <map>
+#include <utility>
 
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
@@ -25,17 +26,18 @@ DiskUse ToDiskUse(const std::map<std::string, uint64_t>& families) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<FleetperfServer>> FleetperfServer::Start(
-    const std::vector<std::string>& store) {
+absl::StatusOr<std::unique_ptr<FleetperfServer>> FleetperfServer::Connect(
+    std::unique_ptr<FleetperfProcess> process) {
   std::unique_ptr<FleetperfServer> server(new FleetperfServer);
-  ASSIGN_OR_RETURN(server->process_, FleetperfProcess::Start(store));
+  server->process_ = std::move(process);
   ASSIGN_OR_RETURN(server->queries_,
                    FleetperfQueries::Connect(server->process_->address(),
                                              server->process_->reader()));
   return server;
 }
 
-absl::Status FleetperfServer::Connect(const Workload& workload) {
+absl::Status FleetperfServer::Prepare(const Workload& workload,
+                                      int ticks_per_message) {
   workload_ = workload;
   std::vector<std::string> names;
   for (size_t i = 0; i < workload.machines; ++i) {
@@ -44,12 +46,6 @@ absl::Status FleetperfServer::Connect(const Workload& workload) {
   ASSIGN_OR_RETURN(const TlsFiles tls, process_->Issue("agent", names));
   ASSIGN_OR_RETURN(load_,
                    FleetperfLoad::Connect(workload, process_->address(), tls));
-  return absl::OkStatus();
-}
-
-absl::Status FleetperfServer::Prepare(const Workload& workload,
-                                      int ticks_per_message) {
-  RETURN_IF_ERROR(Connect(workload));
   load_->Prepare(workload.ticks, ticks_per_message);
   return absl::OkStatus();
 }

@@ -16,9 +16,9 @@ namespace fleetperf::bench {
 
 class FleetperfServer : public Server {
  public:
-  // `store`: see FleetperfProcess.
-  static absl::StatusOr<std::unique_ptr<FleetperfServer>> Start(
-      const std::vector<std::string>& store = {});
+  // Of a process that has been started.
+  static absl::StatusOr<std::unique_ptr<FleetperfServer>> Connect(
+      std::unique_ptr<FleetperfProcess> process);
 
   const std::string& name() const override { return name_; }
   pid_t pid() const override { return process_->pid(); }
@@ -35,11 +35,6 @@ class FleetperfServer : public Server {
   }
 
   absl::StatusOr<DiskUse> MeasureDisk() override;
-
-  // The step of Prepare that comes before the load prepares ticks, for a
-  // workload that is sent in parts.
-  absl::Status Connect(const Workload& workload);
-  FleetperfLoad& load() { return *load_; }
 
   // How long a process `fleetperf query` takes from its start to its end.
   absl::StatusOr<absl::Duration> AskOnCommandLine(Question question,

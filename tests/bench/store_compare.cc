@@ -86,7 +86,9 @@ absl::Status MeasureQueries(const Workload& workload, Server* server,
 }
 
 absl::StatusOr<std::unique_ptr<Server>> StartFleetperf() {
-  return FleetperfServer::Start();
+  ASSIGN_OR_RETURN(auto process, FleetperfProcess::Make());
+  RETURN_IF_ERROR(process->Start());
+  return FleetperfServer::Connect(std::move(process));
 }
 
 absl::StatusOr<std::vector<Result>> Compare(const Workload& workload,

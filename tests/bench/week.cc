@@ -1,16 +1,17 @@
-// A week of a fleet, sent to an aggregator as fast as it takes it: what that
-// costs, what is left of it on disk, the memory that it takes, and how long
-// questions about it take then.
+// A week of a fleet: what an aggregator that finds it in its store makes of it,
+// the memory that it takes, what is on disk then, and how long questions take.
 //
 //   week [--machines N] [--series N] [--interval SECONDS] [--days N]
 //
-// The samples' times are of the days before now, and they come over the same
-// streams as those of today.
+// The samples are of the days before now. They are put into the store as if
+// they had come then: how long samples are kept goes by when they came.
+
+#include <unistd.h>
 
 #include <cstdio>
 #include <memory>
 #include <string>
-#include <vector>
+#include <utility>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
@@ -20,32 +21,38 @@
 #include "base/status_macros.h"
 #include "tests/bench/comparison.h"
 #include "tests/bench/fleet_workload.h"
+#include "tests/bench/fleetperf_process.h"
 #include "tests/bench/fleetperf_server.h"
 #include "tests/bench/process_usage.h"
 #include "tests/bench/report.h"
+#include "tests/bench/store_feed.h"
 
 namespace fleetperf::bench {
 namespace {
 
 struct Parameters {
   size_t machines = 100;
-  int series = 100;
+  int series = 200;
   int interval = 10;
   int days = 7;
 };
 
-// What the aggregator's configuration says of the store, besides where it is:
-// how long it keeps what.
+// What the aggregator's configuration file says of how long it keeps what.
 const char* const kStore[] = {"retention: 30d"};
 
-// As after an outage, when spools have filled.
 constexpr int kTicksPerMessage = 60;
+// An aggregator looks for what there is to do every ten seconds.
+constexpr absl::Duration kQuiet = absl::Seconds(12);
 constexpr int kAsked = 20;
 constexpr double kMiB = 1 << 20;
 
-void PrintPeak(const char* what, const FleetperfServer& server) {
+void PrintPeak(const char* what, pid_t pid) {
   absl::PrintF("%-44s%10.0f MiB\n", what,
-               static_cast<double>(PeakMemoryOf(server.pid())) / kMiB);
+               static_cast<double>(PeakMemoryOf(pid)) / kMiB);
+}
+
+void PrintTime(const char* what, absl::Duration time) {
+  absl::PrintF("%-44s%10.1f s\n", what, absl::ToDoubleSeconds(time));
 }
 
 void PrintPerSample(const char* what, double value, uint64_t samples,
@@ -54,32 +61,37 @@ void PrintPerSample(const char* what, double value, uint64_t samples,
                value / static_cast<double>(samples), unit);
 }
 
-absl::Status Ingest(const Workload& workload, size_t ticks_of_a_day,
-                    FleetperfServer* server) {
-  RETURN_IF_ERROR(server->Connect(workload));
-  const absl::Duration before = CpuTimeOf(server->pid());
-  absl::Duration sending;
-  for (size_t done = 0; done < workload.ticks; done += ticks_of_a_day) {
-    Progress(absl::StrCat("day ", done / ticks_of_a_day + 1));
-    server->load().Prepare(ticks_of_a_day, kTicksPerMessage);
-    const absl::Time begin = absl::Now();
-    RETURN_IF_ERROR(server->load().Send());
-    sending += absl::Now() - begin;
-  }
-  Progress("merging");
+// Fills the store of an aggregator that does not run yet.
+absl::StatusOr<uint64_t> Fill(const Workload& workload,
+                              const FleetperfProcess& process) {
+  Progress(absl::StrCat(workload.name, ": filling the store"));
+  const absl::Duration before = CpuTimeOf(getpid());
   const absl::Time begin = absl::Now();
-  RETURN_IF_ERROR(server->Settle());
-  const uint64_t samples = server->prepared_samples();
+  ASSIGN_OR_RETURN(
+      const uint64_t samples,
+      FeedStore(workload, kTicksPerMessage, process.store_directory()));
   absl::PrintF("%s: %d samples\n", workload.name, samples);
-  absl::PrintF("%-44s%10.1f s\n", "time to send them",
-               absl::ToDoubleSeconds(sending));
-  absl::PrintF("%-44s%10.1f s\n", "time from then on until merged",
-               absl::ToDoubleSeconds(absl::Now() - begin));
-  PrintPerSample("CPU until merged",
-                 absl::ToDoubleNanoseconds(CpuTimeOf(server->pid()) - before),
+  PrintTime("filling the store", absl::Now() - begin);
+  PrintPerSample("  CPU, the workload included",
+                 absl::ToDoubleNanoseconds(CpuTimeOf(getpid()) - before),
                  samples, "ns");
-  PrintPeak("memory, most at once", *server);
-  return absl::OkStatus();
+  return samples;
+}
+
+absl::StatusOr<std::unique_ptr<FleetperfServer>> Settle(
+    std::unique_ptr<FleetperfProcess> process, uint64_t samples) {
+  Progress("the aggregator merges and thins");
+  absl::Time begin = absl::Now();
+  RETURN_IF_ERROR(process->Start({std::begin(kStore), std::end(kStore)}));
+  PrintTime("the aggregator's start", absl::Now() - begin);
+  begin = absl::Now();
+  const pid_t pid = process->pid();
+  AwaitQuiet(pid, kQuiet);
+  PrintTime("until it is quiet", absl::Now() - begin - kQuiet);
+  PrintPerSample("  CPU", absl::ToDoubleNanoseconds(CpuTimeOf(pid)), samples,
+                 "ns");
+  PrintPeak("  memory, most at once", pid);
+  return FleetperfServer::Connect(std::move(process));
 }
 
 absl::Status Ask(const char* what, Scope scope, FleetperfServer* server) {
@@ -105,10 +117,9 @@ absl::Status Run(const Parameters& parameters) {
   const FleetWorkload fleet(parameters.series);
   const Workload workload =
       fleet.MakeWorkload(parameters.machines, ticks, start, interval);
-  ASSIGN_OR_RETURN(
-      const auto server,
-      FleetperfServer::Start({std::begin(kStore), std::end(kStore)}));
-  RETURN_IF_ERROR(Ingest(workload, ticks_of_a_day, server.get()));
+  ASSIGN_OR_RETURN(auto process, FleetperfProcess::Make());
+  ASSIGN_OR_RETURN(const uint64_t samples, Fill(workload, *process));
+  ASSIGN_OR_RETURN(const auto server, Settle(std::move(process), samples));
 
   const std::string machine = absl::StrCat("host-", parameters.machines / 2);
   const absl::Time middle = start + (workload.end() - start) / 2;
@@ -124,10 +135,9 @@ absl::Status Run(const Parameters& parameters) {
                        .end = workload.end(),
                        .step = absl::Hours(1)},
                       server.get()));
-  PrintPeak("memory, most at once, after these questions", *server);
+  PrintPeak("memory, most at once, after these questions", server->pid());
 
   Progress("compacting");
-  const uint64_t samples = server->prepared_samples();
   ASSIGN_OR_RETURN(const DiskUse disk, server->MeasureDisk());
   PrintPerSample("disk", static_cast<double>(disk.data + disk.index), samples,
                  "bytes");
