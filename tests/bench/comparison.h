@@ -36,6 +36,8 @@ struct QueryCost {
   absl::Duration median;
   absl::Duration p99;
   absl::Duration cpu;  // of the server
+  // From start to end of a process that asks; not set by MeasureQuery.
+  std::optional<absl::Duration> command;
   Answer answer;
 };
 
@@ -47,9 +49,8 @@ absl::StatusOr<QueryCost> MeasureQuery(Question question, const Scope& scope,
 struct Result {
   std::string server;
   IngestCost ingest;
-  std::vector<QueryCost> queries;        // by question, if any were asked
-  std::vector<absl::Duration> commands;  // likewise, if there is a command
-  uint64_t peak_memory = 0;              // after them
+  std::vector<QueryCost> queries;  // by question, if any were asked
+  uint64_t peak_memory = 0;        // after them
   DiskUse disk;
 };
 

@@ -122,15 +122,15 @@ void PrintQueries(const std::vector<Result>& results) {
     add("median, ms", [](const QueryCost& cost) { return cost.median; });
     add("p99, ms", [](const QueryCost& cost) { return cost.p99; });
     add("server's CPU, ms", [](const QueryCost& cost) { return cost.cpu; });
-    table.Add(
-        "fleetperf query, from start to end, ms",
-        ForEach(results,
-                [&](const Result& result) {
-                  return result.commands.empty()
-                             ? std::nan("")
-                             : absl::ToDoubleMilliseconds(result.commands[i]);
-                }),
-        1);
+    table.Add("fleetperf query, from start to end, ms",
+              ForEach(results,
+                      [&](const Result& result) {
+                        const auto& command = result.queries[i].command;
+                        return command.has_value()
+                                   ? absl::ToDoubleMilliseconds(*command)
+                                   : std::nan("");
+                      }),
+              1);
   }
   Table table("after these questions", NamesOf(results));
   table.Add("memory, most at once, MiB",

@@ -11,11 +11,16 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "base/credentials.h"
 #include "tests/e2e/process.h"
 #include "tests/support/temp_directory.h"
 
 namespace fleetperf::bench {
+
+// An aggregator that has done nothing for so long has nothing to do: every ten
+// seconds it looks.
+inline constexpr absl::Duration kQuiet = absl::Seconds(12);
 
 // All its files are in a temporary directory. Thread-compatible.
 class FleetperfProcess {

@@ -1,7 +1,9 @@
 #include "tests/bench/fleetperf_server.h"
 
 #include <map>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
@@ -10,9 +12,6 @@
 
 namespace fleetperf::bench {
 namespace {
-
-// An aggregator looks for what there is to merge every ten seconds.
-constexpr absl::Duration kQuiet = absl::Seconds(12);
 
 // Names and numbers, and when what was received; what is not listed is data.
 DiskUse ToDiskUse(const std::map<std::string, uint64_t>& families) {
@@ -69,8 +68,8 @@ absl::StatusOr<uint64_t> FleetperfServer::CountSamples() {
   return samples;
 }
 
-absl::StatusOr<absl::Duration> FleetperfServer::AskOnCommandLine(
-    Question question, const Scope& scope) const {
+absl::StatusOr<std::optional<absl::Duration>> FleetperfServer::AskByCommand(
+    Question question, const Scope& scope) {
   const absl::Time begin = absl::Now();
   RETURN_IF_ERROR(process_->RunFleetperf(CommandLineOf(question, scope)));
   return absl::Now() - begin;

@@ -4,8 +4,8 @@
 #define FLEETPERF_TESTS_BENCH_FLEETPERF_SERVER_H_
 
 #include <memory>
+#include <optional>
 #include <string>
-#include <vector>
 
 #include "tests/bench/fleetperf_load.h"
 #include "tests/bench/fleetperf_process.h"
@@ -34,11 +34,10 @@ class FleetperfServer : public Server {
     return queries_->Ask(question, scope);
   }
 
-  absl::StatusOr<DiskUse> MeasureDisk() override;
+  absl::StatusOr<std::optional<absl::Duration>> AskByCommand(
+      Question question, const Scope& scope) override;
 
-  // How long a process `fleetperf query` takes from its start to its end.
-  absl::StatusOr<absl::Duration> AskOnCommandLine(Question question,
-                                                  const Scope& scope) const;
+  absl::StatusOr<DiskUse> MeasureDisk() override;
 
  private:
   FleetperfServer() = default;

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -19,11 +20,16 @@
 namespace fleetperf::bench {
 namespace {
 
-uint64_t SizeOf(const std::filesystem::path& directory) {
+constexpr char kVictoriaMetrics[] = "victoria-metrics";
+constexpr char kPrometheus[] = "prometheus";
+
+uint64_t SizeOf(const std::filesystem::path& path) {
+  std::error_code error;
+  const uint64_t file = std::filesystem::file_size(path, error);
+  if (!error) return file;
   uint64_t size = 0;
-  for (const auto& file :
-       std::filesystem::recursive_directory_iterator(directory)) {
-    if (file.is_regular_file()) size += file.file_size();
+  for (const auto& entry : std::filesystem::directory_iterator(path, error)) {
+    size += SizeOf(entry.path());
   }
   return size;
 }
@@ -62,11 +68,12 @@ class VictoriaMetrics : public PeerServer {
       is_merging = merges > 0;
     }
     RETURN_IF_ERROR(client().Get("/internal/force_merge").status());
-    while (
-        !process().WaitForError("forced merge for partition_prefix=\"\" has "
+    if (!process().WaitForError("forced merge for partition_prefix=\"\" has "
                                 "been successfully finished")) {
+      return absl::DeadlineExceededError(
+          absl::StrCat("VictoriaMetrics does not merge: ", process().error()));
     }
-    return client().Get("/internal/force_flush").status();
+    return absl::OkStatus();
   }
 
   absl::StatusOr<DiskUse> MeasureDisk() override {
@@ -117,11 +124,13 @@ class Prometheus : public PeerServer {
     const auto snapshot =
         nlohmann::json::parse(answer, nullptr, /*allow_exceptions=*/false);
     DiskUse use;
-    for (const auto& block : std::filesystem::directory_iterator(
-             absl::StrCat(File("data/snapshots/"),
-                          snapshot["data"]["name"].get<std::string>()))) {
+    const std::string blocks = absl::StrCat(
+        File("data/snapshots/"), snapshot["data"]["name"].get<std::string>());
+    std::error_code ignored;
+    for (const auto& block :
+         std::filesystem::directory_iterator(blocks, ignored)) {
       use.data += SizeOf(block.path() / "chunks");
-      use.index += std::filesystem::file_size(block.path() / "index");
+      use.index += SizeOf(block.path() / "index");
     }
     return use;
   }
@@ -137,12 +146,17 @@ absl::StatusOr<std::unique_ptr<Server>> Start(const std::string& package) {
 
 }  // namespace
 
+absl::Status CheckPeers() {
+  RETURN_IF_ERROR(Executable(kVictoriaMetrics).status());
+  return Executable(kPrometheus).status();
+}
+
 absl::StatusOr<std::unique_ptr<Server>> StartVictoriaMetrics() {
-  return Start<VictoriaMetrics>("victoria-metrics");
+  return Start<VictoriaMetrics>(kVictoriaMetrics);
 }
 
 absl::StatusOr<std::unique_ptr<Server>> StartPrometheus() {
-  return Start<Prometheus>("prometheus");
+  return Start<Prometheus>(kPrometheus);
 }
 
 }  // namespace fleetperf::bench

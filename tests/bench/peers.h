@@ -6,13 +6,17 @@
 
 #include <memory>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "tests/bench/server.h"
 
 namespace fleetperf::bench {
 
+// NotFound if one of them is not there, with what to do.
+absl::Status CheckPeers();
+
 // Each starts a server with its defaults, but for limits that questions about
-// everything need. NotFound if it is not there, with what to do.
+// everything need.
 absl::StatusOr<std::unique_ptr<Server>> StartVictoriaMetrics();
 absl::StatusOr<std::unique_ptr<Server>> StartPrometheus();
 

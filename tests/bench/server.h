@@ -72,6 +72,13 @@ class Server {
   // Asks about a workload of a FleetWorkload.
   virtual absl::StatusOr<Answer> Ask(Question question, const Scope& scope) = 0;
 
+  // How long a process takes, from its start to its end, that asks the same on
+  // the command line. Nothing: there is none.
+  virtual absl::StatusOr<std::optional<absl::Duration>> AskByCommand(
+      Question, const Scope&) {
+    return std::nullopt;
+  }
+
   // The last call: the server may be stopped for it.
   virtual absl::StatusOr<DiskUse> MeasureDisk() = 0;
 };

@@ -11,8 +11,8 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -56,14 +56,16 @@ Scope ScopeOf(const Workload& workload, Question question) {
   return scope;
 }
 
-absl::StatusOr<absl::Duration> MeasureCommand(Question question,
-                                              const Scope& scope,
-                                              const FleetperfServer& server) {
+// Nothing if there is no command.
+absl::StatusOr<std::optional<absl::Duration>> MeasureCommand(Question question,
+                                                             const Scope& scope,
+                                                             Server* server) {
   std::vector<absl::Duration> times;
   for (int i = 0; i < kAskedByCommand; ++i) {
-    ASSIGN_OR_RETURN(const absl::Duration took,
-                     server.AskOnCommandLine(question, scope));
-    times.push_back(took);
+    ASSIGN_OR_RETURN(const std::optional<absl::Duration> took,
+                     server->AskByCommand(question, scope));
+    if (!took.has_value()) return std::nullopt;
+    times.push_back(*took);
   }
   std::sort(times.begin(), times.end());
   return times[times.size() / 2];
@@ -71,16 +73,12 @@ absl::StatusOr<absl::Duration> MeasureCommand(Question question,
 
 absl::Status MeasureQueries(const Workload& workload, Server* server,
                             Result* result) {
-  const auto* fleetperf = dynamic_cast<FleetperfServer*>(server);
   for (const Question question : kQuestions) {
     const Scope scope = ScopeOf(workload, question);
     ASSIGN_OR_RETURN(QueryCost cost,
                      MeasureQuery(question, scope, kAsked, server));
+    ASSIGN_OR_RETURN(cost.command, MeasureCommand(question, scope, server));
     result->queries.push_back(std::move(cost));
-    if (fleetperf == nullptr) continue;
-    ASSIGN_OR_RETURN(const absl::Duration command,
-                     MeasureCommand(question, scope, *fleetperf));
-    result->commands.push_back(command);
   }
   return absl::OkStatus();
 }
@@ -113,6 +111,7 @@ absl::StatusOr<std::vector<Result>> Compare(const Workload& workload,
 }
 
 absl::Status Run(size_t machines, const std::string& trace_file) {
+  RETURN_IF_ERROR(CheckPeers());
   const absl::Time start = SomeHoursAgo();
   const FleetWorkload large(1000);
   for (const int ticks_per_message : {1, 10}) {

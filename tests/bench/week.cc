@@ -41,8 +41,6 @@ struct Parameters {
 const char* const kStore[] = {"retention: 30d"};
 
 constexpr int kTicksPerMessage = 60;
-// An aggregator looks for what there is to do every ten seconds.
-constexpr absl::Duration kQuiet = absl::Seconds(12);
 constexpr int kAsked = 20;
 constexpr double kMiB = 1 << 20;
 
