@@ -154,8 +154,9 @@ absl::Status CompareAnswers(const std::vector<Result>& results) {
         return absl::InternalError(absl::StrCat(
             what, " do not agree: ", difference.status().message()));
       }
-      absl::PrintF("%s: the same %d values, but for at most %.1g of each\n",
-                   what, first.values.size(), *difference);
+      absl::PrintF(
+          "%s: %d values, which differ by at most %.1g of their size\n", what,
+          first.values.size(), *difference);
     }
   }
   return absl::OkStatus();

@@ -28,11 +28,14 @@ uint64_t PeakMemoryOf(pid_t pid) {
 }
 
 void AwaitQuiet(pid_t pid, absl::Duration time) {
-  constexpr double kQuiet = 0.005;  // of a processor
-  for (absl::Duration used = absl::InfiniteDuration(); used > kQuiet * time;) {
+  constexpr absl::Duration kLook = absl::Seconds(1);
+  constexpr double kQuiet = 0.02;  // of a processor
+  absl::Duration quiet;
+  while (quiet < time) {
     const absl::Duration before = CpuTimeOf(pid);
-    absl::SleepFor(time);
-    used = CpuTimeOf(pid) - before;
+    absl::SleepFor(kLook);
+    const bool is_quiet = CpuTimeOf(pid) - before < kQuiet * kLook;
+    quiet = is_quiet ? quiet + kLook : absl::ZeroDuration();
   }
 }
 
