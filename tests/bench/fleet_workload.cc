@@ -2,8 +2,10 @@
 
 #include <bit>
 #include <cmath>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "perflib/counter_type.h"
 
 namespace fleetperf::bench {
 namespace {
@@ -37,12 +39,30 @@ FleetWorkload::FleetWorkload(int series) {
       part(0.40, 8));
 }
 
+uint32_t FleetWorkload::TypeOf(Kind kind) {
+  switch (kind) {
+    case Kind::kCpuTime:
+      return perflib::kPerf100NsecTimer;
+    case Kind::kBytes:
+    case Kind::kSeldom:
+      return perflib::kPerfCounterBulkCount;
+    case Kind::kConstant:
+    case Kind::kGauge:
+    case Kind::kFrequency:
+    case Kind::kReal:
+      break;
+  }
+  return perflib::kPerfCounterLargeRawcount;
+}
+
 void FleetWorkload::Add(Kind kind, const std::string& name,
                         const std::vector<std::string>& counters,
                         int instances) {
   if (instances == 0) return;
   WorkloadCounterset& counterset = countersets_.emplace_back();
   counterset.name = name;
+  counterset.type = TypeOf(kind);
+  counterset.is_real = kind == Kind::kReal;
   counterset.counters = counters;
   for (int i = 0; i < instances; ++i) {
     counterset.instances.push_back(absl::StrCat("0,", i));
@@ -50,8 +70,31 @@ void FleetWorkload::Add(Kind kind, const std::string& name,
   }
 }
 
-WorkloadMachine::WorkloadMachine(const FleetWorkload& workload, uint64_t seed)
-    : workload_(workload), random_(seed) {
+Workload FleetWorkload::MakeWorkload(size_t machines, size_t ticks,
+                                     absl::Time start,
+                                     absl::Duration interval) const {
+  return {.name = absl::StrCat(machines, " machines with ", series(),
+                               " series, ", ticks, " ticks"),
+          .machines = machines,
+          .ticks = ticks,
+          .start = start,
+          .interval = interval,
+          .make_machine = [this, start, interval](size_t i) {
+            const auto phase = absl::Milliseconds(1 + i * 37 % 998);
+            return std::make_unique<FleetMachine>(
+                *this, absl::StrCat("host-", i), /*seed=*/1 + i, start + phase,
+                interval);
+          }};
+}
+
+FleetMachine::FleetMachine(const FleetWorkload& workload, std::string name,
+                           uint64_t seed, absl::Time start,
+                           absl::Duration interval)
+    : workload_(workload),
+      name_(std::move(name)),
+      interval_(interval),
+      random_(seed),
+      next_(start) {
   for (const Kind kind : workload_.kinds_) {
     double level = 0;
     uint64_t value = 0;
@@ -77,14 +120,14 @@ WorkloadMachine::WorkloadMachine(const FleetWorkload& workload, uint64_t seed)
       case Kind::kReal:
         break;
     }
-    values_.push_back(value);
+    tick_.values.push_back(value);
     levels_.push_back(level);
   }
 }
 
-void WorkloadMachine::Tick() {
-  for (size_t i = 0; i < values_.size(); ++i) {
-    uint64_t& value = values_[i];
+const WorkloadTick& FleetMachine::Tick() {
+  for (size_t i = 0; i < tick_.values.size(); ++i) {
+    uint64_t& value = *tick_.values[i];
     switch (workload_.kinds_[i]) {
       case Kind::kConstant:
         break;
@@ -111,19 +154,22 @@ void WorkloadMachine::Tick() {
         break;
     }
   }
+  tick_.time = next_ + absl::Microseconds(static_cast<int64_t>(Below(1000)));
+  next_ += interval_;
+  return tick_;
 }
 
 // All states of one CPU, the first of which is idle.
-void WorkloadMachine::TickCpu(size_t first) {
+void FleetMachine::TickCpu(size_t first) {
   const uint64_t second = 9'990'000 + Below(20'001);
   uint64_t used = 0;
   for (size_t state = 1; state < kCpuStates; ++state) {
     const auto grown = static_cast<uint64_t>(static_cast<double>(second) *
                                              kCpuShares[state] * 2 * Uniform());
-    values_[first + state] += grown;
+    *tick_.values[first + state] += grown;
     used += grown;
   }
-  values_[first] += second - used;
+  *tick_.values[first] += second - used;
 }
 
 }  // namespace fleetperf::bench

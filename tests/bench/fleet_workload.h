@@ -3,8 +3,8 @@
 //
 //   40 %    constants, most of them 0
 //   20 %    gauges that change now and then by a little
-//   15 %    times of logical CPUs in 100 ns: five states that add up to a
-//   second 10 %    bytes: what grows by about the same, of very different sizes
+//   15 %    times of logical CPUs in 100 ns: five states that make up a second
+//   10 %    bytes: what grows by about the same, of very different sizes
 //   10 %    counts that seldom grow
 //    2.5 %  frequencies: noise around 2.1 GHz
 //    2.5 %  the bits of real numbers, as PerfLib has none
@@ -17,14 +17,10 @@
 #include <string>
 #include <vector>
 
-namespace fleetperf::bench {
+#include "absl/time/time.h"
+#include "tests/bench/machine_workload.h"
 
-// Counters of a machine: what a counterset has of one instance.
-struct WorkloadCounterset {
-  std::string name;
-  std::vector<std::string> counters;
-  std::vector<std::string> instances;
-};
+namespace fleetperf::bench {
 
 // Machines that are all alike, but for their values.
 class FleetWorkload {
@@ -38,8 +34,13 @@ class FleetWorkload {
   // How many series there are.
   size_t series() const { return kinds_.size(); }
 
+  // Machines called "host-0" and so on, which tick one after the other. It
+  // refers to this.
+  Workload MakeWorkload(size_t machines, size_t ticks, absl::Time start,
+                        absl::Duration interval = absl::Seconds(1)) const;
+
  private:
-  friend class WorkloadMachine;
+  friend class FleetMachine;
   enum class Kind : uint8_t {
     kConstant,
     kGauge,
@@ -50,6 +51,7 @@ class FleetWorkload {
     kReal
   };
 
+  static uint32_t TypeOf(Kind kind);
   void Add(Kind kind, const std::string& name,
            const std::vector<std::string>& counters, int instances);
 
@@ -57,13 +59,19 @@ class FleetWorkload {
   std::vector<Kind> kinds_;  // by counterset, instance and counter
 };
 
-class WorkloadMachine {
+class FleetMachine : public MachineWorkload {
  public:
-  WorkloadMachine(const FleetWorkload& workload, uint64_t seed);
+  // `workload` outlives this. The first tick is at `start`, or up to a
+  // millisecond later, as each of the others is.
+  FleetMachine(const FleetWorkload& workload, std::string name, uint64_t seed,
+               absl::Time start, absl::Duration interval = absl::Seconds(1));
 
-  // The next second. Values are by counterset, instance and counter.
-  void Tick();
-  const std::vector<uint64_t>& values() const { return values_; }
+  const std::string& name() const override { return name_; }
+  const std::vector<WorkloadCounterset>& countersets() const override {
+    return workload_.countersets();
+  }
+  absl::Duration interval() const override { return interval_; }
+  const WorkloadTick& Tick() override;
 
  private:
   using Kind = FleetWorkload::Kind;
@@ -73,8 +81,11 @@ class WorkloadMachine {
   void TickCpu(size_t first);
 
   const FleetWorkload& workload_;
+  const std::string name_;
+  const absl::Duration interval_;
   std::mt19937_64 random_;
-  std::vector<uint64_t> values_;
+  absl::Time next_;
+  WorkloadTick tick_;
   std::vector<double> levels_;  // of kBytes: how much it grows by
 };
 

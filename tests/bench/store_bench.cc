@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "aggregator/query/range_query.h"
 #include "aggregator/store/store.h"
-#include "base/zstd.h"
+#include "tests/bench/fleet_workload.h"
 #include "tests/bench/measure.h"
 #include "tests/bench/workload_agent.h"
 #include "tests/support/temp_directory.h"
@@ -34,16 +34,6 @@ void Check(const absl::Status& status) {
   std::exit(1);
 }
 
-v1::Batch Pack(const v1::BatchContent& content, uint64_t sequence) {
-  const std::string bytes = content.SerializeAsString();
-  v1::Batch batch;
-  batch.set_sequence(sequence);
-  batch.set_content_size(static_cast<uint32_t>(bytes.size()));
-  batch.set_compression(v1::COMPRESSION_ZSTD);
-  ZstdCompress(bytes, batch.mutable_payload());
-  return batch;
-}
-
 uint64_t SizeOf(const std::string& directory) {
   uint64_t size = 0;
   for (const auto& file :
@@ -59,8 +49,9 @@ class Bench {
       : seconds_(seconds), ticks_(ticks), workload_(kSeries) {
     Open();
     for (int i = 0; i < machines; ++i) {
-      agents_.push_back(std::make_unique<WorkloadAgent>(
-          workload_, absl::StrCat("host-", i), 1 + i, kStart));
+      agents_.push_back(
+          std::make_unique<WorkloadAgent>(std::make_unique<FleetMachine>(
+              workload_, absl::StrCat("host-", i), 1 + i, kStart)));
     }
   }
 
@@ -105,7 +96,8 @@ class Bench {
     for (size_t i = 0; i < agents_.size(); ++i) {
       contents.push_back(
           std::make_unique<v1::BatchContent>(agents_[i]->NextBatch(ticks)));
-      batches.push_back(Pack(*contents.back(), 1 + second / ticks_));
+      batches.push_back(
+          PackBatch(*contents.back(), /*epoch=*/1, 1 + second / ticks_));
       wire_ += batches.back().payload().size();
       samples_ += static_cast<double>(workload_.series()) * ticks;
     }

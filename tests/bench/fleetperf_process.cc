@@ -1,0 +1,97 @@
+#include "tests/bench/fleetperf_process.h"
+
+#include <csignal>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "base/files.h"
+#include "base/status_macros.h"
+
+namespace fleetperf::bench {
+namespace {
+
+std::string Executable(const std::string& name) {
+  return absl::StrCat(FLEETPERF_BIN, "/", name);
+}
+
+std::string TlsSection(const TlsFiles& files) {
+  return absl::StrCat("tls:\n  authority: ", files.authority,
+                      "\n  certificate: ", files.certificate,
+                      "\n  key: ", files.key, "\n");
+}
+
+// The limits protect an aggregator from what this is meant to do to it.
+constexpr char kLimits[] = R"(agents:
+  max_samples_per_second: 1000000000000
+  max_new_series_per_hour: 1000000000000
+  catch_up_samples_per_second: 1000000000000
+)";
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<FleetperfProcess>> FleetperfProcess::Make() {
+  std::unique_ptr<FleetperfProcess> process(new FleetperfProcess);
+  RETURN_IF_ERROR(process->RunFleetperf(
+      {"pki", "init", "--directory", process->directory_.path()}));
+  ASSIGN_OR_RETURN(process->reader_, process->Issue("reader", {"bench"}));
+  RETURN_IF_ERROR(MakeDirectories(process->store_directory()));
+  return process;
+}
+
+absl::Status FleetperfProcess::Start(const std::vector<std::string>& store) {
+  ASSIGN_OR_RETURN(const TlsFiles tls,
+                   Issue("aggregator", {"localhost", "127.0.0.1"}));
+  const std::string config = directory_.File("aggregator.yaml");
+  RETURN_IF_ERROR(WriteFile(
+      config, absl::StrCat("listen: 127.0.0.1:0\naddress_file: address\n",
+                           "store:\n  directory: store\n  ",
+                           absl::StrJoin(store, "\n  "), "\n", TlsSection(tls),
+                           kLimits)));
+  aggregator_ = std::make_unique<testing::Process>(std::vector<std::string>{
+      Executable("fleetperf-aggregator"), "--config", config});
+  if (!aggregator_->WaitForError("listening on ")) {
+    return absl::UnavailableError(
+        absl::StrCat("the aggregator did not start: ", aggregator_->error()));
+  }
+  ASSIGN_OR_RETURN(const std::string address,
+                   ReadFile(directory_.File("address")));
+  address_ = std::string(absl::StripSuffix(address, "\n"));
+  return WriteFile(
+      directory_.File("config.yaml"),
+      absl::StrCat("aggregator: ", address_, "\n", TlsSection(reader_)));
+}
+
+absl::Status FleetperfProcess::Stop() {
+  aggregator_->Signal(SIGTERM);
+  const int status = aggregator_->Wait();
+  if (status == 0) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat("the aggregator ended with ", status,
+                                          ": ", aggregator_->error()));
+}
+
+absl::StatusOr<TlsFiles> FleetperfProcess::Issue(
+    const std::string& role, const std::vector<std::string>& names) const {
+  std::vector<std::string> arguments = {"pki", "issue", role};
+  arguments.insert(arguments.end(), names.begin(), names.end());
+  arguments.insert(arguments.end(), {"--directory", directory_.path()});
+  RETURN_IF_ERROR(RunFleetperf(arguments));
+  const std::string stem =
+      directory_.File(absl::StrCat(role, "-", names.front()));
+  return TlsFiles{.authority = directory_.File("authority.pem"),
+                  .certificate = stem + ".pem",
+                  .key = stem + ".key"};
+}
+
+absl::Status FleetperfProcess::RunFleetperf(
+    const std::vector<std::string>& arguments) const {
+  std::vector<std::string> command = {Executable("fleetperf")};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  const testing::Result result = testing::RunCommand(
+      command, {{"FLEETPERF_CONFIG", directory_.File("config.yaml")}});
+  if (result.status == 0) return absl::OkStatus();
+  return absl::InternalError(
+      absl::StrCat("fleetperf ", arguments.front(), ": ", result.error));
+}
+
+}  // namespace fleetperf::bench

@@ -1,0 +1,47 @@
+// Questions to an aggregator, on a channel that stays open.
+
+#ifndef FLEETPERF_TESTS_BENCH_FLEETPERF_QUERIES_H_
+#define FLEETPERF_TESTS_BENCH_FLEETPERF_QUERIES_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/credentials.h"
+#include "tests/bench/server.h"
+
+namespace fleetperf::bench {
+
+// Thread-compatible.
+class FleetperfQueries {
+ public:
+  // `tls` is a reader's.
+  static absl::StatusOr<std::unique_ptr<FleetperfQueries>> Connect(
+      const std::string& address, const TlsFiles& tls);
+  ~FleetperfQueries();
+
+  // See Server::Ask.
+  absl::StatusOr<Answer> Ask(Question question, const Scope& scope);
+
+  // How many raw samples there are of a machine with these countersets.
+  absl::StatusOr<uint64_t> CountSamples(
+      const std::string& machine,
+      const std::vector<WorkloadCounterset>& countersets, absl::Time start,
+      absl::Time end);
+
+ private:
+  struct Channel;
+
+  explicit FleetperfQueries(std::unique_ptr<Channel> channel);
+
+  const std::unique_ptr<Channel> channel_;
+};
+
+// The same question as arguments of `fleetperf`.
+std::vector<std::string> CommandLineOf(Question question, const Scope& scope);
+
+}  // namespace fleetperf::bench
+
+#endif  // FLEETPERF_TESTS_BENCH_FLEETPERF_QUERIES_H_

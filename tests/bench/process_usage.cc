@@ -1,0 +1,42 @@
+#include "tests/bench/process_usage.h"
+
+#include <ctime>
+#include <fstream>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+
+namespace fleetperf::bench {
+
+absl::Duration CpuTimeOf(pid_t pid) {
+  clockid_t clock;
+  timespec time = {};
+  if (clock_getcpuclockid(pid, &clock) == 0) clock_gettime(clock, &time);
+  return absl::DurationFromTimespec(time);
+}
+
+uint64_t PeakMemoryOf(pid_t pid) {
+  std::ifstream status(absl::StrCat("/proc/", pid, "/status"));
+  for (std::string word; status >> word;) {
+    if (word != "VmHWM:") continue;
+    uint64_t kib = 0;
+    status >> kib;
+    return kib * 1024;
+  }
+  return 0;
+}
+
+void AwaitQuiet(pid_t pid, absl::Duration time) {
+  constexpr absl::Duration kLook = absl::Seconds(1);
+  constexpr double kQuiet = 0.02;  // of a processor
+  absl::Duration quiet;
+  while (quiet < time) {
+    const absl::Duration before = CpuTimeOf(pid);
+    absl::SleepFor(kLook);
+    const bool is_quiet = CpuTimeOf(pid) - before < kQuiet * kLook;
+    quiet = is_quiet ? quiet + kLook : absl::ZeroDuration();
+  }
+}
+
+}  // namespace fleetperf::bench

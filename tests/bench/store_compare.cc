@@ -1,0 +1,152 @@
+// What it costs fleetperf, VictoriaMetrics and Prometheus to take the same
+// samples, to keep them, and to answer the same questions about them, one after
+// the other in one run.
+//
+//   store_compare [--machines N] [--trace FILE]
+//
+// The fleet is generated; host_trace.h says what a trace file is. CPU times are
+// those of the server's process, in user and kernel mode. Nothing is said about
+// what they should be; but that a server has all samples, and that all give the
+// same answers, is checked.
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "base/rpc_log.h"
+#include "base/status_macros.h"
+#include "tests/bench/comparison.h"
+#include "tests/bench/comparison_report.h"
+#include "tests/bench/fleet_workload.h"
+#include "tests/bench/fleetperf_server.h"
+#include "tests/bench/host_trace.h"
+#include "tests/bench/peers.h"
+#include "tests/bench/process_usage.h"
+
+namespace fleetperf::bench {
+namespace {
+
+// How often each question is asked, on the warm channel and by processes.
+constexpr int kAsked = 100;
+constexpr int kAskedByCommand = 10;
+
+// A block of Prometheus's begins here, and the two hours after the samples are
+// over, too.
+absl::Time SomeHoursAgo() {
+  const absl::Duration block = absl::Hours(2);
+  return absl::UnixEpoch() +
+         absl::Floor(absl::Now() - absl::UnixEpoch(), block) - 2 * block;
+}
+
+Scope ScopeOf(const Workload& workload, Question question) {
+  Scope scope = {.machine = absl::StrCat("host-", workload.machines / 2),
+                 .start = workload.start,
+                 .end = workload.end(),
+                 .step = absl::Seconds(10)};
+  // Every window has a sample before it.
+  if (question == Question::kAverageRate) scope.start += scope.step;
+  return scope;
+}
+
+// Nothing if there is no command.
+absl::StatusOr<std::optional<absl::Duration>> MeasureCommand(Question question,
+                                                             const Scope& scope,
+                                                             Server* server) {
+  std::vector<absl::Duration> times;
+  for (int i = 0; i < kAskedByCommand; ++i) {
+    ASSIGN_OR_RETURN(const std::optional<absl::Duration> took,
+                     server->AskByCommand(question, scope));
+    if (!took.has_value()) return std::nullopt;
+    times.push_back(*took);
+  }
+  std::sort(times.begin(), times.end());
+  return times[times.size() / 2];
+}
+
+absl::Status MeasureQueries(const Workload& workload, Server* server,
+                            Result* result) {
+  for (const Question question : kQuestions) {
+    const Scope scope = ScopeOf(workload, question);
+    ASSIGN_OR_RETURN(QueryCost cost,
+                     MeasureQuery(question, scope, kAsked, server));
+    ASSIGN_OR_RETURN(cost.command, MeasureCommand(question, scope, server));
+    result->queries.push_back(std::move(cost));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<Server>> StartFleetperf() {
+  ASSIGN_OR_RETURN(auto process, FleetperfProcess::Make());
+  RETURN_IF_ERROR(process->Start());
+  return FleetperfServer::Connect(std::move(process));
+}
+
+absl::StatusOr<std::vector<Result>> Compare(const Workload& workload,
+                                            int ticks_per_message, bool asks) {
+  std::vector<Result> results;
+  for (const auto& start :
+       {StartFleetperf, StartVictoriaMetrics, StartPrometheus}) {
+    ASSIGN_OR_RETURN(const std::unique_ptr<Server> server, start());
+    Result result = {.server = server->name()};
+    ASSIGN_OR_RETURN(result.ingest,
+                     MeasureIngest(workload, ticks_per_message, server.get()));
+    if (asks) RETURN_IF_ERROR(MeasureQueries(workload, server.get(), &result));
+    result.peak_memory = PeakMemoryOf(server->pid());
+    ASSIGN_OR_RETURN(result.disk, server->MeasureDisk());
+    results.push_back(std::move(result));
+  }
+  PrintIngest(absl::StrCat(workload.name, ", ", ticks_per_message,
+                           ticks_per_message == 1 ? " tick" : " ticks",
+                           " in a message"),
+              results);
+  return results;
+}
+
+absl::Status Run(size_t machines, const std::string& trace_file) {
+  RETURN_IF_ERROR(CheckPeers());
+  const absl::Time start = SomeHoursAgo();
+  const FleetWorkload large(1000);
+  for (const int ticks_per_message : {1, 10}) {
+    RETURN_IF_ERROR(Compare(large.MakeWorkload(machines, 300, start),
+                            ticks_per_message, /*asks=*/false)
+                        .status());
+  }
+  if (!trace_file.empty()) {
+    ASSIGN_OR_RETURN(const HostTrace trace, HostTrace::Read(trace_file));
+    RETURN_IF_ERROR(
+        Compare(trace.MakeWorkload(start), 10, /*asks=*/false).status());
+  }
+  const FleetWorkload small(100);
+  ASSIGN_OR_RETURN(const auto results,
+                   Compare(small.MakeWorkload(machines, 3600, start), 10,
+                           /*asks=*/true));
+  PrintQueries(results);
+  return CompareAnswers(results);
+}
+
+}  // namespace
+}  // namespace fleetperf::bench
+
+int main(int argc, char** argv) {
+  CLI::App app("Compares fleetperf, VictoriaMetrics and Prometheus.");
+  size_t machines = 100;
+  std::string trace;
+  app.add_option("--machines", machines, "of the generated fleet")
+      ->check(CLI::Range(11, 100'000));
+  app.add_option("--trace", trace, "a trace of a host; none: not done")
+      ->check(CLI::ExistingFile);
+  CLI11_PARSE(app, argc, argv);
+  fleetperf::SendGrpcLogsToDebug();
+  const absl::Status status = fleetperf::bench::Run(machines, trace);
+  if (status.ok()) return 0;
+  absl::FPrintF(stderr, "store_compare: %s\n", status.message());
+  return 1;
+}
