@@ -1,11 +1,17 @@
 #include "aggregator/formula/piece.h"
 
+#include <cstdlib>
 #include <optional>
 
 #include "aggregator/store/frame.h"
 
 namespace fleetperf::aggregator {
 namespace {
+
+// What PerfTimeStamp counts on Linux and current Windows.
+constexpr int64_t kTicksOf100NSec = 10'000'000;
+// As many of them can be reckoned with in integers.
+constexpr int64_t kMostTicks = int64_t{1} << 55;
 
 absl::Duration TimeOfDayLength(const perflib::Clocks& older,
                                const perflib::Clocks& newer) {
@@ -32,6 +38,29 @@ std::optional<GapCause> BreakBetween(const perflib::Clocks& older,
   return std::nullopt;
 }
 
+// The same in integers, where both clocks tick so: whether there is no break.
+std::optional<bool> IsSoundIn100NSec(const perflib::Clocks& older,
+                                     const perflib::Clocks& newer,
+                                     absl::Duration interval) {
+  int64_t length = 0;
+  int64_t time_of_day = 0;
+  if (older.perf_freq != kTicksOf100NSec ||
+      newer.perf_freq != kTicksOf100NSec ||
+      __builtin_sub_overflow(newer.perf_time_stamp, older.perf_time_stamp,
+                             &length) ||
+      __builtin_sub_overflow(newer.perf_time_100nsec, older.perf_time_100nsec,
+                             &time_of_day) ||
+      std::abs(length) >= kMostTicks || std::abs(time_of_day) >= kMostTicks) {
+    return std::nullopt;
+  }
+  constexpr int64_t kTolerance = kTicksOf100NSec / 20;
+  const double longest =
+      static_cast<double>(absl::ToInt64Nanoseconds(interval) / 100) *
+      kMaxIntervalsApart;
+  return static_cast<double>(length) <= longest &&
+         100 * std::abs(time_of_day - length) <= 100 * kTolerance + length;
+}
+
 std::optional<GapCause> BreakBetween(const RawSample& older,
                                      const RawSample& newer,
                                      absl::Duration length,
@@ -44,6 +73,9 @@ std::optional<GapCause> BreakBetween(const RawSample& older,
   if (!older.value.has_value() || !newer.value.has_value()) {
     return GapCause::kNoValue;
   }
+  if (IsSoundIn100NSec(older.clocks, newer.clocks, interval).value_or(false)) {
+    return std::nullopt;
+  }
   return BreakBetween(older.clocks, newer.clocks, length, interval);
 }
 
@@ -53,6 +85,13 @@ absl::Duration ClockLength(const perflib::Clocks& older,
                            const perflib::Clocks& newer) {
   const int64_t freq = newer.perf_freq;
   if (freq <= 0) return TimeOfDayLength(older, newer);
+  int64_t ticks = 0;
+  if (freq == kTicksOf100NSec &&
+      !__builtin_sub_overflow(newer.perf_time_stamp, older.perf_time_stamp,
+                              &ticks) &&
+      std::abs(ticks) < kMostTicks) {
+    return absl::Nanoseconds(100 * ticks);
+  }
   return absl::Seconds(1) *
          (static_cast<double>(newer.perf_time_stamp) -
           static_cast<double>(older.perf_time_stamp)) /
@@ -61,9 +100,14 @@ absl::Duration ClockLength(const perflib::Clocks& older,
 
 bool IsSound(const perflib::Clocks& older, const perflib::Clocks& newer,
              absl::Duration interval) {
-  return newer.perf_time_stamp >= older.perf_time_stamp &&
-         newer.perf_time_100nsec >= older.perf_time_100nsec &&
-         !BreakBetween(older, newer, ClockLength(older, newer), interval)
+  if (newer.perf_time_stamp < older.perf_time_stamp ||
+      newer.perf_time_100nsec < older.perf_time_100nsec) {
+    return false;
+  }
+  if (const auto sound = IsSoundIn100NSec(older, newer, interval)) {
+    return *sound;
+  }
+  return !BreakBetween(older, newer, ClockLength(older, newer), interval)
               .has_value();
 }
 

@@ -83,17 +83,16 @@ std::vector<FleetCounterset> Fleet::Countersets(
   const Directory& directory = store_.directory();
   for (const std::string& machine : directory.Machines()) {
     if (!machine_pattern.Matches(machine)) continue;
-    for (const CollectedCounterset& collected :
-         directory.Countersets(machine)) {
+    for (const auto& collected : directory.Countersets(machine)) {
       const CountersetRegistration& registration =
-          collected.schema->registration;
+          collected->schema->registration;
       FleetCounterset& counterset = by_guid[registration.guid];
       // In no catalogue of this machine: the definition counts instead.
       if (counterset.machines.insert(machine).second) {
         registrations[registration.guid].Add(registration, 1);
       }
       counterset.collecting_machines.insert(machine);
-      for (const auto& [id, interval] : collected.counters) {
+      for (const auto& [id, interval] : collected->counters) {
         counterset.collected_counters.insert(id);
       }
     }

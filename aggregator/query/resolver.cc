@@ -30,8 +30,8 @@ std::set<std::string> CountersetNames(const Directory& directory,
   std::set<std::string> names;
   for (const std::string& name : directory.Machines()) {
     if (!machine.Matches(name)) continue;
-    for (const CollectedCounterset& counterset : directory.Countersets(name)) {
-      names.insert(counterset.schema->registration.name);
+    for (const auto& counterset : directory.Countersets(name)) {
+      names.insert(counterset->schema->registration.name);
     }
   }
   return names;
@@ -122,21 +122,20 @@ std::optional<Selection> PathSet::SelectCounters(
 std::vector<SelectedCounterset> PathSet::SelectFrom(
     const std::string& machine, const Directory& directory) const {
   std::vector<SelectedCounterset> selected;
-  const std::vector<CollectedCounterset> countersets =
-      directory.Countersets(machine);
+  const auto countersets = directory.Countersets(machine);
   std::set<std::string> names;
-  for (const CollectedCounterset& counterset : countersets) {
-    names.insert(counterset.schema->registration.name);
+  for (const auto& counterset : countersets) {
+    names.insert(counterset->schema->registration.name);
   }
-  for (const CollectedCounterset& counterset : countersets) {
-    SelectedCounterset of_counterset{.schema = counterset.schema};
+  for (const auto& counterset : countersets) {
+    SelectedCounterset of_counterset{.schema = counterset->schema};
     for (const NamedPath& path : paths_) {
       if (!path.path.machine.Matches(machine) ||
           IsOverruled(path.path.counterset,
-                      counterset.schema->registration.name, names)) {
+                      counterset->schema->registration.name, names)) {
         continue;
       }
-      if (auto selection = SelectCounters(path.path, counterset)) {
+      if (auto selection = SelectCounters(path.path, *counterset)) {
         of_counterset.selections.push_back(*std::move(selection));
       }
     }
@@ -238,10 +237,9 @@ absl::Status PathSet::ExplainMiss(const NamedPath& named,
   bool counterset_found = false;
   for (const std::string& machine : machines) {
     if (!path.machine.Matches(machine)) continue;
-    for (const CollectedCounterset& counterset :
-         directory.Countersets(machine)) {
+    for (const auto& counterset : directory.Countersets(machine)) {
       const CountersetRegistration& registration =
-          counterset.schema->registration;
+          counterset->schema->registration;
       if (!path.MatchesCounterset(registration.name, registration.guid)) {
         continue;
       }
@@ -256,7 +254,7 @@ absl::Status PathSet::ExplainMiss(const NamedPath& named,
                          "\" has instances; for all of them write \\",
                          registration.name, "(*)\\", path.counter.text());
       }
-      for (const auto& [id, interval] : counterset.counters) {
+      for (const auto& [id, interval] : counterset->counters) {
         counter_names.insert(registration.FindCounter(id)->name);
       }
     }

@@ -159,13 +159,13 @@ absl::Duration LongestInterval(
     const Directory& directory, const std::string& machine,
     const std::vector<SelectedCounterset>& selected) {
   absl::Duration longest;
-  for (const CollectedCounterset& collected : directory.Countersets(machine)) {
+  for (const auto& collected : directory.Countersets(machine)) {
     for (const SelectedCounterset& counterset : selected) {
-      if (counterset.schema != collected.schema) continue;
+      if (counterset.schema != collected->schema) continue;
       for (const Selection& selection : counterset.selections) {
         for (const uint32_t id : selection.counter_ids) {
-          const auto found = collected.counters.find(id);
-          if (found == collected.counters.end()) continue;
+          const auto found = collected->counters.find(id);
+          if (found == collected->counters.end()) continue;
           longest = std::max(longest, found->second);
         }
       }

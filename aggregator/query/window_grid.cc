@@ -34,32 +34,42 @@ const std::vector<Stretch>& StretchTable::Of(const SeriesRun& run) {
   return entry->second;
 }
 
+// The last time that a tick of the stretch can have.
+int64_t StretchTable::LastTickOf(const Stretch& stretch) const {
+  if (stretch.is_behind) return INT64_MAX;
+  const absl::Time end = stretch.is_before
+                             ? grid_.start
+                             : std::min(grid_.end, grid_.EndOf(stretch.window));
+  return perflib::PerfTime100NSecFromTime(end);
+}
+
 std::vector<Stretch> StretchTable::Divide(
     const std::vector<perflib::Clocks>& clocks, absl::Duration interval) const {
   std::vector<Stretch> stretches;
+  int64_t window_end = 0;  // of the last stretch
   for (uint32_t tick = 0; tick < clocks.size(); ++tick) {
-    const absl::Time time =
-        perflib::TimeFromPerfTime100NSec(clocks[tick].perf_time_100nsec);
+    const perflib::Clocks& clock = clocks[tick];
     const bool is_linked =
-        tick > 0 && IsSound(clocks[tick - 1], clocks[tick], interval);
+        tick > 0 && IsSound(clocks[tick - 1], clock, interval);
     const absl::Duration length =
-        is_linked ? ClockLength(clocks[tick - 1], clocks[tick])
-                  : absl::ZeroDuration();
-    const bool is_behind = time > grid_.end;
-    const int64_t window = grid_.WindowOf(time);
-    if (is_linked && stretches.back().window == window &&
-        stretches.back().is_behind == is_behind) {
+        is_linked ? ClockLength(clocks[tick - 1], clock) : absl::ZeroDuration();
+    // Time does not go back within a stretch.
+    if (is_linked && clock.perf_time_100nsec <= window_end) {
       stretches.back().last = tick;
       stretches.back().longest = std::max(stretches.back().longest, length);
       continue;
     }
-    stretches.push_back({.first = tick,
-                         .last = tick,
-                         .window = window,
-                         .is_before = time <= grid_.start,
-                         .is_behind = is_behind,
-                         .is_linked = is_linked,
-                         .longest = length});
+    const absl::Time time =
+        perflib::TimeFromPerfTime100NSec(clock.perf_time_100nsec);
+    Stretch& stretch = stretches.emplace_back();
+    stretch = {.first = tick,
+               .last = tick,
+               .window = grid_.WindowOf(time),
+               .is_before = time <= grid_.start,
+               .is_behind = time > grid_.end,
+               .is_linked = is_linked,
+               .longest = length};
+    window_end = LastTickOf(stretch);
   }
   return stretches;
 }

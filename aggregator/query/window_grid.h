@@ -57,6 +57,7 @@ class StretchTable {
  private:
   using Clocks = std::shared_ptr<const std::vector<perflib::Clocks>>;
 
+  int64_t LastTickOf(const Stretch& stretch) const;
   std::vector<Stretch> Divide(const std::vector<perflib::Clocks>& clocks,
                               absl::Duration interval) const;
 

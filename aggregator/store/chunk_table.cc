@@ -271,11 +271,10 @@ uint32_t HoursOfChunk(Resolution resolution) {
 }
 
 absl::Status ForEachChunk(
-    const Database& database, const Snapshot* snapshot, uint32_t machine,
-    Resolution resolution, uint32_t first_hour, uint32_t last_hour,
+    rocksdb::Iterator* entry, uint32_t machine, Resolution resolution,
+    uint32_t first_hour, uint32_t last_hour,
     absl::FunctionRef<absl::Status(StoredChunk)> use,
     absl::FunctionRef<void(const absl::Status&)> on_damage) {
-  const auto entry = database.Iterate(Family::kChunks, snapshot);
   const auto seek = [&](uint32_t hour) {
     entry->Seek(
         HeadKey({.machine = machine, .resolution = resolution, .hour = hour}));

@@ -49,11 +49,12 @@ void DeleteChunk(const StoredChunk& chunk, Changes* changes);
 uint32_t HoursOfChunk(Resolution resolution);
 
 // Calls `use` with a machine's chunks in which ticks of these hours can be, in
-// the order of their keys. What is damaged is left out, and told to
-// `on_damage`. Ends early with an error of `use`.
+// the order of their keys. `entry` is of the chunks, and is moved. What is
+// damaged is left out, and told to `on_damage`. Ends early with an error of
+// `use`.
 absl::Status ForEachChunk(
-    const Database& database, const Snapshot* snapshot, uint32_t machine,
-    Resolution resolution, uint32_t first_hour, uint32_t last_hour,
+    rocksdb::Iterator* entry, uint32_t machine, Resolution resolution,
+    uint32_t first_hour, uint32_t last_hour,
     absl::FunctionRef<absl::Status(StoredChunk chunk)> use,
     absl::FunctionRef<void(const absl::Status& damage)> on_damage);
 

@@ -12,13 +12,16 @@ void Directory::AddMachine(const std::string& machine) {
 void Directory::AddQuery(const CollectedQuery& query) {
   absl::MutexLock lock(&mutex_);
   auto& countersets = machines_[query.machine].countersets;
-  CollectedCounterset& counterset = countersets[query.schema->hash];
-  counterset.schema = query.schema;
+  auto& counterset = countersets[query.schema->hash];
+  CollectedCounterset changed;
+  if (counterset != nullptr) changed = *counterset;
+  changed.schema = query.schema;
   for (const CollectedQuery::Column& column : query.columns) {
     if (!column.only_linked) {
-      counterset.counters[column.counter_id] = query.interval;
+      changed.counters[column.counter_id] = query.interval;
     }
   }
+  counterset = std::make_shared<const CollectedCounterset>(std::move(changed));
 }
 
 void Directory::SetNewestSample(const std::string& machine, absl::Time time) {
@@ -46,9 +49,9 @@ std::optional<absl::Time> Directory::NewestSample(
   return found->second.newest_sample;
 }
 
-std::vector<CollectedCounterset> Directory::Countersets(
+std::vector<std::shared_ptr<const CollectedCounterset>> Directory::Countersets(
     const std::string& machine) const {
-  std::vector<CollectedCounterset> countersets;
+  std::vector<std::shared_ptr<const CollectedCounterset>> countersets;
   {
     absl::ReaderMutexLock lock(&mutex_);
     const auto found = machines_.find(machine);
@@ -57,10 +60,10 @@ std::vector<CollectedCounterset> Directory::Countersets(
       countersets.push_back(counterset);
     }
   }
-  std::sort(countersets.begin(), countersets.end(),
-            [](const auto& a, const auto& b) {
-              return a.schema->registration.name < b.schema->registration.name;
-            });
+  std::sort(
+      countersets.begin(), countersets.end(), [](const auto& a, const auto& b) {
+        return a->schema->registration.name < b->schema->registration.name;
+      });
   return countersets;
 }
 

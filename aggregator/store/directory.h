@@ -37,13 +37,15 @@ class Directory {
   // Nothing if it has none yet.
   std::optional<absl::Time> NewestSample(const std::string& machine) const;
   // By the counterset's name.
-  std::vector<CollectedCounterset> Countersets(
+  std::vector<std::shared_ptr<const CollectedCounterset>> Countersets(
       const std::string& machine) const;
 
  private:
   struct Machine {
     std::optional<absl::Time> newest_sample;
-    std::map<std::string, CollectedCounterset> countersets;  // by schema hash
+    // By schema hash. What is there never changes, it is replaced.
+    std::map<std::string, std::shared_ptr<const CollectedCounterset>>
+        countersets;
   };
 
   mutable absl::Mutex mutex_;

@@ -32,11 +32,10 @@ void PutLosses(uint32_t machine, uint32_t epoch_number, uint64_t sequence,
 }
 
 absl::Status ForEachLoss(
-    const Database& database, const Snapshot* snapshot, uint32_t machine,
-    absl::Time from, absl::Time to, absl::FunctionRef<void(const Loss&)> use,
+    rocksdb::Iterator* entry, uint32_t machine, absl::Time from, absl::Time to,
+    absl::FunctionRef<void(const Loss&)> use,
     absl::FunctionRef<void(const absl::Status&)> on_damage) {
   const std::string prefix = KeyOf(machine, 0).substr(0, 1 + sizeof machine);
-  const auto entry = database.Iterate(Family::kChunks, snapshot);
   // They are kept by their ends; how long they are is not known.
   entry->Seek(KeyOf(machine, HourOf(from)));
   for (; entry->Valid() && absl::StartsWith(ToView(entry->key()), prefix);

@@ -21,10 +21,11 @@ void PutLosses(uint32_t machine, uint32_t epoch_number, uint64_t sequence,
                Changes* changes);
 
 // Calls `use` with the losses of a machine that lie between `from` and `to`, or
-// reach into that; `on_damage` is told what cannot be read.
+// reach into that; `on_damage` is told what cannot be read. `entry` is of the
+// chunks, and is moved.
 absl::Status ForEachLoss(
-    const Database& database, const Snapshot* snapshot, uint32_t machine,
-    absl::Time from, absl::Time to, absl::FunctionRef<void(const Loss&)> use,
+    rocksdb::Iterator* entry, uint32_t machine, absl::Time from, absl::Time to,
+    absl::FunctionRef<void(const Loss&)> use,
     absl::FunctionRef<void(const absl::Status&)> on_damage);
 
 }  // namespace fleetperf::aggregator

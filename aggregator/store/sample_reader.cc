@@ -82,18 +82,20 @@ absl::Status SampleReader::Read(const Store::ReadRequest& request,
   std::vector<StoredChunk> chunks;
   const auto machine = parts_.numbers->FindMachine(request.machine);
   if (machine.has_value()) {
+    const auto entry =
+        parts_.database->Iterate(Family::kChunks, snapshot.get());
     for (const Resolution resolution : kResolutions) {
       RETURN_IF_ERROR(ForEachChunk(
-          *parts_.database, snapshot.get(), *machine, resolution,
-          HourOf(request.from), HourOf(request.to),
+          entry.get(), *machine, resolution, HourOf(request.from),
+          HourOf(request.to),
           [&](StoredChunk chunk) {
             chunks.push_back(std::move(chunk));
             return absl::OkStatus();
           },
           on_damage));
     }
-    RETURN_IF_ERROR(ForEachLoss(*parts_.database, snapshot.get(), *machine,
-                                request.from, request.to, on_loss, on_damage));
+    RETURN_IF_ERROR(ForEachLoss(entry.get(), *machine, request.from, request.to,
+                                on_loss, on_damage));
   }
   std::sort(chunks.begin(), chunks.end(), [](const auto& a, const auto& b) {
     return std::tie(a.key.epoch_number, a.key.order) <

@@ -90,7 +90,7 @@ absl::Status Thinning::FollowEpoch(const ReceivedChunk& first,
   std::vector<StoredChunk> before;
   const auto on_damage = [](const absl::Status&) {};  // told by who reads it
   RETURN_IF_ERROR(ForEachChunk(
-      database_, /*snapshot=*/nullptr, first.key.machine, resolution,
+      database_.Iterate(Family::kChunks).get(), first.key.machine, resolution,
       hour - std::min(hour, hours), hour,
       [&](StoredChunk chunk) {
         if (chunk.key.epoch_number == first.key.epoch_number &&

@@ -51,13 +51,13 @@ class Verifier {
   }
 
   absl::Status VerifyChunks() {
+    const auto chunks_entry = database_.Iterate(Family::kChunks);
     for (const auto& entry : numbers_.Machines()) {
       const std::string& name = entry.second;
       const uint64_t chunks = report_.chunks;
       for (const Resolution resolution : kResolutions) {
         RETURN_IF_ERROR(ForEachChunk(
-            database_, /*snapshot=*/nullptr, entry.first, resolution, 0,
-            UINT32_MAX,
+            chunks_entry.get(), entry.first, resolution, 0, UINT32_MAX,
             [&](const StoredChunk& stored) {
               ++report_.chunks;
               const absl::Status status = VerifyChunk(stored);

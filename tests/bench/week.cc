@@ -37,8 +37,10 @@ struct Parameters {
   int days = 7;
 };
 
-// What the aggregator's configuration file says of how long it keeps what.
-const char* const kStore[] = {"retention: 30d"};
+// What the aggregator's configuration file says of how long it keeps what: of a
+// week, there is some of each resolution.
+const char* const kStore[] = {"full_resolution: 1d", "minute_resolution: 4d",
+                              "retention: 30d"};
 
 constexpr int kTicksPerMessage = 60;
 constexpr int kAsked = 20;

@@ -53,9 +53,9 @@ TEST(Directory, ListsWhatIsCollectedOfAMachine) {
        .columns = {{testing::kTransfers, 8}, {testing::kBytesPerRead, 8}}});
   const auto countersets = directory.Countersets("web-1");
   ASSERT_EQ(countersets.size(), 2);
-  EXPECT_EQ(countersets[0].schema, disk);  // by name
-  EXPECT_EQ(countersets[1].schema, memory);
-  EXPECT_THAT(countersets[0].counters,
+  EXPECT_EQ(countersets[0]->schema, disk);  // by name
+  EXPECT_EQ(countersets[1]->schema, memory);
+  EXPECT_THAT(countersets[0]->counters,
               ElementsAre(Pair(testing::kTransfers, absl::Seconds(10)),
                           Pair(testing::kBytesPerRead, absl::Seconds(10))));
   EXPECT_THAT(directory.Machines(), ElementsAre("web-1"));
@@ -71,7 +71,7 @@ TEST(Directory, KeepsEveryRegistrationOfACounterset) {
   }
   std::vector<std::string> hashes;
   for (const auto& counterset : directory.Countersets("web-1")) {
-    hashes.push_back(counterset.schema->hash);
+    hashes.push_back(counterset->schema->hash);
   }
   EXPECT_THAT(hashes, ElementsAre("a", "b"));
 }
