@@ -353,6 +353,10 @@ class RocksDbStore : public Store {
     for (const auto& [machine, time] : newest) {
       directory_.SetNewestSample(machine, time);
     }
+    for (const Loss& loss : batch.decoded->losses) {
+      if (loss.machine.empty()) continue;  // of all that are known
+      log_.index().AddMachine(loss.machine, batch.epoch_number);
+    }
     log_.index().Add(batch.epoch_number, batch.sequence, times);
   }
 
