@@ -1,10 +1,20 @@
 #include "aggregator/ingest/commit_queue.h"
 
+#include <spdlog/spdlog.h>
+
+#include <string>
 #include <utility>
 
 #include "aggregator/ingest/epoch.h"
+#include "base/status_macros.h"
 
 namespace fleetperf::aggregator {
+namespace {
+
+// How soon it is noticed that there is room again.
+constexpr absl::Duration kRetryInterval = absl::Seconds(1);
+
+}  // namespace
 
 CommitQueue::CommitQueue(Store* store, Listener on_commit)
     : store_(*store),
@@ -51,10 +61,29 @@ void CommitQueue::Run() {
 void CommitQueue::CommitAll(Batches batches) {
   std::erase_if(batches,
                 [](const auto& batch) { return batch->epoch->broken(); });
-  if (!batches.empty()) on_commit_(batches, Commit(batches));
+  if (!batches.empty()) on_commit_(batches, CommitWhenThereIsRoom(batches));
+}
+
+absl::Status CommitQueue::CommitWhenThereIsRoom(const Batches& batches) {
+  absl::Status status = Commit(batches);
+  if (!absl::IsResourceExhausted(status)) return status;
+  spdlog::warn("no samples are taken in until there is room: {}",
+               std::string(status.message()));
+  while (absl::IsResourceExhausted(status)) {
+    if (!WaitForRetry()) return status;
+    status = Commit(batches);
+  }
+  if (status.ok()) spdlog::info("there is room: samples are taken in again");
+  return status;
+}
+
+bool CommitQueue::WaitForRetry() {
+  absl::MutexLock lock(&mutex_);
+  return !mutex_.AwaitWithTimeout(absl::Condition(&stopping_), kRetryInterval);
 }
 
 absl::Status CommitQueue::Commit(const Batches& batches) {
+  RETURN_IF_ERROR(store_.CheckRoom());
   std::vector<BatchToCommit> to_commit;
   to_commit.reserve(batches.size());
   for (const auto& batch : batches) {

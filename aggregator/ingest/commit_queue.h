@@ -1,4 +1,5 @@
 // Puts batches on disk, all that wait in one go, and then acknowledges them.
+// While the disk has no room, they wait; agents keep what comes then.
 
 #ifndef FLEETPERF_AGGREGATOR_INGEST_COMMIT_QUEUE_H_
 #define FLEETPERF_AGGREGATOR_INGEST_COMMIT_QUEUE_H_
@@ -37,7 +38,10 @@ class CommitQueue {
  private:
   void Run();
   void CommitAll(Batches batches);
+  absl::Status CommitWhenThereIsRoom(const Batches& batches);
   absl::Status Commit(const Batches& batches);
+  // False if the queue is to stop.
+  bool WaitForRetry();
 
   Store& store_;
   const Listener on_commit_;

@@ -54,6 +54,14 @@ bool IsBatchsFault(const absl::Status& status) {
          absl::IsFailedPrecondition(status);
 }
 
+// What the store has no room for is no limit that the agent broke: it comes
+// again, with the next stream.
+absl::Status FromStore(const absl::Status& status) {
+  return absl::IsResourceExhausted(status)
+             ? absl::UnavailableError(status.message())
+             : status;
+}
+
 // Whether it is not for the agent to send this.
 bool IsRefusal(const absl::Status& status) {
   return absl::IsPermissionDenied(status) || absl::IsAlreadyExists(status);
@@ -151,7 +159,8 @@ absl::Status Session::HandleHello(const v1::Hello& hello) {
   machine.set_agent_version(hello.agent_version());
   machine.set_operating_system(hello.operating_system());
   *machine.mutable_labels() = hello.labels();
-  RETURN_IF_ERROR(ingest_.store().PutMachine(machine, catalogue_hash_));
+  RETURN_IF_ERROR(
+      FromStore(ingest_.store().PutMachine(machine, catalogue_hash_)));
 
   // What an earlier stream brought is on its way to the disk; the agent must
   // not take it for lost.
@@ -162,15 +171,16 @@ absl::Status Session::HandleHello(const v1::Hello& hello) {
 
 absl::Status Session::TakeEpochs(const v1::Hello& hello) {
   for (const v1::HeldEpoch& held : hello.held_epochs()) {
-    ASSIGN_OR_RETURN(std::shared_ptr<Epoch> epoch,
-                     ingest_.OpenEpoch(agent_, held.epoch()));
+    auto epoch = ingest_.OpenEpoch(agent_, held.epoch());
+    RETURN_IF_ERROR(FromStore(epoch.status()));
     if (held.forked_from() != 0) {
-      ASSIGN_OR_RETURN(origins_[held.epoch()],
-                       ingest_.OpenEpoch(agent_, held.forked_from()));
+      auto origin = ingest_.OpenEpoch(agent_, held.forked_from());
+      RETURN_IF_ERROR(FromStore(origin.status()));
+      origins_[held.epoch()] = *std::move(origin);
     }
-    absl::MutexLock lock(&epoch->taking_mutex());
-    epoch->SetSession(weak_from_this());
-    epochs_[held.epoch()] = std::move(epoch);
+    absl::MutexLock lock(&(*epoch)->taking_mutex());
+    (*epoch)->SetSession(weak_from_this());
+    epochs_[held.epoch()] = *std::move(epoch);
   }
   return absl::OkStatus();
 }
@@ -240,7 +250,8 @@ absl::Status Session::HandleDictionary(v1::Dictionary dictionary) {
         " times as many as there may be "
         "(max_instances)"));
   }
-  RETURN_IF_ERROR(ingest_.store().KeepDefinitions(epoch.number(), definitions));
+  RETURN_IF_ERROR(
+      FromStore(ingest_.store().KeepDefinitions(epoch.number(), definitions)));
   // There may be many, of processes that are long gone; those that batches use
   // are read from the store.
   definitions.clear_instances();
@@ -510,7 +521,8 @@ absl::Status Session::EnterMachines(const std::set<std::string>& machines) {
     v1::Machine machine;
     machine.set_name(name);
     machine.set_agent(agent_);
-    RETURN_IF_ERROR(ingest_.store().PutMachine(machine, /*catalogue_hash=*/""));
+    RETURN_IF_ERROR(
+        FromStore(ingest_.store().PutMachine(machine, /*catalogue_hash=*/"")));
   }
   ingest_.UpdatePace(this);  // one of them may be watched
   return absl::OkStatus();
@@ -561,7 +573,7 @@ absl::Status Session::HandleCatalogue(const v1::Catalogue& catalogue) {
   if (!parsed.ParseFromString(content)) {
     return absl::InvalidArgumentError("Catalogue.payload is no catalogue");
   }
-  return ingest_.store().PutCatalogue(catalogue_hash_, content);
+  return FromStore(ingest_.store().PutCatalogue(catalogue_hash_, content));
 }
 
 void Session::Close() { ingest_.Unregister(this); }

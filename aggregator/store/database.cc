@@ -6,13 +6,17 @@
 #include <rocksdb/listener.h>
 #include <rocksdb/sst_file_reader.h>
 #include <rocksdb/table.h>
+#include <spdlog/spdlog.h>
 
+#include <cstdarg>
+#include <cstdio>
 #include <filesystem>
 #include <system_error>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "aggregator/store/room.h"
 #include "base/files.h"
 #include "base/logging.h"
 #include "base/status_macros.h"
@@ -79,8 +83,28 @@ class BackgroundErrors : public rocksdb::EventListener {
     *error = rocksdb::Status::OK();
   }
 
+  // RocksDB looks every few seconds whether there is room again.
+  void OnErrorRecoveryEnd(
+      const rocksdb::BackgroundErrorRecoveryInfo& info) override {
+    if (info.new_bg_error.ok()) spdlog::info("the store can write again");
+  }
+
  private:
   LogOncePerCause log_;
+};
+
+// RocksDB's own log. In a file beside the database it would fail with the disk,
+// and RocksDB 7.8 with it.
+class RocksDbLog : public rocksdb::Logger {
+ public:
+  RocksDbLog() : rocksdb::Logger(rocksdb::WARN_LEVEL) {}
+
+  using rocksdb::Logger::Logv;
+  void Logv(const char* format, va_list arguments) override {
+    char text[1024];
+    std::vsnprintf(text, sizeof text, format, arguments);
+    spdlog::debug("rocksdb: {}", text);
+  }
 };
 
 std::vector<rocksdb::ColumnFamilyDescriptor> Families() {
@@ -132,11 +156,10 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(
   rocksdb::DBOptions options;
   options.create_if_missing = true;
   options.create_missing_column_families = true;
-  options.keep_log_file_num = 4;
-  options.info_log_level = rocksdb::WARN_LEVEL;
+  options.info_log = std::make_shared<RocksDbLog>();
   options.max_total_wal_size = 256 * kMiB;
   options.listeners.push_back(std::make_shared<BackgroundErrors>());
-  std::unique_ptr<Database> opened(new Database);
+  std::unique_ptr<Database> opened(new Database(directory));
   rocksdb::DB* database = nullptr;
   const rocksdb::Status status = rocksdb::DB::Open(
       options, directory, Families(), &opened->families_, &database);
@@ -152,13 +175,15 @@ absl::StatusOr<std::unique_ptr<Database>> Database::OpenForReading(
     return absl::NotFoundError(
         absl::StrCat("there is no store in ", directory));
   }
-  std::unique_ptr<Database> opened(new Database);
+  std::unique_ptr<Database> opened(new Database(directory));
   // Files would go away while they are read.
   rocksdb::Status status = rocksdb::Env::Default()->LockFile(
       absl::StrCat(directory, "/LOCK"), &opened->lock_);
   if (!status.ok()) return CannotOpen(directory, status);
+  rocksdb::DBOptions options;
+  options.info_log = std::make_shared<RocksDbLog>();
   rocksdb::DB* database = nullptr;
-  status = rocksdb::DB::OpenForReadOnly({}, directory, Families(),
+  status = rocksdb::DB::OpenForReadOnly(options, directory, Families(),
                                         &opened->families_, &database);
   if (!status.ok()) return CannotOpen(directory, status);
   opened->database_.reset(database);
@@ -222,6 +247,8 @@ absl::Status Database::UseLiveFiles(
 }
 
 absl::Status Database::Write(Changes* changes, Durability durability) {
+  RETURN_IF_ERROR(
+      CheckRoom(directory_, changes->batch_.GetDataSize(), RoomFor::kUpkeep));
   rocksdb::WriteOptions options;
   options.sync = durability == Durability::kPowerCut;
   return FromRocksDb(database_->Write(options, &changes->batch_), "write");

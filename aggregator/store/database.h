@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -102,6 +103,7 @@ class Database {
   // What is durable survives a power cut. What is not survives the process, and
   // is not there without all that was written before it.
   enum class Durability { kProcess, kPowerCut };
+  // ResourceExhausted if the disk is nearly full, too.
   absl::Status Write(Changes* changes, Durability durability);
 
   std::unique_ptr<const Snapshot> TakeSnapshot() {
@@ -125,8 +127,9 @@ class Database {
   }
 
  private:
-  Database() = default;
+  explicit Database(std::string directory) : directory_(std::move(directory)) {}
 
+  const std::string directory_;
   // Of a database that is open for reading, for which RocksDB takes none.
   rocksdb::FileLock* lock_ = nullptr;
   std::unique_ptr<rocksdb::DB> database_;

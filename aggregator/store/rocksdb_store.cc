@@ -24,6 +24,7 @@
 #include "aggregator/store/keys.h"
 #include "aggregator/store/log.h"
 #include "aggregator/store/lost_ticks_table.h"
+#include "aggregator/store/room.h"
 #include "aggregator/store/sample_reader.h"
 #include "aggregator/store/store.h"
 #include "base/status_macros.h"
@@ -50,7 +51,8 @@ class RocksDbStore : public Store {
   static absl::StatusOr<std::unique_ptr<Store>> Open(
       const std::string& directory) {
     ASSIGN_OR_RETURN(auto database, Database::Open(directory));
-    std::unique_ptr<RocksDbStore> store(new RocksDbStore(std::move(database)));
+    std::unique_ptr<RocksDbStore> store(
+        new RocksDbStore(directory, std::move(database)));
     RETURN_IF_ERROR(store->LoadId());
     RETURN_IF_ERROR(store->LoadEpochs());
     RETURN_IF_ERROR(store->LoadMachines());
@@ -111,6 +113,10 @@ class RocksDbStore : public Store {
     return absl::OkStatus();
   }
 
+  absl::Status CheckRoom() const override {
+    return aggregator::CheckRoom(directory_path_, 0, RoomFor::kBatches);
+  }
+
   absl::StatusOr<bool> HasBatch(uint32_t epoch_number, uint64_t sequence,
                                 uint64_t fingerprint) const override {
     ASSIGN_OR_RETURN(const bool is_logged,
@@ -162,15 +168,17 @@ class RocksDbStore : public Store {
     std::string hash(catalogue_hash);
     hash.resize(kHashSize);
     std::string record = absl::StrCat(hash, machine.SerializeAsString());
-    directory_.AddMachine(machine.name());
     absl::MutexLock lock(&machine_mutex_);
-    std::string& known = machines_[machine.name()];
-    if (known == record) return absl::OkStatus();
+    const auto known = machines_.find(machine.name());
+    if (known != machines_.end() && known->second == record) {
+      return absl::OkStatus();
+    }
     Changes changes(database_.get());
     changes.Put(Family::kDefault, MachineKey(machine.name()), record);
     RETURN_IF_ERROR(WriteDurably(&changes));
-    known = std::move(record);
+    machines_[machine.name()] = std::move(record);
     machines_of_agent_[machine.agent()].insert(machine.name());
+    directory_.AddMachine(machine.name());
     return absl::OkStatus();
   }
 
@@ -212,8 +220,9 @@ class RocksDbStore : public Store {
   }
 
  private:
-  explicit RocksDbStore(std::unique_ptr<Database> database)
-      : database_(std::move(database)),
+  RocksDbStore(std::string directory, std::unique_ptr<Database> database)
+      : directory_path_(std::move(directory)),
+        database_(std::move(database)),
         definitions_(database_.get(), &schemas_),
         log_(database_.get(), &definitions_),
         numbers_(database_.get(), &schemas_),
@@ -361,6 +370,10 @@ class RocksDbStore : public Store {
     for (const auto& [machine, time] : newest) {
       directory_.SetNewestSample(machine, time);
     }
+    for (const Loss& loss : batch.decoded->losses) {
+      if (loss.machine.empty()) continue;  // of all that are known
+      log_.index().AddMachine(loss.machine, batch.epoch_number);
+    }
     log_.index().Add(batch.epoch_number, batch.sequence, times);
   }
 
@@ -368,6 +381,7 @@ class RocksDbStore : public Store {
     return database_->Write(changes, Database::Durability::kPowerCut);
   }
 
+  const std::string directory_path_;
   const std::unique_ptr<Database> database_;
   std::string id_;
   SchemaTable schemas_;

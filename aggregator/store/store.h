@@ -75,6 +75,12 @@ class Store {
   // caller at a time.
   virtual absl::Status Commit(absl::Span<const BatchToCommit> batches) = 0;
 
+  // Whether there is room for batches, besides what is needed to put in order
+  // and to remove what is there: else ResourceExhausted. That is also what
+  // writing returns if the disk is full, and until the store has noticed that
+  // there is room again: some seconds.
+  virtual absl::Status CheckRoom() const = 0;
+
   // Whether it has this batch. An error: it may have.
   virtual absl::StatusOr<bool> HasBatch(uint32_t epoch_number,
                                         uint64_t sequence,

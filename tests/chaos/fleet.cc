@@ -1,10 +1,8 @@
 #include "tests/chaos/fleet.h"
 
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kDiskSize[] = "size=6m";
+constexpr uint64_t kDiskSize = 6 << 20;
 constexpr char kStopped[] = "cannot write the spool";
 constexpr char kGoesOn[] = "the spool can be written again";
 
@@ -41,25 +39,7 @@ int CountOf(const std::string& text, const std::string& what) {
   return count;
 }
 
-void WriteMapping(const char* path, uid_t id) {
-  std::ofstream(path) << "0 " << id << " 1";
-}
-
 }  // namespace
-
-bool EnterMountNamespace() {
-  const uid_t user = getuid();
-  const gid_t group = getgid();
-  if (user != 0) {
-    if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return false;
-    std::ofstream("/proc/self/setgroups") << "deny";
-    WriteMapping("/proc/self/uid_map", user);
-    WriteMapping("/proc/self/gid_map", group);
-  } else if (unshare(CLONE_NEWNS) != 0) {
-    return false;
-  }
-  return mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0;
-}
 
 ChaosAgent::ChaosAgent(Deployment* deployment, const std::string& name,
                        int aggregator, bool has_disk, const std::string& more)
@@ -70,12 +50,7 @@ ChaosAgent::ChaosAgent(Deployment* deployment, const std::string& name,
       network_(aggregator) {
   const std::string state = deployment->File("state-" + name);
   fs::create_directory(state);
-  if (has_disk) {
-    if (mount("tmpfs", state.c_str(), "tmpfs", 0, kDiskSize) != 0) {
-      throw std::runtime_error("cannot mount a file system");
-    }
-    disk_ = state;
-  }
+  if (has_disk) disk_.emplace(state, kDiskSize);
   Deployment::Write(
       config_,
       absl::StrCat(
@@ -94,7 +69,7 @@ ChaosAgent::ChaosAgent(Deployment* deployment, const std::string& name,
 
 ChaosAgent::~ChaosAgent() {
   process_.reset();
-  if (!disk_.empty()) umount2(disk_.c_str(), MNT_DETACH);
+  disk_.reset();
   munmap(clock_offset_, sizeof(int64_t));
 }
 
@@ -127,14 +102,11 @@ void ChaosAgent::Stop() {
 
 void ChaosAgent::FillDisk() {
   disk_is_full_ = true;
-  std::ofstream filler(disk_ + "/filler", std::ios::binary);
-  const std::string block(4096, 'x');
-  while (filler.write(block.data(), 4096)) filler.flush();
+  disk_->Fill(/*left=*/0);
 }
 
 void ChaosAgent::FreeDisk() {
-  std::error_code ignored;
-  fs::remove(disk_ + "/filler", ignored);
+  disk_->Free();
   disk_is_full_ = false;
 }
 

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/time/time.h"
@@ -13,12 +14,9 @@
 #include "tests/e2e/deployment.h"
 #include "tests/e2e/process.h"
 #include "tests/e2e/ticks.h"
+#include "tests/support/small_disk.h"
 
 namespace fleetperf::testing {
-
-// Whether this process may mount file systems, from now on in a namespace of
-// its own. Called before any thread is started.
-bool EnterMountNamespace();
 
 class ChaosAgent {
  public:
@@ -37,7 +35,7 @@ class ChaosAgent {
   // SIGTERM.
   void Stop();
 
-  bool has_disk() const { return !disk_.empty(); }
+  bool has_disk() const { return disk_.has_value(); }
   void FillDisk();
   void FreeDisk();
   // Whether what it took may be in memory alone, because the disk is full or
@@ -57,7 +55,7 @@ class ChaosAgent {
   const std::string name_;
   const std::string directory_;  // of its captures
   const std::string config_;
-  std::string disk_;
+  std::optional<SmallDisk> disk_;
   std::string clock_file_;
   int64_t* clock_offset_ = nullptr;
   Proxy network_;

@@ -46,6 +46,7 @@ class StoreWrapper : public aggregator::Store {
       absl::FunctionRef<void(const aggregator::Loss&)> on_loss) override {
     return store_.Read(request, on_frame, on_loss);
   }
+  absl::Status CheckRoom() const override { return store_.CheckRoom(); }
   bool HasCatalogue(absl::string_view hash) const override {
     return store_.HasCatalogue(hash);
   }

@@ -334,6 +334,58 @@ TEST_F(SessionTest, WhatTheStoreCannotTellIsNotTakenForNew) {
   EXPECT_THAT(Stored(), ElementsAre("1 C: 1"));
 }
 
+TEST_F(SessionTest, BatchesWaitWhileThereIsNoRoom) {
+  Welcomed();
+  ASSERT_OK(Handle(Batch()));
+  link_->WaitForAck(1);
+  gate_->SetRoom(absl::ResourceExhaustedError("the disk is full"));
+  gate_->AwaitRoomChecks(1);
+  ASSERT_OK(Handle(Batch()));
+  ASSERT_OK(Handle(Batch()));
+  gate_->AwaitRoomChecks(3);  // of the first batch, and twice of these
+  EXPECT_THAT(link_->events(), ElementsAre("ack 1"));
+  EXPECT_THAT(Stored(), ElementsAre("1 C: 1"));
+  // There seems to be room, but then the write fails.
+  gate_->Hold();
+  gate_->SetRoom(absl::OkStatus());
+  gate_->Release(absl::ResourceExhaustedError("no space left"));
+  link_->WaitForAck(3);
+  EXPECT_TRUE(link_->end().ok());
+  EXPECT_THAT(Stored(), ElementsAre("1 C: 1", "2 C: 2", "3 C: 3"));
+}
+
+TEST_F(SessionTest, ItEndsAlsoWhileThereIsNoRoom) {
+  Welcomed();
+  gate_->SetRoom(absl::ResourceExhaustedError("the disk is full"));
+  const v1::CollectRequest first = Batch();
+  ASSERT_OK(Handle(first));
+  gate_->AwaitRoomChecks(1);
+  Restart();
+  EXPECT_THAT(link_->end(), StatusIs(absl::StatusCode::kUnavailable,
+                                     HasSubstr("the disk is full")));
+  EXPECT_EQ(Welcomed(Hello(1, 1)).epochs(0).durable_sequence(), 0);
+  ASSERT_OK(Handle(first));
+  link_->WaitForAck(1);
+  EXPECT_THAT(Stored(), ElementsAre("1 C: 1"));
+}
+
+// It is no limit that the agent broke.
+TEST_F(SessionTest, WhatThereIsNoRoomForIsNotRejected) {
+  Welcomed();
+  writer_.Lose("db1", kStart, kStart, 1, v1::LOSS_CAUSE_OVERRUN);
+  const v1::CollectRequest first = Batch();
+  gate_->SetRoom(absl::ResourceExhaustedError("the disk is full"));
+  EXPECT_THAT(Handle(first), StatusIs(absl::StatusCode::kUnavailable,
+                                      HasSubstr("the disk is full")));
+  session_->Close();
+  gate_->SetRoom(absl::OkStatus());
+  Welcomed(Hello(1, 1));
+  ASSERT_OK(Handle(first));
+  link_->WaitForAck(1);
+  EXPECT_THAT(link_->Take(), IsEmpty());
+  EXPECT_THAT(store_.ReadLosses("db1"), ElementsAre("overrun 0..0"));
+}
+
 // Of an epoch that was forked from nothing, or from something else.
 TEST_F(SessionTest, WhatIsThereUnderAnotherEpochIsStored) {
   constexpr uint64_t kOther = 99;

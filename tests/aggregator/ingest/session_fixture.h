@@ -172,6 +172,24 @@ class GatedStore : public testing::StoreWrapper {
     return StoreWrapper::Commit(batches);
   }
 
+  // There is no room from now on, unless `status` is OK.
+  void SetRoom(absl::Status status) {
+    absl::MutexLock lock(&mutex_);
+    room_ = std::move(status);
+  }
+  // Waits until somebody has asked for room so many times.
+  void AwaitRoomChecks(int checks) {
+    absl::MutexLock lock(&mutex_);
+    const auto asked = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return room_checks_ >= checks;
+    };
+    mutex_.Await(absl::Condition(&asked));
+  }
+  absl::Status CheckRoom() const override {
+    absl::MutexLock lock(&mutex_);
+    ++room_checks_;
+    return room_;
+  }
   // The next batch that is looked for cannot be.
   void FailToFind(absl::Status status) {
     absl::MutexLock lock(&mutex_);
@@ -184,12 +202,22 @@ class GatedStore : public testing::StoreWrapper {
     if (!status.ok()) return status;
     return StoreWrapper::HasBatch(epoch_number, sequence, fingerprint);
   }
+  absl::Status PutMachine(const v1::Machine& machine,
+                          absl::string_view catalogue_hash) override {
+    {
+      absl::MutexLock lock(&mutex_);
+      if (!room_.ok()) return room_;
+    }
+    return StoreWrapper::PutMachine(machine, catalogue_hash);
+  }
 
  private:
   mutable absl::Mutex mutex_;
   bool open_ ABSL_GUARDED_BY(mutex_) = true;
   absl::Status next_status_ ABSL_GUARDED_BY(mutex_);
   mutable absl::Status next_find_ ABSL_GUARDED_BY(mutex_);
+  absl::Status room_ ABSL_GUARDED_BY(mutex_);
+  mutable int room_checks_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 // What subscribers would see.

@@ -151,7 +151,14 @@ TEST(ReopenedStore, KnowsWhatWasLostOfMachinesThatAnEpochDoesNotName) {
   TestAgent agent(&store, "probe", 2);
   agent.Lose("", At(3), At(5), 3, v1::LOSS_CAUSE_SPOOL_FULL);
   ASSERT_OK(agent.Send());
+  v1::Machine late;
+  late.set_name("db-2");
+  late.set_agent("probe");
+  ASSERT_OK(store->PutMachine(late, ""));
+  agent.Lose("db-2", At(7), At(8), 1, v1::LOSS_CAUSE_OVERRUN);
+  ASSERT_OK(agent.Send());
   const auto expect = [&] {
+    EXPECT_THAT(store.ReadLosses("db-2"), ::testing::Contains("overrun 7..8"));
     EXPECT_THAT(store.ReadLosses("probe"), ElementsAre("spool_full 3..5"));
     EXPECT_THAT(store.ReadLosses("db-1"), ElementsAre("spool_full 3..5"));
     EXPECT_THAT(store.ReadLosses("web-1"), IsEmpty());

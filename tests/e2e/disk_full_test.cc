@@ -1,0 +1,161 @@
+// A full disk stops what is new, and nothing else, until there is room again.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "aggregator/store/store.h"
+#include "base/units.h"
+#include "perflib/clocks.h"
+#include "tests/e2e/deployment.h"
+#include "tests/e2e/fake_agent.h"
+#include "tests/support/small_disk.h"
+#include "tests/support/status_matchers.h"
+#include "tests/support/temp_directory.h"
+
+namespace fleetperf::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr uint64_t kMiB = uint64_t{1} << 20;
+constexpr uint64_t kDiskSize = 300 * kMiB;
+constexpr uint64_t kEpoch = 7;
+constexpr int64_t kStartSeconds = 1'800'000'000;
+
+bool may_mount = false;
+
+std::vector<double> StoredNumbers(const Deployment& deployment) {
+  std::vector<double> numbers;
+  for (const auto& line :
+       deployment.Json({"query", "\\Numbers\\Number", "--from",
+                        FormatUtc(absl::FromUnixSeconds(kStartSeconds)), "--to",
+                        FormatUtc(absl::FromUnixSeconds(kStartSeconds + 100)),
+                        "--step", "1s"})) {
+    if (line["status"] == "ok") numbers.push_back(line["value"].get<double>());
+  }
+  return numbers;
+}
+
+v1::CollectRequest Batch(uint64_t sequence) {
+  return MakeNumberBatch(
+      "box", kEpoch, sequence,
+      perflib::PerfTime100NSecFromTime(absl::FromUnixSeconds(kStartSeconds)));
+}
+
+void AwaitAck(FakeAgent& agent, uint64_t sequence) {
+  for (uint64_t acknowledged = 0; acknowledged < sequence;) {
+    const auto response = agent.Receive();
+    ASSERT_TRUE(response.has_value());
+    if (response->has_ack()) acknowledged = response->ack().sequence();
+  }
+}
+
+TEST(DiskFull, PausesIngestUntilThereIsRoom) {
+  if (!may_mount) GTEST_SKIP() << "this process may not mount file systems";
+  Deployment deployment;
+  std::filesystem::create_directory(deployment.File("store"));
+  SmallDisk disk(deployment.File("store"), kDiskSize);
+  auto aggregator = deployment.StartAggregator();
+  const TlsFiles tls = deployment.Issue("agent", {"box"});
+  {
+    FakeAgent agent(deployment.address(), tls, MakeHello("box", kEpoch, 1, 9));
+    ASSERT_TRUE(agent.Receive().has_value());
+    agent.Send(Batch(1));
+    AwaitAck(agent, 1);
+    uint64_t sent = 1;
+    int pauses = 0;
+    // Some is left for what makes room; then not even that.
+    for (const uint64_t left : {32 * kMiB, uint64_t{0}}) {
+      disk.Fill(left);
+      agent.Send(Batch(++sent));
+      agent.Send(Batch(++sent));
+      ASSERT_TRUE(aggregator->WaitForError(
+          "no samples are taken in until there is room: ", ++pauses));
+      EXPECT_THAT(aggregator->error(),
+                  HasSubstr(" MiB are free in " + deployment.File("store")));
+      EXPECT_EQ(StoredNumbers(deployment).size(), sent - 2);
+      disk.Free();
+      AwaitAck(agent, sent);
+      ASSERT_TRUE(aggregator->WaitForError(
+          "there is room: samples are taken in again", pauses));
+    }
+  }
+  EXPECT_THAT(StoredNumbers(deployment), ElementsAre(1, 2, 3, 4, 5));
+  aggregator->Signal(SIGKILL);
+  aggregator->Wait();
+  aggregator = deployment.StartAggregator();
+  EXPECT_THAT(StoredNumbers(deployment), ElementsAre(1, 2, 3, 4, 5));
+  aggregator.reset();
+}
+
+TEST(DiskFull, AStoreTakesWritesAgain) {
+  if (!may_mount) GTEST_SKIP() << "this process may not mount file systems";
+  const TempDirectory directory;
+  const TempDirectory elsewhere;
+  SmallDisk disk(directory.path(), kDiskSize);
+  const std::string path = directory.File("store");
+  auto store = aggregator::OpenRocksDbStore(path);
+  ASSERT_OK(store);
+  const std::string content(4 * kMiB, 'x');
+  int kept = 0;
+  const auto put = [&] {
+    const absl::Status status =
+        (*store)->PutCatalogue(absl::StrCat(kept), content);
+    kept += status.ok();
+    return status;
+  };
+  const auto is_full =
+      StatusIs(absl::StatusCode::kResourceExhausted, ::testing::_);
+  for (int i = 0; i < 5; ++i) ASSERT_OK(put());
+  ASSERT_OK((*store)->CheckRoom());
+  // Some is left for what makes room, but not for batches; then for nobody.
+  disk.Fill(/*left=*/40 * kMiB);
+  EXPECT_THAT((*store)->CheckRoom(), is_full);
+  EXPECT_OK(put());
+  disk.Fill(/*left=*/18 * kMiB);
+  EXPECT_THAT(put(), is_full);
+  // RocksDB refuses all writes after one of its own has failed. It writes what
+  // is in memory to files, before they are backed up.
+  disk.Fill(/*left=*/0);
+  EXPECT_THAT(
+      (*store)->Backup(elsewhere.File("backup"),
+                       [](uint64_t, uint64_t) { return absl::OkStatus(); }),
+      StatusIs(absl::StatusCode::kResourceExhausted,
+               HasSubstr("No space left")));
+  EXPECT_THAT((*store)->CheckRoom(), is_full);
+  EXPECT_THAT(put(), is_full);
+  EXPECT_EQ((*store)->GetCatalogue("0").value().size(), content.size());
+
+  disk.Free();
+  ASSERT_OK((*store)->CheckRoom());
+  const absl::Time deadline = absl::Now() + kPatience;
+  absl::Status status;
+  do {
+    status = put();
+  } while (absl::IsResourceExhausted(status) && absl::Now() < deadline);
+  ASSERT_OK(status);
+  store->reset();
+  store = aggregator::OpenRocksDbStore(path);
+  ASSERT_OK(store);
+  EXPECT_EQ(kept, 7);
+  for (int i = 0; i < kept; ++i) {
+    EXPECT_TRUE((*store)->HasCatalogue(absl::StrCat(i))) << i;
+  }
+  store->reset();
+}
+
+}  // namespace
+}  // namespace fleetperf::testing
+
+int main(int argc, char** argv) {
+  fleetperf::testing::may_mount = fleetperf::testing::EnterMountNamespace();
+  ::testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}
