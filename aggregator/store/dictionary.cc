@@ -232,7 +232,8 @@ absl::StatusOr<Definition> Dictionary::Read(Kind kind, absl::string_view name,
   if (absl::IsNotFound(bytes.status())) return NotDefined(name, id);
   RETURN_IF_ERROR(bytes.status());
   Definition definition;
-  if (!definition.ParseFromString(*bytes)) {
+  // Under another id, it would not be found.
+  if (!definition.ParseFromString(*bytes) || definition.id() != id) {
     return absl::DataLossError(
         absl::StrCat("the definition of ", name, " ", id, " is damaged"));
   }

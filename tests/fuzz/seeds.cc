@@ -419,6 +419,28 @@ absl::Status WriteChunks(const std::string& root) {
                std::string("\2\0", 2) + Part(chunk.head) + chunk.body);
 }
 
+// Changes of a store's records: their kind, which record, and what else it
+// needs.
+absl::Status WriteRecords(const std::string& root) {
+  const auto bytes = [](const std::vector<int>& numbers) {
+    return std::string(numbers.begin(), numbers.end());
+  };
+  std::string shorter;
+  std::string longer;
+  for (int record = 0; record < 16; ++record) {
+    absl::StrAppend(&shorter, bytes({1, 3 * record, 3}));
+    absl::StrAppend(&longer, bytes({2, 3 * record}), Part("x"));
+  }
+  RETURN_IF_ERROR(Write(root, "records", "shorter", shorter));
+  RETURN_IF_ERROR(Write(root, "records", "longer", longer));
+  RETURN_IF_ERROR(Write(root, "records", "values",
+                        bytes({0, 9}) + Part("abc") + bytes({3, 20, 0, 7}) +
+                            bytes({3, 30, 1, 0xFF})));
+  return Write(root, "records", "keys",
+               bytes({4, 40, 1}) + Part("x") + bytes({5, 0}) +
+                   Part("n" + std::string("web-3")) + Part("\xFF\xFF\xFF\xFF"));
+}
+
 absl::Status WriteSeeds(const std::string& root) {
   const auto registration = [&](char kind, const std::string& name,
                                 const std::string& bytes) {
@@ -457,6 +479,7 @@ absl::Status WriteSeeds(const std::string& root) {
   RETURN_IF_ERROR(WriteSpools(root));
   RETURN_IF_ERROR(WriteStreams(root));
   RETURN_IF_ERROR(WriteChunks(root));
+  RETURN_IF_ERROR(WriteRecords(root));
   v1::CollectRequest request;
   *request.mutable_dictionary()->mutable_definitions() =
       Content().definitions();

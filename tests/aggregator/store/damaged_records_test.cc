@@ -13,6 +13,8 @@
 #include "aggregator/store/keys.h"
 #include "aggregator/store/store.h"
 #include "aggregator/store/verify.h"
+#include "fleetperf/v1/collection.pb.h"
+#include "tests/support/countersets.h"
 #include "tests/support/log_capture.h"
 #include "tests/support/one_disk_agent.h"
 #include "tests/support/status_matchers.h"
@@ -131,6 +133,29 @@ TEST(DamagedRecords, AreLeftOut) {
     EXPECT_OK(store->DropBefore(kStart + absl::Hours(10)));
     EXPECT_THAT(store.Read("web-1"), IsEmpty());
   }
+}
+
+TEST(DamagedRecords, ADefinitionOfAnotherIdIsNone) {
+  TestStore store;
+  OneDiskAgent web(&store, "web-1");
+  web.Tick(1, 10);
+  ASSERT_OK(web.Send());
+  v1::QueryDefinition another;
+  another.set_id(web.query + 1);
+  another.set_machine(web.machine_id);
+  another.set_counterset(web.disk);
+  another.mutable_interval()->set_seconds(1);
+  another.add_columns()->set_counter_id(testing::kTransfers);
+  another.mutable_columns(0)->set_value_size(8);
+  Put(store,
+      {Family::kDefault,
+       DefinitionKey(static_cast<uint8_t>(DefinitionReader::Kind::kQuery), 1,
+                     web.query),
+       another.SerializeAsString()});
+  const LogCapture log;
+  store.Open();
+  EXPECT_THAT(store.Read("web-1"), IsEmpty());
+  EXPECT_THAT(log.Lines(), ::testing::Contains(HasSubstr("query")));
 }
 
 // A machine whose number is damaged must not show up as another one.
