@@ -245,8 +245,8 @@ TEST(ReopenedStore, HasItsDirectory) {
   const auto describe = [&] {
     std::vector<std::string> texts;
     for (const auto& counterset : store->directory().Countersets("web-1")) {
-      for (const auto& [id, interval] : counterset.counters) {
-        texts.push_back(absl::StrCat(counterset.schema->registration.name, " ",
+      for (const auto& [id, interval] : counterset->counters) {
+        texts.push_back(absl::StrCat(counterset->schema->registration.name, " ",
                                      id, " ", absl::FormatDuration(interval)));
       }
     }
