@@ -102,12 +102,15 @@ void WindowAccumulator::AddSummary(const CounterFormula& formula, Over over,
   }
   if (summary.pieces == 0) return;
   const bool two_samples = formula.uses_two_samples();
+  // About: all pieces are as long as the interval of collection.
+  const absl::Duration longest =
+      summary.covered / static_cast<int64_t>(summary.pieces);
   if (two_samples && over == Over::kFormula) {
     AddPieces(formula, {.growth = summary.growth,
                         .count = summary.pieces,
                         .start = summary.start,
                         .length = summary.covered,
-                        .longest = summary.covered});
+                        .longest = longest});
     return;
   }
   if (summary.values < summary.pieces) {
@@ -135,7 +138,7 @@ void WindowAccumulator::AddSummary(const CounterFormula& formula, Over over,
   // About; which of them have no value is not known.
   covered_ += summary.covered * (static_cast<double>(summary.values) /
                                  static_cast<double>(summary.pieces));
-  longest_ = std::max(longest_, summary.covered);
+  longest_ = std::max(longest_, longest);
   start_ = std::min(start_, summary.start);
 }
 

@@ -56,7 +56,8 @@ bool ParseReceivedKey(absl::string_view key, Received* received) {
     return false;
   }
   received->key = key;
-  return !key.empty();
+  ChunkKey chunk;
+  return absl::StartsWith(key, "H") ? ParseHeadKey(key, &chunk) : !key.empty();
 }
 
 // Behind all that was received of this resolution.

@@ -83,6 +83,7 @@ std::string HeadOf(uint64_t body_size) {
 TEST(DamagedRecords, AreLeftOut) {
   const std::string now = EncodeTime(kStart);
   const std::string hour = BigEndian(HourOf(kStart));
+  const std::string full = BigEndian(uint8_t{0});  // Resolution
   constexpr auto kQuery = static_cast<uint8_t>(DefinitionReader::Kind::kQuery);
   const Record kRecords[] = {
       {Family::kDefault, "h\1\2", EncodeTime(kStart)},
@@ -102,9 +103,10 @@ TEST(DamagedRecords, AreLeftOut) {
       {Family::kDefault, DefinitionPrefix(kQuery) + "abc", "def"},
       {Family::kTimes, "abc", now},
       {Family::kTimes, LogKey(1, 9), now},
-      {Family::kChunks, absl::StrCat("R", hour), ""},
-      {Family::kChunks, absl::StrCat("R", hour, "H"), ""},
-      {Family::kChunks, absl::StrCat("H", BigEndian(uint32_t{1}), hour), "abc"},
+      {Family::kChunks, absl::StrCat("R", full, hour), ""},
+      {Family::kChunks, absl::StrCat("R", full, hour, "H"), ""},
+      {Family::kChunks, absl::StrCat("H", BigEndian(uint32_t{1}), full, hour),
+       "abc"},
       {Family::kChunks, absl::StrCat("H", ChunkKey()), "abc"},
       {Family::kChunks, absl::StrCat("H", ChunkKey()), HeadOf(1ull << 32)},
       {Family::kChunks, absl::StrCat("H", ChunkKey()), HeadOf(~0ull)},

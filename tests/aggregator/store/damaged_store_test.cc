@@ -157,7 +157,7 @@ TEST(DamagedStore, OpensAlsoIfTheIndexOfWhatWasReceivedIsDamaged) {
   Fill(store);
   store.Close();
   const std::string path = LargestFile(store.path());
-  Damage(path, Find(path, absl::StrCat("R", BigEndian(HourOf(kStart)), "H")));
+  Damage(path, Find(path, ReceivedKey(Resolution::kFull, HourOf(kStart), "H")));
   {
     const testing::LogCapture log;
     store.Open();
