@@ -64,10 +64,12 @@ std::vector<std::string> ToText(const Frame& frame) {
       std::string& text = ticks.emplace_back(
           absl::StrFormat("%g %s", absl::ToDoubleSeconds(time - kStart),
                           of_instance.instance->name));
-      for (const aggregator::FrameColumn& column : frame.columns) {
-        const bool missing =
-            std::count(column.missing.begin(), column.missing.end(),
-                       of_instance.begin + tick) > 0;
+      for (size_t i = 0; i < frame.columns.size(); ++i) {
+        if (frame.query->columns[i].role != aggregator::ColumnRole::kRaw) {
+          continue;
+        }
+        const aggregator::FrameColumn& column = frame.columns[i];
+        const bool missing = column.IsMissing(of_instance.begin + tick);
         absl::StrAppend(
             &text, " ",
             missing ? "-" : absl::StrCat(frame.Value(column, run, tick)));

@@ -1,0 +1,146 @@
+// What is left of old samples, and what goes when the store becomes too large.
+// That answers stay the same, range_query_property_test shows.
+
+#include <algorithm>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "aggregator/query/range_query.h"
+#include "aggregator/store/store.h"
+#include "tests/support/countersets.h"
+#include "tests/support/one_disk_agent.h"
+#include "tests/support/query_results.h"
+#include "tests/support/raw_samples.h"
+#include "tests/support/status_matchers.h"
+#include "tests/support/test_store.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using testing::kStart;
+using testing::OneDiskAgent;
+using testing::TestStore;
+
+// A transfer more each second, for `seconds` from `first` on.
+void Count(int first, int seconds, OneDiskAgent* agent) {
+  for (int i = first; i < first + seconds; ++i) {
+    agent->Tick(i, static_cast<uint64_t>(1000 + i));
+  }
+  ASSERT_OK(agent->Send(kStart + absl::Seconds(first + seconds)));
+}
+
+TEST(Thinning, LeavesTheLastSampleOfEachMinute) {
+  TestStore store;
+  OneDiskAgent agent(&store, "web-1");
+  Count(1, 150, &agent);
+  ASSERT_OK(store.Compact());
+  ASSERT_OK(store.Thin(Resolution::kMinute));
+  const auto left = ElementsAre("60 C: 1060", "120 C: 1120", "150 C: 1150");
+  EXPECT_THAT(store.Read("web-1"), left);
+  store.Reopen();
+  EXPECT_THAT(store.Read("web-1"), left);
+  ASSERT_OK(store.Thin(Resolution::kHour));
+  EXPECT_THAT(store.Read("web-1"), ElementsAre("150 C: 1150"));
+}
+
+TEST(Thinning, TakesWhatIsOldEnoughAsAWhole) {
+  TestStore store;
+  OneDiskAgent agent(&store, "web-1");
+  for (int hour = 0; hour < 8; ++hour) Count(3600 * hour + 1, 2, &agent);
+  ASSERT_OK(store.Compact());
+  // Six hours are thinned together, as they were received; kStart is in the
+  // middle of some.
+  const size_t all = store.Read("web-1").size();
+  ASSERT_OK(store.Thin(Resolution::kMinute, kStart + absl::Hours(1)));
+  EXPECT_EQ(store.Read("web-1").size(), all);
+  ASSERT_OK(store.Thin(Resolution::kMinute, kStart + absl::Hours(7)));
+  const size_t some = store.Read("web-1").size();
+  EXPECT_LT(some, all);
+  ASSERT_OK(store.Thin(Resolution::kMinute, kStart + absl::Hours(20)));
+  EXPECT_EQ(store.Read("web-1").size(), 8);
+  EXPECT_GT(some, 8);
+}
+
+// What comes later goes on from what is thinned: nothing is missing, and
+// nothing counts twice.
+TEST(Thinning, LeavesNoSeam) {
+  TestStore store;
+  OneDiskAgent agent(&store, "web-1");
+  const auto total = [&] {
+    const auto results = testing::CollectRangeQuery(
+        {.paths = {"\\Disk(C:)\\Transfers/sec"},
+         .start = kStart,
+         .end = kStart + absl::Hours(30)},
+        {.store = *store, .now_of = [](const std::string&) { return kStart; }});
+    EXPECT_OK(results);
+    return results->front().total;
+  };
+  for (int part = 0; part < 4; ++part) {
+    Count(1 + 95 * part, 95, &agent);
+    ASSERT_OK(store.Compact());
+    ASSERT_OK(store.Thin(Resolution::kMinute));
+    EXPECT_EQ(total().result.value, 1) << part;
+    EXPECT_EQ(total().breaks, 0) << part;
+    EXPECT_EQ(total().growth.has_value(), false);
+    EXPECT_NEAR(total().coverage, (95 * (part + 1) - 1) / (30 * 3600.0), 1e-9);
+  }
+  Count(1 + 95 * 4, 95, &agent);  // is not thinned
+  EXPECT_EQ(total().result.value, 1);
+  EXPECT_EQ(total().breaks, 0);
+  EXPECT_NEAR(total().coverage, (95 * 5 - 1) / (30 * 3600.0), 1e-9);
+}
+
+TEST(Thinning, KeepsTheHighestValueOfASecond) {
+  TestStore store;
+  OneDiskAgent agent(&store, "web-1");
+  uint64_t transfers = 0;
+  for (int i = 1; i <= 7200; ++i) {
+    transfers += i == 4321 ? 777 : 3;
+    agent.Tick(i, transfers);
+  }
+  ASSERT_OK(agent.Send());
+  ASSERT_OK(store.Compact());
+  ASSERT_OK(store.Thin(Resolution::kMinute));
+  ASSERT_OK(store.Thin(Resolution::kHour));
+  const auto results = testing::CollectRangeQuery(
+      {.paths = {"\\Disk(C:)\\Transfers/sec"},
+       .start = kStart,
+       .end = kStart + absl::Hours(2),
+       .step = absl::Hours(1),
+       .over = Over::kMaximum},
+      {.store = *store, .now_of = [](const std::string&) { return kStart; }});
+  ASSERT_OK(results);
+  ASSERT_EQ(results->front().points.size(), 2);
+  EXPECT_EQ(results->front().points[0].value.result.value, 3);
+  EXPECT_EQ(results->front().points[1].value.result.value, 777);
+}
+
+TEST(StoreSize, WhatWasReceivedFirstGoes) {
+  TestStore store;
+  OneDiskAgent agent(&store, "web-1");
+  std::mt19937_64 random(20261122);
+  for (int hour = 0; hour < 10; ++hour) {
+    for (int i = 1; i <= 20'000; ++i) agent.Tick(hour * 36e3 + i, random());
+    ASSERT_OK(agent.Send(kStart + absl::Hours(10 * hour)));
+  }
+  ASSERT_OK(store.Compact());
+  store.Reopen();  // what is in RocksDB's own log takes its place in a file
+  const std::vector<std::string> all = store.Read("web-1");
+  ASSERT_EQ(all.size(), 200'000);
+  ASSERT_OK(store->DropTo(uint64_t{1} << 30));
+  EXPECT_EQ(store.Read("web-1").size(), all.size());
+
+  ASSERT_OK(store->DropTo(uint64_t{1} << 20));
+  const std::vector<std::string> left = store.Read("web-1");
+  ASSERT_LT(left.size(), all.size() * 7 / 10);
+  ASSERT_GT(left.size(), all.size() / 4);
+  EXPECT_TRUE(std::equal(left.rbegin(), left.rend(), all.rbegin()));
+  ASSERT_OK(store->DropTo(0));
+  EXPECT_THAT(store.Read("web-1"), IsEmpty());
+}
+
+}  // namespace
+}  // namespace fleetperf::aggregator
