@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "absl/synchronization/mutex.h"
 #include "base/service.h"
 #include "base/version.h"
 
@@ -11,6 +12,8 @@ namespace fleetperf {
 int RunDaemon(const DaemonDescription& description, int argc, char** argv,
               const std::function<absl::Status(const std::string& config_path,
                                                StopSignal& stop)>& run) {
+  // Debian builds Abseil with it. It costs some percent, and tests have it on.
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   StopSignal stop;
   const char* name = description.name.c_str();
   CLI::App app(description.purpose, description.name);

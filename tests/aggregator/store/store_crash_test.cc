@@ -1,6 +1,7 @@
 // A store whose process is killed at random points while it takes batches in,
-// puts them into chunks, merges and thins these: each time it opens again, it
-// has what it acknowledged, once, and all of it is whole.
+// puts them into chunks, merges and thins these, and makes backups: each time
+// it opens again, it has what it acknowledged, once, and all of it is whole. So
+// has each backup that is there what was acknowledged before it.
 //
 //   store_crash_test --work DIR SEED     takes in and moves, until it is killed
 //   store_crash_test --check DIR SEED ACKNOWLEDGED   ends with 1 if it is wrong
@@ -13,6 +14,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <random>
@@ -23,6 +25,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "aggregator/formula/counter_formula.h"
+#include "aggregator/store/backup.h"
 #include "aggregator/store/series_run.h"
 #include "aggregator/store/store.h"
 #include "aggregator/store/verify.h"
@@ -118,6 +121,35 @@ void Say(const std::string& line) {
   std::fflush(stdout);
 }
 
+// Backups that are whole, by the batches that were acknowledged before.
+std::map<uint64_t, std::string> BackupsOf(const std::string& directory) {
+  std::map<uint64_t, std::string> backups;
+  std::error_code error;  // none has been made yet
+  for (const auto& entry : std::filesystem::directory_iterator(
+           absl::StrCat(directory, ".backups"), error)) {
+    uint64_t sequence = 0;
+    if (absl::SimpleAtoi(entry.path().filename().string(), &sequence)) {
+      backups[sequence] = entry.path().string();
+    }
+  }
+  return backups;
+}
+
+// Makes one more, and leaves no older.
+void MakeBackup(Store& store, const std::string& directory, uint64_t sequence) {
+  const auto older = BackupsOf(directory);
+  if (older.contains(sequence)) return;
+  const std::string backups = absl::StrCat(directory, ".backups");
+  std::filesystem::create_directory(backups);
+  Check(store.Backup(absl::StrCat(backups, "/", sequence),
+                     [](uint64_t, uint64_t) {
+                       Say("copied");
+                       return absl::OkStatus();
+                     }));
+  for (const auto& [number, path] : older) std::filesystem::remove_all(path);
+  Say("backed up");
+}
+
 [[noreturn]] void Work(const std::string& directory, uint64_t seed) {
   auto opened = OpenRocksDbStore(directory);
   Check(opened.status());
@@ -157,6 +189,7 @@ void Say(const std::string& line) {
       more = *done;
       if (more) Say("thinned");
     }
+    if (made.sequence % 6 == 0) MakeBackup(store, directory, made.sequence);
   }
 }
 
@@ -277,6 +310,7 @@ std::string Difference(const Contents& stored, const Contents& expected) {
   return "";
 }
 
+// 1 if the store is not what it should be.
 int CheckStore(const std::string& directory, uint64_t seed,
                uint64_t acknowledged) {
   uint64_t durable = 0;
@@ -323,6 +357,19 @@ int CheckStore(const std::string& directory, uint64_t seed,
               static_cast<unsigned long long>(report->chunks),
               stored.thinned_to / 3600);
   return report->damage.empty() ? 0 : 1;
+}
+
+int CheckBackup(const std::string& directory, uint64_t seed) {
+  // Of older ones, some may have been removed.
+  const std::map<uint64_t, std::string> backups = BackupsOf(directory);
+  if (backups.empty()) return 0;
+  const auto& [sequence, backup] = *backups.rbegin();
+  const std::string restored = absl::StrCat(directory, ".restored");
+  std::filesystem::remove_all(restored);
+  Check(RestoreStore(backup, restored,
+                     [](uint64_t, uint64_t) { return absl::OkStatus(); }));
+  std::printf("backup: ");
+  return CheckStore(restored, seed, sequence);
 }
 
 // The last batch that a process said it has acknowledged; `before` if none.
@@ -385,8 +432,10 @@ int main(int argc, char** argv) {
     Work(arguments[2], std::strtoull(argv[3], nullptr, 10));
   }
   if (argc == 5 && arguments[1] == "--check") {
-    return CheckStore(arguments[2], std::strtoull(argv[3], nullptr, 10),
-                      std::strtoull(argv[4], nullptr, 10));
+    const uint64_t seed = std::strtoull(argv[3], nullptr, 10);
+    const uint64_t acknowledged = std::strtoull(argv[4], nullptr, 10);
+    return CheckStore(arguments[2], seed, acknowledged) +
+           CheckBackup(arguments[2], seed);
   }
   program = arguments[0];
   testing::InitGoogleTest(&argc, argv);
