@@ -262,10 +262,14 @@ void RangeEvaluator::AddThinned(const SeriesRun& run) {
     total_.AddSummary(formula_, over_, summary, sample);
     AddGapBefore(time);
     if (summary.empty()) continue;
-    WindowAccumulator value;
-    value.AddSummary(formula_, over_, summary, sample);
-    points_.push_back(
-        {time, value.Finish(formula_, over_, time, run.interval())});
+    // Two lives may have been in one minute.
+    if (points_.empty() || points_.back().time != time) {
+      of_tick_ = WindowAccumulator();
+      points_.push_back({.time = time});
+    }
+    of_tick_.AddSummary(formula_, over_, summary, sample);
+    points_.back().value =
+        of_tick_.Finish(formula_, over_, time, run.interval());
   }
 }
 

@@ -108,6 +108,7 @@ class RangeEvaluator {
   WindowAccumulator total_;
   std::vector<Window> windows_;  // by number
   std::vector<Point> points_;    // where there is one per sample
+  WindowAccumulator of_tick_;    // of the last of them, if it is thinned
 };
 
 }  // namespace fleetperf::aggregator

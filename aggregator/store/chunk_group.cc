@@ -19,22 +19,18 @@ std::vector<bool> WantedColumns(const CollectedQuery& query, bool only_raw) {
 }  // namespace
 
 absl::StatusOr<FrameGroup> ChunkGroupReader::Read(const StoredChunk& stored) {
-  return Read(stored, /*only_last=*/false);
+  return Read(stored, /*only_raw=*/false);
 }
 
-absl::StatusOr<FrameGroup> ChunkGroupReader::ReadLastTick(
+absl::StatusOr<FrameGroup> ChunkGroupReader::ReadRawValues(
     const StoredChunk& stored) {
-  return Read(stored, /*only_last=*/true);
+  return Read(stored, /*only_raw=*/true);
 }
 
 absl::StatusOr<FrameGroup> ChunkGroupReader::Read(const StoredChunk& stored,
-                                                  bool only_last) {
+                                                  bool only_raw) {
   ASSIGN_OR_RETURN(const Chunk chunk,
                    OpenChunk(database_, /*snapshot=*/nullptr, stored));
-  Chunk::TickRange ticks;
-  if (only_last && !chunk.clocks().empty()) {
-    ticks.first = chunk.clocks().size() - 1;
-  }
   FrameGroup group;
   for (size_t section = 0; section < chunk.sections(); ++section) {
     auto& query = queries_[chunk.ShapeOf(section)];
@@ -42,9 +38,8 @@ absl::StatusOr<FrameGroup> ChunkGroupReader::Read(const StoredChunk& stored,
       ASSIGN_OR_RETURN(query, numbers_.ShapeOf(chunk.ShapeOf(section)));
     }
     ASSIGN_OR_RETURN(Frame frame,
-                     chunk.Read(section, query,
-                                WantedColumns(*query, /*only_raw=*/only_last),
-                                ticks, nullptr));
+                     chunk.Read(section, query, WantedColumns(*query, only_raw),
+                                {}, nullptr));
     group.push_back(std::make_shared<const Frame>(std::move(frame)));
   }
   return group;

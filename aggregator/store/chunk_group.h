@@ -29,11 +29,11 @@ class ChunkGroupReader {
 
   // All of a chunk. DataLoss if it is damaged.
   absl::StatusOr<FrameGroup> Read(const StoredChunk& stored);
-  // Of the instances in its last tick, what was collected.
-  absl::StatusOr<FrameGroup> ReadLastTick(const StoredChunk& stored);
+  // The raw values of a chunk, without what thinned data have besides.
+  absl::StatusOr<FrameGroup> ReadRawValues(const StoredChunk& stored);
 
  private:
-  absl::StatusOr<FrameGroup> Read(const StoredChunk& stored, bool only_last);
+  absl::StatusOr<FrameGroup> Read(const StoredChunk& stored, bool only_raw);
 
   const Database& database_;
   const KeyNumbers& numbers_;

@@ -100,8 +100,9 @@ absl::StatusOr<std::vector<ReceivedChunk>> ReceivedBetween(
       on_damage(DamagedRecord(ToView(entry->key())));
       continue;
     }
-    ReceivedChunk chunk{.received = StartOfHour(received.hour)};
-    if (!ParseHeadKey(received.key, &chunk.key)) continue;  // of losses
+    ReceivedChunk chunk{.listed = resolution,
+                        .received = StartOfHour(received.hour)};
+    if (!ParseHeadKey(received.key, &chunk.key)) continue;  // of others
     absl::string_view record = ToView(entry->value());
     for (uint64_t shape = 0; GetVarint(&record, &shape);) {
       chunk.shapes.push_back(static_cast<uint32_t>(shape));
@@ -215,11 +216,11 @@ absl::Status DeleteReceived(const Database& database, absl::string_view key,
   *size = key.size();
   Received received;
   if (!ParseReceivedKey(key, &received)) return absl::OkStatus();
-  changes->Delete(Family::kChunks, received.key);
+  changes->Delete(
+      IsFingerprintsKey(received.key) ? Family::kDefault : Family::kChunks,
+      received.key);
   ChunkKey chunk_key;
-  if (!ParseHeadKey(received.key, &chunk_key)) {
-    return absl::OkStatus();  // of losses
-  }
+  if (!ParseHeadKey(received.key, &chunk_key)) return absl::OkStatus();
   const auto chunk = GetChunk(database, chunk_key);
   if (absl::IsUnavailable(chunk.status())) return chunk.status();
   if (chunk.ok()) {
@@ -360,19 +361,27 @@ absl::StatusOr<std::vector<ReceivedChunk>> FirstReceived(
                          [](const absl::Status&) {});
 }
 
-void KeepResolution(const ReceivedChunk& chunk, Changes* changes) {
-  const uint32_t hour = HourOf(chunk.received);
-  changes->Delete(Family::kChunks,
-                  ReceivedKey(chunk.key.resolution, hour, HeadKey(chunk.key)));
-  changes->Put(Family::kChunks,
-               ReceivedKey(Resolution::kHour, hour, HeadKey(chunk.key)),
-               EncodeShapes(chunk.shapes));
+void ListAs(Resolution resolution, const ReceivedChunk& chunk,
+            Changes* changes) {
+  Unlist(chunk, changes);
+  changes->Put(
+      Family::kChunks,
+      ReceivedKey(resolution, HourOf(chunk.received), HeadKey(chunk.key)),
+      EncodeShapes(chunk.shapes));
+}
+
+void Unlist(const ReceivedChunk& chunk, Changes* changes) {
+  changes->Delete(
+      Family::kChunks,
+      ReceivedKey(chunk.listed, HourOf(chunk.received), HeadKey(chunk.key)));
 }
 
 absl::StatusOr<bool> DeleteReceivedBefore(const Database& database,
                                           absl::Time time, size_t most,
                                           Changes* changes) {
   size_t found = 0;
+  // What comes before damage goes all the same.
+  absl::Status status;
   for (const Resolution resolution : kResolutions) {
     const std::string end = ReceivedKey(resolution, HourOf(time), "");
     const auto entry = database.Iterate(Family::kChunks);
@@ -383,23 +392,28 @@ absl::StatusOr<bool> DeleteReceivedBefore(const Database& database,
       RETURN_IF_ERROR(
           DeleteReceived(database, ToView(entry->key()), &size, changes));
     }
-    // What comes before damage goes all the same.
-    if (found == 0) {
-      RETURN_IF_ERROR(FromRocksDb(entry->status(), "read chunks"));
-    }
+    status.Update(FromRocksDb(entry->status(), "read chunks"));
   }
+  if (found == 0) RETURN_IF_ERROR(status);
   return found > 0;
 }
 
 absl::StatusOr<uint64_t> DeleteFirstReceived(const Database& database,
                                              Changes* changes) {
   std::optional<uint32_t> first;
+  absl::Status status;
   for (const Resolution resolution : kResolutions) {
-    ASSIGN_OR_RETURN(const auto hour, FirstHour(database, resolution));
-    if (hour.has_value()) first = std::min(first.value_or(*hour), *hour);
+    const auto hour = FirstHour(database, resolution);
+    status.Update(hour.status());
+    if (hour.ok() && hour->has_value()) {
+      first = std::min(first.value_or(**hour), **hour);
+    }
+  }
+  if (!first.has_value()) {
+    RETURN_IF_ERROR(status);
+    return uint64_t{0};
   }
   uint64_t freed = 0;
-  if (!first.has_value()) return freed;
   for (const Resolution resolution : kResolutions) {
     const auto entry = database.Iterate(Family::kChunks);
     const std::string end = ReceivedKey(resolution, *first + 1, "");
@@ -410,7 +424,6 @@ absl::StatusOr<uint64_t> DeleteFirstReceived(const Database& database,
           DeleteReceived(database, ToView(entry->key()), &size, changes));
       freed += size;
     }
-    RETURN_IF_ERROR(FromRocksDb(entry->status(), "read chunks"));
   }
   return freed;
 }

@@ -66,6 +66,9 @@ absl::StatusOr<Chunk> OpenChunk(const Database& database,
 // A chunk as the index of what was received tells of it.
 struct ReceivedChunk {
   ChunkKey key;
+  // As what it is next to be thinned; coarser than its own if thinning it so
+  // far did not pay.
+  Resolution listed = Resolution::kFull;
   std::vector<uint32_t> shapes;
   absl::Time received;  // the start of that hour
 };
@@ -77,14 +80,16 @@ absl::StatusOr<std::vector<ReceivedChunk>> LastReceived(
     const Database& database, uint32_t hours, OnDamage on_damage);
 
 // The chunks that are first to be thinned further, in the same order: those
-// received before the hours that HoursOfChunk(`thinned`) divides first end.
-// None if that is behind `time`.
+// received in the first hours, as HoursOfChunk(`thinned`) divides them. None if
+// these end behind `time`.
 absl::StatusOr<std::vector<ReceivedChunk>> FirstReceived(
     const Database& database, Resolution thinned, absl::Time time);
 
-// Keeps a chunk as it is, whenever chunks that were received with it are
-// thinned.
-void KeepResolution(const ReceivedChunk& chunk, Changes* changes);
+// Lists a chunk that stays as it is with those of the coarser `resolution`.
+void ListAs(Resolution resolution, const ReceivedChunk& chunk,
+            Changes* changes);
+// A chunk that is gone, or goes.
+void Unlist(const ReceivedChunk& chunk, Changes* changes);
 
 // How many bytes were freed, about; 0 if there was nothing to delete. Deletes
 // chunks and losses of the hour in which the first were received.

@@ -48,8 +48,12 @@ void PutFingerprints(uint32_t epoch_number,
          i < batches.size() && batches[i].sequence == next; ++i, ++next) {
       fingerprints += BigEndian(batches[i].fingerprint);
     }
-    changes->Put(Family::kDefault, FingerprintsKey(epoch_number, first),
-                 fingerprints);
+    const std::string key = FingerprintsKey(epoch_number, first);
+    changes->Put(Family::kDefault, key, fingerprints);
+    changes->Put(
+        Family::kChunks,
+        ReceivedKey(Resolution::kHour, HourOf(batches.back().received), key),
+        "");
   }
 }
 
@@ -204,19 +208,29 @@ absl::Status Compactor::DropBefore(absl::Time time) {
 }
 
 absl::Status Compactor::DropTo(uint64_t size) {
+  if (parts_.database->Size() <= size) return absl::OkStatus();
+  // Perhaps what was removed before takes its room still.
+  if (owes_compaction_) {
+    RETURN_IF_ERROR(parts_.database->Compact(Family::kChunks));
+    owes_compaction_ = false;
+  }
   const uint64_t has = parts_.database->Size();
   if (has <= size) return absl::OkStatus();
   // Some more, since removing is only done when all is written anew.
   const uint64_t to_free = has - size + size / 20;
   uint64_t freed = 0;
+  owes_compaction_ = true;
   for (uint64_t more = 1; more > 0 && freed < to_free; freed += more) {
     Changes changes(parts_.database);
     ASSIGN_OR_RETURN(more, DeleteFirstReceived(*parts_.database, &changes));
     RETURN_IF_ERROR(
         parts_.database->Write(&changes, Database::Durability::kProcess));
   }
-  return freed > 0 ? parts_.database->Compact(Family::kChunks)
-                   : absl::OkStatus();
+  if (freed > 0) {
+    RETURN_IF_ERROR(parts_.database->Compact(Family::kChunks));
+  }
+  owes_compaction_ = false;
+  return absl::OkStatus();
 }
 
 absl::Status Compactor::Transpose(std::vector<LogSegment>* segments) {
@@ -297,7 +311,9 @@ absl::StatusOr<std::vector<ReceivedChunk>> Compactor::PutChunks(
     for (const uint32_t shape : shapes) {
       changes->Put(Family::kDefault, CollectedKey(machine, shape), "");
     }
-    placed.push_back({key, std::move(shapes), chunk.received});
+    placed.push_back({.key = key,
+                      .shapes = std::move(shapes),
+                      .received = chunk.received});
   }
   return placed;
 }

@@ -88,6 +88,8 @@ class Compactor {
   std::vector<MergePlan::Group> to_merge_;
   MergePlan plan_;
   Thinning thinning_;
+  // Whether more may have been removed than RocksDB has given back the room of.
+  bool owes_compaction_ = true;
   // By machine: epoch and sequence of its newest sample, as they are stored.
   std::map<uint32_t, std::string> newest_;
   // Definitions that nothing in the log uses any more, as epoch and instance,

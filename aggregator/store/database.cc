@@ -216,11 +216,11 @@ absl::Status Database::VerifyFile(const std::string& path) const {
 
 uint64_t Database::Size() const {
   uint64_t size = 0;
-  std::error_code error;  // files come and go
-  for (const auto& entry :
-       std::filesystem::directory_iterator(database_->GetName(), error)) {
-    const uint64_t bytes = entry.file_size(error);
-    if (!error) size += bytes;
+  for (rocksdb::ColumnFamilyHandle* family : families_) {
+    uint64_t files = 0;
+    database_->GetIntProperty(
+        family, rocksdb::DB::Properties::kLiveSstFilesSize, &files);
+    size += files;
   }
   return size;
 }

@@ -89,7 +89,8 @@ class Database {
   std::vector<std::string> Files() const;
   absl::Status VerifyFile(const std::string& path) const;
 
-  // What all of it takes on disk, in bytes.
+  // What its keys and values take on disk, in bytes. Files that are kept only
+  // for a backup, or a query, do not count.
   uint64_t Size() const;
   // Writes a family anew, so that what was removed takes no room any more.
   absl::Status Compact(Family family);

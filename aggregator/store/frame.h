@@ -28,7 +28,7 @@ struct Schema {
 enum class ColumnRole : uint8_t {
   kRaw,  // its values
   // In thinned data, of the pieces or samples since the tick before: what
-  // Summary has of them, as thinned_run.h says.
+  // Summary has of them, as thinned_query.h says.
   kGrowth,
   kGrowthHigh,
   kDenominator,

@@ -37,9 +37,10 @@
 //   L MACHINE# HOUR EPOCH# SEQUENCE
 //                       BatchContent with losses that end in this hour
 //   R RESOLUTION HOUR KEY
-//                       KEY, of a chunk's head or of losses, was received in
-//                       this hour; of a chunk, the shapes of its queries. What
-//                       is not to be thinned has the lowest resolution.
+//                       KEY, of a chunk's head, of losses or of fingerprints,
+//                       was received in this hour; of a chunk, the shapes of
+//                       its queries. What is not to be thinned has the lowest
+//                       resolution.
 
 #ifndef FLEETPERF_AGGREGATOR_STORE_KEYS_H_
 #define FLEETPERF_AGGREGATOR_STORE_KEYS_H_
@@ -175,6 +176,9 @@ inline std::string NewestKey(uint32_t machine) {
 }
 inline std::string FingerprintsKey(uint32_t epoch_number, uint64_t sequence) {
   return absl::StrCat("f", BigEndian(epoch_number), BigEndian(sequence));
+}
+inline bool IsFingerprintsKey(absl::string_view key) {
+  return !key.empty() && key[0] == 'f';
 }
 // `key` is of what was received in this hour.
 inline std::string ReceivedKey(Resolution resolution, uint32_t hour,

@@ -15,7 +15,7 @@ std::vector<uint32_t> EndsOf(const std::vector<perflib::Clocks>& clocks,
   const int64_t length = absl::ToInt64Nanoseconds(interval) / 100;
   // As in windows, a tick at a multiple belongs to the time before it.
   const auto number_of = [&](const perflib::Clocks& tick) {
-    return (tick.perf_time_100nsec - 1) / length;
+    return (std::max<int64_t>(tick.perf_time_100nsec, 1) - 1) / length;
   };
   std::vector<uint32_t> ends;
   for (uint32_t tick = 0; tick < clocks.size(); ++tick) {
@@ -139,7 +139,9 @@ Frame Thinner::ThinFrame(
     const uint32_t last = EndOf(ends, run.first_tick + run.tick_count - 1);
     const auto [entry, is_new] =
         newest.try_emplace(run.instance->life, joined.size());
-    if (!is_new && first <= joined[entry->second].last + 1) {
+    // Those of one life ascend, unless an agent invents them.
+    if (!is_new && first >= joined[entry->second].last &&
+        first <= joined[entry->second].last + 1) {
       joined[entry->second].runs.push_back(i);
       joined[entry->second].last = last;
       continue;

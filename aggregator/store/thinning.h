@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "aggregator/store/chunk_group.h"
 #include "aggregator/store/chunk_table.h"
 #include "aggregator/store/database.h"
@@ -25,7 +26,7 @@ class Thinning {
 
   // Thins chunks of one machine, which are of the next finer resolution and
   // were received before `time`. False if there are none. Those that are
-  // damaged stay as they are.
+  // damaged, or would not become smaller, stay as they are.
   absl::StatusOr<bool> Step(Resolution resolution, absl::Time time);
 
  private:
@@ -33,6 +34,17 @@ class Thinning {
   using Unit = std::vector<ReceivedChunk>;
 
   absl::Status Thin(const Unit& unit, Resolution resolution);
+  absl::Status ThinEpoch(absl::Span<const ReceivedChunk> chunks,
+                         Resolution resolution);
+  // False if it stays as it is.
+  absl::StatusOr<bool> ThinChunk(const ReceivedChunk& chunk,
+                                 Resolution resolution,
+                                 ChunkGroupReader* reader, Thinner* thinner,
+                                 Transposer* transposer, Changes* changes);
+  // Whether what is left of it is less than it is.
+  bool Pays(const ReceivedChunk& chunk, Resolution resolution) const;
+  absl::Status Put(const ChunkKey& like, Resolution resolution,
+                   Transposer* transposer, Changes* changes);
   absl::Status FollowEpoch(const ReceivedChunk& first, Resolution resolution,
                            Thinner* thinner);
 
