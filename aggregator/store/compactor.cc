@@ -311,9 +311,8 @@ absl::StatusOr<std::vector<ReceivedChunk>> Compactor::PutChunks(
     for (const uint32_t shape : shapes) {
       changes->Put(Family::kDefault, CollectedKey(machine, shape), "");
     }
-    placed.push_back({.key = key,
-                      .shapes = std::move(shapes),
-                      .received = chunk.received});
+    placed.push_back(
+        {.key = key, .shapes = std::move(shapes), .received = chunk.received});
   }
   return placed;
 }

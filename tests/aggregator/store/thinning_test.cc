@@ -46,6 +46,26 @@ TEST(Thinning, LeavesTheLastSampleOfEachMinute) {
   EXPECT_THAT(store.Read("web-1"), ElementsAre("150 C: 1150"));
 }
 
+TEST(Thinning, LeavesWhatWouldNotBecomeLess) {
+  TestStore store;
+  testing::TestAgent agent(&store, "web-1");
+  const uint32_t machine = agent.Machine("web-1");
+  const uint32_t disk = agent.Counterset(testing::DiskRegistration());
+  const uint32_t query =
+      agent.Query(machine, disk, absl::Seconds(10), {{testing::kTransfers}});
+  const uint32_t c = agent.Instance(machine, disk, "C:");
+  for (uint64_t i = 1; i <= 30; ++i) {
+    agent.AddTick(query, testing::ClocksAt(10.0 * static_cast<double>(i)),
+                  {{c, {i}}});
+  }
+  ASSERT_OK(agent.Send());
+  ASSERT_OK(store.Compact());
+  ASSERT_OK(store.Thin(Resolution::kMinute));
+  EXPECT_EQ(store.Read("web-1").size(), 30);
+  ASSERT_OK(store.Thin(Resolution::kHour));
+  EXPECT_THAT(store.Read("web-1"), ElementsAre("300 C: 30"));
+}
+
 TEST(Thinning, TakesWhatIsOldEnoughAsAWhole) {
   TestStore store;
   OneDiskAgent agent(&store, "web-1");
