@@ -267,7 +267,7 @@ uint32_t HoursOfChunk(Resolution resolution) {
     case Resolution::kMinute:
       return 6;
     case Resolution::kHour:
-      return 15 * 24;
+      return 24;
   }
   return 1;
 }
