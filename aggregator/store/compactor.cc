@@ -181,11 +181,6 @@ absl::Status Compactor::Look(absl::Time idle_since) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<bool> Compactor::Thin(Resolution resolution, absl::Time time) {
-  RETURN_IF_ERROR(StepUntilDone(time));
-  return thinning_.Step(resolution, time);
-}
-
 absl::Status Compactor::StepUntilDone(absl::Time idle_since) {
   for (bool more = true; more;) {
     ASSIGN_OR_RETURN(more, Step(idle_since));

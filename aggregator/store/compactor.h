@@ -59,7 +59,9 @@ class Compactor {
   absl::StatusOr<bool> Step(absl::Time idle_since);
 
   // See Store::Thin, DropBefore and DropTo.
-  absl::StatusOr<bool> Thin(Resolution resolution, absl::Time time);
+  absl::StatusOr<bool> Thin(Resolution resolution, absl::Time time) {
+    return thinning_.Step(resolution, time);
+  }
   absl::Status DropBefore(absl::Time time);
   absl::Status DropTo(uint64_t size);
 

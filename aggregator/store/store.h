@@ -148,11 +148,11 @@ class Store {
   virtual absl::StatusOr<bool> Compact(absl::Time idle_since) = 0;
 
   // Leaves one sample a minute, or an hour, of some of what was received before
-  // `time`, but for the last of it perhaps; only what has one a minute is
-  // thinned to hours. The values of longer windows stay as they were, unless
-  // they are averages or sums of the values of pieces, or the last: then the
-  // formula over the minute, or hour, stands for its pieces. False if there is
-  // nothing to do.
+  // `time`, but for the last of it perhaps, and for what Compact has not moved;
+  // only what has one a minute is thinned to hours. The values of longer
+  // windows stay as they were, unless they are averages or sums of the values
+  // of pieces, or the last: then the formula over the minute, or hour, stands
+  // for its pieces. False if there is nothing to do.
   virtual absl::StatusOr<bool> Thin(Resolution resolution, absl::Time time) = 0;
 
   // Removes what was received before `time`, but for the last of it perhaps:

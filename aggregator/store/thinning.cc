@@ -81,60 +81,67 @@ absl::Status Thinning::ThinEpoch(absl::Span<const ReceivedChunk> chunks,
   ChunkGroupReader reader(&database_, &numbers_);
   while (!chunks.empty()) {
     Changes changes(&database_);
-    Thinner thinner(IntervalOf(resolution));
-    RETURN_IF_ERROR(FollowEpoch(chunks[0], resolution, &thinner));
-    Transposer transposer(HoursOfChunk(resolution));
-    bool goes_on = true;
-    // Until there is much of it, or one stays as it is: what comes behind that
-    // must not be in a chunk with what came before.
-    for (; goes_on && !chunks.empty() && transposer.values() < kMaxValues;
-         chunks.remove_prefix(1)) {
-      ASSIGN_OR_RETURN(goes_on, ThinChunk(chunks[0], resolution, &reader,
-                                          &thinner, &transposer, &changes));
+    if (Pays(chunks[0], resolution)) {
+      RETURN_IF_ERROR(ThinFirst(&chunks, resolution, &reader, &changes));
+    } else {
+      ListAs(resolution, chunks[0], &changes);
+      chunks.remove_prefix(1);
     }
-    RETURN_IF_ERROR(
-        Put(chunks.data()[-1].key, resolution, &transposer, &changes));
     RETURN_IF_ERROR(database_.Write(&changes, Database::Durability::kProcess));
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<bool> Thinning::ThinChunk(
-    const ReceivedChunk& chunk, Resolution resolution, ChunkGroupReader* reader,
-    Thinner* thinner, Transposer* transposer, Changes* changes) {
-  if (!Pays(chunk, resolution)) {
-    ListAs(resolution, chunk, changes);
-    return false;
+absl::Status Thinning::ThinFirst(absl::Span<const ReceivedChunk>* chunks,
+                                 Resolution resolution,
+                                 ChunkGroupReader* reader, Changes* changes) {
+  const ChunkKey like = chunks->front().key;
+  Thinner thinner(IntervalOf(resolution));
+  RETURN_IF_ERROR(FollowEpoch(chunks->front(), resolution, &thinner));
+  Transposer transposer(HoursOfChunk(resolution));
+  bool goes_on = true;
+  // Until there is much of it, or one stays as it is: what comes behind that
+  // must not be in a chunk with what came before.
+  while (goes_on && !chunks->empty() && Pays(chunks->front(), resolution) &&
+         transposer.values() < kMaxValues) {
+    ASSIGN_OR_RETURN(goes_on, ThinChunk(chunks->front(), reader, &thinner,
+                                        &transposer, changes));
+    chunks->remove_prefix(1);
   }
+  return Put(like, resolution, &transposer, changes);
+}
+
+absl::StatusOr<bool> Thinning::ThinChunk(const ReceivedChunk& chunk,
+                                         ChunkGroupReader* reader,
+                                         Thinner* thinner,
+                                         Transposer* transposer,
+                                         Changes* changes) {
   const auto stored = GetChunk(database_, chunk.key);
   if (absl::IsNotFound(stored.status())) {  // was too old
     Unlist(chunk, changes);
     return true;
   }
-  absl::Status status = stored.status();
-  if (status.ok()) {
-    const auto group = reader->Read(*stored);
-    status = group.status();
-    if (status.ok() && !group->empty()) {
-      FrameGroup thinned = thinner->Thin(*group);
-      if (IsTooLarge(thinned)) {
-        ListAs(Resolution::kHour, chunk, changes);
-        return false;
-      }
-      transposer->Add(std::move(thinned), chunk.key.order, stored->received);
+  const auto group = stored.ok() ? reader->Read(*stored)
+                                 : absl::StatusOr<FrameGroup>(stored.status());
+  if (absl::IsDataLoss(group.status())) {
+    spdlog::error("a chunk of {} cannot be thinned: {}",
+                  numbers_.MachineOf(chunk.key.machine).value_or("?"),
+                  std::string(group.status().message()));
+    ListAs(Resolution::kHour, chunk, changes);
+    return false;
+  }
+  RETURN_IF_ERROR(group.status());
+  if (!group->empty()) {
+    FrameGroup thinned = thinner->Thin(*group);
+    if (IsTooLarge(thinned)) {
+      ListAs(Resolution::kHour, chunk, changes);
+      return false;
     }
+    transposer->Add(std::move(thinned), chunk.key.order, stored->received);
   }
-  if (status.ok()) {
-    DeleteChunk(*stored, changes);
-    Unlist(chunk, changes);
-    return true;
-  }
-  if (!absl::IsDataLoss(status)) return status;
-  spdlog::error("a chunk of {} cannot be thinned: {}",
-                numbers_.MachineOf(chunk.key.machine).value_or("?"),
-                std::string(status.message()));
-  ListAs(Resolution::kHour, chunk, changes);
-  return false;
+  DeleteChunk(*stored, changes);
+  Unlist(chunk, changes);
+  return true;
 }
 
 bool Thinning::Pays(const ReceivedChunk& chunk, Resolution resolution) const {

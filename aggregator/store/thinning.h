@@ -36,9 +36,12 @@ class Thinning {
   absl::Status Thin(const Unit& unit, Resolution resolution);
   absl::Status ThinEpoch(absl::Span<const ReceivedChunk> chunks,
                          Resolution resolution);
+  // Takes those away that it has thinned together.
+  absl::Status ThinFirst(absl::Span<const ReceivedChunk>* chunks,
+                         Resolution resolution, ChunkGroupReader* reader,
+                         Changes* changes);
   // False if it stays as it is.
   absl::StatusOr<bool> ThinChunk(const ReceivedChunk& chunk,
-                                 Resolution resolution,
                                  ChunkGroupReader* reader, Thinner* thinner,
                                  Transposer* transposer, Changes* changes);
   // Whether what is left of it is less than it is.

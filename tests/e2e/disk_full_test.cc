@@ -5,12 +5,10 @@
 
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "aggregator/store/store.h"
-#include "base/units.h"
 #include "perflib/clocks.h"
 #include "tests/e2e/deployment.h"
 #include "tests/e2e/fake_agent.h"
@@ -27,34 +25,13 @@ using ::testing::HasSubstr;
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 constexpr uint64_t kDiskSize = 300 * kMiB;
 constexpr uint64_t kEpoch = 7;
-constexpr int64_t kStartSeconds = 1'800'000'000;
+const absl::Time kStart = absl::FromUnixSeconds(1'800'000'000);
 
 bool may_mount = false;
 
-std::vector<double> StoredNumbers(const Deployment& deployment) {
-  std::vector<double> numbers;
-  for (const auto& line :
-       deployment.Json({"query", "\\Numbers\\Number", "--from",
-                        FormatUtc(absl::FromUnixSeconds(kStartSeconds)), "--to",
-                        FormatUtc(absl::FromUnixSeconds(kStartSeconds + 100)),
-                        "--step", "1s"})) {
-    if (line["status"] == "ok") numbers.push_back(line["value"].get<double>());
-  }
-  return numbers;
-}
-
 v1::CollectRequest Batch(uint64_t sequence) {
-  return MakeNumberBatch(
-      "box", kEpoch, sequence,
-      perflib::PerfTime100NSecFromTime(absl::FromUnixSeconds(kStartSeconds)));
-}
-
-void AwaitAck(FakeAgent& agent, uint64_t sequence) {
-  for (uint64_t acknowledged = 0; acknowledged < sequence;) {
-    const auto response = agent.Receive();
-    ASSERT_TRUE(response.has_value());
-    if (response->has_ack()) acknowledged = response->ack().sequence();
-  }
+  return MakeNumberBatch("box", kEpoch, sequence,
+                         perflib::PerfTime100NSecFromTime(kStart));
 }
 
 TEST(DiskFull, PausesIngestUntilThereIsRoom) {
@@ -68,7 +45,7 @@ TEST(DiskFull, PausesIngestUntilThereIsRoom) {
     FakeAgent agent(deployment.address(), tls, MakeHello("box", kEpoch, 1, 9));
     ASSERT_TRUE(agent.Receive().has_value());
     agent.Send(Batch(1));
-    AwaitAck(agent, 1);
+    ASSERT_TRUE(agent.ReceiveAck(1));
     uint64_t sent = 1;
     int pauses = 0;
     // Some is left for what makes room; then not even that.
@@ -80,18 +57,18 @@ TEST(DiskFull, PausesIngestUntilThereIsRoom) {
           "no samples are taken in until there is room: ", ++pauses));
       EXPECT_THAT(aggregator->error(),
                   HasSubstr(" MiB are free in " + deployment.File("store")));
-      EXPECT_EQ(StoredNumbers(deployment).size(), sent - 2);
+      EXPECT_EQ(StoredNumbers(deployment, kStart).size(), sent - 2);
       disk.Free();
-      AwaitAck(agent, sent);
+      ASSERT_TRUE(agent.ReceiveAck(sent));
       ASSERT_TRUE(aggregator->WaitForError(
           "there is room: samples are taken in again", pauses));
     }
   }
-  EXPECT_THAT(StoredNumbers(deployment), ElementsAre(1, 2, 3, 4, 5));
+  EXPECT_THAT(StoredNumbers(deployment, kStart), ElementsAre(1, 2, 3, 4, 5));
   aggregator->Signal(SIGKILL);
   aggregator->Wait();
   aggregator = deployment.StartAggregator();
-  EXPECT_THAT(StoredNumbers(deployment), ElementsAre(1, 2, 3, 4, 5));
+  EXPECT_THAT(StoredNumbers(deployment, kStart), ElementsAre(1, 2, 3, 4, 5));
   aggregator.reset();
 }
 

@@ -3,8 +3,11 @@
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
 
+#include <nlohmann/json.hpp>
+
 #include "base/channel.h"
 #include "base/rpc_error.h"
+#include "base/units.h"
 #include "fleetperf/v1/collection.grpc.pb.h"
 #include "perflib/clocks.h"
 #include "perflib/counter_type.h"
@@ -90,6 +93,15 @@ std::optional<v1::CollectResponse> FakeAgent::Receive() {
   return response;
 }
 
+bool FakeAgent::ReceiveAck(uint64_t sequence) {
+  for (uint64_t acknowledged = 0; acknowledged < sequence;) {
+    const auto response = Receive();
+    if (!response.has_value()) return false;
+    if (response->has_ack()) acknowledged = response->ack().sequence();
+  }
+  return true;
+}
+
 absl::Status FakeAgent::Finish() {
   stream_->messages->WritesDone();
   v1::CollectResponse rest;
@@ -134,6 +146,17 @@ v1::CollectRequest MakeNumberBatch(const std::string& machine, uint64_t epoch,
   batch->set_compression(v1::COMPRESSION_NONE);
   SetContent(content, batch);
   return request;
+}
+
+std::vector<double> StoredNumbers(const Deployment& deployment,
+                                  absl::Time start) {
+  std::vector<double> numbers;
+  for (const auto& line : deployment.Json(
+           {"query", "\\Numbers\\Number", "--from", FormatUtc(start), "--to",
+            FormatUtc(start + absl::Seconds(1000)), "--step", "1s"})) {
+    if (line["status"] == "ok") numbers.push_back(line["value"].get<double>());
+  }
+  return numbers;
 }
 
 void EditContent(const std::function<void(v1::BatchContent&)>& edit,

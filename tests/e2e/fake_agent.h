@@ -8,10 +8,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "base/credentials.h"
 #include "fleetperf/v1/collection.pb.h"
+#include "tests/e2e/deployment.h"
 
 namespace fleetperf::testing {
 
@@ -27,6 +30,8 @@ class FakeAgent {
   bool Send(const v1::CollectRequest& request);
   // The next message; nothing if the stream has ended.
   std::optional<v1::CollectResponse> Receive();
+  // Receives until this sequence is acknowledged; false if the stream ended.
+  bool ReceiveAck(uint64_t sequence);
 
   // Ends the stream; its status.
   absl::Status Finish();
@@ -46,6 +51,10 @@ v1::Hello MakeHello(const std::string& agent, uint64_t epoch, uint64_t first,
 // epoch defines what is used.
 v1::CollectRequest MakeNumberBatch(const std::string& machine, uint64_t epoch,
                                    uint64_t sequence, int64_t start_100nsec);
+
+// The values of "Number" that an aggregator has, of 1,000 s from a start.
+std::vector<double> StoredNumbers(const Deployment& deployment,
+                                  absl::Time start);
 
 // Changes the contents of a batch.
 void EditContent(const std::function<void(v1::BatchContent&)>& edit,

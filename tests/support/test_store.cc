@@ -37,6 +37,7 @@ absl::Status TestStore::Compact(absl::Time idle_since) {
 
 absl::Status TestStore::Thin(aggregator::Resolution resolution,
                              absl::Time received_before) {
+  RETURN_IF_ERROR(Compact(received_before));
   for (bool more = true; more;) {
     ASSIGN_OR_RETURN(more, store_->Thin(resolution, received_before));
   }

@@ -38,7 +38,7 @@ class TestStore {
   // Moves all that can be moved.
   absl::Status Compact(absl::Time idle_since = absl::InfiniteFuture());
 
-  // Thins all that was received before.
+  // Moves and thins all that was received before.
   absl::Status Thin(aggregator::Resolution resolution,
                     absl::Time received_before = absl::InfiniteFuture());
 

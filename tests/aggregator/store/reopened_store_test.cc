@@ -226,6 +226,13 @@ TEST(ReopenedStore, KnowsItsBatchesByTheirFingerprints) {
   EXPECT_EQ(store.Epoch("web-1", 1).durable_sequence, 3);
   EXPECT_EQ(store.Epoch("web-1", 1).durable_fingerprint, 33);
   EXPECT_EQ(store.Epoch("web-1", 2).durable_fingerprint, 0);
+
+  // They go with what was received then.
+  ASSERT_OK(store.Compact());
+  expect_all();
+  ASSERT_OK(store->DropBefore(kStart + absl::Hours(2)));
+  EXPECT_THAT(store->HasBatch(epoch, 1, 11), IsOkAndHolds(false));
+  EXPECT_THAT(store->HasBatch(epoch, 3, 33), IsOkAndHolds(false));
 }
 
 TEST(ReopenedStore, HasItsDirectory) {
