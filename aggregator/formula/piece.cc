@@ -8,11 +8,6 @@
 namespace fleetperf::aggregator {
 namespace {
 
-// What PerfTimeStamp counts on Linux and current Windows.
-constexpr int64_t kTicksOf100NSec = 10'000'000;
-// As many of them can be reckoned with in integers.
-constexpr int64_t kMostTicks = int64_t{1} << 55;
-
 absl::Duration TimeOfDayLength(const perflib::Clocks& older,
                                const perflib::Clocks& newer) {
   return perflib::TimeFromPerfTime100NSec(newer.perf_time_100nsec) -
@@ -38,29 +33,6 @@ std::optional<GapCause> BreakBetween(const perflib::Clocks& older,
   return std::nullopt;
 }
 
-// The same in integers, where both clocks tick so: whether there is no break.
-std::optional<bool> IsSoundIn100NSec(const perflib::Clocks& older,
-                                     const perflib::Clocks& newer,
-                                     absl::Duration interval) {
-  int64_t length = 0;
-  int64_t time_of_day = 0;
-  if (older.perf_freq != kTicksOf100NSec ||
-      newer.perf_freq != kTicksOf100NSec ||
-      __builtin_sub_overflow(newer.perf_time_stamp, older.perf_time_stamp,
-                             &length) ||
-      __builtin_sub_overflow(newer.perf_time_100nsec, older.perf_time_100nsec,
-                             &time_of_day) ||
-      std::abs(length) >= kMostTicks || std::abs(time_of_day) >= kMostTicks) {
-    return std::nullopt;
-  }
-  constexpr int64_t kTolerance = kTicksOf100NSec / 20;
-  const double longest =
-      static_cast<double>(absl::ToInt64Nanoseconds(interval) / 100) *
-      kMaxIntervalsApart;
-  return static_cast<double>(length) <= longest &&
-         100 * std::abs(time_of_day - length) <= 100 * kTolerance + length;
-}
-
 std::optional<GapCause> BreakBetween(const RawSample& older,
                                      const RawSample& newer,
                                      absl::Duration length,
@@ -73,7 +45,7 @@ std::optional<GapCause> BreakBetween(const RawSample& older,
   if (!older.value.has_value() || !newer.value.has_value()) {
     return GapCause::kNoValue;
   }
-  if (IsSoundIn100NSec(older.clocks, newer.clocks, interval).value_or(false)) {
+  if (ClockCheck(interval).SoundLength(older.clocks, newer.clocks)) {
     return std::nullopt;
   }
   return BreakBetween(older.clocks, newer.clocks, length, interval);
@@ -86,10 +58,10 @@ absl::Duration ClockLength(const perflib::Clocks& older,
   const int64_t freq = newer.perf_freq;
   if (freq <= 0) return TimeOfDayLength(older, newer);
   int64_t ticks = 0;
-  if (freq == kTicksOf100NSec &&
+  if (freq == ClockCheck::kTicksOf100NSec &&
       !__builtin_sub_overflow(newer.perf_time_stamp, older.perf_time_stamp,
                               &ticks) &&
-      std::abs(ticks) < kMostTicks) {
+      std::abs(ticks) < ClockCheck::kMostTicks) {
     return absl::Nanoseconds(100 * ticks);
   }
   return absl::Seconds(1) *
@@ -98,17 +70,21 @@ absl::Duration ClockLength(const perflib::Clocks& older,
          static_cast<double>(freq);
 }
 
-bool IsSound(const perflib::Clocks& older, const perflib::Clocks& newer,
-             absl::Duration interval) {
+ClockCheck::ClockCheck(absl::Duration interval)
+    : interval_(interval),
+      longest_(static_cast<int64_t>(
+          static_cast<double>(absl::ToInt64Nanoseconds(interval) / 100) *
+          kMaxIntervalsApart)) {}
+
+std::optional<int64_t> ClockCheck::SoundLengthOfOthers(
+    const perflib::Clocks& older, const perflib::Clocks& newer) const {
   if (newer.perf_time_stamp < older.perf_time_stamp ||
       newer.perf_time_100nsec < older.perf_time_100nsec) {
-    return false;
+    return std::nullopt;
   }
-  if (const auto sound = IsSoundIn100NSec(older, newer, interval)) {
-    return *sound;
-  }
-  return !BreakBetween(older, newer, ClockLength(older, newer), interval)
-              .has_value();
+  const absl::Duration length = ClockLength(older, newer);
+  if (BreakBetween(older, newer, length, interval_)) return std::nullopt;
+  return absl::ToInt64Nanoseconds(length);
 }
 
 Piece MakePiece(const CounterFormula& formula, const RawSample& older,

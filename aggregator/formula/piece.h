@@ -3,6 +3,10 @@
 #ifndef FLEETPERF_AGGREGATOR_FORMULA_PIECE_H_
 #define FLEETPERF_AGGREGATOR_FORMULA_PIECE_H_
 
+#include <cstdint>
+#include <cstdlib>
+#include <optional>
+
 #include "absl/time/time.h"
 #include "aggregator/formula/counter_formula.h"
 #include "aggregator/formula/formula.h"
@@ -30,10 +34,50 @@ struct Piece {
 absl::Duration ClockLength(const perflib::Clocks& older,
                            const perflib::Clocks& newer);
 
-// Whether nothing is wrong between two samples of one life, going by their
-// clocks alone.
-bool IsSound(const perflib::Clocks& older, const perflib::Clocks& newer,
-             absl::Duration interval);
+// Finds what is wrong between neighbouring samples of one life, going by their
+// clocks alone. Made once for many. Immutable.
+class ClockCheck {
+ public:
+  // What PerfTimeStamp counts on Linux and current Windows.
+  static constexpr int64_t kTicksOf100NSec = 10'000'000;
+  // As many of them can be reckoned with in integers.
+  static constexpr int64_t kMostTicks = int64_t{1} << 55;
+
+  // Of samples that are collected at this interval.
+  explicit ClockCheck(absl::Duration interval);
+
+  // ClockLength, in nanoseconds, if both clocks went on and nothing is wrong.
+  std::optional<int64_t> SoundLength(const perflib::Clocks& older,
+                                     const perflib::Clocks& newer) const {
+    int64_t length = 0;
+    int64_t time_of_day = 0;
+    // Reckoned in integers where both clocks tick so.
+    if (older.perf_freq != kTicksOf100NSec ||
+        newer.perf_freq != kTicksOf100NSec ||
+        __builtin_sub_overflow(newer.perf_time_stamp, older.perf_time_stamp,
+                               &length) ||
+        __builtin_sub_overflow(newer.perf_time_100nsec, older.perf_time_100nsec,
+                               &time_of_day) ||
+        length >= kMostTicks || time_of_day >= kMostTicks) {
+      return SoundLengthOfOthers(older, newer);
+    }
+    if (length < 0 || time_of_day < 0 || length > longest_ ||
+        100 * std::abs(time_of_day - length) > 100 * kTolerance + length) {
+      return std::nullopt;
+    }
+    return 100 * length;
+  }
+
+ private:
+  // By how many the clocks may disagree, and by a hundredth of the length.
+  static constexpr int64_t kTolerance = kTicksOf100NSec / 20;
+
+  std::optional<int64_t> SoundLengthOfOthers(
+      const perflib::Clocks& older, const perflib::Clocks& newer) const;
+
+  absl::Duration interval_;
+  int64_t longest_;  // in ticks of 100 ns
+};
 
 Piece MakePiece(const CounterFormula& formula, const RawSample& older,
                 const RawSample& newer, absl::Duration interval);

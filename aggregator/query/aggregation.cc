@@ -177,11 +177,15 @@ void GroupedSeries::Add(const FoundSeries& found, const Labels& labels,
     state.series = Describe(result.series, labels);
     if (state.function == AggregateFunction::kCount) state.series.clear_unit();
   }
+  auto window = state.windows.begin();
   for (const Point& point : result.points) {
     // Without windows there is one point a series, at its machine's own time.
     const absl::Time key = has_windows ? point.time : absl::InfinitePast();
-    const auto [window, begins] = state.windows.try_emplace(key);
-    if (!begins) held_ -= window->second.held();
+    // Mostly the one behind that of the last point.
+    while (window != state.windows.end() && window->first < key) ++window;
+    const size_t count = state.windows.size();
+    window = state.windows.try_emplace(window, key);
+    if (state.windows.size() == count) held_ -= window->second.held();
     window->second.Add(found.formula, state.function, point.value);
     held_ += window->second.held();
     state.newest = std::max(state.newest, point.time);

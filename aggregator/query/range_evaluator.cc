@@ -48,7 +48,7 @@ absl::Duration LongestPiece(const SeriesRun& run, const Stretch& stretch,
   const uint32_t begin = run.first_tick();
   const bool is_whole =
       begin + first == stretch.first && begin + end == stretch.last + 1;
-  if (is_whole) return stretch.longest;
+  if (is_whole) return absl::Nanoseconds(stretch.longest);
   absl::Duration longest;
   for (uint32_t tick = first; tick < end; ++tick) {
     longest =
@@ -136,6 +136,7 @@ RangeEvaluator::RangeEvaluator(const CounterFormula& formula,
                                bool only_windows)
     : formula_(formula),
       grid_(grid),
+      windows_of_grid_(grid.count()),
       over_(over),
       only_windows_(only_windows) {}
 
@@ -199,7 +200,7 @@ void RangeEvaluator::Add(const RawSample& sample, absl::Duration interval) {
   if (*per_sample_) return AddPerSample(sample, piece);
   if (formula_.uses_two_samples() && !piece.has_value()) return;
   const int64_t number = grid_.WindowOf(time);
-  if (number > grid_.count()) return;  // in the rest of a window
+  if (number > windows_of_grid_) return;  // in the rest of a window
   Window& window = WindowAt(number);
   AddTo(window.accumulator, sample, piece);
   NoteNewest(sample, interval, &window);
@@ -221,7 +222,7 @@ bool RangeEvaluator::AddGrown(const SeriesRun& run, const Stretch& stretch,
   if (stretch.is_before) return true;
   samples_ += pieces.count;
   total_.AddPieces(formula_, pieces);
-  if (stretch.window <= grid_.count()) {
+  if (stretch.window <= windows_of_grid_) {
     WindowAt(stretch.window).accumulator.AddPieces(formula_, pieces);
   }
   return true;
@@ -277,7 +278,7 @@ void RangeEvaluator::AddSummary(const Summary& summary, const RawSample& sample,
                                 absl::Duration collection_interval,
                                 int64_t window) {
   total_.AddSummary(formula_, over_, summary, sample);
-  if (summary.empty() || window > grid_.count()) return;
+  if (summary.empty() || window > windows_of_grid_) return;
   Window& to = WindowAt(window);
   to.accumulator.AddSummary(formula_, over_, summary, sample);
   NoteNewest(sample, collection_interval, &to);
@@ -378,7 +379,7 @@ std::vector<Point> RangeEvaluator::Finish(
 std::vector<Point> RangeEvaluator::FinishWindows(bool goes_on) const {
   std::vector<Point> points;
   if (windows_.empty()) return points;
-  const int64_t last = goes_on ? grid_.count() : windows_.back().number;
+  const int64_t last = goes_on ? windows_of_grid_ : windows_.back().number;
   points.reserve(static_cast<size_t>(last - windows_.front().number + 1));
   auto next = windows_.begin();
   for (int64_t number = next->number; number <= last; ++number) {

@@ -97,6 +97,7 @@ class RangeEvaluator {
 
   const CounterFormula formula_;
   const WindowGrid grid_;
+  const int64_t windows_of_grid_;
   const Over over_;
   const bool only_windows_;
   // Whether there is one value per sample, as the interval of the first says;

@@ -33,6 +33,10 @@ absl::Status CheckRequest(const RangeRequest& request) {
   if (request.step < absl::ZeroDuration()) {
     return absl::InvalidArgumentError("step must not be negative");
   }
+  if (request.step % absl::Nanoseconds(100) != absl::ZeroDuration()) {
+    return absl::InvalidArgumentError(
+        "step must be a multiple of 100 ns, as the times of samples are");
+  }
   if (request.since.has_value() && *request.since < request.step) {
     return StepTooLong(request.step, *request.since);
   }

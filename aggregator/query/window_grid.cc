@@ -1,6 +1,7 @@
 #include "aggregator/query/window_grid.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "aggregator/formula/piece.h"
 
@@ -26,6 +27,14 @@ int64_t WindowGrid::WindowOf(absl::Time time) const {
   return rest > absl::ZeroDuration() ? whole + 1 : whole;
 }
 
+StretchTable::StretchTable(const WindowGrid& grid)
+    : start_(perflib::PerfTime100NSecFromTime(grid.start)),
+      end_(perflib::PerfTime100NSecFromTime(grid.end)),
+      length_(grid.step == absl::ZeroDuration()
+                  ? UINT64_MAX
+                  : static_cast<uint64_t>(absl::ToInt64Nanoseconds(grid.step) /
+                                          100)) {}
+
 const std::vector<Stretch>& StretchTable::Of(const SeriesRun& run) {
   if (tables_.size() > kMostTables) tables_.clear();
   const auto [entry, is_new] =
@@ -34,42 +43,46 @@ const std::vector<Stretch>& StretchTable::Of(const SeriesRun& run) {
   return entry->second;
 }
 
+// One that begins at this time.
+Stretch StretchTable::Begin(int64_t time) const {
+  if (time <= start_) return {.is_before = true};
+  const uint64_t since =
+      static_cast<uint64_t>(time) - static_cast<uint64_t>(start_);
+  return {.window = static_cast<int64_t>((since - 1) / length_ + 1),
+          .is_behind = time > end_};
+}
+
 // The last time that a tick of the stretch can have.
-int64_t StretchTable::LastTickOf(const Stretch& stretch) const {
+int64_t StretchTable::EndOf(const Stretch& stretch) const {
   if (stretch.is_behind) return INT64_MAX;
-  const absl::Time end = stretch.is_before
-                             ? grid_.start
-                             : std::min(grid_.end, grid_.EndOf(stretch.window));
-  return perflib::PerfTime100NSecFromTime(end);
+  if (stretch.is_before) return start_;
+  const uint64_t window = static_cast<uint64_t>(stretch.window);
+  const uint64_t rest =
+      static_cast<uint64_t>(end_) - static_cast<uint64_t>(start_);
+  if (window > rest / length_) return end_;
+  return static_cast<int64_t>(static_cast<uint64_t>(start_) + window * length_);
 }
 
 std::vector<Stretch> StretchTable::Divide(
     const std::vector<perflib::Clocks>& clocks, absl::Duration interval) const {
+  const ClockCheck check(interval);
   std::vector<Stretch> stretches;
-  int64_t window_end = 0;  // of the last stretch
+  int64_t end = 0;  // of the last stretch
   for (uint32_t tick = 0; tick < clocks.size(); ++tick) {
-    const perflib::Clocks& clock = clocks[tick];
-    const bool is_linked =
-        tick > 0 && IsSound(clocks[tick - 1], clock, interval);
-    const absl::Duration length =
-        is_linked ? ClockLength(clocks[tick - 1], clock) : absl::ZeroDuration();
+    const int64_t time = clocks[tick].perf_time_100nsec;
+    const std::optional<int64_t> length =
+        tick > 0 ? check.SoundLength(clocks[tick - 1], clocks[tick])
+                 : std::nullopt;
     // Time does not go back within a stretch.
-    if (is_linked && clock.perf_time_100nsec <= window_end) {
-      stretches.back().last = tick;
-      stretches.back().longest = std::max(stretches.back().longest, length);
-      continue;
+    if (!length.has_value() || time > end) {
+      Stretch& stretch = stretches.emplace_back(Begin(time));
+      stretch.first = tick;
+      stretch.is_linked = length.has_value();
+      end = EndOf(stretch);
     }
-    const absl::Time time =
-        perflib::TimeFromPerfTime100NSec(clock.perf_time_100nsec);
-    Stretch& stretch = stretches.emplace_back();
-    stretch = {.first = tick,
-               .last = tick,
-               .window = grid_.WindowOf(time),
-               .is_before = time <= grid_.start,
-               .is_behind = time > grid_.end,
-               .is_linked = is_linked,
-               .longest = length};
-    window_end = LastTickOf(stretch);
+    stretches.back().last = tick;
+    stretches.back().longest =
+        std::max(stretches.back().longest, length.value_or(0));
   }
   return stretches;
 }

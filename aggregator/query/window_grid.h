@@ -20,7 +20,8 @@ namespace fleetperf::aggregator {
 struct WindowGrid {
   absl::Time start;
   absl::Time end;
-  absl::Duration step;  // 0: one window from start to end
+  // A multiple of 100 ns; 0: one window from start to end.
+  absl::Duration step;
 
   absl::Duration length() const {
     return step == absl::ZeroDuration() ? end - start : step;
@@ -43,13 +44,14 @@ struct Stretch {
   bool is_behind = false;  // its end
   // Nothing is wrong between the tick before the first and the first either.
   bool is_linked = false;
-  absl::Duration longest;  // between two ticks, that before the first included
+  // Between two ticks, that before the first included, in nanoseconds.
+  int64_t longest = 0;
 };
 
 // Divides the ticks of frames, once for all series. Thread-compatible.
 class StretchTable {
  public:
-  explicit StretchTable(const WindowGrid& grid) : grid_(grid) {}
+  explicit StretchTable(const WindowGrid& grid);
 
   // Those of all ticks of the run's frame, in order.
   const std::vector<Stretch>& Of(const SeriesRun& run);
@@ -57,11 +59,16 @@ class StretchTable {
  private:
   using Clocks = std::shared_ptr<const std::vector<perflib::Clocks>>;
 
-  int64_t LastTickOf(const Stretch& stretch) const;
+  Stretch Begin(int64_t time) const;
+  int64_t EndOf(const Stretch& stretch) const;
   std::vector<Stretch> Divide(const std::vector<perflib::Clocks>& clocks,
                               absl::Duration interval) const;
 
-  const WindowGrid grid_;
+  // Of the grid, in the units of PerfTime100NSec, which samples' times are
+  // multiples of.
+  const int64_t start_;
+  const int64_t end_;
+  const uint64_t length_;
   // By the frame's clocks, which are kept so that no others get their place,
   // and by interval.
   absl::flat_hash_map<std::pair<Clocks, absl::Duration>, std::vector<Stretch>>
