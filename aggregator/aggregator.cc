@@ -40,9 +40,13 @@ class RunningAggregator : public Aggregator {
   RunningAggregator(const Config& config, std::unique_ptr<Store> store)
       : config_(config),
         store_(std::move(store)),
+        hub_(store_.get(), config.subscriptions),
         ingest_(store_.get(), &hub_, config.ingest),
         maintenance_(store_.get(), config.retention) {
-    hub_.SetWatchListener([this] { ingest_.UpdatePaces(); });
+    hub_.SetAfterCommits([this](std::function<void()> task) {
+      ingest_.AfterCommits(std::move(task));
+    });
+    hub_.SetLiveListener([this] { ingest_.UpdatePaces(); });
     const MachineNow now_of = [this](const std::string& machine) {
       return NowOf(machine);
     };
@@ -57,7 +61,7 @@ class RunningAggregator : public Aggregator {
     if (server_ != nullptr) {
       server_->Shutdown(absl::ToChronoTime(absl::Now() + kShutdownTime));
     }
-    hub_.SetWatchListener(nullptr);
+    hub_.SetLiveListener(nullptr);
   }
 
   absl::Status Serve(

@@ -49,6 +49,11 @@ absl::StatusOr<Config> LoadConfig(const std::string& path) {
               1, kMost);
   agents.Read("catch_up_samples_per_second",
               &config.ingest.catch_up_samples_per_second, 1, kMost);
+  ConfigSection subscriptions = root.Section("subscriptions");
+  subscriptions.Read("max_live_machines",
+                     &config.subscriptions.max_live_machines, 0, kMost);
+  subscriptions.Read("max_subscribers", &config.subscriptions.max_subscribers,
+                     0, kMost);
   config.log = ReadLogConfig(root);
   RETURN_IF_ERROR(file.Finish());
   return config;

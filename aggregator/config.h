@@ -9,6 +9,7 @@
 #include "absl/time/time.h"
 #include "aggregator/ingest/ingest.h"
 #include "aggregator/maintenance.h"
+#include "aggregator/subscribe/hub.h"
 #include "base/credentials.h"
 #include "base/logging.h"
 
@@ -21,6 +22,7 @@ struct Config {
   std::string store_directory;
   Retention retention;
   IngestLimits ingest;
+  HubLimits subscriptions;
   LogConfig log;
 };
 

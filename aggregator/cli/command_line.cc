@@ -291,8 +291,12 @@ void AddWatchCommand(CLI::App& app, Arguments& arguments) {
       "  fleetperf watch '\\Processor Information(*)\\% Processor Time'\n"
       "  fleetperf watch '\\\\web-*\\Network Interface(eth0)\\Bytes Total/sec' "
       "--interval 10s\n"
-      "  fleetperf watch '\\Memory\\Available Bytes' --format json | jq "
-      ".value\n",
+      "  fleetperf watch '\\Process V2(*)\\% Processor Time' --top 10\n"
+      "  fleetperf watch '\\LogicalDisk(*)\\% Free Space' --where '< 10'\n"
+      "  fleetperf watch '\\Memory\\Available Bytes' --since 10m --format "
+      "json | jq .value\n"
+      "On a terminal: s sorts by path, largest or smallest value, space and b "
+      "turn pages, q ends.\n",
       [a]() -> absl::Status {
         StopSignal stop;  // before gRPC starts threads for the connection
         return Connected(*a, [&](const Connection& connection) {
@@ -305,6 +309,28 @@ void AddWatchCommand(CLI::App& app, Arguments& arguments) {
       ->add_option("--interval", arguments.watch.interval,
                    "At most one value a series in this time")
       ->type_name("DURATION");
+  watch
+      ->add_option("--since", arguments.watch.since,
+                   "First what came in this time, and then what comes")
+      ->type_name("DURATION");
+  watch
+      ->add_option("--where", arguments.watch.where,
+                   "Only while their newest values are >, >=, <, <=, = or != "
+                   "a number")
+      ->type_name("'> N'");
+  watch
+      ->add_option("--top", arguments.watch.top,
+                   "Only the N series with the largest newest values, without "
+                   "_Total")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber.description(""));
+  watch
+      ->add_option("--bottom", arguments.watch.bottom,
+                   "Only the N series with the smallest")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber.description(""));
+  watch->add_flag("--raw", arguments.watch.raw,
+                  "Raw samples with their clocks; in csv or json");
   AddFormat(watch, arguments);
 }
 

@@ -67,9 +67,15 @@ absl::Status Explain(const Connection& connection, Format format,
 
 struct WatchFlags {
   std::vector<std::string> paths;
+  std::string since;
   std::string interval;
+  std::string where;
+  uint32_t top = 0;
+  uint32_t bottom = 0;
+  bool raw = false;
 };
-// Runs until `stop`, or until nobody reads its output.
+// Runs until `stop`, or until nobody reads its output. On a terminal keys sort
+// and turn pages.
 absl::Status Watch(const Connection& connection, Format format,
                    const WatchFlags& flags, StopSignal* stop);
 

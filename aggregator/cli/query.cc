@@ -88,32 +88,6 @@ absl::Status AddGrouping(const std::string& text,
   return absl::OkStatus();
 }
 
-// "> 90"
-absl::StatusOr<v1::Condition> ParseCondition(absl::string_view text) {
-  // Those that others begin with come behind them.
-  constexpr std::pair<absl::string_view, v1::Comparison> kComparisons[] = {
-      {">=", v1::COMPARISON_GREATER_OR_EQUAL},
-      {"<=", v1::COMPARISON_LESS_OR_EQUAL},
-      {"!=", v1::COMPARISON_NOT_EQUAL},
-      {">", v1::COMPARISON_GREATER},
-      {"<", v1::COMPARISON_LESS},
-      {"=", v1::COMPARISON_EQUAL}};
-  absl::string_view rest = absl::StripLeadingAsciiWhitespace(text);
-  for (const auto& [symbol, comparison] : kComparisons) {
-    if (!absl::ConsumePrefix(&rest, symbol)) continue;
-    double number;
-    if (!absl::SimpleAtod(rest, &number) || !std::isfinite(number)) break;
-    v1::Condition condition;
-    condition.set_comparison(comparison);
-    condition.set_number(number);
-    return condition;
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat("--where: \"", text,
-                   "\" is not >, >=, <, <=, = or != and a number, as in '> "
-                   "90'"));
-}
-
 template <typename Request>
 absl::Status SetRange(const QueryFlags& flags, Request* request) {
   if (!flags.since.empty() && !flags.from.empty()) {
@@ -143,6 +117,31 @@ absl::Status SetRange(const QueryFlags& flags, Request* request) {
 }
 
 }  // namespace
+
+absl::StatusOr<v1::Condition> ParseCondition(absl::string_view text) {
+  // Those that others begin with come behind them.
+  constexpr std::pair<absl::string_view, v1::Comparison> kComparisons[] = {
+      {">=", v1::COMPARISON_GREATER_OR_EQUAL},
+      {"<=", v1::COMPARISON_LESS_OR_EQUAL},
+      {"!=", v1::COMPARISON_NOT_EQUAL},
+      {">", v1::COMPARISON_GREATER},
+      {"<", v1::COMPARISON_LESS},
+      {"=", v1::COMPARISON_EQUAL}};
+  absl::string_view rest = absl::StripLeadingAsciiWhitespace(text);
+  for (const auto& [symbol, comparison] : kComparisons) {
+    if (!absl::ConsumePrefix(&rest, symbol)) continue;
+    double number;
+    if (!absl::SimpleAtod(rest, &number) || !std::isfinite(number)) break;
+    v1::Condition condition;
+    condition.set_comparison(comparison);
+    condition.set_number(number);
+    return condition;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("--where: \"", text,
+                   "\" is not >, >=, <, <=, = or != and a number, as in '> "
+                   "90'"));
+}
 
 absl::StatusOr<v1::QueryRangeRequest> MakeRequest(const QueryFlags& flags) {
   v1::QueryRangeRequest request;

@@ -18,6 +18,9 @@ namespace fleetperf::cli {
 // What the flags ask for. Errors name the flag.
 absl::StatusOr<v1::QueryRangeRequest> MakeRequest(const QueryFlags& flags);
 
+// "> 90"
+absl::StatusOr<v1::Condition> ParseCondition(absl::string_view text);
+
 // Asks, shows progress, and calls `use` with each series and its values, as the
 // flags want them shown. `printing` says whether `use` prints them. A NotFound
 // error if there are none.

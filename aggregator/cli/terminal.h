@@ -4,6 +4,8 @@
 #define FLEETPERF_AGGREGATOR_CLI_TERMINAL_H_
 
 #include <cstddef>
+#include <functional>
+#include <memory>
 
 namespace fleetperf::cli {
 
@@ -19,6 +21,15 @@ enum class Characters { kAscii, kUnicode };
 
 // What standard output's reader can show, by the locale; also of no terminal.
 Characters ShownCharacters();
+
+// Calls a function with each key that is typed, without a need for Enter, from
+// a thread of its own. The terminal is as it was when this is destroyed.
+class KeyReader {
+ public:
+  // Null if standard input is no terminal.
+  static std::unique_ptr<KeyReader> Start(std::function<void(char)> on_key);
+  virtual ~KeyReader() = default;
+};
 
 }  // namespace fleetperf::cli
 

@@ -1,14 +1,69 @@
+#include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/ioctl.h>
+#include <termios.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <string>
+#include <thread>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "aggregator/cli/terminal.h"
 
 namespace fleetperf::cli {
+namespace {
+
+class TerminalKeys : public KeyReader {
+ public:
+  TerminalKeys(const termios& before, std::function<void(char)> on_key)
+      : before_(before), stop_(eventfd(0, EFD_CLOEXEC)) {
+    termios raw = before;
+    raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
+    tcsetattr(STDIN_FILENO, TCSANOW, &raw);
+    thread_ = std::thread([this, on_key = std::move(on_key)] { Run(on_key); });
+  }
+
+  ~TerminalKeys() override {
+    const uint64_t one = 1;
+    if (write(stop_, &one, sizeof one) == sizeof one) thread_.join();
+    close(stop_);
+    tcsetattr(STDIN_FILENO, TCSANOW, &before_);
+  }
+
+ private:
+  void Run(const std::function<void(char)>& on_key) const {
+    for (;;) {
+      pollfd files[] = {{.fd = STDIN_FILENO, .events = POLLIN},
+                        {.fd = stop_, .events = POLLIN}};
+      if (poll(files, 2, -1) < 0) continue;  // a signal came
+      if (files[1].revents != 0) return;
+      char key;
+      // A process in the background may not read: it is stopped until it may.
+      if (read(STDIN_FILENO, &key, 1) != 1) {
+        pollfd stop = {.fd = stop_, .events = POLLIN};
+        poll(&stop, 1, -1);
+        return;
+      }
+      on_key(key);
+    }
+  }
+
+  const termios before_;
+  const int stop_;
+  std::thread thread_;
+};
+
+}  // namespace
+
+std::unique_ptr<KeyReader> KeyReader::Start(std::function<void(char)> on_key) {
+  termios before;
+  if (tcgetattr(STDIN_FILENO, &before) != 0) return nullptr;
+  return std::make_unique<TerminalKeys>(before, std::move(on_key));
+}
 
 bool IsTerminal() { return isatty(STDOUT_FILENO) != 0; }
 

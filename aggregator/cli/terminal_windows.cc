@@ -1,5 +1,8 @@
 #include <windows.h>
 
+#include <thread>
+#include <utility>
+
 #include "aggregator/cli/terminal.h"
 
 namespace fleetperf::cli {
@@ -15,7 +18,49 @@ bool PrepareConsole() {
   return true;
 }
 
+class ConsoleKeys : public KeyReader {
+ public:
+  ConsoleKeys(HANDLE console, std::function<void(char)> on_key)
+      : console_(console),
+        stop_(CreateEventW(nullptr, /*bManualReset=*/TRUE, FALSE, nullptr)),
+        thread_([this, on_key = std::move(on_key)] { Run(on_key); }) {}
+
+  ~ConsoleKeys() override {
+    SetEvent(stop_);
+    thread_.join();
+    CloseHandle(stop_);
+  }
+
+ private:
+  void Run(const std::function<void(char)>& on_key) const {
+    const HANDLE handles[] = {stop_, console_};
+    while (WaitForMultipleObjects(2, handles, FALSE, INFINITE) ==
+           WAIT_OBJECT_0 + 1) {
+      INPUT_RECORD record;
+      DWORD count = 0;
+      if (!ReadConsoleInputW(console_, &record, 1, &count)) return;
+      if (count == 0 || record.EventType != KEY_EVENT ||
+          !record.Event.KeyEvent.bKeyDown) {
+        continue;
+      }
+      const wchar_t key = record.Event.KeyEvent.uChar.UnicodeChar;
+      if (key > 0 && key < 128) on_key(static_cast<char>(key));
+    }
+  }
+
+  const HANDLE console_;
+  const HANDLE stop_;
+  std::thread thread_;
+};
+
 }  // namespace
+
+std::unique_ptr<KeyReader> KeyReader::Start(std::function<void(char)> on_key) {
+  const HANDLE console = GetStdHandle(STD_INPUT_HANDLE);
+  DWORD mode;
+  if (!GetConsoleMode(console, &mode)) return nullptr;
+  return std::make_unique<ConsoleKeys>(console, std::move(on_key));
+}
 
 bool IsTerminal() {
   static const bool is_terminal = PrepareConsole();

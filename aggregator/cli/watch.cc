@@ -1,19 +1,20 @@
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <map>
-#include <optional>
+#include <memory>
 #include <thread>
-#include <tuple>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
+#include "absl/synchronization/mutex.h"
 #include "aggregator/cli/commands.h"
-#include "aggregator/cli/sparkline.h"
+#include "aggregator/cli/live_table.h"
+#include "aggregator/cli/query.h"
+#include "aggregator/cli/raw_samples.h"
 #include "aggregator/cli/terminal.h"
 #include "aggregator/cli/values.h"
 #include "base/daemon.h"
@@ -25,24 +26,23 @@
 namespace fleetperf::cli {
 namespace {
 
-constexpr size_t kTrendLength = 24;
-// A row whose values stop coming is marked after so many of its intervals.
-constexpr double kStaleIntervals = 3.5;
+// A table is not drawn more often, and as often as this to mark what is stale.
 constexpr absl::Duration kTerminalPause = absl::Milliseconds(200);
 constexpr absl::Duration kPipePause = absl::Milliseconds(900);
+constexpr absl::Duration kRedraw = absl::Seconds(1);
 
 constexpr char kClearScreen[] = "\x1b[2J";
 constexpr char kHome[] = "\x1b[H";
-constexpr char kClearLine[] = "\x1b[K";
+constexpr char kEndLine[] = "\x1b[K\n";
 constexpr char kClearBelow[] = "\x1b[J";
 
-// Takes what a subscription brings.
+// Shows what a subscription brings.
 class Viewer {
  public:
   virtual ~Viewer() = default;
-  virtual void AddSeries(const v1::Series& series) = 0;
-  virtual void Add(const v1::Update& update) = 0;
-  virtual void End(uint32_t series) = 0;
+  virtual void Add(const v1::SubscribeResponse& response) = 0;
+  // Whether nobody reads it any more.
+  virtual bool IsClosed() = 0;
 };
 
 // One line of JSON or CSV for each value.
@@ -50,157 +50,156 @@ class LineViewer : public Viewer {
  public:
   explicit LineViewer(Format format) : printer_(MakePrinter(format)) {}
 
-  void AddSeries(const v1::Series& series) override {
-    series_[series.id()] = series;
-  }
-  void End(uint32_t series) override { series_.erase(series); }
-
-  void Add(const v1::Update& update) override {
-    for (const v1::Points& points : update.points()) {
+  void Add(const v1::SubscribeResponse& response) override {
+    for (const v1::Series& series : response.series()) {
+      series_[series.id()] = series;
+    }
+    for (const v1::Points& points : response.points()) {
       const v1::Series& series = series_[points.series()];
       ForEachValue(points, [&](const Value& value) {
         printer_->Print(ValueRecord(series, value, /*with_time=*/true));
       });
     }
-    if (update.lagged() > 0) {
+    for (const v1::RawSamples& raw : response.raw_samples()) {
+      for (const v1::RawSample& sample : raw.samples()) {
+        printer_->Print(RawRecord(series_[raw.series()], sample));
+      }
+    }
+    for (const uint32_t id : response.ended()) series_.erase(id);
+    if (response.lagged() > 0) {
       std::fprintf(stderr,
                    "fleetperf: %llu values left out: the output is read too "
                    "slowly\n",
-                   static_cast<unsigned long long>(update.lagged()));
+                   static_cast<unsigned long long>(response.lagged()));
     }
+    if (response.live_machines().widened() > 0) {
+      std::fprintf(
+          stderr,
+          "fleetperf: of %u machines values come each %s: too many are "
+          "watched at a time; watch fewer to see each sample\n",
+          response.live_machines().widened(),
+          absl::FormatDuration(
+              FromProto(response.live_machines().widened_interval()))
+              .c_str());
+    }
+    is_closed_ = std::fflush(stdout) != 0;
   }
+
+  bool IsClosed() override { return is_closed_; }
 
  private:
   const std::unique_ptr<RecordPrinter> printer_;
   std::map<uint32_t, v1::Series> series_;
+  bool is_closed_ = false;
 };
 
-// A table of the newest values: redrawn on a terminal, printed again elsewhere.
+// A table: redrawn on a terminal, printed again elsewhere.
 class TableViewer : public Viewer {
  public:
-  TableViewer() : is_terminal_(IsTerminal()) {
+  explicit TableViewer(std::function<void()> quit)
+      : is_terminal_(IsTerminal()), quit_(std::move(quit)) {
     if (is_terminal_) std::fputs(kClearScreen, stdout);
-  }
-
-  void AddSeries(const v1::Series& series) override {
-    Row& row = rows_[series.id()];
-    row.series = series;
-  }
-  void End(uint32_t series) override { rows_.erase(series); }
-
-  void Add(const v1::Update& update) override {
-    const absl::Time now = absl::Now();
-    for (const v1::Points& points : update.points()) {
-      Row& row = rows_[points.series()];
-      ForEachValue(points, [&](const Value& value) {
-        if (row.arrived != absl::InfinitePast()) {
-          row.interval = value.time - row.newest.time;
-        }
-        row.newest = value;
-        row.arrived = now;
-        row.trend.push_back(value.ok() ? std::optional(value.value)
-                                       : std::nullopt);
-        if (row.trend.size() > kTrendLength) {
-          row.trend.erase(row.trend.begin());
-        }
-      });
+    painter_ = std::thread([this] { Paint(); });
+    if (is_terminal_) {
+      keys_ = KeyReader::Start([this](char key) { OnKey(key); });
     }
-    lagged_ += update.lagged();
-    if (now - drawn_ < (is_terminal_ ? kTerminalPause : kPipePause)) return;
-    drawn_ = now;
-    Draw(now);
+  }
+
+  ~TableViewer() override {
+    keys_ = nullptr;
+    {
+      absl::MutexLock lock(&mutex_);
+      is_over_ = true;
+    }
+    painter_.join();
+  }
+
+  void Add(const v1::SubscribeResponse& response) override {
+    absl::MutexLock lock(&mutex_);
+    table_.Add(response, absl::Now());
+    has_changed_ |= response.points_size() > 0 || response.ended_size() > 0;
+  }
+
+  bool IsClosed() override {
+    absl::MutexLock lock(&mutex_);
+    return is_closed_;
   }
 
  private:
-  struct Row {
-    v1::Series series;
-    Value newest;
-    absl::Time arrived = absl::InfinitePast();
-    absl::Duration interval = absl::Seconds(1);
-    std::vector<std::optional<double>> trend;
-  };
-
-  void Draw(absl::Time now) {
-    std::vector<const Row*> rows;
-    for (const auto& [id, row] : rows_) {
-      if (row.arrived != absl::InfinitePast()) rows.push_back(&row);
+  void OnKey(char key) {
+    if (key == 'q') return quit_();
+    absl::MutexLock lock(&mutex_);
+    switch (key) {
+      case 's': {
+        const auto next = (static_cast<int>(table_.order()) + 1) % 3;
+        table_.SetOrder(static_cast<LiveTable::Order>(next));
+        break;
+      }
+      case ' ':
+      case 'n':
+        table_.TurnPage(1);
+        break;
+      case 'b':
+      case 'p':
+        table_.TurnPage(-1);
+        break;
+      default:
+        return;
     }
-    std::sort(rows.begin(), rows.end(), [](const Row* a, const Row* b) {
-      return std::forward_as_tuple(a->series.machine(), a->series.path()) <
-             std::forward_as_tuple(b->series.machine(), b->series.path());
-    });
+    has_key_ = true;
+  }
+
+  void Paint() {
+    const absl::Duration pause = is_terminal_ ? kTerminalPause : kPipePause;
+    absl::MutexLock lock(&mutex_);
+    for (;;) {
+      // A key is answered at once; values are drawn together.
+      const auto is_awake = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+        return is_over_ || has_key_;
+      };
+      const auto is_new = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+        return is_over_ || has_key_ || has_changed_;
+      };
+      mutex_.AwaitWithTimeout(absl::Condition(&is_awake), pause);
+      const bool has_news = mutex_.AwaitWithTimeout(
+          absl::Condition(&is_new),
+          is_terminal_ ? kRedraw : absl::InfiniteDuration());
+      if (is_over_) return;
+      if (has_news || is_terminal_) Draw();
+    }
+  }
+
+  void Draw() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    has_changed_ = false;
+    has_key_ = false;
     const Size size = TerminalSize();
-    const size_t total = rows.size();
-    constexpr size_t kOtherLines = 4;  // above and below the rows
-    if (size.rows > kOtherLines && rows.size() > size.rows - kOtherLines) {
-      rows.resize(size.rows - kOtherLines);
+    LiveTable::Look look{.rows = size.rows, .columns = size.columns};
+    if (is_terminal_) {
+      look.trend = ShownCharacters();
+      std::fputs(kHome, stdout);
     }
-    std::vector<Record> records;
-    for (const Row* row : rows) records.push_back(RecordOf(*row, now));
-
-    if (is_terminal_) std::fputs(kHome, stdout);
-    PrintLine(absl::StrCat(
-        absl::FormatTime("%H:%M:%S", now, absl::UTCTimeZone()), " UTC  ", total,
-        " series",
-        lagged_ > 0 ? absl::StrCat("  ", lagged_, " values left out") : "",
-        is_terminal_ ? "  (Ctrl-C ends)" : ""));
-    for (const std::string& line : FormatTable(records, size.columns)) {
-      PrintLine(line);
-    }
-    if (rows.size() < total) {
-      PrintLine(absl::StrCat("... and ", total - rows.size(), " more"));
+    const char* const line_end = is_terminal_ ? kEndLine : "\n";
+    for (const std::string& line : table_.Lines(look, absl::Now())) {
+      std::fputs(absl::StrCat(line, line_end).c_str(), stdout);
     }
     std::fputs(is_terminal_ ? kClearBelow : "\n", stdout);
-  }
-
-  Record RecordOf(const Row& row, absl::Time now) const {
-    const bool stale =
-        now - row.arrived > row.interval * kStaleIntervals + absl::Seconds(1);
-    Record record;
-    record.push_back({.name = "machine", .value = row.series.machine()});
-    record.push_back({.name = "path", .value = row.series.path()});
-    const NumberText number = NumberOf(row.series, row.newest.value);
-    Field value{.name = "value"};
-    if (row.newest.ok()) {
-      value.value = row.newest.value;
-      value.text = number.number;
-    } else {
-      value.text = ValueText(row.series, row.newest);
-    }
-    record.push_back(value);
-    record.push_back(
-        {.name = "unit", .value = row.newest.ok() ? number.unit : ""});
-    Field trend{.name = "trend", .detail = !is_terminal_};
-    trend.value = stale
-                      ? absl::StrCat("no value for ",
-                                     absl::FormatDuration(absl::Trunc(
-                                         now - row.arrived, absl::Seconds(1))))
-                      : Sparkline(row.trend, kTrendLength, ShownCharacters());
-    record.push_back(trend);
-    return record;
-  }
-
-  void PrintLine(const std::string& line) const {
-    std::fputs(line.c_str(), stdout);
-    std::fputs(is_terminal_ ? kClearLine : "", stdout);
-    std::fputs("\n", stdout);
+    if (std::fflush(stdout) != 0 && !std::exchange(is_closed_, true)) quit_();
   }
 
   const bool is_terminal_;
-  std::map<uint32_t, Row> rows_;
-  uint64_t lagged_ = 0;
-  absl::Time drawn_ = absl::InfinitePast();
+  const std::function<void()> quit_;
+  absl::Mutex mutex_;
+  LiveTable table_ ABSL_GUARDED_BY(mutex_);
+  bool has_changed_ ABSL_GUARDED_BY(mutex_) = false;
+  bool has_key_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_closed_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_over_ ABSL_GUARDED_BY(mutex_) = false;
+  std::unique_ptr<KeyReader> keys_;
+  std::thread painter_;
 };
 
-std::unique_ptr<Viewer> MakeViewer(Format format) {
-  if (format == Format::kTable) return std::make_unique<TableViewer>();
-  return std::make_unique<LineViewer>(format);
-}
-
-}  // namespace
-
-absl::Status Watch(const Connection& connection, Format format,
-                   const WatchFlags& flags, StopSignal* stop) {
+absl::StatusOr<v1::SubscribeRequest> MakeRequest(const WatchFlags& flags,
+                                                 Format format) {
   v1::SubscribeRequest request;
   for (const std::string& path : flags.paths) request.add_paths(path);
   if (!flags.interval.empty()) {
@@ -211,7 +210,33 @@ absl::Status Watch(const Connection& connection, Format format,
     }
     *request.mutable_interval() = ToProto(*interval);
   }
+  if (!flags.since.empty()) {
+    const auto since = ParseDuration(flags.since);
+    if (!since.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--since: ", since.status().message()));
+    }
+    *request.mutable_start() = ToProto(absl::Now() - *since);
+  }
+  if (!flags.where.empty()) {
+    ASSIGN_OR_RETURN(*request.mutable_where(), ParseCondition(flags.where));
+  }
+  if (flags.raw && format == Format::kTable) {
+    return absl::InvalidArgumentError(
+        "--raw: raw samples are for programs; add --format json or csv");
+  }
+  request.set_raw(flags.raw);
+  request.set_top(flags.top);
+  request.set_bottom(flags.bottom);
+  return request;
+}
 
+}  // namespace
+
+absl::Status Watch(const Connection& connection, Format format,
+                   const WatchFlags& flags, StopSignal* stop) {
+  ASSIGN_OR_RETURN(const v1::SubscribeRequest request,
+                   MakeRequest(flags, format));
   grpc::ClientContext context;
   const auto stub = v1::SubscriptionService::NewStub(connection.channel());
   const auto reader = stub->Subscribe(&context, request);
@@ -224,27 +249,29 @@ absl::Status Watch(const Connection& connection, Format format,
     stopper.join();
   };
 
-  const std::unique_ptr<Viewer> viewer = MakeViewer(format);
+  std::unique_ptr<Viewer> viewer;
   v1::SubscribeResponse response;
   RpcStage stage = RpcStage::kConnecting;
   bool told = false;  // the viewer, or the user that there is nothing to tell
   while (reader->Read(&response)) {
     stage = RpcStage::kAnswering;
-    if (response.has_series()) {
-      viewer->AddSeries(response.series());
-      told = true;
+    if (viewer == nullptr && format == Format::kTable) {
+      viewer = std::make_unique<TableViewer>([&] { context.TryCancel(); });
+    } else if (viewer == nullptr) {
+      viewer = std::make_unique<LineViewer>(format);
     }
-    // The first update comes when what is stored has been looked at.
-    if (response.has_update() && !std::exchange(told, true)) {
+    // The first message comes when what is stored has been looked at.
+    if (response.series_size() == 0 && !std::exchange(told, true)) {
       std::fprintf(stderr,
                    "fleetperf: nothing matches yet; waiting until something "
                    "does (Ctrl-C ends)\n");
     }
-    if (response.has_update()) viewer->Add(response.update());
-    if (response.has_end()) viewer->End(response.end().series());
-    if (std::fflush(stdout) != 0) context.TryCancel();  // nobody reads it
+    told = true;
+    viewer->Add(response);
+    if (viewer->IsClosed()) context.TryCancel();
   }
   const grpc::Status status = reader->Finish();
+  viewer = nullptr;
   if (status.error_code() == grpc::StatusCode::CANCELLED) {
     return absl::OkStatus();
   }

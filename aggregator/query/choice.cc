@@ -25,6 +25,33 @@ bool Condition::HoldsFor(double value) const {
   return false;
 }
 
+absl::StatusOr<Condition> ConditionFromProto(const v1::Condition& proto) {
+  Condition condition{.number = proto.number()};
+  switch (proto.comparison()) {
+    case v1::COMPARISON_GREATER:
+      condition.comparison = Comparison::kGreater;
+      break;
+    case v1::COMPARISON_GREATER_OR_EQUAL:
+      condition.comparison = Comparison::kGreaterOrEqual;
+      break;
+    case v1::COMPARISON_LESS:
+      condition.comparison = Comparison::kLess;
+      break;
+    case v1::COMPARISON_LESS_OR_EQUAL:
+      condition.comparison = Comparison::kLessOrEqual;
+      break;
+    case v1::COMPARISON_EQUAL:
+      condition.comparison = Comparison::kEqual;
+      break;
+    case v1::COMPARISON_NOT_EQUAL:
+      condition.comparison = Comparison::kNotEqual;
+      break;
+    default:
+      return absl::InvalidArgumentError("where needs a comparison");
+  }
+  return condition;
+}
+
 absl::Status Chooser::Add(SeriesResult result) {
   if (choice_.is_of_all()) return sink_(std::move(result));
   const CalculatedValue& total = result.total.result;

@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "aggregator/query/series_result.h"
+#include "fleetperf/v1/query.pb.h"
 
 namespace fleetperf::aggregator {
 
@@ -28,6 +30,9 @@ struct Condition {
 
   bool HoldsFor(double value) const;
 };
+
+// InvalidArgument if it says not how to compare.
+absl::StatusOr<Condition> ConditionFromProto(const v1::Condition& proto);
 
 // Of the series for which `where` holds, the first few by value. A series
 // without a value is none of them.

@@ -50,33 +50,6 @@ Over FromProto(v1::Over over) {
   }
 }
 
-absl::StatusOr<Condition> FromProto(const v1::Condition& proto) {
-  Condition condition{.number = proto.number()};
-  switch (proto.comparison()) {
-    case v1::COMPARISON_GREATER:
-      condition.comparison = Comparison::kGreater;
-      break;
-    case v1::COMPARISON_GREATER_OR_EQUAL:
-      condition.comparison = Comparison::kGreaterOrEqual;
-      break;
-    case v1::COMPARISON_LESS:
-      condition.comparison = Comparison::kLess;
-      break;
-    case v1::COMPARISON_LESS_OR_EQUAL:
-      condition.comparison = Comparison::kLessOrEqual;
-      break;
-    case v1::COMPARISON_EQUAL:
-      condition.comparison = Comparison::kEqual;
-      break;
-    case v1::COMPARISON_NOT_EQUAL:
-      condition.comparison = Comparison::kNotEqual;
-      break;
-    default:
-      return absl::InvalidArgumentError("where needs a comparison");
-  }
-  return condition;
-}
-
 std::optional<Aggregation> AggregationOf(const v1::QueryRangeRequest& proto) {
   Aggregation aggregation;
   switch (proto.aggregate()) {
@@ -142,7 +115,7 @@ absl::StatusOr<RangeRequest> FromProto(const v1::QueryRangeRequest& proto) {
                        .choice = {.top = proto.top(), .bottom = proto.bottom()},
                        .aggregation = AggregationOf(proto)};
   if (proto.has_where()) {
-    ASSIGN_OR_RETURN(request.choice.where, FromProto(proto.where()));
+    ASSIGN_OR_RETURN(request.choice.where, ConditionFromProto(proto.where()));
   }
   SetRange(proto, &request);
   return request;

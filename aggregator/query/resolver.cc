@@ -56,6 +56,15 @@ bool Selection::MatchesInstance(const std::string& name) const {
   return !instance.has_value() || instance->Matches(name);
 }
 
+bool SelectedCounterset::Names(const std::string& instance) const {
+  return std::any_of(selections.begin(), selections.end(),
+                     [&](const Selection& selection) {
+                       return selection.instance.has_value() &&
+                              !selection.instance->has_wildcards() &&
+                              selection.MatchesInstance(instance);
+                     });
+}
+
 bool SelectedCounterset::Selects(uint32_t counter_id,
                                  const std::string& instance,
                                  uint32_t index) const {

@@ -37,6 +37,8 @@ struct SelectedCounterset {
   // it is of.
   bool Selects(uint32_t counter_id, const std::string& instance,
                uint32_t index) const;
+  // Whether a path names this instance and not a pattern that it matches.
+  bool Names(const std::string& instance) const;
 };
 
 // Selected countersets by machine.

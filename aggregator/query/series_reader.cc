@@ -83,7 +83,7 @@ class CountersetReader : public SampleSink {
                         .instance = instance,
                         .schema = schema(),
                         .is_unnamed_aggregate = IsAggregate(instance.name) &&
-                                                !IsNamed(instance.name),
+                                                !selected_.Names(instance.name),
                         .last_tick = last_tick_,
                         .interval = interval_,
                         .sink = std::move(one.sink)});
@@ -110,16 +110,6 @@ class CountersetReader : public SampleSink {
       }
     }
     return std::nullopt;
-  }
-
-  // Whether a path names this instance and not a pattern that it matches.
-  bool IsNamed(const std::string& name) const {
-    return std::any_of(selected_.selections.begin(), selected_.selections.end(),
-                       [&](const Selection& selection) {
-                         return selection.instance.has_value() &&
-                                !selection.instance->has_wildcards() &&
-                                selection.MatchesInstance(name);
-                       });
   }
 
   // Which of the instances of its name each is, by instance id. Names are

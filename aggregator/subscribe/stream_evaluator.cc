@@ -11,16 +11,17 @@ absl::Time TimeOf(const RawSample& sample) {
   return perflib::TimeFromPerfTime100NSec(sample.clocks.perf_time_100nsec);
 }
 
-bool IsOld(const RawSample& last, const RawSample& sample) {
-  return EpochOfLife(last.life) == EpochOfLife(sample.life) &&
-         sample.clocks.perf_time_stamp <= last.clocks.perf_time_stamp;
-}
-
 }  // namespace
+
+bool StreamEvaluator::IsNew(const RawSample& sample) const {
+  return !last_.has_value() ||
+         EpochOfLife(last_->life) != EpochOfLife(sample.life) ||
+         sample.clocks.perf_time_stamp > last_->clocks.perf_time_stamp;
+}
 
 std::optional<Point> StreamEvaluator::Add(const RawSample& sample,
                                           absl::Duration sampling_interval) {
-  if (last_.has_value() && IsOld(*last_, sample)) return std::nullopt;
+  if (!IsNew(sample)) return std::nullopt;
   std::optional<Piece> piece;
   if (formula_.uses_two_samples() && last_.has_value()) {
     piece = MakePiece(formula_, *last_, sample, sampling_interval);

@@ -26,6 +26,9 @@ class StreamEvaluator {
   std::optional<Point> Add(const RawSample& sample,
                            absl::Duration sampling_interval);
 
+  // Whether Add was not given the sample, or one after it, before.
+  bool IsNew(const RawSample& sample) const;
+
   std::optional<absl::Time> newest() const;
 
  private:

@@ -2,7 +2,7 @@
 
 #include <grpcpp/server_context.h>
 
-#include <deque>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -16,15 +16,37 @@
 namespace fleetperf::aggregator {
 namespace {
 
-// Updates that wait for a slow subscriber.
-constexpr size_t kMaxQueuedUpdates = 64;
-
-uint64_t CountPoints(const v1::Update& update) {
-  uint64_t count = update.lagged();
-  for (const v1::Points& points : update.points()) {
-    count += static_cast<uint64_t>(points.values_size());
+// What a request asks for. Errors: InvalidArgument.
+absl::StatusOr<SubscriptionRequest> ParseRequest(
+    const v1::SubscribeRequest& proto, const Directory& directory) {
+  const absl::Duration interval = FromProto(proto.interval());
+  if (proto.has_interval() && interval < absl::Seconds(1)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("an interval of ", absl::FormatDuration(interval),
+                     " is too short: the shortest is 1s"));
   }
-  return count;
+  if (proto.top() > 0 && proto.bottom() > 0) {
+    return absl::InvalidArgumentError("top and bottom exclude each other");
+  }
+  const bool chooses =
+      proto.has_where() || proto.top() > 0 || proto.bottom() > 0;
+  if (proto.raw() && (chooses || proto.has_interval())) {
+    return absl::InvalidArgumentError(
+        "raw samples come as they are: without interval, where, top and "
+        "bottom");
+  }
+  ASSIGN_OR_RETURN(
+      PathSet paths,
+      PathSet::Parse({proto.paths().begin(), proto.paths().end()}, directory));
+  SubscriptionRequest request{
+      .paths = std::move(paths),
+      .form = {.interval = interval, .raw = proto.raw()},
+      .choice = {.top = proto.top(), .bottom = proto.bottom()}};
+  if (proto.has_where()) {
+    ASSIGN_OR_RETURN(request.choice.where, ConditionFromProto(proto.where()));
+  }
+  if (proto.has_start()) request.start = FromProto(proto.start());
+  return request;
 }
 
 // One subscriber's stream. Lives until OnDone.
@@ -32,120 +54,99 @@ class SubscribeStream : public grpc::ServerWriteReactor<v1::SubscribeResponse> {
  public:
   SubscribeStream(const grpc::CallbackServerContext& context,
                   const v1::SubscribeRequest& request, Store* store, Hub* hub)
-      : hub_(*hub), outlet_(std::make_shared<Outlet>(this)) {
+      : hub_(*hub) {
     const absl::Status status = Start(context, request, store);
-    if (!status.ok()) outlet_->End(status);
+    if (!status.ok()) Finish(RpcFromStatus(status));
   }
 
-  void OnWriteDone(bool ok) override { outlet_->OnWriteDone(ok); }
-  void OnCancel() override { outlet_->End(absl::CancelledError("cancelled")); }
+  void OnWriteDone(bool ok) override { writer_->OnWriteDone(ok); }
+  void OnCancel() override {
+    if (writer_ != nullptr) writer_->End(absl::CancelledError("cancelled"));
+  }
 
   void OnDone() override {
-    outlet_->Detach();
-    if (subscription_ != nullptr) hub_.Remove(subscription_);
+    if (writer_ != nullptr) {
+      writer_->Detach();
+      hub_.Remove(subscription_);
+    }
     delete this;
   }
 
  private:
-  class Outlet : public SubscriptionOutlet {
+  // Writes what is in the outbox, one message after the other. Outlives the
+  // stream, for those who put something there.
+  class Writer {
    public:
-    explicit Outlet(SubscribeStream* stream) : stream_(stream) {}
+    Writer(SubscribeStream* stream, std::shared_ptr<Outbox> outbox)
+        : stream_(stream), outbox_(std::move(outbox)) {}
 
-    void Send(v1::SubscribeResponse response) override {
+    void WriteMore() {
       absl::MutexLock lock(&mutex_);
-      if (ended_) return;
-      queued_updates_ += response.has_update();
-      queue_.push_back(std::move(response));
-      if (queued_updates_ > kMaxQueuedUpdates) DropOldestUpdate();
-      WriteMore();
-    }
-
-    void End(const absl::Status& status) override {
-      absl::MutexLock lock(&mutex_);
-      if (std::exchange(ended_, true)) return;
-      end_status_ = status;
-      FinishUnlessWriting();
+      WriteMoreLocked();
     }
 
     void OnWriteDone(bool ok) {
       absl::MutexLock lock(&mutex_);
-      writing_ = false;
-      if (ended_) {
-        FinishUnlessWriting();
-      } else if (ok) {
-        WriteMore();
-      }
+      is_writing_ = false;
+      if (!ok) end_.Update(absl::CancelledError("the subscriber is gone"));
+      WriteMoreLocked();
+    }
+
+    void End(const absl::Status& status) {
+      absl::MutexLock lock(&mutex_);
+      end_.Update(status);
+      WriteMoreLocked();
     }
 
     void Detach() {
       absl::MutexLock lock(&mutex_);
-      ended_ = true;
       stream_ = nullptr;
     }
 
    private:
-    // Series and their ends are kept; the next update counts what is lost.
-    void DropOldestUpdate() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      for (auto entry = queue_.begin(); entry != queue_.end(); ++entry) {
-        if (!entry->has_update()) continue;
-        lagged_ += CountPoints(entry->update());
-        queue_.erase(entry);
-        --queued_updates_;
-        return;
-      }
-    }
-
-    void WriteMore() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      if (writing_ || queue_.empty()) return;
-      response_ = std::move(queue_.front());
-      queue_.pop_front();
-      if (response_.has_update()) {
-        --queued_updates_;
-        response_.mutable_update()->set_lagged(response_.update().lagged() +
-                                               std::exchange(lagged_, 0));
-      }
-      writing_ = true;
-      stream_->StartWrite(&response_);
-    }
-
     // A stream is finished when its last write is done.
-    void FinishUnlessWriting() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      if (!writing_) stream_->Finish(RpcFromStatus(end_status_));
+    void WriteMoreLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      if (is_writing_ || is_finished_ || stream_ == nullptr) return;
+      if (end_.ok() && outbox_->Take(&response_)) {
+        is_writing_ = true;
+        return stream_->StartWrite(&response_);
+      }
+      if (end_.ok()) end_.Update(outbox_->ended().value_or(absl::OkStatus()));
+      if (end_.ok()) return;
+      is_finished_ = true;
+      stream_->Finish(RpcFromStatus(end_));
     }
 
     absl::Mutex mutex_;
     SubscribeStream* stream_ ABSL_GUARDED_BY(mutex_);
+    const std::shared_ptr<Outbox> outbox_;
     v1::SubscribeResponse response_ ABSL_GUARDED_BY(mutex_);  // being written
-    std::deque<v1::SubscribeResponse> queue_ ABSL_GUARDED_BY(mutex_);
-    size_t queued_updates_ ABSL_GUARDED_BY(mutex_) = 0;
-    uint64_t lagged_ ABSL_GUARDED_BY(mutex_) = 0;
-    bool writing_ ABSL_GUARDED_BY(mutex_) = false;
-    bool ended_ ABSL_GUARDED_BY(mutex_) = false;
-    absl::Status end_status_ ABSL_GUARDED_BY(mutex_);
+    bool is_writing_ ABSL_GUARDED_BY(mutex_) = false;
+    bool is_finished_ ABSL_GUARDED_BY(mutex_) = false;
+    absl::Status end_ ABSL_GUARDED_BY(mutex_);
   };
 
   absl::Status Start(const grpc::CallbackServerContext& context,
                      const v1::SubscribeRequest& request, Store* store) {
     RETURN_IF_ERROR(
         CheckAccess(context, {Role::kReader, Role::kOperator}).status());
-    const absl::Duration interval = FromProto(request.interval());
-    if (request.has_interval() && interval < absl::Seconds(1)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("an interval of ", absl::FormatDuration(interval),
-                       " is too short: the shortest is 1s"));
-    }
-    ASSIGN_OR_RETURN(PathSet paths, PathSet::Parse({request.paths().begin(),
-                                                    request.paths().end()},
-                                                   store->directory()));
-    RETURN_IF_ERROR(paths.Select(store->directory()).status());
-    subscription_ = std::make_shared<Subscription>(std::move(paths), interval,
-                                                   store, outlet_);
-    return hub_.Add(subscription_);
+    ASSIGN_OR_RETURN(SubscriptionRequest parsed,
+                     ParseRequest(request, store->directory()));
+    const auto subscription = std::make_shared<Subscription>(std::move(parsed));
+    const auto writer = std::make_shared<Writer>(this, subscription->outbox());
+    subscription->outbox()->SetListener(
+        [waiting = std::weak_ptr<Writer>(writer)] {
+          if (const auto locked = waiting.lock()) locked->WriteMore();
+        });
+    RETURN_IF_ERROR(hub_.Add(subscription));
+    subscription_ = subscription;
+    writer_ = writer;
+    return absl::OkStatus();
   }
 
   Hub& hub_;
-  const std::shared_ptr<Outlet> outlet_;
   std::shared_ptr<Subscription> subscription_;
+  std::shared_ptr<Writer> writer_;  // null: it did not begin
 };
 
 class SubscriptionService : public v1::SubscriptionService::CallbackService {

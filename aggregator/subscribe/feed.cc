@@ -1,0 +1,186 @@
+#include "aggregator/subscribe/feed.h"
+
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "aggregator/query/points.h"
+#include "aggregator/query/raw_query.h"
+#include "aggregator/query/series.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+// Instances that are remembered without asking which of them are gone.
+constexpr size_t kFewInstances = 1000;
+
+bool Collects(const CollectedQuery& query, uint32_t counter_id) {
+  return std::any_of(query.columns.begin(), query.columns.end(),
+                     [&](const CollectedQuery::Column& column) {
+                       return column.counter_id == counter_id &&
+                              !column.only_linked;
+                     });
+}
+
+std::optional<SamplePosition> PositionOf(const Frame& frame) {
+  if (frame.runs.empty()) return std::nullopt;
+  return SamplePosition{EpochOfLife(frame.runs.front().instance->life),
+                        frame.clocks->back().perf_time_stamp};
+}
+
+}  // namespace
+
+Feed::Feed(const SelectedCounterset& selected, const FeedForm& form,
+           SeriesNames* names)
+    : selected_(selected),
+      form_(form),
+      names_(*names),
+      samples_(selected, this),
+      forget_above_(kFewInstances) {}
+
+void Feed::Add(const Frame& frame) {
+  if (frame.query->schema != samples_.schema() || frame.clocks->empty()) return;
+  samples_.Add(frame);
+  EndAbsent(frame);
+  if (const auto position = PositionOf(frame)) {
+    update_.position = std::max(update_.position, *position);
+  }
+  if (samples_.instances() > forget_above_) Forget();
+}
+
+FeedUpdate Feed::TakeUpdate() {
+  FeedUpdate update = std::move(update_);
+  update_ = {.position = update.position};
+  return update;
+}
+
+FeedUpdate Feed::Newest() const {
+  FeedUpdate update{.position = update_.position};
+  for (const Series& series : series_) {
+    if (series.name == nullptr) continue;
+    SeriesValues values{.series = series.name,
+                        .is_unnamed_aggregate = IsUnnamedAggregate(series)};
+    if (form_.raw && series.newest_sample.has_value()) {
+      values.raw.set_series(series.name->id());
+      *values.raw.add_samples() = ToProto(*series.newest_sample);
+    } else if (series.newest_point.has_value()) {
+      values.points = ToProto(series.name->id(), {*series.newest_point});
+    }
+    if (values.count() > 0) update.values.push_back(std::move(values));
+  }
+  return update;
+}
+
+size_t Feed::AddSeries(const Instance& instance, const CounterFormula& formula,
+                       std::vector<uint32_t> wanted_indexes) {
+  Series series{.instance = instance,
+                .counter_id = formula.counter_id,
+                .wanted_indexes = std::move(wanted_indexes),
+                .evaluator = StreamEvaluator(formula, form_.interval)};
+  if (free_.empty()) {
+    series_.push_back(std::move(series));
+    return series_.size() - 1;
+  }
+  const size_t number = free_.back();
+  free_.pop_back();
+  series_[number] = std::move(series);
+  return number;
+}
+
+void Feed::AddRun(size_t number, const SeriesRun& run) {
+  Series& series = series_[number];
+  series.sampling_interval = run.interval();
+  series.is_over = false;
+  std::vector<Point> points;
+  v1::RawSamples raw;
+  for (uint32_t tick = 0; tick < run.ticks(); ++tick) {
+    const RawSample sample = run.Sample(tick);
+    if (!series.evaluator.IsNew(sample)) continue;
+    const auto point = series.evaluator.Add(sample, run.interval());
+    if (form_.raw) {
+      series.newest_sample = sample;
+      *raw.add_samples() = ToProto(sample);
+    } else if (point.has_value()) {
+      series.newest_point = point;
+      points.push_back(*point);
+    }
+  }
+  if ((points.empty() && raw.samples().empty()) || !Name(series)) return;
+  raw.set_series(series.name->id());
+  update_.values.push_back(
+      {.series = series.name,
+       .points = ToProto(series.name->id(), points),
+       .raw = std::move(raw),
+       .is_unnamed_aggregate = IsUnnamedAggregate(series)});
+}
+
+bool Feed::IsUnnamedAggregate(const Series& series) const {
+  return IsAggregate(series.instance.name) &&
+         !selected_.Names(series.instance.name);
+}
+
+bool Feed::Name(Series& series) {
+  if (series.name != nullptr) return true;
+  if (!series.index.has_value()) series.index = TakeIndex(series);
+  const auto& wanted = series.wanted_indexes;
+  if (!wanted.empty() &&
+      std::count(wanted.begin(), wanted.end(), *series.index) == 0) {
+    return false;
+  }
+  series.name = names_.Get(series.counter_id, series.instance, *series.index);
+  return true;
+}
+
+// Names are compared as paths do.
+Feed::Indexes& Feed::IndexesOf(const Series& series) {
+  return indexes_[{series.counter_id,
+                   absl::AsciiStrToLower(series.instance.name)}];
+}
+
+// Takes the smallest that is free.
+uint32_t Feed::TakeIndex(const Series& series) {
+  Indexes& indexes = IndexesOf(series);
+  if (indexes.free.empty()) return indexes.end++;
+  return indexes.free.extract(indexes.free.begin()).value();
+}
+
+void Feed::GiveIndexBack(Series& series) {
+  if (!series.index.has_value()) return;
+  IndexesOf(series).free.insert(*std::exchange(series.index, std::nullopt));
+}
+
+// Ends the series that are not in the frame's last tick.
+void Feed::EndAbsent(const Frame& frame) {
+  const uint32_t last = static_cast<uint32_t>(frame.clocks->size()) - 1;
+  if (frame.HasFailed(last)) return;
+  const absl::Time time =
+      perflib::TimeFromPerfTime100NSec(frame.clocks->back().perf_time_100nsec);
+  for (Series& series : series_) {
+    if (series.is_over || series.sampling_interval != frame.query->interval ||
+        !series.evaluator.newest().has_value() ||
+        *series.evaluator.newest() >= time ||
+        !Collects(*frame.query, series.counter_id)) {
+      continue;
+    }
+    series.is_over = true;
+    GiveIndexBack(series);
+    series.newest_point.reset();
+    series.newest_sample.reset();
+    if (series.name == nullptr) continue;
+    update_.ended.push_back(series.name->id());
+    series.name = nullptr;
+  }
+}
+
+// Makes room: processes come and go for as long as somebody watches.
+void Feed::Forget() {
+  for (const size_t number : samples_.Forget(
+           [this](size_t series) { return series_[series].is_over; })) {
+    free_.push_back(number);
+  }
+  std::erase_if(indexes_, [](const auto& entry) {
+    return entry.second.free.size() == entry.second.end;
+  });
+  forget_above_ = 2 * samples_.instances() + kFewInstances;
+}
+
+}  // namespace fleetperf::aggregator

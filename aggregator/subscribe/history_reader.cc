@@ -1,0 +1,111 @@
+#include "aggregator/subscribe/history_reader.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "aggregator/formula/piece.h"
+#include "aggregator/query/series_reader.h"
+#include "base/status_macros.h"
+#include "perflib/clocks.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+v1::RawSamples PickAfter(const v1::RawSamples& samples, int64_t time) {
+  v1::RawSamples picked;
+  picked.set_series(samples.series());
+  for (const v1::RawSample& sample : samples.samples()) {
+    if (sample.perf_time_100nsec() > time) *picked.add_samples() = sample;
+  }
+  return picked;
+}
+
+v1::Points PickAfter(const v1::Points& points, absl::Time time) {
+  const int64_t nanos = absl::ToUnixNanos(time);
+  int64_t at = 0;
+  return PickPoints(points, [&](int i) {
+    at += points.time_unix_nanos(i);
+    return at > nanos;
+  });
+}
+
+}  // namespace
+
+void HistoryReader::Add(Part part) {
+  {
+    absl::MutexLock lock(&mutex_);
+    parts_.push_back(std::move(part));
+  }
+  Schedule();
+}
+
+void HistoryReader::GoOn() { Schedule(); }
+
+void HistoryReader::Schedule() {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (is_scheduled_ || parts_.empty()) return;
+    is_scheduled_ = true;
+  }
+  context_.schedule(shared_from_this());
+}
+
+bool HistoryReader::Work() {
+  Part part;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (parts_.empty() || outbox_->HasMuch()) return is_scheduled_ = false;
+    part = std::move(parts_.front());
+    parts_.pop_front();
+  }
+  const auto position = Read(part);
+  if (!position.ok()) {
+    spdlog::warn("a subscriber gets no history of {}: {}", part.machine,
+                 std::string(position.status().message()));
+  }
+  // What comes follows all the same.
+  part.listener->ReleaseAfter(position.value_or(SamplePosition()));
+  return true;
+}
+
+absl::StatusOr<SamplePosition> HistoryReader::Read(const Part& part) {
+  const absl::Duration longest = std::max(
+      part.form.interval, LongestInterval(context_.store->directory(),
+                                          part.machine, {part.selected}));
+  Feed feed(part.selected, part.form, part.names.get());
+  SamplePosition position;
+  RETURN_IF_ERROR(context_.store->Read(
+      {.machine = part.machine,
+       .from = start_ - longest * kMaxIntervalsApart,
+       .to = absl::InfiniteFuture(),
+       .filter =
+           [&](const CollectedQuery& query) {
+             return query.schema == part.selected.schema && !query.is_thinned();
+           }},
+      [&](const Frame& frame) {
+        feed.Add(frame);
+        FeedUpdate update = feed.TakeUpdate();
+        position = update.position;
+        Send(std::move(update));
+        return absl::OkStatus();
+      },
+      [](const Loss&) {}));
+  return position;
+}
+
+void HistoryReader::Send(FeedUpdate update) {
+  std::vector<SeriesValues> wanted;
+  for (SeriesValues& values : update.values) {
+    values.points = PickAfter(values.points, start_);
+    values.raw =
+        PickAfter(values.raw, perflib::PerfTime100NSecFromTime(start_));
+    if (values.count() > 0) wanted.push_back(std::move(values));
+  }
+  update.values = std::move(wanted);
+  if (update.empty()) return;
+  outbox_->AddHistory(std::make_shared<const FeedUpdate>(std::move(update)));
+}
+
+}  // namespace fleetperf::aggregator

@@ -1,0 +1,66 @@
+// Reads what is stored of a subscription's series, one counterset of a machine
+// after the other, as fast as the subscriber takes it.
+
+#ifndef FLEETPERF_AGGREGATOR_SUBSCRIBE_HISTORY_READER_H_
+#define FLEETPERF_AGGREGATOR_SUBSCRIBE_HISTORY_READER_H_
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "aggregator/query/resolver.h"
+#include "aggregator/subscribe/feed.h"
+#include "aggregator/subscribe/hub_task.h"
+#include "aggregator/subscribe/listener.h"
+#include "aggregator/subscribe/outbox.h"
+#include "aggregator/subscribe/series_names.h"
+
+namespace fleetperf::aggregator {
+
+// Thread-safe, but for Work.
+class HistoryReader : public HubTask,
+                      public std::enable_shared_from_this<HistoryReader> {
+ public:
+  // `context` outlives this.
+  HistoryReader(HubContext* context, absl::Time start,
+                std::shared_ptr<Outbox> outbox)
+      : context_(*context), start_(start), outbox_(std::move(outbox)) {}
+
+  // Whose history, and who holds back what comes until it is read.
+  struct Part {
+    std::string machine;
+    SelectedCounterset selected;
+    FeedForm form;
+    std::shared_ptr<SeriesNames> names;
+    std::shared_ptr<Listener> listener;
+    std::shared_ptr<void> joining;  // let go when it is read
+  };
+  void Add(Part part);
+  // The subscriber has taken what was waiting for it.
+  void GoOn();
+
+  bool Work() override;
+
+ private:
+  // Up to which sample it was read.
+  absl::StatusOr<SamplePosition> Read(const Part& part);
+  // Hands on what is of the time that is asked for.
+  void Send(FeedUpdate update);
+  void Schedule();
+
+  HubContext& context_;
+  const absl::Time start_;
+  const std::shared_ptr<Outbox> outbox_;
+  absl::Mutex mutex_;
+  std::deque<Part> parts_ ABSL_GUARDED_BY(mutex_);
+  bool is_scheduled_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace fleetperf::aggregator
+
+#endif  // FLEETPERF_AGGREGATOR_SUBSCRIBE_HISTORY_READER_H_

@@ -1,0 +1,130 @@
+#include "aggregator/subscribe/live_chooser.h"
+
+#include <algorithm>
+
+namespace fleetperf::aggregator {
+namespace {
+
+bool IsOk(const v1::Points& points, int place) {
+  return points.statuses().empty() ||
+         points.statuses(place) == v1::VALUE_STATUS_OK;
+}
+
+template <typename Column>
+void Copy(const Column& from, int place, Column* to) {
+  if (!from.empty()) to->Add(from.Get(place));
+}
+
+int LastOf(const SeriesValues& values) {
+  return values.points.values_size() - 1;
+}
+
+}  // namespace
+
+v1::Points PickPoints(const v1::Points& points,
+                      absl::FunctionRef<bool(int)> wants) {
+  v1::Points picked;
+  picked.set_series(points.series());
+  int64_t since_picked = 0;
+  for (int i = 0; i < points.values_size(); ++i) {
+    since_picked += points.time_unix_nanos(i);
+    if (!wants(i)) continue;
+    picked.add_time_unix_nanos(std::exchange(since_picked, 0));
+    picked.add_values(points.values(i));
+    Copy(points.statuses(), i, picked.mutable_statuses());
+    Copy(points.causes(), i, picked.mutable_causes());
+    Copy(points.breaks(), i, picked.mutable_breaks());
+    Copy(points.coverage(), i, picked.mutable_coverage());
+  }
+  return picked;
+}
+
+std::shared_ptr<const FeedUpdate> LiveChooser::Choose(
+    std::shared_ptr<const FeedUpdate> update) {
+  if (choice_.where.has_value()) {
+    update = std::make_shared<const FeedUpdate>(LeaveOut(*update));
+  }
+  if (choice_.top > 0 || choice_.bottom > 0) {
+    update = std::make_shared<const FeedUpdate>(KeepFirst(*update));
+  }
+  return update;
+}
+
+FeedUpdate LiveChooser::LeaveOut(const FeedUpdate& update) {
+  FeedUpdate chosen{.position = update.position, .lagged = update.lagged};
+  for (const SeriesValues& values : update.values) {
+    if (values.is_unnamed_aggregate) continue;
+    const auto holds = [&](int place) {
+      return IsOk(values.points, place) &&
+             choice_.where->HoldsFor(values.points.values(place));
+    };
+    const uint32_t id = values.series->id();
+    v1::Points picked = PickPoints(values.points, holds);
+    if (picked.values_size() > 0) {
+      holding_.insert(id);
+      chosen.values.push_back(
+          {.series = values.series, .points = std::move(picked)});
+    }
+    if (!holds(LastOf(values)) && holding_.erase(id) > 0) {
+      chosen.ended.push_back(id);
+    }
+  }
+  for (const uint32_t id : update.ended) {
+    if (holding_.erase(id) > 0) chosen.ended.push_back(id);
+  }
+  return chosen;
+}
+
+void LiveChooser::Rank(const SeriesValues& values) {
+  const uint32_t id = values.series->id();
+  Unrank(id);
+  const int last = LastOf(values);
+  if (!IsOk(values.points, last)) return;
+  const double value = values.points.values(last);
+  const double rank = choice_.top > 0 ? -value : value;
+  order_.emplace(rank, id);
+  ranked_[id] = {
+      .newest = {.series = values.series,
+                 .points = PickPoints(values.points,
+                                      [&](int i) { return i == last; })},
+      .rank = rank};
+}
+
+void LiveChooser::Unrank(uint32_t id) {
+  const auto known = ranked_.find(id);
+  if (known == ranked_.end()) return;
+  order_.erase({known->second.rank, id});
+  ranked_.erase(known);
+}
+
+FeedUpdate LiveChooser::KeepFirst(const FeedUpdate& update) {
+  for (const SeriesValues& values : update.values) {
+    if (!values.is_unnamed_aggregate) Rank(values);
+  }
+  for (const uint32_t id : update.ended) Unrank(id);
+  absl::flat_hash_set<uint32_t> first;
+  const size_t wanted = std::max(choice_.top, choice_.bottom);
+  for (const auto& [rank, id] : order_) {
+    if (first.size() == wanted) break;
+    first.insert(id);
+  }
+
+  FeedUpdate chosen{.position = update.position, .lagged = update.lagged};
+  absl::flat_hash_set<uint32_t> told;
+  for (const SeriesValues& values : update.values) {
+    if (!first.contains(values.series->id())) continue;
+    told.insert(values.series->id());
+    chosen.values.push_back(values);
+  }
+  for (const uint32_t id : first) {
+    if (first_.contains(id) || told.contains(id)) continue;
+    chosen.values.push_back(ranked_.at(id).newest);
+  }
+  for (const uint32_t id : first_) {
+    if (!first.contains(id)) chosen.ended.push_back(id);
+  }
+  first_ = std::move(first);
+  return chosen;
+}
+
+}  // namespace fleetperf::aggregator

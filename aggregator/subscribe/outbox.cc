@@ -1,0 +1,197 @@
+#include "aggregator/subscribe/outbox.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+// In a message: far less than what clients take.
+constexpr size_t kMaxMessageValues = 20'000;
+
+size_t CountValues(const FeedUpdate& update) {
+  size_t count = 0;
+  for (const SeriesValues& values : update.values) count += values.count();
+  return count;
+}
+
+SeriesValues NewestOf(const SeriesValues& values) {
+  SeriesValues newest{.series = values.series};
+  const int last = values.points.values_size() - 1;
+  if (last >= 0) {
+    newest.points = PickPoints(values.points, [&](int i) { return i == last; });
+  } else {
+    newest.raw.set_series(values.raw.series());
+    *newest.raw.add_samples() = *values.raw.samples().rbegin();
+  }
+  return newest;
+}
+
+}  // namespace
+
+void Outbox::SetListener(std::function<void()> listener) {
+  absl::MutexLock lock(&mutex_);
+  listener_ = std::move(listener);
+}
+
+void Outbox::SetDrainedListener(std::function<void()> listener) {
+  absl::MutexLock lock(&mutex_);
+  drained_listener_ = std::move(listener);
+}
+
+bool Outbox::HasNothingToSend() const {
+  const bool tells_of_machines = has_begun_ && live_machines_.has_value();
+  return waiting_.empty() && !begins_ && !tells_of_machines;
+}
+
+bool Outbox::IsEmpty() const { return HasNothingToSend() && !end_.has_value(); }
+
+void Outbox::Change(absl::FunctionRef<void()> change) {
+  std::function<void()> listener;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (end_.has_value()) return;
+    const bool was_empty = IsEmpty();
+    change();
+    if (was_empty && !IsEmpty()) listener = listener_;
+  }
+  if (listener) listener();
+}
+
+void Outbox::Add(std::shared_ptr<const FeedUpdate> update) {
+  Put(std::move(update), /*is_history=*/false);
+}
+
+void Outbox::AddHistory(std::shared_ptr<const FeedUpdate> update) {
+  Put(std::move(update), /*is_history=*/true);
+}
+
+void Outbox::Put(std::shared_ptr<const FeedUpdate> update, bool is_history) {
+  Change([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const auto chosen = chooser_.Choose(std::move(update));
+    if (chosen->empty()) return;
+    const size_t values = CountValues(*chosen);
+    values_ += values;
+    if (is_history) history_ += values;
+    waiting_.push_back({chosen, is_history, values});
+    has_much_ |= values_ > kMaxValues / 2;
+    if (values_ - history_ > kMaxValues) LeaveOutOld();
+  });
+}
+
+void Outbox::Begin() {
+  Change([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    begins_ = true;
+    has_begun_ = true;
+  });
+}
+
+void Outbox::SetLiveMachines(const v1::LiveMachines& machines) {
+  Change([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    live_machines_ = machines;
+  });
+}
+
+void Outbox::End(const absl::Status& status) {
+  Change([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { end_ = status; });
+}
+
+bool Outbox::HasMuch() const {
+  absl::MutexLock lock(&mutex_);
+  return has_much_;
+}
+
+// Of all that waits behind history, one update is left with the newest value of
+// each series.
+void Outbox::LeaveOutOld() {
+  auto kept = std::make_shared<FeedUpdate>();
+  absl::flat_hash_set<uint32_t> seen;
+  size_t left = 0;
+  while (!waiting_.empty() && !waiting_.back().is_history) {
+    const Waiting last = std::move(waiting_.back());
+    waiting_.pop_back();
+    const FeedUpdate& update = *last.update;
+    kept->lagged += update.lagged;
+    left += last.values;
+    // A series that came again later has not ended.
+    for (const uint32_t id : update.ended) {
+      if (seen.insert(id).second) kept->ended.push_back(id);
+    }
+    for (auto values = update.values.rbegin(); values != update.values.rend();
+         ++values) {
+      if (!seen.insert(values->series->id()).second) continue;
+      kept->values.push_back(NewestOf(*values));
+      --left;
+    }
+  }
+  std::reverse(kept->values.begin(), kept->values.end());
+  lagged_ += left;
+  values_ -= left;
+  const size_t values = kept->values.size();
+  waiting_.push_back({std::move(kept), /*is_history=*/false, values});
+}
+
+bool Outbox::Take(v1::SubscribeResponse* response) {
+  response->Clear();
+  std::function<void()> drained;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (HasNothingToSend()) return false;
+    begins_ = false;
+    if (live_machines_.has_value()) {
+      *response->mutable_live_machines() = *std::move(live_machines_);
+      live_machines_.reset();
+    }
+    // What ended in a message does not come again in it.
+    for (size_t values = 0; !waiting_.empty() && values < kMaxMessageValues &&
+                            response->ended().empty();
+         waiting_.pop_front()) {
+      const Waiting& first = waiting_.front();
+      values += first.values;
+      values_ -= first.values;
+      if (first.is_history) history_ -= first.values;
+      Move(*first.update, response);
+    }
+    response->set_lagged(response->lagged() + std::exchange(lagged_, 0));
+    if (known_.size() > kMaxSeries && !end_.has_value()) {
+      end_ = absl::ResourceExhaustedError(
+          absl::StrCat("the subscription has more than ", kMaxSeries,
+                       " series; select fewer"));
+    }
+    if (has_much_ && values_ < kMaxValues / 4) {
+      has_much_ = false;
+      drained = drained_listener_;
+    }
+  }
+  if (drained) drained();
+  return true;
+}
+
+void Outbox::Move(const FeedUpdate& update, v1::SubscribeResponse* response) {
+  response->set_lagged(response->lagged() + update.lagged);
+  for (const SeriesValues& values : update.values) {
+    if (known_.insert(values.series->id()).second) {
+      *response->add_series() = *values.series;
+    }
+    if (values.points.values_size() > 0) {
+      *response->add_points() = values.points;
+    } else {
+      *response->add_raw_samples() = values.raw;
+    }
+  }
+  for (const uint32_t id : update.ended) {
+    if (known_.erase(id) > 0) response->add_ended(id);
+  }
+}
+
+std::optional<absl::Status> Outbox::ended() const {
+  absl::MutexLock lock(&mutex_);
+  if (!waiting_.empty()) return std::nullopt;
+  return end_;
+}
+
+}  // namespace fleetperf::aggregator

@@ -1,0 +1,151 @@
+// What was stored before a subscription began, joined to what comes.
+
+#include <deque>
+
+#include "tests/aggregator/subscribe/hub_fixture.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+using testing::DiskAgent;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using testing::kStart;
+
+constexpr char kQueue[] = "\\Disk(*)\\Queue Length";
+
+using HistoryTest = HubTest;
+
+TEST_F(HistoryTest, ComesFirstAndOnce) {
+  DiskAgent agent(&store_);
+  const uint32_t c = agent.Disk("C:");
+  agent.Ticks(0, 5, {{c, 3}});
+  ASSERT_OK(agent.Send());
+  const auto reader = Subscribe({kQueue}, {.start = kStart + absl::Seconds(3)});
+  EXPECT_THAT(reader->Read(), ElementsAre("+1 web-1 \\Disk(C:)\\Queue Length",
+                                          "1@4=3", "1@5=3"));
+  agent.Ticks(5, 7, {{c, 3}});
+  Arrive(agent);
+  EXPECT_THAT(reader->Read(), ElementsAre("1@6=3", "1@7=3"));
+}
+
+TEST_F(HistoryTest, HasSeriesThatEndedSince) {
+  DiskAgent agent(&store_);
+  const uint32_t c = agent.Disk("C:");
+  agent.Ticks(0, 1, {{c, 3}, {agent.Disk("D:"), 4}});
+  agent.Ticks(2, 10, {{c, 3}});
+  ASSERT_OK(agent.Send());
+  const auto reader = Subscribe({kQueue}, {.start = kStart - absl::Seconds(1)});
+  const auto notes = reader->Read();
+  EXPECT_THAT(notes, ::testing::Contains("2@1=4"));
+  EXPECT_THAT(notes, ::testing::Contains("-2"));
+  EXPECT_THAT(notes, ::testing::Contains("1@10=3"));
+}
+
+TEST_F(HistoryTest, OfWindowsGoesOnInTheMiddleOfOne) {
+  DiskAgent agent(&store_);
+  const uint32_t c = agent.Disk("C:");
+  agent.Ticks(0, 23, {{c, 3}});
+  ASSERT_OK(agent.Send());
+  // Somebody watches already, since the middle of another window.
+  const auto other =
+      Subscribe({"\\Disk(*)\\Transfers/sec"}, {.interval = absl::Seconds(10)});
+  agent.Ticks(24, 27, {{c, 3}});
+  const auto batch = agent.TakeBatch();
+  ASSERT_OK(batch);
+  hub_.OnBatch(*batch);
+  ASSERT_OK(agent.Keep(**batch));
+  Work();
+  const auto reader =
+      Subscribe({"\\Disk(*)\\Transfers/sec"},
+                {.interval = absl::Seconds(10), .start = kStart});
+  EXPECT_THAT(reader->Read(), ElementsAre("+1 web-1 \\Disk(C:)\\Transfers/sec",
+                                          "1@10=3", "1@20=3"));
+  agent.Ticks(28, 31, {{c, 3}});
+  Arrive(agent);
+  EXPECT_THAT(reader->Read(), ElementsAre("1@30=3"));
+}
+
+TEST_F(HistoryTest, OfRawSamplesIsJoined) {
+  DiskAgent agent(&store_);
+  const uint32_t c = agent.Disk("C:");
+  agent.Ticks(0, 3, {{c, 3}});
+  ASSERT_OK(agent.Send());
+  const auto reader =
+      Subscribe({kQueue}, {.raw = true, .start = kStart + absl::Seconds(1)});
+  EXPECT_THAT(reader->Read(), ElementsAre("+1 web-1 \\Disk(C:)\\Queue Length",
+                                          "1@2 raw 3", "1@3 raw 3"));
+  agent.Ticks(3, 4, {{c, 3}});
+  Arrive(agent);
+  EXPECT_THAT(reader->Read(), ElementsAre("1@4 raw 3"));
+}
+
+// A tick can be on its way to subscribers and not yet in the store, in both, or
+// in neither.
+TEST_F(HistoryTest, MissesAndRepeatsNothingThatIsOnItsWay) {
+  std::deque<std::function<void()>> after_commits;
+  hub_.SetAfterCommits([&](std::function<void()> task) {
+    after_commits.push_back(std::move(task));
+  });
+  const auto run_after_commits = [&] {
+    while (!after_commits.empty()) {
+      after_commits.front()();
+      after_commits.pop_front();
+      Work();
+    }
+  };
+  DiskAgent agent(&store_);
+  const uint32_t c = agent.Disk("C:");
+  agent.Ticks(0, 1, {{c, 3}});
+  ASSERT_OK(agent.Send());
+  // Somebody watches, so that batches are worked off as they come.
+  const auto other = Subscribe({kQueue});
+  run_after_commits();
+
+  agent.Ticks(2, 2, {{c, 3}});
+  const auto before = agent.TakeBatch();
+  ASSERT_OK(before);
+  hub_.OnBatch(*before);  // for the other one; not in the store yet
+  Work();
+  const auto reader = Subscribe({kQueue}, {.start = kStart});
+  EXPECT_THAT(reader->Read(), IsEmpty());
+  ASSERT_OK(agent.Keep(**before));
+  agent.Ticks(3, 3, {{c, 3}});
+  const auto meanwhile = agent.TakeBatch();
+  ASSERT_OK(meanwhile);
+  ASSERT_OK(agent.Keep(**meanwhile));  // in the store, and ...
+  hub_.OnBatch(*meanwhile);            // ... on its way
+  agent.Ticks(4, 4, {{c, 3}});
+  const auto after = agent.TakeBatch();
+  ASSERT_OK(after);
+  hub_.OnBatch(*after);
+  run_after_commits();
+  EXPECT_THAT(reader->Read(), ElementsAre("+1 web-1 \\Disk(C:)\\Queue Length",
+                                          "1@1=3", "1@2=3", "1@3=3", "1@4=3"));
+  EXPECT_EQ(reader->lagged(), 0);
+}
+
+// History is not left out, however much there is: it is read as it is taken.
+TEST_F(HistoryTest, WaitsForTheSubscriber) {
+  constexpr int kMachines = 4;
+  constexpr int kTicks = static_cast<int>(Outbox::kMaxValues);
+  std::vector<std::unique_ptr<DiskAgent>> agents;
+  for (int i = 0; i < kMachines; ++i) {
+    agents.push_back(
+        std::make_unique<DiskAgent>(&store_, absl::StrCat("web-", i)));
+    agents.back()->Ticks(0, kTicks, {{agents.back()->Disk("C:"), 3}});
+    ASSERT_OK(agents.back()->Send());
+  }
+  const auto reader = Subscribe({kQueue}, {.start = kStart});
+  std::vector<std::string> notes;
+  for (int i = 0; i < kMachines; ++i) {
+    const auto some = reader->Read();
+    notes.insert(notes.end(), some.begin(), some.end());
+    Work();
+  }
+  EXPECT_EQ(reader->lagged(), 0);
+  EXPECT_EQ(notes.size(), kMachines * (kTicks + 1));
+}
+
+}  // namespace
+}  // namespace fleetperf::aggregator

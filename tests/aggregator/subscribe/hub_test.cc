@@ -1,0 +1,358 @@
+// What subscribers are sent when samples come.
+
+#include "aggregator/subscribe/hub.h"
+
+#include "tests/aggregator/subscribe/hub_fixture.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+using testing::ClocksAt;
+using testing::DiskAgent;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::kStart;
+using ::testing::SizeIs;
+using testing::StatusIs;
+
+TEST_F(HubTest, BeginsWithTheNewestStoredValuesAndGoesOnWithoutASeam) {
+  DiskAgent agent(&store_);
+  const uint32_t c = agent.Disk("C:");
+  agent.Ticks(0, 5, {{c, 3}});
+  ASSERT_OK(agent.Send());
+  const auto reader = Subscribe({"\\Disk(*)\\*"});
+  EXPECT_THAT(reader->Read(),
+              ElementsAre("+1 web-1 \\Disk(C:)\\Transfers/sec",
+                          "+2 web-1 \\Disk(C:)\\Queue Length",  //
+                          "1@5=3", "2@5=3"));
+  agent.Ticks(5, 6, {{c, 3}});  // the first of these was stored already
+  Arrive(agent);
+  EXPECT_THAT(reader->Read(), ElementsAre("1@6=3", "2@6=3"));
+}
+
+TEST_F(HubTest, OnlyWhatThePathsNameIsSent) {
+  DiskAgent web(&store_, "web-1");
+  DiskAgent db(&store_, "db-1");
+  const uint32_t c = web.Disk("C:");
+  const uint32_t d = web.Disk("D:");
+  web.Ticks(1, 1, {{c, 3}, {d, 4}});
+  db.Ticks(1, 1, {{db.Disk("C:"), 5}});
+  ASSERT_OK(web.Send());
+  ASSERT_OK(db.Send());
+  const auto reader = Subscribe({"\\\\web-*\\Disk(D:)\\Queue Length"});
+  EXPECT_THAT(reader->Read(),
+              ElementsAre("+1 web-1 \\Disk(D:)\\Queue Length", "1@1=4"));
+  EXPECT_TRUE(hub_.IsWatched("web-7"));
+  EXPECT_FALSE(hub_.IsWatched("db-1"));
+  web.Ticks(2, 2, {{c, 3}, {d, 4}});
+  Arrive(web);
+  EXPECT_THAT(reader->Read(), ElementsAre("1@2=4"));
+}
+
+TEST_F(HubTest, NewMachinesAndInstancesJoin) {
+  DiskAgent web(&store_, "web-1");
+  const uint32_t c = web.Disk("C:");
+  web.Ticks(1, 1, {{c, 3}});
+  ASSERT_OK(web.Send());
+  const auto reader = Subscribe({"\\Disk(*)\\Queue Length"});
+  EXPECT_THAT(reader->Read(), SizeIs(2));
+  web.Ticks(2, 2, {{c, 3}, {web.Disk("D:"), 4}});
+  Arrive(web);
+  EXPECT_THAT(reader->Read(), ElementsAre("+2 web-1 \\Disk(D:)\\Queue Length",
+                                          "1@2=3", "2@2=4"));
+  DiskAgent db(&store_, "db-1");
+  db.Ticks(2, 2, {{db.Disk("C:"), 5}});
+  Arrive(db);
+  EXPECT_THAT(reader->Read(),
+              ElementsAre("+3 db-1 \\Disk(C:)\\Queue Length", "3@2=5"));
+}
+
+TEST_F(HubTest, AnInstanceThatIsGoneEndsItsSeries) {
+  DiskAgent agent(&store_);
+  const uint32_t c = agent.Disk("C:");
+  const uint32_t d = agent.Disk("D:");
+  agent.Ticks(1, 1, {{c, 3}, {d, 4}});
+  ASSERT_OK(agent.Send());
+  const auto reader = Subscribe({"\\Disk(*)\\Queue Length"});
+  EXPECT_THAT(reader->Read(), SizeIs(4));
+  agent.Ticks(2, 2, {{c, 3}, {d, 4}});
+  agent.Ticks(3, 3, {{c, 3}});
+  Arrive(agent);
+  EXPECT_THAT(reader->Read(), ElementsAre("1@2=3", "1@3=3", "2@2=4", "-2"));
+  // When it comes again it is another series.
+  agent.Ticks(4, 4, {{c, 3}, {agent.Disk("D:"), 6}});
+  Arrive(agent);
+  EXPECT_THAT(reader->Read(), ElementsAre("+3 web-1 \\Disk(D:)\\Queue Length",
+                                          "1@4=3", "3@4=6"));
+}
+
+// The agent is started again: its machine and instances are the same.
+TEST_F(HubTest, AMachineThatComesAgainGoesOn) {
+  DiskAgent first(&store_);
+  first.Ticks(1, 1, {{first.Disk("C:"), 3}});
+  ASSERT_OK(first.Send());
+  const auto reader = Subscribe({"\\Disk(*)\\Queue Length"});
+  EXPECT_THAT(reader->Read(), SizeIs(2));
+  DiskAgent second(&store_, "web-1", /*epoch=*/2);
+  second.Ticks(60, 61, {{second.Disk("C:"), 4}, {second.Disk("D:"), 5}});
+  Arrive(second);
+  EXPECT_THAT(reader->Read(),
+              ElementsAre("+2 web-1 \\Disk(D:)\\Queue Length", "1@60=4",
+                          "1@61=4", "2@60=5", "2@61=5"));
+}
+
+// Also if nothing goes with it, so that a subscriber knows that it waits.
+TEST_F(HubTest, AMessageComesWhenWhatIsStoredWasRead) {
+  DiskAgent agent(&store_);
+  agent.Ticks(1, 1, {{agent.Disk("C:"), 3}});
+  ASSERT_OK(agent.Send());
+  const auto reader = Subscribe({"\\Disk(Z:)\\Queue Length"});
+  EXPECT_THAT(reader->Read(), IsEmpty());
+  EXPECT_EQ(reader->messages(), 1);
+  EXPECT_EQ(reader->live_machines().live(), 1);
+}
+
+TEST_F(HubTest, WhatWasGoneBeforeIsNotSent) {
+  DiskAgent agent(&store_);
+  const uint32_t c = agent.Disk("C:");
+  agent.Ticks(1, 1, {{c, 3}, {agent.Disk("D:"), 4}});
+  agent.Ticks(2, 2, {{c, 3}});
+  ASSERT_OK(agent.Send());
+  const auto reader = Subscribe({"\\Disk(*)\\Queue Length"});
+  EXPECT_THAT(reader->Read(),
+              ElementsAre("+1 web-1 \\Disk(C:)\\Queue Length", "1@2=3"));
+}
+
+// Processes come and go, each known for a tick, more than may be watched at a
+// time.
+TEST_F(HubTest, SeriesThatEndedMakeRoomForOthers) {
+  constexpr int kTicks = 101;
+  constexpr uint32_t kInstances = 2000;
+  DiskAgent agent(&store_);
+  agent.Ticks(0, 0, {{agent.Disk("C:"), 3}});
+  ASSERT_OK(agent.Send());
+  const auto reader = Subscribe({"\\Disk(*)\\Queue Length"});
+  reader->Read();
+  for (int t = 1; t <= kTicks; ++t) {
+    std::vector<std::pair<uint32_t, uint64_t>> rates;
+    for (uint32_t i = 0; i < kInstances; ++i) {
+      rates.emplace_back(
+          agent.Disk("sh", static_cast<uint32_t>(t) * kInstances + i), 1);
+    }
+    agent.Ticks(t, t, rates);
+    const size_t ended = t == 1 ? 1 : kInstances;
+    Arrive(agent);
+    EXPECT_THAT(reader->Read(), SizeIs(2 * kInstances + ended)) << t;
+  }
+}
+
+TEST_F(HubTest, AMachineWithMuchToDoLetsOthersHaveTheirTurn) {
+  DiskAgent busy(&store_, "busy");
+  const uint32_t c = busy.Disk("C:");
+  busy.Ticks(0, 0, {{c, 3}});
+  ASSERT_OK(busy.Send());
+  const auto reader = Subscribe({"\\\\*\\Disk(*)\\Queue Length"});
+  for (int t = 1; t <= 40; ++t) {
+    busy.Ticks(t, t, {{c, 3}});
+    Offer(busy);
+  }
+  DiskAgent other(&store_, "other");
+  other.Ticks(1, 1, {{other.Disk("C:"), 7}});
+  Offer(other);
+  hub_.WorkOnce();
+  hub_.WorkOnce();
+  hub_.WorkOnce();
+  hub_.WorkOnce();
+  const auto notes = reader->Read();
+  EXPECT_THAT(notes, ::testing::Contains(HasSubstr("@1=7")));
+  EXPECT_LT(notes.size(), 42);
+}
+
+TEST_F(HubTest, AQueryThatFailsEndsNothing) {
+  DiskAgent agent(&store_);
+  const uint32_t c = agent.Disk("C:");
+  agent.Ticks(1, 1, {{c, 3}});
+  ASSERT_OK(agent.Send());
+  const auto reader = Subscribe({"\\Disk(*)\\Queue Length"});
+  EXPECT_THAT(reader->Read(), SizeIs(2));
+  agent.AddBlock(agent.query, ClocksAt(2), {{agent.query, {}, 1460}});
+  Arrive(agent);
+  EXPECT_THAT(reader->Read(), IsEmpty());
+  agent.Ticks(3, 3, {{c, 3}});
+  Arrive(agent);
+  EXPECT_THAT(reader->Read(), ElementsAre("1@3=3"));
+}
+
+TEST_F(HubTest, InstancesOfOneNameAreNumbered) {
+  DiskAgent agent(&store_);
+  const uint32_t first = agent.Disk("gpu", 10);
+  const uint32_t second = agent.Disk("gpu", 20);
+  agent.Ticks(1, 1, {{first, 3}, {second, 4}});
+  ASSERT_OK(agent.Send());
+  const auto reader = Subscribe({"\\Disk(gpu#1)\\Queue Length"});
+  EXPECT_THAT(reader->Read(),
+              ElementsAre("+1 web-1 \\Disk(gpu#1)\\Queue Length", "1@1=4"));
+  // The first one, which is not wanted, keeps its number while it lives.
+  agent.Ticks(2, 2, {{second, 4}});
+  Arrive(agent);
+  EXPECT_THAT(reader->Read(), ElementsAre("1@2=4"));
+}
+
+TEST_F(HubTest, SendsNoMoreOftenThanWanted) {
+  DiskAgent agent(&store_);
+  const uint32_t c = agent.Disk("C:");
+  agent.Ticks(0, 0, {{c, 3}});
+  ASSERT_OK(agent.Send());
+  const auto reader =
+      Subscribe({"\\Disk(*)\\Transfers/sec"}, {.interval = absl::Seconds(5)});
+  EXPECT_THAT(reader->Read(), IsEmpty());
+  agent.Ticks(1, 11, {{c, 3}});
+  Arrive(agent);
+  EXPECT_THAT(reader->Read(), ElementsAre("+1 web-1 \\Disk(C:)\\Transfers/sec",
+                                          "1@5=3", "1@10=3"));
+}
+
+TEST_F(HubTest, SendsRawSamples) {
+  DiskAgent agent(&store_);
+  const uint32_t c = agent.Disk("C:");
+  agent.Ticks(0, 2, {{c, 3}});
+  ASSERT_OK(agent.Send());
+  const auto reader = Subscribe({"\\Disk(*)\\Transfers/sec"}, {.raw = true});
+  EXPECT_THAT(reader->Read(),
+              ElementsAre("+1 web-1 \\Disk(C:)\\Transfers/sec", "1@2 raw 6"));
+  agent.Ticks(2, 4, {{c, 3}});
+  Arrive(agent);
+  EXPECT_THAT(reader->Read(), ElementsAre("1@3 raw 9", "1@4 raw 12"));
+}
+
+TEST_F(HubTest, WhatItIsTooSlowForIsLeftOutAndCounted) {
+  DiskAgent agent(&store_);
+  const uint32_t c = agent.Disk("C:");
+  agent.Ticks(0, 0, {{c, 3}});
+  ASSERT_OK(agent.Send());
+  const auto reader = Subscribe({"\\Disk(*)\\Queue Length"});
+  EXPECT_THAT(reader->Read(), SizeIs(2));
+  // Nobody works the queue off, which holds 1024 batches.
+  for (int t = 1; t <= 1034; ++t) {
+    agent.Ticks(t, t, {{c, 3}});
+    Offer(agent);
+  }
+  Work();
+  // The oldest ten went, of two values each.
+  const std::vector<std::string> sent = reader->Read();
+  EXPECT_EQ(reader->lagged(), 20);
+  EXPECT_THAT(sent, SizeIs(1024));
+  EXPECT_EQ(sent.front(), "1@11=3");
+  EXPECT_EQ(sent.back(), "1@1034=3");
+}
+
+TEST_F(HubTest, ASubscriberThatDoesNotReadLosesAllButTheNewestValues) {
+  constexpr int kTicks = static_cast<int>(Outbox::kMaxValues) / 2 + 100;
+  DiskAgent agent(&store_);
+  const uint32_t c = agent.Disk("C:");
+  const uint32_t d = agent.Disk("D:");
+  agent.Ticks(0, 0, {{c, 3}, {d, 4}});
+  ASSERT_OK(agent.Send());
+  const auto slow = Subscribe({"\\Disk(*)\\Queue Length"});
+  const auto quick = Subscribe({"\\Disk(*)\\Queue Length"});
+  EXPECT_THAT(slow->Read(), SizeIs(4));
+  EXPECT_THAT(quick->Read(), SizeIs(4));
+  size_t sent = 0;
+  for (int t = 1; t <= kTicks; ++t) {
+    agent.Ticks(t, t, {{c, 3}, {d, 4}});
+    Arrive(agent);
+    sent += quick->Read().size();
+  }
+  EXPECT_EQ(sent, 2 * kTicks);
+  EXPECT_EQ(quick->lagged(), 0);
+  const auto rest = slow->Read();
+  EXPECT_EQ(rest.size() + slow->lagged(), 2 * kTicks);
+  EXPECT_GT(slow->lagged(), Outbox::kMaxValues - 10);
+  EXPECT_EQ(rest[rest.size() - 2], absl::StrCat("1@", kTicks, "=3"));
+  EXPECT_EQ(rest[rest.size() - 1], absl::StrCat("2@", kTicks, "=4"));
+}
+
+TEST_F(HubTest, ThousandSubscribersGetWhatOneGets) {
+  DiskAgent agent(&store_);
+  const uint32_t c = agent.Disk("C:");
+  agent.Ticks(0, 1, {{c, 3}});
+  ASSERT_OK(agent.Send());
+  std::vector<std::unique_ptr<Reader>> readers;
+  for (int i = 0; i < 1000; ++i) {
+    readers.push_back(Subscribe(
+        {i % 2 == 0 ? "\\Disk(*)\\Queue Length" : "\\\\web-*\\Disk(C:)\\*"}));
+    readers.back()->Read();
+  }
+  agent.Ticks(2, 2, {{c, 3}});
+  Arrive(agent);
+  for (int i = 0; i < 1000; ++i) {
+    if (i % 2 == 0) {
+      EXPECT_THAT(readers[i]->Read(), ElementsAre("1@2=3"));
+    } else {
+      EXPECT_THAT(readers[i]->Read(), ElementsAre("1@2=3", "2@2=3"));
+    }
+  }
+  for (const auto& reader : readers) hub_.Remove(reader->subscription());
+  Work();
+  EXPECT_FALSE(hub_.IsWatched("web-1"));
+  // What comes for those who are gone is nobody's.
+  agent.Ticks(3, 3, {{c, 3}});
+  Arrive(agent);
+  EXPECT_THAT(readers[0]->Read(), IsEmpty());
+}
+
+class LimitedHubTest : public HubTest {
+ protected:
+  LimitedHubTest() : HubTest({.max_live_machines = 1, .max_subscribers = 2}) {}
+};
+
+TEST_F(LimitedHubTest, MachinesBeyondTheLimitHaveALongerInterval) {
+  DiskAgent first(&store_, "web-1");
+  DiskAgent second(&store_, "web-2");
+  const uint32_t c1 = first.Disk("C:");
+  const uint32_t c2 = second.Disk("C:");
+  first.Ticks(0, 0, {{c1, 3}});
+  second.Ticks(0, 0, {{c2, 4}});
+  ASSERT_OK(first.Send());
+  ASSERT_OK(second.Send());
+  const auto reader = Subscribe({"\\Disk(*)\\Transfers/sec"});
+  reader->Read();
+  EXPECT_EQ(reader->live_machines().live(), 1);
+  EXPECT_EQ(reader->live_machines().widened(), 1);
+  EXPECT_EQ(reader->live_machines().widened_interval().seconds(), 10);
+  EXPECT_TRUE(hub_.IsWatched("web-1"));
+  EXPECT_FALSE(hub_.IsWatched("web-2"));
+  first.Ticks(1, 2, {{c1, 3}});
+  second.Ticks(1, 11, {{c2, 4}});
+  Arrive(first);
+  EXPECT_THAT(reader->Read(), ElementsAre("+1 web-1 \\Disk(C:)\\Transfers/sec",
+                                          "1@1=3", "1@2=3"));
+  Arrive(second);
+  EXPECT_THAT(reader->Read(),
+              ElementsAre("+2 web-2 \\Disk(C:)\\Transfers/sec", "2@10=4"));
+  // When the first is not watched any more, another one can be live.
+  hub_.Remove(reader->subscription());
+  const auto later = Subscribe({"\\\\web-2\\Disk(*)\\Transfers/sec"});
+  EXPECT_TRUE(hub_.IsWatched("web-2"));
+  EXPECT_FALSE(hub_.IsWatched("web-1"));
+}
+
+TEST_F(LimitedHubTest, RefusesMoreSubscribersThanMayBe) {
+  DiskAgent agent(&store_);
+  agent.Ticks(0, 0, {{agent.Disk("C:"), 3}});
+  ASSERT_OK(agent.Send());
+  const auto first = Subscribe({"\\Disk(*)\\*"});
+  const auto second = Subscribe({"\\Disk(*)\\*"});
+  auto paths = PathSet::Parse({"\\Disk(*)\\*"}, store_->directory());
+  ASSERT_OK(paths);
+  const auto third = std::make_shared<Subscription>(
+      SubscriptionRequest{.paths = *std::move(paths)});
+  EXPECT_THAT(hub_.Add(third), StatusIs(absl::StatusCode::kResourceExhausted,
+                                        HasSubstr("there are 2 subscribers")));
+  hub_.Remove(first->subscription());
+  EXPECT_OK(hub_.Add(third));
+}
+
+}  // namespace
+}  // namespace fleetperf::aggregator

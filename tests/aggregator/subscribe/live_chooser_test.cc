@@ -1,0 +1,100 @@
+// A subscriber that wants some of the values only.
+
+#include "aggregator/subscribe/live_chooser.h"
+
+#include "tests/aggregator/subscribe/hub_fixture.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+using testing::DiskAgent;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr char kQueue[] = "\\Disk(*)\\Queue Length";
+
+class LiveChooserTest : public HubTest {
+ protected:
+  // Ticks in which the queues of C:, D: and E: are so long.
+  void Tick(uint64_t c, uint64_t d, uint64_t e) {
+    ++time_;
+    agent_.Ticks(time_, time_, {{c_, c}, {d_, d}, {e_, e}});
+  }
+
+  DiskAgent agent_{&store_};
+  const uint32_t c_ = agent_.Disk("C:");
+  const uint32_t d_ = agent_.Disk("D:");
+  const uint32_t e_ = agent_.Disk("E:");
+  int time_ = 0;
+};
+
+TEST_F(LiveChooserTest, AConditionEndsSeriesForWhichItDoesNotHold) {
+  Tick(5, 95, 5);
+  ASSERT_OK(agent_.Send());
+  const auto reader = Subscribe(
+      {kQueue}, {.choice = {.where = Condition{Comparison::kGreater, 90}}});
+  EXPECT_THAT(reader->Read(),
+              ElementsAre("+1 web-1 \\Disk(D:)\\Queue Length", "1@1=95"));
+  Tick(99, 90, 5);
+  Arrive(agent_);
+  EXPECT_THAT(reader->Read(),
+              ElementsAre("+2 web-1 \\Disk(C:)\\Queue Length", "2@2=99", "-1"));
+  // Of several values that come at once, those for which it holds.
+  Tick(3, 91, 5);
+  Tick(92, 7, 5);
+  Arrive(agent_);
+  EXPECT_THAT(reader->Read(), ElementsAre("+1 web-1 \\Disk(D:)\\Queue Length",
+                                          "2@4=92", "1@3=91", "-1"));
+  Tick(5, 5, 5);
+  Arrive(agent_);
+  EXPECT_THAT(reader->Read(), ElementsAre("-2"));
+  Tick(5, 5, 5);
+  Arrive(agent_);
+  EXPECT_THAT(reader->Read(), IsEmpty());
+}
+
+TEST_F(LiveChooserTest, TheTopIsThatOfTheNewestValues) {
+  Tick(1, 2, 3);
+  ASSERT_OK(agent_.Send());
+  const auto reader = Subscribe({kQueue}, {.choice = {.top = 2}});
+  EXPECT_THAT(reader->Read(),
+              ::testing::UnorderedElementsAre(
+                  "+1 web-1 \\Disk(D:)\\Queue Length",
+                  "+2 web-1 \\Disk(E:)\\Queue Length", "1@1=2", "2@1=3"));
+  Tick(4, 2, 3);
+  Arrive(agent_);
+  EXPECT_THAT(reader->Read(), ElementsAre("+3 web-1 \\Disk(C:)\\Queue Length",
+                                          "3@2=4", "2@2=3", "-1"));
+  // One that falls out of it makes room for one that has not changed since.
+  agent_.Ticks(3, 3, {{c_, 4}, {d_, 2}});
+  Arrive(agent_);
+  EXPECT_THAT(reader->Read(), ElementsAre("+1 web-1 \\Disk(D:)\\Queue Length",
+                                          "3@3=4", "1@3=2", "-2"));
+}
+
+TEST_F(LiveChooserTest, TheBottomIsThatOfTheSmallest) {
+  Tick(1, 2, 3);
+  ASSERT_OK(agent_.Send());
+  const auto reader = Subscribe({kQueue}, {.choice = {.bottom = 1}});
+  EXPECT_THAT(reader->Read(),
+              ElementsAre("+1 web-1 \\Disk(C:)\\Queue Length", "1@1=1"));
+}
+
+TEST_F(LiveChooserTest, ComesInWhereAnotherMachineFallsBehind) {
+  Tick(1, 1, 5);
+  ASSERT_OK(agent_.Send());
+  DiskAgent other(&store_, "web-2");
+  const uint32_t c = other.Disk("C:");
+  other.Ticks(1, 1, {{c, 9}});
+  ASSERT_OK(other.Send());
+  const auto reader = Subscribe({kQueue}, {.choice = {.top = 1}});
+  EXPECT_THAT(reader->Read(), ::testing::Contains("2@1=9"));
+  // Its newest value is sent although only the other machine's is new.
+  other.Ticks(2, 2, {{c, 4}});
+  Arrive(other);
+  EXPECT_THAT(reader->Read(),
+              ElementsAre("+1 web-1 \\Disk(E:)\\Queue Length", "1@1=5", "-2"));
+}
+
+}  // namespace
+}  // namespace fleetperf::aggregator

@@ -1,0 +1,226 @@
+// Subscribers of a running aggregator: slow ones, dead ones, and what comes to
+// them from an agent whose every tick the test decides.
+
+#include <gmock/gmock.h>
+#include <grpcpp/channel.h>
+#include <grpcpp/client_context.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/channel.h"
+#include "fleetperf/v1/subscription.grpc.pb.h"
+#include "perflib/clocks.h"
+#include "proto/conversions.h"
+#include "tests/e2e/deployment.h"
+#include "tests/e2e/fake_agent.h"
+
+namespace fleetperf::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr char kNumber[] = "\\Numbers\\Number";
+const absl::Time kStart = absl::FromUnixSeconds(1'800'000'000);
+
+// What a subscriber gets, when it wants to.
+class Subscriber {
+ public:
+  Subscriber(const std::string& address, const TlsFiles& tls,
+             const v1::SubscribeRequest& request)
+      : stub_(v1::SubscriptionService::NewStub(
+            MakeChannel(address, *ClientCredentials(tls)))),
+        reader_(stub_->Subscribe(&context_, request)) {}
+  ~Subscriber() {
+    context_.TryCancel();
+    while (Read()) {
+    }
+    reader_->Finish();
+  }
+
+  bool Read() {
+    v1::SubscribeResponse response;
+    if (!reader_->Read(&response)) return false;
+    lagged += response.lagged();
+    series += response.series_size();
+    for (const v1::Points& points : response.points()) {
+      values.insert(values.end(), points.values().begin(),
+                    points.values().end());
+    }
+    return true;
+  }
+  bool ReadUntil(double value) {
+    while (values.empty() || values.back() != value) {
+      if (!Read()) return false;
+    }
+    return true;
+  }
+
+  std::vector<double> values;
+  uint64_t lagged = 0;
+  int series = 0;
+
+ private:
+  grpc::ClientContext context_;
+  const std::unique_ptr<v1::SubscriptionService::Stub> stub_;
+  const std::unique_ptr<grpc::ClientReader<v1::SubscribeResponse>> reader_;
+};
+
+v1::SubscribeRequest MakeRequest() {
+  v1::SubscribeRequest request;
+  request.add_paths(kNumber);
+  return request;
+}
+
+class Subscriptions : public ::testing::Test {
+ protected:
+  // An agent that has sent the next number.
+  std::unique_ptr<FakeAgent> Connect(uint64_t epoch) {
+    epoch_ = epoch;
+    sequence_ = 0;
+    auto agent = std::make_unique<FakeAgent>(deployment_.address(), tls_,
+                                             MakeHello("box", epoch, 1, 0));
+    EXPECT_TRUE(agent->Receive()->has_welcome());
+    Send(*agent, 1);
+    return agent;
+  }
+
+  // A batch of the next numbers, a second apart.
+  void Send(FakeAgent& agent, int count) {
+    auto batch = MakeNumberBatch("box", epoch_, ++sequence_,
+                                 perflib::PerfTime100NSecFromTime(kStart));
+    EditContent(
+        [&](v1::BatchContent& content) {
+          v1::BlockColumns& block = *content.mutable_blocks(0);
+          v1::Column& column = *block.mutable_queries(0)->mutable_columns(0);
+          const int64_t ahead = next_ - static_cast<int64_t>(sequence_);
+          block.set_perf_time_100nsec(
+              0, block.perf_time_100nsec(0) + ahead * perflib::kLinuxPerfFreq);
+          block.set_perf_time_stamp(
+              0, block.perf_time_stamp(0) + ahead * perflib::kLinuxPerfFreq);
+          column.set_first(0, static_cast<uint64_t>(next_));
+          for (int i = 1; i < count; ++i) {
+            block.add_perf_time_100nsec(perflib::kLinuxPerfFreq);
+            block.add_perf_time_stamp(perflib::kLinuxPerfFreq);
+            block.add_perf_freq(0);
+            column.add_differences(1);
+          }
+        },
+        &batch);
+    next_ += count;
+    ASSERT_TRUE(agent.Send(batch));
+  }
+
+  // Whether the agent is told to send each tick at once, or not to.
+  static bool ReceivePace(FakeAgent& agent, bool live) {
+    for (;;) {
+      const auto response = agent.Receive();
+      if (!response.has_value()) return false;
+      if (response->has_pace()) return response->pace().live() == live;
+    }
+  }
+
+  Deployment deployment_;
+  std::unique_ptr<Process> aggregator_ = deployment_.StartAggregator();
+  const TlsFiles tls_ = deployment_.Issue("agent", {"box"});
+  const TlsFiles reader_ = deployment_.Issue("reader", {"carol"});
+  uint64_t epoch_ = 0;
+  uint64_t sequence_ = 0;
+  int64_t next_ = 1;
+};
+
+TEST_F(Subscriptions, OneThatStopsReadingHoldsUpNobody) {
+  constexpr int kBatches = 400;
+  constexpr int kTicks = 1000;
+  const auto agent = Connect(/*epoch=*/7);
+  ASSERT_TRUE(agent->ReceiveAck(1));
+  Subscriber slow(deployment_.address(), reader_, MakeRequest());
+  Subscriber quick(deployment_.address(), reader_, MakeRequest());
+  ASSERT_TRUE(slow.ReadUntil(1));
+  ASSERT_TRUE(quick.ReadUntil(1));
+  for (int i = 0; i < kBatches; ++i) {
+    Send(*agent, kTicks);
+    ASSERT_TRUE(agent->ReceiveAck(sequence_));
+    ASSERT_TRUE(quick.ReadUntil(next_ - 1));
+  }
+  EXPECT_EQ(quick.lagged, 0);
+  std::vector<double> all(kBatches * kTicks + 1);
+  std::iota(all.begin(), all.end(), 1);
+  EXPECT_EQ(quick.values, all);
+
+  ASSERT_TRUE(slow.ReadUntil(next_ - 1));
+  EXPECT_GT(slow.lagged, 0);
+  EXPECT_EQ(slow.lagged + slow.values.size(), all.size());
+}
+
+TEST_F(Subscriptions, OneThatDiesIsForgotten) {
+  const auto agent = Connect(/*epoch=*/7);
+  ASSERT_TRUE(agent->ReceiveAck(1));
+  const auto watch =
+      deployment_.StartFleetperf({"watch", kNumber, "--format", "json"});
+  ASSERT_TRUE(ReceivePace(*agent, /*live=*/true));
+  ASSERT_TRUE(watch->WaitForOutput("\"value\":1"));
+  watch->Signal(SIGKILL);
+  EXPECT_TRUE(ReceivePace(*agent, /*live=*/false));
+}
+
+TEST_F(Subscriptions, HistoryIsJoinedToWhatComes) {
+  auto agent = Connect(/*epoch=*/7);
+  Send(*agent, 49);
+  ASSERT_TRUE(agent->ReceiveAck(sequence_));
+  auto request = MakeRequest();
+  *request.mutable_start() = ToProto(kStart + absl::Seconds(10));
+  Subscriber subscriber(deployment_.address(), reader_, request);
+  for (int i = 0; i < 30; ++i) Send(*agent, 10);
+  ASSERT_TRUE(subscriber.ReadUntil(350));
+  std::vector<double> all(340);
+  std::iota(all.begin(), all.end(), 11);
+  EXPECT_EQ(subscriber.values, all);
+  EXPECT_EQ(subscriber.series, 1);
+}
+
+TEST_F(Subscriptions, AMachineMayComeAndGo) {
+  auto agent = Connect(/*epoch=*/7);
+  ASSERT_TRUE(agent->ReceiveAck(1));
+  Subscriber subscriber(deployment_.address(), reader_, MakeRequest());
+  ASSERT_TRUE(ReceivePace(*agent, /*live=*/true));
+  Send(*agent, 1);
+  ASSERT_TRUE(subscriber.ReadUntil(2));
+  EXPECT_EQ(agent->Finish().code(), absl::StatusCode::kOk);
+  // Its process begins anew, and is told how soon it shall send.
+  agent = Connect(/*epoch=*/8);
+  EXPECT_TRUE(ReceivePace(*agent, /*live=*/true));
+  ASSERT_TRUE(subscriber.ReadUntil(3));
+  EXPECT_EQ(subscriber.series, 1);
+  EXPECT_THAT(subscriber.values, ElementsAre(1, 2, 3));
+}
+
+TEST_F(Subscriptions, TheCommandLineChoosesValues) {
+  const auto agent = Connect(/*epoch=*/7);
+  ASSERT_TRUE(agent->ReceiveAck(1));
+  const auto above =
+      deployment_.StartFleetperf({"watch", kNumber, "--since", "1h", "--where",
+                                  ">= 4", "--format", "json"});
+  const auto raw = deployment_.StartFleetperf(
+      {"watch", kNumber, "--raw", "--format", "csv"});
+  const auto top = deployment_.StartFleetperf({"watch", kNumber, "--top", "1"});
+  ASSERT_TRUE(raw->WaitForOutput(",1,"));
+  ASSERT_TRUE(top->WaitForOutput("Number"));
+  Send(*agent, 4);
+  EXPECT_TRUE(above->WaitForOutput("\"value\":5"));
+  EXPECT_TRUE(raw->WaitForOutput(",5,"));
+  EXPECT_THAT(above->output(), HasSubstr("\"value\":4"));
+  EXPECT_THAT(above->output(), Not(HasSubstr("\"value\":3")));
+  const Result refused = deployment_.Fleetperf({"watch", kNumber, "--raw"});
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_THAT(refused.error, HasSubstr("--format json or csv"));
+}
+
+}  // namespace
+}  // namespace fleetperf::testing
