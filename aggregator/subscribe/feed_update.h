@@ -6,6 +6,7 @@
 #include <compare>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "fleetperf/v1/values.pb.h"
@@ -40,6 +41,9 @@ struct FeedUpdate {
   std::vector<SeriesValues> values;
   std::vector<uint32_t> ended;  // ids of series, after their last values
   uint64_t lagged = 0;          // values that were left out before these
+  // If not null, the values as a SubscribeResponse has them on the wire, for
+  // many subscribers.
+  std::shared_ptr<const std::string> encoded_values;
 
   bool empty() const { return values.empty() && ended.empty() && lagged == 0; }
 };

@@ -103,14 +103,16 @@ void Hub::Remove(const std::shared_ptr<Subscription>& subscription) {
   {
     absl::MutexLock lock(&mutex_);
     if (subscriptions_.erase(subscription.get()) == 0) return;
-    absl::erase_if(machines_, [&](auto& named) {
-      Machine& machine = named.second;
-      if (machine.watchers.erase(subscription.get()) == 0) return false;
-      machine.machine->Detach(subscription);
-      if (!machine.watchers.empty()) return false;
-      live_machines_ -= machine.is_live;
-      return true;
-    });
+    absl::erase_if(machines_,
+                   [&](auto& named) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+                     Machine& machine = named.second;
+                     if (machine.watchers.erase(subscription.get()) == 0)
+                       return false;
+                     machine.machine->Detach(subscription);
+                     if (!machine.watchers.empty()) return false;
+                     live_machines_ -= machine.is_live;
+                     return true;
+                   });
   }
   NotifyLiveListener();
 }

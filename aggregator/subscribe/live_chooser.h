@@ -21,8 +21,8 @@ namespace fleetperf::aggregator {
 v1::Points PickPoints(const v1::Points& points,
                       absl::FunctionRef<bool(int)> wants);
 
-// A series ends when its newest value is not wanted any more. Aggregates that no
-// path names are not. Thread-compatible.
+// A series ends when its newest value is not wanted any more. Aggregates that
+// no path names are not. Thread-compatible.
 class LiveChooser {
  public:
   // As choices are of queries, but by the newest value of each series.

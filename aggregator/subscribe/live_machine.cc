@@ -23,6 +23,19 @@ bool IsSame(const SelectedCounterset& a, const SelectedCounterset& b) {
                     b.selections.begin(), b.selections.end(), is_same);
 }
 
+void EncodeValues(FeedUpdate* update) {
+  v1::SubscribeResponse response;
+  for (const SeriesValues& values : update->values) {
+    if (values.points.values_size() > 0) {
+      *response.add_points() = values.points;
+    } else {
+      *response.add_raw_samples() = values.raw;
+    }
+  }
+  update->encoded_values =
+      std::make_shared<const std::string>(response.SerializeAsString());
+}
+
 uint64_t CountValues(const ReceivedBatch& batch, const std::string& machine) {
   uint64_t values = 0;
   for (const Frame& frame : batch.decoded.frames) {
@@ -131,6 +144,7 @@ void LiveMachine::Evaluate(const ReceivedBatch& batch) {
   for (const auto& shared : feeds_) {
     FeedUpdate update = shared->feed.TakeUpdate();
     if (update.empty()) continue;
+    if (shared->listeners.size() > 1) EncodeValues(&update);
     const auto told = std::make_shared<const FeedUpdate>(std::move(update));
     for (const auto& [subscription, listener] : shared->listeners) {
       listener->Deliver(told);

@@ -135,8 +135,10 @@ void Outbox::LeaveOutOld() {
   waiting_.push_back({std::move(kept), /*is_history=*/false, values});
 }
 
-bool Outbox::Take(v1::SubscribeResponse* response) {
+bool Outbox::Take(Message* message) {
+  v1::SubscribeResponse* const response = &message->response;
   response->Clear();
+  message->encoded_values.clear();
   std::function<void()> drained;
   {
     absl::MutexLock lock(&mutex_);
@@ -154,7 +156,7 @@ bool Outbox::Take(v1::SubscribeResponse* response) {
       values += first.values;
       values_ -= first.values;
       if (first.is_history) history_ -= first.values;
-      Move(*first.update, response);
+      Move(*first.update, message);
     }
     response->set_lagged(response->lagged() + std::exchange(lagged_, 0));
     if (known_.size() > kMaxSeries && !end_.has_value()) {
@@ -171,20 +173,24 @@ bool Outbox::Take(v1::SubscribeResponse* response) {
   return true;
 }
 
-void Outbox::Move(const FeedUpdate& update, v1::SubscribeResponse* response) {
-  response->set_lagged(response->lagged() + update.lagged);
+void Outbox::Move(const FeedUpdate& update, Message* message) {
+  v1::SubscribeResponse& response = message->response;
+  response.set_lagged(response.lagged() + update.lagged);
+  const bool is_encoded = update.encoded_values != nullptr;
+  if (is_encoded) message->encoded_values.push_back(update.encoded_values);
   for (const SeriesValues& values : update.values) {
     if (known_.insert(values.series->id()).second) {
-      *response->add_series() = *values.series;
+      *response.add_series() = *values.series;
     }
+    if (is_encoded) continue;
     if (values.points.values_size() > 0) {
-      *response->add_points() = values.points;
+      *response.add_points() = values.points;
     } else {
-      *response->add_raw_samples() = values.raw;
+      *response.add_raw_samples() = values.raw;
     }
   }
   for (const uint32_t id : update.ended) {
-    if (known_.erase(id) > 0) response->add_ended(id);
+    if (known_.erase(id) > 0) response.add_ended(id);
   }
 }
 

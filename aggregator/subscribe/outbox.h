@@ -7,6 +7,9 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_set.h"
@@ -49,8 +52,13 @@ class Outbox {
 
   bool HasMuch() const;
 
+  // A message, as it goes over the wire: the parts one after the other.
+  struct Message {
+    v1::SubscribeResponse response;
+    std::vector<std::shared_ptr<const std::string>> encoded_values;
+  };
   // Takes some of what waits. False if nothing does.
-  bool Take(v1::SubscribeResponse* response);
+  bool Take(Message* message);
   // If nothing waits and nothing comes: why. Else nothing.
   std::optional<absl::Status> ended() const;
 
@@ -65,7 +73,7 @@ class Outbox {
   bool HasNothingToSend() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool IsEmpty() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void LeaveOutOld() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Move(const FeedUpdate& update, v1::SubscribeResponse* response)
+  void Move(const FeedUpdate& update, Message* message)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Calls the listener if there is something now.
   void Change(absl::FunctionRef<void()> change) ABSL_LOCKS_EXCLUDED(mutex_);

@@ -1,9 +1,12 @@
 #include "aggregator/subscribe/subscription_service.h"
 
 #include <grpcpp/server_context.h>
+#include <grpcpp/support/byte_buffer.h>
 
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
@@ -49,11 +52,39 @@ absl::StatusOr<SubscriptionRequest> ParseRequest(
   return request;
 }
 
+// Bytes that stay where they are, for all whom they go to.
+grpc::Slice Share(std::shared_ptr<const std::string> bytes) {
+  auto* const kept = new std::shared_ptr<const std::string>(std::move(bytes));
+  return grpc::Slice(
+      const_cast<char*>((*kept)->data()), (*kept)->size(),
+      [](void* pointer) {
+        delete static_cast<std::shared_ptr<const std::string>*>(pointer);
+      },
+      kept);
+}
+
+grpc::ByteBuffer Encode(const Outbox::Message& message) {
+  // Parts of a message that stand one after the other are one message.
+  std::vector<grpc::Slice> slices = {
+      grpc::Slice(message.response.SerializeAsString())};
+  for (const auto& part : message.encoded_values) slices.push_back(Share(part));
+  return grpc::ByteBuffer(slices.data(), slices.size());
+}
+
+absl::StatusOr<v1::SubscribeRequest> Decode(grpc::ByteBuffer bytes) {
+  v1::SubscribeRequest request;
+  const grpc::Status status =
+      grpc::SerializationTraits<v1::SubscribeRequest>::Deserialize(&bytes,
+                                                                   &request);
+  if (status.ok()) return request;
+  return absl::InvalidArgumentError("the request is no SubscribeRequest");
+}
+
 // One subscriber's stream. Lives until OnDone.
-class SubscribeStream : public grpc::ServerWriteReactor<v1::SubscribeResponse> {
+class SubscribeStream : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
  public:
   SubscribeStream(const grpc::CallbackServerContext& context,
-                  const v1::SubscribeRequest& request, Store* store, Hub* hub)
+                  const grpc::ByteBuffer& request, Store* store, Hub* hub)
       : hub_(*hub) {
     const absl::Status status = Start(context, request, store);
     if (!status.ok()) Finish(RpcFromStatus(status));
@@ -107,9 +138,10 @@ class SubscribeStream : public grpc::ServerWriteReactor<v1::SubscribeResponse> {
     // A stream is finished when its last write is done.
     void WriteMoreLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
       if (is_writing_ || is_finished_ || stream_ == nullptr) return;
-      if (end_.ok() && outbox_->Take(&response_)) {
+      if (end_.ok() && outbox_->Take(&message_)) {
+        bytes_ = Encode(message_);
         is_writing_ = true;
-        return stream_->StartWrite(&response_);
+        return stream_->StartWrite(&bytes_);
       }
       if (end_.ok()) end_.Update(outbox_->ended().value_or(absl::OkStatus()));
       if (end_.ok()) return;
@@ -120,16 +152,18 @@ class SubscribeStream : public grpc::ServerWriteReactor<v1::SubscribeResponse> {
     absl::Mutex mutex_;
     SubscribeStream* stream_ ABSL_GUARDED_BY(mutex_);
     const std::shared_ptr<Outbox> outbox_;
-    v1::SubscribeResponse response_ ABSL_GUARDED_BY(mutex_);  // being written
+    Outbox::Message message_ ABSL_GUARDED_BY(mutex_);
+    grpc::ByteBuffer bytes_ ABSL_GUARDED_BY(mutex_);  // being written
     bool is_writing_ ABSL_GUARDED_BY(mutex_) = false;
     bool is_finished_ ABSL_GUARDED_BY(mutex_) = false;
     absl::Status end_ ABSL_GUARDED_BY(mutex_);
   };
 
   absl::Status Start(const grpc::CallbackServerContext& context,
-                     const v1::SubscribeRequest& request, Store* store) {
+                     const grpc::ByteBuffer& bytes, Store* store) {
     RETURN_IF_ERROR(
         CheckAccess(context, {Role::kReader, Role::kOperator}).status());
+    ASSIGN_OR_RETURN(const v1::SubscribeRequest request, Decode(bytes));
     ASSIGN_OR_RETURN(SubscriptionRequest parsed,
                      ParseRequest(request, store->directory()));
     const auto subscription = std::make_shared<Subscription>(std::move(parsed));
@@ -149,13 +183,16 @@ class SubscribeStream : public grpc::ServerWriteReactor<v1::SubscribeResponse> {
   std::shared_ptr<Writer> writer_;  // null: it did not begin
 };
 
-class SubscriptionService : public v1::SubscriptionService::CallbackService {
+// Takes and gives bytes, since many get the same.
+class SubscriptionService
+    : public v1::SubscriptionService::WithRawCallbackMethod_Subscribe<
+          v1::SubscriptionService::Service> {
  public:
   SubscriptionService(Store* store, Hub* hub) : store_(store), hub_(hub) {}
 
-  grpc::ServerWriteReactor<v1::SubscribeResponse>* Subscribe(
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* Subscribe(
       grpc::CallbackServerContext* context,
-      const v1::SubscribeRequest* request) override {
+      const grpc::ByteBuffer* request) override {
     return new SubscribeStream(*context, *request, store_, hub_);
   }
 

@@ -36,9 +36,15 @@ class Reader {
   // Everything since the last call.
   std::vector<std::string> Read() {
     std::vector<std::string> notes;
-    v1::SubscribeResponse response;
-    while (subscription_->outbox()->Take(&response)) {
+    Outbox::Message message;
+    while (subscription_->outbox()->Take(&message)) {
       ++messages_;
+      v1::SubscribeResponse response = message.response;
+      for (const auto& part : message.encoded_values) {
+        v1::SubscribeResponse values;
+        EXPECT_TRUE(values.ParseFromString(*part));
+        response.MergeFrom(values);
+      }
       Note(response, &notes);
     }
     return notes;
