@@ -69,16 +69,23 @@ std::vector<const LiveTable::Row*> LiveTable::SortedRows() const {
   return rows;
 }
 
-std::string LiveTable::Title(size_t series, absl::Time now) const {
+std::string LiveTable::Title(const Look& look, size_t series,
+                             absl::Time now) const {
   std::string title =
       absl::StrCat(absl::FormatTime("%H:%M:%S", now, absl::UTCTimeZone()),
-                   " UTC  ", series, " series");
+                   " UTC  ", series, " series",
+                   order_ == Order::kLargest    ? ", largest first"
+                   : order_ == Order::kSmallest ? ", smallest first"
+                                                : "");
   if (lagged_ > 0) absl::StrAppend(&title, "  ", lagged_, " values left out");
   if (live_machines_.widened() > 0) {
     absl::StrAppend(
         &title, "  ", live_machines_.widened(), " machines each ",
         absl::FormatDuration(FromProto(live_machines_.widened_interval())),
         ": too many are watched");
+  }
+  if (look.has_keys) {
+    absl::StrAppend(&title, "  (s sorts, space and b turn pages, q ends)");
   }
   return title;
 }
@@ -115,7 +122,9 @@ std::vector<std::string> LiveTable::Lines(const Look& look, absl::Time now) {
                        {.name = "unit", .value = is_ok ? number.unit : ""},
                        std::move(trend)});
   }
-  std::vector<std::string> lines = {Title(total, now)};
+  const std::string title = Title(look, total, now);
+  std::vector<std::string> lines = {
+      look.columns > 0 ? CutEnd(title, look.columns) : title};
   for (std::string& line : FormatTable(records, look.columns)) {
     lines.push_back(std::move(line));
   }

@@ -36,6 +36,7 @@ class LiveTable {
     size_t rows = 0;                  // lines at most, if not 0
     size_t columns = 0;               // characters in a line at most, if not 0
     std::optional<Characters> trend;  // nothing: without
+    bool has_keys = false;            // that sort and turn pages
   };
   // A line about all of it, a table, and a line about what is not shown.
   std::vector<std::string> Lines(const Look& look, absl::Time now);
@@ -53,7 +54,7 @@ class LiveTable {
 
   void AddPoints(const v1::Points& points, absl::Time now);
   std::vector<const Row*> SortedRows() const;
-  std::string Title(size_t series, absl::Time now) const;
+  std::string Title(const Look& look, size_t series, absl::Time now) const;
 
   std::map<uint32_t, Row> rows_;
   Order order_ = Order::kPath;

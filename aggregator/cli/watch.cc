@@ -99,10 +99,11 @@ class TableViewer : public Viewer {
   explicit TableViewer(std::function<void()> quit)
       : is_terminal_(IsTerminal()), quit_(std::move(quit)) {
     if (is_terminal_) std::fputs(kClearScreen, stdout);
-    painter_ = std::thread([this] { Paint(); });
     if (is_terminal_) {
       keys_ = KeyReader::Start([this](char key) { OnKey(key); });
     }
+    has_keys_ = keys_ != nullptr;
+    painter_ = std::thread([this] { Paint(); });
   }
 
   ~TableViewer() override {
@@ -176,6 +177,7 @@ class TableViewer : public Viewer {
     LiveTable::Look look{.rows = size.rows, .columns = size.columns};
     if (is_terminal_) {
       look.trend = ShownCharacters();
+      look.has_keys = has_keys_;
       std::fputs(kHome, stdout);
     }
     const char* const line_end = is_terminal_ ? kEndLine : "\n";
@@ -195,6 +197,7 @@ class TableViewer : public Viewer {
   bool is_closed_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_over_ ABSL_GUARDED_BY(mutex_) = false;
   std::unique_ptr<KeyReader> keys_;
+  bool has_keys_ = false;
   std::thread painter_;
 };
 

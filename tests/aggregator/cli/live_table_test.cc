@@ -75,6 +75,8 @@ TEST_F(LiveTableTest, IsSortedAsWanted) {
   table_.SetOrder(LiveTable::Order::kLargest);
   EXPECT_THAT(Lines()[2], HasSubstr("(b)"));
   EXPECT_THAT(Lines()[4], HasSubstr("(a)"));
+  EXPECT_THAT(Lines({.has_keys = true})[0],
+              HasSubstr("3 series, largest first (s sorts, "));
   table_.SetOrder(LiveTable::Order::kSmallest);
   EXPECT_THAT(Lines()[2], HasSubstr("(a)"));
   EXPECT_THAT(Lines()[4], HasSubstr("(b)"));
