@@ -1,36 +1,27 @@
 #include "aggregator/aggregator.h"
 
-#include <grpcpp/ext/proto_server_reflection_plugin.h>
-#include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/impl/service_type.h>
-#include <grpcpp/server.h>
-#include <grpcpp/server_builder.h>
 #include <spdlog/spdlog.h>
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "aggregator/administration_service.h"
 #include "aggregator/ingest/collection_service.h"
 #include "aggregator/ingest/ingest.h"
 #include "aggregator/maintenance.h"
 #include "aggregator/query/fleet_service.h"
 #include "aggregator/query/query_service.h"
+#include "aggregator/rpc_server.h"
 #include "aggregator/store/store.h"
 #include "aggregator/subscribe/hub.h"
 #include "aggregator/subscribe/subscription_service.h"
-#include "base/channel.h"
-#include "base/files.h"
 #include "base/os.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::aggregator {
 namespace {
 
-// How long open calls may take when the aggregator stops.
-constexpr absl::Duration kShutdownTime = absl::Seconds(1);
 // The newest sample may be this old while its machine is well, besides the time
 // that it may wait for others at the agent.
 constexpr absl::Duration kFresh = absl::Seconds(30);
@@ -58,47 +49,19 @@ class RunningAggregator : public Aggregator {
   }
 
   ~RunningAggregator() override {
-    if (server_ != nullptr) {
-      server_->Shutdown(absl::ToChronoTime(absl::Now() + kShutdownTime));
-    }
+    server_.reset();
     hub_.SetLiveListener(nullptr);
   }
 
   absl::Status Serve(
       const std::shared_ptr<grpc::ServerCredentials>& credentials) {
-    grpc::EnableDefaultHealthCheckService(true);
-    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
-    grpc::ServerBuilder builder;
-    int port = 0;
-    builder.AddListeningPort(config_.listen, credentials, &port);
-    // Two servers on one port would share its clients at random.
-    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 20'000);
-    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
-    // Agents and subscribers send keepalive pings, too.
-    builder.AddChannelArgument(
-        GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 10'000);
-    builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
-    for (const auto& service : services_) {
-      builder.RegisterService(service.get());
-    }
-    server_ = builder.BuildAndStart();
-    if (server_ == nullptr || port == 0) {
-      return absl::UnavailableError(absl::StrCat(
-          "cannot listen on ", config_.listen,
-          ": the port is taken by another process, or the address is not this "
-          "machine's"));
-    }
-    address_ = absl::StrCat(config_.listen.substr(0, config_.listen.rfind(':')),
-                            ":", port);
-    if (!config_.address_file.empty()) {
-      RETURN_IF_ERROR(WriteFile(config_.address_file, address_ + "\n"));
-    }
-    spdlog::info("listening on {}", address_);
+    ASSIGN_OR_RETURN(server_,
+                     RpcServer::Start(config_.listen, config_.address_file,
+                                      credentials, services_));
     return absl::OkStatus();
   }
 
-  const std::string& address() const override { return address_; }
+  const std::string& address() const override { return server_->address(); }
 
  private:
   // The time by a machine's own clock. While it is well, that of its newest
@@ -121,8 +84,7 @@ class RunningAggregator : public Aggregator {
   Ingest ingest_;
   Maintenance maintenance_;
   std::vector<std::unique_ptr<grpc::Service>> services_;
-  std::unique_ptr<grpc::Server> server_;
-  std::string address_;
+  std::unique_ptr<RpcServer> server_;
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
-// Puts batches on disk, all that wait in one go, and then acknowledges them.
-// While the disk has no room, they wait; agents keep what comes then.
+// Puts batches on disk, all that wait in one go and a hundred times a second at
+// most, and then acknowledges them. While the disk has no room, they wait;
+// agents keep what comes then.
 
 #ifndef FLEETPERF_AGGREGATOR_INGEST_COMMIT_QUEUE_H_
 #define FLEETPERF_AGGREGATOR_INGEST_COMMIT_QUEUE_H_
@@ -12,6 +13,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "aggregator/ingest/received_batch.h"
 #include "aggregator/store/store.h"
 
@@ -49,6 +51,7 @@ class CommitQueue {
   Batches waiting_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::function<void()>> tasks_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Duration next_commit_;  // Clock::Monotonic(); the thread's own
   std::thread thread_;
 };
 

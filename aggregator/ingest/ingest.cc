@@ -102,9 +102,15 @@ absl::StatusOr<std::shared_ptr<Epoch>> Ingest::OpenEpoch(
                    store_.OpenEpoch(agent, id, limits_.dictionary));
   auto epoch = std::make_shared<Epoch>(agent, id, std::move(stored));
   known = epoch;
+  ForgetClosedEpochs();
+  return epoch;
+}
+
+void Ingest::ForgetClosedEpochs() {
+  if (epochs_.size() < 2 * open_epochs_) return;
   std::erase_if(epochs_,
                 [](const auto& entry) { return entry.second.expired(); });
-  return epoch;
+  open_epochs_ = epochs_.size();
 }
 
 bool Ingest::HasLostDictionary(const Epoch& epoch) const {

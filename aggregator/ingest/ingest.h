@@ -140,6 +140,8 @@ class Ingest {
   void OnCommit(
       const std::vector<std::shared_ptr<const ReceivedBatch>>& batches,
       const absl::Status& status);
+  // Now and then: it looks at all of them.
+  void ForgetClosedEpochs() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The machine's own agent's, or another's that speaks for it.
   std::shared_ptr<Session> SessionOf(const std::string& machine) const;
 
@@ -155,6 +157,7 @@ class Ingest {
       ABSL_GUARDED_BY(mutex_);  // by agent
   std::map<std::pair<std::string, uint64_t>, std::weak_ptr<Epoch>> epochs_
       ABSL_GUARDED_BY(mutex_);
+  size_t open_epochs_ ABSL_GUARDED_BY(mutex_) = 0;  // when last looked
   std::map<std::string, std::shared_ptr<AgentBudgets>> budgets_
       ABSL_GUARDED_BY(mutex_);  // by agent
   std::map<std::string, std::string> speakers_ ABSL_GUARDED_BY(mutex_);

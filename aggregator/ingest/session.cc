@@ -317,7 +317,7 @@ absl::Status Session::TakeDefinitions(v1::BatchContent& content,
 }
 
 absl::Status Session::TakeSamples(
-    const absl::StatusOr<std::unique_ptr<v1::BatchContent>>& content,
+    const absl::StatusOr<std::shared_ptr<v1::BatchContent>>& content,
     ReceivedBatch* received) {
   Epoch& epoch = *received->epoch;
   const absl::Status status =

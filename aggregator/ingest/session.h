@@ -97,7 +97,7 @@ class Session : public std::enable_shared_from_this<Session> {
   absl::Status TakeDefinitions(v1::BatchContent& content,
                                ReceivedBatch* received);
   absl::Status TakeSamples(
-      const absl::StatusOr<std::unique_ptr<v1::BatchContent>>& content,
+      const absl::StatusOr<std::shared_ptr<v1::BatchContent>>& content,
       ReceivedBatch* received);
   absl::Status Decode(Epoch& epoch, const v1::BatchContent& content,
                       ReceivedBatch* received);

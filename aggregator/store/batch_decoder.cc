@@ -1,5 +1,7 @@
 #include "aggregator/store/batch_decoder.h"
 
+#include <google/protobuf/arena.h>
+
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -200,6 +202,17 @@ class Decoder {
   uint64_t total_runs_ = 0;
 };
 
+// In memory of its own: a batch has hundreds of small parts.
+std::shared_ptr<v1::BatchContent> MakeContent() {
+  using google::protobuf::Arena;
+  google::protobuf::ArenaOptions options;
+  options.start_block_size = 8 << 10;
+  options.max_block_size = 64 << 10;
+  auto arena = std::make_shared<Arena>(options);
+  auto* content = Arena::CreateMessage<v1::BatchContent>(arena.get());
+  return {std::move(arena), content};
+}
+
 LossCause FromProto(v1::LossCause cause) {
   return v1::LossCause_IsValid(cause) ? static_cast<LossCause>(cause)
                                       : LossCause::kUnknown;
@@ -207,7 +220,7 @@ LossCause FromProto(v1::LossCause cause) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<v1::BatchContent>> ParseBatch(
+absl::StatusOr<std::shared_ptr<v1::BatchContent>> ParseBatch(
     const v1::Batch& batch, const BatchLimits& limits) {
   if (batch.payload().size() > limits.max_payload_bytes) {
     return absl::ResourceExhaustedError(absl::StrCat(
@@ -236,7 +249,7 @@ absl::StatusOr<std::unique_ptr<v1::BatchContent>> ParseBatch(
       return Malformed("Batch.compression is ",
                        static_cast<int>(batch.compression()));
   }
-  auto content = std::make_unique<v1::BatchContent>();
+  const std::shared_ptr<v1::BatchContent> content = MakeContent();
   if (!content->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
     return Malformed("Batch.payload is no BatchContent");
   }

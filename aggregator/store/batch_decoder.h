@@ -36,7 +36,7 @@ struct BatchLimits {
 };
 
 // The contents after decompression, parsed but not checked.
-absl::StatusOr<std::unique_ptr<v1::BatchContent>> ParseBatch(
+absl::StatusOr<std::shared_ptr<v1::BatchContent>> ParseBatch(
     const v1::Batch& batch, const BatchLimits& limits);
 
 struct DecodedBatch {

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <deque>
-#include <iterator>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
@@ -25,7 +24,8 @@ namespace fleetperf::bench {
 class AgentStream::Reactor
     : public grpc::ClientBidiReactor<v1::CollectRequest, v1::CollectResponse> {
  public:
-  explicit Reactor(v1::CollectRequest hello) {
+  Reactor(v1::CollectRequest hello, OnAcknowledged on_acknowledged)
+      : on_acknowledged_(std::move(on_acknowledged)) {
     to_send_.push_back(std::move(hello));
   }
 
@@ -37,22 +37,24 @@ class AgentStream::Reactor
     WriteMore();
   }
 
-  void Send(std::vector<v1::CollectRequest> batches) {
+  absl::Status AwaitWelcome() {
+    const auto is_welcome = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return window_ > 0;
+    };
+    return AwaitThat(is_welcome);
+  }
+
+  void Send(v1::CollectRequest batch) {
     absl::MutexLock lock(&mutex_);
-    last_ = batches.back().batch().sequence();
-    std::move(batches.begin(), batches.end(), std::back_inserter(to_send_));
+    last_ = batch.batch().sequence();
+    to_send_.push_back(std::move(batch));
     WriteMore();
   }
 
   absl::Status AwaitAcknowledged() {
-    absl::MutexLock lock(&mutex_);
-    const auto settled = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return acknowledged_ == last_ || done_ || !problem_.ok();
-    };
-    mutex_.Await(absl::Condition(&settled));
-    RETURN_IF_ERROR(problem_);
-    if (acknowledged_ == last_) return absl::OkStatus();
-    return absl::UnavailableError("the aggregator has ended the stream");
+    const auto is_acknowledged = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(
+                                     mutex_) { return acknowledged_ == last_; };
+    return AwaitThat(is_acknowledged);
   }
 
   absl::Status Finish() {
@@ -90,6 +92,18 @@ class AgentStream::Reactor
   }
 
  private:
+  template <typename Condition>
+  absl::Status AwaitThat(const Condition& condition) {
+    absl::MutexLock lock(&mutex_);
+    const auto settled = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return condition() || done_ || !problem_.ok();
+    };
+    mutex_.Await(absl::Condition(&settled));
+    RETURN_IF_ERROR(problem_);
+    if (condition()) return absl::OkStatus();
+    return absl::UnavailableError("the aggregator has ended the stream");
+  }
+
   void Take() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     switch (response_.message_case()) {
       case v1::CollectResponse::kWelcome:
@@ -99,6 +113,7 @@ class AgentStream::Reactor
       case v1::CollectResponse::kAck:
         acknowledged_ = std::max(acknowledged_, response_.ack().sequence());
         may_send_ = acknowledged_ + window_ - sent_;
+        on_acknowledged_(acknowledged_);
         break;
       case v1::CollectResponse::kReject:
         problem_ = absl::InternalError(absl::StrCat(
@@ -130,6 +145,7 @@ class AgentStream::Reactor
     StartWrite(&request_);
   }
 
+  const OnAcknowledged on_acknowledged_;
   // One write and one read are under way at most.
   v1::CollectRequest request_;
   v1::CollectResponse response_;
@@ -174,10 +190,11 @@ v1::CollectRequest MakeHello(const std::string& agent, uint64_t epoch) {
 AgentStream::AgentStream(
     const std::string& address,
     const std::shared_ptr<grpc::ChannelCredentials>& credentials,
-    const std::string& agent, uint64_t epoch)
+    const std::string& agent, uint64_t epoch, OnAcknowledged on_acknowledged)
     : connection_(std::make_unique<Connection>()) {
   Connection& connection = *connection_;
-  connection.reactor = std::make_unique<Reactor>(MakeHello(agent, epoch));
+  connection.reactor = std::make_unique<Reactor>(MakeHello(agent, epoch),
+                                                 std::move(on_acknowledged));
   connection.stub =
       v1::CollectionService::NewStub(MakeChannel(address, credentials));
   connection.stub->async()->Collect(&connection.context,
@@ -187,8 +204,12 @@ AgentStream::AgentStream(
 
 AgentStream::~AgentStream() { connection_->reactor->Finish().IgnoreError(); }
 
-void AgentStream::Send(std::vector<v1::CollectRequest> batches) {
-  connection_->reactor->Send(std::move(batches));
+absl::Status AgentStream::AwaitWelcome() {
+  return connection_->reactor->AwaitWelcome();
+}
+
+void AgentStream::Send(v1::CollectRequest batch) {
+  connection_->reactor->Send(std::move(batch));
 }
 
 absl::Status AgentStream::AwaitAcknowledged() {

@@ -1,13 +1,12 @@
-// An agent's stream to an aggregator, which sends batches as fast as they are
-// acknowledged.
+// An agent's stream to an aggregator.
 
 #ifndef FLEETPERF_TESTS_BENCH_AGENT_STREAM_H_
 #define FLEETPERF_TESTS_BENCH_AGENT_STREAM_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "fleetperf/v1/collection.pb.h"
@@ -21,16 +20,25 @@ namespace fleetperf::bench {
 // On a connection of its own. Thread-compatible.
 class AgentStream {
  public:
+  // Called with the sequence of the last batch that is acknowledged, on any
+  // thread, one at a time.
+  using OnAcknowledged = std::function<void(uint64_t sequence)>;
+
   // Of an agent whose machine has its name and whose epoch is `epoch`.
   AgentStream(const std::string& address,
               const std::shared_ptr<grpc::ChannelCredentials>& credentials,
-              const std::string& agent, uint64_t epoch);
+              const std::string& agent, uint64_t epoch,
+              OnAcknowledged on_acknowledged);
   // Ends the stream.
   ~AgentStream();
 
-  // Sends these batches, in the order of their sequences, when those before are
-  // sent. Returns at once.
-  void Send(std::vector<v1::CollectRequest> batches);
+  // Waits until the aggregator has answered. The errors are those of
+  // AwaitAcknowledged.
+  absl::Status AwaitWelcome();
+
+  // Sends a batch when those before are sent and the aggregator may have one
+  // more that it has not acknowledged. Returns at once.
+  void Send(v1::CollectRequest batch);
 
   // Waits until all of them are acknowledged. An error if the aggregator
   // rejected one, made the agent pause, or ended the stream.

@@ -10,6 +10,19 @@
 
 namespace fleetperf::bench {
 
+absl::Duration Quantile(const std::vector<absl::Duration>& sorted,
+                        double part) {
+  const auto place =
+      static_cast<size_t>(part * static_cast<double>(sorted.size()));
+  return sorted[std::min(place, sorted.size() - 1)];
+}
+
+absl::Time SomeHoursAgo() {
+  const absl::Duration block = absl::Hours(2);
+  return absl::UnixEpoch() +
+         absl::Floor(absl::Now() - absl::UnixEpoch(), block) - 2 * block;
+}
+
 std::string NameOf(Question question) {
   switch (question) {
     case Question::kRawSeries:
@@ -61,8 +74,8 @@ absl::StatusOr<QueryCost> MeasureQuery(Question question, const Scope& scope,
   }
   cost.cpu = (CpuTimeOf(server->pid()) - before) / times;
   std::sort(took.begin(), took.end());
-  cost.median = took[took.size() / 2];
-  cost.p99 = took[took.size() * 99 / 100];
+  cost.median = Quantile(took, 0.5);
+  cost.p99 = Quantile(took, 0.99);
   return cost;
 }
 

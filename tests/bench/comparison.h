@@ -14,6 +14,13 @@
 
 namespace fleetperf::bench {
 
+// Of at least one duration, sorted: what `part` of them do not exceed.
+absl::Duration Quantile(const std::vector<absl::Duration>& sorted, double part);
+
+// When the samples of a comparison begin: a block of Prometheus's does then,
+// and the two hours after them are over, too.
+absl::Time SomeHoursAgo();
+
 inline constexpr Question kQuestions[] = {
     Question::kRawSeries, Question::kAverageRate, Question::kTopMachines};
 // For people.

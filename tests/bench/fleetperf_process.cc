@@ -5,15 +5,19 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "absl/time/clock.h"
 #include "base/files.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::bench {
 namespace {
 
-std::string Executable(const std::string& name) {
-  return absl::StrCat(FLEETPERF_BIN, "/", name);
-}
+constexpr char kFleetperf[] = FLEETPERF_BIN "/fleetperf";
+constexpr char kAggregator[] = FLEETPERF_BIN "/fleetperf-aggregator";
+constexpr char kFloor[] = FLEETPERF_BENCH_BIN "/collect_floor";
+
+// Longer than any run.
+constexpr absl::Duration kCertificatesValid = absl::Hours(24);
 
 std::string TlsSection(const TlsFiles& files) {
   return absl::StrCat("tls:\n  authority: ", files.authority,
@@ -31,25 +35,38 @@ constexpr char kLimits[] = R"(agents:
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<FleetperfProcess>> FleetperfProcess::Make() {
-  std::unique_ptr<FleetperfProcess> process(new FleetperfProcess);
-  RETURN_IF_ERROR(process->RunFleetperf(
-      {"pki", "init", "--directory", process->directory_.path()}));
-  ASSIGN_OR_RETURN(process->reader_, process->Issue("reader", {"bench"}));
+  return MakeOf(kAggregator);
+}
+
+absl::StatusOr<std::unique_ptr<FleetperfProcess>>
+FleetperfProcess::MakeFloor() {
+  return MakeOf(kFloor);
+}
+
+absl::StatusOr<std::unique_ptr<FleetperfProcess>> FleetperfProcess::MakeOf(
+    const std::string& executable) {
+  std::unique_ptr<FleetperfProcess> process(new FleetperfProcess(executable));
+  ASSIGN_OR_RETURN(
+      process->authority_,
+      MakeAuthority("fleetperf bench", absl::Now() + kCertificatesValid));
+  RETURN_IF_ERROR(WriteFile(process->directory_.File("authority.pem"),
+                            process->authority_.certificate));
+  ASSIGN_OR_RETURN(process->reader_, process->Issue(Role::kReader, {"bench"}));
   RETURN_IF_ERROR(MakeDirectories(process->store_directory()));
   return process;
 }
 
 absl::Status FleetperfProcess::Start(const std::vector<std::string>& store) {
   ASSIGN_OR_RETURN(const TlsFiles tls,
-                   Issue("aggregator", {"localhost", "127.0.0.1"}));
+                   Issue(Role::kAggregator, {"localhost", "127.0.0.1"}));
   const std::string config = directory_.File("aggregator.yaml");
   RETURN_IF_ERROR(WriteFile(
       config, absl::StrCat("listen: 127.0.0.1:0\naddress_file: address\n",
                            "store:\n  directory: store\n  ",
                            absl::StrJoin(store, "\n  "), "\n", TlsSection(tls),
                            kLimits)));
-  aggregator_ = std::make_unique<testing::Process>(std::vector<std::string>{
-      Executable("fleetperf-aggregator"), "--config", config});
+  aggregator_ = std::make_unique<testing::Process>(
+      std::vector<std::string>{executable_, "--config", config});
   if (!aggregator_->WaitForError("listening on ")) {
     return absl::UnavailableError(
         absl::StrCat("the aggregator did not start: ", aggregator_->error()));
@@ -71,21 +88,26 @@ absl::Status FleetperfProcess::Stop() {
 }
 
 absl::StatusOr<TlsFiles> FleetperfProcess::Issue(
-    const std::string& role, const std::vector<std::string>& names) const {
-  std::vector<std::string> arguments = {"pki", "issue", role};
-  arguments.insert(arguments.end(), names.begin(), names.end());
-  arguments.insert(arguments.end(), {"--directory", directory_.path()});
-  RETURN_IF_ERROR(RunFleetperf(arguments));
+    Role role, const std::vector<std::string>& names) const {
+  ASSIGN_OR_RETURN(
+      const KeyPair pair,
+      IssueCertificate(authority_,
+                       {.role = role,
+                        .names = names,
+                        .not_after = absl::Now() + kCertificatesValid}));
   const std::string stem =
-      directory_.File(absl::StrCat(role, "-", names.front()));
-  return TlsFiles{.authority = directory_.File("authority.pem"),
-                  .certificate = stem + ".pem",
-                  .key = stem + ".key"};
+      directory_.File(absl::StrCat(RoleName(role), "-", names.front()));
+  const TlsFiles files = {.authority = directory_.File("authority.pem"),
+                          .certificate = stem + ".pem",
+                          .key = stem + ".key"};
+  RETURN_IF_ERROR(WriteFile(files.certificate, pair.certificate));
+  RETURN_IF_ERROR(WriteFile(files.key, pair.key, FileAccess::kOwnerOnly));
+  return files;
 }
 
 absl::Status FleetperfProcess::RunFleetperf(
     const std::vector<std::string>& arguments) const {
-  std::vector<std::string> command = {Executable("fleetperf")};
+  std::vector<std::string> command = {kFleetperf};
   command.insert(command.end(), arguments.begin(), arguments.end());
   const testing::Result result = testing::RunCommand(
       command, {{"FLEETPERF_CONFIG", directory_.File("config.yaml")}});

@@ -7,11 +7,13 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/certificates.h"
 #include "base/credentials.h"
 #include "tests/e2e/process.h"
 #include "tests/support/temp_directory.h"
@@ -27,6 +29,9 @@ class FleetperfProcess {
  public:
   // Makes certificates. The store's directory is there, too, and empty.
   static absl::StatusOr<std::unique_ptr<FleetperfProcess>> Make();
+  // The same, but instead of an aggregator it is collect_floor, which agents
+  // take for one.
+  static absl::StatusOr<std::unique_ptr<FleetperfProcess>> MakeFloor();
 
   // Starts it. `store` is what its configuration file says of the store besides
   // the directory, as lines of YAML.
@@ -39,17 +44,23 @@ class FleetperfProcess {
   // Ends it, and waits for its end.
   absl::Status Stop();
 
-  // Issues a certificate with `fleetperf pki`.
-  absl::StatusOr<TlsFiles> Issue(const std::string& role,
+  // Issues a certificate.
+  absl::StatusOr<TlsFiles> Issue(Role role,
                                  const std::vector<std::string>& names) const;
   // Runs `fleetperf` as a reader.
   absl::Status RunFleetperf(const std::vector<std::string>& arguments) const;
   const TlsFiles& reader() const { return reader_; }
 
  private:
-  FleetperfProcess() = default;
+  explicit FleetperfProcess(std::string executable)
+      : executable_(std::move(executable)) {}
 
+  static absl::StatusOr<std::unique_ptr<FleetperfProcess>> MakeOf(
+      const std::string& executable);
+
+  const std::string executable_;
   testing::TempDirectory directory_;
+  KeyPair authority_;
   TlsFiles reader_;
   std::string address_;
   std::unique_ptr<testing::Process> aggregator_;

@@ -38,13 +38,7 @@ absl::StatusOr<std::unique_ptr<FleetperfServer>> FleetperfServer::Connect(
 absl::Status FleetperfServer::Prepare(const Workload& workload,
                                       int ticks_per_message) {
   workload_ = workload;
-  std::vector<std::string> names;
-  for (size_t i = 0; i < workload.machines; ++i) {
-    names.push_back(workload.make_machine(i)->name());
-  }
-  ASSIGN_OR_RETURN(const TlsFiles tls, process_->Issue("agent", names));
-  ASSIGN_OR_RETURN(load_,
-                   FleetperfLoad::Connect(workload, process_->address(), tls));
+  ASSIGN_OR_RETURN(load_, FleetperfLoad::Connect(workload, *process_));
   load_->Prepare(workload.ticks, ticks_per_message);
   return absl::OkStatus();
 }

@@ -8,6 +8,21 @@
 #include "absl/time/clock.h"
 
 namespace fleetperf::bench {
+namespace {
+
+// A number that /proc/PID/status gives in KiB.
+uint64_t StatusBytes(pid_t pid, const std::string& name) {
+  std::ifstream status(absl::StrCat("/proc/", pid, "/status"));
+  for (std::string word; status >> word;) {
+    if (word != name) continue;
+    uint64_t kib = 0;
+    status >> kib;
+    return kib * 1024;
+  }
+  return 0;
+}
+
+}  // namespace
 
 absl::Duration CpuTimeOf(pid_t pid) {
   clockid_t clock;
@@ -16,16 +31,9 @@ absl::Duration CpuTimeOf(pid_t pid) {
   return absl::DurationFromTimespec(time);
 }
 
-uint64_t PeakMemoryOf(pid_t pid) {
-  std::ifstream status(absl::StrCat("/proc/", pid, "/status"));
-  for (std::string word; status >> word;) {
-    if (word != "VmHWM:") continue;
-    uint64_t kib = 0;
-    status >> kib;
-    return kib * 1024;
-  }
-  return 0;
-}
+uint64_t MemoryOf(pid_t pid) { return StatusBytes(pid, "VmRSS:"); }
+
+uint64_t PeakMemoryOf(pid_t pid) { return StatusBytes(pid, "VmHWM:"); }
 
 void AwaitQuiet(pid_t pid, absl::Duration time) {
   constexpr absl::Duration kLook = absl::Seconds(1);

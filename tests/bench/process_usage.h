@@ -14,7 +14,8 @@ namespace fleetperf::bench {
 // CPU time of all its threads so far, in user and kernel mode.
 absl::Duration CpuTimeOf(pid_t pid);
 
-// The most of its memory that was resident at once, in bytes.
+// How much of its memory is resident, and the most that was at once, in bytes.
+uint64_t MemoryOf(pid_t pid);
 uint64_t PeakMemoryOf(pid_t pid);
 
 // Waits until the process has used next to no CPU for `time`.

@@ -38,14 +38,6 @@ namespace {
 constexpr int kAsked = 100;
 constexpr int kAskedByCommand = 10;
 
-// A block of Prometheus's begins here, and the two hours after the samples are
-// over, too.
-absl::Time SomeHoursAgo() {
-  const absl::Duration block = absl::Hours(2);
-  return absl::UnixEpoch() +
-         absl::Floor(absl::Now() - absl::UnixEpoch(), block) - 2 * block;
-}
-
 Scope ScopeOf(const Workload& workload, Question question) {
   Scope scope = {.machine = absl::StrCat("host-", workload.machines / 2),
                  .start = workload.start,
@@ -68,7 +60,7 @@ absl::StatusOr<std::optional<absl::Duration>> MeasureCommand(Question question,
     times.push_back(*took);
   }
   std::sort(times.begin(), times.end());
-  return times[times.size() / 2];
+  return Quantile(times, 0.5);
 }
 
 absl::Status MeasureQueries(const Workload& workload, Server* server,

@@ -28,6 +28,9 @@ class WorkloadAgent {
   // How many samples were in the batches so far.
   uint64_t samples() const { return samples_; }
 
+  // The time of the last tick, by the machine's clock.
+  absl::Time last_tick() const { return last_; }
+
   // A tick of one instance, at the last one's minute of the next hour: with it,
   // a store sees that the hour before is complete.
   v1::BatchContent NextHour();

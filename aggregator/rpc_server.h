@@ -1,0 +1,44 @@
+// A server of RPCs as fleetperf's clients expect it.
+
+#ifndef FLEETPERF_AGGREGATOR_RPC_SERVER_H_
+#define FLEETPERF_AGGREGATOR_RPC_SERVER_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+
+namespace grpc {
+class Server;
+class ServerCredentials;
+class Service;
+}  // namespace grpc
+
+namespace fleetperf::aggregator {
+
+class RpcServer {
+ public:
+  // Listens at "host:port"; port 0: any that is free. If `address_file` is not
+  // empty, the address is in it when it is logged. The services outlive this.
+  // Unavailable if the port cannot be had.
+  static absl::StatusOr<std::unique_ptr<RpcServer>> Start(
+      const std::string& listen, const std::string& address_file,
+      const std::shared_ptr<grpc::ServerCredentials>& credentials,
+      absl::Span<const std::unique_ptr<grpc::Service>> services);
+  // Ends open calls.
+  ~RpcServer();
+
+  // With the port that was chosen.
+  const std::string& address() const { return address_; }
+
+ private:
+  RpcServer(std::unique_ptr<grpc::Server> server, std::string address);
+
+  const std::unique_ptr<grpc::Server> server_;
+  const std::string address_;
+};
+
+}  // namespace fleetperf::aggregator
+
+#endif  // FLEETPERF_AGGREGATOR_RPC_SERVER_H_

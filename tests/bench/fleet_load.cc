@@ -1,0 +1,211 @@
+// What a fleet costs an aggregator: each agent on a TLS connection of its own,
+// at the pace of its machine; or some that send as fast as they can. Beside it
+// stands what gRPC and TLS alone cost for the same messages. Afterwards the
+// store is compared with what was acknowledged.
+//
+//   fleet_load [--paced | --saturated] [--agents N] [--series N] [--seconds N]
+//              [--ticks-per-message N] [--watch] [--no-peers]
+//
+// CPU times are those of the server's process, in user and kernel mode; the
+// agents are in this one. Nothing is said about what they should be.
+
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "base/os.h"
+#include "base/rpc_log.h"
+#include "base/status_macros.h"
+#include "tests/bench/comparison.h"
+#include "tests/bench/comparison_report.h"
+#include "tests/bench/fleet_cost.h"
+#include "tests/bench/fleet_workload.h"
+#include "tests/bench/fleetperf_server.h"
+#include "tests/bench/floor_server.h"
+#include "tests/bench/peers.h"
+#include "tests/bench/process_usage.h"
+#include "tests/bench/store_check.h"
+
+namespace fleetperf::bench {
+namespace {
+
+struct Parameters {
+  bool saturated = false;
+  size_t agents = 1000;
+  int series = 1000;
+  size_t seconds = 40;
+  int ticks_per_message = 10;
+  bool watch = false;
+  bool no_peers = false;
+};
+
+// Files that a process has open besides connections.
+constexpr size_t kOtherFiles = 500;
+
+absl::Status CheckOpenFileLimit(size_t agents) {
+  const size_t limit = RaiseOpenFileLimit();
+  if (limit >= agents + kOtherFiles) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat(agents, " connections need ", agents + kOtherFiles,
+                   " open files, and a process may have ", limit,
+                   "; as root: ulimit -Hn ", agents + kOtherFiles,
+                   ", or a line \"* hard nofile ", agents + kOtherFiles,
+                   "\" in /etc/security/limits.conf and a new session"));
+}
+
+void PrintVerified(size_t agents, uint64_t samples) {
+  absl::PrintF(
+      "verified: the store has the %d samples of %d agents that were "
+      "acknowledged, once and in their order, and nothing else\n",
+      samples, agents);
+}
+
+absl::Status RunPaced(const Parameters& parameters) {
+  const FleetLoad load = {.ticks = parameters.seconds,
+                          .ticks_per_message = parameters.ticks_per_message,
+                          .is_watched = parameters.watch};
+  const FleetWorkload fleet(parameters.series);
+  const Workload workload = fleet.MakeWorkload(
+      parameters.agents, load.all_ticks(load.ticks_per_message - 1),
+      absl::Now());
+  std::vector<FleetCost> costs;
+
+  ASSIGN_OR_RETURN(const auto process, FleetperfProcess::Make());
+  RETURN_IF_ERROR(process->Start());
+  ASSIGN_OR_RETURN(costs.emplace_back(),
+                   MeasureFleet("fleetperf", workload, load, *process));
+  RETURN_IF_ERROR(process->Stop());
+  ASSIGN_OR_RETURN(
+      const uint64_t samples,
+      CheckStore(
+          workload, [&](size_t machine) { return load.all_ticks(machine); },
+          process->store_directory()));
+
+  ASSIGN_OR_RETURN(const auto floor, FleetperfProcess::MakeFloor());
+  RETURN_IF_ERROR(floor->Start());
+  FleetLoad unwatched = load;
+  unwatched.is_watched = false;
+  ASSIGN_OR_RETURN(costs.emplace_back(),
+                   MeasureFleet("gRPC alone", workload, unwatched, *floor));
+  PrintFleet(costs);
+  PrintVerified(parameters.agents, samples);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Result> MeasureSaturated(const Workload& workload,
+                                        int ticks_per_message, Server* server) {
+  Result result = {.server = server->name()};
+  ASSIGN_OR_RETURN(result.ingest,
+                   MeasureIngest(workload, ticks_per_message, server));
+  result.peak_memory = PeakMemoryOf(server->pid());
+  ASSIGN_OR_RETURN(result.disk, server->MeasureDisk());
+  return result;
+}
+
+absl::Status RunSaturated(const Parameters& parameters) {
+  const FleetWorkload fleet(parameters.series);
+  const Workload workload =
+      fleet.MakeWorkload(parameters.agents, parameters.seconds, SomeHoursAgo());
+  std::vector<Result> results;
+
+  ASSIGN_OR_RETURN(auto process, FleetperfProcess::Make());
+  RETURN_IF_ERROR(process->Start());
+  const std::string directory = process->store_directory();
+  ASSIGN_OR_RETURN(const auto fleetperf,
+                   FleetperfServer::Connect(std::move(process)));
+  ASSIGN_OR_RETURN(results.emplace_back(),
+                   MeasureSaturated(workload, parameters.ticks_per_message,
+                                    fleetperf.get()));
+  ASSIGN_OR_RETURN(
+      const uint64_t samples,
+      CheckStore(
+          workload, [&](size_t) { return workload.ticks; }, directory));
+
+  std::vector<std::function<absl::StatusOr<std::unique_ptr<Server>>()>> others =
+      {FloorServer::Start};
+  if (!parameters.no_peers) {
+    others.insert(others.end(), {StartVictoriaMetrics, StartPrometheus});
+  }
+  for (const auto& start : others) {
+    ASSIGN_OR_RETURN(const std::unique_ptr<Server> server, start());
+    ASSIGN_OR_RETURN(
+        results.emplace_back(),
+        MeasureSaturated(workload, parameters.ticks_per_message, server.get()));
+  }
+  PrintIngest(absl::StrCat(workload.name, ", ", parameters.ticks_per_message,
+                           " in a message"),
+              results);
+  PrintVerified(parameters.agents, samples);
+  return absl::OkStatus();
+}
+
+absl::Status Run(const Parameters& parameters) {
+  RETURN_IF_ERROR(CheckOpenFileLimit(parameters.agents));
+  if (!parameters.saturated) return RunPaced(parameters);
+  if (!parameters.no_peers) RETURN_IF_ERROR(CheckPeers());
+  return RunSaturated(parameters);
+}
+
+constexpr char kExamples[] = R"(
+Some two minutes:                    fleet_load
+The goal, 10 million samples/s:      fleet_load --agents 10000 --seconds 60
+As agents send while one watches:    fleet_load --ticks-per-message 1 --watch
+Beside VictoriaMetrics, Prometheus:  fleet_load --saturated --agents 100 --seconds 300
+)";
+
+}  // namespace
+}  // namespace fleetperf::bench
+
+int main(int argc, char** argv) {
+  fleetperf::bench::Parameters parameters;
+  bool paced = false;
+  CLI::App app("Measures what a fleet costs an aggregator.");
+  app.footer(fleetperf::bench::kExamples);
+  CLI::Option* paced_flag = app.add_flag(
+      "--paced", paced,
+      "Each machine has a tick a second and sends when it has come (default)");
+  app.add_flag("--saturated", parameters.saturated,
+               "Agents send as fast as they are acknowledged")
+      ->excludes(paced_flag);
+  app.add_option("--agents", parameters.agents,
+                 "How many, each with a connection of its own")
+      ->check(CLI::Range(1, 100'000))
+      ->capture_default_str();
+  app.add_option("--series", parameters.series, "Of each agent, about")
+      ->check(CLI::Range(100, 100'000))
+      ->capture_default_str();
+  app.add_option("--seconds", parameters.seconds,
+                 "Ticks of each agent, one a second of its time")
+      ->check(CLI::Range(10, 86'400))
+      ->capture_default_str();
+  app.add_option("--ticks-per-message", parameters.ticks_per_message,
+                 "1: as agents that are watched send; 10: as all others do")
+      ->check(CLI::IsMember({1, 10}))
+      ->capture_default_str();
+  app.add_flag("--watch", parameters.watch,
+               "Somebody watches a series of every machine; needs "
+               "--ticks-per-message 1 and --paced");
+  app.add_flag("--no-peers", parameters.no_peers,
+               "Leave out VictoriaMetrics and Prometheus, with which "
+               "--saturated compares");
+  CLI11_PARSE(app, argc, argv);
+  if (parameters.watch &&
+      (parameters.saturated || parameters.ticks_per_message != 1)) {
+    absl::FPrintF(stderr,
+                  "fleet_load: --watch needs --ticks-per-message 1 and "
+                  "--paced\n");
+    return 1;
+  }
+  fleetperf::SendGrpcLogsToDebug();
+  const absl::Status status = fleetperf::bench::Run(parameters);
+  if (status.ok()) return 0;
+  absl::FPrintF(stderr, "fleet_load: %s\n", status.message());
+  return 1;
+}

@@ -1,0 +1,44 @@
+// A subscriber that watches a series of every machine, and when it gets what.
+
+#ifndef FLEETPERF_TESTS_BENCH_FLEET_WATCH_H_
+#define FLEETPERF_TESTS_BENCH_FLEET_WATCH_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/credentials.h"
+
+namespace fleetperf::bench {
+
+// Thread-compatible.
+class FleetWatch {
+ public:
+  struct Sample {
+    absl::Time taken;  // by the machine's clock
+    absl::Time received;
+  };
+
+  // Subscribes to a timer of machines of a FleetWorkload that have samples, and
+  // waits until the newest of these have come. `tls` is a reader's.
+  static absl::StatusOr<std::unique_ptr<FleetWatch>> Start(
+      const std::string& address, const TlsFiles& tls);
+  ~FleetWatch();
+
+  // Ends the subscription. What came since its start; DataLoss if the
+  // subscriber was too slow for some of it.
+  absl::StatusOr<std::vector<Sample>> Stop();
+
+ private:
+  struct Stream;
+
+  explicit FleetWatch(std::unique_ptr<Stream> stream);
+
+  const std::unique_ptr<Stream> stream_;
+};
+
+}  // namespace fleetperf::bench
+
+#endif  // FLEETPERF_TESTS_BENCH_FLEET_WATCH_H_
