@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "aggregator/formula/piece.h"
 #include "aggregator/query/series_reader.h"
 #include "base/status_macros.h"
@@ -12,6 +13,9 @@
 
 namespace fleetperf::aggregator {
 namespace {
+
+// Of a counterset of a machine: they are in memory at once.
+constexpr size_t kMaxValues = 4'000'000;
 
 v1::RawSamples PickAfter(const v1::RawSamples& samples, int64_t time) {
   v1::RawSamples picked;
@@ -61,7 +65,9 @@ bool HistoryReader::Work() {
     parts_.pop_front();
   }
   const auto position = Read(part);
-  if (!position.ok()) {
+  if (absl::IsResourceExhausted(position.status())) {
+    outbox_->End(position.status());
+  } else if (!position.ok()) {
     spdlog::warn("a subscriber gets no history of {}: {}", part.machine,
                  std::string(position.status().message()));
   }
@@ -76,6 +82,7 @@ absl::StatusOr<SamplePosition> HistoryReader::Read(const Part& part) {
                                           part.machine, {part.selected}));
   Feed feed(part.selected, part.form, part.names.get());
   SamplePosition position;
+  size_t sent = 0;
   RETURN_IF_ERROR(context_.store->Read(
       {.machine = part.machine,
        .from = start_ - longest * kMaxIntervalsApart,
@@ -88,24 +95,32 @@ absl::StatusOr<SamplePosition> HistoryReader::Read(const Part& part) {
         feed.Add(frame);
         FeedUpdate update = feed.TakeUpdate();
         position = update.position;
-        Send(std::move(update));
-        return absl::OkStatus();
+        sent += Send(std::move(update));
+        if (sent <= kMaxValues) return absl::OkStatus();
+        return absl::ResourceExhaustedError(absl::StrCat(
+            part.selected.schema->registration.name, " of ", part.machine,
+            " has more than ", kMaxValues,
+            " values since the start; choose a later start, or fewer series"));
       },
       [](const Loss&) {}));
   return position;
 }
 
-void HistoryReader::Send(FeedUpdate update) {
+size_t HistoryReader::Send(FeedUpdate update) {
   std::vector<SeriesValues> wanted;
+  size_t count = 0;
   for (SeriesValues& values : update.values) {
     values.points = PickAfter(values.points, start_);
     values.raw =
         PickAfter(values.raw, perflib::PerfTime100NSecFromTime(start_));
-    if (values.count() > 0) wanted.push_back(std::move(values));
+    if (values.count() == 0) continue;
+    count += values.count();
+    wanted.push_back(std::move(values));
   }
   update.values = std::move(wanted);
-  if (update.empty()) return;
+  if (update.empty()) return 0;
   outbox_->AddHistory(std::make_shared<const FeedUpdate>(std::move(update)));
+  return count;
 }
 
 }  // namespace fleetperf::aggregator

@@ -49,8 +49,8 @@ class HistoryReader : public HubTask,
  private:
   // Up to which sample it was read.
   absl::StatusOr<SamplePosition> Read(const Part& part);
-  // Hands on what is of the time that is asked for.
-  void Send(FeedUpdate update);
+  // Hands on what is of the time that is asked for; how many values that are.
+  size_t Send(FeedUpdate update);
   void Schedule();
 
   HubContext& context_;

@@ -9,8 +9,10 @@ namespace {
 
 using testing::DiskAgent;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::kStart;
+using testing::StatusIs;
 
 constexpr char kQueue[] = "\\Disk(*)\\Queue Length";
 
@@ -123,6 +125,28 @@ TEST_F(HistoryTest, MissesAndRepeatsNothingThatIsOnItsWay) {
   EXPECT_THAT(reader->Read(), ElementsAre("+1 web-1 \\Disk(C:)\\Queue Length",
                                           "1@1=3", "1@2=3", "1@3=3", "1@4=3"));
   EXPECT_EQ(reader->lagged(), 0);
+}
+
+TEST_F(HistoryTest, EndsIfThereIsMoreThanFitsIntoMemory) {
+  constexpr int kTicks = 2050;
+  constexpr int kDisks = 1000;
+  DiskAgent agent(&store_);
+  std::vector<std::pair<uint32_t, uint64_t>> rates;
+  for (int i = 0; i < kDisks; ++i) {
+    rates.emplace_back(agent.Disk(absl::StrCat(i)), 1);
+  }
+  for (int t = 0; t < kTicks; t += 50) {
+    agent.Ticks(t, t + 49, rates);
+    ASSERT_OK(agent.Send());
+  }
+  const auto reader = Subscribe({"\\Disk(*)\\*"}, {.start = kStart});
+  reader->Read();
+  const auto ended = reader->subscription()->outbox()->ended();
+  ASSERT_TRUE(ended.has_value());
+  EXPECT_THAT(*ended,
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       HasSubstr("Disk of web-1 has more than 4000000 values "
+                                 "since the start; choose a later start")));
 }
 
 // History is not left out, however much there is: it is read as it is taken.
