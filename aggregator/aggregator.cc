@@ -16,6 +16,9 @@
 #include "aggregator/ingest/collection_service.h"
 #include "aggregator/ingest/ingest.h"
 #include "aggregator/maintenance.h"
+#include "aggregator/plan/plan_service.h"
+#include "aggregator/plan/planner.h"
+#include "aggregator/query/fleet.h"
 #include "aggregator/query/fleet_service.h"
 #include "aggregator/query/query_service.h"
 #include "aggregator/store/store.h"
@@ -40,16 +43,20 @@ class RunningAggregator : public Aggregator {
   RunningAggregator(const Config& config, std::unique_ptr<Store> store)
       : config_(config),
         store_(std::move(store)),
-        ingest_(store_.get(), &hub_, config.ingest),
+        planner_(config.plans),
+        ingest_(store_.get(), &hub_, &planner_, config.ingest),
         maintenance_(store_.get(), config.retention) {
     hub_.SetWatchListener([this] { ingest_.UpdatePaces(); });
+    planner_.SetListener([this] { ingest_.UpdatePlans(); });
     const MachineNow now_of = [this](const std::string& machine) {
       return NowOf(machine);
     };
     services_.push_back(MakeCollectionService(&ingest_));
-    services_.push_back(MakeQueryService(store_.get(), now_of));
-    services_.push_back(MakeFleetService(store_.get(), &ingest_));
-    services_.push_back(MakeSubscriptionService(store_.get(), &hub_));
+    services_.push_back(MakeQueryService(store_.get(), &fleet_, now_of));
+    services_.push_back(MakeFleetService(store_.get(), &fleet_, &ingest_));
+    services_.push_back(MakeSubscriptionService(store_.get(), &fleet_, &hub_));
+    services_.push_back(
+        MakePlanService(store_.get(), &fleet_, &ingest_, &planner_));
     services_.push_back(MakeAdministrationService(store_.get()));
   }
 
@@ -58,6 +65,7 @@ class RunningAggregator : public Aggregator {
       server_->Shutdown(absl::ToChronoTime(absl::Now() + kShutdownTime));
     }
     hub_.SetWatchListener(nullptr);
+    planner_.SetListener(nullptr);
   }
 
   absl::Status Serve(
@@ -96,6 +104,10 @@ class RunningAggregator : public Aggregator {
 
   const std::string& address() const override { return address_; }
 
+  void SetPlans(std::vector<PlanEntry> plans) override {
+    planner_.SetEntries(std::move(plans));
+  }
+
  private:
   // The time by a machine's own clock. While it is well, that of its newest
   // sample: what follows is on its way, and not missing.
@@ -113,7 +125,9 @@ class RunningAggregator : public Aggregator {
 
   const Config config_;
   const std::unique_ptr<Store> store_;
+  Fleet fleet_{store_.get()};
   Hub hub_;
+  Planner planner_;
   Ingest ingest_;
   Maintenance maintenance_;
   std::vector<std::unique_ptr<grpc::Service>> services_;

@@ -49,6 +49,7 @@ absl::StatusOr<Config> LoadConfig(const std::string& path) {
               1, kMost);
   agents.Read("catch_up_samples_per_second",
               &config.ingest.catch_up_samples_per_second, 1, kMost);
+  config.plans = ReadPlans(root);
   config.log = ReadLogConfig(root);
   RETURN_IF_ERROR(file.Finish());
   return config;

@@ -4,11 +4,13 @@
 #define FLEETPERF_AGGREGATOR_CONFIG_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "aggregator/ingest/ingest.h"
 #include "aggregator/maintenance.h"
+#include "aggregator/plan/plan_entry.h"
 #include "base/credentials.h"
 #include "base/logging.h"
 
@@ -21,6 +23,7 @@ struct Config {
   std::string store_directory;
   Retention retention;
   IngestLimits ingest;
+  std::vector<PlanEntry> plans;
   LogConfig log;
 };
 

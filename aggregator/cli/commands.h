@@ -23,8 +23,9 @@ inline absl::Status AlreadyReported() {
   return absl::Status(absl::StatusCode::kInvalidArgument, "");
 }
 
+// `verbose`: with the plan of each, and what became of its queries.
 absl::Status ListMachines(const Connection& connection, Format format,
-                          const std::string& machine);
+                          const std::string& machine, bool verbose);
 absl::Status ListCountersets(const Connection& connection, Format format,
                              const std::string& machine);
 absl::Status ListCounters(const Connection& connection, Format format,
@@ -49,6 +50,7 @@ struct QueryFlags {
   bool raw = false;
   bool scale = false;
   bool cap100 = false;
+  std::string collect;  // have agents collect so long before
 };
 absl::Status Query(const Connection& connection, Format format,
                    const QueryFlags& flags);
@@ -68,6 +70,7 @@ absl::Status Explain(const Connection& connection, Format format,
 struct WatchFlags {
   std::vector<std::string> paths;
   std::string interval;
+  std::string collect;  // have agents collect meanwhile, but not longer
 };
 // Runs until `stop`, or until nobody reads its output.
 absl::Status Watch(const Connection& connection, Format format,

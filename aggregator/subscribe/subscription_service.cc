@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "aggregator/access.h"
+#include "aggregator/query/explain_miss.h"
 #include "base/rpc_error.h"
 #include "base/status_macros.h"
 #include "fleetperf/v1/subscription.grpc.pb.h"
@@ -31,10 +32,11 @@ uint64_t CountPoints(const v1::Update& update) {
 class SubscribeStream : public grpc::ServerWriteReactor<v1::SubscribeResponse> {
  public:
   SubscribeStream(const grpc::CallbackServerContext& context,
-                  const v1::SubscribeRequest& request, Store* store, Hub* hub)
+                  const v1::SubscribeRequest& request, Store* store,
+                  Fleet* fleet, Hub* hub)
       : hub_(*hub), outlet_(std::make_shared<Outlet>(this)) {
     const absl::Status status = Start(context, request, store);
-    if (!status.ok()) outlet_->End(status);
+    if (!status.ok()) outlet_->End(ExplainMiss(status, fleet));
   }
 
   void OnWriteDone(bool ok) override { outlet_->OnWriteDone(ok); }
@@ -150,23 +152,26 @@ class SubscribeStream : public grpc::ServerWriteReactor<v1::SubscribeResponse> {
 
 class SubscriptionService : public v1::SubscriptionService::CallbackService {
  public:
-  SubscriptionService(Store* store, Hub* hub) : store_(store), hub_(hub) {}
+  SubscriptionService(Store* store, Fleet* fleet, Hub* hub)
+      : store_(store), fleet_(fleet), hub_(hub) {}
 
   grpc::ServerWriteReactor<v1::SubscribeResponse>* Subscribe(
       grpc::CallbackServerContext* context,
       const v1::SubscribeRequest* request) override {
-    return new SubscribeStream(*context, *request, store_, hub_);
+    return new SubscribeStream(*context, *request, store_, fleet_, hub_);
   }
 
  private:
   Store* const store_;
+  Fleet* const fleet_;
   Hub* const hub_;
 };
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> MakeSubscriptionService(Store* store, Hub* hub) {
-  return std::make_unique<SubscriptionService>(store, hub);
+std::unique_ptr<grpc::Service> MakeSubscriptionService(Store* store,
+                                                       Fleet* fleet, Hub* hub) {
+  return std::make_unique<SubscriptionService>(store, fleet, hub);
 }
 
 }  // namespace fleetperf::aggregator
