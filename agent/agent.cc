@@ -8,9 +8,11 @@
 #include "absl/strings/str_cat.h"
 #include "agent/certificate_names.h"
 #include "agent/collect/machines.h"
+#include "agent/collect/plan_in_force.h"
 #include "agent/deliver/catalogue.h"
 #include "agent/deliver/uplink.h"
 #include "agent/source/sources.h"
+#include "base/files.h"
 #include "base/os.h"
 #include "base/status_macros.h"
 
@@ -27,14 +29,14 @@ class RunningAgent : public Agent {
   RunningAgent(const Config& config, Machines::Options machines,
                std::unique_ptr<Spool> spool,
                std::shared_ptr<grpc::ChannelCredentials> credentials)
-      : config_(config),
-        delivery_({.batch_period = config.batch_period}, std::move(spool)) {
+      : delivery_({.batch_period = config.batch_period}, std::move(spool)) {
     machines.delivery = &delivery_;
     machines_ = std::make_unique<Machines>(std::move(machines));
-    machines_->Apply(config.plan);
+    plan_ = std::make_unique<PlanInForce>(
+        config.plan, ResolvePath(config.state_directory, "plan"),
+        machines_.get());
     // The catalogue shall be complete when it is announced.
     machines_->Reports();
-    applied_ = config.plan;
     uplink_ = std::make_unique<Uplink>(Uplink::Options{
         .aggregators = config.aggregators,
         .credentials = std::move(credentials),
@@ -50,7 +52,8 @@ class RunningAgent : public Agent {
                   return machines_->EnumerateInstances(machine, guid);
                 },
             .apply_plan =
-                [this](const v1::Plan* plan) { return ApplyPlan(plan); },
+                [this](const v1::Plan* plan) { return plan_->Apply(plan); },
+            .on_disconnect = [this] { plan_->EndMeanwhile(); },
         }});
   }
 
@@ -62,39 +65,9 @@ class RunningAgent : public Agent {
   }
 
  private:
-  // A plan that is wrong leaves the one before it in force.
-  v1::PlanReport ApplyPlan(const v1::Plan* proto) {
-    v1::PlanReport report;
-    Plan plan = config_.plan;
-    if (proto != nullptr) {
-      report.set_version(proto->version());
-      auto from_proto = PlanFromProto(*proto);
-      if (!from_proto.ok()) {
-        spdlog::warn("the aggregator's plan {} is wrong: {}", proto->version(),
-                     std::string(from_proto.status().message()));
-        report.add_queries()->set_error(
-            std::string(from_proto.status().message()));
-        return report;
-      }
-      plan = *std::move(from_proto);
-    }
-    if (plan != applied_) {
-      machines_->Apply(plan);
-      applied_ = plan;
-    }
-    for (const QueryReport& query : machines_->Reports()) {
-      v1::QueryReport* to = report.add_queries();
-      to->set_query(static_cast<uint32_t>(query.query));
-      to->set_counterset(query.counterset);
-      to->set_error(query.error);
-    }
-    return report;
-  }
-
-  const Config config_;
   Delivery delivery_;
   std::unique_ptr<Machines> machines_;
-  Plan applied_;  // used by the uplink's thread
+  std::unique_ptr<PlanInForce> plan_;  // used by the uplink's thread
   std::unique_ptr<Uplink> uplink_;
 };
 

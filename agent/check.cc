@@ -139,14 +139,14 @@ class Checker {
     const Resolution resolution = ResolvePlan(plan_, machine, registrations);
     for (const Resolution::Problem& problem : resolution.problems) {
       Problem(
-          absl::StrCat("queries[", problem.planned, "]: ", problem.message));
+          absl::StrCat(plan_.NameOf(problem.planned), ": ", problem.message));
     }
     Dictionary dictionary;
     MachineInstances instances(machine, &dictionary);
     for (const ResolvedQuery& query : resolution.queries) {
       const absl::Status status = Try(source, query, &instances);
       if (!status.ok()) {
-        Problem(absl::StrCat("queries[", query.planned, "] \"",
+        Problem(absl::StrCat(plan_.NameOf(query.planned), " \"",
                              query.registration.name,
                              "\": ", status.message()));
       }

@@ -10,6 +10,9 @@
 #include "aggregator/ingest/collection_service.h"
 #include "aggregator/ingest/ingest.h"
 #include "aggregator/maintenance.h"
+#include "aggregator/plan/plan_service.h"
+#include "aggregator/plan/planner.h"
+#include "aggregator/query/fleet.h"
 #include "aggregator/query/fleet_service.h"
 #include "aggregator/query/query_service.h"
 #include "aggregator/rpc_server.h"
@@ -32,25 +35,30 @@ class RunningAggregator : public Aggregator {
       : config_(config),
         store_(std::move(store)),
         hub_(store_.get(), config.subscriptions),
-        ingest_(store_.get(), &hub_, config.ingest),
+        planner_(config.plans),
+        ingest_(store_.get(), &hub_, &planner_, config.ingest),
         maintenance_(store_.get(), config.retention) {
     hub_.SetAfterCommits([this](std::function<void()> task) {
       ingest_.AfterCommits(std::move(task));
     });
     hub_.SetLiveListener([this] { ingest_.UpdatePaces(); });
+    planner_.SetListener([this] { ingest_.UpdatePlans(); });
     const MachineNow now_of = [this](const std::string& machine) {
       return NowOf(machine);
     };
     services_.push_back(MakeCollectionService(&ingest_));
-    services_.push_back(MakeQueryService(store_.get(), now_of));
-    services_.push_back(MakeFleetService(store_.get(), &ingest_));
-    services_.push_back(MakeSubscriptionService(store_.get(), &hub_));
+    services_.push_back(MakeQueryService(store_.get(), &fleet_, now_of));
+    services_.push_back(MakeFleetService(store_.get(), &fleet_, &ingest_));
+    services_.push_back(MakeSubscriptionService(store_.get(), &fleet_, &hub_));
+    services_.push_back(
+        MakePlanService(store_.get(), &fleet_, &ingest_, &planner_));
     services_.push_back(MakeAdministrationService(store_.get()));
   }
 
   ~RunningAggregator() override {
     server_.reset();
     hub_.SetLiveListener(nullptr);
+    planner_.SetListener(nullptr);
   }
 
   absl::Status Serve(
@@ -62,6 +70,10 @@ class RunningAggregator : public Aggregator {
   }
 
   const std::string& address() const override { return server_->address(); }
+
+  void SetPlans(std::vector<PlanEntry> plans) override {
+    planner_.SetEntries(std::move(plans));
+  }
 
  private:
   // The time by a machine's own clock. While it is well, that of its newest
@@ -80,7 +92,9 @@ class RunningAggregator : public Aggregator {
 
   const Config config_;
   const std::unique_ptr<Store> store_;
+  Fleet fleet_{store_.get()};
   Hub hub_;
+  Planner planner_;
   Ingest ingest_;
   Maintenance maintenance_;
   std::vector<std::unique_ptr<grpc::Service>> services_;

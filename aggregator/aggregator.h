@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "aggregator/config.h"
@@ -21,6 +22,9 @@ class Aggregator {
 
   // Where it listens, with the port that was chosen.
   virtual const std::string& address() const = 0;
+
+  // Replaces what agents are to collect. Thread-safe.
+  virtual void SetPlans(std::vector<PlanEntry> plans) = 0;
 };
 
 }  // namespace fleetperf::aggregator

@@ -54,6 +54,7 @@ absl::StatusOr<Config> LoadConfig(const std::string& path) {
                      &config.subscriptions.max_live_machines, 0, kMost);
   subscriptions.Read("max_subscribers", &config.subscriptions.max_subscribers,
                      0, kMost);
+  config.plans = ReadPlans(root);
   config.log = ReadLogConfig(root);
   RETURN_IF_ERROR(file.Finish());
   return config;

@@ -4,11 +4,13 @@
 #define FLEETPERF_AGGREGATOR_CONFIG_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "aggregator/ingest/ingest.h"
 #include "aggregator/maintenance.h"
+#include "aggregator/plan/plan_entry.h"
 #include "aggregator/subscribe/hub.h"
 #include "base/credentials.h"
 #include "base/logging.h"
@@ -23,6 +25,7 @@ struct Config {
   Retention retention;
   IngestLimits ingest;
   HubLimits subscriptions;
+  std::vector<PlanEntry> plans;
   LogConfig log;
 };
 

@@ -1,5 +1,9 @@
 // fleetperf-aggregator: takes in the samples of a fleet and answers questions.
 
+#include <spdlog/spdlog.h>
+
+#include <utility>
+
 #include "aggregator/aggregator.h"
 #include "aggregator/config.h"
 #include "aggregator/restore_command.h"
@@ -12,13 +16,26 @@
 namespace fleetperf {
 namespace {
 
+// Only the plans can change while it runs.
+void Reload(const std::string& config_path, aggregator::Aggregator* running) {
+  auto config = aggregator::LoadConfig(config_path);
+  if (!config.ok()) {
+    spdlog::error("the plans in force stay: {}",
+                  std::string(config.status().message()));
+    return;
+  }
+  running->SetPlans(std::move(config->plans));
+  spdlog::info("read the plans of {} again", config_path);
+}
+
 absl::Status Run(const std::string& config_path, StopSignal& stop) {
+  stop.AcceptReload();
   ASSIGN_OR_RETURN(const aggregator::Config config,
                    aggregator::LoadConfig(config_path));
   RETURN_IF_ERROR(StartLogging("fleetperf-aggregator", config.log));
   SendGrpcLogsToDebug();
   ASSIGN_OR_RETURN(const auto running, aggregator::Aggregator::Start(config));
-  stop.Wait();
+  while (stop.WaitForReload()) Reload(config_path, running.get());
   return absl::OkStatus();
 }
 

@@ -11,14 +11,23 @@
 
 namespace fleetperf {
 
-// Ends when the process is told to stop (SIGINT or SIGTERM).
+// Ends when the process is told to stop (SIGINT or SIGTERM). It can be told to
+// read its configuration again, too (SIGHUP).
 class StopSignal {
  public:
   // Must be made before any thread is started: it masks the signals.
   StopSignal();
 
+  // From now on, SIGHUP, which Windows does not have, does not end the process:
+  // WaitForReload tells of it. Before any thread is started.
+  void AcceptReload();
+
   // Waits for the signal.
   void Wait();
+
+  // Waits for either signal. True: the configuration is to be read again.
+  // False: the process is to stop.
+  bool WaitForReload();
 
   // Makes Wait return in the thread that waits.
   void Raise();

@@ -24,10 +24,25 @@ StopSignal::StopSignal() {
   signal(SIGPIPE, SIG_IGN);
 }
 
+void StopSignal::AcceptReload() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGHUP);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+}
+
 void StopSignal::Wait() {
   const sigset_t signals = StopSignals();
   int received;
   sigwait(&signals, &received);
+}
+
+bool StopSignal::WaitForReload() {
+  sigset_t signals = StopSignals();
+  sigaddset(&signals, SIGHUP);
+  int received;
+  sigwait(&signals, &received);
+  return received == SIGHUP;
 }
 
 void StopSignal::Raise() { kill(getpid(), SIGTERM); }

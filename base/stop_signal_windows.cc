@@ -30,6 +30,13 @@ StopSignal::StopSignal() {
 
 void StopSignal::Wait() { WaitForSingleObject(StopEvent(), INFINITE); }
 
+void StopSignal::AcceptReload() {}
+
+bool StopSignal::WaitForReload() {
+  Wait();
+  return false;
+}
+
 void StopSignal::Raise() { SetEvent(StopEvent()); }
 
 }  // namespace fleetperf

@@ -73,4 +73,11 @@ std::string DidYouMean(absl::string_view wrong,
                       "\"?");
 }
 
+std::string DidYouMeanOrSee(absl::string_view wrong,
+                            absl::Span<const std::string> names,
+                            absl::string_view command) {
+  const std::string nearest = DidYouMean(wrong, names);
+  return absl::StrCat(nearest, nearest.empty() ? "; see: " : " See: ", command);
+}
+
 }  // namespace fleetperf

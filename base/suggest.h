@@ -20,6 +20,11 @@ std::vector<std::string> NearestNames(absl::string_view wrong,
 std::string DidYouMean(absl::string_view wrong,
                        absl::Span<const std::string> names);
 
+// The same, and the command that lists the names.
+std::string DidYouMeanOrSee(absl::string_view wrong,
+                            absl::Span<const std::string> names,
+                            absl::string_view command);
+
 }  // namespace fleetperf
 
 #endif  // FLEETPERF_BASE_SUGGEST_H_

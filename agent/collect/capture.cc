@@ -37,6 +37,9 @@ v1::CapturedQuery ToProto(const ResolvedQuery& query) {
   for (const perflib::Pattern& pattern : query.instances) {
     proto.add_instances(pattern.text());
   }
+  for (const perflib::Pattern& pattern : query.except_instances) {
+    proto.add_except_instances(pattern.text());
+  }
   proto.set_wrap32(query.wrap32);
   return proto;
 }

@@ -65,7 +65,7 @@ void Collection::Apply(Plan plan) {
   absl::MutexLock lock(&mutex_);
   awaited_queries_.clear();
   for (size_t query = 0; query < plan.queries.size(); ++query) {
-    if (plan.queries[query].IsFor(options_.machine)) {
+    if (IsFor(plan.queries[query], options_.machine)) {
       awaited_queries_.push_back(query);
     }
   }
@@ -184,7 +184,7 @@ void Collection::Regroup() {
   if (!KnowsCountersets()) {
     std::set<absl::Duration> intervals;
     for (const PlannedQuery& query : plan_.queries) {
-      if (query.IsFor(options_.machine)) intervals.insert(query.interval);
+      if (IsFor(query, options_.machine)) intervals.insert(query.interval);
     }
     for (const absl::Duration interval : intervals) add_group(interval, {});
   }
@@ -215,7 +215,7 @@ void Collection::UpdateReports(const Resolution& resolution) {
   std::vector<QueryReport> reports;
   if (!KnowsCountersets()) {
     for (size_t query = 0; query < plan_.queries.size(); ++query) {
-      if (!plan_.queries[query].IsFor(options_.machine)) continue;
+      if (!IsFor(plan_.queries[query], options_.machine)) continue;
       reports.push_back(
           {.query = query, .error = std::string(source_status_.message())});
     }
@@ -227,7 +227,7 @@ void Collection::UpdateReports(const Resolution& resolution) {
     for (const Resolution::Problem& problem : resolution.problems) {
       reports.push_back({.query = problem.planned, .error = problem.message});
       const std::string text =
-          absl::StrCat("queries[", problem.planned, "]: ", problem.message);
+          absl::StrCat(plan_.NameOf(problem.planned), ": ", problem.message);
       log_.Warn(text, absl::StrCat(options_.machine, ": ", text));
     }
     for (const Group& group : groups_) {
@@ -236,9 +236,23 @@ void Collection::UpdateReports(const Resolution& resolution) {
             {.query = group.queries.front().planned, .error = problem});
       }
     }
+    AddMergedQueries(&reports);
   }
   absl::MutexLock lock(&mutex_);
   reports_ = std::move(reports);
+}
+
+// Queries all of whose counters others collect are well.
+void Collection::AddMergedQueries(std::vector<QueryReport>* reports) const {
+  std::set<size_t> told;
+  for (const QueryReport& report : *reports) told.insert(report.query);
+  for (size_t query = 0; query < plan_.queries.size(); ++query) {
+    if (!IsFor(plan_.queries[query], options_.machine)) continue;
+    if (!told.contains(query)) {
+      reports->push_back(
+          {.query = query, .counterset = plan_.queries[query].counterset});
+    }
+  }
 }
 
 // Keeps the handle that there is if no new one can be opened.

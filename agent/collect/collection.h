@@ -97,6 +97,7 @@ class Collection {
   void Regroup();
   std::vector<Group> TakeGroupsThatStay(std::vector<ResolvedQuery>* queries);
   void UpdateReports(const Resolution& resolution);
+  void AddMergedQueries(std::vector<QueryReport>* reports) const;
   void Open(Group& group);
   void TakeDueTicks();
   // False if the source gave no block.

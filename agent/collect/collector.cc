@@ -27,6 +27,7 @@ bool IsNumber(uint32_t size) { return size == 4 || size == 8; }
 
 bool MatchesAny(const std::vector<perflib::Pattern>& patterns,
                 absl::string_view utf16_name) {
+  if (patterns.empty()) return false;
   const std::string name = perflib::Utf8FromUtf16(utf16_name);
   return std::any_of(
       patterns.begin(), patterns.end(),
@@ -281,6 +282,7 @@ void Collector::AddSamples(Query& query, QuerySamples* samples,
 void Collector::FindKeptRows(Query& query,
                              std::vector<std::string>* problems) const {
   const auto& patterns = query.resolved.instances;
+  const auto& except = query.resolved.except_instances;
   query.kept_rows.clear();
   for (size_t row = 0; row < query.table.rows(); ++row) {
     const absl::string_view utf16_name = query.table.Utf16Name(row);
@@ -292,7 +294,8 @@ void Collector::FindKeptRows(Query& query,
           " characters, as many as PERF_MAX_INSTANCE_NAME or more"));
       continue;
     }
-    if (patterns.empty() || MatchesAny(patterns, utf16_name)) {
+    if ((patterns.empty() || MatchesAny(patterns, utf16_name)) &&
+        !MatchesAny(except, utf16_name)) {
       query.kept_rows.push_back(row);
     }
   }

@@ -93,7 +93,7 @@ std::map<std::string, Machines::Machine> Machines::AddAndRemove(
     const bool is_named = entry->first == options_.own ||
                           std::any_of(plan.queries.begin(), plan.queries.end(),
                                       [&](const auto& query) {
-                                        return query.IsFor(entry->first);
+                                        return IsFor(query, entry->first);
                                       });
     if (!is_named) removed.insert(machines_.extract(entry));
     entry = next;
@@ -107,7 +107,7 @@ std::map<std::string, Machines::Machine> Machines::AddAndRemove(
         Add(name, *std::move(source), nullptr);
         continue;
       }
-      spdlog::warn("queries[{}]: {}", i,
+      spdlog::warn("{}: {}", plan.NameOf(i),
                    std::string(source.status().message()));
       refusals_.push_back(
           {.query = i, .error = std::string(source.status().message())});

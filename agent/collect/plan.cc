@@ -5,18 +5,13 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "fleetperf/v1/configuration.pb.h"
+#include "proto/conversions.h"
 
 namespace fleetperf::agent {
-namespace {
 
-constexpr absl::Duration kShortestInterval = absl::Seconds(1);
-constexpr absl::Duration kLongestInterval = absl::Hours(24);
-
-}  // namespace
-
-bool PlannedQuery::IsFor(const std::string& machine) const {
-  return machines.empty() ||
-         std::count(machines.begin(), machines.end(), machine) > 0;
+bool IsFor(const PlannedQuery& query, const std::string& machine) {
+  return query.machines.empty() ||
+         std::count(query.machines.begin(), query.machines.end(), machine) > 0;
 }
 
 void Plan::NameMachines(const std::string& own) {
@@ -28,58 +23,31 @@ void Plan::NameMachines(const std::string& own) {
   }
 }
 
-absl::Status CheckInterval(absl::Duration interval) {
-  const std::string text = absl::FormatDuration(interval);
-  if (interval < kShortestInterval) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        text,
-        " is too short: counters are not meant to be read more than once "
-        "a second, which is the shortest interval"));
-  }
-  if (interval > kLongestInterval) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(text, " is too long: the longest interval is 24h"));
-  }
-  if (interval % absl::Seconds(1) != absl::ZeroDuration()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(text, " is not a whole number of seconds"));
-  }
-  return absl::OkStatus();
+std::string Plan::NameOf(size_t query) const {
+  const std::string& name = queries[query].name;
+  return name.empty() ? absl::StrCat("queries[", query, "]") : name;
 }
 
 Plan ReadPlan(ConfigSection root) {
   if (!root.Has("queries")) return DefaultPlan();
-  Plan plan;
-  for (ConfigSection section : root.Sections("queries")) {
-    PlannedQuery& query = plan.queries.emplace_back();
-    section.Require("counterset", &query.counterset);
-    section.Read("counters", &query.counters);
-    section.Read("instances", &query.instances);
-    section.Read("interval", &query.interval, absl::ZeroDuration(),
-                 absl::InfiniteDuration());
-    section.Read("wrap32", &query.wrap32);
-    section.Read("machines", &query.machines);
-    if (const absl::Status status = CheckInterval(query.interval);
-        !status.ok()) {
-      section.Error("interval", status.message());
-    }
-  }
-  return plan;
+  return {.queries = ReadQueries(root)};
 }
 
-absl::StatusOr<Plan> PlanFromProto(const v1::Plan& proto) {
+absl::StatusOr<Plan> PlanFromProto(const v1::Plan& proto, const Plan& own) {
   Plan plan;
+  if (proto.includes_own()) plan = own;
   plan.version = proto.version();
   for (const v1::PlannedQuery& from : proto.queries()) {
-    const std::string name = absl::StrCat("queries[", plan.queries.size(), "]");
     PlannedQuery& query = plan.queries.emplace_back();
     query.counterset = from.counterset();
     query.counters = {from.counters().begin(), from.counters().end()};
     query.instances = {from.instances().begin(), from.instances().end()};
-    query.interval = absl::Seconds(from.interval().seconds()) +
-                     absl::Nanoseconds(from.interval().nanos());
+    query.interval = FromProto(from.interval());
     query.wrap32 = from.wrap32();
     query.machines = {from.machines().begin(), from.machines().end()};
+    query.name = from.name();
+    query.meanwhile = from.meanwhile();
+    const std::string name = plan.NameOf(plan.queries.size() - 1);
     if (query.counterset.empty()) {
       return absl::InvalidArgumentError(
           absl::StrCat(name, ".counterset is missing"));

@@ -3,36 +3,20 @@
 #ifndef FLEETPERF_AGENT_COLLECT_PLAN_H_
 #define FLEETPERF_AGENT_COLLECT_PLAN_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/time/time.h"
 #include "base/config.h"
+#include "base/planned_query.h"
 
 namespace fleetperf::v1 {
 class Plan;
 }  // namespace fleetperf::v1
 
 namespace fleetperf::agent {
-
-// Names are patterns as in paths; see perflib/path.h.
-struct PlannedQuery {
-  std::string counterset;              // a name or "{GUID}"
-  std::vector<std::string> counters;   // names or "id:N"; empty: all
-  std::vector<std::string> instances;  // empty: all
-  absl::Duration interval = absl::Seconds(1);
-  // Whether 4-byte values that fall by less than half of their range wrapped.
-  bool wrap32 = false;
-  // Whose counters: names in the network and in the store. Empty: the agent's
-  // own, or in a collection that of its machine.
-  std::vector<std::string> machines;
-
-  bool IsFor(const std::string& machine) const;
-  bool operator==(const PlannedQuery&) const = default;
-};
 
 struct Plan {
   uint64_t version = 0;  // 0: the agent's own configuration
@@ -41,8 +25,14 @@ struct Plan {
   // Names the agent's own machine, `own`, where a query is for it.
   void NameMachines(const std::string& own);
 
+  // What messages call a query.
+  std::string NameOf(size_t query) const;
+
   bool operator==(const Plan&) const = default;
 };
+
+// Whether `query` collects from a machine.
+bool IsFor(const PlannedQuery& query, const std::string& machine);
 
 // What is collected where nothing else is configured.
 Plan DefaultPlan();
@@ -50,11 +40,9 @@ Plan DefaultPlan();
 // Reads the list "queries"; the default plan if there is none.
 Plan ReadPlan(ConfigSection root);
 
-// An error says why nothing can be collected so often, or so rarely.
-absl::Status CheckInterval(absl::Duration interval);
-
-// An error names the query and what is wrong with it.
-absl::StatusOr<Plan> PlanFromProto(const v1::Plan& proto);
+// `own` is the agent's own plan, which may be part of it. An error names the
+// query and what is wrong with it.
+absl::StatusOr<Plan> PlanFromProto(const v1::Plan& proto, const Plan& own);
 
 }  // namespace fleetperf::agent
 

@@ -71,6 +71,9 @@ absl::StatusOr<ResolvedQuery> ToQuery(const v1::Capture& capture,
   for (const std::string& text : proto.instances()) {
     query.instances.emplace_back(text);
   }
+  for (const std::string& text : proto.except_instances()) {
+    query.except_instances.emplace_back(text);
+  }
   query.wrap32 = proto.wrap32();
   return query;
 }

@@ -1,6 +1,8 @@
 #include "agent/collect/resolve.h"
 
+#include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -118,17 +120,23 @@ std::set<uint32_t> NamedIn(const ResolvedQuery& query) {
   return named;
 }
 
+std::vector<Pattern> PatternsOf(const std::vector<std::string>& texts) {
+  std::vector<Pattern> patterns;
+  for (const std::string& text : texts) patterns.emplace_back(text);
+  return patterns;
+}
+
 // Adds a query, or its counters to one that is alike.
 void AddQuery(const PlannedQuery& planned, size_t position,
               const CountersetRegistration& registration,
-              std::set<uint32_t> named, Resolution* resolution) {
-  std::vector<Pattern> instances;
-  for (const std::string& text : planned.instances) {
-    instances.emplace_back(text);
-  }
+              std::set<uint32_t> named, const std::vector<std::string>& except,
+              Resolution* resolution) {
+  const std::vector<Pattern> instances = PatternsOf(planned.instances);
+  const std::vector<Pattern> except_instances = PatternsOf(except);
   for (ResolvedQuery& query : resolution->queries) {
     if (query.registration.guid == registration.guid &&
         query.interval == planned.interval && query.instances == instances &&
+        query.except_instances == except_instances &&
         query.wrap32 == planned.wrap32) {
       named.merge(NamedIn(query));
       query.counters = InRegistrationOrder(registration, named);
@@ -141,9 +149,59 @@ void AddQuery(const PlannedQuery& planned, size_t position,
        .interval = planned.interval,
        .counters = InRegistrationOrder(registration, named),
        .start_counter_id = StartCounter(registration),
-       .instances = std::move(instances),
+       .instances = instances,
+       .except_instances = except_instances,
        .wrap32 = planned.wrap32});
 }
+
+// Who collects a counter.
+struct Taken {
+  size_t by;                           // the first query
+  std::vector<std::string> instances;  // of all; empty: all instances
+};
+
+// Whether queries with these instances leave nothing for one that wants
+// `wanted`, as far as the patterns tell.
+bool LeaveNothing(const std::vector<std::string>& taken,
+                  const std::vector<std::string>& wanted) {
+  const auto is_taken = [&](const std::string& text) {
+    return std::count(taken.begin(), taken.end(), text) > 0;
+  };
+  return taken.empty() || (!wanted.empty() &&
+                           std::all_of(wanted.begin(), wanted.end(), is_taken));
+}
+
+// The counters of a plan's queries, as they are given out one after the other.
+class Counters {
+ public:
+  // Takes a counter for a query of the plan. The instances that queries before
+  // it collect; nothing if that are all.
+  std::optional<std::vector<std::string>> Take(const perflib::Guid& counterset,
+                                               uint32_t counter, size_t query,
+                                               const PlannedQuery& planned) {
+    const auto [entry, is_new] = taken_.try_emplace(
+        {counterset, counter}, Taken{query, planned.instances});
+    if (is_new) return std::vector<std::string>();
+    Taken& taken = entry->second;
+    if (LeaveNothing(taken.instances, planned.instances)) return std::nullopt;
+    std::vector<std::string> others = taken.instances;
+    if (planned.instances.empty()) {
+      taken.instances.clear();
+    } else {
+      taken.instances.insert(taken.instances.end(), planned.instances.begin(),
+                             planned.instances.end());
+    }
+    return others;
+  }
+
+  // The first query that took it.
+  size_t TakenBy(const perflib::Guid& counterset, uint32_t counter) const {
+    return taken_.at({counterset, counter}).by;
+  }
+
+ private:
+  std::map<std::pair<perflib::Guid, uint32_t>, Taken> taken_;
+};
 
 }  // namespace
 
@@ -151,30 +209,33 @@ Resolution ResolvePlan(
     const Plan& plan, const std::string& machine,
     const std::vector<CountersetRegistration>& registrations) {
   Resolution resolution;
-  std::map<std::pair<perflib::Guid, uint32_t>, size_t> taken_by;
+  Counters counters;
   for (size_t i = 0; i < plan.queries.size(); ++i) {
     const PlannedQuery& planned = plan.queries[i];
-    if (!planned.IsFor(machine)) continue;
+    if (!IsFor(planned, machine)) continue;
     bool matched = false;
     for (const CountersetRegistration& registration : registrations) {
       if (!CountersetMatches(planned.counterset, registration)) continue;
       matched = true;
-      std::set<uint32_t> named =
-          NamedCounters(planned.counters, registration, i, &resolution);
-      std::erase_if(named, [&](uint32_t id) {
-        const auto [entry, is_new] =
-            taken_by.try_emplace({registration.guid, id}, i);
-        if (!is_new && !planned.counters.empty()) {
+      // By the instances that others collect.
+      std::map<std::vector<std::string>, std::set<uint32_t>> left;
+      for (const uint32_t id :
+           NamedCounters(planned.counters, registration, i, &resolution)) {
+        const auto others = counters.Take(registration.guid, id, i, planned);
+        if (others.has_value()) {
+          left[*others].insert(id);
+        } else if (!planned.counters.empty() && !planned.meanwhile) {
+          const size_t by = counters.TakenBy(registration.guid, id);
           resolution.problems.push_back(
               {i, absl::StrCat("counter \"", registration.FindCounter(id)->name,
                                "\" of \"", registration.name,
-                               "\" is collected by queries[", entry->second,
-                               "] already")});
+                               "\" is collected by ", plan.NameOf(by),
+                               " already")});
         }
-        return !is_new;
-      });
-      if (!named.empty()) {
-        AddQuery(planned, i, registration, std::move(named), &resolution);
+      }
+      for (auto& [others, named] : left) {
+        AddQuery(planned, i, registration, std::move(named), others,
+                 &resolution);
       }
     }
     if (!matched) {

@@ -33,6 +33,8 @@ struct ResolvedQuery {
   std::optional<uint32_t> start_counter_id;
   // An instance is kept if one of these matches. Empty: all are kept.
   std::vector<perflib::Pattern> instances;
+  // ... and none of these does: queries before it collect them.
+  std::vector<perflib::Pattern> except_instances;
   bool wrap32 = false;  // PlannedQuery::wrap32
 
   bool operator==(const ResolvedQuery&) const = default;
@@ -49,9 +51,9 @@ struct Resolution {
   std::vector<Problem> problems;
 };
 
-// What the plan's queries for `machine` find in its countersets. A counter that
-// two queries name is collected by the first alone, and queries of one
-// counterset that differ in nothing but their counters are one.
+// What the plan's queries for `machine` find in its countersets. A counter of
+// an instance that two queries name is collected by the first alone, and
+// queries of one counterset that differ in nothing but their counters are one.
 Resolution ResolvePlan(
     const Plan& plan, const std::string& machine,
     const std::vector<perflib::CountersetRegistration>& registrations);

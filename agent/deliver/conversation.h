@@ -47,6 +47,8 @@ struct AgentDescription {
   // Applies a plan and says what became of it; called with no value when the
   // aggregator has none, so that the agent's own is in force. May take long.
   std::function<v1::PlanReport(const v1::Plan* plan)> apply_plan;
+  // Called when a stream has ended, by the thread that applies plans.
+  std::function<void()> on_disconnect = [] {};
   const Clock* clock = &Clock::Real();
 };
 

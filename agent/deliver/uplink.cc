@@ -203,6 +203,7 @@ class Uplink::Impl {
     while (DoWork(&stream)) {
     }
     delivery().SetLive(false);  // until an aggregator asks again
+    options_.agent.on_disconnect();
     absl::MutexLock lock(&mutex_);
     const bool got_through = stream.conversation().got_through();
     const bool is_asked_to_return = got_through && stream.status().ok();

@@ -5,10 +5,12 @@
 #include <cstdlib>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "aggregator/cli/collect.h"
 #include "aggregator/cli/commands.h"
 #include "base/daemon.h"
 #include "base/printable.h"
@@ -23,6 +25,7 @@ struct Arguments {
   ConnectionFlags connection;
   Format format = Format::kTable;
   std::string machine;
+  bool verbose = false;
   std::string counterset;
   QueryFlags query;
   ExplainFlags explain;
@@ -88,14 +91,18 @@ void AddMachine(CLI::App* command, Arguments& arguments) {
 
 void AddListCommands(CLI::App& app, Arguments& arguments) {
   Arguments* a = &arguments;
-  CLI::App* machines =
-      AddCommand(app, arguments, "machines", "List the machines of the fleet",
-                 "  fleetperf machines\n"
-                 "  fleetperf machines --machine 'web-*' --format json\n",
-                 Connected(arguments, [a](const Connection& connection) {
-                   return ListMachines(connection, a->format, a->machine);
-                 }));
+  CLI::App* machines = AddCommand(
+      app, arguments, "machines", "List the machines of the fleet",
+      "  fleetperf machines\n"
+      "  fleetperf machines --machine 'web-*' --format json\n"
+      "  fleetperf machines --machine web-1 --verbose\n",
+      Connected(arguments, [a](const Connection& connection) {
+        return ListMachines(connection, a->format, a->machine, a->verbose);
+      }));
   AddMachine(machines, arguments);
+  machines->add_flag("--verbose", arguments.verbose,
+                     "With the plan of each agent, and what became of its "
+                     "queries");
   AddFormat(machines, arguments);
 
   CLI::App* countersets =
@@ -169,6 +176,11 @@ void AddQueryCommand(CLI::App& app, Arguments& arguments) {
   AddQueryOptions(query, arguments.query);
   query->add_flag("--raw", arguments.query.raw,
                   "Raw samples with their clocks");
+  query
+      ->add_option("--collect", arguments.query.collect,
+                   "As an operator: first have agents collect what is not "
+                   "collected, so long; then answer about that time")
+      ->type_name("DURATION");
   AddQueryFormat(query, arguments);
 }
 
@@ -284,6 +296,23 @@ void AddExplainCommand(CLI::App& app, Arguments& arguments) {
   AddFormat(explain, arguments);
 }
 
+absl::Status CollectAndWatch(const Connection& connection,
+                             const Arguments& arguments, StopSignal* stop) {
+  const WatchFlags& flags = arguments.watch;
+  std::unique_ptr<Collecting> collecting;
+  if (!flags.collect.empty()) {
+    auto begun = Collecting::Begin(connection,
+                                   {.paths = flags.paths,
+                                    .duration = flags.collect,
+                                    .interval = flags.interval},
+                                   stop);
+    if (absl::IsCancelled(begun.status())) return absl::OkStatus();
+    if (!begun.ok()) return begun.status();
+    collecting = *std::move(begun);
+  }
+  return Watch(connection, arguments.format, flags, stop);
+}
+
 void AddWatchCommand(CLI::App& app, Arguments& arguments) {
   Arguments* a = &arguments;
   CLI::App* watch = AddCommand(
@@ -295,12 +324,14 @@ void AddWatchCommand(CLI::App& app, Arguments& arguments) {
       "  fleetperf watch '\\LogicalDisk(*)\\% Free Space' --where '< 10'\n"
       "  fleetperf watch '\\Memory\\Available Bytes' --since 10m --format "
       "json | jq .value\n"
+      "  fleetperf watch '\\\\web-1\\Process V2(*)\\Handle Count' --collect "
+      "60s\n"
       "On a terminal: s sorts by path, largest or smallest value, space and b "
       "turn pages, q ends.\n",
       [a]() -> absl::Status {
         StopSignal stop;  // before gRPC starts threads for the connection
         return Connected(*a, [&](const Connection& connection) {
-          return Watch(connection, a->format, a->watch, &stop);
+          return CollectAndWatch(connection, *a, &stop);
         })();
       });
   watch->add_option("PATH", arguments.watch.paths, "Counter paths; see query")
@@ -331,6 +362,11 @@ void AddWatchCommand(CLI::App& app, Arguments& arguments) {
       ->check(CLI::PositiveNumber.description(""));
   watch->add_flag("--raw", arguments.watch.raw,
                   "Raw samples with their clocks; in csv or json");
+  watch
+      ->add_option("--collect", arguments.watch.collect,
+                   "As an operator: have agents collect what is not collected, "
+                   "while this runs and at most so long")
+      ->type_name("DURATION");
   AddFormat(watch, arguments);
 }
 

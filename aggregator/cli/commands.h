@@ -23,8 +23,9 @@ inline absl::Status AlreadyReported() {
   return absl::Status(absl::StatusCode::kInvalidArgument, "");
 }
 
+// `verbose`: with the plan of each, and what became of its queries.
 absl::Status ListMachines(const Connection& connection, Format format,
-                          const std::string& machine);
+                          const std::string& machine, bool verbose);
 absl::Status ListCountersets(const Connection& connection, Format format,
                              const std::string& machine);
 absl::Status ListCounters(const Connection& connection, Format format,
@@ -49,6 +50,7 @@ struct QueryFlags {
   bool raw = false;
   bool scale = false;
   bool cap100 = false;
+  std::string collect;  // have agents collect so long before
 };
 absl::Status Query(const Connection& connection, Format format,
                    const QueryFlags& flags);
@@ -73,6 +75,7 @@ struct WatchFlags {
   uint32_t top = 0;
   uint32_t bottom = 0;
   bool raw = false;
+  std::string collect;  // have agents collect meanwhile, but not longer
 };
 // Runs until `stop`, or until nobody reads its output. On a terminal keys sort
 // and turn pages.

@@ -14,8 +14,6 @@ namespace fleetperf::cli {
 namespace {
 
 constexpr absl::Duration kDeadline = absl::Seconds(15);
-// A clock that is off by less is not worth mentioning.
-constexpr absl::Duration kSkewToShow = absl::Seconds(2);
 
 std::unique_ptr<v1::FleetService::Stub> StubOf(const Connection& connection) {
   return v1::FleetService::NewStub(connection.channel());
@@ -40,121 +38,7 @@ absl::Status Empty(absl::string_view message) {
   return absl::NotFoundError(message);
 }
 
-// "3s ago"
-std::string Age(absl::Time time, absl::Time now) {
-  const absl::Duration age =
-      std::max(absl::ZeroDuration(), absl::Trunc(now - time, absl::Seconds(1)));
-  if (age == absl::ZeroDuration()) return "just now";
-  return absl::StrCat(absl::FormatDuration(age), " ago");
-}
-
-using Counts = google::protobuf::Map<std::string, uint64_t>;
-
-// "overrun=3 spool_full=20", by name.
-std::string ToText(const Counts& counts) {
-  std::vector<std::string> texts;
-  for (const auto& [what, count] : counts) {
-    texts.push_back(absl::StrCat(what, "=", count));
-  }
-  std::sort(texts.begin(), texts.end());
-  return absl::StrJoin(texts, " ");
-}
-
-// Only where there is something to tell.
-Field CountsField(const std::string& name, const Counts& counts) {
-  Field field{.name = name, .detail = true};
-  if (!counts.empty()) field.value = ToText(counts);
-  return field;
-}
-
-Record MachineRecord(const v1::Machine& machine, absl::Time now) {
-  const bool has_sample = machine.has_newest_sample();
-  const absl::Time newest = FromProto(machine.newest_sample());
-  const absl::Duration skew = FromProto(machine.skew());
-  std::vector<std::string> labels;
-  for (const auto& [name, value] : machine.labels()) {
-    labels.push_back(absl::StrCat(name, "=", value));
-  }
-  std::sort(labels.begin(), labels.end());
-  const bool show_skew =
-      machine.connected() && absl::AbsDuration(skew) > kSkewToShow;
-  Record record;
-  record.push_back({.name = "machine", .value = machine.name()});
-  record.push_back(
-      {.name = "state",
-       .value = std::string(machine.connected() ? "connected" : "away")});
-  Field sample{.name = "newest_sample"};
-  if (has_sample) {
-    sample.value = FormatUtc(newest);
-    sample.text = Age(newest, now + skew);
-  }
-  record.push_back(sample);
-  Field clock{.name = "clock_skew_seconds"};
-  if (machine.connected()) {
-    clock.value = absl::ToDoubleSeconds(skew);
-    clock.text = show_skew
-                     ? absl::FormatDuration(absl::Trunc(skew, absl::Seconds(1)))
-                     : "";
-  }
-  record.push_back(clock);
-  record.push_back(
-      {.name = "operating_system", .value = machine.operating_system()});
-  record.push_back({.name = "agent_version", .value = machine.agent_version()});
-  // Another machine's agent collects from it.
-  Field agent{.name = "agent", .value = machine.agent()};
-  if (machine.agent() == machine.name()) agent.text = "";
-  record.push_back(agent);
-  record.push_back({.name = "labels", .value = absl::StrJoin(labels, " ")});
-  const absl::Duration lag =
-      absl::Trunc(FromProto(machine.lag()), absl::Seconds(1));
-  Field lag_field{.name = "lag_seconds"};
-  if (machine.connected()) {
-    lag_field.value = absl::ToDoubleSeconds(lag);
-    lag_field.text =
-        lag > absl::ZeroDuration() ? absl::FormatDuration(lag) : "";
-  }
-  record.push_back(lag_field);
-  uint64_t lost = 0;
-  for (const auto& [cause, ticks] : machine.lost_ticks()) lost += ticks;
-  Field lost_ticks{.name = "lost_ticks", .value = lost};
-  if (lost > 0) lost_ticks.text = ToText(machine.lost_ticks());
-  record.push_back(lost_ticks);
-  record.push_back(CountsField("lost_by_cause", machine.lost_ticks()));
-  record.push_back({.name = "rejected_batches",
-                    .value = uint64_t{machine.rejected_batches()}});
-  record.push_back(CountsField("limits_broken", machine.limits_broken()));
-  return record;
-}
-
 }  // namespace
-
-absl::Status ListMachines(const Connection& connection, Format format,
-                          const std::string& machine) {
-  const auto stub = StubOf(connection);
-  const auto printer = MakePrinter(format);
-  v1::ListMachinesRequest request;
-  request.set_machine(machine);
-  bool any = false;
-  do {
-    grpc::ClientContext context;
-    SetDeadline(&context);
-    v1::ListMachinesResponse response;
-    RETURN_IF_ERROR(
-        connection.Explain(stub->ListMachines(&context, request, &response)));
-    for (const v1::Machine& found : response.machines()) {
-      printer->Print(MachineRecord(found, absl::Now()));
-      any = true;
-    }
-    request.set_page_token(response.next_page_token());
-  } while (!request.page_token().empty());
-  printer->Finish();
-  if (any) return absl::OkStatus();
-  return Empty(machine.empty()
-                   ? "no agent has connected yet; start fleetperf-agent on a "
-                     "machine"
-                   : absl::StrCat("no machine matches \"", machine,
-                                  "\"; see: fleetperf machines"));
-}
 
 absl::Status ListCountersets(const Connection& connection, Format format,
                              const std::string& machine) {

@@ -24,12 +24,19 @@ bool IsNumber(const Field& field) {
          std::holds_alternative<int64_t>(field.value);
 }
 
+nlohmann::ordered_json ToJsonObject(const Record& record);
+
 nlohmann::ordered_json ToJsonValue(const Field::Value& value) {
   return std::visit(
       [](const auto& held) -> nlohmann::ordered_json {
         using Held = std::decay_t<decltype(held)>;
         if constexpr (std::is_same_v<Held, std::monostate>) {
           return nullptr;
+        } else if constexpr (std::is_same_v<Held, std::vector<Record>>) {
+          auto list = nlohmann::ordered_json::array();
+          for (const Record& record : held)
+            list.push_back(ToJsonObject(record));
+          return list;
         } else {
           return held;
         }
@@ -37,15 +44,26 @@ nlohmann::ordered_json ToJsonValue(const Field::Value& value) {
       value);
 }
 
+nlohmann::ordered_json ToJsonObject(const Record& record) {
+  nlohmann::ordered_json object = nlohmann::ordered_json::object();
+  for (const Field& field : record) {
+    if (field.detail && IsNull(field)) continue;
+    object[field.name] = ToJsonValue(field.value);
+  }
+  return object;
+}
+
+// Names come from machines: what is no UTF-8 is replaced.
+std::string Dump(const nlohmann::ordered_json& json) {
+  return json.dump(-1, ' ', false,
+                   nlohmann::ordered_json::error_handler_t::replace);
+}
+
 // The value in full, as programs want it.
 std::string PlainText(const Field& field) {
   if (const auto* text = std::get_if<std::string>(&field.value)) return *text;
   if (IsNull(field)) return "";
-  return ToJsonValue(field.value).dump();
-}
-
-std::string TableText(const Field& field) {
-  return Printable(field.text.value_or(PlainText(field)));
+  return Dump(ToJsonValue(field.value));
 }
 
 std::string QuoteCsv(const std::string& text) {
@@ -96,6 +114,10 @@ class JsonPrinter : public RecordPrinter {
 
 }  // namespace
 
+std::string TableText(const Field& field) {
+  return Printable(field.text.value_or(PlainText(field)));
+}
+
 size_t DisplayWidth(absl::string_view text) {
   return std::count_if(text.begin(), text.end(), StartsCharacter);
 }
@@ -132,16 +154,7 @@ std::unique_ptr<RecordPrinter> MakePrinter(Format format) {
   return std::make_unique<TablePrinter>();
 }
 
-std::string ToJson(const Record& record) {
-  nlohmann::ordered_json object;
-  for (const Field& field : record) {
-    if (field.detail && IsNull(field)) continue;
-    object[field.name] = ToJsonValue(field.value);
-  }
-  // Names come from machines: what is no UTF-8 is replaced.
-  return object.dump(-1, ' ', false,
-                     nlohmann::ordered_json::error_handler_t::replace);
-}
+std::string ToJson(const Record& record) { return Dump(ToJsonObject(record)); }
 
 std::vector<std::string> FormatTable(const std::vector<Record>& records,
                                      size_t width) {

@@ -21,8 +21,9 @@ enum class Format { kTable, kCsv, kJson, kPdhCsv };
 // A field of a record. Where there is nothing to say, the value is monostate:
 // null in JSON, empty elsewhere.
 struct Field {
+  // The last one is a list of records, which JSON has room for.
   using Value = std::variant<std::monostate, std::string, double, uint64_t,
-                             int64_t, bool>;
+                             int64_t, bool, std::vector<std::vector<Field>>>;
 
   std::string name;
   Value value;
@@ -44,6 +45,9 @@ class RecordPrinter {
 };
 
 std::unique_ptr<RecordPrinter> MakePrinter(Format format);
+
+// What a table shows of a field.
+std::string TableText(const Field& field);
 
 // One line of JSON for a record, without the end of the line.
 std::string ToJson(const Record& record);

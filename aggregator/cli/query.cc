@@ -15,6 +15,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "aggregator/cli/collect.h"
 #include "aggregator/cli/commands.h"
 #include "aggregator/cli/pdh_csv.h"
 #include "aggregator/cli/raw_samples.h"
@@ -338,8 +339,35 @@ absl::Status PrintValues(const Connection& connection, Format format,
 
 }  // namespace
 
+namespace {
+
+// Has agents collect, and then asks for what came of it.
+absl::Status CollectAndQuery(const Connection& connection, Format format,
+                             QueryFlags flags) {
+  if (!flags.since.empty() || !flags.from.empty() || !flags.to.empty()) {
+    return absl::InvalidArgumentError(
+        "--collect asks for the time that it collects, and not for that of "
+        "--since, --from or --to");
+  }
+  flags.since = std::exchange(flags.collect, "");
+  {
+    ASSIGN_OR_RETURN(
+        const auto collecting,
+        Collecting::Begin(connection,
+                          {.paths = flags.paths, .duration = flags.since},
+                          /*stop=*/nullptr));
+    RETURN_IF_ERROR(collecting->WaitForEnd());
+  }
+  return Query(connection, format, flags);
+}
+
+}  // namespace
+
 absl::Status Query(const Connection& connection, Format format,
                    const QueryFlags& flags) {
+  if (!flags.collect.empty()) {
+    return CollectAndQuery(connection, format, flags);
+  }
   if (flags.raw) return QueryRaw(connection, format, flags);
   ASSIGN_OR_RETURN(const v1::QueryRangeRequest request, MakeRequest(flags));
   if (format == Format::kPdhCsv) return PrintPdhCsv(connection, flags, request);

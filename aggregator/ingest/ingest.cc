@@ -34,10 +34,11 @@ Ingest::InstanceNames NamesOf(bool asked,
 
 }  // namespace
 
-Ingest::Ingest(Store* store, BatchObserver* observer,
+Ingest::Ingest(Store* store, BatchObserver* observer, const Planner* planner,
                const IngestLimits& limits, const Clock* clock)
     : store_(*store),
       observer_(*observer),
+      planner_(*planner),
       limits_(limits),
       clock_(*clock),
       catch_up_(static_cast<double>(limits.catch_up_samples_per_second),
@@ -225,7 +226,8 @@ std::optional<Ingest::Connection> Ingest::FindConnection(
                     .skew = session->skew(machine),
                     .batch_period = session->batch_period(),
                     .rejected_batches = session->rejected_batches(),
-                    .limits_broken = session->limits_broken()};
+                    .limits_broken = session->limits_broken(),
+                    .plan_report = session->plan_report()};
 }
 
 void Ingest::Ask(const std::string& machine, const perflib::Guid& counterset,
@@ -279,13 +281,22 @@ void Ingest::TakeInstances(const std::string& agent, v1::InstanceList list) {
   answered_.Notify();
 }
 
-void Ingest::UpdatePaces() {
+std::vector<std::shared_ptr<Session>> Ingest::Sessions() const {
+  absl::MutexLock lock(&mutex_);
   std::vector<std::shared_ptr<Session>> sessions;
-  {
-    absl::MutexLock lock(&mutex_);
-    for (const auto& [agent, session] : sessions_) sessions.push_back(session);
+  for (const auto& [agent, session] : sessions_) sessions.push_back(session);
+  return sessions;
+}
+
+void Ingest::UpdatePaces() {
+  for (const auto& session : Sessions()) UpdatePace(session.get());
+}
+
+void Ingest::UpdatePlans() {
+  for (const auto& session : Sessions()) {
+    session->UpdatePlan();
+    UpdatePace(session.get());
   }
-  for (const auto& session : sessions) UpdatePace(session.get());
 }
 
 void Ingest::UpdatePace(Session* session) { session->UpdatePace(observer_); }

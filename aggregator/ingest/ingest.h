@@ -24,6 +24,7 @@
 #include "aggregator/ingest/epoch.h"
 #include "aggregator/ingest/rate_budget.h"
 #include "aggregator/ingest/session.h"
+#include "aggregator/plan/planner.h"
 #include "aggregator/store/store.h"
 #include "base/clock.h"
 #include "base/logging.h"
@@ -62,8 +63,9 @@ class BatchObserver {
 // Thread-safe.
 class Ingest {
  public:
-  Ingest(Store* store, BatchObserver* observer, const IngestLimits& limits,
-         const Clock* clock = &Clock::Real());
+  // All of them outlive it.
+  Ingest(Store* store, BatchObserver* observer, const Planner* planner,
+         const IngestLimits& limits, const Clock* clock = &Clock::Real());
   ~Ingest();
 
   // What is known of a machine's agent while its stream is open.
@@ -74,6 +76,8 @@ class Ingest {
     absl::Duration batch_period;  // how long a tick may wait at the agent
     uint64_t rejected_batches = 0;
     std::map<std::string, uint64_t> limits_broken;
+    // What became of its plan; null if it has not told.
+    std::shared_ptr<const v1::PlanReport> plan_report;
   };
   std::optional<Connection> FindConnection(const std::string& machine) const;
 
@@ -88,10 +92,14 @@ class Ingest {
   // What is watched has changed: tells agents how soon samples are wanted.
   void UpdatePaces();
 
+  // Plans have changed: sends them to those agents whose it has.
+  void UpdatePlans();
+
   // Called by sessions.
 
   const IngestLimits& limits() const { return limits_; }
   Store& store() { return store_; }
+  const Planner& planner() const { return planner_; }
   LogOncePerCause& log() { return log_; }
 
   // Clock::Monotonic().
@@ -142,11 +150,13 @@ class Ingest {
       const absl::Status& status);
   // Now and then: it looks at all of them.
   void ForgetClosedEpochs() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::vector<std::shared_ptr<Session>> Sessions() const;
   // The machine's own agent's, or another's that speaks for it.
   std::shared_ptr<Session> SessionOf(const std::string& machine) const;
 
   Store& store_;
   BatchObserver& observer_;
+  const Planner& planner_;
   const IngestLimits limits_;
   const Clock& clock_;
   RateBudget catch_up_;

@@ -26,6 +26,20 @@ absl::Status OutOfPlace(absl::string_view message) {
 // wait for others to be sent with.
 constexpr absl::Duration kBehind = absl::Seconds(30);
 
+// What is kept of a PlanReport: queries, and bytes of each text.
+constexpr int kMostReports = 1000;
+constexpr size_t kMostReportBytes = 1000;
+
+// To what is kept of it, whole characters of UTF-8.
+void Shorten(std::string* text) {
+  if (text->size() <= kMostReportBytes) return;
+  size_t size = kMostReportBytes;
+  while (size > 0 && (static_cast<uint8_t>((*text)[size]) & 0xC0) == 0x80) {
+    --size;
+  }
+  text->resize(size);
+}
+
 // A dictionary has instances that are gone, too: their batches are still held.
 constexpr size_t kDictionaryLives = 4;
 
@@ -121,7 +135,8 @@ absl::Status Session::Handle(v1::CollectRequest request) {
                             std::move(*request.mutable_instance_list()));
       return absl::OkStatus();
     case v1::CollectRequest::kPlanReport:
-      return absl::OkStatus();  // agents run their own plans
+      HandlePlanReport(std::move(*request.mutable_plan_report()));
+      return absl::OkStatus();
     case v1::CollectRequest::MESSAGE_NOT_SET:
       break;
   }
@@ -144,6 +159,11 @@ absl::Status Session::HandleHello(const v1::Hello& hello) {
   epoch_id_ = hello.epoch();
   catalogue_hash_ = hello.catalogue_hash();
   batch_period_ = FromProto(hello.batch_period());
+  machine_.set_name(agent_);
+  machine_.set_agent(agent_);
+  machine_.set_agent_version(hello.agent_version());
+  machine_.set_operating_system(hello.operating_system());
+  *machine_.mutable_labels() = hello.labels();
   {
     absl::MutexLock lock(&mutex_);
     hello_skew_ = FromProto(hello.time()) - absl::Now();
@@ -152,15 +172,8 @@ absl::Status Session::HandleHello(const v1::Hello& hello) {
   RETURN_IF_ERROR(ingest_.Register(shared_from_this(), hello));
   RETURN_IF_ERROR(TakeEpochs(hello));
   budgets_ = ingest_.BudgetsOf(agent_);
-
-  v1::Machine machine;
-  machine.set_name(agent_);
-  machine.set_agent(agent_);
-  machine.set_agent_version(hello.agent_version());
-  machine.set_operating_system(hello.operating_system());
-  *machine.mutable_labels() = hello.labels();
   RETURN_IF_ERROR(
-      FromStore(ingest_.store().PutMachine(machine, catalogue_hash_)));
+      FromStore(ingest_.store().PutMachine(machine_, catalogue_hash_)));
 
   // What an earlier stream brought is on its way to the disk; the agent must
   // not take it for lost.
@@ -223,7 +236,15 @@ void Session::SendWelcome(const v1::Hello& hello) {
   }
   v1::CollectResponse response;
   *response.mutable_welcome() = MakeWelcome(hello);
-  link_->Send(std::move(response));
+  {
+    // Sent under the lock: a plan that is newer comes after it.
+    absl::MutexLock lock(&mutex_);
+    plan_ = ingest_.planner().PlanFor(machine_);
+    if (!IsAgentsOwn(*plan_)) {
+      *response.mutable_welcome()->mutable_plan() = *plan_;
+    }
+    link_->Send(std::move(response));
+  }
   ingest_.UpdatePace(this);
 }
 
@@ -597,14 +618,49 @@ void Session::UpdatePace(BatchObserver& observer) {
   // Asked and sent under the lock: of two callers, the later one's word is the
   // last.
   absl::MutexLock lock(&mutex_);
-  const bool live = std::any_of(
-      skews_.begin(), skews_.end(),
-      [&](const auto& machine) { return observer.IsWatched(machine.first); });
+  const bool live =
+      ingest_.planner().HasAddition(agent_) ||
+      std::any_of(skews_.begin(), skews_.end(), [&](const auto& machine) {
+        return observer.IsWatched(machine.first);
+      });
   if (live_ == live) return;
   live_ = live;
   v1::CollectResponse response;
   response.mutable_pace()->set_live(live);
   link_->Send(std::move(response));
+}
+
+void Session::UpdatePlan() {
+  // As in UpdatePace.
+  absl::MutexLock lock(&mutex_);
+  if (!plan_.has_value()) return;  // comes with Welcome
+  v1::Plan plan = ingest_.planner().PlanFor(machine_);
+  if (HaveSameQueries(plan, *plan_)) return;
+  plan_ = std::move(plan);
+  v1::CollectResponse response;
+  *response.mutable_plan() = *plan_;
+  link_->Send(std::move(response));
+}
+
+// It is kept as long as the stream is open: it must not be large.
+void Session::HandlePlanReport(v1::PlanReport report) {
+  if (report.queries_size() > kMostReports) {
+    report.mutable_queries()->DeleteSubrange(
+        kMostReports, report.queries_size() - kMostReports);
+  }
+  for (v1::QueryReport& query : *report.mutable_queries()) {
+    for (std::string* text : {query.mutable_name(), query.mutable_counterset(),
+                              query.mutable_error()}) {
+      Shorten(text);
+    }
+  }
+  absl::MutexLock lock(&mutex_);
+  plan_report_ = std::make_shared<const v1::PlanReport>(std::move(report));
+}
+
+std::shared_ptr<const v1::PlanReport> Session::plan_report() const {
+  absl::MutexLock lock(&mutex_);
+  return plan_report_;
 }
 
 void Session::Note(const ReceivedBatch& received) {

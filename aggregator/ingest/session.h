@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -22,6 +23,7 @@
 #include "aggregator/ingest/received_batch.h"
 #include "base/credentials.h"
 #include "fleetperf/v1/collection.pb.h"
+#include "fleetperf/v1/fleet.pb.h"
 
 namespace fleetperf::aggregator {
 
@@ -71,6 +73,9 @@ class Session : public std::enable_shared_from_this<Session> {
   // Tells the agent whether it shall send each tick at once, if that changed.
   void UpdatePace(BatchObserver& observer);
 
+  // Sends the agent its plan if that is not the one it has.
+  void UpdatePlan();
+
   // Whether so much was received that is not durable yet that no more shall be
   // read for now.
   bool HasManyUnacknowledged() const;
@@ -82,6 +87,8 @@ class Session : public std::enable_shared_from_this<Session> {
   uint64_t rejected_batches() const;
   // How often limits were broken, by their names in Limits.
   std::map<std::string, uint64_t> limits_broken() const;
+  // What became of its plan; null if it has not told.
+  std::shared_ptr<const v1::PlanReport> plan_report() const;
 
  private:
   absl::Status HandleHello(const v1::Hello& hello);
@@ -93,6 +100,7 @@ class Session : public std::enable_shared_from_this<Session> {
   absl::Status HandleBatch(v1::Batch batch);
   absl::Status HandleDictionary(v1::Dictionary dictionary);
   absl::Status HandleCatalogue(const v1::Catalogue& catalogue);
+  void HandlePlanReport(v1::PlanReport report);
 
   absl::Status TakeDefinitions(v1::BatchContent& content,
                                ReceivedBatch* received);
@@ -129,6 +137,7 @@ class Session : public std::enable_shared_from_this<Session> {
 
   // Set by Hello, before other threads see the session.
   std::string agent_;
+  v1::Machine machine_;  // what the agent told of its own
   uint64_t epoch_id_ = 0;
   std::string catalogue_hash_;
   absl::Duration batch_period_;
@@ -147,6 +156,9 @@ class Session : public std::enable_shared_from_this<Session> {
 
   mutable absl::Mutex mutex_;
   bool live_ ABSL_GUARDED_BY(mutex_) = false;
+  // What was sent last; nothing before Welcome.
+  std::optional<v1::Plan> plan_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<const v1::PlanReport> plan_report_ ABSL_GUARDED_BY(mutex_);
   // The machines that the agent speaks for, and each one's clock minus ours, of
   // the newest batches.
   std::map<std::string, std::vector<absl::Duration>> skews_

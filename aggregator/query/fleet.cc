@@ -4,8 +4,10 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/sha256.h"
 #include "base/suggest.h"
 #include "fleetperf/v1/collection.pb.h"
+#include "perflib/counter_type.h"
 #include "proto/conversions.h"
 
 namespace fleetperf::aggregator {
@@ -45,18 +47,27 @@ class Registrations {
 
 }  // namespace
 
-std::shared_ptr<const std::vector<CountersetRegistration>> Fleet::Catalogue(
+bool IsShown(const perflib::CounterRegistration& counter) {
+  return !counter.name.empty() && !perflib::IsBaseType(counter.type) &&
+         (counter.attrib & perflib::kAttribNoDisplayable) == 0;
+}
+
+std::shared_ptr<const Fleet::Schemas> Fleet::Catalogue(
     const std::string& hash) {
   absl::MutexLock lock(&mutex_);
   const auto known = catalogues_.find(hash);
   if (known != catalogues_.end()) return known->second;
-  auto countersets = std::make_shared<std::vector<CountersetRegistration>>();
+  auto countersets = std::make_shared<Schemas>();
   const auto content = store_.GetCatalogue(hash);
   v1::CatalogueContent parsed;
   if (!content.ok() || !parsed.ParseFromString(*content)) return countersets;
   for (const v1::CountersetRegistration& proto : parsed.countersets()) {
     auto registration = FromProto(proto);
-    if (registration.ok()) countersets->push_back(*std::move(registration));
+    if (!registration.ok()) continue;
+    std::string schema_hash = Sha256(registration->CanonicalBytes());
+    countersets->push_back(std::make_shared<const Schema>(
+        Schema{.hash = std::move(schema_hash),
+               .registration = *std::move(registration)}));
   }
   catalogues_[hash] = countersets;
   return countersets;
@@ -74,7 +85,8 @@ std::vector<FleetCounterset> Fleet::Countersets(
   std::map<perflib::Guid, Registrations> registrations;
   for (const auto& [hash, machines] : machines_by_catalogue) {
     const auto catalogue = Catalogue(hash);
-    for (const CountersetRegistration& registration : *catalogue) {
+    for (const auto& schema : *catalogue) {
+      const CountersetRegistration& registration = schema->registration;
       registrations[registration.guid].Add(registration, machines.size());
       by_guid[registration.guid].machines.insert(machines.begin(),
                                                  machines.end());
@@ -109,6 +121,47 @@ std::vector<FleetCounterset> Fleet::Countersets(
   return countersets;
 }
 
+std::vector<std::string> Fleet::CountersetNames() {
+  std::set<std::string> names;
+  for (const std::string& name : KnownCountersets(store_.directory())) {
+    names.insert(name);
+  }
+  std::set<std::string> hashes;
+  for (const Store::StoredMachine& stored : store_.GetMachines()) {
+    hashes.insert(stored.catalogue_hash);
+  }
+  for (const std::string& hash : hashes) {
+    for (const auto& schema : *Catalogue(hash)) {
+      names.insert(schema->registration.name);
+    }
+  }
+  return {names.begin(), names.end()};
+}
+
+Selected Fleet::Select(const PathSet& paths) {
+  Selected selected;
+  for (const Store::StoredMachine& stored : store_.GetMachines()) {
+    const std::string& machine = stored.machine.name();
+    if (!paths.MatchesMachine(machine)) continue;
+    for (const auto& schema : *Catalogue(stored.catalogue_hash)) {
+      auto of_counterset = paths.SelectFrom(machine, schema);
+      if (!of_counterset.has_value()) continue;
+      for (Selection& selection : of_counterset->selections) {
+        std::erase_if(selection.counter_ids, [&](uint32_t id) {
+          return !IsShown(*schema->registration.FindCounter(id));
+        });
+      }
+      std::erase_if(of_counterset->selections, [](const Selection& selection) {
+        return selection.counter_ids.empty();
+      });
+      if (!of_counterset->selections.empty()) {
+        selected[machine].push_back(*std::move(of_counterset));
+      }
+    }
+  }
+  return selected;
+}
+
 absl::StatusOr<FleetCounterset> Fleet::FindCounterset(const std::string& name) {
   const auto guid = perflib::ParseGuid(name);
   std::vector<FleetCounterset> countersets = Countersets(perflib::Pattern());
@@ -125,10 +178,9 @@ absl::StatusOr<FleetCounterset> Fleet::FindCounterset(const std::string& name) {
     }
   }
   if (found != nullptr) return std::move(*found);
-  const std::string nearest = DidYouMean(name, names);
-  return absl::NotFoundError(absl::StrCat(
-      "there is no counterset \"", name, "\"", nearest,
-      nearest.empty() ? "; see: " : " See: ", "fleetperf countersets"));
+  return absl::NotFoundError(
+      absl::StrCat("there is no counterset \"", name, "\"",
+                   DidYouMeanOrSee(name, names, "fleetperf countersets")));
 }
 
 }  // namespace fleetperf::aggregator

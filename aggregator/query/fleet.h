@@ -13,6 +13,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "aggregator/query/resolver.h"
 #include "aggregator/store/store.h"
 #include "perflib/path.h"
 #include "perflib/registration.h"
@@ -28,6 +29,9 @@ struct FleetCounterset {
   std::set<uint32_t> collected_counters;
 };
 
+// Counters that exist for the sake of others are not shown to people.
+bool IsShown(const perflib::CounterRegistration& counter);
+
 // Thread-safe.
 class Fleet {
  public:
@@ -36,20 +40,26 @@ class Fleet {
   // The countersets of the machines that match, by name.
   std::vector<FleetCounterset> Countersets(const perflib::Pattern& machine);
 
+  // The names of all countersets that are collected or could be.
+  std::vector<std::string> CountersetNames();
+
+  // What the paths select in the machines' catalogues, collected or not.
+  Selected Select(const PathSet& paths);
+
   // The counterset that `name` ("{GUID}" or a name) stands for. A NotFound
   // error names the nearest ones.
   absl::StatusOr<FleetCounterset> FindCounterset(const std::string& name);
 
  private:
+  using Schemas = std::vector<std::shared_ptr<const Schema>>;
+
   // A catalogue's countersets; none if it is not held.
-  std::shared_ptr<const std::vector<perflib::CountersetRegistration>> Catalogue(
-      const std::string& hash);
+  std::shared_ptr<const Schemas> Catalogue(const std::string& hash);
 
   Store& store_;
   absl::Mutex mutex_;
-  std::map<std::string,
-           std::shared_ptr<const std::vector<perflib::CountersetRegistration>>>
-      catalogues_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, std::shared_ptr<const Schemas>> catalogues_
+      ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace fleetperf::aggregator

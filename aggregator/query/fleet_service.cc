@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "aggregator/access.h"
 #include "aggregator/formula/unit.h"
-#include "aggregator/query/fleet.h"
 #include "base/rpc_error.h"
 #include "fleetperf/v1/fleet.grpc.pb.h"
 #include "perflib/counter_type.h"
@@ -32,16 +31,10 @@ perflib::Pattern PatternOf(const std::string& text) {
   return text.empty() ? perflib::Pattern() : perflib::Pattern(text);
 }
 
-// Counters that exist for the sake of others are not listed.
-bool IsShown(const perflib::CounterRegistration& counter) {
-  return !counter.name.empty() && !perflib::IsBaseType(counter.type) &&
-         (counter.attrib & perflib::kAttribNoDisplayable) == 0;
-}
-
 class FleetService : public v1::FleetService::Service {
  public:
-  FleetService(Store* store, Ingest* ingest)
-      : store_(*store), ingest_(*ingest), fleet_(store) {}
+  FleetService(Store* store, Fleet* fleet, Ingest* ingest)
+      : store_(*store), fleet_(*fleet), ingest_(*ingest) {}
 
   grpc::Status ListMachines(grpc::ServerContext* context,
                             const v1::ListMachinesRequest* request,
@@ -60,7 +53,8 @@ class FleetService : public v1::FleetService::Service {
         response->set_next_page_token(response->machines().rbegin()->name());
         break;
       }
-      *response->add_machines() = Describe(stored.machine);
+      *response->add_machines() =
+          Describe(stored.machine, request->with_plan_reports());
     }
     return grpc::Status::OK;
   }
@@ -145,7 +139,7 @@ class FleetService : public v1::FleetService::Service {
     return RpcFromStatus(peer.status());
   }
 
-  v1::Machine Describe(const v1::Machine& stored) const {
+  v1::Machine Describe(const v1::Machine& stored, bool with_plan_report) const {
     v1::Machine machine = stored;
     if (const auto newest = store_.directory().NewestSample(stored.name())) {
       *machine.mutable_newest_sample() = ToProto(*newest);
@@ -156,6 +150,9 @@ class FleetService : public v1::FleetService::Service {
       machine.set_address(connection->address);
       *machine.mutable_skew() = ToProto(connection->skew);
       machine.set_rejected_batches(connection->rejected_batches);
+      if (with_plan_report && connection->plan_report != nullptr) {
+        *machine.mutable_plan_report() = *connection->plan_report;
+      }
       machine.mutable_limits_broken()->insert(connection->limits_broken.begin(),
                                               connection->limits_broken.end());
       if (machine.has_newest_sample()) {
@@ -221,14 +218,15 @@ class FleetService : public v1::FleetService::Service {
   }
 
   Store& store_;
+  Fleet& fleet_;
   Ingest& ingest_;
-  Fleet fleet_;
 };
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> MakeFleetService(Store* store, Ingest* ingest) {
-  return std::make_unique<FleetService>(store, ingest);
+std::unique_ptr<grpc::Service> MakeFleetService(Store* store, Fleet* fleet,
+                                                Ingest* ingest) {
+  return std::make_unique<FleetService>(store, fleet, ingest);
 }
 
 }  // namespace fleetperf::aggregator

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "aggregator/ingest/ingest.h"
+#include "aggregator/query/fleet.h"
 #include "aggregator/store/store.h"
 
 namespace grpc {
@@ -14,8 +15,9 @@ class Service;
 
 namespace fleetperf::aggregator {
 
-// `store` and `ingest` outlive the server that the service is registered with.
-std::unique_ptr<grpc::Service> MakeFleetService(Store* store, Ingest* ingest);
+// All of them outlive the server that the service is registered with.
+std::unique_ptr<grpc::Service> MakeFleetService(Store* store, Fleet* fleet,
+                                                Ingest* ingest);
 
 }  // namespace fleetperf::aggregator
 

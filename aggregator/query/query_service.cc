@@ -10,6 +10,7 @@
 #include "absl/synchronization/mutex.h"
 #include "aggregator/access.h"
 #include "aggregator/query/explain.h"
+#include "aggregator/query/explain_miss.h"
 #include "aggregator/query/points.h"
 #include "aggregator/query/raw_query.h"
 #include "base/rpc_error.h"
@@ -235,8 +236,8 @@ class QuerySlots {
 
 class QueryService : public v1::QueryService::Service {
  public:
-  QueryService(Store* store, MachineNow now_of)
-      : store_(*store), now_of_(std::move(now_of)) {}
+  QueryService(Store* store, Fleet* fleet, MachineNow now_of)
+      : store_(*store), fleet_(*fleet), now_of_(std::move(now_of)) {}
 
   grpc::Status QueryRange(
       grpc::ServerContext* context, const v1::QueryRangeRequest* request,
@@ -247,10 +248,10 @@ class QueryService : public v1::QueryService::Service {
     if (!range_request.ok()) return RpcFromStatus(range_request.status());
     AnswerWriter answer(context);
     uint32_t id = 0;
-    return RpcFromStatus(RunRangeQuery(
-        *range_request, ContextOf(context), [&](const SeriesResult& result) {
-          return Write(++id, result, &answer, writer);
-        }));
+    return End(RunRangeQuery(*range_request, ContextOf(context),
+                             [&](const SeriesResult& result) {
+                               return Write(++id, result, &answer, writer);
+                             }));
   }
 
   grpc::Status QueryRaw(
@@ -260,10 +261,10 @@ class QueryService : public v1::QueryService::Service {
     if (!slot.ok()) return RpcFromStatus(slot.status());
     AnswerWriter answer(context);
     uint32_t id = 0;
-    return RpcFromStatus(RunRawQuery(
-        FromProto(*request), ContextOf(context), [&](const RawSeries& result) {
-          return Write(++id, result, &answer, writer);
-        }));
+    return End(RunRawQuery(FromProto(*request), ContextOf(context),
+                           [&](const RawSeries& result) {
+                             return Write(++id, result, &answer, writer);
+                           }));
   }
 
   grpc::Status ExplainValue(grpc::ServerContext* context,
@@ -274,7 +275,7 @@ class QueryService : public v1::QueryService::Service {
     const auto slot = Admit(*context);
     if (!slot.ok()) return RpcFromStatus(slot.status());
     auto explained = RunExplain(request->path(), time, store_, now_of_);
-    if (!explained.ok()) return RpcFromStatus(explained.status());
+    if (!explained.ok()) return End(explained.status());
     *response = *std::move(explained);
     return grpc::Status::OK;
   }
@@ -288,6 +289,10 @@ class QueryService : public v1::QueryService::Service {
     auto slot = slots_.Enter(context);
     if (slot == nullptr) return absl::CancelledError("the caller is gone");
     return slot;
+  }
+
+  grpc::Status End(const absl::Status& status) {
+    return RpcFromStatus(ExplainMiss(status, &fleet_));
   }
 
   QueryContext ContextOf(grpc::ServerContext* context) const {
@@ -334,15 +339,16 @@ class QueryService : public v1::QueryService::Service {
   }
 
   Store& store_;
+  Fleet& fleet_;
   const MachineNow now_of_;
   QuerySlots slots_;
 };
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> MakeQueryService(Store* store,
+std::unique_ptr<grpc::Service> MakeQueryService(Store* store, Fleet* fleet,
                                                 MachineNow now_of) {
-  return std::make_unique<QueryService>(store, std::move(now_of));
+  return std::make_unique<QueryService>(store, fleet, std::move(now_of));
 }
 
 }  // namespace fleetperf::aggregator

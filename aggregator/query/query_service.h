@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "aggregator/query/fleet.h"
 #include "aggregator/query/range_query.h"
 #include "aggregator/store/store.h"
 
@@ -14,8 +15,8 @@ class Service;
 
 namespace fleetperf::aggregator {
 
-// `store` outlives the server that the service is registered with.
-std::unique_ptr<grpc::Service> MakeQueryService(Store* store,
+// `store` and `fleet` outlive the server that the service is registered with.
+std::unique_ptr<grpc::Service> MakeQueryService(Store* store, Fleet* fleet,
                                                 MachineNow now_of);
 
 }  // namespace fleetperf::aggregator

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <set>
 
+#include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "base/suggest.h"
 
 namespace fleetperf::aggregator {
@@ -40,12 +42,37 @@ std::set<std::string> CountersetNames(const Directory& directory,
 // What would have been right, or where to look it up.
 std::string Hint(absl::string_view wrong, const std::set<std::string>& names,
                  absl::string_view command) {
-  const std::string nearest =
-      DidYouMean(wrong, std::vector<std::string>(names.begin(), names.end()));
-  return absl::StrCat(nearest, nearest.empty() ? "; see: " : " See: ", command);
+  return DidYouMeanOrSee(
+      wrong, std::vector<std::string>(names.begin(), names.end()), command);
 }
 
+// Of an error's payload.
+constexpr char kMissedPath[] = "fleetperf/missed_path";
+
 }  // namespace
+
+std::optional<std::string> MissedPath(const absl::Status& status) {
+  const auto payload = status.GetPayload(kMissedPath);
+  if (!payload.has_value()) return std::nullopt;
+  return std::string(*payload);
+}
+
+absl::Status CheckHasInstance(const std::string& text, const Path& path,
+                              const CountersetRegistration& registration) {
+  if (path.instance.has_value() && !registration.HasInstances()) {
+    return absl::NotFoundError(
+        absl::StrCat(text, ": counterset \"", registration.name,
+                     "\" has no instances; write \\", registration.name, "\\",
+                     path.counter.text()));
+  }
+  if (!path.instance.has_value() && registration.HasInstances()) {
+    return absl::NotFoundError(
+        absl::StrCat(text, ": counterset \"", registration.name,
+                     "\" has instances; for all of them write \\",
+                     registration.name, "(*)\\", path.counter.text()));
+  }
+  return absl::OkStatus();
+}
 
 std::vector<std::string> KnownCountersets(const Directory& directory) {
   const std::set<std::string> names = CountersetNames(directory, Pattern());
@@ -79,15 +106,20 @@ bool SelectedCounterset::Selects(uint32_t counter_id,
 
 absl::StatusOr<PathSet> PathSet::Parse(const std::vector<std::string>& paths,
                                        const Directory& directory) {
+  return Parse(paths, KnownCountersets(directory));
+}
+
+absl::StatusOr<PathSet> PathSet::Parse(
+    const std::vector<std::string>& paths,
+    const std::vector<std::string>& known_countersets) {
   if (paths.empty()) {
     return absl::InvalidArgumentError(
         "a counter path is needed, such as "
         "'\\Processor Information(_Total)\\% Processor Time'");
   }
-  const std::vector<std::string> known = KnownCountersets(directory);
   PathSet set;
   for (const std::string& text : paths) {
-    absl::StatusOr<Path> path = perflib::ParsePath(text, known);
+    absl::StatusOr<Path> path = perflib::ParsePath(text, known_countersets);
     if (!path.ok()) {
       return absl::InvalidArgumentError(
           absl::StrCat(text, ": ", path.status().message()));
@@ -183,7 +215,11 @@ absl::StatusOr<Selected> PathSet::Select(const Directory& directory) const {
           return path.path.machine.Matches(machine) &&
                  !alone.SelectFrom(machine, directory).empty();
         });
-    if (!found) return ExplainMiss(path, directory);
+    if (!found) {
+      absl::Status missed = ExplainMiss(path, directory);
+      missed.SetPayload(kMissedPath, absl::Cord(path.text));
+      return missed;
+    }
   }
   Selected selected;
   for (const std::string& machine : directory.Machines()) {
@@ -253,16 +289,7 @@ absl::Status PathSet::ExplainMiss(const NamedPath& named,
         continue;
       }
       counterset_found = true;
-      if (path.instance.has_value() && !registration.HasInstances()) {
-        return not_found("counterset \"", registration.name,
-                         "\" has no instances; write \\", registration.name,
-                         "\\", path.counter.text());
-      }
-      if (!path.instance.has_value() && registration.HasInstances()) {
-        return not_found("counterset \"", registration.name,
-                         "\" has instances; for all of them write \\",
-                         registration.name, "(*)\\", path.counter.text());
-      }
+      RETURN_IF_ERROR(CheckHasInstance(named.text, path, registration));
       for (const auto& [id, interval] : counterset->counters) {
         counter_names.insert(registration.FindCounter(id)->name);
       }

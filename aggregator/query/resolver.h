@@ -44,6 +44,15 @@ struct SelectedCounterset {
 // Selected countersets by machine.
 using Selected = std::map<std::string, std::vector<SelectedCounterset>>;
 
+// The path that an error of PathSet::Select is about; nothing of others.
+std::optional<std::string> MissedPath(const absl::Status& status);
+
+// NotFound if a path with an instance meets a counterset without them, or the
+// other way round: it says how to write the path. `text` is the path.
+absl::Status CheckHasInstance(
+    const std::string& text, const perflib::Path& path,
+    const perflib::CountersetRegistration& registration);
+
 // The names of all countersets that are collected.
 std::vector<std::string> KnownCountersets(const Directory& directory);
 
@@ -54,6 +63,9 @@ class PathSet {
   // names the path and the character.
   static absl::StatusOr<PathSet> Parse(const std::vector<std::string>& paths,
                                        const Directory& directory);
+  static absl::StatusOr<PathSet> Parse(
+      const std::vector<std::string>& paths,
+      const std::vector<std::string>& known_countersets);
 
   bool MatchesMachine(const std::string& machine) const;
 
@@ -68,7 +80,7 @@ class PathSet {
       const std::shared_ptr<const Schema>& schema) const;
 
   // What is selected of all machines. A NotFound error if a path selects
-  // nothing: it names what is nearest.
+  // nothing: it names what is nearest, and MissedPath tells the path.
   absl::StatusOr<Selected> Select(const Directory& directory) const;
 
  private:

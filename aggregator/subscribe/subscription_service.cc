@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "aggregator/access.h"
+#include "aggregator/query/explain_miss.h"
 #include "base/rpc_error.h"
 #include "base/status_macros.h"
 #include "fleetperf/v1/subscription.grpc.pb.h"
@@ -84,10 +85,11 @@ absl::StatusOr<v1::SubscribeRequest> Decode(grpc::ByteBuffer bytes) {
 class SubscribeStream : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
  public:
   SubscribeStream(const grpc::CallbackServerContext& context,
-                  const grpc::ByteBuffer& request, Store* store, Hub* hub)
+                  const grpc::ByteBuffer& request, Store* store, Fleet* fleet,
+                  Hub* hub)
       : hub_(*hub) {
     const absl::Status status = Start(context, request, store);
-    if (!status.ok()) Finish(RpcFromStatus(status));
+    if (!status.ok()) Finish(RpcFromStatus(ExplainMiss(status, fleet)));
   }
 
   void OnWriteDone(bool ok) override { writer_->OnWriteDone(ok); }
@@ -188,23 +190,26 @@ class SubscriptionService
     : public v1::SubscriptionService::WithRawCallbackMethod_Subscribe<
           v1::SubscriptionService::Service> {
  public:
-  SubscriptionService(Store* store, Hub* hub) : store_(store), hub_(hub) {}
+  SubscriptionService(Store* store, Fleet* fleet, Hub* hub)
+      : store_(store), fleet_(fleet), hub_(hub) {}
 
   grpc::ServerWriteReactor<grpc::ByteBuffer>* Subscribe(
       grpc::CallbackServerContext* context,
       const grpc::ByteBuffer* request) override {
-    return new SubscribeStream(*context, *request, store_, hub_);
+    return new SubscribeStream(*context, *request, store_, fleet_, hub_);
   }
 
  private:
   Store* const store_;
+  Fleet* const fleet_;
   Hub* const hub_;
 };
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> MakeSubscriptionService(Store* store, Hub* hub) {
-  return std::make_unique<SubscriptionService>(store, hub);
+std::unique_ptr<grpc::Service> MakeSubscriptionService(Store* store,
+                                                       Fleet* fleet, Hub* hub) {
+  return std::make_unique<SubscriptionService>(store, fleet, hub);
 }
 
 }  // namespace fleetperf::aggregator

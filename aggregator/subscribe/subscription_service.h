@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "aggregator/query/fleet.h"
 #include "aggregator/store/store.h"
 #include "aggregator/subscribe/hub.h"
 
@@ -14,8 +15,9 @@ class Service;
 
 namespace fleetperf::aggregator {
 
-// `store` and `hub` outlive the server that the service is registered with.
-std::unique_ptr<grpc::Service> MakeSubscriptionService(Store* store, Hub* hub);
+// All of them outlive the server that the service is registered with.
+std::unique_ptr<grpc::Service> MakeSubscriptionService(Store* store,
+                                                       Fleet* fleet, Hub* hub);
 
 }  // namespace fleetperf::aggregator
 

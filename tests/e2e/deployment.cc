@@ -42,15 +42,19 @@ std::string Deployment::TlsSection(const TlsFiles& files) {
                       "\n  key: ", files.key, "\n");
 }
 
-std::unique_ptr<Process> Deployment::StartAggregator(
-    const std::string& more,
-    const std::map<std::string, std::string>& environment) {
+void Deployment::WriteAggregatorConfig(const std::string& more) {
   const TlsFiles tls = {.authority = File("authority.pem"),
                         .certificate = File("aggregator-localhost.pem"),
                         .key = File("aggregator-localhost.key")};
   Write(File("aggregator.yaml"),
         absl::StrCat("listen: ", address_, "\naddress_file: address\n",
                      "store: {directory: store}\n", TlsSection(tls), more));
+}
+
+std::unique_ptr<Process> Deployment::StartAggregator(
+    const std::string& more,
+    const std::map<std::string, std::string>& environment) {
+  WriteAggregatorConfig(more);
   auto aggregator = std::make_unique<Process>(
       std::vector<std::string>{Executable("fleetperf-aggregator"), "--config",
                                File("aggregator.yaml")},

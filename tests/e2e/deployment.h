@@ -32,6 +32,8 @@ class Deployment {
   // The lines of a configuration file that name a certificate.
   static std::string TlsSection(const TlsFiles& files);
 
+  // Writes an aggregator's configuration; `more` is added to it.
+  void WriteAggregatorConfig(const std::string& more);
   // Starts an aggregator and waits until it listens; the second time at the
   // same address. `more` is added to its file.
   std::unique_ptr<Process> StartAggregator(

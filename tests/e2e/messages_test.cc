@@ -167,7 +167,7 @@ TEST(Messages, WhatIsNotThereIsNamedWithTheNearest) {
     return deployment.Fleetperf({"query", path, "--since", "1h"});
   };
   ExpectMessage(query("\\Memroy\\Available Bytes"), 1,
-                "no counterset \"Memroy\" is collected; did you mean "
+                "there is no counterset \"Memroy\"; did you mean "
                 "\"Memory\"?");
   ExpectMessage(query("\\Memory\\Availible Bytes"), 1,
                 "did you mean \"Available Bytes\"");

@@ -87,7 +87,7 @@ std::vector<perflib::CountersetRegistration> Registrations() {
 void CheckPlan(const v1::Plan& proto) {
   static const auto& registrations =
       *new std::vector<perflib::CountersetRegistration>(Registrations());
-  const auto plan = PlanFromProto(proto);
+  const auto plan = PlanFromProto(proto, Plan());
   if (!plan.ok()) return;
   const Resolution resolution = ResolvePlan(*plan, "web-1", registrations);
   for (const ResolvedQuery& query : resolution.queries) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "aggregator/plan/plan_entry.h"
 #include "base/config.h"
 #include "tests/fuzz/check.h"
 
@@ -40,9 +41,18 @@ void Check(const std::string& text) {
   for (ConfigSection element : root.Sections("queries")) {
     element.Require("name", &text_value);
   }
+  const std::vector<aggregator::PlanEntry> plans = aggregator::ReadPlans(root);
   const absl::Status status = file->Finish();
   FUZZ_CHECK(status.ok() || absl::StartsWith(status.message(), "fuzz.yaml"));
   FUZZ_CHECK(number >= -10 && number <= 10);
+  if (!status.ok()) return;
+  for (const aggregator::PlanEntry& plan : plans) {
+    FUZZ_CHECK(!plan.name.empty());
+    for (const PlannedQuery& query : plan.queries) {
+      FUZZ_CHECK(!query.counterset.empty());
+      FUZZ_CHECK(CheckInterval(query.interval).ok());
+    }
+  }
 }
 
 }  // namespace

@@ -470,6 +470,21 @@ absl::Status WriteSeeds(const std::string& root) {
                         "interval: 1h30m\nlist: [a, b]\nmap: {a: b}\n"
                         "path: x\nsection:\n  name: b\n"
                         "queries:\n  - name: c\n"));
+  RETURN_IF_ERROR(Write(root, "config", "plans",
+                        "plans:\n"
+                        "  - name: linux\n"
+                        "    machines: ['web-*', db-1]\n"
+                        "    operating_system: Linux*\n"
+                        "    labels: {role: web}\n"
+                        "    queries:\n"
+                        "      - counterset: System\n"
+                        "      - counterset: Disk\n"
+                        "        counters: ['Reads/sec', 'id:2']\n"
+                        "        instances: sd*\n"
+                        "        interval: 10s\n"
+                        "        wrap32: true\n"
+                        "        machines: db1\n"
+                        "  - {name: none, queries: []}\n"));
   RETURN_IF_ERROR(Write(root, "collection", "content",
                         "\1" + Content().SerializeAsString()));
   RETURN_IF_ERROR(

@@ -199,12 +199,14 @@ struct Aggregator {
   }
   void Start() {
     ingest.reset();
-    ingest = std::make_unique<Ingest>(store.get(), &observer, Limits(), &clock);
+    ingest = std::make_unique<Ingest>(store.get(), &observer, &planner,
+                                      Limits(), &clock);
   }
 
   testing::TempDirectory directory;
   testing::SimulatedClock clock;
   Observer observer;
+  Planner planner{{}, &clock};
   std::unique_ptr<Store> store;
   std::unique_ptr<Ingest> ingest;
 };

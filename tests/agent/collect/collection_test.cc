@@ -164,6 +164,54 @@ TEST_F(CollectionTest, CollectsAnIntervalsCountersetsInOneBlock) {
   EXPECT_EQ(testing::ContentsOf(delivery_.spool()).size(), 2);
 }
 
+TEST_F(CollectionTest, CollectsAnInstanceByTheFirstQueryThatNamesIt) {
+  source_.SetInstances(kDiskGuid, {{"sda", 8, {{1, Value64(111)}}},
+                                   {"sdb", 16, {{1, Value64(222)}}}});
+  Apply({{.counterset = "Disk", .counters = {"id:1"}, .instances = {"sda"}},
+         {.counterset = "Disk", .counters = {"id:1"}}});
+  Settle();
+  std::vector<uint64_t> values;
+  for (const auto& content : testing::ContentsOf(delivery_.spool())) {
+    for (const auto& block : content.blocks()) {
+      for (const auto& query : block.queries()) {
+        const auto& first = query.columns(0).first();
+        values.insert(values.end(), first.begin(), first.end());
+      }
+    }
+  }
+  EXPECT_THAT(values, UnorderedElementsAre(111, 222));
+}
+
+// What is in both plans is taken when it is due, whatever comes and goes.
+TEST_F(CollectionTest, LosesNoTickOfWhatIsInBothPlans) {
+  Apply({kSystemQuery});
+  EXPECT_THAT(TakeBatches(), ElementsAre("System 1s 1/4 2/4"));
+  const std::vector<int32_t> lives = last_instances_;
+  clock_.Advance(absl::Milliseconds(999));
+  Apply({kDiskQuery, kSystemQuery});
+  EXPECT_THAT(TakeBatches(), IsEmpty());
+  clock_.Advance(absl::Milliseconds(1));
+  EXPECT_THAT(TakeBatches(),
+              UnorderedElementsAre("System 1s 1/4 2/4", "Disk 1s 1/8"));
+  // One counter less, and the rest is another query.
+  Apply({{.counterset = "System", .counters = {"id:1"}}});
+  EXPECT_THAT(TakeBatches(), IsEmpty());
+  for (int tick = 0; tick < 3; ++tick) {
+    clock_.Advance(absl::Seconds(1));
+    EXPECT_THAT(TakeBatches(), ElementsAre("System 1s 1/4"));
+    EXPECT_EQ(last_instances_, lives);
+  }
+  EXPECT_EQ(retired_, 0);
+}
+
+// Also one that adds nothing to those before it.
+TEST_F(CollectionTest, ReportsEachQuery) {
+  EXPECT_THAT(
+      Apply({kSystemQuery,
+             {.counterset = "Sys*", .counters = {"id:1"}, .meanwhile = true}}),
+      ElementsAre("0 System: ", "1 Sys*: "));
+}
+
 TEST_F(CollectionTest, KeepsPhaseAndLivesOverAChangeOfPlan) {
   Apply({kDiskQuery});
   TakeBatches();

@@ -121,7 +121,7 @@ TEST(PlanFromProto, TakesEveryField) {
   query->mutable_interval()->set_seconds(30);
   query->set_wrap32(true);
   query->add_machines("db1");
-  ASSERT_OK_AND_ASSIGN(const Plan plan, PlanFromProto(proto));
+  ASSERT_OK_AND_ASSIGN(const Plan plan, PlanFromProto(proto, Plan()));
   EXPECT_EQ(plan, (Plan{.version = 7,
                         .queries = {{.counterset = "Disk",
                                      .counters = {"Reads/sec", "id:2"},
@@ -158,9 +158,9 @@ TEST(PlanFromProto, RefusesWhatIsWrong) {
       proto.add_queries()->set_counterset("Disk");
       proto.mutable_queries(i)->mutable_interval()->set_seconds(5);
     }
-    EXPECT_OK(PlanFromProto(proto));
+    EXPECT_OK(PlanFromProto(proto, Plan()));
     test.spoil(proto.mutable_queries(1));
-    EXPECT_THAT(PlanFromProto(proto),
+    EXPECT_THAT(PlanFromProto(proto, Plan()),
                 StatusIs(test.code, HasSubstr(test.error)));
   }
 }

@@ -157,6 +157,50 @@ TEST(ResolvePlan, CollectsACounterOnce) {
           "already"));
 }
 
+// "0: a b | c": the instances that a query keeps, and those that it does not.
+std::vector<std::string> Instances(const Resolution& resolution) {
+  const auto append = [](std::string* out, const perflib::Pattern& pattern) {
+    absl::StrAppend(out, pattern.text());
+  };
+  std::vector<std::string> texts;
+  for (const ResolvedQuery& query : resolution.queries) {
+    texts.push_back(absl::StrCat(
+        query.planned, ": ", absl::StrJoin(query.instances, " ", append), " | ",
+        absl::StrJoin(query.except_instances, " ", append)));
+  }
+  return texts;
+}
+
+TEST(ResolvePlan, CollectsACounterOfAnInstanceOnce) {
+  const Resolution resolution = Resolve({
+      {.counterset = "Disk", .counters = {"id:1"}, .instances = {"a", "b"}},
+      {.counterset = "Disk", .counters = {"id:1"}, .instances = {"c*"}},
+      {.counterset = "Disk", .counters = {"id:1"}, .instances = {"b"}},
+      {.counterset = "Disk", .counters = {"id:1", "id:3"}},
+      {.counterset = "Disk", .counters = {"id:1"}, .instances = {"d"}},
+  });
+  EXPECT_THAT(Queries(resolution), ElementsAre("0 Disk 1s: 1", "1 Disk 1s: 1",
+                                               "3 Disk 1s: 3", "3 Disk 1s: 1"));
+  EXPECT_THAT(Instances(resolution), ElementsAre("0: a b | ", "1: c* | a b",
+                                                 "3:  | ", "3:  | a b c*"));
+  EXPECT_THAT(Problems(resolution),
+              ElementsAre("2: counter \"Reads/sec\" of \"Disk\" is collected "
+                          "by queries[0] already",
+                          "4: counter \"Reads/sec\" of \"Disk\" is collected "
+                          "by queries[0] already"));
+}
+
+TEST(ResolvePlan, CallsQueriesByTheirNames) {
+  const Resolution resolution = Resolve({
+      {.counterset = "Disk", .name = "all: queries[0]"},
+      {.counterset = "Disk", .counters = {"id:1"}},
+      {.counterset = "Disk", .counters = {"id:1"}, .meanwhile = true},
+  });
+  EXPECT_THAT(Problems(resolution),
+              ElementsAre("1: counter \"Reads/sec\" of \"Disk\" is collected "
+                          "by all: queries[0] already"));
+}
+
 TEST(ResolvePlan, NamesWhatAnotherQueryOnlyLinks) {
   const Resolution resolution = Resolve({
       {.counterset = "Disk", .counters = {"Avg*"}},

@@ -249,8 +249,8 @@ class SessionTest : public ::testing::Test {
     if (restarted_) store_.Reopen();
     restarted_ = true;
     gate_ = std::make_unique<GatedStore>(&*store_);
-    ingest_ =
-        std::make_unique<Ingest>(gate_.get(), &observer_, limits_, &clock_);
+    ingest_ = std::make_unique<Ingest>(gate_.get(), &observer_, &planner_,
+                                       limits_, &clock_);
   }
 
   static v1::CollectRequest Hello(uint64_t first = 1, uint64_t last = 0,
@@ -333,6 +333,7 @@ class SessionTest : public ::testing::Test {
   Observer observer_;
   IngestLimits limits_;
   testing::SimulatedClock clock_;
+  Planner planner_{{}, &clock_};
   bool restarted_ = false;
   std::unique_ptr<GatedStore> gate_;
   std::unique_ptr<Ingest> ingest_;

@@ -139,8 +139,9 @@ class QueryServiceTest : public ::testing::Test {
   testing::TempDirectory directory_;
   TestStore test_store_;
   EndlessStore store_{&*test_store_};
-  std::unique_ptr<grpc::Service> service_ =
-      MakeQueryService(&store_, [](const std::string&) { return At(20); });
+  Fleet fleet_{&store_};
+  std::unique_ptr<grpc::Service> service_ = MakeQueryService(
+      &store_, &fleet_, [](const std::string&) { return At(20); });
   KeyPair authority_;
   std::unique_ptr<grpc::Server> server_;
   std::string address_;

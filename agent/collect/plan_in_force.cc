@@ -1,0 +1,110 @@
+#include "agent/collect/plan_in_force.h"
+
+#include <spdlog/spdlog.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/files.h"
+
+namespace fleetperf::agent {
+namespace {
+
+v1::Plan OwnPlan() {
+  v1::Plan plan;
+  plan.set_includes_own(true);
+  return plan;
+}
+
+// Nothing if it is damaged.
+std::optional<v1::Plan> ReadKeptPlan(const std::string& file) {
+  const auto bytes = ReadFile(file);
+  v1::Plan plan;
+  if (bytes.ok() && plan.ParseFromString(*bytes)) return plan;
+  return std::nullopt;
+}
+
+}  // namespace
+
+PlanInForce::PlanInForce(Plan own, std::string file, Machines* machines)
+    : own_(std::move(own)),
+      file_(std::move(file)),
+      machines_(*machines),
+      kept_(OwnPlan()),
+      plan_(own_) {
+  if (FileExists(file_)) {
+    const auto kept = ReadKeptPlan(file_);
+    auto plan = kept.has_value() ? PlanFromProto(*kept, own_)
+                                 : absl::DataLossError("it is no plan");
+    if (plan.ok()) {
+      kept_ = *kept;
+      plan_ = *std::move(plan);
+    } else {
+      spdlog::warn("the plan in {} is not used: {}", file_,
+                   std::string(plan.status().message()));
+    }
+  }
+  machines_.Apply(plan_);
+}
+
+v1::PlanReport PlanInForce::Apply(const v1::Plan* proto) {
+  const v1::Plan wanted = proto != nullptr ? *proto : OwnPlan();
+  v1::PlanReport report;
+  report.set_version(wanted.version());
+  auto plan = PlanFromProto(wanted, own_);
+  if (!plan.ok()) {
+    const std::string error(plan.status().message());
+    spdlog::warn("the aggregator's plan {} is wrong: {}", wanted.version(),
+                 error);
+    report.add_queries()->set_error(error);
+    return report;
+  }
+  Run(*std::move(plan));
+  Keep(wanted);
+  for (const QueryReport& query : machines_.Reports()) {
+    v1::QueryReport* to = report.add_queries();
+    to->set_query(static_cast<uint32_t>(query.query));
+    to->set_name(plan_.NameOf(query.query));
+    to->set_counterset(query.counterset);
+    to->set_error(query.error);
+  }
+  return report;
+}
+
+void PlanInForce::EndMeanwhile() {
+  Plan rest = plan_;
+  std::erase_if(rest.queries,
+                [](const PlannedQuery& query) { return query.meanwhile; });
+  Run(std::move(rest));
+}
+
+// The same queries under another version are no change.
+void PlanInForce::Run(Plan plan) {
+  const bool changed = plan.queries != plan_.queries;
+  plan_ = std::move(plan);
+  if (!changed) return;
+  spdlog::info("collecting by {}",
+               plan_.version == 0
+                   ? "the agent's own configuration"
+                   : absl::StrCat("the aggregator's plan ", plan_.version));
+  machines_.Apply(plan_);
+}
+
+void PlanInForce::Keep(v1::Plan proto) {
+  v1::Plan kept = proto;
+  kept.clear_queries();
+  for (v1::PlannedQuery& query : *proto.mutable_queries()) {
+    if (!query.meanwhile()) *kept.add_queries() = std::move(query);
+  }
+  const std::string bytes = kept.SerializeAsString();
+  if (bytes == kept_.SerializeAsString()) return;
+  const absl::Status status = WriteFile(file_, bytes);
+  if (!status.ok()) {
+    spdlog::warn("an agent that is started again will not know its plan: {}",
+                 std::string(status.message()));
+    return;
+  }
+  kept_ = std::move(kept);
+}
+
+}  // namespace fleetperf::agent

@@ -1,0 +1,239 @@
+#include <grpcpp/channel.h>
+#include <grpcpp/client_context.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "aggregator/cli/commands.h"
+#include "aggregator/cli/terminal.h"
+#include "base/printable.h"
+#include "base/status_macros.h"
+#include "base/units.h"
+#include "fleetperf/v1/fleet.grpc.pb.h"
+#include "proto/conversions.h"
+
+namespace fleetperf::cli {
+namespace {
+
+constexpr absl::Duration kDeadline = absl::Seconds(15);
+// A clock that is off by less is not worth mentioning.
+constexpr absl::Duration kSkewToShow = absl::Seconds(2);
+// Of machines with the reports of their queries, which take room.
+constexpr uint32_t kVerbosePage = 100;
+
+// "3s ago"
+std::string Age(absl::Time time, absl::Time now) {
+  const absl::Duration age =
+      std::max(absl::ZeroDuration(), absl::Trunc(now - time, absl::Seconds(1)));
+  if (age == absl::ZeroDuration()) return "just now";
+  return absl::StrCat(absl::FormatDuration(age), " ago");
+}
+
+using Counts = google::protobuf::Map<std::string, uint64_t>;
+
+// "overrun=3 spool_full=20", by name.
+std::string ToText(const Counts& counts) {
+  std::vector<std::string> texts;
+  for (const auto& [what, count] : counts) {
+    texts.push_back(absl::StrCat(what, "=", count));
+  }
+  std::sort(texts.begin(), texts.end());
+  return absl::StrJoin(texts, " ");
+}
+
+// Only where there is something to tell.
+Field CountsField(const std::string& name, const Counts& counts) {
+  Field field{.name = name, .detail = true};
+  if (!counts.empty()) field.value = ToText(counts);
+  return field;
+}
+
+Record MachineRecord(const v1::Machine& machine, absl::Time now) {
+  const bool has_sample = machine.has_newest_sample();
+  const absl::Time newest = FromProto(machine.newest_sample());
+  const absl::Duration skew = FromProto(machine.skew());
+  std::vector<std::string> labels;
+  for (const auto& [name, value] : machine.labels()) {
+    labels.push_back(absl::StrCat(name, "=", value));
+  }
+  std::sort(labels.begin(), labels.end());
+  const bool show_skew =
+      machine.connected() && absl::AbsDuration(skew) > kSkewToShow;
+  Record record;
+  record.push_back({.name = "machine", .value = machine.name()});
+  record.push_back(
+      {.name = "state",
+       .value = std::string(machine.connected() ? "connected" : "away")});
+  Field sample{.name = "newest_sample"};
+  if (has_sample) {
+    sample.value = FormatUtc(newest);
+    sample.text = Age(newest, now + skew);
+  }
+  record.push_back(sample);
+  Field clock{.name = "clock_skew_seconds"};
+  if (machine.connected()) {
+    clock.value = absl::ToDoubleSeconds(skew);
+    clock.text = show_skew
+                     ? absl::FormatDuration(absl::Trunc(skew, absl::Seconds(1)))
+                     : "";
+  }
+  record.push_back(clock);
+  record.push_back(
+      {.name = "operating_system", .value = machine.operating_system()});
+  record.push_back({.name = "agent_version", .value = machine.agent_version()});
+  // Another machine's agent collects from it.
+  Field agent{.name = "agent", .value = machine.agent()};
+  if (machine.agent() == machine.name()) agent.text = "";
+  record.push_back(agent);
+  record.push_back({.name = "labels", .value = absl::StrJoin(labels, " ")});
+  const absl::Duration lag =
+      absl::Trunc(FromProto(machine.lag()), absl::Seconds(1));
+  Field lag_field{.name = "lag_seconds"};
+  if (machine.connected()) {
+    lag_field.value = absl::ToDoubleSeconds(lag);
+    lag_field.text =
+        lag > absl::ZeroDuration() ? absl::FormatDuration(lag) : "";
+  }
+  record.push_back(lag_field);
+  uint64_t lost = 0;
+  for (const auto& [cause, ticks] : machine.lost_ticks()) lost += ticks;
+  Field lost_ticks{.name = "lost_ticks", .value = lost};
+  if (lost > 0) lost_ticks.text = ToText(machine.lost_ticks());
+  record.push_back(lost_ticks);
+  record.push_back(CountsField("lost_by_cause", machine.lost_ticks()));
+  record.push_back({.name = "rejected_batches",
+                    .value = uint64_t{machine.rejected_batches()}});
+  record.push_back(CountsField("limits_broken", machine.limits_broken()));
+  return record;
+}
+
+// One for each query of the plan, or counterset of a query with wildcards.
+std::vector<Record> QueryRecords(const v1::PlanReport& report) {
+  std::vector<Record> records;
+  for (const v1::QueryReport& query : report.queries()) {
+    Field status{.name = "status"};
+    if (query.error().empty()) {
+      status.value = std::string("ok");
+    } else {
+      status.value = std::string("error");
+      status.text = query.error();
+    }
+    Field error{.name = "error", .detail = true};
+    if (!query.error().empty()) error.value = query.error();
+    records.push_back({{.name = "query", .value = query.name()},
+                       {.name = "counterset", .value = query.counterset()},
+                       status,
+                       error});
+  }
+  return records;
+}
+
+void AddPlan(const v1::Machine& machine, Record* record) {
+  Field version{.name = "plan_version"};
+  Field queries{.name = "queries"};
+  if (machine.has_plan_report()) {
+    version.value = uint64_t{machine.plan_report().version()};
+    queries.value = QueryRecords(machine.plan_report());
+  }
+  record->push_back(version);
+  record->push_back(queries);
+}
+
+// What a person is told of the plan's version.
+std::string PlanText(const v1::Machine& machine) {
+  if (!machine.has_plan_report()) {
+    return machine.connected() ? "the agent has not told yet" : "away";
+  }
+  const uint64_t version = machine.plan_report().version();
+  return version == 0 ? "the agent's own configuration"
+                      : absl::StrCat("version ", version);
+}
+
+// A block for each machine: a line for each fact, and the queries of its plan.
+void PrintBlock(const v1::Machine& machine) {
+  std::printf("%s\n", Printable(machine.name()).c_str());
+  std::vector<Record> facts;
+  const auto add_fact = [&](const std::string& name, const std::string& text) {
+    if (text.empty()) return;
+    facts.push_back(
+        {{.name = "", .value = absl::StrReplaceAll(name, {{"_", " "}})},
+         {.name = "", .value = text}});
+  };
+  for (const Field& field : MachineRecord(machine, absl::Now())) {
+    if (!field.detail && field.name != "machine") {
+      add_fact(field.name, TableText(field));
+    }
+  }
+  add_fact("plan", PlanText(machine));
+  const size_t width = TerminalSize().columns;
+  const auto print = [&](const std::vector<std::string>& lines, size_t first,
+                         absl::string_view indent) {
+    for (size_t i = first; i < lines.size(); ++i) {
+      std::printf("%s%s\n", std::string(indent).c_str(), lines[i].c_str());
+    }
+  };
+  print(FormatTable(facts, width), 1, "  ");
+  print(FormatTable(QueryRecords(machine.plan_report()), width), 0, "    ");
+}
+
+// Prints machines as they come.
+class MachinePrinter {
+ public:
+  MachinePrinter(Format format, bool verbose)
+      : verbose_(verbose),
+        printer_(verbose && format == Format::kTable ? nullptr
+                                                     : MakePrinter(format)) {}
+
+  void Print(const v1::Machine& machine) {
+    if (printer_ == nullptr) return PrintBlock(machine);
+    Record record = MachineRecord(machine, absl::Now());
+    if (verbose_) AddPlan(machine, &record);
+    printer_->Print(record);
+  }
+
+  void Finish() {
+    if (printer_ != nullptr) printer_->Finish();
+  }
+
+ private:
+  const bool verbose_;
+  const std::unique_ptr<RecordPrinter> printer_;  // null: blocks
+};
+
+}  // namespace
+
+absl::Status ListMachines(const Connection& connection, Format format,
+                          const std::string& machine, bool verbose) {
+  const auto stub = v1::FleetService::NewStub(connection.channel());
+  MachinePrinter printer(format, verbose);
+  v1::ListMachinesRequest request;
+  request.set_machine(machine);
+  request.set_with_plan_reports(verbose);
+  if (verbose) request.set_page_size(kVerbosePage);
+  bool any = false;
+  do {
+    grpc::ClientContext context;
+    context.set_deadline(absl::ToChronoTime(absl::Now() + kDeadline));
+    v1::ListMachinesResponse response;
+    RETURN_IF_ERROR(
+        connection.Explain(stub->ListMachines(&context, request, &response)));
+    for (const v1::Machine& found : response.machines()) {
+      printer.Print(found);
+      any = true;
+    }
+    request.set_page_token(response.next_page_token());
+  } while (!request.page_token().empty());
+  printer.Finish();
+  if (any) return absl::OkStatus();
+  return absl::NotFoundError(
+      machine.empty()
+          ? "no agent has connected yet; start fleetperf-agent on a "
+            "machine"
+          : absl::StrCat("no machine matches \"", machine,
+                         "\"; see: fleetperf machines"));
+}
+
+}  // namespace fleetperf::cli

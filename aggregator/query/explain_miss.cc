@@ -1,0 +1,88 @@
+#include "aggregator/query/explain_miss.h"
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "aggregator/query/resolver.h"
+#include "base/suggest.h"
+#include "perflib/path.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+using perflib::CounterRegistration;
+
+// What is wrong with the names of a path; nothing if it is none of them.
+std::optional<absl::Status> ExplainNames(const std::string& text,
+                                         const perflib::Path& path,
+                                         Fleet* fleet) {
+  std::vector<std::string> counterset_names;
+  std::vector<std::string> counter_names;
+  bool counterset_found = false;
+  for (const FleetCounterset& counterset : fleet->Countersets(path.machine)) {
+    const perflib::CountersetRegistration& registration =
+        counterset.registration;
+    counterset_names.push_back(registration.name);
+    if (!path.MatchesCounterset(registration.name, registration.guid)) continue;
+    if (auto mismatch = CheckHasInstance(text, path, registration);
+        !mismatch.ok()) {
+      return mismatch;
+    }
+    counterset_found = true;
+    for (const CounterRegistration& counter : registration.counters) {
+      if (!IsShown(counter)) continue;
+      if (path.MatchesCounter(counter.name, counter.counter_id)) {
+        return std::nullopt;
+      }
+      counter_names.push_back(counter.name);
+    }
+  }
+  if (counterset_names.empty()) return std::nullopt;
+  if (!counterset_found) {
+    return absl::NotFoundError(absl::StrCat(
+        text, ": there is no counterset \"", path.counterset.text(), "\"",
+        DidYouMeanOrSee(path.counterset.text(), counterset_names,
+                        "fleetperf countersets")));
+  }
+  return absl::NotFoundError(absl::StrCat(
+      text, ": there is no counter \"", path.counter.text(), "\"",
+      DidYouMeanOrSee(
+          path.counter.text(), counter_names,
+          absl::StrCat("fleetperf counters '", path.counterset.text(), "'"))));
+}
+
+absl::Status NotCollected(const std::string& path, size_t machines) {
+  return absl::NotFoundError(absl::StrCat(
+      path, ": this is not collected; ", machines,
+      machines == 1 ? " machine could: " : " machines could: ",
+      "add it to \"plans\" in the aggregator's configuration, or, as an "
+      "operator, collect it while you look: --collect 60s"));
+}
+
+}  // namespace
+
+absl::Status ExplainMiss(const absl::Status& status, Fleet* fleet) {
+  const std::optional<std::string> text = MissedPath(status);
+  if (!text.has_value()) return status;
+  const std::vector<std::string> known = fleet->CountersetNames();
+  const auto alone = PathSet::Parse({*text}, known);
+  const auto path = perflib::ParsePath(*text, known);
+  if (!alone.ok() || !path.ok()) return status;
+  const Selected could = fleet->Select(*alone);
+  if (!could.empty()) return NotCollected(*text, could.size());
+  return ExplainNames(*text, *path, fleet).value_or(status);
+}
+
+absl::Status NotInCatalogues(const std::string& text, Fleet* fleet) {
+  const absl::Status none = absl::NotFoundError(
+      absl::StrCat(text,
+                   ": no machine that matches could collect it; see: fleetperf "
+                   "countersets"));
+  const auto path = perflib::ParsePath(text, fleet->CountersetNames());
+  if (!path.ok()) return none;
+  return ExplainNames(text, *path, fleet).value_or(none);
+}
+
+}  // namespace fleetperf::aggregator

@@ -1,0 +1,280 @@
+// Plans from the aggregator's configuration, and what is collected meanwhile.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "tests/e2e/deployment.h"
+
+namespace fleetperf::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr char kSystem[] = R"(
+plans:
+  - name: linux
+    operating_system: Linux*
+    labels: {role: web}
+    queries:
+      - counterset: System
+  - name: others
+    machines: db-*
+    queries:
+      - counterset: Memory
+)";
+constexpr char kSystemAndMemory[] = R"(
+plans:
+  - name: linux
+    operating_system: Linux*
+    queries:
+      - counterset: System
+      - counterset: Memory
+      - counterset: Memry
+)";
+constexpr char kLabels[] = "labels: {role: web}\nqueries: []\n";
+
+// The queries of a machine's plan as "linux: queries[0] System: error".
+std::vector<std::string> Queries(const nlohmann::json& machine) {
+  std::vector<std::string> texts;
+  for (const auto& query : machine["queries"]) {
+    texts.push_back(absl::StrCat(query["query"].get<std::string>(), " ",
+                                 query["counterset"].get<std::string>(), ": ",
+                                 query.value("error", "")));
+  }
+  return texts;
+}
+
+nlohmann::json Machine(const Deployment& deployment, const std::string& name) {
+  const auto machines =
+      deployment.Json({"machines", "--verbose", "--machine", name});
+  EXPECT_EQ(machines.size(), 1);
+  return machines.empty() ? nlohmann::json() : machines.front();
+}
+
+// The machine when its agent has told of a plan whose queries are these; else
+// as it is after a while.
+template <typename Matcher>
+nlohmann::json AwaitQueries(const Deployment& deployment,
+                            const std::string& name, const Matcher& matcher) {
+  const absl::Time deadline = absl::Now() + kPatience;
+  nlohmann::json machine;
+  do {
+    machine = Machine(deployment, name);
+  } while (!::testing::Matches(matcher)(Queries(machine)) &&
+           absl::Now() < deadline);
+  EXPECT_THAT(Queries(machine), matcher);
+  return machine;
+}
+
+absl::Time TimeOf(const nlohmann::json& line) {
+  absl::Time time;
+  std::string error;
+  EXPECT_TRUE(absl::ParseTime(absl::RFC3339_full,
+                              line["time"].get<std::string>(), &time, &error))
+      << line;
+  return time;
+}
+
+TEST(Plans, AChangeReachesTheAgentsThatItIsForAndCostsNoSample) {
+  Deployment deployment;
+  const auto aggregator = deployment.StartAggregator(kSystem);
+  const auto agent = deployment.StartAgent("web-1", kLabels);
+  deployment.WaitForSamples("web-1");
+  const auto before = AwaitQueries(deployment, "web-1",
+                                   ElementsAre("linux: queries[0] System: "));
+  const auto other = deployment.StartAgent("mail-1", "queries: []\n");
+  ASSERT_TRUE(other->WaitForError("connected to the aggregator"));
+
+  deployment.WriteAggregatorConfig(kSystemAndMemory);
+  aggregator->Signal(SIGHUP);
+  ASSERT_TRUE(aggregator->WaitForError("read the plans of "));
+  const auto planned = ElementsAre(
+      "linux: queries[0] System: ", "linux: queries[1] Memory: ",
+      "linux: queries[2] : there is no counterset \"Memry\"; did you mean "
+      "\"Memory\"?");
+  const auto after = AwaitQueries(deployment, "web-1", planned);
+  EXPECT_GT(after["plan_version"].get<uint64_t>(),
+            before["plan_version"].get<uint64_t>());
+  EXPECT_TRUE(deployment.WaitForAnswer(R"(\\web-1\Memory\Available Bytes)"));
+  AwaitQueries(deployment, "mail-1", planned);  // now it is for this one, too
+  const Result text =
+      deployment.Fleetperf({"machines", "--verbose", "--machine", "web-1"});
+  EXPECT_THAT(text.output,
+              AllOf(HasSubstr("web-1\n"), HasSubstr("linux: queries[1]"),
+                    HasSubstr("did you mean \"Memory\"?")));
+
+  agent->Signal(SIGTERM);
+  EXPECT_EQ(agent->Wait(), 0);
+  const auto samples = deployment.Json(
+      {"query", R"(\\web-1\System\Processes)", "--since", "1h", "--raw"});
+  ASSERT_GT(samples.size(), 2);
+  std::set<nlohmann::json> lives;
+  for (const auto& sample : samples) lives.insert(sample["life"]);
+  EXPECT_EQ(lives.size(), 1);
+  // One a second; a tick that the machine was too slow for is counted.
+  const double seconds =
+      absl::ToDoubleSeconds(TimeOf(samples.back()) - TimeOf(samples.front()));
+  const auto lost = Machine(deployment, "web-1")["lost_ticks"].get<double>();
+  EXPECT_NEAR(seconds, static_cast<double>(samples.size() - 1), 0.9 + lost);
+}
+
+TEST(Plans, ABadPlanIsRefusedWithItsLineAndTheOneInForceStays) {
+  Deployment deployment;
+  {
+    const auto aggregator = deployment.StartAggregator(kSystem);
+    aggregator->Signal(SIGTERM);
+    EXPECT_EQ(aggregator->Wait(), 0);
+  }
+  const std::string bad = R"(
+plans:
+  - name: linux
+    queries:
+      - counterset: System
+        interval: 100ms
+)";
+  deployment.WriteAggregatorConfig(bad);
+  const Result refused =
+      RunCommand({Deployment::Executable("fleetperf-aggregator"), "--config",
+                  deployment.File("aggregator.yaml")});
+  EXPECT_EQ(refused.status, 1);
+  const std::string error = "plans[0].queries[0].interval: 100ms is too short";
+  EXPECT_THAT(refused.error,
+              AllOf(HasSubstr("aggregator.yaml:"), HasSubstr(error)));
+
+  const auto aggregator = deployment.StartAggregator(kSystem);
+  const auto agent = deployment.StartAgent("web-1", kLabels);
+  const auto planned = ElementsAre("linux: queries[0] System: ");
+  const auto before = AwaitQueries(deployment, "web-1", planned);
+  deployment.WriteAggregatorConfig(bad);
+  aggregator->Signal(SIGHUP);
+  ASSERT_TRUE(aggregator->WaitForError("the plans in force stay: "));
+  EXPECT_THAT(aggregator->error(),
+              AllOf(HasSubstr("aggregator.yaml:"), HasSubstr(error)));
+  EXPECT_EQ(Machine(deployment, "web-1")["plan_version"],
+            before["plan_version"]);
+  // A good one is taken after it.
+  deployment.WriteAggregatorConfig("plans: []\n");
+  aggregator->Signal(SIGHUP);
+  const auto own = AwaitQueries(deployment, "web-1", Not(planned));
+  EXPECT_EQ(own["plan_version"], 0);
+}
+
+TEST(Plans, AnAgentThatStartsWithoutAnAggregatorKnowsItsPlan) {
+  Deployment deployment;
+  const auto aggregator = deployment.StartAggregator(kSystem);
+  auto agent = deployment.StartAgent("web-1", kLabels);
+  AwaitQueries(deployment, "web-1", ElementsAre("linux: queries[0] System: "));
+  agent->Signal(SIGTERM);
+  EXPECT_EQ(agent->Wait(), 0);
+  aggregator->Signal(SIGTERM);
+  EXPECT_EQ(aggregator->Wait(), 0);
+
+  agent = deployment.StartAgent("web-1", kLabels);
+  ASSERT_TRUE(agent->WaitForError("nothing listens there"));
+  agent->Signal(SIGTERM);
+  EXPECT_EQ(agent->Wait(), 0);
+  // What it collected comes with the next process, which has another plan.
+  const auto again = deployment.StartAggregator();
+  agent = deployment.StartAgent("web-1", kLabels);
+  AwaitQueries(deployment, "web-1", ElementsAre());
+  const absl::Time deadline = absl::Now() + kPatience;
+  std::set<nlohmann::json> lives;
+  while (lives.size() < 2 && absl::Now() < deadline) {
+    for (const auto& sample :
+         deployment.Json({"query", "\\\\web-1\\System\\Processes", "--since",
+                          "1h", "--raw"})) {
+      lives.insert(sample["life"]);
+    }
+  }
+  EXPECT_EQ(lives.size(), 2);  // of two processes
+}
+
+TEST(Plans, WhatIsNotCollectedIsCollectedWhileItIsWatched) {
+  Deployment deployment;
+  const auto aggregator = deployment.StartAggregator();
+  const auto agent =
+      deployment.StartAgent("web-1", "queries: [{counterset: System}]\n");
+  deployment.WaitForSamples("web-1");
+  const std::string path = "\\\\web-1\\Memory\\Available Bytes";
+
+  // It says so, and what could be done.
+  for (const std::string command : {"query", "watch"}) {
+    const Result missed = deployment.Fleetperf({command, path});
+    EXPECT_EQ(missed.status, 1);
+    EXPECT_THAT(missed.error,
+                AllOf(HasSubstr("this is not collected; 1 machine could"),
+                      HasSubstr("--collect 60s")));
+  }
+  const Result misspelt =
+      deployment.Fleetperf({"query", "\\Memory\\Availble Bytes"});
+  EXPECT_THAT(misspelt.error, HasSubstr("did you mean \"Available Bytes\"?"));
+
+  // It is not for everybody.
+  const Result refused =
+      deployment.Fleetperf({"watch", path, "--collect", "60s"});
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_THAT(refused.error, AllOf(HasSubstr("the certificate of operator"),
+                                   HasSubstr("--certificate")));
+
+  const TlsFiles alice = deployment.Issue("operator", {"alice"});
+  const auto as_operator = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(),
+                     {"--certificate", alice.certificate, "--key", alice.key});
+    return arguments;
+  };
+  const auto own = ElementsAre("queries[0] System: ");
+  {
+    const auto watch = deployment.StartFleetperf(
+        as_operator({"watch", path, "--collect", "1h", "--format", "json"}));
+    ASSERT_TRUE(watch->WaitForOutput("\"ok\"", 3)) << watch->error();
+    EXPECT_THAT(watch->error(),
+                HasSubstr("collecting Memory on 1 machine for 1h"));
+    AwaitQueries(deployment, "web-1",
+                 ElementsAre("queries[0] System: ", "--collect Memory: "));
+    watch->Signal(SIGINT);
+    EXPECT_EQ(watch->Wait(), 0);
+  }
+  EXPECT_EQ(AwaitQueries(deployment, "web-1", own)["plan_version"], 0);
+  // Also if whoever watches is killed.
+  {
+    const auto watch = deployment.StartFleetperf(
+        as_operator({"watch", path, "--collect", "1h", "--format", "json"}));
+    AwaitQueries(deployment, "web-1",
+                 ElementsAre("queries[0] System: ", "--collect Memory: "));
+    watch->Signal(SIGKILL);
+    watch->Wait();
+  }
+  AwaitQueries(deployment, "web-1", own);
+
+  // A query collects so long, answers about that time, and then it is over.
+  const Result answer = deployment.Fleetperf(
+      as_operator({"query", "\\Memory\\Committed Bytes", "--collect", "3s",
+                   "--step", "1s", "--format", "json"}));
+  EXPECT_EQ(answer.status, 0) << answer.error;
+  EXPECT_THAT(answer.output, HasSubstr("\"ok\""));
+  AwaitQueries(deployment, "web-1", own);
+
+  const Result nothing = deployment.Fleetperf(
+      as_operator({"watch", "\\Memry\\*", "--collect", "60s"}));
+  EXPECT_EQ(nothing.status, 1);
+  EXPECT_THAT(nothing.error,
+              HasSubstr("there is no counterset \"Memry\"; did you mean "
+                        "\"Memory\"?"));
+  const Result long_time =
+      deployment.Fleetperf(as_operator({"watch", path, "--collect", "2h"}));
+  EXPECT_EQ(long_time.status, 1);
+  EXPECT_THAT(long_time.error,
+              HasSubstr("a duration of 2h is not between 1s and 1h"));
+}
+
+}  // namespace
+}  // namespace fleetperf::testing
