@@ -75,6 +75,16 @@ nlohmann::json AwaitQueries(const Deployment& deployment,
   return machine;
 }
 
+// Starts an agent and waits until the aggregator knows it.
+std::unique_ptr<Process> StartConnected(Deployment& deployment,
+                                        const std::string& name,
+                                        const std::string& more) {
+  auto agent = deployment.StartAgent(name, more);
+  EXPECT_TRUE(agent->WaitForError("connected to the aggregator"))
+      << agent->error();
+  return agent;
+}
+
 absl::Time TimeOf(const nlohmann::json& line) {
   absl::Time time;
   std::string error;
@@ -87,12 +97,11 @@ absl::Time TimeOf(const nlohmann::json& line) {
 TEST(Plans, AChangeReachesTheAgentsThatItIsForAndCostsNoSample) {
   Deployment deployment;
   const auto aggregator = deployment.StartAggregator(kSystem);
-  const auto agent = deployment.StartAgent("web-1", kLabels);
+  const auto agent = StartConnected(deployment, "web-1", kLabels);
   deployment.WaitForSamples("web-1");
   const auto before = AwaitQueries(deployment, "web-1",
                                    ElementsAre("linux: queries[0] System: "));
-  const auto other = deployment.StartAgent("mail-1", "queries: []\n");
-  ASSERT_TRUE(other->WaitForError("connected to the aggregator"));
+  const auto other = StartConnected(deployment, "mail-1", "queries: []\n");
 
   deployment.WriteAggregatorConfig(kSystemAndMemory);
   aggregator->Signal(SIGHUP);
@@ -151,7 +160,7 @@ plans:
               AllOf(HasSubstr("aggregator.yaml:"), HasSubstr(error)));
 
   const auto aggregator = deployment.StartAggregator(kSystem);
-  const auto agent = deployment.StartAgent("web-1", kLabels);
+  const auto agent = StartConnected(deployment, "web-1", kLabels);
   const auto planned = ElementsAre("linux: queries[0] System: ");
   const auto before = AwaitQueries(deployment, "web-1", planned);
   deployment.WriteAggregatorConfig(bad);
@@ -171,7 +180,7 @@ plans:
 TEST(Plans, AnAgentThatStartsWithoutAnAggregatorKnowsItsPlan) {
   Deployment deployment;
   const auto aggregator = deployment.StartAggregator(kSystem);
-  auto agent = deployment.StartAgent("web-1", kLabels);
+  auto agent = StartConnected(deployment, "web-1", kLabels);
   AwaitQueries(deployment, "web-1", ElementsAre("linux: queries[0] System: "));
   agent->Signal(SIGTERM);
   EXPECT_EQ(agent->Wait(), 0);
@@ -184,7 +193,7 @@ TEST(Plans, AnAgentThatStartsWithoutAnAggregatorKnowsItsPlan) {
   EXPECT_EQ(agent->Wait(), 0);
   // What it collected comes with the next process, which has another plan.
   const auto again = deployment.StartAggregator();
-  agent = deployment.StartAgent("web-1", kLabels);
+  agent = StartConnected(deployment, "web-1", kLabels);
   AwaitQueries(deployment, "web-1", ElementsAre());
   const absl::Time deadline = absl::Now() + kPatience;
   std::set<nlohmann::json> lives;
@@ -216,7 +225,7 @@ TEST(Plans, WhatIsNotCollectedIsCollectedWhileItIsWatched) {
   }
   const Result misspelt =
       deployment.Fleetperf({"query", "\\Memory\\Availble Bytes"});
-  EXPECT_THAT(misspelt.error, HasSubstr("did you mean \"Available Bytes\"?"));
+  EXPECT_THAT(misspelt.error, HasSubstr("did you mean \"Available Bytes\""));
 
   // It is not for everybody.
   const Result refused =

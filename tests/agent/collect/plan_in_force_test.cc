@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -33,14 +34,17 @@ class PlanInForceTest : public ::testing::Test {
   // Another process of the same agent, whose own plan is System.
   void Restart() {
     plan_.reset();
-    machines_ = std::make_unique<Machines>(Machines::Options{
-        .own = "web-1",
-        .own_source =
-            std::make_unique<testing::FakeSource>(testing::TestRegistrations()),
-        .open_remote = nullptr,
-        .check_name = nullptr,
-        .delivery = &delivery_,
-        .clock = &clock_});
+    auto source =
+        std::make_unique<testing::FakeSource>(testing::TestRegistrations());
+    source->SetInstances(testing::kSystemGuid,
+                         {{"", 0, {{1, testing::Value32(1)}}}});
+    machines_ = std::make_unique<Machines>(
+        Machines::Options{.own = "web-1",
+                          .own_source = std::move(source),
+                          .open_remote = nullptr,
+                          .check_name = nullptr,
+                          .delivery = &delivery_,
+                          .clock = &clock_});
     plan_ = std::make_unique<PlanInForce>(
         Plan{.queries = {{.counterset = "System"}}}, file_, machines_.get());
   }

@@ -6,6 +6,7 @@
 #include <grpcpp/security/credentials.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -55,6 +56,7 @@ class UplinkTest : public ::testing::Test {
                   if (plan != nullptr) report.set_version(plan->version());
                   return report;
                 },
+            .on_disconnect = [this] { ++disconnects_; },
         }});
   }
 
@@ -151,6 +153,7 @@ class UplinkTest : public ::testing::Test {
   // before it ends.
   std::optional<Delivery> delivery_{
       Delivery::Options{.epoch = kEpoch, .blocks_per_batch = 1}};
+  std::atomic<int> disconnects_ = 0;
   std::optional<Uplink> uplink_;
   std::optional<FakeAggregator> aggregator_{std::in_place};
 };
@@ -239,6 +242,7 @@ TEST_F(UplinkTest, SendsAgainToAnAggregatorThatDiedAndIsBack) {
   aggregator_.emplace(address);
   FakeStream& second = aggregator_->Accept();
   EXPECT_EQ(second.Receive().hello().held_epochs(0).first_sequence(), 1);
+  EXPECT_GE(disconnects_, 1);  // of the first; perhaps of vain attempts
   SendWelcome(second, /*durable=*/1);
   EXPECT_THAT(ReceiveBatches(second, 3), ElementsAre(2, 3, 4));
   SendAck(second, 4);

@@ -117,7 +117,7 @@ TEST(PlanEntry, IsForAgentsThatAllSelectorsMatch) {
   } kCases[] = {
       {"", true},
       {"machines: WEB-1", true},
-      {"machines: [db-*, web-?]", true},
+      {"machines: [db-*, 'web-?']", true},
       {"machines: [db-*, web-2]", false},
       {"operating_system: Linux*", true},
       {"operating_system: Linux", false},
