@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "tests/bench/comparison.h"
@@ -40,20 +41,18 @@ absl::StatusOr<std::unique_ptr<FleetperfLoad>> StartAgents(
   return agents;
 }
 
-// What was watched while the agents sent.
-absl::StatusOr<std::vector<absl::Duration>> DelaysOf(FleetWatch* watch,
-                                                     const Pace& pace) {
-  ASSIGN_OR_RETURN(const std::vector<FleetWatch::Sample> samples,
-                   watch->Stop());
-  std::vector<absl::Duration> delays;
-  for (const FleetWatch::Sample& sample : samples) {
-    delays.push_back(sample.received - (sample.taken + pace.behind));
-  }
-  if (delays.empty()) {
+// Takes what was watched while the agents sent.
+absl::Status TakeWatched(const FleetWatch::Watched& watched, const Pace& pace,
+                         FleetCost* cost) {
+  if (watched.samples.empty()) {
     return absl::DataLossError("the subscriber has got nothing");
   }
-  std::sort(delays.begin(), delays.end());
-  return delays;
+  for (const FleetWatch::Sample& sample : watched.samples) {
+    cost->watched.push_back(sample.received - (sample.taken + pace.behind));
+  }
+  std::sort(cost->watched.begin(), cost->watched.end());
+  cost->lagged = watched.lagged;
+  return absl::OkStatus();
 }
 
 absl::Status MeasureSending(FleetperfLoad* agents, FleetWatch* watch,
@@ -71,10 +70,16 @@ absl::Status MeasureSending(FleetperfLoad* agents, FleetWatch* watch,
   cost->latest = pace.latest;
   cost->delays = std::move(pace.delays);
   std::sort(cost->delays.begin(), cost->delays.end());
-  if (watch != nullptr) {
-    ASSIGN_OR_RETURN(cost->watched, DelaysOf(watch, pace));
-  }
-  return absl::OkStatus();
+  if (watch == nullptr) return absl::OkStatus();
+  return TakeWatched(watch->Stop(), pace, cost);
+}
+
+double Samples(const FleetCost& cost) {
+  return static_cast<double>(cost.samples);
+}
+
+double CpuNanos(const FleetCost& cost) {
+  return absl::ToDoubleNanoseconds(cost.acknowledged);
 }
 
 double PerAgentKib(const FleetCost& cost, uint64_t memory) {
@@ -110,6 +115,10 @@ absl::StatusOr<FleetCost> MeasureFleet(const std::string& name,
                      FleetWatch::Start(server.address(), server.reader()));
   }
   RETURN_IF_ERROR(MeasureSending(agents.get(), watch.get(), server, &cost));
+  Progress(
+      absl::StrFormat("%s: %.1f ns a sample, %.2f million samples a second",
+                      name, CpuNanos(cost) / Samples(cost),
+                      Samples(cost) / absl::ToDoubleSeconds(cost.wall) / 1e6));
   return cost;
 }
 
@@ -124,25 +133,19 @@ void PrintFleet(const std::vector<FleetCost>& costs) {
     for (const FleetCost& cost : costs) values.push_back(value(cost));
     table.Add(what, std::move(values), decimals);
   };
-  const auto samples = [](const FleetCost& cost) {
-    return static_cast<double>(cost.samples);
-  };
-  const auto cpu = [](const FleetCost& cost) {
-    return absl::ToDoubleNanoseconds(cost.acknowledged);
-  };
-  add("samples a second, millions", 2, [&](const FleetCost& cost) {
-    return samples(cost) / absl::ToDoubleSeconds(cost.wall) / 1e6;
+  add("samples a second, millions", 2, [](const FleetCost& cost) {
+    return Samples(cost) / absl::ToDoubleSeconds(cost.wall) / 1e6;
   });
   add("CPU until acknowledged, ns a sample", 1,
-      [&](const FleetCost& cost) { return cpu(cost) / samples(cost); });
-  add("CPU until acknowledged, us a message", 1, [&](const FleetCost& cost) {
-    return cpu(cost) / 1e3 / static_cast<double>(cost.messages);
+      [](const FleetCost& cost) { return CpuNanos(cost) / Samples(cost); });
+  add("CPU until acknowledged, us a message", 1, [](const FleetCost& cost) {
+    return CpuNanos(cost) / 1e3 / static_cast<double>(cost.messages);
   });
   add("CPU until acknowledged, % of a processor", 1, [](const FleetCost& cost) {
     return 100 * absl::FDivDuration(cost.acknowledged, cost.wall);
   });
-  add("CPU of the agents, ns a sample", 1, [&](const FleetCost& cost) {
-    return absl::ToDoubleNanoseconds(cost.load) / samples(cost);
+  add("CPU of the agents, ns a sample", 1, [](const FleetCost& cost) {
+    return absl::ToDoubleNanoseconds(cost.load) / Samples(cost);
   });
   add("CPU to connect and define, us an agent", 0, [](const FleetCost& cost) {
     return absl::ToDoubleMicroseconds(cost.started) /
@@ -161,6 +164,10 @@ void PrintFleet(const std::vector<FleetCost>& costs) {
       [](const FleetCost& cost) { return QuantileMs(cost.watched, 0.5); });
   add("taken until subscriber has it, p99, ms", 2,
       [](const FleetCost& cost) { return QuantileMs(cost.watched, 0.99); });
+  add("values the subscriber was too slow for", 0, [](const FleetCost& cost) {
+    return cost.watched.empty() ? std::nan("")
+                                : static_cast<double>(cost.lagged);
+  });
   add("memory before agents, MiB", 1, [](const FleetCost& cost) {
     return static_cast<double>(cost.memory_before) / kMiB;
   });

@@ -49,6 +49,7 @@ struct FleetCost {
   absl::Duration latest;  // how late the load was at most
   // From when a sample was taken until the subscriber had it, sorted.
   std::vector<absl::Duration> watched;
+  uint64_t lagged = 0;  // values that it was too slow for
 };
 
 // `workload` has as many ticks as FleetLoad::all_ticks says at most.

@@ -3,6 +3,7 @@
 #ifndef FLEETPERF_TESTS_BENCH_FLEET_WATCH_H_
 #define FLEETPERF_TESTS_BENCH_FLEET_WATCH_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -27,9 +28,13 @@ class FleetWatch {
       const std::string& address, const TlsFiles& tls);
   ~FleetWatch();
 
-  // Ends the subscription. What came since its start; DataLoss if the
-  // subscriber was too slow for some of it.
-  absl::StatusOr<std::vector<Sample>> Stop();
+  // What came since its start.
+  struct Watched {
+    std::vector<Sample> samples;
+    uint64_t lagged = 0;  // were left out, since this read too slowly
+  };
+  // Ends the subscription. The last call.
+  Watched Stop();
 
  private:
   struct Stream;
