@@ -13,7 +13,13 @@ using perflib::Formula;
 // are rounded.
 using Real = long double;
 
-Real ToReal(absl::uint128 value) { return static_cast<Real>(value); }
+Real ToReal(absl::uint128 value) {
+  // Nearly always, and several times as quick.
+  if (absl::Uint128High64(value) == 0) {
+    return static_cast<Real>(absl::Uint128Low64(value));
+  }
+  return static_cast<Real>(value);
+}
 
 CalculatedValue Result(const CounterFormula& formula, Real value) {
   // Powers of ten are exact, their inverses are not.

@@ -1,6 +1,7 @@
 #include "aggregator/formula/window.h"
 
 #include <algorithm>
+#include <memory>
 
 namespace fleetperf::aggregator {
 namespace {
@@ -196,7 +197,9 @@ WindowValue WindowAccumulator::FinishSound(const CounterFormula& formula,
         breaks_ > 0 ? problem_ : CalculatedValue::Gap(GapCause::kNoSamples);
     return value;
   }
-  if (over == Over::kFormula && IsRatio(formula)) value.growth = growth_;
+  if (over == Over::kFormula && IsRatio(formula)) {
+    value.growth = std::make_shared<const Growth>(growth_);
+  }
   if (formula.uses_two_samples() && over == Over::kFormula) {
     value.result = CalculateGrowth(formula, growth_);
     return value;

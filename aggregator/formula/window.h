@@ -9,7 +9,7 @@
 #define FLEETPERF_AGGREGATOR_FORMULA_WINDOW_H_
 
 #include <cstdint>
-#include <optional>
+#include <memory>
 
 #include "absl/time/time.h"
 #include "aggregator/formula/counter_formula.h"
@@ -39,8 +39,8 @@ struct WindowValue {
   // counts that.
   double coverage = 1;
   // Of ratios by Over::kFormula: what the value was calculated from, so that
-  // several can be combined.
-  std::optional<Growth> growth = std::nullopt;
+  // several can be combined; else null. Few have it, and many are kept.
+  std::shared_ptr<const Growth> growth = nullptr;
 };
 
 // Adds up the pieces and samples of one window. What is added must belong to

@@ -84,7 +84,7 @@ void AggregatedWindow::Add(const CounterFormula& formula,
   ++with_values_;
   if (PercentileOf(function).has_value()) values_.push_back(number);
   // Sums of what different formulas divide would be of nothing.
-  if (value.growth.has_value() && formula.formula == formula_.formula &&
+  if (value.growth != nullptr && formula.formula == formula_.formula &&
       formula.scale == formula_.scale) {
     AddGrowth(formula, *value.growth, &growth_);
     ++with_growth_;

@@ -1,6 +1,7 @@
 #include "aggregator/query/range_evaluator.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace fleetperf::aggregator {
 namespace {
@@ -157,6 +158,11 @@ void RangeEvaluator::Add(const SeriesRun& run,
   auto stretch = std::partition_point(
       stretches.begin(), stretches.end(),
       [&](const Stretch& one) { return one.last < begin; });
+  if (windows_.capacity() == 0) {
+    windows_.reserve(std::min<size_t>(
+        {run.ticks(), static_cast<size_t>(stretches.end() - stretch),
+         static_cast<size_t>(windows_of_grid_)}));
+  }
   for (; stretch != stretches.end() && stretch->first < end; ++stretch) {
     if (stretch->is_behind) continue;
     uint32_t first = std::max(stretch->first, begin) - begin;
@@ -285,10 +291,13 @@ void RangeEvaluator::AddSummary(const Summary& summary, const RawSample& sample,
 }
 
 RangeEvaluator::Window& RangeEvaluator::WindowAt(int64_t number) {
-  // Nearly always the last, or the next.
-  auto at = windows_.end();
+  // Nearly always the next, or the last.
+  if (windows_.empty() || windows_.back().number < number) {
+    return windows_.emplace_back(Window{.number = number});
+  }
+  auto at = std::prev(windows_.end());
   while (at != windows_.begin() && std::prev(at)->number >= number) --at;
-  if (at == windows_.end() || at->number != number) {
+  if (at->number != number) {
     at = windows_.insert(at, Window{.number = number});
   }
   return *at;
@@ -297,9 +306,8 @@ RangeEvaluator::Window& RangeEvaluator::WindowAt(int64_t number) {
 void RangeEvaluator::NoteNewest(const RawSample& sample,
                                 absl::Duration interval, Window* window) const {
   if (formula_.uses_two_samples()) return;
-  window->newest_time = TimeOf(sample);
-  window->newest_interval = interval;
   window->newest_value = CalculateSample(formula_, sample);
+  window->holds_until = TimeOf(sample) + interval * kMaxIntervalsApart;
 }
 
 void RangeEvaluator::AddTo(WindowAccumulator& window, const RawSample& sample,
@@ -350,8 +358,8 @@ WindowValue RangeEvaluator::Total() const {
   return total;
 }
 
-std::vector<Point> RangeEvaluator::Finish(
-    bool goes_on, const std::vector<Loss>& losses) const {
+std::vector<Point> RangeEvaluator::Finish(bool goes_on,
+                                          const std::vector<Loss>& losses) {
   if (samples_ == 0) return {};
   std::vector<Point> points;
   if (grid_.step == absl::ZeroDuration()) {
@@ -359,15 +367,17 @@ std::vector<Point> RangeEvaluator::Finish(
   } else {
     // Where old samples are thinned, they have values of their own, and those
     // that came later are in windows.
-    points = FinishSamples(goes_on && windows_.empty());
-    const std::vector<Point> of_windows = FinishWindows(goes_on);
-    points.insert(points.end(), of_windows.begin(), of_windows.end());
-    if (!points_.empty() && !windows_.empty()) {
+    FinishSamples(goes_on && windows_.empty());
+    points = std::move(points_);
+    const size_t of_samples = points.size();
+    FinishWindows(goes_on, &points);
+    if (of_samples > 0 && of_samples < points.size()) {
       std::stable_sort(
           points.begin(), points.end(),
           [](const Point& a, const Point& b) { return a.time < b.time; });
     }
   }
+  if (losses.empty()) return points;
   absl::Time start = grid_.start;
   for (Point& point : points) {
     Explain(start, point.time, losses, &point.value);
@@ -376,30 +386,30 @@ std::vector<Point> RangeEvaluator::Finish(
   return points;
 }
 
-std::vector<Point> RangeEvaluator::FinishWindows(bool goes_on) const {
-  std::vector<Point> points;
-  if (windows_.empty()) return points;
+void RangeEvaluator::FinishWindows(bool goes_on,
+                                   std::vector<Point>* points) const {
+  if (windows_.empty()) return;
+  const int64_t first = windows_.front().number;
   const int64_t last = goes_on ? windows_of_grid_ : windows_.back().number;
-  points.reserve(static_cast<size_t>(last - windows_.front().number + 1));
+  points->reserve(points->size() + static_cast<size_t>(last - first + 1));
+  const absl::Duration length = grid_.length();
+  absl::Time end = grid_.EndOf(first);
   auto next = windows_.begin();
-  for (int64_t number = next->number; number <= last; ++number) {
-    Point& point = points.emplace_back(Point{.time = grid_.EndOf(number)});
+  for (int64_t number = first; number <= last; ++number, end += length) {
     if (next != windows_.end() && next->number == number) {
-      point.value =
-          next->accumulator.Finish(formula_, over_, point.time, grid_.length());
+      points->push_back(
+          {end, next->accumulator.Finish(formula_, over_, end, length)});
       ++next;
     } else {
-      point.value = ValueWithoutSamples(*std::prev(next), point.time);
+      points->push_back({end, ValueWithoutSamples(*std::prev(next), end)});
     }
   }
-  return points;
 }
 
 // A window's that ends at `end`, after `last`, the last that has samples.
 WindowValue RangeEvaluator::ValueWithoutSamples(const Window& last,
                                                 absl::Time end) const {
-  if (formula_.uses_two_samples() ||
-      end - last.newest_time > last.newest_interval * kMaxIntervalsApart) {
+  if (formula_.uses_two_samples() || end > last.holds_until) {
     return NoSamples();
   }
   // The newest sample before the end still holds.
@@ -407,13 +417,11 @@ WindowValue RangeEvaluator::ValueWithoutSamples(const Window& last,
           .coverage = last.newest_value.ok() ? 1.0 : 0.0};
 }
 
-std::vector<Point> RangeEvaluator::FinishSamples(bool goes_on) const {
-  std::vector<Point> points = points_;
-  if (goes_on && !points.empty() &&
-      grid_.end - points.back().time > interval_ * kMaxIntervalsApart) {
-    points.push_back({grid_.end, NoSamples()});
+void RangeEvaluator::FinishSamples(bool goes_on) {
+  if (goes_on && !points_.empty() &&
+      grid_.end - points_.back().time > interval_ * kMaxIntervalsApart) {
+    points_.push_back({grid_.end, NoSamples()});
   }
-  return points;
 }
 
 }  // namespace fleetperf::aggregator

@@ -49,19 +49,18 @@ class RangeEvaluator {
 
   // The values of the windows, from the first with a sample to the last with
   // one; if `goes_on`, to the end of the grid: the series did not end, and what
-  // is missing there is a gap. `losses` tell the causes of gaps.
-  std::vector<Point> Finish(bool goes_on,
-                            const std::vector<Loss>& losses) const;
+  // is missing there is a gap. `losses` tell the causes of gaps. The
+  // last call, with Total: what it held is in what they return.
+  std::vector<Point> Finish(bool goes_on, const std::vector<Loss>& losses);
 
  private:
   // A window that something was added to.
   struct Window {
     int64_t number = 0;
     WindowAccumulator accumulator;
-    // For one-sample formulas: its newest sample's.
-    absl::Time newest_time;
-    absl::Duration newest_interval;
+    // For one-sample formulas: its newest sample's, and how long that holds.
     CalculatedValue newest_value;
+    absl::Time holds_until;
   };
 
   bool AsksForSamples(absl::Duration interval) const {
@@ -91,9 +90,9 @@ class RangeEvaluator {
   void AddSummary(const Summary& summary, const RawSample& sample,
                   absl::Duration collection_interval, int64_t window);
 
-  std::vector<Point> FinishWindows(bool goes_on) const;
+  void FinishWindows(bool goes_on, std::vector<Point>* points) const;
   WindowValue ValueWithoutSamples(const Window& last, absl::Time end) const;
-  std::vector<Point> FinishSamples(bool goes_on) const;
+  void FinishSamples(bool goes_on);
 
   const CounterFormula formula_;
   const WindowGrid grid_;

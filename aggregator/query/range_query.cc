@@ -193,8 +193,7 @@ class RangeQuery {
         (is_aggregating() || !request_.choice.is_of_all())) {
       return absl::OkStatus();
     }
-    const RangeEvaluator& evaluator =
-        static_cast<const RangeSink&>(*found->sink).evaluator;
+    RangeEvaluator& evaluator = static_cast<RangeSink&>(*found->sink).evaluator;
     // Unless a later tick shows that the instance is gone.
     const bool goes_on = evaluator.newest().has_value() &&
                          found->last_tick - *evaluator.newest() <=

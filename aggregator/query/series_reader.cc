@@ -25,7 +25,7 @@ class CountersetReader : public SampleSink {
   CountersetReader(const SelectedCounterset& selected, absl::Time to,
                    const SinkFactory& make_sink)
       : selected_(selected),
-        to_(to),
+        to_(perflib::PerfTime100NSecFromTime(to)),
         make_sink_(make_sink),
         feed_(selected, this) {}
 
@@ -103,10 +103,9 @@ class CountersetReader : public SampleSink {
   // there are.
   std::optional<absl::Time> LastSoundTick(const Frame& frame) const {
     for (size_t tick = frame.clocks->size(); tick-- > 0;) {
-      const absl::Time time = perflib::TimeFromPerfTime100NSec(
-          (*frame.clocks)[tick].perf_time_100nsec);
+      const int64_t time = (*frame.clocks)[tick].perf_time_100nsec;
       if (time <= to_ && !frame.HasFailed(static_cast<uint32_t>(tick))) {
-        return time;
+        return perflib::TimeFromPerfTime100NSec(time);
       }
     }
     return std::nullopt;
@@ -134,7 +133,7 @@ class CountersetReader : public SampleSink {
   }
 
   const SelectedCounterset selected_;
-  const absl::Time to_;
+  const int64_t to_;  // in the units of PerfTime100NSec
   const SinkFactory& make_sink_;
   SampleFeed feed_;
   std::vector<Series> series_;

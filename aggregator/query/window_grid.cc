@@ -64,25 +64,25 @@ int64_t StretchTable::EndOf(const Stretch& stretch) const {
 }
 
 std::vector<Stretch> StretchTable::Divide(
-    const std::vector<perflib::Clocks>& clocks, absl::Duration interval) const {
+    absl::Span<const perflib::Clocks> clocks, absl::Duration interval) const {
   const ClockCheck check(interval);
   std::vector<Stretch> stretches;
-  int64_t end = 0;  // of the last stretch
-  for (uint32_t tick = 0; tick < clocks.size(); ++tick) {
-    const int64_t time = clocks[tick].perf_time_100nsec;
-    const std::optional<int64_t> length =
-        tick > 0 ? check.SoundLength(clocks[tick - 1], clocks[tick])
-                 : std::nullopt;
+  std::optional<int64_t> length;  // from the tick before
+  for (uint32_t tick = 0; tick < clocks.size();) {
+    Stretch stretch = Begin(clocks[tick].perf_time_100nsec);
+    const int64_t end = EndOf(stretch);
+    stretch.first = tick;
+    stretch.is_linked = length.has_value();
+    int64_t longest = length.value_or(0);
     // Time does not go back within a stretch.
-    if (!length.has_value() || time > end) {
-      Stretch& stretch = stretches.emplace_back(Begin(time));
-      stretch.first = tick;
-      stretch.is_linked = length.has_value();
-      end = EndOf(stretch);
+    for (++tick; tick < clocks.size(); ++tick) {
+      length = check.SoundLength(clocks[tick - 1], clocks[tick]);
+      if (!length.has_value() || clocks[tick].perf_time_100nsec > end) break;
+      longest = std::max(longest, *length);
     }
-    stretches.back().last = tick;
-    stretches.back().longest =
-        std::max(stretches.back().longest, length.value_or(0));
+    stretch.last = tick - 1;
+    stretch.longest = longest;
+    stretches.push_back(stretch);
   }
   return stretches;
 }

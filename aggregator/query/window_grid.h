@@ -10,6 +10,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "aggregator/store/series_run.h"
 #include "perflib/clocks.h"
 
@@ -61,7 +62,7 @@ class StretchTable {
 
   Stretch Begin(int64_t time) const;
   int64_t EndOf(const Stretch& stretch) const;
-  std::vector<Stretch> Divide(const std::vector<perflib::Clocks>& clocks,
+  std::vector<Stretch> Divide(absl::Span<const perflib::Clocks> clocks,
                               absl::Duration interval) const;
 
   // Of the grid, in the units of PerfTime100NSec, which samples' times are

@@ -162,7 +162,7 @@ class BodyReader {
     while (bytes->size() < size) {
       const uint64_t at = offset + bytes->size();
       RETURN_IF_ERROR(Load(at / kPageBytes));
-      const absl::string_view page = page_;
+      const absl::string_view page = ToView(page_);
       if (page.size() <= at % kPageBytes) {
         return absl::DataLossError("a page of a chunk is too short");
       }
@@ -178,13 +178,12 @@ class BodyReader {
   absl::Status Load(uint64_t number) {
     if (number == number_) return absl::OkStatus();
     number_ = UINT64_MAX;
-    auto page =
-        database_.Get(Family::kChunks, PageKey(key_, number), snapshot_);
-    if (absl::IsNotFound(page.status())) {
+    const absl::Status status = database_.GetPinned(
+        Family::kChunks, PageKey(key_, number), snapshot_, &page_);
+    if (absl::IsNotFound(status)) {
       return absl::DataLossError("a page of a chunk is missing");
     }
-    RETURN_IF_ERROR(page.status());
-    page_ = *std::move(page);
+    RETURN_IF_ERROR(status);
     number_ = number;
     return absl::OkStatus();
   }
@@ -194,7 +193,7 @@ class BodyReader {
   const ChunkKey key_;
   const uint64_t size_;
   uint64_t number_ = UINT64_MAX;  // of page_
-  std::string page_;
+  rocksdb::PinnableSlice page_;
 };
 
 // Those that there are, of a chunk whose head does not tell how many: as far as
@@ -288,7 +287,12 @@ absl::Status ForEachChunk(
                                    .order = UINT64_MAX});
   uint32_t hour = first_hour - first_hour % HoursOfChunk(resolution);
   uint32_t skipped = 0;  // hours, since something was damaged
-  seek(hour);
+  const ChunkKey first = {
+      .machine = machine, .resolution = resolution, .hour = hour};
+  // All that it passed is before the first.
+  const bool is_there =
+      entry->Valid() && ToView(entry->key()) >= HeadKey(first);
+  if (!is_there) seek(hour);
   for (;;) {
     if (!entry->Valid()) {
       if (entry->status().ok()) return absl::OkStatus();

@@ -49,9 +49,9 @@ void DeleteChunk(const StoredChunk& chunk, Changes* changes);
 uint32_t HoursOfChunk(Resolution resolution);
 
 // Calls `use` with a machine's chunks in which ticks of these hours can be, in
-// the order of their keys. `entry` is of the chunks, and is moved. What is
-// damaged is left out, and told to `on_damage`. Ends early with an error of
-// `use`.
+// the order of their keys. `entry` is of the chunks, new or as such a call for
+// a machine, resolution and hours before these left it. What is damaged is left
+// out, and told to `on_damage`. Ends early with an error of `use`.
 absl::Status ForEachChunk(
     rocksdb::Iterator* entry, uint32_t machine, Resolution resolution,
     uint32_t first_hour, uint32_t last_hour,

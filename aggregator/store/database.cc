@@ -256,12 +256,19 @@ absl::Status Database::Write(Changes* changes, Durability durability) {
 
 absl::StatusOr<std::string> Database::Get(Family of, absl::string_view key,
                                           const Snapshot* snapshot) const {
+  rocksdb::PinnableSlice value;
+  RETURN_IF_ERROR(GetPinned(of, key, snapshot, &value));
+  return value.ToString();
+}
+
+absl::Status Database::GetPinned(Family of, absl::string_view key,
+                                 const Snapshot* snapshot,
+                                 rocksdb::PinnableSlice* value) const {
+  value->Reset();
   rocksdb::ReadOptions options;
   if (snapshot != nullptr) options.snapshot = snapshot->snapshot_;
-  std::string value;
-  RETURN_IF_ERROR(FromRocksDb(
-      database_->Get(options, family(of), ToSlice(key), &value), "read"));
-  return value;
+  return FromRocksDb(database_->Get(options, family(of), ToSlice(key), value),
+                     "read");
 }
 
 std::unique_ptr<rocksdb::Iterator> Database::Iterate(

@@ -114,6 +114,10 @@ class Database {
   // As of `snapshot`; null: now. NotFound if there is no such key.
   absl::StatusOr<std::string> Get(Family family, absl::string_view key,
                                   const Snapshot* snapshot = nullptr) const;
+  // The same without a copy: `value` is of the database, which outlives it.
+  absl::Status GetPinned(Family family, absl::string_view key,
+                         const Snapshot* snapshot,
+                         rocksdb::PinnableSlice* value) const;
   // Through the keys of a family, in their order.
   std::unique_ptr<rocksdb::Iterator> Iterate(
       Family family, const Snapshot* snapshot = nullptr) const;

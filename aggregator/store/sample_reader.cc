@@ -23,9 +23,11 @@ absl::Time TimeOf(const perflib::Clocks& clocks) {
 std::optional<Chunk::TickRange> TicksBetween(
     const std::vector<perflib::Clocks>& clocks, absl::Time from,
     absl::Time to) {
+  const int64_t first_time = perflib::PerfTime100NSecFromTime(from);
+  const int64_t last_time = perflib::PerfTime100NSecFromTime(to);
   const auto is_inside = [&](const perflib::Clocks& tick) {
-    const absl::Time time = TimeOf(tick);
-    return time >= from && time <= to;
+    return tick.perf_time_100nsec >= first_time &&
+           tick.perf_time_100nsec <= last_time;
   };
   const auto first = std::find_if(clocks.begin(), clocks.end(), is_inside);
   if (first == clocks.end()) return std::nullopt;

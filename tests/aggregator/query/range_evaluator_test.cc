@@ -75,7 +75,8 @@ class Series {
 
   std::vector<std::string> Points(bool goes_on = false,
                                   const std::vector<Loss>& losses = {}) const {
-    return ToText(evaluator_.Finish(goes_on, losses));
+    RangeEvaluator evaluator = evaluator_;
+    return ToText(evaluator.Finish(goes_on, losses));
   }
   std::string Total() const { return ToText(evaluator_.Total()); }
   const RangeEvaluator& evaluator() const { return evaluator_; }
