@@ -18,7 +18,6 @@ namespace fleetperf::aggregator {
 namespace {
 
 using testing::DiskRegistration;
-using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using testing::MemoryRegistration;
 using testing::StatusIs;
@@ -90,8 +89,9 @@ TEST_F(ExplainMissTest, SuggestsNamesThatAreInCatalogues) {
     const char* path;
     const char* message;
   } kCases[] = {
-      {"\\Memroy*\\Available Bytes",
-       "there is no counterset \"Memroy*\"; did you mean \"Memory (64-bit)\"?"},
+      {"\\Memory 64-bit\\Available Bytes",
+       "there is no counterset \"Memory 64-bit\"; did you mean \"Memory "
+       "(64-bit)\"?"},
       {"\\Disk(*)\\Transfer/sec",
        "there is no counter \"Transfer/sec\"; did you mean \"Transfers/sec\"? "
        "See: fleetperf counters 'Disk'"},
