@@ -11,6 +11,7 @@ constexpr uint64_t kSamplesBetweenChecks = 10'000;
 }  // namespace
 
 absl::Status QueryMeter::Read(size_t samples) {
+  absl::MutexLock lock(&mutex_);
   samples_ += samples;
   if (samples_ > context_.limits.samples) {
     return absl::ResourceExhaustedError(absl::StrCat(
@@ -19,18 +20,31 @@ absl::Status QueryMeter::Read(size_t samples) {
   }
   if (samples_ < next_check_) return absl::OkStatus();
   next_check_ = samples_ + kSamplesBetweenChecks;
-  return CheckCancelled();
+  return CheckNotCancelled();
+}
+
+void QueryMeter::Forget(size_t samples) {
+  absl::MutexLock lock(&mutex_);
+  samples_ -= samples;
 }
 
 absl::Status QueryMeter::CheckHeld(size_t held) const {
-  if (held <= context_.limits.held) return absl::OkStatus();
+  return held <= context_.limits.held ? absl::OkStatus() : TooMuchHeld();
+}
+
+absl::Status QueryMeter::TooMuchHeld() const {
   return absl::ResourceExhaustedError(absl::StrCat(
       "the query needs more than ", context_.limits.held,
       " values at a time; choose a longer step, a shorter time or fewer "
       "series"));
 }
 
-absl::Status QueryMeter::CheckCancelled() const {
+absl::Status QueryMeter::CheckCancelled() {
+  absl::MutexLock lock(&mutex_);
+  return CheckNotCancelled();
+}
+
+absl::Status QueryMeter::CheckNotCancelled() {
   if (!context_.is_cancelled || !context_.is_cancelled()) {
     return absl::OkStatus();
   }

@@ -47,9 +47,11 @@ bool IsRising(absl::Span<const uint64_t> values) {
 absl::Duration LongestPiece(const SeriesRun& run, const Stretch& stretch,
                             uint32_t first, uint32_t end) {
   const uint32_t begin = run.first_tick();
-  const bool is_whole =
-      begin + first == stretch.first && begin + end == stretch.last + 1;
-  if (is_whole) return absl::Nanoseconds(stretch.longest);
+  if (begin + end == stretch.last + 1 && begin + first <= stretch.first + 1) {
+    const bool has_link = begin + first == stretch.first;
+    return absl::Nanoseconds(
+        std::max(has_link ? stretch.link.value_or(0) : 0, stretch.longest));
+  }
   absl::Duration longest;
   for (uint32_t tick = first; tick < end; ++tick) {
     longest =
@@ -172,7 +174,7 @@ void RangeEvaluator::Add(const SeriesRun& run,
       continue;
     }
     // What comes before the first of a run, or a stretch, decides about it.
-    if (first == 0 || !stretch->is_linked) {
+    if (first == 0 || !stretch->link.has_value()) {
       AddEach(run, first, first + 1);
       ++first;
     }

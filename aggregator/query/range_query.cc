@@ -3,14 +3,16 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
-#include <memory>
+#include <optional>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "aggregator/query/machine_answer.h"
+#include "aggregator/query/ordered_work.h"
 #include "aggregator/query/question.h"
 #include "aggregator/query/resolver.h"
-#include "aggregator/query/series_reader.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::aggregator {
@@ -53,33 +55,6 @@ absl::Time AlignDown(absl::Time time, absl::Duration step) {
   if (step == absl::ZeroDuration()) return time;
   return absl::UnixEpoch() + absl::Floor(time - absl::UnixEpoch(), step);
 }
-
-class RangeSink : public SeriesSink {
- public:
-  // `held` counts what all sinks of a machine hold, and what was kept before.
-  RangeSink(const CounterFormula& formula, const WindowGrid& grid, Over over,
-            bool only_windows, StretchTable* stretches, QueryMeter* meter,
-            size_t* held)
-      : evaluator(formula, grid, over, only_windows),
-        stretches_(*stretches),
-        meter_(*meter),
-        held_(*held) {}
-
-  absl::Status Add(const SeriesRun& run) override {
-    RETURN_IF_ERROR(meter_.Read(run.ticks()));
-    held_ -= evaluator.held();
-    evaluator.Add(run, stretches_.Of(run));
-    held_ += evaluator.held();
-    return meter_.CheckHeld(held_);
-  }
-
-  RangeEvaluator evaluator;
-
- private:
-  StretchTable& stretches_;
-  QueryMeter& meter_;
-  size_t& held_;
-};
 
 // The time of day up to which samples of all machines can be there: the
 // earliest of theirs. One whose clock is far behind does not hold the others
@@ -139,16 +114,10 @@ class RangeQuery {
         labels_ = LabelsByMachine(context_.store);
       }
     }
-    const bool over_machines =
-        is_aggregating() && !request_.aggregation->by_machine;
     InstanceCheck instance_check(parsed.paths);
-    for (const auto& [machine, countersets] : selected) {
-      RETURN_IF_ERROR(meter_.CheckCancelled());
-      RETURN_IF_ERROR(ReadMachine(machine, countersets, &instance_check));
-      if (!over_machines) RETURN_IF_ERROR(HandOn());
-    }
+    RETURN_IF_ERROR(ReadMachines(selected, &instance_check));
     RETURN_IF_ERROR(instance_check.Finish());
-    if (over_machines) RETURN_IF_ERROR(HandOn());
+    if (is_over_machines()) RETURN_IF_ERROR(HandOn());
     for (const Question& question : questions_) {
       RETURN_IF_ERROR(question.CheckPairs());
     }
@@ -158,57 +127,99 @@ class RangeQuery {
  private:
   bool is_aggregating() const { return request_.aggregation.has_value(); }
 
-  absl::Status ReadMachine(const std::string& machine,
-                           const std::vector<SelectedCounterset>& countersets,
-                           InstanceCheck* instance_check) {
-    const absl::Time now = common_now_.value_or(context_.now_of(machine));
-    ASSIGN_OR_RETURN(const WindowGrid grid,
-                     GridOf(request_, context_.limits, now));
+  bool is_over_machines() const {
+    return is_aggregating() && !request_.aggregation->by_machine;
+  }
+
+  absl::Status ReadMachines(const Selected& selected,
+                            InstanceCheck* instance_check) {
+    const std::vector<Selected::value_type> machines(selected.begin(),
+                                                     selected.end());
+    const Evaluation evaluation = HowToEvaluate();
+    const auto read = [&](size_t number, bool in_turn) {
+      const auto& [machine, countersets] = machines[number];
+      return Read(machine, countersets, evaluation, in_turn);
+    };
+    const auto use = [&](size_t number,
+                         absl::StatusOr<MachineAnswer> answer) -> absl::Status {
+      if (!answer.ok()) return answer.status();
+      instance_check->Add(answer->instance_names);
+      RETURN_IF_ERROR(Add(machines[number].first, &*answer));
+      return is_over_machines() ? absl::OkStatus() : HandOn();
+    };
+    return OrderedWork<absl::StatusOr<MachineAnswer>>(
+               machines.size(), ThreadsFor(machines.size()), read)
+        .Run(use);
+  }
+
+  Evaluation HowToEvaluate() const {
     // Samples of several series have no times in common.
-    const bool only_windows =
+    const bool combines =
         is_aggregating() || std::any_of(questions_.begin(), questions_.end(),
                                         [](const Question& question) {
                                           return question.has_operator();
                                         });
-    StretchTable stretches(grid);
-    size_t held = Kept();
-    ASSIGN_OR_RETURN(
-        MachineSeries found,
-        ReadSeries(context_.store, machine, countersets, grid.start, grid.end,
-                   [&](const CounterFormula& formula) {
-                     return std::make_unique<RangeSink>(
-                         formula, grid, request_.over, only_windows, &stretches,
-                         &meter_, &held);
-                   }));
-    instance_check->Add(found.instance_names);
-    for (FoundSeries& series : found.series) {
-      RETURN_IF_ERROR(Add(found.losses, labels_[machine], &series));
-    }
-    return absl::OkStatus();
+    return {
+        .over = request_.over,
+        .only_windows = combines,
+        .unnamed_aggregates = !is_aggregating() && request_.choice.is_of_all()};
   }
 
-  absl::Status Add(const std::vector<Loss>& losses, const Labels& labels,
-                   FoundSeries* found) {
-    if (found->is_unnamed_aggregate &&
-        (is_aggregating() || !request_.choice.is_of_all())) {
-      return absl::OkStatus();
+  // A thread pays where it has some machines to read.
+  size_t ThreadsFor(size_t machines) const {
+    constexpr size_t kMachinesOfAThread = 8;
+    return std::clamp<size_t>(machines / kMachinesOfAThread, 1,
+                              context_.threads);
+  }
+
+  // What can be held of a machine. Before its turn, that is little: all of them
+  // together at most half of what may be held otherwise.
+  size_t MostHeld(bool in_turn) const {
+    const size_t limit = context_.limits.held;
+    if (in_turn) return limit - std::min(limit, Kept());
+    return limit / 2 / OrderedWork<MachineAnswer>::Most(context_.threads);
+  }
+
+  // Nothing if it has to wait for its turn. Runs on several threads at a time.
+  std::optional<absl::StatusOr<MachineAnswer>> Read(
+      const std::string& machine,
+      const std::vector<SelectedCounterset>& countersets,
+      const Evaluation& evaluation, bool in_turn) {
+    auto answer =
+        ReadAtMost(MostHeld(in_turn), machine, countersets, evaluation);
+    if (!answer.ok()) return answer.status();
+    if (answer->has_value()) return **std::move(answer);
+    if (!in_turn) return std::nullopt;
+    return meter_.TooMuchHeld();
+  }
+
+  // Nothing if more would be held.
+  absl::StatusOr<std::optional<MachineAnswer>> ReadAtMost(
+      size_t most_held, const std::string& machine,
+      const std::vector<SelectedCounterset>& countersets,
+      const Evaluation& evaluation) {
+    RETURN_IF_ERROR(meter_.CheckCancelled());
+    const absl::Time now = common_now_.value_or(context_.now_of(machine));
+    ASSIGN_OR_RETURN(const WindowGrid grid,
+                     GridOf(request_, context_.limits, now));
+    return EvaluateMachine(context_.store, machine, countersets, grid,
+                           evaluation, most_held, &meter_);
+  }
+
+  // What a machine's series come to.
+  absl::Status Add(const std::string& machine, MachineAnswer* answer) {
+    RETURN_IF_ERROR(meter_.CheckHeld(Kept() + answer->most_held));
+    const Labels& labels = labels_[machine];
+    for (SeriesAnswer& series : answer->series) {
+      for (Question& question : questions_) {
+        const bool is_last = &question == &questions_.back();
+        question.Add(
+            series.found, labels,
+            is_last ? std::move(series.result) : SeriesResult(series.result));
+      }
+      RETURN_IF_ERROR(meter_.CheckHeld(Kept()));
     }
-    RangeEvaluator& evaluator = static_cast<RangeSink&>(*found->sink).evaluator;
-    // Unless a later tick shows that the instance is gone.
-    const bool goes_on = evaluator.newest().has_value() &&
-                         found->last_tick - *evaluator.newest() <=
-                             found->interval * kMaxIntervalsApart;
-    SeriesResult result{.series = std::move(found->series),
-                        .points = evaluator.Finish(goes_on, losses),
-                        .total = evaluator.Total()};
-    found->sink = nullptr;  // what it held is in the result
-    if (result.points.empty()) return absl::OkStatus();
-    for (Question& question : questions_) {
-      const bool is_last = &question == &questions_.back();
-      question.Add(*found, labels,
-                   is_last ? std::move(result) : SeriesResult(result));
-    }
-    return meter_.CheckHeld(Kept());
+    return absl::OkStatus();
   }
 
   // Hands on what came of the series so far.

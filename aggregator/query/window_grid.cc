@@ -72,8 +72,8 @@ std::vector<Stretch> StretchTable::Divide(
     Stretch stretch = Begin(clocks[tick].perf_time_100nsec);
     const int64_t end = EndOf(stretch);
     stretch.first = tick;
-    stretch.is_linked = length.has_value();
-    int64_t longest = length.value_or(0);
+    stretch.link = length;
+    int64_t longest = 0;
     // Time does not go back within a stretch.
     for (++tick; tick < clocks.size(); ++tick) {
       length = check.SoundLength(clocks[tick - 1], clocks[tick]);

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -43,10 +44,9 @@ struct Stretch {
   int64_t window = 0;      // as WindowOf says
   bool is_before = false;  // the grid's start
   bool is_behind = false;  // its end
-  // Nothing is wrong between the tick before the first and the first either.
-  bool is_linked = false;
-  // Between two ticks, that before the first included, in nanoseconds.
-  int64_t longest = 0;
+  // From the tick before the first, if nothing is wrong between them either.
+  std::optional<int64_t> link;  // in nanoseconds
+  int64_t longest = 0;          // between two of its ticks
 };
 
 // Divides the ticks of frames, once for all series. Thread-compatible.

@@ -1,0 +1,183 @@
+// Machines are read on several threads at a time; the answers do not show it.
+
+#include <atomic>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "aggregator/query/range_query.h"
+#include "tests/support/disk_agent.h"
+#include "tests/support/points_text.h"
+#include "tests/support/query_results.h"
+#include "tests/support/status_matchers.h"
+#include "tests/support/store_wrapper.h"
+#include "tests/support/test_store.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+using testing::DiskAgent;
+using ::testing::HasSubstr;
+using testing::kStart;
+using ::testing::Le;
+using testing::StatusIs;
+using testing::TestStore;
+using testing::ToText;
+
+constexpr int kMachines = 40;
+constexpr size_t kThreads = 4;
+
+absl::Time At(double seconds) { return kStart + absl::Seconds(seconds); }
+
+std::string NameOf(int machine) { return absl::StrFormat("m-%02d", machine); }
+
+// Reading some of its machines fails.
+class FailingStore : public testing::StoreWrapper {
+ public:
+  using StoreWrapper::StoreWrapper;
+
+  absl::Status Read(const ReadRequest& request,
+                    absl::FunctionRef<absl::Status(const Frame&)> on_frame,
+                    absl::FunctionRef<void(const Loss&)> on_loss) override {
+    ++reads;
+    const auto error = errors.find(request.machine);
+    if (error != errors.end()) return error->second;
+    return StoreWrapper::Read(request, on_frame, on_loss);
+  }
+
+  std::map<std::string, absl::Status> errors;
+  std::atomic<int> reads = 0;
+};
+
+class ParallelQuery : public ::testing::Test {
+ protected:
+  // Machines have one disk or two; the later ones are busier.
+  void SetUp() override {
+    for (int machine = 0; machine < kMachines; ++machine) {
+      DiskAgent agent(&test_store_, NameOf(machine));
+      const auto rate = static_cast<uint64_t>(1 + machine % 17);
+      const uint32_t c = agent.Disk("C:");
+      if (machine % 2 == 0) {
+        agent.Ticks(0, 20, {{c, rate}});
+      } else {
+        agent.Ticks(0, 20, {{c, rate}, {agent.Disk("D:"), 3 * rate}});
+      }
+      ASSERT_OK(agent.Send());
+    }
+  }
+
+  QueryContext Context(size_t threads) {
+    return {.store = store_,
+            .now_of = [](const std::string&) { return At(20); },
+            .limits = limits_,
+            .threads = threads};
+  }
+
+  // Series by series, its name, its points and its total; or the error.
+  std::vector<std::string> Ask(size_t threads) {
+    std::vector<std::string> texts;
+    const absl::Status status = RunRangeQuery(
+        request_, Context(threads), [&](const SeriesResult& result) {
+          texts.push_back(result.series.ShortDebugString());
+          for (const std::string& point : ToText(result.points)) {
+            texts.push_back(point);
+          }
+          texts.push_back(ToText(result.total));
+          return absl::OkStatus();
+        });
+    if (!status.ok()) texts.push_back(status.ToString());
+    return texts;
+  }
+
+  RangeRequest request_{.paths = {"\\Disk(*)\\Transfers/sec"},
+                        .start = At(0),
+                        .end = At(20),
+                        .step = absl::Seconds(5)};
+  QueryLimits limits_;
+  TestStore test_store_;
+  FailingStore store_{&*test_store_};
+};
+
+TEST_F(ParallelQuery, AnswersAsOneThreadDoes) {
+  const auto expect_same = [&](size_t at_least) {
+    const auto expected = Ask(1);
+    EXPECT_GE(expected.size(), at_least);
+    EXPECT_EQ(Ask(kThreads), expected);
+  };
+  expect_same(60 * 6);
+  request_.choice.top = 7;
+  expect_same(7 * 6);
+  request_.choice = {};
+  request_.aggregation = Aggregation{};
+  expect_same(6);
+  request_.aggregation =
+      Aggregation{.function = AggregateFunction::kP90, .by_machine = true};
+  expect_same(40 * 6);
+  request_.aggregation.reset();
+  request_.paths = {"\\Disk(C:)\\Transfers/sec - \\Disk(D:)\\Transfers/sec"};
+  expect_same(20 * 6);
+  request_.paths = {"\\Disk(E:)\\Transfers/sec"};
+  expect_same(1);  // there is none
+}
+
+TEST_F(ParallelQuery, HandsOnWhatComesBeforeTheFirstError) {
+  store_.errors["m-05"] = absl::UnavailableError("the first");
+  store_.errors["m-06"] = absl::UnavailableError("the second");
+  const auto answer = Ask(kThreads);
+  EXPECT_EQ(answer, Ask(1));
+  EXPECT_THAT(answer.back(), HasSubstr("the first"));
+  EXPECT_EQ(answer.size(), 7 * 6 + 1);  // m-00 to m-04 have 7 disks
+}
+
+TEST_F(ParallelQuery, ReadsSoManySamples) {
+  // 21 of each disk; every other machine has two.
+  limits_.samples = kMachines / 2 * 3 * 21;
+  EXPECT_OK(testing::CollectRangeQuery(request_, Context(kThreads)));
+  --limits_.samples;
+  EXPECT_THAT(testing::CollectRangeQuery(request_, Context(kThreads)),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       HasSubstr("more than 1259 samples")));
+}
+
+TEST_F(ParallelQuery, HoldsNoMoreThanOneThreadMay) {
+  // A machine holds up to eight windows, a combined one up to 60 values.
+  request_.aggregation = Aggregation{.function = AggregateFunction::kP90};
+  bool has_failed = false;
+  bool has_answered = false;
+  for (limits_.held = 0; limits_.held < 400; ++limits_.held) {
+    const auto expected = Ask(1);
+    ASSERT_EQ(Ask(kThreads), expected) << limits_.held;
+    const bool answered = expected.size() == 6;
+    has_answered |= answered;
+    has_failed |= !answered;
+    if (!answered) {
+      EXPECT_THAT(expected.back(), HasSubstr("values at a time"));
+    }
+  }
+  EXPECT_TRUE(has_failed);
+  EXPECT_TRUE(has_answered);
+  // A machine that may be held only in its turn is read again, and what it
+  // reads counts once.
+  request_.aggregation.reset();
+  limits_.held = 8;
+  limits_.samples = kMachines / 2 * 3 * 21;
+  EXPECT_EQ(Ask(kThreads).size(), 60 * 6);
+}
+
+TEST_F(ParallelQuery, EndsWhenItIsCancelled) {
+  QueryContext context = Context(kThreads);
+  std::atomic<int> asking = 0;
+  context.is_cancelled = [&] {
+    EXPECT_EQ(++asking, 1);
+    --asking;
+    return store_.reads > 10;
+  };
+  EXPECT_THAT(testing::CollectRangeQuery(request_, context),
+              StatusIs(absl::StatusCode::kCancelled, HasSubstr("nobody")));
+  EXPECT_THAT(store_.reads, Le(10 + static_cast<int>(kThreads)));
+}
+
+}  // namespace
+}  // namespace fleetperf::aggregator
