@@ -47,11 +47,6 @@ std::string Hint(absl::string_view wrong, const std::set<std::string>& names,
 
 }  // namespace
 
-std::vector<std::string> KnownCountersets(const Directory& directory) {
-  const std::set<std::string> names = CountersetNames(directory, Pattern());
-  return {names.begin(), names.end()};
-}
-
 bool Selection::MatchesInstance(const std::string& name) const {
   return !instance.has_value() || instance->Matches(name);
 }
@@ -75,7 +70,7 @@ absl::StatusOr<PathSet> PathSet::Parse(const std::vector<std::string>& paths,
         "a counter path is needed, such as "
         "'\\Processor Information(_Total)\\% Processor Time'");
   }
-  const std::vector<std::string> known = KnownCountersets(directory);
+  const std::vector<std::string> known = directory.CountersetNames();
   PathSet set;
   for (const std::string& text : paths) {
     absl::StatusOr<Path> path = perflib::ParsePath(text, known);

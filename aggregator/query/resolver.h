@@ -42,9 +42,6 @@ struct SelectedCounterset {
 // Selected countersets by machine.
 using Selected = std::map<std::string, std::vector<SelectedCounterset>>;
 
-// The names of all countersets that are collected.
-std::vector<std::string> KnownCountersets(const Directory& directory);
-
 // The paths of a request, parsed. Thread-compatible.
 class PathSet {
  public:
