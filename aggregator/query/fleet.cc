@@ -123,7 +123,7 @@ std::vector<FleetCounterset> Fleet::Countersets(
 
 std::vector<std::string> Fleet::CountersetNames() {
   std::set<std::string> names;
-  for (const std::string& name : KnownCountersets(store_.directory())) {
+  for (const std::string& name : store_.directory().CountersetNames()) {
     names.insert(name);
   }
   std::set<std::string> hashes;

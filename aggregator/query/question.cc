@@ -95,7 +95,7 @@ absl::StatusOr<Questions> ParseQuestions(
     const std::vector<std::string>& texts,
     const std::optional<Aggregation>& aggregation, bool has_windows,
     const Directory& directory) {
-  const std::vector<std::string> known = KnownCountersets(directory);
+  const std::vector<std::string> known = directory.CountersetNames();
   std::vector<std::string> paths;
   std::vector<Expression> expressions;
   for (const std::string& text : texts) {

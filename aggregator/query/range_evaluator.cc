@@ -152,15 +152,16 @@ void RangeEvaluator::Add(const SeriesRun& run,
   const std::optional<absl::Span<const uint64_t>> values = run.Values();
   const bool is_raw = formula_.formula == perflib::Formula::kRaw;
   const bool is_growth = formula_.uses_two_samples() && over_ == Over::kFormula;
-  const bool together = !*per_sample_ && values.has_value() &&
-                        (is_raw || (is_growth && IsRising(*values) &&
-                                    run.Denominators().has_value() &&
-                                    IsRising(*run.Denominators())));
+  const bool together =
+      values.has_value() &&
+      ((is_raw && !*per_sample_) ||
+       (is_growth && IsRising(*values) && run.Denominators().has_value() &&
+        IsRising(*run.Denominators())));
   if (!together) return AddEach(run, 0, run.ticks());
   auto stretch = std::partition_point(
       stretches.begin(), stretches.end(),
       [&](const Stretch& one) { return one.last < begin; });
-  if (windows_.capacity() == 0) {
+  if (windows_.capacity() == 0 && !*per_sample_) {
     windows_.reserve(std::min<size_t>(
         {run.ticks(), static_cast<size_t>(stretches.end() - stretch),
          static_cast<size_t>(windows_of_grid_)}));
@@ -178,8 +179,11 @@ void RangeEvaluator::Add(const SeriesRun& run,
       AddEach(run, first, first + 1);
       ++first;
     }
-    if (first < stretch_end && !AddGrown(run, *stretch, first, stretch_end)) {
-      AddEach(run, first, stretch_end);
+    while (first < stretch_end) {
+      // One by one where each has a value of its own.
+      const uint32_t next = *per_sample_ ? first + 1 : stretch_end;
+      if (!AddGrown(run, *stretch, first, next)) AddEach(run, first, next);
+      first = next;
     }
   }
 }
@@ -230,7 +234,10 @@ bool RangeEvaluator::AddGrown(const SeriesRun& run, const Stretch& stretch,
   if (stretch.is_before) return true;
   samples_ += pieces.count;
   total_.AddPieces(formula_, pieces);
-  if (stretch.window <= windows_of_grid_) {
+  if (*per_sample_) {
+    points_.push_back(
+        {TimeOf(newest), {.result = CalculateGrowth(formula_, growth.growth)}});
+  } else if (stretch.window <= windows_of_grid_) {
     WindowAt(stretch.window).accumulator.AddPieces(formula_, pieces);
   }
   return true;

@@ -74,11 +74,6 @@ absl::Status CheckHasInstance(const std::string& text, const Path& path,
   return absl::OkStatus();
 }
 
-std::vector<std::string> KnownCountersets(const Directory& directory) {
-  const std::set<std::string> names = CountersetNames(directory, Pattern());
-  return {names.begin(), names.end()};
-}
-
 bool Selection::MatchesInstance(const std::string& name) const {
   return !instance.has_value() || instance->Matches(name);
 }
@@ -106,7 +101,7 @@ bool SelectedCounterset::Selects(uint32_t counter_id,
 
 absl::StatusOr<PathSet> PathSet::Parse(const std::vector<std::string>& paths,
                                        const Directory& directory) {
-  return Parse(paths, KnownCountersets(directory));
+  return Parse(paths, directory.CountersetNames());
 }
 
 absl::StatusOr<PathSet> PathSet::Parse(

@@ -53,9 +53,6 @@ absl::Status CheckHasInstance(
     const std::string& text, const perflib::Path& path,
     const perflib::CountersetRegistration& registration);
 
-// The names of all countersets that are collected.
-std::vector<std::string> KnownCountersets(const Directory& directory);
-
 // The paths of a request, parsed. Thread-compatible.
 class PathSet {
  public:

@@ -22,6 +22,7 @@ void Directory::AddQuery(const CollectedQuery& query) {
     }
   }
   counterset = std::make_shared<const CollectedCounterset>(std::move(changed));
+  counterset_names_.insert(query.schema->registration.name);
 }
 
 void Directory::SetNewestSample(const std::string& machine, absl::Time time) {
@@ -47,6 +48,11 @@ std::optional<absl::Time> Directory::NewestSample(
   const auto found = machines_.find(machine);
   if (found == machines_.end()) return std::nullopt;
   return found->second.newest_sample;
+}
+
+std::vector<std::string> Directory::CountersetNames() const {
+  absl::ReaderMutexLock lock(&mutex_);
+  return {counterset_names_.begin(), counterset_names_.end()};
 }
 
 std::vector<std::shared_ptr<const CollectedCounterset>> Directory::Countersets(

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,8 @@ class Directory {
   bool HasMachine(const std::string& machine) const;
   // Nothing if it has none yet.
   std::optional<absl::Time> NewestSample(const std::string& machine) const;
+  // The names of all that are collected, in order.
+  std::vector<std::string> CountersetNames() const;
   // By the counterset's name.
   std::vector<std::shared_ptr<const CollectedCounterset>> Countersets(
       const std::string& machine) const;
@@ -50,6 +53,8 @@ class Directory {
 
   mutable absl::Mutex mutex_;
   std::map<std::string, Machine> machines_ ABSL_GUARDED_BY(mutex_);
+  // Of all machines, as every query asks for them.
+  std::set<std::string> counterset_names_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace fleetperf::aggregator

@@ -76,10 +76,13 @@ class Bench {
                 static_cast<double>(SizeOf(directory_.path())) / samples_);
     Open();
     Query("one series, raw",
-          {"\\\\host-1\\Processor Information(0,1)\\User Time"},
-          absl::Seconds(1), false);
-    Query("average rate, step 10s", {"\\Processor Information(0,1)\\User Time"},
-          absl::Seconds(10), true);
+          {.paths = {"\\\\host-1\\Processor Information(0,1)\\User Time"},
+           .step = absl::Seconds(1)});
+    const std::string of_all = "\\Processor Information(0,1)\\User Time";
+    Query("average rate, step 10s", {.paths = {of_all},
+                                     .step = absl::Seconds(10),
+                                     .aggregation = aggregator::Aggregation{}});
+    Query("top 10 by average", {.paths = {of_all}, .choice = {.top = 10}});
   }
 
  private:
@@ -153,13 +156,9 @@ class Bench {
                 wire_ / samples_);
   }
 
-  void Query(const char* what, const std::vector<std::string>& paths,
-             absl::Duration step, bool aggregates) {
-    aggregator::RangeRequest request{.paths = paths,
-                                     .start = kStart,
-                                     .end = kStart + absl::Seconds(seconds_),
-                                     .step = step};
-    if (aggregates) request.aggregation.emplace();
+  void Query(const char* what, aggregator::RangeRequest request) {
+    request.start = kStart;
+    request.end = kStart + absl::Seconds(seconds_);
     const aggregator::QueryContext context{
         .store = *store_,
         .now_of = [](const std::string&) { return absl::Now(); }};

@@ -72,6 +72,22 @@ TEST_F(RangeQuery, GivesSeriesByMachineAndPath) {
                           "web-2 \\Disk(D:)\\Transfers/sec", "10: 3", "20: 3"));
 }
 
+TEST_F(RangeQuery, CoversAWindowThatBeginsWithItsLongestPiece) {
+  DiskAgent agent(&store_);
+  const uint32_t c = agent.Disk("C:");
+  agent.Ticks(0, 9, {{c, 2}});
+  agent.Ticks(11, 18, {{c, 2}});  // 9 of 10 s; less than a piece is missing
+  agent.Ticks(21, 30, {{c, 2}});
+  ASSERT_OK(agent.Send());
+  EXPECT_THAT(
+      Ask({.paths = {"\\Disk(C:)\\Transfers/sec"},
+           .start = At(0),
+           .end = At(30),
+           .step = absl::Seconds(10)}),
+      ElementsAre("web-1 \\Disk(C:)\\Transfers/sec", "10: 2 coverage=0.9",
+                  "20: 2", "30: 2 no_samples breaks=1 coverage=0.9"));
+}
+
 TEST_F(RangeQuery, DescribesASeries) {
   DiskAgent agent(&store_);
   agent.Ticks(0, 5, {{agent.Disk("C:", 7), 2}});

@@ -51,6 +51,7 @@ TEST(Directory, ListsWhatIsCollectedOfAMachine) {
        .schema = disk,
        .interval = absl::Seconds(10),
        .columns = {{testing::kTransfers, 8}, {testing::kBytesPerRead, 8}}});
+  EXPECT_THAT(directory.CountersetNames(), ElementsAre("Disk", "Memory"));
   const auto countersets = directory.Countersets("web-1");
   ASSERT_EQ(countersets.size(), 2);
   EXPECT_EQ(countersets[0]->schema, disk);  // by name
