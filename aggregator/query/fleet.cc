@@ -131,7 +131,8 @@ std::vector<std::string> Fleet::CountersetNames() {
     hashes.insert(stored.catalogue_hash);
   }
   for (const std::string& hash : hashes) {
-    for (const auto& schema : *Catalogue(hash)) {
+    const auto catalogue = Catalogue(hash);
+    for (const auto& schema : *catalogue) {
       names.insert(schema->registration.name);
     }
   }
@@ -143,7 +144,8 @@ Selected Fleet::Select(const PathSet& paths) {
   for (const Store::StoredMachine& stored : store_.GetMachines()) {
     const std::string& machine = stored.machine.name();
     if (!paths.MatchesMachine(machine)) continue;
-    for (const auto& schema : *Catalogue(stored.catalogue_hash)) {
+    const auto catalogue = Catalogue(stored.catalogue_hash);
+    for (const auto& schema : *catalogue) {
       auto of_counterset = paths.SelectFrom(machine, schema);
       if (!of_counterset.has_value()) continue;
       for (Selection& selection : of_counterset->selections) {
