@@ -190,6 +190,7 @@ TEST_F(Subscriptions, AMachineMayComeAndGo) {
   ASSERT_TRUE(agent->ReceiveAck(1));
   Subscriber subscriber(deployment_.address(), reader_, MakeRequest());
   ASSERT_TRUE(ReceivePace(*agent, /*live=*/true));
+  ASSERT_TRUE(subscriber.ReadUntil(1));
   Send(*agent, 1);
   ASSERT_TRUE(subscriber.ReadUntil(2));
   EXPECT_EQ(agent->Finish().code(), absl::StatusCode::kOk);
