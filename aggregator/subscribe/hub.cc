@@ -103,6 +103,7 @@ void Hub::Remove(const std::shared_ptr<Subscription>& subscription) {
   {
     absl::MutexLock lock(&mutex_);
     if (subscriptions_.erase(subscription.get()) == 0) return;
+    subscription->outbox()->End(absl::CancelledError("nobody reads it"));
     absl::erase_if(machines_,
                    [&](auto& named) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
                      Machine& machine = named.second;

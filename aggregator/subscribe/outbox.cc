@@ -102,7 +102,7 @@ void Outbox::End(const absl::Status& status) {
 
 bool Outbox::HasMuch() const {
   absl::MutexLock lock(&mutex_);
-  return has_much_;
+  return has_much_ || end_.has_value();
 }
 
 // Of all that waits behind history, one update is left with the newest value of

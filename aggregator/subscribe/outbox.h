@@ -50,6 +50,8 @@ class Outbox {
   // Nothing comes after what waits.
   void End(const absl::Status& status);
 
+  // Whether no history is to be added for now, or ever: nothing comes after
+  // End.
   bool HasMuch() const;
 
   // A message, as it goes over the wire: the parts one after the other.

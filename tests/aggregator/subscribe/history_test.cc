@@ -149,6 +149,22 @@ TEST_F(HistoryTest, EndsIfThereIsMoreThanFitsIntoMemory) {
                                  "since the start; choose a later start")));
 }
 
+TEST_F(HistoryTest, IsNotReadForNobody) {
+  DiskAgent first(&store_, "web-1");
+  DiskAgent second(&store_, "web-2");
+  first.Ticks(0, static_cast<int>(Outbox::kMaxValues), {{first.Disk("C:"), 3}});
+  second.Ticks(0, 5, {{second.Disk("C:"), 3}});
+  ASSERT_OK(first.Send());
+  ASSERT_OK(second.Send());
+  const auto reader = Subscribe({kQueue}, {.start = kStart});
+  hub_.Remove(reader->subscription());
+  // There is room now, but the second machine's history is not read any more.
+  EXPECT_THAT(reader->Read(),
+              ::testing::Not(::testing::Contains(HasSubstr("web-2"))));
+  Work();
+  EXPECT_THAT(reader->Read(), IsEmpty());
+}
+
 // History is not left out, however much there is: it is read as it is taken.
 TEST_F(HistoryTest, WaitsForTheSubscriber) {
   constexpr int kMachines = 4;
