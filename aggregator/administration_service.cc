@@ -3,7 +3,7 @@
 #include <grpcpp/server_context.h>
 #include <spdlog/spdlog.h>
 
-#include "aggregator/access.h"
+#include "aggregator/rpc/access.h"
 #include "base/printable.h"
 #include "base/rpc_error.h"
 #include "fleetperf/v1/administration.grpc.pb.h"

@@ -15,7 +15,7 @@
 #include "aggregator/query/fleet.h"
 #include "aggregator/query/fleet_service.h"
 #include "aggregator/query/query_service.h"
-#include "aggregator/rpc_server.h"
+#include "aggregator/rpc/rpc_server.h"
 #include "aggregator/store/store.h"
 #include "aggregator/subscribe/hub.h"
 #include "aggregator/subscribe/subscription_service.h"
@@ -46,10 +46,10 @@ class RunningAggregator : public Aggregator {
     const MachineNow now_of = [this](const std::string& machine) {
       return NowOf(machine);
     };
-    services_.push_back(MakeCollectionService(&ingest_));
+    streams_.push_back(MakeCollectionService(&ingest_));
+    streams_.push_back(MakeSubscriptionService(store_.get(), &fleet_, &hub_));
     services_.push_back(MakeQueryService(store_.get(), &fleet_, now_of));
     services_.push_back(MakeFleetService(store_.get(), &fleet_, &ingest_));
-    services_.push_back(MakeSubscriptionService(store_.get(), &fleet_, &hub_));
     services_.push_back(
         MakePlanService(store_.get(), &fleet_, &ingest_, &planner_));
     services_.push_back(MakeAdministrationService(store_.get()));
@@ -65,7 +65,7 @@ class RunningAggregator : public Aggregator {
       const std::shared_ptr<grpc::ServerCredentials>& credentials) {
     ASSIGN_OR_RETURN(server_,
                      RpcServer::Start(config_.listen, config_.address_file,
-                                      credentials, services_));
+                                      credentials, services_, streams_));
     return absl::OkStatus();
   }
 
@@ -98,6 +98,7 @@ class RunningAggregator : public Aggregator {
   Ingest ingest_;
   Maintenance maintenance_;
   std::vector<std::unique_ptr<grpc::Service>> services_;
+  std::vector<std::unique_ptr<StreamService>> streams_;
   std::unique_ptr<RpcServer> server_;
 };
 

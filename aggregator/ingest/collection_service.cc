@@ -1,16 +1,18 @@
 #include "aggregator/ingest/collection_service.h"
 
-#include <grpcpp/server_context.h>
-
 #include <algorithm>
 #include <deque>
+#include <functional>
 #include <map>
+#include <memory>
+#include <optional>
 #include <utility>
 
 #include "absl/synchronization/mutex.h"
-#include "aggregator/access.h"
 #include "aggregator/ingest/ingest.h"
 #include "aggregator/ingest/session.h"
+#include "aggregator/rpc/access.h"
+#include "aggregator/rpc/rpc_stream.h"
 #include "base/rpc_error.h"
 #include "fleetperf/v1/collection.grpc.pb.h"
 
@@ -20,20 +22,122 @@ namespace {
 // Responses that wait for an agent to read them.
 constexpr size_t kMostResponses = 1000;
 
-// One stream. Reads come one at a time, and one write is under way at most.
-// Lives until OnDone.
-class CollectStream
-    : public grpc::ServerBidiReactor<v1::CollectRequest, v1::CollectResponse> {
+using AsyncCollectStream =
+    grpc::ServerAsyncReaderWriter<v1::CollectResponse, v1::CollectRequest>;
+
+// What others have to say to an agent, until its stream's loop says it.
+// Outlives the stream, and then does nothing.
+class Link : public AgentLink, public std::enable_shared_from_this<Link> {
  public:
-  CollectStream(Ingest* ingest, grpc::CallbackServerContext* context)
-      : link_(std::make_shared<Link>(this)) {
-    const absl::StatusOr<PeerIdentity> peer =
-        CheckAccess(*context, {Role::kAgent});
-    if (!peer.ok()) {
-      Finish(RpcFromStatus(peer.status()));
-      return;
+  // `loop` lives until Detach; `advance` is called by it when there is
+  // something to say.
+  Link(EventLoop* loop, std::function<void()> advance)
+      : loop_(*loop), advance_(std::move(advance)) {}
+
+  void Send(v1::CollectResponse response) override {
+    absl::MutexLock lock(&mutex_);
+    if (end_.has_value()) return;
+    if (responses_.size() == kMostResponses) {
+      end_ = absl::ResourceExhaustedError(
+          "the agent does not read what it is sent");
+    } else {
+      responses_.push_back(std::move(response));
     }
-    session_ = std::make_shared<Session>(ingest, *peer, context->peer(), link_);
+    WakeUp();
+  }
+
+  void SendAck(uint64_t epoch, uint64_t sequence) override {
+    absl::MutexLock lock(&mutex_);
+    if (end_.has_value()) return;
+    uint64_t& acknowledged = acks_[epoch];
+    acknowledged = std::max(acknowledged, sequence);
+    WakeUp();
+  }
+
+  void End(const absl::Status& status) override {
+    absl::MutexLock lock(&mutex_);
+    if (end_.has_value() && !end_->ok()) return;
+    end_ = status;
+    WakeUp();
+  }
+
+  // What to say next; false: nothing, for now or because the stream ends.
+  bool Take(v1::CollectResponse* response) {
+    absl::MutexLock lock(&mutex_);
+    if (end_.has_value() && !end_->ok()) return false;
+    if (!responses_.empty()) {
+      *response = std::move(responses_.front());
+      responses_.pop_front();
+    } else if (!acks_.empty()) {
+      const auto ack = acks_.begin();
+      response->mutable_ack()->set_epoch(ack->first);
+      response->mutable_ack()->set_sequence(ack->second);
+      acks_.erase(ack);
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  // How the stream ends, after what Take returns.
+  std::optional<absl::Status> end() {
+    absl::MutexLock lock(&mutex_);
+    return end_;
+  }
+
+  // The stream is gone.
+  void Detach() {
+    absl::MutexLock lock(&mutex_);
+    advance_ = nullptr;
+  }
+
+ private:
+  void WakeUp() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (advance_ == nullptr || std::exchange(is_posted_, true)) return;
+    loop_.Post([self = shared_from_this()] { self->Advance(); });
+  }
+
+  void Advance() {
+    std::function<void()> advance;
+    {
+      absl::MutexLock lock(&mutex_);
+      is_posted_ = false;
+      advance = advance_;
+    }
+    if (advance) advance();
+  }
+
+  EventLoop& loop_;
+  absl::Mutex mutex_;
+  std::function<void()> advance_ ABSL_GUARDED_BY(mutex_);
+  std::deque<v1::CollectResponse> responses_ ABSL_GUARDED_BY(mutex_);
+  std::map<uint64_t, uint64_t> acks_ ABSL_GUARDED_BY(mutex_);  // by their epoch
+  std::optional<absl::Status> end_ ABSL_GUARDED_BY(mutex_);
+  bool is_posted_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+// One stream, of which the loop's thread does all. Reads come one at a time,
+// and one write is under way at most.
+class CollectStream : public RpcStream<AsyncCollectStream> {
+ public:
+  CollectStream(Ingest* ingest, v1::CollectionService::AsyncService* service,
+                EventLoop* loop)
+      : RpcStream(loop),
+        ingest_(*ingest),
+        service_(*service),
+        link_(std::make_shared<Link>(loop, [this] { Advance(); })) {
+    service->RequestCollect(&context(), &stream(), &loop->queue(),
+                            &loop->queue(), accepted());
+  }
+
+ private:
+  void OnStart() override {
+    new CollectStream(&ingest_, &service_, &loop());
+    const absl::StatusOr<PeerIdentity> peer =
+        CheckAccess(context(), {Role::kAgent});
+    if (!peer.ok()) return link_->End(peer.status());
+    session_ =
+        std::make_shared<Session>(&ingest_, *peer, context().peer(), link_);
     StartRead(&request_);
   }
 
@@ -42,144 +146,75 @@ class CollectStream
     const absl::Status status = session_->Handle(std::move(request_));
     if (!status.ok()) return link_->End(status);
     request_.Clear();
-    link_->ReadMore(*session_);
+    is_paused_ = true;
+    Advance();
   }
 
-  void OnWriteDone(bool ok) override { link_->OnWriteDone(ok); }
+  void OnWriteDone(bool ok) override {
+    is_writing_ = false;
+    if (!ok) link_->End(absl::CancelledError("the agent is gone"));
+    Advance();
+  }
 
   void OnCancel() override { link_->End(absl::CancelledError("cancelled")); }
 
   void OnDone() override {
     link_->Detach();
     if (session_ != nullptr) session_->Close();
-    delete this;
   }
 
- private:
-  // The session's side of the stream. Outlives it, and then does nothing.
-  class Link : public AgentLink {
-   public:
-    explicit Link(CollectStream* stream) : stream_(stream) {}
-
-    void Send(v1::CollectResponse response) override {
-      absl::MutexLock lock(&mutex_);
-      if (ended_) return;
-      if (responses_.size() == kMostResponses) {
-        return EndLocked(absl::ResourceExhaustedError(
-            "the agent does not read what it is sent"));
-      }
-      responses_.push_back(std::move(response));
-      WriteMore();
+  void Advance() {
+    if (is_finished_) return;
+    if (!is_writing_) WriteNext();
+    // If many batches wait for their acknowledgement, after that.
+    if (is_finished_ || !is_paused_ || session_->HasManyUnacknowledged()) {
+      return;
     }
+    is_paused_ = false;
+    StartRead(&request_);
+  }
 
-    void SendAck(uint64_t epoch, uint64_t sequence) override {
-      absl::MutexLock lock(&mutex_);
-      if (ended_) return;
-      uint64_t& acknowledged = acks_[epoch];
-      acknowledged = std::max(acknowledged, sequence);
-      WriteMore();
-      if (std::exchange(paused_, false)) {
-        stream_->StartRead(&stream_->request_);
-      }
+  void WriteNext() {
+    if (link_->Take(&response_)) {
+      is_writing_ = true;
+      return StartWrite(response_);
     }
+    const std::optional<absl::Status> end = link_->end();
+    if (!end.has_value()) return;
+    is_finished_ = true;
+    Finish(RpcFromStatus(*end));
+  }
 
-    void End(const absl::Status& status) override {
-      absl::MutexLock lock(&mutex_);
-      if (ended_ || !status.ok()) return EndLocked(status);
-      closing_ = true;
-      WriteMore();
-    }
-
-    // Reads the next message now or, if many batches wait for their
-    // acknowledgement, after the next one. The session is asked under the lock
-    // that SendAck takes, so that the acknowledgement cannot come in between.
-    void ReadMore(const Session& session) {
-      absl::MutexLock lock(&mutex_);
-      if (ended_) return;
-      paused_ = session.HasManyUnacknowledged();
-      if (!paused_) stream_->StartRead(&stream_->request_);
-    }
-
-    void OnWriteDone(bool ok) {
-      absl::MutexLock lock(&mutex_);
-      writing_ = false;
-      if (ended_) {
-        FinishUnlessWriting();
-      } else if (ok) {
-        WriteMore();
-      }
-    }
-
-    void Detach() {
-      absl::MutexLock lock(&mutex_);
-      ended_ = true;
-      stream_ = nullptr;
-    }
-
-   private:
-    void EndLocked(const absl::Status& status)
-        ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      if (std::exchange(ended_, true)) return;
-      end_status_ = status;
-      FinishUnlessWriting();
-    }
-
-    void WriteMore() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      if (writing_) return;
-      if (!responses_.empty()) {
-        response_ = std::move(responses_.front());
-        responses_.pop_front();
-      } else if (!acks_.empty()) {
-        const auto ack = acks_.begin();
-        response_.mutable_ack()->set_epoch(ack->first);
-        response_.mutable_ack()->set_sequence(ack->second);
-        acks_.erase(ack);
-      } else {
-        if (closing_) EndLocked(absl::OkStatus());
-        return;
-      }
-      writing_ = true;
-      stream_->StartWrite(&response_);
-    }
-
-    // A stream is finished when its last write is done.
-    void FinishUnlessWriting() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      if (!writing_) stream_->Finish(RpcFromStatus(end_status_));
-    }
-
-    absl::Mutex mutex_;
-    CollectStream* stream_ ABSL_GUARDED_BY(mutex_);
-    v1::CollectResponse response_ ABSL_GUARDED_BY(mutex_);  // being written
-    std::deque<v1::CollectResponse> responses_ ABSL_GUARDED_BY(mutex_);
-    std::map<uint64_t, uint64_t> acks_ ABSL_GUARDED_BY(mutex_);
-    bool writing_ ABSL_GUARDED_BY(mutex_) = false;
-    bool closing_ ABSL_GUARDED_BY(mutex_) = false;  // after the last write
-    bool ended_ ABSL_GUARDED_BY(mutex_) = false;
-    absl::Status end_status_ ABSL_GUARDED_BY(mutex_);
-    bool paused_ ABSL_GUARDED_BY(mutex_) = false;
-  };
-
+  Ingest& ingest_;
+  v1::CollectionService::AsyncService& service_;
   const std::shared_ptr<Link> link_;
   std::shared_ptr<Session> session_;
   v1::CollectRequest request_;
+  v1::CollectResponse response_;  // being written
+  bool is_writing_ = false;
+  bool is_paused_ = false;  // nothing is being read
+  bool is_finished_ = false;
 };
 
-class CollectionService : public v1::CollectionService::CallbackService {
+class CollectionService : public StreamService {
  public:
   explicit CollectionService(Ingest* ingest) : ingest_(ingest) {}
 
-  grpc::ServerBidiReactor<v1::CollectRequest, v1::CollectResponse>* Collect(
-      grpc::CallbackServerContext* context) override {
-    return new CollectStream(ingest_, context);
+  grpc::Service& service() override { return service_; }
+
+  // Streams own themselves.
+  void AcceptOn(EventLoop* loop) override {
+    new CollectStream(ingest_, &service_, loop);
   }
 
  private:
   Ingest* const ingest_;
+  v1::CollectionService::AsyncService service_;
 };
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> MakeCollectionService(Ingest* ingest) {
+std::unique_ptr<StreamService> MakeCollectionService(Ingest* ingest) {
   return std::make_unique<CollectionService>(ingest);
 }
 

@@ -5,16 +5,14 @@
 
 #include <memory>
 
-namespace grpc {
-class Service;
-}  // namespace grpc
+#include "aggregator/rpc/stream_service.h"
 
 namespace fleetperf::aggregator {
 
 class Ingest;
 
 // `ingest` outlives the server that the service is registered with.
-std::unique_ptr<grpc::Service> MakeCollectionService(Ingest* ingest);
+std::unique_ptr<StreamService> MakeCollectionService(Ingest* ingest);
 
 }  // namespace fleetperf::aggregator
 

@@ -17,8 +17,10 @@ namespace {
 constexpr absl::Duration kRetryInterval = absl::Seconds(1);
 
 // A commit costs the disk a sync, however many batches it has: those that come
-// within this time of one share the next. Subscribers do not wait for it.
-constexpr absl::Duration kCommitInterval = absl::Milliseconds(10);
+// within this time of one share the next, unless so many bytes have.
+// Subscribers do not wait for it.
+constexpr absl::Duration kCommitInterval = absl::Milliseconds(50);
+constexpr size_t kCommitBytes = 1 << 20;
 
 }  // namespace
 
@@ -37,6 +39,7 @@ CommitQueue::~CommitQueue() {
 
 void CommitQueue::Add(std::shared_ptr<const ReceivedBatch> batch) {
   absl::MutexLock lock(&mutex_);
+  waiting_bytes_ += batch->batch.payload().size();
   waiting_.push_back(std::move(batch));
 }
 
@@ -49,15 +52,20 @@ void CommitQueue::Run() {
   for (;;) {
     Batches batches;
     std::vector<std::function<void()>> tasks;
-    absl::SleepFor(next_commit_ - Clock::Real().Monotonic());
     {
       absl::MutexLock lock(&mutex_);
+      const auto is_urgent = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+        return stopping_ || waiting_bytes_ >= kCommitBytes;
+      };
+      mutex_.AwaitWithTimeout(absl::Condition(&is_urgent),
+                              next_commit_ - Clock::Real().Monotonic());
       const auto has_work = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
         return stopping_ || !waiting_.empty() || !tasks_.empty();
       };
       mutex_.Await(absl::Condition(&has_work));
       if (waiting_.empty() && tasks_.empty()) return;
       batches.swap(waiting_);
+      waiting_bytes_ = 0;
       tasks.swap(tasks_);
     }
     CommitAll(std::move(batches));

@@ -49,6 +49,7 @@ class CommitQueue {
   const Listener on_commit_;
   absl::Mutex mutex_;
   Batches waiting_ ABSL_GUARDED_BY(mutex_);
+  size_t waiting_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of payloads
   std::vector<std::function<void()>> tasks_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Duration next_commit_;  // Clock::Monotonic(); the thread's own

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "aggregator/access.h"
 #include "aggregator/formula/unit.h"
+#include "aggregator/rpc/access.h"
 #include "base/rpc_error.h"
 #include "fleetperf/v1/fleet.grpc.pb.h"
 #include "perflib/counter_type.h"

@@ -8,11 +8,11 @@
 #include <utility>
 
 #include "absl/synchronization/mutex.h"
-#include "aggregator/access.h"
 #include "aggregator/query/explain.h"
 #include "aggregator/query/explain_miss.h"
 #include "aggregator/query/points.h"
 #include "aggregator/query/raw_query.h"
+#include "aggregator/rpc/access.h"
 #include "base/rpc_error.h"
 #include "base/status_macros.h"
 #include "base/wakeup.h"

@@ -1,6 +1,5 @@
 #include "aggregator/subscribe/subscription_service.h"
 
-#include <grpcpp/server_context.h>
 #include <grpcpp/support/byte_buffer.h>
 
 #include <memory>
@@ -10,8 +9,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "aggregator/access.h"
 #include "aggregator/query/explain_miss.h"
+#include "aggregator/rpc/access.h"
+#include "aggregator/rpc/rpc_stream.h"
 #include "base/rpc_error.h"
 #include "base/status_macros.h"
 #include "fleetperf/v1/subscription.grpc.pb.h"
@@ -81,15 +81,36 @@ absl::StatusOr<v1::SubscribeRequest> Decode(grpc::ByteBuffer bytes) {
   return absl::InvalidArgumentError("the request is no SubscribeRequest");
 }
 
-// One subscriber's stream. Lives until OnDone.
-class SubscribeStream : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
+// It takes and gives bytes, since many get the same.
+using AsyncSubscriptionService =
+    v1::SubscriptionService::WithRawMethod_Subscribe<
+        v1::SubscriptionService::Service>;
+
+// What subscriptions need; all of them outlive the server.
+struct Subscribed {
+  Store& store;
+  Fleet& fleet;
+  Hub& hub;
+};
+
+// One subscriber's stream.
+class SubscribeStream
+    : public RpcStream<grpc::ServerAsyncWriter<grpc::ByteBuffer>> {
  public:
-  SubscribeStream(const grpc::CallbackServerContext& context,
-                  const grpc::ByteBuffer& request, Store* store, Fleet* fleet,
-                  Hub* hub)
-      : hub_(*hub) {
-    const absl::Status status = Start(context, request, store);
-    if (!status.ok()) Finish(RpcFromStatus(ExplainMiss(status, fleet)));
+  SubscribeStream(const Subscribed& subscribed,
+                  AsyncSubscriptionService* service, EventLoop* loop)
+      : RpcStream(loop), subscribed_(subscribed), service_(*service) {
+    service->RequestSubscribe(&context(), &request_, &stream(), &loop->queue(),
+                              &loop->queue(), accepted());
+  }
+
+ private:
+  void OnStart() override {
+    new SubscribeStream(subscribed_, &service_, &loop());
+    const absl::Status status = Start();
+    if (!status.ok()) {
+      Finish(RpcFromStatus(ExplainMiss(status, &subscribed_.fleet)));
+    }
   }
 
   void OnWriteDone(bool ok) override { writer_->OnWriteDone(ok); }
@@ -100,12 +121,10 @@ class SubscribeStream : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   void OnDone() override {
     if (writer_ != nullptr) {
       writer_->Detach();
-      hub_.Remove(subscription_);
+      subscribed_.hub.Remove(subscription_);
     }
-    delete this;
   }
 
- private:
   // Writes what is in the outbox, one message after the other. Outlives the
   // stream, for those who put something there.
   class Writer {
@@ -143,7 +162,7 @@ class SubscribeStream : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
       if (end_.ok() && outbox_->Take(&message_)) {
         bytes_ = Encode(message_);
         is_writing_ = true;
-        return stream_->StartWrite(&bytes_);
+        return stream_->StartWrite(bytes_);
       }
       if (end_.ok()) end_.Update(outbox_->ended().value_or(absl::OkStatus()));
       if (end_.ok()) return;
@@ -161,55 +180,54 @@ class SubscribeStream : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
     absl::Status end_ ABSL_GUARDED_BY(mutex_);
   };
 
-  absl::Status Start(const grpc::CallbackServerContext& context,
-                     const grpc::ByteBuffer& bytes, Store* store) {
+  absl::Status Start() {
     RETURN_IF_ERROR(
-        CheckAccess(context, {Role::kReader, Role::kOperator}).status());
-    ASSIGN_OR_RETURN(const v1::SubscribeRequest request, Decode(bytes));
+        CheckAccess(context(), {Role::kReader, Role::kOperator}).status());
+    ASSIGN_OR_RETURN(const v1::SubscribeRequest request, Decode(request_));
     ASSIGN_OR_RETURN(SubscriptionRequest parsed,
-                     ParseRequest(request, store->directory()));
+                     ParseRequest(request, subscribed_.store.directory()));
     const auto subscription = std::make_shared<Subscription>(std::move(parsed));
     const auto writer = std::make_shared<Writer>(this, subscription->outbox());
     subscription->outbox()->SetListener(
         [waiting = std::weak_ptr<Writer>(writer)] {
           if (const auto locked = waiting.lock()) locked->WriteMore();
         });
-    RETURN_IF_ERROR(hub_.Add(subscription));
+    RETURN_IF_ERROR(subscribed_.hub.Add(subscription));
     subscription_ = subscription;
     writer_ = writer;
     return absl::OkStatus();
   }
 
-  Hub& hub_;
+  const Subscribed subscribed_;
+  AsyncSubscriptionService& service_;
+  grpc::ByteBuffer request_;
   std::shared_ptr<Subscription> subscription_;
   std::shared_ptr<Writer> writer_;  // null: it did not begin
 };
 
-// Takes and gives bytes, since many get the same.
-class SubscriptionService
-    : public v1::SubscriptionService::WithRawCallbackMethod_Subscribe<
-          v1::SubscriptionService::Service> {
+class SubscriptionService : public StreamService {
  public:
-  SubscriptionService(Store* store, Fleet* fleet, Hub* hub)
-      : store_(store), fleet_(fleet), hub_(hub) {}
+  explicit SubscriptionService(const Subscribed& subscribed)
+      : subscribed_(subscribed) {}
 
-  grpc::ServerWriteReactor<grpc::ByteBuffer>* Subscribe(
-      grpc::CallbackServerContext* context,
-      const grpc::ByteBuffer* request) override {
-    return new SubscribeStream(*context, *request, store_, fleet_, hub_);
+  grpc::Service& service() override { return service_; }
+
+  // Streams own themselves.
+  void AcceptOn(EventLoop* loop) override {
+    new SubscribeStream(subscribed_, &service_, loop);
   }
 
  private:
-  Store* const store_;
-  Fleet* const fleet_;
-  Hub* const hub_;
+  const Subscribed subscribed_;
+  AsyncSubscriptionService service_;
 };
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> MakeSubscriptionService(Store* store,
+std::unique_ptr<StreamService> MakeSubscriptionService(Store* store,
                                                        Fleet* fleet, Hub* hub) {
-  return std::make_unique<SubscriptionService>(store, fleet, hub);
+  return std::make_unique<SubscriptionService>(
+      Subscribed{.store = *store, .fleet = *fleet, .hub = *hub});
 }
 
 }  // namespace fleetperf::aggregator

@@ -6,17 +6,14 @@
 #include <memory>
 
 #include "aggregator/query/fleet.h"
+#include "aggregator/rpc/stream_service.h"
 #include "aggregator/store/store.h"
 #include "aggregator/subscribe/hub.h"
-
-namespace grpc {
-class Service;
-}  // namespace grpc
 
 namespace fleetperf::aggregator {
 
 // All of them outlive the server that the service is registered with.
-std::unique_ptr<grpc::Service> MakeSubscriptionService(Store* store,
+std::unique_ptr<StreamService> MakeSubscriptionService(Store* store,
                                                        Fleet* fleet, Hub* hub);
 
 }  // namespace fleetperf::aggregator

@@ -6,15 +6,12 @@
 //
 // FILE is an aggregator's.
 
-#include <grpcpp/impl/service_type.h>
-
 #include <memory>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "aggregator/config.h"
-#include "aggregator/rpc_server.h"
+#include "aggregator/rpc/rpc_server.h"
+#include "aggregator/rpc/rpc_stream.h"
 #include "base/credentials.h"
 #include "base/daemon.h"
 #include "base/logging.h"
@@ -26,15 +23,27 @@
 namespace fleetperf::bench {
 namespace {
 
-// Lives until OnDone. One write is under way at most; what comes meanwhile is
-// acknowledged by the next one.
-class Stream
-    : public grpc::ServerBidiReactor<v1::CollectRequest, v1::CollectResponse> {
+using aggregator::EventLoop;
+using AsyncCollectStream =
+    grpc::ServerAsyncReaderWriter<v1::CollectResponse, v1::CollectRequest>;
+
+// One write is under way at most; what comes meanwhile is acknowledged by the
+// next one. All is done by the loop's thread.
+class Stream : public aggregator::RpcStream<AsyncCollectStream> {
  public:
-  Stream() { StartRead(&request_); }
+  Stream(v1::CollectionService::AsyncService* service, EventLoop* loop)
+      : RpcStream(loop), service_(*service) {
+    service->RequestCollect(&context(), &stream(), &loop->queue(),
+                            &loop->queue(), accepted());
+  }
+
+ private:
+  void OnStart() override {
+    new Stream(&service_, &loop());
+    StartRead(&request_);
+  }
 
   void OnReadDone(bool ok) override {
-    absl::MutexLock lock(&mutex_);
     if (!ok) {
       ended_ = true;
       return FinishUnlessWriting();
@@ -50,16 +59,17 @@ class Stream
   }
 
   void OnWriteDone(bool) override {
-    absl::MutexLock lock(&mutex_);
     is_writing_ = false;
     if (ended_) return FinishUnlessWriting();
     WriteAck();
   }
 
-  void OnDone() override { delete this; }
+  void OnCancel() override {
+    ended_ = true;
+    FinishUnlessWriting();
+  }
 
- private:
-  void WriteWelcome() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  void WriteWelcome() {
     response_.mutable_welcome()
         ->mutable_limits()
         ->set_max_unacknowledged_batches(
@@ -67,7 +77,7 @@ class Stream
     Write();
   }
 
-  void WriteAck() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  void WriteAck() {
     if (is_writing_ || received_ == acknowledged_) return;
     acknowledged_ = received_;
     response_.mutable_ack()->set_epoch(epoch_);
@@ -75,30 +85,33 @@ class Stream
     Write();
   }
 
-  void Write() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  void Write() {
     is_writing_ = true;
-    StartWrite(&response_);
+    StartWrite(response_);
   }
 
-  void FinishUnlessWriting() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (!is_writing_) Finish(grpc::Status::OK);
+  void FinishUnlessWriting() {
+    if (is_writing_ || is_finished_) return;
+    is_finished_ = true;
+    Finish(grpc::Status::OK);
   }
 
+  v1::CollectionService::AsyncService& service_;
   v1::CollectRequest request_;
-  absl::Mutex mutex_;
-  v1::CollectResponse response_ ABSL_GUARDED_BY(mutex_);
-  uint64_t epoch_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t received_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t acknowledged_ ABSL_GUARDED_BY(mutex_) = 0;
-  bool is_writing_ ABSL_GUARDED_BY(mutex_) = false;
-  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
+  v1::CollectResponse response_;
+  uint64_t epoch_ = 0;
+  uint64_t received_ = 0;
+  uint64_t acknowledged_ = 0;
+  bool is_writing_ = false;
+  bool ended_ = false;
+  bool is_finished_ = false;
 };
 
-class Service : public v1::CollectionService::CallbackService {
-  grpc::ServerBidiReactor<v1::CollectRequest, v1::CollectResponse>* Collect(
-      grpc::CallbackServerContext*) override {
-    return new Stream;
-  }
+class Service : public aggregator::StreamService {
+  grpc::Service& service() override { return service_; }
+  void AcceptOn(EventLoop* loop) override { new Stream(&service_, loop); }
+
+  v1::CollectionService::AsyncService service_;
 };
 
 absl::Status Run(const std::string& config_path, StopSignal& stop) {
@@ -108,11 +121,12 @@ absl::Status Run(const std::string& config_path, StopSignal& stop) {
   SendGrpcLogsToDebug();
   RaiseOpenFileLimit();
   ASSIGN_OR_RETURN(const auto credentials, ServerCredentials(config.tls));
-  std::vector<std::unique_ptr<grpc::Service>> services;
-  services.push_back(std::make_unique<Service>());
-  ASSIGN_OR_RETURN(const auto server, aggregator::RpcServer::Start(
-                                          config.listen, config.address_file,
-                                          credentials, services));
+  std::vector<std::unique_ptr<aggregator::StreamService>> streams;
+  streams.push_back(std::make_unique<Service>());
+  ASSIGN_OR_RETURN(
+      const auto server,
+      aggregator::RpcServer::Start(config.listen, config.address_file,
+                                   credentials, /*services=*/{}, streams));
   stop.Wait();
   return absl::OkStatus();
 }

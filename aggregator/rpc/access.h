@@ -1,7 +1,7 @@
 // Who may call what: the role in the client's certificate decides.
 
-#ifndef FLEETPERF_AGGREGATOR_ACCESS_H_
-#define FLEETPERF_AGGREGATOR_ACCESS_H_
+#ifndef FLEETPERF_AGGREGATOR_RPC_ACCESS_H_
+#define FLEETPERF_AGGREGATOR_RPC_ACCESS_H_
 
 #include <initializer_list>
 
@@ -21,4 +21,4 @@ absl::StatusOr<PeerIdentity> CheckAccess(const grpc::ServerContextBase& context,
 
 }  // namespace fleetperf::aggregator
 
-#endif  // FLEETPERF_AGGREGATOR_ACCESS_H_
+#endif  // FLEETPERF_AGGREGATOR_RPC_ACCESS_H_

@@ -1,13 +1,16 @@
 // A server of RPCs as fleetperf's clients expect it.
 
-#ifndef FLEETPERF_AGGREGATOR_RPC_SERVER_H_
-#define FLEETPERF_AGGREGATOR_RPC_SERVER_H_
+#ifndef FLEETPERF_AGGREGATOR_RPC_RPC_SERVER_H_
+#define FLEETPERF_AGGREGATOR_RPC_RPC_SERVER_H_
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "aggregator/rpc/event_loop.h"
+#include "aggregator/rpc/stream_service.h"
 
 namespace grpc {
 class Server;
@@ -20,12 +23,14 @@ namespace fleetperf::aggregator {
 class RpcServer {
  public:
   // Listens at "host:port"; port 0: any that is free. If `address_file` is not
-  // empty, the address is in it when it is logged. The services outlive this.
-  // Unavailable if the port cannot be had.
+  // empty, the address is in it when it is logged. The services outlive this;
+  // gRPC's health service and reflection are served besides. Unavailable if the
+  // port cannot be had.
   static absl::StatusOr<std::unique_ptr<RpcServer>> Start(
       const std::string& listen, const std::string& address_file,
       const std::shared_ptr<grpc::ServerCredentials>& credentials,
-      absl::Span<const std::unique_ptr<grpc::Service>> services);
+      absl::Span<const std::unique_ptr<grpc::Service>> services,
+      absl::Span<const std::unique_ptr<StreamService>> streams);
   // Ends open calls.
   ~RpcServer();
 
@@ -33,12 +38,14 @@ class RpcServer {
   const std::string& address() const { return address_; }
 
  private:
-  RpcServer(std::unique_ptr<grpc::Server> server, std::string address);
+  RpcServer();
 
-  const std::unique_ptr<grpc::Server> server_;
-  const std::string address_;
+  std::unique_ptr<grpc::Service> health_;
+  std::unique_ptr<grpc::Server> server_;
+  std::vector<std::unique_ptr<EventLoop>> loops_;  // end before the server
+  std::string address_;
 };
 
 }  // namespace fleetperf::aggregator
 
-#endif  // FLEETPERF_AGGREGATOR_RPC_SERVER_H_
+#endif  // FLEETPERF_AGGREGATOR_RPC_RPC_SERVER_H_

@@ -1,4 +1,4 @@
-#include "aggregator/access.h"
+#include "aggregator/rpc/access.h"
 
 #include <grpcpp/server_context.h>
 
