@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/synchronization/mutex.h"
 #include "aggregator/ingest/ingest.h"
@@ -54,6 +55,13 @@ class Link : public AgentLink, public std::enable_shared_from_this<Link> {
     WakeUp();
   }
 
+  void Release(std::shared_ptr<const void> object) override {
+    absl::MutexLock lock(&mutex_);
+    if (advance_ == nullptr) return;
+    released_.push_back(std::move(object));
+    WakeUp();
+  }
+
   void End(const absl::Status& status) override {
     absl::MutexLock lock(&mutex_);
     if (end_.has_value() && !end_->ok()) return;
@@ -98,10 +106,12 @@ class Link : public AgentLink, public std::enable_shared_from_this<Link> {
   }
 
   void Advance() {
+    std::vector<std::shared_ptr<const void>> released;
     std::function<void()> advance;
     {
       absl::MutexLock lock(&mutex_);
       is_posted_ = false;
+      released.swap(released_);
       advance = advance_;
     }
     if (advance) advance();
@@ -113,6 +123,7 @@ class Link : public AgentLink, public std::enable_shared_from_this<Link> {
   std::deque<v1::CollectResponse> responses_ ABSL_GUARDED_BY(mutex_);
   std::map<uint64_t, uint64_t> acks_ ABSL_GUARDED_BY(mutex_);  // by their epoch
   std::optional<absl::Status> end_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::shared_ptr<const void>> released_ ABSL_GUARDED_BY(mutex_);
   bool is_posted_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

@@ -78,7 +78,8 @@ void CommitQueue::CommitAll(Batches batches) {
                 [](const auto& batch) { return batch->epoch->broken(); });
   if (batches.empty()) return;
   const absl::Duration begin = Clock::Real().Monotonic();
-  on_commit_(batches, CommitWhenThereIsRoom(batches));
+  const absl::Status status = CommitWhenThereIsRoom(batches);
+  on_commit_(std::move(batches), status);
   next_commit_ = begin + kCommitInterval;
 }
 

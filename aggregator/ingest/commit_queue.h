@@ -26,7 +26,7 @@ class CommitQueue {
   // Calls `on_commit` on its own thread with batches in the order in which they
   // were added, when they are durable or, with an error, cannot be.
   using Listener =
-      std::function<void(const Batches& batches, const absl::Status& status)>;
+      std::function<void(Batches batches, const absl::Status& status)>;
 
   CommitQueue(Store* store, Listener on_commit);
   // Commits what is waiting.

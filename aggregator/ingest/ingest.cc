@@ -43,8 +43,8 @@ Ingest::Ingest(Store* store, BatchObserver* observer, const Planner* planner,
       clock_(*clock),
       catch_up_(static_cast<double>(limits.catch_up_samples_per_second),
                 absl::Seconds(1), clock->Monotonic()),
-      commits_(store, [this](const auto& batches, const absl::Status& status) {
-        OnCommit(batches, status);
+      commits_(store, [this](auto batches, const absl::Status& status) {
+        OnCommit(std::move(batches), status);
       }) {}
 
 Ingest::~Ingest() = default;
@@ -177,9 +177,8 @@ absl::Duration Ingest::ChargeCatchUp(double samples) {
   return catch_up_.Charge(samples, Now());
 }
 
-void Ingest::OnCommit(
-    const std::vector<std::shared_ptr<const ReceivedBatch>>& batches,
-    const absl::Status& status) {
+void Ingest::OnCommit(CommitQueue::Batches batches,
+                      const absl::Status& status) {
   // Each epoch once, with its last batch: they are in order.
   std::map<Epoch*, const ReceivedBatch*> last;
   for (const auto& batch : batches) last[batch->epoch.get()] = batch.get();
@@ -203,6 +202,10 @@ void Ingest::OnCommit(
         session->link().End(absl::UnavailableError(status.message()));
       }
     }
+  }
+  for (auto& batch : batches) {
+    const std::shared_ptr<Session> session = batch->epoch->session();
+    if (session != nullptr) session->link().Release(std::move(batch));
   }
 }
 

@@ -145,9 +145,7 @@ class Ingest {
   void Ask(const std::string& machine, const perflib::Guid& counterset,
            Question* question);
 
-  void OnCommit(
-      const std::vector<std::shared_ptr<const ReceivedBatch>>& batches,
-      const absl::Status& status);
+  void OnCommit(CommitQueue::Batches batches, const absl::Status& status);
   // Now and then: it looks at all of them.
   void ForgetClosedEpochs() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::vector<std::shared_ptr<Session>> Sessions() const;

@@ -38,6 +38,9 @@ class AgentLink {
   virtual void Send(v1::CollectResponse response) = 0;
   // May be merged with other acknowledgements of the same epoch.
   virtual void SendAck(uint64_t epoch, uint64_t sequence) = 0;
+  // Lets go of it on the thread that handles the stream's messages. Memory that
+  // one thread takes and another returns has them wait for each other.
+  virtual void Release(std::shared_ptr<const void> object) = 0;
   // If OK, after all that was said before.
   virtual void End(const absl::Status& status) = 0;
 };

@@ -168,6 +168,7 @@ class Link : public AgentLink {
     FUZZ_CHECK(!in_order_ || sequence >= acknowledged);
     acknowledged = sequence;
   }
+  void Release(std::shared_ptr<const void> /*object*/) override {}
   void End(const absl::Status& /*status*/) override {}
 
  private:

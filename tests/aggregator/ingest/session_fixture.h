@@ -66,6 +66,7 @@ class Link : public AgentLink {
     events_.push_back(absl::StrCat("ack ", sequence));
     acknowledged_ = std::max(acknowledged_, sequence);
   }
+  void Release(std::shared_ptr<const void> /*object*/) override {}
   void End(const absl::Status& status) override {
     absl::MutexLock lock(&mutex_);
     events_.push_back(
