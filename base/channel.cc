@@ -10,7 +10,8 @@ namespace fleetperf {
 
 std::shared_ptr<grpc::Channel> MakeChannel(
     const std::string& address,
-    const std::shared_ptr<grpc::ChannelCredentials>& credentials) {
+    const std::shared_ptr<grpc::ChannelCredentials>& credentials,
+    Receives receives) {
   constexpr int kKeepaliveTimeMs = 20'000;
   constexpr int kKeepaliveTimeoutMs = 10'000;
   grpc::ChannelArguments arguments;
@@ -19,11 +20,9 @@ std::shared_ptr<grpc::Channel> MakeChannel(
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);  // no limit
   // A new channel tries at once, whatever became of those before it.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  // With each message gRPC would send a ping, to learn how much may be under
-  // way to here. Agents get little, and people what they asked for.
-  constexpr int kMostUnderWay = 4 << 20;  // bytes
-  arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
-  arguments.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kMostUnderWay);
+  if (receives == Receives::kLittle) {
+    arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+  }
   arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
   arguments.SetMaxSendMessageSize(kMaxMessageBytes);
   return grpc::CreateCustomChannel(address, credentials, arguments);

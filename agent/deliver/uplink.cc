@@ -191,7 +191,8 @@ class Uplink::Impl {
 
   // Runs one stream to its end.
   End RunStream(const std::string& address) {
-    Stream stream(this, MakeChannel(address, options_.credentials));
+    Stream stream(
+        this, MakeChannel(address, options_.credentials, Receives::kLittle));
     {
       absl::MutexLock lock(&mutex_);
       if (stopping_) return {};

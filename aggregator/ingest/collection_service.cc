@@ -37,7 +37,7 @@ class Link : public AgentLink, public std::enable_shared_from_this<Link> {
 
   void Send(v1::CollectResponse response) override {
     absl::MutexLock lock(&mutex_);
-    if (end_.has_value()) return;
+    if (HasFailed()) return;
     if (responses_.size() == kMostResponses) {
       end_ = absl::ResourceExhaustedError(
           "the agent does not read what it is sent");
@@ -49,7 +49,7 @@ class Link : public AgentLink, public std::enable_shared_from_this<Link> {
 
   void SendAck(uint64_t epoch, uint64_t sequence) override {
     absl::MutexLock lock(&mutex_);
-    if (end_.has_value()) return;
+    if (HasFailed()) return;
     uint64_t& acknowledged = acks_[epoch];
     acknowledged = std::max(acknowledged, sequence);
     WakeUp();
@@ -64,15 +64,17 @@ class Link : public AgentLink, public std::enable_shared_from_this<Link> {
 
   void End(const absl::Status& status) override {
     absl::MutexLock lock(&mutex_);
-    if (end_.has_value() && !end_->ok()) return;
+    if (HasFailed()) return;
     end_ = status;
     WakeUp();
   }
 
-  // What to say next; false: nothing, for now or because the stream ends.
-  bool Take(v1::CollectResponse* response) {
+  // What to say next, or else how the stream ends; or, for now, neither.
+  std::optional<absl::Status> Take(bool* has_response,
+                                   v1::CollectResponse* response) {
     absl::MutexLock lock(&mutex_);
-    if (end_.has_value() && !end_->ok()) return false;
+    *has_response = false;
+    if (HasFailed()) return end_;
     if (!responses_.empty()) {
       *response = std::move(responses_.front());
       responses_.pop_front();
@@ -82,15 +84,16 @@ class Link : public AgentLink, public std::enable_shared_from_this<Link> {
       response->mutable_ack()->set_sequence(ack->second);
       acks_.erase(ack);
     } else {
-      return false;
+      return end_;
     }
-    return true;
+    *has_response = true;
+    return std::nullopt;
   }
 
-  // How the stream ends, after what Take returns.
-  std::optional<absl::Status> end() {
+  // It ends with an error, whatever else there is to say.
+  bool has_failed() {
     absl::MutexLock lock(&mutex_);
-    return end_;
+    return HasFailed();
   }
 
   // The stream is gone.
@@ -100,6 +103,10 @@ class Link : public AgentLink, public std::enable_shared_from_this<Link> {
   }
 
  private:
+  bool HasFailed() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return end_.has_value() && !end_->ok();
+  }
+
   void WakeUp() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (advance_ == nullptr || std::exchange(is_posted_, true)) return;
     loop_.Post([self = shared_from_this()] { self->Advance(); });
@@ -178,7 +185,8 @@ class CollectStream : public RpcStream<AsyncCollectStream> {
     if (is_finished_) return;
     if (!is_writing_) WriteNext();
     // If many batches wait for their acknowledgement, after that.
-    if (is_finished_ || !is_paused_ || session_->HasManyUnacknowledged()) {
+    if (is_finished_ || !is_paused_ || link_->has_failed() ||
+        session_->HasManyUnacknowledged()) {
       return;
     }
     is_paused_ = false;
@@ -186,11 +194,9 @@ class CollectStream : public RpcStream<AsyncCollectStream> {
   }
 
   void WriteNext() {
-    if (link_->Take(&response_)) {
-      is_writing_ = true;
-      return StartWrite(response_);
-    }
-    const std::optional<absl::Status> end = link_->end();
+    const std::optional<absl::Status> end =
+        link_->Take(&is_writing_, &response_);
+    if (is_writing_) StartWrite(response_);
     if (!end.has_value()) return;
     is_finished_ = true;
     Finish(RpcFromStatus(*end));

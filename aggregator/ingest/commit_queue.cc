@@ -17,8 +17,8 @@ namespace {
 constexpr absl::Duration kRetryInterval = absl::Seconds(1);
 
 // A commit costs the disk a sync, however many batches it has: those that come
-// within this time of one share the next, unless so many bytes have.
-// Subscribers do not wait for it.
+// within this time of one share the next, unless so many bytes have, or
+// somebody waits for what follows. Values go to subscribers before.
 constexpr absl::Duration kCommitInterval = absl::Milliseconds(50);
 constexpr size_t kCommitBytes = 1 << 20;
 
@@ -55,7 +55,7 @@ void CommitQueue::Run() {
     {
       absl::MutexLock lock(&mutex_);
       const auto is_urgent = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-        return stopping_ || waiting_bytes_ >= kCommitBytes;
+        return stopping_ || waiting_bytes_ >= kCommitBytes || !tasks_.empty();
       };
       mutex_.AwaitWithTimeout(absl::Condition(&is_urgent),
                               next_commit_ - Clock::Real().Monotonic());

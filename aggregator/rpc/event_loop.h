@@ -3,7 +3,8 @@
 // All of gRPC's threads that wait for connections share them, and hand the duty
 // on with each event, so that one message wakes several: a second such thread
 // makes a message cost two thirds more (docs/performance.md). Therefore streams
-// have one for every four processors, and whatever else is served has none.
+// have one for every four processors, and calls of other kinds are waited for
+// without taking part.
 
 #ifndef FLEETPERF_AGGREGATOR_RPC_EVENT_LOOP_H_
 #define FLEETPERF_AGGREGATOR_RPC_EVENT_LOOP_H_

@@ -23,9 +23,9 @@ namespace {
 // How long open calls may take when the server stops.
 constexpr absl::Duration kShutdownTime = absl::Seconds(1);
 
-// See event_loop.h.
+// See event_loop.h. Four are enough for tens of thousands of agents.
 size_t CountLoops() {
-  return std::max<size_t>(1, std::thread::hardware_concurrency() / 4);
+  return std::clamp<size_t>(std::thread::hardware_concurrency() / 4, 1, 4);
 }
 
 void SetArguments(grpc::ServerBuilder* builder) {

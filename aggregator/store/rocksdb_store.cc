@@ -86,7 +86,7 @@ class RocksDbStore : public Store {
       changes.Put(Family::kDefault, key, BigEndian(stored.number));
       changes.Put(Family::kDefault, DurableKey(stored.number),
                   EncodeDurable(0, 0));
-      RETURN_IF_ERROR(WriteDurably(&changes));
+      RETURN_IF_ERROR(WriteAhead(&changes));
     }
     stored.dictionary = definitions_.MakeDictionary(stored.number, limits);
     AddMachinesOf(agent, stored.number);
@@ -134,7 +134,7 @@ class RocksDbStore : public Store {
                                const v1::Definitions& definitions) override {
     Changes changes(database_.get());
     DefinitionTable::Put(epoch_number, definitions, &changes);
-    return WriteDurably(&changes);
+    return WriteAhead(&changes);
   }
 
   absl::Status Read(const ReadRequest& request,
@@ -151,7 +151,7 @@ class RocksDbStore : public Store {
                             absl::string_view content) override {
     Changes changes(database_.get());
     changes.Put(Family::kDefault, CatalogueKey(hash), content);
-    return WriteDurably(&changes);
+    return WriteAhead(&changes);
   }
 
   absl::StatusOr<std::string> GetCatalogue(
@@ -175,7 +175,7 @@ class RocksDbStore : public Store {
     }
     Changes changes(database_.get());
     changes.Put(Family::kDefault, MachineKey(machine.name()), record);
-    RETURN_IF_ERROR(WriteDurably(&changes));
+    RETURN_IF_ERROR(WriteAhead(&changes));
     machines_[machine.name()] = std::move(record);
     machines_of_agent_[machine.agent()].insert(machine.name());
     directory_.AddMachine(machine.name());
@@ -379,6 +379,12 @@ class RocksDbStore : public Store {
 
   absl::Status WriteDurably(Changes* changes) {
     return database_->Write(changes, Database::Durability::kPowerCut);
+  }
+  // What an agent tells of itself: durable with the first commit that follows,
+  // and without one an agent tells it again. Many come at once, each of which
+  // would wait for the disk.
+  absl::Status WriteAhead(Changes* changes) {
+    return database_->Write(changes, Database::Durability::kProcess);
   }
 
   const std::string directory_path_;

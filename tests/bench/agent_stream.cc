@@ -195,8 +195,8 @@ AgentStream::AgentStream(
   Connection& connection = *connection_;
   connection.reactor = std::make_unique<Reactor>(MakeHello(agent, epoch),
                                                  std::move(on_acknowledged));
-  connection.stub =
-      v1::CollectionService::NewStub(MakeChannel(address, credentials));
+  connection.stub = v1::CollectionService::NewStub(
+      MakeChannel(address, credentials, Receives::kLittle));
   connection.stub->async()->Collect(&connection.context,
                                     connection.reactor.get());
   connection.reactor->Begin();
