@@ -1,6 +1,6 @@
-// Puts batches on disk, all that wait in one go and twenty times a second or
-// once for each MiB, and then acknowledges them. While the disk has no room,
-// they wait; agents keep what comes then.
+// Puts batches on disk, all that wait in one go, and then acknowledges them:
+// twenty times a second, or as soon as a MiB or a task waits. While the disk
+// has no room, they wait; agents keep what comes then.
 
 #ifndef FLEETPERF_AGGREGATOR_INGEST_COMMIT_QUEUE_H_
 #define FLEETPERF_AGGREGATOR_INGEST_COMMIT_QUEUE_H_

@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "aggregator/rpc/event_loop.h"
 #include "aggregator/rpc/health_service.h"
 #include "base/channel.h"
 #include "base/files.h"

@@ -9,7 +9,6 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "aggregator/rpc/event_loop.h"
 #include "aggregator/rpc/stream_service.h"
 
 namespace grpc {
@@ -19,6 +18,8 @@ class Service;
 }  // namespace grpc
 
 namespace fleetperf::aggregator {
+
+class EventLoop;
 
 class RpcServer {
  public:

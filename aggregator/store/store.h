@@ -65,7 +65,8 @@ class Store {
 
   virtual const Directory& directory() const = 0;
 
-  // The agent's epoch, made if it is new.
+  // The agent's epoch, made if it is new. This, and what else is kept without a
+  // batch, survives the process; a power cut only after the next Commit.
   virtual absl::StatusOr<StoredEpoch> OpenEpoch(
       const std::string& agent, uint64_t epoch,
       const Dictionary::Limits& limits) = 0;

@@ -63,6 +63,9 @@ class Hub : public BatchObserver {
   void OnBatch(std::shared_ptr<const ReceivedBatch> batch) override;
   bool IsWatched(const std::string& machine) override;
 
+  // Has one of the threads do it.
+  void Schedule(std::shared_ptr<HubTask> task);
+
   // Does a part of what there is to do; false if there is nothing.
   bool WorkOnce();
 
@@ -79,7 +82,6 @@ class Hub : public BatchObserver {
   };
 
   void Run();
-  void Schedule(std::shared_ptr<HubTask> task);
   void DoOne(std::shared_ptr<HubTask> task);
   // The machine if it is watched, entered if it is new; null if it is not.
   Machine* Find(const std::string& machine)

@@ -108,9 +108,8 @@ class SubscribeStream
   void OnStart() override {
     new SubscribeStream(subscribed_, &service_, &loop());
     const absl::Status status = Start();
-    if (!status.ok()) {
-      Finish(RpcFromStatus(ExplainMiss(status, &subscribed_.fleet)));
-    }
+    if (status.ok()) return;
+    subscribed_.hub.Schedule(std::make_shared<Refusal>(this, status));
   }
 
   void OnWriteDone(bool ok) override { writer_->OnWriteDone(ok); }
@@ -124,6 +123,24 @@ class SubscribeStream
       subscribed_.hub.Remove(subscription_);
     }
   }
+
+  // Ends a stream that did not begin with what is wrong, for which it may look
+  // through the whole fleet.
+  class Refusal : public HubTask {
+   public:
+    Refusal(SubscribeStream* stream, absl::Status status)
+        : stream_(*stream), status_(std::move(status)) {}
+
+    bool Work() override {
+      stream_.Finish(
+          RpcFromStatus(ExplainMiss(status_, &stream_.subscribed_.fleet)));
+      return false;
+    }
+
+   private:
+    SubscribeStream& stream_;
+    const absl::Status status_;
+  };
 
   // Writes what is in the outbox, one message after the other. Outlives the
   // stream, for those who put something there.

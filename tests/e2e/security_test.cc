@@ -212,6 +212,11 @@ TEST(Security, HealthIsServedOverTheSameTls) {
            "/grpc.health.v1.Health/Check", "", &response);
   ASSERT_TRUE(status.ok()) << status.error_message();
   EXPECT_EQ(response, std::string("\x08\x01", 2));  // SERVING
+  const grpc::Status of_part =
+      Call(deployment.address(), deployment.Issue("reader", {"probe"}),
+           "/grpc.health.v1.Health/Check", "\x0A\x03web", &response);
+  EXPECT_EQ(of_part.error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_THAT(of_part.error_message(), HasSubstr("\"web\""));
 }
 
 }  // namespace
