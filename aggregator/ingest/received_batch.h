@@ -20,8 +20,8 @@ struct ReceivedBatch {
   uint64_t sequence = 0;
   uint64_t fingerprint = 0;  // of its payload
   absl::Time received;
-  v1::Batch batch;                               // as it came
-  std::unique_ptr<v1::Definitions> definitions;  // null: none
+  v1::Batch batch;                                     // as it came
+  std::shared_ptr<const v1::Definitions> definitions;  // null: none
   DecodedBatch decoded;
   // Not empty: why the batch is refused. Only its definitions are kept, and in
   // `decoded` what is lost with it.

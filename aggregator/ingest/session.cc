@@ -83,25 +83,12 @@ bool IsRefusal(const absl::Status& status) {
 
 // The ticks that a rejected batch told of, by its clocks. If they cannot be
 // read: that something is lost at `now`, by the machine's clock.
-Loss LossOf(const v1::BatchContent* content, absl::Time now) {
-  Loss loss{.start = absl::InfiniteFuture(),
-            .end = absl::InfinitePast(),
-            .cause = LossCause::kRejected};
-  if (content != nullptr) {
-    for (const v1::BlockColumns& blocks : content->blocks()) {
-      uint64_t time = 0;
-      for (const int64_t difference : blocks.perf_time_100nsec()) {
-        time += static_cast<uint64_t>(difference);
-        const absl::Time tick =
-            perflib::TimeFromPerfTime100NSec(static_cast<int64_t>(time));
-        loss.start = std::min(loss.start, tick);
-        loss.end = std::max(loss.end, tick);
-        ++loss.ticks;
-      }
-    }
-  }
-  if (loss.ticks == 0) loss.start = loss.end = now;
-  return loss;
+Loss LossOf(const BatchContents& contents, absl::Time now) {
+  const TickSpan span = ReadTickSpan(contents);
+  return {.start = span.ticks == 0 ? now : span.start,
+          .end = span.ticks == 0 ? now : span.end,
+          .ticks = span.ticks,
+          .cause = LossCause::kRejected};
 }
 
 }  // namespace
@@ -303,9 +290,9 @@ absl::Status Session::HandleBatch(v1::Batch batch) {
   absl::MutexLock lock(&epoch.taking_mutex());
   RETURN_IF_ERROR(CheckHas(epoch));
 
-  const auto parsed = ParseBatch(received->batch, ingest_.limits().batch);
+  const auto contents = ParseBatch(received->batch, ingest_.limits().batch);
   absl::Status allowed;
-  if (parsed.ok()) allowed = TakeDefinitions(**parsed, received.get());
+  if (contents.ok()) allowed = TakeDefinitions(*contents, received.get());
   // What a former process collected may not be the agent's any more. That is
   // no reason to refuse what this one does.
   if (!allowed.ok() && (epoch.id() == epoch_id_ || !IsRefusal(allowed))) {
@@ -316,10 +303,10 @@ absl::Status Session::HandleBatch(v1::Batch batch) {
     return absl::OkStatus();
   }
   if (allowed.ok()) {
-    RETURN_IF_ERROR(TakeSamples(parsed, received.get()));
+    RETURN_IF_ERROR(TakeSamples(contents, received.get()));
   } else {
     received->definitions = nullptr;
-    Reject(allowed, parsed->get(), received.get());
+    Reject(allowed, *contents, received.get());
   }
   epoch.SetReceived(received->sequence);
   Note(*received);
@@ -329,20 +316,19 @@ absl::Status Session::HandleBatch(v1::Batch batch) {
 }
 
 // They are kept also if the rest is rejected: later batches use them.
-absl::Status Session::TakeDefinitions(v1::BatchContent& content,
+absl::Status Session::TakeDefinitions(const BatchContents& contents,
                                       ReceivedBatch* received) {
-  if (!content.has_definitions()) return absl::OkStatus();
-  received->definitions.reset(content.release_definitions());
+  received->definitions = contents.definitions;
+  if (received->definitions == nullptr) return absl::OkStatus();
   RETURN_IF_ERROR(CheckMachines(*received->definitions));
   return ApplyDefinitions(*received->epoch, *received->definitions);
 }
 
-absl::Status Session::TakeSamples(
-    const absl::StatusOr<std::shared_ptr<v1::BatchContent>>& content,
-    ReceivedBatch* received) {
+absl::Status Session::TakeSamples(const absl::StatusOr<BatchContents>& contents,
+                                  ReceivedBatch* received) {
   Epoch& epoch = *received->epoch;
   const absl::Status status =
-      content.ok() ? Decode(epoch, **content, received) : content.status();
+      contents.ok() ? Decode(epoch, *contents, received) : contents.status();
   if (absl::IsFailedPrecondition(status) &&
       !complete_epochs_.contains(epoch.id())) {
     ingest_.SetLostDictionary(epoch, true);
@@ -350,7 +336,7 @@ absl::Status Session::TakeSamples(
   }
   if (!status.ok()) {
     if (!IsBatchsFault(status)) return status;
-    Reject(status, content.ok() ? content->get() : nullptr, received);
+    Reject(status, contents.value_or(BatchContents()), received);
     return absl::OkStatus();
   }
   ASSIGN_OR_RETURN(received->is_copy, IsCopy(*received));
@@ -440,11 +426,11 @@ void Session::Throttle(absl::Duration pause, const std::string& limit,
   link_->Send(std::move(response));
 }
 
-absl::Status Session::Decode(Epoch& epoch, const v1::BatchContent& content,
+absl::Status Session::Decode(Epoch& epoch, const BatchContents& contents,
                              ReceivedBatch* received) {
-  auto decoded = DecodeBatch(content, ingest_.limits().batch,
+  auto decoded = DecodeBatch(contents, ingest_.limits().batch,
                              /*filter=*/nullptr, &epoch.dictionary());
-  for (const uint32_t instance : content.retired_instances()) {
+  for (const uint32_t instance : contents.retired_instances) {
     epoch.dictionary().Retire(instance);
   }
   ASSIGN_OR_RETURN(received->decoded, std::move(decoded));
@@ -465,17 +451,15 @@ absl::Status Session::Decode(Epoch& epoch, const v1::BatchContent& content,
   return EnterMachines(machines);
 }
 
-void Session::Reject(const absl::Status& reason,
-                     const v1::BatchContent* content, ReceivedBatch* received) {
+void Session::Reject(const absl::Status& reason, const BatchContents& contents,
+                     ReceivedBatch* received) {
   received->reject_reason = std::string(reason.message());
   received->decoded = {
-      .losses = {LossOf(content, received->received + skew(agent_))}};
-  if (content != nullptr) {
-    // What it tells of others is true all the same.
-    for (Loss& loss : DecodeLosses(*content)) {
-      if (!loss.machine.empty() && !peer_.HasName(loss.machine)) continue;
-      received->decoded.losses.push_back(std::move(loss));
-    }
+      .losses = {LossOf(contents, received->received + skew(agent_))}};
+  // What it tells of others is true all the same.
+  for (const Loss& loss : contents.losses) {
+    if (!loss.machine.empty() && !peer_.HasName(loss.machine)) continue;
+    received->decoded.losses.push_back(loss);
   }
   {
     absl::MutexLock lock(&mutex_);

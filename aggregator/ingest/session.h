@@ -105,12 +105,11 @@ class Session : public std::enable_shared_from_this<Session> {
   absl::Status HandleCatalogue(const v1::Catalogue& catalogue);
   void HandlePlanReport(v1::PlanReport report);
 
-  absl::Status TakeDefinitions(v1::BatchContent& content,
+  absl::Status TakeDefinitions(const BatchContents& contents,
                                ReceivedBatch* received);
-  absl::Status TakeSamples(
-      const absl::StatusOr<std::shared_ptr<v1::BatchContent>>& content,
-      ReceivedBatch* received);
-  absl::Status Decode(Epoch& epoch, const v1::BatchContent& content,
+  absl::Status TakeSamples(const absl::StatusOr<BatchContents>& contents,
+                           ReceivedBatch* received);
+  absl::Status Decode(Epoch& epoch, const BatchContents& contents,
                       ReceivedBatch* received);
   // Whether it is stored under the epoch that its own was forked from.
   // Unavailable if the store cannot tell.
@@ -120,7 +119,7 @@ class Session : public std::enable_shared_from_this<Session> {
   bool IsBehind(const ReceivedBatch& received) const;
   void Throttle(absl::Duration pause, const std::string& limit,
                 const std::string& reason);
-  void Reject(const absl::Status& reason, const v1::BatchContent* content,
+  void Reject(const absl::Status& reason, const BatchContents& contents,
               ReceivedBatch* received);
   absl::Status CheckMachines(const v1::Definitions& definitions) const;
   void LeaveOutForeignMachines(v1::Definitions* definitions) const;

@@ -1,14 +1,16 @@
 #include "aggregator/store/batch_decoder.h"
 
-#include <google/protobuf/arena.h>
-
+#include <algorithm>
+#include <memory>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "aggregator/store/coding.h"
+#include "aggregator/store/wire_reader.h"
 #include "base/status_macros.h"
-#include "base/zstd.h"
 #include "fleetperf/v1/collection.pb.h"
-#include "proto/conversions.h"
+#include "perflib/clocks.h"
 
 namespace fleetperf::aggregator {
 namespace {
@@ -18,11 +20,144 @@ absl::Status Malformed(const Parts&... parts) {
   return absl::InvalidArgumentError(absl::StrCat(parts...));
 }
 
-// Numbers that are all there or, where they may be left out, all missing.
-absl::Status CheckLength(absl::string_view field, size_t length,
-                         size_t expected) {
-  if (length == expected) return absl::OkStatus();
-  return Malformed(field, " has ", length, " elements instead of ", expected);
+absl::Status CheckReadable(const FieldReader& reader,
+                           absl::string_view message) {
+  if (reader.ok()) return absl::OkStatus();
+  return Malformed("a ", message, " cannot be read");
+}
+
+// Whether a packed field has so many numbers.
+absl::Status CheckCount(absl::string_view field, absl::string_view numbers,
+                        size_t expected) {
+  const size_t count = CountVarints(numbers);
+  if (count == expected) return absl::OkStatus();
+  return Malformed(field, " has ", count, " elements instead of ", expected);
+}
+
+// Whether a packed field's numbers, of which `expected` were wanted, were read
+// and there are no others.
+absl::Status CheckAllRead(absl::string_view field, absl::string_view numbers,
+                          size_t expected, const VarintReader& reader) {
+  if (reader.has_read_all()) return absl::OkStatus();
+  RETURN_IF_ERROR(CheckCount(field, numbers, expected));
+  return Malformed(field, " cannot be read");
+}
+
+// The fields of a v1::BlockColumns.
+struct Blocks {
+  absl::string_view perf_time_100nsec;
+  absl::string_view perf_time_stamp;
+  absl::string_view perf_freq;
+  std::vector<absl::string_view> queries;
+
+  absl::Status Read(absl::string_view message) {
+    using Fields = v1::BlockColumns;
+    FieldReader reader(message);
+    while (reader.Next()) {
+      switch (reader.field()) {
+        case Fields::kPerfTime100NsecFieldNumber:
+          reader.TakePacked(&perf_time_100nsec);
+          break;
+        case Fields::kPerfTimeStampFieldNumber:
+          reader.TakePacked(&perf_time_stamp);
+          break;
+        case Fields::kPerfFreqFieldNumber:
+          reader.TakePacked(&perf_freq);
+          break;
+        case Fields::kQueriesFieldNumber:
+          queries.push_back(reader.Bytes());
+          break;
+        default:  // of a later version
+          break;
+      }
+    }
+    return CheckReadable(reader, "BlockColumns");
+  }
+};
+
+// The fields of a v1::QueryColumns.
+struct Query {
+  uint32_t query = 0;
+  absl::string_view instances;
+  absl::string_view first_block;
+  absl::string_view block_count;
+  std::vector<absl::string_view> columns;
+  std::vector<absl::string_view> failures;
+
+  absl::Status Read(absl::string_view message) {
+    using Fields = v1::QueryColumns;
+    query = 0;
+    instances = first_block = block_count = {};
+    columns.clear();
+    failures.clear();
+    FieldReader reader(message);
+    while (reader.Next()) {
+      switch (reader.field()) {
+        case Fields::kQueryFieldNumber:
+          query = static_cast<uint32_t>(reader.Varint());
+          break;
+        case Fields::kInstancesFieldNumber:
+          reader.TakePacked(&instances);
+          break;
+        case Fields::kFirstBlockFieldNumber:
+          reader.TakePacked(&first_block);
+          break;
+        case Fields::kBlockCountFieldNumber:
+          reader.TakePacked(&block_count);
+          break;
+        case Fields::kColumnsFieldNumber:
+          columns.push_back(reader.Bytes());
+          break;
+        case Fields::kFailuresFieldNumber:
+          failures.push_back(reader.Bytes());
+          break;
+        default:  // of a later version
+          break;
+      }
+    }
+    return CheckReadable(reader, "QueryColumns");
+  }
+};
+
+// The fields of a v1::Column.
+struct Column {
+  absl::string_view first;
+  absl::string_view differences;
+  absl::string_view missing;
+
+  absl::Status Read(absl::string_view message) {
+    using Fields = v1::Column;
+    FieldReader reader(message);
+    while (reader.Next()) {
+      switch (reader.field()) {
+        case Fields::kFirstFieldNumber:
+          reader.TakePacked(&first);
+          break;
+        case Fields::kDifferencesFieldNumber:
+          reader.TakePacked(&differences);
+          break;
+        case Fields::kMissingFieldNumber:
+          reader.TakePacked(&missing);
+          break;
+        default:  // of a later version
+          break;
+      }
+    }
+    return CheckReadable(reader, "Column");
+  }
+};
+
+absl::Status ReadFailure(absl::string_view message, Frame::Failure* failure) {
+  using Fields = v1::QueryFailure;
+  FieldReader reader(message);
+  while (reader.Next()) {
+    if (reader.field() == Fields::kBlockFieldNumber) {
+      failure->tick = static_cast<uint32_t>(reader.Varint());
+    } else if (reader.field() == Fields::kStatusFieldNumber) {
+      failure->status = static_cast<uint32_t>(reader.Varint());
+    }
+  }
+  return CheckReadable(reader, "QueryFailure");
 }
 
 class Decoder {
@@ -31,103 +166,135 @@ class Decoder {
           Dictionary* dictionary)
       : limits_(limits), filter_(filter), dictionary_(*dictionary) {}
 
-  absl::Status DecodeBlocks(const v1::BlockColumns& blocks,
+  absl::Status DecodeBlocks(absl::string_view message,
                             std::vector<Frame>* frames) {
+    Blocks blocks;
+    RETURN_IF_ERROR(blocks.Read(message));
     RETURN_IF_ERROR(DecodeClocks(blocks));
-    for (const v1::QueryColumns& columns : blocks.queries()) {
-      ASSIGN_OR_RETURN(auto query, dictionary_.FindQuery(columns.query()));
+    for (const absl::string_view queried : blocks.queries) {
+      RETURN_IF_ERROR(query_.Read(queried));
+      ASSIGN_OR_RETURN(auto query, dictionary_.FindQuery(query_.query));
       if (filter_ && !filter_(*query)) continue;
       Frame frame;
       frame.query = std::move(query);
       frame.clocks = clocks_;
-      RETURN_IF_ERROR(DecodeQuery(columns, &frame));
+      RETURN_IF_ERROR(DecodeQuery(&frame));
       frames->push_back(std::move(frame));
     }
     return absl::OkStatus();
   }
 
  private:
-  absl::Status DecodeClocks(const v1::BlockColumns& blocks) {
-    const int count = blocks.perf_time_100nsec_size();
-    RETURN_IF_ERROR(CheckLength("BlockColumns.perf_time_stamp",
-                                blocks.perf_time_stamp_size(), count));
-    RETURN_IF_ERROR(
-        CheckLength("BlockColumns.perf_freq", blocks.perf_freq_size(), count));
+  absl::Status DecodeClocks(const Blocks& blocks) {
+    const size_t count = CountVarints(blocks.perf_time_100nsec);
     auto clocks = std::make_shared<std::vector<perflib::Clocks>>();
     clocks->reserve(count);
+    VarintReader times_100nsec(blocks.perf_time_100nsec);
+    VarintReader time_stamps(blocks.perf_time_stamp);
+    VarintReader freqs(blocks.perf_freq);
     uint64_t time_100nsec = 0;
     uint64_t time_stamp = 0;
     uint64_t freq = 0;
-    for (int i = 0; i < count; ++i) {
-      time_100nsec += static_cast<uint64_t>(blocks.perf_time_100nsec(i));
-      time_stamp += static_cast<uint64_t>(blocks.perf_time_stamp(i));
-      freq += static_cast<uint64_t>(blocks.perf_freq(i));
+    for (size_t i = 0; i < count; ++i) {
+      time_100nsec += UnZigZag(times_100nsec.Next());
+      time_stamp += UnZigZag(time_stamps.Next());
+      freq += UnZigZag(freqs.Next());
       clocks->push_back(
           {.perf_time_stamp = static_cast<int64_t>(time_stamp),
            .perf_time_100nsec = static_cast<int64_t>(time_100nsec),
            .perf_freq = static_cast<int64_t>(freq)});
     }
+    RETURN_IF_ERROR(CheckAllRead("BlockColumns.perf_time_100nsec",
+                                 blocks.perf_time_100nsec, count,
+                                 times_100nsec));
+    RETURN_IF_ERROR(CheckAllRead("BlockColumns.perf_time_stamp",
+                                 blocks.perf_time_stamp, count, time_stamps));
+    RETURN_IF_ERROR(
+        CheckAllRead("BlockColumns.perf_freq", blocks.perf_freq, count, freqs));
     clocks_ = std::move(clocks);
     return absl::OkStatus();
   }
 
-  absl::Status DecodeQuery(const v1::QueryColumns& columns, Frame* frame) {
-    RETURN_IF_ERROR(DecodeRuns(columns, frame));
+  absl::Status DecodeQuery(Frame* frame) {
+    RETURN_IF_ERROR(DecodeRuns(frame));
+    const size_t columns = query_.columns.size();
     // A query that failed in all blocks has no columns.
-    if (frame->runs.empty() && columns.columns_size() == 0) {
-      return DecodeFailures(columns, frame);
+    if (frame->runs.empty() && columns == 0) return DecodeFailures(frame);
+    if (columns != frame->query->columns.size()) {
+      return Malformed("QueryColumns.columns has ", columns,
+                       " elements instead of ", frame->query->columns.size());
     }
-    RETURN_IF_ERROR(CheckLength("QueryColumns.columns", columns.columns_size(),
-                                frame->query->columns.size()));
-    frame->columns.resize(columns.columns_size());
-    for (int i = 0; i < columns.columns_size(); ++i) {
+    frame->columns.resize(columns);
+    for (size_t i = 0; i < columns; ++i) {
       RETURN_IF_ERROR(
-          DecodeColumn(columns.columns(i), *frame, &frame->columns[i]));
+          DecodeColumn(query_.columns[i], frame->runs, &frame->columns[i]));
     }
-    return DecodeFailures(columns, frame);
+    return DecodeFailures(frame);
   }
 
-  absl::Status DecodeRuns(const v1::QueryColumns& columns, Frame* frame) {
-    const int count = columns.instances_size();
-    total_runs_ += static_cast<uint64_t>(count);
+  absl::Status DecodeRuns(Frame* frame) {
+    const size_t count = CountVarints(query_.instances);
+    total_runs_ += count;
     if (total_runs_ > limits_.max_runs) {
       return absl::ResourceExhaustedError(absl::StrCat(
           "a batch of more than ", limits_.max_runs, " runs (max_runs)"));
     }
-    const bool whole = columns.first_block_size() == 0;
-    if (!whole) {
-      RETURN_IF_ERROR(CheckLength("QueryColumns.first_block",
-                                  columns.first_block_size(), count));
-    }
-    RETURN_IF_ERROR(CheckLength("QueryColumns.block_count",
-                                columns.block_count_size(), whole ? 0 : count));
-    ids_.clear();
-    uint32_t id = 0;
-    for (const int32_t difference : columns.instances()) {
-      ids_.push_back(id += static_cast<uint32_t>(difference));
-    }
-    RETURN_IF_ERROR(dictionary_.FindInstances(ids_, &instances_));
+    RETURN_IF_ERROR(FindInstances(count));
+    const auto ticks = static_cast<uint32_t>(clocks_->size());
+    const bool whole = query_.first_block.empty();
+    const size_t numbers = whole ? 0 : count;
+    RETURN_IF_ERROR(
+        CheckCount("QueryColumns.first_block", query_.first_block, numbers));
+    RETURN_IF_ERROR(
+        CheckCount("QueryColumns.block_count", query_.block_count, numbers));
+    VarintReader first_ticks(query_.first_block);
+    VarintReader tick_counts(query_.block_count);
     frame->runs.reserve(count);
     values_per_column_ = 0;
-    for (int i = 0; i < count; ++i) {
-      Frame::Run run{.instance = std::move(instances_[i]),
-                     .first_tick = whole ? 0 : columns.first_block(i),
-                     .tick_count = whole
-                                       ? static_cast<uint32_t>(clocks_->size())
-                                       : columns.block_count(i)};
-      if (run.tick_count == 0 || run.first_tick >= clocks_->size() ||
-          run.tick_count > clocks_->size() - run.first_tick) {
-        return Malformed("a run of ", run.tick_count, " blocks from block ",
-                         run.first_tick, " in a message of ", clocks_->size());
+    for (size_t i = 0; i < count; ++i) {
+      Frame::Run run{.instance = std::move(instances_[i]), .tick_count = ticks};
+      if (!whole) {
+        run.first_tick = static_cast<uint32_t>(first_ticks.Next());
+        run.tick_count = static_cast<uint32_t>(tick_counts.Next());
       }
-      run.begin = static_cast<uint32_t>(values_per_column_);
-      values_per_column_ += run.tick_count;
-      if (values_per_column_ > limits_.max_values) return TooManyValues();
+      RETURN_IF_ERROR(PlaceRun(&run));
       frame->runs.push_back(std::move(run));
     }
-    total_values_ += values_per_column_ * columns.columns_size();
+    RETURN_IF_ERROR(CheckAllRead("QueryColumns.first_block", query_.first_block,
+                                 numbers, first_ticks));
+    RETURN_IF_ERROR(CheckAllRead("QueryColumns.block_count", query_.block_count,
+                                 numbers, tick_counts));
+    total_values_ += values_per_column_ * query_.columns.size();
     return total_values_ > limits_.max_values ? TooManyValues()
                                               : absl::OkStatus();
+  }
+
+  absl::Status FindInstances(size_t count) {
+    ids_.clear();
+    ids_.reserve(count);
+    VarintReader differences(query_.instances);
+    uint32_t id = 0;
+    for (size_t i = 0; i < count; ++i) {
+      const auto difference = static_cast<uint32_t>(differences.Next());
+      ids_.push_back(id += static_cast<uint32_t>(UnZigZag(difference)));
+    }
+    RETURN_IF_ERROR(CheckAllRead("QueryColumns.instances", query_.instances,
+                                 count, differences));
+    return dictionary_.FindInstances(ids_, &instances_);
+  }
+
+  // Where its values are in a column.
+  absl::Status PlaceRun(Frame::Run* run) {
+    const size_t ticks = clocks_->size();
+    if (run->tick_count == 0 || run->first_tick >= ticks ||
+        run->tick_count > ticks - run->first_tick) {
+      return Malformed("a run of ", run->tick_count, " blocks from block ",
+                       run->first_tick, " in a message of ", ticks);
+    }
+    run->begin = static_cast<uint32_t>(values_per_column_);
+    values_per_column_ += run->tick_count;
+    return values_per_column_ > limits_.max_values ? TooManyValues()
+                                                   : absl::OkStatus();
   }
 
   absl::Status TooManyValues() const {
@@ -135,32 +302,42 @@ class Decoder {
         "a batch of more than ", limits_.max_values, " values (max_values)"));
   }
 
-  absl::Status DecodeColumn(const v1::Column& from, const Frame& frame,
-                            FrameColumn* column) {
-    RETURN_IF_ERROR(
-        CheckLength("Column.first", from.first_size(), frame.runs.size()));
-    column->constant = from.differences_size() == 0;
-    if (column->constant) {
-      column->values.assign(from.first().begin(), from.first().end());
-    } else {
-      RETURN_IF_ERROR(CheckLength("Column.differences", from.differences_size(),
-                                  values_per_column_ - frame.runs.size()));
-      column->values.resize(values_per_column_);
-      uint64_t* to = column->values.data();
-      const int64_t* difference = from.differences().data();
-      for (size_t i = 0; i < frame.runs.size(); ++i) {
-        uint64_t value = from.first(static_cast<int>(i));
-        *to++ = value;
-        for (uint32_t tick = 1; tick < frame.runs[i].tick_count; ++tick) {
-          *to++ = value += static_cast<uint64_t>(*difference++);
-        }
+  absl::Status DecodeColumn(absl::string_view message,
+                            const std::vector<Frame::Run>& runs,
+                            FrameColumn* to) {
+    Column column;
+    RETURN_IF_ERROR(column.Read(message));
+    const size_t differences = values_per_column_ - runs.size();
+    to->constant = column.differences.empty();
+    // A number has a byte at least: there is no more room made than is used.
+    if (column.first.size() < runs.size()) {
+      return CheckCount("Column.first", column.first, runs.size());
+    }
+    if (!to->constant && column.differences.size() < differences) {
+      return CheckCount("Column.differences", column.differences, differences);
+    }
+    VarintReader first(column.first);
+    VarintReader later(column.differences);
+    to->values.resize(to->constant ? runs.size() : values_per_column_);
+    uint64_t* value = to->values.data();
+    for (const Frame::Run& run : runs) {
+      uint64_t last = *value++ = first.Next();
+      if (to->constant) continue;
+      for (uint32_t tick = 1; tick < run.tick_count; ++tick) {
+        *value++ = last += UnZigZag(later.Next());
       }
     }
-    return DecodeMissing(from, column);
+    RETURN_IF_ERROR(
+        CheckAllRead("Column.first", column.first, runs.size(), first));
+    RETURN_IF_ERROR(CheckAllRead("Column.differences", column.differences,
+                                 to->constant ? 0 : differences, later));
+    return DecodeMissing(column.missing, to);
   }
 
-  absl::Status DecodeMissing(const v1::Column& from, FrameColumn* column) {
-    for (const uint32_t position : from.missing()) {
+  absl::Status DecodeMissing(absl::string_view missing, FrameColumn* column) {
+    VarintReader positions(missing);
+    while (positions.left() > 0) {
+      const auto position = static_cast<uint32_t>(positions.Next());
       if (position >= values_per_column_) {
         return Malformed("Column.missing has position ", position, " of ",
                          values_per_column_);
@@ -170,22 +347,24 @@ class Decoder {
       }
       column->missing.push_back(position);
     }
-    return absl::OkStatus();
+    if (positions.ok()) return absl::OkStatus();
+    return Malformed("Column.missing cannot be read");
   }
 
-  absl::Status DecodeFailures(const v1::QueryColumns& columns, Frame* frame) {
-    for (const v1::QueryFailure& failure : columns.failures()) {
-      if (failure.block() >= clocks_->size()) {
-        return Malformed("QueryFailure.block is ", failure.block(),
+  absl::Status DecodeFailures(Frame* frame) {
+    for (const absl::string_view message : query_.failures) {
+      Frame::Failure failure;
+      RETURN_IF_ERROR(ReadFailure(message, &failure));
+      if (failure.tick >= clocks_->size()) {
+        return Malformed("QueryFailure.block is ", failure.tick,
                          " in a message of ", clocks_->size(), " blocks");
       }
       if (!frame->failures.empty() &&
-          failure.block() <= frame->failures.back().tick) {
+          failure.tick <= frame->failures.back().tick) {
         return Malformed("QueryFailure.block does not ascend at ",
-                         failure.block());
+                         failure.tick);
       }
-      frame->failures.push_back(
-          {.tick = failure.block(), .status = failure.status()});
+      frame->failures.push_back(failure);
     }
     return absl::OkStatus();
   }
@@ -195,6 +374,7 @@ class Decoder {
   Dictionary& dictionary_;
   // Of the blocks being decoded.
   std::shared_ptr<const std::vector<perflib::Clocks>> clocks_;
+  Query query_;
   std::vector<uint32_t> ids_;
   std::vector<std::shared_ptr<const Instance>> instances_;
   uint64_t values_per_column_ = 0;
@@ -202,125 +382,39 @@ class Decoder {
   uint64_t total_runs_ = 0;
 };
 
-// In memory of its own: a batch has hundreds of small parts.
-std::shared_ptr<v1::BatchContent> MakeContent() {
-  using google::protobuf::Arena;
-  google::protobuf::ArenaOptions options;
-  options.start_block_size = 8 << 10;
-  options.max_block_size = 64 << 10;
-  auto arena = std::make_shared<Arena>(options);
-  auto* content = Arena::CreateMessage<v1::BatchContent>(arena.get());
-  return {std::move(arena), content};
-}
-
-LossCause FromProto(v1::LossCause cause) {
-  return v1::LossCause_IsValid(cause) ? static_cast<LossCause>(cause)
-                                      : LossCause::kUnknown;
-}
-
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<v1::BatchContent>> ParseBatch(
-    const v1::Batch& batch, const BatchLimits& limits) {
-  if (batch.payload().size() > limits.max_payload_bytes) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "a payload of ", batch.payload().size(), " bytes, more than ",
-        limits.max_payload_bytes, " (max_payload_bytes)"));
-  }
-  if (batch.content_size() > limits.max_content_bytes) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("contents of ", batch.content_size(), " bytes, more than ",
-                     limits.max_content_bytes, " (max_content_bytes)"));
-  }
-  std::string decompressed;
-  absl::string_view bytes;
-  switch (batch.compression()) {
-    case v1::COMPRESSION_NONE:
-      bytes = batch.payload();
-      RETURN_IF_ERROR(
-          CheckLength("Batch.payload", bytes.size(), batch.content_size()));
-      break;
-    case v1::COMPRESSION_ZSTD:
-      RETURN_IF_ERROR(
-          ZstdDecompress(batch.payload(), batch.content_size(), &decompressed));
-      bytes = decompressed;
-      break;
-    default:
-      return Malformed("Batch.compression is ",
-                       static_cast<int>(batch.compression()));
-  }
-  const std::shared_ptr<v1::BatchContent> content = MakeContent();
-  if (!content->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    return Malformed("Batch.payload is no BatchContent");
-  }
-  return content;
-}
-
-absl::StatusOr<DecodedBatch> DecodeBatch(const v1::BatchContent& content,
+absl::StatusOr<DecodedBatch> DecodeBatch(const BatchContents& contents,
                                          const BatchLimits& limits,
                                          const QueryFilter& filter,
                                          Dictionary* dictionary) {
   DecodedBatch decoded;
   Decoder decoder(limits, filter, dictionary);
-  for (const v1::BlockColumns& blocks : content.blocks()) {
+  for (const absl::string_view blocks : contents.blocks) {
     RETURN_IF_ERROR(decoder.DecodeBlocks(blocks, &decoded.frames));
   }
-  decoded.losses = DecodeLosses(content);
+  decoded.losses = contents.losses;
   return decoded;
 }
 
-std::vector<Loss> DecodeLosses(const v1::BatchContent& content) {
-  std::vector<Loss> losses;
-  for (const v1::Loss& loss : content.losses()) {
-    losses.push_back({.machine = loss.machine(),
-                      .start = fleetperf::FromProto(loss.start()),
-                      .end = fleetperf::FromProto(loss.end()),
-                      .ticks = loss.ticks(),
-                      .cause = FromProto(loss.cause())});
+TickSpan ReadTickSpan(const BatchContents& contents) {
+  TickSpan span;
+  for (const absl::string_view message : contents.blocks) {
+    Blocks blocks;
+    blocks.Read(message).IgnoreError();
+    VarintReader differences(blocks.perf_time_100nsec);
+    uint64_t time = 0;
+    while (differences.left() > 0) {
+      time += UnZigZag(differences.Next());
+      if (!differences.ok()) break;
+      const absl::Time tick =
+          perflib::TimeFromPerfTime100NSec(static_cast<int64_t>(time));
+      span.start = std::min(span.start, tick);
+      span.end = std::max(span.end, tick);
+      ++span.ticks;
+    }
   }
-  return losses;
-}
-
-std::string EncodeLosses(const std::vector<Loss>& losses) {
-  v1::BatchContent content;
-  for (const Loss& lost : losses) {
-    v1::Loss* loss = content.add_losses();
-    loss->set_machine(lost.machine);
-    *loss->mutable_start() = ToProto(lost.start);
-    *loss->mutable_end() = ToProto(lost.end);
-    loss->set_ticks(lost.ticks);
-    loss->set_cause(static_cast<v1::LossCause>(lost.cause));
-  }
-  return content.SerializeAsString();
-}
-
-static_assert(static_cast<int>(LossCause::kSpoolFull) ==
-              v1::LOSS_CAUSE_SPOOL_FULL);
-static_assert(static_cast<int>(LossCause::kPowerCut) ==
-              v1::LOSS_CAUSE_POWER_CUT);
-
-absl::string_view LossCauseName(LossCause cause) {
-  switch (cause) {
-    case LossCause::kUnknown:
-      return "unknown";
-    case LossCause::kSpoolFull:
-      return "spool_full";
-    case LossCause::kSpoolExpired:
-      return "spool_expired";
-    case LossCause::kSpoolDamaged:
-      return "spool_damaged";
-    case LossCause::kDiskFull:
-      return "disk_full";
-    case LossCause::kRejected:
-      return "rejected";
-    case LossCause::kOverrun:
-      return "overrun";
-    case LossCause::kSourceFailed:
-      return "source_failed";
-    case LossCause::kPowerCut:
-      return "power_cut";
-  }
-  return "unknown";
+  return span;
 }
 
 }  // namespace fleetperf::aggregator

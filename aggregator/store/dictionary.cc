@@ -200,6 +200,13 @@ absl::Status Dictionary::FindInstances(
   instances->clear();
   instances->reserve(ids.size());
   absl::MutexLock lock(&mutex_);
+  // With thousands of agents, none of them is in a cache: they are waited for
+  // together.
+  for (const uint32_t id : ids) instances_.prefetch(id);
+  for (const uint32_t id : ids) {
+    const auto found = instances_.find(id);
+    if (found != instances_.end()) __builtin_prefetch(found->second.get(), 1);
+  }
   for (const uint32_t id : ids) {
     auto found = instances_.find(id);
     if (found == instances_.end()) {

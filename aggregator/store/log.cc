@@ -186,14 +186,14 @@ absl::StatusOr<LoggedBatch> Log::Get(absl::string_view key,
           static_cast<int>(record.size() - sizeof(uint64_t)))) {
     return absl::DataLossError("it is no batch");
   }
-  const auto content = ParseBatch(batch, kNoLimits);
-  if (!content.ok()) return Damaged(content.status());
+  auto contents = ParseBatch(batch, kNoLimits);
+  if (!contents.ok()) return Damaged(contents.status());
   const auto dictionary = definitions_.ReadDictionary(epoch_number);
-  auto decoded = DecodeBatch(**content, kNoLimits, filter, dictionary.get());
+  auto decoded = DecodeBatch(*contents, kNoLimits, filter, dictionary.get());
   if (!decoded.ok()) return Damaged(decoded.status());
-  const auto& retired = (*content)->retired_instances();
-  return LoggedBatch{.decoded = *std::move(decoded),
-                     .retired_instances = {retired.begin(), retired.end()}};
+  return LoggedBatch{
+      .decoded = *std::move(decoded),
+      .retired_instances = std::move(contents->retired_instances)};
 }
 
 void Log::Delete(uint32_t epoch_number, uint64_t sequence, Changes* changes) {

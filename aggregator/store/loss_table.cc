@@ -5,9 +5,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "aggregator/store/batch_decoder.h"
+#include "aggregator/store/batch_contents.h"
 #include "aggregator/store/keys.h"
-#include "fleetperf/v1/collection.pb.h"
 
 namespace fleetperf::aggregator {
 namespace {
@@ -40,13 +39,12 @@ absl::Status ForEachLoss(
   entry->Seek(KeyOf(machine, HourOf(from)));
   for (; entry->Valid() && absl::StartsWith(ToView(entry->key()), prefix);
        entry->Next()) {
-    v1::BatchContent content;
-    if (!content.ParseFromArray(entry->value().data(),
-                                static_cast<int>(entry->value().size()))) {
+    const auto contents = ParseContents(ToView(entry->value()));
+    if (!contents.ok()) {
       on_damage(absl::DataLossError("a record of what was lost is damaged"));
       continue;
     }
-    for (const Loss& loss : DecodeLosses(content)) {
+    for (const Loss& loss : contents->losses) {
       if (loss.end >= from && loss.start <= to) use(loss);
     }
   }

@@ -14,9 +14,6 @@
 namespace fleetperf::aggregator {
 namespace {
 
-// Of a counterset of a machine: they are in memory at once.
-constexpr size_t kMaxValues = 4'000'000;
-
 v1::RawSamples PickAfter(const v1::RawSamples& samples, int64_t time) {
   v1::RawSamples picked;
   picked.set_series(samples.series());
@@ -96,10 +93,10 @@ absl::StatusOr<SamplePosition> HistoryReader::Read(const Part& part) {
         FeedUpdate update = feed.TakeUpdate();
         position = update.position;
         sent += Send(std::move(update));
-        if (sent <= kMaxValues) return absl::OkStatus();
+        if (sent <= context_.max_history_values) return absl::OkStatus();
         return absl::ResourceExhaustedError(absl::StrCat(
             part.selected.schema->registration.name, " of ", part.machine,
-            " has more than ", kMaxValues,
+            " has more than ", context_.max_history_values,
             " values since the start; choose a later start, or fewer series"));
       },
       [](const Loss&) {}));

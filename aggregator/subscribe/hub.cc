@@ -12,6 +12,7 @@ namespace fleetperf::aggregator {
 
 Hub::Hub(Store* store, const HubLimits& limits, int threads) : limits_(limits) {
   context_.store = store;
+  context_.max_history_values = limits.max_history_values;
   context_.schedule = [this](std::shared_ptr<HubTask> task) {
     Schedule(std::move(task));
   };

@@ -36,6 +36,8 @@ struct HubLimits {
   // as they are configured, and their values come at a longer interval.
   int64_t max_live_machines = 1000;
   int64_t max_subscribers = 2000;
+  // Of a counterset of a machine: they are in memory at once.
+  size_t max_history_values = 4'000'000;
 };
 
 // Thread-safe.

@@ -4,6 +4,7 @@
 #define FLEETPERF_AGGREGATOR_SUBSCRIBE_HUB_TASK_H_
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -23,6 +24,7 @@ class HubTask {
 // What tasks need of the hub. Thread-safe.
 struct HubContext {
   Store* store = nullptr;
+  size_t max_history_values = 0;  // as in HubLimits
   // Has a thread call Work.
   std::function<void(std::shared_ptr<HubTask>)> schedule;
   // Calls a function when all that was accepted before is in the store.

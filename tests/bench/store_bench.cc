@@ -107,10 +107,12 @@ class Bench {
     double start = CpuNanos();
     std::vector<DecodedBatch> decoded;
     for (size_t i = 0; i < agents_.size(); ++i) {
-      const auto content = aggregator::ParseBatch(batches[i], {});
-      Check(content.status());
-      Check(epochs_[i].dictionary->Apply((*content)->definitions()));
-      auto frames = aggregator::DecodeBatch(**content, {}, nullptr,
+      const auto parsed = aggregator::ParseBatch(batches[i], {});
+      Check(parsed.status());
+      if (parsed->definitions != nullptr) {
+        Check(epochs_[i].dictionary->Apply(*parsed->definitions));
+      }
+      auto frames = aggregator::DecodeBatch(*parsed, {}, nullptr,
                                             epochs_[i].dictionary.get());
       Check(frames.status());
       decoded.push_back(*std::move(frames));

@@ -34,8 +34,9 @@ struct Agent {
     content = workload.NextBatch(ticks);
     batch = PackBatch(content, /*epoch=*/1, sequence);
     RETURN_IF_ERROR(epoch.dictionary->Apply(content.definitions()));
+    ASSIGN_OR_RETURN(const auto contents, aggregator::ParseBatch(batch, {}));
     ASSIGN_OR_RETURN(decoded,
-                     aggregator::DecodeBatch(content, {}, /*filter=*/nullptr,
+                     aggregator::DecodeBatch(contents, {}, /*filter=*/nullptr,
                                              epoch.dictionary.get()));
     return absl::OkStatus();
   }

@@ -78,12 +78,14 @@ class Aggregator {
   void TakeBatches() {
     while (const auto batch = spool_.Next(taken_).value()) {
       taken_ = batch->place;
-      const auto content = aggregator::ParseBatch(*batch->batch, {});
-      FUZZ_CHECK(content.ok());
-      FUZZ_CHECK(dictionary_.Apply((*content)->definitions()).ok());
+      const auto contents = aggregator::ParseBatch(*batch->batch, {});
+      FUZZ_CHECK(contents.ok());
+      if (contents->definitions != nullptr) {
+        FUZZ_CHECK(dictionary_.Apply(*contents->definitions).ok());
+      }
       FUZZ_CHECK(
-          aggregator::DecodeBatch(**content, {}, nullptr, &dictionary_).ok());
-      for (const uint32_t id : (*content)->retired_instances()) {
+          aggregator::DecodeBatch(*contents, {}, nullptr, &dictionary_).ok());
+      for (const uint32_t id : contents->retired_instances) {
         dictionary_.Retire(id);
       }
     }

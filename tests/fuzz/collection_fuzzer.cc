@@ -4,6 +4,7 @@
 
 #include <google/protobuf/stubs/logging.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -35,6 +36,51 @@ void Touch(const Frame& frame) {
   }
 }
 
+void CheckSame(const Frame& a, const Frame& b) {
+  FUZZ_CHECK(a.query == b.query);
+  FUZZ_CHECK(*a.clocks == *b.clocks);
+  FUZZ_CHECK(std::equal(
+      a.runs.begin(), a.runs.end(), b.runs.begin(), b.runs.end(),
+      [](const Frame::Run& c, const Frame::Run& d) {
+        return c.instance == d.instance && c.first_tick == d.first_tick &&
+               c.tick_count == d.tick_count;
+      }));
+  FUZZ_CHECK(std::equal(a.columns.begin(), a.columns.end(), b.columns.begin(),
+                        b.columns.end(),
+                        [](const FrameColumn& c, const FrameColumn& d) {
+                          return c.constant == d.constant &&
+                                 c.values == d.values && c.missing == d.missing;
+                        }));
+  FUZZ_CHECK(std::equal(a.failures.begin(), a.failures.end(),
+                        b.failures.begin(), b.failures.end(),
+                        [](const Frame::Failure& c, const Frame::Failure& d) {
+                          return c.tick == d.tick && c.status == d.status;
+                        }));
+}
+
+// What protobuf makes of the blocks, where it can read them, has the same
+// samples.
+void CheckProtobufReadsTheSame(const BatchContents& contents,
+                               const DecodedBatch& decoded,
+                               const BatchLimits& limits,
+                               Dictionary* dictionary) {
+  BatchContents rewritten;
+  std::vector<std::string> messages;
+  messages.reserve(contents.blocks.size());
+  for (const absl::string_view bytes : contents.blocks) {
+    v1::BlockColumns blocks;
+    if (!blocks.ParseFromString(std::string(bytes))) return;
+    messages.push_back(blocks.SerializeAsString());
+    rewritten.blocks.push_back(messages.back());
+  }
+  const auto again = DecodeBatch(rewritten, limits, nullptr, dictionary);
+  FUZZ_CHECK(again.ok());
+  FUZZ_CHECK(again->frames.size() == decoded.frames.size());
+  for (size_t i = 0; i < decoded.frames.size(); ++i) {
+    CheckSame(decoded.frames[i], again->frames[i]);
+  }
+}
+
 void Check(const v1::CollectRequest& request) {
   const BatchLimits limits = {.max_payload_bytes = 1 << 20,
                               .max_content_bytes = 1 << 20,
@@ -45,11 +91,14 @@ void Check(const v1::CollectRequest& request) {
     dictionary.Apply(request.dictionary().definitions()).IgnoreError();
   }
   if (!request.has_batch()) return;
-  const auto content = ParseBatch(request.batch(), limits);
-  if (!content.ok()) return;
-  dictionary.Apply((*content)->definitions()).IgnoreError();
-  const auto batch = DecodeBatch(**content, limits, nullptr, &dictionary);
+  const auto contents = ParseBatch(request.batch(), limits);
+  if (!contents.ok()) return;
+  if (contents->definitions != nullptr) {
+    dictionary.Apply(*contents->definitions).IgnoreError();
+  }
+  const auto batch = DecodeBatch(*contents, limits, nullptr, &dictionary);
   if (!batch.ok()) return;
+  CheckProtobufReadsTheSame(*contents, *batch, limits, &dictionary);
   size_t values = 0;
   for (const Frame& frame : batch->frames) {
     Touch(frame);
@@ -58,7 +107,7 @@ void Check(const v1::CollectRequest& request) {
     }
   }
   FUZZ_CHECK(values <= request.batch().content_size());
-  for (const uint32_t id : (*content)->retired_instances()) {
+  for (const uint32_t id : contents->retired_instances) {
     dictionary.Retire(id);
   }
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/status_macros.h"
 #include "base/zstd.h"
 #include "proto/conversions.h"
 
@@ -215,6 +216,16 @@ v1::Batch MakeBatch(uint64_t epoch, uint64_t sequence,
     batch.set_payload(std::move(bytes));
   }
   return batch;
+}
+
+absl::StatusOr<aggregator::DecodedBatch> Decode(
+    const v1::BatchContent& content, aggregator::Dictionary* dictionary,
+    const aggregator::BatchLimits& limits,
+    const aggregator::QueryFilter& filter) {
+  const std::string bytes = content.SerializeAsString();
+  ASSIGN_OR_RETURN(const aggregator::BatchContents contents,
+                   aggregator::ParseContents(bytes));
+  return aggregator::DecodeBatch(contents, limits, filter, dictionary);
 }
 
 }  // namespace fleetperf::testing

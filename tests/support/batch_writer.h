@@ -10,7 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "aggregator/store/batch_decoder.h"
 #include "fleetperf/v1/collection.pb.h"
 #include "perflib/clocks.h"
 #include "perflib/registration.h"
@@ -84,6 +86,12 @@ class BatchWriter {
 v1::Batch MakeBatch(uint64_t epoch, uint64_t sequence,
                     const v1::BatchContent& content,
                     v1::Compression compression = v1::COMPRESSION_NONE);
+
+// What is decoded of it, whose definitions are in `dictionary`.
+absl::StatusOr<aggregator::DecodedBatch> Decode(
+    const v1::BatchContent& content, aggregator::Dictionary* dictionary,
+    const aggregator::BatchLimits& limits = {},
+    const aggregator::QueryFilter& filter = nullptr);
 
 }  // namespace fleetperf::testing
 

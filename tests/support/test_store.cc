@@ -125,9 +125,7 @@ absl::StatusOr<std::shared_ptr<const ReceivedBatch>> TestAgent::TakeBatch(
         std::make_unique<v1::Definitions>(content.definitions());
     RETURN_IF_ERROR(dictionary.Apply(content.definitions()));
   }
-  ASSIGN_OR_RETURN(
-      batch->decoded,
-      aggregator::DecodeBatch(content, {}, /*filter=*/nullptr, &dictionary));
+  ASSIGN_OR_RETURN(batch->decoded, Decode(content, &dictionary));
   for (const uint32_t instance : content.retired_instances()) {
     dictionary.Retire(instance);
   }

@@ -3,17 +3,25 @@
 #ifndef FLEETPERF_TESTS_AGENT_DELIVER_BATCH_CONTENT_H_
 #define FLEETPERF_TESTS_AGENT_DELIVER_BATCH_CONTENT_H_
 
+#include <string>
 #include <vector>
 
 #include "agent/deliver/dictionary.h"
 #include "agent/deliver/spool.h"
-#include "aggregator/store/batch_decoder.h"
+#include "base/zstd.h"
 #include "fleetperf/v1/collection.pb.h"
+#include "tests/support/status_matchers.h"
 
 namespace fleetperf::testing {
 
 inline v1::BatchContent ContentOf(const v1::Batch& batch) {
-  return *aggregator::ParseBatch(batch, {}).value();
+  std::string bytes = batch.payload();
+  if (batch.compression() == v1::COMPRESSION_ZSTD) {
+    EXPECT_OK(ZstdDecompress(batch.payload(), batch.content_size(), &bytes));
+  }
+  v1::BatchContent content;
+  EXPECT_TRUE(content.ParseFromString(bytes));
+  return content;
 }
 
 // All that the spool holds, oldest first.

@@ -205,14 +205,17 @@ TEST_P(BatchRoundTrip, WhatWentInComesOut) {
   aggregator::SchemaTable schemas;
   aggregator::Dictionary dictionary(1, &schemas,
                                     std::make_unique<NoDefinitions>(), {});
-  for (const v1::BatchContent& content :
-       testing::ContentsOf(delivery_.spool())) {
-    ASSERT_OK(dictionary.Apply(content.definitions()));
+  for (const v1::Batch& batch : testing::BatchesOf(delivery_.spool())) {
+    ASSERT_OK_AND_ASSIGN(const auto contents,
+                         aggregator::ParseBatch(batch, {}));
+    if (contents.definitions != nullptr) {
+      ASSERT_OK(dictionary.Apply(*contents.definitions));
+    }
     ASSERT_OK_AND_ASSIGN(
         const auto decoded,
-        aggregator::DecodeBatch(content, {}, nullptr, &dictionary));
+        aggregator::DecodeBatch(contents, {}, nullptr, &dictionary));
     for (const aggregator::Frame& frame : decoded.frames) AddFrame(frame);
-    for (const uint32_t instance : content.retired_instances()) {
+    for (const uint32_t instance : contents.retired_instances) {
       dictionary.Retire(instance);
     }
   }

@@ -56,9 +56,8 @@ class SampleFeedTest : public ::testing::Test {
   void Feed(SampleFeed& feed) {
     const v1::BatchContent content = writer_.TakeContent();
     ASSERT_OK(dictionary_.Apply(content.definitions()));
-    ASSERT_OK_AND_ASSIGN(
-        const DecodedBatch batch,
-        DecodeBatch(content, {}, /*filter=*/nullptr, &dictionary_));
+    ASSERT_OK_AND_ASSIGN(const DecodedBatch batch,
+                         testing::Decode(content, &dictionary_));
     for (const Frame& frame : batch.frames) feed.Add(frame);
   }
 

@@ -21,7 +21,7 @@ class BatchDecoder : public ::testing::Test {
   std::vector<Frame> Decode(const QueryFilter& filter = nullptr) {
     const v1::BatchContent content = writer_.TakeContent();
     EXPECT_OK(dictionary_.Apply(content.definitions()));
-    auto decoded = DecodeBatch(content, {}, filter, &dictionary_);
+    auto decoded = testing::Decode(content, &dictionary_, {}, filter);
     EXPECT_OK(decoded);
     losses_ = decoded->losses;
     return std::move(decoded->frames);
@@ -199,9 +199,12 @@ TEST_F(BatchDecoder, ReadsPayloadsCompressedOrNot) {
   writer_.AddTick(query_, ClocksAt(1), {{c_, {10, 3}}});
   const v1::BatchContent content = writer_.TakeContent();
   for (const auto compression : {v1::COMPRESSION_NONE, v1::COMPRESSION_ZSTD}) {
-    ASSERT_OK_AND_ASSIGN(const auto parsed,
-                         ParseBatch(MakeBatch(1, 1, content, compression), {}));
-    EXPECT_EQ(parsed->SerializeAsString(), content.SerializeAsString());
+    const v1::Batch batch = MakeBatch(1, 1, content, compression);
+    ASSERT_OK_AND_ASSIGN(const BatchContents contents, ParseBatch(batch, {}));
+    EXPECT_EQ(contents.definitions->SerializeAsString(),
+              content.definitions().SerializeAsString());
+    EXPECT_THAT(contents.blocks,
+                ElementsAre(content.blocks(0).SerializeAsString()));
   }
 }
 

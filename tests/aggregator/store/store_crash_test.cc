@@ -161,8 +161,7 @@ void MakeBackup(Store& store, const std::string& directory, uint64_t sequence) {
     const Batches::Made made = batches.Next();
     if (made.sequence <= epoch->durable_sequence) continue;
     Check(epoch->dictionary->Apply(made.content.definitions()));
-    const auto decoded =
-        DecodeBatch(made.content, {}, nullptr, epoch->dictionary.get());
+    const auto decoded = testing::Decode(made.content, epoch->dictionary.get());
     Check(decoded.status());
     const v1::Batch batch = testing::MakeBatch(1, made.sequence, made.content);
     Check(

@@ -127,25 +127,31 @@ TEST_F(HistoryTest, MissesAndRepeatsNothingThatIsOnItsWay) {
   EXPECT_EQ(reader->lagged(), 0);
 }
 
-TEST_F(HistoryTest, EndsIfThereIsMoreThanFitsIntoMemory) {
-  constexpr int kTicks = 2050;
-  constexpr int kDisks = 1000;
+class SmallHistoryTest : public HubTest {
+ protected:
+  SmallHistoryTest() : HubTest({.max_history_values = 100}) {}
+};
+
+TEST_F(SmallHistoryTest, EndsIfThereIsMoreThanFitsIntoMemory) {
   DiskAgent agent(&store_);
-  std::vector<std::pair<uint32_t, uint64_t>> rates;
-  for (int i = 0; i < kDisks; ++i) {
-    rates.emplace_back(agent.Disk(absl::StrCat(i)), 1);
-  }
-  for (int t = 0; t < kTicks; t += 50) {
-    agent.Ticks(t, t + 49, rates);
-    ASSERT_OK(agent.Send());
-  }
+  // Two series, which have fifty values each after the start.
+  const uint32_t c = agent.Disk("C:");
+  agent.Ticks(0, 50, {{c, 1}});
+  ASSERT_OK(agent.Send());
+  EXPECT_EQ(Subscribe({"\\Disk(*)\\*"}, {.start = kStart})
+                ->subscription()
+                ->outbox()
+                ->ended(),
+            std::nullopt);
+  agent.Ticks(51, 51, {{c, 1}});
+  ASSERT_OK(agent.Send());
   const auto reader = Subscribe({"\\Disk(*)\\*"}, {.start = kStart});
   reader->Read();
   const auto ended = reader->subscription()->outbox()->ended();
   ASSERT_TRUE(ended.has_value());
   EXPECT_THAT(*ended,
               StatusIs(absl::StatusCode::kResourceExhausted,
-                       HasSubstr("Disk of web-1 has more than 4000000 values "
+                       HasSubstr("Disk of web-1 has more than 100 values "
                                  "since the start; choose a later start")));
 }
 
