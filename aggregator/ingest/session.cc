@@ -336,7 +336,8 @@ absl::Status Session::TakeSamples(const absl::StatusOr<BatchContents>& contents,
   }
   if (!status.ok()) {
     if (!IsBatchsFault(status)) return status;
-    Reject(status, contents.value_or(BatchContents()), received);
+    const BatchContents nothing;
+    Reject(status, contents.ok() ? *contents : nothing, received);
     return absl::OkStatus();
   }
   ASSIGN_OR_RETURN(received->is_copy, IsCopy(*received));

@@ -1,6 +1,7 @@
 #include "aggregator/store/batch_contents.h"
 
 #include <google/protobuf/arena.h>
+#include <google/protobuf/io/coded_stream.h>
 
 #include <utility>
 
@@ -15,10 +16,6 @@
 namespace fleetperf::aggregator {
 namespace {
 
-bool Parse(absl::string_view bytes, google::protobuf::MessageLite* message) {
-  return message->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
-}
-
 // In memory of its own: the first batch of an agent has hundreds of them.
 std::shared_ptr<v1::Definitions> MakeDefinitions() {
   using google::protobuf::Arena;
@@ -28,14 +25,14 @@ std::shared_ptr<v1::Definitions> MakeDefinitions() {
 }
 
 bool ReadDefinitions(absl::string_view bytes, BatchContents* contents) {
-  std::shared_ptr<v1::Definitions> definitions = MakeDefinitions();
-  if (!Parse(bytes, definitions.get())) return false;
   if (contents->definitions == nullptr) {
-    contents->definitions = std::move(definitions);
-  } else {
-    contents->definitions->MergeFrom(*definitions);
+    contents->definitions = MakeDefinitions();
   }
-  return true;
+  google::protobuf::io::CodedInputStream stream(
+      reinterpret_cast<const uint8_t*>(bytes.data()),
+      static_cast<int>(bytes.size()));
+  return contents->definitions->MergeFromCodedStream(&stream) &&
+         stream.ConsumedEntireMessage();
 }
 
 bool ReadRetired(absl::string_view bytes, std::vector<uint32_t>* retired) {
@@ -53,7 +50,9 @@ LossCause FromProto(v1::LossCause cause) {
 
 bool ReadLoss(absl::string_view bytes, std::vector<Loss>* losses) {
   v1::Loss loss;
-  if (!Parse(bytes, &loss)) return false;
+  if (!loss.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return false;
+  }
   losses->push_back({.machine = loss.machine(),
                      .start = fleetperf::FromProto(loss.start()),
                      .end = fleetperf::FromProto(loss.end()),

@@ -1,6 +1,7 @@
 #include "aggregator/store/batch_decoder.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <memory>
 #include <utility>
 
@@ -34,13 +35,13 @@ absl::Status CheckCount(absl::string_view field, absl::string_view numbers,
   return Malformed(field, " has ", count, " elements instead of ", expected);
 }
 
-// Whether a packed field's numbers, of which `expected` were wanted, were read
-// and there are no others.
-absl::Status CheckAllRead(absl::string_view field, absl::string_view numbers,
-                          size_t expected, const VarintReader& reader) {
-  if (reader.has_read_all()) return absl::OkStatus();
-  RETURN_IF_ERROR(CheckCount(field, numbers, expected));
-  return Malformed(field, " cannot be read");
+// Whether all numbers of these readers were read.
+absl::Status CheckAllRead(absl::string_view fields,
+                          std::initializer_list<const VarintReader*> readers) {
+  for (const VarintReader* reader : readers) {
+    if (!reader->has_read_all()) return Malformed(fields, " cannot be read");
+  }
+  return absl::OkStatus();
 }
 
 // The fields of a v1::BlockColumns.
@@ -187,32 +188,28 @@ class Decoder {
  private:
   absl::Status DecodeClocks(const Blocks& blocks) {
     const size_t count = CountVarints(blocks.perf_time_100nsec);
-    auto clocks = std::make_shared<std::vector<perflib::Clocks>>();
-    clocks->reserve(count);
+    RETURN_IF_ERROR(CheckCount("BlockColumns.perf_time_stamp",
+                               blocks.perf_time_stamp, count));
+    RETURN_IF_ERROR(
+        CheckCount("BlockColumns.perf_freq", blocks.perf_freq, count));
+    auto clocks = std::make_shared<std::vector<perflib::Clocks>>(count);
     VarintReader times_100nsec(blocks.perf_time_100nsec);
     VarintReader time_stamps(blocks.perf_time_stamp);
     VarintReader freqs(blocks.perf_freq);
     uint64_t time_100nsec = 0;
     uint64_t time_stamp = 0;
     uint64_t freq = 0;
-    for (size_t i = 0; i < count; ++i) {
+    for (perflib::Clocks& tick : *clocks) {
       time_100nsec += UnZigZag(times_100nsec.Next());
       time_stamp += UnZigZag(time_stamps.Next());
       freq += UnZigZag(freqs.Next());
-      clocks->push_back(
-          {.perf_time_stamp = static_cast<int64_t>(time_stamp),
-           .perf_time_100nsec = static_cast<int64_t>(time_100nsec),
-           .perf_freq = static_cast<int64_t>(freq)});
+      tick = {.perf_time_stamp = static_cast<int64_t>(time_stamp),
+              .perf_time_100nsec = static_cast<int64_t>(time_100nsec),
+              .perf_freq = static_cast<int64_t>(freq)};
     }
-    RETURN_IF_ERROR(CheckAllRead("BlockColumns.perf_time_100nsec",
-                                 blocks.perf_time_100nsec, count,
-                                 times_100nsec));
-    RETURN_IF_ERROR(CheckAllRead("BlockColumns.perf_time_stamp",
-                                 blocks.perf_time_stamp, count, time_stamps));
-    RETURN_IF_ERROR(
-        CheckAllRead("BlockColumns.perf_freq", blocks.perf_freq, count, freqs));
     clocks_ = std::move(clocks);
-    return absl::OkStatus();
+    return CheckAllRead("BlockColumns' clocks",
+                        {&times_100nsec, &time_stamps, &freqs});
   }
 
   absl::Status DecodeQuery(Frame* frame) {
@@ -234,39 +231,30 @@ class Decoder {
 
   absl::Status DecodeRuns(Frame* frame) {
     const size_t count = CountVarints(query_.instances);
+    RETURN_IF_ERROR(CheckRunCounts(count));
+    RETURN_IF_ERROR(FindInstances(count));
+    frame->runs.resize(count);
+    for (size_t i = 0; i < count; ++i) {
+      frame->runs[i].instance = std::move(instances_[i]);
+    }
+    RETURN_IF_ERROR(ReadTicks(frame));
+    values_per_column_ = 0;
+    for (Frame::Run& run : frame->runs) RETURN_IF_ERROR(PlaceRun(&run));
+    total_values_ += values_per_column_ * query_.columns.size();
+    return total_values_ > limits_.max_values ? TooManyValues()
+                                              : absl::OkStatus();
+  }
+
+  absl::Status CheckRunCounts(size_t count) {
     total_runs_ += count;
     if (total_runs_ > limits_.max_runs) {
       return absl::ResourceExhaustedError(absl::StrCat(
           "a batch of more than ", limits_.max_runs, " runs (max_runs)"));
     }
-    RETURN_IF_ERROR(FindInstances(count));
-    const auto ticks = static_cast<uint32_t>(clocks_->size());
-    const bool whole = query_.first_block.empty();
-    const size_t numbers = whole ? 0 : count;
+    const size_t given = query_.first_block.empty() ? 0 : count;
     RETURN_IF_ERROR(
-        CheckCount("QueryColumns.first_block", query_.first_block, numbers));
-    RETURN_IF_ERROR(
-        CheckCount("QueryColumns.block_count", query_.block_count, numbers));
-    VarintReader first_ticks(query_.first_block);
-    VarintReader tick_counts(query_.block_count);
-    frame->runs.reserve(count);
-    values_per_column_ = 0;
-    for (size_t i = 0; i < count; ++i) {
-      Frame::Run run{.instance = std::move(instances_[i]), .tick_count = ticks};
-      if (!whole) {
-        run.first_tick = static_cast<uint32_t>(first_ticks.Next());
-        run.tick_count = static_cast<uint32_t>(tick_counts.Next());
-      }
-      RETURN_IF_ERROR(PlaceRun(&run));
-      frame->runs.push_back(std::move(run));
-    }
-    RETURN_IF_ERROR(CheckAllRead("QueryColumns.first_block", query_.first_block,
-                                 numbers, first_ticks));
-    RETURN_IF_ERROR(CheckAllRead("QueryColumns.block_count", query_.block_count,
-                                 numbers, tick_counts));
-    total_values_ += values_per_column_ * query_.columns.size();
-    return total_values_ > limits_.max_values ? TooManyValues()
-                                              : absl::OkStatus();
+        CheckCount("QueryColumns.first_block", query_.first_block, given));
+    return CheckCount("QueryColumns.block_count", query_.block_count, given);
   }
 
   absl::Status FindInstances(size_t count) {
@@ -278,9 +266,25 @@ class Decoder {
       const auto difference = static_cast<uint32_t>(differences.Next());
       ids_.push_back(id += static_cast<uint32_t>(UnZigZag(difference)));
     }
-    RETURN_IF_ERROR(CheckAllRead("QueryColumns.instances", query_.instances,
-                                 count, differences));
+    RETURN_IF_ERROR(CheckAllRead("QueryColumns.instances", {&differences}));
     return dictionary_.FindInstances(ids_, &instances_);
+  }
+
+  absl::Status ReadTicks(Frame* frame) {
+    if (query_.first_block.empty()) {
+      for (Frame::Run& run : frame->runs) {
+        run.tick_count = static_cast<uint32_t>(clocks_->size());
+      }
+      return absl::OkStatus();
+    }
+    VarintReader first_ticks(query_.first_block);
+    VarintReader tick_counts(query_.block_count);
+    for (Frame::Run& run : frame->runs) {
+      run.first_tick = static_cast<uint32_t>(first_ticks.Next());
+      run.tick_count = static_cast<uint32_t>(tick_counts.Next());
+    }
+    return CheckAllRead("QueryColumns.first_block and block_count",
+                        {&first_ticks, &tick_counts});
   }
 
   // Where its values are in a column.
@@ -307,18 +311,17 @@ class Decoder {
                             FrameColumn* to) {
     Column column;
     RETURN_IF_ERROR(column.Read(message));
-    const size_t differences = values_per_column_ - runs.size();
     to->constant = column.differences.empty();
+    const size_t differences =
+        to->constant ? 0 : values_per_column_ - runs.size();
     // A number has a byte at least: there is no more room made than is used.
-    if (column.first.size() < runs.size()) {
-      return CheckCount("Column.first", column.first, runs.size());
-    }
-    if (!to->constant && column.differences.size() < differences) {
-      return CheckCount("Column.differences", column.differences, differences);
+    if (column.first.size() < runs.size() ||
+        column.differences.size() < differences) {
+      return WrongColumn(column, runs.size(), differences);
     }
     VarintReader first(column.first);
     VarintReader later(column.differences);
-    to->values.resize(to->constant ? runs.size() : values_per_column_);
+    to->values.resize(runs.size() + differences);
     uint64_t* value = to->values.data();
     for (const Frame::Run& run : runs) {
       uint64_t last = *value++ = first.Next();
@@ -327,17 +330,26 @@ class Decoder {
         *value++ = last += UnZigZag(later.Next());
       }
     }
-    RETURN_IF_ERROR(
-        CheckAllRead("Column.first", column.first, runs.size(), first));
-    RETURN_IF_ERROR(CheckAllRead("Column.differences", column.differences,
-                                 to->constant ? 0 : differences, later));
+    if (!first.has_read_all() || !later.has_read_all()) {
+      return WrongColumn(column, runs.size(), differences);
+    }
     return DecodeMissing(column.missing, to);
+  }
+
+  // What is wrong with one.
+  static absl::Status WrongColumn(const Column& column, size_t first,
+                                  size_t differences) {
+    RETURN_IF_ERROR(CheckCount("Column.first", column.first, first));
+    RETURN_IF_ERROR(
+        CheckCount("Column.differences", column.differences, differences));
+    return Malformed("a Column cannot be read");
   }
 
   absl::Status DecodeMissing(absl::string_view missing, FrameColumn* column) {
     VarintReader positions(missing);
     while (positions.left() > 0) {
       const auto position = static_cast<uint32_t>(positions.Next());
+      if (!positions.ok()) return Malformed("Column.missing cannot be read");
       if (position >= values_per_column_) {
         return Malformed("Column.missing has position ", position, " of ",
                          values_per_column_);
@@ -347,8 +359,7 @@ class Decoder {
       }
       column->missing.push_back(position);
     }
-    if (positions.ok()) return absl::OkStatus();
-    return Malformed("Column.missing cannot be read");
+    return absl::OkStatus();
   }
 
   absl::Status DecodeFailures(Frame* frame) {

@@ -205,7 +205,10 @@ absl::Status Dictionary::FindInstances(
   for (const uint32_t id : ids) instances_.prefetch(id);
   for (const uint32_t id : ids) {
     const auto found = instances_.find(id);
-    if (found != instances_.end()) __builtin_prefetch(found->second.get(), 1);
+    if (found == instances_.end()) continue;
+    // Its count, which is just before it.
+    const auto* instance = reinterpret_cast<const char*>(found->second.get());
+    __builtin_prefetch(instance - sizeof(uint64_t), 1);
   }
   for (const uint32_t id : ids) {
     auto found = instances_.find(id);

@@ -127,19 +127,19 @@ class FieldReader {
   // As in the message's definition.
   uint32_t field() const { return field_; }
 
-  // The value of the field, which must be of this kind.
+  // The value of the field, which must be of this kind; otherwise nothing.
   uint64_t Varint() {
     is_wrong_ = is_wrong_ || wire_type_ != kVarint;
-    return varint_;
+    return is_wrong_ ? 0 : varint_;
   }
   absl::string_view Bytes() {
     is_wrong_ = is_wrong_ || wire_type_ != kLengthDelimited;
-    return bytes_;
+    return is_wrong_ ? absl::string_view() : bytes_;
   }
-  // Of a packed field, which must come in one piece.
+  // Of a packed field, which must come in one piece: the first is left.
   void TakePacked(absl::string_view* numbers) {
     is_wrong_ = is_wrong_ || !numbers->empty();
-    *numbers = Bytes();
+    if (!is_wrong_) *numbers = Bytes();
   }
 
   bool ok() const { return reader_.ok() && !is_wrong_; }

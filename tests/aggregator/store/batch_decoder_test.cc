@@ -208,6 +208,22 @@ TEST_F(BatchDecoder, ReadsPayloadsCompressedOrNot) {
   }
 }
 
+TEST_F(BatchDecoder, JoinsWhatComesInPieces) {
+  v1::BatchContent first;
+  first.mutable_definitions()->add_machines()->set_name("web-1");
+  first.add_retired_instances(1);
+  v1::BatchContent second;
+  second.mutable_definitions()->add_machines()->set_name("web-2");
+  second.add_retired_instances(2);
+  second.add_retired_instances(300);
+  const std::string bytes =
+      first.SerializeAsString() + second.SerializeAsString();
+  ASSERT_OK_AND_ASSIGN(const BatchContents contents, ParseContents(bytes));
+  EXPECT_THAT(contents.retired_instances, ElementsAre(1, 2, 300));
+  ASSERT_EQ(contents.definitions->machines_size(), 2);
+  EXPECT_EQ(contents.definitions->machines(1).name(), "web-2");
+}
+
 TEST_F(BatchDecoder, AppliesDefinitionsThatComeAgain) {
   writer_.AddTick(query_, ClocksAt(1), {{c_, {1, 0}}});
   EXPECT_EQ(Decode().size(), 1);

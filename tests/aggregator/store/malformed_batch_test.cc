@@ -176,6 +176,8 @@ TEST_F(MalformedBatch, IsRefusedWithTheMessageThatCannotBeRead) {
     return field(4, without_columns + field(5, column) + field(5, column));
   };
   const std::string too_long(10, '\x80');
+  const std::string query_id = {8, static_cast<char>(query_)};
+  const std::string id = {static_cast<char>(2 * c_)};  // sint32
   const std::pair<std::string, std::string> kCases[] = {
       {"\xFF", "a BlockColumns cannot be read"},
       {field(1, "\x02"), "a BlockColumns cannot be read"},  // a second piece
@@ -183,13 +185,22 @@ TEST_F(MalformedBatch, IsRefusedWithTheMessageThatCannotBeRead) {
       {field(4, whole_query + field(6, "\xFF")),
        "a QueryFailure cannot be read"},
       {with_columns("\xFF"), "a Column cannot be read"},
-      {with_columns(field(1, "\x01\x01\x80")), "Column.first cannot be read"},
+      {with_columns(field(1, "\x01\x01\x80")), "a Column cannot be read"},
       {with_columns(field(1, too_long + "\x01\x01")),
-       "Column.first cannot be read"},
+       "a Column cannot be read"},
       {with_columns(field(1, "\x01\x01") + field(2, "\x01\x01\x01\x80")),
-       "Column.differences cannot be read"},
-      {with_columns(field(1, "\x01\x01") + field(3, "\x80")),
+       "a Column cannot be read"},
+      {with_columns(field(1, "\x01\x01") + field(2, "\x01\x01\x01") +
+                    field(3, "\x01\x80")),
        "Column.missing cannot be read"},
+      {field(4, query_id + field(2, too_long + "\x01")),
+       "QueryColumns.instances cannot be read"},
+      {field(4, query_id + field(2, id) + field(3, too_long + "\x01") +
+                    field(4, "\x01")),
+       "QueryColumns.first_block and block_count cannot be read"},
+      {field(4, query_id + field(2, id) + field(3, std::string(1, 0)) +
+                    field(4, too_long + "\x01")),
+       "QueryColumns.first_block and block_count cannot be read"},
   };
   for (const auto& [bytes, message] : kCases) {
     const std::string blocks = clocks.SerializeAsString() + bytes;
@@ -198,6 +209,44 @@ TEST_F(MalformedBatch, IsRefusedWithTheMessageThatCannotBeRead) {
     EXPECT_THAT(DecodeBatch(contents, {}, nullptr, &dictionary_).status(),
                 StatusIs(kInvalid, HasSubstr(message)));
   }
+}
+
+// An id that is not defined may be one that is not known any more; what is
+// malformed is so whatever its ids are.
+TEST_F(MalformedBatch, IsMalformedAlsoIfIdsAreNotDefined) {
+  v1::QueryColumns* query = content_.mutable_blocks(0)->mutable_queries(0);
+  query->set_instances(1, 73);
+  query->clear_block_count();
+  EXPECT_THAT(Decode(content_), StatusIs(kInvalid, HasSubstr("block_count")));
+}
+
+TEST_F(MalformedBatch, ClocksAreCountedBeforeThereIsRoomForThem) {
+  content_.mutable_blocks(0)->mutable_perf_time_100nsec()->Resize(1'000'000, 0);
+  size_t allocated;
+  EXPECT_THAT(Decode(content_, &allocated),
+              StatusIs(kInvalid, HasSubstr("3 elements instead of 1000000")));
+  EXPECT_LT(allocated, 10'000);
+}
+
+TEST_F(MalformedBatch, TellsOfItsTicksAsFarAsTheyCanBeRead) {
+  const auto span_of = [](const std::string& blocks) {
+    BatchContents contents;
+    contents.blocks.push_back(blocks);
+    const TickSpan span = ReadTickSpan(contents);
+    return absl::StrCat(span.ticks, " ", absl::FormatTime(span.start), " ",
+                        absl::FormatTime(span.end));
+  };
+  const std::string blocks = content_.blocks(0).SerializeAsString();
+  const std::string span = span_of(blocks);
+  EXPECT_THAT(span, ::testing::StartsWith("3 "));
+  // A second piece of clocks, clocks that are no list, and no field at all.
+  EXPECT_EQ(span_of(blocks + "\x0A\x01\x02"), span);
+  EXPECT_EQ(span_of(blocks + "\x08\x02"), span);
+  EXPECT_EQ(span_of(blocks + "\xFF"), span);
+  v1::BlockColumns none = content_.blocks(0);
+  none.clear_perf_time_100nsec();
+  EXPECT_THAT(span_of(none.SerializeAsString() + "\x08\x02"),
+              ::testing::StartsWith("0 "));
 }
 
 TEST_F(MalformedBatch, MayNotHaveTooManyValues) {

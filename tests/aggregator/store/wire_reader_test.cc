@@ -49,9 +49,9 @@ TEST(VarintReader, ReadsNumbersOfAllLengths) {
 TEST(VarintReader, DoesNotReadBehindTheEnd) {
   for (const uint64_t number : NumbersOfAllLengths()) {
     const std::string whole = Varint(number);
-    // On the heap, where AddressSanitizer watches.
-    const std::string cut(whole, 0, whole.size() - 1);
-    VarintReader reader(cut);
+    // On the heap and as long as that, where AddressSanitizer watches.
+    const std::vector<char> cut(whole.begin(), whole.end() - 1);
+    VarintReader reader({cut.data(), cut.size()});
     EXPECT_EQ(reader.Next(), 0);
     EXPECT_FALSE(reader.ok());
     EXPECT_FALSE(reader.has_read_all());
@@ -122,7 +122,7 @@ TEST(FieldReader, RefusesWhatIsNoMessage) {
       "\x12\x05 cut",  // shorter than it says
       "\x31 cut",
       "\x35",             // the same of a fixed size
-      std::string(1, 0),  // field 0
+      std::string(2, 0),  // field 0
       "\x0B\x0C",         // a group, which proto3 does not have
       "\x0E",
       "\x0F",                          // wire types that do not exist
