@@ -26,20 +26,6 @@ absl::Status OutOfPlace(absl::string_view message) {
 // wait for others to be sent with.
 constexpr absl::Duration kBehind = absl::Seconds(30);
 
-// What is kept of a PlanReport: queries, and bytes of each text.
-constexpr int kMostReports = 1000;
-constexpr size_t kMostReportBytes = 1000;
-
-// To what is kept of it, whole characters of UTF-8.
-void Shorten(std::string* text) {
-  if (text->size() <= kMostReportBytes) return;
-  size_t size = kMostReportBytes;
-  while (size > 0 && (static_cast<uint8_t>((*text)[size]) & 0xC0) == 0x80) {
-    --size;
-  }
-  text->resize(size);
-}
-
 // A dictionary has instances that are gone, too: their batches are still held.
 constexpr size_t kDictionaryLives = 4;
 
@@ -51,14 +37,6 @@ uint64_t CountValues(const DecodedBatch& decoded) {
     }
   }
   return values;
-}
-
-// Errors name the limit that was broken in parentheses, as Limits does.
-std::string LimitNamedBy(absl::string_view error) {
-  const size_t begin = error.find("(max_");
-  if (begin == error.npos) return "";
-  const size_t end = error.find(')', begin);
-  return std::string(error.substr(begin + 1, end - begin - 1));
 }
 
 // Whether a batch or definition is to blame, and would be again. Otherwise the
@@ -99,7 +77,8 @@ Session::Session(Ingest* ingest, PeerIdentity peer, std::string address,
       peer_(std::move(peer)),
       address_(std::move(address)),
       link_(std::move(link)),
-      throttled_until_(ingest->Now()),
+      throttle_(ingest, link_.get()),
+      plans_(&ingest->planner(), &machine_, link_.get()),
       reconnect_at_(ingest->NextReconnect()) {}
 
 absl::Status Session::Handle(v1::CollectRequest request) {
@@ -122,7 +101,7 @@ absl::Status Session::Handle(v1::CollectRequest request) {
                             std::move(*request.mutable_instance_list()));
       return absl::OkStatus();
     case v1::CollectRequest::kPlanReport:
-      HandlePlanReport(std::move(*request.mutable_plan_report()));
+      plans_.TakeReport(std::move(*request.mutable_plan_report()));
       return absl::OkStatus();
     case v1::CollectRequest::MESSAGE_NOT_SET:
       break;
@@ -158,7 +137,7 @@ absl::Status Session::HandleHello(const v1::Hello& hello) {
   }
   RETURN_IF_ERROR(ingest_.Register(shared_from_this(), hello));
   RETURN_IF_ERROR(TakeEpochs(hello));
-  budgets_ = ingest_.BudgetsOf(agent_);
+  throttle_.SetAgent(agent_);
   RETURN_IF_ERROR(
       FromStore(ingest_.store().PutMachine(machine_, catalogue_hash_)));
 
@@ -223,15 +202,7 @@ void Session::SendWelcome(const v1::Hello& hello) {
   }
   v1::CollectResponse response;
   *response.mutable_welcome() = MakeWelcome(hello);
-  {
-    // Sent under the lock: a plan that is newer comes after it.
-    absl::MutexLock lock(&mutex_);
-    plan_ = ingest_.planner().PlanFor(machine_);
-    if (!IsAgentsOwn(*plan_)) {
-      *response.mutable_welcome()->mutable_plan() = *plan_;
-    }
-    link_->Send(std::move(response));
-  }
+  plans_.SendWelcome(std::move(response));
   ingest_.UpdatePace(this);
 }
 
@@ -363,41 +334,12 @@ absl::StatusOr<bool> Session::IsCopy(const ReceivedBatch& received) const {
 }
 
 absl::Status Session::Charge(const ReceivedBatch& received) {
-  const absl::Duration now = ingest_.Now();
-  const IngestLimits& limits = ingest_.limits();
-  if (now >= throttled_until_) {
-    batches_while_throttled_ = 0;
-  } else if (++batches_while_throttled_ >
-             2 * limits.max_unacknowledged_batches) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("agent ", agent_, " sends on while it is throttled"));
-  }
-  const double samples = static_cast<double>(CountValues(received.decoded));
-  if (const absl::Duration pause = budgets_->samples.Charge(samples, now);
-      pause > absl::ZeroDuration()) {
-    Throttle(pause, "max_samples_per_second",
-             absl::StrCat("more than ", limits.max_samples_per_second,
-                          " samples a second (max_samples_per_second)"));
-  }
-  if (received.definitions != nullptr) {
-    const double series = static_cast<double>(
-        received.epoch->dictionary().CountSeries(*received.definitions));
-    if (const absl::Duration pause = budgets_->series.Charge(series, now);
-        pause > absl::ZeroDuration()) {
-      Throttle(pause, "max_new_series_per_hour",
-               absl::StrCat("more than ", limits.max_new_series_per_hour,
-                            " new series in an hour "
-                            "(max_new_series_per_hour)"));
-    }
-  }
-  if (IsBehind(received)) {
-    if (const absl::Duration pause = ingest_.ChargeCatchUp(samples);
-        pause > absl::ZeroDuration()) {
-      Throttle(pause, /*limit=*/"",
-               "it catches up, and others' newest samples come first");
-    }
-  }
-  return absl::OkStatus();
+  const uint64_t new_series =
+      received.definitions == nullptr
+          ? 0
+          : received.epoch->dictionary().CountSeries(*received.definitions);
+  return throttle_.Charge(CountValues(received.decoded), new_series,
+                          IsBehind(received));
 }
 
 // Whether all of its samples are older than what a live agent sends.
@@ -410,21 +352,6 @@ bool Session::IsBehind(const ReceivedBatch& received) const {
   }
   return newest != absl::InfinitePast() &&
          newest < received.received + hello_skew_ - batch_period_ - kBehind;
-}
-
-void Session::Throttle(absl::Duration pause, const std::string& limit,
-                       const std::string& reason) {
-  throttled_until_ = std::max(throttled_until_, ingest_.Now() + pause);
-  if (!limit.empty()) {
-    absl::MutexLock lock(&mutex_);
-    ++limits_broken_[limit];
-  }
-  v1::CollectResponse response;
-  // The last pause counts: it covers those before.
-  *response.mutable_throttle()->mutable_pause() =
-      ToProto(throttled_until_ - ingest_.Now());
-  response.mutable_throttle()->set_reason(reason);
-  link_->Send(std::move(response));
 }
 
 absl::Status Session::Decode(Epoch& epoch, const BatchContents& contents,
@@ -465,9 +392,8 @@ void Session::Reject(const absl::Status& reason, const BatchContents& contents,
   {
     absl::MutexLock lock(&mutex_);
     ++rejected_batches_;
-    const std::string limit = LimitNamedBy(reason.message());
-    if (!limit.empty()) ++limits_broken_[limit];
   }
+  throttle_.CountBroken(reason.message());
   ingest_.log().Warn(absl::StrCat("reject ", agent_, " ", reason.message()),
                      absl::StrCat("rejected batch ", received->sequence, " of ",
                                   agent_, ": ", reason.message()));
@@ -615,39 +541,6 @@ void Session::UpdatePace(BatchObserver& observer) {
   link_->Send(std::move(response));
 }
 
-void Session::UpdatePlan() {
-  // As in UpdatePace.
-  absl::MutexLock lock(&mutex_);
-  if (!plan_.has_value()) return;  // comes with Welcome
-  v1::Plan plan = ingest_.planner().PlanFor(machine_);
-  if (HaveSameQueries(plan, *plan_)) return;
-  plan_ = std::move(plan);
-  v1::CollectResponse response;
-  *response.mutable_plan() = *plan_;
-  link_->Send(std::move(response));
-}
-
-// It is kept as long as the stream is open: it must not be large.
-void Session::HandlePlanReport(v1::PlanReport report) {
-  if (report.queries_size() > kMostReports) {
-    report.mutable_queries()->DeleteSubrange(
-        kMostReports, report.queries_size() - kMostReports);
-  }
-  for (v1::QueryReport& query : *report.mutable_queries()) {
-    for (std::string* text : {query.mutable_name(), query.mutable_counterset(),
-                              query.mutable_error()}) {
-      Shorten(text);
-    }
-  }
-  absl::MutexLock lock(&mutex_);
-  plan_report_ = std::make_shared<const v1::PlanReport>(std::move(report));
-}
-
-std::shared_ptr<const v1::PlanReport> Session::plan_report() const {
-  absl::MutexLock lock(&mutex_);
-  return plan_report_;
-}
-
 void Session::Note(const ReceivedBatch& received) {
   std::map<std::string, absl::Time> newest;
   for (const Frame& frame : received.decoded.frames) {
@@ -678,11 +571,6 @@ absl::Duration Session::skew(const std::string& machine) const {
 uint64_t Session::rejected_batches() const {
   absl::MutexLock lock(&mutex_);
   return rejected_batches_;
-}
-
-std::map<std::string, uint64_t> Session::limits_broken() const {
-  absl::MutexLock lock(&mutex_);
-  return limits_broken_;
 }
 
 }  // namespace fleetperf::aggregator

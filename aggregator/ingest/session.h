@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -18,9 +17,11 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "aggregator/ingest/agent_link.h"
 #include "aggregator/ingest/epoch.h"
-#include "aggregator/ingest/rate_budget.h"
+#include "aggregator/ingest/plan_exchange.h"
 #include "aggregator/ingest/received_batch.h"
+#include "aggregator/ingest/throttle.h"
 #include "base/credentials.h"
 #include "fleetperf/v1/collection.pb.h"
 #include "fleetperf/v1/fleet.pb.h"
@@ -29,21 +30,6 @@ namespace fleetperf::aggregator {
 
 class BatchObserver;
 class Ingest;
-
-// What a session says to its agent. Thread-safe; messages after the end of the
-// stream are dropped.
-class AgentLink {
- public:
-  virtual ~AgentLink() = default;
-  virtual void Send(v1::CollectResponse response) = 0;
-  // May be merged with other acknowledgements of the same epoch.
-  virtual void SendAck(uint64_t epoch, uint64_t sequence) = 0;
-  // Lets go of it on the thread that handles the stream's messages. Memory that
-  // one thread takes and another returns has them wait for each other.
-  virtual void Release(std::shared_ptr<const void> object) = 0;
-  // If OK, after all that was said before.
-  virtual void End(const absl::Status& status) = 0;
-};
 
 class Session : public std::enable_shared_from_this<Session> {
  public:
@@ -77,7 +63,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void UpdatePace(BatchObserver& observer);
 
   // Sends the agent its plan if that is not the one it has.
-  void UpdatePlan();
+  void UpdatePlan() { plans_.Update(); }
 
   // Whether so much was received that is not durable yet that no more shall be
   // read for now.
@@ -89,9 +75,13 @@ class Session : public std::enable_shared_from_this<Session> {
   absl::Duration batch_period() const { return batch_period_; }
   uint64_t rejected_batches() const;
   // How often limits were broken, by their names in Limits.
-  std::map<std::string, uint64_t> limits_broken() const;
+  std::map<std::string, uint64_t> limits_broken() const {
+    return throttle_.limits_broken();
+  }
   // What became of its plan; null if it has not told.
-  std::shared_ptr<const v1::PlanReport> plan_report() const;
+  std::shared_ptr<const v1::PlanReport> plan_report() const {
+    return plans_.report();
+  }
 
  private:
   absl::Status HandleHello(const v1::Hello& hello);
@@ -103,7 +93,6 @@ class Session : public std::enable_shared_from_this<Session> {
   absl::Status HandleBatch(v1::Batch batch);
   absl::Status HandleDictionary(v1::Dictionary dictionary);
   absl::Status HandleCatalogue(const v1::Catalogue& catalogue);
-  void HandlePlanReport(v1::PlanReport report);
 
   absl::Status TakeDefinitions(const BatchContents& contents,
                                ReceivedBatch* received);
@@ -117,8 +106,6 @@ class Session : public std::enable_shared_from_this<Session> {
   // Has the agent pause if it has sent more than it may.
   absl::Status Charge(const ReceivedBatch& received);
   bool IsBehind(const ReceivedBatch& received) const;
-  void Throttle(absl::Duration pause, const std::string& limit,
-                const std::string& reason);
   void Reject(const absl::Status& reason, const BatchContents& contents,
               ReceivedBatch* received);
   absl::Status CheckMachines(const v1::Definitions& definitions) const;
@@ -150,23 +137,18 @@ class Session : public std::enable_shared_from_this<Session> {
   // Epochs whose definitions came on this stream, all of them: an id that is
   // not defined now will never be.
   absl::flat_hash_set<uint64_t> complete_epochs_;
-  size_t dictionary_instances_ = 0;        // of the dictionary that is coming
-  std::shared_ptr<AgentBudgets> budgets_;  // set by Hello
-  absl::Duration throttled_until_;         // Clock::Monotonic()
-  uint32_t batches_while_throttled_ = 0;
+  size_t dictionary_instances_ = 0;  // of the dictionary that is coming
+  Throttle throttle_;
+  PlanExchange plans_;
   const absl::Duration reconnect_at_;  // Clock::Monotonic()
 
   mutable absl::Mutex mutex_;
   bool live_ ABSL_GUARDED_BY(mutex_) = false;
-  // What was sent last; nothing before Welcome.
-  std::optional<v1::Plan> plan_ ABSL_GUARDED_BY(mutex_);
-  std::shared_ptr<const v1::PlanReport> plan_report_ ABSL_GUARDED_BY(mutex_);
   // The machines that the agent speaks for, and each one's clock minus ours, of
   // the newest batches.
   std::map<std::string, std::vector<absl::Duration>> skews_
       ABSL_GUARDED_BY(mutex_);
   uint64_t rejected_batches_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::map<std::string, uint64_t> limits_broken_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace fleetperf::aggregator

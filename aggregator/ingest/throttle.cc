@@ -1,0 +1,88 @@
+#include "aggregator/ingest/throttle.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "aggregator/ingest/ingest.h"
+#include "proto/conversions.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+// As Limits names it.
+std::string LimitNamedBy(absl::string_view error) {
+  const size_t begin = error.find("(max_");
+  if (begin == error.npos) return "";
+  const size_t end = error.find(')', begin);
+  return std::string(error.substr(begin + 1, end - begin - 1));
+}
+
+}  // namespace
+
+Throttle::Throttle(Ingest* ingest, AgentLink* link)
+    : ingest_(*ingest), link_(*link), paused_until_(ingest->Now()) {}
+
+void Throttle::SetAgent(const std::string& agent) {
+  agent_ = agent;
+  budgets_ = ingest_.BudgetsOf(agent);
+}
+
+absl::Status Throttle::Charge(uint64_t samples, uint64_t new_series,
+                              bool is_behind) {
+  const absl::Duration now = ingest_.Now();
+  const IngestLimits& limits = ingest_.limits();
+  if (now >= paused_until_) {
+    batches_while_paused_ = 0;
+  } else if (++batches_while_paused_ > 2 * limits.max_unacknowledged_batches) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("agent ", agent_, " sends on while it is throttled"));
+  }
+  constexpr absl::Duration kNone;
+  const auto amount = static_cast<double>(samples);
+  if (const auto pause = budgets_->samples.Charge(amount, now); pause > kNone) {
+    Pause(pause, absl::StrCat("more than ", limits.max_samples_per_second,
+                              " samples a second (max_samples_per_second)"));
+  }
+  if (new_series > 0) {
+    const auto pause =
+        budgets_->series.Charge(static_cast<double>(new_series), now);
+    if (pause > kNone) {
+      Pause(pause,
+            absl::StrCat("more than ", limits.max_new_series_per_hour,
+                         " new series in an hour (max_new_series_per_hour)"));
+    }
+  }
+  if (is_behind) {
+    const auto pause = ingest_.ChargeCatchUp(amount);
+    if (pause > kNone) {
+      Pause(pause, "it catches up, and others' newest samples come first");
+    }
+  }
+  return absl::OkStatus();
+}
+
+void Throttle::Pause(absl::Duration pause, const std::string& reason) {
+  paused_until_ = std::max(paused_until_, ingest_.Now() + pause);
+  CountBroken(reason);
+  v1::CollectResponse response;
+  // The last pause counts: it covers those before.
+  *response.mutable_throttle()->mutable_pause() =
+      ToProto(paused_until_ - ingest_.Now());
+  response.mutable_throttle()->set_reason(reason);
+  link_.Send(std::move(response));
+}
+
+void Throttle::CountBroken(absl::string_view error) {
+  const std::string limit = LimitNamedBy(error);
+  if (limit.empty()) return;
+  absl::MutexLock lock(&mutex_);
+  ++limits_broken_[limit];
+}
+
+std::map<std::string, uint64_t> Throttle::limits_broken() const {
+  absl::MutexLock lock(&mutex_);
+  return limits_broken_;
+}
+
+}  // namespace fleetperf::aggregator
