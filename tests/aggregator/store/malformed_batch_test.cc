@@ -211,6 +211,16 @@ TEST_F(MalformedBatch, IsRefusedWithTheMessageThatCannotBeRead) {
   }
 }
 
+TEST_F(MalformedBatch, WhatAReaderDoesNotWantIsNotLookedInto) {
+  content_.mutable_blocks(0)->mutable_queries(0)->clear_columns();
+  EXPECT_THAT(Decode(content_), StatusIs(kInvalid, HasSubstr("columns")));
+  ASSERT_OK_AND_ASSIGN(
+      const DecodedBatch decoded,
+      testing::Decode(content_, &dictionary_, {},
+                      [](const CollectedQuery&) { return false; }));
+  EXPECT_TRUE(decoded.frames.empty());
+}
+
 // An id that is not defined may be one that is not known any more; what is
 // malformed is so whatever its ids are.
 TEST_F(MalformedBatch, IsMalformedAlsoIfIdsAreNotDefined) {
