@@ -347,6 +347,20 @@ TEST(ParseBatch, AllocatesLittleForASizeThatIsOnlyDeclared) {
   EXPECT_LT(AllocatedBytes() - before, size_t{1} << 20);
 }
 
+TEST(ParseBatch, StopsAtLossesWithoutEnd) {
+  v1::BatchContent content;
+  for (int i = 0; i < 100'000; ++i) content.add_losses();
+  ASSERT_OK_AND_ASSIGN(const BatchContents contents,
+                       ParseContents(content.SerializeAsString()));
+  EXPECT_EQ(contents.losses.size(), 100'000);
+  for (int i = 0; i < 400'000; ++i) content.add_losses();
+  const std::string bytes = content.SerializeAsString();
+  const size_t before = AllocatedBytes();
+  EXPECT_THAT(ParseContents(bytes),
+              StatusIs(kInvalid, HasSubstr("more than 100000 losses")));
+  EXPECT_LT(AllocatedBytes() - before, size_t{32} << 20);
+}
+
 TEST_F(MalformedBatch, DoesNotUnfoldWhatNeverChanges) {
   // 10,000 blocks of 1000 instances: 20 million values in 70 kB.
   constexpr int kBlocks = 10'000;
