@@ -11,6 +11,9 @@
 #include "agent/collect/plan_in_force.h"
 #include "agent/deliver/catalogue.h"
 #include "agent/deliver/uplink.h"
+#include "agent/own_counters.h"
+#include "agent/source/combined_source.h"
+#include "agent/source/own_provider.h"
 #include "agent/source/sources.h"
 #include "base/files.h"
 #include "base/os.h"
@@ -31,6 +34,8 @@ class RunningAgent : public Agent {
                std::shared_ptr<grpc::ChannelCredentials> credentials)
       : delivery_({.batch_period = config.batch_period}, std::move(spool)) {
     machines.delivery = &delivery_;
+    machines.own_source = CombineSources(std::move(machines.own_source),
+                                         MakeOwnSource(&own_counters_));
     machines_ = std::make_unique<Machines>(std::move(machines));
     plan_ = std::make_unique<PlanInForce>(
         config.plan, ResolvePath(config.state_directory, "plan"),
@@ -54,7 +59,8 @@ class RunningAgent : public Agent {
             .apply_plan =
                 [this](const v1::Plan* plan) { return plan_->Apply(plan); },
             .on_disconnect = [this] { plan_->EndMeanwhile(); },
-        }});
+        },
+        .counts = &uplink_counts_});
   }
 
   // What was collected until the end is sent, if the aggregator takes it.
@@ -66,6 +72,9 @@ class RunningAgent : public Agent {
 
  private:
   Delivery delivery_;
+  UplinkCounts uplink_counts_;
+  const OwnCounterset own_counters_ =
+      MakeOwnCounters(&delivery_, &uplink_counts_);
   std::unique_ptr<Machines> machines_;
   std::unique_ptr<PlanInForce> plan_;  // used by the uplink's thread
   std::unique_ptr<Uplink> uplink_;

@@ -161,7 +161,8 @@ class Checker {
         Collector::Open(&source, 1, {query}, instances, &problems));
     BlockSamples samples;
     RETURN_IF_ERROR(collector->Collect(&samples, &problems));
-    if (samples.queries[0].failed) problems.push_back("it brings no samples");
+    if (samples.queries[0].failed)
+      problems.emplace_back("it brings no samples");
     if (problems.empty()) return absl::OkStatus();
     return absl::DataLossError(absl::StrJoin(problems, "; "));
   }

@@ -6,7 +6,9 @@
 #include "aggregator/rpc/access.h"
 #include "base/printable.h"
 #include "base/rpc_error.h"
+#include "base/version.h"
 #include "fleetperf/v1/administration.grpc.pb.h"
+#include "proto/conversions.h"
 
 namespace fleetperf::aggregator {
 namespace {
@@ -16,7 +18,36 @@ constexpr uint64_t kBytesBetweenResponses = 64 << 20;
 
 class AdministrationService : public v1::AdministrationService::Service {
  public:
-  explicit AdministrationService(Store* store) : store_(*store) {}
+  AdministrationService(Store* store, ClockGuard* guard, const Clock* clock)
+      : store_(*store),
+        guard_(*guard),
+        clock_(*clock),
+        started_(clock->Monotonic()) {}
+
+  grpc::Status GetStatus(grpc::ServerContext* context,
+                         const v1::GetStatusRequest*,
+                         v1::GetStatusResponse* response) override {
+    const auto peer = CheckAccess(*context, {Role::kReader, Role::kOperator});
+    if (!peer.ok()) return RpcFromStatus(peer.status());
+    response->set_version(kVersion);
+    *response->mutable_time() = ToProto(clock_.Now());
+    *response->mutable_uptime() = ToProto(clock_.Monotonic() - started_);
+    if (const auto hold = guard_.hold()) {
+      *response->mutable_clock_hold()->mutable_jump() = ToProto(hold->jump);
+      *response->mutable_clock_hold()->mutable_left() = ToProto(hold->left);
+    }
+    return grpc::Status::OK;
+  }
+
+  grpc::Status ConfirmClock(grpc::ServerContext* context,
+                            const v1::ConfirmClockRequest*,
+                            v1::ConfirmClockResponse* response) override {
+    const auto peer = CheckAccess(*context, {Role::kOperator});
+    if (!peer.ok()) return RpcFromStatus(peer.status());
+    response->set_was_held(guard_.Confirm());
+    *response->mutable_time() = ToProto(clock_.Now());
+    return grpc::Status::OK;
+  }
 
   grpc::Status Backup(grpc::ServerContext* context,
                       const v1::BackupRequest* request,
@@ -51,12 +82,17 @@ class AdministrationService : public v1::AdministrationService::Service {
 
  private:
   Store& store_;
+  ClockGuard& guard_;
+  const Clock& clock_;
+  const absl::Duration started_;  // Clock::Monotonic()
 };
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> MakeAdministrationService(Store* store) {
-  return std::make_unique<AdministrationService>(store);
+std::unique_ptr<grpc::Service> MakeAdministrationService(Store* store,
+                                                         ClockGuard* guard,
+                                                         const Clock* clock) {
+  return std::make_unique<AdministrationService>(store, guard, clock);
 }
 
 }  // namespace fleetperf::aggregator

@@ -5,7 +5,9 @@
 
 #include <memory>
 
+#include "aggregator/clock_guard.h"
 #include "aggregator/store/store.h"
+#include "base/clock.h"
 
 namespace grpc {
 class Service;
@@ -13,8 +15,10 @@ class Service;
 
 namespace fleetperf::aggregator {
 
-// `store` outlives the server that the service is registered with.
-std::unique_ptr<grpc::Service> MakeAdministrationService(Store* store);
+// All of them outlive the server that the service is registered with.
+std::unique_ptr<grpc::Service> MakeAdministrationService(Store* store,
+                                                         ClockGuard* guard,
+                                                         const Clock* clock);
 
 }  // namespace fleetperf::aggregator
 

@@ -3,13 +3,17 @@
 #include <grpcpp/impl/service_type.h>
 #include <spdlog/spdlog.h>
 
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "aggregator/administration_service.h"
+#include "aggregator/clock_guard.h"
 #include "aggregator/ingest/collection_service.h"
 #include "aggregator/ingest/ingest.h"
 #include "aggregator/maintenance.h"
+#include "aggregator/own/own_collection.h"
+#include "aggregator/own/own_counters.h"
 #include "aggregator/plan/plan_service.h"
 #include "aggregator/plan/planner.h"
 #include "aggregator/query/fleet.h"
@@ -31,56 +35,87 @@ constexpr absl::Duration kFresh = absl::Seconds(30);
 
 class RunningAggregator : public Aggregator {
  public:
-  RunningAggregator(const Config& config, std::unique_ptr<Store> store)
-      : config_(config),
-        store_(std::move(store)),
-        hub_(store_.get(), config.subscriptions),
-        planner_(config.plans),
-        ingest_(store_.get(), &hub_, &planner_, config.ingest),
-        maintenance_(store_.get(), config.retention) {
-    hub_.SetAfterCommits([this](std::function<void()> task) {
-      ingest_.AfterCommits(std::move(task));
+  // Each part knows those before it; the hub and the planner call the ingest,
+  // too, which is told below.
+  RunningAggregator(const Config& config, std::unique_ptr<Store> store,
+                    const Clock* clock)
+      : config_(config), clock_(*clock), store_(std::move(store)) {
+    fleet_ = std::make_unique<Fleet>(store_.get());
+    hub_ = std::make_unique<Hub>(store_.get(), config.subscriptions);
+    planner_ = std::make_unique<Planner>(config.plans, clock);
+    ingest_ = std::make_unique<Ingest>(store_.get(), hub_.get(), planner_.get(),
+                                       config.ingest, clock);
+    guard_ = std::make_unique<ClockGuard>(store_.get(), clock);
+    maintenance_ = std::make_unique<Maintenance>(store_.get(), config.retention,
+                                                 guard_.get(), clock);
+    hub_->SetAfterCommits([this](std::function<void()> task) {
+      ingest_->AfterCommits(std::move(task));
     });
-    hub_.SetLiveListener([this] { ingest_.UpdatePaces(); });
-    planner_.SetListener([this] { ingest_.UpdatePlans(); });
+    hub_->SetLiveListener([this] { ingest_->UpdatePaces(); });
+    planner_->SetListener([this] { ingest_->UpdatePlans(); });
     const MachineNow now_of = [this](const std::string& machine) {
       return NowOf(machine);
     };
-    streams_.push_back(MakeCollectionService(&ingest_));
-    streams_.push_back(MakeSubscriptionService(store_.get(), &fleet_, &hub_));
-    services_.push_back(MakeQueryService(store_.get(), &fleet_, now_of));
-    services_.push_back(MakeFleetService(store_.get(), &fleet_, &ingest_));
+    streams_.push_back(MakeCollectionService(ingest_.get()));
+    streams_.push_back(
+        MakeSubscriptionService(store_.get(), fleet_.get(), hub_.get()));
     services_.push_back(
-        MakePlanService(store_.get(), &fleet_, &ingest_, &planner_));
-    services_.push_back(MakeAdministrationService(store_.get()));
+        MakeQueryService(store_.get(), fleet_.get(), now_of, clock));
+    services_.push_back(
+        MakeFleetService(store_.get(), fleet_.get(), ingest_.get()));
+    services_.push_back(MakePlanService(store_.get(), fleet_.get(),
+                                        ingest_.get(), planner_.get()));
+    services_.push_back(
+        MakeAdministrationService(store_.get(), guard_.get(), clock));
   }
 
+  // Each step ends what calls the parts that follow. The hub outlives the
+  // ingest: commits that end still tell it, and it does nothing about it.
   ~RunningAggregator() override {
-    server_.reset();
-    hub_.SetLiveListener(nullptr);
-    planner_.SetListener(nullptr);
+    own_collection_.reset();
+    server_.reset();  // agents, subscribers and questions
+    streams_.clear();
+    services_.clear();
+    hub_->Stop();  // threads that ask the ingest and read the store
+    planner_->SetListener(nullptr);
+    ingest_.reset();       // commits what waits
+    maintenance_.reset();  // a thread that changes the store
+    guard_.reset();
+    planner_.reset();
+    hub_.reset();
+    fleet_.reset();
+    store_.reset();
   }
 
   absl::Status Serve(
       const std::shared_ptr<grpc::ServerCredentials>& credentials) {
-    ASSIGN_OR_RETURN(server_,
-                     RpcServer::Start(config_.listen, config_.address_file,
-                                      credentials, services_, streams_));
+    ASSIGN_OR_RETURN(
+        server_, RpcServer::Start(config_.listen, config_.address_file,
+                                  config_.connections, credentials, services_,
+                                  streams_));
+    own_counters_ = std::make_unique<OwnCounterset>(
+        MakeOwnCounters({.store = store_.get(),
+                         .ingest = ingest_.get(),
+                         .hub = hub_.get(),
+                         .server = server_.get(),
+                         .guard = guard_.get()}));
+    own_collection_ = std::make_unique<OwnCollection>(
+        config_.name, own_counters_.get(), ingest_.get(), &clock_);
     return absl::OkStatus();
   }
 
   const std::string& address() const override { return server_->address(); }
 
   void SetPlans(std::vector<PlanEntry> plans) override {
-    planner_.SetEntries(std::move(plans));
+    planner_->SetEntries(std::move(plans));
   }
 
  private:
   // The time by a machine's own clock. While it is well, that of its newest
   // sample: what follows is on its way, and not missing.
   absl::Time NowOf(const std::string& machine) {
-    const auto connection = ingest_.FindConnection(machine);
-    absl::Time now = absl::Now();
+    const auto connection = ingest_->FindConnection(machine);
+    absl::Time now = clock_.Now();
     absl::Duration fresh = kFresh;
     if (connection.has_value()) {
       now += connection->skew;
@@ -91,28 +126,33 @@ class RunningAggregator : public Aggregator {
   }
 
   const Config config_;
-  const std::unique_ptr<Store> store_;
-  Fleet fleet_{store_.get()};
-  Hub hub_;
-  Planner planner_;
-  Ingest ingest_;
-  Maintenance maintenance_;
+  const Clock& clock_;
+  // In the order in which they are made. They end as the destructor says.
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<Fleet> fleet_;
+  std::unique_ptr<Hub> hub_;
+  std::unique_ptr<Planner> planner_;
+  std::unique_ptr<Ingest> ingest_;
+  std::unique_ptr<ClockGuard> guard_;
+  std::unique_ptr<Maintenance> maintenance_;
   std::vector<std::unique_ptr<grpc::Service>> services_;
   std::vector<std::unique_ptr<StreamService>> streams_;
   std::unique_ptr<RpcServer> server_;
+  std::unique_ptr<OwnCounterset> own_counters_;
+  std::unique_ptr<OwnCollection> own_collection_;
 };
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Aggregator>> Aggregator::Start(
-    const Config& config) {
+    const Config& config, const Clock* clock) {
   // Each agent's connection is one.
   spdlog::info("may have {} files and connections open", RaiseOpenFileLimit());
   ASSIGN_OR_RETURN(const auto credentials, ServerCredentials(config.tls));
   ASSIGN_OR_RETURN(std::unique_ptr<Store> store,
-                   OpenRocksDbStore(config.store_directory));
+                   OpenRocksDbStore(config.store_directory, clock));
   auto aggregator =
-      std::make_unique<RunningAggregator>(config, std::move(store));
+      std::make_unique<RunningAggregator>(config, std::move(store), clock);
   RETURN_IF_ERROR(aggregator->Serve(credentials));
   return aggregator;
 }

@@ -10,14 +10,16 @@
 
 #include "absl/status/statusor.h"
 #include "aggregator/config.h"
+#include "base/clock.h"
 
 namespace fleetperf::aggregator {
 
 // Serves from its start to its destruction.
 class Aggregator {
  public:
+  // `clock` outlives it.
   static absl::StatusOr<std::unique_ptr<Aggregator>> Start(
-      const Config& config);
+      const Config& config, const Clock* clock = &Clock::Real());
   virtual ~Aggregator() = default;
 
   // Where it listens, with the port that was chosen.

@@ -2,6 +2,7 @@
 
 #include "absl/strings/match.h"
 #include "base/config.h"
+#include "base/os.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::aggregator {
@@ -24,17 +25,29 @@ void ReadRetention(ConfigSection& store, Retention* retention) {
                      uint64_t{1} << 50);
 }
 
+void ReadConnections(ConfigSection root, ConnectionLimits* limits) {
+  constexpr int64_t kMost = 1'000'000;
+  ConfigSection connections = root.Section("connections");
+  connections.Read("max", &limits->max, 1, kMost);
+  connections.Read("max_per_address", &limits->max_per_address, 1, kMost);
+  connections.Read("max_unauthenticated", &limits->max_unauthenticated, 1,
+                   kMost);
+}
+
 }  // namespace
 
 absl::StatusOr<Config> LoadConfig(const std::string& path) {
   ASSIGN_OR_RETURN(ConfigFile file, ConfigFile::Load(path));
   ConfigSection root = file.root();
   Config config;
+  config.name = HostName();
+  root.Read("name", &config.name);
   root.Require("listen", &config.listen);
   if (!config.listen.empty() && !absl::StrContains(config.listen, ':')) {
     root.Error("listen", "has no port; write it as in 0.0.0.0:7443");
   }
   root.ReadPath("address_file", &config.address_file);
+  ReadConnections(root, &config.connections);
   config.tls = ReadTlsFiles(root);
   ConfigSection store = root.Section("store");
   store.RequirePath("directory", &config.store_directory);

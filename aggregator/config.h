@@ -11,6 +11,7 @@
 #include "aggregator/ingest/ingest.h"
 #include "aggregator/maintenance.h"
 #include "aggregator/plan/plan_entry.h"
+#include "aggregator/rpc/connection_table.h"
 #include "aggregator/subscribe/hub.h"
 #include "base/credentials.h"
 #include "base/logging.h"
@@ -18,8 +19,10 @@
 namespace fleetperf::aggregator {
 
 struct Config {
+  std::string name;          // of the machine that its own counters are of
   std::string listen;        // "host:port"; port 0: any that is free
   std::string address_file;  // if set, gets the address when it is listening
+  ConnectionLimits connections;
   TlsFiles tls;
   std::string store_directory;
   Retention retention;

@@ -6,12 +6,16 @@
 #include <cstdint>
 #include <thread>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "absl/synchronization/notification.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "aggregator/clock_guard.h"
 #include "aggregator/store/store.h"
+#include "base/clock.h"
 #include "base/logging.h"
+#include "base/wakeup.h"
 
 namespace fleetperf::aggregator {
 
@@ -26,25 +30,33 @@ struct Retention {
 };
 
 // Compacts the store as its samples come, thins them and removes them, until it
-// is destroyed.
+// is destroyed; by age only while the guard lets it go by the time of day.
 class Maintenance {
  public:
-  // `store` outlives this.
-  Maintenance(Store* store, const Retention& retention);
+  // All but `retention` outlive this.
+  Maintenance(Store* store, const Retention& retention, ClockGuard* guard,
+              const Clock* clock);
   ~Maintenance();
 
  private:
   void Run();
+  void Work();
+  bool IsStopping();
   void Compact(absl::Time idle_since);
+  void RemoveOlder(absl::Time now);
   void Thin(Resolution resolution, absl::Time time);
   void Check(absl::string_view action, const absl::Status& status);
 
   Store& store_;
   const Retention retention_;
-  absl::Time next_removal_ = absl::InfinitePast();
+  ClockGuard& guard_;
+  const Clock& clock_;
+  absl::Duration next_removal_;  // Clock::Monotonic()
   LogOncePerCause log_;
-  absl::Notification stop_;
-  std::thread thread_;
+  absl::Mutex mutex_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  Wakeup stopped_;
+  std::thread thread_;  // last: it uses the others
 };
 
 }  // namespace fleetperf::aggregator

@@ -14,6 +14,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/clock.h"
 #include "base/status_macros.h"
 
 namespace fleetperf {
@@ -76,7 +77,7 @@ bool SetSerialNumber(X509* certificate) {
 
 bool SetValidity(X509* certificate, absl::Time not_after) {
   return ASN1_TIME_set(X509_getm_notBefore(certificate),
-                       absl::ToTimeT(absl::Now() - kBackdate)) &&
+                       absl::ToTimeT(Clock::Real().Now() - kBackdate)) &&
          ASN1_TIME_set(X509_getm_notAfter(certificate),
                        absl::ToTimeT(not_after));
 }
@@ -172,7 +173,7 @@ absl::Status CheckRequest(const CertificateRequest& request) {
                        "letters, digits, \".\", \"-\" and \"_\""));
     }
   }
-  if (request.not_after <= absl::Now()) {
+  if (request.not_after <= Clock::Real().Now()) {
     return absl::InvalidArgumentError("the certificate would have expired");
   }
   return absl::OkStatus();

@@ -3,9 +3,13 @@
 #ifndef FLEETPERF_BASE_CLOCK_H_
 #define FLEETPERF_BASE_CLOCK_H_
 
+#include <cstdint>
+
 #include "absl/time/time.h"
 
 namespace fleetperf {
+
+class Wakeup;
 
 // Thread-safe.
 class Clock {
@@ -20,6 +24,14 @@ class Clock {
 
   // This machine's clocks.
   static const Clock& Real();
+
+ private:
+  friend class Wakeup;
+  // Blocks until `wakeup` has had more than so many notifications or
+  // Monotonic() has reached `deadline`, but may return before. Whether
+  // `deadline` has passed.
+  virtual bool Block(Wakeup* wakeup, uint64_t notifications,
+                     absl::Duration deadline) const;
 };
 
 }  // namespace fleetperf

@@ -7,6 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/clock.h"
 #include "base/files.h"
 #include "base/status_macros.h"
 #include "base/units.h"
@@ -39,7 +40,7 @@ absl::StatusOr<TlsTexts> ReadTexts(const TlsFiles& files) {
   ASSIGN_OR_RETURN(texts.key, ReadPem(files.key, "PRIVATE KEY"));
   RETURN_IF_ERROR(CheckKeyFits(texts.certificate, texts.key, files.key));
   ASSIGN_OR_RETURN(const absl::Time expiry, ExpiryOf(texts.certificate));
-  if (expiry <= absl::Now()) {
+  if (expiry <= Clock::Real().Now()) {
     return absl::FailedPreconditionError(
         absl::StrCat(files.certificate, " expired at ", FormatUtc(expiry),
                      "; make a new one with: fleetperf pki issue"));

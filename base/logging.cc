@@ -16,6 +16,9 @@ constexpr size_t kMaxFileSize = 10 << 20;
 constexpr size_t kMaxFiles = 5;
 constexpr size_t kMaxCauses = 1000;
 constexpr char kOtherCauses[] = "(other causes)";
+// Of one; more of them are the same where these are. They have texts of the
+// other end.
+constexpr size_t kMaxCauseBytes = 1000;
 
 }  // namespace
 
@@ -58,11 +61,12 @@ void LogOncePerCause::Warn(absl::string_view cause, absl::string_view message) {
   uint64_t left_out;
   {
     absl::MutexLock lock(&mutex_);
-    std::string key(cause);
+    std::string key(cause.substr(0, kMaxCauseBytes));
+    const absl::Duration now = clock_.Monotonic();
+    if (causes_.size() >= kMaxCauses) ForgetOld(now);
     if (causes_.size() >= kMaxCauses && !causes_.contains(key)) {
       key = kOtherCauses;
     }
-    const absl::Duration now = clock_.Monotonic();
     const auto [entry, is_new] = causes_.try_emplace(key);
     State& state = entry->second;
     if (!is_new && now < state.next) {
@@ -78,6 +82,19 @@ void LogOncePerCause::Warn(absl::string_view cause, absl::string_view message) {
     spdlog::warn("{} (and {} times more since the last such line)",
                  Printable(message), left_out);
   }
+}
+
+void LogOncePerCause::ForgetOld(absl::Duration now) {
+  if (now < next_look_) return;
+  // Looking at all of them for each new one would cost what it bounds.
+  next_look_ = now + interval_ / 10;
+  uint64_t left_out = 0;
+  std::erase_if(causes_, [&](const auto& named) {
+    if (now < named.second.next || named.first == kOtherCauses) return false;
+    left_out += named.second.left_out;
+    return true;
+  });
+  if (left_out > 0) causes_[kOtherCauses].left_out += left_out;
 }
 
 }  // namespace fleetperf

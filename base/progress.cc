@@ -24,7 +24,11 @@ Progress::Progress(std::string what) : what_(std::move(what)) {
 
 Progress::~Progress() {
   if (!thread_.joinable()) return;
-  ended_.Notify();
+  {
+    absl::MutexLock lock(&mutex_);
+    is_over_ = true;
+    ended_.Notify();
+  }
   thread_.join();
   absl::MutexLock lock(&mutex_);
   Clear();
@@ -44,7 +48,11 @@ void Progress::Print(absl::string_view text) {
 void Progress::Run() {
   const absl::Duration start = Clock::Real().Monotonic();
   absl::Duration wait = kPatience;
-  while (!ended_.WaitForNotificationWithTimeout(wait)) {
+  const auto is_over = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return is_over_;
+  };
+  absl::MutexLock lock(&mutex_);
+  while (!ended_.Await(&mutex_, wait, is_over)) {
     Draw(Clock::Real().Monotonic() - start);
     wait = kRedrawInterval;
   }
@@ -53,7 +61,6 @@ void Progress::Run() {
 // Spaces and not an escape sequence remove what was longer before: not every
 // console knows those.
 void Progress::Draw(absl::Duration elapsed) {
-  absl::MutexLock lock(&mutex_);
   const std::string text = ProgressText(what_, elapsed, done_);
   const std::string rest(drawn_ - std::min(drawn_, text.size()), ' ');
   std::fprintf(stderr, "\r%s%s", text.c_str(), rest.c_str());

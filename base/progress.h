@@ -9,8 +9,8 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
+#include "base/wakeup.h"
 
 namespace fleetperf {
 
@@ -35,7 +35,7 @@ class Progress {
 
  private:
   void Run();
-  void Draw(absl::Duration elapsed);
+  void Draw(absl::Duration elapsed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Clear() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::string what_;
@@ -43,7 +43,8 @@ class Progress {
   std::string done_ ABSL_GUARDED_BY(mutex_);
   // Characters that are on the terminal.
   size_t drawn_ ABSL_GUARDED_BY(mutex_) = 0;
-  absl::Notification ended_;
+  bool is_over_ ABSL_GUARDED_BY(mutex_) = false;
+  Wakeup ended_;
   std::thread thread_;
 };
 

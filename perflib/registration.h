@@ -14,12 +14,24 @@
 
 namespace fleetperf::perflib {
 
+// DefaultScale is a power of ten of at most this, either way, as
+// PdhSetCounterScaleFactor takes it.
+inline constexpr int32_t kMaxScale = 7;
+
+constexpr bool IsScale(int32_t default_scale) {
+  return default_scale >= -kMaxScale && default_scale <= kMaxScale;
+}
+// What is no scale scales nothing.
+constexpr int32_t ScaleOr0(int32_t default_scale) {
+  return IsScale(default_scale) ? default_scale : 0;
+}
+
 struct CounterRegistration {
   uint32_t counter_id = 0;
   uint32_t type = 0;
   uint64_t attrib = 0;
   uint32_t detail_level = kDetailNovice;
-  int32_t default_scale = 0;  // a power of ten
+  int32_t default_scale = 0;  // a power of ten; see IsScale
   // The counters of the same counterset that the formula needs besides this
   // one, or kNoCounter.
   uint32_t base_counter_id = kNoCounter;

@@ -125,7 +125,7 @@ class Collection {
   std::atomic<bool> stopping_ = false;
 
   mutable absl::Mutex mutex_;
-  Wakeup wakeup_;
+  Wakeup wakeup_{options_.clock};
   // Changed by the thread alone.
   std::vector<perflib::CountersetRegistration> registrations_
       ABSL_GUARDED_BY(mutex_);

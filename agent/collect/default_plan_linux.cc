@@ -19,6 +19,7 @@ Plan DefaultPlan() {
                         "Clock Interrupts/sec", "Processor Frequency",
                         "% of Maximum Frequency"},
            .interval = kSeldom},
+          {.counterset = "fleetperf Agent", .interval = kSeldom},
           {.counterset = "System", .interval = kOften},
           {.counterset = "Memory", .interval = kOften},
           {.counterset = "PhysicalDisk", .interval = kOften},

@@ -12,6 +12,7 @@ Plan DefaultPlan() {
               {.counterset = "FileSystem Disk Activity", .interval = kOften},
               {.counterset = "Network Adapter", .interval = kOften},
               {.counterset = "Thermal Zone Information", .interval = kSeldom},
+              {.counterset = "fleetperf Agent", .interval = kSeldom},
               {.counterset = "GPU Engine",
                .counters = {"Utilization Percentage"},
                .interval = kSeldom},

@@ -46,6 +46,22 @@ absl::Status LoadCounterStrings(Source& source, RegistrationRequest request,
   return absl::OkStatus();
 }
 
+// The aggregator would do the same, and nobody would be told.
+void DropWrongScales(CountersetRegistration* registration,
+                     std::vector<std::string>* warnings) {
+  for (CounterRegistration& counter : registration->counters) {
+    if (perflib::IsScale(counter.default_scale)) continue;
+    if (warnings != nullptr) {
+      warnings->push_back(absl::StrCat(
+          "counterset \"", registration->name, "\", counter ",
+          counter.counter_id, ": DefaultScale is ", counter.default_scale,
+          ", not between -", perflib::kMaxScale, " and ", perflib::kMaxScale,
+          "; it is not scaled"));
+    }
+    counter.default_scale = 0;
+  }
+}
+
 // Whether other countersets would fare no better.
 bool IsSourcesFault(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
@@ -55,7 +71,8 @@ bool IsSourcesFault(const absl::Status& status) {
 }  // namespace
 
 absl::StatusOr<CountersetRegistration> LoadRegistration(
-    Source& source, const perflib::Guid& counterset) {
+    Source& source, const perflib::Guid& counterset,
+    std::vector<std::string>* warnings) {
   ASSIGN_OR_RETURN(const std::string bytes,
                    source.QueryCounterSetRegistrationInfo(
                        counterset, RegistrationRequest::kCountersetStruct, 0));
@@ -79,6 +96,7 @@ absl::StatusOr<CountersetRegistration> LoadRegistration(
                      &CounterRegistration::help, &registration)
       .IgnoreError();  // many providers have none
   RETURN_IF_ERROR(CheckLimits(registration));
+  DropWrongScales(&registration, warnings);
   return registration;
 }
 
@@ -91,7 +109,7 @@ absl::StatusOr<std::vector<CountersetRegistration>> LoadRegistrations(
   for (const perflib::Guid& guid : guids) {
     if (known.contains(guid)) continue;
     if (stop) return absl::CancelledError("stopped");
-    auto registration = LoadRegistration(source, guid);
+    auto registration = LoadRegistration(source, guid, warnings);
     if (IsSourcesFault(registration.status())) return registration.status();
     if (registration.ok()) {
       registrations.push_back(*std::move(registration));

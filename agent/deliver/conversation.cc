@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -26,9 +27,10 @@ Conversation::Conversation(const AgentDescription* agent)
     : agent_(*agent),
       spool_(agent->delivery->spool()),
       catalogue_(agent->catalogue()) {
+  v1::CollectRequest hello = MakeHello();
   absl::MutexLock lock(&mutex_);
   limits_.set_max_unacknowledged_batches(kDefaultUnacknowledged);
-  control_.push_back(MakeHello());
+  control_.push_back(std::move(hello));
 }
 
 v1::CollectRequest Conversation::MakeHello() {
@@ -49,6 +51,9 @@ v1::CollectRequest Conversation::MakeHello() {
     to->set_last_sequence(held.epoch.last_sequence);
     to->set_forked_from(held.epoch.forked_from);
   }
+  std::set<uint64_t> ids;
+  for (const auto& [number, id] : epochs_) ids.insert(id);
+  agent_.delivery->receipts().KeepOnly(ids);
   hello->set_epoch(epochs_[kThisProcess]);
   hello->set_catalogue_hash(catalogue_.hash);
   hello->set_agent_version(kVersion);
@@ -60,12 +65,15 @@ v1::CollectRequest Conversation::MakeHello() {
 }
 
 std::optional<v1::CollectRequest> Conversation::Next() {
-  absl::MutexLock lock(&mutex_);
-  if (must_begin_anew_) return std::nullopt;
-  if (control_.empty()) return MaySend() ? NextBatch() : std::nullopt;
-  v1::CollectRequest request = std::move(control_.front());
-  control_.pop_front();
-  return request;
+  return Next([this](BatchPlace place) { return spool_.Take(place); });
+}
+
+std::optional<v1::CollectRequest> Conversation::NextFromMemory(
+    bool* must_read) {
+  *must_read = false;
+  return Next([&](BatchPlace place) {
+    return spool_.TakeFromMemory(place, must_read);
+  });
 }
 
 bool Conversation::MaySend() const {
@@ -82,38 +90,59 @@ bool Conversation::Fits(const v1::Batch& batch) const {
          !exceeds(batch.content_size(), limits_.max_content_bytes());
 }
 
-std::optional<v1::CollectRequest> Conversation::NextBatch() {
+std::optional<v1::CollectRequest> Conversation::Next(TakeBatch take) {
   for (;;) {
-    const auto next = spool_.Take(sent_);
+    BatchPlace place;
+    {
+      absl::MutexLock lock(&mutex_);
+      if (must_begin_anew_) return std::nullopt;
+      if (!control_.empty()) {
+        v1::CollectRequest request = std::move(control_.front());
+        control_.pop_front();
+        return request;
+      }
+      if (!MaySend()) return std::nullopt;
+      place = sent_;
+    }
+    // Answers are handled meanwhile.
+    const auto next = take(place);
     if (!next.ok()) {
       log_.Warn("spool", absl::StrCat("cannot read the spool: ",
                                       next.status().message()));
       return std::nullopt;  // it is tried again with the next batch
     }
     if (!next->has_value()) return std::nullopt;
-    const SpooledBatch& spooled = **next;
-    const auto epoch = epochs_.find(spooled.place.epoch);
+    absl::MutexLock lock(&mutex_);
+    if (place != sent_) continue;  // another thread has sent it
+    const auto epoch = epochs_.find((*next)->place.epoch);
     if (epoch == epochs_.end()) {
       must_begin_anew_ = in_flight_.empty();  // Hello did not name it
       return std::nullopt;
     }
-    sent_ = spooled.place;
-    if (!Fits(*spooled.batch)) {
-      log_.Warn("size",
-                absl::StrCat("dropped batch ", sent_.sequence, " of ",
-                             spooled.batch->content_size(),
-                             " bytes, which is more than the aggregator takes; "
-                             "collect fewer counters or instances"));
-      spool_.Refuse(spooled);
-      continue;
-    }
-    in_flight_.push_back(sent_);
-    v1::CollectRequest request;
-    *request.mutable_batch() = *spooled.batch;
-    request.mutable_batch()->set_epoch(epoch->second);
-    request.mutable_batch()->set_sequence(sent_.sequence);
-    return request;
+    sent_ = (*next)->place;
+    if (Fits(*(*next)->batch)) return MessageOf(**next, epoch->second);
+    Refuse(**next);
   }
+}
+
+v1::CollectRequest Conversation::MessageOf(const SpooledBatch& spooled,
+                                           uint64_t epoch) {
+  agent_.delivery->receipts().AddSent(store_id_, epoch, spooled.place.sequence,
+                                      spooled.ticks, spooled.losses);
+  in_flight_.push_back(sent_);
+  v1::CollectRequest request;
+  *request.mutable_batch() = *spooled.batch;
+  request.mutable_batch()->set_epoch(epoch);
+  request.mutable_batch()->set_sequence(spooled.place.sequence);
+  return request;
+}
+
+void Conversation::Refuse(const SpooledBatch& spooled) {
+  log_.Warn("size", absl::StrCat("dropped batch ", spooled.place.sequence,
+                                 " of ", spooled.batch->content_size(),
+                                 " bytes, which is more than the aggregator "
+                                 "takes; collect fewer counters or instances"));
+  spool_.Refuse(spooled);
 }
 
 void Conversation::Say(v1::CollectRequest request) {
@@ -121,10 +150,12 @@ void Conversation::Say(v1::CollectRequest request) {
   control_.push_back(std::move(request));
 }
 
+bool Conversation::TakesLong(const v1::CollectResponse& response) {
+  return !response.has_ack() && !response.has_reject() &&
+         !response.has_throttle();
+}
+
 Conversation::Work Conversation::Handle(const v1::CollectResponse& response) {
-  // Sends what was held back, which asks for the next message.
-  if (response.has_pace()) agent_.delivery->SetLive(response.pace().live());
-  absl::MutexLock lock(&mutex_);
   const auto apply_plan = [this](std::optional<v1::Plan> plan) {
     return [this, plan = std::move(plan)] {
       v1::CollectRequest report;
@@ -139,6 +170,10 @@ Conversation::Work Conversation::Handle(const v1::CollectResponse& response) {
       return apply_plan(response.welcome().has_plan()
                             ? std::optional(response.welcome().plan())
                             : std::nullopt);
+    case v1::CollectResponse::kPace:
+      // Sends what was held back, which asks for the next message.
+      agent_.delivery->SetLive(response.pace().live());
+      return nullptr;
     case v1::CollectResponse::kAck:
       HandleAck(response.ack());
       return nullptr;
@@ -154,7 +189,6 @@ Conversation::Work Conversation::Handle(const v1::CollectResponse& response) {
       return [this, question = response.enumerate_instances()] {
         return Enumerate(question);
       };
-    case v1::CollectResponse::kPace:
     case v1::CollectResponse::MESSAGE_NOT_SET:  // of a later version
       return nullptr;
   }
@@ -162,40 +196,73 @@ Conversation::Work Conversation::Handle(const v1::CollectResponse& response) {
 }
 
 void Conversation::HandleWelcome(const v1::Welcome& welcome) {
+  auto said = Resume(welcome);
+  absl::MutexLock lock(&mutex_);
   is_welcome_ = true;
+  store_id_ = welcome.store_id();
   const uint32_t unacknowledged = welcome.limits().max_unacknowledged_batches();
   limits_ = welcome.limits();
   limits_.set_max_unacknowledged_batches(
       unacknowledged == 0 ? kDefaultUnacknowledged
                           : std::min(unacknowledged, kMostUnacknowledged));
-  for (const v1::EpochState& state : welcome.epochs()) {
-    const std::optional<uint32_t> number = NumberOf(state.epoch());
-    if (!number.has_value()) continue;
-    const absl::StatusOr<bool> is_ours = spool_.Resume(
-        *number, state.durable_sequence(), state.durable_fingerprint());
-    if (!is_ours.ok()) return BeginAnew(is_ours.status());
-    if (!*is_ours) {
-      spool_.Fork();
-      return BeginAnew(absl::AbortedError(
-          "the aggregator has samples under this agent's number that it did "
-          "not take: the machine was set back to an earlier state, or copied. "
-          "It goes on under a new number, and nothing is lost"));
-    }
-    if (state.dictionary_held()) continue;
-    const absl::Status said = SayDictionary(*number);
-    if (!said.ok()) return BeginAnew(said);
-  }
+  if (!said.ok()) return BeginAnew(said.status());
+  std::move(said->begin(), said->end(), std::back_inserter(control_));
   if (welcome.catalogue_wanted()) {
     *control_.emplace_back().mutable_catalogue() = catalogue_.catalogue;
   }
 }
 
-absl::Status Conversation::SayDictionary(uint32_t epoch) {
+absl::StatusOr<std::vector<v1::CollectRequest>> Conversation::Resume(
+    const v1::Welcome& welcome) {
+  std::vector<v1::CollectRequest> to_say;
+  for (const v1::EpochState& state : welcome.epochs()) {
+    const std::optional<uint32_t> number = NumberOf(state.epoch());
+    if (!number.has_value()) continue;
+    ASSIGN_OR_RETURN(const bool is_ours,
+                     spool_.Resume(*number, state.durable_sequence(),
+                                   state.durable_fingerprint()));
+    if (!is_ours) {
+      spool_.Fork();
+      return absl::AbortedError(
+          "the aggregator has samples under this agent's number that it did "
+          "not take: the machine was set back to an earlier state, or copied. "
+          "It goes on under a new number, and nothing is lost");
+    }
+    CheckReceipts(welcome.store_id(), state);
+    if (state.dictionary_held()) continue;
+    RETURN_IF_ERROR(AddDictionary(*number, state.epoch(), &to_say));
+  }
+  return to_say;
+}
+
+void Conversation::CheckReceipts(const std::string& store_id,
+                                 const v1::EpochState& state) {
+  auto lost = agent_.delivery->receipts().Resume(store_id, state.epoch(),
+                                                 state.durable_sequence());
+  if (!lost.has_value()) return;
+  TickRange& ticks = lost->ticks;
+  const std::string message = absl::StrCat(
+      "the aggregator's store does not have batches ", lost->first_sequence,
+      " to ", lost->last_sequence,
+      " any more, which it had acknowledged: it was damaged, or set back. Lost "
+      "with them: ",
+      ticks.ticks > 0 ? absl::StrCat(ticks.ticks) : "an unknown number of",
+      " ticks");
+  log_.Warn(message, message);
+  if (ticks.start > ticks.end) ticks.start = ticks.end = agent_.clock->Now();
+  Losses& losses = lost->told;
+  losses.Add("", LossCause::kStoreDamaged, ticks);
+  spool_.AddLosses(losses);
+}
+
+absl::Status Conversation::AddDictionary(
+    uint32_t number, uint64_t epoch,
+    std::vector<v1::CollectRequest>* to_say) const {
   ASSIGN_OR_RETURN(std::vector<v1::Definitions> parts,
-                   spool_.DefinitionsOf(epoch));
+                   spool_.DefinitionsOf(number));
   for (v1::Definitions& part : parts) {
-    v1::Dictionary* dictionary = control_.emplace_back().mutable_dictionary();
-    dictionary->set_epoch(epochs_[epoch]);
+    v1::Dictionary* dictionary = to_say->emplace_back().mutable_dictionary();
+    dictionary->set_epoch(epoch);
     dictionary->set_more(&part != &parts.back());
     *dictionary->mutable_definitions() = std::move(part);
   }
@@ -217,8 +284,11 @@ std::optional<uint32_t> Conversation::NumberOf(uint64_t epoch) const {
 void Conversation::HandleAck(const v1::Ack& ack) {
   const std::optional<uint32_t> number = NumberOf(ack.epoch());
   if (!number.has_value()) return;
+  absl::MutexLock lock(&mutex_);
   const BatchPlace place = {.epoch = *number, .sequence = ack.sequence()};
   spool_.Acknowledge(place);
+  agent_.delivery->receipts().Acknowledge(store_id_, ack.epoch(),
+                                          ack.sequence());
   std::erase_if(in_flight_, [&](BatchPlace sent) {
     return sent.epoch == place.epoch && sent <= place;
   });
@@ -228,6 +298,7 @@ void Conversation::HandleAck(const v1::Ack& ack) {
 void Conversation::HandleReject(const v1::Reject& reject) {
   const std::optional<uint32_t> number = NumberOf(reject.epoch());
   if (!number.has_value()) return;
+  absl::MutexLock lock(&mutex_);
   log_.Warn(absl::StrCat("reject ", reject.reason()),
             absl::StrCat("the aggregator rejected batch ", reject.sequence(),
                          ": ", reject.reason()));
@@ -238,6 +309,7 @@ void Conversation::HandleReject(const v1::Reject& reject) {
 }
 
 void Conversation::HandleThrottle(const v1::Throttle& throttle) {
+  absl::MutexLock lock(&mutex_);
   const absl::Duration pause = FromProto(throttle.pause());
   log_.Warn(throttle.reason(),
             absl::StrCat("the aggregator asks to pause for ",
@@ -290,8 +362,7 @@ bool Conversation::must_begin_anew() const {
 
 bool Conversation::is_settled() const {
   absl::MutexLock lock(&mutex_);
-  const auto next = spool_.Next(sent_);
-  return in_flight_.empty() && (!next.ok() || !next->has_value());
+  return in_flight_.empty() && !spool_.MayHoldAfter(sent_);
 }
 
 }  // namespace fleetperf::agent

@@ -1,5 +1,6 @@
 #include "agent/deliver/delivery.h"
 
+#include <optional>
 #include <utility>
 
 #include "fleetperf/v1/collection.pb.h"
@@ -13,6 +14,13 @@ namespace {
 constexpr size_t kManyValues = 250'000;
 
 }  // namespace
+
+// A batch that has its number; its contents are still to be built.
+struct Delivery::Closed {
+  SpooledBatch batch;
+  v1::BatchContent defined;
+  BatchBuilder builder;
+};
 
 Delivery::Delivery(const Options& options, std::unique_ptr<Spool> spool)
     : options_(options),
@@ -32,9 +40,17 @@ void Delivery::SetBatchListener(std::function<void()> listener) {
   listener_ = std::move(listener);
 }
 
+Delivery::Counts Delivery::counts() const {
+  absl::MutexLock lock(&mutex_);
+  return counts_;
+}
+
 void Delivery::Add(BlockSamples block) {
+  std::optional<Closed> closed;
   {
     absl::MutexLock lock(&mutex_);
+    ++counts_.ticks;
+    counts_.samples += block.CountValues();
     StartHolding();
     const absl::Time time =
         perflib::TimeFromPerfTime100NSec(block.clocks.perf_time_100nsec);
@@ -52,22 +68,24 @@ void Delivery::Add(BlockSamples block) {
     }
     builder_.Add(std::move(block));
     if (!goes_out) return;
-    BuildBatch();
+    closed = CloseBatch();
   }
-  Notify();
+  SealBatch(*std::move(closed));
 }
 
 void Delivery::AddLoss(const std::string& machine, const TickRange& ticks,
                        LossCause cause) {
+  std::optional<Closed> closed;
   {
     absl::MutexLock lock(&mutex_);
+    counts_.lost_ticks += ticks.ticks;
     StartHolding();
     has_losses_ = true;
     spool_->AddLoss(machine, cause, ticks);
     if (!IsDue(absl::ZeroDuration())) return;
-    BuildBatch();
+    closed = CloseBatch();
   }
-  Notify();
+  SealBatch(*std::move(closed));
 }
 
 bool Delivery::HoldsAnything() const {
@@ -93,20 +111,23 @@ bool Delivery::IsDue(absl::Duration until_next_tick) const {
 
 void Delivery::SetLive(bool live) {
   if (options_.blocks_per_batch > 0) return;
-  {
-    absl::MutexLock lock(&mutex_);
-    live_ = live;
-  }
+  SetLiveFromNextTick(live);
   Flush();
 }
 
+void Delivery::SetLiveFromNextTick(bool live) {
+  absl::MutexLock lock(&mutex_);
+  live_ = live;
+}
+
 void Delivery::Flush() {
+  std::optional<Closed> closed;
   {
     absl::MutexLock lock(&mutex_);
     if (!HoldsAnything()) return;
-    BuildBatch();
+    closed = CloseBatch();
   }
-  Notify();
+  SealBatch(*std::move(closed));
 }
 
 v1::BatchContent Delivery::TakeDefinitions() {
@@ -116,16 +137,21 @@ v1::BatchContent Delivery::TakeDefinitions() {
   return content;
 }
 
-void Delivery::BuildBatch() {
+Delivery::Closed Delivery::CloseBatch() {
   TakeDefinitions();
-  v1::BatchContent content;
-  content.Swap(defined_.get());
-  builder_.Build(&content);
+  Closed closed;
+  closed.defined.Swap(defined_.get());
+  closed.builder = std::exchange(builder_, {});
+  closed.batch = spool_->Close(std::exchange(held_, {}));
   has_losses_ = false;
-  spool_->Append(std::move(content), std::exchange(held_, {}));
+  ++counts_.batches;
+  return closed;
 }
 
-void Delivery::Notify() {
+void Delivery::SealBatch(Closed closed) {
+  v1::BatchContent content = std::move(closed.defined);
+  closed.builder.Build(&content);
+  spool_->Seal(std::move(closed.batch), std::move(content));
   std::function<void()> listener;
   {
     absl::MutexLock lock(&mutex_);

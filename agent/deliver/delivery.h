@@ -18,6 +18,7 @@
 #include "agent/deliver/batch_builder.h"
 #include "agent/deliver/dictionary.h"
 #include "agent/deliver/losses.h"
+#include "agent/deliver/receipts.h"
 #include "agent/deliver/samples.h"
 #include "agent/deliver/spool.h"
 #include "base/clock.h"
@@ -51,11 +52,23 @@ class Delivery {
   absl::Duration batch_period() const { return options_.batch_period; }
   Dictionary& dictionary() { return spool_->dictionary(); }
   Spool& spool() { return *spool_; }
+  const Spool& spool() const { return *spool_; }
+  Receipts& receipts() { return receipts_; }
+
+  // What was done since the start.
+  struct Counts {
+    uint64_t ticks = 0;       // given to Add
+    uint64_t samples = 0;     // values in them
+    uint64_t lost_ticks = 0;  // given to AddLoss
+    uint64_t batches = 0;     // given to the spool
+  };
+  Counts counts() const;
 
   // A number for a query handle, BlockSamples::handle, that no other has.
   uint32_t NewHandle() { return next_handle_++; }
 
-  // Called, on the thread that caused it, when the spool has a new batch.
+  // Called, on the thread that caused it and compressed it, when the spool has
+  // a new batch.
   void SetBatchListener(std::function<void()> listener);
 
   void Add(BlockSamples block);
@@ -66,11 +79,16 @@ class Delivery {
 
   // Whether each tick is sent at once. Sends what was held back.
   void SetLive(bool live);
+  // The same, but what was held back goes with the next tick: for callbacks,
+  // which must not compress a batch.
+  void SetLiveFromNextTick(bool live);
 
   // Sends what was held back.
   void Flush();
 
  private:
+  struct Closed;
+
   void StartHolding() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool IsDue(absl::Duration until_next_tick) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -78,20 +96,23 @@ class Delivery {
   // What was defined and retired since the last call, which is also added to
   // defined_.
   v1::BatchContent TakeDefinitions() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void BuildBatch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Notify();
+  Closed CloseBatch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Others add ticks meanwhile.
+  void SealBatch(Closed closed) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const Options options_;
   const std::unique_ptr<Spool> spool_;
+  Receipts receipts_;
   std::atomic<uint32_t> next_handle_ = 1;
 
-  absl::Mutex mutex_;
+  mutable absl::Mutex mutex_;
   std::function<void()> listener_ ABSL_GUARDED_BY(mutex_);
   BatchBuilder builder_ ABSL_GUARDED_BY(mutex_);
   TickRange held_ ABSL_GUARDED_BY(mutex_);
   absl::Duration held_since_ ABSL_GUARDED_BY(mutex_);  // Clock::Monotonic()
   bool live_ ABSL_GUARDED_BY(mutex_) = false;
   bool has_losses_ ABSL_GUARDED_BY(mutex_) = false;
+  Counts counts_ ABSL_GUARDED_BY(mutex_);
   // The definitions and retirements of the next batch so far.
   const std::unique_ptr<v1::BatchContent> defined_ ABSL_GUARDED_BY(mutex_);
 };

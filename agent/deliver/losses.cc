@@ -9,8 +9,8 @@ namespace fleetperf::agent {
 
 static_assert(static_cast<int>(LossCause::kSpoolFull) ==
               v1::LOSS_CAUSE_SPOOL_FULL);
-static_assert(static_cast<int>(LossCause::kPowerCut) ==
-              v1::LOSS_CAUSE_POWER_CUT);
+static_assert(static_cast<int>(LossCause::kStoreDamaged) ==
+              v1::LOSS_CAUSE_STORE_DAMAGED);
 
 void TickRange::Extend(const TickRange& other) {
   ticks += other.ticks;

@@ -36,6 +36,7 @@ enum class LossCause {
   kOverrun = 6,
   kSourceFailed = 7,
   kPowerCut = 8,
+  kStoreDamaged = 9,
 };
 
 // Adds up what was lost, by machine and cause.

@@ -77,7 +77,8 @@ absl::Status Spool::OpenFile() {
   const SpoolFile::Options options = {.path = path_,
                                       .epoch = epoch(),
                                       .clock = options_.clock,
-                                      .boot_id = BootId()};
+                                      .boot_id = BootId(),
+                                      .before_use = options_.before_file_use};
   auto opened = SpoolFile::Open(options);
   if (absl::IsDataLoss(opened.status())) {
     RETURN_IF_ERROR(SetAside(opened.status()));
@@ -121,7 +122,7 @@ absl::Status Spool::SetAside(const absl::Status& damage) {
   TickRange lost = {.start = options_.clock->Now(),
                     .end = options_.clock->Now()};
   const std::vector<SpooledBatch> held = SpoolFile::Salvage(aside, number);
-  absl::MutexLock lock(&mutex_);
+  absl::ReleasableMutexLock lock(&mutex_);
   for (const SpooledBatch& batch : held) {
     const bool has_place = batch.place.sequence > 0;
     // Ticks without a place are in memory, unless of a former process.
@@ -147,6 +148,7 @@ absl::Status Spool::SetAside(const absl::Status& damage) {
   removals_ = {};
   dictionary_.ForgetSaved();
   MakeDirty();
+  lock.Release();
   spdlog::error(
       "the spool is damaged ({}); it is set aside as {}, and a new one begins. "
       "Lost with it: {} ticks",
@@ -157,7 +159,7 @@ absl::Status Spool::SetAside(const absl::Status& damage) {
 
 uint64_t Spool::open_sequence() const {
   absl::MutexLock lock(&mutex_);
-  return epoch_.last_sequence + 1;
+  return last_closed_ + 1;
 }
 
 void Spool::AddTick(const v1::BatchContent& content, const TickRange& range) {
@@ -175,36 +177,66 @@ void Spool::AddLoss(const std::string& machine, LossCause cause,
   MakeDirty();
 }
 
-void Spool::Append(v1::BatchContent content, const TickRange& ticks) {
+void Spool::AddLosses(const Losses& losses) {
   absl::MutexLock lock(&mutex_);
-  SpooledBatch batch{.ticks = ticks, .losses = std::exchange(losses_, {})};
-  batch.losses.AppendTo(&content);
-  batch.batch =
-      std::make_shared<const v1::Batch>(PackBatch(content.SerializeAsString()));
-  batch.place = {.epoch = kThisProcess, .sequence = ++epoch_.last_sequence};
-  if (keeps_ticks()) {
-    fingerprints_[batch.place.sequence] = Fingerprint(batch.batch->payload());
-    if (fingerprints_.size() > kMostFingerprints) {
-      fingerprints_.erase(fingerprints_.begin());
-    }
-  }
-  bytes_ += PayloadOf(batch);
-  unsaved_bytes_ += PayloadOf(batch);
-  entries_.push_back({.batch = std::move(batch)});
+  losses_.Add(losses);
+  MakeDirty();
+}
+
+SpooledBatch Spool::Close(const TickRange& ticks) {
+  absl::MutexLock lock(&mutex_);
   last_tick_ = std::max(last_tick_, ticks.end);
   has_stale_ticks_ = has_stale_ticks_ || saved_ticks_ > 0;
   ticks_.clear();
   saved_ticks_ = 0;
+  return {.place = {.epoch = kThisProcess, .sequence = ++last_closed_},
+          .ticks = ticks,
+          .losses = std::exchange(losses_, {})};
+}
+
+void Spool::Seal(SpooledBatch closed, v1::BatchContent content) {
+  options_.before_seal();
+  closed.losses.AppendTo(&content);
+  closed.batch =
+      std::make_shared<const v1::Batch>(PackBatch(content.SerializeAsString()));
+  const uint64_t sequence = closed.place.sequence;
+  const uint64_t fingerprint =
+      keeps_ticks() ? Fingerprint(closed.batch->payload()) : 0;
+  absl::MutexLock lock(&mutex_);
+  changed_.Await(&mutex_, absl::InfiniteDuration(),
+                 [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+                   return epoch_.last_sequence + 1 == sequence;
+                 });
+  epoch_.last_sequence = sequence;
+  if (keeps_ticks()) {
+    fingerprints_[sequence] = fingerprint;
+    if (fingerprints_.size() > kMostFingerprints) {
+      fingerprints_.erase(fingerprints_.begin());
+    }
+  }
+  bytes_ += PayloadOf(closed);
+  unsaved_bytes_ += PayloadOf(closed);
+  entries_.push_back({.batch = std::move(closed)});
   KeepMemoryBounded();
   MakeDirty();
   // The aggregator may have had it before it was made: a capture is played
   // again.
-  if (entries_.back().batch.place.sequence <= epoch_.acknowledged) {
+  if (sequence <= epoch_.acknowledged) {
     Erase(std::prev(entries_.end()));
-    dictionary_.Settle(epoch_.last_sequence);
-    changed_.Notify();
+    dictionary_.Settle(sequence);
   }
+  if (wants_changes_ && !IsSealing()) {
+    changes_ = TakeChanges();
+    wants_changes_ = false;
+  }
+  changed_.Notify();
 }
+
+void Spool::Append(v1::BatchContent content, const TickRange& ticks) {
+  Seal(Close(ticks), std::move(content));
+}
+
+bool Spool::IsSealing() const { return last_closed_ != epoch_.last_sequence; }
 
 void Spool::MakeDirty(bool has_new_state) {
   has_new_state_ = has_new_state_ || has_new_state;
@@ -313,9 +345,7 @@ absl::StatusOr<std::optional<SpooledBatch>> Spool::Find(BatchPlace place,
   const auto found = [&](std::optional<SpooledBatch> batch)
                          ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
                            if (batch.has_value() && marks_sent) {
-                             SpoolEpoch* epoch = FindEpoch(batch->place.epoch);
-                             epoch->sent =
-                                 std::max(epoch->sent, batch->place.sequence);
+                             MarkSent(batch->place);
                            }
                            return batch;
                          };
@@ -348,6 +378,34 @@ absl::StatusOr<std::optional<SpooledBatch>> Spool::Find(BatchPlace place,
     if (!IsGone((*row)->place)) return found(*std::move(row));
     place = (*row)->place;
   }
+}
+
+std::optional<SpooledBatch> Spool::TakeFromMemory(BatchPlace place,
+                                                  bool* must_read) {
+  absl::MutexLock lock(&mutex_);
+  *must_read = file_ != nullptr && place < in_file_;
+  if (*must_read) return std::nullopt;
+  std::optional<SpooledBatch> batch = NextInMemory(place);
+  if (batch.has_value()) MarkSent(batch->place);
+  return batch;
+}
+
+void Spool::MarkSent(BatchPlace place) {
+  SpoolEpoch* epoch = FindEpoch(place.epoch);
+  epoch->sent = std::max(epoch->sent, place.sequence);
+}
+
+bool Spool::MayHoldAfter(BatchPlace place) const {
+  absl::MutexLock lock(&mutex_);
+  if (IsSealing() || NextInMemory(place).has_value()) return true;
+  if (file_ == nullptr || place >= in_file_) return false;
+  const auto may_hold = [&](const SpoolEpoch& epoch) {
+    return epoch.last_sequence > epoch.acknowledged &&
+           place < BatchPlace{.epoch = epoch.number,
+                              .sequence = epoch.last_sequence};
+  };
+  return may_hold(epoch_) ||
+         std::any_of(former_.begin(), former_.end(), may_hold);
 }
 
 std::optional<SpooledBatch> Spool::NextInMemory(BatchPlace place) const {
@@ -441,8 +499,17 @@ void Spool::Refuse(const SpooledBatch& batch) {
   if (found != entries_.end()) Erase(found);
 }
 
+Spool::Usage Spool::usage() const {
+  absl::MutexLock lock(&mutex_);
+  return {.memory_bytes = bytes_,
+          .file_bytes = file_bytes_,
+          .max_bytes = options_.max_bytes,
+          .dropped_ticks = dropped_ticks_};
+}
+
 void Spool::CountAsLost(const SpooledBatch& batch, LossCause cause) {
   if (batch.ticks.ticks > 0) losses_.Add("", cause, batch.ticks);
+  dropped_ticks_ += batch.ticks.ticks;
   losses_.Add(batch.losses);  // nobody was told of these
   MakeDirty();
 }
@@ -569,10 +636,9 @@ void Spool::Run() {
   while (!stopping) {
     {
       absl::MutexLock lock(&mutex_);
-      changed_.Await(&mutex_, absl::InfiniteDuration(),
-                     [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-                       return dirty_ || stopping_ || absl::IsDataLoss(damage_);
-                     });
+      changed_.Await(&mutex_, [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+        return dirty_ || stopping_ || absl::IsDataLoss(damage_);
+      });
       stopping = stopping_;
     }
     absl::Status status = Save();
@@ -589,7 +655,6 @@ void Spool::Run() {
 }
 
 void Spool::Report(const absl::Status& status) {
-  absl::MutexLock lock(&mutex_);
   // Each time: until it can be written again, much depends on this process.
   if (!status.ok() && !is_failing_) {
     spdlog::warn(
@@ -599,6 +664,7 @@ void Spool::Report(const absl::Status& status) {
     spdlog::info("the spool can be written again");
   }
   is_failing_ = !status.ok();
+  absl::MutexLock lock(&mutex_);
   save_status_ = status;
   changed_.Notify();
 }
@@ -626,7 +692,7 @@ absl::Status Spool::Save() {
     SpoolFile::Changes changes;
     {
       absl::MutexLock lock(&mutex_);
-      changes = TakeChanges();
+      changes = AwaitChanges();
     }
     status = file->Write(changes);
     absl::MutexLock lock(&mutex_);
@@ -655,6 +721,7 @@ absl::Status Spool::DropBeyondBounds(SpoolFile& file) {
                    file.Oldest(needed - std::min(needed, options_.max_bytes),
                                options_.max_age));
   absl::MutexLock lock(&mutex_);
+  file_bytes_ = used;
   for (const SpooledBatch& row : oldest) {
     if (IsGone(row.place)) continue;
     if (row.place.epoch == kThisProcess) {
@@ -675,6 +742,22 @@ absl::Status Spool::DropBeyondBounds(SpoolFile& file) {
     }
   }
   return absl::OkStatus();
+}
+
+// While a batch is being sealed, its ticks and what it tells are neither in it
+// nor among the open ones: a file that was told of this would lack them. The
+// thread that seals the last one takes the changes, because batches may follow
+// each other so fast that this one would never find none.
+SpoolFile::Changes Spool::AwaitChanges() {
+  if (!IsSealing()) return TakeChanges();
+  wants_changes_ = true;
+  changed_.Await(&mutex_, absl::InfiniteDuration(),
+                 [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+                   return changes_.has_value();
+                 });
+  SpoolFile::Changes changes = *std::move(changes_);
+  changes_.reset();
+  return changes;
 }
 
 SpoolFile::Changes Spool::TakeChanges() {
@@ -720,7 +803,7 @@ void Spool::SetSaved(const SpoolFile::Changes& changes) {
     unsaved_bytes_ -= PayloadOf(entry.batch);
   }
   // Those of the batch that was open; another one may be by now.
-  if (changes.epoch.last_sequence == epoch_.last_sequence) {
+  if (changes.epoch.last_sequence == last_closed_) {
     saved_ticks_ += changes.ticks.size();
   } else {
     has_stale_ticks_ = has_stale_ticks_ || !changes.ticks.empty();

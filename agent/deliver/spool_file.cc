@@ -307,6 +307,7 @@ void SpoolFile::Close() {
 }
 
 absl::Status SpoolFile::CheckOpen() const {
+  options_.before_use();
   if (statements_.has_value()) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat(options_.path, " is closed"));
 }

@@ -70,6 +70,9 @@ class SpoolFile {
     uint64_t epoch = 0;  // of this process
     const Clock* clock = &Clock::Real();
     std::string boot_id;  // of the machine's start; empty: not known
+    // For tests, which stop threads there: called by each function below that
+    // uses the file, before it does.
+    std::function<void()> before_use = [] {};
   };
 
   // Opens the file or makes it. What the process before had not put into a

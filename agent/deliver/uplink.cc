@@ -35,8 +35,7 @@ class Uplink::Impl {
     // Called where ticks are taken, which must not wait for the spool's disk.
     delivery().SetBatchListener([this] {
       absl::MutexLock lock(&mutex_);
-      has_more_ = true;
-      wakeup_.Notify();
+      LetThreadSend();
     });
   }
 
@@ -58,6 +57,8 @@ class Uplink::Impl {
  private:
   // Carries a conversation. Its callbacks come from gRPC's threads, one at a
   // time for reads and for writes; its state is guarded by the uplink's mutex.
+  // Callbacks do only what needs nothing but memory: all streams of a process
+  // depend on gRPC's threads. The rest is the uplink's thread's.
   class Stream : public grpc::ClientBidiReactor<v1::CollectRequest,
                                                 v1::CollectResponse> {
    public:
@@ -78,19 +79,23 @@ class Uplink::Impl {
 
     void Cancel() { context_.TryCancel(); }
 
+    // Where batches are looked for.
+    enum class Source { kMemory, kMemoryAndFile };
+
     // Starts the next write if there is something to send and none under way.
-    // Called by the uplink's thread, and in callbacks: the stream stays.
-    void SendMore() ABSL_LOCKS_EXCLUDED(uplink_.mutex_) {
+    // Called by the uplink's thread, and in callbacks, which must not wait for
+    // the file: the stream stays.
+    void SendMore(Source source) ABSL_LOCKS_EXCLUDED(uplink_.mutex_) {
       {
         absl::MutexLock lock(&uplink_.mutex_);
         has_more_ = true;
         if (std::exchange(writing_, true)) return;
       }
-      WriteMore();
+      WriteMore(source);
     }
 
     void OnWriteDone(bool ok) override {
-      if (ok) WriteMore();
+      if (ok) WriteMore(Source::kMemory);
     }
 
     void OnReadDone(bool ok) override {
@@ -102,7 +107,7 @@ class Uplink::Impl {
         RemoveHold();
         return;
       }
-      uplink_.Handle(response_, this);
+      uplink_.Receive(std::exchange(response_, {}), this);
       StartRead(&response_);
     }
 
@@ -118,15 +123,17 @@ class Uplink::Impl {
     const grpc::Status& status() const { return status_; }
 
    private:
-    // Only where `writing_` was set. The spool may be read from a disk: not
-    // with the mutex held.
-    void WriteMore() ABSL_LOCKS_EXCLUDED(uplink_.mutex_) {
+    // Only where `writing_` was set.
+    void WriteMore(Source source) ABSL_LOCKS_EXCLUDED(uplink_.mutex_) {
       for (;;) {
         {
           absl::MutexLock lock(&uplink_.mutex_);
           has_more_ = false;
         }
-        std::optional<v1::CollectRequest> next = conversation_.Next();
+        bool must_read = false;
+        std::optional<v1::CollectRequest> next =
+            source == Source::kMemory ? conversation_.NextFromMemory(&must_read)
+                                      : conversation_.Next();
         absl::MutexLock lock(&uplink_.mutex_);
         if (closed_) return;
         if (next.has_value()) {
@@ -135,6 +142,7 @@ class Uplink::Impl {
           return;
         }
         if (conversation_.must_begin_anew()) Cancel();
+        if (must_read) uplink_.LetThreadSend();
         if (has_more_) continue;
         writing_ = false;
         return;
@@ -200,10 +208,11 @@ class Uplink::Impl {
       stream_ = &stream;
     }
     stream.Start();
-    stream.SendMore();  // Hello
+    stream.SendMore(Stream::Source::kMemory);  // Hello
     while (DoWork(&stream)) {
     }
     delivery().SetLive(false);  // until an aggregator asks again
+    if (options_.counts != nullptr) options_.counts->connected = 0;
     options_.agent.on_disconnect();
     absl::MutexLock lock(&mutex_);
     const bool got_through = stream.conversation().got_through();
@@ -216,28 +225,44 @@ class Uplink::Impl {
   // Waits for something to do on this thread and does it. False when the stream
   // has ended.
   bool DoWork(Stream* stream) {
-    Conversation::Work work;
+    std::optional<v1::CollectResponse> response;
     {
       absl::MutexLock lock(&mutex_);
       const auto has_work = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-        return stream->done() || !work_.empty() || has_more_;
+        return stream->done() || !received_.empty() || has_more_;
       };
       wakeup_.Await(&mutex_, stream->conversation().pause_left(), has_work);
       has_more_ = false;
       if (stream->done()) {
         stream_ = nullptr;
         wakeup_.Notify();  // for who waits until all is sent: it will not be
-        work_.clear();
+        received_.clear();
         return false;
       }
-      if (!work_.empty()) {
-        work = std::move(work_.front());
-        work_.pop_front();
+      if (!received_.empty()) {
+        response = std::move(received_.front());
+        received_.pop_front();
       }
     }
-    if (work != nullptr) stream->conversation().Say(work());
-    stream->SendMore();  // also if a pause is over
+    if (response.has_value()) Handle(*response, stream);
+    // Also if a pause is over.
+    stream->SendMore(Stream::Source::kMemoryAndFile);
     return true;
+  }
+
+  void Handle(const v1::CollectResponse& response, Stream* stream) {
+    Conversation& conversation = stream->conversation();
+    const Conversation::Work work = conversation.Handle(response);
+    if (conversation.must_begin_anew()) stream->Cancel();
+    if (work == nullptr) return;
+    // What a Welcome allows to be sent does not wait for the work.
+    stream->SendMore(Stream::Source::kMemoryAndFile);
+    conversation.Say(work());
+  }
+
+  void LetThreadSend() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    has_more_ = true;
+    wakeup_.Notify();
   }
 
   void LogEnd(Stream& stream) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -253,28 +278,43 @@ class Uplink::Impl {
     log_.Warn(reason, absl::StrCat(reason, "; trying again"));
   }
 
-  // Called by the stream with each message.
-  void Handle(const v1::CollectResponse& response, Stream* stream) {
-    Conversation& conversation = stream->conversation();
-    Conversation::Work work = conversation.Handle(response);
-    if (conversation.must_begin_anew()) stream->Cancel();
-    stream->SendMore();
+  // Called by the stream with each message, in a callback.
+  void Receive(v1::CollectResponse response, Stream* stream) {
+    const bool takes_long = Conversation::TakesLong(response);
+    if (response.has_pace()) {
+      delivery().SetLiveFromNextTick(response.pace().live());
+    }
+    if (!takes_long) {
+      stream->conversation().Handle(response);
+      stream->SendMore(Stream::Source::kMemory);
+    }
     absl::MutexLock lock(&mutex_);
+    Count(response);
     if (response.has_welcome()) {
       spdlog::info("connected to the aggregator at {}", address_);
     }
-    if (work != nullptr) work_.push_back(std::move(work));
     has_more_ = has_more_ || response.has_throttle();  // to wait as long
+    if (takes_long) received_.push_back(std::move(response));
     wakeup_.Notify();
+  }
+
+  void Count(const v1::CollectResponse& response) {
+    if (options_.counts == nullptr) return;
+    if (response.has_welcome()) {
+      options_.counts->connected = 1;
+      ++options_.counts->connections;
+    }
+    if (response.has_throttle()) ++options_.counts->pauses;
   }
 
   const Options options_;
   LogOncePerCause log_;
   absl::Mutex mutex_;
-  Wakeup wakeup_;
+  Wakeup wakeup_{options_.agent.clock};
   std::string address_ ABSL_GUARDED_BY(mutex_);
   Stream* stream_ ABSL_GUARDED_BY(mutex_) = nullptr;
-  std::deque<Conversation::Work> work_ ABSL_GUARDED_BY(mutex_);
+  // Messages that may take long; for the thread.
+  std::deque<v1::CollectResponse> received_ ABSL_GUARDED_BY(mutex_);
   // The thread must look what there is to send, and how long a pause is.
   bool has_more_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

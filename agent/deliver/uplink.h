@@ -4,6 +4,8 @@
 #ifndef FLEETPERF_AGENT_DELIVER_UPLINK_H_
 #define FLEETPERF_AGENT_DELIVER_UPLINK_H_
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,6 +18,13 @@ class ChannelCredentials;
 
 namespace fleetperf::agent {
 
+// What an uplink has done since the start.
+struct UplinkCounts {
+  std::atomic<uint64_t> connected = 0;  // 1 while an aggregator listens
+  std::atomic<uint64_t> connections = 0;
+  std::atomic<uint64_t> pauses = 0;  // that an aggregator asked for
+};
+
 class Uplink {
  public:
   struct Options {
@@ -24,6 +33,7 @@ class Uplink {
     std::vector<std::string> aggregators;
     std::shared_ptr<grpc::ChannelCredentials> credentials;
     AgentDescription agent;
+    UplinkCounts* counts = nullptr;  // outlives it; null: nobody asks
   };
 
   // Starts the uplink's thread.

@@ -19,10 +19,11 @@ namespace {
 class Worker : public std::enable_shared_from_this<Worker> {
  public:
   Worker(std::unique_ptr<Source> source, std::string name,
-         absl::Duration deadline)
+         absl::Duration deadline, const Clock* clock)
       : source_(std::move(source)),
         name_(std::move(name)),
-        deadline_(deadline) {}
+        deadline_(deadline),
+        changed_(clock) {}
 
   void Start() {
     std::thread([self = shared_from_this()] { self->Run(); }).detach();
@@ -101,7 +102,7 @@ class Worker : public std::enable_shared_from_this<Worker> {
   // The next call, which runs from now on; null at the end.
   std::shared_ptr<Pending> AwaitCall() {
     absl::MutexLock lock(&mutex_);
-    changed_.Await(&mutex_, absl::InfiniteDuration(), [this] {
+    changed_.Await(&mutex_, [this] {
       mutex_.AssertHeld();
       return stopping_ || !waiting_.empty();
     });
@@ -244,9 +245,10 @@ class DeadlineSource : public Source {
 
 std::unique_ptr<Source> MakeDeadlineSource(std::unique_ptr<Source> source,
                                            std::string name,
-                                           absl::Duration deadline) {
-  return std::make_unique<DeadlineSource>(
-      std::make_shared<Worker>(std::move(source), std::move(name), deadline));
+                                           absl::Duration deadline,
+                                           const Clock* clock) {
+  return std::make_unique<DeadlineSource>(std::make_shared<Worker>(
+      std::move(source), std::move(name), deadline, clock));
 }
 
 }  // namespace fleetperf::agent

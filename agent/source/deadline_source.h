@@ -8,6 +8,7 @@
 
 #include "absl/time/time.h"
 #include "agent/source/source.h"
+#include "base/clock.h"
 
 namespace fleetperf::agent {
 
@@ -18,7 +19,8 @@ namespace fleetperf::agent {
 // DeadlineExceeded or Unavailable. `name` is the machine's, for messages.
 std::unique_ptr<Source> MakeDeadlineSource(std::unique_ptr<Source> source,
                                            std::string name,
-                                           absl::Duration deadline);
+                                           absl::Duration deadline,
+                                           const Clock* clock = &Clock::Real());
 
 }  // namespace fleetperf::agent
 

@@ -441,6 +441,28 @@ void AddBackupCommand(CLI::App& app, Arguments& arguments) {
       ->required();
 }
 
+void AddStatusCommands(CLI::App& app, Arguments& arguments) {
+  Arguments* a = &arguments;
+  CLI::App* status = AddCommand(
+      app, arguments, "status", "Show the state of the aggregator itself",
+      "  fleetperf status\n"
+      "  fleetperf status --format json\n",
+      Connected(arguments, [a](const Connection& connection) {
+        return ShowStatus(connection, a->format);
+      }));
+  AddFormat(status, arguments);
+  AddCommand(
+      app, arguments, "confirm-clock",
+      "Say that the aggregator's clock is right, as an operator: old "
+      "samples, which it keeps since its clock jumped ahead, are removed "
+      "again. fleetperf status shows the time",
+      "  fleetperf confirm-clock --certificate operator-alice.pem --key "
+      "operator-alice.key\n",
+      Connected(arguments, [](const Connection& connection) {
+        return ConfirmClock(connection);
+      }));
+}
+
 void AddPkiCommands(CLI::App& app, Arguments& arguments) {
   PkiFlags& flags = arguments.pki;
   flags.directory = DefaultPkiDirectory();
@@ -546,6 +568,7 @@ int RunCommandLine(int argc, char** argv) {
   AddDecodeCommand(app, arguments);
   AddCalcCommand(app, arguments);
   AddBackupCommand(app, arguments);
+  AddStatusCommands(app, arguments);
   AddPkiCommands(app, arguments);
   try {
     app.parse(argc, argv);

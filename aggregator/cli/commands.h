@@ -95,6 +95,12 @@ absl::Status Calc(const CalcFlags& flags);
 // Has the aggregator copy its store into a directory of its machine.
 absl::Status Backup(const Connection& connection, const std::string& directory);
 
+// What an operator is to know of the aggregator itself.
+absl::Status ShowStatus(const Connection& connection, Format format);
+
+// Says that the aggregator's clock is right, after it jumped.
+absl::Status ConfirmClock(const Connection& connection);
+
 struct PkiFlags {
   std::string directory;
   std::string name;                // init: of the authority

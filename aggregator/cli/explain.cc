@@ -11,7 +11,9 @@
 #include "aggregator/cli/commands.h"
 #include "aggregator/cli/raw_samples.h"
 #include "aggregator/cli/values.h"
+#include "base/clock.h"
 #include "base/printable.h"
+#include "base/rpc_deadline.h"
 #include "base/status_macros.h"
 #include "base/units.h"
 #include "fleetperf/v1/query.grpc.pb.h"
@@ -131,7 +133,7 @@ absl::Status Explain(const Connection& connection, Format format,
   v1::ExplainValueRequest request;
   request.set_path(flags.path);
   if (!flags.at.empty()) {
-    const auto at = ParseTime(flags.at, absl::Now());
+    const auto at = ParseTime(flags.at, Clock::Real().Now());
     if (!at.ok()) {
       return absl::InvalidArgumentError(
           absl::StrCat("--at: ", at.status().message()));
@@ -139,7 +141,7 @@ absl::Status Explain(const Connection& connection, Format format,
     *request.mutable_time() = ToProto(*at);
   }
   grpc::ClientContext context;
-  context.set_deadline(absl::ToChronoTime(absl::Now() + kDeadline));
+  context.set_deadline(RpcDeadline(kDeadline));
   v1::ExplainValueResponse response;
   auto progress = MakeProgress("querying", Printing::kAtEnd);
   const grpc::Status status = v1::QueryService::NewStub(connection.channel())

@@ -1,10 +1,12 @@
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "aggregator/cli/command_progress.h"
 #include "aggregator/cli/commands.h"
+#include "base/rpc_deadline.h"
 #include "base/status_macros.h"
 #include "base/units.h"
 #include "fleetperf/v1/fleet.grpc.pb.h"
@@ -14,13 +16,17 @@ namespace fleetperf::cli {
 namespace {
 
 constexpr absl::Duration kDeadline = absl::Seconds(15);
+// What is asked for at a time: countersets or counters, and machines with their
+// instances.
+constexpr uint32_t kPageSize = 1000;
+constexpr uint32_t kMachinesAtATime = 200;
 
 std::unique_ptr<v1::FleetService::Stub> StubOf(const Connection& connection) {
   return v1::FleetService::NewStub(connection.channel());
 }
 
 void SetDeadline(grpc::ClientContext* context) {
-  context->set_deadline(absl::ToChronoTime(absl::Now() + kDeadline));
+  context->set_deadline(RpcDeadline(kDeadline));
 }
 
 // "web-1, web-2 and 3 more"
@@ -38,32 +44,58 @@ absl::Status Empty(absl::string_view message) {
   return absl::NotFoundError(message);
 }
 
+// Asks for a list, page by page. `use` takes each page.
+template <typename Request, typename Response>
+absl::Status ForEachPage(const Connection& connection,
+                         grpc::Status (v1::FleetService::Stub::*list)(
+                             grpc::ClientContext*, const Request&, Response*),
+                         Request request,
+                         absl::FunctionRef<void(const Response&)> use) {
+  const auto stub = StubOf(connection);
+  do {
+    grpc::ClientContext context;
+    SetDeadline(&context);
+    Response response;
+    RETURN_IF_ERROR(
+        connection.Explain(((*stub).*list)(&context, request, &response)));
+    use(response);
+    request.set_page_token(response.next_page_token());
+  } while (!request.page_token().empty());
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status ListCountersets(const Connection& connection, Format format,
                              const std::string& machine) {
-  grpc::ClientContext context;
-  SetDeadline(&context);
   v1::ListCountersetsRequest request;
+  request.set_page_size(kPageSize);
   request.set_machine(machine);
-  v1::ListCountersetsResponse response;
-  RETURN_IF_ERROR(connection.Explain(
-      StubOf(connection)->ListCountersets(&context, request, &response)));
   const auto printer = MakePrinter(format);
-  for (const v1::Counterset& counterset : response.countersets()) {
-    printer->Print(
-        {{.name = "counterset", .value = counterset.name()},
-         {.name = "instances",
-          .value = std::string(counterset.has_instances() ? "yes" : "no")},
-         {.name = "counters", .value = uint64_t{counterset.counters()}},
-         {.name = "machines", .value = uint64_t{counterset.machines()}},
-         {.name = "collecting",
-          .value = uint64_t{counterset.collecting_machines()}},
-         {.name = "guid", .value = counterset.guid(), .detail = true},
-         {.name = "help", .value = counterset.help()}});
-  }
+  bool any = false;
+  RETURN_IF_ERROR(
+      (ForEachPage<v1::ListCountersetsRequest, v1::ListCountersetsResponse>(
+          connection, &v1::FleetService::Stub::ListCountersets, request,
+          [&](const v1::ListCountersetsResponse& response) {
+            for (const v1::Counterset& counterset : response.countersets()) {
+              any = true;
+              printer->Print(
+                  {{.name = "counterset", .value = counterset.name()},
+                   {.name = "instances",
+                    .value =
+                        std::string(counterset.has_instances() ? "yes" : "no")},
+                   {.name = "counters",
+                    .value = uint64_t{counterset.counters()}},
+                   {.name = "machines",
+                    .value = uint64_t{counterset.machines()}},
+                   {.name = "collecting",
+                    .value = uint64_t{counterset.collecting_machines()}},
+                   {.name = "guid", .value = counterset.guid(), .detail = true},
+                   {.name = "help", .value = counterset.help()}});
+            }
+          })));
   printer->Finish();
-  if (response.countersets_size() > 0) return absl::OkStatus();
+  if (any) return absl::OkStatus();
   return Empty(
       "no machine that matches has sent its countersets; see: "
       "fleetperf machines");
@@ -71,25 +103,29 @@ absl::Status ListCountersets(const Connection& connection, Format format,
 
 absl::Status ListCounters(const Connection& connection, Format format,
                           const std::string& counterset) {
-  grpc::ClientContext context;
-  SetDeadline(&context);
   v1::ListCountersRequest request;
+  request.set_page_size(kPageSize);
   request.set_counterset(counterset);
-  v1::ListCountersResponse response;
-  RETURN_IF_ERROR(connection.Explain(
-      StubOf(connection)->ListCounters(&context, request, &response)));
   const auto printer = MakePrinter(format);
-  for (const v1::Counter& counter : response.counters()) {
-    printer->Print({{.name = "counter", .value = counter.name()},
-                    {.name = "id", .value = uint64_t{counter.id()}},
-                    {.name = "unit", .value = counter.unit()},
-                    {.name = "collected",
-                     .value = std::string(counter.collected() ? "yes" : "no")},
-                    {.name = "type", .value = counter.type()},
-                    {.name = "help", .value = counter.help()}});
-  }
+  bool any = false;
+  RETURN_IF_ERROR(
+      (ForEachPage<v1::ListCountersRequest, v1::ListCountersResponse>(
+          connection, &v1::FleetService::Stub::ListCounters, request,
+          [&](const v1::ListCountersResponse& response) {
+            for (const v1::Counter& counter : response.counters()) {
+              any = true;
+              printer->Print(
+                  {{.name = "counter", .value = counter.name()},
+                   {.name = "id", .value = uint64_t{counter.id()}},
+                   {.name = "unit", .value = counter.unit()},
+                   {.name = "collected",
+                    .value = std::string(counter.collected() ? "yes" : "no")},
+                   {.name = "type", .value = counter.type()},
+                   {.name = "help", .value = counter.help()}});
+            }
+          })));
   printer->Finish();
-  if (response.counters_size() > 0) return absl::OkStatus();
+  if (any) return absl::OkStatus();
   return Empty(absl::StrCat("counterset \"", counterset,
                             "\" has no counters that can be shown"));
 }
@@ -97,31 +133,39 @@ absl::Status ListCounters(const Connection& connection, Format format,
 absl::Status ListInstances(const Connection& connection, Format format,
                            const std::string& counterset,
                            const std::string& machine) {
-  grpc::ClientContext context;
-  SetDeadline(&context);
   v1::ListInstancesRequest request;
+  request.set_page_size(kMachinesAtATime);
   request.set_counterset(counterset);
   request.set_machine(machine);
-  v1::ListInstancesResponse response;
   auto progress = MakeProgress("asking the agents", Printing::kAtEnd);
-  const grpc::Status status =
-      StubOf(connection)->ListInstances(&context, request, &response);
-  progress.reset();
-  RETURN_IF_ERROR(connection.Explain(status));
   const auto printer = MakePrinter(format);
-  for (const auto& instance : response.instances()) {
-    printer->Print({{.name = "machine", .value = instance.machine()},
-                    {.name = "instance", .value = instance.name()},
-                    {.name = "id", .value = uint64_t{instance.instance_id()}}});
-  }
+  bool any = false;
+  google::protobuf::RepeatedPtrField<std::string> unanswered;
+  const absl::Status status =
+      ForEachPage<v1::ListInstancesRequest, v1::ListInstancesResponse>(
+          connection, &v1::FleetService::Stub::ListInstances, request,
+          [&](const v1::ListInstancesResponse& response) {
+            // Progress and instances would be on one line.
+            progress.reset();
+            for (const auto& instance : response.instances()) {
+              any = true;
+              printer->Print(
+                  {{.name = "machine", .value = instance.machine()},
+                   {.name = "instance", .value = instance.name()},
+                   {.name = "id", .value = uint64_t{instance.instance_id()}}});
+            }
+            unanswered.MergeFrom(response.unanswered());
+          });
+  progress.reset();
+  RETURN_IF_ERROR(status);
   printer->Finish();
-  if (response.unanswered_size() > 0) {
+  if (!unanswered.empty()) {
     std::fprintf(stderr,
                  "fleetperf: no answer from %s; these instances are those of "
                  "the newest samples\n",
-                 SomeOf(response.unanswered()).c_str());
+                 SomeOf(unanswered).c_str());
   }
-  if (response.instances_size() > 0) return absl::OkStatus();
+  if (any) return absl::OkStatus();
   return Empty(
       absl::StrCat("counterset \"", counterset, "\" has no instances now"));
 }

@@ -9,7 +9,9 @@
 #include "absl/strings/str_replace.h"
 #include "aggregator/cli/commands.h"
 #include "aggregator/cli/terminal.h"
+#include "base/clock.h"
 #include "base/printable.h"
+#include "base/rpc_deadline.h"
 #include "base/status_macros.h"
 #include "base/units.h"
 #include "fleetperf/v1/fleet.grpc.pb.h"
@@ -162,7 +164,7 @@ void PrintBlock(const v1::Machine& machine) {
         {{.name = "", .value = absl::StrReplaceAll(name, {{"_", " "}})},
          {.name = "", .value = text}});
   };
-  for (const Field& field : MachineRecord(machine, absl::Now())) {
+  for (const Field& field : MachineRecord(machine, Clock::Real().Now())) {
     if (!field.detail && field.name != "machine") {
       add_fact(field.name, TableText(field));
     }
@@ -189,7 +191,7 @@ class MachinePrinter {
 
   void Print(const v1::Machine& machine) {
     if (printer_ == nullptr) return PrintBlock(machine);
-    Record record = MachineRecord(machine, absl::Now());
+    Record record = MachineRecord(machine, Clock::Real().Now());
     if (verbose_) AddPlan(machine, &record);
     printer_->Print(record);
   }
@@ -216,7 +218,7 @@ absl::Status ListMachines(const Connection& connection, Format format,
   bool any = false;
   do {
     grpc::ClientContext context;
-    context.set_deadline(absl::ToChronoTime(absl::Now() + kDeadline));
+    context.set_deadline(RpcDeadline(kDeadline));
     v1::ListMachinesResponse response;
     RETURN_IF_ERROR(
         connection.Explain(stub->ListMachines(&context, request, &response)));

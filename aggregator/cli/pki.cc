@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "aggregator/cli/commands.h"
 #include "base/certificates.h"
+#include "base/clock.h"
 #include "base/files.h"
 #include "base/status_macros.h"
 #include "base/units.h"
@@ -34,7 +35,7 @@ absl::StatusOr<absl::Time> NotAfter(const PkiFlags& flags,
     }
     valid = *parsed;
   }
-  return absl::Now() + valid;
+  return Clock::Real().Now() + valid;
 }
 
 absl::Status CheckAbsent(const PairFiles& files, bool force) {

@@ -16,6 +16,7 @@
 #include "aggregator/cli/plot/ticks.h"
 #include "aggregator/cli/query.h"
 #include "aggregator/cli/terminal.h"
+#include "base/clock.h"
 #include "base/status_macros.h"
 #include "proto/conversions.h"
 
@@ -37,8 +38,8 @@ Size SizeOfChart() {
 
 absl::Duration LengthOf(const v1::QueryRangeRequest& request) {
   if (request.has_since()) return FromProto(request.since());
-  const absl::Time end =
-      request.has_end_time() ? FromProto(request.end_time()) : absl::Now();
+  const absl::Time end = request.has_end_time() ? FromProto(request.end_time())
+                                                : Clock::Real().Now();
   return end - FromProto(request.start_time());
 }
 

@@ -22,9 +22,12 @@
 #include "aggregator/cli/series_table.h"
 #include "aggregator/cli/terminal.h"
 #include "aggregator/cli/values.h"
+#include "base/clock.h"
+#include "base/rpc_deadline.h"
 #include "base/status_macros.h"
 #include "base/units.h"
 #include "fleetperf/v1/query.grpc.pb.h"
+#include "perflib/registration.h"
 #include "proto/conversions.h"
 
 namespace fleetperf::cli {
@@ -95,7 +98,7 @@ absl::Status SetRange(const QueryFlags& flags, Request* request) {
     return absl::InvalidArgumentError(
         "--since and --from exclude each other: both say when to start");
   }
-  const absl::Time now = absl::Now();
+  const absl::Time now = Clock::Real().Now();
   if (!flags.from.empty()) {
     const auto from = ParseTime(flags.from, now);
     if (!from.ok()) return OfFlag("--from", from.status());
@@ -184,7 +187,9 @@ Value Displayed(const QueryFlags& flags, const v1::Series& series,
   if (flags.cap100 && series.unit() == "%") {
     value.value = std::min(value.value, 100.0);
   }
-  if (flags.scale) value.value *= std::pow(10.0, series.default_scale());
+  if (flags.scale) {
+    value.value *= std::pow(10.0, perflib::ScaleOr0(series.default_scale()));
+  }
   return value;
 }
 
@@ -224,7 +229,7 @@ absl::Status ForEachResult(
     const v1::QueryRangeRequest& request, Printing printing,
     const std::function<void(const v1::Series&, const Value&)>& use) {
   grpc::ClientContext context;
-  context.set_deadline(absl::ToChronoTime(absl::Now() + kDeadline));
+  context.set_deadline(RpcDeadline(kDeadline));
   const auto stub = v1::QueryService::NewStub(connection.channel());
   const auto progress = MakeProgress("querying", printing);
   const auto reader = stub->QueryRange(&context, request);
@@ -272,7 +277,7 @@ absl::Status QueryRaw(const Connection& connection, Format format,
   for (const std::string& path : flags.paths) request.add_paths(path);
   RETURN_IF_ERROR(SetRange(flags, &request));
   grpc::ClientContext context;
-  context.set_deadline(absl::ToChronoTime(absl::Now() + kDeadline));
+  context.set_deadline(RpcDeadline(kDeadline));
   const auto stub = v1::QueryService::NewStub(connection.channel());
   auto progress = MakeProgress("querying", PrintingOf(format));
   const auto reader = stub->QueryRaw(&context, request);

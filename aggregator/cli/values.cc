@@ -49,6 +49,11 @@ void ForEachValue(const v1::Points& points,
     nanos += points.time_unix_nanos(i);
     Value value{.time = absl::FromUnixNanos(nanos), .value = points.values(i)};
     if (i < points.statuses_size()) value.status = points.statuses(i);
+    // Of an aggregator of an earlier version.
+    if (value.ok() && !std::isfinite(value.value)) {
+      value.status = v1::VALUE_STATUS_NOT_FINITE;
+    }
+    if (!value.ok()) value.value = 0;
     if (i < points.causes_size()) value.cause = points.causes(i);
     if (i < points.breaks_size()) value.breaks = points.breaks(i);
     if (i < points.coverage_size()) value.coverage = points.coverage(i);

@@ -17,9 +17,11 @@
 #include "aggregator/cli/raw_samples.h"
 #include "aggregator/cli/terminal.h"
 #include "aggregator/cli/values.h"
+#include "base/clock.h"
 #include "base/daemon.h"
 #include "base/status_macros.h"
 #include "base/units.h"
+#include "base/wakeup.h"
 #include "fleetperf/v1/subscription.grpc.pb.h"
 #include "proto/conversions.h"
 
@@ -111,14 +113,16 @@ class TableViewer : public Viewer {
     {
       absl::MutexLock lock(&mutex_);
       is_over_ = true;
+      wakeup_.Notify();
     }
     painter_.join();
   }
 
   void Add(const v1::SubscribeResponse& response) override {
     absl::MutexLock lock(&mutex_);
-    table_.Add(response, absl::Now());
+    table_.Add(response, Clock::Real().Now());
     has_changed_ |= response.points_size() > 0 || response.ended_size() > 0;
+    if (has_changed_) wakeup_.Notify();
   }
 
   bool IsClosed() override {
@@ -148,6 +152,7 @@ class TableViewer : public Viewer {
         return;
     }
     has_key_ = true;
+    wakeup_.Notify();
   }
 
   void Paint() {
@@ -161,10 +166,9 @@ class TableViewer : public Viewer {
       const auto is_new = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
         return is_over_ || has_key_ || has_changed_;
       };
-      mutex_.AwaitWithTimeout(absl::Condition(&is_awake), pause);
-      const bool has_news = mutex_.AwaitWithTimeout(
-          absl::Condition(&is_new),
-          is_terminal_ ? kRedraw : absl::InfiniteDuration());
+      wakeup_.Await(&mutex_, pause, is_awake);
+      const bool has_news = wakeup_.Await(
+          &mutex_, is_terminal_ ? kRedraw : absl::InfiniteDuration(), is_new);
       if (is_over_) return;
       if (has_news || is_terminal_) Draw();
     }
@@ -181,7 +185,7 @@ class TableViewer : public Viewer {
       std::fputs(kHome, stdout);
     }
     const char* const line_end = is_terminal_ ? kEndLine : "\n";
-    for (const std::string& line : table_.Lines(look, absl::Now())) {
+    for (const std::string& line : table_.Lines(look, Clock::Real().Now())) {
       std::fputs(absl::StrCat(line, line_end).c_str(), stdout);
     }
     std::fputs(is_terminal_ ? kClearBelow : "\n", stdout);
@@ -191,6 +195,7 @@ class TableViewer : public Viewer {
   const bool is_terminal_;
   const std::function<void()> quit_;
   absl::Mutex mutex_;
+  Wakeup wakeup_;
   LiveTable table_ ABSL_GUARDED_BY(mutex_);
   bool has_changed_ ABSL_GUARDED_BY(mutex_) = false;
   bool has_key_ ABSL_GUARDED_BY(mutex_) = false;
@@ -219,7 +224,7 @@ absl::StatusOr<v1::SubscribeRequest> MakeRequest(const WatchFlags& flags,
       return absl::InvalidArgumentError(
           absl::StrCat("--since: ", since.status().message()));
     }
-    *request.mutable_start() = ToProto(absl::Now() - *since);
+    *request.mutable_start() = ToProto(Clock::Real().Now() - *since);
   }
   if (!flags.where.empty()) {
     ASSIGN_OR_RETURN(*request.mutable_where(), ParseCondition(flags.where));

@@ -57,7 +57,7 @@ CounterFormula FormulaOf(const perflib::CountersetRegistration& registration,
   // A default scale is how graphs draw a counter. Only a whole number that asks
   // to be shown as a real one has it in its value.
   if ((counter.attrib & perflib::kAttribDisplayAsReal) != 0) {
-    result.scale = counter.default_scale;
+    result.scale = perflib::ScaleOr0(counter.default_scale);
   }
   return result;
 }

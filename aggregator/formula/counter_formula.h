@@ -23,7 +23,7 @@ struct CounterFormula {
   std::optional<uint32_t> denominator_id;  // the base, or the object's time
   std::optional<uint32_t> frequency_id;    // the object's frequency
   std::optional<uint32_t> multi_id;
-  // What people see is the value times 10^scale.
+  // What people see is the value times 10^scale. At most kMaxScale, either way.
   int32_t scale = 0;
 
   bool uses_two_samples() const { return perflib::UsesTwoSamples(formula); }

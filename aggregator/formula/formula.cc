@@ -210,9 +210,9 @@ CalculatedValue CalculateSampleSum(const CounterFormula& formula,
     case Formula::kRaw:
       return Result(formula, ToReal(sum.value));
     case Formula::kRawFraction: {
-      CalculatedValue value = CalculateGrowth(formula, sum);
-      value.value *= static_cast<double>(count);
-      return value;
+      const CalculatedValue value = CalculateGrowth(formula, sum);
+      if (!value.ok()) return value;
+      return CalculatedValue::Of(value.value * static_cast<double>(count));
     }
     case Formula::kElapsedTime:
       if (sum.perf_freq == 0) {

@@ -26,6 +26,8 @@ absl::string_view StatusName(ValueStatus status) {
       return "unknown_type";
     case ValueStatus::kGap:
       return "gap";
+    case ValueStatus::kNotFinite:
+      return "not_finite";
   }
   return "unknown";
 }
@@ -60,6 +62,8 @@ absl::string_view CauseName(GapCause cause) {
       return "disk_full";
     case GapCause::kPowerCut:
       return "power_cut";
+    case GapCause::kStoreDamaged:
+      return "store_damaged";
   }
   return "unknown";
 }

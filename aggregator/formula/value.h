@@ -3,6 +3,7 @@
 #ifndef FLEETPERF_AGGREGATOR_FORMULA_VALUE_H_
 #define FLEETPERF_AGGREGATOR_FORMULA_VALUE_H_
 
+#include <cmath>
 #include <cstdint>
 
 #include "absl/strings/string_view.h"
@@ -21,6 +22,7 @@ enum class ValueStatus : uint8_t {
   kNotDisplayable,
   kUnknownType,
   kGap,
+  kNotFinite,  // the number is too large for a double, or none
 };
 
 // Why samples, or the link between two of them, are missing.
@@ -39,7 +41,9 @@ enum class GapCause : uint8_t {
   kSpoolDamaged,
   kDiskFull,
   kPowerCut,
+  kStoreDamaged,
 };
+inline constexpr GapCause kLastGapCause = GapCause::kStoreDamaged;
 
 // "need_two_samples"
 absl::string_view StatusName(ValueStatus status);
@@ -51,7 +55,11 @@ struct CalculatedValue {
   ValueStatus status = ValueStatus::kOk;
   GapCause cause = GapCause::kNone;  // of a gap, or of a break beside a value
 
-  static CalculatedValue Of(double value) { return {.value = value}; }
+  // What is OK has an order: infinities and NaN are kNotFinite.
+  static CalculatedValue Of(double value) {
+    if (!std::isfinite(value)) return Of(ValueStatus::kNotFinite);
+    return {.value = value};
+  }
   static CalculatedValue Of(ValueStatus status) { return {.status = status}; }
   static CalculatedValue Gap(GapCause cause) {
     return {.status = ValueStatus::kGap, .cause = cause};

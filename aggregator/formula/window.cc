@@ -50,9 +50,9 @@ CalculatedValue ValueOf(const CounterFormula& formula, Over over,
   if (!formula.uses_two_samples()) {
     return CalculateSampleSum(formula, summary.growth, summary.values);
   }
-  CalculatedValue value = CalculateGrowth(formula, summary.growth);
-  value.value *= static_cast<double>(summary.values);
-  return value;
+  const CalculatedValue value = CalculateGrowth(formula, summary.growth);
+  if (!value.ok()) return value;
+  return CalculatedValue::Of(value.value * static_cast<double>(summary.values));
 }
 
 }  // namespace

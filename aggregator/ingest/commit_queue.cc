@@ -5,9 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "absl/time/clock.h"
 #include "aggregator/ingest/epoch.h"
-#include "base/clock.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::aggregator {
@@ -24,9 +22,11 @@ constexpr size_t kCommitBytes = 1 << 20;
 
 }  // namespace
 
-CommitQueue::CommitQueue(Store* store, Listener on_commit)
+CommitQueue::CommitQueue(Store* store, const Clock* clock, Listener on_commit)
     : store_(*store),
+      clock_(*clock),
       on_commit_(std::move(on_commit)),
+      wakeup_(clock),
       thread_([this] { Run(); }) {}
 
 CommitQueue::~CommitQueue() {
@@ -34,18 +34,37 @@ CommitQueue::~CommitQueue() {
     absl::MutexLock lock(&mutex_);
     stopping_ = true;
   }
+  wakeup_.Notify();
   thread_.join();
 }
 
 void CommitQueue::Add(std::shared_ptr<const ReceivedBatch> batch) {
   absl::MutexLock lock(&mutex_);
+  const bool was_urgent = IsUrgent();
   waiting_bytes_ += batch->batch.payload().size();
   waiting_.push_back(std::move(batch));
+  // Not for each: many come until the next commit.
+  if (std::exchange(is_idle_, false) || IsUrgent() != was_urgent) {
+    wakeup_.Notify();
+  }
 }
 
 void CommitQueue::Then(std::function<void()> task) {
   absl::MutexLock lock(&mutex_);
   tasks_.push_back(std::move(task));
+  if (tasks_.size() == 1) wakeup_.Notify();
+}
+
+CommitQueue::Counts CommitQueue::counts() const {
+  absl::MutexLock lock(&mutex_);
+  Counts counts = counts_;
+  counts.waiting_batches = waiting_.size();
+  counts.waiting_bytes = waiting_bytes_;
+  return counts;
+}
+
+bool CommitQueue::IsUrgent() const {
+  return stopping_ || waiting_bytes_ >= kCommitBytes || !tasks_.empty();
 }
 
 void CommitQueue::Run() {
@@ -55,14 +74,15 @@ void CommitQueue::Run() {
     {
       absl::MutexLock lock(&mutex_);
       const auto is_urgent = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-        return stopping_ || waiting_bytes_ >= kCommitBytes || !tasks_.empty();
+        return IsUrgent();
       };
-      mutex_.AwaitWithTimeout(absl::Condition(&is_urgent),
-                              next_commit_ - Clock::Real().Monotonic());
+      wakeup_.Await(&mutex_, next_commit_ - clock_.Monotonic(), is_urgent);
       const auto has_work = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
         return stopping_ || !waiting_.empty() || !tasks_.empty();
       };
-      mutex_.Await(absl::Condition(&has_work));
+      is_idle_ = true;
+      wakeup_.Await(&mutex_, has_work);
+      is_idle_ = false;
       if (waiting_.empty() && tasks_.empty()) return;
       batches.swap(waiting_);
       waiting_bytes_ = 0;
@@ -77,8 +97,13 @@ void CommitQueue::CommitAll(Batches batches) {
   std::erase_if(batches,
                 [](const auto& batch) { return batch->epoch->broken(); });
   if (batches.empty()) return;
-  const absl::Duration begin = Clock::Real().Monotonic();
+  const absl::Duration begin = clock_.Monotonic();
   const absl::Status status = CommitWhenThereIsRoom(batches);
+  {
+    absl::MutexLock lock(&mutex_);
+    ++(status.ok() ? counts_.commits : counts_.failed_commits);
+    counts_.time += clock_.Monotonic() - begin;
+  }
   on_commit_(std::move(batches), status);
   next_commit_ = begin + kCommitInterval;
 }
@@ -98,7 +123,10 @@ absl::Status CommitQueue::CommitWhenThereIsRoom(const Batches& batches) {
 
 bool CommitQueue::WaitForRetry() {
   absl::MutexLock lock(&mutex_);
-  return !mutex_.AwaitWithTimeout(absl::Condition(&stopping_), kRetryInterval);
+  const auto is_stopping = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return stopping_;
+  };
+  return !wakeup_.Await(&mutex_, kRetryInterval, is_stopping);
 }
 
 absl::Status CommitQueue::Commit(const Batches& batches) {

@@ -10,6 +10,9 @@
 namespace fleetperf::aggregator {
 namespace {
 
+// How often epochs that no stream has are looked for.
+constexpr absl::Duration kLookInterval = absl::Minutes(1);
+
 // The instances of an answer; nothing if there is none.
 Ingest::InstanceNames NamesOf(bool asked,
                               const std::optional<v1::InstanceList>& answer,
@@ -43,7 +46,8 @@ Ingest::Ingest(Store* store, BatchObserver* observer, const Planner* planner,
       clock_(*clock),
       catch_up_(static_cast<double>(limits.catch_up_samples_per_second),
                 absl::Seconds(1), clock->Monotonic()),
-      commits_(store, [this](auto batches, const absl::Status& status) {
+      agents_(limits),
+      commits_(store, clock, [this](auto batches, const absl::Status& status) {
         OnCommit(std::move(batches), status);
       }) {}
 
@@ -73,6 +77,7 @@ absl::Status Ingest::Register(const std::shared_ptr<Session>& session,
           current->address(), "; each agent needs a name of its own"));
     }
     replaced = std::exchange(current, session);
+    agents_.Join(session->agent(), Now());
   }
   // Its connection is broken; or it is the same capture, played by two.
   if (replaced != nullptr) {
@@ -88,6 +93,7 @@ void Ingest::Unregister(const Session* session) {
   const auto found = sessions_.find(session->agent());
   if (found == sessions_.end() || found->second.get() != session) return;
   sessions_.erase(found);
+  agents_.Leave(session->agent(), Now());
   spdlog::info("agent {} disconnected", session->agent());
 }
 
@@ -101,6 +107,9 @@ absl::StatusOr<std::shared_ptr<Epoch>> Ingest::OpenEpoch(
   }
   ASSIGN_OR_RETURN(StoredEpoch stored,
                    store_.OpenEpoch(agent, id, limits_.dictionary));
+  if (stored.lacks_definitions) {
+    agents_.SetLostDictionary(agent, stored.number, true);
+  }
   auto epoch = std::make_shared<Epoch>(agent, id, std::move(stored));
   known = epoch;
   ForgetClosedEpochs();
@@ -108,7 +117,8 @@ absl::StatusOr<std::shared_ptr<Epoch>> Ingest::OpenEpoch(
 }
 
 void Ingest::ForgetClosedEpochs() {
-  if (epochs_.size() < 2 * open_epochs_) return;
+  if (Now() < next_look_ && epochs_.size() < 2 * open_epochs_) return;
+  next_look_ = Now() + kLookInterval;
   std::erase_if(epochs_,
                 [](const auto& entry) { return entry.second.expired(); });
   open_epochs_ = epochs_.size();
@@ -116,42 +126,58 @@ void Ingest::ForgetClosedEpochs() {
 
 bool Ingest::HasLostDictionary(const Epoch& epoch) const {
   absl::MutexLock lock(&mutex_);
-  return lost_dictionaries_.contains(epoch.number());
+  return agents_.HasLostDictionary(epoch.agent(), epoch.number());
 }
 
 void Ingest::SetLostDictionary(const Epoch& epoch, bool lost) {
   absl::MutexLock lock(&mutex_);
-  if (lost) {
-    lost_dictionaries_.insert(epoch.number());
-  } else {
-    lost_dictionaries_.erase(epoch.number());
-  }
+  agents_.SetLostDictionary(epoch.agent(), epoch.number(), lost);
 }
 
-void Ingest::SetSpeaker(const std::string& machine, const std::string& agent) {
+absl::Status Ingest::CheckRoomFor(const std::string& machine) const {
+  const Directory& directory = store_.directory();
+  if (directory.size() < limits_.max_machines ||
+      directory.HasMachine(machine)) {
+    return absl::OkStatus();
+  }
+  return absl::ResourceExhaustedError(
+      absl::StrCat("the fleet has ", limits_.max_machines,
+                   " machines, as many as there may be (max_machines)"));
+}
+
+absl::Status Ingest::SetSpeaker(const std::string& machine,
+                                const std::string& agent) {
   absl::MutexLock lock(&mutex_);
-  speakers_[machine] = agent;
+  return agents_.SetSpeaker(machine, agent);
 }
 
 absl::Status Ingest::Claim(const std::string& machine,
                            const perflib::Guid& counterset,
                            const std::string& agent) {
   absl::MutexLock lock(&mutex_);
-  std::string& owner = owners_[{machine, counterset}];
-  if (!owner.empty() && owner != agent && sessions_.contains(owner)) {
-    return absl::AlreadyExistsError(
-        absl::StrCat("counterset ", counterset.ToString(), " of ", machine,
-                     " is collected by agent ", owner, " already"));
-  }
-  owner = agent;
-  return absl::OkStatus();
+  return agents_.Claim(machine, counterset, agent);
+}
+
+Ingest::Counts Ingest::counts() const {
+  Counts counts = {.batches = batches_,
+                   .samples = samples_,
+                   .rejected_batches = rejected_batches_,
+                   .pauses = pauses_,
+                   .commits = commits_.counts()};
+  absl::MutexLock lock(&mutex_);
+  counts.agents = sessions_.size();
+  return counts;
 }
 
 void Ingest::Accept(std::shared_ptr<const ReceivedBatch> batch) {
+  // First to the store: what the observer does not take since it begins just
+  // after this, AfterCommits is to wait for.
+  commits_.Add(batch);
+  ++batches_;
+  if (!batch->reject_reason.empty()) ++rejected_batches_;
   if (batch->reject_reason.empty() && !batch->is_copy) {
-    observer_.OnBatch(batch);
+    observer_.OnBatch(std::move(batch));
   }
-  commits_.Add(std::move(batch));
 }
 
 void Ingest::AfterCommits(std::function<void()> task) {
@@ -159,18 +185,8 @@ void Ingest::AfterCommits(std::function<void()> task) {
 }
 
 std::shared_ptr<AgentBudgets> Ingest::BudgetsOf(const std::string& agent) {
-  // Ticks come in batches: samples are counted over a minute.
-  constexpr double kSeconds = 60;
   absl::MutexLock lock(&mutex_);
-  std::shared_ptr<AgentBudgets>& budgets = budgets_[agent];
-  if (budgets == nullptr) {
-    const double samples = static_cast<double>(limits_.max_samples_per_second);
-    const double series = static_cast<double>(limits_.max_new_series_per_hour);
-    budgets.reset(new AgentBudgets{
-        .samples = {samples * kSeconds, absl::Seconds(kSeconds), Now()},
-        .series = {series, absl::Hours(1), Now()}});
-  }
-  return budgets;
+  return agents_.BudgetsOf(agent, Now());
 }
 
 absl::Duration Ingest::ChargeCatchUp(double samples) {
@@ -213,9 +229,9 @@ std::shared_ptr<Session> Ingest::SessionOf(const std::string& machine) const {
   absl::MutexLock lock(&mutex_);
   auto found = sessions_.find(machine);
   if (found == sessions_.end()) {
-    const auto speaker = speakers_.find(machine);
-    if (speaker == speakers_.end()) return nullptr;
-    found = sessions_.find(speaker->second);
+    const std::string* const speaker = agents_.SpeakerOf(machine);
+    if (speaker == nullptr) return nullptr;
+    found = sessions_.find(*speaker);
   }
   return found != sessions_.end() ? found->second : nullptr;
 }
@@ -280,6 +296,12 @@ void Ingest::TakeInstances(const std::string& agent, v1::InstanceList list) {
   const auto found = questions_.find(list.request_id());
   if (found == questions_.end()) return;      // too late
   if (found->second->agent != agent) return;  // not asked
+  Cut(list.mutable_error(), kMaxReportBytes);
+  const absl::Status bounded = CheckInstances(list);
+  if (!bounded.ok()) {
+    list.clear_instances();
+    list.set_error(std::string(bounded.message()));
+  }
   found->second->answer = std::move(list);
   answered_.Notify();
 }

@@ -4,12 +4,12 @@
 #ifndef FLEETPERF_AGGREGATOR_INGEST_INGEST_H_
 #define FLEETPERF_AGGREGATOR_INGEST_INGEST_H_
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,8 +20,10 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "aggregator/ingest/agent_limits.h"
 #include "aggregator/ingest/commit_queue.h"
 #include "aggregator/ingest/epoch.h"
+#include "aggregator/ingest/known_agents.h"
 #include "aggregator/ingest/rate_budget.h"
 #include "aggregator/ingest/session.h"
 #include "aggregator/plan/planner.h"
@@ -33,22 +35,6 @@
 #include "perflib/query.h"
 
 namespace fleetperf::aggregator {
-
-struct IngestLimits {
-  BatchLimits batch;
-  Dictionary::Limits dictionary;
-  int64_t max_new_series_per_hour = 2'000'000;
-  int64_t max_samples_per_second = 1'000'000;
-  uint32_t max_unacknowledged_batches = 8;
-  uint32_t max_catalogue_bytes = 16 << 20;
-  int max_held_epochs = 1024;
-  // What all agents that are behind may send together, in samples a second, so
-  // that they do not hold up the others.
-  int64_t catch_up_samples_per_second = 2'000'000;
-  // Agents are asked to connect again after about this time, so that load
-  // spreads.
-  absl::Duration reconnect_after = absl::Hours(1);
-};
 
 // Where batches go besides the store.
 class BatchObserver {
@@ -81,6 +67,17 @@ class Ingest {
   };
   std::optional<Connection> FindConnection(const std::string& machine) const;
 
+  // Since the start; agents: now.
+  struct Counts {
+    uint64_t agents = 0;  // whose stream is open
+    uint64_t batches = 0;
+    uint64_t samples = 0;
+    uint64_t rejected_batches = 0;
+    uint64_t pauses = 0;  // that agents were asked for
+    CommitQueue::Counts commits;
+  };
+  Counts counts() const;
+
   using InstanceNames = absl::StatusOr<std::vector<perflib::InstanceName>>;
   // Asks the machines' agents, all at once, which instances a counterset has
   // now. Their answers are in the order of `machines`. Errors: Unavailable if
@@ -102,6 +99,7 @@ class Ingest {
   const Planner& planner() const { return planner_; }
   LogOncePerCause& log() { return log_; }
 
+  const Clock& clock() const { return clock_; }
   // Clock::Monotonic().
   absl::Duration Now() const { return clock_.Monotonic(); }
   // When a session that begins now ends, so that load spreads.
@@ -118,13 +116,17 @@ class Ingest {
   // them all.
   bool HasLostDictionary(const Epoch& epoch) const;
   void SetLostDictionary(const Epoch& epoch, bool lost);
-  // Notes that `agent` speaks for a machine.
-  void SetSpeaker(const std::string& machine, const std::string& agent);
-  // Makes `agent` the owner of a machine's counterset. AlreadyExists if another
-  // one is.
+  // Whether a machine may be entered into the fleet, or is there already. Else
+  // ResourceExhausted.
+  absl::Status CheckRoomFor(const std::string& machine) const;
+  // See KnownAgents.
+  absl::Status SetSpeaker(const std::string& machine, const std::string& agent);
   absl::Status Claim(const std::string& machine,
                      const perflib::Guid& counterset, const std::string& agent);
   void Accept(std::shared_ptr<const ReceivedBatch> batch);
+  // What has come, or was asked of an agent.
+  void CountSamples(uint64_t samples) { samples_ += samples; }
+  void CountPause() { ++pauses_; }
   // Runs `task` when what was accepted before is durable, or cannot be.
   void AfterCommits(std::function<void()> task);
   std::shared_ptr<AgentBudgets> BudgetsOf(const std::string& agent);
@@ -133,6 +135,12 @@ class Ingest {
   // The answer of a session's agent to a question it was asked.
   void TakeInstances(const std::string& agent, v1::InstanceList list);
   void UpdatePace(Session* session);
+
+  // How much is kept of what agents say, besides open streams.
+  KnownAgents::Sizes sizes() const {
+    absl::MutexLock lock(&mutex_);
+    return agents_.sizes();
+  }
 
  private:
   struct Question {
@@ -160,22 +168,23 @@ class Ingest {
   RateBudget catch_up_;
   LogOncePerCause log_;
 
+  std::atomic<uint64_t> batches_ = 0;
+  std::atomic<uint64_t> samples_ = 0;
+  std::atomic<uint64_t> rejected_batches_ = 0;
+  std::atomic<uint64_t> pauses_ = 0;
+
   mutable absl::Mutex mutex_;
   std::map<std::string, std::shared_ptr<Session>> sessions_
       ABSL_GUARDED_BY(mutex_);  // by agent
   std::map<std::pair<std::string, uint64_t>, std::weak_ptr<Epoch>> epochs_
       ABSL_GUARDED_BY(mutex_);
   size_t open_epochs_ ABSL_GUARDED_BY(mutex_) = 0;  // when last looked
-  std::map<std::string, std::shared_ptr<AgentBudgets>> budgets_
-      ABSL_GUARDED_BY(mutex_);  // by agent
-  std::map<std::string, std::string> speakers_ ABSL_GUARDED_BY(mutex_);
-  std::map<std::pair<std::string, perflib::Guid>, std::string> owners_
-      ABSL_GUARDED_BY(mutex_);
-  std::set<uint32_t> lost_dictionaries_ ABSL_GUARDED_BY(mutex_);
+  absl::Duration next_look_ ABSL_GUARDED_BY(mutex_);
+  KnownAgents agents_ ABSL_GUARDED_BY(mutex_);
   std::map<uint64_t, Question*> questions_ ABSL_GUARDED_BY(mutex_);
   uint64_t next_question_ ABSL_GUARDED_BY(mutex_) = 1;
   absl::BitGen random_ ABSL_GUARDED_BY(mutex_);
-  Wakeup answered_;
+  Wakeup answered_{&clock_};
 
   CommitQueue commits_;  // last: its thread uses the others
 };

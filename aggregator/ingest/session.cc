@@ -9,6 +9,7 @@
 #include "base/status_macros.h"
 #include "base/zstd.h"
 #include "perflib/clocks.h"
+#include "perflib/registration.h"
 #include "proto/conversions.h"
 
 namespace fleetperf::aggregator {
@@ -110,29 +111,21 @@ absl::Status Session::Handle(v1::CollectRequest request) {
 }
 
 absl::Status Session::HandleHello(const v1::Hello& hello) {
+  RETURN_IF_ERROR(CheckHello(hello, ingest_.limits()));
   if (!peer_.HasName(hello.agent())) {
     return absl::PermissionDeniedError(absl::StrCat(
         "the certificate does not name \"", hello.agent(),
         "\"; issue one with: fleetperf pki issue agent ", hello.agent()));
   }
-  const IngestLimits& limits = ingest_.limits();
-  if (hello.held_epochs_size() > limits.max_held_epochs) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("Hello.held_epochs has ", hello.held_epochs_size(),
-                     " epochs, more than ", limits.max_held_epochs));
-  }
+  RETURN_IF_ERROR(ingest_.CheckRoomFor(hello.agent()));
   agent_ = hello.agent();
   epoch_id_ = hello.epoch();
   catalogue_hash_ = hello.catalogue_hash();
-  batch_period_ = FromProto(hello.batch_period());
-  machine_.set_name(agent_);
-  machine_.set_agent(agent_);
-  machine_.set_agent_version(hello.agent_version());
-  machine_.set_operating_system(hello.operating_system());
-  *machine_.mutable_labels() = hello.labels();
+  batch_period_ = BatchPeriodOf(hello);
+  machine_ = MachineOf(hello);
   {
     absl::MutexLock lock(&mutex_);
-    hello_skew_ = FromProto(hello.time()) - absl::Now();
+    hello_skew_ = SkewOf(hello, ingest_.clock().Now());
     skews_[agent_].push_back(hello_skew_);
   }
   RETURN_IF_ERROR(ingest_.Register(shared_from_this(), hello));
@@ -218,6 +211,7 @@ absl::Status Session::HandleDictionary(v1::Dictionary dictionary) {
   absl::MutexLock lock(&epoch.taking_mutex());
   RETURN_IF_ERROR(CheckHas(epoch));
   v1::Definitions& definitions = *dictionary.mutable_definitions();
+  Bound(&definitions);
   if (epoch.id() != epoch_id_) LeaveOutForeignMachines(&definitions);
   RETURN_IF_ERROR(CheckMachines(definitions));
   dictionary_instances_ += static_cast<size_t>(definitions.instances_size());
@@ -255,7 +249,7 @@ absl::Status Session::HandleBatch(v1::Batch batch) {
   received->epoch = found->second;
   received->sequence = batch.sequence();
   received->fingerprint = Fingerprint(batch.payload());
-  received->received = absl::Now();
+  received->received = ingest_.clock().Now();
   received->batch = std::move(batch);
   Epoch& epoch = *received->epoch;
   absl::MutexLock lock(&epoch.taking_mutex());
@@ -291,6 +285,7 @@ absl::Status Session::TakeDefinitions(const BatchContents& contents,
                                       ReceivedBatch* received) {
   received->definitions = contents.definitions;
   if (received->definitions == nullptr) return absl::OkStatus();
+  Bound(contents.definitions.get());
   RETURN_IF_ERROR(CheckMachines(*received->definitions));
   return ApplyDefinitions(*received->epoch, *received->definitions);
 }
@@ -338,8 +333,9 @@ absl::Status Session::Charge(const ReceivedBatch& received) {
       received.definitions == nullptr
           ? 0
           : received.epoch->dictionary().CountSeries(*received.definitions);
-  return throttle_.Charge(CountValues(received.decoded), new_series,
-                          IsBehind(received));
+  const uint64_t samples = CountValues(received.decoded);
+  ingest_.CountSamples(samples);
+  return throttle_.Charge(samples, new_series, IsBehind(received));
 }
 
 // Whether all of its samples are older than what a live agent sends.
@@ -407,6 +403,17 @@ void Session::SendReject(const ReceivedBatch& rejected) {
   link_->Send(std::move(response));
 }
 
+void Session::Bound(v1::Definitions* definitions) {
+  const int wrong_scales = BoundDefinitions(definitions);
+  if (wrong_scales == 0) return;
+  ingest_.log().Warn(
+      absl::StrCat("scale ", agent_),
+      absl::StrCat("agent ", agent_, " defines ", wrong_scales,
+                   " counters with a default scale that is not between -",
+                   perflib::kMaxScale, " and ", perflib::kMaxScale,
+                   "; they are not scaled"));
+}
+
 absl::Status Session::CheckMachines(const v1::Definitions& definitions) const {
   for (const v1::MachineDefinition& machine : definitions.machines()) {
     if (!peer_.HasName(machine.name())) {
@@ -447,17 +454,25 @@ absl::Status Session::EnterMachines(const std::set<std::string>& machines) {
   }
   if (entered.empty()) return absl::OkStatus();
   for (const std::string& name : entered) {
-    ingest_.SetSpeaker(name, agent_);
-    // One with an agent of its own tells more of itself.
-    if (ingest_.store().directory().HasMachine(name)) continue;
-    v1::Machine machine;
-    machine.set_name(name);
-    machine.set_agent(agent_);
-    RETURN_IF_ERROR(
-        FromStore(ingest_.store().PutMachine(machine, /*catalogue_hash=*/"")));
+    const absl::Status status = EnterMachine(name);
+    if (status.ok()) continue;
+    absl::MutexLock lock(&mutex_);
+    for (const std::string& machine : entered) skews_.erase(machine);
+    return status;
   }
   ingest_.UpdatePace(this);  // one of them may be watched
   return absl::OkStatus();
+}
+
+absl::Status Session::EnterMachine(const std::string& name) {
+  RETURN_IF_ERROR(ingest_.CheckRoomFor(name));
+  RETURN_IF_ERROR(ingest_.SetSpeaker(name, agent_));
+  // One with an agent of its own tells more of itself.
+  if (ingest_.store().directory().HasMachine(name)) return absl::OkStatus();
+  v1::Machine machine;
+  machine.set_name(name);
+  machine.set_agent(agent_);
+  return FromStore(ingest_.store().PutMachine(machine, /*catalogue_hash=*/""));
 }
 
 absl::Status Session::ApplyDefinitions(Epoch& epoch,
@@ -485,12 +500,7 @@ absl::Status Session::ApplyDefinitions(Epoch& epoch,
 }
 
 absl::Status Session::HandleCatalogue(const v1::Catalogue& catalogue) {
-  if (catalogue.content_size() > ingest_.limits().max_catalogue_bytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a catalogue of ", catalogue.content_size(),
-                     " bytes is larger than max_catalogue_bytes, ",
-                     ingest_.limits().max_catalogue_bytes));
-  }
+  RETURN_IF_ERROR(CheckCatalogue(catalogue, ingest_.limits()));
   std::string content = catalogue.payload();
   if (catalogue.compression() == v1::COMPRESSION_ZSTD) {
     RETURN_IF_ERROR(ZstdDecompress(catalogue.payload(),
@@ -501,6 +511,7 @@ absl::Status Session::HandleCatalogue(const v1::Catalogue& catalogue) {
     return absl::InvalidArgumentError(
         "the catalogue does not have the hash that Hello announced");
   }
+  RETURN_IF_ERROR(CheckCatalogueContent(content));
   v1::CatalogueContent parsed;
   if (!parsed.ParseFromString(content)) {
     return absl::InvalidArgumentError("Catalogue.payload is no catalogue");

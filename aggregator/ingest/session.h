@@ -108,11 +108,14 @@ class Session : public std::enable_shared_from_this<Session> {
   bool IsBehind(const ReceivedBatch& received) const;
   void Reject(const absl::Status& reason, const BatchContents& contents,
               ReceivedBatch* received);
+  // Leaves out what definitions must not have.
+  void Bound(v1::Definitions* definitions);
   absl::Status CheckMachines(const v1::Definitions& definitions) const;
   void LeaveOutForeignMachines(v1::Definitions* definitions) const;
   // Notes that the agent speaks for these machines, and enters those that are
   // new into the fleet.
   absl::Status EnterMachines(const std::set<std::string>& machines);
+  absl::Status EnterMachine(const std::string& name);
   // Definitions that are wrong are logged and left out: what uses them is
   // rejected then.
   absl::Status ApplyDefinitions(Epoch& epoch,

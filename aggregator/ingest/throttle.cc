@@ -4,21 +4,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "aggregator/ingest/agent_limits.h"
 #include "aggregator/ingest/ingest.h"
 #include "proto/conversions.h"
 
 namespace fleetperf::aggregator {
-namespace {
-
-// As Limits names it.
-std::string LimitNamedBy(absl::string_view error) {
-  const size_t begin = error.find("(max_");
-  if (begin == error.npos) return "";
-  const size_t end = error.find(')', begin);
-  return std::string(error.substr(begin + 1, end - begin - 1));
-}
-
-}  // namespace
 
 Throttle::Throttle(Ingest* ingest, AgentLink* link)
     : ingest_(*ingest), link_(*link), paused_until_(ingest->Now()) {}
@@ -65,6 +55,7 @@ absl::Status Throttle::Charge(uint64_t samples, uint64_t new_series,
 void Throttle::Pause(absl::Duration pause, const std::string& reason) {
   paused_until_ = std::max(paused_until_, ingest_.Now() + pause);
   CountBroken(reason);
+  ingest_.CountPause();
   v1::CollectResponse response;
   // The last pause counts: it covers those before.
   *response.mutable_throttle()->mutable_pause() =

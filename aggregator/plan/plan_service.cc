@@ -156,7 +156,7 @@ class PlanService : public v1::PlanService::Service {
   Ingest& ingest_;
   Planner& planner_;
   absl::Mutex mutex_;
-  Wakeup never_;  // whose time is always up
+  Wakeup never_{&ingest_.clock()};  // whose time is always up
   int calls_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

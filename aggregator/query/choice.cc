@@ -1,6 +1,7 @@
 #include "aggregator/query/choice.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "base/status_macros.h"
@@ -26,6 +27,9 @@ bool Condition::HoldsFor(double value) const {
 }
 
 absl::StatusOr<Condition> ConditionFromProto(const v1::Condition& proto) {
+  if (std::isnan(proto.number())) {
+    return absl::InvalidArgumentError("where needs a number to compare with");
+  }
   Condition condition{.number = proto.number()};
   switch (proto.comparison()) {
     case v1::COMPARISON_GREATER:

@@ -31,7 +31,7 @@ struct Condition {
   bool HoldsFor(double value) const;
 };
 
-// InvalidArgument if it says not how to compare.
+// InvalidArgument if it says not how to compare, or with no number.
 absl::StatusOr<Condition> ConditionFromProto(const v1::Condition& proto);
 
 // Of the series for which `where` holds, the first few by value. A series

@@ -39,7 +39,7 @@ std::optional<absl::Status> ExplainNames(const std::string& text,
       counter_names.push_back(counter.name);
     }
   }
-  if (counterset_names.empty()) return std::nullopt;
+  if (counterset_names.empty() || !fleet->HasMachines()) return std::nullopt;
   if (!counterset_found) {
     return absl::NotFoundError(absl::StrCat(
         text, ": there is no counterset \"", path.counterset.text(), "\"",

@@ -1,6 +1,7 @@
 #include "aggregator/query/expression.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -120,6 +121,9 @@ CalculatedValue Calculate(char operation, const CalculatedValue& left,
         return CalculatedValue::Of(ValueStatus::kZeroDenominator);
       }
       result.value /= right.value;
+  }
+  if (!std::isfinite(result.value)) {
+    return CalculatedValue::Of(ValueStatus::kNotFinite);
   }
   return result;
 }

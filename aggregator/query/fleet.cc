@@ -1,6 +1,7 @@
 #include "aggregator/query/fleet.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -15,6 +16,10 @@ namespace fleetperf::aggregator {
 using perflib::CountersetRegistration;
 
 namespace {
+
+// Of catalogues, as they are stored, that are in memory; beyond it, all are
+// read anew.
+constexpr size_t kMostCatalogueBytes = 256 << 20;
 
 // The registrations that machines have of one counterset. One machine that
 // calls a counterset something else does not change it for the others.
@@ -69,6 +74,12 @@ std::shared_ptr<const Fleet::Schemas> Fleet::Catalogue(
         Schema{.hash = std::move(schema_hash),
                .registration = *std::move(registration)}));
   }
+  // Many machines share few: mostly all are held.
+  if (catalogue_bytes_ + content->size() > kMostCatalogueBytes) {
+    catalogues_.clear();
+    catalogue_bytes_ = 0;
+  }
+  catalogue_bytes_ += content->size();
   catalogues_[hash] = countersets;
   return countersets;
 }
@@ -116,7 +127,8 @@ std::vector<FleetCounterset> Fleet::Countersets(
   }
   std::sort(countersets.begin(), countersets.end(),
             [](const auto& a, const auto& b) {
-              return a.registration.name < b.registration.name;
+              return std::tie(a.registration.name, a.registration.guid) <
+                     std::tie(b.registration.name, b.registration.guid);
             });
   return countersets;
 }

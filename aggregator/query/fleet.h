@@ -37,7 +37,10 @@ class Fleet {
  public:
   explicit Fleet(Store* store) : store_(*store) {}
 
-  // The countersets of the machines that match, by name.
+  // Whether an agent has ever connected.
+  bool HasMachines() const { return store_.directory().HasMachines(); }
+
+  // The countersets of the machines that match, by name and GUID.
   std::vector<FleetCounterset> Countersets(const perflib::Pattern& machine);
 
   // The names of all countersets that are collected or could be.
@@ -60,6 +63,7 @@ class Fleet {
   absl::Mutex mutex_;
   std::map<std::string, std::shared_ptr<const Schemas>> catalogues_
       ABSL_GUARDED_BY(mutex_);
+  size_t catalogue_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace fleetperf::aggregator

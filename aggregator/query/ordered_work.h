@@ -15,6 +15,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+#include "base/wakeup.h"
 
 namespace fleetperf::aggregator {
 
@@ -50,6 +51,7 @@ class OrderedWork {
     {
       absl::MutexLock lock(&mutex_);
       begun_ = count_;
+      may_begin_.Notify();
     }
     for (std::thread& helper : helpers) helper.join();
     return status;
@@ -66,7 +68,7 @@ class OrderedWork {
       return begun_ == count_ || CanBegin();
     };
     for (;;) {
-      mutex_.Await(absl::Condition(&can_begin));
+      may_begin_.Await(&mutex_, can_begin);
       if (begun_ == count_) return;
       MakeAhead();
     }
@@ -77,6 +79,7 @@ class OrderedWork {
     {
       absl::MutexLock lock(&mutex_);
       turn_ = number;
+      may_begin_.Notify();
       const auto is_made = [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
         return made_.contains(number);
       };
@@ -84,7 +87,7 @@ class OrderedWork {
         if (CanBegin()) {
           MakeAhead();
         } else {
-          mutex_.Await(absl::Condition(&is_made));
+          was_made_.Await(&mutex_, is_made);
         }
       }
       if (begun_ > number) {
@@ -108,12 +111,15 @@ class OrderedWork {
     mutex_.Lock();
     if (!thing.has_value()) most_ = 0;
     made_.emplace(number, std::move(thing));
+    was_made_.Notify();
   }
 
   const size_t count_;
   const size_t threads_;
   const Make make_;
   absl::Mutex mutex_;
+  Wakeup may_begin_;
+  Wakeup was_made_;
   size_t most_ ABSL_GUARDED_BY(mutex_);
   size_t begun_ ABSL_GUARDED_BY(mutex_) = 0;  // those before it are
   size_t turn_ ABSL_GUARDED_BY(mutex_) = 0;   // of which one it is

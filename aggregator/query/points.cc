@@ -10,14 +10,16 @@ v1::ValueStatus ToProto(ValueStatus status) {
                                       v1::VALUE_STATUS_OK);
 }
 static_assert(static_cast<int>(ValueStatus::kOk) == 0);
-static_assert(static_cast<int>(ValueStatus::kGap) + v1::VALUE_STATUS_OK ==
-              v1::VALUE_STATUS_GAP);
+static_assert(static_cast<int>(ValueStatus::kNotFinite) + v1::VALUE_STATUS_OK ==
+              v1::VALUE_STATUS_NOT_FINITE);
 
 v1::GapCause ToProto(GapCause cause) {
   return static_cast<v1::GapCause>(cause);
 }
 static_assert(static_cast<int>(GapCause::kNone) == v1::GAP_CAUSE_UNSPECIFIED);
-static_assert(static_cast<int>(GapCause::kPowerCut) == v1::GAP_CAUSE_POWER_CUT);
+static_assert(static_cast<int>(kLastGapCause) == v1::GapCause_MAX);
+static_assert(static_cast<int>(GapCause::kStoreDamaged) ==
+              v1::GAP_CAUSE_STORE_DAMAGED);
 
 v1::Points ToProto(uint32_t series, absl::Span<const Point> points) {
   v1::Points proto;

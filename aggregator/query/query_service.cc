@@ -3,7 +3,6 @@
 #include <grpcpp/server_context.h>
 
 #include <algorithm>
-#include <chrono>
 #include <thread>
 #include <utility>
 
@@ -138,8 +137,10 @@ void SetSeries(uint32_t id, const v1::Series& series, Parts* part) {
 // long: its place is wanted. Thread-compatible.
 class AnswerWriter {
  public:
-  explicit AnswerWriter(grpc::ServerContext* context)
-      : watcher_([this, context] { Watch(context); }) {}
+  AnswerWriter(grpc::ServerContext* context, const Clock* clock)
+      : clock_(*clock),
+        ended_(clock),
+        watcher_([this, context] { Watch(context); }) {}
   ~AnswerWriter() {
     {
       absl::MutexLock lock(&mutex_);
@@ -155,7 +156,7 @@ class AnswerWriter {
                      grpc::ServerWriter<Response>* writer) {
     {
       absl::MutexLock lock(&mutex_);
-      writing_since_ = Clock::now();
+      writing_since_ = clock_.Monotonic();
     }
     const bool written = writer->Write(response);
     absl::MutexLock lock(&mutex_);
@@ -166,8 +167,6 @@ class AnswerWriter {
   }
 
  private:
-  using Clock = std::chrono::steady_clock;
-
   void Watch(grpc::ServerContext* context) {
     const auto is_done = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
       return done_;
@@ -183,13 +182,15 @@ class AnswerWriter {
   // How long the caller took to take what was sent.
   absl::Duration Waited() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (!writing_since_.has_value()) return waited_;
-    return waited_ + absl::FromChrono(Clock::now() - *writing_since_);
+    return waited_ + clock_.Monotonic() - *writing_since_;
   }
 
+  const Clock& clock_;
   absl::Mutex mutex_;
   Wakeup ended_;
   bool done_ ABSL_GUARDED_BY(mutex_) = false;
-  std::optional<Clock::time_point> writing_since_ ABSL_GUARDED_BY(mutex_);
+  // Clock::Monotonic().
+  std::optional<absl::Duration> writing_since_ ABSL_GUARDED_BY(mutex_);
   absl::Duration waited_ ABSL_GUARDED_BY(mutex_);
   std::thread watcher_;  // last: it uses the others
 };
@@ -197,6 +198,8 @@ class AnswerWriter {
 // Room for some queries. Thread-safe.
 class QuerySlots {
  public:
+  explicit QuerySlots(const Clock* clock) : left_(clock) {}
+
   // A place in it, given back when it is destroyed.
   class Slot {
    public:
@@ -236,8 +239,13 @@ class QuerySlots {
 
 class QueryService : public v1::QueryService::Service {
  public:
-  QueryService(Store* store, Fleet* fleet, MachineNow now_of)
-      : store_(*store), fleet_(*fleet), now_of_(std::move(now_of)) {}
+  QueryService(Store* store, Fleet* fleet, MachineNow now_of,
+               const Clock* clock)
+      : store_(*store),
+        fleet_(*fleet),
+        now_of_(std::move(now_of)),
+        clock_(*clock),
+        slots_(clock) {}
 
   grpc::Status QueryRange(
       grpc::ServerContext* context, const v1::QueryRangeRequest* request,
@@ -246,7 +254,7 @@ class QueryService : public v1::QueryService::Service {
     if (!slot.ok()) return RpcFromStatus(slot.status());
     const auto range_request = FromProto(*request);
     if (!range_request.ok()) return RpcFromStatus(range_request.status());
-    AnswerWriter answer(context);
+    AnswerWriter answer(context, &clock_);
     uint32_t id = 0;
     return End(RunRangeQuery(*range_request, ContextOf(context),
                              [&](const SeriesResult& result) {
@@ -259,7 +267,7 @@ class QueryService : public v1::QueryService::Service {
       grpc::ServerWriter<v1::QueryRawResponse>* writer) override {
     const auto slot = Admit(*context);
     if (!slot.ok()) return RpcFromStatus(slot.status());
-    AnswerWriter answer(context);
+    AnswerWriter answer(context, &clock_);
     uint32_t id = 0;
     return End(RunRawQuery(FromProto(*request), ContextOf(context),
                            [&](const RawSeries& result) {
@@ -341,14 +349,16 @@ class QueryService : public v1::QueryService::Service {
   Store& store_;
   Fleet& fleet_;
   const MachineNow now_of_;
+  const Clock& clock_;
   QuerySlots slots_;
 };
 
 }  // namespace
 
 std::unique_ptr<grpc::Service> MakeQueryService(Store* store, Fleet* fleet,
-                                                MachineNow now_of) {
-  return std::make_unique<QueryService>(store, fleet, std::move(now_of));
+                                                MachineNow now_of,
+                                                const Clock* clock) {
+  return std::make_unique<QueryService>(store, fleet, std::move(now_of), clock);
 }
 
 }  // namespace fleetperf::aggregator

@@ -8,6 +8,7 @@
 #include "aggregator/query/fleet.h"
 #include "aggregator/query/range_query.h"
 #include "aggregator/store/store.h"
+#include "base/clock.h"
 
 namespace grpc {
 class Service;
@@ -16,8 +17,9 @@ class Service;
 namespace fleetperf::aggregator {
 
 // `store` and `fleet` outlive the server that the service is registered with.
-std::unique_ptr<grpc::Service> MakeQueryService(Store* store, Fleet* fleet,
-                                                MachineNow now_of);
+std::unique_ptr<grpc::Service> MakeQueryService(
+    Store* store, Fleet* fleet, MachineNow now_of,
+    const Clock* clock = &Clock::Real());
 
 }  // namespace fleetperf::aggregator
 

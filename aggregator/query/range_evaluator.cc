@@ -22,6 +22,8 @@ GapCause CauseOf(LossCause cause) {
       return GapCause::kDiskFull;
     case LossCause::kPowerCut:
       return GapCause::kPowerCut;
+    case LossCause::kStoreDamaged:
+      return GapCause::kStoreDamaged;
     case LossCause::kRejected:
       return GapCause::kRejected;
     case LossCause::kOverrun:

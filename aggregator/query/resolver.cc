@@ -262,7 +262,7 @@ absl::Status PathSet::ExplainMiss(const NamedPath& named,
     return absl::NotFoundError(absl::StrCat(named.text, ": ", parts...));
   };
   const std::vector<std::string> machines = directory.Machines();
-  if (machines.empty()) {
+  if (!directory.HasMachines()) {
     return not_found("no agent has sent any samples yet");
   }
   if (std::none_of(machines.begin(), machines.end(), [&](const auto& machine) {

@@ -39,7 +39,7 @@ v1::Series DescribeSeries(const std::string& machine, const Schema& schema,
   series.set_attrib(counter.attrib);
   // Already in the values of counters that ask to be shown as real numbers.
   if ((counter.attrib & perflib::kAttribDisplayAsReal) == 0) {
-    series.set_default_scale(counter.default_scale);
+    series.set_default_scale(perflib::ScaleOr0(counter.default_scale));
   }
   return series;
 }

@@ -4,10 +4,16 @@
 
 #include <utility>
 
+#include "aggregator/rpc/connection_table.h"
+#include "aggregator/rpc/peer.h"
+
 namespace fleetperf::aggregator {
 
-EventLoop::EventLoop(std::unique_ptr<grpc::ServerCompletionQueue> queue)
-    : queue_(std::move(queue)), thread_([this] { Run(); }) {}
+EventLoop::EventLoop(std::unique_ptr<grpc::ServerCompletionQueue> queue,
+                     ConnectionTable* connections)
+    : queue_(std::move(queue)),
+      connections_(*connections),
+      thread_([this] { Run(); }) {}
 
 EventLoop::~EventLoop() {
   {
@@ -15,7 +21,7 @@ EventLoop::~EventLoop() {
     const auto is_idle = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
       return streams_ == 0;
     };
-    mutex_.Await(absl::Condition(&is_idle));
+    idle_.Await(&mutex_, is_idle);
   }
   queue_->Shutdown();
   thread_.join();
@@ -28,7 +34,12 @@ void EventLoop::AddStream() {
 
 void EventLoop::RemoveStream() {
   absl::MutexLock lock(&mutex_);
-  --streams_;
+  if (--streams_ == 0) idle_.Notify();
+}
+
+void EventLoop::NoteCall(const std::string& peer) {
+  const auto parsed = ParsePeer(peer);
+  if (parsed.has_value()) connections_.MarkAuthenticated(*parsed);
 }
 
 void EventLoop::Post(std::function<void()> task) {

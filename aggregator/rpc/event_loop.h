@@ -15,17 +15,21 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "base/wakeup.h"
 
 namespace grpc {
 class ServerCompletionQueue;
 }  // namespace grpc
 
 namespace fleetperf::aggregator {
+
+class ConnectionTable;
 
 // Thread-safe.
 class EventLoop {
@@ -40,7 +44,9 @@ class EventLoop {
     ~Event() = default;
   };
 
-  explicit EventLoop(std::unique_ptr<grpc::ServerCompletionQueue> queue);
+  // `connections` are those of its server, and outlive this.
+  EventLoop(std::unique_ptr<grpc::ServerCompletionQueue> queue,
+            ConnectionTable* connections);
   // After its server was shut down. Waits until all streams have ended.
   ~EventLoop();
   EventLoop(const EventLoop&) = delete;
@@ -56,6 +62,9 @@ class EventLoop {
   void AddStream();
   void RemoveStream();
 
+  // A call has come, from gRPC's text for its peer.
+  void NoteCall(const std::string& peer);
+
  private:
   class PostedEvent final : public Event {
    public:
@@ -70,8 +79,10 @@ class EventLoop {
   void RunPosted();
 
   const std::unique_ptr<grpc::ServerCompletionQueue> queue_;
+  ConnectionTable& connections_;
   absl::Mutex mutex_;
   size_t streams_ ABSL_GUARDED_BY(mutex_) = 0;
+  Wakeup idle_;
   std::vector<std::function<void()>> posted_ ABSL_GUARDED_BY(mutex_);
   PostedEvent posted_event_{this};
   grpc::Alarm wake_up_ ABSL_GUARDED_BY(mutex_);

@@ -2,20 +2,25 @@
 
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/impl/service_type.h>
+#include <grpcpp/resource_quota.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "absl/synchronization/mutex.h"
 #include "aggregator/rpc/event_loop.h"
 #include "aggregator/rpc/health_service.h"
+#include "aggregator/rpc/listener.h"
+#include "aggregator/rpc/peer.h"
 #include "base/channel.h"
 #include "base/files.h"
+#include "base/rpc_deadline.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::aggregator {
@@ -29,9 +34,35 @@ size_t CountLoops() {
   return std::clamp<size_t>(std::thread::hardware_concurrency() / 4, 1, 4);
 }
 
+// What gRPC's connections and calls may take. With TLS, which does not count
+// here, they take 220 KiB an agent (docs/performance.md).
+constexpr uint64_t kLeastMemory = uint64_t{2} << 30;
+constexpr uint64_t kMemoryShare = 2;  // half of the machine's
+
+// Calls of the synchronous API, each of which has a thread. Queries wait on
+// theirs until they are among the eight that run (query_service.cc).
+constexpr int kMaxCallThreads = 256;
+
+// A client has as many calls on a connection. The client's gRPC lets others
+// wait.
+constexpr int kMaxStreams = 128;
+constexpr int kMaxHeaderBytes = 8 << 10;
+
+void SetBounds(grpc::ServerBuilder* builder) {
+  builder->AddChannelArgument(
+      GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
+      static_cast<int>(absl::ToInt64Milliseconds(kHandshakeTime)));
+  builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreams);
+  builder->AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMaxHeaderBytes);
+  const uint64_t memory = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) *
+                          static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  grpc::ResourceQuota quota("server");
+  quota.Resize(std::max(memory / kMemoryShare, kLeastMemory));
+  quota.SetMaxThreads(kMaxCallThreads);
+  builder->SetResourceQuota(quota);
+}
+
 void SetArguments(grpc::ServerBuilder* builder) {
-  // Two servers on one port would share its clients at random.
-  builder->AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 20'000);
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
   // Agents and subscribers send keepalive pings, too.
@@ -43,22 +74,68 @@ void SetArguments(grpc::ServerBuilder* builder) {
   builder->SetMaxReceiveMessageSize(kMaxMessageBytes);
 }
 
+// Tells the tables of connections of calls of the synchronous API. gRPC has
+// one such object a process, for all of its servers.
+class CallObserver : public grpc::Server::GlobalCallbacks {
+ public:
+  static CallObserver& Get() {
+    static CallObserver* const observer = [] {
+      auto* const created = new CallObserver;
+      grpc::Server::SetGlobalCallbacks(created);
+      return created;
+    }();
+    return *observer;
+  }
+
+  void Add(ConnectionTable* table) {
+    absl::MutexLock lock(&mutex_);
+    tables_.push_back(table);
+  }
+  void Remove(ConnectionTable* table) {
+    absl::MutexLock lock(&mutex_);
+    tables_.erase(std::remove(tables_.begin(), tables_.end(), table),
+                  tables_.end());
+  }
+
+  void PreSynchronousRequest(grpc::ServerContext* context) override {
+    const auto peer = ParsePeer(context->peer());
+    if (!peer.has_value()) return;
+    absl::MutexLock lock(&mutex_);
+    for (ConnectionTable* const table : tables_) {
+      table->MarkAuthenticated(*peer);
+    }
+  }
+  void PostSynchronousRequest(grpc::ServerContext*) override {}
+
+ private:
+  absl::Mutex mutex_;
+  std::vector<ConnectionTable*> tables_ ABSL_GUARDED_BY(mutex_);
+};
+
 }  // namespace
 
 RpcServer::RpcServer() = default;
 
 absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
     const std::string& listen, const std::string& address_file,
+    const ConnectionLimits& limits,
     const std::shared_ptr<grpc::ServerCredentials>& credentials,
     absl::Span<const std::unique_ptr<grpc::Service>> services,
     absl::Span<const std::unique_ptr<StreamService>> streams) {
   std::unique_ptr<RpcServer> server(new RpcServer);
+  ASSIGN_OR_RETURN(server->listener_, Listener::Open(listen, limits));
+  ConnectionTable* const connections = &server->listener_->connections();
+  CallObserver::Get().Add(connections);
   server->health_ = MakeHealthService();
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   grpc::ServerBuilder builder;
-  int port = 0;
-  builder.AddListeningPort(listen, credentials, &port);
+  std::shared_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor =
+      builder.experimental().AddExternalConnectionAcceptor(
+          grpc::ServerBuilder::experimental_type::ExternalConnectionType::
+              FROM_FD,
+          credentials);
   SetArguments(&builder);
+  SetBounds(&builder);
   builder.RegisterService(server->health_.get());
   for (const auto& service : services) builder.RegisterService(service.get());
   for (const auto& stream : streams) {
@@ -66,31 +143,49 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
   }
   for (size_t i = 0; i < CountLoops(); ++i) {
     server->loops_.push_back(
-        std::make_unique<EventLoop>(builder.AddCompletionQueue()));
+        std::make_unique<EventLoop>(builder.AddCompletionQueue(), connections));
   }
   server->server_ = builder.BuildAndStart();
-  if (server->server_ == nullptr || port == 0) {
-    return absl::UnavailableError(absl::StrCat(
-        "cannot listen on ", listen,
-        ": the port is taken by another process, or the address is not this "
-        "machine's"));
+  if (server->server_ == nullptr) {
+    return absl::InternalError("gRPC does not start a server");
   }
   for (const auto& stream : streams) {
     for (const auto& loop : server->loops_) stream->AcceptOn(loop.get());
   }
-  server->address_ =
-      absl::StrCat(listen.substr(0, listen.rfind(':')), ":", port);
+  server->listener_->Start(
+      [acceptor](int listening_fd, int fd) {
+        grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters
+            connection;
+        connection.listener_fd = listening_fd;
+        connection.fd = fd;
+        acceptor->HandleNewConnection(&connection);
+      },
+      Listener::Probes());
+  server->address_ = absl::StrCat(listen.substr(0, listen.rfind(':')), ":",
+                                  server->listener_->port());
   if (!address_file.empty()) {
     RETURN_IF_ERROR(WriteFile(address_file, server->address_ + "\n"));
   }
-  spdlog::info("listening on {}", server->address_);
+  spdlog::info("listening on {}, for {} connections", server->address_,
+               connections->limits().max);
   return server;
 }
 
 RpcServer::~RpcServer() {
+  if (listener_ == nullptr) return;
+  listener_->Stop();
+  CallObserver::Get().Remove(&listener_->connections());
   if (server_ != nullptr) {
-    server_->Shutdown(absl::ToChronoTime(absl::Now() + kShutdownTime));
+    server_->Shutdown(RpcDeadline(kShutdownTime));
   }
+}
+
+ConnectionCounts RpcServer::CountConnections() const {
+  return listener_->Count();
+}
+
+uint64_t RpcServer::failed_probes() const {
+  return static_cast<uint64_t>(listener_->failed_probes());
 }
 
 }  // namespace fleetperf::aggregator

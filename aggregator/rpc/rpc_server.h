@@ -1,4 +1,5 @@
-// A server of RPCs as fleetperf's clients expect it.
+// A server of RPCs as fleetperf's clients expect it. Its connections, the
+// threads of calls and gRPC's memory are bounded.
 
 #ifndef FLEETPERF_AGGREGATOR_RPC_RPC_SERVER_H_
 #define FLEETPERF_AGGREGATOR_RPC_RPC_SERVER_H_
@@ -9,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "aggregator/rpc/connection_table.h"
 #include "aggregator/rpc/stream_service.h"
 
 namespace grpc {
@@ -20,6 +22,7 @@ class Service;
 namespace fleetperf::aggregator {
 
 class EventLoop;
+class Listener;
 
 class RpcServer {
  public:
@@ -29,6 +32,7 @@ class RpcServer {
   // port cannot be had.
   static absl::StatusOr<std::unique_ptr<RpcServer>> Start(
       const std::string& listen, const std::string& address_file,
+      const ConnectionLimits& limits,
       const std::shared_ptr<grpc::ServerCredentials>& credentials,
       absl::Span<const std::unique_ptr<grpc::Service>> services,
       absl::Span<const std::unique_ptr<StreamService>> streams);
@@ -38,9 +42,15 @@ class RpcServer {
   // With the port that was chosen.
   const std::string& address() const { return address_; }
 
+  // Thread-safe.
+  ConnectionCounts CountConnections() const;
+  // How often it found that it accepts no connections.
+  uint64_t failed_probes() const;
+
  private:
   RpcServer();
 
+  std::unique_ptr<Listener> listener_;  // first: its connections are used
   std::unique_ptr<grpc::Service> health_;
   std::unique_ptr<grpc::Server> server_;
   std::vector<std::unique_ptr<EventLoop>> loops_;  // end before the server

@@ -79,6 +79,7 @@ class RpcStream {
     if (!ok) {
       delete this;
     } else {
+      loop_.NoteCall(context_.peer());
       OnStart();
     }
   }

@@ -3,6 +3,7 @@
 #include <google/protobuf/arena.h>
 #include <google/protobuf/io/coded_stream.h>
 
+#include <limits>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -15,10 +16,6 @@
 
 namespace fleetperf::aggregator {
 namespace {
-
-// An agent adds up what was lost, by machine and cause. An empty loss takes two
-// bytes in a batch and forty times as much here.
-constexpr size_t kMostLosses = 100'000;
 
 // In memory of its own: the first batch of an agent has hundreds of them.
 std::shared_ptr<v1::Definitions> MakeDefinitions() {
@@ -66,11 +63,12 @@ bool ReadLoss(absl::string_view bytes, std::vector<Loss>* losses) {
 }
 
 // Stops at the first loss that is one too many.
-bool ReadContents(absl::string_view bytes, BatchContents* contents) {
+bool ReadContents(absl::string_view bytes, size_t max_losses,
+                  BatchContents* contents) {
   using Content = v1::BatchContent;
   FieldReader reader(bytes);
   bool ok = true;
-  while (ok && contents->losses.size() <= kMostLosses && reader.Next()) {
+  while (ok && contents->losses.size() <= max_losses && reader.Next()) {
     switch (reader.field()) {
       case Content::kDefinitionsFieldNumber:
         ok = ReadDefinitions(reader.Bytes(), contents);
@@ -91,6 +89,19 @@ bool ReadContents(absl::string_view bytes, BatchContents* contents) {
   return ok && reader.ok();
 }
 
+absl::StatusOr<BatchContents> ParseContents(absl::string_view bytes,
+                                            size_t max_losses) {
+  BatchContents contents;
+  if (!ReadContents(bytes, max_losses, &contents)) {
+    return absl::InvalidArgumentError("Batch.payload is no BatchContent");
+  }
+  if (contents.losses.size() > max_losses) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a batch of more than ", max_losses, " losses"));
+  }
+  return contents;
+}
+
 }  // namespace
 
 absl::StatusOr<BatchContents> ParseBatch(const v1::Batch& batch,
@@ -108,7 +119,9 @@ absl::StatusOr<BatchContents> ParseBatch(const v1::Batch& batch,
   }
   switch (batch.compression()) {
     case v1::COMPRESSION_NONE: {
-      if (payload.size() == batch.content_size()) return ParseContents(payload);
+      if (payload.size() == batch.content_size()) {
+        return ParseContents(payload, limits.max_losses);
+      }
       return absl::InvalidArgumentError(
           absl::StrCat("Batch.payload has ", payload.size(),
                        " bytes instead of ", batch.content_size()));
@@ -117,7 +130,8 @@ absl::StatusOr<BatchContents> ParseBatch(const v1::Batch& batch,
       auto decompressed = std::make_shared<std::string>();
       RETURN_IF_ERROR(
           ZstdDecompress(payload, batch.content_size(), decompressed.get()));
-      ASSIGN_OR_RETURN(BatchContents contents, ParseContents(*decompressed));
+      ASSIGN_OR_RETURN(BatchContents contents,
+                       ParseContents(*decompressed, limits.max_losses));
       contents.decompressed = std::move(decompressed);
       return contents;
     }
@@ -128,15 +142,7 @@ absl::StatusOr<BatchContents> ParseBatch(const v1::Batch& batch,
 }
 
 absl::StatusOr<BatchContents> ParseContents(absl::string_view bytes) {
-  BatchContents contents;
-  if (!ReadContents(bytes, &contents)) {
-    return absl::InvalidArgumentError("Batch.payload is no BatchContent");
-  }
-  if (contents.losses.size() > kMostLosses) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a batch of more than ", kMostLosses, " losses"));
-  }
-  return contents;
+  return ParseContents(bytes, std::numeric_limits<size_t>::max());
 }
 
 std::string EncodeLosses(const std::vector<Loss>& losses) {
@@ -154,8 +160,9 @@ std::string EncodeLosses(const std::vector<Loss>& losses) {
 
 static_assert(static_cast<int>(LossCause::kSpoolFull) ==
               v1::LOSS_CAUSE_SPOOL_FULL);
-static_assert(static_cast<int>(LossCause::kPowerCut) ==
-              v1::LOSS_CAUSE_POWER_CUT);
+static_assert(static_cast<int>(LossCause::kStoreDamaged) ==
+              v1::LOSS_CAUSE_STORE_DAMAGED);
+static_assert(static_cast<int>(kLastLossCause) == v1::LossCause_MAX);
 
 absl::string_view LossCauseName(LossCause cause) {
   switch (cause) {
@@ -177,6 +184,8 @@ absl::string_view LossCauseName(LossCause cause) {
       return "source_failed";
     case LossCause::kPowerCut:
       return "power_cut";
+    case LossCause::kStoreDamaged:
+      return "store_damaged";
   }
   return "unknown";
 }

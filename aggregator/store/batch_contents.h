@@ -27,6 +27,9 @@ struct BatchLimits {
   uint64_t max_values = 20'000'000;
   // Runs of blocks in which an instance was there, in one batch.
   uint64_t max_runs = 1'000'000;
+  // An agent adds up what was lost, by machine and cause. An empty loss takes
+  // two bytes in a batch and forty times as much here.
+  size_t max_losses = 100'000;
 };
 
 // A v1::BatchContent.
@@ -45,7 +48,9 @@ struct BatchContents {
 absl::StatusOr<BatchContents> ParseBatch(const v1::Batch& batch,
                                          const BatchLimits& limits);
 
-// The same of a serialized v1::BatchContent.
+// The same of a serialized v1::BatchContent that the store keeps. A limit on
+// losses held when they came; a batch that was rejected has one more, and those
+// of several batches are kept together.
 absl::StatusOr<BatchContents> ParseContents(absl::string_view bytes);
 
 // A serialized v1::BatchContent that tells of nothing but these.

@@ -84,6 +84,19 @@ absl::StatusOr<std::optional<uint32_t>> FirstHour(const Database& database,
   return std::optional<uint32_t>();
 }
 
+// Where the last is. What is damaged is passed over.
+std::optional<uint32_t> LastHour(const Database& database,
+                                 Resolution resolution) {
+  const auto entry = database.Iterate(Family::kChunks);
+  const std::string first_key = ReceivedKey(resolution, /*hour=*/0, "");
+  Received received;
+  for (entry->SeekForPrev(EndOfReceived(resolution));
+       entry->Valid() && ToView(entry->key()) >= first_key; entry->Prev()) {
+    if (ParseReceivedKey(ToView(entry->key()), &received)) return received.hour;
+  }
+  return std::nullopt;
+}
+
 // Chunks of one resolution that were received from one hour until before
 // another, in the order of their machines, epochs and orders.
 absl::StatusOr<std::vector<ReceivedChunk>> ReceivedBetween(
@@ -210,7 +223,8 @@ void DeletePages(const Database& database, const ChunkKey& key,
 
 // Deletes what this key says was received; sets how many bytes it had, about.
 absl::Status DeleteReceived(const Database& database, absl::string_view key,
-                            uint64_t* size, Changes* changes) {
+                            uint64_t* size, Changes* changes,
+                            std::vector<uint32_t>* epochs) {
   changes->Delete(Family::kChunks, key);
   *size = key.size();
   Received received;
@@ -218,6 +232,11 @@ absl::Status DeleteReceived(const Database& database, absl::string_view key,
   changes->Delete(
       IsFingerprintsKey(received.key) ? Family::kDefault : Family::kChunks,
       received.key);
+  uint32_t epoch_number = 0;
+  uint64_t sequence = 0;
+  if (ParseFingerprintsKey(received.key, &epoch_number, &sequence)) {
+    epochs->push_back(epoch_number);
+  }
   ChunkKey chunk_key;
   if (!ParseHeadKey(received.key, &chunk_key)) return absl::OkStatus();
   const auto chunk = GetChunk(database, chunk_key);
@@ -334,17 +353,19 @@ absl::StatusOr<Chunk> OpenChunk(const Database& database,
       });
 }
 
+absl::Time NewestReceived(const Database& database) {
+  absl::Time newest = absl::InfinitePast();
+  for (const Resolution resolution :
+       {Resolution::kFull, Resolution::kMinute, Resolution::kHour}) {
+    const auto last = LastHour(database, resolution);
+    if (last.has_value()) newest = std::max(newest, StartOfHour(*last));
+  }
+  return newest;
+}
+
 absl::StatusOr<std::vector<ReceivedChunk>> LastReceived(
     const Database& database, uint32_t hours, OnDamage on_damage) {
-  const auto entry = database.Iterate(Family::kChunks);
-  const std::string first_key = ReceivedKey(Resolution::kFull, /*hour=*/0, "");
-  Received received;
-  entry->SeekForPrev(EndOfReceived(Resolution::kFull));
-  while (entry->Valid() && ToView(entry->key()) >= first_key &&
-         !ParseReceivedKey(ToView(entry->key()), &received)) {
-    entry->Prev();
-  }
-  const uint32_t last = received.hour;
+  const uint32_t last = LastHour(database, Resolution::kFull).value_or(0);
   return ReceivedBetween(database, Resolution::kFull,
                          last >= hours ? last - hours + 1 : 0, UINT32_MAX,
                          on_damage);
@@ -382,7 +403,8 @@ void Unlist(const ReceivedChunk& chunk, Changes* changes) {
 
 absl::StatusOr<bool> DeleteReceivedBefore(const Database& database,
                                           absl::Time time, size_t most,
-                                          Changes* changes) {
+                                          Changes* changes,
+                                          std::vector<uint32_t>* epochs) {
   size_t found = 0;
   // What comes before damage goes all the same.
   absl::Status status;
@@ -393,8 +415,8 @@ absl::StatusOr<bool> DeleteReceivedBefore(const Database& database,
          entry->Valid() && ToView(entry->key()) < end && found < most;
          entry->Next(), ++found) {
       uint64_t size = 0;
-      RETURN_IF_ERROR(
-          DeleteReceived(database, ToView(entry->key()), &size, changes));
+      RETURN_IF_ERROR(DeleteReceived(database, ToView(entry->key()), &size,
+                                     changes, epochs));
     }
     status.Update(FromRocksDb(entry->status(), "read chunks"));
   }
@@ -403,7 +425,8 @@ absl::StatusOr<bool> DeleteReceivedBefore(const Database& database,
 }
 
 absl::StatusOr<uint64_t> DeleteFirstReceived(const Database& database,
-                                             Changes* changes) {
+                                             Changes* changes,
+                                             std::vector<uint32_t>* epochs) {
   std::optional<uint32_t> first;
   absl::Status status;
   for (const Resolution resolution : kResolutions) {
@@ -424,8 +447,8 @@ absl::StatusOr<uint64_t> DeleteFirstReceived(const Database& database,
     for (entry->Seek(ReceivedKey(resolution, *first, ""));
          entry->Valid() && ToView(entry->key()) < end; entry->Next()) {
       uint64_t size = 0;
-      RETURN_IF_ERROR(
-          DeleteReceived(database, ToView(entry->key()), &size, changes));
+      RETURN_IF_ERROR(DeleteReceived(database, ToView(entry->key()), &size,
+                                     changes, epochs));
       freed += size;
     }
   }

@@ -79,6 +79,10 @@ struct ReceivedChunk {
 absl::StatusOr<std::vector<ReceivedChunk>> LastReceived(
     const Database& database, uint32_t hours, OnDamage on_damage);
 
+// The start of the last hour in which something was received that is no longer
+// in the log; InfinitePast if there is none.
+absl::Time NewestReceived(const Database& database);
+
 // The chunks that are first to be thinned further, in the same order: those
 // received in the first hours, as HoursOfChunk(`thinned`) divides them. None if
 // these end behind `time`.
@@ -92,15 +96,19 @@ void ListAs(Resolution resolution, const ReceivedChunk& chunk,
 void Unlist(const ReceivedChunk& chunk, Changes* changes);
 
 // How many bytes were freed, about; 0 if there was nothing to delete. Deletes
-// chunks and losses of the hour in which the first were received.
+// chunks and losses of the hour in which the first were received, and
+// fingerprints; adds these' epochs to `epochs`.
 absl::StatusOr<uint64_t> DeleteFirstReceived(const Database& database,
-                                             Changes* changes);
+                                             Changes* changes,
+                                             std::vector<uint32_t>* epochs);
 
-// Deletes chunks and losses all of which were received in hours before that of
-// `time`, the first first; `most` at most. False if there are none.
+// Deletes chunks, losses and fingerprints all of which were received in hours
+// before that of `time`, the first first; `most` at most. False if there are
+// none. Adds the fingerprints' epochs to `epochs`.
 absl::StatusOr<bool> DeleteReceivedBefore(const Database& database,
                                           absl::Time time, size_t most,
-                                          Changes* changes);
+                                          Changes* changes,
+                                          std::vector<uint32_t>* epochs);
 
 // The chunk with this key; NotFound if there is none.
 absl::StatusOr<StoredChunk> GetChunk(const Database& database,

@@ -152,7 +152,8 @@ absl::Status Compactor::LoadDirectory(Directory* directory,
 absl::StatusOr<bool> Compactor::Step(absl::Time idle_since) {
   if (to_transpose_.empty() && to_merge_.empty()) {
     RETURN_IF_ERROR(Look(idle_since));
-    return !to_transpose_.empty() || !to_merge_.empty();
+    if (!to_transpose_.empty() || !to_merge_.empty()) return true;
+    return parts_.epochs->RemoveEnded();
   }
   if (!to_transpose_.empty()) {
     // What fails is looked for again.
@@ -194,11 +195,15 @@ absl::Status Compactor::DropBefore(absl::Time time) {
   const absl::Status status = StepUntilDone(time);
   for (bool more = true; more;) {
     Changes changes(parts_.database);
-    ASSIGN_OR_RETURN(more, DeleteReceivedBefore(*parts_.database, time,
-                                                kMostDropped, &changes));
+    std::vector<uint32_t> epochs;
+    ASSIGN_OR_RETURN(more,
+                     DeleteReceivedBefore(*parts_.database, time, kMostDropped,
+                                          &changes, &epochs));
     RETURN_IF_ERROR(
         parts_.database->Write(&changes, Database::Durability::kProcess));
+    parts_.epochs->NoteRemoved(epochs);
   }
+  RETURN_IF_ERROR(parts_.epochs->RemoveRecords());
   return status;
 }
 
@@ -217,9 +222,12 @@ absl::Status Compactor::DropTo(uint64_t size) {
   owes_compaction_ = true;
   for (uint64_t more = 1; more > 0 && freed < to_free; freed += more) {
     Changes changes(parts_.database);
-    ASSIGN_OR_RETURN(more, DeleteFirstReceived(*parts_.database, &changes));
+    std::vector<uint32_t> epochs;
+    ASSIGN_OR_RETURN(more,
+                     DeleteFirstReceived(*parts_.database, &changes, &epochs));
     RETURN_IF_ERROR(
         parts_.database->Write(&changes, Database::Durability::kProcess));
+    parts_.epochs->NoteRemoved(epochs);
   }
   if (freed > 0) {
     RETURN_IF_ERROR(parts_.database->Compact(Family::kChunks));
@@ -391,13 +399,13 @@ absl::Status Compactor::Merge(const MergePlan::Group& keys) {
 }
 
 absl::Status Compactor::ForgetRetired() {
-  const absl::Duration now = Clock::Real().Monotonic();
+  const absl::Duration now = parts_.clock->Monotonic();
   if (now < next_forgetting_) return absl::OkStatus();
   next_forgetting_ = now + kLongestRead;
   Changes changes(parts_.database);
   for (const auto& [epoch_number, instance] : retired_long_) {
     DefinitionTable::DeleteInstance(epoch_number, instance, &changes);
-    parts_.definitions->ReadDictionary(epoch_number)->Retire(instance);
+    parts_.definitions->RetireInstance(epoch_number, instance);
   }
   retired_long_ = std::exchange(retired_, {});
   return parts_.database->Write(&changes, Database::Durability::kProcess);

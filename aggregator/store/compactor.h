@@ -1,4 +1,5 @@
-// Moves batches from the log into chunks, and small chunks into large ones.
+// Moves batches from the log into chunks, and small chunks into large ones;
+// removes what is not needed any more.
 
 #ifndef FLEETPERF_AGGREGATOR_STORE_COMPACTOR_H_
 #define FLEETPERF_AGGREGATOR_STORE_COMPACTOR_H_
@@ -18,11 +19,13 @@
 #include "aggregator/store/database.h"
 #include "aggregator/store/definition_table.h"
 #include "aggregator/store/directory.h"
+#include "aggregator/store/epoch_table.h"
 #include "aggregator/store/key_numbers.h"
 #include "aggregator/store/log.h"
 #include "aggregator/store/merge_plan.h"
 #include "aggregator/store/thinning.h"
 #include "aggregator/store/transposer.h"
+#include "base/clock.h"
 
 namespace fleetperf::aggregator {
 
@@ -37,9 +40,11 @@ class Compactor {
     Database* database;
     DefinitionTable* definitions;
     Log* log;
+    EpochTable* epochs;
     KeyNumbers* numbers;
     // Held while what is in the log and what is in chunks changes.
     absl::Mutex* layout;
+    const Clock* clock;
   };
   // What it points at outlives this.
   explicit Compactor(const Parts& parts)

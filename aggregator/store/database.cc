@@ -128,6 +128,21 @@ absl::Status CannotOpen(const std::string& directory,
                    status.ToString(), locked ? ")" : ""));
 }
 
+rocksdb::DBOptions CommonOptions() {
+  rocksdb::DBOptions options;
+  options.info_log = std::make_shared<RocksDbLog>();
+  // A log that is no longer written to is known by its size.
+  options.track_and_verify_wals_in_manifest = true;
+  return options;
+}
+
+// Whether a log that was closed in order is not there, or is shorter now.
+bool LacksWal(const rocksdb::Status& status) {
+  return status.IsCorruption() &&
+         (absl::StrContains(status.ToString(), "Missing WAL") ||
+          absl::StrContains(status.ToString(), "Size mismatch: WAL"));
+}
+
 }  // namespace
 
 absl::Status FromRocksDb(const rocksdb::Status& status,
@@ -153,16 +168,32 @@ void Changes::Delete(Family family, absl::string_view key) {
 absl::StatusOr<std::unique_ptr<Database>> Database::Open(
     const std::string& directory) {
   RETURN_IF_ERROR(MakeDirectories(directory));
-  rocksdb::DBOptions options;
+  std::unique_ptr<Database> opened(new Database(directory));
+  RETURN_IF_ERROR(opened->Lock());
+  const absl::Status checked = opened->CheckWal();
+  absl::Status repaired = checked;
+  if (checked.ok()) repaired = RepairWal(directory, opened->wal_);
+  opened->Unlock();
+  RETURN_IF_ERROR(repaired);
+  rocksdb::DBOptions options = CommonOptions();
   options.create_if_missing = true;
   options.create_missing_column_families = true;
-  options.info_log = std::make_shared<RocksDbLog>();
   options.max_total_wal_size = 256 * kMiB;
   options.listeners.push_back(std::make_shared<BackgroundErrors>());
-  std::unique_ptr<Database> opened(new Database(directory));
+  // What is left of the log is in order. RocksDB's default would pass over
+  // what it cannot read, with all that comes after it.
+  options.wal_recovery_mode =
+      rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
   rocksdb::DB* database = nullptr;
-  const rocksdb::Status status = rocksdb::DB::Open(
-      options, directory, Families(), &opened->families_, &database);
+  rocksdb::Status status = rocksdb::DB::Open(options, directory, Families(),
+                                             &opened->families_, &database);
+  if (LacksWal(status)) {
+    opened->missing_wal_ = absl::DataLossError(status.ToString());
+    // This forgets which there were, until the next start.
+    options.track_and_verify_wals_in_manifest = false;
+    status = rocksdb::DB::Open(options, directory, Families(),
+                               &opened->families_, &database);
+  }
   if (!status.ok()) return CannotOpen(directory, status);
   opened->database_.reset(database);
   return opened;
@@ -177,24 +208,49 @@ absl::StatusOr<std::unique_ptr<Database>> Database::OpenForReading(
   }
   std::unique_ptr<Database> opened(new Database(directory));
   // Files would go away while they are read.
-  rocksdb::Status status = rocksdb::Env::Default()->LockFile(
-      absl::StrCat(directory, "/LOCK"), &opened->lock_);
-  if (!status.ok()) return CannotOpen(directory, status);
-  rocksdb::DBOptions options;
-  options.info_log = std::make_shared<RocksDbLog>();
+  RETURN_IF_ERROR(opened->Lock());
+  RETURN_IF_ERROR(opened->CheckWal());
+  rocksdb::DBOptions options = CommonOptions();
+  // CheckWal says what cannot be read.
+  options.wal_recovery_mode =
+      rocksdb::WALRecoveryMode::kSkipAnyCorruptedRecords;
   rocksdb::DB* database = nullptr;
-  status = rocksdb::DB::OpenForReadOnly(options, directory, Families(),
-                                        &opened->families_, &database);
+  const rocksdb::Status status = rocksdb::DB::OpenForReadOnly(
+      options, directory, Families(), &opened->families_, &database);
+  if (LacksWal(status)) {
+    return absl::DataLossError(
+        absl::StrCat("a file of the write-ahead log in ", directory,
+                     " is missing or too short, with what was acknowledged: ",
+                     status.ToString(),
+                     "; the aggregator goes on without it once it is started"));
+  }
   if (!status.ok()) return CannotOpen(directory, status);
   opened->database_.reset(database);
   return opened;
+}
+
+absl::Status Database::Lock() {
+  const rocksdb::Status status = rocksdb::Env::Default()->LockFile(
+      absl::StrCat(directory_, "/LOCK"), &lock_);
+  return status.ok() ? absl::OkStatus() : CannotOpen(directory_, status);
+}
+
+void Database::Unlock() {
+  if (lock_ != nullptr) rocksdb::Env::Default()->UnlockFile(lock_);
+  lock_ = nullptr;
+}
+
+absl::Status Database::CheckWal() {
+  synced_ = SyncedMark::Read(directory_);
+  ASSIGN_OR_RETURN(wal_, aggregator::CheckWal(directory_, synced_));
+  return absl::OkStatus();
 }
 
 Database::~Database() {
   for (rocksdb::ColumnFamilyHandle* family : families_) {
     database_->DestroyColumnFamilyHandle(family);
   }
-  if (lock_ != nullptr) rocksdb::Env::Default()->UnlockFile(lock_);
+  Unlock();
 }
 
 std::vector<std::string> Database::Files() const {
@@ -271,10 +327,18 @@ absl::Status Database::GetPinned(Family of, absl::string_view key,
                      "read");
 }
 
+uint64_t Database::OldestSnapshot() const {
+  uint64_t oldest = 0;
+  database_->GetIntProperty(rocksdb::DB::Properties::kOldestSnapshotSequence,
+                            &oldest);
+  return oldest != 0 ? oldest : UINT64_MAX;
+}
+
 std::unique_ptr<rocksdb::Iterator> Database::Iterate(
-    Family of, const Snapshot* snapshot) const {
+    Family of, const Snapshot* snapshot, const rocksdb::Slice* end) const {
   rocksdb::ReadOptions options;
   if (snapshot != nullptr) options.snapshot = snapshot->snapshot_;
+  options.iterate_upper_bound = end;
   return std::unique_ptr<rocksdb::Iterator>(
       database_->NewIterator(options, family(of)));
 }
@@ -282,10 +346,11 @@ std::unique_ptr<rocksdb::Iterator> Database::Iterate(
 absl::Status Database::ForEach(
     Family of, absl::string_view prefix,
     absl::FunctionRef<void(absl::string_view, absl::string_view)> use) const {
-  const auto entry = Iterate(of);
-  for (entry->Seek(ToSlice(prefix));
-       entry->Valid() && absl::StartsWith(ToView(entry->key()), prefix);
-       entry->Next()) {
+  const std::string end = EndOfPrefix(prefix);
+  const rocksdb::Slice end_slice = end;
+  const auto entry =
+      Iterate(of, /*snapshot=*/nullptr, end.empty() ? nullptr : &end_slice);
+  for (entry->Seek(ToSlice(prefix)); entry->Valid(); entry->Next()) {
     use(ToView(entry->key()), ToView(entry->value()));
   }
   return FromRocksDb(entry->status(), "read");

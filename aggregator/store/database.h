@@ -10,6 +10,7 @@
 #include <rocksdb/slice.h>
 #include <rocksdb/write_batch.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -20,6 +21,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "aggregator/store/commit_mark.h"
+#include "aggregator/store/wal_check.h"
 
 namespace fleetperf::aggregator {
 
@@ -31,6 +34,14 @@ inline rocksdb::Slice ToSlice(absl::string_view text) {
 }
 inline absl::string_view ToView(const rocksdb::Slice& slice) {
   return absl::string_view(slice.data(), slice.size());
+}
+
+// The first key behind all that begin with `prefix`; empty: there is none.
+inline std::string EndOfPrefix(absl::string_view prefix) {
+  std::string end(prefix);
+  while (!end.empty() && end.back() == '\xff') end.pop_back();
+  if (!end.empty()) ++end.back();
+  return end;
 }
 
 // Errors: ResourceExhausted if the disk is full, DataLoss if something is
@@ -50,6 +61,9 @@ class Changes {
 
   void Put(Family family, absl::string_view key, absl::string_view value);
   void Delete(Family family, absl::string_view key);
+
+  // How many there are.
+  size_t size() const { return static_cast<size_t>(batch_.Count()); }
 
  private:
   friend class Database;
@@ -75,14 +89,24 @@ class Snapshot {
 // Thread-safe.
 class Database {
  public:
-  // In `directory`, which is made if need be. FailedPrecondition if it cannot
-  // be opened: another process may have it open.
+  // In `directory`, which is made if need be. What its write-ahead log lacks is
+  // left out, and told by wal(). FailedPrecondition if it cannot be opened:
+  // another process may have it open.
   static absl::StatusOr<std::unique_ptr<Database>> Open(
       const std::string& directory);
   // Nothing can be written. Errors as Open; NotFound if there is no store.
   static absl::StatusOr<std::unique_ptr<Database>> OpenForReading(
       const std::string& directory);
   ~Database();
+
+  // What was found of the write-ahead log before it was opened, and why it is
+  // known that a file of it is missing; OK if that is not known.
+  const WalCheck& wal() const { return wal_; }
+  const absl::Status& missing_wal() const { return missing_wal_; }
+  // The last commit that is known to have been synced then.
+  const CommitMark& synced() const { return synced_; }
+
+  const std::string& directory() const { return directory_; }
 
   // The files that keys and values are in, and whether one is as it was
   // written: DataLoss if not.
@@ -110,6 +134,10 @@ class Database {
   std::unique_ptr<const Snapshot> TakeSnapshot() {
     return std::make_unique<const Snapshot>(database_.get());
   }
+  // A number that grows with every change.
+  uint64_t LastChange() const { return database_->GetLatestSequenceNumber(); }
+  // LastChange() of the oldest snapshot in use; UINT64_MAX if there is none.
+  uint64_t OldestSnapshot() const;
 
   // As of `snapshot`; null: now. NotFound if there is no such key.
   absl::StatusOr<std::string> Get(Family family, absl::string_view key,
@@ -118,9 +146,12 @@ class Database {
   absl::Status GetPinned(Family family, absl::string_view key,
                          const Snapshot* snapshot,
                          rocksdb::PinnableSlice* value) const;
-  // Through the keys of a family, in their order.
+  // Through the keys of a family, in their order; up to `end`, which outlives
+  // the iterator. Without an end, a search that finds nothing passes over all
+  // that was removed behind it.
   std::unique_ptr<rocksdb::Iterator> Iterate(
-      Family family, const Snapshot* snapshot = nullptr) const;
+      Family family, const Snapshot* snapshot = nullptr,
+      const rocksdb::Slice* end = nullptr) const;
   // Calls `use` with each key that starts with `prefix` and its value.
   absl::Status ForEach(
       Family family, absl::string_view prefix,
@@ -133,9 +164,16 @@ class Database {
 
  private:
   explicit Database(std::string directory) : directory_(std::move(directory)) {}
+  absl::Status CheckWal();
+  absl::Status Lock();
+  void Unlock();
 
   const std::string directory_;
-  // Of a database that is open for reading, for which RocksDB takes none.
+  CommitMark synced_;
+  WalCheck wal_;
+  absl::Status missing_wal_;
+  // Of a database that is open for reading, for which RocksDB takes none, and
+  // while its log is checked.
   rocksdb::FileLock* lock_ = nullptr;
   std::unique_ptr<rocksdb::DB> database_;
   std::vector<rocksdb::ColumnFamilyHandle*> families_;

@@ -1,10 +1,11 @@
 #include "aggregator/store/definition_table.h"
 
 #include <limits>
-#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "aggregator/store/keys.h"
 #include "base/sha256.h"
 #include "base/status_macros.h"
@@ -21,11 +22,19 @@ constexpr size_t kMaxDictionaries = 4096;
 // One that has become larger, as instances come and go, is read anew.
 constexpr size_t kMaxInstances = 200'000;
 
+// Beside those of DefinitionReader.
+constexpr uint8_t kAgent = 5;
+constexpr auto kFirstKind = static_cast<uint8_t>(Kind::kMachine);
+constexpr uint8_t kLastKind = kAgent;
+
 // Reads definitions that are not in memory.
 class Reader : public DefinitionReader {
  public:
-  Reader(const Database* database, uint32_t epoch_number)
-      : database_(*database), epoch_number_(epoch_number) {}
+  Reader(const Database* database, uint32_t epoch_number,
+         std::shared_ptr<const void> use)
+      : database_(*database),
+        epoch_number_(epoch_number),
+        use_(std::move(use)) {}
 
   absl::StatusOr<std::string> ReadDefinition(Kind kind,
                                              uint32_t id) const override {
@@ -47,6 +56,7 @@ class Reader : public DefinitionReader {
  private:
   const Database& database_;
   const uint32_t epoch_number_;
+  const std::shared_ptr<const void> use_;
 };
 
 std::string KeyOf(Kind kind, uint32_t epoch_number, uint32_t id) {
@@ -86,11 +96,66 @@ void DefinitionTable::DeleteInstance(uint32_t epoch_number, uint32_t instance,
                   KeyOf(Kind::kInstance, epoch_number, instance));
 }
 
+void DefinitionTable::RetireInstance(uint32_t epoch_number, uint32_t instance) {
+  absl::MutexLock lock(&mutex_);
+  const auto found = dictionaries_.find(epoch_number);
+  if (found != dictionaries_.end()) found->second->Retire(instance);
+}
+
+void DefinitionTable::PutAgent(uint32_t epoch_number, absl::string_view agent,
+                               Changes* changes) {
+  changes->Put(Family::kDefault, DefinitionKey(kAgent, epoch_number, 0), agent);
+}
+
+absl::StatusOr<std::string> DefinitionTable::GetAgent(
+    uint32_t epoch_number) const {
+  return database_.Get(Family::kDefault,
+                       DefinitionKey(kAgent, epoch_number, 0));
+}
+
+absl::StatusOr<bool> DefinitionTable::HasDefinitions(
+    uint32_t epoch_number) const {
+  // Without a machine, nothing else means anything.
+  const std::string prefix =
+      DefinitionPrefix(static_cast<uint8_t>(Kind::kMachine), epoch_number);
+  const std::string end = EndOfPrefix(prefix);
+  const rocksdb::Slice end_slice = end;
+  const auto entry =
+      database_.Iterate(Family::kDefault, /*snapshot=*/nullptr, &end_slice);
+  entry->Seek(prefix);
+  RETURN_IF_ERROR(FromRocksDb(entry->status(), "read definitions"));
+  return entry->Valid();
+}
+
+absl::StatusOr<bool> DefinitionTable::Delete(uint32_t epoch_number, size_t most,
+                                             Changes* changes) const {
+  for (uint8_t kind = kFirstKind; kind <= kLastKind; ++kind) {
+    const std::string prefix = DefinitionPrefix(kind, epoch_number);
+    const std::string end = EndOfPrefix(prefix);
+    const rocksdb::Slice end_slice = end;
+    const auto entry =
+        database_.Iterate(Family::kDefault, /*snapshot=*/nullptr, &end_slice);
+    for (entry->Seek(prefix); entry->Valid(); entry->Next()) {
+      if (changes->size() >= most) return true;
+      changes->Delete(Family::kDefault, ToView(entry->key()));
+    }
+    RETURN_IF_ERROR(FromRocksDb(entry->status(), "read definitions"));
+  }
+  return false;
+}
+
+void DefinitionTable::Forget(uint32_t epoch_number) {
+  absl::MutexLock lock(&mutex_);
+  dictionaries_.erase(epoch_number);
+}
+
 std::unique_ptr<Dictionary> DefinitionTable::MakeDictionary(
-    uint32_t epoch_number, const Dictionary::Limits& limits) const {
+    uint32_t epoch_number, const Dictionary::Limits& limits,
+    std::shared_ptr<const void> use) const {
   return std::make_unique<Dictionary>(
       epoch_number, &schemas_,
-      std::make_unique<Reader>(&database_, epoch_number), limits);
+      std::make_unique<Reader>(&database_, epoch_number, std::move(use)),
+      limits);
 }
 
 std::shared_ptr<Dictionary> DefinitionTable::ReadDictionary(
@@ -101,37 +166,34 @@ std::shared_ptr<Dictionary> DefinitionTable::ReadDictionary(
   if (dictionary == nullptr || dictionary->instances() > kMaxInstances) {
     // What is in the log was within the limits when it came.
     dictionary = MakeDictionary(
-        epoch_number, {.max_instances = std::numeric_limits<size_t>::max()});
+        epoch_number, {.max_machines = std::numeric_limits<size_t>::max(),
+                       .max_instances = std::numeric_limits<size_t>::max()});
   }
   return dictionary;
 }
 
 absl::Status DefinitionTable::ForEachQuery(
-    const std::function<void(uint32_t, const CollectedQuery&)>& use,
+    uint32_t epoch_number, absl::FunctionRef<void(const CollectedQuery&)> use,
     OnDamage on_damage) const {
-  const std::string prefix =
-      DefinitionPrefix(static_cast<uint8_t>(Kind::kQuery));
-  std::map<uint32_t, std::vector<uint32_t>> ids_of_epoch;
+  std::vector<uint32_t> ids;
   RETURN_IF_ERROR(database_.ForEach(
-      Family::kDefault, prefix, [&](absl::string_view key, absl::string_view) {
-        absl::string_view rest = key.substr(prefix.size());
-        uint32_t epoch_number = 0;
+      Family::kDefault,
+      DefinitionPrefix(static_cast<uint8_t>(Kind::kQuery), epoch_number),
+      [&](absl::string_view key, absl::string_view) {
+        uint32_t epoch = 0;
         uint32_t id = 0;
-        if (!GetBigEndian(&rest, &epoch_number) || !GetBigEndian(&rest, &id) ||
-            !rest.empty()) {
+        if (!ParseDefinitionKey(key, &epoch, &id)) {
           return on_damage(DamagedRecord(key));
         }
-        ids_of_epoch[epoch_number].push_back(id);
+        ids.push_back(id);
       }));
-  for (const auto& [epoch_number, ids] : ids_of_epoch) {
-    const auto dictionary = MakeDictionary(epoch_number, {});
-    for (const uint32_t id : ids) {
-      const auto query = dictionary->FindQuery(id);
-      // Other errors are of a definition whose batch was rejected for it.
-      if (absl::IsUnavailable(query.status())) return query.status();
-      if (absl::IsDataLoss(query.status())) on_damage(query.status());
-      if (query.ok()) use(epoch_number, **query);
-    }
+  const auto dictionary = MakeDictionary(epoch_number, {});
+  for (const uint32_t id : ids) {
+    const auto query = dictionary->FindQuery(id);
+    // Other errors are of a definition whose batch was rejected for it.
+    if (absl::IsUnavailable(query.status())) return query.status();
+    if (absl::IsDataLoss(query.status())) on_damage(query.status());
+    if (query.ok()) use(**query);
   }
   return absl::OkStatus();
 }

@@ -12,6 +12,9 @@
 namespace fleetperf::aggregator {
 namespace {
 
+// Beyond so many, those that nothing uses are looked for.
+constexpr size_t kMostUnusedSchemas = 1000;
+
 constexpr absl::Duration kLongestInterval = absl::Hours(24);
 
 absl::Status CheckId(absl::string_view what, uint32_t id) {
@@ -36,6 +39,11 @@ std::shared_ptr<const Schema> SchemaTable::Intern(
     schema = std::make_shared<const Schema>(
         Schema{std::move(hash), std::move(registration)});
     known = schema;
+    if (schemas_.size() >= 2 * used_ + kMostUnusedSchemas) {
+      absl::erase_if(schemas_,
+                     [](const auto& named) { return named.second.expired(); });
+      used_ = schemas_.size();
+    }
   }
   return schema;
 }
@@ -72,7 +80,12 @@ absl::Status Dictionary::AddMachine(const v1::MachineDefinition& definition) {
   if (definition.name().empty()) {
     return absl::InvalidArgumentError("MachineDefinition.name is empty");
   }
-  machines_.try_emplace(definition.id(), definition.name());
+  if (machines_.contains(definition.id())) return absl::OkStatus();
+  if (machines_.size() >= limits_.max_machines) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "more than ", limits_.max_machines, " machines (max_machines)"));
+  }
+  machines_.emplace(definition.id(), definition.name());
   return absl::OkStatus();
 }
 

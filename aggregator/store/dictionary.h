@@ -35,10 +35,17 @@ class SchemaTable {
   std::shared_ptr<const Schema> Intern(
       perflib::CountersetRegistration registration);
 
+  // How many it remembers, some of which nothing uses any more.
+  size_t size() const {
+    absl::MutexLock lock(&mutex_);
+    return schemas_.size();
+  }
+
  private:
-  absl::Mutex mutex_;
+  mutable absl::Mutex mutex_;
   absl::flat_hash_map<std::string, std::weak_ptr<const Schema>> schemas_
       ABSL_GUARDED_BY(mutex_);
+  size_t used_ ABSL_GUARDED_BY(mutex_) = 0;  // of them, when last looked
 };
 
 // Where definitions that are not in memory come from.
@@ -61,6 +68,7 @@ class DefinitionReader {
 class Dictionary {
  public:
   struct Limits {
+    size_t max_machines = 10'000;  // definitions of them
     size_t max_countersets = 4096;
     size_t max_columns = 1'000'000;    // of all queries
     size_t max_instances = 1'000'000;  // not retired

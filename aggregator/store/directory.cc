@@ -6,7 +6,9 @@ namespace fleetperf::aggregator {
 
 void Directory::AddMachine(const std::string& machine) {
   absl::MutexLock lock(&mutex_);
-  machines_.try_emplace(machine);
+  bool& is_entered = machines_[machine].is_entered;
+  entered_ += !is_entered;
+  is_entered = true;
 }
 
 void Directory::AddQuery(const CollectedQuery& query) {
@@ -39,7 +41,18 @@ std::vector<std::string> Directory::Machines() const {
 
 bool Directory::HasMachine(const std::string& machine) const {
   absl::ReaderMutexLock lock(&mutex_);
-  return machines_.contains(machine);
+  const auto found = machines_.find(machine);
+  return found != machines_.end() && found->second.is_entered;
+}
+
+bool Directory::HasMachines() const {
+  absl::ReaderMutexLock lock(&mutex_);
+  return entered_ > 0;
+}
+
+size_t Directory::size() const {
+  absl::ReaderMutexLock lock(&mutex_);
+  return machines_.size();
 }
 
 std::optional<absl::Time> Directory::NewestSample(

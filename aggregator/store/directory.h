@@ -28,13 +28,19 @@ struct CollectedCounterset {
 // Thread-safe.
 class Directory {
  public:
+  // Enters a machine of the fleet. The aggregator's own has samples and is not
+  // entered, unless an agent collects from it, too.
   void AddMachine(const std::string& machine);
   void AddQuery(const CollectedQuery& query);
   void SetNewestSample(const std::string& machine, absl::Time time);
 
-  // By name.
+  // All that have samples or were entered, by name.
   std::vector<std::string> Machines() const;
+  // Whether this machine, or any, was entered.
   bool HasMachine(const std::string& machine) const;
+  bool HasMachines() const;
+  // How many machines there are.
+  size_t size() const;
   // Nothing if it has none yet.
   std::optional<absl::Time> NewestSample(const std::string& machine) const;
   // The names of all that are collected, in order.
@@ -45,6 +51,7 @@ class Directory {
 
  private:
   struct Machine {
+    bool is_entered = false;
     std::optional<absl::Time> newest_sample;
     // By schema hash. What is there never changes, it is replaced.
     std::map<std::string, std::shared_ptr<const CollectedCounterset>>
@@ -53,6 +60,7 @@ class Directory {
 
   mutable absl::Mutex mutex_;
   std::map<std::string, Machine> machines_ ABSL_GUARDED_BY(mutex_);
+  size_t entered_ ABSL_GUARDED_BY(mutex_) = 0;
   // Of all machines, as every query asks for them.
   std::set<std::string> counterset_names_ ABSL_GUARDED_BY(mutex_);
 };

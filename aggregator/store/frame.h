@@ -167,7 +167,9 @@ enum class LossCause : uint8_t {
   kOverrun,
   kSourceFailed,
   kPowerCut,
+  kStoreDamaged,
 };
+inline constexpr LossCause kLastLossCause = LossCause::kStoreDamaged;
 
 // "spool_full"
 absl::string_view LossCauseName(LossCause cause);

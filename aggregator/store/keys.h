@@ -5,9 +5,12 @@
 // In the family "default":
 //
 //   i                   the store's id
-//   a AGENT \0 EPOCH    EPOCH#
+//   w                   a time of day that was right
+//   k                   CommitMark of the last commit
+//   a AGENT \0 EPOCH    EPOCH#. This and the next stay as long as the epoch has
+//                       fingerprints, its definitions until it ends
 //   h EPOCH#            its durable sequence, and that batch's fingerprint
-//   d KIND EPOCH# ID    a definition of the epoch
+//   d KIND EPOCH# ID    a definition of the epoch; of the last kind, its agent
 //   s HASH              a schema's registration
 //   c HASH              a catalogue's contents
 //   m MACHINE           the catalogue's hash (32 bytes), Machine
@@ -119,6 +122,8 @@ inline absl::Time StartOfHour(uint32_t hour) {
 constexpr uint64_t OrderOf(uint64_t sequence) { return sequence << 24; }
 
 inline std::string StoreIdKey() { return "i"; }
+inline std::string KnownTimeKey() { return "w"; }
+inline std::string CommitMarkKey() { return "k"; }
 inline std::string EpochPrefix() { return "a"; }
 inline std::string EpochKey(absl::string_view agent, uint64_t epoch) {
   return absl::StrCat(EpochPrefix(), agent, absl::string_view("\0", 1),
@@ -134,14 +139,27 @@ inline bool ParseEpochKey(absl::string_view key, std::string* agent) {
 inline std::string DurableKey(uint32_t epoch_number) {
   return absl::StrCat("h", BigEndian(epoch_number));
 }
+inline bool ParseDurableKey(absl::string_view key, uint32_t* epoch_number) {
+  key.remove_prefix(1);
+  return GetBigEndian(&key, epoch_number) && key.empty();
+}
 // All definitions of one kind, of all epochs.
 inline std::string DefinitionPrefix(uint8_t kind) {
   return absl::StrCat("d", BigEndian(kind));
 }
+// Those of one epoch.
+inline std::string DefinitionPrefix(uint8_t kind, uint32_t epoch_number) {
+  return absl::StrCat(DefinitionPrefix(kind), BigEndian(epoch_number));
+}
 inline std::string DefinitionKey(uint8_t kind, uint32_t epoch_number,
                                  uint32_t id) {
-  return absl::StrCat(DefinitionPrefix(kind), BigEndian(epoch_number),
-                      BigEndian(id));
+  return absl::StrCat(DefinitionPrefix(kind, epoch_number), BigEndian(id));
+}
+inline bool ParseDefinitionKey(absl::string_view key, uint32_t* epoch_number,
+                               uint32_t* id) {
+  key.remove_prefix(std::min(key.size(), DefinitionPrefix(0).size()));
+  return GetBigEndian(&key, epoch_number) && GetBigEndian(&key, id) &&
+         key.empty();
 }
 inline std::string SchemaKey(absl::string_view hash) {
   return absl::StrCat("s", hash);
@@ -177,8 +195,19 @@ inline std::string NewestKey(uint32_t machine) {
 inline std::string FingerprintsKey(uint32_t epoch_number, uint64_t sequence) {
   return absl::StrCat("f", BigEndian(epoch_number), BigEndian(sequence));
 }
+// All of one epoch.
+inline std::string FingerprintsPrefix(uint32_t epoch_number) {
+  return absl::StrCat("f", BigEndian(epoch_number));
+}
 inline bool IsFingerprintsKey(absl::string_view key) {
   return !key.empty() && key[0] == 'f';
+}
+inline bool ParseFingerprintsKey(absl::string_view key, uint32_t* epoch_number,
+                                 uint64_t* sequence) {
+  if (!IsFingerprintsKey(key)) return false;
+  key.remove_prefix(1);
+  return GetBigEndian(&key, epoch_number) && GetBigEndian(&key, sequence) &&
+         key.empty();
 }
 // `key` is of what was received in this hour.
 inline std::string ReceivedKey(Resolution resolution, uint32_t hour,

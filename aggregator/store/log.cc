@@ -19,13 +19,6 @@ std::string EncodeTimes(const BatchTimes& times, uint64_t fingerprint) {
                       EncodeTime(times.received), BigEndian(fingerprint));
 }
 
-bool DecodeTimes(absl::string_view bytes, BatchTimes* times,
-                 uint64_t* fingerprint) {
-  return GetTime(&bytes, &times->oldest) && GetTime(&bytes, &times->newest) &&
-         GetTime(&bytes, &times->received) &&
-         GetBigEndian(&bytes, fingerprint) && bytes.empty();
-}
-
 BatchTimes TimesOf(const BatchToCommit& batch) {
   BatchTimes times{.received = batch.received};
   const auto extend = [&](absl::Time time) {
@@ -70,6 +63,13 @@ v1::Batch WithoutSamples(const BatchToCommit& rejected) {
 }
 
 }  // namespace
+
+bool DecodeTimes(absl::string_view bytes, BatchTimes* times,
+                 uint64_t* fingerprint) {
+  return GetTime(&bytes, &times->oldest) && GetTime(&bytes, &times->newest) &&
+         GetTime(&bytes, &times->received) &&
+         GetBigEndian(&bytes, fingerprint) && bytes.empty();
+}
 
 absl::Status Log::Load(OnDamage on_damage) {
   return database_.ForEach(Family::kTimes, "",
@@ -119,7 +119,9 @@ absl::Status Log::Read(const LogSegment& segment, absl::Time from,
                        absl::FunctionRef<absl::Status(LoggedBatch)> use,
                        OnDamagedBatch on_damage) {
   const std::string last = LogKey(segment.epoch_number, segment.last_sequence);
-  const auto entry = database_.Iterate(Family::kTimes, snapshot);
+  const std::string end = EndOfPrefix(last);
+  const rocksdb::Slice end_slice = end;
+  const auto entry = database_.Iterate(Family::kTimes, snapshot, &end_slice);
   entry->Seek(LogKey(segment.epoch_number, segment.first_sequence));
   for (; entry->Valid() && ToView(entry->key()) <= last; entry->Next()) {
     const absl::string_view key = ToView(entry->key());
@@ -178,7 +180,9 @@ absl::StatusOr<LoggedBatch> Log::Get(absl::string_view key,
   constexpr BatchLimits kNoLimits = {
       .max_payload_bytes = std::numeric_limits<uint32_t>::max(),
       .max_content_bytes = std::numeric_limits<uint32_t>::max(),
-      .max_values = std::numeric_limits<uint64_t>::max()};
+      .max_values = std::numeric_limits<uint64_t>::max(),
+      .max_runs = std::numeric_limits<uint64_t>::max(),
+      .max_losses = std::numeric_limits<size_t>::max()};
   v1::Batch batch;
   if (record.size() < sizeof(uint64_t) ||
       !batch.ParseFromArray(

@@ -27,6 +27,10 @@ struct LoggedBatch {
   std::vector<uint32_t> retired_instances;
 };
 
+// A record of the family "times"; false if it is none.
+bool DecodeTimes(absl::string_view bytes, BatchTimes* times,
+                 uint64_t* fingerprint);
+
 // Thread-safe.
 class Log {
  public:
@@ -40,6 +44,7 @@ class Log {
   static BatchTimes Put(const BatchToCommit& batch, Changes* changes);
 
   LogIndex& index() { return index_; }
+  const LogIndex& index() const { return index_; }
 
   // Whether it has this batch.
   absl::StatusOr<bool> Contains(uint32_t epoch_number, uint64_t sequence,

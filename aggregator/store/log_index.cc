@@ -61,6 +61,17 @@ std::vector<LogSegment> LogIndex::Find(const std::string& machine,
   return found;
 }
 
+absl::Time LogIndex::NewestReceived() const {
+  absl::Time newest = absl::InfinitePast();
+  absl::ReaderMutexLock lock(&mutex_);
+  for (const auto& [epoch, segments] : segments_) {
+    for (const LogSegment& segment : segments) {
+      newest = std::max(newest, segment.times.received);
+    }
+  }
+  return newest;
+}
+
 std::vector<LogSegment> LogIndex::Closed(absl::Time idle_since) const {
   std::vector<LogSegment> closed;
   absl::ReaderMutexLock lock(&mutex_);
@@ -92,6 +103,29 @@ void LogIndex::Remove(const LogSegment& segment) {
 bool LogIndex::HasBatches(uint32_t epoch_number) const {
   absl::ReaderMutexLock lock(&mutex_);
   return segments_.contains(epoch_number);
+}
+
+std::vector<uint32_t> LogIndex::Epochs() const {
+  std::vector<uint32_t> epochs;
+  {
+    absl::ReaderMutexLock lock(&mutex_);
+    for (const auto& entry : segments_) epochs.push_back(entry.first);
+  }
+  std::sort(epochs.begin(), epochs.end());
+  return epochs;
+}
+
+void LogIndex::RemoveMachines(uint32_t epoch_number) {
+  absl::MutexLock lock(&mutex_);
+  const auto machines = machines_of_epoch_.find(epoch_number);
+  if (machines == machines_of_epoch_.end()) return;
+  for (const std::string& machine : machines->second) {
+    const auto epochs = epochs_of_machine_.find(machine);
+    if (epochs == epochs_of_machine_.end()) continue;
+    epochs->second.erase(epoch_number);
+    if (epochs->second.empty()) epochs_of_machine_.erase(epochs);
+  }
+  machines_of_epoch_.erase(machines);
 }
 
 std::vector<std::string> LogIndex::MachinesOf(uint32_t epoch_number) const {

@@ -52,9 +52,16 @@ class LogIndex {
   // Removes a segment, as far as it goes: there may be more in it by now.
   void Remove(const LogSegment& segment);
 
+  // When the newest batch of all was received; InfinitePast if there is none.
+  absl::Time NewestReceived() const;
+
   // The machines of which batches of the epoch may tell.
   std::vector<std::string> MachinesOf(uint32_t epoch_number) const;
   bool HasBatches(uint32_t epoch_number) const;
+  // All epochs that have batches, in their order.
+  std::vector<uint32_t> Epochs() const;
+  // Forgets which machines batches of the epoch may tell of.
+  void RemoveMachines(uint32_t epoch_number);
 
  private:
   mutable absl::Mutex mutex_;

@@ -22,8 +22,8 @@ absl::Status LostTicksTable::Load(const Database& database) {
         }
         ByCause& lost = entries_[{std::string(key.substr(0, end)),
                                   std::string(key.substr(end + 1))}];
-        for (uint8_t cause = 0;
-             cause <= static_cast<uint8_t>(LossCause::kPowerCut); ++cause) {
+        for (uint8_t cause = 0; cause <= static_cast<uint8_t>(kLastLossCause);
+             ++cause) {
           const auto ticks = machine.lost_ticks().find(
               std::string(LossCauseName(static_cast<LossCause>(cause))));
           if (ticks == machine.lost_ticks().end()) continue;

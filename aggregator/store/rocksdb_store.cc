@@ -4,7 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <limits>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -17,12 +17,15 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "aggregator/store/backup.h"
+#include "aggregator/store/commit_mark.h"
 #include "aggregator/store/compactor.h"
 #include "aggregator/store/database.h"
 #include "aggregator/store/definition_table.h"
+#include "aggregator/store/epoch_table.h"
 #include "aggregator/store/key_numbers.h"
 #include "aggregator/store/keys.h"
 #include "aggregator/store/log.h"
+#include "aggregator/store/lost_commits.h"
 #include "aggregator/store/lost_ticks_table.h"
 #include "aggregator/store/room.h"
 #include "aggregator/store/sample_reader.h"
@@ -35,12 +38,7 @@ namespace {
 
 constexpr size_t kStoreIdSize = 16;
 constexpr size_t kHashSize = 32;
-// Queries that need not be entered in the directory again.
-constexpr size_t kMaxKnownQueries = 1'000'000;
-
-std::string EncodeDurable(uint64_t sequence, uint64_t fingerprint) {
-  return absl::StrCat(BigEndian(sequence), BigEndian(fingerprint));
-}
+constexpr size_t kFewQueries = 1000;
 
 void LogDamage(const absl::Status& damage) {
   spdlog::error("left out: {}", std::string(damage.message()));
@@ -49,14 +47,15 @@ void LogDamage(const absl::Status& damage) {
 class RocksDbStore : public Store {
  public:
   static absl::StatusOr<std::unique_ptr<Store>> Open(
-      const std::string& directory) {
+      const std::string& directory, const Clock* clock) {
     ASSIGN_OR_RETURN(auto database, Database::Open(directory));
     std::unique_ptr<RocksDbStore> store(
-        new RocksDbStore(directory, std::move(database)));
+        new RocksDbStore(directory, std::move(database), clock));
     RETURN_IF_ERROR(store->LoadId());
-    RETURN_IF_ERROR(store->LoadEpochs());
     RETURN_IF_ERROR(store->LoadMachines());
+    RETURN_IF_ERROR(store->RemoveUnusedCatalogues());
     RETURN_IF_ERROR(store->lost_ticks_.Load(*store->database_));
+    RETURN_IF_ERROR(store->TellLostCommits());
     RETURN_IF_ERROR(store->numbers_.Load(LogDamage));
     RETURN_IF_ERROR(store->compactor_.Load(&store->directory_, LogDamage));
     RETURN_IF_ERROR(store->LoadLog());
@@ -65,30 +64,17 @@ class RocksDbStore : public Store {
 
   const std::string& id() const override { return id_; }
   const Directory& directory() const override { return directory_; }
+  uint64_t size() const override { return database_->Size(); }
 
   absl::StatusOr<StoredEpoch> OpenEpoch(
       const std::string& agent, uint64_t epoch,
       const Dictionary::Limits& limits) override {
-    absl::MutexLock lock(&epoch_mutex_);
-    const std::string key = EpochKey(agent, epoch);
-    StoredEpoch stored;
-    const auto number = database_->Get(Family::kDefault, key);
-    if (number.ok()) {
-      RETURN_IF_ERROR(ReadEpoch(key, *number, &stored));
-    } else if (!absl::IsNotFound(number.status())) {
-      return number.status();  // taken for new, it would be stored twice
-    } else if (last_epoch_number_ == std::numeric_limits<uint32_t>::max()) {
-      return absl::ResourceExhaustedError(
-          "the store has no number left for a new epoch");
-    } else {
-      stored.number = ++last_epoch_number_;
-      Changes changes(database_.get());
-      changes.Put(Family::kDefault, key, BigEndian(stored.number));
-      changes.Put(Family::kDefault, DurableKey(stored.number),
-                  EncodeDurable(0, 0));
-      RETURN_IF_ERROR(WriteAhead(&changes));
+    ASSIGN_OR_RETURN(StoredEpoch stored, epochs_.Open(agent, epoch, limits));
+    if (has_lost_commits_) {
+      absl::MutexLock lock(&asked_mutex_);
+      const bool is_first = asked_for_definitions_.insert(stored.number).second;
+      stored.lacks_definitions = stored.lacks_definitions || is_first;
     }
-    stored.dictionary = definitions_.MakeDictionary(stored.number, limits);
     AddMachinesOf(agent, stored.number);
     return stored;
   }
@@ -99,15 +85,19 @@ class RocksDbStore : public Store {
     for (const BatchToCommit& batch : batches) {
       times.push_back(Log::Put(batch, &changes));
       // Later batches of an epoch overwrite this.
-      changes.Put(Family::kDefault, DurableKey(batch.epoch_number),
-                  EncodeDurable(batch.sequence, batch.fingerprint));
+      EpochTable::PutDurable(batch.epoch_number, batch.sequence,
+                             batch.fingerprint, &changes);
       if (batch.definitions != nullptr) {
         DefinitionTable::Put(batch.epoch_number, *batch.definitions, &changes);
       }
     }
     LostTicksTable::Map lost = lost_ticks_.After(batches);
     LostTicksTable::Put(lost, &changes);
+    const CommitMark mark = MarkAfter(batches);
+    changes.Put(Family::kDefault, CommitMarkKey(), EncodeCommitMark(mark));
     RETURN_IF_ERROR(WriteDurably(&changes));
+    mark_ = mark;
+    synced_.Set(mark);
     for (size_t i = 0; i < batches.size(); ++i) Learn(batches[i], times[i]);
     lost_ticks_.Take(std::move(lost));
     return absl::OkStatus();
@@ -175,7 +165,20 @@ class RocksDbStore : public Store {
     }
     Changes changes(database_.get());
     changes.Put(Family::kDefault, MachineKey(machine.name()), record);
+    std::string former;  // the catalogue that goes
+    if (known != machines_.end()) {
+      former = HashOf(known->second);
+      if (former == hash || catalogues_[former] > 1) former.clear();
+    }
+    if (!former.empty()) {
+      changes.Delete(Family::kDefault, CatalogueKey(former));
+    }
     RETURN_IF_ERROR(WriteAhead(&changes));
+    if (known != machines_.end()) {
+      const auto of_former = catalogues_.find(HashOf(known->second));
+      if (--of_former->second == 0) catalogues_.erase(of_former);
+    }
+    ++catalogues_[hash];
     machines_[machine.name()] = std::move(record);
     machines_of_agent_[machine.agent()].insert(machine.name());
     directory_.AddMachine(machine.name());
@@ -187,6 +190,36 @@ class RocksDbStore : public Store {
     absl::MutexLock lock(&machine_mutex_);
     for (const auto& [name, record] : machines_) {
       machines.push_back(ParseMachine(name, record));
+    }
+    return machines;
+  }
+
+  std::optional<absl::Time> KnownTime() const override {
+    absl::Time time = absl::InfinitePast();
+    const auto known = database_->Get(Family::kDefault, KnownTimeKey());
+    if (known.ok()) {
+      absl::string_view rest = *known;
+      if (GetTime(&rest, &time) && rest.empty()) return time;
+      LogDamage(DamagedRecord(KnownTimeKey()));
+    }
+    time = std::max(log_.index().NewestReceived(), NewestReceived(*database_));
+    if (time == absl::InfinitePast()) return std::nullopt;
+    return time;
+  }
+
+  absl::Status PutKnownTime(absl::Time time) override {
+    Changes changes(database_.get());
+    changes.Put(Family::kDefault, KnownTimeKey(), EncodeTime(time));
+    return database_->Write(&changes, Database::Durability::kProcess);
+  }
+
+  std::vector<StoredMachine> GetMachines(const std::string& after,
+                                         size_t most) const override {
+    std::vector<StoredMachine> machines;
+    absl::MutexLock lock(&machine_mutex_);
+    for (auto next = machines_.upper_bound(after);
+         next != machines_.end() && machines.size() < most; ++next) {
+      machines.push_back(ParseMachine(next->first, next->second));
     }
     return machines;
   }
@@ -220,17 +253,22 @@ class RocksDbStore : public Store {
   }
 
  private:
-  RocksDbStore(std::string directory, std::unique_ptr<Database> database)
+  RocksDbStore(std::string directory, std::unique_ptr<Database> database,
+               const Clock* clock)
       : directory_path_(std::move(directory)),
         database_(std::move(database)),
+        synced_(directory_path_),
         definitions_(database_.get(), &schemas_),
         log_(database_.get(), &definitions_),
+        epochs_(database_.get(), &definitions_, &log_.index()),
         numbers_(database_.get(), &schemas_),
         compactor_({.database = database_.get(),
                     .definitions = &definitions_,
                     .log = &log_,
+                    .epochs = &epochs_,
                     .numbers = &numbers_,
-                    .layout = &layout_mutex_}),
+                    .layout = &layout_mutex_,
+                    .clock = clock}),
         reader_({.database = database_.get(),
                  .log = &log_,
                  .numbers = &numbers_,
@@ -246,41 +284,33 @@ class RocksDbStore : public Store {
     }
     Changes changes(database_.get());
     changes.Put(Family::kDefault, StoreIdKey(), id_);
-    return WriteDurably(&changes);
+    RETURN_IF_ERROR(WriteDurably(&changes));
+    // It must outlive the write-ahead log, or agents take a store that lost
+    // that for another one.
+    return database_->Compact(Family::kDefault);
   }
 
-  absl::Status LoadEpochs() {
-    absl::MutexLock lock(&epoch_mutex_);
-    const std::string prefix = DurableKey(0).substr(0, 1);
-    return database_->ForEach(
-        Family::kDefault, prefix,
-        [&](absl::string_view key, absl::string_view) {
-          epoch_mutex_.AssertHeld();
-          absl::string_view rest = key.substr(prefix.size());
-          uint32_t number = 0;
-          if (!GetBigEndian(&rest, &number) || !rest.empty()) {
-            return LogDamage(DamagedRecord(key));
-          }
-          last_epoch_number_ = number;  // the keys are in their order
-        });
-  }
-
-  // Of one that was made before.
-  absl::Status ReadEpoch(absl::string_view key, absl::string_view record,
-                         StoredEpoch* epoch) const {
-    if (!GetBigEndian(&record, &epoch->number) || !record.empty()) {
-      return DamagedRecord(key);
+  // What the write-ahead log lacks is told to people, and as a gap.
+  absl::Status TellLostCommits() {
+    ASSIGN_OR_RETURN(mark_, ReadCommitMark(*database_));
+    const std::vector<std::string> lost = LostCommits(*database_, mark_);
+    for (const std::string& text : lost) spdlog::error("{}", text);
+    has_lost_commits_ = !lost.empty();
+    if (has_lost_commits_) {
+      RETURN_IF_ERROR(KeepLostCommits(database_.get(), &lost_ticks_));
     }
-    const std::string durable_key = DurableKey(epoch->number);
-    const auto durable = database_->Get(Family::kDefault, durable_key);
-    if (absl::IsNotFound(durable.status())) return DamagedRecord(durable_key);
-    RETURN_IF_ERROR(durable.status());
-    absl::string_view rest = *durable;
-    if (!GetBigEndian(&rest, &epoch->durable_sequence) ||
-        !GetBigEndian(&rest, &epoch->durable_fingerprint) || !rest.empty()) {
-      return DamagedRecord(durable_key);
-    }
+    synced_.Set(mark_);
     return absl::OkStatus();
+  }
+
+  CommitMark MarkAfter(absl::Span<const BatchToCommit> batches) const {
+    CommitMark mark = mark_;
+    ++mark.commits;
+    mark.batches += batches.size();
+    for (const BatchToCommit& batch : batches) {
+      mark.received = std::max(mark.received, batch.received);
+    }
+    return mark;
   }
 
   absl::Status LoadMachines() {
@@ -291,10 +321,37 @@ class RocksDbStore : public Store {
           const std::string name(key.substr(MachineKey("").size()));
           machine_mutex_.AssertHeld();
           machines_[name] = std::string(value);
+          ++catalogues_[HashOf(value)];
           machines_of_agent_[ParseMachine(name, value).machine.agent()].insert(
               name);
           directory_.AddMachine(name);
         });
+  }
+
+  // Of a machine's record.
+  static std::string HashOf(absl::string_view record) {
+    std::string hash(record.substr(0, kHashSize));
+    hash.resize(kHashSize);
+    return hash;
+  }
+
+  // Those of machines whose hash is another one by now, in stores of earlier
+  // versions.
+  absl::Status RemoveUnusedCatalogues() {
+    absl::MutexLock lock(&machine_mutex_);
+    Changes changes(database_.get());
+    const std::string prefix = CatalogueKey("");
+    RETURN_IF_ERROR(database_->ForEach(
+        Family::kDefault, prefix,
+        [&](absl::string_view key, absl::string_view) {
+          machine_mutex_.AssertHeld();
+          if (!catalogues_.contains(key.substr(prefix.size()))) {
+            changes.Delete(Family::kDefault, key);
+          }
+        }));
+    // They only take room: where there is none, they stay.
+    WriteAhead(&changes).IgnoreError();
+    return absl::OkStatus();
   }
 
   static StoredMachine ParseMachine(const std::string& name,
@@ -319,28 +376,24 @@ class RocksDbStore : public Store {
     }
   }
 
-  absl::Status AddMachinesOfEpochs() {
-    return database_->ForEach(
-        Family::kDefault, EpochPrefix(),
-        [this](absl::string_view key, absl::string_view value) {
-          std::string agent;
-          uint32_t number = 0;
-          if (!ParseEpochKey(key, &agent) || !GetBigEndian(&value, &number)) {
-            return LogDamage(DamagedRecord(key));
-          }
-          if (log_.index().HasBatches(number)) AddMachinesOf(agent, number);
-        });
-  }
-
   absl::Status LoadLog() {
     RETURN_IF_ERROR(log_.Load(LogDamage));
-    RETURN_IF_ERROR(definitions_.ForEachQuery(
-        [this](uint32_t epoch_number, const CollectedQuery& query) {
-          directory_.AddQuery(query);
-          log_.index().AddMachine(query.machine, epoch_number);
+    RETURN_IF_ERROR(epochs_.Load(LogDamage));
+    LogIndex& index = log_.index();
+    for (const uint32_t number : index.Epochs()) {
+      RETURN_IF_ERROR(definitions_.ForEachQuery(
+          number,
+          [&](const CollectedQuery& query) {
+            directory_.AddQuery(query);
+            index.AddMachine(query.machine, number);
+          },
+          LogDamage));
+    }
+    RETURN_IF_ERROR(epochs_.ForEachAgentInLog(
+        [this](uint32_t number, const std::string& agent) {
+          AddMachinesOf(agent, number);
         },
         LogDamage));
-    RETURN_IF_ERROR(AddMachinesOfEpochs());
     for (const std::string& machine : directory_.Machines()) {
       if (const auto newest = reader_.NewestLogged(machine)) {
         directory_.SetNewestSample(machine, *newest);
@@ -351,10 +404,10 @@ class RocksDbStore : public Store {
 
   // Takes up what a batch that is durable says.
   void Learn(const BatchToCommit& batch, const BatchTimes& times) {
+    ForgetQueries();
     // By machine; its queries have different intervals.
     std::map<std::string, absl::Time> newest;
     for (const Frame& frame : batch.decoded->frames) {
-      if (known_queries_.size() > kMaxKnownQueries) known_queries_.clear();
       if (known_queries_.insert(frame.query).second) {
         directory_.AddQuery(*frame.query);
         log_.index().AddMachine(frame.query->machine, batch.epoch_number);
@@ -377,6 +430,14 @@ class RocksDbStore : public Store {
     log_.index().Add(batch.epoch_number, batch.sequence, times);
   }
 
+  // Those that no dictionary has any more, now and then: it looks at all.
+  void ForgetQueries() {
+    if (known_queries_.size() < 2 * queries_in_use_ + kFewQueries) return;
+    absl::erase_if(known_queries_,
+                   [](const auto& query) { return query.use_count() == 1; });
+    queries_in_use_ = known_queries_.size();
+  }
+
   absl::Status WriteDurably(Changes* changes) {
     return database_->Write(changes, Database::Durability::kPowerCut);
   }
@@ -390,9 +451,13 @@ class RocksDbStore : public Store {
   const std::string directory_path_;
   const std::unique_ptr<Database> database_;
   std::string id_;
+  CommitMark mark_;  // of the last commit; used by Commit alone
+  SyncedMark synced_;
+  bool has_lost_commits_ = false;
   SchemaTable schemas_;
   DefinitionTable definitions_;
   Log log_;
+  EpochTable epochs_;
   KeyNumbers numbers_;
   LostTicksTable lost_ticks_;
   Directory directory_;
@@ -400,15 +465,22 @@ class RocksDbStore : public Store {
   absl::Mutex layout_mutex_;
   Compactor compactor_;
   SampleReader reader_;
-  // Used by Commit alone.
+  // Used by Commit alone. Queries that need not be entered in the directory and
+  // the log's index again, and how many of them were in use when last looked.
   absl::flat_hash_set<std::shared_ptr<const CollectedQuery>> known_queries_;
+  size_t queries_in_use_ = 0;
 
   absl::Mutex backup_mutex_;
-  absl::Mutex epoch_mutex_;
-  uint32_t last_epoch_number_ ABSL_GUARDED_BY(epoch_mutex_) = 0;
+  // Epochs whose definitions were asked for since commits were found lost.
+  absl::Mutex asked_mutex_;
+  absl::flat_hash_set<uint32_t> asked_for_definitions_
+      ABSL_GUARDED_BY(asked_mutex_);
   mutable absl::Mutex machine_mutex_;
   // As they are stored, by name.
   std::map<std::string, std::string> machines_ ABSL_GUARDED_BY(machine_mutex_);
+  // How many machines have each, by hash.
+  std::map<std::string, size_t, std::less<>> catalogues_
+      ABSL_GUARDED_BY(machine_mutex_);
   std::map<std::string, std::set<std::string>> machines_of_agent_
       ABSL_GUARDED_BY(machine_mutex_);
 };
@@ -416,8 +488,8 @@ class RocksDbStore : public Store {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Store>> OpenRocksDbStore(
-    const std::string& directory) {
-  return RocksDbStore::Open(directory);
+    const std::string& directory, const Clock* clock) {
+  return RocksDbStore::Open(directory, clock);
 }
 
 }  // namespace fleetperf::aggregator

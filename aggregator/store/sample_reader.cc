@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "aggregator/store/keys.h"
@@ -103,6 +104,9 @@ absl::Status SampleReader::Read(const Store::ReadRequest& request,
     return std::tie(a.key.epoch_number, a.key.order) <
            std::tie(b.key.epoch_number, b.key.order);
   });
+  if (request.on_epoch) {
+    RETURN_IF_ERROR(TellEpochs(request, segments, chunks, *snapshot));
+  }
   // What of an epoch is in chunks comes before what is in the log.
   auto segment = segments.begin();
   const auto read_segments_before = [&](uint32_t epoch_number) -> absl::Status {
@@ -125,6 +129,52 @@ absl::Status SampleReader::Read(const Store::ReadRequest& request,
     }
   }
   return read_segments_before(UINT32_MAX);
+}
+
+absl::Status SampleReader::TellEpochs(const Store::ReadRequest& request,
+                                      const std::vector<LogSegment>& segments,
+                                      const std::vector<StoredChunk>& chunks,
+                                      const Snapshot& snapshot) const {
+  std::map<uint32_t, uint64_t> last;  // sequences, by epoch
+  for (const LogSegment& segment : segments) {
+    uint64_t& sequence = last[segment.epoch_number];
+    sequence = std::max(sequence, segment.last_sequence);
+  }
+  for (const StoredChunk& chunk : chunks) {
+    const uint32_t epoch_number = chunk.key.epoch_number;
+    if (last.contains(epoch_number)) continue;
+    ASSIGN_OR_RETURN(last[epoch_number], LastInChunks(epoch_number, snapshot));
+  }
+  for (const auto& [epoch_number, sequence] : last) {
+    request.on_epoch(epoch_number, sequence);
+  }
+  return absl::OkStatus();
+}
+
+// The log may have batches that its index did not tell of: their samples are
+// not in the range, or were just committed.
+absl::StatusOr<uint64_t> SampleReader::LastInChunks(
+    uint32_t epoch_number, const Snapshot& snapshot) const {
+  const std::string end = EndOfPrefix(LogKey(epoch_number, kMaxSequence));
+  const rocksdb::Slice end_slice = end;
+  const auto logged =
+      parts_.database->Iterate(Family::kTimes, &snapshot, &end_slice);
+  logged->Seek(LogKey(epoch_number, 0));
+  RETURN_IF_ERROR(FromRocksDb(logged->status(), "read its log"));
+  uint32_t epoch_of_first = 0;
+  uint64_t first = 0;
+  if (logged->Valid() &&
+      ParseLogKey(ToView(logged->key()), &epoch_of_first, &first) &&
+      epoch_of_first == epoch_number) {
+    return first - 1;
+  }
+  const auto durable = parts_.database->Get(
+      Family::kDefault, DurableKey(epoch_number), &snapshot);
+  if (absl::IsNotFound(durable.status())) return 0;
+  RETURN_IF_ERROR(durable.status());
+  absl::string_view record = *durable;
+  uint64_t sequence = 0;
+  return GetBigEndian(&record, &sequence) ? sequence : 0;
 }
 
 absl::Status SampleReader::ReadChunk(const StoredChunk& stored,

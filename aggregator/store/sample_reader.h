@@ -50,6 +50,16 @@ class SampleReader {
   using Queries =
       absl::flat_hash_map<uint32_t, std::shared_ptr<const CollectedQuery>>;
 
+  // Tells `request.on_epoch` what it wants to know.
+  absl::Status TellEpochs(const Store::ReadRequest& request,
+                          const std::vector<LogSegment>& segments,
+                          const std::vector<StoredChunk>& chunks,
+                          const Snapshot& snapshot) const;
+  // The last batch of an epoch whose samples are in chunks; 0 if it is not
+  // known.
+  absl::StatusOr<uint64_t> LastInChunks(uint32_t epoch_number,
+                                        const Snapshot& snapshot) const;
+
   absl::Status ReadChunk(const StoredChunk& stored,
                          const Store::ReadRequest& request,
                          const Snapshot& snapshot, Queries* queries,

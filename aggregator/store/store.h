@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@
 #include "aggregator/store/directory.h"
 #include "aggregator/store/frame.h"
 #include "aggregator/store/resolution.h"
+#include "base/clock.h"
 #include "fleetperf/v1/fleet.pb.h"
 
 namespace fleetperf::v1 {
@@ -34,6 +36,10 @@ struct StoredEpoch {
   uint32_t number = 0;               // grows with each new epoch of any agent
   uint64_t durable_sequence = 0;     // 0: no batch yet
   uint64_t durable_fingerprint = 0;  // of that batch; 0: not known
+  // Definitions that came with these batches are gone, or may be: the epoch had
+  // ended, or a part of the store is lost.
+  bool lacks_definitions = false;
+  // The epoch is in use as long as somebody has it.
   std::unique_ptr<Dictionary> dictionary;
 };
 
@@ -65,15 +71,21 @@ class Store {
 
   virtual const Directory& directory() const = 0;
 
+  // Bytes on disk, without the newest batches.
+  virtual uint64_t size() const = 0;
+
   // The agent's epoch, made if it is new. This, and what else is kept without a
-  // batch, survives the process; a power cut only after the next Commit.
+  // batch, survives the process; a power cut only after the next Commit. The
+  // epoch ends when its dictionaries are destroyed and Compact has moved all
+  // its batches: then its definitions go. What is known of it otherwise goes
+  // when all that came of it has been dropped.
   virtual absl::StatusOr<StoredEpoch> OpenEpoch(
       const std::string& agent, uint64_t epoch,
       const Dictionary::Limits& limits) = 0;
 
-  // Keeps the batches and raises the durable sequences of their epochs. When it
-  // returns OK, all of it survives a power cut; otherwise nothing was kept. One
-  // caller at a time.
+  // Keeps the batches and raises the durable sequences of their epochs, whose
+  // dictionaries the caller has. When it returns OK, all of it survives a power
+  // cut; otherwise nothing was kept. One caller at a time.
   virtual absl::Status Commit(absl::Span<const BatchToCommit> batches) = 0;
 
   // Whether there is room for batches, besides what is needed to put in order
@@ -92,7 +104,8 @@ class Store {
   virtual std::map<LossCause, uint64_t> LostTicks(
       const std::string& agent, const std::string& machine) const = 0;
 
-  // Keeps definitions that came without a batch.
+  // Keeps definitions that came without a batch. The caller has the epoch's
+  // dictionary.
   virtual absl::Status KeepDefinitions(uint32_t epoch_number,
                                        const v1::Definitions& definitions) = 0;
 
@@ -111,13 +124,19 @@ class Store {
     std::function<std::vector<bool>(const CollectedQuery&)> columns = nullptr;
     std::function<bool(const CollectedQuery&, const Instance&)> instances =
         nullptr;
+    // If not empty, called before any frame comes, with each epoch that has
+    // such frames: samples of its batches up to `sequence` are in what is read,
+    // samples of later batches are not.
+    std::function<void(uint32_t epoch_number, uint64_t sequence)> on_epoch =
+        nullptr;
   };
   virtual absl::Status Read(
       const ReadRequest& request,
       absl::FunctionRef<absl::Status(const Frame&)> on_frame,
       absl::FunctionRef<void(const Loss&)> on_loss) = 0;
 
-  // Catalogues, by the hash of their contents.
+  // Catalogues, by the hash of their contents. One goes when no machine has its
+  // hash any more; what was put without a machine, when the store is opened.
   virtual bool HasCatalogue(absl::string_view hash) const = 0;
   virtual absl::Status PutCatalogue(absl::string_view hash,
                                     absl::string_view content) = 0;
@@ -132,6 +151,9 @@ class Store {
     std::string catalogue_hash;
   };
   virtual std::vector<StoredMachine> GetMachines() const = 0;  // by name
+  // At most so many of them, those behind `after`.
+  virtual std::vector<StoredMachine> GetMachines(const std::string& after,
+                                                 size_t most) const = 0;
 
   // Copies all that was committed before into `directory`, an absolute path of
   // what does not exist; a store can be opened there. It is there when this
@@ -142,10 +164,17 @@ class Store {
       absl::FunctionRef<absl::Status(uint64_t bytes, uint64_t total)>
           on_copied) = 0;
 
+  // The last time of day that was said to be right, or, in a store that was
+  // told of none, the newest at which something was received. Nothing if there
+  // is neither.
+  virtual std::optional<absl::Time> KnownTime() const = 0;
+  virtual absl::Status PutKnownTime(absl::Time time) = 0;
+
   // Moves some of what has been committed to where it takes little and is read
   // quickly, if that is complete, since later batches have come or none since
-  // `idle_since`. False if there is nothing to do. One caller at a time, of
-  // this, Thin, DropBefore and DropTo.
+  // `idle_since`; and removes what is to go of epochs that have ended. False if
+  // there is nothing to do. One caller at a time, of this, Thin, DropBefore and
+  // DropTo.
   virtual absl::StatusOr<bool> Compact(absl::Time idle_since) = 0;
 
   // Leaves one sample a minute, or an hour, of some of what was received before
@@ -167,9 +196,9 @@ class Store {
 };
 
 // The embedded store, in `directory`, which is made if need be. One process at
-// a time can open it.
+// a time can open it. `clock` outlives it.
 absl::StatusOr<std::unique_ptr<Store>> OpenRocksDbStore(
-    const std::string& directory);
+    const std::string& directory, const Clock* clock = &Clock::Real());
 
 }  // namespace fleetperf::aggregator
 

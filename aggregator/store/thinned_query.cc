@@ -249,7 +249,7 @@ Summary DecodeSummary(const CounterFormula& formula,
         .status = static_cast<ValueStatus>(std::min<uint64_t>(
             problem & 0xFF, static_cast<uint64_t>(ValueStatus::kGap))),
         .cause = static_cast<GapCause>(std::min<uint64_t>(
-            problem >> 8 & 0xFF, static_cast<uint64_t>(GapCause::kPowerCut)))};
+            problem >> 8 & 0xFF, static_cast<uint64_t>(kLastGapCause)))};
   }
   if (IsFraction(formula)) {
     summary.sum = absl::bit_cast<double>(at(ColumnRole::kCovered) +

@@ -11,6 +11,7 @@
 #include "aggregator/store/key_numbers.h"
 #include "aggregator/store/keys.h"
 #include "aggregator/store/log.h"
+#include "aggregator/store/lost_commits.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::aggregator {
@@ -27,6 +28,7 @@ class Verifier {
 
   absl::StatusOr<StoreReport> Run() {
     VerifyFiles();
+    RETURN_IF_ERROR(VerifyWal());
     RETURN_IF_ERROR(numbers_.Load([&](const absl::Status& damage) {
       report_.damage.emplace_back(damage.message());
     }));
@@ -48,6 +50,16 @@ class Verifier {
       const absl::Status status = database_.VerifyFile(file);
       if (!status.ok()) Damage(file, status);
     }
+  }
+
+  // It was read when the database was opened.
+  absl::Status VerifyWal() {
+    ASSIGN_OR_RETURN(const CommitMark mark, ReadCommitMark(database_));
+    report_.files += database_.wal().files.size();
+    for (std::string& lost : LostCommits(database_, mark)) {
+      report_.damage.push_back(std::move(lost));
+    }
+    return absl::OkStatus();
   }
 
   absl::Status VerifyChunks() {

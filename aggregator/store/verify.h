@@ -22,10 +22,10 @@ struct StoreReport {
   std::vector<std::string> damage;
 };
 
-// Compares the files of the store in `directory` with their checksums, and
-// reads every chunk and every batch of the log. Changes nothing. `progress` is
-// told how many of the files are done, from 0 to 1. An error if the store
-// cannot be opened at all.
+// Compares the files of the store in `directory` with their checksums,
+// RocksDB's write-ahead log among them, and reads every chunk and every batch
+// of the log. Changes nothing. `progress` is told how many of the files are
+// done, from 0 to 1. An error if the store cannot be opened at all.
 absl::StatusOr<StoreReport> VerifyStore(
     const std::string& directory,
     const std::function<void(double done)>& progress);

@@ -1,6 +1,7 @@
 #include "aggregator/subscribe/feed.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "aggregator/query/points.h"
@@ -21,12 +22,6 @@ bool Collects(const CollectedQuery& query, uint32_t counter_id) {
                      });
 }
 
-std::optional<SamplePosition> PositionOf(const Frame& frame) {
-  if (frame.runs.empty()) return std::nullopt;
-  return SamplePosition{EpochOfLife(frame.runs.front().instance->life),
-                        frame.clocks->back().perf_time_stamp};
-}
-
 }  // namespace
 
 Feed::Feed(const SelectedCounterset& selected, const FeedForm& form,
@@ -41,20 +36,13 @@ void Feed::Add(const Frame& frame) {
   if (frame.query->schema != samples_.schema() || frame.clocks->empty()) return;
   samples_.Add(frame);
   EndAbsent(frame);
-  if (const auto position = PositionOf(frame)) {
-    update_.position = std::max(update_.position, *position);
-  }
   if (samples_.instances() > forget_above_) Forget();
 }
 
-FeedUpdate Feed::TakeUpdate() {
-  FeedUpdate update = std::move(update_);
-  update_ = {.position = update.position};
-  return update;
-}
+FeedUpdate Feed::TakeUpdate() { return std::exchange(update_, {}); }
 
 FeedUpdate Feed::Newest() const {
-  FeedUpdate update{.position = update_.position};
+  FeedUpdate update;
   for (const Series& series : series_) {
     if (series.name == nullptr) continue;
     SeriesValues values{.series = series.name,
@@ -94,7 +82,6 @@ void Feed::AddRun(size_t number, const SeriesRun& run) {
   v1::RawSamples raw;
   for (uint32_t tick = 0; tick < run.ticks(); ++tick) {
     const RawSample sample = run.Sample(tick);
-    if (!series.evaluator.IsNew(sample)) continue;
     const auto point = series.evaluator.Add(sample, run.interval());
     if (form_.raw) {
       series.newest_sample = sample;

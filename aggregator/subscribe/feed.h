@@ -38,11 +38,11 @@ class Feed : private SampleSink {
   Feed(const SelectedCounterset& selected, const FeedForm& form,
        SeriesNames* names);
 
-  // Evaluates the samples of a frame of the machine, but for those that it was
-  // given before.
+  // Evaluates the samples of a frame of the machine. Frames come in the order
+  // of epochs and batches, each once.
   void Add(const Frame& frame);
 
-  // What came of the frames since the last call.
+  // What came of the frames since the last call; it has no position.
   FeedUpdate TakeUpdate();
 
   // The newest value of each series that has one and has not ended.

@@ -3,24 +3,15 @@
 #ifndef FLEETPERF_AGGREGATOR_SUBSCRIBE_FEED_UPDATE_H_
 #define FLEETPERF_AGGREGATOR_SUBSCRIBE_FEED_UPDATE_H_
 
-#include <compare>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "aggregator/subscribe/sample_position.h"
 #include "fleetperf/v1/values.pb.h"
 
 namespace fleetperf::aggregator {
-
-// Where a sample is among all of one counterset of one machine.
-struct SamplePosition {
-  uint32_t epoch_number = 0;
-  int64_t perf_time_stamp = 0;
-
-  friend auto operator<=>(const SamplePosition&,
-                          const SamplePosition&) = default;
-};
 
 // New values of one series, whose id they have: calculated or raw ones.
 struct SeriesValues {
@@ -37,7 +28,7 @@ struct SeriesValues {
 
 // Of the series of one counterset of one machine.
 struct FeedUpdate {
-  SamplePosition position;  // of the newest sample
+  SamplePosition position;  // of the batch that it is made of
   std::vector<SeriesValues> values;
   std::vector<uint32_t> ended;  // ids of series, after their last values
   uint64_t lagged = 0;          // values that were left out before these

@@ -50,7 +50,7 @@ void HistoryReader::Schedule() {
     if (is_scheduled_ || parts_.empty()) return;
     is_scheduled_ = true;
   }
-  context_.schedule(shared_from_this());
+  context_.history.Schedule(shared_from_this());
 }
 
 bool HistoryReader::Work() {
@@ -61,24 +61,25 @@ bool HistoryReader::Work() {
     part = std::move(parts_.front());
     parts_.pop_front();
   }
-  const auto position = Read(part);
-  if (absl::IsResourceExhausted(position.status())) {
-    outbox_->End(position.status());
-  } else if (!position.ok()) {
+  const auto batches = Read(part);
+  if (absl::IsCancelled(batches.status())) return true;
+  if (absl::IsResourceExhausted(batches.status())) {
+    outbox_->End(batches.status());
+  } else if (!batches.ok()) {
     spdlog::warn("a subscriber gets no history of {}: {}", part.machine,
-                 std::string(position.status().message()));
+                 std::string(batches.status().message()));
   }
   // What comes follows all the same.
-  part.listener->ReleaseAfter(position.value_or(SamplePosition()));
+  part.listener->Release(batches.value_or(SeenBatches()));
   return true;
 }
 
-absl::StatusOr<SamplePosition> HistoryReader::Read(const Part& part) {
+absl::StatusOr<SeenBatches> HistoryReader::Read(const Part& part) {
   const absl::Duration longest = std::max(
       part.form.interval, LongestInterval(context_.store->directory(),
                                           part.machine, {part.selected}));
   Feed feed(part.selected, part.form, part.names.get());
-  SamplePosition position;
+  SeenBatches batches;
   size_t sent = 0;
   RETURN_IF_ERROR(context_.store->Read(
       {.machine = part.machine,
@@ -87,12 +88,17 @@ absl::StatusOr<SamplePosition> HistoryReader::Read(const Part& part) {
        .filter =
            [&](const CollectedQuery& query) {
              return query.schema == part.selected.schema && !query.is_thinned();
+           },
+       .on_epoch =
+           [&](uint32_t epoch_number, uint64_t sequence) {
+             batches.Add({epoch_number, sequence});
            }},
       [&](const Frame& frame) {
+        if (context_.is_stopping || outbox_->has_end()) {
+          return absl::CancelledError("nobody reads it");
+        }
         feed.Add(frame);
-        FeedUpdate update = feed.TakeUpdate();
-        position = update.position;
-        sent += Send(std::move(update));
+        sent += Send(feed.TakeUpdate());
         if (sent <= context_.max_history_values) return absl::OkStatus();
         return absl::ResourceExhaustedError(absl::StrCat(
             part.selected.schema->registration.name, " of ", part.machine,
@@ -100,7 +106,7 @@ absl::StatusOr<SamplePosition> HistoryReader::Read(const Part& part) {
             " values since the start; choose a later start, or fewer series"));
       },
       [](const Loss&) {}));
-  return position;
+  return batches;
 }
 
 size_t HistoryReader::Send(FeedUpdate update) {

@@ -15,7 +15,7 @@
 #include "absl/time/time.h"
 #include "aggregator/query/resolver.h"
 #include "aggregator/subscribe/feed.h"
-#include "aggregator/subscribe/hub_task.h"
+#include "aggregator/subscribe/hub_context.h"
 #include "aggregator/subscribe/listener.h"
 #include "aggregator/subscribe/outbox.h"
 #include "aggregator/subscribe/series_names.h"
@@ -47,8 +47,8 @@ class HistoryReader : public HubTask,
   bool Work() override;
 
  private:
-  // Up to which sample it was read.
-  absl::StatusOr<SamplePosition> Read(const Part& part);
+  // Which batches were in it.
+  absl::StatusOr<SeenBatches> Read(const Part& part);
   // Hands on what is of the time that is asked for; how many values that are.
   size_t Send(FeedUpdate update);
   void Schedule();

@@ -1,31 +1,57 @@
 #include "aggregator/subscribe/hub.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "proto/conversions.h"
 
 namespace fleetperf::aggregator {
+namespace {
 
-Hub::Hub(Store* store, const HubLimits& limits, int threads) : limits_(limits) {
-  context_.store = store;
-  context_.max_history_values = limits.max_history_values;
-  context_.schedule = [this](std::shared_ptr<HubTask> task) {
-    Schedule(std::move(task));
-  };
-  context_.after_commits = [](const std::function<void()>& task) { task(); };
-  for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { Run(); });
+// Names of machines that need not be looked for again.
+constexpr size_t kMostUnwatched = 100'000;
+
+// Machines for which the hub's lock is held in one go: ingest waits for it.
+constexpr size_t kSome = 64;
+
+void ForSome(absl::Span<const std::string> names,
+             absl::FunctionRef<void(absl::Span<const std::string>)> use) {
+  for (; !names.empty(); names.remove_prefix(std::min(kSome, names.size()))) {
+    use(names.first(std::min(kSome, names.size())));
+  }
 }
 
-Hub::~Hub() {
-  {
-    absl::MutexLock lock(&ready_mutex_);
-    stopping_ = true;
+class Call : public HubTask {
+ public:
+  explicit Call(std::function<void()> call) : call_(std::move(call)) {}
+
+  bool Work() override {
+    call_();
+    return false;
   }
-  for (std::thread& thread : threads_) thread.join();
+
+ private:
+  const std::function<void()> call_;
+};
+
+}  // namespace
+
+Hub::Hub(Store* store, const HubLimits& limits, int threads)
+    : limits_(limits), context_(store, limits.max_history_values, threads) {
+  context_.after_commits = [](const std::function<void()>& task) { task(); };
+}
+
+Hub::~Hub() { Stop(); }
+
+void Hub::Stop() {
+  context_.is_stopping = true;
+  context_.joining.Stop();
+  context_.history.Stop();
+  context_.live.Stop();
+  SetLiveListener(nullptr);
 }
 
 void Hub::SetLiveListener(std::function<void()> listener) {
@@ -39,54 +65,97 @@ void Hub::SetAfterCommits(
 }
 
 absl::Status Hub::Add(const std::shared_ptr<Subscription>& subscription) {
-  const PathSet& paths = subscription->request().paths;
-  ASSIGN_OR_RETURN(const Selected selected,
-                   paths.Select(context_.store->directory()));
+  ASSIGN_OR_RETURN(
+      const Selected selected,
+      subscription->request().paths.Select(context_.store->directory()));
+  // Machines that come from here on are attached when they do.
+  ASSIGN_OR_RETURN(std::vector<std::string> names, Enter(subscription));
+  std::erase_if(names, [&](const std::string& name) {
+    return selected.contains(name) || !subscription->IsWatching(name);
+  });
+  for (const auto& [name, countersets] : selected) names.push_back(name);
+  std::sort(names.begin(), names.end());
+  ForSome(names, [&](absl::Span<const std::string> some) {
+    AttachSome(subscription.get(), some);
+  });
+  // Destroyed without the lock: it may tell the subscriber.
   std::shared_ptr<void> joining;
   {
     absl::MutexLock lock(&mutex_);
-    if (std::ssize(subscriptions_) >= limits_.max_subscribers) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("there are ", limits_.max_subscribers,
-                       " subscribers, as many as there may be"));
+    const auto entered = subscriptions_.find(subscription.get());
+    if (entered != subscriptions_.end()) {
+      joining = std::exchange(entered->second->joining, nullptr);
     }
-    // Lets the subscriber know when the last who has a share of it lets it go.
-    joining = std::shared_ptr<void>(
-        nullptr, [outbox = subscription->outbox()](void*) { outbox->Begin(); });
-    auto entry = std::make_unique<Entry>(Entry{.subscription = subscription});
-    if (subscription->request().start.has_value()) {
-      entry->history = std::make_shared<HistoryReader>(
-          &context_, *subscription->request().start, subscription->outbox());
-      subscription->outbox()->SetDrainedListener(
-          [history = std::weak_ptr<HistoryReader>(entry->history)] {
-            if (const auto reader = history.lock()) reader->GoOn();
-          });
-    }
-    std::set<std::string> names;
-    for (const auto& [name, countersets] : selected) names.insert(name);
-    for (const auto& [name, machine] : machines_) {
-      if (subscription->IsWatching(name)) names.insert(name);
-    }
-    for (const std::string& name : names) Attach(name, entry.get(), joining);
-    subscriptions_[subscription.get()] = std::move(entry);
-    unwatched_.clear();
   }
   NotifyLiveListener();
   return absl::OkStatus();
 }
 
-void Hub::Attach(const std::string& name, Entry* entry,
-                 std::shared_ptr<void> joining) {
-  Machine& machine = machines_[name];
-  if (machine.machine == nullptr) {
-    machine.machine = std::make_shared<LiveMachine>(name, &context_);
-    machine.is_live = live_machines_ < limits_.max_live_machines;
-    live_machines_ += machine.is_live;
+std::unique_ptr<Hub::Entry> Hub::MakeEntry(
+    const std::shared_ptr<Subscription>& subscription) {
+  auto entry = std::make_unique<Entry>(Entry{.subscription = subscription});
+  entry->joining = std::shared_ptr<void>(
+      nullptr, [outbox = subscription->outbox()](void*) { outbox->Begin(); });
+  if (subscription->request().start.has_value()) {
+    entry->history = std::make_shared<HistoryReader>(
+        &context_, *subscription->request().start, subscription->outbox());
+    subscription->outbox()->SetDrainedListener(
+        [history = std::weak_ptr<HistoryReader>(entry->history)] {
+          if (const auto reader = history.lock()) reader->GoOn();
+        });
   }
+  return entry;
+}
+
+absl::StatusOr<std::vector<std::string>> Hub::Enter(
+    const std::shared_ptr<Subscription>& subscription) {
+  auto entry = MakeEntry(subscription);
+  std::vector<std::string> names;
+  absl::MutexLock lock(&mutex_);
+  if (std::ssize(subscriptions_) >= limits_.max_subscribers) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("there are ", limits_.max_subscribers,
+                     " subscribers, as many as there may be"));
+  }
+  subscriptions_[subscription.get()] = std::move(entry);
+  unwatched_.clear();
+  names.reserve(machines_.size());
+  for (const auto& [name, machine] : machines_) names.push_back(name);
+  return names;
+}
+
+void Hub::AttachSome(Subscription* subscription,
+                     absl::Span<const std::string> names) {
+  absl::MutexLock lock(&mutex_);
+  const auto entered = subscriptions_.find(subscription);
+  if (entered == subscriptions_.end()) return;
+  for (const std::string& name : names) {
+    const auto known = machines_.find(name);
+    if (known == machines_.end()) {
+      EnterMachine(name);
+    } else {
+      Attach(name, &known->second, entered->second.get());
+    }
+  }
+}
+
+Hub::Machine* Hub::EnterMachine(const std::string& name) {
+  Machine& machine = machines_[name];
+  machine.machine = std::make_shared<LiveMachine>(name, &context_);
+  machine.is_live = live_machines_ < limits_.max_live_machines;
+  live_machines_ += machine.is_live;
+  for (const auto& [subscription, entry] : subscriptions_) {
+    if (subscription->IsWatching(name)) Attach(name, &machine, entry.get());
+  }
+  return &machine;
+}
+
+void Hub::Attach(const std::string& name, Machine* machine, Entry* entry) {
   Subscription& subscription = *entry->subscription;
-  if (!machine.watchers.insert(&subscription).second) return;
+  if (!machine->watchers.insert(&subscription).second) return;
+  entry->watched.push_back(name);
   absl::Duration interval = subscription.request().form.interval;
-  if (machine.is_live) {
+  if (machine->is_live) {
     entry->machines.set_live(entry->machines.live() + 1);
   } else {
     interval = std::max(interval, kWidenedInterval);
@@ -94,29 +163,41 @@ void Hub::Attach(const std::string& name, Entry* entry,
     *entry->machines.mutable_widened_interval() = ToProto(interval);
   }
   subscription.outbox()->SetLiveMachines(entry->machines);
-  machine.machine->Attach({.subscription = entry->subscription,
-                           .history = entry->history,
-                           .interval = interval,
-                           .joining = std::move(joining)});
+  machine->machine->Attach({.subscription = entry->subscription,
+                            .history = entry->history,
+                            .interval = interval,
+                            .joining = entry->joining});
 }
 
 void Hub::Remove(const std::shared_ptr<Subscription>& subscription) {
+  std::unique_ptr<Entry> entry;
   {
     absl::MutexLock lock(&mutex_);
-    if (subscriptions_.erase(subscription.get()) == 0) return;
-    subscription->outbox()->End(absl::CancelledError("nobody reads it"));
-    absl::erase_if(machines_,
-                   [&](auto& named) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-                     Machine& machine = named.second;
-                     if (machine.watchers.erase(subscription.get()) == 0)
-                       return false;
-                     machine.machine->Detach(subscription);
-                     if (!machine.watchers.empty()) return false;
-                     live_machines_ -= machine.is_live;
-                     return true;
-                   });
+    const auto entered = subscriptions_.find(subscription.get());
+    if (entered == subscriptions_.end()) return;
+    entry = std::move(entered->second);
+    subscriptions_.erase(entered);
+    if (subscriptions_.empty()) unwatched_.clear();
   }
+  subscription->outbox()->End(absl::CancelledError("nobody reads it"));
+  ForSome(entry->watched, [&](absl::Span<const std::string> some) {
+    DetachSome(subscription, some);
+  });
   NotifyLiveListener();
+}
+
+void Hub::DetachSome(const std::shared_ptr<Subscription>& subscription,
+                     absl::Span<const std::string> names) {
+  absl::MutexLock lock(&mutex_);
+  for (const std::string& name : names) {
+    const auto known = machines_.find(name);
+    Machine& machine = known->second;
+    machine.watchers.erase(subscription.get());
+    machine.machine->Detach(subscription);
+    if (!machine.watchers.empty()) continue;
+    live_machines_ -= machine.is_live;
+    machines_.erase(known);
+  }
 }
 
 void Hub::NotifyLiveListener() {
@@ -132,13 +213,14 @@ Hub::Machine* Hub::Find(const std::string& machine) {
   const auto known = machines_.find(machine);
   if (known != machines_.end()) return &known->second;
   if (subscriptions_.empty() || unwatched_.contains(machine)) return nullptr;
-  for (const auto& [subscription, entry] : subscriptions_) {
-    if (subscription->IsWatching(machine)) {
-      Attach(machine, entry.get(), nullptr);
-    }
+  if (std::any_of(subscriptions_.begin(), subscriptions_.end(),
+                  [&](const auto& entered) {
+                    return entered.first->IsWatching(machine);
+                  })) {
+    return EnterMachine(machine);
   }
-  const auto entered = machines_.find(machine);
-  if (entered != machines_.end()) return &entered->second;
+  // Agents choose the names.
+  if (unwatched_.size() >= kMostUnwatched) unwatched_.clear();
   unwatched_.insert(machine);
   return nullptr;
 }
@@ -159,49 +241,29 @@ void Hub::OnBatch(std::shared_ptr<const ReceivedBatch> batch) {
   }
 }
 
+Hub::Counts Hub::counts() const {
+  absl::MutexLock lock(&mutex_);
+  return {.subscribers = subscriptions_.size(),
+          .watched_machines = machines_.size(),
+          .live_machines = static_cast<uint64_t>(live_machines_),
+          .lagged_values = lagged_values_};
+}
+
 bool Hub::IsWatched(const std::string& machine) {
   absl::MutexLock lock(&mutex_);
   const Machine* watched = Find(machine);
   return watched != nullptr && watched->is_live;
 }
 
-void Hub::Schedule(std::shared_ptr<HubTask> task) {
-  absl::MutexLock lock(&ready_mutex_);
-  ready_.push_back(std::move(task));
+void Hub::Post(std::function<void()> task) {
+  context_.joining.Schedule(std::make_shared<Call>(std::move(task)));
 }
 
 bool Hub::WorkOnce() {
-  std::shared_ptr<HubTask> task;
-  {
-    absl::MutexLock lock(&ready_mutex_);
-    if (ready_.empty()) return false;
-    task = std::move(ready_.front());
-    ready_.pop_front();
-  }
-  DoOne(std::move(task));
-  return true;
-}
-
-void Hub::DoOne(std::shared_ptr<HubTask> task) {
-  if (task->Work()) Schedule(std::move(task));
-}
-
-void Hub::Run() {
-  for (;;) {
-    std::shared_ptr<HubTask> task;
-    {
-      absl::MutexLock lock(&ready_mutex_);
-      const auto has_work = [this]()
-                                ABSL_EXCLUSIVE_LOCKS_REQUIRED(ready_mutex_) {
-                                  return stopping_ || !ready_.empty();
-                                };
-      ready_mutex_.Await(absl::Condition(&has_work));
-      if (stopping_) return;
-      task = std::move(ready_.front());
-      ready_.pop_front();
-    }
-    DoOne(std::move(task));
-  }
+  const bool joined = context_.joining.WorkOnce();
+  const bool delivered = context_.live.WorkOnce();
+  const bool read = context_.history.WorkOnce();
+  return joined || delivered || read;
 }
 
 }  // namespace fleetperf::aggregator

@@ -24,17 +24,17 @@ void Listener::Deliver(std::shared_ptr<const FeedUpdate> update) {
 
 std::shared_ptr<const FeedUpdate> Listener::NewOf(
     std::shared_ptr<const FeedUpdate> update) const {
-  if (update->position > sent_) return update;
+  if (!history_.Has(update->position)) return update;
   // That a series ended may not have been seen in what is stored.
   if (update->ended.empty()) return nullptr;
   return std::make_shared<const FeedUpdate>(
       FeedUpdate{.position = update->position, .ended = update->ended});
 }
 
-void Listener::ReleaseAfter(const SamplePosition& position) {
+void Listener::Release(SeenBatches history) {
   absl::MutexLock lock(&mutex_);
   is_holding_ = false;
-  sent_ = position;
+  history_ = std::move(history);
   if (lagged_ > 0) {
     outbox_->Add(
         std::make_shared<const FeedUpdate>(FeedUpdate{.lagged = lagged_}));

@@ -12,6 +12,7 @@
 #include "absl/synchronization/mutex.h"
 #include "aggregator/subscribe/feed_update.h"
 #include "aggregator/subscribe/outbox.h"
+#include "aggregator/subscribe/sample_position.h"
 
 namespace fleetperf::aggregator {
 
@@ -20,14 +21,14 @@ namespace fleetperf::aggregator {
 // was stored by then is passed over. Thread-safe.
 class Listener {
  public:
-  // Holds updates back, if it `reads_history`, until ReleaseAfter.
+  // Holds updates back, if it `reads_history`, until Release.
   Listener(std::shared_ptr<Outbox> outbox, bool reads_history)
       : outbox_(std::move(outbox)), is_holding_(reads_history) {}
 
   void Deliver(std::shared_ptr<const FeedUpdate> update);
 
-  // History had all samples up to this one.
-  void ReleaseAfter(const SamplePosition& position);
+  // History was read, and had what came in these batches.
+  void Release(SeenBatches history);
 
  private:
   // Null: nothing of it is new.
@@ -40,7 +41,7 @@ class Listener {
   bool is_holding_ ABSL_GUARDED_BY(mutex_);
   std::deque<std::shared_ptr<const FeedUpdate>> held_ ABSL_GUARDED_BY(mutex_);
   uint64_t lagged_ ABSL_GUARDED_BY(mutex_) = 0;  // of what was held
-  SamplePosition sent_ ABSL_GUARDED_BY(mutex_);
+  SeenBatches history_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace fleetperf::aggregator

@@ -1,10 +1,8 @@
 #include "aggregator/subscribe/live_machine.h"
 
 #include <algorithm>
-#include <optional>
 
-#include "aggregator/formula/piece.h"
-#include "aggregator/query/series_reader.h"
+#include "aggregator/subscribe/feed_primer.h"
 
 namespace fleetperf::aggregator {
 namespace {
@@ -12,40 +10,6 @@ namespace {
 constexpr size_t kMaxQueuedBatches = 1024;
 // Before other machines have their turn.
 constexpr int kTasksAtOnce = 16;
-
-bool IsSame(const SelectedCounterset& a, const SelectedCounterset& b) {
-  const auto is_same = [](const Selection& x, const Selection& y) {
-    return x.instance == y.instance && x.instance_index == y.instance_index &&
-           x.counter_ids == y.counter_ids;
-  };
-  return a.schema == b.schema &&
-         std::equal(a.selections.begin(), a.selections.end(),
-                    b.selections.begin(), b.selections.end(), is_same);
-}
-
-void EncodeValues(FeedUpdate* update) {
-  v1::SubscribeResponse response;
-  for (const SeriesValues& values : update->values) {
-    if (values.points.values_size() > 0) {
-      *response.add_points() = values.points;
-    } else {
-      *response.add_raw_samples() = values.raw;
-    }
-  }
-  update->encoded_values =
-      std::make_shared<const std::string>(response.SerializeAsString());
-}
-
-uint64_t CountValues(const ReceivedBatch& batch, const std::string& machine) {
-  uint64_t values = 0;
-  for (const Frame& frame : batch.decoded.frames) {
-    if (frame.query->machine != machine) continue;
-    for (const Frame::Run& run : frame.runs) {
-      values += uint64_t{run.tick_count} * frame.columns.size();
-    }
-  }
-  return values;
-}
 
 }  // namespace
 
@@ -80,7 +44,7 @@ void LiveMachine::Push(Task task) {
     if (is_scheduled_ || is_waiting_) return;
     is_scheduled_ = true;
   }
-  context_.schedule(shared_from_this());
+  context_.live.Schedule(shared_from_this());
 }
 
 bool LiveMachine::Work() {
@@ -89,12 +53,12 @@ bool LiveMachine::Work() {
     {
       absl::MutexLock lock(&mutex_);
       if (tasks_.empty()) return is_scheduled_ = false;
-      if (tasks_.front().joining.has_value() && !has_waited_) {
+      if (tasks_.front().joining.has_value() && !has_met_stored_ &&
+          !has_waited_) {
         is_scheduled_ = false;
         is_waiting_ = true;
         break;
       }
-      has_waited_ = false;
       task = std::move(tasks_.front());
       tasks_.pop_front();
       queued_batches_ -= task.batch != nullptr;
@@ -105,6 +69,11 @@ bool LiveMachine::Work() {
     absl::MutexLock lock(&mutex_);
     if (!is_waiting_) return true;
   }
+  WaitForCommits();
+  return false;
+}
+
+void LiveMachine::WaitForCommits() {
   context_.after_commits([machine = shared_from_this()] {
     {
       absl::MutexLock lock(&machine->mutex_);
@@ -112,152 +81,113 @@ bool LiveMachine::Work() {
       machine->has_waited_ = true;
       machine->is_scheduled_ = true;
     }
-    machine->context_.schedule(machine);
+    machine->context_.live.Schedule(machine);
   });
-  return false;
 }
 
 void LiveMachine::Run(Task task) {
-  if (task.batch != nullptr) return Evaluate(*task.batch);
+  if (task.batch != nullptr) return Evaluate(task.batch);
   if (task.leaving != nullptr) return Leave(task.leaving.get());
+  if (!task.primed.empty()) return GoOn(task.primed);
   Join(*std::move(task.joining));
 }
 
-void LiveMachine::Evaluate(const ReceivedBatch& batch) {
-  for (const Frame& frame : batch.decoded.frames) {
-    if (frame.query->machine != machine_) continue;
-    Meet(frame.query->schema);
-    for (const auto& shared : feeds_) shared->feed.Add(frame);
+void LiveMachine::Evaluate(const std::shared_ptr<const ReceivedBatch>& batch) {
+  for (const Frame& frame : batch->decoded.frames) {
+    if (frame.query->machine == machine_) Meet(frame.query->schema);
   }
+  TellLagged();
+  for (const auto& feed : feeds_) feed->Add(batch);
+}
+
+void LiveMachine::TellLagged() {
   uint64_t lagged = 0;
   {
     absl::MutexLock lock(&mutex_);
     lagged = std::exchange(lagged_, 0);
   }
-  if (lagged > 0) {
-    const auto told =
-        std::make_shared<const FeedUpdate>(FeedUpdate{.lagged = lagged});
-    for (const Watcher& watcher : watchers_) {
-      watcher.subscription->outbox()->Add(told);
-    }
-  }
-  for (const auto& shared : feeds_) {
-    FeedUpdate update = shared->feed.TakeUpdate();
-    if (update.empty()) continue;
-    if (shared->listeners.size() > 1) EncodeValues(&update);
-    const auto told = std::make_shared<const FeedUpdate>(std::move(update));
-    for (const auto& [subscription, listener] : shared->listeners) {
-      listener->Deliver(told);
-    }
+  if (lagged == 0) return;
+  const auto told =
+      std::make_shared<const FeedUpdate>(FeedUpdate{.lagged = lagged});
+  for (const Watcher& watcher : watchers_) {
+    watcher.subscription->outbox()->Add(told);
   }
 }
 
 void LiveMachine::Meet(const std::shared_ptr<const Schema>& schema) {
   if (!met_.insert(schema).second) return;
   for (const Watcher& watcher : watchers_) {
-    SharedFeed* shared = FindFeed(watcher, schema);
-    if (shared == nullptr) continue;
-    shared->listeners.emplace_back(
-        watcher.subscription.get(),
-        std::make_shared<Listener>(watcher.subscription->outbox(),
-                                   /*reads_history=*/false));
+    const auto feed = FindFeed(watcher, schema);
+    if (feed != nullptr) feed->JoinNew(*watcher.subscription);
   }
 }
 
-LiveMachine::SharedFeed* LiveMachine::FindFeed(
+std::shared_ptr<SharedFeed> LiveMachine::FindFeed(
     const Watcher& watcher, const std::shared_ptr<const Schema>& schema) {
   const SubscriptionRequest& request = watcher.subscription->request();
   auto selected = request.paths.SelectFrom(machine_, schema);
   if (!selected.has_value()) return nullptr;
   const FeedForm form = {.interval = watcher.interval, .raw = request.form.raw};
-  for (const auto& shared : feeds_) {
-    if (shared->form == form && IsSame(shared->selected, *selected)) {
-      return shared.get();
-    }
+  for (const auto& feed : feeds_) {
+    if (feed->IsOf(*selected, form)) return feed;
   }
-  auto names =
-      std::make_shared<SeriesNames>(machine_, schema, &context_.next_series_id);
-  feeds_.push_back(std::make_unique<SharedFeed>(*std::move(selected), form,
-                                                std::move(names)));
-  return feeds_.back().get();
+  return feeds_.emplace_back(std::make_shared<SharedFeed>(
+      machine_, *std::move(selected), form, &context_));
 }
 
 void LiveMachine::Join(Watcher watcher) {
-  for (const auto& collected :
-       context_.store->directory().Countersets(machine_)) {
-    met_.insert(collected->schema);
-  }
-  std::vector<SharedFeed*> all;
-  std::vector<SharedFeed*> made;
-  for (const auto& schema : met_) {
-    SharedFeed* shared = FindFeed(watcher, schema);
-    if (shared == nullptr) continue;
-    all.push_back(shared);
-    if (shared->listeners.empty()) made.push_back(shared);
-  }
-  if (!made.empty()) Prime(made);
-  for (SharedFeed* shared : all) {
-    auto listener = std::make_shared<Listener>(watcher.subscription->outbox(),
-                                               watcher.history != nullptr);
-    shared->listeners.emplace_back(watcher.subscription.get(), listener);
-    if (watcher.history != nullptr) {
-      watcher.history->Add({.machine = machine_,
-                            .selected = shared->selected,
-                            .form = shared->form,
-                            .names = shared->names,
-                            .listener = std::move(listener),
-                            .joining = watcher.joining});
-    } else {
-      listener->Deliver(
-          std::make_shared<const FeedUpdate>(shared->feed.Newest()));
+  const bool all_is_stored = !std::exchange(has_met_stored_, true);
+  if (all_is_stored) {
+    for (const auto& collected :
+         context_.store->directory().Countersets(machine_)) {
+      Meet(collected->schema);
     }
+  }
+  Feeds made;
+  for (const auto& schema : met_) {
+    const auto feed = FindFeed(watcher, schema);
+    if (feed == nullptr) continue;
+    const bool is_new = !feed->HasListeners();
+    if (is_new) {
+      feed->BeginPriming();
+      made.push_back(feed);
+    }
+    // A feed is primed when all that came before the first of its listeners is
+    // stored; that goes for the first one's history, too.
+    feed->Join({.subscription = watcher.subscription,
+                .history = watcher.history,
+                .joining = watcher.joining,
+                .all_is_stored = is_new || all_is_stored});
   }
   watcher.joining = nullptr;
   watchers_.push_back(std::move(watcher));
+  if (!made.empty()) Prime(std::move(made), all_is_stored);
 }
 
-void LiveMachine::Prime(const std::vector<SharedFeed*>& feeds) {
-  const Directory& directory = context_.store->directory();
-  const auto newest = directory.NewestSample(machine_);
-  if (!newest.has_value()) return;
-  absl::Duration longest;
-  for (const SharedFeed* shared : feeds) {
-    longest =
-        std::max({longest, shared->form.interval,
-                  LongestInterval(directory, machine_, {shared->selected})});
+void LiveMachine::Prime(Feeds feeds, bool all_is_stored) {
+  const auto primer = std::make_shared<FeedPrimer>(
+      machine_, std::move(feeds), &context_,
+      [machine = shared_from_this()](Feeds primed) {
+        machine->Push({.primed = std::move(primed)});
+      });
+  if (all_is_stored) return context_.joining.Schedule(primer);
+  context_.after_commits(
+      [&context = context_, primer] { context.joining.Schedule(primer); });
+}
+
+void LiveMachine::GoOn(const Feeds& primed) {
+  for (const auto& feed : primed) {
+    // If nobody listens any more, it is forgotten.
+    if (std::count(feeds_.begin(), feeds_.end(), feed) > 0) feed->EndPriming();
   }
-  context_.store
-      ->Read(
-          {.machine = machine_,
-           .from = *newest - longest * kMaxIntervalsApart,
-           .to = absl::InfiniteFuture(),
-           .filter =
-               [&](const CollectedQuery& query) {
-                 return std::any_of(
-                     feeds.begin(), feeds.end(), [&](const SharedFeed* shared) {
-                       return shared->selected.schema == query.schema;
-                     });
-               }},
-          [&](const Frame& frame) {
-            for (SharedFeed* shared : feeds) shared->feed.Add(frame);
-            return absl::OkStatus();
-          },
-          [](const Loss&) {})
-      .IgnoreError();  // what comes follows all the same
-  for (SharedFeed* shared : feeds) shared->feed.TakeUpdate();
 }
 
 void LiveMachine::Leave(const Subscription* subscription) {
   std::erase_if(watchers_, [&](const Watcher& watcher) {
     return watcher.subscription.get() == subscription;
   });
-  for (const auto& shared : feeds_) {
-    std::erase_if(shared->listeners, [&](const auto& listener) {
-      return listener.first == subscription;
-    });
-  }
-  std::erase_if(feeds_,
-                [](const auto& shared) { return shared->listeners.empty(); });
+  for (const auto& feed : feeds_) feed->Leave(subscription);
+  std::erase_if(feeds_, [](const auto& feed) { return !feed->HasListeners(); });
 }
 
 }  // namespace fleetperf::aggregator

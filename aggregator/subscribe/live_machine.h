@@ -3,9 +3,9 @@
 #ifndef FLEETPERF_AGGREGATOR_SUBSCRIBE_LIVE_MACHINE_H_
 #define FLEETPERF_AGGREGATOR_SUBSCRIBE_LIVE_MACHINE_H_
 
-#include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,12 +15,9 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "aggregator/ingest/received_batch.h"
-#include "aggregator/query/resolver.h"
-#include "aggregator/subscribe/feed.h"
 #include "aggregator/subscribe/history_reader.h"
-#include "aggregator/subscribe/hub_task.h"
-#include "aggregator/subscribe/listener.h"
-#include "aggregator/subscribe/series_names.h"
+#include "aggregator/subscribe/hub_context.h"
+#include "aggregator/subscribe/shared_feed.h"
 #include "aggregator/subscribe/subscription.h"
 
 namespace fleetperf::aggregator {
@@ -51,51 +48,45 @@ class LiveMachine : public HubTask,
   bool Work() override;
 
  private:
+  using Feeds = std::vector<std::shared_ptr<SharedFeed>>;
   // One of these.
   struct Task {
     std::shared_ptr<const ReceivedBatch> batch;
     std::shared_ptr<const Subscription> leaving;
     std::optional<Watcher> joining;
-  };
-  struct SharedFeed {
-    SharedFeed(SelectedCounterset selected_counterset,
-               const FeedForm& feed_form,
-               std::shared_ptr<SeriesNames> series_names)
-        : selected(std::move(selected_counterset)),
-          form(feed_form),
-          names(std::move(series_names)),
-          feed(selected, form, names.get()) {}
-
-    const SelectedCounterset selected;
-    const FeedForm form;
-    const std::shared_ptr<SeriesNames> names;
-    Feed feed;
-    std::vector<std::pair<const Subscription*, std::shared_ptr<Listener>>>
-        listeners;
+    Feeds primed;
   };
   using Schemas = absl::flat_hash_set<std::shared_ptr<const Schema>>;
 
   void Push(Task task);
   void Run(Task task);
+  // Goes on when all that came before is in the store.
+  void WaitForCommits();
   void Join(Watcher watcher);
   void Leave(const Subscription* subscription);
-  void Evaluate(const ReceivedBatch& batch);
+  void Evaluate(const std::shared_ptr<const ReceivedBatch>& batch);
+  void TellLagged();
   // Watchers may want something of a counterset that was not seen before.
   void Meet(const std::shared_ptr<const Schema>& schema);
   // What a watcher selects of a counterset; null if nothing. It is new if it
   // has no listeners.
-  SharedFeed* FindFeed(const Watcher& watcher,
-                       const std::shared_ptr<const Schema>& schema);
-  // Gives feeds the newest stored samples, on which the next values rest.
-  void Prime(const std::vector<SharedFeed*>& feeds);
+  std::shared_ptr<SharedFeed> FindFeed(
+      const Watcher& watcher, const std::shared_ptr<const Schema>& schema);
+  // Has feeds primed with what is stored, which all that came before is if
+  // `all_is_stored`.
+  void Prime(Feeds feeds, bool all_is_stored);
+  void GoOn(const Feeds& primed);
 
   const std::string machine_;
   HubContext& context_;
 
   // Used by Work alone.
   std::vector<Watcher> watchers_;
-  std::vector<std::unique_ptr<SharedFeed>> feeds_;
+  Feeds feeds_;
   Schemas met_;
+  // Whether all countersets that are stored are among these. That waits for
+  // what came before the first watcher; nobody else waits then.
+  bool has_met_stored_ = false;
 
   absl::Mutex mutex_;
   std::deque<Task> tasks_ ABSL_GUARDED_BY(mutex_);

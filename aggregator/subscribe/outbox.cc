@@ -105,6 +105,11 @@ bool Outbox::HasMuch() const {
   return has_much_ || end_.has_value();
 }
 
+bool Outbox::has_end() const {
+  absl::MutexLock lock(&mutex_);
+  return end_.has_value();
+}
+
 // Of all that waits behind history, one update is left with the newest value of
 // each series.
 void Outbox::LeaveOutOld() {

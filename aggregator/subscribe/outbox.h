@@ -53,6 +53,8 @@ class Outbox {
   // Whether no history is to be added for now, or ever: nothing comes after
   // End.
   bool HasMuch() const;
+  // Whether End was called.
+  bool has_end() const;
 
   // A message, as it goes over the wire: the parts one after the other.
   struct Message {

@@ -13,15 +13,8 @@ absl::Time TimeOf(const RawSample& sample) {
 
 }  // namespace
 
-bool StreamEvaluator::IsNew(const RawSample& sample) const {
-  return !last_.has_value() ||
-         EpochOfLife(last_->life) != EpochOfLife(sample.life) ||
-         sample.clocks.perf_time_stamp > last_->clocks.perf_time_stamp;
-}
-
 std::optional<Point> StreamEvaluator::Add(const RawSample& sample,
                                           absl::Duration sampling_interval) {
-  if (!IsNew(sample)) return std::nullopt;
   std::optional<Piece> piece;
   if (formula_.uses_two_samples() && last_.has_value()) {
     piece = MakePiece(formula_, *last_, sample, sampling_interval);

@@ -21,13 +21,10 @@ class StreamEvaluator {
   StreamEvaluator(const CounterFormula& formula, absl::Duration interval)
       : formula_(formula), interval_(interval) {}
 
-  // The value that the sample completes, if it does. Samples that were added
-  // before are passed over.
+  // The value that the sample completes, if it does. Samples come in the order
+  // of epochs and batches, each once.
   std::optional<Point> Add(const RawSample& sample,
                            absl::Duration sampling_interval);
-
-  // Whether Add was not given the sample, or one after it, before.
-  bool IsNew(const RawSample& sample) const;
 
   std::optional<absl::Time> newest() const;
 

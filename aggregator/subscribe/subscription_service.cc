@@ -105,49 +105,41 @@ class SubscribeStream
   }
 
  private:
+  // What a subscription selects may be looked for in the whole fleet: not by
+  // the thread that reads and writes all streams.
   void OnStart() override {
     new SubscribeStream(subscribed_, &service_, &loop());
-    const absl::Status status = Start();
-    if (status.ok()) return;
-    subscribed_.hub.Schedule(std::make_shared<Refusal>(this, status));
+    subscribed_.hub.Post([this] { Start(); });
   }
 
   void OnWriteDone(bool ok) override { writer_->OnWriteDone(ok); }
-  void OnCancel() override {
-    if (writer_ != nullptr) writer_->End(absl::CancelledError("cancelled"));
-  }
+  void OnCancel() override { writer_->End(absl::CancelledError("cancelled")); }
 
   void OnDone() override {
-    if (writer_ != nullptr) {
-      writer_->Detach();
-      subscribed_.hub.Remove(subscription_);
-    }
+    writer_->Detach();
+    if (subscription_ == nullptr) return;
+    subscribed_.hub.Post(
+        [hub = &subscribed_.hub, subscription = std::move(subscription_)] {
+          hub->Remove(subscription);
+        });
   }
-
-  // Ends a stream that did not begin with what is wrong, for which it may look
-  // through the whole fleet.
-  class Refusal : public HubTask {
-   public:
-    Refusal(SubscribeStream* stream, absl::Status status)
-        : stream_(*stream), status_(std::move(status)) {}
-
-    bool Work() override {
-      stream_.Finish(
-          RpcFromStatus(ExplainMiss(status_, &stream_.subscribed_.fleet)));
-      return false;
-    }
-
-   private:
-    SubscribeStream& stream_;
-    const absl::Status status_;
-  };
 
   // Writes what is in the outbox, one message after the other. Outlives the
   // stream, for those who put something there.
   class Writer {
    public:
-    Writer(SubscribeStream* stream, std::shared_ptr<Outbox> outbox)
-        : stream_(stream), outbox_(std::move(outbox)) {}
+    explicit Writer(SubscribeStream* stream) : stream_(stream) {}
+
+    // Until Open is called, nothing is written and the stream goes on; after
+    // it, the stream may be gone at any time. If `status` is not OK, the stream
+    // ends with it.
+    void Open(std::shared_ptr<Outbox> outbox, const absl::Status& status) {
+      absl::MutexLock lock(&mutex_);
+      outbox_ = std::move(outbox);
+      is_open_ = true;
+      end_.Update(status);
+      WriteMoreLocked();
+    }
 
     void WriteMore() {
       absl::MutexLock lock(&mutex_);
@@ -175,8 +167,10 @@ class SubscribeStream
    private:
     // A stream is finished when its last write is done.
     void WriteMoreLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      if (is_writing_ || is_finished_ || stream_ == nullptr) return;
+      if (!is_open_ || is_writing_ || is_finished_ || stream_ == nullptr)
+        return;
       if (end_.ok() && outbox_->Take(&message_)) {
+        stream_->subscribed_.hub.CountLagged(message_.response.lagged());
         bytes_ = Encode(message_);
         is_writing_ = true;
         return stream_->StartWrite(bytes_);
@@ -189,7 +183,8 @@ class SubscribeStream
 
     absl::Mutex mutex_;
     SubscribeStream* stream_ ABSL_GUARDED_BY(mutex_);
-    const std::shared_ptr<Outbox> outbox_;
+    bool is_open_ ABSL_GUARDED_BY(mutex_) = false;
+    std::shared_ptr<Outbox> outbox_ ABSL_GUARDED_BY(mutex_);
     Outbox::Message message_ ABSL_GUARDED_BY(mutex_);
     grpc::ByteBuffer bytes_ ABSL_GUARDED_BY(mutex_);  // being written
     bool is_writing_ ABSL_GUARDED_BY(mutex_) = false;
@@ -197,29 +192,35 @@ class SubscribeStream
     absl::Status end_ ABSL_GUARDED_BY(mutex_);
   };
 
-  absl::Status Start() {
+  // Called by one of the hub's threads.
+  void Start() {
+    const absl::Status status = Subscribe();
+    writer_->Open(subscription_ == nullptr ? nullptr : subscription_->outbox(),
+                  ExplainMiss(status, &subscribed_.fleet));
+  }
+
+  absl::Status Subscribe() {
     RETURN_IF_ERROR(
         CheckAccess(context(), {Role::kReader, Role::kOperator}).status());
     ASSIGN_OR_RETURN(const v1::SubscribeRequest request, Decode(request_));
     ASSIGN_OR_RETURN(SubscriptionRequest parsed,
                      ParseRequest(request, subscribed_.store.directory()));
     const auto subscription = std::make_shared<Subscription>(std::move(parsed));
-    const auto writer = std::make_shared<Writer>(this, subscription->outbox());
     subscription->outbox()->SetListener(
-        [waiting = std::weak_ptr<Writer>(writer)] {
+        [waiting = std::weak_ptr<Writer>(writer_)] {
           if (const auto locked = waiting.lock()) locked->WriteMore();
         });
     RETURN_IF_ERROR(subscribed_.hub.Add(subscription));
     subscription_ = subscription;
-    writer_ = writer;
     return absl::OkStatus();
   }
 
   const Subscribed subscribed_;
   AsyncSubscriptionService& service_;
   grpc::ByteBuffer request_;
+  const std::shared_ptr<Writer> writer_ = std::make_shared<Writer>(this);
+  // Null: it did not begin.
   std::shared_ptr<Subscription> subscription_;
-  std::shared_ptr<Writer> writer_;  // null: it did not begin
 };
 
 class SubscriptionService : public StreamService {

@@ -98,6 +98,25 @@ TEST_F(LogOncePerCauseTest, RemembersABoundedNumberOfCauses) {
   EXPECT_THAT(Lines(), SizeIs(lines));
 }
 
+// One agent that makes up causes must not silence what comes later.
+TEST_F(LogOncePerCauseTest, LogsNewCausesAgainWhenOthersAreOld) {
+  testing::SimulatedClock clock;
+  LogOncePerCause log(absl::Minutes(5), clock);
+  for (int i = 0; i < 3000; ++i) {
+    log.Warn(absl::StrCat("cause ", i, std::string(10'000, 'x')), "flood");
+  }
+  const size_t flood = Lines().size();
+  const size_t most = log.size();
+  log.Warn("disk", "full");
+  EXPECT_THAT(Lines(), SizeIs(flood));
+  clock.Advance(absl::Minutes(6));
+  log.Warn("disk", "full");
+  log.Warn("network", "away");
+  EXPECT_THAT(Lines(), SizeIs(flood + 2));
+  EXPECT_LT(log.size(), 10);
+  EXPECT_LE(most, 1001);
+}
+
 TEST_F(LoggingTest, StartLoggingWritesToTheFile) {
   const testing::TempDirectory directory;
   const std::string path = directory.File("agent.log");

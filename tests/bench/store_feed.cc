@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "aggregator/store/store.h"
 #include "base/status_macros.h"
 #include "tests/bench/report.h"
@@ -101,6 +102,8 @@ absl::StatusOr<uint64_t> FeedStore(const Workload& workload,
     Progress(absl::StrCat("the day of ",
                           absl::FormatTime(received, absl::UTCTimeZone())));
   }
+  // What was received is hours old, but no clock has jumped since.
+  RETURN_IF_ERROR(store->PutKnownTime(absl::Now()));
   uint64_t samples = 0;
   for (const Agent& agent : agents) samples += agent.workload.samples();
   return samples;

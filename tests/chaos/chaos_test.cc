@@ -208,6 +208,7 @@ std::vector<Chaos::Fault> Chaos::Faults() {
 #ifdef FLEETPERF_PRELOAD
          return EndAggregator([this] { aggregator_.CutPower(); });
 #else
+         (void)this;
          return false;
 #endif
        }},

@@ -82,9 +82,17 @@ TEST(DiskFull, AStoreTakesWritesAgain) {
   ASSERT_OK(store);
   const std::string content(4 * kMiB, 'x');
   int kept = 0;
+  const auto hash = [](int number) {
+    return std::string(32, static_cast<char>('0' + number));
+  };
+  // Without a machine that has it, a catalogue goes when the store is opened.
+  for (int i = 0; i < 10; ++i) {
+    v1::Machine machine;
+    machine.set_name(absl::StrCat("web-", i));
+    ASSERT_OK((*store)->PutMachine(machine, hash(i)));
+  }
   const auto put = [&] {
-    const absl::Status status =
-        (*store)->PutCatalogue(absl::StrCat(kept), content);
+    const absl::Status status = (*store)->PutCatalogue(hash(kept), content);
     kept += status.ok();
     return status;
   };
@@ -108,7 +116,7 @@ TEST(DiskFull, AStoreTakesWritesAgain) {
                HasSubstr("No space left")));
   EXPECT_THAT((*store)->CheckRoom(), is_full);
   EXPECT_THAT(put(), is_full);
-  EXPECT_EQ((*store)->GetCatalogue("0").value().size(), content.size());
+  EXPECT_EQ((*store)->GetCatalogue(hash(0)).value().size(), content.size());
 
   disk.Free();
   ASSERT_OK((*store)->CheckRoom());
@@ -123,7 +131,7 @@ TEST(DiskFull, AStoreTakesWritesAgain) {
   ASSERT_OK(store);
   EXPECT_EQ(kept, 7);
   for (int i = 0; i < kept; ++i) {
-    EXPECT_TRUE((*store)->HasCatalogue(absl::StrCat(i))) << i;
+    EXPECT_TRUE((*store)->HasCatalogue(hash(i))) << i;
   }
   store->reset();
 }

@@ -46,8 +46,9 @@ TEST(Messages, UnknownFlagsAndCommandsAreNamedWithTheNearest) {
 
 TEST(Messages, HelpShowsExamples) {
   const std::string fleetperf = Deployment::Executable("fleetperf");
-  for (const std::string command : {"machines", "countersets", "counters",
-                                    "instances", "query", "plot", "watch"}) {
+  for (const std::string command :
+       {"machines", "countersets", "counters", "instances", "query", "plot",
+        "watch", "status", "confirm-clock"}) {
     const Result help = RunCommand({fleetperf, command, "--help"});
     EXPECT_EQ(help.status, 0);
     EXPECT_THAT(help.output, AllOf(HasSubstr("Examples:"),

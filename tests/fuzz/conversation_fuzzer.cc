@@ -171,7 +171,7 @@ class Aggregator {
         Connect();
         break;
       case 12:
-        clock_.Advance(absl::Seconds(input_.Number()));
+        clock_.Advance(input_.Wait());
         break;
       case 13:
         delivery_->AddLoss(

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "perflib/bytes.h"
 
 namespace fleetperf {
@@ -42,6 +43,12 @@ class Input {
     if (first >= kAny) return Load<uint64_t>();
     constexpr uint8_t kFirstEnd = kAny - sizeof kEnds / sizeof kEnds[0];
     return first < kFirstEnd ? first : kEnds[first - kFirstEnd];
+  }
+
+  // At most a year: a clock that reached infinity would make waits endless.
+  absl::Duration Wait() {
+    constexpr uint64_t kSecondsOfAYear = 365 * 24 * 3600;
+    return absl::Seconds(Number() % kSecondsOfAYear);
   }
 
   // Bytes with their size before them, in 2 bytes; may be cut short.

@@ -290,7 +290,7 @@ class Agent {
         AwaitCommits();
         break;
       case 12:
-        aggregator_.clock.Advance(absl::Seconds(input_.Number()));
+        aggregator_.clock.Advance(input_.Wait());
         break;
       case 13:
         aggregator_.observer.watched = !aggregator_.observer.watched;

@@ -38,7 +38,7 @@ constexpr Clocks kClocks = {.perf_time_stamp = testing::kBlockTimeStamp,
 TEST(BlockWriter, WritesABlockByteByByte) {
   std::string bytes = "what was there before";
   BlockWriter writer(kClocks, &bytes);
-  writer.BeginResult(HeaderType::kCounterset, {{7}});
+  writer.BeginResult(HeaderType::kCounterset, {7});
   writer.BeginInstance(Utf16FromUtf8("C:"), 3);
   writer.AddValue32(0xCAFEF00D);
   writer.EndResult();

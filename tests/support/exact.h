@@ -18,10 +18,10 @@ inline double Quotient(absl::uint128 numerator, absl::uint128 denominator) {
   absl::uint128 rest = numerator % denominator;
   int exponent = 0;
   bool inexact = false;
-  for (; quotient >> 55 != 0; quotient >>= 1, ++exponent) {
+  for (; (quotient >> 55) != 0; quotient >>= 1, ++exponent) {
     inexact = inexact || (quotient & 1) != 0;
   }
-  for (; quotient >> 54 == 0; --exponent) {
+  for (; (quotient >> 54) == 0; --exponent) {
     rest <<= 1;
     quotient = quotient << 1 | (rest >= denominator ? 1 : 0);
     if (rest >= denominator) rest -= denominator;

@@ -3,16 +3,30 @@
 #ifndef FLEETPERF_TESTS_SUPPORT_SIMULATED_CLOCK_H_
 #define FLEETPERF_TESTS_SUPPORT_SIMULATED_CLOCK_H_
 
+#include <algorithm>
+#include <cstdint>
+#include <set>
+#include <utility>
+
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "base/wakeup.h"
 
 namespace fleetperf::testing {
 
 // Thread-safe.
 class SimulatedClock : public Clock {
  public:
+  // When a wait for a time ends.
+  enum class Waits {
+    kReal,       // as much later by the machine's clock
+    kSimulated,  // when this clock has advanced so far
+  };
+
+  explicit SimulatedClock(Waits waits = Waits::kReal) : waits_(waits) {}
+
   absl::Time Now() const override {
     absl::MutexLock lock(&mutex_);
     return now_;
@@ -27,6 +41,9 @@ class SimulatedClock : public Clock {
     absl::MutexLock lock(&mutex_);
     now_ += duration;
     monotonic_ += duration;
+    for (const auto& [deadline, wakeup] : waiting_) {
+      if (deadline <= monotonic_) wakeup->Notify();
+    }
   }
   // The time of day is set.
   void Step(absl::Duration duration) {
@@ -34,11 +51,44 @@ class SimulatedClock : public Clock {
     now_ += duration;
   }
 
+  // Blocks until a thread waits, by kSimulated, for this time from now: until
+  // it has done what it does before.
+  void AwaitWaiting(absl::Duration timeout) {
+    absl::MutexLock lock(&mutex_);
+    const auto is_waiting = [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+      return std::any_of(waiting_.begin(), waiting_.end(), [&](const auto& w) {
+        return w.first == monotonic_ + timeout;
+      });
+    };
+    mutex_.Await(absl::Condition(&is_waiting));
+  }
+
  private:
+  bool Block(Wakeup* wakeup, uint64_t notifications,
+             absl::Duration deadline) const override {
+    if (waits_ == Waits::kReal) {
+      return !wakeup->BlockFor(notifications, deadline - Monotonic());
+    }
+    std::multiset<std::pair<absl::Duration, Wakeup*>>::iterator entry;
+    {
+      absl::MutexLock lock(&mutex_);
+      if (deadline <= monotonic_) return true;
+      entry = waiting_.emplace(deadline, wakeup);
+    }
+    wakeup->BlockFor(notifications, absl::InfiniteDuration());
+    absl::MutexLock lock(&mutex_);
+    waiting_.erase(entry);
+    return false;
+  }
+
+  const Waits waits_;
   mutable absl::Mutex mutex_;
   absl::Time now_ ABSL_GUARDED_BY(mutex_) =
       absl::FromUnixSeconds(1'800'000'000);
   absl::Duration monotonic_ ABSL_GUARDED_BY(mutex_) = absl::Hours(1);
+  // What ends when.
+  mutable std::multiset<std::pair<absl::Duration, Wakeup*>> waiting_
+      ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace fleetperf::testing

@@ -4,6 +4,7 @@
 #define FLEETPERF_TESTS_SUPPORT_STORE_WRAPPER_H_
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@ class StoreWrapper : public aggregator::Store {
   explicit StoreWrapper(aggregator::Store* store) : store_(*store) {}
 
   const std::string& id() const override { return store_.id(); }
+  uint64_t size() const override { return store_.size(); }
   const aggregator::Directory& directory() const override {
     return store_.directory();
   }
@@ -64,6 +66,16 @@ class StoreWrapper : public aggregator::Store {
   }
   std::vector<StoredMachine> GetMachines() const override {
     return store_.GetMachines();
+  }
+  std::optional<absl::Time> KnownTime() const override {
+    return store_.KnownTime();
+  }
+  absl::Status PutKnownTime(absl::Time time) override {
+    return store_.PutKnownTime(time);
+  }
+  std::vector<StoredMachine> GetMachines(const std::string& after,
+                                         size_t most) const override {
+    return store_.GetMachines(after, most);
   }
   absl::StatusOr<bool> Compact(absl::Time idle_since) override {
     return store_.Compact(idle_since);

@@ -5,7 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "aggregator/ingest/epoch.h"
 #include "base/status_macros.h"
+#include "fleetperf/v1/fleet.pb.h"
 
 namespace fleetperf::testing {
 
@@ -117,6 +119,12 @@ absl::StatusOr<std::shared_ptr<const ReceivedBatch>> TestAgent::TakeBatch(
   const v1::BatchContent content = TakeContent();
   aggregator::Dictionary& dictionary = *store_.Epoch(name_, epoch_).dictionary;
   auto batch = std::make_shared<ReceivedBatch>();
+  if (epoch_of_batches_ == nullptr) {
+    epoch_of_batches_ = std::make_shared<aggregator::Epoch>(
+        name_, epoch_,
+        aggregator::StoredEpoch{.number = store_.Epoch(name_, epoch_).number});
+  }
+  batch->epoch = epoch_of_batches_;
   batch->sequence = next_sequence++;
   batch->received = received;
   batch->batch = MakeBatch(epoch_, batch->sequence, content);
@@ -130,6 +138,13 @@ absl::StatusOr<std::shared_ptr<const ReceivedBatch>> TestAgent::TakeBatch(
     dictionary.Retire(instance);
   }
   return std::shared_ptr<const ReceivedBatch>(std::move(batch));
+}
+
+absl::Status TestAgent::Connect() {
+  v1::Machine machine;
+  machine.set_name(name_);
+  machine.set_agent(name_);
+  return store_->PutMachine(machine, /*catalogue_hash=*/"");
 }
 
 absl::Status TestAgent::Keep(const ReceivedBatch& batch) {

@@ -44,6 +44,10 @@ class TestStore {
 
   // Opened once, until Reopen.
   aggregator::StoredEpoch& Epoch(const std::string& agent, uint64_t epoch);
+  // Nobody has it open any more.
+  void CloseEpoch(const std::string& agent, uint64_t epoch) {
+    epochs_.erase({agent, epoch});
+  }
 
   // The samples of a machine, as they come: "10 C: 5 -" is, 10 s after the
   // start, instance C: with values 5 and none.
@@ -68,6 +72,9 @@ class TestAgent : public BatchWriter {
   TestAgent(TestStore* store, std::string name, uint64_t epoch = 1)
       : store_(*store), name_(std::move(name)), epoch_(epoch) {}
 
+  // Enters the machine of its name into the fleet, as Hello does.
+  absl::Status Connect();
+
   // A batch of everything since the last call, as ingest hands it on.
   absl::StatusOr<std::shared_ptr<const aggregator::ReceivedBatch>> TakeBatch(
       absl::Time received = kStart);
@@ -79,6 +86,7 @@ class TestAgent : public BatchWriter {
   uint64_t next_sequence = 1;
 
  private:
+  std::shared_ptr<aggregator::Epoch> epoch_of_batches_;
   TestStore& store_;
   const std::string name_;
   const uint64_t epoch_;

@@ -6,9 +6,7 @@
 
 #include <memory>
 #include <string>
-#include <vector>
 
-#include "agent/source/linux/provider.h"
 #include "agent/source/source.h"
 #include "base/clock.h"
 
@@ -23,10 +21,6 @@ struct LinuxSourceOptions {
 };
 
 std::unique_ptr<Source> MakeLinuxSource(const LinuxSourceOptions& options);
-
-// A source of any countersets, for tests.
-std::unique_ptr<Source> MakeProviderSource(
-    std::vector<std::unique_ptr<Provider>> providers, const Clock& clock);
 
 }  // namespace fleetperf::agent
 

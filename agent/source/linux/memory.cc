@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/strip.h"
+#include "agent/source/linux/counters.h"
 #include "agent/source/linux/text.h"
 #include "agent/source/linux/units.h"
 #include "base/status_macros.h"

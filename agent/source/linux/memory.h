@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "agent/source/linux/proc_file.h"
-#include "agent/source/linux/provider.h"
+#include "agent/source/provider.h"
 
 namespace fleetperf::agent {
 

@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "absl/strings/str_cat.h"
+#include "agent/source/linux/counters.h"
 #include "agent/source/linux/text.h"
 #include "agent/source/linux/units.h"
 #include "base/status_macros.h"

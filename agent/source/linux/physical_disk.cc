@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "agent/source/linux/counters.h"
 #include "agent/source/linux/text.h"
 #include "agent/source/linux/units.h"
 #include "base/files.h"

@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "agent/source/linux/counters.h"
 #include "agent/source/linux/process_list.h"
 #include "agent/source/linux/text.h"
 #include "agent/source/linux/units.h"

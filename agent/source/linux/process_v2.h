@@ -16,8 +16,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "agent/source/linux/proc_file.h"
-#include "agent/source/linux/provider.h"
 #include "agent/source/linux/totals.h"
+#include "agent/source/provider.h"
 
 namespace fleetperf::agent {
 

@@ -9,6 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "agent/source/linux/counters.h"
 #include "agent/source/linux/text.h"
 #include "agent/source/linux/units.h"
 #include "base/status_macros.h"

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "agent/source/linux/counters.h"
 #include "agent/source/linux/process_list.h"
 #include "agent/source/linux/text.h"
 #include "agent/source/linux/units.h"

@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "agent/source/linux/proc_file.h"
-#include "agent/source/linux/provider.h"
+#include "agent/source/provider.h"
 
 namespace fleetperf::agent {
 

@@ -13,7 +13,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/types/span.h"
-#include "agent/source/linux/provider.h"
+#include "agent/source/provider.h"
 
 namespace fleetperf::agent {
 

@@ -4,7 +4,10 @@
 
 #include "agent/collect/registrations.h"
 #include "agent/collect/resolve.h"
+#include "agent/own_counters.h"
+#include "agent/source/combined_source.h"
 #include "agent/source/linux/linux_source.h"
+#include "agent/source/own_provider.h"
 #include "fleetperf/v1/configuration.pb.h"
 #include "tests/support/status_matchers.h"
 
@@ -97,7 +100,11 @@ TEST(ReadPlan, TakesTheShortestAndTheLongestInterval) {
 
 // Every name in it is one that this platform has, and no counter stands twice.
 TEST(DefaultPlan, FitsTheSource) {
-  const auto source = MakeLinuxSource({.root = "/nowhere"});
+  const Delivery delivery(Delivery::Options{});
+  const UplinkCounts uplink;
+  const OwnCounterset own = MakeOwnCounters(&delivery, &uplink);
+  const auto source = CombineSources(MakeLinuxSource({.root = "/nowhere"}),
+                                     MakeOwnSource(&own));
   std::vector<std::string> warnings;
   ASSERT_OK_AND_ASSIGN(
       const auto registrations,

@@ -64,6 +64,26 @@ TEST(LoadRegistration, NeedsTheRest) {
   }
 }
 
+// PdhSetCounterScaleFactor takes -7 to 7.
+TEST(LoadRegistration, LeavesOutScalesThatAreNone) {
+  CountersetRegistration wild = WithHelp();
+  wild.counters[0].default_scale = 7;
+  wild.counters[1].default_scale = -7;
+  wild.counters[2].default_scale = 8;
+  wild.counters[3].default_scale = INT32_MIN;
+  FakeSource source({wild});
+  std::vector<std::string> warnings;
+  ASSERT_OK_AND_ASSIGN(const auto registration,
+                       LoadRegistration(source, testing::kDiskGuid, &warnings));
+  EXPECT_EQ(registration.counters[0].default_scale, 7);
+  EXPECT_EQ(registration.counters[1].default_scale, -7);
+  EXPECT_EQ(registration.counters[2].default_scale, 0);
+  EXPECT_EQ(registration.counters[3].default_scale, 0);
+  EXPECT_THAT(warnings,
+              ElementsAre(HasSubstr("DefaultScale is 8, not between -7 and 7"),
+                          HasSubstr("DefaultScale is -2147483648")));
+}
+
 TEST(LoadRegistrations, AreSortedByName) {
   FakeSource source({testing::SystemRegistration(), testing::DiskRegistration(),
                      testing::ProcessRegistration()});

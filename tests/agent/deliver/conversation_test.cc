@@ -15,6 +15,8 @@
 #include "base/sha256.h"
 #include "proto/conversions.h"
 #include "tests/agent/deliver/batch_content.h"
+#include "tests/support/gate.h"
+#include "tests/support/log_capture.h"
 #include "tests/support/simulated_clock.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_directory.h"
@@ -22,6 +24,7 @@
 namespace fleetperf::agent {
 namespace {
 
+using ::testing::AllOf;
 using testing::ContentOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -96,7 +99,8 @@ class ConversationTest : public ::testing::Test {
     delivery_.reset();  // the directory is used by one
     auto spool = Spool::Open({.epoch = ++epoch_,
                               .directory = temp_.File("state"),
-                              .clock = &clock_});
+                              .clock = &clock_,
+                              .before_file_use = [this] { gate_.Pass(); }});
     ASSERT_OK(spool.status());
     Start(*std::move(spool));
   }
@@ -204,6 +208,7 @@ class ConversationTest : public ::testing::Test {
 
   testing::TempDirectory temp_;
   testing::SimulatedClock clock_;
+  testing::Gate gate_;              // where the spool's file is used
   uint64_t epoch_ = kEpoch - 1;     // of this process, until it is forked
   std::vector<std::string> plans_;  // that were applied
   std::vector<std::string> asked_;  // machines
@@ -571,6 +576,113 @@ TEST_F(ConversationTest, NeverSendsARejectedBatchAgain) {
   }
 }
 
+// What a store acknowledged and does not have any more.
+class SetBackTest : public ConversationTest {
+ protected:
+  // Begins a conversation with a store that has batches up to `durable`.
+  void ConverseWith(const std::string& store, uint64_t durable) {
+    Hello();
+    v1::CollectResponse welcome =
+        WelcomeOf({{.epoch = epoch_, .durable = durable}});
+    welcome.mutable_welcome()->set_store_id(store);
+    conversation_->Handle(welcome);
+  }
+
+  // What the next batch says is lost: "LOSS_CAUSE_REJECTED 1, 3..5", with the
+  // seconds of the ticks.
+  std::vector<std::string> NextLosses() {
+    AddBatches(1);
+    const auto said = Say();
+    EXPECT_THAT(said, SizeIs(1));
+    std::vector<std::string> texts;
+    if (said.empty()) return texts;
+    const v1::BatchContent content = ContentOf(said[0].batch());
+    for (const v1::Loss& loss : content.losses()) {
+      texts.push_back(absl::StrCat(
+          v1::LossCause_Name(loss.cause()), " ", loss.ticks(), ", ",
+          absl::ToInt64Seconds(FromProto(loss.start()) - start_), "..",
+          absl::ToInt64Seconds(FromProto(loss.end()) - start_)));
+    }
+    return texts;
+  }
+
+  const absl::Time start_ = clock_.Now();
+};
+
+TEST_F(SetBackTest, SaysWhatIsLostAndTellsItOnce) {
+  ConverseWith("store", 0);
+  AddBatches(5);
+  EXPECT_THAT(Say(), SizeIs(5));
+  Ack(kEpoch, 4);
+  {
+    const testing::LogCapture log;
+    ConverseWith("store", 1);
+    EXPECT_THAT(log.Lines(),
+                ElementsAre(AllOf(HasSubstr("batches 2 to 4"),
+                                  HasSubstr("damaged, or set back"),
+                                  HasSubstr("3 ticks"))));
+  }
+  // What was not acknowledged is still there.
+  EXPECT_THAT(Said(), ElementsAre("batch 101/5"));
+  EXPECT_THAT(NextLosses(), ElementsAre("LOSS_CAUSE_STORE_DAMAGED 3, 2..4"));
+  // It was told, whether or not that has arrived.
+  const testing::LogCapture log;
+  ConverseWith("store", 1);
+  EXPECT_THAT(Say(), SizeIs(2));
+  Ack(kEpoch, 6);
+  ConverseWith("store", 6);
+  EXPECT_THAT(NextLosses(), IsEmpty());
+  EXPECT_THAT(log.Lines(), IsEmpty());
+}
+
+TEST_F(SetBackTest, WhatALostBatchToldOfIsToldAgain) {
+  ConverseWith("store", 0);
+  delivery_->spool().AddLoss("", LossCause::kOverrun,
+                             {.ticks = 7, .start = start_, .end = start_});
+  AddBatches(2);
+  EXPECT_THAT(Say(), SizeIs(2));
+  Ack(kEpoch, 2);
+  ConverseWith("store", 0);
+  EXPECT_THAT(NextLosses(), ElementsAre("LOSS_CAUSE_OVERRUN 7, 0..0",
+                                        "LOSS_CAUSE_STORE_DAMAGED 2, 1..2"));
+}
+
+TEST_F(SetBackTest, WhatAWelcomeSaidIsAnAcknowledgementToo) {
+  ConverseWith("store", 0);
+  AddBatches(3);
+  EXPECT_THAT(Say(), SizeIs(3));
+  ConverseWith("store", 3);  // acknowledgements were on their way
+  ConverseWith("store", 2);
+  EXPECT_THAT(NextLosses(), ElementsAre("LOSS_CAUSE_STORE_DAMAGED 1, 3..3"));
+}
+
+// Exactly once holds for one store: what another one has is not lost.
+TEST_F(SetBackTest, AnotherStoreNeverHadIt) {
+  ConverseWith("store", 0);
+  AddBatches(3);
+  EXPECT_THAT(Say(), SizeIs(3));
+  Ack(kEpoch, 3);
+  const testing::LogCapture log;
+  ConverseWith("another", 0);
+  EXPECT_THAT(NextLosses(), IsEmpty());
+  Ack(kEpoch, 4);
+  ConverseWith("store", 3);
+  EXPECT_THAT(NextLosses(), IsEmpty());
+  EXPECT_THAT(log.Lines(), IsEmpty());
+}
+
+TEST_F(SetBackTest, OfMoreThanItRemembersItStillKnowsTheStretch) {
+  ConverseWith("store", 0);
+  for (int i = 1; i <= 1200; ++i) {
+    AddBatches(1);
+    EXPECT_THAT(Say(), SizeIs(1));
+    Ack(kEpoch, i);
+  }
+  ConverseWith("store", 100);
+  EXPECT_THAT(NextLosses(),
+              ElementsAre("LOSS_CAUSE_STORE_DAMAGED 1000, 1..1200"));
+}
+
 TEST_F(ConversationTest, SendsNoBatchWhileItIsThrottled) {
   AddBatches(1);
   Converse();
@@ -636,6 +748,92 @@ TEST_F(ConversationTest, HandsBackWorkWhoseResultGoesBeforeBatches) {
   conversation_->Say(answer);
   EXPECT_THAT(Said(), ElementsAre("report of plan 0", "report of plan 9",
                                   "instances", "batch 101/3", "batch 101/4"));
+}
+
+// A disk may take long, and answers come on gRPC's threads.
+TEST_F(ConversationTest, TakesAnswersWhileTheSpoolsFileIsRead) {
+  StartWithDirectory();  // 102
+  AddBatches(2);
+  StartWithDirectory();
+  AddBatches(1);
+  Converse({{.epoch = 102}, {.epoch = 103}});
+  ASSERT_OK(delivery_->spool().AwaitSaved());
+  EXPECT_EQ(TextOf(conversation_->Next().value()), "batch 102/1");
+  std::optional<v1::CollectRequest> next;
+  testing::ThreadAtGate reader(&gate_, [&] { next = conversation_->Next(); });
+  ASSERT_TRUE(reader.has_stopped());
+  EXPECT_TRUE(reader.LetsRun([&] {
+    bool must_read = false;
+    EXPECT_FALSE(conversation_->NextFromMemory(&must_read).has_value());
+    EXPECT_TRUE(must_read);
+    Ack(102, 1);
+    Throttle(absl::Seconds(30));
+    EXPECT_EQ(conversation_->pause_left(), absl::Seconds(30));
+    EXPECT_TRUE(conversation_->got_through());
+    EXPECT_FALSE(conversation_->is_settled());
+    v1::CollectRequest answer;
+    answer.mutable_instance_list()->set_request_id(1);
+    conversation_->Say(answer);
+    EXPECT_EQ(TextOf(conversation_->NextFromMemory(&must_read).value()),
+              "instances");
+    AddBatches(1);
+  }));
+  reader.Finish();
+  ASSERT_TRUE(next.has_value());
+  EXPECT_EQ(TextOf(*next), "batch 102/2");
+  clock_.Advance(absl::Seconds(30));
+  EXPECT_THAT(Said(), ElementsAre("batch 103/1", "batch 103/2"));
+}
+
+TEST_F(ConversationTest, AWelcomeThatWaitsForTheFileLetsOthersGoOn) {
+  StartWithDirectory();  // 102
+  AddBatches(1);
+  StartWithDirectory();
+  AddBatches(1);
+  Hello();
+  ASSERT_OK(delivery_->spool().AwaitSaved());
+  testing::ThreadAtGate resumer(&gate_, [&] {
+    conversation_->Handle(
+        WelcomeOf({{.epoch = 102, .dictionary_held = false}, {.epoch = 103}}));
+  });
+  ASSERT_TRUE(resumer.has_stopped());
+  EXPECT_TRUE(resumer.LetsRun([&] {
+    Ack(103, 0);
+    Throttle(absl::Seconds(30));
+    EXPECT_EQ(conversation_->pause_left(), absl::Seconds(30));
+    EXPECT_FALSE(conversation_->is_settled());
+    EXPECT_FALSE(conversation_->must_begin_anew());
+    bool must_read = true;
+    EXPECT_FALSE(conversation_->NextFromMemory(&must_read).has_value());
+    EXPECT_FALSE(must_read);  // not before it is welcome
+    EXPECT_FALSE(conversation_->is_welcome());
+    AddBatches(1);
+  }));
+  resumer.Finish();
+  EXPECT_TRUE(conversation_->is_welcome());
+  clock_.Advance(absl::Seconds(30));
+  EXPECT_THAT(Said(), ElementsAre("dictionary of 102", "batch 102/1",
+                                  "batch 103/1", "batch 103/2"));
+}
+
+// What a thread sends that must not wait for the file, and what it leaves.
+TEST_F(ConversationTest, LeavesWhatOnlyTheFileHasToAThreadThatCanWait) {
+  StartWithDirectory();  // 102
+  AddBatches(2);
+  StartWithDirectory();
+  AddBatches(2);
+  Converse({{.epoch = 102}, {.epoch = 103}});
+  bool must_read = false;
+  EXPECT_FALSE(conversation_->NextFromMemory(&must_read).has_value());
+  EXPECT_TRUE(must_read);
+  EXPECT_EQ(TextOf(conversation_->Next().value()), "batch 102/1");
+  EXPECT_EQ(TextOf(conversation_->Next().value()), "batch 102/2");
+  EXPECT_EQ(TextOf(conversation_->NextFromMemory(&must_read).value()),
+            "batch 103/1");
+  EXPECT_EQ(TextOf(conversation_->NextFromMemory(&must_read).value()),
+            "batch 103/2");
+  EXPECT_FALSE(conversation_->NextFromMemory(&must_read).has_value());
+  EXPECT_FALSE(must_read);
 }
 
 TEST_F(ConversationTest, AppliesThePlanThatWelcomeBrings) {

@@ -6,6 +6,7 @@
 
 #include "proto/conversions.h"
 #include "tests/agent/deliver/batch_content.h"
+#include "tests/support/gate.h"
 #include "tests/support/simulated_clock.h"
 #include "tests/support/status_matchers.h"
 
@@ -129,6 +130,38 @@ TEST_F(DeliveryTest, SendsEachTickAtOnceWhileSomeoneWatches) {
   delivery_->SetLive(false);
   for (int tick = 0; tick < 10; ++tick) Tick();
   EXPECT_THAT(BatchSizes(), ElementsAre(1, 3, 1, 1, 10));
+}
+
+TEST_F(DeliveryTest, WhatWasHeldBackGoesWithTheNextTickIfThatIsSaid) {
+  Make();
+  for (int tick = 0; tick < 4; ++tick) Tick();
+  delivery_->SetLiveFromNextTick(true);
+  EXPECT_THAT(BatchSizes(), ElementsAre(1));
+  Tick();
+  Tick();
+  EXPECT_THAT(BatchSizes(), ElementsAre(1, 4, 1));
+  delivery_->SetLiveFromNextTick(false);
+  for (int tick = 0; tick < 10; ++tick) Tick();
+  EXPECT_THAT(BatchSizes(), ElementsAre(1, 4, 1, 10));
+}
+
+TEST_F(DeliveryTest, TakesTicksWhileABatchIsCompressed) {
+  testing::Gate gate;
+  delivery_ = std::make_unique<Delivery>(
+      Delivery::Options{.clock = &clock_},
+      std::make_unique<Spool>(Spool::Options{
+          .epoch = 42, .clock = &clock_, .before_seal = [&] { gate.Pass(); }}));
+  for (int tick = 0; tick < 3; ++tick) Tick();
+  testing::ThreadAtGate flusher(&gate, [&] { delivery_->Flush(); });
+  ASSERT_TRUE(flusher.has_stopped());
+  EXPECT_TRUE(flusher.LetsRun([&] {
+    for (int tick = 0; tick < 4; ++tick) Tick();
+    delivery_->SetLiveFromNextTick(true);
+  }));
+  flusher.Finish();
+  EXPECT_THAT(BatchSizes(), ElementsAre(1, 2));
+  Tick();
+  EXPECT_THAT(BatchSizes(), ElementsAre(1, 2, 5));
 }
 
 TEST_F(DeliveryTest, FlushesWhatIsHeld) {

@@ -10,6 +10,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -18,6 +19,7 @@
 #include "fleetperf/v1/collection.pb.h"
 #include "proto/conversions.h"
 #include "tests/agent/deliver/batch_content.h"
+#include "tests/support/gate.h"
 #include "tests/support/log_capture.h"
 #include "tests/support/simulated_clock.h"
 #include "tests/support/status_matchers.h"
@@ -84,7 +86,17 @@ class SpoolTest : public ::testing::Test {
             .directory = directory_,
             .max_bytes = max_bytes_,
             .max_age = max_age_,
-            .clock = &clock_};
+            .clock = &clock_,
+            .before_seal = [this] { seal_gate_.Pass(); },
+            .before_file_use = [this] { file_gate_.Pass(); }};
+  }
+  // As if the process had been killed at this moment: what the next one finds.
+  std::vector<std::string> HeldAfterAKillNow() {
+    const std::string copy = temp_.File(absl::StrCat("now-", epoch_));
+    std::filesystem::copy(directory_, copy);
+    auto spool = Spool::Open({.epoch = ++epoch_, .directory = copy});
+    EXPECT_OK(spool.status());
+    return HeldBy(**spool);
   }
   // As if the process were killed, with all that it had written so far, and
   // started again. `between` may do something to the files.
@@ -110,13 +122,14 @@ class SpoolTest : public ::testing::Test {
     Append(first, last, bytes);
     ASSERT_OK(spool_->AwaitSaved());
   }
-  std::vector<std::string> Held() {
+  static std::vector<std::string> HeldBy(Spool& spool) {
     std::vector<std::string> texts;
-    for (const auto& batch : testing::SpooledBatchesOf(*spool_)) {
+    for (const auto& batch : testing::SpooledBatchesOf(spool)) {
       texts.push_back(TextOf(batch));
     }
     return texts;
   }
+  std::vector<std::string> Held() { return HeldBy(*spool_); }
   // The epochs that Hello would name: "1 from 3 to 5".
   std::vector<std::string> Epochs() {
     std::vector<std::string> texts;
@@ -135,6 +148,8 @@ class SpoolTest : public ::testing::Test {
 
   testing::TempDirectory temp_;
   testing::SimulatedClock clock_;
+  testing::Gate seal_gate_;  // where batches are compressed
+  testing::Gate file_gate_;  // where the file is used
   std::string directory_ = temp_.File("state");
   uint64_t max_bytes_ = uint64_t{256} << 20;
   absl::Duration max_age_ = absl::Hours(24);
@@ -648,6 +663,126 @@ TEST_F(SpoolTest, TellsOfAPowerCut) {
   EXPECT_EQ(FromProto(cut.losses(0).end()), clock_.Now());
   file.reset();  // it ends in order
   EXPECT_EQ(told(*open("third")).losses_size(), 0);
+}
+
+TEST_F(SpoolTest, NeedsNoLockToCompressABatch) {
+  Open();
+  AppendSaved(1, 1);
+  testing::ThreadAtGate sealer(&seal_gate_, [&] { Append(2, 3); });
+  ASSERT_TRUE(sealer.has_stopped());
+  EXPECT_TRUE(sealer.LetsRun([&] {
+    AddTicks(4, 4);
+    spool_->AddLoss("web-1", LossCause::kOverrun, TicksAt(5, 6));
+    EXPECT_EQ(spool_->open_sequence(), 3);
+    bool must_read = true;
+    const auto taken = spool_->TakeFromMemory({}, &must_read);
+    EXPECT_FALSE(must_read);
+    ASSERT_TRUE(taken.has_value());
+    EXPECT_EQ(TextOf(*taken), "1: 1");
+    // Neither the batch nor its number is known yet.
+    EXPECT_THAT(Held(), ElementsAre("1: 1"));
+    EXPECT_THAT(Epochs(), ElementsAre("1 from 1 to 1"));
+    EXPECT_TRUE(spool_->MayHoldAfter(taken->place));
+    testing::Acknowledge(*spool_, 1);
+    EXPECT_THAT(Held(), IsEmpty());
+  }));
+  sealer.Finish();
+  EXPECT_THAT(Held(), ElementsAre("2: 2 3"));
+  Append(4, 4);
+  EXPECT_THAT(Held(), ElementsAre("2: 2 3", "3: 4, lost 2 OVERRUN"));
+}
+
+// Ticks of the next batch in the file without this one would come under this
+// one's number: if the aggregator has that already, they are taken for known.
+TEST_F(SpoolTest, TheFileDoesNotFollowWhileABatchIsCompressed) {
+  Open();
+  AppendSaved(1, 1);
+  AddTicks(2, 3);
+  spool_->AddLoss("web-1", LossCause::kOverrun, TicksAt(8, 9));
+  ASSERT_OK(spool_->AwaitSaved());
+  {
+    testing::ThreadAtGate sealer(&seal_gate_, [&] { Append(2, 3); });
+    ASSERT_TRUE(sealer.has_stopped());
+    AddTicks(4, 4);
+    spool_->AddLoss("web-1", LossCause::kSourceFailed, TicksAt(5, 6));
+    EXPECT_THAT(HeldAfterAKillNow(),
+                ElementsAre("1: 1", "2: 2 3, lost 2 OVERRUN"));
+  }
+  Kill();
+  EXPECT_THAT(Held(), ElementsAre("1: 1", "2: 2 3, lost 2 OVERRUN",
+                                  "3: 4, lost 2 SOURCE_FAILED"));
+}
+
+TEST_F(SpoolTest, BatchesComeInTheOrderInWhichTheyWereClosed) {
+  Open();
+  const SpooledBatch first = spool_->Close(TicksAt(1, 1));
+  spool_->AddLoss("web-1", LossCause::kOverrun, TicksAt(8, 9));
+  const SpooledBatch second = spool_->Close(TicksAt(2, 2));
+  std::thread sealer([&] { spool_->Seal(second, ContentOf(2, 2, 0)); });
+  EXPECT_THAT(Held(), IsEmpty());
+  spool_->Seal(first, ContentOf(1, 1, 0));
+  sealer.join();
+  EXPECT_THAT(Held(), ElementsAre("1: 1", "2: 2, lost 2 OVERRUN"));
+  Kill();
+  EXPECT_THAT(Held(), ElementsAre("1: 1", "2: 2, lost 2 OVERRUN"));
+}
+
+// Each batch comes once and in its order, whoever makes it, and the next
+// process has all of them.
+TEST_F(SpoolTest, ManyThreadsAppend) {
+  constexpr uint64_t kThreads = 4;
+  constexpr uint64_t kBatches = 50;  // of each thread
+  Open();
+  std::vector<std::thread> threads;
+  for (uint64_t thread = 0; thread < kThreads; ++thread) {
+    threads.emplace_back([&, thread] {
+      for (uint64_t i = 1; i <= kBatches; ++i) {
+        const uint64_t tick = thread * kBatches + i;
+        Append(tick, tick, 100);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  Kill();
+  std::set<uint64_t> ticks;
+  uint64_t sequence = 0;
+  for (const SpooledBatch& batch : testing::SpooledBatchesOf(*spool_)) {
+    EXPECT_EQ(batch.place.sequence, ++sequence);
+    const v1::BatchContent content = testing::ContentOf(*batch.batch);
+    for (const uint32_t tick : content.retired_instances()) {
+      EXPECT_TRUE(ticks.insert(tick).second);
+    }
+  }
+  EXPECT_EQ(sequence, kThreads * kBatches);
+  EXPECT_EQ(ticks.size(), kThreads * kBatches);
+}
+
+TEST_F(SpoolTest, WhatMemoryHoldsDoesNotWaitForTheFile) {
+  Open();
+  AppendSaved(1, 1);
+  Kill();  // a former process's batch is in the file alone
+  AppendSaved(2, 2);
+  testing::ThreadAtGate reader(
+      &file_gate_, [&] { spool_->Take({}).status().IgnoreError(); });
+  ASSERT_TRUE(reader.has_stopped());
+  EXPECT_TRUE(reader.LetsRun([&] {
+    AddTicks(3, 3);
+    Append(3, 3);
+    bool must_read = false;
+    EXPECT_FALSE(spool_->TakeFromMemory({}, &must_read).has_value());
+    EXPECT_TRUE(must_read);
+    EXPECT_TRUE(spool_->MayHoldAfter({}));
+    const BatchPlace former = PlaceOf(1, 1);
+    const auto taken = spool_->TakeFromMemory(former, &must_read);
+    EXPECT_FALSE(must_read);
+    ASSERT_TRUE(taken.has_value());
+    EXPECT_EQ(TextOf(*taken), "1: 2");
+    spool_->Acknowledge(former);
+    spool_->Acknowledge(taken->place);
+    EXPECT_TRUE(spool_->MayHoldAfter(taken->place));
+    testing::Acknowledge(*spool_, 2);
+    EXPECT_FALSE(spool_->MayHoldAfter(former));
+  }));
 }
 
 TEST(TickRange, CoversWhatItIsExtendedBy) {

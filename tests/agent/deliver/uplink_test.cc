@@ -9,14 +9,19 @@
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "agent/deliver/catalogue.h"
 #include "tests/agent/deliver/fake_aggregator.h"
+#include "tests/support/gate.h"
 #include "tests/support/log_capture.h"
+#include "tests/support/status_matchers.h"
+#include "tests/support/temp_directory.h"
 
 namespace fleetperf::agent {
 namespace {
@@ -27,6 +32,8 @@ using testing::FakeAggregator;
 using testing::FakeStream;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::IsSubsetOf;
+using ::testing::UnorderedElementsAre;
 
 constexpr uint64_t kEpoch = 42;
 constexpr char kGuid[] = "0123456789abcdef";  // any 16 bytes
@@ -51,7 +58,8 @@ class UplinkTest : public ::testing::Test {
               return {{{"sda", 8}, {"sdb", 16}}};
             },
             .apply_plan =
-                [](const v1::Plan* plan) {
+                [this](const v1::Plan* plan) {
+                  uplinks_thread_ = std::this_thread::get_id();
                   v1::PlanReport report;
                   if (plan != nullptr) report.set_version(plan->version());
                   return report;
@@ -153,6 +161,7 @@ class UplinkTest : public ::testing::Test {
   // before it ends.
   std::optional<Delivery> delivery_{
       Delivery::Options{.epoch = kEpoch, .blocks_per_batch = 1}};
+  std::atomic<std::thread::id> uplinks_thread_;
   std::atomic<int> disconnects_ = 0;
   std::optional<Uplink> uplink_;
   std::optional<FakeAggregator> aggregator_{std::in_place};
@@ -374,6 +383,139 @@ TEST_F(UplinkTest, SendsAtOnceWhileSomebodyWatches) {
   EXPECT_THAT(ReceiveBatches(stream, 1), ElementsAre(2));
   AddBatch();
   EXPECT_THAT(ReceiveBatches(stream, 1), ElementsAre(3));
+}
+
+// An agent whose former process left two batches in the spool's file.
+class UplinkWithFileTest : public UplinkTest {
+ protected:
+  static constexpr uint64_t kFormerEpoch = kEpoch - 1;
+
+  UplinkWithFileTest() {
+    Open(kFormerEpoch);
+    AddBatches(2);
+    delivery_.reset();
+    {
+      absl::MutexLock lock(&mutex_);  // ids of threads are used again
+      file_users_.clear();
+    }
+    Open(kEpoch);
+    EXPECT_OK(delivery_->spool().AwaitSaved());
+  }
+  ~UplinkWithFileTest() override {
+    uplink_.reset();
+    delivery_.reset();
+  }
+
+  void Open(uint64_t epoch) {
+    auto spool = Spool::Open({.epoch = epoch,
+                              .directory = directory_.File("state"),
+                              .before_seal = [this] { Note(&sealers_); },
+                              .before_file_use =
+                                  [this] {
+                                    Note(&file_users_);
+                                    gate_.Pass();
+                                  }});
+    ASSERT_OK(spool.status());
+    delivery_.emplace(Delivery::Options{.batch_period = absl::Hours(1)},
+                      *std::move(spool));
+  }
+  // Two batches, whatever the period is.
+  void AddBatches(int count) {
+    for (int i = 0; i < count; ++i) {
+      AddBatch();
+      delivery_->Flush();
+    }
+  }
+
+  FakeStream& ConnectUpToHello() {
+    Start({aggregator_->address()});
+    FakeStream& stream = aggregator_->Accept();
+    EXPECT_TRUE(stream.Receive().has_hello());
+    return stream;
+  }
+  static void Welcome(FakeStream& stream) {
+    v1::CollectResponse response;
+    for (const uint64_t epoch : {kFormerEpoch, kEpoch}) {
+      v1::EpochState* state = response.mutable_welcome()->add_epochs();
+      state->set_epoch(epoch);
+      state->set_dictionary_held(epoch == kEpoch);
+    }
+    stream.Send(response);
+  }
+  // Up to this one of the agent's own epoch.
+  static void AckAll(FakeStream& stream, uint64_t sequence) {
+    v1::CollectResponse ack;
+    ack.mutable_ack()->set_epoch(kFormerEpoch);
+    ack.mutable_ack()->set_sequence(2);
+    stream.Send(ack);
+    SendAck(stream, sequence);
+  }
+  static std::string ReceiveText(FakeStream& stream) {
+    const v1::CollectRequest request = stream.Receive();
+    if (request.has_dictionary()) return "dictionary";
+    EXPECT_TRUE(request.has_batch()) << request.DebugString();
+    return absl::StrCat(request.batch().epoch(), "/",
+                        request.batch().sequence());
+  }
+
+  void Note(std::set<std::thread::id>* threads) {
+    absl::MutexLock lock(&mutex_);
+    threads->insert(std::this_thread::get_id());
+  }
+
+  testing::TempDirectory directory_;
+  testing::Gate gate_;  // where the file is used
+  absl::Mutex mutex_;
+  std::set<std::thread::id> file_users_ ABSL_GUARDED_BY(mutex_);
+  std::set<std::thread::id> sealers_ ABSL_GUARDED_BY(mutex_);
+};
+
+// A stalled disk would stop all of gRPC's threads, and a large batch delay what
+// they have to do.
+TEST_F(UplinkWithFileTest, NeitherReadsTheFileNorCompressesInCallbacks) {
+  std::set<std::thread::id> allowed;
+  FakeStream& stream = ConnectUpToHello();
+  {
+    // The spool's thread has written, and the uplink's has read for Hello.
+    absl::MutexLock lock(&mutex_);
+    allowed = file_users_;
+  }
+  Welcome(stream);
+  EXPECT_EQ(ReceiveText(stream), "dictionary");
+  EXPECT_EQ(ReceiveText(stream), absl::StrCat(kFormerEpoch, "/1"));
+  EXPECT_EQ(ReceiveText(stream), absl::StrCat(kFormerEpoch, "/2"));
+  AddBatch();  // the first goes at once
+  EXPECT_EQ(ReceiveText(stream), absl::StrCat(kEpoch, "/1"));
+  AddBatch();
+  v1::CollectResponse pace;
+  pace.mutable_pace()->set_live(true);
+  stream.Send(pace);
+  EXPECT_EQ(ReceiveText(stream), absl::StrCat(kEpoch, "/2"));
+  AckAll(stream, /*sequence=*/2);
+  Enumerate(stream);
+  absl::MutexLock lock(&mutex_);
+  EXPECT_THAT(file_users_, IsSubsetOf(allowed));
+  EXPECT_THAT(sealers_, UnorderedElementsAre(std::this_thread::get_id(),
+                                             uplinks_thread_.load()));
+}
+
+TEST_F(UplinkWithFileTest, TicksAreTakenWhileAWelcomeWaitsForTheFile) {
+  FakeStream& stream = ConnectUpToHello();
+  AddBatch();  // the first goes at once
+  ASSERT_OK(delivery_->spool().AwaitSaved());
+  testing::ThreadAtGate welcome(&gate_, [&] { Welcome(stream); });
+  ASSERT_TRUE(welcome.has_stopped());
+  EXPECT_TRUE(welcome.LetsRun([&] {
+    delivery_->SetLive(true);
+    for (int tick = 0; tick < 100; ++tick) AddBatch();
+  }));
+  welcome.Finish();
+  EXPECT_EQ(ReceiveText(stream), "dictionary");
+  EXPECT_EQ(ReceiveText(stream), absl::StrCat(kFormerEpoch, "/1"));
+  EXPECT_EQ(ReceiveText(stream), absl::StrCat(kFormerEpoch, "/2"));
+  EXPECT_EQ(ReceiveText(stream), absl::StrCat(kEpoch, "/1"));
+  EXPECT_EQ(ReceiveText(stream), absl::StrCat(kEpoch, "/2"));
+  AckAll(stream, /*sequence=*/101);
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "aggregator/cli/numbers.h"
 #include "aggregator/cli/pdh_csv.h"
 #include "aggregator/cli/raw_samples.h"
@@ -208,6 +210,21 @@ TEST(RawRecord, KeepsAllBitsOfNumbers) {
             R"("time":"1970-01-01T00:00:00Z","value":"18446744073709551615",)"
             R"("size":8,"perf_time":5,"perf_time_100ns":116444736000000000,)"
             R"("perf_freq":10000000,"life":"7"})");
+}
+
+// An aggregator of an earlier version sends them as OK.
+TEST(ForEachValue, TakesNothingThatHasNoOrderForAValue) {
+  v1::Points points;
+  for (const double value : {std::numeric_limits<double>::quiet_NaN(),
+                             -std::numeric_limits<double>::infinity(), 1.5}) {
+    points.add_time_unix_nanos(1);
+    points.add_values(value);
+  }
+  std::vector<std::string> statuses;
+  ForEachValue(points, [&](const Value& value) {
+    statuses.push_back(StatusText(value.status));
+  });
+  EXPECT_THAT(statuses, ElementsAre("not_finite", "not_finite", "ok"));
 }
 
 TEST(ForEachValue, ReadsColumnsAndWhatTheyLeaveOut) {

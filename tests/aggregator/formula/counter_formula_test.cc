@@ -122,6 +122,13 @@ TEST(FormulaOf, ScalesOnlyWhatIsDisplayedAsReal) {
   EXPECT_EQ(FormulaAmongNine(counter).scale, 0);
   counter.attrib = kDisplayAsReal;
   EXPECT_EQ(FormulaAmongNine(counter).scale, -1);
+  // PdhSetCounterScaleFactor takes -7 to 7. Stores of earlier versions have
+  // others.
+  for (const auto& [default_scale, scale] : std::vector<std::pair<int, int>>{
+           {7, 7}, {-7, -7}, {8, 0}, {-8, 0}, {5000, 0}, {INT32_MIN, 0}}) {
+    counter.default_scale = default_scale;
+    EXPECT_EQ(FormulaAmongNine(counter).scale, scale) << default_scale;
+  }
 }
 
 }  // namespace

@@ -320,5 +320,19 @@ TEST(Formula, ScalesByPowersOfTen) {
       CalculatedValue::Of(0.0025));
 }
 
+// The largest double is below 1.8e308, and 0 times infinity is no number.
+TEST(Formula, HasNoValueThatIsNotFinite) {
+  CounterFormula raw = FormulaOfType(0x00010000);
+  const auto status = [&](uint32_t value, int32_t scale) {
+    raw.scale = scale;
+    return CalculateSample(raw, {.value = U32(value)}).status;
+  };
+  EXPECT_EQ(status(1, 308), ValueStatus::kOk);
+  EXPECT_EQ(status(1, 309), ValueStatus::kNotFinite);
+  EXPECT_EQ(status(1, 5000), ValueStatus::kNotFinite);
+  EXPECT_EQ(status(0, 5000), ValueStatus::kNotFinite);
+  EXPECT_EQ(StatusName(ValueStatus::kNotFinite), "not_finite");
+}
+
 }  // namespace
 }  // namespace fleetperf::aggregator

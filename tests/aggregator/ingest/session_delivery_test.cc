@@ -220,6 +220,35 @@ TEST_F(SessionTest, WhatARejectedBatchTellsWasLostIsKept) {
                           Pair(LossCause::kRejected, 0)));
 }
 
+// As many as a batch may tell of, and the one that it is itself.
+TEST_F(SessionTest, AllLossesOfARejectedBatchAreReadAgain) {
+  constexpr int kMost = 100'000;
+  Welcomed();
+  v1::BatchContent content;
+  content.add_blocks()->add_queries()->set_query(99);  // and has no clocks
+  for (int i = 0; i < kMost; ++i) {
+    v1::Loss* loss = content.add_losses();
+    loss->set_machine("web-1");
+    loss->set_ticks(1);
+    loss->set_cause(v1::LOSS_CAUSE_OVERRUN);
+    *loss->mutable_start() = ToProto(kStart + absl::Milliseconds(10 * i));
+    *loss->mutable_end() = ToProto(kStart + absl::Milliseconds(10 * i));
+  }
+  v1::CollectRequest dictionary;
+  dictionary.mutable_dictionary()->set_epoch(kEpoch);
+  ASSERT_OK(Handle(dictionary));
+  v1::CollectRequest request;
+  *request.mutable_batch() = MakeBatch(kEpoch, 1, content);
+  ASSERT_OK(Handle(request));
+  link_->WaitForAck(1);
+  EXPECT_THAT(link_->events(), ElementsAre("reject 1", "ack 1"));
+  EXPECT_THAT(store_.ReadLosses("web-1"), SizeIs(kMost + 1));
+  Restart();
+  EXPECT_THAT(store_.ReadLosses("web-1"), SizeIs(kMost + 1));
+  ASSERT_OK(store_.Compact());
+  EXPECT_THAT(store_.ReadLosses("web-1"), SizeIs(kMost + 1));
+}
+
 TEST_F(SessionTest, ABatchIsNotRejectedIfItsLossCannotBeStored) {
   Welcomed();
   ASSERT_OK(Handle(Batch()));
@@ -229,6 +258,19 @@ TEST_F(SessionTest, ABatchIsNotRejectedIfItsLossCannotBeStored) {
   gate_->Release(absl::UnavailableError("the disk is away"));
   link_->WaitForEnd();
   EXPECT_THAT(link_->events(), ElementsAre("ack 1", "end UNAVAILABLE"));
+}
+
+// Whoever begins to watch when a batch comes, and does not get it, finds it in
+// the store after the commits.
+TEST_F(SessionTest, WhatTheObserverIsToldIsAmongTheCommitsToCome) {
+  Welcomed();
+  std::vector<std::string> stored;
+  observer_.on_batch = [&] {
+    AwaitCommits();
+    stored = Stored();
+  };
+  ASSERT_OK(Handle(Batch()));
+  EXPECT_THAT(stored, ElementsAre("1 C: 1"));
 }
 
 TEST_F(SessionTest, WelcomeTellsTheFingerprintOfTheLastDurableBatch) {

@@ -14,14 +14,15 @@ class TimedAgent {
              absl::Duration skew = absl::ZeroDuration())
       : session_(std::make_shared<Session>(
             ingest, PeerIdentity{.names = {name}, .role = Role::kAgent},
-            "box:1", link_)) {
+            "box:1", link_)),
+        clock_(ingest->clock()) {
     v1::CollectRequest request;
     v1::Hello* hello = request.mutable_hello();
     hello->set_agent(name);
     hello->set_epoch(kEpoch);
     hello->add_held_epochs()->set_epoch(kEpoch);
     hello->mutable_held_epochs(0)->set_first_sequence(1);
-    *hello->mutable_time() = ToProto(absl::Now() + skew);
+    *hello->mutable_time() = ToProto(clock_.Now() + skew);
     *hello->mutable_batch_period() = ToProto(absl::Seconds(10));
     EXPECT_OK(session_->Handle(request));
     link_->WaitForWelcome();
@@ -38,7 +39,8 @@ class TimedAgent {
     for (int i = 0; i < count; ++i) writer_.Instance(machine_, disk_, "D:");
   }
   // A batch of so many ticks with two samples each, the newest taken at `time`.
-  absl::Status Send(uint64_t ticks, absl::Time time = absl::Now()) {
+  absl::Status Send(uint64_t ticks) { return Send(ticks, clock_.Now()); }
+  absl::Status Send(uint64_t ticks, absl::Time time) {
     for (uint64_t i = 0; i < ticks; ++i) {
       writer_.AddTick(
           query_, ClocksAt(time - kStart - absl::Milliseconds(ticks - 1 - i)),
@@ -68,6 +70,7 @@ class TimedAgent {
  private:
   const std::shared_ptr<Link> link_ = std::make_shared<Link>();
   const std::shared_ptr<Session> session_;
+  const Clock& clock_;
   BatchWriter writer_;
   uint32_t machine_ = 0, disk_ = 0, query_ = 0, instance_ = 0;
   uint64_t sequence_ = 0;
@@ -166,7 +169,7 @@ TEST_F(SessionTest, AnAgentThatSendsOnWhileItIsThrottledIsSentAway) {
 TEST_F(SessionTest, AgentsThatCatchUpShareARateAndLiveOnesHaveNone) {
   limits_.catch_up_samples_per_second = 100;
   Restart();
-  const absl::Time old = absl::Now() - absl::Hours(1);
+  const absl::Time old = clock_.Now() - absl::Hours(1);
   TimedAgent first(ingest_.get(), "web-1");
   TimedAgent second(ingest_.get(), "web-2");
   TimedAgent live(ingest_.get(), "web-3");
@@ -181,8 +184,8 @@ TEST_F(SessionTest, AgentsThatCatchUpShareARateAndLiveOnesHaveNone) {
   for (int i = 0; i < 20; ++i) {
     ASSERT_OK(live.Send(1000));
     // They waited for others to be sent with.
-    ASSERT_OK(live.Send(1000, absl::Now() - absl::Seconds(10)));
-    ASSERT_OK(slow_clock.Send(1000, absl::Now() - absl::Hours(1)));
+    ASSERT_OK(live.Send(1000, clock_.Now() - absl::Seconds(10)));
+    ASSERT_OK(slow_clock.Send(1000, clock_.Now() - absl::Hours(1)));
   }
   EXPECT_THAT(live.Throttles(), IsEmpty());
   EXPECT_THAT(slow_clock.Throttles(), IsEmpty());
@@ -200,7 +203,7 @@ TEST_F(SessionTest, AnAgentThatHasCaughtUpIsThrottledNoMore) {
   limits_.catch_up_samples_per_second = 10;
   Restart();
   TimedAgent agent(ingest_.get(), "web-1");
-  ASSERT_OK(agent.Send(50, absl::Now() - absl::Hours(1)));
+  ASSERT_OK(agent.Send(50, clock_.Now() - absl::Hours(1)));
   EXPECT_THAT(agent.Throttles(), SizeIs(1));
   clock_.Advance(agent.last_pause());
   for (int i = 0; i < 20; ++i) ASSERT_OK(agent.Send(50));

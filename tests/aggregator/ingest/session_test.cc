@@ -1,5 +1,10 @@
 // What the messages of an agent's stream lead to.
 
+#include <fstream>
+#include <iterator>
+
+#include "aggregator/store/keys.h"
+#include "aggregator/store/wal_file.h"
 #include "tests/aggregator/ingest/session_fixture.h"
 
 namespace fleetperf::aggregator {
@@ -91,6 +96,37 @@ TEST_F(SessionTest, AnUnknownIdEndsTheStreamAndADictionaryMendsIt) {
   EXPECT_THAT(Stored(), ElementsAre("2 C: 2"));
   session_->Close();
   EXPECT_TRUE(Welcomed(Hello(3, 2)).epochs(0).dictionary_held());
+}
+
+// The batch that brought the definitions is lost, those that use them are not.
+TEST_F(SessionTest, WhatWasDefinedInWhatTheStoreLostIsAskedForAgain) {
+  Welcomed();
+  for (int i = 1; i <= 3; ++i) {
+    ASSERT_OK(Handle(Batch()));
+    link_->WaitForAck(i);  // so each has a commit of its own
+  }
+  const auto logs = FindWalFiles(store_.path());
+  ASSERT_OK(logs.status());
+  std::fstream file(logs->back().path,
+                    std::ios::in | std::ios::out | std::ios::binary);
+  const std::string log{std::istreambuf_iterator<char>(file), {}};
+  const size_t place = log.find(LogKey(/*epoch_number=*/1, /*sequence=*/1));
+  ASSERT_NE(place, log.npos);
+  file.seekp(static_cast<std::streamoff>(place));
+  file.put('\xFF');
+  file.close();
+  Restart();
+  const v1::Welcome welcome = Welcomed(Hello(4, 3));
+  EXPECT_EQ(welcome.epochs(0).durable_sequence(), 3);
+  EXPECT_FALSE(welcome.epochs(0).dictionary_held());
+  EXPECT_THAT(Stored(), IsEmpty());
+  v1::CollectRequest dictionary;
+  dictionary.mutable_dictionary()->set_epoch(kEpoch);
+  *dictionary.mutable_dictionary()->mutable_definitions() =
+      writer_.definitions();
+  ASSERT_OK(Handle(dictionary));
+  EXPECT_THAT(Stored(), ElementsAre("2 C: 2", "3 C: 3"));
+  EXPECT_TRUE(Welcomed(Hello(4, 3)).epochs(0).dictionary_held());
 }
 
 // One instance has a name that nobody takes; everything else goes on.
@@ -337,6 +373,36 @@ TEST_F(SessionTest, AReconnectedAgentStillSpeaksForTheMachinesThatItQueries) {
   ASSERT_EQ(responses.size(), 1);
   EXPECT_TRUE(responses[0].pace().live());
   EXPECT_TRUE(ingest_->FindConnection("db1").has_value());
+}
+
+// All that the agent sent is in chunks, and its definitions are gone.
+TEST_F(SessionTest, AnAgentWhoseEpochHasEndedIsAskedForItsDictionary) {
+  Welcomed();
+  ASSERT_OK(Handle(Batch()));
+  link_->WaitForAck(1);
+  for (const bool restarts : {false, true}) {
+    SCOPED_TRACE(restarts);
+    session_->Close();
+    session_.reset();
+    AwaitCommits();
+    ASSERT_OK(store_.Compact());
+    if (restarts) Restart();
+    const v1::Welcome welcome = Welcomed(Hello(sequence_ + 1, sequence_));
+    EXPECT_EQ(welcome.epochs(0).durable_sequence(), sequence_);
+    EXPECT_NE(welcome.epochs(0).durable_fingerprint(), 0);
+    EXPECT_FALSE(welcome.epochs(0).dictionary_held());
+    v1::CollectRequest dictionary;
+    dictionary.mutable_dictionary()->set_epoch(kEpoch);
+    *dictionary.mutable_dictionary()->mutable_definitions() =
+        writer_.definitions();
+    ASSERT_OK(Handle(dictionary));
+    ASSERT_OK(Handle(Batch()));
+    link_->WaitForAck(sequence_);
+  }
+  EXPECT_THAT(Stored(), ElementsAre("1 C: 1", "2 C: 2", "3 C: 3"));
+  session_->Close();
+  EXPECT_TRUE(
+      Welcomed(Hello(sequence_ + 1, sequence_)).epochs(0).dictionary_held());
 }
 
 TEST_F(SessionTest, ALossOfAMachineOfOthersIsRejected) {

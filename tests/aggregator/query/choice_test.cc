@@ -1,5 +1,7 @@
 #include "aggregator/query/choice.h"
 
+#include <limits>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -72,6 +74,40 @@ TEST(Chooser, RanksThoseForWhichTheConditionHolds) {
   EXPECT_THAT(
       Choose({.where = Condition{Comparison::kGreater, 1}, .bottom = 2}),
       ElementsAre("c", "a"));
+}
+
+TEST(Chooser, RanksNoInfinitiesAndWhatIsNoNumber) {
+  const double kInfinity = std::numeric_limits<double>::infinity();
+  const double kNan = std::numeric_limits<double>::quiet_NaN();
+  for (const Choice& choice :
+       {Choice{.top = 4}, Choice{.bottom = 4},
+        Choice{.where = Condition{Comparison::kNotEqual, 7}}}) {
+    std::multiset<std::string> paths;
+    const auto keep = [&](const SeriesResult& result) {
+      paths.insert(result.series.path());
+      return absl::OkStatus();
+    };
+    Chooser chooser(choice, keep);
+    for (const auto& [path, value] :
+         std::vector<std::pair<const char*, double>>{{"nan", kNan},
+                                                     {"a", 1},
+                                                     {"inf", kInfinity},
+                                                     {"b", 2},
+                                                     {"-inf", -kInfinity}}) {
+      EXPECT_OK(chooser.Add(Result(path, CalculatedValue::Of(value))));
+    }
+    EXPECT_OK(chooser.Finish());
+    EXPECT_THAT(paths, ElementsAre("a", "b"));
+  }
+}
+
+TEST(ConditionFromProto, NeedsANumber) {
+  v1::Condition proto;
+  proto.set_comparison(v1::COMPARISON_GREATER);
+  proto.set_number(std::numeric_limits<double>::quiet_NaN());
+  EXPECT_THAT(ConditionFromProto(proto),
+              testing::StatusIs(absl::StatusCode::kInvalidArgument,
+                                ::testing::HasSubstr("number")));
 }
 
 TEST(Chooser, EndsWithTheSinksError) {

@@ -306,6 +306,7 @@ TEST_F(ExpressionTest, SaysWhatThereWasNot) {
   DiskAgent web(&store_, "web-1"), db(&store_, "db-1");
   web.Ticks(0, 20, {{web.Disk("C:"), 2}});
   db.Ticks(0, 20, {{db.Disk("C:"), 2}});
+  ASSERT_OK(web.Connect());
   ASSERT_OK(web.Send());
   ASSERT_OK(db.Send());
   constexpr auto kNotFound = absl::StatusCode::kNotFound;

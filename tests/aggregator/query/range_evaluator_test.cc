@@ -291,6 +291,7 @@ TEST(Gaps, HaveTheCauseOfTheLossInThem) {
                 {LossCause::kSpoolDamaged, "spool_damaged"},
                 {LossCause::kDiskFull, "disk_full"},
                 {LossCause::kPowerCut, "power_cut"},
+                {LossCause::kStoreDamaged, "store_damaged"},
                 {LossCause::kRejected, "rejected"},
                 {LossCause::kOverrun, "overrun"},
                 {LossCause::kSourceFailed, "no_value"}};

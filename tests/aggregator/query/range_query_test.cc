@@ -244,6 +244,36 @@ TEST_F(RangeQuery, TopIsOfTheWholeFleetAndOnlyOfSeriesWithAValue) {
                           "web-1 \\Disk(C:)\\Transfers/sec", "11: 4", "21: 4"));
 }
 
+// What earlier versions took from agents: 10^5000 is more than a double holds,
+// and by 0 it gives no number.
+TEST_F(RangeQuery, RanksCountersWhoseStoredScaleIsWild) {
+  perflib::CountersetRegistration registration = testing::DiskRegistration();
+  perflib::CounterRegistration& counter = registration.counters[1];
+  ASSERT_EQ(counter.counter_id, testing::kQueueLength);
+  counter.attrib = perflib::kAttribDisplayAsReal;
+  counter.default_scale = 5000;
+  testing::TestAgent agent(&store_, "web-1");
+  const uint32_t machine = agent.Machine("web-1");
+  const uint32_t disk = agent.Counterset(registration);
+  const uint32_t query = agent.Query(machine, disk, absl::Seconds(1),
+                                     {{testing::kQueueLength, 4}});
+  const uint32_t c = agent.Instance(machine, disk, "C:");
+  const uint32_t d = agent.Instance(machine, disk, "D:");
+  const uint32_t e = agent.Instance(machine, disk, "E:");
+  agent.AddTick(query, ClocksAt(59), {{c, {5}}, {d, {0}}, {e, {7}}});
+  ASSERT_OK(agent.Send());
+  const auto ask = [&](const Choice& choice) {
+    return Ask({.paths = {"\\Disk(*)\\Queue Length"},
+                .since = absl::Seconds(10),
+                .choice = choice});
+  };
+  EXPECT_THAT(ask({.top = 2}),
+              ElementsAre("web-1 \\Disk(E:)\\Queue Length", "60: 7",
+                          "web-1 \\Disk(C:)\\Queue Length", "60: 5"));
+  EXPECT_THAT(ask({.bottom = 1}),
+              ElementsAre("web-1 \\Disk(D:)\\Queue Length", "60: 0"));
+}
+
 TEST_F(RangeQuery, NumbersInstancesOfOneName) {
   DiskAgent agent(&store_);
   const uint32_t third = agent.Disk("usb", 9), first = agent.Disk("usb", 4),
@@ -440,6 +470,7 @@ TEST_F(RangeQuery, FindsNothingWhereNothingIs) {
 TEST_F(RangeQuery, SaysWhatThereWasNot) {
   DiskAgent agent(&store_);
   agent.Ticks(0, 10, {{agent.Disk("C:"), 2}, {agent.Disk("nvme0n1"), 2}});
+  ASSERT_OK(agent.Connect());
   ASSERT_OK(agent.Send());
   const auto ask = [&](const std::string& path) {
     return Run({.paths = {path}, .start = At(0), .end = At(10)}).status();

@@ -25,6 +25,7 @@ class PathSetTest : public ::testing::Test {
                       {testing::kBytesPerRead, 8},
                       {testing::kReads, 4, /*only_linked=*/true}}};
       if (machine == "db-1") query.columns.erase(query.columns.begin());
+      directory_.AddMachine(machine);
       directory_.AddQuery(query);
     }
     directory_.AddQuery({.machine = "web-1",

@@ -350,13 +350,16 @@ TEST(ParseBatch, AllocatesLittleForASizeThatIsOnlyDeclared) {
 TEST(ParseBatch, StopsAtLossesWithoutEnd) {
   v1::BatchContent content;
   for (int i = 0; i < 100'000; ++i) content.add_losses();
-  ASSERT_OK_AND_ASSIGN(const BatchContents contents,
-                       ParseContents(content.SerializeAsString()));
+  const v1::Batch most = MakeBatch(1, 1, content);
+  ASSERT_OK_AND_ASSIGN(const BatchContents contents, ParseBatch(most, {}));
   EXPECT_EQ(contents.losses.size(), 100'000);
+  content.add_losses();
+  EXPECT_THAT(ParseBatch(MakeBatch(1, 1, content), {}),
+              StatusIs(kInvalid, HasSubstr("more than 100000 losses")));
   for (int i = 0; i < 400'000; ++i) content.add_losses();
-  const std::string bytes = content.SerializeAsString();
+  const v1::Batch batch = MakeBatch(1, 1, content);
   const size_t before = AllocatedBytes();
-  EXPECT_THAT(ParseContents(bytes),
+  EXPECT_THAT(ParseBatch(batch, {}),
               StatusIs(kInvalid, HasSubstr("more than 100000 losses")));
   EXPECT_LT(AllocatedBytes() - before, size_t{32} << 20);
 }

@@ -220,6 +220,7 @@ TEST(RocksDbStore, RemovesWhatWasReceivedBeforeATimeWhateverItsOwn) {
   EXPECT_THAT(store.Read("web-1"), kept);
   store.Reopen();
   EXPECT_THAT(store.Read("web-1"), kept);
+  store.Epoch("web-1", 1);  // its agent is connected
   ASSERT_OK(store->DropBefore(kStart + absl::Hours(100)));
   EXPECT_THAT(store.Read("web-1"), IsEmpty());
 
@@ -237,12 +238,42 @@ TEST(RocksDbStore, KeepsCataloguesByTheirHash) {
   EXPECT_THAT(store->GetCatalogue(hash),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("catalogue")));
   const std::string content("content\0with a NUL", 18);
+  v1::Machine machine;
+  machine.set_name("web-1");
+  ASSERT_OK(store->PutMachine(machine, hash));
   ASSERT_OK(store->PutCatalogue(hash, content));
   store.Reopen();
   EXPECT_TRUE(store->HasCatalogue(hash));
   ASSERT_OK_AND_ASSIGN(const std::string stored, store->GetCatalogue(hash));
   EXPECT_EQ(stored, content);
   EXPECT_FALSE(store->HasCatalogue(std::string(32, 'g')));
+}
+
+TEST(RocksDbStore, RemovesCataloguesThatNoMachineHas) {
+  TestStore store;
+  const std::string a(32, 'a'), b(32, 'b'), c(32, 'c');
+  const auto put = [&](const std::string& name, const std::string& hash) {
+    v1::Machine machine;
+    machine.set_name(name);
+    ASSERT_OK(store->PutMachine(machine, hash));
+    ASSERT_OK(store->PutCatalogue(hash, "content"));
+  };
+  put("web-1", a);
+  put("web-2", a);
+  put("web-1", b);
+  EXPECT_TRUE(store->HasCatalogue(a));  // web-2 has it
+  put("web-2", b);
+  EXPECT_FALSE(store->HasCatalogue(a));
+  EXPECT_TRUE(store->HasCatalogue(b));
+  // As earlier versions left them.
+  ASSERT_OK(store->PutCatalogue(c, "content"));
+  store.Reopen();
+  EXPECT_FALSE(store->HasCatalogue(c));
+  EXPECT_TRUE(store->HasCatalogue(b));
+  put("web-1", c);
+  EXPECT_TRUE(store->HasCatalogue(b));
+  put("web-2", c);
+  EXPECT_FALSE(store->HasCatalogue(b));
 }
 
 TEST(RocksDbStore, KeepsWhatPeopleAreToldOfMachines) {

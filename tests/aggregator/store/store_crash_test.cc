@@ -1,7 +1,8 @@
 // A store whose process is killed at random points while it takes batches in,
 // puts them into chunks, merges and thins these, and makes backups: each time
 // it opens again, it has what it acknowledged, once, and all of it is whole. So
-// has each backup that is there what was acknowledged before it.
+// has each backup that is there what was acknowledged before it. Beside an
+// agent that stays, one is restarted after each batch, so that epochs end.
 //
 //   store_crash_test --work DIR SEED     takes in and moves, until it is killed
 //   store_crash_test --check DIR SEED ACKNOWLEDGED   ends with 1 if it is wrong
@@ -46,6 +47,8 @@ constexpr int kKills = 300;
 // What a process is doing within so long after it said something, is hit.
 constexpr uint64_t kMostNanoseconds = 4'000'000;
 constexpr char kMachine[] = "web-1";
+// Its agent is restarted after each batch.
+constexpr char kRestarted[] = "db-1";
 // Apart from each other, so that a batch takes five minutes.
 constexpr double kTickSeconds = 5;
 constexpr int kTicks = 66;
@@ -150,6 +153,35 @@ void MakeBackup(Store& store, const std::string& directory, uint64_t sequence) {
   Say("backed up");
 }
 
+// The only batch of the epoch with this number, unless the store has it.
+void CommitEpoch(Store& store, uint64_t number, absl::Time received) {
+  auto epoch = store.OpenEpoch(kRestarted, number, {});
+  Check(epoch.status());
+  if (epoch->durable_sequence > 0) return;
+  testing::BatchWriter writer;
+  const uint32_t machine = writer.Machine(kRestarted);
+  const uint32_t disk = writer.Counterset(testing::DiskRegistration());
+  // Too seldom to be thinned.
+  const uint32_t query =
+      writer.Query(machine, disk, absl::Minutes(1), {{testing::kTransfers}});
+  const uint32_t c = writer.Instance(machine, disk, "C:");
+  writer.AddTick(query, testing::ClocksAt(static_cast<double>(number)),
+                 {{c, {number}}});
+  const v1::BatchContent content = writer.TakeContent();
+  Check(epoch->dictionary->Apply(content.definitions()));
+  const auto decoded = testing::Decode(content, epoch->dictionary.get());
+  Check(decoded.status());
+  const v1::Batch batch = testing::MakeBatch(number, 1, content);
+  Check(store.Commit({BatchToCommit{.epoch_number = epoch->number,
+                                    .sequence = 1,
+                                    .agent = kRestarted,
+                                    .fingerprint = number,
+                                    .received = received,
+                                    .batch = &batch,
+                                    .definitions = &content.definitions(),
+                                    .decoded = &*decoded}}));
+}
+
 [[noreturn]] void Work(const std::string& directory, uint64_t seed) {
   auto opened = OpenRocksDbStore(directory);
   Check(opened.status());
@@ -160,6 +192,7 @@ void MakeBackup(Store& store, const std::string& directory, uint64_t sequence) {
   for (;;) {
     const Batches::Made made = batches.Next();
     if (made.sequence <= epoch->durable_sequence) continue;
+    CommitEpoch(store, made.sequence, made.received);
     Check(epoch->dictionary->Apply(made.content.definitions()));
     const auto decoded = testing::Decode(made.content, epoch->dictionary.get());
     Check(decoded.status());
@@ -243,10 +276,10 @@ void AddThinned(const Frame& frame, Contents* contents) {
   }
 }
 
-Contents ReadAll(Store& store) {
+Contents ReadAll(Store& store, const std::string& machine) {
   Contents contents;
   Check(store.Read(
-      {.machine = kMachine,
+      {.machine = machine,
        .from = absl::InfinitePast(),
        .to = absl::InfiniteFuture(),
        .filter = {}},
@@ -309,6 +342,25 @@ std::string Difference(const Contents& stored, const Contents& expected) {
   return "";
 }
 
+// What is wrong with those epochs that had one batch each; empty if nothing is.
+std::string CheckEpochs(Store& store, uint64_t epochs) {
+  std::vector<std::string> stored = ReadAll(store, kRestarted).ticks;
+  for (uint64_t i = 1; i <= epochs; ++i) {
+    const auto epoch = store.OpenEpoch(kRestarted, i, {});
+    Check(epoch.status());
+    if (epoch->durable_sequence != 1 ||
+        !store.HasBatch(epoch->number, 1, i).value()) {
+      return absl::StrCat("epoch ", i, " is not known any more");
+    }
+    const std::string tick = absl::StrCat(i, " C: ", i);
+    if (i > stored.size() || stored[i - 1] != tick) {
+      return absl::StrCat("\"", tick, "\" is not there");
+    }
+  }
+  // One more may have come before its process was killed.
+  return stored.size() > epochs + 1 ? "something is there twice" : "";
+}
+
 // 1 if the store is not what it should be.
 int CheckStore(const std::string& directory, uint64_t seed,
                uint64_t acknowledged) {
@@ -320,7 +372,12 @@ int CheckStore(const std::string& directory, uint64_t seed,
     const auto epoch = (*store)->OpenEpoch(kMachine, 1, {});
     Check(epoch.status());
     durable = epoch->durable_sequence;
-    stored = ReadAll(**store);
+    stored = ReadAll(**store, kMachine);
+    const std::string wrong = CheckEpochs(**store, durable);
+    if (!wrong.empty()) {
+      std::fprintf(stderr, "%s\n", wrong.c_str());
+      return 1;
+    }
     for (uint64_t i = 1; i <= durable; ++i) {
       if ((*store)->HasBatch(epoch->number, i, i).value()) continue;
       std::fprintf(stderr, "batch %llu is not known any more\n",

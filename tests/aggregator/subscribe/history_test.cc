@@ -26,7 +26,7 @@ TEST_F(HistoryTest, ComesFirstAndOnce) {
   const auto reader = Subscribe({kQueue}, {.start = kStart + absl::Seconds(3)});
   EXPECT_THAT(reader->Read(), ElementsAre("+1 web-1 \\Disk(C:)\\Queue Length",
                                           "1@4=3", "1@5=3"));
-  agent.Ticks(5, 7, {{c, 3}});
+  agent.Ticks(6, 7, {{c, 3}});
   Arrive(agent);
   EXPECT_THAT(reader->Read(), ElementsAre("1@6=3", "1@7=3"));
 }
@@ -77,7 +77,7 @@ TEST_F(HistoryTest, OfRawSamplesIsJoined) {
       Subscribe({kQueue}, {.raw = true, .start = kStart + absl::Seconds(1)});
   EXPECT_THAT(reader->Read(), ElementsAre("+1 web-1 \\Disk(C:)\\Queue Length",
                                           "1@2 raw 3", "1@3 raw 3"));
-  agent.Ticks(3, 4, {{c, 3}});
+  agent.Ticks(4, 4, {{c, 3}});
   Arrive(agent);
   EXPECT_THAT(reader->Read(), ElementsAre("1@4 raw 3"));
 }

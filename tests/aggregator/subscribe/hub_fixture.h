@@ -22,8 +22,8 @@
 namespace fleetperf::aggregator {
 
 // Reads a subscriber's messages: "+1 web-1 \Disk(C:)\Queue Length", "1@5=2" for
-// a value 5 s after the start, "1@5 raw 2", "-1". Series have the numbers in
-// which the subscriber was first told of them.
+// a value 5 s after the start, "1@5 gap", "1@5 raw 2", "-1". Series have the
+// numbers in which the subscriber was first told of them.
 class Reader {
  public:
   explicit Reader(std::shared_ptr<Subscription> subscription)
@@ -69,10 +69,14 @@ class Reader {
       int64_t nanos = 0;
       for (int i = 0; i < points.values_size(); ++i) {
         nanos += points.time_unix_nanos(i);
-        notes->push_back(absl::StrFormat(
-            "%d@%g=%g", NumberOf(points.series()),
-            absl::ToDoubleSeconds(absl::FromUnixNanos(nanos) - testing::kStart),
-            points.values(i)));
+        std::string& note = notes->emplace_back(
+            absl::StrFormat("%d@%g", NumberOf(points.series()),
+                            absl::ToDoubleSeconds(absl::FromUnixNanos(nanos) -
+                                                  testing::kStart)));
+        const bool is_gap = !points.statuses().empty() &&
+                            points.statuses(i) == v1::VALUE_STATUS_GAP;
+        absl::StrAppend(
+            &note, is_gap ? " gap" : absl::StrFormat("=%g", points.values(i)));
       }
     }
     for (const v1::RawSamples& raw : response.raw_samples()) {

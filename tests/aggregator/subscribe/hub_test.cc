@@ -19,14 +19,21 @@ using testing::StatusIs;
 TEST_F(HubTest, BeginsWithTheNewestStoredValuesAndGoesOnWithoutASeam) {
   DiskAgent agent(&store_);
   const uint32_t c = agent.Disk("C:");
-  agent.Ticks(0, 5, {{c, 3}});
+  agent.Ticks(0, 4, {{c, 3}});
   ASSERT_OK(agent.Send());
+  agent.Ticks(5, 5, {{c, 3}});
+  // It is in the store already when it comes.
+  ASSERT_OK_AND_ASSIGN(const auto stored, agent.TakeBatch());
+  ASSERT_OK(agent.Keep(*stored));
   const auto reader = Subscribe({"\\Disk(*)\\*"});
   EXPECT_THAT(reader->Read(),
               ElementsAre("+1 web-1 \\Disk(C:)\\Transfers/sec",
                           "+2 web-1 \\Disk(C:)\\Queue Length",  //
                           "1@5=3", "2@5=3"));
-  agent.Ticks(5, 6, {{c, 3}});  // the first of these was stored already
+  hub_.OnBatch(stored);
+  Work();
+  EXPECT_THAT(reader->Read(), IsEmpty());
+  agent.Ticks(6, 6, {{c, 3}});
   Arrive(agent);
   EXPECT_THAT(reader->Read(), ElementsAre("1@6=3", "2@6=3"));
 }
@@ -221,7 +228,7 @@ TEST_F(HubTest, SendsRawSamples) {
   const auto reader = Subscribe({"\\Disk(*)\\Transfers/sec"}, {.raw = true});
   EXPECT_THAT(reader->Read(),
               ElementsAre("+1 web-1 \\Disk(C:)\\Transfers/sec", "1@2 raw 6"));
-  agent.Ticks(2, 4, {{c, 3}});
+  agent.Ticks(3, 4, {{c, 3}});
   Arrive(agent);
   EXPECT_THAT(reader->Read(), ElementsAre("1@3 raw 9", "1@4 raw 12"));
 }

@@ -12,7 +12,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using testing::FormulaOfType;
-using ::testing::IsEmpty;
 using testing::SampleAt;
 using testing::ToText;
 using testing::U64;
@@ -50,14 +49,21 @@ TEST(StreamEvaluator, GivesAValueForEachSample) {
               ElementsAre("2: 10", "3: 30"));
 }
 
-TEST(StreamEvaluator, PassesOverWhatItHasSeen) {
+// The agent that asks it from afar goes on, and so does its epoch.
+TEST(StreamEvaluator, AMachineThatRestartedIsNotOld) {
+  const auto after = [](double seconds, uint64_t value) {
+    RawSample sample = SampleAt(seconds, U64(value));
+    sample.clocks.perf_time_stamp =
+        static_cast<int64_t>(seconds - 100) * testing::kFreq;
+    return sample;
+  };
   Stream rate(perflib::kPerfCounterBulkCount, absl::ZeroDuration());
-  EXPECT_THAT(rate.Add({SampleAt(1, U64(100)), SampleAt(2, U64(110))}),
-              ElementsAre("2: 10"));
-  // History and the live stream overlap.
-  EXPECT_THAT(rate.Add({SampleAt(1, U64(100)), SampleAt(2, U64(110))}),
-              IsEmpty());
-  EXPECT_THAT(rate.Add({SampleAt(3, U64(115))}), ElementsAre("3: 5"));
+  EXPECT_THAT(rate.Add({SampleAt(99, U64(900)), SampleAt(100, U64(907)),
+                        after(101, 5), after(102, 9)}),
+              ElementsAre("100: 7", "101: gap clock_step", "102: 4"));
+  Stream gauge(perflib::kPerfCounterLargeRawcount, absl::ZeroDuration());
+  EXPECT_THAT(gauge.Add({SampleAt(100, U64(7)), after(101, 5)}),
+              ElementsAre("100: 7", "101: 5"));
 }
 
 TEST(StreamEvaluator, SaysWhyThereIsNoValue) {

@@ -6,7 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "agent/source/linux/linux_source.h"
+#include "agent/source/linux/counters.h"
+#include "agent/source/provider_source.h"
 #include "perflib/block_reader.h"
 #include "perflib/counter_type.h"
 #include "perflib/utf16.h"

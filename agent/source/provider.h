@@ -1,7 +1,7 @@
-// A counterset that a Linux machine serves: its registration and its samples.
+// A counterset that the agent serves itself: its registration and its samples.
 
-#ifndef FLEETPERF_AGENT_SOURCE_LINUX_PROVIDER_H_
-#define FLEETPERF_AGENT_SOURCE_LINUX_PROVIDER_H_
+#ifndef FLEETPERF_AGENT_SOURCE_PROVIDER_H_
+#define FLEETPERF_AGENT_SOURCE_PROVIDER_H_
 
 #include <cstdint>
 #include <string>
@@ -22,27 +22,6 @@ constexpr ColumnSet Bit(size_t column) { return ColumnSet{1} << column; }
 constexpr bool Has(ColumnSet columns, size_t column) {
   return (columns >> column & 1) != 0;
 }
-
-// The ids of Linux's own counters begin here, out of the way of Windows'.
-inline constexpr uint32_t kFirstLinuxCounterId = 1000;
-
-// One counter of a provider's table. Its position in the table is its column.
-struct CounterSpec {
-  uint32_t id;
-  uint32_t type;
-  absl::string_view name;  // empty for a counter that only serves others
-  absl::string_view help;
-  // Ids of the counters its formula needs.
-  uint32_t base_id = perflib::kNoCounter;
-  uint32_t time_id = perflib::kNoCounter;
-  uint32_t freq_id = perflib::kNoCounter;
-  // If not 0, the value people see is value * 10^scale.
-  int32_t scale = 0;
-};
-
-perflib::CountersetRegistration MakeRegistration(
-    absl::string_view guid, absl::string_view name, absl::string_view help,
-    uint32_t instance_type, absl::Span<const CounterSpec> counters);
 
 // The values of one moment: a row for each instance, a value for each column.
 // Keeps its memory from tick to tick.
@@ -114,4 +93,4 @@ class Provider {
 
 }  // namespace fleetperf::agent
 
-#endif  // FLEETPERF_AGENT_SOURCE_LINUX_PROVIDER_H_
+#endif  // FLEETPERF_AGENT_SOURCE_PROVIDER_H_

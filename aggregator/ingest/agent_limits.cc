@@ -1,0 +1,259 @@
+#include "aggregator/ingest/agent_limits.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "aggregator/store/wire_reader.h"
+#include "base/status_macros.h"
+#include "perflib/registration.h"
+#include "proto/conversions.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+// What google.protobuf.Timestamp can be.
+constexpr int64_t kFirstSecond = -62'135'596'800;
+constexpr int64_t kLastSecond = 253'402'300'799;
+
+// The names by which errors tell of limits.
+constexpr absl::string_view kLimitNames[] = {"max_payload_bytes",
+                                             "max_content_bytes",
+                                             "max_values",
+                                             "max_runs",
+                                             "max_losses",
+                                             "max_machines",
+                                             "max_countersets",
+                                             "max_columns",
+                                             "max_instances",
+                                             "max_new_series_per_hour",
+                                             "max_samples_per_second",
+                                             "max_catalogue_bytes",
+                                             "max_machines_of_agent",
+                                             "max_owned_countersets"};
+
+bool HasControlCharacter(absl::string_view text) {
+  return std::any_of(text.begin(), text.end(),
+                     [](char c) { return absl::ascii_iscntrl(c); });
+}
+
+// The beginning of a text, for an error.
+std::string Shown(absl::string_view text) {
+  constexpr size_t kShown = 40;
+  return absl::StrCat(absl::CHexEscape(text.substr(0, kShown)),
+                      text.size() > kShown ? "..." : "");
+}
+
+absl::Status TooMany(absl::string_view what, size_t count,
+                     absl::string_view of_what, size_t most) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(what, " has ", count, " ", of_what, ", more than ", most));
+}
+
+absl::Status CheckLabel(const std::string& name, const std::string& value) {
+  if (name.size() > kMaxLabelNameBytes) {
+    return TooMany(
+        absl::StrCat("the name \"", Shown(name), "\" in Hello.labels"),
+        name.size(), "bytes", kMaxLabelNameBytes);
+  }
+  const std::string what =
+      absl::StrCat("Hello.labels[\"", absl::CHexEscape(name), "\"]");
+  if (value.size() > kMaxLabelValueBytes) {
+    return TooMany(what, value.size(), "bytes", kMaxLabelValueBytes);
+  }
+  if (HasControlCharacter(name) || HasControlCharacter(value)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        what, " is \"", Shown(value), "\"; a label has no control characters"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckLabels(const v1::Hello& hello) {
+  if (hello.labels_size() > kMaxLabels) {
+    return TooMany("Hello.labels", static_cast<size_t>(hello.labels_size()),
+                   "labels", kMaxLabels);
+  }
+  size_t bytes = 0;
+  for (const auto& [name, value] : hello.labels()) {
+    RETURN_IF_ERROR(CheckLabel(name, value));
+    bytes += name.size() + value.size();
+  }
+  if (bytes <= kMaxLabelBytes) return absl::OkStatus();
+  return TooMany("Hello.labels", bytes, "bytes", kMaxLabelBytes);
+}
+
+void BoundFacts(v1::Machine* machine) {
+  Cut(machine->mutable_agent_version(), kMaxFactBytes);
+  Cut(machine->mutable_operating_system(), kMaxFactBytes);
+}
+
+// The counters of a serialized v1::CountersetRegistration.
+size_t CountCounters(absl::string_view registration) {
+  FieldReader reader(registration);
+  size_t counters = 0;
+  while (reader.Next()) {
+    counters +=
+        reader.field() == v1::CountersetRegistration::kCountersFieldNumber;
+  }
+  return counters;
+}
+
+}  // namespace
+
+absl::Status CheckHello(const v1::Hello& hello, const IngestLimits& limits) {
+  if (hello.agent().size() > kMaxAgentNameBytes) {
+    return TooMany("Hello.agent", hello.agent().size(), "bytes",
+                   kMaxAgentNameBytes);
+  }
+  if (hello.held_epochs_size() > limits.max_held_epochs) {
+    return TooMany("Hello.held_epochs",
+                   static_cast<size_t>(hello.held_epochs_size()), "epochs",
+                   static_cast<size_t>(limits.max_held_epochs));
+  }
+  const size_t hash = hello.catalogue_hash().size();
+  if (hash != 0 && hash != kHashBytes) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Hello.catalogue_hash has ", hash, " bytes instead of ", kHashBytes));
+  }
+  return CheckLabels(hello);
+}
+
+v1::Machine MachineOf(const v1::Hello& hello) {
+  v1::Machine machine;
+  machine.set_name(hello.agent());
+  machine.set_agent(hello.agent());
+  machine.set_agent_version(hello.agent_version());
+  machine.set_operating_system(hello.operating_system());
+  *machine.mutable_labels() = hello.labels();
+  BoundFacts(&machine);
+  return machine;
+}
+
+absl::Duration BatchPeriodOf(const v1::Hello& hello) {
+  return std::clamp(FromProto(hello.batch_period()), absl::ZeroDuration(),
+                    kMaxBatchPeriod);
+}
+
+absl::Duration SkewOf(const v1::Hello& hello, absl::Time now) {
+  google::protobuf::Timestamp time = hello.time();
+  time.set_seconds(std::clamp(time.seconds(), kFirstSecond, kLastSecond));
+  return FromProto(time) - now;
+}
+
+void BoundMachine(v1::Machine* machine) {
+  BoundFacts(machine);
+  auto& labels = *machine->mutable_labels();
+  size_t bytes = 0;
+  int kept = 0;
+  for (auto label = labels.begin(); label != labels.end();) {
+    const size_t size = label->first.size() + label->second.size();
+    if (kept == kMaxLabels || bytes + size > kMaxLabelBytes) {
+      label = labels.erase(label);
+      continue;
+    }
+    bytes += size;
+    ++kept;
+    ++label;
+  }
+}
+
+int BoundDefinitions(v1::Definitions* definitions) {
+  int wrong_scales = 0;
+  for (auto& counterset : *definitions->mutable_countersets()) {
+    v1::CountersetRegistration& registration =
+        *counterset.mutable_registration();
+    registration.clear_help();
+    Cut(registration.mutable_provider_name(), kMaxFactBytes);
+    for (auto& counter : *registration.mutable_counters()) {
+      counter.clear_help();
+      if (perflib::IsScale(counter.default_scale())) continue;
+      counter.clear_default_scale();
+      ++wrong_scales;
+    }
+  }
+  return wrong_scales;
+}
+
+absl::Status CheckCatalogue(const v1::Catalogue& catalogue,
+                            const IngestLimits& limits) {
+  const size_t size = catalogue.compression() == v1::COMPRESSION_ZSTD
+                          ? catalogue.content_size()
+                          : catalogue.payload().size();
+  if (size <= limits.max_catalogue_bytes) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "a catalogue of ", size, " bytes is larger than max_catalogue_bytes, ",
+      limits.max_catalogue_bytes));
+}
+
+absl::Status CheckCatalogueContent(absl::string_view content) {
+  FieldReader reader(content);
+  size_t countersets = 0;
+  size_t counters = 0;
+  while (reader.Next()) {
+    if (reader.field() != v1::CatalogueContent::kCountersetsFieldNumber) {
+      continue;
+    }
+    ++countersets;
+    counters += CountCounters(reader.Bytes());
+  }
+  if (countersets > kMaxCatalogueCountersets) {
+    return TooMany("Catalogue.payload", countersets, "countersets",
+                   kMaxCatalogueCountersets);
+  }
+  if (counters > kMaxCatalogueCounters) {
+    return TooMany("Catalogue.payload", counters, "counters",
+                   kMaxCatalogueCounters);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckInstances(const v1::InstanceList& list) {
+  if (list.instances_size() > kMaxListedInstances) {
+    return TooMany("InstanceList", static_cast<size_t>(list.instances_size()),
+                   "instances", kMaxListedInstances);
+  }
+  size_t bytes = 0;
+  for (const auto& instance : list.instances()) {
+    RETURN_IF_ERROR(CheckName("InstanceList.instances", instance.name()));
+    bytes += instance.name().size();
+  }
+  if (bytes <= kMaxListedBytes) return absl::OkStatus();
+  return TooMany("InstanceList", bytes, "bytes of names", kMaxListedBytes);
+}
+
+void BoundPlanReport(v1::PlanReport* report) {
+  if (report->queries_size() > kMaxQueryReports) {
+    report->mutable_queries()->DeleteSubrange(
+        kMaxQueryReports, report->queries_size() - kMaxQueryReports);
+  }
+  for (v1::QueryReport& query : *report->mutable_queries()) {
+    for (std::string* text : {query.mutable_name(), query.mutable_counterset(),
+                              query.mutable_error()}) {
+      Cut(text, kMaxReportBytes);
+    }
+  }
+}
+
+void Cut(std::string* text, size_t most) {
+  if (text->size() <= most) return;
+  size_t size = most;
+  while (size > 0 && (static_cast<uint8_t>((*text)[size]) & 0xC0) == 0x80) {
+    --size;
+  }
+  text->resize(size);
+}
+
+std::string LimitNamedBy(absl::string_view error) {
+  // Names that agents gave are in errors, too.
+  for (const absl::string_view name : kLimitNames) {
+    if (absl::StrContains(error, absl::StrCat("(", name, ")"))) {
+      return std::string(name);
+    }
+  }
+  return "";
+}
+
+}  // namespace fleetperf::aggregator

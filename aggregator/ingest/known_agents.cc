@@ -1,0 +1,136 @@
+#include "aggregator/ingest/known_agents.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+constexpr absl::Duration kBetweenLooks = absl::Minutes(1);
+
+}  // namespace
+
+void KnownAgents::Join(const std::string& agent, absl::Duration now) {
+  ForgetThoseAway(now);
+  agents_[agent].left.reset();
+}
+
+void KnownAgents::Leave(const std::string& agent, absl::Duration now) {
+  const auto found = agents_.find(agent);
+  if (found == agents_.end()) return;
+  found->second.left = now;
+  for (const std::string& machine : found->second.machines) {
+    const auto speaker = speakers_.find(machine);
+    if (speaker != speakers_.end() && speaker->second == agent) {
+      speakers_.erase(speaker);
+    }
+  }
+  found->second.machines.clear();
+}
+
+std::shared_ptr<AgentBudgets> KnownAgents::BudgetsOf(const std::string& agent,
+                                                     absl::Duration now) {
+  // Ticks come in batches: samples are counted over a minute.
+  constexpr double kSeconds = 60;
+  std::shared_ptr<AgentBudgets>& budgets = agents_[agent].budgets;
+  if (budgets == nullptr) {
+    const double samples = static_cast<double>(limits_.max_samples_per_second);
+    const double series = static_cast<double>(limits_.max_new_series_per_hour);
+    budgets.reset(new AgentBudgets{
+        .samples = {samples * kSeconds, absl::Seconds(kSeconds), now},
+        .series = {series, absl::Hours(1), now}});
+  }
+  return budgets;
+}
+
+absl::Status KnownAgents::SetSpeaker(const std::string& machine,
+                                     const std::string& agent) {
+  Agent& state = agents_[agent];
+  if (state.left.has_value()) return absl::OkStatus();  // its stream has ended
+  if (!state.machines.contains(machine) &&
+      state.machines.size() >= limits_.max_machines_of_agent) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "agent ", agent, " speaks for more than ",
+        limits_.max_machines_of_agent, " machines (max_machines_of_agent)"));
+  }
+  state.machines.insert(machine);
+  speakers_[machine] = agent;
+  return absl::OkStatus();
+}
+
+const std::string* KnownAgents::SpeakerOf(const std::string& machine) const {
+  const auto speaker = speakers_.find(machine);
+  return speaker != speakers_.end() ? &speaker->second : nullptr;
+}
+
+absl::Status KnownAgents::Claim(const std::string& machine,
+                                const perflib::Guid& counterset,
+                                const std::string& agent) {
+  Agent& state = agents_[agent];
+  const auto found = owners_.find({machine, counterset});
+  if (found != owners_.end()) {
+    if (found->second == agent) return absl::OkStatus();
+    Agent& owner = agents_[found->second];
+    if (!owner.left.has_value()) {
+      return absl::AlreadyExistsError(
+          absl::StrCat("counterset ", counterset.ToString(), " of ", machine,
+                       " is collected by agent ", found->second, " already"));
+    }
+  }
+  if (state.owned_countersets >= limits_.max_owned_countersets) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "agent ", agent, " collects more than ", limits_.max_owned_countersets,
+        " countersets of machines (max_owned_countersets)"));
+  }
+  if (found != owners_.end()) --agents_[found->second].owned_countersets;
+  owners_[{machine, counterset}] = agent;
+  ++state.owned_countersets;
+  return absl::OkStatus();
+}
+
+void KnownAgents::SetLostDictionary(const std::string& agent,
+                                    uint32_t epoch_number, bool lost) {
+  std::set<uint32_t>& lost_dictionaries = agents_[agent].lost_dictionaries;
+  if (!lost) {
+    lost_dictionaries.erase(epoch_number);
+    return;
+  }
+  lost_dictionaries.insert(epoch_number);
+  // Those of old epochs, which are found out again if they are still held.
+  while (lost_dictionaries.size() >
+         static_cast<size_t>(limits_.max_held_epochs)) {
+    lost_dictionaries.erase(lost_dictionaries.begin());
+  }
+}
+
+bool KnownAgents::HasLostDictionary(const std::string& agent,
+                                    uint32_t epoch_number) const {
+  const auto found = agents_.find(agent);
+  return found != agents_.end() &&
+         found->second.lost_dictionaries.contains(epoch_number);
+}
+
+KnownAgents::Sizes KnownAgents::sizes() const {
+  Sizes sizes = {.agents = agents_.size(),
+                 .speakers = speakers_.size(),
+                 .owned_countersets = owners_.size()};
+  for (const auto& [name, agent] : agents_) {
+    sizes.lost_dictionaries += agent.lost_dictionaries.size();
+  }
+  return sizes;
+}
+
+void KnownAgents::ForgetThoseAway(absl::Duration now) {
+  if (now < next_look_) return;
+  next_look_ = now + kBetweenLooks;
+  const size_t before = agents_.size();
+  std::erase_if(agents_, [&](const auto& named) {
+    const auto& left = named.second.left;
+    return left.has_value() && now - *left >= kForgottenAfter;
+  });
+  if (agents_.size() == before) return;
+  std::erase_if(owners_, [&](const auto& owned) {
+    return !agents_.contains(owned.second);
+  });
+}
+
+}  // namespace fleetperf::aggregator

@@ -1,0 +1,27 @@
+// The counterset "fleetperf Aggregator": what the aggregator counts of itself.
+
+#ifndef FLEETPERF_AGGREGATOR_OWN_OWN_COUNTERS_H_
+#define FLEETPERF_AGGREGATOR_OWN_OWN_COUNTERS_H_
+
+#include "aggregator/clock_guard.h"
+#include "aggregator/ingest/ingest.h"
+#include "aggregator/rpc/rpc_server.h"
+#include "aggregator/store/store.h"
+#include "aggregator/subscribe/hub.h"
+#include "base/own_counterset.h"
+
+namespace fleetperf::aggregator {
+
+// All of them outlive it.
+struct OwnParts {
+  Store* store = nullptr;
+  const Ingest* ingest = nullptr;
+  const Hub* hub = nullptr;
+  const RpcServer* server = nullptr;
+  ClockGuard* guard = nullptr;
+};
+OwnCounterset MakeOwnCounters(const OwnParts& parts);
+
+}  // namespace fleetperf::aggregator
+
+#endif  // FLEETPERF_AGGREGATOR_OWN_OWN_COUNTERS_H_

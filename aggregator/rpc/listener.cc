@@ -1,0 +1,341 @@
+#include "aggregator/rpc/listener.h"
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <spdlog/spdlog.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/clock.h"
+#include "base/status_macros.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+// Connections that are accepted before anything else is looked at.
+constexpr int kAtOnce = 128;
+// Before what failed for want of memory or descriptors is tried again.
+constexpr absl::Duration kPause = absl::Milliseconds(100);
+constexpr absl::Duration kReopenPause = absl::Seconds(1);
+constexpr absl::Duration kLogEvery = absl::Minutes(1);
+
+absl::Duration Now() { return Clock::Real().Monotonic(); }
+
+size_t DescriptorLimit() {
+  constexpr rlim_t kMost = 1 << 30;  // it may say that there is none
+  rlimit limit;
+  return getrlimit(RLIMIT_NOFILE, &limit) == 0 ? std::min(limit.rlim_cur, kMost)
+                                               : 1024;
+}
+
+OwnedFd OpenReserve() {
+  return OwnedFd(open("/dev/null", O_RDONLY | O_CLOEXEC));
+}
+
+// The peer sees a reset, and the system keeps nothing of the connection.
+void Reset(int fd) {
+  const linger at_once = {.l_onoff = 1, .l_linger = 0};
+  setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+  close(fd);
+}
+
+std::string ReasonOf(Refusal refusal, const ConnectionLimits& limits) {
+  switch (refusal) {
+    case Refusal::kTooMany:
+      return absl::StrCat(limits.max, " are open");
+    case Refusal::kTooManyOfAddress:
+      return absl::StrCat(limits.max_per_address, " from there are open");
+    case Refusal::kTooManyUnauthenticated:
+      return absl::StrCat(limits.max_unauthenticated,
+                          " have not shown a certificate yet");
+    case Refusal::kNoDescriptors:
+      return "the process has no descriptor left";
+  }
+  return "";
+}
+
+// Where a socket that is bound to `address` is reached from this machine.
+sockaddr_storage Reachable(sockaddr_storage address) {
+  auto& v6 = reinterpret_cast<sockaddr_in6&>(address);
+  auto& v4 = reinterpret_cast<sockaddr_in&>(address);
+  if (address.ss_family == AF_INET6) {
+    // One that is bound to all addresses serves those of IPv4, too, which a
+    // machine without IPv6 on its loopback interface has.
+    if (!IN6_IS_ADDR_UNSPECIFIED(&v6.sin6_addr)) return address;
+    const in_port_t port = v6.sin6_port;
+    address = {};
+    v4.sin_family = AF_INET;
+    v4.sin_port = port;
+  }
+  if (v4.sin_addr.s_addr == 0) v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return address;
+}
+
+socklen_t SizeOf(const sockaddr_storage& address) {
+  return address.ss_family == AF_INET6 ? sizeof(sockaddr_in6)
+                                       : sizeof(sockaddr_in);
+}
+
+// A socket at a free port of the same address.
+OwnedFd OpenProbe(sockaddr_storage address) {
+  OwnedFd fd(
+      socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (address.ss_family == AF_INET6) {
+    reinterpret_cast<sockaddr_in6&>(address).sin6_port = 0;
+  } else {
+    reinterpret_cast<sockaddr_in&>(address).sin_port = 0;
+  }
+  if (fd.get() >= 0 && bind(fd.get(), reinterpret_cast<sockaddr*>(&address),
+                            SizeOf(address)) != 0) {
+    fd.Reset();
+  }
+  return fd;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Listener>> Listener::Open(
+    const std::string& host_port, const ConnectionLimits& limits) {
+  ASSIGN_OR_RETURN(std::vector<OwnedFd> sockets, ListenAt(host_port));
+  const ConnectionLimits fitting = FitLimits(limits, DescriptorLimit());
+  return std::unique_ptr<Listener>(
+      new Listener(host_port, fitting, std::move(sockets)));
+}
+
+Listener::Listener(const std::string& host_port, const ConnectionLimits& limits,
+                   std::vector<OwnedFd> sockets)
+    : port_(PeerOf(BoundAddress(sockets.front().get()))->port),
+      host_port_(
+          absl::StrCat(host_port.substr(0, host_port.rfind(':')), ":", port_)),
+      connections_(limits),
+      wake_up_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      sockets_(std::move(sockets)),
+      reserve_(OpenReserve()),
+      probed_(Reachable(BoundAddress(sockets_.front().get()))) {}
+
+Listener::~Listener() { Stop(); }
+
+void Listener::Stop() {
+  {
+    absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+  }
+  changed_.Notify();
+  WakeUp();
+  if (accepting_.joinable()) accepting_.join();
+  if (probing_.joinable()) probing_.join();
+  sockets_.clear();
+}
+
+void Listener::Start(Take take, const Probes& probes) {
+  take_ = std::move(take);
+  accepting_ = std::thread([this] { Run(); });
+  probing_ = std::thread([this, probes] { RunProbes(probes); });
+}
+
+ConnectionCounts Listener::Count() { return connections_.Count(Now()); }
+
+void Listener::WakeUp() {
+  const uint64_t one = 1;
+  if (write(wake_up_.get(), &one, sizeof one) < 0) return;  // it is awake
+}
+
+bool Listener::ShouldStop() {
+  absl::MutexLock lock(&mutex_);
+  return stopping_;
+}
+
+void Listener::Run() {
+  while (!ShouldStop()) {
+    if (is_broken_ || must_reopen_.exchange(false)) Reopen();
+    WaitForConnections();
+    for (size_t i = 0; i < sockets_.size() && pause_ == absl::ZeroDuration();
+         ++i) {
+      if (polled_[i].revents != 0) AcceptFrom(polled_[i].fd);
+    }
+  }
+}
+
+void Listener::WaitForConnections() {
+  polled_.clear();
+  const bool pauses = pause_ > absl::ZeroDuration();
+  for (const OwnedFd& socket : sockets_) {
+    // poll() leaves out a descriptor below 0.
+    polled_.push_back({.fd = pauses ? -1 : socket.get(), .events = POLLIN});
+  }
+  polled_.push_back({.fd = wake_up_.get(), .events = POLLIN});
+  const int timeout =
+      pauses ? static_cast<int>(absl::ToInt64Milliseconds(pause_)) : -1;
+  pause_ = absl::ZeroDuration();
+  if (poll(polled_.data(), polled_.size(), timeout) < 0) {
+    for (pollfd& polled : polled_) polled.revents = 0;
+    if (errno != EINTR) pause_ = kPause;
+  }
+  uint64_t count;
+  if (read(wake_up_.get(), &count, sizeof count) < 0) return;  // nothing new
+}
+
+void Listener::AcceptFrom(int listening_fd) {
+  // Before a connection gets the descriptor that is free again.
+  if (reserve_.get() < 0) reserve_ = OpenReserve();
+  for (int i = 0; i < kAtOnce; ++i) {
+    sockaddr_storage address = {};
+    socklen_t size = sizeof address;
+    const int fd = accept4(listening_fd, reinterpret_cast<sockaddr*>(&address),
+                           &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd >= 0) {
+      TakeUp(listening_fd, fd, address);
+      continue;
+    }
+    if (errno == EAGAIN) return;
+    HandleError(listening_fd, errno);
+    if (is_broken_ || pause_ > absl::ZeroDuration()) return;
+  }
+}
+
+void Listener::TakeUp(int listening_fd, int fd,
+                      const sockaddr_storage& address) {
+  const std::optional<Peer> peer = PeerOf(address);
+  if (!peer.has_value()) {
+    close(fd);
+    return;
+  }
+  {
+    absl::MutexLock lock(&mutex_);
+    if (*peer == probe_) {
+      probe_accepted_ = true;
+      changed_.Notify();
+      close(fd);
+      return;
+    }
+  }
+  const auto refusal = connections_.Admit(fd, *peer, Now());
+  if (refusal.has_value()) {
+    Reset(fd);
+    LogRefusal(*refusal, AddressText(peer->address));
+  } else {
+    take_(listening_fd, fd);
+  }
+}
+
+void Listener::HandleError(int listening_fd, int error) {
+  switch (error) {
+    case EMFILE:
+    case ENFILE:
+      RefuseForDescriptors(listening_fd);
+      break;
+    case ENOBUFS:
+    case ENOMEM:
+      pause_ = kPause;
+      break;
+    case EBADF:
+    case EINVAL:
+    case ENOTSOCK:
+    case EOPNOTSUPP:
+      spdlog::error("cannot accept connections at {}: {}; listening anew",
+                    host_port_, std::strerror(error));
+      is_broken_ = true;
+      break;
+    default:
+      break;  // The connection's own, which has failed before it was accepted.
+  }
+}
+
+void Listener::RefuseForDescriptors(int listening_fd) {
+  reserve_.Reset();
+  sockaddr_storage address = {};
+  socklen_t size = sizeof address;
+  const int fd = accept4(listening_fd, reinterpret_cast<sockaddr*>(&address),
+                         &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  // The system says that there is no descriptor before it says that nothing
+  // waits for one.
+  const bool nothing_waits = fd < 0 && errno == EAGAIN;
+  if (fd >= 0) {
+    Reset(fd);
+    const auto peer = PeerOf(address);
+    LogRefusal(Refusal::kNoDescriptors,
+               peer.has_value() ? AddressText(peer->address) : "");
+  }
+  if (!nothing_waits) connections_.RefuseForDescriptors();
+  reserve_ = OpenReserve();
+  // Without a reserve, another thread has it now.
+  if (nothing_waits || reserve_.get() < 0) pause_ = kPause;
+}
+
+void Listener::LogRefusal(Refusal refusal, const std::string& address) {
+  Logged& logged = logged_[static_cast<size_t>(refusal)];
+  ++logged.since;
+  const absl::Duration now = Now();
+  if (now - logged.at < kLogEvery) return;
+  spdlog::warn(
+      "refused a connection from {}, since {} ({} for this reason since the "
+      "last such message)",
+      address, ReasonOf(refusal, connections_.limits()), logged.since);
+  logged = {.at = now};
+}
+
+void Listener::Reopen() {
+  sockets_.clear();
+  auto sockets = ListenAt(host_port_);
+  is_broken_ = !sockets.ok();
+  if (is_broken_) {
+    spdlog::error("{}", std::string(sockets.status().message()));
+    pause_ = kReopenPause;
+    return;
+  }
+  sockets_ = std::move(*sockets);
+  spdlog::warn("listening on {} anew", host_port_);
+  absl::MutexLock lock(&mutex_);
+  probed_ = Reachable(BoundAddress(sockets_.front().get()));
+}
+
+void Listener::RunProbes(Probes probes) {
+  for (;;) {
+    {
+      absl::MutexLock lock(&mutex_);
+      const auto stops = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+        return stopping_;
+      };
+      if (changed_.Await(&mutex_, probes.every, stops)) return;
+    }
+    if (Probe(probes.patience)) continue;
+    spdlog::error(
+        "a connection to this process' own port at {} was not accepted within "
+        "{}; listening anew",
+        host_port_, absl::FormatDuration(probes.patience));
+    ++failed_probes_;
+    must_reopen_ = true;
+    WakeUp();
+  }
+}
+
+bool Listener::Probe(absl::Duration patience) {
+  sockaddr_storage address;
+  {
+    absl::MutexLock lock(&mutex_);
+    address = probed_;
+  }
+  const OwnedFd fd = OpenProbe(address);
+  // The thread that accepts tells if there is no descriptor left.
+  if (fd.get() < 0) return true;
+  absl::MutexLock lock(&mutex_);
+  probe_ = *PeerOf(BoundAddress(fd.get()));
+  probe_accepted_ = false;
+  connect(fd.get(), reinterpret_cast<const sockaddr*>(&address),
+          SizeOf(address));
+  const bool done = changed_.Await(
+      &mutex_, patience, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+        return probe_accepted_ || stopping_;
+      });
+  if (!stopping_) probe_ = {};
+  return done;
+}
+
+}  // namespace fleetperf::aggregator

@@ -1,0 +1,107 @@
+// A feed of a machine, and those who listen to it.
+
+#ifndef FLEETPERF_AGGREGATOR_SUBSCRIBE_SHARED_FEED_H_
+#define FLEETPERF_AGGREGATOR_SUBSCRIBE_SHARED_FEED_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "aggregator/ingest/received_batch.h"
+#include "aggregator/query/resolver.h"
+#include "aggregator/subscribe/feed.h"
+#include "aggregator/subscribe/history_reader.h"
+#include "aggregator/subscribe/hub_context.h"
+#include "aggregator/subscribe/listener.h"
+#include "aggregator/subscribe/sample_position.h"
+#include "aggregator/subscribe/series_names.h"
+#include "aggregator/subscribe/subscription.h"
+
+namespace fleetperf::aggregator {
+
+// Of a machine's samples in a batch, how many values there are.
+uint64_t CountValues(const ReceivedBatch& batch, const std::string& machine);
+
+// The values of a feed rest on what is stored. It is primed with that by a
+// FeedPrimer; what comes meanwhile is held back. Thread-compatible, but for
+// Prime.
+class SharedFeed {
+ public:
+  // `context` outlives this.
+  SharedFeed(std::string machine, SelectedCounterset selected,
+             const FeedForm& form, HubContext* context);
+
+  const SelectedCounterset& selected() const { return selected_; }
+  const FeedForm& form() const { return form_; }
+  bool IsOf(const SelectedCounterset& selected, const FeedForm& form) const;
+
+  // One who listens from now on.
+  struct Joining {
+    std::shared_ptr<Subscription> subscription;
+    std::shared_ptr<HistoryReader> history;  // null: it asks for none
+    // Let go when it has got what is stored.
+    std::shared_ptr<void> joining;
+    // Whether all that came before is in the store.
+    bool all_is_stored = false;
+  };
+  // It begins with what is stored, as it asks for.
+  void Join(Joining joining);
+  // It begins with what comes: nothing is stored of the counterset.
+  void JoinNew(const Subscription& subscription);
+  void Leave(const Subscription* subscription);
+  bool HasListeners() const { return !listeners_.empty(); }
+
+  // Evaluates a batch of the machine, unless it was evaluated or stored before.
+  void Add(std::shared_ptr<const ReceivedBatch> batch);
+
+  // Between these calls, one other thread may call the two that follow.
+  void BeginPriming() { is_priming_ = true; }
+  void EndPriming();
+
+  // Stored samples, on which the next values rest.
+  void Prime(const Frame& frame) { feed_.Add(frame); }
+  // Which batches they were of.
+  void FinishPriming(SeenBatches batches) {
+    seen_ = std::move(batches);
+    feed_.TakeUpdate();
+  }
+
+ private:
+  struct Listening {
+    const Subscription* subscription;
+    std::shared_ptr<Outbox> outbox;
+    std::shared_ptr<Listener> listener;
+  };
+  struct Beginning {
+    Joining joining;
+    std::shared_ptr<Listener> listener;
+  };
+
+  std::shared_ptr<Listener> Listen(const Subscription& subscription,
+                                   bool reads_history);
+  void Begin(Beginning beginning);
+  void Evaluate(const ReceivedBatch& batch);
+  void TellLagged();
+
+  const std::string machine_;
+  const SelectedCounterset selected_;
+  const FeedForm form_;
+  HubContext& context_;
+  const std::shared_ptr<SeriesNames> names_;
+  Feed feed_;
+  SeenBatches seen_;
+  std::vector<Listening> listeners_;
+
+  bool is_priming_ = false;
+  std::vector<Beginning> beginning_;
+  std::deque<std::shared_ptr<const ReceivedBatch>> held_;
+  uint64_t lagged_ = 0;  // of what was held
+};
+
+}  // namespace fleetperf::aggregator
+
+#endif  // FLEETPERF_AGGREGATOR_SUBSCRIBE_SHARED_FEED_H_

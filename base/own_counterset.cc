@@ -1,0 +1,61 @@
+#include "base/own_counterset.h"
+
+#include <utility>
+
+#include "base/process_usage.h"
+#include "perflib/counter_type.h"
+
+namespace fleetperf {
+namespace {
+
+perflib::CountersetRegistration RegistrationOf(
+    absl::string_view guid, absl::string_view name, absl::string_view help,
+    const std::vector<OwnCounterset::Group>& groups) {
+  std::vector<perflib::CounterSpec> specs;
+  for (const auto& group : groups) {
+    specs.insert(specs.end(), group.counters.begin(), group.counters.end());
+  }
+  return perflib::MakeRegistration(guid, name, help, "fleetperf",
+                                   perflib::kCountersetSingleInstance, specs);
+}
+
+}  // namespace
+
+OwnCounterset::OwnCounterset(absl::string_view guid, absl::string_view name,
+                             absl::string_view help, std::vector<Group> groups)
+    : groups_(std::move(groups)),
+      registration_(RegistrationOf(guid, name, help, groups_)) {}
+
+std::vector<uint64_t> OwnCounterset::Read() const {
+  std::vector<uint64_t> values;
+  values.reserve(registration_.counters.size());
+  for (const Group& group : groups_) {
+    std::vector<uint64_t> part = group.read();
+    part.resize(group.counters.size());
+    values.insert(values.end(), part.begin(), part.end());
+  }
+  return values;
+}
+
+OwnCounterset::Group ProcessCounters() {
+  using perflib::kPerf100NsecTimer;
+  using perflib::kPerfCounterLargeRawcount;
+  return {
+      {{100, kPerf100NsecTimer, "% Processor Time",
+        "Time that the process ran, of one processor: more than 100 if it ran "
+        "on several."},
+       {101, kPerfCounterLargeRawcount, "Working Set",
+        "Bytes of memory that are resident."},
+       {102, kPerfCounterLargeRawcount, "Thread Count",
+        "Threads of the process; 0 on Windows."},
+       {103, kPerfCounterLargeRawcount, "Handle Count",
+        "Files and connections that are open."}},
+      [] {
+        const ProcessUsage usage = GetProcessUsage();
+        return std::vector<uint64_t>{
+            static_cast<uint64_t>(usage.cpu_time / absl::Nanoseconds(100)),
+            usage.resident_bytes, usage.threads, usage.open_files};
+      }};
+}
+
+}  // namespace fleetperf

@@ -1,0 +1,48 @@
+// What a process counts of itself: a counterset with one instance, and where
+// its values are read.
+
+#ifndef FLEETPERF_BASE_OWN_COUNTERSET_H_
+#define FLEETPERF_BASE_OWN_COUNTERSET_H_
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "perflib/counter_spec.h"
+#include "perflib/registration.h"
+
+namespace fleetperf {
+
+// Thread-safe if the functions of its groups are.
+class OwnCounterset {
+ public:
+  // Counters whose values are read together.
+  struct Group {
+    std::vector<perflib::CounterSpec> counters;
+    // As many values, in the same order.
+    std::function<std::vector<uint64_t>()> read;
+  };
+
+  OwnCounterset(absl::string_view guid, absl::string_view name,
+                absl::string_view help, std::vector<Group> groups);
+
+  const perflib::CountersetRegistration& registration() const {
+    return registration_;
+  }
+
+  // The values of now, in the order of the registration's counters.
+  std::vector<uint64_t> Read() const;
+
+ private:
+  const std::vector<Group> groups_;
+  const perflib::CountersetRegistration registration_;
+};
+
+// What the process uses of its machine, under the names that Process has for
+// it. Ids begin at 100.
+OwnCounterset::Group ProcessCounters();
+
+}  // namespace fleetperf
+
+#endif  // FLEETPERF_BASE_OWN_COUNTERSET_H_

@@ -1,0 +1,260 @@
+// What an agent says is bounded, and forgotten when it is gone.
+
+#include "tests/aggregator/ingest/session_fixture.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+const auto kInvalid = absl::StatusCode::kInvalidArgument;
+const auto kExhausted = absl::StatusCode::kResourceExhausted;
+
+TEST_F(SessionTest, AHelloThatIsOutOfBoundsIsRefused) {
+  const struct {
+    std::function<void(v1::Hello*)> edit;
+    std::string message;
+  } kCases[] = {
+      {[](v1::Hello* hello) { hello->set_agent(std::string(16 << 20, 'a')); },
+       "Hello.agent has 16777216 bytes, more than 253"},
+      {[](v1::Hello* hello) { hello->set_catalogue_hash("short"); },
+       "Hello.catalogue_hash has 5 bytes instead of 32"},
+      {[](v1::Hello* hello) {
+         for (int i = 0; i < 65; ++i) {
+           (*hello->mutable_labels())[absl::StrCat(i)] = "";
+         }
+       },
+       "Hello.labels has 65 labels, more than 64"},
+      {[](v1::Hello* hello) {
+         (*hello->mutable_labels())["rack"] = std::string(16 << 20, 'x');
+       },
+       "Hello.labels[\"rack\"] has 16777216 bytes, more than 1024"},
+      {[](v1::Hello* hello) {
+         (*hello->mutable_labels())[std::string(129, 'n')] = "x";
+       },
+       "in Hello.labels has 129 bytes, more than 128"},
+      {[](v1::Hello* hello) {
+         for (int i = 0; i < 9; ++i) {
+           (*hello->mutable_labels())[absl::StrCat(i)] = std::string(1000, 'x');
+         }
+       },
+       "Hello.labels has 9009 bytes, more than 8192"},
+      {[](v1::Hello* hello) { (*hello->mutable_labels())["a"] = "b\nc"; },
+       "Hello.labels[\"a\"] is \"b\\nc\"; a label has no control characters"}};
+  for (const auto& test : kCases) {
+    v1::CollectRequest hello = Hello();
+    test.edit(hello.mutable_hello());
+    const auto session = Connect();
+    EXPECT_THAT(session->Handle(hello),
+                StatusIs(kInvalid, HasSubstr(test.message)));
+  }
+  EXPECT_THAT(store_->GetMachines(), IsEmpty());
+  EXPECT_EQ(ingest_->sizes(), KnownAgents::Sizes());
+}
+
+TEST_F(SessionTest, AHelloMayHaveAllThatTheBoundsAllow) {
+  v1::CollectRequest hello = Hello();
+  for (int i = 0; i < 64; ++i) {
+    const std::string name = absl::StrCat("größe ", i);
+    (*hello.mutable_hello()->mutable_labels())[name] =
+        std::string(128 - name.size(), 'x');
+  }
+  hello.mutable_hello()->set_catalogue_hash(std::string(32, 'h'));
+  Welcomed(hello);
+  ASSERT_THAT(store_->GetMachines(), SizeIs(1));
+  EXPECT_EQ(store_->GetMachines()[0].machine.labels_size(), 64);
+}
+
+TEST_F(SessionTest, FactsOfAHelloAreCut) {
+  v1::CollectRequest request = Hello();
+  v1::Hello& hello = *request.mutable_hello();
+  hello.set_agent_version(std::string(16 << 20, 'v'));
+  // Of two bytes a character, which are not parted.
+  std::string system = "x";
+  for (int i = 0; i < 1000; ++i) system += "ü";
+  hello.set_operating_system(system);
+  hello.mutable_batch_period()->set_seconds(-5);
+  hello.mutable_time()->set_seconds(INT64_MAX);
+  Welcomed(request);
+  const v1::Machine machine = store_->GetMachines()[0].machine;
+  EXPECT_EQ(machine.agent_version(), std::string(256, 'v'));
+  EXPECT_EQ(machine.operating_system(), system.substr(0, 255));
+  auto connection = ingest_->FindConnection("web-1");
+  ASSERT_TRUE(connection.has_value());
+  EXPECT_EQ(connection->batch_period, absl::ZeroDuration());
+  // The last second of the year 9999 in protobuf's documentation.
+  EXPECT_LT(connection->skew, absl::Hours(24 * 366 * 8000));
+  session_->Close();
+  hello.mutable_batch_period()->set_seconds(INT64_MAX);
+  Welcomed(request);
+  EXPECT_EQ(ingest_->FindConnection("web-1")->batch_period, absl::Minutes(5));
+}
+
+TEST_F(SessionTest, DefaultScalesThatAreNoneScaleNothing) {
+  Welcomed();
+  perflib::CountersetRegistration registration = DiskRegistration();
+  registration.help = "what it is about";
+  for (size_t i = 0; i < registration.counters.size(); ++i) {
+    registration.counters[i].default_scale = static_cast<int32_t>(i) + 4;
+  }
+  const uint32_t machine = writer_.Machine("web-1");
+  const uint32_t disk = writer_.Counterset(registration);
+  query_ = writer_.Query(machine, disk, absl::Seconds(1), {{kQueueLength}});
+  instance_ = writer_.Instance(machine, disk, "C:");
+  ASSERT_OK(Handle(Batch()));
+  link_->WaitForAck(1);
+  EXPECT_THAT(link_->events(), ElementsAre("ack 1"));
+  std::vector<int32_t> scales;
+  ASSERT_OK(store_->Read(
+      {.machine = "web-1",
+       .from = absl::InfinitePast(),
+       .to = absl::InfiniteFuture(),
+       .filter = {}},
+      [&](const Frame& frame) {
+        const auto& stored = frame.query->schema->registration;
+        EXPECT_EQ(stored.help, "");
+        for (const auto& counter : stored.counters) {
+          scales.push_back(counter.default_scale);
+        }
+        return absl::OkStatus();
+      },
+      [](const Loss&) {}));
+  EXPECT_THAT(scales, ElementsAre(4, 5, 6, 7, 0, 0, 0, 0));
+}
+
+TEST_F(SessionTest, OnlyLimitsThatThereAreAreCounted) {
+  Welcomed();
+  for (int i = 0; i < 3; ++i) {
+    writer_.Lose(absl::StrCat("db2 (max_made_up_", i, ")"), kStart, kStart, 1,
+                 v1::LOSS_CAUSE_OVERRUN);
+    ASSERT_OK(Handle(Batch()));
+  }
+  link_->WaitForAck(3);
+  EXPECT_EQ(ingest_->FindConnection("web-1")->rejected_batches, 3);
+  EXPECT_THAT(ingest_->FindConnection("web-1")->limits_broken, IsEmpty());
+}
+
+// Names in certificates are the same in upper and lower case.
+TEST_F(SessionTest, AnAgentSpeaksForSoManyMachines) {
+  limits_.max_machines_of_agent = 2;  // besides its own
+  Restart();
+  Welcomed();
+  for (const std::string name : {"web-1", "db1", "dB1", "Db1"}) {
+    writer_.Machine(name);
+    const absl::Status status = Handle(Batch());
+    if (name != "Db1") {
+      ASSERT_OK(status);
+    } else {
+      EXPECT_THAT(status,
+                  StatusIs(kExhausted, HasSubstr("(max_machines_of_agent)")));
+    }
+  }
+  EXPECT_THAT(store_->directory().Machines(),
+              ElementsAre("dB1", "db1", "web-1"));
+}
+
+TEST_F(SessionTest, AFleetHasSoManyMachines) {
+  limits_.max_machines = 1;
+  Restart();
+  Welcomed();
+  const auto other = std::make_shared<Session>(
+      ingest_.get(), PeerIdentity{.names = {"web-2"}, .role = Role::kAgent},
+      "box:2", std::make_shared<Link>());
+  v1::CollectRequest hello = Hello();
+  hello.mutable_hello()->set_agent("web-2");
+  EXPECT_THAT(other->Handle(hello),
+              StatusIs(kExhausted, HasSubstr("(max_machines)")));
+  session_->Close();
+  Welcomed();  // is there
+}
+
+TEST_F(SessionTest, ACatalogueHasSoManyCounters) {
+  v1::CatalogueContent parsed;
+  // Two bytes each.
+  for (int i = 0; i < 101; ++i) {
+    auto* counterset = parsed.add_countersets();
+    for (int j = 0; j < 1000; ++j) counterset->add_counters();
+  }
+  const std::string content = parsed.SerializeAsString();
+  v1::CollectRequest hello = Hello();
+  hello.mutable_hello()->set_catalogue_hash(Sha256(content));
+  Welcomed(hello);
+  v1::CollectRequest catalogue;
+  catalogue.mutable_catalogue()->set_compression(v1::COMPRESSION_NONE);
+  catalogue.mutable_catalogue()->set_payload(content);
+  EXPECT_THAT(Handle(catalogue),
+              StatusIs(kInvalid, HasSubstr("101000 counters, more than")));
+  EXPECT_FALSE(store_->HasCatalogue(Sha256(content)));
+}
+
+TEST_F(SessionTest, AnAnswerHasSoManyInstances) {
+  Welcomed();
+  std::vector<Ingest::InstanceNames> answers;
+  std::thread asks([&] {
+    answers = ingest_->EnumerateInstances({"web-1"}, DiskRegistration().guid,
+                                          absl::Minutes(1));
+  });
+  v1::CollectRequest answer;
+  answer.mutable_instance_list()->set_request_id(
+      link_->WaitForQuestion().request_id());
+  for (int i = 0; i < 100'001; ++i) {
+    answer.mutable_instance_list()->add_instances();
+  }
+  EXPECT_OK(Handle(answer));
+  asks.join();
+  ASSERT_THAT(answers, SizeIs(1));
+  EXPECT_THAT(answers[0], StatusIs(absl::StatusCode::kUnavailable,
+                                   HasSubstr("100001 instances, more than")));
+}
+
+// One stream of an agent with a machine of its own and another's, of whose
+// dictionary something was lost, and which owns what it collects.
+void ComeAndGo(Ingest* ingest, const std::string& name) {
+  auto link = std::make_shared<Link>();
+  const std::string other = absl::StrCat("of-", name);
+  const auto session = std::make_shared<Session>(
+      ingest, PeerIdentity{.names = {name, other}, .role = Role::kAgent},
+      "box:1", link);
+  v1::CollectRequest request;
+  v1::Hello* hello = request.mutable_hello();
+  hello->set_agent(name);
+  hello->set_epoch(kEpoch);
+  v1::HeldEpoch* held = hello->add_held_epochs();
+  held->set_epoch(kEpoch);
+  held->set_first_sequence(1);
+  ASSERT_OK(session->Handle(request));
+  BatchWriter writer;
+  const uint32_t machine = writer.Machine(other);
+  const uint32_t disk = writer.Counterset(DiskRegistration());
+  writer.Query(machine, disk, absl::Seconds(1), {{kQueueLength}});
+  v1::BatchContent content = writer.TakeContent();
+  content.add_blocks()->add_queries()->set_query(99);  // is not defined
+  content.mutable_blocks(0)->add_perf_time_100nsec(1);
+  content.mutable_blocks(0)->add_perf_time_stamp(1);
+  content.mutable_blocks(0)->add_perf_freq(1);
+  v1::CollectRequest batch;
+  *batch.mutable_batch() = MakeBatch(kEpoch, 1, content);
+  EXPECT_THAT(session->Handle(batch),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("is not defined")));
+  session->Close();
+}
+
+TEST_F(SessionTest, AgentsThatAreGoneAreForgotten) {
+  constexpr size_t kAgents = 10'000;
+  for (size_t i = 0; i < kAgents; ++i) {
+    ASSERT_NO_FATAL_FAILURE(
+        ComeAndGo(ingest_.get(), absl::StrCat("agent-", i)));
+  }
+  // For a while they may come again.
+  EXPECT_EQ(ingest_->sizes(),
+            (KnownAgents::Sizes{.agents = kAgents,
+                                .owned_countersets = kAgents,
+                                .lost_dictionaries = kAgents}));
+  clock_.Advance(absl::Hours(24));
+  ComeAndGo(ingest_.get(), "web-1");
+  EXPECT_EQ(ingest_->sizes(),
+            (KnownAgents::Sizes{
+                .agents = 1, .owned_countersets = 1, .lost_dictionaries = 1}));
+}
+
+}  // namespace
+}  // namespace fleetperf::aggregator

@@ -1,0 +1,339 @@
+// What goes when an epoch ends, what stays, and until when.
+
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "aggregator/store/database.h"
+#include "aggregator/store/keys.h"
+#include "fleetperf/v1/collection.pb.h"
+#include "fleetperf/v1/fleet.pb.h"
+#include "tests/support/one_disk_agent.h"
+#include "tests/support/status_matchers.h"
+#include "tests/support/test_store.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+using testing::ClocksAt;
+using ::testing::ElementsAre;
+using testing::IsOkAndHolds;
+using testing::kStart;
+using testing::OneDiskAgent;
+using testing::TestStore;
+
+// How many keys of one kind there are; see keys.h. Closes and opens the store.
+size_t CountKeys(TestStore& store, const std::string& prefix) {
+  store.Close();
+  size_t keys = 0;
+  {
+    const auto database = Database::Open(store.path());
+    EXPECT_OK(database);
+    EXPECT_OK((*database)->ForEach(
+        Family::kDefault, prefix,
+        [&](absl::string_view, absl::string_view) { ++keys; }));
+  }
+  store.Open();
+  return keys;
+}
+
+// Without the record of an epoch's agent, which earlier versions did not write.
+void MakeOlder(TestStore& store) {
+  store.Close();
+  const auto database = Database::Open(store.path());
+  ASSERT_OK(database);
+  Changes changes(database->get());
+  ASSERT_OK((*database)->ForEach(Family::kDefault, DefinitionPrefix(5),
+                                 [&](absl::string_view key, absl::string_view) {
+                                   changes.Delete(Family::kDefault, key);
+                                 }));
+  ASSERT_OK((*database)->Write(&changes, Database::Durability::kPowerCut));
+}
+
+TEST(EndedEpochs, LeaveTheirSamplesAndARecord) {
+  TestStore store;
+  OneDiskAgent web(&store, "web-1");
+  web.Tick(1, 10);
+  ASSERT_OK(web.Send());
+  store.CloseEpoch("web-1", 1);
+  ASSERT_OK(store.Compact());
+  EXPECT_THAT(store.Read("web-1"), ElementsAre("1 C: 10"));
+  EXPECT_EQ(CountKeys(store, "d"), 0);
+  EXPECT_EQ(CountKeys(store, "a"), 1);
+  EXPECT_EQ(CountKeys(store, "h"), 1);
+  // Chunks say what everything was.
+  EXPECT_THAT(store.Read("web-1"), ElementsAre("1 C: 10"));
+  ASSERT_EQ(store->directory().Countersets("web-1").size(), 1);
+  EXPECT_EQ(
+      store->directory().Countersets("web-1")[0]->schema->registration.name,
+      "Disk");
+}
+
+TEST(EndedEpochs, AreThoseThatNobodyHasOpen) {
+  TestStore store;
+  OneDiskAgent web(&store, "web-1");
+  web.Tick(1, 10);
+  ASSERT_OK(web.Send());
+  ASSERT_OK(store.Compact());  // the agent has been idle
+  ASSERT_OK(store.Compact());
+  web.Tick(2, 20);  // nothing is defined again
+  ASSERT_OK(web.Send());
+  EXPECT_THAT(store.Read("web-1"), ElementsAre("1 C: 10", "2 C: 20"));
+  ASSERT_OK(store.Compact());
+  EXPECT_THAT(store.Read("web-1"), ElementsAre("1 C: 10", "2 C: 20"));
+}
+
+TEST(EndedEpochs, AreThoseThatTheLogHasNothingOf) {
+  TestStore store;
+  OneDiskAgent web(&store, "web-1");
+  web.Tick(1, 10);
+  ASSERT_OK(web.Send());
+  store.CloseEpoch("web-1", 1);
+  ASSERT_OK(store.Compact(/*idle_since=*/kStart));
+  EXPECT_THAT(store.Read("web-1"), ElementsAre("1 C: 10"));
+  EXPECT_GT(CountKeys(store, "d"), 0);
+  EXPECT_THAT(store.Read("web-1"), ElementsAre("1 C: 10"));
+  ASSERT_OK(store.Compact());
+  EXPECT_EQ(CountKeys(store, "d"), 0);
+  EXPECT_THAT(store.Read("web-1"), ElementsAre("1 C: 10"));
+}
+
+TEST(EndedEpochs, StayReadableToThoseThatAreReading) {
+  TestStore store;
+  OneDiskAgent web(&store, "web-1");
+  web.Tick(1, 10);
+  ASSERT_OK(web.Send());
+  const uint32_t d = web.Instance(web.machine_id, web.disk, "D:");
+  web.AddTick(web.query, ClocksAt(1000), {{d, {20}}});
+  ASSERT_OK(web.Send());
+  store.CloseEpoch("web-1", 1);
+  std::vector<std::string> ticks;
+  ASSERT_OK(store->Read(
+      {.machine = "web-1",
+       .from = absl::InfinitePast(),
+       .to = absl::InfiniteFuture(),
+       .filter = {}},
+      [&](const Frame& frame) {
+        // Before what comes next is read.
+        for (int i = 0; i < 3; ++i) EXPECT_OK(store.Compact());
+        for (std::string& tick : testing::ToText(frame)) {
+          ticks.push_back(std::move(tick));
+        }
+        return absl::OkStatus();
+      },
+      [](const Loss&) {}));
+  EXPECT_THAT(ticks, ElementsAre("1 C: 10", "1000 D: 20"));
+  ASSERT_OK(store.Compact());
+  EXPECT_EQ(CountKeys(store, "d"), 0);
+}
+
+TEST(EndedEpochs, AreRecognisedWhenTheyComeBack) {
+  TestStore store;
+  OneDiskAgent web(&store, "web-1");
+  const uint32_t number = store.Epoch("web-1", 1).number;
+  web.Tick(1, 10);
+  ASSERT_OK_AND_ASSIGN(const auto first, web.TakeBatch());
+  ASSERT_OK(store->Commit({{.epoch_number = number,
+                            .sequence = 1,
+                            .agent = "web-1",
+                            .fingerprint = 11,
+                            .received = kStart,
+                            .batch = &first->batch,
+                            .definitions = first->definitions.get(),
+                            .decoded = &first->decoded}}));
+  for (const bool restarts : {false, true}) {
+    SCOPED_TRACE(restarts);
+    EXPECT_FALSE(store.Epoch("web-1", 1).lacks_definitions);
+    store.CloseEpoch("web-1", 1);
+    ASSERT_OK(store.Compact());
+    if (restarts) store.Reopen();
+    const StoredEpoch& back = store.Epoch("web-1", 1);
+    EXPECT_EQ(back.number, number);
+    EXPECT_EQ(back.durable_sequence, web.next_sequence - 1);
+    EXPECT_TRUE(back.lacks_definitions);
+    EXPECT_THAT(store->HasBatch(number, 1, 11), IsOkAndHolds(true));
+    EXPECT_THAT(back.dictionary->FindQuery(web.query),
+                testing::StatusIs(absl::StatusCode::kFailedPrecondition,
+                                  ::testing::HasSubstr("is not defined")));
+    // Its agent says again what it had defined, and goes on.
+    ASSERT_OK(store->KeepDefinitions(number, web.definitions()));
+    web.Tick(2 + restarts, 20);
+    ASSERT_OK(web.Send());
+    store.CloseEpoch("web-1", 1);
+  }
+  const auto all = ElementsAre("1 C: 10", "2 C: 20", "3 C: 20");
+  EXPECT_THAT(store.Read("web-1"), all);
+  ASSERT_OK(store.Compact());
+  EXPECT_THAT(store.Read("web-1"), all);
+  EXPECT_EQ(CountKeys(store, "a"), 1);
+}
+
+// It may have told of losses since, of machines that it has no samples of.
+TEST(EndedEpochs, ThatComeBackLoseWhatTheirAgentLost) {
+  TestStore store;
+  v1::Machine machine;
+  machine.set_name("db-1");
+  machine.set_agent("web-1");
+  ASSERT_OK(store->PutMachine(machine, ""));
+  OneDiskAgent web(&store, "web-1");
+  web.Tick(1, 10);
+  ASSERT_OK(web.Send());
+  store.CloseEpoch("web-1", 1);
+  ASSERT_OK(store.Compact());
+  web.Lose("", kStart + absl::Seconds(3), kStart + absl::Seconds(5), 3,
+           v1::LOSS_CAUSE_SPOOL_FULL);
+  ASSERT_OK(web.Send());
+  store.CloseEpoch("web-1", 1);
+  const auto expect = [&] {
+    EXPECT_THAT(store.ReadLosses("db-1"), ElementsAre("spool_full 3..5"));
+  };
+  expect();
+  store.Reopen();
+  expect();
+  MakeOlder(store);
+  store.Open();
+  expect();
+  ASSERT_OK(store.Compact());
+  expect();
+}
+
+TEST(EndedEpochs, AreForgottenWithTheLastOfWhatCame) {
+  TestStore store;
+  for (const uint64_t epoch : {1, 2, 3}) {
+    OneDiskAgent web(&store, "web-1", epoch);
+    web.Tick(1, 10);
+    ASSERT_OK(web.Send(kStart));
+    if (epoch == 2) {
+      web.Tick(2, 10);
+      ASSERT_OK(web.Send(kStart + absl::Hours(5)));
+    }
+    if (epoch != 3) store.CloseEpoch("web-1", epoch);
+  }
+  const uint32_t first = store.Epoch("web-1", 1).number;
+  const uint32_t second = store.Epoch("web-1", 2).number;
+  const uint32_t third = store.Epoch("web-1", 3).number;
+  store.CloseEpoch("web-1", 1);
+  store.CloseEpoch("web-1", 2);
+  // The last one that was made is open.
+  const uint32_t last = store.Epoch("db-1", 1).number;
+  ASSERT_OK(store.Compact());
+  ASSERT_OK(store->DropBefore(kStart + absl::Hours(2)));
+  EXPECT_EQ(store.Epoch("web-1", 2).number, second);
+  EXPECT_EQ(store.Epoch("web-1", 2).durable_sequence, 2);
+  store.CloseEpoch("web-1", 3);
+  EXPECT_EQ(store.Epoch("web-1", 3).number, third);
+  EXPECT_EQ(store.Epoch("web-1", 3).durable_sequence, 1);
+  const StoredEpoch& forgotten = store.Epoch("web-1", 1);
+  EXPECT_NE(forgotten.number, first);
+  EXPECT_GT(forgotten.number, last);
+  EXPECT_EQ(forgotten.durable_sequence, 0);
+}
+
+TEST(EndedEpochs, ThatWereOpenWhenTheirBatchesWentAreForgottenLater) {
+  TestStore store;
+  OneDiskAgent web(&store, "web-1");
+  web.Tick(1, 10);
+  ASSERT_OK(web.Send());
+  store.Epoch("db-1", 1);
+  ASSERT_OK(store.Compact());
+  ASSERT_OK(store->DropBefore(kStart + absl::Hours(2)));
+  store.CloseEpoch("web-1", 1);
+  EXPECT_EQ(store.Epoch("web-1", 1).durable_sequence, 1);
+  store.CloseEpoch("web-1", 1);
+  ASSERT_OK(store.Compact());
+  ASSERT_OK(store->DropBefore(kStart + absl::Hours(2)));
+  EXPECT_EQ(store.Epoch("web-1", 1).durable_sequence, 0);
+}
+
+TEST(EndedEpochs, AreForgottenIfTheyNeverHadABatch) {
+  TestStore store;
+  for (uint64_t epoch = 1; epoch <= 50; ++epoch) {
+    store.Epoch("web-1", epoch);
+    // Its definitions have come, its batches have not.
+    if (epoch == 7) {
+      OneDiskAgent web(&store, "web-1", epoch);
+      ASSERT_OK(store->KeepDefinitions(store.Epoch("web-1", epoch).number,
+                                       web.definitions()));
+    }
+    store.CloseEpoch("web-1", epoch);
+    if (epoch == 25) store.Reopen();
+  }
+  ASSERT_OK(store.Compact());
+  ASSERT_OK(store->DropBefore(kStart));
+  EXPECT_EQ(CountKeys(store, "d"), 0);
+  EXPECT_EQ(CountKeys(store, "a"), 1);  // it has the last number
+  EXPECT_EQ(CountKeys(store, "h"), 1);
+}
+
+TEST(EndedEpochs, NeverLeaveTheirNumbersToOthers) {
+  TestStore store;
+  uint32_t last = 0;
+  for (uint64_t epoch = 1; epoch <= 5; ++epoch) {
+    OneDiskAgent web(&store, "web-1", epoch);
+    web.Tick(1, epoch);
+    ASSERT_OK(web.Send());
+    EXPECT_GT(store.Epoch("web-1", epoch).number, last);
+    last = store.Epoch("web-1", epoch).number;
+    store.CloseEpoch("web-1", epoch);
+    ASSERT_OK(store.Compact());
+    ASSERT_OK(store->DropBefore(kStart + absl::Hours(2)));
+    store.Reopen();
+  }
+}
+
+// Those of earlier versions, and those that were open when the process ended.
+TEST(EndedEpochs, AreFoundAfterARestart) {
+  constexpr uint64_t kEpochs = 2500;  // more than are dealt with at a time
+  TestStore store;
+  for (uint64_t epoch = 1; epoch <= kEpochs; ++epoch) {
+    OneDiskAgent web(&store, "web-1", epoch);
+    ASSERT_OK(store->KeepDefinitions(store.Epoch("web-1", epoch).number,
+                                     web.definitions()));
+  }
+  OneDiskAgent web(&store, "web-1", kEpochs + 1);
+  web.Tick(1, 10);
+  ASSERT_OK(web.Send());
+  MakeOlder(store);
+  store.Open();
+  OneDiskAgent going_on(&store, "web-1", kEpochs + 2);
+  going_on.Tick(2, 20);
+  ASSERT_OK(going_on.Send());
+  ASSERT_OK(store.Compact());
+  EXPECT_THAT(store.Read("web-1"), ElementsAre("1 C: 10", "2 C: 20"));
+  going_on.Tick(3, 30);
+  ASSERT_OK(going_on.Send());
+  EXPECT_THAT(store.Read("web-1"),
+              ElementsAre("1 C: 10", "2 C: 20", "3 C: 30"));
+  // A machine, a counterset, a query, an instance and the agent.
+  EXPECT_EQ(CountKeys(store, "d"), 5);
+}
+
+TEST(EndedEpochs, GoWhileTheirAgentsComeBack) {
+  TestStore store;
+  OneDiskAgent web(&store, "web-1");
+  web.Tick(1, 10);
+  ASSERT_OK(web.Send());
+  std::vector<std::string> expected = {"1 C: 10"};
+  std::atomic<bool> done = false;
+  std::thread compactor([&] {
+    while (!done) EXPECT_OK(store.Compact());
+  });
+  for (int t = 2; t < 100; ++t) {
+    store.CloseEpoch("web-1", 1);
+    if (store.Epoch("web-1", 1).lacks_definitions) {
+      EXPECT_OK(store->KeepDefinitions(store.Epoch("web-1", 1).number,
+                                       web.definitions()));
+    }
+    web.Tick(t, 10);
+    EXPECT_OK(web.Send());
+    expected.push_back(absl::StrCat(t, " C: 10"));
+  }
+  done = true;
+  compactor.join();
+  EXPECT_THAT(store.Read("web-1"), ::testing::ElementsAreArray(expected));
+}
+
+}  // namespace
+}  // namespace fleetperf::aggregator

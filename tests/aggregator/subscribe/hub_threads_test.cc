@@ -1,0 +1,281 @@
+// A hub with threads: what may wait for what, and how it ends.
+
+#include <atomic>
+#include <deque>
+#include <thread>
+
+#include "absl/synchronization/notification.h"
+#include "tests/aggregator/subscribe/hub_fixture.h"
+#include "tests/support/store_wrapper.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+using testing::DiskAgent;
+using testing::kStart;
+
+// Whose reading, or whose directory, stands still.
+class StandingStore : public testing::StoreWrapper {
+ public:
+  using StoreWrapper::StoreWrapper;
+
+  const Directory& directory() const override {
+    if (directory_stands_) GoOn(&looking_);
+    return StoreWrapper::directory();
+  }
+  absl::Status Read(const ReadRequest& request,
+                    absl::FunctionRef<absl::Status(const Frame&)> on_frame,
+                    absl::FunctionRef<void(const Loss&)> on_loss) override {
+    ++reads_;
+    if (standing_machine_ == request.machine) GoOn(&reading_);
+    absl::Status status = StoreWrapper::Read(request, on_frame, on_loss);
+    while (status.ok() && endless_machine_ == request.machine) {
+      Arrive(&reading_);
+      status = StoreWrapper::Read(request, on_frame, on_loss);
+    }
+    return status;
+  }
+
+  // Before the hub works.
+  void SetStanding(const std::string& machine) { standing_machine_ = machine; }
+  void SetEndless(const std::string& machine) { endless_machine_ = machine; }
+  void SetDirectoryStanding(bool stands) { directory_stands_ = stands; }
+
+  void Release() { go_on_.Notify(); }
+  void WaitUntilReading() const { WaitFor(reading_); }
+  void WaitUntilLooking() const { WaitFor(looking_); }
+  int reads() const { return reads_; }
+
+ private:
+  static void WaitFor(const std::atomic<bool>& what) { what.wait(false); }
+  static void Arrive(std::atomic<bool>* at) {
+    *at = true;
+    at->notify_all();
+  }
+  void GoOn(std::atomic<bool>* at) const {
+    Arrive(at);
+    go_on_.WaitForNotification();
+  }
+
+  std::string standing_machine_;
+  std::string endless_machine_;
+  std::atomic<bool> directory_stands_ = false;
+  mutable std::atomic<bool> looking_ = false;
+  std::atomic<bool> reading_ = false;
+  std::atomic<int> reads_ = 0;
+  absl::Notification go_on_;
+};
+
+// Reads as values come.
+class WaitingReader {
+ public:
+  explicit WaitingReader(const std::shared_ptr<Subscription>& subscription)
+      : reader_(subscription) {
+    subscription->outbox()->SetListener([bell = bell_] {
+      absl::MutexLock lock(&bell->mutex);
+      bell->has_rung = true;
+    });
+  }
+
+  // Returns when the note has come; those before it are passed over.
+  void WaitFor(const std::string& note) {
+    for (;;) {
+      for (std::string& read : reader_.Read()) {
+        notes_.push_back(std::move(read));
+      }
+      while (!notes_.empty()) {
+        const bool is_it = notes_.front() == note;
+        notes_.pop_front();
+        if (is_it) return;
+      }
+      absl::MutexLock lock(&bell_->mutex);
+      bell_->mutex.Await(absl::Condition(&bell_->has_rung));
+      bell_->has_rung = false;
+    }
+  }
+
+  const std::shared_ptr<Subscription>& subscription() const {
+    return reader_.subscription();
+  }
+
+ private:
+  struct Bell {
+    absl::Mutex mutex;
+    bool has_rung ABSL_GUARDED_BY(mutex) = false;
+  };
+
+  Reader reader_;
+  std::deque<std::string> notes_;
+  const std::shared_ptr<Bell> bell_ = std::make_shared<Bell>();
+};
+
+class HubThreadsTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    for (DiskAgent* agent : {&web_, &db_}) {
+      agent->Ticks(1, 1, {{agent->Disk("C:"), 3}});
+      ASSERT_OK(agent->Send());
+    }
+  }
+  // Whoever stands still goes on before the hub ends.
+  void TearDown() override {
+    if (!released_) Release();
+    hub_.Stop();
+  }
+  void Release() {
+    released_ = true;
+    standing_.Release();
+  }
+
+  std::unique_ptr<WaitingReader> MakeReader(
+      const std::string& path, std::optional<absl::Time> start = {}) {
+    auto paths = PathSet::Parse({path}, test_store_->directory());
+    EXPECT_OK(paths);
+    return std::make_unique<WaitingReader>(std::make_shared<Subscription>(
+        SubscriptionRequest{.paths = *std::move(paths), .start = start}));
+  }
+  std::unique_ptr<WaitingReader> Subscribe(
+      const std::string& path, std::optional<absl::Time> start = {}) {
+    auto reader = MakeReader(path, start);
+    EXPECT_OK(hub_.Add(reader->subscription()));
+    return reader;
+  }
+
+  // A value of the queue's length arrives at this second.
+  void Arrive(DiskAgent& agent, int second) {
+    // Instances have the number that follows those of machine, counterset and
+    // query.
+    agent.Ticks(second, second, {{agent.query + 1, 3}});
+    const auto batch = agent.TakeBatch();
+    ASSERT_OK(batch);
+    hub_.OnBatch(*batch);
+  }
+
+  testing::TestStore test_store_;
+  StandingStore standing_{&*test_store_};
+  DiskAgent web_{&test_store_, "web-1"};
+  DiskAgent db_{&test_store_, "db-1"};
+  Hub hub_{&standing_, {}, /*threads=*/1};
+  bool released_ = false;
+};
+
+TEST_F(HubThreadsTest, LiveValuesDoNotWaitForHistory) {
+  const auto web = Subscribe("\\\\web-1\\Disk(*)\\Queue Length");
+  const auto db = Subscribe("\\\\db-1\\Disk(*)\\Queue Length");
+  web->WaitFor("1@1=3");
+  db->WaitFor("1@1=3");
+  standing_.SetStanding("db-1");
+  // What is selected has a feed already, so that only history is read.
+  const auto history = Subscribe("\\\\db-1\\Disk(*)\\Queue Length", kStart);
+  standing_.WaitUntilReading();
+  Arrive(web_, 2);
+  web->WaitFor("1@2=3");
+  // Also of the same machine.
+  Arrive(db_, 2);
+  db->WaitFor("1@2=3");
+  // And others may join.
+  const auto late = Subscribe("\\\\web-1\\Disk(*)\\Transfers/sec");
+  Arrive(web_, 3);
+  late->WaitFor("1@3=3");
+  Release();
+  history->WaitFor("1@1=3");
+  history->WaitFor("1@2=3");
+}
+
+TEST_F(HubThreadsTest, LiveValuesDoNotWaitForThoseWhoJoin) {
+  const auto web = Subscribe("\\\\web-1\\Disk(*)\\Queue Length");
+  const auto db = Subscribe("\\\\db-1\\Disk(*)\\Queue Length");
+  web->WaitFor("1@1=3");
+  db->WaitFor("1@1=3");
+  standing_.SetStanding("db-1");
+  // Something else is selected, which rests on what is stored.
+  const auto joining = Subscribe("\\\\db-1\\Disk(*)\\*");
+  standing_.WaitUntilReading();
+  for (int second = 2; second < 50; ++second) {
+    Arrive(web_, second);
+    Arrive(db_, second);
+    web->WaitFor(absl::StrCat("1@", second, "=3"));
+    db->WaitFor(absl::StrCat("1@", second, "=3"));
+  }
+  Release();
+  joining->WaitFor("1@1=3");
+  for (int second = 2; second < 50; ++second) {
+    joining->WaitFor(absl::StrCat("1@", second, "=3"));
+  }
+}
+
+TEST_F(HubThreadsTest, IngestDoesNotWaitForWhatIsSelected) {
+  const auto web = Subscribe("\\\\web-1\\Disk(*)\\Queue Length");
+  web->WaitFor("1@1=3");
+  standing_.SetDirectoryStanding(true);
+  const auto late = MakeReader("\\\\db-*\\Disk(*)\\Queue Length");
+  hub_.Post([this, subscription = late->subscription()] {
+    EXPECT_OK(hub_.Add(subscription));
+  });
+  standing_.WaitUntilLooking();
+  Arrive(web_, 2);
+  web->WaitFor("1@2=3");
+  EXPECT_TRUE(hub_.IsWatched("web-1"));
+  EXPECT_FALSE(hub_.IsWatched("db-1"));
+  standing_.SetDirectoryStanding(false);
+  Release();
+  late->WaitFor("1@1=3");
+}
+
+// What it was given may be gone when Stop returns.
+TEST_F(HubThreadsTest, NothingIsCalledAfterStop) {
+  std::atomic<bool> is_stopped = false;
+  std::vector<std::function<void()>> after_commits;
+  absl::Mutex mutex;
+  hub_.SetAfterCommits([&](const std::function<void()>& task) {
+    EXPECT_FALSE(is_stopped);
+    absl::MutexLock lock(&mutex);
+    after_commits.push_back(task);
+    if (after_commits.size() == 1) task();
+  });
+  hub_.SetLiveListener([&] { EXPECT_FALSE(is_stopped); });
+  standing_.SetStanding("web-1");
+  // The first waits for its reading, the second for a commit.
+  const auto web = Subscribe("\\\\web-1\\Disk(*)\\Queue Length", kStart);
+  standing_.WaitUntilReading();
+  const auto db = Subscribe("\\\\db-1\\Disk(*)\\Queue Length", kStart);
+  std::thread stop([&] { hub_.Stop(); });
+  Release();
+  stop.join();
+  is_stopped = true;
+  const int reads = standing_.reads();
+  // A commit that is under way ends, and batches may still be worked off.
+  {
+    absl::MutexLock lock(&mutex);
+    for (size_t i = 1; i < after_commits.size(); ++i) after_commits[i]();
+  }
+  Arrive(web_, 2);
+  hub_.Remove(web->subscription());
+  hub_.Post([] { FAIL(); });
+  EXPECT_FALSE(hub_.WorkOnce());
+  EXPECT_EQ(standing_.reads(), reads);
+}
+
+TEST_F(HubThreadsTest, StopEndsALongReading) {
+  const auto live = Subscribe("\\\\web-1\\Disk(*)\\Queue Length");
+  live->WaitFor("1@1=3");
+  standing_.SetEndless("web-1");
+  const auto web = Subscribe("\\\\web-1\\Disk(*)\\Queue Length", kStart);
+  standing_.WaitUntilReading();
+  hub_.Stop();
+}
+
+TEST_F(HubThreadsTest, HistoryIsNotReadOnForOneWhoIsGone) {
+  const auto db = Subscribe("\\\\db-1\\Disk(*)\\Queue Length");
+  db->WaitFor("1@1=3");
+  standing_.SetEndless("db-1");
+  const auto gone = Subscribe("\\\\db-1\\Disk(*)\\Queue Length", kStart);
+  standing_.WaitUntilReading();
+  hub_.Remove(gone->subscription());
+  // There is one thread for history.
+  const auto web = Subscribe("\\\\web-1\\Disk(*)\\Queue Length", kStart);
+  web->WaitFor("1@1=3");
+}
+
+}  // namespace
+}  // namespace fleetperf::aggregator

@@ -1,0 +1,105 @@
+// An aggregator's disk damages what was acknowledged: it is missed, told, and a
+// gap with a cause.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <string>
+
+#include "base/units.h"
+#include "nlohmann/json.hpp"
+#include "perflib/clocks.h"
+#include "tests/e2e/deployment.h"
+#include "tests/e2e/fake_agent.h"
+
+namespace fleetperf::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr uint64_t kEpoch = 7;
+const absl::Time kStart = absl::FromUnixSeconds(1'800'000'000);
+
+// Sends batches one after the other, each in a commit of its own.
+void Deliver(FakeAgent& agent, uint64_t first, uint64_t last) {
+  for (uint64_t sequence = first; sequence <= last; ++sequence) {
+    ASSERT_TRUE(agent.Send(MakeNumberBatch(
+        "box", kEpoch, sequence, perflib::PerfTime100NSecFromTime(kStart))));
+    ASSERT_TRUE(agent.ReceiveAck(sequence));
+  }
+}
+
+// Flips a byte of a batch in the newest of the database's logs.
+void DamageBatch(const std::string& store, uint64_t sequence) {
+  std::string path;
+  for (const auto& file : std::filesystem::directory_iterator(store)) {
+    if (file.path().extension() != ".log") continue;
+    path = std::max(path, file.path().string());
+  }
+  std::ifstream in(path, std::ios::binary);
+  std::string log{std::istreambuf_iterator<char>(in), {}};
+  const size_t place =
+      log.find(MakeNumberBatch("box", kEpoch, sequence,
+                               perflib::PerfTime100NSecFromTime(kStart))
+                   .batch()
+                   .payload());
+  ASSERT_NE(place, log.npos);
+  log[place] = static_cast<char>(log[place] ^ 1);
+  std::ofstream(path, std::ios::binary | std::ios::trunc) << log;
+}
+
+TEST(Damage, OfTheLogIsToldWithWhatItCostAndIsAGapWithACause) {
+  Deployment deployment;
+  auto aggregator = deployment.StartAggregator();
+  const TlsFiles tls = deployment.Issue("agent", {"box"});
+  {
+    FakeAgent agent(deployment.address(), tls, MakeHello("box", kEpoch, 1, 20));
+    ASSERT_TRUE(agent.Receive().has_value());
+    Deliver(agent, 1, 20);
+  }
+  aggregator->Signal(SIGKILL);
+  aggregator->Wait();
+  for (uint64_t sequence = 10; sequence < 14; ++sequence) {
+    DamageBatch(deployment.File("store"), sequence);
+  }
+
+  const auto verify = [&] {
+    return RunCommand({Deployment::Executable("fleetperf-aggregator"), "verify",
+                       "--config", deployment.File("aggregator.yaml")});
+  };
+  const auto told =
+      AllOf(HasSubstr(".log is damaged"), HasSubstr("4 batches in 4 commits"));
+  const Result damaged = verify();
+  EXPECT_EQ(damaged.status, 1);
+  EXPECT_THAT(damaged.output, told);
+
+  aggregator = deployment.StartAggregator();
+  EXPECT_TRUE(aggregator->WaitForError("4 batches in 4 commits"));
+  std::set<double> values;
+  std::set<std::string> causes;
+  for (const auto& line : deployment.Json(
+           {"query", "\\Numbers\\Number", "--from", FormatUtc(kStart), "--to",
+            FormatUtc(kStart + absl::Seconds(20)), "--step", "1s"})) {
+    if (line["status"] == "ok") {
+      values.insert(line["value"].get<double>());
+    } else {
+      causes.insert(line["cause"].get<std::string>());
+    }
+  }
+  EXPECT_EQ(values.size(), 16);
+  EXPECT_FALSE(values.contains(10));
+  EXPECT_THAT(causes, ElementsAre("store_damaged"));
+
+  aggregator->Signal(SIGTERM);
+  EXPECT_EQ(aggregator->Wait(), 0);
+  EXPECT_EQ(verify().status, 0);
+}
+
+}  // namespace
+}  // namespace fleetperf::testing

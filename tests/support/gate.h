@@ -1,0 +1,102 @@
+// Stops a thread at a place where a test wants it to be.
+
+#ifndef FLEETPERF_TESTS_SUPPORT_GATE_H_
+#define FLEETPERF_TESTS_SUPPORT_GATE_H_
+
+#include <chrono>
+#include <functional>
+#include <future>
+#include <thread>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+
+namespace fleetperf::testing {
+
+// How long a test waits for what must happen before it fails.
+inline constexpr absl::Duration kPatience = absl::Seconds(10);
+
+// Open at first. Thread-safe.
+class Gate {
+ public:
+  ~Gate() { Open(); }
+
+  // Called at the place. While the gate is closed, a thread stays in here.
+  void Pass() {
+    absl::MutexLock lock(&mutex_);
+    if (!closed_) return;
+    ++stopped_;
+    mutex_.Await(absl::Condition(
+        +[](Gate* gate) ABSL_EXCLUSIVE_LOCKS_REQUIRED(gate->mutex_) {
+          return !gate->closed_;
+        },
+        this));
+    --stopped_;
+  }
+
+  void Close() {
+    absl::MutexLock lock(&mutex_);
+    closed_ = true;
+  }
+  void Open() {
+    absl::MutexLock lock(&mutex_);
+    closed_ = false;
+  }
+  // Waits until a thread has stopped. False if none comes.
+  bool AwaitStopped() {
+    absl::MutexLock lock(&mutex_);
+    return mutex_.AwaitWithTimeout(
+        absl::Condition(
+            +[](Gate* gate) ABSL_EXCLUSIVE_LOCKS_REQUIRED(gate->mutex_) {
+              return gate->stopped_ > 0;
+            },
+            this),
+        kPatience);
+  }
+
+ private:
+  absl::Mutex mutex_;
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+  int stopped_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+// A thread that stops at a gate, which is opened before the thread is waited
+// for.
+class ThreadAtGate {
+ public:
+  ThreadAtGate(Gate* gate, std::function<void()> body) : gate_(*gate) {
+    gate_.Close();
+    thread_ = std::thread(std::move(body));
+    has_stopped_ = gate_.AwaitStopped();
+  }
+  ~ThreadAtGate() { Finish(); }
+
+  bool has_stopped() const { return has_stopped_; }
+
+  // Whether `body` returns although the thread stands there. If it does not,
+  // the gate is opened, so that it can.
+  bool LetsRun(const std::function<void()>& body) {
+    std::future<void> done = std::async(std::launch::async, body);
+    const bool has_run = done.wait_for(absl::ToChronoMilliseconds(kPatience)) ==
+                         std::future_status::ready;
+    if (!has_run) Finish();
+    return has_run;
+  }
+
+  // Opens the gate, and waits until the thread has ended.
+  void Finish() {
+    gate_.Open();
+    if (thread_.joinable()) thread_.join();
+  }
+
+ private:
+  Gate& gate_;
+  std::thread thread_;
+  bool has_stopped_ = false;
+};
+
+}  // namespace fleetperf::testing
+
+#endif  // FLEETPERF_TESTS_SUPPORT_GATE_H_
