@@ -11,6 +11,7 @@
 #include "absl/strings/strip.h"
 #include "aggregator/store/coding.h"
 #include "aggregator/store/keys.h"
+#include "aggregator/store/loss_table.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::aggregator {
@@ -97,6 +98,14 @@ std::optional<uint32_t> LastHour(const Database& database,
   return std::nullopt;
 }
 
+std::vector<uint32_t> DecodeShapes(absl::string_view record) {
+  std::vector<uint32_t> shapes;
+  for (uint64_t shape = 0; GetVarint(&record, &shape);) {
+    shapes.push_back(static_cast<uint32_t>(shape));
+  }
+  return shapes;
+}
+
 // Chunks of one resolution that were received from one hour until before
 // another, in the order of their machines, epochs and orders.
 absl::StatusOr<std::vector<ReceivedChunk>> ReceivedBetween(
@@ -116,10 +125,7 @@ absl::StatusOr<std::vector<ReceivedChunk>> ReceivedBetween(
     ReceivedChunk chunk{.listed = resolution,
                         .received = StartOfHour(received.hour)};
     if (!ParseHeadKey(received.key, &chunk.key)) continue;  // of others
-    absl::string_view record = ToView(entry->value());
-    for (uint64_t shape = 0; GetVarint(&record, &shape);) {
-      chunk.shapes.push_back(static_cast<uint32_t>(shape));
-    }
+    chunk.shapes = DecodeShapes(ToView(entry->value()));
     chunks.push_back(std::move(chunk));
   }
   const absl::Status status = FromRocksDb(entry->status(), "read chunks");
@@ -369,6 +375,36 @@ absl::StatusOr<std::vector<ReceivedChunk>> LastReceived(
   return ReceivedBetween(database, Resolution::kFull,
                          last >= hours ? last - hours + 1 : 0, UINT32_MAX,
                          on_damage);
+}
+
+absl::StatusOr<NumbersInUse> FindNumbersInUse(const Database& database,
+                                              OnDamage on_damage) {
+  NumbersInUse numbers;
+  const absl::Status status = database.ForEach(
+      Family::kChunks, "R",
+      [&](absl::string_view key, absl::string_view value) {
+        Received received;
+        ChunkKey chunk;
+        uint32_t machine = 0;
+        uint32_t epoch = 0;
+        uint64_t sequence = 0;
+        if (!ParseReceivedKey(key, &received)) return;
+        if (ParseHeadKey(received.key, &chunk)) {
+          machine = chunk.machine;
+          epoch = chunk.epoch_number;
+          for (const uint32_t shape : DecodeShapes(value)) {
+            numbers.collected.emplace(machine, shape);
+          }
+        } else if (!ParseLossesKey(received.key, &machine, &epoch) &&
+                   !ParseFingerprintsKey(received.key, &epoch, &sequence)) {
+          return;
+        }
+        numbers.last_machine = std::max(numbers.last_machine, machine);
+        numbers.last_epoch = std::max(numbers.last_epoch, epoch);
+      });
+  if (!absl::IsDataLoss(status)) RETURN_IF_ERROR(status);
+  if (!status.ok()) on_damage(status);
+  return numbers;
 }
 
 absl::StatusOr<std::vector<ReceivedChunk>> FirstReceived(

@@ -5,7 +5,9 @@
 
 #include <compare>
 #include <cstdint>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -78,6 +80,16 @@ struct ReceivedChunk {
 // damaged is left out, with what follows it, and told to `on_damage`.
 absl::StatusOr<std::vector<ReceivedChunk>> LastReceived(
     const Database& database, uint32_t hours, OnDamage on_damage);
+
+// The numbers that stand in chunks, losses and the list of fingerprints.
+struct NumbersInUse {
+  std::set<std::pair<uint32_t, uint32_t>> collected;  // MACHINE#, SHAPE#
+  uint32_t last_machine = 0;
+  uint32_t last_epoch = 0;
+};
+// What is damaged is left out, with what follows it, and told to `on_damage`.
+absl::StatusOr<NumbersInUse> FindNumbersInUse(const Database& database,
+                                              OnDamage on_damage);
 
 // The start of the last hour in which something was received that is no longer
 // in the log; InfinitePast if there is none.

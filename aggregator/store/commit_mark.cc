@@ -51,10 +51,13 @@ void SyncedMark::Set(const CommitMark& mark) {
   // Less than a sector, so it is replaced as a whole.
   const std::string record =
       absl::StrCat(encoded, BigEndian(Fingerprint(encoded)));
-  if (::pwrite(file_, record.data(), record.size(), 0) < 0) {
-    log_.Warn("write", absl::StrCat("cannot write ", path_, ": ",
-                                    std::system_category().message(errno)));
-  }
+  const ssize_t written = ::pwrite(file_, record.data(), record.size(), 0);
+  if (written == static_cast<ssize_t>(record.size())) return;
+  // Read() takes nothing of such a record: its fingerprint is wrong.
+  log_.Warn("write",
+            absl::StrCat("cannot write ", path_, ": ",
+                         written < 0 ? std::system_category().message(errno)
+                                     : "only a part of it was written"));
 }
 
 CommitMark SyncedMark::Read(const std::string& directory) {

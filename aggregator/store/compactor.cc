@@ -76,29 +76,35 @@ struct Compactor::NewestSamples {
   std::map<std::string, Sample> by_machine;
 };
 
-absl::StatusOr<bool> IsInChunk(const Database& database, uint32_t epoch_number,
-                               uint64_t sequence, uint64_t fingerprint) {
+absl::StatusOr<std::optional<uint64_t>> FingerprintInChunk(
+    const Database& database, uint32_t epoch_number, uint64_t sequence) {
   const auto entry = database.Iterate(Family::kDefault);
   entry->SeekForPrev(FingerprintsKey(epoch_number, sequence));
   RETURN_IF_ERROR(FromRocksDb(entry->status(), "read fingerprints"));
-  const std::string first_key = FingerprintsKey(epoch_number, 0);
-  const absl::string_view prefix =
-      absl::string_view(first_key).substr(0, first_key.size() - kSequenceSize);
+  const std::string prefix = FingerprintsPrefix(epoch_number);
   if (!entry->Valid() || !absl::StartsWith(ToView(entry->key()), prefix)) {
-    return false;
+    return std::nullopt;
   }
-  absl::string_view rest = ToView(entry->key()).substr(prefix.size());
   absl::string_view fingerprints = ToView(entry->value());
+  uint32_t epoch_of_first = 0;
   uint64_t first = 0;
-  if (!GetBigEndian(&rest, &first) || !rest.empty() ||
+  if (!ParseFingerprintsKey(ToView(entry->key()), &epoch_of_first, &first) ||
       fingerprints.size() % kFingerprintSize != 0) {
     return DamagedRecord(ToView(entry->key()));
   }
   const uint64_t place = sequence - first;
-  if (place >= fingerprints.size() / kFingerprintSize) return false;
+  if (place >= fingerprints.size() / kFingerprintSize) return std::nullopt;
   fingerprints.remove_prefix(place * kFingerprintSize);
-  uint64_t kept = 0;
-  return GetBigEndian(&fingerprints, &kept) && kept == fingerprint;
+  uint64_t fingerprint = 0;
+  GetBigEndian(&fingerprints, &fingerprint);
+  return fingerprint;
+}
+
+absl::StatusOr<bool> IsInChunk(const Database& database, uint32_t epoch_number,
+                               uint64_t sequence, uint64_t fingerprint) {
+  ASSIGN_OR_RETURN(const std::optional<uint64_t> kept,
+                   FingerprintInChunk(database, epoch_number, sequence));
+  return kept == fingerprint;
 }
 
 absl::Status Compactor::Load(Directory* directory, OnDamage on_damage) {
@@ -153,7 +159,7 @@ absl::StatusOr<bool> Compactor::Step(absl::Time idle_since) {
   if (to_transpose_.empty() && to_merge_.empty()) {
     RETURN_IF_ERROR(Look(idle_since));
     if (!to_transpose_.empty() || !to_merge_.empty()) return true;
-    return parts_.epochs->RemoveEnded();
+    return parts_.epochs->RemoveEnded([this] { return SecureMoved(); });
   }
   if (!to_transpose_.empty()) {
     // What fails is looked for again.
@@ -171,7 +177,9 @@ absl::StatusOr<bool> Compactor::Step(absl::Time idle_since) {
 
 absl::Status Compactor::Look(absl::Time idle_since) {
   RETURN_IF_ERROR(ForgetRetired());
+  RETURN_IF_ERROR(parts_.lost_definitions->EndWaiting());
   for (LogSegment& segment : parts_.log->index().Closed(idle_since)) {
+    if (parts_.lost_definitions->IsWaiting(segment.epoch_number)) continue;
     if (to_transpose_.empty() ||
         to_transpose_.back().front().epoch_number != segment.epoch_number) {
       to_transpose_.emplace_back();
@@ -244,7 +252,7 @@ absl::Status Compactor::Transpose(std::vector<LogSegment>* segments) {
   std::vector<uint64_t> damaged;
   size_t taken = 0;
   while (taken < segments->size() && transposer.values() < kMaxValues) {
-    RETURN_IF_ERROR(parts_.log->Read(
+    const absl::Status read = parts_.log->Read(
         (*segments)[taken++], absl::InfinitePast(), absl::InfiniteFuture(),
         /*filter=*/nullptr, /*snapshot=*/nullptr,
         [&](LoggedBatch batch) {
@@ -259,11 +267,23 @@ absl::Status Compactor::Transpose(std::vector<LogSegment>* segments) {
           batches.push_back(std::move(batch));
           return absl::OkStatus();
         },
-        // It would be tried again after each restart.
         [&](uint64_t sequence, const absl::Status& damage) {
+          if (absl::IsFailedPrecondition(damage) &&
+              parts_.lost_definitions->MayCome(epoch_number)) {
+            return damage;
+          }
+          // It would be tried again after each restart.
           damaged.push_back(sequence);
           spdlog::error("removed for good: {}", std::string(damage.message()));
-        }));
+          return absl::OkStatus();
+        });
+    if (absl::IsFailedPrecondition(read)) {
+      // Batches of an epoch are moved in their order.
+      parts_.lost_definitions->Wait(epoch_number);
+      segments->clear();
+      return absl::OkStatus();
+    }
+    RETURN_IF_ERROR(read);
   }
   Changes changes(parts_.database);
   ASSIGN_OR_RETURN(const std::vector<ReceivedChunk> chunks,
@@ -285,6 +305,7 @@ absl::Status Compactor::Transpose(std::vector<LogSegment>* segments) {
       parts_.log->index().Remove((*segments)[i]);
     }
   }
+  has_moved_ = true;
   for (const ReceivedChunk& chunk : chunks) {
     plan_.Add(chunk.key, chunk.shapes, chunk.received);
   }
@@ -402,6 +423,12 @@ absl::Status Compactor::ForgetRetired() {
   const absl::Duration now = parts_.clock->Monotonic();
   if (now < next_forgetting_) return absl::OkStatus();
   next_forgetting_ = now + kLongestRead;
+  if (!retired_long_.empty()) {
+    const absl::Status secured = SecureMoved();
+    // They only take room: where there is none, they stay.
+    if (absl::IsResourceExhausted(secured)) return absl::OkStatus();
+    RETURN_IF_ERROR(secured);
+  }
   Changes changes(parts_.database);
   for (const auto& [epoch_number, instance] : retired_long_) {
     DefinitionTable::DeleteInstance(epoch_number, instance, &changes);
@@ -409,6 +436,13 @@ absl::Status Compactor::ForgetRetired() {
   }
   retired_long_ = std::exchange(retired_, {});
   return parts_.database->Write(&changes, Database::Durability::kProcess);
+}
+
+absl::Status Compactor::SecureMoved() {
+  if (!has_moved_) return absl::OkStatus();
+  RETURN_IF_ERROR(parts_.database->Flush());
+  has_moved_ = false;
+  return absl::OkStatus();
 }
 
 }  // namespace fleetperf::aggregator

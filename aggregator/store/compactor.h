@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -22,6 +23,7 @@
 #include "aggregator/store/epoch_table.h"
 #include "aggregator/store/key_numbers.h"
 #include "aggregator/store/log.h"
+#include "aggregator/store/lost_commits.h"
 #include "aggregator/store/merge_plan.h"
 #include "aggregator/store/thinning.h"
 #include "aggregator/store/transposer.h"
@@ -29,6 +31,10 @@
 
 namespace fleetperf::aggregator {
 
+// The fingerprint of an epoch's batch that is in a chunk; nothing if it is in
+// none.
+absl::StatusOr<std::optional<uint64_t>> FingerprintInChunk(
+    const Database& database, uint32_t epoch_number, uint64_t sequence);
 // Whether the epoch's batch with this fingerprint is in a chunk.
 absl::StatusOr<bool> IsInChunk(const Database& database, uint32_t epoch_number,
                                uint64_t sequence, uint64_t fingerprint);
@@ -42,6 +48,7 @@ class Compactor {
     Log* log;
     EpochTable* epochs;
     KeyNumbers* numbers;
+    LostDefinitions* lost_definitions;
     // Held while what is in the log and what is in chunks changes.
     absl::Mutex* layout;
     const Clock* clock;
@@ -75,7 +82,8 @@ class Compactor {
   absl::Status StepUntilDone(absl::Time idle_since);
   // Finds what there is to do.
   absl::Status Look(absl::Time idle_since);
-  // Takes some of the segments of one epoch.
+  // Takes some of the segments of one epoch; all, and moves none of them, if
+  // definitions that they need may still come.
   absl::Status Transpose(std::vector<LogSegment>* segments);
   absl::StatusOr<std::vector<ReceivedChunk>> PutChunks(
       uint32_t epoch_number, const std::vector<NewChunk>& chunks,
@@ -88,6 +96,9 @@ class Compactor {
                          Changes* changes);
   absl::Status Merge(const MergePlan::Group& keys);
   absl::Status ForgetRetired();
+  // Definitions that are removed afterwards are not needed again, whatever is
+  // lost of the write-ahead log: batches that were moved do not come back.
+  absl::Status SecureMoved();
 
   const Parts parts_;
   // What there is to do: segments by epoch, and chunks to be merged.
@@ -95,6 +106,8 @@ class Compactor {
   std::vector<MergePlan::Group> to_merge_;
   MergePlan plan_;
   Thinning thinning_;
+  // Whether the write-ahead log may have what moved batches.
+  bool has_moved_ = false;
   // Whether more may have been removed than RocksDB has given back the room of.
   bool owes_compaction_ = true;
   // By machine: epoch and sequence of its newest sample, as they are stored.

@@ -156,6 +156,10 @@ absl::Status FromRocksDb(const rocksdb::Status& status,
   return absl::UnavailableError(message);
 }
 
+void LogDamage(const absl::Status& damage) {
+  spdlog::error("left out: {}", std::string(damage.message()));
+}
+
 void Changes::Put(Family family, absl::string_view key,
                   absl::string_view value) {
   batch_.Put(database_.family(family), ToSlice(key), ToSlice(value));
@@ -284,6 +288,19 @@ uint64_t Database::Size() const {
 absl::Status Database::Compact(Family of) {
   return FromRocksDb(database_->CompactRange({}, family(of), nullptr, nullptr),
                      "compact");
+}
+
+absl::Status Database::Flush() {
+  uint64_t size = 0;
+  for (rocksdb::ColumnFamilyHandle* family : families_) {
+    uint64_t of_family = 0;
+    database_->GetIntProperty(
+        family, rocksdb::DB::Properties::kCurSizeAllMemTables, &of_family);
+    size += of_family;
+  }
+  RETURN_IF_ERROR(CheckRoom(directory_, size, RoomFor::kUpkeep));
+  return FromRocksDb(database_->Flush(rocksdb::FlushOptions(), families_),
+                     "write its files");
 }
 
 absl::Status Database::UseLiveFiles(

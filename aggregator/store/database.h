@@ -51,6 +51,8 @@ absl::Status FromRocksDb(const rocksdb::Status& status,
 
 // Is told of a record that it is damaged, or another's, and left out.
 using OnDamage = absl::FunctionRef<void(const absl::Status& damage)>;
+// Says so in the log.
+void LogDamage(const absl::Status& damage);
 
 class Database;
 
@@ -118,6 +120,10 @@ class Database {
   uint64_t Size() const;
   // Writes a family anew, so that what was removed takes no room any more.
   absl::Status Compact(Family family);
+  // Writes all that was written before to files of keys and values, so that
+  // damage in the write-ahead log cannot touch it. ResourceExhausted if the
+  // disk is nearly full.
+  absl::Status Flush();
   // Calls `use` with the files that make up the database, with all that was
   // written before; none of them goes away meanwhile. Returns its error.
   absl::Status UseLiveFiles(

@@ -1,5 +1,6 @@
 #include "aggregator/store/definition_table.h"
 
+#include <algorithm>
 #include <limits>
 #include <string>
 #include <utility>
@@ -111,6 +112,25 @@ absl::StatusOr<std::string> DefinitionTable::GetAgent(
     uint32_t epoch_number) const {
   return database_.Get(Family::kDefault,
                        DefinitionKey(kAgent, epoch_number, 0));
+}
+
+absl::StatusOr<uint32_t> DefinitionTable::LastEpoch() const {
+  uint32_t last = 0;
+  for (uint8_t kind = kFirstKind; kind <= kLastKind; ++kind) {
+    const std::string prefix = DefinitionPrefix(kind);
+    const auto entry = database_.Iterate(Family::kDefault);
+    uint32_t number = 0;
+    uint32_t id = 0;
+    for (entry->SeekForPrev(EndOfPrefix(prefix));
+         entry->Valid() && ToView(entry->key()) > prefix; entry->Prev()) {
+      const absl::string_view key = ToView(entry->key());
+      if (!absl::StartsWith(key, prefix)) continue;
+      if (ParseDefinitionKey(key, &number, &id)) break;
+    }
+    RETURN_IF_ERROR(FromRocksDb(entry->status(), "read definitions"));
+    last = std::max(last, number);
+  }
+  return last;
 }
 
 absl::StatusOr<bool> DefinitionTable::HasDefinitions(

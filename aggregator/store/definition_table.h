@@ -43,6 +43,8 @@ class DefinitionTable {
                        Changes* changes);
   absl::StatusOr<std::string> GetAgent(uint32_t epoch_number) const;
 
+  // The largest number of an epoch that has definitions; 0 if none has.
+  absl::StatusOr<uint32_t> LastEpoch() const;
   // Whether definitions of the epoch are here.
   absl::StatusOr<bool> HasDefinitions(uint32_t epoch_number) const;
 

@@ -1,8 +1,8 @@
 #include "aggregator/store/epoch_table.h"
 
-#include <spdlog/spdlog.h>
-
+#include <algorithm>
 #include <limits>
+#include <map>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -21,10 +21,6 @@ constexpr size_t kMostRecords = 100;
 // Definitions that are deleted at a time, while no epoch can be opened.
 constexpr size_t kMostDefinitions = 10'000;
 
-void LogDamage(const absl::Status& damage) {
-  spdlog::error("left out: {}", std::string(damage.message()));
-}
-
 bool StartsWith(const rocksdb::Iterator& entry, absl::string_view prefix) {
   return entry.Valid() && absl::StartsWith(ToView(entry.key()), prefix);
 }
@@ -34,15 +30,45 @@ bool StartsWith(const rocksdb::Iterator& entry, absl::string_view prefix) {
 absl::Status EpochTable::Load(OnDamage on_damage) {
   absl::MutexLock lock(&mutex_);
   for (const uint32_t number : log_.Epochs()) uses_.try_emplace(number);
+  ASSIGN_OR_RETURN(last_number_, FindLastNumber(on_damage));
+  if (last_number_ == 0) return absl::OkStatus();
+  const auto record = database_.Get(Family::kDefault, DurableKey(last_number_));
+  if (!absl::IsNotFound(record.status())) return absl::OkStatus();
+  // The next start finds it by this. If it cannot be written, that start looks
+  // for it again.
+  Changes changes(&database_);
+  PutDurable(last_number_, 0, 0, &changes);
+  database_.Write(&changes, Database::Durability::kProcess).IgnoreError();
+  return absl::OkStatus();
+}
+
+// A record can be lost with the write-ahead log, while other files have what
+// the number stands in. Given again, it would mix two agents' samples.
+absl::StatusOr<uint32_t> EpochTable::FindLastNumber(OnDamage on_damage) const {
+  uint32_t last = 0;
   const std::string prefix = DurableKey(0).substr(0, 1);
   const auto entry = database_.Iterate(Family::kDefault);
   for (entry->SeekForPrev(DurableKey(std::numeric_limits<uint32_t>::max()));
        StartsWith(*entry, prefix); entry->Prev()) {
     const absl::string_view key = ToView(entry->key());
-    if (ParseDurableKey(key, &last_number_)) break;
+    uint32_t number = 0;
+    if (ParseDurableKey(key, &number)) {
+      last = number;
+      break;
+    }
     on_damage(DamagedRecord(key));
   }
-  return FromRocksDb(entry->status(), "read its epochs");
+  RETURN_IF_ERROR(FromRocksDb(entry->status(), "read its epochs"));
+  const auto last_defined = definitions_.LastEpoch();
+  if (last_defined.ok()) {
+    last = std::max(last, *last_defined);
+  } else if (absl::IsDataLoss(last_defined.status())) {
+    on_damage(last_defined.status());
+  } else {
+    return last_defined.status();
+  }
+  const std::vector<uint32_t> logged = log_.Epochs();
+  return logged.empty() ? last : std::max(last, logged.back());
 }
 
 absl::StatusOr<StoredEpoch> EpochTable::Open(const std::string& agent,
@@ -151,10 +177,17 @@ bool EpochTable::IsInUse(uint32_t epoch_number, const Use& use) const {
   return !use.dictionary.expired() || log_.HasBatches(epoch_number);
 }
 
-absl::StatusOr<bool> EpochTable::RemoveEnded() {
+absl::StatusOr<bool> EpochTable::RemoveEnded(
+    absl::FunctionRef<absl::Status()> secure_moved) {
   RETURN_IF_ERROR(SearchDefinitions());
   RETURN_IF_ERROR(SearchRecords());
   const std::vector<uint32_t> ended = TakeEnded();
+  if (!ended.empty()) {
+    const absl::Status secured = secure_moved();
+    // Definitions only take room: where there is none, they stay.
+    if (absl::IsResourceExhausted(secured)) return !definitions_search_.done;
+    RETURN_IF_ERROR(secured);
+  }
   for (const uint32_t number : ended) {
     const absl::Status removed = RemoveDefinitions(number);
     if (!absl::IsDataLoss(removed)) RETURN_IF_ERROR(removed);
@@ -276,8 +309,10 @@ absl::Status EpochTable::RemoveDefinitions(uint32_t epoch_number) {
 void EpochTable::LeaveOut(uint32_t epoch_number, const absl::Status& damage) {
   LogDamage(damage);
   absl::MutexLock lock(&mutex_);
+  const auto use = uses_.find(epoch_number);
+  if (use == uses_.end() || IsInUse(epoch_number, use->second)) return;
   log_.RemoveMachines(epoch_number);
-  uses_.erase(epoch_number);
+  uses_.erase(use);
 }
 
 absl::StatusOr<bool> EpochTable::HasFingerprints(uint32_t epoch_number) const {
@@ -329,23 +364,25 @@ absl::Status EpochTable::RemoveRecords() {
   absl::flat_hash_set<uint32_t> removable;
   RETURN_IF_ERROR(FindRemovable(&removable));
   if (removable.empty()) return absl::OkStatus();
-  std::vector<std::pair<uint32_t, std::string>> records;
+  // By number; the key is empty if only the durable sequence is left.
+  std::map<uint32_t, std::string> keys;
+  for (const uint32_t number : removable) keys[number];
   RETURN_IF_ERROR(
       database_.ForEach(Family::kDefault, EpochPrefix(),
                         [&](absl::string_view key, absl::string_view value) {
                           uint32_t number = 0;
                           if (!GetBigEndian(&value, &number)) return;
                           if (!removable.contains(number)) return;
-                          records.emplace_back(number, std::string(key));
+                          keys[number] = std::string(key);
                         }));
-  for (size_t i = 0; i < records.size();) {
+  for (auto next = keys.begin(); next != keys.end();) {
     absl::MutexLock lock(&mutex_);
     Changes changes(&database_);
-    for (; i < records.size() && changes.size() < kMostEpochs; ++i) {
-      const auto& [number, key] = records[i];
+    for (; next != keys.end() && changes.size() < kMostEpochs; ++next) {
+      const auto& [number, key] = *next;
       ASSIGN_OR_RETURN(const bool still, CanRemoveRecord(number));
       if (!still) continue;  // it has come back
-      changes.Delete(Family::kDefault, key);
+      if (!key.empty()) changes.Delete(Family::kDefault, key);
       changes.Delete(Family::kDefault, DurableKey(number));
     }
     RETURN_IF_ERROR(database_.Write(&changes, Database::Durability::kProcess));

@@ -39,7 +39,8 @@ class EpochTable {
   EpochTable(Database* database, DefinitionTable* definitions, LogIndex* log)
       : database_(*database), definitions_(*definitions), log_(*log) {}
 
-  // Finds the last number, and takes up the epochs that the log has batches of.
+  // Finds the last number that was given, and takes up the epochs that the log
+  // has batches of.
   absl::Status Load(OnDamage on_damage);
 
   // See Store::OpenEpoch. The epoch is in use until the dictionary goes.
@@ -56,10 +57,12 @@ class EpochTable {
           use,
       OnDamage on_damage) const;
 
-  // Removes what is to go of some epochs that have ended. Those that ended
-  // before this process began are looked for little by little. False if there
-  // is nothing to do at the moment.
-  absl::StatusOr<bool> RemoveEnded();
+  // Removes what is to go of some epochs that have ended, after `secure_moved`
+  // returned OK: it makes sure that none of their batches comes back. Those
+  // that ended before this process began are looked for little by little. False
+  // if there is nothing to do at the moment.
+  absl::StatusOr<bool> RemoveEnded(
+      absl::FunctionRef<absl::Status()> secure_moved);
 
   // Fingerprints of these epochs have been removed.
   void NoteRemoved(const std::vector<uint32_t>& epoch_numbers);
@@ -96,6 +99,8 @@ class EpochTable {
   // Some of those that have ended, and of which nobody is reading.
   std::vector<uint32_t> TakeEnded();
   absl::Status RemoveDefinitions(uint32_t epoch_number);
+  // The largest number that has a record or definitions, or is in the log.
+  absl::StatusOr<uint32_t> FindLastNumber(OnDamage on_damage) const;
   void LeaveOut(uint32_t epoch_number, const absl::Status& damage);
   absl::StatusOr<bool> HasFingerprints(uint32_t epoch_number) const;
   absl::StatusOr<bool> CanRemoveRecord(uint32_t epoch_number)

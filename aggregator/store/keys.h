@@ -7,6 +7,8 @@
 //   i                   the store's id
 //   w                   a time of day that was right
 //   k                   CommitMark of the last commit
+//   u                   nothing; commits are lost, and with them perhaps
+//                       definitions, for which agents are asked
 //   a AGENT \0 EPOCH    EPOCH#. This and the next stay as long as the epoch has
 //                       fingerprints, its definitions until it ends
 //   h EPOCH#            its durable sequence, and that batch's fingerprint
@@ -124,6 +126,7 @@ constexpr uint64_t OrderOf(uint64_t sequence) { return sequence << 24; }
 inline std::string StoreIdKey() { return "i"; }
 inline std::string KnownTimeKey() { return "w"; }
 inline std::string CommitMarkKey() { return "k"; }
+inline std::string LostDefinitionsKey() { return "u"; }
 inline std::string EpochPrefix() { return "a"; }
 inline std::string EpochKey(absl::string_view agent, uint64_t epoch) {
   return absl::StrCat(EpochPrefix(), agent, absl::string_view("\0", 1),
@@ -138,6 +141,9 @@ inline bool ParseEpochKey(absl::string_view key, std::string* agent) {
 }
 inline std::string DurableKey(uint32_t epoch_number) {
   return absl::StrCat("h", BigEndian(epoch_number));
+}
+inline bool IsDurableKey(absl::string_view key) {
+  return !key.empty() && key[0] == 'h';
 }
 inline bool ParseDurableKey(absl::string_view key, uint32_t* epoch_number) {
   key.remove_prefix(1);

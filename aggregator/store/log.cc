@@ -38,9 +38,12 @@ BatchTimes TimesOf(const BatchToCommit& batch) {
   return times;
 }
 
-// It was right when it came. What cannot be read at all is no damage.
+// It was right when it came. What cannot be read at all is no damage, nor is
+// what only lacks a definition.
 absl::Status Damaged(const absl::Status& status) {
-  if (absl::IsUnavailable(status)) return status;
+  if (absl::IsUnavailable(status) || absl::IsFailedPrecondition(status)) {
+    return status;
+  }
   return absl::DataLossError(status.message());
 }
 
@@ -49,7 +52,10 @@ absl::Status InBatch(uint32_t epoch_number, uint64_t sequence,
   return absl::Status(
       status.code(),
       absl::StrCat("batch ", sequence, " of epoch ", epoch_number,
-                   " in the log is damaged: ", status.message()));
+                   absl::IsFailedPrecondition(status)
+                       ? " in the log cannot be read: "
+                       : " in the log is damaged: ",
+                   status.message()));
 }
 
 // Stands in the log for a batch of which only the losses are kept.
@@ -136,8 +142,10 @@ absl::Status Log::Read(const LogSegment& segment, absl::Time from,
     if (times.oldest > to || times.newest < from) continue;
     auto batch = Get(key, segment.epoch_number, filter, snapshot);
     if (absl::IsNotFound(batch.status())) continue;  // just removed
-    if (absl::IsDataLoss(batch.status())) {
-      on_damage(sequence, InBatch(epoch_number, sequence, batch.status()));
+    if (absl::IsDataLoss(batch.status()) ||
+        absl::IsFailedPrecondition(batch.status())) {
+      RETURN_IF_ERROR(
+          on_damage(sequence, InBatch(epoch_number, sequence, batch.status())));
       continue;
     }
     RETURN_IF_ERROR(batch.status());

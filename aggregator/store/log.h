@@ -52,10 +52,11 @@ class Log {
 
   // Calls `use` with the batches of a segment that have ticks between `from`
   // and `to`, in their order; of these, with the queries that `filter` takes.
-  // What is damaged is left out, and told to `on_damage` by its name. Ends
-  // early with an error of `use`.
-  using OnDamagedBatch =
-      absl::FunctionRef<void(uint64_t sequence, const absl::Status& damage)>;
+  // What cannot be read is left out, and told to `on_damage` by its name:
+  // DataLoss, or FailedPrecondition if a definition that it needs is not here.
+  // Ends early with an error of `use` or `on_damage`.
+  using OnDamagedBatch = absl::FunctionRef<absl::Status(
+      uint64_t sequence, const absl::Status& damage)>;
   absl::Status Read(const LogSegment& segment, absl::Time from, absl::Time to,
                     const QueryFilter& filter, const Snapshot* snapshot,
                     absl::FunctionRef<absl::Status(LoggedBatch batch)> use,

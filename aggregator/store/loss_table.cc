@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "aggregator/store/batch_contents.h"
 #include "aggregator/store/keys.h"
 
@@ -28,6 +29,15 @@ void PutLosses(uint32_t machine, uint32_t epoch_number, uint64_t sequence,
   changes->Put(Family::kChunks, key, EncodeLosses(losses));
   changes->Put(Family::kChunks,
                ReceivedKey(Resolution::kHour, HourOf(received), key), "");
+}
+
+bool ParseLossesKey(absl::string_view key, uint32_t* machine,
+                    uint32_t* epoch_number) {
+  uint32_t hour = 0;
+  uint64_t sequence = 0;
+  return absl::ConsumePrefix(&key, "L") && GetBigEndian(&key, machine) &&
+         GetBigEndian(&key, &hour) && GetBigEndian(&key, epoch_number) &&
+         GetBigEndian(&key, &sequence) && key.empty();
 }
 
 absl::Status ForEachLoss(

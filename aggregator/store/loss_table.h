@@ -8,6 +8,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "aggregator/store/database.h"
 #include "aggregator/store/frame.h"
@@ -19,6 +20,11 @@ namespace fleetperf::aggregator {
 void PutLosses(uint32_t machine, uint32_t epoch_number, uint64_t sequence,
                absl::Time received, const std::vector<Loss>& losses,
                Changes* changes);
+
+// Of which machine and epoch the losses with this key are; false if it is none
+// of losses.
+bool ParseLossesKey(absl::string_view key, uint32_t* machine,
+                    uint32_t* epoch_number);
 
 // Calls `use` with the losses of a machine that lie between `from` and `to`, or
 // reach into that; `on_damage` is told what cannot be read. `entry` is of the

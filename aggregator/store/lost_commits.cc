@@ -1,12 +1,13 @@
 #include "aggregator/store/lost_commits.h"
 
 #include <algorithm>
-#include <map>
-#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "aggregator/store/chunk_table.h"
+#include "aggregator/store/compactor.h"
+#include "aggregator/store/epoch_table.h"
 #include "aggregator/store/keys.h"
 #include "aggregator/store/log.h"
 #include "aggregator/store/store.h"
@@ -15,51 +16,33 @@
 namespace fleetperf::aggregator {
 namespace {
 
+// Definitions that are lost are waited for so long, since they must come from
+// agents, which may not run; and so long after an agent began to tell what it
+// has.
+constexpr absl::Duration kLongestWait = absl::Hours(24);
+constexpr absl::Duration kTelling = absl::Minutes(10);
+
 // Whether the batch is in the log or in chunks: the database has some of what
-// was in its write-ahead log in other files, too.
-bool Has(const Database& database, uint32_t epoch_number, uint64_t sequence) {
-  if (database.Get(Family::kTimes, LogKey(epoch_number, sequence)).ok()) {
-    return true;
-  }
-  const auto entry = database.Iterate(Family::kDefault);
-  entry->SeekForPrev(FingerprintsKey(epoch_number, sequence));
-  if (!entry->Valid()) return false;
-  absl::string_view key = ToView(entry->key());
-  uint32_t number = 0;
-  uint64_t first = 0;
-  if (!IsFingerprintsKey(key)) return false;
-  key.remove_prefix(1);
-  return GetBigEndian(&key, &number) && GetBigEndian(&key, &first) &&
-         number == epoch_number &&
-         sequence - first < entry->value().size() / sizeof(uint64_t);
+// was in its write-ahead log in other files, too. An error: it may be.
+absl::StatusOr<bool> Has(const Database& database, uint32_t epoch_number,
+                         uint64_t sequence) {
+  const absl::Status logged =
+      database.Get(Family::kTimes, LogKey(epoch_number, sequence)).status();
+  if (logged.ok()) return true;
+  if (!absl::IsNotFound(logged)) return logged;
+  ASSIGN_OR_RETURN(const auto fingerprint,
+                   FingerprintInChunk(database, epoch_number, sequence));
+  return fingerprint.has_value();
 }
 
-bool IsLost(const Database& database, const MissingBatches& missing) {
-  return !Has(database, missing.epoch_number, missing.last_sequence);
-}
-
-// What is said of batches alone; all of them are in other files.
+// Whether batches alone are said to be missing, and all are in other files.
 bool IsHarmless(const Database& database, const WalDamage& damage) {
+  const auto is_there = [&](const MissingBatches& missing) {
+    const auto has = Has(database, missing.epoch_number, missing.last_sequence);
+    return has.ok() && *has;
+  };
   return !damage.epochs.empty() &&
-         std::none_of(damage.epochs.begin(), damage.epochs.end(),
-                      [&](const MissingBatches& missing) {
-                        return IsLost(database, missing);
-                      });
-}
-
-absl::StatusOr<std::map<uint32_t, std::string>> AgentsByEpoch(
-    const Database& database) {
-  std::map<uint32_t, std::string> agents;
-  RETURN_IF_ERROR(database.ForEach(
-      Family::kDefault, EpochPrefix(),
-      [&](absl::string_view key, absl::string_view value) {
-        std::string agent;
-        uint32_t number = 0;
-        if (ParseEpochKey(key, &agent) && GetBigEndian(&value, &number)) {
-          agents[number] = std::move(agent);
-        }
-      }));
-  return agents;
+         std::all_of(damage.epochs.begin(), damage.epochs.end(), is_there);
 }
 
 Loss LossOf(const WalDamage& damage, const MissingBatches& missing) {
@@ -69,6 +52,35 @@ Loss LossOf(const WalDamage& damage, const MissingBatches& missing) {
   return {.start = std::min(start, missing.end),
           .end = std::max(start, missing.end),
           .cause = LossCause::kStoreDamaged};
+}
+
+// Keeps a loss in place of batches, unless they are there.
+absl::Status KeepLoss(const Loss& loss, const MissingBatches& missing,
+                      const DefinitionTable& definitions, Database* database,
+                      LostTicksTable* lost_ticks) {
+  ASSIGN_OR_RETURN(const bool has,
+                   Has(*database, missing.epoch_number, missing.last_sequence));
+  if (has) return absl::OkStatus();
+  const auto agent = definitions.GetAgent(missing.epoch_number);
+  if (absl::IsNotFound(agent.status())) {
+    return absl::DataLossError(absl::StrCat("a gap of epoch ",
+                                            missing.epoch_number,
+                                            ": its agent's name is lost, too"));
+  }
+  RETURN_IF_ERROR(agent.status());
+  const DecodedBatch told{.losses = {loss}};
+  const BatchToCommit batch{.epoch_number = missing.epoch_number,
+                            .sequence = missing.last_sequence,
+                            .agent = *agent,
+                            .received = missing.received,
+                            .decoded = &told};
+  LostTicksTable::Map lost = lost_ticks->After({batch});
+  Changes changes(database);
+  LostTicksTable::Put(lost, &changes);
+  Log::Put(batch, &changes);
+  RETURN_IF_ERROR(database->Write(&changes, Database::Durability::kPowerCut));
+  lost_ticks->Take(std::move(lost));
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -114,28 +126,125 @@ std::vector<std::string> LostCommits(const Database& database,
   return lost;
 }
 
-absl::Status KeepLostCommits(Database* database, LostTicksTable* lost_ticks) {
-  ASSIGN_OR_RETURN(const auto agents, AgentsByEpoch(*database));
+absl::Status KeepLostCommits(Database* database,
+                             const DefinitionTable& definitions,
+                             LostTicksTable* lost_ticks, OnDamage on_damage) {
   for (const WalDamage& damage : database->wal().damage) {
     for (const MissingBatches& missing : damage.epochs) {
-      const auto agent = agents.find(missing.epoch_number);
-      if (agent == agents.end() || !IsLost(*database, missing)) continue;
-      const DecodedBatch told{.losses = {LossOf(damage, missing)}};
-      const BatchToCommit batch{.epoch_number = missing.epoch_number,
-                                .sequence = missing.last_sequence,
-                                .agent = agent->second,
-                                .received = missing.received,
-                                .decoded = &told};
-      LostTicksTable::Map lost = lost_ticks->After({batch});
-      Changes changes(database);
-      LostTicksTable::Put(lost, &changes);
-      Log::Put(batch, &changes);
-      RETURN_IF_ERROR(
-          database->Write(&changes, Database::Durability::kPowerCut));
-      lost_ticks->Take(std::move(lost));
+      const absl::Status kept = KeepLoss(LossOf(damage, missing), missing,
+                                         definitions, database, lost_ticks);
+      if (absl::IsDataLoss(kept)) {
+        on_damage(kept);
+      } else {
+        RETURN_IF_ERROR(kept);
+      }
     }
   }
   return absl::OkStatus();
+}
+
+absl::Status KeepNumbersInUse(Database* database, OnDamage on_damage) {
+  ASSIGN_OR_RETURN(NumbersInUse numbers,
+                   FindNumbersInUse(*database, on_damage));
+  uint32_t last_machine = 0;
+  for (const auto& [machine, shape] : numbers.collected) {
+    last_machine = std::max(last_machine, machine);
+  }
+  // One that has losses only. No shape has the number 0.
+  if (numbers.last_machine > last_machine) {
+    numbers.collected.emplace(numbers.last_machine, 0);
+  }
+  RETURN_IF_ERROR(
+      database->ForEach(Family::kDefault, CollectedKey(0, 0).substr(0, 1),
+                        [&](absl::string_view key, absl::string_view) {
+                          uint32_t machine = 0;
+                          uint32_t shape = 0;
+                          if (!ParseCollectedKey(key, &machine, &shape)) return;
+                          numbers.collected.erase({machine, shape});
+                        }));
+  Changes changes(database);
+  for (const auto& [machine, shape] : numbers.collected) {
+    changes.Put(Family::kDefault, CollectedKey(machine, shape), "");
+  }
+  const absl::Status epoch =
+      database->Get(Family::kDefault, DurableKey(numbers.last_epoch)).status();
+  if (numbers.last_epoch > 0 && absl::IsNotFound(epoch)) {
+    EpochTable::PutDurable(numbers.last_epoch, 0, 0, &changes);
+  }
+  return database->Write(&changes, Database::Durability::kPowerCut);
+}
+
+absl::Status LostDefinitions::Load() {
+  const absl::Status noted =
+      database_.Get(Family::kDefault, LostDefinitionsKey()).status();
+  if (absl::IsNotFound(noted)) return absl::OkStatus();
+  RETURN_IF_ERROR(noted);
+  absl::MutexLock lock(&mutex_);
+  Begin();
+  return absl::OkStatus();
+}
+
+absl::Status LostDefinitions::Note() {
+  Changes changes(&database_);
+  changes.Put(Family::kDefault, LostDefinitionsKey(), "");
+  RETURN_IF_ERROR(database_.Write(&changes, Database::Durability::kPowerCut));
+  absl::MutexLock lock(&mutex_);
+  Begin();
+  return absl::OkStatus();
+}
+
+void LostDefinitions::Begin() {
+  are_lost_ = true;
+  end_ = clock_.Monotonic() + kLongestWait;
+}
+
+bool LostDefinitions::Ask(uint32_t epoch_number) {
+  absl::MutexLock lock(&mutex_);
+  return are_lost_ && asked_.insert(epoch_number).second;
+}
+
+bool LostDefinitions::TakeTold(uint32_t epoch_number) {
+  absl::MutexLock lock(&mutex_);
+  if (!are_lost_) return false;
+  ends_[epoch_number] = clock_.Monotonic() + kTelling;
+  waiting_.erase(epoch_number);
+  return true;
+}
+
+bool LostDefinitions::MayComeLocked(uint32_t epoch_number) const {
+  if (!are_lost_) return false;
+  const auto end = ends_.find(epoch_number);
+  return clock_.Monotonic() <
+         (end != ends_.end() ? std::min(end->second, end_) : end_);
+}
+
+bool LostDefinitions::MayCome(uint32_t epoch_number) const {
+  absl::ReaderMutexLock lock(&mutex_);
+  return MayComeLocked(epoch_number);
+}
+
+void LostDefinitions::Wait(uint32_t epoch_number) {
+  absl::MutexLock lock(&mutex_);
+  waiting_.insert(epoch_number);
+}
+
+bool LostDefinitions::IsWaiting(uint32_t epoch_number) const {
+  absl::ReaderMutexLock lock(&mutex_);
+  return waiting_.contains(epoch_number) && MayComeLocked(epoch_number);
+}
+
+absl::Status LostDefinitions::EndWaiting() {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!are_lost_ || clock_.Monotonic() < end_) return absl::OkStatus();
+    are_lost_ = false;
+    asked_.clear();
+    waiting_.clear();
+    ends_.clear();
+  }
+  Changes changes(&database_);
+  changes.Delete(Family::kDefault, LostDefinitionsKey());
+  return database_.Write(&changes, Database::Durability::kProcess);
 }
 
 }  // namespace fleetperf::aggregator

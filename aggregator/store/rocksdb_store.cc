@@ -40,10 +40,6 @@ constexpr size_t kStoreIdSize = 16;
 constexpr size_t kHashSize = 32;
 constexpr size_t kFewQueries = 1000;
 
-void LogDamage(const absl::Status& damage) {
-  spdlog::error("left out: {}", std::string(damage.message()));
-}
-
 class RocksDbStore : public Store {
  public:
   static absl::StatusOr<std::unique_ptr<Store>> Open(
@@ -52,10 +48,11 @@ class RocksDbStore : public Store {
     std::unique_ptr<RocksDbStore> store(
         new RocksDbStore(directory, std::move(database), clock));
     RETURN_IF_ERROR(store->LoadId());
+    RETURN_IF_ERROR(store->lost_ticks_.Load(*store->database_));
+    // The database knows of them only in the process that opened it first.
+    RETURN_IF_ERROR(store->TellLostCommits());
     RETURN_IF_ERROR(store->LoadMachines());
     RETURN_IF_ERROR(store->RemoveUnusedCatalogues());
-    RETURN_IF_ERROR(store->lost_ticks_.Load(*store->database_));
-    RETURN_IF_ERROR(store->TellLostCommits());
     RETURN_IF_ERROR(store->numbers_.Load(LogDamage));
     RETURN_IF_ERROR(store->compactor_.Load(&store->directory_, LogDamage));
     RETURN_IF_ERROR(store->LoadLog());
@@ -70,11 +67,7 @@ class RocksDbStore : public Store {
       const std::string& agent, uint64_t epoch,
       const Dictionary::Limits& limits) override {
     ASSIGN_OR_RETURN(StoredEpoch stored, epochs_.Open(agent, epoch, limits));
-    if (has_lost_commits_) {
-      absl::MutexLock lock(&asked_mutex_);
-      const bool is_first = asked_for_definitions_.insert(stored.number).second;
-      stored.lacks_definitions = stored.lacks_definitions || is_first;
-    }
+    if (lost_definitions_.Ask(stored.number)) stored.lacks_definitions = true;
     AddMachinesOf(agent, stored.number);
     return stored;
   }
@@ -124,7 +117,10 @@ class RocksDbStore : public Store {
                                const v1::Definitions& definitions) override {
     Changes changes(database_.get());
     DefinitionTable::Put(epoch_number, definitions, &changes);
-    return WriteAhead(&changes);
+    RETURN_IF_ERROR(WriteAhead(&changes));
+    if (!lost_definitions_.TakeTold(epoch_number)) return absl::OkStatus();
+    // The start has not found those that its batches in the log need.
+    return EnterQueries(epoch_number);
   }
 
   absl::Status Read(const ReadRequest& request,
@@ -262,11 +258,13 @@ class RocksDbStore : public Store {
         log_(database_.get(), &definitions_),
         epochs_(database_.get(), &definitions_, &log_.index()),
         numbers_(database_.get(), &schemas_),
+        lost_definitions_(database_.get(), clock),
         compactor_({.database = database_.get(),
                     .definitions = &definitions_,
                     .log = &log_,
                     .epochs = &epochs_,
                     .numbers = &numbers_,
+                    .lost_definitions = &lost_definitions_,
                     .layout = &layout_mutex_,
                     .clock = clock}),
         reader_({.database = database_.get(),
@@ -295,9 +293,12 @@ class RocksDbStore : public Store {
     ASSIGN_OR_RETURN(mark_, ReadCommitMark(*database_));
     const std::vector<std::string> lost = LostCommits(*database_, mark_);
     for (const std::string& text : lost) spdlog::error("{}", text);
-    has_lost_commits_ = !lost.empty();
-    if (has_lost_commits_) {
-      RETURN_IF_ERROR(KeepLostCommits(database_.get(), &lost_ticks_));
+    RETURN_IF_ERROR(lost_definitions_.Load());
+    if (!lost.empty()) {
+      RETURN_IF_ERROR(lost_definitions_.Note());
+      RETURN_IF_ERROR(KeepLostCommits(database_.get(), definitions_,
+                                      &lost_ticks_, LogDamage));
+      RETURN_IF_ERROR(KeepNumbersInUse(database_.get(), LogDamage));
     }
     synced_.Set(mark_);
     return absl::OkStatus();
@@ -376,18 +377,22 @@ class RocksDbStore : public Store {
     }
   }
 
+  // Lets the log's batches of an epoch be found by what its queries collect.
+  absl::Status EnterQueries(uint32_t epoch_number) {
+    return definitions_.ForEachQuery(
+        epoch_number,
+        [&](const CollectedQuery& query) {
+          directory_.AddQuery(query);
+          log_.index().AddMachine(query.machine, epoch_number);
+        },
+        LogDamage);
+  }
+
   absl::Status LoadLog() {
     RETURN_IF_ERROR(log_.Load(LogDamage));
     RETURN_IF_ERROR(epochs_.Load(LogDamage));
-    LogIndex& index = log_.index();
-    for (const uint32_t number : index.Epochs()) {
-      RETURN_IF_ERROR(definitions_.ForEachQuery(
-          number,
-          [&](const CollectedQuery& query) {
-            directory_.AddQuery(query);
-            index.AddMachine(query.machine, number);
-          },
-          LogDamage));
+    for (const uint32_t number : log_.index().Epochs()) {
+      RETURN_IF_ERROR(EnterQueries(number));
     }
     RETURN_IF_ERROR(epochs_.ForEachAgentInLog(
         [this](uint32_t number, const std::string& agent) {
@@ -453,12 +458,12 @@ class RocksDbStore : public Store {
   std::string id_;
   CommitMark mark_;  // of the last commit; used by Commit alone
   SyncedMark synced_;
-  bool has_lost_commits_ = false;
   SchemaTable schemas_;
   DefinitionTable definitions_;
   Log log_;
   EpochTable epochs_;
   KeyNumbers numbers_;
+  LostDefinitions lost_definitions_;
   LostTicksTable lost_ticks_;
   Directory directory_;
   // Held while batches move from the log into chunks.
@@ -471,10 +476,6 @@ class RocksDbStore : public Store {
   size_t queries_in_use_ = 0;
 
   absl::Mutex backup_mutex_;
-  // Epochs whose definitions were asked for since commits were found lost.
-  absl::Mutex asked_mutex_;
-  absl::flat_hash_set<uint32_t> asked_for_definitions_
-      ABSL_GUARDED_BY(asked_mutex_);
   mutable absl::Mutex machine_mutex_;
   // As they are stored, by name.
   std::map<std::string, std::string> machines_ ABSL_GUARDED_BY(machine_mutex_);

@@ -237,6 +237,7 @@ absl::Status SampleReader::ReadSegment(const LogSegment& segment,
       },
       [&](uint64_t, const absl::Status& damage) {
         LogDamage(request.machine, damage);
+        return absl::OkStatus();
       });
 }
 

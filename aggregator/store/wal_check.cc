@@ -47,16 +47,14 @@ class WriteContents : public rocksdb::WriteBatch::Handler {
 
   const std::optional<CommitMark>& mark() const { return mark_; }
   const std::vector<Batch>& batches() const { return batches_; }
+  // Epochs that it makes: they have no batch yet.
+  const std::vector<uint32_t>& new_epochs() const { return new_epochs_; }
 
   // The families have the numbers of their order.
   rocksdb::Status PutCF(uint32_t family, const rocksdb::Slice& key,
                         const rocksdb::Slice& value) override {
     if (family == static_cast<uint32_t>(Family::kDefault)) {
-      CommitMark mark;
-      if (ToView(key) == CommitMarkKey() &&
-          ParseCommitMark(ToView(value), &mark)) {
-        mark_ = mark;
-      }
+      TakeDefault(ToView(key), ToView(value));
     } else if (family == static_cast<uint32_t>(Family::kTimes)) {
       Batch batch;
       uint64_t fingerprint = 0;
@@ -72,18 +70,23 @@ class WriteContents : public rocksdb::WriteBatch::Handler {
   }
 
  private:
-  static uint64_t LittleEndian(absl::string_view bytes) {
-    uint64_t number = 0;
-    for (size_t i = bytes.size(); i-- > 0;) {
-      number = number << 8 | static_cast<uint8_t>(bytes[i]);
+  void TakeDefault(absl::string_view key, absl::string_view value) {
+    CommitMark mark;
+    uint32_t epoch_number = 0;
+    uint64_t sequence = 0;
+    if (key == CommitMarkKey()) {
+      if (ParseCommitMark(value, &mark)) mark_ = mark;
+    } else if (IsDurableKey(key) && ParseDurableKey(key, &epoch_number) &&
+               GetBigEndian(&value, &sequence) && sequence == 0) {
+      new_epochs_.push_back(epoch_number);
     }
-    return number;
   }
 
   const uint64_t first_key_;
   const uint64_t keys_;
   std::optional<CommitMark> mark_;
   std::vector<Batch> batches_;
+  std::vector<uint32_t> new_epochs_;
 };
 
 // A place where something is missing, whatever it is.
@@ -117,8 +120,9 @@ class Checker {
 
   void Judge(const CommitMark& synced, WalCheck* check) {
     check->last = last_;
-    const uint64_t known =
-        std::max(synced.commits, last_.has_value() ? last_->commits - 1 : 0);
+    // The last commit may not have been synced.
+    const uint64_t last = last_.has_value() ? last_->commits : 0;
+    const uint64_t known = std::max(synced.commits, last > 0 ? last - 1 : 0);
     for (Hole& hole : holes_) {
       // A write that failed, as on a full disk; then another file was begun.
       if (hole.is_whole && (hole.is_at_end || hole.blank)) continue;
@@ -143,9 +147,10 @@ class Checker {
   }
 
  private:
+  // Of an epoch's newest batch, or of what made the epoch.
   struct Newest {
     uint64_t sequence = 0;
-    absl::Time time;
+    absl::Time time = absl::InfinitePast();
     size_t holes = 0;  // that came before it
   };
 
@@ -172,6 +177,9 @@ class Checker {
       if (hole.file == file_) hole.is_at_end = false;
     }
     next_key_ = write.next_key();
+    for (const uint32_t epoch_number : write.new_epochs()) {
+      newest_.try_emplace(epoch_number, Newest{.holes = holes_.size()});
+    }
     for (const WriteContents::Batch& batch : write.batches()) TakeBatch(batch);
     if (!mark.has_value()) return;
     Resolve(*mark, write.batches().size());
@@ -204,6 +212,9 @@ class Checker {
     damage->before = last.received;
   }
 
+  // An epoch's first batch here need not have the sequence 1: the agent may
+  // have begun it with another aggregator. If the epoch was made behind the
+  // hole, nothing of it is missing.
   void TakeBatch(const WriteContents::Batch& batch) {
     const auto [entry, is_new] = newest_.try_emplace(batch.epoch_number);
     Newest& newest = entry->second;
@@ -232,6 +243,7 @@ class Checker {
   std::map<uint32_t, Newest> newest_;  // by epoch
 };
 
+// Always with milliseconds, so that lines can be compared.
 std::string TimeText(absl::Time time) {
   return absl::FormatTime("%Y-%m-%d %H:%M:%E3S", time, absl::UTCTimeZone());
 }
@@ -288,7 +300,7 @@ std::string Describe(const WalDamage& damage) {
     return absl::StrCat(text, "; what that cost is not known: it has parts of ",
                         damage.epochs.size(), " agents' epochs at most");
   }
-  if (*damage.commits == 0) return absl::StrCat(text, "; no batch is lost");
+  if (*damage.commits == 0) return absl::StrCat(text, "; no commit is lost");
   absl::StrAppend(&text, "; lost with it: ", damage.batches.value_or(0),
                   " batches in ", *damage.commits, " commits");
   if (damage.after != absl::InfinitePast()) {

@@ -45,14 +45,6 @@ uint32_t Masked(uint32_t crc) {
   return (crc >> 15 | crc << 17) + uint32_t{0xA282EAD8};
 }
 
-uint32_t LittleEndian(absl::string_view bytes) {
-  uint32_t number = 0;
-  for (size_t i = bytes.size(); i-- > 0;) {
-    number = number << 8 | static_cast<uint8_t>(bytes[i]);
-  }
-  return number;
-}
-
 struct Record {
   RecordType type = kFull;
   absl::string_view payload;
@@ -192,6 +184,14 @@ class Reader {
 };
 
 }  // namespace
+
+uint64_t LittleEndian(absl::string_view bytes) {
+  uint64_t number = 0;
+  for (size_t i = bytes.size(); i-- > 0;) {
+    number = number << 8 | static_cast<uint8_t>(bytes[i]);
+  }
+  return number;
+}
 
 absl::StatusOr<std::vector<WalFile>> FindWalFiles(
     const std::string& directory) {

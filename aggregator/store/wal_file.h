@@ -40,6 +40,9 @@ absl::Status ReadWalFile(
         on_record,
     absl::FunctionRef<void(const WalRange& gap, bool blank)> on_gap);
 
+// A number of up to eight bytes, as RocksDB writes them.
+uint64_t LittleEndian(absl::string_view bytes);
+
 // Appends writes to the contents of a file, whose size is `file->size()`.
 void AppendWalRecord(absl::string_view write, std::string* file);
 

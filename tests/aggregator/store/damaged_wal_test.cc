@@ -4,19 +4,25 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "aggregator/store/commit_mark.h"
 #include "aggregator/store/database.h"
 #include "aggregator/store/keys.h"
 #include "aggregator/store/store.h"
 #include "aggregator/store/verify.h"
 #include "aggregator/store/wal_file.h"
+#include "base/status_macros.h"
+#include "fleetperf/v1/collection.pb.h"
+#include "tests/support/batch_writer.h"
 #include "tests/support/log_capture.h"
 #include "tests/support/one_disk_agent.h"
+#include "tests/support/simulated_clock.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_directory.h"
 #include "tests/support/test_store.h"
@@ -75,6 +81,27 @@ size_t PlaceOf(const std::string& log, uint64_t sequence) {
   const size_t place = log.find(LogKey(1, sequence));
   EXPECT_NE(place, log.npos);
   return place;
+}
+
+// Flips a bit of the first place that has these bytes, in the first of the
+// store's logs that has any. False if none has.
+bool FlipIn(const std::string& directory, const std::string& bytes) {
+  for (const std::string& path : LogsIn(directory)) {
+    std::string log = ReadAll(path);
+    const size_t place = log.find(bytes);
+    if (place == log.npos) continue;
+    log[place] = static_cast<char>(log[place] ^ 1);
+    WriteAll(path, log);
+    return true;
+  }
+  return false;
+}
+
+absl::Status Compact(Store& store) {
+  for (bool more = true; more;) {
+    ASSIGN_OR_RETURN(more, store.Compact(absl::InfiniteFuture()));
+  }
+  return absl::OkStatus();
 }
 
 // A store with batches 1 to 300 of web-1, the n-th with the tick at n s, each
@@ -330,6 +357,217 @@ TEST_F(DamagedWal, WhoseBatchesAreLostDependsOnWhatIsBehindThem) {
   EXPECT_THAT(store_.Read("db-2"), SizeIs(20));
 }
 
+// The agent may have begun it with another aggregator.
+TEST_F(DamagedWal, AnEpochThatWasMadeBehindAHoleLacksNothing) {
+  store_.Open();
+  {
+    OneDiskAgent one(&store_, "db-1");
+    for (int i = 1; i <= 3; ++i) {
+      one.Tick(i, i);
+      ASSERT_OK(one.Send(kStart + absl::Seconds(i)));
+    }
+    OneDiskAgent moved(&store_, "db-2");
+    moved.next_sequence = 42;
+    moved.Tick(4, 4);
+    ASSERT_OK(moved.Send(kStart + absl::Seconds(4)));
+  }
+  store_.Close();
+  ASSERT_TRUE(FlipIn(store_.path(), LogKey(2, 2)));
+  EXPECT_THAT(Open(), SizeIs(1));
+  EXPECT_THAT(store_.ReadLosses("db-1"), ElementsAre("store_damaged 1..3"));
+  EXPECT_THAT(store_.ReadLosses("db-2"), IsEmpty());
+  EXPECT_THAT(store_.Read("db-2"), ElementsAre("4 C: 4"));
+}
+
+// Told as lost, it would be replaced by that.
+TEST_F(DamagedWal, ABatchThatCannotBeLookedForIsNotToldAsLost) {
+  store_.Open();
+  ASSERT_OK(store_.Compact());
+  store_.Close();
+  {
+    ASSERT_OK_AND_ASSIGN(const auto database, Database::Open(store_.path()));
+    ASSERT_OK(database->Get(Family::kDefault, FingerprintsKey(1, 1)).status());
+    Changes changes(database.get());
+    changes.Put(Family::kDefault, FingerprintsKey(1, 1), "abc");
+    ASSERT_OK(database->Write(&changes, Database::Durability::kPowerCut));
+  }
+  store_.Open();
+  {
+    OneDiskAgent one(&store_, "db-1");
+    for (int i = 1; i <= 3; ++i) {
+      one.Tick(i, i);
+      ASSERT_OK(one.Send(kStart + absl::Seconds(i)));
+    }
+    OneDiskAgent web(&store_, "web-1");
+    web.next_sequence = kBatches + 1;
+    web.Tick(1000, 1);
+    ASSERT_OK(web.Send(kStart + absl::Seconds(1000)));
+  }
+  store_.Close();
+  ASSERT_TRUE(FlipIn(store_.path(), LogKey(2, 2)));
+  EXPECT_THAT(Open(), Contains(HasSubstr("left out: ")));
+  EXPECT_THAT(store_.ReadLosses("db-1"), ElementsAre("store_damaged 1..3"));
+  EXPECT_THAT(store_.ReadLosses("web-1"), IsEmpty());
+  EXPECT_THAT(store_.Read("web-1"), SizeIs(kBatches + 1));
+}
+
+// Batches that came back to the log could not be read without them.
+TEST_F(DamagedWal, DefinitionsAreRemovedOnceItHasNothingThatMovedTheirBatches) {
+  store_.Open();
+  ASSERT_OK(store_.Compact());
+  store_.Close();
+  FlipIn(store_.path(), FingerprintsKey(1, 1));
+  Open();
+  ASSERT_OK(store_.Compact());
+  EXPECT_THAT(store_.Read("web-1"), SizeIs(kBatches));
+}
+
+TEST_F(DamagedWal, SoAreDefinitionsOfInstancesThatAreRetired) {
+  testing::SimulatedClock clock;
+  {
+    ASSERT_OK_AND_ASSIGN(const auto store,
+                         OpenRocksDbStore(store_.path(), &clock));
+    // So that the epoch is in use.
+    ASSERT_OK_AND_ASSIGN(const StoredEpoch epoch,
+                         store->OpenEpoch("web-1", 1, {}));
+    OneDiskAgent agent(&store_, "web-1");
+    agent.Retire(agent.c);
+    const v1::BatchContent content = agent.TakeContent();
+    const v1::Batch batch =
+        testing::MakeBatch(/*epoch=*/1, kBatches + 1, content);
+    const DecodedBatch decoded;
+    ASSERT_OK(store->Commit({{.epoch_number = epoch.number,
+                              .sequence = kBatches + 1,
+                              .agent = "web-1",
+                              .received = kStart,
+                              .batch = &batch,
+                              .decoded = &decoded}}));
+    for (int i = 0; i < 4; ++i) {
+      ASSERT_OK(Compact(*store));
+      clock.Advance(absl::Minutes(6));
+    }
+    std::vector<std::shared_ptr<const Instance>> instances;
+    ASSERT_THAT(epoch.dictionary->FindInstances({agent.c}, &instances),
+                StatusIs(absl::StatusCode::kFailedPrecondition,
+                         HasSubstr("is not defined")));
+  }
+  FlipIn(store_.path(), FingerprintsKey(1, 1));
+  Open();
+  ASSERT_OK(store_.Compact());
+  EXPECT_THAT(store_.Read("web-1"), SizeIs(kBatches));
+}
+
+// The agent has them still, and is asked, also by later processes.
+TEST_F(DamagedWal, BatchesWaitForDefinitionsThatAreLost) {
+  ASSERT_TRUE(FlipIn(store_.path(), LogKey(1, 1)));
+  Open();
+  ASSERT_OK(store_.Compact());
+  store_.Reopen();
+  ASSERT_OK(store_.Compact());
+  const StoredEpoch& epoch = store_.Epoch("web-1", 1);
+  EXPECT_EQ(epoch.durable_sequence, kBatches);
+  EXPECT_TRUE(epoch.lacks_definitions);
+  OneDiskAgent agent(&store_, "web-1");
+  ASSERT_OK(store_->KeepDefinitions(epoch.number, agent.definitions()));
+  for (const bool is_moved : {false, true}) {
+    SCOPED_TRACE(is_moved);
+    if (is_moved) ASSERT_OK(store_.Compact());
+    const std::vector<std::string> ticks = store_.Read("web-1");
+    EXPECT_THAT(ticks, SizeIs(kBatches - 1));
+    EXPECT_THAT(ticks, Contains("2 C: 2"));
+    EXPECT_THAT(ticks, Contains("300 C: 300"));
+    EXPECT_THAT(store_.ReadLosses("web-1"), ElementsAre("store_damaged 2..2"));
+  }
+}
+
+// Of some epochs machines are known all the same.
+TEST_F(DamagedWal, AgentsAreAskedForDefinitionsByLaterProcessesToo) {
+  ASSERT_TRUE(FlipIn(store_.path(), LogKey(1, 150)));
+  Open();
+  store_.Reopen();
+  EXPECT_TRUE(store_.Epoch("web-1", 1).lacks_definitions);
+  store_.CloseEpoch("web-1", 1);
+  EXPECT_FALSE(store_.Epoch("web-1", 1).lacks_definitions);
+}
+
+TEST_F(DamagedWal, BatchesDoNotWaitForeverForDefinitionsThatAreLost) {
+  ASSERT_TRUE(FlipIn(store_.path(), LogKey(1, 1)));
+  const auto removed = Contains(HasSubstr("removed for good: batch 2 of"));
+  testing::SimulatedClock clock;
+  {
+    const testing::LogCapture log;
+    ASSERT_OK_AND_ASSIGN(const auto store,
+                         OpenRocksDbStore(store_.path(), &clock));
+    ASSERT_OK(Compact(*store));
+    clock.Advance(absl::Hours(23));
+    ASSERT_OK(Compact(*store));
+    EXPECT_THAT(log.Lines(), Not(removed));
+    clock.Advance(absl::Hours(2));
+    ASSERT_OK(Compact(*store));
+    EXPECT_THAT(log.Lines(), removed);
+  }
+  store_.Open();
+  EXPECT_FALSE(store_.Epoch("db-1", 1).lacks_definitions);
+}
+
+// What the others have is lost with the log, and so is who the numbers were
+// given to.
+TEST(Wal, NumbersThatStandInChunksAreNotGivenAgain) {
+  TestStore store;
+  // Of the families of keys only that of chunks is written to files when
+  // chunks are dropped; the first time, there are none.
+  const auto drop = [&] { ASSERT_OK(store->DropTo(store->size() - 1)); };
+  drop();
+  OneDiskAgent web(&store, "web-1");
+  for (uint64_t i = 1; i <= 200; ++i) {
+    web.Tick(static_cast<double>(i), i * i * 7919 % 1'000'003);
+  }
+  ASSERT_OK(web.Send(kStart));
+  web.Tick(7200, 20);
+  ASSERT_OK(web.Send(kStart + absl::Hours(2)));
+  ASSERT_OK(store.Compact());
+  drop();
+  ASSERT_THAT(store.Read("web-1"), ElementsAre("7200 C: 20"));
+  const uint32_t number = store.Epoch("web-1", 1).number;
+  store.Close();
+  for (const std::string& path : LogsIn(store.path())) fs::remove(path);
+  {
+    const testing::LogCapture log;
+    store.Open();
+    EXPECT_THAT(log.Lines(), Not(IsEmpty()));
+  }
+  store.Reopen();
+  OneDiskAgent db(&store, "db-1");
+  db.Tick(7300, 30);
+  ASSERT_OK(db.Send(kStart + absl::Hours(2)));
+  EXPECT_GT(store.Epoch("db-1", 1).number, number);
+  ASSERT_OK(store.Compact());
+  EXPECT_THAT(store.Read("db-1"), ElementsAre("7300 C: 30"));
+}
+
+TEST(Wal, NumbersThatStandInTheLogAreNotGivenAgain) {
+  TestStore store;
+  OneDiskAgent web(&store, "web-1");
+  web.Tick(1, 10);
+  ASSERT_OK(web.Send());
+  const uint32_t number = store.Epoch("web-1", 1).number;
+  store.Close();
+  {
+    ASSERT_OK_AND_ASSIGN(const auto database, Database::Open(store.path()));
+    Changes changes(database.get());
+    for (const char* prefix : {"a", "h", "d"}) {
+      ASSERT_OK(
+          database->ForEach(Family::kDefault, prefix,
+                            [&](absl::string_view key, absl::string_view) {
+                              changes.Delete(Family::kDefault, key);
+                            }));
+    }
+    ASSERT_OK(database->Write(&changes, Database::Durability::kPowerCut));
+  }
+  store.Open();
+  EXPECT_GT(store.Epoch("db-1", 1).number, number);
+}
+
 // Versions before had no numbers of commits.
 TEST(Wal, WithoutMarksWhatIsBetweenWritesIsDamage) {
   const testing::TempDirectory directory;
@@ -356,6 +594,52 @@ TEST(Wal, WithoutMarksWhatIsBetweenWritesIsDamage) {
       database->ForEach(Family::kDefault, "z",
                         [&](absl::string_view, absl::string_view) { ++kept; }));
   EXPECT_EQ(kept, 199);
+}
+
+void PutCommit(Database* database, uint64_t number) {
+  Changes changes(database);
+  changes.Put(Family::kDefault, CommitMarkKey(),
+              EncodeCommitMark(
+                  {.commits = number, .batches = number, .received = kStart}));
+  changes.Put(Family::kLog, absl::StrFormat("z%03d", number), "value");
+  ASSERT_OK(database->Write(&changes, Database::Durability::kPowerCut));
+}
+
+TEST(Wal, DamageInTheFirstOfTwoLogsIsFoundThere) {
+  const testing::TempDirectory directory;
+  {
+    ASSERT_OK_AND_ASSIGN(const auto database, Database::Open(directory.path()));
+    for (uint64_t i = 1; i <= 5; ++i) PutCommit(database.get(), i);
+    // Begins another log; the family "log" still needs the first.
+    ASSERT_OK(database->Compact(Family::kDefault));
+    for (uint64_t i = 6; i <= 10; ++i) PutCommit(database.get(), i);
+  }
+  const std::vector<std::string> logs = LogsIn(directory.path());
+  ASSERT_THAT(logs, SizeIs(2));
+  ASSERT_TRUE(FlipIn(directory.path(), "z003"));
+  ASSERT_OK_AND_ASSIGN(const auto database, Database::Open(directory.path()));
+  const std::vector<WalDamage>& damage = database->wal().damage;
+  ASSERT_THAT(damage, SizeIs(1));
+  EXPECT_EQ(damage[0].path, logs[0]);
+  EXPECT_EQ(damage[0].commits, 1);
+  EXPECT_THAT(database->Get(Family::kLog, "z003").status(),
+              StatusIs(absl::StatusCode::kNotFound, ::testing::_));
+  for (const int i : {1, 2, 4, 5, 6, 10}) {
+    EXPECT_OK(
+        database->Get(Family::kLog, absl::StrFormat("z%03d", i)).status());
+  }
+}
+
+TEST(Wal, AMarkOfNoCommitsDoesNotSayThatTheEndWasSynced) {
+  const testing::TempDirectory directory;
+  {
+    ASSERT_OK_AND_ASSIGN(const auto database, Database::Open(directory.path()));
+    PutCommit(database.get(), 0);
+    PutCommit(database.get(), 1);
+  }
+  ASSERT_TRUE(FlipIn(directory.path(), "z001"));
+  ASSERT_OK_AND_ASSIGN(const auto database, Database::Open(directory.path()));
+  EXPECT_THAT(database->wal().damage, IsEmpty());
 }
 
 TEST(Wal, AClosedLogThatIsGoneIsMissed) {

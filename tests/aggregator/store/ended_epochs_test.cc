@@ -267,6 +267,23 @@ TEST(EndedEpochs, AreForgottenIfTheyNeverHadABatch) {
   EXPECT_EQ(CountKeys(store, "h"), 1);
 }
 
+// Of an epoch whose own record was lost.
+TEST(EndedEpochs, LeaveNoDurableSequenceBehind) {
+  TestStore store;
+  store.Close();
+  {
+    ASSERT_OK_AND_ASSIGN(const auto database, Database::Open(store.path()));
+    Changes changes(database.get());
+    changes.Put(Family::kDefault, DurableKey(7), std::string(16, '\0'));
+    ASSERT_OK(database->Write(&changes, Database::Durability::kPowerCut));
+  }
+  store.Open();
+  EXPECT_EQ(store.Epoch("web-1", 1).number, 8);
+  ASSERT_OK(store.Compact());
+  ASSERT_OK(store->DropBefore(kStart));
+  EXPECT_EQ(CountKeys(store, "h"), 1);
+}
+
 TEST(EndedEpochs, NeverLeaveTheirNumbersToOthers) {
   TestStore store;
   uint32_t last = 0;
@@ -317,12 +334,25 @@ TEST(EndedEpochs, GoWhileTheirAgentsComeBack) {
   ASSERT_OK(web.Send());
   std::vector<std::string> expected = {"1 C: 10"};
   std::atomic<bool> done = false;
+  std::atomic<int> rounds = 0;
   std::thread compactor([&] {
-    while (!done) EXPECT_OK(store.Compact());
+    while (!done) {
+      EXPECT_OK(store.Compact());
+      ++rounds;
+      rounds.notify_all();
+    }
   });
+  // Until all of Compact was done since.
+  const auto await_round = [&] {
+    const int before = rounds;
+    for (int now = before; now < before + 2; now = rounds) rounds.wait(now);
+  };
+  int lacking = 0;
   for (int t = 2; t < 100; ++t) {
     store.CloseEpoch("web-1", 1);
+    if (t % 10 == 0) await_round();
     if (store.Epoch("web-1", 1).lacks_definitions) {
+      ++lacking;
       EXPECT_OK(store->KeepDefinitions(store.Epoch("web-1", 1).number,
                                        web.definitions()));
     }
@@ -332,6 +362,7 @@ TEST(EndedEpochs, GoWhileTheirAgentsComeBack) {
   }
   done = true;
   compactor.join();
+  EXPECT_GE(lacking, 9);
   EXPECT_THAT(store.Read("web-1"), ::testing::ElementsAreArray(expected));
 }
 
