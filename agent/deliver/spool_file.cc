@@ -12,7 +12,7 @@
 namespace fleetperf::agent {
 namespace {
 
-constexpr int kVersion = 1;
+constexpr int kSchemaVersion = 1;
 
 // `key` is the epoch's number and the sequence in one, so that rows are in the
 // order in which they are sent, and removed from the front.
@@ -147,9 +147,10 @@ absl::Status SpoolFile::Configure() {
                    database_->GetNumber("PRAGMA user_version"));
   ASSIGN_OR_RETURN(const int64_t tables,
                    database_->GetNumber("SELECT count(*) FROM sqlite_master"));
-  if (tables > 0 && version != kVersion) {
+  if (tables > 0 && version != kSchemaVersion) {
     return absl::DataLossError(absl::StrCat(options_.path, " is of version ",
-                                            version, " and not ", kVersion));
+                                            version, " and not ",
+                                            kSchemaVersion));
   }
   // The lock is kept, so that no second agent can use the file. What is freed
   // can be given back to the disk.
@@ -160,8 +161,9 @@ absl::Status SpoolFile::Configure() {
   RETURN_IF_ERROR(
       database_->GetNumber("PRAGMA journal_size_limit = 4194304").status());
   if (tables == 0) {
-    RETURN_IF_ERROR(database_->Execute(absl::StrCat(
-        "BEGIN;", kSchema, "PRAGMA user_version = ", kVersion, "; COMMIT")));
+    RETURN_IF_ERROR(database_->Execute(
+        absl::StrCat("BEGIN;", kSchema,
+                     "PRAGMA user_version = ", kSchemaVersion, "; COMMIT")));
   }
   ASSIGN_OR_RETURN(const std::string check,
                    database_->GetText("PRAGMA quick_check(1)"));

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "base/credentials.h"
 #include "base/rpc_error.h"
 
@@ -24,6 +25,9 @@ struct ConnectionFlags {
   std::string aggregator;
   TlsFiles tls;
 };
+
+// How long a call may take that the aggregator answers from memory.
+inline constexpr absl::Duration kCallDeadline = absl::Seconds(15);
 
 // A channel to the aggregator, and its address for messages.
 class Connection {

@@ -23,7 +23,7 @@
 namespace fleetperf::cli {
 namespace {
 
-constexpr absl::Duration kDeadline = absl::Minutes(1);
+constexpr absl::Duration kExplainDeadline = absl::Minutes(1);
 
 Value ValueOf(const v1::Explanation& explanation) {
   return {.time = TimeOf(explanation.newer()),
@@ -141,7 +141,7 @@ absl::Status Explain(const Connection& connection, Format format,
     *request.mutable_time() = ToProto(*at);
   }
   grpc::ClientContext context;
-  context.set_deadline(RpcDeadline(kDeadline));
+  context.set_deadline(RpcDeadline(kExplainDeadline));
   v1::ExplainValueResponse response;
   auto progress = MakeProgress("querying", Printing::kAtEnd);
   const grpc::Status status = v1::QueryService::NewStub(connection.channel())

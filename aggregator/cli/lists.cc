@@ -15,7 +15,6 @@
 namespace fleetperf::cli {
 namespace {
 
-constexpr absl::Duration kDeadline = absl::Seconds(15);
 // What is asked for at a time: countersets or counters, and machines with their
 // instances.
 constexpr uint32_t kPageSize = 1000;
@@ -26,7 +25,7 @@ std::unique_ptr<v1::FleetService::Stub> StubOf(const Connection& connection) {
 }
 
 void SetDeadline(grpc::ClientContext* context) {
-  context->set_deadline(RpcDeadline(kDeadline));
+  context->set_deadline(RpcDeadline(kCallDeadline));
 }
 
 // "web-1, web-2 and 3 more"

@@ -20,7 +20,6 @@
 namespace fleetperf::cli {
 namespace {
 
-constexpr absl::Duration kDeadline = absl::Seconds(15);
 // A clock that is off by less is not worth mentioning.
 constexpr absl::Duration kSkewToShow = absl::Seconds(2);
 // Of machines with the reports of their queries, which take room.
@@ -218,7 +217,7 @@ absl::Status ListMachines(const Connection& connection, Format format,
   bool any = false;
   do {
     grpc::ClientContext context;
-    context.set_deadline(RpcDeadline(kDeadline));
+    context.set_deadline(RpcDeadline(kCallDeadline));
     v1::ListMachinesResponse response;
     RETURN_IF_ERROR(
         connection.Explain(stub->ListMachines(&context, request, &response)));

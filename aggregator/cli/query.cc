@@ -33,7 +33,7 @@
 namespace fleetperf::cli {
 namespace {
 
-constexpr absl::Duration kDeadline = absl::Minutes(5);
+constexpr absl::Duration kQueryDeadline = absl::Minutes(5);
 constexpr absl::Duration kDefaultSince = absl::Minutes(5);
 constexpr absl::string_view kLabelPrefix = "label:";
 
@@ -229,7 +229,7 @@ absl::Status ForEachResult(
     const v1::QueryRangeRequest& request, Printing printing,
     const std::function<void(const v1::Series&, const Value&)>& use) {
   grpc::ClientContext context;
-  context.set_deadline(RpcDeadline(kDeadline));
+  context.set_deadline(RpcDeadline(kQueryDeadline));
   const auto stub = v1::QueryService::NewStub(connection.channel());
   const auto progress = MakeProgress("querying", printing);
   const auto reader = stub->QueryRange(&context, request);
@@ -277,7 +277,7 @@ absl::Status QueryRaw(const Connection& connection, Format format,
   for (const std::string& path : flags.paths) request.add_paths(path);
   RETURN_IF_ERROR(SetRange(flags, &request));
   grpc::ClientContext context;
-  context.set_deadline(RpcDeadline(kDeadline));
+  context.set_deadline(RpcDeadline(kQueryDeadline));
   const auto stub = v1::QueryService::NewStub(connection.channel());
   auto progress = MakeProgress("querying", PrintingOf(format));
   const auto reader = stub->QueryRaw(&context, request);

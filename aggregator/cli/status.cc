@@ -14,8 +14,6 @@
 namespace fleetperf::cli {
 namespace {
 
-constexpr absl::Duration kDeadline = absl::Seconds(15);
-
 std::string InSeconds(absl::Duration duration) {
   return absl::FormatDuration(absl::Trunc(duration, absl::Seconds(1)));
 }
@@ -53,7 +51,7 @@ Record StatusRecord(const v1::GetStatusResponse& status) {
 
 absl::Status ShowStatus(const Connection& connection, Format format) {
   grpc::ClientContext context;
-  context.set_deadline(RpcDeadline(kDeadline));
+  context.set_deadline(RpcDeadline(kCallDeadline));
   v1::GetStatusResponse response;
   const auto stub = v1::AdministrationService::NewStub(connection.channel());
   RETURN_IF_ERROR(connection.Explain(stub->GetStatus(&context, {}, &response)));
@@ -71,7 +69,7 @@ absl::Status ShowStatus(const Connection& connection, Format format) {
 
 absl::Status ConfirmClock(const Connection& connection) {
   grpc::ClientContext context;
-  context.set_deadline(RpcDeadline(kDeadline));
+  context.set_deadline(RpcDeadline(kCallDeadline));
   v1::ConfirmClockResponse response;
   const auto stub = v1::AdministrationService::NewStub(connection.channel());
   RETURN_IF_ERROR(

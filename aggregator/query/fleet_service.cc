@@ -41,7 +41,7 @@ constexpr size_t kMaxMachinesAsked = 1000;
 // How long samples may be on their way, beside what they wait for others to be
 // sent with.
 constexpr absl::Duration kOnItsWay = absl::Seconds(5);
-constexpr absl::Duration kAnswerTime = absl::Seconds(3);
+constexpr absl::Duration kEnumerateTimeout = absl::Seconds(3);
 
 // An empty pattern matches every name.
 perflib::Pattern PatternOf(const std::string& text) {
@@ -304,7 +304,7 @@ class FleetService : public v1::FleetService::Service {
     }
     Page page(page_size == 0 ? 0 : kMaxPageSize, kAnyNumber);
     auto answers =
-        ingest_.EnumerateInstances(machines, counterset, kAnswerTime);
+        ingest_.EnumerateInstances(machines, counterset, kEnumerateTimeout);
     for (size_t i = 0; i < machines.size(); ++i) {
       const std::string& machine = machines[i];
       const size_t skipped =

@@ -26,7 +26,7 @@ namespace {
 constexpr int kMaxQueries = 8;
 // How long a caller may keep an answer waiting, all in all, and how often that
 // is looked at.
-constexpr absl::Duration kAnswerTime = absl::Minutes(2);
+constexpr absl::Duration kMaxWait = absl::Minutes(2);
 constexpr absl::Duration kWatchInterval = absl::Seconds(1);
 // How soon a query that waits notices that its caller is gone.
 constexpr absl::Duration kCancelInterval = absl::Milliseconds(200);
@@ -173,7 +173,7 @@ class AnswerWriter {
     };
     absl::MutexLock lock(&mutex_);
     while (!ended_.Await(&mutex_, kWatchInterval, is_done)) {
-      if (Waited() <= kAnswerTime) continue;
+      if (Waited() <= kMaxWait) continue;
       context->TryCancel();
       return;
     }

@@ -14,8 +14,6 @@
 namespace fleetperf::aggregator {
 namespace {
 
-constexpr uint64_t kVersion = 1;
-
 // A chunk that says it has more is damaged.
 constexpr uint64_t kMaxTicks = uint64_t{1} << 24;
 constexpr uint64_t kMaxSections = 1 << 16;
@@ -129,7 +127,7 @@ bool Chunk::ParseHead(absl::string_view head) {
   std::vector<uint64_t> stamps;
   std::vector<uint64_t> freqs;
   uint64_t sections = 0;
-  if (!GetVarint(&head, &version) || version != kVersion ||
+  if (!GetVarint(&head, &version) || version != kChunkVersion ||
       !GetCount(&head, kMaxTicks, &ticks) ||
       !GetNumbers(&head, ticks, &times) || !GetNumbers(&head, ticks, &stamps) ||
       !GetNumbers(&head, ticks, &freqs) ||

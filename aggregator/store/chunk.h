@@ -21,6 +21,8 @@
 
 namespace fleetperf::aggregator {
 
+// Of the format, which docs/store.md describes.
+inline constexpr uint64_t kChunkVersion = 1;
 // Of a chunk's body, in bytes. What says that it has more is damaged.
 inline constexpr uint64_t kMaxBodySize = UINT32_MAX;
 

@@ -5,14 +5,13 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "aggregator/store/chunk.h"
 #include "aggregator/store/coding.h"
 #include "aggregator/store/number_codec.h"
 #include "base/zstd.h"
 
 namespace fleetperf::aggregator {
 namespace {
-
-constexpr uint64_t kVersion = 1;
 
 uint64_t Unsigned(int64_t number) { return static_cast<uint64_t>(number); }
 
@@ -277,7 +276,7 @@ void ChunkBuilder::Add(absl::Span<const std::shared_ptr<const Frame>> frames,
 EncodedChunk ChunkBuilder::Finish(
     absl::FunctionRef<uint32_t(const CollectedQuery&)> shape_of) const {
   EncodedChunk chunk;
-  PutVarint(kVersion, &chunk.head);
+  PutVarint(kChunkVersion, &chunk.head);
   PutClocks(clocks_, &chunk.head);
   PutVarint(sections_.size(), &chunk.head);
   for (const Section& section : sections_) {

@@ -160,7 +160,7 @@ void Hub::Attach(const std::string& name, Machine* machine, Entry* entry) {
   } else {
     interval = std::max(interval, kWidenedInterval);
     entry->machines.set_widened(entry->machines.widened() + 1);
-    *entry->machines.mutable_widened_interval() = ToProto(interval);
+    *entry->machines.mutable_widened_interval() = fleetperf::ToProto(interval);
   }
   subscription.outbox()->SetLiveMachines(entry->machines);
   machine->machine->Attach({.subscription = entry->subscription,

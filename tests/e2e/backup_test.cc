@@ -17,18 +17,6 @@ using ::testing::ContainsRegex;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr uint64_t kEpoch = 7;
-const absl::Time kStart = absl::FromUnixSeconds(1'800'000'000);
-
-// Sends batches and waits until they are acknowledged.
-void Deliver(FakeAgent& agent, uint64_t first, uint64_t last) {
-  for (uint64_t sequence = first; sequence <= last; ++sequence) {
-    agent.Send(MakeNumberBatch("box", kEpoch, sequence,
-                               perflib::PerfTime100NSecFromTime(kStart)));
-  }
-  ASSERT_TRUE(agent.ReceiveAck(last));
-}
-
 Result RunAggregator(const Deployment& deployment,
                      std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(),
@@ -52,7 +40,7 @@ TEST(Backup, BringsAStoreBack) {
   {
     FakeAgent agent(deployment.address(), tls, MakeHello("box", kEpoch, 1, 3));
     ASSERT_TRUE(agent.Receive().has_value());
-    Deliver(agent, 1, 3);
+    DeliverNumbers(agent, 1, 3);
 
     const Result refused = deployment.Fleetperf({"backup", backup});
     EXPECT_EQ(refused.status, 1);
@@ -66,7 +54,7 @@ TEST(Backup, BringsAStoreBack) {
     EXPECT_THAT(back_up(backup).error, HasSubstr("exists"));
     EXPECT_THAT(back_up("here").error, HasSubstr("no absolute path"));
     // The stream was not disturbed.
-    Deliver(agent, 4, 5);
+    DeliverNumbers(agent, 4, 5);
   }
   EXPECT_THAT(StoredNumbers(deployment, kStart), ElementsAre(1, 2, 3, 4, 5));
   const Result verified = RunAggregator(deployment, {"verify", backup});
@@ -93,7 +81,7 @@ TEST(Backup, BringsAStoreBack) {
   ASSERT_TRUE(response.has_value() && response->has_welcome());
   EXPECT_EQ(response->welcome().epochs(0).durable_sequence(), 3);
   EXPECT_FALSE(response->welcome().epochs(0).dictionary_held());
-  Deliver(agent, 6, 6);
+  DeliverNumbers(agent, 6, 6);
   EXPECT_THAT(StoredNumbers(deployment, kStart), ElementsAre(1, 2, 3, 6));
 }
 

@@ -45,7 +45,7 @@ std::vector<std::string> InTerminal(const std::string& command, int columns,
           "/dev/null"};
 }
 
-std::vector<std::string> Lines(const std::string& text) {
+std::vector<std::string> TerminalLines(const std::string& text) {
   return absl::StrSplit(text, absl::ByAnyChar("\r\n"), absl::SkipEmpty());
 }
 
@@ -69,7 +69,7 @@ class Charts : public ::testing::Test {
         {{"FLEETPERF_CONFIG", deployment_.File("config.yaml")},
          {"LC_ALL", locale}});
     EXPECT_EQ(result.status, 0) << result.output;
-    return Lines(result.output);
+    return TerminalLines(result.output);
   }
 
   Deployment deployment_;
@@ -79,7 +79,7 @@ class Charts : public ::testing::Test {
 TEST_F(Charts, QueryShowsARowForEachSeries) {
   const Result result = deployment_.Fleetperf(
       {"query", kMemory, kProcesses, "--since", "1h", "--step", "1s"});
-  const std::vector<std::string> lines = Lines(result.output);
+  const std::vector<std::string> lines = TerminalLines(result.output);
   ASSERT_THAT(lines, SizeIs(4)) << result.output;
   EXPECT_THAT(lines[0], MatchesRegex("from 20.*Z to 20.*Z"));
   EXPECT_THAT(
@@ -99,9 +99,10 @@ TEST_F(Charts, QueryShowsARowForEachSeries) {
   EXPECT_THAT(absl::StrReplaceAll(lines[3], {{",", ""}}),
               HasSubstr(absl::StrCat("  ", last, "  ")));
   // Without --step, a row has its value: the average.
-  EXPECT_THAT(Lines(deployment_.Fleetperf({"query", kProcesses}).output),
-              ElementsAre(MatchesRegex("MACHINE  PATH +VALUE  UNIT"),
-                          MatchesRegex("box +.System.Processes +[0-9,.]+")));
+  EXPECT_THAT(
+      TerminalLines(deployment_.Fleetperf({"query", kProcesses}).output),
+      ElementsAre(MatchesRegex("MACHINE  PATH +VALUE  UNIT"),
+                  MatchesRegex("box +.System.Processes +[0-9,.]+")));
 }
 
 TEST_F(Charts, QueryShowsTrendsInATerminal) {
@@ -138,7 +139,7 @@ TEST_F(Charts, PlotDrawsInTheTerminal) {
        "1m"},
       {{"FLEETPERF_CONFIG", deployment_.File("config.yaml")}, {"LC_ALL", "C"}});
   EXPECT_EQ(piped.status, 0) << piped.error;
-  EXPECT_THAT(Lines(piped.output), SizeIs(24));
+  EXPECT_THAT(TerminalLines(piped.output), SizeIs(24));
   EXPECT_THAT(piped.output, AllOf(HasSubstr("*"), Not(HasSubstr("\x1b")),
                                   Not(HasSubstr("─"))));
 }

@@ -23,8 +23,6 @@
 namespace fleetperf::testing {
 namespace {
 
-constexpr uint64_t kEpoch = 1;
-
 int PortOf(const Deployment& deployment) {
   const std::string& address = deployment.address();
   int port = 0;

@@ -31,15 +31,6 @@ constexpr char kProcessorTime[] =
   }
 }
 
-absl::Time TimeOf(const nlohmann::json& line) {
-  absl::Time time;
-  std::string error;
-  EXPECT_TRUE(absl::ParseTime(absl::RFC3339_full,
-                              line["time"].get<std::string>(), &time, &error))
-      << line;
-  return time;
-}
-
 // What /proc/stat said, moment by moment, from another thread.
 class StatRecorder {
  public:

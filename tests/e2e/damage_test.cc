@@ -23,18 +23,6 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr uint64_t kEpoch = 7;
-const absl::Time kStart = absl::FromUnixSeconds(1'800'000'000);
-
-// Sends batches one after the other, each in a commit of its own.
-void Deliver(FakeAgent& agent, uint64_t first, uint64_t last) {
-  for (uint64_t sequence = first; sequence <= last; ++sequence) {
-    ASSERT_TRUE(agent.Send(MakeNumberBatch(
-        "box", kEpoch, sequence, perflib::PerfTime100NSecFromTime(kStart))));
-    ASSERT_TRUE(agent.ReceiveAck(sequence));
-  }
-}
-
 // Flips a byte of a batch in the newest of the database's logs.
 void DamageBatch(const std::string& store, uint64_t sequence) {
   std::string path;
@@ -61,7 +49,7 @@ TEST(Damage, OfTheLogIsToldWithWhatItCostAndIsAGapWithACause) {
   {
     FakeAgent agent(deployment.address(), tls, MakeHello("box", kEpoch, 1, 20));
     ASSERT_TRUE(agent.Receive().has_value());
-    Deliver(agent, 1, 20);
+    DeliverNumbers(agent, 1, 20);
   }
   aggregator->Signal(SIGKILL);
   aggregator->Wait();

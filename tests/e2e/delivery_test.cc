@@ -20,8 +20,6 @@
 namespace fleetperf::testing {
 namespace {
 
-constexpr uint64_t kEpoch = 0x1234567890abcdef;
-
 TEST(Delivery, KillingTheAggregatorLosesNoAcknowledgedBatchAndRepeatsNone) {
   constexpr uint64_t kBatches = 600;
   constexpr uint64_t kInFlight = 8;

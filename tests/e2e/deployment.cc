@@ -139,4 +139,13 @@ void Deployment::Write(const std::string& path, const std::string& text) {
   ASSERT_TRUE(WriteFile(path, text).ok()) << path;
 }
 
+absl::Time TimeOf(const nlohmann::json& line) {
+  absl::Time time;
+  std::string error;
+  EXPECT_TRUE(absl::ParseTime(absl::RFC3339_full,
+                              line["time"].get<std::string>(), &time, &error))
+      << line;
+  return time;
+}
+
 }  // namespace fleetperf::testing

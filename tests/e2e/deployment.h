@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "base/credentials.h"
 #include "nlohmann/json_fwd.hpp"
 #include "tests/e2e/process.h"
@@ -72,6 +73,9 @@ class Deployment {
   TempDirectory directory_;
   std::string address_ = "127.0.0.1:0";
 };
+
+// The field "time" of a line of fleetperf --format json.
+absl::Time TimeOf(const nlohmann::json& line);
 
 }  // namespace fleetperf::testing
 

@@ -24,8 +24,6 @@ using ::testing::HasSubstr;
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 constexpr uint64_t kDiskSize = 300 * kMiB;
-constexpr uint64_t kEpoch = 7;
-const absl::Time kStart = absl::FromUnixSeconds(1'800'000'000);
 
 bool may_mount = false;
 

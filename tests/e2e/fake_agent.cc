@@ -2,6 +2,7 @@
 
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
+#include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
@@ -146,6 +147,14 @@ v1::CollectRequest MakeNumberBatch(const std::string& machine, uint64_t epoch,
   batch->set_compression(v1::COMPRESSION_NONE);
   SetContent(content, batch);
   return request;
+}
+
+void DeliverNumbers(FakeAgent& agent, uint64_t first, uint64_t last) {
+  for (uint64_t sequence = first; sequence <= last; ++sequence) {
+    ASSERT_TRUE(agent.Send(MakeNumberBatch(
+        "box", kEpoch, sequence, perflib::PerfTime100NSecFromTime(kStart))));
+    ASSERT_TRUE(agent.ReceiveAck(sequence));
+  }
 }
 
 std::vector<double> StoredNumbers(const Deployment& deployment,

@@ -18,6 +18,11 @@
 
 namespace fleetperf::testing {
 
+// An epoch, for tests to which its number does not matter, and when its ticks
+// start.
+inline constexpr uint64_t kEpoch = 7;
+inline constexpr absl::Time kStart = absl::FromUnixSeconds(1'800'000'000);
+
 // One stream to an aggregator, used step by step.
 class FakeAgent {
  public:
@@ -51,6 +56,10 @@ v1::Hello MakeHello(const std::string& agent, uint64_t epoch, uint64_t first,
 // epoch defines what is used.
 v1::CollectRequest MakeNumberBatch(const std::string& machine, uint64_t epoch,
                                    uint64_t sequence, int64_t start_100nsec);
+
+// Sends batches first..last of "box" in kEpoch, each when the one before is
+// acknowledged.
+void DeliverNumbers(FakeAgent& agent, uint64_t first, uint64_t last);
 
 // The values of "Number" that an aggregator has, of 1,000 s from a start.
 std::vector<double> StoredNumbers(const Deployment& deployment,

@@ -85,15 +85,6 @@ std::unique_ptr<Process> StartConnected(Deployment& deployment,
   return agent;
 }
 
-absl::Time TimeOf(const nlohmann::json& line) {
-  absl::Time time;
-  std::string error;
-  EXPECT_TRUE(absl::ParseTime(absl::RFC3339_full,
-                              line["time"].get<std::string>(), &time, &error))
-      << line;
-  return time;
-}
-
 TEST(Plans, AChangeReachesTheAgentsThatItIsForAndCostsNoSample) {
   Deployment deployment;
   const auto aggregator = deployment.StartAggregator(kSystem);

@@ -16,8 +16,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr uint64_t kEpoch = 1;
-
 // Flags that make fleetperf use another certificate.
 std::vector<std::string> With(const TlsFiles& tls,
                               std::vector<std::string> arguments) {

@@ -17,13 +17,13 @@
 #include "proto/conversions.h"
 #include "tests/e2e/deployment.h"
 #include "tests/e2e/fake_agent.h"
+#include "tests/e2e/subscriber.h"
 
 namespace fleetperf::testing {
 namespace {
 
 constexpr uint32_t kMachines = 300;
-constexpr int kTicks = 100;
-const absl::Time kStart = absl::FromUnixSeconds(1'800'000'000);
+constexpr int kTicksOfBatch = 100;
 
 std::string MachineName(uint32_t machine) {
   return absl::StrCat("box-", machine);
@@ -39,11 +39,11 @@ v1::CollectRequest MakeFleetBatch(uint64_t epoch, uint64_t sequence) {
         v1::BlockColumns& block = *content.mutable_blocks(0);
         // Batches of an epoch follow each other, and so do epochs.
         const int64_t ahead =
-            static_cast<int64_t>(epoch * 1000 + sequence * kTicks) *
+            static_cast<int64_t>(epoch * 1000 + sequence * kTicksOfBatch) *
             perflib::kLinuxPerfFreq;
         block.set_perf_time_100nsec(0, block.perf_time_100nsec(0) + ahead);
         block.set_perf_time_stamp(0, block.perf_time_stamp(0) + ahead);
-        for (int i = 1; i < kTicks; ++i) {
+        for (int i = 1; i < kTicksOfBatch; ++i) {
           block.add_perf_time_100nsec(perflib::kLinuxPerfFreq);
           block.add_perf_time_stamp(perflib::kLinuxPerfFreq);
           block.add_perf_freq(0);
@@ -75,32 +75,6 @@ v1::CollectRequest MakeFleetBatch(uint64_t epoch, uint64_t sequence) {
       &batch);
   return batch;
 }
-
-// One who reads one message and then no more.
-class Subscriber {
- public:
-  Subscriber(const std::string& address, const TlsFiles& tls,
-             const v1::SubscribeRequest& request)
-      : stub_(v1::SubscriptionService::NewStub(
-            MakeChannel(address, *ClientCredentials(tls)))),
-        reader_(stub_->Subscribe(&context_, request)) {}
-  ~Subscriber() {
-    context_.TryCancel();
-    while (Read()) {
-    }
-    reader_->Finish();
-  }
-
-  bool Read() {
-    v1::SubscribeResponse response;
-    return reader_->Read(&response);
-  }
-
- private:
-  grpc::ClientContext context_;
-  const std::unique_ptr<v1::SubscriptionService::Stub> stub_;
-  const std::unique_ptr<grpc::ClientReader<v1::SubscribeResponse>> reader_;
-};
 
 // Each asks for other values, so that each has feeds and a history of its own.
 v1::SubscribeRequest MakeRequest(int64_t interval) {

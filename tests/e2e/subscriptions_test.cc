@@ -18,6 +18,7 @@
 #include "proto/conversions.h"
 #include "tests/e2e/deployment.h"
 #include "tests/e2e/fake_agent.h"
+#include "tests/e2e/subscriber.h"
 
 namespace fleetperf::testing {
 namespace {
@@ -27,50 +28,6 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 constexpr char kNumber[] = "\\Numbers\\Number";
-const absl::Time kStart = absl::FromUnixSeconds(1'800'000'000);
-
-// What a subscriber gets, when it wants to.
-class Subscriber {
- public:
-  Subscriber(const std::string& address, const TlsFiles& tls,
-             const v1::SubscribeRequest& request)
-      : stub_(v1::SubscriptionService::NewStub(
-            MakeChannel(address, *ClientCredentials(tls)))),
-        reader_(stub_->Subscribe(&context_, request)) {}
-  ~Subscriber() {
-    context_.TryCancel();
-    while (Read()) {
-    }
-    reader_->Finish();
-  }
-
-  bool Read() {
-    v1::SubscribeResponse response;
-    if (!reader_->Read(&response)) return false;
-    lagged += response.lagged();
-    series += response.series_size();
-    for (const v1::Points& points : response.points()) {
-      values.insert(values.end(), points.values().begin(),
-                    points.values().end());
-    }
-    return true;
-  }
-  bool ReadUntil(double value) {
-    while (values.empty() || values.back() != value) {
-      if (!Read()) return false;
-    }
-    return true;
-  }
-
-  std::vector<double> values;
-  uint64_t lagged = 0;
-  int series = 0;
-
- private:
-  grpc::ClientContext context_;
-  const std::unique_ptr<v1::SubscriptionService::Stub> stub_;
-  const std::unique_ptr<grpc::ClientReader<v1::SubscribeResponse>> reader_;
-};
 
 v1::SubscribeRequest MakeRequest() {
   v1::SubscribeRequest request;

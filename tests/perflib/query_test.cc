@@ -18,13 +18,13 @@ using testing::kGuidHex;
 using testing::StatusIs;
 using testing::WithU32;
 
-const CounterIdentifier kSingle = {.counterset = kGuid,
-                                   .counter_id = 26,
-                                   .instance = "",
-                                   .instance_id = 0,
-                                   .status = 4202,
-                                   .index = 3};
-const CounterIdentifier kAll = {.counterset = kGuid, .instance = "*"};
+const CounterIdentifier kSingleInstance = {.counterset = kGuid,
+                                           .counter_id = 26,
+                                           .instance = "",
+                                           .instance_id = 0,
+                                           .status = 4202,
+                                           .index = 3};
+const CounterIdentifier kAllInstances = {.counterset = kGuid, .instance = "*"};
 
 // The two identifiers above: 40 and 48 bytes.
 std::string IdentifierBytes() {
@@ -37,14 +37,15 @@ std::string IdentifierBytes() {
 }
 
 TEST(CounterIdentifiers, AreWrittenByteByByte) {
-  EXPECT_EQ(WriteCounterIdentifiers({kSingle, kAll}), IdentifierBytes());
+  EXPECT_EQ(WriteCounterIdentifiers({kSingleInstance, kAllInstances}),
+            IdentifierBytes());
   EXPECT_EQ(WriteCounterIdentifiers({}), "");
 }
 
 TEST(CounterIdentifiers, AreReadBackToBack) {
   ASSERT_OK_AND_ASSIGN(const auto identifiers,
                        ReadCounterIdentifiers(IdentifierBytes()));
-  EXPECT_THAT(identifiers, ElementsAre(kSingle, kAll));
+  EXPECT_THAT(identifiers, ElementsAre(kSingleInstance, kAllInstances));
   ASSERT_OK_AND_ASSIGN(const auto none, ReadCounterIdentifiers(""));
   EXPECT_THAT(none, IsEmpty());
 }

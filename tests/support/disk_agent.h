@@ -14,6 +14,8 @@
 
 namespace fleetperf::testing {
 
+inline constexpr char kQueue[] = "\\Disk(*)\\Queue Length";
+
 struct DiskAgent : TestAgent {
   explicit DiskAgent(TestStore* store, const std::string& machine = "web-1",
                      uint64_t epoch = 1)

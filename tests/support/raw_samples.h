@@ -28,6 +28,10 @@ namespace fleetperf::testing {
 
 // When tests begin: a full hour, so that every step divides it.
 inline constexpr absl::Time kStart = absl::FromUnixSeconds(1'800'000'000);
+inline absl::Time At(double seconds) { return kStart + absl::Seconds(seconds); }
+
+inline constexpr uint32_t kTimer100Ns = 0x20510500;   // 100NSEC_TIMER
+inline constexpr uint32_t kAverageBulk = 0x40020500;  // AVERAGE_BULK
 
 inline constexpr int64_t kFreq = 10'000'000;
 

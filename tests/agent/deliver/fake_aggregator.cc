@@ -15,7 +15,7 @@ namespace fleetperf::testing {
 namespace {
 
 // How long anything may take that a test waits for.
-constexpr absl::Duration kPatience = absl::Seconds(60);
+constexpr absl::Duration kMessagePatience = absl::Seconds(60);
 
 }  // namespace
 
@@ -27,7 +27,8 @@ v1::CollectRequest FakeStream::Receive() {
     }
     return !received_.empty();
   };
-  if (!mutex_.AwaitWithTimeout(absl::Condition(&has_message), kPatience)) {
+  if (!mutex_.AwaitWithTimeout(absl::Condition(&has_message),
+                               kMessagePatience)) {
     ADD_FAILURE() << "the agent sends nothing";
     return {};
   }
@@ -101,7 +102,8 @@ FakeStream& FakeAggregator::Accept() {
   const auto has_stream = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return accepted_ < streams_.size();
   };
-  if (!mutex_.AwaitWithTimeout(absl::Condition(&has_stream), kPatience)) {
+  if (!mutex_.AwaitWithTimeout(absl::Condition(&has_stream),
+                               kMessagePatience)) {
     throw std::runtime_error("the agent does not connect");
   }
   return *streams_[accepted_++];

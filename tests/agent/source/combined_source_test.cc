@@ -28,7 +28,7 @@ using ::testing::UnorderedElementsAre;
 
 constexpr char kOwnGuid[] = "{00000001-0000-0000-0000-000000000000}";
 const perflib::Guid kOwn = *perflib::ParseGuid(kOwnGuid);
-const perflib::Guid kDisks =
+const perflib::Guid kMachineDisks =
     *perflib::ParseGuid("{00000002-0000-0000-0000-000000000000}");
 
 constexpr perflib::Clocks kMachinesClocks = {
@@ -46,7 +46,7 @@ class FakeMachine : public Source {
   explicit FakeMachine(const State* state) : state_(*state) {}
 
   absl::StatusOr<std::vector<perflib::Guid>> EnumerateCounterSet() override {
-    return std::vector<perflib::Guid>{kDisks};
+    return std::vector<perflib::Guid>{kMachineDisks};
   }
   absl::StatusOr<std::string> QueryCounterSetRegistrationInfo(
       const perflib::Guid&, perflib::RegistrationRequest, uint32_t) override {
@@ -69,7 +69,7 @@ class FakeMachine : public Source {
     absl::Status AddCounters(
         std::vector<CounterIdentifier>* identifiers) override {
       for (CounterIdentifier& identifier : *identifiers) {
-        const bool known = identifier.counterset == kDisks;
+        const bool known = identifier.counterset == kMachineDisks;
         identifier.status =
             known ? perflib::kErrorSuccess : perflib::kErrorGuidNotFound;
         if (known) queries_.push_back(identifier);
@@ -155,12 +155,13 @@ class CombinedSourceTest : public ::testing::Test {
 
 TEST_F(CombinedSourceTest, HasTheCountersetsOfBoth) {
   EXPECT_THAT(source_->EnumerateCounterSet().value(),
-              UnorderedElementsAre(kDisks, kOwn));
-  EXPECT_EQ(source_
-                ->QueryCounterSetRegistrationInfo(
-                    kDisks, perflib::RegistrationRequest::kCountersetStruct, 0)
-                .value(),
-            "of the machine");
+              UnorderedElementsAre(kMachineDisks, kOwn));
+  EXPECT_EQ(
+      source_
+          ->QueryCounterSetRegistrationInfo(
+              kMachineDisks, perflib::RegistrationRequest::kCountersetStruct, 0)
+          .value(),
+      "of the machine");
   const auto own = source_->QueryCounterSetRegistrationInfo(
       kOwn, perflib::RegistrationRequest::kCountersetEnglishName, 0);
   EXPECT_EQ(perflib::ReadString(own.value()).value(), "Own");
@@ -168,9 +169,9 @@ TEST_F(CombinedSourceTest, HasTheCountersetsOfBoth) {
 
 TEST_F(CombinedSourceTest, OneBlockAnswersQueriesToBoth) {
   EXPECT_THAT(Add({{.counterset = kOwn, .counter_id = 1},
-                   {.counterset = kDisks, .counter_id = 8},
+                   {.counterset = kMachineDisks, .counter_id = 8},
                    {.counterset = kOwn, .counter_id = 2},
-                   {.counterset = kDisks, .counter_id = 9}}),
+                   {.counterset = kMachineDisks, .counter_id = 9}}),
               ElementsAre(0, 0, 0, 0));
   EXPECT_EQ(Values(), (std::map<uint32_t, uint64_t>{
                           {1, 7}, {2, 42}, {8, 108}, {9, 109}}));
@@ -196,7 +197,7 @@ TEST_F(CombinedSourceTest, TheAgentsOwnNeedNothingOfTheMachine) {
   EXPECT_THAT(Add({{.counterset = kOwn, .counter_id = 2}}), ElementsAre(0));
   EXPECT_EQ(Values(), (std::map<uint32_t, uint64_t>{{2, 42}}));
   std::vector<CounterIdentifier> disks = {
-      {.counterset = kDisks, .counter_id = 8}};
+      {.counterset = kMachineDisks, .counter_id = 8}};
   EXPECT_THAT(handle_->AddCounters(&disks),
               StatusIs(absl::StatusCode::kUnavailable, "no PerfLib"));
 }
@@ -204,7 +205,7 @@ TEST_F(CombinedSourceTest, TheAgentsOwnNeedNothingOfTheMachine) {
 // Behind the end of a block that is shorter than it says, nothing has a place.
 TEST_F(CombinedSourceTest, ABlockThatIsCutOffIsLeftAsItIs) {
   Add({{.counterset = kOwn, .counter_id = 2},
-       {.counterset = kDisks, .counter_id = 8}});
+       {.counterset = kMachineDisks, .counter_id = 8}});
   Values();
   const size_t whole = bytes_.size();
   machine_.left_out = 8;

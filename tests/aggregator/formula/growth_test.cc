@@ -8,14 +8,14 @@ namespace fleetperf::aggregator {
 namespace {
 
 using testing::FormulaOfType;
+using testing::kAverageBulk;
+using testing::kTimer100Ns;
 using testing::U32;
 using testing::U64;
 
 constexpr uint32_t kDelta = 0x00400400;
 constexpr uint32_t kRate = 0x10410400;
 constexpr uint32_t kTimer = 0x20410500;
-constexpr uint32_t kTimer100Ns = 0x20510500;
-constexpr uint32_t kAverageBulk = 0x40020500;
 constexpr uint32_t kObjectTimer = 0x20610500;
 constexpr uint32_t kMultiTimer = 0x22410500;
 constexpr uint32_t kMultiInverse = 0x23510500;

@@ -8,7 +8,7 @@ namespace {
 
 TEST(UnitOf, ComesFromTheTypeAndFromTheNameWhereTheTypeIsSilent) {
   constexpr uint32_t kRaw = 0x00010100;
-  constexpr uint32_t kRate = 0x10410500;
+  constexpr uint32_t kCountRate = 0x10410500;
   const struct {
     const char* name;
     uint32_t type;
@@ -20,8 +20,8 @@ TEST(UnitOf, ComesFromTheTypeAndFromTheNameWhereTheTypeIsSilent) {
       {"% of Maximum Frequency", kRaw, "%"},
       {"Avg. Disk sec/Read", 0x30020400, "s"},
       {"System Up Time", 0x30240500, "s"},
-      {"Context Switches/sec", kRate, "1/s"},
-      {"Disk Read Bytes/sec", kRate, "B/s"},
+      {"Context Switches/sec", kCountRate, "1/s"},
+      {"Disk Read Bytes/sec", kCountRate, "B/s"},
       {"Processes", kRaw, ""},
       {"Available Bytes", kRaw, "B"},
       {"Available KBytes", kRaw, "KiB"},

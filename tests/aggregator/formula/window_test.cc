@@ -10,18 +10,18 @@ namespace {
 
 using testing::ClocksAt;
 using testing::FormulaOfType;
+using testing::kAverageBulk;
 using testing::kFreq;
+using testing::kTimer100Ns;
 using testing::Quotient;
 using testing::SampleAt;
 using testing::ToText;
 using testing::U32;
 using testing::U64;
 
-constexpr uint32_t kRate = 0x10410500;         // BULK_COUNT
-constexpr uint32_t kTimer100Ns = 0x20510500;   // 100NSEC_TIMER
-constexpr uint32_t kAverageBulk = 0x40020500;  // AVERAGE_BULK
-constexpr uint32_t kGauge = 0x00010100;        // LARGE_RAWCOUNT
-constexpr uint32_t kElapsed = 0x30240500;      // ELAPSED_TIME
+constexpr uint32_t kBulkCount = 0x10410500;  // BULK_COUNT
+constexpr uint32_t kGauge = 0x00010100;      // LARGE_RAWCOUNT
+constexpr uint32_t kElapsed = 0x30240500;    // ELAPSED_TIME
 
 constexpr absl::Duration kInterval = absl::Seconds(1);
 
@@ -66,20 +66,21 @@ TEST(MakePiece, IsSoundUnlessSomethingIsWrong) {
   for (const auto& test : kCases) {
     SCOPED_TRACE(test.name);
     const Piece piece =
-        MakePiece(FormulaOfType(kRate), older, test.newer, kInterval);
+        MakePiece(FormulaOfType(kBulkCount), older, test.newer, kInterval);
     EXPECT_EQ(ToText(WindowValue{.result = piece.problem}),
               piece.sound() ? "0" : test.problem);
     EXPECT_EQ(piece.sound(), test.problem == std::string("ok"));
   }
-  EXPECT_EQ(MakePiece(FormulaOfType(kRate), SampleAt(10, {}), newer, kInterval)
-                .problem,
-            CalculatedValue::Gap(GapCause::kNoValue));
+  EXPECT_EQ(
+      MakePiece(FormulaOfType(kBulkCount), SampleAt(10, {}), newer, kInterval)
+          .problem,
+      CalculatedValue::Gap(GapCause::kNoValue));
 }
 
 // Windows' time of day ticks 64 times a second; clocks are slewed, and not read
 // in the same instant.
 TEST(MakePiece, ToleratesThatTheClocksDifferBy50MsAndAHundredth) {
-  const CounterFormula formula = FormulaOfType(kRate);
+  const CounterFormula formula = FormulaOfType(kBulkCount);
   const RawSample older = SampleAt(0, U64(1));
   const struct {
     double seconds;
@@ -103,7 +104,7 @@ TEST(MakePiece, ToleratesThatTheClocksDifferBy50MsAndAHundredth) {
 
 TEST(MakePiece, IsAsLongAsTheClockThatDoesNotStepSays) {
   const Piece piece = MakePiece(
-      FormulaOfType(kRate), SampleAt(0, U64(1)),
+      FormulaOfType(kBulkCount), SampleAt(0, U64(1)),
       Stepped(SampleAt(1.5, U64(2)), absl::Milliseconds(40)), kInterval);
   EXPECT_TRUE(piece.sound());
   EXPECT_EQ(piece.length, absl::Seconds(1.5));
@@ -114,8 +115,9 @@ TEST(MakePiece, WithoutAFrequencySaysSoWhereTheFormulaNeedsIt) {
     RawSample older = SampleAt(0, U64(1));
     RawSample newer = SampleAt(1, U64(2));
     older.clocks.perf_freq = newer.clocks.perf_freq = freq;
-    EXPECT_EQ(MakePiece(FormulaOfType(kRate), older, newer, kInterval).problem,
-              CalculatedValue::Of(ValueStatus::kBadFrequency));
+    EXPECT_EQ(
+        MakePiece(FormulaOfType(kBulkCount), older, newer, kInterval).problem,
+        CalculatedValue::Of(ValueStatus::kBadFrequency));
     const Piece timer =
         MakePiece(FormulaOfType(kTimer100Ns), older, newer, kInterval);
     EXPECT_TRUE(timer.sound());
@@ -162,8 +164,9 @@ TEST(Window, OfAnHourIsExact) {
     count += static_cast<uint64_t>(i) * 1'000'003;
   }
   const uint64_t grown = samples.back().value.value - first;
-  EXPECT_EQ(Evaluate(kRate, Over::kFormula, samples, absl::Hours(1)).result,
-            CalculatedValue::Of(Quotient(grown, 3600)));
+  EXPECT_EQ(
+      Evaluate(kBulkCount, Over::kFormula, samples, absl::Hours(1)).result,
+      CalculatedValue::Of(Quotient(grown, 3600)));
 }
 
 TEST(Window, LosesWithABreakItsOwnPieceOnly) {
@@ -217,7 +220,7 @@ TEST(Window, LosesWithABreakItsOwnPieceOnly) {
   };
   for (const auto& test : kCases) {
     SCOPED_TRACE(test.name);
-    EXPECT_EQ(ToText(Evaluate(kRate, Over::kFormula, test.samples,
+    EXPECT_EQ(ToText(Evaluate(kBulkCount, Over::kFormula, test.samples,
                               absl::Seconds(test.window))),
               test.expected);
   }
@@ -248,7 +251,7 @@ TEST(Window, WithAFrequencyChangeCountsTimeAndNotTicks) {
     bool of_time;
     double expected;
   } kCases[] = {
-      {"BULK_COUNT", kRate, false, 10},
+      {"BULK_COUNT", kBulkCount, false, 10},
       {"TIMER", 0x20410500, true, 25},
       {"TIMER_INV", 0x21410500, true, 75},
       {"QUEUELEN", 0x00450500, true, 0.25},
@@ -268,12 +271,12 @@ TEST(Window, WithAFrequencyChangeCountsTimeAndNotTicks) {
 }
 
 TEST(Window, WithoutASoundPieceSaysWhatTheLastBreakWas) {
-  EXPECT_EQ(ToText(Evaluate(kRate, Over::kFormula,
+  EXPECT_EQ(ToText(Evaluate(kBulkCount, Over::kFormula,
                             {SampleAt(0, U64(5)), SampleAt(1, {}),
                              SampleAt(2, U64(5)), SampleAt(3, U64(4))},
                             absl::Seconds(3))),
             "negative_value breaks=3 coverage=0");
-  EXPECT_EQ(ToText(Evaluate(kRate, Over::kFormula, {}, absl::Seconds(3))),
+  EXPECT_EQ(ToText(Evaluate(kBulkCount, Over::kFormula, {}, absl::Seconds(3))),
             "gap no_samples coverage=0");
   EXPECT_EQ(ToText(Evaluate(kGauge, Over::kFormula, {}, absl::Seconds(3))),
             "gap no_samples coverage=0");
@@ -281,13 +284,13 @@ TEST(Window, WithoutASoundPieceSaysWhatTheLastBreakWas) {
 
 TEST(Window, CoversWhatItsSoundPiecesDo) {
   // Samples begin in the middle of the window.
-  EXPECT_EQ(ToText(Evaluate(kRate, Over::kFormula,
+  EXPECT_EQ(ToText(Evaluate(kBulkCount, Over::kFormula,
                             {SampleAt(5, U64(5)), SampleAt(6, U64(8)),
                              SampleAt(7, U64(11))},
                             absl::Seconds(8))),
             "3 coverage=0.25");
   // The first piece begins before the window.
-  EXPECT_EQ(ToText(Evaluate(kRate, Over::kFormula,
+  EXPECT_EQ(ToText(Evaluate(kBulkCount, Over::kFormula,
                             {SampleAt(0, U64(5)), SampleAt(1.5, U64(8))},
                             absl::Seconds(1))),
             "2");
@@ -295,7 +298,8 @@ TEST(Window, CoversWhatItsSoundPiecesDo) {
 
 TEST(Window, IsCoveredIfItsNextPieceBeganInIt) {
   const auto evaluate = [](std::vector<RawSample> samples) {
-    return ToText(Evaluate(kRate, Over::kFormula, samples, absl::Seconds(3)));
+    return ToText(
+        Evaluate(kBulkCount, Over::kFormula, samples, absl::Seconds(3)));
   };
   // The tick at 3 s came a little late: it is in the next window.
   EXPECT_EQ(evaluate({SampleAt(0, U64(0)), SampleAt(1, U64(300)),
@@ -326,7 +330,7 @@ TEST(Window, CombinesTheValuesOfPiecesAsAsked) {
                 {Over::kMinimum, 10},   {Over::kMaximum, 60},
                 {Over::kLast, 10},      {Over::kSum, 90}};
   for (const auto& test : kCases) {
-    EXPECT_EQ(Evaluate(kRate, test.over, samples, absl::Seconds(4)).result,
+    EXPECT_EQ(Evaluate(kBulkCount, test.over, samples, absl::Seconds(4)).result,
               CalculatedValue::Of(test.expected));
   }
 }

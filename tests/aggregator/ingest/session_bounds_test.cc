@@ -5,7 +5,7 @@
 namespace fleetperf::aggregator {
 namespace {
 
-const auto kInvalid = absl::StatusCode::kInvalidArgument;
+using enum absl::StatusCode;
 const auto kExhausted = absl::StatusCode::kResourceExhausted;
 
 TEST_F(SessionTest, AHelloThatIsOutOfBoundsIsRefused) {
@@ -44,7 +44,7 @@ TEST_F(SessionTest, AHelloThatIsOutOfBoundsIsRefused) {
     test.edit(hello.mutable_hello());
     const auto session = Connect();
     EXPECT_THAT(session->Handle(hello),
-                StatusIs(kInvalid, HasSubstr(test.message)));
+                StatusIs(kInvalidArgument, HasSubstr(test.message)));
   }
   EXPECT_THAT(store_->GetMachines(), IsEmpty());
   EXPECT_EQ(ingest_->sizes(), KnownAgents::Sizes());
@@ -180,8 +180,9 @@ TEST_F(SessionTest, ACatalogueHasSoManyCounters) {
   v1::CollectRequest catalogue;
   catalogue.mutable_catalogue()->set_compression(v1::COMPRESSION_NONE);
   catalogue.mutable_catalogue()->set_payload(content);
-  EXPECT_THAT(Handle(catalogue),
-              StatusIs(kInvalid, HasSubstr("101000 counters, more than")));
+  EXPECT_THAT(
+      Handle(catalogue),
+      StatusIs(kInvalidArgument, HasSubstr("101000 counters, more than")));
   EXPECT_FALSE(store_->HasCatalogue(Sha256(content)));
 }
 

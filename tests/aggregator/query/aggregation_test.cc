@@ -13,15 +13,13 @@
 namespace fleetperf::aggregator {
 namespace {
 
+using testing::At;
 using testing::ClocksAt;
 using testing::DiskAgent;
 using ::testing::ElementsAre;
-using testing::kStart;
 using testing::TestAgent;
 using testing::TestStore;
 using testing::ToText;
-
-absl::Time At(double seconds) { return kStart + absl::Seconds(seconds); }
 
 class AggregationTest : public ::testing::Test {
  protected:

@@ -29,8 +29,8 @@ class ExplainMissTest : public ::testing::Test {
   ExplainMissTest() {
     memory_.name = "Memory (64-bit)";
     v1::CatalogueContent catalogue;
-    *catalogue.add_countersets() = ToProto(DiskRegistration());
-    *catalogue.add_countersets() = ToProto(memory_);
+    *catalogue.add_countersets() = fleetperf::ToProto(DiskRegistration());
+    *catalogue.add_countersets() = fleetperf::ToProto(memory_);
     const std::string content = catalogue.SerializeAsString();
     EXPECT_OK(store_->PutCatalogue(Sha256(content), content));
     AddMachine("web-1", Sha256(content));

@@ -12,16 +12,14 @@
 namespace fleetperf::aggregator {
 namespace {
 
+using testing::At;
 using testing::ClocksAt;
 using testing::DiskAgent;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using testing::kStart;
 using testing::StatusIs;
 using testing::TestAgent;
 using testing::TestStore;
-
-absl::Time At(double seconds) { return kStart + absl::Seconds(seconds); }
 
 class ExplainTest : public ::testing::Test {
  protected:

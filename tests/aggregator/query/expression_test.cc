@@ -14,17 +14,15 @@
 namespace fleetperf::aggregator {
 namespace {
 
+using testing::At;
 using testing::ClocksAt;
 using testing::DiskAgent;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using testing::kStart;
 using testing::StatusIs;
 using testing::TestAgent;
 using testing::TestStore;
 using testing::ToText;
-
-absl::Time At(double seconds) { return kStart + absl::Seconds(seconds); }
 
 // "LEFT|/|RIGHT", "a path", or what is wrong.
 std::string Split(const std::string& text) {

@@ -28,7 +28,7 @@ class FleetTest : public ::testing::Test {
   void AddMachine(const std::string& name,
                   const perflib::CountersetRegistration& registration) {
     v1::CatalogueContent catalogue;
-    *catalogue.add_countersets() = ToProto(registration);
+    *catalogue.add_countersets() = fleetperf::ToProto(registration);
     const std::string content = catalogue.SerializeAsString();
     const std::string hash = Sha256(content);
     ASSERT_OK(store_->PutCatalogue(hash, content));

@@ -21,18 +21,16 @@
 namespace fleetperf::aggregator {
 namespace {
 
+using testing::At;
 using testing::DiskAgent;
 using ::testing::HasSubstr;
-using testing::kStart;
 using ::testing::Le;
 using testing::StatusIs;
 using testing::TestStore;
 using testing::ToText;
 
-constexpr int kMachines = 40;
+constexpr int kFleetSize = 40;
 constexpr size_t kThreads = 4;
-
-absl::Time At(double seconds) { return kStart + absl::Seconds(seconds); }
 
 std::string NameOf(int machine) { return absl::StrFormat("m-%02d", machine); }
 
@@ -64,7 +62,7 @@ class ParallelQuery : public ::testing::Test {
  protected:
   // Machines have one disk or two; the later ones are busier.
   void SetUp() override {
-    for (int machine = 0; machine < kMachines; ++machine) {
+    for (int machine = 0; machine < kFleetSize; ++machine) {
       DiskAgent agent(&test_store_, NameOf(machine));
       const auto rate = static_cast<uint64_t>(1 + machine % 17);
       const uint32_t c = agent.Disk("C:");
@@ -142,7 +140,7 @@ TEST_F(ParallelQuery, HandsOnWhatComesBeforeTheFirstError) {
 
 TEST_F(ParallelQuery, ReadsSoManySamples) {
   // 21 of each disk; every other machine has two.
-  limits_.samples = kMachines / 2 * 3 * 21;
+  limits_.samples = kFleetSize / 2 * 3 * 21;
   EXPECT_OK(testing::CollectRangeQuery(request_, Context(kThreads)));
   --limits_.samples;
   EXPECT_THAT(testing::CollectRangeQuery(request_, Context(kThreads)),
@@ -170,7 +168,7 @@ TEST_F(ParallelQuery, HoldsNoMoreThanOneThreadMay) {
 
 TEST_F(ParallelQuery, WhatIsReadAheadIsHeldWithAllThatCameBefore) {
   request_.aggregation = Aggregation{.by_machine = true};
-  request_.choice.top = kMachines;
+  request_.choice.top = kFleetSize;
   // Four windows of 39 machines; while the last is read, eight more.
   limits_.held = 39 * 4 + 8;
   store_.last_is_read = std::make_unique<absl::Notification>();
@@ -184,7 +182,7 @@ TEST_F(ParallelQuery, WhatIsReadAheadIsHeldWithAllThatCameBefore) {
 
 TEST_F(ParallelQuery, CountsWhatIsReadAgainOnce) {
   limits_.held = 8;  // so that none may be held before its turn
-  limits_.samples = kMachines / 2 * 3 * 21;
+  limits_.samples = kFleetSize / 2 * 3 * 21;
   EXPECT_EQ(Ask(kThreads).size(), 60 * 6);
 }
 

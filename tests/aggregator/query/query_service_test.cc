@@ -27,12 +27,10 @@
 namespace fleetperf::aggregator {
 namespace {
 
+using testing::At;
 using testing::DiskAgent;
 using ::testing::ElementsAre;
-using testing::kStart;
 using testing::TestStore;
-
-absl::Time At(double seconds) { return kStart + absl::Seconds(seconds); }
 
 // One of whose machines has no end of samples.
 class EndlessStore : public testing::StoreWrapper {

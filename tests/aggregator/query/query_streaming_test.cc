@@ -17,15 +17,13 @@
 namespace fleetperf::aggregator {
 namespace {
 
+using testing::At;
 using testing::DiskAgent;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using testing::kStart;
 using testing::StatusIs;
 using testing::TestStore;
-
-absl::Time At(double seconds) { return kStart + absl::Seconds(seconds); }
 
 // Tells which machines are read.
 class ReadRecorder : public testing::StoreWrapper {

@@ -7,18 +7,16 @@
 namespace fleetperf::aggregator {
 namespace {
 
+using testing::At;
 using ::testing::ElementsAre;
 using testing::FormulaOfType;
 using ::testing::IsEmpty;
-using testing::kStart;
 using testing::SampleAt;
 using testing::ToText;
 using testing::U64;
 
 constexpr uint32_t kRate = 0x10410500;   // BULK_COUNT
 constexpr uint32_t kGauge = 0x00010100;  // LARGE_RAWCOUNT
-
-absl::Time At(double seconds) { return kStart + absl::Seconds(seconds); }
 
 WindowGrid Grid(double start, double end, double step) {
   return {At(start), At(end), absl::Seconds(step)};

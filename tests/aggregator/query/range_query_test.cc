@@ -12,19 +12,17 @@
 namespace fleetperf::aggregator {
 namespace {
 
+using testing::At;
 using testing::BatchWriter;
 using testing::ClocksAt;
 using testing::DiskAgent;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using testing::kStart;
 using ::testing::SizeIs;
 using testing::StatusIs;
 using testing::TestStore;
 using testing::ToText;
-
-absl::Time At(double seconds) { return kStart + absl::Seconds(seconds); }
 
 class RangeQuery : public ::testing::Test {
  protected:

@@ -15,9 +15,7 @@ namespace {
 using ::testing::HasSubstr;
 using testing::StatusIs;
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-constexpr auto kUndefined = absl::StatusCode::kFailedPrecondition;
-constexpr auto kExhausted = absl::StatusCode::kResourceExhausted;
+using enum absl::StatusCode;
 
 // Machine 1, counterset 2, query 3 and instance 4.
 v1::Definitions SomeDefinitions() {
@@ -55,13 +53,13 @@ TEST_F(DictionaryTest, FindsWhatWasDefined) {
 
 TEST_F(DictionaryTest, SaysWhichIdIsNotDefined) {
   EXPECT_THAT(dictionary_.FindMachine(9),
-              StatusIs(kUndefined, "machine 9 is not defined"));
+              StatusIs(kFailedPrecondition, "machine 9 is not defined"));
   EXPECT_THAT(dictionary_.FindCounterset(9),
-              StatusIs(kUndefined, "counterset 9 is not defined"));
+              StatusIs(kFailedPrecondition, "counterset 9 is not defined"));
   EXPECT_THAT(dictionary_.FindQuery(9),
-              StatusIs(kUndefined, "query 9 is not defined"));
+              StatusIs(kFailedPrecondition, "query 9 is not defined"));
   EXPECT_THAT(FindInstance(dictionary_, 9),
-              StatusIs(kUndefined, "instance 9 is not defined"));
+              StatusIs(kFailedPrecondition, "instance 9 is not defined"));
 }
 
 TEST_F(DictionaryTest, RefusesDefinitionsThatAreWrong) {
@@ -72,53 +70,58 @@ TEST_F(DictionaryTest, RefusesDefinitionsThatAreWrong) {
     absl::StatusCode code;
     const char* message;
   } kCases[] = {
-      {[](Definitions& d) { d.mutable_machines(0)->set_id(0); }, kInvalid,
-       "MachineDefinition.id is 0"},
-      {[](Definitions& d) { d.mutable_machines(0)->clear_name(); }, kInvalid,
-       "MachineDefinition.name is empty"},
+      {[](Definitions& d) { d.mutable_machines(0)->set_id(0); },
+       kInvalidArgument, "MachineDefinition.id is 0"},
+      {[](Definitions& d) { d.mutable_machines(0)->clear_name(); },
+       kInvalidArgument, "MachineDefinition.name is empty"},
       {[](Definitions& d) {
          d.mutable_machines(0)->set_name(std::string(4097, 'x'));
        },
-       kInvalid, "MachineDefinition.name has 4097 bytes, more than 4096"},
-      {[](Definitions& d) { d.mutable_countersets(0)->set_id(0); }, kInvalid,
-       "CountersetDefinition.id is 0"},
+       kInvalidArgument,
+       "MachineDefinition.name has 4097 bytes, more than 4096"},
+      {[](Definitions& d) { d.mutable_countersets(0)->set_id(0); },
+       kInvalidArgument, "CountersetDefinition.id is 0"},
       {[](Definitions& d) {
          d.mutable_countersets(0)->mutable_registration()->set_guid("short");
        },
-       kInvalid, "CountersetRegistration.guid has 5 bytes instead of 16"},
-      {[&](Definitions& d) { query(d)->set_id(0); }, kInvalid,
+       kInvalidArgument,
+       "CountersetRegistration.guid has 5 bytes instead of 16"},
+      {[&](Definitions& d) { query(d)->set_id(0); }, kInvalidArgument,
        "QueryDefinition.id is 0"},
-      {[&](Definitions& d) { query(d)->set_machine(9); }, kUndefined,
+      {[&](Definitions& d) { query(d)->set_machine(9); }, kFailedPrecondition,
        "machine 9 is not defined"},
-      {[&](Definitions& d) { query(d)->set_counterset(9); }, kUndefined,
-       "counterset 9 is not defined"},
-      {[&](Definitions& d) { query(d)->clear_interval(); }, kInvalid,
+      {[&](Definitions& d) { query(d)->set_counterset(9); },
+       kFailedPrecondition, "counterset 9 is not defined"},
+      {[&](Definitions& d) { query(d)->clear_interval(); }, kInvalidArgument,
        "QueryDefinition 3.interval is 0, not between 1s and 24h"},
       {[&](Definitions& d) {
          query(d)->mutable_interval()->set_seconds(86'401);
        },
-       kInvalid, "QueryDefinition 3.interval is 24h1s"},
+       kInvalidArgument, "QueryDefinition 3.interval is 24h1s"},
       {[&](Definitions& d) { query(d)->mutable_interval()->set_seconds(-1); },
-       kInvalid, "QueryDefinition 3.interval is -1s"},
+       kInvalidArgument, "QueryDefinition 3.interval is -1s"},
       {[&](Definitions& d) { query(d)->mutable_columns(0)->set_value_size(5); },
-       kInvalid, "QueryDefinition 3: value_size is 5, neither 4 nor 8"},
+       kInvalidArgument, "QueryDefinition 3: value_size is 5, neither 4 nor 8"},
       {[&](Definitions& d) {
          query(d)->mutable_columns(0)->set_counter_id(99);
        },
-       kInvalid, "QueryDefinition 3: counterset \"Disk\" has no counter 99"},
+       kInvalidArgument,
+       "QueryDefinition 3: counterset \"Disk\" has no counter 99"},
       {[](Definitions& d) {
          d.mutable_countersets(0)->mutable_registration()->set_name(
              std::string(4097, 'x'));
        },
-       kInvalid, "CountersetRegistration.name has 4097 bytes, more than 4096"},
+       kInvalidArgument,
+       "CountersetRegistration.name has 4097 bytes, more than 4096"},
       {[](Definitions& d) {
          d.mutable_countersets(0)
              ->mutable_registration()
              ->mutable_counters(0)
              ->set_name(std::string(4097, 'x'));
        },
-       kInvalid, "CounterRegistration.name has 4097 bytes, more than 4096"},
-      {[&](Definitions& d) { query(d)->clear_columns(); }, kInvalid,
+       kInvalidArgument,
+       "CounterRegistration.name has 4097 bytes, more than 4096"},
+      {[&](Definitions& d) { query(d)->clear_columns(); }, kInvalidArgument,
        "QueryDefinition 3 has no columns"},
       {[&](Definitions& d) {
          while (query(d)->columns_size() <= 4096) {
@@ -126,13 +129,14 @@ TEST_F(DictionaryTest, RefusesDefinitionsThatAreWrong) {
                v1::ColumnDefinition(query(d)->columns(0));
          }
        },
-       kInvalid, "QueryDefinition 3 has 4097 columns, more than 4096"},
-      {[](Definitions& d) { d.mutable_instances(0)->set_id(0); }, kInvalid,
-       "InstanceDefinition.id is 0"},
+       kInvalidArgument, "QueryDefinition 3 has 4097 columns, more than 4096"},
+      {[](Definitions& d) { d.mutable_instances(0)->set_id(0); },
+       kInvalidArgument, "InstanceDefinition.id is 0"},
       {[](Definitions& d) {
          d.mutable_instances(0)->set_name(std::string(4097, 'x'));
        },
-       kInvalid, "InstanceDefinition.name has 4097 bytes, more than 4096"},
+       kInvalidArgument,
+       "InstanceDefinition.name has 4097 bytes, more than 4096"},
   };
   for (const auto& test : kCases) {
     Dictionary dictionary(1, &schemas_, nullptr, {});
@@ -155,17 +159,17 @@ TEST_F(DictionaryTest, KeepsToItsLimits) {
   *counterset.add_countersets() = definitions.countersets(0);
   counterset.mutable_countersets(0)->set_id(12);
   EXPECT_THAT(small.Apply(counterset),
-              StatusIs(kExhausted, HasSubstr("max_countersets")));
+              StatusIs(kResourceExhausted, HasSubstr("max_countersets")));
   v1::Definitions query;
   *query.add_queries() = definitions.queries(0);
   query.mutable_queries(0)->set_id(13);
   EXPECT_THAT(small.Apply(query),
-              StatusIs(kExhausted, HasSubstr("max_columns")));
+              StatusIs(kResourceExhausted, HasSubstr("max_columns")));
   v1::Definitions instance;
   *instance.add_instances() = definitions.instances(0);
   instance.mutable_instances(0)->set_id(14);
   EXPECT_THAT(small.Apply(instance),
-              StatusIs(kExhausted, HasSubstr("max_instances")));
+              StatusIs(kResourceExhausted, HasSubstr("max_instances")));
   small.Retire(4);
   EXPECT_OK(small.Apply(instance));
 }
@@ -269,7 +273,7 @@ TEST_F(DictionaryTest, ReadsWhatItDoesNotHave) {
   EXPECT_EQ(query->schema->registration.name, "Disk");
   EXPECT_OK(FindInstance(dictionary, 4));
   EXPECT_THAT(FindInstance(dictionary, 9),
-              StatusIs(kUndefined, "instance 9 is not defined"));
+              StatusIs(kFailedPrecondition, "instance 9 is not defined"));
 }
 
 TEST_F(DictionaryTest, ThatTheStoreFailsDoesNotMeanThatAnIdIsUndefined) {
@@ -287,7 +291,7 @@ TEST_F(DictionaryTest, ForgetsWhatIsRetiredUnlessItCanBeReadAgain) {
   dictionary_.Retire(4);
   EXPECT_EQ(dictionary_.instances(), 0);
   EXPECT_THAT(FindInstance(dictionary_, 4),
-              StatusIs(kUndefined, "instance 4 is not defined"));
+              StatusIs(kFailedPrecondition, "instance 4 is not defined"));
 
   Dictionary stored(1, &schemas_, std::make_unique<StoredDefinitions>(), {});
   ASSERT_OK(stored.Apply(SomeDefinitions()));

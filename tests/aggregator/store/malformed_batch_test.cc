@@ -22,9 +22,7 @@ using ::testing::HasSubstr;
 using testing::MakeBatch;
 using testing::StatusIs;
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-constexpr auto kUndefined = absl::StatusCode::kFailedPrecondition;
-constexpr auto kExhausted = absl::StatusCode::kResourceExhausted;
+using enum absl::StatusCode;
 
 // Three blocks in which C: is always and D: in the last two.
 class MalformedBatch : public ::testing::Test {
@@ -78,78 +76,78 @@ TEST_F(MalformedBatch, IsRefusedWithTheFieldThatIsWrong) {
     absl::StatusCode code;
     const char* message;
   } kCases[] = {
-      {[](Blocks& b) { b.add_perf_time_100nsec(1); }, kInvalid,
+      {[](Blocks& b) { b.add_perf_time_100nsec(1); }, kInvalidArgument,
        "BlockColumns.perf_time_stamp has 3 elements instead of 4"},
-      {[](Blocks& b) { b.clear_perf_time_stamp(); }, kInvalid,
+      {[](Blocks& b) { b.clear_perf_time_stamp(); }, kInvalidArgument,
        "BlockColumns.perf_time_stamp has 0 elements instead of 3"},
-      {[](Blocks& b) { b.add_perf_freq(0); }, kInvalid,
+      {[](Blocks& b) { b.add_perf_freq(0); }, kInvalidArgument,
        "BlockColumns.perf_freq has 4 elements instead of 3"},
-      {[&](Blocks& b) { query(b)->add_first_block(0); }, kInvalid,
+      {[&](Blocks& b) { query(b)->add_first_block(0); }, kInvalidArgument,
        "QueryColumns.first_block has 3 elements instead of 2"},
-      {[&](Blocks& b) { query(b)->clear_first_block(); }, kInvalid,
+      {[&](Blocks& b) { query(b)->clear_first_block(); }, kInvalidArgument,
        "QueryColumns.block_count has 2 elements instead of 0"},
-      {[&](Blocks& b) { query(b)->clear_block_count(); }, kInvalid,
+      {[&](Blocks& b) { query(b)->clear_block_count(); }, kInvalidArgument,
        "QueryColumns.block_count has 0 elements instead of 2"},
-      {[&](Blocks& b) { query(b)->set_block_count(1, 0); }, kInvalid,
+      {[&](Blocks& b) { query(b)->set_block_count(1, 0); }, kInvalidArgument,
        "a run of 0 blocks from block 1 in a message of 3"},
-      {[&](Blocks& b) { query(b)->set_block_count(1, 3); }, kInvalid,
+      {[&](Blocks& b) { query(b)->set_block_count(1, 3); }, kInvalidArgument,
        "a run of 3 blocks from block 1 in a message of 3"},
-      {[&](Blocks& b) { query(b)->set_first_block(1, 3); }, kInvalid,
+      {[&](Blocks& b) { query(b)->set_first_block(1, 3); }, kInvalidArgument,
        "a run of 2 blocks from block 3 in a message of 3"},
       // Their sum is 1.
       {[&](Blocks& b) {
          query(b)->set_first_block(1, UINT32_MAX);
          query(b)->set_block_count(1, 2);
        },
-       kInvalid, "a run of 2 blocks from block 4294967295"},
-      {[&](Blocks& b) { query(b)->set_block_count(1, UINT32_MAX); }, kInvalid,
-       "a run of 4294967295 blocks from block 1"},
-      {[&](Blocks& b) { query(b)->add_columns(); }, kInvalid,
+       kInvalidArgument, "a run of 2 blocks from block 4294967295"},
+      {[&](Blocks& b) { query(b)->set_block_count(1, UINT32_MAX); },
+       kInvalidArgument, "a run of 4294967295 blocks from block 1"},
+      {[&](Blocks& b) { query(b)->add_columns(); }, kInvalidArgument,
        "QueryColumns.columns has 3 elements instead of 2"},
-      {[&](Blocks& b) { query(b)->clear_columns(); }, kInvalid,
+      {[&](Blocks& b) { query(b)->clear_columns(); }, kInvalidArgument,
        "QueryColumns.columns has 0 elements instead of 2"},
-      {[&](Blocks& b) { column(b)->add_first(1); }, kInvalid,
+      {[&](Blocks& b) { column(b)->add_first(1); }, kInvalidArgument,
        "Column.first has 3 elements instead of 2"},
-      {[&](Blocks& b) { column(b)->clear_first(); }, kInvalid,
+      {[&](Blocks& b) { column(b)->clear_first(); }, kInvalidArgument,
        "Column.first has 0 elements instead of 2"},
-      {[&](Blocks& b) { column(b)->add_differences(1); }, kInvalid,
+      {[&](Blocks& b) { column(b)->add_differences(1); }, kInvalidArgument,
        "Column.differences has 4 elements instead of 3"},
       {[&](Blocks& b) { column(b)->mutable_differences()->RemoveLast(); },
-       kInvalid, "Column.differences has 2 elements instead of 3"},
-      {[&](Blocks& b) { column(b)->add_missing(5); }, kInvalid,
+       kInvalidArgument, "Column.differences has 2 elements instead of 3"},
+      {[&](Blocks& b) { column(b)->add_missing(5); }, kInvalidArgument,
        "Column.missing has position 5 of 5"},
       {[&](Blocks& b) {
          column(b)->add_missing(3);
          column(b)->add_missing(3);
        },
-       kInvalid, "Column.missing does not ascend at 3"},
+       kInvalidArgument, "Column.missing does not ascend at 3"},
       {[&](Blocks& b) {
          column(b)->add_missing(3);
          column(b)->add_missing(2);
        },
-       kInvalid, "Column.missing does not ascend at 2"},
-      {[&](Blocks& b) { query(b)->add_failures()->set_block(3); }, kInvalid,
-       "QueryFailure.block is 3 in a message of 3 blocks"},
+       kInvalidArgument, "Column.missing does not ascend at 2"},
+      {[&](Blocks& b) { query(b)->add_failures()->set_block(3); },
+       kInvalidArgument, "QueryFailure.block is 3 in a message of 3 blocks"},
       {[&](Blocks& b) {
          query(b)->add_failures()->set_block(1);
          query(b)->add_failures()->set_block(1);
        },
-       kInvalid, "QueryFailure.block does not ascend at 1"},
-      {[&](Blocks& b) { query(b)->set_query(77); }, kUndefined,
+       kInvalidArgument, "QueryFailure.block does not ascend at 1"},
+      {[&](Blocks& b) { query(b)->set_query(77); }, kFailedPrecondition,
        "query 77 is not defined"},
-      {[&](Blocks& b) { query(b)->set_query(c_); }, kUndefined,
+      {[&](Blocks& b) { query(b)->set_query(c_); }, kFailedPrecondition,
        "query 4 is not defined"},
-      {[&](Blocks& b) { query(b)->set_instances(1, 73); }, kUndefined,
+      {[&](Blocks& b) { query(b)->set_instances(1, 73); }, kFailedPrecondition,
        "instance 77 is not defined"},
       // Ids are differences modulo 2^32.
-      {[&](Blocks& b) { query(b)->set_instances(1, -5); }, kUndefined,
+      {[&](Blocks& b) { query(b)->set_instances(1, -5); }, kFailedPrecondition,
        "instance 4294967295 is not defined"},
       {[](Blocks& b) {
          b.clear_perf_time_100nsec();
          b.clear_perf_time_stamp();
          b.clear_perf_freq();
        },
-       kInvalid, "in a message of 0"},
+       kInvalidArgument, "in a message of 0"},
   };
   for (const auto& test : kCases) {
     v1::BatchContent content = content_;
@@ -207,13 +205,14 @@ TEST_F(MalformedBatch, IsRefusedWithTheMessageThatCannotBeRead) {
     BatchContents contents;
     contents.blocks.push_back(blocks);
     EXPECT_THAT(DecodeBatch(contents, {}, nullptr, &dictionary_).status(),
-                StatusIs(kInvalid, HasSubstr(message)));
+                StatusIs(kInvalidArgument, HasSubstr(message)));
   }
 }
 
 TEST_F(MalformedBatch, WhatAReaderDoesNotWantIsNotLookedInto) {
   content_.mutable_blocks(0)->mutable_queries(0)->clear_columns();
-  EXPECT_THAT(Decode(content_), StatusIs(kInvalid, HasSubstr("columns")));
+  EXPECT_THAT(Decode(content_),
+              StatusIs(kInvalidArgument, HasSubstr("columns")));
   ASSERT_OK_AND_ASSIGN(
       const DecodedBatch decoded,
       testing::Decode(content_, &dictionary_, {},
@@ -227,14 +226,16 @@ TEST_F(MalformedBatch, IsMalformedAlsoIfIdsAreNotDefined) {
   v1::QueryColumns* query = content_.mutable_blocks(0)->mutable_queries(0);
   query->set_instances(1, 73);
   query->clear_block_count();
-  EXPECT_THAT(Decode(content_), StatusIs(kInvalid, HasSubstr("block_count")));
+  EXPECT_THAT(Decode(content_),
+              StatusIs(kInvalidArgument, HasSubstr("block_count")));
 }
 
 TEST_F(MalformedBatch, ClocksAreCountedBeforeThereIsRoomForThem) {
   content_.mutable_blocks(0)->mutable_perf_time_100nsec()->Resize(1'000'000, 0);
   size_t allocated;
-  EXPECT_THAT(Decode(content_, &allocated),
-              StatusIs(kInvalid, HasSubstr("3 elements instead of 1000000")));
+  EXPECT_THAT(
+      Decode(content_, &allocated),
+      StatusIs(kInvalidArgument, HasSubstr("3 elements instead of 1000000")));
   EXPECT_LT(allocated, 10'000);
 }
 
@@ -263,24 +264,25 @@ TEST_F(MalformedBatch, MayNotHaveTooManyValues) {
   // Ten values here: five of each column, those that never change included.
   EXPECT_OK(Decode(content_, {.max_values = 10}));
   EXPECT_THAT(Decode(content_, {.max_values = 9}),
-              StatusIs(kExhausted, HasSubstr("more than 9 values")));
+              StatusIs(kResourceExhausted, HasSubstr("more than 9 values")));
   // Counted over all blocks of the batch.
   *content_.add_blocks() = v1::BlockColumns(content_.blocks(0));
   EXPECT_OK(Decode(content_, {.max_values = 20}));
   EXPECT_THAT(Decode(content_, {.max_values = 19}),
-              StatusIs(kExhausted, HasSubstr("max_values")));
+              StatusIs(kResourceExhausted, HasSubstr("max_values")));
 }
 
 TEST_F(MalformedBatch, MayNotHaveTooManyRuns) {
   EXPECT_OK(Decode(content_, {.max_runs = 2}));
-  EXPECT_THAT(Decode(content_, {.max_runs = 1}),
-              StatusIs(kExhausted, HasSubstr("more than 1 runs (max_runs)")));
+  EXPECT_THAT(
+      Decode(content_, {.max_runs = 1}),
+      StatusIs(kResourceExhausted, HasSubstr("more than 1 runs (max_runs)")));
   // They are counted before room is made for them.
   v1::QueryColumns* query = content_.mutable_blocks(0)->mutable_queries(0);
   query->mutable_instances()->Resize(2'000'000, 0);
   size_t allocated;
   EXPECT_THAT(Decode(content_, &allocated),
-              StatusIs(kExhausted, HasSubstr("max_runs")));
+              StatusIs(kResourceExhausted, HasSubstr("max_runs")));
   EXPECT_LT(allocated, 10'000);
 }
 
@@ -302,31 +304,38 @@ TEST(ParseBatch, ChecksSizesAndCompression) {
     absl::StatusCode code;
     std::string message;
   } kCases[] = {
-      {plain, {.max_payload_bytes = 1000}, kExhausted, "max_payload_bytes"},
-      {packed, {.max_content_bytes = 1000}, kExhausted, "max_content_bytes"},
-      {with(plain, [](auto& b) { b.set_content_size(5); }), kNone, kInvalid,
+      {plain,
+       {.max_payload_bytes = 1000},
+       kResourceExhausted,
+       "max_payload_bytes"},
+      {packed,
+       {.max_content_bytes = 1000},
+       kResourceExhausted,
+       "max_content_bytes"},
+      {with(plain, [](auto& b) { b.set_content_size(5); }), kNone,
+       kInvalidArgument,
        absl::StrCat("Batch.payload has ", large_size, " bytes instead of 5")},
-      {with(packed, [](auto& b) { b.set_content_size(5); }), kNone, kInvalid,
-       "not a zstd frame of 5 bytes"},
-      {with(packed, [](auto& b) { b.set_content_size(2000); }), kNone, kInvalid,
-       absl::StrCat(large_size, " bytes instead of 2000")},
+      {with(packed, [](auto& b) { b.set_content_size(5); }), kNone,
+       kInvalidArgument, "not a zstd frame of 5 bytes"},
+      {with(packed, [](auto& b) { b.set_content_size(2000); }), kNone,
+       kInvalidArgument, absl::StrCat(large_size, " bytes instead of 2000")},
       {with(packed, [](auto& b) { b.mutable_payload()->pop_back(); }), kNone,
-       kInvalid, "not a zstd frame"},
+       kInvalidArgument, "not a zstd frame"},
       {with(plain, [](auto& b) { b.set_compression(v1::COMPRESSION_ZSTD); }),
-       kNone, kInvalid, "not a zstd frame"},
+       kNone, kInvalidArgument, "not a zstd frame"},
       {with(packed,
             [](auto& b) { b.set_compression(v1::COMPRESSION_UNSPECIFIED); }),
-       kNone, kInvalid, "Batch.compression is 0"},
+       kNone, kInvalidArgument, "Batch.compression is 0"},
       {with(
            plain,
            [](auto& b) { b.set_compression(static_cast<v1::Compression>(9)); }),
-       kNone, kInvalid, "Batch.compression is 9"},
+       kNone, kInvalidArgument, "Batch.compression is 9"},
       {with(plain,
             [](auto& b) {
               b.set_payload("\xFF\xFF\xFF");
               b.set_content_size(3);
             }),
-       kNone, kInvalid, "Batch.payload is no BatchContent"},
+       kNone, kInvalidArgument, "Batch.payload is no BatchContent"},
   };
   EXPECT_OK(ParseBatch(plain, kNone));
   EXPECT_OK(ParseBatch(packed, kNone));
@@ -355,12 +364,12 @@ TEST(ParseBatch, StopsAtLossesWithoutEnd) {
   EXPECT_EQ(contents.losses.size(), 100'000);
   content.add_losses();
   EXPECT_THAT(ParseBatch(MakeBatch(1, 1, content), {}),
-              StatusIs(kInvalid, HasSubstr("more than 100000 losses")));
+              StatusIs(kInvalidArgument, HasSubstr("more than 100000 losses")));
   for (int i = 0; i < 400'000; ++i) content.add_losses();
   const v1::Batch batch = MakeBatch(1, 1, content);
   const size_t before = AllocatedBytes();
   EXPECT_THAT(ParseBatch(batch, {}),
-              StatusIs(kInvalid, HasSubstr("more than 100000 losses")));
+              StatusIs(kInvalidArgument, HasSubstr("more than 100000 losses")));
   EXPECT_LT(AllocatedBytes() - before, size_t{32} << 20);
 }
 
@@ -393,7 +402,8 @@ TEST_F(MalformedBatch, DoesNotUnfoldWhatNeverChanges) {
   // One instance more is too much.
   query.add_instances(0);
   for (v1::Column& column : *query.mutable_columns()) column.add_first(1);
-  EXPECT_THAT(Decode(content), StatusIs(kExhausted, HasSubstr("max_values")));
+  EXPECT_THAT(Decode(content),
+              StatusIs(kResourceExhausted, HasSubstr("max_values")));
 }
 
 }  // namespace

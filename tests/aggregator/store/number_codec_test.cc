@@ -107,7 +107,7 @@ class NumberCodecShapeTest : public ::testing::TestWithParam<int> {
 TEST_P(NumberCodecShapeTest, GivesEverythingBack) {
   for (const size_t count : {2, 3, 4, 5, 17, 127, 128, 129, 130, 300}) {
     for (int bits = 0; bits <= 64; bits += 4) {
-      SCOPED_TRACE(testing::Message() << count << " of " << bits << " bits");
+      SCOPED_TRACE(::testing::Message() << count << " of " << bits << " bits");
       ExpectSame(Make(count, bits));
       if (HasFailure()) return;
     }

@@ -8,6 +8,7 @@
 namespace fleetperf::aggregator {
 namespace {
 
+using testing::At;
 using testing::ClocksAt;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -17,8 +18,6 @@ using ::testing::Pair;
 using ::testing::SizeIs;
 using testing::TestAgent;
 using testing::TestStore;
-
-absl::Time At(double seconds) { return kStart + absl::Seconds(seconds); }
 
 TEST(ReopenedStore, HasItsIdAndEpochs) {
   TestStore store;

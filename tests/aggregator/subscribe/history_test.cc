@@ -11,10 +11,9 @@ using testing::DiskAgent;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using testing::kQueue;
 using testing::kStart;
 using testing::StatusIs;
-
-constexpr char kQueue[] = "\\Disk(*)\\Queue Length";
 
 using HistoryTest = HubTest;
 

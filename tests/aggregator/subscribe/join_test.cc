@@ -13,9 +13,9 @@ using testing::ClocksAt;
 using testing::DiskAgent;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using testing::kQueue;
 using testing::kStart;
 
-constexpr char kQueue[] = "\\Disk(*)\\Queue Length";
 constexpr char kTransfers[] = "\\Disk(*)\\Transfers/sec";
 
 // Asked from afar by an agent that goes on when its machine is started anew.

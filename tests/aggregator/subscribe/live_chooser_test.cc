@@ -10,8 +10,7 @@ namespace {
 using testing::DiskAgent;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-
-constexpr char kQueue[] = "\\Disk(*)\\Queue Length";
+using testing::kQueue;
 
 class LiveChooserTest : public HubTest {
  protected:

@@ -32,8 +32,7 @@ namespace fleetperf::aggregator {
 namespace {
 
 using testing::DiskAgent;
-
-constexpr char kQueue[] = "\\Disk(*)\\Queue Length";
+using testing::kQueue;
 
 // Whose directory stands still.
 class StandingStore : public testing::StoreWrapper {

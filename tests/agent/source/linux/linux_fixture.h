@@ -28,6 +28,7 @@ namespace fleetperf::testing {
 
 // /proc counts time in jiffies of 10 ms, PerfLib in units of 100 ns.
 inline constexpr uint64_t kJiffy = 100'000;
+inline constexpr uint64_t kKib = 1024;
 
 // The values of an instance by the counter's name, or "id:N" if it has none.
 // Absent values are left out.

@@ -3,10 +3,9 @@
 namespace fleetperf::agent {
 namespace {
 
+using testing::kKib;
 using testing::Reading;
 using testing::Values;
-
-constexpr uint64_t kKib = 1024;
 
 class MemoryTest : public testing::LinuxFixture {
  protected:

@@ -7,11 +7,10 @@ namespace {
 
 using ::testing::ElementsAre;
 using testing::kJiffy;
+using testing::kKib;
 using testing::kProcesses;
 using testing::Reading;
 using testing::Values;
-
-constexpr uint64_t kKib = 1024;
 
 class ProcessV2Test : public testing::ProcessFixture {};
 

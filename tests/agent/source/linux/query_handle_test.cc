@@ -32,10 +32,10 @@ using testing::StatusIs;
 using testing::Value;
 using testing::Value64;
 
-constexpr char kDisksGuid[] = "{00000001-0000-0000-0000-000000000000}";
-constexpr char kSystemGuid[] = "{00000002-0000-0000-0000-000000000000}";
-const perflib::Guid kDisks = *perflib::ParseGuid(kDisksGuid);
-const perflib::Guid kSystem = *perflib::ParseGuid(kSystemGuid);
+constexpr char kDisksText[] = "{00000001-0000-0000-0000-000000000000}";
+constexpr char kSystemText[] = "{00000002-0000-0000-0000-000000000000}";
+const perflib::Guid kDisks = *perflib::ParseGuid(kDisksText);
+const perflib::Guid kSystem = *perflib::ParseGuid(kSystemText);
 const perflib::Guid kUnknown =
     *perflib::ParseGuid("{00000003-0000-0000-0000-000000000000}");
 
@@ -73,9 +73,9 @@ class QueryHandleTest : public ::testing::Test {
  protected:
   QueryHandleTest() {
     auto disks = std::make_unique<FakeProvider>(
-        kDisksGuid, perflib::kCountersetMultipleInstances);
+        kDisksText, perflib::kCountersetMultipleInstances);
     auto system = std::make_unique<FakeProvider>(
-        kSystemGuid, perflib::kCountersetSingleInstance);
+        kSystemText, perflib::kCountersetSingleInstance);
     disks_ = disks.get();
     disks_->instances = {{"sda", 8}, {"sdb", 16}, {"_Total", 0}};
     system_ = system.get();

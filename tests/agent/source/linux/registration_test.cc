@@ -35,13 +35,13 @@ constexpr uint32_t AVERAGE_BASE = 0x40030402;
 constexpr uint32_t RAW_BASE = 0x40030403;
 constexpr uint32_t LARGE_RAW_BASE = 0x40030500;
 
-struct Expected {
+struct ExpectedRegistration {
   const char* counterset;
   uint32_t instance_type;
   std::map<std::string, uint32_t> types;
 };
 
-const Expected kExpected[] = {
+const ExpectedRegistration kExpected[] = {
     {"Memory",
      0,
      {{"Available Bytes", LRAW},
@@ -180,7 +180,7 @@ TEST_F(RegistrationTest, HasWindowsNamesAndTypes) {
   std::vector<std::string> names;
   for (const CountersetRegistration& set : All()) names.push_back(set.name);
   ASSERT_EQ(names.size(), std::size(kExpected));
-  for (const Expected& expected : kExpected) {
+  for (const ExpectedRegistration& expected : kExpected) {
     SCOPED_TRACE(expected.counterset);
     const CountersetRegistration& set = Registration(expected.counterset);
     EXPECT_EQ(set.instance_type, expected.instance_type);

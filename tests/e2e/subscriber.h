@@ -1,0 +1,68 @@
+// A subscription to an aggregator.
+
+#ifndef FLEETPERF_TESTS_E2E_SUBSCRIBER_H_
+#define FLEETPERF_TESTS_E2E_SUBSCRIBER_H_
+
+#include <grpcpp/channel.h>
+#include <grpcpp/client_context.h>
+#include <grpcpp/support/sync_stream.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/channel.h"
+#include "base/credentials.h"
+#include "fleetperf/v1/subscription.grpc.pb.h"
+
+namespace fleetperf::testing {
+
+// A subscription that a test reads message by message.
+class Subscriber {
+ public:
+  Subscriber(const std::string& address, const TlsFiles& tls,
+             const v1::SubscribeRequest& request)
+      : stub_(v1::SubscriptionService::NewStub(
+            MakeChannel(address, *ClientCredentials(tls)))),
+        reader_(stub_->Subscribe(&context_, request)) {}
+  ~Subscriber() {
+    context_.TryCancel();
+    while (Read()) {
+    }
+    reader_->Finish();
+  }
+
+  // False if the stream has ended.
+  bool Read() {
+    v1::SubscribeResponse response;
+    if (!reader_->Read(&response)) return false;
+    lagged += response.lagged();
+    series += response.series_size();
+    for (const v1::Points& points : response.points()) {
+      values.insert(values.end(), points.values().begin(),
+                    points.values().end());
+    }
+    return true;
+  }
+  // Reads until the newest value is this; false if the stream has ended.
+  bool ReadUntil(double value) {
+    while (values.empty() || values.back() != value) {
+      if (!Read()) return false;
+    }
+    return true;
+  }
+
+  std::vector<double> values;
+  uint64_t lagged = 0;
+  int series = 0;
+
+ private:
+  grpc::ClientContext context_;
+  const std::unique_ptr<v1::SubscriptionService::Stub> stub_;
+  const std::unique_ptr<grpc::ClientReader<v1::SubscribeResponse>> reader_;
+};
+
+}  // namespace fleetperf::testing
+
+#endif  // FLEETPERF_TESTS_E2E_SUBSCRIBER_H_
