@@ -471,7 +471,9 @@ TEST_F(DamagedWal, BatchesWaitForDefinitionsThatAreLost) {
   ASSERT_OK(store_->KeepDefinitions(epoch.number, agent.definitions()));
   for (const bool is_moved : {false, true}) {
     SCOPED_TRACE(is_moved);
-    if (is_moved) ASSERT_OK(store_.Compact());
+    if (is_moved) {
+      ASSERT_OK(store_.Compact());
+    }
     const std::vector<std::string> ticks = store_.Read("web-1");
     EXPECT_THAT(ticks, SizeIs(kBatches - 1));
     EXPECT_THAT(ticks, Contains("2 C: 2"));
