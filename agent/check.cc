@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -14,6 +16,11 @@
 #include "agent/collect/collector.h"
 #include "agent/collect/registrations.h"
 #include "agent/collect/resolve.h"
+#include "agent/deliver/delivery.h"
+#include "agent/deliver/uplink.h"
+#include "agent/own_counters.h"
+#include "agent/source/combined_source.h"
+#include "agent/source/own_provider.h"
 #include "agent/source/sources.h"
 #include "agent/source/well_known.h"
 #include "base/certificates.h"
@@ -89,11 +96,17 @@ class Checker {
     return names;
   }
 
+  // The machine's, and what the agent counts of itself.
+  absl::StatusOr<std::unique_ptr<Source>> OpenOwnSource() {
+    ASSIGN_OR_RETURN(auto machines, OpenLocalSource(config_.perflib_dll));
+    return CombineSources(std::move(machines), MakeOwnSource(&own_counters_));
+  }
+
   void CheckMachine(const std::string& machine) {
     const bool is_own = machine == config_.name;
     absl::PrintF("\nmachine %s\n", machine);
     if (!is_own) CheckName(machine);
-    const auto source = is_own ? OpenLocalSource(config_.perflib_dll)
+    const auto source = is_own ? OpenOwnSource()
                                : OpenRemoteSource(config_.perflib_dll, machine);
     if (!source.ok()) return Problem(source.status().message());
     std::vector<std::string> warnings;
@@ -171,6 +184,10 @@ class Checker {
   Plan plan_;
   std::optional<CertificateNames> names_;  // nothing: they cannot be read
   int problems_ = 0;
+  const Delivery delivery_{Delivery::Options()};  // of nothing
+  const UplinkCounts uplink_counts_;
+  const OwnCounterset own_counters_ =
+      MakeOwnCounters(&delivery_, &uplink_counts_);
 };
 
 }  // namespace

@@ -17,7 +17,7 @@ namespace fleetperf::aggregator {
 // A jump of the clock is an advance of the time of day by an hour more than
 // something else explains: while this exists, the monotonic clock; before, that
 // is at the start, the last time that the store knows to have been right. After
-// one, the time of day is not to be gone by for 24 hours of the monotonic
+// one, the time of day is not to be relied on for 24 hours of the monotonic
 // clock, or until somebody says that it is right. What an aggregator was
 // stopped for cannot be told from a jump.
 //
@@ -36,12 +36,12 @@ class ClockGuard {
 
   struct Hold {
     absl::Duration jump;  // how much of the advance nothing explains
-    absl::Duration left;  // until the time of day is gone by again
+    absl::Duration left;  // until the time of day is relied on again
   };
-  // Nothing while the time of day may be gone by.
+  // Nothing unless a jump is on hold.
   std::optional<Hold> hold();
 
-  // Says that the time of day is right. False if it was gone by anyway.
+  // Says that the time of day is right. False if it was relied on anyway.
   bool Confirm();
 
  private:

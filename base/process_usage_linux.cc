@@ -2,6 +2,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "base/process_usage.h"
@@ -35,11 +36,13 @@ uint64_t ResidentBytes() {
 ProcessUsage GetProcessUsage() {
   rusage usage = {};
   getrusage(RUSAGE_SELF, &usage);
-  return {.cpu_time = absl::DurationFromTimeval(usage.ru_utime) +
-                      absl::DurationFromTimeval(usage.ru_stime),
-          .resident_bytes = ResidentBytes(),
-          .threads = CountEntries("/proc/self/task"),
-          .open_files = CountEntries("/proc/self/fd")};
+  return {
+      .cpu_time = absl::DurationFromTimeval(usage.ru_utime) +
+                  absl::DurationFromTimeval(usage.ru_stime),
+      .resident_bytes = ResidentBytes(),
+      .threads = CountEntries("/proc/self/task"),
+      // One is of the directory itself.
+      .open_files = std::max<uint64_t>(CountEntries("/proc/self/fd"), 1) - 1};
 }
 
 }  // namespace fleetperf

@@ -9,10 +9,10 @@
 
 namespace fleetperf::agent {
 
-// The countersets of both; where both have one, that of `machines`. A block of
-// queries to both is the machine's, with its clocks, to which the results of
-// the agent's own are appended. Where the machine's block does not end where it
-// says, nothing is: the reader rejects what is missing.
+// The countersets of both; where both have one, that of `own`. A block of
+// queries to both is the machine's, with its clocks, and the results of the
+// agent's own are appended to it. Nothing is appended to a block that does not
+// end where it says: the reader rejects the missing part.
 std::unique_ptr<Source> CombineSources(std::unique_ptr<Source> machines,
                                        std::unique_ptr<Source> own);
 

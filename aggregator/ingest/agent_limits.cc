@@ -90,14 +90,21 @@ void BoundFacts(v1::Machine* machine) {
   Cut(machine->mutable_operating_system(), kMaxFactBytes);
 }
 
+// protobuf's own parser passes over groups, at which the reader stops: a
+// payload that is not read to its end may have any number behind them.
+absl::Status NoCatalogue() {
+  return absl::InvalidArgumentError("Catalogue.payload is no catalogue");
+}
+
 // The counters of a serialized v1::CountersetRegistration.
-size_t CountCounters(absl::string_view registration) {
+absl::StatusOr<size_t> CountCounters(absl::string_view registration) {
   FieldReader reader(registration);
   size_t counters = 0;
   while (reader.Next()) {
     counters +=
         reader.field() == v1::CountersetRegistration::kCountersFieldNumber;
   }
+  if (!reader.ok()) return NoCatalogue();
   return counters;
 }
 
@@ -197,8 +204,10 @@ absl::Status CheckCatalogueContent(absl::string_view content) {
       continue;
     }
     ++countersets;
-    counters += CountCounters(reader.Bytes());
+    ASSIGN_OR_RETURN(const size_t its, CountCounters(reader.Bytes()));
+    counters += its;
   }
+  if (!reader.ok()) return NoCatalogue();
   if (countersets > kMaxCatalogueCountersets) {
     return TooMany("Catalogue.payload", countersets, "countersets",
                    kMaxCatalogueCountersets);

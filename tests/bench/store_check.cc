@@ -183,10 +183,12 @@ absl::StatusOr<uint64_t> CheckStore(
   Progress("comparing the store with what was acknowledged");
   ASSIGN_OR_RETURN(const std::unique_ptr<Store> store,
                    aggregator::OpenRocksDbStore(directory));
+  // The aggregator's own counters are of one more.
   const size_t stored = store->directory().Machines().size();
-  if (stored != workload.machines) {
-    return absl::DataLossError(absl::StrCat(
-        "the store has ", stored, " machines instead of ", workload.machines));
+  if (stored != workload.machines + 1) {
+    return absl::DataLossError(
+        absl::StrCat("the store has ", stored, " machines instead of ",
+                     workload.machines, " and the aggregator's"));
   }
   uint64_t samples = 0;
   for (size_t i = 0; i < workload.machines; ++i) {

@@ -110,6 +110,12 @@ TEST(Messages, CheckShowsWhatTheAgentFindsAndWhatIsInItsWay) {
               HasSubstr("does not name \"web-1\"; issue one with: fleetperf "
                         "pki issue agent web-1 box db1"));
 
+  // What an agent collects that is told nothing, its own counters among it.
+  const Result usual = check(deployment.WriteAgentConfig("box", {}, ""));
+  EXPECT_EQ(usual.status, 0) << usual.output;
+  EXPECT_THAT(usual.output,
+              AllOf(HasSubstr("fleetperf Agent"), Not(HasSubstr("PROBLEM"))));
+
   const Result bad = check(deployment.WriteAgentConfig(
       "box", {},
       "queries:\n"

@@ -186,6 +186,30 @@ TEST_F(SessionTest, ACatalogueHasSoManyCounters) {
   EXPECT_FALSE(store_->HasCatalogue(Sha256(content)));
 }
 
+// An empty group, field 100: a parser that knows groups goes on behind it.
+TEST_F(SessionTest, ACatalogueIsCountedToItsEnd) {
+  const std::string group = {'\xA3', '\x06', '\xA4', '\x06'};
+  v1::CatalogueContent two_bytes_each;
+  for (int i = 0; i < 10; ++i) two_bytes_each.add_countersets();
+  v1::CatalogueContent within;
+  within.add_countersets()->ParseFromString(group);
+  for (const std::string& content : {group + two_bytes_each.SerializeAsString(),
+                                     within.SerializeAsString()}) {
+    ASSERT_TRUE(v1::CatalogueContent().ParseFromString(content));
+    session_ = Connect();
+    v1::CollectRequest hello = Hello();
+    hello.mutable_hello()->set_catalogue_hash(Sha256(content));
+    Welcomed(hello);
+    v1::CollectRequest catalogue;
+    catalogue.mutable_catalogue()->set_compression(v1::COMPRESSION_NONE);
+    catalogue.mutable_catalogue()->set_payload(content);
+    EXPECT_THAT(Handle(catalogue),
+                StatusIs(kInvalidArgument,
+                         HasSubstr("Catalogue.payload is no catalogue")));
+    EXPECT_FALSE(store_->HasCatalogue(Sha256(content)));
+  }
+}
+
 TEST_F(SessionTest, AnAnswerHasSoManyInstances) {
   Welcomed();
   std::vector<Ingest::InstanceNames> answers;
