@@ -1,6 +1,10 @@
 #include "aggregator/config.h"
 
-#include "absl/strings/match.h"
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "base/config.h"
 #include "base/os.h"
 #include "base/status_macros.h"
@@ -34,6 +38,26 @@ void ReadConnections(ConfigSection root, ConnectionLimits* limits) {
                    kMost);
 }
 
+// "host:port"; getaddrinfo would take 70000 for 4464, and nothing for any.
+void ReadListen(ConfigSection& root, std::string* listen) {
+  constexpr uint32_t kMostPort = 65535;
+  root.Require("listen", listen);
+  if (listen->empty()) return;
+  const size_t colon = listen->rfind(':');
+  if (colon == std::string::npos) {
+    root.Error("listen", "has no port; write it as in 0.0.0.0:7443");
+    return;
+  }
+  const std::string text = listen->substr(colon + 1);
+  uint32_t port = 0;
+  if (!absl::SimpleAtoi(text, &port) || port > kMostPort) {
+    root.Error("listen",
+               absl::StrCat("ends in \"", text,
+                            "\", which is no port of 0 to 65535; write it as "
+                            "in 0.0.0.0:7443"));
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<Config> LoadConfig(const std::string& path) {
@@ -42,10 +66,7 @@ absl::StatusOr<Config> LoadConfig(const std::string& path) {
   Config config;
   config.name = HostName();
   root.Read("name", &config.name);
-  root.Require("listen", &config.listen);
-  if (!config.listen.empty() && !absl::StrContains(config.listen, ':')) {
-    root.Error("listen", "has no port; write it as in 0.0.0.0:7443");
-  }
+  ReadListen(root, &config.listen);
   root.ReadPath("address_file", &config.address_file);
   ReadConnections(root, &config.connections);
   config.tls = ReadTlsFiles(root);

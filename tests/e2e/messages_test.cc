@@ -83,6 +83,13 @@ TEST(Messages, WrongConfigurationIsNamedWithFileAndLine) {
   Deployment::Write(path, "listen: [\n");
   ExpectMessage(RunDaemon("fleetperf-aggregator", path), 1,
                 absl::StrCat(path, ":"));
+  for (const std::string wrong : {"70000", "", "https", "-1", "]"}) {
+    Deployment::Write(path, absl::StrCat("listen: '127.0.0.1:", wrong,
+                                         "'\nstore: {directory: s}\n", tls));
+    ExpectMessage(RunDaemon("fleetperf-aggregator", path), 1,
+                  absl::StrCat(path, ":1: listen: ends in \"", wrong,
+                               "\", which is no port of 0 to 65535"));
+  }
 }
 
 TEST(Messages, CheckShowsWhatTheAgentFindsAndWhatIsInItsWay) {
