@@ -31,9 +31,7 @@ constexpr absl::string_view kLimitNames[] = {"max_payload_bytes",
                                              "max_instances",
                                              "max_new_series_per_hour",
                                              "max_samples_per_second",
-                                             "max_catalogue_bytes",
-                                             "max_machines_of_agent",
-                                             "max_owned_countersets"};
+                                             "max_machines_of_agent"};
 
 bool HasControlCharacter(absl::string_view text) {
   return std::any_of(text.begin(), text.end(),

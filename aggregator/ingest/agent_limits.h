@@ -41,7 +41,8 @@ struct IngestLimits {
   // upper and lower case, and each spelling is a machine.
   size_t max_machines_of_agent = 4096;
   size_t max_machines = 1'000'000;
-  // Countersets of machines that one agent collects, of all of its epochs.
+  // Countersets of machines that no other agent may collect because one does:
+  // beyond them, one of its own is free again.
   size_t max_owned_countersets = 100'000;
 };
 

@@ -292,16 +292,16 @@ std::vector<Ingest::InstanceNames> Ingest::EnumerateInstances(
 }
 
 void Ingest::TakeInstances(const std::string& agent, v1::InstanceList list) {
-  absl::MutexLock lock(&mutex_);
-  const auto found = questions_.find(list.request_id());
-  if (found == questions_.end()) return;      // too late
-  if (found->second->agent != agent) return;  // not asked
   Cut(list.mutable_error(), kMaxReportBytes);
   const absl::Status bounded = CheckInstances(list);
   if (!bounded.ok()) {
     list.clear_instances();
     list.set_error(std::string(bounded.message()));
   }
+  absl::MutexLock lock(&mutex_);
+  const auto found = questions_.find(list.request_id());
+  if (found == questions_.end()) return;      // too late
+  if (found->second->agent != agent) return;  // not asked
   found->second->answer = std::move(list);
   answered_.Notify();
 }

@@ -65,25 +65,26 @@ const std::string* KnownAgents::SpeakerOf(const std::string& machine) const {
 absl::Status KnownAgents::Claim(const std::string& machine,
                                 const perflib::Guid& counterset,
                                 const std::string& agent) {
-  Agent& state = agents_[agent];
-  const auto found = owners_.find({machine, counterset});
-  if (found != owners_.end()) {
-    if (found->second == agent) return absl::OkStatus();
-    Agent& owner = agents_[found->second];
-    if (!owner.left.has_value()) {
+  const MachineCounterset claimed = {machine, counterset};
+  std::string& owner = owners_[claimed];
+  if (owner == agent) return absl::OkStatus();
+  if (!owner.empty()) {
+    Agent& former = agents_[owner];
+    if (!former.left.has_value()) {
       return absl::AlreadyExistsError(
           absl::StrCat("counterset ", counterset.ToString(), " of ", machine,
-                       " is collected by agent ", found->second, " already"));
+                       " is collected by agent ", owner, " already"));
     }
+    former.owned.erase(claimed);
   }
-  if (state.owned_countersets >= limits_.max_owned_countersets) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "agent ", agent, " collects more than ", limits_.max_owned_countersets,
-        " countersets of machines (max_owned_countersets)"));
+  owner = agent;
+  std::set<MachineCounterset>& owned = agents_[agent].owned;
+  // Machines come and go: the agent has stopped collecting most of a long list.
+  if (owned.size() >= limits_.max_owned_countersets) {
+    owners_.erase(*owned.begin());
+    owned.erase(owned.begin());
   }
-  if (found != owners_.end()) --agents_[found->second].owned_countersets;
-  owners_[{machine, counterset}] = agent;
-  ++state.owned_countersets;
+  owned.insert(claimed);
   return absl::OkStatus();
 }
 

@@ -43,7 +43,7 @@ class KnownAgents {
   const std::string* SpeakerOf(const std::string& machine) const;
 
   // Makes `agent` the owner of a machine's counterset. AlreadyExists if another
-  // one is whose stream is open, ResourceExhausted if it owns too many.
+  // one is whose stream is open. An agent that owns too many loses another.
   absl::Status Claim(const std::string& machine,
                      const perflib::Guid& counterset, const std::string& agent);
 
@@ -64,11 +64,13 @@ class KnownAgents {
   Sizes sizes() const;
 
  private:
+  using MachineCounterset = std::pair<std::string, perflib::Guid>;
+
   struct Agent {
     std::optional<absl::Duration> left;  // nothing: its stream is open
     std::shared_ptr<AgentBudgets> budgets;
     std::set<std::string> machines;  // that it speaks for
-    size_t owned_countersets = 0;
+    std::set<MachineCounterset> owned;
     std::set<uint32_t> lost_dictionaries;
   };
 
@@ -78,7 +80,7 @@ class KnownAgents {
   const IngestLimits limits_;
   std::map<std::string, Agent> agents_;
   std::map<std::string, std::string> speakers_;  // by machine
-  std::map<std::pair<std::string, perflib::Guid>, std::string> owners_;
+  std::map<MachineCounterset, std::string> owners_;
   absl::Duration next_look_ = -absl::InfiniteDuration();
 };
 

@@ -481,7 +481,16 @@ absl::Status Session::ApplyDefinitions(Epoch& epoch,
   for (const v1::MachineDefinition& machine : definitions.machines()) {
     machines.insert(machine.name());
   }
-  RETURN_IF_ERROR(EnterMachines(machines));
+  const absl::Status entered = EnterMachines(machines);
+  // Only batches with samples of the machine left out are rejected.
+  if (absl::IsResourceExhausted(entered)) {
+    throttle_.CountBroken(entered.message());
+    ingest_.log().Warn(absl::StrCat("enter ", agent_, " ", entered.message()),
+                       absl::StrCat("left out a machine of ", agent_, ": ",
+                                    entered.message()));
+  } else {
+    RETURN_IF_ERROR(entered);
+  }
   const absl::Status applied = epoch.dictionary().Apply(definitions);
   if (!applied.ok()) {
     if (!IsBatchsFault(applied)) return applied;

@@ -1,5 +1,6 @@
 #include "aggregator/own/own_collection.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -56,7 +57,9 @@ OwnCollection::~OwnCollection() {
 }
 
 void OwnCollection::Run() {
-  for (absl::Duration due = clock_.Monotonic();; due += kInterval) {
+  // Ticks that were not taken in time are not made up for.
+  for (absl::Duration due = clock_.Monotonic();;
+       due = std::max(due + kInterval, clock_.Monotonic())) {
     {
       absl::MutexLock lock(&mutex_);
       wakeup_.Await(

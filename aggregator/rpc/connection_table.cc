@@ -55,9 +55,12 @@ std::optional<Refusal> ConnectionTable::Admit(int fd, const Peer& peer,
                                               absl::Duration now) {
   const IpAddress network = NetworkOf(peer.address);
   absl::MutexLock lock(&mutex_);
-  // The system gives a descriptor, or a port of a peer, to one at a time.
+  // The system gives a descriptor to one at a time, and a port of a peer to one
+  // towards each of the own addresses.
   Forget(fd);
-  if (const auto it = by_peer_.find(peer); it != by_peer_.end()) {
+  if (const auto it = by_peer_.find(peer);
+      it != by_peer_.end() &&
+      !IsOpen(it->second, connections_.at(it->second))) {
     Forget(it->second);
   }
   Settle(now);
@@ -190,7 +193,10 @@ void ConnectionTable::Forget(int fd) {
   if (it == connections_.end()) return;
   LeaveUnauthenticated(&it->second);
   Decrease(&open_of_, NetworkOf(it->second.peer.address));
-  by_peer_.erase(it->second.peer);
+  const auto of_peer = by_peer_.find(it->second.peer);
+  if (of_peer != by_peer_.end() && of_peer->second == fd) {
+    by_peer_.erase(of_peer);
+  }
   connections_.erase(it);
 }
 

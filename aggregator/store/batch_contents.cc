@@ -96,8 +96,8 @@ absl::StatusOr<BatchContents> ParseContents(absl::string_view bytes,
     return absl::InvalidArgumentError("Batch.payload is no BatchContent");
   }
   if (contents.losses.size() > max_losses) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a batch of more than ", max_losses, " losses"));
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "a batch of more than ", max_losses, " losses (max_losses)"));
   }
   return contents;
 }

@@ -6,7 +6,7 @@ namespace fleetperf::aggregator {
 namespace {
 
 using enum absl::StatusCode;
-const auto kExhausted = absl::StatusCode::kResourceExhausted;
+using ::testing::Contains;
 
 TEST_F(SessionTest, AHelloThatIsOutOfBoundsIsRefused) {
   const struct {
@@ -137,18 +137,43 @@ TEST_F(SessionTest, AnAgentSpeaksForSoManyMachines) {
   limits_.max_machines_of_agent = 2;  // besides its own
   Restart();
   Welcomed();
+  uint32_t refused = 0;
   for (const std::string name : {"web-1", "db1", "dB1", "Db1"}) {
-    writer_.Machine(name);
-    const absl::Status status = Handle(Batch());
-    if (name != "Db1") {
-      ASSERT_OK(status);
-    } else {
-      EXPECT_THAT(status,
-                  StatusIs(kExhausted, HasSubstr("(max_machines_of_agent)")));
-    }
+    refused = writer_.Machine(name);
+    ASSERT_OK(Handle(Batch()));
   }
   EXPECT_THAT(store_->directory().Machines(),
               ElementsAre("dB1", "db1", "web-1"));
+
+  // Only batches with samples of that machine are rejected.
+  const uint32_t disk = writer_.Counterset(DiskRegistration());
+  const uint32_t query =
+      writer_.Query(refused, disk, absl::Seconds(1), {{kQueueLength}});
+  writer_.AddTick(query, ClocksAt(5),
+                  {{writer_.Instance(refused, disk, "C:"), {5}}});
+  ASSERT_OK(Handle(Batch()));
+  ASSERT_OK(Handle(Batch()));
+  link_->WaitForAck(6);
+  EXPECT_THAT(link_->events(), Contains("reject 5"));
+  EXPECT_THAT(Stored(),
+              ElementsAre("1 C: 1", "2 C: 2", "3 C: 3", "4 C: 4", "6 C: 6"));
+  EXPECT_THAT(ingest_->FindConnection("web-1")->limits_broken,
+              ElementsAre(Pair("max_machines_of_agent", 2)));
+}
+
+// Countersets that an agent no longer collects do not keep it from others.
+TEST_F(SessionTest, AnAgentOwnsSoManyCountersets) {
+  limits_.max_owned_countersets = 3;
+  Restart();
+  Welcomed();
+  for (int i = 0; i < 10; ++i) {
+    perflib::CountersetRegistration registration = DiskRegistration();
+    registration.guid.data1 += static_cast<uint32_t>(i);
+    writer_.Query(writer_.Machine("db1"), writer_.Counterset(registration),
+                  absl::Seconds(1), {{kQueueLength}});
+    ASSERT_OK(Handle(Batch()));
+  }
+  EXPECT_EQ(ingest_->sizes().owned_countersets, 3);
 }
 
 TEST_F(SessionTest, AFleetHasSoManyMachines) {
@@ -161,7 +186,7 @@ TEST_F(SessionTest, AFleetHasSoManyMachines) {
   v1::CollectRequest hello = Hello();
   hello.mutable_hello()->set_agent("web-2");
   EXPECT_THAT(other->Handle(hello),
-              StatusIs(kExhausted, HasSubstr("(max_machines)")));
+              StatusIs(kResourceExhausted, HasSubstr("(max_machines)")));
   session_->Close();
   Welcomed();  // is there
 }

@@ -108,6 +108,23 @@ TEST_F(ConnectionTableTest, ADescriptorAcceptedAgainIsAnotherConnection) {
   EXPECT_TRUE(table_->Close(second));
 }
 
+// Towards two of the server's addresses.
+TEST_F(ConnectionTableTest, OnePortOfAPeerMayHaveTwoConnections) {
+  Use({.max = 99, .max_per_address = 99, .max_unauthenticated = 99});
+  const Peer peer = MakePeer("192.0.2.1", 1);
+  const Socket first;
+  const absl::Duration later = kStart + absl::Minutes(1);
+  {
+    const Socket second;
+    EXPECT_THAT(table_->Admit(first.near.get(), peer, kStart),
+                Eq(std::nullopt));
+    EXPECT_THAT(table_->Admit(second.near.get(), peer, kStart),
+                Eq(std::nullopt));
+    EXPECT_EQ(table_->Count(kStart).open, 2);
+  }
+  EXPECT_EQ(table_->Count(later).open, 1);
+}
+
 TEST_F(ConnectionTableTest, TheHostWithMostUnauthenticatedGivesOneUp) {
   Use({.max = 99, .max_per_address = 99, .max_unauthenticated = 4});
   for (int i = 0; i < 4; ++i) Admit("192.0.2.66", kStart);

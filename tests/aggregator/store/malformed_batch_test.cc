@@ -363,13 +363,15 @@ TEST(ParseBatch, StopsAtLossesWithoutEnd) {
   ASSERT_OK_AND_ASSIGN(const BatchContents contents, ParseBatch(most, {}));
   EXPECT_EQ(contents.losses.size(), 100'000);
   content.add_losses();
-  EXPECT_THAT(ParseBatch(MakeBatch(1, 1, content), {}),
-              StatusIs(kInvalidArgument, HasSubstr("more than 100000 losses")));
+  EXPECT_THAT(
+      ParseBatch(MakeBatch(1, 1, content), {}),
+      StatusIs(kResourceExhausted, HasSubstr("more than 100000 losses")));
   for (int i = 0; i < 400'000; ++i) content.add_losses();
   const v1::Batch batch = MakeBatch(1, 1, content);
   const size_t before = AllocatedBytes();
-  EXPECT_THAT(ParseBatch(batch, {}),
-              StatusIs(kInvalidArgument, HasSubstr("more than 100000 losses")));
+  EXPECT_THAT(
+      ParseBatch(batch, {}),
+      StatusIs(kResourceExhausted, HasSubstr("more than 100000 losses")));
   EXPECT_LT(AllocatedBytes() - before, size_t{32} << 20);
 }
 
