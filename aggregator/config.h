@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "aggregator/ingest/ingest.h"
-#include "aggregator/maintenance.h"
+#include "aggregator/maintenance/maintenance.h"
 #include "aggregator/plan/plan_entry.h"
 #include "aggregator/rpc/connection_table.h"
 #include "aggregator/subscribe/hub.h"

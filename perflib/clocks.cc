@@ -5,7 +5,6 @@ namespace {
 
 // 1601-01-01 to 1970-01-01: 369 years with 89 leap days.
 constexpr int64_t kSecondsFrom1601To1970 = 11'644'473'600;
-constexpr int64_t k100NSecPerSecond = 10'000'000;
 
 }  // namespace
 

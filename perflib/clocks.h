@@ -19,13 +19,20 @@ struct Clocks {
   bool operator==(const Clocks&) const = default;
 };
 
+// Units of PerfTime100NSec.
+inline constexpr int64_t k100NSecPerSecond = 10'000'000;
 // PerfFreq of every Linux block, as on current Windows.
-inline constexpr int64_t kLinuxPerfFreq = 10'000'000;
+inline constexpr int64_t kLinuxPerfFreq = k100NSecPerSecond;
 
 // Exact for every value of PerfTime100NSec; the inverse rounds towards zero and
 // saturates.
 absl::Time TimeFromPerfTime100NSec(int64_t perf_time_100nsec);
 int64_t PerfTime100NSecFromTime(absl::Time time);
+
+// The time of day.
+inline absl::Time TimeOf(const Clocks& clocks) {
+  return TimeFromPerfTime100NSec(clocks.perf_time_100nsec);
+}
 
 // The UTC calendar time of `perf_time_100nsec`, as PERF_DATA_HEADER carries it.
 SystemTime SystemTimeFromPerfTime100NSec(int64_t perf_time_100nsec);

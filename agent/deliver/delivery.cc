@@ -52,8 +52,7 @@ void Delivery::Add(BlockSamples block) {
     ++counts_.ticks;
     counts_.samples += block.CountValues();
     StartHolding();
-    const absl::Time time =
-        perflib::TimeFromPerfTime100NSec(block.clocks.perf_time_100nsec);
+    const absl::Time time = perflib::TimeOf(block.clocks);
     const TickRange tick = {.ticks = 1, .start = time, .end = time};
     held_.Extend(tick);
     const absl::Duration interval = block.interval;

@@ -38,6 +38,10 @@ struct RawSample {
   RawValue multi;        // of CounterFormula::multi_id
 };
 
+inline absl::Time TimeOf(const RawSample& sample) {
+  return perflib::TimeOf(sample.clocks);
+}
+
 // What counters grew by from one sample to another, or in several such pieces
 // together, with what the newest sample says beside it.
 struct Growth {

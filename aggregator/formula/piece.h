@@ -38,8 +38,6 @@ absl::Duration ClockLength(const perflib::Clocks& older,
 // clocks alone. Made once for many. Immutable.
 class ClockCheck {
  public:
-  // What PerfTimeStamp counts on Linux and current Windows.
-  static constexpr int64_t kTicksOf100NSec = 10'000'000;
   // As many of them can be reckoned with in integers.
   static constexpr int64_t kMostTicks = int64_t{1} << 55;
 
@@ -52,8 +50,8 @@ class ClockCheck {
     int64_t length = 0;
     int64_t time_of_day = 0;
     // Reckoned in integers where both clocks tick so.
-    if (older.perf_freq != kTicksOf100NSec ||
-        newer.perf_freq != kTicksOf100NSec ||
+    if (older.perf_freq != perflib::kLinuxPerfFreq ||
+        newer.perf_freq != perflib::kLinuxPerfFreq ||
         __builtin_sub_overflow(newer.perf_time_stamp, older.perf_time_stamp,
                                &length) ||
         __builtin_sub_overflow(newer.perf_time_100nsec, older.perf_time_100nsec,
@@ -70,7 +68,7 @@ class ClockCheck {
 
  private:
   // By how many the clocks may disagree, and by a hundredth of the length.
-  static constexpr int64_t kTolerance = kTicksOf100NSec / 20;
+  static constexpr int64_t kTolerance = perflib::kLinuxPerfFreq / 20;
 
   std::optional<int64_t> SoundLengthOfOthers(
       const perflib::Clocks& older, const perflib::Clocks& newer) const;
@@ -81,6 +79,17 @@ class ClockCheck {
 
 Piece MakePiece(const CounterFormula& formula, const RawSample& older,
                 const RawSample& newer, absl::Duration interval);
+
+// The piece that ends with a series' next sample: nothing if `last` is, or the
+// formula uses one sample.
+std::optional<Piece> PieceTo(const CounterFormula& formula,
+                             const std::optional<RawSample>& last,
+                             const RawSample& sample, absl::Duration interval);
+
+// The value that a sample has by itself, or with the piece that ends with it.
+CalculatedValue ValueOfSample(const CounterFormula& formula,
+                              const RawSample& sample,
+                              const std::optional<Piece>& piece);
 
 }  // namespace fleetperf::aggregator
 

@@ -85,6 +85,16 @@ void WindowAccumulator::AddSample(const CounterFormula& formula, Over over,
   ++pieces_;
 }
 
+void WindowAccumulator::Add(const CounterFormula& formula, Over over,
+                            const RawSample& sample,
+                            const std::optional<Piece>& piece) {
+  if (piece.has_value()) {
+    AddPiece(formula, over, *piece);
+  } else if (!formula.uses_two_samples()) {
+    AddSample(formula, over, sample);
+  }
+}
+
 void WindowAccumulator::AddPieces(const CounterFormula& formula,
                                   const Pieces& pieces) {
   AddGrowth(formula, pieces.growth, &growth_);

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "absl/time/time.h"
 #include "aggregator/formula/counter_formula.h"
@@ -52,6 +53,11 @@ class WindowAccumulator {
   // For the others.
   void AddSample(const CounterFormula& formula, Over over,
                  const RawSample& sample);
+
+  // Either: a sample, and the piece that ends with it. The first sample of a
+  // formula that uses two adds nothing.
+  void Add(const CounterFormula& formula, Over over, const RawSample& sample,
+           const std::optional<Piece>& piece);
 
   // `count` sound pieces, one after the other, that have this growth and length
   // together. Only for Over::kFormula.

@@ -16,20 +16,21 @@
 #include "absl/random/random.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "aggregator/store/backup.h"
-#include "aggregator/store/commit_mark.h"
-#include "aggregator/store/compactor.h"
-#include "aggregator/store/database.h"
-#include "aggregator/store/definition_table.h"
-#include "aggregator/store/epoch_table.h"
-#include "aggregator/store/key_numbers.h"
-#include "aggregator/store/keys.h"
-#include "aggregator/store/log.h"
-#include "aggregator/store/lost_commits.h"
-#include "aggregator/store/lost_ticks_table.h"
-#include "aggregator/store/room.h"
+#include "aggregator/store/backup/backup.h"
+#include "aggregator/store/compaction/compactor.h"
 #include "aggregator/store/sample_reader.h"
 #include "aggregator/store/store.h"
+#include "aggregator/store/tables/commit_mark.h"
+#include "aggregator/store/tables/database.h"
+#include "aggregator/store/tables/definition_table.h"
+#include "aggregator/store/tables/epoch_table.h"
+#include "aggregator/store/tables/fingerprints.h"
+#include "aggregator/store/tables/key_numbers.h"
+#include "aggregator/store/tables/keys.h"
+#include "aggregator/store/tables/log.h"
+#include "aggregator/store/tables/lost_commits.h"
+#include "aggregator/store/tables/lost_ticks_table.h"
+#include "aggregator/store/tables/room.h"
 #include "base/status_macros.h"
 #include "fleetperf/v1/collection.pb.h"
 
@@ -418,8 +419,7 @@ class RocksDbStore : public Store {
         log_.index().AddMachine(frame.query->machine, batch.epoch_number);
       }
       if (!frame.clocks->empty()) {
-        const absl::Time time = perflib::TimeFromPerfTime100NSec(
-            frame.clocks->back().perf_time_100nsec);
+        const absl::Time time = perflib::TimeOf(frame.clocks->back());
         const auto [entry, is_new] =
             newest.try_emplace(frame.query->machine, time);
         if (!is_new) entry->second = std::max(entry->second, time);

@@ -6,8 +6,8 @@
 #include <map>
 #include <utility>
 
-#include "aggregator/store/keys.h"
-#include "aggregator/store/loss_table.h"
+#include "aggregator/store/tables/keys.h"
+#include "aggregator/store/tables/loss_table.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::aggregator {
@@ -15,10 +15,6 @@ namespace {
 
 // Segments of the log in which a machine's newest sample is looked for.
 constexpr size_t kMaxSegmentsSearched = 12;
-
-absl::Time TimeOf(const perflib::Clocks& clocks) {
-  return perflib::TimeFromPerfTime100NSec(clocks.perf_time_100nsec);
-}
 
 // From the first to the last tick between `from` and `to`; nothing if none is.
 std::optional<Chunk::TickRange> TicksBetween(

@@ -13,11 +13,11 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "aggregator/store/chunk_table.h"
-#include "aggregator/store/database.h"
-#include "aggregator/store/key_numbers.h"
-#include "aggregator/store/log.h"
 #include "aggregator/store/store.h"
+#include "aggregator/store/tables/chunk_table.h"
+#include "aggregator/store/tables/database.h"
+#include "aggregator/store/tables/key_numbers.h"
+#include "aggregator/store/tables/log.h"
 
 namespace fleetperf::aggregator {
 

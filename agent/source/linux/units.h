@@ -5,9 +5,11 @@
 
 #include <cstdint>
 
+#include "perflib/clocks.h"
+
 namespace fleetperf::agent {
 
-inline constexpr uint64_t k100NSecPerSecond = 10'000'000;
+inline constexpr uint64_t k100NSecPerSecond = perflib::k100NSecPerSecond;
 inline constexpr uint64_t k100NSecPerMillisecond = 10'000;
 inline constexpr uint64_t k100NSecPerMicrosecond = 10;
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "agent/deliver/delivery.h"
-#include "aggregator/store/batch_decoder.h"
+#include "aggregator/samples/batch_decoder.h"
 #include "tests/agent/collect/test_countersets.h"
 #include "tests/agent/deliver/batch_content.h"
 #include "tests/support/simulated_clock.h"

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "aggregator/store/backup/verify.h"
 #include "aggregator/store/store.h"
-#include "aggregator/store/verify.h"
 #include "tests/support/countersets.h"
 #include "tests/support/log_capture.h"
 #include "tests/support/one_disk_agent.h"

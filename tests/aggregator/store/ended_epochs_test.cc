@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "aggregator/store/database.h"
-#include "aggregator/store/keys.h"
+#include "aggregator/store/tables/database.h"
+#include "aggregator/store/tables/keys.h"
 #include "fleetperf/v1/collection.pb.h"
 #include "fleetperf/v1/fleet.pb.h"
 #include "tests/support/one_disk_agent.h"

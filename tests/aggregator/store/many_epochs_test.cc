@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "aggregator/store/database.h"
+#include "aggregator/store/tables/database.h"
 #include "tests/support/allocation_meter.h"
 #include "tests/support/small_allocation_meter.h"
 #include "tests/support/status_matchers.h"

@@ -26,10 +26,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "aggregator/formula/counter_formula.h"
-#include "aggregator/store/backup.h"
-#include "aggregator/store/series_run.h"
+#include "aggregator/samples/series_run.h"
+#include "aggregator/store/backup/backup.h"
+#include "aggregator/store/backup/verify.h"
 #include "aggregator/store/store.h"
-#include "aggregator/store/verify.h"
 #include "base/clock.h"
 #include "tests/e2e/process.h"
 #include "tests/support/batch_writer.h"
@@ -252,8 +252,7 @@ void Sort(std::vector<std::string>* ticks) {
 int MinuteOf(double time) { return static_cast<int>(std::ceil(time / 60)); }
 
 double SecondsOf(const perflib::Clocks& clocks) {
-  return absl::ToDoubleSeconds(
-      perflib::TimeFromPerfTime100NSec(clocks.perf_time_100nsec) - kStart);
+  return absl::ToDoubleSeconds(perflib::TimeOf(clocks) - kStart);
 }
 
 void AddThinned(const Frame& frame, Contents* contents) {

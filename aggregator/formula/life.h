@@ -1,0 +1,23 @@
+// The number of an instance's life.
+
+#ifndef FLEETPERF_AGGREGATOR_FORMULA_LIFE_H_
+#define FLEETPERF_AGGREGATOR_FORMULA_LIFE_H_
+
+#include <cstdint>
+
+namespace fleetperf::aggregator {
+
+// It is made of the number of its epoch, and of its definition in that.
+constexpr uint64_t MakeLife(uint32_t epoch_number, uint32_t definition) {
+  return uint64_t{epoch_number} << 32 | definition;
+}
+constexpr uint32_t EpochOfLife(uint64_t life) {
+  return static_cast<uint32_t>(life >> 32);
+}
+constexpr uint32_t DefinitionOfLife(uint64_t life) {
+  return static_cast<uint32_t>(life);
+}
+
+}  // namespace fleetperf::aggregator
+
+#endif  // FLEETPERF_AGGREGATOR_FORMULA_LIFE_H_

@@ -1,0 +1,33 @@
+#include "aggregator/services/health_service.h"
+
+#include "absl/strings/str_cat.h"
+#include "base/rpc_error.h"
+#include "grpc/health/v1/health.grpc.pb.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+namespace v1 = ::grpc::health::v1;
+
+class HealthService : public v1::Health::Service {
+ public:
+  grpc::Status Check(grpc::ServerContext*,
+                     const v1::HealthCheckRequest* request,
+                     v1::HealthCheckResponse* response) override {
+    if (!request->service().empty()) {
+      return RpcFromStatus(absl::NotFoundError(
+          absl::StrCat("no health of \"", request->service(),
+                       "\" alone; ask for that of the server, \"\"")));
+    }
+    response->set_status(v1::HealthCheckResponse::SERVING);
+    return grpc::Status::OK;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<grpc::Service> MakeHealthService() {
+  return std::make_unique<HealthService>();
+}
+
+}  // namespace fleetperf::aggregator

@@ -1,0 +1,44 @@
+// How many ticks were lost, by agent, machine and cause.
+
+#ifndef FLEETPERF_AGGREGATOR_STORE_TABLES_LOST_TICKS_TABLE_H_
+#define FLEETPERF_AGGREGATOR_STORE_TABLES_LOST_TICKS_TABLE_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/types/span.h"
+#include "aggregator/samples/commit.h"
+#include "aggregator/store/tables/database.h"
+
+namespace fleetperf::aggregator {
+
+// Thread-safe.
+class LostTicksTable {
+ public:
+  using ByCause = std::map<LossCause, uint64_t>;
+  // By agent and machine; an empty machine stands for all of the agent's.
+  using Map = std::map<std::pair<std::string, std::string>, ByCause>;
+
+  absl::Status Load(const Database& database);
+
+  // What is new once these batches are kept: those entries that they change.
+  Map After(absl::Span<const BatchToCommit> batches) const;
+  static void Put(const Map& entries, Changes* changes);
+  void Take(Map entries);
+
+  // Of a machine: its own, and all of its agent's.
+  ByCause Of(const std::string& agent, const std::string& machine) const;
+
+ private:
+  mutable absl::Mutex mutex_;
+  Map entries_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace fleetperf::aggregator
+
+#endif  // FLEETPERF_AGGREGATOR_STORE_TABLES_LOST_TICKS_TABLE_H_
