@@ -44,7 +44,7 @@ bool ReadRetired(absl::string_view bytes, std::vector<uint32_t>* retired) {
   return numbers.ok();
 }
 
-LossCause FromProto(v1::LossCause cause) {
+LossCause CauseFromProto(v1::LossCause cause) {
   return v1::LossCause_IsValid(cause) ? static_cast<LossCause>(cause)
                                       : LossCause::kUnknown;
 }
@@ -55,10 +55,10 @@ bool ReadLoss(absl::string_view bytes, std::vector<Loss>* losses) {
     return false;
   }
   losses->push_back({.machine = loss.machine(),
-                     .start = fleetperf::FromProto(loss.start()),
-                     .end = fleetperf::FromProto(loss.end()),
+                     .start = FromProto(loss.start()),
+                     .end = FromProto(loss.end()),
                      .ticks = loss.ticks(),
-                     .cause = FromProto(loss.cause())});
+                     .cause = CauseFromProto(loss.cause())});
   return true;
 }
 

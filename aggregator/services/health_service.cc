@@ -7,19 +7,20 @@
 namespace fleetperf::aggregator {
 namespace {
 
-namespace v1 = ::grpc::health::v1;
+using ::grpc::health::v1::Health;
+using ::grpc::health::v1::HealthCheckRequest;
+using ::grpc::health::v1::HealthCheckResponse;
 
-class HealthService : public v1::Health::Service {
+class HealthService : public Health::Service {
  public:
-  grpc::Status Check(grpc::ServerContext*,
-                     const v1::HealthCheckRequest* request,
-                     v1::HealthCheckResponse* response) override {
+  grpc::Status Check(grpc::ServerContext*, const HealthCheckRequest* request,
+                     HealthCheckResponse* response) override {
     if (!request->service().empty()) {
       return RpcFromStatus(absl::NotFoundError(
           absl::StrCat("no health of \"", request->service(),
                        "\" alone; ask for that of the server, \"\"")));
     }
-    response->set_status(v1::HealthCheckResponse::SERVING);
+    response->set_status(HealthCheckResponse::SERVING);
     return grpc::Status::OK;
   }
 };

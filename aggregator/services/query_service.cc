@@ -33,7 +33,7 @@ constexpr absl::Duration kCancelInterval = absl::Milliseconds(200);
 // Points in one message.
 constexpr size_t kMaxPointsPerMessage = 4096;
 
-Over FromProto(v1::Over over) {
+Over OverFromProto(v1::Over over) {
   switch (over) {
     case v1::OVER_AVERAGE:
       return Over::kAverage;
@@ -99,19 +99,20 @@ std::optional<Aggregation> AggregationOf(const v1::QueryRangeRequest& proto) {
 
 template <typename Request>
 void SetRange(const Request& proto, RangeRequest* request) {
-  if (proto.has_since()) request->since = fleetperf::FromProto(proto.since());
+  if (proto.has_since()) request->since = FromProto(proto.since());
   if (proto.has_start_time()) {
-    request->start = fleetperf::FromProto(proto.start_time());
+    request->start = FromProto(proto.start_time());
   }
   if (proto.has_end_time()) {
-    request->end = fleetperf::FromProto(proto.end_time());
+    request->end = FromProto(proto.end_time());
   }
 }
 
-absl::StatusOr<RangeRequest> FromProto(const v1::QueryRangeRequest& proto) {
+absl::StatusOr<RangeRequest> RequestFromProto(
+    const v1::QueryRangeRequest& proto) {
   RangeRequest request{.paths = {proto.paths().begin(), proto.paths().end()},
-                       .step = fleetperf::FromProto(proto.step()),
-                       .over = FromProto(proto.over()),
+                       .step = FromProto(proto.step()),
+                       .over = OverFromProto(proto.over()),
                        .choice = {.top = proto.top(), .bottom = proto.bottom()},
                        .aggregation = AggregationOf(proto)};
   if (proto.has_where()) {
@@ -121,7 +122,7 @@ absl::StatusOr<RangeRequest> FromProto(const v1::QueryRangeRequest& proto) {
   return request;
 }
 
-RangeRequest FromProto(const v1::QueryRawRequest& proto) {
+RangeRequest RequestFromProto(const v1::QueryRawRequest& proto) {
   RangeRequest request{.paths = {proto.paths().begin(), proto.paths().end()}};
   SetRange(proto, &request);
   return request;
@@ -252,7 +253,7 @@ class QueryService : public v1::QueryService::Service {
       grpc::ServerWriter<v1::QueryRangeResponse>* writer) override {
     const auto slot = Admit(*context);
     if (!slot.ok()) return RpcFromStatus(slot.status());
-    const auto range_request = FromProto(*request);
+    const auto range_request = RequestFromProto(*request);
     if (!range_request.ok()) return RpcFromStatus(range_request.status());
     AnswerWriter answer(context, &clock_);
     uint32_t id = 0;
@@ -269,7 +270,7 @@ class QueryService : public v1::QueryService::Service {
     if (!slot.ok()) return RpcFromStatus(slot.status());
     AnswerWriter answer(context, &clock_);
     uint32_t id = 0;
-    return End(RunRawQuery(FromProto(*request), ContextOf(context),
+    return End(RunRawQuery(RequestFromProto(*request), ContextOf(context),
                            [&](const RawSeries& result) {
                              return Write(++id, result, &answer, writer);
                            }));
@@ -279,7 +280,7 @@ class QueryService : public v1::QueryService::Service {
                             const v1::ExplainValueRequest* request,
                             v1::ExplainValueResponse* response) override {
     std::optional<absl::Time> time;
-    if (request->has_time()) time = fleetperf::FromProto(request->time());
+    if (request->has_time()) time = FromProto(request->time());
     const auto slot = Admit(*context);
     if (!slot.ok()) return RpcFromStatus(slot.status());
     auto explained = RunExplain(request->path(), time, store_, now_of_);

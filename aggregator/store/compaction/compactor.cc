@@ -19,7 +19,7 @@ namespace fleetperf::aggregator {
 namespace {
 
 // Values that are in memory at once, about.
-constexpr uint64_t kMaxValues = uint64_t{16} << 20;
+constexpr uint64_t kMaxTransposedValues = uint64_t{16} << 20;
 // After a restart, chunks that were received so long before the last one may
 // wait for others of their hour.
 constexpr uint32_t kHoursToLoad = 3;
@@ -195,7 +195,8 @@ absl::Status Compactor::Transpose(std::vector<LogSegment>* segments) {
   std::vector<LoggedBatch> batches;
   std::vector<uint64_t> damaged;
   size_t taken = 0;
-  while (taken < segments->size() && transposer.values() < kMaxValues) {
+  while (taken < segments->size() &&
+         transposer.values() < kMaxTransposedValues) {
     const absl::Status read = parts_.log->Read(
         (*segments)[taken++], absl::InfinitePast(), absl::InfiniteFuture(),
         /*filter=*/nullptr, /*snapshot=*/nullptr,

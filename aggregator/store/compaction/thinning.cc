@@ -13,7 +13,7 @@ namespace fleetperf::aggregator {
 namespace {
 
 // Values that are in memory at once, about.
-constexpr uint64_t kMaxValues = uint64_t{8} << 20;
+constexpr uint64_t kMaxThinnedValues = uint64_t{8} << 20;
 // A chunk has room for twice as many, and can be read.
 constexpr uint64_t kMaxGroupValues = uint64_t{12} << 20;
 // What is left of fewer samples takes no less than they did: growth, smallest
@@ -103,7 +103,7 @@ absl::Status Thinning::ThinFirst(absl::Span<const ReceivedChunk>* chunks,
   // Until there is much of it, or one stays as it is: what comes behind that
   // must not be in a chunk with what came before.
   while (goes_on && !chunks->empty() && Pays(chunks->front(), resolution) &&
-         transposer.values() < kMaxValues) {
+         transposer.values() < kMaxThinnedValues) {
     ASSIGN_OR_RETURN(goes_on, ThinChunk(chunks->front(), reader, &thinner,
                                         &transposer, changes));
     chunks->remove_prefix(1);

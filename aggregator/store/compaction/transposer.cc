@@ -9,7 +9,7 @@ namespace fleetperf::aggregator {
 namespace {
 
 // Values of a chunk, about: what a reader of all of it has in memory at once.
-constexpr uint64_t kMaxValues = uint64_t{8} << 20;
+constexpr uint64_t kMaxChunkValues = uint64_t{8} << 20;
 
 }  // namespace
 
@@ -54,7 +54,7 @@ NewChunk& Transposer::ChunkFor(const FrameGroup& group, uint32_t hour) {
   for (const Open& open : open_) {
     NewChunk& chunk = chunks_[open.chunk];
     if (open.queries == queries && chunk.hour == hour &&
-        chunk.builder.values() <= kMaxValues) {
+        chunk.builder.values() <= kMaxChunkValues) {
       return chunk;
     }
   }
