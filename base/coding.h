@@ -1,5 +1,5 @@
-// Numbers and bytes in records. Each Get takes what it reads off
-// the front of `from`, and returns false if that is not there.
+// Encodes numbers and bytes in records. Each Get function removes the decoded
+// value from the front of `from`, or returns false if `from` is too short.
 
 #ifndef FLEETPERF_BASE_CODING_H_
 #define FLEETPERF_BASE_CODING_H_
@@ -11,7 +11,7 @@
 
 namespace fleetperf {
 
-// 7 bits in each byte, the lowest first; the last has its high bit clear.
+// 7 bits per byte, lowest first. The high bit is clear in the last byte only.
 inline void PutVarint(uint64_t number, std::string* to) {
   while (number >= 0x80) {
     to->push_back(static_cast<char>(number | 0x80));
@@ -31,7 +31,7 @@ inline bool GetVarint(absl::string_view* from, uint64_t* number) {
   return false;
 }
 
-// Differences modulo 2^64, so that small ones of either sign become small.
+// Maps differences modulo 2^64 so that small ones of either sign become small.
 constexpr uint64_t ZigZag(uint64_t difference) {
   return difference << 1 ^ (0 - (difference >> 63));
 }

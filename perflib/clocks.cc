@@ -29,7 +29,7 @@ SystemTime SystemTimeFromPerfTime100NSec(int64_t perf_time_100nsec) {
   return {
       .year = static_cast<uint16_t>(civil.cs.year()),
       .month = static_cast<uint16_t>(civil.cs.month()),
-      // SYSTEMTIME counts from Sunday, absl from Monday.
+      // SYSTEMTIME weeks start on Sunday, absl weeks on Monday.
       .day_of_week = static_cast<uint16_t>(
           (static_cast<int>(absl::GetWeekday(civil.cs)) + 1) % 7),
       .day = static_cast<uint16_t>(civil.cs.day()),

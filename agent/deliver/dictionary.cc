@@ -151,7 +151,7 @@ void Dictionary::Settle(uint64_t sequence) {
 std::vector<v1::Definitions> Dictionary::All(size_t part_bytes) const {
   std::vector<v1::Definitions> parts(1);
   size_t size = 0;
-  // The part that takes a definition.
+  // Returns the part to add a definition to.
   const auto part_for = [&](const auto& definition) -> v1::Definitions& {
     const size_t needed = definition.ByteSizeLong();
     if (size > 0 && size + needed > part_bytes) {

@@ -1,5 +1,14 @@
-// The small ids that stand for machines, countersets, queries and instances in
-// the batches of an epoch.
+// The numeric ids of machines, countersets, queries and instances in the
+// batches of an epoch.
+//
+// Invariants:
+// - Ids are never reused within an epoch.
+// - Machines, countersets and queries stay defined. An instance stays defined
+//   until the batch that retires it is settled.
+// - A definition follows the definitions that it refers to, and precedes the
+//   batches that use it.
+// - If the dictionary is saved, TakeChanges() returns each change once. The
+//   caller calls PutBack() if it could not save them.
 
 #ifndef FLEETPERF_AGENT_DELIVER_DICTIONARY_H_
 #define FLEETPERF_AGENT_DELIVER_DICTIONARY_H_
@@ -27,7 +36,7 @@ class InstanceDefinition;
 
 namespace fleetperf::agent {
 
-// What a file that keeps the definitions has to be told.
+// The changes since the last save to a file.
 struct DictionaryChanges {
   std::shared_ptr<const v1::Definitions> added;  // null: none
   std::vector<uint32_t> removed;                 // ids
@@ -36,7 +45,7 @@ struct DictionaryChanges {
 // Thread-safe.
 class Dictionary {
  public:
-  // Whether somebody calls TakeChanges.
+  // `is_saved`: whether a caller saves the changes with TakeChanges().
   explicit Dictionary(bool is_saved = false);
   ~Dictionary();
 
@@ -47,7 +56,7 @@ class Dictionary {
     bool wraps = false;
   };
 
-  // What is defined a second time keeps its id.
+  // Returns the same id for equal arguments.
   uint32_t DefineMachine(absl::string_view name);
   uint32_t DefineCounterset(
       const perflib::CountersetRegistration& registration);
@@ -55,41 +64,42 @@ class Dictionary {
                        absl::Duration interval,
                        const std::vector<Column>& columns);
 
-  // A new id each time: one life of an instance.
+  // Returns a new id on every call: each call is one life of an instance.
   uint32_t DefineInstance(uint32_t machine, uint32_t counterset,
                           absl::string_view name, uint32_t instance_id,
                           uint32_t occurrence);
-  // No tick after those that were handed to delivery uses `instance`.
+  // Declares that no tick after the ones already delivered uses `instance`.
   void RetireInstance(uint32_t instance);
 
-  // Moves what was defined and retired since the last call into the batch
-  // `sequence`. False if there was nothing.
+  // Moves the definitions and retirements since the last call into the batch
+  // `sequence`. Returns false if there were none.
   bool TakePending(uint64_t sequence, v1::BatchContent* content);
 
-  // Batches up to `sequence` are settled or lost: what they retired is
-  // forgotten.
+  // Declares that batches up to `sequence` are settled or lost. Forgets the
+  // instances that they retired.
   void Settle(uint64_t sequence);
 
-  // Everything that unsettled batches may use, in parts of about this size at
-  // most. What a definition refers to is in its part or in one before.
+  // Returns all definitions that unsettled batches may use, in parts of at most
+  // about `part_bytes`. A definition refers only to its own part or to earlier
+  // ones.
   std::vector<v1::Definitions> All(size_t part_bytes = size_t{1} << 20) const;
 
-  // What changed since the last call.
+  // Returns the changes since the last call.
   DictionaryChanges TakeChanges();
-  // They could not be saved.
+  // Restores changes that could not be saved.
   void PutBack(const DictionaryChanges& changes);
-  // Nothing is saved any more.
+  // Declares that the saved definitions are lost.
   void ForgetSaved();
 
  private:
-  // An id for `key`; `is_new` says whether it was not there yet.
+  // Returns the id of `key` and sets `is_new` if the key is new.
   uint32_t IdOf(std::string key, bool* is_new)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable absl::Mutex mutex_;
   uint32_t next_id_ ABSL_GUARDED_BY(mutex_) = 1;
   absl::flat_hash_map<std::string, uint32_t> ids_ ABSL_GUARDED_BY(mutex_);
-  // All but instances; they are few and stay.
+  // All definitions except instances. They are few and never removed.
   const std::unique_ptr<v1::Definitions> lasting_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<uint32_t, v1::InstanceDefinition> instances_
       ABSL_GUARDED_BY(mutex_);
@@ -99,8 +109,8 @@ class Dictionary {
   std::deque<std::pair<uint64_t, uint32_t>> retired_ ABSL_GUARDED_BY(mutex_);
 
   const bool is_saved_;
-  // The part of lasting_ that is new, the instances that are, and those that
-  // are saved and gone.
+  // The unsaved part of lasting_, the unsaved instances, and the saved
+  // instances that were removed.
   const std::unique_ptr<v1::Definitions> unsaved_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_set<uint32_t> unsaved_instances_ ABSL_GUARDED_BY(mutex_);
   std::vector<uint32_t> removed_ ABSL_GUARDED_BY(mutex_);

@@ -16,28 +16,29 @@ std::string DefaultPkiDirectory() {
 void AddPkiOptions(CLI::App* command, PkiFlags& flags) {
   command
       ->add_option("--directory", flags.directory,
-                   "Where the authority is (~/.config/fleetperf/pki)")
+                   "The authority's directory (~/.config/fleetperf/pki)")
       ->type_name("DIR");
-  command->add_option("--valid", flags.valid, "Until then it is valid")
+  command
+      ->add_option("--valid", flags.valid, "How long the certificate is valid")
       ->type_name("DURATION");
-  command->add_flag("--force", flags.force, "Replace files that exist");
+  command->add_flag("--force", flags.force, "Replace existing files");
 }
 
 void AddBackupCommand(CLI::App& app, Arguments& arguments) {
   Arguments* a = &arguments;
   CLI::App* backup =
       AddCommand(app, arguments, "backup",
-                 "Copy the aggregator's store while it runs, as an operator",
+                 "Back up the store of the running aggregator (operators only)",
                  "  fleetperf backup /backup/monday --certificate "
                  "operator-alice.pem --key "
                  "operator-alice.key\n"
-                 "Back again: fleetperf-aggregator restore --help\n",
+                 "To restore a backup: fleetperf-aggregator restore --help\n",
                  Connected(arguments, [a](const Connection& connection) {
                    return Backup(connection, a->directory);
                  }));
   backup
       ->add_option("DIRECTORY", arguments.directory,
-                   "An absolute path of the aggregator's machine, of what does "
+                   "An absolute path on the aggregator's machine that does "
                    "not exist yet")
       ->required();
 }
@@ -45,23 +46,22 @@ void AddBackupCommand(CLI::App& app, Arguments& arguments) {
 void AddStatusCommands(CLI::App& app, Arguments& arguments) {
   Arguments* a = &arguments;
   CLI::App* status = AddCommand(
-      app, arguments, "status", "Show the state of the aggregator itself",
+      app, arguments, "status", "Show the status of the aggregator itself",
       "  fleetperf status\n"
       "  fleetperf status --format json\n",
       Connected(arguments, [a](const Connection& connection) {
         return ShowStatus(connection, a->format);
       }));
   AddFormat(status, arguments);
-  AddCommand(
-      app, arguments, "confirm-clock",
-      "Say that the aggregator's clock is right, as an operator: old "
-      "samples, which it keeps since its clock jumped ahead, are removed "
-      "again. fleetperf status shows the time",
-      "  fleetperf confirm-clock --certificate operator-alice.pem --key "
-      "operator-alice.key\n",
-      Connected(arguments, [](const Connection& connection) {
-        return ConfirmClock(connection);
-      }));
+  AddCommand(app, arguments, "confirm-clock",
+             "Confirm that the aggregator's clock is right (operators only). "
+             "Resumes the removal of old samples, which stops when the clock "
+             "jumps ahead. fleetperf status shows the time",
+             "  fleetperf confirm-clock --certificate operator-alice.pem --key "
+             "operator-alice.key\n",
+             Connected(arguments, [](const Connection& connection) {
+               return ConfirmClock(connection);
+             }));
 }
 
 void AddPkiCommands(CLI::App& app, Arguments& arguments) {
@@ -69,10 +69,10 @@ void AddPkiCommands(CLI::App& app, Arguments& arguments) {
   flags.directory = DefaultPkiDirectory();
   flags.name = "fleetperf authority";
   CLI::App* pki =
-      app.add_subcommand("pki", "Make the certificates of mutual TLS");
+      app.add_subcommand("pki", "Create the certificates for mutual TLS");
   pki->require_subcommand(1);
   CLI::App* init =
-      AddCommand(*pki, arguments, "init", "Make a certificate authority",
+      AddCommand(*pki, arguments, "init", "Create a certificate authority",
                  "  fleetperf pki init --directory pki\n",
                  [&flags] { return PkiInit(flags); });
   init->add_option("--name", flags.name, "The authority's name")
@@ -90,9 +90,10 @@ void AddPkiCommands(CLI::App& app, Arguments& arguments) {
       ->add_option("ROLE", flags.role, "agent, aggregator, reader, or operator")
       ->required();
   issue
-      ->add_option("NAME", flags.names,
-                   "An agent's machine, the host names and addresses of an "
-                   "aggregator, a person")
+      ->add_option(
+          "NAME", flags.names,
+          "An agent's machine, an aggregator's host names and addresses, "
+          "or a user")
       ->required();
   issue
       ->add_option("--output", flags.output,

@@ -37,7 +37,7 @@ CLI::App* AddCommand(CLI::App& parent, Arguments& arguments,
 void AddFormat(CLI::App* command, Arguments& arguments) {
   command
       ->add_option("--format", arguments.format,
-                   "table for people; csv and json for programs")
+                   "table for users; csv and json for programs")
       ->transform(CLI::CheckedTransformer(Formats()).description(""))
       ->type_name("table|csv|json");
 }

@@ -1,4 +1,4 @@
-// The arguments of fleetperf's commands, and the parser that fills them.
+// The arguments of fleetperf's commands, and their parser.
 
 #ifndef FLEETPERF_AGGREGATOR_CLI_ARGUMENTS_H_
 #define FLEETPERF_AGGREGATOR_CLI_ARGUMENTS_H_
@@ -17,7 +17,7 @@ class App;
 
 namespace fleetperf::cli {
 
-// Outlives the parser that fills it.
+// Must outlive the parser that fills it.
 struct Arguments {
   ConnectionFlags connection;
   Format format = Format::kTable;
@@ -32,17 +32,17 @@ struct Arguments {
   CalcFlags calc;
   std::string directory;
   PkiFlags pki;
-  std::function<absl::Status()> run;  // of the command that was given
+  std::function<absl::Status()> run;  // runs the given command
 };
 
 const std::map<std::string, Format>& Formats();
 
-// Runs `command` with a connection.
+// Returns a function that connects and then runs `command`.
 std::function<absl::Status()> Connected(
     Arguments& arguments,
     std::function<absl::Status(const Connection&)> command);
 
-// Adds a command that, if it is given, `run` carries out.
+// Adds a command that calls `run`.
 CLI::App* AddCommand(CLI::App& parent, Arguments& arguments,
                      const std::string& name, const std::string& purpose,
                      const std::string& examples,
@@ -50,7 +50,7 @@ CLI::App* AddCommand(CLI::App& parent, Arguments& arguments,
 
 void AddFormat(CLI::App* command, Arguments& arguments);
 
-// Each adds some of the commands.
+// Each of these functions adds several commands.
 void AddListCommands(CLI::App& app, Arguments& arguments);
 void AddValueCommands(CLI::App& app, Arguments& arguments);
 void AddOfflineCommands(CLI::App& app, Arguments& arguments);

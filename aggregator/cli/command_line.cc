@@ -16,20 +16,21 @@ namespace {
 
 void AddConnectionOptions(CLI::App& app, ConnectionFlags& flags) {
   app.add_option("--config", flags.config,
-                 "Where to find the aggregator (FLEETPERF_CONFIG, "
+                 "The file with the connection settings (FLEETPERF_CONFIG, "
                  "~/.config/fleetperf/config.yaml)")
       ->type_name("FILE");
-  app.add_option("--aggregator", flags.aggregator, "Its address")
+  app.add_option("--aggregator", flags.aggregator, "The aggregator's address")
       ->type_name("HOST:PORT");
   app.add_option("--authority", flags.tls.authority,
                  "The authority's certificate")
       ->type_name("FILE");
   app.add_option("--certificate", flags.tls.certificate, "Your certificate")
       ->type_name("FILE");
-  app.add_option("--key", flags.tls.key, "Its key")->type_name("FILE");
+  app.add_option("--key", flags.tls.key, "Your certificate's key")
+      ->type_name("FILE");
 }
 
-// What is wrong with the arguments, and what would have been right.
+// Returns the error in the arguments and the likely correction.
 std::string Explain(CLI::App& app, const CLI::ParseError& error) {
   const std::vector<std::string> remaining = app.remaining(true);
   if (remaining.empty()) {
@@ -72,7 +73,7 @@ int RunCommandLine(int argc, char** argv) {
       "  fleetperf query '\\Processor Information(_Total)\\% Processor Time' "
       "--since 5m --step 10s\n"
       "  fleetperf watch '\\Process V2(*)\\% Processor Time'\n"
-      "Each command has --help with examples.");
+      "Run a command with --help to see its flags and examples.");
   AddConnectionOptions(app, arguments.connection);
   AddListCommands(app, arguments);
   AddValueCommands(app, arguments);

@@ -27,17 +27,17 @@ void AddListCommands(CLI::App& app, Arguments& arguments) {
       }));
   AddMachine(machines, arguments);
   machines->add_flag("--verbose", arguments.verbose,
-                     "With the plan of each agent, and what became of its "
+                     "Show the plan of each agent and the state of its "
                      "queries");
   AddFormat(machines, arguments);
 
-  CLI::App* countersets =
-      AddCommand(app, arguments, "countersets", "List what can be counted",
-                 "  fleetperf countersets\n"
-                 "  fleetperf countersets --machine web-1\n",
-                 Connected(arguments, [a](const Connection& connection) {
-                   return ListCountersets(connection, a->format, a->machine);
-                 }));
+  CLI::App* countersets = AddCommand(
+      app, arguments, "countersets", "List the countersets of the fleet",
+      "  fleetperf countersets\n"
+      "  fleetperf countersets --machine web-1\n",
+      Connected(arguments, [a](const Connection& connection) {
+        return ListCountersets(connection, a->format, a->machine);
+      }));
   AddMachine(countersets, arguments);
   AddFormat(countersets, arguments);
 
@@ -52,8 +52,7 @@ void AddListCommands(CLI::App& app, Arguments& arguments) {
   AddFormat(counters, arguments);
 
   CLI::App* instances = AddCommand(
-      app, arguments, "instances",
-      "List the instances of a counterset that exist now",
+      app, arguments, "instances", "List the current instances of a counterset",
       "  fleetperf instances 'Network Interface'\n"
       "  fleetperf instances 'Process V2' --machine web-1\n",
       Connected(arguments, [a](const Connection& connection) {

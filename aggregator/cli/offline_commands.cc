@@ -9,10 +9,10 @@ void AddDecodeCommand(CLI::App& app, Arguments& arguments) {
   Arguments* a = &arguments;
   CLI::App* decode = AddCommand(
       app, arguments, "decode",
-      "Show what is in blocks of PerfQueryCounterData",
+      "Show the contents of PerfQueryCounterData blocks",
       "  fleetperf decode capture/*/*.block\n"
       "  fleetperf decode --format json 000000001.block | jq -c .value\n"
-      "fleetperf-agent --capture DIR keeps the blocks that it reads.\n",
+      "fleetperf-agent --capture DIR writes such blocks.\n",
       [a] { return Decode(a->format, a->files); });
   decode->add_option("FILE", arguments.files, "Each file is one block")
       ->required();
@@ -28,18 +28,18 @@ void AddCalcCommand(CLI::App& app, Arguments& arguments) {
       "\"raw0\":{\"data\":100,\"time\":10000000,\"freq\":10000000},"
       "\"raw1\":{\"data\":150,\"time\":30000000,\"freq\":10000000}}' "
       "| fleetperf calc\n"
-      "A JSON object a line: type (a name or number), data_size (4 or 8), raw0 "
-      "and raw1, the\n"
-      "older and the newer sample: data, time (the clock or base that the type "
-      "uses), freq,\n"
-      "multi. What the type does not use may be left out. Optional: type0 (the "
-      "older sample's\n"
-      "type), base_size (with 4, a base wraps).\n"
+      "One JSON object per line: type (a name or number), data_size (4 or 8), "
+      "raw0 and raw1,\n"
+      "the older and the newer sample, with data, time (the clock or base of "
+      "the type), freq\n"
+      "and multi. Members that the type does not use may be omitted. "
+      "Optional: type0 (the older\n"
+      "sample's type), base_size (4: the base wraps).\n"
       "docs/counters.md has the formulas.\n",
       [a] { return Calc(a->calc); });
   calc->add_flag(
       "--wrap32", arguments.calc.wrap32,
-      "4-byte data that fell by less than half of its range wrapped");
+      "Treat 4-byte data that fell by less than half of its range as wrapped");
 }
 
 }  // namespace

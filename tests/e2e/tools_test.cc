@@ -100,7 +100,7 @@ TEST(Calc, NamesTheLineThatIsWrongAndCalculatesTheOthers) {
   EXPECT_THAT(
       Lines(result.error),
       ElementsAre(
-          "fleetperf: standard input:2: this is no JSON object",
+          "fleetperf: standard input:2: the line is not a JSON object",
           "fleetperf: standard input:3: type is missing",
           "fleetperf: standard input:4: raw1, the newer sample, is missing",
           "fleetperf: standard input:5: raw1.data is -5, it must be a whole "
@@ -420,7 +420,7 @@ TEST(Capture, IsDecodedAndPlayedAsAnotherMachine) {
   const std::string executable = Deployment::Executable("fleetperf-agent");
   const Result nameless = RunCommand({executable, "--config", config});
   EXPECT_EQ(nameless.status, 1);
-  EXPECT_THAT(nameless.error, HasSubstr("as which machine"));
+  EXPECT_THAT(nameless.error, HasSubstr("set it to the machine"));
   const auto play = [&] {
     return RunCommand({executable, "--config", config, "--name", "incident"});
   };
@@ -429,7 +429,7 @@ TEST(Capture, IsDecodedAndPlayedAsAnotherMachine) {
   EXPECT_THAT(played.error, HasSubstr("blocks as incident, and all are"));
   const Result again = play();  // stores nothing twice
   EXPECT_EQ(again.status, 0) << again.error;
-  EXPECT_THAT(again.error, HasSubstr("the aggregator knew the first"));
+  EXPECT_THAT(again.error, HasSubstr("the aggregator already had the first"));
 
   // The same values at the same times.
   const auto query = [&](const std::string& machine) {
