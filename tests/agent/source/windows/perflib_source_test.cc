@@ -356,16 +356,16 @@ TEST_F(PerfLibSourceTest, RejectsSizesBeyondTheBuffer) {
   const auto source = MakePerfLibSource(functions, "");
   EXPECT_THAT(source->EnumerateCounterSet(),
               StatusIs(absl::StatusCode::kDataLoss,
-                       HasSubstr("PerfEnumerateCounterSet claims")));
+                       HasSubstr("PerfEnumerateCounterSet reported")));
   ASSERT_OK_AND_ASSIGN(const auto handle, source->OpenQueryHandle());
   std::string block = "old";
   EXPECT_THAT(handle->QueryCounterData(&block),
               StatusIs(absl::StatusCode::kResourceExhausted,
-                       HasSubstr("PerfQueryCounterData wants")));
+                       HasSubstr("PerfQueryCounterData needs")));
   EXPECT_THAT(block, IsEmpty());
   EXPECT_THAT(handle->QueryCounterInfo(),
               StatusIs(absl::StatusCode::kResourceExhausted,
-                       HasSubstr("PerfQueryCounterInfo wants")));
+                       HasSubstr("PerfQueryCounterInfo needs")));
 }
 
 }  // namespace
