@@ -1,4 +1,4 @@
-// The number of an instance's life.
+// Numbers of instance lives.
 
 #ifndef FLEETPERF_AGGREGATOR_FORMULA_LIFE_H_
 #define FLEETPERF_AGGREGATOR_FORMULA_LIFE_H_
@@ -7,7 +7,8 @@
 
 namespace fleetperf::aggregator {
 
-// It is made of the number of its epoch, and of its definition in that.
+// Combines the number of the epoch with the number of the instance's definition
+// in that epoch.
 constexpr uint64_t MakeLife(uint32_t epoch_number, uint32_t definition) {
   return uint64_t{epoch_number} << 32 | definition;
 }

@@ -13,8 +13,8 @@ absl::Duration TimeOfDayLength(const perflib::Clocks& older,
   return perflib::TimeOf(newer) - perflib::TimeOf(older);
 }
 
-// The two clocks disagree by more than reading them one after the other, or by
-// the coarse ticks of Windows' time of day, can explain.
+// Returns whether the two clocks differ by more than the time between reading
+// them, and the coarse ticks of Windows' time of day, can explain.
 bool ClockStepped(absl::Duration stamp, absl::Duration time_of_day) {
   const absl::Duration tolerance = absl::Milliseconds(50) + stamp / 100;
   return absl::AbsDuration(time_of_day - stamp) > tolerance;
@@ -60,7 +60,7 @@ absl::Duration ClockLength(const perflib::Clocks& older,
   if (freq == perflib::kLinuxPerfFreq &&
       !__builtin_sub_overflow(newer.perf_time_stamp, older.perf_time_stamp,
                               &ticks) &&
-      std::abs(ticks) < ClockCheck::kMostTicks) {
+      std::abs(ticks) < ClockCheck::kMaxTicks) {
     return absl::Nanoseconds(100 * ticks);
   }
   return absl::Seconds(1) *
@@ -75,7 +75,7 @@ ClockCheck::ClockCheck(absl::Duration interval)
           static_cast<double>(absl::ToInt64Nanoseconds(interval) / 100) *
           kMaxIntervalsApart)) {}
 
-std::optional<int64_t> ClockCheck::SoundLengthOfOthers(
+std::optional<int64_t> ClockCheck::SlowSoundLength(
     const perflib::Clocks& older, const perflib::Clocks& newer) const {
   if (newer.perf_time_stamp < older.perf_time_stamp ||
       newer.perf_time_100nsec < older.perf_time_100nsec) {

@@ -17,7 +17,8 @@
 namespace fleetperf::aggregator {
 namespace {
 
-// In memory of its own: the first batch of an agent has hundreds of them.
+// Allocates definitions in an arena, since the first batch of an agent has
+// hundreds.
 std::shared_ptr<v1::Definitions> MakeDefinitions() {
   using google::protobuf::Arena;
   auto arena = std::make_shared<Arena>();
@@ -62,7 +63,7 @@ bool ReadLoss(absl::string_view bytes, std::vector<Loss>* losses) {
   return true;
 }
 
-// Stops at the first loss that is one too many.
+// Stops after the first loss above the limit.
 bool ReadContents(absl::string_view bytes, size_t max_losses,
                   BatchContents* contents) {
   using Content = v1::BatchContent;
@@ -82,7 +83,7 @@ bool ReadContents(absl::string_view bytes, size_t max_losses,
       case Content::kLossesFieldNumber:
         ok = ReadLoss(reader.Bytes(), &contents->losses);
         break;
-      default:  // of a later version
+      default:  // a field of a later version
         break;
     }
   }
@@ -93,7 +94,7 @@ absl::StatusOr<BatchContents> ParseContents(absl::string_view bytes,
                                             size_t max_losses) {
   BatchContents contents;
   if (!ReadContents(bytes, max_losses, &contents)) {
-    return absl::InvalidArgumentError("Batch.payload is no BatchContent");
+    return absl::InvalidArgumentError("Batch.payload is not a BatchContent");
   }
   if (contents.losses.size() > max_losses) {
     return absl::ResourceExhaustedError(absl::StrCat(

@@ -27,7 +27,7 @@ absl::Status CheckReadable(const FieldReader& reader,
   return Malformed("a ", message, " cannot be read");
 }
 
-// Whether a packed field has so many numbers.
+// Checks that a packed field has the expected number of elements.
 absl::Status CheckCount(absl::string_view field, absl::string_view numbers,
                         size_t expected) {
   const size_t count = CountVarints(numbers);
@@ -35,7 +35,7 @@ absl::Status CheckCount(absl::string_view field, absl::string_view numbers,
   return Malformed(field, " has ", count, " elements instead of ", expected);
 }
 
-// Whether all numbers of these readers were read.
+// Checks that the readers consumed all their numbers without errors.
 absl::Status CheckAllRead(absl::string_view fields,
                           std::initializer_list<const VarintReader*> readers) {
   for (const VarintReader* reader : readers) {
@@ -68,7 +68,7 @@ struct Blocks {
         case Fields::kQueriesFieldNumber:
           queries.push_back(reader.Bytes());
           break;
-        default:  // of a later version
+        default:  // a field of a later version
           break;
       }
     }
@@ -112,7 +112,7 @@ struct Query {
         case Fields::kFailuresFieldNumber:
           failures.push_back(reader.Bytes());
           break;
-        default:  // of a later version
+        default:  // a field of a later version
           break;
       }
     }
@@ -140,7 +140,7 @@ struct Column {
         case Fields::kMissingFieldNumber:
           reader.TakePacked(&missing);
           break;
-        default:  // of a later version
+        default:  // a field of a later version
           break;
       }
     }
@@ -287,7 +287,7 @@ class Decoder {
                         {&first_ticks, &tick_counts});
   }
 
-  // Where its values are in a column.
+  // Sets the position of the run's values in a column.
   absl::Status PlaceRun(Frame::Run* run) {
     const size_t ticks = clocks_->size();
     if (run->tick_count == 0 || run->first_tick >= ticks ||
@@ -314,7 +314,8 @@ class Decoder {
     to->constant = column.differences.empty();
     const size_t differences =
         to->constant ? 0 : values_per_column_ - runs.size();
-    // A number has a byte at least: there is no more room made than is used.
+    // Each number has at least one byte. The check bounds the allocation by the
+    // size of the input.
     if (column.first.size() < runs.size() ||
         column.differences.size() < differences) {
       return WrongColumn(column, runs.size(), differences);
@@ -336,7 +337,7 @@ class Decoder {
     return DecodeMissing(column.missing, to);
   }
 
-  // What is wrong with one.
+  // Returns the error of an invalid column.
   static absl::Status WrongColumn(const Column& column, size_t first,
                                   size_t differences) {
     RETURN_IF_ERROR(CheckCount("Column.first", column.first, first));
@@ -383,7 +384,7 @@ class Decoder {
   const BatchLimits& limits_;
   const QueryFilter& filter_;
   Dictionary& dictionary_;
-  // Of the blocks being decoded.
+  // State of the blocks being decoded.
   std::shared_ptr<const std::vector<perflib::Clocks>> clocks_;
   Query query_;
   std::vector<uint32_t> ids_;

@@ -1,8 +1,8 @@
-// Reads the samples of a batch straight into columns.
+// Decodes the samples of a batch directly into columns.
 //
-// A batch is untrusted. Every count is compared with what is there to hold it,
-// and what is decoded stays within a small multiple of the batch's size: a
-// column in which nothing changes is kept as one value per run.
+// A batch is untrusted. Every count is checked against the bytes that hold it,
+// and the decoded size stays within a small multiple of the batch's size: a
+// column without changes is stored as one value per run.
 
 #ifndef FLEETPERF_AGGREGATOR_SAMPLES_BATCH_DECODER_H_
 #define FLEETPERF_AGGREGATOR_SAMPLES_BATCH_DECODER_H_
@@ -24,18 +24,19 @@ struct DecodedBatch {
   std::vector<Loss> losses;
 };
 
-// Which queries and columns a reader wants. An empty function wants all.
+// Selects the queries that a reader wants. An empty function selects all.
 using QueryFilter = std::function<bool(const CollectedQuery&)>;
 
-// Resolves `contents`, whose definitions have been applied to `dictionary`.
-// Frames that `filter` refuses are left out unread. InvalidArgument errors say
-// what is malformed; FailedPrecondition that an id is not defined.
+// Decodes `contents`, whose definitions must have been applied to `dictionary`.
+// Queries that `filter` rejects are skipped without decoding. Errors:
+// InvalidArgument names the malformed part, FailedPrecondition an undefined id,
+// ResourceExhausted an exceeded limit.
 absl::StatusOr<DecodedBatch> DecodeBatch(const BatchContents& contents,
                                          const BatchLimits& limits,
                                          const QueryFilter& filter,
                                          Dictionary* dictionary);
 
-// The ticks of a batch, by their clocks and as far as those can be read.
+// The range of ticks of a batch by their clocks, as far as these are readable.
 struct TickSpan {
   uint64_t ticks = 0;
   absl::Time start = absl::InfiniteFuture();

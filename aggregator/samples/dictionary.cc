@@ -12,10 +12,11 @@
 namespace fleetperf::aggregator {
 namespace {
 
-// Beyond so many, those that nothing uses are looked for.
-constexpr size_t kMostUnusedSchemas = 1000;
+// Unused schemas are removed once there are this many more entries than twice
+// the number used.
+constexpr size_t kMaxUnusedSchemas = 1000;
 
-constexpr absl::Duration kLongestInterval = absl::Hours(24);
+constexpr absl::Duration kMaxInterval = absl::Hours(24);
 
 absl::Status CheckId(absl::string_view what, uint32_t id) {
   if (id != 0) return absl::OkStatus();
@@ -39,7 +40,7 @@ std::shared_ptr<const Schema> SchemaTable::Intern(
     schema = std::make_shared<const Schema>(
         Schema{std::move(hash), std::move(registration)});
     known = schema;
-    if (schemas_.size() >= 2 * used_ + kMostUnusedSchemas) {
+    if (schemas_.size() >= 2 * used_ + kMaxUnusedSchemas) {
       absl::erase_if(schemas_,
                      [](const auto& named) { return named.second.expired(); });
       used_ = schemas_.size();
@@ -112,7 +113,7 @@ absl::Status Dictionary::AddQuery(const v1::QueryDefinition& definition) {
   RETURN_IF_ERROR(EnsureCounterset(definition.counterset()));
   const std::string name = absl::StrCat("QueryDefinition ", definition.id());
   const absl::Duration interval = FromProto(definition.interval());
-  if (interval < absl::Seconds(1) || interval > kLongestInterval) {
+  if (interval < absl::Seconds(1) || interval > kMaxInterval) {
     return absl::InvalidArgumentError(
         absl::StrCat(name, ".interval is ", absl::FormatDuration(interval),
                      ", not between 1s and 24h"));
@@ -213,13 +214,13 @@ absl::Status Dictionary::FindInstances(
   instances->clear();
   instances->reserve(ids.size());
   absl::MutexLock lock(&mutex_);
-  // With thousands of agents, none of them is in a cache: they are waited for
-  // together.
+  // With thousands of agents, none of the entries is in a cache. Prefetching
+  // overlaps the cache misses.
   for (const uint32_t id : ids) instances_.prefetch(id);
   for (const uint32_t id : ids) {
     const auto found = instances_.find(id);
     if (found == instances_.end()) continue;
-    // Its count, which is just before it.
+    // Prefetches the reference count, which precedes the instance.
     const auto* instance = reinterpret_cast<const char*>(found->second.get());
     __builtin_prefetch(instance - sizeof(uint64_t), 1);
   }
@@ -255,7 +256,7 @@ absl::StatusOr<Definition> Dictionary::Read(Kind kind, absl::string_view name,
   if (absl::IsNotFound(bytes.status())) return NotDefined(name, id);
   RETURN_IF_ERROR(bytes.status());
   Definition definition;
-  // Under another id, it would not be found.
+  // A definition with another id would not be found.
   if (!definition.ParseFromString(*bytes) || definition.id() != id) {
     return absl::DataLossError(
         absl::StrCat("the definition of ", name, " ", id, " is damaged"));

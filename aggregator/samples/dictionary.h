@@ -1,4 +1,4 @@
-// What the small ids in an epoch's batches stand for.
+// Resolves the small ids in an epoch's batches.
 
 #ifndef FLEETPERF_AGGREGATOR_SAMPLES_DICTIONARY_H_
 #define FLEETPERF_AGGREGATOR_SAMPLES_DICTIONARY_H_
@@ -28,14 +28,14 @@ class QueryDefinition;
 
 namespace fleetperf::aggregator {
 
-// The schemas in use, so that machines can share them. Thread-safe.
+// The schemas in use, which machines share. Thread-safe.
 class SchemaTable {
  public:
-  // The schema with this registration.
+  // Returns the schema with this registration.
   std::shared_ptr<const Schema> Intern(
       perflib::CountersetRegistration registration);
 
-  // How many it remembers, some of which nothing uses any more.
+  // The number of schemas in the table, including some that are no longer used.
   size_t size() const {
     absl::MutexLock lock(&mutex_);
     return schemas_.size();
@@ -45,10 +45,10 @@ class SchemaTable {
   mutable absl::Mutex mutex_;
   absl::flat_hash_map<std::string, std::weak_ptr<const Schema>> schemas_
       ABSL_GUARDED_BY(mutex_);
-  size_t used_ ABSL_GUARDED_BY(mutex_) = 0;  // of them, when last looked
+  size_t used_ ABSL_GUARDED_BY(mutex_) = 0;  // size after the last cleanup
 };
 
-// Where definitions that are not in memory come from.
+// Reads definitions that are not in memory.
 class DefinitionReader {
  public:
   enum class Kind : uint8_t {
@@ -59,49 +59,48 @@ class DefinitionReader {
   };
 
   virtual ~DefinitionReader() = default;
-  // The serialized definition; NotFound if there is none.
+  // Returns the serialized definition. NotFound if it does not exist.
   virtual absl::StatusOr<std::string> ReadDefinition(Kind kind,
                                                      uint32_t id) const = 0;
 };
 
-// Thread-safe.
+// The definitions of an epoch. Thread-safe.
 class Dictionary {
  public:
   struct Limits {
-    size_t max_machines = 10'000;  // definitions of them
+    size_t max_machines = 10'000;  // their definitions
     size_t max_countersets = 4096;
     size_t max_columns = 1'000'000;    // of all queries
     size_t max_instances = 1'000'000;  // not retired
   };
 
-  // Lives get numbers that begin with `epoch_number`, which no other dictionary
-  // of the store has.
+  // `epoch_number` must be unique among all dictionaries of the store. It is
+  // the upper half of the numbers of lives.
   Dictionary(uint32_t epoch_number, SchemaTable* schemas,
              std::unique_ptr<const DefinitionReader> reader,
              const Limits& limits);
 
-  // Adds definitions. An error names the first that is wrong; the right ones
-  // are added all the same. A definition that is there already is left as it
-  // is.
+  // Adds definitions. Existing definitions are not changed. An error names the
+  // first invalid definition; the valid ones are added nevertheless.
   absl::Status Apply(const v1::Definitions& definitions);
 
-  // Forgets an instance, unless it can be read again.
+  // Drops an instance from memory. It is read again if needed and still stored.
   void Retire(uint32_t instance);
-  // How many instances are in memory.
+  // The number of instances in memory.
   size_t instances() const;
 
-  // How many series these instances are: the counters that are collected of
+  // Returns the number of series of these instances: the counters collected of
   // each.
   size_t CountSeries(const v1::Definitions& definitions) const;
 
-  // FailedPrecondition if the id is not defined.
+  // Returns FailedPrecondition if the id is not defined.
   absl::StatusOr<std::shared_ptr<const CollectedQuery>> FindQuery(uint32_t id);
-  // Those of all `ids`, in their order.
+  // Finds the instances of all `ids`, in order.
   absl::Status FindInstances(
       absl::Span<const uint32_t> ids,
       std::vector<std::shared_ptr<const Instance>>* instances);
 
-  // The machine's and the schema's of definitions, for checks.
+  // Resolve the machine and counterset of definitions, for checks.
   absl::StatusOr<std::string> FindMachine(uint32_t id);
   absl::StatusOr<std::shared_ptr<const Schema>> FindCounterset(uint32_t id);
 
@@ -117,7 +116,7 @@ class Dictionary {
   absl::Status AddInstance(const v1::InstanceDefinition& definition)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  // Makes the definition be in memory, reading it if need be.
+  // Ensure that the definition is in memory, and read it if necessary.
   absl::Status EnsureMachine(uint32_t id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status EnsureCounterset(uint32_t id)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -139,7 +138,7 @@ class Dictionary {
   absl::flat_hash_map<uint32_t, std::shared_ptr<const CollectedQuery>> queries_
       ABSL_GUARDED_BY(mutex_);
   size_t columns_ ABSL_GUARDED_BY(mutex_) = 0;  // of all queries
-  // Of the largest query of a machine's counterset.
+  // The number of columns of the largest query, by machine and counterset.
   absl::flat_hash_map<std::pair<uint32_t, uint32_t>, size_t> columns_of_
       ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<uint32_t, std::shared_ptr<const Instance>> instances_

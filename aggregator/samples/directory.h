@@ -1,4 +1,4 @@
-// Which machines there are and what is collected of them.
+// The machines of the fleet and the data collected from them.
 
 #ifndef FLEETPERF_AGGREGATOR_SAMPLES_DIRECTORY_H_
 #define FLEETPERF_AGGREGATOR_SAMPLES_DIRECTORY_H_
@@ -18,34 +18,34 @@
 
 namespace fleetperf::aggregator {
 
-// A counterset of a machine, as far as it is collected.
+// The collected part of a machine's counterset.
 struct CollectedCounterset {
   std::shared_ptr<const Schema> schema;
-  // The counters that are series of their own, with their intervals.
+  // The counters that are series of their own, with their collection intervals.
   std::map<uint32_t, absl::Duration> counters;
 };
 
 // Thread-safe.
 class Directory {
  public:
-  // Enters a machine of the fleet. The aggregator's own has samples and is not
-  // entered, unless an agent collects from it, too.
+  // Registers a machine of the fleet. The aggregator's own machine has samples,
+  // but is not registered unless an agent collects from it, too.
   void AddMachine(const std::string& machine);
   void AddQuery(const CollectedQuery& query);
   void SetNewestSample(const std::string& machine, absl::Time time);
 
-  // All that have samples or were entered, by name.
+  // Returns all machines that have samples or are registered, ordered by name.
   std::vector<std::string> Machines() const;
-  // Whether this machine, or any, was entered.
+  // Returns whether this machine, or any machine, is registered.
   bool HasMachine(const std::string& machine) const;
   bool HasMachines() const;
-  // How many machines there are.
+  // The number of machines that have samples or are registered.
   size_t size() const;
-  // Nothing if it has none yet.
+  // Returns std::nullopt if the machine has no samples yet.
   std::optional<absl::Time> NewestSample(const std::string& machine) const;
-  // The names of all that are collected, in order.
+  // Returns the names of all collected countersets, in order.
   std::vector<std::string> CountersetNames() const;
-  // By the counterset's name.
+  // Returns the countersets of a machine, ordered by name.
   std::vector<std::shared_ptr<const CollectedCounterset>> Countersets(
       const std::string& machine) const;
 
@@ -53,7 +53,7 @@ class Directory {
   struct Machine {
     bool is_entered = false;
     std::optional<absl::Time> newest_sample;
-    // By schema hash. What is there never changes, it is replaced.
+    // Keyed by schema hash. Values are immutable; changes replace them.
     std::map<std::string, std::shared_ptr<const CollectedCounterset>>
         countersets;
   };
@@ -61,7 +61,7 @@ class Directory {
   mutable absl::Mutex mutex_;
   std::map<std::string, Machine> machines_ ABSL_GUARDED_BY(mutex_);
   size_t entered_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Of all machines, as every query asks for them.
+  // The counterset names of all machines, cached since every query needs them.
   std::set<std::string> counterset_names_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -1,5 +1,5 @@
-// Raw samples as the aggregator's parts hand them to each other: some
-// consecutive ticks of one query, column by column.
+// Raw samples: consecutive ticks of one query, stored by column. The
+// aggregator's parts exchange samples in this form.
 
 #ifndef FLEETPERF_AGGREGATOR_SAMPLES_FRAME_H_
 #define FLEETPERF_AGGREGATOR_SAMPLES_FRAME_H_
@@ -18,18 +18,18 @@
 
 namespace fleetperf::aggregator {
 
-// A counterset as some machines have it registered. Machines with the same
-// registration share one.
+// A counterset as registered on some machines. Machines with the same
+// registration share a schema.
 struct Schema {
   std::string hash;  // SHA-256 of the registration's canonical bytes
   perflib::CountersetRegistration registration;
 };
 
-// What a column has of its counter.
+// The contents of a column.
 enum class ColumnRole : uint8_t {
-  kRaw,  // its values
-  // In thinned data, of the pieces or samples since the tick before: what
-  // Summary has of them, as thinned_query.h says.
+  kRaw,  // the counter's values
+  // In thinned data: a field of Summary over the pieces or samples since the
+  // previous tick. See thinned_query.h.
   kGrowth,
   kGrowthHigh,
   kDenominator,
@@ -46,13 +46,13 @@ enum class ColumnRole : uint8_t {
 };
 inline constexpr size_t kColumnRoles = 14;
 
-// What is collected of one counterset of one machine, or is left of it in
-// thinned data.
+// The data collected of one counterset of one machine, or the remaining data
+// after thinning.
 struct CollectedQuery {
   struct Column {
     uint32_t counter_id = 0;
     uint32_t value_size = 0;   // 4 or 8
-    bool only_linked = false;  // here only for another column's formula
+    bool only_linked = false;  // only collected for another column's formula
     bool wraps = false;        // RawValue::wraps
     ColumnRole role = ColumnRole::kRaw;
 
@@ -62,14 +62,15 @@ struct CollectedQuery {
   std::string machine;
   std::shared_ptr<const Schema> schema;
   absl::Duration interval;  // between ticks
-  // In thinned data, the interval at which they were collected; otherwise 0.
+  // In thinned data, the original collection interval; otherwise 0.
   absl::Duration thinned_from;
   std::vector<Column> columns;
 
   bool is_thinned() const { return thinned_from > absl::ZeroDuration(); }
 };
 
-// Whether both may have samples of the same series, at different times.
+// Returns whether both queries may have samples of the same series, at
+// different times.
 inline bool ShareSeries(const CollectedQuery& a, const CollectedQuery& b) {
   if (a.machine != b.machine || a.schema != b.schema) return false;
   const auto has = [](const CollectedQuery& query, uint32_t counter_id) {
@@ -87,18 +88,19 @@ inline bool ShareSeries(const CollectedQuery& a, const CollectedQuery& b) {
 
 // One life of an instance.
 struct Instance {
-  std::string name;  // empty where the counterset has no instances
+  std::string name;  // empty if the counterset has no instances
   uint32_t instance_id = 0;
-  uint32_t occurrence = 0;  // among those with the same name and id
-  uint64_t life = 0;        // no other life, of any epoch, has this number
+  uint32_t occurrence = 0;  // among instances with the same name and id
+  uint64_t life = 0;        // unique among all epochs
 };
 
-// The values of one counter, run by run and in each tick by tick.
+// The values of one counter, run by run, and tick by tick in each run.
 struct FrameColumn {
-  // If constant, one value per run, which stands for all its ticks.
+  // If true, `values` has one value per run, which applies to all its ticks.
   bool constant = false;
   std::vector<uint64_t> values;
-  // Positions without a value, ascending, counted over all runs' ticks.
+  // Positions without a value, ascending. Positions count the ticks of all
+  // runs.
   std::vector<uint32_t> missing;
 
   bool IsMissing(uint32_t position) const {
@@ -109,17 +111,17 @@ struct FrameColumn {
 
 struct Frame {
   std::shared_ptr<const CollectedQuery> query;
-  // One per tick. Shared by the queries of one message.
+  // The clocks of each tick. Shared by the queries of one message.
   std::shared_ptr<const std::vector<perflib::Clocks>> clocks;
 
-  // An instance and the consecutive ticks that it was seen in.
+  // An instance and the consecutive ticks in which it was seen.
   struct Run {
     std::shared_ptr<const Instance> instance;
     uint32_t first_tick = 0;
     uint32_t tick_count = 0;
     uint32_t begin = 0;  // position of its first value in a column
   };
-  // Those of one instance are in the order of time.
+  // The runs of each instance are in order of time.
   std::vector<Run> runs;
 
   // One for each column of the query.
@@ -128,7 +130,7 @@ struct Frame {
   // Ticks in which the query failed, ascending.
   struct Failure {
     uint32_t tick = 0;
-    uint32_t status = 0;  // a Win32 error code, or 0 if the bytes were wrong
+    uint32_t status = 0;  // a Win32 error code, or 0 if the data was malformed
   };
   std::vector<Failure> failures;
 
@@ -139,8 +141,8 @@ struct Frame {
     return found != failures.end() && found->tick == tick;
   }
 
-  // The raw value of a column in the `tick`-th tick of a run, counted from the
-  // run's first. Whether there is one, `missing` says.
+  // Returns the raw value of a column in the `tick`-th tick of a run, counted
+  // from the run's first. FrameColumn::missing tells whether the value exists.
   uint64_t Value(const FrameColumn& column, size_t run, uint32_t tick) const {
     return column.constant ? column.values[run]
                            : column.values[runs[run].begin + tick];
@@ -164,9 +166,9 @@ inline constexpr LossCause kLastLossCause = LossCause::kStoreDamaged;
 // "spool_full"
 absl::string_view LossCauseName(LossCause cause);
 
-// Ticks that will never come.
+// Ticks that are lost for good.
 struct Loss {
-  std::string machine;  // empty: all of the agent's
+  std::string machine;  // empty: all machines of the agent
   absl::Time start;
   absl::Time end;
   uint64_t ticks = 0;

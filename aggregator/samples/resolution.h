@@ -1,4 +1,4 @@
-// How many of its samples the store has left of a time.
+// The resolution of stored samples.
 
 #ifndef FLEETPERF_AGGREGATOR_SAMPLES_RESOLUTION_H_
 #define FLEETPERF_AGGREGATOR_SAMPLES_RESOLUTION_H_
@@ -8,9 +8,9 @@
 namespace fleetperf::aggregator {
 
 enum class Resolution : uint8_t {
-  kFull,    // all that were collected
-  kMinute,  // one a minute
-  kHour,    // one an hour
+  kFull,    // all collected samples
+  kMinute,  // one sample per minute
+  kHour,    // one sample per hour
 };
 inline constexpr Resolution kResolutions[] = {
     Resolution::kFull, Resolution::kMinute, Resolution::kHour};

@@ -11,7 +11,7 @@ namespace {
 
 using perflib::Denominator;
 
-// Of kProblem.
+// A flag of kProblem.
 constexpr uint64_t kWithoutOlder = 1 << 16;
 
 size_t Place(ColumnRole role) { return static_cast<size_t>(role); }
@@ -21,7 +21,7 @@ bool HasClock(const CounterFormula& formula) {
          formula.denominator == Denominator::kPerfTime100NSec;
 }
 
-// The clock that does not step, if there is one.
+// The monotonic clock of a tick, or the time of day if there is none.
 struct Stamp {
   uint64_t ticks = 0;
   int64_t per_second = 0;
@@ -34,7 +34,7 @@ Stamp StampOf(const perflib::Clocks& clocks) {
           perflib::k100NSecPerSecond};
 }
 
-// What a reader expects of a summary that nothing is wrong with.
+// The summary that a reader predicts from the two samples if nothing is wrong.
 struct Expected {
   uint64_t growth = 0;
   uint64_t denominator = 0;
@@ -80,7 +80,7 @@ Expected Expect(const CounterFormula& formula, uint64_t pieces,
           .denominator = pieces * newer.denominator.value};
 }
 
-// What the denominator of a single piece is expected to be.
+// Returns the predicted denominator of a single piece.
 uint64_t ExpectedOfPiece(const CounterFormula& formula, const RawSample& newer,
                          absl::Duration thinned_from) {
   if (!HasClock(formula)) return 0;
@@ -95,7 +95,8 @@ bool IsFraction(const CounterFormula& formula) {
   return formula.formula == perflib::Formula::kRawFraction;
 }
 
-// The bits of the sum of a fraction's values, had its base not changed.
+// Returns the bits of the sum of a fraction's values if its base had not
+// changed.
 uint64_t ExpectedSum(const CounterFormula& formula, const Summary& summary) {
   return absl::bit_cast<uint64_t>(
       CalculateSampleSum(formula, summary.growth, summary.values).value);
@@ -114,7 +115,7 @@ ExtremeNumbers EncodeExtreme(const CounterFormula& formula,
   if (!formula.uses_two_samples()) {
     return {newer.value.value - value, newer.denominator.value - denominator};
   }
-  // What did not grow did not in any time.
+  // A counter that did not grow needs no denominator.
   if (value == 0 && HasClock(formula)) return {};
   return {value, denominator - ExpectedOfPiece(formula, newer, thinned_from)};
 }
@@ -217,7 +218,7 @@ Summary DecodeSummary(const CounterFormula& formula,
   if ((at(ColumnRole::kProblem) & kWithoutOlder) != 0) older = nullptr;
   Summary summary;
   summary.pieces = at(ColumnRole::kPieces);
-  // Nothing keeps a damaged number from being larger.
+  // A damaged number may be larger.
   summary.values =
       summary.pieces - std::min(summary.pieces, at(ColumnRole::kWithoutValue));
   const Expected expected = Expect(formula, summary.pieces, older, newer);

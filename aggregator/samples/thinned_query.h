@@ -1,6 +1,6 @@
-// How thinned data are kept: a frame with a tick for each minute or hour, at
-// the last of its samples. Beside the raw values at the tick, columns say what
-// the samples since the tick before come to.
+// The representation of thinned data: frames with one tick per minute or hour,
+// at the last sample of that time. Beside the raw values at the tick,
+// additional columns summarize all samples since the previous tick.
 
 #ifndef FLEETPERF_AGGREGATOR_SAMPLES_THINNED_QUERY_H_
 #define FLEETPERF_AGGREGATOR_SAMPLES_THINNED_QUERY_H_
@@ -16,30 +16,32 @@
 
 namespace fleetperf::aggregator {
 
-// What is left of a query whose data are thinned to one tick in `interval`: all
-// of its columns, and for each counter that it collects for itself one of each
-// other role. The columns of data that are thinned already stay as they are.
+// Returns the query of data thinned to one tick per `interval`: all columns of
+// `query`, and one column of each other role for each counter that is not only
+// collected for another column. The columns of thinned data stay as they are.
 CollectedQuery ThinnedQuery(const CollectedQuery& query,
                             absl::Duration interval);
 
-// A summary as the numbers in its columns, by role; that of kRaw is not used.
-// `older` and `newer` are the samples at the tick before, if there is one in
-// the run, and at its own. Most numbers are 0, or the same from tick to tick:
-//   kGrowth             less what the counter grew by from `older` to `newer`;
-//                       or the sum of samples less `pieces` times the newer
-//   kDenominator        likewise, less what its counter or clock grew by
+// A summary as the numbers in its columns, by role; kRaw is not used. `older`
+// and `newer` are the samples at the previous tick, if the run has one, and at
+// the summary's tick. The encoding makes most numbers 0, or the same from tick
+// to tick:
+//   kGrowth             growth, less the counter's growth from `older` to
+//                       `newer`; or the sum of samples less `pieces` times
+//                       the newer one
+//   kDenominator        likewise, less the growth of its counter or clock
 //   kGrowthHigh, kDenominatorHigh
 //                       the upper halves of the sums
-//   kSmallest, kLargest growth of pieces; or how far samples are below `newer`
+//   kSmallest, kLargest growth of pieces; or `newer` less the sample
 //   kSmallestDenominator, kLargestDenominator
-//                       likewise; of clocks, less the interval of collection
-//   kPieces, kBreaks    how many
+//                       likewise; for clocks, less the collection interval
+//   kPieces, kBreaks    counts
 //   kWithoutValue       pieces less values
-//   kProblem            its status, its cause times 256, and 65536 if there is
-//                       no `older`: later the tick may stand behind one
-//   kCovered            ticks of PerfTimeStamp less those between the samples;
-//                       of raw fractions, the bits of their values' sum less
-//                       those of what it would be had the base not changed
+//   kProblem            status, plus cause times 256, plus 65536 if there is
+//                       no `older`: later, the tick may follow another one
+//   kCovered            ticks of PerfTimeStamp, less those between the
+//                       samples; for raw fractions, the bits of the sum of
+//                       values, less those of the sum for a constant base
 // All differences are modulo 2^64.
 using SummaryNumbers = std::array<uint64_t, kColumnRoles>;
 

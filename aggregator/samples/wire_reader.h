@@ -1,9 +1,9 @@
-// Reads protobuf's wire format without making messages of it, for what comes in
-// such numbers that the messages would cost more than all else:
+// Reads protobuf's wire format without building messages, for data so frequent
+// that messages would dominate the cost:
 // https://protobuf.dev/programming-guides/encoding
 //
-// The bytes are untrusted. What cannot be read makes a reader not ok(), and
-// then it gives nothing more.
+// The bytes are untrusted. After an error, a reader is not ok() and returns no
+// more data.
 
 #ifndef FLEETPERF_AGGREGATOR_SAMPLES_WIRE_READER_H_
 #define FLEETPERF_AGGREGATOR_SAMPLES_WIRE_READER_H_
@@ -20,20 +20,20 @@ namespace fleetperf::aggregator {
 
 static_assert(std::endian::native == std::endian::little);
 
-// Varints, one after the other: what a packed field has.
+// Reads a sequence of varints: the contents of a packed field.
 class VarintReader {
  public:
   explicit VarintReader(absl::string_view bytes)
       : next_(reinterpret_cast<const uint8_t*>(bytes.data())),
         end_(next_ + bytes.size()) {}
 
-  // 0 if there is none, or none that can be read.
+  // Returns the next varint. 0 if there is none, or if it is invalid.
   uint64_t Next() {
     if (next_ < end_ && *next_ < 0x80) return *next_++;
     return NextLong();
   }
 
-  // The next `size` bytes.
+  // Consumes the next `size` bytes, and returns them.
   absl::string_view Skip(uint64_t size) {
     if (size > left()) {
       ok_ = false;
@@ -68,8 +68,8 @@ class VarintReader {
     return read.number;
   }
 
-  // Eight groups of seven bits become one of 56: neighbours move together, then
-  // pairs, then fours.
+  // Combines eight groups of seven bits to one of 56: first adjacent groups,
+  // then pairs, then fours.
   static uint64_t Join(uint64_t bytes) {
     bytes &= ~kContinues;
     bytes = (bytes & 0x007F007F007F007F) | (bytes & 0x7F007F007F007F00) >> 1;
@@ -79,11 +79,11 @@ class VarintReader {
 
   struct Read {
     uint64_t number;
-    const uint8_t* next;  // null: none could be read
+    const uint8_t* next;  // null if the varint is invalid
   };
 
-  // Of any length. It knows nothing of this reader, which therefore can be kept
-  // in registers.
+  // Reads a varint of any length. The function does not refer to the reader, so
+  // the compiler can keep the reader in registers.
   ABSL_ATTRIBUTE_NOINLINE static Read ReadSlowly(const uint8_t* next,
                                                  const uint8_t* end) {
     uint64_t number = 0;
@@ -100,20 +100,20 @@ class VarintReader {
   bool ok_ = true;
 };
 
-// How many varints these are.
+// Returns the number of varints in `bytes`.
 inline size_t CountVarints(absl::string_view bytes) {
   size_t count = 0;
   for (const char byte : bytes) count += static_cast<uint8_t>(byte) < 0x80;
   return count;
 }
 
-// The fields of a serialized message, one after the other. Those of wire types
-// that proto3 does not have cannot be read.
+// Iterates over the fields of a serialized message. Wire types that proto3 does
+// not have are errors.
 class FieldReader {
  public:
   explicit FieldReader(absl::string_view message) : reader_(message) {}
 
-  // Goes to the next field. False if there is none.
+  // Advances to the next field. Returns false if there is none.
   bool Next() {
     if (!ok() || reader_.left() == 0) return false;
     const uint64_t tag = reader_.Next();
@@ -124,10 +124,11 @@ class FieldReader {
     return ok();
   }
 
-  // As in the message's definition.
+  // The field number in the message's definition.
   uint32_t field() const { return field_; }
 
-  // The value of the field, which must be of this kind; otherwise nothing.
+  // Return the field's value. If the field has another wire type, the reader
+  // fails, and the result is 0 or empty.
   uint64_t Varint() {
     is_wrong_ = is_wrong_ || wire_type_ != kVarint;
     return is_wrong_ ? 0 : varint_;
@@ -136,7 +137,8 @@ class FieldReader {
     is_wrong_ = is_wrong_ || wire_type_ != kLengthDelimited;
     return is_wrong_ ? absl::string_view() : bytes_;
   }
-  // Of a packed field, which must come in one piece: the first is left.
+  // Reads a packed field. The field must occur only once; a second occurrence
+  // is an error and leaves the first in place.
   void TakePacked(absl::string_view* numbers) {
     is_wrong_ = is_wrong_ || !numbers->empty();
     if (!is_wrong_) *numbers = Bytes();

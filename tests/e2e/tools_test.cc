@@ -145,13 +145,13 @@ TEST(Calc, NeedsTheNumbersThatTheTypeUses) {
 TEST(Calc, RefusesNumbersThatDoNotFitTheirSize) {
   EXPECT_EQ(CalcError("PERF_COUNTER_RAWCOUNT",
                       R"("data_size":4,"raw1":{"data":4294967296})"),
-            "fleetperf: standard input:1: raw1.data is 4294967296, which has "
-            "no room in 4 bytes\n");
+            "fleetperf: standard input:1: raw1.data is 4294967296, which does "
+            "not fit in 4 bytes\n");
   EXPECT_EQ(CalcError("PERF_AVERAGE_BULK",
                       R"("base_size":4,"raw0":{"data":1,"time":4294967296},)"
                       R"("raw1":{"data":2,"time":4294967297})"),
-            "fleetperf: standard input:1: raw0.time is 4294967296, which has "
-            "no room in 4 bytes\n");
+            "fleetperf: standard input:1: raw0.time is 4294967296, which does "
+            "not fit in 4 bytes\n");
   // A clock is no base.
   EXPECT_EQ(Calc(R"({"type":"PERF_COUNTER_TIMER","base_size":4,)"
                  R"("raw0":{"data":1,"time":4294967296},)"

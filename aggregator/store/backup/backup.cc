@@ -21,12 +21,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What is not whole yet. Nobody else calls anything so.
+// The suffix of incomplete directories. It is reserved for this purpose.
 constexpr char kPartial[] = ".fleetperf-partial";
-// The file by which RocksDB knows a database.
+// The file that identifies a RocksDB database.
 constexpr char kCurrent[] = "CURRENT";
 
-// Counts what is copied of all files.
+// Sums up the bytes copied from all files.
 class Progress {
  public:
   Progress(uint64_t total, OnCopied on_copied)
@@ -56,7 +56,7 @@ absl::Status Rename(const std::string& from, const std::string& to) {
   return StatusFromErrorCode(error, absl::StrCat("cannot make ", to));
 }
 
-// A directory for what is not whole yet, instead of one that was left over.
+// Creates a directory for incomplete data. Replaces a leftover one.
 absl::Status MakePartial(const std::string& path) {
   RETURN_IF_ERROR(RemoveAll(path));
   std::error_code error;
@@ -70,20 +70,20 @@ absl::Status CheckTarget(const fs::path& directory) {
   if (!directory.is_absolute()) {
     return absl::InvalidArgumentError(
         absl::StrCat("\"", directory.string(),
-                     "\" is no absolute path of the aggregator's machine"));
+                     "\" is not an absolute path on the aggregator's machine"));
   }
   std::error_code ignored;
   if (fs::exists(directory, ignored)) {
     return absl::AlreadyExistsError(absl::StrCat(
-        directory.string(), " exists; name a directory that does not"));
+        directory.string(), " exists; name a directory that does not exist"));
   }
   if (fs::is_directory(directory.parent_path(), ignored)) {
     return absl::OkStatus();
   }
   return absl::NotFoundError(absl::StrCat(
       "there is no directory ", directory.parent_path().string(),
-      " on the aggregator's machine; make it, so that the aggregator may write "
-      "there"));
+      " on the aggregator's machine; create it and give the aggregator write "
+      "access"));
 }
 
 absl::Status CopyLiveFile(const rocksdb::LiveFileStorageInfo& file,
@@ -98,7 +98,8 @@ absl::Status CopyLiveFile(const rocksdb::LiveFileStorageInfo& file,
     std::error_code error;
     fs::create_hard_link(from, to, error);
     if (!error) return progress->Add(file.size);
-    // On another file system, or one that knows no links.
+    // The target is on another file system, or the file system has no hard
+    // links.
   }
   return CopyFile(from, to, file.size,
                   [&](uint64_t bytes) { return progress->Add(bytes); });
@@ -135,7 +136,8 @@ absl::StatusOr<std::vector<File>> FilesIn(const std::string& directory) {
   return StatusFromErrorCode(error, absl::StrCat("cannot read ", directory));
 }
 
-// It must be as if it were not there, but for what an earlier attempt left.
+// The directory must not exist, or have nothing but leftovers of an earlier
+// attempt.
 absl::Status CheckEmpty(const std::string& directory) {
   std::error_code error;
   if (!fs::exists(directory, error)) return absl::OkStatus();
@@ -144,14 +146,15 @@ absl::Status CheckEmpty(const std::string& directory) {
     if (entry->path().filename() == kPartial) continue;
     return absl::FailedPreconditionError(
         absl::StrCat(directory,
-                     " is not empty; stop the aggregator, move what is there "
+                     " is not empty; stop the aggregator, move the contents "
                      "away, and try again"));
   }
   if (!error) return absl::OkStatus();
   return StatusFromErrorCode(error, absl::StrCat("cannot read ", directory));
 }
 
-// What was acknowledged under the old id is not all here.
+// The restored store needs a new id, because it may lack data that was
+// acknowledged under the old one.
 absl::Status ForgetId(const std::string& directory) {
   ASSIGN_OR_RETURN(const auto database, Database::Open(directory));
   Changes changes(database.get());
@@ -159,7 +162,7 @@ absl::Status ForgetId(const std::string& directory) {
   return database->Write(&changes, Database::Durability::kPowerCut);
 }
 
-// The one that makes it a store comes last.
+// Moves the files. The one that makes the directory a store comes last.
 absl::Status MoveFiles(const std::string& from, const std::string& to) {
   ASSIGN_OR_RETURN(std::vector<File> files, FilesIn(from));
   std::partition(files.begin(), files.end(),
@@ -177,7 +180,8 @@ absl::Status MoveFiles(const std::string& from, const std::string& to) {
 absl::Status BackupDatabase(Database* database, const std::string& directory,
                             OnCopied on_copied) {
   fs::path target = fs::path(directory).lexically_normal();
-  if (!target.has_filename()) target = target.parent_path();  // a slash
+  // A trailing slash.
+  if (!target.has_filename()) target = target.parent_path();
   RETURN_IF_ERROR(CheckTarget(target));
   const std::string partial = absl::StrCat(target.string(), kPartial);
   RETURN_IF_ERROR(MakePartial(partial));
@@ -213,8 +217,8 @@ absl::Status RestoreStore(const std::string& backup,
   }
   if (const absl::Status status = ForgetId(partial); !status.ok()) {
     return absl::Status(status.code(),
-                        absl::StrCat("no store can be made of ", backup, ": ",
-                                     status.message()));
+                        absl::StrCat("cannot restore a store from ", backup,
+                                     ": ", status.message()));
   }
   return MoveFiles(partial, directory);
 }

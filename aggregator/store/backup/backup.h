@@ -1,7 +1,7 @@
-// Copies of a store, and how it is brought back from one.
+// Backs up and restores a store.
 //
-// A backup is a directory that opens like a store. On the store's own file
-// system it shares files with it, which neither of them ever changes.
+// A backup is a directory that can be opened like a store. On the store's file
+// system, the backup and the store share files that neither of them modifies.
 
 #ifndef FLEETPERF_AGGREGATOR_STORE_BACKUP_BACKUP_H_
 #define FLEETPERF_AGGREGATOR_STORE_BACKUP_BACKUP_H_
@@ -15,7 +15,7 @@
 
 namespace fleetperf::aggregator {
 
-// Called as bytes are copied; its error ends that.
+// Called as bytes are copied. The copy stops at its first error.
 using OnCopied =
     absl::FunctionRef<absl::Status(uint64_t bytes, uint64_t total)>;
 
@@ -23,9 +23,9 @@ using OnCopied =
 absl::Status BackupDatabase(Database* database, const std::string& directory,
                             OnCopied on_copied);
 
-// Makes a store in `directory` of a backup, with an id of its own; what is
-// there is whole, or no store. Errors: NotFound if `backup` is none,
-// FailedPrecondition if it is not whole, or something is in `directory`.
+// Restores a backup to a store in `directory`, with a new id. If interrupted,
+// leaves no partial store. Errors: NotFound if `backup` is not a backup,
+// FailedPrecondition if the backup is incomplete or `directory` is not empty.
 absl::Status RestoreStore(const std::string& backup,
                           const std::string& directory, OnCopied on_copied);
 

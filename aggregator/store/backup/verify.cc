@@ -52,7 +52,7 @@ class Verifier {
     }
   }
 
-  // It was read when the database was opened.
+  // The write-ahead log was checked when the database was opened.
   absl::Status VerifyWal() {
     ASSIGN_OR_RETURN(const CommitMark mark, ReadCommitMark(database_));
     report_.files += database_.wal().files.size();

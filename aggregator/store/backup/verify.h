@@ -1,4 +1,4 @@
-// Looks through a store for damage.
+// Checks a store for damage.
 
 #ifndef FLEETPERF_AGGREGATOR_STORE_BACKUP_VERIFY_H_
 #define FLEETPERF_AGGREGATOR_STORE_BACKUP_VERIFY_H_
@@ -18,14 +18,14 @@ struct StoreReport {
   uint64_t chunks = 0;
   uint64_t values = 0;   // in chunks
   uint64_t batches = 0;  // in the log
-  // What is damaged, each with the file or machine that it is in.
+  // Descriptions of damage, each with the file or machine concerned.
   std::vector<std::string> damage;
 };
 
-// Compares the files of the store in `directory` with their checksums,
-// RocksDB's write-ahead log among them, and reads every chunk and every batch
-// of the log. Changes nothing. `progress` is told how many of the files are
-// done, from 0 to 1. An error if the store cannot be opened at all.
+// Compares the files of the store in `directory`, including RocksDB's
+// write-ahead log, with their checksums, and reads every chunk and every batch
+// of the log. Changes nothing. `progress` is called with the checked fraction
+// of the files, from 0 to 1. Returns an error if the store cannot be opened.
 absl::StatusOr<StoreReport> VerifyStore(
     const std::string& directory,
     const std::function<void(double done)>& progress);

@@ -1,4 +1,5 @@
-// Bits one after the other, the lowest of each byte first.
+// Bit streams. Bits are stored in sequence, starting at the lowest bit of each
+// byte.
 
 #ifndef FLEETPERF_AGGREGATOR_STORE_CODEC_BIT_STREAM_H_
 #define FLEETPERF_AGGREGATOR_STORE_CODEC_BIT_STREAM_H_
@@ -22,7 +23,8 @@ class BitWriter {
  public:
   explicit BitWriter(std::string* to) : to_(*to) {}
 
-  // The low bits of `bits`; the others must be 0. At most 64.
+  // Appends the low `count` bits of `bits`, at most 64. All other bits must be
+  // 0.
   void Put(uint64_t bits, int count) {
     buffer_ |= bits << used_;
     used_ += count;
@@ -32,10 +34,10 @@ class BitWriter {
     buffer_ = used_ > 0 ? bits >> (count - used_) : 0;
   }
 
-  // That many ones, at most 63, and a zero.
+  // Appends `ones` one bits, at most 63, and a zero bit.
   void PutUnary(int ones) { Put(LowBits(ones), ones + 1); }
 
-  // Fills the last byte with zeros. Nothing may be put after this.
+  // Pads the last byte with zeros. No bits may be appended afterwards.
   void Finish() {
     to_.append(reinterpret_cast<const char*>(&buffer_),
                static_cast<size_t>(used_ + 7) / 8);
@@ -52,7 +54,7 @@ class BitReader {
   explicit BitReader(absl::string_view bytes)
       : next_(bytes.data()), end_(bytes.data() + bytes.size()) {}
 
-  // At most 64. Behind the end there are zeros.
+  // Reads `count` bits, at most 64. Past the end, all bits are zero.
   uint64_t Get(int count) {
     if (count > kAtOnce) {
       const uint64_t low = Get(32);
@@ -64,22 +66,23 @@ class BitReader {
     return bits;
   }
 
-  // How many ones come before a zero, which is taken, too. More than `most`
-  // are given as `most`, and only so many are taken. At most 55.
-  int GetUnary(int most) {
-    if (available_ <= most) Fill();
+  // Returns the number of ones before the next zero, and consumes the zero.
+  // Returns `max`, and consumes only `max` ones, if there are at least that
+  // many. `max` is at most 55.
+  int GetUnary(int max) {
+    if (available_ <= max) Fill();
     const int ones = std::countr_one(buffer_);
-    if (ones >= most) {
-      Skip(most);
-      return most;
+    if (ones >= max) {
+      Skip(max);
+      return max;
     }
     Skip(ones + 1);
     return ones;
   }
 
-  // Whether more was read than there is.
+  // Returns whether more bits were read than exist.
   bool overrun() const { return available_ < padding_; }
-  // Whether all was read, but for the rest of the last byte.
+  // Returns whether all bits were read, except the padding of the last byte.
   bool finished() const {
     return !overrun() && next_ == end_ && available_ - padding_ < 8;
   }

@@ -14,33 +14,33 @@
 namespace fleetperf::aggregator {
 namespace {
 
-// A chunk that says it has more is damaged.
+// Limits of a chunk. A chunk that claims more is damaged.
 constexpr uint64_t kMaxTicks = uint64_t{1} << 24;
 constexpr uint64_t kMaxSections = 1 << 16;
 constexpr uint64_t kMaxRuns = uint64_t{1} << 24;
 constexpr uint64_t kMaxColumns = 1 << 16;
-constexpr uint64_t kMaxValues = uint64_t{1} << 25;  // that are read at once
+constexpr uint64_t kMaxValues = uint64_t{1} << 25;  // read at once
 constexpr uint64_t kMaxNames = uint64_t{1} << 28;   // bytes
 
 absl::Status Damaged(absl::string_view what) {
   return absl::DataLossError(
-      absl::StrCat("a chunk of the store is damaged: ", what));
+      absl::StrCat("damaged chunk in the store: ", what));
 }
 
-bool GetCount(absl::string_view* from, uint64_t most, uint64_t* count) {
-  return GetVarint(from, count) && *count <= most;
+bool GetCount(absl::string_view* from, uint64_t max, uint64_t* count) {
+  return GetVarint(from, count) && *count <= max;
 }
 
-// Adds the numbers; false if the sum is too large.
-bool Sum(absl::Span<const uint64_t> numbers, uint64_t most, uint64_t* sum) {
+// Adds the numbers to `*sum`. Returns false if the sum would exceed `max`.
+bool Sum(absl::Span<const uint64_t> numbers, uint64_t max, uint64_t* sum) {
   for (const uint64_t number : numbers) {
-    if (number > most - *sum) return false;
+    if (number > max - *sum) return false;
     *sum += number;
   }
   return true;
 }
 
-// Whether each is more than the one before it, and all are less than `end`.
+// Returns whether the numbers strictly ascend and all are less than `end`.
 bool Ascend(const std::vector<uint64_t>& numbers, uint64_t end) {
   return (numbers.empty() || numbers.back() < end) &&
          std::adjacent_find(numbers.begin(), numbers.end(),
@@ -92,7 +92,7 @@ bool GetInstances(absl::string_view* from, Instances* instances) {
   return true;
 }
 
-// What says where the runs of a column are.
+// The index of a column: the location of its runs.
 struct ColumnIndex {
   std::vector<uint64_t> missing;
   std::vector<uint64_t> firsts;
@@ -116,7 +116,7 @@ absl::StatusOr<Chunk> Chunk::Open(absl::string_view head, uint32_t epoch_number,
   Chunk chunk;
   chunk.epoch_number_ = epoch_number;
   chunk.read_body_ = std::move(read_body);
-  if (!chunk.ParseHead(head)) return Damaged("its head");
+  if (!chunk.ParseHead(head)) return Damaged("invalid head");
   return chunk;
 }
 
@@ -187,9 +187,9 @@ absl::StatusOr<Frame> Chunk::Read(
     const std::function<bool(const Instance&)>& wants) const {
   const Section& section = sections_[number];
   const size_t column_count = section.index_sizes.size();
-  // Without runs there are no columns.
+  // A section without runs has no columns.
   if (column_count != (section.run_count > 0 ? query->columns.size() : 0)) {
-    return Damaged("it has other columns than its query");
+    return Damaged("columns do not match the query");
   }
   Frame frame;
   frame.query = std::move(query);
@@ -205,7 +205,7 @@ absl::StatusOr<Frame> Chunk::Read(
       RETURN_IF_ERROR(ReadColumn(section, column, begin, runs, frame,
                                  &frame.columns[column]));
       values += frame.columns[column].values.size();
-      if (values > kMaxValues) return Damaged("it has too many values");
+      if (values > kMaxValues) return Damaged("too many values");
     }
     begin += section.index_sizes[column] + section.values_sizes[column];
   }
@@ -226,9 +226,9 @@ absl::Status Chunk::ReadRuns(const Section& section, const TickRange& ticks,
       !GetNumbers(&rest, section.run_count, &numbers) ||
       !GetNumbers(&rest, section.run_count, &first_ticks) ||
       !GetNumbers(&rest, section.run_count, &tick_counts) || !rest.empty()) {
-    return Damaged("its instances");
+    return Damaged("invalid instances");
   }
-  // Null: not wanted, or not asked for yet.
+  // Null if the instance is not wanted or was not looked up yet.
   std::vector<std::shared_ptr<const Instance>> instances(
       table.name_ends.size());
   std::vector<bool> is_asked(instances.size());
@@ -247,11 +247,11 @@ absl::Status Chunk::ReadRuns(const Section& section, const TickRange& ticks,
     if (numbers[i] >= instances.size() || tick_counts[i] == 0 ||
         first_ticks[i] >= clocks_->size() ||
         tick_counts[i] > clocks_->size() - first_ticks[i]) {
-      return Damaged("its runs");
+      return Damaged("invalid runs");
     }
     runs->begins.push_back(runs->values);
     runs->values += tick_counts[i];
-    if (runs->values > kMaxValues) return Damaged("it has too many values");
+    if (runs->values > kMaxValues) return Damaged("too many values");
     if (first_ticks[i] > ticks.last ||
         first_ticks[i] + tick_counts[i] <= ticks.first) {
       continue;
@@ -276,14 +276,14 @@ absl::Status Chunk::ReadColumn(const Section& section, size_t column,
   RETURN_IF_ERROR(read_body_(begin, index_size, &bytes));
   ColumnIndex index;
   if (!GetColumnIndex(bytes, section.run_count, runs.values, &index)) {
-    return Damaged("where a column's runs are");
+    return Damaged("invalid column index");
   }
-  // Where each run ends, behind the index.
+  // The end of each run, relative to the end of the index.
   uint64_t end = 0;
   std::vector<uint64_t>& ends = index.sizes;
   for (uint64_t& size : ends) {
     if (size > section.values_sizes[column] - end) {
-      return Damaged("the sizes of a column's runs");
+      return Damaged("invalid run sizes in a column");
     }
     size = end += size;
   }
@@ -298,7 +298,8 @@ absl::Status Chunk::ReadColumn(const Section& section, size_t column,
     }
     return absl::OkStatus();
   }
-  // Mostly few are wanted, and next to each other, or all.
+  // Most reads select either all runs or few adjacent ones, so one read covers
+  // the range of selected runs.
   RETURN_IF_ERROR(
       read_body_(begin + index_size + offset, ends[last] - offset, &bytes));
   to->values.resize(frame.runs.back().begin + frame.runs.back().tick_count);
@@ -313,7 +314,7 @@ absl::Status Chunk::ReadColumn(const Section& section, size_t column,
     if (!DecodeChanges(
             absl::string_view(bytes).substr(begin_of(run) - offset, size),
             values)) {
-      return Damaged("the values of a run");
+      return Damaged("invalid values in a run");
     }
     missing = std::lower_bound(missing, index.missing.end(), runs.begins[run]);
     for (; missing != index.missing.end() &&

@@ -1,9 +1,10 @@
-// A chunk: what was collected of one machine in some consecutive ticks, in few
-// bytes, so that a reader touches only the columns and instances it wants.
+// A chunk holds the samples of one machine over some consecutive ticks in a
+// compact form. Readers fetch only the columns and instances they need.
 //
-// The head has the clocks, once for all, and says where in the body things are.
-// The body has a section for each query: its instances and their runs, then
-// column after column, in each run after run. docs/store.md has the layout.
+// The head holds the clocks, which all queries share, and the location of every
+// part of the body. The body has one section per query: its instances and runs,
+// followed by its columns, each of which holds the values run by run.
+// docs/store.md has the layout.
 
 #ifndef FLEETPERF_AGGREGATOR_STORE_CODEC_CHUNK_H_
 #define FLEETPERF_AGGREGATOR_STORE_CODEC_CHUNK_H_
@@ -21,36 +22,38 @@
 
 namespace fleetperf::aggregator {
 
-// Of the format, which docs/store.md describes.
+// The version of the format, which docs/store.md describes.
 inline constexpr uint64_t kChunkVersion = 1;
-// Of a chunk's body, in bytes. What says that it has more is damaged.
+// The maximum size of a chunk's body, in bytes. A chunk that claims more is
+// damaged.
 inline constexpr uint64_t kMaxBodySize = UINT32_MAX;
 
 // Reads a chunk. Thread-compatible.
 class Chunk {
  public:
-  // Fills `bytes` with that part of the chunk's body.
+  // Reads `size` bytes at `offset` of the chunk's body into `bytes`.
   using ReadBody = std::function<absl::Status(uint64_t offset, uint64_t size,
                                               std::string* bytes)>;
 
-  // Errors of these are DataLoss if the chunk is damaged, and those of
-  // `read_body`.
+  // Opens a chunk. Open and Read return DataLoss if the chunk is damaged, and
+  // pass on the errors of `read_body`.
   static absl::StatusOr<Chunk> Open(absl::string_view head,
                                     uint32_t epoch_number, ReadBody read_body);
 
   const std::vector<perflib::Clocks>& clocks() const { return *clocks_; }
-  // The shapes of the queries, by section.
+  // Returns the number of sections. Each section holds one query.
   size_t sections() const { return sections_.size(); }
+  // Returns the shape number of a section's query.
   uint32_t ShapeOf(size_t section) const { return sections_[section].shape; }
 
   struct TickRange {
     uint64_t first = 0;
     uint64_t last = UINT64_MAX;
   };
-  // The ticks of a section's query. `columns` says, by number, which columns
-  // are wanted; the others stay empty. Runs that lie outside of `ticks` are
-  // left out. `wants` is asked of the instances of the others; empty: all are
-  // wanted.
+  // Returns the ticks of a section's query. `columns` selects the columns by
+  // number; the others stay empty. Runs outside of `ticks` are omitted, and so
+  // are the runs of instances for which `wants` returns false. An empty `wants`
+  // selects all instances.
   absl::StatusOr<Frame> Read(
       size_t section, std::shared_ptr<const CollectedQuery> query,
       const std::vector<bool>& columns, const TickRange& ticks,
@@ -61,17 +64,19 @@ class Chunk {
     uint32_t shape = 0;
     std::vector<Frame::Failure> failures;
     uint64_t run_count = 0;
-    uint64_t begin = 0;  // of its tables, in the body
+    uint64_t begin = 0;  // of its tables in the body
     uint64_t tables_size = 0;
-    // Of each column: what says where its runs are, and these.
+    // The sizes of the index and of the values of each column.
     std::vector<uint64_t> index_sizes;
     std::vector<uint64_t> values_sizes;
   };
-  // The runs that are wanted.
+  // The selected runs.
   struct Runs {
-    std::vector<size_t> numbers;   // in the section
-    std::vector<uint64_t> begins;  // of all the section's, in its columns
-    uint64_t values = 0;           // in a column of the section
+    // Run numbers in the section.
+    std::vector<size_t> numbers;
+    // First position in a column, for every run of the section.
+    std::vector<uint64_t> begins;
+    uint64_t values = 0;  // in a column, of all runs of the section
   };
 
   Chunk() = default;

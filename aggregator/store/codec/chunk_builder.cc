@@ -15,7 +15,7 @@ namespace {
 
 uint64_t Unsigned(int64_t number) { return static_cast<uint64_t>(number); }
 
-// PutNumbers of what `number_of` makes of each of `items`.
+// Calls PutNumbers with the result of `number_of` for each of `items`.
 template <typename Items, typename NumberOf>
 void PutEach(const Items& items, const NumberOf& number_of, std::string* to) {
   std::vector<uint64_t> numbers;
@@ -28,7 +28,8 @@ void PutClocks(const std::vector<perflib::Clocks>& clocks, std::string* to) {
   PutVarint(clocks.size(), to);
   PutEach(
       clocks, [](const auto& c) { return Unsigned(c.perf_time_100nsec); }, to);
-  // Mostly both clocks go on by the same.
+  // Both clocks usually advance by the same amount, so their difference is
+  // mostly constant.
   PutEach(
       clocks,
       [](const auto& c) {
@@ -39,7 +40,7 @@ void PutClocks(const std::vector<perflib::Clocks>& clocks, std::string* to) {
       clocks, [](const auto& c) { return Unsigned(c.perf_freq); }, to);
 }
 
-// Names mostly are like the one before them.
+// Consecutive names are usually similar, so they compress well.
 void PutText(const std::string& text, std::string* to) {
   std::string compressed;
   ZstdCompress(text, &compressed);
@@ -48,14 +49,14 @@ void PutText(const std::string& text, std::string* to) {
   PutBytes(is_smaller ? compressed : text, to);
 }
 
-// A run of the chunk, which goes on from one piece to the next.
+// A run of the chunk. It may continue across pieces.
 struct Run {
   size_t instance = 0;
   uint32_t first_tick = 0;
   uint32_t tick_count = 0;
 };
 
-// Where some ticks of a run come from.
+// The source of some ticks of a run.
 struct Segment {
   size_t run = 0;
   const Frame* frame = nullptr;
@@ -67,7 +68,7 @@ struct Segment {
 // Writes one section.
 class SectionWriter {
  public:
-  // A piece of the section's query: ticks of the frame, and where they come in
+  // Adds ticks of a frame of the section's query. `begin` is their position in
   // the chunk.
   void Add(const Frame& frame, uint32_t first_tick, uint32_t tick_count,
            uint32_t begin) {
@@ -109,7 +110,7 @@ class SectionWriter {
     PutRuns(&to->body);
     PutVarint(runs_.size(), &to->head);
     PutVarint(to->body.size() - begin, &to->head);
-    // Without runs, a frame has no columns.
+    // A frame without runs has no columns.
     if (runs_.empty()) columns = 0;
     std::vector<uint64_t> index_sizes;
     std::vector<uint64_t> values_sizes;
@@ -127,7 +128,8 @@ class SectionWriter {
   }
 
  private:
-  // The run that these ticks of the instance belong to.
+  // Returns the run for these ticks of the instance. Extends the instance's
+  // newest run if the ticks follow it, else starts a new one.
   size_t RunOf(const Instance* instance, uint32_t first_tick, uint32_t count) {
     const auto [entry, is_new] =
         newest_run_.try_emplace(instance->life, runs_.size());
@@ -169,7 +171,7 @@ class SectionWriter {
         runs_, [](const Run& run) { return run.tick_count; }, to);
   }
 
-  // Puts what says where the column's runs are; they go to values_.
+  // Appends the column's index to `to` and its runs to values_.
   void PutColumn(size_t column, std::string* to) {
     firsts_.clear();
     sizes_.clear();
@@ -214,7 +216,7 @@ class SectionWriter {
     EncodeChanges(numbers_, &values_);
   }
 
-  // The value, if it is the same in all segments and none is missing.
+  // Returns the value if it is the same in all segments and none is missing.
   static std::optional<uint64_t> Constant(size_t column,
                                           absl::Span<const Segment> segments) {
     const auto value_of = [&](const Segment& segment) {
@@ -228,8 +230,8 @@ class SectionWriter {
     return value_of(segments[0]);
   }
 
-  // What stands where a value is missing is the one before: that takes least.
-  // The segment's numbers are the last in numbers_.
+  // Replaces each missing value with the value before it, which compresses
+  // best. The segment's numbers are the last ones in numbers_.
   void NoteMissing(const FrameColumn& from, const Segment& segment,
                    uint64_t begin) {
     if (from.missing.empty()) return;
@@ -251,7 +253,7 @@ class SectionWriter {
   std::vector<Segment> segments_;
   std::vector<Frame::Failure> failures_;
 
-  // Of the column being written.
+  // State of the column being written.
   std::vector<uint64_t> firsts_;
   std::vector<uint64_t> sizes_;
   std::vector<uint64_t> missing_;

@@ -1,4 +1,4 @@
-// Makes chunks: puts what came tick by tick, batch after batch, into columns.
+// Builds chunks: converts samples from tick order, batch by batch, to columns.
 
 #ifndef FLEETPERF_AGGREGATOR_STORE_CODEC_CHUNK_BUILDER_H_
 #define FLEETPERF_AGGREGATOR_STORE_CODEC_CHUNK_BUILDER_H_
@@ -22,22 +22,24 @@ struct EncodedChunk {
 // Collects the ticks of a chunk. Thread-compatible.
 class ChunkBuilder {
  public:
-  // Adds `tick_count` ticks of the frames, from `first_tick` on. The frames
-  // share their clocks, are of one epoch, and of the same queries in the same
-  // order in each call. What they point at is kept.
+  // Appends `tick_count` ticks of the frames, starting at `first_tick`. The
+  // frames must share their clocks and belong to one epoch, and every call must
+  // pass the same queries in the same order. The builder keeps the frames
+  // alive.
   void Add(absl::Span<const std::shared_ptr<const Frame>> frames,
            uint32_t first_tick, uint32_t tick_count);
 
-  // The number of values, or somewhat more.
+  // An upper bound of the number of values.
   uint64_t values() const { return values_; }
   absl::Span<const perflib::Clocks> clocks() const { return clocks_; }
 
-  // `shape_of` gives the number by which readers know a query's shape.
+  // Encodes the chunk. `shape_of` returns the number that identifies a query's
+  // shape to readers.
   EncodedChunk Finish(
       absl::FunctionRef<uint32_t(const CollectedQuery&)> shape_of) const;
 
  private:
-  // Some ticks of a frame.
+  // A range of ticks of a frame.
   struct Piece {
     std::shared_ptr<const Frame> frame;
     uint32_t first_tick = 0;  // in the frame

@@ -12,40 +12,42 @@
 namespace fleetperf::aggregator {
 namespace {
 
-// What is kept of a number.
+// The representation of a number in an encoding.
 enum Residual : uint8_t {
-  kValue,       // itself
-  kDifference,  // from the one before
-  kChange,      // of that difference
+  kValue,       // the number
+  kDifference,  // from the previous number
+  kChange,      // of the difference from the previous number
 };
 
-// The first byte: two bits of Residual, then these.
+// Flags of the first byte, besides the two bits of Residual.
 constexpr uint8_t kResidualMask = 3;
-constexpr uint8_t kSparse = 1 << 2;  // else packed
-// If sparse: some residuals are negative; values are in exponential Golomb
-// codes. Two bytes with the parameters of the gaps' and values' codes follow.
+constexpr uint8_t kSparse = 1 << 2;  // packed if not set
+// Flags of a sparse encoding: some residuals are negative; values are in
+// exponential Golomb codes. Two bytes follow: the parameter of the code for
+// gaps and that of the code for values.
 constexpr uint8_t kSigned = 1 << 3;
 constexpr uint8_t kExponential = 1 << 4;
 constexpr uint8_t kKnownBits = 0x1F;
 
 constexpr size_t kBlock = 128;
 
-// A quotient that is not less than this is not written in ones; all 64 bits of
-// the number follow.
+// Larger or equal quotients are not written in unary. The prefix is followed by
+// all 64 bits of the number instead.
 constexpr int kMaxQuotient = 24;
-// Longer prefixes of exponential Golomb codes are not written.
+// The longest prefix of an exponential Golomb code. ChooseCode selects no code
+// that would need a longer one.
 constexpr int kMaxPrefix = 48;
 
 int BitLength(uint64_t number) { return std::bit_width(number); }
 
-// A code for numbers most of which are small.
+// A variable-length code for mostly small numbers.
 struct Code {
   bool exponential = false;
   int parameter = 0;
-  uint64_t bits = std::numeric_limits<uint64_t>::max();  // about, for all
+  uint64_t bits = std::numeric_limits<uint64_t>::max();  // estimated total
 };
 
-// How many numbers there are of each bit length.
+// A histogram of numbers by bit length.
 struct Lengths {
   std::array<uint32_t, 65> count = {};
   uint64_t numbers = 0;
@@ -64,7 +66,8 @@ struct Lengths {
 uint64_t RiceBits(const Lengths& lengths, int longest, int parameter) {
   uint64_t bits = lengths.numbers * static_cast<uint64_t>(parameter + 1);
   for (int length = parameter + 1; length <= longest; ++length) {
-    // Three quarters of the largest number of this length.
+    // Estimates the quotient as three quarters of the largest one of this
+    // length.
     const int shift = length - parameter;
     const uint64_t quotient =
         shift > 5 ? 64 + kMaxQuotient : (uint64_t{3} << shift) / 4;
@@ -76,7 +79,7 @@ uint64_t RiceBits(const Lengths& lengths, int longest, int parameter) {
 uint64_t ExponentialBits(const Lengths& lengths, int longest, int parameter) {
   uint64_t bits = 0;
   for (int length = 0; length <= longest; ++length) {
-    // The quotient and 1 more are sometimes longer than the quotient.
+    // Approximate: quotient + 1 may be longer than the quotient.
     const int over = length - parameter;
     const int twice_prefix = over <= 0   ? 0
                              : over == 1 ? 2
@@ -129,8 +132,8 @@ uint64_t GetExponential(int parameter, BitReader* from) {
   return quotient << parameter | from->Get(parameter);
 }
 
-// The residuals of a sequence, from the second number on; of kChange from the
-// third on.
+// Computes the residuals of a sequence from the second number on, or from the
+// third on for kChange.
 void ResidualsOf(absl::Span<const uint64_t> numbers, Residual residual,
                  std::vector<uint64_t>* residuals) {
   const size_t count = numbers.size() - 1;
@@ -152,16 +155,16 @@ void ResidualsOf(absl::Span<const uint64_t> numbers, Residual residual,
   }
 }
 
-// Residuals of which most are 0.
+// An encoding of mostly zero residuals.
 struct SparsePlan {
   Code gap;
   Code value;
   bool is_signed = false;
-  size_t count = 0;  // of those that are not 0
+  size_t count = 0;  // of nonzero residuals
   uint64_t bits() const { return gap.bits + value.bits + 32; }
 };
 
-// A residual that is not 0, as it is written.
+// Returns the written form of a nonzero residual.
 uint64_t SparseValue(uint64_t residual, bool is_signed) {
   return (is_signed ? ZigZag(residual) : residual) - 1;
 }
@@ -242,7 +245,8 @@ bool GetSparse(uint8_t flags, absl::string_view bytes,
                                       is_signed, bytes, residuals);
 }
 
-// The smallest: of numbers as such or, where they may be negative, as those.
+// Returns the smallest residual: as an unsigned number for kValue, otherwise as
+// a signed one.
 uint64_t BaseOf(absl::Span<const uint64_t> residuals, Residual residual) {
   if (residual == kValue) {
     return *std::min_element(residuals.begin(), residuals.end());
@@ -264,7 +268,7 @@ size_t PackedSize(size_t count, int width) {
   return (count * static_cast<size_t>(width) + 7) / 8;
 }
 
-// `use` gets each block.
+// Calls `use` with each block until it returns false.
 template <typename Numbers, typename Use>
 bool ForEachBlock(Numbers numbers, const Use& use) {
   for (size_t i = 0; i < numbers.size(); i += kBlock) {
@@ -295,7 +299,7 @@ void PutPacked(absl::Span<const uint64_t> residuals, uint64_t base,
   });
 }
 
-// `bytes` has them all, and 8 bytes more.
+// Reads a whole block. `bytes` must be readable for 8 bytes past its end.
 void Unpack(const char* bytes, int width, uint64_t base,
             absl::Span<uint64_t> block) {
   const uint64_t mask = LowBits(width);
@@ -306,7 +310,7 @@ void Unpack(const char* bytes, int width, uint64_t base,
     uint64_t word;
     std::memcpy(&word, from, sizeof word);
     uint64_t packed = word >> shift;
-    // What the word has no room for.
+    // Adds the bits that do not fit into the word.
     if (width > 56 && shift > 0) {
       packed |= uint64_t{static_cast<uint8_t>(from[8])} << (64 - shift);
     }
@@ -339,7 +343,7 @@ bool GetPacked(absl::string_view bytes, absl::Span<uint64_t> residuals) {
   return is_whole && bytes.empty();
 }
 
-// Turns residuals, which are in the places of their numbers, into these.
+// Replaces residuals with numbers, in place.
 void Integrate(Residual residual, uint64_t first_difference,
                absl::Span<uint64_t> numbers) {
   switch (residual) {
@@ -362,7 +366,7 @@ void Integrate(Residual residual, uint64_t first_difference,
   }
 }
 
-// What was found to be smallest.
+// The smallest encoding found so far.
 struct Plan {
   Residual residual = kDifference;
   std::vector<uint64_t>* residuals = nullptr;
@@ -394,7 +398,8 @@ void TryPacked(Residual residual, std::vector<uint64_t>* residuals,
            .bits = bits};
 }
 
-// Where so few residuals are not 0, nothing but a sparse code is tried.
+// If fewer than one in this many differences is nonzero, only their sparse
+// encoding is tried.
 constexpr size_t kSparsePart = 4;
 
 }  // namespace
@@ -404,7 +409,7 @@ void EncodeChanges(absl::Span<const uint64_t> numbers, std::string* to) {
                   [&](uint64_t number) { return number == numbers[0]; })) {
     return;
   }
-  // Kept for the next call.
+  // Reused by later calls.
   thread_local std::array<std::vector<uint64_t>, 3> scratch;
   Plan best;
   std::vector<uint64_t>& differences = scratch[kDifference];

@@ -1,5 +1,4 @@
-// Whole chunks as frames, and frames as chunks: what compaction reads and
-// writes.
+// Converts whole chunks to frames and frames to chunks, for compaction.
 
 #ifndef FLEETPERF_AGGREGATOR_STORE_COMPACTION_CHUNK_GROUP_H_
 #define FLEETPERF_AGGREGATOR_STORE_COMPACTION_CHUNK_GROUP_H_
@@ -19,17 +18,18 @@
 
 namespace fleetperf::aggregator {
 
-// Reads chunks of a machine. Those of the same queries point to the same ones.
+// Reads chunks of a machine. Chunks of the same query share one query object.
 // Thread-compatible.
 class ChunkGroupReader {
  public:
-  // Both outlive this.
+  // The arguments must outlive the reader.
   ChunkGroupReader(const Database* database, const KeyNumbers* numbers)
       : database_(*database), numbers_(*numbers) {}
 
-  // All of a chunk. DataLoss if it is damaged.
+  // Reads a whole chunk. Returns DataLoss if it is damaged.
   absl::StatusOr<FrameGroup> Read(const StoredChunk& stored);
-  // The raw values of a chunk, without what thinned data have besides.
+  // Reads the raw values of a chunk, without the additional columns of thinned
+  // data.
   absl::StatusOr<FrameGroup> ReadRawValues(const StoredChunk& stored);
 
  private:
@@ -41,7 +41,8 @@ class ChunkGroupReader {
       queries_;  // by shape
 };
 
-// Puts a chunk under this key. Returns the shapes of its queries, sorted.
+// Encodes and writes a chunk under this key. Returns the sorted shapes of its
+// queries.
 absl::StatusOr<std::vector<uint32_t>> PutNewChunk(const ChunkKey& key,
                                                   const NewChunk& chunk,
                                                   KeyNumbers* numbers,

@@ -18,24 +18,24 @@
 namespace fleetperf::aggregator {
 namespace {
 
-// Values that are in memory at once, about.
+// The approximate number of values in memory at once.
 constexpr uint64_t kMaxTransposedValues = uint64_t{16} << 20;
-// After a restart, chunks that were received so long before the last one may
+// After a restart, chunks received within this time before the newest one may
 // wait for others of their hour.
 constexpr uint32_t kHoursToLoad = 3;
-// No query reads for longer.
+// The maximum duration of a query.
 constexpr absl::Duration kLongestRead = absl::Minutes(5);
-// Chunks that are removed at a time.
-constexpr size_t kMostDropped = 1000;
+// Entries removed at a time.
+constexpr size_t kMaxDropped = 1000;
 
 constexpr size_t kSequenceSize = sizeof(uint64_t);
-// Of a machine's newest sample: epoch and sequence.
+// The size of the epoch and sequence of a machine's newest sample.
 constexpr size_t kPlaceSize = sizeof(uint32_t) + kSequenceSize;
 
 }  // namespace
 
-// The last samples that came of machines, whatever the times are that they
-// have; of those that came together, the newest.
+// The samples of each machine that arrived last, whatever their times are. Of
+// samples that arrived together, the newest one counts.
 struct Compactor::NewestSamples {
   struct Sample {
     uint64_t sequence = 0;
@@ -101,12 +101,12 @@ absl::Status Compactor::LoadDirectory(Directory* directory,
 
 absl::StatusOr<bool> Compactor::Step(absl::Time idle_since) {
   if (to_transpose_.empty() && to_merge_.empty()) {
-    RETURN_IF_ERROR(Look(idle_since));
+    RETURN_IF_ERROR(FindWork(idle_since));
     if (!to_transpose_.empty() || !to_merge_.empty()) return true;
     return parts_.epochs->RemoveEnded([this] { return SecureMoved(); });
   }
   if (!to_transpose_.empty()) {
-    // What fails is looked for again.
+    // A failed move is found again by FindWork.
     std::vector<LogSegment> segments = std::move(to_transpose_.back());
     to_transpose_.pop_back();
     RETURN_IF_ERROR(Transpose(&segments));
@@ -119,8 +119,8 @@ absl::StatusOr<bool> Compactor::Step(absl::Time idle_since) {
   return true;
 }
 
-absl::Status Compactor::Look(absl::Time idle_since) {
-  RETURN_IF_ERROR(ForgetRetired());
+absl::Status Compactor::FindWork(absl::Time idle_since) {
+  RETURN_IF_ERROR(DeleteRetired());
   RETURN_IF_ERROR(parts_.lost_definitions->EndWaiting());
   for (LogSegment& segment : parts_.log->index().Closed(idle_since)) {
     if (parts_.lost_definitions->IsWaiting(segment.epoch_number)) continue;
@@ -142,14 +142,14 @@ absl::Status Compactor::StepUntilDone(absl::Time idle_since) {
 }
 
 absl::Status Compactor::DropBefore(absl::Time time) {
-  // What is that old is in chunks, unless Step was not called. That it fails,
-  // perhaps for want of room, must not keep what is old.
+  // Data this old is in chunks, unless Step was not called. A failure to move
+  // it, perhaps for lack of space, must not prevent the removal.
   const absl::Status status = StepUntilDone(time);
   for (bool more = true; more;) {
     Changes changes(parts_.database);
     std::vector<uint32_t> epochs;
     ASSIGN_OR_RETURN(more,
-                     DeleteReceivedBefore(*parts_.database, time, kMostDropped,
+                     DeleteReceivedBefore(*parts_.database, time, kMaxDropped,
                                           &changes, &epochs));
     RETURN_IF_ERROR(
         parts_.database->Write(&changes, Database::Durability::kProcess));
@@ -161,14 +161,15 @@ absl::Status Compactor::DropBefore(absl::Time time) {
 
 absl::Status Compactor::DropTo(uint64_t size) {
   if (parts_.database->Size() <= size) return absl::OkStatus();
-  // Perhaps what was removed before takes its room still.
+  // Data removed earlier may still take space.
   if (owes_compaction_) {
     RETURN_IF_ERROR(parts_.database->Compact(Family::kChunks));
     owes_compaction_ = false;
   }
   const uint64_t has = parts_.database->Size();
   if (has <= size) return absl::OkStatus();
-  // Some more, since removing is only done when all is written anew.
+  // Frees somewhat more, because space is only released by rewriting the
+  // family.
   const uint64_t to_free = has - size + size / 20;
   uint64_t freed = 0;
   owes_compaction_ = true;
@@ -217,13 +218,13 @@ absl::Status Compactor::Transpose(std::vector<LogSegment>* segments) {
               parts_.lost_definitions->MayCome(epoch_number)) {
             return damage;
           }
-          // It would be tried again after each restart.
+          // Otherwise the batch would be tried again after each restart.
           damaged.push_back(sequence);
           spdlog::error("removed for good: {}", std::string(damage.message()));
           return absl::OkStatus();
         });
     if (absl::IsFailedPrecondition(read)) {
-      // Batches of an epoch are moved in their order.
+      // The batches of an epoch are moved in order, so all of them wait.
       parts_.lost_definitions->Wait(epoch_number);
       segments->clear();
       return absl::OkStatus();
@@ -302,7 +303,7 @@ absl::Status Compactor::PutNewest(uint32_t epoch_number,
   return absl::OkStatus();
 }
 
-// Losses of all of an agent's machines become those of each.
+// Attributes losses of all of an agent's machines to each machine.
 absl::Status Compactor::PutLosses(uint32_t epoch_number,
                                   const std::vector<LoggedBatch>& batches,
                                   Changes* changes) {
@@ -333,7 +334,7 @@ absl::Status Compactor::Merge(const MergePlan::Group& keys) {
   ChunkGroupReader reader(parts_.database, parts_.numbers);
   for (const ChunkKey& key : keys) {
     auto piece = GetChunk(*parts_.database, key);
-    if (absl::IsNotFound(piece.status())) continue;  // too old
+    if (absl::IsNotFound(piece.status())) continue;  // removed for its age
     absl::Status status = piece.status();
     if (status.ok()) {
       auto group = reader.Read(*piece);
@@ -343,8 +344,8 @@ absl::Status Compactor::Merge(const MergePlan::Group& keys) {
       }
     }
     if (absl::IsDataLoss(status)) {
-      // What is left of it stays as it is.
-      spdlog::error("chunks of {} cannot be merged: {}",
+      // The readable rest of the chunks is left unchanged.
+      spdlog::error("cannot merge chunks of {}: {}",
                     parts_.numbers->MachineOf(key.machine).value_or("?"),
                     std::string(status.message()));
       return absl::OkStatus();
@@ -364,13 +365,13 @@ absl::Status Compactor::Merge(const MergePlan::Group& keys) {
   return parts_.database->Write(&changes, Database::Durability::kProcess);
 }
 
-absl::Status Compactor::ForgetRetired() {
+absl::Status Compactor::DeleteRetired() {
   const absl::Duration now = parts_.clock->Monotonic();
   if (now < next_forgetting_) return absl::OkStatus();
   next_forgetting_ = now + kLongestRead;
   if (!retired_long_.empty()) {
     const absl::Status secured = SecureMoved();
-    // They only take room: where there is none, they stay.
+    // Definitions only take space. If the disk is full, they stay.
     if (absl::IsResourceExhausted(secured)) return absl::OkStatus();
     RETURN_IF_ERROR(secured);
   }

@@ -1,5 +1,25 @@
-// Moves batches from the log into chunks, and small chunks into large ones;
-// removes what is not needed any more.
+// Moves batches from the log to chunks, merges small chunks, and removes data
+// that is no longer needed.
+//
+// Invariants:
+//
+// - Samples are in the log or in chunks, never in both or neither. One atomic
+//   write adds the chunks, losses and fingerprints of batches and deletes these
+//   batches from the log.
+// - That write and the change of the log's index are made under the mutex
+//   `layout`. A reader that takes its snapshot under `layout` sees a consistent
+//   state.
+// - The batches of an epoch are moved in order of their sequences. Batches that
+//   need definitions which may still arrive hold back their epoch. Other
+//   unreadable batches are removed for good.
+// - Ordered by epoch and order, chunks hold the samples of each series in order
+//   of arrival, even if several queries collect the series. Merging preserves
+//   this.
+// - Definitions are deleted only after the moved batches are in files, so that
+//   damage to the write-ahead log cannot bring back batches without
+//   definitions.
+// - Writes survive the process. A power cut may undo them, but only as a whole.
+// - A failed step is found and tried again.
 
 #ifndef FLEETPERF_AGGREGATOR_STORE_COMPACTION_COMPACTOR_H_
 #define FLEETPERF_AGGREGATOR_STORE_COMPACTION_COMPACTOR_H_
@@ -41,11 +61,11 @@ class Compactor {
     EpochTable* epochs;
     KeyNumbers* numbers;
     LostDefinitions* lost_definitions;
-    // Held while what is in the log and what is in chunks changes.
+    // Held while samples move between the log and chunks.
     absl::Mutex* layout;
     const Clock* clock;
   };
-  // What it points at outlives this.
+  // The objects that `parts` points to must outlive the compactor.
   explicit Compactor(const Parts& parts)
       : parts_(parts),
         plan_([numbers = parts.numbers](uint32_t a, uint32_t b) {
@@ -55,8 +75,8 @@ class Compactor {
         }),
         thinning_(parts.database, parts.numbers) {}
 
-  // Notes which chunks wait for others of their hour; enters in `directory`
-  // what is in chunks.
+  // Finds chunks that wait for others of their hour, and adds the contents of
+  // chunks to `directory`.
   absl::Status Load(Directory* directory, OnDamage on_damage);
 
   // See Store::Compact.
@@ -72,10 +92,11 @@ class Compactor {
  private:
   absl::Status LoadDirectory(Directory* directory, OnDamage on_damage);
   absl::Status StepUntilDone(absl::Time idle_since);
-  // Finds what there is to do.
-  absl::Status Look(absl::Time idle_since);
-  // Takes some of the segments of one epoch; all, and moves none of them, if
-  // definitions that they need may still come.
+  // Finds the work to do.
+  absl::Status FindWork(absl::Time idle_since);
+  // Moves some of the segments of one epoch, and removes them from `segments`.
+  // If they need definitions that may still arrive, moves none and clears
+  // `segments`.
   absl::Status Transpose(std::vector<LogSegment>* segments);
   absl::StatusOr<std::vector<ReceivedChunk>> PutChunks(
       uint32_t epoch_number, const std::vector<NewChunk>& chunks,
@@ -87,26 +108,26 @@ class Compactor {
                          const std::vector<LoggedBatch>& batches,
                          Changes* changes);
   absl::Status Merge(const MergePlan::Group& keys);
-  absl::Status ForgetRetired();
-  // Definitions that are removed afterwards are not needed again, whatever is
-  // lost of the write-ahead log: batches that were moved do not come back.
+  absl::Status DeleteRetired();
+  // Writes moved batches to files. After that, definitions can be removed: the
+  // batches do not come back, whatever is lost of the write-ahead log.
   absl::Status SecureMoved();
 
   const Parts parts_;
-  // What there is to do: segments by epoch, and chunks to be merged.
+  // The work to do: segments by epoch, and chunks to merge.
   std::vector<std::vector<LogSegment>> to_transpose_;
   std::vector<MergePlan::Group> to_merge_;
   MergePlan plan_;
   Thinning thinning_;
-  // Whether the write-ahead log may have what moved batches.
+  // Whether the write-ahead log may still have moved batches.
   bool has_moved_ = false;
-  // Whether more may have been removed than RocksDB has given back the room of.
+  // Whether RocksDB may still hold space of removed data.
   bool owes_compaction_ = true;
-  // By machine: epoch and sequence of its newest sample, as they are stored.
+  // The newest sample by machine: the encoded epoch and sequence.
   std::map<uint32_t, std::string> newest_;
-  // Definitions that nothing in the log uses any more, as epoch and instance,
-  // and those of which that is so for some time: until then, somebody may be
-  // reading what was there.
+  // Definitions, as epoch and instance, that the log no longer uses.
+  // `retired_long_` has those that have been unused for long enough that no
+  // query can still read them.
   std::vector<std::pair<uint32_t, uint32_t>> retired_;
   std::vector<std::pair<uint32_t, uint32_t>> retired_long_;
   absl::Duration next_forgetting_;  // Clock::Monotonic()

@@ -7,9 +7,9 @@
 namespace fleetperf::aggregator {
 namespace {
 
-// What was received so long apart stays apart, since it is removed by the time
-// it was received.
-constexpr absl::Duration kMostApart = absl::Hours(2);
+// Chunks received further apart than this are not merged, since data is removed
+// by its time of receipt.
+constexpr absl::Duration kMaxReceiptGap = absl::Hours(2);
 
 }  // namespace
 
@@ -18,7 +18,7 @@ void MergePlan::Add(const ChunkKey& key, std::vector<uint32_t> shapes,
   std::vector<Line>& lines = lines_[{key.machine, key.epoch_number}];
   for (Line& line : lines) {
     if (line.shapes == shapes && line.chunks.front().hour == key.hour &&
-        received - line.first_received <= kMostApart) {
+        received - line.first_received <= kMaxReceiptGap) {
       line.chunks.push_back(key);
       line.last_received = std::max(line.last_received, received);
       return;

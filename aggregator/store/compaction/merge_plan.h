@@ -1,4 +1,4 @@
-// Which chunks can become one.
+// Decides which chunks can be merged.
 
 #ifndef FLEETPERF_AGGREGATOR_STORE_COMPACTION_MERGE_PLAN_H_
 #define FLEETPERF_AGGREGATOR_STORE_COMPACTION_MERGE_PLAN_H_
@@ -14,25 +14,27 @@
 
 namespace fleetperf::aggregator {
 
-// Chunks of one machine, epoch and hour, of the same shapes, that came one
-// after the other: with nothing in between, in another hour or of other shapes,
-// that the samples of one of their queries would have to come before or after.
+// Groups chunks of one machine, epoch, hour and set of shapes. No chunk of
+// another hour or other shapes may lie between two chunks of a group if it has
+// samples of the same series, because merging would change their order.
 // Thread-compatible.
 class MergePlan {
  public:
   using Group = std::vector<ChunkKey>;
 
-  // `share_series` says of two shapes whether queries of them may have samples
-  // of the same series.
+  // `share_series` returns whether queries of two shapes may have samples of
+  // the same series.
   explicit MergePlan(std::function<bool(uint32_t, uint32_t)> share_series)
       : share_series_(std::move(share_series)) {}
 
-  // The chunks of an epoch come in their order. `shapes` are sorted.
+  // Adds a chunk. The chunks of an epoch must be added in order. `shapes` must
+  // be sorted.
   void Add(const ChunkKey& key, std::vector<uint32_t> shapes,
            absl::Time received);
 
-  // Groups of two and more to which nothing is added any more: later ones have
-  // come, or none since `idle_since`. They are forgotten.
+  // Returns the groups of two or more chunks that are complete: later chunks
+  // conflict with them, or their last chunk was received before `idle_since`.
+  // The plan forgets these groups.
   std::vector<Group> Take(absl::Time idle_since);
 
  private:
@@ -49,7 +51,7 @@ class MergePlan {
 
   const std::function<bool(uint32_t, uint32_t)> share_series_;
 
-  // By machine and epoch.
+  // Keyed by machine and epoch.
   std::map<std::pair<uint32_t, uint32_t>, std::vector<Line>> lines_;
   std::vector<Group> complete_;
 };

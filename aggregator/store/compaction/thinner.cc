@@ -9,11 +9,11 @@
 namespace fleetperf::aggregator {
 namespace {
 
-// The last ticks of each multiple of the interval.
+// Returns the last tick of each multiple of the interval.
 std::vector<uint32_t> EndsOf(const std::vector<perflib::Clocks>& clocks,
                              absl::Duration interval) {
   const int64_t length = absl::ToInt64Nanoseconds(interval) / 100;
-  // As in windows, a tick at a multiple belongs to the time before it.
+  // As in windows, a tick at a multiple belongs to the interval before it.
   const auto number_of = [&](const perflib::Clocks& tick) {
     return (std::max<int64_t>(tick.perf_time_100nsec, 1) - 1) / length;
   };
@@ -27,22 +27,22 @@ std::vector<uint32_t> EndsOf(const std::vector<perflib::Clocks>& clocks,
   return ends;
 }
 
-// Which of the ticks that are left a tick belongs to.
+// Returns the index of the retained tick that a tick belongs to.
 uint32_t EndOf(const std::vector<uint32_t>& ends, uint32_t tick) {
   return static_cast<uint32_t>(
       std::lower_bound(ends.begin(), ends.end(), tick) - ends.begin());
 }
 
-// Those of a run of which one tick is left.
+// The samples of a run that are reduced to one retained tick.
 struct Samples {
   size_t run = 0;
-  uint32_t first = 0;  // counted from the run's first tick
+  uint32_t first = 0;  // relative to the run's first tick
   uint32_t last = 0;
-  bool is_at_end = false;  // the last is at the tick that is left
+  bool is_at_end = false;  // the last sample is at the retained tick
 };
 
-// Puts the last value there is. If growth is measured between a column's
-// values, it must be of the tick that is left.
+// Writes the last value present. If growth is measured between a column's
+// values, the value must be from the retained tick.
 void PutRawValue(const Frame& frame, size_t number, const Samples& samples,
                  bool is_measured, uint32_t position, FrameColumn* to) {
   const FrameColumn& column = frame.columns[number];
@@ -53,7 +53,7 @@ void PutRawValue(const Frame& frame, size_t number, const Samples& samples,
     --tick;
   }
   to->values[position] = frame.Value(column, samples.run, tick);
-  // An earlier run of the same life may have put one here.
+  // An earlier run of the same life may have marked the position as missing.
   if (!to->missing.empty() && to->missing.back() == position) {
     to->missing.pop_back();
   }
@@ -132,14 +132,14 @@ Frame Thinner::ThinFrame(
     }
   }
   std::vector<Joined> joined;
-  absl::flat_hash_map<uint64_t, size_t> newest;  // of joined, by life
+  absl::flat_hash_map<uint64_t, size_t> newest;  // index in `joined`, by life
   for (size_t i = 0; i < frame.runs.size(); ++i) {
     const Frame::Run& run = frame.runs[i];
     const uint32_t first = EndOf(ends, run.first_tick);
     const uint32_t last = EndOf(ends, run.first_tick + run.tick_count - 1);
     const auto [entry, is_new] =
         newest.try_emplace(run.instance->life, joined.size());
-    // Those of one life ascend, unless an agent invents them.
+    // The runs of one life ascend, unless the agent is faulty.
     if (!is_new && first >= joined[entry->second].last &&
         first <= joined[entry->second].last + 1) {
       joined[entry->second].runs.push_back(i);

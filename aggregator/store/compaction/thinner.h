@@ -1,4 +1,22 @@
-// Makes thinned data: of all ticks of a minute, or an hour, one.
+// Makes thinned data: reduces all ticks of a minute or an hour to one.
+//
+// Invariants:
+//
+// - Groups are passed in the order of their samples. The thinner remembers the
+//   last sample of each series, so that the first piece of a group begins with
+//   the last sample of the group before it.
+// - The retained tick is the last one of each multiple of the interval. A tick
+//   exactly at a multiple belongs to the interval before it, as in windows.
+// - The last tick of a group is retained, too, even if its interval continues
+//   in the next group.
+// - The summary at a retained tick covers all samples after the previous
+//   retained tick, up to and including its own. So windows of whole intervals
+//   keep their value, breaks, coverage, minimum and maximum.
+// - Raw columns hold the last value of the interval. If growth is measured
+//   between a column's values, the value must be from the retained tick itself;
+//   otherwise it is missing.
+// - Data that is already thinned is combined from its summaries, not from its
+//   raw values.
 
 #ifndef FLEETPERF_AGGREGATOR_STORE_COMPACTION_THINNER_H_
 #define FLEETPERF_AGGREGATOR_STORE_COMPACTION_THINNER_H_
@@ -20,23 +38,24 @@
 
 namespace fleetperf::aggregator {
 
-// Takes the samples of one machine, in their order. Thread-compatible.
+// Thins the samples of one machine, in order. Thread-compatible.
 class Thinner {
  public:
-  // One tick is left of each multiple of `interval`, which ends the time that
-  // its samples are in, as a window does.
+  // Retains one tick per multiple of `interval`. Like in a window, the tick at
+  // the end of an interval belongs to it.
   explicit Thinner(absl::Duration interval) : interval_(interval) {}
 
-  // What is left of `group`: as many frames, with the last ticks of each
-  // multiple, also if that goes on in the next group. Their clocks are shared.
+  // Returns the thinned frames of `group`, one per frame. They share their
+  // clocks. The last tick of each multiple is retained, even if the multiple
+  // continues in the next group.
   FrameGroup Thin(const FrameGroup& group);
 
-  // Notes the last samples of what is thinned already, so that pieces begin
-  // there.
+  // Remembers the last samples of chunks that are not thinned now, so that the
+  // next pieces begin there.
   void Follow(const FrameGroup& group);
 
  private:
-  // A query's series, and what is left of it.
+  // The columns of a query's series before and after thinning.
   struct Series {
     CounterFormula formula;
     SeriesColumns columns;
@@ -45,14 +64,16 @@ class Thinner {
   struct Query {
     std::shared_ptr<const CollectedQuery> thinned;
     std::vector<Series> series;
-    // Of each raw column, which come first, whether growth is measured between
-    // its values: then they must be of the very tick.
+    // For each raw column (these come first): whether growth is measured
+    // between its values. If so, its values must be from the retained tick
+    // itself.
     std::vector<bool> is_measured;
   };
-  // Runs of one life between which all ticks that are left have samples.
+  // Runs of one life that together have samples of all retained ticks in a
+  // range.
   struct Joined {
     std::vector<size_t> runs;
-    uint32_t first = 0;  // of the ticks that are left
+    uint32_t first = 0;  // index of a retained tick
     uint32_t last = 0;
   };
   using SeriesKey = std::pair<uint64_t, uint32_t>;  // life, counter
@@ -63,7 +84,7 @@ class Thinner {
   static void PutRawValues(const Frame& frame, const Query& query,
                            const Joined& joined, size_t number,
                            const std::vector<uint32_t>& ends, Frame* thinned);
-  // What the series' samples come to, by tick that is left.
+  // Returns the summaries of the series' samples, by retained tick.
   std::vector<Summary> Summarize(const Frame& frame, const Series& series,
                                  const Joined& joined,
                                  const std::vector<uint32_t>& ends);

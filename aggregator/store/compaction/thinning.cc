@@ -12,13 +12,14 @@
 namespace fleetperf::aggregator {
 namespace {
 
-// Values that are in memory at once, about.
+// The approximate number of values in memory at once.
 constexpr uint64_t kMaxThinnedValues = uint64_t{8} << 20;
-// A chunk has room for twice as many, and can be read.
+// The maximum number of values in a thinned group. With it, a chunk can still
+// be read: the limit of a chunk is more than twice as high.
 constexpr uint64_t kMaxGroupValues = uint64_t{12} << 20;
-// What is left of fewer samples takes no less than they did: growth, smallest
-// and largest value.
-constexpr int64_t kLeastSamples = 10;
+// The minimum number of samples per retained tick. Summaries, with growth,
+// smallest and largest value, take no less space than fewer samples would.
+constexpr int64_t kMinSamples = 10;
 
 bool IsTooLarge(const FrameGroup& group) {
   uint64_t values = 0;
@@ -50,7 +51,7 @@ absl::StatusOr<bool> Thinning::Step(Resolution resolution, absl::Time time) {
     }
     if (next_.empty()) return false;
   }
-  // What fails is looked for again, but the others come first.
+  // A failed unit is found again later. The other units come first.
   absl::Status status;
   while (!next_.empty()) {
     const Unit unit = std::move(next_.back());
@@ -100,8 +101,8 @@ absl::Status Thinning::ThinFirst(absl::Span<const ReceivedChunk>* chunks,
   RETURN_IF_ERROR(FollowEpoch(chunks->front(), resolution, &thinner));
   Transposer transposer(HoursOfChunk(resolution));
   bool goes_on = true;
-  // Until there is much of it, or one stays as it is: what comes behind that
-  // must not be in a chunk with what came before.
+  // Stops at the memory limit, or if a chunk stays unchanged: samples after
+  // that chunk must not be in the same chunk as samples before it.
   while (goes_on && !chunks->empty() && Pays(chunks->front(), resolution) &&
          transposer.values() < kMaxThinnedValues) {
     ASSIGN_OR_RETURN(goes_on, ThinChunk(chunks->front(), reader, &thinner,
@@ -117,14 +118,14 @@ absl::StatusOr<bool> Thinning::ThinChunk(const ReceivedChunk& chunk,
                                          Transposer* transposer,
                                          Changes* changes) {
   const auto stored = GetChunk(database_, chunk.key);
-  if (absl::IsNotFound(stored.status())) {  // was too old
+  if (absl::IsNotFound(stored.status())) {  // removed for its age
     Unlist(chunk, changes);
     return true;
   }
   const auto group = stored.ok() ? reader->Read(*stored)
                                  : absl::StatusOr<FrameGroup>(stored.status());
   if (absl::IsDataLoss(group.status())) {
-    spdlog::error("a chunk of {} cannot be thinned: {}",
+    spdlog::error("cannot thin a chunk of {}: {}",
                   numbers_.MachineOf(chunk.key.machine).value_or("?"),
                   std::string(group.status().message()));
     ListAs(Resolution::kHour, chunk, changes);
@@ -149,7 +150,7 @@ bool Thinning::Pays(const ReceivedChunk& chunk, Resolution resolution) const {
       chunk.shapes.begin(), chunk.shapes.end(), [&](uint32_t number) {
         const auto shape = numbers_.ShapeOf(number);
         return !shape.ok() ||
-               (*shape)->interval * kLeastSamples <= IntervalOf(resolution);
+               (*shape)->interval * kMinSamples <= IntervalOf(resolution);
       });
 }
 
@@ -166,20 +167,20 @@ absl::Status Thinning::Put(const ChunkKey& like, Resolution resolution,
   return absl::OkStatus();
 }
 
-// The pieces that begin with the last samples of what is thinned already, or
-// stays as it is, are counted with what comes next.
+// Pieces that begin with the last samples of thinned or unchanged chunks are
+// counted with the chunks that follow.
 absl::Status Thinning::FollowEpoch(const ReceivedChunk& first,
                                    Resolution resolution, Thinner* thinner) {
-  // Thinned data have what they need.
+  // Thinned data includes these pieces already.
   if (first.key.resolution != Resolution::kFull) return absl::OkStatus();
   const uint32_t hours = HoursOfChunk(resolution);
   const uint32_t hour = first.key.hour;
   std::vector<StoredChunk> before;
-  const auto on_damage = [](const absl::Status&) {};  // told by who reads it
+  const auto on_damage = [](const absl::Status&) {};  // reported by readers
   const auto entry = database_.Iterate(Family::kChunks);
   for (const Resolution of : {Resolution::kFull, resolution}) {
-    // In a later hour's chunk that is thinned there can be other series, but no
-    // later samples of these.
+    // A thinned chunk of a later hour may have other series, but no later
+    // samples of the same series.
     const bool is_full = of == Resolution::kFull;
     RETURN_IF_ERROR(ForEachChunk(
         entry.get(), first.key.machine, of,

@@ -1,4 +1,21 @@
-// Replaces old chunks by thinned ones.
+// Replaces old chunks with thinned chunks of the next coarser resolution.
+//
+// Invariants:
+//
+// - Thinning goes from full resolution to minutes, and from minutes to hours.
+//   Chunks are selected by their time of receipt, oldest period first.
+// - One atomic write adds the thinned chunks and deletes the chunks that they
+//   replace.
+// - The chunks of a machine and epoch are thinned in order. A piece between two
+//   chunks is counted in the later one: the thinner first reads the last
+//   samples before the chunks that it thins.
+// - A chunk stays unchanged if thinning would not shrink it, if it is damaged,
+//   or if the result would be too large. It is then listed under a coarser
+//   resolution, so that it is not examined again: under the next one if
+//   thinning would not shrink it, otherwise under Resolution::kHour.
+// - Samples before and after an unchanged chunk are never put into the same
+//   thinned chunk. So chunks still hold the samples of a series in order.
+// - A failed step is tried again later, after the other machines.
 
 #ifndef FLEETPERF_AGGREGATOR_STORE_COMPACTION_THINNING_H_
 #define FLEETPERF_AGGREGATOR_STORE_COMPACTION_THINNING_H_
@@ -20,31 +37,31 @@ namespace fleetperf::aggregator {
 // Thread-compatible.
 class Thinning {
  public:
-  // Both outlive this.
+  // The arguments must outlive this object.
   Thinning(Database* database, KeyNumbers* numbers)
       : database_(*database), numbers_(*numbers) {}
 
-  // Thins chunks of one machine, which are of the next finer resolution and
-  // were received before `time`. False if there are none. Those that are
-  // damaged, or would not become smaller, stay as they are.
+  // Thins chunks of one machine that have the next finer resolution and were
+  // received before `time`. Returns false if there are none. Damaged chunks,
+  // and chunks that thinning would not shrink, are left unchanged.
   absl::StatusOr<bool> Step(Resolution resolution, absl::Time time);
 
  private:
-  // Of one machine and, in their order, of one epoch after the other.
+  // Chunks of one machine, ordered by epoch and then by order.
   using Unit = std::vector<ReceivedChunk>;
 
   absl::Status Thin(const Unit& unit, Resolution resolution);
   absl::Status ThinEpoch(absl::Span<const ReceivedChunk> chunks,
                          Resolution resolution);
-  // Takes those away that it has thinned together.
+  // Thins the first chunks together, and removes them from `chunks`.
   absl::Status ThinFirst(absl::Span<const ReceivedChunk>* chunks,
                          Resolution resolution, ChunkGroupReader* reader,
                          Changes* changes);
-  // False if it stays as it is.
+  // Returns false if the chunk stays unchanged.
   absl::StatusOr<bool> ThinChunk(const ReceivedChunk& chunk,
                                  ChunkGroupReader* reader, Thinner* thinner,
                                  Transposer* transposer, Changes* changes);
-  // Whether what is left of it is less than it is.
+  // Returns whether thinning shrinks the chunk.
   bool Pays(const ReceivedChunk& chunk, Resolution resolution) const;
   absl::Status Put(const ChunkKey& like, Resolution resolution,
                    Transposer* transposer, Changes* changes);
@@ -53,7 +70,8 @@ class Thinning {
 
   Database& database_;
   KeyNumbers& numbers_;
-  Resolution next_resolution_ = Resolution::kFull;  // of next_
+  // The resolution that next_ is thinned to.
+  Resolution next_resolution_ = Resolution::kFull;
   std::vector<Unit> next_;
 };
 

@@ -8,7 +8,8 @@
 namespace fleetperf::aggregator {
 namespace {
 
-// Values of a chunk, about: what a reader of all of it has in memory at once.
+// The approximate maximum number of values in a chunk, which limits the memory
+// of a reader of all of the chunk.
 constexpr uint64_t kMaxChunkValues = uint64_t{8} << 20;
 
 }  // namespace
@@ -17,7 +18,7 @@ std::vector<FrameGroup> GroupFrames(std::vector<Frame> frames) {
   std::vector<FrameGroup> groups;
   for (Frame& frame : frames) {
     if (frame.clocks->empty()) continue;
-    // Those of a machine are next to each other.
+    // The frames of a machine are adjacent.
     const bool is_like_last =
         !groups.empty() && groups.back()[0]->clocks == frame.clocks &&
         groups.back()[0]->query->machine == frame.query->machine;
@@ -47,7 +48,7 @@ void Transposer::Add(FrameGroup group, uint64_t order, absl::Time received) {
   }
 }
 
-// A series' samples go to one chunk at a time, so that they stay in order.
+// A series is written to one chunk at a time, so its samples stay in order.
 NewChunk& Transposer::ChunkFor(const FrameGroup& group, uint32_t hour) {
   std::vector<const CollectedQuery*> queries;
   for (const auto& frame : group) queries.push_back(frame->query.get());

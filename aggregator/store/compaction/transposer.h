@@ -1,4 +1,4 @@
-// Puts the ticks of frames, as they came, into chunks.
+// Converts frames, in order of arrival, to chunks.
 
 #ifndef FLEETPERF_AGGREGATOR_STORE_COMPACTION_TRANSPOSER_H_
 #define FLEETPERF_AGGREGATOR_STORE_COMPACTION_TRANSPOSER_H_
@@ -18,34 +18,35 @@ namespace fleetperf::aggregator {
 // Frames of consecutive ticks of one machine, with the same clocks.
 using FrameGroup = std::vector<std::shared_ptr<const Frame>>;
 
-// The groups that a batch's frames make.
+// Groups the frames of a batch.
 std::vector<FrameGroup> GroupFrames(std::vector<Frame> frames);
 
-// A chunk in the making.
+// A chunk under construction.
 struct NewChunk {
   std::string machine;
   uint32_t hour = 0;
-  uint64_t order = 0;                          // among those of the epoch
-  absl::Time received = absl::InfinitePast();  // the last of it
+  uint64_t order = 0;  // position among the chunks of the epoch
+  absl::Time received = absl::InfinitePast();  // of its newest batch
   ChunkBuilder builder;
 };
 
-// The frames of one epoch. Samples of one series are in the order of their
-// chunks, also if several queries have them.
+// Converts the frames of one epoch. The samples of a series follow the order of
+// the chunks, even if several queries collect the series.
 // Thread-compatible.
 class Transposer {
  public:
-  // A chunk's ticks are of as many hours, of which the first is a multiple.
+  // Each chunk spans `hours_of_chunk` hours. Its first hour is a multiple of
+  // that.
   explicit Transposer(uint32_t hours_of_chunk = 1) : hours_(hours_of_chunk) {}
 
-  // The groups come in the order of their samples. The first chunk that begins
-  // with this one gets `order`.
+  // Adds a group. Groups must be added in the order of their samples. The first
+  // chunk that begins with this group gets `order`, or a higher free one.
   void Add(FrameGroup group, uint64_t order, absl::Time received);
 
-  // About how many values it holds.
+  // The approximate number of values held.
   uint64_t values() const { return values_; }
 
-  // All chunks, in their order.
+  // Returns all chunks in order.
   std::vector<NewChunk> Finish();
 
  private:
@@ -54,7 +55,7 @@ class Transposer {
     size_t chunk = 0;  // in chunks_
   };
 
-  // The first hour of the chunk that a tick belongs to.
+  // Returns the first hour of the chunk that a tick belongs to.
   uint32_t ChunkHourOf(const perflib::Clocks& clocks) const {
     const uint32_t hour = HourOf(clocks);
     return hour - hour % hours_;
@@ -63,7 +64,7 @@ class Transposer {
 
   const uint32_t hours_;
   std::vector<NewChunk> chunks_;
-  // Those to which ticks may be added.
+  // Chunks that can take more ticks.
   std::vector<Open> open_;
   uint64_t order_ = 0;
   uint64_t values_ = 0;

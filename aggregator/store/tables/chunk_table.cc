@@ -44,8 +44,9 @@ bool ParseHeadKey(absl::string_view key, ChunkKey* chunk) {
   return resolution <= static_cast<uint8_t>(Resolution::kHour);
 }
 
-// What a received key says was received, and in which hour: the key of a
-// chunk's head or of losses. False if it is none.
+// The contents of an index key: the hour of receipt, and the key of a chunk's
+// head, of losses or of fingerprints. Parsing returns false if `key` is not
+// one.
 struct Received {
   uint32_t hour = 0;
   absl::string_view key;
@@ -61,15 +62,15 @@ bool ParseReceivedKey(absl::string_view key, Received* received) {
   return absl::StartsWith(key, "H") ? ParseHeadKey(key, &chunk) : !key.empty();
 }
 
-// Behind all that was received of this resolution.
+// Returns the key after all index entries of this resolution.
 std::string EndOfReceived(Resolution resolution) {
   return absl::StrCat(
       "R",
       BigEndian(static_cast<uint8_t>(static_cast<uint8_t>(resolution) + 1)));
 }
 
-// Where the first that was received of this resolution is. Nothing if there is
-// none.
+// Returns the oldest hour of receipt in the index of this resolution.
+// std::nullopt if there is none.
 absl::StatusOr<std::optional<uint32_t>> FirstHour(const Database& database,
                                                   Resolution resolution) {
   const auto entry = database.Iterate(Family::kChunks);
@@ -85,7 +86,7 @@ absl::StatusOr<std::optional<uint32_t>> FirstHour(const Database& database,
   return std::optional<uint32_t>();
 }
 
-// Where the last is. What is damaged is passed over.
+// Returns the newest hour of receipt. Damaged entries are skipped.
 std::optional<uint32_t> LastHour(const Database& database,
                                  Resolution resolution) {
   const auto entry = database.Iterate(Family::kChunks);
@@ -106,8 +107,8 @@ std::vector<uint32_t> DecodeShapes(absl::string_view record) {
   return shapes;
 }
 
-// Chunks of one resolution that were received from one hour until before
-// another, in the order of their machines, epochs and orders.
+// Returns the chunks listed under one resolution and received from hour `first`
+// until before hour `end`, ordered by machine, epoch and order.
 absl::StatusOr<std::vector<ReceivedChunk>> ReceivedBetween(
     const Database& database, Resolution resolution, uint32_t first,
     uint32_t end, OnDamage on_damage) {
@@ -124,12 +125,13 @@ absl::StatusOr<std::vector<ReceivedChunk>> ReceivedBetween(
     }
     ReceivedChunk chunk{.listed = resolution,
                         .received = StartOfHour(received.hour)};
-    if (!ParseHeadKey(received.key, &chunk.key)) continue;  // of others
+    // Losses and fingerprints are listed, too.
+    if (!ParseHeadKey(received.key, &chunk.key)) continue;
     chunk.shapes = DecodeShapes(ToView(entry->value()));
     chunks.push_back(std::move(chunk));
   }
   const absl::Status status = FromRocksDb(entry->status(), "read chunks");
-  // They are merged by it, and can do without.
+  // The index only drives merging, which can do without some chunks.
   if (absl::IsDataLoss(status)) {
     on_damage(status);
   } else if (!status.ok()) {
@@ -176,7 +178,8 @@ class BodyReader {
   absl::Status Read(uint64_t offset, uint64_t size, std::string* bytes) {
     bytes->clear();
     if (offset > size_ || size > size_ - offset) {
-      return absl::DataLossError("a chunk says it is larger than it is");
+      return absl::DataLossError(
+          "a chunk's head refers past the end of its body");
     }
     while (bytes->size() < size) {
       const uint64_t at = offset + bytes->size();
@@ -193,7 +196,7 @@ class BodyReader {
   }
 
  private:
-  // What is read next is often on the same page.
+  // Consecutive reads are often on the same page.
   absl::Status Load(uint64_t number) {
     if (number == number_) return absl::OkStatus();
     number_ = UINT64_MAX;
@@ -215,8 +218,7 @@ class BodyReader {
   rocksdb::PinnableSlice page_;
 };
 
-// Those that there are, of a chunk whose head does not tell how many: as far as
-// they can be read.
+// Deletes all readable pages of a chunk whose head does not give their number.
 void DeletePages(const Database& database, const ChunkKey& key,
                  Changes* changes) {
   const auto entry = database.Iterate(Family::kChunks);
@@ -227,7 +229,8 @@ void DeletePages(const Database& database, const ChunkKey& key,
   }
 }
 
-// Deletes what this key says was received; sets how many bytes it had, about.
+// Deletes the entry with this key of the index, and the data it lists. Sets
+// `size` to the approximate number of bytes freed.
 absl::Status DeleteReceived(const Database& database, absl::string_view key,
                             uint64_t* size, Changes* changes,
                             std::vector<uint32_t>* epochs) {
@@ -311,10 +314,10 @@ absl::Status ForEachChunk(
                                    .epoch_number = UINT32_MAX,
                                    .order = UINT64_MAX});
   uint32_t hour = first_hour - first_hour % HoursOfChunk(resolution);
-  uint32_t skipped = 0;  // hours, since something was damaged
+  uint32_t skipped = 0;  // hours skipped since the last damage
   const ChunkKey first = {
       .machine = machine, .resolution = resolution, .hour = hour};
-  // All that it passed is before the first.
+  // The iterator only passed keys before the first chunk.
   const bool is_there =
       entry->Valid() && ToView(entry->key()) >= HeadKey(first);
   if (!is_there) seek(hour);
@@ -323,8 +326,8 @@ absl::Status ForEachChunk(
       if (entry->status().ok()) return absl::OkStatus();
       const absl::Status status = FromRocksDb(entry->status(), "read chunks");
       if (!absl::IsDataLoss(status)) return status;
-      // What is damaged ends somewhere: perhaps before the next hour, else it
-      // is looked for further and further on.
+      // The extent of the damage is unknown. The search continues at the next
+      // hour, then at doubling distances.
       if (skipped == 0) on_damage(status);
       skipped = skipped == 0 ? 1 : 2 * skipped;
       if (skipped > last_hour - hour) return absl::OkStatus();
@@ -438,17 +441,17 @@ void Unlist(const ReceivedChunk& chunk, Changes* changes) {
 }
 
 absl::StatusOr<bool> DeleteReceivedBefore(const Database& database,
-                                          absl::Time time, size_t most,
+                                          absl::Time time, size_t max,
                                           Changes* changes,
                                           std::vector<uint32_t>* epochs) {
   size_t found = 0;
-  // What comes before damage goes all the same.
+  // Data before the damage is deleted nevertheless.
   absl::Status status;
   for (const Resolution resolution : kResolutions) {
     const std::string end = ReceivedKey(resolution, HourOf(time), "");
     const auto entry = database.Iterate(Family::kChunks);
     for (entry->Seek(ReceivedKey(resolution, /*hour=*/0, ""));
-         entry->Valid() && ToView(entry->key()) < end && found < most;
+         entry->Valid() && ToView(entry->key()) < end && found < max;
          entry->Next(), ++found) {
       uint64_t size = 0;
       RETURN_IF_ERROR(DeleteReceived(database, ToView(entry->key()), &size,

@@ -1,4 +1,21 @@
-// Chunks in the database.
+// Stores chunks, and the index of received data, in Family::kChunks.
+//
+// Invariants:
+//
+// - A chunk is one head record, its body in pages of 16 KiB, and one index
+//   entry. All of them are written and deleted in the same Changes.
+// - The hour of a chunk's key is a multiple of HoursOfChunk(resolution). All
+//   ticks of the chunk lie in that many hours from there, by the machine's
+//   clock.
+// - The chunks of a machine and resolution are ordered by hour, then epoch,
+//   then order.
+// - The index lists chunks, losses and fingerprints by hour of receipt.
+//   Retention and thinning go by this hour, never by the times of ticks.
+// - The index lists a chunk under the resolution that it will be thinned from
+//   next. That is the chunk's own resolution, or a coarser one if thinning it
+//   did not pay. Losses and fingerprints are listed under Resolution::kHour.
+// - Damaged records are skipped and reported. Deleting removes the index entry
+//   even if its chunk cannot be read.
 
 #ifndef FLEETPERF_AGGREGATOR_STORE_TABLES_CHUNK_TABLE_H_
 #define FLEETPERF_AGGREGATOR_STORE_TABLES_CHUNK_TABLE_H_
@@ -22,12 +39,12 @@
 
 namespace fleetperf::aggregator {
 
-// Which chunk: those of a machine and resolution are in the order of the hours
-// that their ticks are in.
+// Identifies a chunk. Chunks of a machine and resolution are ordered by the
+// hours of their ticks.
 struct ChunkKey {
-  uint32_t machine = 0;  // KeyNumbers
+  uint32_t machine = 0;  // assigned by KeyNumbers
   Resolution resolution = Resolution::kFull;
-  uint32_t hour = 0;  // the first that its ticks can be in
+  uint32_t hour = 0;  // the first hour that may have its ticks
   uint32_t epoch_number = 0;
   uint64_t order = 0;
 
@@ -37,92 +54,98 @@ struct ChunkKey {
 struct StoredChunk {
   ChunkKey key;
   uint64_t body_size = 0;
-  absl::Time received;  // the last of it
+  absl::Time received;  // time of receipt of its newest batch
   std::string head;
 };
 
-// Replaces what is there under this key. `shapes` are those of its queries.
+// Writes a chunk, and replaces any chunk with the same key. `shapes` are the
+// shapes of its queries.
 void PutChunk(const ChunkKey& key, absl::Time received,
               const std::vector<uint32_t>& shapes, const EncodedChunk& chunk,
               Changes* changes);
 void DeleteChunk(const StoredChunk& chunk, Changes* changes);
 
-// The hours that the ticks of a chunk can be in; its first is a multiple.
+// Returns the number of hours that a chunk spans. Its first hour is a multiple
+// of this number.
 uint32_t HoursOfChunk(Resolution resolution);
 
-// Calls `use` with a machine's chunks in which ticks of these hours can be, in
-// the order of their keys. `entry` is of the chunks, new or as such a call for
-// a machine, resolution and hours before these left it. What is damaged is left
-// out, and told to `on_damage`. Ends early with an error of `use`.
+// Calls `use` with each chunk of a machine that may have ticks of these hours,
+// in key order. `entry` iterates over Family::kChunks. It must be new, or as
+// left by a call for a machine, resolution and hours that sort before these.
+// Damaged chunks are skipped and reported to `on_damage`. Stops at the first
+// error of `use`, and returns it.
 absl::Status ForEachChunk(
     rocksdb::Iterator* entry, uint32_t machine, Resolution resolution,
     uint32_t first_hour, uint32_t last_hour,
     absl::FunctionRef<absl::Status(StoredChunk chunk)> use,
     absl::FunctionRef<void(const absl::Status& damage)> on_damage);
 
-// Opens a chunk for reading. The others must outlive it.
+// Opens a chunk for reading. The database and snapshot must outlive it.
 absl::StatusOr<Chunk> OpenChunk(const Database& database,
                                 const Snapshot* snapshot,
                                 const StoredChunk& chunk);
 
-// A chunk as the index of what was received tells of it.
+// A chunk as listed in the index of received data.
 struct ReceivedChunk {
   ChunkKey key;
-  // As what it is next to be thinned; coarser than its own if thinning it so
-  // far did not pay.
+  // The resolution that lists the chunk. It is coarser than the chunk's own if
+  // thinning to the next resolution did not pay.
   Resolution listed = Resolution::kFull;
   std::vector<uint32_t> shapes;
-  absl::Time received;  // the start of that hour
+  absl::Time received;  // the start of the hour of receipt
 };
 
-// The chunks of full resolution that were received in the last `hours` in which
-// any were, in the order of their keys' machines, epochs and orders. What is
-// damaged is left out, with what follows it, and told to `on_damage`.
+// Returns the chunks of full resolution received in the last `hours` hours,
+// counted back from the newest hour with any. They are ordered by machine,
+// epoch and order. If the index is damaged, the rest of it is skipped. Damage
+// is reported to `on_damage`.
 absl::StatusOr<std::vector<ReceivedChunk>> LastReceived(
     const Database& database, uint32_t hours, OnDamage on_damage);
 
-// The numbers that stand in chunks, losses and the list of fingerprints.
+// The numbers used in chunks, losses and the list of fingerprints.
 struct NumbersInUse {
   std::set<std::pair<uint32_t, uint32_t>> collected;  // MACHINE#, SHAPE#
   uint32_t last_machine = 0;
   uint32_t last_epoch = 0;
 };
-// What is damaged is left out, with what follows it, and told to `on_damage`.
+// Collects the numbers in use. If the index is damaged, the rest of it is
+// skipped and the damage is reported to `on_damage`.
 absl::StatusOr<NumbersInUse> FindNumbersInUse(const Database& database,
                                               OnDamage on_damage);
 
-// The start of the last hour in which something was received that is no longer
-// in the log; InfinitePast if there is none.
+// Returns the start of the newest hour in which data that has left the log was
+// received. InfinitePast if there is none.
 absl::Time NewestReceived(const Database& database);
 
-// The chunks that are first to be thinned further, in the same order: those
-// received in the first hours, as HoursOfChunk(`thinned`) divides them. None if
-// these end behind `time`.
+// Returns the chunks to thin next to the resolution `thinned`, ordered as in
+// LastReceived: those received in the oldest period of HoursOfChunk(`thinned`)
+// hours. Empty if that period ends after `time`.
 absl::StatusOr<std::vector<ReceivedChunk>> FirstReceived(
     const Database& database, Resolution thinned, absl::Time time);
 
-// Lists a chunk that stays as it is with those of the coarser `resolution`.
+// Lists an unchanged chunk under the coarser `resolution`.
 void ListAs(Resolution resolution, const ReceivedChunk& chunk,
             Changes* changes);
-// A chunk that is gone, or goes.
+// Removes a deleted chunk from the index.
 void Unlist(const ReceivedChunk& chunk, Changes* changes);
 
-// How many bytes were freed, about; 0 if there was nothing to delete. Deletes
-// chunks and losses of the hour in which the first were received, and
-// fingerprints; adds these' epochs to `epochs`.
+// Deletes the chunks and losses received in the oldest hour, and the
+// fingerprints listed with them, and adds the epochs of these fingerprints to
+// `epochs`. Returns the approximate number of bytes freed, or 0 if there was
+// nothing to delete.
 absl::StatusOr<uint64_t> DeleteFirstReceived(const Database& database,
                                              Changes* changes,
                                              std::vector<uint32_t>* epochs);
 
-// Deletes chunks, losses and fingerprints all of which were received in hours
-// before that of `time`, the first first; `most` at most. False if there are
-// none. Adds the fingerprints' epochs to `epochs`.
+// Deletes up to `max` chunks, losses and fingerprints that were received in
+// hours before that of `time`, oldest first. Adds the epochs of the
+// fingerprints to `epochs`. Returns false if there are none.
 absl::StatusOr<bool> DeleteReceivedBefore(const Database& database,
-                                          absl::Time time, size_t most,
+                                          absl::Time time, size_t max,
                                           Changes* changes,
                                           std::vector<uint32_t>* epochs);
 
-// The chunk with this key; NotFound if there is none.
+// Returns the chunk with this key. NotFound if it does not exist.
 absl::StatusOr<StoredChunk> GetChunk(const Database& database,
                                      const ChunkKey& key);
 

@@ -48,16 +48,16 @@ SyncedMark::~SyncedMark() {
 void SyncedMark::Set(const CommitMark& mark) {
   if (file_ < 0) return;
   const std::string encoded = EncodeCommitMark(mark);
-  // Less than a sector, so it is replaced as a whole.
+  // The record is smaller than a sector, so it is replaced atomically.
   const std::string record =
       absl::StrCat(encoded, BigEndian(Fingerprint(encoded)));
   const ssize_t written = ::pwrite(file_, record.data(), record.size(), 0);
   if (written == static_cast<ssize_t>(record.size())) return;
-  // Read() takes nothing of such a record: its fingerprint is wrong.
+  // Read() rejects a partial record, because its fingerprint does not match.
   log_.Warn("write",
             absl::StrCat("cannot write ", path_, ": ",
                          written < 0 ? std::system_category().message(errno)
-                                     : "only a part of it was written"));
+                                     : "incomplete write"));
 }
 
 CommitMark SyncedMark::Read(const std::string& directory) {

@@ -1,5 +1,5 @@
-// How far the store's commits have come, so that those that are missing later
-// are noticed and counted.
+// Marks that number the store's commits, so that missing commits are detected
+// and counted.
 
 #ifndef FLEETPERF_AGGREGATOR_STORE_TABLES_COMMIT_MARK_H_
 #define FLEETPERF_AGGREGATOR_STORE_TABLES_COMMIT_MARK_H_
@@ -13,32 +13,32 @@
 
 namespace fleetperf::aggregator {
 
-// What the store has once a commit is in it. Each commit writes it, too.
+// The state of the store after a commit. Each commit writes its mark.
 struct CommitMark {
-  uint64_t commits = 0;                        // so far
-  uint64_t batches = 0;                        // in them
-  absl::Time received = absl::InfinitePast();  // the last commit's newest batch
+  uint64_t commits = 0;                        // number of commits so far
+  uint64_t batches = 0;                        // number of batches in them
+  absl::Time received = absl::InfinitePast();  // by the last commit
 };
 
 std::string EncodeCommitMark(const CommitMark& mark);
-// False if it is none.
+// Returns false if `bytes` is not a mark.
 bool ParseCommitMark(absl::string_view bytes, CommitMark* mark);
 
-// The last commit that is known to be synced, in a file beside the database.
-// The file is overwritten after each commit and left for the system to sync,
-// which takes it some 30 s: a second sync would double what a commit costs. So
-// it survives the process, and after a power cut it may be somewhat behind, but
+// The last commit known to have been synced, in a file beside the database. The
+// file is overwritten after each commit but not synced, because a second sync
+// would double the cost of a commit; the system syncs it after some 30 s. The
+// mark survives the process. After a power cut it may lag behind, but it is
 // never ahead. Thread-compatible.
 class SyncedMark {
  public:
   explicit SyncedMark(const std::string& directory);
-  ~SyncedMark();  // syncs it
+  ~SyncedMark();  // syncs the file
   SyncedMark(const SyncedMark&) = delete;
   SyncedMark& operator=(const SyncedMark&) = delete;
 
   void Set(const CommitMark& mark);
 
-  // No commits if there is no such file, or what is in it is no mark.
+  // Returns a mark without commits if the file does not exist or is not valid.
   static CommitMark Read(const std::string& directory);
 
  private:

@@ -1,4 +1,4 @@
-// Files that are copied so that they survive a power cut.
+// Durable copies of files.
 
 #ifndef FLEETPERF_AGGREGATOR_STORE_TABLES_COPY_FILE_H_
 #define FLEETPERF_AGGREGATOR_STORE_TABLES_COPY_FILE_H_
@@ -11,13 +11,14 @@
 
 namespace fleetperf::aggregator {
 
-// Copies the first `size` bytes into a new file. `on_copied` is called with the
-// size of each piece; its error ends it. DataLoss if there are fewer.
+// Copies the first `size` bytes of `from` to the new file `to`, and syncs it.
+// Calls `on_copied` with the size of each piece, and stops at its first error.
+// Returns DataLoss if `from` is too short.
 absl::Status CopyFile(
     const std::string& from, const std::string& to, uint64_t size,
     absl::FunctionRef<absl::Status(uint64_t bytes)> on_copied);
 
-// Makes the names in a directory durable.
+// Syncs the names in a directory to disk.
 absl::Status SyncDirectory(const std::string& path);
 
 }  // namespace fleetperf::aggregator

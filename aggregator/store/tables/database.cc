@@ -25,7 +25,7 @@ namespace fleetperf::aggregator {
 namespace {
 
 constexpr size_t kMiB = size_t{1} << 20;
-// Blocks of the store that are kept in memory.
+// The size of the cache for blocks of the store.
 constexpr size_t kCacheBytes = 64 * kMiB;
 
 rocksdb::ColumnFamilyOptions OptionsOf(
@@ -40,27 +40,27 @@ rocksdb::ColumnFamilyOptions OptionsOf(
       options.compression = rocksdb::kLZ4Compression;
       break;
     case Family::kLog:
-      // Payloads are compressed already, and are gone after minutes: mostly
-      // before they have left memory.
+      // Payloads are already compressed. They are removed after minutes,
+      // usually before they are written to a file.
       options.compression = rocksdb::kNoCompression;
       options.write_buffer_size = 64 * kMiB;
       break;
     case Family::kChunks:
-      // So are chunks. A page of one has a block of its own.
+      // Chunks are already compressed. Each page of a chunk has its own block.
       options.compression = rocksdb::kNoCompression;
       options.write_buffer_size = 64 * kMiB;
       table.block_size = 16 * 1024;
       break;
   }
-  // What is damaged cannot be merged with what is new, which must not stop that
-  // from coming.
+  // Damaged data cannot be compacted with new data. This must not stop new
+  // writes.
   options.level0_slowdown_writes_trigger = 200;
   options.level0_stop_writes_trigger = 1000;
   options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
   return options;
 }
 
-// Nobody waits for what RocksDB does in the background.
+// Logs the errors of RocksDB's background work, for which no caller waits.
 class BackgroundErrors : public rocksdb::EventListener {
  public:
   void OnBackgroundError(rocksdb::BackgroundErrorReason reason,
@@ -74,16 +74,16 @@ class BackgroundErrors : public rocksdb::EventListener {
       return;
     }
     log_.Warn("compaction",
-              absl::StrCat("a part of the store cannot be put in order, since "
-                           "it is damaged; stop the aggregator and see: "
-                           "fleetperf-aggregator verify: ",
+              absl::StrCat("cannot compact a damaged part of the store; stop "
+                           "the aggregator and run fleetperf-aggregator "
+                           "verify: ",
                            error->ToString()));
-    // It would stop all writes. What is damaged is as it was, and what is new
-    // does not depend on it.
+    // The error would stop all writes. The damaged data is unchanged, and new
+    // data does not depend on it.
     *error = rocksdb::Status::OK();
   }
 
-  // RocksDB looks every few seconds whether there is room again.
+  // RocksDB checks every few seconds whether the disk has space again.
   void OnErrorRecoveryEnd(
       const rocksdb::BackgroundErrorRecoveryInfo& info) override {
     if (info.new_bg_error.ok()) spdlog::info("the store can write again");
@@ -93,8 +93,8 @@ class BackgroundErrors : public rocksdb::EventListener {
   LogOncePerCause log_;
 };
 
-// RocksDB's own log. In a file beside the database it would fail with the disk,
-// and RocksDB 7.8 with it.
+// Receives RocksDB's own log. A log file beside the database would fail with
+// the disk, and RocksDB 7.8 would fail with the log.
 class RocksDbLog : public rocksdb::Logger {
  public:
   RocksDbLog() : rocksdb::Logger(rocksdb::WARN_LEVEL) {}
@@ -118,7 +118,8 @@ std::vector<rocksdb::ColumnFamilyDescriptor> Families() {
 
 absl::Status CannotOpen(const std::string& directory,
                         const rocksdb::Status& status) {
-  // The lock is another's; not that its file cannot be opened.
+  // The lock is held elsewhere. Failing to open the lock file is a different
+  // error.
   const bool locked =
       absl::StrContains(status.ToString(), "While lock file") ||
       absl::StrContains(status.ToString(), "lock hold by current process");
@@ -131,12 +132,12 @@ absl::Status CannotOpen(const std::string& directory,
 rocksdb::DBOptions CommonOptions() {
   rocksdb::DBOptions options;
   options.info_log = std::make_shared<RocksDbLog>();
-  // A log that is no longer written to is known by its size.
+  // The manifest records the size of each closed log.
   options.track_and_verify_wals_in_manifest = true;
   return options;
 }
 
-// Whether a log that was closed in order is not there, or is shorter now.
+// Returns whether a log that was closed properly is missing or shorter now.
 bool LacksWal(const rocksdb::Status& status) {
   return status.IsCorruption() &&
          (absl::StrContains(status.ToString(), "Missing WAL") ||
@@ -157,7 +158,7 @@ absl::Status FromRocksDb(const rocksdb::Status& status,
 }
 
 void LogDamage(const absl::Status& damage) {
-  spdlog::error("left out: {}", std::string(damage.message()));
+  spdlog::error("skipped: {}", std::string(damage.message()));
 }
 
 void Changes::Put(Family family, absl::string_view key,
@@ -184,8 +185,8 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(
   options.create_missing_column_families = true;
   options.max_total_wal_size = 256 * kMiB;
   options.listeners.push_back(std::make_shared<BackgroundErrors>());
-  // What is left of the log is in order. RocksDB's default would pass over
-  // what it cannot read, with all that comes after it.
+  // The log has been repaired. RocksDB's default mode would silently skip
+  // unreadable data together with everything after it.
   options.wal_recovery_mode =
       rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
   rocksdb::DB* database = nullptr;
@@ -193,7 +194,7 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(
                                              &opened->families_, &database);
   if (LacksWal(status)) {
     opened->missing_wal_ = absl::DataLossError(status.ToString());
-    // This forgets which there were, until the next start.
+    // This discards the manifest's list of logs until the next start.
     options.track_and_verify_wals_in_manifest = false;
     status = rocksdb::DB::Open(options, directory, Families(),
                                &opened->families_, &database);
@@ -211,11 +212,11 @@ absl::StatusOr<std::unique_ptr<Database>> Database::OpenForReading(
         absl::StrCat("there is no store in ", directory));
   }
   std::unique_ptr<Database> opened(new Database(directory));
-  // Files would go away while they are read.
+  // Without the lock, files could be deleted while they are read.
   RETURN_IF_ERROR(opened->Lock());
   RETURN_IF_ERROR(opened->CheckWal());
   rocksdb::DBOptions options = CommonOptions();
-  // CheckWal says what cannot be read.
+  // CheckWal reports unreadable data.
   options.wal_recovery_mode =
       rocksdb::WALRecoveryMode::kSkipAnyCorruptedRecords;
   rocksdb::DB* database = nullptr;
@@ -223,10 +224,11 @@ absl::StatusOr<std::unique_ptr<Database>> Database::OpenForReading(
       options, directory, Families(), &opened->families_, &database);
   if (LacksWal(status)) {
     return absl::DataLossError(
-        absl::StrCat("a file of the write-ahead log in ", directory,
-                     " is missing or too short, with what was acknowledged: ",
+        absl::StrCat("a write-ahead log file in ", directory,
+                     " is missing or too short, so acknowledged batches are "
+                     "lost: ",
                      status.ToString(),
-                     "; the aggregator goes on without it once it is started"));
+                     "; the aggregator continues without it when started"));
   }
   if (!status.ok()) return CannotOpen(directory, status);
   opened->database_.reset(database);
@@ -298,7 +300,7 @@ absl::Status Database::Flush() {
         family, rocksdb::DB::Properties::kCurSizeAllMemTables, &of_family);
     size += of_family;
   }
-  RETURN_IF_ERROR(CheckRoom(directory_, size, RoomFor::kUpkeep));
+  RETURN_IF_ERROR(CheckRoom(directory_, size, DiskUse::kMaintenance));
   return FromRocksDb(database_->Flush(rocksdb::FlushOptions(), families_),
                      "write its files");
 }
@@ -310,7 +312,7 @@ absl::Status Database::UseLiveFiles(
   RETURN_IF_ERROR(
       FromRocksDb(database_->DisableFileDeletions(), "keep its files"));
   const absl::Cleanup enable = [this] {
-    // Others may have disabled it, too.
+    // Other callers may also have disabled deletions.
     database_->EnableFileDeletions(/*force=*/false).PermitUncheckedError();
   };
   std::vector<rocksdb::LiveFileStorageInfo> files;
@@ -320,8 +322,8 @@ absl::Status Database::UseLiveFiles(
 }
 
 absl::Status Database::Write(Changes* changes, Durability durability) {
-  RETURN_IF_ERROR(
-      CheckRoom(directory_, changes->batch_.GetDataSize(), RoomFor::kUpkeep));
+  RETURN_IF_ERROR(CheckRoom(directory_, changes->batch_.GetDataSize(),
+                            DiskUse::kMaintenance));
   rocksdb::WriteOptions options;
   options.sync = durability == Durability::kPowerCut;
   return FromRocksDb(database_->Write(options, &changes->batch_), "write");

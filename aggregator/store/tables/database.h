@@ -1,5 +1,5 @@
-// RocksDB as the store uses it: its families of keys, how they are kept, and
-// its errors as ours.
+// The store's use of RocksDB: column families and their options, durability,
+// and translation of errors.
 
 #ifndef FLEETPERF_AGGREGATOR_STORE_TABLES_DATABASE_H_
 #define FLEETPERF_AGGREGATOR_STORE_TABLES_DATABASE_H_
@@ -26,7 +26,7 @@
 
 namespace fleetperf::aggregator {
 
-// keys.h says what is in each.
+// The column families. keys.h lists their keys.
 enum class Family { kDefault, kLog, kTimes, kChunks };
 
 inline rocksdb::Slice ToSlice(absl::string_view text) {
@@ -36,7 +36,8 @@ inline absl::string_view ToView(const rocksdb::Slice& slice) {
   return absl::string_view(slice.data(), slice.size());
 }
 
-// The first key behind all that begin with `prefix`; empty: there is none.
+// Returns the first key after all keys that begin with `prefix`. Empty if no
+// such key exists.
 inline std::string EndOfPrefix(absl::string_view prefix) {
   std::string end(prefix);
   while (!end.empty() && end.back() == '\xff') end.pop_back();
@@ -44,19 +45,20 @@ inline std::string EndOfPrefix(absl::string_view prefix) {
   return end;
 }
 
-// Errors: ResourceExhausted if the disk is full, DataLoss if something is
-// damaged, NotFound, else Unavailable.
+// Converts a RocksDB status. Errors: ResourceExhausted if the disk is full,
+// DataLoss if data is damaged, NotFound, otherwise Unavailable.
 absl::Status FromRocksDb(const rocksdb::Status& status,
                          absl::string_view action);
 
-// Is told of a record that it is damaged, or another's, and left out.
+// Called for each record that is skipped because it is damaged or was not
+// written by the store.
 using OnDamage = absl::FunctionRef<void(const absl::Status& damage)>;
-// Says so in the log.
+// An OnDamage that logs the error.
 void LogDamage(const absl::Status& damage);
 
 class Database;
 
-// Changes that are made together or not at all. Thread-compatible.
+// A set of changes that is applied atomically. Thread-compatible.
 class Changes {
  public:
   explicit Changes(const Database* database) : database_(*database) {}
@@ -64,7 +66,7 @@ class Changes {
   void Put(Family family, absl::string_view key, absl::string_view value);
   void Delete(Family family, absl::string_view key);
 
-  // How many there are.
+  // The number of changes.
   size_t size() const { return static_cast<size_t>(batch_.Count()); }
 
  private:
@@ -73,7 +75,7 @@ class Changes {
   rocksdb::WriteBatch batch_;
 };
 
-// The database as it was at a moment. Thread-safe.
+// A consistent view of the database at one moment. Thread-safe.
 class Snapshot {
  public:
   explicit Snapshot(rocksdb::DB* database)
@@ -88,53 +90,57 @@ class Snapshot {
   const rocksdb::Snapshot* const snapshot_;
 };
 
-// Thread-safe.
+// A RocksDB database. Thread-safe.
 class Database {
  public:
-  // In `directory`, which is made if need be. What its write-ahead log lacks is
-  // left out, and told by wal(). FailedPrecondition if it cannot be opened:
-  // another process may have it open.
+  // Opens the database in `directory`, and creates it if necessary. Unreadable
+  // parts of the write-ahead log are skipped and reported by wal(). Returns
+  // FailedPrecondition if the database cannot be opened, for example because
+  // another process has it open.
   static absl::StatusOr<std::unique_ptr<Database>> Open(
       const std::string& directory);
-  // Nothing can be written. Errors as Open; NotFound if there is no store.
+  // Opens the database read-only. Errors: as Open, and NotFound if there is no
+  // store.
   static absl::StatusOr<std::unique_ptr<Database>> OpenForReading(
       const std::string& directory);
   ~Database();
 
-  // What was found of the write-ahead log before it was opened, and why it is
-  // known that a file of it is missing; OK if that is not known.
+  // The state of the write-ahead log before the database was opened.
+  // missing_wal() is the evidence that a file of the log is missing, or OK if
+  // there is none.
   const WalCheck& wal() const { return wal_; }
   const absl::Status& missing_wal() const { return missing_wal_; }
-  // The last commit that is known to have been synced then.
+  // The last commit known to have been synced before the database was opened.
   const CommitMark& synced() const { return synced_; }
 
   const std::string& directory() const { return directory_; }
 
-  // The files that keys and values are in, and whether one is as it was
-  // written: DataLoss if not.
+  // Files returns the files that hold keys and values. VerifyFile returns
+  // DataLoss if a file is not as it was written.
   std::vector<std::string> Files() const;
   absl::Status VerifyFile(const std::string& path) const;
 
-  // What its keys and values take on disk, in bytes. Files that are kept only
-  // for a backup, or a query, do not count.
+  // The size of the keys and values on disk, in bytes. Files retained only for
+  // a backup or a query do not count.
   uint64_t Size() const;
-  // Writes a family anew, so that what was removed takes no room any more.
+  // Rewrites a family, which frees the space of removed keys.
   absl::Status Compact(Family family);
-  // Writes all that was written before to files of keys and values, so that
-  // damage in the write-ahead log cannot touch it. ResourceExhausted if the
+  // Writes all earlier changes to files of keys and values, so that damage to
+  // the write-ahead log cannot affect them. Returns ResourceExhausted if the
   // disk is nearly full.
   absl::Status Flush();
-  // Calls `use` with the files that make up the database, with all that was
-  // written before; none of them goes away meanwhile. Returns its error.
+  // Calls `use` with the files that make up the database, including all earlier
+  // writes, and returns its error. No file is deleted during the call.
   absl::Status UseLiveFiles(
       absl::FunctionRef<
           absl::Status(const std::vector<rocksdb::LiveFileStorageInfo>& files)>
           use);
 
-  // What is durable survives a power cut. What is not survives the process, and
-  // is not there without all that was written before it.
+  // kPowerCut: the write survives a power cut. kProcess: the write survives the
+  // end of the process. A write that survives implies that all earlier writes
+  // do.
   enum class Durability { kProcess, kPowerCut };
-  // ResourceExhausted if the disk is nearly full, too.
+  // Applies the changes. Returns ResourceExhausted if the disk is nearly full.
   absl::Status Write(Changes* changes, Durability durability);
 
   std::unique_ptr<const Snapshot> TakeSnapshot() {
@@ -142,19 +148,21 @@ class Database {
   }
   // A number that grows with every change.
   uint64_t LastChange() const { return database_->GetLatestSequenceNumber(); }
-  // LastChange() of the oldest snapshot in use; UINT64_MAX if there is none.
+  // LastChange() of the oldest snapshot in use. UINT64_MAX if there is none.
   uint64_t OldestSnapshot() const;
 
-  // As of `snapshot`; null: now. NotFound if there is no such key.
+  // Returns the value as of `snapshot`, or the current value if `snapshot` is
+  // null. Returns NotFound if the key does not exist.
   absl::StatusOr<std::string> Get(Family family, absl::string_view key,
                                   const Snapshot* snapshot = nullptr) const;
-  // The same without a copy: `value` is of the database, which outlives it.
+  // Like Get, but without a copy. `value` refers to memory of the database,
+  // which must outlive it.
   absl::Status GetPinned(Family family, absl::string_view key,
                          const Snapshot* snapshot,
                          rocksdb::PinnableSlice* value) const;
-  // Through the keys of a family, in their order; up to `end`, which outlives
-  // the iterator. Without an end, a search that finds nothing passes over all
-  // that was removed behind it.
+  // Iterates over the keys of a family in order, up to `end`, which must
+  // outlive the iterator. Without an end, a search that finds nothing scans all
+  // deleted keys that follow.
   std::unique_ptr<rocksdb::Iterator> Iterate(
       Family family, const Snapshot* snapshot = nullptr,
       const rocksdb::Slice* end = nullptr) const;
@@ -178,8 +186,8 @@ class Database {
   CommitMark synced_;
   WalCheck wal_;
   absl::Status missing_wal_;
-  // Of a database that is open for reading, for which RocksDB takes none, and
-  // while its log is checked.
+  // Held while the write-ahead log is checked, and while the database is open
+  // for reading. RocksDB itself takes no lock for reading.
   rocksdb::FileLock* lock_ = nullptr;
   std::unique_ptr<rocksdb::DB> database_;
   std::vector<rocksdb::ColumnFamilyHandle*> families_;

@@ -18,12 +18,12 @@ namespace {
 
 using Kind = DefinitionReader::Kind;
 
-// Dictionaries that are kept in memory; beyond it, all are read anew.
+// Maximum number of cached dictionaries. Beyond it, the cache is cleared.
 constexpr size_t kMaxDictionaries = 4096;
-// One that has become larger, as instances come and go, is read anew.
+// A cached dictionary with more instances, which come and go, is read anew.
 constexpr size_t kMaxInstances = 200'000;
 
-// Beside those of DefinitionReader.
+// A kind besides those of DefinitionReader.
 constexpr uint8_t kAgent = 5;
 constexpr auto kFirstKind = static_cast<uint8_t>(Kind::kMachine);
 constexpr uint8_t kLastKind = kAgent;
@@ -43,7 +43,7 @@ class Reader : public DefinitionReader {
         Family::kDefault,
         DefinitionKey(static_cast<uint8_t>(kind), epoch_number_, id));
     if (kind != Kind::kCounterset || !value.ok()) return value;
-    // Countersets are kept once for all epochs; here is the hash.
+    // Registrations are shared by all epochs. The definition has only the hash.
     ASSIGN_OR_RETURN(const std::string registration,
                      database_.Get(Family::kDefault, SchemaKey(*value)));
     v1::CountersetDefinition definition;
@@ -77,7 +77,7 @@ void DefinitionTable::Put(uint32_t epoch_number,
   }
   for (const auto& counterset : definitions.countersets()) {
     const auto registration = FromProto(counterset.registration());
-    if (!registration.ok()) continue;  // of a batch that was rejected for it
+    if (!registration.ok()) continue;  // the batch was rejected because of it
     const std::string hash = Sha256(registration->CanonicalBytes());
     changes->Put(Family::kDefault, SchemaKey(hash),
                  counterset.registration().SerializeAsString());
@@ -135,7 +135,7 @@ absl::StatusOr<uint32_t> DefinitionTable::LastEpoch() const {
 
 absl::StatusOr<bool> DefinitionTable::HasDefinitions(
     uint32_t epoch_number) const {
-  // Without a machine, nothing else means anything.
+  // All other definitions are useless without a machine.
   const std::string prefix =
       DefinitionPrefix(static_cast<uint8_t>(Kind::kMachine), epoch_number);
   const std::string end = EndOfPrefix(prefix);
@@ -147,7 +147,7 @@ absl::StatusOr<bool> DefinitionTable::HasDefinitions(
   return entry->Valid();
 }
 
-absl::StatusOr<bool> DefinitionTable::Delete(uint32_t epoch_number, size_t most,
+absl::StatusOr<bool> DefinitionTable::Delete(uint32_t epoch_number, size_t max,
                                              Changes* changes) const {
   for (uint8_t kind = kFirstKind; kind <= kLastKind; ++kind) {
     const std::string prefix = DefinitionPrefix(kind, epoch_number);
@@ -156,7 +156,7 @@ absl::StatusOr<bool> DefinitionTable::Delete(uint32_t epoch_number, size_t most,
     const auto entry =
         database_.Iterate(Family::kDefault, /*snapshot=*/nullptr, &end_slice);
     for (entry->Seek(prefix); entry->Valid(); entry->Next()) {
-      if (changes->size() >= most) return true;
+      if (changes->size() >= max) return true;
       changes->Delete(Family::kDefault, ToView(entry->key()));
     }
     RETURN_IF_ERROR(FromRocksDb(entry->status(), "read definitions"));
@@ -184,7 +184,7 @@ std::shared_ptr<Dictionary> DefinitionTable::ReadDictionary(
   if (dictionaries_.size() >= kMaxDictionaries) dictionaries_.clear();
   std::shared_ptr<Dictionary>& dictionary = dictionaries_[epoch_number];
   if (dictionary == nullptr || dictionary->instances() > kMaxInstances) {
-    // What is in the log was within the limits when it came.
+    // Batches in the log were within the limits when they were received.
     dictionary = MakeDictionary(
         epoch_number, {.max_machines = std::numeric_limits<size_t>::max(),
                        .max_instances = std::numeric_limits<size_t>::max()});
@@ -210,7 +210,7 @@ absl::Status DefinitionTable::ForEachQuery(
   const auto dictionary = MakeDictionary(epoch_number, {});
   for (const uint32_t id : ids) {
     const auto query = dictionary->FindQuery(id);
-    // Other errors are of a definition whose batch was rejected for it.
+    // All other errors concern definitions whose batch was rejected.
     if (absl::IsUnavailable(query.status())) return query.status();
     if (absl::IsDataLoss(query.status())) on_damage(query.status());
     if (query.ok()) use(**query);

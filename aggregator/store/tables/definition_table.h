@@ -1,4 +1,4 @@
-// The definitions of epochs that are in use, in the database.
+// The definitions of epochs in use, in the database.
 
 #ifndef FLEETPERF_AGGREGATOR_STORE_TABLES_DEFINITION_TABLE_H_
 #define FLEETPERF_AGGREGATOR_STORE_TABLES_DEFINITION_TABLE_H_
@@ -27,7 +27,7 @@ namespace fleetperf::aggregator {
 // Thread-safe.
 class DefinitionTable {
  public:
-  // Both outlive this, and the dictionaries that it makes.
+  // The arguments must outlive the table and the dictionaries it makes.
   DefinitionTable(Database* database, SchemaTable* schemas)
       : database_(*database), schemas_(*schemas) {}
 
@@ -35,31 +35,34 @@ class DefinitionTable {
                   Changes* changes);
   static void DeleteInstance(uint32_t epoch_number, uint32_t instance,
                              Changes* changes);
-  // Forgets a deleted instance in memory.
+  // Removes a deleted instance from the dictionary in memory.
   void RetireInstance(uint32_t epoch_number, uint32_t instance);
 
-  // The epoch's agent is kept like a definition. NotFound if it is not.
+  // The epoch's agent is stored like a definition. GetAgent returns NotFound if
+  // there is none.
   static void PutAgent(uint32_t epoch_number, absl::string_view agent,
                        Changes* changes);
   absl::StatusOr<std::string> GetAgent(uint32_t epoch_number) const;
 
-  // The largest number of an epoch that has definitions; 0 if none has.
+  // Returns the largest number of an epoch that has definitions, or 0.
   absl::StatusOr<uint32_t> LastEpoch() const;
-  // Whether definitions of the epoch are here.
+  // Returns whether the store has definitions of the epoch.
   absl::StatusOr<bool> HasDefinitions(uint32_t epoch_number) const;
 
-  // Deletes definitions of an epoch that has ended, `most` at most: first what
-  // HasDefinitions goes by. Whether that leaves any.
-  absl::StatusOr<bool> Delete(uint32_t epoch_number, size_t most,
+  // Deletes up to `max` definitions of an ended epoch, machines first, since
+  // HasDefinitions checks those. Returns whether any definitions remain.
+  absl::StatusOr<bool> Delete(uint32_t epoch_number, size_t max,
                               Changes* changes) const;
-  // Forgets the epoch in memory.
+  // Drops the epoch's dictionary from memory.
   void Forget(uint32_t epoch_number);
 
-  // A dictionary that reads from here what is not in memory. It holds `use`.
+  // Returns a dictionary that reads definitions that are not in memory from
+  // this table. The dictionary holds `use`.
   std::unique_ptr<Dictionary> MakeDictionary(
       uint32_t epoch_number, const Dictionary::Limits& limits,
       std::shared_ptr<const void> use = nullptr) const;
-  // That by which an epoch's batches are read again; kept for the next time.
+  // Returns the dictionary for decoding an epoch's batches in the log. It is
+  // cached.
   std::shared_ptr<Dictionary> ReadDictionary(uint32_t epoch_number);
 
   // Calls `use` with every query of the epoch.

@@ -13,13 +13,13 @@
 namespace fleetperf::aggregator {
 namespace {
 
-// Epochs that are dealt with at a time.
-constexpr size_t kMostEpochs = 1000;
-// Records that are looked at each time: there may be a million, of which none
-// is urgent, on a disk that others use.
-constexpr size_t kMostRecords = 100;
-// Definitions that are deleted at a time, while no epoch can be opened.
-constexpr size_t kMostDefinitions = 10'000;
+// Epochs handled at a time.
+constexpr size_t kMaxEpochs = 1000;
+// Records examined at a time. There may be a million of them, none is urgent,
+// and the disk is shared with other work.
+constexpr size_t kMaxRecords = 100;
+// Definitions deleted at a time. No epoch can be opened meanwhile.
+constexpr size_t kMaxDefinitions = 10'000;
 
 bool StartsWith(const rocksdb::Iterator& entry, absl::string_view prefix) {
   return entry.Valid() && absl::StartsWith(ToView(entry.key()), prefix);
@@ -34,16 +34,17 @@ absl::Status EpochTable::Load(OnDamage on_damage) {
   if (last_number_ == 0) return absl::OkStatus();
   const auto record = database_.Get(Family::kDefault, DurableKey(last_number_));
   if (!absl::IsNotFound(record.status())) return absl::OkStatus();
-  // The next start finds it by this. If it cannot be written, that start looks
-  // for it again.
+  // The record lets the next start find the number. If the write fails, that
+  // start searches for the number again.
   Changes changes(&database_);
   PutDurable(last_number_, 0, 0, &changes);
   database_.Write(&changes, Database::Durability::kProcess).IgnoreError();
   return absl::OkStatus();
 }
 
-// A record can be lost with the write-ahead log, while other files have what
-// the number stands in. Given again, it would mix two agents' samples.
+// A record can be lost with the write-ahead log while other files still refer
+// to the number. Assigning the number again would mix the samples of two
+// agents.
 absl::StatusOr<uint32_t> EpochTable::FindLastNumber(OnDamage on_damage) const {
   uint32_t last = 0;
   const std::string prefix = DurableKey(0).substr(0, 1);
@@ -78,7 +79,8 @@ absl::StatusOr<StoredEpoch> EpochTable::Open(const std::string& agent,
   const std::string key = EpochKey(agent, epoch);
   const auto record = database_.Get(Family::kDefault, key);
   if (!record.ok() && !absl::IsNotFound(record.status())) {
-    return record.status();  // taken for new, it would be stored twice
+    // Taken for a new epoch, the batches would be stored twice.
+    return record.status();
   }
   ASSIGN_OR_RETURN(StoredEpoch stored,
                    record.ok() ? Read(key, *record) : Make(agent, key));
@@ -134,8 +136,8 @@ void EpochTable::PutDurable(uint32_t epoch_number, uint64_t sequence,
                absl::StrCat(BigEndian(sequence), BigEndian(fingerprint)));
 }
 
-// An epoch that came back has lost it, and earlier versions did not keep it. If
-// it cannot be written, a start looks for it among all epochs.
+// The agent's name is missing for epochs that came back and for epochs of
+// earlier versions. If the write fails, a start searches all epochs for it.
 void EpochTable::KeepAgent(const std::string& agent, uint32_t epoch_number) {
   if (definitions_.GetAgent(epoch_number).ok()) return;
   Changes changes(&database_);
@@ -158,7 +160,7 @@ absl::Status EpochTable::ForEachAgentInLog(
     }
   }
   if (unknown.empty()) return absl::OkStatus();
-  // Of an earlier version.
+  // The epochs were written by an earlier version.
   return database_.ForEach(
       Family::kDefault, EpochPrefix(),
       [&](absl::string_view key, absl::string_view value) {
@@ -171,8 +173,8 @@ absl::Status EpochTable::ForEachAgentInLog(
       });
 }
 
-// What commits to an epoch has its dictionary; when that is gone, the log's
-// index has all that was committed.
+// Every committer to an epoch holds its dictionary. Once the dictionary is
+// released, the log's index is complete for the epoch.
 bool EpochTable::IsInUse(uint32_t epoch_number, const Use& use) const {
   return !use.dictionary.expired() || log_.HasBatches(epoch_number);
 }
@@ -184,16 +186,16 @@ absl::StatusOr<bool> EpochTable::RemoveEnded(
   const std::vector<uint32_t> ended = TakeEnded();
   if (!ended.empty()) {
     const absl::Status secured = secure_moved();
-    // Definitions only take room: where there is none, they stay.
+    // Definitions only take space. If the disk is full, they stay.
     if (absl::IsResourceExhausted(secured)) return !definitions_search_.done;
     RETURN_IF_ERROR(secured);
   }
   for (const uint32_t number : ended) {
     const absl::Status removed = RemoveDefinitions(number);
     if (!absl::IsDataLoss(removed)) RETURN_IF_ERROR(removed);
-    if (!removed.ok()) LeaveOut(number, removed);
+    if (!removed.ok()) ForgetDamaged(number, removed);
   }
-  return !definitions_search_.done || ended.size() >= kMostEpochs;
+  return !definitions_search_.done || ended.size() >= kMaxEpochs;
 }
 
 absl::Status EpochTable::SearchDefinitions() {
@@ -203,7 +205,7 @@ absl::Status EpochTable::SearchDefinitions() {
   if (next.empty()) next = prefix;
   const auto entry = database_.Iterate(Family::kDefault);
   entry->Seek(next);
-  for (size_t found = 0; found < kMostEpochs; ++found) {
+  for (size_t found = 0; found < kMaxEpochs; ++found) {
     if (!StartsWith(*entry, prefix)) {
       definitions_search_.done = true;
       break;
@@ -216,7 +218,7 @@ absl::Status EpochTable::SearchDefinitions() {
         absl::MutexLock lock(&mutex_);
         uses_.try_emplace(number);
       }
-      // The next epoch's, of the same kind or the next.
+      // Continues with the next epoch of the same kind, or with the next kind.
       const auto kind = static_cast<uint8_t>(key[prefix.size()]);
       next = EndOfPrefix(DefinitionPrefix(kind, number));
     } else {
@@ -235,7 +237,7 @@ absl::Status EpochTable::SearchRecords() {
   if (next.empty()) next = prefix;
   const auto entry = database_.Iterate(Family::kDefault);
   entry->Seek(next);
-  for (size_t found = 0; found < kMostRecords; ++found, entry->Next()) {
+  for (size_t found = 0; found < kMaxRecords; ++found, entry->Next()) {
     if (!StartsWith(*entry, prefix)) {
       records_search_.done = true;
       break;
@@ -250,7 +252,7 @@ absl::Status EpochTable::SearchRecords() {
   return EndSearch(*entry, &records_search_);
 }
 
-// What lies behind damage is not found by this process.
+// Epochs beyond the damage are not found by this process.
 absl::Status EpochTable::EndSearch(const rocksdb::Iterator& entry,
                                    Search* search) {
   const absl::Status status =
@@ -267,11 +269,11 @@ absl::Status EpochTable::EndSearch(const rocksdb::Iterator& entry,
 std::vector<uint32_t> EpochTable::TakeEnded() {
   std::vector<uint32_t> ended;
   const uint64_t now = database_.LastChange();
-  // Somebody may still be reading what was in the log.
+  // Open snapshots may still read batches that were in the log.
   const uint64_t oldest_read = database_.OldestSnapshot();
   absl::MutexLock lock(&mutex_);
   for (auto& [number, use] : uses_) {
-    if (ended.size() >= kMostEpochs) break;
+    if (ended.size() >= kMaxEpochs) break;
     if (IsInUse(number, use)) continue;
     if (!use.ended.has_value()) use.ended = now;
     if (*use.ended <= oldest_read) ended.push_back(number);
@@ -284,11 +286,11 @@ absl::Status EpochTable::RemoveDefinitions(uint32_t epoch_number) {
     absl::MutexLock lock(&mutex_);
     const auto use = uses_.find(epoch_number);
     if (use == uses_.end() || IsInUse(epoch_number, use->second)) {
-      return absl::OkStatus();  // it has come back
+      return absl::OkStatus();  // the epoch has come back
     }
     Changes changes(&database_);
     ASSIGN_OR_RETURN(
-        more, definitions_.Delete(epoch_number, kMostDefinitions, &changes));
+        more, definitions_.Delete(epoch_number, kMaxDefinitions, &changes));
     if (changes.size() > 0) {
       RETURN_IF_ERROR(
           database_.Write(&changes, Database::Durability::kProcess));
@@ -297,7 +299,7 @@ absl::Status EpochTable::RemoveDefinitions(uint32_t epoch_number) {
     if (more) continue;
     log_.RemoveMachines(epoch_number);
     uses_.erase(use);
-    // It has never had a batch, or all of it is removed.
+    // The epoch never had a batch, or all of its batches were removed.
     ASSIGN_OR_RETURN(const bool has_fingerprints,
                      HasFingerprints(epoch_number));
     if (!has_fingerprints) empty_.insert(epoch_number);
@@ -305,8 +307,9 @@ absl::Status EpochTable::RemoveDefinitions(uint32_t epoch_number) {
   return absl::OkStatus();
 }
 
-// What is damaged stays as it is.
-void EpochTable::LeaveOut(uint32_t epoch_number, const absl::Status& damage) {
+// Damaged definitions are left unchanged.
+void EpochTable::ForgetDamaged(uint32_t epoch_number,
+                               const absl::Status& damage) {
   LogDamage(damage);
   absl::MutexLock lock(&mutex_);
   const auto use = uses_.find(epoch_number);
@@ -323,7 +326,7 @@ absl::StatusOr<bool> EpochTable::HasFingerprints(uint32_t epoch_number) const {
       database_.Iterate(Family::kDefault, /*snapshot=*/nullptr, &end_slice);
   entry->Seek(prefix);
   const absl::Status status = FromRocksDb(entry->status(), "read fingerprints");
-  if (absl::IsDataLoss(status)) return true;  // it may have
+  if (absl::IsDataLoss(status)) return true;  // there may be fingerprints
   RETURN_IF_ERROR(status);
   return entry->Valid();
 }
@@ -333,7 +336,7 @@ void EpochTable::NoteRemoved(const std::vector<uint32_t>& epoch_numbers) {
   empty_.insert(epoch_numbers.begin(), epoch_numbers.end());
 }
 
-// The last number's stays, so that none is given twice.
+// The record of the last number remains, so that no number is assigned twice.
 absl::StatusOr<bool> EpochTable::CanRemoveRecord(uint32_t epoch_number) {
   const auto use = uses_.find(epoch_number);
   if (use != uses_.end() || epoch_number == last_number_) return false;
@@ -354,7 +357,7 @@ absl::Status EpochTable::FindRemovable(absl::flat_hash_set<uint32_t>* numbers) {
     if (removable) {
       numbers->insert(number);
     } else if (number != last_number_) {
-      empty_.erase(number);  // it is noted again
+      empty_.erase(number);  // will be noted again
     }
   }
   return absl::OkStatus();
@@ -364,7 +367,8 @@ absl::Status EpochTable::RemoveRecords() {
   absl::flat_hash_set<uint32_t> removable;
   RETURN_IF_ERROR(FindRemovable(&removable));
   if (removable.empty()) return absl::OkStatus();
-  // By number; the key is empty if only the durable sequence is left.
+  // Record keys by epoch number. The key is empty if only the durable sequence
+  // is left.
   std::map<uint32_t, std::string> keys;
   for (const uint32_t number : removable) keys[number];
   RETURN_IF_ERROR(
@@ -378,10 +382,10 @@ absl::Status EpochTable::RemoveRecords() {
   for (auto next = keys.begin(); next != keys.end();) {
     absl::MutexLock lock(&mutex_);
     Changes changes(&database_);
-    for (; next != keys.end() && changes.size() < kMostEpochs; ++next) {
+    for (; next != keys.end() && changes.size() < kMaxEpochs; ++next) {
       const auto& [number, key] = *next;
       ASSIGN_OR_RETURN(const bool still, CanRemoveRecord(number));
-      if (!still) continue;  // it has come back
+      if (!still) continue;  // the epoch has come back
       if (!key.empty()) changes.Delete(Family::kDefault, key);
       changes.Delete(Family::kDefault, DurableKey(number));
     }

@@ -1,11 +1,11 @@
-// The epochs of agents: their records, which of them are in use, and what goes
-// when they end.
+// The epochs of agents: their records, which epochs are in use, and the removal
+// of ended epochs.
 //
-// An epoch is in use while its dictionary is held, or a batch of it is in the
-// log. When it is in use no more, it has ended: its definitions go, and what
-// the log's index has of it. A record of fixed size stays as long as the
-// fingerprints of its batches, so that it is recognised if it comes back. It
-// then has a dictionary again, which its agent tells anew.
+// An epoch is in use while its dictionary is held or the log has a batch of it.
+// Otherwise it has ended: its definitions and its entries in the log's index
+// are removed. A record of fixed size remains as long as the fingerprints of
+// the epoch's batches, so that a returning epoch is recognized. A returning
+// epoch gets a new dictionary, which its agent sends again.
 
 #ifndef FLEETPERF_AGGREGATOR_STORE_TABLES_EPOCH_TABLE_H_
 #define FLEETPERF_AGGREGATOR_STORE_TABLES_EPOCH_TABLE_H_
@@ -32,50 +32,52 @@
 
 namespace fleetperf::aggregator {
 
-// Thread-safe; of RemoveEnded and RemoveRecords one caller at a time.
+// Thread-safe, except that RemoveEnded and RemoveRecords allow one caller at a
+// time.
 class EpochTable {
  public:
-  // They outlive this.
+  // The arguments must outlive the table.
   EpochTable(Database* database, DefinitionTable* definitions, LogIndex* log)
       : database_(*database), definitions_(*definitions), log_(*log) {}
 
-  // Finds the last number that was given, and takes up the epochs that the log
-  // has batches of.
+  // Finds the last assigned number, and registers the epochs that have batches
+  // in the log.
   absl::Status Load(OnDamage on_damage);
 
-  // See Store::OpenEpoch. The epoch is in use until the dictionary goes.
+  // See Store::OpenEpoch. The epoch is in use until its dictionary is released.
   absl::StatusOr<StoredEpoch> Open(const std::string& agent, uint64_t epoch,
                                    const Dictionary::Limits& limits);
 
-  // The epoch is durable up to this batch.
+  // Adds a change that makes the epoch durable up to this batch.
   static void PutDurable(uint32_t epoch_number, uint64_t sequence,
                          uint64_t fingerprint, Changes* changes);
 
-  // Calls `use` with the agents of the epochs that the log has batches of.
+  // Calls `use` with the agent of each epoch that has batches in the log.
   absl::Status ForEachAgentInLog(
       absl::FunctionRef<void(uint32_t epoch_number, const std::string& agent)>
           use,
       OnDamage on_damage) const;
 
-  // Removes what is to go of some epochs that have ended, after `secure_moved`
-  // returned OK: it makes sure that none of their batches comes back. Those
-  // that ended before this process began are looked for little by little. False
-  // if there is nothing to do at the moment.
+  // Removes the definitions of some ended epochs, after `secure_moved` returned
+  // OK. `secure_moved` ensures that no batch of them can come back. Epochs that
+  // ended before this process started are searched for incrementally. Returns
+  // false if there is currently nothing left to do.
   absl::StatusOr<bool> RemoveEnded(
       absl::FunctionRef<absl::Status()> secure_moved);
 
-  // Fingerprints of these epochs have been removed.
+  // Records that fingerprints of these epochs were removed.
   void NoteRemoved(const std::vector<uint32_t>& epoch_numbers);
-  // Removes the records of epochs that nothing is left of.
+  // Removes the records of epochs that have no fingerprints, batches or uses
+  // left.
   absl::Status RemoveRecords();
 
  private:
   struct Use {
     std::weak_ptr<const void> dictionary;
-    // The database's sequence when it was found to have ended.
+    // The database's sequence number when the end of the epoch was detected.
     std::optional<uint64_t> ended;
   };
-  // A walk through keys, some at a time.
+  // An incremental scan over keys.
   struct Search {
     std::string next;
     bool done = false;
@@ -91,21 +93,23 @@ class EpochTable {
   bool IsInUse(uint32_t epoch_number, const Use& use) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  // Takes up epochs that have definitions, though nothing uses them.
+  // Registers epochs that have definitions but are not in use.
   absl::Status SearchDefinitions();
-  // Takes up records of epochs that nothing may be left of.
+  // Notes epochs whose records may be removable.
   absl::Status SearchRecords();
   static absl::Status EndSearch(const rocksdb::Iterator& entry, Search* search);
-  // Some of those that have ended, and of which nobody is reading.
+  // Returns some ended epochs that no snapshot can still read.
   std::vector<uint32_t> TakeEnded();
   absl::Status RemoveDefinitions(uint32_t epoch_number);
-  // The largest number that has a record or definitions, or is in the log.
+  // Returns the largest number that has a record or definitions, or occurs in
+  // the log.
   absl::StatusOr<uint32_t> FindLastNumber(OnDamage on_damage) const;
-  void LeaveOut(uint32_t epoch_number, const absl::Status& damage);
+  void ForgetDamaged(uint32_t epoch_number, const absl::Status& damage);
   absl::StatusOr<bool> HasFingerprints(uint32_t epoch_number) const;
   absl::StatusOr<bool> CanRemoveRecord(uint32_t epoch_number)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Of those that are noted, the ones to remove; forgets the others.
+  // Finds the noted epochs whose records can be removed, and forgets the
+  // others.
   absl::Status FindRemovable(absl::flat_hash_set<uint32_t>* numbers);
 
   Database& database_;
@@ -116,7 +120,7 @@ class EpochTable {
   absl::flat_hash_map<uint32_t, Use> uses_ ABSL_GUARDED_BY(mutex_);
   // Epochs that may have neither batches nor fingerprints.
   absl::flat_hash_set<uint32_t> empty_ ABSL_GUARDED_BY(mutex_);
-  // Of RemoveEnded alone.
+  // Used by RemoveEnded only.
   Search definitions_search_;
   Search records_search_;
 };

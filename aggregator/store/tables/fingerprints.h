@@ -13,16 +13,16 @@
 
 namespace fleetperf::aggregator {
 
-// So that a batch that is in no log any more is recognised if it comes again
-// under another epoch.
+// Stores the fingerprints of batches that leave the log, so that a batch is
+// recognized if it arrives again under another epoch.
 void PutFingerprints(uint32_t epoch_number,
                      const std::vector<LoggedBatch>& batches, Changes* changes);
 
-// The fingerprint of an epoch's batch that is in a chunk; nothing if it is in
-// none.
+// Returns the fingerprint of an epoch's batch that is in a chunk. std::nullopt
+// if it is in none.
 absl::StatusOr<std::optional<uint64_t>> FingerprintInChunk(
     const Database& database, uint32_t epoch_number, uint64_t sequence);
-// Whether the epoch's batch with this fingerprint is in a chunk.
+// Returns whether the epoch's batch with this fingerprint is in a chunk.
 absl::StatusOr<bool> IsInChunk(const Database& database, uint32_t epoch_number,
                                uint64_t sequence, uint64_t fingerprint);
 

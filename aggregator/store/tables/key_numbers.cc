@@ -14,10 +14,10 @@ namespace fleetperf::aggregator {
 namespace {
 
 constexpr size_t kHashSize = 32;
-// What comes before the definition in a record.
+// The size of the fields before the definition in a record.
 constexpr size_t kPrefixSize = kHashSize + sizeof(uint32_t);
 
-// What is the same for all queries of a shape.
+// Encodes the properties shared by all queries of a shape.
 std::string RecordOf(const CollectedQuery& query) {
   v1::QueryDefinition definition;
   *definition.mutable_interval() = ToProto(query.interval);
@@ -41,7 +41,7 @@ absl::Status KeyNumbers::Load(OnDamage on_damage) {
   absl::MutexLock lock(&mutex_);
   RETURN_IF_ERROR(LoadMachines(on_damage));
   RETURN_IF_ERROR(LoadShapes(on_damage));
-  return TakeThoseInUse();
+  return ReserveUsedNumbers();
 }
 
 absl::Status KeyNumbers::LoadMachines(OnDamage on_damage) {
@@ -81,8 +81,8 @@ absl::Status KeyNumbers::LoadShapes(OnDamage on_damage) {
   return status;
 }
 
-// So that no chunk becomes another machine's, or of another shape.
-absl::Status KeyNumbers::TakeThoseInUse() {
+// Prevents chunks from being attributed to another machine or shape.
+absl::Status KeyNumbers::ReserveUsedNumbers() {
   return database_.ForEach(Family::kDefault, CollectedKey(0, 0).substr(0, 1),
                            [&](absl::string_view key, absl::string_view) {
                              mutex_.AssertHeld();
@@ -98,7 +98,7 @@ absl::Status KeyNumbers::TakeThoseInUse() {
 absl::StatusOr<uint32_t> KeyNumbers::Sequence::Next() const {
   if (last_ == std::numeric_limits<uint32_t>::max()) {
     return absl::ResourceExhaustedError(
-        "the store has no number left for what is new");
+        "the store has no number left for a new machine or query");
   }
   return last_ + 1;
 }
@@ -192,8 +192,8 @@ absl::StatusOr<std::shared_ptr<const CollectedQuery>> KeyNumbers::ShapeOf(
   absl::ReaderMutexLock lock(&mutex_);
   const auto found = shape_queries_.find(number);
   if (found != shape_queries_.end()) return found->second;
-  return absl::DataLossError(absl::StrCat("a chunk is of shape ", number,
-                                          ", which the store does not know"));
+  return absl::DataLossError(absl::StrCat("a chunk has shape ", number,
+                                          ", which is not in the store"));
 }
 
 }  // namespace fleetperf::aggregator

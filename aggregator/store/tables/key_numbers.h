@@ -1,5 +1,4 @@
-// The numbers that stand for machines, and for what is collected of them, in
-// the keys of chunks.
+// The numbers that identify machines and query shapes in the keys of chunks.
 
 #ifndef FLEETPERF_AGGREGATOR_STORE_TABLES_KEY_NUMBERS_H_
 #define FLEETPERF_AGGREGATOR_STORE_TABLES_KEY_NUMBERS_H_
@@ -26,26 +25,27 @@ namespace fleetperf::aggregator {
 // Thread-safe.
 class KeyNumbers {
  public:
-  // Both outlive this.
+  // The arguments must outlive this object.
   KeyNumbers(Database* database, SchemaTable* schemas)
       : database_(*database), schemas_(*schemas) {}
 
-  // Reads those that were given before. What stood for something that is
-  // damaged is not given again.
+  // Reads the assigned numbers. Numbers of damaged records are not assigned
+  // again.
   absl::Status Load(OnDamage on_damage);
 
-  // A machine's number; a new one if it has none.
+  // Returns a machine's number. Assigns a new one if it has none.
   absl::StatusOr<uint32_t> GetMachine(const std::string& machine);
-  // Nothing if it has none.
+  // Returns std::nullopt if the machine has no number.
   std::optional<uint32_t> FindMachine(const std::string& machine) const;
   std::optional<std::string> MachineOf(uint32_t number) const;
-  // All, by number.
+  // Returns all machines by number.
   std::map<uint32_t, std::string> Machines() const;
 
-  // The number of a query's shape: what it is but for the machine. A new one if
-  // it has none.
+  // Returns the number of a query's shape, which is the query without its
+  // machine. Assigns a new number if the shape has none.
   absl::StatusOr<uint32_t> GetShape(const CollectedQuery& query);
-  // A query of this shape; its machine is empty. DataLoss if there is none.
+  // Returns a query of this shape, with an empty machine. DataLoss if the
+  // number is unknown.
   absl::StatusOr<std::shared_ptr<const CollectedQuery>> ShapeOf(
       uint32_t number) const;
 
@@ -53,7 +53,7 @@ class KeyNumbers {
   // Thread-compatible.
   class Sequence {
    public:
-    // ResourceExhausted if there is none left.
+    // Returns ResourceExhausted if no number is left.
     absl::StatusOr<uint32_t> Next() const;
     void Take(uint32_t number) { last_ = std::max(last_, number); }
 
@@ -65,7 +65,7 @@ class KeyNumbers {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status LoadShapes(OnDamage on_damage)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status TakeThoseInUse() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status ReserveUsedNumbers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status AddShape(uint32_t number, absl::string_view record)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

@@ -1,51 +1,52 @@
-// The keys of the embedded store. Numbers are big-endian, so that RocksDB's
-// order is theirs. What is in upper case stands for a number or name; MACHINE#,
-// EPOCH# and SHAPE# are numbers that the store gave them.
+// The keys of the embedded store. Numbers are big-endian, so RocksDB sorts keys
+// in numeric order. Upper-case words stand for numbers or names. MACHINE#,
+// EPOCH# and SHAPE# are numbers assigned by the store.
 //
 // In the family "default":
 //
 //   i                   the store's id
-//   w                   a time of day that was right
+//   w                   a time of day that is known to be right
 //   k                   CommitMark of the last commit
-//   u                   nothing; commits are lost, and with them perhaps
-//                       definitions, for which agents are asked
-//   a AGENT \0 EPOCH    EPOCH#. This and the next stay as long as the epoch has
-//                       fingerprints, its definitions until it ends
-//   h EPOCH#            its durable sequence, and that batch's fingerprint
-//   d KIND EPOCH# ID    a definition of the epoch; of the last kind, its agent
+//   u                   empty; commits were lost, perhaps with definitions, so
+//                       agents are asked for them
+//   a AGENT \0 EPOCH    EPOCH#. This record and the next one remain while the
+//                       epoch has fingerprints; its definitions remain until
+//                       it ends
+//   h EPOCH#            durable sequence, fingerprint of that batch
+//   d KIND EPOCH# ID    a definition of the epoch; the last kind is its agent
 //   s HASH              a schema's registration
 //   c HASH              a catalogue's contents
 //   m MACHINE           the catalogue's hash (32 bytes), Machine
-//   l AGENT \0 MACHINE  Machine, whose lost_ticks say what is lost; no machine:
-//                       to all of the agent's
+//   l AGENT \0 MACHINE  Machine, whose lost_ticks hold the losses; an empty
+//                       MACHINE stands for all machines of the agent
 //   n MACHINE           MACHINE#
-//   g SHAPE#            a schema's hash, the interval that it was thinned from
-//                       in seconds or 0, and QueryDefinition
-//   q MACHINE# SHAPE#   nothing; there are such chunks
-//   t MACHINE#          EPOCH#, SEQUENCE and time of its newest sample in
-//                       chunks
-//   f EPOCH# SEQUENCE   fingerprints of batches that are in chunks: of this one
-//                       and those behind it
+//   g SHAPE#            a schema's hash, the original interval of thinned data
+//                       in seconds (or 0), and QueryDefinition
+//   q MACHINE# SHAPE#   empty; the machine has chunks of this shape
+//   t MACHINE#          EPOCH#, SEQUENCE and time of the machine's newest
+//                       sample in chunks
+//   f EPOCH# SEQUENCE   fingerprints of batches in chunks: of this batch and
+//                       those that follow it
 //
 // In "log":
 //
 //   EPOCH# SEQUENCE     time of receipt, Batch
 //
-// In "times", small and read at the start:
+// In "times", which is small and read at startup:
 //
 //   EPOCH# SEQUENCE     oldest and newest sample, time of receipt, fingerprint
 //
 // In "chunks", where CHUNK is MACHINE# RESOLUTION HOUR EPOCH# ORDER:
 //
 //   H CHUNK             size of the body, time of receipt, the chunk's head
-//   P CHUNK PAGE        a part of its body
+//   P CHUNK PAGE        one page of the chunk's body
 //   L MACHINE# HOUR EPOCH# SEQUENCE
-//                       BatchContent with losses that end in this hour
+//                       BatchContent with the losses that end in this hour
 //   R RESOLUTION HOUR KEY
-//                       KEY, of a chunk's head, of losses or of fingerprints,
-//                       was received in this hour; of a chunk, the shapes of
-//                       its queries. What is not to be thinned has the lowest
-//                       resolution.
+//                       marks KEY, of a chunk's head, losses or fingerprints,
+//                       as received in this hour. For a chunk, the value is
+//                       the shapes of its queries. Data that must not be
+//                       thinned has the lowest resolution.
 
 #ifndef FLEETPERF_AGGREGATOR_STORE_TABLES_KEYS_H_
 #define FLEETPERF_AGGREGATOR_STORE_TABLES_KEYS_H_
@@ -74,7 +75,8 @@ std::string BigEndian(Number number) {
   return bytes;
 }
 
-// Takes a number off the front of `from`; false if it is not there.
+// Consumes a number from the front of `from`. Returns false if `from` is too
+// short.
 template <typename Number>
 bool GetBigEndian(absl::string_view* from, Number* number) {
   if (from->size() < sizeof *number) return false;
@@ -86,7 +88,7 @@ bool GetBigEndian(absl::string_view* from, Number* number) {
   return true;
 }
 
-// Times take as much as a uint64_t.
+// Times are stored as 64-bit numbers.
 inline std::string EncodeTime(absl::Time time) {
   return BigEndian(static_cast<uint64_t>(absl::ToUnixNanos(time)));
 }
@@ -97,13 +99,13 @@ inline bool GetTime(absl::string_view* from, absl::Time* time) {
   return true;
 }
 
-// What is kept under this key is not what the store writes there.
+// The error for a record whose value was not written by the store.
 inline absl::Status DamagedRecord(absl::string_view key) {
   return absl::DataLossError(absl::StrCat(
       "the store's record \"", absl::CHexEscape(key), "\" is damaged"));
 }
 
-// The hour that a tick is in, by its machine's clock: hours since 1601.
+// The hour of a tick by its machine's clock, in hours since 1601.
 inline constexpr int64_t kHour = int64_t{3600} * 10'000'000;  // in 100 ns
 inline uint32_t HourOf(const perflib::Clocks& clocks) {
   return static_cast<uint32_t>(std::max<int64_t>(clocks.perf_time_100nsec, 0) /
@@ -113,14 +115,15 @@ inline uint32_t HourOf(absl::Time time) {
   return HourOf(perflib::Clocks{.perf_time_100nsec =
                                     perflib::PerfTime100NSecFromTime(time)});
 }
-// A key may hold any number: hours that no clock has are those at its end.
+// A key may hold any number. Hours beyond the clock's range are clamped to its
+// end.
 inline absl::Time StartOfHour(uint32_t hour) {
   return perflib::TimeFromPerfTime100NSec(
       std::min<int64_t>(hour, INT64_MAX / kHour) * kHour);
 }
 
-// The place of a batch's first chunk among those of an epoch; the others come
-// behind it. A sequence has 40 bits.
+// The position of a batch's first chunk among the chunks of an epoch. The
+// batch's other chunks follow. A sequence has 40 bits.
 constexpr uint64_t OrderOf(uint64_t sequence) { return sequence << 24; }
 
 inline std::string StoreIdKey() { return "i"; }
@@ -149,11 +152,11 @@ inline bool ParseDurableKey(absl::string_view key, uint32_t* epoch_number) {
   key.remove_prefix(1);
   return GetBigEndian(&key, epoch_number) && key.empty();
 }
-// All definitions of one kind, of all epochs.
+// The prefix of all definitions of one kind, for all epochs.
 inline std::string DefinitionPrefix(uint8_t kind) {
   return absl::StrCat("d", BigEndian(kind));
 }
-// Those of one epoch.
+// The prefix of all definitions of one kind and one epoch.
 inline std::string DefinitionPrefix(uint8_t kind, uint32_t epoch_number) {
   return absl::StrCat(DefinitionPrefix(kind), BigEndian(epoch_number));
 }
@@ -201,7 +204,7 @@ inline std::string NewestKey(uint32_t machine) {
 inline std::string FingerprintsKey(uint32_t epoch_number, uint64_t sequence) {
   return absl::StrCat("f", BigEndian(epoch_number), BigEndian(sequence));
 }
-// All of one epoch.
+// The prefix of all fingerprints of one epoch.
 inline std::string FingerprintsPrefix(uint32_t epoch_number) {
   return absl::StrCat("f", BigEndian(epoch_number));
 }
@@ -215,7 +218,7 @@ inline bool ParseFingerprintsKey(absl::string_view key, uint32_t* epoch_number,
   return GetBigEndian(&key, epoch_number) && GetBigEndian(&key, sequence) &&
          key.empty();
 }
-// `key` is of what was received in this hour.
+// The key that marks `key` as received in this hour.
 inline std::string ReceivedKey(Resolution resolution, uint32_t hour,
                                absl::string_view key) {
   return absl::StrCat("R", BigEndian(static_cast<uint8_t>(resolution)),

@@ -13,7 +13,7 @@
 namespace fleetperf::aggregator {
 namespace {
 
-// A record of the family "times".
+// Encodes a record of the family "times".
 std::string EncodeTimes(const BatchTimes& times, uint64_t fingerprint) {
   return absl::StrCat(EncodeTime(times.oldest), EncodeTime(times.newest),
                       EncodeTime(times.received), BigEndian(fingerprint));
@@ -38,8 +38,8 @@ BatchTimes TimesOf(const BatchToCommit& batch) {
   return times;
 }
 
-// It was right when it came. What cannot be read at all is no damage, nor is
-// what only lacks a definition.
+// The batch was valid when it was received, so decoding errors are damage.
+// Failed reads and missing definitions are not.
 absl::Status Damaged(const absl::Status& status) {
   if (absl::IsUnavailable(status) || absl::IsFailedPrecondition(status)) {
     return status;
@@ -58,7 +58,7 @@ absl::Status InBatch(uint32_t epoch_number, uint64_t sequence,
                    status.message()));
 }
 
-// Stands in the log for a batch of which only the losses are kept.
+// Returns a batch that stores only the losses of a rejected batch.
 v1::Batch WithoutSamples(const BatchToCommit& rejected) {
   v1::Batch batch;
   batch.set_sequence(rejected.sequence);
@@ -137,7 +137,7 @@ absl::Status Log::Read(const LogSegment& segment, absl::Time from,
     uint64_t fingerprint = 0;
     if (!ParseLogKey(key, &epoch_number, &sequence) ||
         !DecodeTimes(ToView(entry->value()), &times, &fingerprint)) {
-      continue;  // Load has told
+      continue;  // Load has reported it
     }
     if (times.oldest > to || times.newest < from) continue;
     auto batch = Get(key, segment.epoch_number, filter, snapshot);
@@ -184,7 +184,7 @@ absl::StatusOr<LoggedBatch> Log::Get(absl::string_view key,
                                      const Snapshot* snapshot) {
   ASSIGN_OR_RETURN(const std::string record,
                    database_.Get(Family::kLog, key, snapshot));
-  // What is in the log was within the limits when it came.
+  // Batches in the log were within the limits when they were received.
   constexpr BatchLimits kNoLimits = {
       .max_payload_bytes = std::numeric_limits<uint32_t>::max(),
       .max_content_bytes = std::numeric_limits<uint32_t>::max(),
@@ -196,7 +196,7 @@ absl::StatusOr<LoggedBatch> Log::Get(absl::string_view key,
       !batch.ParseFromArray(
           record.data() + sizeof(uint64_t),
           static_cast<int>(record.size() - sizeof(uint64_t)))) {
-    return absl::DataLossError("it is no batch");
+    return absl::DataLossError("not a batch");
   }
   auto contents = ParseBatch(batch, kNoLimits);
   if (!contents.ok()) return Damaged(contents.status());

@@ -1,4 +1,4 @@
-// The store's log: batches as they came, until they are put into chunks.
+// The store's log: batches as received, until they are moved to chunks.
 
 #ifndef FLEETPERF_AGGREGATOR_STORE_TABLES_LOG_H_
 #define FLEETPERF_AGGREGATOR_STORE_TABLES_LOG_H_
@@ -27,18 +27,18 @@ struct LoggedBatch {
   std::vector<uint32_t> retired_instances;
 };
 
-// A record of the family "times"; false if it is none.
+// Decodes a record of the family "times". Returns false if it is not one.
 bool DecodeTimes(absl::string_view bytes, BatchTimes* times,
                  uint64_t* fingerprint);
 
 // Thread-safe.
 class Log {
  public:
-  // Both outlive this.
+  // The arguments must outlive the log.
   Log(Database* database, DefinitionTable* definitions)
       : database_(*database), definitions_(*definitions) {}
 
-  // Reads which batches there are.
+  // Builds the index of batches.
   absl::Status Load(OnDamage on_damage);
 
   static BatchTimes Put(const BatchToCommit& batch, Changes* changes);
@@ -46,15 +46,15 @@ class Log {
   LogIndex& index() { return index_; }
   const LogIndex& index() const { return index_; }
 
-  // Whether it has this batch.
+  // Returns whether the log has this batch.
   absl::StatusOr<bool> Contains(uint32_t epoch_number, uint64_t sequence,
                                 uint64_t fingerprint) const;
 
-  // Calls `use` with the batches of a segment that have ticks between `from`
-  // and `to`, in their order; of these, with the queries that `filter` takes.
-  // What cannot be read is left out, and told to `on_damage` by its name:
-  // DataLoss, or FailedPrecondition if a definition that it needs is not here.
-  // Ends early with an error of `use` or `on_damage`.
+  // Calls `use` with each batch of a segment that has ticks between `from` and
+  // `to`, in order. Only queries that `filter` accepts are decoded. Unreadable
+  // batches are skipped and reported to `on_damage`, with a message that names
+  // the batch: DataLoss, or FailedPrecondition if a definition is missing.
+  // Stops at the first error of `use` or `on_damage`, and returns it.
   using OnDamagedBatch = absl::FunctionRef<absl::Status(
       uint64_t sequence, const absl::Status& damage)>;
   absl::Status Read(const LogSegment& segment, absl::Time from, absl::Time to,
@@ -62,8 +62,8 @@ class Log {
                     absl::FunctionRef<absl::Status(LoggedBatch batch)> use,
                     OnDamagedBatch on_damage);
 
-  // Reads every batch, and calls `use` with OK or, by the batch's name, why it
-  // cannot be read.
+  // Reads every batch and calls `use` with the result: OK, or an error that
+  // names the batch.
   absl::Status Verify(absl::FunctionRef<void(const absl::Status& status)> use);
 
   static void Delete(uint32_t epoch_number, uint64_t sequence,

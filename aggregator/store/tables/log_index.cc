@@ -5,8 +5,8 @@
 namespace fleetperf::aggregator {
 namespace {
 
-// A segment is at most this long, so that a query reads little that it does not
-// need.
+// The maximum time range of a segment. Short segments keep queries from reading
+// many unneeded batches.
 constexpr absl::Duration kSegmentLength = absl::Minutes(5);
 
 void SortByOrder(std::vector<LogSegment>* segments) {

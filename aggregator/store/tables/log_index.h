@@ -1,4 +1,4 @@
-// Which batches of the log hold which times, in memory.
+// An in-memory index from times to batches of the log.
 
 #ifndef FLEETPERF_AGGREGATOR_STORE_TABLES_LOG_INDEX_H_
 #define FLEETPERF_AGGREGATOR_STORE_TABLES_LOG_INDEX_H_
@@ -16,51 +16,53 @@
 
 namespace fleetperf::aggregator {
 
-// The times in a batch: of its samples, by the machines' clocks, and of its
-// receipt.
+// The times of a batch: the oldest and newest sample by the machines' clocks,
+// and the receipt.
 struct BatchTimes {
   absl::Time oldest = absl::InfiniteFuture();
   absl::Time newest = absl::InfinitePast();
   absl::Time received;
 };
 
-// Batches of one epoch with neighbouring sequences and times.
+// Consecutive batches of one epoch with neighboring times.
 struct LogSegment {
   uint32_t epoch_number = 0;
   uint64_t first_sequence = 0;
   uint64_t last_sequence = 0;
-  BatchTimes times;  // `received` is that of the last one
+  BatchTimes times;  // `received` is that of the last batch
 };
 
 // Thread-safe.
 class LogIndex {
  public:
-  // Batches of an epoch come in the order of their sequences.
+  // Adds a batch. The batches of an epoch must be added in sequence order.
   void Add(uint32_t epoch_number, uint64_t sequence, const BatchTimes& times);
-  // Says that batches of the epoch may tell of the machine.
+  // Records that batches of the epoch may have samples of the machine.
   void AddMachine(const std::string& machine, uint32_t epoch_number);
 
-  // The segments that may have samples of the machine between `from` and `to`,
-  // in the order of epochs and sequences.
+  // Returns the segments that may have samples of the machine between `from`
+  // and `to`, ordered by epoch and sequence.
   std::vector<LogSegment> Find(const std::string& machine, absl::Time from,
                                absl::Time to) const;
 
-  // The segments to which no batch is added any more, as far as can be known:
-  // newer ones have come, or none since `idle_since`. In the order of epochs
-  // and sequences.
+  // Returns the segments that are probably complete: newer segments of the
+  // epoch exist, or the last batch was received before `idle_since`. They are
+  // ordered by epoch and sequence.
   std::vector<LogSegment> Closed(absl::Time idle_since) const;
-  // Removes a segment, as far as it goes: there may be more in it by now.
+  // Removes the batches of a segment. Batches that were added to it since
+  // remain.
   void Remove(const LogSegment& segment);
 
-  // When the newest batch of all was received; InfinitePast if there is none.
+  // Returns the time of receipt of the newest batch. InfinitePast if there is
+  // none.
   absl::Time NewestReceived() const;
 
-  // The machines of which batches of the epoch may tell.
+  // Returns the machines that batches of the epoch may have samples of.
   std::vector<std::string> MachinesOf(uint32_t epoch_number) const;
   bool HasBatches(uint32_t epoch_number) const;
-  // All epochs that have batches, in their order.
+  // Returns all epochs that have batches, in ascending order.
   std::vector<uint32_t> Epochs() const;
-  // Forgets which machines batches of the epoch may tell of.
+  // Removes all machines of the epoch.
   void RemoveMachines(uint32_t epoch_number);
 
  private:

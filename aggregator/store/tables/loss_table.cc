@@ -45,13 +45,14 @@ absl::Status ForEachLoss(
     absl::FunctionRef<void(const Loss&)> use,
     absl::FunctionRef<void(const absl::Status&)> on_damage) {
   const std::string prefix = KeyOf(machine, 0).substr(0, 1 + sizeof machine);
-  // They are kept by their ends; how long they are is not known.
+  // Losses are ordered by their end. Their length is not known, so the scan has
+  // no upper bound.
   entry->Seek(KeyOf(machine, HourOf(from)));
   for (; entry->Valid() && absl::StartsWith(ToView(entry->key()), prefix);
        entry->Next()) {
     const auto contents = ParseContents(ToView(entry->value()));
     if (!contents.ok()) {
-      on_damage(absl::DataLossError("a record of what was lost is damaged"));
+      on_damage(absl::DataLossError("a loss record is damaged"));
       continue;
     }
     for (const Loss& loss : contents->losses) {

@@ -1,4 +1,4 @@
-// What was lost, once the batches that told of it are out of the log.
+// Losses of machines, stored once their batches have left the log.
 
 #ifndef FLEETPERF_AGGREGATOR_STORE_TABLES_LOSS_TABLE_H_
 #define FLEETPERF_AGGREGATOR_STORE_TABLES_LOSS_TABLE_H_
@@ -15,20 +15,20 @@
 
 namespace fleetperf::aggregator {
 
-// Losses of one machine, of which some batches from `sequence` on told. They
-// are no more than this machine's, whatever they say.
+// Stores losses of one machine that batches from `sequence` on reported. All
+// losses are stored for this machine, whatever machine they name.
 void PutLosses(uint32_t machine, uint32_t epoch_number, uint64_t sequence,
                absl::Time received, const std::vector<Loss>& losses,
                Changes* changes);
 
-// Of which machine and epoch the losses with this key are; false if it is none
-// of losses.
+// Parses the machine and epoch of a losses key. Returns false if `key` is not
+// one.
 bool ParseLossesKey(absl::string_view key, uint32_t* machine,
                     uint32_t* epoch_number);
 
-// Calls `use` with the losses of a machine that lie between `from` and `to`, or
-// reach into that; `on_damage` is told what cannot be read. `entry` is of the
-// chunks, and is moved.
+// Calls `use` with each loss of a machine that overlaps the range from `from`
+// to `to`, and `on_damage` with each record that cannot be read. `entry`
+// iterates over Family::kChunks; the call moves it.
 absl::Status ForEachLoss(
     rocksdb::Iterator* entry, uint32_t machine, absl::Time from, absl::Time to,
     absl::FunctionRef<void(const Loss&)> use,

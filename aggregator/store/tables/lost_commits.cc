@@ -16,14 +16,14 @@
 namespace fleetperf::aggregator {
 namespace {
 
-// Definitions that are lost are waited for so long, since they must come from
-// agents, which may not run; and so long after an agent began to tell what it
-// has.
-constexpr absl::Duration kLongestWait = absl::Hours(24);
-constexpr absl::Duration kTelling = absl::Minutes(10);
+// The maximum wait for lost definitions, which must come from agents that may
+// not be running; and the wait after an agent began to send its definitions.
+constexpr absl::Duration kMaxWait = absl::Hours(24);
+constexpr absl::Duration kMaxSendTime = absl::Minutes(10);
 
-// Whether the batch is in the log or in chunks: the database has some of what
-// was in its write-ahead log in other files, too. An error: it may be.
+// Returns whether the batch is in the log or in chunks. Other files of the
+// database also have parts of the write-ahead log. On an error, the batch may
+// be present.
 absl::StatusOr<bool> Has(const Database& database, uint32_t epoch_number,
                          uint64_t sequence) {
   const absl::Status logged =
@@ -35,7 +35,8 @@ absl::StatusOr<bool> Has(const Database& database, uint32_t epoch_number,
   return fingerprint.has_value();
 }
 
-// Whether batches alone are said to be missing, and all are in other files.
+// Returns whether the only known losses are batches, and all of them are
+// present in other files.
 bool IsHarmless(const Database& database, const WalDamage& damage) {
   const auto is_there = [&](const MissingBatches& missing) {
     const auto has = Has(database, missing.epoch_number, missing.last_sequence);
@@ -54,7 +55,7 @@ Loss LossOf(const WalDamage& damage, const MissingBatches& missing) {
           .cause = LossCause::kStoreDamaged};
 }
 
-// Keeps a loss in place of batches, unless they are there.
+// Records a loss in place of batches, unless the batches are present.
 absl::Status KeepLoss(const Loss& loss, const MissingBatches& missing,
                       const DefinitionTable& definitions, Database* database,
                       LostTicksTable* lost_ticks) {
@@ -63,9 +64,9 @@ absl::Status KeepLoss(const Loss& loss, const MissingBatches& missing,
   if (has) return absl::OkStatus();
   const auto agent = definitions.GetAgent(missing.epoch_number);
   if (absl::IsNotFound(agent.status())) {
-    return absl::DataLossError(absl::StrCat("a gap of epoch ",
-                                            missing.epoch_number,
-                                            ": its agent's name is lost, too"));
+    return absl::DataLossError(
+        absl::StrCat("cannot record a gap of epoch ", missing.epoch_number,
+                     ": the name of its agent is lost, too"));
   }
   RETURN_IF_ERROR(agent.status());
   const DecodedBatch told{.losses = {loss}};
@@ -90,7 +91,7 @@ absl::StatusOr<CommitMark> ReadCommitMark(const Database& database) {
   const auto record = database.Get(Family::kDefault, CommitMarkKey());
   if (absl::IsNotFound(record.status())) return mark;
   RETURN_IF_ERROR(record.status());
-  // One that is damaged counts anew.
+  // If the mark is damaged, counting restarts.
   if (!ParseCommitMark(*record, &mark)) mark = {};
   return mark;
 }
@@ -100,7 +101,7 @@ std::vector<std::string> LostCommits(const Database& database,
   std::vector<std::string> lost;
   const WalCheck& wal = database.wal();
   const std::string aside =
-      absl::StrCat("; a store that is opened keeps such files in ",
+      absl::StrCat("; when the store is opened, damaged files are kept in ",
                    DamagedFilesIn(database.directory()));
   for (WalDamage damage : wal.damage) {
     if (IsHarmless(database, damage)) damage.commits = damage.batches = 0;
@@ -108,8 +109,8 @@ std::vector<std::string> LostCommits(const Database& database,
   }
   if (!database.missing_wal().ok()) {
     lost.push_back(absl::StrCat(
-        "a file of the write-ahead log is missing or too short, with what was "
-        "acknowledged: ",
+        "a write-ahead log file is missing or too short, so acknowledged "
+        "batches are lost: ",
         database.missing_wal().message()));
   }
   CommitMark last = mark;
@@ -150,7 +151,7 @@ absl::Status KeepNumbersInUse(Database* database, OnDamage on_damage) {
   for (const auto& [machine, shape] : numbers.collected) {
     last_machine = std::max(last_machine, machine);
   }
-  // One that has losses only. No shape has the number 0.
+  // The last machine may have only losses. No shape has the number 0.
   if (numbers.last_machine > last_machine) {
     numbers.collected.emplace(numbers.last_machine, 0);
   }
@@ -195,7 +196,7 @@ absl::Status LostDefinitions::Note() {
 
 void LostDefinitions::Begin() {
   are_lost_ = true;
-  end_ = clock_.Monotonic() + kLongestWait;
+  end_ = clock_.Monotonic() + kMaxWait;
 }
 
 bool LostDefinitions::Ask(uint32_t epoch_number) {
@@ -203,10 +204,10 @@ bool LostDefinitions::Ask(uint32_t epoch_number) {
   return are_lost_ && asked_.insert(epoch_number).second;
 }
 
-bool LostDefinitions::TakeTold(uint32_t epoch_number) {
+bool LostDefinitions::NoteReceived(uint32_t epoch_number) {
   absl::MutexLock lock(&mutex_);
   if (!are_lost_) return false;
-  ends_[epoch_number] = clock_.Monotonic() + kTelling;
+  ends_[epoch_number] = clock_.Monotonic() + kMaxSendTime;
   waiting_.erase(epoch_number);
   return true;
 }

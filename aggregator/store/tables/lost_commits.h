@@ -1,4 +1,4 @@
-// Commits that were acknowledged and are not in the store any more.
+// Handles acknowledged commits that are missing from the store.
 
 #ifndef FLEETPERF_AGGREGATOR_STORE_TABLES_LOST_COMMITS_H_
 #define FLEETPERF_AGGREGATOR_STORE_TABLES_LOST_COMMITS_H_
@@ -22,56 +22,59 @@
 
 namespace fleetperf::aggregator {
 
-// The mark of the last commit that the database has; no commits if none has
-// one yet.
+// Returns the mark of the last commit in the database. It has no commits if the
+// database has no mark yet.
 absl::StatusOr<CommitMark> ReadCommitMark(const Database& database);
 
-// For people: what the write-ahead log lacked when the database was opened, in
-// which file and where, and what that cost. Empty if nothing is lost.
+// Describes for operators the losses found in the write-ahead log when the
+// database was opened: file, position and extent. Empty if nothing is lost.
 std::vector<std::string> LostCommits(const Database& database,
                                      const CommitMark& mark);
 
-// Keeps, in place of batches that are lost and whose epochs have later ones,
-// that they are lost: a loss of all of their agent's machines, of an unknown
-// number of ticks. Of epochs that have none their agents will tell: Welcome
-// says how far their batches are durable. `on_damage` is told why a loss is not
-// kept: the batch may be there, but cannot be looked for, or the agent's name
-// is lost, too.
+// Records a loss in place of lost batches whose epochs have later batches. The
+// loss covers all machines of the agent, with an unknown number of ticks.
+// Agents report the losses of all other epochs themselves, since Welcome tells
+// them how far their batches are durable. Calls `on_damage` if a loss cannot be
+// recorded: the batch may exist but cannot be looked up, or the agent's name is
+// lost, too.
 absl::Status KeepLostCommits(Database* database,
                              const DefinitionTable& definitions,
                              LostTicksTable* lost_ticks, OnDamage on_damage);
 
-// Makes sure that numbers of epochs, machines and shapes that stand in chunks
-// are not given again, if the records that they were given by are lost.
+// Reserves the numbers of epochs, machines and shapes that chunks refer to, so
+// that they are not assigned again if the records that assigned them are lost.
 absl::Status KeepNumbersInUse(Database* database, OnDamage on_damage);
 
-// Knows whether definitions may be lost with commits. Then agents are asked for
-// those of each epoch, and batches that lack definitions stay in the log: for
-// some minutes after their agent has told what it has, or until the process has
-// run for a day. A process that is started meanwhile begins anew. Thread-safe.
+// Tracks whether definitions may have been lost with commits. If so, agents are
+// asked for the definitions of each epoch, and batches that lack definitions
+// stay in the log: until some minutes after their agent began to send its
+// definitions, or until the process has run for a day. A restarted process
+// starts over. Thread-safe.
 class LostDefinitions {
  public:
-  // Both outlive this.
+  // The arguments must outlive this object.
   LostDefinitions(Database* database, const Clock* clock)
       : database_(*database), clock_(*clock) {}
 
-  // Takes up what an earlier process noted.
+  // Restores the state that an earlier process recorded.
   absl::Status Load();
-  // Notes that commits are lost. Survives a power cut.
+  // Records durably that commits are lost.
   absl::Status Note();
 
-  // Whether an epoch's agent is to be asked: the first time, if any are lost.
+  // Returns whether to ask the epoch's agent for its definitions: true on the
+  // first call for each epoch while definitions may be lost.
   bool Ask(uint32_t epoch_number);
-  // An agent has told definitions of the epoch. Whether some may be lost.
-  bool TakeTold(uint32_t epoch_number);
+  // Records that the agent has sent definitions of the epoch. Returns whether
+  // definitions may be lost.
+  bool NoteReceived(uint32_t epoch_number);
 
-  // Whether definitions of the epoch that are not here may still come.
+  // Returns whether missing definitions of the epoch may still arrive.
   bool MayCome(uint32_t epoch_number) const;
-  // Batches of the epoch need definitions that may still come: IsWaiting until
-  // some are told, or may come no more.
+  // Marks the epoch as waiting: its batches need definitions that may still
+  // arrive. IsWaiting is true until some arrive, or none can arrive any more.
   void Wait(uint32_t epoch_number);
   bool IsWaiting(uint32_t epoch_number) const;
-  // Forgets that commits were lost, once that is long enough ago.
+  // Clears the record of lost commits once the wait is over.
   absl::Status EndWaiting();
 
  private:
@@ -86,8 +89,8 @@ class LostDefinitions {
   absl::Duration end_ ABSL_GUARDED_BY(mutex_);  // Clock::Monotonic()
   absl::flat_hash_set<uint32_t> asked_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_set<uint32_t> waiting_ ABSL_GUARDED_BY(mutex_);
-  // Until when more of what their agents tell may come: by epoch, of those that
-  // have told some.
+  // The time until which an epoch's definitions may arrive, for epochs whose
+  // agents have sent some.
   absl::flat_hash_map<uint32_t, absl::Duration> ends_ ABSL_GUARDED_BY(mutex_);
 };
 

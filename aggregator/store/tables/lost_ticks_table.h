@@ -1,4 +1,4 @@
-// How many ticks were lost, by agent, machine and cause.
+// The number of lost ticks by agent, machine and cause.
 
 #ifndef FLEETPERF_AGGREGATOR_STORE_TABLES_LOST_TICKS_TABLE_H_
 #define FLEETPERF_AGGREGATOR_STORE_TABLES_LOST_TICKS_TABLE_H_
@@ -21,17 +21,20 @@ namespace fleetperf::aggregator {
 class LostTicksTable {
  public:
   using ByCause = std::map<LossCause, uint64_t>;
-  // By agent and machine; an empty machine stands for all of the agent's.
+  // Keyed by agent and machine. An empty machine stands for all machines of the
+  // agent.
   using Map = std::map<std::pair<std::string, std::string>, ByCause>;
 
   absl::Status Load(const Database& database);
 
-  // What is new once these batches are kept: those entries that they change.
+  // Returns the entries as they are after these batches, for all entries that
+  // the batches change.
   Map After(absl::Span<const BatchToCommit> batches) const;
   static void Put(const Map& entries, Changes* changes);
   void Take(Map entries);
 
-  // Of a machine: its own, and all of its agent's.
+  // Returns the sum of the machine's own losses and those of all machines of
+  // its agent.
   ByCause Of(const std::string& agent, const std::string& machine) const;
 
  private:

@@ -12,31 +12,31 @@ namespace fleetperf::aggregator {
 namespace {
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
-constexpr uint64_t kLeastForUpkeep = 64 * kMiB;
-constexpr uint64_t kForNobody = 16 * kMiB;
+constexpr uint64_t kMinBatchReserve = 64 * kMiB;
+constexpr uint64_t kMaintenanceReserve = 16 * kMiB;
 
 }  // namespace
 
 absl::Status CheckRoom(const std::string& directory, uint64_t bytes,
-                       RoomFor what) {
+                       DiskUse use) {
   std::error_code error;
   const std::filesystem::space_info space =
       std::filesystem::space(directory, error);
   if (error) {
     return StatusFromErrorCode(
-        error, absl::StrCat("cannot tell how much is free in ", directory));
+        error, absl::StrCat("cannot get the free space in ", directory));
   }
   const uint64_t left =
-      what == RoomFor::kUpkeep
-          ? kForNobody
-          : std::max<uint64_t>(kLeastForUpkeep, space.capacity / 100);
+      use == DiskUse::kMaintenance
+          ? kMaintenanceReserve
+          : std::max<uint64_t>(kMinBatchReserve, space.capacity / 100);
   if (space.available >= left && space.available - left >= bytes) {
     return absl::OkStatus();
   }
   return absl::ResourceExhaustedError(absl::StrCat(
       space.available / kMiB, " MiB are free in ", directory, ", and ",
       left / kMiB,
-      " are kept for putting the store in order; make room, or shorten "
+      " MiB are reserved for maintaining the store; free disk space or shorten "
       "store.retention"));
 }
 

@@ -1,8 +1,8 @@
-// Whether a disk has room for more.
+// Checks free disk space.
 //
-// A store that ran into a full disk could neither put in order nor remove what
-// it has, and RocksDB's log cannot be written any more once a write of it
-// failed. So some room is kept free of batches, and a little of any write.
+// On a full disk, a store could neither compact nor remove its data, and
+// RocksDB's write-ahead log cannot be written again after a write to it failed.
+// So some space is reserved from batches, and a smaller amount from all writes.
 
 #ifndef FLEETPERF_AGGREGATOR_STORE_TABLES_ROOM_H_
 #define FLEETPERF_AGGREGATOR_STORE_TABLES_ROOM_H_
@@ -14,15 +14,15 @@
 
 namespace fleetperf::aggregator {
 
-enum class RoomFor {
-  kBatches,  // leaves a hundredth of the file system, and 64 MiB at least
-  kUpkeep,   // leaves 16 MiB
+enum class DiskUse {
+  kBatches,      // leaves 1% of the file system, and at least 64 MiB
+  kMaintenance,  // leaves 16 MiB
 };
 
-// ResourceExhausted, with what is free and why it is too little, if `bytes`
-// more where `directory` is would not leave what is to be left.
+// Returns ResourceExhausted, with the free and the reserved space, if writing
+// `bytes` more bytes in `directory` would use reserved space.
 absl::Status CheckRoom(const std::string& directory, uint64_t bytes,
-                       RoomFor what);
+                       DiskUse use);
 
 }  // namespace fleetperf::aggregator
 

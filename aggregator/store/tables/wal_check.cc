@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What a write says of commits and batches.
+// Extracts commits and batches from a write.
 class WriteContents : public rocksdb::WriteBatch::Handler {
  public:
   struct Batch {
@@ -37,20 +37,19 @@ class WriteContents : public rocksdb::WriteBatch::Handler {
         keys_(LittleEndian(write.substr(8, 4))) {
     rocksdb::WriteBatch(std::string(write))
         .Iterate(this)
-        .PermitUncheckedError();  // then it is no write of the store
+        .PermitUncheckedError();  // a write of something other than the store
   }
 
-  // RocksDB numbers each key that is changed, and the next write goes on from
-  // there.
+  // RocksDB numbers each changed key. The next write continues the numbering.
   uint64_t first_key() const { return first_key_; }
   uint64_t next_key() const { return first_key_ + keys_; }
 
   const std::optional<CommitMark>& mark() const { return mark_; }
   const std::vector<Batch>& batches() const { return batches_; }
-  // Epochs that it makes: they have no batch yet.
+  // Epochs that the write creates. They have no batches yet.
   const std::vector<uint32_t>& new_epochs() const { return new_epochs_; }
 
-  // The families have the numbers of their order.
+  // Column families are numbered in the order of Family.
   rocksdb::Status PutCF(uint32_t family, const rocksdb::Slice& key,
                         const rocksdb::Slice& value) override {
     if (family == static_cast<uint32_t>(Family::kDefault)) {
@@ -89,19 +88,19 @@ class WriteContents : public rocksdb::WriteBatch::Handler {
   std::vector<uint32_t> new_epochs_;
 };
 
-// A place where something is missing, whatever it is.
+// A place where data is missing, for any reason.
 struct Hole {
   WalDamage damage;
   size_t file = 0;
   bool blank = false;
-  bool is_at_end = true;             // of its file
-  bool is_followed = false;          // by a write, perhaps of another file
-  bool is_whole = false;             // and nothing was between
-  bool is_resolved = false;          // by a commit
-  std::optional<CommitMark> before;  // the last commit before it
+  bool is_at_end = true;             // at the end of its file
+  bool is_followed = false;          // by a write, perhaps in another file
+  bool is_whole = false;             // followed, and no write is missing
+  bool is_resolved = false;          // followed by a commit
+  std::optional<CommitMark> before;  // the last commit before the hole
 };
 
-// Goes through the writes of all logs as through one.
+// Scans the writes of all logs as one sequence.
 class Checker {
  public:
   absl::Status Read(const std::vector<WalFile>& files) {
@@ -124,7 +123,8 @@ class Checker {
     const uint64_t last = last_.has_value() ? last_->commits : 0;
     const uint64_t known = std::max(synced.commits, last > 0 ? last - 1 : 0);
     for (Hole& hole : holes_) {
-      // A write that failed, as on a full disk; then another file was begun.
+      // A failed write, for example on a full disk. RocksDB then began another
+      // file.
       if (hole.is_whole && (hole.is_at_end || hole.blank)) continue;
       const bool is_damage = hole.before.has_value()
                                  ? known > hole.before->commits
@@ -147,11 +147,11 @@ class Checker {
   }
 
  private:
-  // Of an epoch's newest batch, or of what made the epoch.
+  // The newest batch of an epoch, or the creation of the epoch.
   struct Newest {
     uint64_t sequence = 0;
     absl::Time time = absl::InfinitePast();
-    size_t holes = 0;  // that came before it
+    size_t holes = 0;  // number of holes before it
   };
 
   void AddHole(const WalRange& range, bool blank) {
@@ -186,7 +186,8 @@ class Checker {
     last_ = mark;
   }
 
-  // Of several holes that one commit follows, the first has what is missing.
+  // If one commit follows several holes, all losses are attributed to the
+  // first.
   void Resolve(const CommitMark& mark, uint64_t batches) {
     bool is_first = true;
     for (Hole& hole : holes_) {
@@ -196,7 +197,7 @@ class Checker {
       if (!hole.before.has_value()) continue;
       if (is_first && mark.commits > hole.before->commits + 1) {
         SetCost(&hole.damage, *hole.before, mark, batches);
-        --*hole.damage.commits;  // this one
+        --*hole.damage.commits;  // the commit of `mark` itself is not lost
       } else {
         hole.damage.commits = hole.damage.batches = 0;
       }
@@ -212,9 +213,9 @@ class Checker {
     damage->before = last.received;
   }
 
-  // An epoch's first batch here need not have the sequence 1: the agent may
-  // have begun it with another aggregator. If the epoch was made behind the
-  // hole, nothing of it is missing.
+  // The first batch of an epoch here need not have sequence 1: the agent may
+  // have begun the epoch with another aggregator. If the epoch was created
+  // after the hole, none of its batches is missing.
   void TakeBatch(const WriteContents::Batch& batch) {
     const auto [entry, is_new] = newest_.try_emplace(batch.epoch_number);
     Newest& newest = entry->second;
@@ -243,12 +244,12 @@ class Checker {
   std::map<uint32_t, Newest> newest_;  // by epoch
 };
 
-// Always with milliseconds, so that lines can be compared.
+// Formats a time. Always includes milliseconds, so that lines compare easily.
 std::string TimeText(absl::Time time) {
   return absl::FormatTime("%Y-%m-%d %H:%M:%E3S", time, absl::UTCTimeZone());
 }
 
-// All writes of a file, but for what is not in order, and not beyond `end`.
+// Returns all valid writes of a file that begin before `end`.
 absl::StatusOr<std::string> WholeWritesOf(const std::string& path,
                                           uint64_t end) {
   std::string contents;
@@ -290,19 +291,19 @@ std::string Describe(const WalDamage& damage) {
   std::string text =
       damage.path.empty() ? "the end of the write-ahead log is missing"
       : damage.range.size > 0
-          ? absl::StrCat(damage.path, " is damaged: ", damage.range.size,
-                         " bytes from byte ", damage.range.offset,
-                         " on cannot be read")
+          ? absl::StrCat(damage.path, " is damaged: cannot read ",
+                         damage.range.size, " bytes from byte ",
+                         damage.range.offset)
           : absl::StrCat(
                 "a part of the write-ahead log is missing before byte ",
                 damage.range.offset, " of ", damage.path);
   if (!damage.commits.has_value()) {
-    return absl::StrCat(text, "; what that cost is not known: it has parts of ",
-                        damage.epochs.size(), " agents' epochs at most");
+    return absl::StrCat(text, "; the loss is unknown: at most ",
+                        damage.epochs.size(), " epochs are affected");
   }
   if (*damage.commits == 0) return absl::StrCat(text, "; no commit is lost");
-  absl::StrAppend(&text, "; lost with it: ", damage.batches.value_or(0),
-                  " batches in ", *damage.commits, " commits");
+  absl::StrAppend(&text, "; lost: ", damage.batches.value_or(0), " batches in ",
+                  *damage.commits, " commits");
   if (damage.after != absl::InfinitePast()) {
     absl::StrAppend(&text, ", received between ", TimeText(damage.after),
                     " and ", TimeText(damage.before));
@@ -343,7 +344,7 @@ absl::Status RepairWal(const std::string& directory, const WalCheck& check) {
     ASSIGN_OR_RETURN(std::string contents, WholeWritesOf(path, end));
     std::error_code error;
     const uint64_t size = fs::file_size(path, error);
-    // The database knows how large a log must be at least.
+    // The database knows a minimum size for each log.
     if (!error && !is_torn && size > contents.size()) contents.resize(size);
     RETURN_IF_ERROR(KeepDamaged(directory, path));
     RETURN_IF_ERROR(WriteFile(path, contents));

@@ -1,9 +1,23 @@
-// Finds what is missing in RocksDB's write-ahead log, and what that costs.
+// Finds missing parts of RocksDB's write-ahead log, and estimates the loss.
 //
-// A power cut leaves a log whose end is torn: what was not synced is not there,
-// or in pieces. That is in order; nothing of it was acknowledged. Everything
-// else that is missing is damage. They are told apart by the commits, which are
-// numbered: one that follows another says that the other was synced.
+// A power cut leaves a log with a torn end: writes that were not synced are
+// missing or incomplete. A torn end is normal, since none of these writes was
+// acknowledged. Everything else that is missing is damage. These invariants
+// distinguish the two:
+//
+// - Each commit writes its number and its count of batches as a CommitMark, in
+//   the same write as its batches.
+// - A commit begins only after the previous commit was synced. So all readable
+//   commits except the last were synced, and so was everything before them. The
+//   file that SyncedMark writes may show that the last commit was synced, too.
+// - A place where writes are missing is damage if a later commit is known to
+//   have been synced. Otherwise the torn end begins there, and everything after
+//   it is discarded.
+// - RocksDB numbers changed keys consecutively across all files. If the numbers
+//   continue after such a place, no write is missing there.
+// - The difference between the commit marks on both sides gives the number of
+//   lost commits and batches.
+// - RepairWal retains all other writes unchanged, and keeps the damaged files.
 
 #ifndef FLEETPERF_AGGREGATOR_STORE_TABLES_WAL_CHECK_H_
 #define FLEETPERF_AGGREGATOR_STORE_TABLES_WAL_CHECK_H_
@@ -21,41 +35,41 @@
 
 namespace fleetperf::aggregator {
 
-// Batches of an epoch that may have been in what is missing: the log has later
-// ones. They were held between two samples that are there.
+// Batches of an epoch that may have been in a missing part: the log has later
+// batches of the epoch. Their samples lie between two samples that are present.
 struct MissingBatches {
   uint32_t epoch_number = 0;
-  uint64_t first_sequence = 0;  // 0: not known
+  uint64_t first_sequence = 0;  // 0: unknown
   uint64_t last_sequence = 0;
-  absl::Time start = absl::InfinitePast();  // infinite: not known
+  absl::Time start = absl::InfinitePast();  // infinite: unknown
   absl::Time end;
-  absl::Time received;  // of the batch after it
+  absl::Time received;  // receipt of the next batch
 };
 
-// A place where commits are missing that were acknowledged.
+// A place where acknowledged commits are missing.
 struct WalDamage {
   std::string path;  // empty: the end of the log is missing
-  WalRange range;    // no bytes: what is missing is in no file
-  // How many are missing, if that can be known.
+  WalRange range;    // size 0: the missing part is in no file
+  // The number of missing commits and batches, if known.
   std::optional<uint64_t> commits;
   std::optional<uint64_t> batches;
-  // When they were received; infinite if that is not known.
+  // The time range of their receipt. Infinite if unknown.
   absl::Time after = absl::InfinitePast();
   absl::Time before = absl::InfiniteFuture();
   std::vector<MissingBatches> epochs;
 };
 
-// For people: where and what.
+// Describes the place and the extent of the damage for operators.
 std::string Describe(const WalDamage& damage);
 
 struct WalCheck {
   std::vector<WalFile> files;
-  std::optional<CommitMark> last;  // of the commits that can be read
+  std::optional<CommitMark> last;  // the last readable commit
   std::vector<WalDamage> damage;
-  // Whether one of these is all that `synced` says is missing at the end.
+  // Whether `damage` covers all missing commits at the end, up to `synced`.
   bool end_is_damaged = false;
-  // Where the torn end begins, if there is more than RocksDB gets over: in the
-  // file of this place in `files`, all after which is torn, too.
+  // The start of the torn end, if RocksDB cannot recover from it by itself.
+  // `file` is an index into `files`. All files after it belong to the torn end.
   struct Torn {
     size_t file = 0;
     uint64_t offset = 0;
@@ -63,14 +77,15 @@ struct WalCheck {
   std::optional<Torn> torn;
 };
 
-// Reads the logs of the database in `directory`, which no process has open.
-// `synced` is the last commit that is known to be synced. That the end of the
-// newest log is missing is not said here: its commits may be in other files.
+// Reads the logs of the database in `directory`, which no process may have
+// open. `synced` is the last commit known to have been synced. A missing end of
+// the newest log is not reported: its commits may be in other files.
 absl::StatusOr<WalCheck> CheckWal(const std::string& directory,
                                   const CommitMark& synced);
 
-// Puts logs in place of those with damage or a torn end that have all else,
-// as it was. Those with damage are kept in `DamagedFilesIn(directory)`.
+// Replaces damaged logs by logs that hold all other writes, unchanged, and
+// truncates the torn end. The damaged logs are kept in
+// `DamagedFilesIn(directory)`.
 absl::Status RepairWal(const std::string& directory, const WalCheck& check);
 std::string DamagedFilesIn(const std::string& directory);
 

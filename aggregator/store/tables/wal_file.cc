@@ -17,16 +17,17 @@
 namespace fleetperf::aggregator {
 namespace {
 
-// A file is blocks of this size. A write is in one record, or in several: none
-// goes over the end of a block, and less than a header stays free there.
+// A file consists of blocks of this size. A write is stored in one or more
+// records. No record crosses the end of a block. If less than a header is left
+// in a block, that space is unused.
 constexpr size_t kBlockSize = 32 * 1024;
-// A checksum (CRC-32C, masked), the payload's size in two bytes, both
-// little-endian, and the type.
+// The header has a masked CRC-32C checksum and the payload's size in two bytes,
+// both little-endian, and the type.
 constexpr size_t kHeaderSize = 7;
 enum RecordType : uint8_t { kFull = 1, kFirst = 2, kMiddle = 3, kLast = 4 };
 
-// A write has at least its number and how many keys it changes.
-constexpr size_t kLeastWrite = 12;
+// A write has at least its number and its count of changed keys.
+constexpr size_t kMinWriteSize = 12;
 
 uint32_t Crc(absl::string_view bytes) {
   static rocksdb::FileChecksumGenFactory& factory =
@@ -54,7 +55,7 @@ size_t SizeAt(absl::string_view block, size_t begin) {
   return kHeaderSize + LittleEndian(block.substr(begin + 4, 2));
 }
 
-// Nothing if there is none, or its checksum is wrong.
+// Returns std::nullopt if there is no valid record at `begin`.
 std::optional<Record> RecordAt(absl::string_view block, size_t begin) {
   if (block.size() - begin < kHeaderSize) return std::nullopt;
   const size_t size = SizeAt(block, begin);
@@ -69,11 +70,12 @@ std::optional<Record> RecordAt(absl::string_view block, size_t begin) {
   return Record{static_cast<RecordType>(type), covered.substr(1)};
 }
 
-// Where reading goes on after what is no record. Behind it, if its size is
-// right, as a record shows to which it leads, perhaps over others that are
-// damaged; otherwise with the next block: records are not looked for at places
-// that may be inside of what an agent sent.
-size_t Behind(absl::string_view block, size_t begin) {
+// Returns the position at which reading resumes after an invalid record. If the
+// record's size leads to a valid record, perhaps via other invalid records,
+// that is the record's end. Otherwise it is the end of the block: records are
+// never searched for at arbitrary positions, which may lie inside an agent's
+// data.
+size_t ResumeAfter(absl::string_view block, size_t begin) {
   size_t next = begin;
   do {
     if (block.size() - next < kHeaderSize) return block.size();
@@ -88,7 +90,7 @@ bool IsBlank(absl::string_view bytes) {
                      [](char byte) { return byte == '\0'; });
 }
 
-// Puts records together.
+// Assembles writes from records.
 class Reader {
  public:
   using OnRecord = absl::FunctionRef<absl::Status(uint64_t, absl::string_view)>;
@@ -97,7 +99,7 @@ class Reader {
   Reader(OnRecord on_record, OnGap on_gap)
       : on_record_(on_record), on_gap_(on_gap) {}
 
-  // The file's next block.
+  // Processes the file's next block.
   absl::Status Take(absl::string_view block) {
     size_t begin = 0;
     while (begin < block.size()) {
@@ -106,7 +108,7 @@ class Reader {
       const auto record = RecordAt(block, begin);
       const size_t next = record.has_value()
                               ? begin + kHeaderSize + record->payload.size()
-                              : Behind(block, begin);
+                              : ResumeAfter(block, begin);
       const absl::string_view bytes = block.substr(begin, next - begin);
       if (record.has_value()) {
         RETURN_IF_ERROR(Add(*record, bytes, offset_ + begin));
@@ -133,14 +135,14 @@ class Reader {
       DropWrite();
       write_begin_ = offset;
     } else if (!write_begin_.has_value()) {
-      AddToGap(offset, bytes);  // the end of a write that has no beginning
+      AddToGap(offset, bytes);  // the end of a write without a beginning
       return absl::OkStatus();
     }
     write_.append(record.payload.data(), record.payload.size());
     if (record.type == kFirst || record.type == kMiddle) {
       return absl::OkStatus();
     }
-    if (write_.size() < kLeastWrite) {
+    if (write_.size() < kMinWriteSize) {
       DropWrite();
       return absl::OkStatus();
     }
@@ -152,7 +154,7 @@ class Reader {
     return status;
   }
 
-  // What there is of a write has no end.
+  // Discards an incomplete write.
   void DropWrite() {
     if (!write_begin_.has_value()) return;
     if (!gap_begin_.has_value()) gap_begin_ = *write_begin_;
@@ -178,7 +180,7 @@ class Reader {
   const OnGap on_gap_;
   uint64_t offset_ = 0;
   std::optional<uint64_t> write_begin_;
-  std::string write_;  // what there is of it
+  std::string write_;  // the part read so far
   std::optional<uint64_t> gap_begin_;
   bool is_blank_ = true;
 };

@@ -17,7 +17,7 @@ using testing::ToText;
 
 class BatchDecoder : public ::testing::Test {
  protected:
-  // The frames of everything written so far.
+  // Returns the frames of all ticks written so far.
   std::vector<Frame> Decode(const QueryFilter& filter = nullptr) {
     const v1::BatchContent content = writer_.TakeContent();
     EXPECT_OK(dictionary_.Apply(content.definitions()));
@@ -40,7 +40,7 @@ class BatchDecoder : public ::testing::Test {
   const uint32_t d_ = writer_.Instance(machine_, disk_, "D:", 6, 1);
 };
 
-TEST_F(BatchDecoder, GivesBackEveryValue) {
+TEST_F(BatchDecoder, DecodesEveryValue) {
   writer_.AddTick(query_, ClocksAt(1), {{c_, {10, 3}}, {d_, {7, 3}}});
   writer_.AddTick(query_, ClocksAt(2), {{c_, {25, 2}}, {d_, {7, 3}}});
   writer_.AddTick(query_, ClocksAt(3), {{c_, {5, 0}}, {d_, {7, 3}}});
@@ -53,7 +53,7 @@ TEST_F(BatchDecoder, GivesBackEveryValue) {
               ElementsAre(ClocksAt(1), ClocksAt(2), ClocksAt(3)));
 }
 
-TEST_F(BatchDecoder, ResolvesWhatIdsStandFor) {
+TEST_F(BatchDecoder, ResolvesIds) {
   writer_.AddTick(query_, ClocksAt(1), {{d_, {7, 3}}});
   const std::vector<Frame> frames = Decode();
   ASSERT_EQ(frames.size(), 1);
@@ -72,7 +72,7 @@ TEST_F(BatchDecoder, ResolvesWhatIdsStandFor) {
   EXPECT_EQ(instance.life, MakeLife(7, d_));
 }
 
-TEST_F(BatchDecoder, KnowsWhenAnInstanceWasAway) {
+TEST_F(BatchDecoder, DecodesAbsentInstances) {
   writer_.AddTick(query_, ClocksAt(1), {{c_, {1, 0}}});
   writer_.AddTick(query_, ClocksAt(2), {{c_, {2, 0}}, {d_, {20, 0}}});
   writer_.AddTick(query_, ClocksAt(3), {{d_, {30, 0}}});
@@ -84,7 +84,7 @@ TEST_F(BatchDecoder, KnowsWhenAnInstanceWasAway) {
                           "4 D: 40 0", "4 C: 4 0"));
 }
 
-TEST_F(BatchDecoder, KnowsWhichValuesAreMissing) {
+TEST_F(BatchDecoder, DecodesMissingValues) {
   writer_.AddTick(query_, ClocksAt(1), {{c_, {1, 9}}, {d_, {{}, 9}}});
   writer_.AddTick(query_, ClocksAt(2), {{c_, {{}, 9}}, {d_, {20, 9}}});
   writer_.AddTick(query_, ClocksAt(3), {{c_, {3, 9}}, {d_, {30, {}}}});
@@ -95,7 +95,7 @@ TEST_F(BatchDecoder, KnowsWhichValuesAreMissing) {
                           "2 D: 20 9", "3 D: 30 -"));
 }
 
-TEST_F(BatchDecoder, TakesDifferencesModulo2To64) {
+TEST_F(BatchDecoder, DecodesDifferencesModulo2To64) {
   writer_.AddTick(query_, ClocksAt(1), {{c_, {UINT64_MAX, 0}}});
   writer_.AddTick(query_, ClocksAt(2), {{c_, {0, 0}}});
   writer_.AddTick(query_, ClocksAt(3), {{c_, {uint64_t{1} << 63, 0}}});
@@ -108,7 +108,7 @@ TEST_F(BatchDecoder, TakesDifferencesModulo2To64) {
                   "3 C: 9223372036854775808 0", "4 C: 18446744073709551615 0"));
 }
 
-TEST_F(BatchDecoder, TakesClocksThatRunBackwards) {
+TEST_F(BatchDecoder, DecodesClocksThatRunBackwards) {
   perflib::Clocks first{INT64_MAX, INT64_MIN, INT64_MAX};
   perflib::Clocks second{INT64_MIN, INT64_MAX, INT64_MIN};
   writer_.AddTick(query_, first, {{c_, {1, 0}}});
@@ -118,7 +118,7 @@ TEST_F(BatchDecoder, TakesClocksThatRunBackwards) {
   EXPECT_THAT(*frames[0].clocks, ElementsAre(first, second));
 }
 
-TEST_F(BatchDecoder, SharesTheClocksOfAMessage) {
+TEST_F(BatchDecoder, SharesClocksWithinAMessage) {
   const uint32_t memory = writer_.Counterset(testing::MemoryRegistration());
   const uint32_t other =
       writer_.Query(machine_, memory, absl::Seconds(1), {{1}});
@@ -135,7 +135,7 @@ TEST_F(BatchDecoder, SharesTheClocksOfAMessage) {
   EXPECT_THAT(ToText(frames[1]), ElementsAre("1  1", "2  2"));
 }
 
-TEST_F(BatchDecoder, KnowsInWhichTicksAQueryFailed) {
+TEST_F(BatchDecoder, DecodesFailedTicks) {
   constexpr uint32_t kErrorNoData = 232;
   writer_.AddBlock(1, ClocksAt(1), {{query_, {{c_, {1, 0}}}}});
   writer_.AddBlock(1, ClocksAt(2), {{query_, {}, kErrorNoData}});
@@ -147,7 +147,7 @@ TEST_F(BatchDecoder, KnowsInWhichTicksAQueryFailed) {
   EXPECT_EQ(frames[0].failures[0].tick, 1);
   EXPECT_EQ(frames[0].failures[0].status, kErrorNoData);
 
-  // In all ticks: then there are no columns either.
+  // A query that failed in all ticks has no columns.
   writer_.AddBlock(1, ClocksAt(4), {{query_, {}, 0}});
   frames = Decode();
   ASSERT_EQ(frames.size(), 1);
@@ -155,7 +155,7 @@ TEST_F(BatchDecoder, KnowsInWhichTicksAQueryFailed) {
   EXPECT_EQ(frames[0].failures.size(), 1);
 }
 
-TEST_F(BatchDecoder, LeavesOutWhatTheReaderDoesNotWant) {
+TEST_F(BatchDecoder, OmitsUnwantedQueries) {
   const uint32_t other_machine = writer_.Machine("web-2");
   const uint32_t other =
       writer_.Query(other_machine, disk_, absl::Seconds(1), {{1}});
@@ -167,7 +167,7 @@ TEST_F(BatchDecoder, LeavesOutWhatTheReaderDoesNotWant) {
   EXPECT_THAT(ToText(frames[0]), ElementsAre("1 C: 2"));
 }
 
-TEST_F(BatchDecoder, GivesLossesWithTheirCauses) {
+TEST_F(BatchDecoder, DecodesLossesWithCauses) {
   const struct {
     v1::LossCause cause;
     LossCause expected;
@@ -195,7 +195,7 @@ TEST_F(BatchDecoder, GivesLossesWithTheirCauses) {
   }
 }
 
-TEST_F(BatchDecoder, ReadsPayloadsCompressedOrNot) {
+TEST_F(BatchDecoder, ReadsCompressedAndUncompressedPayloads) {
   writer_.AddTick(query_, ClocksAt(1), {{c_, {10, 3}}});
   const v1::BatchContent content = writer_.TakeContent();
   for (const auto compression : {v1::COMPRESSION_NONE, v1::COMPRESSION_ZSTD}) {
@@ -208,7 +208,7 @@ TEST_F(BatchDecoder, ReadsPayloadsCompressedOrNot) {
   }
 }
 
-TEST_F(BatchDecoder, JoinsWhatComesInPieces) {
+TEST_F(BatchDecoder, MergesSplitMessages) {
   v1::BatchContent first;
   first.mutable_definitions()->add_machines()->set_name("web-1");
   first.add_retired_instances(1);
@@ -224,10 +224,10 @@ TEST_F(BatchDecoder, JoinsWhatComesInPieces) {
   EXPECT_EQ(contents.definitions->machines(1).name(), "web-2");
 }
 
-TEST_F(BatchDecoder, AppliesDefinitionsThatComeAgain) {
+TEST_F(BatchDecoder, AcceptsRepeatedDefinitions) {
   writer_.AddTick(query_, ClocksAt(1), {{c_, {1, 0}}});
   EXPECT_EQ(Decode().size(), 1);
-  // As after the agent did not know whether the first one arrived.
+  // As if the agent did not know whether the first definitions arrived.
   EXPECT_OK(dictionary_.Apply(writer_.definitions()));
   writer_.AddTick(query_, ClocksAt(2), {{c_, {2, 0}}});
   const std::vector<Frame> frames = Decode();

@@ -38,7 +38,7 @@ class DictionaryTest : public ::testing::Test {
   std::vector<std::shared_ptr<const Instance>> found_;
 };
 
-TEST_F(DictionaryTest, FindsWhatWasDefined) {
+TEST_F(DictionaryTest, FindsDefinitions) {
   ASSERT_OK(dictionary_.Apply(SomeDefinitions()));
   ASSERT_OK_AND_ASSIGN(const std::string machine, dictionary_.FindMachine(1));
   EXPECT_EQ(machine, "web-1");
@@ -51,7 +51,7 @@ TEST_F(DictionaryTest, FindsWhatWasDefined) {
   EXPECT_EQ(dictionary_.instances(), 1);
 }
 
-TEST_F(DictionaryTest, SaysWhichIdIsNotDefined) {
+TEST_F(DictionaryTest, NamesUndefinedId) {
   EXPECT_THAT(dictionary_.FindMachine(9),
               StatusIs(kFailedPrecondition, "machine 9 is not defined"));
   EXPECT_THAT(dictionary_.FindCounterset(9),
@@ -62,7 +62,7 @@ TEST_F(DictionaryTest, SaysWhichIdIsNotDefined) {
               StatusIs(kFailedPrecondition, "instance 9 is not defined"));
 }
 
-TEST_F(DictionaryTest, RefusesDefinitionsThatAreWrong) {
+TEST_F(DictionaryTest, RejectsInvalidDefinitions) {
   using Definitions = v1::Definitions;
   const auto query = [](Definitions& d) { return d.mutable_queries(0); };
   const struct {
@@ -147,13 +147,13 @@ TEST_F(DictionaryTest, RefusesDefinitionsThatAreWrong) {
   }
 }
 
-TEST_F(DictionaryTest, KeepsToItsLimits) {
+TEST_F(DictionaryTest, EnforcesLimits) {
   Dictionary small(
       1, &schemas_, nullptr,
       {.max_countersets = 1, .max_columns = 1, .max_instances = 1});
   v1::Definitions definitions = SomeDefinitions();
   ASSERT_OK(small.Apply(definitions));
-  ASSERT_OK(small.Apply(definitions));  // the same ones take no room
+  ASSERT_OK(small.Apply(definitions));  // repeated definitions do not count
 
   v1::Definitions counterset;
   *counterset.add_countersets() = definitions.countersets(0);
@@ -174,7 +174,7 @@ TEST_F(DictionaryTest, KeepsToItsLimits) {
   EXPECT_OK(small.Apply(instance));
 }
 
-TEST_F(DictionaryTest, LeavesADefinitionThatComesAgainAsItIs) {
+TEST_F(DictionaryTest, IgnoresRepeatedDefinitions) {
   ASSERT_OK(dictionary_.Apply(SomeDefinitions()));
   ASSERT_OK_AND_ASSIGN(const auto query, dictionary_.FindQuery(3));
   v1::Definitions again = SomeDefinitions();
@@ -190,7 +190,7 @@ TEST_F(DictionaryTest, LeavesADefinitionThatComesAgainAsItIs) {
   EXPECT_EQ(found_[0]->name, "C:");
 }
 
-TEST_F(DictionaryTest, MachinesWithOneRegistrationShareItsSchema) {
+TEST_F(DictionaryTest, MachinesWithTheSameRegistrationShareASchema) {
   Dictionary other(2, &schemas_, nullptr, {});
   ASSERT_OK(dictionary_.Apply(SomeDefinitions()));
   ASSERT_OK(other.Apply(SomeDefinitions()));
@@ -198,7 +198,7 @@ TEST_F(DictionaryTest, MachinesWithOneRegistrationShareItsSchema) {
   ASSERT_OK_AND_ASSIGN(const auto same, other.FindCounterset(2));
   EXPECT_EQ(schema, same);
 
-  // An update changed a counter's type: the columns mean something else.
+  // An update changed a counter's type, so the columns have another meaning.
   v1::Definitions changed;
   perflib::CountersetRegistration registration = testing::DiskRegistration();
   registration.counters[0].type = perflib::kPerfCounterCounter;
@@ -211,7 +211,7 @@ TEST_F(DictionaryTest, MachinesWithOneRegistrationShareItsSchema) {
   EXPECT_NE(schema->hash, different->hash);
 }
 
-TEST_F(DictionaryTest, GivesEachInstanceOfEachEpochALifeOfItsOwn) {
+TEST_F(DictionaryTest, AssignsUniqueLivesAcrossEpochs) {
   v1::Definitions definitions = SomeDefinitions();
   *definitions.add_instances() = definitions.instances(0);
   definitions.mutable_instances(1)->set_id(5);
@@ -227,7 +227,7 @@ TEST_F(DictionaryTest, GivesEachInstanceOfEachEpochALifeOfItsOwn) {
   EXPECT_EQ(EpochOfLife(MakeLife(2, 5)), 2);
 }
 
-// What the store has of an epoch.
+// The definitions of an epoch in the store.
 class StoredDefinitions : public DefinitionReader {
  public:
   absl::StatusOr<std::string> ReadDefinition(Kind kind,
@@ -256,7 +256,7 @@ class StoredDefinitions : public DefinitionReader {
   }
 };
 
-// A store that cannot be read.
+// A store that fails to read.
 class BrokenStore : public DefinitionReader {
  public:
   absl::StatusOr<std::string> ReadDefinition(Kind, uint32_t) const override {
@@ -264,10 +264,10 @@ class BrokenStore : public DefinitionReader {
   }
 };
 
-TEST_F(DictionaryTest, ReadsWhatItDoesNotHave) {
+TEST_F(DictionaryTest, ReadsMissingDefinitionsFromTheStore) {
   Dictionary dictionary(1, &schemas_, std::make_unique<StoredDefinitions>(),
                         {});
-  // The query needs its machine and counterset, too.
+  // The query also needs its machine and counterset.
   ASSERT_OK_AND_ASSIGN(const auto query, dictionary.FindQuery(3));
   EXPECT_EQ(query->machine, "web-1");
   EXPECT_EQ(query->schema->registration.name, "Disk");
@@ -276,7 +276,7 @@ TEST_F(DictionaryTest, ReadsWhatItDoesNotHave) {
               StatusIs(kFailedPrecondition, "instance 9 is not defined"));
 }
 
-TEST_F(DictionaryTest, ThatTheStoreFailsDoesNotMeanThatAnIdIsUndefined) {
+TEST_F(DictionaryTest, StoreFailureIsNotAnUndefinedId) {
   Dictionary dictionary(1, &schemas_, std::make_unique<BrokenStore>(), {});
   constexpr auto kUnavailable = absl::StatusCode::kUnavailable;
   EXPECT_THAT(dictionary.FindQuery(3),
@@ -285,7 +285,7 @@ TEST_F(DictionaryTest, ThatTheStoreFailsDoesNotMeanThatAnIdIsUndefined) {
               StatusIs(kUnavailable, "the disk does not answer"));
 }
 
-TEST_F(DictionaryTest, ForgetsWhatIsRetiredUnlessItCanBeReadAgain) {
+TEST_F(DictionaryTest, ForgetsRetiredInstancesUnlessStored) {
   ASSERT_OK(dictionary_.Apply(SomeDefinitions()));
   dictionary_.Retire(4);
   dictionary_.Retire(4);

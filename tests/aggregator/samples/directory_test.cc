@@ -32,7 +32,7 @@ TEST(Directory, ListsMachinesByName) {
   EXPECT_THAT(directory.Countersets("web-9"), IsEmpty());
 }
 
-TEST(Directory, ListsWhatIsCollectedOfAMachine) {
+TEST(Directory, ListsCollectedCountersOfAMachine) {
   const auto disk = MakeSchema("1", testing::DiskRegistration());
   const auto memory = MakeSchema("0", testing::MemoryRegistration());
   Directory directory;
@@ -45,7 +45,7 @@ TEST(Directory, ListsWhatIsCollectedOfAMachine) {
                       .interval = absl::Seconds(1),
                       .columns = {{testing::kBytesPerRead, 8},
                                   {testing::kReads, 4, /*only_linked=*/true}}});
-  // Another query adds a counter, and samples one at another interval.
+  // Another query adds a counter, and changes the interval of one.
   directory.AddQuery(
       {.machine = "web-1",
        .schema = disk,
@@ -62,7 +62,7 @@ TEST(Directory, ListsWhatIsCollectedOfAMachine) {
   EXPECT_THAT(directory.Machines(), ElementsAre("web-1"));
 }
 
-// An update of the machine's software may change it; both have samples.
+// A software update may change the registration. Both versions have samples.
 TEST(Directory, KeepsEveryRegistrationOfACounterset) {
   Directory directory;
   for (const char* hash : {"a", "b", "a"}) {
@@ -77,7 +77,7 @@ TEST(Directory, KeepsEveryRegistrationOfACounterset) {
   EXPECT_THAT(hashes, ElementsAre("a", "b"));
 }
 
-TEST(Directory, FollowsAMachinesClockAlsoBackwards) {
+TEST(Directory, NewestSampleMayGoBackwards) {
   Directory directory;
   directory.SetNewestSample("web-1", kStart);
   EXPECT_EQ(directory.NewestSample("web-1"), kStart);

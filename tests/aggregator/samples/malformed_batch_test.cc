@@ -1,4 +1,4 @@
-// A batch comes from whoever holds a socket.
+// Batches are untrusted: any client may send one.
 
 #include <functional>
 #include <string>
@@ -24,7 +24,7 @@ using testing::StatusIs;
 
 using enum absl::StatusCode;
 
-// Three blocks in which C: is always and D: in the last two.
+// Three blocks. C: is in all of them, D: in the last two.
 class MalformedBatch : public ::testing::Test {
  protected:
   MalformedBatch() {
@@ -41,7 +41,7 @@ class MalformedBatch : public ::testing::Test {
     return testing::Decode(content, &dictionary_, limits).status();
   }
 
-  // The same, and how many bytes of memory that takes at most.
+  // Also returns the peak of allocated memory in bytes.
   absl::Status Decode(const v1::BatchContent& content, size_t* allocated) {
     const v1::Batch batch = MakeBatch(1, 1, content);
     const size_t before = AllocatedBytes();
@@ -65,7 +65,7 @@ class MalformedBatch : public ::testing::Test {
   v1::BatchContent content_;
 };
 
-TEST_F(MalformedBatch, IsRefusedWithTheFieldThatIsWrong) {
+TEST_F(MalformedBatch, NamesTheInvalidField) {
   using Blocks = v1::BlockColumns;
   const auto query = [](Blocks& blocks) { return blocks.mutable_queries(0); };
   const auto column = [](Blocks& blocks) {
@@ -94,7 +94,7 @@ TEST_F(MalformedBatch, IsRefusedWithTheFieldThatIsWrong) {
        "a run of 3 blocks from block 1 in a message of 3"},
       {[&](Blocks& b) { query(b)->set_first_block(1, 3); }, kInvalidArgument,
        "a run of 2 blocks from block 3 in a message of 3"},
-      // Their sum is 1.
+      // The sum is 1.
       {[&](Blocks& b) {
          query(b)->set_first_block(1, UINT32_MAX);
          query(b)->set_block_count(1, 2);
@@ -156,7 +156,7 @@ TEST_F(MalformedBatch, IsRefusedWithTheFieldThatIsWrong) {
   }
 }
 
-TEST_F(MalformedBatch, IsRefusedWithTheMessageThatCannotBeRead) {
+TEST_F(MalformedBatch, NamesTheUnreadableMessage) {
   v1::BlockColumns clocks = content_.blocks(0);
   clocks.clear_queries();
   v1::QueryColumns query = content_.blocks(0).queries(0);
@@ -169,7 +169,7 @@ TEST_F(MalformedBatch, IsRefusedWithTheMessageThatCannotBeRead) {
                        static_cast<char>(bytes.size())} +
            bytes;
   };
-  // A query's field 5 is a column, of which field 1 has the first values.
+  // Field 5 of a query is a column, whose field 1 has the first values.
   const auto with_columns = [&](const std::string& column) {
     return field(4, without_columns + field(5, column) + field(5, column));
   };
@@ -178,7 +178,7 @@ TEST_F(MalformedBatch, IsRefusedWithTheMessageThatCannotBeRead) {
   const std::string id = {static_cast<char>(2 * c_)};  // sint32
   const std::pair<std::string, std::string> kCases[] = {
       {"\xFF", "a BlockColumns cannot be read"},
-      {field(1, "\x02"), "a BlockColumns cannot be read"},  // a second piece
+      {field(1, "\x02"), "a BlockColumns cannot be read"},  // repeated field
       {field(4, "\xFF"), "a QueryColumns cannot be read"},
       {field(4, whole_query + field(6, "\xFF")),
        "a QueryFailure cannot be read"},
@@ -209,7 +209,7 @@ TEST_F(MalformedBatch, IsRefusedWithTheMessageThatCannotBeRead) {
   }
 }
 
-TEST_F(MalformedBatch, WhatAReaderDoesNotWantIsNotLookedInto) {
+TEST_F(MalformedBatch, SkipsUnwantedQueriesWithoutDecoding) {
   content_.mutable_blocks(0)->mutable_queries(0)->clear_columns();
   EXPECT_THAT(Decode(content_),
               StatusIs(kInvalidArgument, HasSubstr("columns")));
@@ -220,9 +220,9 @@ TEST_F(MalformedBatch, WhatAReaderDoesNotWantIsNotLookedInto) {
   EXPECT_TRUE(decoded.frames.empty());
 }
 
-// An id that is not defined may be one that is not known any more; what is
-// malformed is so whatever its ids are.
-TEST_F(MalformedBatch, IsMalformedAlsoIfIdsAreNotDefined) {
+// An undefined id may be one that is no longer known. Malformed data is
+// malformed whatever its ids are.
+TEST_F(MalformedBatch, ReportsMalformedBeforeUndefinedIds) {
   v1::QueryColumns* query = content_.mutable_blocks(0)->mutable_queries(0);
   query->set_instances(1, 73);
   query->clear_block_count();
@@ -230,7 +230,7 @@ TEST_F(MalformedBatch, IsMalformedAlsoIfIdsAreNotDefined) {
               StatusIs(kInvalidArgument, HasSubstr("block_count")));
 }
 
-TEST_F(MalformedBatch, ClocksAreCountedBeforeThereIsRoomForThem) {
+TEST_F(MalformedBatch, CountsClocksBeforeAllocating) {
   content_.mutable_blocks(0)->mutable_perf_time_100nsec()->Resize(1'000'000, 0);
   size_t allocated;
   EXPECT_THAT(
@@ -239,7 +239,7 @@ TEST_F(MalformedBatch, ClocksAreCountedBeforeThereIsRoomForThem) {
   EXPECT_LT(allocated, 10'000);
 }
 
-TEST_F(MalformedBatch, TellsOfItsTicksAsFarAsTheyCanBeRead) {
+TEST_F(MalformedBatch, ReportsReadableTicks) {
   const auto span_of = [](const std::string& blocks) {
     BatchContents contents;
     contents.blocks.push_back(blocks);
@@ -250,7 +250,7 @@ TEST_F(MalformedBatch, TellsOfItsTicksAsFarAsTheyCanBeRead) {
   const std::string blocks = content_.blocks(0).SerializeAsString();
   const std::string span = span_of(blocks);
   EXPECT_THAT(span, ::testing::StartsWith("3 "));
-  // A second piece of clocks, clocks that are no list, and no field at all.
+  // A repeated field of clocks, clocks of the wrong type, and an invalid field.
   EXPECT_EQ(span_of(blocks + "\x0A\x01\x02"), span);
   EXPECT_EQ(span_of(blocks + "\x08\x02"), span);
   EXPECT_EQ(span_of(blocks + "\xFF"), span);
@@ -260,24 +260,24 @@ TEST_F(MalformedBatch, TellsOfItsTicksAsFarAsTheyCanBeRead) {
               ::testing::StartsWith("0 "));
 }
 
-TEST_F(MalformedBatch, MayNotHaveTooManyValues) {
-  // Ten values here: five of each column, those that never change included.
+TEST_F(MalformedBatch, LimitsValues) {
+  // Ten values: five of each column, including constant columns.
   EXPECT_OK(Decode(content_, {.max_values = 10}));
   EXPECT_THAT(Decode(content_, {.max_values = 9}),
               StatusIs(kResourceExhausted, HasSubstr("more than 9 values")));
-  // Counted over all blocks of the batch.
+  // The limit applies to all blocks of the batch together.
   *content_.add_blocks() = v1::BlockColumns(content_.blocks(0));
   EXPECT_OK(Decode(content_, {.max_values = 20}));
   EXPECT_THAT(Decode(content_, {.max_values = 19}),
               StatusIs(kResourceExhausted, HasSubstr("max_values")));
 }
 
-TEST_F(MalformedBatch, MayNotHaveTooManyRuns) {
+TEST_F(MalformedBatch, LimitsRuns) {
   EXPECT_OK(Decode(content_, {.max_runs = 2}));
   EXPECT_THAT(
       Decode(content_, {.max_runs = 1}),
       StatusIs(kResourceExhausted, HasSubstr("more than 1 runs (max_runs)")));
-  // They are counted before room is made for them.
+  // Runs are counted before memory is allocated for them.
   v1::QueryColumns* query = content_.mutable_blocks(0)->mutable_queries(0);
   query->mutable_instances()->Resize(2'000'000, 0);
   size_t allocated;
@@ -335,7 +335,7 @@ TEST(ParseBatch, ChecksSizesAndCompression) {
               b.set_payload("\xFF\xFF\xFF");
               b.set_content_size(3);
             }),
-       kNone, kInvalidArgument, "Batch.payload is no BatchContent"},
+       kNone, kInvalidArgument, "Batch.payload is not a BatchContent"},
   };
   EXPECT_OK(ParseBatch(plain, kNone));
   EXPECT_OK(ParseBatch(packed, kNone));
@@ -345,9 +345,9 @@ TEST(ParseBatch, ChecksSizesAndCompression) {
   }
 }
 
-// Memory is bounded by what is there, not by what is said.
+// Memory is bounded by the size of the input, not by declared sizes.
 
-TEST(ParseBatch, AllocatesLittleForASizeThatIsOnlyDeclared) {
+TEST(ParseBatch, AllocatesLittleForDeclaredSize) {
   v1::Batch batch = MakeBatch(1, 1, {}, v1::COMPRESSION_ZSTD);
   const BatchLimits limits;
   batch.set_content_size(limits.max_content_bytes);
@@ -356,7 +356,7 @@ TEST(ParseBatch, AllocatesLittleForASizeThatIsOnlyDeclared) {
   EXPECT_LT(AllocatedBytes() - before, size_t{1} << 20);
 }
 
-TEST(ParseBatch, StopsAtLossesWithoutEnd) {
+TEST(ParseBatch, LimitsLosses) {
   v1::BatchContent content;
   for (int i = 0; i < 100'000; ++i) content.add_losses();
   const v1::Batch most = MakeBatch(1, 1, content);
@@ -375,7 +375,7 @@ TEST(ParseBatch, StopsAtLossesWithoutEnd) {
   EXPECT_LT(AllocatedBytes() - before, size_t{32} << 20);
 }
 
-TEST_F(MalformedBatch, DoesNotUnfoldWhatNeverChanges) {
+TEST_F(MalformedBatch, DoesNotExpandConstantColumns) {
   // 10,000 blocks of 1000 instances: 20 million values in 70 kB.
   constexpr int kBlocks = 10'000;
   constexpr int kInstances = 1000;
@@ -401,7 +401,7 @@ TEST_F(MalformedBatch, DoesNotUnfoldWhatNeverChanges) {
   EXPECT_OK(Decode(content, &allocated));
   EXPECT_LT(allocated, 12 * size);
 
-  // One instance more is too much.
+  // One more instance exceeds the limit.
   query.add_instances(0);
   for (v1::Column& column : *query.mutable_columns()) column.add_first(1);
   EXPECT_THAT(Decode(content),

@@ -21,7 +21,7 @@ std::string Varint(uint64_t number) {
   return std::string(bytes, end);
 }
 
-// Of each length, the smallest and the largest, and some between.
+// Returns the smallest and largest number of each length, and some in between.
 std::vector<uint64_t> NumbersOfAllLengths() {
   std::vector<uint64_t> numbers = {0, UINT64_MAX, 0x0123456789ABCDEF};
   for (int bits = 7; bits < 64; bits += 7) {
@@ -32,7 +32,7 @@ std::vector<uint64_t> NumbersOfAllLengths() {
 }
 
 TEST(VarintReader, ReadsNumbersOfAllLengths) {
-  // Behind each other, so that some have much behind them and some nothing.
+  // Concatenated, so that some are followed by many bytes and some by none.
   for (const uint64_t first : NumbersOfAllLengths()) {
     for (const uint64_t second : NumbersOfAllLengths()) {
       const std::string bytes = Varint(first) + Varint(second);
@@ -46,10 +46,11 @@ TEST(VarintReader, ReadsNumbersOfAllLengths) {
   }
 }
 
-TEST(VarintReader, DoesNotReadBehindTheEnd) {
+TEST(VarintReader, DoesNotReadPastTheEnd) {
   for (const uint64_t number : NumbersOfAllLengths()) {
     const std::string whole = Varint(number);
-    // On the heap and as long as that, where AddressSanitizer watches.
+    // Allocated with the exact size, so that AddressSanitizer detects
+    // overreads.
     const std::vector<char> cut(whole.begin(), whole.end() - 1);
     VarintReader reader({cut.data(), cut.size()});
     EXPECT_EQ(reader.Next(), 0);
@@ -60,13 +61,13 @@ TEST(VarintReader, DoesNotReadBehindTheEnd) {
   }
 }
 
-TEST(VarintReader, RefusesNumbersOfMoreThanTenBytes) {
+TEST(VarintReader, RejectsVarintsOfMoreThanTenBytes) {
   VarintReader reader("\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01");
   EXPECT_EQ(reader.Next(), 0);
   EXPECT_FALSE(reader.ok());
 }
 
-TEST(VarintReader, SkipsWhatIsThere) {
+TEST(VarintReader, SkipsAvailableBytes) {
   VarintReader reader("\x05hello\x07");
   EXPECT_EQ(reader.Skip(reader.Next()), "hello");
   EXPECT_EQ(reader.Next(), 7);
@@ -74,7 +75,7 @@ TEST(VarintReader, SkipsWhatIsThere) {
   EXPECT_FALSE(reader.ok());
 }
 
-// The fields, as far as they can be read: "1=150", "2=[bytes]".
+// Returns the readable fields: "1=150", "2=[bytes]".
 std::vector<std::string> Fields(const std::string& message, bool* ok) {
   std::vector<std::string> fields;
   FieldReader reader(message);
@@ -90,7 +91,7 @@ std::vector<std::string> Fields(const std::string& message, bool* ok) {
   return fields;
 }
 
-TEST(FieldReader, ReadsWhatProtobufWrites) {
+TEST(FieldReader, ReadsProtobufOutput) {
   bool ok;
   v1::MachineDefinition machine;
   machine.set_id(150);
@@ -100,7 +101,7 @@ TEST(FieldReader, ReadsWhatProtobufWrites) {
   EXPECT_TRUE(ok);
 }
 
-TEST(FieldReader, PassesOverFieldsThatAreNotAskedFor) {
+TEST(FieldReader, SkipsUnrequestedFields) {
   // Field 6 of each wire type that proto3 has, then field 1 = 5.
   for (const std::string& other :
        {std::string("\x30\x96\x01"), std::string("\x31") + "12345678",
@@ -116,18 +117,18 @@ TEST(FieldReader, PassesOverFieldsThatAreNotAskedFor) {
   }
 }
 
-TEST(FieldReader, RefusesWhatIsNoMessage) {
+TEST(FieldReader, RejectsInvalidMessages) {
   const std::string kWrong[] = {
       "\x08",          // a tag without its value
       "\x12\x05 cut",  // shorter than it says
       "\x31 cut",
-      "\x35",             // the same of a fixed size
+      "\x35",             // the same with a fixed size
       std::string(2, 0),  // field 0
       "\x0B\x0C",         // a group, which proto3 does not have
       "\x0E",
       "\x0F",                          // wire types that do not exist
-      "\x0A\x01x",                     // bytes where a number is asked for
-      "\x10\x01",                      // and the other way round
+      "\x0A\x01x",                     // bytes where a number is requested
+      "\x10\x01",                      // a number where bytes are requested
       "\x88\x80\x80\x80\x80\x01\x05",  // a field number of more than 29 bits
   };
   for (const std::string& message : kWrong) {
@@ -137,7 +138,7 @@ TEST(FieldReader, RefusesWhatIsNoMessage) {
   }
 }
 
-TEST(FieldReader, WantsPackedFieldsInOnePiece) {
+TEST(FieldReader, RejectsSplitPackedFields) {
   const std::string message = "\x0A\x02\x01\x02\x0A\x01\x03";
   FieldReader reader(message);
   absl::string_view numbers;

@@ -1,5 +1,5 @@
-// A backup has what was committed before it, opens like a store, and brings one
-// back.
+// A backup has everything committed before it, opens like a store, and can be
+// restored.
 
 #include "aggregator/store/backup/backup.h"
 
@@ -42,7 +42,7 @@ std::vector<std::string> NamesIn(const std::string& directory) {
 
 class BackupTest : public ::testing::Test {
  protected:
-  // Of one tick, which is in a chunk, and one in the log.
+  // A store with one tick in a chunk and one in the log.
   void SetUp() override {
     agent_.Tick(1, 10);
     ASSERT_OK(agent_.Send());
@@ -81,7 +81,7 @@ class BackupTest : public ::testing::Test {
   OneDiskAgent agent_{&store_, "web-1"};
 };
 
-TEST_F(BackupTest, HasWhatWasCommittedBefore) {
+TEST_F(BackupTest, ContainsEarlierCommits) {
   uint64_t bytes = 0;
   uint64_t total = 0;
   ASSERT_OK(store_->Backup(backup_, [&](uint64_t copied, uint64_t of) {
@@ -99,7 +99,7 @@ TEST_F(BackupTest, HasWhatWasCommittedBefore) {
   }
   EXPECT_EQ(size, total);
 
-  // The store goes on, and what it does to its files is not the backup's.
+  // The store continues to change its files. The backup is not affected.
   agent_.Tick(3, 30);
   ASSERT_OK(agent_.Send());
   ASSERT_OK(store_.Compact());
@@ -113,7 +113,7 @@ TEST_F(BackupTest, HasWhatWasCommittedBefore) {
   EXPECT_EQ(report.chunks, 1);
   EXPECT_EQ(report.batches, 1);
 
-  // And the other way round.
+  // The restored store does not affect the backup either.
   ASSERT_OK(Restore());
   EXPECT_THAT(ReadRestored(), ElementsAre("1 C: 10", "2 C: 20"));
   fs::remove_all(restored_);
@@ -121,8 +121,8 @@ TEST_F(BackupTest, HasWhatWasCommittedBefore) {
   EXPECT_THAT(ReadRestored(), ElementsAre("1 C: 10", "2 C: 20"));
 }
 
-// There, files cannot be shared.
-TEST_F(BackupTest, MayBeOnAnotherFileSystem) {
+// Files cannot be shared across file systems.
+TEST_F(BackupTest, WorksAcrossFileSystems) {
   const std::string other = "/dev/shm";
   if (!fs::is_directory(other)) GTEST_SKIP() << "there is no " << other;
   const std::string name = fs::path(directory_.path()).filename();
@@ -133,7 +133,7 @@ TEST_F(BackupTest, MayBeOnAnotherFileSystem) {
   EXPECT_THAT(ReadRestored(), ElementsAre("1 C: 10", "2 C: 20"));
 }
 
-TEST_F(BackupTest, GoesOnlyWhereNothingIs) {
+TEST_F(BackupTest, RejectsExistingTarget) {
   EXPECT_THAT(
       store_->Backup("monday", Unwatched),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("\"monday\"")));
@@ -150,7 +150,7 @@ TEST_F(BackupTest, GoesOnlyWhereNothingIs) {
               StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr(backup_)));
 }
 
-TEST_F(BackupTest, IsWholeOrNotThere) {
+TEST_F(BackupTest, IsCompleteOrAbsent) {
   absl::Status second;
   const absl::Status ended = store_->Backup(backup_, [&](uint64_t, uint64_t) {
     EXPECT_THAT(NamesIn(directory_.path()),
@@ -162,7 +162,7 @@ TEST_F(BackupTest, IsWholeOrNotThere) {
   EXPECT_THAT(second, StatusIs(absl::StatusCode::kFailedPrecondition,
                                HasSubstr("another backup")));
   EXPECT_THAT(NamesIn(directory_.path()), IsEmpty());
-  // What a killed aggregator left is in nobody's way.
+  // Leftovers of a killed aggregator are not in the way.
   const std::string partial = backup_ + ".fleetperf-partial";
   fs::create_directory(partial);
   std::ofstream(partial + "/000007.sst") << "not all of it";
@@ -172,7 +172,7 @@ TEST_F(BackupTest, IsWholeOrNotThere) {
   EXPECT_THAT(ReadRestored(), ElementsAre("1 C: 10", "2 C: 20"));
 }
 
-TEST_F(BackupTest, IsRestoredOnlyWhereNothingIs) {
+TEST_F(BackupTest, RejectsRestoreIntoUsedDirectory) {
   EXPECT_THAT(Restore(),
               StatusIs(absl::StatusCode::kNotFound,
                        HasSubstr("no backup of a store in " + backup_)));
@@ -185,7 +185,7 @@ TEST_F(BackupTest, IsRestoredOnlyWhereNothingIs) {
     EXPECT_THAT(NamesIn(restored_), ElementsAre(name));
     fs::remove_all(restored_);
   }
-  // It may exist, and an attempt before this may have been killed.
+  // The directory may exist, with leftovers of an earlier attempt.
   const std::string partial = restored_ + "/.fleetperf-partial";
   fs::create_directories(partial);
   std::ofstream(partial + "/CURRENT") << "not all of it";
@@ -196,7 +196,7 @@ TEST_F(BackupTest, IsRestoredOnlyWhereNothingIs) {
   EXPECT_THAT(ReadRestored(), ElementsAre("1 C: 10", "2 C: 20"));
 }
 
-TEST_F(BackupTest, ThatIsNotWholeIsNotRestored) {
+TEST_F(BackupTest, RejectsIncompleteBackup) {
   ASSERT_OK(Backup());
   for (const auto& file : fs::directory_iterator(backup_)) {
     if (file.path().extension() != ".sst") continue;
@@ -205,12 +205,13 @@ TEST_F(BackupTest, ThatIsNotWholeIsNotRestored) {
   }
   EXPECT_THAT(Restore(),
               StatusIs(absl::StatusCode::kFailedPrecondition,
-                       HasSubstr("no store can be made of " + backup_)));
+                       HasSubstr("cannot restore a store from " + backup_)));
   EXPECT_THAT(NamesIn(restored_), IsEmpty());
 }
 
-// It knows what it has; what it acknowledged later, it does not.
-TEST_F(BackupTest, IsAnotherStoreThatGoesOnFromThere) {
+// The restored store has a new id, because it lacks what was acknowledged
+// later.
+TEST_F(BackupTest, RestoredStoreHasNewIdAndContinues) {
   const std::string id = store_->id();
   ASSERT_OK(Backup());
   agent_.Tick(3, 30);

@@ -1,4 +1,4 @@
-// Chunks hold what was put into them, whatever that is.
+// Chunks return the data put into them.
 
 #include "aggregator/store/codec/chunk.h"
 
@@ -25,20 +25,20 @@ using testing::StatusIs;
 
 constexpr uint32_t kEpoch = 77;
 
-// Values by section, life, tick and column; nothing where one is missing. Of a
-// failure, the life is 0 and the column its status.
+// Values by section, life, tick and column. std::nullopt if the value is
+// missing. Failures have life 0 and their status as the column.
 using Key = std::tuple<size_t, uint64_t, uint32_t, uint32_t>;
 using Values = std::map<Key, std::optional<uint64_t>>;
 
-// What frames say, with `first_tick` for their first.
-void Note(const Frame& frame, size_t section, uint32_t first_tick,
-          Values* values) {
+// Adds the contents of a frame. `first_tick` is the number of its first tick.
+void Collect(const Frame& frame, size_t section, uint32_t first_tick,
+             Values* values) {
   for (size_t run = 0; run < frame.runs.size(); ++run) {
     const Frame::Run& ticks = frame.runs[run];
     for (uint32_t i = 0; i < ticks.tick_count; ++i) {
       for (uint32_t c = 0; c < frame.columns.size(); ++c) {
         const FrameColumn& column = frame.columns[c];
-        if (column.values.empty()) continue;  // not wanted
+        if (column.values.empty()) continue;  // not requested
         const bool missing = std::binary_search(
             column.missing.begin(), column.missing.end(), ticks.begin + i);
         const Key key = {section, ticks.instance->life,
@@ -53,7 +53,7 @@ void Note(const Frame& frame, size_t section, uint32_t first_tick,
   }
 }
 
-// Makes batches of ticks as they come.
+// Generates batches of ticks.
 class Machine {
  public:
   explicit Machine(uint64_t seed) : random_(seed) {
@@ -102,7 +102,8 @@ class Machine {
     }
     uint32_t begin = 0;
     for (const auto& instance : instances) {
-      // Mostly there all the time, else in some part of it, or not at all.
+      // Usually present throughout, otherwise in a part of the ticks, or not at
+      // all.
       uint32_t first = 0;
       uint32_t count = ticks;
       if (Below(4) == 0) {
@@ -116,7 +117,7 @@ class Machine {
     for (uint32_t tick = 0; tick < ticks; ++tick) {
       if (Below(30) == 0) frame->failures.push_back({tick, 5});
     }
-    if (frame->runs.empty()) return;  // then it has no columns
+    if (frame->runs.empty()) return;  // a frame without runs has no columns
     frame->columns.resize(frame->query->columns.size());
     for (FrameColumn& column : frame->columns)
       FillColumn(begin, frame, &column);
@@ -147,7 +148,7 @@ absl::StatusOr<Chunk> Open(const EncodedChunk& encoded) {
                      [&](uint64_t offset, uint64_t size, std::string* bytes) {
                        if (offset > encoded.body.size() ||
                            size > encoded.body.size() - offset) {
-                         return absl::DataLossError("behind the end");
+                         return absl::DataLossError("past the end");
                        }
                        *bytes = encoded.body.substr(offset, size);
                        return absl::OkStatus();
@@ -158,7 +159,7 @@ uint32_t ShapeOf(const CollectedQuery& query) {
   return static_cast<uint32_t>(100 + query.columns.size());
 }
 
-// The chunk's values of the columns and instances that are wanted.
+// Returns the chunk's values of the wanted columns and instances.
 Values Read(const Machine& machine, const Chunk& chunk, uint32_t only_column,
             const std::function<bool(const Instance&)>& wants = nullptr) {
   Values values;
@@ -168,12 +169,12 @@ Values Read(const Machine& machine, const Chunk& chunk, uint32_t only_column,
     if (only_column < columns.size()) columns[only_column] = true;
     const auto frame = chunk.Read(section, query, columns, {}, wants);
     EXPECT_OK(frame);
-    if (frame.ok()) Note(*frame, section, 0, &values);
+    if (frame.ok()) Collect(*frame, section, 0, &values);
   }
   return values;
 }
 
-TEST(ChunkTest, HoldsWhatWasPutIn) {
+TEST(ChunkTest, RoundTripsRandomFrames) {
   for (uint64_t seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE(seed);
     Machine machine(seed);
@@ -184,7 +185,7 @@ TEST(ChunkTest, HoldsWhatWasPutIn) {
     for (uint64_t batches = 1 + random() % 12; batches > 0; --batches) {
       const auto ticks = static_cast<uint32_t>(1 + random() % 20);
       const auto frames = machine.Batch(ticks);
-      // Not all of it, sometimes: the rest is of another hour.
+      // Sometimes only a part of the ticks: the rest belongs to another hour.
       const uint32_t first = random() % 4 == 0 ? random() % ticks : 0;
       const uint32_t count =
           random() % 4 == 0 ? 1 + random() % (ticks - first) : ticks - first;
@@ -194,7 +195,7 @@ TEST(ChunkTest, HoldsWhatWasPutIn) {
                     frames[0]->clocks->begin() + first + count);
       for (size_t i = 0; i < frames.size(); ++i) {
         Values all;
-        Note(*frames[i], i, 0, &all);
+        Collect(*frames[i], i, 0, &all);
         for (const auto& [key, value] : all) {
           auto [section, life, tick, column] = key;
           if (tick < first || tick >= first + count) continue;
@@ -224,8 +225,8 @@ TEST(ChunkTest, HoldsWhatWasPutIn) {
   }
 }
 
-// What was read belongs to an instance that is wanted, and all of these were.
-TEST(ChunkTest, GivesTheInstancesThatAreWanted) {
+// All values read belong to wanted instances, and none of them is omitted.
+TEST(ChunkTest, ReturnsOnlyWantedInstances) {
   Machine machine(5);
   ChunkBuilder builder;
   for (int i = 0; i < 10; ++i) builder.Add(machine.Batch(10), 0, 10);
@@ -243,7 +244,7 @@ TEST(ChunkTest, GivesTheInstancesThatAreWanted) {
       even);
 }
 
-TEST(ChunkTest, ReadsNothingOfTheBodyBeyondWhatItNeeds) {
+TEST(ChunkTest, ReadsOnlyNeededPartsOfTheBody) {
   Machine machine(6);
   ChunkBuilder builder;
   for (int i = 0; i < 30; ++i) builder.Add(machine.Batch(10), 0, 10);
@@ -265,7 +266,7 @@ TEST(ChunkTest, ReadsNothingOfTheBodyBeyondWhatItNeeds) {
   EXPECT_LT(bytes_read, encoded.body.size() / 2);
 }
 
-TEST(ChunkTest, SaysWhatIsDamaged) {
+TEST(ChunkTest, ReportsDamage) {
   Machine machine(7);
   ChunkBuilder builder;
   for (int i = 0; i < 10; ++i) builder.Add(machine.Batch(10), 0, 10);
@@ -273,12 +274,12 @@ TEST(ChunkTest, SaysWhatIsDamaged) {
   for (size_t size = 0; size < encoded.head.size(); ++size) {
     EXPECT_THAT(Chunk::Open(encoded.head.substr(0, size), kEpoch, nullptr),
                 StatusIs(absl::StatusCode::kDataLoss,
-                         ::testing::HasSubstr("its head")));
+                         ::testing::HasSubstr("invalid head")));
   }
   EXPECT_THAT(
       Chunk::Open(encoded.head + "x", kEpoch, nullptr),
       StatusIs(absl::StatusCode::kDataLoss, ::testing::HasSubstr("damaged")));
-  // Anything may come of bytes that are changed, but for a crash.
+  // Changed bytes may have any result except a crash.
   std::mt19937_64 random(8);
   for (int i = 0; i < 20'000; ++i) {
     EncodedChunk changed = encoded;
@@ -298,7 +299,7 @@ TEST(ChunkTest, SaysWhatIsDamaged) {
   }
 }
 
-TEST(ChunkTest, RefusesAQueryOfAnotherShape) {
+TEST(ChunkTest, RejectsQueryOfAnotherShape) {
   Machine machine(9);
   ChunkBuilder builder;
   builder.Add(machine.Batch(10), 0, 10);

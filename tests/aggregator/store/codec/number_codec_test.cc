@@ -22,7 +22,7 @@ std::string Encode(const std::vector<uint64_t>& numbers) {
   return bytes;
 }
 
-// Numbers that come back from `bytes`, or nothing if these are wrong.
+// Returns the numbers decoded from `bytes`, or none if `bytes` is invalid.
 std::vector<uint64_t> Decode(const std::string& bytes, uint64_t first,
                              size_t count) {
   std::vector<uint64_t> numbers(count, 0xDEAD);
@@ -35,7 +35,7 @@ void ExpectSame(const std::vector<uint64_t>& numbers) {
   const std::string bytes = Encode(numbers);
   EXPECT_THAT(Decode(bytes, numbers[0], numbers.size()),
               ElementsAreArray(numbers));
-  // Each byte is needed, and none more than there are.
+  // Every byte is needed, and no additional byte is accepted.
   for (size_t size = 0; size < bytes.size(); ++size) {
     const std::vector<uint64_t> decoded =
         Decode(bytes.substr(0, size), numbers[0], numbers.size());
@@ -45,7 +45,7 @@ void ExpectSame(const std::vector<uint64_t>& numbers) {
               ::testing::IsEmpty());
 }
 
-TEST(NumberCodecTest, GivesExtremesBack) {
+TEST(NumberCodecTest, RoundTripsExtremes) {
   ExpectSame({0});
   ExpectSame({kMax});
   ExpectSame({7, 7, 7, 7});
@@ -59,7 +59,7 @@ TEST(NumberCodecTest, GivesExtremesBack) {
   ExpectSame({0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, kMax});
 }
 
-// Sequences of every shape and length, of numbers of every size.
+// Sequences of all shapes and lengths, with numbers of all sizes.
 class NumberCodecShapeTest : public ::testing::TestWithParam<int> {
  protected:
   uint64_t Below(uint64_t limit) { return random_() % limit; }
@@ -71,24 +71,24 @@ class NumberCodecShapeTest : public ::testing::TestWithParam<int> {
     while (numbers.size() < count) {
       const uint64_t last = numbers.back();
       switch (GetParam()) {
-        case 0:  // changes now and then, up
+        case 0:  // changes rarely, upwards
           numbers.push_back(Below(20) == 0 ? last + Bits(bits) : last);
           break;
-        case 1:  // up and down
+        case 1:  // changes rarely, in both directions
           numbers.push_back(Below(5) == 0 ? last + Bits(bits) - Bits(bits)
                                           : last);
           break;
         case 2:  // noise
           numbers.push_back(Bits(bits));
           break;
-        case 3:  // grows by about the same
+        case 3:  // grows by nearly constant amounts
           numbers.push_back(last + difference + Bits(bits / 2));
           break;
-        case 4:  // grows by the same, and seldom by something else
+        case 4:  // grows by a constant amount that rarely changes
           if (Below(50) == 0) difference = Bits(bits);
           numbers.push_back(last + difference);
           break;
-        case 5:  // of very different sizes
+        case 5:  // differences of very different sizes
           numbers.push_back(last + Bits(static_cast<int>(Below(
                                        static_cast<uint64_t>(bits) + 1))));
           break;
@@ -104,7 +104,7 @@ class NumberCodecShapeTest : public ::testing::TestWithParam<int> {
   std::mt19937_64 random_{1};
 };
 
-TEST_P(NumberCodecShapeTest, GivesEverythingBack) {
+TEST_P(NumberCodecShapeTest, RoundTripsEveryShape) {
   for (const size_t count : {2, 3, 4, 5, 17, 127, 128, 129, 130, 300}) {
     for (int bits = 0; bits <= 64; bits += 4) {
       SCOPED_TRACE(::testing::Message() << count << " of " << bits << " bits");
@@ -116,21 +116,21 @@ TEST_P(NumberCodecShapeTest, GivesEverythingBack) {
 
 INSTANTIATE_TEST_SUITE_P(Shapes, NumberCodecShapeTest, ::testing::Range(0, 7));
 
-TEST(NumberCodecTest, TakesNothingForWhatStaysTheSame) {
+TEST(NumberCodecTest, EncodesConstantSequencesAsNothing) {
   EXPECT_EQ(Encode(std::vector<uint64_t>(3600, 12345)), "");
 }
 
-// An hour in which a number changes twice: no more than a few bytes each.
-TEST(NumberCodecTest, TakesLittleForWhatSeldomChanges) {
+// An hour in which a number changes twice takes only a few bytes per change.
+TEST(NumberCodecTest, EncodesRareChangesInFewBytes) {
   std::vector<uint64_t> numbers(3600, 500);
   for (size_t i = 1200; i < numbers.size(); ++i) numbers[i] = 503;
   for (size_t i = 3000; i < numbers.size(); ++i) numbers[i] = 502;
   EXPECT_LE(Encode(numbers).size(), 9);
 }
 
-// Random increments below 2^20: 20 bits each, a byte for each block of 128, and
-// a few for what comes before.
-TEST(NumberCodecTest, TakesNoMoreThanNoiseNeeds) {
+// Random increments below 2^20 take 20 bits each, one byte per block of 128,
+// and a few bytes for the header.
+TEST(NumberCodecTest, EncodesNoiseWithoutOverhead) {
   std::mt19937_64 random(2);
   std::vector<uint64_t> numbers = {uint64_t{1} << 40};
   while (numbers.size() < 3601) {
@@ -139,13 +139,14 @@ TEST(NumberCodecTest, TakesNoMoreThanNoiseNeeds) {
   EXPECT_LE(Encode(numbers).size(), 3600 * 20 / 8 + 29 + 6);
 }
 
-TEST(NumberCodecTest, RefusesWhatItDidNotMake) {
+TEST(NumberCodecTest, RejectsInvalidBytes) {
   std::mt19937_64 random(3);
   for (int i = 0; i < 100'000; ++i) {
     std::string bytes(1 + random() % 40, '\0');
     for (char& byte : bytes) byte = static_cast<char>(random());
     std::vector<uint64_t> numbers(1 + random() % 300);
-    DecodeChanges(bytes, absl::MakeSpan(numbers));  // does not read beyond
+    // Must not read past the end.
+    DecodeChanges(bytes, absl::MakeSpan(numbers));
   }
   EXPECT_THAT(Decode("\x03", 0, 5), ::testing::IsEmpty());
   EXPECT_THAT(Decode("\xE1", 0, 5), ::testing::IsEmpty());
@@ -154,7 +155,7 @@ TEST(NumberCodecTest, RefusesWhatItDidNotMake) {
   EXPECT_THAT(Decode(std::string(1, '\1'), 0, 1), ::testing::IsEmpty());
 }
 
-TEST(NumberCodecTest, PutsListsOneBehindTheOther) {
+TEST(NumberCodecTest, ConcatenatesLists) {
   std::string bytes;
   PutNumbers({}, &bytes);
   PutNumbers({3, 1, 4, 1, 5}, &bytes);
