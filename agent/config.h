@@ -47,7 +47,8 @@ struct ConfigFlags {
   std::string replay;
 };
 
-// docs/configuration.md lists the keys. Error messages name the file and line.
+// docs/reference/configuration.md lists the keys. Error messages name the file
+// and line.
 absl::StatusOr<Config> LoadConfig(const std::string& path,
                                   const ConfigFlags& flags);
 

@@ -32,7 +32,7 @@ struct Config {
   LogConfig log;
 };
 
-// docs/configuration.md lists the keys. An error names file and line.
+// docs/reference/configuration.md lists the keys. An error names file and line.
 absl::StatusOr<Config> LoadConfig(const std::string& path);
 
 }  // namespace fleetperf::aggregator

@@ -1,8 +1,8 @@
 // The counter types of winperf.h: their values and formulas.
 //
 // Source of the values and links: Microsoft's winperf.h, [MS-PCQ] and
-// "Calculating Counter Values". docs/counters.md lists the formulas. The
-// aggregator implements the arithmetic (aggregator/formula).
+// "Calculating Counter Values". docs/reference/counters.md lists the formulas.
+// The aggregator implements the arithmetic (aggregator/formula).
 
 #ifndef FLEETPERF_PERFLIB_COUNTER_TYPE_H_
 #define FLEETPERF_PERFLIB_COUNTER_TYPE_H_

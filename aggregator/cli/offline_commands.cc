@@ -35,7 +35,7 @@ void AddCalcCommand(CLI::App& app, Arguments& arguments) {
       "and multi. Members that the type does not use may be omitted. "
       "Optional: type0 (the older\n"
       "sample's type), base_size (4: the base wraps).\n"
-      "docs/counters.md has the formulas.\n",
+      "docs/reference/counters.md has the formulas.\n",
       [a] { return Calc(a->calc); });
   calc->add_flag(
       "--wrap32", arguments.calc.wrap32,

@@ -2,8 +2,8 @@
 //
 // Sources: Microsoft's "Calculating Counter Values" and [MS-PCQ]. All
 // arithmetic is in real numbers: nothing is truncated, and no product is formed
-// in integers. docs/counters.md documents where the sources disagree, and which
-// one is followed.
+// in integers. docs/reference/counters.md documents where the sources disagree,
+// and which one is followed.
 
 #ifndef FLEETPERF_AGGREGATOR_FORMULA_FORMULA_H_
 #define FLEETPERF_AGGREGATOR_FORMULA_FORMULA_H_

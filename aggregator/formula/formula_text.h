@@ -12,7 +12,7 @@
 namespace fleetperf::aggregator {
 
 // Returns the formula, such as "100 * (1 - dN / dD)", with the variables of
-// docs/counters.md. Empty for types that are not displayed.
+// docs/reference/counters.md. Empty for types that are not displayed.
 std::string FormulaText(const CounterFormula& formula);
 
 // Returns the formula with the numbers of a value's samples, whose growth must

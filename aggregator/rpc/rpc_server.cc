@@ -34,7 +34,7 @@ size_t CountLoops() {
 }
 
 // What gRPC's connections and calls may take. With TLS, which does not count
-// here, they take 220 KiB an agent (docs/performance.md).
+// here, they take 220 KiB an agent (docs/reference/performance.md).
 constexpr uint64_t kLeastMemory = uint64_t{2} << 30;
 constexpr uint64_t kMemoryShare = 2;  // half of the machine's
 

@@ -27,5 +27,5 @@ foreach(folder ${folders})
 endforeach()
 
 if(failed)
-  message(FATAL_ERROR "docs/architecture.md shows which folders a folder may include")
+  message(FATAL_ERROR "docs/design/architecture.md shows which folders a folder may include")
 endif()

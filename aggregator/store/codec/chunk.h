@@ -4,7 +4,7 @@
 // The head holds the clocks, which all queries share, and the location of every
 // part of the body. The body has one section per query: its instances and runs,
 // followed by its columns, each of which holds the values run by run.
-// docs/store.md has the layout.
+// docs/reference/store.md has the layout.
 
 #ifndef FLEETPERF_AGGREGATOR_STORE_CODEC_CHUNK_H_
 #define FLEETPERF_AGGREGATOR_STORE_CODEC_CHUNK_H_
@@ -22,7 +22,7 @@
 
 namespace fleetperf::aggregator {
 
-// The version of the format, which docs/store.md describes.
+// The version of the format, which docs/reference/store.md describes.
 inline constexpr uint64_t kChunkVersion = 1;
 // The maximum size of a chunk's body, in bytes. A chunk that claims more is
 // damaged.

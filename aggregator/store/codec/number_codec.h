@@ -21,7 +21,7 @@
 //
 // Sources: R. F. Rice, "Some Practical Universal Noiseless Coding Techniques"
 // (1979); J. Teuhola, "A compression method for clustered bit-vectors" (1978).
-// docs/store.md has the layout.
+// docs/reference/store.md has the layout.
 
 #ifndef FLEETPERF_AGGREGATOR_STORE_CODEC_NUMBER_CODEC_H_
 #define FLEETPERF_AGGREGATOR_STORE_CODEC_NUMBER_CODEC_H_
