@@ -30,14 +30,15 @@
 namespace fleetperf::aggregator {
 namespace {
 
-// The newest sample may be this old while its machine is well, besides the time
-// that it may wait for others at the agent.
+// Upper bound on the age of a healthy machine's newest sample, in addition to
+// the time that a sample may wait at the agent for its batch.
 constexpr absl::Duration kFresh = absl::Seconds(30);
 
 class RunningAggregator : public Aggregator {
  public:
-  // Each part knows those before it; the hub and the planner call the ingest,
-  // too, which is told below.
+  // Constructs the parts in dependency order: each part receives pointers to
+  // parts constructed before it. The hub and the planner also call the ingest,
+  // through the callbacks set below.
   RunningAggregator(const Config& config, std::unique_ptr<Store> store,
                     const Clock* clock)
       : config_(config), clock_(*clock), store_(std::move(store)) {
@@ -71,17 +72,18 @@ class RunningAggregator : public Aggregator {
     services_.push_back(MakeHealthService());
   }
 
-  // Each step ends what calls the parts that follow. The hub outlives the
-  // ingest: commits that end still tell it, and it does nothing about it.
+  // Each step stops the callers of the parts destroyed in later steps. The hub
+  // outlives the ingest because the last commits still notify the hub, which
+  // ignores them once it is stopped.
   ~RunningAggregator() override {
     own_collection_.reset();
-    server_.reset();  // agents, subscribers and questions
+    server_.reset();  // ends the streams of agents and subscribers, and queries
     streams_.clear();
     services_.clear();
-    hub_->Stop();  // threads that ask the ingest and read the store
+    hub_->Stop();  // joins threads that call the ingest and read the store
     planner_->SetListener(nullptr);
-    ingest_.reset();       // commits what waits
-    maintenance_.reset();  // a thread that changes the store
+    ingest_.reset();       // commits pending batches
+    maintenance_.reset();  // joins the thread that changes the store
     guard_.reset();
     planner_.reset();
     hub_.reset();
@@ -113,8 +115,9 @@ class RunningAggregator : public Aggregator {
   }
 
  private:
-  // The time by a machine's own clock. While it is well, that of its newest
-  // sample: what follows is on its way, and not missing.
+  // Returns the current time by the machine's own clock. While the machine is
+  // healthy, returns the time of its newest sample: later samples are still in
+  // flight, not missing.
   absl::Time NowOf(const std::string& machine) {
     const auto connection = ingest_->FindConnection(machine);
     absl::Time now = clock_.Now();
@@ -129,7 +132,7 @@ class RunningAggregator : public Aggregator {
 
   const Config config_;
   const Clock& clock_;
-  // In the order in which they are made. They end as the destructor says.
+  // In construction order. The destructor defines the order of destruction.
   std::unique_ptr<Store> store_;
   std::unique_ptr<Fleet> fleet_;
   std::unique_ptr<Hub> hub_;
@@ -148,8 +151,9 @@ class RunningAggregator : public Aggregator {
 
 absl::StatusOr<std::unique_ptr<Aggregator>> Aggregator::Start(
     const Config& config, const Clock* clock) {
-  // Each agent's connection is one.
-  spdlog::info("may have {} files and connections open", RaiseOpenFileLimit());
+  // Each agent's connection uses one file descriptor.
+  spdlog::info("the limit on open files and connections is {}",
+               RaiseOpenFileLimit());
   ASSIGN_OR_RETURN(const auto credentials, ServerCredentials(config.tls));
   ASSIGN_OR_RETURN(std::unique_ptr<Store> store,
                    OpenRocksDbStore(config.store_directory, clock));

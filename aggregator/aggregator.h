@@ -1,5 +1,5 @@
-// The aggregator: a store, an ingest, a hub of subscriptions, and the server
-// that offers them.
+// The aggregator process: a store, an ingest, a subscription hub, and the RPC
+// server that exposes them.
 
 #ifndef FLEETPERF_AGGREGATOR_AGGREGATOR_H_
 #define FLEETPERF_AGGREGATOR_AGGREGATOR_H_
@@ -14,18 +14,20 @@
 
 namespace fleetperf::aggregator {
 
-// Serves from its start to its destruction.
+// Serves RPCs from Start until destruction.
 class Aggregator {
  public:
-  // `clock` outlives it.
+  // `clock` must outlive the aggregator. Returns an error if the certificates
+  // cannot be loaded, the store cannot be opened or the address cannot be
+  // bound.
   static absl::StatusOr<std::unique_ptr<Aggregator>> Start(
       const Config& config, const Clock* clock = &Clock::Real());
   virtual ~Aggregator() = default;
 
-  // Where it listens, with the port that was chosen.
+  // The address that the server listens on, with the port that was chosen.
   virtual const std::string& address() const = 0;
 
-  // Replaces what agents are to collect. Thread-safe.
+  // Replaces the collection plans for all agents. Thread-safe.
   virtual void SetPlans(std::vector<PlanEntry> plans) = 0;
 };
 

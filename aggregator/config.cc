@@ -13,34 +13,36 @@ namespace fleetperf::aggregator {
 namespace {
 
 void ReadRetention(ConfigSection& store, Retention* retention) {
-  constexpr absl::Duration kMost = absl::Hours(24 * 3650);
+  constexpr absl::Duration kMaxAge = absl::Hours(24 * 3650);
   store.Read("full_resolution", &retention->full_resolution, absl::Hours(1),
-             kMost);
+             kMaxAge);
   store.Read("minute_resolution", &retention->minute_resolution, absl::Hours(1),
-             kMost);
-  store.Read("retention", &retention->all, absl::Hours(1), kMost);
+             kMaxAge);
+  store.Read("retention", &retention->all, absl::Hours(1), kMaxAge);
   if (retention->minute_resolution < retention->full_resolution) {
     store.Error(
         "minute_resolution",
-        "is shorter than store.full_resolution: it says how old samples "
-        "are when they are thinned further");
+        "is shorter than store.full_resolution: it is the age at which samples "
+        "are thinned further");
   }
   store.ReadByteSize("max_size", &retention->max_size, uint64_t{64} << 20,
                      uint64_t{1} << 50);
 }
 
 void ReadConnections(ConfigSection root, ConnectionLimits* limits) {
-  constexpr int64_t kMost = 1'000'000;
+  constexpr int64_t kMaxConnections = 1'000'000;
   ConfigSection connections = root.Section("connections");
-  connections.Read("max", &limits->max, 1, kMost);
-  connections.Read("max_per_address", &limits->max_per_address, 1, kMost);
+  connections.Read("max", &limits->max, 1, kMaxConnections);
+  connections.Read("max_per_address", &limits->max_per_address, 1,
+                   kMaxConnections);
   connections.Read("max_unauthenticated", &limits->max_unauthenticated, 1,
-                   kMost);
+                   kMaxConnections);
 }
 
-// "host:port"; getaddrinfo would take 70000 for 4464, and nothing for any.
+// Reads "host:port". Checks the port here because getaddrinfo accepts 70000 as
+// port 4464 and an empty port as any port.
 void ReadListen(ConfigSection& root, std::string* listen) {
-  constexpr uint32_t kMostPort = 65535;
+  constexpr uint32_t kMaxPort = 65535;
   root.Require("listen", listen);
   if (listen->empty()) return;
   const size_t colon = listen->rfind(':');
@@ -50,10 +52,10 @@ void ReadListen(ConfigSection& root, std::string* listen) {
   }
   const std::string text = listen->substr(colon + 1);
   uint32_t port = 0;
-  if (!absl::SimpleAtoi(text, &port) || port > kMostPort) {
+  if (!absl::SimpleAtoi(text, &port) || port > kMaxPort) {
     root.Error("listen",
                absl::StrCat("ends in \"", text,
-                            "\", which is no port of 0 to 65535; write it as "
+                            "\", which is not a port (0 to 65535); write it as "
                             "in 0.0.0.0:7443"));
   }
 }
@@ -73,21 +75,21 @@ absl::StatusOr<Config> LoadConfig(const std::string& path) {
   ConfigSection store = root.Section("store");
   store.RequirePath("directory", &config.store_directory);
   ReadRetention(store, &config.retention);
-  constexpr int64_t kMost = INT64_MAX;
+  constexpr int64_t kMaxValue = INT64_MAX;
   ConfigSection agents = root.Section("agents");
   agents.Read("reconnect_after", &config.ingest.reconnect_after,
               absl::Seconds(1), absl::Hours(24 * 365));
   agents.Read("max_samples_per_second", &config.ingest.max_samples_per_second,
-              1, kMost);
+              1, kMaxValue);
   agents.Read("max_new_series_per_hour", &config.ingest.max_new_series_per_hour,
-              1, kMost);
+              1, kMaxValue);
   agents.Read("catch_up_samples_per_second",
-              &config.ingest.catch_up_samples_per_second, 1, kMost);
+              &config.ingest.catch_up_samples_per_second, 1, kMaxValue);
   ConfigSection subscriptions = root.Section("subscriptions");
   subscriptions.Read("max_live_machines",
-                     &config.subscriptions.max_live_machines, 0, kMost);
+                     &config.subscriptions.max_live_machines, 0, kMaxValue);
   subscriptions.Read("max_subscribers", &config.subscriptions.max_subscribers,
-                     0, kMost);
+                     0, kMaxValue);
   config.plans = ReadPlans(root);
   config.log = ReadLogConfig(root);
   RETURN_IF_ERROR(file.Finish());

@@ -19,9 +19,9 @@
 namespace fleetperf::aggregator {
 
 struct Config {
-  std::string name;          // of the machine that its own counters are of
-  std::string listen;        // "host:port"; port 0: any that is free
-  std::string address_file;  // if set, gets the address when it is listening
+  std::string name;          // the machine name for the aggregator's counters
+  std::string listen;        // "host:port"; port 0 selects any free port
+  std::string address_file;  // if set, receives the address once listening
   ConnectionLimits connections;
   TlsFiles tls;
   std::string store_directory;
@@ -32,7 +32,8 @@ struct Config {
   LogConfig log;
 };
 
-// docs/reference/configuration.md lists the keys. An error names file and line.
+// Loads the configuration file at `path`. docs/reference/configuration.md lists
+// the keys. Errors name the file and the line.
 absl::StatusOr<Config> LoadConfig(const std::string& path);
 
 }  // namespace fleetperf::aggregator

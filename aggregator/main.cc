@@ -1,4 +1,5 @@
-// fleetperf-aggregator: takes in the samples of a fleet and answers questions.
+// fleetperf-aggregator: receives and stores a fleet's samples and answers
+// queries.
 
 #include <spdlog/spdlog.h>
 
@@ -16,16 +17,16 @@
 namespace fleetperf {
 namespace {
 
-// Only the plans can change while it runs.
+// Reloads the plans, the only settings that can change at run time.
 void Reload(const std::string& config_path, aggregator::Aggregator* running) {
   auto config = aggregator::LoadConfig(config_path);
   if (!config.ok()) {
-    spdlog::error("the plans in force stay: {}",
+    spdlog::error("keeping the current plans: {}",
                   std::string(config.status().message()));
     return;
   }
   running->SetPlans(std::move(config->plans));
-  spdlog::info("read the plans of {} again", config_path);
+  spdlog::info("reloaded the plans in {}", config_path);
 }
 
 absl::Status Run(const std::string& config_path, StopSignal& stop) {
@@ -46,23 +47,23 @@ int main(int argc, char** argv) {
   std::string directory;
   return fleetperf::RunDaemon(
       {.name = "fleetperf-aggregator",
-       .purpose = "Takes in the performance counters of a fleet, stores them "
+       .purpose = "Receives and stores the performance counters of a fleet "
                   "and answers queries.",
        .commands =
            {{.name = "verify",
-             .help = "Read all of the store, or of a backup, and say what is "
-                     "damaged; the aggregator must not be running",
+             .help = "Read the whole store, or a backup, and report damage; "
+                     "the aggregator must not be running",
              .run =
                  [&](const std::string& config_path) {
                    return fleetperf::aggregator::VerifyCommand(config_path,
                                                                directory);
                  },
              .arguments = {{.name = "DIRECTORY",
-                            .help = "A backup, instead of the store",
+                            .help = "A backup to verify instead of the store",
                             .value = &directory}}},
             {.name = "restore",
-             .help = "Bring the store back from a backup that \"fleetperf "
-                     "backup\" made, where there is none",
+             .help = "Restore the store from a backup that \"fleetperf "
+                     "backup\" made; the store must not exist yet",
              .run =
                  [&](const std::string& config_path) {
                    return fleetperf::aggregator::RestoreCommand(config_path,

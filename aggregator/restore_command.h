@@ -1,4 +1,4 @@
-// `fleetperf-aggregator restore`.
+// The command `fleetperf-aggregator restore`.
 
 #ifndef FLEETPERF_AGGREGATOR_RESTORE_COMMAND_H_
 #define FLEETPERF_AGGREGATOR_RESTORE_COMMAND_H_
@@ -9,7 +9,8 @@
 
 namespace fleetperf::aggregator {
 
-// Makes the configuration's store of a backup, if it is empty or absent.
+// Restores the configured store from the directory `backup`. Returns an error
+// if the store exists and is not empty.
 absl::Status RestoreCommand(const std::string& config_path,
                             const std::string& backup);
 

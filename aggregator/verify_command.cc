@@ -36,7 +36,7 @@ absl::Status VerifyCommand(const std::string& config_path,
   if (report.damage.empty()) return absl::OkStatus();
   return absl::DataLossError(
       absl::StrCat(directory, " is damaged in ", report.damage.size(),
-                   " places; what is not damaged can be read as before"));
+                   " places; the undamaged data can still be read"));
 }
 
 }  // namespace fleetperf::aggregator

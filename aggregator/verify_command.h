@@ -1,4 +1,4 @@
-// `fleetperf-aggregator verify`.
+// The command `fleetperf-aggregator verify`.
 
 #ifndef FLEETPERF_AGGREGATOR_VERIFY_COMMAND_H_
 #define FLEETPERF_AGGREGATOR_VERIFY_COMMAND_H_
@@ -9,8 +9,9 @@
 
 namespace fleetperf::aggregator {
 
-// Prints what is in the backup, or if that is empty in the configuration's
-// store, and what of it is damaged: then it is a DataLoss error.
+// Verifies the directory `backup`, or the configured store if `backup` is
+// empty. Prints a summary of the contents and one line per damaged place.
+// Returns DataLoss if any damage was found.
 absl::Status VerifyCommand(const std::string& config_path,
                            const std::string& backup);
 

@@ -15,11 +15,11 @@
 namespace fleetperf::aggregator {
 namespace {
 
-// What google.protobuf.Timestamp can be.
+// The range of google.protobuf.Timestamp.
 constexpr int64_t kFirstSecond = -62'135'596'800;
 constexpr int64_t kLastSecond = 253'402'300'799;
 
-// The names by which errors tell of limits.
+// The limit names that errors mention in parentheses.
 constexpr absl::string_view kLimitNames[] = {"max_payload_bytes",
                                              "max_content_bytes",
                                              "max_values",
@@ -38,33 +38,34 @@ bool HasControlCharacter(absl::string_view text) {
                      [](char c) { return absl::ascii_iscntrl(c); });
 }
 
-// The beginning of a text, for an error.
-std::string Shown(absl::string_view text) {
-  constexpr size_t kShown = 40;
-  return absl::StrCat(absl::CHexEscape(text.substr(0, kShown)),
-                      text.size() > kShown ? "..." : "");
+// Returns the escaped beginning of `text`, for an error message.
+std::string Excerpt(absl::string_view text) {
+  constexpr size_t kMaxBytes = 40;
+  return absl::StrCat(absl::CHexEscape(text.substr(0, kMaxBytes)),
+                      text.size() > kMaxBytes ? "..." : "");
 }
 
-absl::Status TooMany(absl::string_view what, size_t count,
-                     absl::string_view of_what, size_t most) {
+absl::Status TooMany(absl::string_view field, size_t count,
+                     absl::string_view unit, size_t max) {
   return absl::InvalidArgumentError(
-      absl::StrCat(what, " has ", count, " ", of_what, ", more than ", most));
+      absl::StrCat(field, " has ", count, " ", unit, ", more than ", max));
 }
 
 absl::Status CheckLabel(const std::string& name, const std::string& value) {
   if (name.size() > kMaxLabelNameBytes) {
     return TooMany(
-        absl::StrCat("the name \"", Shown(name), "\" in Hello.labels"),
+        absl::StrCat("the name \"", Excerpt(name), "\" in Hello.labels"),
         name.size(), "bytes", kMaxLabelNameBytes);
   }
-  const std::string what =
+  const std::string field =
       absl::StrCat("Hello.labels[\"", absl::CHexEscape(name), "\"]");
   if (value.size() > kMaxLabelValueBytes) {
-    return TooMany(what, value.size(), "bytes", kMaxLabelValueBytes);
+    return TooMany(field, value.size(), "bytes", kMaxLabelValueBytes);
   }
   if (HasControlCharacter(name) || HasControlCharacter(value)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        what, " is \"", Shown(value), "\"; a label has no control characters"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(field, " is \"", Excerpt(value),
+                     "\"; labels must not contain control characters"));
   }
   return absl::OkStatus();
 }
@@ -88,13 +89,14 @@ void BoundFacts(v1::Machine* machine) {
   Cut(machine->mutable_operating_system(), kMaxFactBytes);
 }
 
-// protobuf's own parser passes over groups, at which the reader stops: a
-// payload that is not read to its end may have any number behind them.
-absl::Status NoCatalogue() {
-  return absl::InvalidArgumentError("Catalogue.payload is no catalogue");
+// Returned if FieldReader cannot read a payload to its end. FieldReader stops
+// at groups, which protobuf's own parser skips. Such a payload could therefore
+// hold any number of elements after a group.
+absl::Status NotACatalogue() {
+  return absl::InvalidArgumentError("Catalogue.payload is not a catalogue");
 }
 
-// The counters of a serialized v1::CountersetRegistration.
+// Returns the number of counters in a serialized v1::CountersetRegistration.
 absl::StatusOr<size_t> CountCounters(absl::string_view registration) {
   FieldReader reader(registration);
   size_t counters = 0;
@@ -102,7 +104,7 @@ absl::StatusOr<size_t> CountCounters(absl::string_view registration) {
     counters +=
         reader.field() == v1::CountersetRegistration::kCountersFieldNumber;
   }
-  if (!reader.ok()) return NoCatalogue();
+  if (!reader.ok()) return NotACatalogue();
   return counters;
 }
 
@@ -205,7 +207,7 @@ absl::Status CheckCatalogueContent(absl::string_view content) {
     ASSIGN_OR_RETURN(const size_t its, CountCounters(reader.Bytes()));
     counters += its;
   }
-  if (!reader.ok()) return NoCatalogue();
+  if (!reader.ok()) return NotACatalogue();
   if (countersets > kMaxCatalogueCountersets) {
     return TooMany("Catalogue.payload", countersets, "countersets",
                    kMaxCatalogueCountersets);
@@ -244,9 +246,9 @@ void BoundPlanReport(v1::PlanReport* report) {
   }
 }
 
-void Cut(std::string* text, size_t most) {
-  if (text->size() <= most) return;
-  size_t size = most;
+void Cut(std::string* text, size_t max_bytes) {
+  if (text->size() <= max_bytes) return;
+  size_t size = max_bytes;
   while (size > 0 && (static_cast<uint8_t>((*text)[size]) & 0xC0) == 0x80) {
     --size;
   }
@@ -254,7 +256,7 @@ void Cut(std::string* text, size_t most) {
 }
 
 std::string LimitNamedBy(absl::string_view error) {
-  // Names that agents gave are in errors, too.
+  // Errors also contain names chosen by agents, so only known limits count.
   for (const absl::string_view name : kLimitNames) {
     if (absl::StrContains(error, absl::StrCat("(", name, ")"))) {
       return std::string(name);

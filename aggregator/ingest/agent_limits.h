@@ -1,9 +1,12 @@
-// All bounds of what an agent says: an agent is trusted no more than its
-// certificate says, and what it says is kept, listed and shown to everybody.
+// Bounds on all messages from agents. An agent is trusted only as far as its
+// certificate says, and the aggregator stores its messages and shows them to
+// all users.
 //
-// What is out of bounds is refused where the agent's operator can mend it, with
-// an error that names field, value and limit; it is cut or left out where it is
-// only for people to read, or where agents of earlier versions may say it.
+// Content that is out of bounds is handled in one of two ways:
+// - It is refused if the agent's operator can fix it. The error names the
+//   field, the value and the limit.
+// - It is truncated or removed if it serves only as information for users, or
+//   if agents of earlier versions may send it.
 
 #ifndef FLEETPERF_AGGREGATOR_INGEST_AGENT_LIMITS_H_
 #define FLEETPERF_AGGREGATOR_INGEST_AGENT_LIMITS_H_
@@ -22,7 +25,7 @@
 
 namespace fleetperf::aggregator {
 
-// Those that differ from one aggregator to another, or that agents are told.
+// The limits that are configurable per aggregator or announced to agents.
 struct IngestLimits {
   BatchLimits batch;
   Dictionary::Limits dictionary;
@@ -31,27 +34,27 @@ struct IngestLimits {
   uint32_t max_unacknowledged_batches = 8;
   uint32_t max_catalogue_bytes = 16 << 20;
   int max_held_epochs = 1024;
-  // What all agents that are behind may send together, in samples a second, so
-  // that they do not hold up the others.
+  // Upper bound on samples per second from all agents that are behind, taken
+  // together. Keeps their backlog from delaying live agents.
   int64_t catch_up_samples_per_second = 2'000'000;
-  // Agents are asked to connect again after about this time, so that load
-  // spreads.
+  // Agents are asked to reconnect after about this time, which spreads the
+  // load.
   absl::Duration reconnect_after = absl::Hours(1);
-  // Of one agent, and of the whole fleet. Names in certificates are the same in
-  // upper and lower case, and each spelling is a machine.
+  // Machines of one agent, and of the whole fleet. Certificate names ignore
+  // case, but each spelling of a name counts as a machine of its own.
   size_t max_machines_of_agent = 4096;
   size_t max_machines = 1'000'000;
-  // Countersets of machines that no other agent may collect because one does:
-  // beyond them, one of its own is free again.
+  // Countersets of machines that one agent may own, and so keep other agents
+  // from collecting. Beyond this limit, the agent loses one of them.
   size_t max_owned_countersets = 100'000;
 };
 
-// The others.
+// The limits that are the same for all aggregators.
 inline constexpr size_t kMaxAgentNameBytes = 253;  // of a DNS name
 inline constexpr int kMaxLabels = 64;
 inline constexpr size_t kMaxLabelNameBytes = 128;
 inline constexpr size_t kMaxLabelValueBytes = 1024;
-inline constexpr size_t kMaxLabelBytes = 8 << 10;  // names and values, of all
+inline constexpr size_t kMaxLabelBytes = 8 << 10;  // all names and values
 inline constexpr size_t kMaxFactBytes = 256;       // a version, a provider
 inline constexpr size_t kHashBytes = 32;           // SHA-256
 inline constexpr absl::Duration kMaxBatchPeriod = absl::Minutes(5);
@@ -59,47 +62,52 @@ inline constexpr int kMaxQueryReports = 1000;
 inline constexpr size_t kMaxReportBytes = 1000;  // each text of a report
 inline constexpr size_t kMaxCatalogueCountersets = 10'000;
 inline constexpr size_t kMaxCatalogueCounters = 100'000;
-// In one answer to EnumerateInstances.
+// Per answer to EnumerateInstances.
 inline constexpr int kMaxListedInstances = 100'000;
 inline constexpr size_t kMaxListedBytes = 4 << 20;
 
-// InvalidArgument: its name, labels, held epochs or catalogue's hash are out of
-// bounds.
+// Returns InvalidArgument if the name, the labels, the number of held epochs or
+// the catalogue hash in `hello` is out of bounds.
 absl::Status CheckHello(const v1::Hello& hello, const IngestLimits& limits);
-// The agent's own machine, as Hello tells of it; texts that are too long are
-// cut.
+// Returns the agent's own machine as described by `hello`. Truncates texts that
+// are too long.
 v1::Machine MachineOf(const v1::Hello& hello);
-// From 0 to kMaxBatchPeriod, whatever Hello says.
+// Returns the batch period in `hello`, clamped to 0..kMaxBatchPeriod.
 absl::Duration BatchPeriodOf(const v1::Hello& hello);
-// The agent's clock minus ours. Hello's time becomes one that protobuf has.
+// Returns the agent's clock minus the aggregator's. Clamps the time in `hello`
+// to protobuf's range.
 absl::Duration SkewOf(const v1::Hello& hello, absl::Time now);
 
-// The same for a machine that an earlier version has stored: labels that are
-// too large are left out.
+// Applies the same bounds to a machine stored by an earlier version. Removes
+// labels that exceed the limits.
 void BoundMachine(v1::Machine* machine);
 
-// Leaves out helps, which have no place in definitions, and default scales that
-// are none, which scale nothing then. Returns how many scales that were.
+// Removes help texts, which do not belong in definitions, and invalid default
+// scales, whose counters are then not scaled. Returns the number of removed
+// scales.
 int BoundDefinitions(v1::Definitions* definitions);
 
-// InvalidArgument: it is too large, or decompressed has another size than it
-// says.
+// Returns InvalidArgument if the catalogue's size, which is the announced
+// content size if it is compressed, exceeds the limit.
 absl::Status CheckCatalogue(const v1::Catalogue& catalogue,
                             const IngestLimits& limits);
-// Of a serialized v1::CatalogueContent, without making messages of it.
+// Checks the number of countersets and counters in a serialized
+// v1::CatalogueContent without parsing it into messages. Returns
+// InvalidArgument if there are too many or `content` is malformed.
 absl::Status CheckCatalogueContent(absl::string_view content);
 
-// InvalidArgument: there are too many instances, or their names are too long.
+// Returns InvalidArgument if there are too many instances or their names are
+// too long.
 absl::Status CheckInstances(const v1::InstanceList& list);
 
-// Cuts it to what is kept.
+// Truncates the report to the limits above.
 void BoundPlanReport(v1::PlanReport* report);
 
-// Cuts a text to so many bytes, whole characters of UTF-8.
-void Cut(std::string* text, size_t most);
+// Truncates `text` to at most `max_bytes` without splitting a UTF-8 character.
+void Cut(std::string* text, size_t max_bytes);
 
-// The limit that an error names in parentheses, "(max_instances)"; empty if it
-// names none of ours.
+// Returns the name of the limit that `error` mentions in parentheses, e.g.
+// "(max_instances)". Returns "" if `error` mentions no known limit.
 std::string LimitNamedBy(absl::string_view error);
 
 }  // namespace fleetperf::aggregator

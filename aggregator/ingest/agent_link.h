@@ -1,4 +1,4 @@
-// What a session says to its agent, whatever carries it.
+// A session's outgoing messages to its agent, independent of the transport.
 
 #ifndef FLEETPERF_AGGREGATOR_INGEST_AGENT_LINK_H_
 #define FLEETPERF_AGGREGATOR_INGEST_AGENT_LINK_H_
@@ -11,17 +11,19 @@
 
 namespace fleetperf::aggregator {
 
-// Thread-safe; messages after the end of the stream are dropped.
+// Thread-safe. Messages sent after the end of the stream are dropped.
 class AgentLink {
  public:
   virtual ~AgentLink() = default;
   virtual void Send(v1::CollectResponse response) = 0;
-  // May be merged with other acknowledgements of the same epoch.
+  // Acknowledges all batches of the epoch up to `sequence`. May be merged with
+  // other acknowledgements of the same epoch.
   virtual void SendAck(uint64_t epoch, uint64_t sequence) = 0;
-  // Lets go of it on the thread that handles the stream's messages. Memory that
-  // one thread takes and another returns has them wait for each other.
+  // Drops the reference to `object` on the thread that handles the stream's
+  // messages. Freeing memory on the thread that allocated it avoids contention
+  // in the allocator.
   virtual void Release(std::shared_ptr<const void> object) = 0;
-  // If OK, after all that was said before.
+  // Ends the stream with `status`. If OK, sends all previous messages first.
   virtual void End(const absl::Status& status) = 0;
 };
 

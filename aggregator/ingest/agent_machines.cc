@@ -15,7 +15,7 @@
 namespace fleetperf::aggregator {
 namespace {
 
-// The skew is that of the least delayed of so many batches.
+// The number of recent batches whose skews are kept per machine.
 constexpr size_t kSkewBatches = 8;
 
 }  // namespace
@@ -31,13 +31,13 @@ absl::Status AgentMachines::Check(const v1::Definitions& definitions) const {
     if (!peer_.HasName(machine.name())) {
       return absl::PermissionDeniedError(
           absl::StrCat("the certificate of ", agent_,
-                       " does not speak for machine \"", machine.name(), "\""));
+                       " does not name machine \"", machine.name(), "\""));
     }
   }
   return absl::OkStatus();
 }
 
-void AgentMachines::LeaveOutForeign(v1::Definitions* definitions) const {
+void AgentMachines::RemoveForeign(v1::Definitions* definitions) const {
   absl::flat_hash_set<uint32_t> foreign;
   for (const v1::MachineDefinition& machine : definitions->machines()) {
     if (!peer_.HasName(machine.name())) foreign.insert(machine.id());
@@ -76,9 +76,9 @@ absl::StatusOr<bool> AgentMachines::Enter(
 }
 
 absl::Status AgentMachines::EnterOne(const std::string& name) {
-  RETURN_IF_ERROR(ingest_.CheckRoomFor(name));
+  RETURN_IF_ERROR(ingest_.CheckMachineLimit(name));
   RETURN_IF_ERROR(ingest_.SetSpeaker(name, agent_));
-  // A machine with an agent of its own tells more of itself.
+  // A machine with its own agent has a more detailed entry, which must stay.
   if (ingest_.store().directory().HasMachine(name)) return absl::OkStatus();
   v1::Machine machine;
   machine.set_name(name);

@@ -1,4 +1,4 @@
-// The machines that an agent's stream speaks for.
+// The machines for which an agent's stream delivers samples.
 
 #ifndef FLEETPERF_AGGREGATOR_INGEST_AGENT_MACHINES_H_
 #define FLEETPERF_AGGREGATOR_INGEST_AGENT_MACHINES_H_
@@ -25,34 +25,38 @@ namespace fleetperf::aggregator {
 
 class Ingest;
 
-// Enter, Check and LeaveOutForeign are called by one thread at a time; the rest
-// is thread-safe.
+// Thread-safe, except for Enter, Check and RemoveForeign, which must be called
+// by one thread at a time.
 class AgentMachines {
  public:
-  // Both outlive this.
+  // Both arguments must outlive this object.
   AgentMachines(Ingest* ingest, const PeerIdentity* peer)
       : ingest_(*ingest), peer_(*peer) {}
 
-  // The agent's own machine, whose clock is ahead of ours by `skew`. Once,
-  // before anything else.
+  // Sets the agent's own machine. `skew` is its clock minus the aggregator's.
+  // Must be called once, before any other method.
   void SetAgent(const std::string& agent, absl::Duration skew);
 
-  // PermissionDenied if the certificate does not name a machine.
+  // Returns PermissionDenied if the certificate does not name a machine that
+  // `definitions` defines.
   absl::Status Check(const v1::Definitions& definitions) const;
   // Removes machines that the certificate does not name, with their queries and
   // instances.
-  void LeaveOutForeign(v1::Definitions* definitions) const;
+  void RemoveForeign(v1::Definitions* definitions) const;
 
-  // Enters machines into the fleet, with this agent as their speaker. Returns
-  // whether any is new to the stream. Errors: another agent speaks for one of
-  // them, or there are too many; then none of the new ones is entered.
+  // Adds `machines` to the fleet, with this agent as their speaker. Returns
+  // whether any of them is new to the stream. On error, adds none of the new
+  // machines to the stream. Errors: ResourceExhausted if there are too many
+  // machines, or an error of the store.
   absl::StatusOr<bool> Enter(const std::set<std::string>& machines);
 
-  // Notes by how much the machines' clocks are ahead of ours.
+  // Records the difference between the machines' clocks and the aggregator's.
   void NoteSkew(const ReceivedBatch& received);
-  // Of the least delayed of the newest batches; 0 of a machine without one.
+  // Returns the machine's clock minus the aggregator's, from the least delayed
+  // of the newest batches. Returns 0 for a machine without batches.
   absl::Duration skew(const std::string& machine) const;
 
+  // Returns whether `holds` is true for any of the machines.
   bool AnyOf(absl::FunctionRef<bool(const std::string& machine)> holds) const;
 
  private:
@@ -62,7 +66,7 @@ class AgentMachines {
   const PeerIdentity& peer_;
   std::string agent_;
   mutable absl::Mutex mutex_;
-  // By machine, of its newest batches.
+  // The skews of the newest batches, by machine.
   std::map<std::string, std::vector<absl::Duration>> skews_
       ABSL_GUARDED_BY(mutex_);
 };

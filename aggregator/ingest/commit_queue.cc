@@ -11,12 +11,13 @@
 namespace fleetperf::aggregator {
 namespace {
 
-// How soon it is noticed that there is room again.
+// The time between attempts while the disk is full.
 constexpr absl::Duration kRetryInterval = absl::Seconds(1);
 
-// A commit costs the disk a sync, however many batches it has: those that come
-// within this time of one share the next, unless so many bytes have, or
-// somebody waits for what follows. Values go to subscribers before.
+// A commit costs one disk sync regardless of its number of batches. Batches
+// that arrive within this time after a commit share the next one, unless
+// kCommitBytes are pending or a task waits for the commit. Subscribers do not
+// wait: they receive values before the commit.
 constexpr absl::Duration kCommitInterval = absl::Milliseconds(50);
 constexpr size_t kCommitBytes = 1 << 20;
 
@@ -43,7 +44,7 @@ void CommitQueue::Add(std::shared_ptr<const ReceivedBatch> batch) {
   const bool was_urgent = IsUrgent();
   waiting_bytes_ += batch->batch.payload().size();
   waiting_.push_back(std::move(batch));
-  // Not for each: many come until the next commit.
+  // Avoids a wakeup per batch: many batches arrive before the next commit.
   if (std::exchange(is_idle_, false) || IsUrgent() != was_urgent) {
     wakeup_.Notify();
   }
@@ -98,7 +99,7 @@ void CommitQueue::CommitAll(Batches batches) {
                 [](const auto& batch) { return batch->epoch->broken(); });
   if (batches.empty()) return;
   const absl::Duration begin = clock_.Monotonic();
-  const absl::Status status = CommitWhenThereIsRoom(batches);
+  const absl::Status status = CommitWithRetry(batches);
   {
     absl::MutexLock lock(&mutex_);
     ++(status.ok() ? counts_.commits : counts_.failed_commits);
@@ -108,16 +109,16 @@ void CommitQueue::CommitAll(Batches batches) {
   next_commit_ = begin + kCommitInterval;
 }
 
-absl::Status CommitQueue::CommitWhenThereIsRoom(const Batches& batches) {
+absl::Status CommitQueue::CommitWithRetry(const Batches& batches) {
   absl::Status status = Commit(batches);
   if (!absl::IsResourceExhausted(status)) return status;
-  spdlog::warn("no samples are taken in until there is room: {}",
+  spdlog::warn("not accepting samples until the disk has space: {}",
                std::string(status.message()));
   while (absl::IsResourceExhausted(status)) {
     if (!WaitForRetry()) return status;
     status = Commit(batches);
   }
-  if (status.ok()) spdlog::info("there is room: samples are taken in again");
+  if (status.ok()) spdlog::info("the disk has space: accepting samples again");
   return status;
 }
 

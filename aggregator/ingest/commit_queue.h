@@ -1,6 +1,14 @@
-// Puts batches on disk, all that wait in one go, and then acknowledges them:
-// twenty times a second, or as soon as a MiB or a task waits. While the disk
-// has no room, they wait; agents keep what comes then.
+// Commits batches to the store in groups and reports them as durable.
+//
+// A thread commits all pending batches at once: every 50 ms, or as soon as
+// 1 MiB of payloads or a task is pending. While the disk is full, the commit is
+// retried every second. Agents retain unacknowledged batches in the meantime.
+//
+// Invariants:
+// - Batches are committed and reported in the order in which they were added.
+// - A failed commit reports all its batches with an error. Batches of a broken
+//   epoch are discarded, so no batch becomes durable after a lost one.
+// - A task runs after the commit of all batches added before it.
 
 #ifndef FLEETPERF_AGGREGATOR_INGEST_COMMIT_QUEUE_H_
 #define FLEETPERF_AGGREGATOR_INGEST_COMMIT_QUEUE_H_
@@ -26,26 +34,27 @@ namespace fleetperf::aggregator {
 class CommitQueue {
  public:
   using Batches = std::vector<std::shared_ptr<const ReceivedBatch>>;
-  // Calls `on_commit` on its own thread with batches in the order in which they
-  // were added, when they are durable or, with an error, cannot be.
+  // Receives batches on the queue's thread, in the order in which they were
+  // added. `status` is OK if the batches are durable, or the reason why they
+  // cannot be.
   using Listener =
       std::function<void(Batches batches, const absl::Status& status)>;
 
-  // `store` and `clock` outlive this.
+  // `store` and `clock` must outlive the queue.
   CommitQueue(Store* store, const Clock* clock, Listener on_commit);
-  // Commits what is waiting.
+  // Commits the pending batches.
   ~CommitQueue();
 
   void Add(std::shared_ptr<const ReceivedBatch> batch);
-  // Runs `task` on the queue's thread, after what was added before is durable
-  // or cannot be.
+  // Runs `task` on the queue's thread once all batches added before are durable
+  // or have failed.
   void Then(std::function<void()> task);
 
-  // Since the start; what waits: now.
+  // Totals since the start, and the present values of `waiting_*`.
   struct Counts {
     uint64_t commits = 0;
     uint64_t failed_commits = 0;
-    absl::Duration time;  // that commits took, with waiting for room
+    absl::Duration time;  // spent in commits, including waits for disk space
     uint64_t waiting_batches = 0;
     uint64_t waiting_bytes = 0;  // of payloads
   };
@@ -53,12 +62,12 @@ class CommitQueue {
 
  private:
   void Run();
-  // Whether what waits is not to wait for the next commit's time.
+  // Returns whether the next commit must not wait for its scheduled time.
   bool IsUrgent() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CommitAll(Batches batches);
-  absl::Status CommitWhenThereIsRoom(const Batches& batches);
+  absl::Status CommitWithRetry(const Batches& batches);
   absl::Status Commit(const Batches& batches);
-  // False if the queue is to stop.
+  // Waits for the retry interval. Returns false if the queue is stopping.
   bool WaitForRetry();
 
   Store& store_;
@@ -68,12 +77,12 @@ class CommitQueue {
   Batches waiting_ ABSL_GUARDED_BY(mutex_);
   size_t waiting_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of payloads
   std::vector<std::function<void()>> tasks_ ABSL_GUARDED_BY(mutex_);
-  Counts counts_ ABSL_GUARDED_BY(mutex_);  // but for what waits
+  Counts counts_ ABSL_GUARDED_BY(mutex_);  // except `waiting_*`
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  // The thread waits for anything to do, and not for its next commit.
+  // Whether the thread waits for work rather than for its next commit time.
   bool is_idle_ ABSL_GUARDED_BY(mutex_) = false;
   Wakeup wakeup_;
-  absl::Duration next_commit_;  // Clock::Monotonic(); the thread's own
+  absl::Duration next_commit_;  // Clock::Monotonic(); used only by the thread
   std::thread thread_;
 };
 

@@ -1,4 +1,9 @@
-// What ingest knows of an agent's epoch, from one stream to the next.
+// The state of an agent's epoch, which ingest keeps across streams.
+//
+// Batches have consecutive sequence numbers within an epoch. `received` is the
+// last sequence taken from a stream and `durable` the last one on disk, so
+// durable <= received. Once an epoch is broken, none of its later batches is
+// committed.
 
 #ifndef FLEETPERF_AGGREGATOR_INGEST_EPOCH_H_
 #define FLEETPERF_AGGREGATOR_INGEST_EPOCH_H_
@@ -33,30 +38,31 @@ class Epoch {
   uint32_t number() const { return number_; }
   Dictionary& dictionary() { return *dictionary_; }
 
-  // Held while a message is taken that changes the epoch, so that of two
-  // streams of one agent only the newer one, which has it, can.
+  // Held while handling a message that changes the epoch. If an agent has two
+  // streams, only the newer one, which owns the epoch, can change it.
   absl::Mutex& taking_mutex() { return taking_mutex_; }
 
-  // Whether a batch was not received before.
+  // Returns whether the batch was not received before.
   bool IsNew(uint64_t sequence) const {
     absl::MutexLock lock(&mutex_);
     return sequence > received_;
   }
-  // Batches come in the order of their sequences.
+  // Batches arrive in sequence order.
   void SetReceived(uint64_t sequence) {
     absl::MutexLock lock(&mutex_);
     received_ = sequence;
   }
 
-  // Batches up to this one are on disk.
+  // Marks the batches up to `sequence` as durable.
   void SetDurable(uint64_t sequence, uint64_t fingerprint) {
     absl::MutexLock lock(&mutex_);
     durable_ = sequence;
     durable_fingerprint_ = fingerprint;
   }
 
-  // A batch could not be put on disk. None after it may be: the agent would
-  // take it for durable with all before it. The next stream has a new Epoch.
+  // Marks the epoch as broken because a batch could not be committed. No later
+  // batch may be committed: its acknowledgement would tell the agent that all
+  // earlier batches are durable too. The next stream gets a new Epoch.
   void SetBroken() {
     absl::MutexLock lock(&mutex_);
     broken_ = true;
@@ -70,7 +76,7 @@ class Epoch {
     absl::MutexLock lock(&mutex_);
     return durable_;
   }
-  // Of the last durable batch; 0 if it is not known.
+  // The fingerprint of the last durable batch; 0 if unknown.
   uint64_t durable_fingerprint() const {
     absl::MutexLock lock(&mutex_);
     return durable_fingerprint_;
@@ -80,7 +86,8 @@ class Epoch {
     return received_;
   }
 
-  // The session that has the epoch and gets the acknowledgements; may be null.
+  // The session that owns the epoch and sends its acknowledgements. May be
+  // null.
   void SetSession(std::weak_ptr<Session> session) {
     absl::MutexLock lock(&mutex_);
     session_ = std::move(session);

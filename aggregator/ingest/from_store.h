@@ -1,4 +1,4 @@
-// The store's errors as an agent's stream has them.
+// Translates the store's errors for an agent's stream.
 
 #ifndef FLEETPERF_AGGREGATOR_INGEST_FROM_STORE_H_
 #define FLEETPERF_AGGREGATOR_INGEST_FROM_STORE_H_
@@ -7,8 +7,8 @@
 
 namespace fleetperf::aggregator {
 
-// A full disk is no limit that the agent broke: what does not fit comes again
-// with the agent's next stream.
+// Translates ResourceExhausted to Unavailable. A full disk is not a limit that
+// the agent exceeded; the agent sends the data again on its next stream.
 inline absl::Status FromStore(const absl::Status& status) {
   return absl::IsResourceExhausted(status)
              ? absl::UnavailableError(status.message())

@@ -10,10 +10,11 @@
 namespace fleetperf::aggregator {
 namespace {
 
-// How often epochs that no stream has are looked for.
-constexpr absl::Duration kLookInterval = absl::Minutes(1);
+// The interval between sweeps for epochs without a stream.
+constexpr absl::Duration kSweepInterval = absl::Minutes(1);
 
-// The instances of an answer; nothing if there is none.
+// Converts an agent's answer to instance names, or to the error described at
+// EnumerateInstances.
 Ingest::InstanceNames NamesOf(bool asked,
                               const std::optional<v1::InstanceList>& answer,
                               const std::string& machine) {
@@ -64,7 +65,7 @@ absl::Status Ingest::Register(const std::shared_ptr<Session>& session,
   {
     absl::MutexLock lock(&mutex_);
     std::shared_ptr<Session>& current = sessions_[session->agent()];
-    // The same process, or one that went on with its spool.
+    // The same process, or a later one that continues with its spool.
     const bool is_successor =
         current != nullptr &&
         std::any_of(hello.held_epochs().begin(), hello.held_epochs().end(),
@@ -79,7 +80,7 @@ absl::Status Ingest::Register(const std::shared_ptr<Session>& session,
     replaced = std::exchange(current, session);
     agents_.Join(session->agent(), Now());
   }
-  // Its connection is broken; or it is the same capture, played by two.
+  // The old connection is broken, or two processes replay the same capture.
   if (replaced != nullptr) {
     replaced->link().End(absl::AbortedError("replaced by a new connection"));
   }
@@ -117,8 +118,8 @@ absl::StatusOr<std::shared_ptr<Epoch>> Ingest::OpenEpoch(
 }
 
 void Ingest::ForgetClosedEpochs() {
-  if (Now() < next_look_ && epochs_.size() < 2 * open_epochs_) return;
-  next_look_ = Now() + kLookInterval;
+  if (Now() < next_sweep_ && epochs_.size() < 2 * open_epochs_) return;
+  next_sweep_ = Now() + kSweepInterval;
   std::erase_if(epochs_,
                 [](const auto& entry) { return entry.second.expired(); });
   open_epochs_ = epochs_.size();
@@ -134,7 +135,7 @@ void Ingest::SetLostDictionary(const Epoch& epoch, bool lost) {
   agents_.SetLostDictionary(epoch.agent(), epoch.number(), lost);
 }
 
-absl::Status Ingest::CheckRoomFor(const std::string& machine) const {
+absl::Status Ingest::CheckMachineLimit(const std::string& machine) const {
   const Directory& directory = store_.directory();
   if (directory.size() < limits_.max_machines ||
       directory.HasMachine(machine)) {
@@ -142,7 +143,7 @@ absl::Status Ingest::CheckRoomFor(const std::string& machine) const {
   }
   return absl::ResourceExhaustedError(
       absl::StrCat("the fleet has ", limits_.max_machines,
-                   " machines, as many as there may be (max_machines)"));
+                   " machines, the maximum (max_machines)"));
 }
 
 absl::Status Ingest::SetSpeaker(const std::string& machine,
@@ -170,8 +171,8 @@ Ingest::Counts Ingest::counts() const {
 }
 
 void Ingest::Accept(std::shared_ptr<const ReceivedBatch> batch) {
-  // First to the store: what the observer does not take since it begins just
-  // after this, AfterCommits is to wait for.
+  // The commit queue comes first: if the observer begins to watch just after
+  // OnBatch, its AfterCommits must wait for this batch.
   commits_.Add(batch);
   ++batches_;
   if (!batch->reject_reason.empty()) ++rejected_batches_;
@@ -195,12 +196,12 @@ absl::Duration Ingest::ChargeCatchUp(double samples) {
 
 void Ingest::OnCommit(CommitQueue::Batches batches,
                       const absl::Status& status) {
-  // Each epoch once, with its last batch: they are in order.
+  // Batches are in order, so this keeps the last batch of each epoch.
   std::map<Epoch*, const ReceivedBatch*> last;
   for (const auto& batch : batches) last[batch->epoch.get()] = batch.get();
   if (!status.ok()) {
     log_.Warn("commit",
-              absl::StrCat("cannot keep samples: ", status.message()));
+              absl::StrCat("cannot store samples: ", status.message()));
   }
   for (const auto& batch : batches) {
     if (!status.ok() || batch->reject_reason.empty()) continue;
@@ -300,8 +301,8 @@ void Ingest::TakeInstances(const std::string& agent, v1::InstanceList list) {
   }
   absl::MutexLock lock(&mutex_);
   const auto found = questions_.find(list.request_id());
-  if (found == questions_.end()) return;      // too late
-  if (found->second->agent != agent) return;  // not asked
+  if (found == questions_.end()) return;      // the deadline has passed
+  if (found->second->agent != agent) return;  // asked another agent
   found->second->answer = std::move(list);
   answered_.Notify();
 }

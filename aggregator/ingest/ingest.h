@@ -1,5 +1,16 @@
-// Takes in what agents send: knows who is connected, hands batches to
-// subscribers and the store, and acknowledges what is durable.
+// Receives batches from all agents: tracks connected agents, passes batches to
+// subscribers and the store, and acknowledges durable batches.
+//
+// Invariants:
+// - Each agent has at most one registered Session. A new stream of the same
+//   agent process replaces the old one; a stream of another process with the
+//   same name is refused.
+// - An Epoch is owned by the newest session that announced it. Only that
+//   session takes its batches and gets its acknowledgements.
+// - A batch is acknowledged only after its commit. If a commit fails, all its
+//   epochs are broken and their streams end; agents resend on a new stream.
+// - A batch goes to the commit queue before the observer, so a task passed to
+//   AfterCommits runs after the commit of any batch the observer missed.
 
 #ifndef FLEETPERF_AGGREGATOR_INGEST_INGEST_H_
 #define FLEETPERF_AGGREGATOR_INGEST_INGEST_H_
@@ -36,63 +47,66 @@
 
 namespace fleetperf::aggregator {
 
-// Where batches go besides the store.
+// Receives batches in addition to the store.
 class BatchObserver {
  public:
   virtual ~BatchObserver() = default;
-  // A batch that is new. It need not be durable yet. Must not block.
+  // Called with each new batch, which may not be durable yet. Must not block.
   virtual void OnBatch(std::shared_ptr<const ReceivedBatch> batch) = 0;
-  // Whether somebody watches this machine.
+  // Returns whether any subscriber watches this machine.
   virtual bool IsWatched(const std::string& machine) = 0;
 };
 
 // Thread-safe.
 class Ingest {
  public:
-  // All of them outlive it.
+  // All arguments must outlive the ingest.
   Ingest(Store* store, BatchObserver* observer, const Planner* planner,
          const IngestLimits& limits, const Clock* clock = &Clock::Real());
   ~Ingest();
 
-  // What is known of a machine's agent while its stream is open.
+  // The state of a machine's agent while its stream is open.
   struct Connection {
     std::string agent;
     std::string address;
-    absl::Duration skew;
+    absl::Duration skew;          // the machine's clock minus the aggregator's
     absl::Duration batch_period;  // how long a tick may wait at the agent
     uint64_t rejected_batches = 0;
     std::map<std::string, uint64_t> limits_broken;
-    // What became of its plan; null if it has not told.
+    // The agent's report on its plan; nullptr if not received yet.
     std::shared_ptr<const v1::PlanReport> plan_report;
   };
+  // Returns std::nullopt if no connected agent speaks for the machine.
   std::optional<Connection> FindConnection(const std::string& machine) const;
 
-  // Since the start; agents: now.
+  // Totals since the start, and the present value of `agents`.
   struct Counts {
-    uint64_t agents = 0;  // whose stream is open
+    uint64_t agents = 0;  // with an open stream
     uint64_t batches = 0;
     uint64_t samples = 0;
     uint64_t rejected_batches = 0;
-    uint64_t pauses = 0;  // that agents were asked for
+    uint64_t pauses = 0;  // requested from agents
     CommitQueue::Counts commits;
   };
   Counts counts() const;
 
   using InstanceNames = absl::StatusOr<std::vector<perflib::InstanceName>>;
-  // Asks the machines' agents, all at once, which instances a counterset has
-  // now. Their answers are in the order of `machines`. Errors: Unavailable if
-  // an agent is not connected, DeadlineExceeded if it does not answer in time.
+  // Asks the machines' agents, concurrently, for the present instances of a
+  // counterset. Returns their answers in the order of `machines`. Errors:
+  // Unavailable if an agent is not connected or cannot list the instances,
+  // DeadlineExceeded if it does not answer in time.
   std::vector<InstanceNames> EnumerateInstances(
       const std::vector<std::string>& machines, const perflib::Guid& counterset,
       absl::Duration timeout);
 
-  // What is watched has changed: tells agents how soon samples are wanted.
+  // Tells agents whether to send each tick at once. Called when the set of
+  // watched machines changes.
   void UpdatePaces();
 
-  // Plans have changed: sends them to those agents whose it has.
+  // Sends the plans to all agents whose plan has changed.
   void UpdatePlans();
 
-  // Called by sessions.
+  // The methods below are called by sessions.
 
   const IngestLimits& limits() const { return limits_; }
   Store& store() { return store_; }
@@ -102,41 +116,46 @@ class Ingest {
   const Clock& clock() const { return clock_; }
   // Clock::Monotonic().
   absl::Duration Now() const { return clock_.Monotonic(); }
-  // When a session that begins now ends, so that load spreads.
+  // Returns the time at which a session that begins now should ask its agent to
+  // reconnect. Randomized to spread the load.
   absl::Duration NextReconnect();
 
-  // Enters a session as the agent's only one. AlreadyExists if a live one of
-  // another agent has its name.
+  // Registers the agent's only session and ends the session that it replaces.
+  // Returns AlreadyExists if another agent with the same name is connected.
   absl::Status Register(const std::shared_ptr<Session>& session,
                         const v1::Hello& hello);
+  // Removes the session. A no-op if another session has replaced it.
   void Unregister(const Session* session);
+  // Returns the open epoch, or reads the epoch from the store.
   absl::StatusOr<std::shared_ptr<Epoch>> OpenEpoch(const std::string& agent,
                                                    uint64_t epoch);
-  // Whether definitions of the epoch are missing, so that the agent must send
-  // them all.
+  // Returns whether definitions of the epoch are missing, in which case the
+  // agent must send all of them.
   bool HasLostDictionary(const Epoch& epoch) const;
   void SetLostDictionary(const Epoch& epoch, bool lost);
-  // Whether a machine may be entered into the fleet, or is there already. Else
-  // ResourceExhausted.
-  absl::Status CheckRoomFor(const std::string& machine) const;
+  // Returns ResourceExhausted if the machine is not in the fleet and the fleet
+  // is full.
+  absl::Status CheckMachineLimit(const std::string& machine) const;
   // See KnownAgents.
   absl::Status SetSpeaker(const std::string& machine, const std::string& agent);
   absl::Status Claim(const std::string& machine,
                      const perflib::Guid& counterset, const std::string& agent);
+  // Passes a batch to the commit queue and, if it has new samples, to the
+  // observer.
   void Accept(std::shared_ptr<const ReceivedBatch> batch);
-  // What has come, or was asked of an agent.
   void CountSamples(uint64_t samples) { samples_ += samples; }
   void CountPause() { ++pauses_; }
-  // Runs `task` when what was accepted before is durable, or cannot be.
+  // Runs `task` once all batches accepted before are durable or have failed.
   void AfterCommits(std::function<void()> task);
   std::shared_ptr<AgentBudgets> BudgetsOf(const std::string& agent);
-  // Samples of an agent that is behind have come. How long it has to pause.
+  // Charges samples from an agent that is behind. Returns how long the agent
+  // must pause.
   absl::Duration ChargeCatchUp(double samples);
-  // The answer of a session's agent to a question it was asked.
+  // Handles an agent's answer to a request by EnumerateInstances.
   void TakeInstances(const std::string& agent, v1::InstanceList list);
   void UpdatePace(Session* session);
 
-  // How much is kept of what agents say, besides open streams.
+  // The amount of state kept about agents, apart from open streams.
   KnownAgents::Sizes sizes() const {
     absl::MutexLock lock(&mutex_);
     return agents_.sizes();
@@ -145,19 +164,21 @@ class Ingest {
  private:
   struct Question {
     std::string agent;
-    uint64_t id = 0;  // 0: it was not asked
+    uint64_t id = 0;  // 0: not asked
     std::optional<v1::InstanceList> answer;
   };
 
-  // Asks the agent of `question`, if it is connected.
+  // Sends `question` to the machine's agent, if it is connected.
   void Ask(const std::string& machine, const perflib::Guid& counterset,
            Question* question);
 
   void OnCommit(CommitQueue::Batches batches, const absl::Status& status);
-  // Now and then: it looks at all of them.
+  // Removes expired entries of `epochs_`. Rate-limited, because it scans all of
+  // them.
   void ForgetClosedEpochs() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::vector<std::shared_ptr<Session>> Sessions() const;
-  // The machine's own agent's, or another's that speaks for it.
+  // Returns the session of the machine's own agent, or of another agent that
+  // speaks for the machine. Returns nullptr if neither is connected.
   std::shared_ptr<Session> SessionOf(const std::string& machine) const;
 
   Store& store_;
@@ -178,15 +199,16 @@ class Ingest {
       ABSL_GUARDED_BY(mutex_);  // by agent
   std::map<std::pair<std::string, uint64_t>, std::weak_ptr<Epoch>> epochs_
       ABSL_GUARDED_BY(mutex_);
-  size_t open_epochs_ ABSL_GUARDED_BY(mutex_) = 0;  // when last looked
-  absl::Duration next_look_ ABSL_GUARDED_BY(mutex_);
+  // The size of `epochs_` after the last sweep.
+  size_t open_epochs_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Duration next_sweep_ ABSL_GUARDED_BY(mutex_);
   KnownAgents agents_ ABSL_GUARDED_BY(mutex_);
   std::map<uint64_t, Question*> questions_ ABSL_GUARDED_BY(mutex_);
   uint64_t next_question_ ABSL_GUARDED_BY(mutex_) = 1;
   absl::BitGen random_ ABSL_GUARDED_BY(mutex_);
   Wakeup answered_{&clock_};
 
-  CommitQueue commits_;  // last: its thread uses the others
+  CommitQueue commits_;  // last: its thread uses the other members
 };
 
 }  // namespace fleetperf::aggregator

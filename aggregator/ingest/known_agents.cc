@@ -5,12 +5,12 @@
 namespace fleetperf::aggregator {
 namespace {
 
-constexpr absl::Duration kBetweenLooks = absl::Minutes(1);
+constexpr absl::Duration kSweepInterval = absl::Minutes(1);
 
 }  // namespace
 
 void KnownAgents::Join(const std::string& agent, absl::Duration now) {
-  ForgetThoseAway(now);
+  ForgetAbsentAgents(now);
   agents_[agent].left.reset();
 }
 
@@ -29,7 +29,7 @@ void KnownAgents::Leave(const std::string& agent, absl::Duration now) {
 
 std::shared_ptr<AgentBudgets> KnownAgents::BudgetsOf(const std::string& agent,
                                                      absl::Duration now) {
-  // Ticks come in batches: samples are counted over a minute.
+  // Ticks arrive in batches, so the sample rate is averaged over a minute.
   constexpr double kSeconds = 60;
   std::shared_ptr<AgentBudgets>& budgets = agents_[agent].budgets;
   if (budgets == nullptr) {
@@ -49,7 +49,7 @@ absl::Status KnownAgents::SetSpeaker(const std::string& machine,
   if (!state.machines.contains(machine) &&
       state.machines.size() >= limits_.max_machines_of_agent) {
     return absl::ResourceExhaustedError(absl::StrCat(
-        "agent ", agent, " speaks for more than ",
+        "agent ", agent, " sends samples of more than ",
         limits_.max_machines_of_agent, " machines (max_machines_of_agent)"));
   }
   state.machines.insert(machine);
@@ -73,13 +73,13 @@ absl::Status KnownAgents::Claim(const std::string& machine,
     if (!former.left.has_value()) {
       return absl::AlreadyExistsError(
           absl::StrCat("counterset ", counterset.ToString(), " of ", machine,
-                       " is collected by agent ", owner, " already"));
+                       " is already collected by agent ", owner));
     }
     former.owned.erase(claimed);
   }
   owner = agent;
   std::set<MachineCounterset>& owned = agents_[agent].owned;
-  // Machines come and go: the agent has stopped collecting most of a long list.
+  // Machines come and go: of a long list, the agent no longer collects most.
   if (owned.size() >= limits_.max_owned_countersets) {
     owners_.erase(*owned.begin());
     owned.erase(owned.begin());
@@ -96,7 +96,8 @@ void KnownAgents::SetLostDictionary(const std::string& agent,
     return;
   }
   lost_dictionaries.insert(epoch_number);
-  // Those of old epochs, which are found out again if they are still held.
+  // Drops the oldest epochs. If the agent still holds one of them, its missing
+  // definitions are detected again.
   while (lost_dictionaries.size() >
          static_cast<size_t>(limits_.max_held_epochs)) {
     lost_dictionaries.erase(lost_dictionaries.begin());
@@ -120,9 +121,9 @@ KnownAgents::Sizes KnownAgents::sizes() const {
   return sizes;
 }
 
-void KnownAgents::ForgetThoseAway(absl::Duration now) {
-  if (now < next_look_) return;
-  next_look_ = now + kBetweenLooks;
+void KnownAgents::ForgetAbsentAgents(absl::Duration now) {
+  if (now < next_sweep_) return;
+  next_sweep_ = now + kSweepInterval;
   const size_t before = agents_.size();
   std::erase_if(agents_, [&](const auto& named) {
     const auto& left = named.second.left;

@@ -1,5 +1,5 @@
-// What is known of agents from one stream to the next. It is forgotten when
-// they have been away for long.
+// The state of agents that is kept across streams. An agent's state is dropped
+// once the agent has been disconnected for kForgottenAfter.
 
 #ifndef FLEETPERF_AGGREGATOR_INGEST_KNOWN_AGENTS_H_
 #define FLEETPERF_AGGREGATOR_INGEST_KNOWN_AGENTS_H_
@@ -21,34 +21,38 @@
 
 namespace fleetperf::aggregator {
 
-// Times are Clock::Monotonic(). Thread-compatible.
+// Thread-compatible. All times are Clock::Monotonic().
 class KnownAgents {
  public:
-  // How long an agent may be away before it is forgotten.
+  // How long the state of a disconnected agent is kept.
   static constexpr absl::Duration kForgottenAfter = absl::Hours(24);
 
   explicit KnownAgents(const IngestLimits& limits) : limits_(limits) {}
 
-  // The agent's stream was opened, or replaced by another one; it has ended.
+  // Records that the agent opened a stream, or replaced its stream by another.
   void Join(const std::string& agent, absl::Duration now);
+  // Records that the agent's stream has ended.
   void Leave(const std::string& agent, absl::Duration now);
 
+  // Returns the agent's budgets, and creates them on the first call.
   std::shared_ptr<AgentBudgets> BudgetsOf(const std::string& agent,
                                           absl::Duration now);
 
-  // `agent`, whose stream is open, speaks for a machine until it leaves.
-  // ResourceExhausted if it speaks for too many.
+  // Makes `agent` the speaker for `machine`, i.e. the agent that answers for
+  // it, until the agent leaves. A no-op if the agent's stream has ended.
+  // Returns ResourceExhausted if the agent speaks for too many machines.
   absl::Status SetSpeaker(const std::string& machine, const std::string& agent);
-  // Null if no agent does.
+  // Returns the agent that speaks for `machine`; nullptr if none does.
   const std::string* SpeakerOf(const std::string& machine) const;
 
-  // Makes `agent` the owner of a machine's counterset. AlreadyExists if another
-  // one is whose stream is open. An agent that owns too many loses another.
+  // Makes `agent` the owner of a machine's counterset. Returns AlreadyExists if
+  // the owner is another agent with an open stream. An agent that owns too many
+  // countersets loses one of the others.
   absl::Status Claim(const std::string& machine,
                      const perflib::Guid& counterset, const std::string& agent);
 
-  // Whether definitions of an epoch of the agent are missing. One that is
-  // forgotten with its agent is found out again.
+  // Records whether definitions of one of the agent's epochs are missing. If
+  // the record is dropped with its agent, the loss is detected again.
   void SetLostDictionary(const std::string& agent, uint32_t epoch_number,
                          bool lost);
   bool HasLostDictionary(const std::string& agent, uint32_t epoch_number) const;
@@ -67,21 +71,22 @@ class KnownAgents {
   using MachineCounterset = std::pair<std::string, perflib::Guid>;
 
   struct Agent {
-    std::optional<absl::Duration> left;  // nothing: its stream is open
+    std::optional<absl::Duration> left;  // std::nullopt: its stream is open
     std::shared_ptr<AgentBudgets> budgets;
-    std::set<std::string> machines;  // that it speaks for
+    std::set<std::string> machines;  // for which the agent is the speaker
     std::set<MachineCounterset> owned;
     std::set<uint32_t> lost_dictionaries;
   };
 
-  // Now and then: it looks at all of them.
-  void ForgetThoseAway(absl::Duration now);
+  // Drops the state of agents that have been disconnected for kForgottenAfter.
+  // Rate-limited, because it scans all agents.
+  void ForgetAbsentAgents(absl::Duration now);
 
   const IngestLimits limits_;
   std::map<std::string, Agent> agents_;
   std::map<std::string, std::string> speakers_;  // by machine
   std::map<MachineCounterset, std::string> owners_;
-  absl::Duration next_look_ = -absl::InfiniteDuration();
+  absl::Duration next_sweep_ = -absl::InfiniteDuration();
 };
 
 }  // namespace fleetperf::aggregator

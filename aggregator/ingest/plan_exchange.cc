@@ -6,8 +6,8 @@
 
 namespace fleetperf::aggregator {
 
-// Plans are asked for and sent under the lock: of two callers, the later one's
-// word is the last.
+// Plans are computed and sent under the lock. The lock orders concurrent
+// callers, so the last plan sent reflects the latest state.
 
 void PlanExchange::SendWelcome(v1::CollectResponse welcome) {
   absl::MutexLock lock(&mutex_);
@@ -27,7 +27,7 @@ void PlanExchange::Update() {
   link_.Send(std::move(response));
 }
 
-// It is kept as long as the stream is open: it must not be large.
+// Bounds the report's size because it is kept while the stream is open.
 void PlanExchange::TakeReport(v1::PlanReport report) {
   BoundPlanReport(&report);
   absl::MutexLock lock(&mutex_);

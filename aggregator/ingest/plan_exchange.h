@@ -1,4 +1,4 @@
-// What a stream says of plans: which one its agent has, and what became of it.
+// The exchange of plans and plan reports on an agent's stream.
 
 #ifndef FLEETPERF_AGGREGATOR_INGEST_PLAN_EXCHANGE_H_
 #define FLEETPERF_AGGREGATOR_INGEST_PLAN_EXCHANGE_H_
@@ -18,23 +18,23 @@ namespace fleetperf::aggregator {
 // Thread-safe.
 class PlanExchange {
  public:
-  // All outlive it. `machine` is the agent's own one, which does not change
-  // after SendWelcome.
+  // All arguments must outlive this object. `machine` is the agent's own
+  // machine and must not change after SendWelcome.
   PlanExchange(const Planner* planner, const v1::Machine* machine,
                AgentLink* link)
       : planner_(*planner), machine_(*machine), link_(*link) {}
 
-  // Sends `welcome` with the plan for the machine in it.
+  // Adds the machine's plan to `welcome` and sends it.
   void SendWelcome(v1::CollectResponse welcome);
 
-  // Sends the plan if it is not the one that was sent last. Nothing before
+  // Sends the plan if it differs from the plan sent last. A no-op before
   // SendWelcome.
   void Update();
 
-  // Keeps what the agent says that became of its plan.
+  // Stores the agent's report on its plan.
   void TakeReport(v1::PlanReport report);
 
-  // Null if it has not told.
+  // Returns the last report; nullptr if the agent has not sent one.
   std::shared_ptr<const v1::PlanReport> report() const;
 
  private:
@@ -42,7 +42,7 @@ class PlanExchange {
   const v1::Machine& machine_;
   AgentLink& link_;
   mutable absl::Mutex mutex_;
-  // What was sent last; nothing before SendWelcome.
+  // The plan sent last; std::nullopt before SendWelcome.
   std::optional<v1::Plan> plan_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<const v1::PlanReport> report_ ABSL_GUARDED_BY(mutex_);
 };

@@ -1,4 +1,4 @@
-// A rate that may be exceeded for a moment, but is to be made up for.
+// A rate limit that allows bursts. The sender pauses to make up for a burst.
 
 #ifndef FLEETPERF_AGGREGATOR_INGEST_RATE_BUDGET_H_
 #define FLEETPERF_AGGREGATOR_INGEST_RATE_BUDGET_H_
@@ -14,13 +14,13 @@ namespace fleetperf::aggregator {
 // Thread-safe.
 class RateBudget {
  public:
-  // `amount` may be charged in each `period`, and all of it at once. `now` is
-  // Clock::Monotonic(), here and later.
+  // Allows `amount` per `period`, possibly all at once. All times are
+  // Clock::Monotonic().
   RateBudget(double amount, absl::Duration period, absl::Duration now)
       : amount_(amount), period_(period), charged_until_(now - period) {}
 
-  // Takes what has come, however much it is, and returns how long whoever sent
-  // it has to pause.
+  // Charges `amount`, however large, and returns how long the sender must
+  // pause.
   absl::Duration Charge(double amount, absl::Duration now) {
     absl::MutexLock lock(&mutex_);
     charged_until_ =
@@ -32,11 +32,11 @@ class RateBudget {
   const double amount_;
   const absl::Duration period_;
   absl::Mutex mutex_;
-  // What has come would have taken until then, at this rate.
+  // The time at which the charged amounts would end if sent at the exact rate.
   absl::Duration charged_until_ ABSL_GUARDED_BY(mutex_);
 };
 
-// What one agent may send, whatever streams it comes in.
+// The budgets of one agent, across all of its streams.
 struct AgentBudgets {
   RateBudget samples;
   RateBudget series;

@@ -20,14 +20,14 @@ struct ReceivedBatch {
   uint64_t sequence = 0;
   uint64_t fingerprint = 0;  // of its payload
   absl::Time received;
-  v1::Batch batch;                                     // as it came
-  std::shared_ptr<const v1::Definitions> definitions;  // null: none
+  v1::Batch batch;                                     // as received
+  std::shared_ptr<const v1::Definitions> definitions;  // nullptr: none
   DecodedBatch decoded;
-  // Not empty: why the batch is refused. Only its definitions are kept, and in
-  // `decoded` what is lost with it.
+  // If not empty, the reason why the batch is rejected. Then only its
+  // definitions are kept, and `decoded` holds the resulting losses.
   std::string reject_reason;
-  // It was stored before, under the epoch that this one was forked from. Only
-  // its definitions are kept.
+  // Whether the batch is already stored under the epoch that its epoch was
+  // forked from. Then only its definitions are kept.
   bool is_copy = false;
 };
 

@@ -16,17 +16,16 @@
 namespace fleetperf::aggregator {
 namespace {
 
-absl::Status OutOfPlace(absl::string_view message) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("a ", message, " has no place here"));
+absl::Status Unexpected(absl::string_view message) {
+  return absl::InvalidArgumentError(absl::StrCat("unexpected ", message));
 }
 
-// An agent is behind if its samples are older than this, besides what they may
-// wait for others to be sent with.
+// An agent is behind if its samples are older than this plus its batch period.
 constexpr absl::Duration kBehind = absl::Seconds(30);
 
-// A dictionary has instances that are gone, too: their batches are still held.
-constexpr size_t kDictionaryLives = 4;
+// A dictionary may have this many times max_instances, because it also defines
+// retired instances whose batches the agent still holds.
+constexpr size_t kDictionaryFactor = 4;
 
 uint64_t CountValues(const DecodedBatch& decoded) {
   uint64_t values = 0;
@@ -38,20 +37,21 @@ uint64_t CountValues(const DecodedBatch& decoded) {
   return values;
 }
 
-// Whether a batch or definition is to blame, and would be again. Otherwise the
-// stream ends, and the batch comes again with the next.
-bool IsBatchsFault(const absl::Status& status) {
+// Returns whether the batch or definition itself is at fault, so that a retry
+// would fail too. On other errors, the stream ends and the agent sends the
+// batch again on its next stream.
+bool IsBatchFault(const absl::Status& status) {
   return absl::IsInvalidArgument(status) || absl::IsResourceExhausted(status) ||
          absl::IsFailedPrecondition(status);
 }
 
-// Whether it is not for the agent to send this.
+// Returns whether the agent is not permitted to send the definition.
 bool IsRefusal(const absl::Status& status) {
   return absl::IsPermissionDenied(status) || absl::IsAlreadyExists(status);
 }
 
-// The ticks that a rejected batch told of, by its clocks. If they cannot be
-// read: that something is lost at `now`, by the machine's clock.
+// Returns the loss of a rejected batch's ticks, read from its clocks. If the
+// clocks cannot be read, returns a loss at `now`, by the machine's clock.
 Loss LossOf(const BatchContents& contents, absl::Time now) {
   const TickSpan span = ReadTickSpan(contents);
   return {.start = span.ticks == 0 ? now : span.start,
@@ -76,11 +76,11 @@ Session::Session(Ingest* ingest, PeerIdentity peer, std::string address,
 absl::Status Session::Handle(v1::CollectRequest request) {
   const bool greeted = !agent_.empty();
   if (!greeted && !request.has_hello()) {
-    return OutOfPlace("message before Hello");
+    return Unexpected("message before Hello");
   }
   switch (request.message_case()) {
     case v1::CollectRequest::kHello:
-      if (greeted) return OutOfPlace("second Hello");
+      if (greeted) return Unexpected("second Hello");
       return HandleHello(request.hello());
     case v1::CollectRequest::kBatch:
       return HandleBatch(std::move(*request.mutable_batch()));
@@ -98,7 +98,7 @@ absl::Status Session::Handle(v1::CollectRequest request) {
     case v1::CollectRequest::MESSAGE_NOT_SET:
       break;
   }
-  return absl::OkStatus();  // of a later version
+  return absl::OkStatus();  // a message of a later version
 }
 
 absl::Status Session::HandleHello(const v1::Hello& hello) {
@@ -108,7 +108,7 @@ absl::Status Session::HandleHello(const v1::Hello& hello) {
         "the certificate does not name \"", hello.agent(),
         "\"; issue one with: fleetperf pki issue agent ", hello.agent()));
   }
-  RETURN_IF_ERROR(ingest_.CheckRoomFor(hello.agent()));
+  RETURN_IF_ERROR(ingest_.CheckMachineLimit(hello.agent()));
   agent_ = hello.agent();
   epoch_id_ = hello.epoch();
   catalogue_hash_ = hello.catalogue_hash();
@@ -122,8 +122,8 @@ absl::Status Session::HandleHello(const v1::Hello& hello) {
   RETURN_IF_ERROR(
       FromStore(ingest_.store().PutMachine(machine_, catalogue_hash_)));
 
-  // What an earlier stream brought is on its way to the disk; the agent must
-  // not take it for lost.
+  // Batches of an earlier stream may still wait for their commit. Welcome must
+  // report them as durable, or the agent would treat them as lost.
   ingest_.AfterCommits(
       [self = shared_from_this(), hello] { self->SendWelcome(hello); });
   return absl::OkStatus();
@@ -155,8 +155,8 @@ v1::Welcome Session::MakeWelcome(const v1::Hello& hello) const {
     state->set_epoch(held.epoch());
     state->set_durable_sequence(epoch.durable());
     state->set_durable_fingerprint(epoch.durable_fingerprint());
-    // Definitions that were in batches which are not held any more, and did not
-    // arrive, are missing here.
+    // If the agent dropped batches that never arrived, the definitions in these
+    // batches are missing here.
     state->set_dictionary_held(!ingest_.HasLostDictionary(epoch) &&
                                held.first_sequence() <= epoch.durable() + 1);
   }
@@ -178,7 +178,7 @@ v1::Welcome Session::MakeWelcome(const v1::Hello& hello) const {
 void Session::SendWelcome(const v1::Hello& hello) {
   for (const auto& [id, epoch] : epochs_) {
     if (epoch->broken()) {
-      return link_->End(absl::UnavailableError("the store cannot be written"));
+      return link_->End(absl::UnavailableError("cannot write to the store"));
     }
   }
   v1::CollectResponse response;
@@ -187,34 +187,33 @@ void Session::SendWelcome(const v1::Hello& hello) {
   ingest_.UpdatePace(this);
 }
 
-absl::Status Session::CheckHas(const Epoch& epoch) const {
+absl::Status Session::CheckOwns(const Epoch& epoch) const {
   if (epoch.session().get() == this) return absl::OkStatus();
   return absl::AbortedError("replaced by a new connection");
 }
 
 absl::Status Session::HandleDictionary(v1::Dictionary dictionary) {
   const auto found = epochs_.find(dictionary.epoch());
-  if (found == epochs_.end()) return OutOfPlace("Dictionary of another epoch");
+  if (found == epochs_.end()) return Unexpected("Dictionary of another epoch");
   Epoch& epoch = *found->second;
   absl::MutexLock lock(&epoch.taking_mutex());
-  RETURN_IF_ERROR(CheckHas(epoch));
+  RETURN_IF_ERROR(CheckOwns(epoch));
   v1::Definitions& definitions = *dictionary.mutable_definitions();
   Bound(&definitions);
-  if (epoch.id() != epoch_id_) machines_.LeaveOutForeign(&definitions);
+  if (epoch.id() != epoch_id_) machines_.RemoveForeign(&definitions);
   RETURN_IF_ERROR(machines_.Check(definitions));
   dictionary_instances_ += static_cast<size_t>(definitions.instances_size());
-  const size_t most =
-      kDictionaryLives * ingest_.limits().dictionary.max_instances;
-  if (dictionary_instances_ > most) {
+  const size_t max_instances =
+      kDictionaryFactor * ingest_.limits().dictionary.max_instances;
+  if (dictionary_instances_ > max_instances) {
     return absl::ResourceExhaustedError(absl::StrCat(
-        "a dictionary of more than ", most, " instances, ", kDictionaryLives,
-        " times as many as there may be "
-        "(max_instances)"));
+        "the dictionary has more than ", max_instances, " instances, ",
+        kDictionaryFactor, " times the limit (max_instances)"));
   }
   RETURN_IF_ERROR(
       FromStore(ingest_.store().KeepDefinitions(epoch.number(), definitions)));
-  // There may be many, of processes that are long gone; those that batches use
-  // are read from the store.
+  // The dictionary may have many instances of processes that exited long ago.
+  // Instances that batches use are read from the store.
   definitions.clear_instances();
   const absl::Status applied = ApplyDefinitions(epoch, definitions);
   if (!applied.ok() && (epoch.id() == epoch_id_ || !IsRefusal(applied))) {
@@ -229,9 +228,9 @@ absl::Status Session::HandleDictionary(v1::Dictionary dictionary) {
 
 absl::Status Session::HandleBatch(v1::Batch batch) {
   const auto found = epochs_.find(batch.epoch());
-  if (found == epochs_.end()) return OutOfPlace("Batch of another epoch");
+  if (found == epochs_.end()) return Unexpected("Batch of another epoch");
   if (batch.sequence() == 0 || batch.sequence() > kMaxSequence) {
-    return OutOfPlace(absl::StrCat("Batch with sequence ", batch.sequence()));
+    return Unexpected(absl::StrCat("Batch with sequence ", batch.sequence()));
   }
   auto received = std::make_shared<ReceivedBatch>();
   received->epoch = found->second;
@@ -241,13 +240,14 @@ absl::Status Session::HandleBatch(v1::Batch batch) {
   received->batch = std::move(batch);
   Epoch& epoch = *received->epoch;
   absl::MutexLock lock(&epoch.taking_mutex());
-  RETURN_IF_ERROR(CheckHas(epoch));
+  RETURN_IF_ERROR(CheckOwns(epoch));
 
   const auto contents = ParseBatch(received->batch, ingest_.limits().batch);
   absl::Status allowed;
   if (contents.ok()) allowed = TakeDefinitions(*contents, received.get());
-  // What a former process collected may not be the agent's any more. That is
-  // no reason to refuse what this one does.
+  // A former process may have collected countersets or machines that no longer
+  // belong to the agent. That rejects the batch, but does not end the stream of
+  // the present process.
   if (!allowed.ok() && (epoch.id() == epoch_id_ || !IsRefusal(allowed))) {
     return allowed;
   }
@@ -268,7 +268,7 @@ absl::Status Session::HandleBatch(v1::Batch batch) {
   return charged;
 }
 
-// They are kept also if the rest is rejected: later batches use them.
+// Definitions are kept even if the batch is rejected: later batches use them.
 absl::Status Session::TakeDefinitions(const BatchContents& contents,
                                       ReceivedBatch* received) {
   received->definitions = contents.definitions;
@@ -289,7 +289,7 @@ absl::Status Session::TakeSamples(const absl::StatusOr<BatchContents>& contents,
     return status;
   }
   if (!status.ok()) {
-    if (!IsBatchsFault(status)) return status;
+    if (!IsBatchFault(status)) return status;
     const BatchContents nothing;
     Reject(status, contents.ok() ? *contents : nothing, received);
     return absl::OkStatus();
@@ -308,10 +308,10 @@ absl::StatusOr<bool> Session::IsCopy(const ReceivedBatch& received) const {
   const auto is_stored = ingest_.store().HasBatch(
       origin->second->number(), received.sequence, received.fingerprint);
   if (is_stored.ok()) return is_stored;
-  // Taken for new, it might be stored twice.
-  const std::string message =
-      absl::StrCat("cannot tell whether batch ", received.sequence, " of ",
-                   agent_, " is stored: ", is_stored.status().message());
+  // The batch must not pass as new: it might be stored twice.
+  const std::string message = absl::StrCat(
+      "cannot tell whether batch ", received.sequence, " of ", agent_,
+      " is already stored: ", is_stored.status().message());
   ingest_.log().Warn(absl::StrCat("copy ", agent_), message);
   return absl::UnavailableError(message);
 }
@@ -326,7 +326,7 @@ absl::Status Session::Charge(const ReceivedBatch& received) {
   return throttle_.Charge(samples, new_series, IsBehind(received));
 }
 
-// Whether all of its samples are older than what a live agent sends.
+// Returns whether all samples are older than those of a live agent.
 bool Session::IsBehind(const ReceivedBatch& received) const {
   absl::Time newest = absl::InfinitePast();
   for (const Frame& frame : received.decoded.frames) {
@@ -345,7 +345,8 @@ absl::Status Session::Decode(Epoch& epoch, const BatchContents& contents,
     epoch.dictionary().Retire(instance);
   }
   ASSIGN_OR_RETURN(received->decoded, std::move(decoded));
-  // After a reconnect nothing is defined that was defined before.
+  // After a reconnect the agent does not repeat its definitions, so the
+  // machines are taken from the samples.
   std::set<std::string> machines;
   for (const Frame& frame : received->decoded.frames) {
     machines.insert(frame.query->machine);
@@ -367,7 +368,7 @@ void Session::Reject(const absl::Status& reason, const BatchContents& contents,
   received->reject_reason = std::string(reason.message());
   received->decoded = {
       .losses = {LossOf(contents, received->received + skew(agent_))}};
-  // What it tells of others is true all the same.
+  // The losses that the batch reports are valid even though it is rejected.
   for (const Loss& loss : contents.losses) {
     if (!loss.machine.empty() && !peer_.HasName(loss.machine)) continue;
     received->decoded.losses.push_back(loss);
@@ -398,12 +399,12 @@ void Session::Bound(v1::Definitions* definitions) {
       absl::StrCat("agent ", agent_, " defines ", wrong_scales,
                    " counters with a default scale that is not between -",
                    perflib::kMaxScale, " and ", perflib::kMaxScale,
-                   "; they are not scaled"));
+                   "; these counters are not scaled"));
 }
 
 absl::Status Session::EnterMachines(const std::set<std::string>& machines) {
   ASSIGN_OR_RETURN(const bool any_new, machines_.Enter(machines));
-  if (any_new) ingest_.UpdatePace(this);  // one of them may be watched
+  if (any_new) ingest_.UpdatePace(this);  // a new machine may be watched
   return absl::OkStatus();
 }
 
@@ -414,25 +415,25 @@ absl::Status Session::ApplyDefinitions(Epoch& epoch,
     machines.insert(machine.name());
   }
   const absl::Status entered = EnterMachines(machines);
-  // Only batches with samples of the machine left out are rejected.
+  // Only batches with samples of a machine over the limit are rejected.
   if (absl::IsResourceExhausted(entered)) {
     throttle_.CountBroken(entered.message());
-    ingest_.log().Warn(absl::StrCat("enter ", agent_, " ", entered.message()),
-                       absl::StrCat("left out a machine of ", agent_, ": ",
-                                    entered.message()));
+    ingest_.log().Warn(
+        absl::StrCat("enter ", agent_, " ", entered.message()),
+        absl::StrCat("skipped a machine of ", agent_, ": ", entered.message()));
   } else {
     RETURN_IF_ERROR(entered);
   }
   const absl::Status applied = epoch.dictionary().Apply(definitions);
   if (!applied.ok()) {
-    if (!IsBatchsFault(applied)) return applied;
+    if (!IsBatchFault(applied)) return applied;
     ingest_.log().Warn(absl::StrCat("define ", agent_, " ", applied.message()),
-                       absl::StrCat("refused a definition of ", agent_, ": ",
+                       absl::StrCat("skipped a definition of ", agent_, ": ",
                                     applied.message()));
   }
   for (const v1::QueryDefinition& query : definitions.queries()) {
     const auto collected = epoch.dictionary().FindQuery(query.id());
-    if (!collected.ok()) continue;  // wrong, as `applied` says
+    if (!collected.ok()) continue;  // invalid, and reported by `applied`
     RETURN_IF_ERROR(ingest_.Claim((*collected)->machine,
                                   (*collected)->schema->registration.guid,
                                   agent_));
@@ -447,7 +448,8 @@ absl::Status Session::HandleCatalogue(const v1::Catalogue& catalogue) {
     RETURN_IF_ERROR(ZstdDecompress(catalogue.payload(),
                                    catalogue.content_size(), &content));
   }
-  // Shared by all machines that name this hash: it must be what it says.
+  // All machines that announce this hash share the catalogue, so its content
+  // must match the hash.
   if (Sha256(content) != catalogue_hash_) {
     return absl::InvalidArgumentError(
         "the catalogue does not have the hash that Hello announced");
@@ -455,7 +457,7 @@ absl::Status Session::HandleCatalogue(const v1::Catalogue& catalogue) {
   RETURN_IF_ERROR(CheckCatalogueContent(content));
   v1::CatalogueContent parsed;
   if (!parsed.ParseFromString(content)) {
-    return absl::InvalidArgumentError("Catalogue.payload is no catalogue");
+    return absl::InvalidArgumentError("Catalogue.payload is not a catalogue");
   }
   return FromStore(ingest_.store().PutCatalogue(catalogue_hash_, content));
 }
@@ -478,8 +480,8 @@ bool Session::HasManyUnacknowledged() const {
 }
 
 void Session::UpdatePace(BatchObserver& observer) {
-  // Asked and sent under the lock: of two callers, the later one's word is the
-  // last.
+  // The pace is computed and sent under the lock. The lock orders concurrent
+  // callers, so the last message reflects the latest state.
   absl::MutexLock lock(&mutex_);
   const bool live = ingest_.planner().HasAddition(agent_) ||
                     machines_.AnyOf([&](const std::string& machine) {

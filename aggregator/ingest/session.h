@@ -1,4 +1,12 @@
-// An agent's stream, without the transport: what each message means.
+// The protocol of an agent's stream, independent of the transport.
+//
+// Hello must come first. It names the agent and the epochs that it holds; the
+// session takes ownership of these epochs. Welcome is sent once the batches of
+// earlier streams are durable, and tells the agent which batches to resend.
+//
+// An error returned by Handle ends the stream. A batch that is itself at fault
+// does not end the stream: the batch is rejected, its loss is recorded, and its
+// definitions are kept because later batches use them.
 
 #ifndef FLEETPERF_AGGREGATOR_INGEST_SESSION_H_
 #define FLEETPERF_AGGREGATOR_INGEST_SESSION_H_
@@ -32,56 +40,56 @@ namespace fleetperf::aggregator {
 class BatchObserver;
 class Ingest;
 
+// Thread-safe, except for Handle and Close.
 class Session : public std::enable_shared_from_this<Session> {
  public:
   Session(Ingest* ingest, PeerIdentity peer, std::string address,
           std::shared_ptr<AgentLink> link);
 
-  // Takes a message. Called by one thread at a time. An error ends the stream
-  // with that status.
+  // Handles a message. Must be called by one thread at a time. On error, the
+  // stream must end with that status.
   absl::Status Handle(v1::CollectRequest request);
 
-  // The stream has ended.
+  // Unregisters the session. Called when the stream has ended.
   void Close();
-
-  // The rest is thread-safe.
 
   const std::string& agent() const { return agent_; }
   uint64_t epoch_id() const { return epoch_id_; }
-  // Whether the agent's process, or one that went on with its spool, made this
-  // epoch.
+  // Returns whether the agent announced this epoch, i.e. its process, or an
+  // earlier process with the same spool, made the epoch.
   bool HasEpoch(uint64_t epoch) const { return epochs_.contains(epoch); }
   const std::string& address() const { return address_; }
   AgentLink& link() { return *link_; }
 
-  // Its batches up to `sequence` are durable. After that is a moment to ask the
-  // agent to connect again, if it is time.
+  // Acknowledges the epoch's batches up to `sequence`, which are durable. Then
+  // asks the agent to reconnect, if it is time.
   void Acknowledge(const Epoch& epoch, uint64_t sequence);
-  // The loss of a batch that was rejected is durable.
+  // Tells the agent that a batch was rejected. Called once the batch's loss is
+  // durable.
   void SendReject(const ReceivedBatch& rejected);
 
-  // Tells the agent whether it shall send each tick at once, if that changed.
+  // Tells the agent whether to send each tick at once, if that has changed.
   void UpdatePace(BatchObserver& observer);
 
-  // Sends the agent its plan if that is not the one it has.
+  // Sends the agent its plan, if the plan has changed.
   void UpdatePlan() { plans_.Update(); }
 
-  // Whether so much was received that is not durable yet that no more shall be
-  // read for now.
+  // Returns whether so many batches are unacknowledged that reading from the
+  // stream should stop for now.
   bool HasManyUnacknowledged() const;
 
-  // Facts for the list of machines. The skew is the machine's clock minus ours.
+  // The machine's clock minus the aggregator's.
   absl::Duration skew(const std::string& machine) const {
     return machines_.skew(machine);
   }
   // How long a tick may wait at the agent.
   absl::Duration batch_period() const { return batch_period_; }
   uint64_t rejected_batches() const;
-  // How often limits were broken, by their names in Limits.
+  // The number of violations by limit name.
   std::map<std::string, uint64_t> limits_broken() const {
     return throttle_.limits_broken();
   }
-  // What became of its plan; null if it has not told.
+  // The agent's report on its plan; nullptr if not received yet.
   std::shared_ptr<const v1::PlanReport> plan_report() const {
     return plans_.report();
   }
@@ -91,8 +99,8 @@ class Session : public std::enable_shared_from_this<Session> {
   absl::Status TakeEpochs(const v1::Hello& hello);
   v1::Welcome MakeWelcome(const v1::Hello& hello) const;
   void SendWelcome(const v1::Hello& hello);
-  // An error if another stream of the agent has the epoch by now.
-  absl::Status CheckHas(const Epoch& epoch) const;
+  // Returns Aborted if another stream of the agent owns the epoch by now.
+  absl::Status CheckOwns(const Epoch& epoch) const;
   absl::Status HandleBatch(v1::Batch batch);
   absl::Status HandleDictionary(v1::Dictionary dictionary);
   absl::Status HandleCatalogue(const v1::Catalogue& catalogue);
@@ -103,21 +111,21 @@ class Session : public std::enable_shared_from_this<Session> {
                            ReceivedBatch* received);
   absl::Status Decode(Epoch& epoch, const BatchContents& contents,
                       ReceivedBatch* received);
-  // Whether it is stored under the epoch that its own was forked from.
-  // Unavailable if the store cannot tell.
+  // Returns whether the batch is already stored under the epoch that its own
+  // epoch was forked from. Returns Unavailable if the store cannot tell.
   absl::StatusOr<bool> IsCopy(const ReceivedBatch& received) const;
-  // Has the agent pause if it has sent more than it may.
+  // Asks the agent to pause if it has exceeded its budgets.
   absl::Status Charge(const ReceivedBatch& received);
   bool IsBehind(const ReceivedBatch& received) const;
   void Reject(const absl::Status& reason, const BatchContents& contents,
               ReceivedBatch* received);
-  // Leaves out what definitions must not have.
+  // Removes content that definitions must not have.
   void Bound(v1::Definitions* definitions);
-  // Notes that the agent speaks for these machines, and enters those that are
-  // new into the fleet.
+  // Records the agent as the speaker for these machines and adds new ones to
+  // the fleet.
   absl::Status EnterMachines(const std::set<std::string>& machines);
-  // Definitions that are wrong are logged and left out: what uses them is
-  // rejected then.
+  // Applies definitions to the epoch's dictionary. Logs and skips invalid
+  // definitions; batches that use them are rejected later.
   absl::Status ApplyDefinitions(Epoch& epoch,
                                 const v1::Definitions& definitions);
 
@@ -126,20 +134,20 @@ class Session : public std::enable_shared_from_this<Session> {
   const std::string address_;
   const std::shared_ptr<AgentLink> link_;
 
-  // Set by Hello, before other threads see the session.
+  // The fields set by Hello, before other threads see the session.
   std::string agent_;
-  v1::Machine machine_;  // what the agent told of its own
+  v1::Machine machine_;  // the agent's own machine
   uint64_t epoch_id_ = 0;
   std::string catalogue_hash_;
   absl::Duration batch_period_;
-  absl::Duration hello_skew_;  // the agent's clock minus ours
+  absl::Duration hello_skew_;  // the agent's clock minus the aggregator's
   absl::flat_hash_map<uint64_t, std::shared_ptr<Epoch>> epochs_;
-  // Those that epochs were forked from, by the latter.
+  // The epoch that an epoch was forked from, by the id of the latter.
   absl::flat_hash_map<uint64_t, std::shared_ptr<Epoch>> origins_;
-  // Epochs whose definitions came on this stream, all of them: an id that is
-  // not defined now will never be.
+  // Epochs whose complete dictionary arrived on this stream. An id that is
+  // undefined there now stays undefined.
   absl::flat_hash_set<uint64_t> complete_epochs_;
-  size_t dictionary_instances_ = 0;  // of the dictionary that is coming
+  size_t dictionary_instances_ = 0;  // of the dictionary being received
   AgentMachines machines_;
   Throttle throttle_;
   PlanExchange plans_;

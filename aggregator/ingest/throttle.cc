@@ -26,13 +26,13 @@ absl::Status Throttle::Charge(uint64_t samples, uint64_t new_series,
     batches_while_paused_ = 0;
   } else if (++batches_while_paused_ > 2 * limits.max_unacknowledged_batches) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("agent ", agent_, " sends on while it is throttled"));
+        absl::StrCat("agent ", agent_, " keeps sending while throttled"));
   }
   constexpr absl::Duration kNone;
   const auto amount = static_cast<double>(samples);
   if (const auto pause = budgets_->samples.Charge(amount, now); pause > kNone) {
     Pause(pause, absl::StrCat("more than ", limits.max_samples_per_second,
-                              " samples a second (max_samples_per_second)"));
+                              " samples per second (max_samples_per_second)"));
   }
   if (new_series > 0) {
     const auto pause =
@@ -40,13 +40,13 @@ absl::Status Throttle::Charge(uint64_t samples, uint64_t new_series,
     if (pause > kNone) {
       Pause(pause,
             absl::StrCat("more than ", limits.max_new_series_per_hour,
-                         " new series in an hour (max_new_series_per_hour)"));
+                         " new series per hour (max_new_series_per_hour)"));
     }
   }
   if (is_behind) {
     const auto pause = ingest_.ChargeCatchUp(amount);
     if (pause > kNone) {
-      Pause(pause, "it catches up, and others' newest samples come first");
+      Pause(pause, "the agent is catching up; live samples take precedence");
     }
   }
   return absl::OkStatus();
@@ -57,7 +57,7 @@ void Throttle::Pause(absl::Duration pause, const std::string& reason) {
   CountBroken(reason);
   ingest_.CountPause();
   v1::CollectResponse response;
-  // The last pause counts: it covers those before.
+  // The last pause covers all earlier ones.
   *response.mutable_throttle()->mutable_pause() =
       ToProto(paused_until_ - ingest_.Now());
   response.mutable_throttle()->set_reason(reason);

@@ -1,4 +1,4 @@
-// Has an agent pause that sends more than it may.
+// Asks an agent to pause if it exceeds its rate limits.
 
 #ifndef FLEETPERF_AGGREGATOR_INGEST_THROTTLE_H_
 #define FLEETPERF_AGGREGATOR_INGEST_THROTTLE_H_
@@ -20,24 +20,25 @@ namespace fleetperf::aggregator {
 
 class Ingest;
 
-// Of one stream.
+// The throttle of one stream. Thread-compatible, except where noted.
 class Throttle {
  public:
-  // Both outlive it.
+  // Both arguments must outlive the throttle.
   Throttle(Ingest* ingest, AgentLink* link);
 
-  // Whose budgets are charged. Before the first Charge.
+  // Sets the agent whose budgets are charged. Must be called before Charge.
   void SetAgent(const std::string& agent);
 
-  // What a batch brought: samples, and series that are new. `is_behind`: the
-  // samples are older than those of a live agent. ResourceExhausted if the
-  // agent sends on though it was told to pause. Called by one thread at a time.
+  // Charges the samples and the new series of a batch. `is_behind` says that
+  // the samples are older than those of a live agent. Returns ResourceExhausted
+  // if the agent keeps sending although it was asked to pause. Must be called
+  // by one thread at a time.
   absl::Status Charge(uint64_t samples, uint64_t new_series, bool is_behind);
 
-  // Counts that a limit was broken, by the name that `error` has for it in
-  // parentheses. Thread-safe, as is the next.
+  // Counts a violation of the limit that `error` names in parentheses.
+  // Thread-safe.
   void CountBroken(absl::string_view error);
-  // How often limits were broken, by their names in Limits.
+  // Returns the number of violations by limit name. Thread-safe.
   std::map<std::string, uint64_t> limits_broken() const;
 
  private:

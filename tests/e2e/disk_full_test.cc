@@ -52,14 +52,14 @@ TEST(DiskFull, PausesIngestUntilThereIsRoom) {
       agent.Send(Batch(++sent));
       agent.Send(Batch(++sent));
       ASSERT_TRUE(aggregator->WaitForError(
-          "no samples are taken in until there is room: ", ++pauses));
+          "not accepting samples until the disk has space: ", ++pauses));
       EXPECT_THAT(aggregator->error(),
                   HasSubstr(" MiB are free in " + deployment.File("store")));
       EXPECT_EQ(StoredNumbers(deployment, kStart).size(), sent - 2);
       disk.Free();
       ASSERT_TRUE(agent.ReceiveAck(sent));
       ASSERT_TRUE(aggregator->WaitForError(
-          "there is room: samples are taken in again", pauses));
+          "the disk has space: accepting samples again", pauses));
     }
   }
   EXPECT_THAT(StoredNumbers(deployment, kStart), ElementsAre(1, 2, 3, 4, 5));

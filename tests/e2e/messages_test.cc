@@ -88,7 +88,7 @@ TEST(Messages, WrongConfigurationIsNamedWithFileAndLine) {
                                          "'\nstore: {directory: s}\n", tls));
     ExpectMessage(RunDaemon("fleetperf-aggregator", path), 1,
                   absl::StrCat(path, ":1: listen: ends in \"", wrong,
-                               "\", which is no port of 0 to 65535"));
+                               "\", which is not a port (0 to 65535)"));
   }
 }
 

@@ -96,7 +96,7 @@ TEST(Plans, AChangeReachesTheAgentsThatItIsForAndCostsNoSample) {
 
   deployment.WriteAggregatorConfig(kSystemAndMemory);
   aggregator->Signal(SIGHUP);
-  ASSERT_TRUE(aggregator->WaitForError("read the plans of "));
+  ASSERT_TRUE(aggregator->WaitForError("reloaded the plans in "));
   const auto planned = ElementsAre(
       "linux: queries[0] System: ", "linux: queries[1] Memory: ",
       "linux: queries[2] : there is no counterset \"Memry\"; did you mean "
@@ -156,7 +156,7 @@ plans:
   const auto before = AwaitQueries(deployment, "web-1", planned);
   deployment.WriteAggregatorConfig(bad);
   aggregator->Signal(SIGHUP);
-  ASSERT_TRUE(aggregator->WaitForError("the plans in force stay: "));
+  ASSERT_TRUE(aggregator->WaitForError("keeping the current plans: "));
   EXPECT_THAT(aggregator->error(),
               AllOf(HasSubstr("aggregator.yaml:"), HasSubstr(error)));
   EXPECT_EQ(Machine(deployment, "web-1")["plan_version"],

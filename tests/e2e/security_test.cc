@@ -43,7 +43,7 @@ TEST(Security, AnAgentSpeaksOnlyForTheNamesInItsCertificate) {
   EXPECT_FALSE(agent.Receive().has_value());
   EXPECT_THAT(agent.Finish(),
               StatusIs(absl::StatusCode::kPermissionDenied,
-                       HasSubstr("does not speak for machine \"web-2\"")));
+                       HasSubstr("does not name machine \"web-2\"")));
 }
 
 TEST(Security, ASecondLiveAgentOfTheSameNameIsRefused) {

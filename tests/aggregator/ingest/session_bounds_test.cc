@@ -230,7 +230,7 @@ TEST_F(SessionTest, ACatalogueIsCountedToItsEnd) {
     catalogue.mutable_catalogue()->set_payload(content);
     EXPECT_THAT(Handle(catalogue),
                 StatusIs(kInvalidArgument,
-                         HasSubstr("Catalogue.payload is no catalogue")));
+                         HasSubstr("Catalogue.payload is not a catalogue")));
     EXPECT_FALSE(store_->HasCatalogue(Sha256(content)));
   }
 }

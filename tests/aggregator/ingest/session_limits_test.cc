@@ -133,7 +133,7 @@ TEST_F(SessionTest, AnAgentWithTooManyNewSeriesIsThrottled) {
   ASSERT_OK(agent.Send(1));
   // The hour is used up, and twenty series are two more.
   EXPECT_THAT(agent.Throttles(),
-              ElementsAre("2h: more than 10 new series in an hour "
+              ElementsAre("2h: more than 10 new series per hour "
                           "(max_new_series_per_hour)"));
   EXPECT_THAT(ingest_->FindConnection("web-1")->limits_broken,
               ElementsAre(Pair("max_new_series_per_hour", 1)));
@@ -179,8 +179,8 @@ TEST_F(SessionTest, AgentsThatCatchUpShareARateAndLiveOnesHaveNone) {
   // There is nothing left of this second.
   ASSERT_OK(second.Send(100, old));
   ASSERT_OK(first.Send(50, old));
-  EXPECT_THAT(second.Throttles(), ElementsAre(HasSubstr("2s: it catches up")));
-  EXPECT_THAT(first.Throttles(), ElementsAre(HasSubstr("3s: it catches up")));
+  EXPECT_THAT(second.Throttles(), ElementsAre(HasSubstr("2s: the agent is catching up")));
+  EXPECT_THAT(first.Throttles(), ElementsAre(HasSubstr("3s: the agent is catching up")));
   for (int i = 0; i < 20; ++i) {
     ASSERT_OK(live.Send(1000));
     // They waited for others to be sent with.

@@ -207,7 +207,7 @@ TEST_F(SessionTest, ADictionaryDefinesNoMachineOfOthers) {
   machine->set_name("db-1");
   EXPECT_THAT(Handle(dictionary),
               StatusIs(absl::StatusCode::kPermissionDenied,
-                       HasSubstr("does not speak for machine \"db-1\"")));
+                       HasSubstr("does not name machine \"db-1\"")));
 }
 
 TEST_F(SessionTest, ABatchThatIsTooLargeIsRejectedByNameAndTheRestGoesOn) {
