@@ -1,7 +1,7 @@
 // One subscriber's share of a feed.
 
-#ifndef FLEETPERF_AGGREGATOR_SUBSCRIBE_LISTENER_H_
-#define FLEETPERF_AGGREGATOR_SUBSCRIBE_LISTENER_H_
+#ifndef FLEETPERF_AGGREGATOR_SUBSCRIBE_FEED_LISTENER_H_
+#define FLEETPERF_AGGREGATOR_SUBSCRIBE_FEED_LISTENER_H_
 
 #include <cstdint>
 #include <deque>
@@ -19,10 +19,10 @@ namespace fleetperf::aggregator {
 // Joins what was stored to what comes, without a gap or a repetition between:
 // what comes is held back until what is stored has been read, and of it what
 // was stored by then is passed over. Thread-safe.
-class Listener {
+class FeedListener {
  public:
   // Holds updates back, if it `reads_history`, until Release.
-  Listener(std::shared_ptr<Outbox> outbox, bool reads_history)
+  FeedListener(std::shared_ptr<Outbox> outbox, bool reads_history)
       : outbox_(std::move(outbox)), is_holding_(reads_history) {}
 
   void Deliver(std::shared_ptr<const FeedUpdate> update);
@@ -46,4 +46,4 @@ class Listener {
 
 }  // namespace fleetperf::aggregator
 
-#endif  // FLEETPERF_AGGREGATOR_SUBSCRIBE_LISTENER_H_
+#endif  // FLEETPERF_AGGREGATOR_SUBSCRIBE_FEED_LISTENER_H_

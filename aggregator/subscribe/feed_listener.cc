@@ -1,4 +1,4 @@
-#include "aggregator/subscribe/listener.h"
+#include "aggregator/subscribe/feed_listener.h"
 
 namespace fleetperf::aggregator {
 namespace {
@@ -8,7 +8,7 @@ constexpr size_t kMaxHeld = 1000;
 
 }  // namespace
 
-void Listener::Deliver(std::shared_ptr<const FeedUpdate> update) {
+void FeedListener::Deliver(std::shared_ptr<const FeedUpdate> update) {
   absl::MutexLock lock(&mutex_);
   if (is_holding_) {
     held_.push_back(std::move(update));
@@ -22,7 +22,7 @@ void Listener::Deliver(std::shared_ptr<const FeedUpdate> update) {
   if (auto rest = NewOf(std::move(update))) outbox_->Add(std::move(rest));
 }
 
-std::shared_ptr<const FeedUpdate> Listener::NewOf(
+std::shared_ptr<const FeedUpdate> FeedListener::NewOf(
     std::shared_ptr<const FeedUpdate> update) const {
   if (!history_.Has(update->position)) return update;
   // That a series ended may not have been seen in what is stored.
@@ -31,7 +31,7 @@ std::shared_ptr<const FeedUpdate> Listener::NewOf(
       FeedUpdate{.position = update->position, .ended = update->ended});
 }
 
-void Listener::Release(SeenBatches history) {
+void FeedListener::Release(SeenBatches history) {
   absl::MutexLock lock(&mutex_);
   is_holding_ = false;
   history_ = std::move(history);
