@@ -5,6 +5,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/types/span.h"
+#include "base/sha256.h"
 #include "base/zstd.h"
 #include "fleetperf/v1/collection.pb.h"
 
@@ -178,6 +179,7 @@ v1::Batch PackBatch(std::string content) {
     batch.set_compression(v1::COMPRESSION_NONE);
     batch.set_payload(std::move(content));
   }
+  batch.set_fingerprint(Fingerprint(batch.payload()));
   return batch;
 }
 

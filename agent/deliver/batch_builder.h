@@ -21,8 +21,8 @@ namespace fleetperf::agent {
 // Adds the samples of one block to `content`.
 void AddBlock(const BlockSamples& block, v1::BatchContent* content);
 
-// The batch of a serialized v1::BatchContent, compressed if that is smaller. It
-// has no epoch and no sequence yet.
+// The batch of a serialized v1::BatchContent, compressed if that is smaller,
+// with its fingerprint. It has no epoch and no sequence yet.
 v1::Batch PackBatch(std::string content);
 
 // Not thread-safe.
