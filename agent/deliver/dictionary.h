@@ -22,21 +22,22 @@
 namespace fleetperf::v1 {
 class BatchContent;
 class Definitions;
-class InstanceDefinition;
 }  // namespace fleetperf::v1
 
 namespace fleetperf::agent {
 
+class DefinitionSet;
+
 // What a file that keeps the definitions has to be told.
 struct DictionaryChanges {
-  std::shared_ptr<const v1::Definitions> added;  // null: none
-  std::vector<uint32_t> removed;                 // ids
+  std::unique_ptr<v1::Definitions> added;  // null: none
+  std::vector<uint32_t> removed;           // ids of instances
 };
 
 // Thread-safe.
 class Dictionary {
  public:
-  // Whether somebody calls TakeChanges.
+  // Whether TakeChanges or TakeAll are called.
   explicit Dictionary(bool is_saved = false);
   ~Dictionary();
 
@@ -74,33 +75,30 @@ class Dictionary {
   // most. What a definition refers to is in its part or in one before.
   std::vector<v1::Definitions> All(size_t part_bytes = size_t{1} << 20) const;
 
-  // What changed since the last call.
+  // What changed since the last call of one of these.
   DictionaryChanges TakeChanges();
-  // They could not be saved.
-  void PutBack(const DictionaryChanges& changes);
-  // Nothing is saved any more.
-  void ForgetSaved();
+  // Everything, like All.
+  std::vector<v1::Definitions> TakeAll(size_t part_bytes);
 
  private:
   // An id for `key`; `is_new` says whether it was not there yet.
   uint32_t IdOf(std::string key, bool* is_new)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Adds what stays: all but instances.
+  void AddLasting(const v1::Definitions& added)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable absl::Mutex mutex_;
   uint32_t next_id_ ABSL_GUARDED_BY(mutex_) = 1;
   absl::flat_hash_map<std::string, uint32_t> ids_ ABSL_GUARDED_BY(mutex_);
-  // All but instances; they are few and stay.
-  const std::unique_ptr<v1::Definitions> lasting_ ABSL_GUARDED_BY(mutex_);
-  absl::flat_hash_map<uint32_t, v1::InstanceDefinition> instances_
-      ABSL_GUARDED_BY(mutex_);
+  const std::unique_ptr<DefinitionSet> definitions_ ABSL_GUARDED_BY(mutex_);
   const std::unique_ptr<v1::Definitions> pending_ ABSL_GUARDED_BY(mutex_);
   std::vector<uint32_t> pending_retired_ ABSL_GUARDED_BY(mutex_);
   // (sequence of the batch that retires it, instance)
   std::deque<std::pair<uint64_t, uint32_t>> retired_ ABSL_GUARDED_BY(mutex_);
 
   const bool is_saved_;
-  // The part of lasting_ that is new, the instances that are, and those that
-  // are saved and gone.
+  // New definitions but instances, new instances, and saved ones that are gone.
   const std::unique_ptr<v1::Definitions> unsaved_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_set<uint32_t> unsaved_instances_ ABSL_GUARDED_BY(mutex_);
   std::vector<uint32_t> removed_ ABSL_GUARDED_BY(mutex_);
