@@ -35,7 +35,7 @@ Group SpoolCounters(const Spool* spool) {
   return {{{10, kPerfCounterLargeRawcount, "Spool Memory Bytes",
             "Payloads of batches that are held in memory."},
            {11, kPerfCounterLargeRawcount, "Spool File Bytes",
-            "Room that batches take in the spool's file."},
+            "Room that batches take in the spool's files."},
            {12, kPerfLargeRawFraction, "% Spool Used",
             "That room, of what spool_size allows.", kLimitId},
            {kLimitId, kPerfLargeRawBase, "", ""},
