@@ -40,7 +40,7 @@ class RunningAgent : public Agent {
     plan_ = std::make_unique<PlanInForce>(
         config.plan, ResolvePath(config.state_directory, "plan"),
         machines_.get());
-    // The catalogue shall be complete when it is announced.
+    // The catalogue must be complete before it is announced.
     machines_->Reports();
     uplink_ = std::make_unique<Uplink>(Uplink::Options{
         .aggregators = config.aggregators,
@@ -58,12 +58,12 @@ class RunningAgent : public Agent {
                 },
             .apply_plan =
                 [this](const v1::Plan* plan) { return plan_->Apply(plan); },
-            .on_disconnect = [this] { plan_->EndMeanwhile(); },
+            .on_disconnect = [this] { plan_->EndTemporaryQueries(); },
         },
         .counts = &uplink_counts_});
   }
 
-  // What was collected until the end is sent, if the aggregator takes it.
+  // Sends all samples collected so far, as far as the aggregator accepts them.
   ~RunningAgent() override {
     machines_->Stop();
     delivery_.Flush();
@@ -76,7 +76,7 @@ class RunningAgent : public Agent {
   const OwnCounterset own_counters_ =
       MakeOwnCounters(&delivery_, &uplink_counts_);
   std::unique_ptr<Machines> machines_;
-  std::unique_ptr<PlanInForce> plan_;  // used by the uplink's thread
+  std::unique_ptr<PlanInForce> plan_;  // used by the uplink's thread only
   std::unique_ptr<Uplink> uplink_;
 };
 

@@ -10,7 +10,7 @@
 
 namespace fleetperf::agent {
 
-// Collects and sends from its start to its destruction.
+// Collects and sends samples from Start() until destruction.
 class Agent {
  public:
   static absl::StatusOr<std::unique_ptr<Agent>> Start(const Config& config);

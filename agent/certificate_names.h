@@ -1,4 +1,4 @@
-// The machines that the agent may speak for.
+// The machine names in the agent's certificate.
 
 #ifndef FLEETPERF_AGENT_CERTIFICATE_NAMES_H_
 #define FLEETPERF_AGENT_CERTIFICATE_NAMES_H_
@@ -12,16 +12,17 @@
 
 namespace fleetperf::agent {
 
-// They are the names in its certificate.
+// The machines that the agent may report: the names in its certificate.
 class CertificateNames {
  public:
-  // Reads the certificate's file.
+  // Reads the certificate file of `config`.
   static absl::StatusOr<CertificateNames> Load(const Config& config);
 
   const std::vector<std::string>& all() const { return names_; }
 
-  // PermissionDenied if `machine` is not among them, with the command that
-  // issues a certificate which has it, too.
+  // Returns PermissionDenied if the certificate does not name `machine`. The
+  // message includes the command that issues a certificate with that name
+  // added.
   absl::Status Check(const std::string& machine) const;
 
  private:

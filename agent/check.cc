@@ -77,14 +77,16 @@ class Checker {
     CheckName(config_.name);
   }
 
-  // Without a certificate that can be read there is one problem, not more.
+  // Reports nothing if the certificate could not be read: that is one problem
+  // already.
   void CheckName(const std::string& machine) {
     if (!names_.has_value()) return;
     const absl::Status status = names_->Check(machine);
     if (!status.ok()) Problem(status.message());
   }
 
-  // The own first.
+  // Returns the agent's own machine first, then the remote machines of the
+  // plan.
   std::vector<std::string> MachineNames() const {
     std::set<std::string> remote;
     for (const PlannedQuery& query : plan_.queries) {
@@ -96,7 +98,7 @@ class Checker {
     return names;
   }
 
-  // The machine's, and what the agent counts of itself.
+  // Opens the machine's source combined with the agent's own counters.
   absl::StatusOr<std::unique_ptr<Source>> OpenOwnSource() {
     ASSIGN_OR_RETURN(auto machines, OpenLocalSource(config_.perflib_dll));
     return CombineSources(std::move(machines), MakeOwnSource(&own_counters_));
@@ -142,11 +144,11 @@ class Checker {
                         return registration.name == known.name;
                       });
       if (present) continue;
-      absl::PrintF("  not here: %s. %s\n", known.name, known.why_missing);
+      absl::PrintF("  missing: %s. %s\n", known.name, known.why_missing);
     }
   }
 
-  // Tries each query of the plan, once and on its own.
+  // Tries each query of the plan once, each on its own handle.
   void TryPlan(Source& source, const std::string& machine,
                const std::vector<CountersetRegistration>& registrations) {
     const Resolution resolution = ResolvePlan(plan_, machine, registrations);
@@ -175,16 +177,16 @@ class Checker {
     BlockSamples samples;
     RETURN_IF_ERROR(collector->Collect(&samples, &problems));
     if (samples.queries[0].failed)
-      problems.emplace_back("it brings no samples");
+      problems.emplace_back("the query returns no samples");
     if (problems.empty()) return absl::OkStatus();
     return absl::DataLossError(absl::StrJoin(problems, "; "));
   }
 
   const Config& config_;
   Plan plan_;
-  std::optional<CertificateNames> names_;  // nothing: they cannot be read
+  std::optional<CertificateNames> names_;  // nullopt: certificate unreadable
   int problems_ = 0;
-  const Delivery delivery_{Delivery::Options()};  // of nothing
+  const Delivery delivery_{Delivery::Options()};  // empty, for the own counters
   const UplinkCounts uplink_counts_;
   const OwnCounterset own_counters_ =
       MakeOwnCounters(&delivery_, &uplink_counts_);

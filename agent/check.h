@@ -1,4 +1,4 @@
-// What stands between this machine and its counters.
+// Diagnoses an agent's configuration: the `check` command.
 
 #ifndef FLEETPERF_AGENT_CHECK_H_
 #define FLEETPERF_AGENT_CHECK_H_
@@ -8,10 +8,9 @@
 
 namespace fleetperf::agent {
 
-// Prints what the agent would find: its certificate, the countersets of each
-// machine of its plan, what becomes of each query of the plan when it is tried
-// once, and well-known countersets that are not there. An error says how many
-// problems there are.
+// Prints the certificate, the countersets of each machine in the plan, the
+// result of trying each query of the plan once, and the well-known countersets
+// that are missing. The error message gives the number of problems.
 absl::Status Check(const Config& config);
 
 }  // namespace fleetperf::agent

@@ -47,10 +47,12 @@ absl::StatusOr<Config> LoadConfig(const std::string& path,
   root.ReadPath("replay", &config.replay_directory);
   if (!flags.capture.empty()) config.capture_directory = flags.capture;
   if (!flags.replay.empty()) config.replay_directory = flags.replay;
-  // What is played is another machine's, or of another time: its name is not
-  // to be guessed.
+  // A capture comes from another machine or another time, so its name cannot be
+  // derived from this machine.
   if (config.name.empty() && !config.replay_directory.empty()) {
-    root.Error("name", "is missing: as which machine is the capture played?");
+    root.Error(
+        "name",
+        "is missing; set it to the machine that the capture is played as");
   }
   if (config.name.empty()) config.name = HostName();
   config.log = ReadLogConfig(root);

@@ -17,35 +17,38 @@
 namespace fleetperf::agent {
 
 struct Config {
-  // The machine's name in the store; its certificate must have it.
+  // The machine's name in the store. The certificate must contain it.
   std::string name;
   std::vector<std::string> aggregators;  // "host:port", tried in order
   TlsFiles tls;
   std::map<std::string, std::string> labels;
   Plan plan;
   absl::Duration batch_period = absl::Seconds(10);
-  // What outlives the process: the spool.
+  // The directory for state that outlives the process: the spool.
   std::string state_directory;
   uint64_t spool_bytes = uint64_t{256} << 20;
   absl::Duration spool_age = absl::Hours(24);
-  // Where the blocks that are read are kept, and how much of them; empty: not.
+  // The directory that captured blocks are written to, and its size limit. An
+  // empty path disables capturing.
   std::string capture_directory;
   uint64_t capture_bytes = uint64_t{256} << 20;
-  // A capture to play instead of collecting; empty: none.
+  // The capture to play instead of collecting. Empty for none.
   std::string replay_directory;
-  // The DLL that has PerfLib's functions; empty: Windows' own.
+  // The DLL that exports PerfLib's functions. Empty for the Windows DLL.
   std::string perflib_dll;
   LogConfig log;
 };
 
-// What the command line says instead of the file; empty where it does not.
+// Command-line values that override the configuration file. Empty values leave
+// the file's setting in force.
 struct ConfigFlags {
   std::string name;
   std::string capture;
   std::string replay;
 };
 
-// docs/configuration.md lists the keys. An error names file and line.
+// docs/reference/configuration.md lists the keys. Error messages name the file
+// and line.
 absl::StatusOr<Config> LoadConfig(const std::string& path,
                                   const ConfigFlags& flags);
 

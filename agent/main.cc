@@ -1,4 +1,5 @@
-// fleetperf-agent: collects the counters of a machine and sends them on.
+// fleetperf-agent: collects a machine's performance counters and sends them to
+// an aggregator.
 
 #include "agent/agent.h"
 #include "agent/check.h"
@@ -32,8 +33,8 @@ std::vector<DaemonCommand> Commands(const agent::ConfigFlags& flags) {
   commands.insert(
       commands.begin(),
       {.name = "check",
-       .help = "Show what the agent finds with this configuration, and what "
-               "is in its way",
+       .help = "Show the counters that this configuration finds, and any "
+               "problems",
        .run = [&flags](const std::string& config_path) -> absl::Status {
          ASSIGN_OR_RETURN(const agent::Config config,
                           agent::LoadConfig(config_path, flags));
@@ -52,7 +53,7 @@ int main(int argc, char** argv) {
        .purpose = "Collects this machine's performance counters and streams "
                   "them to an aggregator.",
        .flags = {{"--capture", "DIR",
-                  "Keep the blocks that are read in this directory",
+                  "Write the blocks that are collected to this directory",
                   &flags.capture},
                  {"--replay", "DIR",
                   "Play the capture in this directory instead of collecting",

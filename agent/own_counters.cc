@@ -14,35 +14,33 @@ using Group = OwnCounterset::Group;
 using Values = std::vector<uint64_t>;
 
 Group DeliveryCounters(const Delivery* delivery) {
-  return {
-      {{1, kPerfCounterBulkCount, "Ticks/sec", "Blocks that were collected."},
-       {2, kPerfCounterBulkCount, "Samples/sec",
-        "Raw values that were collected."},
-       {3, kPerfCounterBulkCount, "Batches/sec",
-        "Batches that were put into the spool."},
-       {4, kPerfCounterLargeDelta, "Ticks Not Taken",
-        "Ticks that were due and not collected, because the collection "
-        "before took too long or the source did not answer."}},
-      [=] {
-        const Delivery::Counts counts = delivery->counts();
-        return Values{counts.ticks, counts.samples, counts.batches,
-                      counts.lost_ticks};
-      }};
+  return {{{1, kPerfCounterBulkCount, "Ticks/sec", "Blocks collected."},
+           {2, kPerfCounterBulkCount, "Samples/sec", "Raw values collected."},
+           {3, kPerfCounterBulkCount, "Batches/sec",
+            "Batches written to the spool."},
+           {4, kPerfCounterLargeDelta, "Ticks Not Taken",
+            "Ticks that were due but not collected, because the previous "
+            "collection took too long or the source did not answer."}},
+          [=] {
+            const Delivery::Counts counts = delivery->counts();
+            return Values{counts.ticks, counts.samples, counts.batches,
+                          counts.lost_ticks};
+          }};
 }
 
 Group SpoolCounters(const Spool* spool) {
   constexpr uint32_t kLimitId = 13;
   return {{{10, kPerfCounterLargeRawcount, "Spool Memory Bytes",
-            "Payloads of batches that are held in memory."},
+            "Payload bytes of the batches held in memory."},
            {11, kPerfCounterLargeRawcount, "Spool File Bytes",
-            "Room that batches take in the spool's files."},
+             "Space that batches take in the spool's files."},
            {12, kPerfLargeRawFraction, "% Spool Used",
-            "That room, of what spool_size allows.", kLimitId},
+            "Spool File Bytes as a percentage of spool_size.", kLimitId},
            {kLimitId, kPerfLargeRawBase, "", ""},
            {14, kPerfCounterLargeDelta, "Ticks Dropped",
-            "Ticks that went from the spool before an aggregator had them."},
+            "Ticks dropped from the spool before an aggregator stored them."},
            {15, kPerfCounterLargeDelta, "Batches Rejected",
-            "Batches that an aggregator refused for good."}},
+            "Batches that an aggregator rejected permanently."}},
           [=] {
             const Spool::Usage usage = spool->usage();
             return Values{usage.memory_bytes,  usage.file_bytes,
@@ -54,11 +52,11 @@ Group SpoolCounters(const Spool* spool) {
 Group UplinkCounters(const UplinkCounts* uplink) {
   return {
       {{20, kPerfCounterRawcount, "Connected",
-        "1 while an aggregator takes what is sent, otherwise 0."},
+        "1 while an aggregator accepts batches, otherwise 0."},
        {21, kPerfCounterLargeDelta, "Connections",
-        "Connections to an aggregator that were made."},
+        "Connections made to an aggregator."},
        {22, kPerfCounterLargeDelta, "Pauses",
-        "Pauses that an aggregator asked for."}},
+        "Pauses requested by an aggregator."}},
       [=] {
         return Values{uplink->connected, uplink->connections, uplink->pauses};
       }};

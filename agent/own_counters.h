@@ -1,4 +1,4 @@
-// The counterset "fleetperf Agent": what the agent counts of itself.
+// The counterset "fleetperf Agent", with which the agent monitors itself.
 
 #ifndef FLEETPERF_AGENT_OWN_COUNTERS_H_
 #define FLEETPERF_AGENT_OWN_COUNTERS_H_
@@ -9,7 +9,7 @@
 
 namespace fleetperf::agent {
 
-// Both outlive it.
+// `delivery` and `uplink` must outlive the counterset.
 OwnCounterset MakeOwnCounters(const Delivery* delivery,
                               const UplinkCounts* uplink);
 

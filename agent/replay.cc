@@ -16,7 +16,7 @@
 namespace fleetperf::agent {
 namespace {
 
-// About what an agent sends together.
+// Roughly the batch size of a live agent.
 constexpr uint64_t kBlocksPerBatch = 10;
 
 }  // namespace
@@ -31,7 +31,7 @@ absl::Status ReplayCapture(const Config& config, StopSignal& stop) {
                recordings.front().capture.machine(), config.name);
   ASSIGN_OR_RETURN(auto registrations, RegistrationsOf(recordings));
   const HashedCatalogue catalogue = MakeCatalogue(std::move(registrations));
-  // The player keeps to the spool's size; nothing must be dropped.
+  // The player limits the spool's size itself. Nothing may be dropped.
   Delivery delivery({.epoch = EpochOf(recordings, config.name),
                      .batch_period = config.batch_period,
                      .spool_bytes = UINT64_MAX,

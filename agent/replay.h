@@ -9,9 +9,9 @@
 
 namespace fleetperf::agent {
 
-// Plays the capture in config.replay_directory as config.name. Returns when all
-// of it is stored, or, with an error, when all of it is settled but something
-// is not stored, or at the stop signal.
+// Plays the capture in config.replay_directory as machine config.name. Returns
+// OK when every block is stored. Returns an error when all blocks are settled
+// but some are not stored, or at the stop signal.
 absl::Status ReplayCapture(const Config& config, StopSignal& stop);
 
 }  // namespace fleetperf::agent

@@ -1,4 +1,4 @@
-// Making a machine ready to run the agent as a service.
+// Installs the agent as a service.
 
 #ifndef FLEETPERF_AGENT_SETUP_H_
 #define FLEETPERF_AGENT_SETUP_H_
@@ -9,8 +9,8 @@
 
 namespace fleetperf::agent {
 
-// The commands with which this platform's agent installs itself. None on Linux,
-// where packages and systemd do it.
+// Returns the commands that install and remove the agent on this platform.
+// Empty on Linux, where packages and systemd install the agent.
 std::vector<DaemonCommand> SetupCommands();
 
 }  // namespace fleetperf::agent

@@ -27,10 +27,11 @@ constexpr wchar_t kDisplayName[] = L"fleetperf agent";
 constexpr wchar_t kDescription[] =
     L"Collects this machine's performance counters and streams them to an "
     L"aggregator.";
-// An account that Windows makes for this service alone; in the network it is
-// the computer's account.
+// A virtual account that Windows creates for this service alone. On the network
+// it authenticates as the computer account.
 constexpr wchar_t kAccount[] = L"NT SERVICE\\fleetperf-agent";
-// Performance Monitor Users, whatever it is called in this Windows' language.
+// The group Performance Monitor Users; its name depends on the Windows
+// language.
 constexpr wchar_t kCounterReaders[] = L"S-1-5-32-558";
 
 struct CloseService {
@@ -42,7 +43,7 @@ absl::Status LastError(absl::string_view what) {
   return StatusFromWin32(GetLastError(), what);
 }
 
-// What is good to have and does not stop the setup.
+// Reports the failure of an optional step, which does not stop the setup.
 void Warn(const absl::Status& status) {
   if (status.ok()) return;
   std::fprintf(stderr, "warning: %s\n", std::string(status.message()).c_str());
@@ -62,19 +63,19 @@ absl::StatusOr<std::wstring> CommandLine(const std::string& config_path) {
   wchar_t path[1024];
   const DWORD size = GetModuleFileNameW(nullptr, path, std::size(path));
   if (size == 0 || size == std::size(path)) {
-    return LastError("cannot tell where this executable is");
+    return LastError("cannot determine the path of this executable");
   }
   std::wstring config = NativePath(config_path).make_preferred().wstring();
   return L"\"" + std::wstring(path, size) + L"\" service --config \"" + config +
          L"\"";
 }
 
-// Creates the service, or changes what it runs; an account that somebody gave
-// it stays.
+// Creates the service, or changes its command line if it exists. An account
+// configured by an administrator is kept.
 absl::StatusOr<Service> CreateOrChange(SC_HANDLE manager,
                                        const std::wstring& command) {
   Service service;
-  // One that was removed is there until everyone has let it go.
+  // A removed service exists until its last open handle is closed.
   constexpr int kAttempts = 30;
   for (int i = 0; i < kAttempts; ++i) {
     service.reset(CreateServiceW(
@@ -106,8 +107,8 @@ absl::Status Configure(SC_HANDLE service, DWORD level, void* value,
              : LastError(absl::StrCat("cannot set the service's ", what));
 }
 
-// After a failure, and also after an end with an error, such as that of a
-// configuration that is not there yet, the service is started again.
+// Restarts the service after a crash, and also after an exit with an error,
+// such as a missing configuration file.
 void ConfigureRecovery(SC_HANDLE service) {
   constexpr DWORD kSecond = 1000;
   constexpr DWORD kDay = 24 * 60 * 60;
@@ -145,7 +146,7 @@ void ConfigureDetails(SC_HANDLE service) {
 
 enum class Membership { kAdd, kRemove };
 
-// Whether the service's account may read counters.
+// Grants or revokes the service account's right to read counters.
 absl::Status ChangeMembership(Membership change) {
   PSID group_sid = nullptr;
   PSID service_sid = nullptr;
@@ -182,8 +183,8 @@ absl::Status ChangeMembership(Membership change) {
                                       Utf8FromWide(name)));
 }
 
-// Who may own what the service reads: administrators, the system, and whoever
-// runs this.
+// Administrators, the system and the current user may own files that the
+// service reads.
 bool IsTrusted(PSID owner) {
   if (IsWellKnownSid(owner, WinBuiltinAdministratorsSid) ||
       IsWellKnownSid(owner, WinLocalSystemSid)) {
@@ -198,10 +199,10 @@ bool IsTrusted(PSID owner) {
          EqualSid(owner, reinterpret_cast<TOKEN_USER*>(user)->User.Sid);
 }
 
-// Everyone may make directories in ProgramData. What somebody else made could
-// be changed by them at any time, whatever the access list says.
-// `is_protected`, if not null, is set to whether the access list inherits
-// nothing.
+// Checks that a trusted account owns `path`. Every user may create directories
+// in ProgramData, and an owner can change the access list at any time. If
+// `is_protected` is not null, it is set to whether the access list inherits no
+// entries.
 absl::Status CheckOwner(const std::filesystem::path& path,
                         bool* is_protected = nullptr) {
   PSECURITY_DESCRIPTOR descriptor = nullptr;
@@ -214,33 +215,35 @@ absl::Status CheckOwner(const std::filesystem::path& path,
       nullptr, nullptr, &descriptor);
   if (error != ERROR_SUCCESS) {
     return StatusFromWin32(
-        error, absl::StrCat("cannot tell who owns ", Utf8FromPath(path)));
+        error, absl::StrCat("cannot read the owner of ", Utf8FromPath(path)));
   }
   SECURITY_DESCRIPTOR_CONTROL control = 0;
   DWORD revision;
   GetSecurityDescriptorControl(descriptor, &control, &revision);
   if (is_protected != nullptr) *is_protected = control & SE_DACL_PROTECTED;
   if (IsTrusted(owner)) return absl::OkStatus();
-  return absl::PermissionDeniedError(
-      absl::StrCat(Utf8FromPath(path),
-                   " belongs to neither administrators nor the system; look at "
-                   "it, and remove it or make it theirs"));
+  return absl::PermissionDeniedError(absl::StrCat(
+      Utf8FromPath(path),
+      " is owned by neither administrators nor the system; inspect "
+      "it, then remove it or change its owner"));
 }
 
-// The directory becomes the service's alone, so it must be meant for it.
+// Checks that `directory` is meant for the service, which gets exclusive access
+// to it.
 absl::Status CheckDirectory(const std::filesystem::path& directory) {
   if (!absl::EqualsIgnoreCase(Utf8FromPath(directory.filename()),
                               "fleetperf")) {
     return absl::InvalidArgumentError(absl::StrCat(
         "the configuration must be in a directory called fleetperf, because "
-        "nobody but the service will have access to it; ",
-        Utf8FromPath(directory), " is called otherwise"));
+        "setup gives the service exclusive access to it; ",
+        Utf8FromPath(directory), " has another name"));
   }
   std::error_code error;
   if (!std::filesystem::exists(directory, error)) return absl::OkStatus();
   bool is_protected = false;
   RETURN_IF_ERROR(CheckOwner(directory, &is_protected));
-  // By an earlier setup: since then, others could put nothing into it.
+  // An earlier setup protected the directory. Other users could not add files
+  // since.
   if (is_protected) return absl::OkStatus();
   for (const auto& entry :
        std::filesystem::directory_iterator(directory, error)) {
@@ -249,8 +252,8 @@ absl::Status CheckDirectory(const std::filesystem::path& directory) {
   return absl::OkStatus();
 }
 
-// Administrators and the system may do everything, the service what `rights`
-// say, and nobody else anything. Rights are those of SDDL.
+// Gives administrators and the system full access, the service the access in
+// `rights` (SDDL), and all other accounts none.
 absl::Status ProtectDirectory(const std::string& path,
                               absl::string_view rights) {
   RETURN_IF_ERROR(MakeDirectories(path));
@@ -280,8 +283,7 @@ constexpr wchar_t kEventSource[] =
     L"SYSTEM\\CurrentControlSet\\Services\\EventLog\\Application\\"
     L"fleetperf-agent";
 
-// The events' texts are their strings, which is what a program of Windows' own
-// shows.
+// EventCreate.exe provides messages that consist of the event's strings only.
 absl::Status RegisterEventSource() {
   constexpr wchar_t kMessages[] = L"%SystemRoot%\\System32\\EventCreate.exe";
   LSTATUS error =
@@ -325,7 +327,7 @@ absl::Status Setup(const std::string& config_path) {
   return absl::OkStatus();
 }
 
-// Stops it, and waits until it has stopped.
+// Stops the service and waits until it has stopped.
 void StopService(SC_HANDLE service) {
   SERVICE_STATUS status;
   if (!ControlService(service, SERVICE_CONTROL_STOP, &status)) return;
@@ -360,7 +362,7 @@ absl::Status Remove() {
   Warn(ChangeMembership(Membership::kRemove));
   RegDeleteTreeW(HKEY_LOCAL_MACHINE, kEventSource);
   std::printf(
-      "The service fleetperf-agent is removed; its configuration stays.\n");
+      "The service fleetperf-agent is removed; its configuration is kept.\n");
   return absl::OkStatus();
 }
 

@@ -7,22 +7,23 @@
 #include <utility>
 #include <vector>
 
-#include "aggregator/administration_service.h"
-#include "aggregator/clock_guard.h"
-#include "aggregator/ingest/collection_service.h"
 #include "aggregator/ingest/ingest.h"
-#include "aggregator/maintenance.h"
+#include "aggregator/maintenance/clock_guard.h"
+#include "aggregator/maintenance/maintenance.h"
 #include "aggregator/own/own_collection.h"
 #include "aggregator/own/own_counters.h"
-#include "aggregator/plan/plan_service.h"
 #include "aggregator/plan/planner.h"
 #include "aggregator/query/fleet.h"
-#include "aggregator/query/fleet_service.h"
-#include "aggregator/query/query_service.h"
 #include "aggregator/rpc/rpc_server.h"
+#include "aggregator/services/administration_service.h"
+#include "aggregator/services/collection_service.h"
+#include "aggregator/services/fleet_service.h"
+#include "aggregator/services/health_service.h"
+#include "aggregator/services/plan_service.h"
+#include "aggregator/services/query_service.h"
+#include "aggregator/services/subscription_service.h"
 #include "aggregator/store/store.h"
 #include "aggregator/subscribe/hub.h"
-#include "aggregator/subscribe/subscription_service.h"
 #include "base/os.h"
 #include "base/status_macros.h"
 
@@ -67,6 +68,7 @@ class RunningAggregator : public Aggregator {
                                         ingest_.get(), planner_.get()));
     services_.push_back(
         MakeAdministrationService(store_.get(), guard_.get(), clock));
+    services_.push_back(MakeHealthService());
   }
 
   // Each step ends what calls the parts that follow. The hub outlives the

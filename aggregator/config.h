@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "aggregator/ingest/ingest.h"
-#include "aggregator/maintenance.h"
+#include "aggregator/maintenance/maintenance.h"
 #include "aggregator/plan/plan_entry.h"
 #include "aggregator/rpc/connection_table.h"
 #include "aggregator/subscribe/hub.h"
@@ -32,7 +32,7 @@ struct Config {
   LogConfig log;
 };
 
-// docs/configuration.md lists the keys. An error names file and line.
+// docs/reference/configuration.md lists the keys. An error names file and line.
 absl::StatusOr<Config> LoadConfig(const std::string& path);
 
 }  // namespace fleetperf::aggregator

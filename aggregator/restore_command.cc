@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "aggregator/config.h"
-#include "aggregator/store/backup.h"
+#include "aggregator/store/backup/backup.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::aggregator {

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "aggregator/config.h"
-#include "aggregator/store/verify.h"
+#include "aggregator/store/backup/verify.h"
 #include "base/progress.h"
 #include "base/status_macros.h"
 

@@ -1,4 +1,4 @@
-// How long to wait between attempts.
+// Waiting times between attempts.
 
 #ifndef FLEETPERF_BASE_BACKOFF_H_
 #define FLEETPERF_BASE_BACKOFF_H_
@@ -10,9 +10,9 @@
 
 namespace fleetperf {
 
-// Each wait is about `kGrowth` times the one before, up to a longest, and none
-// exactly as long as another machine's that lost the same thing. Not
-// thread-safe.
+// Each wait is about `kGrowth` times the previous one, up to a maximum. Waits
+// are randomized, so that machines that failed together do not retry together.
+// Thread-compatible.
 class Backoff {
  public:
   Backoff(absl::Duration first, absl::Duration longest)

@@ -22,8 +22,8 @@ namespace {
 
 constexpr absl::string_view kRoleUriPrefix = "urn:fleetperf:";
 constexpr int kSerialNumberBits = 127;
-// Clocks of a fleet differ; a new certificate is valid on a machine that is
-// behind.
+// Certificates are valid from an hour ago, so that machines whose clock is
+// behind accept new ones.
 constexpr absl::Duration kBackdate = absl::Hours(1);
 
 template <auto Free>
@@ -82,7 +82,8 @@ bool SetValidity(X509* certificate, absl::Time not_after) {
                        absl::ToTimeT(not_after));
 }
 
-// Cuts a name that is too long for a subject; only the alternative names count.
+// Truncates names that are too long for a subject; only the alternative names
+// are checked.
 bool SetCommonName(X509* certificate, absl::string_view name) {
   name = name.substr(0, ub_common_name);
   return X509_NAME_add_entry_by_txt(
@@ -114,8 +115,8 @@ bool PushText(GENERAL_NAMES* names, int type, const std::string& text) {
          PushName(names, type, value);
 }
 
-// Built from values and not from a configuration string, in which a comma in a
-// name would start another name.
+// Builds the extension from values, because in a configuration string a comma
+// would start another name.
 bool AddAlternativeNames(X509* certificate, const CertificateRequest& request) {
   const GeneralNames names(GENERAL_NAMES_new());
   for (const std::string& name : request.names) {
@@ -155,7 +156,8 @@ bool IsHostName(absl::string_view name) {
 }
 
 bool IsAddress(const std::string& name) {
-  if (absl::StrContains(name, '\0')) return false;  // OpenSSL would stop there
+  if (absl::StrContains(name, '\0'))
+    return false;  // OpenSSL would truncate there
   ASN1_OCTET_STRING* address = a2i_IPADDRESS(name.c_str());
   ASN1_OCTET_STRING_free(address);
   return address != nullptr;
@@ -169,7 +171,7 @@ absl::Status CheckRequest(const CertificateRequest& request) {
     if (!IsHostName(name) && !IsAddress(name)) {
       return absl::InvalidArgumentError(
           absl::StrCat("\"", name,
-                       "\" cannot stand in a certificate: a name consists of "
+                       "\" is not allowed in a certificate: a name consists of "
                        "letters, digits, \".\", \"-\" and \"_\""));
     }
   }
@@ -179,7 +181,8 @@ absl::Status CheckRequest(const CertificateRequest& request) {
   return absl::OkStatus();
 }
 
-// Keys are not encrypted; without this, OpenSSL would ask on the terminal.
+// Keys are not encrypted. Without this callback, OpenSSL would prompt on the
+// terminal.
 int NoPassword(char*, int, int, void*) { return 0; }
 
 absl::StatusOr<PrivateKey> ParseKey(const std::string& pem) {
@@ -303,7 +306,7 @@ absl::StatusOr<absl::Time> ExpiryOf(const std::string& certificate) {
   ASSIGN_OR_RETURN(const Certificate parsed, ParseCertificate(certificate));
   tm civil = {};
   if (!ASN1_TIME_to_tm(X509_get0_notAfter(parsed.get()), &civil)) {
-    return OpenSslError("read a certificate's end");
+    return OpenSslError("read a certificate's expiry");
   }
   return absl::FromTM(civil, absl::UTCTimeZone());
 }

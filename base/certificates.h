@@ -1,5 +1,5 @@
-// Makes the certificates that fleetperf's mutual TLS uses, and says who one
-// speaks for.
+// Creates the certificates for fleetperf's mutual TLS and reads their
+// identities.
 //
 // A certificate names its holder in DNS (or IP) subject alternative names and
 // its role in a URI one: urn:fleetperf:agent, :aggregator, :reader, :operator.
@@ -17,9 +17,9 @@
 namespace fleetperf {
 
 enum class Role {
-  kAgent,       // streams samples of the machines its names say
-  kAggregator,  // serves; its names are the addresses it is reached by
-  kReader,      // a person or a program that asks
+  kAgent,       // streams samples of the machines in its names
+  kAggregator,  // serves; its names are the addresses to reach it by
+  kReader,      // a user or program that queries
   kOperator,    // a reader that may also change things
 };
 
@@ -29,13 +29,13 @@ absl::StatusOr<Role> ParseRole(absl::string_view name);
 // "urn:fleetperf:agent"
 std::string RoleUri(Role role);
 
-// PEM texts.
+// Texts in PEM format.
 struct KeyPair {
   std::string certificate;
   std::string key;
 };
 
-// A certificate authority with a new key.
+// Creates a certificate authority with a new key.
 absl::StatusOr<KeyPair> MakeAuthority(const std::string& name,
                                       absl::Time not_after);
 
@@ -45,20 +45,21 @@ struct CertificateRequest {
   absl::Time not_after;
 };
 
-// A certificate with a new key, signed by `authority`. Only an aggregator's can
-// be used by a server, only the others' by a client.
+// Creates a certificate with a new key, signed by `authority`. Only an
+// aggregator's certificate can be used by a server, only the others by a
+// client.
 absl::StatusOr<KeyPair> IssueCertificate(const KeyPair& authority,
                                          const CertificateRequest& request);
 
-// When a certificate (PEM text) expires.
+// Returns the expiry time of a certificate (PEM text).
 absl::StatusOr<absl::Time> ExpiryOf(const std::string& certificate);
 
-// The DNS names of a certificate (PEM text).
+// Returns the DNS names of a certificate (PEM text).
 absl::StatusOr<std::vector<std::string>> NamesOf(
     const std::string& certificate);
 
-// Whether `key` is the private key of `certificate` (PEM texts). The error says
-// what is wrong and names the key by `key_name`.
+// Returns OK if `key` is the private key of `certificate` (PEM texts). Error
+// messages call the key `key_name`.
 absl::Status CheckKeyFits(const std::string& certificate,
                           const std::string& key, absl::string_view key_name);
 

@@ -11,16 +11,16 @@ namespace fleetperf {
 std::shared_ptr<grpc::Channel> MakeChannel(
     const std::string& address,
     const std::shared_ptr<grpc::ChannelCredentials>& credentials,
-    Receives receives) {
+    ReceiveVolume volume) {
   constexpr int kKeepaliveTimeMs = 20'000;
   constexpr int kKeepaliveTimeoutMs = 10'000;
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveTimeMs);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);  // no limit
-  // A new channel tries at once, whatever became of those before it.
+  // A new channel connects at once, regardless of earlier channels' backoff.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  if (receives == Receives::kLittle) {
+  if (volume == ReceiveVolume::kLow) {
     arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   }
   arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);

@@ -1,4 +1,4 @@
-// Channels to an aggregator.
+// Creates channels to an aggregator.
 
 #ifndef FLEETPERF_BASE_CHANNEL_H_
 #define FLEETPERF_BASE_CHANNEL_H_
@@ -13,19 +13,20 @@ class ChannelCredentials;
 
 namespace fleetperf {
 
-// Messages larger than this are refused by both sides.
+// Both sides reject messages larger than this.
 inline constexpr int kMaxMessageBytes = 16 << 20;
 
-// What comes over a channel. For much, gRPC sends a ping with each message to
-// learn how much may be under way: for a little, it costs more than that.
-enum class Receives { kMuch, kLittle };
+// The volume received over a channel. For a high volume, gRPC sends a ping with
+// each message to measure the bandwidth-delay product. For a low volume, the
+// pings cost more than they gain.
+enum class ReceiveVolume { kHigh, kLow };
 
-// Finds out within half a minute that the other side is gone. Does not try to
-// reconnect by itself: make a new channel for each attempt.
+// Creates a channel that detects a lost peer within half a minute. The channel
+// does not reconnect: create a new one for each attempt.
 std::shared_ptr<grpc::Channel> MakeChannel(
     const std::string& address,
     const std::shared_ptr<grpc::ChannelCredentials>& credentials,
-    Receives receives = Receives::kMuch);
+    ReceiveVolume volume = ReceiveVolume::kHigh);
 
 }  // namespace fleetperf
 

@@ -1,4 +1,4 @@
-// The clocks, behind an interface that tests replace.
+// The clocks, behind an interface that tests can fake.
 
 #ifndef FLEETPERF_BASE_CLOCK_H_
 #define FLEETPERF_BASE_CLOCK_H_
@@ -16,19 +16,20 @@ class Clock {
  public:
   virtual ~Clock() = default;
 
-  // The time of day. It can step.
+  // Returns the wall clock time, which can step.
   virtual absl::Time Now() const = 0;
 
-  // Time since a fixed moment of the past. Never steps and is not slewed.
+  // Returns the time since a fixed moment. The clock is monotonic and not
+  // slewed.
   virtual absl::Duration Monotonic() const = 0;
 
-  // This machine's clocks.
+  // Returns the machine's clocks.
   static const Clock& Real();
 
  private:
   friend class Wakeup;
-  // Blocks until `wakeup` has had more than so many notifications or
-  // Monotonic() has reached `deadline`, but may return before. Whether
+  // Blocks until `wakeup` has more than `notifications` notifications or
+  // Monotonic() has reached `deadline`. May return earlier. Returns whether
   // `deadline` has passed.
   virtual bool Block(Wakeup* wakeup, uint64_t notifications,
                      absl::Duration deadline) const;

@@ -8,7 +8,7 @@ namespace fleetperf {
 namespace {
 
 absl::Duration DurationOf(int64_t ticks, int64_t ticks_per_second) {
-  // In two parts: the product of all ticks would overflow.
+  // In two parts, because the product of all ticks would overflow.
   return absl::Seconds(ticks / ticks_per_second) +
          absl::Seconds(1) * (ticks % ticks_per_second) / ticks_per_second;
 }
@@ -27,7 +27,7 @@ class RealClock : public Clock {
   }
 
   absl::Duration Monotonic() const override {
-    // Without the time that the machine sleeps, as on Linux.
+    // Excludes the time that the machine sleeps, as on Linux.
     ULONGLONG ticks;
     QueryUnbiasedInterruptTime(&ticks);
     return DurationOf(static_cast<int64_t>(ticks), kTicksPerSecond);

@@ -27,7 +27,7 @@ struct ConfigState {
   std::string path;
   YAML::Node root;
   absl::Status error;
-  // Every section that was opened, to look for keys nobody asked for.
+  // All sections that were opened, for the search for unknown keys.
   std::vector<std::pair<std::string, std::shared_ptr<ConfigNode>>> sections;
 
   void Note(const YAML::Mark& mark, absl::string_view message) {
@@ -46,8 +46,8 @@ namespace {
 using internal::ConfigNode;
 using internal::ConfigState;
 
-// The value of `key`, if the section is there and has it. A key without a value
-// counts as absent.
+// Returns the value of `key`, if the section exists and has it. A key without a
+// value counts as absent.
 std::optional<YAML::Node> Find(ConfigNode& node, absl::string_view key) {
   const std::string name(key);
   node.known_keys.push_back(name);
@@ -216,7 +216,7 @@ void ConfigSection::RequirePath(absl::string_view key, std::string* value) {
 ConfigSection ConfigSection::Section(absl::string_view key) {
   auto node = std::make_shared<ConfigNode>();
   const std::optional<YAML::Node> value = Find(*node_, key);
-  // A default YAML::Node would count as defined; this one does not.
+  // A default YAML::Node would count as defined.
   node->yaml.reset(value.has_value() ? *value
                                      : YAML::Node(YAML::NodeType::Undefined));
   return ConfigSection(state_, NameOf(key), std::move(node));
@@ -272,7 +272,7 @@ absl::Status ConfigFile::Finish() {
           entry.first.IsScalar() ? entry.first.Scalar() : "(not a name)";
       if (!seen.insert(key).second) {
         state_->Note(entry.first.Mark(),
-                     absl::StrCat("\"", key, "\" stands twice",
+                     absl::StrCat("\"", key, "\" is set twice",
                                   name.empty() ? "" : " in " + name));
       }
       const auto& known = node->known_keys;

@@ -1,15 +1,16 @@
-// Reads YAML configuration files strictly: an unknown key, a key that stands
-// twice, a value of the wrong kind or out of range is an error that names the
-// file and the line.
+// Reads YAML configuration files strictly. An unknown key, a duplicate key, and
+// a value of the wrong kind or out of range are errors that name the file and
+// the line.
 //
 //   ASSIGN_OR_RETURN(ConfigFile file, ConfigFile::Load(path));
 //   ConfigSection root = file.root();
 //   root.Require("listen", &config.listen);
 //   root.Read("retention", &config.retention, absl::Hours(1),
-//   absl::Hours(1e5)); RETURN_IF_ERROR(file.Finish());
+//             absl::Hours(1e5));
+//   RETURN_IF_ERROR(file.Finish());
 //
-// The Read functions leave a value as it is if the key is absent, so that
-// defaults stand where the variable is declared. They note the first error,
+// The Read functions leave a value unchanged if the key is absent, so that
+// variables keep their initial values as defaults. They note the first error,
 // which Finish returns.
 
 #ifndef FLEETPERF_BASE_CONFIG_H_
@@ -29,11 +30,11 @@
 namespace fleetperf {
 
 namespace internal {
-struct ConfigState;  // the document, the keys that were asked for, the error
+struct ConfigState;  // the document, the known keys, the first error
 struct ConfigNode;   // a node of the YAML library
 }  // namespace internal
 
-// A mapping of the file, or an absent one, in which no key is set.
+// A mapping of the file. An absent mapping behaves like an empty one.
 class ConfigSection {
  public:
   bool Has(absl::string_view key);
@@ -47,22 +48,22 @@ class ConfigSection {
   // "64MiB"; see units.h.
   void ReadByteSize(absl::string_view key, uint64_t* value, uint64_t least,
                     uint64_t most);
-  // A list of strings; a single string is a list of one.
+  // Reads a list of strings; a single string is a list of one.
   void Read(absl::string_view key, std::vector<std::string>* value);
   void Read(absl::string_view key, std::map<std::string, std::string>* value);
-  // A path; relative ones are relative to the file's directory.
+  // Reads a path. Relative paths are relative to the file's directory.
   void ReadPath(absl::string_view key, std::string* value);
 
-  // As Read and ReadPath; an absent or empty value is an error.
+  // Same as Read and ReadPath, but an absent or empty value is an error.
   void Require(absl::string_view key, std::string* value);
   void RequirePath(absl::string_view key, std::string* value);
 
   ConfigSection Section(absl::string_view key);
-  // The elements of a list of mappings.
+  // Returns the elements of a list of mappings.
   std::vector<ConfigSection> Sections(absl::string_view key);
 
-  // Notes an error of the caller's at the line of `key`, or of the section if
-  // the key is absent.
+  // Notes an error at the line of `key`, or of the section if the key is
+  // absent.
   void Error(absl::string_view key, absl::string_view message);
 
  private:
@@ -70,7 +71,7 @@ class ConfigSection {
   ConfigSection(std::shared_ptr<internal::ConfigState> state, std::string name,
                 std::shared_ptr<internal::ConfigNode> node);
 
-  // The scalar's text; null if the key is absent or an error was noted.
+  // Returns the scalar's text; null if the key is absent or an error was noted.
   const std::string* Scalar(absl::string_view key, std::string* storage);
   std::string NameOf(absl::string_view key) const;
 
@@ -83,14 +84,14 @@ class ConfigFile {
  public:
   static absl::StatusOr<ConfigFile> Load(const std::string& path);
 
-  // `path` is for messages and for relative paths.
+  // `path` is used in messages and to resolve relative paths.
   static absl::StatusOr<ConfigFile> Parse(const std::string& text,
                                           const std::string& path);
 
   ConfigSection root();
 
-  // The first error that was noted, or the first key nobody asked for or that
-  // stands twice.
+  // Returns the first noted error, or the first key that is unknown or
+  // duplicate.
   absl::Status Finish();
 
  private:

@@ -26,8 +26,9 @@ absl::StatusOr<std::string> ReadPem(const std::string& path,
   ASSIGN_OR_RETURN(std::string text, ReadFile(path));
   if (!absl::StrContains(text, "-----BEGIN ") ||
       !absl::StrContains(text, absl::StrCat(kind, "-----"))) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        path, " holds no PEM ", kind, "; make one with: fleetperf pki issue"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, " contains no PEM ", kind,
+                     "; make one with: fleetperf pki issue"));
   }
   return text;
 }

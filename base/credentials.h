@@ -1,4 +1,4 @@
-// gRPC credentials from PEM files, and who is at the other end of a call.
+// Loads gRPC credentials from PEM files and identifies the peer of a call.
 
 #ifndef FLEETPERF_BASE_CREDENTIALS_H_
 #define FLEETPERF_BASE_CREDENTIALS_H_
@@ -28,11 +28,11 @@ struct TlsFiles {
   std::string key;
 };
 
-// Reads the section "tls", in which all three are required.
+// Reads the section "tls". All three files are required.
 TlsFiles ReadTlsFiles(ConfigSection root);
 
-// Both demand that the other side shows a certificate of the same authority.
-// Errors name the file that cannot be read or does not fit.
+// Both kinds require the peer to present a certificate of the same authority.
+// Error messages name the file that cannot be read or is invalid.
 absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> ClientCredentials(
     const TlsFiles& files);
 absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> ServerCredentials(
@@ -40,7 +40,7 @@ absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> ServerCredentials(
 
 struct PeerIdentity {
   std::vector<std::string> names;  // DNS names of the certificate
-  std::optional<Role> role;        // nothing: not one of fleetperf's
+  std::optional<Role> role;        // nullopt: no fleetperf role
 
   bool HasName(absl::string_view name) const;
 };

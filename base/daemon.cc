@@ -12,7 +12,8 @@ namespace fleetperf {
 int RunDaemon(const DaemonDescription& description, int argc, char** argv,
               const std::function<absl::Status(const std::string& config_path,
                                                StopSignal& stop)>& run) {
-  // Debian builds Abseil with it. It costs some percent, and tests have it on.
+  // Debian builds Abseil with deadlock detection, which costs several percent
+  // of CPU time. Tests have it enabled.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   StopSignal stop;
   const char* name = description.name.c_str();
@@ -29,8 +30,8 @@ int RunDaemon(const DaemonDescription& description, int argc, char** argv,
   std::function<absl::Status()> work = [&] { return run(config_path, stop); };
   if (HasServiceManager()) {
     app.add_subcommand("service",
-                       "Serve as the service manager wants it, "
-                       "which gives this command")
+                       "Run as a service; used by the "
+                       "service manager")
         ->fallthrough()
         ->callback([&] {
           work = [&] {

@@ -1,4 +1,4 @@
-// What the two daemons' main functions share: flags, logging, signals.
+// Shared code of the two daemons' main functions: flags, logging, signals.
 
 #ifndef FLEETPERF_BASE_DAEMON_H_
 #define FLEETPERF_BASE_DAEMON_H_
@@ -11,29 +11,30 @@
 
 namespace fleetperf {
 
-// Ends when the process is told to stop (SIGINT or SIGTERM). It can be told to
-// read its configuration again, too (SIGHUP).
+// Receives requests to stop (SIGINT or SIGTERM) and, if enabled, to reload the
+// configuration (SIGHUP).
 class StopSignal {
  public:
-  // Must be made before any thread is started: it masks the signals.
+  // Must be called before any thread is started, because it masks the signals.
   StopSignal();
 
-  // From now on, SIGHUP, which Windows does not have, does not end the process:
-  // WaitForReload tells of it. Before any thread is started.
+  // Makes SIGHUP a reload request for WaitForReload instead of ending the
+  // process. Windows has no SIGHUP. Must be called before any thread is
+  // started.
   void AcceptReload();
 
-  // Waits for the signal.
+  // Blocks until the signal.
   void Wait();
 
-  // Waits for either signal. True: the configuration is to be read again.
-  // False: the process is to stop.
+  // Blocks until either signal. Returns true to reload the configuration, and
+  // false to stop.
   bool WaitForReload();
 
-  // Makes Wait return in the thread that waits.
+  // Makes Wait return in the waiting thread.
   void Raise();
 };
 
-// A flag with a value, beside --config.
+// A flag with a value, in addition to --config.
 struct DaemonFlag {
   std::string name;  // "--capture"
   std::string type;  // "DIR"
@@ -41,7 +42,7 @@ struct DaemonFlag {
   std::string* value;
 };
 
-// What stands behind a command: `verify DIRECTORY`.
+// An argument of a command: `verify DIRECTORY`.
 struct DaemonArgument {
   std::string name;  // "DIRECTORY"
   std::string help;
@@ -49,7 +50,7 @@ struct DaemonArgument {
   bool required = false;
 };
 
-// What the executable can do instead of serving: `fleetperf-agent check`.
+// An action other than serving: `fleetperf-agent check`.
 struct DaemonCommand {
   std::string name;
   std::string help;
@@ -63,12 +64,12 @@ struct DaemonDescription {
   std::string purpose;  // one line
   std::vector<DaemonFlag> flags = {};
   std::vector<DaemonCommand> commands = {};
-  std::string examples;  // what --help shows last
+  std::string examples;  // shown last by --help
 };
 
-// Parses `--config FILE`, `--help` and `--version` and calls `run`, or the
-// command that is given, with FILE. Returns the process's exit status; an error
-// is printed on one line.
+// Parses `--config FILE`, `--help` and `--version`. Calls `run`, or the given
+// command, with FILE. Returns the process's exit status. Errors are printed on
+// one line.
 int RunDaemon(const DaemonDescription& description, int argc, char** argv,
               const std::function<absl::Status(const std::string& config_path,
                                                StopSignal& stop)>& run);

@@ -1,4 +1,4 @@
-// Files that are read or replaced as a whole.
+// Reads and writes whole files.
 
 #ifndef FLEETPERF_BASE_FILES_H_
 #define FLEETPERF_BASE_FILES_H_
@@ -13,7 +13,7 @@
 
 namespace fleetperf {
 
-// Errors name the file and, where it is one, the missing right.
+// Error messages name the file and, for a denied access, the missing right.
 absl::StatusOr<std::string> ReadFile(const std::string& path);
 
 // So many bytes of it. DataLoss if it ends before.
@@ -25,17 +25,17 @@ enum class FileAccess {
   kOwnerOnly,  // keys
 };
 
-// Replaces or creates the file in one step: a reader, or a crash, sees the old
-// contents or the new ones.
+// Creates or replaces the file atomically: readers, and recovery after a crash,
+// see either the old or the new contents.
 absl::Status WriteFile(const std::string& path, absl::string_view contents,
                        FileAccess access = FileAccess::kEveryone);
 
 bool FileExists(const std::string& path);
 
-// Makes the directory and its parents; fine if it exists.
+// Creates the directory and its parents. A no-op if it exists.
 absl::Status MakeDirectories(const std::string& path);
 
-// `path`, or if that is relative, `path` inside `directory`.
+// Returns `path` if it is absolute, else `path` inside `directory`.
 std::string ResolvePath(absl::string_view directory, absl::string_view path);
 
 }  // namespace fleetperf

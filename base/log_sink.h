@@ -1,4 +1,4 @@
-// Where a daemon's log goes if no file is configured.
+// The log's destination if no file is configured.
 
 #ifndef FLEETPERF_BASE_LOG_SINK_H_
 #define FLEETPERF_BASE_LOG_SINK_H_
@@ -9,7 +9,7 @@
 
 namespace fleetperf {
 
-// Standard error; where there is none, as in a service of Windows', the event
+// Returns standard error. A Windows service has none; there, returns the event
 // log under the program's name.
 spdlog::sink_ptr MakeDefaultLogSink(const std::string& program);
 

@@ -16,8 +16,8 @@ constexpr size_t kMaxFileSize = 10 << 20;
 constexpr size_t kMaxFiles = 5;
 constexpr size_t kMaxCauses = 1000;
 constexpr char kOtherCauses[] = "(other causes)";
-// Of one; more of them are the same where these are. They have texts of the
-// other end.
+// The length limit of a cause; longer causes with the same prefix are one.
+// Causes contain text of the other end.
 constexpr size_t kMaxCauseBytes = 1000;
 
 }  // namespace
@@ -58,43 +58,44 @@ absl::Status StartLogging(absl::string_view program, const LogConfig& config) {
 }
 
 void LogOncePerCause::Warn(absl::string_view cause, absl::string_view message) {
-  uint64_t left_out;
+  uint64_t suppressed;
   {
     absl::MutexLock lock(&mutex_);
     std::string key(cause.substr(0, kMaxCauseBytes));
     const absl::Duration now = clock_.Monotonic();
-    if (causes_.size() >= kMaxCauses) ForgetOld(now);
+    if (causes_.size() >= kMaxCauses) ForgetExpired(now);
     if (causes_.size() >= kMaxCauses && !causes_.contains(key)) {
       key = kOtherCauses;
     }
     const auto [entry, is_new] = causes_.try_emplace(key);
     State& state = entry->second;
     if (!is_new && now < state.next) {
-      ++state.left_out;
+      ++state.suppressed;
       return;
     }
     state.next = now + interval_;
-    left_out = std::exchange(state.left_out, 0);
+    suppressed = std::exchange(state.suppressed, 0);
   }
-  if (left_out == 0) {
+  if (suppressed == 0) {
     spdlog::warn("{}", Printable(message));
   } else {
     spdlog::warn("{} (and {} times more since the last such line)",
-                 Printable(message), left_out);
+                 Printable(message), suppressed);
   }
 }
 
-void LogOncePerCause::ForgetOld(absl::Duration now) {
+void LogOncePerCause::ForgetExpired(absl::Duration now) {
   if (now < next_look_) return;
-  // Looking at all of them for each new one would cost what it bounds.
+  // Scanning all causes for each new one would cost the time that the bound
+  // saves.
   next_look_ = now + interval_ / 10;
-  uint64_t left_out = 0;
+  uint64_t suppressed = 0;
   std::erase_if(causes_, [&](const auto& named) {
     if (now < named.second.next || named.first == kOtherCauses) return false;
-    left_out += named.second.left_out;
+    suppressed += named.second.suppressed;
     return true;
   });
-  if (left_out > 0) causes_[kOtherCauses].left_out += left_out;
+  if (suppressed > 0) causes_[kOtherCauses].suppressed += suppressed;
 }
 
 }  // namespace fleetperf

@@ -1,5 +1,5 @@
-// Logging goes through spdlog's default logger; .cc files call spdlog::info and
-// its kin directly. This sets it up.
+// Sets up spdlog's default logger. .cc files call spdlog::info and similar
+// functions directly.
 
 #ifndef FLEETPERF_BASE_LOGGING_H_
 #define FLEETPERF_BASE_LOGGING_H_
@@ -27,23 +27,23 @@ struct LogConfig {
 // Reads the section "log".
 LogConfig ReadLogConfig(ConfigSection root);
 
-// `program` begins each line.
+// Starts logging. `program` appears in every line.
 absl::Status StartLogging(absl::string_view program, const LogConfig& config);
 
-// Logs a cause once and then at most once an interval, with the number of times
-// it was left out: what comes from outside cannot fill a disk. Remembers a
-// bounded number of causes; beyond it, new ones share one until others
-// are older than the interval. Thread-safe.
+// Logs each cause at most once per interval, with the number of suppressed
+// repetitions, so that external input cannot fill the disk. The number of
+// remembered causes is bounded. Beyond the bound, new causes share one entry
+// until others are older than the interval. Thread-safe.
 class LogOncePerCause {
  public:
   explicit LogOncePerCause(absl::Duration interval = absl::Minutes(5),
                            const Clock& clock = Clock::Real())
       : interval_(interval), clock_(clock) {}
 
-  // Control characters in the message are replaced: it stays one line.
+  // Logs `message` on one line; control characters are replaced.
   void Warn(absl::string_view cause, absl::string_view message);
 
-  // How many causes it remembers.
+  // Returns the number of remembered causes.
   size_t size() const {
     absl::MutexLock lock(&mutex_);
     return causes_.size();
@@ -52,12 +52,12 @@ class LogOncePerCause {
  private:
   struct State {
     absl::Duration next;  // Clock::Monotonic()
-    uint64_t left_out = 0;
+    uint64_t suppressed = 0;
   };
 
-  // Those that would be logged at once. What was left out of them counts for
-  // the other causes.
-  void ForgetOld(absl::Duration now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Forgets expired causes. Their suppressed repetitions are added to the entry
+  // for other causes.
+  void ForgetExpired(absl::Duration now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const absl::Duration interval_;
   const Clock& clock_;

@@ -1,5 +1,5 @@
-// Paths of the standard library. Ours are UTF-8 on every platform; a plain
-// string would be taken for the code page that Windows happens to have.
+// Conversions to standard library paths. fleetperf's strings are UTF-8 on every
+// platform, but Windows would interpret a plain string in its code page.
 
 #ifndef FLEETPERF_BASE_NATIVE_PATH_H_
 #define FLEETPERF_BASE_NATIVE_PATH_H_
@@ -15,7 +15,7 @@ inline std::filesystem::path NativePath(absl::string_view utf8) {
   return std::u8string(utf8.begin(), utf8.end());
 }
 
-// With slashes, which Windows takes, too.
+// Returns the path with slashes, which Windows accepts, too.
 inline std::string Utf8FromPath(const std::filesystem::path& path) {
   const std::u8string utf8 = path.generic_u8string();
   return std::string(utf8.begin(), utf8.end());

@@ -13,19 +13,18 @@ std::string HostName();
 // "Linux 6.18.44"
 std::string OperatingSystem();
 
-// Something that is another after each start of the machine; empty if there is
-// no such thing.
+// Returns a string that changes at every start of the machine. Empty if the
+// system has none.
 std::string BootId();
 
-// Where the agent keeps what outlives it, unless its configuration says where.
-// May be relative: to the configuration's directory.
+// Returns the default directory for the agent's state. A relative path is
+// relative to the configuration's directory.
 std::string DefaultStateDirectory();
 
-// Raises the number of files that may be open as far as the system lets it, and
-// returns it.
+// Raises the limit of open files as far as the system allows, and returns it.
 size_t RaiseOpenFileLimit();
 
-// Whether a person sees what is written to standard error.
+// Returns whether standard error is shown to a user.
 bool StandardErrorIsTerminal();
 
 }  // namespace fleetperf

@@ -1,4 +1,4 @@
-// The one place where error codes of operating systems become absl::Status.
+// Converts operating system errors to absl::Status. No other code does.
 
 #ifndef FLEETPERF_BASE_OS_ERROR_H_
 #define FLEETPERF_BASE_OS_ERROR_H_
@@ -12,18 +12,20 @@
 
 namespace fleetperf {
 
-// "WHAT: No such file or directory", with the code that fits an errno value.
+// Returns "WHAT: No such file or directory" with the code that fits `error`.
 absl::Status StatusFromErrno(int error, absl::string_view what);
 
-// The same for an error of the standard library.
+// Same for an error of the standard library.
 absl::Status StatusFromErrorCode(const std::error_code& error,
                                  absl::string_view what);
 
-// "WHAT: ERROR_ACCESS_DENIED (5)". Works on every platform: Linux sources
-// and the aggregator meet Win32 codes in blocks. Error `kErrorSuccess` is OK.
+// Returns "WHAT: ERROR_ACCESS_DENIED (5)". Available on every platform, because
+// blocks also bring Win32 codes to Linux sources and the aggregator. Error
+// `kErrorSuccess` is OK.
 absl::Status StatusFromWin32(uint32_t error, absl::string_view what);
 
-// "ERROR_ACCESS_DENIED (5)", or "error 12345" for a code without a name here.
+// Returns "ERROR_ACCESS_DENIED (5)", or "error 12345" for a code not listed
+// here.
 std::string Win32ErrorName(uint32_t error);
 
 }  // namespace fleetperf

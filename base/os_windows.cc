@@ -13,8 +13,8 @@ std::string HostName() {
   return Utf8FromWide({name, size});
 }
 
-// GetVersionEx tells programs without a manifest of their own what they want to
-// hear; this one does not.
+// RtlGetVersion returns the true version. GetVersionEx does not, unless the
+// program has a manifest.
 std::string OperatingSystem() {
   using RtlGetVersion = LONG(WINAPI*)(OSVERSIONINFOW*);
   OSVERSIONINFOW version = {.dwOSVersionInfoSize = sizeof version};
@@ -26,7 +26,7 @@ std::string OperatingSystem() {
                       version.dwMinorVersion, ".", version.dwBuildNumber);
 }
 
-// The kernel counts its starts here.
+// The kernel counts its starts in the registry.
 std::string BootId() {
   DWORD count = 0;
   DWORD size = sizeof count;
@@ -38,10 +38,10 @@ std::string BootId() {
   return status == ERROR_SUCCESS ? absl::StrCat(count) : "";
 }
 
-// Where setup lets the service write.
+// Setup lets the service write there.
 std::string DefaultStateDirectory() { return "state"; }
 
-// Handles have no limit that a process could raise.
+// Windows has no limit of handles that a process could raise.
 size_t RaiseOpenFileLimit() { return SIZE_MAX; }
 
 bool StandardErrorIsTerminal() {

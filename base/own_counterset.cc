@@ -42,14 +42,14 @@ OwnCounterset::Group ProcessCounters() {
   using perflib::kPerfCounterLargeRawcount;
   return {
       {{100, kPerf100NsecTimer, "% Processor Time",
-        "Time that the process ran, of one processor: more than 100 if it ran "
-        "on several."},
+        "Processor time of the process, relative to one processor: more than "
+        "100 if it ran on several."},
        {101, kPerfCounterLargeRawcount, "Working Set",
-        "Bytes of memory that are resident."},
+        "Resident memory in bytes."},
        {102, kPerfCounterLargeRawcount, "Thread Count",
         "Threads of the process; 0 on Windows."},
        {103, kPerfCounterLargeRawcount, "Handle Count",
-        "Files and connections that are open."}},
+        "Open files and connections."}},
       [] {
         const ProcessUsage usage = GetProcessUsage();
         return std::vector<uint64_t>{

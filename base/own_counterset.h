@@ -1,5 +1,4 @@
-// What a process counts of itself: a counterset with one instance, and where
-// its values are read.
+// A counterset with one instance, in which a process counts its own activity.
 
 #ifndef FLEETPERF_BASE_OWN_COUNTERSET_H_
 #define FLEETPERF_BASE_OWN_COUNTERSET_H_
@@ -17,10 +16,10 @@ namespace fleetperf {
 // Thread-safe if the functions of its groups are.
 class OwnCounterset {
  public:
-  // Counters whose values are read together.
+  // Counters that are read together.
   struct Group {
     std::vector<perflib::CounterSpec> counters;
-    // As many values, in the same order.
+    // Returns one value per counter, in the same order.
     std::function<std::vector<uint64_t>()> read;
   };
 
@@ -31,7 +30,7 @@ class OwnCounterset {
     return registration_;
   }
 
-  // The values of now, in the order of the registration's counters.
+  // Returns the current values, in the order of the registration's counters.
   std::vector<uint64_t> Read() const;
 
  private:
@@ -39,8 +38,8 @@ class OwnCounterset {
   const perflib::CountersetRegistration registration_;
 };
 
-// What the process uses of its machine, under the names that Process has for
-// it. Ids begin at 100.
+// Counters of the process's resource usage, named as in the counterset Process.
+// Ids start at 100.
 OwnCounterset::Group ProcessCounters();
 
 }  // namespace fleetperf

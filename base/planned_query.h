@@ -1,5 +1,5 @@
-// The list "queries" of a configuration file: what is collected. Agents read
-// it from theirs, and the aggregator from each of its plans.
+// The list "queries" of a configuration file. Agents read it from their own
+// file, the aggregator from each of its plans.
 
 #ifndef FLEETPERF_BASE_PLANNED_QUERY_H_
 #define FLEETPERF_BASE_PLANNED_QUERY_H_
@@ -19,24 +19,25 @@ struct PlannedQuery {
   std::vector<std::string> counters;   // names or "id:N"; empty: all
   std::vector<std::string> instances;  // empty: all
   absl::Duration interval = absl::Seconds(1);
-  // Whether 4-byte values that fall by less than half of their range wrapped.
+  // Whether a 4-byte value that falls by less than half of its range has
+  // wrapped.
   bool wrap32 = false;
-  // Whose counters: names in the network and in the store. Empty: the agent's
-  // own, or in a collection that of its machine.
+  // The machines to collect from, by network and store name. Empty: the agent's
+  // own machine, or in a collection the machine of its agent.
   std::vector<std::string> machines;
-  // What messages call it; empty: "queries[N]".
+  // The query's name in messages; empty: "queries[N]".
   std::string name;
-  // Whether it is run only while somebody looks; then it is no error that a
-  // query before it collects some of its counters.
+  // Whether the query runs only while a user watches. Such a query may name
+  // counters that an earlier query collects.
   bool meanwhile = false;
 
   bool operator==(const PlannedQuery&) const = default;
 };
 
-// Reads the list "queries". Notes what is wrong in `section`.
+// Reads the list "queries". Errors are noted in `section`.
 std::vector<PlannedQuery> ReadQueries(ConfigSection& section);
 
-// An error says why nothing can be collected so often, or so rarely.
+// Returns an error with the reason if `interval` is not allowed.
 absl::Status CheckInterval(absl::Duration interval);
 
 }  // namespace fleetperf

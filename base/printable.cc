@@ -7,7 +7,7 @@
 namespace fleetperf {
 namespace {
 
-// U+0080 to U+009F, which some terminals obey.
+// Matches U+0080 to U+009F, which some terminals interpret.
 bool IsC1Control(absl::string_view text) {
   return text.size() >= 2 && static_cast<uint8_t>(text[0]) == 0xC2 &&
          static_cast<uint8_t>(text[1]) >= 0x80 &&

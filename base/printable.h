@@ -1,4 +1,4 @@
-// Text from outside, made fit for logs and terminals.
+// Sanitizes external text for logs and terminals.
 
 #ifndef FLEETPERF_BASE_PRINTABLE_H_
 #define FLEETPERF_BASE_PRINTABLE_H_
@@ -9,8 +9,8 @@
 
 namespace fleetperf {
 
-// `text` with a "?" for each control character, so that a name that came from a
-// machine neither breaks a line nor commands a terminal.
+// Returns `text` with each control character replaced by "?", so that external
+// names can neither break lines nor send commands to a terminal.
 std::string Printable(absl::string_view text);
 
 }  // namespace fleetperf

@@ -1,4 +1,4 @@
-// What this process uses of its machine.
+// The resource usage of this process.
 
 #ifndef FLEETPERF_BASE_PROCESS_USAGE_H_
 #define FLEETPERF_BASE_PROCESS_USAGE_H_
@@ -10,13 +10,13 @@
 namespace fleetperf {
 
 struct ProcessUsage {
-  absl::Duration cpu_time;  // of all its threads so far, user and kernel mode
+  absl::Duration cpu_time;  // user and kernel time of all threads so far
   uint64_t resident_bytes = 0;
   uint64_t threads = 0;
-  uint64_t open_files = 0;  // descriptors, on Windows handles
+  uint64_t open_files = 0;  // descriptors; handles on Windows
 };
 
-// What the system does not tell is 0. Thread-safe.
+// Values that the system does not provide are 0. Thread-safe.
 ProcessUsage GetProcessUsage();
 
 }  // namespace fleetperf

@@ -21,7 +21,7 @@ uint64_t CountEntries(const char* path) {
   return entries;
 }
 
-// The second number of /proc/self/statm, in pages.
+// Returns the second number of /proc/self/statm, which is in pages, as bytes.
 uint64_t ResidentBytes() {
   FILE* file = std::fopen("/proc/self/statm", "re");
   if (file == nullptr) return 0;
@@ -41,7 +41,7 @@ ProcessUsage GetProcessUsage() {
                   absl::DurationFromTimeval(usage.ru_stime),
       .resident_bytes = ResidentBytes(),
       .threads = CountEntries("/proc/self/task"),
-      // One is of the directory itself.
+      // The directory listing itself uses one descriptor.
       .open_files = std::max<uint64_t>(CountEntries("/proc/self/fd"), 1) - 1};
 }
 

@@ -58,8 +58,8 @@ void Progress::Run() {
   }
 }
 
-// Spaces and not an escape sequence remove what was longer before: not every
-// console knows those.
+// Overwrites the remains of a longer line with spaces. Not every console
+// supports escape sequences.
 void Progress::Draw(absl::Duration elapsed) {
   const std::string text = ProgressText(what_, elapsed, done_);
   const std::string rest(drawn_ - std::min(drawn_, text.size()), ' ');

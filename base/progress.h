@@ -1,4 +1,4 @@
-// What a command that takes long tells the person who waits for it.
+// The progress display of long-running commands.
 
 #ifndef FLEETPERF_BASE_PROGRESS_H_
 #define FLEETPERF_BASE_PROGRESS_H_
@@ -14,23 +14,23 @@
 
 namespace fleetperf {
 
-// A line on standard error, redrawn from the moment that it has existed for two
-// seconds until it is destroyed, which removes it. Nothing at all unless
-// standard error is a terminal. Whoever prints to standard output meanwhile, if
-// that is a terminal too, destroys it first; whoever writes to standard error
-// does it by Print.
+// A line on standard error, shown after two seconds, updated, and removed by
+// the destructor. A no-op unless standard error is a terminal. Destroy the
+// object before writing to a standard output that is a terminal. Write to
+// standard error only with Print().
 class Progress {
  public:
-  // `what` goes on: "querying".
+  // `what` names the activity: "querying".
   explicit Progress(std::string what);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // How much is done: "12000 values", or a ProgressBar. Any thread.
+  // Sets the amount done: "12000 values", or a ProgressBar. Thread-safe.
   void Update(std::string done);
 
-  // Writes `text`, which ends a line, to standard error in place of the line.
+  // Prints `text`, which ends with a newline, to standard error instead of the
+  // progress line.
   void Print(absl::string_view text);
 
  private:
@@ -41,17 +41,17 @@ class Progress {
   const std::string what_;
   absl::Mutex mutex_;
   std::string done_ ABSL_GUARDED_BY(mutex_);
-  // Characters that are on the terminal.
+  // The number of characters on the terminal.
   size_t drawn_ ABSL_GUARDED_BY(mutex_) = 0;
   bool is_over_ ABSL_GUARDED_BY(mutex_) = false;
   Wakeup ended_;
   std::thread thread_;
 };
 
-// "[#####...............]  25 %" for 0.25.
+// Returns "[#####...............]  25 %" for 0.25.
 std::string ProgressBar(double part);
 
-// "querying, 3 s: 12000 values"
+// Returns "querying, 3 s: 12000 values".
 std::string ProgressText(absl::string_view what, absl::Duration elapsed,
                          absl::string_view done);
 

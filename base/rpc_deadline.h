@@ -1,5 +1,5 @@
-// Deadlines of calls, by the clock that never steps. Those that gRPC makes of
-// times of day come later by as much as that is set back.
+// Deadlines of calls, on the monotonic clock. gRPC deadlines made from wall
+// clock times expire late if the wall clock is set back.
 
 #ifndef FLEETPERF_BASE_RPC_DEADLINE_H_
 #define FLEETPERF_BASE_RPC_DEADLINE_H_
@@ -10,7 +10,8 @@ struct gpr_timespec;
 
 namespace fleetperf {
 
-// For ClientContext::set_deadline, Server::Shutdown and the like.
+// Returns a deadline for ClientContext::set_deadline, Server::Shutdown and
+// others.
 gpr_timespec RpcDeadline(absl::Duration timeout);
 
 }  // namespace fleetperf

@@ -11,7 +11,8 @@
 namespace fleetperf {
 namespace {
 
-// What gRPC's messages of a failed connection contain, and what to say instead.
+// Substrings of gRPC's messages about failed connections, and their
+// explanations.
 constexpr struct {
   absl::string_view sign;
   absl::string_view explanation;
@@ -20,8 +21,8 @@ constexpr struct {
      "its certificate is not signed by the authority in tls.authority, or has "
      "expired"},
     {"no match found for server name",
-     "its certificate is for another host name; it must name the address that "
-     "is used to reach it"},
+     "its certificate is for another host name; it must contain the address "
+     "that is used to reach it"},
     {"ssl handshake failed",
      "the TLS handshake failed; both sides need certificates of the same "
      "authority (fleetperf pki)"},
@@ -42,7 +43,7 @@ constexpr struct {
     {"failed to connect before the deadline", "it does not answer"},
 };
 
-// What gRPC says when a server ends with calls under way.
+// gRPC's message when a server shuts down during a call.
 constexpr absl::string_view kShutdownSign = "cancelling all calls";
 
 }  // namespace

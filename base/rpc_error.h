@@ -1,4 +1,4 @@
-// Messages for failed RPCs that say what to do.
+// Explains failed RPCs to users.
 
 #ifndef FLEETPERF_BASE_RPC_ERROR_H_
 #define FLEETPERF_BASE_RPC_ERROR_H_
@@ -12,15 +12,15 @@ class Status;
 
 namespace fleetperf {
 
-// How far a call had come when it failed.
+// The progress of a call when it failed.
 enum class RpcStage {
-  kConnecting,  // nothing was heard of the other side, as far as is known
-  kAnswering,   // it had answered
+  kConnecting,  // no answer received so far
+  kAnswering,   // an answer was received
 };
 
-// The code and message of `status`. Where the aggregator at `address` could not
-// be reached, the TLS handshake failed or the connection was lost, the message
-// says so in terms of fleetperf and what to look at.
+// Returns the code and message of `status`. If the aggregator at `address` is
+// unreachable, the TLS handshake failed or the connection was lost, the message
+// says so and suggests the fix.
 absl::Status StatusFromRpc(const grpc::Status& status,
                            absl::string_view address,
                            RpcStage stage = RpcStage::kConnecting);

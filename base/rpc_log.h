@@ -3,8 +3,8 @@
 
 namespace fleetperf {
 
-// gRPC's own messages go to the log at level debug, and not to standard error:
-// what matters in them comes back as a status.
+// Logs gRPC's messages at level debug instead of printing them to standard
+// error. Relevant errors are returned as statuses anyway.
 void SendGrpcLogsToDebug();
 
 }  // namespace fleetperf

@@ -1,4 +1,4 @@
-// What a service manager wants of a daemon.
+// Integrates a daemon with the service manager.
 
 #ifndef FLEETPERF_BASE_SERVICE_H_
 #define FLEETPERF_BASE_SERVICE_H_
@@ -11,14 +11,14 @@
 
 namespace fleetperf {
 
-// Whether this platform's service manager wants to be told of states: Windows'
-// does, systemd starts daemons as a shell would.
+// Returns whether this platform's service manager tracks states. Windows does;
+// systemd starts daemons as a shell would.
 bool HasServiceManager();
 
-// Calls `run` and returns what it returned. Meanwhile the service manager,
-// which must have started the process, is told of the states, its request to
-// stop raises `stop`, and an error goes to the event log under `name`. Called
-// once, on the main thread.
+// Calls `run` and returns its result. Reports the states to the service
+// manager, which must have started the process. Its stop request raises `stop`.
+// An error is written to the event log under `name`. Must be called once, on
+// the main thread.
 absl::Status RunAsService(const std::string& name, StopSignal& stop,
                           const std::function<absl::Status()>& run);
 

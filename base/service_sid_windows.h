@@ -9,9 +9,9 @@
 
 namespace fleetperf {
 
-// "S-1-5-80-...": Windows derives it from the service's name, which is ASCII
-// here, so that it is known before the service exists. The five numbers are the
-// SHA-1 of the name in capitals and UTF-16.
+// Returns "S-1-5-80-...". Windows derives the identifier from the service's
+// name (here ASCII), so it is known before the service exists. The five numbers
+// are the SHA-1 of the upper-case name in UTF-16.
 std::string ServiceSid(absl::string_view service);
 
 }  // namespace fleetperf

@@ -9,7 +9,7 @@
 namespace fleetperf {
 namespace {
 
-// The service control manager calls functions without context.
+// The service control manager passes no context to its callbacks.
 struct Service {
   std::wstring name;
   StopSignal* stop = nullptr;
@@ -21,12 +21,12 @@ struct Service {
 };
 Service* the_service = nullptr;
 
-// As long as the agent may take to hand over what it holds, with a call of
-// PerfLib that hangs.
+// The longest time that the agent needs to deliver its samples while a PerfLib
+// call hangs.
 constexpr DWORD kStopMilliseconds = 30'000;
 
-// Two threads tell states; STOPPED is the last.
-void TellState(DWORD state, const absl::Status& result = absl::OkStatus()) {
+// Called by two threads. No state is reported after STOPPED.
+void ReportState(DWORD state, const absl::Status& result = absl::OkStatus()) {
   absl::MutexLock lock(&the_service->mutex);
   if (the_service->is_stopped) return;
   the_service->is_stopped = state == SERVICE_STOPPED;
@@ -48,7 +48,7 @@ DWORD WINAPI OnControl(DWORD control, DWORD, void*, void*) {
   switch (control) {
     case SERVICE_CONTROL_STOP:
     case SERVICE_CONTROL_SHUTDOWN:
-      TellState(SERVICE_STOP_PENDING);
+      ReportState(SERVICE_STOP_PENDING);
       the_service->stop->Raise();
       return NO_ERROR;
     case SERVICE_CONTROL_INTERROGATE:
@@ -73,10 +73,10 @@ void WINAPI ServiceMain(DWORD, wchar_t**) {
   Service& service = *the_service;
   service.status_handle =
       RegisterServiceCtrlHandlerExW(service.name.c_str(), OnControl, nullptr);
-  TellState(SERVICE_RUNNING);
+  ReportState(SERVICE_RUNNING);
   service.result = (*service.run)();
   if (!service.result.ok()) ReportError(service.result);
-  TellState(SERVICE_STOPPED, service.result);
+  ReportState(SERVICE_STOPPED, service.result);
 }
 
 }  // namespace
@@ -93,8 +93,8 @@ absl::Status RunAsService(const std::string& name, StopSignal& stop,
   SERVICE_TABLE_ENTRYW table[] = {{service.name.data(), ServiceMain},
                                   {nullptr, nullptr}};
   if (StartServiceCtrlDispatcherW(table)) return service.result;
-  return StatusFromWin32(GetLastError(),
-                         "the service control manager did not start this");
+  return StatusFromWin32(
+      GetLastError(), "the service control manager did not start this process");
 }
 
 }  // namespace fleetperf

@@ -8,10 +8,10 @@
 
 namespace fleetperf {
 
-// The 32 bytes of the SHA-256 of `data`.
+// Returns the 32 bytes of the SHA-256 of `data`.
 std::string Sha256(absl::string_view data);
 
-// Its first 8 bytes, little-endian: tells batches apart.
+// Returns the first 8 bytes of the SHA-256, little-endian. Identifies batches.
 uint64_t Fingerprint(absl::string_view data);
 
 }  // namespace fleetperf

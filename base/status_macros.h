@@ -1,4 +1,4 @@
-// The two statements that code full of absl::Status needs. For .cc files.
+// Macros for functions that return absl::Status. For .cc files only.
 
 #ifndef FLEETPERF_BASE_STATUS_MACROS_H_
 #define FLEETPERF_BASE_STATUS_MACROS_H_

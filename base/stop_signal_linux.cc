@@ -20,7 +20,8 @@ sigset_t StopSignals() {
 StopSignal::StopSignal() {
   const sigset_t signals = StopSignals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  // A peer that goes away is an error of the write, not the end of the process.
+  // A write to a closed connection returns an error instead of ending the
+  // process.
   signal(SIGPIPE, SIG_IGN);
 }
 

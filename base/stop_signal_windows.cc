@@ -12,11 +12,11 @@ HANDLE StopEvent() {
 }
 
 BOOL WINAPI OnConsoleControl(DWORD control) {
-  // Services hear of every user who logs off.
+  // Services receive this event for every user who logs off.
   if (control == CTRL_LOGOFF_EVENT) return TRUE;
   SetEvent(StopEvent());
-  // When the console closes, the process ends as soon as this returns; it has a
-  // few seconds until then.
+  // When the console closes, Windows ends the process as soon as this function
+  // returns, or after a few seconds.
   if (control == CTRL_CLOSE_EVENT) Sleep(INFINITE);
   return TRUE;
 }

@@ -12,9 +12,10 @@ namespace fleetperf {
 namespace {
 
 constexpr size_t kMaxSuggestions = 3;
-constexpr size_t kMaxLength = 256;  // longer names are compared by this much
+constexpr size_t kMaxLength = 256;  // longer names are compared by their prefix
 
-// The number of insertions, deletions, replacements and swaps of neighbours.
+// Returns the number of insertions, deletions, replacements and swaps of
+// neighbors.
 size_t EditDistance(absl::string_view a, absl::string_view b) {
   std::vector<size_t> before_last(b.size() + 1), last(b.size() + 1),
       row(b.size() + 1);
@@ -39,7 +40,7 @@ size_t EditDistance(absl::string_view a, absl::string_view b) {
 std::vector<std::string> NearestNames(absl::string_view wrong,
                                       absl::Span<const std::string> names) {
   const std::string lower = absl::AsciiStrToLower(wrong.substr(0, kMaxLength));
-  // A third of the letters may be wrong; a part of a name is near, too.
+  // A third of the letters may be wrong. A substring of a name is near, too.
   const size_t tolerance = 1 + lower.size() / 3;
   std::vector<std::pair<size_t, std::string>> near;
   for (const std::string& name : names) {
@@ -47,7 +48,7 @@ std::vector<std::string> NearestNames(absl::string_view wrong,
         absl::AsciiStrToLower(absl::string_view(name).substr(0, kMaxLength));
     const size_t longer = std::max(lower.size(), candidate.size()) -
                           std::min(lower.size(), candidate.size());
-    // As many letters must be inserted or deleted, at least.
+    // The difference in length is a lower bound of the distance.
     const size_t distance =
         longer > tolerance ? longer : EditDistance(lower, candidate);
     if (distance <= tolerance) {

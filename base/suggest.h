@@ -1,4 +1,4 @@
-// "Did you mean ...": the nearest of the names that would have been right.
+// Suggests the valid names that are nearest to a wrong one.
 
 #ifndef FLEETPERF_BASE_SUGGEST_H_
 #define FLEETPERF_BASE_SUGGEST_H_
@@ -11,16 +11,16 @@
 
 namespace fleetperf {
 
-// At most three of `names`, nearest first, without regard to case; none if
-// none is near.
+// Returns at most three of `names`, nearest first, ignoring case. Empty if none
+// is near.
 std::vector<std::string> NearestNames(absl::string_view wrong,
                                       absl::Span<const std::string> names);
 
-// "; did you mean \"a\" or \"b\"?", or "" if nothing is near.
+// Returns "; did you mean \"a\" or \"b\"?", or "" if no name is near.
 std::string DidYouMean(absl::string_view wrong,
                        absl::Span<const std::string> names);
 
-// The same, and the command that lists the names.
+// Same, followed by the command that lists the names.
 std::string DidYouMeanOrSee(absl::string_view wrong,
                             absl::Span<const std::string> names,
                             absl::string_view command);

@@ -17,7 +17,8 @@ absl::Status NotADuration(absl::string_view text) {
                    "or 7d"));
 }
 
-// Removes "7d" or "2w" from the front, which absl does not know.
+// Removes "7d" or "2w" from the front; absl::ParseDuration does not support
+// days or weeks.
 absl::Duration ConsumeDays(absl::string_view* text) {
   const size_t digits = text->find_first_not_of("0123456789");
   if (digits == 0 || digits == absl::string_view::npos) return {};
@@ -74,7 +75,7 @@ absl::StatusOr<absl::Time> ParseTime(absl::string_view text, absl::Time now) {
   for (const char* format :
        {"%Y-%m-%d%ET%H:%M:%E*S%Ez", "%Y-%m-%d%ET%H:%M:%E*S",
         "%Y-%m-%d %H:%M:%E*S", "%Y-%m-%d"}) {
-    // absl takes "infinite-future" in every format.
+    // absl::ParseTime accepts "infinite-future" in every format.
     if (absl::ParseTime(format, text, &time, nullptr) &&
         time != absl::InfiniteFuture() && time != absl::InfinitePast()) {
       return time;

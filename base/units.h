@@ -1,4 +1,4 @@
-// Durations and sizes as people write them in configuration files and flags.
+// Parses durations and sizes in configuration files and flags.
 
 #ifndef FLEETPERF_BASE_UNITS_H_
 #define FLEETPERF_BASE_UNITS_H_
@@ -12,17 +12,17 @@
 
 namespace fleetperf {
 
-// "500ms", "10s", "5m", "1h30m", "7d", "2w". Not negative.
+// Parses "500ms", "10s", "5m", "1h30m", "7d", "2w". Rejects negative durations.
 absl::StatusOr<absl::Duration> ParseDuration(absl::string_view text);
 
-// "64MiB", "1GiB", "4096".
+// Parses "64MiB", "1GiB", "4096".
 absl::StatusOr<uint64_t> ParseByteSize(absl::string_view text);
 
-// RFC 3339 ("2026-11-20T21:49:00Z"), the same without a zone (UTC), or
+// Parses RFC 3339 ("2026-11-20T21:49:00Z"), the same without a zone (UTC), or
 // "now".
 absl::StatusOr<absl::Time> ParseTime(absl::string_view text, absl::Time now);
 
-// RFC 3339 in UTC with as many digits of the second as are not zero.
+// Returns RFC 3339 in UTC, without trailing zeros of the fractional second.
 std::string FormatUtc(absl::Time time);
 
 }  // namespace fleetperf

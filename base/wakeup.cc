@@ -34,7 +34,7 @@ bool Wakeup::Block(absl::Mutex* mutex, absl::Duration deadline) {
 }
 
 bool Wakeup::BlockFor(uint64_t notifications, absl::Duration timeout) {
-  // Windows' condition variables hang for times before the clock's first.
+  // Windows condition variables hang on times before the clock's epoch.
   constexpr absl::Duration kShortest = absl::ZeroDuration();
   constexpr absl::Duration kLongest = absl::Hours(24 * 365);
   const auto is_notified = [&] { return notifications_ > notifications; };
@@ -46,8 +46,8 @@ bool Wakeup::BlockFor(uint64_t notifications, absl::Duration timeout) {
       is_notified);
 }
 
-// The condition variable's clock is slewed, Monotonic() is not: what ends too
-// early by that waits again.
+// The condition variable's clock is slewed, Monotonic() is not. A wait that
+// ends too early is repeated by the caller.
 bool Clock::Block(Wakeup* wakeup, uint64_t notifications,
                   absl::Duration deadline) const {
   wakeup->BlockFor(notifications, deadline - Monotonic());

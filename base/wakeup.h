@@ -1,6 +1,6 @@
-// The way to wait for a condition, but not longer than a time by a clock that
-// never steps. The waits of Abseil end by the time of day, and last longer by
-// as much as that is set back; nothing but this waits in fleetperf.
+// Waits for a condition with a timeout on the monotonic clock. Abseil's
+// timeouts use the wall clock, so they last longer when it is set back. All
+// waits in fleetperf use this class.
 
 #ifndef FLEETPERF_BASE_WAKEUP_H_
 #define FLEETPERF_BASE_WAKEUP_H_
@@ -16,23 +16,23 @@
 
 namespace fleetperf {
 
-// Belongs to a mutex. Thread-safe.
+// A condition variable for one mutex. Thread-safe.
 class Wakeup {
  public:
-  // `clock` outlives this.
+  // `clock` must outlive the object.
   explicit Wakeup(const Clock* clock = &Clock::Real()) : clock_(*clock) {}
   Wakeup(const Wakeup&) = delete;
   Wakeup& operator=(const Wakeup&) = delete;
 
-  // Must be called with each change of what waiters wait for: with the mutex
-  // held, or after releasing it if the waiters do not destroy this.
+  // Must be called after each change of the awaited condition: with the mutex
+  // held, or after its release if no waiter destroys this object.
   void Notify();
-  // Wakes one waiter. For changes of which one waiter makes use, when all wait
-  // for the same.
+  // Wakes one waiter. For changes that only one of several equal waiters can
+  // use.
   void NotifyOne();
 
-  // Waits until `done()`, which is called with `mutex` held, or until
-  // Clock::Monotonic() has gone on by `timeout`. Returns done().
+  // Blocks until `done()`, which is called with `mutex` held, or until
+  // Clock::Monotonic() has advanced by `timeout`. Returns done().
   template <typename Done>
   bool Await(absl::Mutex* mutex, absl::Duration timeout, Done done)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
@@ -44,24 +44,24 @@ class Wakeup {
     }
     return true;
   }
-  // Waits as long as it takes.
+  // Blocks without a timeout.
   template <typename Done>
   void Await(absl::Mutex* mutex, Done done)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     while (!done()) Block(mutex, absl::InfiniteDuration());
   }
 
-  // For clocks: blocks until there were more than so many notifications, or for
-  // `timeout` by the machine's clock. False in the latter case.
+  // For clocks: blocks until there are more than `notifications` notifications,
+  // or for `timeout` on the machine's clock. Returns false after a timeout.
   bool BlockFor(uint64_t notifications, absl::Duration timeout);
 
  private:
-  // False if `deadline` has passed.
+  // Returns false if `deadline` has passed.
   bool Block(absl::Mutex* mutex, absl::Duration deadline)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
 
   const Clock& clock_;
-  // Not Abseil's, whose timeouts go by the time of day.
+  // Not absl::Mutex, whose timeouts use the wall clock.
   std::mutex mutex_;
   std::condition_variable notified_;
   uint64_t notifications_ = 0;  // guarded by mutex_

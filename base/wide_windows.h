@@ -1,4 +1,4 @@
-// Windows' own strings are UTF-16; ours are UTF-8.
+// Windows strings are UTF-16, fleetperf's are UTF-8.
 
 #ifndef FLEETPERF_BASE_WIDE_WINDOWS_H_
 #define FLEETPERF_BASE_WIDE_WINDOWS_H_
@@ -10,7 +10,7 @@
 
 namespace fleetperf {
 
-// What is not valid becomes U+FFFD.
+// Invalid input becomes U+FFFD.
 std::wstring WideFromUtf8(absl::string_view utf8);
 std::string Utf8FromWide(std::wstring_view wide);
 

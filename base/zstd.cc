@@ -11,16 +11,16 @@
 namespace fleetperf {
 namespace {
 
-// On samples, which are mostly runs of zeros, higher levels gain nothing.
+// Samples are mostly runs of zeros, for which higher levels gain nothing.
 constexpr int kLevel = 1;
 
-// Contexts are costly to make and are used by one thread at a time. Those of
-// threads (thread_local) would be freed after their memory is gone: mingw-w64
-// ends a thread in that order.
+// Contexts are expensive to create and are used by one thread at a time.
+// thread_local contexts would be freed after their memory: mingw-w64 ends
+// threads in that order.
 template <typename Context, Context* (*Create)()>
 class ContextPool {
  public:
-  // A context for the caller alone, until it is destroyed.
+  // A context for exclusive use until the lease is destroyed.
   class Lease {
    public:
     explicit Lease(ContextPool& pool) : pool_(pool), context_(pool.Take()) {}
@@ -35,7 +35,7 @@ class ContextPool {
     Context* const context_;
   };
 
-  // Never destroyed: threads may outlive static objects.
+  // Never destroyed, because threads may outlive static objects.
   static ContextPool& Instance() {
     static ContextPool& pool = *new ContextPool;
     return pool;
@@ -73,16 +73,16 @@ void ZstdCompress(absl::string_view data, std::string* compressed) {
   const size_t size =
       ZSTD_compressCCtx(compressor.get(), compressed->data(),
                         compressed->size(), data.data(), data.size(), kLevel);
-  compressed->resize(size);  // cannot fail: the room is sufficient
+  compressed->resize(size);  // cannot fail: the buffer is large enough
 }
 
 absl::Status ZstdDecompress(absl::string_view compressed, size_t size,
                             std::string* data) {
-  // A block of a frame takes at least 3 bytes and holds at most 128 KiB.
+  // A frame's block takes at least 3 bytes and holds at most 128 KiB.
   if (size / ZSTD_BLOCKSIZE_MAX > compressed.size() / 3) {
     return absl::InvalidArgumentError(absl::StrCat(
         "not a zstd frame of ", size, " bytes: ", compressed.size(),
-        " bytes cannot hold so many"));
+        " bytes cannot hold that much"));
   }
   data->resize(size);
   const Decompressors::Lease decompressor(Decompressors::Instance());

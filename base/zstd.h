@@ -1,4 +1,4 @@
-// zstd frames, for payloads of the wire and the store.
+// zstd frames for payloads on the wire and in the store.
 
 #ifndef FLEETPERF_BASE_ZSTD_H_
 #define FLEETPERF_BASE_ZSTD_H_
@@ -11,12 +11,12 @@
 
 namespace fleetperf {
 
-// Replaces `compressed` by a frame of `data`, quickly rather than tightly.
+// Replaces `compressed` with a frame of `data`. Favors speed over size.
 void ZstdCompress(absl::string_view data, std::string* compressed);
 
-// Replaces `data` by the contents of `compressed`, which must be exactly `size`
-// bytes. The caller has bounded `size`; no more than that is ever allocated,
-// and nothing if `compressed` is too short for it.
+// Replaces `data` with the contents of `compressed`, which must be exactly
+// `size` bytes. The caller must bound `size`: up to `size` bytes are allocated.
+// Allocates nothing if `compressed` is too short for that size.
 absl::Status ZstdDecompress(absl::string_view compressed, size_t size,
                             std::string* data);
 

@@ -10,9 +10,9 @@ namespace {
 
 using Problem = Defect::Problem;
 
-// Walks a block with a position and, for each structure, the end of its parent;
-// `end - position` never underflows because a position only moves by a size
-// that was compared with it.
+// Walks a block with a position and, for each structure, the end of its parent.
+// `end - position` never underflows, because the position only advances by
+// sizes checked against it.
 class Reader {
  public:
   Reader(absl::string_view bytes, ParsedBlock* block)
@@ -49,8 +49,8 @@ class Reader {
     return true;
   }
 
-  // Reads the result at position_ and moves behind it. False if the next
-  // result's place is not certain.
+  // Parses the result at position_ and advances past it. Returns false if the
+  // position of the next result is uncertain.
   bool ReadResult() {
     const size_t start = position_;
     if (!Holds<PerfCounterHeader>("PERF_COUNTER_HEADER", end_)) return false;
@@ -85,8 +85,8 @@ class Reader {
     return true;
   }
 
-  // Reads what follows a PERF_COUNTER_HEADER. False if reading had to stop
-  // before its end.
+  // Parses the body after a PERF_COUNTER_HEADER. Returns false if parsing
+  // stopped before its end.
   bool ReadBody(const PerfCounterHeader& header, size_t start, size_t end) {
     uint32_t num_counters = 1;
     switch (static_cast<HeaderType>(header.type)) {
@@ -118,7 +118,7 @@ class Reader {
       return Reject(Problem::kTooLarge, "PERF_MULTI_COUNTERS.dwCounters", start,
                     list.num_counters, room);
     }
-    // One id of padding makes an even number; more is unusual.
+    // One id of padding makes the number even; more is unusual.
     if (room - list.num_counters > 1) {
       Warn(Problem::kUnused, "PERF_MULTI_COUNTERS.dwSize", start,
            (room - list.num_counters) * sizeof(uint32_t), 0);
@@ -159,8 +159,8 @@ class Reader {
     return true;
   }
 
-  // Grows the arrays once for what the bytes can hold, whatever the counts
-  // claim.
+  // Reserves memory once, for at most the instances that the bytes can hold,
+  // whatever the counts claim.
   void ReserveInstances(size_t num_instances, size_t num_counters,
                         size_t room) {
     const size_t instances =
@@ -175,7 +175,7 @@ class Reader {
   template <typename T>
   static void Reserve(size_t more, std::vector<T>* array) {
     const size_t wanted = array->size() + more;
-    // At least doubles, so that many small results stay linear.
+    // At least doubles, so that many small results take linear time.
     if (wanted > array->capacity())
       array->reserve(std::max(wanted, 2 * array->capacity()));
   }
@@ -203,7 +203,7 @@ class Reader {
   }
 
   bool ReadValues(uint32_t count, size_t end) {
-    // Room for what the bytes can hold, whatever the count claims.
+    // At most the values that the bytes can hold, whatever the count claims.
     const size_t room =
         std::min<size_t>(count, (end - position_) / sizeof(PerfCounterData));
     const size_t begin = block_.values.size();
@@ -220,12 +220,12 @@ class Reader {
     if (read == count) return true;
     block_.values.resize(begin + read);
     block_.value_sizes.resize(begin + read);
-    // There was no room for the next one's header, or it has a defect already.
+    // Parsing stopped at a defect, or no header fits in the remaining bytes.
     return read == room && Holds<PerfCounterData>("PERF_COUNTER_DATA", end);
   }
 
-  // Reads values as long as they are numbers laid out in the usual way, at most
-  // `most`, and returns how many: a short way for nearly all of them.
+  // Parses values as long as they are numbers in the usual layout, at most
+  // `most`, and returns their number. The fast path for nearly all values.
   size_t ReadNumbers(size_t end, size_t most, uint64_t* values,
                      uint32_t* sizes) {
     const size_t whole = (end - position_) / sizeof(PerfCounterNumber);
@@ -270,7 +270,7 @@ class Reader {
     return true;
   }
 
-  // Whether the parent that ends at `end` has room for a T at position_.
+  // Whether a T at position_ fits into the parent that ends at `end`.
   template <typename T>
   bool Holds(absl::string_view structure, size_t end) {
     const size_t rest = end - position_;
@@ -305,7 +305,7 @@ class Reader {
     Warn(Problem::kUnaligned, field, offset, size, kBlockAlignment);
   }
 
-  // If what was read ends before the structure at `offset` does, at `end`.
+  // Warns if the structure at `offset` ends at `end`, after the parsed bytes.
   void WarnIfUnused(absl::string_view field, size_t offset, size_t end) {
     if (position_ == end) return;
     Warn(Problem::kUnused, field, offset, end - position_, 0);

@@ -1,11 +1,17 @@
-// Reads a block: the bytes that PerfQueryCounterData returned.
+// Parses a block: the bytes returned by PerfQueryCounterData.
 //
-// A block is untrusted: whoever wrote the provider wrote its sizes, and the API
-// checks none of them. The reader compares every size, count and offset with
-// the bytes that remain before it uses it. What is in bounds is read; what is
-// not is rejected, and reading goes on at the next sibling whose place is still
-// certain. So one bad instance costs at most the rest of its query, and one bad
-// query none of the others.
+// A block is untrusted: its sizes come from the provider, and the API checks
+// none of them.
+//
+// Invariants:
+// - Every size, count and offset is checked against the remaining bytes before
+//   it is used.
+// - A structure out of bounds is rejected. Parsing continues at the next
+//   sibling whose position is still certain.
+// - One bad instance therefore costs at most the rest of its query, and one bad
+//   query none of the others.
+// - Memory and time are linear in the size of the input, whatever counts it
+//   claims.
 
 #ifndef FLEETPERF_PERFLIB_BLOCK_READER_H_
 #define FLEETPERF_PERFLIB_BLOCK_READER_H_
@@ -33,18 +39,18 @@ struct QueryResult {
   uint32_t offset = 0;  // of its PERF_COUNTER_HEADER
   uint32_t status = 0;  // dwStatus
   HeaderType type = HeaderType::kErrorReturn;
-  // Whether it was read to its end: all its instances are here, though some may
-  // lack a value.
+  // Whether the result was parsed to its end: all its instances are present,
+  // though some may lack a value.
   bool complete = false;
 
   // kMultipleCounters and kCounterset: the ids of the columns. Otherwise empty:
-  // one column, its id is in the query.
+  // there is one column, whose id is in the query.
   Slice counter_ids;
-  // kMultipleInstances and kCounterset: the instances. Otherwise empty: one
-  // nameless row.
+  // kMultipleInstances and kCounterset: the instances. Otherwise empty: there
+  // is one nameless row.
   Slice instances;
-  // Instance by instance, in each one value per column. Shorter than that if
-  // not complete: the rest could not be read.
+  // The values by instance, one per column in each. If the result is not
+  // complete, the values that could not be parsed are missing at the end.
   Slice values;
 };
 
@@ -54,32 +60,31 @@ struct InstanceView {
   uint32_t name_size = 0;    // in bytes, without the NUL
 };
 
-// In ParsedBlock::value_sizes: the value's place was certain, but it reached
-// beyond its PERF_COUNTER_DATA.
+// An entry of ParsedBlock::value_sizes: the value's position was certain, but
+// the value extends beyond its PERF_COUNTER_DATA.
 inline constexpr uint32_t kRejectedValue = 0xFFFFFFFF;
 
-// A block as flat arrays. Meant to be kept and read into again: then it
-// allocates nothing in the steady state. Views the bytes it was read from,
-// which must outlive it.
+// A block as flat arrays. Reusing an object avoids allocations in the steady
+// state. Views the parsed bytes, which must outlive it. Thread-compatible.
 class ParsedBlock {
  public:
   absl::string_view bytes;
-  bool has_header = false;  // false: nothing could be read at all
+  bool has_header = false;  // false: nothing could be parsed
   PerfDataHeader header = {};
   std::vector<QueryResult> results;
   std::vector<uint32_t> counter_ids;
   std::vector<InstanceView> instances;
-  std::vector<uint64_t> values;       // 0 where there is none
+  std::vector<uint64_t> values;       // 0 if there is no value
   std::vector<uint32_t> value_sizes;  // dwDataSize: 4 and 8 are numbers; with
                                       // any other size there is no value
 
-  // What was rejected: the first kMaxDefects of them, and how many in all.
+  // Rejected structures: the first kMaxDefects, and the total number.
   static constexpr size_t kMaxDefects = 16;
   std::vector<Defect> defects;
   uint64_t defect_count = 0;
 
-  // In bounds but unusual, and read: bytes left over, sizes that are no
-  // multiple of 8. The first kMaxDefects of them, and how many in all.
+  // Structures in bounds but unusual, which were parsed: leftover bytes, sizes
+  // that are not a multiple of 8. The first kMaxDefects, and the total number.
   std::vector<Defect> warnings;
   uint64_t warning_count = 0;
 
@@ -92,19 +97,19 @@ class ParsedBlock {
   absl::Span<const uint64_t> Values(const QueryResult& result) const;
   absl::Span<const uint32_t> ValueSizes(const QueryResult& result) const;
 
-  // The name's UTF-16 bytes, which identify the instance; and the name for
-  // people.
+  // The UTF-16 bytes of the name, which identify the instance, and the name for
+  // display.
   absl::string_view NameBytes(const InstanceView& instance) const;
   std::string Name(const InstanceView& instance) const;
 
-  // Empties the arrays and keeps their memory.
+  // Clears the arrays but keeps their memory.
   void Clear();
 };
 
-// Reads `bytes` into `block`, replacing what it held. Bytes beyond the block's
-// own size are ignored. `block->defects` says what was rejected; if the
-// PERF_DATA_HEADER itself is, there are no results. Memory stays within a small
-// multiple of bytes.size(), and time is linear in it, whatever the bytes say.
+// Parses `bytes` into `block`, replacing its contents. Bytes beyond the block's
+// own size are ignored. Rejected structures are listed in `block->defects`. If
+// the PERF_DATA_HEADER itself is rejected, there are no results. Memory is
+// bounded by a small multiple of bytes.size(), and time is linear in it.
 void ReadBlock(absl::string_view bytes, ParsedBlock* block);
 
 }  // namespace fleetperf::perflib

@@ -107,7 +107,7 @@ void BlockWriter::Finish() {
   StoreAt(num_results_, offsetof(PerfDataHeader, num_counters), &bytes_);
 }
 
-// Every structure starts at a multiple of 8 from the start of the block.
+// Every structure starts at a multiple of 8 from the block's start.
 void BlockWriter::AppendPadding() { bytes_.resize(AlignUp(bytes_.size())); }
 
 }  // namespace fleetperf::perflib

@@ -1,5 +1,5 @@
-// Writes a block as PerfQueryCounterData returns it: what the Linux sources
-// hand to the reader, and what tests are made of.
+// Writes a block in the format of PerfQueryCounterData. Used by Linux sources
+// and tests.
 
 #ifndef FLEETPERF_PERFLIB_BLOCK_WRITER_H_
 #define FLEETPERF_PERFLIB_BLOCK_WRITER_H_
@@ -14,7 +14,7 @@
 
 namespace fleetperf::perflib {
 
-// Replaces the contents of a string, whose memory it reuses, by one block:
+// Replaces the contents of a string with one block, reusing its memory:
 //
 //   BlockWriter writer(clocks, &bytes);
 //   writer.BeginResult(HeaderType::kCounterset, ids);
@@ -23,17 +23,17 @@ namespace fleetperf::perflib {
 //   writer.EndResult();
 //   writer.Finish();
 //
-// The caller keeps that order. A result that is begun must be ended before the
-// next.
+// The calls must be in this order. A result must be ended before the next one
+// begins.
 class BlockWriter {
  public:
   BlockWriter(const Clocks& clocks, std::string* bytes);
 
-  // A query that failed with a Win32 error code.
+  // Adds a query that failed with a Win32 error code.
   void AddErrorReturn(uint32_t status);
 
-  // Begins a result of any other type. `counter_ids` is used by
-  // kMultipleCounters and kCounterset alone.
+  // Begins a result of any other type. Only kMultipleCounters and kCounterset
+  // use `counter_ids`.
   void BeginResult(HeaderType type,
                    absl::Span<const uint32_t> counter_ids = {});
   // kMultipleInstances and kCounterset: begins an instance, whose values
@@ -41,11 +41,11 @@ class BlockWriter {
   void BeginInstance(absl::string_view utf16_name, uint32_t instance_id);
   void AddValue32(uint32_t value);
   void AddValue64(uint64_t value);
-  // A PERF_COUNTER_DATA of any size; only 4 and 8 bytes are numbers.
+  // Adds a PERF_COUNTER_DATA of any size; only 4 and 8 bytes are numbers.
   void AddValueBytes(absl::string_view data);
   void EndResult();
 
-  // Sets the block's size and count. Nothing may be added afterwards.
+  // Sets the block's size and count. Must be the last call.
   void Finish();
 
  private:
@@ -54,7 +54,7 @@ class BlockWriter {
   std::string& bytes_;
   uint32_t num_results_ = 0;
   size_t result_start_ = 0;  // of the PERF_COUNTER_HEADER
-  // Of the PERF_MULTI_INSTANCES, 0 if the result has none.
+  // The position of the PERF_MULTI_INSTANCES; 0 if the result has none.
   size_t instance_list_start_ = 0;
   uint32_t num_instances_ = 0;
 };

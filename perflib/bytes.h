@@ -1,5 +1,4 @@
-// Reading fixed-size structures out of bytes, and appending them to bytes, at
-// any alignment.
+// Loads and stores fixed-size structures in bytes, at any alignment.
 
 #ifndef FLEETPERF_PERFLIB_BYTES_H_
 #define FLEETPERF_PERFLIB_BYTES_H_
@@ -14,7 +13,7 @@
 
 namespace fleetperf::perflib {
 
-// The caller has checked that sizeof(T) bytes remain at `offset`.
+// Requires `offset` + sizeof(T) <= bytes.size().
 template <typename T>
 T LoadAt(absl::string_view bytes, size_t offset) {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -23,7 +22,7 @@ T LoadAt(absl::string_view bytes, size_t offset) {
   return value;
 }
 
-// `offset` + sizeof(T) <= bytes->size().
+// Requires `offset` + sizeof(T) <= bytes->size().
 template <typename T>
 void StoreAt(const T& value, size_t offset, std::string* bytes) {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -36,8 +35,8 @@ void AppendBytes(const T& value, std::string* bytes) {
   bytes->append(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
-// The length in bytes of the NUL-terminated UTF-16 string at the start of
-// `field`, without its NUL; npos if none of the whole units in `field` is a
+// Returns the length in bytes, without the NUL, of the NUL-terminated UTF-16
+// string at the start of `field`. Returns npos if no whole unit of `field` is
 // NUL.
 inline size_t TerminatedUtf16Length(absl::string_view field) {
   for (size_t i = 0; i + 2 <= field.size(); i += 2) {

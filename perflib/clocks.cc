@@ -5,7 +5,6 @@ namespace {
 
 // 1601-01-01 to 1970-01-01: 369 years with 89 leap days.
 constexpr int64_t kSecondsFrom1601To1970 = 11'644'473'600;
-constexpr int64_t k100NSecPerSecond = 10'000'000;
 
 }  // namespace
 
@@ -30,7 +29,7 @@ SystemTime SystemTimeFromPerfTime100NSec(int64_t perf_time_100nsec) {
   return {
       .year = static_cast<uint16_t>(civil.cs.year()),
       .month = static_cast<uint16_t>(civil.cs.month()),
-      // SYSTEMTIME counts from Sunday, absl from Monday.
+      // SYSTEMTIME weeks start on Sunday, absl weeks on Monday.
       .day_of_week = static_cast<uint16_t>(
           (static_cast<int>(absl::GetWeekday(civil.cs)) + 1) % 7),
       .day = static_cast<uint16_t>(civil.cs.day()),

@@ -12,22 +12,29 @@
 namespace fleetperf::perflib {
 
 struct Clocks {
-  int64_t perf_time_stamp = 0;    // ticks of a clock that never steps
+  int64_t perf_time_stamp = 0;    // ticks of a monotonic clock
   int64_t perf_time_100nsec = 0;  // UTC, 100 ns units since 1601-01-01
   int64_t perf_freq = 0;          // ticks of perf_time_stamp per second
 
   bool operator==(const Clocks&) const = default;
 };
 
+// Units of PerfTime100NSec.
+inline constexpr int64_t k100NSecPerSecond = 10'000'000;
 // PerfFreq of every Linux block, as on current Windows.
-inline constexpr int64_t kLinuxPerfFreq = 10'000'000;
+inline constexpr int64_t kLinuxPerfFreq = k100NSecPerSecond;
 
-// Exact for every value of PerfTime100NSec; the inverse rounds towards zero and
+// Exact for every PerfTime100NSec. The inverse rounds towards zero and
 // saturates.
 absl::Time TimeFromPerfTime100NSec(int64_t perf_time_100nsec);
 int64_t PerfTime100NSecFromTime(absl::Time time);
 
-// The UTC calendar time of `perf_time_100nsec`, as PERF_DATA_HEADER carries it.
+// Returns the wall clock time.
+inline absl::Time TimeOf(const Clocks& clocks) {
+  return TimeFromPerfTime100NSec(clocks.perf_time_100nsec);
+}
+
+// Returns the UTC calendar time of `perf_time_100nsec`, as in PERF_DATA_HEADER.
 SystemTime SystemTimeFromPerfTime100NSec(int64_t perf_time_100nsec);
 
 }  // namespace fleetperf::perflib

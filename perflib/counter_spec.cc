@@ -27,7 +27,7 @@ CountersetRegistration MakeRegistration(
     counter.name = std::string(spec.name);
     counter.help = std::string(spec.help);
     if (spec.name.empty()) counter.attrib |= kAttribNoDisplayable;
-    // A scaled whole number is meant to be read as a real one.
+    // A scaled integer is displayed as a real number.
     if (spec.scale != 0) counter.attrib |= kAttribDisplayAsReal;
   }
   return registration;

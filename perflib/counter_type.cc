@@ -10,7 +10,8 @@ namespace {
 // The bit fields of a counter type (winperf.h).
 constexpr uint32_t kTypeMask = 0x00000C00;
 constexpr uint32_t kTypeCounter = 0x00000400;
-// Compared as a whole field: PRECISION's bits contain BASE's.
+// Compared as a whole field, because the bits of PRECISION include those of
+// BASE.
 constexpr uint32_t kSubtypeMask = 0x000F0000;
 constexpr uint32_t kSubtypeBase = 0x00030000;
 constexpr uint32_t kDisplayShift = 28;

@@ -1,9 +1,8 @@
-// The counter types of winperf.h: their values, and what each needs to become a
-// calculated value.
+// The counter types of winperf.h: their values and formulas.
 //
 // Source of the values and links: Microsoft's winperf.h, [MS-PCQ] and
-// "Calculating Counter Values". docs/counters.md lists the formulas. The
-// arithmetic itself is the aggregator's (aggregator/formula).
+// "Calculating Counter Values". docs/reference/counters.md lists the formulas.
+// The aggregator implements the arithmetic (aggregator/formula).
 
 #ifndef FLEETPERF_PERFLIB_COUNTER_TYPE_H_
 #define FLEETPERF_PERFLIB_COUNTER_TYPE_H_
@@ -52,16 +51,17 @@ inline constexpr uint32_t kPerfAverageBulk = 0x40020500;
 inline constexpr uint32_t kPerfSampleBase = 0x40030401;
 inline constexpr uint32_t kPerfAverageBase = 0x40030402;
 inline constexpr uint32_t kPerfRawBase = 0x40030403;
-// Also PERF_PRECISION_TIMESTAMP; and the value that WMI's documentation prints.
+// PERF_PRECISION_TIMESTAMP has the same value. The second constant is the value
+// in WMI's documentation.
 inline constexpr uint32_t kPerfLargeRawBase = 0x40030500;
 inline constexpr uint32_t kPerfLargeRawBaseWmi = 0x40030503;
 inline constexpr uint32_t kPerfCounterMultiBase = 0x42030500;
 inline constexpr uint32_t kPerfCounterHistogramType = 0x80000000;
 
-// Which arithmetic gives the calculated value. N is the counter's raw value, B
-// its base counter's, D the clock or base it is measured against, T and F an
-// object's time and frequency, M the number of instances of a multi timer; d is
-// newer minus older, 1 the newer of two samples.
+// The formula of the calculated value. N is the counter's raw value, B its base
+// counter's, D the clock or base it is measured against, T and F an object's
+// time and frequency, M the number of instances of a multi timer. d means newer
+// minus older; 1 is the newer of two samples.
 enum class Formula : uint8_t {
   kNotDisplayable,     // base counters, text, no data, histograms
   kRaw,                // N1
@@ -80,7 +80,7 @@ enum class Formula : uint8_t {
   kElapsedTime,        // (T1 - N1) / F1
 };
 
-// What D is.
+// The meaning of D.
 enum class Denominator : uint8_t {
   kNone,
   kPerfTimeStamp,    // the block's PerfTimeStamp
@@ -96,30 +96,28 @@ struct CounterTypeInfo {
   Denominator denominator;
 };
 
-// Every known type. PERF_PRECISION_TIMESTAMP, whose value is that of
-// PERF_LARGE_RAW_BASE, is listed under the latter.
+// Returns all known types. PERF_PRECISION_TIMESTAMP is listed as
+// PERF_LARGE_RAW_BASE, which has the same value.
 absl::Span<const CounterTypeInfo> AllCounterTypes();
 
-// Null if the type is unknown.
+// Returns null if the type is unknown.
 const CounterTypeInfo* FindCounterType(uint32_t type);
 
-// By winperf.h's name, PERF_PRECISION_TIMESTAMP included. Null if there is
-// none.
+// Finds a type by its winperf.h name, including PERF_PRECISION_TIMESTAMP.
+// Returns null if the name is unknown.
 const CounterTypeInfo* FindCounterTypeByName(absl::string_view name);
 
-// "PERF_COUNTER_TIMER", or the value in hexadecimal if the type is unknown.
+// Returns "PERF_COUNTER_TIMER", or the hexadecimal value of an unknown type.
 std::string CounterTypeName(uint32_t type);
 
-// Whether the value comes from two samples (a rate, a percentage of time) and
-// not from the newest alone (a gauge).
+// Returns whether the value needs two samples (a rate, a percentage of time)
+// rather than only the newest (a gauge).
 bool UsesTwoSamples(Formula formula);
 
-// Whether a value of this type serves as the base of another counter and is not
-// shown.
+// Returns whether values of this type only serve as the base of other counters.
 bool IsBaseType(uint32_t type);
 
-// What the number is followed by when people read it, from the type's display
-// bits.
+// The suffix of the displayed number, from the type's display bits.
 enum class DisplaySuffix : uint8_t {
   kNone,
   kPerSecond,

@@ -1,5 +1,5 @@
-// What is wrong with bytes that a reader of this folder refused, or unusual
-// about bytes that it read.
+// Defects in parsed bytes: reasons for rejection, or unusual but accepted
+// content.
 
 #ifndef FLEETPERF_PERFLIB_DEFECT_H_
 #define FLEETPERF_PERFLIB_DEFECT_H_
@@ -15,14 +15,14 @@ namespace fleetperf::perflib {
 
 struct Defect {
   enum class Problem : uint8_t {
-    kTruncated,     // the structure needs `value` bytes and `limit` remain
+    kTruncated,     // the structure needs `value` bytes, but `limit` remain
     kTooSmall,      // the field is `value` and must be at least `limit`
     kTooLarge,      // the field is `value` and must be at most `limit`
-    kUnknown,       // the field is `value`, which has no meaning
+    kUnknown,       // the field is `value`, which is undefined
     kUnterminated,  // the string of `limit` bytes has no NUL
-    // Unusual, no reason to refuse anything:
-    kUnaligned,  // the field is `value`, which is no multiple of `limit`
-    kUnused,     // the field is larger by `value` bytes than what was read
+    // Unusual, but accepted:
+    kUnaligned,  // the field is `value`, which is not a multiple of `limit`
+    kUnused,     // the field has `value` bytes more than were parsed
   };
 
   Problem problem;
@@ -31,10 +31,11 @@ struct Defect {
   uint64_t value = 0;
   uint64_t limit = 0;
 
-  // "offset 48: PERF_COUNTER_HEADER.dwSize is 8, it must be at least 16"
+  // Returns "offset 48: PERF_COUNTER_HEADER.dwSize is 8, it must be at least
+  // 16".
   std::string ToString() const;
 
-  // The same as an InvalidArgument error.
+  // Returns the same as an InvalidArgument error.
   absl::Status ToStatus() const;
 };
 

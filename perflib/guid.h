@@ -14,8 +14,8 @@
 
 namespace fleetperf::perflib {
 
-// Byte for byte the Windows GUID on a little-endian machine, so it can be
-// copied out of a block.
+// The memory layout is that of the Windows GUID on a little-endian machine, so
+// a Guid can be copied out of a block.
 struct Guid {
   uint32_t data1 = 0;
   uint16_t data2 = 0;
@@ -24,10 +24,10 @@ struct Guid {
 
   auto operator<=>(const Guid&) const = default;
 
-  // The 16 bytes as they stand in memory.
+  // Returns the 16 bytes in memory order.
   std::string Bytes() const;
 
-  // "{b4fc721a-0378-476f-89ba-a5a79f810b36}"
+  // Returns "{b4fc721a-0378-476f-89ba-a5a79f810b36}".
   std::string ToString() const;
 
   template <typename H>
@@ -38,11 +38,12 @@ struct Guid {
 };
 static_assert(sizeof(Guid) == 16);
 
-// Reads "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx", in braces or not, in either
-// case. Nothing if the text is anything else.
+// Parses "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx", with or without braces, in
+// either case. Returns std::nullopt for any other text.
 std::optional<Guid> ParseGuid(absl::string_view text);
 
-// The inverse of Guid::Bytes; nothing unless there are exactly 16 bytes.
+// The inverse of Guid::Bytes. Returns std::nullopt unless there are exactly 16
+// bytes.
 std::optional<Guid> GuidFromBytes(absl::string_view bytes);
 
 }  // namespace fleetperf::perflib

@@ -1,10 +1,10 @@
 // The structures in the bytes that the PerfLib V2 consumer functions return.
 //
-// They contain no pointers and are the same on 32- and 64-bit Windows:
-// little-endian, fields naturally aligned. Code reads them with memcpy out of
-// bytes whose bounds it has checked; it never casts. Sizes and offsets are
-// asserted here against Microsoft's documentation (perflib.h and [MS-PCQ]);
-// comments give the names used there.
+// The structures contain no pointers and are the same on 32- and 64-bit
+// Windows: little-endian, with naturally aligned fields. Code copies them with
+// memcpy from bytes whose bounds it has checked; it never casts. Sizes and
+// offsets are asserted against Microsoft's documentation (perflib.h and
+// [MS-PCQ]). Comments give the names used there.
 
 #ifndef FLEETPERF_PERFLIB_LAYOUT_H_
 #define FLEETPERF_PERFLIB_LAYOUT_H_
@@ -34,13 +34,14 @@ struct SystemTime {
 };
 static_assert(sizeof(SystemTime) == 16);
 
-// PERF_DATA_HEADER: begins a block.
+// PERF_DATA_HEADER: the start of a block.
 struct PerfDataHeader {
   // dwTotalSize: bytes of the block, this header included.
   uint32_t total_size;
-  // dwNumCounters: how many PERF_COUNTER_HEADER blocks follow, one a query.
+  // dwNumCounters: the number of PERF_COUNTER_HEADER blocks that follow, one
+  // per query.
   uint32_t num_counters;
-  // PerfTimeStamp: ticks of a clock that never steps.
+  // PerfTimeStamp: ticks of a monotonic clock.
   int64_t perf_time_stamp;
   // PerfTime100NSec: UTC, 100 ns units since 1601-01-01.
   int64_t perf_time_100nsec;
@@ -56,9 +57,9 @@ static_assert(offsetof(PerfDataHeader, perf_time_100nsec) == 16);
 static_assert(offsetof(PerfDataHeader, perf_freq) == 24);
 static_assert(offsetof(PerfDataHeader, system_time) == 32);
 
-// PerfCounterDataType: what follows a PERF_COUNTER_HEADER.
+// PerfCounterDataType: the structures that follow a PERF_COUNTER_HEADER.
 enum class HeaderType : uint32_t {
-  // PERF_ERROR_RETURN: nothing follows; dwStatus says why.
+  // PERF_ERROR_RETURN: nothing follows; dwStatus is the reason.
   kErrorReturn = 0,
   // PERF_SINGLE_COUNTER: one PERF_COUNTER_DATA.
   kSingleCounter = 1,
@@ -84,7 +85,7 @@ constexpr bool HasInstances(HeaderType type) {
          type == HeaderType::kCounterset;
 }
 
-// PERF_COUNTER_HEADER: begins the result of one query.
+// PERF_COUNTER_HEADER: the start of a query's result.
 struct PerfCounterHeader {
   uint32_t status;  // dwStatus: a Win32 error code
   uint32_t type;    // dwType: HeaderType
@@ -124,17 +125,17 @@ struct PerfCounterData {
 };
 static_assert(sizeof(PerfCounterData) == 8);
 
-// A PERF_COUNTER_DATA that is a number, with its padding. One of 4 bytes is in
-// the lower half of `value`.
+// A PERF_COUNTER_DATA that is a number, with its padding. A number of 4 bytes
+// is in the lower half of `value`.
 struct PerfCounterNumber {
   PerfCounterData header;
   uint64_t value;
 };
 static_assert(sizeof(PerfCounterNumber) == 16);
 
-// PERF_COUNTER_IDENTIFIER: one query, as PerfAddCounters takes it and
-// PerfQueryCounterInfo returns it. For a multi-instance counterset an instance
-// name in UTF-16 with its NUL follows, padded to 8 bytes.
+// PERF_COUNTER_IDENTIFIER: one query, as accepted by PerfAddCounters and
+// returned by PerfQueryCounterInfo. For a multi-instance counterset, a
+// NUL-terminated UTF-16 instance name follows, padded to 8 bytes.
 struct PerfCounterIdentifier {
   Guid counterset;       // CounterSetGuid
   uint32_t status;       // Status: a Win32 error code
@@ -217,7 +218,7 @@ inline constexpr size_t kMaxInstanceName = 1024;
 inline constexpr char kWildcardInstance[] = "*";
 inline constexpr char kAggregateInstance[] = "_Total";
 
-// PERF_COUNTERSET_REG_INFO.InstanceType is made of these bits:
+// The bits of PERF_COUNTERSET_REG_INFO.InstanceType:
 // PERF_COUNTERSET_FLAG_MULTIPLE and PERF_COUNTERSET_FLAG_AGGREGATE.
 inline constexpr uint32_t kCountersetSingleInstance = 0;
 inline constexpr uint32_t kCountersetMultipleInstances = 2;
@@ -234,13 +235,14 @@ inline constexpr uint64_t kAttribDisplayAsHex = 0x10;
 inline constexpr uint32_t kDetailNovice = 100;
 inline constexpr uint32_t kDetailAdvanced = 200;
 
-// PerfRegInfoType: what PerfQueryCounterSetRegistrationInfo is asked for.
+// PerfRegInfoType: the information requested from
+// PerfQueryCounterSetRegistrationInfo.
 enum class RegistrationRequest : uint32_t {
   kCountersetStruct = 1,  // PERF_COUNTERSET_REG_INFO with all its counters
   kCounterStruct = 2,     // one PERF_COUNTER_REG_INFO
-  kCountersetName = 3,    // a string, as all names and helps in the singular
+  kCountersetName = 3,    // a string, like all singular names and helps
   kCountersetHelp = 4,
-  kCounterNames = 5,  // a PERF_STRING_BUFFER_HEADER, as all in the plural
+  kCounterNames = 5,  // a PERF_STRING_BUFFER_HEADER, like all plurals
   kCounterHelp = 6,
   kProviderName = 7,
   kProviderGuid = 8,  // a GUID

@@ -20,7 +20,7 @@ bool IsEscape(absl::string_view text) {
          (text[1] == '*' || text[1] == '?' || text[1] == '#');
 }
 
-// The byte after the UTF-8 character that starts at `i`.
+// Returns the position after the UTF-8 character that starts at `i`.
 size_t NextCharacter(absl::string_view text, size_t i) {
   do {
     ++i;
@@ -28,7 +28,7 @@ size_t NextCharacter(absl::string_view text, size_t i) {
   return i;
 }
 
-// `before` is what stands in front of the place.
+// `before` is the text before the error.
 absl::Status Expected(absl::string_view before, absl::string_view what) {
   const auto characters = std::count_if(
       before.begin(), before.end(),
@@ -37,9 +37,9 @@ absl::Status Expected(absl::string_view before, absl::string_view what) {
       "at character ", characters + 1, " of the path: expected ", what));
 }
 
-// Where the counterset's name, which `rest` starts with, ends: at "(" or "\".
-// That nobody can take over the paths of a counterset by a longer name, the
-// plain reading comes first.
+// Returns the end, at "(" or "\", of the counterset name that starts `rest`.
+// The plain reading comes first, so that a counterset with a longer name cannot
+// take over the paths of another.
 size_t CountersetEnd(absl::string_view rest,
                      absl::Span<const std::string> known_countersets) {
   const size_t plain_end = rest.find_first_of("(\\");
@@ -96,8 +96,8 @@ Pattern::Pattern(absl::string_view text) : text_(text) {
 
 bool Pattern::Matches(absl::string_view name) const {
   if (!has_wildcards_) return absl::EqualsIgnoreCase(name, literal_);
-  // On a mismatch, the last `*` takes one more character and matching goes on
-  // behind it.
+  // On a mismatch, the last `*` consumes one more character, and matching
+  // continues after it.
   constexpr size_t kNone = static_cast<size_t>(-1);
   size_t token = 0;
   size_t position = 0;
@@ -130,7 +130,7 @@ bool Pattern::Matches(absl::string_view name) const {
 std::string EscapeName(absl::string_view name) {
   std::string escaped;
   for (size_t i = 0; i < name.size(); ++i) {
-    // A "#" that stands in brackets already would be read as an escape.
+    // A "#" in brackets would be read as an escape.
     const bool in_brackets = i > 0 && IsEscape(name.substr(i - 1));
     if (name[i] == '*' || name[i] == '?' || in_brackets) {
       absl::StrAppend(&escaped, "[", name.substr(i, 1), "]");

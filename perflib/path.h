@@ -2,19 +2,19 @@
 //
 //   \\machine\counterset(instance#index)\counter
 //
-//   \\machine   optional; without it the path means every machine
-//   (instance)  optional; a counterset with several instances needs it
-//   #index      optional, where names are not unique: which of the instances
-//               of that name, from 0
+//   \\machine   optional; without it the path matches every machine
+//   (instance)  optional; required by a counterset with several instances
+//   #index      optional; selects one of several instances with the same
+//               name, from 0
 //
-// `*` stands for any characters and `?` for any one, in every part. Written
-// [*], [?] and [#] they stand for themselves; # needs that only before digits
-// at the end of an instance. The instance reaches from the first "(" to the
-// last ")\", so it may contain both characters; a counterset whose own name
-// contains parentheses is recognised if it is known and what stands before them
-// is not the name of another.
-// "{GUID}" may stand for a counterset's name, "id:N" for a counter's. Names
-// match without regard to the case of ASCII letters.
+// In every part, `*` matches any characters and `?` any single one. [*], [?]
+// and [#] match the characters themselves; # needs brackets only before digits
+// at the end of an instance. The instance extends from the first "(" to the
+// last ")\", so it may contain both. A counterset whose own name contains
+// parentheses is recognized if it is in the list of known names and the text
+// before the parentheses is not another known name. "{GUID}" can replace a
+// counterset's name, and "id:N" a counter's name. Names match without regard to
+// ASCII case.
 
 #ifndef FLEETPERF_PERFLIB_PATH_H_
 #define FLEETPERF_PERFLIB_PATH_H_
@@ -36,15 +36,14 @@ class Pattern {
  public:
   // Matches everything.
   Pattern() : Pattern("*") {}
-  // Every text is a pattern.
+  // Every text is a valid pattern.
   explicit Pattern(absl::string_view text);
 
   bool Matches(absl::string_view name) const;
 
-  // Without wildcards, a pattern stands for one name.
+  // A pattern without wildcards matches a single name.
   bool has_wildcards() const { return has_wildcards_; }
-  // The name that a pattern without wildcards stands for, in the case it was
-  // written.
+  // The name that a pattern without wildcards matches, with its original case.
   const std::string& literal() const { return literal_; }
 
   const std::string& text() const { return text_; }
@@ -63,37 +62,35 @@ class Pattern {
   bool has_wildcards_ = false;
 };
 
-// `name` written so that a Pattern made of it matches that name alone.
+// Returns `name` escaped, so that its Pattern matches only that name.
 std::string EscapeName(absl::string_view name);
-// The same for an instance, where digits behind a # at the end would be an
-// index.
+// Same for an instance name, in which digits after a final # would be an index.
 std::string EscapeInstanceName(absl::string_view name);
 
 struct Path {
   Pattern machine;
   Pattern counterset;
   std::optional<Guid> counterset_guid;  // if it was written as {GUID}
-  std::optional<Pattern> instance;      // nothing: there are no parentheses
+  std::optional<Pattern> instance;      // nullopt: no parentheses
   std::optional<uint32_t> instance_index;
   Pattern counter;
   std::optional<uint32_t> counter_id;  // if the counter was written as id:N
 
-  // Whether the parts match these names. Does not look at instance_index.
+  // Whether the parts match these names. Ignores instance_index.
   bool MatchesCounterset(absl::string_view name, const Guid& guid) const;
   bool MatchesCounter(absl::string_view name, uint32_t id) const;
 };
 
-// An error says at which character the path is wrong and what was expected
-// there. Where what stands before the first "(" or "\" is none of
-// `known_countersets`, the longest of them that the path starts with is taken
-// for the counterset.
+// Parses a path. Errors name the position and the expected text. If the text
+// before the first "(" or "\" is not in `known_countersets`, the longest known
+// name that the path starts with is the counterset.
 absl::StatusOr<Path> ParsePath(
     absl::string_view text,
     absl::Span<const std::string> known_countersets = {});
 
-// The path of one counter, with names escaped where needed. No machine if
-// `machine` is empty; no instance if `instance` is nothing; the index only if
-// it is not 0.
+// Returns the path of one counter, with names escaped if necessary. Omits the
+// machine if `machine` is empty, the instance if `instance` is std::nullopt,
+// and the index if it is 0.
 std::string FormatPath(absl::string_view machine, absl::string_view counterset,
                        std::optional<absl::string_view> instance,
                        uint32_t instance_index, absl::string_view counter);

@@ -9,8 +9,8 @@ namespace {
 
 using Problem = Defect::Problem;
 
-// The structure of type T at `offset`, whose size field is read by `size_of`:
-// within bounds, or an error.
+// Loads the structure of type T at `offset`, whose size field `size_of`
+// returns. Returns an error if the structure exceeds the bounds.
 template <typename T, typename SizeOf>
 absl::StatusOr<T> LoadSized(absl::string_view bytes, size_t offset,
                             absl::string_view structure,
@@ -66,7 +66,7 @@ absl::StatusOr<std::vector<CounterIdentifier>> ReadCounterIdentifiers(
     identifier.instance_id = fixed->instance_id;
     identifier.status = fixed->status;
     identifier.index = fixed->index;
-    // Exactly the fixed part: a single-instance counterset, which has no name.
+    // A single-instance counterset has exactly the fixed part and no name.
     if (fixed->size > sizeof(PerfCounterIdentifier)) {
       auto name = ReadName(bytes.substr(offset, fixed->size)
                                .substr(sizeof(PerfCounterIdentifier)),

@@ -1,6 +1,6 @@
-// What a query asks for, and what instances there are: the byte forms of
-// PERF_COUNTER_IDENTIFIER (PerfAddCounters, PerfQueryCounterInfo) and of the
-// list that PerfEnumerateCounterSetInstances returns.
+// Queries and instance lists in PerfLib's format: PERF_COUNTER_IDENTIFIER
+// (PerfAddCounters, PerfQueryCounterInfo) and the result of
+// PerfEnumerateCounterSetInstances.
 
 #ifndef FLEETPERF_PERFLIB_QUERY_H_
 #define FLEETPERF_PERFLIB_QUERY_H_
@@ -19,8 +19,8 @@ namespace fleetperf::perflib {
 struct CounterIdentifier {
   Guid counterset;
   uint32_t counter_id = kWildcardCounter;
-  // A multi-instance counterset needs a name: "*" means all. A single-instance
-  // one has none.
+  // A multi-instance counterset requires a name; "*" means all. A
+  // single-instance counterset has none.
   std::string instance;  // UTF-8
   uint32_t instance_id = kWildcardInstanceId;
   uint32_t status = kErrorSuccess;  // set by PerfAddCounters
@@ -30,8 +30,8 @@ struct CounterIdentifier {
   bool operator==(const CounterIdentifier&) const = default;
 };
 
-// Identifiers stand back to back. Every Size is checked against the bytes that
-// remain.
+// Identifiers are stored back to back. Every Size is checked against the
+// remaining bytes.
 absl::StatusOr<std::vector<CounterIdentifier>> ReadCounterIdentifiers(
     absl::string_view bytes);
 std::string WriteCounterIdentifiers(
@@ -44,8 +44,8 @@ struct InstanceName {
   bool operator==(const InstanceName&) const = default;
 };
 
-// PERF_INSTANCE_HEADERs back to back. Every Size is checked against the bytes
-// that remain.
+// PERF_INSTANCE_HEADERs are stored back to back. Every Size is checked against
+// the remaining bytes.
 absl::StatusOr<std::vector<InstanceName>> ReadInstanceList(
     absl::string_view bytes);
 std::string WriteInstanceList(const std::vector<InstanceName>& instances);

@@ -11,8 +11,8 @@ namespace {
 
 using Problem = Defect::Problem;
 
-// A hostile string buffer can point many entries at one long string; this
-// bounds what comes out of it.
+// Bounds the output: a hostile string buffer can point many entries at one long
+// string.
 constexpr size_t kMaxTextPerInputByte = 4;
 
 absl::Status Truncated(absl::string_view structure, size_t needed,
@@ -152,8 +152,8 @@ absl::StatusOr<std::vector<CounterString>> ReadStringBuffer(
                     entry_offset, entry.offset, bytes.size()}
           .ToStatus();
     }
-    // The search for the NUL is charged too, so that overlapping strings cannot
-    // make it quadratic.
+    // The search for the NUL is charged to the budget, too, so that overlapping
+    // strings cannot make it quadratic.
     const absl::string_view field = bytes.substr(entry.offset, text_budget);
     const size_t size = TerminatedUtf16Length(field);
     if (size == absl::string_view::npos) {

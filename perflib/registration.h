@@ -1,5 +1,5 @@
-// What a counterset is: the registration information that
-// PerfQueryCounterSetRegistrationInfo returns in pieces.
+// The definition of a counterset: the registration information that
+// PerfQueryCounterSetRegistrationInfo returns in parts.
 
 #ifndef FLEETPERF_PERFLIB_REGISTRATION_H_
 #define FLEETPERF_PERFLIB_REGISTRATION_H_
@@ -14,14 +14,14 @@
 
 namespace fleetperf::perflib {
 
-// DefaultScale is a power of ten of at most this, either way, as
-// PdhSetCounterScaleFactor takes it.
+// The limit of DefaultScale, a positive or negative power of ten, as in
+// PdhSetCounterScaleFactor.
 inline constexpr int32_t kMaxScale = 7;
 
 constexpr bool IsScale(int32_t default_scale) {
   return default_scale >= -kMaxScale && default_scale <= kMaxScale;
 }
-// What is no scale scales nothing.
+// Invalid scales count as 0.
 constexpr int32_t ScaleOr0(int32_t default_scale) {
   return IsScale(default_scale) ? default_scale : 0;
 }
@@ -32,8 +32,8 @@ struct CounterRegistration {
   uint64_t attrib = 0;
   uint32_t detail_level = kDetailNovice;
   int32_t default_scale = 0;  // a power of ten; see IsScale
-  // The counters of the same counterset that the formula needs besides this
-  // one, or kNoCounter.
+  // Other counters of the same counterset that the formula needs, or
+  // kNoCounter.
   uint32_t base_counter_id = kNoCounter;
   uint32_t perf_time_id = kNoCounter;
   uint32_t perf_freq_id = kNoCounter;
@@ -60,16 +60,16 @@ struct CountersetRegistration {
     return (instance_type & kCountersetMultipleInstances) != 0;
   }
 
-  // Null if there is no such counter.
+  // Returns null if there is no such counter.
   const CounterRegistration* FindCounter(uint32_t counter_id) const;
 
-  // Everything that gives raw values their meaning, and nothing that is only
-  // for people to read: two registrations with the same bytes have the same
-  // columns. Used to recognise a counterset whose types changed with an update.
+  // Returns the bytes of all fields that affect the meaning of raw values,
+  // without display texts. Registrations with equal bytes have the same
+  // columns. Used to detect a counterset whose types changed with an update.
   std::string CanonicalBytes() const;
 };
 
-// The readers below check every size as the block reader does; an error names
+// The readers below check every size as the block reader does. Errors name
 // structure, field, offset, value and limit. Bytes beyond a structure's own
 // size are ignored.
 
@@ -87,18 +87,18 @@ struct CounterString {
   std::string text;  // UTF-8
 };
 // kCounterNames, kCounterHelp, kCounterEnglishNames. Entries whose offset is
-// kNoString are left out. Strings may overlap; the result is at most a small
-// multiple of bytes.size(), otherwise it is an error.
+// kNoString are left out. Strings may overlap. If the result exceeds a small
+// multiple of bytes.size(), returns an error.
 absl::StatusOr<std::vector<CounterString>> ReadStringBuffer(
     absl::string_view bytes);
 // kProviderGuid
 absl::StatusOr<Guid> ReadGuid(absl::string_view bytes);
 
-// The inverses, as PerfLib lays the bytes out.
+// The inverses, in PerfLib's layout.
 std::string WriteCountersetStruct(const CountersetRegistration& registration);
 std::string WriteCounterStruct(const CounterRegistration& counter);
 std::string WriteString(absl::string_view utf8);
-// An empty text is written as "no string".
+// An empty text is written as kNoString.
 std::string WriteStringBuffer(const std::vector<CounterString>& strings);
 std::string WriteGuid(const Guid& guid);
 

@@ -44,8 +44,8 @@ void AppendUtf16(uint32_t code, std::string* out) {
   }
 }
 
-// Reads one code point from the front of `text` and removes it; one byte and
-// U+FFFD if it is ill-formed.
+// Removes one code point from the front of `text` and returns it. Ill-formed
+// input yields U+FFFD and removes one byte.
 uint32_t ConsumeUtf8(absl::string_view* text) {
   const auto byte = [&](size_t i) { return static_cast<uint8_t>((*text)[i]); };
   const uint32_t first = byte(0);
@@ -55,7 +55,8 @@ uint32_t ConsumeUtf8(absl::string_view* text) {
                         : first >> 3 == 0x1E ? 4
                                              : 0;
   constexpr uint32_t kSmallest[] = {
-      0, 0, 0x80, 0x800, 0x10000};  // by length: less is an overlong form
+      0, 0, 0x80, 0x800,
+      0x10000};  // minimum by length; smaller values are overlong forms
   uint32_t code = kReplacement;
   size_t used = 1;
   if (length == 1) {

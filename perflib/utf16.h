@@ -1,5 +1,4 @@
-// PerfLib's strings: UTF-16, little-endian, in bytes that may stand at any
-// address.
+// Conversions of PerfLib's strings: UTF-16, little-endian, at any alignment.
 
 #ifndef FLEETPERF_PERFLIB_UTF16_H_
 #define FLEETPERF_PERFLIB_UTF16_H_
@@ -10,13 +9,12 @@
 
 namespace fleetperf::perflib {
 
-// `utf16` is the string's bytes without a NUL; an odd byte at the end is
-// ignored. A surrogate without its partner becomes U+FFFD: ill-formed text is
-// shown as such and never fails.
+// Converts the bytes of a string without NUL. An odd last byte is ignored.
+// Unpaired surrogates become U+FFFD. Never fails.
 std::string Utf8FromUtf16(absl::string_view utf16);
 
-// The bytes of `utf8` in UTF-16, without a NUL. Ill-formed input becomes
-// U+FFFD, one for each wrong byte.
+// Returns `utf8` as UTF-16 bytes without NUL. Each ill-formed byte becomes
+// U+FFFD.
 std::string Utf16FromUtf8(absl::string_view utf8);
 
 }  // namespace fleetperf::perflib

@@ -1,5 +1,5 @@
-// Between the messages and the types that code works with. Used by both sides
-// of the wire.
+// Conversions between messages and the types used by the code. Used by both
+// sides of the wire.
 
 #ifndef FLEETPERF_PROTO_CONVERSIONS_H_
 #define FLEETPERF_PROTO_CONVERSIONS_H_
@@ -20,23 +20,23 @@ google::protobuf::Timestamp ToProto(absl::Time time);
 v1::CountersetRegistration ToProto(
     const perflib::CountersetRegistration& registration);
 
-// Any message becomes a value; fields out of range are cut.
+// Any message is converted; fields out of range are clamped.
 absl::Duration FromProto(const google::protobuf::Duration& duration);
 absl::Time FromProto(const google::protobuf::Timestamp& timestamp);
 
-// Of anything: a longer one is somebody's mistake or worse.
+// The limit of every name. A longer name is an error or an attack.
 inline constexpr size_t kMaxNameBytes = 4096;
-// Of a counterset, and of a query.
+// The limit for a counterset, and for a query.
 inline constexpr size_t kMaxCounters = 4096;
 
-// An error if the name of `what` is longer.
+// Returns an error if `name` is too long. Messages call it `what`.
 absl::Status CheckName(absl::string_view what, const std::string& name);
-// An error if a name is longer, or if there are more counters. Agents leave out
-// such a counterset: its definition would be refused, and every batch that uses
-// it rejected.
+// Returns an error if a name is too long or there are too many counters. Agents
+// leave out such countersets: the aggregator would refuse the definition and
+// reject every batch that uses it.
 absl::Status CheckLimits(const perflib::CountersetRegistration& registration);
 
-// An error names the field that is wrong.
+// Error messages name the invalid field.
 absl::StatusOr<perflib::CountersetRegistration> FromProto(
     const v1::CountersetRegistration& registration);
 

@@ -59,14 +59,14 @@ std::string ToJson(const v1::Capture& capture) {
   options.add_whitespace = true;
   options.preserve_proto_field_names = true;
   std::string json;
-  // Fails only where text is no UTF-8, which the readers of blocks replace.
+  // Fails only on invalid UTF-8, which the block parser replaces.
   (void)google::protobuf::util::MessageToJsonString(capture, &json, options);
   return json;
 }
 
 constexpr char kTimeFormat[] = "%E4Y%m%dT%H%M%E3SZ";
 
-// Whether it is "TIME-NUMBER".
+// Returns whether `name` has the form "TIME-NUMBER".
 bool IsHandleName(absl::string_view name) {
   const size_t dash = name.rfind('-');
   absl::Time time;
@@ -76,7 +76,7 @@ bool IsHandleName(absl::string_view name) {
          absl::SimpleAtoi(name.substr(dash + 1), &number);
 }
 
-// Whether it is "000000001.block".
+// Parses "000000001.block". Returns false for other names.
 bool BlockNumber(absl::string_view name, uint64_t* number) {
   return absl::ConsumeSuffix(&name, kBlockEnding) &&
          absl::SimpleAtoi(name, number);
@@ -101,8 +101,7 @@ absl::StatusOr<std::unique_ptr<Capture>> Capture::Open(Options options) {
   return capture;
 }
 
-// Passes over what no agent made: the directory may have been somebody's
-// before.
+// Skips foreign files: the directory may have had other contents before.
 absl::Status Capture::FindFormerRuns() {
   struct Found {
     std::filesystem::file_time_type time;
@@ -187,7 +186,7 @@ void Capture::Add(size_t number, absl::string_view block) {
       Write(BlockPath(handle.directory, block_number), block);
   if (!status.ok()) {
     log_.Warn("write",
-              absl::StrCat("the capture lacks a block: ", status.message()));
+              absl::StrCat("cannot capture a block: ", status.message()));
     return;
   }
   ++handle.kept_blocks;
@@ -203,7 +202,8 @@ void Capture::End(size_t number) {
   RemoveIfDone(number);
 }
 
-// Not synced: a block that a crash cuts short is rejected by who reads it.
+// The file is not synced. If a crash truncates the block, its readers reject
+// it.
 absl::Status Capture::Write(const std::string& path, absl::string_view block) {
   std::ofstream file(NativePath(path), std::ios::binary);
   file.write(block.data(), static_cast<std::streamsize>(block.size()));
@@ -215,7 +215,7 @@ absl::Status Capture::Write(const std::string& path, absl::string_view block) {
   return StatusFromErrno(error, absl::StrCat("cannot write ", path));
 }
 
-// Keeps the newest block at least.
+// Always keeps the newest block.
 void Capture::RemoveOldest() {
   while (disk_bytes_ > options_.max_bytes && blocks_.size() > 1) {
     const Block block = blocks_.front();
@@ -230,14 +230,15 @@ void Capture::RemoveOldest() {
   }
 }
 
-// Removes a handle's directory if it is closed and has no block.
+// Removes the directory of a closed handle without blocks.
 void Capture::RemoveIfDone(size_t number) {
   const Handle& handle = handles_[number];
   if (handle.is_open || handle.kept_blocks > 0) return;
   const std::filesystem::path directory = NativePath(handle.directory);
   std::error_code ignored;
   std::filesystem::remove(directory / kCaptureFile, ignored);
-  std::filesystem::remove(directory, ignored);  // unless more is in it
+  std::filesystem::remove(directory,
+                          ignored);  // fails if other files are in it
   disk_bytes_ -= handle.disk_bytes;
   handles_.erase(number);
 }

@@ -1,10 +1,9 @@
-// Keeps the blocks that an agent reads, so that they can be decoded and played
-// again.
+// Writes the blocks that an agent reads to disk, for decoding and replay.
 //
-// Each query handle has a directory "TIME-NUMBER" with capture.json, which says
-// what was asked, and a file for each block: "000000001.block". Beyond a limit
-// the oldest blocks go, also those of former runs, and with the last block of a
-// handle that is closed its directory.
+// Each query handle has a directory "TIME-NUMBER". It contains capture.json,
+// which describes the queries, and one file per block: "000000001.block".
+// Beyond the size limit, the oldest blocks are removed, including those of
+// former runs. The directory of a closed handle is removed with its last block.
 
 #ifndef FLEETPERF_AGENT_COLLECT_CAPTURE_H_
 #define FLEETPERF_AGENT_COLLECT_CAPTURE_H_
@@ -28,38 +27,39 @@
 
 namespace fleetperf::agent {
 
-// Not thread-safe.
+// Thread-compatible.
 class Capture {
  public:
   struct Options {
     std::string directory;
-    // What the files may take on disk, where each takes whole pages of 4 KiB.
+    // The upper bound of the files' size on disk, in whole pages of 4 KiB.
     uint64_t max_bytes = uint64_t{256} << 20;
     std::string machine;
     std::string operating_system;
     const Clock* clock = &Clock::Real();
   };
 
-  // Makes the directory if need be, and finds what former runs left in it.
+  // Creates the directory if needed and reads the captures of former runs.
   static absl::StatusOr<std::unique_ptr<Capture>> Open(Options options);
 
-  // The blocks of one query handle, from now on. `identifiers` are what
-  // PerfQueryCounterInfo returned. Returns its number.
+  // Starts the capture of a query handle and returns its number. `identifiers`
+  // is the result of PerfQueryCounterInfo.
   absl::StatusOr<size_t> Begin(
       const std::vector<const ResolvedQuery*>& queries,
       const std::vector<perflib::CounterIdentifier>& identifiers);
 
-  // Keeps a block of the handle. One that cannot be kept is logged and missing.
+  // Writes a block of the handle. A block that cannot be written is logged and
+  // skipped.
   void Add(size_t number, absl::string_view block);
 
-  // The handle is closed.
+  // Ends the capture of a closed handle.
   void End(size_t number);
 
  private:
   struct Handle {
     std::string directory;
     uint64_t disk_bytes = 0;  // of capture.json
-    uint64_t last_block = 0;  // the number of the newest
+    uint64_t last_block = 0;  // the number of the newest block
     uint64_t kept_blocks = 0;
     bool is_open = false;
   };
@@ -80,8 +80,8 @@ class Capture {
   LogOncePerCause log_;
   std::map<size_t, Handle> handles_;  // by number
   size_t next_handle_ = 0;
-  size_t opened_ = 0;         // by this run
-  std::deque<Block> blocks_;  // the oldest first
+  size_t opened_ = 0;         // handles opened by this run
+  std::deque<Block> blocks_;  // oldest first
   uint64_t disk_bytes_ = 0;
 };
 

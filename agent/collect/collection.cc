@@ -12,13 +12,13 @@ namespace {
 
 using perflib::CountersetRegistration;
 
-// How often countersets are looked for that were not there before.
+// The interval of the search for new countersets.
 constexpr absl::Duration kSearchInterval = absl::Minutes(1);
-// How soon, and how rarely, what fails is tried again.
+// The first and the longest interval between retries.
 constexpr absl::Duration kFirstRetry = absl::Seconds(1);
-constexpr absl::Duration kLastRetry = absl::Minutes(1);
+constexpr absl::Duration kMaxRetry = absl::Minutes(1);
 
-// A handle has one interval and each counterset once.
+// Each handle has one interval and each counterset at most once.
 std::vector<std::vector<ResolvedQuery>> GroupByHandle(
     std::vector<ResolvedQuery> queries) {
   std::vector<std::vector<ResolvedQuery>> handles;
@@ -45,7 +45,7 @@ Collection::Collection(Options options)
     : options_(std::move(options)),
       instances_(options_.machine, &options_.delivery->dictionary()),
       next_search_(options_.clock->Monotonic()),
-      search_backoff_(kFirstRetry, kLastRetry),
+      search_backoff_(kFirstRetry, kMaxRetry),
       thread_([this] { Run(); }) {}
 
 Collection::~Collection() { Stop(); }
@@ -108,7 +108,7 @@ bool Collection::WaitForWork() {
   for (const Group& group : groups_) due = std::min(due, group.schedule.due());
   absl::MutexLock lock(&mutex_);
   if (!must_regroup_ && !new_plan_.has_value()) {
-    is_applied_ = true;  // what was found out is in the reports
+    is_applied_ = true;  // the reports contain the results
     wakeup_.Notify();
   }
   wakeup_.Await(&mutex_, due - options_.clock->Monotonic(), [this] {
@@ -158,7 +158,7 @@ bool Collection::KnowsCountersets() const {
 }
 
 void Collection::Regroup() {
-  // A schedule that goes on keeps its phase.
+  // Schedules that continue keep their phase.
   std::map<absl::Duration, Schedule> schedules;
   for (const Group& group : groups_) {
     schedules.emplace(group.interval, group.schedule);
@@ -170,12 +170,12 @@ void Collection::Regroup() {
         {.interval = interval,
          .queries = std::move(queries),
          .schedule = schedules.emplace(interval, begins_now).first->second,
-         .backoff = Backoff(kFirstRetry, kLastRetry)});
+         .backoff = Backoff(kFirstRetry, kMaxRetry)});
   };
   const Resolution resolution =
       ResolvePlan(plan_, options_.machine, registrations());
   std::vector<ResolvedQuery> queries = resolution.queries;
-  groups_ = TakeGroupsThatStay(&queries);
+  groups_ = TakeUnchangedGroups(&queries);
   for (std::vector<ResolvedQuery>& handle : GroupByHandle(std::move(queries))) {
     const absl::Duration interval = handle.front().interval;
     add_group(interval, std::move(handle));
@@ -191,10 +191,10 @@ void Collection::Regroup() {
   UpdateReports(resolution);
 }
 
-// Removes their queries from `queries`.
-std::vector<Collection::Group> Collection::TakeGroupsThatStay(
+// Also removes the queries of the unchanged groups from `queries`.
+std::vector<Collection::Group> Collection::TakeUnchangedGroups(
     std::vector<ResolvedQuery>* queries) {
-  std::vector<Group> staying;
+  std::vector<Group> unchanged;
   for (Group& group : groups_) {
     const auto is_planned = [&](const ResolvedQuery& query) {
       return std::count(queries->begin(), queries->end(), query) > 0;
@@ -206,9 +206,9 @@ std::vector<Collection::Group> Collection::TakeGroupsThatStay(
     for (const ResolvedQuery& query : group.queries) {
       std::erase(*queries, query);
     }
-    staying.push_back(std::move(group));
+    unchanged.push_back(std::move(group));
   }
-  return staying;
+  return unchanged;
 }
 
 void Collection::UpdateReports(const Resolution& resolution) {
@@ -242,7 +242,8 @@ void Collection::UpdateReports(const Resolution& resolution) {
   reports_ = std::move(reports);
 }
 
-// Queries all of whose counters others collect are well.
+// Reports success for queries whose counters are all collected by other
+// queries.
 void Collection::AddMergedQueries(std::vector<QueryReport>* reports) const {
   std::set<size_t> told;
   for (const QueryReport& report : *reports) told.insert(report.query);
@@ -255,7 +256,7 @@ void Collection::AddMergedQueries(std::vector<QueryReport>* reports) const {
   }
 }
 
-// Keeps the handle that there is if no new one can be opened.
+// Keeps the present handle if no new one can be opened.
 void Collection::Open(Group& group) {
   group.problems.clear();
   auto collector = Collector::Open(
@@ -318,8 +319,8 @@ bool Collection::TakeTick(Group& group) {
   return true;
 }
 
-// A handle that does not work, or of which a query does not, is replaced when
-// it has not been well for a while.
+// A handle that fails, or that has a failing query, is reopened after a
+// backoff.
 void Collection::SetHealth(Group& group, bool is_well) {
   if (is_well) {
     group.reopening = std::nullopt;
@@ -344,14 +345,14 @@ void Collection::Reopen(Group& group) {
 void Collection::SplitOff(Group& group) {
   Group failing = {.interval = group.interval,
                    .schedule = group.schedule,
-                   .backoff = Backoff(kFirstRetry, kLastRetry)};
-  std::vector<ResolvedQuery> staying;
+                   .backoff = Backoff(kFirstRetry, kMaxRetry)};
+  std::vector<ResolvedQuery> unchanged;
   for (size_t query = 0; query < group.queries.size(); ++query) {
     const bool fails =
         std::count(group.failing.begin(), group.failing.end(), query) > 0;
-    (fails ? failing.queries : staying).push_back(group.queries[query]);
+    (fails ? failing.queries : unchanged).push_back(group.queries[query]);
   }
-  group.queries = std::move(staying);
+  group.queries = std::move(unchanged);
   group.failing.clear();
   Open(failing);
   split_off_.push_back(std::move(failing));

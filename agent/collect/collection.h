@@ -1,4 +1,15 @@
 // The thread that takes a machine's ticks when they are due.
+//
+// Invariants:
+// - Queries with the same interval share a group, which has one query handle,
+//   unless they are of the same counterset. Failing queries are split off into
+//   a group of their own.
+// - All groups of an interval share one schedule. Regrouping does not shift the
+//   phase.
+// - Every due tick is either delivered or reported as a loss, even while the
+//   source's countersets are unknown.
+// - Only the thread changes groups, instances and registrations. The mutex
+//   guards the data shared with callers.
 
 #ifndef FLEETPERF_AGENT_COLLECT_COLLECTION_H_
 #define FLEETPERF_AGENT_COLLECT_COLLECTION_H_
@@ -28,19 +39,19 @@
 
 namespace fleetperf::agent {
 
-// What became of one query of a plan.
+// The result of one query of a plan.
 struct QueryReport {
   size_t query = 0;        // its position in the plan
   std::string counterset;  // empty if none matched
-  std::string error;       // empty if all is well
+  std::string error;       // empty on success
 };
 
-// Finds out which countersets the source has, at its start and from time to
-// time, and collects those that the plan names. What fails is tried again:
-// countersets come with software that is installed later, and handles go stale
-// when it is updated. Ticks that a source owes are counted as lost.
+// Lists the source's countersets at the start and periodically afterwards, and
+// collects those that the plan names. Failures are retried: software that is
+// installed later brings new countersets, and updates make handles stale. Ticks
+// that the source fails to deliver are counted as lost.
 //
-// Thread-safe, but for Apply and Await, which one thread calls.
+// Thread-safe, except that Apply and Await must be called by one thread.
 class Collection {
  public:
   struct Options {
@@ -48,85 +59,87 @@ class Collection {
     Source* source = nullptr;
     Delivery* delivery = nullptr;
     const Clock* clock = &Clock::Real();
-    std::unique_ptr<Capture> capture;  // keeps the blocks; may be null
+    std::unique_ptr<Capture> capture;  // records the blocks; may be null
   };
 
   explicit Collection(Options options);
   ~Collection();
 
-  // Makes the thread end after the call of the source that it is at.
+  // Makes the thread exit after the source call in progress. Never blocks.
   void BeginStop();
-  // The same, and waits for it.
+  // Makes the thread exit and waits for it.
   void Stop();
 
-  // Replaces what is collected, between two ticks. What goes on being collected
-  // at the same interval loses no tick, and no instance begins a new life.
+  // Replaces the plan between two ticks. Queries whose interval is unchanged
+  // lose no tick, and their instances keep their lives.
   void Apply(Plan plan);
 
-  // What is known of the plan that was applied last. Waits until it was tried,
-  // but not longer than `timeout`; then that is an error of each query.
+  // Returns the reports of the last applied plan. Blocks until the plan has
+  // been tried, at most `timeout`. After the timeout, every query reports an
+  // error.
   std::vector<QueryReport> Await(absl::Duration timeout);
 
-  // The source's countersets, as far as they are known.
+  // Returns the source's countersets found so far.
   std::vector<perflib::CountersetRegistration> registrations() const;
 
  private:
   struct Group {
     absl::Duration interval;
-    // Empty while the source's countersets are not known: only its ticks are
-    // counted.
+    // Empty while the source's countersets are unknown. Only ticks are counted
+    // then.
     std::vector<ResolvedQuery> queries;
     Schedule schedule;
     std::unique_ptr<Collector> collector = nullptr;  // null: no handle
-    std::vector<std::string> problems = {};          // of opening it
+    std::vector<std::string> problems = {};          // from opening the handle
     std::vector<size_t> failing = {};  // positions of queries without samples
-    // When it is opened again; nothing while all is well.
+    // When to reopen the handle; std::nullopt while all queries succeed.
     std::optional<absl::Duration> reopening = std::nullopt;
     Backoff backoff;
   };
 
   void Run();
-  // Sleeps until something is due, a plan is waiting or the end. False at the
-  // end.
+  // Sleeps until work is due, a plan is waiting or the thread must stop.
+  // Returns false at the stop.
   bool WaitForWork();
   void FindCountersets();
-  // Whether the source has ever told them, or has not been asked yet.
+  // Returns whether the countersets were ever listed, or no attempt was made
+  // yet.
   bool KnowsCountersets() const;
-  // Makes the groups those of the plan and the registrations. A group that
-  // stays the same is left alone.
+  // Rebuilds the groups from the plan and the registrations. Unchanged groups
+  // are kept.
   void Regroup();
-  std::vector<Group> TakeGroupsThatStay(std::vector<ResolvedQuery>* queries);
+  std::vector<Group> TakeUnchangedGroups(std::vector<ResolvedQuery>* queries);
   void UpdateReports(const Resolution& resolution);
   void AddMergedQueries(std::vector<QueryReport>* reports) const;
   void Open(Group& group);
   void TakeDueTicks();
-  // False if the source gave no block.
+  // Returns false if the source returned no block.
   bool TakeTick(Group& group);
   void SetHealth(Group& group, bool is_well);
   void Reopen(Group& group);
-  // Gives queries that bring no samples a handle of their own, so that opening
-  // it again costs the others nothing.
+  // Moves queries without samples to a handle of their own, so that reopening
+  // it does not disturb the others.
   void SplitOff(Group& group);
-  // Whether a counterset of a query that fails was registered anew.
+  // Reloads the registrations of failing queries. Returns whether any changed.
   bool ReloadRegistrations(const Group& group);
   void ReportLoss(const Group& group, int64_t ticks, LossCause cause);
 
   const Options options_;
   LogOncePerCause log_;
-  // Used by the thread alone.
+  // Used by the thread only.
   MachineInstances instances_;
   Plan plan_;
-  absl::Status source_status_;  // why the countersets are not known
+  absl::Status source_status_;  // the error of the last search for countersets
   std::vector<Group> groups_;
   absl::Duration next_search_;
   Backoff search_backoff_;
   bool must_regroup_ = false;
-  std::vector<Group> split_off_;  // to become groups after this round of ticks
+  std::vector<Group> split_off_;  // become groups after this round of ticks
   std::atomic<bool> stopping_ = false;
 
   mutable absl::Mutex mutex_;
   Wakeup wakeup_{options_.clock};
-  // Changed by the thread alone.
+  // Changed by the thread only.
   std::vector<perflib::CountersetRegistration> registrations_
       ABSL_GUARDED_BY(mutex_);
   std::vector<QueryReport> reports_ ABSL_GUARDED_BY(mutex_);

@@ -15,14 +15,15 @@ namespace {
 using perflib::CounterIdentifier;
 using perflib::CountersetRegistration;
 
-// The bytes that a type's size bits announce, until a value is seen.
+// Returns the value size that a type's size bits announce, for use until a
+// value is seen.
 uint32_t DefaultValueSize(uint32_t type) {
   constexpr uint32_t kSizeMask = 0x300;
   constexpr uint32_t kSizeDword = 0;
   return (type & kSizeMask) == kSizeDword ? 4 : 8;
 }
 
-// Whether a value of this dwDataSize is a number.
+// Returns whether a value of this dwDataSize is a number.
 bool IsNumber(uint32_t size) { return size == 4 || size == 8; }
 
 bool MatchesAny(const std::vector<perflib::Pattern>& patterns,
@@ -36,7 +37,7 @@ bool MatchesAny(const std::vector<perflib::Pattern>& patterns,
 
 }  // namespace
 
-// A counterset's tracker and the registry that gives its lives their ids.
+// A counterset's tracker and the registry that assigns ids to its lives.
 struct MachineInstances::Followed : LifeRegistry {
   Followed(Dictionary* dictionary_of_epoch, uint32_t machine_id,
            uint32_t counterset_id)
@@ -101,7 +102,7 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Open(
       new Collector(handle_number, std::move(handle), instances));
   for (ResolvedQuery& query : queries) {
     collector->interval_ = query.interval;
-    // The columns to send come first; that of the start may follow.
+    // The columns to send come first. The start column may follow.
     std::vector<uint32_t> ids;
     for (const auto& counter : query.counters) ids.push_back(counter.id);
     std::optional<size_t> start_column;
@@ -122,10 +123,10 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Open(
                    collector->FindOwners());
   if (capture != nullptr) {
     const absl::Status begun = collector->BeginCapture(capture, identifiers);
-    // Whoever wants a capture still wants the counters.
+    // A failing capture does not stop the collection.
     if (!begun.ok()) {
       warnings->push_back(
-          absl::StrCat("nothing of it is captured: ", begun.message()));
+          absl::StrCat("the blocks are not captured: ", begun.message()));
     }
   }
   return collector;
@@ -163,8 +164,8 @@ absl::Status Collector::AddCounters(std::vector<std::string>* warnings) {
   return absl::OkStatus();
 }
 
-// Results come in the order that PerfQueryCounterInfo tells, which need not be
-// that of PerfAddCounters.
+// Results have the order reported by PerfQueryCounterInfo, which may differ
+// from the order of PerfAddCounters.
 absl::StatusOr<std::vector<CounterIdentifier>> Collector::FindOwners() {
   ASSIGN_OR_RETURN(const std::string bytes, handle_->QueryCounterInfo());
   ASSIGN_OR_RETURN(std::vector<CounterIdentifier> identifiers,
@@ -277,8 +278,8 @@ void Collector::AddSamples(Query& query, QuerySamples* samples,
   if (all_present) samples->present.clear();
 }
 
-// The rows whose instances the plan wants. A name that no provider may give is
-// its own instance's problem.
+// Finds the rows whose instances the plan wants. An invalid name is reported as
+// a problem of its instance only.
 void Collector::FindKeptRows(Query& query,
                              std::vector<std::string>* problems) const {
   const auto& patterns = query.resolved.instances;
@@ -301,8 +302,8 @@ void Collector::FindKeptRows(Query& query,
   }
 }
 
-// Defines the query anew when the size of a column's values turns out to be
-// another: that of the first value there is.
+// Redefines the query if the size of a column's values changes. The first value
+// with a size counts.
 void Collector::DefineQuery(Query& query) {
   bool changed = query.definition == 0;
   for (size_t column = 0; column < query.columns.size(); ++column) {

@@ -1,5 +1,5 @@
-// Runs the queries of one query handle: asks for a block, reads it and turns it
-// into samples.
+// Runs the queries of one query handle: requests a block, parses it and
+// converts it to samples.
 
 #ifndef FLEETPERF_AGENT_COLLECT_COLLECTOR_H_
 #define FLEETPERF_AGENT_COLLECT_COLLECTOR_H_
@@ -24,14 +24,14 @@
 
 namespace fleetperf::agent {
 
-// The instances of one machine, which all its collectors follow together. Not
-// thread-safe.
+// The instances of one machine, shared by all its collectors.
+// Thread-compatible.
 class MachineInstances {
  public:
   MachineInstances(std::string machine, Dictionary* dictionary);
   ~MachineInstances();
 
-  // The tracker of a counterset, made on first use.
+  // Returns the tracker of a counterset; creates it on first use.
   InstanceTracker& Tracker(const perflib::CountersetRegistration& registration);
 
   uint32_t machine_definition() const { return machine_; }
@@ -45,12 +45,12 @@ class MachineInstances {
   absl::flat_hash_map<uint32_t, std::unique_ptr<Followed>> followed_;
 };
 
-// Not thread-safe.
+// Thread-compatible.
 class Collector {
  public:
-  // Opens a handle for `queries`, which have the same interval and are of
-  // different countersets. A counter that the source refuses is left out and
-  // named in `warnings`. `capture`, if not null, keeps the blocks; it must
+  // Opens a handle for `queries`, which must have the same interval and
+  // different countersets. Counters that the source refuses are left out and
+  // named in `warnings`. `capture`, if not null, records the blocks. It must
   // outlive the collector.
   static absl::StatusOr<std::unique_ptr<Collector>> Open(
       Source* source, uint32_t handle_number,
@@ -61,8 +61,8 @@ class Collector {
 
   absl::Duration interval() const { return interval_; }
 
-  // Takes one tick. An error means that there is no block. What is wrong inside
-  // a block is in `problems`, and the rest in `samples`.
+  // Takes one tick. Returns an error if there is no block. Defects inside a
+  // block are added to `problems`; the intact part is in `samples`.
   absl::Status Collect(BlockSamples* samples,
                        std::vector<std::string>* problems);
 
@@ -78,12 +78,12 @@ class Collector {
     std::vector<Table::Part> parts;
     std::vector<Dictionary::Column> columns;  // as defined by `definition`
     uint32_t definition = 0;                  // 0: not defined yet
-    // Of this tick: the rows to send, and all of them.
+    // Per tick: the rows to send, and all rows.
     std::vector<size_t> kept_rows;
     std::vector<InstanceTracker::Instance> observed;
     std::vector<uint32_t> observed_definitions;
   };
-  // Whose a result of a block is.
+  // The query and counter that a result of a block belongs to.
   struct Owner {
     size_t query;
     uint32_t counter_id;

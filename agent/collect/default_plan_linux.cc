@@ -2,8 +2,9 @@
 
 namespace fleetperf::agent {
 
-// What costs little is sampled each second; what needs several files a process,
-// or a read whose cost grows with interrupts times CPUs, each ten seconds.
+// Cheap counters are sampled every second. Counters that need several files per
+// process, or a read whose cost grows with interrupts times CPUs, are sampled
+// every ten seconds.
 Plan DefaultPlan() {
   constexpr absl::Duration kOften = absl::Seconds(1);
   constexpr absl::Duration kSeldom = absl::Seconds(10);

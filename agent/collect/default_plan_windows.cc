@@ -2,8 +2,9 @@
 
 namespace fleetperf::agent {
 
-// What costs little is sampled each second, what grows with the number of
-// processes each ten. What a Windows does not have is a warning and no more.
+// Cheap counters are sampled every second; counters whose cost grows with the
+// number of processes every ten seconds. Countersets missing in a version of
+// Windows only cause a warning.
 Plan DefaultPlan() {
   constexpr absl::Duration kOften = absl::Seconds(1);
   constexpr absl::Duration kSeldom = absl::Seconds(10);

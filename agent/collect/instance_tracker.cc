@@ -66,9 +66,9 @@ InstanceTracker::Twins* InstanceTracker::Find(size_t place,
   return twins.get();
 }
 
-// Their number differs from that of their lives.
+// Starts new lives after the number of twins changed.
 void InstanceTracker::Renew(bool complete, Twins* twins) {
-  // Fewer in a list that is not complete: the others may be in its lost part.
+  // In an incomplete list, the missing twins may be in the lost part.
   if (!complete && twins->count < twins->lives.size()) return;
   for (Life& life : twins->lives) End(life);
   twins->lives.assign(twins->count, {});

@@ -1,9 +1,9 @@
 // Follows the instances of one counterset of one machine from block to block
 // and tells their lives apart.
 //
-// A new life begins when an instance was absent from a complete list, when its
-// start changed, and, for all instances of one name and id, when their number
-// changed: then nobody knows which is which.
+// A new life begins when an instance was absent from a complete list or when
+// its start changed. If the number of instances with the same name and id
+// changes, all of them begin new lives, because they cannot be told apart.
 
 #ifndef FLEETPERF_AGENT_COLLECT_INSTANCE_TRACKER_H_
 #define FLEETPERF_AGENT_COLLECT_INSTANCE_TRACKER_H_
@@ -20,17 +20,17 @@
 
 namespace fleetperf::agent {
 
-// Gives lives their definition ids, and takes them back.
+// Assigns definition ids to lives, and releases them.
 class LifeRegistry {
  public:
   virtual ~LifeRegistry() = default;
-  // `occurrence` is which of the instances of that name and id it is.
+  // `occurrence` is the position among the instances with that name and id.
   virtual uint32_t BeginLife(absl::string_view utf16_name, uint32_t instance_id,
                              uint32_t occurrence) = 0;
   virtual void EndLife(uint32_t definition) = 0;
 };
 
-// Not thread-safe.
+// Thread-compatible.
 class InstanceTracker {
  public:
   explicit InstanceTracker(LifeRegistry* registry) : registry_(*registry) {}
@@ -38,17 +38,17 @@ class InstanceTracker {
   struct Instance {
     absl::string_view utf16_name;
     uint32_t instance_id = 0;
-    // The raw value of the counter that says when it started, if there is one.
+    // The raw value of the counter that holds the start time, if there is one.
     std::optional<uint64_t> start;
-    // Whether its life needs a definition. Lives that nobody wants are followed
-    // without one, in case somebody does later.
+    // Whether the life needs a definition. Unwanted lives are tracked without
+    // one, because a later plan may want them.
     bool wanted = true;
   };
 
-  // `instances` is what a block shows. Sets `definitions` to their definition
-  // ids, in the same order; 0 where there is none. Those that are missing end
-  // if the list is complete; otherwise they may be in the part that could not
-  // be read.
+  // Processes the instances of one block. Sets `definitions` to their
+  // definition ids, in the same order; 0 for none. If the list is complete,
+  // missing instances end. Otherwise they may be in the unreadable part, so
+  // they continue.
   void Observe(absl::Span<const Instance> instances, bool complete,
                std::vector<uint32_t>* definitions);
 
@@ -57,16 +57,17 @@ class InstanceTracker {
 
  private:
   struct Life {
-    uint32_t definition = 0;  // 0: nobody wanted it yet
+    uint32_t definition = 0;  // 0: not wanted so far
     std::optional<uint64_t> start;
   };
-  // The instances of one name and id: nearly always one.
+  // The instances with the same name and id: nearly always one.
   struct Twins {
-    uint64_t pass = 0;   // in which they were seen last
-    uint32_t count = 0;  // how many, in that pass
+    uint64_t pass = 0;   // the last pass that saw them
+    uint32_t count = 0;  // their number in that pass
     std::vector<Life> lives;
   };
-  // A place of the last block: what is there again needs no look-up.
+  // A position in the last block. An instance at the same position needs no
+  // look-up.
   struct Place {
     std::string utf16_name;
     uint32_t instance_id = 0;

@@ -12,7 +12,7 @@
 namespace fleetperf::agent {
 namespace {
 
-// How long reports wait for machines that are slow.
+// How long reports wait for slow machines.
 constexpr absl::Duration kReportTime = absl::Seconds(2);
 constexpr absl::Duration kOwnReportTime = absl::Seconds(10);
 
@@ -79,7 +79,7 @@ std::vector<QueryReport> Machines::Reports() {
 
 absl::StatusOr<std::unique_ptr<Source>> Machines::OpenRemote(
     const std::string& name) const {
-  // A name helps nobody where there is no way to another machine.
+  // Open first: without remote access, a certificate problem is irrelevant.
   ASSIGN_OR_RETURN(std::unique_ptr<Source> source, options_.open_remote(name));
   RETURN_IF_ERROR(options_.check_name(name));
   return source;

@@ -19,18 +19,18 @@
 
 namespace fleetperf::agent {
 
-// Each machine has a thread of its own, so that one which does not answer
-// delays no other. Thread-safe.
+// Each machine has its own thread, so a machine that does not answer delays no
+// other. Thread-safe.
 class Machines {
  public:
   struct Options {
-    std::string own;  // the agent's own name
+    std::string own;  // the agent's own machine
     std::unique_ptr<Source> own_source;
-    // Another machine's source.
+    // Opens another machine's source.
     std::function<absl::StatusOr<std::unique_ptr<Source>>(
         const std::string& machine)>
         open_remote;
-    // Whether the agent may speak for a machine; the error says why not.
+    // Returns OK if the agent may report the machine; otherwise the reason.
     std::function<absl::Status(const std::string& machine)> check_name;
     Delivery* delivery = nullptr;
     const Clock* clock = &Clock::Real();
@@ -40,25 +40,26 @@ class Machines {
   explicit Machines(Options options);
   ~Machines();
 
-  // Replaces what is collected. What fails is tried again.
+  // Replaces the plan. Failures are retried.
   void Apply(Plan plan);
 
-  // What is known of the plan that was applied last; of machines that do not
-  // answer within a few seconds, that they have not.
+  // Returns the reports of the last applied plan. Queries of machines that do
+  // not answer within several seconds report an error.
   std::vector<QueryReport> Reports();
 
-  // Which instances a counterset of a machine (empty: the own) has now.
+  // Returns the current instances of a counterset. An empty `machine` is the
+  // agent's own.
   absl::StatusOr<std::vector<perflib::InstanceName>> EnumerateInstances(
       const std::string& machine, const perflib::Guid& counterset);
 
-  // Ends all collecting for good.
+  // Ends all collection permanently.
   void Stop();
 
-  // The own machine's countersets, as far as they are known.
+  // Returns the countersets of the own machine found so far.
   std::vector<perflib::CountersetRegistration> registrations() const;
 
  private:
-  // Shared, because nobody waits for a machine with the mutex held.
+  // Shared, because callers wait for a machine without holding the mutex.
   struct Machine {
     std::shared_ptr<Source> source;
     std::shared_ptr<Collection> collection;
@@ -69,14 +70,14 @@ class Machines {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<std::unique_ptr<Source>> OpenRemote(
       const std::string& name) const;
-  // Opens those that are new and returns those that are not named any more.
+  // Opens new machines and returns the ones that the plan no longer names.
   std::map<std::string, Machine> AddAndRemove(const Plan& plan)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Options options_;
   mutable absl::Mutex mutex_;
   std::map<std::string, Machine> machines_ ABSL_GUARDED_BY(mutex_);
-  // Of machines that cannot be collected from at all.
+  // Reports of machines that cannot be collected from.
   std::vector<QueryReport> refusals_ ABSL_GUARDED_BY(mutex_);
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
 };

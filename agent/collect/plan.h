@@ -1,4 +1,4 @@
-// Which queries an agent runs, and how often.
+// The queries that an agent runs, and their intervals.
 
 #ifndef FLEETPERF_AGENT_COLLECT_PLAN_H_
 #define FLEETPERF_AGENT_COLLECT_PLAN_H_
@@ -22,26 +22,26 @@ struct Plan {
   uint64_t version = 0;  // 0: the agent's own configuration
   std::vector<PlannedQuery> queries;
 
-  // Names the agent's own machine, `own`, where a query is for it.
+  // Sets `own` as the machine of the queries for the agent's own machine.
   void NameMachines(const std::string& own);
 
-  // What messages call a query.
+  // Returns the name of a query in messages.
   std::string NameOf(size_t query) const;
 
   bool operator==(const Plan&) const = default;
 };
 
-// Whether `query` collects from a machine.
+// Returns whether `query` collects from `machine`.
 bool IsFor(const PlannedQuery& query, const std::string& machine);
 
-// What is collected where nothing else is configured.
+// Returns the plan for agents without a configured plan.
 Plan DefaultPlan();
 
-// Reads the list "queries"; the default plan if there is none.
+// Reads the list "queries". Returns the default plan if there is none.
 Plan ReadPlan(ConfigSection root);
 
-// `own` is the agent's own plan, which may be part of it. An error names the
-// query and what is wrong with it.
+// Converts a plan of the aggregator, which may include `own`, the agent's own
+// plan. Errors name the query and the invalid setting.
 absl::StatusOr<Plan> PlanFromProto(const v1::Plan& proto, const Plan& own);
 
 }  // namespace fleetperf::agent

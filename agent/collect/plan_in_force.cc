@@ -17,7 +17,7 @@ v1::Plan OwnPlan() {
   return plan;
 }
 
-// Nothing if it is damaged.
+// Returns std::nullopt if the file cannot be read or is damaged.
 std::optional<v1::Plan> ReadKeptPlan(const std::string& file) {
   const auto bytes = ReadFile(file);
   v1::Plan plan;
@@ -36,7 +36,7 @@ PlanInForce::PlanInForce(Plan own, std::string file, Machines* machines)
   if (FileExists(file_)) {
     const auto kept = ReadKeptPlan(file_);
     auto plan = kept.has_value() ? PlanFromProto(*kept, own_)
-                                 : absl::DataLossError("it is no plan");
+                                 : absl::DataLossError("the file is damaged");
     if (plan.ok()) {
       kept_ = *kept;
       plan_ = *std::move(plan);
@@ -55,7 +55,7 @@ v1::PlanReport PlanInForce::Apply(const v1::Plan* proto) {
   auto plan = PlanFromProto(wanted, own_);
   if (!plan.ok()) {
     const std::string error(plan.status().message());
-    spdlog::warn("the aggregator's plan {} is wrong: {}", wanted.version(),
+    spdlog::warn("the aggregator's plan {} is invalid: {}", wanted.version(),
                  error);
     report.add_queries()->set_error(error);
     return report;
@@ -72,19 +72,19 @@ v1::PlanReport PlanInForce::Apply(const v1::Plan* proto) {
   return report;
 }
 
-void PlanInForce::EndMeanwhile() {
+void PlanInForce::EndTemporaryQueries() {
   Plan rest = plan_;
   std::erase_if(rest.queries,
                 [](const PlannedQuery& query) { return query.meanwhile; });
   Run(std::move(rest));
 }
 
-// The same queries under another version are no change.
+// A plan with the same queries but another version changes nothing.
 void PlanInForce::Run(Plan plan) {
   const bool changed = plan.queries != plan_.queries;
   plan_ = std::move(plan);
   if (!changed) return;
-  spdlog::info("collecting by {}",
+  spdlog::info("collecting with {}",
                plan_.version == 0
                    ? "the agent's own configuration"
                    : absl::StrCat("the aggregator's plan ", plan_.version));
@@ -101,7 +101,7 @@ void PlanInForce::Keep(v1::Plan proto) {
   if (bytes == kept_.SerializeAsString()) return;
   const absl::Status status = WriteFile(file_, bytes);
   if (!status.ok()) {
-    spdlog::warn("an agent that is started again will not know its plan: {}",
+    spdlog::warn("cannot save the aggregator's plan for the next start: {}",
                  std::string(status.message()));
     return;
   }

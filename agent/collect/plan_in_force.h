@@ -1,4 +1,4 @@
-// Which plan an agent runs: the aggregator's, or its own.
+// The plan that an agent runs: the aggregator's, or its own.
 
 #ifndef FLEETPERF_AGENT_COLLECT_PLAN_IN_FORCE_H_
 #define FLEETPERF_AGENT_COLLECT_PLAN_IN_FORCE_H_
@@ -11,22 +11,23 @@
 
 namespace fleetperf::agent {
 
-// Keeps the aggregator's plan in a file, so that an agent that starts while no
-// aggregator can be reached collects what it did before. Thread-compatible.
+// Saves the aggregator's plan in a file, so that an agent that starts while no
+// aggregator is reachable resumes the same collection. Thread-compatible.
 class PlanInForce {
  public:
-  // `own` is that of the agent's configuration. Applies the plan in `file`, or
-  // `own` if there is none or it is damaged. `machines` outlives it.
+  // `own` is the plan in the agent's configuration. Applies the plan in `file`,
+  // or `own` if the file is missing or damaged. `machines` must outlive the
+  // object.
   PlanInForce(Plan own, std::string file, Machines* machines);
 
-  // Applies the aggregator's plan (null: the agent's own) and says what became
-  // of it; may take some seconds. A plan that is wrong leaves the one before it
-  // in force.
+  // Applies the aggregator's plan (null: the agent's own) and returns the
+  // report of its queries. May take several seconds. An invalid plan is
+  // rejected; the previous one stays in force.
   v1::PlanReport Apply(const v1::Plan* proto);
 
-  // There is no stream to an aggregator: ends what is run only while somebody
-  // looks.
-  void EndMeanwhile();
+  // Ends the queries that run only while a user watches. Called when the stream
+  // to the aggregator ends.
+  void EndTemporaryQueries();
 
  private:
   void Run(Plan plan);
@@ -35,7 +36,7 @@ class PlanInForce {
   const Plan own_;
   const std::string file_;
   Machines& machines_;
-  v1::Plan kept_;  // what the file says
+  v1::Plan kept_;  // the contents of the file
   Plan plan_;
 };
 

@@ -24,10 +24,10 @@ namespace {
 using perflib::CountersetRegistration;
 
 constexpr absl::Duration kProgressInterval = absl::Seconds(2);
-// How soon a player notices that it is stopped.
+// The interval at which the player checks whether it was stopped.
 constexpr absl::Duration kStopInterval = absl::Milliseconds(100);
 
-absl::Status Wrong(const v1::Capture& capture, absl::string_view what) {
+absl::Status CaptureError(const v1::Capture& capture, absl::string_view what) {
   return absl::InvalidArgumentError(
       absl::StrCat("the capture of ", capture.machine(), " ", what));
 }
@@ -41,24 +41,26 @@ absl::StatusOr<ResolvedQuery> ToQuery(const v1::Capture& capture,
     ASSIGN_OR_RETURN(query.registration, FromProto(counterset));
     found = true;
   }
-  if (!found) return Wrong(capture, "lacks the registration of a counterset");
+  if (!found)
+    return CaptureError(capture, "lacks the registration of a counterset");
   query.interval = FromProto(capture.interval());
   const absl::Status interval = CheckInterval(query.interval);
   if (!interval.ok()) {
-    return Wrong(capture,
-                 absl::StrCat("has a wrong interval: ", interval.message()));
+    return CaptureError(
+        capture, absl::StrCat("has an invalid interval: ", interval.message()));
   }
   if (proto.counter_ids().empty()) {
-    return Wrong(capture, "has a query without counters");
+    return CaptureError(capture, "has a query without counters");
   }
   absl::flat_hash_set<uint32_t> ids;
   for (const uint32_t id : proto.counter_ids()) {
     if (!ids.insert(id).second) {
-      return Wrong(capture, absl::StrCat("asks for counter ", id, " twice"));
+      return CaptureError(capture,
+                          absl::StrCat("asks for counter ", id, " twice"));
     }
     if (query.registration.FindCounter(id) == nullptr) {
-      return Wrong(capture,
-                   absl::StrCat("lacks counter ", id, " of counterset \"",
+      return CaptureError(
+          capture, absl::StrCat("lacks counter ", id, " of counterset \"",
                                 query.registration.name, "\""));
     }
     const bool only_linked = std::count(proto.only_linked().begin(),
@@ -82,7 +84,7 @@ absl::StatusOr<ResolvedQuery> ToQuery(const v1::Capture& capture,
 
 uint64_t EpochOf(const std::vector<Recording>& recordings,
                  const std::string& machine) {
-  // With the version, because another one may cut the batches differently.
+  // The version is included because other versions may cut batches differently.
   std::string digests = Sha256(absl::StrCat(kVersion, " ", machine));
   for (const Recording& recording : recordings) {
     if (recording.block_paths.empty()) continue;
@@ -125,7 +127,8 @@ absl::StatusOr<std::unique_ptr<Player>> Player::Open(
       ASSIGN_OR_RETURN(ResolvedQuery query, ToQuery(recording.capture, proto));
       queries.push_back(std::move(query));
     }
-    if (queries.empty()) return Wrong(recording.capture, "has no queries");
+    if (queries.empty())
+      return CaptureError(recording.capture, "has no queries");
     Track& track = player->tracks_.emplace_back();
     track.block_paths = recording.block_paths;
     track.next_time = BlockTime(track.block_paths.front());
@@ -190,9 +193,9 @@ bool Player::AwaitSpool(uint64_t bytes) const {
 
 absl::Status Player::Stopped() const {
   return absl::CancelledError(absl::StrCat(
-      "stopped after ", played_, " of ", blocks_, " blocks, of which some may ",
-      "not be stored; play the capture again as ", options_.machine,
-      " for the rest"));
+      "stopped after ", played_, " of ", blocks_, " blocks; some of them may ",
+      "not be stored. Play the capture again as ", options_.machine,
+      " to store the rest"));
 }
 
 absl::Status Player::Finished() const {
@@ -206,8 +209,8 @@ absl::Status Player::Finished() const {
   }
   if (rejected.batches > 0) {
     losses.push_back(absl::StrCat(
-        rejected.ticks, " were in batches that the aggregator rejected, of ",
-        "which there were ", rejected.batches));
+        rejected.ticks, " were in batches that the aggregator rejected (",
+        rejected.batches, ")"));
   }
   if (!losses.empty()) {
     return absl::DataLossError(
@@ -215,14 +218,13 @@ absl::Status Player::Finished() const {
                      blocks_, " blocks as ", options_.machine, ": ",
                      absl::StrJoin(losses, ", "), "; the log says why"));
   }
-  // What became of those, the aggregator does not tell.
+  // The aggregator does not report whether these batches were stored in full.
   const uint64_t known = options_.delivery->spool().known();
   spdlog::info("played {} blocks as {}, and {}", blocks_, options_.machine,
                known == 0
                    ? "all are stored"
-                   : absl::StrCat("the aggregator knew the first ", known,
-                                  " batches from an earlier time; the rest is "
-                                  "stored"));
+                   : absl::StrCat("the aggregator already had the first ",
+                                  known, " batches; the rest are stored"));
   return absl::OkStatus();
 }
 

@@ -1,5 +1,5 @@
-// Plays a capture: its blocks go the way of those that are collected, with the
-// times they have.
+// Plays a capture: its blocks take the same path as collected blocks, with
+// their original times.
 
 #ifndef FLEETPERF_AGENT_COLLECT_PLAYER_H_
 #define FLEETPERF_AGENT_COLLECT_PLAYER_H_
@@ -20,26 +20,28 @@
 
 namespace fleetperf::agent {
 
+// Thread-compatible, except for Stop().
 class Player {
  public:
   struct Options {
-    std::string machine;  // whose counters they become
+    std::string machine;  // the machine to play as
     Delivery* delivery = nullptr;
-    // Waits while the spool holds more than this, so that nothing is dropped.
+    // Play() waits while the spool holds more bytes, so that nothing is
+    // dropped.
     uint64_t max_spool_bytes = uint64_t{32} << 20;
   };
 
-  // An error names what is wrong with a recording.
+  // Returns an error that describes the first defect in a recording.
   static absl::StatusOr<std::unique_ptr<Player>> Open(
       std::vector<Recording> recordings, const Options& options);
 
-  // Hands all blocks to delivery, the oldest first, as fast as they are taken,
-  // and waits until all are acknowledged. What is wrong with a file is logged.
-  // DataLoss, which says how much, if not everything is stored; Cancelled after
-  // Stop.
+  // Delivers all blocks, oldest first, as fast as the spool accepts them, and
+  // waits until all are acknowledged. Defects in files are logged. Returns
+  // DataLoss with the amounts if some data is not stored, and Cancelled after
+  // Stop().
   absl::Status Play();
 
-  // May be called by another thread.
+  // Thread-safe.
   void Stop() { stopping_ = true; }
 
  private:
@@ -55,7 +57,7 @@ class Player {
 
   Track* OldestTrack();
   void PlayBlock(Track& track);
-  // Waits until the spool holds no more. False if it is stopped.
+  // Blocks until the spool holds at most `bytes`. Returns false once stopped.
   bool AwaitSpool(uint64_t bytes) const;
   absl::Status Stopped() const;
   absl::Status Finished() const;
@@ -65,21 +67,21 @@ class Player {
   MachineInstances instances_;
   std::vector<Track> tracks_;
   size_t blocks_ = 0;
-  // Of them, so many were played, and so many of those are not stored at all or
-  // not all of them is.
+  // Of these blocks: the number played, and of the played ones the numbers not
+  // stored at all and stored in part.
   size_t played_ = 0;
   size_t unreadable_ = 0;
   size_t damaged_ = 0;
   std::atomic<bool> stopping_ = false;
 };
 
-// The epoch of the batches that `recordings` make when they are played as
-// `machine`: derived from everything that they are made of, so that a capture
-// that is played again is recognised, and any other is another.
+// Returns the epoch of the batches that result from playing `recordings` as
+// `machine`. The epoch is a digest of the whole input: the aggregator
+// recognizes a capture that is played again, and different captures differ.
 uint64_t EpochOf(const std::vector<Recording>& recordings,
                  const std::string& machine);
 
-// The countersets of the recordings, each once.
+// Returns the countersets of the recordings, without duplicates.
 absl::StatusOr<std::vector<perflib::CountersetRegistration>> RegistrationsOf(
     const std::vector<Recording>& recordings);
 

@@ -46,9 +46,9 @@ absl::Status LoadCounterStrings(Source& source, RegistrationRequest request,
   return absl::OkStatus();
 }
 
-// The aggregator would do the same, and nobody would be told.
-void DropWrongScales(CountersetRegistration* registration,
-                     std::vector<std::string>* warnings) {
+// Resets invalid scales here, because the aggregator would do so silently.
+void ResetInvalidScales(CountersetRegistration* registration,
+                        std::vector<std::string>* warnings) {
   for (CounterRegistration& counter : registration->counters) {
     if (perflib::IsScale(counter.default_scale)) continue;
     if (warnings != nullptr) {
@@ -62,8 +62,8 @@ void DropWrongScales(CountersetRegistration* registration,
   }
 }
 
-// Whether other countersets would fare no better.
-bool IsSourcesFault(const absl::Status& status) {
+// Returns whether other countersets of the source would fail, too.
+bool IsSourceError(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
          absl::IsPermissionDenied(status) || absl::IsUnauthenticated(status);
 }
@@ -96,7 +96,7 @@ absl::StatusOr<CountersetRegistration> LoadRegistration(
                      &CounterRegistration::help, &registration)
       .IgnoreError();  // many providers have none
   RETURN_IF_ERROR(CheckLimits(registration));
-  DropWrongScales(&registration, warnings);
+  ResetInvalidScales(&registration, warnings);
   return registration;
 }
 
@@ -110,7 +110,7 @@ absl::StatusOr<std::vector<CountersetRegistration>> LoadRegistrations(
     if (known.contains(guid)) continue;
     if (stop) return absl::CancelledError("stopped");
     auto registration = LoadRegistration(source, guid, warnings);
-    if (IsSourcesFault(registration.status())) return registration.status();
+    if (IsSourceError(registration.status())) return registration.status();
     if (registration.ok()) {
       registrations.push_back(*std::move(registration));
     } else {

@@ -1,4 +1,4 @@
-// The registration information of a source's countersets.
+// Loads the registrations of a source's countersets.
 
 #ifndef FLEETPERF_AGENT_COLLECT_REGISTRATIONS_H_
 #define FLEETPERF_AGENT_COLLECT_REGISTRATIONS_H_
@@ -14,17 +14,17 @@
 
 namespace fleetperf::agent {
 
-// Asks for one counterset's registration in all its pieces and reads them. Help
-// texts may be missing; the rest may not. A default scale that is none becomes
-// 0, and `warnings` says so unless it is null.
+// Requests all parts of one counterset's registration and parses them. Help
+// texts may be missing; all other parts are required. An invalid default scale
+// becomes 0 and is reported in `warnings`, unless that is null.
 absl::StatusOr<perflib::CountersetRegistration> LoadRegistration(
     Source& source, const perflib::Guid& counterset,
     std::vector<std::string>* warnings = nullptr);
 
-// All countersets of the source but those in `known`. One that cannot be read
-// is left out, and `warnings` says why, as they do of what is wrong in others.
-// An error if the source does not answer or lets nobody in; Cancelled once
-// `stop` is set.
+// Loads all countersets of the source except those in `known`. Countersets that
+// cannot be read are left out. `warnings` receives the reasons, and any defects
+// in the others. Returns an error if the source does not answer or denies
+// access, and Cancelled once `stop` is set.
 absl::StatusOr<std::vector<perflib::CountersetRegistration>> LoadRegistrations(
     Source& source, const std::set<perflib::Guid>& known,
     const std::atomic<bool>& stop, std::vector<std::string>* warnings);

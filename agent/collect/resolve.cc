@@ -27,7 +27,7 @@ bool CountersetMatches(const std::string& text,
   return Pattern(text).Matches(registration.name);
 }
 
-// Counters without a name only come along with others.
+// Counters without a name cannot be selected; they accompany others.
 bool CounterMatches(absl::string_view text,
                     const CounterRegistration& counter) {
   uint32_t id;
@@ -47,7 +47,8 @@ std::vector<std::string> CounterNames(
   return names;
 }
 
-// The ids of the counters that `texts` name; all with a name if it is empty.
+// Returns the ids of the counters named in `texts`. If it is empty, all
+// counters with a name.
 std::set<uint32_t> NamedCounters(const std::vector<std::string>& texts,
                                  const CountersetRegistration& registration,
                                  size_t planned, Resolution* resolution) {
@@ -73,7 +74,7 @@ std::set<uint32_t> NamedCounters(const std::vector<std::string>& texts,
   return ids;
 }
 
-// Adds the counters that the formulas of those in `ids` need.
+// Adds the counters that the formulas of the counters in `ids` need.
 void AddLinks(const CountersetRegistration& registration,
               std::set<uint32_t>* ids) {
   const std::set<uint32_t> named = *ids;
@@ -126,7 +127,7 @@ std::vector<Pattern> PatternsOf(const std::vector<std::string>& texts) {
   return patterns;
 }
 
-// Adds a query, or its counters to one that is alike.
+// Adds a query, or merges its counters into a matching query.
 void AddQuery(const PlannedQuery& planned, size_t position,
               const CountersetRegistration& registration,
               std::set<uint32_t> named, const std::vector<std::string>& except,
@@ -154,16 +155,17 @@ void AddQuery(const PlannedQuery& planned, size_t position,
        .wrap32 = planned.wrap32});
 }
 
-// Who collects a counter.
+// The queries that collect a counter.
 struct Taken {
-  size_t by;                           // the first query
-  std::vector<std::string> instances;  // of all; empty: all instances
+  size_t by;  // the first query
+  std::vector<std::string>
+      instances;  // of all these queries; empty: all instances
 };
 
-// Whether queries with these instances leave nothing for one that wants
-// `wanted`, as far as the patterns tell.
-bool LeaveNothing(const std::vector<std::string>& taken,
-                  const std::vector<std::string>& wanted) {
+// Returns whether `taken` covers every instance in `wanted`, as far as the
+// patterns tell.
+bool CoversAll(const std::vector<std::string>& taken,
+               const std::vector<std::string>& wanted) {
   const auto is_taken = [&](const std::string& text) {
     return std::count(taken.begin(), taken.end(), text) > 0;
   };
@@ -171,11 +173,11 @@ bool LeaveNothing(const std::vector<std::string>& taken,
                            std::all_of(wanted.begin(), wanted.end(), is_taken));
 }
 
-// The counters of a plan's queries, as they are given out one after the other.
+// Assigns the counters of a plan's queries, one query after the other.
 class Counters {
  public:
-  // Takes a counter for a query of the plan. The instances that queries before
-  // it collect; nothing if that are all.
+  // Assigns a counter to a query of the plan. Returns the instances that
+  // earlier queries collect, or std::nullopt if they collect all.
   std::optional<std::vector<std::string>> Take(const perflib::Guid& counterset,
                                                uint32_t counter, size_t query,
                                                const PlannedQuery& planned) {
@@ -183,7 +185,7 @@ class Counters {
         {counterset, counter}, Taken{query, planned.instances});
     if (is_new) return std::vector<std::string>();
     Taken& taken = entry->second;
-    if (LeaveNothing(taken.instances, planned.instances)) return std::nullopt;
+    if (CoversAll(taken.instances, planned.instances)) return std::nullopt;
     std::vector<std::string> others = taken.instances;
     if (planned.instances.empty()) {
       taken.instances.clear();
@@ -194,7 +196,7 @@ class Counters {
     return others;
   }
 
-  // The first query that took it.
+  // Returns the first query that collects the counter.
   size_t TakenBy(const perflib::Guid& counterset, uint32_t counter) const {
     return taken_.at({counterset, counter}).by;
   }
@@ -217,7 +219,7 @@ Resolution ResolvePlan(
     for (const CountersetRegistration& registration : registrations) {
       if (!CountersetMatches(planned.counterset, registration)) continue;
       matched = true;
-      // By the instances that others collect.
+      // Grouped by the instances that other queries collect.
       std::map<std::vector<std::string>, std::set<uint32_t>> left;
       for (const uint32_t id :
            NamedCounters(planned.counters, registration, i, &resolution)) {

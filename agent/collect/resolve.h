@@ -1,4 +1,4 @@
-// From the names in a plan to the counters of a source.
+// Resolves the names in a plan to the counters of a source.
 
 #ifndef FLEETPERF_AGENT_COLLECT_RESOLVE_H_
 #define FLEETPERF_AGENT_COLLECT_RESOLVE_H_
@@ -22,18 +22,20 @@ struct ResolvedQuery {
   absl::Duration interval;
   struct Counter {
     uint32_t id;
-    bool only_linked;  // not named by the plan: another one's formula needs it
+    bool only_linked;  // not named by the plan, but needed by another counter's
+                       // formula
 
     bool operator==(const Counter&) const = default;
   };
   // The counters whose values are sent, in the order of the registration.
   std::vector<Counter> counters;
-  // The counter whose raw value is when an instance started: another one means
-  // another life. Queried even if it is not sent.
+  // The counter that holds an instance's start time: a different value means a
+  // different life. Collected even if not sent.
   std::optional<uint32_t> start_counter_id;
-  // An instance is kept if one of these matches. Empty: all are kept.
+  // An instance is kept if it matches one of these patterns; empty keeps all
+  // ...
   std::vector<perflib::Pattern> instances;
-  // ... and none of these does: queries before it collect them.
+  // ... and matches none of these, which earlier queries collect.
   std::vector<perflib::Pattern> except_instances;
   bool wrap32 = false;  // PlannedQuery::wrap32
 
@@ -42,8 +44,8 @@ struct ResolvedQuery {
 
 struct Resolution {
   std::vector<ResolvedQuery> queries;
-  // What matched nothing: the planned query's position and a message that names
-  // what would have matched.
+  // A name without a match: the planned query's position and a message that
+  // suggests the likely name.
   struct Problem {
     size_t planned;
     std::string message;
@@ -51,9 +53,9 @@ struct Resolution {
   std::vector<Problem> problems;
 };
 
-// What the plan's queries for `machine` find in its countersets. A counter of
-// an instance that two queries name is collected by the first alone, and
-// queries of one counterset that differ in nothing but their counters are one.
+// Resolves the plan's queries for `machine` against its countersets. If two
+// queries name the same counter of an instance, only the first collects it.
+// Queries of one counterset that differ only in their counters are merged.
 Resolution ResolvePlan(
     const Plan& plan, const std::string& machine,
     const std::vector<perflib::CountersetRegistration>& registrations);

@@ -1,5 +1,5 @@
-// When ticks are due: at fixed multiples of the interval from the start, so
-// that a slow tick does not shift those after it.
+// Computes when ticks are due: at multiples of the interval from the start, so
+// that a slow tick does not shift later ones.
 
 #ifndef FLEETPERF_AGENT_COLLECT_SCHEDULE_H_
 #define FLEETPERF_AGENT_COLLECT_SCHEDULE_H_
@@ -10,7 +10,7 @@
 
 namespace fleetperf::agent {
 
-// Times are Clock::Monotonic().
+// Times are Clock::Monotonic(). Thread-compatible.
 class Schedule {
  public:
   // The first tick is due at `start`.
@@ -19,8 +19,8 @@ class Schedule {
 
   absl::Duration due() const { return due_; }
 
-  // Moves to the next tick after `now`, when the tick that was due has been
-  // taken. Returns how many ticks passed by meanwhile and will never be taken.
+  // Moves to the first tick after `now`, once the due tick has been taken.
+  // Returns the number of ticks skipped, which are never taken.
   int64_t Advance(absl::Duration now) {
     due_ += interval_;
     if (due_ > now) return 0;

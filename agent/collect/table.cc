@@ -15,20 +15,20 @@ using perflib::InstanceView;
 using perflib::ParsedBlock;
 using perflib::QueryResult;
 
-// Whether the result says which rows there are, or at least some of them.
-bool TellsRows(const QueryResult& result) {
+// Returns whether the result has rows, complete or in part.
+bool HasRows(const QueryResult& result) {
   if (result.complete) return true;
   return HasInstances(result.type) ? result.instances.count > 0
                                    : result.values.count > 0;
 }
 
-// Tells the instances of a list apart: twins have the same name and id and
-// differ in their order.
+// Distinguishes the instances of a list. Twins have the same name and id and
+// differ only in their order.
 class OccurrenceCounter {
  public:
   explicit OccurrenceCounter(const ParsedBlock& block) : block_(block) {}
 
-  // A key that no other instance of the list has.
+  // Returns a key that is unique in the list.
   std::string Next(const InstanceView& instance) {
     std::string key =
         absl::StrCat(instance.instance_id, " ", block_.NameBytes(instance));
@@ -41,7 +41,7 @@ class OccurrenceCounter {
   absl::flat_hash_map<std::string, uint32_t> seen_;
 };
 
-// For each instance of `list`, its position in `rows`, if it is there.
+// Returns, for each instance of `list`, its position in `rows`, if present.
 std::vector<std::optional<size_t>> FindRows(
     const ParsedBlock& block, absl::Span<const InstanceView> rows,
     absl::Span<const InstanceView> list) {
@@ -70,7 +70,7 @@ bool Table::Assemble(const ParsedBlock& block, absl::Span<const Part> parts) {
     const QueryResult& result = *part.result;
     if (result.type == HeaderType::kErrorReturn) {
       if (failure_status_ == 0) failure_status_ = result.status;
-    } else if (TellsRows(result) &&
+    } else if (HasRows(result) &&
                (row_result_ == nullptr ||
                 (!row_result_->complete && result.complete))) {
       row_result_ = &result;
@@ -103,7 +103,7 @@ void Table::AddPart(const Part& part) {
   const std::vector<std::optional<size_t>> columns = ColumnsOf(part);
   const auto values = block_->Values(result);
   const auto sizes = block_->ValueSizes(result);
-  std::vector<std::optional<size_t>> row_of;  // empty: the rows are the same
+  std::vector<std::optional<size_t>> row_of;  // empty: same rows as the table
   if (!HasSameInstances(result)) {
     row_of = FindRows(*block_, rows_, block_->Instances(result));
   }
@@ -133,7 +133,8 @@ bool Table::HasSameInstances(const QueryResult& result) const {
                     });
 }
 
-// For each column of the result, the column of the table, if it is wanted.
+// Returns, for each column of the result, the column of the table that it
+// fills, if any.
 std::vector<std::optional<size_t>> Table::ColumnsOf(const Part& part) const {
   const uint32_t named[] = {part.counter_id};
   const absl::Span<const uint32_t> ids =

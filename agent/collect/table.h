@@ -1,9 +1,9 @@
-// The values of one counterset in a block, put together from the results of the
-// queries that asked for it.
+// The values of one counterset in a block, assembled from the results of its
+// queries.
 //
 // A counterset is queried either with one query for all its counters or with
-// one for each, so that a block has one or several results for it, each with
-// its own list of instances.
+// one query per counter. A block therefore has one or more results for it, each
+// with its own list of instances.
 
 #ifndef FLEETPERF_AGENT_COLLECT_TABLE_H_
 #define FLEETPERF_AGENT_COLLECT_TABLE_H_
@@ -18,39 +18,41 @@
 
 namespace fleetperf::agent {
 
-// Keeps its memory from tick to tick. Views the block it was made from.
+// Reuses memory from tick to tick. Views the parsed block, which must outlive
+// it. Thread-compatible.
 class Table {
  public:
-  // The counters that make the columns.
+  // `counter_ids` are the columns.
   explicit Table(std::vector<uint32_t> counter_ids)
       : counter_ids_(std::move(counter_ids)) {}
 
-  // A result that belongs to the table, and the counter that its query named:
-  // kWildcardCounter if the result tells its counters itself.
+  // A result that belongs to the table and the counter of its query. The
+  // counter is kWildcardCounter if the result itself names its counters.
   struct Part {
     const perflib::QueryResult* result;
     uint32_t counter_id;
   };
 
   // Replaces the contents. The rows are the instances of the first complete
-  // result. False if every part is an error return or has no rows to tell.
+  // result. Returns false if every part is an error return or has no rows.
   bool Assemble(const perflib::ParsedBlock& block,
                 absl::Span<const Part> parts);
 
-  // If Assemble returned false: the dwStatus of the first part that has one,
-  // 0 if the bytes were rejected.
+  // After Assemble() returned false: the dwStatus of the first part with an
+  // error status, or 0 if the bytes were rejected.
   uint32_t failure_status() const { return failure_status_; }
 
-  // Whether all instances are here.
+  // Whether the table has all instances.
   bool complete() const { return row_result_->complete; }
 
   size_t rows() const { return rows_.size(); }
-  // The row's instance: without a name where the counterset has none.
+  // Returns the instance name of a row; empty if the counterset has no
+  // instances.
   absl::string_view Utf16Name(size_t row) const;
   uint32_t InstanceId(size_t row) const { return rows_[row].instance_id; }
 
-  // Column by column, in each one value per row. The size is dwDataSize: 4 or 8
-  // where there is a value.
+  // Values are stored by column, one per row. The size is dwDataSize: 4 or 8 if
+  // there is a value.
   uint64_t Value(size_t column, size_t row) const {
     return values_[column * rows_.size() + row];
   }

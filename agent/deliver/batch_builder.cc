@@ -12,16 +12,16 @@
 namespace fleetperf::agent {
 namespace {
 
-// An instance and the consecutive blocks that it was in; `rows` are its places
-// in them.
+// An instance and the consecutive blocks that contain it. `rows` are its
+// positions in these blocks.
 struct Run {
   uint32_t instance = 0;
   uint32_t first_block = 0;
   std::vector<uint32_t> rows;
 };
 
-// The samples of one query in a row of blocks; null where it failed or was not
-// asked.
+// The samples of one query in consecutive blocks; null if the query failed or
+// was not part of the block.
 using QueryBlocks = std::vector<const QuerySamples*>;
 
 int64_t Difference(uint64_t later, uint64_t earlier) {
@@ -30,8 +30,8 @@ int64_t Difference(uint64_t later, uint64_t earlier) {
 
 std::vector<Run> FindRuns(const QueryBlocks& blocks) {
   std::vector<Run> runs;
-  // The open run of each instance. In the usual block, which has the instances
-  // of the one before, it is found at the same place.
+  // The open run of each instance. A block usually has the same instances as
+  // the previous one; then the run is found at the same position.
   absl::flat_hash_map<uint32_t, size_t> run_of;
   std::vector<size_t> run_at;
   for (size_t b = 0; b < blocks.size(); ++b) {
@@ -46,7 +46,7 @@ std::vector<Run> FindRuns(const QueryBlocks& blocks) {
       }
       if (run < runs.size() &&
           runs[run].first_block + runs[run].rows.size() != b) {
-        run = runs.size();  // it was away
+        run = runs.size();  // the instance was absent
       }
       if (run == runs.size()) {
         runs.push_back({.instance = instances[row],
@@ -85,7 +85,7 @@ void AddColumn(const QueryBlocks& blocks, const std::vector<Run>& runs,
       const QuerySamples& samples = *blocks[run.first_block + i];
       const size_t at = column * samples.instances.size() + run.rows[i];
       const bool present = samples.present.empty() || samples.present[at] != 0;
-      // A missing value repeats the one before it, which costs nothing.
+      // A missing value repeats the previous value, which costs nothing.
       const uint64_t value = present ? samples.values[at] : last;
       if (!present) to->add_missing(position);
       if (i == 0) {
@@ -165,7 +165,7 @@ void AddQuery(uint32_t query, const QueryBlocks& blocks, v1::BlockColumns* to) {
   }
 }
 
-// The queries of these blocks: nearly always the same in all of them.
+// Groups the blocks by query. Nearly always, all blocks have the same queries.
 std::map<uint32_t, QueryBlocks> QueriesOf(
     absl::Span<const BlockSamples> blocks) {
   std::map<uint32_t, QueryBlocks> queries;

@@ -1,4 +1,4 @@
-// Puts the samples of some ticks into the form in which they are sent.
+// Encodes the samples of several ticks as a batch.
 
 #ifndef FLEETPERF_AGENT_DELIVER_BATCH_BUILDER_H_
 #define FLEETPERF_AGENT_DELIVER_BATCH_BUILDER_H_
@@ -21,20 +21,20 @@ namespace fleetperf::agent {
 // Adds the samples of one block to `content`.
 void AddBlock(const BlockSamples& block, v1::BatchContent* content);
 
-// The batch of a serialized v1::BatchContent, compressed if that is smaller,
-// with its fingerprint. It has no epoch and no sequence yet.
+// Returns the batch of a serialized v1::BatchContent, compressed if that is
+// smaller, with its fingerprint. Epoch and sequence are not set.
 v1::Batch PackBatch(std::string content);
 
-// Not thread-safe.
+// Thread-compatible.
 class BatchBuilder {
  public:
   void Add(BlockSamples block);
 
   bool empty() const { return blocks_.empty(); }
-  // Values that were added since the last Build.
+  // The number of values added since the last Build().
   size_t values() const { return values_; }
 
-  // Adds everything since the last Build to `content`.
+  // Adds everything since the last Build() to `content`.
   void Build(v1::BatchContent* content);
 
  private:

@@ -1,4 +1,4 @@
-// The catalogue: all countersets that an agent could serve, for the aggregator.
+// The catalogue: all countersets that an agent can serve, for the aggregator.
 
 #ifndef FLEETPERF_AGENT_DELIVER_CATALOGUE_H_
 #define FLEETPERF_AGENT_DELIVER_CATALOGUE_H_
@@ -16,7 +16,8 @@ struct HashedCatalogue {
   std::string hash;  // SHA-256 of its contents
 };
 
-// Machines with the same registrations have the same catalogue, byte for byte.
+// Machines with the same registrations have identical catalogues, byte for
+// byte.
 HashedCatalogue MakeCatalogue(
     std::vector<perflib::CountersetRegistration> registrations);
 

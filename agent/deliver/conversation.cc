@@ -15,11 +15,11 @@
 namespace fleetperf::agent {
 namespace {
 
-// Unless Welcome says how many, and at most.
+// The default if Welcome has no limit, and the upper bound of its limit.
 constexpr uint32_t kDefaultUnacknowledged = 8;
-constexpr uint32_t kMostUnacknowledged = 64;
-// Epochs that a Hello names.
-constexpr size_t kMostEpochs = 1000;
+constexpr uint32_t kMaxUnacknowledged = 64;
+// The maximum number of epochs in a Hello.
+constexpr size_t kMaxEpochs = 1000;
 
 }  // namespace
 
@@ -38,9 +38,10 @@ v1::CollectRequest Conversation::MakeHello() {
   v1::Hello* hello = request.mutable_hello();
   hello->set_agent(agent_.agent);
   std::vector<Spool::HeldEpoch> held_epochs = spool_.HeldEpochs();
-  // Those between the oldest ones and this process's come with a later Hello.
-  if (held_epochs.size() > kMostEpochs) {
-    held_epochs.erase(held_epochs.begin() + (kMostEpochs - 1),
+  // Skip the epochs between the oldest ones and this process's. A later Hello
+  // names them.
+  if (held_epochs.size() > kMaxEpochs) {
+    held_epochs.erase(held_epochs.begin() + (kMaxEpochs - 1),
                       std::prev(held_epochs.end()));
   }
   for (const Spool::HeldEpoch& held : held_epochs) {
@@ -95,7 +96,7 @@ std::optional<v1::CollectRequest> Conversation::Next(TakeBatch take) {
     BatchPlace place;
     {
       absl::MutexLock lock(&mutex_);
-      if (must_begin_anew_) return std::nullopt;
+      if (must_reconnect_) return std::nullopt;
       if (!control_.empty()) {
         v1::CollectRequest request = std::move(control_.front());
         control_.pop_front();
@@ -104,19 +105,19 @@ std::optional<v1::CollectRequest> Conversation::Next(TakeBatch take) {
       if (!MaySend()) return std::nullopt;
       place = sent_;
     }
-    // Answers are handled meanwhile.
+    // Reads without the lock, so that answers are handled meanwhile.
     const auto next = take(place);
     if (!next.ok()) {
       log_.Warn("spool", absl::StrCat("cannot read the spool: ",
                                       next.status().message()));
-      return std::nullopt;  // it is tried again with the next batch
+      return std::nullopt;  // retried with the next batch
     }
     if (!next->has_value()) return std::nullopt;
     absl::MutexLock lock(&mutex_);
-    if (place != sent_) continue;  // another thread has sent it
+    if (place != sent_) continue;  // sent by another thread
     const auto epoch = epochs_.find((*next)->place.epoch);
     if (epoch == epochs_.end()) {
-      must_begin_anew_ = in_flight_.empty();  // Hello did not name it
+      must_reconnect_ = in_flight_.empty();  // Hello did not name the epoch
       return std::nullopt;
     }
     sent_ = (*next)->place;
@@ -140,8 +141,8 @@ v1::CollectRequest Conversation::MessageOf(const SpooledBatch& spooled,
 void Conversation::Refuse(const SpooledBatch& spooled) {
   log_.Warn("size", absl::StrCat("dropped batch ", spooled.place.sequence,
                                  " of ", spooled.batch->content_size(),
-                                 " bytes, which is more than the aggregator "
-                                 "takes; collect fewer counters or instances"));
+                                 " bytes, which exceeds the aggregator's "
+                                 "limit; collect fewer counters or instances"));
   spool_.Refuse(spooled);
 }
 
@@ -171,7 +172,8 @@ Conversation::Work Conversation::Handle(const v1::CollectResponse& response) {
                             ? std::optional(response.welcome().plan())
                             : std::nullopt);
     case v1::CollectResponse::kPace:
-      // Sends what was held back, which asks for the next message.
+      // Sends the held samples; the batch listener then requests the next
+      // message.
       agent_.delivery->SetLive(response.pace().live());
       return nullptr;
     case v1::CollectResponse::kAck:
@@ -189,7 +191,7 @@ Conversation::Work Conversation::Handle(const v1::CollectResponse& response) {
       return [this, question = response.enumerate_instances()] {
         return Enumerate(question);
       };
-    case v1::CollectResponse::MESSAGE_NOT_SET:  // of a later version
+    case v1::CollectResponse::MESSAGE_NOT_SET:  // from a later version
       return nullptr;
   }
   return nullptr;
@@ -204,8 +206,8 @@ void Conversation::HandleWelcome(const v1::Welcome& welcome) {
   limits_ = welcome.limits();
   limits_.set_max_unacknowledged_batches(
       unacknowledged == 0 ? kDefaultUnacknowledged
-                          : std::min(unacknowledged, kMostUnacknowledged));
-  if (!said.ok()) return BeginAnew(said.status());
+                          : std::min(unacknowledged, kMaxUnacknowledged));
+  if (!said.ok()) return RequestReconnect(said.status());
   std::move(said->begin(), said->end(), std::back_inserter(control_));
   if (welcome.catalogue_wanted()) {
     *control_.emplace_back().mutable_catalogue() = catalogue_.catalogue;
@@ -222,9 +224,9 @@ absl::StatusOr<std::vector<v1::CollectRequest>> Conversation::Resume(
                        state.durable_fingerprint())) {
       spool_.Fork();
       return absl::AbortedError(
-          "the aggregator has samples under this agent's number that it did "
-          "not take: the machine was set back to an earlier state, or copied. "
-          "It goes on under a new number, and nothing is lost");
+          "the aggregator has samples in this agent's epoch that the agent did "
+          "not collect: the machine was restored to an earlier state, or "
+          "cloned. The agent continues with a new epoch, and nothing is lost");
     }
     CheckReceipts(welcome.store_id(), state);
     if (state.dictionary_held()) continue;
@@ -240,9 +242,9 @@ void Conversation::CheckReceipts(const std::string& store_id,
   if (!lost.has_value()) return;
   TickRange& ticks = lost->ticks;
   const std::string message = absl::StrCat(
-      "the aggregator's store does not have batches ", lost->first_sequence,
+      "the aggregator's store no longer has batches ", lost->first_sequence,
       " to ", lost->last_sequence,
-      " any more, which it had acknowledged: it was damaged, or set back. Lost "
+      ", which it had acknowledged: the store was damaged or set back. Lost "
       "with them: ",
       ticks.ticks > 0 ? absl::StrCat(ticks.ticks) : "an unknown number of",
       " ticks");
@@ -267,9 +269,9 @@ absl::Status Conversation::AddDictionary(
   return absl::OkStatus();
 }
 
-void Conversation::BeginAnew(const absl::Status& reason) {
+void Conversation::RequestReconnect(const absl::Status& reason) {
   log_.Warn(reason.message(), reason.message());
-  must_begin_anew_ = true;
+  must_reconnect_ = true;
 }
 
 std::optional<uint32_t> Conversation::NumberOf(uint64_t epoch) const {
@@ -353,9 +355,9 @@ bool Conversation::got_through() const {
   return got_through_;
 }
 
-bool Conversation::must_begin_anew() const {
+bool Conversation::must_reconnect() const {
   absl::MutexLock lock(&mutex_);
-  return must_begin_anew_;
+  return must_reconnect_;
 }
 
 bool Conversation::is_settled() const {

@@ -1,10 +1,17 @@
-// One stream to an aggregator, without the transport: what the agent says, and
-// what the answers mean.
+// One stream to an aggregator, without the transport: produces the agent's
+// messages and handles the answers.
 //
 //   Hello ─▶ Welcome ─▶ dictionaries, catalogue ─▶ batches and answers
 //
-// Batches go out in the order of the spool, the oldest first, as many at once
-// as the aggregator lets be unacknowledged.
+// Invariants:
+// - No batch is sent before Welcome, nor before the dictionaries of its epoch.
+// - Batches are sent in the order of the spool, oldest first. The aggregator
+//   limits how many are unacknowledged at a time.
+// - A batch stays in the spool until it is acknowledged or rejected, or the
+//   spool drops it. A new conversation resumes after the batches that the
+//   aggregator's store has.
+// - Only epochs named in Hello are sent. Batches of other epochs wait for the
+//   next conversation.
 
 #ifndef FLEETPERF_AGENT_DELIVER_CONVERSATION_H_
 #define FLEETPERF_AGENT_DELIVER_CONVERSATION_H_
@@ -33,71 +40,73 @@
 
 namespace fleetperf::agent {
 
-// Who the agent is, and what it can be asked to do.
+// The agent's identity, and the requests that it can answer.
 struct AgentDescription {
   std::string agent;
   std::string operating_system;
   std::map<std::string, std::string> labels;
   Delivery* delivery = nullptr;
-  // What the agent could serve now; asked for at each connection.
+  // Returns the current catalogue. Called once per connection.
   std::function<HashedCatalogue()> catalogue;
-  // Answers EnumerateInstances of a machine (empty: the agent's own). May take
-  // long.
+  // Answers EnumerateInstances for a machine (empty: the agent's own). May
+  // block.
   std::function<absl::StatusOr<std::vector<perflib::InstanceName>>(
       const std::string& machine, const perflib::Guid& counterset)>
       enumerate_instances;
-  // Applies a plan and says what became of it; called with no value when the
-  // aggregator has none, so that the agent's own is in force. May take long.
+  // Applies a plan and returns its report. Called with null if the aggregator
+  // has no plan, so that the agent's own is in force. May block.
   std::function<v1::PlanReport(const v1::Plan* plan)> apply_plan;
-  // Called when a stream has ended, by the thread that applies plans.
+  // Called after a stream has ended, on the thread that applies plans.
   std::function<void()> on_disconnect = [] {};
   const Clock* clock = &Clock::Real();
 };
 
-// Thread-safe. No function waits for what another one reads from the spool's
+// Thread-safe. No function waits for another function's read of the spool's
 // file.
 class Conversation {
  public:
-  // Begins with Hello, for which it reads the spool's file. What is said stays
-  // valid as long as the conversation.
+  // Queues Hello, for which it reads the spool's file. `agent` must outlive the
+  // conversation.
   explicit Conversation(const AgentDescription* agent);
 
-  // The next message to send; nothing while there is none. May wait for the
-  // spool's file.
+  // Returns the next message to send; std::nullopt if there is none. May wait
+  // for the spool's file.
   std::optional<v1::CollectRequest> Next();
-  // The same without the file: nothing, and `must_read` is set, if Next would
-  // have to wait for it.
+  // Same as Next(), but never waits for the file. If Next() would have to read
+  // the file, returns std::nullopt and sets `must_read`.
   std::optional<v1::CollectRequest> NextFromMemory(bool* must_read);
 
-  // Whether a message may only be given to Handle by a thread that can wait for
-  // the spool's file or compress a batch. Such messages are to be handled in
-  // their order, also with the work that is returned for them; others at once.
+  // Returns whether Handle() of this message may wait for the spool's file or
+  // compress a batch. Call Handle() for such messages, and run the work it
+  // returns, in order on a thread that may block. All other messages can be
+  // handled at once.
   static bool TakesLong(const v1::CollectResponse& response);
 
-  // Takes a message. What has to be done for it and may take longer still is
-  // returned: whoever does it gives the result to Say. May be empty.
+  // Handles a message. Returns the remaining work, which may block for long, or
+  // null. The caller runs it and passes the result to Say().
   using Work = std::function<v1::CollectRequest()>;
   Work Handle(const v1::CollectResponse& response);
-  // Adds a message that goes before all batches.
+  // Queues a message that is sent before all batches.
   void Say(v1::CollectRequest request);
 
-  // Of a pause that the aggregator asked for; infinite if there is none.
+  // The rest of the pause that the aggregator requested; infinite if there is
+  // none.
   absl::Duration pause_left() const;
   bool is_welcome() const;
-  // Whether the aggregator took something.
+  // Whether the aggregator has acknowledged or rejected a batch.
   bool got_through() const;
-  // Whether the stream must be ended, so that another one begins with another
+  // Whether the stream must end, so that the next stream starts with a new
   // Hello.
-  bool must_begin_anew() const;
-  // Whether nothing is left to send or to be acknowledged.
+  bool must_reconnect() const;
+  // Whether nothing is left to send or in flight.
   bool is_settled() const;
 
  private:
   v1::CollectRequest MakeHello();
   bool MaySend() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // False if it is larger than what the aggregator takes.
+  // Returns false if the batch exceeds the aggregator's limits.
   bool Fits(const v1::Batch& batch) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The first batch after a place, from the spool.
+  // Takes the first batch after a place from the spool.
   using TakeBatch =
       absl::FunctionRef<absl::StatusOr<std::optional<SpooledBatch>>(
           BatchPlace)>;
@@ -105,19 +114,19 @@ class Conversation {
       ABSL_LOCKS_EXCLUDED(mutex_);
   v1::CollectRequest MessageOf(const SpooledBatch& spooled, uint64_t epoch)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Drops a batch that is too large, and says so.
+  // Drops a batch that is too large and logs that.
   void Refuse(const SpooledBatch& spooled);
   void HandleWelcome(const v1::Welcome& welcome) ABSL_LOCKS_EXCLUDED(mutex_);
-  // What has to be said before batches of these epochs.
+  // Returns the messages that must precede the batches of these epochs.
   absl::StatusOr<std::vector<v1::CollectRequest>> Resume(
       const v1::Welcome& welcome) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Tells what the store had of an epoch and does not have any more.
+  // Reports batches of an epoch that the store has lost.
   void CheckReceipts(const std::string& store_id, const v1::EpochState& state);
   absl::Status AddDictionary(uint32_t number, uint64_t epoch,
                              std::vector<v1::CollectRequest>* to_say) const;
-  void BeginAnew(const absl::Status& reason)
+  void RequestReconnect(const absl::Status& reason)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Of an epoch that Hello named.
+  // Returns the number of an epoch that Hello named.
   std::optional<uint32_t> NumberOf(uint64_t epoch) const;
   void HandleAck(const v1::Ack& ack) ABSL_LOCKS_EXCLUDED(mutex_);
   void HandleReject(const v1::Reject& reject) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -128,7 +137,7 @@ class Conversation {
   Spool& spool_;
   const HashedCatalogue catalogue_;
   LogOncePerCause log_;
-  // The ids of the epochs that Hello named, by number. They stay.
+  // The ids of the epochs that Hello named, by number. Never changes.
   std::map<uint32_t, uint64_t> epochs_;
 
   mutable absl::Mutex mutex_;
@@ -140,7 +149,7 @@ class Conversation {
   absl::Duration paused_until_ ABSL_GUARDED_BY(mutex_);
   bool is_welcome_ ABSL_GUARDED_BY(mutex_) = false;
   bool got_through_ ABSL_GUARDED_BY(mutex_) = false;
-  bool must_begin_anew_ ABSL_GUARDED_BY(mutex_) = false;
+  bool must_reconnect_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace fleetperf::agent

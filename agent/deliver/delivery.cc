@@ -9,13 +9,13 @@
 namespace fleetperf::agent {
 namespace {
 
-// A batch of more values than this is not held back for more ticks, so that its
-// size stays far below what the aggregator takes.
+// A batch with more values than this is sent without waiting for more ticks, so
+// that its size stays far below the aggregator's limit.
 constexpr size_t kManyValues = 250'000;
 
 }  // namespace
 
-// A batch that has its number; its contents are still to be built.
+// A batch with a sequence number whose content is yet to be encoded.
 struct Delivery::Closed {
   SpooledBatch batch;
   v1::BatchContent defined;
@@ -52,12 +52,11 @@ void Delivery::Add(BlockSamples block) {
     ++counts_.ticks;
     counts_.samples += block.CountValues();
     StartHolding();
-    const absl::Time time =
-        perflib::TimeFromPerfTime100NSec(block.clocks.perf_time_100nsec);
+    const absl::Time time = perflib::TimeOf(block.clocks);
     const TickRange tick = {.ticks = 1, .start = time, .end = time};
     held_.Extend(tick);
     const absl::Duration interval = block.interval;
-    // A tick that goes out at once is in the spool with its batch.
+    // A tick that is sent at once enters the spool with its batch.
     const bool goes_out =
         builder_.values() + block.CountValues() > kManyValues ||
         IsDue(interval);
@@ -96,15 +95,15 @@ void Delivery::StartHolding() {
   if (!HoldsAnything()) held_since_ = options_.clock->Monotonic();
 }
 
-// Whether what is held would have waited too long by the next tick.
+// Returns whether the held ticks would wait too long until the next tick.
 bool Delivery::IsDue(absl::Duration until_next_tick) const {
   if (options_.blocks_per_batch > 0) {
     return held_.ticks >= options_.blocks_per_batch;
   }
-  // So that a new agent is seen at once.
+  // The first tick is sent at once, so that a new agent is visible at once.
   if (spool_->open_sequence() == 1) return true;
   const absl::Duration held = options_.clock->Monotonic() - held_since_;
-  // Ticks are not exactly an interval apart.
+  // The distance between ticks varies around the interval.
   const absl::Duration tolerance = until_next_tick / 4;
   return live_ || held + until_next_tick + tolerance > options_.batch_period;
 }

@@ -1,7 +1,7 @@
-// From samples to ticks and batches in the spool.
+// Turns samples into ticks and batches in the spool.
 //
-// Ticks are held back for a while and sent together, because wake-ups are what
-// a fleet costs; while somebody watches, each tick is sent at once.
+// Ticks are held for a while and sent together, because wake-ups dominate the
+// cost of a fleet. While a user watches, every tick is sent at once.
 
 #ifndef FLEETPERF_AGENT_DELIVER_DELIVERY_H_
 #define FLEETPERF_AGENT_DELIVER_DELIVERY_H_
@@ -34,18 +34,18 @@ class Delivery {
  public:
   struct Options {
     uint64_t epoch = 0;  // of a spool in memory
-    // A tick waits at most so long for others to be sent with. The first does
-    // not wait.
+    // The maximum time that a tick is held to be sent with others. The first
+    // tick is not held.
     absl::Duration batch_period = absl::Seconds(10);
     uint64_t spool_bytes = uint64_t{64} << 20;  // of a spool in memory
-    // If not 0, a batch has so many blocks, whatever the time is and whoever
-    // watches: the same blocks make the same batches.
+    // If not 0, every batch has this number of blocks, regardless of time and
+    // watchers: the same blocks always make the same batches.
     uint64_t blocks_per_batch = 0;
     const Clock* clock = &Clock::Real();
   };
 
   Delivery(const Options& options, std::unique_ptr<Spool> spool);
-  // With a spool in memory.
+  // Creates a delivery with a spool in memory.
   explicit Delivery(const Options& options);
   ~Delivery();
 
@@ -55,7 +55,7 @@ class Delivery {
   const Spool& spool() const { return *spool_; }
   Receipts& receipts() { return receipts_; }
 
-  // What was done since the start.
+  // Counts since the start.
   struct Counts {
     uint64_t ticks = 0;       // given to Add
     uint64_t samples = 0;     // values in them
@@ -64,26 +64,26 @@ class Delivery {
   };
   Counts counts() const;
 
-  // A number for a query handle, BlockSamples::handle, that no other has.
+  // Returns a unique number for a query handle, BlockSamples::handle.
   uint32_t NewHandle() { return next_handle_++; }
 
-  // Called, on the thread that caused it and compressed it, when the spool has
-  // a new batch.
+  // Sets the function to call when the spool has a new batch. The call is made
+  // by the thread that closed and compressed the batch.
   void SetBatchListener(std::function<void()> listener);
 
   void Add(BlockSamples block);
-  // Reports ticks that will never come; those of one machine and cause are
-  // added up until they are sent. `machine` may be empty: all of them.
+  // Reports lost ticks. Losses with the same machine and cause are added up
+  // until they are sent. An empty `machine` means all machines.
   void AddLoss(const std::string& machine, const TickRange& ticks,
                LossCause cause);
 
-  // Whether each tick is sent at once. Sends what was held back.
+  // Sets whether every tick is sent at once. Sends the held ticks.
   void SetLive(bool live);
-  // The same, but what was held back goes with the next tick: for callbacks,
-  // which must not compress a batch.
+  // Same, but the held ticks are sent with the next tick. For callbacks, which
+  // must not compress a batch.
   void SetLiveFromNextTick(bool live);
 
-  // Sends what was held back.
+  // Sends the held ticks.
   void Flush();
 
  private:
@@ -93,11 +93,12 @@ class Delivery {
   bool IsDue(absl::Duration until_next_tick) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool HoldsAnything() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // What was defined and retired since the last call, which is also added to
-  // defined_.
+  // Returns the definitions and retirements since the last call, and adds them
+  // to defined_.
   v1::BatchContent TakeDefinitions() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Closed CloseBatch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Others add ticks meanwhile.
+  // Encodes and stores the batch without the lock, so that other threads can
+  // add ticks.
   void SealBatch(Closed closed) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const Options options_;

@@ -1,5 +1,14 @@
-// The small ids that stand for machines, countersets, queries and instances in
-// the batches of an epoch.
+// The numeric ids of machines, countersets, queries and instances in the
+// batches of an epoch.
+//
+// Invariants:
+// - Ids are never reused within an epoch.
+// - Machines, countersets and queries stay defined. An instance stays defined
+//   until the batch that retires it is settled.
+// - A definition follows the definitions that it refers to, and precedes the
+//   batches that use it.
+// - If the dictionary is saved, TakeChanges() returns each change once. The
+//   caller calls PutBack() if it could not save them.
 
 #ifndef FLEETPERF_AGENT_DELIVER_DICTIONARY_H_
 #define FLEETPERF_AGENT_DELIVER_DICTIONARY_H_
@@ -28,7 +37,7 @@ namespace fleetperf::agent {
 
 class DefinitionSet;
 
-// What a file that keeps the definitions has to be told.
+// The changes since the last save to a file.
 struct DictionaryChanges {
   std::unique_ptr<v1::Definitions> added;  // null: none
   std::vector<uint32_t> removed;           // ids of instances
@@ -37,7 +46,8 @@ struct DictionaryChanges {
 // Thread-safe.
 class Dictionary {
  public:
-  // Whether TakeChanges or TakeAll are called.
+  // `is_saved`: whether a caller saves the changes with TakeChanges() and
+  // TakeAll().
   explicit Dictionary(bool is_saved = false);
   ~Dictionary();
 
@@ -48,7 +58,7 @@ class Dictionary {
     bool wraps = false;
   };
 
-  // What is defined a second time keeps its id.
+  // Returns the same id for equal arguments.
   uint32_t DefineMachine(absl::string_view name);
   uint32_t DefineCounterset(
       const perflib::CountersetRegistration& registration);
@@ -56,32 +66,33 @@ class Dictionary {
                        absl::Duration interval,
                        const std::vector<Column>& columns);
 
-  // A new id each time: one life of an instance.
+  // Returns a new id on every call: each call is one life of an instance.
   uint32_t DefineInstance(uint32_t machine, uint32_t counterset,
                           absl::string_view name, uint32_t instance_id,
                           uint32_t occurrence);
-  // No tick after those that were handed to delivery uses `instance`.
+  // Declares that no tick after the ones already delivered uses `instance`.
   void RetireInstance(uint32_t instance);
 
-  // Moves what was defined and retired since the last call into the batch
-  // `sequence`. False if there was nothing.
+  // Moves the definitions and retirements since the last call into the batch
+  // `sequence`. Returns false if there were none.
   bool TakePending(uint64_t sequence, v1::BatchContent* content);
 
-  // Batches up to `sequence` are settled or lost: what they retired is
-  // forgotten.
+  // Declares that batches up to `sequence` are settled or lost. Forgets the
+  // instances that they retired.
   void Settle(uint64_t sequence);
 
-  // Everything that unsettled batches may use, in parts of about this size at
-  // most. What a definition refers to is in its part or in one before.
+  // Returns all definitions that unsettled batches may use, in parts of at most
+  // about `part_bytes`. A definition refers only to its own part or to earlier
+  // ones.
   std::vector<v1::Definitions> All(size_t part_bytes = size_t{1} << 20) const;
 
-  // What changed since the last call of one of these.
+  // Returns the changes since the last call of TakeChanges() or TakeAll().
   DictionaryChanges TakeChanges();
-  // Everything, like All.
+  // Returns all definitions, like All(), and forgets the changes.
   std::vector<v1::Definitions> TakeAll(size_t part_bytes);
 
  private:
-  // An id for `key`; `is_new` says whether it was not there yet.
+  // Returns the id of `key` and sets `is_new` if the key is new.
   uint32_t IdOf(std::string key, bool* is_new)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Adds what stays: all but instances.
@@ -98,7 +109,8 @@ class Dictionary {
   std::deque<std::pair<uint64_t, uint32_t>> retired_ ABSL_GUARDED_BY(mutex_);
 
   const bool is_saved_;
-  // New definitions but instances, new instances, and saved ones that are gone.
+  // The unsaved definitions except instances, the unsaved instances, and the
+  // saved instances that were removed.
   const std::unique_ptr<v1::Definitions> unsaved_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_set<uint32_t> unsaved_instances_ ABSL_GUARDED_BY(mutex_);
   std::vector<uint32_t> removed_ ABSL_GUARDED_BY(mutex_);

@@ -1,4 +1,4 @@
-// Ticks that will never come.
+// Ticks that were lost for good.
 
 #ifndef FLEETPERF_AGENT_DELIVER_LOSSES_H_
 #define FLEETPERF_AGENT_DELIVER_LOSSES_H_
@@ -16,7 +16,7 @@ class BatchContent;
 
 namespace fleetperf::agent {
 
-// A stretch of ticks: those that a batch tells of, or lost ones.
+// A range of ticks: the contents of a batch, or lost ticks.
 struct TickRange {
   uint64_t ticks = 0;
   absl::Time start = absl::InfiniteFuture();
@@ -25,7 +25,7 @@ struct TickRange {
   void Extend(const TickRange& other);
 };
 
-// Numbers as in v1::LossCause, which says what they mean.
+// The values and meanings are those of v1::LossCause.
 enum class LossCause {
   kSpoolFull = 1,
   kSpoolExpired = 2,
@@ -38,11 +38,11 @@ enum class LossCause {
   kStoreDamaged = 9,
 };
 
-// Adds up what was lost, by machine and cause.
+// Sums of lost ticks, by machine and cause. Thread-compatible.
 class Losses {
  public:
-  // `machine` may be empty: all of the agent's. No ticks: nobody knows how
-  // many.
+  // An empty `machine` means all machines of the agent. 0 ticks mean that the
+  // number is unknown.
   void Add(const std::string& machine, LossCause cause, const TickRange& ticks);
   void Add(const Losses& others);
 
@@ -52,6 +52,7 @@ class Losses {
 
   // To what a batch tells, and back.
   void AppendTo(v1::BatchContent* content) const;
+  // Reads the losses that a batch tells.
   static Losses In(const v1::BatchContent& content);
 
  private:

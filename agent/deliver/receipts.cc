@@ -5,8 +5,8 @@
 namespace fleetperf::agent {
 namespace {
 
-// Of an epoch, in some 90 KB: almost three hours of batches of ten seconds.
-constexpr size_t kMostBatches = 1000;
+// Per epoch; about 90 KB, or almost three hours of ten-second batches.
+constexpr size_t kMaxBatches = 1000;
 
 }  // namespace
 
@@ -27,11 +27,11 @@ std::optional<Receipts::Lost> Receipts::Resume(const std::string& store,
         lost->told.Add(batch.told);
       }
     }
-    // Of these, nobody knows how many ticks they had.
+    // The number of ticks in the older batches is unknown.
     if (known.older_sequence > durable) lost->ticks.Extend(known.older);
   }
   known.acknowledged = durable;
-  // What is not acknowledged is sent again.
+  // Unacknowledged batches will be sent again.
   std::erase_if(known.sent,
                 [&](const Batch& batch) { return batch.sequence > durable; });
   return lost;
@@ -43,7 +43,7 @@ void Receipts::AddSent(const std::string& store, uint64_t epoch,
   absl::MutexLock lock(&mutex_);
   Epoch& known = epochs_[{store, epoch}];
   known.sent.push_back({.sequence = sequence, .ticks = ticks, .told = told});
-  if (known.sent.size() <= kMostBatches) return;
+  if (known.sent.size() <= kMaxBatches) return;
   const Batch& oldest = known.sent.front();
   known.older.Extend(
       {.ticks = 0, .start = oldest.ticks.start, .end = oldest.ticks.end});

@@ -1,5 +1,5 @@
-// What aggregators' stores have acknowledged, and what was in it: so that it is
-// noticed when a store does not have it any more.
+// Tracks the batches that aggregators' stores have acknowledged, in order to
+// detect when a store has lost some.
 
 #ifndef FLEETPERF_AGENT_DELIVER_RECEIPTS_H_
 #define FLEETPERF_AGENT_DELIVER_RECEIPTS_H_
@@ -18,29 +18,31 @@
 
 namespace fleetperf::agent {
 
-// In memory: what was acknowledged to a former process is not known. Another
-// store than the one that acknowledged a batch never had it, so receipts are
-// kept by store. Thread-safe.
+// Receipts are held in memory: acknowledgements to a former process are
+// unknown. They are kept per store, because a store never had the batches that
+// another store acknowledged. Thread-safe.
 class Receipts {
  public:
-  // What a store acknowledged and does not have any more.
+  // Batches that a store acknowledged but no longer has.
   struct Lost {
     uint64_t first_sequence = 0;
     uint64_t last_sequence = 0;
-    // Those ticks that are known, in a stretch that is of all of them, and
-    // perhaps longer; and what the batches told was lost before.
+    // The ticks whose number is known, in a range that covers all lost ticks
+    // and may be longer; and the losses that the batches reported.
     TickRange ticks;
     Losses told;
   };
 
-  // A store says how far it has an epoch. What it lost of it, once: it goes on
-  // from there.
+  // Called when a store reports the last sequence that it has of an epoch.
+  // Returns the batches that the store has lost since it acknowledged them.
+  // Each loss is returned once.
   std::optional<Lost> Resume(const std::string& store, uint64_t epoch,
                              uint64_t durable);
-  // A batch is sent to a store.
+  // Records that a batch was sent to a store.
   void AddSent(const std::string& store, uint64_t epoch, uint64_t sequence,
                const TickRange& ticks, const Losses& told);
-  // All up to this batch is acknowledged, of what was sent or resumed.
+  // Records the acknowledgement of all sent batches up to `sequence`. A no-op
+  // for an epoch without receipts.
   void Acknowledge(const std::string& store, uint64_t epoch, uint64_t sequence);
   // Forgets all other epochs.
   void KeepOnly(const std::set<uint64_t>& epochs);
@@ -53,9 +55,9 @@ class Receipts {
   };
   struct Epoch {
     uint64_t acknowledged = 0;
-    std::deque<Batch> sent;  // the newest of them, also acknowledged ones
-    TickRange older;         // when those were that are not in `sent` any more
-    uint64_t older_sequence = 0;  // the last of those
+    std::deque<Batch> sent;  // the newest batches, also acknowledged ones
+    TickRange older;         // the time range of batches removed from `sent`
+    uint64_t older_sequence = 0;  // the last of these batches
   };
 
   absl::Mutex mutex_;

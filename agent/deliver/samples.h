@@ -1,4 +1,4 @@
-// What collection hands to delivery: the values of one block.
+// The values of one block, passed from collection to delivery.
 
 #ifndef FLEETPERF_AGENT_DELIVER_SAMPLES_H_
 #define FLEETPERF_AGENT_DELIVER_SAMPLES_H_
@@ -15,20 +15,21 @@ namespace fleetperf::agent {
 // One query's result in a block.
 struct QuerySamples {
   uint32_t query = 0;  // its definition id
-  // If failed, why: dwStatus, or 0 if its bytes were rejected. Then there are
-  // no values.
+  // Whether the query failed, and why: dwStatus, or 0 if the bytes were
+  // rejected. A failed query has no values.
   bool failed = false;
   uint32_t failure_status = 0;
   // The instances' definition ids, in the order of the block.
   std::vector<uint32_t> instances;
-  // Column by column, in each one value per instance.
+  // The values by column, one per instance in each.
   std::vector<uint64_t> values;
-  // In the same order, 1 where there is a value. Empty: everywhere.
+  // 1 for each value that is present, in the same order. Empty: all are
+  // present.
   std::vector<uint8_t> present;
 };
 
 struct BlockSamples {
-  uint32_t handle = 0;  // the query handle's number; its blocks come in order
+  uint32_t handle = 0;  // the query handle's number; its blocks are in order
   absl::Duration interval;
   perflib::Clocks clocks;
   std::vector<QuerySamples> queries;

@@ -22,8 +22,8 @@ namespace fleetperf::agent {
 namespace {
 
 constexpr absl::Duration kFirstRetry = absl::Milliseconds(250);
-constexpr absl::Duration kLastRetry = absl::Seconds(15);
-// How long the end waits for what is in the spool.
+constexpr absl::Duration kMaxRetry = absl::Seconds(15);
+// How long the destructor waits for the spool to be sent.
 constexpr absl::Duration kDrainTime = absl::Seconds(2);
 
 }  // namespace
@@ -32,7 +32,8 @@ class Uplink::Impl {
  public:
   explicit Impl(Options options)
       : options_(std::move(options)), thread_([this] { Run(); }) {
-    // Called where ticks are taken, which must not wait for the spool's disk.
+    // The listener runs on threads that take ticks, which must not wait for the
+    // spool's file.
     delivery().SetBatchListener([this] {
       absl::MutexLock lock(&mutex_);
       LetThreadSend();
@@ -55,10 +56,10 @@ class Uplink::Impl {
   }
 
  private:
-  // Carries a conversation. Its callbacks come from gRPC's threads, one at a
-  // time for reads and for writes; its state is guarded by the uplink's mutex.
-  // Callbacks do only what needs nothing but memory: all streams of a process
-  // depend on gRPC's threads. The rest is the uplink's thread's.
+  // Transports a conversation. Callbacks run on gRPC's threads, one at a time
+  // for reads and for writes. The uplink's mutex guards the state. Callbacks
+  // never block on the spool's file, because all streams of a process depend on
+  // gRPC's threads. The uplink's thread does all work that may block.
   class Stream : public grpc::ClientBidiReactor<v1::CollectRequest,
                                                 v1::CollectResponse> {
    public:
@@ -72,19 +73,20 @@ class Uplink::Impl {
     Conversation& conversation() { return conversation_; }
 
     void Start() {
-      AddHold();  // writes are started from outside callbacks
+      AddHold();  // writes start outside of callbacks
       StartRead(&response_);
       StartCall();
     }
 
     void Cancel() { context_.TryCancel(); }
 
-    // Where batches are looked for.
+    // Where to look for batches.
     enum class Source { kMemory, kMemoryAndFile };
 
-    // Starts the next write if there is something to send and none under way.
-    // Called by the uplink's thread, and in callbacks, which must not wait for
-    // the file: the stream stays.
+    // Starts the next write if a message is ready and no write is in progress.
+    // Called on the uplink's thread with any source, and in callbacks with
+    // kMemory, because these must not wait for the file. The stream outlives
+    // the call.
     void SendMore(Source source) ABSL_LOCKS_EXCLUDED(uplink_.mutex_) {
       {
         absl::MutexLock lock(&uplink_.mutex_);
@@ -123,7 +125,7 @@ class Uplink::Impl {
     const grpc::Status& status() const { return status_; }
 
    private:
-    // Only where `writing_` was set.
+    // Requires that the caller has set `writing_`.
     void WriteMore(Source source) ABSL_LOCKS_EXCLUDED(uplink_.mutex_) {
       for (;;) {
         {
@@ -141,7 +143,7 @@ class Uplink::Impl {
           StartWrite(&request_);
           return;
         }
-        if (conversation_.must_begin_anew()) Cancel();
+        if (conversation_.must_reconnect()) Cancel();
         if (must_read) uplink_.LetThreadSend();
         if (has_more_) continue;
         writing_ = false;
@@ -155,8 +157,8 @@ class Uplink::Impl {
     grpc::ClientContext context_;
     v1::CollectRequest request_;    // being written
     v1::CollectResponse response_;  // being read
-    bool writing_ = false;          // or about to
-    bool has_more_ = false;         // since it was looked for
+    bool writing_ = false;          // a write is in progress or being prepared
+    bool has_more_ = false;         // more may be ready since the last look
     bool closed_ = false;
     bool done_ = false;
     grpc::Status status_;
@@ -165,14 +167,14 @@ class Uplink::Impl {
   Delivery& delivery() { return *options_.agent.delivery; }
 
   void Run() {
-    Backoff backoff(kFirstRetry, kLastRetry);
+    Backoff backoff(kFirstRetry, kMaxRetry);
     size_t attempt = 0;
     while (!IsStopping()) {
       const std::string& address =
           options_.aggregators[attempt++ % options_.aggregators.size()];
       const End end = RunStream(address);
-      // Not for a welcome alone: what the aggregator refuses, it would refuse
-      // again and again.
+      // A welcome alone does not reset the backoff: an aggregator that rejects
+      // the stream afterwards would do so on every attempt.
       if (end.got_through) {
         backoff.Reset();
         attempt = 0;
@@ -193,14 +195,15 @@ class Uplink::Impl {
   // How a stream ended.
   struct End {
     bool got_through = false;
-    // The aggregator closed it in order: so that load spreads.
+    // The aggregator closed the stream in order, to spread load: reconnect at
+    // once.
     bool is_asked_to_return = false;
   };
 
   // Runs one stream to its end.
   End RunStream(const std::string& address) {
     Stream stream(
-        this, MakeChannel(address, options_.credentials, Receives::kLittle));
+        this, MakeChannel(address, options_.credentials, ReceiveVolume::kLow));
     {
       absl::MutexLock lock(&mutex_);
       if (stopping_) return {};
@@ -211,7 +214,7 @@ class Uplink::Impl {
     stream.SendMore(Stream::Source::kMemory);  // Hello
     while (DoWork(&stream)) {
     }
-    delivery().SetLive(false);  // until an aggregator asks again
+    delivery().SetLive(false);  // until an aggregator requests it again
     if (options_.counts != nullptr) options_.counts->connected = 0;
     options_.agent.on_disconnect();
     absl::MutexLock lock(&mutex_);
@@ -222,7 +225,7 @@ class Uplink::Impl {
             .is_asked_to_return = is_asked_to_return};
   }
 
-  // Waits for something to do on this thread and does it. False when the stream
+  // Waits for work on this thread and does it. Returns false once the stream
   // has ended.
   bool DoWork(Stream* stream) {
     std::optional<v1::CollectResponse> response;
@@ -235,7 +238,7 @@ class Uplink::Impl {
       has_more_ = false;
       if (stream->done()) {
         stream_ = nullptr;
-        wakeup_.Notify();  // for who waits until all is sent: it will not be
+        wakeup_.Notify();  // nothing more is sent: wakes the destructor
         received_.clear();
         return false;
       }
@@ -245,7 +248,7 @@ class Uplink::Impl {
       }
     }
     if (response.has_value()) Handle(*response, stream);
-    // Also if a pause is over.
+    // Also sends the batches that waited for the end of a pause.
     stream->SendMore(Stream::Source::kMemoryAndFile);
     return true;
   }
@@ -253,9 +256,9 @@ class Uplink::Impl {
   void Handle(const v1::CollectResponse& response, Stream* stream) {
     Conversation& conversation = stream->conversation();
     const Conversation::Work work = conversation.Handle(response);
-    if (conversation.must_begin_anew()) stream->Cancel();
+    if (conversation.must_reconnect()) stream->Cancel();
     if (work == nullptr) return;
-    // What a Welcome allows to be sent does not wait for the work.
+    // Batches allowed by a Welcome are sent before the work starts.
     stream->SendMore(Stream::Source::kMemoryAndFile);
     conversation.Say(work());
   }
@@ -266,7 +269,8 @@ class Uplink::Impl {
   }
 
   void LogEnd(Stream& stream) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (stream.conversation().must_begin_anew()) return;  // has said why
+    if (stream.conversation().must_reconnect())
+      return;  // the conversation has logged the reason
     const absl::Status status = StatusFromRpc(stream.status(), address_,
                                               stream.conversation().is_welcome()
                                                   ? RpcStage::kAnswering
@@ -278,7 +282,7 @@ class Uplink::Impl {
     log_.Warn(reason, absl::StrCat(reason, "; trying again"));
   }
 
-  // Called by the stream with each message, in a callback.
+  // Called by the stream for each message, in a callback.
   void Receive(v1::CollectResponse response, Stream* stream) {
     const bool takes_long = Conversation::TakesLong(response);
     if (response.has_pace()) {
@@ -293,7 +297,7 @@ class Uplink::Impl {
     if (response.has_welcome()) {
       spdlog::info("connected to the aggregator at {}", address_);
     }
-    has_more_ = has_more_ || response.has_throttle();  // to wait as long
+    has_more_ = has_more_ || response.has_throttle();  // to recompute the wait
     if (takes_long) received_.push_back(std::move(response));
     wakeup_.Notify();
   }
@@ -313,9 +317,9 @@ class Uplink::Impl {
   Wakeup wakeup_{options_.agent.clock};
   std::string address_ ABSL_GUARDED_BY(mutex_);
   Stream* stream_ ABSL_GUARDED_BY(mutex_) = nullptr;
-  // Messages that may take long; for the thread.
+  // Messages that may block, for the uplink's thread.
   std::deque<v1::CollectResponse> received_ ABSL_GUARDED_BY(mutex_);
-  // The thread must look what there is to send, and how long a pause is.
+  // Tells the thread to look for messages to send and to recompute the pause.
   bool has_more_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;

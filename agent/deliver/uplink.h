@@ -1,5 +1,5 @@
-// The agent's stream to an aggregator: connects, sends what the spool holds,
-// settles what is acknowledged, and connects again when the stream ends.
+// The agent's stream to an aggregator: connects, sends the contents of the
+// spool, settles acknowledged batches, and reconnects after the stream ends.
 
 #ifndef FLEETPERF_AGENT_DELIVER_UPLINK_H_
 #define FLEETPERF_AGENT_DELIVER_UPLINK_H_
@@ -18,27 +18,27 @@ class ChannelCredentials;
 
 namespace fleetperf::agent {
 
-// What an uplink has done since the start.
+// Counts since the start.
 struct UplinkCounts {
-  std::atomic<uint64_t> connected = 0;  // 1 while an aggregator listens
+  std::atomic<uint64_t> connected = 0;  // 1 while an aggregator accepts batches
   std::atomic<uint64_t> connections = 0;
-  std::atomic<uint64_t> pauses = 0;  // that an aggregator asked for
+  std::atomic<uint64_t> pauses = 0;  // requested by an aggregator
 };
 
 class Uplink {
  public:
   struct Options {
-    // "host:port", tried in order, from the first again after each stream that
-    // got through.
+    // "host:port", tried in order. After a stream that got through, the order
+    // starts over.
     std::vector<std::string> aggregators;
     std::shared_ptr<grpc::ChannelCredentials> credentials;
     AgentDescription agent;
-    UplinkCounts* counts = nullptr;  // outlives it; null: nobody asks
+    UplinkCounts* counts = nullptr;  // must outlive the uplink; may be null
   };
 
   // Starts the uplink's thread.
   explicit Uplink(Options options);
-  // Ends the stream, after giving what is in the spool a moment to arrive.
+  // Ends the stream. Waits briefly for the spool to be sent.
   ~Uplink();
   Uplink(const Uplink&) = delete;
   Uplink& operator=(const Uplink&) = delete;

@@ -19,7 +19,8 @@ using perflib::CounterIdentifier;
 using perflib::Guid;
 using perflib::PerfDataHeader;
 
-// Appends the results of `own`, a block of ours, to those of `block`.
+// Appends the results in `own`, a block of the agent's own counters, to
+// `block`. A no-op if the size in the header of `block` is wrong.
 void AppendResults(absl::string_view own, std::string* block) {
   PerfDataHeader to;
   PerfDataHeader from;
@@ -27,9 +28,9 @@ void AppendResults(absl::string_view own, std::string* block) {
   std::memcpy(&to, block->data(), sizeof(to));
   std::memcpy(&from, own.data(), sizeof(from));
   own.remove_prefix(sizeof(from));
-  constexpr uint32_t kMost = std::numeric_limits<uint32_t>::max();
-  if (to.total_size != block->size() || own.size() > kMost - to.total_size ||
-      from.num_counters > kMost - to.num_counters) {
+  constexpr uint32_t kMax = std::numeric_limits<uint32_t>::max();
+  if (to.total_size != block->size() || own.size() > kMax - to.total_size ||
+      from.num_counters > kMax - to.num_counters) {
     return;
   }
   to.total_size += static_cast<uint32_t>(own.size());
@@ -38,7 +39,7 @@ void AppendResults(absl::string_view own, std::string* block) {
   std::memcpy(block->data(), &to, sizeof(to));
 }
 
-// Opens the handles of its sources when they have queries.
+// Opens a handle of each source when its first query is added.
 class CombinedHandle : public QueryHandle {
  public:
   CombinedHandle(Source* machines, Source* own,
@@ -104,7 +105,7 @@ class CombinedHandle : public QueryHandle {
     return handle->get();
   }
 
-  // Has each source do its part and takes over the statuses.
+  // Passes each source its part of `identifiers` and copies the statuses back.
   template <typename Do>
   absl::Status Split(std::vector<CounterIdentifier>* identifiers, Do action) {
     const auto is_own = [&](const CounterIdentifier& identifier) {

@@ -1,4 +1,4 @@
-// Two sources as one: the machine's, and what the agent counts of itself.
+// Combines two sources into one: the machine's and the agent's own counters.
 
 #ifndef FLEETPERF_AGENT_SOURCE_COMBINED_SOURCE_H_
 #define FLEETPERF_AGENT_SOURCE_COMBINED_SOURCE_H_
@@ -9,10 +9,10 @@
 
 namespace fleetperf::agent {
 
-// The countersets of both; where both have one, that of `own`. A block of
-// queries to both is the machine's, with its clocks, and the results of the
-// agent's own are appended to it. Nothing is appended to a block that does not
-// end where it says: the reader rejects the missing part.
+// Serves the countersets of both sources; `own` wins where both have one. A
+// block of queries to both is the machine's block, with its clocks, and the
+// results of `own` appended. If the machine's block has a wrong size, nothing
+// is appended, and the reader reports the missing results.
 std::unique_ptr<Source> CombineSources(std::unique_ptr<Source> machines,
                                        std::unique_ptr<Source> own);
 

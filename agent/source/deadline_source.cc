@@ -14,8 +14,9 @@
 namespace fleetperf::agent {
 namespace {
 
-// The thread that makes the calls, one after the other. A call that hangs keeps
-// the worker alive, and with it the source, when everyone else has let it go.
+// The thread that makes the calls, one at a time. A hanging call keeps the
+// worker, and therefore the source, alive after all other owners have released
+// it.
 class Worker : public std::enable_shared_from_this<Worker> {
  public:
   Worker(std::unique_ptr<Source> source, std::string name,
@@ -35,8 +36,8 @@ class Worker : public std::enable_shared_from_this<Worker> {
     changed_.Notify();
   }
 
-  // Runs `call` on the worker's thread. It may go on after this has returned:
-  // what it uses must be its own.
+  // Runs `call` on the worker's thread. `call` may continue after Call() has
+  // returned, so it must own everything it uses.
   absl::Status Call(const char* what,
                     std::function<absl::Status(Source& source)> call) {
     auto pending = std::make_shared<Pending>(
@@ -53,15 +54,16 @@ class Worker : public std::enable_shared_from_this<Worker> {
     if (pending->is_done) return pending->result;
     std::erase(waiting_, pending);
     if (settled) return StillHangs();
-    // It may be another's: nobody knows when it ends.
+    // The overdue call may be another caller's. Either way, it may never
+    // return.
     if (running_ != nullptr) running_->is_overdue = true;
-    changed_.Notify();  // those who wait for their turn
+    changed_.Notify();  // wakes callers waiting for their turn
     return absl::DeadlineExceededError(
         absl::StrCat(name_, " has not answered ", what, " within ",
                      absl::FormatDuration(deadline_)));
   }
 
-  // Lets go of a handle without waiting for that: closing it may hang, too.
+  // Releases a handle without blocking: closing it may hang, too.
   void Release(std::shared_ptr<void> handle) {
     absl::MutexLock lock(&mutex_);
     waiting_.push_back(std::make_shared<Pending>(
@@ -78,7 +80,7 @@ class Worker : public std::enable_shared_from_this<Worker> {
     std::function<absl::Status(Source&)> run;
     absl::Status result = absl::OkStatus();
     bool is_done = false;
-    bool is_overdue = false;  // somebody has waited for it in vain
+    bool is_overdue = false;  // a caller has timed out
   };
 
   absl::Status StillHangs() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -90,7 +92,7 @@ class Worker : public std::enable_shared_from_this<Worker> {
   void Run() {
     while (const std::shared_ptr<Pending> call = AwaitCall()) {
       absl::Status result = call->run(*source_);
-      call->run = nullptr;  // with what it found, if nobody waits for it
+      call->run = nullptr;  // frees the results of an abandoned call
       absl::MutexLock lock(&mutex_);
       call->result = std::move(result);
       call->is_done = true;
@@ -99,7 +101,8 @@ class Worker : public std::enable_shared_from_this<Worker> {
     }
   }
 
-  // The next call, which runs from now on; null at the end.
+  // Blocks until there is a call, makes it the running one and returns it.
+  // Returns null when the worker stops.
   std::shared_ptr<Pending> AwaitCall() {
     absl::MutexLock lock(&mutex_);
     changed_.Await(&mutex_, [this] {
@@ -122,7 +125,7 @@ class Worker : public std::enable_shared_from_this<Worker> {
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-// A call whose answer may come when nobody waits for it any more.
+// Makes a call whose result may arrive after the caller has timed out.
 template <typename T>
 absl::StatusOr<T> Fetch(Worker& worker, const char* what,
                         std::function<absl::StatusOr<T>(Source& source)> call) {
@@ -165,7 +168,7 @@ class DeadlineQueryHandle : public QueryHandle {
         worker_->Call("PerfQueryCounterData", [state = state_](Source&) {
           return state->handle->QueryCounterData(&state->block);
         }));
-    block->swap(state_->block);  // both keep their memory
+    block->swap(state_->block);  // reuses the memory of both
     return absl::OkStatus();
   }
 
@@ -173,7 +176,7 @@ class DeadlineQueryHandle : public QueryHandle {
   using Identifiers = std::vector<perflib::CounterIdentifier>;
   struct State {
     std::unique_ptr<QueryHandle> handle;
-    std::string block;  // the worker's while a call runs
+    std::string block;  // written by the worker during a call
   };
 
   absl::Status Change(const char* what,

@@ -1,4 +1,4 @@
-// A source whose calls end in time, whatever the one behind it does.
+// A source whose calls return in time, even if the source behind it hangs.
 
 #ifndef FLEETPERF_AGENT_SOURCE_DEADLINE_SOURCE_H_
 #define FLEETPERF_AGENT_SOURCE_DEADLINE_SOURCE_H_
@@ -12,11 +12,12 @@
 
 namespace fleetperf::agent {
 
-// PerfLib's calls cannot be cancelled, and one for a machine that is off the
-// network hangs for as long as the network's protocols try. So the calls run on
-// a thread of this source's own, and the caller waits for `deadline` at most;
-// then, and for as long as that call hangs, every call fails as
-// DeadlineExceeded or Unavailable. `name` is the machine's, for messages.
+// PerfLib calls cannot be cancelled, and a call to an unreachable machine hangs
+// until the network protocols time out. Calls therefore run on a thread owned
+// by this source, and the caller waits at most `deadline`. A call that misses
+// the deadline fails with DeadlineExceeded; until it returns, every other call
+// fails with DeadlineExceeded or Unavailable. Messages name the machine `name`.
+// The thread keeps `source` alive until a hanging call returns.
 std::unique_ptr<Source> MakeDeadlineSource(std::unique_ptr<Source> source,
                                            std::string name,
                                            absl::Duration deadline,

@@ -1,4 +1,4 @@
-// Serves what the agent counts of itself.
+// Serves the agent's own counters as a source.
 
 #ifndef FLEETPERF_AGENT_SOURCE_OWN_PROVIDER_H_
 #define FLEETPERF_AGENT_SOURCE_OWN_PROVIDER_H_
@@ -11,7 +11,7 @@
 
 namespace fleetperf::agent {
 
-// Both outlive the source.
+// `counterset` and `clock` must outlive the source.
 std::unique_ptr<Source> MakeOwnSource(const OwnCounterset* counterset,
                                       const Clock& clock = Clock::Real());
 

@@ -1,4 +1,4 @@
-// A counterset that the agent serves itself: its registration and its samples.
+// A counterset that the agent serves itself: a registration and a sampler.
 
 #ifndef FLEETPERF_AGENT_SOURCE_PROVIDER_H_
 #define FLEETPERF_AGENT_SOURCE_PROVIDER_H_
@@ -15,7 +15,7 @@
 
 namespace fleetperf::agent {
 
-// Counters of a counterset, by position in its registration. At most 64.
+// A set of counters, by position in the counterset's registration. At most 64.
 using ColumnSet = uint64_t;
 
 constexpr ColumnSet Bit(size_t column) { return ColumnSet{1} << column; }
@@ -23,17 +23,17 @@ constexpr bool Has(ColumnSet columns, size_t column) {
   return (columns >> column & 1) != 0;
 }
 
-// The values of one moment: a row for each instance, a value for each column.
-// Keeps its memory from tick to tick.
+// The values of one moment: a row per instance, a value per column. Memory is
+// reused from tick to tick.
 class CountersetSample {
  public:
-  // Empties it.
+  // Removes all rows and sets the number of columns.
   void Reset(size_t columns);
 
-  // Adds a row, whose values are absent. The name is UTF-16.
+  // Adds a row whose values are absent. The name is UTF-16.
   void AddInstance(absl::string_view utf16_name, uint32_t instance_id);
 
-  // Sets a value of the newest row.
+  // Sets a value of the last row.
   void Set(size_t column, uint64_t value) {
     const size_t i = values_.size() - columns_ + column;
     values_[i] = value;
@@ -49,7 +49,7 @@ class CountersetSample {
   uint64_t Value(size_t row, size_t column) const {
     return values_[row * columns_ + column];
   }
-  // The values of a row and which of them are there.
+  // The values of a row. Present() tells which of them are set.
   absl::Span<const uint64_t> Row(size_t row) const {
     return absl::MakeConstSpan(values_).subspan(row * columns_, columns_);
   }
@@ -69,7 +69,7 @@ class CountersetSample {
   std::vector<ColumnSet> present_;
 };
 
-// Not thread-safe.
+// Thread-compatible.
 class Provider {
  public:
   explicit Provider(perflib::CountersetRegistration registration)
@@ -80,9 +80,9 @@ class Provider {
     return registration_;
   }
 
-  // Fills `sample`, which is empty, with the instances there are now and at
-  // least the values of the columns in `needed`; reads only what these take. A
-  // value that this machine does not have stays absent. A counterset without
+  // Fills `sample`, which is empty, with the current instances and at least the
+  // columns in `needed`. Reads only the files that these columns need. Values
+  // that this machine does not provide stay absent. A counterset without
   // instances has one row with an empty name.
   virtual absl::Status Sample(ColumnSet needed, const perflib::Clocks& clocks,
                               CountersetSample* sample) = 0;

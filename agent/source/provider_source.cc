@@ -22,7 +22,7 @@ using perflib::Guid;
 using perflib::HeaderType;
 using perflib::RegistrationRequest;
 
-// One clock reading in PerfLib's terms.
+// Reads all clocks at one moment, in PerfLib's units.
 perflib::Clocks ReadClocks(const Clock& clock) {
   constexpr absl::Duration k100NSec = absl::Nanoseconds(100);
   return {.perf_time_stamp = clock.Monotonic() / k100NSec,
@@ -30,7 +30,7 @@ perflib::Clocks ReadClocks(const Clock& clock) {
           .perf_freq = perflib::kLinuxPerfFreq};
 }
 
-// What a provider's error is in a block.
+// Maps a provider's error to the error code in a block.
 uint32_t Win32Error(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kNotFound:
@@ -42,7 +42,7 @@ uint32_t Win32Error(const absl::Status& status) {
   }
 }
 
-// The samples of one provider, taken once a block for all its queries.
+// The sample of one provider, taken once per block for all its queries.
 struct Sampled {
   Provider* provider = nullptr;
   ColumnSet needed = 0;
@@ -50,7 +50,7 @@ struct Sampled {
   CountersetSample sample;
 };
 
-// The providers, shared by all handles.
+// The providers. Shared by all handles. Thread-safe.
 class Providers {
  public:
   Providers(std::vector<std::unique_ptr<Provider>> providers,
@@ -68,9 +68,9 @@ class Providers {
     return nullptr;
   }
 
-  // Fills the sample and status of each, and returns the clocks of that moment.
-  // Providers keep state between samples and are sampled by one caller at a
-  // time; the clocks are read when it is its turn.
+  // Fills the sample and status of each entry and returns the clocks of that
+  // moment. Providers keep state between samples, so the lock serializes
+  // callers. The clocks are read under the lock.
   perflib::Clocks Sample(std::vector<Sampled>* wanted) {
     absl::MutexLock lock(&mutex_);
     const perflib::Clocks clocks = ReadClocks(clock_);
@@ -132,9 +132,10 @@ class ProviderQueryHandle : public QueryHandle {
  private:
   struct Query {
     CounterIdentifier identifier;
-    std::optional<perflib::Pattern> instance;  // if the counterset has any
+    std::optional<perflib::Pattern>
+        instance;  // set if the counterset has instances
     std::vector<size_t> columns;
-    std::vector<uint32_t> counter_ids;  // of the columns
+    std::vector<uint32_t> counter_ids;  // of each column
   };
 
   std::vector<Query>::iterator FindQuery(const CounterIdentifier& identifier) {
@@ -269,8 +270,8 @@ class ProviderSource : public Source {
       const Guid& counterset, RegistrationRequest request,
       uint32_t argument) override {
     ASSIGN_OR_RETURN(const Provider* provider, Find(counterset));
-    // One provider for all: its GUID is that of Windows' processor driver,
-    // which serves Processor Information there.
+    // All countersets share one provider GUID: that of the Windows processor
+    // driver, which serves Processor Information there.
     return RegistrationInfo(
         provider->registration(),
         *perflib::ParseGuid("{383487a6-3676-4870-a4e7-d45b30c35629}"), request,

@@ -1,5 +1,4 @@
-// A source of countersets that the agent serves itself, written as PerfLib
-// blocks.
+// A source that serves providers' samples as PerfLib blocks.
 
 #ifndef FLEETPERF_AGENT_SOURCE_PROVIDER_SOURCE_H_
 #define FLEETPERF_AGENT_SOURCE_PROVIDER_SOURCE_H_
@@ -13,7 +12,7 @@
 
 namespace fleetperf::agent {
 
-// `clock` outlives the source.
+// `clock` must outlive the source.
 std::unique_ptr<Source> MakeProviderSource(
     std::vector<std::unique_ptr<Provider>> providers, const Clock& clock);
 

@@ -12,7 +12,7 @@
 
 namespace fleetperf::agent {
 
-// The bytes that answer `request`; see Source.
+// Returns the bytes that answer `request`; see Source.
 absl::StatusOr<std::string> RegistrationInfo(
     const perflib::CountersetRegistration& registration,
     const perflib::Guid& provider, perflib::RegistrationRequest request,

@@ -1,9 +1,7 @@
-// A place that blocks come from: one machine's PerfLib, or what stands in for
-// it.
+// The source of blocks: one machine's PerfLib, or a stand-in for it.
 //
-// The calls are those of the PerfLib V2 consumer API. What they return is
-// bytes, as PerfLib lays them out, and untrusted: callers read them with
-// perflib/.
+// The calls mirror the PerfLib V2 consumer API. They return bytes in PerfLib's
+// layout. The bytes are untrusted: callers parse them with perflib/.
 
 #ifndef FLEETPERF_AGENT_SOURCE_SOURCE_H_
 #define FLEETPERF_AGENT_SOURCE_SOURCE_H_
@@ -21,15 +19,14 @@
 
 namespace fleetperf::agent {
 
-// A set of queries that are answered together, in one block.
-// PerfOpenQueryHandle makes it; destroying it is PerfCloseQueryHandle.
-// Used by one thread at a time.
+// A set of queries that are answered together, in one block. Created by
+// PerfOpenQueryHandle; destruction is PerfCloseQueryHandle. Thread-compatible.
 class QueryHandle {
  public:
   virtual ~QueryHandle() = default;
 
-  // PerfAddCounters. Sets the status of each identifier to a Win32 error code;
-  // a bad one leaves the others in force.
+  // PerfAddCounters. Sets the status of each identifier to a Win32 error code.
+  // A rejected identifier does not affect the others.
   virtual absl::Status AddCounters(
       std::vector<perflib::CounterIdentifier>* identifiers) = 0;
 
@@ -37,15 +34,15 @@ class QueryHandle {
   virtual absl::Status DeleteCounters(
       std::vector<perflib::CounterIdentifier>* identifiers) = 0;
 
-  // PerfQueryCounterInfo: the queries in force as PERF_COUNTER_IDENTIFIERs,
-  // whose Index says which result of a block is theirs.
+  // PerfQueryCounterInfo: the queries in force as PERF_COUNTER_IDENTIFIERs. The
+  // Index of each is the position of its result in a block.
   virtual absl::StatusOr<std::string> QueryCounterInfo() = 0;
 
-  // PerfQueryCounterData: replaces `block` by a new block.
+  // PerfQueryCounterData: replaces `block` with a new block.
   virtual absl::Status QueryCounterData(std::string* block) = 0;
 };
 
-// Thread-safe. Outlives its query handles.
+// Thread-safe. Must outlive its query handles.
 class Source {
  public:
   virtual ~Source() = default;
@@ -53,8 +50,8 @@ class Source {
   // PerfEnumerateCounterSet
   virtual absl::StatusOr<std::vector<perflib::Guid>> EnumerateCounterSet() = 0;
 
-  // PerfQueryCounterSetRegistrationInfo. `argument` is a counter id for
-  // kCounterStruct and a language otherwise; 0 is the neutral one.
+  // PerfQueryCounterSetRegistrationInfo. For kCounterStruct, `argument` is a
+  // counter id. For all other requests, it is a language; 0 is the neutral one.
   virtual absl::StatusOr<std::string> QueryCounterSetRegistrationInfo(
       const perflib::Guid& counterset, perflib::RegistrationRequest request,
       uint32_t argument) = 0;

@@ -1,4 +1,4 @@
-// The sources that this build has.
+// The sources available on this platform.
 
 #ifndef FLEETPERF_AGENT_SOURCE_SOURCES_H_
 #define FLEETPERF_AGENT_SOURCE_SOURCES_H_
@@ -11,12 +11,13 @@
 
 namespace fleetperf::agent {
 
-// This machine's own source; Windows alone has a DLL of PerfLib's functions,
-// which is Windows' own if `perflib_dll` is empty.
+// Opens this machine's own source. `perflib_dll` names a DLL that exports
+// PerfLib's functions; empty means the Windows DLL. Linux accepts only an empty
+// name.
 absl::StatusOr<std::unique_ptr<Source>> OpenLocalSource(
     const std::string& perflib_dll);
 
-// Another machine's. Unimplemented where there is no way to one.
+// Opens the source of another machine. Returns Unimplemented on Linux.
 absl::StatusOr<std::unique_ptr<Source>> OpenRemoteSource(
     const std::string& perflib_dll, const std::string& machine);
 

@@ -1,4 +1,4 @@
-// Countersets that people look for.
+// Countersets that users commonly look for.
 
 #ifndef FLEETPERF_AGENT_SOURCE_WELL_KNOWN_H_
 #define FLEETPERF_AGENT_SOURCE_WELL_KNOWN_H_
@@ -10,10 +10,10 @@ namespace fleetperf::agent {
 
 struct WellKnownCounterset {
   absl::string_view name;
-  absl::string_view why_missing;  // and what there may be instead
+  absl::string_view why_missing;  // and possible alternatives
 };
 
-// Of this platform.
+// Returns the countersets of this platform.
 absl::Span<const WellKnownCounterset> WellKnownCountersets();
 
 }  // namespace fleetperf::agent

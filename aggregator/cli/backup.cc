@@ -12,7 +12,7 @@ namespace fleetperf::cli {
 
 absl::Status Backup(const Connection& connection,
                     const std::string& directory) {
-  grpc::ClientContext context;  // it takes as long as it takes
+  grpc::ClientContext context;  // no deadline: a backup may take hours
   v1::BackupRequest request;
   request.set_directory(directory);
   const auto stub = v1::AdministrationService::NewStub(connection.channel());

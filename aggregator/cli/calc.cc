@@ -22,7 +22,7 @@ using aggregator::PrintedCounter;
 using aggregator::PrintedSample;
 using nlohmann::json;
 
-// No type of winperf.h has this value.
+// A value that is no type of winperf.h.
 constexpr uint32_t kUnknownType = 0xFFFFFFFF;
 
 template <typename... Parts>
@@ -43,8 +43,8 @@ absl::StatusOr<uint64_t> ToNumber(const json& value, absl::string_view name) {
   return value.get<uint64_t>();
 }
 
-// Nothing if there is no such member. `parent` is what messages put before its
-// name: "raw1.".
+// Sets `number` to std::nullopt if there is no such member. `parent` precedes
+// the name in messages: "raw1.".
 absl::Status ReadNumber(const json& object, absl::string_view parent,
                         const char* name, std::optional<uint64_t>* number) {
   const json* value = Find(object, name);
@@ -53,7 +53,8 @@ absl::Status ReadNumber(const json& object, absl::string_view parent,
   return absl::OkStatus();
 }
 
-// A type's name or number. What is neither is an unknown type, not an error.
+// Reads a type's name or number. Any other value is an unknown type, not an
+// error.
 absl::Status ReadType(const json& value, const char* name, uint32_t* type) {
   if (value.is_string()) {
     const auto* info = perflib::FindCounterTypeByName(value.get<std::string>());
@@ -78,8 +79,8 @@ absl::Status ReadSize(const json& object, const char* name, uint8_t* size) {
   return absl::OkStatus();
 }
 
-// A frequency that is negative is as bad as one of 0, and no wrong line: a
-// block's is signed.
+// A negative frequency counts as 0 and is not an error, because frequencies in
+// blocks are signed.
 absl::Status ReadFrequency(const json& object, absl::string_view parent,
                            std::optional<uint64_t>* freq) {
   const json* value = Find(object, "freq");
@@ -92,7 +93,7 @@ absl::Status ReadFrequency(const json& object, absl::string_view parent,
 
 absl::Status ReadSample(const json& object, absl::string_view name,
                         PrintedSample* sample) {
-  if (!object.is_object()) return Wrong(name, " is no object");
+  if (!object.is_object()) return Wrong(name, " is not an object");
   const std::string parent = absl::StrCat(name, ".");
   std::optional<uint64_t> data;
   RETURN_IF_ERROR(ReadNumber(object, parent, "data", &data));
@@ -105,7 +106,7 @@ absl::Status ReadSample(const json& object, absl::string_view name,
 
 absl::StatusOr<PrintedCounter> ReadCounter(const std::string& line) {
   const json object = json::parse(line, nullptr, /*allow_exceptions=*/false);
-  if (!object.is_object()) return Wrong("this is no JSON object");
+  if (!object.is_object()) return Wrong("the line is not a JSON object");
   PrintedCounter counter;
   const json* type = Find(object, "type");
   if (type == nullptr) return Wrong("type is missing");

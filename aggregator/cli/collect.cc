@@ -34,7 +34,7 @@ std::string Machines(uint32_t count) {
   return absl::StrCat(count, count == 1 ? " machine" : " machines");
 }
 
-// "collecting Thread on 2 machines for 60s; 1 machine is away"
+// Returns "collecting Thread on 2 machines for 60s; 1 machine is away".
 std::string Describe(const v1::CollectMeanwhileResponse& response,
                      const std::string& duration) {
   std::string text =
@@ -62,7 +62,7 @@ class Collecting::Stream {
     stopper_ = std::thread([this] {
       stop_->Wait();
       context_.TryCancel();
-      stop_->Raise();  // for others that wait for it
+      stop_->Raise();  // wakes other waiters
     });
   }
 
@@ -87,9 +87,9 @@ class Collecting::Stream {
       if (response.ready()) return absl::OkStatus();
     }
     RETURN_IF_ERROR(Finish());
-    return absl::DeadlineExceededError(absl::StrCat(
-        "no samples came in ", duration,
-        "; what became of the agents' plans: fleetperf machines --verbose"));
+    return absl::DeadlineExceededError(
+        absl::StrCat("no samples arrived in ", duration,
+                     "; see the agents' plans: fleetperf machines --verbose"));
   }
 
   absl::Status WaitForEnd() {
@@ -113,7 +113,7 @@ class Collecting::Stream {
   const std::unique_ptr<grpc::ClientReader<v1::CollectMeanwhileResponse>>
       reader_;
   bool finished_ = false;
-  std::thread stopper_;  // last: it uses the others
+  std::thread stopper_;  // last, because it uses the other members
 };
 
 Collecting::Collecting(std::unique_ptr<Stream> stream)

@@ -1,4 +1,4 @@
-// What --collect asks for: that agents collect more while a command looks.
+// --collect: makes agents collect additional counters while a command runs.
 
 #ifndef FLEETPERF_AGGREGATOR_CLI_COLLECT_H_
 #define FLEETPERF_AGGREGATOR_CLI_COLLECT_H_
@@ -17,25 +17,26 @@ class StopSignal;
 
 namespace fleetperf::cli {
 
-// While it exists, and no longer than its duration, agents collect what the
-// paths select. Thread-compatible.
+// Makes agents collect the counters that the paths select, until the object is
+// destroyed or the duration is over. Thread-compatible.
 class Collecting {
  public:
-  // Texts as they were typed.
+  // Flags as typed.
   struct Flags {
     std::vector<std::string> paths;
     std::string duration;
     std::string interval;  // empty: a second
   };
 
-  // Returns when the paths can be asked for, having told on standard error what
-  // is collected. Cancelled if `stop`, which may be null, comes before.
+  // Describes the collection on standard error and returns when queries can
+  // find the paths. Returns Cancelled if `stop`, which may be null, is raised
+  // before.
   static absl::StatusOr<std::unique_ptr<Collecting>> Begin(
       const Connection& connection, const Flags& flags, StopSignal* stop);
 
   ~Collecting();
 
-  // Waits until its time is over.
+  // Blocks until the duration is over.
   absl::Status WaitForEnd();
 
  private:

@@ -6,7 +6,7 @@
 namespace fleetperf::cli {
 
 // Parses the arguments, runs the command and prints errors on one line. Returns
-// the exit status: 0, 1 if the command failed, 2 if the arguments are wrong.
+// the exit status: 0, 1 if the command failed, 2 if the arguments are invalid.
 int RunCommandLine(int argc, char** argv);
 
 }  // namespace fleetperf::cli

@@ -1,4 +1,4 @@
-// Progress of commands that print a result.
+// The progress display of commands that print a result.
 
 #ifndef FLEETPERF_AGGREGATOR_CLI_COMMAND_PROGRESS_H_
 #define FLEETPERF_AGGREGATOR_CLI_COMMAND_PROGRESS_H_
@@ -12,10 +12,10 @@
 
 namespace fleetperf::cli {
 
-// When a command prints its result.
+// When a command prints its result: while it runs or at the end.
 enum class Printing { kMeanwhile, kAtEnd };
 
-// Null where the result itself, on a terminal, shows how far the command is.
+// Returns null if the result itself, on a terminal, shows the progress.
 inline std::unique_ptr<Progress> MakeProgress(std::string what,
                                               Printing printing) {
   if (printing == Printing::kMeanwhile && IsTerminal()) return nullptr;

@@ -1,5 +1,5 @@
 // The commands of fleetperf. Each prints its result to standard output and
-// returns what went wrong, or AlreadyReported.
+// returns its error, or AlreadyReported.
 
 #ifndef FLEETPERF_AGGREGATOR_CLI_COMMANDS_H_
 #define FLEETPERF_AGGREGATOR_CLI_COMMANDS_H_
@@ -18,12 +18,12 @@ class StopSignal;
 
 namespace fleetperf::cli {
 
-// The command failed, and standard error says how.
+// The error of a command that has reported its failure on standard error.
 inline absl::Status AlreadyReported() {
   return absl::Status(absl::StatusCode::kInvalidArgument, "");
 }
 
-// `verbose`: with the plan of each, and what became of its queries.
+// `verbose` adds the plan of each machine and the state of its queries.
 absl::Status ListMachines(const Connection& connection, Format format,
                           const std::string& machine, bool verbose);
 absl::Status ListCountersets(const Connection& connection, Format format,
@@ -34,7 +34,7 @@ absl::Status ListInstances(const Connection& connection, Format format,
                            const std::string& counterset,
                            const std::string& machine);
 
-// Texts as they were typed; empty where nothing was.
+// Flags as typed; empty if not given.
 struct QueryFlags {
   std::vector<std::string> paths;
   std::string since;
@@ -50,13 +50,13 @@ struct QueryFlags {
   bool raw = false;
   bool scale = false;
   bool cap100 = false;
-  std::string collect;  // have agents collect so long before
+  std::string collect;  // a duration for which agents collect before the query
 };
 absl::Status Query(const Connection& connection, Format format,
                    const QueryFlags& flags);
 
-// Draws the values: in the file `output`, or if that is empty in the terminal.
-// Without flags.step, windows are as short as the chart has room for.
+// Draws the values to the file `output`, or to the terminal if that is empty.
+// Without flags.step, windows are as short as the chart's resolution allows.
 absl::Status Plot(const Connection& connection, const QueryFlags& flags,
                   const std::string& output);
 
@@ -75,38 +75,37 @@ struct WatchFlags {
   uint32_t top = 0;
   uint32_t bottom = 0;
   bool raw = false;
-  std::string collect;  // have agents collect meanwhile, but not longer
+  std::string collect;  // the maximum duration of additional collection
 };
-// Runs until `stop`, or until nobody reads its output. On a terminal keys sort
+// Runs until `stop` is raised or the output is closed. On a terminal, keys sort
 // and turn pages.
 absl::Status Watch(const Connection& connection, Format format,
                    const WatchFlags& flags, StopSignal* stop);
 
-// Prints what is in files that are blocks. The rest is printed also where parts
-// are rejected.
+// Prints the contents of block files. Rejected parts do not affect the rest.
 absl::Status Decode(Format format, const std::vector<std::string>& files);
 
 struct CalcFlags {
   bool wrap32 = false;
 };
-// Reads raw samples from standard input, a JSON object a line.
+// Reads raw samples from standard input, one JSON object per line.
 absl::Status Calc(const CalcFlags& flags);
 
-// Has the aggregator copy its store into a directory of its machine.
+// Makes the aggregator copy its store to a directory on its machine.
 absl::Status Backup(const Connection& connection, const std::string& directory);
 
-// What an operator is to know of the aggregator itself.
+// Shows the status of the aggregator itself.
 absl::Status ShowStatus(const Connection& connection, Format format);
 
-// Says that the aggregator's clock is right, after it jumped.
+// Confirms that the aggregator's clock is right after it jumped.
 absl::Status ConfirmClock(const Connection& connection);
 
 struct PkiFlags {
   std::string directory;
-  std::string name;                // init: of the authority
+  std::string name;                // init: the authority's name
   std::string role;                // issue
   std::vector<std::string> names;  // issue
-  std::string output;              // issue: files without their endings
+  std::string output;              // issue: the files' path without suffix
   std::string valid;               // a duration
   bool force = false;              // overwrite
 };

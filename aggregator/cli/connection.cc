@@ -31,7 +31,7 @@ bool IsComplete(const Settings& settings) {
          !settings.tls.certificate.empty() && !settings.tls.key.empty();
 }
 
-// Which file there is to read; empty if none.
+// Returns the path of the configuration file; empty if there is none.
 absl::StatusOr<std::string> ConfigPath(const ConnectionFlags& flags) {
   if (!flags.config.empty()) return flags.config;
   const char* variable = std::getenv(kConfigVariable);
@@ -65,11 +65,11 @@ absl::StatusOr<Connection> Connection::Open(const ConnectionFlags& flags) {
   if (!IsComplete(settings)) {
     ASSIGN_OR_RETURN(const std::string path, ConfigPath(flags));
     if (path.empty()) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          "which aggregator? Give --aggregator, --authority, --certificate and "
-          "--key, or write them to ",
-          DefaultConfigPath(), " (or the file that ", kConfigVariable,
-          " names)"));
+      return absl::FailedPreconditionError(
+          absl::StrCat("no aggregator given; use --aggregator, --authority, "
+                       "--certificate and --key, or write these settings to ",
+                       DefaultConfigPath(), " (or the file that ",
+                       kConfigVariable, " names)"));
     }
     RETURN_IF_ERROR(ReadFileInto(path, &settings));
     Override(flags.aggregator, &settings.aggregator);

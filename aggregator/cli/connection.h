@@ -1,4 +1,4 @@
-// How the command line finds and reaches its aggregator.
+// Finds and connects to the aggregator.
 
 #ifndef FLEETPERF_AGGREGATOR_CLI_CONNECTION_H_
 #define FLEETPERF_AGGREGATOR_CLI_CONNECTION_H_
@@ -19,26 +19,26 @@ class Status;
 
 namespace fleetperf::cli {
 
-// What flags say; empty where they say nothing.
+// Flags as typed; empty if not given.
 struct ConnectionFlags {
   std::string config;
   std::string aggregator;
   TlsFiles tls;
 };
 
-// How long a call may take that the aggregator answers from memory.
+// The deadline of calls that the aggregator answers from memory.
 inline constexpr absl::Duration kCallDeadline = absl::Seconds(15);
 
 // A channel to the aggregator, and its address for messages.
 class Connection {
  public:
-  // From the flags; what they leave open, from the file that --config or
-  // FLEETPERF_CONFIG names, else from ~/.config/fleetperf/config.yaml.
+  // Connects with the flags. Missing settings are read from the file named by
+  // --config or FLEETPERF_CONFIG, or else from ~/.config/fleetperf/config.yaml.
   static absl::StatusOr<Connection> Open(const ConnectionFlags& flags);
 
   const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
 
-  // A call's status with a message that says what to do.
+  // Returns a call's status with a message that suggests the remedy.
   absl::Status Explain(const grpc::Status& status,
                        RpcStage stage = RpcStage::kConnecting) const;
 

@@ -1,4 +1,4 @@
-// decode: what is in the blocks that PerfQueryCounterData returned.
+// decode: prints the contents of blocks from PerfQueryCounterData.
 
 #include <cstdio>
 #include <string>
@@ -34,7 +34,7 @@ void PrintCsv(const std::string& file, const ParsedBlock& block,
   });
 }
 
-// What was read although it is unusual.
+// Prints unusual content that was parsed nevertheless.
 void PrintWarnings(const ParsedBlock& block) {
   if (block.warning_count == 0) return;
   std::printf("warnings: %llu\n",
@@ -74,7 +74,7 @@ void Report(const std::string& text, Progress* progress) {
   }
 }
 
-// What was rejected in the block, a line each.
+// Returns the defects of a block, one per line.
 std::string DefectLines(const std::string& file, const ParsedBlock& block) {
   std::string lines;
   for (const perflib::Defect& defect : block.defects) {

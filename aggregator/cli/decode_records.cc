@@ -27,7 +27,7 @@ std::string TypeName(HeaderType type) {
   return absl::StrCat("unknown (", static_cast<uint32_t>(type), ")");
 }
 
-// The block itself.
+// Returns the record of the block itself.
 Record BlockRecord(const std::string& file, const ParsedBlock& block) {
   return {{.name = "file", .value = file},
           {.name = "total_size", .value = uint64_t{block.header.total_size}},
@@ -43,12 +43,13 @@ Record ErrorRecord(uint64_t query, const QueryResult& result) {
           {.name = "status", .value = uint64_t{result.status}}};
 }
 
-// How many values an instance has; all of them, where there are no instances.
+// Returns the number of values per instance, or of all values if there are no
+// instances.
 size_t ColumnsOf(const ParsedBlock& block, const QueryResult& result) {
   return HasCounterIds(result.type) ? block.CounterIds(result).size() : 1;
 }
 
-// The fields of a value that say whose it is, all of them null.
+// The fields that identify a value, all null.
 struct ValueFields {
   Field counter{.name = "counter"};
   Field instance{.name = "instance"};
@@ -63,7 +64,7 @@ struct ValueFields {
     instance_id.value = uint64_t{view.instance_id};
   }
 
-  // The `i`-th value of the result.
+  // Sets the fields of the `i`-th value of the result.
   void SetValue(const ParsedBlock& block, const QueryResult& result, size_t i) {
     const size_t columns = ColumnsOf(block, result);
     const auto ids = block.CounterIds(result);
@@ -88,7 +89,7 @@ Record ValueRecord(uint64_t query, const QueryResult& result,
           fields.value};
 }
 
-// The rows of one result.
+// Produces the rows of one result.
 class ResultRows {
  public:
   ResultRows(const ParsedBlock& block, uint64_t query, UseRecord use)
@@ -109,7 +110,7 @@ class ResultRows {
   }
 
  private:
-  // Rows of the values in [begin, end); a row of `whose` if there are none.
+  // Emits the values in [begin, end), or one row for `whose` if there are none.
   void UseValues(size_t begin, size_t end, const ValueFields& whose) {
     end = std::min<size_t>(end, result_.values.count);
     if (begin >= end) UseRow(whose);

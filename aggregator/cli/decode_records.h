@@ -1,4 +1,4 @@
-// What decode prints of a block.
+// Converts a block to the records that decode prints.
 
 #ifndef FLEETPERF_AGGREGATOR_CLI_DECODE_RECORDS_H_
 #define FLEETPERF_AGGREGATOR_CLI_DECODE_RECORDS_H_
@@ -18,8 +18,8 @@ using UseRecord = absl::FunctionRef<void(const Record&)>;
 void ForEachDecodedObject(const std::string& file,
                           const perflib::ParsedBlock& block, UseRecord use);
 
-// For tables, whose rows all have the same columns: what programs get, and each
-// result and instance without a value, too.
+// For tables, in which all rows have the same columns: the objects for
+// programs, and each result and instance without a value.
 void ForEachDecodedRow(const perflib::ParsedBlock& block, UseRecord use);
 
 }  // namespace fleetperf::cli

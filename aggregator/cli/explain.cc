@@ -1,4 +1,4 @@
-// explain: how a value came about.
+// explain: shows the calculation of a value.
 
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
@@ -32,7 +32,7 @@ Value ValueOf(const v1::Explanation& explanation) {
           .cause = explanation.cause()};
 }
 
-// The fields of one object, for programs.
+// Returns the fields of the object for programs.
 Record ToRecord(const v1::Explanation& explanation) {
   const v1::Series& series = explanation.series();
   Record record = ValueRecord(series, ValueOf(explanation), true);
@@ -55,10 +55,10 @@ Record ToRecord(const v1::Explanation& explanation) {
   return record;
 }
 
-// The record with the two samples in it.
+// Returns the record with the two samples.
 std::string ToJsonLine(const v1::Explanation& explanation) {
   std::string line = ToJson(ToRecord(explanation));
-  line.pop_back();  // the brace
+  line.pop_back();  // the closing brace
   absl::StrAppend(
       &line, ",\"raw0\":",
       explanation.has_older() ? ToJson(RawFields(explanation.older())) : "null",
@@ -163,14 +163,14 @@ absl::Status Explain(const Connection& connection, Format format,
   }
   if (response.left_out() > 0) {
     std::fprintf(stderr,
-                 "fleetperf: and %llu more series; choose some with a path "
-                 "that names them\n",
+                 "fleetperf: and %llu more series; select fewer with a more "
+                 "specific path\n",
                  static_cast<unsigned long long>(response.left_out()));
   }
   if (response.explanations_size() > 0) return absl::OkStatus();
   return absl::NotFoundError(
-      "there is no sample at this time or shortly before it; see when samples "
-      "came last: fleetperf machines");
+      "no sample at this time or shortly before; see the times of the newest "
+      "samples: fleetperf machines");
 }
 
 }  // namespace fleetperf::cli

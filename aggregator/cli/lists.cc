@@ -15,8 +15,7 @@
 namespace fleetperf::cli {
 namespace {
 
-// What is asked for at a time: countersets or counters, and machines with their
-// instances.
+// Page sizes: countersets or counters, and machines with their instances.
 constexpr uint32_t kPageSize = 1000;
 constexpr uint32_t kMachinesAtATime = 200;
 
@@ -28,7 +27,7 @@ void SetDeadline(grpc::ClientContext* context) {
   context->set_deadline(RpcDeadline(kCallDeadline));
 }
 
-// "web-1, web-2 and 3 more"
+// Returns "web-1, web-2 and 3 more".
 std::string SomeOf(const google::protobuf::RepeatedPtrField<std::string>& all) {
   constexpr int kShown = 5;
   const int shown = std::min(all.size(), kShown);
@@ -43,7 +42,7 @@ absl::Status Empty(absl::string_view message) {
   return absl::NotFoundError(message);
 }
 
-// Asks for a list, page by page. `use` takes each page.
+// Requests a list page by page and calls `use` for each page.
 template <typename Request, typename Response>
 absl::Status ForEachPage(const Connection& connection,
                          grpc::Status (v1::FleetService::Stub::*list)(
@@ -144,7 +143,7 @@ absl::Status ListInstances(const Connection& connection, Format format,
       ForEachPage<v1::ListInstancesRequest, v1::ListInstancesResponse>(
           connection, &v1::FleetService::Stub::ListInstances, request,
           [&](const v1::ListInstancesResponse& response) {
-            // Progress and instances would be on one line.
+            // Progress and instances would share a line.
             progress.reset();
             for (const auto& instance : response.instances()) {
               any = true;
@@ -160,8 +159,8 @@ absl::Status ListInstances(const Connection& connection, Format format,
   printer->Finish();
   if (!unanswered.empty()) {
     std::fprintf(stderr,
-                 "fleetperf: no answer from %s; these instances are those of "
-                 "the newest samples\n",
+                 "fleetperf: no answer from %s; showing the instances of their "
+                 "newest samples\n",
                  SomeOf(unanswered).c_str());
   }
   if (any) return absl::OkStatus();

@@ -12,9 +12,9 @@ namespace fleetperf::cli {
 namespace {
 
 constexpr size_t kTrendLength = 24;
-// A row whose values stop coming is marked after so many of its intervals.
+// A row is marked stale after this many intervals without a value.
 constexpr double kStaleIntervals = 3.5;
-// Above and below the rows.
+// Lines above and below the rows.
 constexpr size_t kOtherLines = 4;
 
 }  // namespace
@@ -85,7 +85,7 @@ std::string LiveTable::Title(const Look& look, size_t series,
         ": too many are watched");
   }
   if (look.has_keys) {
-    absl::StrAppend(&title, "  (s sorts, space and b turn pages, q ends)");
+    absl::StrAppend(&title, "  (s sorts, space and b turn pages, q quits)");
   }
   return title;
 }
@@ -95,7 +95,7 @@ std::vector<std::string> LiveTable::Lines(const Look& look, absl::Time now) {
   const size_t total = rows.size();
   page_size_ = look.rows > kOtherLines ? look.rows - kOtherLines : 0;
   if (page_size_ > 0) {
-    // The last page is full.
+    // The last page is always full.
     first_ = std::min(first_, total - std::min(total, page_size_));
     rows.erase(rows.begin(), rows.begin() + static_cast<ptrdiff_t>(first_));
     rows.resize(std::min(rows.size(), page_size_));

@@ -1,4 +1,4 @@
-// The newest values of series that are watched, as a table for people.
+// The newest values of watched series, as a table for users.
 
 #ifndef FLEETPERF_AGGREGATOR_CLI_LIVE_TABLE_H_
 #define FLEETPERF_AGGREGATOR_CLI_LIVE_TABLE_H_
@@ -20,25 +20,25 @@ namespace fleetperf::cli {
 // Thread-compatible.
 class LiveTable {
  public:
-  // Takes what a subscription brings, at `now`.
+  // Adds a response of the subscription, received at `now`.
   void Add(const v1::SubscribeResponse& response, absl::Time now);
 
-  // Rows are in the order of their paths, or of their values: the largest or
-  // the smallest first.
+  // The order of rows: by path, or by value with the largest or the smallest
+  // first.
   enum class Order : uint8_t { kPath, kLargest, kSmallest };
   void SetOrder(Order order);
   Order order() const { return order_; }
 
-  // Shows later rows, or earlier ones.
+  // Moves `pages` pages forward or back.
   void TurnPage(int pages);
 
   struct Look {
-    size_t rows = 0;                  // lines at most, if not 0
-    size_t columns = 0;               // characters in a line at most, if not 0
-    std::optional<Characters> trend;  // nothing: without
-    bool has_keys = false;            // that sort and turn pages
+    size_t rows = 0;                  // the maximum number of lines, if not 0
+    size_t columns = 0;               // the maximum line length, if not 0
+    std::optional<Characters> trend;  // nullopt: no trend
+    bool has_keys = false;            // keys sort and turn pages
   };
-  // A line about all of it, a table, and a line about what is not shown.
+  // Returns a title line, the table, and a line about hidden rows.
   std::vector<std::string> Lines(const Look& look, absl::Time now);
 
  private:
@@ -58,8 +58,8 @@ class LiveTable {
 
   std::map<uint32_t, Row> rows_;
   Order order_ = Order::kPath;
-  size_t first_ = 0;      // row that is shown
-  size_t page_size_ = 0;  // of the last Lines; 0: there are no pages
+  size_t first_ = 0;      // the first visible row
+  size_t page_size_ = 0;  // in the last Lines; 0: no pages
   uint64_t lagged_ = 0;
   v1::LiveMachines live_machines_;
 };

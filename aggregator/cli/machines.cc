@@ -20,12 +20,12 @@
 namespace fleetperf::cli {
 namespace {
 
-// A clock that is off by less is not worth mentioning.
+// Smaller skews are not shown.
 constexpr absl::Duration kSkewToShow = absl::Seconds(2);
-// Of machines with the reports of their queries, which take room.
+// The page size with query reports, which are large.
 constexpr uint32_t kVerbosePage = 100;
 
-// "3s ago"
+// Returns "3s ago".
 std::string Age(absl::Time time, absl::Time now) {
   const absl::Duration age =
       std::max(absl::ZeroDuration(), absl::Trunc(now - time, absl::Seconds(1)));
@@ -35,7 +35,7 @@ std::string Age(absl::Time time, absl::Time now) {
 
 using Counts = google::protobuf::Map<std::string, uint64_t>;
 
-// "overrun=3 spool_full=20", by name.
+// Returns "overrun=3 spool_full=20", sorted by name.
 std::string ToText(const Counts& counts) {
   std::vector<std::string> texts;
   for (const auto& [what, count] : counts) {
@@ -45,7 +45,7 @@ std::string ToText(const Counts& counts) {
   return absl::StrJoin(texts, " ");
 }
 
-// Only where there is something to tell.
+// The field has a value only if there are counts.
 Field CountsField(const std::string& name, const Counts& counts) {
   Field field{.name = name, .detail = true};
   if (!counts.empty()) field.value = ToText(counts);
@@ -85,7 +85,7 @@ Record MachineRecord(const v1::Machine& machine, absl::Time now) {
   record.push_back(
       {.name = "operating_system", .value = machine.operating_system()});
   record.push_back({.name = "agent_version", .value = machine.agent_version()});
-  // Another machine's agent collects from it.
+  // Shown only if another machine's agent collects from the machine.
   Field agent{.name = "agent", .value = machine.agent()};
   if (machine.agent() == machine.name()) agent.text = "";
   record.push_back(agent);
@@ -111,7 +111,8 @@ Record MachineRecord(const v1::Machine& machine, absl::Time now) {
   return record;
 }
 
-// One for each query of the plan, or counterset of a query with wildcards.
+// Returns one record per query of the plan, or per counterset of a query with
+// wildcards.
 std::vector<Record> QueryRecords(const v1::PlanReport& report) {
   std::vector<Record> records;
   for (const v1::QueryReport& query : report.queries()) {
@@ -143,17 +144,17 @@ void AddPlan(const v1::Machine& machine, Record* record) {
   record->push_back(queries);
 }
 
-// What a person is told of the plan's version.
+// Returns the description of the plan's version.
 std::string PlanText(const v1::Machine& machine) {
   if (!machine.has_plan_report()) {
-    return machine.connected() ? "the agent has not told yet" : "away";
+    return machine.connected() ? "not reported yet" : "away";
   }
   const uint64_t version = machine.plan_report().version();
   return version == 0 ? "the agent's own configuration"
                       : absl::StrCat("version ", version);
 }
 
-// A block for each machine: a line for each fact, and the queries of its plan.
+// Prints a block per machine: a line per fact, then the queries of its plan.
 void PrintBlock(const v1::Machine& machine) {
   std::printf("%s\n", Printable(machine.name()).c_str());
   std::vector<Record> facts;
@@ -180,7 +181,7 @@ void PrintBlock(const v1::Machine& machine) {
   print(FormatTable(QueryRecords(machine.plan_report()), width), 0, "    ");
 }
 
-// Prints machines as they come.
+// Prints machines as they arrive.
 class MachinePrinter {
  public:
   MachinePrinter(Format format, bool verbose)

@@ -1,4 +1,4 @@
-// fleetperf: the command line.
+// fleetperf: the command line tool.
 
 #include "aggregator/cli/command_line.h"
 #include "base/rpc_log.h"

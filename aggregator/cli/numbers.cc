@@ -19,7 +19,7 @@ std::string WithSeparators(absl::string_view digits) {
   return text;
 }
 
-// With so many decimals that about four digits mean something.
+// Formats with enough decimals for about four significant digits.
 std::string FormatPlain(double value) {
   const double size = std::fabs(value);
   const int decimals = value == std::floor(value) ? 0
@@ -74,8 +74,8 @@ Scale ScaleFor(double largest, absl::string_view unit) {
 std::string FormatScaled(double value, const Scale& scale) {
   const double number = value / scale.divisor;
   if (scale.unit != "%") return FormatPlain(number);
-  // Idle time and the clock are not read in the same instant, so that nothing
-  // may come out as a little less than nothing.
+  // Idle time and the clock are not read at the same instant, so that zero can
+  // come out slightly negative.
   return absl::StrFormat("%.2f", std::fabs(number) < 0.05 ? 0.0 : number);
 }
 

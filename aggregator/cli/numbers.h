@@ -1,6 +1,6 @@
-// Numbers and times as people read them: bytes in powers of 1024, times in
-// their own units, large counts with separators, no more digits than mean
-// something.
+// Formats numbers and times for users: bytes in powers of 1024, times in
+// suitable units, large counts with separators, and no more digits than are
+// significant.
 
 #ifndef FLEETPERF_AGGREGATOR_CLI_NUMBERS_H_
 #define FLEETPERF_AGGREGATOR_CLI_NUMBERS_H_
@@ -12,32 +12,32 @@
 
 namespace fleetperf::cli {
 
-// A number that stands alone, and its unit: "1.50" "KiB/s". Times of a minute
-// or more are "1h2m5s" without a unit.
+// A number on its own, and its unit: "1.50" "KiB/s". Times of a minute or more
+// are "1h2m5s" without a unit.
 struct NumberText {
   std::string number;
   std::string unit;
 };
 NumberText FormatNumber(double value, absl::string_view unit);
 
-// What numbers that stand together, in a row or on an axis, are divided by, and
-// the unit that they then have.
+// The common divisor of several numbers, in a row or on an axis, and their
+// resulting unit.
 struct Scale {
   double divisor = 1;
   std::string unit;
 };
 
-// The one that suits `largest`, the largest of them without their signs, which
-// is in `unit`.
+// Returns the scale that suits `largest`, the largest absolute value in `unit`.
 Scale ScaleFor(double largest, absl::string_view unit);
 
-// A number without its unit.
+// Formats a number without its unit.
 std::string FormatScaled(double value, const Scale& scale);
 
-// A number with exactly so many decimals, and with separators.
+// Formats a number with exactly this many decimals, and with separators.
 std::string FormatDecimals(double value, int decimals);
 
-// "from 2026-11-20T21:00:00Z to 2026-11-20T21:49:06Z": whole seconds.
+// Returns "from 2026-11-20T21:00:00Z to 2026-11-20T21:49:06Z", in whole
+// seconds.
 std::string FormatRange(absl::Time first, absl::Time last);
 
 }  // namespace fleetperf::cli

@@ -53,13 +53,13 @@ nlohmann::ordered_json ToJsonObject(const Record& record) {
   return object;
 }
 
-// Names come from machines: what is no UTF-8 is replaced.
+// Names come from machines, so invalid UTF-8 is replaced.
 std::string Dump(const nlohmann::ordered_json& json) {
   return json.dump(-1, ' ', false,
                    nlohmann::ordered_json::error_handler_t::replace);
 }
 
-// The value in full, as programs want it.
+// Returns the full value, for programs.
 std::string PlainText(const Field& field) {
   if (const auto* text = std::get_if<std::string>(&field.value)) return *text;
   if (IsNull(field)) return "";
@@ -148,7 +148,7 @@ std::unique_ptr<RecordPrinter> MakePrinter(Format format) {
     case Format::kJson:
       return std::make_unique<JsonPrinter>();
     case Format::kTable:
-    case Format::kPdhCsv:  // a table of its own; see pdh_csv.h
+    case Format::kPdhCsv:  // handled by pdh_csv.h
       break;
   }
   return std::make_unique<TablePrinter>();

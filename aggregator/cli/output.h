@@ -1,4 +1,4 @@
-// What commands print: records, as a table for people or in a form for
+// The output of commands: records, as a table for users or in a format for
 // programs.
 
 #ifndef FLEETPERF_AGGREGATOR_CLI_OUTPUT_H_
@@ -18,55 +18,56 @@ namespace fleetperf::cli {
 
 enum class Format { kTable, kCsv, kJson, kPdhCsv };
 
-// A field of a record. Where there is nothing to say, the value is monostate:
-// null in JSON, empty elsewhere.
+// A field of a record. The value of an empty field is monostate: null in JSON,
+// empty elsewhere.
 struct Field {
-  // The last one is a list of records, which JSON has room for.
+  // The last alternative is a list of records, which only JSON prints.
   using Value = std::variant<std::monostate, std::string, double, uint64_t,
                              int64_t, bool, std::vector<std::vector<Field>>>;
 
   std::string name;
   Value value;
-  // What a table shows in place of the value, if it is not the same.
+  // The text in tables, if it differs from the value.
   std::optional<std::string> text = std::nullopt;
-  // Not in tables; in JSON only where there is a value.
+  // Whether the field is hidden in tables, and in JSON if it has no value.
   bool detail = false;
 };
 
 using Record = std::vector<Field>;
 
-// Prints records that have the same fields to standard output.
+// Prints records with equal fields to standard output.
 class RecordPrinter {
  public:
   virtual ~RecordPrinter() = default;
   virtual void Print(const Record& record) = 0;
-  // Tables are printed here, when the widths of their columns are known.
+  // Prints tables, whose column widths are known only at the end.
   virtual void Finish() {}
 };
 
 std::unique_ptr<RecordPrinter> MakePrinter(Format format);
 
-// What a table shows of a field.
+// Returns the text of a field in tables.
 std::string TableText(const Field& field);
 
-// One line of JSON for a record, without the end of the line.
+// Returns a record as one line of JSON, without the line end.
 std::string ToJson(const Record& record);
 
-// Rows of a table: numbers to the right, a header in upper case, no line longer
-// than `width` unless that is 0.
+// Returns the rows of a table: numbers aligned right, an upper-case header, and
+// no line longer than `width` unless that is 0.
 std::vector<std::string> FormatTable(const std::vector<Record>& records,
                                      size_t width);
 
-// Whether a character of UTF-8 starts with this byte.
+// Returns whether a UTF-8 character starts with this byte.
 inline bool StartsCharacter(char byte) {
   return (static_cast<uint8_t>(byte) & 0xC0) != 0x80;
 }
 
-// How many columns of a terminal the text takes: one a character.
+// Returns the width of the text on a terminal: one column per character.
 size_t DisplayWidth(absl::string_view text);
 
-// The text if it takes no more than `width` columns, which are at least 1; else
-// as much of its start, or of its end, as leaves room for an ellipsis.
+// Return the text if it fits `width` columns, which must be at least 1.
+// Otherwise return as much of its start, or of its end, as fits with an
+// ellipsis.
 std::string CutEnd(absl::string_view text, size_t width);
 std::string CutFront(absl::string_view text, size_t width);
 

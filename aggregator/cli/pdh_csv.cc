@@ -8,16 +8,16 @@
 namespace fleetperf::cli {
 namespace {
 
-// The name and the bias in minutes of the zone that the times are in.
+// The format's name, the time zone and its bias in minutes.
 constexpr char kHeader[] = "(PDH-CSV 4.0) (Coordinated Universal Time)(0)";
-// What stands where there is no value.
+// The text of a missing value.
 constexpr char kNoValue[] = " ";
 
 std::string Quoted(absl::string_view text) {
   return absl::StrCat("\"", absl::StrReplaceAll(text, {{"\"", "\"\""}}), "\"");
 }
 
-// As many digits as tell the number from every other.
+// Returns the fewest digits that identify the number.
 std::string Shortest(double value) {
   char text[32];
   const auto end = std::to_chars(text, text + sizeof text, value).ptr;

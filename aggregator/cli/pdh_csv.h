@@ -1,5 +1,4 @@
-// The CSV that perfmon and relog read and write: a column for each series, a
-// row for each time.
+// The CSV format of perfmon and relog: a column per series, a row per time.
 
 #ifndef FLEETPERF_AGGREGATOR_CLI_PDH_CSV_H_
 #define FLEETPERF_AGGREGATOR_CLI_PDH_CSV_H_
@@ -18,7 +17,7 @@ class PdhCsv {
  public:
   void Add(const v1::Series& series, const Value& value);
 
-  // The lines with their ends, which are CR and LF.
+  // Returns the lines, which end with CR LF.
   std::string Text() const;
 
  private:

@@ -78,8 +78,8 @@ absl::Status PkiIssue(const PkiFlags& flags) {
   const PairFiles authority_files = FilesOf(AuthorityStem(flags));
   if (!FileExists(authority_files.key)) {
     return absl::NotFoundError(absl::StrCat(
-        "there is no authority in ", flags.directory,
-        "; make one with: fleetperf pki init --directory ", flags.directory));
+        "no authority in ", flags.directory,
+        "; create one with: fleetperf pki init --directory ", flags.directory));
   }
   KeyPair authority;
   ASSIGN_OR_RETURN(authority.certificate,

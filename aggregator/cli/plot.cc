@@ -1,4 +1,4 @@
-// plot: a chart in the terminal or in a file.
+// plot: draws a chart in the terminal or to a file.
 
 #include <algorithm>
 #include <cstdio>
@@ -23,11 +23,11 @@
 namespace fleetperf::cli {
 namespace {
 
-// So many values a line show all that a file of its width can.
+// The number of values per line that a file can resolve.
 constexpr size_t kPointsInFile = 600;
-// Where standard output is no terminal.
+// The size if standard output is not a terminal.
 constexpr Size kSizeOfText = {.rows = 24, .columns = 80};
-// Beside the chart: the prompt.
+// Rows reserved for the prompt.
 constexpr size_t kOtherRows = 1;
 
 Size SizeOfChart() {
@@ -43,14 +43,14 @@ absl::Duration LengthOf(const v1::QueryRangeRequest& request) {
   return end - FromProto(request.start_time());
 }
 
-// The step that gives as many values as there is room for, or less.
+// Returns the step that yields at most about `points` values.
 absl::Duration AutomaticStep(const v1::QueryRangeRequest& request,
                              size_t points) {
   return RoundDuration(LengthOf(request) / static_cast<double>(points));
 }
 
-// The lines of a panel have one unit, and what they have in common need not be
-// in their labels.
+// The lines of a panel have one unit. Properties common to all of them are
+// omitted from their labels.
 void SetLabels(const std::vector<v1::Series>& series, Chart* chart) {
   std::map<std::string, std::vector<size_t>> lines_by_unit;
   for (size_t i = 0; i < series.size(); ++i) {
@@ -92,7 +92,7 @@ absl::StatusOr<Chart> ReadChart(const Connection& connection,
   SetLabels(series, &chart);
   chart.title = absl::StrJoin(flags.paths, ", ");
   chart.subtitle =
-      absl::StrCat(FormatRange(first, last), ", a value each ",
+      absl::StrCat(FormatRange(first, last), ", one value per ",
                    absl::FormatDuration(FromProto(request.step())));
   return chart;
 }
@@ -111,7 +111,7 @@ absl::Status Plot(const Connection& connection, const QueryFlags& flags,
   ASSIGN_OR_RETURN(const Chart chart, ReadChart(connection, flags, request));
   if (!output.empty()) return WritePlotFile(chart, output);
   const TextStyle style = {.characters = ShownCharacters(),
-                           .colours = IsTerminal()};
+                           .colors = IsTerminal()};
   for (const std::string& line :
        DrawText(chart, size.columns, size.rows, style)) {
     std::puts(line.c_str());

@@ -96,7 +96,7 @@ template <typename Request>
 absl::Status SetRange(const QueryFlags& flags, Request* request) {
   if (!flags.since.empty() && !flags.from.empty()) {
     return absl::InvalidArgumentError(
-        "--since and --from exclude each other: both say when to start");
+        "--since and --from exclude each other: both set the start");
   }
   const absl::Time now = Clock::Real().Now();
   if (!flags.from.empty()) {
@@ -123,7 +123,7 @@ absl::Status SetRange(const QueryFlags& flags, Request* request) {
 }  // namespace
 
 absl::StatusOr<v1::Condition> ParseCondition(absl::string_view text) {
-  // Those that others begin with come behind them.
+  // An operator must precede the operators that are its prefixes.
   constexpr std::pair<absl::string_view, v1::Comparison> kComparisons[] = {
       {">=", v1::COMPARISON_GREATER_OR_EQUAL},
       {"<=", v1::COMPARISON_LESS_OR_EQUAL},
@@ -160,7 +160,7 @@ absl::StatusOr<v1::QueryRangeRequest> MakeRequest(const QueryFlags& flags) {
   request.set_over(over);
   if (flags.top > 0 && flags.bottom > 0) {
     return absl::InvalidArgumentError(
-        "--top and --bottom exclude each other; ask for one after the other");
+        "--top and --bottom exclude each other; run one query for each");
   }
   request.set_top(flags.top);
   request.set_bottom(flags.bottom);
@@ -170,8 +170,7 @@ absl::StatusOr<v1::QueryRangeRequest> MakeRequest(const QueryFlags& flags) {
   ASSIGN_OR_RETURN(const auto aggregate, ParseAggregate(flags.agg));
   request.set_aggregate(aggregate);
   if (flags.agg.empty() && !flags.by.empty()) {
-    return absl::InvalidArgumentError(
-        "--by says what --agg keeps apart; give --agg, too");
+    return absl::InvalidArgumentError("--by requires --agg; add --agg auto");
   }
   for (const std::string& text : flags.by) {
     RETURN_IF_ERROR(AddGrouping(text, &request));
@@ -181,7 +180,7 @@ absl::StatusOr<v1::QueryRangeRequest> MakeRequest(const QueryFlags& flags) {
 
 namespace {
 
-// The value as the flags want it shown.
+// Returns the value adjusted as the flags demand.
 Value Displayed(const QueryFlags& flags, const v1::Series& series,
                 Value value) {
   if (flags.cap100 && series.unit() == "%") {
@@ -200,7 +199,7 @@ bool GroupsBy(const v1::QueryRangeRequest& request, v1::Grouping grouping) {
 Record ToRecord(const v1::QueryRangeRequest& request, const v1::Series& series,
                 const Value& value) {
   Record record = ValueRecord(series, value, request.has_step());
-  // Behind the machine, in the order of the flag.
+  // After the machine, in the order of the flag.
   auto next = record.begin() + 1;
   for (const std::string& name : request.by_labels()) {
     const auto label = series.labels().find(name);
@@ -218,8 +217,8 @@ Record ToRecord(const v1::QueryRangeRequest& request, const v1::Series& series,
 
 absl::Status NoSamples() {
   return absl::NotFoundError(
-      "no samples in this time; choose an earlier start, or see when samples "
-      "came last: fleetperf machines");
+      "no samples in this time; choose an earlier start, or see the times of "
+      "the newest samples: fleetperf machines");
 }
 
 }  // namespace
@@ -253,13 +252,13 @@ absl::Status ForEachResult(
     }
   }
   RETURN_IF_ERROR(connection.Explain(reader->Finish(), stage));
-  // That a condition holds for none is an answer.
+  // With a condition, an empty result is a valid answer.
   return values > 0 || request.has_where() ? absl::OkStatus() : NoSamples();
 }
 
 namespace {
 
-// Only a table must have seen all before it prints the first line.
+// A table needs all values before it prints the first line.
 Printing PrintingOf(Format format) {
   return format == Format::kTable ? Printing::kAtEnd : Printing::kMeanwhile;
 }
@@ -270,8 +269,8 @@ absl::Status QueryRaw(const Connection& connection, Format format,
       flags.top > 0 || flags.bottom > 0 || !flags.where.empty() ||
       flags.scale || flags.cap100 || format == Format::kPdhCsv) {
     return absl::InvalidArgumentError(
-        "--raw gives samples as they are: it goes with --since, --from, --to "
-        "and --format table, csv or json alone");
+        "--raw returns unprocessed samples: use it only with --since, --from, "
+        "--to and --format table, csv or json");
   }
   v1::QueryRawRequest request;
   for (const std::string& path : flags.paths) request.add_paths(path);
@@ -346,12 +345,12 @@ absl::Status PrintValues(const Connection& connection, Format format,
 
 namespace {
 
-// Has agents collect, and then asks for what came of it.
+// Makes agents collect, then queries the collected time.
 absl::Status CollectAndQuery(const Connection& connection, Format format,
                              QueryFlags flags) {
   if (!flags.since.empty() || !flags.from.empty() || !flags.to.empty()) {
     return absl::InvalidArgumentError(
-        "--collect asks for the time that it collects, and not for that of "
+        "--collect sets the time range of the query; remove "
         "--since, --from or --to");
   }
   flags.since = std::exchange(flags.collect, "");

@@ -1,4 +1,4 @@
-// What commands that ask for values of the past share.
+// Shared code of commands that query stored values.
 
 #ifndef FLEETPERF_AGGREGATOR_CLI_QUERY_H_
 #define FLEETPERF_AGGREGATOR_CLI_QUERY_H_
@@ -15,15 +15,15 @@
 
 namespace fleetperf::cli {
 
-// What the flags ask for. Errors name the flag.
+// Converts the flags to a request. Errors name the flag.
 absl::StatusOr<v1::QueryRangeRequest> MakeRequest(const QueryFlags& flags);
 
-// "> 90"
+// Parses "> 90".
 absl::StatusOr<v1::Condition> ParseCondition(absl::string_view text);
 
-// Asks, shows progress, and calls `use` with each series and its values, as the
-// flags want them shown. `printing` says whether `use` prints them. A NotFound
-// error if there are none.
+// Runs the query, shows progress, and calls `use` with each series and value,
+// adjusted as the flags demand. `printing` says whether `use` prints values.
+// Returns NotFound if there are none.
 absl::Status ForEachResult(
     const Connection& connection, const QueryFlags& flags,
     const v1::QueryRangeRequest& request, Printing printing,

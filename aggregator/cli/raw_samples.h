@@ -1,4 +1,4 @@
-// Raw samples as query --raw and explain print them.
+// The output of raw samples in query --raw and explain.
 
 #ifndef FLEETPERF_AGGREGATOR_CLI_RAW_SAMPLES_H_
 #define FLEETPERF_AGGREGATOR_CLI_RAW_SAMPLES_H_
@@ -9,13 +9,14 @@
 
 namespace fleetperf::cli {
 
-// The time of its block.
+// Returns the time of the sample's block.
 absl::Time TimeOf(const v1::RawSample& sample);
 
-// Numbers of 64 bits that may be large are texts: JSON's readers round them.
+// 64-bit numbers that may be large are strings, because JSON parsers round
+// them.
 Record RawFields(const v1::RawSample& sample);
 
-// The same with its series before it.
+// Same, preceded by the fields of the series.
 Record RawRecord(const v1::Series& series, const v1::RawSample& sample);
 
 }  // namespace fleetperf::cli

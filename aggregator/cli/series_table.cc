@@ -11,7 +11,7 @@ namespace fleetperf::cli {
 namespace {
 
 constexpr size_t kColumnGap = 2;
-// Below that, a path or a trend says nothing.
+// The smallest useful widths of a path and a trend.
 constexpr size_t kMinPath = 26;
 constexpr size_t kMinTrend = 6;
 constexpr size_t kMaxTrend = 60;
@@ -24,8 +24,8 @@ size_t LongestLine(const std::vector<std::string>& lines) {
   return longest;
 }
 
-// "12 no_samples, 1 reset", or if there is one cause, "no_samples"; nothing if
-// nothing is missing.
+// Returns "12 no_samples, 1 reset"; with a single cause, "no_samples"; empty if
+// no value is missing.
 std::string MissingText(const std::map<std::string, uint64_t>& missing) {
   if (missing.size() == 1) return missing.begin()->first;
   return absl::StrJoin(missing, ", ", [](std::string* out, const auto& entry) {
@@ -33,8 +33,8 @@ std::string MissingText(const std::map<std::string, uint64_t>& missing) {
   });
 }
 
-// The last, the average, the smallest and the largest value, and their unit;
-// nothing in their places if there is no value.
+// Adds the last value, average, minimum, maximum and unit; empty fields if
+// there is no value.
 void AddNumbers(const v1::Series& series,
                 const std::vector<std::optional<double>>& values,
                 Record* record) {
@@ -161,7 +161,7 @@ std::vector<Record> SeriesTable::FitRecords(
   return records;
 }
 
-// `room` is that for the trend and, beyond its least, for the causes.
+// `room` is the space for the trend and for causes beyond their minimum width.
 void SeriesTable::AddTrends(size_t room, Characters characters,
                             std::vector<Record>* records) const {
   const size_t causes = any_missing_ ? kColumnGap + LongestCause() : 0;

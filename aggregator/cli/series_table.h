@@ -1,4 +1,4 @@
-// Series with many values as a table for people: one row a series.
+// Series with many values as a table for users: one row per series.
 
 #ifndef FLEETPERF_AGGREGATOR_CLI_SERIES_TABLE_H_
 #define FLEETPERF_AGGREGATOR_CLI_SERIES_TABLE_H_
@@ -19,15 +19,15 @@ namespace fleetperf::cli {
 
 class SeriesTable {
  public:
-  // Adds a value of `series`, after those that were before it. `record` is what
-  // is printed of it elsewhere; the fields before its time name the series.
+  // Adds the next value of `series`. `record` is the value's record in other
+  // formats; the fields before its time identify the series.
   void Add(const Record& record, const v1::Series& series, const Value& value);
 
-  // When the first and the last of the values are, and the rows, in the order
-  // in which the series came: the newest value, the average, smallest and
-  // largest of the values, how many are missing and why. No line is longer than
-  // `width` unless that is 0; to make room, paths lose their fronts. With
-  // `trend`, and a width, a sparkline takes what room is left.
+  // Returns a line with the times of the first and last value, then a table
+  // with one row per series in order of arrival: the newest value, the average,
+  // minimum and maximum, and the number and cause of missing values. No line is
+  // longer than `width` unless that is 0; paths are cut at the front to fit.
+  // With `trend` and a width, a sparkline fills the remaining space.
   std::vector<std::string> Lines(size_t width,
                                  std::optional<Characters> trend) const;
 

@@ -19,7 +19,7 @@ struct Marks {
 constexpr Marks kUnicode = {"·", {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"}};
 constexpr Marks kAscii = {"?", {"_", ".", "-", "=", "+", "*", "%", "@"}};
 
-// Compares as smaller than every value if it is none.
+// nullopt compares less than every value.
 using Cell = std::optional<double>;
 
 std::vector<Cell> Downsampled(const std::vector<Cell>& values, size_t cells) {

@@ -1,4 +1,4 @@
-// A series as a row of small bars.
+// Draws a series as a row of small bars.
 
 #ifndef FLEETPERF_AGGREGATOR_CLI_SPARKLINE_H_
 #define FLEETPERF_AGGREGATOR_CLI_SPARKLINE_H_
@@ -12,10 +12,11 @@
 
 namespace fleetperf::cli {
 
-// A bar for each value, a mark for each gap (nullopt). The largest has the full
-// height; the empty height is 0, or the smallest if that is negative. With more
-// than `cells` values, which are at least 1, each bar is the largest of its
-// neighbours, so that a peak stays a peak; a cell without any is a gap.
+// Draws a bar for each value and a mark for each gap (nullopt). The largest
+// value has the full height. The height 0 stands for 0, or for the smallest
+// value if that is negative. With more than `cells` values (at least 1), each
+// bar is the largest of several neighbors, so that peaks remain; a cell without
+// values is a gap.
 std::string Sparkline(const std::vector<std::optional<double>>& values,
                       size_t cells, Characters characters);
 

@@ -1,4 +1,4 @@
-// The terminal that standard output is, if it is one.
+// The terminal on standard output, if there is one.
 
 #ifndef FLEETPERF_AGGREGATOR_CLI_TERMINAL_H_
 #define FLEETPERF_AGGREGATOR_CLI_TERMINAL_H_
@@ -12,21 +12,22 @@ namespace fleetperf::cli {
 bool IsTerminal();
 
 struct Size {
-  size_t rows = 0;  // 0: not a terminal; there is no limit
+  size_t rows = 0;  // 0: not a terminal, no limit
   size_t columns = 0;
 };
 Size TerminalSize();
 
 enum class Characters { kAscii, kUnicode };
 
-// What standard output's reader can show, by the locale; also of no terminal.
+// Returns the characters that standard output can show, by the locale. Also
+// valid if standard output is not a terminal.
 Characters ShownCharacters();
 
-// Calls a function with each key that is typed, without a need for Enter, from
-// a thread of its own. The terminal is as it was when this is destroyed.
+// Calls a function for each key typed, without waiting for Enter, on a thread
+// of its own. The destructor restores the terminal.
 class KeyReader {
  public:
-  // Null if standard input is no terminal.
+  // Returns null if standard input is not a terminal.
   static std::unique_ptr<KeyReader> Start(std::function<void(char)> on_key);
   virtual ~KeyReader() = default;
 };

@@ -39,10 +39,10 @@ class TerminalKeys : public KeyReader {
     for (;;) {
       pollfd files[] = {{.fd = STDIN_FILENO, .events = POLLIN},
                         {.fd = stop_, .events = POLLIN}};
-      if (poll(files, 2, -1) < 0) continue;  // a signal came
+      if (poll(files, 2, -1) < 0) continue;  // interrupted by a signal
       if (files[1].revents != 0) return;
       char key;
-      // A process in the background may not read: it is stopped until it may.
+      // A background process may not read: it is stopped until it may.
       if (read(STDIN_FILENO, &key, 1) != 1) {
         pollfd stop = {.fd = stop_, .events = POLLIN};
         poll(&stop, 1, -1);
@@ -73,8 +73,8 @@ Size TerminalSize() {
   return {.rows = size.ws_row, .columns = size.ws_col};
 }
 
-// The variables themselves and not the C library's locale, which need not be
-// installed on a machine that somebody has logged in to from another.
+// Reads the variables instead of the C library's locale, which may not be
+// installed on a machine that is used through a remote login.
 Characters ShownCharacters() {
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
     const char* locale = std::getenv(name);

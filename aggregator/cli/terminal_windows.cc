@@ -8,7 +8,7 @@
 namespace fleetperf::cli {
 namespace {
 
-// Consoles show UTF-8 and obey escape sequences if they are asked to.
+// Enables UTF-8 and escape sequences on the console.
 bool PrepareConsole() {
   const HANDLE console = GetStdHandle(STD_OUTPUT_HANDLE);
   DWORD mode;
@@ -79,7 +79,7 @@ Size TerminalSize() {
           static_cast<size_t>(info.srWindow.Right - info.srWindow.Left + 1)};
 }
 
-// Consoles do; and files are read by programs that know UTF-8.
+// Consoles show UTF-8, and programs that read files understand it.
 Characters ShownCharacters() { return Characters::kUnicode; }
 
 }  // namespace fleetperf::cli

@@ -14,7 +14,7 @@
 namespace fleetperf::cli {
 namespace {
 
-// Of the three ways to show a number, the first that is asked for counts.
+// If several display attributes are set, the first one checked applies.
 bool IsShownPlain(const v1::Series& series) {
   return (series.attrib() & perflib::kAttribNoGroupSeparator) != 0;
 }
@@ -49,7 +49,7 @@ void ForEachValue(const v1::Points& points,
     nanos += points.time_unix_nanos(i);
     Value value{.time = absl::FromUnixNanos(nanos), .value = points.values(i)};
     if (i < points.statuses_size()) value.status = points.statuses(i);
-    // Of an aggregator of an earlier version.
+    // Earlier versions of the aggregator send such values.
     if (value.ok() && !std::isfinite(value.value)) {
       value.status = v1::VALUE_STATUS_NOT_FINITE;
     }
@@ -61,7 +61,7 @@ void ForEachValue(const v1::Points& points,
   }
 }
 
-// The enumerations' names without their prefixes, in lower case.
+// Returns the enum value's name without its prefix, in lower case.
 std::string StatusText(v1::ValueStatus status) {
   return absl::AsciiStrToLower(
       absl::StripPrefix(v1::ValueStatus_Name(status), "VALUE_STATUS_"));
@@ -98,7 +98,7 @@ Record ValueRecord(const v1::Series& series, const Value& value,
                    bool with_time) {
   const NumberText text = NumberOf(series, value.value);
   Record record;
-  // Of all machines if it combines theirs.
+  // Empty if the series combines several machines.
   Field machine{.name = "machine", .detail = series.machine().empty()};
   if (!machine.detail) machine.value = series.machine();
   record.push_back(machine);

@@ -1,4 +1,4 @@
-// The values of series, as queries and subscriptions bring them.
+// The values of series from queries and subscriptions.
 
 #ifndef FLEETPERF_AGGREGATOR_CLI_VALUES_H_
 #define FLEETPERF_AGGREGATOR_CLI_VALUES_H_
@@ -23,34 +23,35 @@ struct Value {
   bool ok() const { return status == v1::VALUE_STATUS_OK; }
 };
 
-// Calls `use` with each of the points.
+// Calls `use` for each point.
 void ForEachValue(const v1::Points& points,
                   const std::function<void(const Value&)>& use);
 
-// "gap", "negative_value"
+// Return "gap", "negative_value" and similar names.
 std::string StatusText(v1::ValueStatus status);
 std::string CauseText(v1::GapCause cause);
 
-// A value as people read it: FormatNumber, but in hexadecimal or without
-// separators where the registration asks for it.
+// Formats a value for users: as FormatNumber, but in hexadecimal or without
+// separators if the registration demands it.
 NumberText NumberOf(const v1::Series& series, double value);
 
-// The same for values of one series that stand together: their scale, of which
-// `largest` is the largest without its sign, and each of them in it.
+// Same for several values of one series: their scale, given the `largest`
+// absolute value, and each value in that scale.
 Scale ScaleOf(const v1::Series& series, double largest);
 std::string ScaledNumberOf(const v1::Series& series, double value,
                            const Scale& scale);
 
-// A value for printing. For programs: machine, path, time, value, status, unit,
-// and what there is beside them. For people: `with_time` says whether the time
-// is a column.
+// Returns the record of a value. For programs: machine, path, time, value,
+// status, unit and details. For users: `with_time` adds a time column.
 Record ValueRecord(const v1::Series& series, const Value& value,
                    bool with_time);
 
-// Why there is no value: the cause, if it is known, or else the status.
+// Returns the reason why a value is missing: the cause if known, else the
+// status.
 std::string ReasonText(const Value& value);
 
-// What people see of a value: the number, or why there is none.
+// Returns the text of a value for users: the number, or the reason why it is
+// missing.
 std::string ValueText(const v1::Series& series, const Value& value);
 
 }  // namespace fleetperf::cli

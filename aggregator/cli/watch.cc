@@ -28,7 +28,7 @@
 namespace fleetperf::cli {
 namespace {
 
-// A table is not drawn more often, and as often as this to mark what is stale.
+// The intervals between redraws of a table, which also mark stale rows.
 constexpr absl::Duration kTerminalPause = absl::Milliseconds(200);
 constexpr absl::Duration kPipePause = absl::Milliseconds(900);
 constexpr absl::Duration kRedraw = absl::Seconds(1);
@@ -38,16 +38,16 @@ constexpr char kHome[] = "\x1b[H";
 constexpr char kEndLine[] = "\x1b[K\n";
 constexpr char kClearBelow[] = "\x1b[J";
 
-// Shows what a subscription brings.
+// Displays the responses of a subscription.
 class Viewer {
  public:
   virtual ~Viewer() = default;
   virtual void Add(const v1::SubscribeResponse& response) = 0;
-  // Whether nobody reads it any more.
+  // Whether the reader has closed the output.
   virtual bool IsClosed() = 0;
 };
 
-// One line of JSON or CSV for each value.
+// Prints one line of JSON or CSV per value.
 class LineViewer : public Viewer {
  public:
   explicit LineViewer(Format format) : printer_(MakePrinter(format)) {}
@@ -70,15 +70,15 @@ class LineViewer : public Viewer {
     for (const uint32_t id : response.ended()) series_.erase(id);
     if (response.lagged() > 0) {
       std::fprintf(stderr,
-                   "fleetperf: %llu values left out: the output is read too "
+                   "fleetperf: %llu values dropped: the output is read too "
                    "slowly\n",
                    static_cast<unsigned long long>(response.lagged()));
     }
     if (response.live_machines().widened() > 0) {
       std::fprintf(
           stderr,
-          "fleetperf: of %u machines values come each %s: too many are "
-          "watched at a time; watch fewer to see each sample\n",
+          "fleetperf: %u machines send values only every %s, because too many "
+          "are watched; watch fewer to see every sample\n",
           response.live_machines().widened(),
           absl::FormatDuration(
               FromProto(response.live_machines().widened_interval()))
@@ -95,7 +95,7 @@ class LineViewer : public Viewer {
   bool is_closed_ = false;
 };
 
-// A table: redrawn on a terminal, printed again elsewhere.
+// Prints a table: redrawn on a terminal, repeated elsewhere.
 class TableViewer : public Viewer {
  public:
   explicit TableViewer(std::function<void()> quit)
@@ -159,7 +159,7 @@ class TableViewer : public Viewer {
     const absl::Duration pause = is_terminal_ ? kTerminalPause : kPipePause;
     absl::MutexLock lock(&mutex_);
     for (;;) {
-      // A key is answered at once; values are drawn together.
+      // Keys take effect at once; values are drawn together.
       const auto is_awake = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
         return is_over_ || has_key_;
       };
@@ -260,7 +260,7 @@ absl::Status Watch(const Connection& connection, Format format,
   std::unique_ptr<Viewer> viewer;
   v1::SubscribeResponse response;
   RpcStage stage = RpcStage::kConnecting;
-  bool told = false;  // the viewer, or the user that there is nothing to tell
+  bool told = false;  // whether data or the waiting message was shown
   while (reader->Read(&response)) {
     stage = RpcStage::kAnswering;
     if (viewer == nullptr && format == Format::kTable) {
@@ -268,11 +268,11 @@ absl::Status Watch(const Connection& connection, Format format,
     } else if (viewer == nullptr) {
       viewer = std::make_unique<LineViewer>(format);
     }
-    // The first message comes when what is stored has been looked at.
+    // The first response arrives after the stored values have been searched.
     if (response.series_size() == 0 && !std::exchange(told, true)) {
       std::fprintf(stderr,
-                   "fleetperf: nothing matches yet; waiting until something "
-                   "does (Ctrl-C ends)\n");
+                   "fleetperf: nothing matches yet; waiting for a match "
+                   "(Ctrl-C quits)\n");
     }
     told = true;
     viewer->Add(response);

@@ -20,8 +20,8 @@ CounterFormula FormulaOfType(uint32_t type) {
   return formula;
 }
 
-// A block's clocks are signed. Moving both samples' by 2^63 keeps their order
-// and difference.
+// A block's clocks are signed. Shifting both samples by 2^63 preserves their
+// order and difference.
 int64_t ToClock(std::optional<uint64_t> time) {
   return static_cast<int64_t>(time.value_or(0) - (uint64_t{1} << 63));
 }
@@ -45,8 +45,8 @@ RawSample ToRawSample(const PrintedSample& printed,
           .multi = ToRawValue(printed.multi, 8)};
 }
 
-// The status that follows from the types alone, or from how many samples there
-// are.
+// Returns the status that follows from the types or the number of samples
+// alone.
 std::optional<ValueStatus> StatusWithoutNumbers(const CounterFormula& formula,
                                                 const PrintedCounter& counter) {
   if (!formula.known_type) return ValueStatus::kUnknownType;
@@ -64,10 +64,10 @@ std::optional<ValueStatus> StatusWithoutNumbers(const CounterFormula& formula,
 
 std::string SizeDefect(absl::string_view name, uint64_t number, uint8_t size) {
   if (size != 4 || number <= std::numeric_limits<uint32_t>::max()) return "";
-  return absl::StrCat(name, " is ", number, ", which has no room in 4 bytes");
+  return absl::StrCat(name, " is ", number, ", which does not fit in 4 bytes");
 }
 
-// Of the numbers that both samples of a two-sample type must have.
+// Checks the numbers that both samples of a two-sample type must have.
 std::string SampleDefect(const CounterFormula& formula,
                          const PrintedCounter& counter,
                          const PrintedSample& sample, absl::string_view name) {
@@ -77,7 +77,7 @@ std::string SampleDefect(const CounterFormula& formula,
   if (formula.denominator == perflib::Denominator::kNone) return "";
   const std::string time = absl::StrCat(name, ".time");
   if (!sample.time.has_value()) return absl::StrCat(time, " is missing");
-  // A clock is no counter and has no size.
+  // A clock is not a counter and has no size.
   if (!NeedsDenominatorCounter(formula)) return "";
   return SizeDefect(time, *sample.time, counter.base_size);
 }
@@ -118,7 +118,7 @@ CalculatedValue Calculate(const PrintedCounter& counter) {
   if (growth.status != ValueStatus::kOk) {
     return CalculatedValue::Of(growth.status);
   }
-  // A block's frequency is signed, too; this one may be any.
+  // A block's frequency is signed; the frequency here may have any value.
   growth.growth.perf_freq = counter.newer.freq.value_or(0);
   return CalculateGrowth(formula, growth.growth);
 }

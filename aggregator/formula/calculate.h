@@ -1,5 +1,5 @@
-// One calculated value from raw samples as they are printed in documents: two
-// numbers and a clock each, without a block or a registration around them.
+// Calculates one value from raw samples as printed in documents: two numbers
+// and a clock each, without a block or a registration.
 
 #ifndef FLEETPERF_AGGREGATOR_FORMULA_CALCULATE_H_
 #define FLEETPERF_AGGREGATOR_FORMULA_CALCULATE_H_
@@ -23,7 +23,7 @@ struct PrintedSample {
 
 struct PrintedCounter {
   uint32_t type = 0;
-  uint32_t older_type = 0;  // that of the older sample; nearly always the same
+  uint32_t older_type = 0;  // type of the older sample; almost always the same
   uint8_t data_size = 8;    // bytes: 4 or 8
   uint8_t base_size = 8;
   bool wraps = false;  // RawValue::wraps
@@ -31,12 +31,14 @@ struct PrintedCounter {
   PrintedSample newer;
 };
 
-// What is wrong with the samples themselves: "raw1.time is missing", or a
-// number is too large for its size. Only what the calculation would use counts:
-// where a status is all there is to say, nothing is needed. "" if all is well.
+// Describes a defect of the samples, such as "raw1.time is missing" or a number
+// that is too large for its size. Only numbers that the calculation would use
+// are checked: if the result is a status anyway, none are. Empty if there is no
+// defect.
 std::string DefectOf(const PrintedCounter& counter);
 
-// By the same arithmetic as stored samples, of a counter without a defect.
+// Calculates the value of a counter without a defect, by the arithmetic of
+// stored samples.
 CalculatedValue Calculate(const PrintedCounter& counter);
 
 }  // namespace fleetperf::aggregator

@@ -54,8 +54,8 @@ CounterFormula FormulaOf(const perflib::CountersetRegistration& registration,
     result.frequency_id = link(counter.perf_freq_id);
   }
   if (NeedsMulti(result)) result.multi_id = link(counter.multi_id);
-  // A default scale is how graphs draw a counter. Only a whole number that asks
-  // to be shown as a real one has it in its value.
+  // The default scale controls how graphs draw a counter. It applies to the
+  // value only if the counter asks to be displayed as a real number.
   if ((counter.attrib & perflib::kAttribDisplayAsReal) != 0) {
     result.scale = perflib::ScaleOr0(counter.default_scale);
   }

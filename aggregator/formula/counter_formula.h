@@ -1,5 +1,5 @@
-// What a counter of a counterset needs to become a calculated value: its
-// formula and the other counters that take part in it.
+// The calculation of a counter's values: its formula, and the other counters
+// that the formula uses.
 
 #ifndef FLEETPERF_AGGREGATOR_FORMULA_COUNTER_FORMULA_H_
 #define FLEETPERF_AGGREGATOR_FORMULA_COUNTER_FORMULA_H_
@@ -23,23 +23,24 @@ struct CounterFormula {
   std::optional<uint32_t> denominator_id;  // the base, or the object's time
   std::optional<uint32_t> frequency_id;    // the object's frequency
   std::optional<uint32_t> multi_id;
-  // What people see is the value times 10^scale. At most kMaxScale, either way.
+  // Displayed values are multiplied by 10^scale. The magnitude of `scale` is at
+  // most kMaxScale.
   int32_t scale = 0;
 
   bool uses_two_samples() const { return perflib::UsesTwoSamples(formula); }
 };
 
-// Whether the value is a ratio of two counters, of which several are combined
-// as the sum of the one by the sum of the other.
+// Returns whether the value is a ratio of two counters. Several such values are
+// combined as the ratio of the two sums.
 inline bool IsRatio(const CounterFormula& formula) {
   return formula.denominator == perflib::Denominator::kBaseCounter;
 }
 
-// Whether D is a counter's value and not a clock of the block.
+// Returns whether D is a counter's value and not a clock of the block.
 bool NeedsDenominatorCounter(const CounterFormula& formula);
-// Whether F is the frequency of PerfTimeStamp.
+// Returns whether F is the frequency of PerfTimeStamp.
 bool NeedsPerfFreq(const CounterFormula& formula);
-// Whether there is an M.
+// Returns whether the formula uses M.
 bool NeedsMulti(const CounterFormula& formula);
 
 CounterFormula FormulaOf(const perflib::CountersetRegistration& registration,

@@ -9,12 +9,12 @@ namespace {
 using perflib::Denominator;
 using perflib::Formula;
 
-// On x86-64 this holds every 64-bit integer exactly, so that only the results
-// are rounded.
+// On x86-64, this type holds every 64-bit integer exactly, so only results are
+// rounded.
 using Real = long double;
 
 Real ToReal(absl::uint128 value) {
-  // Nearly always, and several times as quick.
+  // The common case, and several times faster.
   if (absl::Uint128High64(value) == 0) {
     return static_cast<Real>(absl::Uint128Low64(value));
   }
@@ -22,14 +22,15 @@ Real ToReal(absl::uint128 value) {
 }
 
 CalculatedValue Result(const CounterFormula& formula, Real value) {
-  // Powers of ten are exact, their inverses are not.
+  // Powers of ten are exact; their inverses are not.
   if (formula.scale > 0) value *= std::pow(Real{10}, formula.scale);
   if (formula.scale < 0) value /= std::pow(Real{10}, -formula.scale);
   return CalculatedValue::Of(static_cast<double>(value));
 }
 
-// How far a number grew; nothing if it fell. A 4-byte number that may wrap and
-// fell by less than half of its range did.
+// Returns the growth of a number, or std::nullopt if it decreased. A 4-byte
+// number that may wrap has wrapped if its growth modulo 2^32 is less than half
+// of its range.
 std::optional<uint64_t> Grown(const RawValue& older, const RawValue& newer,
                               bool may_wrap) {
   if (newer.value >= older.value) return newer.value - older.value;
@@ -64,13 +65,13 @@ std::optional<uint64_t> DenominatorGrown(const CounterFormula& formula,
   return std::nullopt;
 }
 
-// a - b, exactly.
+// Returns a - b, exactly.
 Real Difference(absl::uint128 a, absl::uint128 b) {
   return a >= b ? ToReal(a - b) : -ToReal(b - a);
 }
 
-// m - n / d, times d. Differences of what is nearly the same are taken before
-// anything is rounded.
+// Returns (m - n / d) * d. Differences of nearly equal numbers are computed
+// before rounding.
 Real MultiDifference(const Growth& growth) {
   if (absl::Uint128High64(growth.denominator) == 0) {
     return Difference(absl::uint128(growth.multi) * growth.denominator,
@@ -80,8 +81,8 @@ Real MultiDifference(const Growth& growth) {
          ToReal(growth.value);
 }
 
-// Whether the counter itself counts ticks of PerfTimeStamp: either they are
-// divided by such ticks, or by the frequency.
+// Returns whether the counter itself counts ticks of PerfTimeStamp: the formula
+// divides it by such ticks or by the frequency.
 bool CountsTicks(const CounterFormula& formula) {
   switch (formula.formula) {
     case Formula::kQueueLength:
@@ -96,8 +97,8 @@ bool CountsTicks(const CounterFormula& formula) {
   }
 }
 
-// What keeps a type from ever having a value.
-std::optional<ValueStatus> NeverShown(const CounterFormula& formula) {
+// Returns the status of types that never have a value.
+std::optional<ValueStatus> UndisplayableStatus(const CounterFormula& formula) {
   if (!formula.known_type) return ValueStatus::kUnknownType;
   if (formula.formula == Formula::kNotDisplayable) {
     return ValueStatus::kNotDisplayable;
@@ -127,7 +128,7 @@ void AddGrowth(const CounterFormula& formula, const Growth& piece,
 
 CalculatedValue CalculateGrowth(const CounterFormula& formula,
                                 const Growth& growth) {
-  if (const auto status = NeverShown(formula)) {
+  if (const auto status = UndisplayableStatus(formula)) {
     return CalculatedValue::Of(*status);
   }
   if (formula.denominator != Denominator::kNone && growth.denominator == 0) {
@@ -176,7 +177,7 @@ CalculatedValue CalculateGrowth(const CounterFormula& formula,
 
 CalculatedValue CalculateSample(const CounterFormula& formula,
                                 const RawSample& sample) {
-  if (const auto status = NeverShown(formula)) {
+  if (const auto status = UndisplayableStatus(formula)) {
     return CalculatedValue::Of(*status);
   }
   if (!sample.value.has_value()) {

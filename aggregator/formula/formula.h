@@ -1,8 +1,9 @@
 // The arithmetic of PerfLib's counter types.
 //
-// Source: Microsoft's "Calculating Counter Values" and [MS-PCQ]. All of it is
-// real arithmetic: nothing is truncated, and no product is formed in integers.
-// docs/counters.md says where the sources disagree and what is done here.
+// Sources: Microsoft's "Calculating Counter Values" and [MS-PCQ]. All
+// arithmetic is in real numbers: nothing is truncated, and no product is formed
+// in integers. docs/reference/counters.md documents where the sources disagree,
+// and which one is followed.
 
 #ifndef FLEETPERF_AGGREGATOR_FORMULA_FORMULA_H_
 #define FLEETPERF_AGGREGATOR_FORMULA_FORMULA_H_
@@ -17,18 +18,18 @@
 
 namespace fleetperf::aggregator {
 
-// A raw value as it was in the block: 4 or 8 bytes, or none.
+// A raw value as in the block: 4 or 8 bytes, or missing.
 struct RawValue {
   uint64_t value = 0;
-  uint8_t size = 0;  // 0: there is none
-  // Whether 4 bytes that fell by less than half of their range wrapped. Bases
-  // do, whatever this says.
+  uint8_t size = 0;  // 0: missing
+  // Whether a 4-byte value that fell by more than half of its range wrapped.
+  // Bases always wrap, regardless of this field.
   bool wraps = false;
 
   bool has_value() const { return size != 0; }
 };
 
-// What one tick says of a counter and of those its formula needs.
+// The values of a counter, and of the counters its formula needs, at one tick.
 struct RawSample {
   perflib::Clocks clocks;
   uint64_t life = 0;  // Instance::life
@@ -38,39 +39,43 @@ struct RawSample {
   RawValue multi;        // of CounterFormula::multi_id
 };
 
-// What counters grew by from one sample to another, or in several such pieces
-// together, with what the newest sample says beside it.
+inline absl::Time TimeOf(const RawSample& sample) {
+  return perflib::TimeOf(sample.clocks);
+}
+
+// The growth of counters from one sample to another, or the sum over several
+// such pieces. The other fields are those of the newest sample.
 struct Growth {
   absl::uint128 value = 0;
   absl::uint128 denominator = 0;  // in the units of CounterFormula::denominator
-  // Ticks of PerfTimeStamp per second; for elapsed times, of their own clock.
+  // Ticks of PerfTimeStamp per second; for elapsed times, ticks of their own
+  // clock.
   uint64_t perf_freq = 0;
   uint64_t multi = 0;
 };
 
-// Adds the growth of a newer piece to the sum of older ones. Where the
-// frequency of PerfTimeStamp changed between them, older ticks become newer
-// ones.
+// Adds the growth of a newer piece to the sum of older ones. If the frequency
+// of PerfTimeStamp changed between them, the older ticks are converted.
 void AddGrowth(const CounterFormula& formula, const Growth& piece, Growth* sum);
 
-// The value of a formula that uses two samples; or of a raw fraction, whose
-// counters' own values are the growth. Growth of 0 in the denominator is
-// kZeroDenominator, not a division.
+// Returns the value of a formula that uses two samples, or of a raw fraction,
+// for which `growth` holds the counters' own values. If the denominator did not
+// grow, the result is kZeroDenominator.
 CalculatedValue CalculateGrowth(const CounterFormula& formula,
                                 const Growth& growth);
 
-// The value of a formula that uses one sample.
+// Returns the value of a formula that uses one sample.
 CalculatedValue CalculateSample(const CounterFormula& formula,
                                 const RawSample& sample);
 
-// The sum of the values of `count` samples of a formula that uses one, from the
-// sums of what their counters are; of raw fractions, as if their base were
-// always the same.
+// Returns the sum of the values of `count` samples of a formula that uses one
+// sample, from the sums of their counters. Raw fractions are treated as if
+// their base were constant.
 CalculatedValue CalculateSampleSum(const CounterFormula& formula,
                                    const Growth& sum, uint64_t count);
 
-// The growth from `older` to `newer`, which are of one life, or the status that
-// says what is wrong with it.
+// The growth from `older` to `newer`, which must be of one life, or the status
+// that describes the problem.
 struct GrowthOrStatus {
   Growth growth;
   ValueStatus status = ValueStatus::kOk;

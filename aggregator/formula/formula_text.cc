@@ -9,8 +9,8 @@ namespace {
 using perflib::Denominator;
 using perflib::Formula;
 
-// The formula without its scale. Words of letters stand for numbers: dN, N1, dD
-// (the growth of the denominator), D1, F (the frequency), M1.
+// Returns the formula without its scale. Variables stand for numbers: dN, N1,
+// dD (the growth of the denominator), D1, F (the frequency), M1.
 std::string Template(Formula formula) {
   switch (formula) {
     case Formula::kNotDisplayable:
@@ -117,7 +117,7 @@ std::string DenominatorText(const CounterFormula& formula) {
     case Denominator::kPerfTimeCounter:
       return formula.denominator_id.has_value()
                  ? absl::StrCat("counter ", *formula.denominator_id)
-                 : "a counter that the registration does not name";
+                 : "a counter that is not in the registration";
   }
   return "";
 }

@@ -1,4 +1,4 @@
-// Formulas as people read them.
+// Human-readable formulas.
 
 #ifndef FLEETPERF_AGGREGATOR_FORMULA_FORMULA_TEXT_H_
 #define FLEETPERF_AGGREGATOR_FORMULA_FORMULA_TEXT_H_
@@ -11,19 +11,19 @@
 
 namespace fleetperf::aggregator {
 
-// "100 * (1 - dN / dD)", in the letters of docs/counters.md; empty for types
-// that are not shown.
+// Returns the formula, such as "100 * (1 - dN / dD)", with the variables of
+// docs/reference/counters.md. Empty for types that are not displayed.
 std::string FormulaText(const CounterFormula& formula);
 
-// The same with the numbers of a value's samples, whose growth is sound:
-// "100 * (1 - (30 - 20) / (150 - 100))". `older` is used by formulas of two
-// samples alone.
+// Returns the formula with the numbers of a value's samples, whose growth must
+// be sound: "100 * (1 - (30 - 20) / (150 - 100))". `older` is only used by
+// formulas of two samples.
 std::string ArithmeticText(const CounterFormula& formula,
                            const std::optional<RawSample>& older,
                            const RawSample& newer);
 
-// What the counter is measured against: "PerfTimeStamp", "PerfTime100NSec",
-// "counter 27", or empty.
+// Returns the denominator: "PerfTimeStamp", "PerfTime100NSec", "counter 27", or
+// empty.
 std::string DenominatorText(const CounterFormula& formula);
 
 }  // namespace fleetperf::aggregator

@@ -3,19 +3,18 @@
 #include <cstdlib>
 #include <optional>
 
-#include "aggregator/store/frame.h"
+#include "aggregator/formula/life.h"
 
 namespace fleetperf::aggregator {
 namespace {
 
 absl::Duration TimeOfDayLength(const perflib::Clocks& older,
                                const perflib::Clocks& newer) {
-  return perflib::TimeFromPerfTime100NSec(newer.perf_time_100nsec) -
-         perflib::TimeFromPerfTime100NSec(older.perf_time_100nsec);
+  return perflib::TimeOf(newer) - perflib::TimeOf(older);
 }
 
-// The two clocks disagree by more than reading them one after the other, or by
-// the coarse ticks of Windows' time of day, can explain.
+// Returns whether the two clocks differ by more than the time between reading
+// them, and the coarse ticks of Windows' time of day, can explain.
 bool ClockStepped(absl::Duration stamp, absl::Duration time_of_day) {
   const absl::Duration tolerance = absl::Milliseconds(50) + stamp / 100;
   return absl::AbsDuration(time_of_day - stamp) > tolerance;
@@ -58,10 +57,10 @@ absl::Duration ClockLength(const perflib::Clocks& older,
   const int64_t freq = newer.perf_freq;
   if (freq <= 0) return TimeOfDayLength(older, newer);
   int64_t ticks = 0;
-  if (freq == ClockCheck::kTicksOf100NSec &&
+  if (freq == perflib::kLinuxPerfFreq &&
       !__builtin_sub_overflow(newer.perf_time_stamp, older.perf_time_stamp,
                               &ticks) &&
-      std::abs(ticks) < ClockCheck::kMostTicks) {
+      std::abs(ticks) < ClockCheck::kMaxTicks) {
     return absl::Nanoseconds(100 * ticks);
   }
   return absl::Seconds(1) *
@@ -76,7 +75,7 @@ ClockCheck::ClockCheck(absl::Duration interval)
           static_cast<double>(absl::ToInt64Nanoseconds(interval) / 100) *
           kMaxIntervalsApart)) {}
 
-std::optional<int64_t> ClockCheck::SoundLengthOfOthers(
+std::optional<int64_t> ClockCheck::SlowSoundLength(
     const perflib::Clocks& older, const perflib::Clocks& newer) const {
   if (newer.perf_time_stamp < older.perf_time_stamp ||
       newer.perf_time_100nsec < older.perf_time_100nsec) {
@@ -89,9 +88,8 @@ std::optional<int64_t> ClockCheck::SoundLengthOfOthers(
 
 Piece MakePiece(const CounterFormula& formula, const RawSample& older,
                 const RawSample& newer, absl::Duration interval) {
-  Piece piece{
-      .start = perflib::TimeFromPerfTime100NSec(older.clocks.perf_time_100nsec),
-      .length = ClockLength(older.clocks, newer.clocks)};
+  Piece piece{.start = perflib::TimeOf(older.clocks),
+              .length = ClockLength(older.clocks, newer.clocks)};
   if (const auto cause = BreakBetween(older, newer, piece.length, interval)) {
     piece.problem = CalculatedValue::Gap(*cause);
     return piece;
@@ -100,6 +98,24 @@ Piece MakePiece(const CounterFormula& formula, const RawSample& older,
   piece.growth = growth.growth;
   piece.problem = CalculatedValue::Of(growth.status);
   return piece;
+}
+
+std::optional<Piece> PieceTo(const CounterFormula& formula,
+                             const std::optional<RawSample>& last,
+                             const RawSample& sample, absl::Duration interval) {
+  if (!formula.uses_two_samples() || !last.has_value()) return std::nullopt;
+  return MakePiece(formula, *last, sample, interval);
+}
+
+CalculatedValue ValueOfSample(const CounterFormula& formula,
+                              const RawSample& sample,
+                              const std::optional<Piece>& piece) {
+  if (!formula.uses_two_samples()) return CalculateSample(formula, sample);
+  if (!piece.has_value()) {
+    return CalculatedValue::Of(ValueStatus::kNeedTwoSamples);
+  }
+  return piece->sound() ? CalculateGrowth(formula, piece->growth)
+                        : piece->problem;
 }
 
 }  // namespace fleetperf::aggregator

@@ -1,4 +1,4 @@
-// A piece: two neighbouring samples of a series.
+// A piece: two adjacent samples of a series.
 
 #ifndef FLEETPERF_AGGREGATOR_FORMULA_PIECE_H_
 #define FLEETPERF_AGGREGATOR_FORMULA_PIECE_H_
@@ -15,51 +15,51 @@
 
 namespace fleetperf::aggregator {
 
-// Samples further apart than this many intervals have a gap between them. Half
-// an interval more than two, because ticks are not exact.
+// Samples further apart than this many intervals have a gap between them. The
+// limit is half an interval more than two, since ticks are not exact.
 inline constexpr double kMaxIntervalsApart = 2.5;
 
-// Two neighbouring samples: either `problem` is OK and there is growth, or it
-// says why there is none.
+// Two adjacent samples. Either `problem` is OK and there is growth, or
+// `problem` is the reason why there is none.
 struct Piece {
   Growth growth;
   CalculatedValue problem;
   absl::Time start;       // of the older sample
-  absl::Duration length;  // by the clock that does not step
+  absl::Duration length;  // by the monotonic clock
 
   bool sound() const { return problem.ok(); }
 };
 
-// By the clock that does not step; by the time of day if there is no other.
+// Returns the time between two ticks by the monotonic clock, or by the time of
+// day if there is no monotonic clock.
 absl::Duration ClockLength(const perflib::Clocks& older,
                            const perflib::Clocks& newer);
 
-// Finds what is wrong between neighbouring samples of one life, going by their
-// clocks alone. Made once for many. Immutable.
+// Checks adjacent samples of one life for problems by their clocks alone.
+// Reusable for many samples. Immutable.
 class ClockCheck {
  public:
-  // What PerfTimeStamp counts on Linux and current Windows.
-  static constexpr int64_t kTicksOf100NSec = 10'000'000;
-  // As many of them can be reckoned with in integers.
-  static constexpr int64_t kMostTicks = int64_t{1} << 55;
+  // Lengths up to this number of ticks can be handled in integers.
+  static constexpr int64_t kMaxTicks = int64_t{1} << 55;
 
-  // Of samples that are collected at this interval.
+  // `interval` is the collection interval of the samples.
   explicit ClockCheck(absl::Duration interval);
 
-  // ClockLength, in nanoseconds, if both clocks went on and nothing is wrong.
+  // Returns ClockLength in nanoseconds. std::nullopt if a clock went back or
+  // there is a problem.
   std::optional<int64_t> SoundLength(const perflib::Clocks& older,
                                      const perflib::Clocks& newer) const {
     int64_t length = 0;
     int64_t time_of_day = 0;
-    // Reckoned in integers where both clocks tick so.
-    if (older.perf_freq != kTicksOf100NSec ||
-        newer.perf_freq != kTicksOf100NSec ||
+    // Uses integers if both clocks have the tick rate of Linux.
+    if (older.perf_freq != perflib::kLinuxPerfFreq ||
+        newer.perf_freq != perflib::kLinuxPerfFreq ||
         __builtin_sub_overflow(newer.perf_time_stamp, older.perf_time_stamp,
                                &length) ||
         __builtin_sub_overflow(newer.perf_time_100nsec, older.perf_time_100nsec,
                                &time_of_day) ||
-        length >= kMostTicks || time_of_day >= kMostTicks) {
-      return SoundLengthOfOthers(older, newer);
+        length >= kMaxTicks || time_of_day >= kMaxTicks) {
+      return SlowSoundLength(older, newer);
     }
     if (length < 0 || time_of_day < 0 || length > longest_ ||
         100 * std::abs(time_of_day - length) > 100 * kTolerance + length) {
@@ -69,11 +69,11 @@ class ClockCheck {
   }
 
  private:
-  // By how many the clocks may disagree, and by a hundredth of the length.
-  static constexpr int64_t kTolerance = kTicksOf100NSec / 20;
+  // The clocks may differ by this number of ticks plus 1% of the length.
+  static constexpr int64_t kTolerance = perflib::kLinuxPerfFreq / 20;
 
-  std::optional<int64_t> SoundLengthOfOthers(
-      const perflib::Clocks& older, const perflib::Clocks& newer) const;
+  std::optional<int64_t> SlowSoundLength(const perflib::Clocks& older,
+                                         const perflib::Clocks& newer) const;
 
   absl::Duration interval_;
   int64_t longest_;  // in ticks of 100 ns
@@ -81,6 +81,17 @@ class ClockCheck {
 
 Piece MakePiece(const CounterFormula& formula, const RawSample& older,
                 const RawSample& newer, absl::Duration interval);
+
+// Returns the piece that ends with a series' next sample. std::nullopt if
+// `last` is, or if the formula uses one sample.
+std::optional<Piece> PieceTo(const CounterFormula& formula,
+                             const std::optional<RawSample>& last,
+                             const RawSample& sample, absl::Duration interval);
+
+// Returns the value of a sample alone, or of the piece that ends with it.
+CalculatedValue ValueOfSample(const CounterFormula& formula,
+                              const RawSample& sample,
+                              const std::optional<Piece>& piece);
 
 }  // namespace fleetperf::aggregator
 

@@ -5,7 +5,7 @@
 namespace fleetperf::aggregator {
 namespace {
 
-// Notes a piece's value.
+// Adds a piece's value.
 void AddValue(const Growth& growth, const CalculatedValue& value,
               Summary* summary) {
   if (!value.ok()) return;

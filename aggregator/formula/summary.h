@@ -1,5 +1,5 @@
-// What the pieces or samples of some time come to together, so that they need
-// not be kept: those of a minute or an hour, in thinned data.
+// Summaries of the pieces or samples of a minute or an hour. Thinned data
+// stores the summaries instead of the samples.
 
 #ifndef FLEETPERF_AGGREGATOR_FORMULA_SUMMARY_H_
 #define FLEETPERF_AGGREGATOR_FORMULA_SUMMARY_H_
@@ -14,20 +14,22 @@
 
 namespace fleetperf::aggregator {
 
-// Of formulas that use two samples it has the pieces, of others the samples; a
-// sample's growth is what its counters are. Thread-compatible.
+// For formulas that use two samples, a summary of pieces; for others, of
+// samples, where the growth of a sample is the values of its counters.
+// Thread-compatible.
 struct Summary {
   struct Extreme {
     Growth growth;
     double value = 0;
   };
 
-  Growth growth;     // of all that are sound
-  Extreme smallest;  // the piece with the smallest value, and the largest
+  Growth growth;     // sum over sound pieces
+  Extreme smallest;  // the piece with the smallest value
+  // The piece with the largest value.
   Extreme largest;
-  double sum = 0;       // of the values, for raw fractions
-  uint64_t pieces = 0;  // sound ones
-  uint64_t values = 0;  // those that have one: where D did not grow, none has
+  double sum = 0;       // of the values of raw fractions
+  uint64_t pieces = 0;  // number of sound pieces
+  uint64_t values = 0;  // sound pieces with a value; none if D did not grow
   uint64_t breaks = 0;
   CalculatedValue problem;                    // of the last break
   absl::Time start = absl::InfiniteFuture();  // of the first sound piece
@@ -37,11 +39,12 @@ struct Summary {
 
   void AddPiece(const CounterFormula& formula, const Piece& piece);
   void AddSample(const CounterFormula& formula, const RawSample& sample);
-  // What came after all that it has.
+  // Adds a summary that follows all data in this one.
   void Add(const CounterFormula& formula, const Summary& newer);
 };
 
-// A sample's counters as its growth, for formulas that use one; and back.
+// Converts a sample's counters to a growth, for formulas that use one sample,
+// and back.
 Growth GrowthOfSample(const RawSample& sample);
 CalculatedValue CalculateExtreme(const CounterFormula& formula,
                                  const Growth& growth);

@@ -8,7 +8,7 @@ namespace {
 
 using perflib::DisplaySuffix;
 
-// The unit of what is counted, from the counter's name.
+// Returns the unit of the counted quantity, based on the counter's name.
 std::string CountedUnit(const std::string& name) {
   if (absl::StrContains(name, "KBytes")) return "KiB";
   if (absl::StrContains(name, "MBytes") ||

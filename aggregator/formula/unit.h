@@ -1,4 +1,4 @@
-// What calculated values are measured in.
+// The units of calculated values.
 
 #ifndef FLEETPERF_AGGREGATOR_FORMULA_UNIT_H_
 #define FLEETPERF_AGGREGATOR_FORMULA_UNIT_H_
@@ -9,9 +9,9 @@
 
 namespace fleetperf::aggregator {
 
-// "%", "s", "1/s", "B", "B/s", "KiB", "MiB", "bit/s", or empty for a plain
-// number. The type tells percentages, seconds and rates; bytes are known by the
-// counter's name, for which PerfLib has no other sign.
+// Returns "%", "s", "1/s", "B", "B/s", "KiB", "MiB", "bit/s", or empty for a
+// plain number. Percentages, seconds and rates follow from the type. Bytes are
+// recognized by the counter's name, since PerfLib has no other indication.
 std::string UnitOf(const perflib::CounterRegistration& counter);
 
 }  // namespace fleetperf::aggregator

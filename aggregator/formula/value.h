@@ -1,4 +1,4 @@
-// Calculated values: a number, or why there is none.
+// Calculated values: a number, or the reason why there is none.
 
 #ifndef FLEETPERF_AGGREGATOR_FORMULA_VALUE_H_
 #define FLEETPERF_AGGREGATOR_FORMULA_VALUE_H_
@@ -22,10 +22,10 @@ enum class ValueStatus : uint8_t {
   kNotDisplayable,
   kUnknownType,
   kGap,
-  kNotFinite,  // the number is too large for a double, or none
+  kNotFinite,  // the number is infinite or NaN
 };
 
-// Why samples, or the link between two of them, are missing.
+// The reason why samples, or the connection between two samples, are missing.
 enum class GapCause : uint8_t {
   kNone,
   kNoSamples,
@@ -36,7 +36,7 @@ enum class GapCause : uint8_t {
   kSpoolFull,
   kRejected,
   kOverrun,
-  kReset,  // the counter or its base fell
+  kReset,  // the counter or its base decreased
   kSpoolExpired,
   kSpoolDamaged,
   kDiskFull,
@@ -55,7 +55,8 @@ struct CalculatedValue {
   ValueStatus status = ValueStatus::kOk;
   GapCause cause = GapCause::kNone;  // of a gap, or of a break beside a value
 
-  // What is OK has an order: infinities and NaN are kNotFinite.
+  // OK values are finite, and therefore ordered. Infinity and NaN are
+  // kNotFinite.
   static CalculatedValue Of(double value) {
     if (!std::isfinite(value)) return Of(ValueStatus::kNotFinite);
     return {.value = value};

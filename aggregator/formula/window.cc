@@ -6,7 +6,7 @@
 namespace fleetperf::aggregator {
 namespace {
 
-// What a break is called in a value that leaves it out.
+// Returns the cause of a break in a window that still has a value.
 GapCause CauseOf(const CalculatedValue& problem) {
   switch (problem.status) {
     case ValueStatus::kGap:
@@ -19,15 +19,16 @@ GapCause CauseOf(const CalculatedValue& problem) {
   }
 }
 
-// What is done with the values of pieces, or of samples.
+// Returns the method that combines the values of pieces or samples.
 Over OverOfValues(const CounterFormula& formula, Over over) {
   if (over != Over::kFormula) return over;
-  // An uptime's average would be of a past moment; people mean the newest.
+  // The average of an uptime would refer to a past moment; users expect the
+  // newest.
   return formula.formula == perflib::Formula::kElapsedTime ? Over::kLast
                                                            : Over::kAverage;
 }
 
-// What a summary adds to its window's values.
+// Returns the contribution of a summary to its window's values.
 CalculatedValue ValueOf(const CounterFormula& formula, Over over,
                         const Summary& summary, const RawSample& newest) {
   switch (over) {
@@ -85,6 +86,16 @@ void WindowAccumulator::AddSample(const CounterFormula& formula, Over over,
   ++pieces_;
 }
 
+void WindowAccumulator::Add(const CounterFormula& formula, Over over,
+                            const RawSample& sample,
+                            const std::optional<Piece>& piece) {
+  if (piece.has_value()) {
+    AddPiece(formula, over, *piece);
+  } else if (!formula.uses_two_samples()) {
+    AddSample(formula, over, sample);
+  }
+}
+
 void WindowAccumulator::AddPieces(const CounterFormula& formula,
                                   const Pieces& pieces) {
   AddGrowth(formula, pieces.growth, &growth_);
@@ -103,7 +114,7 @@ void WindowAccumulator::AddSummary(const CounterFormula& formula, Over over,
   }
   if (summary.pieces == 0) return;
   const bool two_samples = formula.uses_two_samples();
-  // About: all pieces are as long as the interval of collection.
+  // Approximate: assumes that all pieces have the same length.
   const absl::Duration longest =
       summary.covered / static_cast<int64_t>(summary.pieces);
   if (two_samples && over == Over::kFormula) {
@@ -116,7 +127,8 @@ void WindowAccumulator::AddSummary(const CounterFormula& formula, Over over,
   }
   if (summary.values < summary.pieces) {
     breaks_ += summary.pieces - summary.values;
-    // Which came last is not known; the other says more.
+    // The order of the breaks is unknown. The problem of a real break is more
+    // specific.
     if (summary.breaks == 0) {
       problem_ = CalculatedValue::Of(ValueStatus::kZeroDenominator);
     }
@@ -136,7 +148,7 @@ void WindowAccumulator::AddSummary(const CounterFormula& formula, Over over,
   AddValue(of_values, value.value);
   pieces_ += summary.values;
   if (!two_samples) return;
-  // About; which of them have no value is not known.
+  // Approximate: the pieces without a value are unknown.
   covered_ += summary.covered * (static_cast<double>(summary.values) /
                                  static_cast<double>(summary.pieces));
   longest_ = std::max(longest_, longest);
@@ -179,7 +191,7 @@ WindowValue WindowAccumulator::Finish(const CounterFormula& formula, Over over,
 double WindowAccumulator::Coverage(absl::Time end,
                                    absl::Duration window) const {
   if (window <= absl::ZeroDuration()) return 0;
-  // Pieces end where samples are: the next may well have begun in this window.
+  // Pieces end at samples, so the next piece may have begun in this window.
   if (breaks_ == 0 && start_ <= end - window && window - covered_ < longest_) {
     return 1;
   }

@@ -7,7 +7,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "aggregator/store/wire_reader.h"
+#include "aggregator/samples/wire_reader.h"
 #include "base/status_macros.h"
 #include "perflib/registration.h"
 #include "proto/conversions.h"

@@ -15,8 +15,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "aggregator/store/batch_contents.h"
-#include "aggregator/store/dictionary.h"
+#include "aggregator/samples/batch_contents.h"
+#include "aggregator/samples/dictionary.h"
 #include "fleetperf/v1/collection.pb.h"
 #include "fleetperf/v1/fleet.pb.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "absl/time/time.h"
-#include "aggregator/store/batch_decoder.h"
+#include "aggregator/samples/batch_decoder.h"
 #include "fleetperf/v1/collection.pb.h"
 
 namespace fleetperf::aggregator {

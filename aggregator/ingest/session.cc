@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "aggregator/ingest/from_store.h"
 #include "aggregator/ingest/ingest.h"
 #include "base/sha256.h"
 #include "base/status_macros.h"
@@ -14,9 +15,6 @@
 
 namespace fleetperf::aggregator {
 namespace {
-
-// The skew is that of the least delayed of so many batches.
-constexpr size_t kSkewBatches = 8;
 
 absl::Status OutOfPlace(absl::string_view message) {
   return absl::InvalidArgumentError(
@@ -45,14 +43,6 @@ uint64_t CountValues(const DecodedBatch& decoded) {
 bool IsBatchsFault(const absl::Status& status) {
   return absl::IsInvalidArgument(status) || absl::IsResourceExhausted(status) ||
          absl::IsFailedPrecondition(status);
-}
-
-// What the store has no room for is no limit that the agent broke: it comes
-// again, with the next stream.
-absl::Status FromStore(const absl::Status& status) {
-  return absl::IsResourceExhausted(status)
-             ? absl::UnavailableError(status.message())
-             : status;
 }
 
 // Whether it is not for the agent to send this.
@@ -90,6 +80,7 @@ Session::Session(Ingest* ingest, PeerIdentity peer, std::string address,
       peer_(std::move(peer)),
       address_(std::move(address)),
       link_(std::move(link)),
+      machines_(ingest, &peer_),
       throttle_(ingest, link_.get()),
       plans_(&ingest->planner(), &machine_, link_.get()),
       reconnect_at_(ingest->NextReconnect()) {}
@@ -135,11 +126,8 @@ absl::Status Session::HandleHello(const v1::Hello& hello) {
   catalogue_hash_ = hello.catalogue_hash();
   batch_period_ = BatchPeriodOf(hello);
   machine_ = MachineOf(hello);
-  {
-    absl::MutexLock lock(&mutex_);
-    hello_skew_ = SkewOf(hello, ingest_.clock().Now());
-    skews_[agent_].push_back(hello_skew_);
-  }
+  hello_skew_ = SkewOf(hello, ingest_.clock().Now());
+  machines_.SetAgent(agent_, hello_skew_);
   RETURN_IF_ERROR(ingest_.Register(shared_from_this(), hello));
   RETURN_IF_ERROR(TakeEpochs(hello));
   throttle_.SetAgent(agent_);
@@ -224,8 +212,8 @@ absl::Status Session::HandleDictionary(v1::Dictionary dictionary) {
   RETURN_IF_ERROR(CheckHas(epoch));
   v1::Definitions& definitions = *dictionary.mutable_definitions();
   Bound(&definitions);
-  if (epoch.id() != epoch_id_) LeaveOutForeignMachines(&definitions);
-  RETURN_IF_ERROR(CheckMachines(definitions));
+  if (epoch.id() != epoch_id_) machines_.LeaveOutForeign(&definitions);
+  RETURN_IF_ERROR(machines_.Check(definitions));
   dictionary_instances_ += static_cast<size_t>(definitions.instances_size());
   const size_t most =
       kDictionaryLives * ingest_.limits().dictionary.max_instances;
@@ -288,7 +276,7 @@ absl::Status Session::HandleBatch(v1::Batch batch) {
     Reject(allowed, *contents, received.get());
   }
   epoch.SetReceived(received->sequence);
-  Note(*received);
+  machines_.NoteSkew(*received);
   const absl::Status charged = Charge(*received);
   ingest_.Accept(std::move(received));
   return charged;
@@ -300,7 +288,7 @@ absl::Status Session::TakeDefinitions(const BatchContents& contents,
   received->definitions = contents.definitions;
   if (received->definitions == nullptr) return absl::OkStatus();
   Bound(contents.definitions.get());
-  RETURN_IF_ERROR(CheckMachines(*received->definitions));
+  RETURN_IF_ERROR(machines_.Check(*received->definitions));
   return ApplyDefinitions(*received->epoch, *received->definitions);
 }
 
@@ -357,8 +345,7 @@ bool Session::IsBehind(const ReceivedBatch& received) const {
   absl::Time newest = absl::InfinitePast();
   for (const Frame& frame : received.decoded.frames) {
     if (frame.clocks->empty()) continue;
-    newest = std::max(newest, perflib::TimeFromPerfTime100NSec(
-                                  frame.clocks->back().perf_time_100nsec));
+    newest = std::max(newest, perflib::TimeOf(frame.clocks->back()));
   }
   return newest != absl::InfinitePast() &&
          newest < received.received + hello_skew_ - batch_period_ - kBehind;
@@ -428,65 +415,10 @@ void Session::Bound(v1::Definitions* definitions) {
                    "; they are not scaled"));
 }
 
-absl::Status Session::CheckMachines(const v1::Definitions& definitions) const {
-  for (const v1::MachineDefinition& machine : definitions.machines()) {
-    if (!peer_.HasName(machine.name())) {
-      return absl::PermissionDeniedError(
-          absl::StrCat("the certificate of ", agent_,
-                       " does not speak for machine \"", machine.name(), "\""));
-    }
-  }
-  return absl::OkStatus();
-}
-
-void Session::LeaveOutForeignMachines(v1::Definitions* definitions) const {
-  absl::flat_hash_set<uint32_t> foreign;
-  for (const v1::MachineDefinition& machine : definitions->machines()) {
-    if (!peer_.HasName(machine.name())) foreign.insert(machine.id());
-  }
-  if (foreign.empty()) return;
-  const auto erase = [](auto* list, const auto& is_foreign) {
-    list->erase(std::remove_if(list->begin(), list->end(), is_foreign),
-                list->end());
-  };
-  erase(definitions->mutable_machines(),
-        [&](const auto& machine) { return foreign.contains(machine.id()); });
-  erase(definitions->mutable_queries(),
-        [&](const auto& query) { return foreign.contains(query.machine()); });
-  erase(definitions->mutable_instances(), [&](const auto& instance) {
-    return foreign.contains(instance.machine());
-  });
-}
-
 absl::Status Session::EnterMachines(const std::set<std::string>& machines) {
-  std::set<std::string> entered;
-  {
-    absl::MutexLock lock(&mutex_);
-    for (const std::string& machine : machines) {
-      if (skews_.try_emplace(machine).second) entered.insert(machine);
-    }
-  }
-  if (entered.empty()) return absl::OkStatus();
-  for (const std::string& name : entered) {
-    const absl::Status status = EnterMachine(name);
-    if (status.ok()) continue;
-    absl::MutexLock lock(&mutex_);
-    for (const std::string& machine : entered) skews_.erase(machine);
-    return status;
-  }
-  ingest_.UpdatePace(this);  // one of them may be watched
+  ASSIGN_OR_RETURN(const bool any_new, machines_.Enter(machines));
+  if (any_new) ingest_.UpdatePace(this);  // one of them may be watched
   return absl::OkStatus();
-}
-
-absl::Status Session::EnterMachine(const std::string& name) {
-  RETURN_IF_ERROR(ingest_.CheckRoomFor(name));
-  RETURN_IF_ERROR(ingest_.SetSpeaker(name, agent_));
-  // One with an agent of its own tells more of itself.
-  if (ingest_.store().directory().HasMachine(name)) return absl::OkStatus();
-  v1::Machine machine;
-  machine.set_name(name);
-  machine.set_agent(agent_);
-  return FromStore(ingest_.store().PutMachine(machine, /*catalogue_hash=*/""));
 }
 
 absl::Status Session::ApplyDefinitions(Epoch& epoch,
@@ -563,43 +495,15 @@ void Session::UpdatePace(BatchObserver& observer) {
   // Asked and sent under the lock: of two callers, the later one's word is the
   // last.
   absl::MutexLock lock(&mutex_);
-  const bool live =
-      ingest_.planner().HasAddition(agent_) ||
-      std::any_of(skews_.begin(), skews_.end(), [&](const auto& machine) {
-        return observer.IsWatched(machine.first);
-      });
+  const bool live = ingest_.planner().HasAddition(agent_) ||
+                    machines_.AnyOf([&](const std::string& machine) {
+                      return observer.IsWatched(machine);
+                    });
   if (live_ == live) return;
   live_ = live;
   v1::CollectResponse response;
   response.mutable_pace()->set_live(live);
   link_->Send(std::move(response));
-}
-
-void Session::Note(const ReceivedBatch& received) {
-  std::map<std::string, absl::Time> newest;
-  for (const Frame& frame : received.decoded.frames) {
-    if (frame.clocks->empty()) continue;
-    const absl::Time time = perflib::TimeFromPerfTime100NSec(
-        frame.clocks->back().perf_time_100nsec);
-    absl::Time& machines_newest =
-        newest.try_emplace(frame.query->machine, time).first->second;
-    machines_newest = std::max(machines_newest, time);
-  }
-  absl::MutexLock lock(&mutex_);
-  for (const auto& [machine, time] : newest) {
-    std::vector<absl::Duration>& skews = skews_[machine];
-    if (skews.size() >= kSkewBatches) skews.erase(skews.begin());
-    skews.push_back(time - received.received);
-  }
-}
-
-absl::Duration Session::skew(const std::string& machine) const {
-  absl::MutexLock lock(&mutex_);
-  const auto skews = skews_.find(machine);
-  if (skews == skews_.end() || skews->second.empty()) {
-    return absl::ZeroDuration();
-  }
-  return *std::max_element(skews->second.begin(), skews->second.end());
 }
 
 uint64_t Session::rejected_batches() const {

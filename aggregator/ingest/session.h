@@ -18,6 +18,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "aggregator/ingest/agent_link.h"
+#include "aggregator/ingest/agent_machines.h"
 #include "aggregator/ingest/epoch.h"
 #include "aggregator/ingest/plan_exchange.h"
 #include "aggregator/ingest/received_batch.h"
@@ -70,7 +71,9 @@ class Session : public std::enable_shared_from_this<Session> {
   bool HasManyUnacknowledged() const;
 
   // Facts for the list of machines. The skew is the machine's clock minus ours.
-  absl::Duration skew(const std::string& machine) const;
+  absl::Duration skew(const std::string& machine) const {
+    return machines_.skew(machine);
+  }
   // How long a tick may wait at the agent.
   absl::Duration batch_period() const { return batch_period_; }
   uint64_t rejected_batches() const;
@@ -110,17 +113,13 @@ class Session : public std::enable_shared_from_this<Session> {
               ReceivedBatch* received);
   // Leaves out what definitions must not have.
   void Bound(v1::Definitions* definitions);
-  absl::Status CheckMachines(const v1::Definitions& definitions) const;
-  void LeaveOutForeignMachines(v1::Definitions* definitions) const;
   // Notes that the agent speaks for these machines, and enters those that are
   // new into the fleet.
   absl::Status EnterMachines(const std::set<std::string>& machines);
-  absl::Status EnterMachine(const std::string& name);
   // Definitions that are wrong are logged and left out: what uses them is
   // rejected then.
   absl::Status ApplyDefinitions(Epoch& epoch,
                                 const v1::Definitions& definitions);
-  void Note(const ReceivedBatch& received);
 
   Ingest& ingest_;
   const PeerIdentity peer_;
@@ -141,16 +140,13 @@ class Session : public std::enable_shared_from_this<Session> {
   // not defined now will never be.
   absl::flat_hash_set<uint64_t> complete_epochs_;
   size_t dictionary_instances_ = 0;  // of the dictionary that is coming
+  AgentMachines machines_;
   Throttle throttle_;
   PlanExchange plans_;
   const absl::Duration reconnect_at_;  // Clock::Monotonic()
 
   mutable absl::Mutex mutex_;
   bool live_ ABSL_GUARDED_BY(mutex_) = false;
-  // The machines that the agent speaks for, and each one's clock minus ours, of
-  // the newest batches.
-  std::map<std::string, std::vector<absl::Duration>> skews_
-      ABSL_GUARDED_BY(mutex_);
   uint64_t rejected_batches_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

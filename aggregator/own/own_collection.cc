@@ -7,7 +7,7 @@
 #include "absl/random/random.h"
 #include "absl/strings/str_cat.h"
 #include "aggregator/ingest/received_batch.h"
-#include "aggregator/store/batch_contents.h"
+#include "aggregator/samples/batch_contents.h"
 #include "base/sha256.h"
 #include "base/status_macros.h"
 #include "perflib/clocks.h"

@@ -3,8 +3,8 @@
 #ifndef FLEETPERF_AGGREGATOR_OWN_OWN_COUNTERS_H_
 #define FLEETPERF_AGGREGATOR_OWN_OWN_COUNTERS_H_
 
-#include "aggregator/clock_guard.h"
 #include "aggregator/ingest/ingest.h"
+#include "aggregator/maintenance/clock_guard.h"
 #include "aggregator/rpc/rpc_server.h"
 #include "aggregator/store/store.h"
 #include "aggregator/subscribe/hub.h"

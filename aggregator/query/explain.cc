@@ -19,58 +19,55 @@ namespace {
 
 constexpr size_t kMaxExplanations = 100;
 
-absl::Time TimeOf(const RawSample& sample) {
-  return perflib::TimeFromPerfTime100NSec(sample.clocks.perf_time_100nsec);
-}
+struct NewestSamples {
+  std::optional<RawSample> older;
+  std::optional<RawSample> newer;
+  absl::Duration interval;
+};
 
-// Keeps the newest two samples at or before a time.
+// Keeps the newest two samples of each series at or before a time.
 class NewestSink : public SeriesSink {
  public:
   explicit NewestSink(absl::Time time) : time_(time) {}
 
-  absl::Status Add(const SeriesRun& run) override {
-    interval = run.interval();
+  void Begin(const CounterFormula&) override { newest_.emplace_back(); }
+
+  absl::Status Add(size_t series, const SeriesRun& run) override {
+    NewestSamples& newest = newest_[series];
+    newest.interval = run.interval();
     for (uint32_t tick = 0; tick < run.ticks(); ++tick) {
-      const RawSample sample = run.Sample(tick);
-      if (TimeOf(sample) > time_) continue;
-      older = std::exchange(newer, sample);
+      if (perflib::TimeOf(run.clocks(tick)) > time_) continue;
+      newest.older = std::exchange(newest.newer, run.Sample(tick));
     }
     return absl::OkStatus();
   }
 
-  std::optional<RawSample> older;
-  std::optional<RawSample> newer;
-  absl::Duration interval;
+  const NewestSamples& Of(size_t series) const { return newest_[series]; }
 
  private:
   const absl::Time time_;
+  std::vector<NewestSamples> newest_;  // by series
 };
 
-CalculatedValue ValueOf(const CounterFormula& formula, const NewestSink& sink) {
-  if (!formula.uses_two_samples() || !sink.older.has_value()) {
-    return CalculateSample(formula, *sink.newer);
-  }
-  const Piece piece =
-      MakePiece(formula, *sink.older, *sink.newer, sink.interval);
-  return piece.sound() ? CalculateGrowth(formula, piece.growth) : piece.problem;
-}
-
-v1::Explanation Explain(const FoundSeries& found, const NewestSink& sink) {
+v1::Explanation Explain(const FoundSeries& found,
+                        const NewestSamples& samples) {
   const CounterFormula& formula = found.formula;
-  const CalculatedValue value = ValueOf(formula, sink);
+  const CalculatedValue value = ValueOfSample(
+      formula, *samples.newer,
+      PieceTo(formula, samples.older, *samples.newer, samples.interval));
   v1::Explanation explanation;
   *explanation.mutable_series() = found.series;
   explanation.set_counterset_guid(found.schema->registration.guid.ToString());
   explanation.set_counter_id(formula.counter_id);
-  if (formula.uses_two_samples() && sink.older.has_value()) {
-    *explanation.mutable_older() = ToProto(*sink.older);
+  if (formula.uses_two_samples() && samples.older.has_value()) {
+    *explanation.mutable_older() = ToProto(*samples.older);
   }
-  *explanation.mutable_newer() = ToProto(*sink.newer);
+  *explanation.mutable_newer() = ToProto(*samples.newer);
   explanation.set_denominator(DenominatorText(formula));
   explanation.set_formula(FormulaText(formula));
   if (value.ok()) {
     explanation.set_arithmetic(
-        ArithmeticText(formula, sink.older, *sink.newer));
+        ArithmeticText(formula, samples.older, *samples.newer));
     explanation.set_value(value.value);
   }
   explanation.set_status(ToProto(value.status));
@@ -90,22 +87,20 @@ absl::StatusOr<v1::ExplainValueResponse> RunExplain(
   InstanceCheck instance_check(paths);
   for (const auto& [machine, countersets] : selected) {
     const absl::Time at = time.value_or(now_of(machine));
+    const absl::Duration longest =
+        LongestInterval(store.directory(), machine, countersets);
+    NewestSink sink(at);
     ASSIGN_OR_RETURN(MachineSeries machine_series,
                      ReadSeries(store, machine, countersets,
-                                at - LongestInterval(store.directory(), machine,
-                                                     countersets) *
-                                         kMaxIntervalsApart,
-                                at, [&](const CounterFormula&) {
-                                  return std::make_unique<NewestSink>(at);
-                                }));
+                                at - longest * kMaxIntervalsApart, at, &sink));
     instance_check.Add(machine_series.instance_names);
     for (const FoundSeries& found : machine_series.series) {
-      const auto& sink = static_cast<const NewestSink&>(*found.sink);
-      if (!sink.newer.has_value() ||
-          at - TimeOf(*sink.newer) > sink.interval * kMaxIntervalsApart) {
+      const NewestSamples& samples = sink.Of(found.number);
+      if (!samples.newer.has_value() ||
+          at - TimeOf(*samples.newer) > samples.interval * kMaxIntervalsApart) {
         continue;
       }
-      explanations.push_back(Explain(found, sink));
+      explanations.push_back(Explain(found, samples));
     }
   }
   RETURN_IF_ERROR(instance_check.Finish());

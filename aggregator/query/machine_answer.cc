@@ -1,7 +1,7 @@
 #include "aggregator/query/machine_answer.h"
 
 #include <algorithm>
-#include <memory>
+#include <deque>
 #include <utility>
 
 #include "aggregator/query/range_evaluator.h"
@@ -10,55 +10,60 @@
 namespace fleetperf::aggregator {
 namespace {
 
-// What reading a machine takes.
-struct Usage {
-  const size_t limit;    // of `held`
-  size_t held = 0;       // by all its series
-  size_t most_held = 0;  // so far
-  size_t samples = 0;    // that were read
-};
-
-class RangeSink : public SeriesSink {
+// Evaluates the series of a machine, and counts what that holds.
+class Evaluators : public SeriesSink {
  public:
-  RangeSink(const CounterFormula& formula, const WindowGrid& grid,
-            const Evaluation& evaluation, StretchTable* stretches,
-            QueryMeter* meter, Usage* usage)
-      : evaluator(formula, grid, evaluation.over, evaluation.only_windows),
-        stretches_(*stretches),
-        meter_(*meter),
-        usage_(*usage) {}
+  Evaluators(const WindowGrid& grid, const Evaluation& evaluation,
+             size_t most_held, QueryMeter* meter)
+      : grid_(grid),
+        evaluation_(evaluation),
+        stretches_(grid),
+        limit_(most_held),
+        meter_(*meter) {}
 
-  absl::Status Add(const SeriesRun& run) override {
-    usage_.samples += run.ticks();
-    RETURN_IF_ERROR(meter_.Read(run.ticks()));
-    usage_.held -= evaluator.held();
-    evaluator.Add(run, stretches_.Of(run));
-    usage_.held += evaluator.held();
-    usage_.most_held = std::max(usage_.most_held, usage_.held);
-    if (usage_.held > usage_.limit) return meter_.TooMuchHeld();
-    return absl::OkStatus();
+  void Begin(const CounterFormula& formula) override {
+    evaluators_.emplace_back(formula, grid_, evaluation_.over,
+                             evaluation_.only_windows);
   }
 
-  RangeEvaluator evaluator;
+  absl::Status Add(size_t series, const SeriesRun& run) override {
+    RangeEvaluator& evaluator = evaluators_[series];
+    samples_ += run.ticks();
+    RETURN_IF_ERROR(meter_.Read(run.ticks()));
+    held_ -= evaluator.held();
+    evaluator.Add(run, stretches_.Of(run));
+    held_ += evaluator.held();
+    most_held_ = std::max(most_held_, held_);
+    return is_too_much() ? meter_.TooMuchHeld() : absl::OkStatus();
+  }
+
+  SeriesAnswer Finish(FoundSeries found, const std::vector<Loss>& losses) {
+    RangeEvaluator& evaluator = evaluators_[found.number];
+    // Unless a later tick shows that the instance is gone.
+    const bool goes_on = evaluator.newest().has_value() &&
+                         found.last_tick - *evaluator.newest() <=
+                             found.interval * kMaxIntervalsApart;
+    SeriesResult result{.series = std::move(found.series),
+                        .points = evaluator.Finish(goes_on, losses),
+                        .total = evaluator.Total()};
+    return {std::move(found), std::move(result)};
+  }
+
+  bool is_too_much() const { return held_ > limit_; }
+  size_t most_held() const { return most_held_; }  // so far
+  size_t samples() const { return samples_; }      // that were read
 
  private:
-  StretchTable& stretches_;
+  const WindowGrid grid_;
+  const Evaluation evaluation_;
+  StretchTable stretches_;
+  const size_t limit_;  // of held_
   QueryMeter& meter_;
-  Usage& usage_;
+  std::deque<RangeEvaluator> evaluators_;
+  size_t held_ = 0;  // by all of them
+  size_t most_held_ = 0;
+  size_t samples_ = 0;
 };
-
-SeriesAnswer Finish(const std::vector<Loss>& losses, FoundSeries found) {
-  RangeEvaluator& evaluator = static_cast<RangeSink&>(*found.sink).evaluator;
-  // Unless a later tick shows that the instance is gone.
-  const bool goes_on =
-      evaluator.newest().has_value() && found.last_tick - *evaluator.newest() <=
-                                            found.interval * kMaxIntervalsApart;
-  SeriesResult result{.series = std::move(found.series),
-                      .points = evaluator.Finish(goes_on, losses),
-                      .total = evaluator.Total()};
-  found.sink = nullptr;  // what it held is in the result
-  return {std::move(found), std::move(result)};
-}
 
 }  // namespace
 
@@ -66,24 +71,19 @@ absl::StatusOr<std::optional<MachineAnswer>> EvaluateMachine(
     Store& store, const std::string& machine,
     const std::vector<SelectedCounterset>& countersets, const WindowGrid& grid,
     const Evaluation& evaluation, size_t most_held, QueryMeter* meter) {
-  StretchTable stretches(grid);
-  Usage usage{.limit = most_held};
-  auto read =
-      ReadSeries(store, machine, countersets, grid.start, grid.end,
-                 [&](const CounterFormula& formula) {
-                   return std::make_unique<RangeSink>(
-                       formula, grid, evaluation, &stretches, meter, &usage);
-                 });
-  if (usage.held > usage.limit) {
-    meter->Forget(usage.samples);
+  Evaluators evaluators(grid, evaluation, most_held, meter);
+  auto read = ReadSeries(store, machine, countersets, grid.start, grid.end,
+                         &evaluators);
+  if (evaluators.is_too_much()) {
+    meter->Forget(evaluators.samples());
     return std::nullopt;
   }
   RETURN_IF_ERROR(read.status());
   MachineAnswer answer{.instance_names = std::move(read->instance_names),
-                       .most_held = usage.most_held};
+                       .most_held = evaluators.most_held()};
   for (FoundSeries& found : read->series) {
     if (found.is_unnamed_aggregate && !evaluation.unnamed_aggregates) continue;
-    SeriesAnswer series = Finish(read->losses, std::move(found));
+    SeriesAnswer series = evaluators.Finish(std::move(found), read->losses);
     if (!series.result.points.empty()) {
       answer.series.push_back(std::move(series));
     }

@@ -21,7 +21,7 @@
 namespace fleetperf::aggregator {
 
 struct SeriesAnswer {
-  FoundSeries found;    // without its sink and its name,
+  FoundSeries found;    // without its name,
   SeriesResult result;  // which is here
 };
 

@@ -16,7 +16,7 @@
 #include "aggregator/query/resolver.h"
 #include "aggregator/query/series_reader.h"
 #include "aggregator/query/series_result.h"
-#include "aggregator/store/directory.h"
+#include "aggregator/samples/directory.h"
 
 namespace fleetperf::aggregator {
 

@@ -6,10 +6,6 @@
 namespace fleetperf::aggregator {
 namespace {
 
-absl::Time TimeOf(const RawSample& sample) {
-  return perflib::TimeFromPerfTime100NSec(sample.clocks.perf_time_100nsec);
-}
-
 GapCause CauseOf(LossCause cause) {
   switch (cause) {
     case LossCause::kSpoolFull:
@@ -199,24 +195,21 @@ void RangeEvaluator::AddEach(const SeriesRun& run, uint32_t first,
 
 void RangeEvaluator::Add(const RawSample& sample, absl::Duration interval) {
   if (!per_sample_.has_value()) per_sample_ = AsksForSamples(interval);
-  std::optional<Piece> piece;
-  if (formula_.uses_two_samples() && last_.has_value()) {
-    piece = MakePiece(formula_, *last_, sample, interval);
-  }
+  const std::optional<Piece> piece = PieceTo(formula_, last_, sample, interval);
   const absl::Time time = TimeOf(sample);
   if (time > grid_.end) return;
   last_ = sample;
   interval_ = interval;
   if (time <= grid_.start) return;
 
-  AddTo(total_, sample, piece);
+  total_.Add(formula_, over_, sample, piece);
   ++samples_;
   if (*per_sample_) return AddPerSample(sample, piece);
   if (formula_.uses_two_samples() && !piece.has_value()) return;
   const int64_t number = grid_.WindowOf(time);
   if (number > windows_of_grid_) return;  // in the rest of a window
   Window& window = WindowAt(number);
-  AddTo(window.accumulator, sample, piece);
+  window.accumulator.Add(formula_, over_, sample, piece);
   NoteNewest(sample, interval, &window);
 }
 
@@ -321,29 +314,11 @@ void RangeEvaluator::NoteNewest(const RawSample& sample,
   window->holds_until = TimeOf(sample) + interval * kMaxIntervalsApart;
 }
 
-void RangeEvaluator::AddTo(WindowAccumulator& window, const RawSample& sample,
-                           const std::optional<Piece>& piece) {
-  if (piece.has_value()) {
-    window.AddPiece(formula_, over_, *piece);
-  } else if (!formula_.uses_two_samples()) {
-    window.AddSample(formula_, over_, sample);
-  }
-}
-
 void RangeEvaluator::AddPerSample(const RawSample& sample,
                                   const std::optional<Piece>& piece) {
-  WindowValue value;
-  if (!formula_.uses_two_samples()) {
-    AddGapBefore(TimeOf(sample));
-    value.result = CalculateSample(formula_, sample);
-  } else if (!piece.has_value()) {
-    value.result = CalculatedValue::Of(ValueStatus::kNeedTwoSamples);
-  } else if (!piece->sound()) {
-    value.result = piece->problem;
-  } else {
-    value.result = CalculateGrowth(formula_, piece->growth);
-  }
-  points_.push_back({TimeOf(sample), value});
+  if (!formula_.uses_two_samples()) AddGapBefore(TimeOf(sample));
+  points_.push_back(
+      {TimeOf(sample), {.result = ValueOfSample(formula_, sample, piece)}});
 }
 
 // Two samples with a gap between them have a piece that says so. Where samples

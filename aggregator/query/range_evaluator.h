@@ -14,8 +14,8 @@
 #include "aggregator/formula/summary.h"
 #include "aggregator/formula/window.h"
 #include "aggregator/query/window_grid.h"
-#include "aggregator/store/frame.h"
-#include "aggregator/store/series_run.h"
+#include "aggregator/samples/frame.h"
+#include "aggregator/samples/series_run.h"
 
 namespace fleetperf::aggregator {
 
@@ -73,8 +73,6 @@ class RangeEvaluator {
 
   // Ticks of a run, one by one.
   void AddEach(const SeriesRun& run, uint32_t first, uint32_t end);
-  void AddTo(WindowAccumulator& window, const RawSample& sample,
-             const std::optional<Piece>& piece);
   void AddPerSample(const RawSample& sample, const std::optional<Piece>& piece);
   void AddGapBefore(absl::Time time);
 

@@ -11,31 +11,34 @@
 namespace fleetperf::aggregator {
 namespace {
 
+// Keeps the samples of a machine's series that are in a range.
 class SampleCollector : public SeriesSink {
  public:
-  // `held` counts what all sinks of a machine hold.
-  SampleCollector(const WindowGrid& range, QueryMeter* meter, size_t* held)
-      : range_(range), meter_(*meter), held_(*held) {}
+  SampleCollector(const WindowGrid& range, QueryMeter* meter)
+      : range_(range), meter_(*meter) {}
 
-  absl::Status Add(const SeriesRun& run) override {
+  void Begin(const CounterFormula&) override { samples_.emplace_back(); }
+
+  absl::Status Add(size_t series, const SeriesRun& run) override {
     RETURN_IF_ERROR(meter_.Read(run.ticks()));
     for (uint32_t tick = 0; tick < run.ticks(); ++tick) {
-      const RawSample sample = run.Sample(tick);
-      const absl::Time time =
-          perflib::TimeFromPerfTime100NSec(sample.clocks.perf_time_100nsec);
+      const absl::Time time = perflib::TimeOf(run.clocks(tick));
       if (time <= range_.start || time > range_.end) continue;
-      samples.push_back(sample);
+      samples_[series].push_back(run.Sample(tick));
       ++held_;
     }
     return meter_.CheckHeld(held_);
   }
 
-  std::vector<RawSample> samples;
+  std::vector<RawSample> Take(size_t series) {
+    return std::move(samples_[series]);
+  }
 
  private:
   const WindowGrid range_;
   QueryMeter& meter_;
-  size_t& held_;
+  std::vector<std::vector<RawSample>> samples_;  // by series
+  size_t held_ = 0;
 };
 
 }  // namespace
@@ -52,21 +55,17 @@ absl::Status RunRawQuery(const RangeRequest& request,
     RETURN_IF_ERROR(meter.CheckCancelled());
     ASSIGN_OR_RETURN(const WindowGrid range,
                      GridOf(request, context.limits, context.now_of(machine)));
-    size_t held = 0;
-    ASSIGN_OR_RETURN(
-        MachineSeries found,
-        ReadSeries(context.store, machine, countersets, range.start, range.end,
-                   [&](const CounterFormula&) {
-                     return std::make_unique<SampleCollector>(range, &meter,
-                                                              &held);
-                   }));
+    SampleCollector collector(range, &meter);
+    ASSIGN_OR_RETURN(MachineSeries found,
+                     ReadSeries(context.store, machine, countersets,
+                                range.start, range.end, &collector));
     instance_check.Add(found.instance_names);
     std::stable_sort(found.series.begin(), found.series.end(),
                      [](const FoundSeries& a, const FoundSeries& b) {
                        return a.series.path() < b.series.path();
                      });
     for (FoundSeries& series : found.series) {
-      auto& samples = static_cast<SampleCollector&>(*series.sink).samples;
+      std::vector<RawSample> samples = collector.Take(series.number);
       if (samples.empty()) continue;
       RETURN_IF_ERROR(sink({std::move(series.series), std::move(samples)}));
     }

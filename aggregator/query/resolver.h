@@ -13,8 +13,8 @@
 
 #include "absl/status/statusor.h"
 #include "aggregator/formula/counter_formula.h"
-#include "aggregator/store/directory.h"
-#include "aggregator/store/frame.h"
+#include "aggregator/samples/directory.h"
+#include "aggregator/samples/frame.h"
 #include "perflib/path.h"
 
 namespace fleetperf::aggregator {

@@ -15,8 +15,8 @@
 #include "absl/functional/function_ref.h"
 #include "aggregator/formula/counter_formula.h"
 #include "aggregator/query/resolver.h"
-#include "aggregator/store/frame.h"
-#include "aggregator/store/series_run.h"
+#include "aggregator/samples/frame.h"
+#include "aggregator/samples/series_run.h"
 
 namespace fleetperf::aggregator {
 

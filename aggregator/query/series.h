@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "aggregator/store/frame.h"
+#include "aggregator/samples/frame.h"
 #include "fleetperf/v1/values.pb.h"
 #include "perflib/registration.h"
 

@@ -22,11 +22,13 @@ constexpr size_t kMaxSeries = QueryLimits().series;
 // What is selected of one counterset, and its series.
 class CountersetReader : public SampleSink {
  public:
+  // `next_number` is the sink's number of the series that begins next.
   CountersetReader(const SelectedCounterset& selected, absl::Time to,
-                   const SinkFactory& make_sink)
+                   SeriesSink* sink, size_t* next_number)
       : selected_(selected),
         to_(perflib::PerfTime100NSecFromTime(to)),
-        make_sink_(make_sink),
+        sink_(*sink),
+        next_number_(*next_number),
         feed_(selected, this) {}
 
   const std::shared_ptr<const Schema>& schema() const {
@@ -54,18 +56,19 @@ class CountersetReader : public SampleSink {
 
   size_t AddSeries(const Instance& instance, const CounterFormula& formula,
                    std::vector<uint32_t> wanted_indexes) override {
+    sink_.Begin(formula);
     series_.push_back(
-        {instance, formula, std::move(wanted_indexes), make_sink_(formula)});
+        {instance, formula, std::move(wanted_indexes), next_number_++});
     return series_.size() - 1;
   }
 
   void AddRun(size_t number, const SeriesRun& run) override {
-    if (status_.ok()) status_ = series_[number].sink->Add(run);
+    if (status_.ok()) status_ = sink_.Add(series_[number].number, run);
   }
 
   void Finish(const std::string& machine, std::vector<FoundSeries>* found) {
     const auto indexes = IndexInstances();
-    for (Series& one : series_) {
+    for (const Series& one : series_) {
       const Instance& instance = one.instance;
       const uint32_t index = indexes.at(
           {instance.name, instance.instance_id, instance.occurrence});
@@ -86,7 +89,7 @@ class CountersetReader : public SampleSink {
                                                 !selected_.Names(instance.name),
                         .last_tick = last_tick_,
                         .interval = interval_,
-                        .sink = std::move(one.sink)});
+                        .number = one.number});
     }
   }
 
@@ -95,7 +98,7 @@ class CountersetReader : public SampleSink {
     Instance instance;
     CounterFormula formula;
     std::vector<uint32_t> wanted_indexes;
-    std::unique_ptr<SeriesSink> sink;
+    size_t number;  // the sink's
   };
   using InstanceKey = std::tuple<std::string, uint32_t, uint32_t>;
 
@@ -134,7 +137,8 @@ class CountersetReader : public SampleSink {
 
   const SelectedCounterset selected_;
   const int64_t to_;  // in the units of PerfTime100NSec
-  const SinkFactory& make_sink_;
+  SeriesSink& sink_;
+  size_t& next_number_;
   SampleFeed feed_;
   std::vector<Series> series_;
   absl::Status status_;
@@ -166,11 +170,12 @@ absl::Duration LongestInterval(
 absl::StatusOr<MachineSeries> ReadSeries(
     Store& store, const std::string& machine,
     const std::vector<SelectedCounterset>& selected, absl::Time from,
-    absl::Time to, const SinkFactory& make_sink) {
+    absl::Time to, SeriesSink* sink) {
+  size_t next_number = 0;
   std::vector<std::unique_ptr<CountersetReader>> readers;
   for (const SelectedCounterset& counterset : selected) {
     readers.push_back(
-        std::make_unique<CountersetReader>(counterset, to, make_sink));
+        std::make_unique<CountersetReader>(counterset, to, sink, &next_number));
   }
   const auto reader_of = [&](const std::shared_ptr<const Schema>& schema) {
     const auto found = std::find_if(

@@ -14,18 +14,22 @@
 #include "absl/time/time.h"
 #include "aggregator/formula/counter_formula.h"
 #include "aggregator/query/resolver.h"
-#include "aggregator/store/series_run.h"
+#include "aggregator/samples/series_run.h"
 #include "aggregator/store/store.h"
 #include "fleetperf/v1/values.pb.h"
 
 namespace fleetperf::aggregator {
 
-// Takes the samples of one series, in the order of epochs and sequences.
+// Takes the samples of a machine's series, of each in the order of epochs and
+// sequences. Series are numbered from 0.
 class SeriesSink {
  public:
   virtual ~SeriesSink() = default;
+
+  // The next series begins.
+  virtual void Begin(const CounterFormula& formula) = 0;
   // Some samples of consecutive ticks. An error ends the reading.
-  virtual absl::Status Add(const SeriesRun& run) = 0;
+  virtual absl::Status Add(size_t series, const SeriesRun& run) = 0;
 };
 
 // A series that has samples.
@@ -41,7 +45,7 @@ struct FoundSeries {
   // the time between two.
   absl::Time last_tick;
   absl::Duration interval;
-  std::unique_ptr<SeriesSink> sink;
+  size_t number = 0;  // that the sink knows the series by
 };
 
 struct MachineSeries {
@@ -51,22 +55,19 @@ struct MachineSeries {
   std::set<std::string> instance_names;
 };
 
-using SinkFactory =
-    std::function<std::unique_ptr<SeriesSink>(const CounterFormula& formula)>;
-
 // The longest interval at which anything that is selected of a machine is
 // collected.
 absl::Duration LongestInterval(const Directory& directory,
                                const std::string& machine,
                                const std::vector<SelectedCounterset>& selected);
 
-// The series of one machine with samples from `from` to `to`. Sinks get some
-// samples before `from`, too: those that the first values rest on; and perhaps
-// some behind `to`.
+// The series of one machine with samples from `from` to `to`. The sink gets
+// some samples before `from`, too: those that the first values rest on; and
+// perhaps some behind `to`.
 absl::StatusOr<MachineSeries> ReadSeries(
     Store& store, const std::string& machine,
     const std::vector<SelectedCounterset>& selected, absl::Time from,
-    absl::Time to, const SinkFactory& make_sink);
+    absl::Time to, SeriesSink* sink);
 
 }  // namespace fleetperf::aggregator
 

@@ -12,7 +12,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
-#include "aggregator/store/series_run.h"
+#include "aggregator/samples/series_run.h"
 #include "perflib/clocks.h"
 
 namespace fleetperf::aggregator {

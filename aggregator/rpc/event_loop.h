@@ -2,10 +2,10 @@
 //
 // All of gRPC's threads that wait for connections share them, and hand the duty
 // on with each event, so that one message wakes several: a second such thread
-// makes a message cost two thirds more (docs/performance.md). Therefore streams
-// have one for every four processors, four at most, and calls of other kinds
-// are waited for without taking part. What takes long belongs elsewhere: while
-// it is done, nothing is read.
+// makes a message cost two thirds more (docs/reference/performance.md).
+// Therefore streams have one for every four processors, four at most, and calls
+// of other kinds are waited for without taking part. What takes long belongs
+// elsewhere: while it is done, nothing is read.
 
 #ifndef FLEETPERF_AGGREGATOR_RPC_EVENT_LOOP_H_
 #define FLEETPERF_AGGREGATOR_RPC_EVENT_LOOP_H_

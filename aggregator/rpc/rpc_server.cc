@@ -15,7 +15,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "aggregator/rpc/event_loop.h"
-#include "aggregator/rpc/health_service.h"
 #include "aggregator/rpc/listener.h"
 #include "aggregator/rpc/peer.h"
 #include "base/channel.h"
@@ -35,7 +34,7 @@ size_t CountLoops() {
 }
 
 // What gRPC's connections and calls may take. With TLS, which does not count
-// here, they take 220 KiB an agent (docs/performance.md).
+// here, they take 220 KiB an agent (docs/reference/performance.md).
 constexpr uint64_t kLeastMemory = uint64_t{2} << 30;
 constexpr uint64_t kMemoryShare = 2;  // half of the machine's
 
@@ -126,7 +125,6 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
   ASSIGN_OR_RETURN(server->listener_, Listener::Open(listen, limits));
   ConnectionTable* const connections = &server->listener_->connections();
   CallObserver::Get().Add(connections);
-  server->health_ = MakeHealthService();
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   grpc::ServerBuilder builder;
   std::shared_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor =
@@ -136,7 +134,6 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
           credentials);
   SetArguments(&builder);
   SetBounds(&builder);
-  builder.RegisterService(server->health_.get());
   for (const auto& service : services) builder.RegisterService(service.get());
   for (const auto& stream : streams) {
     builder.RegisterService(&stream->service());

@@ -28,8 +28,7 @@ class RpcServer {
  public:
   // Listens at "host:port"; port 0: any that is free. If `address_file` is not
   // empty, the address is in it when it is logged. The services outlive this;
-  // gRPC's health service and reflection are served besides. Unavailable if the
-  // port cannot be had.
+  // gRPC's reflection is served besides. Unavailable if the port cannot be had.
   static absl::StatusOr<std::unique_ptr<RpcServer>> Start(
       const std::string& listen, const std::string& address_file,
       const ConnectionLimits& limits,
@@ -51,7 +50,6 @@ class RpcServer {
   RpcServer();
 
   std::unique_ptr<Listener> listener_;  // first: its connections are used
-  std::unique_ptr<grpc::Service> health_;
   std::unique_ptr<grpc::Server> server_;
   std::vector<std::unique_ptr<EventLoop>> loops_;  // end before the server
   std::string address_;

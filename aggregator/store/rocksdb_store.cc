@@ -1,5 +1,5 @@
-// The embedded store: a log of batches as they came, chunks that are made of
-// them, and what gives them meaning.
+// The embedded store: a log of batches as received, chunks made from the
+// batches, and the definitions that give them meaning.
 
 #include <spdlog/spdlog.h>
 
@@ -16,20 +16,21 @@
 #include "absl/random/random.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "aggregator/store/backup.h"
-#include "aggregator/store/commit_mark.h"
-#include "aggregator/store/compactor.h"
-#include "aggregator/store/database.h"
-#include "aggregator/store/definition_table.h"
-#include "aggregator/store/epoch_table.h"
-#include "aggregator/store/key_numbers.h"
-#include "aggregator/store/keys.h"
-#include "aggregator/store/log.h"
-#include "aggregator/store/lost_commits.h"
-#include "aggregator/store/lost_ticks_table.h"
-#include "aggregator/store/room.h"
+#include "aggregator/store/backup/backup.h"
+#include "aggregator/store/compaction/compactor.h"
 #include "aggregator/store/sample_reader.h"
 #include "aggregator/store/store.h"
+#include "aggregator/store/tables/commit_mark.h"
+#include "aggregator/store/tables/database.h"
+#include "aggregator/store/tables/definition_table.h"
+#include "aggregator/store/tables/epoch_table.h"
+#include "aggregator/store/tables/fingerprints.h"
+#include "aggregator/store/tables/key_numbers.h"
+#include "aggregator/store/tables/keys.h"
+#include "aggregator/store/tables/log.h"
+#include "aggregator/store/tables/lost_commits.h"
+#include "aggregator/store/tables/lost_ticks_table.h"
+#include "aggregator/store/tables/room.h"
 #include "base/status_macros.h"
 #include "fleetperf/v1/collection.pb.h"
 
@@ -38,7 +39,7 @@ namespace {
 
 constexpr size_t kStoreIdSize = 16;
 constexpr size_t kHashSize = 32;
-constexpr size_t kFewQueries = 1000;
+constexpr size_t kMinQueriesToPrune = 1000;
 
 class RocksDbStore : public Store {
  public:
@@ -49,8 +50,8 @@ class RocksDbStore : public Store {
         new RocksDbStore(directory, std::move(database), clock));
     RETURN_IF_ERROR(store->LoadId());
     RETURN_IF_ERROR(store->lost_ticks_.Load(*store->database_));
-    // The database knows of them only in the process that opened it first.
-    RETURN_IF_ERROR(store->TellLostCommits());
+    // Only the process that repairs the write-ahead log knows about the loss.
+    RETURN_IF_ERROR(store->ReportLostCommits());
     RETURN_IF_ERROR(store->LoadMachines());
     RETURN_IF_ERROR(store->RemoveUnusedCatalogues());
     RETURN_IF_ERROR(store->numbers_.Load(LogDamage));
@@ -77,7 +78,7 @@ class RocksDbStore : public Store {
     std::vector<BatchTimes> times;
     for (const BatchToCommit& batch : batches) {
       times.push_back(Log::Put(batch, &changes));
-      // Later batches of an epoch overwrite this.
+      // Later batches of an epoch overwrite the mark of earlier ones.
       EpochTable::PutDurable(batch.epoch_number, batch.sequence,
                              batch.fingerprint, &changes);
       if (batch.definitions != nullptr) {
@@ -97,7 +98,7 @@ class RocksDbStore : public Store {
   }
 
   absl::Status CheckRoom() const override {
-    return aggregator::CheckRoom(directory_path_, 0, RoomFor::kBatches);
+    return aggregator::CheckRoom(directory_path_, 0, DiskUse::kBatches);
   }
 
   absl::StatusOr<bool> HasBatch(uint32_t epoch_number, uint64_t sequence,
@@ -118,9 +119,10 @@ class RocksDbStore : public Store {
     Changes changes(database_.get());
     DefinitionTable::Put(epoch_number, definitions, &changes);
     RETURN_IF_ERROR(WriteAhead(&changes));
-    if (!lost_definitions_.TakeTold(epoch_number)) return absl::OkStatus();
-    // The start has not found those that its batches in the log need.
-    return EnterQueries(epoch_number);
+    if (!lost_definitions_.NoteReceived(epoch_number)) return absl::OkStatus();
+    // LoadLog did not find the definitions that the epoch's batches in the log
+    // need.
+    return AddQueries(epoch_number);
   }
 
   absl::Status Read(const ReadRequest& request,
@@ -161,7 +163,7 @@ class RocksDbStore : public Store {
     }
     Changes changes(database_.get());
     changes.Put(Family::kDefault, MachineKey(machine.name()), record);
-    std::string former;  // the catalogue that goes
+    std::string former;  // the catalogue that becomes unused
     if (known != machines_.end()) {
       former = HashOf(known->second);
       if (former == hash || catalogues_[former] > 1) former.clear();
@@ -210,11 +212,11 @@ class RocksDbStore : public Store {
   }
 
   std::vector<StoredMachine> GetMachines(const std::string& after,
-                                         size_t most) const override {
+                                         size_t max) const override {
     std::vector<StoredMachine> machines;
     absl::MutexLock lock(&machine_mutex_);
     for (auto next = machines_.upper_bound(after);
-         next != machines_.end() && machines.size() < most; ++next) {
+         next != machines_.end() && machines.size() < max; ++next) {
       machines.push_back(ParseMachine(next->first, next->second));
     }
     return machines;
@@ -224,7 +226,7 @@ class RocksDbStore : public Store {
                       OnCopied on_copied) override {
     if (!backup_mutex_.TryLock()) {
       return absl::FailedPreconditionError(
-          "another backup is being made; try again when it is done");
+          "another backup is in progress; try again when it is done");
     }
     const absl::Cleanup unlock = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
       backup_mutex_.Unlock();
@@ -283,13 +285,14 @@ class RocksDbStore : public Store {
     Changes changes(database_.get());
     changes.Put(Family::kDefault, StoreIdKey(), id_);
     RETURN_IF_ERROR(WriteDurably(&changes));
-    // It must outlive the write-ahead log, or agents take a store that lost
-    // that for another one.
+    // The id must outlive the write-ahead log. Agents take a store without it
+    // for a different store.
     return database_->Compact(Family::kDefault);
   }
 
-  // What the write-ahead log lacks is told to people, and as a gap.
-  absl::Status TellLostCommits() {
+  // Reports commits missing from the write-ahead log to operators, and records
+  // them as gaps.
+  absl::Status ReportLostCommits() {
     ASSIGN_OR_RETURN(mark_, ReadCommitMark(*database_));
     const std::vector<std::string> lost = LostCommits(*database_, mark_);
     for (const std::string& text : lost) spdlog::error("{}", text);
@@ -329,15 +332,15 @@ class RocksDbStore : public Store {
         });
   }
 
-  // Of a machine's record.
+  // Returns the catalogue's hash from a machine's record.
   static std::string HashOf(absl::string_view record) {
     std::string hash(record.substr(0, kHashSize));
     hash.resize(kHashSize);
     return hash;
   }
 
-  // Those of machines whose hash is another one by now, in stores of earlier
-  // versions.
+  // Removes unused catalogues. Earlier versions left the catalogue of a machine
+  // in the store when the machine's hash changed.
   absl::Status RemoveUnusedCatalogues() {
     absl::MutexLock lock(&machine_mutex_);
     Changes changes(database_.get());
@@ -350,7 +353,7 @@ class RocksDbStore : public Store {
             changes.Delete(Family::kDefault, key);
           }
         }));
-    // They only take room: where there is none, they stay.
+    // Unused catalogues only take space. If the disk is full, they stay.
     WriteAhead(&changes).IgnoreError();
     return absl::OkStatus();
   }
@@ -366,8 +369,8 @@ class RocksDbStore : public Store {
     return stored;
   }
 
-  // What an epoch lost of all of its agent's machines is theirs also if it has
-  // no samples of them: these may be what is lost.
+  // A loss of all of an agent's machines counts for a machine even if the epoch
+  // has no samples of it: these samples may be the lost ones.
   void AddMachinesOf(const std::string& agent, uint32_t epoch_number) {
     absl::MutexLock lock(&machine_mutex_);
     const auto machines = machines_of_agent_.find(agent);
@@ -377,8 +380,9 @@ class RocksDbStore : public Store {
     }
   }
 
-  // Lets the log's batches of an epoch be found by what its queries collect.
-  absl::Status EnterQueries(uint32_t epoch_number) {
+  // Makes the log's batches of an epoch searchable by the machines of its
+  // queries.
+  absl::Status AddQueries(uint32_t epoch_number) {
     return definitions_.ForEachQuery(
         epoch_number,
         [&](const CollectedQuery& query) {
@@ -392,7 +396,7 @@ class RocksDbStore : public Store {
     RETURN_IF_ERROR(log_.Load(LogDamage));
     RETURN_IF_ERROR(epochs_.Load(LogDamage));
     for (const uint32_t number : log_.index().Epochs()) {
-      RETURN_IF_ERROR(EnterQueries(number));
+      RETURN_IF_ERROR(AddQueries(number));
     }
     RETURN_IF_ERROR(epochs_.ForEachAgentInLog(
         [this](uint32_t number, const std::string& agent) {
@@ -407,10 +411,10 @@ class RocksDbStore : public Store {
     return absl::OkStatus();
   }
 
-  // Takes up what a batch that is durable says.
+  // Adds a durable batch to the directory and to the log's index.
   void Learn(const BatchToCommit& batch, const BatchTimes& times) {
-    ForgetQueries();
-    // By machine; its queries have different intervals.
+    PruneQueries();
+    // Keyed by machine. Its queries may have different intervals.
     std::map<std::string, absl::Time> newest;
     for (const Frame& frame : batch.decoded->frames) {
       if (known_queries_.insert(frame.query).second) {
@@ -418,8 +422,7 @@ class RocksDbStore : public Store {
         log_.index().AddMachine(frame.query->machine, batch.epoch_number);
       }
       if (!frame.clocks->empty()) {
-        const absl::Time time = perflib::TimeFromPerfTime100NSec(
-            frame.clocks->back().perf_time_100nsec);
+        const absl::Time time = perflib::TimeOf(frame.clocks->back());
         const auto [entry, is_new] =
             newest.try_emplace(frame.query->machine, time);
         if (!is_new) entry->second = std::max(entry->second, time);
@@ -429,15 +432,17 @@ class RocksDbStore : public Store {
       directory_.SetNewestSample(machine, time);
     }
     for (const Loss& loss : batch.decoded->losses) {
-      if (loss.machine.empty()) continue;  // of all that are known
+      if (loss.machine.empty()) continue;  // counts for all known machines
       log_.index().AddMachine(loss.machine, batch.epoch_number);
     }
     log_.index().Add(batch.epoch_number, batch.sequence, times);
   }
 
-  // Those that no dictionary has any more, now and then: it looks at all.
-  void ForgetQueries() {
-    if (known_queries_.size() < 2 * queries_in_use_ + kFewQueries) return;
+  // Drops queries that no dictionary holds any more. Runs rarely, since it
+  // scans all known queries.
+  void PruneQueries() {
+    if (known_queries_.size() < 2 * queries_in_use_ + kMinQueriesToPrune)
+      return;
     absl::erase_if(known_queries_,
                    [](const auto& query) { return query.use_count() == 1; });
     queries_in_use_ = known_queries_.size();
@@ -446,9 +451,9 @@ class RocksDbStore : public Store {
   absl::Status WriteDurably(Changes* changes) {
     return database_->Write(changes, Database::Durability::kPowerCut);
   }
-  // What an agent tells of itself: durable with the first commit that follows,
-  // and without one an agent tells it again. Many come at once, each of which
-  // would wait for the disk.
+  // Writes data that agents report about themselves. It becomes durable with
+  // the next commit; if there is none, an agent reports it again. Many agents
+  // report at the same time, and none should wait for the disk.
   absl::Status WriteAhead(Changes* changes) {
     return database_->Write(changes, Database::Durability::kProcess);
   }
@@ -456,7 +461,7 @@ class RocksDbStore : public Store {
   const std::string directory_path_;
   const std::unique_ptr<Database> database_;
   std::string id_;
-  CommitMark mark_;  // of the last commit; used by Commit alone
+  CommitMark mark_;  // of the last commit; only used by Commit
   SyncedMark synced_;
   SchemaTable schemas_;
   DefinitionTable definitions_;
@@ -466,20 +471,20 @@ class RocksDbStore : public Store {
   LostDefinitions lost_definitions_;
   LostTicksTable lost_ticks_;
   Directory directory_;
-  // Held while batches move from the log into chunks.
+  // Held while batches move from the log to chunks.
   absl::Mutex layout_mutex_;
   Compactor compactor_;
   SampleReader reader_;
-  // Used by Commit alone. Queries that need not be entered in the directory and
-  // the log's index again, and how many of them were in use when last looked.
+  // Used by Commit only: queries already in the directory and the log's index,
+  // and how many of them were in use at the last check.
   absl::flat_hash_set<std::shared_ptr<const CollectedQuery>> known_queries_;
   size_t queries_in_use_ = 0;
 
   absl::Mutex backup_mutex_;
   mutable absl::Mutex machine_mutex_;
-  // As they are stored, by name.
+  // Records by machine name.
   std::map<std::string, std::string> machines_ ABSL_GUARDED_BY(machine_mutex_);
-  // How many machines have each, by hash.
+  // The number of machines with each catalogue, by hash.
   std::map<std::string, size_t, std::less<>> catalogues_
       ABSL_GUARDED_BY(machine_mutex_);
   std::map<std::string, std::set<std::string>> machines_of_agent_

@@ -6,21 +6,18 @@
 #include <map>
 #include <utility>
 
-#include "aggregator/store/keys.h"
-#include "aggregator/store/loss_table.h"
+#include "aggregator/store/tables/keys.h"
+#include "aggregator/store/tables/loss_table.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::aggregator {
 namespace {
 
-// Segments of the log in which a machine's newest sample is looked for.
+// The maximum number of log segments searched for a machine's newest sample.
 constexpr size_t kMaxSegmentsSearched = 12;
 
-absl::Time TimeOf(const perflib::Clocks& clocks) {
-  return perflib::TimeFromPerfTime100NSec(clocks.perf_time_100nsec);
-}
-
-// From the first to the last tick between `from` and `to`; nothing if none is.
+// Returns the first to the last tick between `from` and `to`. std::nullopt if
+// there is none.
 std::optional<Chunk::TickRange> TicksBetween(
     const std::vector<perflib::Clocks>& clocks, absl::Time from,
     absl::Time to) {
@@ -38,9 +35,9 @@ std::optional<Chunk::TickRange> TicksBetween(
       .last = static_cast<uint64_t>(clocks.rend() - last - 1)};
 }
 
-// As is done in chunks: by which instances there are, they are numbered. False
-// if nothing is left.
-bool LeaveOutRunsOutside(absl::Time from, absl::Time to, Frame* frame) {
+// Removes runs outside of the range, as reading chunks does, because instances
+// are numbered by those that occur. Returns false if no tick is in the range.
+bool RemoveRunsOutside(absl::Time from, absl::Time to, Frame* frame) {
   const auto ticks = TicksBetween(*frame->clocks, from, to);
   if (!ticks.has_value()) return false;
   size_t kept = 0;
@@ -63,7 +60,7 @@ bool LeaveOutRunsOutside(absl::Time from, absl::Time to, Frame* frame) {
 }
 
 void LogDamage(const std::string& machine, const absl::Status& status) {
-  spdlog::error("samples of {} are left out: {}", machine,
+  spdlog::error("skipped samples of {}: {}", machine,
                 std::string(status.message()));
 }
 
@@ -105,9 +102,9 @@ absl::Status SampleReader::Read(const Store::ReadRequest& request,
            std::tie(b.key.epoch_number, b.key.order);
   });
   if (request.on_epoch) {
-    RETURN_IF_ERROR(TellEpochs(request, segments, chunks, *snapshot));
+    RETURN_IF_ERROR(ReportEpochs(request, segments, chunks, *snapshot));
   }
-  // What of an epoch is in chunks comes before what is in the log.
+  // The chunks of an epoch precede its batches in the log.
   auto segment = segments.begin();
   const auto read_segments_before = [&](uint32_t epoch_number) -> absl::Status {
     for (; segment != segments.end() && segment->epoch_number < epoch_number;
@@ -131,11 +128,11 @@ absl::Status SampleReader::Read(const Store::ReadRequest& request,
   return read_segments_before(UINT32_MAX);
 }
 
-absl::Status SampleReader::TellEpochs(const Store::ReadRequest& request,
-                                      const std::vector<LogSegment>& segments,
-                                      const std::vector<StoredChunk>& chunks,
-                                      const Snapshot& snapshot) const {
-  std::map<uint32_t, uint64_t> last;  // sequences, by epoch
+absl::Status SampleReader::ReportEpochs(const Store::ReadRequest& request,
+                                        const std::vector<LogSegment>& segments,
+                                        const std::vector<StoredChunk>& chunks,
+                                        const Snapshot& snapshot) const {
+  std::map<uint32_t, uint64_t> last;  // sequence by epoch
   for (const LogSegment& segment : segments) {
     uint64_t& sequence = last[segment.epoch_number];
     sequence = std::max(sequence, segment.last_sequence);
@@ -151,8 +148,8 @@ absl::Status SampleReader::TellEpochs(const Store::ReadRequest& request,
   return absl::OkStatus();
 }
 
-// The log may have batches that its index did not tell of: their samples are
-// not in the range, or were just committed.
+// The log may have batches outside of the segments found in its index: their
+// samples are outside of the range, or they were just committed.
 absl::StatusOr<uint64_t> SampleReader::LastInChunks(
     uint32_t epoch_number, const Snapshot& snapshot) const {
   const std::string end = EndOfPrefix(LogKey(epoch_number, kMaxSequence));
@@ -224,7 +221,7 @@ absl::Status SampleReader::ReadSegment(const LogSegment& segment,
       segment, request.from, request.to, filter, &snapshot,
       [&](LoggedBatch batch) -> absl::Status {
         for (Frame& frame : batch.decoded.frames) {
-          if (LeaveOutRunsOutside(request.from, request.to, &frame)) {
+          if (RemoveRunsOutside(request.from, request.to, &frame)) {
             RETURN_IF_ERROR(on_frame(frame));
           }
         }
@@ -243,7 +240,8 @@ absl::Status SampleReader::ReadSegment(const LogSegment& segment,
 
 std::optional<absl::Time> SampleReader::NewestLogged(
     const std::string& machine) {
-  // The newest segment of the newest epoch first: samples count in that order.
+  // Samples are ordered by epoch and sequence, so the newest segment of the
+  // newest epoch comes first.
   auto segments = parts_.log->index().Find(machine, absl::InfinitePast(),
                                            absl::InfiniteFuture());
   std::reverse(segments.begin(), segments.end());
@@ -252,8 +250,8 @@ std::optional<absl::Time> SampleReader::NewestLogged(
   }
   const auto snapshot = parts_.database->TakeSnapshot();
   for (const LogSegment& segment : segments) {
-    // Mostly the newest batch has it, unless that has only losses or samples of
-    // other machines.
+    // The newest batch usually has the sample, unless it has only losses or
+    // samples of other machines.
     for (const absl::Time from : {segment.times.newest, segment.times.oldest}) {
       std::optional<absl::Time> newest;
       const absl::Status status = ReadSegment(
@@ -269,7 +267,7 @@ std::optional<absl::Time> SampleReader::NewestLogged(
           },
           [](const Loss&) {});
       if (!status.ok()) {
-        spdlog::warn("the newest samples of {} cannot be read: {}", machine,
+        spdlog::warn("cannot read the newest samples of {}: {}", machine,
                      std::string(status.message()));
       }
       if (newest.has_value()) return newest;

@@ -1,4 +1,4 @@
-// Reads samples, wherever they are: in chunks or still in the log.
+// Reads samples from chunks and from the log.
 
 #ifndef FLEETPERF_AGGREGATOR_STORE_SAMPLE_READER_H_
 #define FLEETPERF_AGGREGATOR_STORE_SAMPLE_READER_H_
@@ -13,11 +13,11 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "aggregator/store/chunk_table.h"
-#include "aggregator/store/database.h"
-#include "aggregator/store/key_numbers.h"
-#include "aggregator/store/log.h"
 #include "aggregator/store/store.h"
+#include "aggregator/store/tables/chunk_table.h"
+#include "aggregator/store/tables/database.h"
+#include "aggregator/store/tables/key_numbers.h"
+#include "aggregator/store/tables/log.h"
 
 namespace fleetperf::aggregator {
 
@@ -30,7 +30,7 @@ class SampleReader {
     KeyNumbers* numbers;
     absl::Mutex* layout;  // see Compactor::Parts
   };
-  // What it points at outlives this.
+  // The objects that `parts` points to must outlive the reader.
   explicit SampleReader(const Parts& parts) : parts_(parts) {}
 
   // See Store::Read.
@@ -38,25 +38,25 @@ class SampleReader {
                     absl::FunctionRef<absl::Status(const Frame&)> on_frame,
                     absl::FunctionRef<void(const Loss&)> on_loss);
 
-  // The time of the newest sample of a machine that is in the log; nothing if
-  // none is, or none is found soon.
+  // Returns the time of a machine's newest sample in the log. std::nullopt if
+  // there is none, or if it is not found within a bounded search.
   std::optional<absl::Time> NewestLogged(const std::string& machine);
 
  private:
   using OnFrame = absl::FunctionRef<absl::Status(const Frame&)>;
   using OnLoss = absl::FunctionRef<void(const Loss&)>;
 
-  // Of the machine that is read, by shape.
+  // Queries of the machine being read, by shape.
   using Queries =
       absl::flat_hash_map<uint32_t, std::shared_ptr<const CollectedQuery>>;
 
-  // Tells `request.on_epoch` what it wants to know.
-  absl::Status TellEpochs(const Store::ReadRequest& request,
-                          const std::vector<LogSegment>& segments,
-                          const std::vector<StoredChunk>& chunks,
-                          const Snapshot& snapshot) const;
-  // The last batch of an epoch whose samples are in chunks; 0 if it is not
-  // known.
+  // Calls `request.on_epoch` for each epoch to be read.
+  absl::Status ReportEpochs(const Store::ReadRequest& request,
+                            const std::vector<LogSegment>& segments,
+                            const std::vector<StoredChunk>& chunks,
+                            const Snapshot& snapshot) const;
+  // Returns the sequence of the last batch of an epoch whose samples are in
+  // chunks. 0 if unknown.
   absl::StatusOr<uint64_t> LastInChunks(uint32_t epoch_number,
                                         const Snapshot& snapshot) const;
 

@@ -1,4 +1,5 @@
-// Where samples are kept: what ingest writes to and queries read from.
+// The interface of the sample store, which ingest writes to and queries read
+// from.
 
 #ifndef FLEETPERF_AGGREGATOR_STORE_STORE_H_
 #define FLEETPERF_AGGREGATOR_STORE_STORE_H_
@@ -17,11 +18,12 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
-#include "aggregator/store/batch_decoder.h"
-#include "aggregator/store/dictionary.h"
-#include "aggregator/store/directory.h"
-#include "aggregator/store/frame.h"
-#include "aggregator/store/resolution.h"
+#include "aggregator/samples/batch_decoder.h"
+#include "aggregator/samples/commit.h"
+#include "aggregator/samples/dictionary.h"
+#include "aggregator/samples/directory.h"
+#include "aggregator/samples/frame.h"
+#include "aggregator/samples/resolution.h"
 #include "base/clock.h"
 #include "fleetperf/v1/fleet.pb.h"
 
@@ -31,42 +33,12 @@ class Definitions;
 
 namespace fleetperf::aggregator {
 
-// What the store knows of an agent's epoch.
-struct StoredEpoch {
-  uint32_t number = 0;               // grows with each new epoch of any agent
-  uint64_t durable_sequence = 0;     // 0: no batch yet
-  uint64_t durable_fingerprint = 0;  // of that batch; 0: not known
-  // Definitions that came with these batches are gone, or may be: the epoch had
-  // ended, or a part of the store is lost.
-  bool lacks_definitions = false;
-  // The epoch is in use as long as somebody has it.
-  std::unique_ptr<Dictionary> dictionary;
-};
-
-// Batches are numbered from 1 to this, so that there is room for numbers beside
-// theirs in keys.
-inline constexpr uint64_t kMaxSequence = (uint64_t{1} << 40) - 1;
-
-// A batch to be kept. What it points at outlives the call.
-struct BatchToCommit {
-  uint32_t epoch_number = 0;
-  uint64_t sequence = 0;
-  absl::string_view agent;
-  uint64_t fingerprint = 0;
-  absl::Time received;
-  // As it came. Null for a batch of which only its definitions and the losses
-  // in `decoded` are kept.
-  const v1::Batch* batch = nullptr;
-  const v1::Definitions* definitions = nullptr;  // null: none
-  const DecodedBatch* decoded = nullptr;
-};
-
 // Thread-safe.
 class Store {
  public:
   virtual ~Store() = default;
 
-  // 16 random bytes that tell this store from any other.
+  // 16 random bytes that identify the store.
   virtual const std::string& id() const = 0;
 
   virtual const Directory& directory() const = 0;
@@ -74,59 +46,62 @@ class Store {
   // Bytes on disk, without the newest batches.
   virtual uint64_t size() const = 0;
 
-  // The agent's epoch, made if it is new. This, and what else is kept without a
-  // batch, survives the process; a power cut only after the next Commit. The
-  // epoch ends when its dictionaries are destroyed and Compact has moved all
-  // its batches: then its definitions go. What is known of it otherwise goes
-  // when all that came of it has been dropped.
+  // Returns the agent's epoch, and creates it if it is new. An epoch, like
+  // everything that is stored without a batch, survives the process; it
+  // survives a power cut after the next Commit. The epoch ends once its
+  // dictionaries are destroyed and Compact has moved all its batches. Its
+  // definitions are then removed. Its record is removed once all of its samples
+  // have been dropped.
   virtual absl::StatusOr<StoredEpoch> OpenEpoch(
       const std::string& agent, uint64_t epoch,
       const Dictionary::Limits& limits) = 0;
 
-  // Keeps the batches and raises the durable sequences of their epochs, whose
-  // dictionaries the caller has. When it returns OK, all of it survives a power
-  // cut; otherwise nothing was kept. One caller at a time.
+  // Stores the batches and raises the durable sequences of their epochs. The
+  // caller holds the dictionaries of these epochs. If the result is OK,
+  // everything survives a power cut; otherwise nothing was stored. One caller
+  // at a time.
   virtual absl::Status Commit(absl::Span<const BatchToCommit> batches) = 0;
 
-  // Whether there is room for batches, besides what is needed to put in order
-  // and to remove what is there: else ResourceExhausted. That is also what
-  // writing returns if the disk is full, and until the store has noticed that
-  // there is room again: some seconds.
+  // Returns ResourceExhausted if there is no space for batches besides the
+  // space reserved for compaction and removal. Writes also return
+  // ResourceExhausted if the disk is full, and for some seconds after that,
+  // until the store has detected that there is space again.
   virtual absl::Status CheckRoom() const = 0;
 
-  // Whether it has this batch. An error: it may have.
+  // Returns whether the store has this batch. On an error, it may have the
+  // batch.
   virtual absl::StatusOr<bool> HasBatch(uint32_t epoch_number,
                                         uint64_t sequence,
                                         uint64_t fingerprint) const = 0;
 
-  // How many ticks an agent's machine has lost, by cause. Those that are lost
-  // to all of an agent's machines count for each.
+  // Returns the number of ticks that an agent's machine has lost, by cause.
+  // Losses of all of the agent's machines count for each machine.
   virtual std::map<LossCause, uint64_t> LostTicks(
       const std::string& agent, const std::string& machine) const = 0;
 
-  // Keeps definitions that came without a batch. The caller has the epoch's
-  // dictionary.
+  // Stores definitions that arrived without a batch. The caller holds the
+  // epoch's dictionary.
   virtual absl::Status KeepDefinitions(uint32_t epoch_number,
                                        const v1::Definitions& definitions) = 0;
 
-  // The samples of one machine, in order of epochs and sequences: all frames
-  // that `filter` takes and that have ticks between `from` and `to`. A frame
-  // may reach beyond them. Ends early if `on_frame` returns an error, which it
-  // then returns. What is damaged is left out and logged.
+  // Reads the samples of one machine, ordered by epoch and sequence: all frames
+  // that `filter` accepts and that have ticks between `from` and `to`. A frame
+  // may extend beyond the range. Stops at the first error of `on_frame`, and
+  // returns it. Damaged data is skipped and logged.
   struct ReadRequest {
     std::string machine;
     absl::Time from;
     absl::Time to;
     QueryFilter filter;
-    // What is wanted of the queries that `filter` takes: which columns, by
-    // number, and which instances. Empty: all. Where that saves nothing, others
-    // come, too.
+    // The columns, by number, and the instances to read of the accepted
+    // queries. Empty: all. Others may be returned, too, where skipping them
+    // saves nothing.
     std::function<std::vector<bool>(const CollectedQuery&)> columns = nullptr;
     std::function<bool(const CollectedQuery&, const Instance&)> instances =
         nullptr;
-    // If not empty, called before any frame comes, with each epoch that has
-    // such frames: samples of its batches up to `sequence` are in what is read,
-    // samples of later batches are not.
+    // If set, called before the first frame with each epoch that has such
+    // frames. Samples of the epoch's batches up to `sequence` are read; samples
+    // of later batches are not.
     std::function<void(uint32_t epoch_number, uint64_t sequence)> on_epoch =
         nullptr;
   };
@@ -135,15 +110,16 @@ class Store {
       absl::FunctionRef<absl::Status(const Frame&)> on_frame,
       absl::FunctionRef<void(const Loss&)> on_loss) = 0;
 
-  // Catalogues, by the hash of their contents. One goes when no machine has its
-  // hash any more; what was put without a machine, when the store is opened.
+  // Catalogues, by the hash of their contents. A catalogue is removed when the
+  // last machine with its hash changes. Catalogues without a machine are
+  // removed when the store is opened.
   virtual bool HasCatalogue(absl::string_view hash) const = 0;
   virtual absl::Status PutCatalogue(absl::string_view hash,
                                     absl::string_view content) = 0;
   virtual absl::StatusOr<std::string> GetCatalogue(
       absl::string_view hash) const = 0;
 
-  // What people are told of a machine's agent; kept over restarts.
+  // The description of a machine's agent that users see. It survives restarts.
   virtual absl::Status PutMachine(const v1::Machine& machine,
                                   absl::string_view catalogue_hash) = 0;
   struct StoredMachine {
@@ -151,52 +127,52 @@ class Store {
     std::string catalogue_hash;
   };
   virtual std::vector<StoredMachine> GetMachines() const = 0;  // by name
-  // At most so many of them, those behind `after`.
+  // Returns up to `max` machines whose names follow `after`.
   virtual std::vector<StoredMachine> GetMachines(const std::string& after,
-                                                 size_t most) const = 0;
+                                                 size_t max) const = 0;
 
-  // Copies all that was committed before into `directory`, an absolute path of
-  // what does not exist; a store can be opened there. It is there when this
-  // returns OK, and not at all otherwise. `on_copied` is called now and then;
-  // its error ends it. Errors: as AdministrationService.Backup has.
+  // Copies everything that was committed before to `directory`, an absolute
+  // path that must not exist. A store can be opened there. If the result is OK,
+  // the directory is complete; otherwise it does not exist. `on_copied` is
+  // called as bytes are copied; the copy stops at its first error. Errors:
+  // those of AdministrationService.Backup.
   virtual absl::Status Backup(
       const std::string& directory,
       absl::FunctionRef<absl::Status(uint64_t bytes, uint64_t total)>
           on_copied) = 0;
 
-  // The last time of day that was said to be right, or, in a store that was
-  // told of none, the newest at which something was received. Nothing if there
-  // is neither.
+  // Returns the last time of day recorded as right. If none was recorded,
+  // returns the time of receipt of the newest data. std::nullopt if there is
+  // neither.
   virtual std::optional<absl::Time> KnownTime() const = 0;
   virtual absl::Status PutKnownTime(absl::Time time) = 0;
 
-  // Moves some of what has been committed to where it takes little and is read
-  // quickly, if that is complete, since later batches have come or none since
-  // `idle_since`; and removes what is to go of epochs that have ended. False if
-  // there is nothing to do. One caller at a time, of this, Thin, DropBefore and
-  // DropTo.
+  // Moves some complete committed data to a compact form that is fast to read.
+  // Data is complete once later batches have arrived, or none since
+  // `idle_since`. Also removes the definitions of ended epochs. Returns false
+  // if there is nothing to do. Compact, Thin, DropBefore and DropTo together
+  // allow one caller at a time.
   virtual absl::StatusOr<bool> Compact(absl::Time idle_since) = 0;
 
-  // Leaves one sample a minute, or an hour, of some of what was received before
-  // `time`, but for the last of it perhaps, and for what Compact has not moved;
-  // only what has one a minute is thinned to hours. The values of longer
-  // windows stay as they were, unless they are averages or sums of the values
-  // of pieces, or the last: then the formula over the minute, or hour, stands
-  // for its pieces. False if there is nothing to do.
+  // Reduces some data received before `time` to one sample per minute or hour.
+  // Recent data and data that Compact has not moved may be left as it is. Data
+  // is thinned to hours only after Thin has handled it for minutes. Longer
+  // windows keep their values, except averages, sums and last values of pieces:
+  // the formula over the minute or hour then stands for its pieces. Returns
+  // false if there is nothing to do.
   virtual absl::StatusOr<bool> Thin(Resolution resolution, absl::Time time) = 0;
 
-  // Removes what was received before `time`, but for the last of it perhaps:
-  // what an hour's samples are in goes when all of it was.
+  // Removes data received before `time`. The newest of it may stay, since the
+  // data of an hour is removed together.
   virtual absl::Status DropBefore(absl::Time time) = 0;
 
-  // Removes what was received first, until the store takes no more than `size`
-  // bytes on disk, or all that is left are recent batches, names and
-  // definitions.
+  // Removes the data received first until the store uses no more than `size`
+  // bytes on disk, or only recent batches, names and definitions are left.
   virtual absl::Status DropTo(uint64_t size) = 0;
 };
 
-// The embedded store, in `directory`, which is made if need be. One process at
-// a time can open it. `clock` outlives it.
+// Opens the embedded store in `directory`, and creates it if necessary. Only
+// one process at a time can have it open. `clock` must outlive the store.
 absl::StatusOr<std::unique_ptr<Store>> OpenRocksDbStore(
     const std::string& directory, const Clock* clock = &Clock::Real());
 

@@ -139,8 +139,7 @@ void Feed::GiveIndexBack(Series& series) {
 void Feed::EndAbsent(const Frame& frame) {
   const uint32_t last = static_cast<uint32_t>(frame.clocks->size()) - 1;
   if (frame.HasFailed(last)) return;
-  const absl::Time time =
-      perflib::TimeFromPerfTime100NSec(frame.clocks->back().perf_time_100nsec);
+  const absl::Time time = perflib::TimeOf(frame.clocks->back());
   for (Series& series : series_) {
     if (series.is_over || series.sampling_interval != frame.query->interval ||
         !series.evaluator.newest().has_value() ||

@@ -15,8 +15,8 @@
 #include "absl/time/time.h"
 #include "aggregator/query/resolver.h"
 #include "aggregator/subscribe/feed.h"
+#include "aggregator/subscribe/feed_listener.h"
 #include "aggregator/subscribe/hub_context.h"
-#include "aggregator/subscribe/listener.h"
 #include "aggregator/subscribe/outbox.h"
 #include "aggregator/subscribe/series_names.h"
 
@@ -37,7 +37,7 @@ class HistoryReader : public HubTask,
     SelectedCounterset selected;
     FeedForm form;
     std::shared_ptr<SeriesNames> names;
-    std::shared_ptr<Listener> listener;
+    std::shared_ptr<FeedListener> listener;
     std::shared_ptr<void> joining;  // let go when it is read
   };
   void Add(Part part);

@@ -1,7 +1,7 @@
 // Hands arriving batches to those who watch their machines.
 //
-//   batch ─▶ LiveMachine ─▶ Feed ─▶ Listener ─▶ Outbox ─▶ subscriber
-//            one a machine  what some       one a subscriber
+//   batch ─▶ LiveMachine ─▶ Feed ─▶ FeedListener ─▶ Outbox ─▶ subscriber
+//            one a machine  what some           one a subscriber
 //                           select of it
 //
 // A feed evaluates its series once, however many listen to it.

@@ -13,7 +13,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
-#include "aggregator/store/frame.h"
+#include "aggregator/samples/frame.h"
 #include "fleetperf/v1/values.pb.h"
 
 namespace fleetperf::aggregator {

@@ -59,10 +59,10 @@ bool SharedFeed::IsOf(const SelectedCounterset& selected,
                     is_same);
 }
 
-std::shared_ptr<Listener> SharedFeed::Listen(const Subscription& subscription,
-                                             bool reads_history) {
+std::shared_ptr<FeedListener> SharedFeed::Listen(
+    const Subscription& subscription, bool reads_history) {
   auto listener =
-      std::make_shared<Listener>(subscription.outbox(), reads_history);
+      std::make_shared<FeedListener>(subscription.outbox(), reads_history);
   listeners_.push_back({&subscription, subscription.outbox(), listener});
   return listener;
 }

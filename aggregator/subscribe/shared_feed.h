@@ -14,9 +14,9 @@
 #include "aggregator/ingest/received_batch.h"
 #include "aggregator/query/resolver.h"
 #include "aggregator/subscribe/feed.h"
+#include "aggregator/subscribe/feed_listener.h"
 #include "aggregator/subscribe/history_reader.h"
 #include "aggregator/subscribe/hub_context.h"
-#include "aggregator/subscribe/listener.h"
 #include "aggregator/subscribe/sample_position.h"
 #include "aggregator/subscribe/series_names.h"
 #include "aggregator/subscribe/subscription.h"
@@ -74,15 +74,15 @@ class SharedFeed {
   struct Listening {
     const Subscription* subscription;
     std::shared_ptr<Outbox> outbox;
-    std::shared_ptr<Listener> listener;
+    std::shared_ptr<FeedListener> listener;
   };
   struct Beginning {
     Joining joining;
-    std::shared_ptr<Listener> listener;
+    std::shared_ptr<FeedListener> listener;
   };
 
-  std::shared_ptr<Listener> Listen(const Subscription& subscription,
-                                   bool reads_history);
+  std::shared_ptr<FeedListener> Listen(const Subscription& subscription,
+                                       bool reads_history);
   void Begin(Beginning beginning);
   void Evaluate(const ReceivedBatch& batch);
   void TellLagged();

@@ -2,37 +2,18 @@
 
 #include <utility>
 
-#include "aggregator/store/frame.h"
-
 namespace fleetperf::aggregator {
-namespace {
-
-absl::Time TimeOf(const RawSample& sample) {
-  return perflib::TimeFromPerfTime100NSec(sample.clocks.perf_time_100nsec);
-}
-
-}  // namespace
 
 std::optional<Point> StreamEvaluator::Add(const RawSample& sample,
                                           absl::Duration sampling_interval) {
-  std::optional<Piece> piece;
-  if (formula_.uses_two_samples() && last_.has_value()) {
-    piece = MakePiece(formula_, *last_, sample, sampling_interval);
-  }
+  const std::optional<Piece> piece =
+      PieceTo(formula_, last_, sample, sampling_interval);
   last_ = sample;
   if (interval_ > sampling_interval) return AddToWindow(sample, piece);
-
-  WindowValue value;
-  if (!formula_.uses_two_samples()) {
-    value.result = CalculateSample(formula_, sample);
-  } else if (!piece.has_value()) {
-    return std::nullopt;  // its first
-  } else if (piece->sound()) {
-    value.result = CalculateGrowth(formula_, piece->growth);
-  } else {
-    value.result = piece->problem;
-  }
-  return Point{TimeOf(sample), value};
+  const bool is_first = formula_.uses_two_samples() && !piece.has_value();
+  if (is_first) return std::nullopt;
+  return Point{TimeOf(sample),
+               {.result = ValueOfSample(formula_, sample, piece)}};
 }
 
 // Windows end at multiples of the interval. One is complete when the first
@@ -51,11 +32,7 @@ std::optional<Point> StreamEvaluator::AddToWindow(
     window_ = {};
     window_end_ = end;
   }
-  if (piece.has_value()) {
-    window_.AddPiece(formula_, Over::kFormula, *piece);
-  } else if (!formula_.uses_two_samples()) {
-    window_.AddSample(formula_, Over::kFormula, sample);
-  }
+  window_.Add(formula_, Over::kFormula, sample, piece);
   return complete;
 }
 

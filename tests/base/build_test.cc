@@ -2,8 +2,8 @@
 
 namespace {
 
-// Libraries check more in code that is compiled without NDEBUG.
-TEST(Build, HasDebugChecksOnlyWhereTheyAreWanted) {
+// Libraries have additional checks in code compiled without NDEBUG.
+TEST(Build, HasDebugChecksOnlyInDebugBuilds) {
 #ifdef NDEBUG
   constexpr bool kHasDebugChecks = false;
 #else

@@ -32,8 +32,8 @@ Certificate Parse(const std::string& pem) {
   return certificate;
 }
 
-// The X509_V_ code with which OpenSSL verifies a certificate that `authority`
-// is trusted for, to be used by a TLS client or server.
+// Returns the X509_V_ code of OpenSSL's verification of `issued` for a TLS
+// client or server, with `authority` as the trusted authority.
 int Verify(const KeyPair& authority, const KeyPair& issued, bool as_server,
            absl::Time time = absl::Now(),
            const KeyPair* intermediate = nullptr) {
@@ -61,7 +61,7 @@ int Verify(const KeyPair& authority, const KeyPair& issued, bool as_server,
   return error;
 }
 
-// "DNS:web-1", "IP:7f000001", "URI:urn:..." in the certificate's order.
+// Returns "DNS:web-1", "IP:7f000001", "URI:urn:..." in the certificate's order.
 std::vector<std::string> AlternativeNames(const KeyPair& pair) {
   auto* names = static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(
       Parse(pair.certificate).get(), NID_subject_alt_name, nullptr, nullptr));
@@ -133,7 +133,7 @@ TEST_F(CertificatesTest, CannotIssueOthers) {
             X509_V_ERR_INVALID_CA);
 }
 
-TEST_F(CertificatesTest, AreForTheirPurposeAlone) {
+TEST_F(CertificatesTest, AreLimitedToTheirPurpose) {
   const Certificate authority = Parse(authority_.certificate);
   const Certificate agent =
       Parse(Issue({Role::kAgent, {"web-1"}, kYear2100}).certificate);
@@ -145,7 +145,7 @@ TEST_F(CertificatesTest, AreForTheirPurposeAlone) {
 }
 
 TEST_F(CertificatesTest, AreValidFromAnHourAgoUntilTheyExpire) {
-  // Before and after 2050, when X.509 changes how it writes years.
+  // Before and after 2050, when X.509 changes its encoding of years.
   for (const int64_t seconds : {2'493'072'000, 2'550'000'000}) {
     const absl::Time not_after = absl::FromUnixSeconds(seconds);
     const KeyPair issued = Issue({Role::kAgent, {"web-1"}, not_after});
@@ -180,7 +180,7 @@ TEST_F(CertificatesTest, CarryNamesAddressesAndTheRole) {
   EXPECT_EQ(X509_check_ip_asc(certificate.get(), "10.1.2.4", 0), 0);
 }
 
-TEST_F(CertificatesTest, TellTheirDnsNames) {
+TEST_F(CertificatesTest, ReturnTheirDnsNames) {
   const KeyPair issued =
       Issue({Role::kAgent, {"Perf-1", "10.1.2.3", "db_2"}, kYear2100});
   EXPECT_THAT(NamesOf(issued.certificate).value(),
@@ -188,7 +188,7 @@ TEST_F(CertificatesTest, TellTheirDnsNames) {
   EXPECT_FALSE(NamesOf("no certificate").ok());
 }
 
-TEST_F(CertificatesTest, CarryANameLongerThanASubjectMayBe) {
+TEST_F(CertificatesTest, CarryNamesTooLongForASubject) {
   const std::string name = std::string(60, 'a') + ".example.com";
   const KeyPair issued = Issue({Role::kAgent, {name}, kYear2100});
   EXPECT_THAT(AlternativeNames(issued),
@@ -206,22 +206,22 @@ TEST_F(CertificatesTest, DifferFromEachOther) {
       0);
 }
 
-TEST_F(CertificatesTest, RefuseWhatIsNotAHostNameOrAnAddress) {
+TEST_F(CertificatesTest, RejectInvalidNames) {
   for (const std::string& name :
        {std::string(), std::string("web-1,DNS:*"), std::string("web 1"),
         std::string("*.example.com"), std::string("a\nb"), std::string("a/b"),
         std::string("web-1\0.evil", 11), std::string("10.0.0.1\0x", 10),
         std::string("w\u00E9b"), std::string("web-1:7700"),
         std::string("1:2:3"), std::string(254, 'a')}) {
-    EXPECT_THAT(
-        IssueCertificate(authority_,
-                         {Role::kAgent, {"web-1", name}, kYear2100}),
-        StatusIs(absl::StatusCode::kInvalidArgument,
-                 StartsWith("\"" + name + "\" cannot stand in a certificate")));
+    EXPECT_THAT(IssueCertificate(authority_,
+                                 {Role::kAgent, {"web-1", name}, kYear2100}),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         StartsWith("\"" + name +
+                                    "\" is not allowed in a certificate")));
   }
 }
 
-TEST_F(CertificatesTest, RefuseARequestThatMakesNoSense) {
+TEST_F(CertificatesTest, RejectInvalidRequests) {
   EXPECT_THAT(
       IssueCertificate(authority_, {Role::kAgent, {}, kYear2100}),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("needs a name")));

@@ -98,7 +98,7 @@ TEST(Config, AcceptsTheBoundsOfARange) {
   }
 }
 
-TEST(Config, SaysFileLineAndKeyOfAWrongValue) {
+TEST(Config, ReportsFileLineAndKeyOfInvalidValues) {
   const struct {
     const char* yaml;
     const char* error;  // after the file's name
@@ -127,11 +127,11 @@ TEST(Config, SaysFileLineAndKeyOfAWrongValue) {
       {"path: [a]", ":1: path: expected a single value"},
       {"just text", ":1: the file must consist of \"key: value\" lines"},
       {"- a\n- b", ":1: the file must consist of \"key: value\" lines"},
-      // Keys nobody asked for.
+      // Unknown keys.
       {"text: a\nnumbr: 3",
        ":2: unknown key \"numbr\"; did you mean \"number\"?"},
       {"zzzzzzzz: 3", ":1: unknown key \"zzzzzzzz\""},
-      // The first mistake is the one that is reported.
+      // The first error is reported.
       {"unknown: 1\nnumber: x\nflag: x", ":3: flag: expected true or false"},
   };
   for (const auto& test : kCases) {
@@ -142,7 +142,7 @@ TEST(Config, SaysFileLineAndKeyOfAWrongValue) {
   }
 }
 
-TEST(Config, LeavesTheVariableOfAWrongValueAlone) {
+TEST(Config, KeepsTheVariableOfAnInvalidValue) {
   Settings settings;
   EXPECT_FALSE(
       ReadSettings("number: 11\nduration: 2h\nsize: 1\nlist: [[a]]", &settings)
@@ -153,7 +153,7 @@ TEST(Config, LeavesTheVariableOfAWrongValueAlone) {
   EXPECT_THAT(settings.list, ElementsAre("default"));
 }
 
-TEST(Config, TakesASingleStringForAList) {
+TEST(Config, AcceptsASingleStringAsAList) {
   Settings settings;
   ASSERT_OK(ReadSettings("list: only", &settings));
   EXPECT_THAT(settings.list, ElementsAre("only"));
@@ -171,7 +171,7 @@ TEST(Config, ResolvesPathsAgainstTheFile) {
   EXPECT_EQ(settings.path, "a.log");
 }
 
-TEST(Config, ReportsYamlThatCannotBeReadWithItsLine) {
+TEST(Config, ReportsTheLineOfInvalidYaml) {
   for (const char* yaml :
        {"a: 1\nb: [1, 2\n", "a: 1\n\tb: 2", "a: 1\nb: *unknown"}) {
     EXPECT_THAT(ConfigFile::Parse(yaml, kPath),
@@ -182,11 +182,11 @@ TEST(Config, ReportsYamlThatCannotBeReadWithItsLine) {
   }
 }
 
-TEST(Config, RefusesAKeyThatStandsTwice) {
+TEST(Config, RejectsDuplicateKeys) {
   Settings settings;
   EXPECT_THAT(ReadSettings("number: 1\ntext: a\nnumber: 2", &settings),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       std::string(kPath) + ":3: \"number\" stands twice"));
+                       std::string(kPath) + ":3: \"number\" is set twice"));
 }
 
 TEST(Config, RequiresValues) {
@@ -197,7 +197,7 @@ TEST(Config, RequiresValues) {
       {"other: 1", ":1: listen: is missing"},
       {"other: 1\nlisten: \"\"", ":2: listen: is missing"},
       {"other: 1\nlisten:", ":1: listen: is missing"},
-      // There is no line to name.
+      // There is no line to report.
       {"other: 1\nlisten: a", ": tls.key: is missing"},
       {"listen: a\ntls:\n  other: 1\nother: 1", ":3: tls.key: is missing"},
   };
@@ -246,7 +246,7 @@ queries:
   EXPECT_OK(file.Finish());
 }
 
-TEST(Config, NamesTheSectionOfAMistake) {
+TEST(Config, NamesTheSectionOfAnError) {
   const struct {
     const char* yaml;
     const char* error;

@@ -1,4 +1,4 @@
-// What is a matter of Linux' files: modes, links, limits.
+// Properties of Linux files: modes, links, limits.
 
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -40,23 +40,23 @@ class FilesOnLinuxTest : public ::testing::Test {
   const std::string path_ = directory_.File("file");
 };
 
-TEST_F(FilesOnLinuxTest, SaysWhyAFileCannotBeRead) {
+TEST_F(FilesOnLinuxTest, ExplainsWhyAFileCannotBeRead) {
   EXPECT_THAT(ReadFile(path_).status().message(),
               HasSubstr("No such file or directory"));
   EXPECT_THAT(ReadFile(directory_.path()).status().message(),
               HasSubstr("Is a directory"));
 }
 
-TEST_F(FilesOnLinuxTest, ReplacesAFileInOneStep) {
+TEST_F(FilesOnLinuxTest, ReplacesAFileAtomically) {
   ASSERT_OK(WriteFile(path_, "old"));
   std::ifstream reader(path_);
   ASSERT_OK(WriteFile(path_, "new contents"));
-  // Whoever had opened the old file still reads all of it.
+  // A reader of the old file still sees all of it.
   std::stringstream read;
   read << reader.rdbuf();
   EXPECT_EQ(read.str(), "old");
   EXPECT_EQ(ReadFile(path_).value(), "new contents");
-  // And nothing is left beside it.
+  // No other file is left in the directory.
   EXPECT_EQ(
       std::distance(std::filesystem::directory_iterator(directory_.path()), {}),
       1);
@@ -64,7 +64,7 @@ TEST_F(FilesOnLinuxTest, ReplacesAFileInOneStep) {
 
 TEST_F(FilesOnLinuxTest, KeepsTheOldFileIfTheNewOneCannotBeWritten) {
   ASSERT_OK(WriteFile(path_, "old"));
-  // As a full disk does, this cuts the new file in the middle.
+  // Like a full disk, the limit truncates the new file.
   rlimit before;
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
   const rlimit tight = {.rlim_cur = 1000, .rlim_max = before.rlim_max};
@@ -77,7 +77,7 @@ TEST_F(FilesOnLinuxTest, KeepsTheOldFileIfTheNewOneCannotBeWritten) {
   EXPECT_EQ(ReadFile(path_).value(), "old");
 }
 
-TEST_F(FilesOnLinuxTest, SurvivesWhatACrashLeftBehind) {
+TEST_F(FilesOnLinuxTest, ReplacesLeftoversOfACrash) {
   const std::string victim = directory_.File("victim");
   ASSERT_OK(WriteFile(victim, "untouched"));
   std::filesystem::create_symlink(victim, path_ + ".new");

@@ -30,7 +30,7 @@ TEST_F(FilesTest, ReadsWhatWasWritten) {
   }
 }
 
-TEST_F(FilesTest, ReportsTheFileThatCannotBeRead) {
+TEST_F(FilesTest, NamesUnreadableFiles) {
   EXPECT_THAT(ReadFile(path_),
               StatusIs(absl::StatusCode::kNotFound,
                        AllOf(HasSubstr("cannot read"), HasSubstr(path_))));
@@ -38,7 +38,7 @@ TEST_F(FilesTest, ReportsTheFileThatCannotBeRead) {
               AllOf(HasSubstr("cannot read"), HasSubstr(directory_.path())));
 }
 
-TEST_F(FilesTest, ReportsTheFileThatCannotBeWritten) {
+TEST_F(FilesTest, NamesUnwritableFiles) {
   EXPECT_THAT(WriteFile(directory_.File("absent/file"), "x"),
               StatusIs(absl::StatusCode::kNotFound,
                        HasSubstr(directory_.File("absent/file"))));

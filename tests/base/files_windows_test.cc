@@ -1,4 +1,4 @@
-// What is a matter of Windows' files: access lists, open readers.
+// Properties of Windows files: access lists, open readers.
 
 #include <windows.h>
 #include <aclapi.h>
@@ -20,7 +20,7 @@ using ::testing::Not;
 
 class FilesOnWindowsTest : public ::testing::Test {
  protected:
-  // The access list, as SDDL.
+  // Returns the access list as SDDL.
   std::string AccessOf(const std::string& path) {
     PSECURITY_DESCRIPTOR descriptor = nullptr;
     EXPECT_EQ(GetNamedSecurityInfoW(WideFromUtf8(path).c_str(), SE_FILE_OBJECT,
@@ -41,21 +41,21 @@ class FilesOnWindowsTest : public ::testing::Test {
   const std::string path_ = directory_.File("file");
 };
 
-TEST_F(FilesOnWindowsTest, SaysWhyAFileCannotBeRead) {
+TEST_F(FilesOnWindowsTest, ExplainsWhyAFileCannotBeRead) {
   EXPECT_THAT(ReadFile(path_).status().message(),
               HasSubstr("ERROR_FILE_NOT_FOUND (2)"));
   EXPECT_THAT(ReadFile(directory_.path()).status().message(),
               HasSubstr("ERROR_ACCESS_DENIED (5)"));
 }
 
-TEST_F(FilesOnWindowsTest, ReplacesAFileAndLeavesNothingBeside) {
+TEST_F(FilesOnWindowsTest, ReplacesAFileWithoutLeftovers) {
   ASSERT_OK(WriteFile(path_, "old"));
   ASSERT_OK(WriteFile(path_, "new contents"));
   EXPECT_EQ(ReadFile(path_).value(), "new contents");
   EXPECT_FALSE(FileExists(path_ + ".new"));
 }
 
-TEST_F(FilesOnWindowsTest, KeepsTheOldFileIfTheNewOneCannotTakeItsPlace) {
+TEST_F(FilesOnWindowsTest, KeepsTheOldFileIfReplacingFails) {
   ASSERT_OK(WriteFile(path_, "old"));
   const HANDLE reader =
       CreateFileW(WideFromUtf8(path_).c_str(), GENERIC_READ, FILE_SHARE_READ,
@@ -77,7 +77,7 @@ TEST_F(FilesOnWindowsTest, TakesNamesInAnyScript) {
 
 TEST_F(FilesOnWindowsTest, KeepsKeysFromOthers) {
   ASSERT_OK(WriteFile(path_, "secret", FileAccess::kOwnerOnly));
-  // The system, but neither everyone nor users.
+  // Grants access to the system, but not to everyone or users.
   EXPECT_THAT(AccessOf(path_),
               AllOf(HasSubstr(";;;SY)"), Not(HasSubstr(";;;WD)")),
                     Not(HasSubstr(";;;BU)"))));

@@ -50,7 +50,7 @@ TEST_F(LogOncePerCauseTest, LogsAgainAfterTheInterval) {
   EXPECT_THAT(Lines(), ElementsAre("warning a", "warning b"));
 }
 
-TEST_F(LogOncePerCauseTest, SaysHowManyLinesItLeftOut) {
+TEST_F(LogOncePerCauseTest, ReportsTheNumberOfSuppressedLines) {
   testing::SimulatedClock clock;
   LogOncePerCause log(absl::Minutes(5), clock);
   for (int i = 0; i < 4; ++i) log.Warn("disk", "full");
@@ -65,7 +65,7 @@ TEST_F(LogOncePerCauseTest, SaysHowManyLinesItLeftOut) {
                           "warning full"));
 }
 
-TEST_F(LogOncePerCauseTest, TheTimeOfDayDoesNotMatter) {
+TEST_F(LogOncePerCauseTest, IgnoresTheWallClock) {
   testing::SimulatedClock clock;
   LogOncePerCause log(absl::Minutes(5), clock);
   log.Warn("disk", "full");
@@ -77,7 +77,7 @@ TEST_F(LogOncePerCauseTest, TheTimeOfDayDoesNotMatter) {
   EXPECT_THAT(Lines(), SizeIs(2));
 }
 
-TEST_F(LogOncePerCauseTest, MessagesFromOutsideStayOneLine) {
+TEST_F(LogOncePerCauseTest, KeepsExternalMessagesOnOneLine) {
   LogOncePerCause log;
   log.Warn("name", "no \"a\nerror forged\x1b[2J\"");
   EXPECT_THAT(Lines(), ElementsAre("warning no \"a?error forged?[2J\""));
@@ -87,19 +87,19 @@ TEST_F(LogOncePerCauseTest, RemembersABoundedNumberOfCauses) {
   LogOncePerCause log(absl::InfiniteDuration());
   for (int i = 0; i < 3000; ++i) {
     log.Warn(absl::StrCat("cause ", i), absl::StrCat("new ", i));
-    log.Warn("cause 0", "again");  // remembered whatever else comes
+    log.Warn("cause 0", "again");  // remembered regardless of later causes
   }
   const size_t lines = Lines().size();
   EXPECT_GE(lines, 100);
   EXPECT_LT(lines, 2000);
   EXPECT_THAT(Lines(), Each(HasSubstr("new ")));
-  // New causes share one that was logged.
+  // New causes share an entry that was logged already.
   for (int i = 3000; i < 6000; ++i) log.Warn(absl::StrCat("cause ", i), "m");
   EXPECT_THAT(Lines(), SizeIs(lines));
 }
 
-// One agent that makes up causes must not silence what comes later.
-TEST_F(LogOncePerCauseTest, LogsNewCausesAgainWhenOthersAreOld) {
+// An agent that invents causes must not silence later ones.
+TEST_F(LogOncePerCauseTest, LogsNewCausesAgainAfterOthersExpire) {
   testing::SimulatedClock clock;
   LogOncePerCause log(absl::Minutes(5), clock);
   for (int i = 0; i < 3000; ++i) {
@@ -155,7 +155,7 @@ TEST_F(LoggingTest, StartLoggingSetsTheLevel) {
   }
 }
 
-TEST_F(LoggingTest, StartLoggingReportsAFileThatCannotBeOpened) {
+TEST_F(LoggingTest, StartLoggingReportsUnwritableFiles) {
   const testing::TempDirectory directory;
   EXPECT_THAT(StartLogging("test", {.file = directory.path()}),
               StatusIs(absl::StatusCode::kFailedPrecondition,
@@ -191,7 +191,7 @@ TEST(LogConfig, AcceptsEveryLevel) {
   }
 }
 
-TEST(LogConfig, RefusesALevelThatDoesNotExist) {
+TEST(LogConfig, RejectsUnknownLevels) {
   for (const std::string level : {"verbose", "warn", "INFO", "off"}) {
     ASSERT_OK_AND_ASSIGN(
         ConfigFile file,

@@ -11,7 +11,7 @@ namespace {
 using testing::StatusIs;
 using Code = absl::StatusCode;
 
-TEST(StatusFromErrno, SaysWhatFailedAndWhy) {
+TEST(StatusFromErrno, NamesTheActionAndTheError) {
   const struct {
     int error;
     Code code;

@@ -9,11 +9,11 @@ TEST(Printable, LeavesNamesAlone) {
   EXPECT_EQ(Printable(""), "");
   EXPECT_EQ(Printable("nginx: worker (1)"), "nginx: worker (1)");
   EXPECT_EQ(Printable("Übertragung \xE2\x82\xAC"), "Übertragung \xE2\x82\xAC");
-  // U+00A0 is the first that is no control character any more.
+  // U+00A0 is the first character after the control characters.
   EXPECT_EQ(Printable("a\xC2\xA0z"), "a\xC2\xA0z");
 }
 
-TEST(Printable, ReplacesWhatBreaksLinesAndCommandsTerminals) {
+TEST(Printable, ReplacesControlCharacters) {
   EXPECT_EQ(Printable("a\nb\r\tc"), "a?b??c");
   EXPECT_EQ(Printable("\x1B[2J"), "?[2J");
   EXPECT_EQ(Printable("\x7F"), "?");

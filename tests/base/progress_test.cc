@@ -13,15 +13,15 @@ TEST(ProgressBar, FillsUp) {
   EXPECT_EQ(ProgressBar(1.5), "[####################] 100 %");
 }
 
-TEST(ProgressText, SaysWhatGoesOnForHowLongAndHowMuchIsDone) {
+TEST(ProgressText, ShowsActivityDurationAndAmount) {
   EXPECT_EQ(ProgressText("querying", absl::Milliseconds(2999), ""),
             "querying, 2 s");
   EXPECT_EQ(ProgressText("querying", absl::Seconds(3), "12000 values"),
             "querying, 3 s: 12000 values");
 }
 
-// What a terminal shows is tested end to end; see tests/e2e/charts_test.cc.
-TEST(Progress, LeavesStandardErrorAloneIfItIsNoTerminal) {
+// The terminal output is tested end to end in tests/e2e/charts_test.cc.
+TEST(Progress, PrintsNothingWithoutATerminal) {
   ::testing::internal::CaptureStderr();
   {
     Progress progress("querying");

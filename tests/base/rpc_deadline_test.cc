@@ -6,7 +6,7 @@
 namespace fleetperf {
 namespace {
 
-TEST(RpcDeadline, IsOfTheClockThatDoesNotStep) {
+TEST(RpcDeadline, UsesTheMonotonicClock) {
   const gpr_timespec before = gpr_now(GPR_CLOCK_MONOTONIC);
   const gpr_timespec deadline = RpcDeadline(absl::Milliseconds(90'500));
   const gpr_timespec after = gpr_now(GPR_CLOCK_MONOTONIC);

@@ -1,4 +1,4 @@
-// What a user reads of a call that failed.
+// The messages of failed calls.
 
 #include "base/rpc_error.h"
 
@@ -16,7 +16,7 @@ std::string MessageOf(grpc::StatusCode code, const std::string& message,
       StatusFromRpc({code, message}, "box:7330", stage).message());
 }
 
-TEST(StatusFromRpc, SaysWhatToLookAtIfTheAggregatorCannotBeReached) {
+TEST(StatusFromRpc, ExplainsWhyTheAggregatorIsUnreachable) {
   const struct {
     const char* from_grpc;
     const char* message;
@@ -41,7 +41,7 @@ TEST(StatusFromRpc, SaysWhatToLookAtIfTheAggregatorCannotBeReached) {
   }
 }
 
-TEST(StatusFromRpc, TellsALostConnectionFromOneThatNeverWas) {
+TEST(StatusFromRpc, DistinguishesLostFromFailedConnections) {
   EXPECT_EQ(MessageOf(grpc::StatusCode::UNAVAILABLE, "Socket closed",
                       RpcStage::kAnswering),
             "lost the connection to the aggregator at box:7330 (Socket "
@@ -52,7 +52,7 @@ TEST(StatusFromRpc, TellsALostConnectionFromOneThatNeverWas) {
       "the aggregator at box:7330 was stopped");
 }
 
-TEST(StatusFromRpc, LeavesTheAggregatorsOwnMessagesAsTheyAre) {
+TEST(StatusFromRpc, KeepsTheAggregatorsMessages) {
   const absl::Status status = StatusFromRpc(
       {grpc::StatusCode::NOT_FOUND, "there is no counterset \"Disks\""},
       "box:7330");

@@ -5,8 +5,8 @@
 namespace fleetperf {
 namespace {
 
-// As Windows' own services have them.
-TEST(ServiceSid, IsWhatWindowsDerives) {
+// The identifiers of Windows services.
+TEST(ServiceSid, EqualsTheWindowsDerivation) {
   EXPECT_EQ(ServiceSid("TrustedInstaller"),
             "S-1-5-80-956008885-3418522649-1831038044-1853292631-2271478464");
   EXPECT_EQ(ServiceSid("MSSQLSERVER"),

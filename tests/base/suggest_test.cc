@@ -17,7 +17,7 @@ const std::vector<std::string> kNames = {
     "Memory",    "PhysicalDisk",          "System",
     "retention"};
 
-TEST(NearestNames, FindsOneWithAFewWrongLetters) {
+TEST(NearestNames, FindsNamesWithAFewWrongLetters) {
   for (const auto& [wrong, right] :
        std::vector<std::pair<std::string, std::string>>{
            {"Memry", "Memory"},    // one is missing
@@ -40,19 +40,19 @@ TEST(NearestNames, PutsTheNearestFirst) {
               ElementsAre("Processor", "Process", "Processor Information"));
 }
 
-TEST(NearestNames, CountsASwapAsOneMistake) {
+TEST(NearestNames, CountsASwapAsOneEdit) {
   // "acbd" is one swap from "abcd" and two replacements from "aaad".
   EXPECT_THAT(NearestNames("acbd", std::vector<std::string>{"aaad", "abcd"}),
               ElementsAre("abcd", "aaad"));
 }
 
-TEST(NearestNames, FindsNothingThatIsFar) {
+TEST(NearestNames, IgnoresDistantNames) {
   EXPECT_THAT(NearestNames("Network", kNames), IsEmpty());
   EXPECT_THAT(NearestNames("xyz", kNames), IsEmpty());
   EXPECT_THAT(NearestNames("Memory", {}), IsEmpty());
 }
 
-TEST(NearestNames, GivesAtMostThreeAndNoneTwice) {
+TEST(NearestNames, ReturnsAtMostThreeDistinctNames) {
   const std::vector<std::string> names = {"aaaa1", "aaaa2", "aaaa3", "aaaa4",
                                           "aaaa1"};
   EXPECT_THAT(NearestNames("aaaa", names),

@@ -12,7 +12,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using testing::StatusIs;
 
-TEST(ParseDuration, ReadsWhatPeopleWrite) {
+TEST(ParseDuration, ParsesCommonForms) {
   const struct {
     const char* text;
     absl::Duration duration;
@@ -41,11 +41,11 @@ TEST(ParseDuration, ReadsWhatPeopleWrite) {
   }
 }
 
-TEST(ParseDuration, RefusesAnythingElse) {
+TEST(ParseDuration, RejectsInvalidText) {
   for (const std::string text :
        {"", " ", "10", "s", "d", "10 s", " 10s", "10s ", "10x", "ten", "-1s",
         "-1d", "1d-1h", "7d x", "7dd", "1.5d", "1h 30m", "inf", "-inf", "1dinf",
-        // More than any clock counts.
+        // Larger than the maximum duration.
         "99999999999999999999d", "9223372036854775807w", "9223372036854775807d",
         "9223372036854775807h"}) {
     EXPECT_THAT(ParseDuration(text),
@@ -55,7 +55,7 @@ TEST(ParseDuration, RefusesAnythingElse) {
   }
 }
 
-TEST(ParseByteSize, ReadsWhatPeopleWrite) {
+TEST(ParseByteSize, ParsesCommonForms) {
   const struct {
     const char* text;
     uint64_t size;
@@ -76,7 +76,7 @@ TEST(ParseByteSize, ReadsWhatPeopleWrite) {
   }
 }
 
-TEST(ParseByteSize, RefusesAnythingElse) {
+TEST(ParseByteSize, RejectsInvalidText) {
   for (const std::string text :
        {"", "MiB", "-1", "-1KiB", "1.5GiB", "64MB", "64M", "64kib", "0x10",
         "1KiBKiB", "1 KiB KiB", "a",
@@ -116,7 +116,7 @@ TEST(ParseTime, ReadsRfc3339AndShorterForms) {
   }
 }
 
-TEST(ParseTime, RefusesAnythingElse) {
+TEST(ParseTime, RejectsInvalidText) {
   for (const std::string text :
        {"", "today", "21:49", "2026-11", "2026-13-01", "2026-02-30",
         "2026-11-20T25:00:00Z", "2026-11-20T21:49:00Zulu", "1795211340",
@@ -127,7 +127,7 @@ TEST(ParseTime, RefusesAnythingElse) {
   }
 }
 
-TEST(FormatUtc, WritesRfc3339InUtcWithTheDigitsThatMatter) {
+TEST(FormatUtc, WritesRfc3339InUtcWithSignificantDigits) {
   const absl::Time evening = absl::FromUnixSeconds(kEvening);
   EXPECT_EQ(FormatUtc(evening), "2026-11-20T21:49:00Z");
   EXPECT_EQ(FormatUtc(evening + absl::Milliseconds(250)),

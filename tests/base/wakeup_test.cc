@@ -51,7 +51,7 @@ TEST(Wakeup, WaitsUntilItIsNotified) {
   EXPECT_TRUE(waiter.Join());
 }
 
-TEST(Wakeup, EndsInTimeAndNotBefore) {
+TEST(Wakeup, TimesOutAtTheDeadline) {
   const Clock& clock = Clock::Real();
   for (const absl::Duration timeout :
        {-absl::InfiniteDuration(), -absl::Seconds(1), absl::ZeroDuration(),
@@ -63,7 +63,7 @@ TEST(Wakeup, EndsInTimeAndNotBefore) {
   }
 }
 
-TEST(Wakeup, GoesByTheClockThatDoesNotStep) {
+TEST(Wakeup, UsesTheMonotonicClock) {
   SimulatedClock clock(SimulatedClock::Waits::kSimulated);
   Waiter waiter(&clock, absl::Minutes(1));
   clock.AwaitWaiting(absl::Minutes(1));
@@ -75,7 +75,7 @@ TEST(Wakeup, GoesByTheClockThatDoesNotStep) {
   EXPECT_FALSE(waiter.Join());
 }
 
-TEST(Wakeup, IsNotEndedByTheTimeOfDay) {
+TEST(Wakeup, IgnoresTheWallClock) {
   SimulatedClock clock(SimulatedClock::Waits::kSimulated);
   Waiter waiter(&clock, absl::Minutes(1));
   clock.AwaitWaiting(absl::Minutes(1));

@@ -196,7 +196,7 @@ AgentStream::AgentStream(
   connection.reactor = std::make_unique<Reactor>(MakeHello(agent, epoch),
                                                  std::move(on_acknowledged));
   connection.stub = v1::CollectionService::NewStub(
-      MakeChannel(address, credentials, Receives::kLittle));
+      MakeChannel(address, credentials, ReceiveVolume::kLow));
   connection.stub->async()->Collect(&connection.context,
                                     connection.reactor.get());
   connection.reactor->Begin();

@@ -15,8 +15,8 @@
 #include <string>
 
 #include "absl/time/time.h"
-#include "aggregator/store/database.h"
 #include "aggregator/store/store.h"
+#include "aggregator/store/tables/database.h"
 #include "base/clock.h"
 #include "tests/support/many_epochs.h"
 #include "tests/support/temp_directory.h"

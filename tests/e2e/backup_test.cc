@@ -52,7 +52,7 @@ TEST(Backup, BringsAStoreBack) {
     EXPECT_THAT(done.output, HasSubstr(absl::StrCat(" bytes to ", backup)));
     EXPECT_TRUE(aggregator->WaitForError("backed up "));
     EXPECT_THAT(back_up(backup).error, HasSubstr("exists"));
-    EXPECT_THAT(back_up("here").error, HasSubstr("no absolute path"));
+    EXPECT_THAT(back_up("here").error, HasSubstr("not an absolute path"));
     // The stream was not disturbed.
     DeliverNumbers(agent, 4, 5);
   }

@@ -125,7 +125,7 @@ TEST_F(Charts, PlotDrawsInTheTerminal) {
   // the last.
   ASSERT_THAT(lines, SizeIs(2 + 2 * 13));
   EXPECT_EQ(lines[0], absl::StrCat(kProcesses, ", ", kMemory));
-  EXPECT_THAT(lines[1], MatchesRegex("from 20.*Z to 20.*Z, a value each 1s"));
+  EXPECT_THAT(lines[1], MatchesRegex("from 20.*Z to 20.*Z, one value per 1s"));
   // By machine and path: memory first.
   EXPECT_THAT(lines[2], HasSubstr("Available Bytes, in "));
   EXPECT_THAT(lines[14],
@@ -133,7 +133,7 @@ TEST_F(Charts, PlotDrawsInTheTerminal) {
   EXPECT_THAT(lines[15], EndsWith("  Processes"));
   EXPECT_THAT(lines[27], EndsWith("━━\x1b[0m \\\\box\\System\\Processes"));
 
-  // Elsewhere without colours, and as plain as the locale.
+  // Elsewhere without colors, and as plain as the locale.
   const Result piped = RunCommand(
       {Deployment::Executable("fleetperf"), "plot", kProcesses, "--since",
        "1m"},

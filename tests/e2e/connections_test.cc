@@ -163,7 +163,7 @@ class LongCall {
 };
 
 TEST(Connections, CallsHaveSoManyThreadsAndNoMore) {
-  constexpr int kThreads = 256;  // docs/security.md
+  constexpr int kThreads = 256;  // docs/reference/security.md
   constexpr int kCalls = 300;
   constexpr int kStreams = 100;  // of a connection, which may have 128
   Deployment deployment;

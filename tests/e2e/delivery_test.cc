@@ -140,7 +140,7 @@ TEST(Delivery, AMalformedBatchIsRejectedAndTheRestGoesOn) {
     if (response->has_reject()) {
       rejected.insert(response->reject().sequence());
       EXPECT_THAT(response->reject().reason(),
-                  ::testing::HasSubstr("Batch.payload is no BatchContent"));
+                  ::testing::HasSubstr("Batch.payload is not a BatchContent"));
     }
     if (response->has_ack()) acknowledged = response->ack().sequence();
   }

@@ -67,7 +67,7 @@ TEST(Queries, WrongFlagsAreNamed) {
   EXPECT_THAT(message({"--top", "1", "--bottom", "1"}),
               HasSubstr("--top and --bottom exclude each other"));
   EXPECT_THAT(message({"--raw", "--where", "> 1"}),
-              HasSubstr("--raw gives samples as they are"));
+              HasSubstr("--raw returns unprocessed samples"));
 }
 
 }  // namespace

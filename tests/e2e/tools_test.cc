@@ -100,7 +100,7 @@ TEST(Calc, NamesTheLineThatIsWrongAndCalculatesTheOthers) {
   EXPECT_THAT(
       Lines(result.error),
       ElementsAre(
-          "fleetperf: standard input:2: this is no JSON object",
+          "fleetperf: standard input:2: the line is not a JSON object",
           "fleetperf: standard input:3: type is missing",
           "fleetperf: standard input:4: raw1, the newer sample, is missing",
           "fleetperf: standard input:5: raw1.data is -5, it must be a whole "
@@ -145,13 +145,13 @@ TEST(Calc, NeedsTheNumbersThatTheTypeUses) {
 TEST(Calc, RefusesNumbersThatDoNotFitTheirSize) {
   EXPECT_EQ(CalcError("PERF_COUNTER_RAWCOUNT",
                       R"("data_size":4,"raw1":{"data":4294967296})"),
-            "fleetperf: standard input:1: raw1.data is 4294967296, which has "
-            "no room in 4 bytes\n");
+            "fleetperf: standard input:1: raw1.data is 4294967296, which does "
+            "not fit in 4 bytes\n");
   EXPECT_EQ(CalcError("PERF_AVERAGE_BULK",
                       R"("base_size":4,"raw0":{"data":1,"time":4294967296},)"
                       R"("raw1":{"data":2,"time":4294967297})"),
-            "fleetperf: standard input:1: raw0.time is 4294967296, which has "
-            "no room in 4 bytes\n");
+            "fleetperf: standard input:1: raw0.time is 4294967296, which does "
+            "not fit in 4 bytes\n");
   // A clock is no base.
   EXPECT_EQ(Calc(R"({"type":"PERF_COUNTER_TIMER","base_size":4,)"
                  R"("raw0":{"data":1,"time":4294967296},)"
@@ -420,7 +420,7 @@ TEST(Capture, IsDecodedAndPlayedAsAnotherMachine) {
   const std::string executable = Deployment::Executable("fleetperf-agent");
   const Result nameless = RunCommand({executable, "--config", config});
   EXPECT_EQ(nameless.status, 1);
-  EXPECT_THAT(nameless.error, HasSubstr("as which machine"));
+  EXPECT_THAT(nameless.error, HasSubstr("set it to the machine"));
   const auto play = [&] {
     return RunCommand({executable, "--config", config, "--name", "incident"});
   };
@@ -429,7 +429,7 @@ TEST(Capture, IsDecodedAndPlayedAsAnotherMachine) {
   EXPECT_THAT(played.error, HasSubstr("blocks as incident, and all are"));
   const Result again = play();  // stores nothing twice
   EXPECT_EQ(again.status, 0) << again.error;
-  EXPECT_THAT(again.error, HasSubstr("the aggregator knew the first"));
+  EXPECT_THAT(again.error, HasSubstr("the aggregator already had the first"));
 
   // The same values at the same times.
   const auto query = [&](const std::string& machine) {

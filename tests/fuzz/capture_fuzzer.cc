@@ -15,7 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "agent/collect/player.h"
-#include "aggregator/store/batch_decoder.h"
+#include "aggregator/samples/batch_decoder.h"
 #include "base/files.h"
 #include "fleetperf/v1/collection.pb.h"
 #include "perflib/bytes.h"

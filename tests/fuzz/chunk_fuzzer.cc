@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "aggregator/store/chunk.h"
-#include "aggregator/store/chunk_builder.h"
-#include "aggregator/store/number_codec.h"
+#include "aggregator/store/codec/chunk.h"
+#include "aggregator/store/codec/chunk_builder.h"
+#include "aggregator/store/codec/number_codec.h"
 #include "tests/fuzz/check.h"
 #include "tests/fuzz/input.h"
 

@@ -13,8 +13,8 @@
 
 #include "absl/strings/string_view.h"
 #include "agent/collect/resolve.h"
-#include "aggregator/store/batch_decoder.h"
-#include "aggregator/store/dictionary.h"
+#include "aggregator/samples/batch_decoder.h"
+#include "aggregator/samples/dictionary.h"
 #include "fleetperf/v1/collection.pb.h"
 #include "fleetperf/v1/configuration.pb.h"
 #include "perflib/counter_type.h"

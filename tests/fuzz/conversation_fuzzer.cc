@@ -250,7 +250,7 @@ class Aggregator {
     FUZZ_CHECK(!is_welcome_ || conversation_->is_welcome());
     if (work != nullptr) conversation_->Say(work());
     FUZZ_CHECK(conversation_->pause_left() > absl::ZeroDuration());
-    if (conversation_->must_begin_anew()) {
+    if (conversation_->must_reconnect()) {
       FUZZ_CHECK(!conversation_->Next().has_value());
       Connect();
     }

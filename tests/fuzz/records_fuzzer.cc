@@ -15,9 +15,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "aggregator/store/database.h"
+#include "aggregator/store/backup/verify.h"
 #include "aggregator/store/store.h"
-#include "aggregator/store/verify.h"
+#include "aggregator/store/tables/database.h"
 #include "fleetperf/v1/fleet.pb.h"
 #include "tests/fuzz/check.h"
 #include "tests/fuzz/input.h"

@@ -2,7 +2,7 @@
 """Writes formulas.jsonl: raw samples and what they come to.
 
 Independent of fleetperf's code: the formulas are those of Microsoft's
-"Calculating Counter Values" and docs/counters.md, in exact rationals, rounded
+"Calculating Counter Values" and docs/reference/counters.md, in exact rationals, rounded
 once at the end. Each line is an input of `fleetperf calc` with a member
 "expected" beside it, which calc ignores.
 

@@ -43,7 +43,7 @@ using testing::Value64;
 using testing::WithU32;
 
 // A block read from a copy of the bytes that ends where its memory ends, so
-// that AddressSanitizer sees any read beyond them.
+// that AddressSanitizer detects reads beyond them.
 class Parsed : public ParsedBlock {
  public:
   explicit Parsed(absl::string_view input) : copy_(input.begin(), input.end()) {
@@ -57,10 +57,9 @@ class Parsed : public ParsedBlock {
     return messages;
   }
 
-  // A line for each result:
-  // "6 at 48: ids 7 9; 0,0 (1) = 10/8 11/4; 0,_Total (2) = 20/8 21/4"
-  // Behind a value stands its size. Status and completeness stand at the end
-  // unless they are 0 and true.
+  // Returns a line for each result: "6 at 48: ids 7 9; 0,0 (1) = 10/8 11/4;
+  // 0,_Total (2) = 20/8 21/4". Values are followed by their size. Status and
+  // completeness follow at the end unless they are 0 and true.
   std::vector<std::string> Results() const {
     std::vector<std::string> lines;
     for (const QueryResult& result : results) {
@@ -111,7 +110,7 @@ std::string BlockOfEverything() {
                 Result(kSet, CountersetBody())});
 }
 
-// What a block looks like on the wire, from Microsoft's documents.
+// A block's bytes, from Microsoft's documentation.
 TEST(BlockReader, ReadsABlockByteByByte) {
   const Parsed block(FromHex(
       "50000000 01000000"                  // dwTotalSize, dwNumCounters
@@ -145,7 +144,7 @@ TEST(BlockReader, ReadsEveryTypeOfResultInOneBlock) {
                           "0,_Total (2) = 20/8 21/4"));
 }
 
-TEST(BlockReader, ReadsListsWithNothingInThem) {
+TEST(BlockReader, ReadsEmptyLists) {
   EXPECT_EQ(Parsed(Block({})).defect_count, 0);
   const Parsed block(
       Block({Result(kCounters, CounterIds({})),
@@ -178,7 +177,7 @@ TEST(BlockReader, ReadsFromAnyAddress) {
   }
 }
 
-TEST(BlockReader, ReplacesWhatWasReadBefore) {
+TEST(BlockReader, ReplacesPreviousContents) {
   const std::string bad =
       Block({Result(3, ""), Result(kSet, CountersetBody() + "leftover")});
   const std::string good = Block({Result(kSingle, Value32(5))});
@@ -200,7 +199,7 @@ TEST(BlockReader, ReplacesWhatWasReadBefore) {
   EXPECT_EQ(block.clocks(), Clocks());
 }
 
-TEST(Defect, SaysStructureFieldOffsetValueAndLimit) {
+TEST(Defect, NamesStructureFieldOffsetValueAndLimit) {
   const struct {
     Defect::Problem problem;
     const char* text;
@@ -224,7 +223,7 @@ TEST(Defect, SaysStructureFieldOffsetValueAndLimit) {
 
 constexpr uint32_t kHuge = 0xFFFFFFFF;
 
-TEST(BlockReader, RejectsABlockWhoseHeaderIsWrong) {
+TEST(BlockReader, RejectsInvalidHeaders) {
   const std::string good = Block({Result(kSingle, Value64(1))});
   ASSERT_EQ(good.size(), 80);
   const struct {
@@ -283,7 +282,7 @@ TEST(BlockReader, KeepsTheResultsBeforeOneWhoseEndIsUncertain) {
   }
 }
 
-TEST(BlockReader, ReportsResultsThatTheHeaderCountsAndTheBlockLacks) {
+TEST(BlockReader, ReportsMissingResults) {
   const std::string good = Block({Result(kSingle, Value64(1))});
   for (const uint32_t count : {2u, kHuge}) {
     const Parsed block(WithU32(good, 4, count));
@@ -292,8 +291,8 @@ TEST(BlockReader, ReportsResultsThatTheHeaderCountsAndTheBlockLacks) {
   }
 }
 
-// Puts a broken result between two good ones, at offset 80, its body at 96.
-// Only what is broken may be lost: of its values 5 and 6, the first
+// Places a broken result between two good ones, at offset 80, with its body at
+// 96. Only the broken part may be lost: of its values 5 and 6, the first
 // `num_values` can be read.
 void ExpectOneDefect(const std::string& broken, const Defect& defect,
                      size_t num_values) {
@@ -310,19 +309,19 @@ void ExpectOneDefect(const std::string& broken, const Defect& defect,
             absl::MakeConstSpan({uint64_t{5}, uint64_t{6}}).first(num_values));
 }
 
-TEST(BlockReader, RejectsFieldsThatDoNotFitAndReadsTheOtherQueries) {
+TEST(BlockReader, RejectsOutOfBoundsFieldsAndReadsTheOtherQueries) {
   const std::string single = Result(kSingle, Value64(5));
   const std::string ids =
       Result(kCounters, CounterIds({1, 2}) + Value64(5) + Value64(6));
-  // "a" stands at 104 and its value at 120, "b" at 136 and its value at 152.
+  // "a" is at 104 and its value at 120, "b" at 136 and its value at 152.
   const std::string list =
       Result(kInstances, InstanceList(2, Instance("a", 0) + Value64(5) +
                                              Instance("b", 0) + Value64(6)));
-  // A list that ends behind "a" although the result goes on.
+  // A list that ends after "a" although the result continues.
   const std::string short_list = WithU32(list, 16, 40);
   const struct {
     std::string good;
-    size_t field;  // that becomes wrong, counted from the PERF_COUNTER_HEADER
+    size_t field;  // the field to change, relative to the PERF_COUNTER_HEADER
     Defect::Problem problem;
     const char* what;
     size_t offset;
@@ -364,7 +363,7 @@ TEST(BlockReader, RejectsUnknownTypesOfResults) {
   }
 }
 
-TEST(BlockReader, RejectsStructuresThatAreCutAndReadsTheOtherQueries) {
+TEST(BlockReader, RejectsTruncatedStructuresAndReadsTheOtherQueries) {
   const std::string one = Instance("a", 0) + Value64(5);
   const std::string odd(7, '\0');
   const struct {
@@ -383,7 +382,7 @@ TEST(BlockReader, RejectsStructuresThatAreCutAndReadsTheOtherQueries) {
        7},
       {Result(kSingle, ""), "PERF_COUNTER_DATA", 96, 8, 0},
       {Result(kSingle, odd), "PERF_COUNTER_DATA", 96, 8, 7},
-      // Counts beyond what is there.
+      // Counts that exceed the content.
       {Result(kCounters, CounterIds({1, 2}) + Value64(5)), "PERF_COUNTER_DATA",
        128, 8, 0, 1},
       {Result(kInstances, InstanceList(2, one)), "PERF_INSTANCE_HEADER", 136, 8,
@@ -403,7 +402,7 @@ TEST(BlockReader, RejectsStructuresThatAreCutAndReadsTheOtherQueries) {
 
 TEST(BlockReader, RejectsNamesWithoutANul) {
   const std::string good = Instance("a", 0);
-  // Two zeros touch, but in different units: 0061 4100 0041 0062.
+  // Two adjacent zeros, but in different units: 0061 4100 0041 0062.
   const std::string straddled =
       FromHex("10000000 00000000 6100 0041 4100 6200");
   const struct {
@@ -439,7 +438,7 @@ TEST(BlockReader, RejectsOnlyTheValueThatExceedsItsOwnSize) {
   }
 }
 
-TEST(BlockReader, GivesNoNumberForOtherSizesThan4And8) {
+TEST(BlockReader, ReturnsNumbersOnlyForSizes4And8) {
   for (const size_t size : {0, 1, 2, 3, 5, 6, 7, 9, 12, 16, 100}) {
     SCOPED_TRACE(size);
     const Parsed block(
@@ -448,7 +447,7 @@ TEST(BlockReader, GivesNoNumberForOtherSizesThan4And8) {
     EXPECT_THAT(block.values, ElementsAre(0));
     EXPECT_THAT(block.value_sizes, ElementsAre(size));
   }
-  // 4 bytes that end with their structure are a number.
+  // A number of 4 bytes without padding, at the end of its structure.
   const Parsed unpadded(
       Block({Result(kSingle, ByteBuilder().U32(4).U32(12).U32(77).Build())}));
   EXPECT_THAT(unpadded.values, ElementsAre(77));
@@ -458,9 +457,9 @@ TEST(BlockReader, IgnoresPaddingAndReservedFields) {
   const std::string good = Block({Result(
       kSet, CounterIds({1}) + InstanceList(1, Instance("a", 0) + Value32(5)))});
   std::string dirty = WithU32(good, 48 + 12, 0xDEADBEEF);  // Reserved
-  dirty = WithU32(dirty, 64 + 12, 0xDEADBEEF);             // behind the id
-  dirty = WithU32(dirty, 88 + 12, 0xDEADBEEF);             // behind the name
-  dirty = WithU32(dirty, 104 + 12, 0xDEADBEEF);            // behind the value
+  dirty = WithU32(dirty, 64 + 12, 0xDEADBEEF);             // after the id
+  dirty = WithU32(dirty, 88 + 12, 0xDEADBEEF);             // after the name
+  dirty = WithU32(dirty, 104 + 12, 0xDEADBEEF);            // after the value
   const Parsed block(dirty);
   EXPECT_THAT(block.Messages(), IsEmpty());
   EXPECT_THAT(block.Results(), ElementsAre("6 at 48: ids 1; a (0) = 5/4"));
@@ -475,12 +474,12 @@ TEST(BlockReader, ReadsNamesInUtf16) {
   ASSERT_THAT(block.instances, SizeIs(2));
   EXPECT_EQ(block.NameBytes(block.instances[0]), clef);
   EXPECT_EQ(block.Name(block.instances[0]), "\U0001D11E\u00E9");
-  // Ill-formed names stay what they are in NameBytes.
+  // NameBytes returns ill-formed names unchanged.
   EXPECT_EQ(block.NameBytes(block.instances[1]), lone);
   EXPECT_EQ(block.Name(block.instances[1]), "\uFFFDa");
 }
 
-TEST(BlockReader, NamesWhatIsUnusualButInBounds) {
+TEST(BlockReader, WarnsAboutUnusualContent) {
   const std::string one = Instance("a", 0) + Value64(1);
   const std::string extra(8, 'x');
   // Instance("a") in 13 bytes.
@@ -507,13 +506,13 @@ TEST(BlockReader, NamesWhatIsUnusualButInBounds) {
       {"bytes after the instances",
        Block({Result(kInstances, InstanceList(1, one) + extra)}),
        {"offset 48: PERF_COUNTER_HEADER.dwSize leaves 8 bytes unused"}},
-      // And the value that belongs to neither of the two.
+      // Also the value that belongs to neither of them.
       {"more padding than ids need",
        Block(
            {Result(kCounters, WithU32(CounterIds({1, 2}), 4, 0) + Value64(1))}),
        {"offset 64: PERF_MULTI_COUNTERS.dwSize leaves 8 bytes unused",
         "offset 48: PERF_COUNTER_HEADER.dwSize leaves 16 bytes unused"}},
-      // And the result and the block that it makes odd.
+      // Also the result and the block, which become odd.
       {"an instance of 13 bytes",
        Block({Result(kInstances, InstanceList(1, odd + Value64(1)))}),
        {"offset 0: PERF_DATA_HEADER.dwTotalSize is 101, which is no multiple "
@@ -559,7 +558,7 @@ TEST(BlockReader, ListsTheFirstDefectsAndCountsAll) {
   EXPECT_THAT(block.results, SizeIs(20));
 }
 
-// What must hold of any bytes.
+// Checks the invariants for arbitrary bytes.
 void CheckInvariants(const ParsedBlock& block) {
   const auto in_range = [](const Slice& slice, size_t size) {
     return slice.begin <= size && slice.count <= size - slice.begin;
@@ -567,7 +566,7 @@ void CheckInvariants(const ParsedBlock& block) {
   ASSERT_EQ(block.values.size(), block.value_sizes.size());
   ASSERT_EQ(block.defects.size(),
             std::min<uint64_t>(block.defect_count, ParsedBlock::kMaxDefects));
-  // No more than the bytes have room for, whatever the counts say.
+  // Memory is bounded by the size of the bytes, whatever the counts.
   ASSERT_LE(block.values.capacity() * 8, 2 * block.bytes.size() + 64);
   ASSERT_LE(block.instances.capacity() * 8, 2 * block.bytes.size() + 64);
   for (const InstanceView& instance : block.instances) {
@@ -593,7 +592,7 @@ void CheckInvariants(const ParsedBlock& block) {
   }
 }
 
-TEST(BlockReader, SurvivesABlockCutAnywhere) {
+TEST(BlockReader, SurvivesTruncationAnywhere) {
   const std::string good = BlockOfEverything();
   const size_t results = Parsed(good).results.size();
   for (size_t size = 0; size < good.size(); ++size) {
@@ -602,7 +601,7 @@ TEST(BlockReader, SurvivesABlockCutAnywhere) {
     EXPECT_THAT(cut.results, IsEmpty());
     EXPECT_EQ(cut.defect_count, 1);
     if (size < 48) continue;
-    // The same with a total size that agrees.
+    // Same, with a matching total size.
     const Parsed agreed(
         WithU32(good.substr(0, size), 0, static_cast<uint32_t>(size)));
     EXPECT_LT(agreed.results.size(), results);
@@ -624,7 +623,7 @@ TEST(BlockReader, SurvivesAnyByteChanged) {
   }
 }
 
-// Whatever counts claim.
+// Memory does not depend on the counts.
 TEST(BlockReader, AllocatesASmallMultipleOfItsInput) {
   constexpr size_t kMultiple = 8;
   constexpr size_t kAFewDefects = 4096;
@@ -642,7 +641,7 @@ TEST(BlockReader, AllocatesASmallMultipleOfItsInput) {
   }
 }
 
-TEST(BlockReader, AllocatesInProportionToTheIdsAndInstancesThereAre) {
+TEST(BlockReader, AllocatesInProportionToIdsAndInstances) {
   for (const uint32_t count : {1000u, 64'000u}) {
     std::vector<uint32_t> ids(count);
     std::iota(ids.begin(), ids.end(), 0);
@@ -662,7 +661,7 @@ TEST(BlockReader, AllocatesInProportionToTheIdsAndInstancesThereAre) {
     EXPECT_EQ(block.instances.size(), count);
     EXPECT_EQ(block.values.size(), 2 * count);
     EXPECT_LE(testing::AllocatedBytes() - before, 4 * block_bytes.size());
-    // The second time it has room for everything.
+    // The second read reuses the memory.
     const size_t after = testing::AllocatedBytes();
     ReadBlock(block_bytes, &block);
     EXPECT_EQ(testing::AllocatedBytes(), after);
@@ -681,7 +680,7 @@ TEST(BlockReader, SurvivesManyFieldsChanged) {
           random() % 4 == 0 ? random() % good.size() : kValues[random() % 8];
       changed = WithU32(changed, random() % (good.size() / 4) * 4, value);
     }
-    // Half of them past the first check.
+    // Half of the blocks pass the first check.
     if (round % 2 == 0)
       changed = WithU32(changed, 0, static_cast<uint32_t>(good.size()));
     ASSERT_NO_FATAL_FAILURE(CheckInvariants(Parsed(changed)));

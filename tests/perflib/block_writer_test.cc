@@ -110,13 +110,13 @@ TEST(BlockWriter, WritesEveryTypeOfResultAsDocumented) {
              Result(kSet, CounterIds({}) + InstanceList(0, ""))}));
 }
 
-TEST(BlockWriter, WritesWhatTheReaderReads) {
+TEST(BlockWriter, RoundTripsThroughTheReader) {
   const std::string bytes = WriteEverything();
   ParsedBlock block;
   ReadBlock(bytes, &block);
   EXPECT_EQ(block.clocks(), kClocks);
   EXPECT_THAT(block.defects, IsEmpty());
-  // No leftovers, and every size is a multiple of 8.
+  // No unused bytes, and every size is a multiple of 8.
   EXPECT_EQ(block.warning_count, 0);
   EXPECT_THAT(block.results, SizeIs(6));
   EXPECT_EQ(block.results[0].status, kErrorNoData);

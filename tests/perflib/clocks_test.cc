@@ -11,7 +11,8 @@ namespace {
 
 struct Example {
   int64_t perf_time_100nsec;
-  std::array<int, 7> calendar;  // year to second; the day of week behind month
+  std::array<int, 7>
+      calendar;  // year to second, with the day of week after the month
   absl::Duration subsecond;
 };
 
@@ -20,8 +21,8 @@ const Example kExamples[] = {
     {0, {1601, 1, 1, 1, 0, 0, 0}, {}},
     {1, {1601, 1, 1, 1, 0, 0, 0}, absl::Nanoseconds(100)},
     {116'444'736'000'000'000, {1970, 1, 4, 1, 0, 0, 0}, {}},
-    // The block of a real machine that Microsoft's structures were checked
-    // with; a Tuesday.
+    // A Tuesday: the block of a real machine against which Microsoft's
+    // structures were checked.
     {134'351'767'437'550'590,
      {2026, 9, 2, 29, 17, 32, 23},
      absl::Microseconds(755'059)},

@@ -11,8 +11,8 @@ using enum Formula;
 using Suffix = DisplaySuffix;
 using D = Denominator;
 
-// The table of Microsoft's counter types (winperf.h's values; formulas and time
-// sources from "Calculating Counter Values" and [MS-PCQ]), written out
+// The table of Microsoft's counter types (values from winperf.h; formulas and
+// time sources from "Calculating Counter Values" and [MS-PCQ]), written
 // independently of the code.
 struct Row {
   const char* name;
@@ -132,7 +132,7 @@ TEST(CounterType, ListsTheTableAndWmisLargeRawBase) {
 TEST(CounterType, AcceptsTheTwoOtherFormsOfLargeRawBase) {
   EXPECT_EQ(FindCounterTypeByName("PERF_PRECISION_TIMESTAMP"),
             FindCounterType(0x40030500));
-  // WMI's documentation prints this value.
+  // The value in WMI's documentation.
   EXPECT_EQ(CounterTypeName(0x40030503), "PERF_LARGE_RAW_BASE");
   EXPECT_TRUE(IsBaseType(0x40030503));
   EXPECT_EQ(FindCounterTypeByName("PERF_LARGE_RAW_BASE")->type, 0x40030500);

@@ -32,7 +32,7 @@ TEST(Guid, FormatsInLowerCaseAndBraces) {
             "{00000001-0002-0003-0405-060708090a0b}");
 }
 
-TEST(Guid, RefusesAnythingElse) {
+TEST(Guid, RejectsInvalidText) {
   for (const char* text : {
            "",
            "{}",
@@ -41,8 +41,10 @@ TEST(Guid, RefusesAnythingElse) {
            "{{b4fc721a-0378-476f-89ba-a5a79f810b36}}",
            "b4fc721a-0378-476f-89ba-a5a79f810b3",    // too short
            "b4fc721a-0378-476f-89ba-a5a79f810b366",  // too long
-           "b4fc721a00378-476f-89ba-a5a79f810b36",   // a digit for a dash
-           "b4fc721a-0378-476f-89ba-a5a79f810b3-",   // a dash for a digit
+           "b4fc721a00378-476f-89ba-a5a79f810b36",   // a digit in place of a
+                                                     // dash
+           "b4fc721a-0378-476f-89ba-a5a79f810b3-",   // a dash in place of a
+                                                     // digit
            "b4fc721a-0378-476f-89ba-a5a79f810b3g",
            "b4fc721a0378476f89baa5a79f810b36",  // no dashes
            " b4fc721a-0378-476f-89ba-a5a79f810b36",

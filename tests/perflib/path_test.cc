@@ -24,7 +24,7 @@ TEST(Pattern, MatchesNames) {
     const char* name;
     bool matches;
   } kCases[] = {
-      // Without wildcards: the whole name, without regard to ASCII case.
+      // Without wildcards: the whole name, ignoring ASCII case.
       {"", "", true},
       {"", "a", false},
       {"% Processor Time", "% PROCESSOR time", true},
@@ -46,7 +46,7 @@ TEST(Pattern, MatchesNames) {
       {"*a*b*", "xxbxxaxx", false},
       {"**", "", true},
       {"a*bc*d", "abcbcbcd", true},
-      // ? is one character, however many bytes that takes.
+      // ? matches one character of any number of bytes.
       {"?", "", false},
       {"?", "a", true},
       {"?", "ab", false},
@@ -67,7 +67,7 @@ TEST(Pattern, MatchesNames) {
       {"[?]*", "xx", false},
       {"a[#]1", "a#1", true},
       {"a[#]1", "a[#]1", false},
-      // Brackets are ordinary otherwise.
+      // Other brackets match themselves.
       {"[]", "[]", true},
       {"[a]", "[A]", true},
       {"[*", "[anything", true},
@@ -80,7 +80,7 @@ TEST(Pattern, MatchesNames) {
   }
 }
 
-TEST(Pattern, KnowsWhetherItStandsForOneName) {
+TEST(Pattern, KnowsWhetherItHasWildcards) {
   const Pattern escaped("A[*]b[?][#]1");
   EXPECT_FALSE(escaped.has_wildcards());
   EXPECT_EQ(escaped.literal(), "A*b?#1");
@@ -91,7 +91,7 @@ TEST(Pattern, KnowsWhetherItStandsForOneName) {
   EXPECT_TRUE(Pattern().Matches(""));
 }
 
-TEST(Pattern, FinishesWhateverThePattern) {
+TEST(Pattern, FinishesForEveryPattern) {
   std::string stars;
   for (int i = 0; i < 50; ++i) stars += "*a";
   const std::string many_as(10'000, 'a');
@@ -101,8 +101,7 @@ TEST(Pattern, FinishesWhateverThePattern) {
   EXPECT_TRUE(Pattern(std::string(1000, '*')).Matches(many_as));
 }
 
-// "machine | counterset | (instance) | #index | counter", without what the path
-// has not.
+// "machine | counterset | (instance) | #index | counter", without absent parts.
 std::string Parts(const Path& path) {
   std::string text =
       absl::StrCat(path.machine.text(), " | ", path.counterset.text());
@@ -128,7 +127,7 @@ TEST(ParsePath, SplitsAPathIntoItsParts) {
        R"(engtype_Copy)\Running Time)",
        "* | GPU Engine | (pid_12220_luid_0x00000000_0x0000C85A_phys_0_eng_5_"
        "engtype_Copy) | Running Time"},
-      // Names full of the path's own characters.
+      // Names with the path's special characters.
       {R"(\Thermal Zone Information(\_TZ.TZ01)\Temperature)",
        R"(* | Thermal Zone Information | (\_TZ.TZ01) | Temperature)"},
       {R"(\Net(Intel(R) 82599 (2))\Bytes/sec)",
@@ -163,7 +162,7 @@ TEST(ParsePath, SplitsAPathIntoItsParts) {
   }
 }
 
-TEST(ParsePath, SaysWhereAPathIsWrongAndWhatWasExpected) {
+TEST(ParsePath, ReportsPositionAndExpectation) {
   const struct {
     const char* path;
     int character;
@@ -199,7 +198,7 @@ TEST(ParsePath, SaysWhereAPathIsWrongAndWhatWasExpected) {
   }
 }
 
-TEST(ParsePath, RecognisesKnownCountersetsWithParentheses) {
+TEST(ParsePath, RecognizesKnownCountersetsWithParentheses) {
   const std::vector<std::string> known = {"NUMA",        "NUMA (Node)(Old)",
                                           "NUMA (Node)", "Disk",
                                           "Disk(C:)",    "Disk\\Reads"};
@@ -212,7 +211,7 @@ TEST(ParsePath, RecognisesKnownCountersetsWithParentheses) {
       {R"(\\m\NUMA (Node)(0)\c)", "m | NUMA (Node) | (0) | c"},
       {R"(\NUMA (Node)(Old)\c)", "* | NUMA (Node)(Old) | c"},  // the longest
       {R"(\NUMA(0)\c)", "* | NUMA | (0) | c"},
-      // Not the whole name, so it is split at its parentheses.
+      // Not a known name, so the parentheses split it.
       {R"(\NUMA (Node)s (a)\c)", "* | NUMA  | (Node)s (a) | c"},
       {R"(\NUMA (Other)\c)", "* | NUMA  | (Other) | c"},
       // A longer name does not take over the paths of a shorter one.
@@ -226,7 +225,7 @@ TEST(ParsePath, RecognisesKnownCountersetsWithParentheses) {
   }
 }
 
-TEST(ParsePath, TakesAGuidForTheCounterset) {
+TEST(ParsePath, AcceptsAGuidAsCounterset) {
   ASSERT_OK_AND_ASSIGN(
       const Path path,
       ParsePath(R"(\{B4FC721A-0378-476F-89BA-A5A79F810B36}(*)\c)"));
@@ -240,7 +239,7 @@ TEST(ParsePath, TakesAGuidForTheCounterset) {
   EXPECT_FALSE(name.MatchesCounterset("Processor Information", kGuid));
 }
 
-TEST(ParsePath, TakesAnIdForTheCounter) {
+TEST(ParsePath, AcceptsAnIdAsCounter) {
   ASSERT_OK_AND_ASSIGN(const Path path, ParsePath(R"(\A(*)\id:26)"));
   EXPECT_THAT(path.counter_id, Optional(26));
   EXPECT_TRUE(path.MatchesCounter("whatever its name", 26));
@@ -269,7 +268,7 @@ TEST(FormatPath, WritesPdhSyntax) {
   EXPECT_EQ(FormatPath("", "a*", "b?#c", 0, "d#1*"), R"(\a[*](b[?]#c)\d#1[*])");
 }
 
-TEST(EscapeName, GivesAPatternForThatNameAlone) {
+TEST(EscapeName, MatchesOnlyThatName) {
   EXPECT_EQ(EscapeName("% Processor Time #1"), "% Processor Time #1");
   EXPECT_EQ(EscapeName("a*b?"), "a[*]b[?]");
   EXPECT_EQ(EscapeInstanceName("a*#1"), "a[*][#]1");
@@ -277,11 +276,11 @@ TEST(EscapeName, GivesAPatternForThatNameAlone) {
   EXPECT_EQ(EscapeInstanceName("a#b1"), "a#b1");
 }
 
-// `length` characters of those that mean something in a path, and some others.
+// Returns `length` characters, most of them special in paths.
 std::string RandomName(std::mt19937* random, bool instance) {
   static const std::vector<std::string> kCharacters = {
       "a", "B", "1", "#", "#", "[", "]", "*", "?", "/", ",", " ", "\u00E9",
-      // Only instances may contain these anywhere.
+      // Allowed anywhere only in instances.
       "(", ")", "\\"};
   std::string name;
   for (size_t length = 1 + (*random)() % 8; length > 0; --length)
@@ -290,7 +289,7 @@ std::string RandomName(std::mt19937* random, bool instance) {
   return name;
 }
 
-TEST(FormatPath, WritesWhatParsePathReads) {
+TEST(FormatPath, RoundTripsThroughParsePath) {
   std::mt19937 random(20261120);
   for (int round = 0; round < 20'000; ++round) {
     const std::string counterset = RandomName(&random, false);

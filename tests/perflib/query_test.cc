@@ -63,7 +63,7 @@ TEST(CounterIdentifiers, RoundTripNamesOfEveryLength) {
   EXPECT_EQ(read, identifiers);
 }
 
-TEST(CounterIdentifiers, AreRefusedIfASizeIsWrong) {
+TEST(CounterIdentifiers, AreRejectedIfASizeIsInvalid) {
   const std::string good = IdentifierBytes();
   ASSERT_EQ(good.size(), 88);
   constexpr size_t kFirstSize = 20;
@@ -130,7 +130,7 @@ TEST(InstanceList, RoundTripsNamesOfEveryLength) {
   EXPECT_EQ(read, instances);
 }
 
-TEST(InstanceList, IsRefusedIfASizeIsWrong) {
+TEST(InstanceList, IsRejectedIfASizeIsInvalid) {
   const std::string good = InstanceBytes();
   const struct {
     std::string bytes;
@@ -156,7 +156,7 @@ TEST(InstanceList, IsRefusedIfASizeIsWrong) {
   }
 }
 
-TEST(InstanceList, IsReadFromEveryCutWithoutACrash) {
+TEST(InstanceList, SurvivesTruncationAnywhere) {
   const std::string good = InstanceBytes() + InstanceBytes();
   for (size_t size = 0; size <= good.size(); ++size) {
     EXPECT_EQ(ReadInstanceList(good.substr(0, size)).ok(), size % 16 == 0);

@@ -22,8 +22,8 @@ using ::testing::Pair;
 using testing::StatusIs;
 using testing::WithU32;
 
-// % Processor Utility and its base, as Windows registers them, and a third with
-// a different value in every field.
+// % Processor Utility and its base, as registered by Windows, and a counter
+// with a different value in every field.
 CountersetRegistration ProcessorInformation() {
   return {.guid = kGuid,
           .detail_level = 100,
@@ -104,7 +104,7 @@ TEST(CountersetStruct, IsReadUpToItsOwnCount) {
   EXPECT_THAT(none.counters, IsEmpty());
 }
 
-TEST(CountersetStruct, IsRefusedIfItDoesNotFit) {
+TEST(CountersetStruct, IsRejectedIfOutOfBounds) {
   const std::string good = ProcessorInformationBytes();
   const struct {
     std::string bytes;
@@ -175,8 +175,8 @@ Strings ToPairs(const std::vector<CounterString>& strings) {
   return pairs;
 }
 
-// Counter 26 is "ab", 27 has no name, 28 is "c". Offsets count from the start
-// of the buffer: 8 bytes of header and 3 times 8 of entries make 32.
+// Counter 26 is "ab", 27 has no name, 28 is "c". Offsets are relative to the
+// start of the buffer: 8 bytes of header and 3 times 8 of entries make 32.
 std::string StringBufferBytes() {
   return FromHex(
       "2a000000 03000000"
@@ -200,13 +200,13 @@ TEST(StringBuffer, IsReadWithoutTheEntriesThatHaveNoString) {
 }
 
 TEST(StringBuffer, LetsStringsOverlap) {
-  // 28 is the end of 26.
+  // The string of 28 is the end of that of 26.
   ASSERT_OK_AND_ASSIGN(const auto strings,
                        ReadStringBuffer(WithU32(StringBufferBytes(), 28, 34)));
   EXPECT_THAT(ToPairs(strings), ElementsAre(Pair(26, "ab"), Pair(28, "b")));
 }
 
-TEST(StringBuffer, IsRefusedIfItDoesNotFit) {
+TEST(StringBuffer, IsRejectedIfOutOfBounds) {
   const std::string good = StringBufferBytes();
   ASSERT_EQ(good.size(), 42);
   constexpr size_t kFirstOffset = 12;
@@ -243,7 +243,7 @@ TEST(StringBuffer, IsRefusedIfItDoesNotFit) {
       {WithU32(good, kFirstOffset, 41),
        "offset 41: PERF_STRING_COUNTER_HEADER's string has no NUL within its 1 "
        "bytes"},
-      // The NUL is there, but beyond dwSize.
+      // The NUL is beyond dwSize.
       {WithU32(good, 0, 40),
        "offset 38: PERF_STRING_COUNTER_HEADER's string has no NUL within its 2 "
        "bytes"},
@@ -254,7 +254,7 @@ TEST(StringBuffer, IsRefusedIfItDoesNotFit) {
   }
 }
 
-// `entries` entries that all point at one string of `length` letters.
+// `entries` entries that all refer to one string of `length` letters.
 std::string OverlappingStrings(uint32_t entries, size_t length) {
   const uint32_t text = 8 + 8 * entries;
   ByteBuilder buffer;
@@ -263,8 +263,8 @@ std::string OverlappingStrings(uint32_t entries, size_t length) {
   return buffer.Ascii(std::string(length, 'x')).U16(0).Build();
 }
 
-TEST(StringBuffer, CannotBeMuchLargerReadThanItIs) {
-  // As counters that share one help text are.
+TEST(StringBuffer, LimitsTheSizeOfTheResult) {
+  // Counters that share a help text are like this.
   EXPECT_OK(ReadStringBuffer(OverlappingStrings(3, 1000)));
   // 2,000 times 4,000 bytes.
   EXPECT_THAT(ReadStringBuffer(OverlappingStrings(2000, 2000)),
@@ -272,7 +272,7 @@ TEST(StringBuffer, CannotBeMuchLargerReadThanItIs) {
                        HasSubstr("PERF_STRING_COUNTER_HEADER")));
 }
 
-TEST(CanonicalBytes, ChangeWithWhatGivesRawValuesTheirMeaning) {
+TEST(CanonicalBytes, ChangeWithTheMeaningOfRawValues) {
   using Change = std::function<void(CountersetRegistration&)>;
   const std::pair<const char*, Change> kChanges[] = {
       {"guid", [](auto& r) { r.guid.data1 = 1; }},
@@ -304,7 +304,7 @@ TEST(CanonicalBytes, ChangeWithWhatGivesRawValuesTheirMeaning) {
   }
 }
 
-TEST(CanonicalBytes, DoNotChangeWithWhatIsOnlyRead) {
+TEST(CanonicalBytes, IgnoreDisplayTexts) {
   const CountersetRegistration original = ProcessorInformation();
   CountersetRegistration changed = original;
   changed.help = "x";

@@ -23,7 +23,7 @@ TEST(Utf16, ConvertsWellFormedTextBothWays) {
       {"e0a080", "0008"},        // the first of three
       {"e282ac", "ac20"},        // the euro sign
       {"ed9fbf", "ffd7"},        // before the surrogates
-      {"ee8080", "00e0"},        // behind the surrogates
+      {"ee8080", "00e0"},        // after the surrogates
       {"efbfbf", "ffff"},        // the last of three
       {"f0908080", "00d800dc"},  // the first of four
       {"f09d849e", "34d81edd"},  // a clef
@@ -38,14 +38,14 @@ TEST(Utf16, ConvertsWellFormedTextBothWays) {
   }
 }
 
-TEST(Utf16, ReplacesASurrogateWithoutItsPartner) {
+TEST(Utf16, ReplacesUnpairedSurrogates) {
   const struct {
     const char* utf16;
     const char* utf8;
   } kCases[] = {
       {"34d8", "\uFFFD"},             // at the end
       {"1edd", "\uFFFD"},             // low first
-      {"1edd 34d8", "\uFFFD\uFFFD"},  // the wrong way round
+      {"1edd 34d8", "\uFFFD\uFFFD"},  // in reverse order
       {"34d8 4100", "\uFFFDA"},       // before something else
       {"34d8 34d8 1edd", "\uFFFD\U0001D11E"},
       {"ffdb 00e0", "\uFFFD\uE000"},
@@ -83,8 +83,8 @@ TEST(Utf16, ReplacesEachWrongByteOfIllFormedUtf8) {
   }
 }
 
-TEST(Utf16, ReadsNothingBeyondTheText) {
-  // What follows would complete the character.
+TEST(Utf16, StaysInsideTheText) {
+  // The next byte would complete the character.
   const std::string utf8 = FromHex("e282ac");
   EXPECT_EQ(Utf16FromUtf8(absl::string_view(utf8).substr(0, 2)),
             FromHex("fdff fdff"));

@@ -12,7 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "aggregator/store/batch_decoder.h"
+#include "aggregator/samples/batch_decoder.h"
 #include "fleetperf/v1/collection.pb.h"
 #include "perflib/clocks.h"
 #include "perflib/registration.h"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "aggregator/store/batch_decoder.h"
+#include "aggregator/samples/batch_decoder.h"
 #include "base/status_macros.h"
 #include "fleetperf/v1/collection.pb.h"
 #include "tests/support/batch_writer.h"

@@ -9,7 +9,7 @@
 #include "absl/time/time.h"
 #include "aggregator/formula/counter_formula.h"
 #include "aggregator/formula/formula.h"
-#include "aggregator/store/frame.h"
+#include "aggregator/samples/frame.h"
 #include "perflib/clocks.h"
 #include "perflib/registration.h"
 

@@ -1,5 +1,6 @@
-// Tells ThreadSanitizer what absl::Mutex does. Debian's Abseil is built without
-// its own annotations, so that every access it guards would look like a race.
+// Tells ThreadSanitizer what absl::Mutex does, and who deletes what
+// absl::Status shares. Debian's Abseil is built without its own annotations, so
+// that every access it guards would look like a race.
 //
 // Linked before Abseil, these functions are found first; each calls Abseil's
 // own, which is found by its mangled name.
@@ -7,6 +8,7 @@
 #include <dlfcn.h>
 #include <sanitizer/tsan_interface.h>
 
+#include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 
 extern "C" void AnnotateIgnoreReadsBegin(const char* file, int line);
@@ -132,6 +134,17 @@ bool CondVar::WaitWithDeadline(Mutex* mutex, Time deadline) {
       "_ZN4absl7debian37CondVar16WaitWithDeadlineEPNS0_5MutexENS0_4TimeE");
   const Waiting waiting(mutex);
   return next(this, mutex, deadline);
+}
+
+// A thread that gives up its reference between another's acquire and delete
+// goes unseen; tests/tsan.supp knows this function by its name.
+void Status::UnrefNonInlined(uintptr_t rep) {
+  static auto* const next =
+      Next<void(uintptr_t)>("_ZN4absl7debian36Status15UnrefNonInlinedEm");
+  void* const shared = reinterpret_cast<void*>(rep);
+  __tsan_release(shared);
+  __tsan_acquire(shared);
+  next(rep);
 }
 
 ABSL_NAMESPACE_END

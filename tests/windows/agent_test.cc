@@ -283,7 +283,7 @@ TEST_F(WindowsAgentTest, CheckTellsWhatIsThereAndWhatIsInTheWay) {
       AllOf(HasSubstr("as win-1 on Windows"), HasSubstr("for win-1, db1"),
             HasSubstr("Processor Information"),
             HasSubstr("Prozessorinformationen"),
-            HasSubstr("not here: Memory. It is of PerfLib V1"),
+            HasSubstr("missing: Memory. It is a PerfLib V1"),
             HasSubstr("did you mean \"Processor Information\"?"),
             HasSubstr("PerfEnumerateCounterSet of db1: "
                       "RPC_S_SERVER_UNAVAILABLE (1722)"),

@@ -1,4 +1,4 @@
-// What the tables of Linux' countersets have in common.
+// Shared definitions of the Linux countersets' tables.
 
 #ifndef FLEETPERF_AGENT_SOURCE_LINUX_COUNTERS_H_
 #define FLEETPERF_AGENT_SOURCE_LINUX_COUNTERS_H_
@@ -13,7 +13,7 @@ namespace fleetperf::agent {
 
 using perflib::CounterSpec;
 
-// The ids of Linux's own counters begin here, out of the way of Windows'.
+// Counter ids that exist only on Linux start here, above the Windows ids.
 inline constexpr uint32_t kFirstLinuxCounterId = 1000;
 
 inline perflib::CountersetRegistration MakeRegistration(

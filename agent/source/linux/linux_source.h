@@ -1,4 +1,4 @@
-// PerfLib on Linux: countersets filled from /proc and /sys, written as PerfLib
+// PerfLib on Linux: countersets read from /proc and /sys, served as PerfLib
 // blocks.
 
 #ifndef FLEETPERF_AGENT_SOURCE_LINUX_LINUX_SOURCE_H_
@@ -16,7 +16,7 @@ struct LinuxSourceOptions {
   // The directory that holds proc and sys: "" on a real machine.
   std::string root;
   const Clock* clock = &Clock::Real();
-  // How many files to keep open for processes.
+  // The maximum number of files kept open for processes.
   size_t max_open_files = 1024;
 };
 

@@ -55,15 +55,15 @@ constexpr uint32_t kPercentCommittedBaseId = kFirstLinuxCounterId + 100;
 
 constexpr CounterSpec kCounters[] = {
     {0, kPerfCounterLargeRawcount, "Available Bytes",
-     "Memory that programs can get without swapping (MemAvailable)."},
+     "Memory available to programs without swapping (MemAvailable)."},
     {1, kPerfCounterLargeRawcount, "Available KBytes",
      "The same in units of 1024 bytes."},
     {2, kPerfCounterLargeRawcount, "Available MBytes",
      "The same in units of 1048576 bytes."},
     {3, kPerfCounterLargeRawcount, "Committed Bytes",
-     "Memory that was promised to programs (Committed_AS)."},
+     "Memory committed to programs (Committed_AS)."},
     {4, kPerfCounterLargeRawcount, "Commit Limit",
-     "Memory that may be promised where overcommitting is off (CommitLimit)."},
+     "Memory that may be committed if overcommitting is off (CommitLimit)."},
     {5, kPerfRawFraction, "% Committed Bytes In Use",
      "Committed Bytes as a percentage of Commit Limit.",
      kPercentCommittedBaseId},
@@ -81,35 +81,35 @@ constexpr CounterSpec kCounters[] = {
     {11, kPerfCounterLargeRawcount, "Cache Bytes",
      "Memory that holds file contents (Cached, Buffers and SReclaimable)."},
     {12, kPerfCounterLargeRawcount, "Free & Zero Page List Bytes",
-     "Memory that holds nothing (MemFree)."},
+     "Unused memory (MemFree)."},
     {13, kPerfCounterLargeRawcount, "Modified Page List Bytes",
      "File contents that are not on disk yet (Dirty and Writeback)."},
     {14, kPerfCounterLargeRawcount, "Standby Cache Normal Priority Bytes",
-     "File contents that were not used lately (Inactive(file))."},
+     "File contents not used recently (Inactive(file))."},
     {15, kPerfCounterLargeRawcount, "Pool Nonpaged Bytes",
-     "Kernel memory that cannot be given back (SUnreclaim, KernelStack and "
+     "Kernel memory that cannot be reclaimed (SUnreclaim, KernelStack and "
      "PageTables)."},
     {16, kPerfCounterLargeRawcount, "Pool Paged Bytes",
-     "Kernel memory that can be given back (SReclaimable)."},
+     "Kernel memory that can be reclaimed (SReclaimable)."},
     {17, kPerfCounterCounter, "Transition Faults/sec",
-     "File pages that were needed again after they had been given back "
+     "File pages that were needed again after they had been reclaimed "
      "(workingset_refault_file)."},
     {18, kPerfCounterCounter, "Transition Pages RePurposed/sec",
-     "Pages that were taken for another purpose (pgsteal)."},
+     "Pages reclaimed for another purpose (pgsteal)."},
     {kFirstLinuxCounterId + 0, kPerfCounterLargeRawcount, "Total Bytes",
      "Memory that the kernel manages (MemTotal)."},
     {kFirstLinuxCounterId + 1, kPerfCounterLargeRawcount, "Anonymous Bytes",
-     "Memory of programs that is no file's (AnonPages)."},
+     "Memory of programs not backed by files (AnonPages)."},
     {kFirstLinuxCounterId + 2, kPerfCounterLargeRawcount, "Shared Bytes",
      "Shared memory and tmpfs (Shmem)."},
     {kFirstLinuxCounterId + 3, kPerfCounterLargeRawcount, "Swap Total Bytes",
      "Size of the swap space (SwapTotal)."},
     {kFirstLinuxCounterId + 4, kPerfCounterLargeRawcount, "Swap Free Bytes",
-     "Swap space that is not used (SwapFree)."},
+     "Unused swap space (SwapFree)."},
     {kFirstLinuxCounterId + 5, kPerfCounterLargeRawcount, "Huge Pages",
-     "Huge pages that were set aside (HugePages_Total)."},
+     "Huge pages reserved (HugePages_Total)."},
     {kFirstLinuxCounterId + 6, kPerfCounterLargeRawcount, "Huge Pages Free",
-     "Those of them that are not used (HugePages_Free)."},
+     "Huge pages not in use (HugePages_Free)."},
     {kFirstLinuxCounterId + 7, kPerfCounterCounter, "Out Of Memory Kills/sec",
      "Processes killed for lack of memory (oom_kill)."},
     {kFirstLinuxCounterId + 8, kPerfCounterCounter, "Compaction Stalls/sec",
@@ -117,7 +117,7 @@ constexpr CounterSpec kCounters[] = {
 };
 static_assert(std::size(kCounters) == kNumColumns);
 
-// A line of a file and a column that its number is added to, times a factor.
+// Adds a line's number, times a factor, to a column.
 struct Term {
   absl::string_view key;
   Column column;
@@ -177,8 +177,8 @@ constexpr ColumnSet kMeminfoColumns =
 constexpr ColumnSet kVmstatColumns = ColumnsOf(kVmstat);
 
 // Adds the lines "KEY: number ..." or "KEY number" to their columns. `terms`
-// should be in the order of the lines, which makes finding them cheap; a term
-// that comes early is still found.
+// should be in the order of the lines, which makes the search cheap. Terms out
+// of order are still found.
 void AddTerms(absl::string_view text, absl::Span<const Term> terms,
               CountersetSample* sample) {
   std::array<uint64_t, kNumColumns> sums = {};
@@ -187,7 +187,7 @@ void AddTerms(absl::string_view text, absl::Span<const Term> terms,
   size_t next = 0;
   while (NextLine(&text, &line)) {
     const absl::string_view key = absl::StripSuffix(NextWord(&line), ":");
-    // Where the last line's terms ended, this line's begin, or it has none.
+    // The search starts after the previous line's terms. It wraps around.
     for (size_t tried = 0; tried < terms.size(); ++tried) {
       const size_t i = (next + tried) % terms.size();
       if (terms[i].key != key) continue;

@@ -76,7 +76,7 @@ enum Field {
   kNumFields
 };
 
-// A link's speed changes rarely, and some drivers are slow to tell it.
+// A link's speed changes rarely, and some drivers are slow to report it.
 constexpr int64_t kSpeedLifetime = 30 * kLinuxPerfFreq;
 constexpr uint64_t kBitsPerMegabit = 1'000'000;
 
@@ -106,7 +106,7 @@ absl::Status NetworkInterface::Sample(ColumnSet needed, const Clocks& clocks,
     const uint64_t bytes = fields[kReceivedBytes] + fields[kSentBytes];
     Interface& interface = GetInterface(name, fields[kReceivedPackets], bytes);
     interface.pass = pass_;
-    // Some drivers count multicast packets that they then filter out.
+    // Some drivers count multicast packets before filtering them out.
     if (fields[kReceivedPackets] > fields[kReceivedMulticast]) {
       interface.unicast_packets =
           std::max(interface.unicast_packets,
@@ -141,7 +141,7 @@ NetworkInterface::Interface& NetworkInterface::GetInterface(
     absl::string_view name, uint64_t received_packets, uint64_t bytes) {
   const auto [entry, is_new] = interfaces_.try_emplace(name);
   Interface& interface = entry->second;
-  // One whose counters fell may have been deleted and made again since.
+  // Falling counters suggest that the interface was deleted and recreated.
   if (is_new || received_packets < interface.received_packets ||
       bytes < interface.bytes) {
     interface = {.utf16_name = Utf16FromUtf8(name), .index = ReadIndex(name)};

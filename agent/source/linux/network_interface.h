@@ -27,16 +27,16 @@ class NetworkInterface : public Provider {
   struct Interface {
     std::string utf16_name;
     uint32_t index = 0;
-    // Of the last pass.
+    // Values of the last pass.
     uint64_t received_packets = 0;
     uint64_t unicast_packets = 0;
     uint64_t bytes = 0;
     uint64_t bits_per_second = 0;
     int64_t speed_read_at = 0;  // PerfTimeStamp
-    uint64_t pass = 0;          // in which it was seen last
+    uint64_t pass = 0;          // the last pass that saw it
   };
 
-  // The interface of that name, whose counters now are these.
+  // Returns the interface called `name`, given its current counters.
   Interface& GetInterface(absl::string_view name, uint64_t received_packets,
                           uint64_t bytes);
   uint32_t ReadIndex(absl::string_view name);

@@ -61,11 +61,13 @@ constexpr uint32_t kWritesBaseId = kFirstLinuxCounterId + 103;
 
 constexpr CounterSpec kCounters[] = {
     {0, kPerfPrecision100NsTimer, "% Disk Read Time",
-     "Time that reads took; requests that overlap count each.", kTimestampId},
+     "Time spent on reads; overlapping requests count separately.",
+     kTimestampId},
     {1, kPerfPrecision100NsTimer, "% Disk Write Time",
-     "Time that writes took; requests that overlap count each.", kTimestampId},
+     "Time spent on writes; overlapping requests count separately.",
+     kTimestampId},
     {2, kPerfPrecision100NsTimer, "% Disk Time",
-     "Time that reads and writes took; requests that overlap count each.",
+     "Time spent on reads and writes; overlapping requests count separately.",
      kTimestampId},
     {3, kPerfPrecision100NsTimer, "% Idle Time",
      "Time in which the disk had no request.", kTimestampId},
@@ -100,7 +102,7 @@ constexpr CounterSpec kCounters[] = {
     {kReadsBaseId, kPerfAverageBase, "", ""},
     {kWritesBaseId, kPerfAverageBase, "", ""},
     {kFirstLinuxCounterId + 0, kPerfCounterCounter, "Disk Merges/sec",
-     "Requests that were merged with a neighbour."},
+     "Requests merged with an adjacent request."},
     {kFirstLinuxCounterId + 1, kPerfCounterCounter, "Disk Discards/sec",
      "Discards that were completed."},
     {kFirstLinuxCounterId + 2, kPerfCounterBulkCount, "Disk Discard Bytes/sec",
@@ -110,7 +112,7 @@ constexpr CounterSpec kCounters[] = {
 };
 static_assert(std::size(kCounters) == kNumColumns);
 
-// Percentages of several disks are averaged, everything else added.
+// Percentages of several disks are averaged, all other values added.
 std::vector<TotalKind> TotalKinds() {
   std::vector<TotalKind> kinds(kNumColumns, TotalKind::kGrowth);
   for (const Column percentage :
@@ -121,8 +123,8 @@ std::vector<TotalKind> TotalKinds() {
   return kinds;
 }
 
-// Devices that stand for no disk of their own: memory, files, and what is laid
-// over other devices, whose requests would count twice.
+// Devices that are not disks: memory, files, and layers over other devices,
+// whose requests would count twice.
 constexpr absl::string_view kSkippedPrefixes[] = {"loop", "ram", "zram", "dm-",
                                                   "md",   "sr",  "fd"};
 
@@ -141,7 +143,7 @@ PhysicalDisk::PhysicalDisk(const std::string& root)
           kCounters)),
       root_(root),
       diskstats_(root + "/proc/diskstats"),
-      // The clock that percentages are measured against is no new disk's own.
+      // A new disk's clock starts at the current time, not at zero.
       totals_(TotalKinds(), NewInstance::kWasCounting),
       utf16_total_name_(Utf16FromUtf8(kAggregateInstance)) {}
 
@@ -175,7 +177,7 @@ PhysicalDisk::Disk& PhysicalDisk::GetDisk(uint32_t device,
   Disk& disk = entry->second;
   std::string utf16_name = Utf16FromUtf8(name);
   if (!is_new && disk.utf16_name == utf16_name) return disk;
-  // Partitions have no directory of their own there.
+  // Partitions have no directory in /sys/block.
   const std::string directory = absl::StrCat(
       root_, "/sys/block/", absl::StrReplaceAll(name, {{"/", "!"}}));
   disk = {.is_whole = !IsSkipped(name) && FileExists(directory),
@@ -183,9 +185,9 @@ PhysicalDisk::Disk& PhysicalDisk::GetDisk(uint32_t device,
   return disk;
 }
 
-// The kernel prints milliseconds with 32 bits; they are extended here, so that
-// what is sent never wraps. A small step back, which some kernels make, counts
-// as none. A disk that was replaced begins anew.
+// The kernel prints milliseconds with 32 bits. They are extended to 64 bits
+// here, so that the values sent never wrap. A small step back, which some
+// kernels make, counts as no change. A replaced disk starts over.
 void PhysicalDisk::Update(const Fields& read, const Clocks& clocks,
                           Disk& disk) {
   Fields& fields = disk.fields;
@@ -198,14 +200,15 @@ void PhysicalDisk::Update(const Fields& read, const Clocks& clocks,
         i == kMillisecondsBusy || i == kMillisecondsWeighted;
     if (milliseconds && !begins) {
       const auto growth = static_cast<uint32_t>(read[i] - fields[i]);
-      if (growth < kLeastFall) fields[i] += growth;
+      if (growth < kMinBackwardStep) fields[i] += growth;
     } else {
       fields[i] = read[i];
     }
   }
-  // kLinuxPerfFreq makes the clock's ticks 100 ns long. A busy disk's time goes
-  // on in steps of the kernel's timer and may be ahead of the clock, which is
-  // read first: then the disk was not idle, and no less idle than before.
+  // kLinuxPerfFreq makes the clock's ticks 100 ns long. The busy time advances
+  // in steps of the kernel's timer and can be ahead of the clock, which is read
+  // first. In that case the disk counts as not idle, and its idle time stays
+  // unchanged.
   const auto now = static_cast<uint64_t>(clocks.perf_time_stamp);
   const uint64_t busy = fields[kMillisecondsBusy] * k100NSecPerMillisecond;
   const uint64_t idle = now > busy ? now - busy : 0;

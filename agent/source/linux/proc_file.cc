@@ -11,13 +11,14 @@
 namespace fleetperf::agent {
 namespace {
 
-// The kernel allocates as much as it is asked for when it prints a value of
-// /proc/sys or /sys, so small files are not asked for more than they can have.
+// For a value of /proc/sys or /sys, the kernel allocates a buffer of the size
+// requested. Small files therefore request no more than they can contain.
 constexpr size_t kSmallSize = 4096;
 constexpr size_t kWholeSize = 16384;
 
 absl::Status ReadError(const std::string& path) {
-  // A process that ended: its files vanish, or those still open say ESRCH.
+  // When a process ends, its files vanish; reading an open one fails with
+  // ESRCH.
   const int error = errno == ESRCH ? ENOENT : errno;
   return StatusFromErrno(error, absl::StrCat("cannot read ", path));
 }
@@ -62,8 +63,8 @@ absl::StatusOr<absl::string_view> ProcFile::Read(std::string* buffer) {
       return error;
     }
     size += static_cast<size_t>(got);
-    // A short read is not the end: files made of records return a page at a
-    // time.
+    // A short read is not the end of the file: files made of records return one
+    // page at a time.
     if (got == 0 || kind_ == Kind::kSmall) break;
     if (size == buffer->size()) buffer->resize(2 * size);
   }

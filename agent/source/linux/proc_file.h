@@ -1,4 +1,4 @@
-// A file of /proc or /sys that is read again and again.
+// A file of /proc or /sys that is read repeatedly.
 
 #ifndef FLEETPERF_AGENT_SOURCE_LINUX_PROC_FILE_H_
 #define FLEETPERF_AGENT_SOURCE_LINUX_PROC_FILE_H_
@@ -13,14 +13,14 @@
 
 namespace fleetperf::agent {
 
-// Keeps the descriptor open: reading costs one or two system calls. Not
-// thread-safe.
+// Keeps the descriptor open, so a read costs one or two system calls.
+// Thread-compatible.
 class ProcFile {
  public:
   enum class Kind {
-    // Read to its end.
+    // Read until end of file.
     kWhole,
-    // One line or value that the kernel returns in a single read.
+    // One line or value, which the kernel returns in a single read.
     kSmall,
   };
 
@@ -31,13 +31,13 @@ class ProcFile {
   ProcFile(ProcFile&& other) noexcept;
   ProcFile& operator=(ProcFile&& other) noexcept;
 
-  // Replaces the contents of `buffer` by those of the file and returns a view
-  // of them. `buffer` can serve many files: it keeps the size of the largest.
-  // If the file vanished (a process that ended), the error is NotFound. After
-  // an error the next read opens the file again.
+  // Replaces the contents of `buffer` with those of the file and returns a view
+  // of them. `buffer` can be shared by many files; it keeps the size of the
+  // largest. Returns NotFound if the file has vanished because its process
+  // ended. After an error, the next read reopens the file.
   absl::StatusOr<absl::string_view> Read(std::string* buffer);
 
-  // Gives up the descriptor; the next read opens the file again.
+  // Closes the descriptor; the next read reopens the file.
   void Close();
 
   bool is_open() const { return fd_ >= 0; }

@@ -1,4 +1,4 @@
-// The processes there are.
+// Lists the running processes.
 
 #ifndef FLEETPERF_AGENT_SOURCE_LINUX_PROCESS_LIST_H_
 #define FLEETPERF_AGENT_SOURCE_LINUX_PROCESS_LIST_H_
@@ -11,8 +11,8 @@
 
 namespace fleetperf::agent {
 
-// Replaces `pids` by the numbers of the processes in the directory `proc`, in
-// ascending order. A process may end at any time.
+// Replaces `pids` with the process ids in the directory `proc`, in ascending
+// order. A listed process may end at any time.
 absl::Status ListProcesses(const std::string& proc,
                            std::vector<uint32_t>* pids);
 

@@ -78,17 +78,17 @@ constexpr CounterSpec kCounters[] = {
     {8, kPerfCounterLargeRawcount, "Virtual Bytes",
      "Size of the address space."},
     {9, kPerfCounterLargeRawcount, "Virtual Bytes Peak",
-     "The largest that it was."},
+     "The largest size of the address space so far."},
     {10, kPerfCounterLargeRawcount, "Working Set",
      "Memory in use, shared memory included."},
     {11, kPerfCounterLargeRawcount, "Working Set Peak",
-     "The most that it was."},
+     "The largest working set so far."},
     {12, kPerfCounterLargeRawcount, "Working Set - Private",
-     "Memory in use that is no file's (RssAnon)."},
+     "Memory in use that is not backed by files (RssAnon)."},
     {13, kPerfCounterLargeRawcount, "Private Bytes",
-     "The same with what was swapped out (RssAnon and VmSwap)."},
+     "Private memory, swapped-out memory included (RssAnon and VmSwap)."},
     {14, kPerfCounterLargeRawcount, "Page File Bytes",
-     "Memory that was swapped out (VmSwap)."},
+     "Swapped-out memory (VmSwap)."},
     {15, kPerfCounterBulkCount, "IO Read Operations/sec",
      "System calls that read."},
     {16, kPerfCounterBulkCount, "IO Write Operations/sec",
@@ -96,9 +96,9 @@ constexpr CounterSpec kCounters[] = {
     {17, kPerfCounterBulkCount, "IO Data Operations/sec",
      "System calls that read or write."},
     {18, kPerfCounterBulkCount, "IO Read Bytes/sec",
-     "Bytes read, from disks and otherwise."},
+     "Bytes read, from disks and other sources."},
     {19, kPerfCounterBulkCount, "IO Write Bytes/sec",
-     "Bytes written, to disks and otherwise."},
+     "Bytes written, to disks and other targets."},
     {20, kPerfCounterBulkCount, "IO Data Bytes/sec", "Bytes read and written."},
     {21, kPerfCounterRawcount, "ID Process", "The process's number."},
     {22, kPerfCounterRawcount, "Creating Process ID",
@@ -139,7 +139,7 @@ std::vector<TotalKind> TotalKinds() {
   return kinds;
 }
 
-// Process numbers are used again; with its start a process is known for good.
+// Pids are reused. The pid and start time together identify a process.
 uint64_t Identity(uint32_t pid, uint64_t start_jiffies) {
   constexpr int kPidBits = 22;  // the kernel's PID_MAX_LIMIT
   return start_jiffies << kPidBits | pid;
@@ -224,7 +224,7 @@ bool ProcessV2::ReadStat(uint32_t pid, Stat* stat, Process** process) {
     text = entry->second.stat.Read(&buffer_);
   }
   if (!text.ok()) {
-    // Not seen before; or it ended, and the number may be another process's.
+    // First sight, or the process ended and the pid may have been reused.
     if (entry != processes_.end()) processes_.erase(entry);
     was_open = false;
     entry = processes_.try_emplace(pid, PathOf(pid, "stat")).first;
@@ -247,7 +247,8 @@ bool ProcessV2::ReadStat(uint32_t pid, Stat* stat, Process** process) {
   return true;
 }
 
-// "2353 (cat) R 2342 ...": the name may contain anything, ")" included.
+// Parses "2353 (cat) R 2342 ...". The name may contain any character, including
+// ")".
 bool ProcessV2::ParseStat(absl::string_view text, Stat* stat) {
   const size_t open = text.find('(');
   const size_t close = text.rfind(')');
@@ -257,7 +258,7 @@ bool ProcessV2::ParseStat(absl::string_view text, Stat* stat) {
   }
   stat->name = text.substr(open + 1, close - open - 1);
   text.remove_prefix(close + 1);
-  // Fields by their numbers in proc(5); the state is field 3.
+  // Field numbers as in proc(5); the state is field 3.
   for (int field = 3; field <= 24; ++field) {
     absl::string_view word = NextWord(&text);
     const uint64_t number = NumberOrZero(&word);
@@ -324,7 +325,7 @@ void ProcessV2::AddProcess(uint32_t pid, const Stat& stat, ColumnSet needed,
 }
 
 void ProcessV2::ReadStatus(uint32_t pid, CountersetSample* sample) {
-  // Not kSmall: the list of groups can be long.
+  // The list of groups can be long, so the file is not kSmall.
   auto text = ProcFile(PathOf(pid, "status")).Read(&buffer_);
   if (!text.ok()) return;
   uint64_t anonymous = 0;
@@ -349,12 +350,13 @@ void ProcessV2::ReadStatus(uint32_t pid, CountersetSample* sample) {
   sample->Set(kPageFileBytes, swapped);
 }
 
-// Other users' processes need CAP_SYS_PTRACE; without it the values are absent.
+// Reading another user's process needs CAP_SYS_PTRACE. The values are absent
+// without it.
 void ProcessV2::ReadIo(uint32_t pid, CountersetSample* sample) {
   auto text =
       ProcFile(PathOf(pid, "io"), ProcFile::Kind::kSmall).Read(&buffer_);
   if (!text.ok()) return;
-  // "rchar: 6976" and so on, in this order.
+  // Lines such as "rchar: 6976", in this order.
   uint64_t values[6] = {};
   absl::string_view line;
   for (uint64_t& value : values) {
@@ -378,7 +380,7 @@ void ProcessV2::CountHandles(uint32_t pid, CountersetSample* sample) {
   const std::string path = PathOf(pid, "fd");
   struct stat directory;
   if (stat(path.c_str(), &directory) != 0) return;
-  // Since Linux 6.2 the directory's size is their number.
+  // Since Linux 6.2, the size of the directory is the number of descriptors.
   if (directory.st_size > 0) {
     sample->Set(kHandleCount, static_cast<uint64_t>(directory.st_size));
     return;

@@ -1,9 +1,15 @@
-// The counterset "Process V2": one instance "name:pid" a process, from
+// The counterset "Process V2": one instance "name:pid" per process, from
 // /proc/PID/stat, status, io and fd.
 //
-// The kernel's own threads are summed up in the instance "kthreadd:2", as
-// Windows does in "System": there are many, and their names change all the
-// time.
+// Kernel threads are summed in the instance "kthreadd:2", as Windows does in
+// "System": they are numerous, and their names change constantly.
+//
+// Invariants:
+// - The totals identify a process by its pid and start time, because pids are
+//   reused.
+// - At most max_open_files_ stat files stay open between passes.
+// - The io values of other users' processes are absent without CAP_SYS_PTRACE.
+// - Sample() removes processes that the current pass did not see.
 
 #ifndef FLEETPERF_AGENT_SOURCE_LINUX_PROCESS_V2_H_
 #define FLEETPERF_AGENT_SOURCE_LINUX_PROCESS_V2_H_
@@ -23,9 +29,9 @@ namespace fleetperf::agent {
 
 class ProcessV2 : public Provider {
  public:
-  // `root` is the directory that holds proc: "" on a real machine. Keeps at
-  // most `max_open_files` files open from tick to tick; further ones are opened
-  // each time, which takes longer.
+  // `root` is the directory that holds proc: "" on a real machine. At most
+  // `max_open_files` files stay open from tick to tick. Further files are
+  // opened on every read, which is slower.
   ProcessV2(const std::string& root, size_t max_open_files);
 
   absl::Status Sample(ColumnSet needed, const perflib::Clocks& clocks,
@@ -38,10 +44,10 @@ class ProcessV2 : public Provider {
     ProcFile stat;
     std::string name;
     std::string utf16_name;
-    uint64_t pass = 0;  // in which it was seen last
+    uint64_t pass = 0;  // the last pass that saw it
   };
 
-  // What a line of /proc/PID/stat says, as far as it is used.
+  // The used fields of a line of /proc/PID/stat.
   struct Stat {
     absl::string_view name;
     uint64_t parent = 0;
@@ -59,7 +65,8 @@ class ProcessV2 : public Provider {
   };
 
   static bool ParseStat(absl::string_view text, Stat* stat);
-  // Reads the line of process `pid`; false if it is gone or cannot be read.
+  // Reads the stat line of process `pid`. Returns false if the process is gone
+  // or cannot be read.
   bool ReadStat(uint32_t pid, Stat* stat, Process** process);
   void AddProcess(uint32_t pid, const Stat& stat, ColumnSet needed,
                   CountersetSample* sample);

@@ -46,7 +46,7 @@ enum Column : size_t {
   kNumColumns
 };
 
-// Ids below 1000 are Windows'.
+// Ids below 1000 are the Windows ids.
 constexpr CounterSpec kCounters[] = {
     {0, kPerf100NsecTimerInv, "% Processor Time",
      "Time the processor was not idle. Stolen time counts as busy."},
@@ -98,11 +98,12 @@ constexpr ColumnSet kIdleStateColumns =
     Bit(kC1Time) | Bit(kC2Time) | Bit(kC3Time) | Bit(kC1Transitions) |
     Bit(kC2Transitions) | Bit(kC3Transitions);
 
-// Instance ids: a CPU's is its number; these follow the highest a kernel has.
+// Instance ids. A CPU's id is its number; the ids of totals follow the highest
+// CPU number of any kernel.
 constexpr uint32_t kNodeTotalInstanceId = 0x10000;  // plus the node's number
 constexpr uint32_t kTotalInstanceId = 0x20000;
 
-// Times and frequencies of several CPUs are averaged, events added.
+// Times and frequencies of several CPUs are averaged, events are added.
 std::vector<TotalKind> TotalKinds() {
   std::vector<TotalKind> kinds(kNumColumns, TotalKind::kMeanGrowth);
   for (const Column events :
@@ -114,21 +115,21 @@ std::vector<TotalKind> TotalKinds() {
   return kinds;
 }
 
-// Which columns an idle state of this exit latency counts in.
+// Returns the time column for idle states of this exit latency.
 size_t TimeColumnOf(uint64_t latency_us) {
   return latency_us < 10 ? kC1Time : latency_us < 100 ? kC2Time : kC3Time;
 }
 
-// Idle and I/O wait times are derived and may step back a little between two
-// reads; a large step is a CPU that was offline and began anew.
+// Idle and I/O wait times are estimates and may step back slightly between two
+// reads. A step of this size means that the CPU was offline and started over.
 constexpr uint64_t kResetJiffies = 3 * kUserHz;
 
 uint64_t WithoutSmallFalls(uint64_t last, uint64_t value) {
   return value < last && last - value < kResetJiffies ? last : value;
 }
 
-// The number after "cpu" or "CPU" at the front; nothing for the line of all
-// CPUs and for other words.
+// Returns the number after "cpu" or "CPU" at the front. std::nullopt for the
+// line of all CPUs and for other words.
 std::optional<uint32_t> CpuNumber(absl::string_view word) {
   uint32_t number;
   if (!absl::ConsumePrefix(&word, "cpu") &&
@@ -139,7 +140,7 @@ std::optional<uint32_t> CpuNumber(absl::string_view word) {
   return number;
 }
 
-// A file with one number.
+// Reads a file that contains one number.
 std::optional<uint64_t> ReadNumber(const std::string& path) {
   std::string buffer;
   auto text = ProcFile(path, ProcFile::Kind::kSmall).Read(&buffer);
@@ -147,7 +148,7 @@ std::optional<uint64_t> ReadNumber(const std::string& path) {
   return NextNumber(&*text);
 }
 
-// Whether a state in which the CPU spins: busy, not idle.
+// Returns whether the CPU spins in this state, which makes it busy, not idle.
 bool IsPolling(const std::string& state_directory) {
   std::string buffer;
   const auto name =
@@ -155,12 +156,12 @@ bool IsPolling(const std::string& state_directory) {
   return name.ok() && absl::StripTrailingAsciiWhitespace(*name) == "POLL";
 }
 
-// What Linux can be built for at most; no list names more.
-constexpr uint64_t kMostCpus = 65536;
-constexpr uint64_t kMostNodes = 1024;
+// The largest values that Linux can be built for. No list exceeds them.
+constexpr uint64_t kMaxCpus = 65536;
+constexpr uint64_t kMaxNodes = 1024;
 
-// Reads a file with a list such as "0-3,8,10-11", in which numbers ascend, and
-// calls `use` with each number below `limit`, once.
+// Reads a file with an ascending list such as "0-3,8,10-11" and calls `use`
+// once for each number below `limit`.
 template <typename Use>
 void ForEachInList(const std::string& path, uint64_t limit, Use use) {
   std::string buffer;
@@ -177,15 +178,15 @@ void ForEachInList(const std::string& path, uint64_t limit, Use use) {
   }
 }
 
-// Rows of /proc/interrupts with one number for the whole machine. On a machine
-// with one CPU they look like those of a CPU.
-bool IsMachinesRow(absl::string_view label) {
+// Returns whether a row of /proc/interrupts counts for the whole machine. With
+// one CPU, such rows look like those of a CPU.
+bool IsMachineWideRow(absl::string_view label) {
   return label == "ERR" || label == "MIS";
 }
 
 // Reads a table whose header names CPUs and whose rows are "label: n n n ...",
-// one number a CPU, and calls `add` with each row's label, CPU and number. Rows
-// that count for the whole machine are passed over.
+// with one number per CPU. Calls `add` with each row's label, CPU and number.
+// Skips rows that count for the whole machine.
 template <typename Add>
 void ForEachCpuNumber(absl::string_view text, Add add) {
   absl::string_view line;
@@ -204,7 +205,7 @@ void ForEachCpuNumber(absl::string_view text, Add add) {
       if (!number.has_value()) break;
       numbers[count++] = *number;
     }
-    if (count < cpus.size() || IsMachinesRow(label)) continue;
+    if (count < cpus.size() || IsMachineWideRow(label)) continue;
     for (size_t i = 0; i < count; ++i) add(label, cpus[i], numbers[i]);
   }
 }
@@ -225,14 +226,14 @@ void ProcessorInformation::EventCount::Add(uint64_t row) {
   sum_ += row;
 }
 
-// Sums that are made of numbers modulo 2^32 differ correctly modulo 2^32. A sum
-// that fell lost a row, and counts on from there.
+// Sums of numbers modulo 2^32 have correct differences modulo 2^32. If the sum
+// fell, a row disappeared, and counting continues from the new sum.
 void ProcessorInformation::EventCount::End() {
   if (!has_rows_) return;  // the CPU is offline
   const auto growth = static_cast<uint32_t>(sum_ - last_sum_);
   if (!std::exchange(was_read_, true)) {
     total_ = sum_;
-  } else if (growth < kLeastFall) {
+  } else if (growth < kMinBackwardStep) {
     total_ += growth;
   }
   last_sum_ = sum_;
@@ -285,7 +286,7 @@ void ProcessorInformation::AddCpu(Cpu& cpu, ColumnSet needed,
   };
   const auto& jiffies = cpu.jiffies;
   const uint64_t idle = jiffies[kIdle] + jiffies[kIoWait];
-  set_time(kProcessorTime, idle);  // an inverse timer counts what is not busy
+  set_time(kProcessorTime, idle);  // an inverse timer counts idle time
   set_time(kUserTime, jiffies[kUser] + jiffies[kNice]);
   set_time(kPrivilegedTime,
            jiffies[kSystem] + jiffies[kIrq] + jiffies[kSoftIrq]);
@@ -324,7 +325,7 @@ absl::Status ProcessorInformation::ReadStat() {
 
 absl::Status ProcessorInformation::ReadInterrupts() {
   ASSIGN_OR_RETURN(const absl::string_view text, interrupts_.Read(&buffer_));
-  // CPUs that were never online have no place here: their node is not known.
+  // CPUs that were never online are skipped: their node is unknown.
   for (auto& [number, cpu] : cpus_) {
     cpu.interrupts.Begin();
     cpu.clock_interrupts.Begin();
@@ -364,7 +365,7 @@ void ProcessorInformation::ReadFrequency(Cpu& cpu, CountersetSample* sample) {
     cpu.maximum_khz = ReadNumber(directory + "/cpuinfo_max_freq").value_or(0);
   }
   auto text = cpu.frequency->Read(&buffer_);
-  if (!text.ok()) return;  // without cpufreq, as in many virtual machines
+  if (!text.ok()) return;  // no cpufreq, as in many virtual machines
   const auto khz = NextNumber(&*text);
   if (!khz.has_value()) return;
   sample->Set(kFrequency, *khz / 1000);
@@ -417,10 +418,10 @@ ProcessorInformation::Cpu& ProcessorInformation::GetCpu(uint32_t number) {
 
 void ProcessorInformation::FindNodes() {
   const std::string online = root_ + "/sys/devices/system/node/online";
-  ForEachInList(online, kMostNodes, [this](uint32_t node) {
+  ForEachInList(online, kMaxNodes, [this](uint32_t node) {
     ForEachInList(
         absl::StrCat(root_, "/sys/devices/system/node/node", node, "/cpulist"),
-        kMostCpus, [&](uint32_t cpu) { node_of_cpu_[cpu] = node; });
+        kMaxCpus, [&](uint32_t cpu) { node_of_cpu_[cpu] = node; });
   });
 }
 

@@ -1,9 +1,9 @@
 // The counterset "Processor Information".
 //
 // Instances are "node,cpu" with the kernel's numbers, "node,_Total" and
-// "_Total". Times come from /proc/stat, which counts in units of 10 ms;
-// interrupts from /proc/interrupts and /proc/softirqs; frequencies and idle
-// states from /sys/devices/system/cpu.
+// "_Total". Times come from /proc/stat, which counts in units of 10 ms.
+// Interrupts come from /proc/interrupts and /proc/softirqs. Frequencies and
+// idle states come from /sys/devices/system/cpu.
 
 #ifndef FLEETPERF_AGENT_SOURCE_LINUX_PROCESSOR_INFORMATION_H_
 #define FLEETPERF_AGENT_SOURCE_LINUX_PROCESSOR_INFORMATION_H_
@@ -53,11 +53,11 @@ class ProcessorInformation : public Provider {
     ProcFile usage;
   };
 
-  // Events of a CPU: the sum of a file's rows. The kernel prints each with 32
-  // bits and takes rows away; this only grows.
+  // The events of a CPU: the sum of a file's rows. The kernel prints each row
+  // with 32 bits and may remove rows. total() never decreases.
   class EventCount {
    public:
-    // A reading of the file: Begin, Add for each row, End.
+    // One reading of the file: Begin, Add for each row, End.
     void Begin();
     void Add(uint64_t row);
     void End();
@@ -97,7 +97,7 @@ class ProcessorInformation : public Provider {
   void ReadFrequency(Cpu& cpu, CountersetSample* sample);
   void ReadIdleStates(Cpu& cpu, CountersetSample* sample);
   void AddCpu(Cpu& cpu, ColumnSet needed, CountersetSample* sample);
-  // The CPU of that number, made on first sight.
+  // Returns the CPU with that number; creates it on first use.
   Cpu& GetCpu(uint32_t number);
   void FindNodes();
 

@@ -8,9 +8,11 @@ namespace fleetperf::agent {
 absl::StatusOr<std::unique_ptr<Source>> OpenLocalSource(
     const std::string& perflib_dll) {
   if (!perflib_dll.empty()) {
-    return absl::InvalidArgumentError("perflib_dll is for Windows alone");
+    return absl::InvalidArgumentError(
+        "perflib_dll is supported only on Windows; remove it");
   }
-  // Half of them: connections and other files need some, too.
+  // Half of the limit, because connections and other files also need
+  // descriptors.
   return MakeLinuxSource({.max_open_files = RaiseOpenFileLimit() / 2});
 }
 

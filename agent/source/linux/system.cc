@@ -74,7 +74,7 @@ constexpr ColumnSet kLoadColumns = Bit(kThreads) | Bit(kLoadAverage1) |
 constexpr ColumnSet kUptimeColumns =
     Bit(kSystemUpTime) | Bit(kUptimeClock) | Bit(kUptimeFrequency);
 
-// "0.29" as 29.
+// Parses "0.29" as 29.
 uint64_t NextHundredths(absl::string_view* text) {
   const uint64_t whole = NumberOrZero(text);
   if (!text->empty() && text->front() == '.') text->remove_prefix(1);
@@ -125,7 +125,7 @@ absl::Status System::ReadStat(CountersetSample* sample) {
   return absl::OkStatus();
 }
 
-// "0.29 0.13 0.05 1/74 2352": three averages, running/all threads.
+// Parses "0.29 0.13 0.05 1/74 2352": three averages, then running/all threads.
 absl::Status System::ReadLoadAverage(CountersetSample* sample) {
   ASSIGN_OR_RETURN(absl::string_view text, load_average_.Read(&buffer_));
   for (const Column column : {kLoadAverage1, kLoadAverage5, kLoadAverage15}) {
@@ -139,7 +139,7 @@ absl::Status System::ReadLoadAverage(CountersetSample* sample) {
 
 absl::Status System::ReadUptime(CountersetSample* sample) {
   ASSIGN_OR_RETURN(const absl::string_view text, uptime_.Read(&buffer_));
-  sample->Set(kSystemUpTime, 0);  // the start, by the clock of the next line
+  sample->Set(kSystemUpTime, 0);  // the start time on the clock set below
   sample->Set(kUptimeClock, Uptime100NSec(text));
   sample->Set(kUptimeFrequency, k100NSecPerSecond);
   return absl::OkStatus();

@@ -1,5 +1,5 @@
-// Taking /proc's text apart. Each function removes what it returns from the
-// front of its argument; none allocates.
+// Parsers for the text of /proc. Each function removes the text it returns from
+// the front of its argument. None allocates.
 
 #ifndef FLEETPERF_AGENT_SOURCE_LINUX_TEXT_H_
 #define FLEETPERF_AGENT_SOURCE_LINUX_TEXT_H_
@@ -11,7 +11,7 @@
 
 namespace fleetperf::agent {
 
-// The next line without its end. False if there is none.
+// Reads the next line, without its line end. Returns false at the end.
 inline bool NextLine(absl::string_view* text, absl::string_view* line) {
   if (text->empty()) return false;
   const size_t end = text->find('\n');
@@ -26,7 +26,7 @@ inline void SkipSpaces(absl::string_view* text) {
   text->remove_prefix(i);
 }
 
-// The next word; empty if there is none.
+// Returns the next word; empty if none is left.
 inline absl::string_view NextWord(absl::string_view* text) {
   SkipSpaces(text);
   size_t i = 0;
@@ -36,7 +36,8 @@ inline absl::string_view NextWord(absl::string_view* text) {
   return word;
 }
 
-// The decimal digits that come next, after spaces. Nothing if there are none.
+// Returns the number whose decimal digits come next, after spaces. std::nullopt
+// if no digit follows.
 inline std::optional<uint64_t> NextNumber(absl::string_view* text) {
   SkipSpaces(text);
   uint64_t number = 0;
@@ -49,7 +50,7 @@ inline std::optional<uint64_t> NextNumber(absl::string_view* text) {
   return number;
 }
 
-// The same for a line that must have it: 0 if it is missing.
+// Same, for a number that must exist: 0 if it is missing.
 inline uint64_t NumberOrZero(absl::string_view* text) {
   return NextNumber(text).value_or(0);
 }

@@ -49,12 +49,12 @@ std::optional<uint64_t> Totals::Growth(const Column& column, size_t i,
                                        const Known& known,
                                        uint64_t value) const {
   if (Has(known.present, i)) {
-    if (value < known.values[i]) return std::nullopt;  // it began anew
+    if (value < known.values[i]) return std::nullopt;  // counter restarted
     return value - known.values[i];
   }
-  // Not all columns are collected in each pass. An instance is new to this one
-  // if it was not there when the column was collected last; when that was
-  // never, nobody's growth is known.
+  // A pass may omit columns. For a column, an instance is new if it did not
+  // exist when the column was last collected. If the column was never
+  // collected, no growth is known.
   const bool counts_from_zero = new_instance_ == NewInstance::kStartedAtZero &&
                                 column.last_pass != 0 &&
                                 known.first_pass > column.last_pass;

@@ -1,8 +1,8 @@
-// The `_Total` of counters that only grow, kept so that it only grows, too.
+// Monotonic `_Total` values for counters that only grow.
 //
-// A sum over what exists falls when a process ends or a CPU goes offline. So
-// the total adds up what each instance grew by since it was last seen; what the
-// dead had counted stays in.
+// A plain sum over the current instances falls when a process ends or a CPU
+// goes offline. The total instead adds the growth of each instance since the
+// previous pass, so the counts of ended instances are retained.
 
 #ifndef FLEETPERF_AGENT_SOURCE_LINUX_TOTALS_H_
 #define FLEETPERF_AGENT_SOURCE_LINUX_TOTALS_H_
@@ -19,41 +19,41 @@ namespace fleetperf::agent {
 
 // How a column's total is formed.
 enum class TotalKind : uint8_t {
-  kNone,        // it has no total
-  kGrowth,      // the sum of what instances grew by
-  kMeanGrowth,  // that, divided by the number of instances that grew
+  kNone,        // no total
+  kGrowth,      // the sum of the instances' growth
+  kMeanGrowth,  // kGrowth divided by the number of instances that grew
   kSum,         // the sum of the present values
   kMean,        // the mean of the present values
 };
 
-// What happens to an instance that was not there before.
+// How the first value of a new instance counts.
 enum class NewInstance : uint8_t {
-  kStartedAtZero,  // a process: all it has counted is growth
-  kWasCounting,    // a CPU that comes online: growth begins with its next value
+  kStartedAtZero,  // a process: its whole value is growth
+  kWasCounting,    // a CPU coming online: growth starts with its next value
 };
 
-// Not thread-safe.
+// Thread-compatible.
 class Totals {
  public:
   Totals(std::vector<TotalKind> kinds, NewInstance new_instance);
 
-  // A pass: Begin, Add for every instance there is, Finish. `key` is the
-  // instance's identity; `values` and `present` are those of its row.
+  // One pass: Begin, Add for every current instance, Finish. `key` identifies
+  // the instance; `values` and `present` are those of its row.
   void Begin();
   void Add(uint64_t key, absl::Span<const uint64_t> values, ColumnSet present);
-  // Sets the totals of the columns that some instance had in this pass, in the
-  // newest row of `sample`.
+  // Sets the totals in the last row of `sample`, for the columns present in at
+  // least one instance of this pass.
   void Finish(CountersetSample* sample);
 
  private:
   struct Column {
     TotalKind kind;
-    uint64_t last_pass = 0;  // in which some instance had it; 0: none yet
-    uint64_t total = 0;      // growth since the start
-    // Of the division of kMeanGrowth, kept for the next.
+    uint64_t last_pass = 0;  // the last pass with a value; 0: none yet
+    uint64_t total = 0;      // the growth since the start
+    // The remainder of the division for kMeanGrowth, carried to the next pass.
     uint64_t remainder = 0;
-    // In this pass: the instances that have it, those whose growth is known,
-    // and the sum of what counts.
+    // In this pass: the number of instances with a value, the number whose
+    // growth is known, and the sum of the counted values.
     uint64_t present = 0;
     uint64_t grown = 0;
     uint64_t sum = 0;
@@ -65,7 +65,7 @@ class Totals {
     std::vector<uint64_t> values;
   };
 
-  // Nothing if it is not known.
+  // std::nullopt if the growth is unknown.
   std::optional<uint64_t> Growth(const Column& column, size_t i,
                                  const Known& known, uint64_t value) const;
 

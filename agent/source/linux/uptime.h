@@ -1,4 +1,4 @@
-// Time since the machine was started, which steps with no clock.
+// Time since the machine started, unaffected by clock changes.
 
 #ifndef FLEETPERF_AGENT_SOURCE_LINUX_UPTIME_H_
 #define FLEETPERF_AGENT_SOURCE_LINUX_UPTIME_H_

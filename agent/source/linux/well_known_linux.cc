@@ -2,7 +2,7 @@
 
 namespace fleetperf::agent {
 
-// What Linux serves is there on every Linux.
+// Every Linux has all countersets of the Linux source.
 absl::Span<const WellKnownCounterset> WellKnownCountersets() { return {}; }
 
 }  // namespace fleetperf::agent

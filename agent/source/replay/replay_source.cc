@@ -25,7 +25,7 @@ namespace {
 using perflib::CounterIdentifier;
 using perflib::CountersetRegistration;
 
-// The paths in a directory, by name.
+// Returns the paths in a directory, sorted by name.
 absl::StatusOr<std::vector<std::string>> List(const std::string& directory) {
   std::error_code error;
   std::filesystem::directory_iterator entries(NativePath(directory), error);
@@ -44,13 +44,13 @@ absl::StatusOr<std::vector<std::string>> List(const std::string& directory) {
 absl::StatusOr<v1::Capture> ReadCapture(const std::string& path) {
   ASSIGN_OR_RETURN(const std::string json, ReadFile(path));
   google::protobuf::util::JsonParseOptions options;
-  options.ignore_unknown_fields = true;  // of a later version
+  options.ignore_unknown_fields = true;  // written by a later version
   v1::Capture capture;
   const auto status =
       google::protobuf::util::JsonStringToMessage(json, &capture, options);
   if (!status.ok()) {
     return absl::InvalidArgumentError(
-        absl::StrCat(path, " is no capture: ", status.ToString()));
+        absl::StrCat(path, " is not a capture: ", status.ToString()));
   }
   return capture;
 }
@@ -95,7 +95,8 @@ class ReplayHandle : public QueryHandle {
   }
 
   absl::Status DeleteCounters(std::vector<CounterIdentifier>*) override {
-    return absl::UnimplementedError("a capture cannot be asked for less");
+    return absl::UnimplementedError(
+        "cannot delete counters from a capture's queries");
   }
 
   absl::StatusOr<std::string> QueryCounterInfo() override {
@@ -156,8 +157,7 @@ class ReplaySource : public Source {
   absl::StatusOr<std::string> EnumerateCounterSetInstances(
       const perflib::Guid&) override {
     return absl::FailedPreconditionError(
-        "this agent plays a capture, which does not tell the instances there "
-        "are now");
+        "cannot list the current instances: this agent plays a capture");
   }
 
   absl::StatusOr<std::unique_ptr<QueryHandle>> OpenQueryHandle() override {

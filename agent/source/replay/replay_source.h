@@ -1,4 +1,4 @@
-// A source that plays what a capture kept.
+// A source that plays a capture.
 
 #ifndef FLEETPERF_AGENT_SOURCE_REPLAY_REPLAY_SOURCE_H_
 #define FLEETPERF_AGENT_SOURCE_REPLAY_REPLAY_SOURCE_H_
@@ -14,28 +14,28 @@
 
 namespace fleetperf::agent {
 
-// The name of the file beside a recording's blocks, and the blocks' ending.
+// The file that describes a recording, and the suffix of its block files.
 inline constexpr char kCaptureFile[] = "capture.json";
 inline constexpr char kBlockEnding[] = ".block";
 
 // The blocks of one query handle.
 struct Recording {
   v1::Capture capture;
-  std::vector<std::string> block_paths;  // in their order
+  std::vector<std::string> block_paths;  // in capture order
 };
 
-// Every directory in `directory` that has a capture.json, by name, which is by
-// time. An error names the file that is wrong.
+// Reads every subdirectory of `directory` that has a capture.json, sorted by
+// name and therefore by time. Error messages name the bad file.
 absl::StatusOr<std::vector<Recording>> ReadRecordings(
     const std::string& directory);
 
-// Its query handle takes the queries that were captured and no others, and
+// The source's query handle accepts exactly the captured queries.
 // QueryCounterData returns one block after the other, then OutOfRange. A file
-// that cannot be read is an error of its own.
+// that cannot be read fails with a different error.
 std::unique_ptr<Source> MakeReplaySource(Recording recording);
 
-// The time of a block: PerfTime100NSec in the file's first bytes; the infinite
-// past if there are too few.
+// Returns the time of a block: PerfTime100NSec in the first bytes of the file.
+// Returns the infinite past if the file is too short.
 absl::Time BlockTime(const std::string& path);
 
 }  // namespace fleetperf::agent

@@ -1,4 +1,4 @@
-// What to do about an error of PerfLib.
+// Explains PerfLib errors and how to fix them.
 
 #ifndef FLEETPERF_AGENT_SOURCE_WINDOWS_ADVICE_H_
 #define FLEETPERF_AGENT_SOURCE_WINDOWS_ADVICE_H_
@@ -10,9 +10,9 @@
 
 namespace fleetperf::agent {
 
-// The status of a PerfLib function that returned the Win32 error code `error`
-// for `machine` (empty: this one): what failed, and for the errors that people
-// meet, what they can do.
+// Returns the status of a PerfLib function that failed with the Win32 error
+// code `error` on `machine` (empty: this machine). The message names the
+// function and, for common errors, the fix.
 absl::Status PerfLibError(const std::string& machine, const char* function,
                           uint32_t error);
 

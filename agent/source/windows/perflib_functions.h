@@ -1,9 +1,9 @@
-// The nine functions with which Windows lets programs consume PerfLib V2
-// counters, as perflib.h of the Windows SDK declares them.
+// The nine Windows functions that consume PerfLib V2 counters, as declared by
+// perflib.h of the Windows SDK.
 //
-// They are declared here, because mingw-w64 has the provider half alone, and
-// resolved at run time, because not every Windows (and no Wine) has all of
-// them. Source: Microsoft's documentation of perflib.h.
+// They are declared here because mingw-w64 declares only the provider
+// functions. They are resolved at run time because some versions of Windows
+// (and Wine) lack some of them. Source: Microsoft's documentation of perflib.h.
 
 #ifndef FLEETPERF_AGENT_SOURCE_WINDOWS_PERFLIB_FUNCTIONS_H_
 #define FLEETPERF_AGENT_SOURCE_WINDOWS_PERFLIB_FUNCTIONS_H_
@@ -16,11 +16,12 @@
 
 namespace fleetperf::agent {
 
-// Each returns a Win32 error code. `machine` is UTF-16 with a NUL, or null for
-// this machine. Sizes are in bytes, those of PerfEnumerateCounterSet in GUIDs;
-// ERROR_NOT_ENOUGH_MEMORY means that `*actual` is needed. A pointer that is
-// null stands for a function that this Windows does not have. Thread-safe, but
-// for one handle at a time.
+// Each function returns a Win32 error code. `machine` is NUL-terminated UTF-16,
+// or null for this machine. Sizes are in bytes, except that
+// PerfEnumerateCounterSet counts GUIDs. ERROR_NOT_ENOUGH_MEMORY means that
+// `*actual` is the required size. A null pointer stands for a function that
+// this Windows lacks. Thread-safe, except that a handle must not be used
+// concurrently.
 struct PerfLibFunctions {
   uint32_t (*enumerate_counter_set)(const char16_t* machine,
                                     perflib::Guid* guids, uint32_t count,
@@ -46,8 +47,8 @@ struct PerfLibFunctions {
                                  uint32_t* actual) = nullptr;
 };
 
-// The functions of a DLL: advapi32.dll of Windows itself if `path` is empty.
-// The DLL stays loaded.
+// Resolves the functions of the DLL at `path`, or of the Windows advapi32.dll
+// if `path` is empty. The DLL stays loaded.
 absl::StatusOr<PerfLibFunctions> LoadPerfLibFunctions(const std::string& path);
 
 }  // namespace fleetperf::agent

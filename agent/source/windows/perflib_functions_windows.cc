@@ -17,7 +17,7 @@ void Resolve(HMODULE dll, const char* name, Function* function) {
 }  // namespace
 
 absl::StatusOr<PerfLibFunctions> LoadPerfLibFunctions(const std::string& path) {
-  // By its name alone, a DLL is only looked for where Windows keeps its own.
+  // Without a path, the DLL is searched only in the Windows system directory.
   const HMODULE dll = path.empty()
                           ? LoadLibraryExW(L"advapi32.dll", nullptr,
                                            LOAD_LIBRARY_SEARCH_SYSTEM32)

@@ -17,13 +17,13 @@ using perflib::kErrorNotEnoughMemory;
 using perflib::kErrorSuccess;
 
 constexpr uint32_t kFirstSize = 4096;
-// No answer of PerfLib comes near it.
+// Far above the size of any valid answer.
 constexpr uint32_t kMaxSize = 64 << 20;
 constexpr uint32_t kMaxCountersets = 65'536;
-// What is needed can have grown by the next call.
+// The required size may have grown by the next call.
 constexpr int kMaxAttempts = 16;
 
-// Whose functions are called, and how what they return becomes a status.
+// Calls the functions for one machine and converts their errors to statuses.
 class Caller {
  public:
   Caller(const PerfLibFunctions& functions, std::string machine)
@@ -51,14 +51,13 @@ class Caller {
     return Check(name, function(arguments...));
   }
 
-  // Calls `function(data, size, &actual)` with ever larger buffers, up to
-  // `max_size`, until what it returns fits. `buffer` has elements of the kind
-  // that sizes count.
+  // Calls `function(data, size, &actual)` with growing buffers, up to
+  // `max_size`, until the answer fits. Sizes count elements of `buffer`.
   template <typename Buffer, typename Function>
   absl::Status Fetch(const char* name, bool present, uint32_t max_size,
                      Buffer* buffer, const Function& function) const {
     RETURN_IF_ERROR(CheckPresent(name, present));
-    // The memory of the last answer is used again.
+    // Start with the capacity left by the previous answer.
     buffer->resize(std::max<size_t>(buffer->capacity(),
                                     kFirstSize / sizeof(*buffer->data())));
     for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
@@ -72,9 +71,8 @@ class Caller {
       }
       buffer->clear();
       if (error == kErrorSuccess) {
-        return absl::DataLossError(
-            absl::StrCat(name, " claims to have written ", actual,
-                         " to a buffer of ", size));
+        return absl::DataLossError(absl::StrCat(
+            name, " reported ", actual, " elements in a buffer of ", size));
       }
       if (error != kErrorNotEnoughMemory) return Check(name, error);
       if (size >= max_size || actual > max_size) break;
@@ -84,7 +82,7 @@ class Caller {
     }
     buffer->clear();
     return absl::ResourceExhaustedError(
-        absl::StrCat(name, " wants a buffer of more than ", max_size));
+        absl::StrCat(name, " needs a buffer larger than ", max_size));
   }
 
  private:

@@ -1,4 +1,4 @@
-// A source over PerfLib's functions: this machine's PerfLib or another one's.
+// A source over PerfLib's functions, for this machine or a remote one.
 
 #ifndef FLEETPERF_AGENT_SOURCE_WINDOWS_PERFLIB_SOURCE_H_
 #define FLEETPERF_AGENT_SOURCE_WINDOWS_PERFLIB_SOURCE_H_
@@ -11,11 +11,10 @@
 
 namespace fleetperf::agent {
 
-// `machine` is a name in the network; empty means this machine. Nothing is
-// called yet. Errors of the source say what to do about them: an absent
-// function is Unimplemented, denied access PermissionDenied, a machine that
-// cannot be reached Unavailable. What PerfLib returns is not trusted: sizes
-// beyond a buffer's are DataLoss.
+// `machine` is a network name; empty means this machine. Construction calls no
+// function. Error messages include advice: a missing function is Unimplemented,
+// denied access is PermissionDenied, an unreachable machine is Unavailable.
+// Data from PerfLib is untrusted: a size beyond the buffer's is DataLoss.
 std::unique_ptr<Source> MakePerfLibSource(const PerfLibFunctions& functions,
                                           const std::string& machine);
 

@@ -7,7 +7,7 @@
 namespace fleetperf::agent {
 namespace {
 
-// A provider of this machine can hang as well as another machine.
+// A local provider can hang as well as a remote machine.
 constexpr absl::Duration kDeadline = absl::Seconds(10);
 
 absl::StatusOr<std::unique_ptr<Source>> Open(const std::string& perflib_dll,

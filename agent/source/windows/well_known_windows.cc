@@ -5,26 +5,27 @@ namespace {
 
 constexpr WellKnownCounterset kWellKnown[] = {
     {"Processor",
-     "It is of PerfLib V1, which this API cannot see: Processor Information "
-     "has the same, and more."},
+     "It is a PerfLib V1 counterset, which the V2 API cannot read: Processor "
+     "Information has the same, and more."},
     {"Process",
-     "It is of PerfLib V1, which this API cannot see: Process V2 has the "
-     "same, where Windows has it."},
-    {"Process V2", "Windows 11 and Server 2022 have it; older ones do not."},
-    {"Thread", "It is of PerfLib V1, which this API cannot see."},
-    {"System", "It is of PerfLib V1, which this API cannot see."},
-    {"Memory", "It is of PerfLib V1, which this API cannot see."},
-    {"Paging File", "It is of PerfLib V1, which this API cannot see."},
+     "It is a PerfLib V1 counterset, which the V2 API cannot read: Process V2 "
+     "has the same, where Windows has it."},
+    {"Process V2", "It needs Windows 11 or Server 2022."},
+    {"Thread", "It is a PerfLib V1 counterset, which the V2 API cannot read."},
+    {"System", "It is a PerfLib V1 counterset, which the V2 API cannot read."},
+    {"Memory", "It is a PerfLib V1 counterset, which the V2 API cannot read."},
+    {"Paging File",
+     "It is a PerfLib V1 counterset, which the V2 API cannot read."},
     {"PhysicalDisk",
-     "It is of PerfLib V1, which this API cannot see: FileSystem Disk "
-     "Activity counts bytes, where Windows has it."},
+     "It is a PerfLib V1 counterset, which the V2 API cannot read: FileSystem "
+     "Disk Activity counts bytes, where Windows has it."},
     {"LogicalDisk",
-     "It is of PerfLib V1, which this API cannot see: FileSystem Disk "
-     "Activity counts bytes, where Windows has it."},
+     "It is a PerfLib V1 counterset, which the V2 API cannot read: FileSystem "
+     "Disk Activity counts bytes, where Windows has it."},
     {"Network Interface",
-     "It is of PerfLib V1, which this API cannot see: Network Adapter has "
-     "nearly the same, where Windows has it."},
-    {"TCPv4", "It is of PerfLib V1, which this API cannot see."},
+     "It is a PerfLib V1 counterset, which the V2 API cannot read: Network "
+     "Adapter has nearly the same, where Windows has it."},
+    {"TCPv4", "It is a PerfLib V1 counterset, which the V2 API cannot read."},
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What a chart shows, before anything is known of where it is drawn.
+// The contents of a chart, independent of its output.
 
 #ifndef FLEETPERF_AGGREGATOR_CLI_PLOT_CHART_H_
 #define FLEETPERF_AGGREGATOR_CLI_PLOT_CHART_H_
@@ -15,7 +15,7 @@ namespace fleetperf::cli {
 
 struct ChartPoint {
   absl::Time time;
-  std::optional<double> value;  // nothing: a gap
+  std::optional<double> value;  // nullopt: a gap
 };
 
 struct ChartLine {
@@ -31,9 +31,9 @@ struct Chart {
   std::vector<ChartLine> lines;
 };
 
-// What to call series that are shown together: machine, counterset, instance
-// and counter without what all of them have in common; in full where that would
-// leave two with the same name, or one without.
+// Returns labels for series in the same chart: machine, counterset, instance
+// and counter without the parts that all have in common. If that made two
+// labels equal or one empty, returns full labels.
 std::vector<std::string> LabelsOf(absl::Span<const v1::Series> series);
 
 }  // namespace fleetperf::cli

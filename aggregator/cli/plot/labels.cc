@@ -24,7 +24,7 @@ std::string FullLabel(const v1::Series& series) {
   return absl::StrCat("\\\\", series.machine(), series.path());
 }
 
-// The parts in which the series differ.
+// Returns labels of the parts in which the series differ.
 std::vector<std::string> ShortLabels(absl::Span<const v1::Series> series) {
   std::vector<Parts> parts;
   for (const v1::Series& one : series) parts.push_back(PartsOf(one));

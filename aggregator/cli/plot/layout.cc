@@ -11,11 +11,11 @@
 namespace fleetperf::cli {
 namespace {
 
-// Of a panel; more would be nothing to look things up in.
+// Per panel; a longer legend is not useful.
 constexpr size_t kMaxLegendEntries = 12;
-// A panel with less inside says nothing.
+// A lower panel is not readable.
 constexpr double kMinPanelLines = 4;
-// Labels are so many characters apart, or so many lines.
+// The minimum distances of labels, in characters and in lines.
 constexpr double kTimeTickDistance = 14;
 constexpr double kValueTickDistance = 2;
 
@@ -26,7 +26,7 @@ struct TimeRange {
 
 using Lines = std::vector<const ChartLine*>;
 
-// The chart's lines by unit, in the order in which units appear.
+// Groups the chart's lines by unit, in the order in which units appear.
 std::vector<Lines> ByUnit(const Chart& chart) {
   std::vector<Lines> groups;
   for (const ChartLine& line : chart.lines) {
@@ -40,7 +40,7 @@ std::vector<Lines> ByUnit(const Chart& chart) {
   return groups;
 }
 
-// Of all lines, so that panels have the same axis.
+// Returns the time range of all lines, so that all panels have the same axis.
 TimeRange RangeOf(const Chart& chart) {
   TimeRange range;
   for (const ChartLine& line : chart.lines) {
@@ -62,13 +62,13 @@ std::string CutToFit(const std::string& text, double width,
   return CutEnd(text, static_cast<size_t>(characters));
 }
 
-// Makes one panel.
+// Lays out one panel.
 class PanelMaker {
  public:
   PanelMaker(const Lines& lines, const TimeRange& times, const Canvas& canvas,
              double top, double height)
       : lines_(lines), times_(times), canvas_(canvas), top_(top) {
-    // The axis, the times, the legend.
+    // The axis, the time labels and the legend.
     const double below = canvas_.axis + canvas_.line + LayOutLegend();
     panel_.top = top + canvas_.line;
     panel_.bottom = std::max(panel_.top + kMinPanelLines * canvas_.line,
@@ -80,7 +80,7 @@ class PanelMaker {
 
   double end() const { return panel_.end; }
 
-  // What the labels of the values take.
+  // Returns the width of the value labels.
   double LabelWidth() const {
     size_t widest = 0;
     for (const double tick : axis_.Ticks()) {
@@ -89,7 +89,7 @@ class PanelMaker {
     return canvas_.character * static_cast<double>(widest);
   }
 
-  // `label_width` is that of the widest of all panels.
+  // `label_width` is the widest label of all panels.
   Panel Make(double label_width) {
     panel_.left = canvas_.margin + label_width + canvas_.character;
     AddValueTicks();
@@ -135,7 +135,7 @@ class PanelMaker {
       const std::string label = TimeLabel(tick, step);
       const double x = XOf(tick);
       panel_.time_ticks.push_back(x);
-      // Inside the canvas, also at its end.
+      // Keeps the label inside the canvas, even at the right edge.
       const double half =
           canvas_.character * static_cast<double>(label.size()) / 2;
       panel_.texts.push_back(
@@ -146,7 +146,7 @@ class PanelMaker {
     }
   }
 
-  // The counter, if all lines are of the same, and the unit.
+  // The heading: the counter, if all lines have the same, and the unit.
   void AddHeading() {
     const std::string& counter = lines_.front()->counter;
     const bool same = std::all_of(
@@ -176,7 +176,7 @@ class PanelMaker {
     panel_.curves.push_back(std::move(curve));
   }
 
-  // Entries beside each other as long as there is room, their y from 0.
+  // Places entries side by side as long as they fit, with y starting at 0.
   // Returns their height.
   double LayOutLegend() {
     const double width = canvas_.width - 2 * canvas_.margin;
@@ -258,7 +258,7 @@ Layout MakeLayout(const Chart& chart, const Canvas& canvas) {
                 .subtitle = text_in_line(1, chart.subtitle)};
   const double top = canvas.margin + 2 * canvas.line;
   const std::vector<Lines> groups = ByUnit(chart);
-  // Whole lines, so that a terminal's panels begin with a row.
+  // Whole lines, so that a terminal's panels start at a row.
   const double height = std::floor((canvas.height - top) / canvas.line /
                                    static_cast<double>(groups.size())) *
                         canvas.line;

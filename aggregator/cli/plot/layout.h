@@ -1,5 +1,5 @@
-// Where everything in a chart goes. Nothing here draws: the same layout is for
-// the cells of a terminal and for the points of a file.
+// Computes the positions of a chart's elements. Draws nothing: the layout
+// serves terminal cells and file coordinates alike.
 
 #ifndef FLEETPERF_AGGREGATOR_CLI_PLOT_LAYOUT_H_
 #define FLEETPERF_AGGREGATOR_CLI_PLOT_LAYOUT_H_
@@ -12,11 +12,11 @@
 
 namespace fleetperf::cli {
 
-// What is drawn on. All in one unit of length, y downwards.
+// The drawing area, in any unit of length, with y downwards.
 struct Canvas {
   double width;
   double height;
-  double character;  // the width of one
+  double character;  // the width of a character
   double line;       // the height of a line of text
   double margin;     // left empty on every side
   double axis;       // between a panel and what is written below it
@@ -29,38 +29,38 @@ struct Position {
 
 enum class Align { kLeft, kCenter, kRight };
 
-// One line; `at` is its left end, its middle or its right end, halfway up.
+// One line of text. `at` is its left end, middle or right end, at half height.
 struct Text {
   Position at;
   Align align;
   std::string text;
 };
 
-// A line of the chart; where it has gaps, it is in several pieces.
+// A line of the chart, in several pieces if it has gaps.
 struct Curve {
-  size_t number;  // within its panel: its colour
+  size_t number;  // the index in its panel, which selects the color
   std::vector<std::vector<Position>> pieces;
 };
 
-// A short stroke in a curve's colour, from `left` to the right.
+// A short stroke in a curve's color, from `left` to the right.
 struct LegendMark {
   Position left;
   size_t curve;
 };
 
-// Lines of one unit and their axes.
+// The lines of one unit and their axes.
 struct Panel {
   double left, top, right, bottom;  // the inside of the axes
-  double end;                       // what is below it begins here
-  std::vector<double> value_ticks;  // their y
-  std::vector<double> time_ticks;   // their x
+  double end;                       // the start of the space below
+  std::vector<double> value_ticks;  // y coordinates
+  std::vector<double> time_ticks;   // x coordinates
   std::vector<Curve> curves;
   std::vector<LegendMark> legend;
   std::vector<Text> texts;
 };
 
 struct Layout {
-  double height;  // what is taken: more than the canvas has, if that is low
+  double height;  // the total height; may exceed that of a low canvas
   Text title;
   Text subtitle;
   std::vector<Panel> panels;
@@ -69,10 +69,10 @@ struct Layout {
 // The length of a LegendMark, in characters.
 inline constexpr double kLegendMark = 2;
 
-// How many panels a chart has: one for each unit.
+// Returns the number of panels: one per unit.
 size_t PanelCount(const Chart& chart);
 
-// The chart must have a point.
+// Requires that the chart has at least one point.
 Layout MakeLayout(const Chart& chart, const Canvas& canvas);
 
 }  // namespace fleetperf::cli

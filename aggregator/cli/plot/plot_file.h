@@ -1,4 +1,4 @@
-// Charts in files.
+// Draws charts to files.
 
 #ifndef FLEETPERF_AGGREGATOR_CLI_PLOT_PLOT_FILE_H_
 #define FLEETPERF_AGGREGATOR_CLI_PLOT_PLOT_FILE_H_
@@ -10,13 +10,13 @@
 
 namespace fleetperf::cli {
 
-// Whether a chart can be drawn to a file of this name: an InvalidArgument error
-// unless it ends in .svg or .png, an Unimplemented one if this build cannot
-// draw files.
+// Checks whether a chart can be drawn to `path`. Returns InvalidArgument unless
+// the path ends in .svg or .png, and Unimplemented if this build cannot draw
+// files.
 absl::Status CheckPlotFile(const std::string& path);
 
-// Draws the chart, which must have a point, and replaces the file. Errors name
-// it.
+// Draws the chart, which must have at least one point, and replaces the file.
+// Errors name the file.
 absl::Status WritePlotFile(const Chart& chart, const std::string& path);
 
 }  // namespace fleetperf::cli

@@ -18,12 +18,12 @@
 namespace fleetperf::cli {
 namespace {
 
-// In pixels, which are the units of the files.
+// In pixels, the unit of the files.
 constexpr double kWidth = 1200;
 constexpr double kHeightOfPanel = 360;
 constexpr double kFontSize = 13;
 constexpr double kLine = 20;
-// Sans-serif digits are a little narrower.
+// Slightly wider than a sans-serif digit.
 constexpr double kCharacter = 8;
 constexpr double kMargin = 16;
 constexpr double kHeightOfTitles = kMargin + 2 * kLine;
@@ -31,7 +31,7 @@ constexpr double kTick = 6;
 constexpr double kCurveWidth = 2;
 
 constexpr uint32_t kWhite = 0xFFFFFF;
-constexpr uint32_t kGridColour = 0xDDDDDD;
+constexpr uint32_t kGridColor = 0xDDDDDD;
 constexpr uint32_t kInk = 0x333333;
 
 struct DestroySurface {
@@ -50,7 +50,7 @@ bool IsSvg(const std::string& path) {
   return absl::EndsWithIgnoreCase(path, ".svg");
 }
 
-// Draws a layout, on whatever surface the context is of.
+// Draws a layout on any Cairo surface.
 class Painter {
  public:
   explicit Painter(cairo_t* cairo) : cairo_(cairo) {
@@ -58,10 +58,10 @@ class Painter {
   }
 
   void Paint(const Layout& layout) {
-    SetColour(kWhite);
+    SetColor(kWhite);
     cairo_paint(cairo_);
     for (const Panel& panel : layout.panels) PaintPanel(panel);
-    SetColour(kInk);
+    SetColor(kInk);
     SetWeight(CAIRO_FONT_WEIGHT_BOLD);
     Write(layout.title);
     SetWeight(CAIRO_FONT_WEIGHT_NORMAL);
@@ -79,12 +79,12 @@ class Painter {
       Line(mark.left, {mark.left.x + kLegendMark * kCharacter, mark.left.y});
       cairo_stroke(cairo_);
     }
-    SetColour(kInk);
+    SetColor(kInk);
     for (const Text& text : panel.texts) Write(text);
   }
 
   void PaintGrid(const Panel& panel) {
-    SetStroke(kGridColour, 1);
+    SetStroke(kGridColor, 1);
     for (const double y : panel.value_ticks) {
       Line({panel.left, y}, {panel.right, y});
     }
@@ -107,8 +107,8 @@ class Painter {
   void PaintCurve(const Curve& curve) {
     SetCurve(curve.number);
     for (const std::vector<Position>& piece : curve.pieces) {
-      // A value between two gaps is a line without length: a dot, by the ends
-      // that lines have.
+      // A value between two gaps is a line of zero length, which round line
+      // ends turn into a dot.
       Line(piece.front(), piece.front());
       for (const Position& at : piece) cairo_line_to(cairo_, at.x, at.y);
     }
@@ -138,20 +138,20 @@ class Painter {
                            weight);
   }
 
-  void SetColour(uint32_t rgb) {
+  void SetColor(uint32_t rgb) {
     cairo_set_source_rgb(cairo_, (rgb >> 16) / 255.0, (rgb >> 8 & 0xFF) / 255.0,
                          (rgb & 0xFF) / 255.0);
   }
 
   void SetStroke(uint32_t rgb, double width) {
-    SetColour(rgb);
+    SetColor(rgb);
     cairo_set_line_width(cairo_, width);
     cairo_set_dash(cairo_, nullptr, 0, 0);
   }
 
-  // Curves that have the same colour are dashed differently.
+  // Curves with equal colors have different dashes.
   void SetCurve(size_t number) {
-    SetStroke(ColourOf(number).rgb, kCurveWidth);
+    SetStroke(ColorOf(number).rgb, kCurveWidth);
     cairo_set_line_cap(cairo_, CAIRO_LINE_CAP_ROUND);
     cairo_set_line_join(cairo_, CAIRO_LINE_JOIN_ROUND);
     const size_t round = number / std::size(kPalette);
@@ -187,8 +187,8 @@ std::string EscapedXml(absl::string_view text) {
                              {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}});
 }
 
-// Cairo draws letters as shapes. What a chart is about is put beside them in
-// words, for search and for people who listen to it.
+// Cairo draws letters as shapes. The chart's text is added as words, for search
+// and for screen readers.
 void AddWords(const Chart& chart, std::string* svg) {
   const size_t root = svg->find("<svg");
   if (root == std::string::npos) return;

@@ -1,4 +1,4 @@
-// Where Cairo is not: on Windows.
+// For builds without Cairo: Windows.
 
 #include "aggregator/cli/plot/plot_file.h"
 

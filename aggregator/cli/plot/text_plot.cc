@@ -21,11 +21,11 @@ struct AxisMarks {
 constexpr AxisMarks kUnicodeAxis = {"│", "─", "└", "┤", "┴", "━"};
 constexpr AxisMarks kAsciiAxis = {"|", "-", "+", "+", "+", "-"};
 
-// Dots of a braille character, by column and row.
+// The dots of a braille character, by column and row.
 constexpr uint8_t kDots[2][4] = {{0x01, 0x02, 0x04, 0x40},
                                  {0x08, 0x10, 0x20, 0x80}};
 
-// U+2800 and the dots, in UTF-8.
+// Returns U+2800 plus the dots, in UTF-8.
 std::string Braille(uint8_t dots) {
   return {'\xE2', static_cast<char>(0xA0 | dots >> 6),
           static_cast<char>(0x80 | (dots & 0x3F))};
@@ -34,7 +34,7 @@ std::string Braille(uint8_t dots) {
 struct Cell {
   std::string text = " ";
   uint8_t dots = 0;
-  int colour = 0;  // 0: the terminal's own
+  int color = 0;  // 0: the terminal's default
 };
 
 class Grid {
@@ -42,16 +42,16 @@ class Grid {
   Grid(size_t columns, size_t rows)
       : columns_(columns), cells_(columns * rows) {}
 
-  // What is outside of the grid is left out.
-  void Put(double x, double y, absl::string_view character, int colour = 0) {
-    if (Cell* cell = At(x, y)) *cell = {std::string(character), 0, colour};
+  // Ignores positions outside of the grid.
+  void Put(double x, double y, absl::string_view character, int color = 0) {
+    if (Cell* cell = At(x, y)) *cell = {std::string(character), 0, color};
   }
 
-  void AddDots(double x, double y, uint8_t dots, int colour) {
+  void AddDots(double x, double y, uint8_t dots, int color) {
     Cell* cell = At(x, y);
     if (cell == nullptr) return;
     cell->dots |= dots;
-    *cell = {Braille(cell->dots), cell->dots, colour};
+    *cell = {Braille(cell->dots), cell->dots, color};
   }
 
   void Write(const Text& text) {
@@ -91,18 +91,18 @@ class Grid {
     size_t end = columns_;
     while (end > 0 && cells[end - 1].text == " ") --end;
     std::string line;
-    int colour = 0;
+    int color = 0;
     for (size_t i = 0; i < end; ++i) {
-      SetColour(cells[i].colour, &colour, &line);
+      SetColor(cells[i].color, &color, &line);
       line += cells[i].text;
     }
-    SetColour(0, &colour, &line);
+    SetColor(0, &color, &line);
     return line;
   }
 
-  static void SetColour(int wanted, int* colour, std::string* line) {
-    if (wanted == *colour) return;
-    *colour = wanted;
+  static void SetColor(int wanted, int* color, std::string* line) {
+    if (wanted == *color) return;
+    *color = wanted;
     *line += wanted == 0 ? "\x1b[0m" : absl::StrFormat("\x1b[38;5;%dm", wanted);
   }
 
@@ -114,9 +114,9 @@ class PanelPainter {
  public:
   PanelPainter(const Panel& panel, const TextStyle& style, Grid* grid)
       : panel_(panel),
-        colours_(style.colours),
+        colors_(style.colors),
         braille_(style.characters == Characters::kUnicode &&
-                 (style.colours || panel.curves.size() == 1)),
+                 (style.colors || panel.curves.size() == 1)),
         axis_(style.characters == Characters::kUnicode ? kUnicodeAxis
                                                        : kAsciiAxis),
         grid_(*grid) {}
@@ -155,7 +155,7 @@ class PanelPainter {
     }
   }
 
-  // Dot by dot along the longer side.
+  // Paints dots along the longer side.
   void PaintStroke(size_t curve, const Position& from, const Position& to) {
     const double across = (to.x - from.x) * (braille_ ? 2 : 1);
     const double down = (to.y - from.y) * (braille_ ? 4 : 1);
@@ -166,26 +166,26 @@ class PanelPainter {
     }
   }
 
-  // What is on the lower or right edge belongs to the last cell inside.
+  // Dots on the lower or right edge belong to the last cell inside.
   void PaintDot(size_t curve, const Position& at) {
     const double x = std::min(at.x, std::nextafter(panel_.right, 0));
     const double y = std::min(at.y, std::nextafter(panel_.bottom, 0));
-    if (!braille_) return grid_.Put(x, y, MarkOf(curve), ColourAt(curve));
+    if (!braille_) return grid_.Put(x, y, MarkOf(curve), ColorAt(curve));
     const auto column = static_cast<size_t>((x - std::floor(x)) * 2);
     const auto row = static_cast<size_t>((y - std::floor(y)) * 4);
-    grid_.AddDots(x, y, kDots[column][row], ColourAt(curve));
+    grid_.AddDots(x, y, kDots[column][row], ColorAt(curve));
   }
 
   void PaintLegendMark(const LegendMark& mark) {
     for (double i = 0; i < kLegendMark; ++i) {
       grid_.Put(mark.left.x + i, mark.left.y,
                 braille_ ? axis_.legend : MarkOf(mark.curve),
-                ColourAt(mark.curve));
+                ColorAt(mark.curve));
     }
   }
 
-  int ColourAt(size_t curve) const {
-    return colours_ ? ColourOf(curve).terminal : 0;
+  int ColorAt(size_t curve) const {
+    return colors_ ? ColorOf(curve).terminal : 0;
   }
 
   static absl::string_view MarkOf(size_t curve) {
@@ -193,7 +193,7 @@ class PanelPainter {
   }
 
   const Panel& panel_;
-  const bool colours_;
+  const bool colors_;
   const bool braille_;
   const AxisMarks& axis_;
   Grid& grid_;

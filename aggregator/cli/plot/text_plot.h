@@ -1,4 +1,4 @@
-// Charts in the characters of a terminal.
+// Draws charts with a terminal's characters.
 
 #ifndef FLEETPERF_AGGREGATOR_CLI_PLOT_TEXT_PLOT_H_
 #define FLEETPERF_AGGREGATOR_CLI_PLOT_TEXT_PLOT_H_
@@ -14,13 +14,13 @@ namespace fleetperf::cli {
 
 struct TextStyle {
   Characters characters;
-  bool colours;
+  bool colors;
 };
 
-// The chart as lines of text, `width` characters wide and `rows` high; higher
-// if its panels need it. Curves are drawn in braille, eight dots a character,
-// and told apart by colours; without colours, if there are several, or without
-// Unicode, each has a character of its own.
+// Returns the chart as lines of text, `width` characters wide and `rows` high,
+// or higher if its panels need it. Curves are drawn in braille, eight dots per
+// character, in different colors. Without Unicode, or for several curves
+// without colors, each curve has a character of its own.
 std::vector<std::string> DrawText(const Chart& chart, size_t width, size_t rows,
                                   const TextStyle& style);
 

@@ -22,8 +22,8 @@ constexpr absl::Duration kDurations[] = {absl::Seconds(1),  absl::Seconds(2),
                                          absl::Hours(12),   kDay,
                                          absl::Hours(48),   kWeek};
 
-// The smallest of 1, 2 and 5 times a power of ten that is not below `least`.
-// Above 0.
+// Returns the smallest of 1, 2 and 5 times a power of ten that is at least
+// `least`, which must be positive.
 double RoundStep(double least) {
   const double power = std::pow(10, std::floor(std::log10(least)));
   for (const double factor : {1, 2, 5}) {
@@ -37,7 +37,7 @@ double RoundStep(double least) {
 std::vector<double> ValueAxis::Ticks() const {
   std::vector<double> ticks;
   const auto count = static_cast<int>(std::lround((high - low) / step));
-  // By multiplication, so that errors do not add up, and 0 is 0.
+  // Multiplies, so that errors do not accumulate and 0 is exact.
   const double first = std::round(low / step);
   for (int i = 0; i <= count; ++i) ticks.push_back((first + i) * step);
   return ticks;
@@ -53,7 +53,7 @@ ValueAxis MakeValueAxis(double smallest, double largest, int max_steps) {
   const double high = std::max(0.0, largest);
   if (low == high) return {};
   double step = RoundStep((high - low) / max_steps);
-  // Both ends are moved to multiples of the step, which may add one.
+  // Rounding both ends to multiples of the step may add a step.
   while (std::ceil(high / step) - std::floor(low / step) > max_steps) {
     step = RoundStep(step * 1.5);
   }

@@ -1,4 +1,4 @@
-// Blocks that are kept, found again and played.
+// Writes captures, finds them again and plays them.
 
 #include "agent/collect/capture.h"
 
@@ -36,7 +36,7 @@ using testing::StatusIs;
 using testing::Value32;
 using testing::Value64;
 
-// A machine whose blocks are captured, second by second.
+// A machine whose blocks are captured second by second.
 class CapturedMachine {
  public:
   explicit CapturedMachine(const std::string& directory,
@@ -61,7 +61,7 @@ class CapturedMachine {
     capture_ = *std::move(capture);
   }
 
-  // A query handle for what these queries ask for.
+  // Opens a query handle for these queries.
   std::unique_ptr<Collector> Open(const std::vector<PlannedQuery>& queries) {
     auto collector = Collector::Open(
         &source_, /*handle_number=*/1,
@@ -72,7 +72,7 @@ class CapturedMachine {
     return *std::move(collector);
   }
 
-  // Takes a tick, so long after the start, with a disk's reads.
+  // Takes a tick `seconds` after the start, with the number of a disk's reads.
   void Tick(Collector& collector, int64_t seconds, uint64_t reads) {
     seconds_ = seconds;
     source_.SetInstances(kDiskGuid, {{"sda", 8, {{1, Value64(reads)}}}});
@@ -98,7 +98,7 @@ class CapturedMachine {
 
 constexpr uint64_t kPage = 4096;
 
-// What the files of a directory take on disk, in pages; empty ones take none.
+// The disk space of a directory's files, in pages. Empty files take none.
 uint64_t DiskBytes(const std::string& directory) {
   uint64_t pages = 0;
   for (const auto& entry :
@@ -115,8 +115,8 @@ struct Played {
   std::vector<v1::Batch> batches;
 };
 
-// Plays a capture to its end, for an aggregator that takes everything but the
-// batch `reject`. `spoil` is called before the first block is played.
+// Plays a capture to its end. The aggregator accepts all batches except
+// `reject`. `spoil` is called before the first block is played.
 Played PlayBatches(
     const std::string& directory, uint64_t reject = 0,
     const std::function<void()>& spoil = [] {}) {
@@ -143,7 +143,8 @@ Played PlayBatches(
   return played;
 }
 
-// Plays a capture to its end: "SECONDS: VALUES" for each tick of each query.
+// Plays a capture to its end. Returns "SECONDS: VALUES" for each tick of each
+// query.
 std::vector<std::string> Play(const std::string& directory) {
   const Played played = PlayBatches(directory);
   if (played.batches.empty()) return {played.status.ToString()};
@@ -172,7 +173,7 @@ std::vector<std::string> Play(const std::string& directory) {
   return ticks;
 }
 
-TEST(Capture, KeepsBlocksAndWhatWasAsked) {
+TEST(Capture, WritesBlocksAndQueries) {
   const testing::TempDirectory directory;
   CapturedMachine machine(directory.path());
   const auto collector =
@@ -202,7 +203,7 @@ TEST(Capture, KeepsBlocksAndWhatWasAsked) {
             absl::Seconds(5));
 }
 
-TEST(Capture, IsPlayedWithItsTimesUnderAnotherName) {
+TEST(Capture, PlaysWithOriginalTimesUnderAnotherName) {
   const testing::TempDirectory directory;
   {
     CapturedMachine machine(directory.path());
@@ -215,7 +216,7 @@ TEST(Capture, IsPlayedWithItsTimesUnderAnotherName) {
     machine.Tick(*system, 2, 0);
     machine.Tick(*disks, 3, 130);
   }
-  // The agent was started again.
+  // The agent was restarted.
   CapturedMachine machine(directory.path());
   machine.clock().Advance(absl::Minutes(1));
   const auto disks =
@@ -227,7 +228,7 @@ TEST(Capture, IsPlayedWithItsTimesUnderAnotherName) {
 
 TEST(Capture, RemovesTheOldestBlocksBeyondItsLimit) {
   const testing::TempDirectory directory;
-  // Two handles' capture.json and ten blocks, all smaller than a page.
+  // Two capture.json files and ten blocks, all smaller than a page.
   constexpr uint64_t kMaxBytes = 12 * kPage;
   {
     CapturedMachine machine(directory.path(), kMaxBytes);
@@ -241,7 +242,7 @@ TEST(Capture, RemovesTheOldestBlocksBeyondItsLimit) {
     }
     EXPECT_THAT(Play(directory.path()), SizeIs(10));
   }
-  // Those of a former run go first, and with them its directories.
+  // The blocks of the former run are removed first, with their directories.
   CapturedMachine machine(directory.path(), kMaxBytes);
   machine.clock().Advance(absl::Minutes(1));
   const auto collector =
@@ -264,31 +265,32 @@ TEST(Capture, LeavesNoDirectoryWithoutBlocks) {
   auto disks =
       machine.Open({{.counterset = "Disk", .counters = {"Reads/sec"}}});
   machine.Open({{.counterset = "System", .counters = {"Threads"}}}).reset();
-  EXPECT_EQ(DiskBytes(directory.path()), kPage);  // that of the open handle
+  EXPECT_EQ(DiskBytes(directory.path()),
+            kPage);  // capture.json of the open handle
   disks.reset();
   EXPECT_EQ(DiskBytes(directory.path()), 0);
 }
 
-TEST(Capture, LeavesWhatIsNotItsOwn) {
+TEST(Capture, KeepsForeignFiles) {
   const testing::TempDirectory directory;
   ASSERT_OK(MakeDirectories(directory.File("mine")));
   ASSERT_OK(WriteFile(directory.File("mine/capture.json"), ""));
   ASSERT_OK(WriteFile(directory.File("mine/000000001.block"), ""));
-  // A file with a name like those of handles.
+  // A file with the name of a handle's directory.
   const std::string file = "20240101T000000.000Z-1";
   ASSERT_OK(WriteFile(directory.File(file), ""));
   CapturedMachine machine(directory.path(), /*max_bytes=*/1);
   const auto collector =
       machine.Open({{.counterset = "Disk", .counters = {"Reads/sec"}}});
   for (int t = 0; t < 3; ++t) machine.Tick(*collector, t, 1);
-  // The newest block stays, whatever the limit.
+  // The newest block is kept regardless of the limit.
   EXPECT_EQ(DiskBytes(directory.path()), 2 * kPage);
   EXPECT_TRUE(std::filesystem::exists(directory.File("mine/capture.json")));
   EXPECT_TRUE(std::filesystem::exists(directory.File(file)));
   EXPECT_TRUE(std::filesystem::exists(directory.File("mine/000000001.block")));
 }
 
-TEST(Capture, GoesWithoutOneThatCannotBeWritten) {
+TEST(Capture, SkipsUnwritableBlocks) {
   const testing::TempDirectory directory;
   const std::string path = directory.File("capture");
   CapturedMachine machine(path);
@@ -297,11 +299,11 @@ TEST(Capture, GoesWithoutOneThatCannotBeWritten) {
   const auto collector =
       machine.Open({{.counterset = "Disk", .counters = {"Reads/sec"}}});
   EXPECT_THAT(machine.warnings(),
-              ElementsAre(HasSubstr("nothing of it is captured: ")));
+              ElementsAre(HasSubstr("the blocks are not captured: ")));
   machine.Tick(*collector, 0, 1);
 }
 
-TEST(Capture, PlaysTheBlocksAroundOneThatIsDamaged) {
+TEST(Capture, PlaysTheBlocksAroundADamagedOne) {
   const testing::TempDirectory directory;
   CapturedMachine machine(directory.path());
   const auto collector =
@@ -315,7 +317,7 @@ TEST(Capture, PlaysTheBlocksAroundOneThatIsDamaged) {
 
 class PlayerTest : public ::testing::Test {
  protected:
-  // Captures so many ticks of a disk.
+  // Captures this many ticks of a disk.
   void Capture(int ticks) {
     const auto collector =
         machine_.Open({{.counterset = "Disk", .counters = {"Reads/sec"}}});
@@ -335,19 +337,19 @@ class PlayerTest : public ::testing::Test {
   CapturedMachine machine_{directory_.path()};
 };
 
-TEST_F(PlayerTest, SaysThatAllIsStored) {
+TEST_F(PlayerTest, ReportsThatAllIsStored) {
   Capture(3);
   EXPECT_OK(PlayBatches(Directory()).status);
 }
 
-TEST_F(PlayerTest, CountsTheBlocksThatCannotBeReadAndNamesEach) {
+TEST_F(PlayerTest, CountsAndNamesUnreadableBlocks) {
   Capture(4);
   const testing::LogCapture log;
   std::filesystem::resize_file(BlockPath(0), 20);
   std::filesystem::resize_file(BlockPath(1), 21);
   std::string bytes = *ReadFile(BlockPath(2));
   bytes[sizeof(perflib::PerfDataHeader) +
-        offsetof(perflib::PerfCounterHeader, type)] = 9;  // there is none
+        offsetof(perflib::PerfCounterHeader, type)] = 9;  // no such type
   ASSERT_OK(WriteFile(BlockPath(2), bytes));
   const std::string lost = BlockPath(3);
   const auto remove = [&] { std::filesystem::remove(lost); };
@@ -368,7 +370,7 @@ TEST_F(PlayerTest, CountsTheBlocksOfRejectedBatches) {
                                  "batches that the aggregator rejected")));
 }
 
-TEST_F(PlayerTest, DoesNotClaimThatAllIsStoredWhenItIsStopped) {
+TEST_F(PlayerTest, ReportsAnIncompletePlayWhenStopped) {
   Capture(3);
   Delivery delivery({.epoch = 1});  // without an aggregator
   const auto player =
@@ -392,7 +394,7 @@ TEST_F(PlayerTest, MakesTheSameBatchesEachTime) {
   }
 }
 
-TEST_F(PlayerTest, KnowsACaptureByItsContents) {
+TEST_F(PlayerTest, DerivesTheEpochFromTheContents) {
   Capture(3);
   const uint64_t epoch = Epoch();
   EXPECT_NE(epoch, Epoch("other"));
@@ -417,7 +419,7 @@ TEST_F(PlayerTest, KnowsACaptureByItsContents) {
   EXPECT_NE(epoch, Epoch());
 }
 
-TEST(ReadRecordings, SaysWhatIsWrong) {
+TEST(ReadRecordings, ReportsInvalidRecordings) {
   const testing::TempDirectory directory;
   EXPECT_THAT(ReadRecordings(directory.path()),
               StatusIs(absl::StatusCode::kNotFound,
@@ -430,14 +432,14 @@ TEST(ReadRecordings, SaysWhatIsWrong) {
   ASSERT_OK(WriteFile(path, "{\"machine\": 5"));
   EXPECT_THAT(ReadRecordings(directory.path()),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr(path + " is no capture")));
+                       HasSubstr(path + " is not a capture")));
   ASSERT_OK(WriteFile(path, "{\"countersets\": [{\"guid\": \"YWJj\"}]}"));
   EXPECT_THAT(ReadRecordings(directory.path()),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("guid has 3 bytes")));
 }
 
-TEST(Player, RefusesACaptureThatContradictsItself) {
+TEST(Player, RejectsInconsistentCaptures) {
   const struct {
     const char* name;
     void (*spoil)(v1::Capture* capture);
@@ -451,10 +453,10 @@ TEST(Player, RefusesACaptureThatContradictsItself) {
       {"no registration", [](v1::Capture* c) { c->clear_countersets(); },
        "lacks the registration"},
       {"no interval", [](v1::Capture* c) { c->clear_interval(); },
-       "has a wrong interval: 0 is too short"},
+       "has an invalid interval: 0 is too short"},
       {"an interval of days",
        [](v1::Capture* c) { c->mutable_interval()->set_seconds(86'401); },
-       "has a wrong interval: 24h1s is too long"},
+       "has an invalid interval: 24h1s is too long"},
       {"a query for nothing",
        [](v1::Capture* c) { c->mutable_queries(0)->clear_counter_ids(); },
        "has a query without counters"},

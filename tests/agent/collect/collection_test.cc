@@ -34,7 +34,7 @@ const PlannedQuery kSystemQuery = {.counterset = "System"};
 const PlannedQuery kDiskQuery = {.counterset = "Disk",
                                  .counters = {"Reads/sec"}};
 
-// Each tick is a batch of its own. Time passes when the test says so.
+// Each tick is a batch of its own. Time passes only when the test advances it.
 class CollectionTest : public ::testing::Test {
  protected:
   CollectionTest() {
@@ -48,7 +48,7 @@ class CollectionTest : public ::testing::Test {
                                                          .clock = &clock_});
   }
 
-  // The reports as "0 System: error".
+  // Returns the reports as "0 System: error".
   std::vector<std::string> Apply(const std::vector<PlannedQuery>& queries) {
     plan_ = {.queries = queries};
     std::vector<std::string> texts;
@@ -62,14 +62,14 @@ class CollectionTest : public ::testing::Test {
     collection_->Apply(plan_);
     return collection_->Await(absl::InfiniteDuration());
   }
-  // Waits until the ticks that are due were taken. A plan is applied between
-  // two ticks, and applying the same one again changes nothing.
+  // Waits until the due ticks were taken. A plan is applied between two ticks,
+  // and applying an equal plan changes nothing.
   void Settle() {
     ApplyAndAwait();
     ApplyAndAwait();
   }
 
-  // The batches since the last call as their queries, such as "System 1s
+  // Returns the batches since the last call: their queries, such as "System 1s
   // 1/4 2/4", or their losses, such as "lost 3 ticks 6".
   std::vector<std::string> TakeBatches() {
     Settle();
@@ -105,7 +105,7 @@ class CollectionTest : public ::testing::Test {
   int retired_ = 0;
 };
 
-TEST_F(CollectionTest, ReportsWhatBecameOfAPlan) {
+TEST_F(CollectionTest, ReportsTheResultOfAPlan) {
   EXPECT_THAT(Apply({kSystemQuery, {.counterset = "Disc"}}),
               ElementsAre("0 System: ",
                           "1 : there is no counterset \"Disc\"; did you mean "
@@ -155,7 +155,7 @@ TEST_F(CollectionTest, CollectsAnIntervalsCountersetsInOneBlock) {
   ASSERT_EQ(contents.size(), 1);
   ASSERT_EQ(contents[0].blocks_size(), 1);
   EXPECT_EQ(contents[0].blocks(0).queries_size(), 2);
-  // A counterset stands in a block once.
+  // A counterset appears in a block once.
   Apply({{.counterset = "Disk", .counters = {"id:1"}, .instances = {"sda"}},
          {.counterset = "Disk", .counters = {"id:3"}, .instances = {"sdb"}}});
   TakeBatches();
@@ -182,8 +182,8 @@ TEST_F(CollectionTest, CollectsAnInstanceByTheFirstQueryThatNamesIt) {
   EXPECT_THAT(values, UnorderedElementsAre(111, 222));
 }
 
-// What is in both plans is taken when it is due, whatever comes and goes.
-TEST_F(CollectionTest, LosesNoTickOfWhatIsInBothPlans) {
+// Queries in both plans are collected on time, whatever else changes.
+TEST_F(CollectionTest, LosesNoTickOfQueriesInBothPlans) {
   Apply({kSystemQuery});
   EXPECT_THAT(TakeBatches(), ElementsAre("System 1s 1/4 2/4"));
   const std::vector<int32_t> lives = last_instances_;
@@ -193,7 +193,7 @@ TEST_F(CollectionTest, LosesNoTickOfWhatIsInBothPlans) {
   clock_.Advance(absl::Milliseconds(1));
   EXPECT_THAT(TakeBatches(),
               UnorderedElementsAre("System 1s 1/4 2/4", "Disk 1s 1/8"));
-  // One counter less, and the rest is another query.
+  // With one counter less, the remaining query is a different one.
   Apply({{.counterset = "System", .counters = {"id:1"}}});
   EXPECT_THAT(TakeBatches(), IsEmpty());
   for (int tick = 0; tick < 3; ++tick) {
@@ -204,7 +204,7 @@ TEST_F(CollectionTest, LosesNoTickOfWhatIsInBothPlans) {
   EXPECT_EQ(retired_, 0);
 }
 
-// Also one that adds nothing to those before it.
+// Includes queries that add nothing to earlier ones.
 TEST_F(CollectionTest, ReportsEachQuery) {
   EXPECT_THAT(
       Apply({kSystemQuery,
@@ -222,7 +222,8 @@ TEST_F(CollectionTest, KeepsPhaseAndLivesOverAChangeOfPlan) {
   clock_.Advance(absl::Milliseconds(400));
   EXPECT_THAT(TakeBatches(), ElementsAre("Disk 1s 3/8"));
   EXPECT_EQ(last_instances_, lives);
-  // Another interval begins at once. Between two plans nothing is collected.
+  // A different interval starts at once. No query is collected between two
+  // plans.
   Apply({});
   clock_.Advance(absl::Minutes(1));
   EXPECT_THAT(TakeBatches(), IsEmpty());
@@ -248,7 +249,7 @@ TEST_F(CollectionTest, BeginsANewLifeAfterAnAbsence) {
   EXPECT_NE(last_instances_, lives);
 }
 
-TEST_F(CollectionTest, CountsTicksThatTheSourceDidNotAnswer) {
+TEST_F(CollectionTest, CountsTicksWithoutAnAnswer) {
   source_.Change([](Script& script) {
     script.end_block = [](std::string*) {
       return absl::UnavailableError("gone");
@@ -264,7 +265,7 @@ TEST_F(CollectionTest, CountsTicksThatTheSourceDidNotAnswer) {
   EXPECT_THAT(TakeBatches(), ElementsAre("System 1s 1/4 2/4"));
 }
 
-TEST_F(CollectionTest, CountsTicksThatPassedWhileOneWasTaken) {
+TEST_F(CollectionTest, CountsTicksMissedDuringASlowOne) {
   source_.Change([this](Script& script) {
     script.end_block = [this](std::string*) {
       clock_.Advance(absl::Milliseconds(3500));
@@ -272,7 +273,7 @@ TEST_F(CollectionTest, CountsTicksThatPassedWhileOneWasTaken) {
     };
   });
   Apply({kSystemQuery});
-  // Those of 1, 2 and 3 s.
+  // The ticks of 1, 2 and 3 s.
   EXPECT_THAT(TakeBatches(),
               ElementsAre("System 1s 1/4 2/4",
                           "lost 3 ticks of web-1: LOSS_CAUSE_OVERRUN"));
@@ -283,7 +284,7 @@ TEST_F(CollectionTest, CountsTicksThatPassedWhileOneWasTaken) {
   EXPECT_THAT(TakeBatches(), ElementsAre("System 1s 1/4 2/4"));
 }
 
-TEST_F(CollectionTest, TriesAgainIfTheCountersetsCannotBeListed) {
+TEST_F(CollectionTest, RetriesAFailedListOfCountersets) {
   const auto gone = absl::UnavailableError("gone");
   FakeSource source{testing::TestRegistrations()};
   source.Change([&](Script& script) { script.enumerate = gone; });
@@ -299,7 +300,7 @@ TEST_F(CollectionTest, TriesAgainIfTheCountersetsCannotBeListed) {
   clock_.Advance(absl::Seconds(1));
   EXPECT_THAT(TakeBatches(), ElementsAre(lost));
   source.Change([](Script& script) { script.enumerate = absl::OkStatus(); });
-  // At the latest a minute after the last attempt, and in the same phase.
+  // At the latest a minute after the last attempt, with the same phase.
   clock_.Advance(absl::Minutes(1));
   Settle();
   EXPECT_THAT(Apply({kSystemQuery}), ElementsAre("0 System: "));
@@ -308,7 +309,7 @@ TEST_F(CollectionTest, TriesAgainIfTheCountersetsCannotBeListed) {
   EXPECT_THAT(TakeBatches(), ElementsAre("System 1s 1/4 2/4"));
 }
 
-TEST_F(CollectionTest, CollectsCountersetsThatAppearAndLeavesTheRestAlone) {
+TEST_F(CollectionTest, CollectsNewCountersetsWithoutDisturbingOthers) {
   FakeSource source{testing::TestRegistrations()};
   source.Change([](Script& script) { script.hidden = {kDiskGuid}; });
   source.SetInstances(kSystemGuid, {{"", 0, {{1, Value32(1)}}}});
@@ -332,7 +333,7 @@ TEST_F(CollectionTest, CollectsCountersetsThatAppearAndLeavesTheRestAlone) {
   EXPECT_EQ(collection_->registrations(), testing::TestRegistrations());
 }
 
-TEST_F(CollectionTest, OpensAHandleAgainThatBringsNoSamples) {
+TEST_F(CollectionTest, ReopensAHandleWithoutSamples) {
   Apply({kDiskQuery});
   TakeBatches();
   const int opened = source_.handles_opened();
@@ -341,7 +342,7 @@ TEST_F(CollectionTest, OpensAHandleAgainThatBringsNoSamples) {
       return testing::Result(0, "", perflib::kErrorNoData);
     };
   });
-  // Ever more rarely: a handle that stays bad is no reason to load the machine.
+  // Retries become rare: a failing handle must not load the machine.
   for (int i = 0; i < 600; ++i) {
     clock_.Advance(absl::Seconds(1));
     Settle();
@@ -357,7 +358,7 @@ TEST_F(CollectionTest, OpensAHandleAgainThatBringsNoSamples) {
   EXPECT_EQ(source_.handles_opened(), before);
 }
 
-TEST_F(CollectionTest, ACountersetThatStaysEmptyCostsTheOthersNothing) {
+TEST_F(CollectionTest, AFailingCountersetDoesNotDisturbOthers) {
   source_.Change([](Script& script) {
     script.spoil = [](const perflib::CounterIdentifier& identifier,
                       std::string result) {
@@ -380,15 +381,16 @@ TEST_F(CollectionTest, ACountersetThatStaysEmptyCostsTheOthersNothing) {
     clock_.Advance(absl::Seconds(1));
     Settle();
   }
-  EXPECT_EQ(system_added(), once * 2);  // when the other got its own handle
-  // And no tick was lost or taken twice meanwhile.
+  EXPECT_EQ(system_added(),
+            once * 2);  // when the other query got its own handle
+  // No tick was lost or taken twice.
   std::map<std::string, int> ticks;
   for (const std::string& text : TakeBatches()) ++ticks[text];
   EXPECT_EQ(ticks, (std::map<std::string, int>{{"System 1s 1/4 2/4", 600},
                                                {"Disk 1s 1/8", 600}}));
 }
 
-TEST_F(CollectionTest, TakesOverARegistrationThatAnUpdateChanged) {
+TEST_F(CollectionTest, AdoptsAChangedRegistration) {
   Apply({kDiskQuery});
   TakeBatches();
   perflib::CountersetRegistration changed = testing::DiskRegistration();

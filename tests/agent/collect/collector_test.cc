@@ -31,7 +31,7 @@ using Script = FakeSource::Script;
 
 class CollectorTest : public ::testing::Test {
  protected:
-  // Opens a collector of what a plan of these queries asks for.
+  // Opens a collector for a plan with these queries.
   absl::Status Open(const std::vector<PlannedQuery>& queries) {
     auto collector = Collector::Open(
         &source_, /*handle_number=*/7,
@@ -43,7 +43,7 @@ class CollectorTest : public ::testing::Test {
     return absl::OkStatus();
   }
 
-  // Takes a tick; its queries' definitions and rows.
+  // Takes a tick. Returns its queries' definitions and rows.
   std::vector<std::vector<std::string>> Collect() {
     samples_ = {};
     problems_.clear();
@@ -58,7 +58,7 @@ class CollectorTest : public ::testing::Test {
     return texts;
   }
 
-  // The definitions of the instances of the last tick's first query.
+  // The instance definitions of the first query in the last tick.
   const std::vector<uint32_t>& lives() const {
     return samples_.queries[0].instances;
   }
@@ -72,14 +72,14 @@ class CollectorTest : public ::testing::Test {
   std::vector<std::string> problems_;
 };
 
-TEST_F(CollectorTest, AsksForWhatItNeeds) {
+TEST_F(CollectorTest, AddsTheNeededCounters) {
   ASSERT_OK(Open({{.counterset = "Disk"},
                   {.counterset = "System", .counters = {"Threads"}},
                   {.counterset = "Process", .counters = {"id:1"}}}));
   EXPECT_THAT(
       source_.added(),
       ElementsAre(
-          // All counters in one query, or one for each.
+          // All counters in one query, or one query for each.
           CounterIdentifier{.counterset = kDiskGuid, .instance = "*"},
           CounterIdentifier{.counterset = kSystemGuid, .counter_id = 2},
           CounterIdentifier{
@@ -135,7 +135,7 @@ TEST_F(CollectorTest, FindsResultsInAnyOrder) {
                           ElementsAre("System 1s 1/4 2/4", ":0 8 9")));
 }
 
-TEST_F(CollectorTest, LeavesOutCountersThatTheSourceRefuses) {
+TEST_F(CollectorTest, OmitsRefusedCounters) {
   source_.Change([](Script& script) {
     script.add = [](const CounterIdentifier& identifier) {
       return identifier.counter_id == 1 ? perflib::kErrorItemIdNotFound : 0;
@@ -151,7 +151,7 @@ TEST_F(CollectorTest, LeavesOutCountersThatTheSourceRefuses) {
               ElementsAre(ElementsAre("Disk 1s 1/8 3/8", "sda:8 - 3")));
 }
 
-TEST_F(CollectorTest, DefinesAQueryAnewWhenValuesHaveAnotherSize) {
+TEST_F(CollectorTest, RedefinesAQueryWhenTheValueSizeChanges) {
   ASSERT_OK(Open({{.counterset = "Disk", .counters = {"id:1"}}}));
   const auto collect = [&](const std::vector<std::string>& values) {
     std::vector<FakeSource::Instance> instances;
@@ -189,7 +189,7 @@ TEST_F(CollectorTest, FollowsAGrowingListOfInstances) {
     EXPECT_EQ(rows.back(),
               absl::StrCat("disk", i, ":", i, " ", i, " ", 1000 + i));
     last.push_back(lives().back());
-    EXPECT_EQ(lives(), last);  // the others' lives go on
+    EXPECT_EQ(lives(), last);  // the other lives continue
   }
 }
 
@@ -216,7 +216,7 @@ TEST_F(CollectorTest, AnErrorReturnFailsItsQueryAndEndsNoLife) {
   EXPECT_EQ(lives(), before);
 }
 
-TEST_F(CollectorTest, RejectedBytesCostTheirQueryAlone) {
+TEST_F(CollectorTest, RejectedBytesAffectOnlyTheirQuery) {
   ASSERT_OK(Open({{.counterset = "Disk"},
                   {.counterset = "Process", .counters = {"id:1"}},
                   {.counterset = "System"}}));
@@ -224,7 +224,7 @@ TEST_F(CollectorTest, RejectedBytesCostTheirQueryAlone) {
   source_.SetInstances(kSystemGuid, {{"", 0, {{1, Value32(1)}}}});
   source_.Change([](Script& script) {
     script.spoil = [](const CounterIdentifier& identifier, std::string result) {
-      // PERF_MULTI_COUNTERS claims more ids than there are bytes.
+      // PERF_MULTI_COUNTERS claims more ids than the bytes contain.
       return identifier.counterset == kDiskGuid
                  ? testing::WithU32(result, 20, 0xFFFFFFFF)
                  : result;
@@ -239,8 +239,8 @@ TEST_F(CollectorTest, RejectedBytesCostTheirQueryAlone) {
                                     "4294967295")));
 }
 
-// The instances behind the defect may still be there.
-TEST_F(CollectorTest, ACutListEndsNoLife) {
+// The instances after the defect may still exist.
+TEST_F(CollectorTest, ATruncatedListEndsNoLife) {
   ASSERT_OK(Open({{.counterset = "Disk", .counters = {"id:1"}}}));
   source_.SetInstances(kDiskGuid, {{"sda", 8, {{1, Value64(1)}}},
                                    {"sdb", 16, {{1, Value64(2)}}}});
@@ -293,7 +293,7 @@ TEST_F(CollectorTest, FailsWithoutABlock) {
               StatusIs(absl::StatusCode::kUnavailable, "gone"));
 }
 
-TEST_F(CollectorTest, AnotherStartIsAnotherLife) {
+TEST_F(CollectorTest, AChangedStartBeginsANewLife) {
   ASSERT_OK(Open({{.counterset = "Process", .counters = {"id:1"}}}));
   const auto life = [&](const std::string& start) {
     source_.SetInstances(kProcessGuid,
@@ -305,7 +305,7 @@ TEST_F(CollectorTest, AnotherStartIsAnotherLife) {
   EXPECT_EQ(life(Value64(1000)), first);
   const uint32_t second = life(Value64(2000));
   EXPECT_NE(second, first);
-  // What is no number says nothing of the start.
+  // A value that is no number is not a start time.
   EXPECT_EQ(life(Value("")), second);
   EXPECT_EQ(life(Value("xx")), second);
   EXPECT_EQ(life(testing::WithU32(Value64(3000), 0, 9)), second);  // rejected
@@ -323,11 +323,11 @@ TEST_F(CollectorTest, KeepsTheInstancesOfThePlan) {
   EXPECT_THAT(Collect()[0],
               ElementsAre("Disk 1s 1/8", "sda:8 2", "_Total:0 3"));
   EXPECT_THAT(samples_.queries[0].present, IsEmpty());  // nothing is missing
-  // The others are not told to the aggregator either.
+  // The other instances are not defined for the aggregator, either.
   EXPECT_EQ(testing::AllDefinitions(dictionary_).instances_size(), 2);
 }
 
-TEST_F(CollectorTest, ANameThatIsTooLongCostsItsInstanceAlone) {
+TEST_F(CollectorTest, ALongNameAffectsOnlyItsInstance) {
   const std::string longest(perflib::kMaxInstanceName - 1, 'x');
   ASSERT_OK(Open({{.counterset = "Disk", .counters = {"id:1"}}}));
   source_.SetInstances(kDiskGuid, {{"sda", 8, {{1, Value64(1)}}},
@@ -351,7 +351,7 @@ TEST_F(CollectorTest, SharesLivesBetweenHandles) {
   EXPECT_EQ(lives(), before);
 }
 
-TEST_F(CollectorTest, CannotOpenWithoutASourceThatAnswers) {
+TEST_F(CollectorTest, FailsToOpenIfTheSourceDoesNotAnswer) {
   source_.Change([](Script& script) { script.index_offset = 1; });
   EXPECT_THAT(Open({{.counterset = "Disk"}}),
               StatusIs(absl::StatusCode::kDataLoss,

@@ -1,4 +1,4 @@
-// A source whose countersets and blocks a test makes.
+// A source with countersets and blocks made by a test.
 
 #ifndef FLEETPERF_TESTS_AGENT_COLLECT_FAKE_SOURCE_H_
 #define FLEETPERF_TESTS_AGENT_COLLECT_FAKE_SOURCE_H_
@@ -31,22 +31,22 @@ class FakeSource : public agent::Source {
     std::map<uint32_t, std::string> values;
   };
 
-  // What a test changes; the functions may be empty.
+  // The behavior that a test can change. The functions may be empty.
   struct Script {
     std::map<perflib::Guid, std::vector<Instance>> instances;
-    // The status of an identifier that is added.
+    // Returns the status of an added identifier.
     std::function<uint32_t(const perflib::CounterIdentifier&)> add;
     // Replaces the result of an identifier.
     std::function<std::string(const perflib::CounterIdentifier&,
                               std::string result)>
         spoil;
-    // Called after a block was made; may change it, or fail.
+    // Called after a block was made. May change the block, or fail.
     std::function<absl::Status(std::string* block)> end_block;
-    // Results come in the opposite of the order in which they were added.
+    // Returns results in the reverse of the order of adding.
     bool reverse = false;
     absl::Status open;
     absl::Status enumerate;
-    std::set<perflib::Guid> hidden;  // not among those that are enumerated
+    std::set<perflib::Guid> hidden;  // not enumerated
     // Added to each Index.
     uint32_t index_offset = 0;
     // Registration requests that fail.
@@ -66,7 +66,7 @@ class FakeSource : public agent::Source {
     absl::MutexLock lock(&mutex_);
     script_.instances[guid] = std::move(instances);
   }
-  // As after an update of its provider.
+  // Replaces a registration, as an update of its provider would.
   void Register(const perflib::CountersetRegistration& changed) {
     absl::MutexLock lock(&mutex_);
     for (auto& registration : registrations_) {
@@ -77,7 +77,7 @@ class FakeSource : public agent::Source {
     absl::MutexLock lock(&mutex_);
     return handles_opened_;
   }
-  // The identifiers that were added to handles, in their order.
+  // The identifiers added to handles, in order.
   std::vector<perflib::CounterIdentifier> added() const {
     absl::MutexLock lock(&mutex_);
     return added_;

@@ -39,7 +39,7 @@ class InstanceTrackerTest : public ::testing::Test {
  protected:
   using Instances = std::vector<InstanceTracker::Instance>;
 
-  // The definitions of what a block shows.
+  // Returns the definitions of a block's instances.
   std::vector<uint32_t> Observe(const Instances& instances) {
     tracker_.Observe(instances, /*complete=*/true, &definitions_);
     return definitions_;
@@ -54,7 +54,7 @@ class InstanceTrackerTest : public ::testing::Test {
   std::vector<uint32_t> definitions_ = {99};  // is replaced
 };
 
-TEST_F(InstanceTrackerTest, ALifeGoesOnWhileTheInstanceIsThere) {
+TEST_F(InstanceTrackerTest, ALifeContinuesWhileTheInstanceExists) {
   EXPECT_THAT(Observe({{"a", 1}, {"b", 2}}), ElementsAre(1, 2));
   EXPECT_THAT(Observe({{"a", 1}, {"b", 2}}), ElementsAre(1, 2));
   EXPECT_THAT(Observe({{"b", 2}, {"c", 3}, {"a", 1}}), ElementsAre(2, 3, 1));
@@ -65,12 +65,12 @@ TEST_F(InstanceTrackerTest, ALifeGoesOnWhileTheInstanceIsThere) {
 TEST_F(InstanceTrackerTest, NameAndIdTogetherIdentifyAnInstance) {
   EXPECT_THAT(Observe({{"a", 1}, {"a", 2}, {"b", 1}}), ElementsAre(1, 2, 3));
   EXPECT_THAT(Observe({{"a", 2}, {"b", 1}, {"a", 1}}), ElementsAre(2, 3, 1));
-  // Name and id of these are the same when written together.
+  // These names and ids are equal when concatenated.
   EXPECT_THAT(Observe({{"1 a", 1}, {"a", 11}, {"1a", 1}}),
               ElementsAre(4, 5, 6));
 }
 
-TEST_F(InstanceTrackerTest, AnInstanceThatWasAbsentBeginsANewLife) {
+TEST_F(InstanceTrackerTest, AnAbsentInstanceBeginsANewLife) {
   Observe({{"a", 1}, {"b", 2}});
   EXPECT_THAT(Observe({{"b", 2}}), ElementsAre(2));
   EXPECT_THAT(registry_.TakeEnded(), ElementsAre(1));
@@ -79,7 +79,7 @@ TEST_F(InstanceTrackerTest, AnInstanceThatWasAbsentBeginsANewLife) {
   EXPECT_THAT(registry_.TakeEnded(), UnorderedElementsAre(2, 3));
 }
 
-TEST_F(InstanceTrackerTest, AnInstanceThatIsReplacedBeginsANewLife) {
+TEST_F(InstanceTrackerTest, AReplacedInstanceBeginsANewLife) {
   Observe({{"a", 1}});
   EXPECT_THAT(Observe({{"b", 1}}), ElementsAre(2));
   EXPECT_THAT(registry_.TakeEnded(), ElementsAre(1));
@@ -87,7 +87,7 @@ TEST_F(InstanceTrackerTest, AnInstanceThatIsReplacedBeginsANewLife) {
   EXPECT_THAT(registry_.TakeEnded(), ElementsAre(2));
 }
 
-TEST_F(InstanceTrackerTest, AnotherStartIsAnotherLife) {
+TEST_F(InstanceTrackerTest, AChangedStartBeginsANewLife) {
   EXPECT_THAT(Observe({{"a", 1, 1000}}), ElementsAre(1));
   EXPECT_THAT(Observe({{"a", 1, 1000}}), ElementsAre(1));
   EXPECT_THAT(Observe({{"a", 1, 2000}}), ElementsAre(2));
@@ -96,17 +96,17 @@ TEST_F(InstanceTrackerTest, AnotherStartIsAnotherLife) {
   EXPECT_THAT(Observe({{"a", 1, 0}}), ElementsAre(4));
 }
 
-TEST_F(InstanceTrackerTest, AStartThatIsNotToldChangesNothing) {
+TEST_F(InstanceTrackerTest, AMissingStartChangesNothing) {
   Observe({{"a", 1, 1000}, {"b", 2}});
   EXPECT_THAT(Observe({{"a", 1}, {"b", 2, 500}}), ElementsAre(1, 2));
   EXPECT_THAT(Observe({{"a", 1, 1000}, {"b", 2, 500}}), ElementsAre(1, 2));
   EXPECT_THAT(registry_.ended, IsEmpty());
-  // Both starts are known by now.
+  // Both starts are known.
   EXPECT_THAT(Observe({{"a", 1}, {"b", 2}}), ElementsAre(1, 2));
   EXPECT_THAT(Observe({{"a", 1, 1001}, {"b", 2, 501}}), ElementsAre(3, 4));
 }
 
-TEST_F(InstanceTrackerTest, PartOfAListEndsNoLife) {
+TEST_F(InstanceTrackerTest, AnIncompleteListEndsNoLife) {
   Observe({{"a", 1}, {"b", 2}, {"c", 3}});
   EXPECT_THAT(ObservePart({{"a", 1}}), ElementsAre(1));
   EXPECT_THAT(ObservePart({}), IsEmpty());
@@ -116,13 +116,13 @@ TEST_F(InstanceTrackerTest, PartOfAListEndsNoLife) {
   EXPECT_THAT(registry_.TakeEnded(), ElementsAre(2));
 }
 
-TEST_F(InstanceTrackerTest, AnotherStartCountsInPartOfAListToo) {
+TEST_F(InstanceTrackerTest, AChangedStartCountsInAnIncompleteList) {
   Observe({{"a", 1, 1000}, {"b", 2, 1000}});
   EXPECT_THAT(ObservePart({{"a", 1, 2000}}), ElementsAre(3));
   EXPECT_THAT(registry_.TakeEnded(), ElementsAre(1));
 }
 
-TEST_F(InstanceTrackerTest, TwinsAreToldApartByTheirOrder) {
+TEST_F(InstanceTrackerTest, TwinsAreDistinguishedByTheirOrder) {
   EXPECT_THAT(Observe({{"a", 1}, {"b", 2}, {"a", 1}}), ElementsAre(1, 2, 3));
   EXPECT_THAT(registry_.begun, ElementsAre("a 1 #0", "b 2 #0", "a 1 #1"));
   EXPECT_THAT(Observe({{"a", 1}, {"a", 1}, {"b", 2}}), ElementsAre(1, 3, 2));
@@ -146,12 +146,12 @@ TEST_F(InstanceTrackerTest, ATwinThatRestartsLeavesTheOther) {
   EXPECT_EQ(registry_.begun.back(), "a 1 #1");
 }
 
-TEST_F(InstanceTrackerTest, FewerTwinsInPartOfAListMayBeInTheRest) {
+TEST_F(InstanceTrackerTest, AnIncompleteListMayLackTwins) {
   Observe({{"a", 1}, {"a", 1}, {"a", 1}});
   EXPECT_THAT(ObservePart({{"a", 1}}), ElementsAre(1));
   EXPECT_THAT(registry_.ended, IsEmpty());
   EXPECT_THAT(Observe({{"a", 1}, {"a", 1}, {"a", 1}}), ElementsAre(1, 2, 3));
-  // More of them are certain, whatever was lost.
+  // More twins are certain, even in an incomplete list.
   EXPECT_THAT(ObservePart({{"a", 1}, {"a", 1}, {"a", 1}, {"a", 1}}),
               ElementsAre(4, 5, 6, 7));
   EXPECT_THAT(registry_.TakeEnded(), UnorderedElementsAre(1, 2, 3));
@@ -166,7 +166,7 @@ TEST_F(InstanceTrackerTest, EndAllEndsEveryLifeOnce) {
   EXPECT_THAT(Observe({{"a", 1}, {"b", 2}}), ElementsAre(4, 5));
 }
 
-TEST_F(InstanceTrackerTest, EveryLifeThatBeganEndsOnceAtMost) {
+TEST_F(InstanceTrackerTest, EveryLifeEndsAtMostOnce) {
   // Instances that come, go, move and have twins, by a fixed rule.
   std::vector<uint32_t> ended;
   for (uint32_t tick = 0; tick < 500; ++tick) {

@@ -27,7 +27,7 @@ using testing::StatusIs;
 using ::testing::UnorderedElementsAre;
 using testing::Value32;
 
-// web-1 may speak for db1 and db2; db2 cannot be reached.
+// The certificate names db1 and db2; db2 is unreachable.
 class MachinesTest : public ::testing::Test {
  protected:
   MachinesTest() {
@@ -58,7 +58,7 @@ class MachinesTest : public ::testing::Test {
     return source;
   }
 
-  // The reports as "0 System: error".
+  // Returns the reports as "0 System: error".
   std::vector<std::string> Apply(const std::vector<PlannedQuery>& queries) {
     std::vector<std::string> texts;
     machines_->Apply({.queries = queries});
@@ -69,8 +69,8 @@ class MachinesTest : public ::testing::Test {
     return texts;
   }
 
-  // What is in the spool, as "db1: System" for samples and "db1: lost" for
-  // losses, after the ticks of the plan that was applied last.
+  // Returns the contents of the spool, as "db1: System" for samples and "db1:
+  // lost" for losses, after the ticks of the last applied plan.
   std::vector<std::string> Sent() {
     machines_->Stop();
     const v1::Definitions definitions =
@@ -103,21 +103,21 @@ class MachinesTest : public ::testing::Test {
   std::unique_ptr<Machines> machines_;
 };
 
-TEST_F(MachinesTest, AQueryWithoutMachinesIsForTheOwn) {
+TEST_F(MachinesTest, AQueryWithoutMachinesIsForTheAgentsMachine) {
   EXPECT_THAT(Apply({{.counterset = "System"}}), ElementsAre("0 System: "));
   EXPECT_THAT(opened_, IsEmpty());
   EXPECT_THAT(Sent(), ElementsAre("web-1"));
 }
 
-TEST_F(MachinesTest, SamplesAreOfTheMachineThatTheyAreOf) {
+TEST_F(MachinesTest, AttributesSamplesToTheirMachine) {
   EXPECT_THAT(Apply({{.counterset = "System", .machines = {"WEB-1", "db1"}}}),
               ElementsAre("0 System: ", "0 System: "));
   EXPECT_THAT(opened_, ElementsAre("db1"));
   EXPECT_THAT(Sent(), UnorderedElementsAre("web-1", "db1"));
 }
 
-// Blocks of one handle are sent together; those of two machines are not of one.
-TEST_F(MachinesTest, BlocksOfTwoMachinesStayApartInABatch) {
+// Blocks of one handle are sent together, but not blocks of two machines.
+TEST_F(MachinesTest, KeepsBlocksOfTwoMachinesApart) {
   delivery_.SetLive(false);
   Apply({{.counterset = "System", .machines = {"web-1", "db1"}}});
   for (int i = 0; i < 3; ++i) {
@@ -136,21 +136,21 @@ TEST_F(MachinesTest, BlocksOfTwoMachinesStayApartInABatch) {
   EXPECT_EQ(queries.size(), 2);
 }
 
-TEST_F(MachinesTest, OneThatIsAwayHarmsNoOther) {
+TEST_F(MachinesTest, AnUnreachableMachineDelaysNoOther) {
   EXPECT_THAT(Apply({{.counterset = "System", .machines = {"db2"}},
                      {.counterset = "System", .machines = {"db1"}}}),
               ElementsAre("0 : db2: away", "1 System: "));
   EXPECT_THAT(Sent(), UnorderedElementsAre("db1", "db2 lost"));
 }
 
-TEST_F(MachinesTest, OneThatTheAgentMayNotSpeakForIsRefused) {
+TEST_F(MachinesTest, RefusesMachinesMissingFromTheCertificate) {
   EXPECT_THAT(Apply({{.counterset = "System"},
                      {.counterset = "System", .machines = {"db3"}}}),
               UnorderedElementsAre("0 System: ", "1 : not my machine: db3"));
   EXPECT_THAT(Sent(), ElementsAre("web-1"));
 }
 
-TEST_F(MachinesTest, APlanWithoutAMachineLetsItGo) {
+TEST_F(MachinesTest, ReleasesMachinesRemovedFromThePlan) {
   Apply({{.counterset = "System", .machines = {"db1"}}});
   Apply({{.counterset = "System"}});
   EXPECT_THAT(machines_->EnumerateInstances("db1", kSystemGuid),
@@ -160,7 +160,7 @@ TEST_F(MachinesTest, APlanWithoutAMachineLetsItGo) {
   EXPECT_THAT(opened_, ElementsAre("db1", "db1"));
 }
 
-TEST_F(MachinesTest, NothingIsCollectedAfterTheEnd) {
+TEST_F(MachinesTest, CollectsNothingAfterStop) {
   machines_->Stop();
   EXPECT_THAT(Apply({{.counterset = "System"}}), IsEmpty());
   EXPECT_THAT(Sent(), IsEmpty());

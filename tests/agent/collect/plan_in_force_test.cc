@@ -1,4 +1,4 @@
-// Which plan an agent runs, also when it is started again.
+// The plan that an agent runs, also after a restart.
 
 #include "agent/collect/plan_in_force.h"
 
@@ -31,7 +31,7 @@ class PlanInForceTest : public ::testing::Test {
  protected:
   PlanInForceTest() { Restart(); }
 
-  // Another process of the same agent, whose own plan is System.
+  // Starts another process of the same agent, whose own plan is System.
   void Restart() {
     plan_.reset();
     auto source =
@@ -60,7 +60,7 @@ class PlanInForceTest : public ::testing::Test {
     }
     return plan;
   }
-  // Process, while somebody looks.
+  // Adds Process as a temporary query.
   static void AddMeanwhile(v1::Plan* plan) {
     *plan->add_queries() = MakePlan(0, {"Process"}).queries(0);
     plan->mutable_queries()->rbegin()->set_meanwhile(true);
@@ -75,7 +75,7 @@ class PlanInForceTest : public ::testing::Test {
     }
     return text;
   }
-  // What is collected, whoever wanted it.
+  // Returns the collected countersets of all queries.
   std::vector<std::string> Collected() {
     std::vector<std::string> countersets;
     for (const QueryReport& report : machines_->Reports()) {
@@ -92,7 +92,7 @@ class PlanInForceTest : public ::testing::Test {
   std::unique_ptr<PlanInForce> plan_;
 };
 
-TEST_F(PlanInForceTest, IsTheAgentsOwnUntilTheAggregatorHasOne) {
+TEST_F(PlanInForceTest, StartsWithTheAgentsOwnPlan) {
   EXPECT_THAT(Collected(), ElementsAre("System"));
   EXPECT_EQ(TextOf(plan_->Apply(nullptr)), "0: queries[0] System");
   const v1::Plan plan = MakePlan(7, {"Disk"});
@@ -107,7 +107,7 @@ TEST_F(PlanInForceTest, MayIncludeTheAgentsOwn) {
   EXPECT_EQ(TextOf(plan_->Apply(&plan)), "7: queries[0] System --collect Disk");
 }
 
-TEST_F(PlanInForceTest, APlanThatIsWrongLeavesTheOneBeforeItInForce) {
+TEST_F(PlanInForceTest, RejectsInvalidPlans) {
   const v1::Plan good = MakePlan(7, {"Disk"});
   plan_->Apply(&good);
   v1::Plan bad = MakePlan(8, {"System"});
@@ -117,7 +117,7 @@ TEST_F(PlanInForceTest, APlanThatIsWrongLeavesTheOneBeforeItInForce) {
   EXPECT_THAT(Collected(), ElementsAre("Disk"));
 }
 
-TEST_F(PlanInForceTest, IsKnownToTheNextProcess) {
+TEST_F(PlanInForceTest, PersistsAcrossRestarts) {
   const v1::Plan plan = MakePlan(7, {"Disk"});
   plan_->Apply(&plan);
   Restart();
@@ -127,7 +127,7 @@ TEST_F(PlanInForceTest, IsKnownToTheNextProcess) {
   EXPECT_THAT(Collected(), ElementsAre("System"));
 }
 
-TEST_F(PlanInForceTest, ADamagedFileIsToldAndTheAgentsOwnPlanIsRun) {
+TEST_F(PlanInForceTest, ReportsADamagedFileAndUsesTheOwnPlan) {
   v1::Plan wrong = MakePlan(7, {"Disk"});
   wrong.mutable_queries(0)->clear_counterset();
   for (const std::string& bytes :
@@ -140,19 +140,19 @@ TEST_F(PlanInForceTest, ADamagedFileIsToldAndTheAgentsOwnPlanIsRun) {
   }
 }
 
-TEST_F(PlanInForceTest, WhatIsRunWhileSomebodyLooksEndsWithTheStream) {
+TEST_F(PlanInForceTest, EndsTemporaryQueriesWithTheStream) {
   v1::Plan plan = MakePlan(7, {"Disk"});
   AddMeanwhile(&plan);
   plan_->Apply(&plan);
   EXPECT_THAT(Collected(), ElementsAre("Disk", "Process"));
-  plan_->EndMeanwhile();
+  plan_->EndTemporaryQueries();
   EXPECT_THAT(Collected(), ElementsAre("Disk"));
   plan_->Apply(&plan);
   Restart();
   EXPECT_THAT(Collected(), ElementsAre("Disk"));
 }
 
-TEST_F(PlanInForceTest, TheSameQueriesAgainAreNoChange) {
+TEST_F(PlanInForceTest, IgnoresEqualQueries) {
   v1::Plan plan = MakePlan(7, {"Disk"});
   plan_->Apply(&plan);
   testing::LogCapture log;

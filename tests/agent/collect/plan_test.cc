@@ -59,7 +59,7 @@ TEST(ReadPlan, TakesTheDefaultWithoutQueries) {
   EXPECT_THAT(nothing.queries, IsEmpty());
 }
 
-TEST(ReadPlan, RefusesWhatIsWrongWithFileAndLine) {
+TEST(ReadPlan, RejectsInvalidPlansWithFileAndLine) {
   const struct {
     const char* yaml;
     const char* error;
@@ -91,14 +91,15 @@ TEST(ReadPlan, RefusesWhatIsWrongWithFileAndLine) {
   }
 }
 
-TEST(ReadPlan, TakesTheShortestAndTheLongestInterval) {
+TEST(ReadPlan, AcceptsTheIntervalLimits) {
   for (const char* interval : {"1s", "24h"}) {
     EXPECT_OK(Read(absl::StrCat(
         "queries: [{counterset: System, interval: ", interval, "}]")));
   }
 }
 
-// Every name in it is one that this platform has, and no counter stands twice.
+// Every name in the plan exists on this platform, and no counter is listed
+// twice.
 TEST(DefaultPlan, FitsTheSource) {
   const Delivery delivery(Delivery::Options{});
   const UplinkCounts uplink;
@@ -117,7 +118,7 @@ TEST(DefaultPlan, FitsTheSource) {
   EXPECT_EQ(resolution.queries.size(), DefaultPlan().queries.size());
 }
 
-TEST(PlanFromProto, TakesEveryField) {
+TEST(PlanFromProto, ConvertsEveryField) {
   v1::Plan proto;
   proto.set_version(7);
   v1::PlannedQuery* query = proto.add_queries();
@@ -138,7 +139,7 @@ TEST(PlanFromProto, TakesEveryField) {
                                      .machines = {"db1"}}}}));
 }
 
-TEST(PlanFromProto, RefusesWhatIsWrong) {
+TEST(PlanFromProto, RejectsInvalidPlans) {
   const struct {
     void (*spoil)(v1::PlannedQuery* query);
     absl::StatusCode code;

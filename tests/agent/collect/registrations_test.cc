@@ -32,14 +32,14 @@ CountersetRegistration WithHelp() {
   return registration;
 }
 
-TEST(LoadRegistration, PutsThePiecesTogether) {
+TEST(LoadRegistration, AssemblesTheParts) {
   FakeSource source({WithHelp()});
   ASSERT_OK_AND_ASSIGN(const auto registration,
                        LoadRegistration(source, testing::kDiskGuid));
   EXPECT_EQ(registration, WithHelp());
 }
 
-TEST(LoadRegistration, DoesWithoutHelp) {
+TEST(LoadRegistration, ToleratesMissingHelp) {
   FakeSource source({WithHelp()});
   source.Change([](FakeSource::Script& script) {
     script.refused_requests = {RegistrationRequest::kCountersetHelp,
@@ -51,7 +51,7 @@ TEST(LoadRegistration, DoesWithoutHelp) {
   EXPECT_EQ(registration, testing::DiskRegistration());
 }
 
-TEST(LoadRegistration, NeedsTheRest) {
+TEST(LoadRegistration, RequiresAllOtherParts) {
   for (const auto request : {RegistrationRequest::kCountersetStruct,
                              RegistrationRequest::kCountersetEnglishName,
                              RegistrationRequest::kCounterEnglishNames}) {
@@ -64,8 +64,8 @@ TEST(LoadRegistration, NeedsTheRest) {
   }
 }
 
-// PdhSetCounterScaleFactor takes -7 to 7.
-TEST(LoadRegistration, LeavesOutScalesThatAreNone) {
+// PdhSetCounterScaleFactor accepts -7 to 7.
+TEST(LoadRegistration, ResetsInvalidScales) {
   CountersetRegistration wild = WithHelp();
   wild.counters[0].default_scale = 7;
   wild.counters[1].default_scale = -7;
@@ -95,7 +95,7 @@ TEST(LoadRegistrations, AreSortedByName) {
   EXPECT_THAT(warnings, IsEmpty());
 }
 
-// One bad counterset does not harm the others.
+// One bad counterset does not affect the others.
 class HalfBrokenSource : public FakeSource {
  public:
   using FakeSource::FakeSource;
@@ -110,7 +110,7 @@ class HalfBrokenSource : public FakeSource {
   }
 };
 
-TEST(LoadRegistrations, LeaveOutWhatCannotBeRead) {
+TEST(LoadRegistrations, OmitUnreadableCountersets) {
   HalfBrokenSource source(testing::TestRegistrations());
   std::vector<std::string> warnings;
   ASSERT_OK_AND_ASSIGN(
@@ -124,7 +124,7 @@ TEST(LoadRegistrations, LeaveOutWhatCannotBeRead) {
                             "bytes, 31 remain")));
 }
 
-// The others would fare no better, and what is missing must not look absent.
+// Other countersets would fail, too, and missing ones must not look absent.
 TEST(LoadRegistrations, FailIfTheSourceDoesNotAnswer) {
   class SilentSource : public FakeSource {
    public:
@@ -144,8 +144,8 @@ TEST(LoadRegistrations, FailIfTheSourceDoesNotAnswer) {
               StatusIs(absl::StatusCode::kCancelled, "stopped"));
 }
 
-// Its definition would be refused, and with it all that is sent beside it.
-TEST(LoadRegistrations, LeaveOutWhatNoAggregatorWouldTake) {
+// The aggregator would refuse its definition and every batch that uses it.
+TEST(LoadRegistrations, OmitCountersetsBeyondLimits) {
   CountersetRegistration long_name = testing::DiskRegistration();
   long_name.counters[0].name = std::string(4097, 'x');
   CountersetRegistration many = testing::ProcessRegistration();
@@ -183,7 +183,7 @@ TEST(Catalogue, HoldsEveryCountersetWithHelp) {
               ElementsAre(testing::SystemRegistration(), WithHelp()));
 }
 
-TEST(Catalogue, IsTheSameInWhateverOrder) {
+TEST(Catalogue, IsIndependentOfTheOrder) {
   const HashedCatalogue one =
       MakeCatalogue({WithHelp(), testing::SystemRegistration()});
   const HashedCatalogue other =

@@ -16,8 +16,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// "0 Disk 1s: 1 2 (12)": planned query, counterset, interval, counters; those
-// that are only linked in parentheses.
+// "0 Disk 1s: 1 2 (12)": planned query, counterset, interval, counters, with
+// linked-only counters in parentheses.
 std::vector<std::string> Queries(const Resolution& resolution) {
   std::vector<std::string> texts;
   for (const ResolvedQuery& query : resolution.queries) {
@@ -75,7 +75,7 @@ TEST(ResolvePlan, FindsCountersetsAndCounters) {
   }
 }
 
-TEST(ResolvePlan, AddsWhatFormulasNeed) {
+TEST(ResolvePlan, AddsCountersThatFormulasNeed) {
   const struct {
     PlannedQuery query;
     std::string expected;
@@ -84,7 +84,7 @@ TEST(ResolvePlan, AddsWhatFormulasNeed) {
       {{.counterset = "Disk", .counters = {"Reads/sec"}}, "0 Disk 1s: 1"},
       {{.counterset = "Process", .counters = {"Elapsed Time"}},
        "0 Process 1s: 3 (101) (102)"},
-      // A counter without a name can be asked for, too.
+      // A counter without a name can be selected by id, too.
       {{.counterset = "Disk", .counters = {"id:12"}}, "0 Disk 1s: 12"},
       {{.counterset = "Disk", .counters = {"id:12", "id:2"}},
        "0 Disk 1s: 2 12"},
@@ -113,8 +113,8 @@ TEST(ResolvePlan, FollowsEveryKindOfLinkAndIgnoresBrokenOnes) {
               ElementsAre("0 Multi 1s: 1 (2) (3) (4) (5) 6"));
 }
 
-// A counterset of processes is queried for their starts, sent or not.
-TEST(ResolvePlan, FindsTheCounterThatSaysWhenAnInstanceStarted) {
+// Countersets of processes are queried for their start times, sent or not.
+TEST(ResolvePlan, FindsTheStartTimeCounter) {
   const Resolution resolution =
       Resolve({{.counterset = "*", .counters = {"id:1"}}});
   EXPECT_THAT(Queries(resolution),
@@ -122,7 +122,8 @@ TEST(ResolvePlan, FindsTheCounterThatSaysWhenAnInstanceStarted) {
   EXPECT_EQ(resolution.queries[0].start_counter_id, std::nullopt);
   EXPECT_EQ(resolution.queries[1].start_counter_id, 3);
   EXPECT_EQ(resolution.queries[2].start_counter_id, std::nullopt);
-  // Without instances there is none, as System Up Time is no life's.
+  // A counterset without instances has no start time: System Up Time is not a
+  // life's.
   perflib::CountersetRegistration single = testing::ProcessRegistration();
   single.instance_type = perflib::kCountersetSingleInstance;
   EXPECT_EQ(ResolvePlan({.queries = {{.counterset = "*"}}}, "web-1", {single})
@@ -145,7 +146,8 @@ TEST(ResolvePlan, CollectsACounterOnce) {
       {.counterset = "Disk", .interval = absl::Seconds(10)},
       {.counterset = "Disk", .counters = {"Writes/sec", "Reads/sec"}},
   });
-  // The second takes the rest without a word: it names no counter.
+  // The second query takes the rest without a problem, because it names no
+  // counter.
   EXPECT_THAT(Queries(resolution),
               ElementsAre("0 Disk 1s: 1", "1 Disk 10s: 2 3 (12)"));
   EXPECT_THAT(
@@ -157,7 +159,8 @@ TEST(ResolvePlan, CollectsACounterOnce) {
           "already"));
 }
 
-// "0: a b | c": the instances that a query keeps, and those that it does not.
+// "0: a b | c": the instances that a query keeps, and the ones that it
+// excludes.
 std::vector<std::string> Instances(const Resolution& resolution) {
   const auto append = [](std::string* out, const perflib::Pattern& pattern) {
     absl::StrAppend(out, pattern.text());
@@ -190,7 +193,7 @@ TEST(ResolvePlan, CollectsACounterOfAnInstanceOnce) {
                           "by queries[0] already"));
 }
 
-TEST(ResolvePlan, CallsQueriesByTheirNames) {
+TEST(ResolvePlan, UsesQueryNamesInMessages) {
   const Resolution resolution = Resolve({
       {.counterset = "Disk", .name = "all: queries[0]"},
       {.counterset = "Disk", .counters = {"id:1"}},
@@ -201,7 +204,7 @@ TEST(ResolvePlan, CallsQueriesByTheirNames) {
                           "by all: queries[0] already"));
 }
 
-TEST(ResolvePlan, NamesWhatAnotherQueryOnlyLinks) {
+TEST(ResolvePlan, CollectsCountersThatAnotherQueryOnlyLinks) {
   const Resolution resolution = Resolve({
       {.counterset = "Disk", .counters = {"Avg*"}},
       {.counterset = "Disk",
@@ -213,7 +216,7 @@ TEST(ResolvePlan, NamesWhatAnotherQueryOnlyLinks) {
   EXPECT_THAT(Problems(resolution), IsEmpty());
 }
 
-TEST(ResolvePlan, JoinsQueriesThatDifferInTheirCountersAlone) {
+TEST(ResolvePlan, MergesQueriesThatDifferOnlyInCounters) {
   EXPECT_THAT(Queries(Resolve({
                   {.counterset = "Disk", .counters = {"Writes/sec"}},
                   {.counterset = "System", .counters = {"Threads"}},
@@ -229,7 +232,7 @@ TEST(ResolvePlan, JoinsQueriesThatDifferInTheirCountersAlone) {
       ElementsAre("0 Disk 1s: 1", "1 Disk 1s: 3"));
 }
 
-TEST(ResolvePlan, SaysWhatMatchesNothing) {
+TEST(ResolvePlan, ReportsNamesWithoutAMatch) {
   const Resolution resolution = Resolve({
       {.counterset = "Disks"},
       {.counterset = "Disk", .counters = {"Read/sec", "Writes/sec"}},

@@ -1,4 +1,4 @@
-// Samples as text, by the names that their small ids stand for.
+// Samples as text, with names in place of ids.
 
 #ifndef FLEETPERF_TESTS_AGENT_COLLECT_SAMPLES_TEXT_H_
 #define FLEETPERF_TESTS_AGENT_COLLECT_SAMPLES_TEXT_H_
@@ -14,8 +14,8 @@
 
 namespace fleetperf::testing {
 
-// "Disk 1s 1/8 12/4L": the counterset, the interval, and the columns: the
-// counter's id, the size of its values, and L if it is only linked.
+// Returns "Disk 1s 1/8 12/4L": the counterset, the interval, and the columns as
+// counter id and value size, with L for a linked-only counter.
 inline std::string QueryText(const v1::Definitions& definitions, uint32_t id) {
   for (const v1::QueryDefinition& query : definitions.queries()) {
     if (query.id() != id) continue;
@@ -33,7 +33,7 @@ inline std::string QueryText(const v1::Definitions& definitions, uint32_t id) {
   return "undefined";
 }
 
-// "sda:8", and "sda:8#1" for the second one of that name and id.
+// Returns "sda:8", or "sda:8#1" for the second instance of that name and id.
 inline std::string InstanceText(const v1::Definitions& definitions,
                                 uint32_t id) {
   for (const v1::InstanceDefinition& instance : definitions.instances()) {
@@ -46,8 +46,8 @@ inline std::string InstanceText(const v1::Definitions& definitions,
   return "undefined";
 }
 
-// The instances of a query with their values, "sda:8 17 -", where "-" is a
-// missing one; or "failed 232".
+// Returns the instances of a query with their values, "sda:8 17 -" with "-" for
+// a missing value, or "failed 232".
 inline std::vector<std::string> RowTexts(const v1::Definitions& definitions,
                                          const agent::QuerySamples& samples) {
   if (samples.failed) {

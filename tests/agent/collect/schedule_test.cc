@@ -8,13 +8,13 @@ namespace {
 TEST(Schedule, TicksAtMultiplesOfTheInterval) {
   Schedule schedule(absl::Seconds(100), absl::Seconds(10));
   const struct {
-    absl::Duration now;  // when a tick has been taken
+    absl::Duration now;  // when the previous tick is done
     int64_t missed;
     absl::Duration due;
   } kSteps[] = {
       {absl::Seconds(100), 0, absl::Seconds(110)},
       {absl::Milliseconds(119'999), 0, absl::Seconds(120)},
-      // At the very moment when the next one is due it is too late.
+      // A tick that becomes due at this very moment is missed.
       {absl::Seconds(130), 1, absl::Seconds(140)},
       {absl::Seconds(141), 0, absl::Seconds(150)},
       {absl::Seconds(185), 3, absl::Seconds(190)},

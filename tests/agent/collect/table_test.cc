@@ -54,7 +54,7 @@ class TableTest : public ::testing::Test {
     return table_.Assemble(block_, parts);
   }
 
-  // "sda:8 r=1 w=2" for each row; "-" where there is no value.
+  // "sda:8 r=1 w=2" for each row, with "-" for a missing value.
   std::vector<std::string> Rows() const {
     std::vector<std::string> rows;
     for (size_t row = 0; row < table_.rows(); ++row) {
@@ -83,7 +83,7 @@ std::string Disks(const std::string& a, const std::string& b) {
 }
 
 TEST_F(TableTest, TakesAResultForAllCounters) {
-  // In the provider's order, with one that is not wanted.
+  // In the provider's order, with one unwanted counter.
   ASSERT_TRUE(Assemble(
       {{Result(kSet, CounterIds({kWrites, 7, kReads}) +
                          Disks(Value64(2) + Value64(70) + Value64(1),
@@ -94,7 +94,7 @@ TEST_F(TableTest, TakesAResultForAllCounters) {
   EXPECT_EQ(table_.ValueSize(0, 1), 4);
 }
 
-TEST_F(TableTest, PutsResultsForSingleCountersTogether) {
+TEST_F(TableTest, JoinsResultsOfSingleCounters) {
   ASSERT_TRUE(
       Assemble({{Result(kInstances, Disks(Value64(2), Value64(4))), kWrites},
                 {Result(kInstances, Disks(Value64(1), Value64(3))), kReads}}));
@@ -117,7 +117,7 @@ TEST_F(TableTest, HasNoRowsIfThereAreNoInstances) {
   EXPECT_TRUE(table_.complete());
 }
 
-TEST_F(TableTest, MatchesListsThatDiffer) {
+TEST_F(TableTest, MatchesDifferentLists) {
   ASSERT_TRUE(
       Assemble({{Result(kInstances, Disks(Value64(1), Value64(3))), kReads},
                 {Result(kInstances,
@@ -142,7 +142,7 @@ TEST_F(TableTest, MatchesTwinsByTheirOrder) {
               ElementsAre("a:1 r=1 w=10", "b:1 r=2 w=-", "a:1 r=3 w=30"));
 }
 
-TEST_F(TableTest, LeavesOutWhatReturnedAnError) {
+TEST_F(TableTest, OmitsFailedResults) {
   ASSERT_TRUE(
       Assemble({{Result(kError, "", 5), kReads},
                 {Result(kInstances, Disks(Value64(2), Value(""))), kWrites}}));
@@ -172,8 +172,8 @@ TEST_F(TableTest, TakesItsRowsFromASoundResult) {
   EXPECT_THAT(Rows(), ElementsAre("sda:8 r=1 w=-", "sdb:16 r=- w=-"));
 }
 
-TEST_F(TableTest, KeepsARejectedValueApartFromAMissingOne) {
-  // dwDataSize says 9 bytes where 8 are.
+TEST_F(TableTest, DistinguishesRejectedFromMissingValues) {
+  // dwDataSize is 9 where the value has 8 bytes.
   const std::string bad = testing::WithU32(Value64(7), 0, 9);
   ASSERT_TRUE(
       Assemble({{Result(kInstances, Disks(bad, Value64(3))), kReads},
@@ -183,8 +183,8 @@ TEST_F(TableTest, KeepsARejectedValueApartFromAMissingOne) {
   EXPECT_EQ(table_.ValueSize(1, 0), 0);
 }
 
-// What cannot be read at all has no rows, not an instance without a name.
-TEST_F(TableTest, FailsIfNoResultTellsRows) {
+// An unreadable result has no rows, not an instance without a name.
+TEST_F(TableTest, FailsIfNoResultHasRows) {
   const Answer kUnreadable[] = {
       {Result(5, Value64(1))},           // dwType 5 does not exist
       {Result(kSet, "")},                // no PERF_MULTI_COUNTERS
@@ -196,7 +196,7 @@ TEST_F(TableTest, FailsIfNoResultTellsRows) {
   for (const Answer& answer : kUnreadable) {
     EXPECT_FALSE(Assemble({answer}));
     EXPECT_EQ(table_.failure_status(), 0);
-    // Others still count, before and after it.
+    // Sound results before and after the bad one still count.
     const Answer sound = {Result(kInstances, Disks(Value64(2), Value64(4))),
                           kWrites};
     for (const auto& answers :

@@ -14,7 +14,7 @@ inline const perflib::Guid kDiskGuid = {.data1 = 0xD};
 inline const perflib::Guid kProcessGuid = {.data1 = 0xF};
 inline const perflib::Guid kSystemGuid = {.data1 = 0x5};
 
-// With an average, whose base has no name.
+// Has an average, whose base has no name.
 inline perflib::CountersetRegistration DiskRegistration() {
   return {.guid = kDiskGuid,
           .name = "Disk",
@@ -32,7 +32,7 @@ inline perflib::CountersetRegistration DiskRegistration() {
                        {.counter_id = 12, .type = perflib::kPerfAverageBase}}};
 }
 
-// With a start, and the clock that it is measured by.
+// Has a start time, and the clock that it refers to.
 inline perflib::CountersetRegistration ProcessRegistration() {
   return {.guid = kProcessGuid,
           .name = "Process",

@@ -1,4 +1,4 @@
-// The bytes on the wire, as proto/fleetperf/v1/collection.proto says.
+// The bytes on the wire, as specified by proto/fleetperf/v1/collection.proto.
 
 #include "agent/deliver/batch_builder.h"
 
@@ -29,8 +29,8 @@ QuerySamples Failed(uint32_t status) {
   return {.query = kQuery, .failed = true, .failure_status = status};
 }
 
-// The wire's form of consecutive blocks of one handle with these samples, one
-// second apart.
+// Returns the wire format of consecutive blocks of one handle with these
+// samples, one second apart.
 v1::BatchContent Build(const std::vector<std::vector<QuerySamples>>& blocks) {
   BatchBuilder builder;
   int64_t second = 0;
@@ -48,7 +48,7 @@ v1::BatchContent Build(const std::vector<std::vector<QuerySamples>>& blocks) {
   return content;
 }
 
-// Of the only query of the only handle.
+// Checks the only query of the only handle.
 void ExpectQuery(const v1::BatchContent& content, const std::string& expected) {
   ASSERT_EQ(content.blocks_size(), 1);
   ASSERT_EQ(content.blocks(0).queries_size(), 1);
@@ -69,8 +69,8 @@ TEST(BatchBuilder, SendsDifferences) {
                                                             1, 2, 3})},
                                           {Rows({7, 9, 4}, {13, 19, 36,  //
                                                             1, 2, 3})}});
-  // Runs of all blocks say so by saying nothing, and so do columns in which
-  // nothing changes.
+  // Defaults are omitted: runs that cover all blocks, and columns without
+  // changes.
   ExpectQuery(content, R"(
     instances: [7, 2, -5]
     columns { first: [10, 20, 30] differences: [1, 2, -1, 0, 0, 6] }
@@ -83,7 +83,7 @@ TEST(BatchBuilder, SendsDifferences) {
   EXPECT_THAT(block.perf_freq(), ::testing::ElementsAre(10'000'000, 0, 0));
 }
 
-TEST(BatchBuilder, TakesDifferencesModulo64Bits) {
+TEST(BatchBuilder, ComputesDifferencesModulo64Bits) {
   ExpectQuery(Build({{Rows({1}, {UINT64_MAX})},
                      {Rows({1}, {0})},
                      {Rows({1}, {uint64_t{1} << 63})}}),
@@ -92,8 +92,8 @@ TEST(BatchBuilder, TakesDifferencesModulo64Bits) {
                 differences: [1, -9223372036854775808] })");
 }
 
-TEST(BatchBuilder, BeginsARunForEachStayOfAnInstance) {
-  // 1 is away in the third block; 2 comes in the second.
+TEST(BatchBuilder, StartsARunForEachStayOfAnInstance) {
+  // 1 is absent in the third block; 2 appears in the second.
   ExpectQuery(Build({{Rows({1}, {10})},
                      {Rows({1, 2}, {11, 20})},
                      {Rows({2}, {21})},
@@ -114,7 +114,7 @@ TEST(BatchBuilder, MarksMissingValues) {
   first.present = {0, 1, 1, 1};
   QuerySamples second = Rows({1, 2}, {11, 0, 1, 2});
   second.present = {1, 0, 1, 1};
-  // A missing value repeats the one before it, or is 0.
+  // A missing value repeats the previous one, or is 0.
   ExpectQuery(Build({{first}, {second}}),
               R"(instances: [1, 1]
                  columns { first: [0, 20] differences: [11, 0] missing: [0, 3] }

@@ -1,4 +1,4 @@
-// What is in the batches of a spool.
+// The contents of a spool's batches.
 
 #ifndef FLEETPERF_TESTS_AGENT_DELIVER_BATCH_CONTENT_H_
 #define FLEETPERF_TESTS_AGENT_DELIVER_BATCH_CONTENT_H_
@@ -24,7 +24,7 @@ inline v1::BatchContent ContentOf(const v1::Batch& batch) {
   return content;
 }
 
-// All that the spool holds, oldest first.
+// Returns all batches of the spool, oldest first.
 inline std::vector<agent::SpooledBatch> SpooledBatchesOf(agent::Spool& spool) {
   std::vector<agent::SpooledBatch> batches;
   for (auto next = spool.Next({}).value(); next.has_value();
@@ -34,7 +34,7 @@ inline std::vector<agent::SpooledBatch> SpooledBatchesOf(agent::Spool& spool) {
   return batches;
 }
 
-// With their sequences.
+// Same, as messages with their sequences.
 inline std::vector<v1::Batch> BatchesOf(agent::Spool& spool) {
   std::vector<v1::Batch> batches;
   for (const agent::SpooledBatch& spooled : SpooledBatchesOf(spool)) {
@@ -52,12 +52,12 @@ inline std::vector<v1::BatchContent> ContentsOf(agent::Spool& spool) {
   return contents;
 }
 
-// Of a spool with one epoch.
+// Acknowledges batches of a spool with one epoch.
 inline void Acknowledge(agent::Spool& spool, uint64_t sequence) {
   spool.Acknowledge({.epoch = agent::kThisProcess, .sequence = sequence});
 }
 
-// Everything that is defined.
+// Returns all definitions.
 inline v1::Definitions AllDefinitions(const agent::Dictionary& dictionary) {
   v1::Definitions all;
   for (const v1::Definitions& part : dictionary.All()) all.MergeFrom(part);

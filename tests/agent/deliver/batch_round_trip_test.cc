@@ -1,4 +1,4 @@
-// What the agent encodes, the aggregator decodes: random ticks with instances
+// The aggregator decodes exactly the agent's input: random ticks with instances
 // that come, go and flicker, missing values and failed queries.
 
 #include <map>
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "agent/deliver/delivery.h"
-#include "aggregator/store/batch_decoder.h"
+#include "aggregator/samples/batch_decoder.h"
 #include "tests/agent/collect/test_countersets.h"
 #include "tests/agent/deliver/batch_content.h"
 #include "tests/support/simulated_clock.h"
@@ -20,7 +20,7 @@
 namespace fleetperf::agent {
 namespace {
 
-// What one query of one block says.
+// The expected samples of one query in one block.
 struct Expected {
   std::optional<uint32_t> failure;
   // The column's values by instance name.
@@ -28,8 +28,8 @@ struct Expected {
 
   bool operator==(const Expected&) const = default;
 };
-// By the block's time stamp and the query's interval, which is different for
-// each query of the test.
+// By the block's time stamp and the query's interval, which is unique per query
+// in this test.
 using Blocks = std::map<std::tuple<int64_t, absl::Duration>, Expected>;
 
 class NoDefinitions : public aggregator::DefinitionReader {
@@ -81,11 +81,11 @@ class BatchRoundTrip : public ::testing::TestWithParam<uint32_t> {
       case 3:
         return (uint64_t{random_()} << 32 | random_()) & most;
       default:
-        return 1'000'000 + Below(10);  // often the same
+        return 1'000'000 + Below(10);  // repeats often
     }
   }
 
-  // Lets instances come and go; a name never stands for two at a time.
+  // Lets instances come and go. A name never has two instances at a time.
   void ChangeInstances(Query& query) {
     while (query.instances.size() < 2 || Below(3) == 0) {
       const std::string name = absl::StrCat("i", next_name_++);
@@ -111,7 +111,7 @@ class BatchRoundTrip : public ::testing::TestWithParam<uint32_t> {
     }
     if (Below(4) == 0) ChangeInstances(query);
     for (const auto& [definition, name] : query.instances) {
-      if (Below(10) == 0) continue;  // it flickers
+      if (Below(10) == 0) continue;  // the instance flickers
       samples.instances.push_back(definition);
     }
     if (Below(10) == 0) {
@@ -157,7 +157,7 @@ class BatchRoundTrip : public ::testing::TestWithParam<uint32_t> {
     delivery_.Add(std::move(block));
   }
 
-  // Adds what the frame says.
+  // Adds the contents of the frame.
   void AddFrame(const aggregator::Frame& frame) {
     const auto& clocks = *frame.clocks;
     const auto block = [&](uint32_t tick) -> Expected& {
@@ -195,7 +195,7 @@ class BatchRoundTrip : public ::testing::TestWithParam<uint32_t> {
   Blocks decoded_;
 };
 
-TEST_P(BatchRoundTrip, WhatWentInComesOut) {
+TEST_P(BatchRoundTrip, RoundTripsRandomBlocks) {
   for (int tick = 0; tick < 150; ++tick) {
     Tick();
     if (Below(15) == 0) delivery_.Flush();
@@ -219,7 +219,7 @@ TEST_P(BatchRoundTrip, WhatWentInComesOut) {
       dictionary.Retire(instance);
     }
   }
-  // A block without rows and without a failure says nothing.
+  // A block without rows and failures is not encoded.
   std::erase_if(expected_,
                 [](const auto& entry) { return entry.second == Expected(); });
   EXPECT_GT(expected_.size(), 200);

@@ -1,4 +1,4 @@
-// What an agent says on a stream, and what it makes of the answers.
+// An agent's messages on a stream, and its reactions to the answers.
 
 #include "agent/deliver/conversation.h"
 
@@ -34,7 +34,7 @@ using ::testing::SizeIs;
 constexpr uint64_t kEpoch = 101;  // of the first process; the next has 102
 constexpr char kGuid[] = "0123456789abcdef";  // any 16 bytes
 
-// What an aggregator says of an epoch.
+// The aggregator's state of an epoch.
 struct State {
   uint64_t epoch;
   uint64_t durable = 0;
@@ -88,15 +88,15 @@ class ConversationTest : public ::testing::Test {
  protected:
   ConversationTest() { StartInMemory(); }
 
-  // A process without a directory.
+  // Starts a process without a directory.
   void StartInMemory() {
     Start(std::make_unique<Spool>(
         Spool::Options{.epoch = ++epoch_, .clock = &clock_}));
   }
-  // A process with one: the next goes on with what this one had.
+  // Starts a process with a directory. The next process continues its spool.
   void StartWithDirectory() {
     conversation_.reset();
-    delivery_.reset();  // the directory is used by one
+    delivery_.reset();  // only one process uses the directory
     auto spool = Spool::Open({.epoch = ++epoch_,
                               .directory = temp_.File("state"),
                               .clock = &clock_,
@@ -112,8 +112,8 @@ class ConversationTest : public ::testing::Test {
     agent_.delivery = delivery_.get();
   }
 
-  // Adds batches of one tick each; no two are the same. Those of more values
-  // are larger.
+  // Adds batches of one tick each, all different. More values make larger
+  // batches.
   void AddBatches(int count, uint32_t values = 1) {
     for (int i = 0; i < count; ++i) {
       clock_.Advance(absl::Seconds(1));
@@ -131,14 +131,14 @@ class ConversationTest : public ::testing::Test {
     }
   }
 
-  // Begins a conversation.
+  // Starts a conversation.
   v1::Hello Hello() {
     conversation_ = std::make_unique<Conversation>(&agent_);
     const auto request = conversation_->Next();
     EXPECT_TRUE(request.has_value() && request->has_hello());
     return request.has_value() ? request->hello() : v1::Hello();
   }
-  // Begins one that is welcomed.
+  // Starts a conversation and answers with Welcome.
   void Converse(const std::vector<State>& states,
                 const v1::Limits& limits = {}) {
     Hello();
@@ -148,7 +148,7 @@ class ConversationTest : public ::testing::Test {
     Converse({{.epoch = epoch_}}, limits);
   }
 
-  // What there is to say, in order.
+  // Returns all messages ready to send, in order.
   std::vector<v1::CollectRequest> Say() {
     std::vector<v1::CollectRequest> requests;
     while (auto next = conversation_->Next()) {
@@ -183,7 +183,7 @@ class ConversationTest : public ::testing::Test {
     EXPECT_EQ(conversation_->Handle(response), nullptr);
   }
 
-  // What `hello` says of epochs: "101: 3..5", "102: 1..0 from 101".
+  // Returns the epochs in `hello`: "101: 3..5", "102: 1..0 from 101".
   static std::vector<std::string> HeldBy(const v1::Hello& hello) {
     std::vector<std::string> texts;
     for (const v1::HeldEpoch& held : hello.held_epochs()) {
@@ -195,7 +195,7 @@ class ConversationTest : public ::testing::Test {
     }
     return texts;
   }
-  // "LOSS_CAUSE_REJECTED 1": what a batch says is lost.
+  // Returns the losses in a batch: "LOSS_CAUSE_REJECTED 1".
   static std::vector<std::string> LossesIn(const v1::CollectRequest& request) {
     std::vector<std::string> texts;
     const v1::BatchContent content = ContentOf(request.batch());
@@ -208,10 +208,10 @@ class ConversationTest : public ::testing::Test {
 
   testing::TempDirectory temp_;
   testing::SimulatedClock clock_;
-  testing::Gate gate_;              // where the spool's file is used
-  uint64_t epoch_ = kEpoch - 1;     // of this process, until it is forked
-  std::vector<std::string> plans_;  // that were applied
-  std::vector<std::string> asked_;  // machines
+  testing::Gate gate_;              // blocks the use of the spool's file
+  uint64_t epoch_ = kEpoch - 1;     // this process's epoch, until it is forked
+  std::vector<std::string> plans_;  // applied plans
+  std::vector<std::string> asked_;  // machines asked for instances
   AgentDescription agent_ = {
       .agent = "box",
       .operating_system = "Linux 6.1",
@@ -236,7 +236,7 @@ class ConversationTest : public ::testing::Test {
   std::unique_ptr<Conversation> conversation_;
 };
 
-TEST_F(ConversationTest, BeginsWithHelloAndSaysNothingElseBeforeWelcome) {
+TEST_F(ConversationTest, SendsOnlyHelloBeforeWelcome) {
   AddBatches(2);
   const v1::Hello hello = Hello();
   EXPECT_EQ(hello.agent(), "box");
@@ -254,7 +254,7 @@ TEST_F(ConversationTest, BeginsWithHelloAndSaysNothingElseBeforeWelcome) {
   EXPECT_THAT(Said(), ElementsAre("batch 101/1", "batch 101/2"));
 }
 
-TEST_F(ConversationTest, SendsWhatIsNotDurableAndWhatIsNew) {
+TEST_F(ConversationTest, SendsNonDurableAndNewBatches) {
   AddBatches(3);
   Converse({{.epoch = kEpoch, .durable = 1}});
   EXPECT_THAT(Said(), ElementsAre("batch 101/2", "batch 101/3"));
@@ -266,14 +266,14 @@ TEST_F(ConversationTest, SendsWhatIsNotDurableAndWhatIsNew) {
   EXPECT_FALSE(conversation_->is_settled());
   Ack(kEpoch, 4);
   EXPECT_TRUE(conversation_->is_settled());
-  // The next begins where this one was.
+  // The next conversation continues after this one.
   AddBatches(1);
   EXPECT_FALSE(conversation_->is_settled());
   EXPECT_THAT(HeldBy(Hello()), ElementsAre("101: 5..5"));
 }
 
-// What an aggregator refuses, it would refuse again.
-TEST_F(ConversationTest, GetsThroughWithAnAnswerToABatchAndNotWithAWelcome) {
+// An aggregator that rejects a stream would reject it again.
+TEST_F(ConversationTest, GetsThroughWithAnAnswerToABatchOnly) {
   AddBatches(1);
   Converse();
   Say();
@@ -288,9 +288,9 @@ TEST_F(ConversationTest, GetsThroughWithAnAnswerToABatchAndNotWithAWelcome) {
   EXPECT_TRUE(conversation_->got_through());
 }
 
-TEST_F(ConversationTest, KeepsToTheLimitOfUnacknowledgedBatches) {
+TEST_F(ConversationTest, LimitsUnacknowledgedBatches) {
   AddBatches(200);
-  // Says nothing, says how many, says more than an agent keeps in flight.
+  // No limit, a limit, and a limit beyond the agent's maximum.
   const std::vector<std::pair<uint32_t, size_t>> cases = {
       {0, 8}, {3, 3}, {64, 64}, {65, 64}, {1'000'000, 64}};
   for (const auto& [limit, expected] : cases) {
@@ -300,7 +300,7 @@ TEST_F(ConversationTest, KeepsToTheLimitOfUnacknowledgedBatches) {
   }
 }
 
-TEST_F(ConversationTest, AcksAndRejectsMakeRoom) {
+TEST_F(ConversationTest, AcksAndRejectsFreeTheWindow) {
   AddBatches(20);
   Converse(Unacknowledged(3));
   EXPECT_THAT(Said(), ElementsAre("batch 101/1", "batch 101/2", "batch 101/3"));
@@ -310,20 +310,20 @@ TEST_F(ConversationTest, AcksAndRejectsMakeRoom) {
   EXPECT_THAT(Said(), IsEmpty());
   Reject(kEpoch, 4);
   EXPECT_THAT(Said(), ElementsAre("batch 101/6"));
-  Ack(kEpoch, 4);  // as it was rejected, it is acknowledged
+  Ack(kEpoch, 4);  // counts as acknowledged after the reject
   EXPECT_THAT(Said(), ElementsAre("batch 101/7"));
-  // Nobody knows these.
+  // These epochs are unknown.
   Ack(kEpoch + 1, 20);
   Reject(kEpoch + 1, 5);
   EXPECT_THAT(Said(), IsEmpty());
-  // What was sent on the stream before is acknowledged on this one.
+  // Batches sent on the previous stream can be acknowledged on this one.
   Converse(Unacknowledged(2));
   EXPECT_THAT(Said(), ElementsAre("batch 101/5", "batch 101/6"));
   Ack(kEpoch, 7);
   EXPECT_THAT(Said(), ElementsAre("batch 101/8", "batch 101/9"));
 }
 
-TEST_F(ConversationTest, FormerProcessesBatchesGoFirstUnderTheirOwnEpochs) {
+TEST_F(ConversationTest, SendsBatchesOfFormerProcessesFirst) {
   StartWithDirectory();  // 102
   AddBatches(3);
   StartWithDirectory();
@@ -336,7 +336,7 @@ TEST_F(ConversationTest, FormerProcessesBatchesGoFirstUnderTheirOwnEpochs) {
       {{.epoch = 102, .durable = 1}, {.epoch = 103}, {.epoch = 104}}));
   EXPECT_THAT(Said(), ElementsAre("batch 102/2", "batch 102/3", "batch 103/1",
                                   "batch 103/2", "batch 104/1"));
-  // They take up room until each is acknowledged under its own.
+  // Batches count against the limit until acknowledged under their own epoch.
   AddBatches(10);
   EXPECT_THAT(Said(), ElementsAre("batch 104/2", "batch 104/3", "batch 104/4"));
   Ack(103, 2);
@@ -344,12 +344,12 @@ TEST_F(ConversationTest, FormerProcessesBatchesGoFirstUnderTheirOwnEpochs) {
   Ack(102, 3);
   EXPECT_THAT(Said(), ElementsAre("batch 104/7", "batch 104/8"));
   EXPECT_THAT(HeldBy(Hello()).back(), "104: 1..11");
-  // The process before this one is named, the ones before that are done with.
+  // The previous process's epoch is named; older ones are settled.
   StartWithDirectory();
   EXPECT_THAT(HeldBy(Hello()), ElementsAre("104: 1..11", "105: 1..0"));
 }
 
-TEST_F(ConversationTest, SaysTheDictionaryOfEachEpochThatIsNotHeld) {
+TEST_F(ConversationTest, SendsDictionariesThatAreNotHeld) {
   const auto begin_process = [&](const std::string& instance) {
     StartWithDirectory();
     const uint32_t machine = delivery_->dictionary().DefineMachine("box");
@@ -376,7 +376,7 @@ TEST_F(ConversationTest, SaysTheDictionaryOfEachEpochThatIsNotHeld) {
   EXPECT_EQ(said[1].dictionary().definitions().instances(0).name(), "sdc");
 }
 
-TEST_F(ConversationTest, SendsTheCatalogueIfItIsWanted) {
+TEST_F(ConversationTest, SendsTheCatalogueOnRequest) {
   AddBatches(1);
   Hello();
   v1::CollectResponse welcome = WelcomeOf({{.epoch = kEpoch}});
@@ -385,12 +385,12 @@ TEST_F(ConversationTest, SendsTheCatalogueIfItIsWanted) {
   EXPECT_THAT(Said(), ElementsAre("catalogue", "batch 101/1"));
 }
 
-TEST_F(ConversationTest, DropsWhatIsLargerThanTheAggregatorTakesAndSaysSo) {
-  constexpr uint32_t kMostBytes = 4000;  // less than 1000 values of 8 bytes
+TEST_F(ConversationTest, DropsAndReportsBatchesBeyondTheSizeLimit) {
+  constexpr uint32_t kMaxBytes = 4000;  // less than 1000 values of 8 bytes
   v1::Limits payload;
-  payload.set_max_payload_bytes(kMostBytes);
+  payload.set_max_payload_bytes(kMaxBytes);
   v1::Limits content;
-  content.set_max_content_bytes(kMostBytes);
+  content.set_max_content_bytes(kMaxBytes);
   for (const v1::Limits& limits : {payload, content}) {
     StartInMemory();
     AddBatches(1);
@@ -401,13 +401,13 @@ TEST_F(ConversationTest, DropsWhatIsLargerThanTheAggregatorTakesAndSaysSo) {
     ASSERT_THAT(said, SizeIs(2));
     EXPECT_EQ(said[0].batch().sequence(), 1);
     EXPECT_EQ(said[1].batch().sequence(), 4);
-    EXPECT_THAT(LossesIn(said[1]), IsEmpty());  // it was made before
+    EXPECT_THAT(LossesIn(said[1]), IsEmpty());  // made before the loss
     AddBatches(1);
     said = Say();
     ASSERT_THAT(said, SizeIs(1));
     EXPECT_EQ(said[0].batch().sequence(), 5);
     EXPECT_THAT(LossesIn(said[0]), ElementsAre("LOSS_CAUSE_REJECTED 2"));
-    // They do not come again, and are not waited for.
+    // Dropped batches are not sent again, and are not in flight.
     Converse();
     EXPECT_THAT(Say(), SizeIs(3));
     Ack(epoch_, 5);
@@ -419,7 +419,7 @@ TEST_F(ConversationTest, DropsWhatIsLargerThanTheAggregatorTakesAndSaysSo) {
   }
 }
 
-TEST_F(ConversationTest, SendsWhatIsAsLargeAsTheAggregatorTakes) {
+TEST_F(ConversationTest, SendsBatchesAtTheSizeLimit) {
   AddBatches(1);
   Converse();
   const auto said = Say();
@@ -432,7 +432,7 @@ TEST_F(ConversationTest, SendsWhatIsAsLargeAsTheAggregatorTakes) {
   EXPECT_THAT(Say(), SizeIs(1));
 }
 
-TEST_F(ConversationTest, WhatItDroppedForItsSizeStaysLostInTheNextProcess) {
+TEST_F(ConversationTest, RemembersOversizedBatchesAcrossRestarts) {
   v1::Limits limits;
   limits.set_max_content_bytes(4000);
   StartWithDirectory();  // 102
@@ -447,13 +447,13 @@ TEST_F(ConversationTest, WhatItDroppedForItsSizeStaysLostInTheNextProcess) {
   const auto said = Say();
   ASSERT_THAT(said, SizeIs(2));
   EXPECT_EQ(TextOf(said[0]), "batch 102/1");
-  EXPECT_EQ(TextOf(said[1]), "batch 103/2");  // made for what it tells
+  EXPECT_EQ(TextOf(said[1]), "batch 103/2");  // made to report the loss
   EXPECT_THAT(LossesIn(said[1]), ElementsAre("LOSS_CAUSE_REJECTED 2"));
 }
 
 class ForkTest : public ConversationTest {
  protected:
-  // Of four batches of epoch 102, all of which were sent.
+  // Four batches of epoch 102, all of which were sent.
   void MakeFourAndAcknowledgeTwo() {
     StartWithDirectory();
     delivery_->dictionary().DefineMachine("box");
@@ -468,12 +468,12 @@ class ForkTest : public ConversationTest {
   uint64_t third_fingerprint_ = 0;
 };
 
-// Somebody else sends under this epoch: a copy of the machine, or the machine
-// itself before it was set back.
+// Another process sends under this epoch: a clone of the machine, or the same
+// machine before it was set back.
 class NeededForkTest : public ForkTest,
                        public ::testing::WithParamInterface<bool> {
  protected:
-  // Tells of another's batches.
+  // Reports batches of the other process.
   v1::CollectResponse Welcome() const {
     return GetParam() ? WelcomeOf({{.epoch = 102, .durable = 5}})
                       : WelcomeOf({{.epoch = 102,
@@ -488,15 +488,15 @@ INSTANTIATE_TEST_SUITE_P(Because, NeededForkTest, ::testing::Bool(),
                                              : "TheFingerprintIsAnothers";
                          });
 
-TEST_P(NeededForkTest, SendsAgainUnderAnotherEpochWhatIsNotAcknowledged) {
+TEST_P(NeededForkTest, ResendsUnacknowledgedBatchesUnderANewEpoch) {
   MakeFourAndAcknowledgeTwo();
   Hello();
   conversation_->Handle(Welcome());
-  EXPECT_TRUE(conversation_->must_begin_anew());
+  EXPECT_TRUE(conversation_->must_reconnect());
   EXPECT_THAT(Said(), IsEmpty());
 
   const v1::Hello hello = Hello();
-  EXPECT_FALSE(conversation_->must_begin_anew());
+  EXPECT_FALSE(conversation_->must_reconnect());
   const uint64_t forked = hello.epoch();
   EXPECT_NE(forked, 102);
   EXPECT_THAT(HeldBy(hello),
@@ -508,17 +508,17 @@ TEST_P(NeededForkTest, SendsAgainUnderAnotherEpochWhatIsNotAcknowledged) {
                                   absl::StrCat("batch ", forked, "/3"),
                                   absl::StrCat("batch ", forked, "/4"),
                                   absl::StrCat("batch ", forked, "/5")));
-  Ack(102, 5);  // the other's
+  Ack(102, 5);  // the other process's batch
   EXPECT_FALSE(conversation_->is_settled());
   Ack(forked, 5);
   EXPECT_TRUE(conversation_->is_settled());
-  // From now on the epoch is its own.
+  // From now on, the epoch is exclusive.
   Hello();
   conversation_->Handle(WelcomeOf({{.epoch = forked, .durable = 5}}));
-  EXPECT_FALSE(conversation_->must_begin_anew());
+  EXPECT_FALSE(conversation_->must_reconnect());
 }
 
-TEST_P(NeededForkTest, TheNextProcessStillSaysWhatWasForked) {
+TEST_P(NeededForkTest, ReportsTheForkAfterARestart) {
   MakeFourAndAcknowledgeTwo();
   Hello();
   conversation_->Handle(Welcome());
@@ -534,10 +534,10 @@ TEST_P(NeededForkTest, TheNextProcessStillSaysWhatWasForked) {
                           absl::StrCat("batch ", forked, "/4"), "batch 103/1"));
 }
 
-TEST_F(ForkTest, DoesNotForkForWhatItSentItself) {
+TEST_F(ForkTest, DoesNotForkForItsOwnBatches) {
   MakeFourAndAcknowledgeTwo();
-  // Sent, and not acknowledged before the stream broke; a store that does not
-  // know fingerprints, and one that was set back.
+  // Sent but not acknowledged before the stream broke; a store without
+  // fingerprints; and a store that was set back.
   for (const State& state :
        {State{.epoch = 102, .durable = 3, .fingerprint = third_fingerprint_},
         State{.epoch = 102, .durable = 3},
@@ -545,12 +545,12 @@ TEST_F(ForkTest, DoesNotForkForWhatItSentItself) {
         State{.epoch = 102}}) {
     Hello();
     conversation_->Handle(WelcomeOf({state}));
-    EXPECT_FALSE(conversation_->must_begin_anew());
+    EXPECT_FALSE(conversation_->must_reconnect());
     EXPECT_THAT(Said(), ElementsAre("batch 102/4"));
   }
 }
 
-TEST_F(ConversationTest, NeverSendsARejectedBatchAgain) {
+TEST_F(ConversationTest, NeverResendsARejectedBatch) {
   StartWithDirectory();  // 102
   AddBatches(3);
   Converse();
@@ -562,7 +562,7 @@ TEST_F(ConversationTest, NeverSendsARejectedBatchAgain) {
   AddBatches(1);
   Converse({{.epoch = 102}, {.epoch = 103}});
   EXPECT_THAT(Said(), ElementsAre("batch 102/1", "batch 102/3", "batch 103/1"));
-  // Nor one of a former process.
+  // Nor batches of a former process.
   Reject(102, 3);
   Converse({{.epoch = 102}, {.epoch = 103}});
   EXPECT_THAT(Said(), ElementsAre("batch 102/1", "batch 103/1"));
@@ -570,16 +570,16 @@ TEST_F(ConversationTest, NeverSendsARejectedBatchAgain) {
   Converse({{.epoch = 102}, {.epoch = 103}, {.epoch = 104}});
   const auto said = Say();
   ASSERT_THAT(said, SizeIs(2));
-  // The aggregator has counted it; the agent does not do so again.
+  // The aggregator has counted the loss; the agent does not count it again.
   for (const v1::CollectRequest& request : said) {
     EXPECT_THAT(LossesIn(request), IsEmpty());
   }
 }
 
-// What a store acknowledged and does not have any more.
+// Batches that a store acknowledged but no longer has.
 class SetBackTest : public ConversationTest {
  protected:
-  // Begins a conversation with a store that has batches up to `durable`.
+  // Starts a conversation with a store that has batches up to `durable`.
   void ConverseWith(const std::string& store, uint64_t durable) {
     Hello();
     v1::CollectResponse welcome =
@@ -588,8 +588,8 @@ class SetBackTest : public ConversationTest {
     conversation_->Handle(welcome);
   }
 
-  // What the next batch says is lost: "LOSS_CAUSE_REJECTED 1, 3..5", with the
-  // seconds of the ticks.
+  // Returns the losses in the next batch: "LOSS_CAUSE_REJECTED 1, 3..5", with
+  // the seconds of the ticks.
   std::vector<std::string> NextLosses() {
     AddBatches(1);
     const auto said = Say();
@@ -609,7 +609,7 @@ class SetBackTest : public ConversationTest {
   const absl::Time start_ = clock_.Now();
 };
 
-TEST_F(SetBackTest, SaysWhatIsLostAndTellsItOnce) {
+TEST_F(SetBackTest, ReportsLossesOnce) {
   ConverseWith("store", 0);
   AddBatches(5);
   EXPECT_THAT(Say(), SizeIs(5));
@@ -617,15 +617,14 @@ TEST_F(SetBackTest, SaysWhatIsLostAndTellsItOnce) {
   {
     const testing::LogCapture log;
     ConverseWith("store", 1);
-    EXPECT_THAT(log.Lines(),
-                ElementsAre(AllOf(HasSubstr("batches 2 to 4"),
-                                  HasSubstr("damaged, or set back"),
-                                  HasSubstr("3 ticks"))));
+    EXPECT_THAT(log.Lines(), ElementsAre(AllOf(HasSubstr("batches 2 to 4"),
+                                               HasSubstr("damaged or set back"),
+                                               HasSubstr("3 ticks"))));
   }
-  // What was not acknowledged is still there.
+  // Unacknowledged batches are retained.
   EXPECT_THAT(Said(), ElementsAre("batch 101/5"));
   EXPECT_THAT(NextLosses(), ElementsAre("LOSS_CAUSE_STORE_DAMAGED 3, 2..4"));
-  // It was told, whether or not that has arrived.
+  // The loss was reported, whether or not the report arrived.
   const testing::LogCapture log;
   ConverseWith("store", 1);
   EXPECT_THAT(Say(), SizeIs(2));
@@ -635,7 +634,7 @@ TEST_F(SetBackTest, SaysWhatIsLostAndTellsItOnce) {
   EXPECT_THAT(log.Lines(), IsEmpty());
 }
 
-TEST_F(SetBackTest, WhatALostBatchToldOfIsToldAgain) {
+TEST_F(SetBackTest, ResendsLossesReportedInALostBatch) {
   ConverseWith("store", 0);
   delivery_->spool().AddLoss("", LossCause::kOverrun,
                              {.ticks = 7, .start = start_, .end = start_});
@@ -647,17 +646,17 @@ TEST_F(SetBackTest, WhatALostBatchToldOfIsToldAgain) {
                                         "LOSS_CAUSE_STORE_DAMAGED 2, 1..2"));
 }
 
-TEST_F(SetBackTest, WhatAWelcomeSaidIsAnAcknowledgementToo) {
+TEST_F(SetBackTest, TreatsAWelcomeAsAnAcknowledgement) {
   ConverseWith("store", 0);
   AddBatches(3);
   EXPECT_THAT(Say(), SizeIs(3));
-  ConverseWith("store", 3);  // acknowledgements were on their way
+  ConverseWith("store", 3);  // acknowledgements were in flight
   ConverseWith("store", 2);
   EXPECT_THAT(NextLosses(), ElementsAre("LOSS_CAUSE_STORE_DAMAGED 1, 3..3"));
 }
 
-// Exactly once holds for one store: what another one has is not lost.
-TEST_F(SetBackTest, AnotherStoreNeverHadIt) {
+// Exactly-once delivery holds per store: batches of another store are not lost.
+TEST_F(SetBackTest, ExpectsNothingOfAnotherStore) {
   ConverseWith("store", 0);
   AddBatches(3);
   EXPECT_THAT(Say(), SizeIs(3));
@@ -671,7 +670,7 @@ TEST_F(SetBackTest, AnotherStoreNeverHadIt) {
   EXPECT_THAT(log.Lines(), IsEmpty());
 }
 
-TEST_F(SetBackTest, OfMoreThanItRemembersItStillKnowsTheStretch) {
+TEST_F(SetBackTest, ReportsTheRangeOfForgottenBatches) {
   ConverseWith("store", 0);
   for (int i = 1; i <= 1200; ++i) {
     AddBatches(1);
@@ -683,7 +682,7 @@ TEST_F(SetBackTest, OfMoreThanItRemembersItStillKnowsTheStretch) {
               ElementsAre("LOSS_CAUSE_STORE_DAMAGED 1000, 1..1200"));
 }
 
-TEST_F(ConversationTest, SendsNoBatchWhileItIsThrottled) {
+TEST_F(ConversationTest, SendsNoBatchWhileThrottled) {
   AddBatches(1);
   Converse();
   EXPECT_EQ(conversation_->pause_left(), absl::InfiniteDuration());
@@ -693,9 +692,9 @@ TEST_F(ConversationTest, SendsNoBatchWhileItIsThrottled) {
   clock_.Advance(absl::Seconds(29));
   EXPECT_EQ(conversation_->pause_left(), absl::Seconds(1));
   EXPECT_THAT(Said(), IsEmpty());
-  clock_.Step(absl::Hours(1));  // the time of day does not matter
+  clock_.Step(absl::Hours(1));  // the wall clock does not matter
   EXPECT_THAT(Said(), IsEmpty());
-  // Answers still go out.
+  // Answers are still sent.
   v1::CollectRequest answer;
   answer.mutable_instance_list()->set_request_id(1);
   conversation_->Say(answer);
@@ -705,7 +704,7 @@ TEST_F(ConversationTest, SendsNoBatchWhileItIsThrottled) {
   EXPECT_THAT(Said(), ElementsAre("batch 101/1"));
 }
 
-TEST_F(ConversationTest, TheLastThrottleCountsAndOnlyOnItsStream) {
+TEST_F(ConversationTest, TheLastThrottleAppliesToItsStreamOnly) {
   AddBatches(1);
   Converse();
   Throttle(absl::Hours(1));
@@ -718,8 +717,8 @@ TEST_F(ConversationTest, TheLastThrottleCountsAndOnlyOnItsStream) {
   EXPECT_THAT(Said(), ElementsAre("batch 101/1"));
 }
 
-// So that what takes long can be done elsewhere.
-TEST_F(ConversationTest, HandsBackWorkWhoseResultGoesBeforeBatches) {
+// Long-running work can be done on another thread.
+TEST_F(ConversationTest, SendsResultsOfWorkBeforeBatches) {
   AddBatches(10);
   Hello();
   const auto own_plan =
@@ -750,8 +749,8 @@ TEST_F(ConversationTest, HandsBackWorkWhoseResultGoesBeforeBatches) {
                                   "instances", "batch 101/3", "batch 101/4"));
 }
 
-// A disk may take long, and answers come on gRPC's threads.
-TEST_F(ConversationTest, TakesAnswersWhileTheSpoolsFileIsRead) {
+// Disk reads may block, and answers arrive on gRPC's threads.
+TEST_F(ConversationTest, HandlesAnswersWhileTheFileIsRead) {
   StartWithDirectory();  // 102
   AddBatches(2);
   StartWithDirectory();
@@ -785,7 +784,7 @@ TEST_F(ConversationTest, TakesAnswersWhileTheSpoolsFileIsRead) {
   EXPECT_THAT(Said(), ElementsAre("batch 103/1", "batch 103/2"));
 }
 
-TEST_F(ConversationTest, AWelcomeThatWaitsForTheFileLetsOthersGoOn) {
+TEST_F(ConversationTest, AWelcomeWaitingForTheFileBlocksNoOtherCalls) {
   StartWithDirectory();  // 102
   AddBatches(1);
   StartWithDirectory();
@@ -802,10 +801,10 @@ TEST_F(ConversationTest, AWelcomeThatWaitsForTheFileLetsOthersGoOn) {
     Throttle(absl::Seconds(30));
     EXPECT_EQ(conversation_->pause_left(), absl::Seconds(30));
     EXPECT_FALSE(conversation_->is_settled());
-    EXPECT_FALSE(conversation_->must_begin_anew());
+    EXPECT_FALSE(conversation_->must_reconnect());
     bool must_read = true;
     EXPECT_FALSE(conversation_->NextFromMemory(&must_read).has_value());
-    EXPECT_FALSE(must_read);  // not before it is welcome
+    EXPECT_FALSE(must_read);  // not before Welcome
     EXPECT_FALSE(conversation_->is_welcome());
     AddBatches(1);
   }));
@@ -816,8 +815,9 @@ TEST_F(ConversationTest, AWelcomeThatWaitsForTheFileLetsOthersGoOn) {
                                   "batch 103/1", "batch 103/2"));
 }
 
-// What a thread sends that must not wait for the file, and what it leaves.
-TEST_F(ConversationTest, LeavesWhatOnlyTheFileHasToAThreadThatCanWait) {
+// Messages sent without waiting for the file, and the ones left to other
+// threads.
+TEST_F(ConversationTest, NeverReadsTheFileFromMemoryCalls) {
   StartWithDirectory();  // 102
   AddBatches(2);
   StartWithDirectory();
@@ -836,7 +836,7 @@ TEST_F(ConversationTest, LeavesWhatOnlyTheFileHasToAThreadThatCanWait) {
   EXPECT_FALSE(must_read);
 }
 
-TEST_F(ConversationTest, AppliesThePlanThatWelcomeBrings) {
+TEST_F(ConversationTest, AppliesThePlanInWelcome) {
   Hello();
   v1::CollectResponse welcome = WelcomeOf({{.epoch = kEpoch}});
   welcome.mutable_welcome()->mutable_plan()->set_version(4);
@@ -846,7 +846,7 @@ TEST_F(ConversationTest, AppliesThePlanThatWelcomeBrings) {
   EXPECT_THAT(plans_, ElementsAre("4"));
 }
 
-TEST_F(ConversationTest, AnswersAQuestionThatItCannotTake) {
+TEST_F(ConversationTest, AnswersInvalidRequests) {
   Converse();
   v1::CollectResponse question;
   question.mutable_enumerate_instances()->set_request_id(6);
@@ -857,7 +857,7 @@ TEST_F(ConversationTest, AnswersAQuestionThatItCannotTake) {
   EXPECT_THAT(asked_, IsEmpty());
 }
 
-TEST_F(ConversationTest, PassesOverWhatALaterVersionMaySay) {
+TEST_F(ConversationTest, IgnoresMessagesOfLaterVersions) {
   AddBatches(1);
   Converse();
   EXPECT_EQ(conversation_->Handle({}), nullptr);

@@ -31,7 +31,7 @@ class DeliveryTest : public ::testing::Test {
     return *delivery_;
   }
 
-  // A block of the moment with so many instances.
+  // Returns a block of the current time with this many instances.
   BlockSamples Block(absl::Duration interval, uint64_t instances = 1) const {
     QuerySamples query;
     query.query = 1;
@@ -45,12 +45,12 @@ class DeliveryTest : public ::testing::Test {
                            perflib::PerfTime100NSecFromTime(clock_.Now())},
             .queries = {query}};
   }
-  // Takes a tick and lets its interval pass.
+  // Takes a tick and advances the clock by its interval.
   void Tick(absl::Duration interval = absl::Seconds(1)) {
     delivery_->Add(Block(interval));
     clock_.Advance(interval);
   }
-  // How many ticks each batch has.
+  // Returns the number of ticks in each batch.
   std::vector<int> BatchSizes() const {
     std::vector<int> sizes;
     for (const v1::BatchContent& content : ContentsOf(delivery_->spool())) {
@@ -74,7 +74,7 @@ TEST_F(DeliveryTest, SendsTheFirstTickAtOnceAndOthersTogether) {
   EXPECT_THAT(BatchSizes(), ElementsAre(1, 10, 10, 10));
 }
 
-TEST_F(DeliveryTest, CutsBatchesByNumberWhateverTheTimeAndWhoeverWatches) {
+TEST_F(DeliveryTest, CutsBatchesByNumberRegardlessOfTimeAndWatchers) {
   Make({.blocks_per_batch = 3});
   for (int tick = 0; tick < 8; ++tick) {
     delivery_->SetLive(tick % 2 == 0);
@@ -84,13 +84,13 @@ TEST_F(DeliveryTest, CutsBatchesByNumberWhateverTheTimeAndWhoeverWatches) {
   EXPECT_THAT(BatchSizes(), ElementsAre(3, 3, 2));
 }
 
-TEST_F(DeliveryTest, LetsNoTickWaitLongerThanThePeriod) {
+TEST_F(DeliveryTest, HoldsNoTickLongerThanThePeriod) {
   Make({.batch_period = absl::Seconds(10)});
   for (const absl::Duration interval :
        {absl::Milliseconds(950), absl::Milliseconds(1050), absl::Seconds(3),
         absl::Seconds(10), absl::Seconds(60)}) {
     Make();
-    Tick();  // the first goes at once
+    Tick();  // the first is sent at once
     std::map<uint64_t, absl::Time> sent_at;
     for (int tick = 0; tick < 100; ++tick) {
       delivery_->Add(Block(interval));
@@ -119,10 +119,10 @@ TEST_F(DeliveryTest, SendsEachTickAtOnceWithoutAPeriod) {
   EXPECT_THAT(BatchSizes(), ElementsAre(1, 1, 1));
 }
 
-TEST_F(DeliveryTest, SendsEachTickAtOnceWhileSomeoneWatches) {
+TEST_F(DeliveryTest, SendsEachTickAtOnceWhileWatched) {
   Make();
   for (int tick = 0; tick < 4; ++tick) Tick();
-  delivery_->SetLive(true);  // sends what was held back
+  delivery_->SetLive(true);  // sends the held ticks
   EXPECT_THAT(BatchSizes(), ElementsAre(1, 3));
   Tick();
   Tick();
@@ -132,7 +132,7 @@ TEST_F(DeliveryTest, SendsEachTickAtOnceWhileSomeoneWatches) {
   EXPECT_THAT(BatchSizes(), ElementsAre(1, 3, 1, 1, 10));
 }
 
-TEST_F(DeliveryTest, WhatWasHeldBackGoesWithTheNextTickIfThatIsSaid) {
+TEST_F(DeliveryTest, SendsHeldTicksWithTheNextTickOnRequest) {
   Make();
   for (int tick = 0; tick < 4; ++tick) Tick();
   delivery_->SetLiveFromNextTick(true);
@@ -164,7 +164,7 @@ TEST_F(DeliveryTest, TakesTicksWhileABatchIsCompressed) {
   EXPECT_THAT(BatchSizes(), ElementsAre(1, 2, 5));
 }
 
-TEST_F(DeliveryTest, FlushesWhatIsHeld) {
+TEST_F(DeliveryTest, FlushesHeldTicks) {
   Make();
   delivery_->Flush();
   EXPECT_THAT(BatchSizes(), IsEmpty());
@@ -175,7 +175,7 @@ TEST_F(DeliveryTest, FlushesWhatIsHeld) {
   EXPECT_THAT(BatchSizes(), ElementsAre(1, 1));
 }
 
-TEST_F(DeliveryTest, TellsItsListenerOfEachBatch) {
+TEST_F(DeliveryTest, NotifiesTheListenerOfEachBatch) {
   Make();
   int calls = 0;
   delivery_->SetBatchListener([&] {
@@ -207,8 +207,8 @@ TEST_F(DeliveryTest, NumbersBatchesWithoutHoles) {
   EXPECT_GT(expected, 10);
 }
 
-// So that a batch stays far below what the aggregator takes.
-TEST_F(DeliveryTest, DoesNotHoldBackManyValues) {
+// The size of a batch must stay far below the aggregator's limit.
+TEST_F(DeliveryTest, DoesNotHoldLargeBatches) {
   Make();
   Tick();
   for (int tick = 0; tick < 3; ++tick) {
@@ -217,7 +217,7 @@ TEST_F(DeliveryTest, DoesNotHoldBackManyValues) {
   EXPECT_THAT(BatchSizes(), ElementsAre(1, 3));
 }
 
-TEST_F(DeliveryTest, CompressesWhatGetsSmaller) {
+TEST_F(DeliveryTest, CompressesIfThatIsSmaller) {
   Make({.batch_period = absl::ZeroDuration()});
   Tick();
   BlockSamples constant = Block(absl::Seconds(1), 1000);
@@ -285,7 +285,7 @@ TEST_F(DeliveryTest, AddsUpLossesOfOneMachineAndCause) {
   EXPECT_EQ(last.losses(0).cause(), v1::LOSS_CAUSE_REJECTED);
 }
 
-TEST_F(DeliveryTest, SendsLossesWithoutTicksInTime) {
+TEST_F(DeliveryTest, SendsLossesWithoutTicksWithinThePeriod) {
   Make();
   Tick();
   int losses = 0;
@@ -297,8 +297,8 @@ TEST_F(DeliveryTest, SendsLossesWithoutTicksInTime) {
   EXPECT_EQ(ContentsOf(delivery_->spool())[1].losses(0).ticks(), losses);
 }
 
-// However long the aggregator is away: a batch that tells of losses can be
-// lost itself.
+// However long the aggregator is unreachable: a batch that reports losses can
+// itself be lost.
 TEST_F(DeliveryTest, CountsEveryTickThatASmallSpoolDrops) {
   Make({.batch_period = absl::ZeroDuration(), .spool_bytes = 4000});
   const absl::Time start = clock_.Now();
@@ -310,7 +310,7 @@ TEST_F(DeliveryTest, CountsEveryTickThatASmallSpoolDrops) {
     }
     clock_.Advance(absl::Seconds(1));
   }
-  delivery_->spool().Append({}, {});  // tells of what was dropped last
+  delivery_->spool().Append({}, {});  // reports the last drops
   uint64_t ticks = 0;
   uint64_t overrun = 0;
   absl::Time oldest = clock_.Now();
@@ -335,8 +335,8 @@ TEST_F(DeliveryTest, CountsEveryTickThatASmallSpoolDrops) {
   EXPECT_EQ(oldest, start);
 }
 
-// Processes come and go for as long as the aggregator is away.
-TEST_F(DeliveryTest, ForgetsTheInstancesOfWhatASmallSpoolDrops) {
+// Processes come and go while the aggregator is unreachable.
+TEST_F(DeliveryTest, ForgetsInstancesOfDroppedBatches) {
   Make({.batch_period = absl::ZeroDuration(), .spool_bytes = 4000});
   Dictionary& dictionary = delivery_->dictionary();
   for (uint32_t tick = 0; tick < 500; ++tick) {

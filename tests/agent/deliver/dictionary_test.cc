@@ -46,7 +46,7 @@ TEST(Dictionary, GivesTheSameDefinitionTheSameId) {
                                                    {12, 4, true}};
   const absl::Duration second = absl::Seconds(1);
   std::set<uint32_t> ids = {0, web, other, disk, disk_changed};
-  // Each of these differs from the first in one thing.
+  // Each query differs from the first in one property.
   const auto queries = [&] {
     return std::vector<uint32_t>{
         dictionary.DefineQuery(web, disk, second, columns),
@@ -85,7 +85,7 @@ TEST(Dictionary, GivesEachLifeAnIdOfItsOwn) {
               ElementsAre(first, second));
 }
 
-TEST(Dictionary, DefinesEverythingThatWasSaid) {
+TEST(Dictionary, ReturnsAllDefinitions) {
   Dictionary dictionary;
   perflib::CountersetRegistration registration = testing::DiskRegistration();
   registration.help = "Not sent.";
@@ -120,7 +120,7 @@ TEST(Dictionary, DefinesEverythingThatWasSaid) {
   EXPECT_EQ(all.instances(0).instance_id(), 16);
   EXPECT_EQ(all.instances(0).occurrence(), 3);
 
-  // The next batch takes the same along.
+  // The next batch takes the same definitions.
   v1::BatchContent content;
   EXPECT_TRUE(dictionary.TakePending(1, &content));
   EXPECT_EQ(content.definitions().SerializeAsString(), all.SerializeAsString());
@@ -152,7 +152,7 @@ TEST(Dictionary, SendsDefinitionsAndRetirementsOnce) {
   EXPECT_FALSE(dictionary.TakePending(5, &content));
 }
 
-TEST(Dictionary, KeepsTheRetiredUntilTheirBatchIsSettled) {
+TEST(Dictionary, KeepsRetiredInstancesUntilTheirBatchIsSettled) {
   Dictionary dictionary;
   v1::BatchContent content;
   const uint32_t a = dictionary.DefineInstance(1, 2, "a", 1, 0);
@@ -173,7 +173,7 @@ TEST(Dictionary, KeepsTheRetiredUntilTheirBatchIsSettled) {
   EXPECT_THAT(InstanceIds(AllDefinitions(dictionary)), ElementsAre(b));
 }
 
-TEST(Dictionary, ComesInPartsThatBuildOnEachOther) {
+TEST(Dictionary, SplitsDefinitionsInDependencyOrder) {
   Dictionary dictionary;
   const uint32_t machine = dictionary.DefineMachine("web-1");
   const uint32_t disk =
@@ -191,10 +191,10 @@ TEST(Dictionary, ComesInPartsThatBuildOnEachOther) {
   EXPECT_GT(parts.size(), 5);
   v1::Definitions all;
   for (const v1::Definitions& part : parts) {
-    // Each definition has a byte or two of its own for its place in the part.
+    // Each definition needs one or two additional bytes in its part.
     EXPECT_LT(part.ByteSizeLong(), 2 * kPartBytes);
     all.MergeFrom(part);
-    // What it refers to is here by now.
+    // Its references are defined by now.
     if (part.queries_size() > 0) {
       EXPECT_EQ(all.countersets(0).id(), disk);
     }

@@ -14,7 +14,7 @@
 namespace fleetperf::testing {
 namespace {
 
-// How long anything may take that a test waits for.
+// The timeout of all waits in tests.
 constexpr absl::Duration kMessagePatience = absl::Seconds(60);
 
 }  // namespace

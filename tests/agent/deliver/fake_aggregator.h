@@ -1,4 +1,4 @@
-// An aggregator whose every message a test decides.
+// An aggregator whose every message is controlled by a test.
 
 #ifndef FLEETPERF_TESTS_AGENT_DELIVER_FAKE_AGGREGATOR_H_
 #define FLEETPERF_TESTS_AGENT_DELIVER_FAKE_AGGREGATOR_H_
@@ -22,11 +22,11 @@ class FakeStream
  public:
   FakeStream() { StartRead(&request_); }
 
-  // The next message that is no report on a plan. An empty one, and a failure,
-  // if none comes.
+  // Returns the next message that is not a plan report. If none arrives, fails
+  // and returns an empty message.
   v1::CollectRequest Receive();
   void Send(v1::CollectResponse response);
-  // Ends the stream after what was sent before.
+  // Ends the stream after the messages sent so far.
   void End(const grpc::Status& status);
 
   void OnReadDone(bool ok) override;
@@ -50,9 +50,9 @@ class FakeStream
 
 class FakeAggregator : public v1::CollectionService::CallbackService {
  public:
-  // Listens at a port of its own, or at the address of one that is gone.
+  // Listens at a free port, or at the address of a previous aggregator.
   explicit FakeAggregator(const std::string& address = "127.0.0.1:0");
-  // Breaks what is open.
+  // Cancels open streams.
   ~FakeAggregator() override;
 
   const std::string& address() const { return address_; }

@@ -1,4 +1,4 @@
-// The agent's side of the protocol, against an aggregator that is played.
+// The agent's side of the protocol, against a fake aggregator.
 
 #include "agent/deliver/uplink.h"
 
@@ -68,7 +68,7 @@ class UplinkTest : public ::testing::Test {
         }});
   }
 
-  // Starts the uplink and welcomes it; nothing is durable yet.
+  // Starts the uplink and welcomes it. No batch is durable yet.
   FakeStream& Connect(const v1::Limits& limits = {}) {
     Start({aggregator_->address()});
     FakeStream& stream = aggregator_->Accept();
@@ -110,7 +110,7 @@ class UplinkTest : public ::testing::Test {
     stream.Send(response);
   }
 
-  // Asks which instances there are, and receives the answer.
+  // Requests the current instances and receives the answer.
   static v1::InstanceList Enumerate(FakeStream& stream,
                                     const std::string& machine = "",
                                     const std::string& guid = kGuid) {
@@ -125,8 +125,8 @@ class UplinkTest : public ::testing::Test {
     EXPECT_EQ(answer.instance_list().request_id(), 7);
     return answer.instance_list();
   }
-  // The agent has handled what was sent to it before, and sent what it had to:
-  // no batch comes before the answers to these questions.
+  // Checks that the agent has handled all messages and sent no batch: no batch
+  // precedes the answers to these requests.
   static void ExpectNoBatch(FakeStream& stream) {
     Enumerate(stream);
     Enumerate(stream);
@@ -157,8 +157,7 @@ class UplinkTest : public ::testing::Test {
     return limits;
   }
 
-  // Without an aggregator, an uplink does not wait for its acknowledgements
-  // before it ends.
+  // Without an aggregator, an uplink ends without waiting for acknowledgements.
   std::optional<Delivery> delivery_{
       Delivery::Options{.epoch = kEpoch, .blocks_per_batch = 1}};
   std::atomic<std::thread::id> uplinks_thread_;
@@ -167,7 +166,7 @@ class UplinkTest : public ::testing::Test {
   std::optional<FakeAggregator> aggregator_{std::in_place};
 };
 
-TEST_F(UplinkTest, SaysWhoItIsAndWhatItHolds) {
+TEST_F(UplinkTest, SendsIdentityAndHeldEpochs) {
   AddBatches(3);
   delivery_->spool().Acknowledge({.epoch = kThisProcess, .sequence = 1});
   Start({aggregator_->address()});
@@ -182,7 +181,7 @@ TEST_F(UplinkTest, SaysWhoItIsAndWhatItHolds) {
   EXPECT_EQ(hello.held_epochs(0).last_sequence(), 3);
 }
 
-TEST_F(UplinkTest, SendsTheCatalogueIfItIsWanted) {
+TEST_F(UplinkTest, SendsTheCatalogueOnRequest) {
   Start({aggregator_->address()});
   FakeStream& stream = aggregator_->Accept();
   stream.Receive();
@@ -223,7 +222,7 @@ TEST_F(UplinkTest, SendsALargeDictionaryInPartsBeforeTheFirstBatch) {
   EXPECT_THAT(ReceiveBatches(stream, 1), ElementsAre(1));
 }
 
-TEST_F(UplinkTest, SendsAgainExactlyWhatIsNotDurable) {
+TEST_F(UplinkTest, ResendsExactlyTheNonDurableBatches) {
   FakeStream& first = Connect();
   AddBatches(5);
   EXPECT_THAT(ReceiveBatches(first, 5), ElementsAre(1, 2, 3, 4, 5));
@@ -234,14 +233,14 @@ TEST_F(UplinkTest, SendsAgainExactlyWhatIsNotDurable) {
   const v1::CollectRequest hello = second.Receive();
   EXPECT_EQ(hello.hello().held_epochs(0).first_sequence(), 3);
   EXPECT_EQ(hello.hello().held_epochs(0).last_sequence(), 5);
-  SendWelcome(second, /*durable=*/3);  // whose acknowledgement was lost
+  SendWelcome(second, /*durable=*/3);  // its acknowledgement was lost
   EXPECT_THAT(ReceiveBatches(second, 2), ElementsAre(4, 5));
   SendAck(second, 5);
   AddBatch();
   EXPECT_THAT(ReceiveBatches(second, 1), ElementsAre(6));
 }
 
-TEST_F(UplinkTest, SendsAgainToAnAggregatorThatDiedAndIsBack) {
+TEST_F(UplinkTest, ResendsToARestartedAggregator) {
   FakeStream& first = Connect();
   AddBatches(3);
   EXPECT_THAT(ReceiveBatches(first, 3), ElementsAre(1, 2, 3));
@@ -251,14 +250,15 @@ TEST_F(UplinkTest, SendsAgainToAnAggregatorThatDiedAndIsBack) {
   aggregator_.emplace(address);
   FakeStream& second = aggregator_->Accept();
   EXPECT_EQ(second.Receive().hello().held_epochs(0).first_sequence(), 1);
-  EXPECT_GE(disconnects_, 1);  // of the first; perhaps of vain attempts
+  EXPECT_GE(disconnects_,
+            1);  // for the first stream, and perhaps for failed attempts
   SendWelcome(second, /*durable=*/1);
   EXPECT_THAT(ReceiveBatches(second, 3), ElementsAre(2, 3, 4));
   SendAck(second, 4);
   EXPECT_TRUE(AllIsSettled());
 }
 
-TEST_F(UplinkTest, GoesToTheNextAggregatorIfTheFirstIsDead) {
+TEST_F(UplinkTest, ConnectsToTheNextAggregatorIfTheFirstIsDead) {
   std::string dead;
   {
     const FakeAggregator short_lived;
@@ -272,13 +272,13 @@ TEST_F(UplinkTest, GoesToTheNextAggregatorIfTheFirstIsDead) {
   EXPECT_THAT(ReceiveBatches(stream, 1), ElementsAre(1));
 }
 
-TEST_F(UplinkTest, NeverSendsARejectedBatchAgain) {
+TEST_F(UplinkTest, NeverResendsARejectedBatch) {
   const testing::LogCapture log;
   FakeStream& first = Connect();
   AddBatches(3);
   EXPECT_THAT(ReceiveBatches(first, 3), ElementsAre(1, 2, 3));
   SendReject(first, 2);
-  AddBatch();  // the stream goes on
+  AddBatch();  // the stream continues
   EXPECT_THAT(ReceiveBatches(first, 1), ElementsAre(4));
   first.End({grpc::StatusCode::UNAVAILABLE, "stops"});
 
@@ -291,13 +291,13 @@ TEST_F(UplinkTest, NeverSendsARejectedBatchAgain) {
   SendAck(second, 4);
   EXPECT_TRUE(AllIsSettled());
   aggregator_.reset();
-  uplink_.reset();  // who logs
+  uplink_.reset();  // the uplink logs until destroyed
   EXPECT_THAT(
       log.Lines(),
       Contains(HasSubstr("the aggregator rejected batch 2: too large")));
 }
 
-TEST_F(UplinkTest, TakesARejectionForAnAcknowledgement) {
+TEST_F(UplinkTest, TreatsARejectionAsAnAcknowledgement) {
   FakeStream& stream = Connect(OneUnacknowledged());
   AddBatches(2);
   EXPECT_THAT(ReceiveBatches(stream, 1), ElementsAre(1));
@@ -305,7 +305,7 @@ TEST_F(UplinkTest, TakesARejectionForAnAcknowledgement) {
   EXPECT_THAT(ReceiveBatches(stream, 1), ElementsAre(2));
 }
 
-TEST_F(UplinkTest, KeepsToTheNumberOfUnacknowledgedBatches) {
+TEST_F(UplinkTest, LimitsUnacknowledgedBatches) {
   v1::Limits limits;
   limits.set_max_unacknowledged_batches(2);
   FakeStream& stream = Connect(limits);
@@ -317,8 +317,8 @@ TEST_F(UplinkTest, KeepsToTheNumberOfUnacknowledgedBatches) {
   ExpectNoBatch(stream);
 }
 
-// A commit of the stream before may be acknowledged on this one.
-TEST_F(UplinkTest, GoesOnAfterAnAcknowledgementOfMoreThanItHasSentAgain) {
+// A commit of the previous stream may be acknowledged on this one.
+TEST_F(UplinkTest, AcceptsAcknowledgementsOfBatchesNotYetResent) {
   FakeStream& first = Connect();
   AddBatches(3);
   EXPECT_THAT(ReceiveBatches(first, 3), ElementsAre(1, 2, 3));
@@ -332,8 +332,8 @@ TEST_F(UplinkTest, GoesOnAfterAnAcknowledgementOfMoreThanItHasSentAgain) {
   EXPECT_THAT(ReceiveBatches(second, 1), ElementsAre(4));
 }
 
-// Of a capture that is played a second time.
-TEST_F(UplinkTest, SettlesBatchesThatTheAggregatorHadBeforeTheyWereMade) {
+// Batches of a capture that is played a second time.
+TEST_F(UplinkTest, SettlesBatchesThatTheAggregatorAlreadyHas) {
   AddBatch();
   Start({aggregator_->address()});
   FakeStream& stream = aggregator_->Accept();
@@ -346,7 +346,7 @@ TEST_F(UplinkTest, SettlesBatchesThatTheAggregatorHadBeforeTheyWereMade) {
   EXPECT_THAT(ReceiveBatches(stream, 1), ElementsAre(4));
 }
 
-TEST_F(UplinkTest, SendsNothingWhileItIsThrottled) {
+TEST_F(UplinkTest, SendsNothingWhileThrottled) {
   constexpr int64_t kHour = 3'600'000'000'000;
   FakeStream& stream = Connect();
   AddBatch();
@@ -359,7 +359,7 @@ TEST_F(UplinkTest, SendsNothingWhileItIsThrottled) {
   EXPECT_THAT(ReceiveBatches(stream, 1), ElementsAre(2));
 }
 
-TEST_F(UplinkTest, AnswersWhichInstancesThereAre) {
+TEST_F(UplinkTest, AnswersInstanceRequests) {
   FakeStream& stream = Connect();
   const v1::InstanceList list = Enumerate(stream);
   EXPECT_THAT(list.error(), IsEmpty());
@@ -370,7 +370,7 @@ TEST_F(UplinkTest, AnswersWhichInstancesThereAre) {
   EXPECT_EQ(Enumerate(stream, "", "short").error(), "counterset is not a GUID");
 }
 
-TEST_F(UplinkTest, SendsAtOnceWhileSomebodyWatches) {
+TEST_F(UplinkTest, SendsAtOnceWhileWatched) {
   delivery_.emplace(
       Delivery::Options{.epoch = kEpoch, .batch_period = absl::Hours(1)});
   FakeStream& stream = Connect();
@@ -385,7 +385,7 @@ TEST_F(UplinkTest, SendsAtOnceWhileSomebodyWatches) {
   EXPECT_THAT(ReceiveBatches(stream, 1), ElementsAre(3));
 }
 
-// An agent whose former process left two batches in the spool's file.
+// An agent with two batches of a former process in the spool's file.
 class UplinkWithFileTest : public UplinkTest {
  protected:
   static constexpr uint64_t kFormerEpoch = kEpoch - 1;
@@ -395,7 +395,7 @@ class UplinkWithFileTest : public UplinkTest {
     AddBatches(2);
     delivery_.reset();
     {
-      absl::MutexLock lock(&mutex_);  // ids of threads are used again
+      absl::MutexLock lock(&mutex_);  // thread ids are reused
       file_users_.clear();
     }
     Open(kEpoch);
@@ -419,7 +419,7 @@ class UplinkWithFileTest : public UplinkTest {
     delivery_.emplace(Delivery::Options{.batch_period = absl::Hours(1)},
                       *std::move(spool));
   }
-  // Two batches, whatever the period is.
+  // Adds this many batches, whatever the period.
   void AddBatches(int count) {
     for (int i = 0; i < count; ++i) {
       AddBatch();
@@ -442,7 +442,7 @@ class UplinkWithFileTest : public UplinkTest {
     }
     stream.Send(response);
   }
-  // Up to this one of the agent's own epoch.
+  // Acknowledges batches of the agent's own epoch up to `sequence`.
   static void AckAll(FakeStream& stream, uint64_t sequence) {
     v1::CollectResponse ack;
     ack.mutable_ack()->set_epoch(kFormerEpoch);
@@ -464,19 +464,19 @@ class UplinkWithFileTest : public UplinkTest {
   }
 
   testing::TempDirectory directory_;
-  testing::Gate gate_;  // where the file is used
+  testing::Gate gate_;  // blocks the use of the file
   absl::Mutex mutex_;
   std::set<std::thread::id> file_users_ ABSL_GUARDED_BY(mutex_);
   std::set<std::thread::id> sealers_ ABSL_GUARDED_BY(mutex_);
 };
 
-// A stalled disk would stop all of gRPC's threads, and a large batch delay what
-// they have to do.
-TEST_F(UplinkWithFileTest, NeitherReadsTheFileNorCompressesInCallbacks) {
+// A stalled disk would block all of gRPC's threads, and compressing a large
+// batch would delay them.
+TEST_F(UplinkWithFileTest, CallbacksNeitherReadTheFileNorCompress) {
   std::set<std::thread::id> allowed;
   FakeStream& stream = ConnectUpToHello();
   {
-    // This thread has opened the spool, and the spool's has written.
+    // This thread has opened the spool, and the spool's thread has written.
     absl::MutexLock lock(&mutex_);
     allowed = file_users_;
   }
@@ -484,7 +484,7 @@ TEST_F(UplinkWithFileTest, NeitherReadsTheFileNorCompressesInCallbacks) {
   EXPECT_EQ(ReceiveText(stream), "dictionary");
   EXPECT_EQ(ReceiveText(stream), absl::StrCat(kFormerEpoch, "/1"));
   EXPECT_EQ(ReceiveText(stream), absl::StrCat(kFormerEpoch, "/2"));
-  AddBatch();  // the first goes at once
+  AddBatch();  // the first is sent at once
   EXPECT_EQ(ReceiveText(stream), absl::StrCat(kEpoch, "/1"));
   AddBatch();
   v1::CollectResponse pace;
@@ -500,9 +500,9 @@ TEST_F(UplinkWithFileTest, NeitherReadsTheFileNorCompressesInCallbacks) {
                                              uplinks_thread_.load()));
 }
 
-TEST_F(UplinkWithFileTest, TicksAreTakenWhileAWelcomeWaitsForTheFile) {
+TEST_F(UplinkWithFileTest, TakesTicksWhileAWelcomeWaitsForTheFile) {
   FakeStream& stream = ConnectUpToHello();
-  AddBatch();  // the first goes at once
+  AddBatch();  // the first is sent at once
   ASSERT_OK(delivery_->spool().AwaitSaved());
   testing::ThreadAtGate welcome(&gate_, [&] { Welcome(stream); });
   ASSERT_TRUE(welcome.has_stopped());

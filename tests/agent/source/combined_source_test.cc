@@ -34,13 +34,13 @@ const perflib::Guid kMachineDisks =
 constexpr perflib::Clocks kMachinesClocks = {
     .perf_time_stamp = 5'000, .perf_time_100nsec = 7'000, .perf_freq = 1'000};
 
-// Has one counterset, of which every query's result is one value, and refuses
-// counters of others.
+// Has one counterset. The result of every query is one value; queries of other
+// countersets are refused.
 class FakeMachine : public Source {
  public:
   struct State {
     absl::Status status;
-    size_t left_out = 0;  // bytes that the block says it has and has not
+    size_t left_out = 0;  // bytes missing at the end of the block
   };
 
   explicit FakeMachine(const State* state) : state_(*state) {}
@@ -128,7 +128,7 @@ class CombinedSourceTest : public ::testing::Test {
     return statuses;
   }
 
-  // The values of the queries by counter id, as a collector finds them.
+  // Returns the values of the queries by counter id, as a collector finds them.
   std::map<uint32_t, uint64_t> Values() {
     EXPECT_OK(handle_->QueryCounterData(&bytes_));
     perflib::ReadBlock(bytes_, &block_);
@@ -192,7 +192,7 @@ TEST_F(CombinedSourceTest, EachIdentifierGetsItsOwnStatus) {
                   perflib::kErrorSuccess));
 }
 
-TEST_F(CombinedSourceTest, TheAgentsOwnNeedNothingOfTheMachine) {
+TEST_F(CombinedSourceTest, ReadsOwnCountersWithoutTheMachine) {
   machine_.status = absl::UnavailableError("no PerfLib");
   EXPECT_THAT(Add({{.counterset = kOwn, .counter_id = 2}}), ElementsAre(0));
   EXPECT_EQ(Values(), (std::map<uint32_t, uint64_t>{{2, 42}}));
@@ -202,8 +202,8 @@ TEST_F(CombinedSourceTest, TheAgentsOwnNeedNothingOfTheMachine) {
               StatusIs(absl::StatusCode::kUnavailable, "no PerfLib"));
 }
 
-// Behind the end of a block that is shorter than it says, nothing has a place.
-TEST_F(CombinedSourceTest, ABlockThatIsCutOffIsLeftAsItIs) {
+// Nothing can be appended to a block that is shorter than its header says.
+TEST_F(CombinedSourceTest, LeavesTruncatedBlocksUnchanged) {
   Add({{.counterset = kOwn, .counter_id = 2},
        {.counterset = kMachineDisks, .counter_id = 8}});
   Values();

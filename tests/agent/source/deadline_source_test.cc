@@ -19,12 +19,12 @@ using testing::StatusIs;
 constexpr absl::Duration kLong = absl::Minutes(1);
 constexpr absl::Duration kAtOnce = absl::Milliseconds(1);
 
-// What the calls of a source behind a deadline meet and leave behind.
+// Events of the calls of a source behind a deadline.
 struct Events {
-  absl::Notification hangs;    // a call does
-  absl::Notification release;  // ends the call that hangs
-  absl::Notification closed;   // the handle
-  absl::Notification gone;     // the source
+  absl::Notification hangs;    // a call hangs
+  absl::Notification release;  // ends the hanging call
+  absl::Notification closed;   // the handle is closed
+  absl::Notification gone;     // the source is destroyed
 };
 
 class HangingSource : public Source {
@@ -82,7 +82,7 @@ class HangingSource : public Source {
 
    private:
     const std::shared_ptr<Events> events_;
-    bool was_used_ = false;  // closing one that was not hangs
+    bool was_used_ = false;  // closing an unused handle hangs
   };
 
   const std::shared_ptr<Events> events_;
@@ -94,13 +94,13 @@ class DeadlineSourceTest : public ::testing::Test {
     return MakeDeadlineSource(std::make_unique<HangingSource>(events_), "db1",
                               deadline);
   }
-  // Makes a call that hangs, and waits until that is known.
+  // Makes a call that hangs, and waits until it is overdue.
   void Hang(Source& source) {
     while (!events_->hangs.HasBeenNotified()) {
       EXPECT_FALSE(source.EnumerateCounterSetInstances({}).ok());
     }
   }
-  // However slow the machine is.
+  // Retries until the handle opens, however slow the machine is.
   static std::unique_ptr<QueryHandle> OpenHandle(Source& source) {
     for (;;) {
       auto handle = source.OpenQueryHandle();
@@ -115,7 +115,7 @@ class DeadlineSourceTest : public ::testing::Test {
   const std::shared_ptr<Events> events_ = std::make_shared<Events>();
 };
 
-TEST_F(DeadlineSourceTest, PassesCallsAndErrorsOn) {
+TEST_F(DeadlineSourceTest, ForwardsCallsAndErrors) {
   const auto source = Make(kLong);
   ASSERT_OK_AND_ASSIGN(const auto guids, source->EnumerateCounterSet());
   EXPECT_EQ(guids, (std::vector<perflib::Guid>{{.data1 = 7}}));
@@ -133,7 +133,7 @@ TEST_F(DeadlineSourceTest, PassesCallsAndErrorsOn) {
   }
 }
 
-TEST_F(DeadlineSourceTest, ACallThatHangsFailsInTime) {
+TEST_F(DeadlineSourceTest, FailsHangingCallsAtTheDeadline) {
   const auto source = Make(kAtOnce);
   EXPECT_THAT(source->EnumerateCounterSetInstances({}),
               StatusIs(absl::StatusCode::kDeadlineExceeded,
@@ -141,7 +141,7 @@ TEST_F(DeadlineSourceTest, ACallThatHangsFailsInTime) {
                        "within 1ms"));
 }
 
-TEST_F(DeadlineSourceTest, NothingWaitsForACallThatIsKnownToHang) {
+TEST_F(DeadlineSourceTest, FailsAtOnceWhileACallHangs) {
   const auto source = Make(kAtOnce);
   Hang(*source);
   EXPECT_THAT(source->EnumerateCounterSet(),
@@ -157,7 +157,7 @@ TEST_F(DeadlineSourceTest, WorksAgainWhenTheCallReturns) {
   while (!source->EnumerateCounterSet().ok()) std::this_thread::yield();
 }
 
-TEST_F(DeadlineSourceTest, CallsOfTwoThreadsWaitForEachOther) {
+TEST_F(DeadlineSourceTest, SerializesCallsOfTwoThreads) {
   const auto source = Make(kLong);
   std::thread other([&] {
     for (int i = 0; i < 1000; ++i) EXPECT_OK(source->EnumerateCounterSet());
@@ -166,7 +166,7 @@ TEST_F(DeadlineSourceTest, CallsOfTwoThreadsWaitForEachOther) {
   other.join();
 }
 
-TEST_F(DeadlineSourceTest, AHandleIsClosedBehindACallThatHangs) {
+TEST_F(DeadlineSourceTest, ClosesHandlesAfterAHangingCall) {
   const auto source = Make(absl::Milliseconds(100));
   {
     const auto handle = OpenHandle(*source);
@@ -179,9 +179,9 @@ TEST_F(DeadlineSourceTest, AHandleIsClosedBehindACallThatHangs) {
   events_->closed.WaitForNotification();
 }
 
-TEST_F(DeadlineSourceTest, AHandleWhoseClosingHangsIsNamed) {
+TEST_F(DeadlineSourceTest, NamesAHangingClose) {
   const auto source = Make(absl::Milliseconds(100));
-  OpenHandle(*source).reset();  // which waits for `release`
+  OpenHandle(*source).reset();  // waits for `release`
   while (!absl::IsUnavailable(source->EnumerateCounterSet().status())) {
   }
   EXPECT_THAT(source->EnumerateCounterSet(),
@@ -189,7 +189,7 @@ TEST_F(DeadlineSourceTest, AHandleWhoseClosingHangsIsNamed) {
                        "db1 still has not answered PerfCloseQueryHandle"));
 }
 
-TEST_F(DeadlineSourceTest, CanBeLetGoWhileACallHangs) {
+TEST_F(DeadlineSourceTest, CanBeDestroyedWhileACallHangs) {
   auto source = Make(kAtOnce);
   Hang(*source);
   source.reset();

@@ -37,7 +37,7 @@ void AddPoint(uint32_t id, absl::Time time, double value,
 
 class LiveTableTest : public ::testing::Test {
  protected:
-  // Series of these values, with the ids 1, 2, ...
+  // Adds series with these values and the ids 1, 2, ...
   void Add(const std::vector<double>& values, absl::Time now = kNow) {
     v1::SubscribeResponse response;
     for (size_t i = 0; i < values.size(); ++i) {
@@ -48,7 +48,7 @@ class LiveTableTest : public ::testing::Test {
     table_.Add(response, now);
   }
 
-  // The lines, spaces as one.
+  // Returns the lines, with spaces collapsed.
   std::vector<std::string> Lines(const LiveTable::Look& look = {},
                                  absl::Time now = kNow) {
     std::vector<std::string> lines;
@@ -65,7 +65,7 @@ class LiveTableTest : public ::testing::Test {
   LiveTable table_;
 };
 
-TEST_F(LiveTableTest, IsSortedAsWanted) {
+TEST_F(LiveTableTest, SortsByTheChosenOrder) {
   Add({5, 7, 6});
   EXPECT_THAT(
       Lines(),
@@ -97,7 +97,7 @@ TEST_F(LiveTableTest, HasPagesThatFit) {
   EXPECT_THAT(Lines(look)[2], HasSubstr("(a)"));
 }
 
-TEST_F(LiveTableTest, MarksWhatIsStale) {
+TEST_F(LiveTableTest, MarksStaleRows) {
   Add({1, 2});
   v1::SubscribeResponse response;
   AddPoint(1, kNow + absl::Seconds(1), 3, &response);
@@ -110,7 +110,7 @@ TEST_F(LiveTableTest, MarksWhatIsStale) {
   EXPECT_THAT(lines[3], HasSubstr("no value for 21s"));
 }
 
-TEST_F(LiveTableTest, LeavesOutWhatEndedAndTellsWhatIsMissing) {
+TEST_F(LiveTableTest, OmitsEndedSeriesAndReportsMissingValues) {
   Add({1, 2});
   v1::SubscribeResponse response;
   response.add_ended(1);

@@ -20,7 +20,7 @@ std::string Number(double value, absl::string_view unit) {
   return text.unit.empty() ? text.number : text.number + " " + text.unit;
 }
 
-TEST(FormatNumber, ShowsWhatMeansSomething) {
+TEST(FormatNumber, ShowsSignificantDigits) {
   EXPECT_EQ(Number(0, ""), "0");
   EXPECT_EQ(Number(65, ""), "65");
   EXPECT_EQ(Number(0.29, ""), "0.29");
@@ -46,7 +46,7 @@ TEST(FormatNumber, ShowsBytesInPowersOf1024) {
   EXPECT_EQ(Number(-2048, "B"), "-2 KiB");
 }
 
-TEST(FormatNumber, ShowsTimesInTheirSize) {
+TEST(FormatNumber, ShowsTimesInSuitableUnits) {
   EXPECT_EQ(Number(0, "s"), "0 s");
   EXPECT_EQ(Number(0.0000425, "s"), "42.50 us");
   EXPECT_EQ(Number(0.0125, "s"), "12.50 ms");
@@ -84,7 +84,7 @@ Record Row(const std::string& name, double value, const std::string& text) {
           {.name = "how_it_is", .value = uint64_t{7}, .detail = true}};
 }
 
-TEST(FormatTable, AlignsNumbersToTheRightAndLeavesDetailsOut) {
+TEST(FormatTable, AlignsNumbersRightAndOmitsDetails) {
   EXPECT_THAT(FormatTable({Row("a", 1, "1.00"), Row("longer", 20, "20.00")}, 0),
               ElementsAre("NAME    VALUE",  //
                           "a        1.00",  //
@@ -95,12 +95,12 @@ TEST(FormatTable, AlignsNumbersToTheRightAndLeavesDetailsOut) {
 TEST(FormatTable, CutsLinesToTheWidthOfTheTerminal) {
   EXPECT_THAT(FormatTable({Row("longer", 20, "20.00")}, 10),
               ElementsAre("NAME    V…", "longer  2…"));
-  // Characters count, not bytes.
+  // Widths count characters, not bytes.
   EXPECT_THAT(FormatTable({{{.name = "n", .value = std::string("äöüß")}}}, 4),
               ElementsAre("N", "äöüß"));
 }
 
-TEST(FormatTable, DoesNotLetNamesCommandTheTerminal) {
+TEST(FormatTable, ReplacesControlCharactersInNames) {
   EXPECT_THAT(
       FormatTable({{{.name = "n", .value = std::string("a\x1B[2J\nb")}}}, 0),
       ElementsAre("N", "a?[2J?b"));
@@ -128,7 +128,7 @@ TEST(ToJson, LosesNoDigits) {
             R"({"v":18446744073709551615})");
 }
 
-TEST(CsvPrinter, QuotesWhatNeedsIt) {
+TEST(CsvPrinter, QuotesOnlyWhenNecessary) {
   const auto printer = MakePrinter(Format::kCsv);
   ::testing::internal::CaptureStdout();
   printer->Print({{.name = "path", .value = std::string("\\A(0,1)\\B")},
@@ -140,7 +140,7 @@ TEST(CsvPrinter, QuotesWhatNeedsIt) {
             "path,value\n\"\\A(0,1)\\B\",1.5\n\"say \"\"hi\"\"\",\n");
 }
 
-TEST(NumberOf, ShowsCountersAsTheirRegistrationAsks) {
+TEST(NumberOf, FollowsTheRegistrationsAttributes) {
   const struct {
     const char* name;
     uint32_t type;
@@ -154,7 +154,7 @@ TEST(NumberOf, ShowsCountersAsTheirRegistrationAsks) {
       {"DISPLAY_AS_HEX", 0x00010000, 0x10, 48879, "0xBEEF"},
       {"an average of hexadecimal numbers", 0, 0, 2.5, "2.50"},
       {"NO_GROUP_SEPARATOR", 0x00010000, 0x4, 48879, "48879"},
-      // The first of the three that is asked for counts.
+      // If several attributes are set, the first of the three applies.
       {"NO_GROUP_SEPARATOR and HEX", 0x00010000, 0x14, 48879, "48879"},
       {"DISPLAY_AS_REAL and HEX", 0x00010000, 0x18, 48879, "48,879"},
   };
@@ -212,8 +212,8 @@ TEST(RawRecord, KeepsAllBitsOfNumbers) {
             R"("perf_freq":10000000,"life":"7"})");
 }
 
-// An aggregator of an earlier version sends them as OK.
-TEST(ForEachValue, TakesNothingThatHasNoOrderForAValue) {
+// Earlier versions of the aggregator send non-finite values as OK.
+TEST(ForEachValue, MarksNonFiniteValues) {
   v1::Points points;
   for (const double value : {std::numeric_limits<double>::quiet_NaN(),
                              -std::numeric_limits<double>::infinity(), 1.5}) {
@@ -227,7 +227,7 @@ TEST(ForEachValue, TakesNothingThatHasNoOrderForAValue) {
   EXPECT_THAT(statuses, ElementsAre("not_finite", "not_finite", "ok"));
 }
 
-TEST(ForEachValue, ReadsColumnsAndWhatTheyLeaveOut) {
+TEST(ForEachValue, ReadsColumnsWithDefaults) {
   v1::Points points;
   points.add_time_unix_nanos(5'000'000'000);
   points.add_time_unix_nanos(1'000'000'000);

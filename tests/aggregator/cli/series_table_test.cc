@@ -22,13 +22,13 @@ TEST(Sparkline, HasABarForEachValueAndAMarkForEachGap) {
   EXPECT_EQ(Sparkline({}, 10, Characters::kUnicode), "");
 }
 
-TEST(Sparkline, StartsAt0OrAtTheSmallestIfThatIsNegative) {
+TEST(Sparkline, StartsAt0OrAtANegativeMinimum) {
   EXPECT_EQ(Sparkline({7, 7}, 10, Characters::kUnicode), "██");
   EXPECT_EQ(Sparkline({0, 0}, 10, Characters::kUnicode), "▁▁");
   EXPECT_EQ(Sparkline({-7, 0}, 10, Characters::kUnicode), "▁█");
 }
 
-TEST(Sparkline, KeepsPeaksWhenThereIsLittleRoom) {
+TEST(Sparkline, KeepsPeaksInFewCells) {
   // Two, two, and three of the seven.
   EXPECT_EQ(Sparkline({0, 7, 1, std::nullopt, std::nullopt, std::nullopt,
                        std::nullopt},
@@ -61,7 +61,7 @@ void Add(SeriesTable& table, const v1::Series& series, const Value& value) {
   table.Add(ValueRecord(series, value, /*with_time=*/true), series, value);
 }
 
-TEST(SeriesTable, HasARowForEachSeriesInAUnitOfItsOwn) {
+TEST(SeriesTable, HasOneRowPerSeriesWithItsOwnUnit) {
   SeriesTable table;
   const v1::Series memory = SeriesOf(1, "web-1", "\\Memory\\Free", "B");
   const v1::Series time = SeriesOf(2, "web-2", "\\CPU\\Time", "%");
@@ -97,12 +97,12 @@ TEST(SeriesTable, CountsGapsByTheirCause) {
                            "1 negative_value, 2 no_samples, "
                            "1 spool_full"),
                   AllOf(EndsWith("   1  no_samples"), Not(HasSubstr(" 0 ")))));
-  // The end of the causes is worth less than the trend.
+  // The trend takes precedence over the end of the causes.
   EXPECT_THAT(table.Lines(75, Characters::kAscii)[2],
               EndsWith("     4  ?@???  1 nega…"));
 }
 
-TEST(SeriesTable, GivesTheTrendTheRoomThatIsLeft) {
+TEST(SeriesTable, FillsRemainingSpaceWithTheTrend) {
   SeriesTable table;
   const v1::Series series = SeriesOf(1, "web-1", "\\CPU\\Time", "%");
   for (int second = 0; second < 200; ++second) {

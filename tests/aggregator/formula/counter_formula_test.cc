@@ -19,13 +19,13 @@ CounterFormula FormulaAmongNine(const CounterRegistration& counter) {
 
 constexpr std::optional<uint32_t> kNone;
 
-TEST(FormulaOf, LinksWhatEachTypeNeedsAndNothingElse) {
+TEST(FormulaOf, LinksOnlyTheCountersEachTypeNeeds) {
   const struct {
     const char* name;
     uint32_t type;
     std::optional<uint32_t> denominator, frequency, multi;
   } kCases[] = {
-      // In every registration here: base 6, time 7, frequency 8, multi 9.
+      // All registrations have base 6, time 7, frequency 8, multi 9.
       {"RAWCOUNT", 0x00010000, kNone, kNone, kNone},
       {"COUNTER_COUNTER", 0x10410400, kNone, kNone, kNone},
       {"100NSEC_TIMER", 0x20510500, kNone, kNone, kNone},
@@ -37,7 +37,7 @@ TEST(FormulaOf, LinksWhatEachTypeNeedsAndNothingElse) {
       {"PRECISION_SYSTEM_TIMER", 0x20470500, 6, kNone, kNone},
       {"PRECISION_100NS_TIMER", 0x20570500, 6, kNone, kNone},
       {"OBJ_TIME_QUEUELEN", 0x00650500, 7, kNone, kNone},
-      // In ticks of the object: its frequency is not used.
+      // Object time counts its own ticks, so the frequency is not used.
       {"OBJ_TIME_TIMER", 0x20610500, 7, kNone, kNone},
       {"PRECISION_OBJECT_TIMER", 0x20670500, 7, kNone, kNone},
       {"ELAPSED_TIME", 0x30240500, 7, 8, kNone},
@@ -63,7 +63,7 @@ TEST(FormulaOf, LinksWhatEachTypeNeedsAndNothingElse) {
   }
 }
 
-TEST(FormulaOf, LinksOnlyCountersThatAreRegistered) {
+TEST(FormulaOf, LinksOnlyRegisteredCounters) {
   for (const uint32_t missing : {kNoCounter, 77u}) {
     for (const uint32_t type :
          {0x40020500u, 0x20610500u, 0x20670500u, 0x30240500u, 0x22410500u}) {
@@ -81,7 +81,8 @@ TEST(FormulaOf, LinksOnlyCountersThatAreRegistered) {
   }
 }
 
-// Before V2 it named a base; the others had the clock in the object's header.
+// Before V2, this type named a base. All others had the clock in the object's
+// header.
 TEST(FormulaOf, OnlyAPrecisionObjectTimerFallsBackToItsBase) {
   for (const uint32_t no_time : {kNoCounter, 77u}) {
     CounterRegistration counter{
@@ -111,19 +112,19 @@ TEST(FormulaOf, AcceptsBothValuesOfTheLargeRawBase) {
   }
 }
 
-TEST(FormulaOf, KnowsThatATypeIsUnknown) {
+TEST(FormulaOf, ReportsUnknownType) {
   EXPECT_FALSE(FormulaAmongNine({.type = 0x00012000}).known_type);
 }
 
-// The default scale is for graphs; only a real number has it in its value.
-TEST(FormulaOf, ScalesOnlyWhatIsDisplayedAsReal) {
+// The default scale is for graphs. Only counters displayed as real apply it.
+TEST(FormulaOf, ScalesOnlyCountersDisplayedAsReal) {
   constexpr uint64_t kDisplayAsReal = 8;
   CounterRegistration counter{.type = 0x00010000, .default_scale = -1};
   EXPECT_EQ(FormulaAmongNine(counter).scale, 0);
   counter.attrib = kDisplayAsReal;
   EXPECT_EQ(FormulaAmongNine(counter).scale, -1);
-  // PdhSetCounterScaleFactor takes -7 to 7. Stores of earlier versions have
-  // others.
+  // PdhSetCounterScaleFactor accepts -7 to 7. Stores of earlier versions have
+  // other scales.
   for (const auto& [default_scale, scale] : std::vector<std::pair<int, int>>{
            {7, 7}, {-7, -7}, {8, 0}, {-8, 0}, {5000, 0}, {INT32_MIN, 0}}) {
     counter.default_scale = default_scale;

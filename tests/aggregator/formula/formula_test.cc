@@ -1,4 +1,4 @@
-// Golden values of every counter type, from exact arithmetic.
+// Golden values of every counter type, computed in exact arithmetic.
 
 #include "aggregator/formula/formula.h"
 
@@ -18,7 +18,8 @@ using testing::U32;
 using testing::U64;
 
 constexpr uint64_t kMax = UINT64_MAX;
-// Of an ACPI timer: no power of ten, so that it cannot be taken for another.
+// The frequency of an ACPI timer. It is not a power of ten, and thus
+// unmistakable.
 constexpr int64_t kF = 3'579'545;
 constexpr uint64_t kM = 6;
 
@@ -33,8 +34,8 @@ TEST(Quotient, IsTheNearestDouble) {
   EXPECT_EQ(Quotient(1, absl::uint128(1) << 100), 0x1p-100);
 }
 
-// The two-sample formulas. Only what the type is measured against grows by `d`;
-// every other clock and counter grows by something else.
+// The two-sample formulas. Only the denominator of the type grows by `d`. All
+// other clocks and counters grow by other amounts.
 enum class Against { kNothing, kTimeStamp, k100Ns, kBase, kObjectTime };
 
 CalculatedValue Calculate(uint32_t type, Against against, uint64_t n,
@@ -43,7 +44,7 @@ CalculatedValue Calculate(uint32_t type, Against against, uint64_t n,
   const auto grown = [&](Against clock) {
     return against == clock ? d : kOther;
   };
-  // High enough that doubles cannot hold the values, where there is room.
+  // High enough that a double cannot hold the values, if possible.
   const auto begin = [](uint64_t growth) {
     return std::min(kMax - growth, (uint64_t{1} << 62) + 1);
   };
@@ -117,7 +118,7 @@ const Row kTwoSamples[] = {
     {0x40020500, Against::kBase, Quotient(kN, kD)},      // AVERAGE_BULK
 };
 
-TEST(Formula, OfTwoSamplesHasTheExactValue) {
+TEST(Formula, TwoSampleFormulasAreExact) {
   for (const Row& row : kTwoSamples) {
     SCOPED_TRACE(perflib::CounterTypeName(row.type));
     EXPECT_EQ(Calculate(row.type, row.against, kN, kD),
@@ -125,7 +126,7 @@ TEST(Formula, OfTwoSamplesHasTheExactValue) {
   }
 }
 
-TEST(Formula, OfTwoSamplesIsTestedForEveryType) {
+TEST(Formula, TwoSampleTestsCoverEveryType) {
   std::set<uint32_t> rows;
   for (const Row& row : kTwoSamples) rows.insert(row.type);
   for (const perflib::CounterTypeInfo& info : perflib::AllCounterTypes()) {
@@ -134,7 +135,7 @@ TEST(Formula, OfTwoSamplesIsTestedForEveryType) {
   }
 }
 
-TEST(Formula, HoldsAtTheEdgesOfTheIntegers) {
+TEST(Formula, IsExactAtIntegerLimits) {
   constexpr uint32_t kDelta = 0x00400500;
   constexpr uint32_t kRate = 0x10410500;
   constexpr uint32_t kTimer = 0x20410500;
@@ -143,7 +144,7 @@ TEST(Formula, HoldsAtTheEdgesOfTheIntegers) {
   constexpr uint32_t kAverageBulk = 0x40020500;
   constexpr uint64_t k2To53 = uint64_t{1} << 53;
   constexpr uint64_t k2To63 = uint64_t{1} << 63;
-  // 100 * N does not fit 64 bits from here on.
+  // 100 * N does not fit into 64 bits from this value on.
   constexpr uint64_t kPerCent = kMax / 100 + 1;
   const struct {
     const char* name;
@@ -184,8 +185,8 @@ TEST(Formula, HoldsAtTheEdgesOfTheIntegers) {
   }
 }
 
-// S004's code divides dD by F in integers: 0 below a second, 1 below two.
-TEST(Formula, OfAMultiTimerDividesByTheWholeIntervalAndNotItsSeconds) {
+// Dividing dD by F in integers would give 0 below a second, and 1 below two.
+TEST(Formula, MultiTimerDividesByTheExactInterval) {
   constexpr uint32_t kMultiTimer = 0x22410500;
   EXPECT_EQ(Calculate(kMultiTimer, Against::kTimeStamp, 100, kF / 2, kF, 1),
             CalculatedValue::Of(Quotient(100 * 100 * kF, kF / 2)));
@@ -193,7 +194,7 @@ TEST(Formula, OfAMultiTimerDividesByTheWholeIntervalAndNotItsSeconds) {
             CalculatedValue::Of(Quotient(100 * 100 * kF, kD)));
 }
 
-TEST(Formula, OfAnInverseMultiTimerIsNotDividedByTheComponents) {
+TEST(Formula, InverseMultiTimerIsNotDividedByComponents) {
   EXPECT_EQ(Calculate(0x23410500, Against::kTimeStamp, 15, 10, kF, 4),
             CalculatedValue::Of(250));
   EXPECT_EQ(Calculate(0x23510500, Against::k100Ns, 15, 10, kF, 1),
@@ -214,7 +215,7 @@ CalculatedValue Calculate(const OneSample& test) {
                           .frequency = U64(test.frequency)});
 }
 
-TEST(Formula, OfOneSampleHasTheExactValue) {
+TEST(Formula, OneSampleFormulasAreExact) {
   constexpr uint64_t kPerCent = kMax / 100 + 1;
   const auto ok = [](double value) { return CalculatedValue::Of(value); };
   const OneSample kCases[] = {
@@ -236,7 +237,7 @@ TEST(Formula, OfOneSampleHasTheExactValue) {
   }
 }
 
-TEST(Formula, OfOneSampleSaysWhatIsWrong) {
+TEST(Formula, OneSampleFormulasReportErrors) {
   constexpr uint32_t kRawFraction = 0x20020400;
   constexpr uint32_t kElapsedTime = 0x30240500;
   const auto of = [](ValueStatus status) {
@@ -257,7 +258,7 @@ TEST(Formula, OfOneSampleSaysWhatIsWrong) {
   }
 }
 
-TEST(Formula, OfOneSampleWithoutWhatItNeedsHasNoValue) {
+TEST(Formula, OneSampleFormulasNeedAllInputs) {
   const CounterFormula fraction = FormulaOfType(0x20020400);
   const CounterFormula elapsed = FormulaOfType(0x30240500);
   EXPECT_EQ(CalculateSample(fraction, {}),
@@ -272,7 +273,7 @@ TEST(Formula, OfOneSampleWithoutWhatItNeedsHasNoValue) {
       ValueStatus::kBadFrequency);
 }
 
-TEST(Formula, TypesThatServeOthersAreNotDisplayed) {
+TEST(Formula, AuxiliaryTypesAreNotDisplayed) {
   for (const perflib::CounterTypeInfo& info : perflib::AllCounterTypes()) {
     if (info.formula != perflib::Formula::kNotDisplayable) continue;
     const CounterFormula formula = FormulaOfType(info.type);
@@ -296,7 +297,7 @@ TEST(Formula, UnknownTypesAreNotGuessed) {
   }
 }
 
-// Shown = value * 10^scale, as the registration says.
+// Displayed value = value * 10^scale, with the scale of the registration.
 TEST(Formula, ScalesByPowersOfTen) {
   CounterFormula raw = FormulaOfType(0x00010000);
   const RawSample sample{.value = U32(2732)};
@@ -320,8 +321,8 @@ TEST(Formula, ScalesByPowersOfTen) {
       CalculatedValue::Of(0.0025));
 }
 
-// The largest double is below 1.8e308, and 0 times infinity is no number.
-TEST(Formula, HasNoValueThatIsNotFinite) {
+// The largest double is below 1.8e308. 0 times infinity is NaN.
+TEST(Formula, ReportsNonFiniteValues) {
   CounterFormula raw = FormulaOfType(0x00010000);
   const auto status = [&](uint32_t value, int32_t scale) {
     raw.scale = scale;

@@ -21,7 +21,7 @@ RawSample Sample(uint64_t n, uint64_t stamp, uint64_t time_100ns, uint64_t base,
           .multi = U64(multi)};
 }
 
-TEST(FormulaText, HasTheNumbersOfTheSamplesInTheirPlaces) {
+TEST(FormulaText, SubstitutesSampleNumbers) {
   const RawSample older = Sample(1, 10, 100, 1000, 3);
   const RawSample newer = Sample(6, 30, 170, 1009, 4);
   const struct {
@@ -55,7 +55,7 @@ TEST(FormulaText, HasTheNumbersOfTheSamplesInTheirPlaces) {
   }
 }
 
-TEST(FormulaText, HasTheScaleThatIsPartOfTheValue) {
+TEST(FormulaText, IncludesTheScale) {
   CounterFormula formula = FormulaOfType(0x00010000);
   formula.scale = -2;
   EXPECT_EQ(FormulaText(formula), "(N1) * 10^-2");
@@ -63,7 +63,7 @@ TEST(FormulaText, HasTheScaleThatIsPartOfTheValue) {
             "(29) * 10^-2");
 }
 
-TEST(DenominatorText, NamesWhatTheCounterIsMeasuredAgainst) {
+TEST(DenominatorText, NamesTheDenominator) {
   EXPECT_EQ(DenominatorText(FormulaOfType(0x00010000)), "");
   EXPECT_EQ(DenominatorText(FormulaOfType(0x20410500)), "PerfTimeStamp");
   EXPECT_EQ(DenominatorText(FormulaOfType(0x20510500)), "PerfTime100NSec");
@@ -72,7 +72,7 @@ TEST(DenominatorText, NamesWhatTheCounterIsMeasuredAgainst) {
   CounterFormula unlinked = FormulaOfType(0x40020500);
   unlinked.denominator_id.reset();
   EXPECT_EQ(DenominatorText(unlinked),
-            "a counter that the registration does not name");
+            "a counter that is not in the registration");
 }
 
 }  // namespace

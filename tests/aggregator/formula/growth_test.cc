@@ -1,4 +1,4 @@
-// What counters grew by between two samples, and what is wrong if they did not.
+// The growth of counters between two samples, and the status if there is none.
 
 #include "aggregator/formula/formula.h"
 #include "tests/support/raw_samples.h"
@@ -36,14 +36,14 @@ RawSample Later(RawValue value, RawValue denominator = {}) {
   return sample;
 }
 
-TEST(GrowthBetween, OfACounterThatFallsIsNegative) {
+TEST(GrowthBetween, FallingCounterIsNegative) {
   const struct {
     const char* name;
     RawValue older, newer;
   } kCases[] = {
       {"by one", U64(5), U64(4)},
       {"to 0", U64(UINT64_MAX), U64(0)},
-      // Strict: nobody says that a 4-byte counter wrapped and was not reset.
+      // Strict: a 4-byte counter may have been reset instead of wrapping.
       {"over the end of 4 bytes", U32(0xFFFF'FFFF), U32(0)},
   };
   for (const auto& test : kCases) {
@@ -57,8 +57,8 @@ TEST(GrowthBetween, OfACounterThatFallsIsNegative) {
   }
 }
 
-TEST(GrowthBetween, OfABaseWrapsAt4BytesAndIsStrictAt8) {
-  constexpr uint64_t kFell = UINT64_MAX;  // no growth
+TEST(GrowthBetween, BaseWrapsAt4BytesButNotAt8) {
+  constexpr uint64_t kFell = UINT64_MAX;  // negative growth
   const struct {
     const char* name;
     RawValue older, newer;
@@ -94,7 +94,7 @@ TEST(GrowthBetween, OfABaseWrapsAt4BytesAndIsStrictAt8) {
   }
 }
 
-TEST(GrowthBetween, OfAValueWrapsAt4BytesOnlyIfItIsSaidTo) {
+TEST(GrowthBetween, ValueWrapsAt4BytesOnlyIfDeclared) {
   RawSample older = Sample(U32(0xFFFF'FFFE));
   RawSample newer = Later(U32(3));
   const CounterFormula formula = FormulaOfType(kRate);
@@ -102,7 +102,7 @@ TEST(GrowthBetween, OfAValueWrapsAt4BytesOnlyIfItIsSaidTo) {
             ValueStatus::kNegativeValue);
   older.value.wraps = newer.value.wraps = true;
   EXPECT_EQ(GrowthBetween(formula, older, newer).growth.value, 5);
-  // By half of the range it is as well a reset; and 8 bytes never wrap.
+  // A decrease by half of the range may be a reset. 8-byte values never wrap.
   older.value.value = 0x8000'0003;
   EXPECT_EQ(GrowthBetween(formula, older, newer).status,
             ValueStatus::kNegativeValue);
@@ -112,7 +112,7 @@ TEST(GrowthBetween, OfAValueWrapsAt4BytesOnlyIfItIsSaidTo) {
             ValueStatus::kNegativeValue);
 }
 
-TEST(GrowthBetween, OfAClockThatFallsIsANegativeDenominator) {
+TEST(GrowthBetween, FallingClockIsANegativeDenominator) {
   const RawSample older = Sample(U64(1));
   RawSample newer = Later(U64(2));
   newer.clocks.perf_time_stamp = older.clocks.perf_time_stamp - 1;
@@ -128,8 +128,8 @@ TEST(GrowthBetween, OfAClockThatFallsIsANegativeDenominator) {
             ValueStatus::kNegativeDenominator);
 }
 
-// Otherwise minus over minus would look like a rate.
-TEST(GrowthBetween, OfSwappedSamplesIsNegative) {
+// Otherwise, a negative growth over a negative time would look like a rate.
+TEST(GrowthBetween, SwappedSamplesAreNegative) {
   for (const uint32_t type : {kRate, kTimer100Ns, kAverageBulk}) {
     EXPECT_EQ(GrowthBetween(FormulaOfType(type), Later(U64(9), U64(9)),
                             Sample(U64(5), U64(5)))
@@ -138,7 +138,7 @@ TEST(GrowthBetween, OfSwappedSamplesIsNegative) {
   }
 }
 
-TEST(GrowthBetween, NeedsTheFrequencyOnlyWhereTheFormulaHasIt) {
+TEST(GrowthBetween, NeedsTheFrequencyOnlyIfTheFormulaUsesIt) {
   const RawSample older = Sample(U64(1), U64(1));
   RawSample newer = Later(U64(2), U64(2));
   for (const int64_t freq : {int64_t{0}, int64_t{-10}}) {
@@ -154,7 +154,7 @@ TEST(GrowthBetween, NeedsTheFrequencyOnlyWhereTheFormulaHasIt) {
   }
 }
 
-TEST(GrowthBetween, TakesFrequencyAndComponentsOfTheNewerSample) {
+TEST(GrowthBetween, UsesFrequencyAndComponentsOfTheNewerSample) {
   RawSample older = Sample(U64(1));
   RawSample newer = Later(U64(2));
   older.clocks.perf_freq = -1;
@@ -168,7 +168,7 @@ TEST(GrowthBetween, TakesFrequencyAndComponentsOfTheNewerSample) {
   EXPECT_EQ(result.growth.multi, 3);
 }
 
-TEST(GrowthBetween, WithoutALinkedValueSaysWhichIsMissing) {
+TEST(GrowthBetween, ReportsMissingLinkedValue) {
   const struct {
     uint32_t type;
     ValueStatus status;

@@ -6,7 +6,7 @@
 namespace fleetperf::aggregator {
 namespace {
 
-TEST(UnitOf, ComesFromTheTypeAndFromTheNameWhereTheTypeIsSilent) {
+TEST(UnitOf, ComesFromTheTypeOrElseTheName) {
   constexpr uint32_t kRaw = 0x00010100;
   constexpr uint32_t kCountRate = 0x10410500;
   const struct {
@@ -16,7 +16,7 @@ TEST(UnitOf, ComesFromTheTypeAndFromTheNameWhereTheTypeIsSilent) {
   } kCases[] = {
       {"% Processor Time", 0x21510500, "%"},
       {"% Free Space", 0x20020400, "%"},
-      {"% Processor Utility", 0x40020500, "%"},  // AVERAGE_BULK says nothing
+      {"% Processor Utility", 0x40020500, "%"},  // AVERAGE_BULK has no unit
       {"% of Maximum Frequency", kRaw, "%"},
       {"Avg. Disk sec/Read", 0x30020400, "s"},
       {"System Up Time", 0x30240500, "s"},
@@ -40,7 +40,7 @@ TEST(UnitOf, ComesFromTheTypeAndFromTheNameWhereTheTypeIsSilent) {
   }
 }
 
-TEST(StatusName, IsWhatDocumentsSay) {
+TEST(StatusName, MatchesTheDocumentation) {
   const struct {
     ValueStatus status;
     const char* name;
@@ -60,7 +60,7 @@ TEST(StatusName, IsWhatDocumentsSay) {
   for (const auto& test : kCases) EXPECT_EQ(StatusName(test.status), test.name);
 }
 
-TEST(CauseName, IsWhatDocumentsSay) {
+TEST(CauseName, MatchesTheDocumentation) {
   const struct {
     GapCause cause;
     const char* name;

@@ -25,13 +25,13 @@ constexpr uint32_t kElapsed = 0x30240500;    // ELAPSED_TIME
 
 constexpr absl::Duration kInterval = absl::Seconds(1);
 
-// The time of day steps between two samples.
+// Returns the sample with its time of day shifted.
 RawSample Stepped(RawSample sample, absl::Duration by) {
   sample.clocks.perf_time_100nsec += by / absl::Nanoseconds(100);
   return sample;
 }
 
-TEST(MakePiece, IsSoundUnlessSomethingIsWrong) {
+TEST(MakePiece, IsSoundWithoutAProblem) {
   const RawSample older = SampleAt(10, U64(100));
   const RawSample newer = SampleAt(11, U64(105));
   const auto with = [&](auto change) {
@@ -59,7 +59,7 @@ TEST(MakePiece, IsSoundUnlessSomethingIsWrong) {
       {"no value", with([](auto& s) { s.value = {}; }), "gap no_value"},
       {"other frequency", with([](auto& s) { s.clocks.perf_freq += 1; }),
        "gap clock_step"},
-      // A new life has its own counters: theirs do not fall.
+      // A new life has its own counters, which do not count as falling.
       {"new life below the old", SampleAt(11, U64(0), {}, MakeLife(1, 2)),
        "gap new_life"},
   };
@@ -77,9 +77,9 @@ TEST(MakePiece, IsSoundUnlessSomethingIsWrong) {
       CalculatedValue::Gap(GapCause::kNoValue));
 }
 
-// Windows' time of day ticks 64 times a second; clocks are slewed, and not read
-// in the same instant.
-TEST(MakePiece, ToleratesThatTheClocksDifferBy50MsAndAHundredth) {
+// Windows' time of day ticks 64 times a second. Clocks are slewed, and are not
+// read at the same instant.
+TEST(MakePiece, ToleratesClockDifferenceOf50MsPlusOnePercent) {
   const CounterFormula formula = FormulaOfType(kBulkCount);
   const RawSample older = SampleAt(0, U64(1));
   const struct {
@@ -102,7 +102,7 @@ TEST(MakePiece, ToleratesThatTheClocksDifferBy50MsAndAHundredth) {
   }
 }
 
-TEST(MakePiece, IsAsLongAsTheClockThatDoesNotStepSays) {
+TEST(MakePiece, UsesTheMonotonicClockForItsLength) {
   const Piece piece = MakePiece(
       FormulaOfType(kBulkCount), SampleAt(0, U64(1)),
       Stepped(SampleAt(1.5, U64(2)), absl::Milliseconds(40)), kInterval);
@@ -110,7 +110,7 @@ TEST(MakePiece, IsAsLongAsTheClockThatDoesNotStepSays) {
   EXPECT_EQ(piece.length, absl::Seconds(1.5));
 }
 
-TEST(MakePiece, WithoutAFrequencySaysSoWhereTheFormulaNeedsIt) {
+TEST(MakePiece, ReportsMissingFrequencyIfTheFormulaNeedsIt) {
   for (const int64_t freq : {int64_t{0}, int64_t{-kFreq}}) {
     RawSample older = SampleAt(0, U64(1));
     RawSample newer = SampleAt(1, U64(2));
@@ -125,7 +125,7 @@ TEST(MakePiece, WithoutAFrequencySaysSoWhereTheFormulaNeedsIt) {
   }
 }
 
-// The value of a window of this length from kStart on.
+// Returns the value of a window of this length that starts at kStart.
 WindowValue Evaluate(uint32_t type, Over over,
                      const std::vector<RawSample>& samples,
                      absl::Duration window) {
@@ -143,7 +143,7 @@ WindowValue Evaluate(uint32_t type, Over over,
   return accumulator.Finish(formula, over, testing::kStart + window, window);
 }
 
-TEST(Window, IsTheFormulaOverTheEndPointsAndNoMeanOfRatios) {
+TEST(Window, IsTheFormulaOverTotalGrowthNotAMeanOfRatios) {
   // 10 operations of 1 byte, then 1 of 100: 110 bytes in 11 operations.
   const WindowValue value =
       Evaluate(kAverageBulk, Over::kFormula,
@@ -155,7 +155,7 @@ TEST(Window, IsTheFormulaOverTheEndPointsAndNoMeanOfRatios) {
   EXPECT_EQ(value.coverage, 1);
 }
 
-TEST(Window, OfAnHourIsExact) {
+TEST(Window, IsExactOverAnHour) {
   std::vector<RawSample> samples;
   uint64_t count = uint64_t{1} << 60;
   const uint64_t first = count;
@@ -169,15 +169,15 @@ TEST(Window, OfAnHourIsExact) {
       CalculatedValue::Of(Quotient(grown, 3600)));
 }
 
-TEST(Window, LosesWithABreakItsOwnPieceOnly) {
+TEST(Window, BreakCostsOnlyItsOwnPiece) {
   const auto samples = [](auto change) {
     std::vector<RawSample> all;
     for (int i = 0; i <= 10; ++i) all.push_back(SampleAt(i, U64(10 * i)));
     change(all);
     return all;
   };
-  // The fifth piece is wrong, and what follows is sound again. It grew by 1000
-  // that must not count.
+  // The fifth piece has a problem, and the rest is sound. Its growth of 1000
+  // must not count.
   const auto from_fifth = [&](auto change) {
     return samples([&](std::vector<RawSample>& all) {
       for (size_t i = 5; i < all.size(); ++i) {
@@ -226,8 +226,8 @@ TEST(Window, LosesWithABreakItsOwnPieceOnly) {
   }
 }
 
-TEST(Window, WithAFrequencyChangeCountsTimeAndNotTicks) {
-  // From the second piece on the clock ticks twice as fast: 10 in one second,
+TEST(Window, FrequencyChangeCountsTimeNotTicks) {
+  // From the second piece on, the clock ticks twice as fast: 10 in one second,
   // then 20 in two. Counters of time grow by a quarter of the ticks.
   const auto samples = [](bool of_time) {
     std::vector<RawSample> all;
@@ -270,7 +270,7 @@ TEST(Window, WithAFrequencyChangeCountsTimeAndNotTicks) {
   }
 }
 
-TEST(Window, WithoutASoundPieceSaysWhatTheLastBreakWas) {
+TEST(Window, ReportsTheLastBreakWithoutASoundPiece) {
   EXPECT_EQ(ToText(Evaluate(kBulkCount, Over::kFormula,
                             {SampleAt(0, U64(5)), SampleAt(1, {}),
                              SampleAt(2, U64(5)), SampleAt(3, U64(4))},
@@ -282,7 +282,7 @@ TEST(Window, WithoutASoundPieceSaysWhatTheLastBreakWas) {
             "gap no_samples coverage=0");
 }
 
-TEST(Window, CoversWhatItsSoundPiecesDo) {
+TEST(Window, CoverageIsThatOfSoundPieces) {
   // Samples begin in the middle of the window.
   EXPECT_EQ(ToText(Evaluate(kBulkCount, Over::kFormula,
                             {SampleAt(5, U64(5)), SampleAt(6, U64(8)),
@@ -296,16 +296,16 @@ TEST(Window, CoversWhatItsSoundPiecesDo) {
             "2");
 }
 
-TEST(Window, IsCoveredIfItsNextPieceBeganInIt) {
+TEST(Window, IsCoveredIfTheNextPieceBeganInIt) {
   const auto evaluate = [](std::vector<RawSample> samples) {
     return ToText(
         Evaluate(kBulkCount, Over::kFormula, samples, absl::Seconds(3)));
   };
-  // The tick at 3 s came a little late: it is in the next window.
+  // The tick at 3 s was slightly late, and belongs to the next window.
   EXPECT_EQ(evaluate({SampleAt(0, U64(0)), SampleAt(1, U64(300)),
                       SampleAt(2.01, U64(603))}),
             "300");
-  // Not if it is the start that is missing.
+  // A missing start is not tolerated.
   EXPECT_EQ(evaluate({SampleAt(0.99, U64(0)), SampleAt(2, U64(303)),
                       SampleAt(3, U64(603))}),
             "300 coverage=0.67");
@@ -313,13 +313,13 @@ TEST(Window, IsCoveredIfItsNextPieceBeganInIt) {
   EXPECT_EQ(evaluate({SampleAt(0, U64(0)), SampleAt(1, U64(300)),
                       SampleAt(2, U64(600))}),
             "300 coverage=0.667");
-  // So it is with a break, however little that takes.
+  // Nor is a break, however short.
   EXPECT_EQ(evaluate({SampleAt(0, U64(0)), SampleAt(2.5, U64(10)),
                       SampleAt(2.8, U64(9))}),
             "4 reset breaks=1 coverage=0.833");
 }
 
-TEST(Window, CombinesTheValuesOfPiecesAsAsked) {
+TEST(Window, CombinesValuesOfPiecesAsRequested) {
   const std::vector<RawSample> samples = {
       SampleAt(0, U64(0)), SampleAt(1, U64(20)), SampleAt(3, U64(140)),
       SampleAt(4, U64(150))};  // 20, 60 for two seconds, 10
@@ -335,7 +335,7 @@ TEST(Window, CombinesTheValuesOfPiecesAsAsked) {
   }
 }
 
-TEST(Window, CombinesGaugesAsAskedAndByAverageOtherwise) {
+TEST(Window, CombinesGaugesAsRequestedOrByAverage) {
   const std::vector<RawSample> samples = {
       SampleAt(1, U64(20)), SampleAt(2, U64(60)), SampleAt(3, U64(10))};
   const struct {
@@ -350,7 +350,7 @@ TEST(Window, CombinesGaugesAsAskedAndByAverageOtherwise) {
   }
 }
 
-TEST(Window, SmallestAndLargestOfNegativeAndPositiveValues) {
+TEST(Window, HandlesNegativeMinimumAndMaximum) {
   // Inverse timers go below 0.
   const std::vector<RawSample> samples = {SampleAt(0, U64(0)),
                                           SampleAt(1, U64(11'000'000)),
@@ -364,7 +364,7 @@ TEST(Window, SmallestAndLargestOfNegativeAndPositiveValues) {
       "-20");
 }
 
-TEST(Window, CountsSamplesOfAGaugeWithoutAValue) {
+TEST(Window, CountsGaugeSamplesWithoutAValue) {
   EXPECT_EQ(ToText(Evaluate(
                 kGauge, Over::kFormula,
                 {SampleAt(1, U64(20)), SampleAt(2, {}), SampleAt(3, U64(40))},
@@ -375,15 +375,15 @@ TEST(Window, CountsSamplesOfAGaugeWithoutAValue) {
             "gap no_value breaks=1 coverage=0");
 }
 
-// A gauge may fall, and so may what an uptime is compared with.
-TEST(Window, OfAGaugeHasNoResets) {
+// The value of a gauge may fall, and so may the time that an uptime refers to.
+TEST(Window, GaugesHaveNoResets) {
   EXPECT_EQ(ToText(Evaluate(kGauge, Over::kLast,
                             {SampleAt(1, U64(20)), SampleAt(2, U64(5))},
                             absl::Seconds(3))),
             "5");
 }
 
-TEST(Window, OfAnUptimeIsTheNewest) {
+TEST(Window, UptimeIsTheNewestValue) {
   std::vector<RawSample> samples;
   for (int i = 1; i <= 3; ++i) {
     samples.push_back(SampleAt(i, U64(100), U64(100 + 10 * i)));
@@ -400,14 +400,14 @@ TEST(Window, OfAnUptimeIsTheNewest) {
       "1");
 }
 
-TEST(Window, CountsPiecesInWhichTheBaseStoodStill) {
+TEST(Window, CountsPiecesWithAnUnchangedBase) {
   const std::vector<RawSample> idle_inside = {
       SampleAt(0, U64(0), U32(0)), SampleAt(1, U64(10), U32(5)),
       SampleAt(2, U64(10), U32(5)), SampleAt(3, U64(40), U32(10))};
   EXPECT_EQ(ToText(Evaluate(kAverageBulk, Over::kFormula, idle_inside,
                             absl::Seconds(3))),
             "4");
-  // On its own the piece has no value that could be compared.
+  // Alone, the piece has no value that could be compared.
   EXPECT_EQ(ToText(Evaluate(kAverageBulk, Over::kMinimum, idle_inside,
                             absl::Seconds(3))),
             "2 no_value breaks=1 coverage=0.667");
@@ -422,8 +422,9 @@ TEST(Window, CountsPiecesInWhichTheBaseStoodStill) {
       "zero_denominator breaks=2 coverage=0");
 }
 
-TEST(Window, AddsUpABaseThatWrapsAtFourBytes) {
-  // Half a million a second: it wraps between the second and the third.
+TEST(Window, SumsABaseThatWrapsAtFourBytes) {
+  // Half a million per second: the base wraps between the second and third
+  // sample.
   EXPECT_EQ(
       ToText(Evaluate(kAverageBulk, Over::kFormula,
                       {SampleAt(0, U64(0), U32(0xFFFF'FFFF - 600'000)),
@@ -433,7 +434,7 @@ TEST(Window, AddsUpABaseThatWrapsAtFourBytes) {
       "8");
 }
 
-TEST(Window, TakesTheComponentsOfTheNewestSoundPiece) {
+TEST(Window, UsesTheComponentsOfTheNewestSoundPiece) {
   std::vector<RawSample> samples = {SampleAt(0, U64(0)), SampleAt(1, U64(40)),
                                     SampleAt(2, U64(80)), SampleAt(3, U64(0))};
   samples[1].multi = U32(2);

@@ -3,8 +3,8 @@
 #include <fstream>
 #include <iterator>
 
-#include "aggregator/store/keys.h"
-#include "aggregator/store/wal_file.h"
+#include "aggregator/store/tables/keys.h"
+#include "aggregator/store/tables/wal_file.h"
 #include "tests/aggregator/ingest/session_fixture.h"
 
 namespace fleetperf::aggregator {

@@ -1,7 +1,7 @@
 #include "aggregator/query/sample_feed.h"
 
-#include "aggregator/store/batch_decoder.h"
-#include "aggregator/store/dictionary.h"
+#include "aggregator/samples/batch_decoder.h"
+#include "aggregator/samples/dictionary.h"
 #include "tests/support/batch_writer.h"
 #include "tests/support/countersets.h"
 #include "tests/support/raw_samples.h"

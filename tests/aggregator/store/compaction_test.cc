@@ -1,4 +1,4 @@
-// Moving what is stored changes nothing of what is read.
+// Moving stored samples does not change the results of reads.
 
 #include <algorithm>
 #include <map>
@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "aggregator/store/backup/verify.h"
 #include "aggregator/store/store.h"
-#include "aggregator/store/verify.h"
 #include "tests/support/countersets.h"
 #include "tests/support/log_capture.h"
 #include "tests/support/one_disk_agent.h"
@@ -27,8 +27,8 @@ using testing::OneDiskAgent;
 using testing::TestAgent;
 using testing::TestStore;
 
-// What is read of each life of an instance, in order: "Disk 4294967299 C:" has
-// "1 C: 10", "2 C: 20". And, by counterset, the ticks that failed.
+// The samples read of each life of an instance, in order: "Disk 4294967299 C:"
+// has "1 C: 10", "2 C: 20". Failed ticks are listed under the counterset.
 using Samples = std::map<std::string, std::vector<std::string>>;
 
 Samples SamplesOf(TestStore& store, const std::string& machine,
@@ -59,7 +59,7 @@ Samples SamplesOf(TestStore& store, const std::string& machine,
   return samples;
 }
 
-// Where the first differs from the second.
+// Describes where the first argument differs from the second.
 std::string Difference(const Samples& a, const Samples& b) {
   for (const auto& [name, ticks] : a) {
     const auto other = b.find(name);
@@ -78,9 +78,9 @@ std::string Difference(const Samples& a, const Samples& b) {
   return "";
 }
 
-// Agents of two machines at which everything happens: restarts, clocks that
-// step, instances that come and go, values that are missing, queries that begin
-// and end, losses.
+// Agents of two machines with all kinds of events: restarts, clock steps,
+// instances that come and go, missing values, queries that begin and end,
+// losses.
 class Fleet {
  public:
   Fleet(TestStore* store, uint64_t seed) : store_(*store), random_(seed) {
@@ -117,7 +117,7 @@ class Fleet {
     uint32_t no_instance = 0;
     std::vector<uint32_t> instances;
     bool collects_memory = true;
-    bool collects_slowly = false;  // the same, by another query
+    bool collects_slowly = false;  // the same counter, by another query
     double time = 0;
     uint64_t value = 0;
   };
@@ -181,7 +181,7 @@ class Fleet {
   std::vector<Agent> agents_;
 };
 
-TEST(Compaction, ChangesNothingOfWhatIsRead) {
+TEST(Compaction, DoesNotChangeReadResults) {
   for (uint64_t seed = 1; seed <= 6; ++seed) {
     SCOPED_TRACE(seed);
     TestStore store;
@@ -221,7 +221,7 @@ TEST(Compaction, ChangesNothingOfWhatIsRead) {
   }
 }
 
-TEST(Compaction, ReadsOnlyTheRangeAndWhatIsWanted) {
+TEST(Compaction, ReadsOnlyTheRangeAndWantedInstances) {
   TestStore store;
   OneDiskAgent agent(&store, "web-1");
   const uint32_t d = agent.Instance(agent.machine_id, agent.disk, "D:");
@@ -231,7 +231,7 @@ TEST(Compaction, ReadsOnlyTheRangeAndWhatIsWanted) {
   }
   ASSERT_OK(store.Compact());
   EXPECT_THAT(SamplesOf(store, "web-1", kStart + absl::Hours(9)), IsEmpty());
-  // An hour's chunk at most on either side, of both instances.
+  // At most an hour's chunk on either side, of both instances.
   const std::vector<std::string> hour = store.Read(
       "web-1", kStart + absl::Minutes(70), kStart + absl::Minutes(71));
   EXPECT_LE(hour.size(), 240);
@@ -258,7 +258,7 @@ TEST(Compaction, ReadsOnlyTheRangeAndWhatIsWanted) {
   EXPECT_FALSE(instances.empty());
 }
 
-TEST(Compaction, RecognisesBatchesThatAreInChunks) {
+TEST(Compaction, RecognizesBatchesInChunks) {
   TestStore store;
   OneDiskAgent agent(&store, "web-1");
   const uint32_t epoch = store.Epoch("web-1", 1).number;
@@ -293,7 +293,7 @@ TEST(Compaction, RecognisesBatchesThatAreInChunks) {
   expect_known();
 }
 
-TEST(Compaction, LeavesOutBatchesThatAreDamaged) {
+TEST(Compaction, RemovesDamagedBatches) {
   TestStore store;
   OneDiskAgent agent(&store, "web-1");
   agent.Tick(1, 10);
@@ -312,7 +312,7 @@ TEST(Compaction, LeavesOutBatchesThatAreDamaged) {
   agent.Tick(3, 30);
   ASSERT_OK(agent.Send(kStart + absl::Seconds(2)));
   EXPECT_THAT(store.Read("web-1"), ElementsAre("1 C: 10", "3 C: 30"));
-  // It is named once, and then gone.
+  // The damaged batch is reported once, and then removed.
   for (const bool is_named : {true, false}) {
     const testing::LogCapture log;
     ASSERT_OK(store.Compact());

@@ -1,5 +1,5 @@
-// Records that the store did not write, or not so, are told by their keys and
-// left out; all else can be read, and new samples are taken.
+// Records that the store did not write are reported by key and skipped. All
+// other data stays readable, and new samples are accepted.
 
 #include <algorithm>
 #include <string>
@@ -9,10 +9,10 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "aggregator/store/database.h"
-#include "aggregator/store/keys.h"
+#include "aggregator/store/backup/verify.h"
 #include "aggregator/store/store.h"
-#include "aggregator/store/verify.h"
+#include "aggregator/store/tables/database.h"
+#include "aggregator/store/tables/keys.h"
 #include "fleetperf/v1/collection.pb.h"
 #include "tests/support/countersets.h"
 #include "tests/support/log_capture.h"
@@ -38,7 +38,7 @@ struct Record {
   std::string value;
 };
 
-// Closes the store, which is to be opened again.
+// Writes a record. Closes the store; the caller reopens it.
 void Put(TestStore& store, const Record& record) {
   store.Close();
   ASSERT_OK_AND_ASSIGN(const auto database, Database::Open(store.path()));
@@ -60,7 +60,7 @@ std::vector<std::string> KeysOf(TestStore& store, Family family) {
   return keys;
 }
 
-bool Tells(const LogCapture& log, const std::string& key) {
+bool Reports(const LogCapture& log, const std::string& key) {
   const std::string name = absl::StrCat("\"", absl::CHexEscape(key), "\"");
   const std::vector<std::string> lines = log.Lines();
   return std::any_of(lines.begin(), lines.end(), [&](const auto& line) {
@@ -68,8 +68,8 @@ bool Tells(const LogCapture& log, const std::string& key) {
   });
 }
 
-// The key of a chunk of machine 1, in the hour of the start, of an epoch that
-// there is not.
+// Returns the key of a chunk of machine 1 in the hour of kStart, of an unknown
+// epoch.
 std::string ChunkKey(uint64_t order = 0) {
   return absl::StrCat(BigEndian(uint32_t{1}), BigEndian(uint8_t{0}),
                       BigEndian(HourOf(kStart)), BigEndian(uint32_t{77}),
@@ -80,10 +80,10 @@ std::string HeadOf(uint64_t body_size) {
   return absl::StrCat(BigEndian(body_size), EncodeTime(kStart), "head");
 }
 
-TEST(DamagedRecords, AreLeftOut) {
+TEST(DamagedRecords, AreSkippedAndReported) {
   const std::string now = EncodeTime(kStart);
   const std::string hour = BigEndian(HourOf(kStart));
-  const std::string full = BigEndian(uint8_t{0});  // Resolution
+  const std::string full = BigEndian(uint8_t{0});  // as in Resolution
   constexpr auto kQuery = static_cast<uint8_t>(DefinitionReader::Kind::kQuery);
   const Record kRecords[] = {
       {Family::kDefault, "h\1\2", EncodeTime(kStart)},
@@ -129,7 +129,7 @@ TEST(DamagedRecords, AreLeftOut) {
     added.Tick(3, 30);
     ASSERT_OK(added.Send());
     ASSERT_OK(store.Compact());
-    EXPECT_TRUE(Tells(log, record.key));
+    EXPECT_TRUE(Reports(log, record.key));
     EXPECT_THAT(store.Read("web-1"), ElementsAre("1 C: 10", "2 C: 20"));
     EXPECT_THAT(store.Read("web-2"), ElementsAre("3 C: 30"));
     EXPECT_OK(store->DropBefore(kStart + absl::Hours(10)));
@@ -137,7 +137,7 @@ TEST(DamagedRecords, AreLeftOut) {
   }
 }
 
-TEST(DamagedRecords, ADefinitionOfAnotherIdIsNone) {
+TEST(DamagedRecords, IgnoresDefinitionWithAnotherId) {
   TestStore store;
   OneDiskAgent web(&store, "web-1");
   web.Tick(1, 10);
@@ -160,8 +160,8 @@ TEST(DamagedRecords, ADefinitionOfAnotherIdIsNone) {
   EXPECT_THAT(log.Lines(), ::testing::Contains(HasSubstr("query")));
 }
 
-// A machine whose number is damaged must not show up as another one.
-TEST(DamagedRecords, OfNumbersThatAreInUseAreNotGivenAgain) {
+// A machine whose number is damaged must not appear as another machine.
+TEST(DamagedRecords, DoesNotReassignUsedNumbers) {
   TestStore store;
   for (const char* name : {"web-1", "web-2"}) {
     OneDiskAgent agent(&store, name);
@@ -180,7 +180,7 @@ TEST(DamagedRecords, OfNumbersThatAreInUseAreNotGivenAgain) {
   EXPECT_THAT(store.Read("web-3"), ElementsAre("2 C: 20"));
 }
 
-TEST(DamagedRecords, OfAnEpochAreNotTakenForNone) {
+TEST(DamagedRecords, DamagedEpochIsNotTakenForNew) {
   const auto key = EpochKey("web-1", 1);
   for (const Record& record : std::vector<Record>{
            {Family::kDefault, key, "abc"},
@@ -197,7 +197,7 @@ TEST(DamagedRecords, OfAnEpochAreNotTakenForNone) {
   }
 }
 
-TEST(DamagedRecords, OfWhatIsThereAreNotTakenForNothing) {
+TEST(DamagedRecords, DamagedBatchRecordIsNotTakenForMissing) {
   for (const Record& record : std::vector<Record>{
            {Family::kTimes, LogKey(1, 5), "abc"},
            {Family::kDefault, FingerprintsKey(1, 5), "abc"},
@@ -207,7 +207,7 @@ TEST(DamagedRecords, OfWhatIsThereAreNotTakenForNothing) {
     TestStore store;
     Put(store, record);
     store.Open();
-    // The last one is behind that of batch 5.
+    // The last key sorts after that of batch 5.
     const uint64_t sequence = record.value.empty() ? 6 : 5;
     EXPECT_THAT(store->HasBatch(1, sequence, 1),
                 StatusIs(absl::StatusCode::kDataLoss,
@@ -216,7 +216,7 @@ TEST(DamagedRecords, OfWhatIsThereAreNotTakenForNothing) {
   }
 }
 
-TEST(DamagedRecords, TheLastNumberIsNotFollowedByTheFirst) {
+TEST(DamagedRecords, NumbersDoNotWrapAround) {
   TestStore store;
   OneDiskAgent web(&store, "web-1");
   web.Tick(1, 10);
@@ -233,8 +233,8 @@ TEST(DamagedRecords, TheLastNumberIsNotFollowedByTheFirst) {
   EXPECT_THAT(store.Read("web-1"), ElementsAre("1 C: 10"));
 }
 
-// Its head does not tell how many pages it has.
-TEST(DamagedRecords, AChunkIsRemovedWithAllItsPages) {
+// The head of the damaged chunk does not give the number of its pages.
+TEST(DamagedRecords, RemovesAllPagesOfDamagedChunk) {
   TestStore store;
   ASSERT_THAT(KeysOf(store, Family::kChunks), IsEmpty());
   const std::string head = absl::StrCat("H", ChunkKey(5));
@@ -252,7 +252,7 @@ TEST(DamagedRecords, AChunkIsRemovedWithAllItsPages) {
   EXPECT_THAT(KeysOf(store, Family::kChunks), ElementsAre(other));
 }
 
-TEST(DamagedRecords, VerifyNamesThem) {
+TEST(DamagedRecords, AreNamedByVerify) {
   TestStore store;
   Put(store, {Family::kDefault, ShapeKey(9), "abc"});
   Put(store, {Family::kTimes, LogKey(1, 9), "abc"});

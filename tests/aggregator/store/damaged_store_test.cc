@@ -1,4 +1,5 @@
-// What a disk did to a store is found and told, and all else can be read.
+// Disk damage to a store is detected and reported, and all other data stays
+// readable.
 
 #include <filesystem>
 #include <fstream>
@@ -7,9 +8,9 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "aggregator/store/keys.h"
+#include "aggregator/store/backup/verify.h"
 #include "aggregator/store/store.h"
-#include "aggregator/store/verify.h"
+#include "aggregator/store/tables/keys.h"
 #include "tests/support/log_capture.h"
 #include "tests/support/one_disk_agent.h"
 #include "tests/support/status_matchers.h"
@@ -32,7 +33,8 @@ constexpr int kTicks = 600;
 
 std::string NameOf(int machine) { return absl::StrCat("web-", machine); }
 
-// Values that do not compress, so that each machine's chunk takes pages.
+// Values that do not compress, so that each machine's chunk takes several
+// pages.
 void Fill(TestStore& store) {
   std::mt19937_64 random(1);
   for (int i = 0; i < kMachines; ++i) {
@@ -41,11 +43,11 @@ void Fill(TestStore& store) {
     ASSERT_OK(agent.Send());
   }
   ASSERT_OK(store.Compact());
-  store.Reopen();  // what was in RocksDB's own log goes to files
+  store.Reopen();  // moves the contents of RocksDB's log to files
   ASSERT_EQ(store.Read(NameOf(0)).size(), kTicks);
 }
 
-// The largest of the files that keys and values are in.
+// Returns the largest file of keys and values.
 std::string LargestFile(const std::string& directory) {
   std::string largest;
   uint64_t size = 0;
@@ -71,7 +73,7 @@ StoreReport Verify(const std::string& directory) {
   return report.ok() ? *report : StoreReport{};
 }
 
-TEST(DamagedStore, AWholeOneHasNothingToTell) {
+TEST(DamagedStore, IntactStoreReportsNoDamage) {
   TestStore store;
   Fill(store);
   OneDiskAgent agent(&store, "late");
@@ -90,7 +92,7 @@ TEST(DamagedStore, AWholeOneHasNothingToTell) {
   EXPECT_GT(report.files, 0);
 }
 
-TEST(DamagedStore, IsReadButForWhatIsDamaged) {
+TEST(DamagedStore, ReadsAllButDamagedData) {
   TestStore store;
   Fill(store);
   store.Close();
@@ -107,11 +109,11 @@ TEST(DamagedStore, IsReadButForWhatIsDamaged) {
   for (int i = 0; i < kMachines; ++i) {
     whole += store.Read(NameOf(i)).size() == kTicks;
   }
-  // Those of one block are lost: of 16 KiB, where a machine has 5.
+  // The data of one 16 KiB block is lost. Each machine has 5 blocks.
   EXPECT_LT(whole, kMachines);
   EXPECT_GE(whole, kMachines - 5);
 
-  // It goes on: new samples are taken, and moved.
+  // New samples are still accepted and moved.
   OneDiskAgent agent(&store, "new");
   agent.Tick(1, 1);
   ASSERT_OK(agent.Send());
@@ -119,7 +121,7 @@ TEST(DamagedStore, IsReadButForWhatIsDamaged) {
   EXPECT_EQ(store.Read("new").size(), 1);
 }
 
-// Where the first of these bytes are.
+// Returns the offset of the first occurrence of `bytes`.
 uint64_t Find(const std::string& path, const std::string& bytes) {
   std::ifstream file(path, std::ios::binary);
   const std::string all{std::istreambuf_iterator<char>(file), {}};
@@ -127,11 +129,12 @@ uint64_t Find(const std::string& path, const std::string& bytes) {
   return all.find(bytes);
 }
 
-TEST(DamagedStore, IsReadAlsoIfHeadsOfChunksAreDamaged) {
+TEST(DamagedStore, ReadsDespiteDamagedChunkHeads) {
   TestStore store;
   Fill(store);
   store.Close();
-  // The heads of all machines are next to each other, the first one's first.
+  // The heads of all machines are adjacent, with that of the first machine
+  // first.
   const std::string path = LargestFile(store.path());
   Damage(path, Find(path, absl::StrCat("H", BigEndian(uint32_t{1}),
                                        BigEndian(uint8_t{0}),
@@ -151,8 +154,8 @@ TEST(DamagedStore, IsReadAlsoIfHeadsOfChunksAreDamaged) {
   }
 }
 
-// By that index, chunks are merged and removed.
-TEST(DamagedStore, OpensAlsoIfTheIndexOfWhatWasReceivedIsDamaged) {
+// The index drives the merging and removal of chunks.
+TEST(DamagedStore, OpensDespiteDamagedReceiptIndex) {
   TestStore store;
   Fill(store);
   store.Close();
@@ -161,13 +164,13 @@ TEST(DamagedStore, OpensAlsoIfTheIndexOfWhatWasReceivedIsDamaged) {
   {
     const testing::LogCapture log;
     store.Open();
-    EXPECT_THAT(log.Lines(), Contains(HasSubstr("left out")));
+    EXPECT_THAT(log.Lines(), Contains(HasSubstr("skipped")));
   }
   int whole = 0;
   for (int i = 0; i < kMachines; ++i) {
     whole += store.Read(NameOf(i)).size() == kTicks;
   }
-  // The last one has a page in the same block.
+  // The last machine has a page in the same block.
   EXPECT_GE(whole, kMachines - 1);
   OneDiskAgent agent(&store, NameOf(1), /*epoch=*/2);
   agent.Tick(7200, 1);
@@ -176,7 +179,7 @@ TEST(DamagedStore, OpensAlsoIfTheIndexOfWhatWasReceivedIsDamaged) {
   EXPECT_EQ(store.Read(NameOf(1)).back(), "7200 C: 1");
 }
 
-TEST(VerifyStore, SaysThatThereIsNone) {
+TEST(VerifyStore, ReportsMissingStore) {
   const testing::TempDirectory directory;
   EXPECT_THAT(
       VerifyStore(directory.File("none"), [](double) {}),

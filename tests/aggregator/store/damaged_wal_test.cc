@@ -1,5 +1,5 @@
-// What is missing of RocksDB's write-ahead log is told with what it cost, and
-// all else is there; but for what a power cut leaves behind.
+// Missing parts of RocksDB's write-ahead log are reported with the loss, and
+// all other data is retained. A power cut is not reported as damage.
 
 #include <filesystem>
 #include <fstream>
@@ -11,12 +11,12 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "aggregator/store/commit_mark.h"
-#include "aggregator/store/database.h"
-#include "aggregator/store/keys.h"
+#include "aggregator/store/backup/verify.h"
 #include "aggregator/store/store.h"
-#include "aggregator/store/verify.h"
-#include "aggregator/store/wal_file.h"
+#include "aggregator/store/tables/commit_mark.h"
+#include "aggregator/store/tables/database.h"
+#include "aggregator/store/tables/keys.h"
+#include "aggregator/store/tables/wal_file.h"
 #include "base/status_macros.h"
 #include "fleetperf/v1/collection.pb.h"
 #include "tests/support/batch_writer.h"
@@ -58,7 +58,7 @@ void WriteAll(const std::string& path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
 }
 
-// The logs of the store in `directory` that have something in them.
+// Returns the nonempty logs of the store in `directory`.
 std::vector<std::string> LogsIn(const std::string& directory) {
   std::vector<std::string> logs;
   const auto files = FindWalFiles(directory);
@@ -76,15 +76,15 @@ std::vector<std::string> DamageOf(const std::string& directory) {
   return report.ok() ? report->damage : std::vector<std::string>();
 }
 
-// Where the key of a batch of the first epoch is in the log.
+// Returns the offset of a batch key of the first epoch in the log.
 size_t PlaceOf(const std::string& log, uint64_t sequence) {
   const size_t place = log.find(LogKey(1, sequence));
   EXPECT_NE(place, log.npos);
   return place;
 }
 
-// Flips a bit of the first place that has these bytes, in the first of the
-// store's logs that has any. False if none has.
+// Flips a bit at the first occurrence of `bytes` in the store's logs. Returns
+// false if no log has these bytes.
 bool FlipIn(const std::string& directory, const std::string& bytes) {
   for (const std::string& path : LogsIn(directory)) {
     std::string log = ReadAll(path);
@@ -104,8 +104,8 @@ absl::Status Compact(Store& store) {
   return absl::OkStatus();
 }
 
-// A store with batches 1 to 300 of web-1, the n-th with the tick at n s, each
-// in a commit of its own; closed.
+// A closed store with batches 1 to 300 of web-1. Batch n has the tick at n s.
+// Each batch is a commit of its own.
 class DamagedWal : public ::testing::Test {
  protected:
   DamagedWal() {
@@ -121,7 +121,7 @@ class DamagedWal : public ::testing::Test {
     log_ = ReadAll(path_);
   }
 
-  // Opens the store and returns what that logs.
+  // Opens the store and returns the log lines of doing so.
   std::vector<std::string> Open() {
     const testing::LogCapture log;
     store_.Open();
@@ -135,7 +135,7 @@ class DamagedWal : public ::testing::Test {
   std::string log_;
 };
 
-TEST_F(DamagedWal, AWholeOneHasNothingToTell) {
+TEST_F(DamagedWal, IntactLogReportsNoDamage) {
   EXPECT_THAT(DamageOf(store_.path()), IsEmpty());
   EXPECT_THAT(Open(), IsEmpty());
   EXPECT_THAT(store_.Read("web-1"), SizeIs(kBatches));
@@ -143,7 +143,7 @@ TEST_F(DamagedWal, AWholeOneHasNothingToTell) {
   EXPECT_FALSE(store_.Epoch("web-1", 1).lacks_definitions);
 }
 
-TEST_F(DamagedWal, AFlippedByteCostsItsCommitAndIsToldWithWhatItCost) {
+TEST_F(DamagedWal, FlippedByteCostsOneCommitAndIsReported) {
   const size_t place = PlaceOf(log_, 150);
   log_[place] = static_cast<char>(log_[place] ^ 1);
   WriteAll(path_, log_);
@@ -170,7 +170,7 @@ TEST_F(DamagedWal, AFlippedByteCostsItsCommitAndIsToldWithWhatItCost) {
   EXPECT_EQ(Durable(), kBatches);
   EXPECT_TRUE(store_.Epoch("web-1", 1).lacks_definitions);
 
-  // It is told once, and stays told.
+  // The damage is reported once. The loss stays recorded.
   store_.Close();
   EXPECT_THAT(DamageOf(store_.path()), IsEmpty());
   EXPECT_THAT(Open(), IsEmpty());
@@ -179,7 +179,7 @@ TEST_F(DamagedWal, AFlippedByteCostsItsCommitAndIsToldWithWhatItCost) {
   EXPECT_THAT(store_.ReadLosses("web-1"),
               ElementsAre("store_damaged 149..151"));
 
-  // It goes on.
+  // The store continues to work.
   OneDiskAgent agent(&store_, "web-1", /*epoch=*/2);
   agent.Tick(1000, 1);
   ASSERT_OK(agent.Send(kStart + absl::Seconds(1000)));
@@ -188,7 +188,7 @@ TEST_F(DamagedWal, AFlippedByteCostsItsCommitAndIsToldWithWhatItCost) {
   EXPECT_THAT(store_.Read("web-1"), SizeIs(kBatches));
 }
 
-// The sum of N in "N batches in".
+// Returns the sum of N over all "N batches in".
 int BatchesIn(const std::vector<std::string>& damage) {
   int sum = 0;
   for (const std::string& text : damage) {
@@ -200,8 +200,8 @@ int BatchesIn(const std::vector<std::string>& damage) {
   return sum;
 }
 
-TEST_F(DamagedWal, WhereverAByteIsFlippedWhatIsLeftAndWhatIsLostAreAll) {
-  // Without the definitions of the first one, nothing could be read.
+TEST_F(DamagedWal, ReadAndLostBatchesAddUpWhereverAByteIsFlipped) {
+  // Without the definitions in the first batch, nothing could be read.
   const size_t first = PlaceOf(log_, 2);
   for (size_t place = first; place < log_.size(); place += 4999) {
     SCOPED_TRACE(place);
@@ -234,8 +234,8 @@ TEST_F(DamagedWal, WhereverAByteIsFlippedWhatIsLeftAndWhatIsLostAreAll) {
   }
 }
 
-// RocksDB passes over these in silence, whatever it is told to do.
-TEST_F(DamagedWal, APageOfZerosIsDamage) {
+// RocksDB silently skips pages of zeros, whatever its recovery mode.
+TEST_F(DamagedWal, PageOfZerosIsDamage) {
   constexpr size_t kPage = 4096;
   log_.replace(5 * kPage, kPage, std::string(kPage, '\0'));
   WriteAll(path_, log_);
@@ -247,18 +247,18 @@ TEST_F(DamagedWal, APageOfZerosIsDamage) {
   EXPECT_THAT(store_.ReadLosses("web-1"), SizeIs(1));
 }
 
-TEST_F(DamagedWal, ALogThatIsGoneIsMissed) {
+TEST_F(DamagedWal, ReportsMissingLog) {
   fs::remove(path_);
   const auto told =
       AllOf(HasSubstr("the end of the write-ahead log is missing"),
             HasSubstr("300 batches in 300 commits"));
   EXPECT_THAT(DamageOf(store_.path()), ElementsAre(told));
   EXPECT_THAT(Open(), ElementsAre(told));
-  EXPECT_EQ(Durable(), 0);  // by which its agent knows
+  EXPECT_EQ(Durable(), 0);  // tells the agent about the loss
 }
 
-TEST_F(DamagedWal, ALogThatWasCutOffIsMissed) {
-  // In the middle of a commit, and right before one.
+TEST_F(DamagedWal, ReportsTruncatedLog) {
+  // Once in the middle of a commit, and once right before one.
   size_t record = 0;
   ASSERT_OK(ReadWalFile(
       path_,
@@ -286,8 +286,8 @@ TEST_F(DamagedWal, ALogThatWasCutOffIsMissed) {
   }
 }
 
-// The last commit was not acknowledged, then.
-TEST_F(DamagedWal, ATornEndIsInOrder) {
+// The torn commit was never acknowledged.
+TEST_F(DamagedWal, TornEndIsNotDamage) {
   fs::remove(store_.path() + kSynced);
   std::string cut = log_;
   cut.resize(cut.size() - 30);
@@ -316,8 +316,8 @@ TEST_F(DamagedWal, ATornEndIsInOrder) {
   }
 }
 
-// Commits before the last one were synced, even if nothing else says so.
-TEST_F(DamagedWal, WhatIsBeforeTheLastCommitIsNotTorn) {
+// Commits before the last one were synced, even without other evidence.
+TEST_F(DamagedWal, DamageBeforeTheLastCommitIsNotATornEnd) {
   fs::remove(store_.path() + kSynced);
   const size_t place = PlaceOf(log_, kBatches - 1);
   log_[place] = static_cast<char>(log_[place] ^ 1);
@@ -328,7 +328,7 @@ TEST_F(DamagedWal, WhatIsBeforeTheLastCommitIsNotTorn) {
   EXPECT_EQ(Durable(), kBatches);
 }
 
-TEST_F(DamagedWal, WhoseBatchesAreLostDependsOnWhatIsBehindThem) {
+TEST_F(DamagedWal, AttributesLossToEpochsWithLaterBatches) {
   store_.Open();
   {
     OneDiskAgent one(&store_, "db-1");
@@ -343,8 +343,8 @@ TEST_F(DamagedWal, WhoseBatchesAreLostDependsOnWhatIsBehindThem) {
   store_.Close();
   const std::vector<std::string> logs = LogsIn(store_.path());
   ASSERT_THAT(logs, SizeIs(1));
-  // Epochs have the numbers 2 and 3: one loses a batch of its middle, the other
-  // one nothing.
+  // The epochs have numbers 2 and 3. One of them loses a batch in the middle,
+  // the other one loses nothing.
   std::string log = ReadAll(logs[0]);
   const size_t place = log.find(LogKey(2, 10));
   ASSERT_NE(place, log.npos);
@@ -357,8 +357,8 @@ TEST_F(DamagedWal, WhoseBatchesAreLostDependsOnWhatIsBehindThem) {
   EXPECT_THAT(store_.Read("db-2"), SizeIs(20));
 }
 
-// The agent may have begun it with another aggregator.
-TEST_F(DamagedWal, AnEpochThatWasMadeBehindAHoleLacksNothing) {
+// The agent may have begun the epoch with another aggregator.
+TEST_F(DamagedWal, EpochCreatedAfterTheDamageLosesNothing) {
   store_.Open();
   {
     OneDiskAgent one(&store_, "db-1");
@@ -379,8 +379,8 @@ TEST_F(DamagedWal, AnEpochThatWasMadeBehindAHoleLacksNothing) {
   EXPECT_THAT(store_.Read("db-2"), ElementsAre("4 C: 4"));
 }
 
-// Told as lost, it would be replaced by that.
-TEST_F(DamagedWal, ABatchThatCannotBeLookedForIsNotToldAsLost) {
+// A batch reported as lost would be replaced by the loss.
+TEST_F(DamagedWal, BatchThatCannotBeLookedUpIsNotReportedLost) {
   store_.Open();
   ASSERT_OK(store_.Compact());
   store_.Close();
@@ -405,14 +405,15 @@ TEST_F(DamagedWal, ABatchThatCannotBeLookedForIsNotToldAsLost) {
   }
   store_.Close();
   ASSERT_TRUE(FlipIn(store_.path(), LogKey(2, 2)));
-  EXPECT_THAT(Open(), Contains(HasSubstr("left out: ")));
+  EXPECT_THAT(Open(), Contains(HasSubstr("skipped: ")));
   EXPECT_THAT(store_.ReadLosses("db-1"), ElementsAre("store_damaged 1..3"));
   EXPECT_THAT(store_.ReadLosses("web-1"), IsEmpty());
   EXPECT_THAT(store_.Read("web-1"), SizeIs(kBatches + 1));
 }
 
-// Batches that came back to the log could not be read without them.
-TEST_F(DamagedWal, DefinitionsAreRemovedOnceItHasNothingThatMovedTheirBatches) {
+// Batches that came back to the log could not be read without their
+// definitions.
+TEST_F(DamagedWal, RemovesDefinitionsAfterMovedBatchesAreFlushed) {
   store_.Open();
   ASSERT_OK(store_.Compact());
   store_.Close();
@@ -422,12 +423,12 @@ TEST_F(DamagedWal, DefinitionsAreRemovedOnceItHasNothingThatMovedTheirBatches) {
   EXPECT_THAT(store_.Read("web-1"), SizeIs(kBatches));
 }
 
-TEST_F(DamagedWal, SoAreDefinitionsOfInstancesThatAreRetired) {
+TEST_F(DamagedWal, RemovesRetiredInstancesAfterMovedBatchesAreFlushed) {
   testing::SimulatedClock clock;
   {
     ASSERT_OK_AND_ASSIGN(const auto store,
                          OpenRocksDbStore(store_.path(), &clock));
-    // So that the epoch is in use.
+    // Keeps the epoch in use.
     ASSERT_OK_AND_ASSIGN(const StoredEpoch epoch,
                          store->OpenEpoch("web-1", 1, {}));
     OneDiskAgent agent(&store_, "web-1");
@@ -457,8 +458,9 @@ TEST_F(DamagedWal, SoAreDefinitionsOfInstancesThatAreRetired) {
   EXPECT_THAT(store_.Read("web-1"), SizeIs(kBatches));
 }
 
-// The agent has them still, and is asked, also by later processes.
-TEST_F(DamagedWal, BatchesWaitForDefinitionsThatAreLost) {
+// The agent still has the definitions, and is asked for them, also by later
+// processes.
+TEST_F(DamagedWal, BatchesWaitForLostDefinitions) {
   ASSERT_TRUE(FlipIn(store_.path(), LogKey(1, 1)));
   Open();
   ASSERT_OK(store_.Compact());
@@ -482,8 +484,8 @@ TEST_F(DamagedWal, BatchesWaitForDefinitionsThatAreLost) {
   }
 }
 
-// Of some epochs machines are known all the same.
-TEST_F(DamagedWal, AgentsAreAskedForDefinitionsByLaterProcessesToo) {
+// Machines of some epochs are known despite the loss.
+TEST_F(DamagedWal, LaterProcessesAlsoAskForLostDefinitions) {
   ASSERT_TRUE(FlipIn(store_.path(), LogKey(1, 150)));
   Open();
   store_.Reopen();
@@ -492,7 +494,7 @@ TEST_F(DamagedWal, AgentsAreAskedForDefinitionsByLaterProcessesToo) {
   EXPECT_FALSE(store_.Epoch("web-1", 1).lacks_definitions);
 }
 
-TEST_F(DamagedWal, BatchesDoNotWaitForeverForDefinitionsThatAreLost) {
+TEST_F(DamagedWal, BatchesDoNotWaitForeverForLostDefinitions) {
   ASSERT_TRUE(FlipIn(store_.path(), LogKey(1, 1)));
   const auto removed = Contains(HasSubstr("removed for good: batch 2 of"));
   testing::SimulatedClock clock;
@@ -512,12 +514,11 @@ TEST_F(DamagedWal, BatchesDoNotWaitForeverForDefinitionsThatAreLost) {
   EXPECT_FALSE(store_.Epoch("db-1", 1).lacks_definitions);
 }
 
-// What the others have is lost with the log, and so is who the numbers were
-// given to.
-TEST(Wal, NumbersThatStandInChunksAreNotGivenAgain) {
+// All other records of the numbers are lost with the log.
+TEST(Wal, DoesNotReassignNumbersUsedInChunks) {
   TestStore store;
-  // Of the families of keys only that of chunks is written to files when
-  // chunks are dropped; the first time, there are none.
+  // When chunks are dropped, only the family "chunks" is written to files. The
+  // first time, there are no chunks.
   const auto drop = [&] { ASSERT_OK(store->DropTo(store->size() - 1)); };
   drop();
   OneDiskAgent web(&store, "web-1");
@@ -547,7 +548,7 @@ TEST(Wal, NumbersThatStandInChunksAreNotGivenAgain) {
   EXPECT_THAT(store.Read("db-1"), ElementsAre("7300 C: 30"));
 }
 
-TEST(Wal, NumbersThatStandInTheLogAreNotGivenAgain) {
+TEST(Wal, DoesNotReassignNumbersUsedInTheLog) {
   TestStore store;
   OneDiskAgent web(&store, "web-1");
   web.Tick(1, 10);
@@ -570,8 +571,8 @@ TEST(Wal, NumbersThatStandInTheLogAreNotGivenAgain) {
   EXPECT_GT(store.Epoch("db-1", 1).number, number);
 }
 
-// Versions before had no numbers of commits.
-TEST(Wal, WithoutMarksWhatIsBetweenWritesIsDamage) {
+// Earlier versions did not number commits.
+TEST(Wal, GapBetweenWritesWithoutMarksIsDamage) {
   const testing::TempDirectory directory;
   const auto put = [&](Database* database, int i) {
     Changes changes(database);
@@ -607,12 +608,12 @@ void PutCommit(Database* database, uint64_t number) {
   ASSERT_OK(database->Write(&changes, Database::Durability::kPowerCut));
 }
 
-TEST(Wal, DamageInTheFirstOfTwoLogsIsFoundThere) {
+TEST(Wal, FindsDamageInTheFirstOfTwoLogs) {
   const testing::TempDirectory directory;
   {
     ASSERT_OK_AND_ASSIGN(const auto database, Database::Open(directory.path()));
     for (uint64_t i = 1; i <= 5; ++i) PutCommit(database.get(), i);
-    // Begins another log; the family "log" still needs the first.
+    // Begins another log. The family "log" still needs the first.
     ASSERT_OK(database->Compact(Family::kDefault));
     for (uint64_t i = 6; i <= 10; ++i) PutCommit(database.get(), i);
   }
@@ -632,7 +633,7 @@ TEST(Wal, DamageInTheFirstOfTwoLogsIsFoundThere) {
   }
 }
 
-TEST(Wal, AMarkOfNoCommitsDoesNotSayThatTheEndWasSynced) {
+TEST(Wal, MarkWithoutCommitsDoesNotProveASyncedEnd) {
   const testing::TempDirectory directory;
   {
     ASSERT_OK_AND_ASSIGN(const auto database, Database::Open(directory.path()));
@@ -644,7 +645,7 @@ TEST(Wal, AMarkOfNoCommitsDoesNotSayThatTheEndWasSynced) {
   EXPECT_THAT(database->wal().damage, IsEmpty());
 }
 
-TEST(Wal, AClosedLogThatIsGoneIsMissed) {
+TEST(Wal, ReportsMissingClosedLog) {
   const testing::TempDirectory directory;
   const auto put = [&](Database* database, const std::string& key) {
     Changes changes(database);
@@ -655,7 +656,7 @@ TEST(Wal, AClosedLogThatIsGoneIsMissed) {
   {
     ASSERT_OK_AND_ASSIGN(const auto database, Database::Open(directory.path()));
     put(database.get(), "before");
-    // Begins another log; the family "log" still needs the first.
+    // Begins another log. The family "log" still needs the first.
     ASSERT_OK(database->Compact(Family::kDefault));
     put(database.get(), "after");
     put(database.get(), "later");
@@ -676,8 +677,8 @@ TEST(Wal, AClosedLogThatIsGoneIsMissed) {
   EXPECT_OK(database->missing_wal());
 }
 
-// What is written is what RocksDB writes.
-TEST_F(DamagedWal, WritesAreFramedAsRocksDbDoes) {
+// The written bytes are the same as RocksDB's.
+TEST_F(DamagedWal, FramesWritesLikeRocksDb) {
   std::string again;
   ASSERT_OK(ReadWalFile(
       path_,

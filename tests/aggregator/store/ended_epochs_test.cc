@@ -1,4 +1,4 @@
-// What goes when an epoch ends, what stays, and until when.
+// The data removed when an epoch ends, and the retention of the rest.
 
 #include <atomic>
 #include <string>
@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "aggregator/store/database.h"
-#include "aggregator/store/keys.h"
+#include "aggregator/store/tables/database.h"
+#include "aggregator/store/tables/keys.h"
 #include "fleetperf/v1/collection.pb.h"
 #include "fleetperf/v1/fleet.pb.h"
 #include "tests/support/one_disk_agent.h"
@@ -24,7 +24,7 @@ using testing::kStart;
 using testing::OneDiskAgent;
 using testing::TestStore;
 
-// How many keys of one kind there are; see keys.h. Closes and opens the store.
+// Counts the keys of one kind; see keys.h. Closes and reopens the store.
 size_t CountKeys(TestStore& store, const std::string& prefix) {
   store.Close();
   size_t keys = 0;
@@ -39,7 +39,7 @@ size_t CountKeys(TestStore& store, const std::string& prefix) {
   return keys;
 }
 
-// Without the record of an epoch's agent, which earlier versions did not write.
+// Removes the record of an epoch's agent, which earlier versions did not write.
 void MakeOlder(TestStore& store) {
   store.Close();
   const auto database = Database::Open(store.path());
@@ -52,7 +52,7 @@ void MakeOlder(TestStore& store) {
   ASSERT_OK((*database)->Write(&changes, Database::Durability::kPowerCut));
 }
 
-TEST(EndedEpochs, LeaveTheirSamplesAndARecord) {
+TEST(EndedEpochs, RetainSamplesAndRecord) {
   TestStore store;
   OneDiskAgent web(&store, "web-1");
   web.Tick(1, 10);
@@ -63,7 +63,7 @@ TEST(EndedEpochs, LeaveTheirSamplesAndARecord) {
   EXPECT_EQ(CountKeys(store, "d"), 0);
   EXPECT_EQ(CountKeys(store, "a"), 1);
   EXPECT_EQ(CountKeys(store, "h"), 1);
-  // Chunks say what everything was.
+  // Chunks are self-describing.
   EXPECT_THAT(store.Read("web-1"), ElementsAre("1 C: 10"));
   ASSERT_EQ(store->directory().Countersets("web-1").size(), 1);
   EXPECT_EQ(
@@ -71,21 +71,21 @@ TEST(EndedEpochs, LeaveTheirSamplesAndARecord) {
       "Disk");
 }
 
-TEST(EndedEpochs, AreThoseThatNobodyHasOpen) {
+TEST(EndedEpochs, OpenEpochsAreNotEnded) {
   TestStore store;
   OneDiskAgent web(&store, "web-1");
   web.Tick(1, 10);
   ASSERT_OK(web.Send());
   ASSERT_OK(store.Compact());  // the agent has been idle
   ASSERT_OK(store.Compact());
-  web.Tick(2, 20);  // nothing is defined again
+  web.Tick(2, 20);  // without new definitions
   ASSERT_OK(web.Send());
   EXPECT_THAT(store.Read("web-1"), ElementsAre("1 C: 10", "2 C: 20"));
   ASSERT_OK(store.Compact());
   EXPECT_THAT(store.Read("web-1"), ElementsAre("1 C: 10", "2 C: 20"));
 }
 
-TEST(EndedEpochs, AreThoseThatTheLogHasNothingOf) {
+TEST(EndedEpochs, EpochsWithBatchesInLogAreNotEnded) {
   TestStore store;
   OneDiskAgent web(&store, "web-1");
   web.Tick(1, 10);
@@ -100,7 +100,7 @@ TEST(EndedEpochs, AreThoseThatTheLogHasNothingOf) {
   EXPECT_THAT(store.Read("web-1"), ElementsAre("1 C: 10"));
 }
 
-TEST(EndedEpochs, StayReadableToThoseThatAreReading) {
+TEST(EndedEpochs, StayReadableForActiveReaders) {
   TestStore store;
   OneDiskAgent web(&store, "web-1");
   web.Tick(1, 10);
@@ -116,7 +116,7 @@ TEST(EndedEpochs, StayReadableToThoseThatAreReading) {
        .to = absl::InfiniteFuture(),
        .filter = {}},
       [&](const Frame& frame) {
-        // Before what comes next is read.
+        // Runs before the next frame is read.
         for (int i = 0; i < 3; ++i) EXPECT_OK(store.Compact());
         for (std::string& tick : testing::ToText(frame)) {
           ticks.push_back(std::move(tick));
@@ -129,7 +129,7 @@ TEST(EndedEpochs, StayReadableToThoseThatAreReading) {
   EXPECT_EQ(CountKeys(store, "d"), 0);
 }
 
-TEST(EndedEpochs, AreRecognisedWhenTheyComeBack) {
+TEST(EndedEpochs, AreRecognizedWhenTheyReturn) {
   TestStore store;
   OneDiskAgent web(&store, "web-1");
   const uint32_t number = store.Epoch("web-1", 1).number;
@@ -157,7 +157,7 @@ TEST(EndedEpochs, AreRecognisedWhenTheyComeBack) {
     EXPECT_THAT(back.dictionary->FindQuery(web.query),
                 testing::StatusIs(absl::StatusCode::kFailedPrecondition,
                                   ::testing::HasSubstr("is not defined")));
-    // Its agent says again what it had defined, and goes on.
+    // The agent sends its definitions again, and continues.
     ASSERT_OK(store->KeepDefinitions(number, web.definitions()));
     web.Tick(2 + restarts, 20);
     ASSERT_OK(web.Send());
@@ -170,8 +170,8 @@ TEST(EndedEpochs, AreRecognisedWhenTheyComeBack) {
   EXPECT_EQ(CountKeys(store, "a"), 1);
 }
 
-// It may have told of losses since, of machines that it has no samples of.
-TEST(EndedEpochs, ThatComeBackLoseWhatTheirAgentLost) {
+// The epoch may have reported losses since, for machines without samples.
+TEST(EndedEpochs, ReturningEpochsRecordLossesOfAllMachines) {
   TestStore store;
   v1::Machine machine;
   machine.set_name("db-1");
@@ -199,7 +199,7 @@ TEST(EndedEpochs, ThatComeBackLoseWhatTheirAgentLost) {
   expect();
 }
 
-TEST(EndedEpochs, AreForgottenWithTheLastOfWhatCame) {
+TEST(EndedEpochs, AreForgottenWithTheirLastBatch) {
   TestStore store;
   for (const uint64_t epoch : {1, 2, 3}) {
     OneDiskAgent web(&store, "web-1", epoch);
@@ -216,7 +216,7 @@ TEST(EndedEpochs, AreForgottenWithTheLastOfWhatCame) {
   const uint32_t third = store.Epoch("web-1", 3).number;
   store.CloseEpoch("web-1", 1);
   store.CloseEpoch("web-1", 2);
-  // The last one that was made is open.
+  // The last epoch created is open.
   const uint32_t last = store.Epoch("db-1", 1).number;
   ASSERT_OK(store.Compact());
   ASSERT_OK(store->DropBefore(kStart + absl::Hours(2)));
@@ -231,7 +231,7 @@ TEST(EndedEpochs, AreForgottenWithTheLastOfWhatCame) {
   EXPECT_EQ(forgotten.durable_sequence, 0);
 }
 
-TEST(EndedEpochs, ThatWereOpenWhenTheirBatchesWentAreForgottenLater) {
+TEST(EndedEpochs, OpenEpochsWithoutBatchesAreForgottenAfterTheyEnd) {
   TestStore store;
   OneDiskAgent web(&store, "web-1");
   web.Tick(1, 10);
@@ -251,7 +251,7 @@ TEST(EndedEpochs, AreForgottenIfTheyNeverHadABatch) {
   TestStore store;
   for (uint64_t epoch = 1; epoch <= 50; ++epoch) {
     store.Epoch("web-1", epoch);
-    // Its definitions have come, its batches have not.
+    // Its definitions arrived, but no batches.
     if (epoch == 7) {
       OneDiskAgent web(&store, "web-1", epoch);
       ASSERT_OK(store->KeepDefinitions(store.Epoch("web-1", epoch).number,
@@ -263,12 +263,12 @@ TEST(EndedEpochs, AreForgottenIfTheyNeverHadABatch) {
   ASSERT_OK(store.Compact());
   ASSERT_OK(store->DropBefore(kStart));
   EXPECT_EQ(CountKeys(store, "d"), 0);
-  EXPECT_EQ(CountKeys(store, "a"), 1);  // it has the last number
+  EXPECT_EQ(CountKeys(store, "a"), 1);  // retains the last number
   EXPECT_EQ(CountKeys(store, "h"), 1);
 }
 
-// Of an epoch whose own record was lost.
-TEST(EndedEpochs, LeaveNoDurableSequenceBehind) {
+// The epoch's own record was lost.
+TEST(EndedEpochs, LeaveNoDurableRecordBehind) {
   TestStore store;
   store.Close();
   {
@@ -284,7 +284,7 @@ TEST(EndedEpochs, LeaveNoDurableSequenceBehind) {
   EXPECT_EQ(CountKeys(store, "h"), 1);
 }
 
-TEST(EndedEpochs, NeverLeaveTheirNumbersToOthers) {
+TEST(EndedEpochs, NumbersAreNeverReused) {
   TestStore store;
   uint32_t last = 0;
   for (uint64_t epoch = 1; epoch <= 5; ++epoch) {
@@ -300,9 +300,9 @@ TEST(EndedEpochs, NeverLeaveTheirNumbersToOthers) {
   }
 }
 
-// Those of earlier versions, and those that were open when the process ended.
+// Epochs of earlier versions, and epochs that were open when the process ended.
 TEST(EndedEpochs, AreFoundAfterARestart) {
-  constexpr uint64_t kEpochs = 2500;  // more than are dealt with at a time
+  constexpr uint64_t kEpochs = 2500;  // more than are handled at a time
   TestStore store;
   for (uint64_t epoch = 1; epoch <= kEpochs; ++epoch) {
     OneDiskAgent web(&store, "web-1", epoch);
@@ -327,7 +327,7 @@ TEST(EndedEpochs, AreFoundAfterARestart) {
   EXPECT_EQ(CountKeys(store, "d"), 5);
 }
 
-TEST(EndedEpochs, GoWhileTheirAgentsComeBack) {
+TEST(EndedEpochs, AreRemovedWhileAgentsReconnect) {
   TestStore store;
   OneDiskAgent web(&store, "web-1");
   web.Tick(1, 10);
@@ -342,7 +342,7 @@ TEST(EndedEpochs, GoWhileTheirAgentsComeBack) {
       rounds.notify_all();
     }
   });
-  // Until all of Compact was done since.
+  // Waits for a complete run of Compact.
   const auto await_round = [&] {
     const int before = rounds;
     for (int now = before; now < before + 2; now = rounds) rounds.wait(now);

@@ -1,4 +1,4 @@
-// A hundred thousand epochs that have ended: what they leave behind.
+// The cost of a hundred thousand ended epochs in memory and on disk.
 
 #include "tests/support/many_epochs.h"
 
@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "aggregator/store/database.h"
+#include "aggregator/store/tables/database.h"
 #include "tests/support/allocation_meter.h"
 #include "tests/support/small_allocation_meter.h"
 #include "tests/support/status_matchers.h"
@@ -21,7 +21,7 @@ using testing::SendRounds;
 using testing::SmallBytesInUse;
 using testing::TestStore;
 
-// Each round, all agents are restarted.
+// All agents restart in each round.
 constexpr ManyEpochs kLoad = {.agents = 1000};
 constexpr int kRounds = 100;
 constexpr auto kEpochs = uint64_t{kLoad.agents} * kRounds;
@@ -31,7 +31,7 @@ struct Contents {
   uint64_t bytes = 0;
 };
 
-// What a family has. Closes and opens the store.
+// Counts the keys and bytes of a family. Closes and reopens the store.
 Contents ContentsOf(TestStore& store, Family family,
                     const std::string& prefix = "") {
   store.Close();
@@ -49,8 +49,8 @@ Contents ContentsOf(TestStore& store, Family family,
   return contents;
 }
 
-// Objects that this thread makes to open the store, when nothing is left of its
-// last process to be put in order.
+// Returns the bytes that this thread allocates to open the store, when the last
+// process left no work behind.
 size_t BytesToOpen(TestStore& store) {
   store.Reopen();
   store.Close();
@@ -59,9 +59,9 @@ size_t BytesToOpen(TestStore& store) {
   return AllocatedBytes() - before;
 }
 
-TEST(ManyEpochs, LeaveAFewBytesEach) {
+TEST(ManyEpochs, EndedEpochsTakeFewBytes) {
   TestStore store;
-  // All machines are known, and each has had chunks merged.
+  // All machines are known, and chunks of each have been merged.
   constexpr int kBefore = 2;
   ASSERT_OK(SendRounds(&*store, kLoad, 0, kBefore));
   const size_t to_open_before = BytesToOpen(store);
@@ -74,22 +74,22 @@ TEST(ManyEpochs, LeaveAFewBytesEach) {
 
   const size_t to_open = BytesToOpen(store);
   RecordProperty("bytes_to_open", std::to_string(to_open - to_open_before));
-  // RocksDB reads its own files, which are larger; the definitions of an epoch
-  // would take some kilobytes.
+  // RocksDB also reads its own files, which are larger. The definitions of an
+  // epoch would take some kilobytes.
   EXPECT_LT(to_open, to_open_before + 100 * kEpochs);
 
   EXPECT_EQ(ContentsOf(store, Family::kLog).keys, 0);
   EXPECT_EQ(ContentsOf(store, Family::kTimes).keys, 0);
   EXPECT_EQ(ContentsOf(store, Family::kDefault, "d").keys, 0);
-  // A record is the agent's name, two keys and four numbers; fingerprints are a
-  // key and one number.
+  // A record has the agent's name, two keys and four numbers. Fingerprints have
+  // a key and one number.
   const Contents records = ContentsOf(store, Family::kDefault, "a");
   EXPECT_EQ(records.keys, kEpochs + 1000 * (kBefore + 1));
   const Contents all = ContentsOf(store, Family::kDefault);
   RecordProperty("bytes_on_disk", std::to_string(all.bytes));
   EXPECT_LT(all.bytes, 100 * records.keys);
 
-  // After `retention`, nothing is left but what is known of machines.
+  // After `retention`, only the records of machines are left.
   ASSERT_OK(store->DropBefore(testing::kStart + absl::Hours(1000)));
   EXPECT_EQ(ContentsOf(store, Family::kDefault, "a").keys, 1);
   EXPECT_EQ(ContentsOf(store, Family::kDefault, "h").keys, 1);

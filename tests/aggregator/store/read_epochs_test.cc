@@ -1,4 +1,5 @@
-// Which batches have what is read: so that what comes can be joined to it.
+// Reads report which batches they include, so that later batches can be
+// appended.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -22,8 +23,7 @@ using testing::TestStore;
 
 class ReadEpochsTest : public ::testing::Test {
  protected:
-  // The last sequence of each epoch, as they are told, of what is read of
-  // web-1.
+  // Returns the last sequence of each epoch reported by a read of web-1.
   std::vector<std::pair<uint32_t, uint64_t>> Epochs(
       absl::Time from = absl::InfinitePast()) {
     std::vector<std::pair<uint32_t, uint64_t>> epochs;
@@ -56,7 +56,7 @@ class ReadEpochsTest : public ::testing::Test {
   uint32_t disk_ = 0;
 };
 
-TEST_F(ReadEpochsTest, OfTheLogAndOfChunks) {
+TEST_F(ReadEpochsTest, ReportsEpochsOfLogAndChunks) {
   EXPECT_THAT(Epochs(), IsEmpty());
   DiskAgent agent(&store_);
   Define(agent);
@@ -71,20 +71,20 @@ TEST_F(ReadEpochsTest, OfTheLogAndOfChunks) {
   EXPECT_THAT(Epochs(), ElementsAre(Pair(1, 3)));
 }
 
-// What the log has beside the chunks is out of the time that is read.
-TEST_F(ReadEpochsTest, WhatIsNotReadIsNotTold) {
+// The log has a later batch, but it is outside of the range.
+TEST_F(ReadEpochsTest, OmitsBatchesOutsideTheRange) {
   DiskAgent agent(&store_);
   Define(agent);
   Send(agent, 10'000);
   Send(agent, 10'001);
   ASSERT_OK(store_.Compact());
-  Send(agent, 1);  // its clock was set back
+  Send(agent, 1);  // the clock was set back
   EXPECT_THAT(Epochs(kStart + absl::Seconds(5'000)), ElementsAre(Pair(1, 2)));
   EXPECT_THAT(Epochs(kStart + absl::Seconds(20'000)), IsEmpty());
   EXPECT_THAT(Epochs(), ElementsAre(Pair(1, 3)));
 }
 
-TEST_F(ReadEpochsTest, OfSeveralEpochs) {
+TEST_F(ReadEpochsTest, ReportsSeveralEpochs) {
   DiskAgent first(&store_, "web-1", /*epoch=*/11);
   Define(first);
   Send(first, 1);

@@ -1,4 +1,4 @@
-// After a restart, a store is as it was.
+// A store has the same contents after a restart.
 
 #include "fleetperf/v1/fleet.pb.h"
 #include "tests/support/countersets.h"
@@ -19,7 +19,7 @@ using ::testing::SizeIs;
 using testing::TestAgent;
 using testing::TestStore;
 
-TEST(ReopenedStore, HasItsIdAndEpochs) {
+TEST(ReopenedStore, KeepsIdAndEpochs) {
   TestStore store;
   const std::string id = store->id();
   EXPECT_THAT(id, SizeIs(16));
@@ -34,8 +34,8 @@ TEST(ReopenedStore, HasItsIdAndEpochs) {
   EXPECT_EQ(store.Epoch("web-1", 5).durable_sequence, 3);
   EXPECT_EQ(store.Epoch("web-1", 3).number, second);
   EXPECT_EQ(store.Epoch("web-1", 3).durable_sequence, 0);
-  // A new epoch counts as newer than all before the restart, and the same
-  // random number of another agent is another epoch.
+  // A new epoch is newer than all epochs before the restart. The same epoch id
+  // of another agent is another epoch.
   EXPECT_GT(store.Epoch("db-1", 5).number, second);
   EXPECT_EQ(store.Epoch("db-1", 5).durable_sequence, 0);
 
@@ -43,7 +43,7 @@ TEST(ReopenedStore, HasItsIdAndEpochs) {
   EXPECT_NE(other->id(), id);
 }
 
-TEST(ReopenedStore, ReadsDefinitionsThatAreNotInMemory) {
+TEST(ReopenedStore, ReadsDefinitionsFromDisk) {
   TestStore store;
   TestAgent agent(&store, "web-1");
   const uint32_t machine = agent.Machine("web-1");
@@ -55,13 +55,13 @@ TEST(ReopenedStore, ReadsDefinitionsThatAreNotInMemory) {
   ASSERT_OK(agent.Send());
   store.Reopen();
   EXPECT_THAT(store.Read("web-1"), ElementsAre("1 C: 10"));
-  // The agent goes on and does not define anything again.
+  // The agent continues without defining anything again.
   agent.AddTick(query, ClocksAt(2), {{c, {20}}});
   ASSERT_OK(agent.Send());
   EXPECT_THAT(store.Read("web-1"), ElementsAre("1 C: 10", "2 C: 20"));
 }
 
-TEST(ReopenedStore, KnowsInstancesThatAreRetired) {
+TEST(ReopenedStore, KnowsRetiredInstances) {
   TestStore store;
   TestAgent agent(&store, "web-1");
   const uint32_t machine = agent.Machine("web-1");
@@ -77,7 +77,7 @@ TEST(ReopenedStore, KnowsInstancesThatAreRetired) {
   EXPECT_THAT(store.Read("web-1"), ElementsAre("1 usb 10"));
 }
 
-TEST(ReopenedStore, KeepsDefinitionsThatCameWithoutABatch) {
+TEST(ReopenedStore, KeepsDefinitionsSentWithoutABatch) {
   TestStore store;
   TestAgent agent(&store, "web-1");
   const uint32_t machine = agent.Machine("web-1");
@@ -94,7 +94,7 @@ TEST(ReopenedStore, KeepsDefinitionsThatCameWithoutABatch) {
   EXPECT_THAT(store.Read("web-1"), ElementsAre("2 C: 20"));
 }
 
-TEST(ReopenedStore, AddsUpWhatWasLostByAgentMachineAndCause) {
+TEST(ReopenedStore, SumsLossesByAgentMachineAndCause) {
   TestStore store;
   TestAgent web(&store, "web-1");
   TestAgent probe(&store, "probe");
@@ -110,7 +110,7 @@ TEST(ReopenedStore, AddsUpWhatWasLostByAgentMachineAndCause) {
   lose(probe, "db-1", 1000, v1::LOSS_CAUSE_POWER_CUT);
   ASSERT_OK(probe.Send());
   const auto expect = [&](uint64_t spool_full) {
-    // What is lost to all of an agent's machines counts for each of them.
+    // Losses of all of an agent's machines count for each of them.
     EXPECT_THAT(store->LostTicks("web-1", "web-1"),
                 ElementsAre(Pair(LossCause::kSpoolFull, spool_full),
                             Pair(LossCause::kRejected, 10),
@@ -134,8 +134,8 @@ TEST(ReopenedStore, AddsUpWhatWasLostByAgentMachineAndCause) {
   expect(8);
 }
 
-// A process may have lost all that it took of a machine.
-TEST(ReopenedStore, KnowsWhatWasLostOfMachinesThatAnEpochDoesNotName) {
+// A process may have lost all samples of a machine.
+TEST(ReopenedStore, AttributesLossesToMachinesWithoutSamples) {
   TestStore store;
   for (const char* name : {"probe", "db-1"}) {
     v1::Machine machine;
@@ -171,8 +171,8 @@ TEST(ReopenedStore, KnowsWhatWasLostOfMachinesThatAnEpochDoesNotName) {
   expect();
 }
 
-// Removing old samples does not change what was lost.
-TEST(ReopenedStore, CountsWhatWasLostBeforeItsHistoryBegins) {
+// Removing old samples does not change the number of lost ticks.
+TEST(ReopenedStore, CountsLossesOfRemovedHistory) {
   TestStore store;
   TestAgent agent(&store, "web-1");
   agent.Lose("web-1", At(1), At(2), 2, v1::LOSS_CAUSE_OVERRUN);
@@ -184,7 +184,7 @@ TEST(ReopenedStore, CountsWhatWasLostBeforeItsHistoryBegins) {
               ElementsAre(Pair(LossCause::kOverrun, 2)));
 }
 
-TEST(ReopenedStore, KnowsItsBatchesByTheirFingerprints) {
+TEST(ReopenedStore, RecognizesBatchesByFingerprint) {
   TestStore store;
   TestAgent agent(&store, "web-1");
   const uint32_t epoch = store.Epoch("web-1", 1).number;
@@ -200,7 +200,7 @@ TEST(ReopenedStore, KnowsItsBatchesByTheirFingerprints) {
                                   .decoded = &batch->decoded};
     ASSERT_OK(store->Commit({to_commit}));
   }
-  // One that was rejected, or is a copy.
+  // A batch that was rejected, or is a copy.
   const DecodedBatch nothing;
   const BatchToCommit without_samples{.epoch_number = epoch,
                                       .sequence = 3,
@@ -226,7 +226,7 @@ TEST(ReopenedStore, KnowsItsBatchesByTheirFingerprints) {
   EXPECT_EQ(store.Epoch("web-1", 1).durable_fingerprint, 33);
   EXPECT_EQ(store.Epoch("web-1", 2).durable_fingerprint, 0);
 
-  // They go with what was received then.
+  // Fingerprints are removed with the data received at that time.
   ASSERT_OK(store.Compact());
   expect_all();
   ASSERT_OK(store->DropBefore(kStart + absl::Hours(2)));
@@ -234,7 +234,7 @@ TEST(ReopenedStore, KnowsItsBatchesByTheirFingerprints) {
   EXPECT_THAT(store->HasBatch(epoch, 3, 33), IsOkAndHolds(false));
 }
 
-TEST(ReopenedStore, HasItsDirectory) {
+TEST(ReopenedStore, KeepsDirectory) {
   TestStore store;
   TestAgent agent(&store, "web-1");
   const uint32_t machine = agent.Machine("web-1");
@@ -265,13 +265,13 @@ TEST(ReopenedStore, HasItsDirectory) {
   EXPECT_THAT(describe(), ElementsAre("Disk 3 10s", "Memory 1 1s"));
 }
 
-// The newest sample of a machine says what "now" is, and where history begins.
+// The newest sample of a machine defines "now", and where history begins.
 class NewestSample : public ::testing::Test {
  protected:
   void Tick(uint32_t query, double seconds) {
     agent_.AddTick(query, ClocksAt(seconds), {{c_, {1}}});
   }
-  // Before and after a restart.
+  // Returns the newest sample before and after a restart.
   std::vector<std::optional<absl::Time>> Newest(
       const std::string& machine = "web-1") {
     const auto before = store_->directory().NewestSample(machine);
@@ -290,7 +290,7 @@ class NewestSample : public ::testing::Test {
   const uint32_t c_ = agent_.Instance(machine_, disk_, "C:");
 };
 
-TEST_F(NewestSample, IsTheLast) {
+TEST_F(NewestSample, IsTheLastSample) {
   EXPECT_THAT(Newest(), ElementsAre(std::nullopt, std::nullopt));
   for (const double t : {1, 2, 3}) Tick(often_, t);
   ASSERT_OK(agent_.Send());
@@ -299,14 +299,14 @@ TEST_F(NewestSample, IsTheLast) {
   EXPECT_THAT(Newest(), ElementsAre(At(4), At(4)));
 }
 
-TEST_F(NewestSample, IsNotThatOfAnotherQueryWhichIsOlder) {
+TEST_F(NewestSample, IgnoresOlderSampleOfAnotherQuery) {
   for (const double t : {1, 2, 3, 4, 5}) Tick(often_, t);
   Tick(seldom_, 2);
   ASSERT_OK(agent_.Send());
   EXPECT_THAT(Newest(), ElementsAre(At(5), At(5)));
 }
 
-TEST_F(NewestSample, IsThatOfTheNewestEpochAlsoAfterAStepBack) {
+TEST_F(NewestSample, FollowsOrderOfArrivalAfterAStepBack) {
   Tick(often_, 5000);
   ASSERT_OK(agent_.Send());
   Tick(often_, 100);  // many minutes before
@@ -314,7 +314,7 @@ TEST_F(NewestSample, IsThatOfTheNewestEpochAlsoAfterAStepBack) {
   EXPECT_THAT(Newest(), ElementsAre(At(100), At(100)));
 }
 
-TEST_F(NewestSample, StaysWhenTheLastBatchesHaveNoSamples) {
+TEST_F(NewestSample, IgnoresBatchesWithoutSamples) {
   Tick(often_, 5);
   ASSERT_OK(agent_.Send());
   agent_.Lose("web-1", At(6), At(9), 3, v1::LOSS_CAUSE_OVERRUN);
@@ -324,7 +324,7 @@ TEST_F(NewestSample, StaysWhenTheLastBatchesHaveNoSamples) {
   EXPECT_THAT(Newest(), ElementsAre(At(5), At(5)));
 }
 
-TEST_F(NewestSample, IsEachMachinesOwn) {
+TEST_F(NewestSample, IsTrackedPerMachine) {
   const uint32_t other_machine = agent_.Machine("db-1");
   const uint32_t other = agent_.Query(other_machine, disk_, absl::Seconds(1),
                                       {{testing::kTransfers}});

@@ -1,4 +1,4 @@
-// The embedded store, in a real directory.
+// The embedded store in a real directory.
 
 #include <filesystem>
 
@@ -24,7 +24,7 @@ using testing::StatusIs;
 using testing::TestAgent;
 using testing::TestStore;
 
-TEST(RocksDbStore, GivesBackWhatWasCommitted) {
+TEST(RocksDbStore, ReturnsCommittedSamples) {
   TestStore store;
   OneDiskAgent agent(&store, "web-1");
   agent.Tick(1, 10);
@@ -37,7 +37,7 @@ TEST(RocksDbStore, GivesBackWhatWasCommitted) {
   EXPECT_THAT(store.Read("web-2"), IsEmpty());
 }
 
-TEST(RocksDbStore, ReadsWhatMayReachIntoARangeOfTime) {
+TEST(RocksDbStore, ReadsBatchesThatOverlapTheRange) {
   TestStore store;
   OneDiskAgent agent(&store, "web-1");
   for (int batch = 0; batch < 200;
@@ -51,14 +51,14 @@ TEST(RocksDbStore, ReadsWhatMayReachIntoARangeOfTime) {
   };
   EXPECT_THAT(read(-5, -1), IsEmpty());
   EXPECT_THAT(read(2000, 9000), IsEmpty());
-  // Whole batches: both ends are included.
+  // Whole batches are read. Both ends of the range are inclusive.
   std::vector<std::string> ticks;
   for (int t = 1000; t < 1020; ++t) ticks.push_back(absl::StrCat(t, " C: 1"));
   EXPECT_THAT(read(1009, 1010), ElementsAreArray(ticks));
   EXPECT_THAT(read(0, 1999), SizeIs(2000));
 }
 
-TEST(RocksDbStore, OrdersByEpochAndSequenceAndNotByTime) {
+TEST(RocksDbStore, OrdersByEpochAndSequenceNotByTime) {
   TestStore store;
   OneDiskAgent first(&store, "web-1", 70);
   OneDiskAgent second(&store, "web-1", 3);  // epochs are random numbers
@@ -66,7 +66,7 @@ TEST(RocksDbStore, OrdersByEpochAndSequenceAndNotByTime) {
   ASSERT_OK(first.Send());
   second.Tick(50, 3);
   ASSERT_OK(second.Send());
-  first.Tick(20, 2);  // its clock stepped back
+  first.Tick(20, 2);  // the clock stepped back
   ASSERT_OK(first.Send());
   EXPECT_THAT(store.Read("web-1"),
               ElementsAre("100 C: 1", "20 C: 2", "50 C: 3"));
@@ -75,7 +75,7 @@ TEST(RocksDbStore, OrdersByEpochAndSequenceAndNotByTime) {
               ElementsAre("100 C: 1", "20 C: 2", "50 C: 3"));
 }
 
-TEST(RocksDbStore, ReadsOnlyWhatTheFilterTakes) {
+TEST(RocksDbStore, ReadsOnlyFilteredQueries) {
   TestStore store;
   OneDiskAgent agent(&store, "web-1");
   const uint32_t memory = agent.Counterset(testing::MemoryRegistration());
@@ -102,7 +102,7 @@ TEST(RocksDbStore, ReadsOnlyWhatTheFilterTakes) {
   EXPECT_THAT(names, ElementsAre("Memory"));
 }
 
-TEST(RocksDbStore, StopsReadingWhenTheReaderSaysSo) {
+TEST(RocksDbStore, StopsReadingOnReaderError) {
   TestStore store;
   OneDiskAgent agent(&store, "web-1");
   for (int t = 0; t < 3; ++t) {
@@ -124,7 +124,7 @@ TEST(RocksDbStore, StopsReadingWhenTheReaderSaysSo) {
   EXPECT_EQ(frames, 1);
 }
 
-TEST(RocksDbStore, KeepsMachinesOfOneAgentApart) {
+TEST(RocksDbStore, SeparatesMachinesOfOneAgent) {
   TestStore store;
   TestAgent agent(&store, "probe");
   const uint32_t disk = agent.Counterset(testing::DiskRegistration());
@@ -140,7 +140,7 @@ TEST(RocksDbStore, KeepsMachinesOfOneAgentApart) {
   EXPECT_THAT(store.Read("db-2"), ElementsAre("1 db-2 5"));
 }
 
-TEST(RocksDbStore, KeepsLossesOfAMachineAndOfAllOfAnAgents) {
+TEST(RocksDbStore, StoresLossesOfOneMachineAndOfAllMachines) {
   TestStore store;
   OneDiskAgent agent(&store, "web-1");
   agent.Tick(1, 10);
@@ -155,7 +155,7 @@ TEST(RocksDbStore, KeepsLossesOfAMachineAndOfAllOfAnAgents) {
               ElementsAre("overrun 2..4", "spool_full 5..6"));
 }
 
-TEST(RocksDbStore, KeepsOfARejectedBatchThatItIsLost) {
+TEST(RocksDbStore, StoresRejectedBatchAsLoss) {
   TestStore store;
   OneDiskAgent agent(&store, "web-1");
   agent.Tick(1, 10);
@@ -174,13 +174,13 @@ TEST(RocksDbStore, KeepsOfARejectedBatchThatItIsLost) {
   ASSERT_OK(agent.Send());
   EXPECT_THAT(store.Read("web-1"), ElementsAre("1 C: 10", "3 C: 30"));
   EXPECT_THAT(store.ReadLosses("web-1"), ElementsAre("rejected 2..2.5"));
-  // It counts as received: it must not be sent again.
+  // The batch counts as received: it must not be sent again.
   ASSERT_OK_AND_ASSIGN(const StoredEpoch epoch,
                        store->OpenEpoch("web-1", 1, {}));
   EXPECT_EQ(epoch.durable_sequence, 3);
 }
 
-TEST(RocksDbStore, CommitsBatchesOfSeveralAgentsInOneGo) {
+TEST(RocksDbStore, CommitsBatchesOfSeveralAgentsTogether) {
   TestStore store;
   OneDiskAgent web(&store, "web-1");
   OneDiskAgent db(&store, "db-1", 9);
@@ -206,10 +206,10 @@ TEST(RocksDbStore, CommitsBatchesOfSeveralAgentsInOneGo) {
   EXPECT_THAT(store.Read("db-1"), ElementsAre("1 C: 1", "2 C: 2"));
 }
 
-TEST(RocksDbStore, RemovesWhatWasReceivedBeforeATimeWhateverItsOwn) {
+TEST(RocksDbStore, RemovesByTimeOfReceiptNotSampleTime) {
   TestStore store;
   OneDiskAgent agent(&store, "web-1");
-  // Each received an hour after the one before.
+  // Each batch is received an hour after the previous one.
   for (int i = 0; i < 6; ++i) {
     agent.Tick(3600 * i, static_cast<uint64_t>(i));
     ASSERT_OK(agent.Send(kStart + absl::Hours(i)));
@@ -220,18 +220,18 @@ TEST(RocksDbStore, RemovesWhatWasReceivedBeforeATimeWhateverItsOwn) {
   EXPECT_THAT(store.Read("web-1"), kept);
   store.Reopen();
   EXPECT_THAT(store.Read("web-1"), kept);
-  store.Epoch("web-1", 1);  // its agent is connected
+  store.Epoch("web-1", 1);  // the agent is connected
   ASSERT_OK(store->DropBefore(kStart + absl::Hours(100)));
   EXPECT_THAT(store.Read("web-1"), IsEmpty());
 
-  // What was removed must not come again.
+  // Removed batches must not be accepted again.
   EXPECT_EQ(store.Epoch("web-1", 1).durable_sequence, 6);
   agent.Tick(6000, 6);
   ASSERT_OK(agent.Send(kStart + absl::Hours(101)));
   EXPECT_THAT(store.Read("web-1"), ElementsAre("6000 C: 6"));
 }
 
-TEST(RocksDbStore, KeepsCataloguesByTheirHash) {
+TEST(RocksDbStore, StoresCataloguesByHash) {
   TestStore store;
   const std::string hash(32, 'h');
   EXPECT_FALSE(store->HasCatalogue(hash));
@@ -249,7 +249,7 @@ TEST(RocksDbStore, KeepsCataloguesByTheirHash) {
   EXPECT_FALSE(store->HasCatalogue(std::string(32, 'g')));
 }
 
-TEST(RocksDbStore, RemovesCataloguesThatNoMachineHas) {
+TEST(RocksDbStore, RemovesUnusedCatalogues) {
   TestStore store;
   const std::string a(32, 'a'), b(32, 'b'), c(32, 'c');
   const auto put = [&](const std::string& name, const std::string& hash) {
@@ -261,11 +261,11 @@ TEST(RocksDbStore, RemovesCataloguesThatNoMachineHas) {
   put("web-1", a);
   put("web-2", a);
   put("web-1", b);
-  EXPECT_TRUE(store->HasCatalogue(a));  // web-2 has it
+  EXPECT_TRUE(store->HasCatalogue(a));  // still used by web-2
   put("web-2", b);
   EXPECT_FALSE(store->HasCatalogue(a));
   EXPECT_TRUE(store->HasCatalogue(b));
-  // As earlier versions left them.
+  // An unused catalogue, as earlier versions left it.
   ASSERT_OK(store->PutCatalogue(c, "content"));
   store.Reopen();
   EXPECT_FALSE(store->HasCatalogue(c));
@@ -276,7 +276,7 @@ TEST(RocksDbStore, RemovesCataloguesThatNoMachineHas) {
   EXPECT_FALSE(store->HasCatalogue(b));
 }
 
-TEST(RocksDbStore, KeepsWhatPeopleAreToldOfMachines) {
+TEST(RocksDbStore, StoresMachineDescriptions) {
   TestStore store;
   v1::Machine machine;
   for (const std::string name : {"web-2", "web-1"}) {
@@ -298,7 +298,7 @@ TEST(RocksDbStore, KeepsWhatPeopleAreToldOfMachines) {
   EXPECT_EQ(machines[1].catalogue_hash, std::string(32, 'a'));
 }
 
-TEST(OpenRocksDbStore, RefusesADirectoryThatIsOpen) {
+TEST(OpenRocksDbStore, RejectsDirectoryOpenedTwice) {
   TestStore store;
   EXPECT_THAT(OpenRocksDbStore(store.path()),
               StatusIs(absl::StatusCode::kFailedPrecondition,
@@ -306,14 +306,14 @@ TEST(OpenRocksDbStore, RefusesADirectoryThatIsOpen) {
                              HasSubstr("another process has it open"))));
 }
 
-TEST(OpenRocksDbStore, MakesTheDirectory) {
+TEST(OpenRocksDbStore, CreatesDirectory) {
   const testing::TempDirectory directory;
   const std::string path = directory.File("a/b/store");
   EXPECT_OK(OpenRocksDbStore(path));
   EXPECT_TRUE(std::filesystem::is_directory(path));
 }
 
-TEST(OpenRocksDbStore, SaysWhereItCannotBe) {
+TEST(OpenRocksDbStore, NamesUnusableDirectory) {
   const auto store = OpenRocksDbStore("/dev/null/store");
   EXPECT_FALSE(store.ok());
   EXPECT_THAT(store.status().message(), HasSubstr("/dev/null/store"));

@@ -1,11 +1,12 @@
-// A store whose process is killed at random points while it takes batches in,
-// puts them into chunks, merges and thins these, and makes backups: each time
-// it opens again, it has what it acknowledged, once, and all of it is whole. So
-// has each backup that is there what was acknowledged before it. Beside an
-// agent that stays, one is restarted after each batch, so that epochs end.
+// Kills the process of a store at random points while it commits batches, moves
+// them to chunks, merges and thins chunks, and makes backups. After each kill,
+// the store opens and has everything that it acknowledged, exactly once and
+// undamaged. Each backup has everything that was acknowledged before it was
+// made. One agent stays connected; another restarts after each batch, so that
+// its epochs end.
 //
-//   store_crash_test --work DIR SEED     takes in and moves, until it is killed
-//   store_crash_test --check DIR SEED ACKNOWLEDGED   ends with 1 if it is wrong
+//   store_crash_test --work DIR SEED     commits and moves until it is killed
+//   store_crash_test --check DIR SEED ACKNOWLEDGED   exits with 1 on an error
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -26,10 +27,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "aggregator/formula/counter_formula.h"
-#include "aggregator/store/backup.h"
-#include "aggregator/store/series_run.h"
+#include "aggregator/samples/series_run.h"
+#include "aggregator/store/backup/backup.h"
+#include "aggregator/store/backup/verify.h"
 #include "aggregator/store/store.h"
-#include "aggregator/store/verify.h"
 #include "base/clock.h"
 #include "tests/e2e/process.h"
 #include "tests/support/batch_writer.h"
@@ -44,19 +45,19 @@ namespace {
 using testing::kStart;
 
 constexpr int kKills = 300;
-// What a process is doing within so long after it said something, is hit.
-constexpr uint64_t kMostNanoseconds = 4'000'000;
+// The maximum delay between a line of output and the kill.
+constexpr uint64_t kMaxNanoseconds = 4'000'000;
 constexpr char kMachine[] = "web-1";
-// Its agent is restarted after each batch.
+// The agent that restarts after each batch.
 constexpr char kRestarted[] = "db-1";
-// Apart from each other, so that a batch takes five minutes.
+// Seconds between ticks. A batch covers five minutes.
 constexpr double kTickSeconds = 5;
 constexpr int kTicks = 66;
 constexpr absl::Duration kFullResolution = absl::Hours(3);
 
 std::string program;
 
-// The batches of an agent: the same in every process.
+// The batches of an agent. They are identical in every process.
 class Batches {
  public:
   explicit Batches(uint64_t seed)
@@ -71,7 +72,7 @@ class Batches {
     uint64_t sequence;
     absl::Time received;
     v1::BatchContent content;
-    std::vector<std::string> ticks;  // as TestStore tells them
+    std::vector<std::string> ticks;  // in the format of TestStore
   };
 
   Made Next() {
@@ -119,15 +120,15 @@ void Check(const absl::Status& status) {
   std::exit(1);
 }
 
-void Say(const std::string& line) {
+void Print(const std::string& line) {
   std::printf("%s\n", line.c_str());
   std::fflush(stdout);
 }
 
-// Backups that are whole, by the batches that were acknowledged before.
+// Returns the complete backups by the last batch acknowledged before them.
 std::map<uint64_t, std::string> BackupsOf(const std::string& directory) {
   std::map<uint64_t, std::string> backups;
-  std::error_code error;  // none has been made yet
+  std::error_code error;  // no backup exists yet
   for (const auto& entry : std::filesystem::directory_iterator(
            absl::StrCat(directory, ".backups"), error)) {
     uint64_t sequence = 0;
@@ -138,7 +139,7 @@ std::map<uint64_t, std::string> BackupsOf(const std::string& directory) {
   return backups;
 }
 
-// Makes one more, and leaves no older.
+// Makes another backup, and removes older ones.
 void MakeBackup(Store& store, const std::string& directory, uint64_t sequence) {
   const auto older = BackupsOf(directory);
   if (older.contains(sequence)) return;
@@ -146,14 +147,15 @@ void MakeBackup(Store& store, const std::string& directory, uint64_t sequence) {
   std::filesystem::create_directory(backups);
   Check(store.Backup(absl::StrCat(backups, "/", sequence),
                      [](uint64_t, uint64_t) {
-                       Say("copied");
+                       Print("copied");
                        return absl::OkStatus();
                      }));
   for (const auto& [number, path] : older) std::filesystem::remove_all(path);
-  Say("backed up");
+  Print("backed up");
 }
 
-// The only batch of the epoch with this number, unless the store has it.
+// Commits the only batch of the epoch with this number, unless the store has
+// it.
 void CommitEpoch(Store& store, uint64_t number, absl::Time received) {
   auto epoch = store.OpenEpoch(kRestarted, number, {});
   Check(epoch.status());
@@ -161,7 +163,7 @@ void CommitEpoch(Store& store, uint64_t number, absl::Time received) {
   testing::BatchWriter writer;
   const uint32_t machine = writer.Machine(kRestarted);
   const uint32_t disk = writer.Counterset(testing::DiskRegistration());
-  // Too seldom to be thinned.
+  // The interval is too long for thinning.
   const uint32_t query =
       writer.Query(machine, disk, absl::Minutes(1), {{testing::kTransfers}});
   const uint32_t c = writer.Instance(machine, disk, "C:");
@@ -206,26 +208,26 @@ void CommitEpoch(Store& store, uint64_t number, absl::Time received) {
                                     .batch = &batch,
                                     .definitions = &made.content.definitions(),
                                     .decoded = &*decoded}}));
-    Say(absl::StrCat("acknowledged ", made.sequence));
+    Print(absl::StrCat("acknowledged ", made.sequence));
     if (made.sequence % 3 != 0) continue;
     for (bool more = true; more;) {
       const auto done = store.Compact(made.received - absl::Hours(1));
       Check(done.status());
       more = *done;
-      Say("moved");
+      Print("moved");
     }
     for (bool more = true; more;) {
       const auto done =
           store.Thin(Resolution::kMinute, made.received - kFullResolution);
       Check(done.status());
       more = *done;
-      if (more) Say("thinned");
+      if (more) Print("thinned");
     }
     if (made.sequence % 6 == 0) MakeBackup(store, directory, made.sequence);
   }
 }
 
-// Of a disk's queue in a minute: how many samples, and their sum.
+// The number and sum of a disk's queue samples in a minute.
 struct Minute {
   uint64_t samples = 0;
   uint64_t sum = 0;
@@ -234,8 +236,8 @@ struct Minute {
 };
 
 struct Contents {
-  std::vector<std::string> ticks;  // by time, of those that are not thinned
-  // Of those that are, by disk and minute. They end at this time.
+  std::vector<std::string> ticks;  // samples that are not thinned, by time
+  // Thinned samples by disk and minute, and the time at which they end.
   std::map<std::pair<std::string, int>, Minute> minutes;
   double thinned_to = 0;
 };
@@ -252,8 +254,7 @@ void Sort(std::vector<std::string>* ticks) {
 int MinuteOf(double time) { return static_cast<int>(std::ceil(time / 60)); }
 
 double SecondsOf(const perflib::Clocks& clocks) {
-  return absl::ToDoubleSeconds(
-      perflib::TimeFromPerfTime100NSec(clocks.perf_time_100nsec) - kStart);
+  return absl::ToDoubleSeconds(perflib::TimeOf(clocks) - kStart);
 }
 
 void AddThinned(const Frame& frame, Contents* contents) {
@@ -298,7 +299,8 @@ Contents ReadAll(Store& store, const std::string& machine) {
   return contents;
 }
 
-// What a store is to have of these ticks, if those up to a time are thinned.
+// Returns the expected contents for these ticks if the ticks up to `thinned_to`
+// are thinned.
 Contents Expect(std::vector<std::string> ticks, double thinned_to) {
   Contents contents{.thinned_to = thinned_to};
   for (std::string& tick : ticks) {
@@ -316,7 +318,7 @@ Contents Expect(std::vector<std::string> ticks, double thinned_to) {
   return contents;
 }
 
-// What is wrong; empty if nothing is.
+// Describes the first difference. Empty if there is none.
 std::string Difference(const Contents& stored, const Contents& expected) {
   for (size_t i = 0; i < std::max(stored.ticks.size(), expected.ticks.size());
        ++i) {
@@ -336,13 +338,13 @@ std::string Difference(const Contents& stored, const Contents& expected) {
     const auto found = stored.minutes.find(key);
     if (found != stored.minutes.end() && found->second == minute) continue;
     return absl::StrCat("minute ", key.second, " of ", key.first,
-                        " is not what its ", minute.samples,
-                        " samples come to");
+                        " does not match the summary of its ", minute.samples,
+                        " samples");
   }
   return "";
 }
 
-// What is wrong with those epochs that had one batch each; empty if nothing is.
+// Checks the epochs with one batch each. Returns an error, or an empty string.
 std::string CheckEpochs(Store& store, uint64_t epochs) {
   std::vector<std::string> stored = ReadAll(store, kRestarted).ticks;
   for (uint64_t i = 1; i <= epochs; ++i) {
@@ -350,18 +352,18 @@ std::string CheckEpochs(Store& store, uint64_t epochs) {
     Check(epoch.status());
     if (epoch->durable_sequence != 1 ||
         !store.HasBatch(epoch->number, 1, i).value()) {
-      return absl::StrCat("epoch ", i, " is not known any more");
+      return absl::StrCat("epoch ", i, " is unknown");
     }
     const std::string tick = absl::StrCat(i, " C: ", i);
     if (i > stored.size() || stored[i - 1] != tick) {
-      return absl::StrCat("\"", tick, "\" is not there");
+      return absl::StrCat("\"", tick, "\" is missing");
     }
   }
-  // One more may have come before its process was killed.
-  return stored.size() > epochs + 1 ? "something is there twice" : "";
+  // One more may have arrived before the process was killed.
+  return stored.size() > epochs + 1 ? "a sample is stored twice" : "";
 }
 
-// 1 if the store is not what it should be.
+// Returns 1 if the contents of the store are wrong.
 int CheckStore(const std::string& directory, uint64_t seed,
                uint64_t acknowledged) {
   uint64_t durable = 0;
@@ -380,13 +382,13 @@ int CheckStore(const std::string& directory, uint64_t seed,
     }
     for (uint64_t i = 1; i <= durable; ++i) {
       if ((*store)->HasBatch(epoch->number, i, i).value()) continue;
-      std::fprintf(stderr, "batch %llu is not known any more\n",
+      std::fprintf(stderr, "batch %llu is unknown\n",
                    static_cast<unsigned long long>(i));
       return 1;
     }
   }
   if (durable < acknowledged) {
-    std::fprintf(stderr, "it has %llu batches of %llu\n",
+    std::fprintf(stderr, "only %llu batches of %llu\n",
                  static_cast<unsigned long long>(durable),
                  static_cast<unsigned long long>(acknowledged));
     return 1;
@@ -416,7 +418,7 @@ int CheckStore(const std::string& directory, uint64_t seed,
 }
 
 int CheckBackup(const std::string& directory, uint64_t seed) {
-  // Of older ones, some may have been removed.
+  // Some of the older backups may have been removed.
   const std::map<uint64_t, std::string> backups = BackupsOf(directory);
   if (backups.empty()) return 0;
   const auto& [sequence, backup] = *backups.rbegin();
@@ -428,7 +430,7 @@ int CheckBackup(const std::string& directory, uint64_t seed) {
   return CheckStore(restored, seed, sequence);
 }
 
-// The last batch that a process said it has acknowledged; `before` if none.
+// Returns the last batch that the process acknowledged, or `before` if none.
 uint64_t AcknowledgedIn(const std::string& output, uint64_t before) {
   for (const absl::string_view line : absl::StrSplit(output, '\n')) {
     const std::vector<std::string> words = absl::StrSplit(line, ' ');
@@ -441,14 +443,14 @@ uint64_t AcknowledgedIn(const std::string& output, uint64_t before) {
   return before;
 }
 
-// Lets the others go on for a moment that is too short to sleep.
+// Lets other processes run for a time too short to sleep.
 void Spin(absl::Duration duration) {
   const absl::Duration end = Clock::Real().Monotonic() + duration;
   while (Clock::Real().Monotonic() < end) {
   }
 }
 
-TEST(StoreCrash, WhatIsAcknowledgedSurvivesEveryKill) {
+TEST(StoreCrash, AcknowledgedBatchesSurviveEveryKill) {
   const testing::TempDirectory temp;
   const std::string directory = temp.File("store");
   constexpr uint64_t kSeed = 20261122;
@@ -460,10 +462,10 @@ TEST(StoreCrash, WhatIsAcknowledgedSurvivesEveryKill) {
       testing::Process process(
           {program, "--work", directory, absl::StrCat(kSeed)});
       process.WaitForOutput("", 1 + static_cast<int>(random() % 12));
-      Spin(absl::Nanoseconds(random() % kMostNanoseconds));
+      Spin(absl::Nanoseconds(random() % kMaxNanoseconds));
       process.Signal(SIGKILL);
       ASSERT_EQ(process.Wait(), -SIGKILL) << process.error();
-      process.WaitForOutput("none", 1);  // all that it has said
+      process.WaitForOutput("none", 1);  // reads the remaining output
       acknowledged = AcknowledgedIn(process.output(), acknowledged);
     }
     if (kill % 5 != 4 && kill + 1 < kKills) continue;

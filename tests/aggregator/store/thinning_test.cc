@@ -1,5 +1,5 @@
-// What is left of old samples, and what goes when the store becomes too large.
-// That answers stay the same, range_query_property_test shows.
+// Thinning of old samples, and removal of data from a store that is too large.
+// range_query_property_test checks that query results stay the same.
 
 #include <algorithm>
 #include <random>
@@ -24,7 +24,7 @@ using testing::kStart;
 using testing::OneDiskAgent;
 using testing::TestStore;
 
-// A transfer more each second, for `seconds` from `first` on.
+// Adds one transfer per second, for `seconds` seconds starting at `first`.
 void Count(int first, int seconds, OneDiskAgent* agent) {
   for (int i = first; i < first + seconds; ++i) {
     agent->Tick(i, static_cast<uint64_t>(1000 + i));
@@ -32,7 +32,7 @@ void Count(int first, int seconds, OneDiskAgent* agent) {
   ASSERT_OK(agent->Send(kStart + absl::Seconds(first + seconds)));
 }
 
-TEST(Thinning, LeavesTheLastSampleOfEachMinute) {
+TEST(Thinning, RetainsTheLastSampleOfEachMinute) {
   TestStore store;
   OneDiskAgent agent(&store, "web-1");
   Count(1, 150, &agent);
@@ -46,7 +46,7 @@ TEST(Thinning, LeavesTheLastSampleOfEachMinute) {
   EXPECT_THAT(store.Read("web-1"), ElementsAre("150 C: 1150"));
 }
 
-TEST(Thinning, LeavesWhatWouldNotBecomeLess) {
+TEST(Thinning, SkipsChunksThatWouldNotShrink) {
   TestStore store;
   testing::TestAgent agent(&store, "web-1");
   const uint32_t machine = agent.Machine("web-1");
@@ -66,13 +66,13 @@ TEST(Thinning, LeavesWhatWouldNotBecomeLess) {
   EXPECT_THAT(store.Read("web-1"), ElementsAre("300 C: 30"));
 }
 
-TEST(Thinning, TakesWhatIsOldEnoughAsAWhole) {
+TEST(Thinning, ThinsWholePeriods) {
   TestStore store;
   OneDiskAgent agent(&store, "web-1");
   for (int hour = 0; hour < 8; ++hour) Count(3600 * hour + 1, 2, &agent);
   ASSERT_OK(store.Compact());
-  // Six hours are thinned together, as they were received; kStart is in the
-  // middle of some.
+  // Data received within six hours is thinned together. kStart is within such a
+  // period.
   const size_t all = store.Read("web-1").size();
   ASSERT_OK(store.Thin(Resolution::kMinute, kStart + absl::Hours(1)));
   EXPECT_EQ(store.Read("web-1").size(), all);
@@ -84,9 +84,9 @@ TEST(Thinning, TakesWhatIsOldEnoughAsAWhole) {
   EXPECT_GT(some, 8);
 }
 
-// What comes later goes on from what is thinned: nothing is missing, and
-// nothing counts twice.
-TEST(Thinning, LeavesNoSeam) {
+// Later samples continue after thinned ones: none is lost, and none is counted
+// twice.
+TEST(Thinning, ContinuesSeamlesslyAfterThinnedData) {
   TestStore store;
   OneDiskAgent agent(&store, "web-1");
   const auto total = [&] {
@@ -107,13 +107,13 @@ TEST(Thinning, LeavesNoSeam) {
     EXPECT_EQ(total().growth, nullptr);
     EXPECT_NEAR(total().coverage, (95 * (part + 1) - 1) / (30 * 3600.0), 1e-9);
   }
-  Count(1 + 95 * 4, 95, &agent);  // is not thinned
+  Count(1 + 95 * 4, 95, &agent);  // not thinned
   EXPECT_EQ(total().result.value, 1);
   EXPECT_EQ(total().breaks, 0);
   EXPECT_NEAR(total().coverage, (95 * 5 - 1) / (30 * 3600.0), 1e-9);
 }
 
-TEST(Thinning, KeepsTheHighestValueOfASecond) {
+TEST(Thinning, RetainsTheMaximumOfASecond) {
   TestStore store;
   OneDiskAgent agent(&store, "web-1");
   uint64_t transfers = 0;
@@ -138,7 +138,7 @@ TEST(Thinning, KeepsTheHighestValueOfASecond) {
   EXPECT_EQ(results->front().points[1].value.result.value, 777);
 }
 
-TEST(StoreSize, WhatWasReceivedFirstGoes) {
+TEST(StoreSize, RemovesDataReceivedFirst) {
   TestStore store;
   OneDiskAgent agent(&store, "web-1");
   std::mt19937_64 random(20261122);
@@ -147,7 +147,7 @@ TEST(StoreSize, WhatWasReceivedFirstGoes) {
     ASSERT_OK(agent.Send(kStart + absl::Hours(10 * hour)));
   }
   ASSERT_OK(store.Compact());
-  store.Reopen();  // what is in RocksDB's own log takes its place in a file
+  store.Reopen();  // moves the contents of RocksDB's log to a file
   const std::vector<std::string> all = store.Read("web-1");
   ASSERT_EQ(all.size(), 200'000);
   ASSERT_OK(store->DropTo(uint64_t{1} << 30));

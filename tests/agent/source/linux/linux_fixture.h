@@ -1,5 +1,5 @@
-// A Linux machine made of files that a test writes, and its countersets as a
-// consumer of PerfLib sees them.
+// A Linux machine made of files written by a test, and its countersets as seen
+// by a PerfLib consumer.
 
 #ifndef FLEETPERF_TESTS_AGENT_SOURCE_LINUX_LINUX_FIXTURE_H_
 #define FLEETPERF_TESTS_AGENT_SOURCE_LINUX_LINUX_FIXTURE_H_
@@ -30,18 +30,18 @@ namespace fleetperf::testing {
 inline constexpr uint64_t kJiffy = 100'000;
 inline constexpr uint64_t kKib = 1024;
 
-// The values of an instance by the counter's name, or "id:N" if it has none.
-// Absent values are left out.
+// The values of an instance by counter name, or "id:N" for a counter without a
+// name. Absent values are omitted.
 using Values = std::map<std::string, uint64_t>;
 
 // One counterset in a block.
 struct Reading {
-  uint32_t error_status = 0;       // of a PERF_ERROR_RETURN
+  uint32_t error_status = 0;       // from a PERF_ERROR_RETURN
   std::vector<std::string> names;  // the instances in the block's order
   std::map<std::string, uint32_t> ids;
-  std::map<std::string, Values> rows;  // without instances: the row is ""
+  std::map<std::string, Values> rows;  // the row "" if there are no instances
 
-  // Nothing if the value, or the instance, is absent.
+  // std::nullopt if the value, or the instance, is absent.
   std::optional<uint64_t> Get(const std::string& instance,
                               const std::string& counter) const {
     const auto row = rows.find(instance);
@@ -54,8 +54,8 @@ struct Reading {
 
 class LinuxFixture : public ::testing::Test {
  protected:
-  // Replaces the contents of a file such as "proc/stat", which stays the same
-  // file for those who have it open.
+  // Replaces the contents of a file such as "proc/stat". Open descriptors see
+  // the new contents.
   void Write(const std::string& path, absl::string_view text) {
     const std::filesystem::path file = PathOf(path);
     std::filesystem::create_directories(file.parent_path());
@@ -92,11 +92,11 @@ class LinuxFixture : public ::testing::Test {
     throw std::invalid_argument(absl::StrCat("no counterset ", counterset));
   }
 
-  // Takes a block of the counterset with all its counters and instances.
+  // Takes a block of the counterset with all counters and instances.
   Reading Sample(absl::string_view counterset) {
     return Sample(counterset, {perflib::kWildcardCounter});
   }
-  // The same with a query for each of the counters.
+  // Same, with one query per counter.
   Reading Sample(absl::string_view counterset,
                  const std::vector<uint32_t>& counter_ids) {
     const perflib::CountersetRegistration& registration =
@@ -152,7 +152,7 @@ class LinuxFixture : public ::testing::Test {
       Values& values = reading->rows[name];
       for (const uint32_t column : columns) {
         const uint32_t size = block.ValueSizes(result)[position];
-        // Every value that Linux has is written with 8 bytes.
+        // Linux writes every value with 8 bytes.
         EXPECT_TRUE(size == 0 || size == 8) << size;
         const std::string& counter = registration.FindCounter(column)->name;
         if (size == 8) {

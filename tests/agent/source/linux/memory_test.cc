@@ -99,7 +99,7 @@ TEST_F(MemoryTest, ReadsEveryCounter) {
             }));
 }
 
-TEST_F(MemoryTest, LeavesOutWhatTheKernelDoesNotTell) {
+TEST_F(MemoryTest, OmitsValuesThatTheKernelLacks) {
   Write("proc/meminfo", "MemTotal: 100 kB\nCached: 7 kB\n");
   Write("proc/vmstat", "");
   EXPECT_EQ(Sample("Memory").rows.at(""),

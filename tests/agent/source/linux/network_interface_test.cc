@@ -96,7 +96,7 @@ TEST_F(NetworkInterfaceTest, FollowsInterfacesThatComeAndGo) {
   EXPECT_THAT(Sample(kNetwork).names, ElementsAre("eth0", "veth7"));
   WriteDev("eth0: 1\n");
   EXPECT_THAT(Sample(kNetwork).names, ElementsAre("eth0"));
-  // The name is given to another interface.
+  // The name is reassigned to another interface.
   WriteLink("veth7", "9", "40000");
   WriteDev("eth0: 1\nveth7: 1\n");
   const Reading reading = Sample(kNetwork);
@@ -104,8 +104,8 @@ TEST_F(NetworkInterfaceTest, FollowsInterfacesThatComeAndGo) {
   EXPECT_EQ(reading.Get("veth7", "Current Bandwidth"), 40'000'000'000);
 }
 
-// Between two ticks: its counters are lower.
-TEST_F(NetworkInterfaceTest, NoticesAnInterfaceThatWasMadeAgain) {
+// The interface is recreated between two ticks, so its counters are lower.
+TEST_F(NetworkInterfaceTest, DetectsRecreatedInterfaces) {
   WriteLink("veth7", "7", "10000");
   WriteDev("veth7: 500 10\n");
   EXPECT_EQ(Sample(kNetwork).ids.at("veth7"), 7);
@@ -116,7 +116,7 @@ TEST_F(NetworkInterfaceTest, NoticesAnInterfaceThatWasMadeAgain) {
   EXPECT_EQ(reading.Get("veth7", "Packets Received Unicast/sec"), 2);
 }
 
-// Some drivers count multicast packets before they filter them out.
+// Some drivers count multicast packets before filtering them out.
 TEST_F(NetworkInterfaceTest, UnicastPacketsNeverFall) {
   const auto unicast = [this](absl::string_view line) {
     WriteDev(line);

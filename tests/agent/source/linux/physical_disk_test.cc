@@ -11,19 +11,19 @@ constexpr uint64_t kMillisecond = 10'000;  // in units of 100 ns
 // SimulatedClock starts an hour after its origin.
 constexpr uint64_t kNow = 3600 * uint64_t{10'000'000};
 
-// InstanceId of a device, which is its number.
+// InstanceId of a device: its number.
 constexpr uint32_t DeviceId(uint32_t major, uint32_t minor) {
   return major << 20 | minor;
 }
 
 class PhysicalDiskTest : public testing::LinuxFixture {
  protected:
-  // Disks have a directory of their own; partitions have not.
+  // Disks have a directory of their own, partitions do not.
   void AddDisk(const std::string& name) {
     Write("sys/block/" + name + "/size", "1\n");
   }
-  // Only the fields that a test is about: numbers 1 to 17 after the name, as
-  // in the kernel's Documentation/admin-guide/iostats.rst.
+  // Sets only the fields given: numbers 1 to 17 after the name, as in the
+  // kernel's Documentation/admin-guide/iostats.rst.
   static std::string Line(absl::string_view device,
                           const std::map<int, uint64_t>& fields) {
     std::string line = absl::StrCat(device);
@@ -117,7 +117,7 @@ TEST_P(PhysicalDiskTimes, AreExtendedOverTheWrap) {
     uint64_t printed;
     uint64_t milliseconds;
   } kSteps[] = {
-      {3'000'000'000, 3'000'000'000},  // as the agent starts
+      {3'000'000'000, 3'000'000'000},  // at the agent's start
       {4'294'967'000, 4'294'967'000},
       {500, kWrap + 500},
       {499, kWrap + 500},  // a small step back
@@ -155,7 +155,7 @@ TEST_F(PhysicalDiskTest, IdleTimeFallsBehindTheClockByTheBusyTime) {
       7 * kSecond);
 }
 
-// The busy time goes on in steps of the kernel's timer.
+// The busy time advances in steps of the kernel's timer.
 TEST_F(PhysicalDiskTest, IdleTimeOfABusyDiskNeverFalls) {
   AddDisk("sda");
   AddDisk("sdb");
@@ -174,11 +174,11 @@ TEST_F(PhysicalDiskTest, IdleTimeOfABusyDiskNeverFalls) {
   EXPECT_EQ(growth(first, second, "sda"), 0);
   EXPECT_EQ(growth(first, second, "_Total"), 500 * kMillisecond);
   clock_.Advance(absl::Seconds(1));
-  const Reading third = sample(101'504);  // idle for half of it
+  const Reading third = sample(101'504);  // idle for half of the time
   EXPECT_EQ(growth(second, third, "sda"), 496 * kMillisecond);
 }
 
-TEST_F(PhysicalDiskTest, BeginsAnewWhenADiskIsReplaced) {
+TEST_F(PhysicalDiskTest, RestartsWhenADiskIsReplaced) {
   AddDisk("sda");
   Write("proc/diskstats",
         Line("8 0 sda", {{1, 100}, {4, 4'294'967'000}, {5, 100}}));
@@ -187,7 +187,7 @@ TEST_F(PhysicalDiskTest, BeginsAnewWhenADiskIsReplaced) {
   const Reading reading = Sample("PhysicalDisk");
   EXPECT_EQ(reading.Get("sda", "Disk Reads/sec"), 3);
   EXPECT_EQ(reading.Get("sda", "% Disk Read Time"), 20 * kMillisecond);
-  // Another disk gets its number and has another name.
+  // Another disk gets the device number, with another name.
   AddDisk("sdq");
   Write("proc/diskstats", Line("8 0 sdq", {{1, 5}, {4, 10}, {5, 2}}));
   EXPECT_EQ(Sample("PhysicalDisk").Get("sdq", "% Disk Read Time"),
@@ -217,8 +217,8 @@ TEST_F(PhysicalDiskTest, TotalsAddCountsAndAveragePercentages) {
   EXPECT_EQ(reading.Get("_Total", "id:1100"), 1000 * kMillisecond);
 }
 
-// Its clock has run for an hour, which is not growth of the total's.
-TEST_F(PhysicalDiskTest, TotalsGoOnSmoothlyWhenADiskIsAdded) {
+// The new disk's clock has run for an hour, which is not growth of the total.
+TEST_F(PhysicalDiskTest, TotalsContinueWhenADiskIsAdded) {
   AddDisk("sda");
   Write("proc/diskstats", Line("8 0 sda", {}));
   Sample("PhysicalDisk");

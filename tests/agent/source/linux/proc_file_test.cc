@@ -38,7 +38,7 @@ class ProcFileTest : public ::testing::Test {
   std::string buffer_;
 };
 
-TEST_F(ProcFileTest, ReadsTheContentsOfTheMoment) {
+TEST_F(ProcFileTest, ReadsCurrentContents) {
   ProcFile file(path_);
   EXPECT_EQ(file.path(), path_);
   for (const char* text : {"cpu 1\n", "cpu 123456\n", "", "cpu 2\n"}) {
@@ -59,14 +59,14 @@ TEST_F(ProcFileTest, ReadsFilesOfEverySizeWhole) {
   }
 }
 
-// The kernel hands out such files record by record, at most about a page a
-// read: this one has a line for each of thousands of mappings.
-TEST_F(ProcFileTest, ReadsFilesThatComeAPageAtATimeWhole) {
+// The kernel returns such files record by record, at most about a page per
+// read. This file has a line for each of thousands of mappings.
+TEST_F(ProcFileTest, ReadsFilesReturnedPageByPage) {
   ProcFile file("/proc/self/maps");
   ASSERT_OK_AND_ASSIGN(const std::string before, Read(file));
   const long page = sysconf(_SC_PAGESIZE);
   constexpr long kMappings = 500;
-  // Neighbours with different rights are mappings of their own.
+  // Adjacent pages with different rights are separate mappings.
   void* const memory = mmap(nullptr, kMappings * page, PROT_READ,
                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(memory, MAP_FAILED);
@@ -116,7 +116,7 @@ TEST_F(ProcFileTest, IsMovedWithItsDescriptor) {
   EXPECT_EQ(Read(assigned).value(), "text");
 }
 
-TEST_F(ProcFileTest, SaysWhichFileCannotBeRead) {
+TEST_F(ProcFileTest, NamesUnreadableFiles) {
   ProcFile missing(path_);
   EXPECT_THAT(Read(missing),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr(path_)));
@@ -126,7 +126,7 @@ TEST_F(ProcFileTest, SaysWhichFileCannotBeRead) {
   EXPECT_EQ(Read(missing).value(), "there now");
 }
 
-TEST_F(ProcFileTest, SaysNotFoundWhenTheProcessOfAnOpenFileEnded) {
+TEST_F(ProcFileTest, ReturnsNotFoundAfterTheProcessEnded) {
   const pid_t child = fork();
   if (child == 0) {
     pause();
@@ -141,7 +141,7 @@ TEST_F(ProcFileTest, SaysNotFoundWhenTheProcessOfAnOpenFileEnded) {
   waitpid(child, nullptr, 0);
   EXPECT_THAT(Read(file),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("No such file")));
-  // Files of /sys come again, with a CPU.
+  // Files of /sys reappear with their CPU.
   unlink(path_.c_str());
   Write(path_, "new");
   EXPECT_EQ(Read(file).value(), "new");

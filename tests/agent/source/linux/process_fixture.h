@@ -16,7 +16,7 @@ class ProcessFixture : public LinuxFixture {
  protected:
   static constexpr uint64_t kKernelThread = 0x00200000;  // PF_KTHREAD
 
-  // The fields of /proc/PID/stat that a test is about.
+  // The fields of /proc/PID/stat that tests set.
   struct Stat {
     std::string name = "cat";
     uint64_t flags = 0x00400000;
@@ -28,7 +28,7 @@ class ProcessFixture : public LinuxFixture {
 
   ProcessFixture() { Write("proc/uptime", "500.25 1.00\n"); }
 
-  // What the test does not say has numbers that no counter shows.
+  // All other fields have numbers that no counter shows.
   static std::string StatLine(uint32_t pid, const Stat& stat) {
     return absl::StrCat(
         pid, " (", stat.name, ") S 77 78 79 80 -1 ", stat.flags,

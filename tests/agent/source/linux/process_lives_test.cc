@@ -1,6 +1,5 @@
-// Processes that end while the agent has their files open, and process numbers
-// that are used again. Files that must behave as in /proc are those of a real
-// child process.
+// Processes that end while the agent has their files open, and reused pids.
+// Tests that depend on the behavior of /proc use a real child process.
 
 #include <signal.h>
 #include <sys/wait.h>
@@ -63,17 +62,17 @@ class ProcessLivesTest : public testing::ProcessFixture {
   }
 };
 
-TEST_F(ProcessLivesTest, ANumberThatIsUsedAgainIsAnotherProcess) {
+TEST_F(ProcessLivesTest, TreatsAReusedPidAsAnotherProcess) {
   WriteProcess(7, {.user_jiffies = 100, .start_jiffies = 1000});
   Sample(kProcesses);
-  // The new one has used more already: only its start gives it away.
+  // The new process has used more time already: only its start time differs.
   WriteProcess(7, {.user_jiffies = 300, .start_jiffies = 2000});
   const Reading reading = Sample(kProcesses);
   EXPECT_EQ(reading.Get("cat:7", "Elapsed Time"), 2000 * kJiffy);
   EXPECT_EQ(reading.Get("_Total", "% Processor Time"), 300 * kJiffy);
 }
 
-TEST_F(ProcessLivesTest, AnEndedProcessIsGoneThoughItsFileWasOpen) {
+TEST_F(ProcessLivesTest, DropsEndedProcessesWithOpenFiles) {
   Child child;
   Link(child.File("stat"), "proc/7/stat");
   WriteProcess(8, {.name = "other"});
@@ -82,7 +81,7 @@ TEST_F(ProcessLivesTest, AnEndedProcessIsGoneThoughItsFileWasOpen) {
   EXPECT_THAT(Sample(kProcesses).names, ElementsAre("other:8", "_Total"));
 }
 
-TEST_F(ProcessLivesTest, ANumberThatIsUsedAgainIsReadFromItsNewFile) {
+TEST_F(ProcessLivesTest, ReopensTheFileOfAReusedPid) {
   Child child;
   Link(child.File("stat"), "proc/7/stat");
   Sample(kProcesses);
@@ -93,7 +92,7 @@ TEST_F(ProcessLivesTest, ANumberThatIsUsedAgainIsReadFromItsNewFile) {
   EXPECT_THAT(Sample(kProcesses).names, ElementsAre("new:7", "_Total"));
 }
 
-TEST_F(ProcessLivesTest, AProcessThatVanishesAndComesBackIsFollowed) {
+TEST_F(ProcessLivesTest, FollowsAProcessThatReappears) {
   WriteProcess(7, {.user_jiffies = 1});
   Sample(kProcesses);
   EndProcess(7);
@@ -106,8 +105,8 @@ TEST_F(ProcessLivesTest, CountsOpenDescriptors) {
   const Child child;
   WriteProcess(7, {});
   Link(child.File("fd"), "proc/7/fd");
-  // Has one entry for each, too, and as in kernels before 6.2 its size does
-  // not say how many.
+  // This one also has an entry per descriptor. As in kernels before 6.2, its
+  // size is not their number.
   WriteProcess(8, {});
   Link(child.File("fdinfo"), "proc/8/fd");
   const Reading reading = Sample(kProcesses);
@@ -116,7 +115,7 @@ TEST_F(ProcessLivesTest, CountsOpenDescriptors) {
   EXPECT_EQ(reading.Get("_Total", "Handle Count"), 10);
 }
 
-// How many descriptors of this process are files of `directory`.
+// Returns the number of this process's descriptors of files in `directory`.
 int OpenFilesIn(const std::string& directory) {
   int count = 0;
   for (const auto& entry :
@@ -128,7 +127,7 @@ int OpenFilesIn(const std::string& directory) {
   return count;
 }
 
-TEST_F(ProcessLivesTest, KeepsAsManyFilesOpenAsItMay) {
+TEST_F(ProcessLivesTest, LimitsOpenFiles) {
   const auto open_stats = [this] {
     int count = 0;
     for (uint32_t pid = 1; pid <= 20; ++pid) {
@@ -145,7 +144,7 @@ TEST_F(ProcessLivesTest, KeepsAsManyFilesOpenAsItMay) {
     EXPECT_EQ(Sample(kProcesses).names.size(), 21);
     EXPECT_EQ(open_stats(), 8);
   }
-  // Those that end make room for others.
+  // Ended processes free descriptors for others.
   for (uint32_t pid = 1; pid <= 6; ++pid) EndProcess(pid);
   Sample(kProcesses);
   EXPECT_EQ(Sample(kProcesses).names.size(), 15);
@@ -161,7 +160,7 @@ TEST_F(ProcessLivesTest, ReadsEveryProcessWithoutKeepingAnyOpen) {
     EXPECT_EQ(Sample(kProcesses).Get("cat:3", "% User Time"), 3 * kJiffy);
   }
   EXPECT_EQ(OpenFilesIn(PathOf("proc/3")), 0);
-  // Now the file is another one, not only its contents.
+  // Now the file itself is replaced, not only its contents.
   EndProcess(3);
   WriteProcess(3, {.name = "new", .start_jiffies = 2000});
   EXPECT_THAT(Sample(kProcesses).names,

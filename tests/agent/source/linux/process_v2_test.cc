@@ -87,14 +87,14 @@ TEST_F(ProcessV2Test, ShowsRealTimePrioritiesAs0) {
   EXPECT_EQ(Sample(kProcesses).Get("migration:7", "Priority Base"), 0);
 }
 
-TEST_F(ProcessV2Test, FollowsAProcessThatIsRenamed) {
+TEST_F(ProcessV2Test, FollowsRenamedProcesses) {
   WriteProcess(7, {.name = "sh"});
   EXPECT_THAT(Sample(kProcesses).names, ElementsAre("sh:7", "_Total"));
   WriteProcess(7, {.name = "sleep"});
   EXPECT_THAT(Sample(kProcesses).names, ElementsAre("sleep:7", "_Total"));
 }
 
-TEST_F(ProcessV2Test, PassesOverWhatIsNoProcess) {
+TEST_F(ProcessV2Test, IgnoresOtherDirectoryEntries) {
   WriteProcess(7, {});
   Write("proc/8/status", "it ended before its stat was read\n");
   Write("proc/9/stat", "no name here\n");
@@ -104,10 +104,10 @@ TEST_F(ProcessV2Test, PassesOverWhatIsNoProcess) {
   EXPECT_THAT(Sample(kProcesses).names, ElementsAre("cat:7", "_Total"));
 }
 
-TEST_F(ProcessV2Test, LeavesOutWhatMayNotBeRead) {
+TEST_F(ProcessV2Test, OmitsUnreadableValues) {
   WriteProcess(7, {});
   WriteProcess(8, {});
-  WriteFile(8, "io", "rchar: 5\nwchar: 6\n");  // cut short
+  WriteFile(8, "io", "rchar: 5\nwchar: 6\n");  // truncated
   WriteProcess(9, {});
   WriteFile(9, "io",
             "rchar: 100\nwchar: 1\nsyscr: 2\nsyscw: 3\nread_bytes: 4\n"
@@ -120,11 +120,12 @@ TEST_F(ProcessV2Test, LeavesOutWhatMayNotBeRead) {
   EXPECT_EQ(reading.Get("cat:7", "Private Bytes"), std::nullopt);
   EXPECT_EQ(reading.Get("cat:7", "Handle Count"), std::nullopt);
   EXPECT_EQ(reading.Get("cat:9", "IO Read Bytes/sec"), 100);
-  EXPECT_EQ(reading.Get("_Total", "IO Read Bytes/sec"), 0);  // its growth
+  EXPECT_EQ(reading.Get("_Total", "IO Read Bytes/sec"),
+            0);  // the total of the growth
 }
 
-// The supplementary groups come before the sizes and can be thousands.
-TEST_F(ProcessV2Test, ReadsSizesBehindALongListOfGroups) {
+// Supplementary groups precede the sizes and can be thousands.
+TEST_F(ProcessV2Test, ReadsSizesAfterALongListOfGroups) {
   std::string groups = "Groups:\t";
   for (int i = 0; i < 3000; ++i) absl::StrAppend(&groups, 100000 + i, " ");
   WriteProcess(7, {});
@@ -175,7 +176,7 @@ TEST_F(ProcessV2Test, SumsUpKernelThreads) {
   EXPECT_EQ(reading.Get("kthreadd:2", "Thread Count"), 2);
 }
 
-TEST_F(ProcessV2Test, TotalsKeepWhatTheDeadHadCounted) {
+TEST_F(ProcessV2Test, TotalsRetainCountsOfEndedProcesses) {
   const auto total = [this] {
     return *Sample(kProcesses).Get("_Total", "% Processor Time") / kJiffy;
   };
@@ -191,7 +192,7 @@ TEST_F(ProcessV2Test, TotalsKeepWhatTheDeadHadCounted) {
   EXPECT_EQ(total(), 541);  // all of it since the last sample
 }
 
-TEST_F(ProcessV2Test, TotalsAddWhatProcessesHaveNow) {
+TEST_F(ProcessV2Test, TotalsAddCurrentValues) {
   WriteProcess(7, {.threads = 3});
   WriteFile(7, "status", "VmHWM:\t 30 kB\nRssAnon:\t 10 kB\nVmSwap:\t 0 kB\n");
   WriteProcess(8, {.threads = 40});
@@ -206,7 +207,7 @@ TEST_F(ProcessV2Test, TotalsAddWhatProcessesHaveNow) {
   }
 }
 
-TEST_F(ProcessV2Test, ReadsOnlyTheFilesOfTheCountersThatAreAskedFor) {
+TEST_F(ProcessV2Test, ReadsOnlyTheFilesOfNeededCounters) {
   constexpr uint32_t kUserTime = 1;
   WriteProcess(7, {.user_jiffies = 3});
   WriteFile(7, "status", "VmPeak:\t 1 kB\n");

@@ -40,7 +40,7 @@ TEST_F(ProcessorInformationTest, ReadsTimesOfEachCpu) {
   const Reading reading = Sample(kProcessors);
   EXPECT_EQ(reading.rows.at("0,0"),
             (Values{
-                // An inverse timer: its raw value is what is not counted.
+                // An inverse timer: its raw value is the idle time.
                 {"% Processor Time", (40000 + 5000) * kJiffy},
                 {"% User Time", (1000 + 200) * kJiffy},
                 {"% Privileged Time", (300 + 60 + 70) * kJiffy},
@@ -50,7 +50,8 @@ TEST_F(ProcessorInformationTest, ReadsTimesOfEachCpu) {
                 {"% Steal Time", 800 * kJiffy},
                 {"% Guest Time", (90 + 7) * kJiffy},
                 {"% IO Wait Time", 5000 * kJiffy},
-                // The tables have no rows yet; there is no cpufreq or cpuidle.
+                // The tables have no rows so far, and there is no cpufreq or
+                // cpuidle.
                 {"Interrupts/sec", 0},
                 {"Clock Interrupts/sec", 0},
                 {"DPCs Queued/sec", 0},
@@ -79,7 +80,7 @@ TEST_F(ProcessorInformationTest, AveragesTimesAndAddsEventsInTotals) {
   const auto write = [this](uint64_t step) {
     std::string stat;
     for (uint64_t cpu = 0; cpu < 4; ++cpu) {
-      // Each step, CPU n is idle for 100 * (n + 1) jiffies.
+      // Per step, CPU n is idle for 100 * (n + 1) jiffies.
       absl::StrAppend(&stat, "cpu", cpu, " 5 0 0 ",
                       1000 + step * 100 * (cpu + 1), " 0 0 0 0 0 0\n");
       WriteCpu(static_cast<int>(cpu), "cpufreq/scaling_cur_freq",
@@ -106,8 +107,8 @@ TEST_F(ProcessorInformationTest, AveragesTimesAndAddsEventsInTotals) {
   EXPECT_EQ(reading.Get("_Total", "Processor Frequency"), 2500);
 }
 
-// Idle and I/O wait are derived by the kernel and may step back a little.
-TEST_F(ProcessorInformationTest, HoldsBackSmallFallsAndTakesLargeOnes) {
+// Idle and I/O wait are estimates by the kernel and may step back slightly.
+TEST_F(ProcessorInformationTest, IgnoresSmallFallsAndFollowsLargeOnes) {
   const struct {
     uint64_t idle;
     uint64_t io_wait;
@@ -129,7 +130,7 @@ TEST_F(ProcessorInformationTest, HoldsBackSmallFallsAndTakesLargeOnes) {
   }
 }
 
-TEST_F(ProcessorInformationTest, TotalsGoOnWhileCpusComeAndGo) {
+TEST_F(ProcessorInformationTest, TotalsContinueWhileCpusComeAndGo) {
   const auto cpu = [](int number, uint64_t idle) {
     return absl::StrCat("cpu", number, " 0 0 0 ", idle, " 0 0 0 0 0 0\n");
   };
@@ -144,11 +145,11 @@ TEST_F(ProcessorInformationTest, TotalsGoOnWhileCpusComeAndGo) {
   EXPECT_EQ(total(), 200);
   EXPECT_THAT(Sample(kProcessors).names,
               ElementsAre("0,0", "0,_Total", "_Total"));
-  // It comes again: what it had counted is not growth, and the other one's
-  // growth is the mean.
+  // The CPU comes back: its earlier count is not growth, and the mean is the
+  // growth of the other CPU.
   WriteStat(cpu(0, 1300) + cpu(1, 1101));
   EXPECT_EQ(total(), 300);
-  WriteStat(cpu(0, 1400) + cpu(1, 3));  // or begins anew
+  WriteStat(cpu(0, 1400) + cpu(1, 3));  // or starts over
   EXPECT_EQ(total(), 400);
   WriteStat(cpu(0, 1500) + cpu(1, 103));
   EXPECT_EQ(total(), 500);
@@ -172,8 +173,8 @@ TEST_F(ProcessorInformationTest, CountsInterruptsPerCpu) {
   EXPECT_EQ(reading.Get("1,1", "Clock Interrupts/sec"), 2000);
 }
 
-// Each number in the files is one of 32 bits.
-TEST_F(ProcessorInformationTest, EventsGoOnWhenTheKernelsNumbersWrap) {
+// Each number in the files has 32 bits.
+TEST_F(ProcessorInformationTest, EventsContinueWhenKernelNumbersWrap) {
   constexpr uint64_t kWrap = uint64_t{1} << 32;
   const struct {
     uint64_t timer;
@@ -183,7 +184,7 @@ TEST_F(ProcessorInformationTest, EventsGoOnWhenTheKernelsNumbersWrap) {
       {kWrap - 10, kWrap - 1, 2 * kWrap - 11},
       {5, kWrap - 1, 2 * kWrap + 4},  // one wraps
       {6, 2, 2 * kWrap + 8},          // the other one
-      {10, 4, 2 * kWrap + 14},        // none
+      {10, 4, 2 * kWrap + 14},        // none wraps
   };
   WriteStat("cpu0 1\n");
   for (const auto& step : kSteps) {
@@ -197,8 +198,8 @@ TEST_F(ProcessorInformationTest, EventsGoOnWhenTheKernelsNumbersWrap) {
   }
 }
 
-// A driver that is unloaded takes its row away.
-TEST_F(ProcessorInformationTest, EventsGoOnWhenARowGoes) {
+// Unloading a driver removes its row.
+TEST_F(ProcessorInformationTest, EventsContinueWhenARowDisappears) {
   WriteStat("cpu0 1\n");
   WriteInterrupts("  CPU0\n 1: 1000\n 2: 500\n");
   EXPECT_EQ(Sample(kProcessors).Get("0,0", "Interrupts/sec"), 1500);
@@ -208,7 +209,7 @@ TEST_F(ProcessorInformationTest, EventsGoOnWhenARowGoes) {
   EXPECT_EQ(Sample(kProcessors).Get("0,0", "Interrupts/sec"), 1507);
 }
 
-TEST_F(ProcessorInformationTest, EventsOfACpuGoOnAfterItWasOffline) {
+TEST_F(ProcessorInformationTest, EventsContinueAfterACpuWasOffline) {
   const auto read = [this](absl::string_view stat, absl::string_view table) {
     WriteStat(stat);
     WriteInterrupts(table);
@@ -220,14 +221,14 @@ TEST_F(ProcessorInformationTest, EventsOfACpuGoOnAfterItWasOffline) {
   EXPECT_EQ(read(kBoth, "  CPU0 CPU1\n 1: 1 705\n"), 705);
 }
 
-// On a machine with one CPU they look like its own.
-TEST_F(ProcessorInformationTest, RowsOfTheWholeMachineAreNoCpus) {
+// With one CPU, such rows look like those of the CPU.
+TEST_F(ProcessorInformationTest, IgnoresMachineWideRows) {
   WriteStat("cpu0 1\n");
   WriteInterrupts("  CPU0\n 1: 10 x\nERR: 7\nMIS: 8\n");
   EXPECT_EQ(Sample(kProcessors).Get("0,0", "Interrupts/sec"), 10);
 }
 
-// The files' columns are those of the CPUs that are online, or possible.
+// The columns of the files are the online or possible CPUs.
 TEST_F(ProcessorInformationTest, FindsColumnsByTheHeader) {
   WriteStat("cpu0 1\ncpu3 1\n");
   WriteInterrupts("  CPU0 CPU3\n  1: 10 30 x\n");
@@ -243,7 +244,7 @@ TEST_F(ProcessorInformationTest, FindsColumnsByTheHeader) {
   EXPECT_EQ(reading.Get("1,3", "DPCs Queued/sec"), 202);
 }
 
-TEST_F(ProcessorInformationTest, ReadsListsOfWhatNoKernelHas) {
+TEST_F(ProcessorInformationTest, LimitsTheLengthOfLists) {
   Write("sys/devices/system/node/online", "0-18446744073709551615\n");
   Write("sys/devices/system/node/node0/cpulist",
         "0-4000000000,0-4000000000,1\n");
@@ -254,7 +255,7 @@ TEST_F(ProcessorInformationTest, ReadsListsOfWhatNoKernelHas) {
 }
 
 // A node's cpulist names a CPU only while it is online.
-TEST_F(ProcessorInformationTest, FindsTheNodeOfACpuThatComesLater) {
+TEST_F(ProcessorInformationTest, FindsTheNodeOfALaterCpu) {
   Write("sys/devices/system/node/node1/cpulist", "1\n");
   WriteSoftirqs("  CPU0 CPU1 CPU2 CPU3\n  HI: 1 2 3 4\n");
   WriteStat("cpu0 1\ncpu1 1\n");
@@ -266,7 +267,7 @@ TEST_F(ProcessorInformationTest, FindsTheNodeOfACpuThatComesLater) {
       ElementsAre("0,0", "0,_Total", "1,1", "1,3", "1,_Total", "_Total"));
 }
 
-TEST_F(ProcessorInformationTest, ReadsFrequenciesWhereThereAreAny) {
+TEST_F(ProcessorInformationTest, ReadsFrequenciesIfPresent) {
   WriteStat("cpu0 1\ncpu1 1\ncpu2 1\n");
   WriteCpu(0, "cpufreq/scaling_cur_freq", 2'400'999);
   WriteCpu(0, "cpufreq/cpuinfo_max_freq", 3'600'000);
@@ -282,8 +283,8 @@ TEST_F(ProcessorInformationTest, ReadsFrequenciesWhereThereAreAny) {
   EXPECT_EQ(Sample(kProcessors).Get("0,0", "Processor Frequency"), 800);
 }
 
-// They count in C1, C2 or C3 by how long they take to leave, in microseconds:
-// below 10, below 100, and the rest. A CPU that polls is busy.
+// Idle states count in C1, C2 or C3 by their exit latency in microseconds:
+// below 10, below 100, and the rest. A polling CPU is busy.
 TEST_F(ProcessorInformationTest, MapsIdleStatesByTheirLatency) {
   WriteStat("cpu0 1\n");
   const uint64_t latencies[] = {0, 2, 9, 10, 99, 100, 890};
@@ -307,7 +308,7 @@ TEST_F(ProcessorInformationTest, MapsIdleStatesByTheirLatency) {
 }
 
 // As on arm64, where it is WFI.
-TEST_F(ProcessorInformationTest, CountsAState0ThatDoesNotPoll) {
+TEST_F(ProcessorInformationTest, CountsANonPollingState0) {
   WriteStat("cpu0 1\n");
   Write("sys/devices/system/cpu/cpu0/cpuidle/state0/name", "WFI\n");
   WriteCpu(0, "cpuidle/state0/latency", 1);
@@ -318,7 +319,7 @@ TEST_F(ProcessorInformationTest, CountsAState0ThatDoesNotPoll) {
   EXPECT_EQ(reading.Get("0,0", "C1 Transitions/sec"), 4);
 }
 
-TEST_F(ProcessorInformationTest, ReadsOnlyTheFilesOfTheCountersAskedFor) {
+TEST_F(ProcessorInformationTest, ReadsOnlyTheFilesOfNeededCounters) {
   constexpr uint32_t kUserTime = 1;
   constexpr uint32_t kInterrupts = 3;
   constexpr uint32_t kDpcsQueued = 6;

@@ -1,5 +1,5 @@
-// Queries, as PerfLib's consumer functions define them, over countersets that
-// the test fills.
+// Queries, as defined by PerfLib's consumer functions, of countersets filled by
+// the test.
 
 #include <memory>
 #include <string>
@@ -44,8 +44,8 @@ constexpr CounterSpec kSpecs[] = {
     {9, perflib::kPerfCounterBulkCount, "Writes/sec", "help"},
 };
 
-// Has rows that the test adds. Values are 10 * the row + the column; that of
-// "Writes/sec" of the row 1 is absent.
+// Has rows added by the test. Values are 10 * row + column; "Writes/sec" of row
+// 1 is absent.
 class FakeProvider : public Provider {
  public:
   FakeProvider(absl::string_view guid, uint32_t instance_type)
@@ -66,7 +66,7 @@ class FakeProvider : public Provider {
 
   std::vector<perflib::InstanceName> instances;
   absl::Status status;
-  std::vector<ColumnSet> needed;  // of each call
+  std::vector<ColumnSet> needed;  // per call
 };
 
 class QueryHandleTest : public ::testing::Test {
@@ -87,7 +87,7 @@ class QueryHandleTest : public ::testing::Test {
     handle_ = source_->OpenQueryHandle().value();
   }
 
-  // The statuses of the identifiers.
+  // Returns the statuses of the identifiers.
   std::vector<uint32_t> Add(std::vector<CounterIdentifier> identifiers) {
     EXPECT_OK(handle_->AddCounters(&identifiers));
     return Statuses(identifiers);
@@ -96,7 +96,7 @@ class QueryHandleTest : public ::testing::Test {
     EXPECT_OK(handle_->DeleteCounters(&identifiers));
     return Statuses(identifiers);
   }
-  // The block's results: the bytes behind its header.
+  // Returns the block's results: the bytes after its header.
   std::string QueryResults() {
     std::string block;
     EXPECT_OK(handle_->QueryCounterData(&block));
@@ -209,7 +209,7 @@ TEST_F(QueryHandleTest, RefusesBadQueriesAndKeepsTheOthers) {
             Result(kSingle, Value64(0)) + Result(kSingle, Value64(1)));
 }
 
-TEST_F(QueryHandleTest, TellsTheIndexOfEachResult) {
+TEST_F(QueryHandleTest, ReportsTheIndexOfEachResult) {
   const CounterIdentifier disks = {.counterset = kDisks, .instance = "*"};
   const CounterIdentifier sda = {
       .counterset = kDisks, .counter_id = 5, .instance = "sda"};
@@ -227,7 +227,7 @@ TEST_F(QueryHandleTest, TellsTheIndexOfEachResult) {
             Result(kSingle, Value64(0)) + Result(kSingle, Value64(1)));
 }
 
-TEST_F(QueryHandleTest, SamplesACountersetOnceForWhatIsNeeded) {
+TEST_F(QueryHandleTest, SamplesEachCountersetOnce) {
   Add({{.counterset = kDisks, .counter_id = 9, .instance = "sda"},
        {.counterset = kDisks, .counter_id = 9, .instance = "*"}});
   QueryResults();
@@ -238,7 +238,7 @@ TEST_F(QueryHandleTest, SamplesACountersetOnceForWhatIsNeeded) {
   EXPECT_THAT(system_->needed, ElementsAre());
 }
 
-TEST_F(QueryHandleTest, ReportsTheErrorOfOneCountersetAlone) {
+TEST_F(QueryHandleTest, ReportsErrorsPerCounterset) {
   Add({{.counterset = kDisks, .counter_id = 5, .instance = "*"},
        {.counterset = kSystem, .counter_id = 9},
        {.counterset = kDisks, .instance = "sda"}});

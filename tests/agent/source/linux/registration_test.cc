@@ -1,4 +1,4 @@
-// What the Linux countersets are called and made of.
+// The names and contents of the Linux countersets.
 
 #include <openssl/evp.h>
 
@@ -192,7 +192,7 @@ TEST_F(RegistrationTest, HasWindowsNamesAndTypes) {
   }
 }
 
-// Those that Microsoft published.
+// The ids published by Microsoft.
 TEST_F(RegistrationTest, HasWindowsIdsInProcessorInformation) {
   const std::map<uint32_t, std::string> kIds = {
       {0, "% Processor Time"},

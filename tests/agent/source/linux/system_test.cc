@@ -35,7 +35,7 @@ TEST_F(SystemTest, ReadsEveryCounter) {
   EXPECT_EQ(reading.rows.at(""),
             (Values{
                 {"Context Switches/sec", 123456789},
-                {"Processes", 3},  // directories that are numbers
+                {"Processes", 3},  // directories with numeric names
                 {"Threads", 74},
                 {"Processor Queue Length", 3},  // 5 run on 2 CPUs
                 // PERF_ELAPSED_TIME is (id:1100 - this) / id:1101 seconds.
@@ -60,7 +60,7 @@ TEST_F(SystemTest, HasNoQueueWhileCpusAreFree) {
   }
 }
 
-TEST_F(SystemTest, LeavesOutWhatTheKernelDoesNotTell) {
+TEST_F(SystemTest, OmitsValuesThatTheKernelLacks) {
   Write("proc/stat", "cpu  1 1 1 1\ncpu0 1 1 1 1\nprocs_running 1\n");
   const Reading reading = Sample("System");
   EXPECT_EQ(reading.Get("", "Context Switches/sec"), std::nullopt);
@@ -68,7 +68,7 @@ TEST_F(SystemTest, LeavesOutWhatTheKernelDoesNotTell) {
   EXPECT_EQ(reading.Get("", "Threads"), 74);
 }
 
-TEST_F(SystemTest, ReadsOnlyTheFilesOfTheCountersThatAreAskedFor) {
+TEST_F(SystemTest, ReadsOnlyTheFilesOfNeededCounters) {
   constexpr uint32_t kContextSwitches = 0;
   constexpr uint32_t kThreads = 2;
   Remove("proc/stat");

@@ -16,7 +16,7 @@ using ::testing::Eq;
 constexpr auto kAbsent = std::nullopt;
 using Row = std::vector<std::optional<uint64_t>>;
 
-// The totals after a pass over these instances.
+// Returns the totals after a pass over these instances.
 Row Pass(Totals& totals, size_t columns,
          const std::vector<std::pair<uint64_t, Row>>& instances) {
   CountersetSample sample;
@@ -61,7 +61,7 @@ class OneColumn {
   Totals totals_;
 };
 
-TEST(Totals, AreFormedAsEachColumnSays) {
+TEST(Totals, FollowTheKindOfEachColumn) {
   Totals totals({TotalKind::kNone, TotalKind::kGrowth, TotalKind::kMeanGrowth,
                  TotalKind::kSum, TotalKind::kMean},
                 NewInstance::kWasCounting);
@@ -74,22 +74,24 @@ TEST(Totals, AreFormedAsEachColumnSays) {
       ElementsAre(Eq(kAbsent), 40, 20, 7, 35));
 }
 
-TEST(Totals, KeepWhatTheDeadHadCounted) {
+TEST(Totals, RetainCountsOfEndedInstances) {
   OneColumn total(TotalKind::kGrowth);
   EXPECT_EQ(total.Pass({{1, 1000}, {2, 50}}), 0);
   EXPECT_EQ(total.Pass({{1, 1300}, {2, 60}}), 310);
   EXPECT_EQ(total.Pass({{2, 65}}), 315);
-  EXPECT_EQ(total.Pass({{2, 65}, {3, 7}}), 322);  // all of 3's is growth
-  EXPECT_EQ(total.Pass({{2, 66}, {1, 4}}), 327);  // 1 is another one now
+  EXPECT_EQ(total.Pass({{2, 65}, {3, 7}}),
+            322);  // all of process 3's value is growth
+  EXPECT_EQ(total.Pass({{2, 66}, {1, 4}}),
+            327);  // 1 is a different process now
 }
 
-TEST(Totals, CountWhatIsThereAtTheStartFromThenOn) {
+TEST(Totals, CountInitialInstancesFromTheStart) {
   OneColumn total(TotalKind::kGrowth);
   EXPECT_EQ(total.Pass({{1, 1'000'000}}), 0);
   EXPECT_EQ(total.Pass({{1, 1'000'001}}), 1);
 }
 
-TEST(Totals, DoNotCountWhatANewInstanceHadBefore) {
+TEST(Totals, IgnoreEarlierCountsOfNewInstances) {
   OneColumn total(TotalKind::kGrowth, NewInstance::kWasCounting);
   EXPECT_EQ(total.Pass({{1, 10}}), 0);
   EXPECT_EQ(total.Pass({{1, 11}, {2, 5000}}), 1);
@@ -99,7 +101,7 @@ TEST(Totals, DoNotCountWhatANewInstanceHadBefore) {
 TEST(Totals, NeverFall) {
   OneColumn total(TotalKind::kGrowth);
   total.Pass({{1, 100}, {2, 100}});
-  EXPECT_EQ(total.Pass({{1, 150}, {2, 40}}), 50);  // 2 began anew
+  EXPECT_EQ(total.Pass({{1, 150}, {2, 40}}), 50);  // 2 restarted
   EXPECT_EQ(total.Pass({{1, 150}, {2, 45}}), 55);
   EXPECT_EQ(total.Pass({}), kAbsent);
   EXPECT_EQ(total.Pass({{3, 0}}), 55);
@@ -110,7 +112,7 @@ TEST(Totals, LoseNothingByDivision) {
   total.Pass({{1, 0}, {2, 0}, {3, 0}});
   uint64_t last = 0;
   for (uint64_t i = 1; i <= 300; ++i) {
-    // One of three grows by 1 each time.
+    // One of three instances grows by 1 per pass.
     const std::optional<uint64_t> now = total.Pass({{1, i}, {2, 0}, {3, 0}});
     ASSERT_TRUE(now.has_value());
     EXPECT_LE(*now - last, 1);
@@ -119,19 +121,19 @@ TEST(Totals, LoseNothingByDivision) {
   EXPECT_EQ(last, 100);
 }
 
-// A CPU that comes online must not make the others look half as idle.
-TEST(Totals, TakeTheMeanOfThoseWhoseGrowthIsKnown) {
+// A CPU that comes online must not halve the idle time of the others.
+TEST(Totals, AverageOverInstancesWithKnownGrowth) {
   OneColumn total(TotalKind::kMeanGrowth, NewInstance::kWasCounting);
   total.Pass({{0, 1000}, {1, 2000}});
   EXPECT_EQ(total.Pass({{0, 1100}, {1, 2100}}), 100);
   EXPECT_EQ(total.Pass({{0, 1200}}), 200);
   EXPECT_EQ(total.Pass({{0, 1300}, {1, 9000}}), 300);
   EXPECT_EQ(total.Pass({{0, 1400}, {1, 9100}}), 400);
-  EXPECT_EQ(total.Pass({{0, 1500}, {1, 20}}), 500);  // began anew
+  EXPECT_EQ(total.Pass({{0, 1500}, {1, 20}}), 500);  // restarted
   EXPECT_EQ(total.Pass({{0, 1600}, {1, 120}}), 600);
 }
 
-TEST(Totals, AreAbsentWhereNoInstanceHasAValue) {
+TEST(Totals, AreAbsentWithoutValues) {
   OneColumn total(TotalKind::kSum);
   EXPECT_EQ(total.Pass({{1, kAbsent}}), kAbsent);
   EXPECT_EQ(total.Pass({{1, kAbsent}, {2, 3}}), 3);
@@ -144,20 +146,20 @@ TEST(Totals, ToleratePassesWithoutAValue) {
   EXPECT_EQ(total.Pass({{1, 130}, {2, 1}}), 30);
 }
 
-// Handles with different intervals and counters share a counterset's totals:
-// the second column is collected in every third pass here.
+// Handles with different intervals and counters share a counterset's totals.
+// Here, the second column is collected in every third pass.
 TEST(Totals, CountNewInstancesInColumnsThatAreCollectedRarely) {
   Totals totals({TotalKind::kGrowth, TotalKind::kGrowth},
                 NewInstance::kStartedAtZero);
   EXPECT_THAT(Pass(totals, 2, {{1, {10, 1000}}}), ElementsAre(0, 0));
   EXPECT_THAT(Pass(totals, 2, {{1, {11, kAbsent}}}),
               ElementsAre(1, Eq(kAbsent)));
-  // Process 2 starts and is seen before its second column is.
+  // Process 2 starts and is seen before its second column is collected.
   EXPECT_THAT(Pass(totals, 2, {{1, {11, kAbsent}}, {2, {5, kAbsent}}}),
               ElementsAre(6, Eq(kAbsent)));
   EXPECT_THAT(Pass(totals, 2, {{1, {11, 1001}}, {2, {5, 70}}}),
               ElementsAre(6, 71));
-  // What could not be read of a process before is not growth.
+  // Values of a process that could not be read before are not growth.
   Pass(totals, 2, {{1, {11, 1001}}, {2, {5, 70}}, {3, {0, kAbsent}}});
   EXPECT_THAT(Pass(totals, 2, {{1, {11, 1001}}, {2, {5, 70}}, {3, {0, 900}}}),
               ElementsAre(6, 71));

@@ -10,7 +10,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using testing::StatusIs;
 
-TEST(PerfLibError, SaysWhatToDoAboutDeniedAccess) {
+TEST(PerfLibError, ExplainsDeniedAccess) {
   EXPECT_THAT(
       PerfLibError("", "PerfAddCounters", 5),
       StatusIs(absl::StatusCode::kPermissionDenied,
@@ -25,7 +25,7 @@ TEST(PerfLibError, SaysWhatToDoAboutDeniedAccess) {
                 HasSubstr("Performance Monitor Users of that machine"))));
 }
 
-TEST(PerfLibError, TellsAnUnreachableMachineFromAStoppedService) {
+TEST(PerfLibError, DistinguishesUnreachableMachinesFromStoppedServices) {
   for (const uint32_t unreachable : {53u, 1722u}) {
     EXPECT_THAT(
         PerfLibError("db1", "PerfOpenQueryHandle", unreachable),
@@ -40,7 +40,7 @@ TEST(PerfLibError, TellsAnUnreachableMachineFromAStoppedService) {
   }
 }
 
-TEST(PerfLibError, GivesNoAdviceForAnErrorOfAnotherPlace) {
+TEST(PerfLibError, GivesNoAdviceForUnrelatedErrors) {
   EXPECT_THAT(PerfLibError("", "PerfOpenQueryHandle", 1722).message(),
               "PerfOpenQueryHandle: RPC_S_SERVER_UNAVAILABLE (1722)");
   EXPECT_THAT(PerfLibError("db1", "PerfAddCounters", 87).message(),

@@ -1,5 +1,5 @@
-// The source over a PerfLib that follows a script. On Windows and under Wine
-// the same functions come out of a DLL.
+// The source over a scripted PerfLib. On Windows and under Wine, the same
+// functions are exported by a DLL.
 
 #include "agent/source/windows/perflib_source.h"
 
@@ -74,7 +74,7 @@ class PerfLibSourceTest : public ::testing::Test {
   static std::unique_ptr<Source> Open(const std::string& machine = "") {
     return MakePerfLibSource(ScriptedFunctions(), machine);
   }
-  // A handle of this machine's with one query.
+  // Opens a handle of this machine with one query.
   static std::unique_ptr<QueryHandle> OpenHandle(
       const CounterIdentifier& identifier, Source* source) {
     auto handle = source->OpenQueryHandle().value();
@@ -83,7 +83,8 @@ class PerfLibSourceTest : public ::testing::Test {
     EXPECT_EQ(identifiers[0].status, perflib::kErrorSuccess);
     return handle;
   }
-  // What a block says, as "type: name value value name ..." for each result.
+  // Returns the contents of a block, as "type: name value value name ..." for
+  // each result.
   static std::string Describe(QueryHandle* handle) {
     std::string bytes;
     if (const auto status = handle->QueryCounterData(&bytes); !status.ok()) {
@@ -202,7 +203,7 @@ TEST_F(PerfLibSourceTest, DeliversEveryKindOfBlock) {
   }
 }
 
-TEST_F(PerfLibSourceTest, TellsWhichIdentifiersAreRefused) {
+TEST_F(PerfLibSourceTest, ReportsRefusedIdentifiers) {
   const auto source = Open();
   ASSERT_OK_AND_ASSIGN(const auto handle, source->OpenQueryHandle());
   std::vector<CounterIdentifier> identifiers = {
@@ -220,7 +221,7 @@ TEST_F(PerfLibSourceTest, TellsWhichIdentifiersAreRefused) {
   EXPECT_THAT(statuses, ElementsAre(0, 4202, 4202, 87, 4200, 0));
   EXPECT_EQ(identifiers[0].instance, "*");
 
-  // Results come in the order that PerfQueryCounterInfo tells.
+  // Results are in the order reported by PerfQueryCounterInfo.
   ASSERT_OK_AND_ASSIGN(const std::string bytes, handle->QueryCounterInfo());
   ASSERT_OK_AND_ASSIGN(const auto infos,
                        perflib::ReadCounterIdentifiers(bytes));
@@ -255,7 +256,7 @@ TEST_F(PerfLibSourceTest, ReadsBlocksThatGrowBetweenSizeAndData) {
   }
 }
 
-TEST_F(PerfLibSourceTest, InstancesVanish) {
+TEST_F(PerfLibSourceTest, ToleratesVanishingInstances) {
   const auto source = Open();
   const auto handle = OpenHandle(
       {.counterset = testing::kGuid, .counter_id = 0, .instance = "*"},
@@ -265,7 +266,7 @@ TEST_F(PerfLibSourceTest, InstancesVanish) {
   EXPECT_EQ(Describe(handle.get()), "4: 0,0 1000 _Total 1000");
 }
 
-TEST_F(PerfLibSourceTest, MalformedBlocksReachTheReader) {
+TEST_F(PerfLibSourceTest, PassesMalformedBlocksToTheReader) {
   std::string scenario = kScenario;
   // dwSize of the first result.
   scenario.insert(scenario.find("\"countersets\""),
@@ -289,7 +290,7 @@ TEST_F(PerfLibSourceTest, ClosesItsHandles) {
   EXPECT_EQ(testing::ScriptedPerfLib::Instance().open_handles(), 0);
 }
 
-TEST_F(PerfLibSourceTest, ErrorsOfThisMachineSayWhatToDo) {
+TEST_F(PerfLibSourceTest, ExplainsLocalErrors) {
   std::string scenario = kScenario;
   scenario.insert(scenario.find("\"countersets\""),
                   R"("errors": {"PerfAddCounters": 5}, )");
@@ -303,7 +304,7 @@ TEST_F(PerfLibSourceTest, ErrorsOfThisMachineSayWhatToDo) {
                        HasSubstr("Performance Monitor Users")));
 }
 
-TEST_F(PerfLibSourceTest, AMissingFunctionIsNamed) {
+TEST_F(PerfLibSourceTest, NamesMissingFunctions) {
   const auto source = MakePerfLibSource({}, "");
   const auto is_missing = [](const char* function) {
     return StatusIs(
@@ -335,7 +336,7 @@ TEST_F(PerfLibSourceTest, AMissingFunctionIsNamed) {
               is_missing("PerfQueryCounterData"));
 }
 
-TEST_F(PerfLibSourceTest, SizesBeyondTheBufferAreNotBelieved) {
+TEST_F(PerfLibSourceTest, RejectsSizesBeyondTheBuffer) {
   PerfLibFunctions functions = ScriptedFunctions();
   functions.enumerate_counter_set = [](const char16_t*, perflib::Guid*,
                                        uint32_t count, uint32_t* actual) {
@@ -346,7 +347,7 @@ TEST_F(PerfLibSourceTest, SizesBeyondTheBufferAreNotBelieved) {
     *actual = 0xFFFFFFFF;
     return perflib::kErrorNotEnoughMemory;
   };
-  // Wants more at every call.
+  // Requests a larger buffer on every call.
   functions.query_counter_info = [](void*, void*, uint32_t size,
                                     uint32_t* actual) {
     *actual = size + 8;
@@ -355,16 +356,16 @@ TEST_F(PerfLibSourceTest, SizesBeyondTheBufferAreNotBelieved) {
   const auto source = MakePerfLibSource(functions, "");
   EXPECT_THAT(source->EnumerateCounterSet(),
               StatusIs(absl::StatusCode::kDataLoss,
-                       HasSubstr("PerfEnumerateCounterSet claims")));
+                       HasSubstr("PerfEnumerateCounterSet reported")));
   ASSERT_OK_AND_ASSIGN(const auto handle, source->OpenQueryHandle());
   std::string block = "old";
   EXPECT_THAT(handle->QueryCounterData(&block),
               StatusIs(absl::StatusCode::kResourceExhausted,
-                       HasSubstr("PerfQueryCounterData wants")));
+                       HasSubstr("PerfQueryCounterData needs")));
   EXPECT_THAT(block, IsEmpty());
   EXPECT_THAT(handle->QueryCounterInfo(),
               StatusIs(absl::StatusCode::kResourceExhausted,
-                       HasSubstr("PerfQueryCounterInfo wants")));
+                       HasSubstr("PerfQueryCounterInfo needs")));
 }
 
 }  // namespace

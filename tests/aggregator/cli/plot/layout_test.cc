@@ -46,7 +46,7 @@ testing::Matcher<Position> IsAt(double x, double y) {
                Field(&Position::y, DoubleEq(y)));
 }
 
-TEST(Layout, PutsValuesWhereTheirAxesSay) {
+TEST(Layout, PlacesValuesByTheirAxes) {
   const Chart chart = {
       .title = "title",
       .subtitle = "subtitle",
@@ -65,10 +65,10 @@ TEST(Layout, PutsValuesWhereTheirAxesSay) {
   ASSERT_THAT(panel.curves, SizeIs(1));
   EXPECT_THAT(panel.curves[0].pieces,
               ElementsAre(ElementsAre(IsAt(4, 21), IsAt(42, 12), IsAt(80, 3))));
-  // Two lines apart at least: nine steps at most, of 20.
+  // At least two lines apart: at most nine steps, of 20.
   EXPECT_THAT(panel.value_ticks,
               Pointwise(DoubleEq(), {21.0, 17.4, 13.8, 10.2, 6.6, 3.0}));
-  // 14 characters apart at least: five steps at most, of 15 s.
+  // At least 14 characters apart: at most five steps, of 15 s.
   EXPECT_THAT(panel.time_ticks,
               Pointwise(DoubleEq(), {4.0, 23.0, 42.0, 61.0, 80.0}));
   EXPECT_THAT(
@@ -115,7 +115,7 @@ TEST(Layout, GivesEachUnitAPanelWithTheSameTimes) {
               bytes.bottom - (bytes.bottom - bytes.top) * 1.8626 / 2, 1e-3);
 }
 
-TEST(Layout, NamesAsManyLinesAsThereIsRoomFor) {
+TEST(Layout, LimitsTheLegendToTheSpace) {
   Chart chart;
   for (int i = 0; i < 20; ++i) {
     chart.lines.push_back(LineOf("label", "%", {At(0, 1), At(1, 1)}));
@@ -132,7 +132,7 @@ TEST(Layout, NamesAsManyLinesAsThereIsRoomFor) {
   EXPECT_EQ(panel.end, 24);
 }
 
-TEST(Layout, CutsWhatIsTooLong) {
+TEST(Layout, CutsLongTexts) {
   const std::string text(200, 'x');
   const Layout layout = MakeLayout(
       {.title = text, .lines = {LineOf(text, "%", {At(0, 1), At(1, 1)})}},
@@ -141,7 +141,7 @@ TEST(Layout, CutsWhatIsTooLong) {
   EXPECT_EQ(layout.panels[0].texts.back().text, std::string(76, 'x') + "…");
 }
 
-TEST(Layout, TakesMoreThanThereIsRatherThanHidePanels) {
+TEST(Layout, GrowsRatherThanHidePanels) {
   Chart chart;
   for (const char* unit : {"%", "B", "s", "1/s"}) {
     chart.lines.push_back(LineOf("a", unit, {At(0, 1), At(1, 1)}));
@@ -178,7 +178,7 @@ v1::Series SeriesOf(const std::string& machine, const std::string& instance,
   return series;
 }
 
-TEST(LabelsOf, LeavesOutWhatAllHaveInCommon) {
+TEST(LabelsOf, OmitsCommonParts) {
   EXPECT_THAT(LabelsOf({SeriesOf("web-1", "sda", "Disk Bytes/sec"),
                         SeriesOf("web-2", "sda", "Disk Bytes/sec")}),
               ElementsAre("web-1", "web-2"));
@@ -191,7 +191,7 @@ TEST(LabelsOf, LeavesOutWhatAllHaveInCommon) {
               ElementsAre("sda", "sda#2"));
 }
 
-TEST(LabelsOf, SaysAllWhereItMust) {
+TEST(LabelsOf, UsesFullNamesIfNecessary) {
   EXPECT_THAT(LabelsOf({SeriesOf("web-1", "sda", "Disk Bytes/sec")}),
               ElementsAre("\\\\web-1\\PhysicalDisk(sda)\\Disk Bytes/sec"));
   // An aggregate has no machine.

@@ -38,7 +38,7 @@ TEST(WritePlotFile, DrawsSvg) {
   // Left: a margin of 16, three digits and a space of 8. Top: the margin, three
   // lines of 20. Below: ticks of 6, times, legend, the margin.
   EXPECT_THAT(svg, HasSubstr("M 48 354 L 616 284.5 L 1184 76 \""));
-  // Letters are shapes: those of "0", "web-1" and all others are drawn.
+  // All letters, such as those of "0" and "web-1", are drawn as shapes.
   EXPECT_THAT(svg, HasSubstr("xlink:href=\"#glyph"));
 }
 
@@ -68,7 +68,7 @@ TEST(WritePlotFile, DrawsPng) {
   EXPECT_EQ(cairo_image_surface_get_width(surface), 1200);
   EXPECT_EQ(cairo_image_surface_get_height(surface), 416);
   EXPECT_EQ(PixelAt(surface, 2, 2), 0xFFFFFF);
-  // A horizontal line in the first colour, at the highest value: the axis ends
+  // A horizontal line in the first color, at the highest value: the axis ends
   // at 50.
   EXPECT_EQ(PixelAt(surface, 600, 76), 0x0072B2);
   cairo_surface_destroy(surface);
@@ -83,7 +83,7 @@ TEST(WritePlotFile, DrawsAPanelForEachUnit) {
               HasSubstr("width=\"1200px\" height=\"776px\""));
 }
 
-TEST(WritePlotFile, SaysWhatFilesItDraws) {
+TEST(WritePlotFile, ListsTheSupportedFileTypes) {
   for (const char* path : {"chart.jpg", "chart", "svg", ""}) {
     const absl::Status status = CheckPlotFile(path);
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << path;

@@ -15,7 +15,7 @@ using ::testing::Not;
 
 constexpr TextStyle kPlain = {Characters::kAscii, false};
 constexpr TextStyle kUnicode = {Characters::kUnicode, false};
-constexpr TextStyle kColours = {Characters::kUnicode, true};
+constexpr TextStyle kColors = {Characters::kUnicode, true};
 
 ChartLine LineOf(const std::string& label,
                  const std::vector<std::optional<double>>& values) {
@@ -33,7 +33,7 @@ Chart ChartOf(std::vector<ChartLine> lines) {
 }
 
 TEST(DrawText, DrawsAxesAndLines) {
-  // Inside of the axes there are 4 rows for 0 to 100 and 10 columns for 4 s.
+  // The axes enclose 4 rows for 0 to 100 and 10 columns for 4 s.
   EXPECT_THAT(
       DrawText(ChartOf({LineOf("up", {0, 25, 50, 75, 100})}), 14, 10, kPlain),
       ElementsAre("title",           //
@@ -55,7 +55,7 @@ TEST(DrawText, LeavesGapsOpen) {
   EXPECT_EQ(lines[3], "100+***    ***");
 }
 
-TEST(DrawText, DrawsInBrailleWhatNeedsNoMarks) {
+TEST(DrawText, DrawsSingleCurvesInBraille) {
   EXPECT_EQ(DrawText(ChartOf({LineOf("a", {100, 100})}), 14, 10, kUnicode)[3],
             "100┤⠉⠉⠉⠉⠉⠉⠉⠉⠉⠉");
   // Two dots a column and four a row: eight up in four columns, of which the
@@ -64,12 +64,12 @@ TEST(DrawText, DrawsInBrailleWhatNeedsNoMarks) {
             "   │  ⡰⠁");
 }
 
-TEST(DrawText, TellsLinesApartByColoursOrByMarks) {
+TEST(DrawText, DistinguishesLinesByColorsOrMarks) {
   const Chart chart = ChartOf({LineOf("a", {100, 100}), LineOf("b", {0, 0})});
-  const auto coloured = DrawText(chart, 14, 10, kColours);
-  EXPECT_EQ(coloured[3], "100┤\x1b[38;5;25m⠉⠉⠉⠉⠉⠉⠉⠉⠉⠉\x1b[0m");
-  EXPECT_EQ(coloured[6], "   │\x1b[38;5;166m⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀\x1b[0m");
-  EXPECT_EQ(coloured[9], "\x1b[38;5;25m━━\x1b[0m a  \x1b[38;5;166m━━\x1b[0m b");
+  const auto colored = DrawText(chart, 14, 10, kColors);
+  EXPECT_EQ(colored[3], "100┤\x1b[38;5;25m⠉⠉⠉⠉⠉⠉⠉⠉⠉⠉\x1b[0m");
+  EXPECT_EQ(colored[6], "   │\x1b[38;5;166m⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀\x1b[0m");
+  EXPECT_EQ(colored[9], "\x1b[38;5;25m━━\x1b[0m a  \x1b[38;5;166m━━\x1b[0m b");
   const auto marked = DrawText(chart, 14, 10, kUnicode);
   EXPECT_EQ(marked[3], "100┤**********");
   EXPECT_EQ(marked[6], "   │++++++++++");
@@ -77,7 +77,7 @@ TEST(DrawText, TellsLinesApartByColoursOrByMarks) {
   EXPECT_THAT(marked, Each(Not(HasSubstr("\x1b"))));
 }
 
-TEST(DrawText, DoesNotLetNamesCommandTheTerminal) {
+TEST(DrawText, ReplacesControlCharactersInNames) {
   const auto lines =
       DrawText(ChartOf({LineOf("a\x1b[2J", {1, 1})}), 40, 10, kUnicode);
   EXPECT_EQ(lines.back(), "━━ a?[2J");

@@ -37,9 +37,11 @@ TEST(ValueAxis, ReachesBelow0) {
   EXPECT_EQ(Labels(-1, 99, 5), "-50 0 50 100");
 }
 
-TEST(ValueAxis, IsThereEvenIfAllIs0) { EXPECT_EQ(Labels(0, 0, 5), "0 1"); }
+TEST(ValueAxis, ExistsEvenIfAllValuesAre0) {
+  EXPECT_EQ(Labels(0, 0, 5), "0 1");
+}
 
-TEST(RoundDuration, IsOneThatPeopleCountIn) {
+TEST(RoundDuration, IsACommonDuration) {
   const struct {
     absl::Duration shortest, expected;
   } kCases[] = {

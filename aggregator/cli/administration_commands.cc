@@ -1,0 +1,113 @@
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "aggregator/cli/arguments.h"
+
+namespace fleetperf::cli {
+namespace {
+
+std::string DefaultPkiDirectory() {
+  const char* home = std::getenv("HOME");
+  return absl::StrCat(home != nullptr ? home : ".", "/.config/fleetperf/pki");
+}
+
+void AddPkiOptions(CLI::App* command, PkiFlags& flags) {
+  command
+      ->add_option("--directory", flags.directory,
+                   "The authority's directory (~/.config/fleetperf/pki)")
+      ->type_name("DIR");
+  command
+      ->add_option("--valid", flags.valid, "How long the certificate is valid")
+      ->type_name("DURATION");
+  command->add_flag("--force", flags.force, "Replace existing files");
+}
+
+void AddBackupCommand(CLI::App& app, Arguments& arguments) {
+  Arguments* a = &arguments;
+  CLI::App* backup =
+      AddCommand(app, arguments, "backup",
+                 "Back up the store of the running aggregator (operators only)",
+                 "  fleetperf backup /backup/monday --certificate "
+                 "operator-alice.pem --key "
+                 "operator-alice.key\n"
+                 "To restore a backup: fleetperf-aggregator restore --help\n",
+                 Connected(arguments, [a](const Connection& connection) {
+                   return Backup(connection, a->directory);
+                 }));
+  backup
+      ->add_option("DIRECTORY", arguments.directory,
+                   "An absolute path on the aggregator's machine that does "
+                   "not exist yet")
+      ->required();
+}
+
+void AddStatusCommands(CLI::App& app, Arguments& arguments) {
+  Arguments* a = &arguments;
+  CLI::App* status = AddCommand(
+      app, arguments, "status", "Show the status of the aggregator itself",
+      "  fleetperf status\n"
+      "  fleetperf status --format json\n",
+      Connected(arguments, [a](const Connection& connection) {
+        return ShowStatus(connection, a->format);
+      }));
+  AddFormat(status, arguments);
+  AddCommand(app, arguments, "confirm-clock",
+             "Confirm that the aggregator's clock is right (operators only). "
+             "Resumes the removal of old samples, which stops when the clock "
+             "jumps ahead. fleetperf status shows the time",
+             "  fleetperf confirm-clock --certificate operator-alice.pem --key "
+             "operator-alice.key\n",
+             Connected(arguments, [](const Connection& connection) {
+               return ConfirmClock(connection);
+             }));
+}
+
+void AddPkiCommands(CLI::App& app, Arguments& arguments) {
+  PkiFlags& flags = arguments.pki;
+  flags.directory = DefaultPkiDirectory();
+  flags.name = "fleetperf authority";
+  CLI::App* pki =
+      app.add_subcommand("pki", "Create the certificates for mutual TLS");
+  pki->require_subcommand(1);
+  CLI::App* init =
+      AddCommand(*pki, arguments, "init", "Create a certificate authority",
+                 "  fleetperf pki init --directory pki\n",
+                 [&flags] { return PkiInit(flags); });
+  init->add_option("--name", flags.name, "The authority's name")
+      ->type_name("NAME");
+  AddPkiOptions(init, flags);
+
+  CLI::App* issue = AddCommand(
+      *pki, arguments, "issue", "Issue a certificate",
+      "  fleetperf pki issue aggregator aggregator.example localhost "
+      "127.0.0.1\n"
+      "  fleetperf pki issue agent web-1\n"
+      "  fleetperf pki issue reader alice --valid 90d\n",
+      [&flags] { return PkiIssue(flags); });
+  issue
+      ->add_option("ROLE", flags.role, "agent, aggregator, reader, or operator")
+      ->required();
+  issue
+      ->add_option(
+          "NAME", flags.names,
+          "An agent's machine, an aggregator's host names and addresses, "
+          "or a user")
+      ->required();
+  issue
+      ->add_option("--output", flags.output,
+                   "Write FILE.pem and FILE.key (ROLE-NAME in the directory)")
+      ->type_name("FILE");
+  AddPkiOptions(issue, flags);
+}
+
+}  // namespace
+
+void AddAdministrationCommands(CLI::App& app, Arguments& arguments) {
+  AddBackupCommand(app, arguments);
+  AddStatusCommands(app, arguments);
+  AddPkiCommands(app, arguments);
+}
+
+}  // namespace fleetperf::cli

@@ -1,0 +1,61 @@
+// The arguments of fleetperf's commands, and their parser.
+
+#ifndef FLEETPERF_AGGREGATOR_CLI_ARGUMENTS_H_
+#define FLEETPERF_AGGREGATOR_CLI_ARGUMENTS_H_
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "aggregator/cli/commands.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
+
+namespace fleetperf::cli {
+
+// Must outlive the parser that fills it.
+struct Arguments {
+  ConnectionFlags connection;
+  Format format = Format::kTable;
+  std::string machine;
+  bool verbose = false;
+  std::string counterset;
+  QueryFlags query;
+  ExplainFlags explain;
+  WatchFlags watch;
+  std::string output;
+  std::vector<std::string> files;
+  CalcFlags calc;
+  std::string directory;
+  PkiFlags pki;
+  std::function<absl::Status()> run;  // runs the given command
+};
+
+const std::map<std::string, Format>& Formats();
+
+// Returns a function that connects and then runs `command`.
+std::function<absl::Status()> Connected(
+    Arguments& arguments,
+    std::function<absl::Status(const Connection&)> command);
+
+// Adds a command that calls `run`.
+CLI::App* AddCommand(CLI::App& parent, Arguments& arguments,
+                     const std::string& name, const std::string& purpose,
+                     const std::string& examples,
+                     std::function<absl::Status()> run);
+
+void AddFormat(CLI::App* command, Arguments& arguments);
+
+// Each of these functions adds several commands.
+void AddListCommands(CLI::App& app, Arguments& arguments);
+void AddValueCommands(CLI::App& app, Arguments& arguments);
+void AddOfflineCommands(CLI::App& app, Arguments& arguments);
+void AddAdministrationCommands(CLI::App& app, Arguments& arguments);
+
+}  // namespace fleetperf::cli
+
+#endif  // FLEETPERF_AGGREGATOR_CLI_ARGUMENTS_H_

@@ -1,0 +1,68 @@
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "aggregator/cli/arguments.h"
+
+namespace fleetperf::cli {
+namespace {
+
+void AddMachine(CLI::App* command, Arguments& arguments) {
+  command
+      ->add_option("--machine", arguments.machine,
+                   "Only these machines; * and ? are wildcards")
+      ->type_name("NAME");
+}
+
+}  // namespace
+
+void AddListCommands(CLI::App& app, Arguments& arguments) {
+  Arguments* a = &arguments;
+  CLI::App* machines = AddCommand(
+      app, arguments, "machines", "List the machines of the fleet",
+      "  fleetperf machines\n"
+      "  fleetperf machines --machine 'web-*' --format json\n"
+      "  fleetperf machines --machine web-1 --verbose\n",
+      Connected(arguments, [a](const Connection& connection) {
+        return ListMachines(connection, a->format, a->machine, a->verbose);
+      }));
+  AddMachine(machines, arguments);
+  machines->add_flag("--verbose", arguments.verbose,
+                     "Show the plan of each agent and the state of its "
+                     "queries");
+  AddFormat(machines, arguments);
+
+  CLI::App* countersets = AddCommand(
+      app, arguments, "countersets", "List the countersets of the fleet",
+      "  fleetperf countersets\n"
+      "  fleetperf countersets --machine web-1\n",
+      Connected(arguments, [a](const Connection& connection) {
+        return ListCountersets(connection, a->format, a->machine);
+      }));
+  AddMachine(countersets, arguments);
+  AddFormat(countersets, arguments);
+
+  CLI::App* counters = AddCommand(
+      app, arguments, "counters", "List the counters of a counterset",
+      "  fleetperf counters 'Processor Information'\n",
+      Connected(arguments, [a](const Connection& connection) {
+        return ListCounters(connection, a->format, a->counterset);
+      }));
+  counters->add_option("COUNTERSET", arguments.counterset, "Its name or {GUID}")
+      ->required();
+  AddFormat(counters, arguments);
+
+  CLI::App* instances = AddCommand(
+      app, arguments, "instances", "List the current instances of a counterset",
+      "  fleetperf instances 'Network Interface'\n"
+      "  fleetperf instances 'Process V2' --machine web-1\n",
+      Connected(arguments, [a](const Connection& connection) {
+        return ListInstances(connection, a->format, a->counterset, a->machine);
+      }));
+  instances
+      ->add_option("COUNTERSET", arguments.counterset, "Its name or {GUID}")
+      ->required();
+  AddMachine(instances, arguments);
+  AddFormat(instances, arguments);
+}
+
+}  // namespace fleetperf::cli

@@ -1,0 +1,52 @@
+#include <CLI/CLI.hpp>
+
+#include "aggregator/cli/arguments.h"
+
+namespace fleetperf::cli {
+namespace {
+
+void AddDecodeCommand(CLI::App& app, Arguments& arguments) {
+  Arguments* a = &arguments;
+  CLI::App* decode = AddCommand(
+      app, arguments, "decode",
+      "Show the contents of PerfQueryCounterData blocks",
+      "  fleetperf decode capture/*/*.block\n"
+      "  fleetperf decode --format json 000000001.block | jq -c .value\n"
+      "fleetperf-agent --capture DIR writes such blocks.\n",
+      [a] { return Decode(a->format, a->files); });
+  decode->add_option("FILE", arguments.files, "Each file is one block")
+      ->required();
+  AddFormat(decode, arguments);
+}
+
+void AddCalcCommand(CLI::App& app, Arguments& arguments) {
+  Arguments* a = &arguments;
+  CLI::App* calc = AddCommand(
+      app, arguments, "calc",
+      "Calculate values from raw samples on standard input",
+      "  echo '{\"type\":\"PERF_COUNTER_COUNTER\",\"data_size\":4,"
+      "\"raw0\":{\"data\":100,\"time\":10000000,\"freq\":10000000},"
+      "\"raw1\":{\"data\":150,\"time\":30000000,\"freq\":10000000}}' "
+      "| fleetperf calc\n"
+      "One JSON object per line: type (a name or number), data_size (4 or 8), "
+      "raw0 and raw1,\n"
+      "the older and the newer sample, with data, time (the clock or base of "
+      "the type), freq\n"
+      "and multi. Members that the type does not use may be omitted. "
+      "Optional: type0 (the older\n"
+      "sample's type), base_size (4: the base wraps).\n"
+      "docs/reference/counters.md has the formulas.\n",
+      [a] { return Calc(a->calc); });
+  calc->add_flag(
+      "--wrap32", arguments.calc.wrap32,
+      "Treat 4-byte data that fell by less than half of its range as wrapped");
+}
+
+}  // namespace
+
+void AddOfflineCommands(CLI::App& app, Arguments& arguments) {
+  AddDecodeCommand(app, arguments);
+  AddCalcCommand(app, arguments);
+}
+
+}  // namespace fleetperf::cli

@@ -1,0 +1,262 @@
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "aggregator/cli/arguments.h"
+#include "aggregator/cli/collect.h"
+#include "base/daemon.h"
+
+namespace fleetperf::cli {
+namespace {
+
+void AddQueryFormat(CLI::App* command, Arguments& arguments) {
+  std::map<std::string, Format> formats = Formats();
+  formats["pdh-csv"] = Format::kPdhCsv;
+  command
+      ->add_option("--format", arguments.format,
+                   "table for users; csv and json for programs; pdh-csv for "
+                   "perfmon and relog")
+      ->transform(CLI::CheckedTransformer(formats).description(""))
+      ->type_name("table|csv|json|pdh-csv");
+}
+
+// Adds the options of all commands that query values.
+void AddQueryOptions(CLI::App* query, QueryFlags& flags) {
+  query
+      ->add_option("PATH", flags.paths,
+                   "Counter paths: \\\\machine\\counterset(instance)\\counter, "
+                   "where \\\\machine and (instance) are optional and * and ? "
+                   "are wildcards. Or two paths in one argument, joined by an "
+                   "operator: 'PATH / PATH'; also + - *")
+      ->required();
+  query
+      ->add_option("--since", flags.since,
+                   "Start this long ago, by each machine's clock (5m)")
+      ->type_name("DURATION");
+  query->add_option("--from", flags.from, "Start at this time")
+      ->type_name("TIME");
+  query->add_option("--to", flags.to, "End at this time instead of now")
+      ->type_name("TIME");
+  query
+      ->add_option("--step", flags.step,
+                   "One value per DURATION. Default: one for the whole time. "
+                   "At or below the sampling interval: one for "
+                   "each sample")
+      ->type_name("DURATION");
+  query
+      ->add_option("--over", flags.over,
+                   "How to combine the values in a step. Default: the "
+                   "counter's formula, which is exact for rates")
+      ->type_name("avg|min|max|last|sum");
+  query
+      ->add_option("--top", flags.top,
+                   "Only the N series with the largest values over the whole "
+                   "time, without _Total")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber.description(""));
+  query
+      ->add_option("--bottom", flags.bottom,
+                   "Only the N series with the smallest values")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber.description(""));
+  query
+      ->add_option("--where", flags.where,
+                   "Only series whose value over the whole time is >, >=, <, "
+                   "<=, = or != a number; with --over max, their largest value")
+      ->type_name("'> N'");
+  query
+      ->add_option("--agg", flags.agg,
+                   "Combine the series of each counter into one, without "
+                   "_Total; auto: depends on the counter")
+      ->type_name("auto|avg|sum|min|max|count|p50|p90|p95|p99");
+  query
+      ->add_option(
+          "--by", flags.by,
+          "With --agg: group by these. Counters are separate, unless "
+          "counterset is given: then counters with the same unit are combined. "
+          "label:NAME is a label of the machine's agent")
+      ->delimiter(',')
+      ->type_name("machine|instance|counter|counterset|label:NAME,...");
+  query->add_flag("--scale", flags.scale,
+                  "Multiply by the counter's default scale, as in graphs");
+  query->add_flag("--cap100", flags.cap100,
+                  "Show percentages above 100 as 100, as PDH does by default");
+}
+
+void AddQueryCommand(CLI::App& app, Arguments& arguments) {
+  Arguments* a = &arguments;
+  CLI::App* query = AddCommand(
+      app, arguments, "query", "Query stored values",
+      "  fleetperf query '\\Processor Information(_Total)\\% Processor Time' "
+      "--since 1h --step 1m\n"
+      "  fleetperf query '\\\\web-*\\Memory\\Available Bytes' --since 10m "
+      "--over min\n"
+      "  fleetperf query '\\Process V2(*)\\% Processor Time' --since 30s "
+      "--top 5\n"
+      "  fleetperf query '\\PhysicalDisk(*)\\Disk Bytes/sec' --since 1h --step "
+      "1m --agg sum --by machine\n"
+      "  fleetperf query '\\Processor Information(_Total)\\% Processor Time' "
+      "--since 1h --agg p95 --by label:role\n"
+      "  fleetperf query '\\LogicalDisk(*)\\% Free Space' --over min --where "
+      "'< 10' --bottom 20\n"
+      "  fleetperf query '\\PhysicalDisk(*)\\Disk Bytes/sec / "
+      "\\PhysicalDisk(*)\\Disk Transfers/sec'\n"
+      "  fleetperf query '\\System\\*' --from 2026-11-20T09:00:00Z "
+      "--to 2026-11-20T10:00:00Z --format csv\n"
+      "  fleetperf query '\\System\\Context Switches/sec' --since 10s --raw\n"
+      "With --step, the table has one row per series: the last, average, "
+      "smallest and largest\n"
+      "value and, on a terminal, the trend, in which gaps are dots. GAPS "
+      "counts missing values,\n"
+      "CAUSE is the reason. To print every value with its time: --format csv "
+      "or json.\n",
+      Connected(arguments, [a](const Connection& connection) {
+        return Query(connection, a->format, a->query);
+      }));
+  AddQueryOptions(query, arguments.query);
+  query->add_flag("--raw", arguments.query.raw,
+                  "Raw samples with their clocks");
+  query
+      ->add_option("--collect", arguments.query.collect,
+                   "First make agents collect the counters for this long, then "
+                   "query that time (operators only)")
+      ->type_name("DURATION");
+  AddQueryFormat(query, arguments);
+}
+
+void AddPlotCommand(CLI::App& app, Arguments& arguments) {
+  Arguments* a = &arguments;
+  CLI::App* plot = AddCommand(
+      app, arguments, "plot", "Draw a chart of stored values",
+      "  fleetperf plot '\\Processor Information(_Total)\\% Processor Time' "
+      "--since 1h\n"
+      "  fleetperf plot '\\PhysicalDisk(*)\\Disk Bytes/sec' --since 1d --over "
+      "max --agg sum --by machine --output disks.svg\n"
+      "  fleetperf plot '\\\\web-1\\Memory\\Available Bytes' "
+      "'\\\\web-1\\System\\Processes' --since 7d --output web-1.png\n"
+      "  fleetperf plot '\\Process V2(*)\\% Processor Time' --since 10m --top "
+      "5\n"
+      "Each unit has its own panel and axis. A break in a line is a gap; "
+      "fleetperf query with\n"
+      "the same flags shows its cause. A line of the largest values of each "
+      "step (--over max)\n"
+      "shows peaks that averages hide. Times are UTC.\n",
+      Connected(arguments, [a](const Connection& connection) {
+        return Plot(connection, a->query, a->output);
+      }));
+  AddQueryOptions(plot, arguments.query);
+  plot->get_option("--step")->description(
+      "One value per DURATION. Default: as many as the chart can show");
+  plot->add_option("--output", arguments.output,
+                   "Draw to this .svg or .png file. Default: "
+                   "the terminal")
+      ->type_name("FILE");
+}
+
+void AddExplainCommand(CLI::App& app, Arguments& arguments) {
+  Arguments* a = &arguments;
+  CLI::App* explain = AddCommand(
+      app, arguments, "explain", "Explain a value: its samples and formula",
+      "  fleetperf explain '\\Processor Information(_Total)\\% Processor "
+      "Time'\n"
+      "  fleetperf explain '\\\\web-1\\Memory\\Page Faults/sec' --at "
+      "2026-11-20T09:30:00Z\n",
+      Connected(arguments, [a](const Connection& connection) {
+        return Explain(connection, a->format, a->explain);
+      }));
+  explain->add_option("PATH", arguments.explain.path, "A counter path")
+      ->required();
+  explain
+      ->add_option("--at", arguments.explain.at,
+                   "The value at this time instead of now")
+      ->type_name("TIME");
+  AddFormat(explain, arguments);
+}
+
+absl::Status CollectAndWatch(const Connection& connection,
+                             const Arguments& arguments, StopSignal* stop) {
+  const WatchFlags& flags = arguments.watch;
+  std::unique_ptr<Collecting> collecting;
+  if (!flags.collect.empty()) {
+    auto begun = Collecting::Begin(connection,
+                                   {.paths = flags.paths,
+                                    .duration = flags.collect,
+                                    .interval = flags.interval},
+                                   stop);
+    if (absl::IsCancelled(begun.status())) return absl::OkStatus();
+    if (!begun.ok()) return begun.status();
+    collecting = *std::move(begun);
+  }
+  return Watch(connection, arguments.format, flags, stop);
+}
+
+void AddWatchCommand(CLI::App& app, Arguments& arguments) {
+  Arguments* a = &arguments;
+  CLI::App* watch = AddCommand(
+      app, arguments, "watch", "Show values as they arrive, until Ctrl-C",
+      "  fleetperf watch '\\Processor Information(*)\\% Processor Time'\n"
+      "  fleetperf watch '\\\\web-*\\Network Interface(eth0)\\Bytes Total/sec' "
+      "--interval 10s\n"
+      "  fleetperf watch '\\Process V2(*)\\% Processor Time' --top 10\n"
+      "  fleetperf watch '\\LogicalDisk(*)\\% Free Space' --where '< 10'\n"
+      "  fleetperf watch '\\Memory\\Available Bytes' --since 10m --format "
+      "json | jq .value\n"
+      "  fleetperf watch '\\\\web-1\\Process V2(*)\\Handle Count' --collect "
+      "60s\n"
+      "On a terminal: s sorts by path, largest or smallest value, space and b "
+      "turn pages, q quits.\n",
+      [a]() -> absl::Status {
+        StopSignal stop;  // before gRPC starts threads for the connection
+        return Connected(*a, [&](const Connection& connection) {
+          return CollectAndWatch(connection, *a, &stop);
+        })();
+      });
+  watch->add_option("PATH", arguments.watch.paths, "Counter paths; see query")
+      ->required();
+  watch
+      ->add_option("--interval", arguments.watch.interval,
+                   "At most one value per series in this time")
+      ->type_name("DURATION");
+  watch
+      ->add_option("--since", arguments.watch.since,
+                   "Start with the values of this time, then show new ones")
+      ->type_name("DURATION");
+  watch
+      ->add_option(
+          "--where", arguments.watch.where,
+          "Only series while their newest value is >, >=, <, <=, = or != "
+          "a number")
+      ->type_name("'> N'");
+  watch
+      ->add_option("--top", arguments.watch.top,
+                   "Only the N series with the largest newest values, without "
+                   "_Total")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber.description(""));
+  watch
+      ->add_option("--bottom", arguments.watch.bottom,
+                   "Only the N series with the smallest newest values")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber.description(""));
+  watch->add_flag("--raw", arguments.watch.raw,
+                  "Raw samples with their clocks; in csv or json");
+  watch
+      ->add_option("--collect", arguments.watch.collect,
+                   "Make agents collect the counters while this runs, at most "
+                   "this long (operators only)")
+      ->type_name("DURATION");
+  AddFormat(watch, arguments);
+}
+
+}  // namespace
+
+void AddValueCommands(CLI::App& app, Arguments& arguments) {
+  AddQueryCommand(app, arguments);
+  AddPlotCommand(app, arguments);
+  AddExplainCommand(app, arguments);
+  AddWatchCommand(app, arguments);
+}
+
+}  // namespace fleetperf::cli

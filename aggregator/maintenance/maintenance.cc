@@ -1,0 +1,90 @@
+#include "aggregator/maintenance/maintenance.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+constexpr absl::Duration kInterval = absl::Seconds(10);
+constexpr absl::Duration kRemovalInterval = absl::Minutes(10);
+// Batches wait so long for more of their agent, before they are moved on.
+constexpr absl::Duration kIdle = absl::Minutes(10);
+
+}  // namespace
+
+Maintenance::Maintenance(Store* store, const Retention& retention,
+                         ClockGuard* guard, const Clock* clock)
+    : store_(*store),
+      retention_(retention),
+      guard_(*guard),
+      clock_(*clock),
+      next_removal_(clock->Monotonic()),
+      stopped_(clock),
+      thread_([this] { Run(); }) {}
+
+Maintenance::~Maintenance() {
+  {
+    absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+    stopped_.Notify();
+  }
+  thread_.join();
+}
+
+void Maintenance::Run() {
+  const auto is_stopping = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return stopping_;
+  };
+  for (;;) {
+    Work();
+    absl::MutexLock lock(&mutex_);
+    if (stopped_.Await(&mutex_, kInterval, is_stopping)) return;
+  }
+}
+
+bool Maintenance::IsStopping() {
+  absl::MutexLock lock(&mutex_);
+  return stopping_;
+}
+
+void Maintenance::Work() {
+  Compact(clock_.Now() - kIdle);
+  // Each time: it looks for jumps.
+  const std::optional<absl::Time> now = guard_.Now();
+  if (IsStopping() || clock_.Monotonic() < next_removal_) return;
+  next_removal_ = clock_.Monotonic() + kRemovalInterval;
+  if (now.has_value()) RemoveOlder(*now);
+  if (retention_.max_size > 0) {
+    Check("keep the store small", store_.DropTo(retention_.max_size));
+  }
+}
+
+// `now` is what the guard has judged: the clock may have jumped since.
+void Maintenance::RemoveOlder(absl::Time now) {
+  Check("remove old samples", store_.DropBefore(now - retention_.all));
+  Thin(Resolution::kMinute, now - retention_.full_resolution);
+  Thin(Resolution::kHour, now - retention_.minute_resolution);
+}
+
+void Maintenance::Thin(Resolution resolution, absl::Time time) {
+  for (bool more = true; more && !IsStopping();) {
+    const auto done = store_.Thin(resolution, time);
+    Check("thin old samples", done.status());
+    more = done.ok() && *done;
+  }
+}
+
+void Maintenance::Compact(absl::Time idle_since) {
+  for (bool more = true; more && !IsStopping();) {
+    const auto done = store_.Compact(idle_since);
+    Check("compact the store", done.status());
+    more = done.ok() && *done;
+  }
+}
+
+void Maintenance::Check(absl::string_view action, const absl::Status& status) {
+  if (status.ok()) return;
+  log_.Warn(action, absl::StrCat("cannot ", action, ": ", status.message()));
+}
+
+}  // namespace fleetperf::aggregator

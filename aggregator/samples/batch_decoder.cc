@@ -1,0 +1,432 @@
+#include "aggregator/samples/batch_decoder.h"
+
+#include <algorithm>
+#include <initializer_list>
+#include <memory>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "aggregator/samples/wire_reader.h"
+#include "base/coding.h"
+#include "base/status_macros.h"
+#include "fleetperf/v1/collection.pb.h"
+#include "perflib/clocks.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+template <typename... Parts>
+absl::Status Malformed(const Parts&... parts) {
+  return absl::InvalidArgumentError(absl::StrCat(parts...));
+}
+
+absl::Status CheckReadable(const FieldReader& reader,
+                           absl::string_view message) {
+  if (reader.ok()) return absl::OkStatus();
+  return Malformed("a ", message, " cannot be read");
+}
+
+// Checks that a packed field has the expected number of elements.
+absl::Status CheckCount(absl::string_view field, absl::string_view numbers,
+                        size_t expected) {
+  const size_t count = CountVarints(numbers);
+  if (count == expected) return absl::OkStatus();
+  return Malformed(field, " has ", count, " elements instead of ", expected);
+}
+
+// Checks that the readers consumed all their numbers without errors.
+absl::Status CheckAllRead(absl::string_view fields,
+                          std::initializer_list<const VarintReader*> readers) {
+  for (const VarintReader* reader : readers) {
+    if (!reader->has_read_all()) return Malformed(fields, " cannot be read");
+  }
+  return absl::OkStatus();
+}
+
+// The fields of a v1::BlockColumns.
+struct Blocks {
+  absl::string_view perf_time_100nsec;
+  absl::string_view perf_time_stamp;
+  absl::string_view perf_freq;
+  std::vector<absl::string_view> queries;
+
+  absl::Status Read(absl::string_view message) {
+    using Fields = v1::BlockColumns;
+    FieldReader reader(message);
+    while (reader.Next()) {
+      switch (reader.field()) {
+        case Fields::kPerfTime100NsecFieldNumber:
+          reader.TakePacked(&perf_time_100nsec);
+          break;
+        case Fields::kPerfTimeStampFieldNumber:
+          reader.TakePacked(&perf_time_stamp);
+          break;
+        case Fields::kPerfFreqFieldNumber:
+          reader.TakePacked(&perf_freq);
+          break;
+        case Fields::kQueriesFieldNumber:
+          queries.push_back(reader.Bytes());
+          break;
+        default:  // a field of a later version
+          break;
+      }
+    }
+    return CheckReadable(reader, "BlockColumns");
+  }
+};
+
+// The fields of a v1::QueryColumns.
+struct Query {
+  uint32_t query = 0;
+  absl::string_view instances;
+  absl::string_view first_block;
+  absl::string_view block_count;
+  std::vector<absl::string_view> columns;
+  std::vector<absl::string_view> failures;
+
+  absl::Status Read(absl::string_view message) {
+    using Fields = v1::QueryColumns;
+    query = 0;
+    instances = first_block = block_count = {};
+    columns.clear();
+    failures.clear();
+    FieldReader reader(message);
+    while (reader.Next()) {
+      switch (reader.field()) {
+        case Fields::kQueryFieldNumber:
+          query = static_cast<uint32_t>(reader.Varint());
+          break;
+        case Fields::kInstancesFieldNumber:
+          reader.TakePacked(&instances);
+          break;
+        case Fields::kFirstBlockFieldNumber:
+          reader.TakePacked(&first_block);
+          break;
+        case Fields::kBlockCountFieldNumber:
+          reader.TakePacked(&block_count);
+          break;
+        case Fields::kColumnsFieldNumber:
+          columns.push_back(reader.Bytes());
+          break;
+        case Fields::kFailuresFieldNumber:
+          failures.push_back(reader.Bytes());
+          break;
+        default:  // a field of a later version
+          break;
+      }
+    }
+    return CheckReadable(reader, "QueryColumns");
+  }
+};
+
+// The fields of a v1::Column.
+struct Column {
+  absl::string_view first;
+  absl::string_view differences;
+  absl::string_view missing;
+
+  absl::Status Read(absl::string_view message) {
+    using Fields = v1::Column;
+    FieldReader reader(message);
+    while (reader.Next()) {
+      switch (reader.field()) {
+        case Fields::kFirstFieldNumber:
+          reader.TakePacked(&first);
+          break;
+        case Fields::kDifferencesFieldNumber:
+          reader.TakePacked(&differences);
+          break;
+        case Fields::kMissingFieldNumber:
+          reader.TakePacked(&missing);
+          break;
+        default:  // a field of a later version
+          break;
+      }
+    }
+    return CheckReadable(reader, "Column");
+  }
+};
+
+absl::Status ReadFailure(absl::string_view message, Frame::Failure* failure) {
+  using Fields = v1::QueryFailure;
+  FieldReader reader(message);
+  while (reader.Next()) {
+    if (reader.field() == Fields::kBlockFieldNumber) {
+      failure->tick = static_cast<uint32_t>(reader.Varint());
+    } else if (reader.field() == Fields::kStatusFieldNumber) {
+      failure->status = static_cast<uint32_t>(reader.Varint());
+    }
+  }
+  return CheckReadable(reader, "QueryFailure");
+}
+
+class Decoder {
+ public:
+  Decoder(const BatchLimits& limits, const QueryFilter& filter,
+          Dictionary* dictionary)
+      : limits_(limits), filter_(filter), dictionary_(*dictionary) {}
+
+  absl::Status DecodeBlocks(absl::string_view message,
+                            std::vector<Frame>* frames) {
+    Blocks blocks;
+    RETURN_IF_ERROR(blocks.Read(message));
+    RETURN_IF_ERROR(DecodeClocks(blocks));
+    for (const absl::string_view queried : blocks.queries) {
+      RETURN_IF_ERROR(query_.Read(queried));
+      ASSIGN_OR_RETURN(auto query, dictionary_.FindQuery(query_.query));
+      if (filter_ && !filter_(*query)) continue;
+      Frame frame;
+      frame.query = std::move(query);
+      frame.clocks = clocks_;
+      RETURN_IF_ERROR(DecodeQuery(&frame));
+      frames->push_back(std::move(frame));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status DecodeClocks(const Blocks& blocks) {
+    const size_t count = CountVarints(blocks.perf_time_100nsec);
+    RETURN_IF_ERROR(CheckCount("BlockColumns.perf_time_stamp",
+                               blocks.perf_time_stamp, count));
+    RETURN_IF_ERROR(
+        CheckCount("BlockColumns.perf_freq", blocks.perf_freq, count));
+    auto clocks = std::make_shared<std::vector<perflib::Clocks>>(count);
+    VarintReader times_100nsec(blocks.perf_time_100nsec);
+    VarintReader time_stamps(blocks.perf_time_stamp);
+    VarintReader freqs(blocks.perf_freq);
+    uint64_t time_100nsec = 0;
+    uint64_t time_stamp = 0;
+    uint64_t freq = 0;
+    for (perflib::Clocks& tick : *clocks) {
+      time_100nsec += UnZigZag(times_100nsec.Next());
+      time_stamp += UnZigZag(time_stamps.Next());
+      freq += UnZigZag(freqs.Next());
+      tick = {.perf_time_stamp = static_cast<int64_t>(time_stamp),
+              .perf_time_100nsec = static_cast<int64_t>(time_100nsec),
+              .perf_freq = static_cast<int64_t>(freq)};
+    }
+    clocks_ = std::move(clocks);
+    return CheckAllRead("BlockColumns' clocks",
+                        {&times_100nsec, &time_stamps, &freqs});
+  }
+
+  absl::Status DecodeQuery(Frame* frame) {
+    RETURN_IF_ERROR(DecodeRuns(frame));
+    const size_t columns = query_.columns.size();
+    // A query that failed in all blocks has no columns.
+    if (frame->runs.empty() && columns == 0) return DecodeFailures(frame);
+    if (columns != frame->query->columns.size()) {
+      return Malformed("QueryColumns.columns has ", columns,
+                       " elements instead of ", frame->query->columns.size());
+    }
+    frame->columns.resize(columns);
+    for (size_t i = 0; i < columns; ++i) {
+      RETURN_IF_ERROR(
+          DecodeColumn(query_.columns[i], frame->runs, &frame->columns[i]));
+    }
+    return DecodeFailures(frame);
+  }
+
+  absl::Status DecodeRuns(Frame* frame) {
+    const size_t count = CountVarints(query_.instances);
+    RETURN_IF_ERROR(CheckRunCounts(count));
+    RETURN_IF_ERROR(FindInstances(count));
+    frame->runs.resize(count);
+    for (size_t i = 0; i < count; ++i) {
+      frame->runs[i].instance = std::move(instances_[i]);
+    }
+    RETURN_IF_ERROR(ReadTicks(frame));
+    values_per_column_ = 0;
+    for (Frame::Run& run : frame->runs) RETURN_IF_ERROR(PlaceRun(&run));
+    total_values_ += values_per_column_ * query_.columns.size();
+    return total_values_ > limits_.max_values ? TooManyValues()
+                                              : absl::OkStatus();
+  }
+
+  absl::Status CheckRunCounts(size_t count) {
+    total_runs_ += count;
+    if (total_runs_ > limits_.max_runs) {
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "a batch of more than ", limits_.max_runs, " runs (max_runs)"));
+    }
+    const size_t given = query_.first_block.empty() ? 0 : count;
+    RETURN_IF_ERROR(
+        CheckCount("QueryColumns.first_block", query_.first_block, given));
+    return CheckCount("QueryColumns.block_count", query_.block_count, given);
+  }
+
+  absl::Status FindInstances(size_t count) {
+    ids_.clear();
+    ids_.reserve(count);
+    VarintReader differences(query_.instances);
+    uint32_t id = 0;
+    for (size_t i = 0; i < count; ++i) {
+      const auto difference = static_cast<uint32_t>(differences.Next());
+      ids_.push_back(id += static_cast<uint32_t>(UnZigZag(difference)));
+    }
+    RETURN_IF_ERROR(CheckAllRead("QueryColumns.instances", {&differences}));
+    return dictionary_.FindInstances(ids_, &instances_);
+  }
+
+  absl::Status ReadTicks(Frame* frame) {
+    if (query_.first_block.empty()) {
+      for (Frame::Run& run : frame->runs) {
+        run.tick_count = static_cast<uint32_t>(clocks_->size());
+      }
+      return absl::OkStatus();
+    }
+    VarintReader first_ticks(query_.first_block);
+    VarintReader tick_counts(query_.block_count);
+    for (Frame::Run& run : frame->runs) {
+      run.first_tick = static_cast<uint32_t>(first_ticks.Next());
+      run.tick_count = static_cast<uint32_t>(tick_counts.Next());
+    }
+    return CheckAllRead("QueryColumns.first_block and block_count",
+                        {&first_ticks, &tick_counts});
+  }
+
+  // Sets the position of the run's values in a column.
+  absl::Status PlaceRun(Frame::Run* run) {
+    const size_t ticks = clocks_->size();
+    if (run->tick_count == 0 || run->first_tick >= ticks ||
+        run->tick_count > ticks - run->first_tick) {
+      return Malformed("a run of ", run->tick_count, " blocks from block ",
+                       run->first_tick, " in a message of ", ticks);
+    }
+    run->begin = static_cast<uint32_t>(values_per_column_);
+    values_per_column_ += run->tick_count;
+    return values_per_column_ > limits_.max_values ? TooManyValues()
+                                                   : absl::OkStatus();
+  }
+
+  absl::Status TooManyValues() const {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "a batch of more than ", limits_.max_values, " values (max_values)"));
+  }
+
+  absl::Status DecodeColumn(absl::string_view message,
+                            const std::vector<Frame::Run>& runs,
+                            FrameColumn* to) {
+    Column column;
+    RETURN_IF_ERROR(column.Read(message));
+    to->constant = column.differences.empty();
+    const size_t differences =
+        to->constant ? 0 : values_per_column_ - runs.size();
+    // Each number has at least one byte. The check bounds the allocation by the
+    // size of the input.
+    if (column.first.size() < runs.size() ||
+        column.differences.size() < differences) {
+      return WrongColumn(column, runs.size(), differences);
+    }
+    VarintReader first(column.first);
+    VarintReader later(column.differences);
+    to->values.resize(runs.size() + differences);
+    uint64_t* value = to->values.data();
+    for (const Frame::Run& run : runs) {
+      uint64_t last = *value++ = first.Next();
+      if (to->constant) continue;
+      for (uint32_t tick = 1; tick < run.tick_count; ++tick) {
+        *value++ = last += UnZigZag(later.Next());
+      }
+    }
+    if (!first.has_read_all() || !later.has_read_all()) {
+      return WrongColumn(column, runs.size(), differences);
+    }
+    return DecodeMissing(column.missing, to);
+  }
+
+  // Returns the error of an invalid column.
+  static absl::Status WrongColumn(const Column& column, size_t first,
+                                  size_t differences) {
+    RETURN_IF_ERROR(CheckCount("Column.first", column.first, first));
+    RETURN_IF_ERROR(
+        CheckCount("Column.differences", column.differences, differences));
+    return Malformed("a Column cannot be read");
+  }
+
+  absl::Status DecodeMissing(absl::string_view missing, FrameColumn* column) {
+    VarintReader positions(missing);
+    while (positions.left() > 0) {
+      const auto position = static_cast<uint32_t>(positions.Next());
+      if (!positions.ok()) return Malformed("Column.missing cannot be read");
+      if (position >= values_per_column_) {
+        return Malformed("Column.missing has position ", position, " of ",
+                         values_per_column_);
+      }
+      if (!column->missing.empty() && position <= column->missing.back()) {
+        return Malformed("Column.missing does not ascend at ", position);
+      }
+      column->missing.push_back(position);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status DecodeFailures(Frame* frame) {
+    for (const absl::string_view message : query_.failures) {
+      Frame::Failure failure;
+      RETURN_IF_ERROR(ReadFailure(message, &failure));
+      if (failure.tick >= clocks_->size()) {
+        return Malformed("QueryFailure.block is ", failure.tick,
+                         " in a message of ", clocks_->size(), " blocks");
+      }
+      if (!frame->failures.empty() &&
+          failure.tick <= frame->failures.back().tick) {
+        return Malformed("QueryFailure.block does not ascend at ",
+                         failure.tick);
+      }
+      frame->failures.push_back(failure);
+    }
+    return absl::OkStatus();
+  }
+
+  const BatchLimits& limits_;
+  const QueryFilter& filter_;
+  Dictionary& dictionary_;
+  // State of the blocks being decoded.
+  std::shared_ptr<const std::vector<perflib::Clocks>> clocks_;
+  Query query_;
+  std::vector<uint32_t> ids_;
+  std::vector<std::shared_ptr<const Instance>> instances_;
+  uint64_t values_per_column_ = 0;
+  uint64_t total_values_ = 0;
+  uint64_t total_runs_ = 0;
+};
+
+}  // namespace
+
+absl::StatusOr<DecodedBatch> DecodeBatch(const BatchContents& contents,
+                                         const BatchLimits& limits,
+                                         const QueryFilter& filter,
+                                         Dictionary* dictionary) {
+  DecodedBatch decoded;
+  Decoder decoder(limits, filter, dictionary);
+  for (const absl::string_view blocks : contents.blocks) {
+    RETURN_IF_ERROR(decoder.DecodeBlocks(blocks, &decoded.frames));
+  }
+  decoded.losses = contents.losses;
+  return decoded;
+}
+
+TickSpan ReadTickSpan(const BatchContents& contents) {
+  TickSpan span;
+  for (const absl::string_view message : contents.blocks) {
+    Blocks blocks;
+    blocks.Read(message).IgnoreError();
+    VarintReader differences(blocks.perf_time_100nsec);
+    uint64_t time = 0;
+    while (differences.left() > 0) {
+      time += UnZigZag(differences.Next());
+      if (!differences.ok()) break;
+      const absl::Time tick =
+          perflib::TimeFromPerfTime100NSec(static_cast<int64_t>(time));
+      span.start = std::min(span.start, tick);
+      span.end = std::max(span.end, tick);
+      ++span.ticks;
+    }
+  }
+  return span;
+}
+
+}  // namespace fleetperf::aggregator

@@ -1,0 +1,49 @@
+// Decodes the samples of a batch directly into columns.
+//
+// A batch is untrusted. Every count is checked against the bytes that hold it,
+// and the decoded size stays within a small multiple of the batch's size: a
+// column without changes is stored as one value per run.
+
+#ifndef FLEETPERF_AGGREGATOR_SAMPLES_BATCH_DECODER_H_
+#define FLEETPERF_AGGREGATOR_SAMPLES_BATCH_DECODER_H_
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "aggregator/samples/batch_contents.h"
+#include "aggregator/samples/dictionary.h"
+#include "aggregator/samples/frame.h"
+
+namespace fleetperf::aggregator {
+
+struct DecodedBatch {
+  std::vector<Frame> frames;
+  std::vector<Loss> losses;
+};
+
+// Selects the queries that a reader wants. An empty function selects all.
+using QueryFilter = std::function<bool(const CollectedQuery&)>;
+
+// Decodes `contents`, whose definitions must have been applied to `dictionary`.
+// Queries that `filter` rejects are skipped without decoding. Errors:
+// InvalidArgument names the malformed part, FailedPrecondition an undefined id,
+// ResourceExhausted an exceeded limit.
+absl::StatusOr<DecodedBatch> DecodeBatch(const BatchContents& contents,
+                                         const BatchLimits& limits,
+                                         const QueryFilter& filter,
+                                         Dictionary* dictionary);
+
+// The range of ticks of a batch by their clocks, as far as these are readable.
+struct TickSpan {
+  uint64_t ticks = 0;
+  absl::Time start = absl::InfiniteFuture();
+  absl::Time end = absl::InfinitePast();
+};
+TickSpan ReadTickSpan(const BatchContents& contents);
+
+}  // namespace fleetperf::aggregator
+
+#endif  // FLEETPERF_AGGREGATOR_SAMPLES_BATCH_DECODER_H_

@@ -1,0 +1,92 @@
+// The samples of one series in a run of a frame, and their summaries in thinned
+// data.
+
+#ifndef FLEETPERF_AGGREGATOR_SAMPLES_SERIES_RUN_H_
+#define FLEETPERF_AGGREGATOR_SAMPLES_SERIES_RUN_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "aggregator/formula/counter_formula.h"
+#include "aggregator/formula/formula.h"
+#include "aggregator/formula/summary.h"
+#include "aggregator/samples/frame.h"
+
+namespace fleetperf::aggregator {
+
+// The columns of a query that a formula reads, by number.
+struct SeriesColumns {
+  size_t value = 0;
+  std::optional<size_t> denominator;
+  std::optional<size_t> frequency;
+  std::optional<size_t> multi;
+  // The columns of thinned data, by role.
+  std::optional<std::array<size_t, kColumnRoles>> thinned;
+
+  // Returns the numbers of all these columns.
+  std::vector<size_t> Numbers() const;
+};
+
+// Returns std::nullopt if the query does not collect the formula's counter, or
+// only for another column.
+std::optional<SeriesColumns> FindSeriesColumns(const CollectedQuery& query,
+                                               const CounterFormula& formula);
+
+// A view of a series in a run. The frame and columns must outlive the view.
+// Thread-compatible.
+class SeriesRun {
+ public:
+  SeriesRun(const Frame& frame, size_t run, const SeriesColumns& columns)
+      : frame_(frame), columns_(columns), number_(run), run_(frame.runs[run]) {}
+
+  absl::Duration interval() const { return frame_.query->interval; }
+  // The interval at which samples were collected, even if they are thinned.
+  absl::Duration collection_interval() const {
+    return is_thinned() ? frame_.query->thinned_from : interval();
+  }
+  bool is_thinned() const { return frame_.query->is_thinned(); }
+  uint64_t life() const { return run_.instance->life; }
+  // The frame's tick of the run's first sample. Other ticks are relative to it.
+  uint32_t first_tick() const { return run_.first_tick; }
+  uint32_t ticks() const { return run_.tick_count; }
+  const perflib::Clocks& clocks(uint32_t tick) const {
+    return (*frame_.clocks)[run_.first_tick + tick];
+  }
+  // The clocks of all ticks of the frame.
+  const std::shared_ptr<const std::vector<perflib::Clocks>>& all_clocks()
+      const {
+    return frame_.clocks;
+  }
+
+  RawSample Sample(uint32_t tick) const;
+
+  // The values of the counter and of the denominator counter for all ticks.
+  // std::nullopt if one is missing. A single value if all are equal, or if
+  // there is no such counter.
+  std::optional<absl::Span<const uint64_t>> Values() const;
+  std::optional<absl::Span<const uint64_t>> Denominators() const;
+
+  // Returns, for thinned data, the summaries of the samples after the previous
+  // tick up to each tick. The sample at a tick has no value if the formula uses
+  // two samples and the last sample of the series was before the tick.
+  std::vector<Summary> Summaries(const CounterFormula& formula) const;
+
+ private:
+  RawValue Read(size_t column, uint32_t tick) const;
+  std::optional<absl::Span<const uint64_t>> AllOf(size_t column) const;
+
+  const Frame& frame_;
+  const SeriesColumns& columns_;
+  const size_t number_;
+  const Frame::Run& run_;
+};
+
+}  // namespace fleetperf::aggregator
+
+#endif  // FLEETPERF_AGGREGATOR_SAMPLES_SERIES_RUN_H_

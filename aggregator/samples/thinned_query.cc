@@ -1,0 +1,273 @@
+#include "aggregator/samples/thinned_query.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/base/casts.h"
+#include "absl/numeric/int128.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+using perflib::Denominator;
+
+// A flag of kProblem.
+constexpr uint64_t kWithoutOlder = 1 << 16;
+
+size_t Place(ColumnRole role) { return static_cast<size_t>(role); }
+
+bool HasClock(const CounterFormula& formula) {
+  return formula.denominator == Denominator::kPerfTimeStamp ||
+         formula.denominator == Denominator::kPerfTime100NSec;
+}
+
+// The monotonic clock of a tick, or the time of day if there is none.
+struct Stamp {
+  uint64_t ticks = 0;
+  int64_t per_second = 0;
+};
+Stamp StampOf(const perflib::Clocks& clocks) {
+  if (clocks.perf_freq > 0) {
+    return {static_cast<uint64_t>(clocks.perf_time_stamp), clocks.perf_freq};
+  }
+  return {static_cast<uint64_t>(clocks.perf_time_100nsec),
+          perflib::k100NSecPerSecond};
+}
+
+// The summary that a reader predicts from the two samples if nothing is wrong.
+struct Expected {
+  uint64_t growth = 0;
+  uint64_t denominator = 0;
+  uint64_t covered = 0;  // ticks of Stamp
+};
+
+uint64_t Grown(const RawValue& older, const RawValue& newer) {
+  if (!older.has_value() || !newer.has_value()) return 0;
+  return newer.value - older.value;
+}
+
+Expected ExpectPieces(const CounterFormula& formula, const RawSample* older,
+                      const RawSample& newer) {
+  Expected expected;
+  if (older == nullptr) return expected;
+  expected.growth = Grown(older->value, newer.value);
+  expected.covered = StampOf(newer.clocks).ticks - StampOf(older->clocks).ticks;
+  switch (formula.denominator) {
+    case Denominator::kNone:
+      break;
+    case Denominator::kPerfTimeStamp:
+      expected.denominator =
+          static_cast<uint64_t>(newer.clocks.perf_time_stamp) -
+          static_cast<uint64_t>(older->clocks.perf_time_stamp);
+      break;
+    case Denominator::kPerfTime100NSec:
+      expected.denominator =
+          static_cast<uint64_t>(newer.clocks.perf_time_100nsec) -
+          static_cast<uint64_t>(older->clocks.perf_time_100nsec);
+      break;
+    case Denominator::kBaseCounter:
+    case Denominator::kPerfTimeCounter:
+      expected.denominator = Grown(older->denominator, newer.denominator);
+      break;
+  }
+  return expected;
+}
+
+Expected Expect(const CounterFormula& formula, uint64_t pieces,
+                const RawSample* older, const RawSample& newer) {
+  if (formula.uses_two_samples()) return ExpectPieces(formula, older, newer);
+  return {.growth = pieces * newer.value.value,
+          .denominator = pieces * newer.denominator.value};
+}
+
+// Returns the predicted denominator of a single piece.
+uint64_t ExpectedOfPiece(const CounterFormula& formula, const RawSample& newer,
+                         absl::Duration thinned_from) {
+  if (!HasClock(formula)) return 0;
+  const int64_t per_second = formula.denominator == Denominator::kPerfTimeStamp
+                                 ? std::max<int64_t>(newer.clocks.perf_freq, 0)
+                                 : perflib::k100NSecPerSecond;
+  return static_cast<uint64_t>(per_second) *
+         static_cast<uint64_t>(absl::ToInt64Seconds(thinned_from));
+}
+
+bool IsFraction(const CounterFormula& formula) {
+  return formula.formula == perflib::Formula::kRawFraction;
+}
+
+// Returns the bits of the sum of a fraction's values if its base had not
+// changed.
+uint64_t ExpectedSum(const CounterFormula& formula, const Summary& summary) {
+  return absl::bit_cast<uint64_t>(
+      CalculateSampleSum(formula, summary.growth, summary.values).value);
+}
+
+struct ExtremeNumbers {
+  uint64_t value = 0;
+  uint64_t denominator = 0;
+};
+
+ExtremeNumbers EncodeExtreme(const CounterFormula& formula,
+                             const Growth& growth, const RawSample& newer,
+                             absl::Duration thinned_from) {
+  const uint64_t value = absl::Uint128Low64(growth.value);
+  const uint64_t denominator = absl::Uint128Low64(growth.denominator);
+  if (!formula.uses_two_samples()) {
+    return {newer.value.value - value, newer.denominator.value - denominator};
+  }
+  // A counter that did not grow needs no denominator.
+  if (value == 0 && HasClock(formula)) return {};
+  return {value, denominator - ExpectedOfPiece(formula, newer, thinned_from)};
+}
+
+Summary::Extreme DecodeExtreme(const CounterFormula& formula,
+                               const ExtremeNumbers& numbers,
+                               const RawSample& newer,
+                               absl::Duration thinned_from) {
+  Summary::Extreme extreme;
+  if (formula.uses_two_samples()) {
+    extreme.growth = {
+        .value = numbers.value,
+        .denominator =
+            numbers.denominator + ExpectedOfPiece(formula, newer, thinned_from),
+        .perf_freq =
+            static_cast<uint64_t>(std::max<int64_t>(newer.clocks.perf_freq, 0)),
+        .multi = newer.multi.value};
+  } else {
+    extreme.growth = {
+        .value = newer.value.value - numbers.value,
+        .denominator = newer.denominator.value - numbers.denominator,
+        .perf_freq = newer.frequency.value};
+  }
+  extreme.value = CalculateExtreme(formula, extreme.growth).value;
+  return extreme;
+}
+
+}  // namespace
+
+CollectedQuery ThinnedQuery(const CollectedQuery& query,
+                            absl::Duration interval) {
+  CollectedQuery thinned = query;
+  thinned.interval = std::max(query.interval, interval);
+  if (query.is_thinned()) return thinned;
+  thinned.thinned_from = query.interval;
+  for (const CollectedQuery::Column& column : query.columns) {
+    if (column.only_linked) continue;
+    for (size_t role = 1; role < kColumnRoles; ++role) {
+      thinned.columns.push_back({.counter_id = column.counter_id,
+                                 .value_size = 8,
+                                 .role = static_cast<ColumnRole>(role)});
+    }
+  }
+  return thinned;
+}
+
+SummaryNumbers EncodeSummary(const CounterFormula& formula,
+                             const Summary& summary, const RawSample* older,
+                             const RawSample& newer,
+                             absl::Duration thinned_from) {
+  SummaryNumbers numbers = {};
+  const auto at = [&](ColumnRole role) -> uint64_t& {
+    return numbers[Place(role)];
+  };
+  const Expected expected = Expect(formula, summary.pieces, older, newer);
+  at(ColumnRole::kGrowth) =
+      absl::Uint128Low64(summary.growth.value) - expected.growth;
+  at(ColumnRole::kGrowthHigh) = absl::Uint128High64(summary.growth.value);
+  at(ColumnRole::kDenominator) =
+      absl::Uint128Low64(summary.growth.denominator) - expected.denominator;
+  at(ColumnRole::kDenominatorHigh) =
+      absl::Uint128High64(summary.growth.denominator);
+  if (summary.values > 0) {
+    const auto put = [&](const Summary::Extreme& extreme, ColumnRole value,
+                         ColumnRole denominator) {
+      const ExtremeNumbers encoded =
+          EncodeExtreme(formula, extreme.growth, newer, thinned_from);
+      at(value) = encoded.value;
+      at(denominator) = encoded.denominator;
+    };
+    put(summary.smallest, ColumnRole::kSmallest,
+        ColumnRole::kSmallestDenominator);
+    put(summary.largest, ColumnRole::kLargest, ColumnRole::kLargestDenominator);
+  }
+  at(ColumnRole::kPieces) = summary.pieces;
+  at(ColumnRole::kWithoutValue) = summary.pieces - summary.values;
+  at(ColumnRole::kBreaks) = summary.breaks;
+  if (summary.breaks > 0) {
+    at(ColumnRole::kProblem) = static_cast<uint64_t>(summary.problem.status) |
+                               static_cast<uint64_t>(summary.problem.cause)
+                                   << 8;
+  }
+  if (older == nullptr) at(ColumnRole::kProblem) |= kWithoutOlder;
+  if (IsFraction(formula)) {
+    at(ColumnRole::kCovered) =
+        absl::bit_cast<uint64_t>(summary.sum) - ExpectedSum(formula, summary);
+    return numbers;
+  }
+  const double covered = absl::ToDoubleSeconds(summary.covered) *
+                         static_cast<double>(StampOf(newer.clocks).per_second);
+  at(ColumnRole::kCovered) =
+      static_cast<uint64_t>(std::llround(covered)) - expected.covered;
+  return numbers;
+}
+
+Summary DecodeSummary(const CounterFormula& formula,
+                      const SummaryNumbers& numbers, const RawSample* older,
+                      const RawSample& newer, absl::Duration thinned_from) {
+  const auto at = [&](ColumnRole role) { return numbers[Place(role)]; };
+  if ((at(ColumnRole::kProblem) & kWithoutOlder) != 0) older = nullptr;
+  Summary summary;
+  summary.pieces = at(ColumnRole::kPieces);
+  // A damaged number may be larger.
+  summary.values =
+      summary.pieces - std::min(summary.pieces, at(ColumnRole::kWithoutValue));
+  const Expected expected = Expect(formula, summary.pieces, older, newer);
+  summary.growth = {
+      .value = absl::MakeUint128(at(ColumnRole::kGrowthHigh),
+                                 at(ColumnRole::kGrowth) + expected.growth),
+      .denominator = absl::MakeUint128(
+          at(ColumnRole::kDenominatorHigh),
+          at(ColumnRole::kDenominator) + expected.denominator),
+      .perf_freq = formula.uses_two_samples()
+                       ? static_cast<uint64_t>(
+                             std::max<int64_t>(newer.clocks.perf_freq, 0))
+                       : newer.frequency.value,
+      .multi = newer.multi.value};
+  if (summary.values > 0) {
+    summary.smallest = DecodeExtreme(
+        formula,
+        {at(ColumnRole::kSmallest), at(ColumnRole::kSmallestDenominator)},
+        newer, thinned_from);
+    summary.largest = DecodeExtreme(
+        formula,
+        {at(ColumnRole::kLargest), at(ColumnRole::kLargestDenominator)}, newer,
+        thinned_from);
+  }
+  summary.breaks = at(ColumnRole::kBreaks);
+  if (summary.breaks > 0) {
+    const uint64_t problem = at(ColumnRole::kProblem);
+    summary.problem = {
+        .status = static_cast<ValueStatus>(std::min<uint64_t>(
+            problem & 0xFF, static_cast<uint64_t>(ValueStatus::kGap))),
+        .cause = static_cast<GapCause>(std::min<uint64_t>(
+            problem >> 8 & 0xFF, static_cast<uint64_t>(kLastGapCause)))};
+  }
+  if (IsFraction(formula)) {
+    summary.sum = absl::bit_cast<double>(at(ColumnRole::kCovered) +
+                                         ExpectedSum(formula, summary));
+    return summary;
+  }
+  const auto covered =
+      static_cast<int64_t>(at(ColumnRole::kCovered) + expected.covered);
+  const Stamp stamp = StampOf(newer.clocks);
+  summary.covered = absl::Seconds(1) * (static_cast<double>(covered) /
+                                        static_cast<double>(stamp.per_second));
+  if (summary.pieces > 0) {
+    const bool is_whole = older != nullptr && at(ColumnRole::kCovered) == 0;
+    summary.start = is_whole ? perflib::TimeOf(older->clocks)
+                             : perflib::TimeOf(newer.clocks) - summary.covered;
+  }
+  return summary;
+}
+
+}  // namespace fleetperf::aggregator

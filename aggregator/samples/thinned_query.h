@@ -1,0 +1,58 @@
+// The representation of thinned data: frames with one tick per minute or hour,
+// at the last sample of that time. Beside the raw values at the tick,
+// additional columns summarize all samples since the previous tick.
+
+#ifndef FLEETPERF_AGGREGATOR_SAMPLES_THINNED_QUERY_H_
+#define FLEETPERF_AGGREGATOR_SAMPLES_THINNED_QUERY_H_
+
+#include <array>
+#include <cstdint>
+
+#include "absl/time/time.h"
+#include "aggregator/formula/counter_formula.h"
+#include "aggregator/formula/formula.h"
+#include "aggregator/formula/summary.h"
+#include "aggregator/samples/frame.h"
+
+namespace fleetperf::aggregator {
+
+// Returns the query of data thinned to one tick per `interval`: all columns of
+// `query`, and one column of each other role for each counter that is not only
+// collected for another column. The columns of thinned data stay as they are.
+CollectedQuery ThinnedQuery(const CollectedQuery& query,
+                            absl::Duration interval);
+
+// A summary as the numbers in its columns, by role; kRaw is not used. `older`
+// and `newer` are the samples at the previous tick, if the run has one, and at
+// the summary's tick. The encoding makes most numbers 0, or the same from tick
+// to tick:
+//   kGrowth             growth, less the counter's growth from `older` to
+//                       `newer`; or the sum of samples less `pieces` times
+//                       the newer one
+//   kDenominator        likewise, less the growth of its counter or clock
+//   kGrowthHigh, kDenominatorHigh
+//                       the upper halves of the sums
+//   kSmallest, kLargest growth of pieces; or `newer` less the sample
+//   kSmallestDenominator, kLargestDenominator
+//                       likewise; for clocks, less the collection interval
+//   kPieces, kBreaks    counts
+//   kWithoutValue       pieces less values
+//   kProblem            status, plus cause times 256, plus 65536 if there is
+//                       no `older`: later, the tick may follow another one
+//   kCovered            ticks of PerfTimeStamp, less those between the
+//                       samples; for raw fractions, the bits of the sum of
+//                       values, less those of the sum for a constant base
+// All differences are modulo 2^64.
+using SummaryNumbers = std::array<uint64_t, kColumnRoles>;
+
+SummaryNumbers EncodeSummary(const CounterFormula& formula,
+                             const Summary& summary, const RawSample* older,
+                             const RawSample& newer,
+                             absl::Duration thinned_from);
+Summary DecodeSummary(const CounterFormula& formula,
+                      const SummaryNumbers& numbers, const RawSample* older,
+                      const RawSample& newer, absl::Duration thinned_from);
+
+}  // namespace fleetperf::aggregator
+
+#endif  // FLEETPERF_AGGREGATOR_SAMPLES_THINNED_QUERY_H_

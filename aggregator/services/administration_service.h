@@ -1,0 +1,25 @@
+// The gRPC service by which operators look after an aggregator.
+
+#ifndef FLEETPERF_AGGREGATOR_SERVICES_ADMINISTRATION_SERVICE_H_
+#define FLEETPERF_AGGREGATOR_SERVICES_ADMINISTRATION_SERVICE_H_
+
+#include <memory>
+
+#include "aggregator/maintenance/clock_guard.h"
+#include "aggregator/store/store.h"
+#include "base/clock.h"
+
+namespace grpc {
+class Service;
+}  // namespace grpc
+
+namespace fleetperf::aggregator {
+
+// All of them outlive the server that the service is registered with.
+std::unique_ptr<grpc::Service> MakeAdministrationService(Store* store,
+                                                         ClockGuard* guard,
+                                                         const Clock* clock);
+
+}  // namespace fleetperf::aggregator
+
+#endif  // FLEETPERF_AGGREGATOR_SERVICES_ADMINISTRATION_SERVICE_H_

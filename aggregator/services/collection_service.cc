@@ -1,0 +1,238 @@
+#include "aggregator/services/collection_service.h"
+
+#include <algorithm>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/synchronization/mutex.h"
+#include "aggregator/ingest/ingest.h"
+#include "aggregator/ingest/session.h"
+#include "aggregator/rpc/access.h"
+#include "aggregator/rpc/rpc_stream.h"
+#include "base/rpc_error.h"
+#include "fleetperf/v1/collection.grpc.pb.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+// Responses that wait for an agent to read them.
+constexpr size_t kMostResponses = 1000;
+
+using AsyncCollectStream =
+    grpc::ServerAsyncReaderWriter<v1::CollectResponse, v1::CollectRequest>;
+
+// What others have to say to an agent, until its stream's loop says it.
+// Outlives the stream, and then does nothing.
+class Link : public AgentLink, public std::enable_shared_from_this<Link> {
+ public:
+  // `loop` lives until Detach; `advance` is called by it when there is
+  // something to say.
+  Link(EventLoop* loop, std::function<void()> advance)
+      : loop_(*loop), advance_(std::move(advance)) {}
+
+  void Send(v1::CollectResponse response) override {
+    absl::MutexLock lock(&mutex_);
+    if (HasFailed()) return;
+    if (responses_.size() == kMostResponses) {
+      end_ = absl::ResourceExhaustedError(
+          "the agent does not read what it is sent");
+    } else {
+      responses_.push_back(std::move(response));
+    }
+    WakeUp();
+  }
+
+  void SendAck(uint64_t epoch, uint64_t sequence) override {
+    absl::MutexLock lock(&mutex_);
+    if (HasFailed()) return;
+    uint64_t& acknowledged = acks_[epoch];
+    acknowledged = std::max(acknowledged, sequence);
+    WakeUp();
+  }
+
+  void Release(std::shared_ptr<const void> object) override {
+    absl::MutexLock lock(&mutex_);
+    if (advance_ == nullptr) return;
+    released_.push_back(std::move(object));
+    WakeUp();
+  }
+
+  void End(const absl::Status& status) override {
+    absl::MutexLock lock(&mutex_);
+    if (HasFailed()) return;
+    end_ = status;
+    WakeUp();
+  }
+
+  // What to say next, or else how the stream ends; or, for now, neither.
+  std::optional<absl::Status> Take(bool* has_response,
+                                   v1::CollectResponse* response) {
+    absl::MutexLock lock(&mutex_);
+    *has_response = false;
+    if (HasFailed()) return end_;
+    if (!responses_.empty()) {
+      *response = std::move(responses_.front());
+      responses_.pop_front();
+    } else if (!acks_.empty()) {
+      const auto ack = acks_.begin();
+      response->mutable_ack()->set_epoch(ack->first);
+      response->mutable_ack()->set_sequence(ack->second);
+      acks_.erase(ack);
+    } else {
+      return end_;
+    }
+    *has_response = true;
+    return std::nullopt;
+  }
+
+  // It ends with an error, whatever else there is to say.
+  bool has_failed() {
+    absl::MutexLock lock(&mutex_);
+    return HasFailed();
+  }
+
+  // The stream is gone.
+  void Detach() {
+    absl::MutexLock lock(&mutex_);
+    advance_ = nullptr;
+  }
+
+ private:
+  bool HasFailed() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return end_.has_value() && !end_->ok();
+  }
+
+  void WakeUp() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (advance_ == nullptr || std::exchange(is_posted_, true)) return;
+    loop_.Post([self = shared_from_this()] { self->Advance(); });
+  }
+
+  void Advance() {
+    std::vector<std::shared_ptr<const void>> released;
+    std::function<void()> advance;
+    {
+      absl::MutexLock lock(&mutex_);
+      is_posted_ = false;
+      released.swap(released_);
+      advance = advance_;
+    }
+    if (advance) advance();
+  }
+
+  EventLoop& loop_;
+  absl::Mutex mutex_;
+  std::function<void()> advance_ ABSL_GUARDED_BY(mutex_);
+  std::deque<v1::CollectResponse> responses_ ABSL_GUARDED_BY(mutex_);
+  std::map<uint64_t, uint64_t> acks_ ABSL_GUARDED_BY(mutex_);  // by their epoch
+  std::optional<absl::Status> end_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::shared_ptr<const void>> released_ ABSL_GUARDED_BY(mutex_);
+  bool is_posted_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+// One stream, of which the loop's thread does all. Reads come one at a time,
+// and one write is under way at most.
+class CollectStream : public RpcStream<AsyncCollectStream> {
+ public:
+  CollectStream(Ingest* ingest, v1::CollectionService::AsyncService* service,
+                EventLoop* loop)
+      : RpcStream(loop),
+        ingest_(*ingest),
+        service_(*service),
+        link_(std::make_shared<Link>(loop, [this] { Advance(); })) {
+    service->RequestCollect(&context(), &stream(), &loop->queue(),
+                            &loop->queue(), accepted());
+  }
+
+ private:
+  void OnStart() override {
+    new CollectStream(&ingest_, &service_, &loop());
+    const absl::StatusOr<PeerIdentity> peer =
+        CheckAccess(context(), {Role::kAgent});
+    if (!peer.ok()) return link_->End(peer.status());
+    session_ =
+        std::make_shared<Session>(&ingest_, *peer, context().peer(), link_);
+    StartRead(&request_);
+  }
+
+  void OnReadDone(bool ok) override {
+    if (!ok) return link_->End(absl::OkStatus());
+    const absl::Status status = session_->Handle(std::move(request_));
+    if (!status.ok()) return link_->End(status);
+    request_.Clear();
+    is_paused_ = true;
+    Advance();
+  }
+
+  void OnWriteDone(bool ok) override {
+    is_writing_ = false;
+    if (!ok) link_->End(absl::CancelledError("the agent is gone"));
+    Advance();
+  }
+
+  void OnCancel() override { link_->End(absl::CancelledError("cancelled")); }
+
+  void OnDone() override {
+    link_->Detach();
+    if (session_ != nullptr) session_->Close();
+  }
+
+  void Advance() {
+    if (is_finished_) return;
+    if (!is_writing_) WriteNext();
+    // If many batches wait for their acknowledgement, after that.
+    if (is_finished_ || !is_paused_ || link_->has_failed() ||
+        session_->HasManyUnacknowledged()) {
+      return;
+    }
+    is_paused_ = false;
+    StartRead(&request_);
+  }
+
+  void WriteNext() {
+    const std::optional<absl::Status> end =
+        link_->Take(&is_writing_, &response_);
+    if (is_writing_) StartWrite(response_);
+    if (!end.has_value()) return;
+    is_finished_ = true;
+    Finish(RpcFromStatus(*end));
+  }
+
+  Ingest& ingest_;
+  v1::CollectionService::AsyncService& service_;
+  const std::shared_ptr<Link> link_;
+  std::shared_ptr<Session> session_;
+  v1::CollectRequest request_;
+  v1::CollectResponse response_;  // being written
+  bool is_writing_ = false;
+  bool is_paused_ = false;  // nothing is being read
+  bool is_finished_ = false;
+};
+
+class CollectionService : public StreamService {
+ public:
+  explicit CollectionService(Ingest* ingest) : ingest_(ingest) {}
+
+  grpc::Service& service() override { return service_; }
+
+  // Streams own themselves.
+  void AcceptOn(EventLoop* loop) override {
+    new CollectStream(ingest_, &service_, loop);
+  }
+
+ private:
+  Ingest* const ingest_;
+  v1::CollectionService::AsyncService service_;
+};
+
+}  // namespace
+
+std::unique_ptr<StreamService> MakeCollectionService(Ingest* ingest) {
+  return std::make_unique<CollectionService>(ingest);
+}
+
+}  // namespace fleetperf::aggregator

@@ -1,0 +1,373 @@
+#include "aggregator/services/fleet_service.h"
+
+#include <grpcpp/server_context.h>
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "aggregator/formula/unit.h"
+#include "aggregator/ingest/agent_limits.h"
+#include "aggregator/rpc/access.h"
+#include "base/channel.h"
+#include "base/rpc_error.h"
+#include "fleetperf/v1/fleet.grpc.pb.h"
+#include "perflib/counter_type.h"
+#include "proto/conversions.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+constexpr uint32_t kDefaultPageSize = 1000;
+constexpr uint32_t kMaxPageSize = 10'000;
+// A page ends with the item by which it has become larger, and so does the
+// answer to a request that asks for no pages. No item is larger than the rest
+// of kMaxMessageBytes.
+constexpr size_t kPageBytes = 4 << 20;
+constexpr size_t kAnswerBytes = 8 << 20;
+static_assert(kAnswerBytes <= kMaxMessageBytes / 2);
+constexpr uint32_t kAnyNumber = std::numeric_limits<uint32_t>::max();
+// Of a help, which can be as long as a catalogue.
+constexpr size_t kMaxHelpBytes = 64 << 10;
+// Machines that are in memory at a time.
+constexpr size_t kMachinesAtATime = 100;
+// Machines that are asked for their instances by one call.
+constexpr size_t kMaxMachinesAsked = 1000;
+// How long samples may be on their way, beside what they wait for others to be
+// sent with.
+constexpr absl::Duration kOnItsWay = absl::Seconds(5);
+constexpr absl::Duration kEnumerateTimeout = absl::Seconds(3);
+
+// An empty pattern matches every name.
+perflib::Pattern PatternOf(const std::string& text) {
+  return text.empty() ? perflib::Pattern() : perflib::Pattern(text);
+}
+
+// How much a page has room for.
+class Page {
+ public:
+  // `page_size`: as in a request.
+  explicit Page(uint32_t page_size)
+      : Page(page_size,
+             page_size == 0 ? kAnyNumber : std::min(page_size, kMaxPageSize)) {}
+  // The same of `most` items.
+  Page(uint32_t page_size, uint32_t most)
+      : most_(most), most_bytes_(page_size == 0 ? kAnswerBytes : kPageBytes) {}
+
+  bool is_full() const { return items_ >= most_ || bytes_ > most_bytes_; }
+  void Add(const google::protobuf::Message& item) {
+    ++items_;
+    bytes_ += item.ByteSizeLong();
+  }
+
+ private:
+  const uint32_t most_;
+  const size_t most_bytes_;
+  size_t items_ = 0;
+  size_t bytes_ = 0;
+};
+
+// Where a page of instances begins: behind so many of a machine.
+struct InstancePlace {
+  std::string machine;  // empty: at the first
+  size_t skipped = 0;
+};
+
+std::string TokenOf(const InstancePlace& place) {
+  return absl::StrCat(place.skipped, " ", place.machine);
+}
+
+std::optional<InstancePlace> ParsePlace(const std::string& token) {
+  InstancePlace place;
+  if (token.empty()) return place;
+  const size_t space = token.find(' ');
+  if (space == token.npos ||
+      !absl::SimpleAtoi(token.substr(0, space), &place.skipped)) {
+    return std::nullopt;
+  }
+  place.machine = token.substr(space + 1);
+  return place;
+}
+
+std::string Shortened(std::string help) {
+  Cut(&help, kMaxHelpBytes);
+  return help;
+}
+
+// The place of a counterset in the list: "{GUID}" and its name.
+std::string TokenOf(const perflib::CountersetRegistration& registration) {
+  return absl::StrCat(registration.guid.ToString(), registration.name);
+}
+
+// Whether a counterset comes behind the place of a token.
+bool IsBehind(const perflib::CountersetRegistration& registration,
+              const std::string& token) {
+  if (token.empty()) return true;
+  const size_t guid_size =
+      std::min(perflib::Guid().ToString().size(), token.size());
+  const auto guid = perflib::ParseGuid(token.substr(0, guid_size));
+  const std::string name = token.substr(guid_size);
+  return std::tie(registration.name, registration.guid) >
+         std::make_tuple(name, guid.value_or(perflib::Guid()));
+}
+
+class FleetService : public v1::FleetService::Service {
+ public:
+  FleetService(Store* store, Fleet* fleet, Ingest* ingest)
+      : store_(*store), fleet_(*fleet), ingest_(*ingest) {}
+
+  grpc::Status ListMachines(grpc::ServerContext* context,
+                            const v1::ListMachinesRequest* request,
+                            v1::ListMachinesResponse* response) override {
+    if (const auto denied = Check(*context); !denied.ok()) return denied;
+    const perflib::Pattern pattern = PatternOf(request->machine());
+    Page page(request->page_size() == 0 ? kDefaultPageSize
+                                        : request->page_size());
+    // The token is the last name of the page before.
+    std::string last = request->page_token();
+    for (;;) {
+      const auto stored = store_.GetMachines(last, kMachinesAtATime);
+      if (stored.empty()) return grpc::Status::OK;
+      for (const Store::StoredMachine& one : stored) {
+        const std::string& name = one.machine.name();
+        if (pattern.Matches(name)) {
+          if (page.is_full()) {
+            response->set_next_page_token(last);
+            return grpc::Status::OK;
+          }
+          *response->add_machines() =
+              Describe(one.machine, request->with_plan_reports());
+          page.Add(*response->machines().rbegin());
+        }
+        last = name;
+      }
+    }
+  }
+
+  grpc::Status ListCountersets(grpc::ServerContext* context,
+                               const v1::ListCountersetsRequest* request,
+                               v1::ListCountersetsResponse* response) override {
+    if (const auto denied = Check(*context); !denied.ok()) return denied;
+    Page page(request->page_size());
+    std::string last;
+    for (const FleetCounterset& counterset :
+         fleet_.Countersets(PatternOf(request->machine()))) {
+      const perflib::CountersetRegistration& registration =
+          counterset.registration;
+      if (!IsBehind(registration, request->page_token())) continue;
+      if (page.is_full()) {
+        response->set_next_page_token(last);
+        break;
+      }
+      last = TokenOf(registration);
+      v1::Counterset* to = response->add_countersets();
+      to->set_name(registration.name);
+      to->set_guid(registration.guid.ToString());
+      to->set_help(Shortened(registration.help));
+      to->set_has_instances(registration.HasInstances());
+      to->set_counters(static_cast<uint32_t>(
+          std::count_if(registration.counters.begin(),
+                        registration.counters.end(), IsShown)));
+      to->set_machines(static_cast<uint32_t>(counterset.machines.size()));
+      to->set_collecting_machines(
+          static_cast<uint32_t>(counterset.collecting_machines.size()));
+      page.Add(*to);
+    }
+    return grpc::Status::OK;
+  }
+
+  grpc::Status ListCounters(grpc::ServerContext* context,
+                            const v1::ListCountersRequest* request,
+                            v1::ListCountersResponse* response) override {
+    if (const auto denied = Check(*context); !denied.ok()) return denied;
+    const auto counterset = fleet_.FindCounterset(request->counterset());
+    if (!counterset.ok()) return RpcFromStatus(counterset.status());
+    Page page(request->page_size());
+    const auto& counters = counterset->registration.counters;
+    // The token is the place of the next one.
+    size_t next = 0;
+    if (!request->page_token().empty() &&
+        !absl::SimpleAtoi(request->page_token(), &next)) {
+      return RpcFromStatus(WrongToken());
+    }
+    for (; next < counters.size(); ++next) {
+      const perflib::CounterRegistration& counter = counters[next];
+      if (!IsShown(counter)) continue;
+      if (page.is_full()) {
+        response->set_next_page_token(absl::StrCat(next));
+        break;
+      }
+      v1::Counter* to = response->add_counters();
+      to->set_name(counter.name);
+      to->set_id(counter.counter_id);
+      to->set_type(perflib::CounterTypeName(counter.type));
+      to->set_unit(UnitOf(counter));
+      to->set_help(Shortened(counter.help));
+      to->set_collected(
+          counterset->collected_counters.contains(counter.counter_id));
+      page.Add(*to);
+    }
+    return grpc::Status::OK;
+  }
+
+  grpc::Status ListInstances(grpc::ServerContext* context,
+                             const v1::ListInstancesRequest* request,
+                             v1::ListInstancesResponse* response) override {
+    if (const auto denied = Check(*context); !denied.ok()) return denied;
+    const auto counterset = fleet_.FindCounterset(request->counterset());
+    if (!counterset.ok()) return RpcFromStatus(counterset.status());
+    if (!counterset->registration.HasInstances()) {
+      return RpcFromStatus(absl::InvalidArgumentError(
+          absl::StrCat("counterset \"", counterset->registration.name,
+                       "\" has no instances")));
+    }
+    const perflib::Pattern pattern = PatternOf(request->machine());
+    const auto place = ParsePlace(request->page_token());
+    if (!place.has_value()) return RpcFromStatus(WrongToken());
+    std::vector<std::string> machines;
+    std::copy_if(counterset->machines.lower_bound(place->machine),
+                 counterset->machines.end(), std::back_inserter(machines),
+                 [&](const auto& name) { return pattern.Matches(name); });
+    if (request->page_size() == 0 && machines.size() > kMaxMachinesAsked) {
+      return RpcFromStatus(absl::InvalidArgumentError(
+          absl::StrCat("more than ", kMaxMachinesAsked,
+                       " machines match; choose some with --machine")));
+    }
+    if (machines.empty() && request->page_token().empty()) {
+      return RpcFromStatus(absl::NotFoundError(absl::StrCat(
+          "no machine \"", request->machine(), "\" has counterset \"",
+          counterset->registration.name, "\"; see: fleetperf machines")));
+    }
+    AddInstances(std::move(machines), counterset->registration.guid, *place,
+                 request->page_size(), response);
+    return grpc::Status::OK;
+  }
+
+ private:
+  static grpc::Status Check(const grpc::ServerContext& context) {
+    const auto peer = CheckAccess(context, {Role::kReader, Role::kOperator});
+    return RpcFromStatus(peer.status());
+  }
+
+  static absl::Status WrongToken() {
+    return absl::InvalidArgumentError("page_token is of no page of this list");
+  }
+
+  v1::Machine Describe(const v1::Machine& stored, bool with_plan_report) const {
+    v1::Machine machine = stored;
+    BoundMachine(&machine);
+    if (const auto newest = store_.directory().NewestSample(stored.name())) {
+      *machine.mutable_newest_sample() = ToProto(*newest);
+    }
+    if (const auto connection = ingest_.FindConnection(stored.name())) {
+      machine.set_connected(true);
+      machine.set_agent(connection->agent);
+      machine.set_address(connection->address);
+      *machine.mutable_skew() = ToProto(connection->skew);
+      machine.set_rejected_batches(connection->rejected_batches);
+      if (with_plan_report && connection->plan_report != nullptr) {
+        *machine.mutable_plan_report() = *connection->plan_report;
+      }
+      machine.mutable_limits_broken()->insert(connection->limits_broken.begin(),
+                                              connection->limits_broken.end());
+      if (machine.has_newest_sample()) {
+        const absl::Duration age = ingest_.clock().Now() + connection->skew -
+                                   FromProto(machine.newest_sample());
+        const absl::Duration lag = age - connection->batch_period - kOnItsWay;
+        *machine.mutable_lag() = ToProto(std::max(lag, absl::ZeroDuration()));
+      }
+    }
+    for (const auto& [cause, ticks] :
+         store_.LostTicks(machine.agent(), machine.name())) {
+      (*machine.mutable_lost_ticks())[std::string(LossCauseName(cause))] =
+          ticks;
+    }
+    return machine;
+  }
+
+  // From `place` on, as far as the page has room.
+  void AddInstances(std::vector<std::string> machines,
+                    const perflib::Guid& counterset, InstancePlace place,
+                    uint32_t page_size, v1::ListInstancesResponse* response) {
+    std::string behind;  // the first machine of the next page
+    const size_t most = page_size == 0
+                            ? kMaxMachinesAsked
+                            : std::min<size_t>(page_size, kMaxMachinesAsked);
+    if (machines.size() > most) {
+      behind = machines[most];
+      machines.resize(most);
+    }
+    Page page(page_size == 0 ? 0 : kMaxPageSize, kAnyNumber);
+    auto answers =
+        ingest_.EnumerateInstances(machines, counterset, kEnumerateTimeout);
+    for (size_t i = 0; i < machines.size(); ++i) {
+      const std::string& machine = machines[i];
+      const size_t skipped =
+          std::exchange(place.machine, "") == machine ? place.skipped : 0;
+      if (!answers[i].ok()) {
+        if (skipped == 0) response->add_unanswered(machine);
+        answers[i] = StoredInstances(machine, counterset);
+      }
+      for (size_t next = skipped; next < answers[i]->size(); ++next) {
+        if (page.is_full()) {
+          response->set_next_page_token(TokenOf(InstancePlace{machine, next}));
+          return;
+        }
+        const perflib::InstanceName& instance = (*answers[i])[next];
+        v1::ListInstancesResponse::Instance* to = response->add_instances();
+        to->set_machine(machine);
+        to->set_name(instance.name);
+        to->set_instance_id(instance.instance_id);
+        page.Add(*to);
+      }
+    }
+    if (!behind.empty())
+      response->set_next_page_token(TokenOf(InstancePlace{behind, 0}));
+  }
+
+  // The instances of the machine's newest samples.
+  std::vector<perflib::InstanceName> StoredInstances(
+      const std::string& machine, const perflib::Guid& counterset) {
+    std::vector<perflib::InstanceName> instances;
+    const auto newest = store_.directory().NewestSample(machine);
+    if (!newest.has_value()) return instances;
+    std::set<std::pair<std::string, uint32_t>> seen;
+    const absl::Status status = store_.Read(
+        {.machine = machine,
+         .from = *newest - absl::Minutes(1),
+         .to = *newest,
+         .filter =
+             [&](const CollectedQuery& query) {
+               return query.schema->registration.guid == counterset;
+             }},
+        [&](const Frame& frame) {
+          for (const Frame::Run& run : frame.runs) {
+            const Instance& instance = *run.instance;
+            if (seen.emplace(instance.name, instance.instance_id).second) {
+              instances.push_back({instance.name, instance.instance_id});
+            }
+          }
+          return absl::OkStatus();
+        },
+        [](const Loss&) {});
+    return status.ok() ? instances : std::vector<perflib::InstanceName>();
+  }
+
+  Store& store_;
+  Fleet& fleet_;
+  Ingest& ingest_;
+};
+
+}  // namespace
+
+std::unique_ptr<grpc::Service> MakeFleetService(Store* store, Fleet* fleet,
+                                                Ingest* ingest) {
+  return std::make_unique<FleetService>(store, fleet, ingest);
+}
+
+}  // namespace fleetperf::aggregator

@@ -1,0 +1,24 @@
+// The gRPC service that lists machines and what they offer.
+
+#ifndef FLEETPERF_AGGREGATOR_SERVICES_FLEET_SERVICE_H_
+#define FLEETPERF_AGGREGATOR_SERVICES_FLEET_SERVICE_H_
+
+#include <memory>
+
+#include "aggregator/ingest/ingest.h"
+#include "aggregator/query/fleet.h"
+#include "aggregator/store/store.h"
+
+namespace grpc {
+class Service;
+}  // namespace grpc
+
+namespace fleetperf::aggregator {
+
+// All of them outlive the server that the service is registered with.
+std::unique_ptr<grpc::Service> MakeFleetService(Store* store, Fleet* fleet,
+                                                Ingest* ingest);
+
+}  // namespace fleetperf::aggregator
+
+#endif  // FLEETPERF_AGGREGATOR_SERVICES_FLEET_SERVICE_H_

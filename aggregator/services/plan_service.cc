@@ -1,0 +1,171 @@
+#include "aggregator/services/plan_service.h"
+
+#include <grpcpp/server_context.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/synchronization/mutex.h"
+#include "aggregator/query/explain_miss.h"
+#include "aggregator/query/expression.h"
+#include "aggregator/rpc/access.h"
+#include "aggregator/services/meanwhile.h"
+#include "base/printable.h"
+#include "base/rpc_error.h"
+#include "base/status_macros.h"
+#include "base/wakeup.h"
+#include "fleetperf/v1/plan.grpc.pb.h"
+#include "proto/conversions.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+// Each keeps a thread, and changes the plans of agents.
+constexpr int kMostCalls = 16;
+constexpr absl::Duration kLongest = absl::Hours(1);
+// How soon it is noticed that the caller is gone, or that samples have come.
+constexpr absl::Duration kCheckInterval = absl::Milliseconds(200);
+
+absl::Status CheckDuration(absl::Duration duration) {
+  if (duration >= absl::Seconds(1) && duration <= kLongest) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("a duration of ", absl::FormatDuration(duration),
+                   " is not between 1s and ", absl::FormatDuration(kLongest)));
+}
+
+class PlanService : public v1::PlanService::Service {
+ public:
+  PlanService(Store* store, Fleet* fleet, Ingest* ingest, Planner* planner)
+      : store_(*store), fleet_(*fleet), ingest_(*ingest), planner_(*planner) {}
+
+  grpc::Status CollectMeanwhile(
+      grpc::ServerContext* context, const v1::CollectMeanwhileRequest* request,
+      grpc::ServerWriter<v1::CollectMeanwhileResponse>* writer) override {
+    const auto peer = CheckAccess(*context, {Role::kOperator});
+    if (!peer.ok()) {
+      return RpcFromStatus(absl::PermissionDeniedError(
+          absl::StrCat(peer.status().message(),
+                       "; name another with --certificate and --key")));
+    }
+    if (!Enter()) {
+      return RpcFromStatus(absl::ResourceExhaustedError(
+          absl::StrCat("more is being collected for others, ", kMostCalls,
+                       " at a time are the most; try again later")));
+    }
+    const absl::Status status = Collect(*context, *request, writer);
+    Leave();
+    return RpcFromStatus(status);
+  }
+
+ private:
+  bool Enter() {
+    absl::MutexLock lock(&mutex_);
+    if (calls_ == kMostCalls) return false;
+    ++calls_;
+    return true;
+  }
+  void Leave() {
+    absl::MutexLock lock(&mutex_);
+    --calls_;
+  }
+
+  // The paths of the request, and of the expressions in it.
+  absl::StatusOr<std::vector<std::string>> PathsOf(
+      const v1::CollectMeanwhileRequest& request,
+      const std::vector<std::string>& known) const {
+    std::vector<std::string> paths;
+    for (const std::string& text : request.paths()) {
+      ASSIGN_OR_RETURN(auto expression, ParseExpression(text, known));
+      if (expression.has_value()) {
+        paths.push_back(expression->left);
+        paths.push_back(expression->right);
+      } else {
+        paths.push_back(text);
+      }
+    }
+    return paths;
+  }
+
+  absl::Status Collect(
+      const grpc::ServerContext& context,
+      const v1::CollectMeanwhileRequest& request,
+      grpc::ServerWriter<v1::CollectMeanwhileResponse>* writer) {
+    const absl::Duration duration = FromProto(request.duration());
+    RETURN_IF_ERROR(CheckDuration(duration));
+    const absl::Duration interval = request.has_interval()
+                                        ? FromProto(request.interval())
+                                        : absl::Seconds(1);
+    RETURN_IF_ERROR(CheckInterval(interval));
+    const std::vector<std::string> known = fleet_.CountersetNames();
+    ASSIGN_OR_RETURN(const std::vector<std::string> texts,
+                     PathsOf(request, known));
+    ASSIGN_OR_RETURN(const PathSet paths, PathSet::Parse(texts, known));
+    for (const std::string& text : texts) {
+      ASSIGN_OR_RETURN(const PathSet alone, PathSet::Parse({text}, known));
+      if (fleet_.Select(alone).empty()) return NotInCatalogues(text, &fleet_);
+    }
+    ASSIGN_OR_RETURN(
+        Meanwhile meanwhile,
+        PlanMeanwhile(
+            fleet_.Select(paths), interval, [this](const std::string& name) {
+              const auto connection = ingest_.FindConnection(name);
+              return connection.has_value() && connection->agent == name;
+            }));
+    spdlog::info("collecting {} for {}; machines: {}",
+                 Printable(absl::StrJoin(meanwhile.countersets, ", ")),
+                 absl::FormatDuration(duration), meanwhile.queries.size());
+    v1::CollectMeanwhileResponse response;
+    response.set_machines(static_cast<uint32_t>(meanwhile.queries.size()));
+    response.set_away_machines(static_cast<uint32_t>(meanwhile.away_machines));
+    response.mutable_countersets()->Assign(meanwhile.countersets.begin(),
+                                           meanwhile.countersets.end());
+    const auto addition = planner_.Add(std::move(meanwhile.queries));
+    return Hold(context, paths, duration, std::move(response), writer);
+  }
+
+  // Until the caller is gone or the time is over.
+  absl::Status Hold(const grpc::ServerContext& context, const PathSet& paths,
+                    absl::Duration duration,
+                    v1::CollectMeanwhileResponse response,
+                    grpc::ServerWriter<v1::CollectMeanwhileResponse>* writer) {
+    const absl::Duration end = ingest_.Now() + duration;
+    bool told = false;
+    while (!context.IsCancelled() && ingest_.Now() < end) {
+      const bool ready =
+          response.ready() || paths.Select(store_.directory()).ok();
+      if (!told || ready != response.ready()) {
+        response.set_ready(ready);
+        told = true;
+        if (!writer->Write(response)) break;
+      }
+      absl::MutexLock lock(&mutex_);
+      never_.Await(&mutex_, kCheckInterval, [] { return false; });
+    }
+    if (context.IsCancelled()) return absl::CancelledError("cancelled");
+    return absl::OkStatus();
+  }
+
+  Store& store_;
+  Fleet& fleet_;
+  Ingest& ingest_;
+  Planner& planner_;
+  absl::Mutex mutex_;
+  Wakeup never_{&ingest_.clock()};  // whose time is always up
+  int calls_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<grpc::Service> MakePlanService(Store* store, Fleet* fleet,
+                                               Ingest* ingest,
+                                               Planner* planner) {
+  return std::make_unique<PlanService>(store, fleet, ingest, planner);
+}
+
+}  // namespace fleetperf::aggregator

@@ -1,0 +1,251 @@
+#include "aggregator/services/subscription_service.h"
+
+#include <grpcpp/support/byte_buffer.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "aggregator/query/explain_miss.h"
+#include "aggregator/rpc/access.h"
+#include "aggregator/rpc/rpc_stream.h"
+#include "base/rpc_error.h"
+#include "base/status_macros.h"
+#include "fleetperf/v1/subscription.grpc.pb.h"
+#include "proto/conversions.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+// What a request asks for. Errors: InvalidArgument.
+absl::StatusOr<SubscriptionRequest> ParseRequest(
+    const v1::SubscribeRequest& proto, const Directory& directory) {
+  const absl::Duration interval = FromProto(proto.interval());
+  if (proto.has_interval() && interval < absl::Seconds(1)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("an interval of ", absl::FormatDuration(interval),
+                     " is too short: the shortest is 1s"));
+  }
+  if (proto.top() > 0 && proto.bottom() > 0) {
+    return absl::InvalidArgumentError("top and bottom exclude each other");
+  }
+  const bool chooses =
+      proto.has_where() || proto.top() > 0 || proto.bottom() > 0;
+  if (proto.raw() && (chooses || proto.has_interval())) {
+    return absl::InvalidArgumentError(
+        "raw samples come as they are: without interval, where, top and "
+        "bottom");
+  }
+  ASSIGN_OR_RETURN(
+      PathSet paths,
+      PathSet::Parse({proto.paths().begin(), proto.paths().end()}, directory));
+  SubscriptionRequest request{
+      .paths = std::move(paths),
+      .form = {.interval = interval, .raw = proto.raw()},
+      .choice = {.top = proto.top(), .bottom = proto.bottom()}};
+  if (proto.has_where()) {
+    ASSIGN_OR_RETURN(request.choice.where, ConditionFromProto(proto.where()));
+  }
+  if (proto.has_start()) request.start = FromProto(proto.start());
+  return request;
+}
+
+// Bytes that stay where they are, for all whom they go to.
+grpc::Slice Share(std::shared_ptr<const std::string> bytes) {
+  auto* const kept = new std::shared_ptr<const std::string>(std::move(bytes));
+  return grpc::Slice(
+      const_cast<char*>((*kept)->data()), (*kept)->size(),
+      [](void* pointer) {
+        delete static_cast<std::shared_ptr<const std::string>*>(pointer);
+      },
+      kept);
+}
+
+grpc::ByteBuffer Encode(const Outbox::Message& message) {
+  // Parts of a message that stand one after the other are one message.
+  std::vector<grpc::Slice> slices = {
+      grpc::Slice(message.response.SerializeAsString())};
+  for (const auto& part : message.encoded_values) slices.push_back(Share(part));
+  return grpc::ByteBuffer(slices.data(), slices.size());
+}
+
+absl::StatusOr<v1::SubscribeRequest> Decode(grpc::ByteBuffer bytes) {
+  v1::SubscribeRequest request;
+  const grpc::Status status =
+      grpc::SerializationTraits<v1::SubscribeRequest>::Deserialize(&bytes,
+                                                                   &request);
+  if (status.ok()) return request;
+  return absl::InvalidArgumentError("the request is no SubscribeRequest");
+}
+
+// It takes and gives bytes, since many get the same.
+using AsyncSubscriptionService =
+    v1::SubscriptionService::WithRawMethod_Subscribe<
+        v1::SubscriptionService::Service>;
+
+// What subscriptions need; all of them outlive the server.
+struct Subscribed {
+  Store& store;
+  Fleet& fleet;
+  Hub& hub;
+};
+
+// One subscriber's stream.
+class SubscribeStream
+    : public RpcStream<grpc::ServerAsyncWriter<grpc::ByteBuffer>> {
+ public:
+  SubscribeStream(const Subscribed& subscribed,
+                  AsyncSubscriptionService* service, EventLoop* loop)
+      : RpcStream(loop), subscribed_(subscribed), service_(*service) {
+    service->RequestSubscribe(&context(), &request_, &stream(), &loop->queue(),
+                              &loop->queue(), accepted());
+  }
+
+ private:
+  // What a subscription selects may be looked for in the whole fleet: not by
+  // the thread that reads and writes all streams.
+  void OnStart() override {
+    new SubscribeStream(subscribed_, &service_, &loop());
+    subscribed_.hub.Post([this] { Start(); });
+  }
+
+  void OnWriteDone(bool ok) override { writer_->OnWriteDone(ok); }
+  void OnCancel() override { writer_->End(absl::CancelledError("cancelled")); }
+
+  void OnDone() override {
+    writer_->Detach();
+    if (subscription_ == nullptr) return;
+    subscribed_.hub.Post(
+        [hub = &subscribed_.hub, subscription = std::move(subscription_)] {
+          hub->Remove(subscription);
+        });
+  }
+
+  // Writes what is in the outbox, one message after the other. Outlives the
+  // stream, for those who put something there.
+  class Writer {
+   public:
+    explicit Writer(SubscribeStream* stream) : stream_(stream) {}
+
+    // Until Open is called, nothing is written and the stream goes on; after
+    // it, the stream may be gone at any time. If `status` is not OK, the stream
+    // ends with it.
+    void Open(std::shared_ptr<Outbox> outbox, const absl::Status& status) {
+      absl::MutexLock lock(&mutex_);
+      outbox_ = std::move(outbox);
+      is_open_ = true;
+      end_.Update(status);
+      WriteMoreLocked();
+    }
+
+    void WriteMore() {
+      absl::MutexLock lock(&mutex_);
+      WriteMoreLocked();
+    }
+
+    void OnWriteDone(bool ok) {
+      absl::MutexLock lock(&mutex_);
+      is_writing_ = false;
+      if (!ok) end_.Update(absl::CancelledError("the subscriber is gone"));
+      WriteMoreLocked();
+    }
+
+    void End(const absl::Status& status) {
+      absl::MutexLock lock(&mutex_);
+      end_.Update(status);
+      WriteMoreLocked();
+    }
+
+    void Detach() {
+      absl::MutexLock lock(&mutex_);
+      stream_ = nullptr;
+    }
+
+   private:
+    // A stream is finished when its last write is done.
+    void WriteMoreLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      if (!is_open_ || is_writing_ || is_finished_ || stream_ == nullptr)
+        return;
+      if (end_.ok() && outbox_->Take(&message_)) {
+        stream_->subscribed_.hub.CountLagged(message_.response.lagged());
+        bytes_ = Encode(message_);
+        is_writing_ = true;
+        return stream_->StartWrite(bytes_);
+      }
+      if (end_.ok()) end_.Update(outbox_->ended().value_or(absl::OkStatus()));
+      if (end_.ok()) return;
+      is_finished_ = true;
+      stream_->Finish(RpcFromStatus(end_));
+    }
+
+    absl::Mutex mutex_;
+    SubscribeStream* stream_ ABSL_GUARDED_BY(mutex_);
+    bool is_open_ ABSL_GUARDED_BY(mutex_) = false;
+    std::shared_ptr<Outbox> outbox_ ABSL_GUARDED_BY(mutex_);
+    Outbox::Message message_ ABSL_GUARDED_BY(mutex_);
+    grpc::ByteBuffer bytes_ ABSL_GUARDED_BY(mutex_);  // being written
+    bool is_writing_ ABSL_GUARDED_BY(mutex_) = false;
+    bool is_finished_ ABSL_GUARDED_BY(mutex_) = false;
+    absl::Status end_ ABSL_GUARDED_BY(mutex_);
+  };
+
+  // Called by one of the hub's threads.
+  void Start() {
+    const absl::Status status = Subscribe();
+    writer_->Open(subscription_ == nullptr ? nullptr : subscription_->outbox(),
+                  ExplainMiss(status, &subscribed_.fleet));
+  }
+
+  absl::Status Subscribe() {
+    RETURN_IF_ERROR(
+        CheckAccess(context(), {Role::kReader, Role::kOperator}).status());
+    ASSIGN_OR_RETURN(const v1::SubscribeRequest request, Decode(request_));
+    ASSIGN_OR_RETURN(SubscriptionRequest parsed,
+                     ParseRequest(request, subscribed_.store.directory()));
+    const auto subscription = std::make_shared<Subscription>(std::move(parsed));
+    subscription->outbox()->SetListener(
+        [waiting = std::weak_ptr<Writer>(writer_)] {
+          if (const auto locked = waiting.lock()) locked->WriteMore();
+        });
+    RETURN_IF_ERROR(subscribed_.hub.Add(subscription));
+    subscription_ = subscription;
+    return absl::OkStatus();
+  }
+
+  const Subscribed subscribed_;
+  AsyncSubscriptionService& service_;
+  grpc::ByteBuffer request_;
+  const std::shared_ptr<Writer> writer_ = std::make_shared<Writer>(this);
+  // Null: it did not begin.
+  std::shared_ptr<Subscription> subscription_;
+};
+
+class SubscriptionService : public StreamService {
+ public:
+  explicit SubscriptionService(const Subscribed& subscribed)
+      : subscribed_(subscribed) {}
+
+  grpc::Service& service() override { return service_; }
+
+  // Streams own themselves.
+  void AcceptOn(EventLoop* loop) override {
+    new SubscribeStream(subscribed_, &service_, loop);
+  }
+
+ private:
+  const Subscribed subscribed_;
+  AsyncSubscriptionService service_;
+};
+
+}  // namespace
+
+std::unique_ptr<StreamService> MakeSubscriptionService(Store* store,
+                                                       Fleet* fleet, Hub* hub) {
+  return std::make_unique<SubscriptionService>(
+      Subscribed{.store = *store, .fleet = *fleet, .hub = *hub});
+}
+
+}  // namespace fleetperf::aggregator

@@ -1,0 +1,226 @@
+#include "aggregator/store/backup/backup.h"
+
+#include <rocksdb/metadata.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "aggregator/store/tables/copy_file.h"
+#include "aggregator/store/tables/keys.h"
+#include "base/files.h"
+#include "base/os_error.h"
+#include "base/status_macros.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The suffix of incomplete directories. It is reserved for this purpose.
+constexpr char kPartial[] = ".fleetperf-partial";
+// The file that identifies a RocksDB database.
+constexpr char kCurrent[] = "CURRENT";
+
+// Sums up the bytes copied from all files.
+class Progress {
+ public:
+  Progress(uint64_t total, OnCopied on_copied)
+      : total_(total), on_copied_(on_copied) {}
+
+  absl::Status Add(uint64_t bytes) {
+    return on_copied_(copied_ += bytes, total_);
+  }
+
+ private:
+  const uint64_t total_;
+  const OnCopied on_copied_;
+  uint64_t copied_ = 0;
+};
+
+absl::Status RemoveAll(const std::string& path) {
+  std::error_code error;
+  fs::remove_all(path, error);
+  if (!error) return absl::OkStatus();
+  return StatusFromErrorCode(error, absl::StrCat("cannot remove ", path));
+}
+
+absl::Status Rename(const std::string& from, const std::string& to) {
+  std::error_code error;
+  fs::rename(from, to, error);
+  if (!error) return absl::OkStatus();
+  return StatusFromErrorCode(error, absl::StrCat("cannot make ", to));
+}
+
+// Creates a directory for incomplete data. Replaces a leftover one.
+absl::Status MakePartial(const std::string& path) {
+  RETURN_IF_ERROR(RemoveAll(path));
+  std::error_code error;
+  fs::create_directory(path, error);
+  if (!error) return absl::OkStatus();
+  return StatusFromErrorCode(error,
+                             absl::StrCat("cannot make directory ", path));
+}
+
+absl::Status CheckTarget(const fs::path& directory) {
+  if (!directory.is_absolute()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", directory.string(),
+                     "\" is not an absolute path on the aggregator's machine"));
+  }
+  std::error_code ignored;
+  if (fs::exists(directory, ignored)) {
+    return absl::AlreadyExistsError(absl::StrCat(
+        directory.string(), " exists; name a directory that does not exist"));
+  }
+  if (fs::is_directory(directory.parent_path(), ignored)) {
+    return absl::OkStatus();
+  }
+  return absl::NotFoundError(absl::StrCat(
+      "there is no directory ", directory.parent_path().string(),
+      " on the aggregator's machine; create it and give the aggregator write "
+      "access"));
+}
+
+absl::Status CopyLiveFile(const rocksdb::LiveFileStorageInfo& file,
+                          const std::string& to, Progress* progress) {
+  if (!file.replacement_contents.empty()) {
+    RETURN_IF_ERROR(WriteFile(to, file.replacement_contents));
+    return progress->Add(file.size);
+  }
+  const std::string from =
+      absl::StrCat(file.directory, "/", file.relative_filename);
+  if (!file.trim_to_size) {
+    std::error_code error;
+    fs::create_hard_link(from, to, error);
+    if (!error) return progress->Add(file.size);
+    // The target is on another file system, or the file system has no hard
+    // links.
+  }
+  return CopyFile(from, to, file.size,
+                  [&](uint64_t bytes) { return progress->Add(bytes); });
+}
+
+using LiveFiles = std::vector<rocksdb::LiveFileStorageInfo>;
+
+absl::Status CopyLiveFiles(const LiveFiles& files, const std::string& to,
+                           OnCopied on_copied) {
+  uint64_t total = 0;
+  for (const auto& file : files) total += file.size;
+  Progress progress(total, on_copied);
+  for (const auto& file : files) {
+    RETURN_IF_ERROR(CopyLiveFile(
+        file, absl::StrCat(to, "/", file.relative_filename), &progress));
+  }
+  return absl::OkStatus();
+}
+
+struct File {
+  std::string name;
+  uint64_t size = 0;
+};
+
+absl::StatusOr<std::vector<File>> FilesIn(const std::string& directory) {
+  std::vector<File> files;
+  std::error_code error;
+  for (auto entry = fs::directory_iterator(directory, error);
+       !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    if (!entry->is_regular_file(error) || error) continue;
+    files.push_back({entry->path().filename(), entry->file_size(error)});
+  }
+  if (!error) return files;
+  return StatusFromErrorCode(error, absl::StrCat("cannot read ", directory));
+}
+
+// The directory must not exist, or have nothing but leftovers of an earlier
+// attempt.
+absl::Status CheckEmpty(const std::string& directory) {
+  std::error_code error;
+  if (!fs::exists(directory, error)) return absl::OkStatus();
+  for (auto entry = fs::directory_iterator(directory, error);
+       !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    if (entry->path().filename() == kPartial) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat(directory,
+                     " is not empty; stop the aggregator, move the contents "
+                     "away, and try again"));
+  }
+  if (!error) return absl::OkStatus();
+  return StatusFromErrorCode(error, absl::StrCat("cannot read ", directory));
+}
+
+// The restored store needs a new id, because it may lack data that was
+// acknowledged under the old one.
+absl::Status ForgetId(const std::string& directory) {
+  ASSIGN_OR_RETURN(const auto database, Database::Open(directory));
+  Changes changes(database.get());
+  changes.Delete(Family::kDefault, StoreIdKey());
+  return database->Write(&changes, Database::Durability::kPowerCut);
+}
+
+// Moves the files. The one that makes the directory a store comes last.
+absl::Status MoveFiles(const std::string& from, const std::string& to) {
+  ASSIGN_OR_RETURN(std::vector<File> files, FilesIn(from));
+  std::partition(files.begin(), files.end(),
+                 [](const File& file) { return file.name != kCurrent; });
+  for (const File& file : files) {
+    if (file.name == kCurrent) RETURN_IF_ERROR(SyncDirectory(to));
+    RETURN_IF_ERROR(Rename(absl::StrCat(from, "/", file.name),
+                           absl::StrCat(to, "/", file.name)));
+  }
+  return SyncDirectory(to);
+}
+
+}  // namespace
+
+absl::Status BackupDatabase(Database* database, const std::string& directory,
+                            OnCopied on_copied) {
+  fs::path target = fs::path(directory).lexically_normal();
+  // A trailing slash.
+  if (!target.has_filename()) target = target.parent_path();
+  RETURN_IF_ERROR(CheckTarget(target));
+  const std::string partial = absl::StrCat(target.string(), kPartial);
+  RETURN_IF_ERROR(MakePartial(partial));
+  const absl::Cleanup remove = [&] { RemoveAll(partial).IgnoreError(); };
+  RETURN_IF_ERROR(database->UseLiveFiles([&](const LiveFiles& files) {
+    return CopyLiveFiles(files, partial, on_copied);
+  }));
+  RETURN_IF_ERROR(SyncDirectory(partial));
+  RETURN_IF_ERROR(Rename(partial, target));
+  return SyncDirectory(target.parent_path());
+}
+
+absl::Status RestoreStore(const std::string& backup,
+                          const std::string& directory, OnCopied on_copied) {
+  if (!FileExists(absl::StrCat(backup, "/", kCurrent))) {
+    return absl::NotFoundError(
+        absl::StrCat("there is no backup of a store in ", backup));
+  }
+  RETURN_IF_ERROR(CheckEmpty(directory));
+  RETURN_IF_ERROR(MakeDirectories(directory));
+  const std::string partial = absl::StrCat(directory, "/", kPartial);
+  RETURN_IF_ERROR(MakePartial(partial));
+  const absl::Cleanup remove = [&] { RemoveAll(partial).IgnoreError(); };
+  ASSIGN_OR_RETURN(const std::vector<File> files, FilesIn(backup));
+  uint64_t total = 0;
+  for (const File& file : files) total += file.size;
+  Progress progress(total, on_copied);
+  for (const File& file : files) {
+    RETURN_IF_ERROR(
+        CopyFile(absl::StrCat(backup, "/", file.name),
+                 absl::StrCat(partial, "/", file.name), file.size,
+                 [&](uint64_t bytes) { return progress.Add(bytes); }));
+  }
+  if (const absl::Status status = ForgetId(partial); !status.ok()) {
+    return absl::Status(status.code(),
+                        absl::StrCat("cannot restore a store from ", backup,
+                                     ": ", status.message()));
+  }
+  return MoveFiles(partial, directory);
+}
+
+}  // namespace fleetperf::aggregator

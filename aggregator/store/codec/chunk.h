@@ -1,0 +1,100 @@
+// A chunk holds the samples of one machine over some consecutive ticks in a
+// compact form. Readers fetch only the columns and instances they need.
+//
+// The head holds the clocks, which all queries share, and the location of every
+// part of the body. The body has one section per query: its instances and runs,
+// followed by its columns, each of which holds the values run by run.
+// docs/reference/store.md has the layout.
+
+#ifndef FLEETPERF_AGGREGATOR_STORE_CODEC_CHUNK_H_
+#define FLEETPERF_AGGREGATOR_STORE_CODEC_CHUNK_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "aggregator/samples/frame.h"
+
+namespace fleetperf::aggregator {
+
+// The version of the format, which docs/reference/store.md describes.
+inline constexpr uint64_t kChunkVersion = 1;
+// The maximum size of a chunk's body, in bytes. A chunk that claims more is
+// damaged.
+inline constexpr uint64_t kMaxBodySize = UINT32_MAX;
+
+// Reads a chunk. Thread-compatible.
+class Chunk {
+ public:
+  // Reads `size` bytes at `offset` of the chunk's body into `bytes`.
+  using ReadBody = std::function<absl::Status(uint64_t offset, uint64_t size,
+                                              std::string* bytes)>;
+
+  // Opens a chunk. Open and Read return DataLoss if the chunk is damaged, and
+  // pass on the errors of `read_body`.
+  static absl::StatusOr<Chunk> Open(absl::string_view head,
+                                    uint32_t epoch_number, ReadBody read_body);
+
+  const std::vector<perflib::Clocks>& clocks() const { return *clocks_; }
+  // Returns the number of sections. Each section holds one query.
+  size_t sections() const { return sections_.size(); }
+  // Returns the shape number of a section's query.
+  uint32_t ShapeOf(size_t section) const { return sections_[section].shape; }
+
+  struct TickRange {
+    uint64_t first = 0;
+    uint64_t last = UINT64_MAX;
+  };
+  // Returns the ticks of a section's query. `columns` selects the columns by
+  // number; the others stay empty. Runs outside of `ticks` are omitted, and so
+  // are the runs of instances for which `wants` returns false. An empty `wants`
+  // selects all instances.
+  absl::StatusOr<Frame> Read(
+      size_t section, std::shared_ptr<const CollectedQuery> query,
+      const std::vector<bool>& columns, const TickRange& ticks,
+      const std::function<bool(const Instance&)>& wants) const;
+
+ private:
+  struct Section {
+    uint32_t shape = 0;
+    std::vector<Frame::Failure> failures;
+    uint64_t run_count = 0;
+    uint64_t begin = 0;  // of its tables in the body
+    uint64_t tables_size = 0;
+    // The sizes of the index and of the values of each column.
+    std::vector<uint64_t> index_sizes;
+    std::vector<uint64_t> values_sizes;
+  };
+  // The selected runs.
+  struct Runs {
+    // Run numbers in the section.
+    std::vector<size_t> numbers;
+    // First position in a column, for every run of the section.
+    std::vector<uint64_t> begins;
+    uint64_t values = 0;  // in a column, of all runs of the section
+  };
+
+  Chunk() = default;
+  bool ParseHead(absl::string_view head);
+  bool ParseSection(absl::string_view* head, uint64_t* body_size);
+  absl::Status ReadRuns(const Section& section, const TickRange& ticks,
+                        const std::function<bool(const Instance&)>& wants,
+                        Frame* frame, Runs* runs) const;
+  absl::Status ReadColumn(const Section& section, size_t column, uint64_t begin,
+                          const Runs& runs, const Frame& frame,
+                          FrameColumn* to) const;
+
+  uint32_t epoch_number_ = 0;
+  ReadBody read_body_;
+  std::shared_ptr<const std::vector<perflib::Clocks>> clocks_;
+  std::vector<Section> sections_;
+};
+
+}  // namespace fleetperf::aggregator
+
+#endif  // FLEETPERF_AGGREGATOR_STORE_CODEC_CHUNK_H_

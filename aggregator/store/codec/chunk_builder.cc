@@ -1,0 +1,295 @@
+#include "aggregator/store/codec/chunk_builder.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "aggregator/store/codec/chunk.h"
+#include "aggregator/store/codec/number_codec.h"
+#include "base/coding.h"
+#include "base/zstd.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+uint64_t Unsigned(int64_t number) { return static_cast<uint64_t>(number); }
+
+// Calls PutNumbers with the result of `number_of` for each of `items`.
+template <typename Items, typename NumberOf>
+void PutEach(const Items& items, const NumberOf& number_of, std::string* to) {
+  std::vector<uint64_t> numbers;
+  numbers.reserve(items.size());
+  for (const auto& item : items) numbers.push_back(number_of(item));
+  PutNumbers(numbers, to);
+}
+
+void PutClocks(const std::vector<perflib::Clocks>& clocks, std::string* to) {
+  PutVarint(clocks.size(), to);
+  PutEach(
+      clocks, [](const auto& c) { return Unsigned(c.perf_time_100nsec); }, to);
+  // Both clocks usually advance by the same amount, so their difference is
+  // mostly constant.
+  PutEach(
+      clocks,
+      [](const auto& c) {
+        return Unsigned(c.perf_time_stamp) - Unsigned(c.perf_time_100nsec);
+      },
+      to);
+  PutEach(
+      clocks, [](const auto& c) { return Unsigned(c.perf_freq); }, to);
+}
+
+// Consecutive names are usually similar, so they compress well.
+void PutText(const std::string& text, std::string* to) {
+  std::string compressed;
+  ZstdCompress(text, &compressed);
+  const bool is_smaller = compressed.size() < text.size();
+  PutVarint(text.size(), to);
+  PutBytes(is_smaller ? compressed : text, to);
+}
+
+// A run of the chunk. It may continue across pieces.
+struct Run {
+  size_t instance = 0;
+  uint32_t first_tick = 0;
+  uint32_t tick_count = 0;
+};
+
+// The source of some ticks of a run.
+struct Segment {
+  size_t run = 0;
+  const Frame* frame = nullptr;
+  size_t frame_run = 0;
+  uint32_t begin = 0;  // in the frame's columns
+  uint32_t tick_count = 0;
+};
+
+// Writes one section.
+class SectionWriter {
+ public:
+  // Adds ticks of a frame of the section's query. `begin` is their position in
+  // the chunk.
+  void Add(const Frame& frame, uint32_t first_tick, uint32_t tick_count,
+           uint32_t begin) {
+    for (size_t i = 0; i < frame.runs.size(); ++i) {
+      const Frame::Run& run = frame.runs[i];
+      const uint32_t first = std::max(run.first_tick, first_tick);
+      const uint32_t end =
+          std::min(run.first_tick + run.tick_count, first_tick + tick_count);
+      if (first >= end) continue;
+      const uint32_t count = end - first;
+      segments_.push_back(
+          {.run = RunOf(run.instance.get(), begin + first - first_tick, count),
+           .frame = &frame,
+           .frame_run = i,
+           .begin = run.begin + (first - run.first_tick),
+           .tick_count = count});
+    }
+    for (const Frame::Failure& failure : frame.failures) {
+      if (failure.tick >= first_tick &&
+          failure.tick - first_tick < tick_count) {
+        failures_.push_back(
+            {failure.tick - first_tick + begin, failure.status});
+      }
+    }
+  }
+
+  void Finish(uint32_t shape, size_t columns, EncodedChunk* to) {
+    std::stable_sort(
+        segments_.begin(), segments_.end(),
+        [](const Segment& a, const Segment& b) { return a.run < b.run; });
+    PutVarint(shape, &to->head);
+    PutVarint(failures_.size(), &to->head);
+    PutEach(
+        failures_, [](const auto& f) { return f.tick; }, &to->head);
+    PutEach(
+        failures_, [](const auto& f) { return f.status; }, &to->head);
+    const size_t begin = to->body.size();
+    PutInstances(&to->body);
+    PutRuns(&to->body);
+    PutVarint(runs_.size(), &to->head);
+    PutVarint(to->body.size() - begin, &to->head);
+    // A frame without runs has no columns.
+    if (runs_.empty()) columns = 0;
+    std::vector<uint64_t> index_sizes;
+    std::vector<uint64_t> values_sizes;
+    for (size_t column = 0; column < columns; ++column) {
+      values_.clear();
+      const size_t index = to->body.size();
+      PutColumn(column, &to->body);
+      index_sizes.push_back(to->body.size() - index);
+      values_sizes.push_back(values_.size());
+      to->body.append(values_);
+    }
+    PutVarint(columns, &to->head);
+    PutNumbers(index_sizes, &to->head);
+    PutNumbers(values_sizes, &to->head);
+  }
+
+ private:
+  // Returns the run for these ticks of the instance. Extends the instance's
+  // newest run if the ticks follow it, else starts a new one.
+  size_t RunOf(const Instance* instance, uint32_t first_tick, uint32_t count) {
+    const auto [entry, is_new] =
+        newest_run_.try_emplace(instance->life, runs_.size());
+    if (is_new) {
+      instances_.push_back(instance);
+      runs_.push_back({instances_.size() - 1, first_tick, count});
+      return runs_.size() - 1;
+    }
+    Run& newest = runs_[entry->second];
+    if (newest.first_tick + newest.tick_count == first_tick) {
+      newest.tick_count += count;
+    } else {
+      runs_.push_back({newest.instance, first_tick, count});
+      entry->second = runs_.size() - 1;
+    }
+    return entry->second;
+  }
+
+  void PutInstances(std::string* to) const {
+    PutVarint(instances_.size(), to);
+    std::string names;
+    for (const Instance* instance : instances_) names.append(instance->name);
+    PutText(names, to);
+    const auto put = [&](const auto& number_of) {
+      PutEach(instances_, number_of, to);
+    };
+    put([](const Instance* i) { return i->name.size(); });
+    put([](const Instance* i) { return i->instance_id; });
+    put([](const Instance* i) { return i->occurrence; });
+    put([](const Instance* i) { return DefinitionOfLife(i->life); });
+  }
+
+  void PutRuns(std::string* to) const {
+    PutEach(
+        runs_, [](const Run& run) { return run.instance; }, to);
+    PutEach(
+        runs_, [](const Run& run) { return run.first_tick; }, to);
+    PutEach(
+        runs_, [](const Run& run) { return run.tick_count; }, to);
+  }
+
+  // Appends the column's index to `to` and its runs to values_.
+  void PutColumn(size_t column, std::string* to) {
+    firsts_.clear();
+    sizes_.clear();
+    missing_.clear();
+    uint64_t begin = 0;
+    for (size_t i = 0; i < segments_.size();) {
+      size_t end = i;
+      while (end < segments_.size() && segments_[end].run == segments_[i].run) {
+        ++end;
+      }
+      const size_t size = values_.size();
+      PutRun(column, absl::MakeConstSpan(segments_).subspan(i, end - i), begin);
+      sizes_.push_back(values_.size() - size);
+      begin += runs_[segments_[i].run].tick_count;
+      i = end;
+    }
+    PutVarint(missing_.size(), to);
+    PutNumbers(missing_, to);
+    PutNumbers(firsts_, to);
+    PutNumbers(sizes_, to);
+  }
+
+  void PutRun(size_t column, absl::Span<const Segment> segments,
+              uint64_t begin) {
+    if (const auto same = Constant(column, segments)) {
+      firsts_.push_back(*same);
+      return;
+    }
+    numbers_.clear();
+    for (const Segment& segment : segments) {
+      const FrameColumn& from = segment.frame->columns[column];
+      if (from.constant) {
+        numbers_.insert(numbers_.end(), segment.tick_count,
+                        from.values[segment.frame_run]);
+      } else {
+        const auto values = from.values.begin() + segment.begin;
+        numbers_.insert(numbers_.end(), values, values + segment.tick_count);
+      }
+      NoteMissing(from, segment, begin);
+    }
+    firsts_.push_back(numbers_[0]);
+    EncodeChanges(numbers_, &values_);
+  }
+
+  // Returns the value if it is the same in all segments and none is missing.
+  static std::optional<uint64_t> Constant(size_t column,
+                                          absl::Span<const Segment> segments) {
+    const auto value_of = [&](const Segment& segment) {
+      return segment.frame->columns[column].values[segment.frame_run];
+    };
+    for (const Segment& segment : segments) {
+      const FrameColumn& from = segment.frame->columns[column];
+      if (!from.constant || !from.missing.empty()) return std::nullopt;
+      if (value_of(segment) != value_of(segments[0])) return std::nullopt;
+    }
+    return value_of(segments[0]);
+  }
+
+  // Replaces each missing value with the value before it, which compresses
+  // best. The segment's numbers are the last ones in numbers_.
+  void NoteMissing(const FrameColumn& from, const Segment& segment,
+                   uint64_t begin) {
+    if (from.missing.empty()) return;
+    const size_t first = numbers_.size() - segment.tick_count;
+    auto position = std::lower_bound(from.missing.begin(), from.missing.end(),
+                                     segment.begin);
+    for (; position != from.missing.end() &&
+           *position < segment.begin + segment.tick_count;
+         ++position) {
+      const size_t at = first + (*position - segment.begin);
+      numbers_[at] = at > 0 ? numbers_[at - 1] : 0;
+      missing_.push_back(begin + at);
+    }
+  }
+
+  absl::flat_hash_map<uint64_t, size_t> newest_run_;  // by life
+  std::vector<const Instance*> instances_;
+  std::vector<Run> runs_;
+  std::vector<Segment> segments_;
+  std::vector<Frame::Failure> failures_;
+
+  // State of the column being written.
+  std::vector<uint64_t> firsts_;
+  std::vector<uint64_t> sizes_;
+  std::vector<uint64_t> missing_;
+  std::string values_;
+  std::vector<uint64_t> numbers_;  // of one run
+};
+
+}  // namespace
+
+void ChunkBuilder::Add(absl::Span<const std::shared_ptr<const Frame>> frames,
+                       uint32_t first_tick, uint32_t tick_count) {
+  const auto begin = static_cast<uint32_t>(clocks_.size());
+  const auto clocks = frames[0]->clocks->begin() + first_tick;
+  clocks_.insert(clocks_.end(), clocks, clocks + tick_count);
+  sections_.resize(frames.size());
+  for (size_t i = 0; i < frames.size(); ++i) {
+    sections_[i].push_back({frames[i], first_tick, tick_count, begin});
+    values_ += frames[i]->runs.size() * frames[i]->columns.size() * tick_count;
+  }
+}
+
+EncodedChunk ChunkBuilder::Finish(
+    absl::FunctionRef<uint32_t(const CollectedQuery&)> shape_of) const {
+  EncodedChunk chunk;
+  PutVarint(kChunkVersion, &chunk.head);
+  PutClocks(clocks_, &chunk.head);
+  PutVarint(sections_.size(), &chunk.head);
+  for (const Section& section : sections_) {
+    const CollectedQuery& query = *section[0].frame->query;
+    SectionWriter writer;
+    for (const Piece& piece : section) {
+      writer.Add(*piece.frame, piece.first_tick, piece.tick_count, piece.begin);
+    }
+    writer.Finish(shape_of(query), query.columns.size(), &chunk);
+  }
+  return chunk;
+}
+
+}  // namespace fleetperf::aggregator

@@ -1,0 +1,378 @@
+#include "aggregator/store/tables/database.h"
+
+#include <rocksdb/cache.h>
+#include <rocksdb/env.h>
+#include <rocksdb/filter_policy.h>
+#include <rocksdb/listener.h>
+#include <rocksdb/sst_file_reader.h>
+#include <rocksdb/table.h>
+#include <spdlog/spdlog.h>
+
+#include <cstdarg>
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "aggregator/store/tables/room.h"
+#include "base/files.h"
+#include "base/logging.h"
+#include "base/status_macros.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+constexpr size_t kMiB = size_t{1} << 20;
+// The size of the cache for blocks of the store.
+constexpr size_t kCacheBytes = 64 * kMiB;
+
+rocksdb::ColumnFamilyOptions OptionsOf(
+    Family family, const std::shared_ptr<rocksdb::Cache>& cache) {
+  rocksdb::ColumnFamilyOptions options;
+  rocksdb::BlockBasedTableOptions table;
+  table.block_cache = cache;
+  table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
+  switch (family) {
+    case Family::kDefault:
+    case Family::kTimes:
+      options.compression = rocksdb::kLZ4Compression;
+      break;
+    case Family::kLog:
+      // Payloads are already compressed. They are removed after minutes,
+      // usually before they are written to a file.
+      options.compression = rocksdb::kNoCompression;
+      options.write_buffer_size = 64 * kMiB;
+      break;
+    case Family::kChunks:
+      // Chunks are already compressed. Each page of a chunk has its own block.
+      options.compression = rocksdb::kNoCompression;
+      options.write_buffer_size = 64 * kMiB;
+      table.block_size = 16 * 1024;
+      break;
+  }
+  // Damaged data cannot be compacted with new data. This must not stop new
+  // writes.
+  options.level0_slowdown_writes_trigger = 200;
+  options.level0_stop_writes_trigger = 1000;
+  options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
+  return options;
+}
+
+// Logs the errors of RocksDB's background work, for which no caller waits.
+class BackgroundErrors : public rocksdb::EventListener {
+ public:
+  void OnBackgroundError(rocksdb::BackgroundErrorReason reason,
+                         rocksdb::Status* error) override {
+    const bool is_damage =
+        reason == rocksdb::BackgroundErrorReason::kCompaction &&
+        error->IsCorruption();
+    if (!is_damage) {
+      log_.Warn("background",
+                absl::StrCat("the store cannot write: ", error->ToString()));
+      return;
+    }
+    log_.Warn("compaction",
+              absl::StrCat("cannot compact a damaged part of the store; stop "
+                           "the aggregator and run fleetperf-aggregator "
+                           "verify: ",
+                           error->ToString()));
+    // The error would stop all writes. The damaged data is unchanged, and new
+    // data does not depend on it.
+    *error = rocksdb::Status::OK();
+  }
+
+  // RocksDB checks every few seconds whether the disk has space again.
+  void OnErrorRecoveryEnd(
+      const rocksdb::BackgroundErrorRecoveryInfo& info) override {
+    if (info.new_bg_error.ok()) spdlog::info("the store can write again");
+  }
+
+ private:
+  LogOncePerCause log_;
+};
+
+// Receives RocksDB's own log. A log file beside the database would fail with
+// the disk, and RocksDB 7.8 would fail with the log.
+class RocksDbLog : public rocksdb::Logger {
+ public:
+  RocksDbLog() : rocksdb::Logger(rocksdb::WARN_LEVEL) {}
+
+  using rocksdb::Logger::Logv;
+  void Logv(const char* format, va_list arguments) override {
+    char text[1024];
+    std::vsnprintf(text, sizeof text, format, arguments);
+    spdlog::debug("rocksdb: {}", text);
+  }
+};
+
+std::vector<rocksdb::ColumnFamilyDescriptor> Families() {
+  const auto cache = rocksdb::NewLRUCache(kCacheBytes);
+  return {
+      {rocksdb::kDefaultColumnFamilyName, OptionsOf(Family::kDefault, cache)},
+      {"log", OptionsOf(Family::kLog, cache)},
+      {"times", OptionsOf(Family::kTimes, cache)},
+      {"chunks", OptionsOf(Family::kChunks, cache)}};
+}
+
+absl::Status CannotOpen(const std::string& directory,
+                        const rocksdb::Status& status) {
+  // The lock is held elsewhere. Failing to open the lock file is a different
+  // error.
+  const bool locked =
+      absl::StrContains(status.ToString(), "While lock file") ||
+      absl::StrContains(status.ToString(), "lock hold by current process");
+  return absl::FailedPreconditionError(
+      absl::StrCat("cannot open the store in ", directory, ": ",
+                   locked ? "another process has it open (" : "",
+                   status.ToString(), locked ? ")" : ""));
+}
+
+rocksdb::DBOptions CommonOptions() {
+  rocksdb::DBOptions options;
+  options.info_log = std::make_shared<RocksDbLog>();
+  // The manifest records the size of each closed log.
+  options.track_and_verify_wals_in_manifest = true;
+  return options;
+}
+
+// Returns whether a log that was closed properly is missing or shorter now.
+bool LacksWal(const rocksdb::Status& status) {
+  return status.IsCorruption() &&
+         (absl::StrContains(status.ToString(), "Missing WAL") ||
+          absl::StrContains(status.ToString(), "Size mismatch: WAL"));
+}
+
+}  // namespace
+
+absl::Status FromRocksDb(const rocksdb::Status& status,
+                         absl::string_view action) {
+  if (status.ok()) return absl::OkStatus();
+  if (status.IsNotFound()) return absl::NotFoundError("not in the store");
+  const std::string message =
+      absl::StrCat("the store cannot ", action, ": ", status.ToString());
+  if (status.IsNoSpace()) return absl::ResourceExhaustedError(message);
+  if (status.IsCorruption()) return absl::DataLossError(message);
+  return absl::UnavailableError(message);
+}
+
+void LogDamage(const absl::Status& damage) {
+  spdlog::error("skipped: {}", std::string(damage.message()));
+}
+
+void Changes::Put(Family family, absl::string_view key,
+                  absl::string_view value) {
+  batch_.Put(database_.family(family), ToSlice(key), ToSlice(value));
+}
+
+void Changes::Delete(Family family, absl::string_view key) {
+  batch_.Delete(database_.family(family), ToSlice(key));
+}
+
+absl::StatusOr<std::unique_ptr<Database>> Database::Open(
+    const std::string& directory) {
+  RETURN_IF_ERROR(MakeDirectories(directory));
+  std::unique_ptr<Database> opened(new Database(directory));
+  RETURN_IF_ERROR(opened->Lock());
+  const absl::Status checked = opened->CheckWal();
+  absl::Status repaired = checked;
+  if (checked.ok()) repaired = RepairWal(directory, opened->wal_);
+  opened->Unlock();
+  RETURN_IF_ERROR(repaired);
+  rocksdb::DBOptions options = CommonOptions();
+  options.create_if_missing = true;
+  options.create_missing_column_families = true;
+  options.max_total_wal_size = 256 * kMiB;
+  options.listeners.push_back(std::make_shared<BackgroundErrors>());
+  // The log has been repaired. RocksDB's default mode would silently skip
+  // unreadable data together with everything after it.
+  options.wal_recovery_mode =
+      rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
+  rocksdb::DB* database = nullptr;
+  rocksdb::Status status = rocksdb::DB::Open(options, directory, Families(),
+                                             &opened->families_, &database);
+  if (LacksWal(status)) {
+    opened->missing_wal_ = absl::DataLossError(status.ToString());
+    // This discards the manifest's list of logs until the next start.
+    options.track_and_verify_wals_in_manifest = false;
+    status = rocksdb::DB::Open(options, directory, Families(),
+                               &opened->families_, &database);
+  }
+  if (!status.ok()) return CannotOpen(directory, status);
+  opened->database_.reset(database);
+  return opened;
+}
+
+absl::StatusOr<std::unique_ptr<Database>> Database::OpenForReading(
+    const std::string& directory) {
+  std::error_code error;
+  if (!std::filesystem::exists(directory + "/CURRENT", error)) {
+    return absl::NotFoundError(
+        absl::StrCat("there is no store in ", directory));
+  }
+  std::unique_ptr<Database> opened(new Database(directory));
+  // Without the lock, files could be deleted while they are read.
+  RETURN_IF_ERROR(opened->Lock());
+  RETURN_IF_ERROR(opened->CheckWal());
+  rocksdb::DBOptions options = CommonOptions();
+  // CheckWal reports unreadable data.
+  options.wal_recovery_mode =
+      rocksdb::WALRecoveryMode::kSkipAnyCorruptedRecords;
+  rocksdb::DB* database = nullptr;
+  const rocksdb::Status status = rocksdb::DB::OpenForReadOnly(
+      options, directory, Families(), &opened->families_, &database);
+  if (LacksWal(status)) {
+    return absl::DataLossError(
+        absl::StrCat("a write-ahead log file in ", directory,
+                     " is missing or too short, so acknowledged batches are "
+                     "lost: ",
+                     status.ToString(),
+                     "; the aggregator continues without it when started"));
+  }
+  if (!status.ok()) return CannotOpen(directory, status);
+  opened->database_.reset(database);
+  return opened;
+}
+
+absl::Status Database::Lock() {
+  const rocksdb::Status status = rocksdb::Env::Default()->LockFile(
+      absl::StrCat(directory_, "/LOCK"), &lock_);
+  return status.ok() ? absl::OkStatus() : CannotOpen(directory_, status);
+}
+
+void Database::Unlock() {
+  if (lock_ != nullptr) rocksdb::Env::Default()->UnlockFile(lock_);
+  lock_ = nullptr;
+}
+
+absl::Status Database::CheckWal() {
+  synced_ = SyncedMark::Read(directory_);
+  ASSIGN_OR_RETURN(wal_, aggregator::CheckWal(directory_, synced_));
+  return absl::OkStatus();
+}
+
+Database::~Database() {
+  for (rocksdb::ColumnFamilyHandle* family : families_) {
+    database_->DestroyColumnFamilyHandle(family);
+  }
+  Unlock();
+}
+
+std::vector<std::string> Database::Files() const {
+  std::vector<rocksdb::LiveFileMetaData> files;
+  database_->GetLiveFilesMetaData(&files);
+  std::vector<std::string> paths;
+  for (const auto& file : files) {
+    paths.push_back(absl::StrCat(file.db_path, file.name));
+  }
+  return paths;
+}
+
+absl::Status Database::VerifyFile(const std::string& path) const {
+  rocksdb::SstFileReader reader{rocksdb::Options()};
+  rocksdb::Status status = reader.Open(path);
+  if (status.ok()) status = reader.VerifyChecksum();
+  return FromRocksDb(status, "read a file");
+}
+
+uint64_t Database::Size() const {
+  uint64_t size = 0;
+  for (rocksdb::ColumnFamilyHandle* family : families_) {
+    uint64_t files = 0;
+    database_->GetIntProperty(
+        family, rocksdb::DB::Properties::kLiveSstFilesSize, &files);
+    size += files;
+  }
+  return size;
+}
+
+absl::Status Database::Compact(Family of) {
+  return FromRocksDb(database_->CompactRange({}, family(of), nullptr, nullptr),
+                     "compact");
+}
+
+absl::Status Database::Flush() {
+  uint64_t size = 0;
+  for (rocksdb::ColumnFamilyHandle* family : families_) {
+    uint64_t of_family = 0;
+    database_->GetIntProperty(
+        family, rocksdb::DB::Properties::kCurSizeAllMemTables, &of_family);
+    size += of_family;
+  }
+  RETURN_IF_ERROR(CheckRoom(directory_, size, DiskUse::kMaintenance));
+  return FromRocksDb(database_->Flush(rocksdb::FlushOptions(), families_),
+                     "write its files");
+}
+
+absl::Status Database::UseLiveFiles(
+    absl::FunctionRef<
+        absl::Status(const std::vector<rocksdb::LiveFileStorageInfo>&)>
+        use) {
+  RETURN_IF_ERROR(
+      FromRocksDb(database_->DisableFileDeletions(), "keep its files"));
+  const absl::Cleanup enable = [this] {
+    // Other callers may also have disabled deletions.
+    database_->EnableFileDeletions(/*force=*/false).PermitUncheckedError();
+  };
+  std::vector<rocksdb::LiveFileStorageInfo> files;
+  RETURN_IF_ERROR(FromRocksDb(database_->GetLiveFilesStorageInfo({}, &files),
+                              "list its files"));
+  return use(files);
+}
+
+absl::Status Database::Write(Changes* changes, Durability durability) {
+  RETURN_IF_ERROR(CheckRoom(directory_, changes->batch_.GetDataSize(),
+                            DiskUse::kMaintenance));
+  rocksdb::WriteOptions options;
+  options.sync = durability == Durability::kPowerCut;
+  return FromRocksDb(database_->Write(options, &changes->batch_), "write");
+}
+
+absl::StatusOr<std::string> Database::Get(Family of, absl::string_view key,
+                                          const Snapshot* snapshot) const {
+  rocksdb::PinnableSlice value;
+  RETURN_IF_ERROR(GetPinned(of, key, snapshot, &value));
+  return value.ToString();
+}
+
+absl::Status Database::GetPinned(Family of, absl::string_view key,
+                                 const Snapshot* snapshot,
+                                 rocksdb::PinnableSlice* value) const {
+  value->Reset();
+  rocksdb::ReadOptions options;
+  if (snapshot != nullptr) options.snapshot = snapshot->snapshot_;
+  return FromRocksDb(database_->Get(options, family(of), ToSlice(key), value),
+                     "read");
+}
+
+uint64_t Database::OldestSnapshot() const {
+  uint64_t oldest = 0;
+  database_->GetIntProperty(rocksdb::DB::Properties::kOldestSnapshotSequence,
+                            &oldest);
+  return oldest != 0 ? oldest : UINT64_MAX;
+}
+
+std::unique_ptr<rocksdb::Iterator> Database::Iterate(
+    Family of, const Snapshot* snapshot, const rocksdb::Slice* end) const {
+  rocksdb::ReadOptions options;
+  if (snapshot != nullptr) options.snapshot = snapshot->snapshot_;
+  options.iterate_upper_bound = end;
+  return std::unique_ptr<rocksdb::Iterator>(
+      database_->NewIterator(options, family(of)));
+}
+
+absl::Status Database::ForEach(
+    Family of, absl::string_view prefix,
+    absl::FunctionRef<void(absl::string_view, absl::string_view)> use) const {
+  const std::string end = EndOfPrefix(prefix);
+  const rocksdb::Slice end_slice = end;
+  const auto entry =
+      Iterate(of, /*snapshot=*/nullptr, end.empty() ? nullptr : &end_slice);
+  for (entry->Seek(ToSlice(prefix)); entry->Valid(); entry->Next()) {
+    use(ToView(entry->key()), ToView(entry->value()));
+  }
+  return FromRocksDb(entry->status(), "read");
+}
+
+}  // namespace fleetperf::aggregator

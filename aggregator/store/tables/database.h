@@ -1,0 +1,198 @@
+// The store's use of RocksDB: column families and their options, durability,
+// and translation of errors.
+
+#ifndef FLEETPERF_AGGREGATOR_STORE_TABLES_DATABASE_H_
+#define FLEETPERF_AGGREGATOR_STORE_TABLES_DATABASE_H_
+
+#include <rocksdb/db.h>
+#include <rocksdb/metadata.h>
+#include <rocksdb/options.h>
+#include <rocksdb/slice.h>
+#include <rocksdb/write_batch.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "aggregator/store/tables/commit_mark.h"
+#include "aggregator/store/tables/wal_check.h"
+
+namespace fleetperf::aggregator {
+
+// The column families. keys.h lists their keys.
+enum class Family { kDefault, kLog, kTimes, kChunks };
+
+inline rocksdb::Slice ToSlice(absl::string_view text) {
+  return rocksdb::Slice(text.data(), text.size());
+}
+inline absl::string_view ToView(const rocksdb::Slice& slice) {
+  return absl::string_view(slice.data(), slice.size());
+}
+
+// Returns the first key after all keys that begin with `prefix`. Empty if no
+// such key exists.
+inline std::string EndOfPrefix(absl::string_view prefix) {
+  std::string end(prefix);
+  while (!end.empty() && end.back() == '\xff') end.pop_back();
+  if (!end.empty()) ++end.back();
+  return end;
+}
+
+// Converts a RocksDB status. Errors: ResourceExhausted if the disk is full,
+// DataLoss if data is damaged, NotFound, otherwise Unavailable.
+absl::Status FromRocksDb(const rocksdb::Status& status,
+                         absl::string_view action);
+
+// Called for each record that is skipped because it is damaged or was not
+// written by the store.
+using OnDamage = absl::FunctionRef<void(const absl::Status& damage)>;
+// An OnDamage that logs the error.
+void LogDamage(const absl::Status& damage);
+
+class Database;
+
+// A set of changes that is applied atomically. Thread-compatible.
+class Changes {
+ public:
+  explicit Changes(const Database* database) : database_(*database) {}
+
+  void Put(Family family, absl::string_view key, absl::string_view value);
+  void Delete(Family family, absl::string_view key);
+
+  // The number of changes.
+  size_t size() const { return static_cast<size_t>(batch_.Count()); }
+
+ private:
+  friend class Database;
+  const Database& database_;
+  rocksdb::WriteBatch batch_;
+};
+
+// A consistent view of the database at one moment. Thread-safe.
+class Snapshot {
+ public:
+  explicit Snapshot(rocksdb::DB* database)
+      : database_(*database), snapshot_(database->GetSnapshot()) {}
+  ~Snapshot() { database_.ReleaseSnapshot(snapshot_); }
+  Snapshot(const Snapshot&) = delete;
+  Snapshot& operator=(const Snapshot&) = delete;
+
+ private:
+  friend class Database;
+  rocksdb::DB& database_;
+  const rocksdb::Snapshot* const snapshot_;
+};
+
+// A RocksDB database. Thread-safe.
+class Database {
+ public:
+  // Opens the database in `directory`, and creates it if necessary. Unreadable
+  // parts of the write-ahead log are skipped and reported by wal(). Returns
+  // FailedPrecondition if the database cannot be opened, for example because
+  // another process has it open.
+  static absl::StatusOr<std::unique_ptr<Database>> Open(
+      const std::string& directory);
+  // Opens the database read-only. Errors: as Open, and NotFound if there is no
+  // store.
+  static absl::StatusOr<std::unique_ptr<Database>> OpenForReading(
+      const std::string& directory);
+  ~Database();
+
+  // The state of the write-ahead log before the database was opened.
+  // missing_wal() is the evidence that a file of the log is missing, or OK if
+  // there is none.
+  const WalCheck& wal() const { return wal_; }
+  const absl::Status& missing_wal() const { return missing_wal_; }
+  // The last commit known to have been synced before the database was opened.
+  const CommitMark& synced() const { return synced_; }
+
+  const std::string& directory() const { return directory_; }
+
+  // Files returns the files that hold keys and values. VerifyFile returns
+  // DataLoss if a file is not as it was written.
+  std::vector<std::string> Files() const;
+  absl::Status VerifyFile(const std::string& path) const;
+
+  // The size of the keys and values on disk, in bytes. Files retained only for
+  // a backup or a query do not count.
+  uint64_t Size() const;
+  // Rewrites a family, which frees the space of removed keys.
+  absl::Status Compact(Family family);
+  // Writes all earlier changes to files of keys and values, so that damage to
+  // the write-ahead log cannot affect them. Returns ResourceExhausted if the
+  // disk is nearly full.
+  absl::Status Flush();
+  // Calls `use` with the files that make up the database, including all earlier
+  // writes, and returns its error. No file is deleted during the call.
+  absl::Status UseLiveFiles(
+      absl::FunctionRef<
+          absl::Status(const std::vector<rocksdb::LiveFileStorageInfo>& files)>
+          use);
+
+  // kPowerCut: the write survives a power cut. kProcess: the write survives the
+  // end of the process. A write that survives implies that all earlier writes
+  // do.
+  enum class Durability { kProcess, kPowerCut };
+  // Applies the changes. Returns ResourceExhausted if the disk is nearly full.
+  absl::Status Write(Changes* changes, Durability durability);
+
+  std::unique_ptr<const Snapshot> TakeSnapshot() {
+    return std::make_unique<const Snapshot>(database_.get());
+  }
+  // A number that grows with every change.
+  uint64_t LastChange() const { return database_->GetLatestSequenceNumber(); }
+  // LastChange() of the oldest snapshot in use. UINT64_MAX if there is none.
+  uint64_t OldestSnapshot() const;
+
+  // Returns the value as of `snapshot`, or the current value if `snapshot` is
+  // null. Returns NotFound if the key does not exist.
+  absl::StatusOr<std::string> Get(Family family, absl::string_view key,
+                                  const Snapshot* snapshot = nullptr) const;
+  // Like Get, but without a copy. `value` refers to memory of the database,
+  // which must outlive it.
+  absl::Status GetPinned(Family family, absl::string_view key,
+                         const Snapshot* snapshot,
+                         rocksdb::PinnableSlice* value) const;
+  // Iterates over the keys of a family in order, up to `end`, which must
+  // outlive the iterator. Without an end, a search that finds nothing scans all
+  // deleted keys that follow.
+  std::unique_ptr<rocksdb::Iterator> Iterate(
+      Family family, const Snapshot* snapshot = nullptr,
+      const rocksdb::Slice* end = nullptr) const;
+  // Calls `use` with each key that starts with `prefix` and its value.
+  absl::Status ForEach(
+      Family family, absl::string_view prefix,
+      absl::FunctionRef<void(absl::string_view key, absl::string_view value)>
+          use) const;
+
+  rocksdb::ColumnFamilyHandle* family(Family family) const {
+    return families_[static_cast<size_t>(family)];
+  }
+
+ private:
+  explicit Database(std::string directory) : directory_(std::move(directory)) {}
+  absl::Status CheckWal();
+  absl::Status Lock();
+  void Unlock();
+
+  const std::string directory_;
+  CommitMark synced_;
+  WalCheck wal_;
+  absl::Status missing_wal_;
+  // Held while the write-ahead log is checked, and while the database is open
+  // for reading. RocksDB itself takes no lock for reading.
+  rocksdb::FileLock* lock_ = nullptr;
+  std::unique_ptr<rocksdb::DB> database_;
+  std::vector<rocksdb::ColumnFamilyHandle*> families_;
+};
+
+}  // namespace fleetperf::aggregator
+
+#endif  // FLEETPERF_AGGREGATOR_STORE_TABLES_DATABASE_H_

@@ -1,0 +1,251 @@
+#include "aggregator/store/tables/lost_commits.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "aggregator/samples/commit.h"
+#include "aggregator/store/tables/chunk_table.h"
+#include "aggregator/store/tables/epoch_table.h"
+#include "aggregator/store/tables/fingerprints.h"
+#include "aggregator/store/tables/keys.h"
+#include "aggregator/store/tables/log.h"
+#include "base/status_macros.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+// The maximum wait for lost definitions, which must come from agents that may
+// not be running; and the wait after an agent began to send its definitions.
+constexpr absl::Duration kMaxWait = absl::Hours(24);
+constexpr absl::Duration kMaxSendTime = absl::Minutes(10);
+
+// Returns whether the batch is in the log or in chunks. Other files of the
+// database also have parts of the write-ahead log. On an error, the batch may
+// be present.
+absl::StatusOr<bool> Has(const Database& database, uint32_t epoch_number,
+                         uint64_t sequence) {
+  const absl::Status logged =
+      database.Get(Family::kTimes, LogKey(epoch_number, sequence)).status();
+  if (logged.ok()) return true;
+  if (!absl::IsNotFound(logged)) return logged;
+  ASSIGN_OR_RETURN(const auto fingerprint,
+                   FingerprintInChunk(database, epoch_number, sequence));
+  return fingerprint.has_value();
+}
+
+// Returns whether the only known losses are batches, and all of them are
+// present in other files.
+bool IsHarmless(const Database& database, const WalDamage& damage) {
+  const auto is_there = [&](const MissingBatches& missing) {
+    const auto has = Has(database, missing.epoch_number, missing.last_sequence);
+    return has.ok() && *has;
+  };
+  return !damage.epochs.empty() &&
+         std::all_of(damage.epochs.begin(), damage.epochs.end(), is_there);
+}
+
+Loss LossOf(const WalDamage& damage, const MissingBatches& missing) {
+  absl::Time start = missing.start;
+  if (start == absl::InfinitePast()) start = damage.after;
+  if (start == absl::InfinitePast()) start = missing.end;
+  return {.start = std::min(start, missing.end),
+          .end = std::max(start, missing.end),
+          .cause = LossCause::kStoreDamaged};
+}
+
+// Records a loss in place of batches, unless the batches are present.
+absl::Status KeepLoss(const Loss& loss, const MissingBatches& missing,
+                      const DefinitionTable& definitions, Database* database,
+                      LostTicksTable* lost_ticks) {
+  ASSIGN_OR_RETURN(const bool has,
+                   Has(*database, missing.epoch_number, missing.last_sequence));
+  if (has) return absl::OkStatus();
+  const auto agent = definitions.GetAgent(missing.epoch_number);
+  if (absl::IsNotFound(agent.status())) {
+    return absl::DataLossError(
+        absl::StrCat("cannot record a gap of epoch ", missing.epoch_number,
+                     ": the name of its agent is lost, too"));
+  }
+  RETURN_IF_ERROR(agent.status());
+  const DecodedBatch told{.losses = {loss}};
+  const BatchToCommit batch{.epoch_number = missing.epoch_number,
+                            .sequence = missing.last_sequence,
+                            .agent = *agent,
+                            .received = missing.received,
+                            .decoded = &told};
+  LostTicksTable::Map lost = lost_ticks->After({batch});
+  Changes changes(database);
+  LostTicksTable::Put(lost, &changes);
+  Log::Put(batch, &changes);
+  RETURN_IF_ERROR(database->Write(&changes, Database::Durability::kPowerCut));
+  lost_ticks->Take(std::move(lost));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<CommitMark> ReadCommitMark(const Database& database) {
+  CommitMark mark;
+  const auto record = database.Get(Family::kDefault, CommitMarkKey());
+  if (absl::IsNotFound(record.status())) return mark;
+  RETURN_IF_ERROR(record.status());
+  // If the mark is damaged, counting restarts.
+  if (!ParseCommitMark(*record, &mark)) mark = {};
+  return mark;
+}
+
+std::vector<std::string> LostCommits(const Database& database,
+                                     const CommitMark& mark) {
+  std::vector<std::string> lost;
+  const WalCheck& wal = database.wal();
+  const std::string aside =
+      absl::StrCat("; when the store is opened, damaged files are kept in ",
+                   DamagedFilesIn(database.directory()));
+  for (WalDamage damage : wal.damage) {
+    if (IsHarmless(database, damage)) damage.commits = damage.batches = 0;
+    lost.push_back(absl::StrCat(Describe(damage), aside));
+  }
+  if (!database.missing_wal().ok()) {
+    lost.push_back(absl::StrCat(
+        "a write-ahead log file is missing or too short, so acknowledged "
+        "batches are lost: ",
+        database.missing_wal().message()));
+  }
+  CommitMark last = mark;
+  if (wal.last.has_value() && wal.last->commits > last.commits) {
+    last = *wal.last;
+  }
+  const CommitMark& synced = database.synced();
+  if (synced.commits > last.commits && !wal.end_is_damaged) {
+    lost.push_back(Describe({.commits = synced.commits - last.commits,
+                             .batches = synced.batches - last.batches,
+                             .after = last.received,
+                             .before = synced.received}));
+  }
+  return lost;
+}
+
+absl::Status KeepLostCommits(Database* database,
+                             const DefinitionTable& definitions,
+                             LostTicksTable* lost_ticks, OnDamage on_damage) {
+  for (const WalDamage& damage : database->wal().damage) {
+    for (const MissingBatches& missing : damage.epochs) {
+      const absl::Status kept = KeepLoss(LossOf(damage, missing), missing,
+                                         definitions, database, lost_ticks);
+      if (absl::IsDataLoss(kept)) {
+        on_damage(kept);
+      } else {
+        RETURN_IF_ERROR(kept);
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status KeepNumbersInUse(Database* database, OnDamage on_damage) {
+  ASSIGN_OR_RETURN(NumbersInUse numbers,
+                   FindNumbersInUse(*database, on_damage));
+  uint32_t last_machine = 0;
+  for (const auto& [machine, shape] : numbers.collected) {
+    last_machine = std::max(last_machine, machine);
+  }
+  // The last machine may have only losses. No shape has the number 0.
+  if (numbers.last_machine > last_machine) {
+    numbers.collected.emplace(numbers.last_machine, 0);
+  }
+  RETURN_IF_ERROR(
+      database->ForEach(Family::kDefault, CollectedKey(0, 0).substr(0, 1),
+                        [&](absl::string_view key, absl::string_view) {
+                          uint32_t machine = 0;
+                          uint32_t shape = 0;
+                          if (!ParseCollectedKey(key, &machine, &shape)) return;
+                          numbers.collected.erase({machine, shape});
+                        }));
+  Changes changes(database);
+  for (const auto& [machine, shape] : numbers.collected) {
+    changes.Put(Family::kDefault, CollectedKey(machine, shape), "");
+  }
+  const absl::Status epoch =
+      database->Get(Family::kDefault, DurableKey(numbers.last_epoch)).status();
+  if (numbers.last_epoch > 0 && absl::IsNotFound(epoch)) {
+    EpochTable::PutDurable(numbers.last_epoch, 0, 0, &changes);
+  }
+  return database->Write(&changes, Database::Durability::kPowerCut);
+}
+
+absl::Status LostDefinitions::Load() {
+  const absl::Status noted =
+      database_.Get(Family::kDefault, LostDefinitionsKey()).status();
+  if (absl::IsNotFound(noted)) return absl::OkStatus();
+  RETURN_IF_ERROR(noted);
+  absl::MutexLock lock(&mutex_);
+  Begin();
+  return absl::OkStatus();
+}
+
+absl::Status LostDefinitions::Note() {
+  Changes changes(&database_);
+  changes.Put(Family::kDefault, LostDefinitionsKey(), "");
+  RETURN_IF_ERROR(database_.Write(&changes, Database::Durability::kPowerCut));
+  absl::MutexLock lock(&mutex_);
+  Begin();
+  return absl::OkStatus();
+}
+
+void LostDefinitions::Begin() {
+  are_lost_ = true;
+  end_ = clock_.Monotonic() + kMaxWait;
+}
+
+bool LostDefinitions::Ask(uint32_t epoch_number) {
+  absl::MutexLock lock(&mutex_);
+  return are_lost_ && asked_.insert(epoch_number).second;
+}
+
+bool LostDefinitions::NoteReceived(uint32_t epoch_number) {
+  absl::MutexLock lock(&mutex_);
+  if (!are_lost_) return false;
+  ends_[epoch_number] = clock_.Monotonic() + kMaxSendTime;
+  waiting_.erase(epoch_number);
+  return true;
+}
+
+bool LostDefinitions::MayComeLocked(uint32_t epoch_number) const {
+  if (!are_lost_) return false;
+  const auto end = ends_.find(epoch_number);
+  return clock_.Monotonic() <
+         (end != ends_.end() ? std::min(end->second, end_) : end_);
+}
+
+bool LostDefinitions::MayCome(uint32_t epoch_number) const {
+  absl::ReaderMutexLock lock(&mutex_);
+  return MayComeLocked(epoch_number);
+}
+
+void LostDefinitions::Wait(uint32_t epoch_number) {
+  absl::MutexLock lock(&mutex_);
+  waiting_.insert(epoch_number);
+}
+
+bool LostDefinitions::IsWaiting(uint32_t epoch_number) const {
+  absl::ReaderMutexLock lock(&mutex_);
+  return waiting_.contains(epoch_number) && MayComeLocked(epoch_number);
+}
+
+absl::Status LostDefinitions::EndWaiting() {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!are_lost_ || clock_.Monotonic() < end_) return absl::OkStatus();
+    are_lost_ = false;
+    asked_.clear();
+    waiting_.clear();
+    ends_.clear();
+  }
+  Changes changes(&database_);
+  changes.Delete(Family::kDefault, LostDefinitionsKey());
+  return database_.Write(&changes, Database::Durability::kProcess);
+}
+
+}  // namespace fleetperf::aggregator

@@ -1,0 +1,94 @@
+// Finds missing parts of RocksDB's write-ahead log, and estimates the loss.
+//
+// A power cut leaves a log with a torn end: writes that were not synced are
+// missing or incomplete. A torn end is normal, since none of these writes was
+// acknowledged. Everything else that is missing is damage. These invariants
+// distinguish the two:
+//
+// - Each commit writes its number and its count of batches as a CommitMark, in
+//   the same write as its batches.
+// - A commit begins only after the previous commit was synced. So all readable
+//   commits except the last were synced, and so was everything before them. The
+//   file that SyncedMark writes may show that the last commit was synced, too.
+// - A place where writes are missing is damage if a later commit is known to
+//   have been synced. Otherwise the torn end begins there, and everything after
+//   it is discarded.
+// - RocksDB numbers changed keys consecutively across all files. If the numbers
+//   continue after such a place, no write is missing there.
+// - The difference between the commit marks on both sides gives the number of
+//   lost commits and batches.
+// - RepairWal retains all other writes unchanged, and keeps the damaged files.
+
+#ifndef FLEETPERF_AGGREGATOR_STORE_TABLES_WAL_CHECK_H_
+#define FLEETPERF_AGGREGATOR_STORE_TABLES_WAL_CHECK_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "aggregator/store/tables/commit_mark.h"
+#include "aggregator/store/tables/wal_file.h"
+
+namespace fleetperf::aggregator {
+
+// Batches of an epoch that may have been in a missing part: the log has later
+// batches of the epoch. Their samples lie between two samples that are present.
+struct MissingBatches {
+  uint32_t epoch_number = 0;
+  uint64_t first_sequence = 0;  // 0: unknown
+  uint64_t last_sequence = 0;
+  absl::Time start = absl::InfinitePast();  // infinite: unknown
+  absl::Time end;
+  absl::Time received;  // receipt of the next batch
+};
+
+// A place where acknowledged commits are missing.
+struct WalDamage {
+  std::string path;  // empty: the end of the log is missing
+  WalRange range;    // size 0: the missing part is in no file
+  // The number of missing commits and batches, if known.
+  std::optional<uint64_t> commits;
+  std::optional<uint64_t> batches;
+  // The time range of their receipt. Infinite if unknown.
+  absl::Time after = absl::InfinitePast();
+  absl::Time before = absl::InfiniteFuture();
+  std::vector<MissingBatches> epochs;
+};
+
+// Describes the place and the extent of the damage for operators.
+std::string Describe(const WalDamage& damage);
+
+struct WalCheck {
+  std::vector<WalFile> files;
+  std::optional<CommitMark> last;  // the last readable commit
+  std::vector<WalDamage> damage;
+  // Whether `damage` covers all missing commits at the end, up to `synced`.
+  bool end_is_damaged = false;
+  // The start of the torn end, if RocksDB cannot recover from it by itself.
+  // `file` is an index into `files`. All files after it belong to the torn end.
+  struct Torn {
+    size_t file = 0;
+    uint64_t offset = 0;
+  };
+  std::optional<Torn> torn;
+};
+
+// Reads the logs of the database in `directory`, which no process may have
+// open. `synced` is the last commit known to have been synced. A missing end of
+// the newest log is not reported: its commits may be in other files.
+absl::StatusOr<WalCheck> CheckWal(const std::string& directory,
+                                  const CommitMark& synced);
+
+// Replaces damaged logs by logs that hold all other writes, unchanged, and
+// truncates the torn end. The damaged logs are kept in
+// `DamagedFilesIn(directory)`.
+absl::Status RepairWal(const std::string& directory, const WalCheck& check);
+std::string DamagedFilesIn(const std::string& directory);
+
+}  // namespace fleetperf::aggregator
+
+#endif  // FLEETPERF_AGGREGATOR_STORE_TABLES_WAL_CHECK_H_

@@ -1,0 +1,89 @@
+#include "aggregator/samples/directory.h"
+
+#include "tests/support/countersets.h"
+#include "tests/support/raw_samples.h"
+#include "tests/support/status_matchers.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using testing::kStart;
+using ::testing::Pair;
+
+std::shared_ptr<const Schema> MakeSchema(
+    const std::string& hash, perflib::CountersetRegistration registration) {
+  return std::make_shared<const Schema>(Schema{hash, std::move(registration)});
+}
+
+TEST(Directory, ListsMachinesByName) {
+  Directory directory;
+  EXPECT_THAT(directory.Machines(), IsEmpty());
+  directory.AddMachine("web-2");
+  directory.AddMachine("web-1");
+  directory.AddMachine("web-2");
+  EXPECT_THAT(directory.Machines(), ElementsAre("web-1", "web-2"));
+  EXPECT_TRUE(directory.HasMachine("web-1"));
+  EXPECT_FALSE(directory.HasMachine("WEB-1"));
+  EXPECT_EQ(directory.NewestSample("web-1"), std::nullopt);
+  EXPECT_EQ(directory.NewestSample("web-9"), std::nullopt);
+  EXPECT_THAT(directory.Countersets("web-1"), IsEmpty());
+  EXPECT_THAT(directory.Countersets("web-9"), IsEmpty());
+}
+
+TEST(Directory, ListsCollectedCountersOfAMachine) {
+  const auto disk = MakeSchema("1", testing::DiskRegistration());
+  const auto memory = MakeSchema("0", testing::MemoryRegistration());
+  Directory directory;
+  directory.AddQuery({.machine = "web-1",
+                      .schema = memory,
+                      .interval = absl::Seconds(1),
+                      .columns = {{testing::kAvailableBytes, 8}}});
+  directory.AddQuery({.machine = "web-1",
+                      .schema = disk,
+                      .interval = absl::Seconds(1),
+                      .columns = {{testing::kBytesPerRead, 8},
+                                  {testing::kReads, 4, /*only_linked=*/true}}});
+  // Another query adds a counter, and changes the interval of one.
+  directory.AddQuery(
+      {.machine = "web-1",
+       .schema = disk,
+       .interval = absl::Seconds(10),
+       .columns = {{testing::kTransfers, 8}, {testing::kBytesPerRead, 8}}});
+  EXPECT_THAT(directory.CountersetNames(), ElementsAre("Disk", "Memory"));
+  const auto countersets = directory.Countersets("web-1");
+  ASSERT_EQ(countersets.size(), 2);
+  EXPECT_EQ(countersets[0]->schema, disk);  // by name
+  EXPECT_EQ(countersets[1]->schema, memory);
+  EXPECT_THAT(countersets[0]->counters,
+              ElementsAre(Pair(testing::kTransfers, absl::Seconds(10)),
+                          Pair(testing::kBytesPerRead, absl::Seconds(10))));
+  EXPECT_THAT(directory.Machines(), ElementsAre("web-1"));
+}
+
+// A software update may change the registration. Both versions have samples.
+TEST(Directory, KeepsEveryRegistrationOfACounterset) {
+  Directory directory;
+  for (const char* hash : {"a", "b", "a"}) {
+    directory.AddQuery(
+        {.machine = "web-1",
+         .schema = MakeSchema(hash, testing::DiskRegistration())});
+  }
+  std::vector<std::string> hashes;
+  for (const auto& counterset : directory.Countersets("web-1")) {
+    hashes.push_back(counterset->schema->hash);
+  }
+  EXPECT_THAT(hashes, ElementsAre("a", "b"));
+}
+
+TEST(Directory, NewestSampleMayGoBackwards) {
+  Directory directory;
+  directory.SetNewestSample("web-1", kStart);
+  EXPECT_EQ(directory.NewestSample("web-1"), kStart);
+  directory.SetNewestSample("web-1", kStart - absl::Hours(1));
+  EXPECT_EQ(directory.NewestSample("web-1"), kStart - absl::Hours(1));
+}
+
+}  // namespace
+}  // namespace fleetperf::aggregator

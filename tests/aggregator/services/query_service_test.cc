@@ -1,0 +1,235 @@
+// The service, called over TLS. What it answers is tested beside what it calls.
+
+#include "aggregator/services/query_service.h"
+
+#include <grpcpp/channel.h>
+#include <grpcpp/client_context.h>
+#include <grpcpp/create_channel.h>
+#include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
+
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "base/credentials.h"
+#include "base/files.h"
+#include "fleetperf/v1/query.grpc.pb.h"
+#include "proto/conversions.h"
+#include "tests/support/disk_agent.h"
+#include "tests/support/status_matchers.h"
+#include "tests/support/store_wrapper.h"
+#include "tests/support/test_store.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+using testing::At;
+using testing::DiskAgent;
+using ::testing::ElementsAre;
+using testing::TestStore;
+
+// One of whose machines has no end of samples.
+class EndlessStore : public testing::StoreWrapper {
+ public:
+  using StoreWrapper::StoreWrapper;
+
+  absl::Status Read(const ReadRequest& request,
+                    absl::FunctionRef<absl::Status(const Frame&)> on_frame,
+                    absl::FunctionRef<void(const Loss&)> on_loss) override {
+    absl::Status status = StoreWrapper::Read(request, on_frame, on_loss);
+    while (status.ok() && endless_ == request.machine) {
+      if (!reading_.HasBeenNotified()) reading_.Notify();
+      status = StoreWrapper::Read(request, on_frame, on_loss);
+    }
+    if (endless_ == request.machine) ended_.Notify();
+    return status;
+  }
+
+  void SetEndless(const std::string& machine) { endless_ = machine; }
+  // Returns when it is read, or is not any more.
+  void WaitUntilReading() { reading_.WaitForNotification(); }
+  void WaitUntilEnded() { ended_.WaitForNotification(); }
+
+ private:
+  std::string endless_;
+  absl::Notification reading_;
+  absl::Notification ended_;
+};
+
+class QueryServiceTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    for (const std::string machine : {"web-1", "web-2"}) {
+      DiskAgent agent(&test_store_, machine);
+      agent.Ticks(0, 20, {{agent.Disk("C:"), 2}, {agent.Disk("D:"), 7}});
+      ASSERT_OK(agent.Send());
+    }
+    ASSERT_OK_AND_ASSIGN(authority_, MakeAuthority("test", kNotAfter));
+    ASSERT_OK(
+        WriteFile(directory_.File("authority.pem"), authority_.certificate));
+    grpc::ServerBuilder builder;
+    int port = 0;
+    ASSERT_OK_AND_ASSIGN(const auto credentials,
+                         ServerCredentials(Issue(Role::kAggregator)));
+    builder.AddListeningPort("127.0.0.1:0", credentials, &port);
+    builder.RegisterService(service_.get());
+    server_ = builder.BuildAndStart();
+    ASSERT_NE(server_, nullptr);
+    address_ = absl::StrCat("127.0.0.1:", port);
+    stub_ = StubOf(Role::kReader);
+  }
+
+  void TearDown() override { server_->Shutdown(); }
+
+  std::unique_ptr<v1::QueryService::Stub> StubOf(Role role) {
+    const auto credentials = ClientCredentials(Issue(role));
+    EXPECT_OK(credentials);
+    return v1::QueryService::NewStub(
+        grpc::CreateChannel(address_, *credentials));
+  }
+
+  TlsFiles Issue(Role role) {
+    const std::string stem = directory_.File(std::string(RoleName(role)));
+    const auto pair = IssueCertificate(
+        authority_,
+        {.role = role, .names = {"127.0.0.1"}, .not_after = kNotAfter});
+    EXPECT_OK(pair);
+    EXPECT_OK(WriteFile(stem + ".pem", pair->certificate));
+    EXPECT_OK(WriteFile(stem + ".key", pair->key));
+    return {.authority = directory_.File("authority.pem"),
+            .certificate = stem + ".pem",
+            .key = stem + ".key"};
+  }
+
+  static v1::QueryRangeRequest Request(const std::string& path) {
+    v1::QueryRangeRequest request;
+    request.add_paths(path);
+    *request.mutable_start_time() = ToProto(At(0));
+    *request.mutable_end_time() = ToProto(At(20));
+    return request;
+  }
+
+  // "web-1 \Disk(C:)\Queue Length 2", in order, and how it ended if not well.
+  std::vector<std::string> Ask(const v1::QueryRangeRequest& request) {
+    grpc::ClientContext context;
+    const auto reader = stub_->QueryRange(&context, request);
+    std::vector<std::string> texts;
+    v1::QueryRangeResponse response;
+    while (reader->Read(&response)) {
+      if (response.has_series()) {
+        texts.push_back(absl::StrCat(response.series().machine(), " ",
+                                     response.series().path()));
+      }
+      for (const double value : response.points().values()) {
+        absl::StrAppend(&texts.back(), " ", value);
+      }
+    }
+    const grpc::Status status = reader->Finish();
+    if (!status.ok()) texts.push_back(status.error_message());
+    return texts;
+  }
+
+  const absl::Time kNotAfter = absl::Now() + absl::Hours(1);
+  testing::TempDirectory directory_;
+  TestStore test_store_;
+  EndlessStore store_{&*test_store_};
+  Fleet fleet_{&store_};
+  std::unique_ptr<grpc::Service> service_ = MakeQueryService(
+      &store_, &fleet_, [](const std::string&) { return At(20); });
+  KeyPair authority_;
+  std::unique_ptr<grpc::Server> server_;
+  std::string address_;
+  std::unique_ptr<v1::QueryService::Stub> stub_;
+};
+
+TEST_F(QueryServiceTest, AnswersWhatTheRequestSays) {
+  v1::QueryRangeRequest request = Request("\\Disk(*)\\Queue Length");
+  EXPECT_THAT(Ask(request), ElementsAre("web-1 \\Disk(C:)\\Queue Length 2",
+                                        "web-1 \\Disk(D:)\\Queue Length 7",
+                                        "web-2 \\Disk(C:)\\Queue Length 2",
+                                        "web-2 \\Disk(D:)\\Queue Length 7"));
+  request.set_bottom(1);
+  EXPECT_THAT(Ask(request), ElementsAre("web-1 \\Disk(C:)\\Queue Length 2"));
+  request.mutable_where()->set_comparison(v1::COMPARISON_GREATER_OR_EQUAL);
+  request.mutable_where()->set_number(7);
+  EXPECT_THAT(Ask(request), ElementsAre("web-1 \\Disk(D:)\\Queue Length 7"));
+  request.set_top(1);
+  EXPECT_THAT(Ask(request), ElementsAre("top and bottom exclude each other; "
+                                        "ask for one after the other"));
+  request.clear_top();
+  request.mutable_where()->clear_comparison();
+  EXPECT_THAT(Ask(request), ElementsAre("where needs a comparison"));
+  request = Request("\\Disk(*)\\*");
+  request.set_aggregate(v1::AGGREGATE_FUNCTION_P50);
+  EXPECT_THAT(Ask(request), ElementsAre(" \\Disk\\Queue Length 2",
+                                        " \\Disk\\Transfers/sec 2"));
+  request.set_aggregate(v1::AGGREGATE_FUNCTION_P99);
+  request.add_by(v1::GROUPING_COUNTERSET);  // plain numbers and 1/s
+  EXPECT_THAT(Ask(request), ElementsAre(" \\Disk\\* 7", " \\Disk\\* 7"));
+  request.add_by(v1::GROUPING_COUNTER);
+  EXPECT_THAT(Ask(request), ElementsAre(" \\Disk\\Queue Length 7",
+                                        " \\Disk\\Transfers/sec 7"));
+}
+
+TEST_F(QueryServiceTest, RefusesWhoIsNeitherReaderNorOperator) {
+  stub_ = StubOf(Role::kAgent);
+  EXPECT_THAT(Ask(Request("\\Disk(*)\\*")),
+              ElementsAre("this needs the certificate of reader or operator, "
+                          "and the client's is of agent"));
+}
+
+TEST_F(QueryServiceTest, StopsReadingWhenTheCallerCancels) {
+  store_.SetEndless("web-2");
+  grpc::ClientContext context;
+  const auto reader =
+      stub_->QueryRange(&context, Request("\\Disk(*)\\Queue Length"));
+  store_.WaitUntilReading();
+  // What was complete has come.
+  v1::QueryRangeResponse response;
+  ASSERT_TRUE(reader->Read(&response));
+  EXPECT_EQ(response.series().path(), "\\Disk(C:)\\Queue Length");
+  context.TryCancel();
+  store_.WaitUntilEnded();
+  while (reader->Read(&response)) {
+  }
+  EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::CANCELLED);
+}
+
+TEST_F(QueryServiceTest, StopsReadingRawSamplesWhenTheCallerIsGone) {
+  store_.SetEndless("web-1");
+  v1::QueryRawRequest request;
+  request.add_paths("\\Disk(*)\\Queue Length");
+  // Behind the samples, so that they are read and not held.
+  *request.mutable_start_time() = ToProto(At(20.5));
+  *request.mutable_end_time() = ToProto(At(21));
+  {
+    grpc::ClientContext context;
+    const auto reader = stub_->QueryRaw(&context, request);
+    store_.WaitUntilReading();
+    stub_ = nullptr;
+    context.TryCancel();
+    reader->Finish();
+  }
+  store_.WaitUntilEnded();
+}
+
+TEST_F(QueryServiceTest, StopsReadingAtTheDeadline) {
+  store_.SetEndless("web-1");
+  grpc::ClientContext context;
+  context.set_deadline(
+      absl::ToChronoTime(absl::Now() + absl::Milliseconds(300)));
+  const auto reader =
+      stub_->QueryRange(&context, Request("\\Disk(*)\\Queue Length"));
+  store_.WaitUntilEnded();
+  v1::QueryRangeResponse response;
+  while (reader->Read(&response)) {
+  }
+  EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+}
+
+}  // namespace
+}  // namespace fleetperf::aggregator
