@@ -3,6 +3,8 @@
 #ifndef FLEETPERF_BASE_FILES_H_
 #define FLEETPERF_BASE_FILES_H_
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include "absl/status/status.h"
@@ -13,6 +15,10 @@ namespace fleetperf {
 
 // Error messages name the file and, for a denied access, the missing right.
 absl::StatusOr<std::string> ReadFile(const std::string& path);
+
+// So many bytes of it. DataLoss if it ends before.
+absl::StatusOr<std::string> ReadFileRange(const std::string& path,
+                                          uint64_t offset, size_t size);
 
 enum class FileAccess {
   kEveryone,   // others may read

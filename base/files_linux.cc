@@ -43,6 +43,22 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
   }
 }
 
+absl::StatusOr<std::string> ReadFileRange(const std::string& path,
+                                          uint64_t offset, size_t size) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return ErrnoStatus("read", path);
+  const absl::Cleanup close_file = [fd] { close(fd); };
+  std::string contents(size, '\0');
+  for (size_t done = 0; done < size;) {
+    const ssize_t read = pread(fd, contents.data() + done, size - done,
+                               static_cast<off_t>(offset + done));
+    if (read == 0) return absl::DataLossError(absl::StrCat(path, " is short"));
+    if (read < 0 && errno != EINTR) return ErrnoStatus("read", path);
+    if (read > 0) done += static_cast<size_t>(read);
+  }
+  return contents;
+}
+
 absl::Status WriteFile(const std::string& path, absl::string_view contents,
                        FileAccess access) {
   const mode_t mode = access == FileAccess::kOwnerOnly ? 0600 : 0644;

@@ -56,13 +56,16 @@ absl::Status WriteNewFile(const std::string& path, absl::string_view contents,
   return status;
 }
 
+HANDLE OpenToRead(const std::string& path) {
+  return CreateFileW(WideFromUtf8(path).c_str(), GENERIC_READ,
+                     FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE,
+                     nullptr, OPEN_EXISTING, FILE_ATTRIBUTE_NORMAL, nullptr);
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
-  const HANDLE file =
-      CreateFileW(WideFromUtf8(path).c_str(), GENERIC_READ,
-                  FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE,
-                  nullptr, OPEN_EXISTING, FILE_ATTRIBUTE_NORMAL, nullptr);
+  const HANDLE file = OpenToRead(path);
   if (file == INVALID_HANDLE_VALUE) return LastError("read", path);
   const absl::Cleanup close_file = [file] { CloseHandle(file); };
   std::string contents;
@@ -75,6 +78,29 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
     if (size == 0) return contents;
     contents.append(buffer, size);
   }
+}
+
+absl::StatusOr<std::string> ReadFileRange(const std::string& path,
+                                          uint64_t offset, size_t size) {
+  const HANDLE file = OpenToRead(path);
+  if (file == INVALID_HANDLE_VALUE) return LastError("read", path);
+  const absl::Cleanup close_file = [file] { CloseHandle(file); };
+  const LARGE_INTEGER start = {.QuadPart = static_cast<LONGLONG>(offset)};
+  if (!SetFilePointerEx(file, start, nullptr, FILE_BEGIN)) {
+    return LastError("read", path);
+  }
+  std::string contents(size, '\0');
+  for (size_t done = 0; done < size;) {
+    const DWORD wanted =
+        static_cast<DWORD>(std::min<size_t>(size - done, kMaxTransfer));
+    DWORD read;
+    if (!::ReadFile(file, contents.data() + done, wanted, &read, nullptr)) {
+      return LastError("read", path);
+    }
+    if (read == 0) return absl::DataLossError(absl::StrCat(path, " is short"));
+    done += read;
+  }
+  return contents;
 }
 
 absl::Status WriteFile(const std::string& path, absl::string_view contents,

@@ -6,14 +6,18 @@
 namespace fleetperf {
 
 void Wakeup::Notify() {
-  const std::lock_guard lock(mutex_);
-  ++notifications_;
-  notified_.notify_all();
+  {
+    const std::lock_guard lock(mutex_);
+    ++notifications_;
+  }
+  notified_.notify_all();  // those who wake need the mutex
 }
 
 void Wakeup::NotifyOne() {
-  const std::lock_guard lock(mutex_);
-  ++notifications_;
+  {
+    const std::lock_guard lock(mutex_);
+    ++notifications_;
+  }
   notified_.notify_one();
 }
 

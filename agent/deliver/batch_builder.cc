@@ -5,6 +5,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/types/span.h"
+#include "base/sha256.h"
 #include "base/zstd.h"
 #include "fleetperf/v1/collection.pb.h"
 
@@ -116,9 +117,34 @@ void AddClocks(absl::Span<const BlockSamples> blocks, v1::BlockColumns* to) {
   }
 }
 
+// What AddQuery adds for one block, several times as fast: each tick is put
+// into the spool in this form before it is in a batch.
+void AddOnlyBlock(const QuerySamples& samples, v1::QueryColumns* columns) {
+  const size_t rows = samples.instances.size();
+  uint32_t last_instance = 0;
+  columns->mutable_instances()->Reserve(static_cast<int>(rows));
+  for (const uint32_t instance : samples.instances) {
+    columns->add_instances(static_cast<int32_t>(instance - last_instance));
+    last_instance = instance;
+  }
+  for (size_t at = 0; at < samples.values.size(); at += rows) {
+    v1::Column* column = columns->add_columns();
+    const uint64_t* values = samples.values.data() + at;
+    column->mutable_first()->Add(values, values + rows);
+    if (samples.present.empty()) continue;
+    for (size_t row = 0; row < rows; ++row) {
+      if (samples.present[at + row] != 0) continue;
+      column->add_missing(static_cast<uint32_t>(row));
+    }
+  }
+}
+
 void AddQuery(uint32_t query, const QueryBlocks& blocks, v1::BlockColumns* to) {
   v1::QueryColumns* columns = to->add_queries();
   columns->set_query(query);
+  if (blocks.size() == 1 && !blocks[0]->failed) {
+    return AddOnlyBlock(*blocks[0], columns);
+  }
   QueryBlocks sound = blocks;
   size_t num_columns = 0;
   for (size_t b = 0; b < blocks.size(); ++b) {
@@ -178,6 +204,7 @@ v1::Batch PackBatch(std::string content) {
     batch.set_compression(v1::COMPRESSION_NONE);
     batch.set_payload(std::move(content));
   }
+  batch.set_fingerprint(Fingerprint(batch.payload()));
   return batch;
 }
 

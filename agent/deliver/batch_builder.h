@@ -22,7 +22,7 @@ namespace fleetperf::agent {
 void AddBlock(const BlockSamples& block, v1::BatchContent* content);
 
 // Returns the batch of a serialized v1::BatchContent, compressed if that is
-// smaller. Epoch and sequence are not set.
+// smaller, with its fingerprint. Epoch and sequence are not set.
 v1::Batch PackBatch(std::string content);
 
 // Thread-compatible.

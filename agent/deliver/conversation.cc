@@ -220,10 +220,8 @@ absl::StatusOr<std::vector<v1::CollectRequest>> Conversation::Resume(
   for (const v1::EpochState& state : welcome.epochs()) {
     const std::optional<uint32_t> number = NumberOf(state.epoch());
     if (!number.has_value()) continue;
-    ASSIGN_OR_RETURN(const bool is_ours,
-                     spool_.Resume(*number, state.durable_sequence(),
-                                   state.durable_fingerprint()));
-    if (!is_ours) {
+    if (!spool_.Resume(*number, state.durable_sequence(),
+                       state.durable_fingerprint())) {
       spool_.Fork();
       return absl::AbortedError(
           "the aggregator has samples in this agent's epoch that the agent did "

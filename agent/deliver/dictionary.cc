@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "agent/deliver/definition_set.h"
 #include "fleetperf/v1/collection.pb.h"
 #include "proto/conversions.h"
 
@@ -22,7 +23,7 @@ v1::CountersetRegistration WithoutHelp(
 }  // namespace
 
 Dictionary::Dictionary(bool is_saved)
-    : lasting_(std::make_unique<v1::Definitions>()),
+    : definitions_(std::make_unique<DefinitionSet>()),
       pending_(std::make_unique<v1::Definitions>()),
       is_saved_(is_saved),
       unsaved_(std::make_unique<v1::Definitions>()) {}
@@ -41,11 +42,11 @@ uint32_t Dictionary::DefineMachine(absl::string_view name) {
   bool is_new;
   const uint32_t id = IdOf(absl::StrCat("machine ", name), &is_new);
   if (is_new) {
-    v1::MachineDefinition* definition = pending_->add_machines();
+    v1::Definitions added;
+    v1::MachineDefinition* definition = added.add_machines();
     definition->set_id(id);
     definition->set_name(std::string(name));
-    *lasting_->add_machines() = *definition;
-    if (is_saved_) *unsaved_->add_machines() = *definition;
+    AddLasting(added);
   }
   return id;
 }
@@ -57,11 +58,11 @@ uint32_t Dictionary::DefineCounterset(
   const uint32_t id =
       IdOf(absl::StrCat("counterset ", registration.CanonicalBytes()), &is_new);
   if (is_new) {
-    v1::CountersetDefinition* definition = pending_->add_countersets();
+    v1::Definitions added;
+    v1::CountersetDefinition* definition = added.add_countersets();
     definition->set_id(id);
     *definition->mutable_registration() = WithoutHelp(registration);
-    *lasting_->add_countersets() = *definition;
-    if (is_saved_) *unsaved_->add_countersets() = *definition;
+    AddLasting(added);
   }
   return id;
 }
@@ -71,7 +72,8 @@ uint32_t Dictionary::DefineQuery(uint32_t machine, uint32_t counterset,
                                  const std::vector<Column>& columns) {
   std::string key = absl::StrCat("query ", machine, " ", counterset, " ",
                                  absl::ToInt64Nanoseconds(interval));
-  v1::QueryDefinition definition;
+  v1::Definitions added;
+  v1::QueryDefinition& definition = *added.add_queries();
   definition.set_machine(machine);
   definition.set_counterset(counterset);
   *definition.mutable_interval() = ToProto(interval);
@@ -89,9 +91,7 @@ uint32_t Dictionary::DefineQuery(uint32_t machine, uint32_t counterset,
   const uint32_t id = IdOf(std::move(key), &is_new);
   if (is_new) {
     definition.set_id(id);
-    *lasting_->add_queries() = definition;
-    if (is_saved_) *unsaved_->add_queries() = definition;
-    *pending_->add_queries() = std::move(definition);
+    AddLasting(added);
   }
   return id;
 }
@@ -101,16 +101,24 @@ uint32_t Dictionary::DefineInstance(uint32_t machine, uint32_t counterset,
                                     uint32_t instance_id, uint32_t occurrence) {
   absl::MutexLock lock(&mutex_);
   const uint32_t id = next_id_++;
-  v1::InstanceDefinition* definition = pending_->add_instances();
+  v1::Definitions added;
+  v1::InstanceDefinition* definition = added.add_instances();
   definition->set_id(id);
   definition->set_machine(machine);
   definition->set_counterset(counterset);
   definition->set_name(std::string(name));
   definition->set_instance_id(instance_id);
   definition->set_occurrence(occurrence);
-  instances_[id] = *definition;
+  definitions_->Add(added);
+  pending_->MergeFrom(added);
   if (is_saved_) unsaved_instances_.insert(id);
   return id;
+}
+
+void Dictionary::AddLasting(const v1::Definitions& added) {
+  definitions_->Add(added);
+  pending_->MergeFrom(added);
+  if (is_saved_) unsaved_->MergeFrom(added);
 }
 
 void Dictionary::RetireInstance(uint32_t instance) {
@@ -141,7 +149,7 @@ void Dictionary::Settle(uint64_t sequence) {
   while (!retired_.empty() && retired_.front().first <= sequence) {
     const uint32_t instance = retired_.front().second;
     retired_.pop_front();
-    instances_.erase(instance);
+    definitions_->RemoveInstance(instance);
     if (is_saved_ && unsaved_instances_.erase(instance) == 0) {
       removed_.push_back(instance);
     }
@@ -149,67 +157,30 @@ void Dictionary::Settle(uint64_t sequence) {
 }
 
 std::vector<v1::Definitions> Dictionary::All(size_t part_bytes) const {
-  std::vector<v1::Definitions> parts(1);
-  size_t size = 0;
-  // Returns the part to add a definition to.
-  const auto part_for = [&](const auto& definition) -> v1::Definitions& {
-    const size_t needed = definition.ByteSizeLong();
-    if (size > 0 && size + needed > part_bytes) {
-      parts.emplace_back();
-      size = 0;
-    }
-    size += needed;
-    return parts.back();
-  };
   absl::MutexLock lock(&mutex_);
-  for (const auto& machine : lasting_->machines()) {
-    *part_for(machine).add_machines() = machine;
-  }
-  for (const auto& counterset : lasting_->countersets()) {
-    *part_for(counterset).add_countersets() = counterset;
-  }
-  for (const auto& query : lasting_->queries()) {
-    *part_for(query).add_queries() = query;
-  }
-  for (const auto& [id, instance] : instances_) {
-    *part_for(instance).add_instances() = instance;
-  }
-  return parts;
+  return definitions_->Parts(part_bytes);
 }
 
 DictionaryChanges Dictionary::TakeChanges() {
   absl::MutexLock lock(&mutex_);
-  auto added = std::make_shared<v1::Definitions>();
-  added->Swap(unsaved_.get());
-  unsaved_->Clear();
+  DictionaryChanges changes = {.removed = std::exchange(removed_, {})};
+  if (unsaved_instances_.empty() && unsaved_->ByteSizeLong() == 0) {
+    return changes;
+  }
+  changes.added = std::make_unique<v1::Definitions>();
+  changes.added->Swap(unsaved_.get());
   for (const uint32_t id : std::exchange(unsaved_instances_, {})) {
-    const auto instance = instances_.find(id);
-    if (instance != instances_.end()) {
-      *added->add_instances() = instance->second;
-    }
+    *changes.added->add_instances() = *definitions_->FindInstance(id);
   }
-  return {.added = std::move(added), .removed = std::exchange(removed_, {})};
+  return changes;
 }
 
-void Dictionary::PutBack(const DictionaryChanges& changes) {
+std::vector<v1::Definitions> Dictionary::TakeAll(size_t part_bytes) {
   absl::MutexLock lock(&mutex_);
-  unsaved_->mutable_machines()->MergeFrom(changes.added->machines());
-  unsaved_->mutable_countersets()->MergeFrom(changes.added->countersets());
-  unsaved_->mutable_queries()->MergeFrom(changes.added->queries());
-  for (const auto& instance : changes.added->instances()) {
-    if (instances_.contains(instance.id())) {
-      unsaved_instances_.insert(instance.id());
-    }
-  }
-  removed_.insert(removed_.end(), changes.removed.begin(),
-                  changes.removed.end());
-}
-
-void Dictionary::ForgetSaved() {
-  absl::MutexLock lock(&mutex_);
-  *unsaved_ = *lasting_;
-  for (const auto& [id, instance] : instances_) unsaved_instances_.insert(id);
+  unsaved_->Clear();
+  unsaved_instances_.clear();
   removed_.clear();
+  return definitions_->Parts(part_bytes);
 }
 
 }  // namespace fleetperf::agent

@@ -31,21 +31,23 @@
 namespace fleetperf::v1 {
 class BatchContent;
 class Definitions;
-class InstanceDefinition;
 }  // namespace fleetperf::v1
 
 namespace fleetperf::agent {
 
+class DefinitionSet;
+
 // The changes since the last save to a file.
 struct DictionaryChanges {
-  std::shared_ptr<const v1::Definitions> added;  // null: none
-  std::vector<uint32_t> removed;                 // ids
+  std::unique_ptr<v1::Definitions> added;  // null: none
+  std::vector<uint32_t> removed;           // ids of instances
 };
 
 // Thread-safe.
 class Dictionary {
  public:
-  // `is_saved`: whether a caller saves the changes with TakeChanges().
+  // `is_saved`: whether a caller saves the changes with TakeChanges() and
+  // TakeAll().
   explicit Dictionary(bool is_saved = false);
   ~Dictionary();
 
@@ -84,33 +86,31 @@ class Dictionary {
   // ones.
   std::vector<v1::Definitions> All(size_t part_bytes = size_t{1} << 20) const;
 
-  // Returns the changes since the last call.
+  // Returns the changes since the last call of TakeChanges() or TakeAll().
   DictionaryChanges TakeChanges();
-  // Restores changes that could not be saved.
-  void PutBack(const DictionaryChanges& changes);
-  // Declares that the saved definitions are lost.
-  void ForgetSaved();
+  // Returns all definitions, like All(), and forgets the changes.
+  std::vector<v1::Definitions> TakeAll(size_t part_bytes);
 
  private:
   // Returns the id of `key` and sets `is_new` if the key is new.
   uint32_t IdOf(std::string key, bool* is_new)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Adds what stays: all but instances.
+  void AddLasting(const v1::Definitions& added)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable absl::Mutex mutex_;
   uint32_t next_id_ ABSL_GUARDED_BY(mutex_) = 1;
   absl::flat_hash_map<std::string, uint32_t> ids_ ABSL_GUARDED_BY(mutex_);
-  // All definitions except instances. They are few and never removed.
-  const std::unique_ptr<v1::Definitions> lasting_ ABSL_GUARDED_BY(mutex_);
-  absl::flat_hash_map<uint32_t, v1::InstanceDefinition> instances_
-      ABSL_GUARDED_BY(mutex_);
+  const std::unique_ptr<DefinitionSet> definitions_ ABSL_GUARDED_BY(mutex_);
   const std::unique_ptr<v1::Definitions> pending_ ABSL_GUARDED_BY(mutex_);
   std::vector<uint32_t> pending_retired_ ABSL_GUARDED_BY(mutex_);
   // (sequence of the batch that retires it, instance)
   std::deque<std::pair<uint64_t, uint32_t>> retired_ ABSL_GUARDED_BY(mutex_);
 
   const bool is_saved_;
-  // The unsaved part of lasting_, the unsaved instances, and the saved
-  // instances that were removed.
+  // The unsaved definitions except instances, the unsaved instances, and the
+  // saved instances that were removed.
   const std::unique_ptr<v1::Definitions> unsaved_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_set<uint32_t> unsaved_instances_ ABSL_GUARDED_BY(mutex_);
   std::vector<uint32_t> removed_ ABSL_GUARDED_BY(mutex_);

@@ -40,18 +40,16 @@ void Losses::AppendTo(v1::BatchContent* content) const {
   }
 }
 
-std::string Losses::Serialize() const {
-  v1::BatchContent content;
-  AppendTo(&content);
-  return content.SerializeAsString();
+TickRange Losses::Of(LossCause cause) const {
+  TickRange all;
+  for (const auto& [machine_and_cause, ticks] : ranges_) {
+    if (machine_and_cause.second == cause) all.Extend(ticks);
+  }
+  return all;
 }
 
-Losses Losses::Parse(absl::string_view bytes) {
-  v1::BatchContent content;
+Losses Losses::In(const v1::BatchContent& content) {
   Losses losses;
-  if (!content.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    return losses;
-  }
   for (const v1::Loss& loss : content.losses()) {
     if (!v1::LossCause_IsValid(loss.cause()) || loss.cause() == 0) continue;
     losses.Add(loss.machine(), static_cast<LossCause>(loss.cause()),

@@ -8,7 +8,6 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 
 namespace fleetperf::v1 {
@@ -48,12 +47,13 @@ class Losses {
   void Add(const Losses& others);
 
   bool empty() const { return ranges_.empty(); }
+  // All that were lost for a cause.
+  TickRange Of(LossCause cause) const;
 
+  // To what a batch tells, and back.
   void AppendTo(v1::BatchContent* content) const;
-  // Converts to and from the bytes of a v1::BatchContent. Invalid bytes yield
-  // no losses.
-  std::string Serialize() const;
-  static Losses Parse(absl::string_view bytes);
+  // Reads the losses that a batch tells.
+  static Losses In(const v1::BatchContent& content);
 
  private:
   std::map<std::pair<std::string, LossCause>, TickRange> ranges_;

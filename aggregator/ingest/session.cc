@@ -60,6 +60,18 @@ Loss LossOf(const BatchContents& contents, absl::Time now) {
           .cause = LossCause::kRejected};
 }
 
+// What is in a batch whose payload has this fingerprint, if it is the payload
+// that the agent sealed.
+absl::StatusOr<BatchContents> CheckBatch(const v1::Batch& batch,
+                                         uint64_t fingerprint,
+                                         const BatchLimits& limits) {
+  if (batch.fingerprint() != 0 && batch.fingerprint() != fingerprint) {
+    return absl::InvalidArgumentError(
+        "Batch.payload is damaged: Batch.fingerprint is another's");
+  }
+  return ParseBatch(batch, limits);
+}
+
 }  // namespace
 
 Session::Session(Ingest* ingest, PeerIdentity peer, std::string address,
@@ -242,7 +254,9 @@ absl::Status Session::HandleBatch(v1::Batch batch) {
   absl::MutexLock lock(&epoch.taking_mutex());
   RETURN_IF_ERROR(CheckOwns(epoch));
 
-  const auto contents = ParseBatch(received->batch, ingest_.limits().batch);
+  const auto contents = CheckBatch(received->batch, received->fingerprint,
+                                   ingest_.limits().batch);
+  received->batch.clear_fingerprint();  // the store keeps it beside the batch
   absl::Status allowed;
   if (contents.ok()) allowed = TakeDefinitions(*contents, received.get());
   // A former process may have collected countersets or machines that no longer

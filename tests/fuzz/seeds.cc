@@ -13,7 +13,6 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "agent/deliver/spool.h"
-#include "agent/deliver/sqlite.h"
 #include "aggregator/store/codec/chunk_builder.h"
 #include "aggregator/store/codec/number_codec.h"
 #include "base/files.h"
@@ -21,6 +20,7 @@
 #include "fleetperf/v1/capture.pb.h"
 #include "fleetperf/v1/collection.pb.h"
 #include "fleetperf/v1/configuration.pb.h"
+#include "fleetperf/v1/spool.pb.h"
 #include "perflib/block_writer.h"
 #include "perflib/counter_type.h"
 #include "perflib/query.h"
@@ -265,45 +265,57 @@ std::string SpoolRows() {
   return static_cast<char>(rows.size()) + absl::StrJoin(rows, "");
 }
 
-// A spool's file of pages so small that a fuzzer reaches all of them, in which
-// some SQL was executed at the end.
-absl::StatusOr<std::string> SpoolDatabase(const std::string& sql) {
+// A segment of a spool's log, with a batch, definitions and an open tick.
+absl::StatusOr<std::string> SpoolLog() {
   const testing::TempDirectory directory;
-  const std::string path = directory.File("spool.sqlite");
-  {
-    ASSIGN_OR_RETURN(const auto database, agent::SqliteDatabase::Open(path));
-    RETURN_IF_ERROR(database->Execute(
-        "PRAGMA page_size = 512; PRAGMA auto_vacuum = INCREMENTAL; VACUUM"));
-  }
   ASSIGN_OR_RETURN(
       auto spool,
-      agent::Spool::Open({.epoch = 1, .directory = directory.path()}));
+      agent::Spool::Open(
+          {.epoch = 1, .directory = directory.path(), .boot_id = "boot"}));
   spool->dictionary().DefineMachine("box");
   const agent::TickRange tick = {.ticks = 1,
                                  .start = absl::FromUnixSeconds(1),
                                  .end = absl::FromUnixSeconds(1)};
   spool->Append(Content(), tick);
+  RETURN_IF_ERROR(spool->AwaitSaved());
   spool->AddTick(Content(), tick);
   spool.reset();
-  {
-    ASSIGN_OR_RETURN(const auto database, agent::SqliteDatabase::Open(path));
-    RETURN_IF_ERROR(database->Execute(sql));
-  }
-  return ReadFile(path);
+  return ReadFile(directory.File("spool.000001.log"));
 }
 
+// What spool_fuzzer makes a log of: records, each followed by its payloads.
+std::string SpoolRecords() {
+  v1::SpoolRecord whole;
+  whole.set_version(1);
+  whole.set_process(2);
+  whole.set_boot_id("boot");
+  v1::SpoolEpoch* epoch = whole.add_epochs();
+  epoch->set_number(2);
+  epoch->set_epoch(22);
+  epoch->set_last_sequence(2);
+  *whole.mutable_definitions() = Content().definitions();
+  whole.set_complete(true);
+  v1::SpoolRecord change;
+  change.set_process(2);
+  v1::SpoolBatch* batch = change.add_batches();
+  batch->mutable_place()->set_epoch(2);
+  batch->mutable_place()->set_sequence(1);
+  batch->mutable_ticks()->set_ticks(1);
+  batch->set_compression(v1::COMPRESSION_NONE);
+  batch->set_size(8);
+  v1::SpoolOpenBatch* open = change.add_open();
+  open->set_sequence(3);
+  v1::SpoolTick* tick = open->add_ticks();
+  tick->set_number(1);
+  tick->mutable_range()->set_ticks(1);
+  tick->set_content(Content().SerializeAsString());
+  return "\2" + Part(whole.SerializeAsString()) + Part("") +
+         Part(change.SerializeAsString()) + Part("contents");
+}
+
+// The corpus also has databases, of which versions up to 0.1 consist, as such a
+// version wrote them: "file" and "endless".
 absl::Status WriteSpools(const std::string& root) {
-  ASSIGN_OR_RETURN(const std::string database, SpoolDatabase(""));
-  RETURN_IF_ERROR(
-      Write(root, "spool", "file", std::string(1, '\0') + database));
-  ASSIGN_OR_RETURN(
-      const std::string endless,
-      SpoolDatabase(
-          "CREATE TRIGGER endless AFTER UPDATE ON process BEGIN DELETE FROM "
-          "ticks WHERE number = (WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL "
-          "SELECT x + 1 FROM c) SELECT max(x) FROM c); END"));
-  RETURN_IF_ERROR(
-      Write(root, "spool", "endless", std::string(1, '\0') + endless));
   const auto bytes = [](const std::vector<int>& numbers) {
     return std::string(numbers.begin(), numbers.end());
   };
@@ -313,6 +325,12 @@ absl::Status WriteSpools(const std::string& root) {
             "\1" + SpoolRows() +
                 bytes({0, 0, 1, 2, 7, 0, 0,  3, 1,  0,  4, 0, 1, 0, 5, 0,
                        0, 6, 0, 0, 0, 8, 30, 9, 10, 11, 6, 9, 0, 1, 1})));
+  ASSIGN_OR_RETURN(const std::string log, SpoolLog());
+  RETURN_IF_ERROR(Write(root, "spool", "log", "\2" + log));
+  RETURN_IF_ERROR(
+      Write(root, "spool", "records",
+            "\3" + SpoolRecords() + bytes({0, 0, 1, 2, 7, 0,  0,  4, 0, 1, 0,
+                                           6, 0, 0, 0, 9, 10, 11, 3, 0, 0})));
   // An epoch for whose successor a key has no room, and a batch that the next
   // process would take for its own.
   RETURN_IF_ERROR(Write(root, "spool", "wrong_epoch",

@@ -1,6 +1,7 @@
-// Spool files as whoever had the disk may have left them: opened or refused,
-// and then a spool like any other. What it hands out comes in order, ends when
-// all is acknowledged, and what is added to it is there after a restart.
+// Files of a spool, of today's and of the first format, as whoever had the disk
+// may have left them: opened or refused, and then a spool like any other. What
+// it hands out comes in order, ends when all is acknowledged, and what is added
+// to it is there after a restart.
 
 #include <google/protobuf/stubs/logging.h>
 #include <spdlog/spdlog.h>
@@ -20,13 +21,16 @@
 #include "absl/time/time.h"
 #include "agent/deliver/batch_builder.h"
 #include "agent/deliver/spool.h"
-#include "agent/deliver/spool_file.h"
-#include "agent/deliver/sqlite.h"
+#include "agent/deliver/spool/record_log.h"
+#include "agent/deliver/spool/sqlite.h"
 #include "base/files.h"
+#include "base/sha256.h"
 #include "fleetperf/v1/collection.pb.h"
+#include "fleetperf/v1/spool.pb.h"
 #include "tests/fuzz/check.h"
 #include "tests/fuzz/input.h"
 #include "tests/support/simulated_clock.h"
+#include "tests/support/sqlite_spool.h"
 #include "tests/support/temp_directory.h"
 
 namespace fleetperf::agent {
@@ -41,22 +45,21 @@ const testing::TempDirectory& Directory() {
   return directory;
 }
 
-std::string FilePath() { return Directory().File("spool.sqlite"); }
-std::string AsidePath() { return FilePath() + ".damaged"; }
+std::string DatabasePath() { return Directory().File("spool.sqlite"); }
 
 void RemoveFiles() {
-  for (const std::string& path : {FilePath(), AsidePath()}) {
-    for (const char* suffix : {"", "-wal", "-shm", "-journal"}) {
-      std::filesystem::remove(path + suffix);
-    }
+  for (const auto& file :
+       std::filesystem::directory_iterator(Directory().path())) {
+    std::filesystem::remove(file.path());
   }
 }
 
-// A file as an agent leaves it that had nothing to send.
-const std::string& EmptyFile() {
+// A database as an agent left it that had nothing to send.
+const std::string& EmptyDatabase() {
   static const std::string& bytes = *new std::string([] {
-    const std::string path = Directory().File("empty.sqlite");
-    FUZZ_CHECK(SpoolFile::Open({.path = path, .epoch = 1}).ok());
+    const testing::TempDirectory directory;
+    const std::string path = directory.File("empty.sqlite");
+    FUZZ_CHECK(testing::MakeSqliteSpool(path, "").ok());
     return *ReadFile(path);
   }());
   return bytes;
@@ -121,23 +124,36 @@ void InsertRow(SqliteDatabase& database, Input* input) {
   row->Run().IgnoreError();  // what the schema refuses
 }
 
-// A file that is sound for SQLite, with rows from the input.
+// A database that is sound for SQLite, with rows from the input.
 void WriteRows(Input* input) {
-  FUZZ_CHECK(WriteFile(FilePath(), EmptyFile()).ok());
-  const auto database = SqliteDatabase::Open(FilePath());
+  FUZZ_CHECK(WriteFile(DatabasePath(), EmptyDatabase()).ok());
+  const auto database = SqliteDatabase::Open(DatabasePath());
   FUZZ_CHECK(database.ok());
   FUZZ_CHECK((*database)->Execute("PRAGMA locking_mode = EXCLUSIVE").ok());
   FUZZ_CHECK((*database)->Execute("BEGIN").ok());
   for (int rows = input->Byte() % 32; rows > 0; --rows) {
     InsertRow(**database, input);
   }
-  // Numbers end after eight million starts, and then the file is set aside.
-  // That is as it should be, but not what is to be found here.
-  FUZZ_CHECK((*database)
-                 ->Execute("DELETE FROM epochs WHERE number BETWEEN "
-                           "(1 << 23) - 10 AND (1 << 23) - 2")
-                 .ok());
   FUZZ_CHECK((*database)->Execute("COMMIT").ok());
+}
+
+// A log whose checksums are right, with records from the input.
+void WriteRecords(Input* input) {
+  std::string log;
+  uint32_t number = 0;
+  for (int records = input->Byte() % 32; records > 0; --records) {
+    v1::SpoolRecord record;
+    if (!record.ParseFromString(std::string(input->Bytes()))) record.Clear();
+    const absl::string_view payload = input->Bytes();
+    for (v1::SpoolBatch& batch : *record.mutable_batches()) {
+      if (batch.segment() != 0 || batch.offset() > payload.size()) continue;
+      batch.set_fingerprint(
+          Fingerprint(payload.substr(batch.offset(), batch.size())));
+    }
+    AppendRecord(++number, record, static_cast<uint32_t>(payload.size()), &log);
+    absl::StrAppend(&log, payload);
+  }
+  FUZZ_CHECK(WriteFile(Directory().File("spool.000001.log"), log).ok());
 }
 
 // All that is held and can be read, oldest first.
@@ -156,9 +172,7 @@ std::vector<SpooledBatch> Walk(Spool& spool) {
 
 class User {
  public:
-  // `is_sound`: the file is one of SQLite's, so that it is not set aside once
-  // it was opened.
-  User(Input input, bool is_sound) : input_(input), is_sound_(is_sound) {
+  explicit User(Input input) : input_(input) {
     const uint8_t kind = input_.Byte();
     max_bytes_ = kind % 2 == 0 ? uint64_t{256} << 20 : 40'000;
     ends_with_restart_ = kind / 2 % 2 == 0;
@@ -181,14 +195,13 @@ class User {
 
  private:
   bool Open() {
-    const bool was_aside = FileExists(AsidePath());
     auto opened = Spool::Open({.epoch = ++epoch_,
                                .directory = Directory().path(),
                                .max_bytes = max_bytes_,
-                               .clock = &clock_});
-    FUZZ_CHECK(opened.ok() || epoch_ == kFirstEpoch || !is_sound_);
-    is_anew_ = FileExists(AsidePath()) && !was_aside;
-    FUZZ_CHECK(!is_anew_ || epoch_ == kFirstEpoch || !is_sound_);
+                               .clock = &clock_,
+                               .boot_id = "boot"});
+    // What this process wrote can be read.
+    FUZZ_CHECK(opened.ok() || epoch_ == kFirstEpoch);
     if (!opened.ok()) return false;
     spool_ = *std::move(opened);
     return true;
@@ -213,12 +226,10 @@ class User {
     if (!Open()) return;
     const std::vector<SpooledBatch> held = Walk(*spool_);
     const auto number = spool_->NumberOf(marked_epoch_);
-    FUZZ_CHECK(is_anew_ || number.has_value());
-    FUZZ_CHECK(is_anew_ ||
-               std::any_of(held.begin(), held.end(), [&](const auto& batch) {
-                 return batch.place.epoch == number &&
-                        batch.batch->payload() == mark_;
-               }));
+    FUZZ_CHECK(number.has_value());
+    FUZZ_CHECK(std::any_of(held.begin(), held.end(), [&](const auto& batch) {
+      return batch.place.epoch == number && batch.batch->payload() == mark_;
+    }));
   }
 
   void AcknowledgeAll() {
@@ -286,9 +297,9 @@ class User {
         break;
       case 6: {
         const BatchPlace place = Place();
-        const auto is_ours =
-            spool_->Resume(place.epoch, place.sequence, input_.Number());
-        if (is_ours.ok() && !*is_ours) spool_->Fork();
+        if (!spool_->Resume(place.epoch, place.sequence, input_.Number())) {
+          spool_->Fork();
+        }
         break;
       }
       case 7:
@@ -318,12 +329,10 @@ class User {
   static constexpr uint64_t kFirstEpoch = 1'000'001;
 
   Input input_;
-  const bool is_sound_;
   uint64_t max_bytes_ = 0;
   bool ends_with_restart_ = false;  // it takes as long as everything else
   testing::SimulatedClock clock_;
   uint64_t epoch_ = kFirstEpoch - 1;
-  bool is_anew_ = false;  // what was there is set aside
   int restarts_ = 0;
   uint32_t marks_ = 0;
   uint64_t marked_epoch_ = 0;
@@ -334,22 +343,32 @@ class User {
 }  // namespace
 }  // namespace fleetperf::agent
 
-// The first byte says whether the rest is the file or what is in its tables,
-// followed by what is done with the spool.
+// The first byte says what the rest is: a file, or what is in one, followed by
+// what is done with the spool.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   spdlog::set_level(spdlog::level::off);
   google::protobuf::SetLogHandler(nullptr);
   fleetperf::Input input(data, size);
   if (size == 0) return 0;
   fleetperf::agent::RemoveFiles();
-  const bool is_sound = input.Byte() % 2 == 1;
-  if (is_sound) {
-    fleetperf::agent::WriteRows(&input);
-  } else {
-    FUZZ_CHECK(
-        fleetperf::WriteFile(fleetperf::agent::FilePath(), input.rest()).ok());
+  const auto write_rest = [&](const std::string& path) {
+    FUZZ_CHECK(fleetperf::WriteFile(path, input.rest()).ok());
     input = fleetperf::Input("");
+  };
+  switch (input.Byte() % 4) {
+    case 0:
+      write_rest(fleetperf::agent::DatabasePath());
+      break;
+    case 1:
+      fleetperf::agent::WriteRows(&input);
+      break;
+    case 2:
+      write_rest(fleetperf::agent::Directory().File("spool.000001.log"));
+      break;
+    case 3:
+      fleetperf::agent::WriteRecords(&input);
+      break;
   }
-  fleetperf::agent::User(input, is_sound).Use();
+  fleetperf::agent::User(input).Use();
   return 0;
 }

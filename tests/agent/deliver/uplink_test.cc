@@ -476,8 +476,7 @@ TEST_F(UplinkWithFileTest, CallbacksNeitherReadTheFileNorCompress) {
   std::set<std::thread::id> allowed;
   FakeStream& stream = ConnectUpToHello();
   {
-    // The spool's thread has written, and the uplink's thread has read for
-    // Hello.
+    // This thread has opened the spool, and the spool's thread has written.
     absl::MutexLock lock(&mutex_);
     allowed = file_users_;
   }
@@ -494,6 +493,7 @@ TEST_F(UplinkWithFileTest, CallbacksNeitherReadTheFileNorCompress) {
   EXPECT_EQ(ReceiveText(stream), absl::StrCat(kEpoch, "/2"));
   AckAll(stream, /*sequence=*/2);
   Enumerate(stream);
+  allowed.insert(uplinks_thread_.load());
   absl::MutexLock lock(&mutex_);
   EXPECT_THAT(file_users_, IsSubsetOf(allowed));
   EXPECT_THAT(sealers_, UnorderedElementsAre(std::this_thread::get_id(),

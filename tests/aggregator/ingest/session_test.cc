@@ -234,6 +234,28 @@ TEST_F(SessionTest, ABatchThatIsTooLargeIsRejectedByNameAndTheRestGoesOn) {
   EXPECT_THAT(observer_.sequences, ElementsAre(1, 3));
 }
 
+// From the agent's memory to the aggregator's: a disk, or anything else between
+// them, may have changed it into another batch that can be read.
+TEST_F(SessionTest, ADamagedPayloadIsRejectedAndTheRestGoesOn) {
+  Welcomed();
+  v1::CollectRequest sound = Batch();
+  sound.mutable_batch()->set_fingerprint(Fingerprint(sound.batch().payload()));
+  ASSERT_OK(Handle(sound));
+  v1::CollectRequest damaged = Batch();
+  damaged.mutable_batch()->set_fingerprint(
+      Fingerprint(damaged.batch().payload()) ^ 1);
+  ASSERT_OK(Handle(damaged));
+  ASSERT_OK(Handle(Batch()));
+  link_->WaitForAck(3);
+  const auto responses = link_->Take();
+  ASSERT_EQ(responses.size(), 1);
+  EXPECT_EQ(responses[0].reject().sequence(), 2);
+  EXPECT_THAT(responses[0].reject().reason(),
+              HasSubstr("Batch.payload is damaged"));
+  EXPECT_THAT(Stored(), ElementsAre("1 C: 1", "3 C: 3"));
+  EXPECT_THAT(store_.ReadLosses("web-1"), SizeIs(1));
+}
+
 TEST_F(SessionTest, AgentsAreToldHowSoonSamplesAreWanted) {
   Welcomed();
   observer_.watched = true;

@@ -1,4 +1,4 @@
-#include "agent/deliver/sqlite.h"
+#include "agent/deliver/spool/sqlite.h"
 
 #include <sqlite3.h>
 

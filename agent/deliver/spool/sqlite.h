@@ -1,7 +1,7 @@
 // SQLite's C functions, with our errors and without leaks.
 
-#ifndef FLEETPERF_AGENT_DELIVER_SQLITE_H_
-#define FLEETPERF_AGENT_DELIVER_SQLITE_H_
+#ifndef FLEETPERF_AGENT_DELIVER_SPOOL_SQLITE_H_
+#define FLEETPERF_AGENT_DELIVER_SPOOL_SQLITE_H_
 
 #include <cstdint>
 #include <memory>
@@ -87,4 +87,4 @@ class SqliteStatement {
 
 }  // namespace fleetperf::agent
 
-#endif  // FLEETPERF_AGENT_DELIVER_SQLITE_H_
+#endif  // FLEETPERF_AGENT_DELIVER_SPOOL_SQLITE_H_

@@ -1,0 +1,252 @@
+#include "agent/deliver/spool/recovered_spool.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "agent/deliver/batch_builder.h"
+#include "agent/deliver/spool/record_log.h"
+#include "agent/deliver/spool/spool_record.h"
+
+namespace fleetperf::agent {
+namespace {
+
+// Processes that can still follow one, for as long as machines live.
+constexpr uint32_t kLastProcess = kThisProcess - (uint32_t{1} << 20);
+// v1::Batch.sequence
+constexpr uint64_t kLastSequence = (uint64_t{1} << 40) - 1;
+
+// Calls `apply` with each record and the offset of its payload. Returns whether
+// there was damage.
+template <typename Function>
+bool ForEachRecord(RecordReader::File file, absl::string_view bytes,
+                   Function apply) {
+  RecordReader reader(file, bytes);
+  v1::SpoolRecord record;
+  bool is_damaged = false;
+  while (const auto next = reader.Next()) {
+    if (record.ParseFromArray(next->body.data(),
+                              static_cast<int>(next->body.size()))) {
+      apply(record, next->payload_offset);
+    } else {
+      is_damaged = true;
+    }
+  }
+  return is_damaged || reader.has_damage();
+}
+
+bool IsSound(const HeldBatch& batch, const RecoveredSpool& spool) {
+  const BatchPlace place = batch.spooled.place;
+  const auto epoch = spool.epochs.find(place.epoch);
+  return epoch != spool.epochs.end() && place.sequence > 0 &&
+         place.sequence <= epoch->second.last_sequence &&
+         (!batch.is_dropped() ||
+          v1::LossCause_IsValid(static_cast<int>(*batch.spooled.dropped)));
+}
+
+}  // namespace
+
+void RecoveredSpool::Lose(const HeldBatch& batch) {
+  lost.Add(batch.spooled.losses);
+  // What is left of a dropped one is not known to be lost.
+  if (batch.is_dropped() || batch.spooled.ticks.ticks == 0) return;
+  lost.Add("", LossCause::kSpoolDamaged, batch.spooled.ticks);
+}
+
+void RecoveredSpool::AddDamage(absl::string_view what) {
+  absl::StrAppend(&damage, damage.empty() ? "" : "; ", what);
+}
+
+void RecoveredSpool::RemoveUnsound() {
+  const auto is_unsound = [](const auto& numbered) {
+    const SpoolEpoch& epoch = numbered.second;
+    return epoch.number < 1 || epoch.number > kLastProcess ||
+           epoch.last_sequence > kLastSequence;
+  };
+  if (std::erase_if(epochs, is_unsound) > 0) AddDamage("wrong epochs");
+  const size_t removed = std::erase_if(batches, [&](const auto& placed) {
+    if (IsSound(placed.second, *this)) return false;
+    Lose(placed.second);
+    return true;
+  });
+  if (removed > 0) AddDamage("batches that no epoch has");
+  process = epochs.empty() ? 0 : epochs.rbegin()->first;
+  for (auto& [sequence, batch] : open) {
+    const auto epoch = epochs.find(process);
+    if (epoch != epochs.end() && sequence > epoch->second.last_sequence &&
+        sequence <= kLastSequence) {
+      continue;
+    }
+    AddDamage("ticks that no epoch has");
+    lost.Add(batch.told);
+    lost.Add("", LossCause::kSpoolDamaged, std::exchange(batch, {}).ticks);
+  }
+  std::erase_if(epochs, [&](const auto& numbered) {
+    const auto first = batches.lower_bound({numbered.first, 0});
+    const bool has_batches =
+        first != batches.end() && first->first.epoch == numbered.first;
+    return numbered.first != process && !has_batches;
+  });
+}
+
+void RecoveredSpool::SealOpen() {
+  for (auto& [sequence, batch] : std::exchange(open, {})) {
+    if (batch.content.empty() && batch.told.empty()) continue;
+    v1::BatchContent told;
+    batch.told.AppendTo(&told);
+    told.AppendToString(&batch.content);
+    HeldBatch held = {
+        .spooled = {.place = {.epoch = process, .sequence = sequence},
+                    .ticks = batch.ticks,
+                    .losses = batch.told},
+        .age = age};
+    held.SetBatch(PackBatch(std::move(batch.content)));
+    batches[held.spooled.place] = std::move(held);
+    epochs[process].last_sequence = sequence;
+  }
+}
+
+void RecoveredSpool::AddPowerCut(absl::string_view this_boot_id,
+                                 absl::Time now) {
+  if (ended || boot_id.empty() || boot_id == this_boot_id) return;
+  lost.Add("", LossCause::kPowerCut,
+           {.ticks = 0, .start = last_tick, .end = now});
+}
+
+SegmentKind KindOf(absl::string_view segment) {
+  RecordReader reader(RecordReader::File::kAppended, segment);
+  v1::SpoolRecord record;
+  bool is_first = true;
+  for (auto next = reader.Next(); next.has_value(); next = reader.Next()) {
+    const bool is_record = record.ParseFromArray(
+        next->body.data(), static_cast<int>(next->body.size()));
+    if (reader.has_damage() || !is_record ||
+        (is_first && record.version() == 0)) {
+      return SegmentKind::kDamaged;
+    }
+    if (record.complete()) return SegmentKind::kComplete;
+    is_first = false;
+  }
+  return reader.has_damage() ? SegmentKind::kDamaged : SegmentKind::kCutOff;
+}
+
+void SpoolRecovery::ApplySegment(uint32_t number, absl::string_view bytes) {
+  const bool is_damaged = ForEachRecord(
+      RecordReader::File::kAppended, bytes,
+      [&](const v1::SpoolRecord& record, uint64_t payload_offset) {
+        if (record.version() > 0) definition_records_ = 0;
+        Apply(record, {.segment = number, .offset = payload_offset});
+        ApplyOpen(record);
+      });
+  if (is_damaged) recovered_.AddDamage("records of its log");
+}
+
+void SpoolRecovery::ApplyTicks(absl::string_view bytes) {
+  bool has_others = false;
+  const bool is_damaged = ForEachRecord(
+      RecordReader::File::kRewound, bytes,
+      [&](const v1::SpoolRecord& record, uint64_t /*payload_offset*/) {
+        if (record.process() == recovered_.process) {
+          ApplyOpen(record);
+          return;
+        }
+        if (record.process() < recovered_.process) return;  // it is in a batch
+        has_others = true;
+        for (const v1::SpoolOpenBatch& batch : record.open()) {
+          for (const v1::SpoolTick& tick : batch.ticks()) {
+            recovered_.lost.Add("", LossCause::kSpoolDamaged,
+                                FromProto(tick.range()));
+          }
+        }
+      });
+  if (is_damaged) recovered_.AddDamage("records of its ticks");
+  if (has_others) recovered_.AddDamage("ticks of another log");
+}
+
+void SpoolRecovery::Apply(const v1::SpoolRecord& record,
+                          PayloadPlace payloads) {
+  if (record.version() > kSpoolVersion) is_of_later_version_ = true;
+  if (record.process() > recovered_.process) {
+    // It has sealed what the process before left open.
+    recovered_.process = record.process();
+    recovered_.open.clear();
+    recovered_.definitions = {};
+    lacks_definitions_ = false;
+    told_version_ = 0;
+    last_tick_number_ = 0;
+  }
+  recovered_.ended = record.ended();
+  if (!record.boot_id().empty()) recovered_.boot_id = record.boot_id();
+  // A batch whose definitions are lost would end each stream that it is in.
+  if (record.definition_records() != definition_records_) {
+    lacks_definitions_ = true;
+  }
+  recovered_.definitions.Add(record.definitions());
+  definition_records_ =
+      record.definition_records() + (record.has_definitions() ? 1 : 0);
+  for (const uint32_t instance : record.removed_instances()) {
+    recovered_.definitions.RemoveInstance(instance);
+  }
+  for (const v1::SpoolBatch& batch : record.batches()) {
+    HeldBatch held = FromProto(batch);
+    if (!held.is_dropped() && held.payload.segment == 0) {
+      held.payload = {.segment = payloads.segment,
+                      .offset = payloads.offset + held.payload.offset};
+    }
+    const BatchPlace place = held.spooled.place;
+    recovered_.batches.erase(place);
+    if (lacks_definitions_ && place.epoch == record.process()) {
+      recovered_.Lose(held);
+    } else {
+      recovered_.batches.emplace(place, std::move(held));
+    }
+  }
+  for (const v1::SpoolPlace& place : record.removed()) {
+    recovered_.batches.erase(FromProto(place));
+  }
+  for (const v1::SpoolEpoch& epoch : record.epochs()) {
+    recovered_.epochs[epoch.number()] = FromProto(epoch);
+    recovered_.batches.erase(
+        recovered_.batches.lower_bound({epoch.number(), 0}),
+        recovered_.batches.upper_bound({epoch.number(), epoch.acknowledged()}));
+    if (epoch.number() != record.process()) continue;
+    recovered_.open.erase(recovered_.open.begin(),
+                          recovered_.open.upper_bound(epoch.last_sequence()));
+  }
+}
+
+void SpoolRecovery::ApplyOpen(const v1::SpoolRecord& record) {
+  recovered_.age =
+      std::max(recovered_.age, absl::Milliseconds(record.age_ms()));
+  recovered_.last_tick =
+      std::max(recovered_.last_tick, FromNanoseconds(record.last_tick_ns()));
+  const auto epoch = recovered_.epochs.find(record.process());
+  const uint64_t last_sealed =
+      epoch != recovered_.epochs.end() ? epoch->second.last_sequence : 0;
+  const bool tells =
+      record.told_version() > 0 && record.told_version() >= told_version_;
+  if (tells) {
+    told_version_ = record.told_version();
+    for (auto& [sequence, batch] : recovered_.open) batch.told = {};
+  }
+  for (const v1::SpoolOpenBatch& batch : record.open()) {
+    if (batch.sequence() <= last_sealed) continue;
+    RecoveredSpool::Open& open = recovered_.open[batch.sequence()];
+    if (tells && batch.has_told()) open.told = Losses::In(batch.told());
+    for (const v1::SpoolTick& tick : batch.ticks()) {
+      if (tick.number() <= last_tick_number_) continue;
+      last_tick_number_ = tick.number();
+      if (lacks_definitions_) {
+        recovered_.lost.Add("", LossCause::kSpoolDamaged,
+                            FromProto(tick.range()));
+        continue;
+      }
+      open.ticks.Extend(FromProto(tick.range()));
+      // Messages one after the other are one message with all that is in them.
+      open.content += tick.content();
+    }
+  }
+}
+
+}  // namespace fleetperf::agent

@@ -1,0 +1,77 @@
+#include "base/append_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "base/files.h"
+#include "tests/support/status_matchers.h"
+#include "tests/support/temp_directory.h"
+
+namespace fleetperf {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::IsOkAndHolds;
+using testing::StatusIs;
+
+TEST(AppendFile, GrowsAtItsEndWhereverItWasOpened) {
+  const testing::TempDirectory directory;
+  const std::string path = directory.File("file");
+  {
+    auto file = AppendFile::Open(path);
+    ASSERT_OK(file);
+    EXPECT_EQ((*file)->position(), 0);
+    ASSERT_OK((*file)->Append("one "));
+    ASSERT_OK((*file)->Append("two "));
+    EXPECT_EQ((*file)->position(), 8);
+    EXPECT_THAT(ReadFile(path), IsOkAndHolds("one two "));
+  }
+  auto file = AppendFile::Open(path);
+  ASSERT_OK(file);
+  EXPECT_EQ((*file)->position(), 8);
+  ASSERT_OK((*file)->Append("three"));
+  ASSERT_OK((*file)->Sync());
+  EXPECT_THAT(ReadFile(path), IsOkAndHolds("one two three"));
+  ASSERT_OK((*file)->Rewind());
+  EXPECT_EQ((*file)->position(), 0);
+  ASSERT_OK((*file)->Append("four"));
+  EXPECT_THAT(ReadFile(path), IsOkAndHolds("fourtwo three"));
+}
+
+TEST(AppendFile, NamesAFileThatCannotBeOpened) {
+  const testing::TempDirectory directory;
+  const std::string path = directory.File("missing/file");
+  EXPECT_THAT(AppendFile::Open(path),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr(path)));
+}
+
+TEST(FileLock, IsHeldOnceAtATime) {
+  const testing::TempDirectory directory;
+  const std::string path = directory.File("lock");
+  {
+    const auto lock = FileLock::Acquire(path);
+    ASSERT_OK(lock);
+    EXPECT_THAT(FileLock::Acquire(path),
+                StatusIs(absl::StatusCode::kFailedPrecondition,
+                         HasSubstr("is in use by another process")));
+  }
+  EXPECT_OK(FileLock::Acquire(path));
+}
+
+TEST(ReadFileRange, ReadsThatPartOrFails) {
+  const testing::TempDirectory directory;
+  const std::string path = directory.File("file");
+  ASSERT_OK(WriteFile(path, "0123456789"));
+  EXPECT_THAT(ReadFileRange(path, 3, 4), IsOkAndHolds("3456"));
+  EXPECT_THAT(ReadFileRange(path, 10, 0), IsOkAndHolds(""));
+  EXPECT_THAT(ReadFileRange(path, 8, 4),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr(path)));
+  EXPECT_THAT(ReadFileRange(directory.File("missing"), 0, 1),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("missing")));
+}
+
+}  // namespace
+}  // namespace fleetperf
