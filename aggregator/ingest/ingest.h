@@ -47,7 +47,9 @@
 
 namespace fleetperf::aggregator {
 
-// Receives batches in addition to the store.
+// Receives batches in addition to the store. Implementations must be
+// thread-safe: threads of different streams call them concurrently, IsWatched
+// with a session's lock held.
 class BatchObserver {
  public:
   virtual ~BatchObserver() = default;

@@ -1,4 +1,19 @@
-// Keeps a wrong clock from removing what is stored.
+// Prevents a wrong clock from removing stored samples.
+//
+// Invariants:
+// - The clock has jumped if the time of day is more than an hour ahead of the
+//   expected time. While the guard exists, the expected time follows the
+//   monotonic clock and is realigned every 24 hours, so small steps add up for
+//   a day at most. At the start, the expected time is the last time that the
+//   store recorded as right.
+// - After a jump, the time of day is on hold for 24 hours of the monotonic
+//   clock, or until an operator confirms it. Another jump restarts the hold.
+// - The time of day is never recorded as right during a hold, so a restart does
+//   not end a hold.
+// - A step back is not a jump. The expected time follows it, so stepping ahead
+//   again may be one.
+//
+// Downtime of the aggregator or the machine looks like a jump.
 
 #ifndef FLEETPERF_AGGREGATOR_MAINTENANCE_CLOCK_GUARD_H_
 #define FLEETPERF_AGGREGATOR_MAINTENANCE_CLOCK_GUARD_H_
@@ -14,38 +29,34 @@
 
 namespace fleetperf::aggregator {
 
-// A jump of the clock is an advance of the time of day by an hour more than
-// something else explains: while this exists, the monotonic clock; before, that
-// is at the start, the last time that the store knows to have been right. After
-// one, the time of day is not to be relied on for 24 hours of the monotonic
-// clock, or until somebody says that it is right. What an aggregator was
-// stopped for cannot be told from a jump.
-//
-// Jumps are logged, as is their end. Thread-safe.
+// Detects jumps of the clock. Logs each jump and the end of each hold.
+// Thread-safe.
 class ClockGuard {
  public:
-  // Both outlive this.
+  // Both arguments must outlive the guard.
   ClockGuard(Store* store, const Clock* clock);
-  // Has the store know the time, unless it is on hold.
+  // Records the time in the store, unless the time is on hold.
   ~ClockGuard();
 
-  // The time of day if samples may be removed by it. Looks for jumps, so it is
-  // to be called some times a minute, and what it returns is to be used and not
-  // the clock.
+  // Returns the time of day, or std::nullopt during a hold. Must be called
+  // several times a minute, because it detects jumps. Callers that remove
+  // samples by age must use the result, not the clock, which may have jumped
+  // since.
   std::optional<absl::Time> Now();
 
   struct Hold {
-    absl::Duration jump;  // how much of the advance nothing explains
-    absl::Duration left;  // until the time of day is relied on again
+    absl::Duration jump;  // the advance beyond the expected time
+    absl::Duration left;  // until the end of the hold
   };
-  // Nothing unless a jump is on hold.
+  // std::nullopt if there is no hold.
   std::optional<Hold> hold();
 
-  // Says that the time of day is right. False if it was relied on anyway.
+  // Confirms that the time of day is right, which ends a hold. Returns false if
+  // there is none.
   bool Confirm();
 
  private:
-  // How far the time of day is ahead of the monotonic clock.
+  // The time of day minus the monotonic clock.
   using Offset = absl::Time;
 
   struct Reading {
@@ -54,19 +65,21 @@ class ClockGuard {
     Offset offset() const { return now - monotonic; }
   };
 
-  // Reads the clocks, and begins or ends a hold.
-  Reading Look() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Reads the clocks. Begins or ends a hold if due.
+  Reading Update() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Makes `reading` the base of comparison for later readings.
   void Trust(const Reading& reading) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Keep(const Reading& reading) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Records the time of day as right in the store.
+  void RecordTime(const Reading& reading) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Store& store_;
   const Clock& clock_;
   LogOncePerCause log_;
   absl::Mutex mutex_;
-  // What later readings are compared with. The rest is Clock::Monotonic().
-  Offset offset_ ABSL_GUARDED_BY(mutex_);
+  Offset offset_ ABSL_GUARDED_BY(mutex_);  // of the last trusted reading
+  // The next three are in Clock::Monotonic().
   absl::Duration trusted_at_ ABSL_GUARDED_BY(mutex_);
-  absl::Duration next_keeping_ ABSL_GUARDED_BY(mutex_);
+  absl::Duration next_recording_ ABSL_GUARDED_BY(mutex_);
   std::optional<absl::Duration> held_until_ ABSL_GUARDED_BY(mutex_);
   absl::Duration jump_ ABSL_GUARDED_BY(mutex_);
 };

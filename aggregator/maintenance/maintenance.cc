@@ -7,7 +7,8 @@ namespace {
 
 constexpr absl::Duration kInterval = absl::Seconds(10);
 constexpr absl::Duration kRemovalInterval = absl::Minutes(10);
-// Batches wait so long for more of their agent, before they are moved on.
+// Batches of an agent that has sent nothing for this long are compacted without
+// waiting for more.
 constexpr absl::Duration kIdle = absl::Minutes(10);
 
 }  // namespace
@@ -36,7 +37,7 @@ void Maintenance::Run() {
     return stopping_;
   };
   for (;;) {
-    Work();
+    RunOnce();
     absl::MutexLock lock(&mutex_);
     if (stopped_.Await(&mutex_, kInterval, is_stopping)) return;
   }
@@ -47,19 +48,19 @@ bool Maintenance::IsStopping() {
   return stopping_;
 }
 
-void Maintenance::Work() {
+void Maintenance::RunOnce() {
   Compact(clock_.Now() - kIdle);
-  // Each time: it looks for jumps.
+  // Called every time because it also detects jumps.
   const std::optional<absl::Time> now = guard_.Now();
   if (IsStopping() || clock_.Monotonic() < next_removal_) return;
   next_removal_ = clock_.Monotonic() + kRemovalInterval;
   if (now.has_value()) RemoveOlder(*now);
   if (retention_.max_size > 0) {
-    Check("keep the store small", store_.DropTo(retention_.max_size));
+    Check("enforce store.max_size", store_.DropTo(retention_.max_size));
   }
 }
 
-// `now` is what the guard has judged: the clock may have jumped since.
+// Uses `now`, which the guard has checked. The clock may have jumped since.
 void Maintenance::RemoveOlder(absl::Time now) {
   Check("remove old samples", store_.DropBefore(now - retention_.all));
   Thin(Resolution::kMinute, now - retention_.full_resolution);

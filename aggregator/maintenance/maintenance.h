@@ -1,4 +1,10 @@
-// Keeps a store in shape, in a thread of its own.
+// Compacts, thins and removes stored samples on a thread of its own.
+//
+// Every ten seconds, the thread compacts the store and has the clock guard
+// check for jumps. Every ten minutes, it also removes and thins samples by age
+// and then removes the samples received first until the store fits its size
+// limit. Samples are removed by age only while the clock guard trusts the time
+// of day. The schedule follows the monotonic clock.
 
 #ifndef FLEETPERF_AGGREGATOR_MAINTENANCE_MAINTENANCE_H_
 #define FLEETPERF_AGGREGATOR_MAINTENANCE_MAINTENANCE_H_
@@ -19,28 +25,30 @@
 
 namespace fleetperf::aggregator {
 
-// How long samples are kept after they were received.
+// How long samples are retained, by time of receipt.
 struct Retention {
   absl::Duration full_resolution = absl::Hours(24 * 7);
-  // One a minute is left for so long. Then one an hour.
+  // The age up to which one sample per minute is retained; then one per hour.
   absl::Duration minute_resolution = absl::Hours(24 * 60);
   absl::Duration all = absl::Hours(24 * 400);
-  // Bytes on disk; beyond it, what was received first goes. 0: no limit.
+  // Bytes on disk. Beyond it, the samples received first are removed. 0: no
+  // limit.
   uint64_t max_size = 0;
 };
 
-// Compacts the store as its samples come, thins them and removes them, until it
-// is destroyed; by age only while the guard lets it go by the time of day.
+// Maintains a store from construction to destruction. It must be the only
+// caller of the store's Compact, Thin, DropBefore and DropTo.
+// Thread-compatible.
 class Maintenance {
  public:
-  // All but `retention` outlive this.
+  // The pointers must outlive the object.
   Maintenance(Store* store, const Retention& retention, ClockGuard* guard,
               const Clock* clock);
   ~Maintenance();
 
  private:
   void Run();
-  void Work();
+  void RunOnce();
   bool IsStopping();
   void Compact(absl::Time idle_since);
   void RemoveOlder(absl::Time now);
@@ -51,12 +59,12 @@ class Maintenance {
   const Retention retention_;
   ClockGuard& guard_;
   const Clock& clock_;
-  absl::Duration next_removal_;  // Clock::Monotonic()
+  absl::Duration next_removal_;  // Clock::Monotonic(); used only by the thread
   LogOncePerCause log_;
   absl::Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   Wakeup stopped_;
-  std::thread thread_;  // last: it uses the others
+  std::thread thread_;  // last: it uses the other members
 };
 
 }  // namespace fleetperf::aggregator

@@ -18,13 +18,14 @@ namespace {
 
 constexpr absl::Duration kInterval = absl::Seconds(10);
 constexpr uint32_t kValueSize = sizeof(uint64_t);
-// The definitions' ids: there is one of each.
+// The ids of the definitions, of which there is one of each kind.
 constexpr uint32_t kMachineId = 1;
 constexpr uint32_t kCountersetId = 1;
 constexpr uint32_t kQueryId = 1;
 constexpr uint32_t kInstanceId = 1;
 
-// Not a name that a certificate can have.
+// Returns a name that no agent can have, because certificates cannot contain
+// it.
 std::string AgentNameOf(const std::string& machine) {
   return absl::StrCat("(aggregator of ", machine, ")");
 }
@@ -57,7 +58,7 @@ OwnCollection::~OwnCollection() {
 }
 
 void OwnCollection::Run() {
-  // Ticks that were not taken in time are not made up for.
+  // Ticks that are overdue are skipped.
   for (absl::Duration due = clock_.Monotonic();;
        due = std::max(due + kInterval, clock_.Monotonic())) {
     {
@@ -70,7 +71,7 @@ void OwnCollection::Run() {
     const absl::Status status = TakeTick();
     if (status.ok()) continue;
     ingest_.log().Warn("own counters",
-                       absl::StrCat("cannot keep the aggregator's own "
+                       absl::StrCat("cannot store the aggregator's own "
                                     "counters: ",
                                     status.message()));
   }
@@ -78,7 +79,8 @@ void OwnCollection::Run() {
 
 absl::Status OwnCollection::TakeTick() {
   if (epoch_ == nullptr || epoch_->broken()) RETURN_IF_ERROR(BeginEpoch());
-  // The store takes nothing: what is counted will be in a later tick.
+  // The store is behind. Skipping the tick loses no counts: the counters are
+  // cumulative.
   if (epoch_->received() - epoch_->durable() >=
       ingest_.limits().max_unacknowledged_batches) {
     return absl::OkStatus();

@@ -1,5 +1,5 @@
-// Collects what the aggregator counts of itself into its own store, so that it
-// is asked for like any other counterset.
+// Collects the aggregator's own counters into its own store, so that they can
+// be queried like any other counterset.
 
 #ifndef FLEETPERF_AGGREGATOR_OWN_OWN_COLLECTION_H_
 #define FLEETPERF_AGGREGATOR_OWN_OWN_COLLECTION_H_
@@ -21,11 +21,13 @@
 
 namespace fleetperf::aggregator {
 
-// Takes a tick every ten seconds from its start to its destruction. The machine
-// is not entered into the fleet's list, unless an agent is on it, too.
+// Takes a tick every ten seconds, on a thread of its own, from construction to
+// destruction. Does not add the machine to the fleet's list; only an agent on
+// the machine does. Thread-compatible.
 class OwnCollection {
  public:
-  // `counterset`, `ingest` and `clock` outlive it.
+  // The pointers must outlive the object. Its thread calls them, so
+  // `counterset` must be thread-safe.
   OwnCollection(std::string machine, const OwnCounterset* counterset,
                 Ingest* ingest, const Clock* clock = &Clock::Real());
   ~OwnCollection();
@@ -41,12 +43,12 @@ class OwnCollection {
   const OwnCounterset& counterset_;
   Ingest& ingest_;
   const Clock& clock_;
-  std::shared_ptr<Epoch> epoch_;  // the thread's own
+  std::shared_ptr<Epoch> epoch_;  // used only by the thread
 
   absl::Mutex mutex_;
   Wakeup wakeup_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  std::thread thread_;  // last: it uses the others
+  std::thread thread_;  // last: it uses the other members
 };
 
 }  // namespace fleetperf::aggregator

@@ -17,18 +17,17 @@ uint64_t Number(int64_t number) { return static_cast<uint64_t>(number); }
 
 Group IngestCounters(const Ingest* ingest) {
   return {{{1, kPerfCounterLargeRawcount, "Agents Connected",
-            "Agents whose stream is open."},
+            "Agents with an open stream."},
            {2, kPerfCounterLargeRawcount, "Agents Known",
-            "Agents that are remembered: those that were connected in the last "
-            "day."},
-           {3, kPerfCounterBulkCount, "Batches/sec", "Batches that came."},
+            "Agents that were connected in the last day."},
+           {3, kPerfCounterBulkCount, "Batches/sec", "Batches received."},
            {4, kPerfCounterBulkCount, "Samples/sec",
-            "Raw values that came from agents."},
+            "Raw values received from agents."},
            {5, kPerfCounterLargeDelta, "Batches Rejected",
-            "Batches that were refused for good."},
+            "Batches rejected permanently."},
            {6, kPerfCounterLargeDelta, "Pauses",
-            "Pauses that agents were asked for, because they sent more than "
-            "they may or had much to catch up with."}},
+            "Pauses requested from agents that exceeded a rate limit or were "
+            "catching up."}},
           [=] {
             const Ingest::Counts counts = ingest->counts();
             return Values{counts.agents,           ingest->sizes().agents,
@@ -39,64 +38,65 @@ Group IngestCounters(const Ingest* ingest) {
 
 Group CommitCounters(const Ingest* ingest) {
   constexpr uint32_t kBaseId = 12;
-  return {
-      {{10, kPerfCounterBulkCount, "Commits/sec",
-        "Writes of batches to the store, each with one sync."},
-       {11, kPerfAverageTimer, "Avg. sec/Commit", "What one took.", kBaseId},
-       {kBaseId, kPerfAverageBase, "", ""},
-       {13, kPerfCounterLargeDelta, "Commits Failed",
-        "Writes that the store refused: agents send these batches again."},
-       {14, kPerfCounterLargeRawcount, "Batches Waiting",
-        "Batches that wait for the next commit."},
-       {15, kPerfCounterLargeRawcount, "Bytes Waiting",
-        "Their payloads' bytes."}},
-      [=] {
-        const CommitQueue::Counts counts = ingest->counts().commits;
-        return Values{counts.commits,
-                      Number(counts.time / absl::Nanoseconds(100)),
-                      counts.commits + counts.failed_commits,
-                      counts.failed_commits,
-                      counts.waiting_batches,
-                      counts.waiting_bytes};
-      }};
-}
-
-Group HubCounters(const Hub* hub) {
-  return {{{20, kPerfCounterLargeRawcount, "Subscribers",
-            "Subscriptions that are open."},
-           {21, kPerfCounterLargeRawcount, "Machines Watched",
-            "Machines that somebody subscribed to."},
-           {22, kPerfCounterLargeRawcount, "Machines Live",
-            "Those of them whose agents send each tick at once."},
-           {23, kPerfCounterLargeDelta, "Values Lagged",
-            "Values that subscribers lost because they were too slow."}},
+  return {{{10, kPerfCounterBulkCount, "Commits/sec",
+            "Writes of batches to the store, each with one sync."},
+           {11, kPerfAverageTimer, "Avg. sec/Commit", "Duration of a commit.",
+            kBaseId},
+           {kBaseId, kPerfAverageBase, "", ""},
+           {13, kPerfCounterLargeDelta, "Commits Failed",
+            "Commits that failed. Agents resend their batches."},
+           {14, kPerfCounterLargeRawcount, "Batches Waiting",
+            "Batches pending for the next commit."},
+           {15, kPerfCounterLargeRawcount, "Bytes Waiting",
+            "Payload bytes of the batches that wait for the next commit."}},
           [=] {
-            const Hub::Counts counts = hub->counts();
-            return Values{counts.subscribers, counts.watched_machines,
-                          counts.live_machines, counts.lagged_values};
+            const CommitQueue::Counts counts = ingest->counts().commits;
+            return Values{counts.commits,
+                          Number(counts.time / absl::Nanoseconds(100)),
+                          counts.commits + counts.failed_commits,
+                          counts.failed_commits,
+                          counts.waiting_batches,
+                          counts.waiting_bytes};
           }};
 }
 
+Group HubCounters(const Hub* hub) {
+  return {
+      {{20, kPerfCounterLargeRawcount, "Subscribers", "Open subscriptions."},
+       {21, kPerfCounterLargeRawcount, "Machines Watched",
+        "Machines with at least one subscriber."},
+       {22, kPerfCounterLargeRawcount, "Machines Live",
+        "Watched machines whose agents send each tick at once."},
+       {23, kPerfCounterLargeDelta, "Values Lagged",
+        "Values dropped because a subscriber was too slow."}},
+      [=] {
+        const Hub::Counts counts = hub->counts();
+        return Values{counts.subscribers, counts.watched_machines,
+                      counts.live_machines, counts.lagged_values};
+      }};
+}
+
 Group ServerCounters(const RpcServer* server) {
-  return {{{30, kPerfCounterLargeRawcount, "Connections",
-            "Connections that are open."},
+  return {{{30, kPerfCounterLargeRawcount, "Connections", "Open connections."},
            {31, kPerfCounterLargeRawcount, "Connections Unauthenticated",
-            "Those of them that have shown no certificate yet."},
+            "Open connections that have not shown a certificate yet."},
            {32, kPerfCounterBulkCount, "Connections Accepted/sec",
-            "Connections that were taken."},
+            "Connections accepted."},
            {33, kPerfCounterLargeDelta, "Connections Refused: Too Many",
-            "Refused because there were connections.max."},
+            "Refused because connections.max was reached."},
            {34, kPerfCounterLargeDelta, "Connections Refused: Address",
-            "Refused because their address had connections.max_per_address."},
+            "Refused because their address had reached "
+            "connections.max_per_address."},
            {35, kPerfCounterLargeDelta, "Connections Refused: Unauthenticated",
-            "Refused because there were connections.max_unauthenticated "
-            "without a certificate."},
+            "Refused because connections.max_unauthenticated was reached."},
            {36, kPerfCounterLargeDelta, "Connections Refused: Descriptors",
-            "Refused because the process had no file descriptor left."},
+            "Refused because the process had no free file descriptor."},
            {37, kPerfCounterLargeDelta, "Connections Evicted",
-            "Connections without a certificate that were closed for others."},
+            "Connections without a certificate that were closed to make room "
+            "for others."},
            {38, kPerfCounterLargeDelta, "Listener Restarts",
-            "Times that the port accepted nothing and was opened again."}},
+            "Times that the port was reopened because it accepted no "
+            "connections."}},
           [=] {
             const ConnectionCounts counts = server->CountConnections();
             Values values = {Number(counts.open),
@@ -116,11 +116,11 @@ Group ServerCounters(const RpcServer* server) {
 
 Group StoreCounters(Store* store, ClockGuard* guard) {
   return {{{40, kPerfCounterLargeRawcount, "Store Bytes",
-            "Bytes that samples, names and definitions take on disk, without "
-            "the newest batches."},
+            "Bytes of samples, names and definitions on disk, without the "
+            "newest batches."},
            {41, kPerfCounterLargeRawcount, "Removal Hold Seconds",
-            "Time until old samples are thinned and removed by age again; 0 "
-            "unless the clock has jumped."}},
+            "Time until thinning and removal by age resume; 0 unless the "
+            "clock has jumped."}},
           [=] {
             const auto hold = guard->hold();
             const absl::Duration left =

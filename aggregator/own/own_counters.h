@@ -1,4 +1,4 @@
-// The counterset "fleetperf Aggregator": what the aggregator counts of itself.
+// The counterset "fleetperf Aggregator": the aggregator's own activity.
 
 #ifndef FLEETPERF_AGGREGATOR_OWN_OWN_COUNTERS_H_
 #define FLEETPERF_AGGREGATOR_OWN_OWN_COUNTERS_H_
@@ -12,7 +12,7 @@
 
 namespace fleetperf::aggregator {
 
-// All of them outlive it.
+// The counted parts. All of them must outlive the counterset.
 struct OwnParts {
   Store* store = nullptr;
   const Ingest* ingest = nullptr;
@@ -20,6 +20,7 @@ struct OwnParts {
   const RpcServer* server = nullptr;
   ClockGuard* guard = nullptr;
 };
+// Returns a thread-safe counterset.
 OwnCounterset MakeOwnCounters(const OwnParts& parts);
 
 }  // namespace fleetperf::aggregator

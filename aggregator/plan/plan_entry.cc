@@ -11,10 +11,10 @@ namespace {
 
 using perflib::Pattern;
 
-// A selector without a value looks like one that takes all, or none.
+// Rejects a selector without a value: it could mean all agents or none.
 void CheckSelector(ConfigSection& section, const char* key, bool has_value) {
   if (section.Has(key) && !has_value) {
-    section.Error(key, "is empty; leave it out if it does not matter");
+    section.Error(key, "is empty; omit it to match all agents");
   }
 }
 
@@ -62,7 +62,7 @@ std::vector<PlanEntry> ReadPlans(ConfigSection& root) {
     section.Require("name", &entry.name);
     if (!entry.name.empty() && !names.insert(entry.name).second) {
       section.Error("name",
-                    absl::StrCat("there are two plans \"", entry.name, "\""));
+                    absl::StrCat("two plans are named \"", entry.name, "\""));
     }
     ReadSelectors(section, &entry);
     if (!section.Has("queries")) {

@@ -19,19 +19,21 @@ class Machine;
 
 namespace fleetperf::aggregator {
 
-// Queries, and the agents that run them: those that all selectors match.
+// A named list of queries and the selectors of the agents that run them. An
+// agent must match all selectors. Thread-compatible.
 struct PlanEntry {
-  std::string name;                        // for messages
-  std::vector<perflib::Pattern> machines;  // one of these; empty: any
+  std::string name;                        // unique; used in messages
+  std::vector<perflib::Pattern> machines;  // one must match; empty: any agent
   std::optional<perflib::Pattern> operating_system;
   std::map<std::string, perflib::Pattern> labels;
   std::vector<PlannedQuery> queries;
 
-  // `agent` is what an agent told of its own machine.
+  // Returns whether all selectors match `agent`, which is an agent's report on
+  // its own machine. A label that the agent does not have matches no pattern.
   bool Matches(const v1::Machine& agent) const;
 };
 
-// Notes what is wrong in `root`.
+// Reads the list "plans" of `root`. Records errors in `root`.
 std::vector<PlanEntry> ReadPlans(ConfigSection& root);
 
 }  // namespace fleetperf::aggregator

@@ -1,4 +1,13 @@
-// Decides what each agent collects.
+// Decides which queries each agent runs.
+//
+// An agent's plan consists of the queries of all matching configuration
+// entries, in the order of the entries, followed by temporary additions. An
+// agent that matches no entry runs the queries of its own configuration.
+//
+// Invariants:
+// - Versions grow with each change. They also grow across restarts of the
+//   aggregator, unless the clock was set back.
+// - The listener is called after each change, without any lock held.
 
 #ifndef FLEETPERF_AGGREGATOR_PLAN_PLANNER_H_
 #define FLEETPERF_AGGREGATOR_PLAN_PLANNER_H_
@@ -21,21 +30,24 @@ namespace fleetperf::aggregator {
 // Thread-safe.
 class Planner {
  public:
+  // `clock` must outlive the planner.
   explicit Planner(std::vector<PlanEntry> entries,
                    const Clock* clock = &Clock::Real());
 
-  // Called, without any lock, when plans may have changed.
+  // Sets a function to be called when plans may have changed; nullptr for none.
+  // The thread that makes the change calls it, without any lock held. A call in
+  // progress may outlast its replacement.
   void SetListener(std::function<void()> listener);
 
-  // Replaces the plans of the configuration.
+  // Replaces the configuration's plans. Keeps the additions.
   void SetEntries(std::vector<PlanEntry> entries);
 
-  // The queries of all entries that match, in their order; if none does, the
-  // agent's own; then what was added. `agent` is what an agent told of its own
-  // machine.
+  // Returns the agent's plan. `agent` is the agent's report on its own machine.
+  // The version is 0 if the agent runs only its own queries.
   v1::Plan PlanFor(const v1::Machine& agent) const;
 
-  // Queries that agents run besides; taken out when it is destroyed.
+  // Queries that agents run in addition to their plans, until this object is
+  // destroyed. The planner must outlive it.
   class Addition {
    public:
     Addition(Planner* planner, uint64_t id) : planner_(*planner), id_(id) {}
@@ -50,12 +62,12 @@ class Planner {
   using QueriesByAgent = std::map<std::string, std::vector<v1::PlannedQuery>>;
   std::unique_ptr<Addition> Add(QueriesByAgent queries);
 
-  // Whether anything is added to the agent's plan.
+  // Returns whether any addition has queries for the agent of this name.
   bool HasAddition(const std::string& agent) const;
 
  private:
   void Remove(uint64_t addition);
-  // To be called with each change.
+  // Must be called with each change.
   void BeginVersion() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NotifyListener();
 
@@ -65,15 +77,16 @@ class Planner {
   std::vector<PlanEntry> entries_ ABSL_GUARDED_BY(mutex_);
   std::map<uint64_t, QueriesByAgent> additions_ ABSL_GUARDED_BY(mutex_);
   uint64_t next_addition_ ABSL_GUARDED_BY(mutex_) = 1;
-  // Of what is planned now: milliseconds of Unix time, so that it grows over
-  // restarts, too.
+  // The version of the current plans. Derived from Unix time in milliseconds,
+  // so that it also grows across restarts.
   uint64_t version_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-// Whether two plans differ in nothing but their versions.
+// Returns whether two plans are equal except for their versions.
 bool HaveSameQueries(v1::Plan a, v1::Plan b);
 
-// Whether it is what agents do without a plan.
+// Returns whether the plan only runs the agent's own queries, as agents do
+// without a plan.
 inline bool IsAgentsOwn(const v1::Plan& plan) {
   return plan.includes_own() && plan.queries().empty();
 }

@@ -1,4 +1,10 @@
-// Makes things on several threads and uses them one by one, in their order.
+// Makes things on several threads and uses them one at a time, in order.
+//
+// Invariants:
+// - Things are numbered from 0. A number is begun only after all lower numbers.
+// - At most Most(threads) things exist or are being made ahead of their turn.
+// - Once a thing could not be made ahead of its turn, no further thing is begun
+//   ahead.
 
 #ifndef FLEETPERF_AGGREGATOR_QUERY_ORDERED_WORK_H_
 #define FLEETPERF_AGGREGATOR_QUERY_ORDERED_WORK_H_
@@ -19,26 +25,29 @@
 
 namespace fleetperf::aggregator {
 
-// The things are numbered from 0. The thread that runs it uses all of them, and
-// makes some; the other threads are gone when Run returns.
+// The thread that calls Run uses all things and makes some of them. Run joins
+// the other threads before it returns. Thread-compatible: Run must be called at
+// most once.
 template <typename Thing>
 class OrderedWork {
  public:
-  // Called on any of the threads, several at a time, if it is to make the thing
-  // before its turn; it may then give nothing. In its turn it is called by the
-  // thread that runs this, and must give it. Once one was not made before its
-  // turn, no others are.
+  // Makes a thing. If not `in_turn`, it is called on any of the threads,
+  // concurrently with itself and with Use, and may return std::nullopt; the
+  // thing is then made in its turn. If `in_turn`, it is called by the thread
+  // that called Run, and must return the thing.
   using Make = std::function<std::optional<Thing>(size_t number, bool in_turn)>;
-  // Its error ends the work.
+  // Uses a thing, on the thread that called Run. An error ends the work.
   using Use = std::function<absl::Status(size_t number, Thing thing)>;
 
-  // On `threads` threads, of which at least one, the caller's, is needed.
+  // `threads` includes the thread that calls Run and must be at least 1. `make`
+  // must be thread-safe.
   OrderedWork(size_t count, size_t threads, Make make)
       : count_(count),
         threads_(threads),
         make_(std::move(make)),
         most_(threads > 1 ? Most(threads) : 0) {}
 
+  // Makes and uses all things. Returns the first error of `use`.
   absl::Status Run(const Use& use) {
     std::vector<std::thread> helpers;
     for (size_t i = 1; i < threads_; ++i) {
@@ -57,8 +66,8 @@ class OrderedWork {
     return status;
   }
 
-  // How many there are at a time, made or being made. Two of each thread, so
-  // that none waits for another that takes a little longer.
+  // The maximum number of things that are made or being made at a time: two per
+  // thread, so that no thread waits for another that takes slightly longer.
   static constexpr size_t Most(size_t threads) { return 2 * threads; }
 
  private:
@@ -74,7 +83,7 @@ class OrderedWork {
     }
   }
 
-  // The thing whose turn it is.
+  // Returns the thing whose turn it is.
   Thing Take(size_t number) ABSL_LOCKS_EXCLUDED(mutex_) {
     {
       absl::MutexLock lock(&mutex_);
@@ -121,8 +130,8 @@ class OrderedWork {
   Wakeup may_begin_;
   Wakeup was_made_;
   size_t most_ ABSL_GUARDED_BY(mutex_);
-  size_t begun_ ABSL_GUARDED_BY(mutex_) = 0;  // those before it are
-  size_t turn_ ABSL_GUARDED_BY(mutex_) = 0;   // of which one it is
+  size_t begun_ ABSL_GUARDED_BY(mutex_) = 0;  // the next number to begin
+  size_t turn_ ABSL_GUARDED_BY(mutex_) = 0;   // the number whose turn it is
   std::map<size_t, std::optional<Thing>> made_ ABSL_GUARDED_BY(mutex_);
 };
 

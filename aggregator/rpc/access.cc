@@ -20,9 +20,9 @@ absl::StatusOr<PeerIdentity> CheckAccess(const grpc::ServerContextBase& context,
     absl::StrAppend(out, RoleName(role));
   };
   return absl::PermissionDeniedError(absl::StrCat(
-      "this needs the certificate of ",
-      absl::StrJoin(roles, " or ", append_name), ", and the client's is of ",
-      peer.role.has_value() ? RoleName(*peer.role) : "no role of fleetperf"));
+      "this call requires the role ", absl::StrJoin(roles, " or ", append_name),
+      "; the client's certificate has role ",
+      peer.role.has_value() ? RoleName(*peer.role) : "none"));
 }
 
 }  // namespace fleetperf::aggregator

@@ -1,4 +1,4 @@
-// Who may call what: the role in the client's certificate decides.
+// Access control by the role in the client's certificate.
 
 #ifndef FLEETPERF_AGGREGATOR_RPC_ACCESS_H_
 #define FLEETPERF_AGGREGATOR_RPC_ACCESS_H_
@@ -14,8 +14,8 @@ class ServerContextBase;
 
 namespace fleetperf::aggregator {
 
-// The caller's identity if it has one of `roles`; otherwise PermissionDenied,
-// with what is needed.
+// Returns the caller's identity if its certificate has one of `roles`,
+// otherwise PermissionDenied with the required roles. Thread-safe.
 absl::StatusOr<PeerIdentity> CheckAccess(const grpc::ServerContextBase& context,
                                          std::initializer_list<Role> roles);
 

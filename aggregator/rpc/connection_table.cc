@@ -12,11 +12,15 @@
 namespace fleetperf::aggregator {
 namespace {
 
-// A handshake takes milliseconds. This is for one that waits its turn.
-constexpr absl::Duration kLeastTime = absl::Seconds(3);
-// By then gRPC has closed what did not finish its handshake (kHandshakeTime).
-constexpr absl::Duration kSettled = absl::Seconds(11);
-// Asking for each connection whether it is open takes 20 ms for 65,536 of them.
+// The minimum age of the oldest connection for its eviction, unless its host
+// has the most. A handshake takes milliseconds; the rest allows for time in a
+// queue.
+constexpr absl::Duration kMinEvictionAge = absl::Seconds(3);
+// The age by which gRPC has closed connections with an unfinished handshake
+// (kHandshakeTime).
+constexpr absl::Duration kMaxUnauthenticatedAge = absl::Seconds(11);
+// Minimum intervals between checks for closed connections. Checking 65,536
+// connections takes 20 ms.
 constexpr absl::Duration kSweepEvery = absl::Seconds(1);
 constexpr absl::Duration kSweepUnauthenticatedEvery = absl::Milliseconds(100);
 
@@ -55,8 +59,8 @@ std::optional<Refusal> ConnectionTable::Admit(int fd, const Peer& peer,
                                               absl::Duration now) {
   const IpAddress network = NetworkOf(peer.address);
   absl::MutexLock lock(&mutex_);
-  // The system gives a descriptor to one at a time, and a port of a peer to one
-  // towards each of the own addresses.
+  // A descriptor belongs to one connection at a time. A peer's port may have
+  // one connection to each address of this machine.
   Forget(fd);
   if (const auto it = by_peer_.find(peer);
       it != by_peer_.end() &&
@@ -86,12 +90,12 @@ std::optional<Refusal> ConnectionTable::FindRefusal(const IpAddress& network,
   const auto is_full = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return std::ssize(connections_) >= limits_.max;
   };
-  const auto has_many = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  const auto is_host_full = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return Get(open_of_, network) >= limits_.max_per_address;
   };
-  if (is_full() || has_many()) Sweep(now);
+  if (is_full() || is_host_full()) Sweep(now);
   if (is_full()) return Refusal::kTooMany;
-  if (has_many()) return Refusal::kTooManyOfAddress;
+  if (is_host_full()) return Refusal::kTooManyOfAddress;
   if (std::ssize(unauthenticated_) >= limits_.max_unauthenticated &&
       !MakeRoom(network, now)) {
     return Refusal::kTooManyUnauthenticated;
@@ -107,7 +111,8 @@ bool ConnectionTable::MakeRoom(const IpAddress& network, absl::Duration now) {
   }
   const int oldest = unauthenticated_.front();
   const Connection& connection = connections_.at(oldest);
-  if (now - connection.since >= kLeastTime || !IsOpen(oldest, connection)) {
+  if (now - connection.since >= kMinEvictionAge ||
+      !IsOpen(oldest, connection)) {
     Evict(oldest);
     return true;
   }
@@ -138,7 +143,7 @@ void ConnectionTable::Evict(int fd) {
     Forget(fd);
     return;
   }
-  // Open until gRPC has closed it, too.
+  // Counts as open until gRPC has closed it, too.
   ++counts_.evicted;
   LeaveUnauthenticated(&connection);
 }
@@ -177,9 +182,9 @@ bool ConnectionTable::IsOpen(int fd, const Connection& connection) {
 }
 
 bool ConnectionTable::Shutdown(int fd, const Connection& connection) {
-  // A duplicate stays the same socket, whatever becomes of `fd` meanwhile. If
-  // there is no descriptor left for one, the worst is that a connection ends
-  // that was accepted in this moment.
+  // A duplicate keeps referring to the same socket if gRPC closes `fd` between
+  // the check and the shutdown. Without a descriptor for a duplicate, the worst
+  // case is the shutdown of a connection accepted at this moment.
   const int duplicate = fcntl(fd, F_DUPFD_CLOEXEC, 0);
   const int same = duplicate < 0 ? fd : duplicate;
   const bool is_open = IsOpen(same, connection);
@@ -211,7 +216,7 @@ void ConnectionTable::Settle(absl::Duration now) {
   while (!unauthenticated_.empty()) {
     const int fd = unauthenticated_.front();
     Connection& connection = connections_.at(fd);
-    if (now - connection.since < kSettled) return;
+    if (now - connection.since < kMaxUnauthenticatedAge) return;
     if (IsOpen(fd, connection)) {
       LeaveUnauthenticated(&connection);
     } else {

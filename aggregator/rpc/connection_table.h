@@ -1,12 +1,18 @@
-// Which connections are open, and whether another may be.
+// Tracks open connections and limits their number.
 //
-// The descriptors belong to gRPC, which tells nobody when it closes one. A
-// socket has an inode number of its own, so whether a descriptor still is the
-// same connection can be asked at any time; it is when a limit is reached.
+// gRPC owns the descriptors and does not report when it closes one. Each socket
+// has a unique inode number, so the table can check at any time whether a
+// descriptor still refers to the same connection. It checks all of them when a
+// limit is reached.
 //
-// A connection counts as authenticated from its first call, which gRPC lets
-// through only after a handshake with a valid certificate, or when it is older
-// than a handshake may take.
+// Invariants:
+// - An entry may refer to a closed connection until the next check, but is
+//   never mistaken for a later connection with the same descriptor.
+// - A connection becomes authenticated with its first call, which gRPC admits
+//   only after a handshake with a valid certificate, or once it is older than a
+//   handshake may take.
+// - An evicted connection no longer counts as unauthenticated, but counts as
+//   open until gRPC has closed it, too.
 
 #ifndef FLEETPERF_AGGREGATOR_RPC_CONNECTION_TABLE_H_
 #define FLEETPERF_AGGREGATOR_RPC_CONNECTION_TABLE_H_
@@ -27,19 +33,19 @@
 
 namespace fleetperf::aggregator {
 
-// gRPC closes a connection whose handshake takes longer.
+// The handshake timeout. gRPC closes connections that exceed it.
 inline constexpr absl::Duration kHandshakeTime = absl::Seconds(10);
 
 struct ConnectionLimits {
   int64_t max = 65'536;
-  // Of one host (NetworkOf); 0: three quarters of `max`.
+  // Per host (NetworkOf). 0: three quarters of `max`.
   int64_t max_per_address = 0;
   int64_t max_unauthenticated = 4'096;
 };
 
-// What is left of them if the process may have `descriptors` open: a quarter of
-// those is for the store's files and the like, and of the connections a quarter
-// at most may be unauthenticated.
+// Returns `limits`, reduced to fit a process that may have `descriptors` file
+// descriptors open. Reserves a quarter of the descriptors for the store's files
+// and the like. At most a quarter of the connections may be unauthenticated.
 ConnectionLimits FitLimits(ConnectionLimits limits, size_t descriptors);
 
 enum class Refusal {
@@ -50,7 +56,8 @@ enum class Refusal {
 };
 inline constexpr size_t kRefusals = 4;
 
-// Since the start; the first two: now.
+// Present values of `open` and `unauthenticated`; other fields are totals since
+// the start.
 struct ConnectionCounts {
   int64_t open = 0;
   int64_t unauthenticated = 0;
@@ -59,7 +66,7 @@ struct ConnectionCounts {
   int64_t evicted = 0;              // closed to make room for others
 };
 
-// Thread-safe. `now` is a monotonic time since whatever point.
+// Thread-safe. `now` is monotonic time since an arbitrary fixed point.
 class ConnectionTable {
  public:
   explicit ConnectionTable(const ConnectionLimits& limits) : limits_(limits) {}
@@ -68,22 +75,27 @@ class ConnectionTable {
 
   const ConnectionLimits& limits() const { return limits_; }
 
-  // Takes up a connection that was just accepted, or says why it must be
-  // closed. Where too many are unauthenticated, the host that has most of them
-  // loses its oldest, or the oldest of all goes that had three seconds.
+  // Adds a connection that was just accepted, or returns why the caller must
+  // close it. If too many connections are unauthenticated, evicts one of them:
+  // the oldest of the host with the most, if that host has at least two more
+  // than `peer`'s host; otherwise the oldest of all, if it is closed or at
+  // least three seconds old.
   std::optional<Refusal> Admit(int fd, const Peer& peer, absl::Duration now);
 
-  // A connection was closed because there was no descriptor for it. Another
-  // that is unauthenticated is closed to make room for the next.
+  // Counts a connection that was refused for lack of a descriptor. Evicts an
+  // unauthenticated connection to free a descriptor for the next one.
   void RefuseForDescriptors();
 
-  // A call has come over it.
+  // Marks the connection from `peer` as authenticated, because a call arrived
+  // on it. A no-op if the table has no such connection.
   void MarkAuthenticated(const Peer& peer);
 
-  // Ends a connection from outside gRPC, which then sees it as closed by its
-  // peer. Whether there was one.
+  // Shuts a connection down without gRPC's involvement. gRPC then sees it as
+  // closed by its peer. Returns false if there is no such connection.
   bool Close(const Peer& peer);
 
+  // Returns exact counts, except that connections closed within the last second
+  // may still count as open.
   ConnectionCounts Count(absl::Duration now);
 
  private:
@@ -91,21 +103,25 @@ class ConnectionTable {
     Peer peer;
     ino_t inode;
     absl::Duration since;
-    // In unauthenticated_, if it is that and was not evicted.
+    // Position in unauthenticated_. Set while the connection is unauthenticated
+    // and not evicted.
     std::optional<std::list<int>::iterator> place;
   };
 
-  // Whether it still is what the descriptor stands for.
+  // Returns whether the descriptor still refers to the connection.
   static bool IsOpen(int fd, const Connection& connection);
-  // Whether it was open.
+  // Shuts the connection down. Returns false if it was closed already.
   static bool Shutdown(int fd, const Connection& connection);
 
+  // Returns why a connection from `network` must be refused, if it must.
   std::optional<Refusal> FindRefusal(const IpAddress& network,
                                      absl::Duration now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Evicts an unauthenticated connection. Returns false if none may be evicted.
   bool MakeRoom(const IpAddress& network, absl::Duration now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The host with most unauthenticated connections, and how many these are.
+  // Returns the host with the most unauthenticated connections, and their
+  // number.
   std::pair<IpAddress, int64_t> FindLargest() const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EvictOldestOf(const IpAddress& network)
@@ -114,9 +130,10 @@ class ConnectionTable {
   void Forget(int fd) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void LeaveUnauthenticated(Connection* connection)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Those older than a handshake may take are authenticated, or closed.
+  // Handles connections older than a handshake may take: marks them as
+  // authenticated, or removes them if they are closed.
   void Settle(absl::Duration now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Forget those that were closed, unless that was done just before.
+  // Remove closed connections. Rate-limited, because they check all entries.
   void Sweep(absl::Duration now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SweepUnauthenticated(absl::Duration now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -126,11 +143,11 @@ class ConnectionTable {
   // By descriptor.
   absl::flat_hash_map<int, Connection> connections_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<Peer, int> by_peer_ ABSL_GUARDED_BY(mutex_);
-  // By NetworkOf; without those that have none.
+  // The number of connections by NetworkOf. Has no entries of 0.
   absl::flat_hash_map<IpAddress, int64_t> open_of_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<IpAddress, int64_t> unauthenticated_of_
       ABSL_GUARDED_BY(mutex_);
-  std::list<int> unauthenticated_ ABSL_GUARDED_BY(mutex_);  // the oldest first
+  std::list<int> unauthenticated_ ABSL_GUARDED_BY(mutex_);  // oldest first
   absl::Duration swept_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();
   absl::Duration swept_unauthenticated_ ABSL_GUARDED_BY(mutex_) =
       -absl::InfiniteDuration();

@@ -61,7 +61,7 @@ void EventLoop::RunPosted() {
 void EventLoop::Run() {
   void* event = nullptr;
   bool ok = false;
-  while (queue_->Next(&event, &ok)) static_cast<Event*>(event)->Happen(ok);
+  while (queue_->Next(&event, &ok)) static_cast<Event*>(event)->OnCompleted(ok);
 }
 
 }  // namespace fleetperf::aggregator

@@ -1,11 +1,13 @@
-// The thread on which streams are read and written.
+// A thread that reads and writes streams.
 //
-// All of gRPC's threads that wait for connections share them, and hand the duty
-// on with each event, so that one message wakes several: a second such thread
-// makes a message cost two thirds more (docs/reference/performance.md).
-// Therefore streams have one for every four processors, four at most, and calls
-// of other kinds are waited for without taking part. What takes long belongs
-// elsewhere: while it is done, nothing is read.
+// gRPC's polling threads share all connections and hand polling over with each
+// event, so one message wakes several threads. A second polling thread
+// increases the cost of a message by two thirds
+// (docs/reference/performance.md). Streams therefore have one thread per four
+// processors, at most four, and the threads of other calls do not poll.
+//
+// Work on the loop's thread must be short: no stream of the loop is read or
+// written in the meantime.
 
 #ifndef FLEETPERF_AGGREGATOR_RPC_EVENT_LOOP_H_
 #define FLEETPERF_AGGREGATOR_RPC_EVENT_LOOP_H_
@@ -34,42 +36,46 @@ class ConnectionTable;
 // Thread-safe.
 class EventLoop {
  public:
-  // The end of an operation, for which the queue has its address.
+  // The completion of an operation. Its address is the operation's tag in the
+  // completion queue.
   class Event {
    public:
-    // Called by the loop's thread. `ok`: as gRPC defines it for the operation.
-    virtual void Happen(bool ok) = 0;
+    // Called by the loop's thread. gRPC defines `ok` for each kind of
+    // operation.
+    virtual void OnCompleted(bool ok) = 0;
 
    protected:
     ~Event() = default;
   };
 
-  // `connections` are those of its server, and outlive this.
+  // `connections` is the server's table and must outlive the loop.
   EventLoop(std::unique_ptr<grpc::ServerCompletionQueue> queue,
             ConnectionTable* connections);
-  // After its server was shut down. Waits until all streams have ended.
+  // Blocks until all streams have ended. The server must have been shut down.
   ~EventLoop();
   EventLoop(const EventLoop&) = delete;
   EventLoop& operator=(const EventLoop&) = delete;
 
   grpc::ServerCompletionQueue& queue() { return *queue_; }
 
-  // Has the loop's thread call `task` soon; several are one wake-up. For
-  // streams, while they may begin operations.
+  // Runs `task` on the loop's thread. Pending tasks share one wake-up. Must
+  // only be called for a stream that is between AddStream and RemoveStream.
   void Post(std::function<void()> task);
 
-  // From the first until the second, a stream may begin operations.
+  // Count the streams. A stream may start operations only between the two
+  // calls.
   void AddStream();
   void RemoveStream();
 
-  // A call has come, from gRPC's text for its peer.
+  // Marks the connection of a call as authenticated. `peer` is gRPC's text for
+  // the peer.
   void NoteCall(const std::string& peer);
 
  private:
   class PostedEvent final : public Event {
    public:
     explicit PostedEvent(EventLoop* loop) : loop_(*loop) {}
-    void Happen(bool) override { loop_.RunPosted(); }
+    void OnCompleted(bool) override { loop_.RunPosted(); }
 
    private:
     EventLoop& loop_;
@@ -86,7 +92,7 @@ class EventLoop {
   std::vector<std::function<void()>> posted_ ABSL_GUARDED_BY(mutex_);
   PostedEvent posted_event_{this};
   grpc::Alarm wake_up_ ABSL_GUARDED_BY(mutex_);
-  std::thread thread_;  // last: it uses the others
+  std::thread thread_;  // last: it uses the other members
 };
 
 }  // namespace fleetperf::aggregator

@@ -19,9 +19,10 @@
 namespace fleetperf::aggregator {
 namespace {
 
-// Connections that are accepted before anything else is looked at.
-constexpr int kAtOnce = 128;
-// Before what failed for want of memory or descriptors is tried again.
+// The number of connections accepted from one socket before the others get
+// their turn.
+constexpr int kMaxAcceptsAtOnce = 128;
+// The pause after a failure for lack of memory or descriptors.
 constexpr absl::Duration kPause = absl::Milliseconds(100);
 constexpr absl::Duration kReopenPause = absl::Seconds(1);
 constexpr absl::Duration kLogEvery = absl::Minutes(1);
@@ -29,17 +30,18 @@ constexpr absl::Duration kLogEvery = absl::Minutes(1);
 absl::Duration Now() { return Clock::Real().Monotonic(); }
 
 size_t DescriptorLimit() {
-  constexpr rlim_t kMost = 1 << 30;  // it may say that there is none
+  constexpr rlim_t kMaxDescriptors = 1 << 30;  // in case of RLIM_INFINITY
   rlimit limit;
-  return getrlimit(RLIMIT_NOFILE, &limit) == 0 ? std::min(limit.rlim_cur, kMost)
-                                               : 1024;
+  return getrlimit(RLIMIT_NOFILE, &limit) == 0
+             ? std::min(limit.rlim_cur, kMaxDescriptors)
+             : 1024;
 }
 
 OwnedFd OpenReserve() {
   return OwnedFd(open("/dev/null", O_RDONLY | O_CLOEXEC));
 }
 
-// The peer sees a reset, and the system keeps nothing of the connection.
+// Closes a connection with a reset, so that the system retains no state for it.
 void Reset(int fd) {
   const linger at_once = {.l_onoff = 1, .l_linger = 0};
   setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
@@ -49,25 +51,27 @@ void Reset(int fd) {
 std::string ReasonOf(Refusal refusal, const ConnectionLimits& limits) {
   switch (refusal) {
     case Refusal::kTooMany:
-      return absl::StrCat(limits.max, " are open");
+      return absl::StrCat(limits.max, " connections are open");
     case Refusal::kTooManyOfAddress:
-      return absl::StrCat(limits.max_per_address, " from there are open");
+      return absl::StrCat(limits.max_per_address,
+                          " connections from this address are open");
     case Refusal::kTooManyUnauthenticated:
       return absl::StrCat(limits.max_unauthenticated,
-                          " have not shown a certificate yet");
+                          " connections have not shown a certificate yet");
     case Refusal::kNoDescriptors:
-      return "the process has no descriptor left";
+      return "the process has no file descriptor left";
   }
   return "";
 }
 
-// Where a socket that is bound to `address` is reached from this machine.
+// Returns the address at which this machine reaches a socket bound to
+// `address`.
 sockaddr_storage Reachable(sockaddr_storage address) {
   auto& v6 = reinterpret_cast<sockaddr_in6&>(address);
   auto& v4 = reinterpret_cast<sockaddr_in&>(address);
   if (address.ss_family == AF_INET6) {
-    // One that is bound to all addresses serves those of IPv4, too, which a
-    // machine without IPv6 on its loopback interface has.
+    // A socket bound to all addresses also serves IPv4, which works even if the
+    // loopback interface has no IPv6 address.
     if (!IN6_IS_ADDR_UNSPECIFIED(&v6.sin6_addr)) return address;
     const in_port_t port = v6.sin6_port;
     address = {};
@@ -83,7 +87,8 @@ socklen_t SizeOf(const sockaddr_storage& address) {
                                        : sizeof(sockaddr_in);
 }
 
-// A socket at a free port of the same address.
+// Opens a socket at a free port of the same address. The result has no
+// descriptor on failure.
 OwnedFd OpenProbe(sockaddr_storage address) {
   OwnedFd fd(
       socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -134,8 +139,8 @@ void Listener::Stop() {
   sockets_.clear();
 }
 
-void Listener::Start(Take take, const Probes& probes) {
-  take_ = std::move(take);
+void Listener::Start(Handler handler, const Probes& probes) {
+  handler_ = std::move(handler);
   accepting_ = std::thread([this] { Run(); });
   probing_ = std::thread([this, probes] { RunProbes(probes); });
 }
@@ -144,7 +149,7 @@ ConnectionCounts Listener::Count() { return connections_.Count(Now()); }
 
 void Listener::WakeUp() {
   const uint64_t one = 1;
-  if (write(wake_up_.get(), &one, sizeof one) < 0) return;  // it is awake
+  if (write(wake_up_.get(), &one, sizeof one) < 0) return;  // already awake
 }
 
 bool Listener::ShouldStop() {
@@ -167,7 +172,7 @@ void Listener::WaitForConnections() {
   polled_.clear();
   const bool pauses = pause_ > absl::ZeroDuration();
   for (const OwnedFd& socket : sockets_) {
-    // poll() leaves out a descriptor below 0.
+    // poll() ignores negative descriptors.
     polled_.push_back({.fd = pauses ? -1 : socket.get(), .events = POLLIN});
   }
   polled_.push_back({.fd = wake_up_.get(), .events = POLLIN});
@@ -179,19 +184,19 @@ void Listener::WaitForConnections() {
     if (errno != EINTR) pause_ = kPause;
   }
   uint64_t count;
-  if (read(wake_up_.get(), &count, sizeof count) < 0) return;  // nothing new
+  if (read(wake_up_.get(), &count, sizeof count) < 0) return;  // no wake-up
 }
 
 void Listener::AcceptFrom(int listening_fd) {
-  // Before a connection gets the descriptor that is free again.
+  // Takes a descriptor that has become free before a connection can.
   if (reserve_.get() < 0) reserve_ = OpenReserve();
-  for (int i = 0; i < kAtOnce; ++i) {
+  for (int i = 0; i < kMaxAcceptsAtOnce; ++i) {
     sockaddr_storage address = {};
     socklen_t size = sizeof address;
     const int fd = accept4(listening_fd, reinterpret_cast<sockaddr*>(&address),
                            &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd >= 0) {
-      TakeUp(listening_fd, fd, address);
+      HandleConnection(listening_fd, fd, address);
       continue;
     }
     if (errno == EAGAIN) return;
@@ -200,8 +205,8 @@ void Listener::AcceptFrom(int listening_fd) {
   }
 }
 
-void Listener::TakeUp(int listening_fd, int fd,
-                      const sockaddr_storage& address) {
+void Listener::HandleConnection(int listening_fd, int fd,
+                                const sockaddr_storage& address) {
   const std::optional<Peer> peer = PeerOf(address);
   if (!peer.has_value()) {
     close(fd);
@@ -221,7 +226,7 @@ void Listener::TakeUp(int listening_fd, int fd,
     Reset(fd);
     LogRefusal(*refusal, AddressText(peer->address));
   } else {
-    take_(listening_fd, fd);
+    handler_(listening_fd, fd);
   }
 }
 
@@ -239,12 +244,12 @@ void Listener::HandleError(int listening_fd, int error) {
     case EINVAL:
     case ENOTSOCK:
     case EOPNOTSUPP:
-      spdlog::error("cannot accept connections at {}: {}; listening anew",
+      spdlog::error("cannot accept connections at {}: {}; reopening the port",
                     host_port_, std::strerror(error));
       is_broken_ = true;
       break;
     default:
-      break;  // The connection's own, which has failed before it was accepted.
+      break;  // An error of the connection, which failed before accept4().
   }
 }
 
@@ -254,8 +259,8 @@ void Listener::RefuseForDescriptors(int listening_fd) {
   socklen_t size = sizeof address;
   const int fd = accept4(listening_fd, reinterpret_cast<sockaddr*>(&address),
                          &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
-  // The system says that there is no descriptor before it says that nothing
-  // waits for one.
+  // accept4() reports EMFILE even if no connection is pending. With a free
+  // descriptor, it reports EAGAIN in that case.
   const bool nothing_waits = fd < 0 && errno == EAGAIN;
   if (fd >= 0) {
     Reset(fd);
@@ -265,7 +270,7 @@ void Listener::RefuseForDescriptors(int listening_fd) {
   }
   if (!nothing_waits) connections_.RefuseForDescriptors();
   reserve_ = OpenReserve();
-  // Without a reserve, another thread has it now.
+  // Without a reserve, another thread has taken the descriptor.
   if (nothing_waits || reserve_.get() < 0) pause_ = kPause;
 }
 
@@ -275,7 +280,7 @@ void Listener::LogRefusal(Refusal refusal, const std::string& address) {
   const absl::Duration now = Now();
   if (now - logged.at < kLogEvery) return;
   spdlog::warn(
-      "refused a connection from {}, since {} ({} for this reason since the "
+      "refused a connection from {}: {} ({} refused for this reason since the "
       "last such message)",
       address, ReasonOf(refusal, connections_.limits()), logged.since);
   logged = {.at = now};
@@ -291,7 +296,7 @@ void Listener::Reopen() {
     return;
   }
   sockets_ = std::move(*sockets);
-  spdlog::warn("listening on {} anew", host_port_);
+  spdlog::warn("listening on {} again", host_port_);
   absl::MutexLock lock(&mutex_);
   probed_ = Reachable(BoundAddress(sockets_.front().get()));
 }
@@ -307,8 +312,8 @@ void Listener::RunProbes(Probes probes) {
     }
     if (Probe(probes.patience)) continue;
     spdlog::error(
-        "a connection to this process' own port at {} was not accepted within "
-        "{}; listening anew",
+        "a probe connection to this process's port at {} was not accepted "
+        "within {}; reopening the port",
         host_port_, absl::FormatDuration(probes.patience));
     ++failed_probes_;
     must_reopen_ = true;
@@ -323,7 +328,7 @@ bool Listener::Probe(absl::Duration patience) {
     address = probed_;
   }
   const OwnedFd fd = OpenProbe(address);
-  // The thread that accepts tells if there is no descriptor left.
+  // No probe without a descriptor. The thread that accepts reports the lack.
   if (fd.get() < 0) return true;
   absl::MutexLock lock(&mutex_);
   probe_ = *PeerOf(BoundAddress(fd.get()));

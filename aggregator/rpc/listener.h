@@ -1,9 +1,15 @@
-// Accepts connections, whatever happens.
+// Accepts connections reliably.
 //
-// gRPC's own listener stops for good when the process has no descriptor left.
-// This one keeps a descriptor in reserve, with which it accepts and closes what
-// there is no room for, so that nothing is stuck in the system's queue; and it
-// has limits, so that it does not come to that (connection_table.h).
+// gRPC's own listener stops permanently when the process has no descriptor
+// left. This listener limits the number of connections (connection_table.h), so
+// that descriptors do not run out. If they do, it uses a reserved descriptor to
+// accept and reset connections, so that none is stuck in the system's queue.
+//
+// Two threads:
+// - One accepts connections and reopens the sockets after an error.
+// - The other periodically connects to the listener's own port. If the
+//   connection is not accepted in time, it has the first thread reopen the
+//   sockets.
 
 #ifndef FLEETPERF_AGGREGATOR_RPC_LISTENER_H_
 #define FLEETPERF_AGGREGATOR_RPC_LISTENER_H_
@@ -28,58 +34,64 @@
 
 namespace fleetperf::aggregator {
 
-// Thread-safe.
+// Thread-safe, except for Start, Stop and destruction.
 class Listener {
  public:
-  // Gets a connection and owns its descriptor, which does not block. Called by
-  // the thread that accepts.
-  using Take = std::function<void(int listening_fd, int fd)>;
+  // Takes ownership of a connection's descriptor, which is non-blocking. Called
+  // by the thread that accepts, one connection at a time.
+  using Handler = std::function<void(int listening_fd, int fd)>;
 
-  // How it finds out whether it still accepts: it connects to itself.
+  // How often the listener connects to itself, and how long it waits for the
+  // connection to be accepted.
   struct Probes {
     absl::Duration every = absl::Seconds(30);
     absl::Duration patience = absl::Seconds(10);
   };
 
-  // Listens at "host:port" (listening_socket.h). Accepts nothing yet.
+  // Listens at "host:port" (see ListenAt, also for errors). Accepts no
+  // connections until Start. Reduces `limits` to the process's descriptor
+  // limit.
   static absl::StatusOr<std::unique_ptr<Listener>> Open(
       const std::string& host_port, const ConnectionLimits& limits);
-  // Stops.
+  // Calls Stop.
   ~Listener();
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
-  // Once.
-  void Start(Take take, const Probes& probes);
+  // Starts to accept connections. Must be called at most once.
+  void Start(Handler handler, const Probes& probes);
 
-  // No connection is taken any more. Those that were stay as they are.
+  // Stops accepting connections and joins both threads. Accepted connections
+  // stay open.
   void Stop();
 
   int port() const { return port_; }
   ConnectionTable& connections() { return connections_; }
   ConnectionCounts Count();
 
-  // How often it did not accept its own connection. Each is logged, and the
-  // sockets that listen are opened again.
+  // The number of times that the listener did not accept its own connection.
+  // Each time is logged, and the listening sockets are reopened.
   int64_t failed_probes() const { return failed_probes_; }
 
  private:
   Listener(const std::string& host_port, const ConnectionLimits& limits,
            std::vector<OwnedFd> sockets);
 
-  // The thread that accepts.
+  // Called by the thread that accepts.
   void Run();
   bool ShouldStop();
   void WaitForConnections();
   void AcceptFrom(int listening_fd);
-  void TakeUp(int listening_fd, int fd, const sockaddr_storage& address);
+  void HandleConnection(int listening_fd, int fd,
+                        const sockaddr_storage& address);
   void HandleError(int listening_fd, int error);
   void RefuseForDescriptors(int listening_fd);
   void LogRefusal(Refusal refusal, const std::string& address);
   void Reopen();
 
-  // The thread that connects.
+  // Called by the thread that probes.
   void RunProbes(Probes probes);
+  // Returns false if the listener did not accept the connection in time.
   bool Probe(absl::Duration patience);
 
   void WakeUp();
@@ -88,17 +100,17 @@ class Listener {
   const std::string host_port_;  // with the port that was chosen
   ConnectionTable connections_;
   const OwnedFd wake_up_;  // an eventfd
-  Take take_;
+  Handler handler_;
 
-  // Of the thread that accepts.
+  // Used only by the thread that accepts.
   std::vector<OwnedFd> sockets_;
   std::vector<pollfd> polled_;  // sockets_, then wake_up_
   OwnedFd reserve_;
-  absl::Duration pause_ = absl::ZeroDuration();  // before the next try
-  bool is_broken_ = false;                       // sockets_ are
+  absl::Duration pause_ = absl::ZeroDuration();  // before the next attempt
+  bool is_broken_ = false;  // whether sockets_ must be reopened
   struct Logged {
-    absl::Duration at = -absl::InfiniteDuration();
-    int64_t since = 0;
+    absl::Duration at = -absl::InfiniteDuration();  // of the last message
+    int64_t since = 0;                              // refusals since then
   };
   Logged logged_[kRefusals];
 
@@ -107,8 +119,8 @@ class Listener {
   absl::Mutex mutex_;
   Wakeup changed_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  sockaddr_storage probed_ ABSL_GUARDED_BY(mutex_) = {};  // where it listens
-  Peer probe_ ABSL_GUARDED_BY(mutex_);  // the connection that is waited for
+  sockaddr_storage probed_ ABSL_GUARDED_BY(mutex_) = {};  // address to probe
+  Peer probe_ ABSL_GUARDED_BY(mutex_);  // the pending probe's own end
   bool probe_accepted_ ABSL_GUARDED_BY(mutex_) = false;
 
   std::thread accepting_;

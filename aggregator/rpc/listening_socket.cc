@@ -15,10 +15,10 @@
 namespace fleetperf::aggregator {
 namespace {
 
-// The system has a limit of its own (net.core.somaxconn), which holds besides.
-constexpr int kQueued = 65'535;
-// For how long a client may leave unanswered what was sent to it.
-constexpr int kUnansweredMs = 10'000;
+// The system may reduce it to its own limit (net.core.somaxconn).
+constexpr int kBacklog = 65'535;
+// The time after which a connection with unacknowledged data is closed.
+constexpr int kUserTimeoutMs = 10'000;
 
 using Addresses = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
 
@@ -31,15 +31,15 @@ absl::Status CannotListen(const std::string& host_port,
 std::string ReasonOf(int error) {
   switch (error) {
     case EADDRINUSE:
-      return "the port is taken by another process";
+      return "the port is in use by another process";
     case EADDRNOTAVAIL:
-      return "the address is not this machine's";
+      return "the address does not belong to this machine";
     default:
       return std::strerror(error);
   }
 }
 
-// "host:port", "[host]:port".
+// Splits "host:port" or "[host]:port".
 std::pair<std::string, std::string> Split(const std::string& host_port) {
   const size_t colon = host_port.rfind(':');
   absl::string_view host = absl::string_view(host_port).substr(0, colon);
@@ -75,19 +75,20 @@ in_port_t PortOf(const sockaddr_storage& address) {
              : reinterpret_cast<const sockaddr_in&>(address).sin_port;
 }
 
-// Accepted connections inherit what is set. Without a descriptor: see errno.
+// Opens a listening socket. Accepted connections inherit its options. If the
+// result has no descriptor, errno has the reason.
 OwnedFd OpenSocket(const sockaddr_storage& address, socklen_t size) {
   OwnedFd fd(
       socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (fd.get() < 0) return fd;
   SetOption(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1);
   SetOption(fd.get(), IPPROTO_TCP, TCP_NODELAY, 1);
-  SetOption(fd.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, kUnansweredMs);
+  SetOption(fd.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, kUserTimeoutMs);
   if (address.ss_family == AF_INET6) {
     SetOption(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, 0);
   }
   if (bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), size) != 0 ||
-      listen(fd.get(), kQueued) != 0) {
+      listen(fd.get(), kBacklog) != 0) {
     const int error = errno;
     fd.Reset();
     errno = error;
@@ -95,7 +96,9 @@ OwnedFd OpenSocket(const sockaddr_storage& address, socklen_t size) {
   return fd;
 }
 
-// At each of them that this machine has. `*error`: why the last has none.
+// Opens a socket at each address that this machine has. Sets `*error` to the
+// error of the last address that failed. Returns no sockets if the port is in
+// use at any of them.
 std::vector<OwnedFd> OpenSockets(const addrinfo* addresses, int* error) {
   std::vector<OwnedFd> sockets;
   for (; addresses != nullptr; addresses = addresses->ai_next) {
@@ -126,7 +129,7 @@ absl::StatusOr<std::vector<OwnedFd>> ListenAt(const std::string& host_port) {
   const auto [name, port] = Split(host_port);
   const bool is_any = name.empty() || name == "0.0.0.0" || name == "::";
   std::vector<std::string> hosts = {name};
-  // Where there is no IPv6, the second.
+  // The second is for machines without IPv6.
   if (is_any) hosts = {"::", "0.0.0.0"};
   int error = 0;
   for (const std::string& host : hosts) {

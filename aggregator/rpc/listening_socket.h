@@ -1,4 +1,4 @@
-// Sockets that listen.
+// Listening sockets.
 
 #ifndef FLEETPERF_AGGREGATOR_RPC_LISTENING_SOCKET_H_
 #define FLEETPERF_AGGREGATOR_RPC_LISTENING_SOCKET_H_
@@ -13,7 +13,8 @@
 
 namespace fleetperf::aggregator {
 
-// A descriptor, closed when this goes.
+// Owns a file descriptor, or none (-1). Closes it on destruction.
+// Thread-compatible.
 class OwnedFd {
  public:
   explicit OwnedFd(int fd = -1) : fd_(fd) {}
@@ -25,19 +26,21 @@ class OwnedFd {
   ~OwnedFd() { Reset(); }
 
   int get() const { return fd_; }
+  // Closes the descriptor and takes ownership of `fd`.
   void Reset(int fd = -1);
 
  private:
   int fd_;
 };
 
-// Listens at "host:port": at each address that the host's name has, at one port
-// for all; port 0 is any that is free. 0.0.0.0 and [::] are all addresses of
-// both families. The sockets do not block. Unavailable if the port cannot be
-// had.
+// Listens at "host:port" and returns one non-blocking socket for each address
+// of the host, all with the same port. Port 0 selects any free port. An empty
+// host, 0.0.0.0 and [::] stand for all addresses of both families. Skips
+// addresses that this machine does not have. Returns Unavailable if the port is
+// in use or no address can be bound.
 absl::StatusOr<std::vector<OwnedFd>> ListenAt(const std::string& host_port);
 
-// Where a socket is bound.
+// Returns the address that a socket is bound to.
 sockaddr_storage BoundAddress(int fd);
 
 }  // namespace fleetperf::aggregator

@@ -13,7 +13,7 @@
 namespace fleetperf::aggregator {
 namespace {
 
-constexpr size_t kMappedAt = 12;  // where IPv4's four bytes are
+constexpr size_t kMappedAt = 12;  // offset of the four bytes of IPv4
 
 IpAddress Mapped(const in_addr& address) {
   IpAddress mapped = {};
@@ -61,7 +61,7 @@ std::optional<Peer> ParsePeer(absl::string_view text) {
   std::string address = absl::StrReplaceAll(
       text.substr(0, colon),
       {{"%5B", ""}, {"%5D", ""}, {"[", ""}, {"]", ""}, {"%25", "%"}});
-  address = address.substr(0, address.find('%'));  // without its interface
+  address = address.substr(0, address.find('%'));  // removes the interface
   const auto parsed = ParseAddress(address);
   uint32_t port = 0;
   if (!parsed.has_value() || !absl::SimpleAtoi(text.substr(colon + 1), &port) ||

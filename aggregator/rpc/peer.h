@@ -15,7 +15,7 @@
 
 namespace fleetperf::aggregator {
 
-// An IPv6 address; one of IPv4 is mapped into it (::ffff:192.0.2.1).
+// An IPv6 address, or a mapped IPv4 address (::ffff:192.0.2.1).
 using IpAddress = std::array<uint8_t, 16>;
 
 struct Peer {
@@ -29,16 +29,18 @@ struct Peer {
   }
 };
 
-// Nothing for a socket of another family than IPv4 or IPv6.
+// std::nullopt if the family is neither IPv4 nor IPv6.
 std::optional<Peer> PeerOf(const sockaddr_storage& socket_address);
 
-// From gRPC's text for it: "ipv4:192.0.2.1:1234", "ipv6:%5B2001:db8::1%5D:1".
+// Parses gRPC's text for a peer: "ipv4:192.0.2.1:1234" or
+// "ipv6:%5B2001:db8::1%5D:1". std::nullopt for any other text.
 std::optional<Peer> ParsePeer(absl::string_view text);
 
-// What one host has at least: an IPv4 address, or the first 64 bits of IPv6.
+// Returns the address range attributed to one host: an IPv4 address itself, or
+// the first 64 bits of an IPv6 address.
 IpAddress NetworkOf(const IpAddress& address);
 
-// "192.0.2.1" or "2001:db8::1".
+// Formats an address as "192.0.2.1" or "2001:db8::1".
 std::string AddressText(const IpAddress& address);
 
 }  // namespace fleetperf::aggregator

@@ -25,25 +25,25 @@
 namespace fleetperf::aggregator {
 namespace {
 
-// How long open calls may take when the server stops.
+// The time that open calls have to end when the server stops.
 constexpr absl::Duration kShutdownTime = absl::Seconds(1);
 
-// See event_loop.h. Four are enough for tens of thousands of agents.
+// See event_loop.h. Four loops are enough for tens of thousands of agents.
 size_t CountLoops() {
   return std::clamp<size_t>(std::thread::hardware_concurrency() / 4, 1, 4);
 }
 
-// What gRPC's connections and calls may take. With TLS, which does not count
-// here, they take 220 KiB an agent (docs/reference/performance.md).
-constexpr uint64_t kLeastMemory = uint64_t{2} << 30;
-constexpr uint64_t kMemoryShare = 2;  // half of the machine's
+// The memory limit for gRPC's connections and calls, not including TLS. With
+// TLS, they use 220 KiB per agent (docs/reference/performance.md).
+constexpr uint64_t kMinMemory = uint64_t{2} << 30;
+constexpr uint64_t kMemoryShare = 2;  // half of the machine's memory
 
-// Calls of the synchronous API, each of which has a thread. Queries wait on
-// theirs until they are among the eight that run (query_service.cc).
+// The number of calls of the synchronous API, each of which has a thread.
+// Queries wait on their thread until they are among the eight that run
+// (query_service.cc).
 constexpr int kMaxCallThreads = 256;
 
-// A client has as many calls on a connection. The client's gRPC lets others
-// wait.
+// The number of calls on a connection. The client's gRPC queues further calls.
 constexpr int kMaxStreams = 128;
 constexpr int kMaxHeaderBytes = 8 << 10;
 
@@ -56,7 +56,7 @@ void SetBounds(grpc::ServerBuilder* builder) {
   const uint64_t memory = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) *
                           static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   grpc::ResourceQuota quota("server");
-  quota.Resize(std::max(memory / kMemoryShare, kLeastMemory));
+  quota.Resize(std::max(memory / kMemoryShare, kMinMemory));
   quota.SetMaxThreads(kMaxCallThreads);
   builder->SetResourceQuota(quota);
 }
@@ -67,14 +67,14 @@ void SetArguments(grpc::ServerBuilder* builder) {
   // Agents and subscribers send keepalive pings, too.
   builder->AddChannelArgument(
       GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 10'000);
-  // With each message gRPC would send a ping, to learn how much may be under
-  // way. Agents send little.
+  // Disables the estimate of the bandwidth-delay product, for which gRPC would
+  // send a ping with each message. Agents send little.
   builder->AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   builder->SetMaxReceiveMessageSize(kMaxMessageBytes);
 }
 
-// Tells the tables of connections of calls of the synchronous API. gRPC has
-// one such object a process, for all of its servers.
+// Reports calls of the synchronous API to the connection tables. gRPC has one
+// such object per process, for all servers. Thread-safe.
 class CallObserver : public grpc::Server::GlobalCallbacks {
  public:
   static CallObserver& Get() {
@@ -144,7 +144,7 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
   }
   server->server_ = builder.BuildAndStart();
   if (server->server_ == nullptr) {
-    return absl::InternalError("gRPC does not start a server");
+    return absl::InternalError("cannot start the gRPC server");
   }
   for (const auto& stream : streams) {
     for (const auto& loop : server->loops_) stream->AcceptOn(loop.get());
@@ -163,7 +163,7 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
   if (!address_file.empty()) {
     RETURN_IF_ERROR(WriteFile(address_file, server->address_ + "\n"));
   }
-  spdlog::info("listening on {}, for {} connections", server->address_,
+  spdlog::info("listening on {} for up to {} connections", server->address_,
                connections->limits().max);
   return server;
 }

@@ -1,5 +1,5 @@
-// A server of RPCs as fleetperf's clients expect it. Its connections, the
-// threads of calls and gRPC's memory are bounded.
+// The RPC server, configured for fleetperf's clients. Connections, call threads
+// and gRPC's memory are bounded.
 
 #ifndef FLEETPERF_AGGREGATOR_RPC_RPC_SERVER_H_
 #define FLEETPERF_AGGREGATOR_RPC_RPC_SERVER_H_
@@ -24,34 +24,35 @@ namespace fleetperf::aggregator {
 class EventLoop;
 class Listener;
 
+// Thread-safe, except for destruction.
 class RpcServer {
  public:
-  // Listens at "host:port"; port 0: any that is free. If `address_file` is not
-  // empty, the address is in it when it is logged. The services outlive this;
-  // gRPC's reflection is served besides. Unavailable if the port cannot be had.
+  // Listens at "host:port". Port 0 selects any free port. If `address_file` is
+  // not empty, writes the address to this file before logging it. The services
+  // must outlive the server, which also serves gRPC's reflection. Returns
+  // Unavailable if the address cannot be bound.
   static absl::StatusOr<std::unique_ptr<RpcServer>> Start(
       const std::string& listen, const std::string& address_file,
       const ConnectionLimits& limits,
       const std::shared_ptr<grpc::ServerCredentials>& credentials,
       absl::Span<const std::unique_ptr<grpc::Service>> services,
       absl::Span<const std::unique_ptr<StreamService>> streams);
-  // Ends open calls.
+  // Ends open calls, after up to one second.
   ~RpcServer();
 
-  // With the port that was chosen.
+  // "host:port", with the port that was chosen.
   const std::string& address() const { return address_; }
 
-  // Thread-safe.
   ConnectionCounts CountConnections() const;
-  // How often it found that it accepts no connections.
+  // The number of times that the server found itself not accepting connections.
   uint64_t failed_probes() const;
 
  private:
   RpcServer();
 
-  std::unique_ptr<Listener> listener_;  // first: its connections are used
+  std::unique_ptr<Listener> listener_;  // first: the others use its connections
   std::unique_ptr<grpc::Server> server_;
-  std::vector<std::unique_ptr<EventLoop>> loops_;  // end before the server
+  std::vector<std::unique_ptr<EventLoop>> loops_;  // destroyed before server_
   std::string address_;
 };
 

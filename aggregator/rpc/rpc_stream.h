@@ -1,4 +1,9 @@
-// A call that streams, on an EventLoop.
+// A streaming call on an EventLoop.
+//
+// Invariants:
+// - At most one operation of each kind (read, write) is in flight.
+// - The object deletes itself on the loop's thread once the call has ended,
+//   its status is sent and no operation is in flight.
 
 #ifndef FLEETPERF_AGGREGATOR_RPC_RPC_STREAM_H_
 #define FLEETPERF_AGGREGATOR_RPC_RPC_STREAM_H_
@@ -16,9 +21,13 @@ namespace fleetperf::aggregator {
 
 // `AsyncStream` is a grpc::ServerAsyncReaderWriter or ServerAsyncWriter.
 //
-// A subclass's constructor asks its service for a call, with accepted() as the
-// tag. When one has come, OnStart is called; if the server is shut down before,
-// the object is deleted. All that is virtual is called by the loop's thread.
+// A subclass's constructor requests a call from its service, with accepted() as
+// the tag. OnStart is called once a call has arrived. If the server shuts down
+// first, the object is deleted.
+//
+// Thread-compatible: virtual functions are called by the loop's thread, one at
+// a time. StartRead, StartWrite and Finish may be called by any thread, see
+// below.
 template <typename AsyncStream>
 class RpcStream {
  public:
@@ -26,7 +35,7 @@ class RpcStream {
   RpcStream& operator=(const RpcStream&) = delete;
 
  protected:
-  // `loop` outlives this.
+  // `loop` must outlive the stream.
   explicit RpcStream(EventLoop* loop) : loop_(*loop) {
     loop_.AddStream();
     context_.AsyncNotifyWhenDone(&ended_);
@@ -38,17 +47,18 @@ class RpcStream {
   AsyncStream& stream() { return stream_; }
   EventLoop::Event* accepted() { return &accepted_; }
 
-  // May be called by any thread while nothing of the kind is under way, and not
-  // after Finish. What is read into or written stays where it is until it is
-  // done. Finish is called once, also after OnCancel.
+  // StartRead and StartWrite may be called by any thread, while no operation of
+  // the same kind is in flight, and not after Finish. The message must stay
+  // valid until the operation is done. Finish must be called exactly once, by
+  // any thread, also after OnCancel.
   template <typename Request>
   void StartRead(Request* request) {
-    ++under_way_;
+    ++in_flight_;
     stream_.Read(request, &read_);
   }
   template <typename Response>
   void StartWrite(const Response& response) {
-    ++under_way_;
+    ++in_flight_;
     stream_.Write(response, &written_);
   }
   void Finish(const grpc::Status& status) {
@@ -56,20 +66,22 @@ class RpcStream {
   }
 
   virtual void OnStart() = 0;
-  // If not `ok`, the client has nothing more to say.
+  // If not `ok`, the client sends no further messages.
   virtual void OnReadDone(bool /*ok*/) {}
-  // If not `ok`, the client is gone.
+  // If not `ok`, the call is broken.
   virtual void OnWriteDone(bool ok) = 0;
+  // The call was cancelled or its connection was lost.
   virtual void OnCancel() = 0;
-  // Nothing is under way any more. The object is deleted next.
+  // No operation is in flight any more. The object is deleted next.
   virtual void OnDone() {}
 
  private:
+  // Forwards the completion of an operation to a member function.
   template <void (RpcStream::*kHandle)(bool ok)>
-  class CallOf final : public EventLoop::Event {
+  class Forwarder final : public EventLoop::Event {
    public:
-    explicit CallOf(RpcStream* stream) : stream_(*stream) {}
-    void Happen(bool ok) override { (stream_.*kHandle)(ok); }
+    explicit Forwarder(RpcStream* stream) : stream_(*stream) {}
+    void OnCompleted(bool ok) override { (stream_.*kHandle)(ok); }
 
    private:
     RpcStream& stream_;
@@ -85,20 +97,21 @@ class RpcStream {
   }
   void HandleRead(bool ok) {
     OnReadDone(ok);
-    Leave();
+    CompleteOne();
   }
   void HandleWritten(bool ok) {
     OnWriteDone(ok);
-    Leave();
+    CompleteOne();
   }
   void HandleEnded(bool) {
     if (context_.IsCancelled()) OnCancel();
-    Leave();
+    CompleteOne();
   }
-  void HandleFinished(bool) { Leave(); }
+  void HandleFinished(bool) { CompleteOne(); }
 
-  void Leave() {
-    if (--under_way_ > 0) return;
+  // Deletes the object after its last operation.
+  void CompleteOne() {
+    if (--in_flight_ > 0) return;
     OnDone();
     delete this;
   }
@@ -106,12 +119,13 @@ class RpcStream {
   EventLoop& loop_;
   grpc::ServerContext context_;
   AsyncStream stream_{&context_};
-  std::atomic<int> under_way_ = 2;  // ended_ and finished_ come once
-  CallOf<&RpcStream::HandleAccepted> accepted_{this};
-  CallOf<&RpcStream::HandleRead> read_{this};
-  CallOf<&RpcStream::HandleWritten> written_{this};
-  CallOf<&RpcStream::HandleEnded> ended_{this};
-  CallOf<&RpcStream::HandleFinished> finished_{this};
+  // Operations in flight. Each of ended_ and finished_ completes once.
+  std::atomic<int> in_flight_ = 2;
+  Forwarder<&RpcStream::HandleAccepted> accepted_{this};
+  Forwarder<&RpcStream::HandleRead> read_{this};
+  Forwarder<&RpcStream::HandleWritten> written_{this};
+  Forwarder<&RpcStream::HandleEnded> ended_{this};
+  Forwarder<&RpcStream::HandleFinished> finished_{this};
 };
 
 }  // namespace fleetperf::aggregator

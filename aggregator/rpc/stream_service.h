@@ -1,4 +1,4 @@
-// A gRPC service whose calls stream.
+// A gRPC service with streaming calls.
 
 #ifndef FLEETPERF_AGGREGATOR_RPC_STREAM_SERVICE_H_
 #define FLEETPERF_AGGREGATOR_RPC_STREAM_SERVICE_H_
@@ -11,14 +11,19 @@ namespace fleetperf::aggregator {
 
 class EventLoop;
 
+// The server calls service() and AcceptOn on one thread, while it starts. The
+// calls themselves run on the threads of their loops, concurrently with each
+// other, so implementations must synchronize state that their calls share.
+// Thread-compatible.
 class StreamService {
  public:
   virtual ~StreamService() = default;
 
-  // What the server registers.
+  // Returns the service to register with the server.
   virtual grpc::Service& service() = 0;
-  // Begins to take calls on `loop`, which its server has. It goes on until the
-  // server is shut down; both outlive that.
+  // Accepts calls on `loop` until the server is shut down. Called once for each
+  // of the server's loops, after the server has started. The service and the
+  // loop must outlive the server's shutdown.
   virtual void AcceptOn(EventLoop* loop) = 0;
 };
 

@@ -1,11 +1,11 @@
-# As toolchain.cmake, with clang: a second opinion on our own code. It uses mingw-w64's
-# headers and the libraries that GCC built; nothing is linked.
+# Like toolchain.cmake, but with clang, to check fleetperf's code with a second compiler. Uses
+# mingw-w64's headers and the libraries that GCC built. Links nothing.
 include(${CMAKE_CURRENT_LIST_DIR}/toolchain.cmake)
 set(CMAKE_C_COMPILER clang)
 set(CMAKE_CXX_COMPILER clang++)
 set(CMAKE_C_COMPILER_TARGET x86_64-w64-mingw32)
 set(CMAKE_CXX_COMPILER_TARGET x86_64-w64-mingw32)
 set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
-# clang does not look for GCC's headers where Debian has them.
+# clang does not search Debian's directory of GCC headers.
 file(GLOB libstdcxx /usr/lib/gcc/x86_64-w64-mingw32/*-posix/include/c++)
 string(APPEND CMAKE_CXX_FLAGS_INIT " -stdlib++-isystem ${libstdcxx} -isystem ${libstdcxx}/x86_64-w64-mingw32")

@@ -44,7 +44,7 @@ TEST(Backup, BringsAStoreBack) {
 
     const Result refused = deployment.Fleetperf({"backup", backup});
     EXPECT_EQ(refused.status, 1);
-    EXPECT_THAT(refused.error, HasSubstr("certificate of operator"));
+    EXPECT_THAT(refused.error, HasSubstr("requires the role operator"));
     EXPECT_FALSE(std::filesystem::exists(backup));
 
     const Result done = back_up(backup);

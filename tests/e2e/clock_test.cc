@@ -51,7 +51,7 @@ TEST(Clock, AJumpIsShownAndConfirmed) {
               HasSubstr("nothing is removed or thinned by age"));
   const Result refused = deployment.Fleetperf({"confirm-clock"});
   EXPECT_EQ(refused.status, 1);
-  EXPECT_THAT(refused.error, HasSubstr("certificate of operator"));
+  EXPECT_THAT(refused.error, HasSubstr("requires the role operator"));
   EXPECT_EQ(status()["clock"], "jumped");
 
   EXPECT_THAT(confirm().output, HasSubstr("old samples are removed again"));

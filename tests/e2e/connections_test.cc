@@ -72,7 +72,8 @@ TEST(Connections, AnAggregatorWithoutDescriptorsAcceptsAgain) {
   LimitDescriptors(aggregator->pid(), 40);
   {
     const auto flood = Connect(deployment, 200, "127.0.0.1");
-    EXPECT_TRUE(aggregator->WaitForError("the process has no descriptor left"));
+    EXPECT_TRUE(
+        aggregator->WaitForError("the process has no file descriptor left"));
     EXPECT_TRUE(WaitUntilItAnswers(deployment)) << "during the flood";
   }
   EXPECT_TRUE(WaitUntilItAnswers(deployment)) << "after the flood";
@@ -85,7 +86,7 @@ TEST(Connections, AFloodFromOneAddressLeavesRoomForOthers) {
   const auto flood = Connect(deployment, 100, "127.0.0.2");
   EXPECT_TRUE(Answers(deployment));
   EXPECT_TRUE(aggregator->WaitForError(
-      "refused a connection from 127.0.0.2, since 8 have not shown"));
+      "refused a connection from 127.0.0.2: 8 connections have not shown"));
 }
 
 TEST(Connections, AnAddressHasItsShareOnly) {
@@ -95,7 +96,8 @@ TEST(Connections, AnAddressHasItsShareOnly) {
   const auto flood = Connect(deployment, 5, "127.0.0.2");
   EXPECT_TRUE(flood[4].WaitUntilClosed());
   EXPECT_TRUE(aggregator->WaitForError(
-      "refused a connection from 127.0.0.2, since 4 from there are open"));
+      "refused a connection from 127.0.0.2: 4 connections from this "
+      "address are open"));
   EXPECT_TRUE(Answers(deployment));
 }
 

@@ -223,7 +223,7 @@ TEST(Plans, WhatIsNotCollectedIsCollectedWhileItIsWatched) {
   const Result refused =
       deployment.Fleetperf({"watch", path, "--collect", "60s"});
   EXPECT_EQ(refused.status, 1);
-  EXPECT_THAT(refused.error, AllOf(HasSubstr("the certificate of operator"),
+  EXPECT_THAT(refused.error, AllOf(HasSubstr("requires the role operator"),
                                    HasSubstr("--certificate")));
 
   const TlsFiles alice = deployment.Issue("operator", {"alice"});

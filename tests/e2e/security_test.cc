@@ -134,15 +134,14 @@ TEST(Security, RolesAreKeptApart) {
   const TlsFiles reader = deployment.Issue("reader", {"alice"});
   const Result asked = deployment.Fleetperf(With(agent, {"machines"}));
   EXPECT_EQ(asked.status, 1);
-  EXPECT_THAT(asked.error,
-              HasSubstr("needs the certificate of reader or operator"));
+  EXPECT_THAT(asked.error, HasSubstr("requires the role reader or operator"));
 
   FakeAgent pretender(deployment.address(), reader,
                       MakeHello("alice", kEpoch, 1, 0));
   EXPECT_FALSE(pretender.Receive().has_value());
   EXPECT_THAT(pretender.Finish(),
               StatusIs(absl::StatusCode::kPermissionDenied,
-                       HasSubstr("needs the certificate of agent")));
+                       HasSubstr("requires the role agent")));
 }
 
 TEST(Security, AnotherAuthoritysCertificatesAreWorthNothing) {

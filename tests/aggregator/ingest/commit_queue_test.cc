@@ -23,11 +23,11 @@ namespace {
 using ::testing::ElementsAre;
 using testing::SimulatedClock;
 
-// By commit_queue.h, twenty commits a second.
+// From commit_queue.h: twenty commits per second.
 constexpr absl::Duration kCommitInterval = absl::Milliseconds(50);
 
-// Takes whatever comes, when it is told that there is room.
-class TakingStore : public testing::StoreWrapper {
+// Accepts all batches while CheckRoom returns OK.
+class AcceptingStore : public testing::StoreWrapper {
  public:
   using StoreWrapper::StoreWrapper;
 
@@ -50,7 +50,7 @@ class CommitQueueTest : public ::testing::Test {
  protected:
   void Start() {
     queue_ = std::make_unique<CommitQueue>(
-        &taking_store_, &clock_,
+        &accepting_store_, &clock_,
         [this](const CommitQueue::Batches& batches, const absl::Status&) {
           absl::MutexLock lock(&mutex_);
           for (const auto& batch : batches) {
@@ -80,7 +80,7 @@ class CommitQueueTest : public ::testing::Test {
 
   SimulatedClock clock_{SimulatedClock::Waits::kSimulated};
   testing::TestStore store_;
-  TakingStore taking_store_{&*store_};
+  AcceptingStore accepting_store_{&*store_};
   const std::shared_ptr<Epoch> epoch_ =
       std::make_shared<Epoch>("web-1", 77, StoredEpoch{.number = 1});
   absl::Mutex mutex_;
@@ -88,7 +88,7 @@ class CommitQueueTest : public ::testing::Test {
   std::unique_ptr<CommitQueue> queue_;
 };
 
-TEST_F(CommitQueueTest, CommitsTogetherWhatComesWithinAnInterval) {
+TEST_F(CommitQueueTest, CommitsBatchesOfAnIntervalTogether) {
   Start();
   Add(1);
   AwaitCommitted(1);
@@ -100,7 +100,7 @@ TEST_F(CommitQueueTest, CommitsTogetherWhatComesWithinAnInterval) {
   AwaitCommitted(3);
 }
 
-TEST_F(CommitQueueTest, GoesOnWhenTheTimeOfDayIsSetBack) {
+TEST_F(CommitQueueTest, ContinuesWhenTheClockIsSetBack) {
   Start();
   Add(1);
   AwaitCommitted(1);
@@ -109,18 +109,18 @@ TEST_F(CommitQueueTest, GoesOnWhenTheTimeOfDayIsSetBack) {
   Add(2);
   clock_.Advance(kCommitInterval);
   AwaitCommitted(2);
-  // The same while there is no room.
-  taking_store_.SetRoom(absl::ResourceExhaustedError("full"));
+  // The same while the disk is full.
+  accepting_store_.SetRoom(absl::ResourceExhaustedError("full"));
   clock_.Advance(kCommitInterval);
   Add(3);
   clock_.AwaitWaiting(absl::Seconds(1));
   clock_.Step(-absl::Hours(1));
-  taking_store_.SetRoom(absl::OkStatus());
+  accepting_store_.SetRoom(absl::OkStatus());
   clock_.Advance(absl::Seconds(1));
   AwaitCommitted(3);
 }
 
-TEST_F(CommitQueueTest, CommitsAtOnceWhatComesAfterAPause) {
+TEST_F(CommitQueueTest, CommitsImmediatelyAfterAPause) {
   Start();
   for (uint64_t sequence = 1; sequence <= 100; ++sequence) {
     Add(sequence);
@@ -129,7 +129,7 @@ TEST_F(CommitQueueTest, CommitsAtOnceWhatComesAfterAPause) {
   }
 }
 
-TEST_F(CommitQueueTest, DoesNotWaitWithAMebibyteOrATask) {
+TEST_F(CommitQueueTest, CommitsImmediatelyWithAMebibyteOrATask) {
   Start();
   Add(1);
   AwaitCommitted(1);
@@ -143,7 +143,7 @@ TEST_F(CommitQueueTest, DoesNotWaitWithAMebibyteOrATask) {
   EXPECT_THAT(committed(), ElementsAre(1, 2, 3, 4));
 }
 
-TEST_F(CommitQueueTest, CommitsWhatWaitsAtItsEnd) {
+TEST_F(CommitQueueTest, CommitsPendingBatchesOnDestruction) {
   Start();
   Add(1);
   AwaitCommitted(1);

@@ -8,24 +8,24 @@ namespace {
 constexpr absl::Duration kNow = absl::Hours(5);
 constexpr absl::Duration kNone = absl::ZeroDuration();
 
-TEST(RateBudget, LetsAPeriodsAmountComeAtOnce) {
+TEST(RateBudget, AllowsABurstOfOnePeriod) {
   RateBudget budget(100, absl::Seconds(10), kNow);
   EXPECT_EQ(budget.Charge(40, kNow), kNone);
   EXPECT_EQ(budget.Charge(60, kNow), kNone);
   EXPECT_EQ(budget.Charge(1, kNow), absl::Milliseconds(100));
 }
 
-TEST(RateBudget, AsksForAsLongAPauseAsTheRestWouldHaveTaken) {
+TEST(RateBudget, RequestsAPauseProportionalToTheExcess) {
   RateBudget budget(100, absl::Seconds(10), kNow);
   EXPECT_EQ(budget.Charge(350, kNow), absl::Seconds(25));
   EXPECT_EQ(budget.Charge(50, kNow), absl::Seconds(30));
-  // A pause that is kept is enough, and leaves nothing over.
+  // After the pause, the debt is paid and nothing is accumulated.
   const absl::Duration later = kNow + absl::Seconds(30);
   EXPECT_EQ(budget.Charge(0, later), kNone);
   EXPECT_EQ(budget.Charge(10, later), absl::Seconds(1));
 }
 
-TEST(RateBudget, DoesNotSaveUpMoreThanAPeriod) {
+TEST(RateBudget, AccumulatesAtMostOnePeriod) {
   RateBudget budget(100, absl::Seconds(10), kNow);
   budget.Charge(100, kNow);
   const absl::Duration half = kNow + absl::Seconds(5);
@@ -36,7 +36,7 @@ TEST(RateBudget, DoesNotSaveUpMoreThanAPeriod) {
   EXPECT_EQ(budget.Charge(100, much_later), absl::Seconds(10));
 }
 
-TEST(RateBudget, TellsItsDebtWithoutRaisingIt) {
+TEST(RateBudget, ReportsItsDebtWithoutCharging) {
   RateBudget budget(100, absl::Seconds(10), kNow);
   EXPECT_EQ(budget.Charge(0, kNow), kNone);
   budget.Charge(200, kNow);
@@ -46,8 +46,8 @@ TEST(RateBudget, TellsItsDebtWithoutRaisingIt) {
   EXPECT_EQ(budget.Charge(0, kNow + absl::Hours(1)), kNone);
 }
 
-// Whoever sends at the rate, in whatever pieces, never has to pause.
-TEST(RateBudget, AsksForNoPauseAtItsRate) {
+// A sender at the rate never has to pause, whatever the batch sizes.
+TEST(RateBudget, RequestsNoPauseAtItsRate) {
   RateBudget budget(1'000'000, absl::Hours(1), kNow);
   budget.Charge(1'000'000, kNow);
   absl::Duration now = kNow;

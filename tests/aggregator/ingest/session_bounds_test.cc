@@ -1,4 +1,5 @@
-// What an agent says is bounded, and forgotten when it is gone.
+// Tests of the bounds on an agent's statements, and of their removal after the
+// agent has disconnected.
 
 #include "tests/aggregator/ingest/session_fixture.h"
 
@@ -8,7 +9,7 @@ namespace {
 using enum absl::StatusCode;
 using ::testing::Contains;
 
-TEST_F(SessionTest, AHelloThatIsOutOfBoundsIsRefused) {
+TEST_F(SessionTest, RefusesAHelloBeyondTheBounds) {
   const struct {
     std::function<void(v1::Hello*)> edit;
     std::string message;
@@ -50,7 +51,7 @@ TEST_F(SessionTest, AHelloThatIsOutOfBoundsIsRefused) {
   EXPECT_EQ(ingest_->sizes(), KnownAgents::Sizes());
 }
 
-TEST_F(SessionTest, AHelloMayHaveAllThatTheBoundsAllow) {
+TEST_F(SessionTest, AcceptsAHelloAtTheBounds) {
   v1::CollectRequest hello = Hello();
   for (int i = 0; i < 64; ++i) {
     const std::string name = absl::StrCat("größe ", i);
@@ -63,11 +64,11 @@ TEST_F(SessionTest, AHelloMayHaveAllThatTheBoundsAllow) {
   EXPECT_EQ(store_->GetMachines()[0].machine.labels_size(), 64);
 }
 
-TEST_F(SessionTest, FactsOfAHelloAreCut) {
+TEST_F(SessionTest, TruncatesFactsOfAHello) {
   v1::CollectRequest request = Hello();
   v1::Hello& hello = *request.mutable_hello();
   hello.set_agent_version(std::string(16 << 20, 'v'));
-  // Of two bytes a character, which are not parted.
+  // Characters of two bytes, which must not be split.
   std::string system = "x";
   for (int i = 0; i < 1000; ++i) system += "ü";
   hello.set_operating_system(system);
@@ -80,7 +81,7 @@ TEST_F(SessionTest, FactsOfAHelloAreCut) {
   auto connection = ingest_->FindConnection("web-1");
   ASSERT_TRUE(connection.has_value());
   EXPECT_EQ(connection->batch_period, absl::ZeroDuration());
-  // The last second of the year 9999 in protobuf's documentation.
+  // Protobuf limits timestamps to the end of the year 9999.
   EXPECT_LT(connection->skew, absl::Hours(24 * 366 * 8000));
   session_->Close();
   hello.mutable_batch_period()->set_seconds(INT64_MAX);
@@ -88,10 +89,10 @@ TEST_F(SessionTest, FactsOfAHelloAreCut) {
   EXPECT_EQ(ingest_->FindConnection("web-1")->batch_period, absl::Minutes(5));
 }
 
-TEST_F(SessionTest, DefaultScalesThatAreNoneScaleNothing) {
+TEST_F(SessionTest, IgnoresInvalidDefaultScales) {
   Welcomed();
   perflib::CountersetRegistration registration = DiskRegistration();
-  registration.help = "what it is about";
+  registration.help = "a help text";
   for (size_t i = 0; i < registration.counters.size(); ++i) {
     registration.counters[i].default_scale = static_cast<int32_t>(i) + 4;
   }
@@ -120,7 +121,7 @@ TEST_F(SessionTest, DefaultScalesThatAreNoneScaleNothing) {
   EXPECT_THAT(scales, ElementsAre(4, 5, 6, 7, 0, 0, 0, 0));
 }
 
-TEST_F(SessionTest, OnlyLimitsThatThereAreAreCounted) {
+TEST_F(SessionTest, CountsViolationsOfKnownLimitsOnly) {
   Welcomed();
   for (int i = 0; i < 3; ++i) {
     writer_.Lose(absl::StrCat("db2 (max_made_up_", i, ")"), kStart, kStart, 1,
@@ -132,9 +133,9 @@ TEST_F(SessionTest, OnlyLimitsThatThereAreAreCounted) {
   EXPECT_THAT(ingest_->FindConnection("web-1")->limits_broken, IsEmpty());
 }
 
-// Names in certificates are the same in upper and lower case.
-TEST_F(SessionTest, AnAgentSpeaksForSoManyMachines) {
-  limits_.max_machines_of_agent = 2;  // besides its own
+// Names in certificates are case-insensitive.
+TEST_F(SessionTest, LimitsMachinesPerAgent) {
+  limits_.max_machines_of_agent = 2;  // in addition to its own
   Restart();
   Welcomed();
   uint32_t refused = 0;
@@ -161,8 +162,8 @@ TEST_F(SessionTest, AnAgentSpeaksForSoManyMachines) {
               ElementsAre(Pair("max_machines_of_agent", 2)));
 }
 
-// Countersets that an agent no longer collects do not keep it from others.
-TEST_F(SessionTest, AnAgentOwnsSoManyCountersets) {
+// Beyond the limit, the agent gives up one counterset for each new one.
+TEST_F(SessionTest, LimitsOwnedCountersets) {
   limits_.max_owned_countersets = 3;
   Restart();
   Welcomed();
@@ -176,7 +177,7 @@ TEST_F(SessionTest, AnAgentOwnsSoManyCountersets) {
   EXPECT_EQ(ingest_->sizes().owned_countersets, 3);
 }
 
-TEST_F(SessionTest, AFleetHasSoManyMachines) {
+TEST_F(SessionTest, LimitsMachinesOfTheFleet) {
   limits_.max_machines = 1;
   Restart();
   Welcomed();
@@ -188,12 +189,12 @@ TEST_F(SessionTest, AFleetHasSoManyMachines) {
   EXPECT_THAT(other->Handle(hello),
               StatusIs(kResourceExhausted, HasSubstr("(max_machines)")));
   session_->Close();
-  Welcomed();  // is there
+  Welcomed();  // is already in the fleet
 }
 
-TEST_F(SessionTest, ACatalogueHasSoManyCounters) {
+TEST_F(SessionTest, LimitsCountersOfACatalogue) {
   v1::CatalogueContent parsed;
-  // Two bytes each.
+  // Two bytes per counter.
   for (int i = 0; i < 101; ++i) {
     auto* counterset = parsed.add_countersets();
     for (int j = 0; j < 1000; ++j) counterset->add_counters();
@@ -211,8 +212,9 @@ TEST_F(SessionTest, ACatalogueHasSoManyCounters) {
   EXPECT_FALSE(store_->HasCatalogue(Sha256(content)));
 }
 
-// An empty group, field 100: a parser that knows groups goes on behind it.
-TEST_F(SessionTest, ACatalogueIsCountedToItsEnd) {
+// The catalogue has an empty group, field 100. A parser that supports groups
+// continues after it, so a counter that stops there would miss the rest.
+TEST_F(SessionTest, RejectsACatalogueWithGroups) {
   const std::string group = {'\xA3', '\x06', '\xA4', '\x06'};
   v1::CatalogueContent two_bytes_each;
   for (int i = 0; i < 10; ++i) two_bytes_each.add_countersets();
@@ -235,7 +237,7 @@ TEST_F(SessionTest, ACatalogueIsCountedToItsEnd) {
   }
 }
 
-TEST_F(SessionTest, AnAnswerHasSoManyInstances) {
+TEST_F(SessionTest, LimitsInstancesOfAnAnswer) {
   Welcomed();
   std::vector<Ingest::InstanceNames> answers;
   std::thread asks([&] {
@@ -255,8 +257,8 @@ TEST_F(SessionTest, AnAnswerHasSoManyInstances) {
                                    HasSubstr("100001 instances, more than")));
 }
 
-// One stream of an agent with a machine of its own and another's, of whose
-// dictionary something was lost, and which owns what it collects.
+// Opens and closes a stream of an agent that speaks for another machine, owns a
+// counterset and has lost definitions.
 void ComeAndGo(Ingest* ingest, const std::string& name) {
   auto link = std::make_shared<Link>();
   const std::string other = absl::StrCat("of-", name);
@@ -276,7 +278,7 @@ void ComeAndGo(Ingest* ingest, const std::string& name) {
   const uint32_t disk = writer.Counterset(DiskRegistration());
   writer.Query(machine, disk, absl::Seconds(1), {{kQueueLength}});
   v1::BatchContent content = writer.TakeContent();
-  content.add_blocks()->add_queries()->set_query(99);  // is not defined
+  content.add_blocks()->add_queries()->set_query(99);  // not defined
   content.mutable_blocks(0)->add_perf_time_100nsec(1);
   content.mutable_blocks(0)->add_perf_time_stamp(1);
   content.mutable_blocks(0)->add_perf_freq(1);
@@ -288,13 +290,13 @@ void ComeAndGo(Ingest* ingest, const std::string& name) {
   session->Close();
 }
 
-TEST_F(SessionTest, AgentsThatAreGoneAreForgotten) {
+TEST_F(SessionTest, ForgetsDisconnectedAgents) {
   constexpr size_t kAgents = 10'000;
   for (size_t i = 0; i < kAgents; ++i) {
     ASSERT_NO_FATAL_FAILURE(
         ComeAndGo(ingest_.get(), absl::StrCat("agent-", i)));
   }
-  // For a while they may come again.
+  // Their state is retained for a while, in case they reconnect.
   EXPECT_EQ(ingest_->sizes(),
             (KnownAgents::Sizes{.agents = kAgents,
                                 .owned_countersets = kAgents,

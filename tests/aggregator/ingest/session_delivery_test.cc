@@ -1,18 +1,18 @@
-// What becomes of batches when streams, processes and machines come again.
+// Tests of delivery across reconnects, restarts and replaced machines.
 
 #include "tests/aggregator/ingest/session_fixture.h"
 
 namespace fleetperf::aggregator {
 namespace {
 
-TEST_F(SessionTest, OfTwoStreamsOnlyTheNewerOneBringsBatches) {
+TEST_F(SessionTest, AcceptsBatchesOnlyFromTheNewerOfTwoStreams) {
   Welcomed();
   ASSERT_OK(Handle(Batch()));
   link_->WaitForAck(1);
   const std::shared_ptr<Session> older = session_;
   const std::shared_ptr<Link> older_link = link_;
   EXPECT_EQ(Welcomed(Hello(2, 1)).epochs(0).durable_sequence(), 1);
-  // What was on its way on the older stream arrives only now.
+  // Messages in flight on the older stream arrive only now.
   const v1::CollectRequest second = Batch();
   EXPECT_THAT(older->Handle(second),
               StatusIs(absl::StatusCode::kAborted,
@@ -31,24 +31,24 @@ TEST_F(SessionTest, OfTwoStreamsOnlyTheNewerOneBringsBatches) {
   EXPECT_TRUE(ingest_->FindConnection("web-1").has_value());
 }
 
-TEST_F(SessionTest, ABatchIsTakenWholeBeforeANewerStreamHasItsEpoch) {
+TEST_F(SessionTest, HandlesABatchCompletelyBeforeHandingOverItsEpoch) {
   Welcomed();
   ASSERT_OK_AND_ASSIGN(const std::shared_ptr<Epoch> epoch,
                        ingest_->OpenEpoch("web-1", kEpoch));
-  bool may_be_handed_over = true;
+  bool can_be_handed_over = true;
   observer_.on_batch = [&] {
     std::thread([&] {
-      may_be_handed_over = epoch->taking_mutex().TryLock();
-      if (may_be_handed_over) epoch->taking_mutex().Unlock();
+      can_be_handed_over = epoch->taking_mutex().TryLock();
+      if (can_be_handed_over) epoch->taking_mutex().Unlock();
     }).join();
   };
   ASSERT_OK(Handle(Batch()));
-  EXPECT_FALSE(may_be_handed_over);
+  EXPECT_FALSE(can_be_handed_over);
   observer_.on_batch = nullptr;
 }
 
-// Wherever the older stream is when the newer one begins.
-TEST_F(SessionTest, NothingIsStoredTwiceWhileAStreamIsReplaced) {
+// The newer stream may begin at any point of the older one.
+TEST_F(SessionTest, StoresNoBatchTwiceWhileAStreamIsReplaced) {
   constexpr uint64_t kBatches = 200;
   std::vector<v1::CollectRequest> batches;
   std::vector<uint64_t> sequences;
@@ -78,7 +78,7 @@ TEST_F(SessionTest, NothingIsStoredTwiceWhileAStreamIsReplaced) {
   EXPECT_THAT(Stored(), SizeIs(kBatches));
 }
 
-TEST_F(SessionTest, WelcomeCoversWhatTheStreamBeforeBroughtJustNow) {
+TEST_F(SessionTest, WelcomeCoversPendingBatchesOfThePreviousStream) {
   Welcomed();
   gate_->Hold();
   ASSERT_OK(Handle(Batch()));
@@ -92,7 +92,7 @@ TEST_F(SessionTest, WelcomeCoversWhatTheStreamBeforeBroughtJustNow) {
   EXPECT_TRUE(welcome.epochs(0).dictionary_held());
 }
 
-TEST_F(SessionTest, NobodyIsWelcomedWithBatchesThatTheStoreDidNotKeep) {
+TEST_F(SessionTest, WelcomeDoesNotCoverBatchesThatFailedToCommit) {
   Welcomed();
   gate_->Hold();
   const v1::CollectRequest first = Batch();
@@ -111,7 +111,7 @@ TEST_F(SessionTest, NobodyIsWelcomedWithBatchesThatTheStoreDidNotKeep) {
   EXPECT_THAT(Stored(), ElementsAre("1 C: 1"));
 }
 
-TEST_F(SessionTest, AProcessReplacesTheOneWhoseEpochItHolds) {
+TEST_F(SessionTest, ReplacesAProcessByOneThatHoldsItsEpoch) {
   Welcomed();
   const std::shared_ptr<Link> first = link_;
   const v1::Welcome welcome = Welcomed(HelloAfter(kEpoch, kEpoch + 1));
@@ -119,7 +119,7 @@ TEST_F(SessionTest, AProcessReplacesTheOneWhoseEpochItHolds) {
   const std::shared_ptr<Link> second = link_;
   EXPECT_THAT(first->end(), StatusIs(absl::StatusCode::kAborted,
                                      HasSubstr("replaced by a new")));
-  // The epoch that is live now is the second one's.
+  // The second process's epoch is current now.
   for (const v1::CollectRequest& hello :
        {Hello(), Hello(1, 0, kEpoch + 2), HelloAfter(kEpoch, kEpoch + 2)}) {
     EXPECT_THAT(Connect("box:2")->Handle(hello),
@@ -132,7 +132,7 @@ TEST_F(SessionTest, AProcessReplacesTheOneWhoseEpochItHolds) {
   EXPECT_THAT(second->events(), ElementsAre("end ABORTED"));
 }
 
-TEST_F(SessionTest, ARejectComesWhenItsLossIsDurableAndBeforeItsAck) {
+TEST_F(SessionTest, SendsARejectOnceItsLossIsDurableAndBeforeItsAck) {
   Welcomed();
   ASSERT_OK(Handle(Batch()));
   link_->WaitForAck(1);
@@ -144,7 +144,7 @@ TEST_F(SessionTest, ARejectComesWhenItsLossIsDurableAndBeforeItsAck) {
   link_->WaitForAck(2);
   EXPECT_THAT(link_->events(), ElementsAre("ack 1", "reject 2", "ack 2"));
   Restart();
-  // It is not asked for again, and if it comes all the same, that is all.
+  // The batch is not requested again. If it arrives anyway, it is ignored.
   EXPECT_EQ(Welcomed(Hello(3, 2)).epochs(0).durable_sequence(), 2);
   EXPECT_THAT(store_.ReadLosses("web-1"), ElementsAre("rejected 2..2"));
   ASSERT_OK(Handle(bad));
@@ -157,9 +157,8 @@ TEST_F(SessionTest, ARejectComesWhenItsLossIsDurableAndBeforeItsAck) {
   EXPECT_THAT(Stored(), ElementsAre("1 C: 1", "3 C: 3"));
 }
 
-// A batch that is not kept must not count as rejected, either.
-// Its certificate named the machine once.
-TEST_F(SessionTest, WhatAFormerProcessMayNotSendAnyMoreIsRejected) {
+// The agent's certificate named the machine earlier.
+TEST_F(SessionTest, RejectsBatchesThatAnEarlierProcessMayNoLongerSend) {
   constexpr uint64_t kFormer = kEpoch - 1;
   v1::CollectRequest hello = Hello();
   v1::HeldEpoch held = hello.hello().held_epochs(0);
@@ -185,20 +184,20 @@ TEST_F(SessionTest, WhatAFormerProcessMayNotSendAnyMoreIsRejected) {
   link_->WaitForAck(1);
   EXPECT_THAT(link_->events(), ElementsAre("reject 1", "ack 1"));
   EXPECT_THAT(store_.Read("db1"), IsEmpty());
-  // In its dictionary, too.
+  // Its dictionary may define the machine, too.
   v1::CollectRequest dictionary;
   dictionary.mutable_dictionary()->set_epoch(kFormer);
   *dictionary.mutable_dictionary()->mutable_definitions() =
       writer.definitions();
   EXPECT_OK(Handle(dictionary));
-  // But this process must not.
+  // The current process must not send the machine's samples.
   request.mutable_batch()->set_epoch(kEpoch);
   EXPECT_THAT(Handle(request),
               StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr("db1")));
 }
 
-// A spool that was full told of it in a batch that is wrong.
-TEST_F(SessionTest, WhatARejectedBatchTellsWasLostIsKept) {
+// An invalid batch reports that the agent's spool was full.
+TEST_F(SessionTest, RecordsLossesReportedInARejectedBatch) {
   Welcomed();
   v1::BatchContent content;
   content.add_blocks()->add_queries()->set_query(99);  // and has no clocks
@@ -209,7 +208,7 @@ TEST_F(SessionTest, WhatARejectedBatchTellsWasLostIsKept) {
   loss->mutable_end()->set_seconds(1'800'000'006);
   v1::CollectRequest request;
   *request.mutable_batch() = MakeBatch(kEpoch, 1, content);
-  // It is wrong whatever else may be defined.
+  // The complete dictionary makes the undefined query final.
   v1::CollectRequest dictionary;
   dictionary.mutable_dictionary()->set_epoch(kEpoch);
   ASSERT_OK(Handle(dictionary));
@@ -220,13 +219,13 @@ TEST_F(SessionTest, WhatARejectedBatchTellsWasLostIsKept) {
                           Pair(LossCause::kRejected, 0)));
 }
 
-// As many as a batch may tell of, and the one that it is itself.
-TEST_F(SessionTest, AllLossesOfARejectedBatchAreReadAgain) {
-  constexpr int kMost = 100'000;
+// The batch reports the maximum number of losses, and is a loss itself.
+TEST_F(SessionTest, RecoversAllLossesOfARejectedBatch) {
+  constexpr int kMaxLosses = 100'000;
   Welcomed();
   v1::BatchContent content;
   content.add_blocks()->add_queries()->set_query(99);  // and has no clocks
-  for (int i = 0; i < kMost; ++i) {
+  for (int i = 0; i < kMaxLosses; ++i) {
     v1::Loss* loss = content.add_losses();
     loss->set_machine("web-1");
     loss->set_ticks(1);
@@ -242,14 +241,15 @@ TEST_F(SessionTest, AllLossesOfARejectedBatchAreReadAgain) {
   ASSERT_OK(Handle(request));
   link_->WaitForAck(1);
   EXPECT_THAT(link_->events(), ElementsAre("reject 1", "ack 1"));
-  EXPECT_THAT(store_.ReadLosses("web-1"), SizeIs(kMost + 1));
+  EXPECT_THAT(store_.ReadLosses("web-1"), SizeIs(kMaxLosses + 1));
   Restart();
-  EXPECT_THAT(store_.ReadLosses("web-1"), SizeIs(kMost + 1));
+  EXPECT_THAT(store_.ReadLosses("web-1"), SizeIs(kMaxLosses + 1));
   ASSERT_OK(store_.Compact());
-  EXPECT_THAT(store_.ReadLosses("web-1"), SizeIs(kMost + 1));
+  EXPECT_THAT(store_.ReadLosses("web-1"), SizeIs(kMaxLosses + 1));
 }
 
-TEST_F(SessionTest, ABatchIsNotRejectedIfItsLossCannotBeStored) {
+// A batch whose loss is not recorded must not count as rejected.
+TEST_F(SessionTest, DoesNotRejectABatchIfItsLossCannotBeStored) {
   Welcomed();
   ASSERT_OK(Handle(Batch()));
   link_->WaitForAck(1);
@@ -260,9 +260,9 @@ TEST_F(SessionTest, ABatchIsNotRejectedIfItsLossCannotBeStored) {
   EXPECT_THAT(link_->events(), ElementsAre("ack 1", "end UNAVAILABLE"));
 }
 
-// Whoever begins to watch when a batch comes, and does not get it, finds it in
-// the store after the commits.
-TEST_F(SessionTest, WhatTheObserverIsToldIsAmongTheCommitsToCome) {
+// A subscriber that starts while a batch arrives, and misses it, finds the
+// batch in the store after the pending commits.
+TEST_F(SessionTest, QueuesABatchBeforeNotifyingTheObserver) {
   Welcomed();
   std::vector<std::string> stored;
   observer_.on_batch = [&] {
@@ -273,8 +273,8 @@ TEST_F(SessionTest, WhatTheObserverIsToldIsAmongTheCommitsToCome) {
   EXPECT_THAT(stored, ElementsAre("1 C: 1"));
 }
 
-TEST_F(SessionTest, WelcomeTellsTheFingerprintOfTheLastDurableBatch) {
-  // As collection.proto says.
+TEST_F(SessionTest, WelcomeReportsTheFingerprintOfTheLastDurableBatch) {
+  // As specified in collection.proto.
   const auto fingerprint_of = [](const v1::CollectRequest& request) {
     const std::string hash = Sha256(request.batch().payload());
     uint64_t fingerprint = 0;
@@ -293,7 +293,7 @@ TEST_F(SessionTest, WelcomeTellsTheFingerprintOfTheLastDurableBatch) {
   Restart();
   EXPECT_EQ(Welcomed(Hello(1, 2)).epochs(0).durable_fingerprint(),
             fingerprint_of(second));
-  const v1::CollectRequest third = BadBatch();  // it counts as well
+  const v1::CollectRequest third = BadBatch();  // a rejected batch counts, too
   ASSERT_OK(Handle(third));
   link_->WaitForAck(3);
   Restart();
@@ -301,9 +301,9 @@ TEST_F(SessionTest, WelcomeTellsTheFingerprintOfTheLastDurableBatch) {
             fingerprint_of(third));
 }
 
-// A machine was set back: what it had sent before is sent again under another
-// epoch, and what somebody else has sent since is not the same.
-TEST_F(SessionTest, WhatIsThereUnderTheEpochBeforeAForkIsNotStoredAgain) {
+// A machine was set back. It repeats earlier batches under another epoch. Batch
+// 2 differs from the one sent under the first epoch.
+TEST_F(SessionTest, DoesNotStoreCopiesFromTheEpochBeforeAFork) {
   constexpr uint64_t kFork = 99;
   std::vector<v1::CollectRequest> batches;
   Welcomed();
@@ -340,7 +340,7 @@ TEST_F(SessionTest, WhatIsThereUnderTheEpochBeforeAForkIsNotStoredAgain) {
   EXPECT_THAT(store_->LostTicks("web-1", "web-1"),
               ElementsAre(Pair(LossCause::kOverrun, 6)));
 
-  // It goes on as any other epoch.
+  // The epoch continues like any other.
   Restart();
   welcome = connect();
   EXPECT_EQ(welcome.epochs(0).durable_sequence(), 4);
@@ -349,7 +349,7 @@ TEST_F(SessionTest, WhatIsThereUnderTheEpochBeforeAForkIsNotStoredAgain) {
   EXPECT_THAT(Stored(), stored);
 }
 
-TEST_F(SessionTest, WhatTheStoreCannotTellIsNotTakenForNew) {
+TEST_F(SessionTest, ReturnsUnavailableIfTheStoreCannotIdentifyCopies) {
   constexpr uint64_t kFork = 99;
   Welcomed();
   const v1::CollectRequest first = Batch();
@@ -370,13 +370,13 @@ TEST_F(SessionTest, WhatTheStoreCannotTellIsNotTakenForNew) {
   EXPECT_THAT(send_again(), StatusIs(absl::StatusCode::kUnavailable,
                                      AllOf(HasSubstr("batch 1 of web-1"),
                                            HasSubstr("a block is damaged"))));
-  // It comes again, and then the store can tell.
+  // The agent resends the batch. The store can then identify it.
   ASSERT_OK(send_again());
   link_->WaitForAck(1);
   EXPECT_THAT(Stored(), ElementsAre("1 C: 1"));
 }
 
-TEST_F(SessionTest, BatchesWaitWhileThereIsNoRoom) {
+TEST_F(SessionTest, RetainsPendingBatchesWhileTheDiskIsFull) {
   Welcomed();
   ASSERT_OK(Handle(Batch()));
   link_->WaitForAck(1);
@@ -384,10 +384,10 @@ TEST_F(SessionTest, BatchesWaitWhileThereIsNoRoom) {
   gate_->AwaitRoomChecks(1);
   ASSERT_OK(Handle(Batch()));
   ASSERT_OK(Handle(Batch()));
-  gate_->AwaitRoomChecks(3);  // of the first batch, and twice of these
+  gate_->AwaitRoomChecks(3);  // once after the first batch, twice for these
   EXPECT_THAT(link_->events(), ElementsAre("ack 1"));
   EXPECT_THAT(Stored(), ElementsAre("1 C: 1"));
-  // There seems to be room, but then the write fails.
+  // CheckRoom reports space, but the write fails.
   gate_->Hold();
   gate_->SetRoom(absl::OkStatus());
   gate_->Release(absl::ResourceExhaustedError("no space left"));
@@ -396,7 +396,7 @@ TEST_F(SessionTest, BatchesWaitWhileThereIsNoRoom) {
   EXPECT_THAT(Stored(), ElementsAre("1 C: 1", "2 C: 2", "3 C: 3"));
 }
 
-TEST_F(SessionTest, ItEndsAlsoWhileThereIsNoRoom) {
+TEST_F(SessionTest, ShutsDownWhileTheDiskIsFull) {
   Welcomed();
   gate_->SetRoom(absl::ResourceExhaustedError("the disk is full"));
   const v1::CollectRequest first = Batch();
@@ -411,8 +411,8 @@ TEST_F(SessionTest, ItEndsAlsoWhileThereIsNoRoom) {
   EXPECT_THAT(Stored(), ElementsAre("1 C: 1"));
 }
 
-// It is no limit that the agent broke.
-TEST_F(SessionTest, WhatThereIsNoRoomForIsNotRejected) {
+// A full disk is not the batch's fault.
+TEST_F(SessionTest, DoesNotRejectABatchIfTheDiskIsFull) {
   Welcomed();
   writer_.Lose("db1", kStart, kStart, 1, v1::LOSS_CAUSE_OVERRUN);
   const v1::CollectRequest first = Batch();
@@ -428,8 +428,8 @@ TEST_F(SessionTest, WhatThereIsNoRoomForIsNotRejected) {
   EXPECT_THAT(store_.ReadLosses("db1"), ElementsAre("overrun 0..0"));
 }
 
-// Of an epoch that was forked from nothing, or from something else.
-TEST_F(SessionTest, WhatIsThereUnderAnotherEpochIsStored) {
+// The new epoch was not forked from the epoch of the stored batch.
+TEST_F(SessionTest, StoresCopiesFromAnUnrelatedEpoch) {
   constexpr uint64_t kOther = 99;
   const v1::CollectRequest first = Batch();
   Welcomed();
@@ -447,27 +447,27 @@ TEST_F(SessionTest, WhatIsThereUnderAnotherEpochIsStored) {
   EXPECT_THAT(Stored(), ElementsAre("1 C: 1", "1 C: 1"));
 }
 
-TEST_F(SessionTest, AStreamEndsInOrderAfterItsTimeWithAnAcknowledgement) {
+TEST_F(SessionTest, EndsAnExpiredStreamAfterAnAcknowledgement) {
   limits_.reconnect_after = absl::Hours(1);
   Restart();
   Welcomed();
-  clock_.Advance(absl::Minutes(44));  // three quarters of the time are over
+  clock_.Advance(absl::Minutes(44));  // less than 3/4 of the time
   ASSERT_OK(Handle(Batch()));
   AwaitCommits();
-  clock_.Advance(absl::Minutes(32));  // and now five
+  clock_.Advance(absl::Minutes(32));  // more than 5/4 of the time
   AwaitCommits();
   EXPECT_THAT(link_->events(), ElementsAre("ack 1"));
   ASSERT_OK(Handle(Batch()));
   AwaitCommits();
   EXPECT_THAT(link_->events(), ElementsAre("ack 1", "ack 2", "end OK"));
-  // The next has all its time.
+  // The next stream has its full time.
   Welcomed(Hello(3, 2));
   ASSERT_OK(Handle(Batch()));
   AwaitCommits();
   EXPECT_THAT(link_->events(), ElementsAre("ack 3"));
 }
 
-TEST_F(SessionTest, ADictionaryOfTooManyInstancesEndsTheStream) {
+TEST_F(SessionTest, EndsTheStreamIfADictionaryHasTooManyInstances) {
   limits_.dictionary.max_instances = 4;
   Restart();
   const uint32_t machine = writer_.Machine("web-1");
@@ -485,7 +485,7 @@ TEST_F(SessionTest, ADictionaryOfTooManyInstancesEndsTheStream) {
     return request;
   };
   Welcomed();
-  // As many as there may be, and some that are gone.
+  // Up to the limit, and up to the allowance for retired instances.
   EXPECT_OK(Handle(part(1, /*more=*/true)));
   EXPECT_OK(Handle(part(3, /*more=*/false)));
   EXPECT_OK(Handle(part(4, /*more=*/false)));

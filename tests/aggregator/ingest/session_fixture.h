@@ -1,5 +1,5 @@
-// What tests of sessions share: the agent's end of a stream, a store whose
-// commits a test can hold, and an ingest over both.
+// The fixture of session tests: the agent's end of a stream, a store whose
+// commits can be held, and an ingest that uses both.
 
 #ifndef FLEETPERF_TESTS_AGGREGATOR_INGEST_SESSION_FIXTURE_H_
 #define FLEETPERF_TESTS_AGGREGATOR_INGEST_SESSION_FIXTURE_H_
@@ -48,7 +48,7 @@ using testing::TestStore;
 
 inline constexpr uint64_t kEpoch = 77;
 
-// The agent's end of a stream.
+// The agent's end of a stream. Thread-safe.
 class Link : public AgentLink {
  public:
   explicit Link(uint64_t epoch = kEpoch) : epoch_(epoch) {}
@@ -79,7 +79,7 @@ class Link : public AgentLink {
     absl::MutexLock lock(&mutex_);
     EXPECT_TRUE(
         mutex_.AwaitWithTimeout(absl::Condition(&has_ended_), absl::Minutes(1)))
-        << "the stream is not ended";
+        << "the stream has not ended";
   }
   void WaitForAck(uint64_t sequence) {
     absl::MutexLock lock(&mutex_);
@@ -90,7 +90,7 @@ class Link : public AgentLink {
                                         absl::Minutes(1)))
         << "no acknowledgement of " << sequence;
   }
-  // Removes it, with what came before.
+  // Waits for a Welcome. Removes it and all earlier responses.
   v1::Welcome WaitForWelcome() {
     absl::MutexLock lock(&mutex_);
     const auto find = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -115,12 +115,12 @@ class Link : public AgentLink {
       return !responses_.empty() && responses_.back().has_enumerate_instances();
     };
     if (!mutex_.AwaitWithTimeout(absl::Condition(&asked), absl::Minutes(1))) {
-      ADD_FAILURE() << "the agent is not asked";
+      ADD_FAILURE() << "the agent was not asked";
       return {};
     }
     return responses_.back().enumerate_instances();
   }
-  // Everything sent since the last call but acknowledgements.
+  // Returns all responses since the last call, except acknowledgements.
   std::vector<v1::CollectResponse> Take() {
     absl::MutexLock lock(&mutex_);
     return std::exchange(responses_, {});
@@ -129,8 +129,8 @@ class Link : public AgentLink {
     absl::MutexLock lock(&mutex_);
     return end_;
   }
-  // What became of batches and of the stream, in order: "reject 2", "ack 3",
-  // "end ABORTED".
+  // Returns the outcomes of batches and of the stream, in order: "reject 2",
+  // "ack 3", "end ABORTED".
   std::vector<std::string> events() const {
     absl::MutexLock lock(&mutex_);
     return events_;
@@ -146,17 +146,17 @@ class Link : public AgentLink {
   absl::Status end_ ABSL_GUARDED_BY(mutex_);
 };
 
-// A store whose disk takes as long as a test wants.
+// A store whose commits a test can hold and fail. Thread-safe.
 class GatedStore : public testing::StoreWrapper {
  public:
   using StoreWrapper::StoreWrapper;
 
-  // No commit ends from now on ...
+  // Blocks all commits until Release.
   void Hold() {
     absl::MutexLock lock(&mutex_);
     open_ = false;
   }
-  // ... until now. The next one fails if `status` is an error.
+  // Unblocks commits. The next one fails if `status` is an error.
   void Release(absl::Status status = absl::OkStatus()) {
     absl::MutexLock lock(&mutex_);
     open_ = true;
@@ -173,12 +173,12 @@ class GatedStore : public testing::StoreWrapper {
     return StoreWrapper::Commit(batches);
   }
 
-  // There is no room from now on, unless `status` is OK.
+  // Sets the result of CheckRoom. An error also fails PutMachine.
   void SetRoom(absl::Status status) {
     absl::MutexLock lock(&mutex_);
     room_ = std::move(status);
   }
-  // Waits until somebody has asked for room so many times.
+  // Blocks until CheckRoom has been called `checks` times.
   void AwaitRoomChecks(int checks) {
     absl::MutexLock lock(&mutex_);
     const auto asked = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -191,7 +191,7 @@ class GatedStore : public testing::StoreWrapper {
     ++room_checks_;
     return room_;
   }
-  // The next batch that is looked for cannot be.
+  // Makes the next HasBatch fail.
   void FailToFind(absl::Status status) {
     absl::MutexLock lock(&mutex_);
     next_find_ = std::move(status);
@@ -221,7 +221,7 @@ class GatedStore : public testing::StoreWrapper {
   mutable int room_checks_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-// What subscribers would see.
+// Records the batches that subscribers would see.
 class Observer : public BatchObserver {
  public:
   void OnBatch(std::shared_ptr<const ReceivedBatch> batch) override {
@@ -243,7 +243,7 @@ class SessionTest : public ::testing::Test {
   SessionTest() { Restart(); }
   ~SessionTest() override { gate_->Release(); }
 
-  // As if the aggregator were killed and started again.
+  // Restarts the aggregator as if it had been killed.
   void Restart() {
     session_.reset();
     ingest_.reset();
@@ -267,7 +267,7 @@ class SessionTest : public ::testing::Test {
     return request;
   }
 
-  // Of a process that also holds batches of an epoch before its own.
+  // The Hello of a process that also holds batches of an earlier epoch.
   static v1::CollectRequest HelloAfter(uint64_t former, uint64_t epoch) {
     v1::CollectRequest request = Hello(1, 0, epoch);
     auto* held = request.mutable_hello()->mutable_held_epochs();
@@ -277,7 +277,7 @@ class SessionTest : public ::testing::Test {
     return request;
   }
 
-  // A new stream of the agent web-1.
+  // Opens a new stream of the agent web-1.
   std::shared_ptr<Session> Connect(const std::string& address = "box:1",
                                    uint64_t epoch = kEpoch) {
     link_ = std::make_shared<Link>(epoch);
@@ -286,7 +286,7 @@ class SessionTest : public ::testing::Test {
         PeerIdentity{.names = {"web-1", "db1"}, .role = Role::kAgent}, address,
         link_);
   }
-  // Waits until all that came before is committed and answered.
+  // Blocks until all earlier batches are committed and acknowledged.
   void AwaitCommits() {
     absl::Notification done;
     ingest_->AfterCommits([&] { done.Notify(); });
@@ -298,12 +298,12 @@ class SessionTest : public ::testing::Test {
     EXPECT_OK(status);
     if (!status.ok()) return {};
     const v1::Welcome welcome = link_->WaitForWelcome();
-    AwaitCommits();  // after it the observer is asked
+    AwaitCommits();  // the observer is asked after Welcome
     return welcome;
   }
 
-  // The next batch: a tick of the queue length of a disk, which is its
-  // sequence.
+  // Returns the next batch. It has one tick of a disk's queue length, which
+  // equals the batch's sequence.
   v1::CollectRequest Batch() {
     if (instance_ == 0) Define();
     const uint64_t sequence = ++sequence_;
@@ -314,7 +314,8 @@ class SessionTest : public ::testing::Test {
         MakeBatch(kEpoch, sequence, writer_.TakeContent());
     return request;
   }
-  // Has a tick, but also something that an agent may not say.
+  // Returns a batch with a tick, but also with a loss that the agent may not
+  // report.
   v1::CollectRequest BadBatch() {
     writer_.Lose("db2", kStart, kStart, 1, v1::LOSS_CAUSE_OVERRUN);
     return Batch();

@@ -1,15 +1,14 @@
-// Agents that send too much in a time.
+// Tests of agents that exceed their rate limits.
 
 #include "tests/aggregator/ingest/session_fixture.h"
 
 namespace fleetperf::aggregator {
 namespace {
 
-// An agent with a stream of its own, whose samples have the times that a test
-// gives them.
+// An agent with a stream of its own. Tests set the times of its samples.
 class TimedAgent {
  public:
-  // `skew`: its clock minus ours.
+  // `skew` is the agent's clock minus the aggregator's.
   TimedAgent(Ingest* ingest, const std::string& name,
              absl::Duration skew = absl::ZeroDuration())
       : session_(std::make_shared<Session>(
@@ -34,11 +33,12 @@ class TimedAgent {
   }
   ~TimedAgent() { session_->Close(); }
 
-  // Defines so many more; each is two series.
+  // Defines `count` more instances of two series each.
   void AddInstances(int count) {
     for (int i = 0; i < count; ++i) writer_.Instance(machine_, disk_, "D:");
   }
-  // A batch of so many ticks with two samples each, the newest taken at `time`.
+  // Sends a batch of `ticks` ticks with two samples each. The newest tick is
+  // taken at `time`.
   absl::Status Send(uint64_t ticks) { return Send(ticks, clock_.Now()); }
   absl::Status Send(uint64_t ticks, absl::Time time) {
     for (uint64_t i = 0; i < ticks; ++i) {
@@ -52,7 +52,7 @@ class TimedAgent {
     return session_->Handle(std::move(request));
   }
   void AwaitAll() { link_->WaitForAck(sequence_); }
-  // The pauses that it was asked for since the last call: "4s: too much".
+  // Returns the pauses requested since the last call: "4s: too much".
   std::vector<std::string> Throttles() {
     std::vector<std::string> texts;
     for (const v1::CollectResponse& response : link_->Take()) {
@@ -64,7 +64,7 @@ class TimedAgent {
     }
     return texts;
   }
-  // The last of Throttles().
+  // The last pause returned by Throttles().
   absl::Duration last_pause() const { return last_pause_; }
 
  private:
@@ -77,7 +77,7 @@ class TimedAgent {
   absl::Duration last_pause_;
 };
 
-TEST_F(SessionTest, AnAgentWithTooManySamplesIsThrottledAndLosesNone) {
+TEST_F(SessionTest, ThrottlesAnAgentWithTooManySamplesWithoutLoss) {
   limits_.max_samples_per_second = 10;
   Restart();
   TimedAgent greedy(ingest_.get(), "web-1");
@@ -99,29 +99,29 @@ TEST_F(SessionTest, AnAgentWithTooManySamplesIsThrottledAndLosesNone) {
   EXPECT_THAT(store_.Read("web-2"), SizeIs(5));
 }
 
-TEST_F(SessionTest, AnAgentThatPausesAsItIsAskedMaySendOn) {
+TEST_F(SessionTest, AcceptsBatchesAfterTheRequestedPauses) {
   limits_.max_samples_per_second = 10;
   limits_.max_unacknowledged_batches = 1;
   Restart();
   TimedAgent agent(ingest_.get(), "web-1");
-  ASSERT_OK(agent.Send(300));  // what may come in a minute
+  ASSERT_OK(agent.Send(300));  // the budget of a minute
   EXPECT_THAT(agent.Throttles(), IsEmpty());
   absl::Duration paused;
   for (int i = 0; i < 50; ++i) {
     ASSERT_OK(agent.Send(25));
-    ASSERT_OK(agent.Send(25));  // was on its way
+    ASSERT_OK(agent.Send(25));  // was in flight
     ASSERT_THAT(agent.Throttles(), SizeIs(2));
     clock_.Advance(agent.last_pause());
     paused += agent.last_pause();
   }
   EXPECT_EQ(paused, absl::Seconds(500));  // for 5000 samples
-  // In two seconds, a second is made up for.
+  // Two seconds accumulate a budget of twenty samples.
   clock_.Advance(absl::Seconds(2));
   ASSERT_OK(agent.Send(5));
   EXPECT_THAT(agent.Throttles(), IsEmpty());
 }
 
-TEST_F(SessionTest, AnAgentWithTooManyNewSeriesIsThrottled) {
+TEST_F(SessionTest, ThrottlesAnAgentWithTooManyNewSeries) {
   limits_.max_new_series_per_hour = 10;
   Restart();
   TimedAgent agent(ingest_.get(), "web-1");
@@ -131,7 +131,7 @@ TEST_F(SessionTest, AnAgentWithTooManyNewSeriesIsThrottled) {
   EXPECT_THAT(agent.Throttles(), IsEmpty());
   agent.AddInstances(10);
   ASSERT_OK(agent.Send(1));
-  // The hour is used up, and twenty series are two more.
+  // The hour's budget is used up. Twenty series take two more hours.
   EXPECT_THAT(agent.Throttles(),
               ElementsAre("2h: more than 10 new series per hour "
                           "(max_new_series_per_hour)"));
@@ -146,13 +146,13 @@ TEST_F(SessionTest, AnAgentWithTooManyNewSeriesIsThrottled) {
   EXPECT_THAT(store_.Read("web-1"), SizeIs(3));
 }
 
-TEST_F(SessionTest, AnAgentThatSendsOnWhileItIsThrottledIsSentAway) {
+TEST_F(SessionTest, DisconnectsAnAgentThatIgnoresThrottling) {
   limits_.max_samples_per_second = 10;
   Restart();
   TimedAgent agent(ingest_.get(), "web-1");
   ASSERT_OK(agent.Send(500));
   ASSERT_THAT(agent.Throttles(), SizeIs(1));
-  // These were on their way.
+  // These batches were in flight.
   size_t sent = 1;
   for (uint32_t i = 0; i < limits_.max_unacknowledged_batches; ++i, ++sent) {
     ASSERT_OK(agent.Send(1));
@@ -166,7 +166,7 @@ TEST_F(SessionTest, AnAgentThatSendsOnWhileItIsThrottledIsSentAway) {
   EXPECT_THAT(store_.Read("web-1"), SizeIs(500 + sent - 1));
 }
 
-TEST_F(SessionTest, AgentsThatCatchUpShareARateAndLiveOnesHaveNone) {
+TEST_F(SessionTest, LimitsTheSharedRateOfAgentsThatCatchUp) {
   limits_.catch_up_samples_per_second = 100;
   Restart();
   const absl::Time old = clock_.Now() - absl::Hours(1);
@@ -176,30 +176,32 @@ TEST_F(SessionTest, AgentsThatCatchUpShareARateAndLiveOnesHaveNone) {
   TimedAgent slow_clock(ingest_.get(), "web-4", -absl::Hours(1));
   ASSERT_OK(first.Send(50, old));
   EXPECT_THAT(first.Throttles(), IsEmpty());
-  // There is nothing left of this second.
+  // The budget of this second is used up.
   ASSERT_OK(second.Send(100, old));
   ASSERT_OK(first.Send(50, old));
-  EXPECT_THAT(second.Throttles(), ElementsAre(HasSubstr("2s: the agent is catching up")));
-  EXPECT_THAT(first.Throttles(), ElementsAre(HasSubstr("3s: the agent is catching up")));
+  EXPECT_THAT(second.Throttles(),
+              ElementsAre(HasSubstr("2s: the agent is catching up")));
+  EXPECT_THAT(first.Throttles(),
+              ElementsAre(HasSubstr("3s: the agent is catching up")));
   for (int i = 0; i < 20; ++i) {
     ASSERT_OK(live.Send(1000));
-    // They waited for others to be sent with.
+    // These samples waited for their batch.
     ASSERT_OK(live.Send(1000, clock_.Now() - absl::Seconds(10)));
     ASSERT_OK(slow_clock.Send(1000, clock_.Now() - absl::Hours(1)));
   }
   EXPECT_THAT(live.Throttles(), IsEmpty());
   EXPECT_THAT(slow_clock.Throttles(), IsEmpty());
-  // Others' live samples do not count.
+  // Live samples do not count against the shared rate.
   clock_.Advance(absl::Seconds(4));
   ASSERT_OK(second.Send(50, old));
   EXPECT_THAT(second.Throttles(), IsEmpty());
-  // It is no limit that an agent is to blame for.
+  // The shared rate is not an agent's own limit.
   EXPECT_THAT(ingest_->FindConnection("web-1")->limits_broken, IsEmpty());
   first.AwaitAll();
   EXPECT_THAT(store_.Read("web-1"), SizeIs(100));
 }
 
-TEST_F(SessionTest, AnAgentThatHasCaughtUpIsThrottledNoMore) {
+TEST_F(SessionTest, StopsThrottlingAnAgentThatHasCaughtUp) {
   limits_.catch_up_samples_per_second = 10;
   Restart();
   TimedAgent agent(ingest_.get(), "web-1");

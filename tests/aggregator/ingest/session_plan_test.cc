@@ -1,4 +1,4 @@
-// Plans on an agent's stream, and what the agent says of them.
+// Tests of plans and plan reports on an agent's stream.
 
 #include "tests/aggregator/ingest/session_fixture.h"
 
@@ -16,7 +16,7 @@ class SessionPlanTest : public SessionTest {
   }
   ~SessionPlanTest() override { planner_.SetListener(nullptr); }
 
-  // The plans that were sent since the last call, as their countersets.
+  // Returns the countersets of each plan sent since the last call.
   std::vector<std::string> Plans() {
     std::vector<std::string> texts;
     for (const v1::CollectResponse& response : link_->Take()) {
@@ -38,21 +38,21 @@ class SessionPlanTest : public SessionTest {
   }
 };
 
-TEST_F(SessionPlanTest, WelcomeHasThePlan) {
+TEST_F(SessionPlanTest, SendsThePlanInWelcome) {
   planner_.SetEntries({Entry("Disk")});
   const v1::Welcome welcome = Welcomed();
   EXPECT_EQ(TextOf(welcome.plan()), "Disk");
   EXPECT_GT(welcome.plan().version(), 0);
 }
 
-TEST_F(SessionPlanTest, WelcomeHasNoneWhereTheAgentsOwnIsInForce) {
+TEST_F(SessionPlanTest, SendsNoPlanInWelcomeIfNoEntryMatches) {
   planner_.SetEntries({{.name = "windows",
                         .operating_system = perflib::Pattern("Windows*"),
                         .queries = {{.counterset = "Disk"}}}});
   EXPECT_FALSE(Welcomed().has_plan());
 }
 
-TEST_F(SessionPlanTest, WhatTheAgentTellsOfItselfChoosesItsPlan) {
+TEST_F(SessionPlanTest, SelectsThePlanByTheAgentsFacts) {
   planner_.SetEntries({{.name = "linux",
                         .operating_system = perflib::Pattern("Linux*"),
                         .labels = {{"role", perflib::Pattern("web")}},
@@ -64,7 +64,7 @@ TEST_F(SessionPlanTest, WhatTheAgentTellsOfItselfChoosesItsPlan) {
   EXPECT_EQ(TextOf(Welcomed(hello).plan()), "Disk");
 }
 
-TEST_F(SessionPlanTest, APlanThatChangesIsSentAndOneThatDoesNotIsNot) {
+TEST_F(SessionPlanTest, SendsOnlyChangedPlans) {
   planner_.SetEntries({Entry("Disk")});
   Welcomed();
   planner_.SetEntries({Entry("Disk")});
@@ -77,18 +77,19 @@ TEST_F(SessionPlanTest, APlanThatChangesIsSentAndOneThatDoesNotIsNot) {
     EXPECT_THAT(Plans(), ElementsAre("System Process"));
   }
   EXPECT_THAT(Plans(), ElementsAre("System"));
-  // Nothing is planned any more: back to the agent's own.
+  // Without entries, the agent returns to its own queries.
   planner_.SetEntries({});
   EXPECT_THAT(Plans(), ElementsAre("own"));
 }
 
-TEST_F(SessionPlanTest, NoPlanComesBeforeWelcome) {
+TEST_F(SessionPlanTest, SendsNoPlanBeforeWelcome) {
   gate_->Hold();
   session_ = Connect();
   ASSERT_OK(Handle(Hello()));
   AwaitCommits();
   link_->WaitForWelcome();
-  // Another stream of the agent waits until what the first brought is durable.
+  // A second stream of the agent waits until the first stream's batches are
+  // durable.
   ASSERT_OK(Handle(Batch()));
   session_ = Connect();
   ASSERT_OK(Handle(Hello()));
@@ -99,7 +100,7 @@ TEST_F(SessionPlanTest, NoPlanComesBeforeWelcome) {
   EXPECT_THAT(Plans(), IsEmpty());
 }
 
-TEST_F(SessionPlanTest, AnAgentWithAnAdditionSendsEachTickAtOnce) {
+TEST_F(SessionPlanTest, RequestsLivePaceWhileAnAdditionExists) {
   Welcomed();
   link_->Take();
   auto addition = planner_.Add(
@@ -115,7 +116,7 @@ TEST_F(SessionPlanTest, AnAgentWithAnAdditionSendsEachTickAtOnce) {
   EXPECT_FALSE(sent[1].pace().live());
 }
 
-TEST_F(SessionPlanTest, WhatBecameOfThePlanIsKeptWhileTheAgentIsConnected) {
+TEST_F(SessionPlanTest, RetainsThePlanReportWhileTheAgentIsConnected) {
   Welcomed();
   EXPECT_EQ(ingest_->FindConnection("web-1")->plan_report, nullptr);
   v1::PlanReport report;
@@ -130,11 +131,12 @@ TEST_F(SessionPlanTest, WhatBecameOfThePlanIsKeptWhileTheAgentIsConnected) {
   EXPECT_FALSE(ingest_->FindConnection("web-1").has_value());
 }
 
-TEST_F(SessionPlanTest, OfAReportThatIsTooLargeTheBeginningIsKept) {
+TEST_F(SessionPlanTest, TruncatesALargePlanReport) {
   Welcomed();
   v1::PlanReport report;
   for (int i = 0; i < 2000; ++i) report.add_queries();
-  // 1 byte and 600 characters of 2 bytes: the 1000th byte is inside of one.
+  // 1 byte and 600 characters of 2 bytes, so the 1000-byte limit falls inside a
+  // character.
   std::string text = "x";
   for (int i = 0; i < 600; ++i) text += "ü";
   report.mutable_queries(0)->set_error(text);

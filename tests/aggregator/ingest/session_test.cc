@@ -1,4 +1,4 @@
-// What the messages of an agent's stream lead to.
+// Tests of the effects of each message on an agent's stream.
 
 #include <fstream>
 #include <iterator>
@@ -10,7 +10,7 @@
 namespace fleetperf::aggregator {
 namespace {
 
-TEST_F(SessionTest, AStreamBeginsWithHelloAndHasOne) {
+TEST_F(SessionTest, RequiresExactlyOneHelloAtTheStart) {
   constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
   session_ = Connect();
   EXPECT_THAT(Handle(Batch()), StatusIs(kInvalid, HasSubstr("before Hello")));
@@ -19,11 +19,11 @@ TEST_F(SessionTest, AStreamBeginsWithHelloAndHasOne) {
   v1::CollectRequest stray = Batch();
   stray.mutable_batch()->set_epoch(kEpoch + 1);
   EXPECT_THAT(Handle(stray), StatusIs(kInvalid, HasSubstr("another epoch")));
-  // What a later version may send is passed over.
+  // Unknown messages of later versions are ignored.
   EXPECT_OK(Handle({}));
 }
 
-TEST_F(SessionTest, BatchesAreNumberedFromOneWith40Bits) {
+TEST_F(SessionTest, RequiresSequencesFromOneWith40Bits) {
   const auto numbered = [&](uint64_t sequence) {
     v1::CollectRequest request = Batch();
     request.mutable_batch()->set_sequence(sequence);
@@ -40,12 +40,12 @@ TEST_F(SessionTest, BatchesAreNumberedFromOneWith40Bits) {
   Welcomed();
   ASSERT_OK(Handle(last));
   link_->WaitForAck((uint64_t{1} << 40) - 1);
-  // Nothing of it is taken for what comes before or after it.
+  // The last sequence is not mixed up with its neighbors.
   ASSERT_OK(store_.Compact());
   EXPECT_THAT(Stored(), ElementsAre("1 C: 1"));
 }
 
-TEST_F(SessionTest, WhatIsAcknowledgedIsStoredAndWelcomeSaysSo) {
+TEST_F(SessionTest, AcknowledgesStoredBatchesAndReportsThemInWelcome) {
   EXPECT_EQ(Welcomed().epochs(0).durable_sequence(), 0);
   for (int i = 0; i < 3; ++i) ASSERT_OK(Handle(Batch()));
   link_->WaitForAck(3);
@@ -57,7 +57,7 @@ TEST_F(SessionTest, WhatIsAcknowledgedIsStoredAndWelcomeSaysSo) {
   EXPECT_EQ(welcome.store_id(), store_->id());
 }
 
-TEST_F(SessionTest, ABatchThatComesAgainIsStoredOnceAndAcknowledgedAgain) {
+TEST_F(SessionTest, StoresARepeatedBatchOnceAndAcknowledgesItAgain) {
   Welcomed();
   const v1::CollectRequest first = Batch();
   const v1::CollectRequest second = Batch();
@@ -72,11 +72,11 @@ TEST_F(SessionTest, ABatchThatComesAgainIsStoredOnceAndAcknowledgedAgain) {
   ASSERT_OK(Handle(Batch()));
   link_->WaitForAck(3);
   EXPECT_THAT(Stored(), ElementsAre("1 C: 1", "2 C: 2", "3 C: 3"));
-  // Subscribers, too, see each once.
+  // Subscribers also see each batch once.
   EXPECT_THAT(observer_.sequences, ElementsAre(1, 2, 3));
 }
 
-TEST_F(SessionTest, AnUnknownIdEndsTheStreamAndADictionaryMendsIt) {
+TEST_F(SessionTest, EndsTheStreamOnAnUnknownIdUntilADictionaryDefinesIt) {
   constexpr auto kUndefined = absl::StatusCode::kFailedPrecondition;
   // The definitions were in a batch that the agent's spool dropped.
   const v1::CollectRequest dropped = Batch();
@@ -98,12 +98,12 @@ TEST_F(SessionTest, AnUnknownIdEndsTheStreamAndADictionaryMendsIt) {
   EXPECT_TRUE(Welcomed(Hello(3, 2)).epochs(0).dictionary_held());
 }
 
-// The batch that brought the definitions is lost, those that use them are not.
-TEST_F(SessionTest, WhatWasDefinedInWhatTheStoreLostIsAskedForAgain) {
+// The batch with the definitions is lost. The batches that use them are not.
+TEST_F(SessionTest, RequestsTheDictionaryIfTheStoreLostDefinitions) {
   Welcomed();
   for (int i = 1; i <= 3; ++i) {
     ASSERT_OK(Handle(Batch()));
-    link_->WaitForAck(i);  // so each has a commit of its own
+    link_->WaitForAck(i);  // so that each batch has its own commit
   }
   const auto logs = FindWalFiles(store_.path());
   ASSERT_OK(logs.status());
@@ -129,12 +129,12 @@ TEST_F(SessionTest, WhatWasDefinedInWhatTheStoreLostIsAskedForAgain) {
   EXPECT_TRUE(Welcomed(Hello(4, 3)).epochs(0).dictionary_held());
 }
 
-// One instance has a name that nobody takes; everything else goes on.
-TEST_F(SessionTest, ARefusedDefinitionCostsOnlyWhatUsesIt) {
+// One instance has an invalid name. All other data is accepted.
+TEST_F(SessionTest, RejectsOnlyBatchesThatUseAnInvalidDefinition) {
   Welcomed();
   Define();
   const uint32_t bad = writer_.Instance(1, 2, std::string(5000, 'x'));
-  ASSERT_OK(Handle(Batch()));  // brings the definition, does not use it
+  ASSERT_OK(Handle(Batch()));  // has the definition, but does not use it
   const auto bad_batch = [&] {
     const uint64_t sequence = ++sequence_;
     writer_.AddTick(query_, ClocksAt(static_cast<double>(sequence)),
@@ -159,7 +159,7 @@ TEST_F(SessionTest, ARefusedDefinitionCostsOnlyWhatUsesIt) {
               ElementsAre(Pair(LossCause::kRejected, 1)));
 }
 
-TEST_F(SessionTest, AnIdThatTheWholeDictionaryLacksIsRejected) {
+TEST_F(SessionTest, RejectsABatchWithAnIdMissingFromTheDictionary) {
   Define();
   const v1::CollectRequest first = Batch();
   v1::Definitions definitions = writer_.definitions();
@@ -176,7 +176,7 @@ TEST_F(SessionTest, AnIdThatTheWholeDictionaryLacksIsRejected) {
   EXPECT_THAT(responses[0].reject().reason(), HasSubstr("is not defined"));
 }
 
-TEST_F(SessionTest, ADictionaryMayComeInParts) {
+TEST_F(SessionTest, AcceptsADictionaryInParts) {
   const v1::CollectRequest dropped = Batch();
   const v1::CollectRequest second = Batch();
   EXPECT_FALSE(Welcomed(Hello(2, 2)).epochs(0).dictionary_held());
@@ -197,7 +197,7 @@ TEST_F(SessionTest, ADictionaryMayComeInParts) {
   EXPECT_THAT(Stored(), ElementsAre("2 C: 2"));
 }
 
-TEST_F(SessionTest, ADictionaryDefinesNoMachineOfOthers) {
+TEST_F(SessionTest, RefusesADictionaryWithAnUnauthorizedMachine) {
   Welcomed();
   v1::CollectRequest dictionary;
   dictionary.mutable_dictionary()->set_epoch(kEpoch);
@@ -210,13 +210,13 @@ TEST_F(SessionTest, ADictionaryDefinesNoMachineOfOthers) {
                        HasSubstr("does not name machine \"db-1\"")));
 }
 
-TEST_F(SessionTest, ABatchThatIsTooLargeIsRejectedByNameAndTheRestGoesOn) {
+TEST_F(SessionTest, RejectsATooLargeBatchByLimitNameAndContinues) {
   limits_.batch.max_content_bytes = 1000;
   Restart();
   Welcomed();
   ASSERT_OK(Handle(Batch()));
   v1::CollectRequest bomb = Batch();
-  // Says truthfully that it would be larger than the limit.
+  // Announces its true size, which exceeds the limit.
   const std::string zeros(100'000, '\0');
   ZstdCompress(zeros, bomb.mutable_batch()->mutable_payload());
   bomb.mutable_batch()->set_compression(v1::COMPRESSION_ZSTD);
@@ -234,9 +234,9 @@ TEST_F(SessionTest, ABatchThatIsTooLargeIsRejectedByNameAndTheRestGoesOn) {
   EXPECT_THAT(observer_.sequences, ElementsAre(1, 3));
 }
 
-// From the agent's memory to the aggregator's: a disk, or anything else between
-// them, may have changed it into another batch that can be read.
-TEST_F(SessionTest, ADamagedPayloadIsRejectedAndTheRestGoesOn) {
+// The fingerprint covers the way from the agent's memory to the aggregator's. A
+// disk, or anything else in between, may change a batch into another valid one.
+TEST_F(SessionTest, RejectsADamagedPayloadAndContinues) {
   Welcomed();
   v1::CollectRequest sound = Batch();
   sound.mutable_batch()->set_fingerprint(Fingerprint(sound.batch().payload()));
@@ -256,11 +256,11 @@ TEST_F(SessionTest, ADamagedPayloadIsRejectedAndTheRestGoesOn) {
   EXPECT_THAT(store_.ReadLosses("web-1"), SizeIs(1));
 }
 
-TEST_F(SessionTest, AgentsAreToldHowSoonSamplesAreWanted) {
+TEST_F(SessionTest, TellsAgentsThePace) {
   Welcomed();
   observer_.watched = true;
   ingest_->UpdatePaces();
-  ingest_->UpdatePaces();  // nothing new
+  ingest_->UpdatePaces();  // nothing has changed
   auto responses = link_->Take();
   ASSERT_EQ(responses.size(), 1);
   EXPECT_TRUE(responses[0].pace().live());
@@ -271,11 +271,11 @@ TEST_F(SessionTest, AgentsAreToldHowSoonSamplesAreWanted) {
   EXPECT_FALSE(responses[0].pace().live());
 }
 
-TEST_F(SessionTest, TheSameProcessMayConnectAgainAndAnotherMayNot) {
+TEST_F(SessionTest, AcceptsAReconnectOnlyFromTheSameProcess) {
   Welcomed();
   const std::shared_ptr<Link> first = link_;
   const std::shared_ptr<Session> first_session = session_;
-  Welcomed();  // the connection broke, and nobody has noticed yet
+  Welcomed();  // the connection broke, which is not detected yet
   EXPECT_THAT(first->end(), StatusIs(absl::StatusCode::kAborted,
                                      HasSubstr("replaced by a new")));
   first_session->Close();
@@ -289,7 +289,7 @@ TEST_F(SessionTest, TheSameProcessMayConnectAgainAndAnotherMayNot) {
   EXPECT_OK(Connect()->Handle(Hello(1, 0, kEpoch + 1)));
 }
 
-TEST_F(SessionTest, AgentsAreAskedForInstancesAllAtOnce) {
+TEST_F(SessionTest, AsksAllAgentsForInstancesConcurrently) {
   Welcomed();
   const auto other_link = std::make_shared<Link>();
   const auto other = std::make_shared<Session>(
@@ -305,7 +305,7 @@ TEST_F(SessionTest, AgentsAreAskedForInstancesAllAtOnce) {
     answers = ingest_->EnumerateInstances({"web-2", "away-1", "web-1"}, disk,
                                           absl::Minutes(1));
   });
-  // Neither has answered yet.
+  // Both agents are asked before either answers.
   const v1::EnumerateInstances first = link_->WaitForQuestion();
   const v1::EnumerateInstances second = other_link->WaitForQuestion();
   EXPECT_EQ(first.machine(), "web-1");
@@ -313,7 +313,7 @@ TEST_F(SessionTest, AgentsAreAskedForInstancesAllAtOnce) {
   v1::CollectRequest answer;
   v1::InstanceList* list = answer.mutable_instance_list();
   list->set_request_id(second.request_id());
-  EXPECT_OK(Handle(answer));  // the other's question, which does not count
+  EXPECT_OK(Handle(answer));  // another agent's question: ignored
   list->set_request_id(first.request_id());
   list->add_instances()->set_name("C:");
   EXPECT_OK(Handle(answer));
@@ -331,7 +331,7 @@ TEST_F(SessionTest, AgentsAreAskedForInstancesAllAtOnce) {
   other->Close();
 }
 
-TEST_F(SessionTest, AnAgentSpeaksForTheMachinesThatItQueries) {
+TEST_F(SessionTest, AnAgentSpeaksForMachinesThatItQueries) {
   Welcomed();
   EXPECT_EQ(ingest_->FindConnection("db1"), std::nullopt);
   const uint32_t machine = writer_.Machine("db1");
@@ -342,7 +342,7 @@ TEST_F(SessionTest, AnAgentSpeaksForTheMachinesThatItQueries) {
   link_->WaitForAck(1);
   EXPECT_THAT(store_.Read("db1"), SizeIs(1));
 
-  // It is a machine of the fleet, and reached through the agent.
+  // The machine is in the fleet and is reached through the agent.
   std::vector<std::string> machines;
   for (const auto& stored : store_->GetMachines()) {
     machines.push_back(
@@ -352,7 +352,7 @@ TEST_F(SessionTest, AnAgentSpeaksForTheMachinesThatItQueries) {
   ASSERT_TRUE(ingest_->FindConnection("db1").has_value());
   EXPECT_EQ(ingest_->FindConnection("db1")->address, "box:1");
 
-  // Whoever watches it makes the agent send at once.
+  // A subscriber to the machine makes the agent send each tick at once.
   link_->Take();
   observer_.watched = true;
   observer_.watched_machine = "db1";
@@ -377,8 +377,8 @@ TEST_F(SessionTest, AnAgentSpeaksForTheMachinesThatItQueries) {
   EXPECT_EQ(ingest_->FindConnection("db1"), std::nullopt);
 }
 
-// What was defined before is not defined again.
-TEST_F(SessionTest, AReconnectedAgentStillSpeaksForTheMachinesThatItQueries) {
+// The agent does not repeat its definitions.
+TEST_F(SessionTest, AnAgentSpeaksForItsMachinesAfterAReconnect) {
   Welcomed();
   const uint32_t machine = writer_.Machine("db1");
   const uint32_t disk = writer_.Counterset(DiskRegistration());
@@ -397,8 +397,8 @@ TEST_F(SessionTest, AReconnectedAgentStillSpeaksForTheMachinesThatItQueries) {
   EXPECT_TRUE(ingest_->FindConnection("db1").has_value());
 }
 
-// All that the agent sent is in chunks, and its definitions are gone.
-TEST_F(SessionTest, AnAgentWhoseEpochHasEndedIsAskedForItsDictionary) {
+// All of the agent's data is in chunks, and its definitions are removed.
+TEST_F(SessionTest, RequestsTheDictionaryOfAnEndedEpoch) {
   Welcomed();
   ASSERT_OK(Handle(Batch()));
   link_->WaitForAck(1);
@@ -427,7 +427,7 @@ TEST_F(SessionTest, AnAgentWhoseEpochHasEndedIsAskedForItsDictionary) {
       Welcomed(Hello(sequence_ + 1, sequence_)).epochs(0).dictionary_held());
 }
 
-TEST_F(SessionTest, ALossOfAMachineOfOthersIsRejected) {
+TEST_F(SessionTest, RejectsALossOfAnUnauthorizedMachine) {
   Welcomed();
   v1::BatchContent content;
   v1::Loss* loss = content.add_losses();
@@ -446,21 +446,21 @@ TEST_F(SessionTest, ALossOfAMachineOfOthersIsRejected) {
               HasSubstr("Loss.machine is \"db2\""));
 }
 
-TEST_F(SessionTest, AnAgentThatDoesNotAnswerIsNotWaitedFor) {
+TEST_F(SessionTest, TimesOutIfAnAgentDoesNotAnswer) {
   Welcomed();
   const auto answers = ingest_->EnumerateInstances(
       {"web-1"}, DiskRegistration().guid, absl::ZeroDuration());
   ASSERT_THAT(answers, SizeIs(1));
   EXPECT_THAT(answers[0], StatusIs(absl::StatusCode::kDeadlineExceeded,
                                    HasSubstr("web-1 does not answer")));
-  // Its answer comes too late.
+  // The answer arrives too late and is ignored.
   v1::CollectRequest answer;
   answer.mutable_instance_list()->set_request_id(
       link_->WaitForQuestion().request_id());
   EXPECT_OK(Handle(answer));
 }
 
-TEST_F(SessionTest, ACatalogueIsTakenIfItHasTheHashThatWasAnnounced) {
+TEST_F(SessionTest, AcceptsACatalogueOnlyWithTheAnnouncedHash) {
   const std::string content = v1::CatalogueContent().SerializeAsString();
   v1::CollectRequest hello = Hello();
   hello.mutable_hello()->set_catalogue_hash(Sha256(content));

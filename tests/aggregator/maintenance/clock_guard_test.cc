@@ -28,14 +28,15 @@ class ClockGuardTest : public ::testing::Test {
   ClockGuardTest() { Start(); }
 
   void Start() { guard_ = std::make_unique<ClockGuard>(&*store_, &clock_); }
-  // The aggregator is stopped for so long, while its machine is up.
+  // Restarts the aggregator after `pause`, during which its machine is up.
   void Restart(absl::Duration pause) {
     guard_.reset();
     clock_.Advance(pause);
     store_.Reopen();
     Start();
   }
-  // The same, but it is killed: its end does not tell the store the time.
+  // Like Restart, but the aggregator is killed, so its end does not record the
+  // time in the store.
   void Crash(absl::Duration pause) {
     const std::optional<absl::Time> known = store_->KnownTime();
     guard_.reset();
@@ -46,7 +47,7 @@ class ClockGuardTest : public ::testing::Test {
     Start();
   }
   bool IsHeld() { return !guard_->Now().has_value(); }
-  // Time passes, and the guard looks on.
+  // Advances the clock and calls the guard periodically.
   void Pass(absl::Duration time) {
     const absl::Duration end = clock_.Monotonic() + time;
     while (clock_.Monotonic() < end) {
@@ -60,19 +61,19 @@ class ClockGuardTest : public ::testing::Test {
   std::unique_ptr<ClockGuard> guard_;
 };
 
-TEST_F(ClockGuardTest, GoesByAClockThatGoes) {
+TEST_F(ClockGuardTest, TrustsARegularClock) {
   const testing::LogCapture log;
   EXPECT_EQ(guard_->Now(), clock_.Now());
   Pass(3 * kDay);
-  clock_.Advance(30 * kDay);  // nobody looked
+  clock_.Advance(30 * kDay);  // without a call to the guard
   EXPECT_EQ(guard_->Now(), clock_.Now());
   EXPECT_FALSE(guard_->hold().has_value());
   EXPECT_FALSE(guard_->Confirm());
   EXPECT_THAT(log.Lines(), IsEmpty());
 }
 
-TEST_F(ClockGuardTest, DoesNotMindSmallStepsAndDrift) {
-  // Ten minutes ahead every day, for a year, and an hour at once.
+TEST_F(ClockGuardTest, ToleratesSmallStepsAndDrift) {
+  // Steps ten minutes ahead every day for a year, then a whole hour at once.
   for (int day = 0; day < 365; ++day) {
     clock_.Step(absl::Minutes(10));
     Pass(kDay);
@@ -104,12 +105,12 @@ TEST_F(ClockGuardTest, HoldsForADayOfUptimeAfterAJump) {
           AllOf(HasSubstr("info"), HasSubstr("removed again"))));
 }
 
-TEST_F(ClockGuardTest, AJumpIsMoreThanAnHourThatNothingExplains) {
+TEST_F(ClockGuardTest, HoldsAfterAnAdvanceOfMoreThanAnHour) {
   clock_.Step(kHour + absl::Seconds(1));
   EXPECT_TRUE(IsHeld());
 }
 
-TEST_F(ClockGuardTest, SmallStepsOfADayAddUp) {
+TEST_F(ClockGuardTest, AddsUpSmallStepsWithinADay) {
   clock_.Step(absl::Minutes(40));
   Pass(kHour);
   EXPECT_FALSE(IsHeld());
@@ -117,7 +118,7 @@ TEST_F(ClockGuardTest, SmallStepsOfADayAddUp) {
   EXPECT_TRUE(IsHeld());
 }
 
-TEST_F(ClockGuardTest, GoesOnHoldingWhenTheClockIsSetBack) {
+TEST_F(ClockGuardTest, KeepsHoldingWhenTheClockIsSetBack) {
   clock_.Step(450 * kDay);
   EXPECT_TRUE(IsHeld());
   clock_.Advance(absl::Seconds(25));
@@ -127,7 +128,7 @@ TEST_F(ClockGuardTest, GoesOnHoldingWhenTheClockIsSetBack) {
   EXPECT_FALSE(IsHeld());
 }
 
-TEST_F(ClockGuardTest, AnotherJumpHoldsForAnotherDay) {
+TEST_F(ClockGuardTest, RestartsTheHoldAfterAnotherJump) {
   clock_.Step(8 * kDay);
   EXPECT_TRUE(IsHeld());
   Pass(23 * kHour);
@@ -141,35 +142,35 @@ TEST_F(ClockGuardTest, AnotherJumpHoldsForAnotherDay) {
   EXPECT_FALSE(IsHeld());
 }
 
-TEST_F(ClockGuardTest, AStepBackIsNoJump) {
+TEST_F(ClockGuardTest, DoesNotHoldAfterAStepBack) {
   clock_.Step(-450 * kDay);
   EXPECT_FALSE(IsHeld());
-  // But what goes ahead from there is.
+  // An advance from there is a jump.
   clock_.Step(450 * kDay);
   EXPECT_TRUE(IsHeld());
 }
 
-TEST_F(ClockGuardTest, AnOperatorKnowsBetter) {
+TEST_F(ClockGuardTest, EndsTheHoldWhenAnOperatorConfirmsTheTime) {
   clock_.Step(450 * kDay);
-  EXPECT_TRUE(guard_->Confirm());  // before anything else has noticed
+  EXPECT_TRUE(guard_->Confirm());  // before any other call detects the jump
   EXPECT_EQ(guard_->Now(), clock_.Now());
   EXPECT_FALSE(guard_->Confirm());
-  // Also after a restart.
+  // The time is also trusted after a restart.
   Restart(absl::Minutes(30));
   EXPECT_FALSE(IsHeld());
 }
 
-TEST_F(ClockGuardTest, ARestartWithinAnHourIsNoJump) {
+TEST_F(ClockGuardTest, ToleratesARestartWithinAnHour) {
   Pass(kDay);
   Restart(kHour);
   EXPECT_FALSE(IsHeld());
-  // At most ten minutes later than it said last.
+  // The recorded time may be up to ten minutes old.
   clock_.Advance(absl::Minutes(5));
   Crash(absl::Minutes(50));
   EXPECT_FALSE(IsHeld());
 }
 
-TEST_F(ClockGuardTest, FindsAJumpThatCameWhileItWasStopped) {
+TEST_F(ClockGuardTest, DetectsAJumpWhileItWasStopped) {
   Pass(kDay);
   guard_.reset();
   clock_.Step(450 * kDay);
@@ -180,15 +181,15 @@ TEST_F(ClockGuardTest, FindsAJumpThatCameWhileItWasStopped) {
   EXPECT_FALSE(IsHeld());
 }
 
-// It cannot be told from a jump.
+// An outage looks like a jump.
 TEST_F(ClockGuardTest, HoldsAfterAnOutage) {
   Restart(7 * kDay);
   EXPECT_TRUE(IsHeld());
   EXPECT_EQ(guard_->hold()->jump, 7 * kDay);
 }
 
-// Batches that came meanwhile say that it is as late as the clock says.
-TEST_F(ClockGuardTest, ARestartDoesNotMakeAWrongClockRight) {
+// Batches received during the hold do not confirm the clock.
+TEST_F(ClockGuardTest, KeepsHoldingAfterARestart) {
   Pass(kDay);
   clock_.Step(450 * kDay);
   testing::DiskAgent agent(&store_);
@@ -198,15 +199,15 @@ TEST_F(ClockGuardTest, ARestartDoesNotMakeAWrongClockRight) {
   EXPECT_TRUE(IsHeld());
   Restart(absl::Minutes(1));
   EXPECT_TRUE(IsHeld());
-  // And it is right again when it is.
+  // The guard trusts the clock once it is right again.
   guard_.reset();
   clock_.Step(-450 * kDay);
   Start();
   EXPECT_FALSE(IsHeld());
 }
 
-// A store of an earlier version.
-TEST(ClockGuard, GoesByTheNewestBatchIfTheStoreKnowsNothingBetter) {
+// A store of an earlier version has no recorded time.
+TEST(ClockGuard, UsesTheNewestBatchIfNoTimeWasRecorded) {
   testing::SimulatedClock clock;
   for (const bool is_in_log : {true, false}) {
     testing::TestStore store;
@@ -221,7 +222,7 @@ TEST(ClockGuard, GoesByTheNewestBatchIfTheStoreKnowsNothingBetter) {
       ASSERT_OK(store.Compact());
     }
     store.Reopen();
-    // What is no longer in the log is known by its hour.
+    // Once a batch has left the log, only its hour is known.
     ASSERT_TRUE(store->KnownTime().has_value());
     EXPECT_LE(*store->KnownTime(), received);
     EXPECT_GT(*store->KnownTime(),
@@ -238,7 +239,7 @@ TEST(ClockGuard, GoesByTheNewestBatchIfTheStoreKnowsNothingBetter) {
   }
 }
 
-TEST(ClockGuard, ANewStoreHasNothingToLose) {
+TEST(ClockGuard, TrustsTheClockWithANewStore) {
   testing::SimulatedClock clock;
   testing::TestStore store;
   ClockGuard guard(&*store, &clock);

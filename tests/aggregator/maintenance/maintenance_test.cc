@@ -28,58 +28,58 @@ using ::testing::Not;
 using testing::SimulatedClock;
 using ::testing::SizeIs;
 
-// By maintenance.cc: how often it looks, and how often it removes.
+// The intervals of compaction and removal in maintenance.cc.
 constexpr absl::Duration kInterval = absl::Seconds(10);
 constexpr absl::Duration kRemovalInterval = absl::Minutes(10);
 
-// Notes what it is asked for.
-class NotingStore : public testing::StoreWrapper {
+// Records the maintenance calls.
+class RecordingStore : public testing::StoreWrapper {
  public:
   using StoreWrapper::StoreWrapper;
 
   absl::StatusOr<bool> Compact(absl::Time) override {
-    Note("compact");
+    Record("compact");
     return false;
   }
   absl::StatusOr<bool> Thin(Resolution, absl::Time) override {
-    Note("thin");
+    Record("thin");
     return false;
   }
   absl::Status DropBefore(absl::Time) override {
-    Note("drop");
+    Record("drop");
     return absl::OkStatus();
   }
   absl::Status DropTo(uint64_t) override {
-    Note("shrink");
+    Record("shrink");
     return absl::OkStatus();
   }
 
-  // Since the last call.
+  // Returns the maintenance calls since the last Take.
   std::vector<std::string> Take() {
     absl::MutexLock lock(&mutex_);
-    return std::exchange(notes_, {});
+    return std::exchange(calls_, {});
   }
 
  private:
-  void Note(const char* note) {
+  void Record(const char* call) {
     absl::MutexLock lock(&mutex_);
-    notes_.push_back(note);
+    calls_.push_back(call);
   }
 
   absl::Mutex mutex_;
-  std::vector<std::string> notes_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::string> calls_ ABSL_GUARDED_BY(mutex_);
 };
 
 class MaintenanceTest : public ::testing::Test {
  protected:
-  using Notes = std::vector<std::string>;
+  using Calls = std::vector<std::string>;
 
   void Start() {
-    maintenance_ = std::make_unique<Maintenance>(&noting_store_, retention_,
+    maintenance_ = std::make_unique<Maintenance>(&recording_store_, retention_,
                                                  &guard_, &clock_);
     clock_.AwaitWaiting(kInterval);
   }
-  // Lets the time pass, and maintenance do what it does meanwhile.
+  // Advances the clock and runs the maintenance that is due.
   void Pass(absl::Duration time) {
     for (absl::Duration end = clock_.Monotonic() + time;
          clock_.Monotonic() < end;) {
@@ -90,8 +90,8 @@ class MaintenanceTest : public ::testing::Test {
 
   SimulatedClock clock_{SimulatedClock::Waits::kSimulated};
   testing::TestStore store_;
-  NotingStore noting_store_{&*store_};
-  ClockGuard guard_{&noting_store_, &clock_};
+  RecordingStore recording_store_{&*store_};
+  ClockGuard guard_{&recording_store_, &clock_};
   Retention retention_{.max_size = 1 << 30};
   std::unique_ptr<Maintenance> maintenance_;
 };
@@ -99,56 +99,56 @@ class MaintenanceTest : public ::testing::Test {
 const std::vector<std::string> kAll = {"compact", "drop", "thin", "thin",
                                        "shrink"};
 
-TEST_F(MaintenanceTest, CompactsEachTenSecondsAndRemovesEachTenMinutes) {
+TEST_F(MaintenanceTest, CompactsEveryTenSecondsAndRemovesEveryTenMinutes) {
   Start();
-  EXPECT_EQ(noting_store_.Take(), kAll);
+  EXPECT_EQ(recording_store_.Take(), kAll);
   Pass(kRemovalInterval - kInterval);
-  EXPECT_EQ(noting_store_.Take(), Notes(59, "compact"));
+  EXPECT_EQ(recording_store_.Take(), Calls(59, "compact"));
   Pass(kInterval);
-  EXPECT_EQ(noting_store_.Take(), kAll);
+  EXPECT_EQ(recording_store_.Take(), kAll);
 }
 
-TEST_F(MaintenanceTest, GoesOnWhenTheTimeOfDayIsSetBack) {
+TEST_F(MaintenanceTest, KeepsItsScheduleWhenTheClockIsSetBack) {
   Start();
-  EXPECT_EQ(noting_store_.Take(), kAll);
+  EXPECT_EQ(recording_store_.Take(), kAll);
   clock_.Step(-absl::Hours(1));
   Pass(kRemovalInterval - kInterval);
-  EXPECT_EQ(noting_store_.Take(), Notes(59, "compact"));
+  EXPECT_EQ(recording_store_.Take(), Calls(59, "compact"));
   Pass(kInterval);
-  EXPECT_EQ(noting_store_.Take(), kAll);
+  EXPECT_EQ(recording_store_.Take(), kAll);
 }
 
 TEST_F(MaintenanceTest, RemovesNothingByAgeAfterAJump) {
   Start();
-  noting_store_.Take();
+  recording_store_.Take();
   Pass(kRemovalInterval - kInterval);
-  noting_store_.Take();
-  // Just before it removes: that is the first to notice.
+  recording_store_.Take();
+  // The removal that is due next is the first to detect the jump.
   clock_.Step(absl::Hours(24 * 450));
   Pass(kInterval);
-  EXPECT_THAT(noting_store_.Take(), ElementsAre("compact", "shrink"));
-  // It was for some seconds.
+  EXPECT_THAT(recording_store_.Take(), ElementsAre("compact", "shrink"));
+  // The clock is set right after a few seconds.
   Pass(kInterval);
   clock_.Step(-absl::Hours(24 * 450));
   Pass(absl::Hours(1));
-  EXPECT_THAT(noting_store_.Take(), Not(Contains(AnyOf("drop", "thin"))));
+  EXPECT_THAT(recording_store_.Take(), Not(Contains(AnyOf("drop", "thin"))));
   EXPECT_TRUE(guard_.Confirm());
   Pass(kRemovalInterval);
-  EXPECT_THAT(noting_store_.Take(), IsSupersetOf(kAll));
+  EXPECT_THAT(recording_store_.Take(), IsSupersetOf(kAll));
 }
 
-TEST_F(MaintenanceTest, RemovesByAgeAgainADayAfterAJump) {
+TEST_F(MaintenanceTest, ResumesRemovalByAgeADayAfterAJump) {
   Start();
-  noting_store_.Take();
+  recording_store_.Take();
   clock_.Step(absl::Hours(24 * 8));
   Pass(absl::Hours(24) - kRemovalInterval);
-  EXPECT_THAT(noting_store_.Take(), Not(Contains(AnyOf("drop", "thin"))));
+  EXPECT_THAT(recording_store_.Take(), Not(Contains(AnyOf("drop", "thin"))));
   Pass(2 * kRemovalInterval);
-  EXPECT_THAT(noting_store_.Take(), IsSupersetOf(kAll));
+  EXPECT_THAT(recording_store_.Take(), IsSupersetOf(kAll));
 }
 
-// The same with the store itself.
-TEST(Maintenance, AWrongClockRemovesNoSample) {
+// The same as above with a real store.
+TEST(Maintenance, DoesNotRemoveSamplesWhileTheClockIsWrong) {
   SimulatedClock clock(SimulatedClock::Waits::kSimulated);
   testing::TestStore store;
   testing::DiskAgent agent(&store);
@@ -167,7 +167,7 @@ TEST(Maintenance, AWrongClockRemovesNoSample) {
   clock.Advance(absl::Seconds(25));
   run();
   EXPECT_EQ(store.Read("web-1"), samples);
-  // The clock was right.
+  // An operator confirms the clock.
   EXPECT_TRUE(guard.Confirm());
   run();
   EXPECT_THAT(store.Read("web-1"), IsEmpty());

@@ -25,7 +25,7 @@ using testing::SimulatedClock;
 
 constexpr absl::Duration kInterval = absl::Seconds(10);
 
-// Counts the batches that subscribers would get.
+// Records the machines of the frames that subscribers would get.
 class CountingObserver : public BatchObserver {
  public:
   void OnBatch(std::shared_ptr<const ReceivedBatch> batch) override {
@@ -65,22 +65,22 @@ class OwnCollectionTest : public ::testing::Test {
   const OwnCounterset counters_;
 };
 
-TEST_F(OwnCollectionTest, PutsATickIntoTheStoreAtEachInterval) {
+TEST_F(OwnCollectionTest, StoresATickAtEachInterval) {
   {
     Ingest ingest(&*store_, &observer_, &planner_, {}, &clock_);
     OwnCollection collection("central", &counters_, &ingest, &clock_);
     clock_.AwaitWaiting(kInterval);
     clock_.Advance(kInterval);
     clock_.AwaitWaiting(kInterval);
-  }  // commits what waits
+  }  // commits pending batches
   EXPECT_THAT(store_.Read("central"),
               ElementsAre(EndsWith(" 100 7"), EndsWith(" 200 7")));
   EXPECT_THAT(observer_.machines(), ElementsAre("central", "central"));
   EXPECT_THAT(store_->GetMachines(), IsEmpty());
 }
 
-// Each process counts from 0 again: a life of its own.
-TEST_F(OwnCollectionTest, EachProcessHasAnEpochOfItsOwn) {
+// The counts restart from 0 in each process.
+TEST_F(OwnCollectionTest, UsesANewEpochInEachProcess) {
   for (int process = 0; process < 2; ++process) {
     Ingest ingest(&*store_, &observer_, &planner_, {}, &clock_);
     OwnCollection collection("central", &counters_, &ingest, &clock_);

@@ -1,4 +1,5 @@
-// The list "plans" of a configuration file, and whom its entries are for.
+// Tests of reading the list "plans" of a configuration file, and of matching
+// its entries to agents.
 
 #include "aggregator/plan/plan_entry.h"
 
@@ -27,8 +28,9 @@ absl::StatusOr<std::vector<PlanEntry>> Read(const std::string& yaml) {
   return entries;
 }
 
-// Whether an entry with these selectors is for web-1, a Linux in rack r12.
-bool IsForWeb1(const std::string& selectors) {
+// Returns whether an entry with these selectors matches web-1, a Linux machine
+// in rack r12.
+bool MatchesWeb1(const std::string& selectors) {
   const auto entries =
       Read("plans: [{name: p, queries: [], " + selectors + "}]");
   EXPECT_OK(entries);
@@ -41,7 +43,7 @@ bool IsForWeb1(const std::string& selectors) {
   return entries->front().Matches(agent);
 }
 
-TEST(ReadPlans, ReadsQueriesAsAgentsDo) {
+TEST(ReadPlans, ReadsQueriesInTheFormatOfAgents) {
   ASSERT_OK_AND_ASSIGN(const auto entries, Read(R"(
 plans:
   - name: all
@@ -69,12 +71,12 @@ plans:
                                        .name = "web: queries[0]"}));
 }
 
-TEST(ReadPlans, AreNoneWithoutTheList) {
+TEST(ReadPlans, ReturnsNoPlansWithoutTheList) {
   EXPECT_THAT(Read("{}").value(), IsEmpty());
   EXPECT_THAT(Read("plans: []").value(), IsEmpty());
 }
 
-TEST(ReadPlans, RefusesWhatIsWrongWithFileAndLine) {
+TEST(ReadPlans, ReportsErrorsWithFileAndLine) {
   const struct {
     const char* yaml;
     const char* error;
@@ -85,7 +87,7 @@ TEST(ReadPlans, RefusesWhatIsWrongWithFileAndLine) {
        "aggregator.yaml:2: plans[0].queries: is missing; write [] for agents "
        "that collect nothing"},
       {"plans:\n- name: a\n  queries: []\n- name: a\n  queries: []\n",
-       "aggregator.yaml:4: plans[1].name: there are two plans \"a\""},
+       "aggregator.yaml:4: plans[1].name: two plans are named \"a\""},
       {"plans:\n- name: a\n  machine: b\n  queries: []\n",
        "aggregator.yaml:3: unknown key \"machine\" in plans[0]; did you mean "
        "\"machines\"?"},
@@ -110,7 +112,7 @@ TEST(ReadPlans, RefusesWhatIsWrongWithFileAndLine) {
   }
 }
 
-TEST(PlanEntry, IsForAgentsThatAllSelectorsMatch) {
+TEST(PlanEntry, MatchesAgentsThatMatchAllSelectors) {
   const struct {
     const char* selectors;
     bool matches;
@@ -125,13 +127,14 @@ TEST(PlanEntry, IsForAgentsThatAllSelectorsMatch) {
       {"labels: {rack: r12}", true},
       {"labels: {rack: r1*, role: web}", true},
       {"labels: {rack: r12, role: db}", false},
-      {"labels: {Rack: r12}", false},  // labels are not names
+      {"labels: {Rack: r12}",
+       false},  // unlike names, labels are case-sensitive
       {"labels: {floor: '*'}", false},
       {"machines: web-*, operating_system: Linux*, labels: {role: web}", true},
       {"machines: web-*, operating_system: Windows*", false},
   };
   for (const auto& test : kCases) {
-    EXPECT_EQ(IsForWeb1(test.selectors), test.matches) << test.selectors;
+    EXPECT_EQ(MatchesWeb1(test.selectors), test.matches) << test.selectors;
   }
 }
 

@@ -1,4 +1,4 @@
-// What each agent collects, and the versions that tell plans apart.
+// Tests of the agents' plans and of the versions that distinguish them.
 
 #include "aggregator/plan/planner.h"
 
@@ -54,23 +54,23 @@ class PlannerTest : public ::testing::Test {
       &clock_};
 };
 
-TEST_F(PlannerTest, IsTheQueriesOfAllEntriesThatMatchInTheirOrder) {
+TEST_F(PlannerTest, PlansQueriesOfAllMatchingEntriesInOrder) {
   EXPECT_THAT(Planned("web-1"), ElementsAre("System", "Memory"));
   EXPECT_THAT(Planned("web-2"), ElementsAre("System"));
   EXPECT_THAT(Planned("db-1"), ElementsAre("Disk", "Memory"));
 }
 
-TEST_F(PlannerTest, IsTheAgentsOwnIfNoneMatches) {
+TEST_F(PlannerTest, PlansTheAgentsOwnQueriesIfNoEntryMatches) {
   const v1::Plan plan = planner_.PlanFor(Agent("mail-2"));
   EXPECT_TRUE(IsAgentsOwn(plan));
   EXPECT_EQ(plan.version(), 0);
-  // An entry without queries is a plan, too: to collect nothing.
+  // An entry without queries is a plan that collects nothing.
   planner_.SetEntries({{.name = "quiet"}});
   EXPECT_FALSE(IsAgentsOwn(planner_.PlanFor(Agent("mail-2"))));
   EXPECT_THAT(Planned("mail-2"), IsEmpty());
 }
 
-TEST_F(PlannerTest, SaysEveryFieldOfAQuery) {
+TEST_F(PlannerTest, CopiesEveryFieldOfAQuery) {
   planner_.SetEntries({{.name = "p",
                         .queries = {{.counterset = "Disk",
                                      .counters = {"Reads/sec", "id:2"},
@@ -92,7 +92,7 @@ TEST_F(PlannerTest, SaysEveryFieldOfAQuery) {
   EXPECT_FALSE(query.meanwhile());
 }
 
-TEST_F(PlannerTest, AddsQueriesUntilTheAdditionIsGone) {
+TEST_F(PlannerTest, AddsQueriesUntilTheAdditionIsDestroyed) {
   auto first = planner_.Add({{"web-2", {Query("Process")}},
                              {"mail-2", {Query("Process"), Query("Disk")}}});
   auto second = planner_.Add({{"web-2", {Query("Thread")}}});
@@ -106,7 +106,7 @@ TEST_F(PlannerTest, AddsQueriesUntilTheAdditionIsGone) {
   EXPECT_FALSE(planner_.HasAddition("mail-2"));
 }
 
-TEST_F(PlannerTest, TellsItsListenerOfEachChange) {
+TEST_F(PlannerTest, NotifiesTheListenerOfEachChange) {
   std::vector<std::string> heard;
   planner_.SetListener([&] {
     heard = Planned("web-2");  // without a lock
@@ -119,7 +119,7 @@ TEST_F(PlannerTest, TellsItsListenerOfEachChange) {
   EXPECT_THAT(heard, ElementsAre("Disk"));
 }
 
-TEST_F(PlannerTest, VersionsGrowWithEachChangeAndOverRestarts) {
+TEST_F(PlannerTest, VersionsGrowWithEachChangeAndAcrossRestarts) {
   const uint64_t first = Version();
   planner_.SetEntries({Entry("*", "Disk")});
   const uint64_t second = Version();
@@ -129,18 +129,18 @@ TEST_F(PlannerTest, VersionsGrowWithEachChangeAndOverRestarts) {
     EXPECT_GT(Version(), second);
   }
   EXPECT_GT(Version(), second + 1);
-  // The clock is set back: it grows all the same.
+  // The version grows even if the clock is set back.
   clock_.Step(-absl::Hours(1));
   const uint64_t before = Version();
   planner_.SetEntries({Entry("*", "Disk")});
   EXPECT_GT(Version(), before);
-  // Another process.
+  // A restarted aggregator.
   clock_.Step(absl::Hours(1) + absl::Seconds(1));
   const Planner next({Entry("*", "Disk")}, &clock_);
   EXPECT_GT(next.PlanFor(Agent("web-1")).version(), Version());
 }
 
-TEST(HaveSameQueries, LooksAtAllButTheVersion) {
+TEST(HaveSameQueries, ComparesEverythingButTheVersion) {
   v1::Plan plan;
   plan.set_version(1);
   *plan.add_queries() = Query("Disk");

@@ -21,17 +21,17 @@ using ::testing::Optional;
 
 constexpr absl::Duration kStart = absl::Hours(1);
 
-// Two ends of a connection: `near` is the one that a server has.
+// The two ends of a connection. `near` is the server's end.
 struct Socket {
   Socket() {
     int fds[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0) {
-      throw std::runtime_error("no sockets");
+      throw std::runtime_error("cannot create a socket pair");
     }
     near.Reset(fds[0]);
     far.Reset(fds[1]);
   }
-  // Whether the server's side has ended it.
+  // Returns whether the server's end was shut down.
   bool IsShutDown() const {
     pollfd polled = {.fd = far.get(), .events = POLLIN};
     return poll(&polled, 1, 0) == 1;
@@ -47,7 +47,7 @@ Peer MakePeer(const std::string& address, int port) {
 
 class ConnectionTableTest : public ::testing::Test {
  protected:
-  // Each from another port.
+  // Admits a new connection, each from another port.
   std::optional<Refusal> Admit(const std::string& address, absl::Duration now) {
     peers_.push_back(MakePeer(address, static_cast<int>(1 + peers_.size())));
     return table_->Admit(sockets_.emplace_back().near.get(), peers_.back(),
@@ -62,7 +62,7 @@ class ConnectionTableTest : public ::testing::Test {
   std::vector<Peer> peers_;
 };
 
-TEST_F(ConnectionTableTest, RefusesMoreThanThereMayBe) {
+TEST_F(ConnectionTableTest, RefusesConnectionsBeyondTheTotalLimit) {
   Use({.max = 2, .max_per_address = 2, .max_unauthenticated = 2});
   EXPECT_THAT(Admit("192.0.2.1", kStart), Eq(std::nullopt));
   EXPECT_THAT(Admit("192.0.2.2", kStart), Eq(std::nullopt));
@@ -72,7 +72,7 @@ TEST_F(ConnectionTableTest, RefusesMoreThanThereMayBe) {
   EXPECT_EQ(counts.refused[static_cast<size_t>(Refusal::kTooMany)], 1);
 }
 
-TEST_F(ConnectionTableTest, RefusesMoreThanAnAddressMayHave) {
+TEST_F(ConnectionTableTest, RefusesConnectionsBeyondTheLimitPerAddress) {
   Use({.max = 9, .max_per_address = 2, .max_unauthenticated = 9});
   EXPECT_THAT(Admit("192.0.2.1", kStart), Eq(std::nullopt));
   EXPECT_THAT(Admit("192.0.2.1", kStart), Eq(std::nullopt));
@@ -80,12 +80,12 @@ TEST_F(ConnectionTableTest, RefusesMoreThanAnAddressMayHave) {
   EXPECT_THAT(Admit("192.0.2.2", kStart), Eq(std::nullopt));
 }
 
-TEST_F(ConnectionTableTest, SeesThatConnectionsWereClosed) {
+TEST_F(ConnectionTableTest, DetectsClosedConnections) {
   Use({.max = 2, .max_per_address = 2, .max_unauthenticated = 2});
   Admit("192.0.2.1", kStart);
   Admit("192.0.2.1", kStart);
   EXPECT_EQ(table_->Count(kStart).open, 2);
-  // What has the descriptor afterwards is another thing.
+  // The descriptor is reused for a file.
   const int fd = sockets_[0].near.get();
   sockets_[0].near.Reset();
   ASSERT_EQ(open("/dev/null", O_RDONLY | O_CLOEXEC), fd);
@@ -95,7 +95,7 @@ TEST_F(ConnectionTableTest, SeesThatConnectionsWereClosed) {
   close(fd);
 }
 
-TEST_F(ConnectionTableTest, ADescriptorAcceptedAgainIsAnotherConnection) {
+TEST_F(ConnectionTableTest, DistinguishesConnectionsThatReuseADescriptor) {
   Use({.max = 1, .max_per_address = 1, .max_unauthenticated = 1});
   const Socket socket;
   const Peer first = MakePeer("192.0.2.1", 1);
@@ -108,8 +108,8 @@ TEST_F(ConnectionTableTest, ADescriptorAcceptedAgainIsAnotherConnection) {
   EXPECT_TRUE(table_->Close(second));
 }
 
-// Towards two of the server's addresses.
-TEST_F(ConnectionTableTest, OnePortOfAPeerMayHaveTwoConnections) {
+// The connections go to two of the server's addresses.
+TEST_F(ConnectionTableTest, AllowsTwoConnectionsFromOnePort) {
   Use({.max = 99, .max_per_address = 99, .max_unauthenticated = 99});
   const Peer peer = MakePeer("192.0.2.1", 1);
   const Socket first;
@@ -125,14 +125,15 @@ TEST_F(ConnectionTableTest, OnePortOfAPeerMayHaveTwoConnections) {
   EXPECT_EQ(table_->Count(later).open, 1);
 }
 
-TEST_F(ConnectionTableTest, TheHostWithMostUnauthenticatedGivesOneUp) {
+TEST_F(ConnectionTableTest,
+       EvictsFromTheHostWithMostUnauthenticatedConnections) {
   Use({.max = 99, .max_per_address = 99, .max_unauthenticated = 4});
   for (int i = 0; i < 4; ++i) Admit("192.0.2.66", kStart);
   EXPECT_THAT(Admit("192.0.2.1", kStart), Eq(std::nullopt));
   EXPECT_TRUE(sockets_[0].IsShutDown());
   EXPECT_THAT(Admit("192.0.2.1", kStart), Eq(std::nullopt));
   EXPECT_TRUE(sockets_[1].IsShutDown());
-  // Two each: no reason to prefer either.
+  // Both hosts have two, so neither evicts the other's connections.
   EXPECT_THAT(Admit("192.0.2.1", kStart),
               Optional(Refusal::kTooManyUnauthenticated));
   EXPECT_THAT(Admit("192.0.2.66", kStart),
@@ -141,7 +142,7 @@ TEST_F(ConnectionTableTest, TheHostWithMostUnauthenticatedGivesOneUp) {
   EXPECT_EQ(table_->Count(kStart).evicted, 2);
 }
 
-TEST_F(ConnectionTableTest, TheOldestThatHadItsTimeMakesRoom) {
+TEST_F(ConnectionTableTest, EvictsTheOldestConnectionAfterItsMinimumTime) {
   Use({.max = 99, .max_per_address = 99, .max_unauthenticated = 2});
   Admit("192.0.2.1", kStart);
   Admit("192.0.2.2", kStart + absl::Seconds(1));
@@ -152,13 +153,14 @@ TEST_F(ConnectionTableTest, TheOldestThatHadItsTimeMakesRoom) {
   EXPECT_FALSE(sockets_[1].IsShutDown());
 }
 
-TEST_F(ConnectionTableTest, UnauthenticatedOnesThatWereClosedMakeRoom) {
+TEST_F(ConnectionTableTest, ReusesPlacesOfClosedUnauthenticatedConnections) {
   Use({.max = 99, .max_per_address = 99, .max_unauthenticated = 2});
   Admit("192.0.2.1", kStart);
   Admit("192.0.2.1", kStart);
   sockets_[1].near.Reset();
   const Socket socket;
-  // Not at the same descriptor, which would tell as much.
+  // Uses another descriptor, since reusing the closed one would show that it
+  // was closed.
   const int fd = fcntl(socket.near.get(), F_DUPFD_CLOEXEC, 500);
   EXPECT_THAT(table_->Admit(fd, MakePeer("192.0.2.1", 99), kStart),
               Eq(std::nullopt));
@@ -166,7 +168,7 @@ TEST_F(ConnectionTableTest, UnauthenticatedOnesThatWereClosedMakeRoom) {
   close(fd);
 }
 
-TEST_F(ConnectionTableTest, AConnectionWithACallIsNotEvicted) {
+TEST_F(ConnectionTableTest, DoesNotEvictAConnectionWithACall) {
   Use({.max = 99, .max_per_address = 99, .max_unauthenticated = 1});
   Admit("192.0.2.1", kStart);
   table_->MarkAuthenticated(peers_[0]);
@@ -177,7 +179,8 @@ TEST_F(ConnectionTableTest, AConnectionWithACallIsNotEvicted) {
   EXPECT_TRUE(sockets_[1].IsShutDown());
 }
 
-TEST_F(ConnectionTableTest, ThatOutlivedAHandshakeIsAuthenticated) {
+TEST_F(ConnectionTableTest,
+       TreatsConnectionsOlderThanAHandshakeAsAuthenticated) {
   Use({.max = 99, .max_per_address = 99, .max_unauthenticated = 1});
   Admit("192.0.2.1", kStart);
   const absl::Duration later = kStart + kHandshakeTime + absl::Seconds(1);
@@ -186,7 +189,7 @@ TEST_F(ConnectionTableTest, ThatOutlivedAHandshakeIsAuthenticated) {
   EXPECT_EQ(table_->Count(later).unauthenticated, 1);
 }
 
-TEST_F(ConnectionTableTest, ClosesAConnectionOfAPeer) {
+TEST_F(ConnectionTableTest, ClosesTheConnectionOfAPeer) {
   Use({.max = 99, .max_per_address = 99, .max_unauthenticated = 99});
   Admit("192.0.2.1", kStart);
   Admit("192.0.2.1", kStart);
@@ -196,7 +199,7 @@ TEST_F(ConnectionTableTest, ClosesAConnectionOfAPeer) {
   EXPECT_FALSE(table_->Close(MakePeer("192.0.2.9", 1)));
 }
 
-TEST(FitLimits, LeavesAQuarterOfTheDescriptorsAndOfEachLimit) {
+TEST(FitLimits, FitsLimitsToTheDescriptors) {
   const ConnectionLimits small = FitLimits({}, 1000);
   EXPECT_EQ(small.max, 750);
   EXPECT_EQ(small.max_per_address, 563);
@@ -205,11 +208,11 @@ TEST(FitLimits, LeavesAQuarterOfTheDescriptorsAndOfEachLimit) {
   EXPECT_EQ(large.max, 65'536);
   EXPECT_EQ(large.max_per_address, 49'152);
   EXPECT_EQ(large.max_unauthenticated, 4'096);
-  const ConnectionLimits said = FitLimits(
+  const ConnectionLimits configured = FitLimits(
       {.max = 100, .max_per_address = 7, .max_unauthenticated = 5}, 1000);
-  EXPECT_EQ(said.max, 100);
-  EXPECT_EQ(said.max_per_address, 7);
-  EXPECT_EQ(said.max_unauthenticated, 5);
+  EXPECT_EQ(configured.max, 100);
+  EXPECT_EQ(configured.max_per_address, 7);
+  EXPECT_EQ(configured.max_unauthenticated, 5);
 }
 
 }  // namespace

@@ -22,14 +22,14 @@ using testing::LogCapture;
 using testing::RawConnection;
 using testing::StatusIs;
 
-// How long anything may take that a test waits for.
+// The timeout for everything that a test waits for.
 constexpr absl::Duration kPatience = absl::Seconds(60);
 constexpr Listener::Probes kNoProbes = {.every = absl::InfiniteDuration()};
 
-// Keeps what it is given.
-class Taken {
+// Owns the accepted connections.
+class AcceptedConnections {
  public:
-  Listener::Take Take() {
+  Listener::Handler Handler() {
     return [this](int, int fd) {
       absl::MutexLock lock(&mutex_);
       fds_.emplace_back(fd);
@@ -52,19 +52,20 @@ class Taken {
   std::vector<OwnedFd> fds_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Connects again and again until so many were taken. From another address:
-// while nothing listens at the port, a socket of the same could be given this
-// port, connect to itself, and keep it.
-bool ConnectUntilTaken(int port, Taken* taken, size_t count) {
+// Connects repeatedly until `count` connections were accepted. Connects from
+// another address: while nothing listens at the port, a socket of the same
+// address could get this port, connect to itself and keep the port.
+bool ConnectUntilAccepted(int port, AcceptedConnections* accepted,
+                          size_t count) {
   const absl::Time deadline = absl::Now() + kPatience;
   while (absl::Now() < deadline) {
     const RawConnection connection(port, "127.0.0.2");
-    if (taken->Has(count)) return true;
+    if (accepted->Has(count)) return true;
   }
   return false;
 }
 
-// The first descriptor that is not open.
+// Returns the lowest free descriptor.
 int NextDescriptor() { return OwnedFd(dup(STDERR_FILENO)).get(); }
 
 class DescriptorLimit {
@@ -81,32 +82,33 @@ class DescriptorLimit {
   rlimit before_;
 };
 
-TEST(Listener, AcceptsAgainAfterAllDescriptorsWereTaken) {
+TEST(Listener, AcceptsAgainAfterRunningOutOfDescriptors) {
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
-  GTEST_SKIP() << "the sanitizer's own checks need descriptors";
+  GTEST_SKIP() << "the sanitizer itself needs descriptors";
 #endif
 #endif
   const LogCapture log;
-  Taken taken;
+  AcceptedConnections accepted;
   const auto listener = *Listener::Open("127.0.0.1:0", {});
   std::vector<RawConnection> flood;
   for (int i = 0; i < 20; ++i) flood.emplace_back(listener->port());
   {
     const DescriptorLimit limit(static_cast<rlim_t>(NextDescriptor()) + 4);
-    listener->Start(taken.Take(), kNoProbes);
-    ASSERT_TRUE(taken.WaitFor(4));
-    // There are descriptors for four. All others are closed at once, so that
-    // none waits in the system's queue; the last may not be counted yet.
+    listener->Start(accepted.Handler(), kNoProbes);
+    ASSERT_TRUE(accepted.WaitFor(4));
+    // Descriptors are left for four connections. All others are closed at once,
+    // so that none waits in the system's queue. The last one may not be counted
+    // yet.
     EXPECT_TRUE(flood.back().WaitUntilClosed());
     EXPECT_GE(
         listener->Count().refused[static_cast<size_t>(Refusal::kNoDescriptors)],
         15);
   }
-  EXPECT_TRUE(ConnectUntilTaken(listener->port(), &taken, 5));
+  EXPECT_TRUE(ConnectUntilAccepted(listener->port(), &accepted, 5));
 }
 
-// Ends the listening at a port without telling the one that listens.
+// Shuts down the sockets listening at a port, without the listener's knowledge.
 void BreakSocketsAt(int port) {
   const int end = NextDescriptor();
   for (int fd = 0; fd < end; ++fd) {
@@ -119,24 +121,24 @@ void BreakSocketsAt(int port) {
   }
 }
 
-TEST(Listener, ListensAnewWhenItsSocketIsBroken) {
+TEST(Listener, ReopensABrokenSocket) {
   const LogCapture log;
-  Taken taken;
+  AcceptedConnections accepted;
   const auto listener = *Listener::Open("127.0.0.1:0", {});
-  listener->Start(taken.Take(), kNoProbes);
+  listener->Start(accepted.Handler(), kNoProbes);
   BreakSocketsAt(listener->port());
-  EXPECT_TRUE(ConnectUntilTaken(listener->port(), &taken, 1));
+  EXPECT_TRUE(ConnectUntilAccepted(listener->port(), &accepted, 1));
 }
 
-TEST(Listener, NoticesThatItAcceptsNothing) {
-  absl::Notification may_go_on;
-  Taken taken;
+TEST(Listener, DetectsThatItDoesNotAcceptConnections) {
+  absl::Notification unblocked;
+  AcceptedConnections accepted;
   LogCapture log;
   const auto listener = *Listener::Open("127.0.0.1:0", {});
   listener->Start(
-      [&, take = taken.Take()](int listening_fd, int fd) {
-        may_go_on.WaitForNotification();
-        take(listening_fd, fd);
+      [&, handler = accepted.Handler()](int listening_fd, int fd) {
+        unblocked.WaitForNotification();
+        handler(listening_fd, fd);
       },
       {.every = absl::Milliseconds(1), .patience = absl::Milliseconds(1)});
   const RawConnection stuck(listener->port());
@@ -144,49 +146,50 @@ TEST(Listener, NoticesThatItAcceptsNothing) {
   while (listener->failed_probes() == 0 && absl::Now() < deadline) {
   }
   EXPECT_GT(listener->failed_probes(), 0);
-  may_go_on.Notify();
-  EXPECT_TRUE(ConnectUntilTaken(listener->port(), &taken, 2));
+  unblocked.Notify();
+  EXPECT_TRUE(ConnectUntilAccepted(listener->port(), &accepted, 2));
   listener->Stop();
   EXPECT_THAT(log.Lines(),
               ::testing::Contains(HasSubstr("was not accepted within")));
 }
 
-TEST(Listener, ItsOwnProbesAreNoConnections) {
+TEST(Listener, DoesNotCountItsOwnProbes) {
   const LogCapture log;
-  Taken taken;
+  AcceptedConnections accepted;
   const auto listener = *Listener::Open("127.0.0.1:0", {});
-  listener->Start(taken.Take(), {.every = absl::Microseconds(1)});
+  listener->Start(accepted.Handler(), {.every = absl::Microseconds(1)});
   for (int i = 0; i < 20; ++i) {
     const RawConnection connection(listener->port());
-    ASSERT_TRUE(taken.WaitFor(i + 1));
+    ASSERT_TRUE(accepted.WaitFor(i + 1));
   }
   listener->Stop();
   EXPECT_EQ(listener->Count().accepted, 20);
   EXPECT_EQ(listener->failed_probes(), 0);
 }
 
-TEST(Listener, ListensWhereItIsTold) {
+TEST(Listener, ListensAtTheGivenAddress) {
   for (const std::string host : {"127.0.0.1", "localhost", "0.0.0.0", ""}) {
-    Taken taken;
+    AcceptedConnections accepted;
     const auto listener = Listener::Open(host + ":0", {});
     ASSERT_OK(listener) << host;
-    (*listener)->Start(taken.Take(), kNoProbes);
+    (*listener)->Start(accepted.Handler(), kNoProbes);
     const RawConnection connection((*listener)->port());
-    EXPECT_TRUE(taken.WaitFor(1)) << host;
+    EXPECT_TRUE(accepted.WaitFor(1)) << host;
   }
 }
 
-TEST(Listener, SaysWhyItCannot) {
+TEST(Listener, ReportsWhyItCannotListen) {
   const auto listener = *Listener::Open("127.0.0.1:0", {});
-  const std::string taken = absl::StrCat("127.0.0.1:", listener->port());
-  EXPECT_THAT(Listener::Open(taken, {}),
+  const std::string address = absl::StrCat("127.0.0.1:", listener->port());
+  EXPECT_THAT(Listener::Open(address, {}),
               StatusIs(absl::StatusCode::kUnavailable,
-                       HasSubstr("cannot listen on " + taken +
-                                 ": the port is taken by another process")));
-  // TEST-NET-1 (RFC 5737) is no machine's.
-  EXPECT_THAT(Listener::Open("192.0.2.1:0", {}),
-              StatusIs(absl::StatusCode::kUnavailable,
-                       HasSubstr("the address is not this machine's")));
+                       HasSubstr("cannot listen on " + address +
+                                 ": the port is in use by another process")));
+  // TEST-NET-1 (RFC 5737) belongs to no machine.
+  EXPECT_THAT(
+      Listener::Open("192.0.2.1:0", {}),
+      StatusIs(absl::StatusCode::kUnavailable,
+               HasSubstr("the address does not belong to this machine")));
   EXPECT_THAT(Listener::Open("no.such.host.invalid:0", {}),
               StatusIs(absl::StatusCode::kUnavailable,
                        HasSubstr("cannot listen on no.such.host.invalid:0")));

@@ -13,7 +13,7 @@ std::string AddressOf(absl::string_view peer) {
   return parsed.has_value() ? AddressText(parsed->address) : "none";
 }
 
-TEST(Peer, IsReadFromTheTextThatGrpcHasForIt) {
+TEST(Peer, ParsesGrpcPeerText) {
   EXPECT_EQ(AddressOf("ipv4:192.0.2.7:50000"), "192.0.2.7");
   EXPECT_EQ(ParsePeer("ipv4:192.0.2.7:50000")->port, 50000);
   EXPECT_EQ(AddressOf("ipv6:%5B2001:db8::7%5D:443"), "2001:db8::7");
@@ -27,12 +27,12 @@ TEST(Peer, IsReadFromTheTextThatGrpcHasForIt) {
   }
 }
 
-TEST(Peer, OfIpv4IsTheSameOnASocketOfBothFamilies) {
+TEST(Peer, Ipv4AddressEqualsItsMappedForm) {
   EXPECT_EQ(ParsePeer("ipv4:192.0.2.7:1"),
             ParsePeer("ipv6:[::ffff:192.0.2.7]:1"));
 }
 
-TEST(Peer, OneHostHas64BitsOfIpv6AndAllOfIpv4) {
+TEST(Peer, NetworkIsAnIpv4AddressOrAnIpv6Prefix) {
   const auto network = [](absl::string_view peer) {
     return NetworkOf(ParsePeer(peer)->address);
   };

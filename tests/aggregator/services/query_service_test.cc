@@ -178,8 +178,8 @@ TEST_F(QueryServiceTest, AnswersWhatTheRequestSays) {
 TEST_F(QueryServiceTest, RefusesWhoIsNeitherReaderNorOperator) {
   stub_ = StubOf(Role::kAgent);
   EXPECT_THAT(Ask(Request("\\Disk(*)\\*")),
-              ElementsAre("this needs the certificate of reader or operator, "
-                          "and the client's is of agent"));
+              ElementsAre("this call requires the role reader or operator; "
+                          "the client's certificate has role agent"));
 }
 
 TEST_F(QueryServiceTest, StopsReadingWhenTheCallerCancels) {
