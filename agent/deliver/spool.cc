@@ -52,10 +52,16 @@ absl::StatusOr<std::unique_ptr<Spool>> Spool::Open(const Options& options) {
 Spool::~Spool() {
   if (files_ == nullptr) return;
   writer_.Stop();
-  absl::MutexLock lock(&mutex_);
   if (must_begin_segment_) return;
+  v1::SpoolRecord end;
+  uint32_t process;
+  {
+    absl::MutexLock lock(&mutex_);
+    end = state_.MakeEnd();
+    process = state_.process();
+  }
   std::vector<HeldBatch> none;
-  files_->Append(state_.MakeEnd(), state_.process(), &none).IgnoreError();
+  files_->Append(std::move(end), process, &none).IgnoreError();
 }
 
 absl::Status Spool::Recover() {

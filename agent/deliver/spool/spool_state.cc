@@ -104,12 +104,15 @@ bool SpoolState::Resume(BatchPlace last_arrived, uint64_t fingerprint) {
 
 void SpoolState::Fork(uint64_t id) {
   epochs_.Fork(id);
-  changed_epochs_.insert(kThisProcess);
+  changed_epochs_[kThisProcess] = epochs_.current();
 }
 
 bool SpoolState::Acknowledge(BatchPlace place) {
   if (!epochs_.Acknowledge(place)) return false;
-  if (options_.has_files) changed_epochs_.insert(place.epoch);
+  // A copy, because the ledger forgets an epoch whose last batch is removed.
+  if (options_.has_files) {
+    changed_epochs_[place.epoch] = *epochs_.Find(place.epoch);
+  }
   queue_.RemoveUpTo(place);
   Settle(place.epoch);
   return true;
@@ -235,10 +238,9 @@ std::vector<v1::SpoolRecord> SpoolState::MakeState() {
 
 v1::SpoolRecord SpoolState::MakeChange() {
   v1::SpoolRecord change = NewRecord();
-  changed_epochs_.insert(kThisProcess);
-  for (const uint32_t number : std::exchange(changed_epochs_, {})) {
-    const SpoolEpoch* epoch = epochs_.Find(number);
-    if (epoch != nullptr) ToProto(*epoch, process_, change.add_epochs());
+  changed_epochs_[kThisProcess] = epochs_.current();
+  for (const auto& [number, epoch] : std::exchange(changed_epochs_, {})) {
+    ToProto(epoch, process_, change.add_epochs());
   }
   for (const BatchPlace place : std::exchange(removed_, {})) {
     ToProto(place, process_, change.add_removed());

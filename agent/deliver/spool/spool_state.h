@@ -130,7 +130,7 @@ class SpoolState {
 
   // What the log has to be told beside unsaved batches.
   std::vector<BatchPlace> removed_;
-  std::set<uint32_t> changed_epochs_;
+  std::map<uint32_t, SpoolEpoch> changed_epochs_;  // by number
   // The batches up to this sequence are being written.
   uint64_t writing_ = 0;
   // Of the process before this one, until they are in a file.

@@ -121,6 +121,23 @@ TEST_F(SpoolTest, WhatIsAcknowledgedDoesNotComeBack) {
               ElementsAre("2 from 1 to 1", "4 from 1 to 0", "5 from 1 to 0"));
 }
 
+TEST_F(SpoolTest, RemembersAcknowledgmentOfWholeFormerEpoch) {
+  Open();
+  AppendSaved(1, 1);
+  Kill();
+  AppendSaved(2, 2);
+  Kill();
+  AppendSaved(3, 3);
+  spool_->Acknowledge(PlaceOf(/*epoch=*/1, /*sequence=*/1));
+  AppendSaved(4, 4);
+  Kill();
+  EXPECT_THAT(Held(), ElementsAre("1: 2", "1: 3", "2: 4"));
+  EXPECT_THAT(Epochs(),
+              ElementsAre("2 from 1 to 1", "3 from 1 to 2", "4 from 1 to 0"));
+  Append(5, 5);
+  EXPECT_THAT(Held().back(), "1: 5") << "no loss is reported";
+}
+
 TEST_F(SpoolTest, KeepsTheDefinitionsThatHeldBatchesUse) {
   Open();
   Dictionary& dictionary = spool_->dictionary();
