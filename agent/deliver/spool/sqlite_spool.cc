@@ -20,10 +20,10 @@ namespace fleetperf::agent {
 namespace {
 
 constexpr int kSchemaVersion = 1;
-// A batch's key is the number of its epoch and its sequence in one.
+// A batch's key consists of its epoch's number and its sequence.
 constexpr int kSequenceBits = 40;
 constexpr int64_t kSequenceMask = (int64_t{1} << kSequenceBits) - 1;
-// Payloads that are written, and synced, together.
+// The payload bytes of one write and sync.
 constexpr uint64_t kWrittenBytes = uint64_t{1} << 20;
 
 constexpr char kBatches[] =
@@ -145,7 +145,7 @@ absl::Status AddDefinition(const SqliteStatement& row,
       break;
   }
   return parsed ? absl::OkStatus()
-                : absl::DataLossError("a definition that is none");
+                : absl::DataLossError("a definition is malformed");
 }
 
 absl::Status ImportDefinitions(SqliteDatabase& database, SpoolFiles* files,
@@ -225,7 +225,7 @@ absl::StatusOr<RecoveredSpool> Import(SqliteDatabase& database,
   return recovered;
 }
 
-// What can be read before the damage is reached.
+// Counts the batches and ticks that can be read before the damage.
 Losses Salvage(SqliteDatabase& database) {
   RecoveredSpool salvaged;
   ForEachRow(database, absl::StrCat(kBatches, " WHERE dropped IS NULL"),
@@ -277,7 +277,7 @@ absl::StatusOr<RecoveredSpool> ImportSqliteSpool(SpoolFiles* files) {
     return database.ok() ? Import(**database, path, files)
                          : absl::StatusOr<RecoveredSpool>(database.status());
   }();
-  // A statement that does not fit: the database lacks a table, or has another.
+  // InvalidArgument: a statement does not match the database's tables.
   if (absl::IsDataLoss(recovered.status()) ||
       absl::IsInvalidArgument(recovered.status())) {
     return SetAside(path, recovered.status());
@@ -286,7 +286,7 @@ absl::StatusOr<RecoveredSpool> ImportSqliteSpool(SpoolFiles* files) {
 }
 
 void RemoveSqliteSpool(const std::string& directory) {
-  // The database first: its write-ahead log alone is no spool.
+  // Removes the database first: a write-ahead log alone is not a spool.
   for (const char* ending : {"", "-shm", "-wal"}) {
     std::error_code ignored;
     std::filesystem::remove(NativePath(PathIn(directory) + ending), ignored);
