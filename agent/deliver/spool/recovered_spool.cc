@@ -41,8 +41,7 @@ bool IsSound(const HeldBatch& batch, const RecoveredSpool& spool) {
   const auto epoch = spool.epochs.find(place.epoch);
   return epoch != spool.epochs.end() && place.sequence > 0 &&
          place.sequence <= epoch->second.last_sequence &&
-         (!batch.is_dropped() ||
-          v1::LossCause_IsValid(static_cast<int>(*batch.spooled.dropped)));
+         batch.spooled.dropped != LossCause::kUnknown;
 }
 
 }  // namespace

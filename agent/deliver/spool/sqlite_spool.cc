@@ -15,6 +15,7 @@
 #include "base/native_path.h"
 #include "base/sha256.h"
 #include "base/status_macros.h"
+#include "proto/conversions.h"
 
 namespace fleetperf::agent {
 namespace {
@@ -62,7 +63,8 @@ HeldBatch BatchOf(const SqliteStatement& row) {
                   .losses = LossesOf(row.Bytes(4))},
       .age = absl::Milliseconds(row.Number(6))};
   if (!row.IsNull(5)) {
-    held.spooled.dropped = static_cast<LossCause>(row.Number(5));
+    held.spooled.dropped =
+        fleetperf::FromProto(static_cast<v1::LossCause>(row.Number(5)));
     return held;
   }
   v1::Batch batch;
