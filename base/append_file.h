@@ -1,5 +1,4 @@
-// Files that are written from front to back, and locks that keep other
-// processes out.
+// Append-only files, and file locks against other processes.
 
 #ifndef FLEETPERF_BASE_APPEND_FILE_H_
 #define FLEETPERF_BASE_APPEND_FILE_H_
@@ -14,8 +13,8 @@
 
 namespace fleetperf {
 
-// An open file. Others can read it meanwhile. Errors name the file;
-// ResourceExhausted if the disk is full. Not thread-safe.
+// A file opened for appending. Other processes can read it meanwhile. Errors
+// name the file; ResourceExhausted means a full disk. Thread-compatible.
 class AppendFile {
  public:
   // Opens the file at its end, or creates it.
@@ -25,15 +24,15 @@ class AppendFile {
   AppendFile(const AppendFile&) = delete;
   AppendFile& operator=(const AppendFile&) = delete;
 
-  // In one write, if the system takes it as one. After an error, any part of
-  // `bytes` may be in the file.
+  // Appends `bytes`, in one write if the system accepts that. After an error,
+  // any part of `bytes` may be in the file.
   absl::Status Append(absl::string_view bytes);
-  // What is appended from now on overwrites the file from its front.
+  // Makes later calls of Append overwrite the file from its start.
   absl::Status Rewind();
   // Returns when the contents survive a power cut.
   absl::Status Sync();
 
-  // Where the next bytes go.
+  // The offset of the next byte.
   uint64_t position() const { return position_; }
 
  private:
@@ -45,11 +44,11 @@ class AppendFile {
   uint64_t position_;
 };
 
-// Held as long as the object lives; a process that ends releases it.
+// An exclusive lock, held until the object or the process ends.
 class FileLock {
  public:
-  // Creates the file if need be. FailedPrecondition if the lock is held, also
-  // by this process.
+  // Creates the file if needed. Returns FailedPrecondition if the lock is held,
+  // even by this process.
   static absl::StatusOr<std::unique_ptr<FileLock>> Acquire(
       const std::string& path);
   ~FileLock();

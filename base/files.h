@@ -16,7 +16,7 @@ namespace fleetperf {
 // Error messages name the file and, for a denied access, the missing right.
 absl::StatusOr<std::string> ReadFile(const std::string& path);
 
-// So many bytes of it. DataLoss if it ends before.
+// Reads `size` bytes at `offset`. Returns DataLoss if the file ends earlier.
 absl::StatusOr<std::string> ReadFileRange(const std::string& path,
                                           uint64_t offset, size_t size);
 

@@ -10,7 +10,7 @@ void Wakeup::Notify() {
     const std::lock_guard lock(mutex_);
     ++notifications_;
   }
-  notified_.notify_all();  // those who wake need the mutex
+  notified_.notify_all();  // after the unlock: a waiter needs the mutex first
 }
 
 void Wakeup::NotifyOne() {

@@ -3,11 +3,25 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "fleetperf/v1/collection.pb.h"
+#include "fleetperf/v1/plan.pb.h"
+#include "fleetperf/v1/values.pb.h"
 
 namespace fleetperf {
 namespace {
 
 constexpr int64_t kNanosPerSecond = 1'000'000'000;
+
+// The enumerations have the same numbers as the wire's.
+static_assert(static_cast<int>(LossCause::kUnknown) ==
+              v1::LOSS_CAUSE_UNSPECIFIED);
+static_assert(static_cast<int>(LossCause::kStoreDamaged) ==
+              v1::LOSS_CAUSE_STORE_DAMAGED);
+static_assert(static_cast<int>(kLastLossCause) == v1::LossCause_MAX);
+static_assert(static_cast<int>(GapCause::kNone) == v1::GAP_CAUSE_UNSPECIFIED);
+static_assert(static_cast<int>(GapCause::kStoreDamaged) ==
+              v1::GAP_CAUSE_STORE_DAMAGED);
+static_assert(static_cast<int>(kLastGapCause) == v1::GapCause_MAX);
 
 }  // namespace
 
@@ -63,6 +77,30 @@ v1::CountersetRegistration ToProto(
   return proto;
 }
 
+v1::LossCause ToProto(LossCause cause) {
+  return static_cast<v1::LossCause>(cause);
+}
+
+v1::GapCause ToProto(GapCause cause) {
+  return static_cast<v1::GapCause>(cause);
+}
+
+v1::PlannedQuery ToProto(const PlannedQuery& query) {
+  v1::PlannedQuery proto;
+  proto.set_counterset(query.counterset);
+  proto.mutable_counters()->Assign(query.counters.begin(),
+                                   query.counters.end());
+  proto.mutable_instances()->Assign(query.instances.begin(),
+                                    query.instances.end());
+  *proto.mutable_interval() = ToProto(query.interval);
+  proto.mutable_machines()->Assign(query.machines.begin(),
+                                   query.machines.end());
+  proto.set_wrap32(query.wrap32);
+  proto.set_name(query.name);
+  proto.set_meanwhile(query.meanwhile);
+  return proto;
+}
+
 absl::Duration FromProto(const google::protobuf::Duration& duration) {
   return absl::Seconds(duration.seconds()) +
          absl::Nanoseconds(duration.nanos() % kNanosPerSecond);
@@ -71,6 +109,22 @@ absl::Duration FromProto(const google::protobuf::Duration& duration) {
 absl::Time FromProto(const google::protobuf::Timestamp& timestamp) {
   return absl::FromUnixSeconds(timestamp.seconds()) +
          absl::Nanoseconds(timestamp.nanos() % kNanosPerSecond);
+}
+
+LossCause FromProto(v1::LossCause cause) {
+  return v1::LossCause_IsValid(cause) ? static_cast<LossCause>(cause)
+                                      : LossCause::kUnknown;
+}
+
+PlannedQuery FromProto(const v1::PlannedQuery& query) {
+  return {.counterset = query.counterset(),
+          .counters = {query.counters().begin(), query.counters().end()},
+          .instances = {query.instances().begin(), query.instances().end()},
+          .interval = FromProto(query.interval()),
+          .wrap32 = query.wrap32(),
+          .machines = {query.machines().begin(), query.machines().end()},
+          .name = query.name(),
+          .meanwhile = query.meanwhile()};
 }
 
 absl::Status CheckName(absl::string_view what, const std::string& name) {

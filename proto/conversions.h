@@ -10,8 +10,16 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "base/causes.h"
+#include "base/planned_query.h"
 #include "fleetperf/v1/counterset.pb.h"
 #include "perflib/registration.h"
+
+namespace fleetperf::v1 {
+enum GapCause : int;
+enum LossCause : int;
+class PlannedQuery;
+}  // namespace fleetperf::v1
 
 namespace fleetperf {
 
@@ -20,9 +28,16 @@ google::protobuf::Timestamp ToProto(absl::Time time);
 v1::CountersetRegistration ToProto(
     const perflib::CountersetRegistration& registration);
 
+v1::LossCause ToProto(LossCause cause);
+v1::GapCause ToProto(GapCause cause);
+v1::PlannedQuery ToProto(const PlannedQuery& query);
+
 // Any message is converted; fields out of range are clamped.
 absl::Duration FromProto(const google::protobuf::Duration& duration);
 absl::Time FromProto(const google::protobuf::Timestamp& timestamp);
+// Returns kUnknown for causes of later versions.
+LossCause FromProto(v1::LossCause cause);
+PlannedQuery FromProto(const v1::PlannedQuery& query);
 
 // The limit of every name. A longer name is an error or an attack.
 inline constexpr size_t kMaxNameBytes = 4096;

@@ -38,15 +38,7 @@ absl::StatusOr<Plan> PlanFromProto(const v1::Plan& proto, const Plan& own) {
   if (proto.includes_own()) plan = own;
   plan.version = proto.version();
   for (const v1::PlannedQuery& from : proto.queries()) {
-    PlannedQuery& query = plan.queries.emplace_back();
-    query.counterset = from.counterset();
-    query.counters = {from.counters().begin(), from.counters().end()};
-    query.instances = {from.instances().begin(), from.instances().end()};
-    query.interval = FromProto(from.interval());
-    query.wrap32 = from.wrap32();
-    query.machines = {from.machines().begin(), from.machines().end()};
-    query.name = from.name();
-    query.meanwhile = from.meanwhile();
+    const PlannedQuery& query = plan.queries.emplace_back(FromProto(from));
     const std::string name = plan.NameOf(plan.queries.size() - 1);
     if (query.counterset.empty()) {
       return absl::InvalidArgumentError(

@@ -117,8 +117,9 @@ void AddClocks(absl::Span<const BlockSamples> blocks, v1::BlockColumns* to) {
   }
 }
 
-// What AddQuery adds for one block, several times as fast: each tick is put
-// into the spool in this form before it is in a batch.
+// Adds the columns of a single block without looking for runs, which is several
+// times as fast. The spool stores each tick in this form before it is in a
+// batch.
 void AddOnlyBlock(const QuerySamples& samples, v1::QueryColumns* columns) {
   const size_t rows = samples.instances.size();
   uint32_t last_instance = 0;

@@ -33,7 +33,7 @@ bool DefinitionSet::empty() const {
 std::vector<v1::Definitions> DefinitionSet::Parts(size_t part_bytes) const {
   std::vector<v1::Definitions> parts(1);
   size_t size = 0;
-  // The part that takes a definition.
+  // Returns the part to add a definition to.
   const auto part_for = [&](const auto& definition) -> v1::Definitions& {
     const size_t needed = definition.ByteSizeLong();
     if (size > 0 && size + needed > part_bytes) {

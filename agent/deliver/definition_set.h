@@ -1,4 +1,4 @@
-// The definitions of an epoch.
+// The definitions that an epoch's batches use.
 
 #ifndef FLEETPERF_AGENT_DELIVER_DEFINITION_SET_H_
 #define FLEETPERF_AGENT_DELIVER_DEFINITION_SET_H_
@@ -13,24 +13,25 @@
 
 namespace fleetperf::agent {
 
-// Not thread-safe.
+// Thread-compatible.
 class DefinitionSet {
  public:
-  // Adds definitions that are not there yet; instances replace earlier ones.
+  // Adds new definitions. Instances replace earlier ones with their ids.
   void Add(const v1::Definitions& definitions);
   void RemoveInstance(uint32_t id) { instances_.erase(id); }
 
-  // Null if there is none.
+  // Returns nullptr if the id is undefined.
   const v1::InstanceDefinition* FindInstance(uint32_t id) const;
   bool empty() const;
 
-  // All, in at least one part, of about this size at most. What a definition
-  // refers to is in its part or in one before.
+  // Returns all definitions in one or more parts of at most about `part_bytes`.
+  // A definition refers only to its own part or to earlier ones.
   std::vector<v1::Definitions> Parts(size_t part_bytes = size_t{1} << 20) const;
 
  private:
-  v1::Definitions lasting_;  // all but instances: few, and never removed
-  absl::flat_hash_set<uint32_t> ids_;  // of these
+  // All definitions except instances. They are few and never removed.
+  v1::Definitions lasting_;
+  absl::flat_hash_set<uint32_t> ids_;  // of lasting_
   absl::flat_hash_map<uint32_t, v1::InstanceDefinition> instances_;
 };
 

@@ -36,7 +36,7 @@ void Losses::AppendTo(v1::BatchContent* content) const {
     *loss->mutable_start() = ToProto(range.start);
     *loss->mutable_end() = ToProto(range.end);
     loss->set_ticks(range.ticks);
-    loss->set_cause(static_cast<v1::LossCause>(machine_and_cause.second));
+    loss->set_cause(ToProto(machine_and_cause.second));
   }
 }
 
@@ -51,8 +51,9 @@ TickRange Losses::Of(LossCause cause) const {
 Losses Losses::In(const v1::BatchContent& content) {
   Losses losses;
   for (const v1::Loss& loss : content.losses()) {
-    if (!v1::LossCause_IsValid(loss.cause()) || loss.cause() == 0) continue;
-    losses.Add(loss.machine(), static_cast<LossCause>(loss.cause()),
+    const LossCause cause = FromProto(loss.cause());
+    if (cause == LossCause::kUnknown) continue;
+    losses.Add(loss.machine(), cause,
                {.ticks = loss.ticks(),
                 .start = FromProto(loss.start()),
                 .end = FromProto(loss.end())});

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/time/time.h"
+#include "base/causes.h"
 
 namespace fleetperf::v1 {
 class BatchContent;
@@ -23,19 +24,6 @@ struct TickRange {
   absl::Time end = absl::InfinitePast();
 
   void Extend(const TickRange& other);
-};
-
-// The values and meanings are those of v1::LossCause.
-enum class LossCause {
-  kSpoolFull = 1,
-  kSpoolExpired = 2,
-  kSpoolDamaged = 3,
-  kDiskFull = 4,
-  kRejected = 5,
-  kOverrun = 6,
-  kSourceFailed = 7,
-  kPowerCut = 8,
-  kStoreDamaged = 9,
 };
 
 // Sums of lost ticks, by machine and cause. Thread-compatible.

@@ -15,11 +15,12 @@
 namespace fleetperf::agent {
 namespace {
 
-// A segment's part of the spool's size: it is given back as a whole.
-constexpr uint64_t kSegmentPart = 16;
-constexpr uint64_t kMostSegmentBytes = uint64_t{4} << 20;
-// A payload that cannot be read so often in a row is taken for damaged.
-constexpr int kMostReadErrors = 3;
+// The inverse of the share of the spool's size that one segment may take. Disk
+// space is released by whole segments.
+constexpr uint64_t kSegmentsPerSpool = 16;
+constexpr uint64_t kMaxSegmentBytes = uint64_t{4} << 20;
+// After this many read errors in a row, a payload counts as damaged.
+constexpr int kMaxReadErrors = 3;
 
 }  // namespace
 
@@ -52,19 +53,25 @@ absl::StatusOr<std::unique_ptr<Spool>> Spool::Open(const Options& options) {
 Spool::~Spool() {
   if (files_ == nullptr) return;
   writer_.Stop();
-  absl::MutexLock lock(&mutex_);
   if (must_begin_segment_) return;
+  v1::SpoolRecord end;
+  uint32_t process;
+  {
+    absl::MutexLock lock(&mutex_);
+    end = state_.MakeEnd();
+    process = state_.process();
+  }
   std::vector<HeldBatch> none;
-  files_->Append(state_.MakeEnd(), state_.process(), &none).IgnoreError();
+  files_->Append(std::move(end), process, &none).IgnoreError();
 }
 
 absl::Status Spool::Recover() {
-  ASSIGN_OR_RETURN(
-      files_, SpoolFiles::Open(
-                  {.directory = options_.directory,
-                   .segment_bytes = std::min(options_.max_bytes / kSegmentPart,
-                                             kMostSegmentBytes),
-                   .before_use = options_.before_file_use}));
+  ASSIGN_OR_RETURN(files_,
+                   SpoolFiles::Open({.directory = options_.directory,
+                                     .segment_bytes = std::min(
+                                         options_.max_bytes / kSegmentsPerSpool,
+                                         kMaxSegmentBytes),
+                                     .before_use = options_.before_file_use}));
   has_sqlite_spool_ = HasSqliteSpool(options_.directory);
   const bool imports = has_sqlite_spool_ && !files_->has_log();
   ASSIGN_OR_RETURN(
@@ -81,7 +88,7 @@ absl::Status Spool::Recover() {
 void Spool::ReportDamage(RecoveredSpool* recovered) const {
   if (recovered->damage.empty()) return;
   const TickRange lost = recovered->lost.Of(LossCause::kSpoolDamaged);
-  // Perhaps more than is known.
+  // The damage may have cost more than is known.
   const absl::Time now = options_.clock->Now();
   recovered->lost.Add("", LossCause::kSpoolDamaged,
                       {.ticks = 0, .start = now, .end = now});
@@ -103,7 +110,7 @@ void Spool::AddTick(const v1::BatchContent& content, const TickRange& range) {
     absl::MutexLock lock(&mutex_);
     state_.AddTick(range, std::move(bytes));
   }
-  MakeDirty();  // its thread needs the lock
+  MakeDirty();  // after the unlock, because the woken thread needs the lock
 }
 
 void Spool::AddLoss(const std::string& machine, LossCause cause,
@@ -188,7 +195,7 @@ absl::StatusOr<std::vector<v1::Definitions>> Spool::DefinitionsOf(
       !absl::IsNotFound(definitions.status())) {
     return definitions;
   }
-  // Without them, no batch of the epoch can be used.
+  // Without its definitions, no batch of the epoch can be used.
   absl::MutexLock lock(&mutex_);
   BatchPlace place = {.epoch = epoch, .sequence = 0};
   for (const HeldBatch* next = state_.queue().Next(place);
@@ -257,7 +264,7 @@ absl::StatusOr<std::optional<SpooledBatch>> Spool::Find(BatchPlace place,
     }
     const bool is_damaged = absl::IsDataLoss(payload.status()) ||
                             absl::IsNotFound(payload.status()) ||
-                            ++read_errors_ >= kMostReadErrors;
+                            ++read_errors_ >= kMaxReadErrors;
     if (!is_damaged) return payload.status();
     read_errors_ = 0;
     LoseDamaged(*now, payload.status());
@@ -377,7 +384,8 @@ absl::Status Spool::Write(SpoolState::Changes* changes) {
   if (changes->ticks.has_value() && !begins_segment) {
     RETURN_IF_ERROR(files_->AppendTicks(*changes->ticks));
   }
-  // What was synced is not undone by a power cut.
+  // Files are deleted only after a sync, because a power cut undoes unsynced
+  // changes.
   if (begins_segment || !changes->batches.empty()) {
     files_->KeepOnly(changes->segments, changes->epochs);
   }

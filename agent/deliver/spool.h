@@ -1,15 +1,26 @@
-// What was collected and is not acknowledged yet: batches, ticks that are in no
-// batch, and what was lost.
+// The agent's queue of collected samples: batches that no aggregator has
+// acknowledged, ticks that are in no batch yet, and losses to report.
 //
-// Memory is the truth: everything but payloads is there, and what is new can be
-// sent from there. A thread has files follow, so that nothing else waits for a
-// disk. When a process is killed, the next one finds in the files what this one
-// had. A disk that is full or fails costs only what memory cannot hold
-// meanwhile.
+// Memory is authoritative. It holds everything except payloads that are saved,
+// and new batches can be sent before they are saved. A thread writes the
+// changes to files, so no caller waits for the disk. After a kill, the next
+// process recovers the queue from the files. While the disk is full or fails,
+// only the batches that memory cannot hold are lost.
 //
-// No lock that callers share is held while a batch is compressed or a file is
-// used. Functions that may wait for a file say so; a callback must not call
-// them.
+//   Spool          locking, and the calls of delivery and of streams
+//   SpoolState     the rules: send, acknowledge, drop, count
+//     EpochLedger  the epochs of all processes with batches in the spool
+//     BatchQueue   the sealed batches, in the order of sending
+//     OpenBatches  the ticks and losses of batches that are not sealed
+//   SpoolWriter    the thread that saves
+//   SpoolFiles     the files, whose records RecoveredSpool applies at the start
+//
+// Invariants:
+// - A batch enters the queue in the order of its sequence, and a sequence is
+//   never used for different contents: see OpenBatches.
+// - No lock that callers share is held while a batch is compressed or a file is
+//   used. Functions that may wait for a file say so; callbacks must not call
+//   them.
 
 #ifndef FLEETPERF_AGENT_DELIVER_SPOOL_H_
 #define FLEETPERF_AGENT_DELIVER_SPOOL_H_
@@ -47,125 +58,122 @@ class Spool {
  public:
   struct Options {
     uint64_t epoch = 0;
-    // Where the files are; made if need be. Empty: there are none, and what is
-    // in memory is bounded instead.
+    // The directory of the files, created if needed. Empty: no files; the
+    // bounds below then apply to memory.
     std::string directory;
-    // Beyond these the oldest batches go. The newest always stays.
+    // The oldest batches beyond these bounds are dropped, but never the newest
+    // batch.
     uint64_t max_bytes = uint64_t{256} << 20;
     absl::Duration max_age = absl::Hours(24);
     const Clock* clock = &Clock::Real();
-    std::string boot_id = BootId();  // of the machine's start
-    // For tests, which stop threads there: called before a batch is compressed,
-    // and before files are used.
+    std::string boot_id = BootId();  // identifies the machine's start
+    // Hooks for tests, called before a batch is compressed and before a file is
+    // used.
     std::function<void()> before_seal = [] {};
     std::function<void()> before_file_use = [] {};
   };
 
-  // What is damaged is kept aside, and what it held is counted as lost. Errors:
-  // FailedPrecondition if another agent uses the directory; or it cannot be
-  // used at all.
+  // Recovers the directory's contents. Damaged parts are copied aside and
+  // counted as lost. Returns FailedPrecondition if another agent uses the
+  // directory, and other errors if the directory cannot be used at all.
   static absl::StatusOr<std::unique_ptr<Spool>> Open(const Options& options);
-  // Without files.
+  // Creates a spool without files.
   explicit Spool(const Options& options);
-  // Saves what is not saved.
+  // Saves the unsaved changes.
   ~Spool();
 
   Dictionary& dictionary() { return dictionary_; }
   const Dictionary& dictionary() const { return dictionary_; }
 
-  // Called by delivery.
+  // Calls of delivery.
 
-  // Whether ticks must be given to AddTick before they are in a batch.
+  // Whether AddTick must be called for each tick.
   bool keeps_ticks() const { return !options_.directory.empty(); }
-  // The sequence of the next batch, from 1.
+  // The sequence of the open batch, starting at 1.
   uint64_t open_sequence() const;
-  // A tick of the next batch, as a v1::BatchContent.
+  // Adds a tick to the open batch.
   void AddTick(const v1::BatchContent& content, const TickRange& range);
-  // Adds to what the next batch tells.
+  // Adds losses for the open batch to report.
   void AddLoss(const std::string& machine, LossCause cause,
                const TickRange& ticks);
-  // The same, of several.
   void AddLosses(const Losses& losses);
-  // Closes the next batch, which replaces the ticks that were added since the
-  // batch before: it has its number and tells of all that was lost so far. What
-  // is added from now on belongs to the one after it.
+  // Closes the open batch: fixes its sequence, ticks and losses. Later ticks
+  // and losses belong to the next batch.
   SpooledBatch Close(const TickRange& ticks);
-  // Compresses what Close returned, with `content`, and adds it. To be called
-  // once for each, as soon as can be: until then, neither this batch nor those
-  // that are closed after it can be had. Waits for batches that were closed
-  // before it.
+  // Compresses `content` as the closed batch and adds the batch to the queue.
+  // Must be called once for each result of Close, and soon: until then, neither
+  // this batch nor later ones can be sent. Blocks until all batches closed
+  // earlier are sealed.
   void Seal(SpooledBatch closed, v1::BatchContent content);
-  // Both.
+  // Calls Close and Seal.
   void Append(v1::BatchContent content, const TickRange& ticks);
 
-  // Called for a stream to an aggregator.
+  // Calls of a stream to an aggregator.
 
   struct HeldEpoch {
     SpoolEpoch epoch;
-    uint64_t first_sequence;  // if none is held, one more than the last
+    uint64_t first_sequence;  // of held batches; if none, last_sequence + 1
   };
-  // Oldest first; the last is this process's.
+  // Returns the epochs, oldest first. The last one is this process's.
   std::vector<HeldEpoch> HeldEpochs() const;
   uint64_t epoch() const;
-  // All that its batches may use. May wait for a file; an error if that cannot
-  // be read now.
+  // Returns all definitions that the batches of `epoch` may use. May wait for a
+  // file; returns an error if the file cannot be read at the moment.
   absl::StatusOr<std::vector<v1::Definitions>> DefinitionsOf(uint32_t epoch);
 
-  // An aggregator says how far it has this epoch; what is beyond has not
-  // arrived there. False if it has batches of it that this process did not
-  // make: see Fork.
+  // Handles an aggregator's state of an epoch: batches up to `durable` are
+  // stored there, later ones have not arrived. `fingerprint` is that of batch
+  // `durable`, 0 if unknown. Returns false if the aggregator has batches of the
+  // epoch that another process made; the caller then calls Fork.
   bool Resume(uint32_t epoch, uint64_t durable, uint64_t fingerprint);
-  // Goes on under a new epoch: somebody else uses this one, since the machine
-  // was set back or copied.
+  // Continues under a new epoch, because another process uses this one: the
+  // machine was set back to a snapshot, or copied.
   void Fork();
 
-  // The first batch after `place`. May wait for a file; an error if that cannot
-  // be read now.
+  // Returns the first batch after `place`; std::nullopt if none exists. May
+  // wait for a file; returns an error if the file cannot be read at the moment.
   absl::StatusOr<std::optional<SpooledBatch>> Next(BatchPlace place);
-  // The same, for sending it: until an answer comes, nobody knows whether it
-  // has arrived.
+  // Like Next, for sending: marks the batch as possibly arrived.
   absl::StatusOr<std::optional<SpooledBatch>> Take(BatchPlace place);
-  // The same without files: nothing, and `must_read` is set, if the payload is
-  // in one.
+  // Like Take, but uses memory only. If the next batch's payload is in a file,
+  // returns std::nullopt and sets `must_read`.
   std::optional<SpooledBatch> TakeFromMemory(BatchPlace place, bool* must_read);
-  // Whether there are batches after `place`, or one is being compressed.
+  // Whether a batch after `place` exists or is being compressed.
   bool MayHoldAfter(BatchPlace place) const;
-  // Removes the batches of its epoch up to `place`.
+  // Removes the batches of the epoch up to `place`.
   void Acknowledge(BatchPlace place);
-  // Removes a batch that the aggregator refused for good, and counted as lost.
+  // Removes a batch that the aggregator rejected and counted as lost.
   void Reject(BatchPlace place);
-  // Drops a batch that no aggregator would take, and counts it.
+  // Drops a batch that no aggregator would accept, and counts it as lost.
   void Refuse(const SpooledBatch& batch);
 
-  // What it holds, and has dropped since the start.
   struct Usage {
     uint64_t memory_bytes = 0;  // payloads of batches in memory
-    uint64_t file_bytes = 0;    // of files with batches that are held
+    uint64_t file_bytes = 0;    // of files that contain held batches
     uint64_t max_bytes = 0;
-    uint64_t dropped_ticks = 0;
+    uint64_t dropped_ticks = 0;  // since the start
   };
   Usage usage() const;
 
-  // Called by who plays a capture.
+  // Calls of a capture's replay.
 
-  // What was removed by Reject.
+  // The batches removed by Reject.
   struct Rejected {
     uint64_t batches = 0;
     uint64_t ticks = 0;
   };
   Rejected rejected() const;
-  // The aggregator had this process's batches up to this sequence when it was
-  // first asked.
+  // The last batch of this process that the aggregator had at the first Resume.
   uint64_t known() const;
-  // Waits until memory holds at most `bytes` of payload. False if that takes
-  // longer than `timeout`.
+  // Waits until memory holds at most `bytes` of payloads. Returns false after
+  // `timeout`.
   bool AwaitAtMost(uint64_t bytes, absl::Duration timeout) const;
 
   // For tests.
 
-  // Waits until the files have everything, or writing has failed.
+  // Waits until all changes are saved, or a write failed.
   absl::Status AwaitSaved();
-  // Nothing if the epoch is not held.
+  // Returns std::nullopt if no batches of the epoch are held.
   std::optional<uint32_t> NumberOf(uint64_t epoch) const;
 
  private:
@@ -175,16 +183,16 @@ class Spool {
                                                    bool marks_sent);
   void LoseDamaged(const HeldBatch& batch, const absl::Status& damage)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The files must follow.
+  // Requests a save.
   void MakeDirty();
 
-  // Called by the writer's thread.
+  // Run on the writer's thread.
   absl::Status Save();
   absl::Status Write(SpoolState::Changes* changes);
 
   const Options options_;
   Dictionary dictionary_;
-  // Set by Open; null: there are none.
+  // Set by Open; nullptr without files.
   std::unique_ptr<SpoolFiles> files_;
 
   mutable absl::Mutex mutex_;
@@ -193,9 +201,10 @@ class Spool {
   Rejected rejected_ ABSL_GUARDED_BY(mutex_);
   std::optional<uint64_t> known_ ABSL_GUARDED_BY(mutex_);
   int read_errors_ ABSL_GUARDED_BY(mutex_) = 0;  // in a row
-  // Used by the writer's thread, and before and after it.
+  // Used by the writer's thread, and by the constructor and destructor while
+  // the thread does not run.
   bool must_begin_segment_ = true;
-  bool has_sqlite_spool_ = false;  // that must be removed
+  bool has_sqlite_spool_ = false;  // still to be removed
 
   SpoolWriter writer_;
 };

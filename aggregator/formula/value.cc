@@ -32,40 +32,4 @@ absl::string_view StatusName(ValueStatus status) {
   return "unknown";
 }
 
-absl::string_view CauseName(GapCause cause) {
-  switch (cause) {
-    case GapCause::kNone:
-      return "";
-    case GapCause::kNoSamples:
-      return "no_samples";
-    case GapCause::kNewLife:
-      return "new_life";
-    case GapCause::kAgentRestart:
-      return "agent_restart";
-    case GapCause::kClockStep:
-      return "clock_step";
-    case GapCause::kNoValue:
-      return "no_value";
-    case GapCause::kSpoolFull:
-      return "spool_full";
-    case GapCause::kRejected:
-      return "rejected";
-    case GapCause::kOverrun:
-      return "overrun";
-    case GapCause::kReset:
-      return "reset";
-    case GapCause::kSpoolExpired:
-      return "spool_expired";
-    case GapCause::kSpoolDamaged:
-      return "spool_damaged";
-    case GapCause::kDiskFull:
-      return "disk_full";
-    case GapCause::kPowerCut:
-      return "power_cut";
-    case GapCause::kStoreDamaged:
-      return "store_damaged";
-  }
-  return "unknown";
-}
-
 }  // namespace fleetperf::aggregator

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "absl/strings/string_view.h"
+#include "base/causes.h"
 
 namespace fleetperf::aggregator {
 
@@ -25,30 +26,8 @@ enum class ValueStatus : uint8_t {
   kNotFinite,  // the number is infinite or NaN
 };
 
-// The reason why samples, or the connection between two samples, are missing.
-enum class GapCause : uint8_t {
-  kNone,
-  kNoSamples,
-  kNewLife,
-  kAgentRestart,
-  kClockStep,
-  kNoValue,
-  kSpoolFull,
-  kRejected,
-  kOverrun,
-  kReset,  // the counter or its base decreased
-  kSpoolExpired,
-  kSpoolDamaged,
-  kDiskFull,
-  kPowerCut,
-  kStoreDamaged,
-};
-inline constexpr GapCause kLastGapCause = GapCause::kStoreDamaged;
-
 // "need_two_samples"
 absl::string_view StatusName(ValueStatus status);
-// "no_samples"; empty for kNone.
-absl::string_view CauseName(GapCause cause);
 
 struct CalculatedValue {
   double value = 0;  // 0 unless OK

@@ -60,14 +60,15 @@ Loss LossOf(const BatchContents& contents, absl::Time now) {
           .cause = LossCause::kRejected};
 }
 
-// What is in a batch whose payload has this fingerprint, if it is the payload
-// that the agent sealed.
+// Parses a batch whose payload has `fingerprint`. Returns an error if the agent
+// sealed another payload.
 absl::StatusOr<BatchContents> CheckBatch(const v1::Batch& batch,
                                          uint64_t fingerprint,
                                          const BatchLimits& limits) {
   if (batch.fingerprint() != 0 && batch.fingerprint() != fingerprint) {
     return absl::InvalidArgumentError(
-        "Batch.payload is damaged: Batch.fingerprint is another's");
+        "Batch.payload is damaged: its SHA-256 does not match "
+        "Batch.fingerprint");
   }
   return ParseBatch(batch, limits);
 }
@@ -256,7 +257,7 @@ absl::Status Session::HandleBatch(v1::Batch batch) {
 
   const auto contents = CheckBatch(received->batch, received->fingerprint,
                                    ingest_.limits().batch);
-  received->batch.clear_fingerprint();  // the store keeps it beside the batch
+  received->batch.clear_fingerprint();  // the store has it beside the batch
   absl::Status allowed;
   if (contents.ok()) allowed = TakeDefinitions(*contents, received.get());
   // A former process may have collected countersets or machines that no longer

@@ -6,26 +6,6 @@
 #include "fleetperf/v1/fleet.pb.h"
 #include "proto/conversions.h"
 
-namespace fleetperf {
-
-v1::PlannedQuery ToProto(const PlannedQuery& query) {
-  v1::PlannedQuery proto;
-  proto.set_counterset(query.counterset);
-  proto.mutable_counters()->Assign(query.counters.begin(),
-                                   query.counters.end());
-  proto.mutable_instances()->Assign(query.instances.begin(),
-                                    query.instances.end());
-  *proto.mutable_interval() = ToProto(query.interval);
-  proto.mutable_machines()->Assign(query.machines.begin(),
-                                   query.machines.end());
-  proto.set_wrap32(query.wrap32);
-  proto.set_name(query.name);
-  proto.set_meanwhile(query.meanwhile);
-  return proto;
-}
-
-}  // namespace fleetperf
-
 namespace fleetperf::aggregator {
 
 bool HaveSameQueries(v1::Plan a, v1::Plan b) {

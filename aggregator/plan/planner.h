@@ -93,10 +93,4 @@ inline bool IsAgentsOwn(const v1::Plan& plan) {
 
 }  // namespace fleetperf::aggregator
 
-namespace fleetperf {
-
-v1::PlannedQuery ToProto(const PlannedQuery& query);
-
-}  // namespace fleetperf
-
 #endif  // FLEETPERF_AGGREGATOR_PLAN_PLANNER_H_

@@ -13,6 +13,7 @@
 #include "aggregator/query/resolver.h"
 #include "aggregator/query/series_reader.h"
 #include "base/status_macros.h"
+#include "proto/conversions.h"
 
 namespace fleetperf::aggregator {
 namespace {

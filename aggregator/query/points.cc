@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "proto/conversions.h"
+
 namespace fleetperf::aggregator {
 
 // The enumerations have the same order; the wire's begins with "unspecified".
@@ -12,14 +14,6 @@ v1::ValueStatus ToProto(ValueStatus status) {
 static_assert(static_cast<int>(ValueStatus::kOk) == 0);
 static_assert(static_cast<int>(ValueStatus::kNotFinite) + v1::VALUE_STATUS_OK ==
               v1::VALUE_STATUS_NOT_FINITE);
-
-v1::GapCause ToProto(GapCause cause) {
-  return static_cast<v1::GapCause>(cause);
-}
-static_assert(static_cast<int>(GapCause::kNone) == v1::GAP_CAUSE_UNSPECIFIED);
-static_assert(static_cast<int>(kLastGapCause) == v1::GapCause_MAX);
-static_assert(static_cast<int>(GapCause::kStoreDamaged) ==
-              v1::GAP_CAUSE_STORE_DAMAGED);
 
 v1::Points ToProto(uint32_t series, absl::Span<const Point> points) {
   v1::Points proto;

@@ -12,7 +12,6 @@
 namespace fleetperf::aggregator {
 
 v1::ValueStatus ToProto(ValueStatus status);
-v1::GapCause ToProto(GapCause cause);
 v1::Points ToProto(uint32_t series, absl::Span<const Point> points);
 
 }  // namespace fleetperf::aggregator

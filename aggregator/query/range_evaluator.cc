@@ -6,32 +6,6 @@
 namespace fleetperf::aggregator {
 namespace {
 
-GapCause CauseOf(LossCause cause) {
-  switch (cause) {
-    case LossCause::kSpoolFull:
-      return GapCause::kSpoolFull;
-    case LossCause::kSpoolExpired:
-      return GapCause::kSpoolExpired;
-    case LossCause::kSpoolDamaged:
-      return GapCause::kSpoolDamaged;
-    case LossCause::kDiskFull:
-      return GapCause::kDiskFull;
-    case LossCause::kPowerCut:
-      return GapCause::kPowerCut;
-    case LossCause::kStoreDamaged:
-      return GapCause::kStoreDamaged;
-    case LossCause::kRejected:
-      return GapCause::kRejected;
-    case LossCause::kOverrun:
-      return GapCause::kOverrun;
-    case LossCause::kSourceFailed:
-      return GapCause::kNoValue;
-    case LossCause::kUnknown:
-      break;
-  }
-  return GapCause::kNoSamples;
-}
-
 // Whether a counter's values never fall.
 bool IsRising(absl::Span<const uint64_t> values) {
   bool falls = false;
@@ -124,7 +98,7 @@ void Explain(absl::Time start, absl::Time end, const std::vector<Loss>& losses,
   if (cause != GapCause::kNoSamples && !incomplete) return;
   for (const Loss& loss : losses) {
     if (loss.start <= end && loss.end > start) {
-      cause = CauseOf(loss.cause);
+      cause = GapCauseOf(loss.cause);
       return;
     }
   }

@@ -45,11 +45,6 @@ bool ReadRetired(absl::string_view bytes, std::vector<uint32_t>* retired) {
   return numbers.ok();
 }
 
-LossCause CauseFromProto(v1::LossCause cause) {
-  return v1::LossCause_IsValid(cause) ? static_cast<LossCause>(cause)
-                                      : LossCause::kUnknown;
-}
-
 bool ReadLoss(absl::string_view bytes, std::vector<Loss>* losses) {
   v1::Loss loss;
   if (!loss.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
@@ -59,7 +54,7 @@ bool ReadLoss(absl::string_view bytes, std::vector<Loss>* losses) {
                      .start = FromProto(loss.start()),
                      .end = FromProto(loss.end()),
                      .ticks = loss.ticks(),
-                     .cause = CauseFromProto(loss.cause())});
+                     .cause = FromProto(loss.cause())});
   return true;
 }
 
@@ -154,41 +149,9 @@ std::string EncodeLosses(const std::vector<Loss>& losses) {
     *loss->mutable_start() = ToProto(lost.start);
     *loss->mutable_end() = ToProto(lost.end);
     loss->set_ticks(lost.ticks);
-    loss->set_cause(static_cast<v1::LossCause>(lost.cause));
+    loss->set_cause(ToProto(lost.cause));
   }
   return content.SerializeAsString();
-}
-
-static_assert(static_cast<int>(LossCause::kSpoolFull) ==
-              v1::LOSS_CAUSE_SPOOL_FULL);
-static_assert(static_cast<int>(LossCause::kStoreDamaged) ==
-              v1::LOSS_CAUSE_STORE_DAMAGED);
-static_assert(static_cast<int>(kLastLossCause) == v1::LossCause_MAX);
-
-absl::string_view LossCauseName(LossCause cause) {
-  switch (cause) {
-    case LossCause::kUnknown:
-      return "unknown";
-    case LossCause::kSpoolFull:
-      return "spool_full";
-    case LossCause::kSpoolExpired:
-      return "spool_expired";
-    case LossCause::kSpoolDamaged:
-      return "spool_damaged";
-    case LossCause::kDiskFull:
-      return "disk_full";
-    case LossCause::kRejected:
-      return "rejected";
-    case LossCause::kOverrun:
-      return "overrun";
-    case LossCause::kSourceFailed:
-      return "source_failed";
-    case LossCause::kPowerCut:
-      return "power_cut";
-    case LossCause::kStoreDamaged:
-      return "store_damaged";
-  }
-  return "unknown";
 }
 
 }  // namespace fleetperf::aggregator

@@ -13,6 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "aggregator/formula/life.h"
+#include "base/causes.h"
 #include "perflib/clocks.h"
 #include "perflib/registration.h"
 
@@ -148,23 +149,6 @@ struct Frame {
                            : column.values[runs[run].begin + tick];
   }
 };
-
-enum class LossCause : uint8_t {
-  kUnknown,
-  kSpoolFull,
-  kSpoolExpired,
-  kSpoolDamaged,
-  kDiskFull,
-  kRejected,
-  kOverrun,
-  kSourceFailed,
-  kPowerCut,
-  kStoreDamaged,
-};
-inline constexpr LossCause kLastLossCause = LossCause::kStoreDamaged;
-
-// "spool_full"
-absl::string_view LossCauseName(LossCause cause);
 
 // Ticks that are lost for good.
 struct Loss {

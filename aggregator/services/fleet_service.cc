@@ -284,8 +284,7 @@ class FleetService : public v1::FleetService::Service {
     }
     for (const auto& [cause, ticks] :
          store_.LostTicks(machine.agent(), machine.name())) {
-      (*machine.mutable_lost_ticks())[std::string(LossCauseName(cause))] =
-          ticks;
+      (*machine.mutable_lost_ticks())[std::string(NameOf(cause))] = ticks;
     }
     return machine;
   }

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/planned_query.h"
+#include "proto/conversions.h"
 
 namespace fleetperf::aggregator {
 namespace {

@@ -24,8 +24,8 @@ inline std::string ToText(const aggregator::WindowValue& value) {
   std::string text = result.ok()
                          ? absl::StrFormat("%.7g", result.value)
                          : std::string(aggregator::StatusName(result.status));
-  if (result.cause != aggregator::GapCause::kNone) {
-    absl::StrAppend(&text, " ", aggregator::CauseName(result.cause));
+  if (result.cause != GapCause::kNone) {
+    absl::StrAppend(&text, " ", NameOf(result.cause));
   }
   if (value.breaks > 0) absl::StrAppend(&text, " breaks=", value.breaks);
   if (value.coverage < 1) {

@@ -19,7 +19,7 @@ namespace fleetperf::aggregator {
 inline void PrintTo(const CalculatedValue& value, std::ostream* out) {
   out->precision(17);
   *out << value.value << " " << StatusName(value.status) << " "
-       << CauseName(value.cause);
+       << NameOf(value.cause);
 }
 
 }  // namespace fleetperf::aggregator

@@ -34,7 +34,7 @@ class StoreWrapper : public aggregator::Store {
                                 uint64_t fingerprint) const override {
     return store_.HasBatch(epoch_number, sequence, fingerprint);
   }
-  std::map<aggregator::LossCause, uint64_t> LostTicks(
+  std::map<LossCause, uint64_t> LostTicks(
       const std::string& agent, const std::string& machine) const override {
     return store_.LostTicks(agent, machine);
   }

@@ -106,7 +106,7 @@ std::vector<std::string> TestStore::ReadLosses(const std::string& machine) {
       [](const Frame&) { return absl::OkStatus(); },
       [&](const aggregator::Loss& loss) {
         losses.push_back(
-            absl::StrFormat("%s %g..%g", aggregator::LossCauseName(loss.cause),
+            absl::StrFormat("%s %g..%g", NameOf(loss.cause),
                             absl::ToDoubleSeconds(loss.start - kStart),
                             absl::ToDoubleSeconds(loss.end - kStart)));
       });

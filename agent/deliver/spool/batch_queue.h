@@ -1,8 +1,9 @@
-// All batches that are held, in the order in which they are sent, and the
-// remains of dropped ones that may have arrived.
+// The sealed batches in the order of sending, and the remains of dropped
+// batches that may have arrived at the aggregator.
 //
-// Memory has all but payloads, which it has of those that no segment has and,
-// as a cache, of some others.
+// A batch is unsaved or saved. Memory holds the payload of each unsaved batch
+// and, as a cache, of some saved ones. A dropped batch has no payload; it is
+// unsaved until the log has its remains. The sums of bytes follow each change.
 
 #ifndef FLEETPERF_AGENT_DELIVER_SPOOL_BATCH_QUEUE_H_
 #define FLEETPERF_AGENT_DELIVER_SPOOL_BATCH_QUEUE_H_
@@ -18,48 +19,48 @@
 
 namespace fleetperf::agent {
 
-// Not thread-safe. Pointers to batches are valid until the next change.
+// Thread-compatible. Pointers to batches are valid until the next change.
 class BatchQueue {
  public:
-  // A batch that the log has, if `is_saved`.
+  // Adds or replaces a batch. `is_saved`: the log has it.
   void Add(HeldBatch batch, bool is_saved);
-  // Does nothing if there is no such batch.
+  // Removes a batch. A no-op if it is absent.
   void Remove(BatchPlace place);
-  // Those of the epoch up to `place`.
+  // Removes the batches of the epoch up to `place`.
   void RemoveUpTo(BatchPlace place);
-  // Leaves only the remains.
+  // Discards a batch's payload and keeps its remains.
   void Drop(BatchPlace place, LossCause cause);
-  // Removes the remains of batches of the epoch after `place`.
+  // Removes and returns the remains of the epoch's batches after `place`.
   std::vector<HeldBatch> TakeDroppedAfter(BatchPlace place);
 
-  // Null if there is none.
+  // These return nullptr if no such batch exists.
   const HeldBatch* Find(BatchPlace place) const;
-  // The first one after `place` that was not dropped.
+  // The first batch after `place` that was not dropped.
   const HeldBatch* Next(BatchPlace place) const;
-  // The first one of all, dropped or not.
+  // The first batch of all, dropped or not.
   const HeldBatch* First() const;
-  // Whether there are any, or remains, of an epoch.
+  // Whether the queue has batches or remains of an epoch.
   bool HasAny(uint32_t epoch) const;
   size_t size() const { return batches_.size(); }
 
-  // Batches, and remains, that the log does not have.
+  // Batches and remains that the log lacks.
   std::vector<HeldBatch> Unsaved() const;
-  // The first of these after `place`; null if there is none.
+  // The first unsaved batch after `place`; nullptr if none exists.
   const HeldBatch* NextUnsaved(BatchPlace place) const;
-  // The others.
+  // Batches and remains that the log has.
   std::vector<HeldBatch> Saved() const;
-  // The log has these, with payloads at these places. Some may be gone or
-  // dropped since.
+  // Marks batches as saved, with their payloads at the given places. Ignores
+  // batches that were removed or dropped meanwhile.
   void SetSaved(const std::vector<HeldBatch>& batches);
-  // Forgets payloads that segments have, but this many bytes of them.
+  // Frees the oldest cached payloads until at most `bytes` of them remain.
   void ShrinkCache(uint64_t bytes);
   // The segments that hold payloads.
   std::set<uint32_t> Segments() const;
 
-  // Of payloads in memory.
+  // Bytes of payloads in memory: all, and of unsaved batches.
   uint64_t memory_bytes() const { return memory_bytes_; }
   uint64_t unsaved_bytes() const { return unsaved_bytes_; }
-  // Of segments that hold payloads.
+  // Bytes of segments that hold payloads.
   uint64_t file_bytes() const { return file_bytes_; }
 
  private:
@@ -70,7 +71,7 @@ class BatchQueue {
   using Batches = std::map<BatchPlace, HeldBatch>;
 
   Batches::iterator Erase(Batches::iterator batch);
-  // Of one batch, which is about to change.
+  // Subtracts a batch's payload from the sums, before the batch changes.
   void ForgetPayload(const HeldBatch& batch);
   void AddToSegment(const HeldBatch& batch);
 

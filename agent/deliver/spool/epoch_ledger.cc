@@ -7,7 +7,7 @@
 namespace fleetperf::agent {
 namespace {
 
-constexpr size_t kMostFingerprints = 100'000;
+constexpr size_t kMaxFingerprints = 100'000;
 
 }  // namespace
 
@@ -46,7 +46,7 @@ std::optional<uint32_t> EpochLedger::NumberOf(uint64_t id) const {
 
 void EpochLedger::AddSealed(uint64_t fingerprint) {
   fingerprints_[++current_.last_sequence] = fingerprint;
-  if (fingerprints_.size() > kMostFingerprints) {
+  if (fingerprints_.size() > kMaxFingerprints) {
     fingerprints_.erase(fingerprints_.begin());
   }
 }

@@ -1,4 +1,6 @@
-// The epochs of the spool's processes: how far each came, and whose it is.
+// The epochs of the processes that have batches in the spool: the last sealed
+// and the last acknowledged batch of each, and whether another process uses the
+// current one.
 
 #ifndef FLEETPERF_AGENT_DELIVER_SPOOL_EPOCH_LEDGER_H_
 #define FLEETPERF_AGENT_DELIVER_SPOOL_EPOCH_LEDGER_H_
@@ -12,7 +14,7 @@
 
 namespace fleetperf::agent {
 
-// Not thread-safe.
+// Thread-compatible.
 class EpochLedger {
  public:
   // `id` is this process's epoch.
@@ -22,37 +24,38 @@ class EpochLedger {
   // Oldest first.
   const std::vector<SpoolEpoch>& former() const { return former_; }
   void SetFormer(std::vector<SpoolEpoch> former);
-  // The one of the process before this stays: the aggregator learns from it
-  // that a stream of that process is over.
+  // Forgets an epoch, except that of the previous process: its number tells the
+  // aggregator that the stream of that process has ended.
   void ForgetFormer(uint32_t number);
 
-  // Null if there is none.
+  // Returns nullptr if the epoch is unknown.
   const SpoolEpoch* Find(uint32_t number) const;
   std::optional<uint32_t> NumberOf(uint64_t id) const;
 
-  // This process has sealed its next batch.
+  // Records that this process sealed its next batch.
   void AddSealed(uint64_t fingerprint);
-  // False if that was known, or there is no such epoch.
+  // Returns false if the acknowledgment was known or the epoch is unknown.
   bool Acknowledge(BatchPlace place);
-  // Whether an aggregator may have a batch.
+  // Whether an aggregator may have the batch.
   bool MayHaveArrived(BatchPlace place) const;
-  // It may, from now on.
+  // Records that the batch may have arrived.
   void MarkSent(BatchPlace place);
-  // Nothing after `last_arrived` has arrived.
+  // Records that no batch after `last_arrived` has arrived.
   void Resume(BatchPlace last_arrived);
 
-  // Whether an aggregator that has this process's epoch up to `sequence`, with
-  // that batch's fingerprint (0: not known), has batches of another process.
+  // Whether an aggregator whose last batch of the current epoch is `sequence`,
+  // with this fingerprint (0: unknown), has batches of another process.
   bool IsAnothers(uint64_t sequence, uint64_t fingerprint) const;
-  // Goes on under a new epoch.
+  // Continues under a new epoch.
   void Fork(uint64_t id);
 
  private:
   SpoolEpoch* FindEpoch(uint32_t number);
 
-  SpoolEpoch current_;  // up to the last sealed batch
+  SpoolEpoch current_;
   std::vector<SpoolEpoch> former_;
-  // Of this process's batches, by sequence, from the last acknowledged one.
+  // Fingerprints of this process's batches by sequence, from the last
+  // acknowledged batch on.
   std::map<uint64_t, uint64_t> fingerprints_;
 };
 

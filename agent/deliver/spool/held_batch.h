@@ -1,5 +1,4 @@
-// A batch that the spool holds, with what must be known of it to find its
-// payload, to check that, and to drop it.
+// A batch in the spool, with its payload or the payload's place in the files.
 
 #ifndef FLEETPERF_AGENT_DELIVER_SPOOL_HELD_BATCH_H_
 #define FLEETPERF_AGENT_DELIVER_SPOOL_HELD_BATCH_H_
@@ -14,16 +13,16 @@
 
 namespace fleetperf::agent {
 
-// Where a payload is in the spool's files.
+// A payload's place in the spool's files.
 struct PayloadPlace {
-  uint32_t segment = 0;  // 0: in none
+  uint32_t segment = 0;  // 0: none
   uint64_t offset = 0;
 };
 
 struct HeldBatch {
-  // Without a batch if its payload is in a segment alone.
+  // `spooled.batch` is nullptr if the payload is only in a segment.
   SpooledBatch spooled;
-  absl::Duration age;  // of the spool when the batch was sealed
+  absl::Duration age;  // the spool's age when the batch was sealed
   v1::Compression compression = v1::COMPRESSION_NONE;
   uint32_t content_size = 0;
   uint64_t fingerprint = 0;
@@ -32,7 +31,7 @@ struct HeldBatch {
 
   bool is_dropped() const { return spooled.dropped.has_value(); }
 
-  // Adds a batch that was sealed.
+  // Stores a sealed batch.
   void SetBatch(v1::Batch batch) {
     compression = batch.compression();
     content_size = batch.content_size();
@@ -40,7 +39,7 @@ struct HeldBatch {
     size = static_cast<uint32_t>(batch.payload().size());
     spooled.batch = std::make_shared<const v1::Batch>(std::move(batch));
   }
-  // The batch as it was sealed.
+  // Returns the batch with its payload, as it was sealed.
   SpooledBatch WithPayload(std::string bytes) const {
     v1::Batch batch;
     batch.set_compression(compression);

@@ -1,6 +1,10 @@
-// The batches that are not sealed yet: the open one, and closed ones that are
-// being compressed. Each tick and loss belongs to one of them by its sequence,
-// so that the file can follow at any moment.
+// The batches that are not sealed: the open batch, and closed batches that are
+// being compressed.
+//
+// Each tick and loss belongs to one of these batches by sequence, also in the
+// files, so the files can be written at any moment. A process that recovers the
+// files seals the ticks that it finds under that sequence. The former process
+// may have sent a batch with this sequence; that batch has all of these ticks.
 
 #ifndef FLEETPERF_AGENT_DELIVER_SPOOL_OPEN_BATCHES_H_
 #define FLEETPERF_AGENT_DELIVER_SPOOL_OPEN_BATCHES_H_
@@ -15,34 +19,35 @@
 
 namespace fleetperf::agent {
 
-// Not thread-safe.
+// Thread-compatible.
 class OpenBatches {
  public:
   OpenBatches() : batches_(1) {}
 
-  // The sequence of the batch that takes what is added, from 1.
+  // The sequence of the open batch, starting at 1.
   uint64_t open_sequence() const { return batches_.back().sequence; }
-  // Whether a batch is closed and not sealed.
+  // Whether a batch is closed but not sealed.
   bool is_sealing() const { return batches_.size() > 1; }
 
   void AddTick(const TickRange& range, std::string content);
   void AddLosses(const Losses& losses);
-  // What the open batch tells. From now on the next one is open.
+  // Closes the open batch, opens the next one, and returns the losses that the
+  // closed batch reports.
   Losses Close();
-  // The oldest closed batch is sealed; its ticks are in it.
+  // Removes the oldest closed batch, which is sealed.
   void RemoveSealed();
 
-  // Whether a tick, or what is told, is not saved.
+  // Whether ticks or losses are unsaved.
   bool has_unsaved() const;
-  // Whether ticks that AddTo gave are still needed.
+  // Whether saved ticks are still needed.
   bool needs_saved_ticks() const;
-  // Adds to a record what is told, and the ticks: all or the unsaved ones.
+  // Adds the losses and the ticks (all, or the unsaved ones) to a record.
   void AddTo(bool all_ticks, v1::SpoolRecord* record) const;
-  // Adds what is told.
+  // Adds the losses to a record.
   void AddToldTo(v1::SpoolRecord* record) const;
-  // The record was written.
+  // Marks the ticks and losses of a record as saved.
   void SetSaved(const v1::SpoolRecord& record);
-  // Bytes of ticks that are needed.
+  // Bytes of the ticks.
   uint64_t tick_bytes() const { return tick_bytes_; }
 
  private:
@@ -57,8 +62,8 @@ class OpenBatches {
     Losses told;
   };
 
-  std::deque<Batch> batches_;  // the last is open
-  uint64_t last_tick_ = 0;     // numbers of ticks
+  std::deque<Batch> batches_;  // the last one is open
+  uint64_t last_tick_ = 0;     // the number of the newest tick
   uint64_t last_saved_tick_ = 0;
   uint64_t tick_bytes_ = 0;
   uint64_t told_version_ = 1;

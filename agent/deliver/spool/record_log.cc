@@ -23,7 +23,7 @@ uint32_t Checksum(absl::string_view bytes) {
       crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
 }
 
-// Of what follows the checksum.
+// The checksum of the header's fields after `checksum`.
 uint32_t ChecksumOf(const Header& header) {
   constexpr size_t kFrom = offsetof(Header, body_checksum);
   return Checksum(
@@ -56,7 +56,7 @@ std::optional<RecordReader::Record> RecordReader::Next() {
   const auto skip = [&](size_t size) {
     position_ += size;
     has_skipped_ = true;
-    // Behind the newest record of a file that was rewound, anything may be.
+    // A rewound file has arbitrary bytes after its newest record.
     has_damage_ = has_damage_ || file_ == File::kAppended;
   };
   while (position_ < end_ && bytes_.size() - position_ >= sizeof(Header)) {
@@ -68,7 +68,7 @@ std::optional<RecordReader::Record> RecordReader::Next() {
     }
     const uint64_t size = uint64_t{header.body_size} + header.payload_size;
     if (size > bytes_.size() - position_ - sizeof header) {
-      // Cut off, unless the bytes only look like a header.
+      // Cut off. After skipped bytes it may only look like a header.
       if (!has_skipped_) break;
       skip(1);
       continue;

@@ -12,13 +12,13 @@
 namespace fleetperf::agent {
 namespace {
 
-// Processes that can still follow one, for as long as machines live.
+// Leaves numbers for a million later processes.
 constexpr uint32_t kLastProcess = kThisProcess - (uint32_t{1} << 20);
-// v1::Batch.sequence
+// The upper bound of v1::Batch.sequence.
 constexpr uint64_t kLastSequence = (uint64_t{1} << 40) - 1;
 
-// Calls `apply` with each record and the offset of its payload. Returns whether
-// there was damage.
+// Calls `apply` with each record and the offset of its payloads. Returns
+// whether damage was found.
 template <typename Function>
 bool ForEachRecord(RecordReader::File file, absl::string_view bytes,
                    Function apply) {
@@ -41,21 +41,20 @@ bool IsSound(const HeldBatch& batch, const RecoveredSpool& spool) {
   const auto epoch = spool.epochs.find(place.epoch);
   return epoch != spool.epochs.end() && place.sequence > 0 &&
          place.sequence <= epoch->second.last_sequence &&
-         (!batch.is_dropped() ||
-          v1::LossCause_IsValid(static_cast<int>(*batch.spooled.dropped)));
+         batch.spooled.dropped != LossCause::kUnknown;
 }
 
 }  // namespace
 
 void RecoveredSpool::Lose(const HeldBatch& batch) {
   lost.Add(batch.spooled.losses);
-  // What is left of a dropped one is not known to be lost.
+  // A dropped batch may have arrived.
   if (batch.is_dropped() || batch.spooled.ticks.ticks == 0) return;
   lost.Add("", LossCause::kSpoolDamaged, batch.spooled.ticks);
 }
 
-void RecoveredSpool::AddDamage(absl::string_view what) {
-  absl::StrAppend(&damage, damage.empty() ? "" : "; ", what);
+void RecoveredSpool::AddDamage(absl::string_view found) {
+  absl::StrAppend(&damage, damage.empty() ? "" : "; ", found);
 }
 
 void RecoveredSpool::RemoveUnsound() {
@@ -151,7 +150,8 @@ void SpoolRecovery::ApplyTicks(absl::string_view bytes) {
           ApplyOpen(record);
           return;
         }
-        if (record.process() < recovered_.process) return;  // it is in a batch
+        // The ticks of earlier processes are in batches.
+        if (record.process() < recovered_.process) return;
         has_others = true;
         for (const v1::SpoolOpenBatch& batch : record.open()) {
           for (const v1::SpoolTick& tick : batch.ticks()) {
@@ -168,7 +168,7 @@ void SpoolRecovery::Apply(const v1::SpoolRecord& record,
                           PayloadPlace payloads) {
   if (record.version() > kSpoolVersion) is_of_later_version_ = true;
   if (record.process() > recovered_.process) {
-    // It has sealed what the process before left open.
+    // The new process sealed the open batches of the previous one.
     recovered_.process = record.process();
     recovered_.open.clear();
     recovered_.definitions = {};
@@ -178,7 +178,7 @@ void SpoolRecovery::Apply(const v1::SpoolRecord& record,
   }
   recovered_.ended = record.ended();
   if (!record.boot_id().empty()) recovered_.boot_id = record.boot_id();
-  // A batch whose definitions are lost would end each stream that it is in.
+  // A batch without its definitions would end each stream that sends it.
   if (record.definition_records() != definition_records_) {
     lacks_definitions_ = true;
   }
@@ -243,7 +243,7 @@ void SpoolRecovery::ApplyOpen(const v1::SpoolRecord& record) {
         continue;
       }
       open.ticks.Extend(FromProto(tick.range()));
-      // Messages one after the other are one message with all that is in them.
+      // Concatenated serialized messages parse as one merged message.
       open.content += tick.content();
     }
   }

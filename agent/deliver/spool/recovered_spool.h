@@ -1,4 +1,9 @@
-// What a process finds in the spool's files.
+// The contents of the spool's files, recovered at the start of a process.
+//
+// SpoolRecovery applies the records in order. Each record is a change, so a
+// damaged record loses only its own content. The numbers in records show
+// missing ones: without a record of definitions, the later batches and ticks of
+// its process cannot be used and count as lost.
 
 #ifndef FLEETPERF_AGENT_DELIVER_SPOOL_RECOVERED_SPOOL_H_
 #define FLEETPERF_AGENT_DELIVER_SPOOL_RECOVERED_SPOOL_H_
@@ -20,67 +25,70 @@ namespace fleetperf::agent {
 
 inline constexpr uint32_t kSpoolVersion = 1;
 
-// Not thread-safe.
+// Thread-compatible.
 struct RecoveredSpool {
-  // A batch that was not sealed.
+  // A batch that the previous process did not seal.
   struct Open {
     TickRange ticks;
-    std::string content;  // a serialized v1::BatchContent, of all ticks
-    Losses told;
+    std::string content;  // a serialized v1::BatchContent with all ticks
+    Losses told;          // the losses that the batch reports
   };
 
-  // Epochs by number, up to that of the process before this one.
+  // Epochs by number. The last one is the previous process's.
   std::map<uint32_t, SpoolEpoch> epochs;
   std::map<BatchPlace, HeldBatch> batches;
-  // Of the process before this one.
+  // The previous process's definitions, open batches by sequence, and number
+  // (0: no previous process).
   DefinitionSet definitions;
-  std::map<uint64_t, Open> open;  // by sequence
-  uint32_t process = 0;           // its number; 0: there was none
+  std::map<uint64_t, Open> open;
+  uint32_t process = 0;
   absl::Duration age;
   absl::Time last_tick = absl::InfinitePast();
   bool ended = true;
   std::string boot_id;
 
-  // What was found wrong; empty: nothing.
+  // A description of the damage found; empty: none.
   std::string damage;
-  Losses lost;  // with that
+  Losses lost;  // by the damage
 
   // Counts a batch as lost by damage.
   void Lose(const HeldBatch& batch);
-  void AddDamage(absl::string_view what);
-  // Removes epochs without batches but the last one's, and counts what no agent
-  // can have written.
+  void AddDamage(absl::string_view found);
+  // Removes epochs without batches, except the last one. Counts contents that
+  // no agent writes as damage.
   void RemoveUnsound();
-  // Makes batches of what was not sealed. The process before may have sealed
-  // more under the same number, and sent it: the aggregator then has this
-  // number, and all of this is in it.
+  // Seals the open batches. The previous process may have sealed and sent more
+  // ticks under the same sequence; the aggregator then has that batch, with all
+  // of these ticks.
   void SealOpen();
-  // What that process could not tell: that its machine lost its power.
+  // Adds a loss for a power cut of the machine, which the previous process
+  // could not report.
   void AddPowerCut(absl::string_view boot_id, absl::Time now);
 };
 
 enum class SegmentKind {
-  kComplete,  // has all of the state that it begins with
-  kCutOff,    // a crash cut that off: the segments before it are complete
-  kDamaged,   // or is one of an import
+  kComplete,  // begins with a whole state
+  kCutOff,    // a crash cut off the state; an earlier segment is complete
+  kDamaged,   // damaged, or written by an import
 };
 SegmentKind KindOf(absl::string_view segment);
 
-// Applies the files' bytes. Damage is counted, and all else recovered.
+// Applies the records of the files. Counts damage and recovers the rest.
+// Thread-compatible.
 class SpoolRecovery {
  public:
-  // From the newest complete segment on, in their order, but those that are cut
-  // off.
+  // Must be called for the newest complete segment and each later one that is
+  // not cut off, in order.
   void ApplySegment(uint32_t number, absl::string_view bytes);
-  // After the segments.
+  // Must be called after all segments.
   void ApplyTicks(absl::string_view bytes);
-  // Whether a later version wrote a segment: nothing can be used.
+  // Whether a later version wrote a segment. Then nothing can be used.
   bool is_of_later_version() const { return is_of_later_version_; }
 
   RecoveredSpool& recovered() { return recovered_; }
 
  private:
-  // `payloads`: where those of the record's batches are.
+  // `payloads`: the place of the payloads that follow the record.
   void Apply(const v1::SpoolRecord& record, PayloadPlace payloads);
   void ApplyOpen(const v1::SpoolRecord& record);
 

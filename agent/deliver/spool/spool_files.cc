@@ -25,14 +25,15 @@ constexpr char kTicks[] = "spool.ticks";
 constexpr char kSegments[] = ".log";
 constexpr char kDefinitions[] = ".definitions";
 constexpr char kDamaged[] = ".damaged";
-// Bytes of the file of ticks that may be out of date, beside half of it.
-constexpr uint64_t kWaste = uint64_t{1} << 20;
+// Obsolete bytes allowed in the file of ticks, in addition to as many as it has
+// needed ones.
+constexpr uint64_t kMaxObsoleteTickBytes = uint64_t{1} << 20;
 
 std::string NumberedName(uint32_t number, absl::string_view ending) {
   return absl::StrFormat("spool.%06d%s", number, ending);
 }
 
-// The number in a name like that.
+// The number in a name made by NumberedName; std::nullopt for other names.
 std::optional<uint32_t> NumberOf(absl::string_view name,
                                  absl::string_view ending) {
   uint32_t number;
@@ -50,7 +51,7 @@ absl::StatusOr<std::string> ReadIfThere(const std::string& path) {
   return bytes;
 }
 
-// The part of a segment that is a batch's payload; nothing if it is damaged.
+// Returns a batch's payload in its segment; std::nullopt if it is damaged.
 std::optional<absl::string_view> PayloadIn(absl::string_view segment,
                                            const HeldBatch& batch) {
   if (batch.payload.offset > segment.size() ||
@@ -64,7 +65,7 @@ std::optional<absl::string_view> PayloadIn(absl::string_view segment,
 }
 
 void Delete(const std::string& path) {
-  std::error_code ignored;  // it is tried again
+  std::error_code ignored;  // the next call of KeepOnly tries again
   std::filesystem::remove(NativePath(path), ignored);
 }
 
@@ -197,7 +198,7 @@ absl::Status SpoolFiles::CheckPayloads(RecoveredSpool* recovered) const {
   return absl::OkStatus();
 }
 
-// Without them, no batch of the epoch can be used.
+// Without its definitions, no batch of an epoch can be used.
 void SpoolFiles::CheckDefinitions(RecoveredSpool* recovered) const {
   for (const auto& [number, epoch] : recovered->epochs) {
     const auto first = recovered->batches.lower_bound({number, 0});
@@ -235,7 +236,7 @@ absl::Status SpoolFiles::SetAllAside() {
 }
 
 void SpoolFiles::CopyAside(const std::string& path) const {
-  std::error_code ignored;  // it is for who wants to look at it
+  std::error_code ignored;  // the copy only serves analysis
   std::filesystem::copy_file(
       NativePath(path), NativePath(absl::StrCat(path, kDamaged)),
       std::filesystem::copy_options::overwrite_existing, ignored);
@@ -251,7 +252,7 @@ absl::Status SpoolFiles::OpenSegment() {
   return absl::OkStatus();
 }
 
-// Appends to `bytes` what has to be written.
+// Appends the record and the payloads of `batches` to `bytes`.
 absl::Status SpoolFiles::AddRecord(v1::SpoolRecord record, uint32_t process,
                                    std::vector<HeldBatch>* batches,
                                    std::string* bytes) {
@@ -280,7 +281,7 @@ absl::Status SpoolFiles::AddRecord(v1::SpoolRecord record, uint32_t process,
 absl::Status SpoolFiles::Write(const std::string& bytes, bool syncs) {
   absl::Status status = segment_->Append(bytes);
   if (status.ok() && syncs) status = segment_->Sync();
-  if (!status.ok()) segment_ = nullptr;  // its end may be any
+  if (!status.ok()) segment_ = nullptr;  // its end is unknown
   return status;
 }
 
@@ -306,10 +307,10 @@ absl::Status SpoolFiles::BeginSegment(std::vector<v1::SpoolRecord> state,
     return status;
   }
   complete_segment_ = last_segment_;
-  // At most half of it is the state.
+  // The state takes at most half of a segment.
   full_size_ = state_bytes + std::max(options_.segment_bytes, state_bytes);
   if (ticks_ == nullptr) {
-    Delete(PathOf(kTicks));  // another process's
+    Delete(PathOf(kTicks));  // the previous process's
     ASSIGN_OR_RETURN(ticks_, AppendFile::Open(PathOf(kTicks)));
   }
   RewindTicks();
@@ -341,7 +342,7 @@ absl::Status SpoolFiles::AppendTicks(const v1::SpoolRecord& record) {
 
 bool SpoolFiles::needs_segment(uint64_t needed_tick_bytes) const {
   return segment_ == nullptr || segment_->position() >= full_size_ ||
-         ticks_->position() > 2 * needed_tick_bytes + kWaste;
+         ticks_->position() > 2 * needed_tick_bytes + kMaxObsoleteTickBytes;
 }
 
 absl::Status SpoolFiles::WriteDefinitions(
@@ -415,9 +416,9 @@ void SpoolFiles::KeepOnly(const std::set<uint32_t>& segments,
 
 void SpoolFiles::EmptyOthers(const std::set<uint32_t>& segments) {
   for (const uint32_t number : segments_) {
-    // The log needs the last complete one, and those after it.
+    // Recovery needs the last complete segment and all later ones.
     if (number >= complete_segment_ || segments.contains(number)) continue;
-    std::error_code ignored;  // it is tried again
+    std::error_code ignored;  // the next failed save tries again
     std::filesystem::resize_file(NativePath(SegmentPath(number)), 0, ignored);
   }
 }

@@ -1,16 +1,21 @@
 // The files of a spool, in its directory:
 //
-//   spool.lock                    held by the process that uses the spool
-//   spool.NUMBER.log              a segment of the log: all of the state, then
-//                                 each change; payloads follow the records that
-//                                 add them
-//   spool.ticks                   records of open batches; overwritten from its
-//                                 front when all ticks in it are in batches
-//   spool.NUMBER.definitions      of a former epoch: v1::Dictionary records
+//   spool.lock                    locked by the process that uses the spool
+//   spool.NUMBER.log              a segment of the log: the whole state, then
+//                                 each change. Payloads follow the record that
+//                                 adds them.
+//   spool.ticks                   records of open batches. Overwritten from its
+//                                 start once all its ticks are in batches.
+//   spool.NUMBER.definitions      a former epoch's v1::Dictionary records
 //
-// A change is one record, written at once: it is whole, or a crash cut it off.
-// A new segment begins when one is full, and after each error. Older ones are
-// needed for their payloads alone, and deleted when none of these is held.
+// Invariants:
+// - A change is one record and one write. After a crash the record is whole or
+//   cut off.
+// - A new segment begins when the last one is full, and after each error.
+// - The newest complete segment is enough to recover everything but payloads.
+//   Older segments are needed only for payloads, and are deleted when none of
+//   these is held.
+// - Each payload is checked against its batch's fingerprint when it is read.
 
 #ifndef FLEETPERF_AGENT_DELIVER_SPOOL_SPOOL_FILES_H_
 #define FLEETPERF_AGENT_DELIVER_SPOOL_SPOOL_FILES_H_
@@ -33,64 +38,66 @@
 
 namespace fleetperf::agent {
 
-// Used by one thread, but for what says otherwise. After an error of a function
-// that writes, BeginSegment comes before all else.
+// Functions that are not marked thread-safe must be called from one thread.
+// After an error of a function that writes, the next write must be
+// BeginSegment.
 class SpoolFiles {
  public:
   struct Options {
     std::string directory;
     uint64_t segment_bytes = uint64_t{4} << 20;
-    // For tests, which stop threads there: called before files are used.
+    // Hook for tests, called before a file is used.
     std::function<void()> before_use = [] {};
   };
 
-  // Makes the directory, if need be. FailedPrecondition if another process uses
-  // it.
+  // Creates the directory if needed. Returns FailedPrecondition if another
+  // process uses it.
   static absl::StatusOr<std::unique_ptr<SpoolFiles>> Open(
       const Options& options);
 
-  // Whether there is a complete segment.
+  // Whether a complete segment exists.
   bool has_log() const;
-  // What the files hold, with every payload checked. What is damaged is copied
-  // to a file with ".damaged" at its name's end. Files of a later version are
-  // renamed like that, and everything in them is counted as lost. Errors: files
-  // that cannot be read.
+  // Reads the files and checks every payload. Copies damaged files to files
+  // whose names end in ".damaged". Renames files of a later version in the same
+  // way and counts their contents as lost. Returns an error if a file cannot be
+  // read.
   absl::StatusOr<RecoveredSpool> Recover();
   const std::string& directory() const { return options_.directory; }
 
-  // Begins a segment with all of the state and batches, and empties the file of
-  // ticks. All of these functions sync batches, and say in them where their
-  // payloads are; those that were dropped have none.
+  // Begins a segment with the whole state and `batches`, and empties the file
+  // of ticks. This and the next two functions sync the batches, and set the
+  // places of their payloads; dropped batches have none.
   absl::Status BeginSegment(std::vector<v1::SpoolRecord> state,
                             uint32_t process, std::vector<HeldBatch>* batches);
   absl::Status Append(v1::SpoolRecord record, uint32_t process,
                       std::vector<HeldBatch>* batches);
-  // Before the first segment of a spool that is imported.
+  // Appends batches of an imported spool, before its first complete segment.
   absl::Status AppendImported(std::vector<HeldBatch>* batches);
   absl::Status AppendTicks(const v1::SpoolRecord& record);
   void RewindTicks() { rewinds_ticks_ = true; }
-  // Of a former epoch.
+  // Writes the definitions of a former epoch.
   absl::Status WriteDefinitions(uint32_t epoch,
                                 const std::vector<v1::Definitions>& parts);
-  // Whether a segment should begin: the last one is full, or the file of ticks
-  // has much more than the ones that are needed.
+  // Whether a segment should begin: the last one is full, or most of the file
+  // of ticks is obsolete.
   bool needs_segment(uint64_t needed_tick_bytes) const;
 
-  // The log, on the disk, refers to no others: they are deleted, except for the
-  // last segment.
+  // Deletes all other segments, except the last one, and all other epochs'
+  // definitions. The log on the disk must not refer to them.
   void KeepOnly(const std::set<uint32_t>& segments,
                 const std::set<uint32_t>& epochs);
-  // Nothing in other segments is held, but the log cannot be told, perhaps for
-  // want of the room that they take: they become empty, which says so.
+  // Truncates all other segments to nothing. No batch in them is held, but the
+  // log cannot be written, perhaps because these segments fill the disk. An
+  // empty segment tells recovery that its payloads were released.
   void EmptyOthers(const std::set<uint32_t>& segments);
 
-  // The sizes of files with definitions, by epoch.
+  // The sizes of the files with definitions, by epoch.
   const std::map<uint32_t, uint64_t>& definition_bytes() const {
     return definitions_;
   }
 
-  // Thread-safe. DataLoss or NotFound if the payload is damaged; then its
-  // segment is copied like at the start.
+  // Thread-safe. Returns DataLoss or NotFound if the payload is damaged, and
+  // copies its segment like Recover.
   absl::StatusOr<std::string> ReadPayload(const HeldBatch& batch) const;
   // Thread-safe.
   absl::StatusOr<std::vector<v1::Definitions>> ReadDefinitions(
@@ -115,15 +122,15 @@ class SpoolFiles {
 
   const Options options_;
   std::unique_ptr<FileLock> lock_;
-  // The files that there are.
+  // The existing files.
   std::set<uint32_t> segments_;
-  std::map<uint32_t, uint64_t> definitions_;  // sizes, by epoch
-  std::unique_ptr<AppendFile> segment_;       // null: one has to begin
-  uint32_t last_segment_ = 0;                 // its number, or that of the last
-  uint32_t complete_segment_ = 0;             // the last that is, 0: none
+  std::map<uint32_t, uint64_t> definitions_;  // sizes by epoch
+  std::unique_ptr<AppendFile> segment_;       // nullptr: one must begin
+  uint32_t last_segment_ = 0;                 // the highest number so far
+  uint32_t complete_segment_ = 0;             // the last complete one; 0: none
   uint32_t records_ = 0;                      // in segment_
-  uint32_t definition_records_ = 0;
-  uint64_t full_size_ = 0;  // of segment_
+  uint32_t definition_records_ = 0;           // in segment_
+  uint64_t full_size_ = 0;                    // of segment_
   std::unique_ptr<AppendFile> ticks_;
   uint32_t tick_records_ = 0;
   bool rewinds_ticks_ = false;  // before the next record

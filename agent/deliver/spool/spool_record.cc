@@ -1,5 +1,7 @@
 #include "agent/deliver/spool/spool_record.h"
 
+#include "proto/conversions.h"
+
 namespace fleetperf::agent {
 
 int64_t ToNanoseconds(absl::Time time) {
@@ -64,7 +66,7 @@ void ToProto(const HeldBatch& batch, uint32_t process, v1::SpoolBatch* to) {
   to->set_age_ms(static_cast<uint64_t>(absl::ToInt64Milliseconds(batch.age)));
   if (!spooled.losses.empty()) spooled.losses.AppendTo(to->mutable_told());
   if (spooled.dropped.has_value()) {
-    to->set_dropped(static_cast<v1::LossCause>(*spooled.dropped));
+    to->set_dropped(ToProto(*spooled.dropped));
     return;
   }
   to->set_compression(batch.compression);
@@ -87,7 +89,7 @@ HeldBatch FromProto(const v1::SpoolBatch& batch) {
       .size = batch.size(),
       .payload = {.segment = batch.segment(), .offset = batch.offset()}};
   if (batch.dropped() != v1::LOSS_CAUSE_UNSPECIFIED) {
-    held.spooled.dropped = static_cast<LossCause>(batch.dropped());
+    held.spooled.dropped = fleetperf::FromProto(batch.dropped());
     held.payload = {};
     held.size = 0;
   }

@@ -1,4 +1,4 @@
-// Between the records of the spool's files and what memory holds.
+// Converts between the records of the spool's files and the types in memory.
 
 #ifndef FLEETPERF_AGENT_DELIVER_SPOOL_SPOOL_RECORD_H_
 #define FLEETPERF_AGENT_DELIVER_SPOOL_SPOOL_RECORD_H_
@@ -14,15 +14,14 @@
 
 namespace fleetperf::agent {
 
-// Infinite times become the ends of what nanoseconds can say, and back.
+// Infinite times convert to and from the ends of the range of nanoseconds.
 int64_t ToNanoseconds(absl::Time time);
 absl::Time FromNanoseconds(int64_t nanoseconds);
 
 void ToProto(const TickRange& range, v1::SpoolTicks* to);
 TickRange FromProto(const v1::SpoolTicks& ticks);
 
-// In files, this process's epoch has its number among all processes,
-// `process`, which must not be a former one's.
+// In files, kThisProcess becomes the process's own number, `process`.
 void ToProto(const SpoolEpoch& epoch, uint32_t process, v1::SpoolEpoch* to);
 SpoolEpoch FromProto(const v1::SpoolEpoch& epoch);
 void ToProto(BatchPlace place, uint32_t process, v1::SpoolPlace* to);

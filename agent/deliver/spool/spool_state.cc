@@ -8,15 +8,15 @@
 namespace fleetperf::agent {
 namespace {
 
-// What memory holds for files that cannot be written, and how much of the
-// spool's size at most.
-constexpr uint64_t kMostUnsavedBytes = uint64_t{16} << 20;
-constexpr uint64_t kUnsavedPart = 4;
-// What memory keeps of what is in files, so that it need not be read.
-constexpr uint64_t kMostCachedBytes = uint64_t{1} << 20;
-// Each takes some 300 bytes of memory.
-constexpr size_t kMostBatches = 100'000;
-// What one record of a new segment has at most: damage costs one record.
+// Upper bounds on unsaved payloads while the files cannot be written: in bytes,
+// and as the inverse of a share of the spool's size.
+constexpr uint64_t kMaxUnsavedBytes = uint64_t{16} << 20;
+constexpr uint64_t kUnsavedShare = 4;
+// Upper bound on saved payloads that memory caches.
+constexpr uint64_t kMaxCachedBytes = uint64_t{1} << 20;
+// Each batch takes about 300 bytes of memory beside its payload.
+constexpr size_t kMaxBatches = 100'000;
+// Upper bounds on one record of a new segment. Damage loses one record.
 constexpr int kBatchesPerRecord = 500;
 constexpr size_t kDefinitionBytesPerRecord = size_t{64} << 10;
 
@@ -74,8 +74,8 @@ SpooledBatch SpoolState::Close(const TickRange& ticks) {
 void SpoolState::Seal(HeldBatch batch) {
   epochs_.AddSealed(batch.fingerprint);
   open_.RemoveSealed();
-  // The aggregator may have had it before it was made: a capture is played
-  // again.
+  // The aggregator may have acknowledged the batch before it was sealed: a
+  // replayed capture makes the same batches again.
   if (epochs_.current().last_sequence > epochs_.current().acknowledged) {
     batch.age = Age();
     queue_.Add(std::move(batch), /*is_saved=*/false);
@@ -86,13 +86,13 @@ void SpoolState::Seal(HeldBatch batch) {
 }
 
 bool SpoolState::Resume(BatchPlace last_arrived, uint64_t fingerprint) {
-  // Without files, a capture may be played that was played before.
+  // Without files, this may be a repeated replay of a capture.
   if (last_arrived.epoch == kThisProcess && options_.has_files &&
       epochs_.IsAnothers(last_arrived.sequence, fingerprint)) {
     return false;
   }
-  // What was dropped and had not arrived is lost; what had is not. Others that
-  // are dropped from now on are lost for certain, until they are sent.
+  // Dropped batches that had not arrived are lost; the others are not. From now
+  // on, batches that are dropped before they are sent count as lost at once.
   epochs_.Resume(last_arrived);
   for (HeldBatch& batch : queue_.TakeDroppedAfter(last_arrived)) {
     const LossCause cause = *batch.spooled.dropped;
@@ -104,12 +104,15 @@ bool SpoolState::Resume(BatchPlace last_arrived, uint64_t fingerprint) {
 
 void SpoolState::Fork(uint64_t id) {
   epochs_.Fork(id);
-  changed_epochs_.insert(kThisProcess);
+  changed_epochs_[kThisProcess] = epochs_.current();
 }
 
 bool SpoolState::Acknowledge(BatchPlace place) {
   if (!epochs_.Acknowledge(place)) return false;
-  if (options_.has_files) changed_epochs_.insert(place.epoch);
+  // A copy, because the ledger forgets an epoch whose last batch is removed.
+  if (options_.has_files) {
+    changed_epochs_[place.epoch] = *epochs_.Find(place.epoch);
+  }
   queue_.RemoveUpTo(place);
   Settle(place.epoch);
   return true;
@@ -123,7 +126,7 @@ void SpoolState::Remove(BatchPlace place) {
 
 void SpoolState::Lose(HeldBatch batch, LossCause cause) {
   const SpooledBatch& lost = batch.spooled;
-  Losses losses = lost.losses;  // that no other batch tells of
+  Losses losses = lost.losses;  // reported by no other batch
   if (lost.ticks.ticks > 0) losses.Add("", cause, lost.ticks);
   dropped_ticks_ += lost.ticks.ticks;
   open_.AddLosses(losses);
@@ -166,8 +169,9 @@ void SpoolState::DropBeyondBounds() {
       Drop(*oldest, LossCause::kSpoolExpired);
     } else if (bytes > options_.max_bytes) {
       Drop(*oldest, LossCause::kSpoolFull);
-    } else if (queue_.size() > kMostBatches) {
-      // Remains, too: whether the batch had arrived is not asked any more.
+    } else if (queue_.size() > kMaxBatches) {
+      // Includes remains, whose batches then count as lost even if they
+      // arrived.
       const HeldBatch& first = *queue_.First();
       Lose(first, first.spooled.dropped.value_or(LossCause::kSpoolFull));
     } else {
@@ -176,16 +180,15 @@ void SpoolState::DropBeyondBounds() {
   }
 }
 
-// Of what is not in files.
 void SpoolState::DropBeyondMemory() {
-  const uint64_t most =
+  const uint64_t max_unsaved =
       options_.has_files
-          ? std::min(kMostUnsavedBytes, options_.max_bytes / kUnsavedPart)
+          ? std::min(kMaxUnsavedBytes, options_.max_bytes / kUnsavedShare)
           : options_.max_bytes;
   const LossCause cause =
       options_.has_files ? LossCause::kDiskFull : LossCause::kSpoolFull;
   BatchPlace place;
-  while (queue_.unsaved_bytes() > most) {
+  while (queue_.unsaved_bytes() > max_unsaved) {
     const HeldBatch* next = queue_.NextUnsaved(place);
     if (next == nullptr || IsNewest(next->spooled.place)) return;
     place = next->spooled.place;
@@ -235,10 +238,9 @@ std::vector<v1::SpoolRecord> SpoolState::MakeState() {
 
 v1::SpoolRecord SpoolState::MakeChange() {
   v1::SpoolRecord change = NewRecord();
-  changed_epochs_.insert(kThisProcess);
-  for (const uint32_t number : std::exchange(changed_epochs_, {})) {
-    const SpoolEpoch* epoch = epochs_.Find(number);
-    if (epoch != nullptr) ToProto(*epoch, process_, change.add_epochs());
+  changed_epochs_[kThisProcess] = epochs_.current();
+  for (const auto& [number, epoch] : std::exchange(changed_epochs_, {})) {
+    ToProto(epoch, process_, change.add_epochs());
   }
   for (const BatchPlace place : std::exchange(removed_, {})) {
     ToProto(place, process_, change.add_removed());
@@ -249,7 +251,7 @@ v1::SpoolRecord SpoolState::MakeChange() {
   }
   change.mutable_removed_instances()->Add(definitions.removed.begin(),
                                           definitions.removed.end());
-  // What is removed, and that it is lost, is written at once.
+  // A record with removed batches also has the losses of these batches.
   open_.AddToldTo(&change);
   return change;
 }
@@ -289,7 +291,7 @@ void SpoolState::SetSaved(
     const std::map<uint32_t, uint64_t>& definition_bytes) {
   writing_ = 0;
   queue_.SetSaved(changes.batches);
-  queue_.ShrinkCache(kMostCachedBytes);
+  queue_.ShrinkCache(kMaxCachedBytes);
   if (changes.ticks.has_value()) open_.SetSaved(*changes.ticks);
   if (changes.former_definitions.has_value()) {
     former_definitions_.reset();

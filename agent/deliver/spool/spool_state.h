@@ -1,5 +1,17 @@
-// All that the spool holds, and the rules by which it is sent, acknowledged,
-// dropped and counted. What the files have to be told is taken from here.
+// The spool's contents in memory, and the rules by which batches are sent,
+// acknowledged, dropped and counted as lost. The writer takes the changes for
+// the files from here.
+//
+// Invariants:
+// - The oldest batches beyond the bounds of size, age and unsaved bytes are
+//   dropped, but never this process's newest batch.
+// - A dropped batch that may have arrived leaves its remains until the
+//   aggregator's answer decides whether its ticks are lost.
+// - Acknowledgments and removals are lazy changes: they are written with the
+//   next batch. After a kill in between, the next process sends the batches
+//   again, and the aggregator recognizes them.
+// - An acknowledgment is written before the segment of the acknowledged batch
+//   is deleted.
 
 #ifndef FLEETPERF_AGENT_DELIVER_SPOOL_SPOOL_STATE_H_
 #define FLEETPERF_AGENT_DELIVER_SPOOL_SPOOL_STATE_H_
@@ -25,23 +37,24 @@
 
 namespace fleetperf::agent {
 
-// Not thread-safe, and uses no files.
+// Thread-compatible. Uses no files.
 class SpoolState {
  public:
   struct Options {
     uint64_t epoch = 0;
-    // Whether there are files: without, nothing ages, and `max_bytes` bounds
-    // what is in memory.
+    // Whether the spool has files. Without files, batches do not expire, and
+    // `max_bytes` bounds the payloads in memory.
     bool has_files = false;
     uint64_t max_bytes = 0;
     absl::Duration max_age;
     const Clock* clock = nullptr;
     std::string boot_id;
   };
-  // What pointers point to outlives this.
+  // `options.clock` and `dictionary` must outlive the object.
   SpoolState(const Options& options, Dictionary* dictionary);
 
-  // What the files held at the start, and the sizes of files with definitions.
+  // Takes over the recovered contents of the files. `definition_bytes` are the
+  // sizes of the files with definitions by epoch.
   void TakeOver(RecoveredSpool recovered,
                 const std::map<uint32_t, uint64_t>& definition_bytes);
 
@@ -51,52 +64,57 @@ class SpoolState {
   uint64_t dropped_ticks() const { return dropped_ticks_; }
   // This process's number in the files.
   uint32_t process() const { return process_; }
-  // Those of a former epoch that no file has yet; null if there are none.
+  // Returns the definitions of a former epoch that no file has yet; nullptr if
+  // none exist.
   const std::vector<v1::Definitions>* UnsavedDefinitions(uint32_t epoch) const;
 
   void AddTick(const TickRange& range, std::string content);
   void AddLosses(const Losses& losses) { open_.AddLosses(losses); }
-  // Closes the open batch: all but its contents.
+  // Closes the open batch. The result has no contents yet.
   SpooledBatch Close(const TickRange& ticks);
-  // The batch that was closed first. What bounds do not allow goes.
+  // Adds the oldest closed batch to the queue and drops batches beyond the
+  // bounds.
   void Seal(HeldBatch batch);
 
-  // False if the epoch is another's: see EpochLedger.
+  // Returns false if another process uses the epoch: see EpochLedger.
   bool Resume(BatchPlace last_arrived, uint64_t fingerprint);
   void Fork(uint64_t id);
   void MarkSent(BatchPlace place) { epochs_.MarkSent(place); }
-  // False if that was known.
+  // Returns false if the acknowledgment was known.
   bool Acknowledge(BatchPlace place);
-  // Without counting it.
+  // Removes a batch without counting it.
   void Remove(BatchPlace place);
-  // Removes a batch, and counts it as lost.
+  // Removes a batch and counts it as lost.
   void Lose(HeldBatch batch, LossCause cause);
 
   struct Changes {
     uint32_t process = 0;
-    std::vector<HeldBatch> batches;  // that the log does not have
-    // All of the state but these, for a new segment; empty: none begins.
+    std::vector<HeldBatch> batches;  // the unsaved ones
+    // The whole state except `batches`, for a new segment. Empty: the current
+    // segment continues.
     std::vector<v1::SpoolRecord> state;
     std::optional<v1::SpoolRecord> change;  // for the log, with `batches`
     std::optional<v1::SpoolRecord> ticks;   // of open batches
-    bool rewinds_ticks = false;             // before these are written
-    // Of the former epoch with this number.
+    bool rewinds_ticks = false;             // before `ticks` is written
+    // The definitions of the former epoch with the number `former`.
     std::optional<std::vector<v1::Definitions>> former_definitions;
     uint32_t former = 0;
-    std::set<uint32_t> segments, epochs;  // that the log refers to then
+    // The segments and epochs that the log refers to once this is written.
+    std::set<uint32_t> segments, epochs;
   };
-  // Whether there are changes that the files need not follow at once: what
-  // comes again is recognised.
+  // Whether lazy changes are unsaved.
   bool has_lazy_changes() const {
     return !changed_epochs_.empty() || !removed_.empty();
   }
-  // Since the last call, or `all` for a new segment.
+  // Returns the changes since the last call, or, if `all`, the whole state for
+  // a new segment.
   Changes TakeChanges(bool all);
-  // They were written; or not, so that all has to be.
+  // Must be called when the changes are written, or when writing failed and the
+  // next changes must be the whole state.
   void SetSaved(const Changes& changes,
                 const std::map<uint32_t, uint64_t>& definition_bytes);
   void SetFailed();
-  // Says that the process ends in order.
+  // Returns the record of an orderly exit.
   v1::SpoolRecord MakeEnd() const;
 
  private:
@@ -104,15 +122,14 @@ class SpoolState {
   std::vector<v1::SpoolRecord> MakeState();
   v1::SpoolRecord MakeChange();
 
-  // How long agents have run with these files.
+  // The time that agents have run with these files.
   absl::Duration Age() const;
   void DropBeyondBounds();
   void DropBeyondMemory();
-  // Counts a batch as lost, or leaves its remains if it may have arrived.
+  // Counts a batch as lost, or keeps its remains if it may have arrived.
   void Drop(HeldBatch batch, LossCause cause);
-  // Forgets what only batches that are gone needed.
+  // Forgets epochs and definitions that only removed batches used.
   void Settle(uint32_t epoch);
-  // The newest batch stays.
   bool IsNewest(BatchPlace place) const;
 
   const Options options_;
@@ -123,19 +140,19 @@ class SpoolState {
   absl::Time last_tick_ = absl::InfinitePast();
   uint64_t dropped_ticks_ = 0;
   uint32_t process_ = 1;
-  // What is in files does not age while no agent runs: that time is not known
+  // Batches do not age while no agent runs: the length of that time is unknown
   // if the clock was set meanwhile.
   absl::Duration age_at_start_;
   const absl::Duration started_;  // Clock::Monotonic()
 
-  // What the log has to be told beside unsaved batches.
+  // Lazy changes.
   std::vector<BatchPlace> removed_;
-  std::set<uint32_t> changed_epochs_;
-  // The batches up to this sequence are being written.
+  std::map<uint32_t, SpoolEpoch> changed_epochs_;  // by number
+  // This process's batches up to this sequence are being written; 0: none.
   uint64_t writing_ = 0;
-  // Of the process before this one, until they are in a file.
+  // The previous process's definitions, until a file has them.
   std::optional<std::vector<v1::Definitions>> former_definitions_;
-  std::map<uint32_t, uint64_t> definition_bytes_;  // of files, by former epoch
+  std::map<uint32_t, uint64_t> definition_bytes_;  // file sizes by former epoch
 };
 
 }  // namespace fleetperf::agent

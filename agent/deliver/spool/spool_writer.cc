@@ -8,7 +8,7 @@
 namespace fleetperf::agent {
 namespace {
 
-// How soon writing is tried again after it failed.
+// The time from a failed save to the next attempt.
 constexpr absl::Duration kRetry = absl::Seconds(1);
 
 }  // namespace
@@ -87,10 +87,12 @@ void SpoolWriter::Run() {
 }
 
 void SpoolWriter::Report(const absl::Status& status) {
-  // Each time: until it can be written again, much depends on this process.
+  // Logs each change of state: until the spool can be written, samples exist
+  // only in this process.
   if (!status.ok() && !is_failing_) {
     spdlog::warn(
-        "cannot write the spool, so that samples are kept in memory alone: {}",
+        "cannot write the spool; samples are kept only in memory until it can "
+        "be written: {}",
         std::string(status.message()));
   } else if (status.ok() && is_failing_) {
     spdlog::info("the spool can be written again");

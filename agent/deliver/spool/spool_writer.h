@@ -1,5 +1,5 @@
-// The thread that has the spool's files follow its memory, so that nothing else
-// waits for a disk.
+// The thread that writes the spool's changes to files, so that no other thread
+// waits for the disk.
 
 #ifndef FLEETPERF_AGENT_DELIVER_SPOOL_SPOOL_WRITER_H_
 #define FLEETPERF_AGENT_DELIVER_SPOOL_SPOOL_WRITER_H_
@@ -16,23 +16,24 @@
 
 namespace fleetperf::agent {
 
-// Thread-safe. Its lock is never held while `save` runs, and callers may hold
+// Thread-safe. No lock is held while `save` runs. Callers may hold a lock of
 // their own.
 class SpoolWriter {
  public:
-  // `save` writes all that has changed. After an error it is called again a
-  // second later. `clock` outlives this.
+  // `save` writes all changes. After an error it is called again one second
+  // later. `clock` must outlive the writer.
   SpoolWriter(const Clock* clock, std::function<absl::Status()> save);
-  // Stops.
+  // Calls Stop.
   ~SpoolWriter();
 
   void Start();
-  // Saves what was requested, at least once, and ends the thread.
+  // Saves a last time, also if nothing was requested, and joins the thread.
   void Stop();
 
-  // There is something to save.
+  // Requests a save.
   void Request();
-  // Waits until what was requested is saved, or could not be.
+  // Waits until all requests made so far are saved, or a save that began later
+  // failed.
   absl::Status AwaitSaved();
 
  private:
@@ -43,17 +44,17 @@ class SpoolWriter {
   const std::function<absl::Status()> save_;
 
   absl::Mutex mutex_;
-  Wakeup work_{clock_};  // for the thread
-  Wakeup done_{clock_};  // for those that wait for it
+  Wakeup work_{clock_};  // wakes the thread
+  Wakeup done_{clock_};  // wakes callers of AwaitSaved
   uint64_t requested_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t saved_ ABSL_GUARDED_BY(mutex_) = 0;    // of the requests
+  uint64_t saved_ ABSL_GUARDED_BY(mutex_) = 0;    // requests that are saved
   uint64_t started_ ABSL_GUARDED_BY(mutex_) = 0;  // calls of save_
-  uint64_t failed_ ABSL_GUARDED_BY(mutex_) = 0;   // the last that failed
-  absl::Status failure_ ABSL_GUARDED_BY(mutex_);  // its
+  uint64_t failed_ ABSL_GUARDED_BY(mutex_) = 0;   // the last call that failed
+  absl::Status failure_ ABSL_GUARDED_BY(mutex_);  // the error of that call
   bool is_idle_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 
-  bool is_failing_ = false;  // used by the thread
+  bool is_failing_ = false;  // used only by the thread
   std::thread thread_;
 };
 

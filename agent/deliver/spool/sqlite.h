@@ -1,4 +1,4 @@
-// SQLite's C functions, with our errors and without leaks.
+// A wrapper of SQLite's C functions with absl::Status and ownership.
 
 #ifndef FLEETPERF_AGENT_DELIVER_SPOOL_SQLITE_H_
 #define FLEETPERF_AGENT_DELIVER_SPOOL_SQLITE_H_
@@ -18,25 +18,25 @@ namespace fleetperf::agent {
 
 class SqliteStatement;
 
-// An open database. Errors: DataLoss if the file is damaged or none of
-// SQLite's, InvalidArgument if a statement does not fit it, ResourceExhausted
-// if the disk is full, FailedPrecondition if another process has it open, else
-// Unavailable. Not thread-safe.
+// An open database. Errors: DataLoss if the file is damaged or not an SQLite
+// database, InvalidArgument if a statement does not match the tables,
+// ResourceExhausted if the disk is full, FailedPrecondition if another process
+// has the database open, otherwise Unavailable. Thread-compatible.
 class SqliteDatabase {
  public:
-  // Opens the file, or makes it.
+  // Opens or creates the file.
   static absl::StatusOr<std::unique_ptr<SqliteDatabase>> Open(
       const std::string& path);
   ~SqliteDatabase();
   SqliteDatabase(const SqliteDatabase&) = delete;
   SqliteDatabase& operator=(const SqliteDatabase&) = delete;
 
-  // Runs statements without parameters whose results nobody wants.
+  // Runs statements without parameters and discards their results.
   absl::Status Execute(const std::string& sql);
-  // The first column of the first row.
+  // Returns the first column of the first row.
   absl::StatusOr<int64_t> GetNumber(const std::string& sql);
   absl::StatusOr<std::string> GetText(const std::string& sql);
-  // A statement that is kept for use again and again. It must not outlive the
+  // Compiles a statement that can run many times. It must not outlive the
   // database.
   absl::StatusOr<SqliteStatement> Prepare(absl::string_view sql);
 
@@ -53,21 +53,21 @@ class SqliteStatement {
  public:
   SqliteStatement() = default;
 
-  // Binds the next parameter. The bytes of a blob must stay until Run or the
-  // last Next.
+  // Binds the next parameter. The bytes of a blob must stay valid until Run or
+  // the last Next.
   SqliteStatement& Bind(int64_t number);
   SqliteStatement& BindBlob(absl::string_view bytes);
   SqliteStatement& BindText(absl::string_view text) { return BindBlob(text); }
   SqliteStatement& BindNull();
 
-  // Runs it to its end, and makes it ready to be bound again.
+  // Runs the statement to its end, after which it can be bound again.
   absl::Status Run();
-  // Whether there is a row, or another one. At the end it is ready to be bound
-  // again; whoever stops before must call Reset.
+  // Moves to the next row. Returns false at the end, after which the statement
+  // can be bound again. A caller that stops earlier must call Reset.
   absl::StatusOr<bool> Next();
   void Reset();
 
-  // The columns of the row, from 0. The bytes stay until the next Next.
+  // Return columns of the row, from 0. The bytes stay valid until Next.
   int64_t Number(int column) const;
   absl::string_view Bytes(int column) const;
   bool IsNull(int column) const;

@@ -15,15 +15,16 @@
 #include "base/native_path.h"
 #include "base/sha256.h"
 #include "base/status_macros.h"
+#include "proto/conversions.h"
 
 namespace fleetperf::agent {
 namespace {
 
 constexpr int kSchemaVersion = 1;
-// A batch's key is the number of its epoch and its sequence in one.
+// A batch's key consists of its epoch's number and its sequence.
 constexpr int kSequenceBits = 40;
 constexpr int64_t kSequenceMask = (int64_t{1} << kSequenceBits) - 1;
-// Payloads that are written, and synced, together.
+// The payload bytes of one write and sync.
 constexpr uint64_t kWrittenBytes = uint64_t{1} << 20;
 
 constexpr char kBatches[] =
@@ -62,7 +63,8 @@ HeldBatch BatchOf(const SqliteStatement& row) {
                   .losses = LossesOf(row.Bytes(4))},
       .age = absl::Milliseconds(row.Number(6))};
   if (!row.IsNull(5)) {
-    held.spooled.dropped = static_cast<LossCause>(row.Number(5));
+    held.spooled.dropped =
+        fleetperf::FromProto(static_cast<v1::LossCause>(row.Number(5)));
     return held;
   }
   v1::Batch batch;
@@ -145,7 +147,7 @@ absl::Status AddDefinition(const SqliteStatement& row,
       break;
   }
   return parsed ? absl::OkStatus()
-                : absl::DataLossError("a definition that is none");
+                : absl::DataLossError("a definition is malformed");
 }
 
 absl::Status ImportDefinitions(SqliteDatabase& database, SpoolFiles* files,
@@ -225,7 +227,7 @@ absl::StatusOr<RecoveredSpool> Import(SqliteDatabase& database,
   return recovered;
 }
 
-// What can be read before the damage is reached.
+// Counts the batches and ticks that can be read before the damage.
 Losses Salvage(SqliteDatabase& database) {
   RecoveredSpool salvaged;
   ForEachRow(database, absl::StrCat(kBatches, " WHERE dropped IS NULL"),
@@ -277,7 +279,7 @@ absl::StatusOr<RecoveredSpool> ImportSqliteSpool(SpoolFiles* files) {
     return database.ok() ? Import(**database, path, files)
                          : absl::StatusOr<RecoveredSpool>(database.status());
   }();
-  // A statement that does not fit: the database lacks a table, or has another.
+  // InvalidArgument: a statement does not match the database's tables.
   if (absl::IsDataLoss(recovered.status()) ||
       absl::IsInvalidArgument(recovered.status())) {
     return SetAside(path, recovered.status());
@@ -286,7 +288,7 @@ absl::StatusOr<RecoveredSpool> ImportSqliteSpool(SpoolFiles* files) {
 }
 
 void RemoveSqliteSpool(const std::string& directory) {
-  // The database first: its write-ahead log alone is no spool.
+  // Removes the database first: a write-ahead log alone is not a spool.
   for (const char* ending : {"", "-shm", "-wal"}) {
     std::error_code ignored;
     std::filesystem::remove(NativePath(PathIn(directory) + ending), ignored);

@@ -1,5 +1,4 @@
-// The spool of versions up to 0.1, an SQLite database: its contents are taken
-// over by the first process of a later version.
+// Imports the spool of version 0.1, an SQLite database.
 
 #ifndef FLEETPERF_AGENT_DELIVER_SPOOL_SQLITE_SPOOL_H_
 #define FLEETPERF_AGENT_DELIVER_SPOOL_SQLITE_SPOOL_H_
@@ -13,17 +12,17 @@
 
 namespace fleetperf::agent {
 
-// Whether there is such a spool in a directory.
+// Whether the directory has such a database.
 bool HasSqliteSpool(const std::string& directory);
 
-// Copies payloads and definitions of former epochs to `files`, and returns all
-// else. The database stays until it is removed, unless it is damaged or of an
-// unknown version: then it is renamed, and what it held is counted as lost.
-// Errors: FailedPrecondition if another process uses it; ResourceExhausted if
-// the disk has no room for the copy.
+// Copies payloads, and the definitions of former epochs, to `files`, and
+// returns the rest. The database stays until RemoveSqliteSpool is called. A
+// database that is damaged or of an unknown version is renamed, and its
+// contents count as lost. Returns FailedPrecondition if another process uses
+// the database, and ResourceExhausted if the disk has no space for the copy.
 absl::StatusOr<RecoveredSpool> ImportSqliteSpool(SpoolFiles* files);
 
-// Removes the database. An error is ignored: it is removed by the next process.
+// Removes the database. Ignores errors; the next process then removes it.
 void RemoveSqliteSpool(const std::string& directory);
 
 }  // namespace fleetperf::agent

@@ -27,9 +27,9 @@ constexpr char kPartial[] = ".fleetperf-partial";
 constexpr char kCurrent[] = "CURRENT";
 
 // Sums up the bytes copied from all files.
-class Progress {
+class CopyProgress {
  public:
-  Progress(uint64_t total, OnCopied on_copied)
+  CopyProgress(uint64_t total, OnCopied on_copied)
       : total_(total), on_copied_(on_copied) {}
 
   absl::Status Add(uint64_t bytes) {
@@ -87,7 +87,7 @@ absl::Status CheckTarget(const fs::path& directory) {
 }
 
 absl::Status CopyLiveFile(const rocksdb::LiveFileStorageInfo& file,
-                          const std::string& to, Progress* progress) {
+                          const std::string& to, CopyProgress* progress) {
   if (!file.replacement_contents.empty()) {
     RETURN_IF_ERROR(WriteFile(to, file.replacement_contents));
     return progress->Add(file.size);
@@ -111,7 +111,7 @@ absl::Status CopyLiveFiles(const LiveFiles& files, const std::string& to,
                            OnCopied on_copied) {
   uint64_t total = 0;
   for (const auto& file : files) total += file.size;
-  Progress progress(total, on_copied);
+  CopyProgress progress(total, on_copied);
   for (const auto& file : files) {
     RETURN_IF_ERROR(CopyLiveFile(
         file, absl::StrCat(to, "/", file.relative_filename), &progress));
@@ -208,7 +208,7 @@ absl::Status RestoreStore(const std::string& backup,
   ASSIGN_OR_RETURN(const std::vector<File> files, FilesIn(backup));
   uint64_t total = 0;
   for (const File& file : files) total += file.size;
-  Progress progress(total, on_copied);
+  CopyProgress progress(total, on_copied);
   for (const File& file : files) {
     RETURN_IF_ERROR(
         CopyFile(absl::StrCat(backup, "/", file.name),

@@ -25,7 +25,7 @@ absl::Status LostTicksTable::Load(const Database& database) {
         for (uint8_t cause = 0; cause <= static_cast<uint8_t>(kLastLossCause);
              ++cause) {
           const auto ticks = machine.lost_ticks().find(
-              std::string(LossCauseName(static_cast<LossCause>(cause))));
+              std::string(NameOf(static_cast<LossCause>(cause))));
           if (ticks == machine.lost_ticks().end()) continue;
           lost[static_cast<LossCause>(cause)] = ticks->second;
         }
@@ -53,8 +53,7 @@ void LostTicksTable::Put(const Map& entries, Changes* changes) {
   for (const auto& [key, by_cause] : entries) {
     v1::Machine machine;
     for (const auto& [cause, ticks] : by_cause) {
-      (*machine.mutable_lost_ticks())[std::string(LossCauseName(cause))] =
-          ticks;
+      (*machine.mutable_lost_ticks())[std::string(NameOf(cause))] = ticks;
     }
     changes->Put(Family::kDefault, LostTicksKey(key.first, key.second),
                  machine.SerializeAsString());

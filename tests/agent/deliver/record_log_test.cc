@@ -24,8 +24,8 @@ v1::SpoolRecord RecordOf(uint32_t process) {
   return record;
 }
 
-// A file with records of these numbers; each body has its number, and each
-// payload four bytes.
+// A file with records of these numbers. Each body holds its number; each
+// payload has four bytes.
 std::string FileOf(const std::vector<uint32_t>& numbers) {
   std::string bytes;
   for (const uint32_t number : numbers) {
@@ -53,14 +53,14 @@ Contents Read(File file, const std::string& bytes) {
   return contents;
 }
 
-TEST(RecordLog, ReadsWhatWasAppended) {
+TEST(RecordLog, ReadsAppendedRecords) {
   const Contents contents = Read(File::kAppended, FileOf({1, 2, 3}));
   EXPECT_THAT(contents.records, ElementsAre(1, 2, 3));
   EXPECT_FALSE(contents.has_damage);
   EXPECT_THAT(Read(File::kAppended, "").records, IsEmpty());
 }
 
-TEST(RecordLog, ARecordThatIsCutOffIsNoDamage) {
+TEST(RecordLog, CutOffRecordIsNotDamage) {
   const std::string two = FileOf({1, 2});
   const std::string three = FileOf({1, 2, 3});
   for (size_t size = two.size(); size < three.size(); ++size) {
@@ -70,7 +70,7 @@ TEST(RecordLog, ARecordThatIsCutOffIsNoDamage) {
   }
 }
 
-TEST(RecordLog, ZerosAtTheEndAreNoDamage) {
+TEST(RecordLog, TrailingZerosAreNotDamage) {
   for (const size_t zeros : {1, 19, 20, 21, 1000}) {
     const Contents contents =
         Read(File::kAppended, FileOf({1, 2}) + std::string(zeros, '\0'));
@@ -79,7 +79,7 @@ TEST(RecordLog, ZerosAtTheEndAreNoDamage) {
   }
 }
 
-TEST(RecordLog, NoticesEveryByteThatIsAnother) {
+TEST(RecordLog, DetectsEachChangedByte) {
   const std::string sound = FileOf({1, 2, 3});
   const size_t record = sound.size() / 3;
   for (size_t offset = 0; offset < sound.size(); ++offset) {
@@ -94,7 +94,7 @@ TEST(RecordLog, NoticesEveryByteThatIsAnother) {
   }
 }
 
-TEST(RecordLog, NoticesARecordThatIsMissing) {
+TEST(RecordLog, DetectsMissingRecord) {
   for (const auto& numbers :
        {std::vector<uint32_t>{2, 3}, std::vector<uint32_t>{1, 3}}) {
     const Contents contents = Read(File::kAppended, FileOf(numbers));
@@ -103,14 +103,14 @@ TEST(RecordLog, NoticesARecordThatIsMissing) {
   }
 }
 
-TEST(RecordLog, ReadsTheNewestOfAFileThatWasRewound) {
+TEST(RecordLog, ReadsNewestRecordsOfRewoundFile) {
   const std::string older = FileOf({1, 2, 3, 4});
   const std::string newer = FileOf({5, 6});
   const Contents whole =
       Read(File::kRewound, newer + older.substr(newer.size()));
   EXPECT_THAT(whole.records, ElementsAre(5, 6));
   EXPECT_FALSE(whole.has_damage);
-  // An older one may cut off the newest, from its body on.
+  // A record cut off by older bytes, from its body on.
   const size_t record = newer.size() / 2;
   for (size_t size = record; size < newer.size() - kPayload; ++size) {
     const Contents contents =
@@ -120,7 +120,7 @@ TEST(RecordLog, ReadsTheNewestOfAFileThatWasRewound) {
   }
 }
 
-TEST(RecordLog, NoticesDamageBeforeTheNewestOfAFileThatWasRewound) {
+TEST(RecordLog, DetectsDamageBeforeNewestRecordOfRewoundFile) {
   std::string bytes = FileOf({5, 6, 7, 1});
   bytes[bytes.size() / 4 + kHeader] ^= 1;  // the second one's body
   const Contents contents = Read(File::kRewound, bytes);

@@ -1,4 +1,5 @@
-// Files that are cut off, damaged, or written by something else than an agent.
+// Recovery of spool files that are cut off, damaged, or not written by an
+// agent.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -24,7 +25,7 @@ using ::testing::HasSubstr;
 
 class SpoolDamageTest : public SpoolTest {
  protected:
-  // Has a batch of three ticks, one of two, and an open tick in its files.
+  // Writes a batch of three ticks, one of two, and an open tick.
   void MakeFiles() {
     Open();
     AppendSaved(1, 3);
@@ -34,7 +35,7 @@ class SpoolDamageTest : public SpoolTest {
     std::filesystem::copy(directory_, original_);
     spool_.reset();
   }
-  // Opens copies of the files, of which one is changed.
+  // Opens a copy of the files with one file changed.
   void OpenWith(const std::string& name, const std::string& bytes) {
     spool_.reset();
     std::filesystem::remove_all(directory_);
@@ -45,7 +46,7 @@ class SpoolDamageTest : public SpoolTest {
   std::string ReadOriginal(const std::string& name) {
     return ReadFile(ResolvePath(original_, name)).value();
   }
-  // The losses by damage that the next batch tells of: their ticks, or -1.
+  // The ticks lost by damage that the next batch reports; -1: none reported.
   int64_t ToldDamage() {
     spool_->Append({}, {});
     const std::vector<v1::BatchContent> contents = testing::ContentsOf(*spool_);
@@ -61,9 +62,9 @@ class SpoolDamageTest : public SpoolTest {
   const std::string log_ = "spool.000001.log";
 };
 
-// A crash leaves a record whole, or without its end: that is no damage, and
-// what is there is all that was written before.
-TEST_F(SpoolDamageTest, ALogMayEndAnywhere) {
+// A crash leaves the last record whole or cut off. That is not damage, and all
+// earlier records are recovered.
+TEST_F(SpoolDamageTest, RecoversLogCutOffAnywhere) {
   MakeFiles();
   const std::string log = ReadOriginal(log_);
   size_t most = 0;
@@ -71,20 +72,20 @@ TEST_F(SpoolDamageTest, ALogMayEndAnywhere) {
     OpenWith(log_, log.substr(0, size));
     const std::vector<std::string> all = {"1: 1 2 3", "2: 4 5", "3: 6"};
     std::vector<std::string> held = Held();
-    // An open tick is only in a batch if its epoch is known.
+    // An open tick is recovered only if its epoch is known.
     if (!held.empty() && held.back() == "3: 6") held.pop_back();
     ASSERT_LE(held.size(), 2) << size;
     for (size_t i = 0; i < held.size(); ++i) EXPECT_EQ(held[i], all[i]) << size;
     EXPECT_GE(held.size(), most) << size;
     most = held.size();
-    // Without its segment's beginning, the open tick is of no epoch.
+    // Without the segment's beginning, the open tick has no epoch.
     EXPECT_LE(ToldDamage(), 1) << size;
   }
   EXPECT_EQ(most, 2);
 }
 
-// Whatever byte is another, each batch is as it was, or counted as lost.
-TEST_F(SpoolDamageTest, NoByteOfALogMakesAnotherBatch) {
+// With any byte changed, each batch is unchanged or counted as lost.
+TEST_F(SpoolDamageTest, DetectsEachChangedByteOfLog) {
   const testing::LogCapture log_lines;
   MakeFiles();
   const std::string log = ReadOriginal(log_);
@@ -101,8 +102,8 @@ TEST_F(SpoolDamageTest, NoByteOfALogMakesAnotherBatch) {
   }
 }
 
-// The newest tick may be taken for one that was cut off.
-TEST_F(SpoolDamageTest, NoByteOfTheTicksMakesAnotherTick) {
+// A damaged newest tick may count as cut off.
+TEST_F(SpoolDamageTest, DetectsEachChangedByteOfTicks) {
   const testing::LogCapture log_lines;
   MakeFiles();
   const std::string ticks = ReadOriginal("spool.ticks");
@@ -120,13 +121,13 @@ TEST_F(SpoolDamageTest, NoByteOfTheTicksMakesAnotherTick) {
   }
 }
 
-// What follows a damaged record is not lost with it.
-TEST_F(SpoolDamageTest, ADamagedRecordCostsItsBatchAlone) {
+// Records after a damaged one are recovered.
+TEST_F(SpoolDamageTest, DamagedRecordLosesOnlyItsBatch) {
   const testing::LogCapture log_lines;
   Open();
   for (uint64_t tick = 1; tick <= 5; ++tick) AppendSaved(tick, tick, 1000);
   Kill([&] {
-    // The third batch's payload; two that are whole follow.
+    // The third batch's payload. Two intact batches follow.
     const std::string path = Files(".log").back();
     std::string bytes = ReadFile(path).value();
     bytes[bytes.size() - 2500] ^= 1;
@@ -137,12 +138,12 @@ TEST_F(SpoolDamageTest, ADamagedRecordCostsItsBatchAlone) {
                                   "1: 6, lost 1 SPOOL_DAMAGED"));
 }
 
-// A payload that is damaged while the agent runs costs its batch alone.
-TEST_F(SpoolDamageTest, CountsAPayloadThatTurnsOutToBeDamaged) {
+// A payload that is damaged while the agent runs loses only its batch.
+TEST_F(SpoolDamageTest, CountsPayloadDamagedWhileRunning) {
   const testing::LogCapture log;
   Open();
   for (uint64_t tick = 1; tick <= 30; ++tick) AppendSaved(tick, tick, 100'000);
-  // The middle of the first batch, which memory does not have any more.
+  // The middle of the first batch, whose payload is no longer in memory.
   {
     std::fstream file(Files(".log").front(),
                       std::ios::in | std::ios::out | std::ios::binary);
@@ -159,7 +160,7 @@ TEST_F(SpoolDamageTest, CountsAPayloadThatTurnsOutToBeDamaged) {
   EXPECT_EQ(Held().back(), "31: 31, lost 1 SPOOL_DAMAGED");
 }
 
-TEST_F(SpoolDamageTest, SetsADamagedFileAsideAndCountsWhatItHeld) {
+TEST_F(SpoolDamageTest, CopiesDamagedFileAsideAndCountsLosses) {
   const testing::LogCapture log;
   Open();
   AppendSaved(1, 3, 100'000);
@@ -178,7 +179,7 @@ TEST_F(SpoolDamageTest, SetsADamagedFileAsideAndCountsWhatItHeld) {
   EXPECT_EQ(Files(".damaged").size(), 1);
   AppendSaved(7, 7);
   EXPECT_THAT(Held(), ElementsAre("3: 6", "1: 7, lost 2 SPOOL_DAMAGED"));
-  // One that is no log at all.
+  // A file that is not a log.
   Kill([&] {
     for (const std::string& path : Files(".log")) {
       std::ofstream(path) << std::string(10'000, 'x');
@@ -188,7 +189,7 @@ TEST_F(SpoolDamageTest, SetsADamagedFileAsideAndCountsWhatItHeld) {
   EXPECT_THAT(Held(), ElementsAre("1: 8, lost 0 SPOOL_DAMAGED"));
 }
 
-TEST_F(SpoolDamageTest, LeavesFilesOfALaterVersionAside) {
+TEST_F(SpoolDamageTest, SetsFilesOfLaterVersionAside) {
   Open();
   AppendSaved(1, 1);
   Kill([&] {
@@ -212,9 +213,8 @@ TEST_F(SpoolDamageTest, LeavesFilesOfALaterVersionAside) {
   EXPECT_THAT(Files(".damaged"), Contains(HasSubstr("spool.000009.log")));
 }
 
-// Whoever had the disk may have written what has right checksums, and no agent
-// wrote.
-TEST_F(SpoolDamageTest, CountsWhatNoAgentWrote) {
+// Records with correct checksums and impossible contents.
+TEST_F(SpoolDamageTest, CountsContentsThatNoAgentWrites) {
   const testing::LogCapture log;
   const auto add_epoch = [](uint32_t number, v1::SpoolRecord* record) {
     v1::SpoolEpoch* epoch = record->add_epochs();

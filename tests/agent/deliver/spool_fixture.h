@@ -1,5 +1,5 @@
-// What tests of the spool share: a spool whose process is killed and started
-// again, with ticks that say which they are.
+// A fixture for tests of the spool: kills and restarts its process, and fills
+// it with numbered ticks.
 
 #ifndef FLEETPERF_TESTS_AGENT_DELIVER_SPOOL_FIXTURE_H_
 #define FLEETPERF_TESTS_AGENT_DELIVER_SPOOL_FIXTURE_H_
@@ -33,7 +33,8 @@ inline TickRange TicksAt(uint64_t first, uint64_t last) {
   return {.ticks = last - first + 1, .start = At(first), .end = At(last)};
 }
 
-// Ticks as a message that says which they are, and takes up some room.
+// The contents of a batch with the numbers of its ticks and about `bytes` of
+// padding.
 inline v1::BatchContent ContentOf(uint64_t first, uint64_t last, size_t bytes) {
   v1::BatchContent content;
   for (uint64_t tick = first; tick <= last; ++tick) {
@@ -82,7 +83,8 @@ class SpoolTest : public ::testing::Test {
             .before_seal = [this] { seal_gate_.Pass(); },
             .before_file_use = [this] { file_gate_.Pass(); }};
   }
-  // As if the process were killed once all is written: what the next one finds.
+  // The batches that the next process would find if this one were killed once
+  // all is written.
   std::vector<std::string> HeldAfterAKillNow() {
     EXPECT_OK(spool_->AwaitSaved());
     const std::string copy = temp_.File(absl::StrCat("now-", epoch_));
@@ -92,8 +94,8 @@ class SpoolTest : public ::testing::Test {
     EXPECT_OK(spool.status());
     return HeldBy(**spool);
   }
-  // As if the process were killed, with all that it had written so far, and
-  // started again. `between` may do something to the files.
+  // Continues as the next process after a kill, with a copy of the files as
+  // written so far. `between` may change the copy.
   void Kill(const std::function<void()>& between = [] {}) {
     ASSERT_OK(spool_->AwaitSaved());
     const std::string next = temp_.File(absl::StrCat("after-", epoch_));
@@ -132,7 +134,7 @@ class SpoolTest : public ::testing::Test {
     }
     return texts;
   }
-  // The files with this ending, by name.
+  // The files whose names end in `ending`, sorted.
   std::vector<std::string> Files(const std::string& ending) const {
     std::vector<std::string> paths;
     for (const auto& file : std::filesystem::directory_iterator(directory_)) {
@@ -157,8 +159,8 @@ class SpoolTest : public ::testing::Test {
 
   testing::TempDirectory temp_;
   testing::SimulatedClock clock_;
-  testing::Gate seal_gate_;  // where batches are compressed
-  testing::Gate file_gate_;  // where the file is used
+  testing::Gate seal_gate_;  // passed before a batch is compressed
+  testing::Gate file_gate_;  // passed before a file is used
   std::string directory_ = temp_.File("state");
   uint64_t max_bytes_ = uint64_t{256} << 20;
   absl::Duration max_age_ = absl::Hours(24);

@@ -28,7 +28,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::StatusIs;
 
-TEST_F(SpoolTest, HandsOutBatchesInOrderUntilTheyAreAcknowledged) {
+TEST_F(SpoolTest, ReturnsBatchesInOrderUntilAcknowledged) {
   for (const bool in_memory : {true, false}) {
     if (in_memory) {
       spool_ = std::make_unique<Spool>(Spool::Options{.epoch = ++epoch_});
@@ -54,13 +54,13 @@ TEST_F(SpoolTest, HandsOutBatchesInOrderUntilTheyAreAcknowledged) {
   }
 }
 
-TEST_F(SpoolTest, InMemoryDropsTheOldestWhenItIsFull) {
+TEST_F(SpoolTest, DropsOldestInMemoryWhenFull) {
   spool_ = std::make_unique<Spool>(
       Spool::Options{.epoch = 1, .max_bytes = 3500, .clock = &clock_});
   for (uint64_t tick = 1; tick <= 5; ++tick) Append(tick, tick, 1000);
   EXPECT_THAT(Held(), ElementsAre("3: 3", "4: 4", "5: 5, lost 1 SPOOL_FULL"));
-  // The newest stays, whatever its size. What one that goes has told of is not
-  // forgotten.
+  // The newest batch stays, regardless of its size. The losses that a dropped
+  // batch reported move to a later batch.
   Append(6, 6, 10'000);
   Append(7, 7);
   EXPECT_THAT(Held(), ElementsAre("7: 7, lost 4 SPOOL_FULL"));
@@ -69,7 +69,7 @@ TEST_F(SpoolTest, InMemoryDropsTheOldestWhenItIsFull) {
               ElementsAre("7: 7, lost 4 SPOOL_FULL", "8:, lost 2 SPOOL_FULL"));
 }
 
-TEST_F(SpoolTest, AKilledProcessLosesNothing) {
+TEST_F(SpoolTest, KilledProcessLosesNothing) {
   Open();
   Append(1, 3);
   Append(4, 6);
@@ -89,7 +89,7 @@ TEST_F(SpoolTest, AKilledProcessLosesNothing) {
               ElementsAre("1 from 1 to 3", "2 from 1 to 2", "3 from 1 to 0"));
 }
 
-TEST_F(SpoolTest, TicksOfABatchAreNotKeptBesideIt) {
+TEST_F(SpoolTest, DiscardsTicksOfSealedBatch) {
   Open();
   AddTicks(1, 2);
   ASSERT_OK(spool_->AwaitSaved());
@@ -100,7 +100,7 @@ TEST_F(SpoolTest, TicksOfABatchAreNotKeptBesideIt) {
   EXPECT_THAT(Held(), ElementsAre("1: 1 2 3", "2: 4"));
 }
 
-TEST_F(SpoolTest, WhatIsAcknowledgedDoesNotComeBack) {
+TEST_F(SpoolTest, AcknowledgedBatchesDoNotReturn) {
   Open();
   for (uint64_t tick = 1; tick <= 4; ++tick) AppendSaved(tick, tick);
   testing::Acknowledge(*spool_, 2);
@@ -111,8 +111,8 @@ TEST_F(SpoolTest, WhatIsAcknowledgedDoesNotComeBack) {
   spool_->Acknowledge(PlaceOf(1, 4));
   EXPECT_THAT(Held(), IsEmpty());
   Append(5, 5);
-  // The epoch of the process before stays, so that the aggregator knows that
-  // that one is gone; the one before it does not.
+  // The previous process's epoch stays, which tells the aggregator that the
+  // process has ended. Earlier epochs are forgotten.
   Kill();
   EXPECT_THAT(Epochs(), ElementsAre("2 from 1 to 1", "3 from 1 to 0"));
   Kill();
@@ -121,7 +121,24 @@ TEST_F(SpoolTest, WhatIsAcknowledgedDoesNotComeBack) {
               ElementsAre("2 from 1 to 1", "4 from 1 to 0", "5 from 1 to 0"));
 }
 
-TEST_F(SpoolTest, KeepsTheDefinitionsThatHeldBatchesUse) {
+TEST_F(SpoolTest, RemembersAcknowledgmentOfWholeFormerEpoch) {
+  Open();
+  AppendSaved(1, 1);
+  Kill();
+  AppendSaved(2, 2);
+  Kill();
+  AppendSaved(3, 3);
+  spool_->Acknowledge(PlaceOf(/*epoch=*/1, /*sequence=*/1));
+  AppendSaved(4, 4);
+  Kill();
+  EXPECT_THAT(Held(), ElementsAre("1: 2", "1: 3", "2: 4"));
+  EXPECT_THAT(Epochs(),
+              ElementsAre("2 from 1 to 1", "3 from 1 to 2", "4 from 1 to 0"));
+  Append(5, 5);
+  EXPECT_THAT(Held().back(), "1: 5") << "no loss is reported";
+}
+
+TEST_F(SpoolTest, KeepsDefinitionsOfHeldBatches) {
   Open();
   Dictionary& dictionary = spool_->dictionary();
   const uint32_t machine = dictionary.DefineMachine("web-1");
@@ -153,7 +170,7 @@ TEST_F(SpoolTest, KeepsTheDefinitionsThatHeldBatchesUse) {
   EXPECT_FALSE(spool_->NumberOf(1).has_value());
 }
 
-TEST_F(SpoolTest, ForgetsDefinitionsThatNoHeldBatchUses) {
+TEST_F(SpoolTest, ForgetsUnusedDefinitions) {
   Open();
   Dictionary& dictionary = spool_->dictionary();
   const uint32_t sda = dictionary.DefineInstance(1, 1, "sda", 8, 0);
@@ -169,8 +186,8 @@ TEST_F(SpoolTest, ForgetsDefinitionsThatNoHeldBatchUses) {
   EXPECT_EQ(spool_->DefinitionsOf(NumberOf(1)).value()[0].instances_size(), 0);
 }
 
-// Each tick is in a batch that is held, or counted.
-TEST_F(SpoolTest, DropsTheOldestOfTheFileWhenThatIsFullAndCountsThem) {
+// Each tick is in a held batch or counted as lost.
+TEST_F(SpoolTest, DropsAndCountsOldestWhenFilesAreFull) {
   constexpr uint64_t kBatches = 400;
   max_bytes_ = 1 << 20;
   Open();
@@ -196,7 +213,7 @@ TEST_F(SpoolTest, DropsTheOldestOfTheFileWhenThatIsFullAndCountsThem) {
   EXPECT_LT(BytesOnDisk(), (1 << 20) + 100'000);
 }
 
-TEST_F(SpoolTest, DropsWhatIsTooOldWhateverTheTimeOfDaySays) {
+TEST_F(SpoolTest, ExpiresBatchesByMonotonicClock) {
   max_age_ = absl::Hours(1);
   Open();
   AppendSaved(1, 1);
@@ -211,7 +228,7 @@ TEST_F(SpoolTest, DropsWhatIsTooOldWhateverTheTimeOfDaySays) {
   Append(5, 5);
   EXPECT_THAT(Held(),
               ElementsAre("3: 3", "4: 4", "5: 5, lost 2 SPOOL_EXPIRED"));
-  // But not while no agent runs.
+  // Batches do not age while no agent runs.
   Kill([&] { clock_.Advance(absl::Hours(50)); });
   AppendSaved(0, 0);
   EXPECT_THAT(Held()[0], "3: 3");
@@ -223,8 +240,8 @@ TEST_F(SpoolTest, DropsWhatIsTooOldWhateverTheTimeOfDaySays) {
                                   "2: 6", "3: 7, lost 1 SPOOL_EXPIRED"));
 }
 
-// The aggregator has it, but its acknowledgement did not come in time.
-TEST_F(SpoolTest, ADroppedBatchThatHadArrivedIsNotLost) {
+// The aggregator has the batch, but its acknowledgment arrives after the drop.
+TEST_F(SpoolTest, DroppedBatchThatArrivedIsNotLost) {
   max_bytes_ = 1 << 20;
   Open();
   for (uint64_t tick = 1; tick <= 10; ++tick) AppendSaved(tick, tick, 100'000);
@@ -233,7 +250,7 @@ TEST_F(SpoolTest, ADroppedBatchThatHadArrivedIsNotLost) {
   const std::string first = Held().front();
   const uint64_t kept = std::stoull(first);
   ASSERT_GT(kept, 5);
-  // Batches that were not sent are lost for certain, and told of at once.
+  // Batches dropped before they are sent count as lost at once.
   const auto lost = [&] {
     uint64_t ticks = 0;
     for (const auto& content : testing::ContentsOf(*spool_)) {
@@ -249,15 +266,16 @@ TEST_F(SpoolTest, ADroppedBatchThatHadArrivedIsNotLost) {
   EXPECT_EQ(lost(), kept - 5 + 1);
 }
 
-// Each tick is held, acknowledged or told of, whenever its batch was dropped.
-TEST_F(SpoolTest, CountsWhatItDropsWhileAStreamSendsTheRest) {
+// Each tick is held, acknowledged or reported as lost, whenever its batch was
+// dropped.
+TEST_F(SpoolTest, CountsDropsDuringStream) {
   max_bytes_ = 1 << 20;
   Open();
   for (uint64_t tick = 1; tick <= 10; ++tick) AppendSaved(tick, tick, 100'000);
   Kill();
   EXPECT_TRUE(spool_->Resume(NumberOf(1), 0, 0));
   EXPECT_TRUE(spool_->Resume(kThisProcess, 0, 0));
-  // One is under way; then there is no room for it, nor for some others.
+  // A batch in flight is dropped, and some others.
   const auto first = spool_->Take({}).value();
   ASSERT_EQ(first->place, PlaceOf(1, 1));
   for (uint64_t tick = 11; tick <= 16; ++tick) AppendSaved(tick, tick, 100'000);
@@ -275,7 +293,7 @@ TEST_F(SpoolTest, CountsWhatItDropsWhileAStreamSendsTheRest) {
   EXPECT_EQ(held.size() + lost, 16);
 }
 
-TEST_F(SpoolTest, GivesTheDiskBackWhatItNeedsNoMore) {
+TEST_F(SpoolTest, ReleasesDiskSpace) {
   Open();
   for (uint64_t tick = 1; tick <= 80; ++tick) AppendSaved(tick, tick, 200'000);
   testing::Acknowledge(*spool_, 80);
@@ -286,7 +304,7 @@ TEST_F(SpoolTest, GivesTheDiskBackWhatItNeedsNoMore) {
   EXPECT_EQ(Held().size(), 100);
 }
 
-TEST_F(SpoolTest, TakesAnyAcknowledgement) {
+TEST_F(SpoolTest, AcceptsAnyAcknowledgment) {
   Open();
   AppendSaved(1, 1);
   Kill();
@@ -296,21 +314,21 @@ TEST_F(SpoolTest, TakesAnyAcknowledgement) {
   EXPECT_THAT(Held(), ElementsAre("1: 2"));
 }
 
-TEST_F(SpoolTest, IsUsedByOneProcess) {
+TEST_F(SpoolTest, RefusesSecondProcess) {
   Open();
   EXPECT_THAT(Spool::Open(Options()).status(),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        HasSubstr("is in use by another process")));
 }
 
-TEST_F(SpoolTest, NamesADirectoryThatCannotBeUsed) {
+TEST_F(SpoolTest, NamesUnusableDirectory) {
   std::ofstream(temp_.File("file")) << "no directory";
   directory_ = temp_.File("file");
   EXPECT_THAT(Spool::Open(Options()).status().message(), HasSubstr(directory_));
 }
 
-// A full disk shows itself in the same way.
-TEST_F(SpoolTest, KeepsInMemoryWhatCannotBeWritten) {
+// The limit of file sizes makes writes fail like a full disk.
+TEST_F(SpoolTest, KeepsUnwritableBatchesInMemory) {
   std::signal(SIGXFSZ, SIG_IGN);
   max_bytes_ = 4 << 20;
   Open();
@@ -319,7 +337,7 @@ TEST_F(SpoolTest, KeepsInMemoryWhatCannotBeWritten) {
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
   const rlimit full = {.rlim_cur = 1, .rlim_max = before.rlim_max};
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &full), 0);
-  // Collecting goes on, and what there is can be sent.
+  // Collection continues, and the batches in memory can be sent.
   Append(2, 2);
   AddTicks(3, 3);
   EXPECT_FALSE(spool_->AwaitSaved().ok());
@@ -343,7 +361,7 @@ TEST_F(SpoolTest, KeepsInMemoryWhatCannotBeWritten) {
   EXPECT_EQ(ticks, 20);
 }
 
-TEST_F(SpoolTest, GoesOnUnderANewEpochIfSomebodyElseUsesItsOwn) {
+TEST_F(SpoolTest, ForksEpochUsedByAnotherProcess) {
   Open();
   for (uint64_t tick = 1; tick <= 3; ++tick) AppendSaved(tick, tick);
   const auto fingerprint_of = [&](uint64_t sequence) {
@@ -356,9 +374,9 @@ TEST_F(SpoolTest, GoesOnUnderANewEpochIfSomebodyElseUsesItsOwn) {
   EXPECT_FALSE(spool_->Resume(kThisProcess, 4, 0));
   EXPECT_TRUE(spool_->Resume(kThisProcess, 2, second));
   EXPECT_THAT(Held(), ElementsAre("3: 3"));
-  // The last acknowledged one is known, too.
+  // The fingerprint of the last acknowledged batch is also known.
   EXPECT_FALSE(spool_->Resume(kThisProcess, 2, second + 1));
-  // A store that was set back has fewer.
+  // A store that was set back has fewer batches.
   EXPECT_TRUE(spool_->Resume(kThisProcess, 1, 77));
 
   EXPECT_FALSE(spool_->Resume(kThisProcess, 3, 77));
@@ -372,12 +390,12 @@ TEST_F(SpoolTest, GoesOnUnderANewEpochIfSomebodyElseUsesItsOwn) {
   EXPECT_THAT(Held(), ElementsAre("3: 3", "4: 4"));
   EXPECT_EQ(spool_->HeldEpochs().front().epoch.id, forked);
   EXPECT_EQ(spool_->HeldEpochs().front().epoch.forked_from, 1);
-  // What a former process made is not made any more: the aggregator may have
-  // more of it than this file.
+  // A former process makes no more batches, so the aggregator may have more of
+  // its epoch than the spool.
   EXPECT_TRUE(spool_->Resume(NumberOf(forked), 9, 77));
 }
 
-TEST_F(SpoolTest, TellsOfAPowerCut) {
+TEST_F(SpoolTest, ReportsPowerCut) {
   Open();
   AddTicks(7, 7);
   Append(7, 7);
@@ -401,7 +419,7 @@ TEST_F(SpoolTest, TellsOfAPowerCut) {
   EXPECT_EQ(testing::ContentsOf(*spool_).back().losses_size(), 0);
 }
 
-TEST(TickRange, CoversWhatItIsExtendedBy) {
+TEST(TickRange, ExtendCoversBothRanges) {
   TickRange range;
   range.Extend({.ticks = 2, .start = At(10), .end = At(20)});
   range.Extend({});

@@ -1,4 +1,4 @@
-// A spool that several threads use, while its files are.
+// Concurrent use of a spool by several threads, also while its files are used.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ using ::testing::IsEmpty;
 
 using SpoolThreadsTest = SpoolTest;
 
-TEST_F(SpoolThreadsTest, NeedsNoLockToCompressABatch) {
+TEST_F(SpoolThreadsTest, CompressesWithoutLock) {
   Open();
   AppendSaved(1, 1);
   testing::ThreadAtGate sealer(&seal_gate_, [&] { Append(2, 3); });
@@ -32,7 +32,7 @@ TEST_F(SpoolThreadsTest, NeedsNoLockToCompressABatch) {
     EXPECT_FALSE(must_read);
     ASSERT_TRUE(taken.has_value());
     EXPECT_EQ(TextOf(*taken), "1: 1");
-    // Neither the batch nor its number is known yet.
+    // Neither the batch nor its sequence is visible yet.
     EXPECT_THAT(Held(), ElementsAre("1: 1"));
     EXPECT_THAT(Epochs(), ElementsAre("1 from 1 to 1"));
     EXPECT_TRUE(spool_->MayHoldAfter(taken->place));
@@ -45,9 +45,9 @@ TEST_F(SpoolThreadsTest, NeedsNoLockToCompressABatch) {
   EXPECT_THAT(Held(), ElementsAre("2: 2 3", "3: 4, lost 2 OVERRUN"));
 }
 
-// Each tick has its batch's number there: under another one, the aggregator
-// would take it for known, or for new.
-TEST_F(SpoolThreadsTest, TheFilesFollowWhileABatchIsCompressed) {
+// In the files, each tick has its batch's sequence. Under another sequence the
+// aggregator would discard the tick or store it twice.
+TEST_F(SpoolThreadsTest, WritesFilesWhileCompressing) {
   Open();
   AppendSaved(1, 1);
   AddTicks(2, 3);
@@ -67,7 +67,7 @@ TEST_F(SpoolThreadsTest, TheFilesFollowWhileABatchIsCompressed) {
                                   "3: 4, lost 2 SOURCE_FAILED"));
 }
 
-TEST_F(SpoolThreadsTest, BatchesComeInTheOrderInWhichTheyWereClosed) {
+TEST_F(SpoolThreadsTest, SealsBatchesInOrderOfClosing) {
   Open();
   const SpooledBatch first = spool_->Close(TicksAt(1, 1));
   spool_->AddLoss("web-1", LossCause::kOverrun, TicksAt(8, 9));
@@ -81,9 +81,9 @@ TEST_F(SpoolThreadsTest, BatchesComeInTheOrderInWhichTheyWereClosed) {
   EXPECT_THAT(Held(), ElementsAre("1: 1", "2: 2, lost 2 OVERRUN"));
 }
 
-// Each batch comes once and in its order, whoever makes it, and the next
-// process has all of them.
-TEST_F(SpoolThreadsTest, ManyThreadsAppend) {
+// Each batch is returned once and in order, regardless of the appending thread,
+// and the next process has all of them.
+TEST_F(SpoolThreadsTest, AppendsFromManyThreads) {
   constexpr uint64_t kThreads = 4;
   constexpr uint64_t kBatches = 50;  // of each thread
   Open();
@@ -111,7 +111,7 @@ TEST_F(SpoolThreadsTest, ManyThreadsAppend) {
   EXPECT_EQ(ticks.size(), kThreads * kBatches);
 }
 
-TEST_F(SpoolThreadsTest, WhatMemoryHoldsDoesNotWaitForTheFile) {
+TEST_F(SpoolThreadsTest, MemoryAccessDoesNotWaitForFiles) {
   Open();
   AppendSaved(1, 1);
   Kill();  // a former process's batch is in the file alone

@@ -1,5 +1,5 @@
-// The spool of versions up to 0.1, where it is not sound; tests/fixtures has
-// one that such a version wrote.
+// The import of unsound spools of version 0.1. tests/fixtures has a sound one
+// that this version recorded.
 
 #include "agent/deliver/spool/sqlite_spool.h"
 
@@ -23,8 +23,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::StatusIs;
 
-// Epoch 1 with a batch of one tick, 7, and a tick that is in none, 8: fields 3
-// of v1::BatchContent.
+// Epoch 1 with a batch of tick 7, and tick 8 in no batch. The contents are
+// field 3 of v1::BatchContent.
 constexpr char kRows[] = R"(
   INSERT INTO epochs VALUES (1, 55, 0, 0, 1);
   INSERT INTO batches VALUES
@@ -42,7 +42,7 @@ class SqliteSpoolTest : public SpoolTest {
   bool IsAside() const { return FileExists(Path() + ".damaged"); }
 };
 
-TEST_F(SqliteSpoolTest, IsTakenOverOnce) {
+TEST_F(SqliteSpoolTest, ImportsOnce) {
   Make("");
   Open();
   EXPECT_THAT(Held(), ElementsAre("1: 7", "2: 8"));
@@ -54,9 +54,9 @@ TEST_F(SqliteSpoolTest, IsTakenOverOnce) {
   EXPECT_THAT(Held(), ElementsAre("1: 7", "2: 8", "1: 9"));
 }
 
-// An import that was interrupted begins again; one that was not only has to
-// remove the database.
-TEST_F(SqliteSpoolTest, MayBeInterrupted) {
+// An interrupted import starts again. After a complete one, the next process
+// only removes the database.
+TEST_F(SqliteSpoolTest, ResumesInterruptedImport) {
   Make("");
   {
     const std::string copy = temp_.File("copy");
@@ -75,7 +75,7 @@ TEST_F(SqliteSpoolTest, MayBeInterrupted) {
   EXPECT_FALSE(FileExists(Path()));
 }
 
-TEST_F(SqliteSpoolTest, IsNotTakenFromAnAgentThatUsesIt) {
+TEST_F(SqliteSpoolTest, RefusesDatabaseInUse) {
   Make("");
   const auto database = SqliteDatabase::Open(Path());
   ASSERT_OK(database);
@@ -86,7 +86,7 @@ TEST_F(SqliteSpoolTest, IsNotTakenFromAnAgentThatUsesIt) {
                        HasSubstr("is in use by another process")));
 }
 
-TEST_F(SqliteSpoolTest, IsSetAsideIfItIsDamaged) {
+TEST_F(SqliteSpoolTest, SetsDamagedDatabaseAside) {
   const testing::LogCapture log;
   std::ofstream(Path()) << std::string(10'000, 'x');
   Open();
@@ -96,7 +96,7 @@ TEST_F(SqliteSpoolTest, IsSetAsideIfItIsDamaged) {
   EXPECT_THAT(Held(), ElementsAre("1: 1, lost 0 SPOOL_DAMAGED"));
 }
 
-TEST_F(SqliteSpoolTest, IsSetAsideIfItIsOfALaterVersion) {
+TEST_F(SqliteSpoolTest, SetsLaterVersionAside) {
   Make("PRAGMA user_version = 2");
   Open();
   EXPECT_TRUE(IsAside());
@@ -104,8 +104,8 @@ TEST_F(SqliteSpoolTest, IsSetAsideIfItIsOfALaterVersion) {
   EXPECT_THAT(Held(), ElementsAre("1: 2, lost 2 SPOOL_DAMAGED"));
 }
 
-// Whoever had the disk may have written what SQLite takes and no agent wrote.
-TEST_F(SqliteSpoolTest, LosesWhatNoAgentWrote) {
+// Databases that are sound for SQLite with impossible contents.
+TEST_F(SqliteSpoolTest, CountsContentsThatNoAgentWrites) {
   const testing::LogCapture log;
   for (const std::string sql :
        {"INSERT INTO epochs VALUES ((1 << 32) - 1, 5, 0, 0, 1)",
@@ -123,7 +123,7 @@ TEST_F(SqliteSpoolTest, LosesWhatNoAgentWrote) {
   }
 }
 
-// A trigger could keep the first statement busy for ever.
+// A trigger could make the first statement run forever.
 TEST_F(SqliteSpoolTest, RunsNoTriggers) {
   Make(
       "CREATE TRIGGER t AFTER UPDATE ON process BEGIN "

@@ -75,7 +75,7 @@ TEST(CauseName, MatchesTheDocumentation) {
       {GapCause::kRejected, "rejected"},
       {GapCause::kOverrun, "overrun"},
   };
-  for (const auto& test : kCases) EXPECT_EQ(CauseName(test.cause), test.name);
+  for (const auto& test : kCases) EXPECT_EQ(NameOf(test.cause), test.name);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "fleetperf/v1/fleet.pb.h"
+#include "proto/conversions.h"
 #include "tests/support/simulated_clock.h"
 
 namespace fleetperf::aggregator {

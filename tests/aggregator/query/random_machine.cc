@@ -124,7 +124,6 @@ class History {
           TestStore* store)
       : compaction_(compaction), random_(*random), store_(*store) {
     machine_.name = name;
-    using aggregator::GapCause;
     machine_.loss_cause = random_.OneOf<GapCause>(
         {GapCause::kSpoolFull, GapCause::kOverrun, GapCause::kPowerCut});
     for (const std::string instance : {"C:", "D:", "_Total"}) {
@@ -222,7 +221,6 @@ class History {
     if (random_.OneIn(2)) return;
     const int64_t end = clock_.time - interval_;
     machine_.losses.push_back({start, end});
-    using aggregator::GapCause;
     agent_->Lose(
         machine_.name, kStart + absl::Nanoseconds(100) * start,
         kStart + absl::Nanoseconds(100) * end, static_cast<uint64_t>(ticks),

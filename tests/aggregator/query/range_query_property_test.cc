@@ -113,7 +113,7 @@ Expected Expect(const ReferenceMachine& machine, const RandomQuery& query,
 std::string ToText(int64_t time, const WindowValue& value) {
   return absl::StrFormat("%d %s %s breaks=%d coverage=%.6f %g", time,
                          StatusName(value.result.status),
-                         CauseName(value.result.cause), value.breaks,
+                         NameOf(value.result.cause), value.breaks,
                          value.coverage, value.result.value);
 }
 

@@ -5,7 +5,6 @@
 namespace fleetperf::testing {
 namespace {
 
-using aggregator::GapCause;
 using aggregator::Over;
 using aggregator::ValueStatus;
 using Real = long double;

@@ -67,7 +67,7 @@ struct ReferenceMachine {
   std::vector<ReferenceSeries> series;  // by path
   std::vector<ReferenceTick> ticks;     // by epoch and sequence
   std::vector<ReferenceLoss> losses;
-  aggregator::GapCause loss_cause = aggregator::GapCause::kNone;  // of all
+  GapCause loss_cause = GapCause::kNone;  // of all
 };
 
 struct ReferenceRange {
@@ -82,7 +82,7 @@ struct ReferenceRange {
 struct ReferencePoint {
   int64_t time = 0;
   aggregator::ValueStatus status = aggregator::ValueStatus::kOk;
-  aggregator::GapCause cause = aggregator::GapCause::kNone;
+  GapCause cause = GapCause::kNone;
   double value = 0;
   uint32_t breaks = 0;
   double coverage = 1;
