@@ -27,16 +27,6 @@ constexpr absl::Duration kBehind = absl::Seconds(30);
 // retired instances whose batches the agent still holds.
 constexpr size_t kDictionaryFactor = 4;
 
-uint64_t CountValues(const DecodedBatch& decoded) {
-  uint64_t values = 0;
-  for (const Frame& frame : decoded.frames) {
-    for (const Frame::Run& run : frame.runs) {
-      values += uint64_t{run.tick_count} * frame.columns.size();
-    }
-  }
-  return values;
-}
-
 // Returns whether the batch or definition itself is at fault, so that a retry
 // would fail too. On other errors, the stream ends and the agent sends the
 // batch again on its next stream.
@@ -48,16 +38,6 @@ bool IsBatchFault(const absl::Status& status) {
 // Returns whether the agent is not permitted to send the definition.
 bool IsRefusal(const absl::Status& status) {
   return absl::IsPermissionDenied(status) || absl::IsAlreadyExists(status);
-}
-
-// Returns the loss of a rejected batch's ticks, read from its clocks. If the
-// clocks cannot be read, returns a loss at `now`, by the machine's clock.
-Loss LossOf(const BatchContents& contents, absl::Time now) {
-  const TickSpan span = ReadTickSpan(contents);
-  return {.start = span.ticks == 0 ? now : span.start,
-          .end = span.ticks == 0 ? now : span.end,
-          .ticks = span.ticks,
-          .cause = LossCause::kRejected};
 }
 
 // Parses a batch whose payload has `fingerprint`. Returns an error if the agent
@@ -382,7 +362,7 @@ void Session::Reject(const absl::Status& reason, const BatchContents& contents,
                      ReceivedBatch* received) {
   received->reject_reason = std::string(reason.message());
   received->decoded = {
-      .losses = {LossOf(contents, received->received + skew(agent_))}};
+      .losses = {LossOfRejected(contents, received->received + skew(agent_))}};
   // The losses that the batch reports are valid even though it is rejected.
   for (const Loss& loss : contents.losses) {
     if (!loss.machine.empty() && !peer_.HasName(loss.machine)) continue;

@@ -396,6 +396,16 @@ class Decoder {
 
 }  // namespace
 
+uint64_t CountValues(const DecodedBatch& decoded) {
+  uint64_t values = 0;
+  for (const Frame& frame : decoded.frames) {
+    for (const Frame::Run& run : frame.runs) {
+      values += uint64_t{run.tick_count} * frame.columns.size();
+    }
+  }
+  return values;
+}
+
 absl::StatusOr<DecodedBatch> DecodeBatch(const BatchContents& contents,
                                          const BatchLimits& limits,
                                          const QueryFilter& filter,
@@ -427,6 +437,14 @@ TickSpan ReadTickSpan(const BatchContents& contents) {
     }
   }
   return span;
+}
+
+Loss LossOfRejected(const BatchContents& contents, absl::Time now) {
+  const TickSpan span = ReadTickSpan(contents);
+  return {.start = span.ticks == 0 ? now : span.start,
+          .end = span.ticks == 0 ? now : span.end,
+          .ticks = span.ticks,
+          .cause = LossCause::kRejected};
 }
 
 }  // namespace fleetperf::aggregator

@@ -24,6 +24,9 @@ struct DecodedBatch {
   std::vector<Loss> losses;
 };
 
+// Returns the number of values in the frames.
+uint64_t CountValues(const DecodedBatch& decoded);
+
 // Selects the queries that a reader wants. An empty function selects all.
 using QueryFilter = std::function<bool(const CollectedQuery&)>;
 
@@ -43,6 +46,10 @@ struct TickSpan {
   absl::Time end = absl::InfinitePast();
 };
 TickSpan ReadTickSpan(const BatchContents& contents);
+
+// Returns the loss of all ticks of a rejected batch. If its clocks are not
+// readable, returns a loss at `now`, by the machine's clock.
+Loss LossOfRejected(const BatchContents& contents, absl::Time now);
 
 }  // namespace fleetperf::aggregator
 

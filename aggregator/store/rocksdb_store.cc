@@ -120,8 +120,7 @@ class RocksDbStore : public Store {
     DefinitionTable::Put(epoch_number, definitions, &changes);
     RETURN_IF_ERROR(WriteAhead(&changes));
     if (!lost_definitions_.NoteReceived(epoch_number)) return absl::OkStatus();
-    // LoadLog did not find the definitions that the epoch's batches in the log
-    // need.
+    // LoadLog did not find definitions of the epoch's batches in the log.
     return AddQueries(epoch_number);
   }
 

@@ -257,7 +257,7 @@ std::string Chaos::Wrong(const ChaosAgent& agent, bool is_last) {
     const Stored stored =
         ReadStored(deployment_, agent.name(), "\\System\\Processes",
                    start_ - margin, absl::Now() + margin);
-    const Ticks missing = MissingOf(taken, stored);
+    const Ticks missing = FindMissing(taken, stored);
     uint64_t excused = 0;
     for (const int64_t tick : missing) {
       excused += agent.interrupted().contains(tick);

@@ -1,5 +1,5 @@
-// An aggregator, agents and the command line as a user has them: real
-// executables, configuration files and certificates in a temporary directory.
+// A deployment as users run it: real executables, configuration files and
+// certificates in a temporary directory.
 
 #ifndef FLEETPERF_TESTS_E2E_DEPLOYMENT_H_
 #define FLEETPERF_TESTS_E2E_DEPLOYMENT_H_
@@ -17,9 +17,10 @@
 
 namespace fleetperf::testing {
 
+// An aggregator, its agents and the command line. Thread-compatible.
 class Deployment {
  public:
-  // Makes the certificates with `fleetperf pki`.
+  // Creates the certificates with `fleetperf pki`.
   Deployment();
 
   const std::string& directory() const { return directory_.path(); }
@@ -27,45 +28,47 @@ class Deployment {
     return directory_.File(name);
   }
 
-  // Issues a certificate; the files are ROLE-NAME.pem and .key.
+  // Issues a certificate for `names`. The files are ROLE-NAME.pem and
+  // ROLE-NAME.key, where NAME is the first name.
   TlsFiles Issue(const std::string& role,
                  const std::vector<std::string>& names);
-  // The lines of a configuration file that name a certificate.
+  // Returns the section "tls" of a configuration file.
   static std::string TlsSection(const TlsFiles& files);
 
-  // Writes an aggregator's configuration; `more` is added to it.
+  // Writes the aggregator's configuration, followed by `more`.
   void WriteAggregatorConfig(const std::string& more);
-  // Starts an aggregator and waits until it listens; the second time at the
-  // same address. `more` is added to its file.
+  // Writes the configuration, starts an aggregator and waits until it listens.
+  // A restarted aggregator listens at the same address.
   std::unique_ptr<Process> StartAggregator(
       const std::string& more = "",
       const std::map<std::string, std::string>& environment = {});
   const std::string& address() const { return address_; }
 
-  // Writes NAME.yaml for an agent that may speak for `others`, too. `more` is
-  // added to the file.
+  // Writes NAME.yaml for an agent, followed by `more`, and returns the path.
+  // The agent's certificate also names the machines `others`.
   std::string WriteAgentConfig(const std::string& name,
                                const std::vector<std::string>& others,
                                const std::string& more);
-  // The same, and starts it.
+  // Writes the configuration of an agent and starts the agent.
   std::unique_ptr<Process> StartAgent(const std::string& name,
                                       const std::string& more = "");
 
-  // Runs fleetperf as a reader.
+  // Runs fleetperf with a certificate of the role reader.
   Result Fleetperf(std::vector<std::string> arguments) const;
   std::unique_ptr<Process> StartFleetperf(
       std::vector<std::string> arguments) const;
 
-  // Runs fleetperf with --format json and parses the lines.
+  // Runs fleetperf with --format json and returns the parsed lines.
   std::vector<nlohmann::json> Json(std::vector<std::string> arguments) const;
 
-  // Whether the path has a value, in the end.
+  // Waits until a query of `path` returns a value. Returns false if it does not
+  // within kPatience.
   bool WaitForAnswer(const std::string& path) const;
   // Waits until the machine's samples can be queried.
   void WaitForSamples(const std::string& machine) const;
 
-  // The path of an executable of this build, or of the directory that the
-  // environment variable FLEETPERF_BIN names.
+  // Returns the path of an executable, in the directory that the environment
+  // variable FLEETPERF_BIN names, else in that of this build.
   static std::string Executable(const std::string& name);
   static void Write(const std::string& path, const std::string& text);
 
@@ -74,7 +77,7 @@ class Deployment {
   std::string address_ = "127.0.0.1:0";
 };
 
-// The field "time" of a line of fleetperf --format json.
+// Returns the field "time" of a line of fleetperf --format json.
 absl::Time TimeOf(const nlohmann::json& line);
 
 }  // namespace fleetperf::testing

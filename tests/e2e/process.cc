@@ -20,7 +20,8 @@ namespace {
 struct Pipe {
   Pipe() {
     int fds[2];
-    if (pipe2(fds, O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
+    if (pipe2(fds, O_CLOEXEC) != 0)
+      throw std::runtime_error("cannot create a pipe");
     read_end = fds[0];
     write_end = fds[1];
   }
@@ -101,7 +102,7 @@ void Process::Start(const std::function<void()>& in_child) {
   const pid_t parent = getpid();
   pid_ = fork();
   if (pid_ == 0) {
-    // Not without its test, should that be killed.
+    // The child dies with the test.
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(127);
     dup2(out.write_end, STDOUT_FILENO);
@@ -152,7 +153,7 @@ Result RunCommand(const std::vector<std::string>& command,
                   const std::map<std::string, std::string>& environment) {
   Process process(command, environment);
   const int status = process.Wait();
-  // The pipes are empty when their readers have seen the end.
+  // No output has so many lines: waits until both pipes are closed.
   process.WaitForOutput("\n", 1 << 30);
   process.WaitForError("\n", 1 << 30);
   return {status, process.output(), process.error()};

@@ -1,4 +1,4 @@
-// Real processes, for tests that start, watch and kill them.
+// Child processes that a test starts, observes and kills.
 
 #ifndef FLEETPERF_TESTS_E2E_PROCESS_H_
 #define FLEETPERF_TESTS_E2E_PROCESS_H_
@@ -18,16 +18,16 @@
 
 namespace fleetperf::testing {
 
-// How long anything may take that a test waits for.
+// How long a test waits for an expected event before it fails.
 inline constexpr absl::Duration kPatience = absl::Seconds(60);
 
-// A child process. Killed, if it still runs, when it is destroyed.
+// A child process. The destructor kills it if it still runs.
 class Process {
  public:
-  // `environment` is added to that of the test.
+  // Starts `command`. `environment` is added to the environment of the test.
   Process(const std::vector<std::string>& command,
           const std::map<std::string, std::string>& environment = {});
-  // A child that runs `body` and is called `name` in /proc.
+  // Forks a child that runs `body` and is called `name` in /proc.
   Process(const std::string& name, const std::function<void()>& body);
   ~Process();
   Process(const Process&) = delete;
@@ -35,8 +35,9 @@ class Process {
 
   pid_t pid() const { return pid_; }
 
-  // Whether its standard output, or its standard error, has so many lines that
-  // contain `text`; waits for them as long as it runs.
+  // Waits until standard output or standard error has at least `lines` lines
+  // that contain `text`. Returns false if the process ends, or kPatience
+  // passes, without them.
   bool WaitForOutput(const std::string& text, int lines = 1);
   bool WaitForError(const std::string& text, int lines = 1);
 
@@ -44,11 +45,12 @@ class Process {
   std::string error() const;
 
   void Signal(int signal);
-  // Waits for its end. Its exit status, or minus the signal that ended it.
+  // Waits for the end of the process. Returns its exit status, or minus the
+  // signal that ended it.
   int Wait();
 
  private:
-  // What comes out of a pipe, collected by a thread.
+  // The output of a pipe, which a thread reads. Thread-safe.
   class Stream {
    public:
     explicit Stream(int fd);
@@ -81,7 +83,7 @@ struct Result {
   std::string error;
 };
 
-// Runs a command to its end.
+// Runs a command and waits for its end.
 Result RunCommand(const std::vector<std::string>& command,
                   const std::map<std::string, std::string>& environment = {});
 

@@ -1,4 +1,4 @@
-// A subscription to an aggregator.
+// A client of the subscription service.
 
 #ifndef FLEETPERF_TESTS_E2E_SUBSCRIBER_H_
 #define FLEETPERF_TESTS_E2E_SUBSCRIBER_H_
@@ -33,7 +33,7 @@ class Subscriber {
     reader_->Finish();
   }
 
-  // False if the stream has ended.
+  // Reads a message. Returns false if the stream has ended.
   bool Read() {
     v1::SubscribeResponse response;
     if (!reader_->Read(&response)) return false;
@@ -45,7 +45,8 @@ class Subscriber {
     }
     return true;
   }
-  // Reads until the newest value is this; false if the stream has ended.
+  // Reads until the newest value is `value`. Returns false if the stream has
+  // ended.
   bool ReadUntil(double value) {
     while (values.empty() || values.back() != value) {
       if (!Read()) return false;
@@ -53,6 +54,7 @@ class Subscriber {
     return true;
   }
 
+  // Totals of all messages read so far.
   std::vector<double> values;
   uint64_t lagged = 0;
   int series = 0;

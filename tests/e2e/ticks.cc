@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// 0 if the file has not even a header.
+// Returns the time of a block, or 0 if the file has no complete header.
 int64_t TimeOf(const fs::path& block) {
   std::string header(sizeof(perflib::PerfDataHeader), '\0');
   std::ifstream file(block, std::ios::binary);
@@ -88,7 +88,7 @@ Stored ReadStored(const Deployment& deployment, const std::string& machine,
   return stored;
 }
 
-Ticks MissingOf(const Ticks& taken, const Stored& stored) {
+Ticks FindMissing(const Ticks& taken, const Stored& stored) {
   Ticks missing;
   std::set_difference(taken.begin(), taken.end(), stored.ticks.begin(),
                       stored.ticks.end(),

@@ -1,4 +1,4 @@
-// Which ticks an agent took, and which of them the store has.
+// Compares the ticks that an agent took with the ticks in the store.
 
 #ifndef FLEETPERF_TESTS_E2E_TICKS_H_
 #define FLEETPERF_TESTS_E2E_TICKS_H_
@@ -14,26 +14,28 @@
 
 namespace fleetperf::testing {
 
-// By their PerfTime100NSec, which tells them apart.
+// Ticks, identified by their PerfTime100NSec.
 using Ticks = std::set<int64_t>;
 
-// Those that an agent took that keeps its blocks in this directory: a block is
-// there before anything becomes of it.
+// Returns the ticks whose blocks are in the agent's capture directory. The
+// agent captures a block before it uses it.
 Ticks ReadTaken(const std::string& capture);
-// The one that was taken last, whatever its time is; none if there is none.
+// Returns the tick whose block was written last, whatever its time is. Empty if
+// there is no block, or if that block has no complete header.
 Ticks ReadNewestTaken(const std::string& capture);
 
 struct Stored {
   Ticks ticks;
-  std::vector<int64_t> repeated;
+  std::vector<int64_t> repeated;         // stored more than once
   std::map<std::string, uint64_t> lost;  // by cause
 };
-// What the store has of a machine: the raw samples of `path`.
+// Returns the ticks of a machine that have raw samples of `path` in the store,
+// and the machine's losses.
 Stored ReadStored(const Deployment& deployment, const std::string& machine,
                   const std::string& path, absl::Time from, absl::Time to);
 
-// Those of `taken` that are not stored.
-Ticks MissingOf(const Ticks& taken, const Stored& stored);
+// Returns the ticks of `taken` that are not stored.
+Ticks FindMissing(const Ticks& taken, const Stored& stored);
 
 }  // namespace fleetperf::testing
 

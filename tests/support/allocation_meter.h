@@ -1,5 +1,5 @@
-// How much memory a piece of code allocates. Linking allocation_meter.cc
-// replaces the program's operator new.
+// Measures the memory that a piece of code allocates. Linking
+// allocation_meter.cc replaces the program's operator new.
 
 #ifndef FLEETPERF_TESTS_SUPPORT_ALLOCATION_METER_H_
 #define FLEETPERF_TESTS_SUPPORT_ALLOCATION_METER_H_
@@ -8,7 +8,8 @@
 
 namespace fleetperf::testing {
 
-// Bytes that this thread has got from operator new so far, given back or not.
+// Returns the bytes that the calling thread has allocated with operator new so
+// far. Freed memory is not subtracted.
 size_t AllocatedBytes();
 
 }  // namespace fleetperf::testing

@@ -10,12 +10,12 @@
 namespace fleetperf::testing {
 namespace {
 
-// Values whose numbers grow modulo 2^64, as the wire carries them.
+// Returns a difference modulo 2^64, as the wire carries it.
 int64_t Difference(uint64_t newer, uint64_t older) {
   return static_cast<int64_t>(newer - older);
 }
 
-// An instance and the consecutive blocks that it is in.
+// An instance's rows in consecutive blocks.
 struct Run {
   uint32_t instance;
   uint32_t first_block;

@@ -1,5 +1,5 @@
-// Puts definitions and samples into batches, as collection.proto describes them
-// and independently of the agent's own encoder.
+// Encodes definitions and samples into batches as collection.proto describes
+// them, independently of the agent's own encoder.
 
 #ifndef FLEETPERF_TESTS_SUPPORT_BATCH_WRITER_H_
 #define FLEETPERF_TESTS_SUPPORT_BATCH_WRITER_H_
@@ -19,7 +19,7 @@
 
 namespace fleetperf::testing {
 
-// The batches of one epoch.
+// Builds the batches of one epoch. Thread-compatible.
 class BatchWriter {
  public:
   struct Column {
@@ -28,19 +28,20 @@ class BatchWriter {
     bool only_linked = false;
     bool wraps = false;
   };
-  // The values of an instance in a block, by column; nothing where missing.
+  // The values of an instance in a block, one per column; std::nullopt where a
+  // value is missing.
   struct Row {
     uint32_t instance;
     std::vector<std::optional<uint64_t>> values;
   };
-  // What a query returned in a block.
+  // The result of a query in a block.
   struct Result {
     uint32_t query;
     std::vector<Row> rows;
-    std::optional<uint32_t> failure = std::nullopt;  // its status
+    std::optional<uint32_t> failure = std::nullopt;  // a status
   };
 
-  // Each returns the new id.
+  // Adds a definition and returns its new id.
   uint32_t Machine(const std::string& name);
   uint32_t Counterset(const perflib::CountersetRegistration& registration);
   uint32_t Query(uint32_t machine, uint32_t counterset, absl::Duration interval,
@@ -52,17 +53,17 @@ class BatchWriter {
   void Lose(const std::string& machine, absl::Time start, absl::Time end,
             uint64_t ticks, v1::LossCause cause);
 
-  // The next block of a query handle.
+  // Adds the next block of a query handle.
   void AddBlock(uint32_t handle, const perflib::Clocks& clocks,
                 std::vector<Result> results);
-  // A block with one query, which has a handle of its own.
+  // Adds a block of one query. The query's id serves as its handle.
   void AddTick(uint32_t query, const perflib::Clocks& clocks,
                std::vector<Row> rows);
 
-  // Everything since the last call.
+  // Returns everything added since the last call.
   v1::BatchContent TakeContent();
 
-  // All definitions so far.
+  // All definitions added so far.
   const v1::Definitions& definitions() const { return definitions_; }
 
  private:
@@ -77,17 +78,17 @@ class BatchWriter {
 
   uint32_t next_id_ = 1;
   v1::Definitions definitions_;
-  v1::BatchContent content_;  // but for the blocks
+  v1::BatchContent content_;  // without blocks
   std::map<uint32_t, std::vector<Block>> blocks_;
   std::map<uint32_t, size_t> columns_of_query_;
 };
 
-// The message that brings `content`.
+// Returns the message that carries `content`.
 v1::Batch MakeBatch(uint64_t epoch, uint64_t sequence,
                     const v1::BatchContent& content,
                     v1::Compression compression = v1::COMPRESSION_NONE);
 
-// What is decoded of it, whose definitions are in `dictionary`.
+// Decodes `content`. Its definitions must already be in `dictionary`.
 absl::StatusOr<aggregator::DecodedBatch> Decode(
     const v1::BatchContent& content, aggregator::Dictionary* dictionary,
     const aggregator::BatchLimits& limits = {},

@@ -1,6 +1,6 @@
-// Blocks as Microsoft's documents describe them, put together independently of
-// perflib's BlockWriter and layout.h. Sizes are right; a test that wants a
-// wrong one replaces it in the result.
+// Builds blocks as Microsoft documents them, independently of perflib's
+// BlockWriter and layout.h. All size fields are correct; a test that needs a
+// wrong size overwrites it in the result.
 
 #ifndef FLEETPERF_TESTS_SUPPORT_BLOCK_BYTES_H_
 #define FLEETPERF_TESTS_SUPPORT_BLOCK_BYTES_H_
@@ -14,7 +14,7 @@
 
 namespace fleetperf::testing {
 
-// The clocks of every block made here: 2026-09-29 17:32:23.755059 UTC.
+// The clocks of every block built here: 2026-09-29 17:32:23.755059 UTC.
 inline constexpr int64_t kBlockTimeStamp = 0x0123456789ABCDEF;
 inline constexpr int64_t kBlockTime = 134'351'767'437'550'590;
 inline constexpr int64_t kBlockFreq = 10'000'000;
@@ -75,7 +75,7 @@ inline std::string InstanceList(uint32_t count, absl::string_view instances) {
       .Build();
 }
 
-// PERF_COUNTER_HEADER and what follows it.
+// PERF_COUNTER_HEADER followed by `body`.
 inline std::string Result(uint32_t type, absl::string_view body,
                           uint32_t status = 0) {
   return ByteBuilder()
@@ -87,7 +87,7 @@ inline std::string Result(uint32_t type, absl::string_view body,
       .Build();
 }
 
-// PERF_DATA_HEADER and the results.
+// PERF_DATA_HEADER followed by the results.
 inline std::string Block(const std::vector<std::string>& results) {
   ByteBuilder body;
   for (const std::string& result : results) body.Raw(result);

@@ -1,5 +1,5 @@
-// Little-endian bytes, put together field by field and independently of the
-// library's own writers, so that golden bytes check those.
+// Builds little-endian bytes field by field, independently of the library's own
+// writers, so that golden bytes can check those writers.
 
 #ifndef FLEETPERF_TESTS_SUPPORT_BYTE_BUILDER_H_
 #define FLEETPERF_TESTS_SUPPORT_BYTE_BUILDER_H_
@@ -26,12 +26,12 @@ class ByteBuilder {
     bytes_.append(bytes.data(), bytes.size());
     return *this;
   }
-  // In UTF-16, without a NUL.
+  // Appends ASCII text as UTF-16, without a NUL.
   ByteBuilder& Ascii(absl::string_view text) {
     for (const char c : text) U16(static_cast<uint8_t>(c));
     return *this;
   }
-  // Zeros up to a multiple of 8.
+  // Appends zeros up to a multiple of 8 bytes.
   ByteBuilder& PadTo8() {
     while (bytes_.size() % 8 != 0) bytes_.push_back('\0');
     return *this;
@@ -50,18 +50,19 @@ class ByteBuilder {
   std::string bytes_;
 };
 
-// "A" is 41 00.
+// Returns ASCII text as UTF-16: "A" becomes 41 00.
 inline std::string Utf16(absl::string_view ascii) {
   return ByteBuilder().Ascii(ascii).Build();
 }
 
-// The bytes that "1a 72 FC" names.
+// Parses hexadecimal digits such as "1a 72 FC". Spaces and newlines are
+// ignored.
 inline std::string FromHex(absl::string_view digits) {
   return absl::HexStringToBytes(
       absl::StrReplaceAll(digits, {{" ", ""}, {"\n", ""}}));
 }
 
-// `bytes` with the 32 bits at `offset` replaced.
+// Returns `bytes` with the 32 bits at `offset` replaced by `value`.
 inline std::string WithU32(std::string bytes, size_t offset, uint32_t value) {
   return bytes.replace(offset, 4, ByteBuilder().U32(value).Build());
 }

@@ -9,17 +9,17 @@
 
 namespace fleetperf::testing {
 
-// The ids of its counters.
+// Counter ids of DiskRegistration().
 inline constexpr uint32_t kTransfers = 1;     // a rate
 inline constexpr uint32_t kQueueLength = 2;   // a gauge
 inline constexpr uint32_t kBytesPerRead = 3;  // bytes by kReads
 inline constexpr uint32_t kReads = 4;         // a base, without a name
 inline constexpr uint32_t kIdleTime = 5;      // an inverse timer of 100 ns
-inline constexpr uint32_t kUpTime = 6;        // (kTime - it) / kTimeFreq
+inline constexpr uint32_t kUpTime = 6;        // (kTime - kUpTime) / kTimeFreq
 inline constexpr uint32_t kTime = 7;          // an object's time
-inline constexpr uint32_t kTimeFreq = 8;      // ... and its frequency
+inline constexpr uint32_t kTimeFreq = 8;      // the frequency of kTime
 
-// One with instances and a counter of each kind of formula.
+// A counterset with instances and a counter for each kind of formula.
 inline perflib::CountersetRegistration DiskRegistration() {
   return {
       .guid = *perflib::ParseGuid("{00000000-0000-4000-8000-00000000d15c}"),
@@ -50,7 +50,7 @@ inline perflib::CountersetRegistration DiskRegistration() {
       }};
 }
 
-// One without instances: a gauge and a rate.
+// A counterset without instances: a gauge and a rate.
 inline constexpr uint32_t kAvailableBytes = 1;
 inline constexpr uint32_t kPageFaults = 2;
 

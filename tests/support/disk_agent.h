@@ -1,4 +1,4 @@
-// An agent process that collects the counterset "Disk", each second.
+// An agent process that collects the counterset "Disk" every second.
 
 #ifndef FLEETPERF_TESTS_SUPPORT_DISK_AGENT_H_
 #define FLEETPERF_TESTS_SUPPORT_DISK_AGENT_H_
@@ -29,7 +29,9 @@ struct DiskAgent : TestAgent {
                 uint32_t occurrence = 0) {
     return Instance(machine_id, disk, name, id, occurrence);
   }
-  // Transfers grow by `rate` a second; the queue is as long as the rate.
+  // Adds the ticks from `first` to `last` seconds after kStart, for pairs of an
+  // instance and its rate. Transfers grow by the rate per second; the queue
+  // length equals the rate.
   void Ticks(int first, int last,
              const std::vector<std::pair<uint32_t, uint64_t>>& rates) {
     for (int t = first; t <= last; ++t) {

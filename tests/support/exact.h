@@ -1,4 +1,4 @@
-// Exact arithmetic, for golden values that owe nothing to the code under test.
+// Exact arithmetic for golden values, independent of the code under test.
 
 #ifndef FLEETPERF_TESTS_SUPPORT_EXACT_H_
 #define FLEETPERF_TESTS_SUPPORT_EXACT_H_
@@ -10,8 +10,9 @@
 
 namespace fleetperf::testing {
 
-// The double that is nearest to numerator / denominator, which are below 2^126.
-// Long division to 55 bits, then one rounding to 53, half to even.
+// Returns the double nearest to numerator / denominator. Both must be below
+// 2^126. Long division yields 55 bits, which are rounded once to 53, half to
+// even.
 inline double Quotient(absl::uint128 numerator, absl::uint128 denominator) {
   if (numerator == 0) return 0;
   absl::uint128 quotient = numerator / denominator;

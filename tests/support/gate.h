@@ -1,4 +1,4 @@
-// Stops a thread at a place where a test wants it to be.
+// Stops a thread at a point that a test chooses.
 
 #ifndef FLEETPERF_TESTS_SUPPORT_GATE_H_
 #define FLEETPERF_TESTS_SUPPORT_GATE_H_
@@ -15,15 +15,15 @@
 
 namespace fleetperf::testing {
 
-// How long a test waits for what must happen before it fails.
+// How long a test waits for an expected event before it fails.
 inline constexpr absl::Duration kPatience = absl::Seconds(10);
 
-// Open at first. Thread-safe.
+// Blocks threads while closed. Open at first. Thread-safe.
 class Gate {
  public:
   ~Gate() { Open(); }
 
-  // Called at the place. While the gate is closed, a thread stays in here.
+  // Blocks the calling thread while the gate is closed.
   void Pass() {
     absl::MutexLock lock(&mutex_);
     if (!closed_) return;
@@ -44,7 +44,8 @@ class Gate {
     absl::MutexLock lock(&mutex_);
     closed_ = false;
   }
-  // Waits until a thread has stopped. False if none comes.
+  // Blocks until a thread has stopped at the gate. Returns false if none has
+  // after kPatience.
   bool AwaitStopped() {
     absl::MutexLock lock(&mutex_);
     return mutex_.AwaitWithTimeout(
@@ -62,8 +63,8 @@ class Gate {
   int stopped_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-// A thread that stops at a gate, which is opened before the thread is waited
-// for.
+// A thread that stops at a gate. The gate is opened before the thread is
+// joined.
 class ThreadAtGate {
  public:
   ThreadAtGate(Gate* gate, std::function<void()> body) : gate_(*gate) {
@@ -75,8 +76,8 @@ class ThreadAtGate {
 
   bool has_stopped() const { return has_stopped_; }
 
-  // Whether `body` returns although the thread stands there. If it does not,
-  // the gate is opened, so that it can.
+  // Returns whether `body` returns while the thread is stopped. If not, opens
+  // the gate so that `body` can return.
   bool LetsRun(const std::function<void()>& body) {
     std::future<void> done = std::async(std::launch::async, body);
     const bool has_run = done.wait_for(absl::ToChronoMilliseconds(kPatience)) ==
@@ -85,7 +86,7 @@ class ThreadAtGate {
     return has_run;
   }
 
-  // Opens the gate, and waits until the thread has ended.
+  // Opens the gate and joins the thread.
   void Finish() {
     gate_.Open();
     if (thread_.joinable()) thread_.join();

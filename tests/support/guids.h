@@ -1,5 +1,5 @@
-// A GUID that tests use, and its bytes as Windows lays them out (computed with
-// Python's uuid.UUID(...).bytes_le).
+// A GUID for tests, and its bytes in Windows layout (computed with Python's
+// uuid.UUID(...).bytes_le).
 
 #ifndef FLEETPERF_TESTS_SUPPORT_GUIDS_H_
 #define FLEETPERF_TESTS_SUPPORT_GUIDS_H_

@@ -1,4 +1,4 @@
-// What is logged while it exists.
+// Captures the lines that a test logs.
 
 #ifndef FLEETPERF_TESTS_SUPPORT_LOG_CAPTURE_H_
 #define FLEETPERF_TESTS_SUPPORT_LOG_CAPTURE_H_
@@ -15,7 +15,8 @@
 
 namespace fleetperf::testing {
 
-// Lets the default logger write "level message" lines into a string.
+// Redirects the default logger, while the object exists, to a string of
+// "level message" lines.
 class LogCapture {
  public:
   LogCapture() : before_(spdlog::default_logger()) {
@@ -28,7 +29,7 @@ class LogCapture {
   LogCapture(const LogCapture&) = delete;
   LogCapture& operator=(const LogCapture&) = delete;
 
-  // To be called when nobody logs.
+  // Returns the captured lines. Must not be called while another thread logs.
   std::vector<std::string> Lines() const {
     return absl::StrSplit(log_.str(), absl::ByAnyChar("\r\n"),
                           absl::SkipEmpty());

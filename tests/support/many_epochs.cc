@@ -19,9 +19,9 @@ using aggregator::BatchToCommit;
 using aggregator::DecodedBatch;
 using aggregator::Store;
 
-constexpr absl::Duration kApart = absl::Hours(4);
+constexpr absl::Duration kRoundInterval = absl::Hours(4);
 
-// What one epoch begins with.
+// Returns the definitions and the tick of an agent in a round.
 v1::BatchContent MakeContent(const ManyEpochs& load, int agent, int round) {
   BatchWriter writer;
   const uint32_t machine = writer.Machine(ManyEpochsMachine(agent));
@@ -34,7 +34,7 @@ v1::BatchContent MakeContent(const ManyEpochs& load, int agent, int round) {
         writer.Instance(machine, disk, absl::StrCat("disk-", i));
     rows.push_back({instance, {static_cast<uint64_t>(round)}});
   }
-  writer.AddTick(query, ClocksAt(absl::ToDoubleSeconds(kApart * round)),
+  writer.AddTick(query, ClocksAt(absl::ToDoubleSeconds(kRoundInterval * round)),
                  std::move(rows));
   return writer.TakeContent();
 }
@@ -66,7 +66,7 @@ absl::Status SendRound(Store* store, const ManyEpochs& load, int round) {
                          .sequence = batches[i].sequence(),
                          .agent = names[i],
                          .fingerprint = batches[i].sequence(),
-                         .received = kStart + kApart * round,
+                         .received = kStart + kRoundInterval * round,
                          .batch = &batches[i],
                          .definitions = &contents[i].definitions(),
                          .decoded = &decoded[i]});

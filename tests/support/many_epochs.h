@@ -1,4 +1,4 @@
-// Agents that are restarted again and again: what they send, cheaply.
+// A cheap workload of agents that restart again and again.
 
 #ifndef FLEETPERF_TESTS_SUPPORT_MANY_EPOCHS_H_
 #define FLEETPERF_TESTS_SUPPORT_MANY_EPOCHS_H_
@@ -13,14 +13,15 @@ namespace fleetperf::testing {
 
 struct ManyEpochs {
   int agents = 100;
-  int instances = 1;  // of each agent
-  // Otherwise each agent has one epoch for all that it sends.
+  int instances = 1;  // per agent
+  // If false, each agent sends all rounds in one epoch.
   bool restarts = true;
 };
 
-// Each agent, `rounds` times: sends a batch with one tick four hours after
-// the last and, with `restarts`, ends its epoch. After each round all is put
-// into chunks. Rounds are numbered from `first_round` on.
+// Sends `rounds` rounds, numbered from `first_round`. In a round, each agent
+// sends a batch with one tick, four hours after the previous round's tick. With
+// `restarts`, each round begins a new epoch of each agent. After each round,
+// all batches are moved into chunks.
 absl::Status SendRounds(aggregator::Store* store, const ManyEpochs& load,
                         int first_round, int rounds);
 

@@ -1,4 +1,4 @@
-// Calculated values as short texts, so that a test can list what it expects:
+// Formats calculated values as short texts that a test can list:
 //
 //   "10: 2.5"                                 10 s after the start
 //   "20: gap clock_step breaks=1 coverage=0"
@@ -18,7 +18,7 @@
 
 namespace fleetperf::testing {
 
-// Breaks and coverage only where something is missing.
+// Breaks and coverage appear only if samples are missing.
 inline std::string ToText(const aggregator::WindowValue& value) {
   const aggregator::CalculatedValue& result = value.result;
   std::string text = result.ok()

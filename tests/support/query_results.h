@@ -1,4 +1,4 @@
-// Answers of queries as a whole.
+// Collects the streamed results of a query into a vector.
 
 #ifndef FLEETPERF_TESTS_SUPPORT_QUERY_RESULTS_H_
 #define FLEETPERF_TESTS_SUPPORT_QUERY_RESULTS_H_

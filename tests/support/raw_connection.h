@@ -1,4 +1,4 @@
-// TCP connections that say nothing.
+// TCP connections that send nothing.
 
 #ifndef FLEETPERF_TESTS_SUPPORT_RAW_CONNECTION_H_
 #define FLEETPERF_TESTS_SUPPORT_RAW_CONNECTION_H_
@@ -16,8 +16,8 @@
 
 namespace fleetperf::testing {
 
-// A connection from an address of the loopback interface to a port at
-// 127.0.0.1. Waits until it has been made, or has failed.
+// A connection from a loopback address to a port at 127.0.0.1. The constructor
+// blocks until the connection is open or has failed.
 class RawConnection {
  public:
   explicit RawConnection(int port, const std::string& from = "127.0.0.1")
@@ -39,11 +39,12 @@ class RawConnection {
   bool is_open() const { return is_open_; }
   int fd() const { return fd_; }
 
-  // Whether the other side closes it within a minute, without a word.
+  // Returns whether the peer closes the connection within a minute without
+  // sending a byte.
   bool WaitUntilClosed() const {
-    constexpr timeval kReadPatience = {.tv_sec = 60};
-    setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &kReadPatience,
-               sizeof kReadPatience);
+    constexpr timeval kReadTimeout = {.tv_sec = 60};
+    setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &kReadTimeout,
+               sizeof kReadTimeout);
     char byte;
     const ssize_t size = recv(fd_, &byte, 1, 0);
     return size == 0 || (size < 0 && errno != EAGAIN);

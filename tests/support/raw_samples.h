@@ -1,4 +1,4 @@
-// Raw samples and formulas, made by hand.
+// Builds raw samples and formulas.
 
 #ifndef FLEETPERF_TESTS_SUPPORT_RAW_SAMPLES_H_
 #define FLEETPERF_TESTS_SUPPORT_RAW_SAMPLES_H_
@@ -15,7 +15,7 @@
 
 namespace fleetperf::aggregator {
 
-// For messages of failed tests.
+// Prints a value in the messages of failed tests.
 inline void PrintTo(const CalculatedValue& value, std::ostream* out) {
   out->precision(17);
   *out << value.value << " " << StatusName(value.status) << " "
@@ -26,7 +26,7 @@ inline void PrintTo(const CalculatedValue& value, std::ostream* out) {
 
 namespace fleetperf::testing {
 
-// When tests begin: a full hour, so that every step divides it.
+// The start time of tests: a full hour, so that every step divides it.
 inline constexpr absl::Time kStart = absl::FromUnixSeconds(1'800'000'000);
 inline absl::Time At(double seconds) { return kStart + absl::Seconds(seconds); }
 
@@ -35,7 +35,7 @@ inline constexpr uint32_t kAverageBulk = 0x40020500;  // AVERAGE_BULK
 
 inline constexpr int64_t kFreq = 10'000'000;
 
-// A block's clocks, so long after the start.
+// Returns the clocks of a block that was taken `at` after kStart.
 inline perflib::Clocks ClocksAt(absl::Duration at) {
   constexpr int64_t kStampAtStart = 777'000'000'000;
   return {.perf_time_stamp =
@@ -56,7 +56,8 @@ inline aggregator::RawValue U64(uint64_t value) {
 
 inline constexpr uint64_t kLife = aggregator::MakeLife(1, 1);
 
-// The sample of a tick; `denominator` is a base or an object's time.
+// Returns a sample taken `seconds` after kStart. `denominator` is the value of
+// a base or an object's time.
 inline aggregator::RawSample SampleAt(double seconds,
                                       aggregator::RawValue value,
                                       aggregator::RawValue denominator = {},
@@ -67,7 +68,8 @@ inline aggregator::RawSample SampleAt(double seconds,
           .denominator = denominator};
 }
 
-// A counter of this type with everything that its formula may need.
+// Returns the formula of a counter of `type` that has every linked counter a
+// formula may need.
 inline aggregator::CounterFormula FormulaOfType(uint32_t type) {
   perflib::CountersetRegistration registration;
   registration.counters = {{.counter_id = 1,

@@ -1,4 +1,4 @@
-// Clocks that a test sets.
+// A clock that a test controls.
 
 #ifndef FLEETPERF_TESTS_SUPPORT_SIMULATED_CLOCK_H_
 #define FLEETPERF_TESTS_SUPPORT_SIMULATED_CLOCK_H_
@@ -16,13 +16,14 @@
 
 namespace fleetperf::testing {
 
-// Thread-safe.
+// A wall clock and a monotonic clock that stand still until a test advances
+// them. Thread-safe.
 class SimulatedClock : public Clock {
  public:
-  // When a wait for a time ends.
+  // How timed waits end.
   enum class Waits {
-    kReal,       // as much later by the machine's clock
-    kSimulated,  // when this clock has advanced so far
+    kReal,       // after the same duration of the machine's clock
+    kSimulated,  // once this clock has reached the deadline
   };
 
   explicit SimulatedClock(Waits waits = Waits::kReal) : waits_(waits) {}
@@ -36,7 +37,7 @@ class SimulatedClock : public Clock {
     return monotonic_;
   }
 
-  // Both clocks go on.
+  // Advances both clocks.
   void Advance(absl::Duration duration) {
     absl::MutexLock lock(&mutex_);
     now_ += duration;
@@ -45,14 +46,14 @@ class SimulatedClock : public Clock {
       if (deadline <= monotonic_) wakeup->Notify();
     }
   }
-  // The time of day is set.
+  // Steps the wall clock only.
   void Step(absl::Duration duration) {
     absl::MutexLock lock(&mutex_);
     now_ += duration;
   }
 
-  // Blocks until a thread waits, by kSimulated, for this time from now: until
-  // it has done what it does before.
+  // Blocks until a thread waits with exactly this timeout from now, and has
+  // thus finished its work before the wait. Requires Waits::kSimulated.
   void AwaitWaiting(absl::Duration timeout) {
     absl::MutexLock lock(&mutex_);
     const auto is_waiting = [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
@@ -86,7 +87,7 @@ class SimulatedClock : public Clock {
   absl::Time now_ ABSL_GUARDED_BY(mutex_) =
       absl::FromUnixSeconds(1'800'000'000);
   absl::Duration monotonic_ ABSL_GUARDED_BY(mutex_) = absl::Hours(1);
-  // What ends when.
+  // Blocked threads by deadline.
   mutable std::multiset<std::pair<absl::Duration, Wakeup*>> waiting_
       ABSL_GUARDED_BY(mutex_);
 };

@@ -10,7 +10,7 @@
 
 namespace {
 
-constexpr size_t kSmall = 1024;
+constexpr size_t kMaxSmallSize = 1024;
 
 thread_local size_t allocated_bytes = 0;
 std::atomic<size_t> small_bytes_in_use = 0;
@@ -19,7 +19,7 @@ void* Allocate(size_t size) {
   allocated_bytes += size;
   void* const memory = std::malloc(size);
   const size_t usable = malloc_usable_size(memory);
-  if (usable <= kSmall) {
+  if (usable <= kMaxSmallSize) {
     small_bytes_in_use.fetch_add(usable, std::memory_order_relaxed);
   }
   return memory;
@@ -27,7 +27,7 @@ void* Allocate(size_t size) {
 
 void Free(void* memory) {
   const size_t usable = malloc_usable_size(memory);
-  if (usable <= kSmall) {
+  if (usable <= kMaxSmallSize) {
     small_bytes_in_use.fetch_sub(usable, std::memory_order_relaxed);
   }
   std::free(memory);

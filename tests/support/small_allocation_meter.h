@@ -1,6 +1,6 @@
-// How much memory a program's objects take. Linking small_allocation_meter.cc
-// replaces its operator new; it does what allocation_meter.cc does, too. Not on
-// Windows.
+// Measures the memory that a program's objects occupy. Linking
+// small_allocation_meter.cc replaces operator new; it also implements
+// allocation_meter.h. Not available on Windows.
 
 #ifndef FLEETPERF_TESTS_SUPPORT_SMALL_ALLOCATION_METER_H_
 #define FLEETPERF_TESTS_SUPPORT_SMALL_ALLOCATION_METER_H_
@@ -9,8 +9,8 @@
 
 namespace fleetperf::testing {
 
-// Bytes in pieces of at most 1 KiB that all threads have got and not given
-// back: objects, and neither buffers nor caches.
+// Returns the bytes that all threads hold in allocations of at most 1 KiB. The
+// limit includes objects, but neither buffers nor caches.
 size_t SmallBytesInUse();
 
 }  // namespace fleetperf::testing

@@ -1,4 +1,4 @@
-// A file system that can be filled.
+// A file system that a test can fill.
 
 #ifndef FLEETPERF_TESTS_SUPPORT_SMALL_DISK_H_
 #define FLEETPERF_TESTS_SUPPORT_SMALL_DISK_H_
@@ -8,14 +8,16 @@
 
 namespace fleetperf::testing {
 
-// Whether this process may mount file systems, from now on in a namespace of
-// its own. Called before any thread is started.
+// Moves this process into a mount namespace of its own. Returns whether the
+// process may mount file systems there. Must be called before any thread is
+// started.
 bool EnterMountNamespace();
 
-// In memory, until it is destroyed.
+// A file system in memory. Unmounted when the object is destroyed.
 class SmallDisk {
  public:
-  // Mounts it at `path`, a directory.
+  // Mounts a file system of `bytes` bytes at the directory `path`. Throws
+  // std::runtime_error if that fails.
   SmallDisk(std::string path, uint64_t bytes);
   ~SmallDisk();
   SmallDisk(const SmallDisk&) = delete;
@@ -23,8 +25,9 @@ class SmallDisk {
 
   const std::string& path() const { return path_; }
 
-  // Leaves so many bytes free, or some fewer.
+  // Writes a filler file until at most `left` bytes are free.
   void Fill(uint64_t left);
+  // Removes the filler file.
   void Free();
 
  private:

@@ -1,4 +1,4 @@
-// Spools of versions up to 0.1: databases as an agent of those made them.
+// Creates spools as agents of versions up to 0.1 did: SQLite databases.
 
 #ifndef FLEETPERF_TESTS_SUPPORT_SQLITE_SPOOL_H_
 #define FLEETPERF_TESTS_SUPPORT_SQLITE_SPOOL_H_
@@ -11,7 +11,7 @@
 
 namespace fleetperf::testing {
 
-// Makes an empty one, and executes `sql` with it.
+// Creates an empty spool at `path` and executes `sql` on it.
 inline absl::Status MakeSqliteSpool(const std::string& path,
                                     const std::string& sql) {
   constexpr char kSchema[] = R"(

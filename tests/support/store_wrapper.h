@@ -1,4 +1,5 @@
-// A store over another one, so that a test can change a part of what it does.
+// A store that forwards all calls to another one. A test overrides the calls
+// that it wants to change.
 
 #ifndef FLEETPERF_TESTS_SUPPORT_STORE_WRAPPER_H_
 #define FLEETPERF_TESTS_SUPPORT_STORE_WRAPPER_H_

@@ -1,5 +1,5 @@
-// A store in a directory of its own, and agents that write to it without a
-// wire in between.
+// A store in a temporary directory, and agents that commit to it directly,
+// without gRPC.
 
 #ifndef FLEETPERF_TESTS_SUPPORT_TEST_STORE_H_
 #define FLEETPERF_TESTS_SUPPORT_TEST_STORE_H_
@@ -30,31 +30,33 @@ class TestStore {
   aggregator::Store* operator->() { return store_.get(); }
   const std::string& path() const { return directory_.path(); }
 
-  // As a restart of the aggregator does.
+  // Closes and opens the store, like a restart of the aggregator.
   void Reopen();
   void Close();
   void Open();
 
-  // Moves all that can be moved.
+  // Compacts until no more batches can be moved into chunks.
   absl::Status Compact(absl::Time idle_since = absl::InfiniteFuture());
 
-  // Moves and thins all that was received before.
+  // Compacts and thins all batches received before `received_before`.
   absl::Status Thin(aggregator::Resolution resolution,
                     absl::Time received_before = absl::InfiniteFuture());
 
-  // Opened once, until Reopen.
+  // Returns an epoch, which stays open until CloseEpoch or Close. Opens it on
+  // first use.
   aggregator::StoredEpoch& Epoch(const std::string& agent, uint64_t epoch);
-  // Nobody has it open any more.
+  // Releases the epoch.
   void CloseEpoch(const std::string& agent, uint64_t epoch) {
     epochs_.erase({agent, epoch});
   }
 
-  // The samples of a machine, as they come: "10 C: 5 -" is, 10 s after the
-  // start, instance C: with values 5 and none.
+  // Returns the samples of a machine in the order of Store::Read. "10 C: 5 -"
+  // is a sample of instance C: 10 s after kStart; its second value is missing.
   std::vector<std::string> Read(const std::string& machine,
                                 absl::Time from = absl::InfinitePast(),
                                 absl::Time to = absl::InfiniteFuture());
-  // Its losses: "spool_full 3..5".
+  // Returns the losses of a machine. "spool_full 3..5" is a loss from 3 s to 5
+  // s after kStart.
   std::vector<std::string> ReadLosses(const std::string& machine);
 
  private:
@@ -63,24 +65,26 @@ class TestStore {
   std::map<std::pair<std::string, uint64_t>, aggregator::StoredEpoch> epochs_;
 };
 
-// The ticks of frames, as TestStore::Read tells them.
+// Returns the ticks of a frame in the format of TestStore::Read.
 std::vector<std::string> ToText(const aggregator::Frame& frame);
 
-// An agent process.
+// An agent process whose batches go to a TestStore. Thread-compatible.
 class TestAgent : public BatchWriter {
  public:
   TestAgent(TestStore* store, std::string name, uint64_t epoch = 1)
       : store_(*store), name_(std::move(name)), epoch_(epoch) {}
 
-  // Enters the machine of its name into the fleet, as Hello does.
+  // Registers the agent's machine with the store, as Hello does.
   absl::Status Connect();
 
-  // A batch of everything since the last call, as ingest hands it on.
+  // Returns a batch of everything added since the last call, in the form that
+  // ingest passes on.
   absl::StatusOr<std::shared_ptr<const aggregator::ReceivedBatch>> TakeBatch(
       absl::Time received = kStart);
+  // Commits a batch to the store.
   absl::Status Keep(const aggregator::ReceivedBatch& batch);
 
-  // TakeBatch and Keep.
+  // Calls TakeBatch, then Keep.
   absl::Status Send(absl::Time received = kStart);
 
   uint64_t next_sequence = 1;

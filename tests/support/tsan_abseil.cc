@@ -1,9 +1,9 @@
-// Tells ThreadSanitizer what absl::Mutex does, and who deletes what
-// absl::Status shares. Debian's Abseil is built without its own annotations, so
-// that every access it guards would look like a race.
+// Annotates absl::Mutex, absl::CondVar and the shared representation of
+// absl::Status for ThreadSanitizer. Debian builds Abseil without its own
+// annotations, so that every access guarded by a mutex would look like a race.
 //
-// Linked before Abseil, these functions are found first; each calls Abseil's
-// own, which is found by its mangled name.
+// These functions are linked before Abseil and therefore replace its own. Each
+// calls the original, which is looked up by its mangled name.
 
 #include <dlfcn.h>
 #include <sanitizer/tsan_interface.h>
@@ -21,33 +21,34 @@ Function* Next(const char* mangled_name) {
   return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, mangled_name));
 }
 
-// What a function does to a mutex, from its beginning to its end.
+// Annotations of a mutex for the duration of a call.
 
-struct Taking {
+struct Acquiring {
   void* mutex;
-  ~Taking() { __tsan_acquire(mutex); }
+  ~Acquiring() { __tsan_acquire(mutex); }
 };
 
-// Also looks at other threads' conditions, while it still has the mutex, which
-// ThreadSanitizer has just been told it has not.
-struct Giving {
-  explicit Giving(void* mutex) {
+// Ignores reads during the call: Abseil evaluates other threads' conditions
+// while it still holds the mutex, which ThreadSanitizer already considers
+// released.
+struct Releasing {
+  explicit Releasing(void* mutex) {
     __tsan_release(mutex);
     AnnotateIgnoreReadsBegin(__FILE__, __LINE__);
   }
-  ~Giving() { AnnotateIgnoreReadsEnd(__FILE__, __LINE__); }
+  ~Releasing() { AnnotateIgnoreReadsEnd(__FILE__, __LINE__); }
 };
 
-// Gives the mutex back while it waits.
+// Releases the mutex for the duration of the call.
 struct Waiting {
-  explicit Waiting(void* mutex) : taking{mutex}, giving(mutex) {}
-  Taking taking;
-  Giving giving;
+  explicit Waiting(void* mutex) : acquiring{mutex}, releasing(mutex) {}
+  Acquiring acquiring;
+  Releasing releasing;
 };
 
-// Abseil's search for deadlocks has a lock of its own, which is not told of.
-// ThreadSanitizer searches for them, too.
-[[maybe_unused]] const bool searches = [] {
+// Disables Abseil's deadlock detection, because its internal lock is not
+// annotated. ThreadSanitizer detects deadlocks, too.
+[[maybe_unused]] const bool detects_deadlocks = [] {
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   return false;
 }();
@@ -59,37 +60,37 @@ ABSL_NAMESPACE_BEGIN
 
 void Mutex::Lock() {
   static auto* const next = Next<void(Mutex*)>("_ZN4absl7debian35Mutex4LockEv");
-  const Taking taking{this};
+  const Acquiring acquiring{this};
   next(this);
 }
 bool Mutex::TryLock() {
   static auto* const next =
       Next<bool(Mutex*)>("_ZN4absl7debian35Mutex7TryLockEv");
-  const Taking taking{this};
+  const Acquiring acquiring{this};
   return next(this);
 }
 void Mutex::ReaderLock() {
   static auto* const next =
       Next<void(Mutex*)>("_ZN4absl7debian35Mutex10ReaderLockEv");
-  const Taking taking{this};
+  const Acquiring acquiring{this};
   next(this);
 }
 bool Mutex::ReaderTryLock() {
   static auto* const next =
       Next<bool(Mutex*)>("_ZN4absl7debian35Mutex13ReaderTryLockEv");
-  const Taking taking{this};
+  const Acquiring acquiring{this};
   return next(this);
 }
 void Mutex::Unlock() {
   static auto* const next =
       Next<void(Mutex*)>("_ZN4absl7debian35Mutex6UnlockEv");
-  const Giving giving(this);
+  const Releasing releasing(this);
   next(this);
 }
 void Mutex::ReaderUnlock() {
   static auto* const next =
       Next<void(Mutex*)>("_ZN4absl7debian35Mutex12ReaderUnlockEv");
-  const Giving giving(this);
+  const Releasing releasing(this);
   next(this);
 }
 void Mutex::LockWhen(const Condition& condition) {
@@ -136,8 +137,9 @@ bool CondVar::WaitWithDeadline(Mutex* mutex, Time deadline) {
   return next(this, mutex, deadline);
 }
 
-// A thread that gives up its reference between another's acquire and delete
-// goes unseen; tests/tsan.supp knows this function by its name.
+// The annotation misses a thread that drops its reference between the acquire
+// and the delete of another thread. tests/tsan.supp refers to this function by
+// name.
 void Status::UnrefNonInlined(uintptr_t rep) {
   static auto* const next =
       Next<void(uintptr_t)>("_ZN4absl7debian36Status15UnrefNonInlinedEm");

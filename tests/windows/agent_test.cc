@@ -242,7 +242,7 @@ TEST_F(WindowsAgentTest, AKilledAgentLosesNothingAndRepeatsNothing) {
   const auto not_excused = [&] {
     stored = ReadStored(deployment_, "win-1", "\\Numbers\\Number",
                         start - absl::Hours(1), absl::Now() + absl::Hours(1));
-    Ticks missing = MissingOf(taken, stored);
+    Ticks missing = FindMissing(taken, stored);
     for (const int64_t tick : interrupted) missing.erase(tick);
     return missing;
   };

@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "aggregator/store/tables/chunk_keys.h"
 #include "aggregator/store/tables/keys.h"
 #include "aggregator/store/tables/loss_table.h"
 #include "base/coding.h"
@@ -18,56 +19,6 @@ namespace fleetperf::aggregator {
 namespace {
 
 constexpr uint64_t kPageBytes = 16 << 10;
-
-std::string Encode(const ChunkKey& key) {
-  return absl::StrCat(
-      BigEndian(key.machine), BigEndian(static_cast<uint8_t>(key.resolution)),
-      BigEndian(key.hour), BigEndian(key.epoch_number), BigEndian(key.order));
-}
-
-std::string HeadKey(const ChunkKey& key) {
-  return absl::StrCat("H", Encode(key));
-}
-std::string PageKey(const ChunkKey& key, uint64_t page) {
-  return absl::StrCat("P", Encode(key), BigEndian(static_cast<uint32_t>(page)));
-}
-
-bool ParseHeadKey(absl::string_view key, ChunkKey* chunk) {
-  uint8_t resolution = 0;
-  if (!absl::ConsumePrefix(&key, "H") || !GetBigEndian(&key, &chunk->machine) ||
-      !GetBigEndian(&key, &resolution) || !GetBigEndian(&key, &chunk->hour) ||
-      !GetBigEndian(&key, &chunk->epoch_number) ||
-      !GetBigEndian(&key, &chunk->order) || !key.empty()) {
-    return false;
-  }
-  chunk->resolution = static_cast<Resolution>(resolution);
-  return resolution <= static_cast<uint8_t>(Resolution::kHour);
-}
-
-// The contents of an index key: the hour of receipt, and the key of a chunk's
-// head, of losses or of fingerprints. Parsing returns false if `key` is not
-// one.
-struct Received {
-  uint32_t hour = 0;
-  absl::string_view key;
-};
-bool ParseReceivedKey(absl::string_view key, Received* received) {
-  uint8_t resolution = 0;
-  if (!absl::ConsumePrefix(&key, "R") || !GetBigEndian(&key, &resolution) ||
-      !GetBigEndian(&key, &received->hour)) {
-    return false;
-  }
-  received->key = key;
-  ChunkKey chunk;
-  return absl::StartsWith(key, "H") ? ParseHeadKey(key, &chunk) : !key.empty();
-}
-
-// Returns the key after all index entries of this resolution.
-std::string EndOfReceived(Resolution resolution) {
-  return absl::StrCat(
-      "R",
-      BigEndian(static_cast<uint8_t>(static_cast<uint8_t>(resolution) + 1)));
-}
 
 // Returns the oldest hour of receipt in the index of this resolution.
 // std::nullopt if there is none.

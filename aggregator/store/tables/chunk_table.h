@@ -35,21 +35,10 @@
 #include "aggregator/samples/resolution.h"
 #include "aggregator/store/codec/chunk.h"
 #include "aggregator/store/codec/chunk_builder.h"
+#include "aggregator/store/tables/chunk_keys.h"
 #include "aggregator/store/tables/database.h"
 
 namespace fleetperf::aggregator {
-
-// Identifies a chunk. Chunks of a machine and resolution are ordered by the
-// hours of their ticks.
-struct ChunkKey {
-  uint32_t machine = 0;  // assigned by KeyNumbers
-  Resolution resolution = Resolution::kFull;
-  uint32_t hour = 0;  // the first hour that may have its ticks
-  uint32_t epoch_number = 0;
-  uint64_t order = 0;
-
-  friend auto operator<=>(const ChunkKey&, const ChunkKey&) = default;
-};
 
 struct StoredChunk {
   ChunkKey key;

@@ -1,0 +1,210 @@
+// The numbers of commits in the write-ahead log, and the detection of missing
+// commits and logs.
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "aggregator/store/backup/verify.h"
+#include "aggregator/store/store.h"
+#include "aggregator/store/tables/commit_mark.h"
+#include "aggregator/store/tables/database.h"
+#include "aggregator/store/tables/keys.h"
+#include "aggregator/store/tables/wal_file.h"
+#include "base/status_macros.h"
+#include "fleetperf/v1/collection.pb.h"
+#include "tests/aggregator/store/wal_damage.h"
+#include "tests/support/batch_writer.h"
+#include "tests/support/log_capture.h"
+#include "tests/support/one_disk_agent.h"
+#include "tests/support/simulated_clock.h"
+#include "tests/support/status_matchers.h"
+#include "tests/support/temp_directory.h"
+#include "tests/support/test_store.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+namespace fs = std::filesystem;
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::kStart;
+using ::testing::Not;
+using testing::OneDiskAgent;
+using ::testing::SizeIs;
+using testing::StatusIs;
+using testing::TestStore;
+
+// All other records of the numbers are lost with the log.
+TEST(Wal, DoesNotReassignNumbersUsedInChunks) {
+  TestStore store;
+  // When chunks are dropped, only the family "chunks" is written to files. The
+  // first time, there are no chunks.
+  const auto drop = [&] { ASSERT_OK(store->DropTo(store->size() - 1)); };
+  drop();
+  OneDiskAgent web(&store, "web-1");
+  for (uint64_t i = 1; i <= 200; ++i) {
+    web.Tick(static_cast<double>(i), i * i * 7919 % 1'000'003);
+  }
+  ASSERT_OK(web.Send(kStart));
+  web.Tick(7200, 20);
+  ASSERT_OK(web.Send(kStart + absl::Hours(2)));
+  ASSERT_OK(store.Compact());
+  drop();
+  ASSERT_THAT(store.Read("web-1"), ElementsAre("7200 C: 20"));
+  const uint32_t number = store.Epoch("web-1", 1).number;
+  store.Close();
+  for (const std::string& path : LogsIn(store.path())) fs::remove(path);
+  {
+    const testing::LogCapture log;
+    store.Open();
+    EXPECT_THAT(log.Lines(), Not(IsEmpty()));
+  }
+  store.Reopen();
+  OneDiskAgent db(&store, "db-1");
+  db.Tick(7300, 30);
+  ASSERT_OK(db.Send(kStart + absl::Hours(2)));
+  EXPECT_GT(store.Epoch("db-1", 1).number, number);
+  ASSERT_OK(store.Compact());
+  EXPECT_THAT(store.Read("db-1"), ElementsAre("7300 C: 30"));
+}
+
+TEST(Wal, DoesNotReassignNumbersUsedInTheLog) {
+  TestStore store;
+  OneDiskAgent web(&store, "web-1");
+  web.Tick(1, 10);
+  ASSERT_OK(web.Send());
+  const uint32_t number = store.Epoch("web-1", 1).number;
+  store.Close();
+  {
+    ASSERT_OK_AND_ASSIGN(const auto database, Database::Open(store.path()));
+    Changes changes(database.get());
+    for (const char* prefix : {"a", "h", "d"}) {
+      ASSERT_OK(
+          database->ForEach(Family::kDefault, prefix,
+                            [&](absl::string_view key, absl::string_view) {
+                              changes.Delete(Family::kDefault, key);
+                            }));
+    }
+    ASSERT_OK(database->Write(&changes, Database::Durability::kPowerCut));
+  }
+  store.Open();
+  EXPECT_GT(store.Epoch("db-1", 1).number, number);
+}
+
+// Earlier versions did not number commits.
+TEST(Wal, GapBetweenWritesWithoutMarksIsDamage) {
+  const testing::TempDirectory directory;
+  const auto put = [&](Database* database, int i) {
+    Changes changes(database);
+    changes.Put(Family::kDefault, absl::StrFormat("z%03d", i),
+                std::string(500, 'x'));
+    ASSERT_OK(database->Write(&changes, Database::Durability::kPowerCut));
+  };
+  {
+    ASSERT_OK_AND_ASSIGN(const auto database, Database::Open(directory.path()));
+    for (int i = 0; i < 200; ++i) put(database.get(), i);
+  }
+  const std::vector<std::string> logs = LogsIn(directory.path());
+  ASSERT_THAT(logs, SizeIs(1));
+  std::string log = ReadAll(logs[0]);
+  log[log.find("z100")] = 'y';
+  WriteAll(logs[0], log);
+  ASSERT_OK_AND_ASSIGN(const auto database, Database::Open(directory.path()));
+  ASSERT_THAT(database->wal().damage, SizeIs(1));
+  EXPECT_EQ(database->wal().damage[0].commits, std::nullopt);
+  int kept = 0;
+  ASSERT_OK(
+      database->ForEach(Family::kDefault, "z",
+                        [&](absl::string_view, absl::string_view) { ++kept; }));
+  EXPECT_EQ(kept, 199);
+}
+
+void PutCommit(Database* database, uint64_t number) {
+  Changes changes(database);
+  changes.Put(Family::kDefault, CommitMarkKey(),
+              EncodeCommitMark(
+                  {.commits = number, .batches = number, .received = kStart}));
+  changes.Put(Family::kLog, absl::StrFormat("z%03d", number), "value");
+  ASSERT_OK(database->Write(&changes, Database::Durability::kPowerCut));
+}
+
+TEST(Wal, FindsDamageInTheFirstOfTwoLogs) {
+  const testing::TempDirectory directory;
+  {
+    ASSERT_OK_AND_ASSIGN(const auto database, Database::Open(directory.path()));
+    for (uint64_t i = 1; i <= 5; ++i) PutCommit(database.get(), i);
+    // Begins another log. The family "log" still needs the first.
+    ASSERT_OK(database->Compact(Family::kDefault));
+    for (uint64_t i = 6; i <= 10; ++i) PutCommit(database.get(), i);
+  }
+  const std::vector<std::string> logs = LogsIn(directory.path());
+  ASSERT_THAT(logs, SizeIs(2));
+  ASSERT_TRUE(FlipIn(directory.path(), "z003"));
+  ASSERT_OK_AND_ASSIGN(const auto database, Database::Open(directory.path()));
+  const std::vector<WalDamage>& damage = database->wal().damage;
+  ASSERT_THAT(damage, SizeIs(1));
+  EXPECT_EQ(damage[0].path, logs[0]);
+  EXPECT_EQ(damage[0].commits, 1);
+  EXPECT_THAT(database->Get(Family::kLog, "z003").status(),
+              StatusIs(absl::StatusCode::kNotFound, ::testing::_));
+  for (const int i : {1, 2, 4, 5, 6, 10}) {
+    EXPECT_OK(
+        database->Get(Family::kLog, absl::StrFormat("z%03d", i)).status());
+  }
+}
+
+TEST(Wal, MarkWithoutCommitsDoesNotProveASyncedEnd) {
+  const testing::TempDirectory directory;
+  {
+    ASSERT_OK_AND_ASSIGN(const auto database, Database::Open(directory.path()));
+    PutCommit(database.get(), 0);
+    PutCommit(database.get(), 1);
+  }
+  ASSERT_TRUE(FlipIn(directory.path(), "z001"));
+  ASSERT_OK_AND_ASSIGN(const auto database, Database::Open(directory.path()));
+  EXPECT_THAT(database->wal().damage, IsEmpty());
+}
+
+TEST(Wal, ReportsMissingClosedLog) {
+  const testing::TempDirectory directory;
+  const auto put = [&](Database* database, const std::string& key) {
+    Changes changes(database);
+    changes.Put(Family::kDefault, key, "value");
+    changes.Put(Family::kLog, key, "value");
+    ASSERT_OK(database->Write(&changes, Database::Durability::kPowerCut));
+  };
+  {
+    ASSERT_OK_AND_ASSIGN(const auto database, Database::Open(directory.path()));
+    put(database.get(), "before");
+    // Begins another log. The family "log" still needs the first.
+    ASSERT_OK(database->Compact(Family::kDefault));
+    put(database.get(), "after");
+    put(database.get(), "later");
+  }
+  const std::vector<std::string> logs = LogsIn(directory.path());
+  ASSERT_THAT(logs, SizeIs(2));
+  EXPECT_OK(Database::OpenForReading(directory.path()).status());
+  fs::remove(logs[0]);
+  EXPECT_THAT(Database::OpenForReading(directory.path()).status(),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("missing")));
+  {
+    ASSERT_OK_AND_ASSIGN(const auto database, Database::Open(directory.path()));
+    EXPECT_THAT(database->missing_wal(), StatusIs(absl::StatusCode::kDataLoss,
+                                                  HasSubstr("Missing WAL")));
+    EXPECT_OK(database->Get(Family::kLog, "later").status());
+  }
+  ASSERT_OK_AND_ASSIGN(const auto database, Database::Open(directory.path()));
+  EXPECT_OK(database->missing_wal());
+}
+
+}  // namespace
+}  // namespace fleetperf::aggregator
