@@ -20,7 +20,7 @@
 
 namespace fleetperf::bench {
 
-// Reads all the time, so that the stream is there as long as no read failed.
+// A read is always in flight, so the stream is open until a read fails.
 class AgentStream::Reactor
     : public grpc::ClientBidiReactor<v1::CollectRequest, v1::CollectResponse> {
  public:
@@ -101,7 +101,7 @@ class AgentStream::Reactor
     mutex_.Await(absl::Condition(&settled));
     RETURN_IF_ERROR(problem_);
     if (condition()) return absl::OkStatus();
-    return absl::UnavailableError("the aggregator has ended the stream");
+    return absl::UnavailableError("the aggregator ended the stream");
   }
 
   void Take() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -117,11 +117,12 @@ class AgentStream::Reactor
         break;
       case v1::CollectResponse::kReject:
         problem_ = absl::InternalError(absl::StrCat(
-            "a batch was rejected: ", response_.reject().reason()));
+            "the aggregator rejected a batch: ", response_.reject().reason()));
         break;
       case v1::CollectResponse::kThrottle:
-        problem_ = absl::ResourceExhaustedError(absl::StrCat(
-            "the agent shall pause: ", response_.throttle().reason()));
+        problem_ = absl::ResourceExhaustedError(
+            absl::StrCat("the aggregator throttled the agent: ",
+                         response_.throttle().reason()));
         break;
       default:
         break;
@@ -146,7 +147,7 @@ class AgentStream::Reactor
   }
 
   const OnAcknowledged on_acknowledged_;
-  // One write and one read are under way at most.
+  // At most one write and one read are in flight.
   v1::CollectRequest request_;
   v1::CollectResponse response_;
 

@@ -17,14 +17,14 @@ class ChannelCredentials;
 
 namespace fleetperf::bench {
 
-// On a connection of its own. Thread-compatible.
+// A stream on its own connection. Thread-compatible.
 class AgentStream {
  public:
-  // Called with the sequence of the last batch that is acknowledged, on any
-  // thread, one at a time.
+  // Called with the sequence of the last acknowledged batch. Calls come from
+  // any thread, one at a time.
   using OnAcknowledged = std::function<void(uint64_t sequence)>;
 
-  // Of an agent whose machine has its name and whose epoch is `epoch`.
+  // Opens a stream for `agent`, whose machine has the same name.
   AgentStream(const std::string& address,
               const std::shared_ptr<grpc::ChannelCredentials>& credentials,
               const std::string& agent, uint64_t epoch,
@@ -32,16 +32,15 @@ class AgentStream {
   // Ends the stream.
   ~AgentStream();
 
-  // Waits until the aggregator has answered. The errors are those of
-  // AwaitAcknowledged.
+  // Waits for Welcome. Returns the same errors as AwaitAcknowledged.
   absl::Status AwaitWelcome();
 
-  // Sends a batch when those before are sent and the aggregator may have one
-  // more that it has not acknowledged. Returns at once.
+  // Queues a batch, to be sent after the earlier ones and within the limit of
+  // unacknowledged batches. Never blocks.
   void Send(v1::CollectRequest batch);
 
-  // Waits until all of them are acknowledged. An error if the aggregator
-  // rejected one, made the agent pause, or ended the stream.
+  // Waits until all batches are acknowledged. Returns an error if the
+  // aggregator rejected a batch, throttled the agent, or ended the stream.
   absl::Status AwaitAcknowledged();
 
  private:

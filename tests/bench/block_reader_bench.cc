@@ -1,6 +1,6 @@
-// What reading a block costs, beside copying it and beside a loop of the kind
-// that Microsoft publishes for the same, which steps through the block by the
-// sizes it finds and adds up the values.
+// Compares the cost of reading a block with copying it, and with a loop like
+// the sample published by Microsoft, which steps through the block by the
+// structures' sizes and adds up the values.
 
 #include <cstdio>
 #include <cstring>
@@ -41,7 +41,8 @@ std::string Block(int instances, int counters) {
   return bytes;
 }
 
-// The published loop's steps and checks, for blocks of the type above.
+// Does the same steps and checks as the published loop, for blocks of the type
+// above.
 uint64_t SumBySampleLoop(const char* block) {
   const auto* data = reinterpret_cast<const PerfDataHeader*>(block);
   const char* position = block + sizeof(PerfDataHeader);

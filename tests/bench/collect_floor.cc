@@ -1,10 +1,9 @@
-// What agents take for an aggregator, and what does nothing: it acknowledges
-// what comes and forgets it. What it costs is what gRPC, TLS and the system
-// cost.
+// A stand-in for an aggregator that acknowledges all batches and discards them.
+// Its cost is a lower bound: the cost of gRPC, TLS and the operating system.
 //
 //   collect_floor --config FILE
 //
-// FILE is an aggregator's.
+// FILE is an aggregator's configuration file.
 
 #include <memory>
 #include <vector>
@@ -27,8 +26,8 @@ using aggregator::EventLoop;
 using AsyncCollectStream =
     grpc::ServerAsyncReaderWriter<v1::CollectResponse, v1::CollectRequest>;
 
-// One write is under way at most; what comes meanwhile is acknowledged by the
-// next one. All is done by the loop's thread.
+// At most one write is in flight; batches that arrive during it are
+// acknowledged by the next one. Runs entirely on the loop's thread.
 class Stream : public aggregator::RpcStream<AsyncCollectStream> {
  public:
   Stream(v1::CollectionService::AsyncService* service, EventLoop* loop)

@@ -1,4 +1,4 @@
-// What a server costs: taking a workload in, keeping it, and answering.
+// Measures the cost of a server: ingest, storage and queries.
 
 #ifndef FLEETPERF_TESTS_BENCH_COMPARISON_H_
 #define FLEETPERF_TESTS_BENCH_COMPARISON_H_
@@ -14,28 +14,30 @@
 
 namespace fleetperf::bench {
 
-// Of at least one duration, sorted: what `part` of them do not exceed.
+// Returns the `part` quantile of at least one duration, sorted ascending.
+// `part` is in [0, 1].
 absl::Duration Quantile(const std::vector<absl::Duration>& sorted, double part);
 
-// When the samples of a comparison begin: a block of Prometheus's does then,
-// and the two hours after them are over, too.
+// Returns the start time for the samples of a comparison. A block of
+// Prometheus starts at that time, and the two hours after the samples have
+// passed.
 absl::Time SomeHoursAgo();
 
 inline constexpr Question kQuestions[] = {
     Question::kRawSeries, Question::kAverageRate, Question::kTopMachines};
-// For people.
+// Returns a readable name.
 std::string NameOf(Question question);
 
 struct IngestCost {
   uint64_t samples = 0;
-  absl::Duration acknowledged;  // CPU until all was acknowledged
-  absl::Duration settled;       // CPU from then on
-  absl::Duration wall;          // time until all was acknowledged
-  uint64_t peak_memory = 0;
+  absl::Duration acknowledged;  // CPU until all samples were acknowledged
+  absl::Duration settled;       // CPU from then until the server had settled
+  absl::Duration wall;          // time until all samples were acknowledged
+  uint64_t peak_memory = 0;     // bytes
 };
 
-// Sends the workload and waits until it is kept for good. DataLoss if not all
-// samples are found then.
+// Sends the workload and waits until the server has settled. DataLoss if a
+// query then does not find all samples.
 absl::StatusOr<IngestCost> MeasureIngest(const Workload& workload,
                                          int ticks_per_message, Server* server);
 
@@ -43,21 +45,22 @@ struct QueryCost {
   absl::Duration median;
   absl::Duration p99;
   absl::Duration cpu;  // of the server
-  // From start to end of a process that asks; not set by MeasureQuery.
+  // Lifetime of a command-line process that runs the query. Not set by
+  // MeasureQuery.
   std::optional<absl::Duration> command;
   Answer answer;
 };
 
-// Asks once, and then so many times.
+// Runs the query once to warm up, then `times` times.
 absl::StatusOr<QueryCost> MeasureQuery(Question question, const Scope& scope,
                                        int times, Server* server);
 
-// All of a server.
+// All measurements of one server.
 struct Result {
   std::string server;
   IngestCost ingest;
-  std::vector<QueryCost> queries;  // by question, if any were asked
-  uint64_t peak_memory = 0;        // after them
+  std::vector<QueryCost> queries;  // by question; may be empty
+  uint64_t peak_memory = 0;        // after the queries, in bytes
   DiskUse disk;
 };
 

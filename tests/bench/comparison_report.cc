@@ -12,8 +12,8 @@ namespace fleetperf::bench {
 namespace {
 
 constexpr double kMiB = 1 << 20;
-// What the values of two answers may differ by, as a part of them: clocks are
-// in 100 ns here and in milliseconds there.
+// The largest permitted relative difference between values: fleetperf's clocks
+// have a resolution of 100 ns, those of the others 1 ms.
 constexpr double kTolerance = 1e-3;
 
 std::vector<std::string> NamesOf(const std::vector<Result>& results) {
@@ -22,7 +22,7 @@ std::vector<std::string> NamesOf(const std::vector<Result>& results) {
   return names;
 }
 
-// A row of a table: what `value` says of each server.
+// Returns a row of a table: `value` of each result.
 std::vector<double> ForEach(const std::vector<Result>& results,
                             const std::function<double(const Result&)>& value) {
   std::vector<double> values;
@@ -30,15 +30,15 @@ std::vector<double> ForEach(const std::vector<Result>& results,
   return values;
 }
 
-// The largest difference. An error if there are not as many values, or not of
-// the same machines.
+// Returns the largest relative difference. Internal if the answers differ in
+// the number of values or in their machines, or by more than kTolerance.
 absl::StatusOr<double> Compare(const Answer& first, const Answer& other) {
   if (first.values.empty() || first.values.size() != other.values.size()) {
-    return absl::InternalError(
-        absl::StrCat(first.values.size(), " values and ", other.values.size()));
+    return absl::InternalError(absl::StrCat(first.values.size(), " and ",
+                                            other.values.size(), " values"));
   }
   if (first.machines != other.machines) {
-    return absl::InternalError("other machines, or in another order");
+    return absl::InternalError("the machines or their order differ");
   }
   double difference = 0;
   for (size_t i = 0; i < first.values.size(); ++i) {

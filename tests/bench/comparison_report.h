@@ -1,4 +1,4 @@
-// What servers cost, side by side; and whether they answered the same.
+// Prints the costs of servers side by side, and compares their answers.
 
 #ifndef FLEETPERF_TESTS_BENCH_COMPARISON_REPORT_H_
 #define FLEETPERF_TESTS_BENCH_COMPARISON_REPORT_H_
@@ -11,11 +11,12 @@
 
 namespace fleetperf::bench {
 
-// Each prints to standard output, with ratios to the first result.
+// Print a table to standard output, with ratios to the first result.
 void PrintIngest(const std::string& title, const std::vector<Result>& results);
 void PrintQueries(const std::vector<Result>& results);
 
-// Prints how far the answers differ. An error if they do not agree.
+// Prints the largest difference between answers. Internal if it exceeds the
+// tolerance.
 absl::Status CompareAnswers(const std::vector<Result>& results);
 
 }  // namespace fleetperf::bench

@@ -1,6 +1,6 @@
-// What the way from a block's samples to an acknowledged batch costs an agent,
-// with its spool on disk and without, beside what its parts cost: SHA-256 of a
-// batch, and a file that is written and synced as often.
+// Measures an agent's cost from a block's samples to an acknowledged batch,
+// with the spool on disk and in memory. Baselines are the parts of that work:
+// SHA-256 of a batch, and a file that is written and synced as often.
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -24,9 +24,9 @@ using agent::BlockSamples;
 using agent::Delivery;
 using agent::Spool;
 
-constexpr int kTicks = 10;  // of a batch
+constexpr int kTicks = 10;  // per batch
 
-// A machine's counters: most stand still, the others grow unevenly.
+// A machine's counters. Most are constant; the others grow at different rates.
 class Machine {
  public:
   explicit Machine(uint32_t instances) : instances_(instances) {}
@@ -61,7 +61,8 @@ struct Agent {
         *std::move(opened));
   }
 
-  // The ticks of a batch, each of which is in the file before the next.
+  // Delivers the ticks of one batch. With a file, each tick is written before
+  // the next one is added.
   void Run() {
     for (int tick = 0; tick < kTicks; ++tick) {
       delivery->Add(machine.Tick(clock.Now()));
@@ -88,7 +89,7 @@ void Compare(uint32_t instances) {
   const double values = instances * 20.0 * kTicks;
   const int file = open(directory.File("file").c_str(),
                         O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
-  // About as much as the ticks and their batch take.
+  // About the size of the ticks and their batch.
   const std::string written(instances * 20 * 3, 'x');
   std::vector<Candidate> candidates = {
       {"making the samples",

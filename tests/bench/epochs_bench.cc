@@ -1,6 +1,6 @@
-// What epochs that have ended cost: how long a store with them takes to open,
-// what it then has in memory, and on disk. Beside it, the floor: the same
-// samples of agents that were never restarted.
+// Measures the cost of ended epochs: the time to open a store that has them,
+// its memory, and its disk space. The baseline is a store with the same samples
+// of agents that were never restarted.
 //
 //   epochs_bench [EPOCHS]
 
@@ -49,7 +49,8 @@ double FileBytes(const std::string& directory) {
   return bytes;
 }
 
-// Keys and values that are neither samples nor fingerprints of batches.
+// Returns the size of keys and values that are neither samples nor fingerprints
+// of batches.
 double RecordBytes(const std::string& directory) {
   const auto database = Must(Database::Open(directory));
   double bytes = 0;
@@ -72,7 +73,7 @@ void Report(const char* what, const ManyEpochs& load, int rounds) {
     const absl::Status sent = testing::SendRounds(store.get(), load, 0, rounds);
     if (!sent.ok()) std::exit(1);
   }
-  // What the process before left to be put in order, the first one does.
+  // The first opening does the recovery work that the previous store left.
   Must(aggregator::OpenRocksDbStore(directory));
   absl::Duration fastest = absl::InfiniteDuration();
   double heap = 0;

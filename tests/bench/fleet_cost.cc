@@ -24,7 +24,7 @@ namespace {
 constexpr double kKiB = 1 << 10;
 constexpr double kMiB = 1 << 20;
 
-// Connects the agents, and has each send what it has.
+// Connects the agents and sends the first message of each, with definitions.
 absl::StatusOr<std::unique_ptr<FleetperfLoad>> StartAgents(
     const Workload& workload, const FleetLoad& load,
     const FleetperfProcess& server, FleetCost* cost) {
@@ -41,11 +41,11 @@ absl::StatusOr<std::unique_ptr<FleetperfLoad>> StartAgents(
   return agents;
 }
 
-// Takes what was watched while the agents sent.
+// Adds the subscriber's delays to `cost`. DataLoss if it received no samples.
 absl::Status TakeWatched(const FleetWatch::Watched& watched, const Pace& pace,
                          FleetCost* cost) {
   if (watched.samples.empty()) {
-    return absl::DataLossError("the subscriber has got nothing");
+    return absl::DataLossError("the subscriber received no samples");
   }
   for (const FleetWatch::Sample& sample : watched.samples) {
     cost->watched.push_back(sample.received - (sample.taken + pace.behind));
@@ -88,7 +88,7 @@ double PerAgentKib(const FleetCost& cost, uint64_t memory) {
          kKiB / static_cast<double>(cost.agents);
 }
 
-// Milliseconds; NaN if nobody watched.
+// Returns a quantile in milliseconds; NaN if `delays` is empty.
 double QuantileMs(const std::vector<absl::Duration>& delays, double part) {
   if (delays.empty()) return std::nan("");
   return absl::ToDoubleMilliseconds(Quantile(delays, part));
@@ -155,16 +155,16 @@ void PrintFleet(const std::vector<FleetCost>& costs) {
       [](const FleetCost& cost) { return QuantileMs(cost.delays, 0.5); });
   add("due until acknowledged, p99, ms", 2,
       [](const FleetCost& cost) { return QuantileMs(cost.delays, 0.99); });
-  add("due until acknowledged, most, ms", 2,
+  add("due until acknowledged, max, ms", 2,
       [](const FleetCost& cost) { return QuantileMs(cost.delays, 1); });
-  add("due until sent, most, ms", 2, [](const FleetCost& cost) {
+  add("due until sent, max, ms", 2, [](const FleetCost& cost) {
     return absl::ToDoubleMilliseconds(cost.latest);
   });
   add("taken until subscriber has it, median, ms", 2,
       [](const FleetCost& cost) { return QuantileMs(cost.watched, 0.5); });
   add("taken until subscriber has it, p99, ms", 2,
       [](const FleetCost& cost) { return QuantileMs(cost.watched, 0.99); });
-  add("values the subscriber was too slow for", 0, [](const FleetCost& cost) {
+  add("values dropped for the slow subscriber", 0, [](const FleetCost& cost) {
     return cost.watched.empty() ? std::nan("")
                                 : static_cast<double>(cost.lagged);
   });

@@ -1,5 +1,5 @@
-// What it costs a server that a fleet's agents are connected and send at the
-// machines' own pace.
+// Measures the cost of a fleet for a server: agents are connected and send at
+// the pace of their machines.
 
 #ifndef FLEETPERF_TESTS_BENCH_FLEET_COST_H_
 #define FLEETPERF_TESTS_BENCH_FLEET_COST_H_
@@ -16,49 +16,53 @@
 namespace fleetperf::bench {
 
 struct FleetLoad {
-  size_t ticks = 0;  // of each machine, in messages of so many:
+  size_t ticks = 0;  // per machine, not counting first_ticks()
   int ticks_per_message = 0;
-  // Of those before, so that messages come at evenly spread times.
+  // Returns the number of ticks in a machine's first message. They differ by
+  // machine, so that later messages are spread evenly over time.
   size_t first_ticks(size_t machine) const {
     return 1 + machine % static_cast<size_t>(ticks_per_message);
   }
   size_t all_ticks(size_t machine) const {
     return first_ticks(machine) + ticks;
   }
-  // Whether somebody watches a series of each machine meanwhile.
+  // Whether a subscriber watches a series of each machine during the run.
   bool is_watched = false;
 };
 
-// Times are CPU of the server's process, if nothing else is said.
+// Durations are CPU time of the server's process unless noted. Memory is in
+// bytes.
 struct FleetCost {
   std::string server;
   size_t agents = 0;
-  // What was sent at the machines' pace.
+  // Sent at the machines' pace.
   uint64_t samples = 0;
   uint64_t messages = 0;
-  absl::Duration started;         // until agents are connected and have defined
-  absl::Duration acknowledged;    // from then on, until all was acknowledged
-  absl::Duration load;            // of the agents, while they sent
-  absl::Duration wall;            // time from the first message to the last ack
-  uint64_t memory_before = 0;     // resident, before agents connected,
-  uint64_t memory_connected = 0;  // when they were,
-  uint64_t memory_defined = 0;    // when what they have was defined,
-  uint64_t memory_after = 0;      // and when all was acknowledged
-  // From when a message was due until it was acknowledged, sorted.
+  absl::Duration started;       // until first messages were acknowledged
+  absl::Duration acknowledged;  // from then until all were acknowledged
+  absl::Duration load;          // CPU time of the agents while they sent
+  absl::Duration wall;  // wall time from first message to last acknowledgement
+  // Resident memory: before agents connected, when all were connected, when
+  // first messages were acknowledged, and when all were acknowledged.
+  uint64_t memory_before = 0;
+  uint64_t memory_connected = 0;
+  uint64_t memory_defined = 0;
+  uint64_t memory_after = 0;
+  // Wall time from a message's due time to its acknowledgement, sorted.
   std::vector<absl::Duration> delays;
-  absl::Duration latest;  // how late the load was at most
-  // From when a sample was taken until the subscriber had it, sorted.
+  absl::Duration latest;  // largest delay of the agents in sending a message
+  // Wall time from taking a sample to its arrival at the subscriber, sorted.
   std::vector<absl::Duration> watched;
-  uint64_t lagged = 0;  // values that it was too slow for
+  uint64_t lagged = 0;  // values dropped because the subscriber was too slow
 };
 
-// `workload` has as many ticks as FleetLoad::all_ticks says at most.
+// `workload` has the largest FleetLoad::all_ticks of any machine.
 absl::StatusOr<FleetCost> MeasureFleet(const std::string& name,
                                        const Workload& workload,
                                        const FleetLoad& load,
                                        const FleetperfProcess& server);
 
-// Prints to standard output, with ratios to the first.
+// Prints a table to standard output, with ratios to the first cost.
 void PrintFleet(const std::vector<FleetCost>& costs);
 
 }  // namespace fleetperf::bench

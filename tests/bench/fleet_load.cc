@@ -1,13 +1,13 @@
-// What a fleet costs an aggregator: each agent on a TLS connection of its own,
-// at the pace of its machine; or some that send as fast as they can. Beside it
-// stands what gRPC and TLS alone cost for the same messages. Afterwards the
-// store is compared with what was acknowledged.
+// Measures the cost of a fleet for an aggregator. Each agent has its own TLS
+// connection and sends at the pace of its machine, or as fast as it can. The
+// baseline is the cost of gRPC and TLS alone for the same messages. Afterwards
+// the store is compared with the acknowledged samples.
 //
 //   fleet_load [--paced | --saturated] [--agents N] [--series N] [--seconds N]
 //              [--ticks-per-message N] [--watch] [--no-peers]
 //
-// CPU times are those of the server's process, in user and kernel mode; the
-// agents are in this one. Nothing is said about what they should be.
+// CPU times are those of the server's process, in user and kernel mode; agents
+// run in this process. Only the comparison of the store can fail.
 
 #include <cstdio>
 #include <functional>
@@ -46,24 +46,23 @@ struct Parameters {
   bool no_peers = false;
 };
 
-// Files that a process has open besides connections.
+// An upper bound of the files that a process has open besides connections.
 constexpr size_t kOtherFiles = 500;
 
 absl::Status CheckOpenFileLimit(size_t agents) {
   const size_t limit = RaiseOpenFileLimit();
   if (limit >= agents + kOtherFiles) return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      absl::StrCat(agents, " connections need ", agents + kOtherFiles,
-                   " open files, and a process may have ", limit,
-                   "; as root: ulimit -Hn ", agents + kOtherFiles,
-                   ", or a line \"* hard nofile ", agents + kOtherFiles,
-                   "\" in /etc/security/limits.conf and a new session"));
+  return absl::ResourceExhaustedError(absl::StrCat(
+      agents, " connections need ", agents + kOtherFiles,
+      " open files, but the limit is ", limit, "; as root, run: ulimit -Hn ",
+      agents + kOtherFiles, ", or add \"* hard nofile ", agents + kOtherFiles,
+      "\" to /etc/security/limits.conf and log in again"));
 }
 
 void PrintVerified(size_t agents, uint64_t samples) {
   absl::PrintF(
-      "verified: the store has the %d samples of %d agents that were "
-      "acknowledged, once and in their order, and nothing else\n",
+      "verified: the store has exactly the %d acknowledged samples of %d "
+      "agents, each once and in order\n",
       samples, agents);
 }
 
@@ -166,40 +165,40 @@ Beside VictoriaMetrics, Prometheus:  fleet_load --saturated --agents 100 --secon
 int main(int argc, char** argv) {
   fleetperf::bench::Parameters parameters;
   bool paced = false;
-  CLI::App app("Measures what a fleet costs an aggregator.");
+  CLI::App app("Measures the cost of a fleet for an aggregator.");
   app.footer(fleetperf::bench::kExamples);
   CLI::Option* paced_flag = app.add_flag(
       "--paced", paced,
-      "Each machine has a tick a second and sends when it has come (default)");
+      "Each machine ticks once a second and sends at its pace (default)");
   app.add_flag("--saturated", parameters.saturated,
                "Agents send as fast as they are acknowledged")
       ->excludes(paced_flag);
   app.add_option("--agents", parameters.agents,
-                 "How many, each with a connection of its own")
+                 "Number of agents, each with its own connection")
       ->check(CLI::Range(1, 100'000))
       ->capture_default_str();
-  app.add_option("--series", parameters.series, "Of each agent, about")
+  app.add_option("--series", parameters.series, "Approximate series per agent")
       ->check(CLI::Range(100, 100'000))
       ->capture_default_str();
   app.add_option("--seconds", parameters.seconds,
-                 "Ticks of each agent, one a second of its time")
+                 "Ticks per agent, one per second of its time")
       ->check(CLI::Range(10, 86'400))
       ->capture_default_str();
   app.add_option("--ticks-per-message", parameters.ticks_per_message,
-                 "1: as agents that are watched send; 10: as all others do")
+                 "1, like watched agents, or 10, like all others")
       ->check(CLI::IsMember({1, 10}))
       ->capture_default_str();
   app.add_flag("--watch", parameters.watch,
-               "Somebody watches a series of every machine; needs "
+               "Subscribe to a series of every machine; requires "
                "--ticks-per-message 1 and --paced");
   app.add_flag("--no-peers", parameters.no_peers,
-               "Leave out VictoriaMetrics and Prometheus, with which "
-               "--saturated compares");
+               "Omit VictoriaMetrics and Prometheus from the comparison of "
+               "--saturated");
   CLI11_PARSE(app, argc, argv);
   if (parameters.watch &&
       (parameters.saturated || parameters.ticks_per_message != 1)) {
     absl::FPrintF(stderr,
-                  "fleet_load: --watch needs --ticks-per-message 1 and "
+                  "fleet_load: --watch requires --ticks-per-message 1 and "
                   "--paced\n");
     return 1;
   }

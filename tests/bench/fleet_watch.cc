@@ -25,7 +25,7 @@ struct FleetWatch::Stream {
   grpc::ClientContext context;
   std::unique_ptr<grpc::ClientReader<v1::SubscribeResponse>> reader;
   std::thread thread;
-  Watched watched;  // the thread's, while it runs
+  Watched watched;  // used only by `thread` while it runs
   absl::Time began;
 
   ~Stream() {
@@ -33,7 +33,7 @@ struct FleetWatch::Stream {
     if (thread.joinable()) thread.join();
   }
 
-  // What is stored by then does not count.
+  // Waits for the samples stored so far, which are not counted.
   absl::Status Begin() {
     v1::SubscribeResponse response;
     if (!reader->Read(&response)) {

@@ -1,4 +1,5 @@
-// A subscriber that watches a series of every machine, and when it gets what.
+// A subscriber that watches a series of every machine and records when each
+// sample arrives.
 
 #ifndef FLEETPERF_TESTS_BENCH_FLEET_WATCH_H_
 #define FLEETPERF_TESTS_BENCH_FLEET_WATCH_H_
@@ -22,18 +23,18 @@ class FleetWatch {
     absl::Time received;
   };
 
-  // Subscribes to a timer of machines of a FleetWorkload that have samples, and
-  // waits until the newest of these have come. `tls` is a reader's.
+  // Subscribes to a timer of each machine of a FleetWorkload that has samples,
+  // and waits for the newest of them. `tls` is a reader's.
   static absl::StatusOr<std::unique_ptr<FleetWatch>> Start(
       const std::string& address, const TlsFiles& tls);
   ~FleetWatch();
 
-  // What came since its start.
+  // The samples that arrived since Start().
   struct Watched {
     std::vector<Sample> samples;
-    uint64_t lagged = 0;  // were left out, since this read too slowly
+    uint64_t lagged = 0;  // values dropped because this read too slowly
   };
-  // Ends the subscription. The last call.
+  // Ends the subscription. Must be the last call.
   Watched Stop();
 
  private:

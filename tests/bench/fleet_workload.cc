@@ -159,7 +159,7 @@ const WorkloadTick& FleetMachine::Tick() {
   return tick_;
 }
 
-// All states of one CPU, the first of which is idle.
+// Advances the states of one CPU. The first state is idle.
 void FleetMachine::TickCpu(size_t first) {
   const uint64_t second = 9'990'000 + Below(20'001);
   uint64_t used = 0;

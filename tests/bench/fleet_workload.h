@@ -1,13 +1,14 @@
-// A fleet that does not exist: machines whose counters behave as those of real
-// ones do, by a mix that is the same for every run with the same seed.
+// A simulated fleet. The machines' counters behave like those of real machines.
+// Runs with the same seed yield the same values.
 //
 //   40 %    constants, most of them 0
-//   20 %    gauges that change now and then by a little
-//   15 %    times of logical CPUs in 100 ns: five states that make up a second
-//   10 %    bytes: what grows by about the same, of very different sizes
-//   10 %    counts that seldom grow
+//   20 %    gauges with rare, small changes
+//   15 %    times of logical CPUs in 100 ns: five states that add up to the
+//           elapsed time
+//   10 %    byte counts: each grows at a nearly constant rate; rates vary
+//   widely 10 %    counts that rarely grow
 //    2.5 %  frequencies: noise around 2.1 GHz
-//    2.5 %  the bits of real numbers, as PerfLib has none
+//    2.5 %  the bits of doubles, since PerfLib has no floating-point values
 
 #ifndef FLEETPERF_TESTS_BENCH_FLEET_WORKLOAD_H_
 #define FLEETPERF_TESTS_BENCH_FLEET_WORKLOAD_H_
@@ -22,20 +23,20 @@
 
 namespace fleetperf::bench {
 
-// Machines that are all alike, but for their values.
+// Machines with the same countersets and different values.
 class FleetWorkload {
  public:
-  // About so many series, of one machine.
+  // `series` is the approximate number of series per machine.
   explicit FleetWorkload(int series);
 
   const std::vector<WorkloadCounterset>& countersets() const {
     return countersets_;
   }
-  // How many series there are.
+  // The exact number of series per machine.
   size_t series() const { return kinds_.size(); }
 
-  // Machines called "host-0" and so on, which tick one after the other. It
-  // refers to this.
+  // Returns machines "host-0", "host-1" and so on, with evenly staggered ticks.
+  // The result refers to this object.
   Workload MakeWorkload(size_t machines, size_t ticks, absl::Time start,
                         absl::Duration interval = absl::Seconds(1)) const;
 
@@ -61,8 +62,8 @@ class FleetWorkload {
 
 class FleetMachine : public MachineWorkload {
  public:
-  // `workload` outlives this. The first tick is at `start`, or up to a
-  // millisecond later, as each of the others is.
+  // `workload` must outlive this. Ticks are at multiples of `interval` from
+  // `start`, each up to a millisecond late.
   FleetMachine(const FleetWorkload& workload, std::string name, uint64_t seed,
                absl::Time start, absl::Duration interval = absl::Seconds(1));
 
@@ -86,7 +87,7 @@ class FleetMachine : public MachineWorkload {
   std::mt19937_64 random_;
   absl::Time next_;
   WorkloadTick tick_;
-  std::vector<double> levels_;  // of kBytes: how much it grows by
+  std::vector<double> levels_;  // growth per tick of kBytes series
 };
 
 }  // namespace fleetperf::bench

@@ -13,7 +13,7 @@
 namespace fleetperf::bench {
 namespace {
 
-// More TLS handshakes at once would take longer than gRPC waits for one.
+// With more concurrent TLS handshakes, some would exceed gRPC's timeout.
 constexpr size_t kAtOnce = 100;
 
 }  // namespace
@@ -23,8 +23,8 @@ struct FleetperfLoad::Agent {
   uint64_t epoch = 0;
   std::unique_ptr<AgentStream> stream;
   std::vector<v1::CollectRequest> prepared;
-  // By sequence, from 1: when messages were due, by the machine's clock, and
-  // when they were acknowledged.
+  // The due times of messages, by the machine's clock, and the times of their
+  // acknowledgements. The index is the sequence minus 1.
   std::vector<absl::Time> due;
   std::vector<absl::Time> acknowledged;
 

@@ -1,8 +1,8 @@
-// The agents of a workload, each with a connection and a stream of its own to
-// an aggregator.
+// The agents of a workload, each with its own connection and stream to an
+// aggregator.
 //
-// What they send is encoded before it is sent, each machine's for itself and
-// with nothing left out, so that sending costs little.
+// Messages are encoded in advance, separately for each machine and completely,
+// so that sending costs little.
 
 #ifndef FLEETPERF_TESTS_BENCH_FLEETPERF_LOAD_H_
 #define FLEETPERF_TESTS_BENCH_FLEETPERF_LOAD_H_
@@ -19,48 +19,49 @@
 
 namespace fleetperf::bench {
 
-// How sending at the machines' own pace went.
+// The result of sending at the machines' pace. Durations are wall time.
 struct Pace {
-  // What the machines' clocks were behind ours: theirs stand still until this
-  // begins.
+  // Offset of the machines' clocks behind the real clock. The machines' clocks
+  // stand still until sending begins.
   absl::Duration behind;
-  // From the time that a message was due, its last tick's, until it was
-  // acknowledged.
+  // From a message's due time, which is the time of its last tick, to its
+  // acknowledgement.
   std::vector<absl::Duration> delays;
-  // From that time until it was given to gRPC, at most.
+  // The largest delay from a message's due time to the call of gRPC.
   absl::Duration latest;
 };
 
 // Thread-compatible.
 class FleetperfLoad {
  public:
-  // Connects agents to `server`, a hundred at a time, each with a certificate
-  // of its own.
+  // Connects agents to `server`, a hundred at a time, each with its own
+  // certificate.
   static absl::StatusOr<std::unique_ptr<FleetperfLoad>> Connect(
       const Workload& workload, const FleetperfProcess& server);
   ~FleetperfLoad();
 
   // Encodes the next ticks of every machine.
   void Prepare(size_t ticks, int ticks_per_message);
-  // Encodes a first message of every machine. Some have fewer ticks, so that
-  // later ones of `ticks_per_message` are due at evenly spread times.
+  // Encodes a first message of every machine. Its number of ticks differs by
+  // machine, so that later messages of `ticks_per_message` ticks are due at
+  // evenly spread times.
   void PrepareFirst(int ticks_per_message);
 
-  // What was prepared so far, of all machines and of each.
+  // Totals of the messages prepared so far, of all machines or of one.
   uint64_t samples() const;
   uint64_t samples(size_t machine) const;
   uint64_t messages() const;
 
-  // Sends what was prepared as fast as it is taken, and waits until it is
-  // acknowledged.
+  // Sends the prepared messages as fast as the server accepts them, and waits
+  // for the acknowledgements.
   absl::Status Send();
-  // The same, a hundred machines after the other.
+  // Same, for a hundred machines at a time.
   absl::Status SendByTurns();
-  // The same, but each message when its last tick has come.
+  // Same, but sends each message at the time of its last tick.
   absl::StatusOr<Pace> SendPaced();
 
-  // Sends ticks of the two hours after the last one: with them all but the last
-  // of these is complete.
+  // Sends a tick in each of the two hours after the last tick. Thereby all
+  // hours but the second of these are complete.
   absl::Status SendNextHours();
 
  private:

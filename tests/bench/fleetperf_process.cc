@@ -25,7 +25,7 @@ std::string TlsSection(const TlsFiles& files) {
                       "\n  key: ", files.key, "\n");
 }
 
-// The limits protect an aggregator from what this is meant to do to it.
+// The default limits would reject the load of a benchmark.
 constexpr char kLimits[] = R"(agents:
   max_samples_per_second: 1000000000000
   max_new_series_per_hour: 1000000000000
@@ -69,7 +69,7 @@ absl::Status FleetperfProcess::Start(const std::vector<std::string>& store) {
       std::vector<std::string>{executable_, "--config", config});
   if (!aggregator_->WaitForError("listening on ")) {
     return absl::UnavailableError(
-        absl::StrCat("the aggregator did not start: ", aggregator_->error()));
+        absl::StrCat("cannot start the aggregator: ", aggregator_->error()));
   }
   ASSIGN_OR_RETURN(const std::string address,
                    ReadFile(directory_.File("address")));
@@ -83,7 +83,7 @@ absl::Status FleetperfProcess::Stop() {
   aggregator_->Signal(SIGTERM);
   const int status = aggregator_->Wait();
   if (status == 0) return absl::OkStatus();
-  return absl::InternalError(absl::StrCat("the aggregator ended with ", status,
+  return absl::InternalError(absl::StrCat("the aggregator exited with ", status,
                                           ": ", aggregator_->error()));
 }
 

@@ -1,4 +1,4 @@
-// fleetperf's aggregator as a process, with certificates of its own.
+// fleetperf's aggregator as a process, with its own certificate authority.
 
 #ifndef FLEETPERF_TESTS_BENCH_FLEETPERF_PROCESS_H_
 #define FLEETPERF_TESTS_BENCH_FLEETPERF_PROCESS_H_
@@ -20,31 +20,32 @@
 
 namespace fleetperf::bench {
 
-// An aggregator that has done nothing for so long has nothing to do: every ten
-// seconds it looks.
+// An aggregator that was idle for this long has no pending work, because it
+// checks for work every ten seconds.
 inline constexpr absl::Duration kQuiet = absl::Seconds(12);
 
-// All its files are in a temporary directory. Thread-compatible.
+// Keeps all files of the process in a temporary directory. Thread-compatible.
 class FleetperfProcess {
  public:
-  // Makes certificates. The store's directory is there, too, and empty.
+  // Creates the certificates and an empty directory for the store. Does not
+  // start the process.
   static absl::StatusOr<std::unique_ptr<FleetperfProcess>> Make();
-  // The same, but instead of an aggregator it is collect_floor, which agents
-  // take for one.
+  // Same, for collect_floor instead of the aggregator. Agents cannot tell the
+  // difference.
   static absl::StatusOr<std::unique_ptr<FleetperfProcess>> MakeFloor();
 
-  // Starts it. `store` is what its configuration file says of the store besides
-  // the directory, as lines of YAML.
+  // Starts the process. `store` holds lines of YAML for the section "store" of
+  // its configuration file, besides the directory.
   absl::Status Start(const std::vector<std::string>& store = {});
 
   pid_t pid() const { return aggregator_->pid(); }
   const std::string& address() const { return address_; }
   std::string store_directory() const { return directory_.File("store"); }
 
-  // Ends it, and waits for its end.
+  // Terminates the process and waits for it to exit.
   absl::Status Stop();
 
-  // Issues a certificate.
+  // Issues a certificate for `names`.
   absl::StatusOr<TlsFiles> Issue(Role role,
                                  const std::vector<std::string>& names) const;
   // Runs `fleetperf` as a reader.

@@ -33,7 +33,7 @@ Request InScope(const std::string& path, absl::Time start, absl::Time end) {
   return request;
 }
 
-// Reads all of an answer.
+// Reads all messages of an answer.
 template <typename Response>
 absl::StatusOr<std::vector<Response>> ReadAll(
     std::unique_ptr<grpc::ClientReader<Response>> reader) {

@@ -1,4 +1,4 @@
-// Questions to an aggregator, on a channel that stays open.
+// Queries an aggregator on a channel that stays open.
 
 #ifndef FLEETPERF_TESTS_BENCH_FLEETPERF_QUERIES_H_
 #define FLEETPERF_TESTS_BENCH_FLEETPERF_QUERIES_H_
@@ -25,7 +25,8 @@ class FleetperfQueries {
   // See Server::Ask.
   absl::StatusOr<Answer> Ask(Question question, const Scope& scope);
 
-  // How many raw samples there are of a machine with these countersets.
+  // Returns the number of raw samples of a machine's countersets. Times are
+  // those of a query.
   absl::StatusOr<uint64_t> CountSamples(
       const std::string& machine,
       const std::vector<WorkloadCounterset>& countersets, absl::Time start,
@@ -39,7 +40,7 @@ class FleetperfQueries {
   const std::unique_ptr<Channel> channel_;
 };
 
-// The same question as arguments of `fleetperf`.
+// Returns the arguments of `fleetperf` for the same question.
 std::vector<std::string> CommandLineOf(Question question, const Scope& scope);
 
 }  // namespace fleetperf::bench

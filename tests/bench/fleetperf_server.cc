@@ -13,7 +13,8 @@
 namespace fleetperf::bench {
 namespace {
 
-// Names and numbers, and when what was received; what is not listed is data.
+// The index consists of names, numbers and times of receipt. All other families
+// are data.
 DiskUse ToDiskUse(const std::map<std::string, uint64_t>& families) {
   DiskUse use;
   for (const auto& [family, bytes] : families) {

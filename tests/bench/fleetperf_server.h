@@ -1,4 +1,4 @@
-// fleetperf as a server to be compared.
+// fleetperf as a Server of a comparison.
 
 #ifndef FLEETPERF_TESTS_BENCH_FLEETPERF_SERVER_H_
 #define FLEETPERF_TESTS_BENCH_FLEETPERF_SERVER_H_
@@ -16,7 +16,7 @@ namespace fleetperf::bench {
 
 class FleetperfServer : public Server {
  public:
-  // Of a process that has been started.
+  // Connects to a process that has been started.
   static absl::StatusOr<std::unique_ptr<FleetperfServer>> Connect(
       std::unique_ptr<FleetperfProcess> process);
 

@@ -18,7 +18,7 @@ absl::Status FloorServer::Prepare(const Workload& workload,
 }
 
 absl::StatusOr<Answer> FloorServer::Ask(Question, const Scope&) {
-  return absl::UnimplementedError("it has no samples");
+  return absl::UnimplementedError("collect_floor stores no samples");
 }
 
 }  // namespace fleetperf::bench

@@ -1,4 +1,4 @@
-// What costs nothing but gRPC and TLS, as a server to be compared.
+// A Server of a comparison whose only costs are gRPC and TLS.
 
 #ifndef FLEETPERF_TESTS_BENCH_FLOOR_SERVER_H_
 #define FLEETPERF_TESTS_BENCH_FLOOR_SERVER_H_
@@ -13,10 +13,10 @@
 
 namespace fleetperf::bench {
 
-// collect_floor.
+// Runs collect_floor.
 class FloorServer : public Server {
  public:
-  // Starts it.
+  // Starts the process.
   static absl::StatusOr<std::unique_ptr<Server>> Start();
 
   const std::string& name() const override { return name_; }
@@ -28,7 +28,7 @@ class FloorServer : public Server {
   absl::Status Send() override { return load_->Send(); }
   absl::Status Settle() override { return absl::OkStatus(); }
 
-  // What it acknowledged: it keeps nothing.
+  // Returns the number of acknowledged samples: the server stores none.
   absl::StatusOr<uint64_t> CountSamples() override { return load_->samples(); }
   // Unimplemented.
   absl::StatusOr<Answer> Ask(Question question, const Scope& scope) override;

@@ -17,12 +17,12 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little);
 
-// Takes numbers and text from the front of a file's bytes.
+// Reads numbers and text from the front of a file's bytes.
 class Reader {
  public:
   explicit Reader(absl::string_view bytes) : rest_(bytes) {}
 
-  // Zeros if there is not enough.
+  // Returns 0 if too few bytes remain.
   template <typename T>
   T Number() {
     T number = 0;
@@ -30,7 +30,7 @@ class Reader {
     std::memcpy(&number, bytes.data(), bytes.size());
     return number;
   }
-  // Nothing if there is not enough.
+  // Returns no bytes if fewer than `size` remain.
   absl::string_view Bytes(size_t size) {
     failed_ = failed_ || size > rest_.size();
     if (failed_) return {};
@@ -61,11 +61,11 @@ absl::StatusOr<HostTrace> HostTrace::Read(const std::string& path) {
   RETURN_IF_ERROR(file.status());
   const auto error = [&](absl::string_view what) {
     return absl::InvalidArgumentError(
-        absl::StrCat(path, " is no host trace: ", what));
+        absl::StrCat(path, " is not a host trace: ", what));
   };
   Reader reader(*file);
   if (reader.Bytes(4) != "RTR1") {
-    return error("it does not begin with RTR1");
+    return error("the file does not begin with RTR1");
   }
   HostTrace trace;
   const auto ticks = reader.Number<uint32_t>();
@@ -90,7 +90,7 @@ absl::StatusOr<HostTrace> HostTrace::Read(const std::string& path) {
       one.values.push_back(static_cast<uint64_t>(reader.Number<int64_t>()));
     }
   }
-  if (reader.failed()) return error("it ends too early");
+  if (reader.failed()) return error("the file is truncated");
   trace.Arrange(names);
   return trace;
 }

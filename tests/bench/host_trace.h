@@ -4,7 +4,7 @@
 //   char[4] "RTR1"; u32 ticks; u32 series; i64 time_unix_ms[ticks]
 // then for each series
 //   u16 size; char name[size]; u32 first_tick; u32 n; i64 value[n]
-// value[k] is that of tick first_tick + k. A name is
+// value[k] belongs to tick first_tick + k. A name is
 // "counterset|instance|counter"; the instance may be empty.
 
 #ifndef FLEETPERF_TESTS_BENCH_HOST_TRACE_H_
@@ -24,22 +24,22 @@ namespace fleetperf::bench {
 
 class HostTrace {
  public:
-  // InvalidArgument if the file is no trace.
+  // InvalidArgument if the file is not a valid trace.
   static absl::StatusOr<HostTrace> Read(const std::string& path);
 
-  // The trace, once, of a machine called "host", as if it had begun just after
-  // `start`. It refers to this.
+  // Returns one machine "host" that replays the trace once, shifted to begin
+  // just after `start`. The result refers to this object.
   Workload MakeWorkload(absl::Time start) const;
 
  private:
   friend class TraceMachine;
   struct Series {
-    size_t place = 0;  // among the values of a tick
+    size_t place = 0;  // index in the values of a tick
     size_t first_tick = 0;
     std::vector<uint64_t> values;
   };
 
-  // Says where a series belongs, once all are known.
+  // Builds `countersets_` from all names and assigns a place to each series.
   void Arrange(const std::vector<std::string>& names);
 
   std::vector<absl::Duration> ticks_;  // since the first

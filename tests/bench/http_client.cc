@@ -73,7 +73,8 @@ absl::StatusOr<std::string> HttpClient::Get(const std::string& path,
 absl::StatusOr<std::string> HttpClient::Post(
     const std::string& path, const std::vector<std::string>& headers,
     absl::string_view body) {
-  // Bodies follow at once, whatever their size.
+  // Without this header, curl would wait for "100 Continue" before large
+  // bodies.
   curl_slist* list = curl_slist_append(nullptr, "Expect:");
   for (const std::string& header : headers) {
     list = curl_slist_append(list, header.c_str());

@@ -13,8 +13,9 @@
 
 namespace fleetperf::bench {
 
-// One connection, which is kept. Thread-compatible. Calls return the answer's
-// body; Unavailable if there is none, Internal if it is not 2xx.
+// Keeps one connection open. Calls return the body of the response.
+// Unavailable if there is no response, Internal if its status is not 2xx.
+// Thread-compatible.
 class HttpClient {
  public:
   using Parameters = std::vector<std::pair<std::string, std::string>>;
@@ -33,7 +34,7 @@ class HttpClient {
   const std::unique_ptr<Connection> connection_;
 };
 
-// A port that nobody listens on.
+// Returns a free TCP port.
 int FreePort();
 
 }  // namespace fleetperf::bench

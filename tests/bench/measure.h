@@ -1,7 +1,7 @@
-// CPU times of pieces of code, side by side in one run.
+// Compares CPU times of pieces of code in one run.
 //
-// Machines are shared and drift: only the ratios between candidates that were
-// measured in turn mean something.
+// Machines are shared and their speed drifts. Only ratios between candidates
+// that were measured in alternation are meaningful.
 
 #ifndef FLEETPERF_TESTS_BENCH_MEASURE_H_
 #define FLEETPERF_TESTS_BENCH_MEASURE_H_
@@ -18,7 +18,7 @@ namespace fleetperf::bench {
 struct Candidate {
   std::string name;
   std::function<void()> run;
-  double nanos = std::numeric_limits<double>::infinity();  // of one run
+  double nanos = std::numeric_limits<double>::infinity();  // per run
 };
 
 // The process's CPU time in nanoseconds.
@@ -29,8 +29,9 @@ inline double CpuNanos() {
          static_cast<double>(time.tv_nsec);
 }
 
-// Runs each candidate `runs` times in each of `rounds` rounds, in turn, and
-// keeps its fastest round: what it takes when nothing disturbs it.
+// Runs each candidate `runs` times in each of `rounds` rounds and sets its
+// `nanos` to the average of its fastest round, the one with the least
+// interference.
 inline void Measure(int rounds, int runs, std::vector<Candidate>* candidates) {
   for (int round = 0; round < rounds; ++round) {
     for (Candidate& candidate : *candidates) {
@@ -41,7 +42,7 @@ inline void Measure(int rounds, int runs, std::vector<Candidate>* candidates) {
   }
 }
 
-// Keeps the compiler from leaving out what computes `value`.
+// Prevents the compiler from eliminating the computation of `value`.
 template <typename T>
 void Keep(const T& value) {
   asm volatile("" : : "r,m"(value) : "memory");

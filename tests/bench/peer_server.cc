@@ -57,7 +57,7 @@ Request RequestOf(Question question, const Scope& scope,
     return At(scope.end, absl::StrCat("topk(", kTop, ",avg_over_time(", kGauge,
                                       "[", range, "]))"));
   }
-  // In percent of a processor, from 100 ns.
+  // Converts a rate in 100 ns per second to percent of a processor.
   return {
       "/api/v1/query_range",
       {{"query", absl::StrCat("avg(rate(", kTimer, "[",
@@ -83,9 +83,9 @@ absl::Status PeerServer::Run(const std::vector<std::string>& command,
     const absl::Status status = client_.Get(path).status();
     if (status.ok()) return status;
     if (absl::Now() > deadline) {
-      return absl::UnavailableError(
-          absl::StrCat(name_, " does not start: ", status.message(), "\n",
-                       process_->error()));
+      return absl::UnavailableError(absl::StrCat("cannot start ", name_, ": ",
+                                                 status.message(), "\n",
+                                                 process_->error()));
     }
     absl::SleepFor(absl::Milliseconds(20));
   }
@@ -141,14 +141,14 @@ absl::StatusOr<nlohmann::json> PeerServer::Get(
       nlohmann::json::parse(body, nullptr, /*allow_exceptions=*/false);
   if (!answer.is_object() || !answer.contains("data")) {
     return absl::InternalError(
-        absl::StrCat(name_, " does not answer: ", body.substr(0, 200)));
+        absl::StrCat("invalid answer of ", name_, ": ", body.substr(0, 200)));
   }
   return answer["data"]["result"];
 }
 
 absl::StatusOr<uint64_t> PeerServer::CountSamples() {
-  // One metric after the other: without their names some series would be the
-  // same.
+  // Counts each metric separately: without metric names, several series would
+  // have the same labels.
   std::set<std::string> metrics;
   for (size_t i = 0; i < workload_.machines; ++i) {
     for (const auto& counterset : workload_.make_machine(i)->countersets()) {

@@ -17,7 +17,7 @@
 
 namespace fleetperf::bench {
 
-// What is the same for all of them.
+// The base of all such servers.
 class PeerServer : public Server {
  public:
   const std::string& name() const override { return name_; }
@@ -32,28 +32,28 @@ class PeerServer : public Server {
   absl::StatusOr<Answer> Ask(Question question, const Scope& scope) override;
 
  protected:
-  // `rate_surplus`: how much longer than a step the range is for which the
-  // server's rate() is that over the step.
+  // `rate_surplus` is added to the step to get the range over which the
+  // server's rate() covers exactly one step.
   PeerServer(std::string name, absl::Duration rate_surplus);
 
-  // Starts it, and waits until it answers a request of `path`.
+  // Starts the server and waits until it answers a GET of `path`.
   absl::Status Run(const std::vector<std::string>& command,
                    const std::string& path);
 
   int port() const { return port_; }
   HttpClient& client() { return client_; }
   testing::Process& process() { return *process_; }
-  // In a directory of its own.
+  // Returns the path of a file in the server's directory.
   std::string File(const std::string& name) const {
     return directory_.File(name);
   }
 
  private:
-  // A sender of remote writes uses several; all samples of a machine go through
-  // one, since they have to arrive in order.
+  // Senders of remote writes use several connections. All samples of a machine
+  // use the same one, because they have to arrive in order.
   static constexpr size_t kConnections = 4;
 
-  // The result of a query.
+  // Returns the result of a query.
   absl::StatusOr<nlohmann::json> Get(const std::string& path,
                                      const HttpClient::Parameters& parameters,
                                      absl::Duration* took);

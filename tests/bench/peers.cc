@@ -35,7 +35,7 @@ uint64_t SizeOf(const std::filesystem::path& path) {
 }
 
 absl::StatusOr<std::string> Executable(const std::string& package) {
-  // As deploy/install-deps has it.
+  // The same directory as in deploy/install-deps.
   const char* cache = std::getenv("XDG_CACHE_HOME");
   const char* home = std::getenv("HOME");
   const std::string directory =
@@ -49,7 +49,7 @@ absl::StatusOr<std::string> Executable(const std::string& package) {
 
 class VictoriaMetrics : public PeerServer {
  public:
-  // Its rate() goes back to the last sample before the range.
+  // VictoriaMetrics's rate() includes the last sample before the range.
   VictoriaMetrics() : PeerServer("VictoriaMetrics", absl::ZeroDuration()) {}
 
   absl::Status Start(const std::string& executable) {
@@ -61,7 +61,7 @@ class VictoriaMetrics : public PeerServer {
 
   absl::Status Settle() override {
     RETURN_IF_ERROR(client().Get("/internal/force_flush").status());
-    // What it merges of its own accord is left out by a merge on demand.
+    // A forced merge skips parts that a background merge is processing.
     for (bool is_merging = true; is_merging;) {
       absl::SleepFor(absl::Seconds(1));
       ASSIGN_OR_RETURN(const double merges, Metric("vm_active_merges"));
@@ -71,7 +71,7 @@ class VictoriaMetrics : public PeerServer {
     if (!process().WaitForError("forced merge for partition_prefix=\"\" has "
                                 "been successfully finished")) {
       return absl::DeadlineExceededError(
-          absl::StrCat("VictoriaMetrics does not merge: ", process().error()));
+          absl::StrCat("VictoriaMetrics did not merge: ", process().error()));
     }
     return absl::OkStatus();
   }
@@ -82,7 +82,7 @@ class VictoriaMetrics : public PeerServer {
   }
 
  private:
-  // The sum over all labels.
+  // Returns the sum of a metric over all labels.
   absl::StatusOr<double> Metric(absl::string_view name) {
     ASSIGN_OR_RETURN(const std::string metrics, client().Get("/metrics"));
     double sum = 0;
@@ -99,8 +99,8 @@ class VictoriaMetrics : public PeerServer {
 
 class Prometheus : public PeerServer {
  public:
-  // Its rate() knows what is in the range only, and one sample more has as many
-  // differences as the step has samples.
+  // Prometheus's rate() uses only samples in the range. The range needs one
+  // more sample for as many differences as a step has samples.
   Prometheus() : PeerServer("Prometheus", absl::Seconds(1)) {}
 
   absl::Status Start(const std::string& executable) {
@@ -114,10 +114,11 @@ class Prometheus : public PeerServer {
                "/-/ready");
   }
 
-  // It keeps two hours in memory and its log, and then writes them as a block.
+  // No-op: Prometheus keeps two hours in memory and its log before it writes
+  // them as a block.
   absl::Status Settle() override { return absl::OkStatus(); }
 
-  // Of the block that it would write.
+  // Measures a snapshot, which has the block that Prometheus would write.
   absl::StatusOr<DiskUse> MeasureDisk() override {
     ASSIGN_OR_RETURN(const std::string answer,
                      client().Post("/api/v1/admin/tsdb/snapshot", {}, ""));

@@ -1,5 +1,5 @@
-// The servers that fleetperf is compared with: those of Debian's packages
-// victoria-metrics and prometheus, which `deploy/install-deps bench` unpacks.
+// The servers that fleetperf is compared with, from Debian's packages
+// victoria-metrics and prometheus. `deploy/install-deps bench` unpacks them.
 
 #ifndef FLEETPERF_TESTS_BENCH_PEERS_H_
 #define FLEETPERF_TESTS_BENCH_PEERS_H_
@@ -12,11 +12,12 @@
 
 namespace fleetperf::bench {
 
-// NotFound if one of them is not there, with what to do.
+// Checks that the servers are installed. NotFound otherwise; the message tells
+// how to install them.
 absl::Status CheckPeers();
 
-// Each starts a server with its defaults, but for limits that questions about
-// everything need.
+// Start a server with default settings, except for limits that queries over all
+// series would exceed.
 absl::StatusOr<std::unique_ptr<Server>> StartVictoriaMetrics();
 absl::StatusOr<std::unique_ptr<Server>> StartPrometheus();
 

@@ -10,7 +10,7 @@
 namespace fleetperf::bench {
 namespace {
 
-// A number that /proc/PID/status gives in KiB.
+// Returns a field of /proc/PID/status, converted from KiB to bytes.
 uint64_t StatusBytes(pid_t pid, const std::string& name) {
   std::ifstream status(absl::StrCat("/proc/", pid, "/status"));
   for (std::string word; status >> word;) {

@@ -1,4 +1,4 @@
-// What another process uses.
+// CPU and memory use of another process.
 
 #ifndef FLEETPERF_TESTS_BENCH_PROCESS_USAGE_H_
 #define FLEETPERF_TESTS_BENCH_PROCESS_USAGE_H_
@@ -11,14 +11,14 @@
 
 namespace fleetperf::bench {
 
-// CPU time of all its threads so far, in user and kernel mode.
+// Returns the CPU time of all threads so far, in user and kernel mode.
 absl::Duration CpuTimeOf(pid_t pid);
 
-// How much of its memory is resident, and the most that was at once, in bytes.
+// Return the current and the peak resident memory in bytes.
 uint64_t MemoryOf(pid_t pid);
 uint64_t PeakMemoryOf(pid_t pid);
 
-// Waits until the process has used next to no CPU for `time`.
+// Waits until the process has used almost no CPU for `time`.
 void AwaitQuiet(pid_t pid, absl::Duration time);
 
 }  // namespace fleetperf::bench

@@ -11,8 +11,8 @@
 namespace fleetperf::bench {
 namespace {
 
-// The messages are written by hand: requests of millions of small messages
-// would otherwise take longer than the servers do. Tags are those of
+// Messages are serialized by hand, because serializing millions of small
+// messages with protobuf would take longer than the servers need. Tags are from
 //   message WriteRequest { repeated TimeSeries timeseries = 1; }
 //   message TimeSeries { repeated Label labels = 1;
 //                        repeated Sample samples = 2; }
@@ -37,7 +37,7 @@ void AppendBytes(char tag, absl::string_view bytes, std::string* out) {
 
 void AppendLabel(absl::string_view name, absl::string_view value,
                  std::string* out) {
-  if (value.empty()) return;  // the same as none
+  if (value.empty()) return;  // an empty label equals an absent one
   std::string label;
   AppendBytes(kLabelName, name, &label);
   AppendBytes(kLabelValue, value, &label);
@@ -71,7 +71,7 @@ RemoteWriter::RemoteWriter(std::unique_ptr<MachineWorkload> machine)
       for (const std::string& counter : counterset.counters) {
         Series& series = series_.emplace_back();
         series.is_real = counterset.is_real;
-        // In the order of their names.
+        // Labels have to be sorted by name.
         AppendLabel("__name__", MetricName(counter), &series.labels);
         AppendLabel("counterset", counterset.name, &series.labels);
         AppendLabel("instance", instance, &series.labels);

@@ -1,5 +1,5 @@
-// What somebody who uses Prometheus would send of a workload's machine: each
-// counter is a metric, with the machine, counterset and instance as labels.
+// Encodes a workload's machine for Prometheus's remote write. Each counter is a
+// metric, with the machine, counterset and instance as labels.
 
 #ifndef FLEETPERF_TESTS_BENCH_REMOTE_WRITE_H_
 #define FLEETPERF_TESTS_BENCH_REMOTE_WRITE_H_
@@ -14,7 +14,7 @@
 
 namespace fleetperf::bench {
 
-// A metric's name for a counter's: "User Time" is User_Time.
+// Returns the metric name for a counter: User_Time for "User Time".
 std::string MetricName(absl::string_view counter);
 
 // Thread-compatible.
@@ -22,18 +22,18 @@ class RemoteWriter {
  public:
   explicit RemoteWriter(std::unique_ptr<MachineWorkload> machine);
 
-  // The body of a request with the next ticks: version 1 of the protocol,
-  // compressed. https://prometheus.io/docs/concepts/remote_write_spec/
+  // Returns the compressed body of a request with the next ticks, in version 1
+  // of the protocol. https://prometheus.io/docs/concepts/remote_write_spec/
   std::string NextRequest(int ticks);
 
-  // Samples in the requests so far.
+  // The number of samples in the requests so far.
   uint64_t samples() const { return samples_; }
 
  private:
   struct Series {
-    std::string labels;  // of a TimeSeries, serialized
+    std::string labels;  // serialized labels of a TimeSeries
     bool is_real = false;
-    std::string samples;  // of the request, likewise
+    std::string samples;  // serialized samples of the current request
   };
 
   std::unique_ptr<MachineWorkload> machine_;

@@ -1,4 +1,4 @@
-// A table of what several servers cost, beside ratios to the first of them.
+// Prints tables of the costs of several servers, with ratios to the first.
 
 #ifndef FLEETPERF_TESTS_BENCH_REPORT_H_
 #define FLEETPERF_TESTS_BENCH_REPORT_H_
@@ -10,13 +10,13 @@
 
 namespace fleetperf::bench {
 
-// Prints what was added when it is destroyed.
+// Prints its rows to standard output when destroyed.
 class Table {
  public:
   Table(std::string title, std::vector<std::string> servers);
   ~Table();
 
-  // One value for each server; NaN: it has none.
+  // Adds a row with one value per server; NaN if a server has no value.
   void Add(std::string what, std::vector<double> values, int decimals);
 
  private:
@@ -31,7 +31,7 @@ class Table {
   std::vector<Row> rows_;
 };
 
-// Says on standard error what is under way.
+// Prints the current step to standard error.
 void Progress(absl::string_view what);
 
 }  // namespace fleetperf::bench

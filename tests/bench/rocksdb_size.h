@@ -1,4 +1,4 @@
-// What a RocksDB database that no process has open takes on disk.
+// Measures the disk space of a RocksDB database that no process has open.
 
 #ifndef FLEETPERF_TESTS_BENCH_ROCKSDB_SIZE_H_
 #define FLEETPERF_TESTS_BENCH_ROCKSDB_SIZE_H_
@@ -12,14 +12,14 @@
 namespace fleetperf::bench {
 
 struct RocksDbSize {
-  // Bytes by column family: with all that was written and is out of date, and
-  // without, when all families have been compacted.
+  // Bytes by column family: including obsolete data, and after compacting all
+  // families.
   std::map<std::string, uint64_t> before_compaction;
   std::map<std::string, uint64_t> compacted;
 };
 
-// Compacts the database. Its own log and the few files that do not grow with it
-// do not count.
+// Compacts the database and returns its sizes. The write-ahead log and the few
+// files of constant size are not counted.
 absl::StatusOr<RocksDbSize> MeasureRocksDb(const std::string& directory);
 
 }  // namespace fleetperf::bench

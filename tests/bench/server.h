@@ -1,5 +1,5 @@
-// A server that takes a fleet's samples and answers questions about them: what
-// a benchmark needs of fleetperf and of those that it is compared with.
+// A server that stores a fleet's samples and answers queries: the common
+// interface of fleetperf and the servers that it is compared with.
 
 #ifndef FLEETPERF_TESTS_BENCH_SERVER_H_
 #define FLEETPERF_TESTS_BENCH_SERVER_H_
@@ -18,12 +18,12 @@
 
 namespace fleetperf::bench {
 
-// Bytes in its files.
+// Bytes in a server's files.
 struct DiskUse {
   uint64_t data = 0;
-  uint64_t index = 0;  // what finds the data
-  // Both, before the server removed what is out of date, if that was not yet
-  // done when it had settled.
+  uint64_t index = 0;  // used to find the data
+  // Data and index before the server removed obsolete data. std::nullopt if a
+  // settled server has no obsolete data.
   std::optional<uint64_t> before_compaction;
 };
 
@@ -34,21 +34,21 @@ enum class Question {
 };
 inline constexpr int kTop = 10;
 
-// What a question is about: times are in (start, end].
+// The scope of a question. Samples have times in (start, end].
 struct Scope {
-  std::string machine;  // of the one series
+  std::string machine;  // of kRawSeries
   absl::Time start;
   absl::Time end;
-  absl::Duration step;  // of the average rate
+  absl::Duration step;  // of kAverageRate
 };
 
 struct Answer {
-  absl::Duration took;                // until all of it had come
+  absl::Duration took;                // until the answer was complete
   std::vector<std::string> machines;  // of kTopMachines, largest first
   std::vector<double> values;
 };
 
-// A process of its own, with an empty store. Thread-compatible.
+// A separate process with an empty store. Thread-compatible.
 class Server {
  public:
   virtual ~Server() = default;
@@ -56,30 +56,31 @@ class Server {
   virtual const std::string& name() const = 0;
   virtual pid_t pid() const = 0;
 
-  // Encodes the samples of a workload, so that sending them costs little. A
-  // server gets one workload.
+  // Encodes the samples of a workload in advance, so that sending them costs
+  // little. Called once per server.
   virtual absl::Status Prepare(const Workload& workload,
                                int ticks_per_message) = 0;
-  // How many samples that is.
+  // The number of encoded samples.
   virtual uint64_t prepared_samples() const = 0;
-  // Sends them as fast as they are taken, until all are acknowledged.
+  // Sends the samples as fast as the server accepts them, and waits until all
+  // are acknowledged.
   virtual absl::Status Send() = 0;
-  // Waits until they are kept as they will be for good.
+  // Waits until the samples are in their final form on disk.
   virtual absl::Status Settle() = 0;
 
-  // How many samples of the workload queries find.
+  // Returns the number of the workload's samples that queries find.
   virtual absl::StatusOr<uint64_t> CountSamples() = 0;
-  // Asks about a workload of a FleetWorkload.
+  // Runs a query. The workload must be from a FleetWorkload.
   virtual absl::StatusOr<Answer> Ask(Question question, const Scope& scope) = 0;
 
-  // How long a process takes, from its start to its end, that asks the same on
-  // the command line. Nothing: there is none.
+  // Runs the same query with a command-line process and returns the lifetime of
+  // that process. std::nullopt if the server has no such command.
   virtual absl::StatusOr<std::optional<absl::Duration>> AskByCommand(
       Question, const Scope&) {
     return std::nullopt;
   }
 
-  // The last call: the server may be stopped for it.
+  // Must be the last call: it may stop the server.
   virtual absl::StatusOr<DiskUse> MeasureDisk() = 0;
 };
 

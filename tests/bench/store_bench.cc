@@ -1,5 +1,5 @@
-// What the store costs: CPU time of each step from a batch as it came to an
-// hour's chunks, bytes on disk, and queries, of a fleet that does not exist.
+// Measures the cost of the store with a simulated fleet: CPU time of each step
+// from a received batch to an hour's chunks, bytes on disk, and queries.
 //
 //   store_bench [MACHINES [SECONDS [TICKS_PER_BATCH]]]
 
@@ -70,7 +70,7 @@ class Bench {
     Report();
     epochs_.clear();
     store_.reset();
-    Open();  // what is only in its own log is written
+    Open();  // writes out data that is only in RocksDB's own log
     store_.reset();
     std::printf("%-28s %8.3f bytes a sample\n", "on disk",
                 static_cast<double>(SizeOf(directory_.path())) / samples_);

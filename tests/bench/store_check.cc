@@ -18,12 +18,12 @@ namespace {
 using aggregator::Frame;
 using aggregator::Store;
 
-// What is compared of one series.
+// A digest of one series, for comparison.
 struct Digest {
   uint64_t count = 0;
   uint64_t first = 0;
   uint64_t last = 0;
-  uint64_t sum = 0;  // of each value times its number, from 1
+  uint64_t sum = 0;  // of each value times its position, counted from 1
 
   void Add(uint64_t value) {
     if (++count == 1) first = value;
@@ -39,10 +39,10 @@ std::string ToString(const Digest& digest) {
                       digest.last, " with sum ", digest.sum);
 }
 
-// Those of a machine.
+// The digests of a machine.
 struct Digests {
   std::vector<Digest> times;   // by counterset
-  std::vector<Digest> values;  // as WorkloadTick has them
+  std::vector<Digest> values;  // in the order of WorkloadTick
 };
 
 Digests MakeDigests(const MachineWorkload& machine) {
@@ -69,7 +69,7 @@ Digests DigestsOf(MachineWorkload* machine, size_t ticks) {
   return digests;
 }
 
-// Adds the frames of a machine up to a time.
+// Computes the digests of a machine's frames. Ignores ticks after `end`.
 class FrameDigester {
  public:
   FrameDigester(const MachineWorkload& machine, absl::Time end)
@@ -92,7 +92,7 @@ class FrameDigester {
     const auto place = places_.find(name);
     if (place == places_.end() ||
         frame.columns.size() != place->second.counters) {
-      return absl::DataLossError(absl::StrCat("there is a counterset \"", name,
+      return absl::DataLossError(absl::StrCat("unexpected counterset \"", name,
                                               "\" with ", frame.columns.size(),
                                               " counters"));
     }
@@ -110,7 +110,7 @@ class FrameDigester {
   const Digests& digests() const { return digests_; }
 
  private:
-  // Where a counterset's values are.
+  // The position of a counterset's values.
   struct Place {
     size_t counterset = 0;
     size_t counters = 0;
@@ -122,7 +122,7 @@ class FrameDigester {
     const auto first = place.first.find(run.instance->name);
     if (first == place.first.end()) {
       return absl::DataLossError(
-          absl::StrCat("there is an instance \"", run.instance->name, "\""));
+          absl::StrCat("unexpected instance \"", run.instance->name, "\""));
     }
     for (size_t i = 0; i < frame.columns.size(); ++i) {
       const aggregator::FrameColumn& column = frame.columns[i];
@@ -155,7 +155,7 @@ absl::Status Compare(const std::string& what,
   return absl::OkStatus();
 }
 
-// Returns the samples of a machine.
+// Returns the number of samples of a machine.
 absl::StatusOr<uint64_t> CheckMachine(MachineWorkload* machine, size_t ticks,
                                       absl::Time end, Store* store) {
   const Digests expected = DigestsOf(machine, ticks);
@@ -180,15 +180,15 @@ absl::StatusOr<uint64_t> CheckMachine(MachineWorkload* machine, size_t ticks,
 absl::StatusOr<uint64_t> CheckStore(
     const Workload& workload, const std::function<size_t(size_t)>& ticks_of,
     const std::string& directory) {
-  Progress("comparing the store with what was acknowledged");
+  Progress("comparing the store with the acknowledged samples");
   ASSIGN_OR_RETURN(const std::unique_ptr<Store> store,
                    aggregator::OpenRocksDbStore(directory));
-  // The aggregator's own counters are of one more.
+  // The aggregator's own counters belong to one more machine.
   const size_t stored = store->directory().Machines().size();
   if (stored != workload.machines + 1) {
     return absl::DataLossError(
         absl::StrCat("the store has ", stored, " machines instead of ",
-                     workload.machines, " and the aggregator's"));
+                     workload.machines, " and the aggregator's own"));
   }
   uint64_t samples = 0;
   for (size_t i = 0; i < workload.machines; ++i) {

@@ -1,5 +1,5 @@
-// Whether a store holds the samples of a workload: all of them, once, in their
-// order, and nothing else.
+// Verifies that a store holds exactly the samples of a workload: each once, in
+// order, and no others.
 
 #ifndef FLEETPERF_TESTS_BENCH_STORE_CHECK_H_
 #define FLEETPERF_TESTS_BENCH_STORE_CHECK_H_
@@ -13,12 +13,12 @@
 
 namespace fleetperf::bench {
 
-// Compares, for each series and for the times of each counterset, how many
-// values there are, the first, the last, and a sum that depends on their order,
-// with those of machines made anew; `ticks_of` says how many ticks each has.
-// `directory` is of a store that no process has open. What is later than the
-// workload's end is left out. Returns how many samples that are; DataLoss says
-// what is different.
+// Compares the store in `directory`, which no process may have open, with newly
+// made machines. `ticks_of` returns the number of ticks of a machine. For each
+// series and for the times of each counterset, compares the number of values,
+// the first, the last, and an order-dependent sum. Ignores samples later than
+// the workload's end. Returns the number of samples; DataLoss names the first
+// difference.
 absl::StatusOr<uint64_t> CheckStore(
     const Workload& workload, const std::function<size_t(size_t)>& ticks_of,
     const std::string& directory);

@@ -1,13 +1,13 @@
-// What it costs fleetperf, VictoriaMetrics and Prometheus to take the same
-// samples, to keep them, and to answer the same questions about them, one after
-// the other in one run.
+// Compares fleetperf, VictoriaMetrics and Prometheus: the cost of receiving the
+// same samples, storing them, and answering the same queries. The servers run
+// one after the other.
 //
 //   store_compare [--machines N] [--trace FILE]
 //
-// The fleet is generated; host_trace.h says what a trace file is. CPU times are
-// those of the server's process, in user and kernel mode. Nothing is said about
-// what they should be; but that a server has all samples, and that all give the
-// same answers, is checked.
+// The fleet is simulated; host_trace.h describes trace files. CPU times are
+// those of the server's process, in user and kernel mode. The benchmark fails
+// if a server does not have all samples or if answers differ. Costs are not
+// checked.
 
 #include <algorithm>
 #include <cstdio>
@@ -34,7 +34,7 @@
 namespace fleetperf::bench {
 namespace {
 
-// How often each question is asked, on the warm channel and by processes.
+// Number of queries per question, on the open connection and by processes.
 constexpr int kAsked = 100;
 constexpr int kAskedByCommand = 10;
 
@@ -43,12 +43,13 @@ Scope ScopeOf(const Workload& workload, Question question) {
                  .start = workload.start,
                  .end = workload.end(),
                  .step = absl::Seconds(10)};
-  // Every window has a sample before it.
+  // Rates need a sample before the first step.
   if (question == Question::kAverageRate) scope.start += scope.step;
   return scope;
 }
 
-// Nothing if there is no command.
+// Returns the median lifetime of a command-line query. std::nullopt if the
+// server has no such command.
 absl::StatusOr<std::optional<absl::Duration>> MeasureCommand(Question question,
                                                              const Scope& scope,
                                                              Server* server) {
@@ -131,9 +132,9 @@ int main(int argc, char** argv) {
   CLI::App app("Compares fleetperf, VictoriaMetrics and Prometheus.");
   size_t machines = 100;
   std::string trace;
-  app.add_option("--machines", machines, "of the generated fleet")
+  app.add_option("--machines", machines, "Machines of the simulated fleet")
       ->check(CLI::Range(11, 100'000));
-  app.add_option("--trace", trace, "a trace of a host; none: not done")
+  app.add_option("--trace", trace, "Also replay this host trace")
       ->check(CLI::ExistingFile);
   CLI11_PARSE(app, argc, argv);
   fleetperf::SendGrpcLogsToDebug();

@@ -20,10 +20,10 @@ using aggregator::DecodedBatch;
 using aggregator::Store;
 using aggregator::StoredEpoch;
 
-// An aggregator waits as long for more of an agent.
+// The same time as the aggregator waits for more samples of an agent.
 constexpr absl::Duration kIdle = absl::Minutes(10);
 
-// An agent, and what it has just sent.
+// An agent and its last batch.
 struct Agent {
   WorkloadAgent workload;
   StoredEpoch epoch;
@@ -99,10 +99,10 @@ absl::StatusOr<uint64_t> FeedStore(const Workload& workload,
     RETURN_IF_ERROR(Compact(received - kIdle, store.get()));
     if (received < next_day) continue;
     next_day += absl::Hours(24);
-    Progress(absl::StrCat("the day of ",
+    Progress(absl::StrCat("feeding the day of ",
                           absl::FormatTime(received, absl::UTCTimeZone())));
   }
-  // What was received is hours old, but no clock has jumped since.
+  // Without this, the age of the last samples would look like a clock jump.
   RETURN_IF_ERROR(store->PutKnownTime(absl::Now()));
   uint64_t samples = 0;
   for (const Agent& agent : agents) samples += agent.workload.samples();

@@ -1,4 +1,4 @@
-// Puts samples into a store as if they had come when they were taken.
+// Writes samples to a store as if they had been received when they were taken.
 
 #ifndef FLEETPERF_TESTS_BENCH_STORE_FEED_H_
 #define FLEETPERF_TESTS_BENCH_STORE_FEED_H_
@@ -11,10 +11,12 @@
 
 namespace fleetperf::bench {
 
-// Makes the store in `directory`, which no process may have open, and keeps it
-// in shape meanwhile, as an aggregator would have. Returns how many samples
-// there are. What an aggregator is sent it takes for received now; how long
-// samples are kept, and how exactly, goes by when they were received.
+// Creates a store in `directory`, which no process may have open, and compacts
+// it as an aggregator would. Returns the number of samples.
+//
+// Retention and resolution depend on the time of receipt, and an aggregator
+// uses the current time for samples sent to it. Hence this function bypasses
+// the aggregator.
 absl::StatusOr<uint64_t> FeedStore(const Workload& workload,
                                    int ticks_per_message,
                                    const std::string& directory);

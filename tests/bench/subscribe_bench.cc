@@ -1,5 +1,5 @@
-// What subscribers cost: CPU time of a tick of a machine, from the decoded
-// batch to messages ready to be written, for one subscriber and for many.
+// Measures the cost of subscribers: CPU time per tick of a machine, from the
+// decoded batch to messages ready to be written, for one subscriber and many.
 //
 //   subscribe_bench [SUBSCRIBERS]
 
@@ -20,12 +20,12 @@ using aggregator::Hub;
 using aggregator::PathSet;
 using aggregator::Subscription;
 
-constexpr uint32_t kDisks = 500;  // of two counters each
+constexpr uint32_t kDisks = 500;  // with two counters each
 
-// A machine and some who watch it.
+// A machine and its subscribers.
 class Bench {
  public:
-  // Each subscriber wants the paths of its number.
+  // Subscriber i watches paths[i % paths.size()].
   Bench(int subscribers, const std::vector<std::string>& paths)
       : hub_(&*store_, {}, /*threads=*/0) {
     for (uint32_t i = 0; i < kDisks; ++i) {

@@ -1,10 +1,10 @@
-// A week of a fleet: what an aggregator that finds it in its store makes of it,
-// the memory that it takes, what is on disk then, and how long questions take.
+// Measures an aggregator with a week of a fleet's samples in its store: merging
+// and thinning, memory, disk space, and query times.
 //
 //   week [--machines N] [--series N] [--interval SECONDS] [--days N]
 //
-// The samples are of the days before now. They are put into the store as if
-// they had come then: how long samples are kept goes by when they came.
+// The samples are of the days before now, and are stored as if they had been
+// received then, because retention depends on the time of receipt.
 
 #include <unistd.h>
 
@@ -37,8 +37,8 @@ struct Parameters {
   int days = 7;
 };
 
-// What the aggregator's configuration file says of how long it keeps what: of a
-// week, there is some of each resolution.
+// Retention in the aggregator's configuration file, chosen so that a week has
+// samples of every resolution.
 const char* const kStore[] = {"full_resolution: 1d", "minute_resolution: 4d",
                               "retention: 30d"};
 
@@ -61,7 +61,7 @@ void PrintPerSample(const char* what, double value, uint64_t samples,
                value / static_cast<double>(samples), unit);
 }
 
-// Fills the store of an aggregator that does not run yet.
+// Fills the store of an aggregator that has not been started yet.
 absl::StatusOr<uint64_t> Fill(const Workload& workload,
                               const FleetperfProcess& process) {
   Progress(absl::StrCat(workload.name, ": filling the store"));
@@ -83,7 +83,7 @@ absl::StatusOr<std::unique_ptr<FleetperfServer>> Settle(
   Progress("the aggregator merges and thins");
   absl::Time begin = absl::Now();
   RETURN_IF_ERROR(process->Start({std::begin(kStore), std::end(kStore)}));
-  PrintTime("the aggregator's start", absl::Now() - begin);
+  PrintTime("starting the aggregator", absl::Now() - begin);
   begin = absl::Now();
   const pid_t pid = process->pid();
   AwaitQuiet(pid, kQuiet);
@@ -152,14 +152,16 @@ absl::Status Run(const Parameters& parameters) {
 
 int main(int argc, char** argv) {
   fleetperf::bench::Parameters parameters;
-  CLI::App app("A week of a fleet.");
-  app.add_option("--machines", parameters.machines, "how many")
+  CLI::App app(
+      "Measures an aggregator with a week of a fleet's samples in its store.");
+  app.add_option("--machines", parameters.machines, "Number of machines")
       ->check(CLI::Range(11, 100'000));
-  app.add_option("--series", parameters.series, "of each machine")
+  app.add_option("--series", parameters.series,
+                 "Approximate series per machine")
       ->check(CLI::Range(100, 100'000));
-  app.add_option("--interval", parameters.interval, "seconds between ticks")
+  app.add_option("--interval", parameters.interval, "Seconds between ticks")
       ->check(CLI::Range(1, 3600));
-  app.add_option("--days", parameters.days, "how many")
+  app.add_option("--days", parameters.days, "Number of days")
       ->check(CLI::Range(1, 3650));
   CLI11_PARSE(app, argc, argv);
   fleetperf::SendGrpcLogsToDebug();

@@ -16,7 +16,8 @@ namespace {
 
 constexpr uint32_t kMachineId = 1;
 
-// Ids of a counterset, its query and its instances, by their numbers from 0.
+// Return the id of a counterset, which is also its query's, and of an instance.
+// The arguments are indexes from 0.
 uint32_t CountersetId(size_t counterset) {
   return static_cast<uint32_t>(counterset + 1);
 }
@@ -42,19 +43,19 @@ perflib::CountersetRegistration RegistrationOf(
   return registration;
 }
 
-// The values of a counterset in some ticks.
+// The values of a counterset in a sequence of ticks.
 class CountersetValues {
  public:
   using Value = std::optional<uint64_t>;
 
-  // `first` is the place of the counterset's first value.
+  // `first` is the index of the counterset's first value in a tick.
   CountersetValues(const WorkloadCounterset& counterset, size_t first,
                    const std::vector<WorkloadTick>& ticks)
       : counterset_(counterset), first_(first), ticks_(ticks) {
     FindRuns();
   }
 
-  // False if it has no instance in any of the ticks.
+  // Returns false if the counterset has no instance in any of the ticks.
   bool Write(size_t number, v1::QueryColumns* query) const {
     if (runs_.empty()) return false;
     query->set_query(CountersetId(number));
@@ -66,7 +67,7 @@ class CountersetValues {
   }
 
  private:
-  // An instance, and consecutive ticks that it is in.
+  // An instance and the consecutive ticks in which it exists.
   struct Run {
     size_t instance;
     size_t first_tick;
@@ -84,7 +85,7 @@ class CountersetValues {
                        [](const Value& value) { return value.has_value(); });
   }
 
-  // In the order of their first ticks.
+  // Sets `runs_`, ordered by first tick.
   void FindRuns() {
     std::vector<std::optional<size_t>> open(counterset_.instances.size());
     for (size_t tick = 0; tick < ticks_.size(); ++tick) {

@@ -1,4 +1,4 @@
-// What the agent of a workload's machine sends.
+// The batches of an agent that collects a workload's machine.
 
 #ifndef FLEETPERF_TESTS_BENCH_WORKLOAD_AGENT_H_
 #define FLEETPERF_TESTS_BENCH_WORKLOAD_AGENT_H_
@@ -14,7 +14,7 @@
 
 namespace fleetperf::bench {
 
-// One process of an agent, which collects everything at each tick.
+// One process of an agent that collects all counters at each tick.
 // Thread-compatible.
 class WorkloadAgent {
  public:
@@ -22,17 +22,17 @@ class WorkloadAgent {
 
   const std::string& machine() const { return machine_->name(); }
 
-  // The next ticks. The first batch defines what is used.
+  // Returns a batch with the next ticks. The first batch has the definitions.
   v1::BatchContent NextBatch(int ticks);
 
-  // How many samples were in the batches so far.
+  // The number of samples in the batches so far.
   uint64_t samples() const { return samples_; }
 
   // The time of the last tick, by the machine's clock.
   absl::Time last_tick() const { return last_; }
 
-  // A tick of one instance, at the last one's minute of the next hour: with it,
-  // a store sees that the hour before is complete.
+  // Returns a batch with a tick of one instance, exactly one hour after the
+  // last tick. It shows a store that the previous hour is complete.
   v1::BatchContent NextHour();
 
  private:
@@ -46,7 +46,7 @@ class WorkloadAgent {
   bool is_defined_ = false;
 };
 
-// The batch as it is sent, compressed.
+// Compresses a batch for sending.
 v1::Batch PackBatch(const v1::BatchContent& content, uint64_t epoch,
                     uint64_t sequence);
 

@@ -1,13 +1,20 @@
-// Everything fails at random: processes are killed, the network is cut, slowed
-// or swallows everything, disks are full, clocks step, the aggregator loses its
-// power. At the end every tick that was taken is in the store once. What is
-// missing is what a full spool or disk had no room for, and is counted.
+// Runs a fleet under random faults and checks that no tick is lost unnoticed.
+//
+// Faults: processes are killed or stopped; the network is cut, slow or stalls;
+// disks fill up; clocks step; the aggregator loses power.
+//
+// Invariants, checked for each agent after all faults have ended:
+// - No tick is stored twice.
+// - A tick that the agent took is stored, or the agent counted it as lost to a
+//   full spool or disk. The only exception is the tick in progress when the
+//   agent was killed.
 //
 //   chaos_test [--seconds N] [--seed S]
 //
-// The seed decides what happens and when; it is printed. What cannot be done
-// here is said: disks that get full need the right to mount a file system;
-// clocks and power cuts a build without sanitizers.
+// The seed determines the faults and their times; the test prints it. The test
+// also prints which faults it has to omit: full disks require the right to
+// mount a file system; clock steps and power cuts require a build without
+// sanitizers.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -40,7 +47,7 @@ struct Options {
 };
 Options options;
 
-// "lost and counted: 3 disk_full, 40 spool_full"
+// Formats losses as "lost and counted: 3 disk_full, 40 spool_full".
 std::string LostText(const std::map<std::string, uint64_t>& lost) {
   std::vector<std::string> texts;
   for (const auto& [cause, ticks] : lost) {
@@ -50,13 +57,13 @@ std::string LostText(const std::map<std::string, uint64_t>& lost) {
                       texts.empty() ? "0" : absl::StrJoin(texts, ", "));
 }
 
-// Besides those that happen to run on the machine.
+// Processes in addition to those of the machine.
 constexpr int kProcesses = 400;
-// In a run as long as this, spools get full.
+// The length in seconds from which a run must fill a spool.
 constexpr int kLongRun = 600;
 
-// A process with many children.
-void BeMany() {
+// Forks kProcesses children and never returns.
+void RunCrowd() {
   for (int i = 0; i < kProcesses; ++i) {
     if (fork() != 0) continue;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -65,24 +72,27 @@ void BeMany() {
   for (;;) pause();
 }
 
+// A fleet, its faults and its checks.
 class Chaos {
  public:
   Chaos() : random_(options.seed), aggregator_(&deployment_) {}
 
+  // Runs the fleet under faults, then ends all faults.
   void Run();
+  // Checks the invariants of all agents.
   void Check();
 
  private:
-  // A fault, and how it is brought about.
   struct Fault {
     const char* name;
-    std::function<bool()> begin;  // false if it cannot be now
+    std::function<bool()> begin;  // returns false if impossible at present
   };
 
-  double Uniform(double least, double most) {
-    return std::uniform_real_distribution<double>(least, most)(random_);
+  double Uniform(double min, double max) {
+    return std::uniform_real_distribution<double>(min, max)(random_);
   }
   ChaosAgent& AnyAgent() { return *agents_[random_() % agents_.size()]; }
+  // Schedules `action`, for example the end of a fault.
   void After(double seconds, std::function<void()> action) {
     scheduled_.emplace(Clock::Real().Monotonic() + absl::Seconds(seconds),
                        std::move(action));
@@ -92,20 +102,22 @@ class Chaos {
   std::vector<Fault> Faults();
   bool EndAgent(bool kill);
   bool EndAggregator(const std::function<void()>& end);
-  bool DisturbNetwork(Proxy::Mode mode, double longest);
+  bool DisturbNetwork(Proxy::Mode mode, double max_seconds);
   bool FillDisk();
   bool StepClock();
-  void Calm();
-  // What is wrong with an agent's samples; empty if nothing is.
-  std::string Wrong(const ChaosAgent& agent, bool is_last);
+  // Ends all faults and starts all processes.
+  void EndFaults();
+  // Returns the violated invariants of an agent; empty if none. With `is_last`,
+  // waits up to kPatience for the samples to arrive.
+  std::string FindProblems(const ChaosAgent& agent, bool is_last);
 
   std::mt19937_64 random_;
-  Process crowd_{"crowd", BeMany};
+  Process crowd_{"crowd", RunCrowd};
   Deployment deployment_;
   ChaosAggregator aggregator_;
   std::vector<std::unique_ptr<ChaosAgent>> agents_;
   std::multimap<absl::Duration, std::function<void()>> scheduled_;
-  std::map<std::string, int> happened_;
+  std::map<std::string, int> fault_counts_;
   absl::Time start_ = absl::Now();
   bool spool_was_full_ = false;
 };
@@ -125,7 +137,8 @@ void Chaos::StartFleet() {
   aggregator_.Start();
   const std::string small =
       "queries: [{counterset: System}]\ndelivery: {batch_period: 3s}\n";
-  // There are processes enough for batches that fill their spools.
+  // With the crowd's processes, the batches are large enough to fill the
+  // spools.
   const std::string large =
       "queries: [{counterset: System}, {counterset: Process V2}]\n"
       "delivery: {batch_period: 1s, spool_size: 128KiB}\n";
@@ -140,8 +153,8 @@ void Chaos::StartFleet() {
   add("full-spool", /*has_disk=*/false, large);
 }
 
-// The tick that is being taken when the agent is killed may be lost, and what
-// was in memory for want of room on the disk would be, too.
+// Ends no agent that depends on its memory: its ticks would be lost. (The tick
+// in progress when the agent is killed may be lost in any case.)
 bool Chaos::EndAgent(bool kill) {
   ChaosAgent& agent = AnyAgent();
   if (!agent.running() || agent.DependsOnMemory()) return false;
@@ -157,16 +170,16 @@ bool Chaos::EndAgent(bool kill) {
 bool Chaos::EndAggregator(const std::function<void()>& end) {
   if (!aggregator_.running()) return false;
   end();
-  // Sometimes for long enough to fill a spool.
-  const double longest = random_() % 4 == 0 ? 30 : 4;
-  After(Uniform(0, longest), [this] { aggregator_.Start(); });
+  // Some outages are long enough to fill a spool.
+  const double max_seconds = random_() % 4 == 0 ? 30 : 4;
+  After(Uniform(0, max_seconds), [this] { aggregator_.Start(); });
   return true;
 }
 
-bool Chaos::DisturbNetwork(Proxy::Mode mode, double longest) {
+bool Chaos::DisturbNetwork(Proxy::Mode mode, double max_seconds) {
   ChaosAgent& agent = AnyAgent();
   agent.network().Set(mode);
-  After(Uniform(0.1, longest),
+  After(Uniform(0.1, max_seconds),
         [&agent] { agent.network().Set(Proxy::Mode::kPass); });
   return true;
 }
@@ -185,9 +198,9 @@ bool Chaos::FillDisk() {
 
 bool Chaos::StepClock() {
 #ifdef FLEETPERF_PRELOAD
-  // Now and then far, mostly about as far as ticks are apart.
-  const double most = random_() % 4 == 0 ? 3600 : 3;
-  AnyAgent().StepClock(absl::Seconds(Uniform(-most, most)));
+  // Some steps are large, most are close to the interval of ticks.
+  const double max_step = random_() % 4 == 0 ? 3600 : 3;
+  AnyAgent().StepClock(absl::Seconds(Uniform(-max_step, max_step)));
   return true;
 #else
   return false;
@@ -230,16 +243,15 @@ void Chaos::Run() {
   absl::Duration now = Clock::Real().Monotonic();
   while (now < end) {
     const Fault& fault = faults[random_() % faults.size()];
-    const bool happens = fault.begin();
-    if (happens) ++happened_[fault.name];
+    const bool has_begun = fault.begin();
+    if (has_begun) ++fault_counts_[fault.name];
     now = Clock::Real().Monotonic() + absl::Seconds(Uniform(0.2, 2));
     RunScheduledUntil(now);
   }
-  Calm();
+  EndFaults();
 }
 
-// Everything works again.
-void Chaos::Calm() {
+void Chaos::EndFaults() {
   RunScheduledUntil(scheduled_.empty() ? absl::ZeroDuration()
                                        : scheduled_.rbegin()->first);
   for (const auto& agent : agents_) {
@@ -248,11 +260,11 @@ void Chaos::Calm() {
   if (!aggregator_.running()) aggregator_.Start();
 }
 
-std::string Chaos::Wrong(const ChaosAgent& agent, bool is_last) {
-  // What was taken until now must arrive; what comes later does not matter.
+std::string Chaos::FindProblems(const ChaosAgent& agent, bool is_last) {
+  // Only the ticks taken until now must arrive.
   const Ticks taken = agent.Taken();
   const absl::Duration margin = absl::Hours(24);
-  const absl::Time give_up = absl::Now() + kPatience;
+  const absl::Time deadline = absl::Now() + kPatience;
   for (;;) {
     const Stored stored =
         ReadStored(deployment_, agent.name(), "\\System\\Processes",
@@ -269,7 +281,7 @@ std::string Chaos::Wrong(const ChaosAgent& agent, bool is_last) {
         counted += ticks;
         spool_was_full_ = spool_was_full_ || cause == "spool_full";
       } else if (cause != "overrun" && cause != "source_failed") {
-        // Ticks of these two were never taken.
+        // Ticks with these two causes were never taken.
         problems.push_back(absl::StrCat(ticks, " ticks lost: ", cause));
       }
     }
@@ -277,15 +289,15 @@ std::string Chaos::Wrong(const ChaosAgent& agent, bool is_last) {
       problems.push_back(
           absl::StrCat(stored.repeated.size(), " ticks stored twice"));
     }
-    // Of the ticks that were being taken when the agent was killed, some may
-    // have been lost later, and counted.
+    // Some of the ticks in progress when the agent was killed may have reached
+    // the spool and been counted as lost later.
     if (counted < missing.size() - excused || counted > missing.size()) {
       problems.push_back(
           absl::StrCat(missing.size(), " ticks missing, of which ", excused,
                        " were being taken when the agent was killed; but ",
                        counted, " counted as lost"));
     }
-    if (problems.empty() || !is_last || absl::Now() > give_up) {
+    if (problems.empty() || !is_last || absl::Now() > deadline) {
       if (problems.empty()) {
         std::printf(
             "%-12s %zu ticks taken, %zu stored; %s; %zu while it was killed\n",
@@ -309,24 +321,25 @@ std::string Chaos::Wrong(const ChaosAgent& agent, bool is_last) {
 void Chaos::Check() {
   std::printf("seed %llu, %d s\n",
               static_cast<unsigned long long>(options.seed), options.seconds);
-  for (const auto& [name, count] : happened_) {
+  for (const auto& [name, count] : fault_counts_) {
     std::printf("%4d x %s\n", count, name.c_str());
   }
   for (const auto& agent : agents_) {
-    const std::string wrong = Wrong(*agent, /*is_last=*/true);
-    EXPECT_EQ(wrong, "") << "seed " << options.seed << "\n" << agent->Log();
+    const std::string problems = FindProblems(*agent, /*is_last=*/true);
+    EXPECT_EQ(problems, "") << "seed " << options.seed << "\n" << agent->Log();
   }
   EXPECT_TRUE(spool_was_full_ || options.seconds < kLongRun)
-      << "no spool was full; longer outages are needed";
+      << "no spool was full: the run needs longer outages";
 }
 
-TEST(Chaos, NothingIsLostAndNothingIsStoredTwice) {
+TEST(Chaos, LosesNothingAndStoresNothingTwice) {
   if (!options.may_mount) {
-    std::printf("no disk gets full: this process may not mount file systems\n");
+    std::printf(
+        "omitting full disks: this process may not mount file systems\n");
   }
 #ifndef FLEETPERF_PRELOAD
   std::printf(
-      "no clock steps and no power fails: this is a sanitizer's build\n");
+      "omitting clock steps and power cuts: this is a sanitizer build\n");
 #endif
   std::printf("seed %llu\n", static_cast<unsigned long long>(options.seed));
   std::fflush(stdout);
@@ -341,9 +354,11 @@ TEST(Chaos, NothingIsLostAndNothingIsStoredTwice) {
 int main(int argc, char** argv) {
   ::testing::InitGoogleTest(&argc, argv);
   using fleetperf::testing::options;
-  CLI::App app{"Lets everything fail, and looks whether anything is lost."};
-  app.add_option("--seconds", options.seconds, "How long");
-  app.add_option("--seed", options.seed, "What happens, and when");
+  CLI::App app{
+      "Runs a fleet under random faults and checks that no tick is lost."};
+  app.add_option("--seconds", options.seconds, "Duration in seconds");
+  app.add_option("--seed", options.seed,
+                 "Determines the faults and their times");
   CLI11_PARSE(app, argc, argv);
   options.may_mount = fleetperf::testing::EnterMountNamespace();
   return RUN_ALL_TESTS();

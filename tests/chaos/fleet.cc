@@ -19,8 +19,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr uint64_t kDiskSize = 6 << 20;
-constexpr char kStopped[] = "cannot write the spool";
-constexpr char kGoesOn[] = "the spool can be written again";
+constexpr char kWriteFailed[] = "cannot write the spool";
+constexpr char kWriteRecovered[] = "the spool can be written again";
 
 #ifdef FLEETPERF_PRELOAD
 constexpr char kPreload[] = FLEETPERF_PRELOAD;
@@ -30,10 +30,10 @@ constexpr char kPreload[] = "";
 
 bool CanPreload() { return kPreload[0] != '\0'; }
 
-int CountOf(const std::string& text, const std::string& what) {
+int CountOf(const std::string& text, const std::string& part) {
   int count = 0;
-  for (size_t at = text.find(what); at != text.npos;
-       at = text.find(what, at + 1)) {
+  for (size_t at = text.find(part); at != text.npos;
+       at = text.find(part, at + 1)) {
     ++count;
   }
   return count;
@@ -63,7 +63,8 @@ ChaosAgent::ChaosAgent(Deployment* deployment, const std::string& name,
   void* memory = mmap(nullptr, sizeof(int64_t), PROT_READ | PROT_WRITE,
                       MAP_SHARED, file, 0);
   close(file);
-  if (memory == MAP_FAILED) throw std::runtime_error("cannot map the clock");
+  if (memory == MAP_FAILED)
+    throw std::runtime_error("cannot map the clock offset");
   clock_offset_ = static_cast<int64_t*>(memory);
 }
 
@@ -112,7 +113,8 @@ void ChaosAgent::FreeDisk() {
 
 bool ChaosAgent::DependsOnMemory() const {
   const std::string log = process_ != nullptr ? process_->error() : "";
-  return disk_is_full_ || CountOf(log, kStopped) > CountOf(log, kGoesOn);
+  return disk_is_full_ ||
+         CountOf(log, kWriteFailed) > CountOf(log, kWriteRecovered);
 }
 
 void ChaosAgent::StepClock(absl::Duration step) {
@@ -149,7 +151,8 @@ void ChaosAggregator::Stop() {
   process_.reset();
 }
 
-// RocksDB's files only grow: what was synced is their beginning.
+// RocksDB's files only grow, so that the synced part of a file is its
+// beginning.
 bool ChaosAggregator::CutPower() {
   if (!CanPreload()) return false;
   Kill();

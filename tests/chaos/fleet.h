@@ -1,5 +1,13 @@
-// Agents, each behind a network of its own, and their aggregator: what the
-// chaos test does things to, and what it knows about them.
+// The processes that the chaos test disturbs: an aggregator and its agents,
+// each behind a proxy of its own.
+//
+// An agent captures every block, so that its captures tell which ticks it took,
+// whatever happens to the agent, its spool and the aggregator afterwards.
+// Simulated faults:
+// - A full disk is a small file system that holds the agent's state directory.
+// - Clock steps and the record of synced files come from preload.cc.
+// - A power cut kills the aggregator and truncates its files to their synced
+//   sizes.
 
 #ifndef FLEETPERF_TESTS_CHAOS_FLEET_H_
 #define FLEETPERF_TESTS_CHAOS_FLEET_H_
@@ -18,9 +26,11 @@
 
 namespace fleetperf::testing {
 
+// An agent and the faults that it can suffer. Thread-compatible.
 class ChaosAgent {
  public:
-  // Its state is on a disk of its own if `has_disk`.
+  // `aggregator` is the aggregator's port. With `has_disk`, the state directory
+  // is on a file system of its own. `more` is added to the configuration.
   ChaosAgent(Deployment* deployment, const std::string& name, int aggregator,
              bool has_disk, const std::string& more);
   ~ChaosAgent();
@@ -30,30 +40,31 @@ class ChaosAgent {
   bool running() const { return process_ != nullptr; }
 
   void Start();
-  // SIGKILL. The tick that was being taken may be lost.
+  // Sends SIGKILL. The tick in progress may be lost.
   void Kill();
-  // SIGTERM.
+  // Sends SIGTERM and waits for the end of the process.
   void Stop();
 
   bool has_disk() const { return disk_.has_value(); }
   void FillDisk();
   void FreeDisk();
-  // Whether what it took may be in memory alone, because the disk is full or
-  // was until just now.
+  // Returns whether ticks may exist in memory only, because the disk is full or
+  // the agent has not yet written its spool again.
   bool DependsOnMemory() const;
 
+  // Steps the agent's wall clock. No-op unless the tests preload preload.cc.
   void StepClock(absl::Duration step);
 
-  // Every tick that it took: the capture knows them.
+  // Returns every tick that the agent took, according to its captures.
   Ticks Taken() const;
-  // Those that were being taken when it was killed.
+  // The ticks in progress when the agent was killed.
   const Ticks& interrupted() const { return interrupted_; }
-  // What all of its processes have logged.
+  // Returns the logs of all processes of the agent.
   std::string Log() const;
 
  private:
   const std::string name_;
-  const std::string directory_;  // of its captures
+  const std::string directory_;  // of the captures
   const std::string config_;
   std::optional<SmallDisk> disk_;
   std::string clock_file_;
@@ -65,6 +76,7 @@ class ChaosAgent {
   Ticks interrupted_;
 };
 
+// An aggregator and the faults that it can suffer. Thread-compatible.
 class ChaosAggregator {
  public:
   explicit ChaosAggregator(Deployment* deployment);
@@ -73,8 +85,8 @@ class ChaosAggregator {
   void Start();
   void Kill();
   void Stop();
-  // Kills it, and what it had not synced is gone. False if nobody recorded
-  // that.
+  // Kills the aggregator and discards everything that it had not synced.
+  // Returns false without effect if syncs are not recorded.
   bool CutPower();
 
   int port() const;

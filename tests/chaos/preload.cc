@@ -1,14 +1,14 @@
-// Loaded into fleetperf's processes by the chaos test (LD_PRELOAD), to do to
-// one process what would otherwise be done to the whole machine.
+// Simulates faults of a machine in a single process. The chaos test loads this
+// library into fleetperf's processes (LD_PRELOAD).
 //
-//   FLEETPERF_CLOCK_OFFSET=FILE  The time of day that the executable's own code
-//                                reads is off by as many nanoseconds as the 8
-//                                bytes of FILE say, which may change. Libraries
-//                                read the real one, because they give it to the
-//                                kernel for waits.
-//   FLEETPERF_SYNC_LOG=FILE      Gets a line "INODE SIZE" for each file that
-//   was
-//                                synced: what a power cut would leave of it.
+//   FLEETPERF_CLOCK_OFFSET=FILE
+//       Shifts the wall clock that the executable's own code reads by the 8
+//       bytes in FILE, a number of nanoseconds that may change at any time.
+//       Libraries read the real clock, because they pass its time to the kernel
+//       for waits.
+//   FLEETPERF_SYNC_LOG=FILE
+//       Appends a line "INODE SIZE" to FILE for each synced file: the size that
+//       the file would have after a power cut.
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -35,7 +35,7 @@ int FindExecutable(dl_phdr_info* info, size_t, void*) {
     code_begin = info->dlpi_addr + segment.p_vaddr;
     code_end = code_begin + segment.p_memsz;
   }
-  return 1;  // the first is the executable
+  return 1;  // the first object is the executable
 }
 
 __attribute__((constructor)) void Start() {
@@ -58,7 +58,8 @@ Function* Real(const char* name) {
 }
 
 int SyncAndLog(int (*real)(int), int file) {
-  // What is written while it syncs may not be on the disk.
+  // Data written during the sync may not be on the disk, so that the size
+  // before the sync counts.
   struct stat before;
   const bool known = sync_log >= 0 && fstat(file, &before) == 0;
   const int result = real(file);

@@ -17,8 +17,8 @@ namespace fleetperf::testing {
 namespace {
 
 constexpr int kPollMilliseconds = 20;
-constexpr size_t kMostWaiting = 64 << 10;
-// In each poll, of a connection that is slow.
+constexpr size_t kMaxWaiting = 64 << 10;
+// Bytes per poll and direction of a slow connection.
 constexpr size_t kSlowBytes = 200;
 
 sockaddr_in Loopback(int port) {
@@ -29,7 +29,7 @@ sockaddr_in Loopback(int port) {
   return address;
 }
 
-// So that the other side hears of it at once, as of a dead process.
+// Closes a connection with a reset, as the kernel does for a dead process.
 void Reset(int fd) {
   const linger now = {.l_onoff = 1, .l_linger = 0};
   setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
@@ -49,7 +49,7 @@ Proxy::Proxy(int target) : target_(target) {
   if (bind(listener_, reinterpret_cast<sockaddr*>(&address), size) != 0 ||
       listen(listener_, 64) != 0 ||
       getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size)) {
-    throw std::runtime_error("the proxy cannot listen");
+    throw std::runtime_error("cannot listen on a port for the proxy");
   }
   port_ = ntohs(address.sin_port);
   thread_ = std::thread([this] { Run(); });
@@ -72,7 +72,7 @@ void Proxy::Run() {
       for (const auto& connection : connections_) {
         for (const Direction& direction : connection->directions) {
           const short events =
-              direction.ended || direction.waiting.size() >= kMostWaiting
+              direction.ended || direction.waiting.size() >= kMaxWaiting
                   ? 0
                   : POLLIN;
           wanted.push_back({.fd = direction.from, .events = events});
@@ -84,7 +84,7 @@ void Proxy::Run() {
     if (mode != Mode::kPass && mode != Mode::kSlow) continue;
     for (const auto& connection : connections_) {
       for (Direction& direction : connection->directions) {
-        Forward(direction, mode == Mode::kSlow ? kSlowBytes : kMostWaiting,
+        Forward(direction, mode == Mode::kSlow ? kSlowBytes : kMaxWaiting,
                 &connection->broken);
       }
       // Half-closed connections do not occur: gRPC closes both ways.
@@ -117,9 +117,9 @@ void Proxy::Accept() {
       Reset(client);
       continue;
     }
-    const int at_once = 1;
+    const int enabled = 1;
     for (const int fd : {client, server}) {
-      setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &at_once, sizeof at_once);
+      setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &enabled, sizeof enabled);
     }
     auto connection = std::make_unique<Connection>();
     connection->fds[0] = client;
@@ -130,13 +130,13 @@ void Proxy::Accept() {
   }
 }
 
-void Proxy::Forward(Direction& direction, size_t most, bool* broken) {
+void Proxy::Forward(Direction& direction, size_t max_size, bool* broken) {
   char buffer[16 << 10];
   size_t taken = 0;
-  while (!direction.ended && taken < most &&
-         direction.waiting.size() < kMostWaiting) {
+  while (!direction.ended && taken < max_size &&
+         direction.waiting.size() < kMaxWaiting) {
     const ssize_t size =
-        recv(direction.from, buffer, std::min(sizeof buffer, most - taken),
+        recv(direction.from, buffer, std::min(sizeof buffer, max_size - taken),
              MSG_DONTWAIT);
     if (size < 0 && errno == EAGAIN) break;
     if (size < 0) *broken = true;
@@ -147,7 +147,7 @@ void Proxy::Forward(Direction& direction, size_t most, bool* broken) {
   }
   if (direction.waiting.empty()) return;
   const ssize_t size = send(direction.to, direction.waiting.data(),
-                            std::min(direction.waiting.size(), most),
+                            std::min(direction.waiting.size(), max_size),
                             MSG_DONTWAIT | MSG_NOSIGNAL);
   if (size > 0) direction.waiting.erase(0, static_cast<size_t>(size));
   if (size < 0 && errno != EAGAIN) *broken = true;

@@ -1,5 +1,4 @@
-// A network between two processes that can be cut, slowed, or swallow what it
-// is given.
+// A network between two processes that a test can cut, slow down or stall.
 
 #ifndef FLEETPERF_TESTS_CHAOS_PROXY_H_
 #define FLEETPERF_TESTS_CHAOS_PROXY_H_
@@ -12,14 +11,15 @@
 
 namespace fleetperf::testing {
 
-// Forwards TCP connections from a port of its own on 127.0.0.1.
+// Forwards TCP connections from a port of its own on 127.0.0.1. One thread
+// serves all connections. Thread-compatible.
 class Proxy {
  public:
   enum class Mode {
     kPass,
-    kCut,       // resets what is open, and what comes
-    kHalfOpen,  // nobody hears of anything any more
-    kSlow,      // some kilobytes a second
+    kCut,       // resets open and new connections
+    kHalfOpen,  // accepts connections, but forwards nothing
+    kSlow,      // forwards some kilobytes per second
   };
 
   // `target` is the port to forward to, on 127.0.0.1.
@@ -30,7 +30,7 @@ class Proxy {
   void Set(Mode mode) { mode_ = mode; }
 
  private:
-  // What one side has sent and the other has not got yet.
+  // Bytes that one side has sent and the other has not received yet.
   struct Direction {
     int from;
     int to;
@@ -46,7 +46,7 @@ class Proxy {
 
   void Run();
   void Accept();
-  static void Forward(Direction& direction, size_t most, bool* broken);
+  static void Forward(Direction& direction, size_t max_size, bool* broken);
 
   const int target_;
   int listener_;

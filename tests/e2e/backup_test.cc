@@ -1,4 +1,4 @@
-// A running aggregator is backed up, lost, and brought back.
+// Tests of backup, verify and restore of a running aggregator's store.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ Result RunAggregator(const Deployment& deployment,
   return RunCommand(arguments);
 }
 
-TEST(Backup, BringsAStoreBack) {
+TEST(Backup, RestoresStore) {
   Deployment deployment;
   auto aggregator = deployment.StartAggregator();
   const TlsFiles tls = deployment.Issue("agent", {"box"});
@@ -53,13 +53,13 @@ TEST(Backup, BringsAStoreBack) {
     EXPECT_TRUE(aggregator->WaitForError("backed up "));
     EXPECT_THAT(back_up(backup).error, HasSubstr("exists"));
     EXPECT_THAT(back_up("here").error, HasSubstr("not an absolute path"));
-    // The stream was not disturbed.
+    // The backup does not interrupt the agent's stream.
     DeliverNumbers(agent, 4, 5);
   }
   EXPECT_THAT(StoredNumbers(deployment, kStart), ElementsAre(1, 2, 3, 4, 5));
   const Result verified = RunAggregator(deployment, {"verify", backup});
   EXPECT_EQ(verified.status, 0) << verified.error;
-  // Three of the agent's, and what the aggregator counts of itself.
+  // Three batches of the agent, and some with the aggregator's own counters.
   EXPECT_THAT(verified.output, ContainsRegex("[4-9] batches in the log"));
 
   aggregator->Signal(SIGKILL);
@@ -74,8 +74,8 @@ TEST(Backup, BringsAStoreBack) {
   aggregator = deployment.StartAggregator();
   EXPECT_THAT(StoredNumbers(deployment, kStart), ElementsAre(1, 2, 3));
 
-  // What was acknowledged since is not there any more, at neither end. The
-  // agent goes on, and says again what its definitions are.
+  // Batches acknowledged since the backup are lost: neither side has them. The
+  // agent continues and sends its definitions again.
   FakeAgent agent(deployment.address(), tls, MakeHello("box", kEpoch, 6, 6));
   const auto response = agent.Receive();
   ASSERT_TRUE(response.has_value() && response->has_welcome());

@@ -1,5 +1,5 @@
-// What people see of many values: tables with trends, charts, progress. What is
-// only for terminals runs in one that script(1) makes.
+// Tests of tables with trends, charts and progress bars. Output that requires a
+// terminal is tested in one created by script(1).
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -34,7 +34,8 @@ using ::testing::StartsWith;
 constexpr char kMemory[] = "\\Memory\\Available Bytes";
 constexpr char kProcesses[] = "\\System\\Processes";
 
-// Runs `command`, a shell's, in a terminal of this width.
+// Returns a command that runs the shell command `command` in a terminal of this
+// size.
 std::vector<std::string> InTerminal(const std::string& command, int columns,
                                     int rows) {
   return {"script",
@@ -49,7 +50,7 @@ std::vector<std::string> TerminalLines(const std::string& text) {
   return absl::StrSplit(text, absl::ByAnyChar("\r\n"), absl::SkipEmpty());
 }
 
-// An agent with some samples, which are all of the past when it is used.
+// An aggregator with samples of an agent that has ended.
 class Charts : public ::testing::Test {
  protected:
   Charts() : aggregator_(deployment_.StartAggregator()) {
@@ -76,7 +77,7 @@ class Charts : public ::testing::Test {
   std::unique_ptr<Process> aggregator_;
 };
 
-TEST_F(Charts, QueryShowsARowForEachSeries) {
+TEST_F(Charts, QueryPrintsOneRowPerSeries) {
   const Result result = deployment_.Fleetperf(
       {"query", kMemory, kProcesses, "--since", "1h", "--step", "1s"});
   const std::vector<std::string> lines = TerminalLines(result.output);
@@ -89,7 +90,8 @@ TEST_F(Charts, QueryShowsARowForEachSeries) {
               MatchesRegex("box +.Memory.Available Bytes( +[0-9.,]+){4}  .iB"
                            "( +[0-9]+  .*)?"));
   EXPECT_THAT(lines[3], StartsWith("box      \\System\\Processes "));
-  // The same numbers as programs get, which have one line a value.
+  // The row shows the same numbers as the JSON output, which has one line per
+  // value.
   const auto values =
       deployment_.Json({"query", kProcesses, "--since", "1h", "--step", "1s"});
   double last = 0;
@@ -98,14 +100,14 @@ TEST_F(Charts, QueryShowsARowForEachSeries) {
   }
   EXPECT_THAT(absl::StrReplaceAll(lines[3], {{",", ""}}),
               HasSubstr(absl::StrCat("  ", last, "  ")));
-  // Without --step, a row has its value: the average.
+  // Without --step, each row has a single value, the average.
   EXPECT_THAT(
       TerminalLines(deployment_.Fleetperf({"query", kProcesses}).output),
       ElementsAre(MatchesRegex("MACHINE  PATH +VALUE  UNIT"),
                   MatchesRegex("box +.System.Processes +[0-9,.]+")));
 }
 
-TEST_F(Charts, QueryShowsTrendsInATerminal) {
+TEST_F(Charts, QueryPrintsTrendsInTerminal) {
   const std::string query =
       absl::StrCat("query '", kProcesses, "' --since 1h --step 1s");
   const auto unicode = RunInTerminal(query, "C.UTF-8");
@@ -117,23 +119,23 @@ TEST_F(Charts, QueryShowsTrendsInATerminal) {
   EXPECT_THAT(ascii[2], AllOf(HasSubstr("@"), Not(HasSubstr("█"))));
 }
 
-TEST_F(Charts, PlotDrawsInTheTerminal) {
+TEST_F(Charts, PlotDrawsInTerminal) {
   const std::string plot = absl::StrCat("plot '", kProcesses, "' '", kMemory,
                                         "' --since 1h --step 1s");
   const auto lines = RunInTerminal(plot, "C.UTF-8");
-  // Two lines, and panels that share what is left of 29 equally: the prompt has
-  // the last.
+  // Two lines of text, then panels that share the rest of 29 rows equally. The
+  // last row of the terminal is for the prompt.
   ASSERT_THAT(lines, SizeIs(2 + 2 * 13));
   EXPECT_EQ(lines[0], absl::StrCat(kProcesses, ", ", kMemory));
   EXPECT_THAT(lines[1], MatchesRegex("from 20.*Z to 20.*Z, one value per 1s"));
-  // By machine and path: memory first.
+  // Panels are sorted by machine and path.
   EXPECT_THAT(lines[2], HasSubstr("Available Bytes, in "));
   EXPECT_THAT(lines[14],
               EndsWith("━━\x1b[0m \\\\box\\Memory\\Available Bytes"));
   EXPECT_THAT(lines[15], EndsWith("  Processes"));
   EXPECT_THAT(lines[27], EndsWith("━━\x1b[0m \\\\box\\System\\Processes"));
 
-  // Elsewhere without colors, and as plain as the locale.
+  // A pipe gets no colors, and only characters of the locale.
   const Result piped = RunCommand(
       {Deployment::Executable("fleetperf"), "plot", kProcesses, "--since",
        "1m"},
@@ -144,7 +146,7 @@ TEST_F(Charts, PlotDrawsInTheTerminal) {
                                   Not(HasSubstr("─"))));
 }
 
-TEST_F(Charts, PlotDrawsFiles) {
+TEST_F(Charts, PlotWritesSvgAndPngFiles) {
   const std::string svg = deployment_.File("chart.svg");
   const Result drawn = deployment_.Fleetperf(
       {"plot", kProcesses, "--since", "1h", "--step", "1s", "--output", svg});
@@ -160,7 +162,7 @@ TEST_F(Charts, PlotDrawsFiles) {
                             "--output", png})
                 .status,
             0);
-  // The signature, and in the header the width and the height.
+  // The signature, then the width and the height in the header.
   EXPECT_THAT(ReadFile(png).value_or(""),
               StartsWith(std::string("\x89PNG\r\n\x1A\n\0\0\0\rIHDR"
                                      "\0\0\x04\xB0\0\0\x03\x08",
@@ -174,7 +176,7 @@ TEST_F(Charts, PlotDrawsFiles) {
   EXPECT_FALSE(FileExists(jpeg));
 }
 
-TEST(Progress, IsShownInATerminalUntilTheCommandEnds) {
+TEST(Progress, IsShownInTerminalUntilCommandEnds) {
   const TempDirectory directory;
   const std::string pipe = directory.File("pipe");
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
@@ -182,7 +184,7 @@ TEST(Progress, IsShownInATerminalUntilTheCommandEnds) {
       absl::StrCat(Deployment::Executable("fleetperf"), " decode ", pipe,
                    " --format csv > /dev/null");
   Process process(InTerminal(decode, 80, 24));
-  // It waits for what is written below.
+  // The command waits for the data written below.
   ASSERT_TRUE(
       process.WaitForOutput("decoding, 2 s: [....................]   0 %"));
   std::ofstream(pipe) << "no block";
@@ -191,7 +193,7 @@ TEST(Progress, IsShownInATerminalUntilTheCommandEnds) {
       absl::StrSplit(process.output(), '\r', absl::SkipEmpty());
   ASSERT_GE(parts.size(), 3);
   EXPECT_THAT(parts[0], StartsWith("decoding, "));
-  // Spaces over the last of it, and then the error.
+  // Spaces overwrite the progress bar before the error is printed.
   EXPECT_THAT(parts[parts.size() - 2 - absl::StartsWith(parts.back(), "\n")],
               MatchesRegex(" +"));
   EXPECT_THAT(process.output(), HasSubstr(absl::StrCat("\r", pipe, ": ")));

@@ -1,4 +1,4 @@
-// The clock of an aggregator's machine is wrong.
+// Tests of an aggregator whose wall clock jumps.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ using ::testing::Le;
 
 constexpr absl::Duration kJump = absl::Hours(24 * 450);
 
-TEST(Clock, AJumpIsShownAndConfirmed) {
+TEST(Clock, ReportsJumpUntilConfirmed) {
   Deployment deployment;
   const TlsFiles tls = deployment.Issue("operator", {"alice"});
   const auto confirm = [&] {

@@ -1,4 +1,5 @@
-// Connections that show no certificate, and what they cannot do to others.
+// Tests that connections without a certificate, and calls in excess, do not
+// affect other clients.
 
 #include <gmock/gmock.h>
 #include <grpcpp/channel.h>
@@ -39,14 +40,14 @@ std::vector<RawConnection> Connect(const Deployment& deployment, int count,
   return connections;
 }
 
-// Whether it does, be it that no agent has connected.
+// Returns whether the aggregator answers, even if no agent has connected.
 bool Answers(const Deployment& deployment) {
   const Result result = deployment.Fleetperf({"machines"});
   return result.status == 0 ||
          absl::StrContains(result.error, "no agent has connected yet");
 }
 
-bool WaitUntilItAnswers(const Deployment& deployment) {
+bool WaitUntilAnswers(const Deployment& deployment) {
   const absl::Time deadline = absl::Now() + kPatience;
   while (absl::Now() < deadline) {
     if (Answers(deployment)) return true;
@@ -54,7 +55,7 @@ bool WaitUntilItAnswers(const Deployment& deployment) {
   return false;
 }
 
-// Leaves a process room for `more` descriptors than it has open.
+// Limits a process to `more` descriptors in addition to the open ones.
 void LimitDescriptors(pid_t pid, int more) {
   const std::filesystem::directory_iterator open(
       absl::StrCat("/proc/", pid, "/fd"));
@@ -65,7 +66,7 @@ void LimitDescriptors(pid_t pid, int more) {
   ASSERT_EQ(prlimit(pid, RLIMIT_NOFILE, &limit, nullptr), 0);
 }
 
-TEST(Connections, AnAggregatorWithoutDescriptorsAcceptsAgain) {
+TEST(Connections, RecoversFromDescriptorExhaustion) {
   Deployment deployment;
   const auto aggregator = deployment.StartAggregator();
   ASSERT_TRUE(Answers(deployment));
@@ -74,12 +75,12 @@ TEST(Connections, AnAggregatorWithoutDescriptorsAcceptsAgain) {
     const auto flood = Connect(deployment, 200, "127.0.0.1");
     EXPECT_TRUE(
         aggregator->WaitForError("the process has no file descriptor left"));
-    EXPECT_TRUE(WaitUntilItAnswers(deployment)) << "during the flood";
+    EXPECT_TRUE(WaitUntilAnswers(deployment)) << "during the flood";
   }
-  EXPECT_TRUE(WaitUntilItAnswers(deployment)) << "after the flood";
+  EXPECT_TRUE(WaitUntilAnswers(deployment)) << "after the flood";
 }
 
-TEST(Connections, AFloodFromOneAddressLeavesRoomForOthers) {
+TEST(Connections, FloodFromOneAddressDoesNotBlockOthers) {
   Deployment deployment;
   const auto aggregator =
       deployment.StartAggregator("connections: {max_unauthenticated: 8}\n");
@@ -89,7 +90,7 @@ TEST(Connections, AFloodFromOneAddressLeavesRoomForOthers) {
       "refused a connection from 127.0.0.2: 8 connections have not shown"));
 }
 
-TEST(Connections, AnAddressHasItsShareOnly) {
+TEST(Connections, LimitsConnectionsPerAddress) {
   Deployment deployment;
   const auto aggregator =
       deployment.StartAggregator("connections: {max_per_address: 4}\n");
@@ -101,14 +102,14 @@ TEST(Connections, AnAddressHasItsShareOnly) {
   EXPECT_TRUE(Answers(deployment));
 }
 
-TEST(Connections, AFloodEndsNoStream) {
+TEST(Connections, FloodEndsNoOpenStream) {
   Deployment deployment;
   const auto aggregator =
       deployment.StartAggregator("connections: {max_unauthenticated: 1}\n");
   const TlsFiles tls = deployment.Issue("agent", {"box"});
   FakeAgent agent(deployment.address(), tls, MakeHello("box", kEpoch, 1, 0));
   ASSERT_TRUE(agent.Receive().has_value());
-  // The first takes no place from another of its address any more.
+  // An authenticated connection does not count against the limit.
   const TlsFiles other_tls = deployment.Issue("agent", {"other"});
   FakeAgent other(deployment.address(), other_tls,
                   MakeHello("other", kEpoch, 1, 0));
@@ -119,8 +120,8 @@ TEST(Connections, AFloodEndsNoStream) {
   EXPECT_TRUE(agent.ReceiveAck(1));
 }
 
-// A call that goes on until its object goes, and meanwhile has a thread of the
-// server: gRPC's reflection service reads what is asked.
+// A call that occupies a thread of the server until the object is destroyed:
+// gRPC's reflection service waits for the next request.
 class LongCall {
  public:
   explicit LongCall(grpc::GenericStub* stub) {
@@ -148,7 +149,7 @@ class LongCall {
     }
   }
 
-  // Why it was refused; OK if it goes on.
+  // The reason for which the call was refused; OK if the call is in progress.
   const grpc::Status& status() const { return status_; }
 
  private:
@@ -164,10 +165,10 @@ class LongCall {
   grpc::Status status_;
 };
 
-TEST(Connections, CallsHaveSoManyThreadsAndNoMore) {
+TEST(Connections, LimitsThreadsOfCalls) {
   constexpr int kThreads = 256;  // docs/reference/security.md
   constexpr int kCalls = 300;
-  constexpr int kStreams = 100;  // of a connection, which may have 128
+  constexpr int kStreams = 100;  // per connection, which may have 128
   Deployment deployment;
   const auto aggregator = deployment.StartAggregator();
   const TlsFiles reader = deployment.Issue("reader", {"tester"});
@@ -193,10 +194,10 @@ TEST(Connections, CallsHaveSoManyThreadsAndNoMore) {
                   MakeHello("box", kEpoch, 1, 0));
   EXPECT_TRUE(agent.Receive().has_value());
   calls.clear();
-  EXPECT_TRUE(WaitUntilItAnswers(deployment));
+  EXPECT_TRUE(WaitUntilAnswers(deployment));
 }
 
-TEST(Connections, AHandshakeThatIsNotFinishedEnds) {
+TEST(Connections, ClosesUnfinishedHandshake) {
   Deployment deployment;
   const auto aggregator = deployment.StartAggregator();
   const RawConnection silent(PortOf(deployment));

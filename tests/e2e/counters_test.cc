@@ -1,4 +1,4 @@
-// The numbers that a user asks for are those of this machine.
+// Tests of counters of the test's own machine, from /proc to the command line.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -31,7 +31,8 @@ constexpr char kProcessorTime[] =
   }
 }
 
-// What /proc/stat said, moment by moment, from another thread.
+// Records the idle time of /proc/stat every 50 ms in a thread of its own. The
+// readers may be called after Stop().
 class StatRecorder {
  public:
   StatRecorder() : thread_([this] { Record(); }) {}
@@ -43,8 +44,9 @@ class StatRecorder {
     thread_.join();
   }
 
-  // The processors' busy share between two moments, in percent of their number,
-  // by the kernel's idle time and the wall clock.
+  // Returns the share of time for which the processors were busy between two
+  // moments, in percent, according to the kernel's idle time and the wall
+  // clock.
   double BusyPercent(absl::Time start, absl::Time end) const {
     const double idle = IdleSecondsAt(end) - IdleSecondsAt(start);
     return 100 * (1 - idle / absl::ToDoubleSeconds(end - start));
@@ -84,7 +86,7 @@ class StatRecorder {
       return before.idle_seconds +
              part * (after.idle_seconds - before.idle_seconds);
     }
-    ADD_FAILURE() << "nothing was recorded at " << time;
+    ADD_FAILURE() << "no idle time was recorded at " << time;
     return 0;
   }
 
@@ -109,7 +111,7 @@ TEST(Counters, ProcessorTimeAgreesWithProcStat) {
 
   const auto lines = deployment.Json(
       {"query", kProcessorTime, "--since", "20s", "--step", "1s"});
-  // Each value is of the time since the sample before it.
+  // Each value covers the time since the previous sample.
   ASSERT_GE(lines.size(), 11);
   int compared = 0;
   double fleetperf_sum = 0;
@@ -127,13 +129,12 @@ TEST(Counters, ProcessorTimeAgreesWithProcStat) {
     ++compared;
   }
   ASSERT_GE(compared, 8);
-  // /proc/stat counts in hundredths of a second, and the recorder's moments are
-  // a twentieth apart.
+  // /proc/stat counts in units of 10 ms, and the recorder reads it every 50 ms.
   EXPECT_NEAR(fleetperf_sum / compared, stat_sum / compared, 1.5);
   EXPECT_GT(fleetperf_sum / compared, 20) << "the burner ran";
 }
 
-TEST(Counters, TheBusiestProcessIsNamed) {
+TEST(Counters, TopNamesBusiestProcess) {
   Deployment deployment;
   const auto aggregator = deployment.StartAggregator();
   const auto agent = deployment.StartAgent("box");
@@ -153,7 +154,7 @@ TEST(Counters, TheBusiestProcessIsNamed) {
   EXPECT_LE(paths.size(), 5);
 }
 
-TEST(Counters, WatchSaysThatThereIsNothingYet) {
+TEST(Counters, WatchReportsThatNothingMatchesYet) {
   Deployment deployment;
   const auto aggregator = deployment.StartAggregator();
   const auto agent = deployment.StartAgent("box");
@@ -165,15 +166,15 @@ TEST(Counters, WatchSaysThatThereIsNothingYet) {
   EXPECT_TRUE(watch->WaitForOutput("fleetperf-later"));
 }
 
-TEST(Counters, WatchBringsTicksAtOnceThoughTheAgentSendsRarely) {
+TEST(Counters, WatchDeliversTicksAtOnceDespiteLongBatchPeriod) {
   Deployment deployment;
   const auto aggregator = deployment.StartAggregator();
-  // Without a watcher, nothing would come for five minutes.
+  // Without a subscriber, the agent would send its first batch after 5 minutes.
   const auto agent =
       deployment.StartAgent("box", "delivery: {batch_period: 5m}\n");
   ASSERT_TRUE(aggregator->WaitForError("agent box connected"));
   std::unique_ptr<Process> watch;
-  do {  // the agent's countersets are known once it has sent some samples
+  do {  // fails until the agent has sent samples of its countersets
     watch = deployment.StartFleetperf({"watch", kProcessorTime});
   } while (!watch->WaitForOutput("_Total") && watch->Wait() != 0);
   EXPECT_TRUE(watch->WaitForOutput("_Total", 3));
@@ -181,7 +182,7 @@ TEST(Counters, WatchBringsTicksAtOnceThoughTheAgentSendsRarely) {
   EXPECT_EQ(watch->Wait(), 0);
 }
 
-TEST(Counters, AProcessThatEndsLeavesTheWatch) {
+TEST(Counters, WatchRemovesEndedProcess) {
   Deployment deployment;
   const auto aggregator = deployment.StartAggregator();
   const auto agent = deployment.StartAgent("box");
@@ -192,7 +193,7 @@ TEST(Counters, AProcessThatEndsLeavesTheWatch) {
       {"watch", "\\Process V2(fleetperf-*)\\% Processor Time"});
   ASSERT_TRUE(watch->WaitForOutput(instance)) << watch->error();
   burner.reset();
-  // Tables go on without it: the last two do not have it.
+  // Later tables do not contain the process.
   const auto last_tables_have_it = [&] {
     const std::string output = watch->output();
     const size_t last = output.rfind("MACHINE");

@@ -1,5 +1,5 @@
-// An aggregator's disk damages what was acknowledged: it is missed, told, and a
-// gap with a cause.
+// Tests of a store whose acknowledged batches are damaged on disk. The
+// aggregator detects and logs the damage; queries show a gap with a cause.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Flips a byte of a batch in the newest of the database's logs.
+// Flips a bit of a batch in the newest write-ahead log of the database.
 void DamageBatch(const std::string& store, uint64_t sequence) {
   std::string path;
   for (const auto& file : std::filesystem::directory_iterator(store)) {
@@ -42,7 +42,7 @@ void DamageBatch(const std::string& store, uint64_t sequence) {
   std::ofstream(path, std::ios::binary | std::ios::trunc) << log;
 }
 
-TEST(Damage, OfTheLogIsToldWithWhatItCostAndIsAGapWithACause) {
+TEST(Damage, ReportsLostBatchesAndShowsGapWithCause) {
   Deployment deployment;
   auto aggregator = deployment.StartAggregator();
   const TlsFiles tls = deployment.Issue("agent", {"box"});
@@ -61,11 +61,11 @@ TEST(Damage, OfTheLogIsToldWithWhatItCostAndIsAGapWithACause) {
     return RunCommand({Deployment::Executable("fleetperf-aggregator"), "verify",
                        "--config", deployment.File("aggregator.yaml")});
   };
-  const auto told =
+  const auto reports_damage =
       AllOf(HasSubstr(".log is damaged"), HasSubstr("4 batches in 4 commits"));
   const Result damaged = verify();
   EXPECT_EQ(damaged.status, 1);
-  EXPECT_THAT(damaged.output, told);
+  EXPECT_THAT(damaged.output, reports_damage);
 
   aggregator = deployment.StartAggregator();
   EXPECT_TRUE(aggregator->WaitForError("4 batches in 4 commits"));

@@ -1,5 +1,5 @@
-// Nothing that was acknowledged is lost, and nothing is stored twice, whoever
-// is killed.
+// Tests that no acknowledged batch is lost and no batch is stored twice,
+// whichever process is killed.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@
 namespace fleetperf::testing {
 namespace {
 
-TEST(Delivery, KillingTheAggregatorLosesNoAcknowledgedBatchAndRepeatsNone) {
+TEST(Delivery, KilledAggregatorLosesNoAcknowledgedBatchAndRepeatsNone) {
   constexpr uint64_t kBatches = 600;
   constexpr uint64_t kInFlight = 8;
   Deployment deployment;
@@ -38,11 +38,11 @@ TEST(Delivery, KillingTheAggregatorLosesNoAcknowledgedBatchAndRepeatsNone) {
     auto response = agent.Receive();
     ASSERT_TRUE(response.has_value() && response->has_welcome());
     const v1::EpochState epoch = response->welcome().epochs(0);
-    // Durable is all that was acknowledged, and perhaps some more.
+    // All acknowledged batches are durable, and possibly some more.
     ASSERT_GE(epoch.durable_sequence(), acknowledged);
     ASSERT_TRUE(epoch.dictionary_held());
-    // Sent again from the last acknowledged one, as if Welcome had not said how
-    // far the aggregator was: what it has must not be stored again.
+    // Ignores the durable sequence of Welcome and sends all batches after the
+    // last acknowledged one again. The aggregator must not store them twice.
     uint64_t sent = acknowledged;
     const uint64_t kill_at = acknowledged + 1 + random() % (kBatches / 8);
     bool killed = false;
@@ -56,9 +56,9 @@ TEST(Delivery, KillingTheAggregatorLosesNoAcknowledgedBatchAndRepeatsNone) {
         if (killed) aggregator->Signal(SIGKILL);  // in mid-stream
       }
       response = agent.Receive();
-      if (!response.has_value()) break;  // it is gone
+      if (!response.has_value()) break;  // the aggregator was killed
       ASSERT_TRUE(response->has_ack()) << response->ShortDebugString();
-      // What was durable before the kill may be acknowledged only now.
+      // Batches that were durable before the kill may be acknowledged only now.
       ASSERT_LE(response->ack().sequence(),
                 std::max(sent, epoch.durable_sequence()));
       acknowledged = std::max(acknowledged, response->ack().sequence());
@@ -73,7 +73,7 @@ TEST(Delivery, KillingTheAggregatorLosesNoAcknowledgedBatchAndRepeatsNone) {
   EXPECT_EQ(StoredNumbers(deployment, start), expected);
 }
 
-// The sample times of a machine, as they are stored.
+// Returns the times of the stored samples of "box".
 std::vector<absl::Time> SampleTimes(const Deployment& deployment) {
   std::vector<absl::Time> times;
   for (const auto& line :
@@ -89,7 +89,7 @@ std::vector<absl::Time> SampleTimes(const Deployment& deployment) {
   return times;
 }
 
-TEST(Delivery, AnAgentGoesOnByItselfWhenTheAggregatorComesBack) {
+TEST(Delivery, AgentResumesWhenAggregatorRestarts) {
   Deployment deployment;
   auto aggregator = deployment.StartAggregator();
   const auto agent =
@@ -98,26 +98,26 @@ TEST(Delivery, AnAgentGoesOnByItselfWhenTheAggregatorComesBack) {
   for (int kill = 0; kill < 2; ++kill) {
     aggregator->Signal(SIGKILL);
     aggregator->Wait();
-    // The cause is logged once; the connection is lost each time.
+    // The agent logs the cause only for the first of the lost connections.
     ASSERT_TRUE(agent->WaitForError("trying again"));
     aggregator = deployment.StartAggregator();
     ASSERT_TRUE(agent->WaitForError("connected to the aggregator", kill + 2))
         << agent->error();
   }
-  // Ticks that were taken meanwhile have come, and each of them once.
+  // Ticks taken during the outages are stored exactly once.
   const auto watch = deployment.StartFleetperf(
       {"watch", "\\\\box\\System\\Processes", "--format", "json"});
   ASSERT_TRUE(watch->WaitForOutput("\"ok\"", 5));
   const std::vector<absl::Time> times = SampleTimes(deployment);
   ASSERT_GE(times.size(), 5);
   for (size_t i = 1; i < times.size(); ++i) {
-    // Ticks are a second apart; one that is missing would leave two.
+    // Ticks are 1 s apart; a missing tick would leave 2 s.
     EXPECT_GT(times[i] - times[i - 1], absl::Milliseconds(500)) << i;
     EXPECT_LT(times[i] - times[i - 1], absl::Milliseconds(1500)) << i;
   }
 }
 
-TEST(Delivery, AMalformedBatchIsRejectedAndTheRestGoesOn) {
+TEST(Delivery, RejectsMalformedBatchAndStoresTheRest) {
   Deployment deployment;
   const auto aggregator = deployment.StartAggregator();
   const TlsFiles tls = deployment.Issue("agent", {"box"});
@@ -151,7 +151,7 @@ TEST(Delivery, AMalformedBatchIsRejectedAndTheRestGoesOn) {
   EXPECT_EQ(machines[0]["rejected_batches"], 1);
 }
 
-TEST(Delivery, DefinitionsOfARejectedBatchHold) {
+TEST(Delivery, KeepsDefinitionsOfRejectedBatch) {
   Deployment deployment;
   auto aggregator = deployment.StartAggregator();
   const TlsFiles tls = deployment.Issue("agent", {"box"});
@@ -163,11 +163,11 @@ TEST(Delivery, DefinitionsOfARejectedBatchHold) {
     auto poison = MakeNumberBatch("box", kEpoch, 1, start_100nsec);
     EditContent(
         [](v1::BatchContent& content) {
-          // A column of two values, where there is one run.
+          // A column of two values for one run.
           auto* column =
               content.mutable_blocks(0)->mutable_queries(0)->mutable_columns(0);
           column->add_first(1);
-          // And a counterset that is none.
+          // An invalid counterset.
           content.mutable_definitions()->add_countersets()->set_id(77);
         },
         &poison);

@@ -1,4 +1,5 @@
-// A full disk stops what is new, and nothing else, until there is room again.
+// Tests of a full disk: the aggregator accepts no new samples, but continues to
+// answer queries, until the disk has space again.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -32,7 +33,7 @@ v1::CollectRequest Batch(uint64_t sequence) {
                          perflib::PerfTime100NSecFromTime(kStart));
 }
 
-TEST(DiskFull, PausesIngestUntilThereIsRoom) {
+TEST(DiskFull, PausesIngestUntilDiskHasSpace) {
   if (!may_mount) GTEST_SKIP() << "this process may not mount file systems";
   Deployment deployment;
   std::filesystem::create_directory(deployment.File("store"));
@@ -46,7 +47,7 @@ TEST(DiskFull, PausesIngestUntilThereIsRoom) {
     ASSERT_TRUE(agent.ReceiveAck(1));
     uint64_t sent = 1;
     int pauses = 0;
-    // Some is left for what makes room; then not even that.
+    // First only the space reserved for maintenance is left, then none.
     for (const uint64_t left : {32 * kMiB, uint64_t{0}}) {
       disk.Fill(left);
       agent.Send(Batch(++sent));
@@ -70,7 +71,7 @@ TEST(DiskFull, PausesIngestUntilThereIsRoom) {
   aggregator.reset();
 }
 
-TEST(DiskFull, AStoreTakesWritesAgain) {
+TEST(DiskFull, StoreAcceptsWritesAgain) {
   if (!may_mount) GTEST_SKIP() << "this process may not mount file systems";
   const TempDirectory directory;
   const TempDirectory elsewhere;
@@ -83,7 +84,7 @@ TEST(DiskFull, AStoreTakesWritesAgain) {
   const auto hash = [](int number) {
     return std::string(32, static_cast<char>('0' + number));
   };
-  // Without a machine that has it, a catalogue goes when the store is opened.
+  // Opening the store removes catalogues without a machine.
   for (int i = 0; i < 10; ++i) {
     v1::Machine machine;
     machine.set_name(absl::StrCat("web-", i));
@@ -98,14 +99,14 @@ TEST(DiskFull, AStoreTakesWritesAgain) {
       StatusIs(absl::StatusCode::kResourceExhausted, ::testing::_);
   for (int i = 0; i < 5; ++i) ASSERT_OK(put());
   ASSERT_OK((*store)->CheckRoom());
-  // Some is left for what makes room, but not for batches; then for nobody.
+  // First space for maintenance is left, but not for batches; then none at all.
   disk.Fill(/*left=*/40 * kMiB);
   EXPECT_THAT((*store)->CheckRoom(), is_full);
   EXPECT_OK(put());
   disk.Fill(/*left=*/18 * kMiB);
   EXPECT_THAT(put(), is_full);
-  // RocksDB refuses all writes after one of its own has failed. It writes what
-  // is in memory to files, before they are backed up.
+  // RocksDB refuses all writes after one of its own has failed. A backup fails
+  // in this way, because it first flushes memory to files.
   disk.Fill(/*left=*/0);
   EXPECT_THAT(
       (*store)->Backup(elsewhere.File("backup"),

@@ -1,5 +1,5 @@
-// What people are told when something is wrong: one line that says what to do,
-// and an exit status that is not 0.
+// Tests of error messages: a single line that states the next step, and a
+// nonzero exit status.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-// A failure that printed nothing but one line with `text`.
+// Expects that a command failed and printed only one line that contains `text`.
 void ExpectMessage(const Result& result, int status, const std::string& text) {
   EXPECT_EQ(result.status, status) << result.error;
   EXPECT_THAT(result.error, HasSubstr(text));
@@ -30,7 +30,7 @@ Result RunDaemon(const std::string& name, const std::string& config) {
   return RunCommand({Deployment::Executable(name), "--config", config});
 }
 
-TEST(Messages, UnknownFlagsAndCommandsAreNamedWithTheNearest) {
+TEST(Messages, UnknownFlagsAndCommandsGetSuggestions) {
   const std::string fleetperf = Deployment::Executable("fleetperf");
   ExpectMessage(RunCommand({fleetperf, "machines", "--fromat", "json"}), 2,
                 "unknown flag, command or argument \"--fromat\"; did you mean "
@@ -56,7 +56,7 @@ TEST(Messages, HelpShowsExamples) {
   }
 }
 
-TEST(Messages, WrongConfigurationIsNamedWithFileAndLine) {
+TEST(Messages, ConfigurationErrorsNameFileAndLine) {
   const Deployment deployment;
   const std::string path = deployment.File("agent.yaml");
   ExpectMessage(RunDaemon("fleetperf-agent", path), 1,
@@ -92,7 +92,7 @@ TEST(Messages, WrongConfigurationIsNamedWithFileAndLine) {
   }
 }
 
-TEST(Messages, CheckShowsWhatTheAgentFindsAndWhatIsInItsWay) {
+TEST(Messages, CheckReportsCountersetsAndProblems) {
   Deployment deployment;
   const auto check = [&](const std::string& config,
                          const std::vector<std::string>& more = {}) {
@@ -110,14 +110,15 @@ TEST(Messages, CheckShowsWhatTheAgentFindsAndWhatIsInItsWay) {
       AllOf(HasSubstr("as box on Linux"), HasSubstr("for box, db1"),
             HasSubstr("Processor Information"), Not(HasSubstr("PROBLEM"))));
 
-  // As a machine that the certificate does not name; those it has shall stay.
+  // The certificate does not name the machine. The suggested command keeps the
+  // certificate's other names.
   const Result other = check(good, {"--name", "web-1"});
   EXPECT_EQ(other.status, 1);
   EXPECT_THAT(other.output,
               HasSubstr("does not name \"web-1\"; issue one with: fleetperf "
                         "pki issue agent web-1 box db1"));
 
-  // What an agent collects that is told nothing, its own counters among it.
+  // The defaults include the agent's own counters.
   const Result usual = check(deployment.WriteAgentConfig("box", {}, ""));
   EXPECT_EQ(usual.status, 0) << usual.output;
   EXPECT_THAT(usual.output,
@@ -137,7 +138,7 @@ TEST(Messages, CheckShowsWhatTheAgentFindsAndWhatIsInItsWay) {
                     Not(HasSubstr("queries[1]"))));
 }
 
-TEST(Messages, ATakenPortIsNamed) {
+TEST(Messages, PortInUseIsNamed) {
   Deployment deployment;
   const auto first = deployment.StartAggregator();
   Deployment other;
@@ -157,7 +158,7 @@ TEST(Messages, ATakenPortIsNamed) {
                     HasSubstr("taken")));
 }
 
-TEST(Messages, AnAggregatorThatIsNotThereIsNamed) {
+TEST(Messages, UnreachableAggregatorIsNamed) {
   Deployment deployment;
   { const auto aggregator = deployment.StartAggregator(); }
   ExpectMessage(
@@ -168,7 +169,7 @@ TEST(Messages, AnAggregatorThatIsNotThereIsNamed) {
                 1, "FLEETPERF_CONFIG names /nowhere.yaml");
 }
 
-TEST(Messages, WhatIsNotThereIsNamedWithTheNearest) {
+TEST(Messages, UnknownNamesGetSuggestions) {
   Deployment deployment;
   const auto aggregator = deployment.StartAggregator();
   ExpectMessage(deployment.Fleetperf({"machines"}), 1,
@@ -201,7 +202,7 @@ TEST(Messages, WhatIsNotThereIsNamedWithTheNearest) {
                 1, "--since: \"yesterday\" is not a duration");
 }
 
-TEST(Messages, ListsTellOfThisMachine) {
+TEST(Messages, ListsDescribeMachine) {
   Deployment deployment;
   const auto aggregator = deployment.StartAggregator();
   const auto agent = deployment.StartAgent("box", "labels: {role: test}\n");

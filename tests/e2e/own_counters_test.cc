@@ -1,5 +1,5 @@
-// What agents and aggregators count of themselves is asked for like anything
-// else.
+// Tests that the counters of agents and aggregators about themselves are
+// collected and queried like all others.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// The newest raw value of a counter.
+// Returns the newest raw value of a counter.
 uint64_t RawValue(const Deployment& deployment, const std::string& path) {
   const auto lines = deployment.Json({"query", path, "--raw", "--since", "1m"});
   EXPECT_FALSE(lines.empty()) << path;
@@ -28,7 +28,7 @@ uint64_t RawValue(const Deployment& deployment, const std::string& path) {
   return value;
 }
 
-TEST(OwnCounters, AnAggregatorsAndAnAgentsAreCollected) {
+TEST(OwnCounters, AreCollectedOnAggregatorAndAgent) {
   Deployment deployment;
   const auto aggregator = deployment.StartAggregator("name: central\n");
   const auto agent = deployment.StartAgent("web-1");
@@ -50,8 +50,8 @@ TEST(OwnCounters, AnAggregatorsAndAnAgentsAreCollected) {
             0);
 }
 
-// The list is of machines that have an agent.
-TEST(OwnCounters, TheAggregatorsMachineIsNoAgents) {
+// `fleetperf machines` lists only machines that have an agent.
+TEST(OwnCounters, MachinesOmitAggregator) {
   Deployment deployment;
   const auto aggregator = deployment.StartAggregator("name: central\n");
   ASSERT_TRUE(deployment.WaitForAnswer(

@@ -1,4 +1,5 @@
-// Plans from the aggregator's configuration, and what is collected meanwhile.
+// Tests of plans from the aggregator's configuration, and of collection on
+// demand.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -42,7 +43,8 @@ plans:
 )";
 constexpr char kLabels[] = "labels: {role: web}\nqueries: []\n";
 
-// The queries of a machine's plan as "linux: queries[0] System: error".
+// Returns the queries of a machine's plan in the form
+// "linux: queries[0] System: error".
 std::vector<std::string> Queries(const nlohmann::json& machine) {
   std::vector<std::string> texts;
   for (const auto& query : machine["queries"]) {
@@ -60,8 +62,8 @@ nlohmann::json Machine(const Deployment& deployment, const std::string& name) {
   return machines.empty() ? nlohmann::json() : machines.front();
 }
 
-// The machine when its agent has told of a plan whose queries are these; else
-// as it is after a while.
+// Waits until the agent has reported a plan whose queries match. Returns the
+// machine, also if kPatience passes first.
 template <typename Matcher>
 nlohmann::json AwaitQueries(const Deployment& deployment,
                             const std::string& name, const Matcher& matcher) {
@@ -75,7 +77,7 @@ nlohmann::json AwaitQueries(const Deployment& deployment,
   return machine;
 }
 
-// Starts an agent and waits until the aggregator knows it.
+// Starts an agent and waits until it is connected to the aggregator.
 std::unique_ptr<Process> StartConnected(Deployment& deployment,
                                         const std::string& name,
                                         const std::string& more) {
@@ -85,7 +87,7 @@ std::unique_ptr<Process> StartConnected(Deployment& deployment,
   return agent;
 }
 
-TEST(Plans, AChangeReachesTheAgentsThatItIsForAndCostsNoSample) {
+TEST(Plans, ReloadReachesMatchingAgentsAndLosesNoSamples) {
   Deployment deployment;
   const auto aggregator = deployment.StartAggregator(kSystem);
   const auto agent = StartConnected(deployment, "web-1", kLabels);
@@ -105,7 +107,7 @@ TEST(Plans, AChangeReachesTheAgentsThatItIsForAndCostsNoSample) {
   EXPECT_GT(after["plan_version"].get<uint64_t>(),
             before["plan_version"].get<uint64_t>());
   EXPECT_TRUE(deployment.WaitForAnswer(R"(\\web-1\Memory\Available Bytes)"));
-  AwaitQueries(deployment, "mail-1", planned);  // now it is for this one, too
+  AwaitQueries(deployment, "mail-1", planned);  // the plan now matches, too
   const Result text =
       deployment.Fleetperf({"machines", "--verbose", "--machine", "web-1"});
   EXPECT_THAT(text.output,
@@ -120,14 +122,15 @@ TEST(Plans, AChangeReachesTheAgentsThatItIsForAndCostsNoSample) {
   std::set<nlohmann::json> lives;
   for (const auto& sample : samples) lives.insert(sample["life"]);
   EXPECT_EQ(lives.size(), 1);
-  // One a second; a tick that the machine was too slow for is counted.
+  // One sample per second. Ticks that a slow machine missed are counted as
+  // lost.
   const double seconds =
       absl::ToDoubleSeconds(TimeOf(samples.back()) - TimeOf(samples.front()));
   const auto lost = Machine(deployment, "web-1")["lost_ticks"].get<double>();
   EXPECT_NEAR(seconds, static_cast<double>(samples.size() - 1), 0.9 + lost);
 }
 
-TEST(Plans, ABadPlanIsRefusedWithItsLineAndTheOneInForceStays) {
+TEST(Plans, RejectsBadPlanWithLineAndKeepsCurrentPlan) {
   Deployment deployment;
   {
     const auto aggregator = deployment.StartAggregator(kSystem);
@@ -161,14 +164,14 @@ plans:
               AllOf(HasSubstr("aggregator.yaml:"), HasSubstr(error)));
   EXPECT_EQ(Machine(deployment, "web-1")["plan_version"],
             before["plan_version"]);
-  // A good one is taken after it.
+  // A valid plan is accepted afterwards.
   deployment.WriteAggregatorConfig("plans: []\n");
   aggregator->Signal(SIGHUP);
   const auto own = AwaitQueries(deployment, "web-1", Not(planned));
   EXPECT_EQ(own["plan_version"], 0);
 }
 
-TEST(Plans, AnAgentThatStartsWithoutAnAggregatorKnowsItsPlan) {
+TEST(Plans, AgentStartsWithItsLastPlanWithoutAggregator) {
   Deployment deployment;
   const auto aggregator = deployment.StartAggregator(kSystem);
   auto agent = StartConnected(deployment, "web-1", kLabels);
@@ -182,7 +185,7 @@ TEST(Plans, AnAgentThatStartsWithoutAnAggregatorKnowsItsPlan) {
   ASSERT_TRUE(agent->WaitForError("nothing listens there"));
   agent->Signal(SIGTERM);
   EXPECT_EQ(agent->Wait(), 0);
-  // What it collected comes with the next process, which has another plan.
+  // The next process, which gets another plan, delivers these samples.
   const auto again = deployment.StartAggregator();
   agent = StartConnected(deployment, "web-1", kLabels);
   AwaitQueries(deployment, "web-1", ElementsAre());
@@ -195,11 +198,12 @@ TEST(Plans, AnAgentThatStartsWithoutAnAggregatorKnowsItsPlan) {
       lives.insert(sample["life"]);
     }
   }
-  // Of three processes: the last one, too, began with the plan that it knew.
+  // Each of the three processes collected, because the last one also started
+  // with the plan it knew.
   EXPECT_EQ(lives.size(), 3);
 }
 
-TEST(Plans, WhatIsNotCollectedIsCollectedWhileItIsWatched) {
+TEST(Plans, CollectsOnDemandWhileWatched) {
   Deployment deployment;
   const auto aggregator = deployment.StartAggregator();
   const auto agent =
@@ -207,7 +211,7 @@ TEST(Plans, WhatIsNotCollectedIsCollectedWhileItIsWatched) {
   deployment.WaitForSamples("web-1");
   const std::string path = "\\\\web-1\\Memory\\Available Bytes";
 
-  // It says so, and what could be done.
+  // The error names the next step.
   for (const std::string command : {"query", "watch"}) {
     const Result missed = deployment.Fleetperf({command, path});
     EXPECT_EQ(missed.status, 1);
@@ -219,7 +223,7 @@ TEST(Plans, WhatIsNotCollectedIsCollectedWhileItIsWatched) {
       deployment.Fleetperf({"query", "\\Memory\\Availble Bytes"});
   EXPECT_THAT(misspelt.error, HasSubstr("did you mean \"Available Bytes\""));
 
-  // It is not for everybody.
+  // Collection on demand requires the role operator.
   const Result refused =
       deployment.Fleetperf({"watch", path, "--collect", "60s"});
   EXPECT_EQ(refused.status, 1);
@@ -245,7 +249,7 @@ TEST(Plans, WhatIsNotCollectedIsCollectedWhileItIsWatched) {
     EXPECT_EQ(watch->Wait(), 0);
   }
   EXPECT_EQ(AwaitQueries(deployment, "web-1", own)["plan_version"], 0);
-  // Also if whoever watches is killed.
+  // The collection also ends if the client is killed.
   {
     const auto watch = deployment.StartFleetperf(
         as_operator({"watch", path, "--collect", "1h", "--format", "json"}));
@@ -256,7 +260,8 @@ TEST(Plans, WhatIsNotCollectedIsCollectedWhileItIsWatched) {
   }
   AwaitQueries(deployment, "web-1", own);
 
-  // A query collects so long, answers about that time, and then it is over.
+  // A query collects for the given time, returns the values of that time and
+  // ends the collection.
   const Result answer = deployment.Fleetperf(
       as_operator({"query", "\\Memory\\Committed Bytes", "--collect", "3s",
                    "--step", "1s", "--format", "json"}));

@@ -1,4 +1,4 @@
-// Questions about the past, as people type them.
+// Tests of `fleetperf query` as users type it.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-TEST(Queries, CombineChooseAndCalculate) {
+TEST(Queries, AggregateFilterAndCalculate) {
   Deployment deployment;
   const auto aggregator = deployment.StartAggregator();
   const auto agent = deployment.StartAgent("box", "labels: {role: test}\n");
@@ -38,14 +38,14 @@ TEST(Queries, CombineChooseAndCalculate) {
 
   EXPECT_THAT(ask({"\\System\\Processes", "--where", ">0"}), SizeIs(1));
   EXPECT_THAT(ask({"\\System\\Processes", "--where", "<= 0"}), SizeIs(0));
-  // Each process has a thread at least.
+  // Each process has at least one thread.
   const auto fewer =
       ask({"\\System\\Processes", "\\System\\Threads", "--bottom", "1"});
   ASSERT_THAT(fewer, SizeIs(1));
   EXPECT_EQ(fewer[0].at("path"), "\\System\\Processes");
 }
 
-TEST(Queries, WrongFlagsAreNamed) {
+TEST(Queries, InvalidFlagsAreNamed) {
   Deployment deployment;
   const auto aggregator = deployment.StartAggregator();
   const auto message = [&](std::vector<std::string> flags) {

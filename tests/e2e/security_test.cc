@@ -1,4 +1,4 @@
-// Who may do what: certificates decide.
+// Tests of authorization by certificates.
 
 #include <gmock/gmock.h>
 #include <grpcpp/channel.h>
@@ -16,7 +16,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Flags that make fleetperf use another certificate.
+// Returns `arguments` with flags that select the certificate `tls`.
 std::vector<std::string> With(const TlsFiles& tls,
                               std::vector<std::string> arguments) {
   arguments.insert(arguments.end(),
@@ -25,7 +25,7 @@ std::vector<std::string> With(const TlsFiles& tls,
   return arguments;
 }
 
-TEST(Security, AnAgentSpeaksOnlyForTheNamesInItsCertificate) {
+TEST(Security, AgentMayOnlyUseNamesInItsCertificate) {
   Deployment deployment;
   const auto aggregator = deployment.StartAggregator();
   const TlsFiles tls = deployment.Issue("agent", {"web-1"});
@@ -46,7 +46,7 @@ TEST(Security, AnAgentSpeaksOnlyForTheNamesInItsCertificate) {
                        HasSubstr("does not name machine \"web-2\"")));
 }
 
-TEST(Security, ASecondLiveAgentOfTheSameNameIsRefused) {
+TEST(Security, RefusesSecondAgentOfSameName) {
   Deployment deployment;
   const auto aggregator = deployment.StartAggregator();
   const TlsFiles tls = deployment.Issue("agent", {"box"});
@@ -57,12 +57,13 @@ TEST(Security, ASecondLiveAgentOfTheSameNameIsRefused) {
   EXPECT_THAT(second.Finish(),
               StatusIs(absl::StatusCode::kAlreadyExists,
                        HasSubstr("another agent named \"box\"")));
-  // The same process may connect again before its old connection is noticed.
+  // The same process may reconnect before the aggregator has detected the end
+  // of its old connection.
   FakeAgent again(deployment.address(), tls, MakeHello("box", 1, 1, 0));
   EXPECT_TRUE(again.Receive().has_value());
 }
 
-// Receives until a message for which `is_wanted` holds.
+// Receives until `is_wanted` holds for a message, and returns that message.
 template <typename IsWanted>
 v1::CollectResponse ReceiveUntil(FakeAgent& agent, IsWanted is_wanted) {
   for (;;) {
@@ -75,7 +76,7 @@ v1::CollectResponse ReceiveUntil(FakeAgent& agent, IsWanted is_wanted) {
   }
 }
 
-TEST(Security, AnAgentCannotAnswerForAnother) {
+TEST(Security, IgnoresAnswersOfOtherAgents) {
   Deployment deployment;
   const auto aggregator = deployment.StartAggregator();
   const auto is_ack = [](const auto& response) { return response.has_ack(); };
@@ -108,14 +109,14 @@ TEST(Security, AnAgentCannotAnswerForAnother) {
   };
   answer(forger, "forged");
   forger.Send(MakeNumberBatch("forger", kEpoch, 1, 0));
-  ReceiveUntil(forger, is_ack);  // so the forged answer has arrived
+  ReceiveUntil(forger, is_ack);  // the forged answer has arrived
   answer(box, "genuine");
   EXPECT_TRUE(asking->WaitForOutput("genuine"));
   EXPECT_EQ(asking->Wait(), 0) << asking->error();
   EXPECT_THAT(asking->output(), ::testing::Not(HasSubstr("forged")));
 }
 
-TEST(Security, AnAgentHoldsNotAnyNumberOfEpochs) {
+TEST(Security, LimitsEpochsInHello) {
   Deployment deployment;
   const auto aggregator = deployment.StartAggregator();
   v1::Hello hello = MakeHello("box", kEpoch, 1, 0);
@@ -127,7 +128,7 @@ TEST(Security, AnAgentHoldsNotAnyNumberOfEpochs) {
                                        HasSubstr("has 1025 epochs")));
 }
 
-TEST(Security, RolesAreKeptApart) {
+TEST(Security, EnforcesRoles) {
   Deployment deployment;
   const auto aggregator = deployment.StartAggregator();
   const TlsFiles agent = deployment.Issue("agent", {"box"});
@@ -144,7 +145,7 @@ TEST(Security, RolesAreKeptApart) {
                        HasSubstr("requires the role agent")));
 }
 
-TEST(Security, AnotherAuthoritysCertificatesAreWorthNothing) {
+TEST(Security, RejectsCertificatesOfOtherAuthority) {
   Deployment deployment;
   Deployment stranger;
   const auto aggregator = deployment.StartAggregator();
@@ -153,7 +154,8 @@ TEST(Security, AnotherAuthoritysCertificatesAreWorthNothing) {
   EXPECT_EQ(asked.status, 1);
   EXPECT_THAT(asked.error,
               HasSubstr("both sides need certificates of the same authority"));
-  // Trusting the aggregator is not enough to be trusted by it.
+  // A client that trusts the aggregator's authority still needs a certificate
+  // of that authority.
   TlsFiles mixed = stranger.Issue("reader", {"mallory"});
   mixed.authority = deployment.File("authority.pem");
   const Result mixed_up = deployment.Fleetperf(With(mixed, {"machines"}));
@@ -161,7 +163,7 @@ TEST(Security, AnotherAuthoritysCertificatesAreWorthNothing) {
   EXPECT_THAT(mixed_up.error, HasSubstr("cannot reach the aggregator"));
 }
 
-TEST(Security, AnAgentsCertificateCannotServe) {
+TEST(Security, AgentCertificateCannotServe) {
   Deployment deployment;
   const TlsFiles agent = deployment.Issue("agent", {"localhost"});
   for (const auto& [from, ending] :
@@ -175,7 +177,8 @@ TEST(Security, AnAgentsCertificateCannotServe) {
   EXPECT_THAT(asked.error, HasSubstr("cannot reach the aggregator"));
 }
 
-// Calls a unary method with a serialized request.
+// Calls a unary method with a serialized request. Appends the serialized
+// response to `response`.
 grpc::Status Call(const std::string& address, const TlsFiles& tls,
                   const std::string& method, const std::string& request,
                   std::string* response) {
@@ -200,7 +203,7 @@ grpc::Status Call(const std::string& address, const TlsFiles& tls,
   return status;
 }
 
-TEST(Security, HealthIsServedOverTheSameTls) {
+TEST(Security, ServesHealthOverMutualTls) {
   Deployment deployment;
   const auto aggregator = deployment.StartAggregator();
   std::string response;

@@ -1,4 +1,4 @@
-// An aggregator that is told to end while much is under way.
+// Tests that an aggregator ends cleanly while many operations are in flight.
 
 #include <gmock/gmock.h>
 #include <grpcpp/channel.h>
@@ -23,13 +23,14 @@ namespace fleetperf::testing {
 namespace {
 
 constexpr uint32_t kMachines = 300;
-constexpr int kTicksOfBatch = 100;
+constexpr int kTicksPerBatch = 100;
 
 std::string MachineName(uint32_t machine) {
   return absl::StrCat("box-", machine);
 }
 
-// A hundred ticks of "Number" of box and of all the machines that it asks.
+// Returns a batch with kTicksPerBatch ticks of "Number" of the machine "box"
+// and of the kMachines machines that its agent queries.
 v1::CollectRequest MakeFleetBatch(uint64_t epoch, uint64_t sequence) {
   constexpr uint32_t kFirstId = 1000;
   auto batch = MakeNumberBatch("box", epoch, sequence,
@@ -37,13 +38,13 @@ v1::CollectRequest MakeFleetBatch(uint64_t epoch, uint64_t sequence) {
   EditContent(
       [&](v1::BatchContent& content) {
         v1::BlockColumns& block = *content.mutable_blocks(0);
-        // Batches of an epoch follow each other, and so do epochs.
+        // Ticks of later batches and of later epochs have later times.
         const int64_t ahead =
-            static_cast<int64_t>(epoch * 1000 + sequence * kTicksOfBatch) *
+            static_cast<int64_t>(epoch * 1000 + sequence * kTicksPerBatch) *
             perflib::kLinuxPerfFreq;
         block.set_perf_time_100nsec(0, block.perf_time_100nsec(0) + ahead);
         block.set_perf_time_stamp(0, block.perf_time_stamp(0) + ahead);
-        for (int i = 1; i < kTicksOfBatch; ++i) {
+        for (int i = 1; i < kTicksPerBatch; ++i) {
           block.add_perf_time_100nsec(perflib::kLinuxPerfFreq);
           block.add_perf_time_stamp(perflib::kLinuxPerfFreq);
           block.add_perf_freq(0);
@@ -76,7 +77,8 @@ v1::CollectRequest MakeFleetBatch(uint64_t epoch, uint64_t sequence) {
   return batch;
 }
 
-// Each asks for other values, so that each has feeds and a history of its own.
+// Returns a subscription to all machines. Subscriptions of different intervals
+// share neither feeds nor history.
 v1::SubscribeRequest MakeRequest(int64_t interval) {
   v1::SubscribeRequest request;
   request.add_paths("\\\\*\\Numbers\\Number");
@@ -85,7 +87,7 @@ v1::SubscribeRequest MakeRequest(int64_t interval) {
   return request;
 }
 
-TEST(Shutdown, WhileManyMachinesAreJoinedAndTheirHistoryIsRead) {
+TEST(Shutdown, CompletesWhileSubscribersJoinAndReadHistory) {
   constexpr int kRounds = 6;
   constexpr int kSubscribers = 8;
   Deployment deployment;
@@ -106,8 +108,8 @@ TEST(Shutdown, WhileManyMachinesAreJoinedAndTheirHistoryIsRead) {
       subscribers.push_back(std::make_unique<Subscriber>(
           deployment.address(), reader, MakeRequest(2 + i)));
     }
-    // Some of it has begun, and more comes, sooner or later from round to
-    // round.
+    // From round to round, the shutdown comes later relative to the reads and
+    // the second batch.
     if (round > 0) {
       ASSERT_TRUE(subscribers.back()->Read());
     }

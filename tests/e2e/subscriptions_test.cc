@@ -1,5 +1,5 @@
-// Subscribers of a running aggregator: slow ones, dead ones, and what comes to
-// them from an agent whose every tick the test decides.
+// Tests of subscribers of a running aggregator. A fake agent sends the ticks,
+// so that the test knows every value.
 
 #include <gmock/gmock.h>
 #include <grpcpp/channel.h>
@@ -37,7 +37,7 @@ v1::SubscribeRequest MakeRequest() {
 
 class Subscriptions : public ::testing::Test {
  protected:
-  // An agent that has sent the next number.
+  // Connects an agent of a new epoch and sends the next number.
   std::unique_ptr<FakeAgent> Connect(uint64_t epoch) {
     epoch_ = epoch;
     sequence_ = 0;
@@ -48,7 +48,7 @@ class Subscriptions : public ::testing::Test {
     return agent;
   }
 
-  // A batch of the next numbers, a second apart.
+  // Sends a batch of the next `count` numbers, whose ticks are 1 s apart.
   void Send(FakeAgent& agent, int count) {
     auto batch = MakeNumberBatch("box", epoch_, ++sequence_,
                                  perflib::PerfTime100NSecFromTime(kStart));
@@ -74,7 +74,8 @@ class Subscriptions : public ::testing::Test {
     ASSERT_TRUE(agent.Send(batch));
   }
 
-  // Whether the agent is told to send each tick at once, or not to.
+  // Receives the next Pace message. Returns whether it is live, that is,
+  // whether it requests every tick at once, as expected.
   static bool ReceivePace(FakeAgent& agent, bool live) {
     for (;;) {
       const auto response = agent.Receive();
@@ -92,7 +93,7 @@ class Subscriptions : public ::testing::Test {
   int64_t next_ = 1;
 };
 
-TEST_F(Subscriptions, OneThatStopsReadingHoldsUpNobody) {
+TEST_F(Subscriptions, SlowSubscriberDoesNotDelayOthers) {
   constexpr int kBatches = 400;
   constexpr int kTicks = 1000;
   const auto agent = Connect(/*epoch=*/7);
@@ -116,7 +117,7 @@ TEST_F(Subscriptions, OneThatStopsReadingHoldsUpNobody) {
   EXPECT_EQ(slow.lagged + slow.values.size(), all.size());
 }
 
-TEST_F(Subscriptions, OneThatDiesIsForgotten) {
+TEST_F(Subscriptions, KilledSubscriberIsRemoved) {
   const auto agent = Connect(/*epoch=*/7);
   ASSERT_TRUE(agent->ReceiveAck(1));
   const auto watch =
@@ -127,7 +128,7 @@ TEST_F(Subscriptions, OneThatDiesIsForgotten) {
   EXPECT_TRUE(ReceivePace(*agent, /*live=*/false));
 }
 
-TEST_F(Subscriptions, HistoryIsJoinedToWhatComes) {
+TEST_F(Subscriptions, HistoryContinuesWithLiveValues) {
   auto agent = Connect(/*epoch=*/7);
   Send(*agent, 49);
   ASSERT_TRUE(agent->ReceiveAck(sequence_));
@@ -142,7 +143,7 @@ TEST_F(Subscriptions, HistoryIsJoinedToWhatComes) {
   EXPECT_EQ(subscriber.series, 1);
 }
 
-TEST_F(Subscriptions, AMachineMayComeAndGo) {
+TEST_F(Subscriptions, ContinuesAfterAgentRestart) {
   auto agent = Connect(/*epoch=*/7);
   ASSERT_TRUE(agent->ReceiveAck(1));
   Subscriber subscriber(deployment_.address(), reader_, MakeRequest());
@@ -151,7 +152,7 @@ TEST_F(Subscriptions, AMachineMayComeAndGo) {
   Send(*agent, 1);
   ASSERT_TRUE(subscriber.ReadUntil(2));
   EXPECT_EQ(agent->Finish().code(), absl::StatusCode::kOk);
-  // Its process begins anew, and is told how soon it shall send.
+  // The restarted agent process is told again to send ticks at once.
   agent = Connect(/*epoch=*/8);
   EXPECT_TRUE(ReceivePace(*agent, /*live=*/true));
   ASSERT_TRUE(subscriber.ReadUntil(3));
@@ -159,7 +160,7 @@ TEST_F(Subscriptions, AMachineMayComeAndGo) {
   EXPECT_THAT(subscriber.values, ElementsAre(1, 2, 3));
 }
 
-TEST_F(Subscriptions, TheCommandLineChoosesValues) {
+TEST_F(Subscriptions, WatchSelectsValues) {
   const auto agent = Connect(/*epoch=*/7);
   ASSERT_TRUE(agent->ReceiveAck(1));
   const auto above =

@@ -18,7 +18,7 @@ namespace fleetperf::testing {
 using Ticks = std::set<int64_t>;
 
 // Returns the ticks whose blocks are in the agent's capture directory. The
-// agent captures a block before it uses it.
+// agent captures each block before processing it.
 Ticks ReadTaken(const std::string& capture);
 // Returns the tick whose block was written last, whatever its time is. Empty if
 // there is no block, or if that block has no complete header.

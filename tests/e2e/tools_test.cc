@@ -1,5 +1,5 @@
-// The tools that show a user how values come about: calc, decode, explain and
-// raw queries, as they are run.
+// Tests of the commands that show how values are calculated: calc, decode,
+// explain and raw queries.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ Result Calc(const std::string& input, const std::string& flags = "") {
                                   flags, " < ", path)});
 }
 
-// Values in exact rationals, by tests/golden/formulas.py.
+// tests/golden/formulas.py calculated the expected values with exact rationals.
 TEST(Calc, AgreesWithExactArithmetic) {
   std::ifstream file(absl::StrCat(FLEETPERF_GOLDEN, "/formulas.jsonl"));
   const std::string golden{std::istreambuf_iterator<char>(file), {}};
@@ -61,7 +61,7 @@ TEST(Calc, AgreesWithExactArithmetic) {
     ASSERT_EQ(output["status"], expected["status"]) << inputs[i];
     ASSERT_EQ(output.contains("value"), expected.contains("value"));
     if (expected.contains("value")) {
-      // The nearest double, or its neighbour.
+      // The nearest double or its neighbor.
       const double value = expected["value"];
       const double off_by_one = std::nextafter(value, INFINITY) - value;
       EXPECT_NEAR(output["value"].get<double>(), value, off_by_one)
@@ -78,7 +78,7 @@ TEST(Calc, PrintsSeventeenDigits) {
             "{\"status\":\"ok\",\"value\":0.10000000000000001}\n");
 }
 
-TEST(Calc, WrapsDataOf4BytesIfAsked) {
+TEST(Calc, Wrap32WrapsFourByteData) {
   const std::string line = R"({"type":"PERF_COUNTER_DELTA","data_size":4,)"
                            R"("raw0":{"data":4294967290},"raw1":{"data":4}})";
   EXPECT_EQ(Calc(line).output, "{\"status\":\"negative_value\"}\n");
@@ -86,7 +86,7 @@ TEST(Calc, WrapsDataOf4BytesIfAsked) {
             "{\"status\":\"ok\",\"value\":10}\n");
 }
 
-TEST(Calc, NamesTheLineThatIsWrongAndCalculatesTheOthers) {
+TEST(Calc, NamesInvalidLinesAndCalculatesTheRest) {
   const Result result = Calc(
       "{\"type\":\"PERF_COUNTER_RAWCOUNT\",\"raw1\":{\"data\":5}}\n"
       "not json\n"
@@ -108,7 +108,7 @@ TEST(Calc, NamesTheLineThatIsWrongAndCalculatesTheOthers) {
           "from 0 to 2^64-1"));
 }
 
-// The message for a line with these members after its type.
+// Returns the error message for an invalid line with these type and members.
 std::string CalcError(const std::string& type, const std::string& members) {
   const Result result =
       Calc(absl::StrCat("{\"type\":\"", type, "\",", members, "}\n"));
@@ -117,7 +117,7 @@ std::string CalcError(const std::string& type, const std::string& members) {
   return result.error;
 }
 
-TEST(Calc, NeedsTheNumbersThatTheTypeUses) {
+TEST(Calc, RequiresFieldsThatTheTypeUses) {
   const auto missing = [](const std::string& name) {
     return absl::StrCat("fleetperf: standard input:1: ", name, " is missing\n");
   };
@@ -142,7 +142,7 @@ TEST(Calc, NeedsTheNumbersThatTheTypeUses) {
             missing("raw1.time"));
 }
 
-TEST(Calc, RefusesNumbersThatDoNotFitTheirSize) {
+TEST(Calc, RejectsNumbersThatDoNotFitTheirSize) {
   EXPECT_EQ(CalcError("PERF_COUNTER_RAWCOUNT",
                       R"("data_size":4,"raw1":{"data":4294967296})"),
             "fleetperf: standard input:1: raw1.data is 4294967296, which does "
@@ -152,7 +152,7 @@ TEST(Calc, RefusesNumbersThatDoNotFitTheirSize) {
                       R"("raw1":{"data":2,"time":4294967297})"),
             "fleetperf: standard input:1: raw0.time is 4294967296, which does "
             "not fit in 4 bytes\n");
-  // A clock is no base.
+  // base_size does not apply to a clock.
   EXPECT_EQ(Calc(R"({"type":"PERF_COUNTER_TIMER","base_size":4,)"
                  R"("raw0":{"data":1,"time":4294967296},)"
                  R"("raw1":{"data":2,"time":4294967396}})")
@@ -160,7 +160,7 @@ TEST(Calc, RefusesNumbersThatDoNotFitTheirSize) {
             "{\"status\":\"ok\",\"value\":1}\n");
 }
 
-// A block with results of every kind.
+// Returns a block with results of every kind.
 std::string Block() {
   std::string bytes;
   perflib::BlockWriter writer({.perf_time_stamp = 123456789,
@@ -192,7 +192,7 @@ std::string Block() {
   return bytes;
 }
 
-TEST(Decode, PrintsEveryValueInTheOrderOfTheBlock) {
+TEST(Decode, PrintsAllValuesInBlockOrder) {
   const TempDirectory directory;
   const std::string path = directory.File("a.block");
   Deployment::Write(path, Block());
@@ -227,7 +227,7 @@ TEST(Decode, PrintsEveryValueInTheOrderOfTheBlock) {
           R"("instance":"a","instance_id":1,"size":8,"value":"3"})"));
 }
 
-TEST(Decode, SaysWhatIsRejectedAndDecodesTheRest) {
+TEST(Decode, NamesInvalidFilesAndDecodesTheRest) {
   const TempDirectory directory;
   const std::string cut = directory.File("cut.block");
   const std::string wrong = directory.File("wrong.block");
@@ -235,7 +235,8 @@ TEST(Decode, SaysWhatIsRejectedAndDecodesTheRest) {
   std::string block = Block();
   Deployment::Write(good, block);
   Deployment::Write(cut, block.substr(0, 40));
-  // The headers, the ids, the list, and two instances with two values each.
+  // The offset of the second result: the headers, the ids, the list, and two
+  // instances with two values each precede it.
   const size_t second = 48 + 16 + 16 + 8 + (24 + 16 + 16) + (24 + 24 + 16);
   ASSERT_EQ(static_cast<uint8_t>(block[second]), 232);  // the error return
   block[second + 4] = 9;                                // its dwType
@@ -251,7 +252,7 @@ TEST(Decode, SaysWhatIsRejectedAndDecodesTheRest) {
           absl::StrCat(wrong, ": offset ", second,
                        ": PERF_COUNTER_HEADER.dwType is 9, which is unknown"),
           "cannot read /no/such.block: No such file or directory"));
-  // All of the good one, and the others' results of the wrong one.
+  // All results of the good file, and the valid results of the wrong file.
   EXPECT_THAT(Lines(result.output), SizeIs(10 + 9));
 }
 
@@ -262,7 +263,8 @@ Result DecodeTable(const std::string& block) {
   return Fleetperf({"decode", path});
 }
 
-// The words of a table's rows, without its header.
+// Returns the rows of a table without its header; words are separated by one
+// space.
 std::vector<std::string> Rows(const Result& result) {
   std::vector<std::string> rows = Lines(result.output);
   while (!rows.empty() && rows.front().find("QUERY") == std::string::npos) {
@@ -275,7 +277,7 @@ std::vector<std::string> Rows(const Result& result) {
   return rows;
 }
 
-TEST(Decode, PrintsATableForPeople) {
+TEST(Decode, PrintsTable) {
   const Result result = DecodeTable(Block());
   EXPECT_THAT(result.output,
               AllOf(HasSubstr("5 queries"), HasSubstr("COUNTER  INSTANCE"),
@@ -314,7 +316,7 @@ TEST(Decode, ShowsResultsAndInstancesWithoutValues) {
   EXPECT_THAT(result.error, HasSubstr("PERF_COUNTER_DATA.dwDataSize is 99"));
 }
 
-TEST(Decode, SaysInTheTableWhatIsUnusualAndWhatIsIncomplete) {
+TEST(Decode, TableMarksWarningsAndIncompleteResults) {
   std::string bytes;
   perflib::BlockWriter writer({}, &bytes);
   writer.AddErrorReturn(232);
@@ -338,7 +340,7 @@ TEST(Decode, SaysInTheTableWhatIsUnusualAndWhatIsIncomplete) {
       ElementsAre("0 PERF_ERROR_RETURN 232", "1 unknown (9) 0 (incomplete)"));
 }
 
-TEST(Explain, ShowsHowAStoredValueCameAbout) {
+TEST(Explain, ShowsCalculationOfStoredValue) {
   Deployment deployment;
   const auto aggregator = deployment.StartAggregator();
   const auto agent = deployment.StartAgent("box");
@@ -347,7 +349,7 @@ TEST(Explain, ShowsHowAStoredValueCameAbout) {
   const auto watch =
       deployment.StartFleetperf({"watch", path, "--format", "json"});
   ASSERT_TRUE(watch->WaitForOutput("\"ok\"", 2));
-  // From raw samples and by hand.
+  // Calculates the expected value from raw samples.
   const auto raw = deployment.Json({"query", path, "--since", "1h", "--raw"});
   ASSERT_GE(raw.size(), 3);
   const auto number = [](const nlohmann::json& text) {
@@ -355,7 +357,7 @@ TEST(Explain, ShowsHowAStoredValueCameAbout) {
   };
   const auto& older = raw[1];
   const auto& newer = raw[2];
-  const double by_hand =
+  const double expected =
       static_cast<double>(number(newer["value"]) - number(older["value"])) *
       1e7 /
       static_cast<double>(newer["perf_time"].get<int64_t>() -
@@ -369,7 +371,7 @@ TEST(Explain, ShowsHowAStoredValueCameAbout) {
   EXPECT_EQ(explained[0]["formula"], "dN * F / dD");
   EXPECT_EQ(explained[0]["raw0"]["value"], older["value"]);
   EXPECT_EQ(explained[0]["raw1"]["value"], newer["value"]);
-  EXPECT_DOUBLE_EQ(explained[0]["value"].get<double>(), by_hand);
+  EXPECT_DOUBLE_EQ(explained[0]["value"].get<double>(), expected);
   EXPECT_THAT(
       explained[0]["arithmetic"].get<std::string>(),
       HasSubstr(absl::StrCat("(", newer["value"].get<std::string>(), " - ",
@@ -379,16 +381,16 @@ TEST(Explain, ShowsHowAStoredValueCameAbout) {
   EXPECT_THAT(text.output,
               AllOf(HasSubstr("\\\\box\\System"), HasSubstr("older sample (0)"),
                     HasSubstr("dN * F / dD"), HasSubstr("= (")));
-  // The same value is in the query's answer, and in perfmon's CSV.
+  // The query returns the same value, here in perfmon's CSV format.
   const Result csv = deployment.Fleetperf(
       {"query", path, "--since", "1h", "--step", "1s", "--format", "pdh-csv"});
   EXPECT_THAT(csv.output,
               AllOf(HasSubstr("(PDH-CSV 4.0)"),
                     HasSubstr("\"\\\\box\\System\\Context Switches/sec\"\r\n"),
-                    HasSubstr(nlohmann::json(by_hand).dump())));
+                    HasSubstr(nlohmann::json(expected).dump())));
 }
 
-TEST(Capture, IsDecodedAndPlayedAsAnotherMachine) {
+TEST(Capture, IsDecodedAndReplayedAsOtherMachine) {
   Deployment deployment;
   const auto aggregator = deployment.StartAggregator();
   const std::string capture = deployment.File("capture");
@@ -410,7 +412,7 @@ TEST(Capture, IsDecodedAndPlayedAsAnotherMachine) {
   EXPECT_EQ(decoded.status, 0) << decoded.error;
   EXPECT_THAT(decoded.output, HasSubstr("\"instance\":\"_Total\""));
 
-  // Its name must be given, and the certificate must have it.
+  // A replay requires the name of the machine; the certificate must contain it.
   const TlsFiles tls = deployment.Issue("agent", {"incident"});
   const std::string config = deployment.File("replay.yaml");
   Deployment::Write(
@@ -427,17 +429,17 @@ TEST(Capture, IsDecodedAndPlayedAsAnotherMachine) {
   const Result played = play();
   EXPECT_EQ(played.status, 0) << played.error;
   EXPECT_THAT(played.error, HasSubstr("blocks as incident, and all are"));
-  const Result again = play();  // stores nothing twice
+  const Result again = play();  // must store nothing twice
   EXPECT_EQ(again.status, 0) << again.error;
   EXPECT_THAT(again.error, HasSubstr("the aggregator already had the first"));
 
-  // The same values at the same times.
+  // The replay has the same values at the same times.
   const auto query = [&](const std::string& machine) {
     auto lines = deployment.Json({"query", absl::StrCat("\\\\", machine, path),
                                   "--since", "1h", "--raw"});
     for (auto& line : lines) {
       line.erase("machine");
-      line.erase("life");  // of another agent process
+      line.erase("life");  // differs between agent processes
     }
     return lines;
   };
@@ -445,7 +447,7 @@ TEST(Capture, IsDecodedAndPlayedAsAnotherMachine) {
   EXPECT_GE(original.size(), 4);
   EXPECT_EQ(original, query("incident"));
 
-  // What is not stored is told.
+  // The replay reports blocks that it could not store.
   for (const auto& handle : std::filesystem::directory_iterator(capture)) {
     Deployment::Write(handle.path() / "000000001.block", "no block");
   }

@@ -1,5 +1,5 @@
-// Blocks: whatever the bytes are, what is read stays inside them and is no
-// larger than they can hold.
+// Fuzzes the block reader. For any bytes, every parsed structure lies within
+// the block, and the parsed sizes do not exceed the block's capacity.
 
 #include <algorithm>
 #include <cstddef>
@@ -34,7 +34,7 @@ void Check(absl::string_view bytes) {
     FUZZ_CHECK(block->Values(result).size() <= columns * rows);
     FUZZ_CHECK(block->CounterIds(result).size() == result.counter_ids.count);
     for (const InstanceView& instance : block->Instances(result)) {
-      // With its NUL, the name is inside the block.
+      // The name and its NUL lie within the block.
       FUZZ_CHECK(instance.name_offset <= bytes.size());
       FUZZ_CHECK(bytes.size() - instance.name_offset >= 2);
       FUZZ_CHECK(instance.name_size <= bytes.size() - instance.name_offset - 2);
@@ -47,13 +47,14 @@ void Check(absl::string_view bytes) {
   }
 }
 
-// Where the sizes and counts of a block are, as far as they lead somewhere.
+// Locates the size and count fields of a block, as far as its structures can be
+// followed.
 class FieldFinder {
  public:
-  // The size of a structure with others inside, and where it begins.
+  // A structure that contains other structures.
   struct Parent {
-    size_t field;
-    size_t start;
+    size_t field;  // offset of its size
+    size_t start;  // offset of its first byte
   };
 
   explicit FieldFinder(absl::string_view bytes) : bytes_(bytes) {
@@ -73,7 +74,7 @@ class FieldFinder {
         if (Fits(at, 4)) parents.push_back({at, at});
         at += sizeof(PerfMultiInstances);
       }
-      // Instance headers and values: both step by a size, at different places.
+      // Instance headers and values both have a size, at different offsets.
       const size_t end = result + Read(result + 8);
       while (at < end && Fits(at, 8)) {
         Field(at);
@@ -99,7 +100,8 @@ class FieldFinder {
   void Field(size_t at) {
     if (Fits(at, 4)) fields.push_back(at);
   }
-  // A structure that begins with its size and a count; behind it.
+  // Records a structure that begins with its size and a count. Returns the
+  // offset just past it.
   size_t Sized(size_t at) {
     Field(at);
     Field(at + 4);
@@ -109,7 +111,8 @@ class FieldFinder {
   const absl::string_view bytes_;
 };
 
-// A value that is wrong by a little, by much, or just so.
+// Returns a replacement for a size or count: a boundary value, a value slightly
+// off the original, or one far too large.
 uint32_t Spoiled(uint32_t value, size_t size, std::mt19937& random) {
   const uint32_t whole = static_cast<uint32_t>(size);
   const uint32_t kValues[] = {0,         1,          4,         8,
@@ -124,9 +127,10 @@ uint32_t Spoiled(uint32_t value, size_t size, std::mt19937& random) {
 
 extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
 
-// Random changes rarely hit a size or a count, and checks of outer structures
-// hide the inner ones. So mutations change fields, cut the block at one, and
-// mostly mend the sizes of what is around them.
+// Random changes rarely hit a size or a count, and failed checks of outer
+// structures hide the inner ones. Therefore this mutator changes fields,
+// truncates the block at a field, and mostly repairs the sizes of the enclosing
+// structures.
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size,
                                           size_t max_size, unsigned int seed) {
   using namespace fleetperf::perflib;

@@ -1,5 +1,5 @@
-// Captures as somebody may send them: refused or played, and what is played is
-// what an aggregator takes.
+// Fuzzes captures from untrusted sources. A capture is rejected or played, and
+// an aggregator accepts every batch that playing it produces.
 
 #include <google/protobuf/stubs/logging.h>
 #include <google/protobuf/util/json_util.h>
@@ -25,10 +25,10 @@
 namespace fleetperf::agent {
 namespace {
 
-constexpr size_t kMostBlocks = 4;
+constexpr size_t kMaxBlocks = 4;
 
-// Takes a part with its size before it, in 2 bytes, from the front of `rest`;
-// the last part may be cut short.
+// Removes a part, preceded by its size in 2 bytes, from the front of `rest` and
+// returns it. The last part may be truncated.
 absl::string_view TakePart(absl::string_view* rest) {
   uint16_t size = 0;
   if (rest->size() < sizeof size) return std::exchange(*rest, {});
@@ -43,7 +43,8 @@ void Write(const std::string& path, absl::string_view bytes) {
   std::ofstream(path, std::ios::binary) << bytes;
 }
 
-// A message is as good as its JSON, which a fuzzer hardly ever gets right.
+// Converts a serialized Capture to JSON. Returns "" on failure. Mutating the
+// message produces valid JSON far more often than mutating the JSON.
 std::string ToJson(absl::string_view message) {
   v1::Capture capture;
   std::string json;
@@ -54,12 +55,12 @@ std::string ToJson(absl::string_view message) {
   return json;
 }
 
-// The capture in a directory: its JSON, and blocks as long as there are any.
+// Writes a capture's JSON and up to kMaxBlocks block files to a directory.
 void WriteCapture(const std::string& directory, const std::string& json,
                   absl::string_view blocks) {
   std::filesystem::create_directory(directory);
   Write(ResolvePath(directory, kCaptureFile), json);
-  for (size_t i = 0; i < kMostBlocks; ++i) {
+  for (size_t i = 0; i < kMaxBlocks; ++i) {
     const std::string path =
         ResolvePath(directory, absl::StrCat(i, kBlockEnding));
     if (blocks.empty()) {
@@ -70,7 +71,8 @@ void WriteCapture(const std::string& directory, const std::string& json,
   }
 }
 
-// An aggregator that takes what it can decode, which is everything.
+// An aggregator that decodes every batch of a spool and fails the check if one
+// cannot be decoded.
 class Aggregator {
  public:
   explicit Aggregator(Spool* spool) : spool_(*spool) {}
@@ -113,8 +115,8 @@ void Check(const std::string& directory) {
 }  // namespace
 }  // namespace fleetperf::agent
 
-// The first byte says whether capture.json is the part that follows or the JSON
-// of that message; then come blocks.
+// The first byte selects the form of the next part: the text of capture.json,
+// or a serialized Capture to convert to it. The remaining parts are blocks.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static fleetperf::testing::TempDirectory directory;
   spdlog::set_level(spdlog::level::off);

@@ -1,7 +1,7 @@
 #ifndef FLEETPERF_TESTS_FUZZ_CHECK_H_
 #define FLEETPERF_TESTS_FUZZ_CHECK_H_
 
-// Ends the fuzzer, which then shows the input, if `condition` does not hold.
+// Traps if `condition` is false, so that libFuzzer reports the input.
 #define FUZZ_CHECK(condition)           \
   do {                                  \
     if (!(condition)) __builtin_trap(); \

@@ -1,5 +1,5 @@
-// What the store keeps samples in: sequences of numbers and chunks. Any numbers
-// come back as they were; any bytes are read or refused.
+// Fuzzes the store's encodings of samples: number sequences and chunks. Any
+// numbers survive encoding and decoding; any bytes are decoded or rejected.
 
 #include <cstddef>
 #include <cstdint>
@@ -16,13 +16,13 @@
 namespace fleetperf::aggregator {
 namespace {
 
-constexpr size_t kMostNumbers = 1000;
+constexpr size_t kMaxNumbers = 1000;
 constexpr uint32_t kEpoch = 3;
 
 void EncodeAndDecode(Input input) {
   std::vector<uint64_t> numbers = {input.Number()};
-  while (!input.empty() && numbers.size() < kMostNumbers) {
-    // Mostly of what came before.
+  while (!input.empty() && numbers.size() < kMaxNumbers) {
+    // Most numbers derive from the previous one.
     const uint8_t step = input.Byte();
     const uint64_t last = numbers.back();
     switch (step % 4) {
@@ -48,9 +48,9 @@ void EncodeAndDecode(Input input) {
   FUZZ_CHECK(decoded == numbers);
 }
 
-// What was read once can be written, and read again.
+// Numbers that decode survive encoding and decoding again.
 void DecodeNumbers(Input input) {
-  std::vector<uint64_t> numbers(1 + input.Number() % kMostNumbers);
+  std::vector<uint64_t> numbers(1 + input.Number() % kMaxNumbers);
   if (!DecodeChanges(input.rest(), absl::MakeSpan(numbers))) return;
   std::string bytes;
   EncodeChanges(numbers, &bytes);
@@ -63,7 +63,7 @@ absl::StatusOr<Chunk> Open(absl::string_view head, absl::string_view body) {
   return Chunk::Open(
       head, kEpoch, [body](uint64_t offset, uint64_t size, std::string* bytes) {
         if (offset > body.size() || size > body.size() - offset) {
-          return absl::DataLossError("behind the end");
+          return absl::DataLossError("read past the end of the body");
         }
         *bytes = std::string(body.substr(offset, size));
         return absl::OkStatus();
@@ -76,7 +76,7 @@ std::shared_ptr<const CollectedQuery> QueryOf(uint32_t shape) {
   return query;
 }
 
-// Each value that is read belongs to an instance and a tick.
+// Checks that every value belongs to an instance and a tick.
 void CheckFrame(const Frame& frame) {
   size_t values = 0;
   for (const Frame::Run& run : frame.runs) {
@@ -99,8 +99,8 @@ void CheckFrame(const Frame& frame) {
   }
 }
 
-// A chunk whose head and body are any bytes; what can be read of it can be put
-// into another one.
+// Opens a chunk with arbitrary head and body. The frames that can be read from
+// it can be encoded into another chunk and read from that one.
 void ReadChunk(Input input) {
   const uint8_t every = input.Byte();
   const std::string head(input.Bytes());
@@ -139,7 +139,7 @@ void ReadChunk(Input input) {
 }  // namespace
 }  // namespace fleetperf::aggregator
 
-// The first byte says what comes.
+// The first byte selects the check; the rest is its input.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   fleetperf::Input input(data, size);
   switch (input.Byte() % 3) {

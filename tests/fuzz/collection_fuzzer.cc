@@ -1,6 +1,6 @@
-// Batches as an agent may send them: decoded or refused, and what is decoded is
-// no larger than a small multiple of the input. And plans as an agent may get
-// them: resolved or refused.
+// Fuzzes batches from agents and plans for agents. A batch is decoded or
+// rejected, and has no more values than its content has bytes. Decoding agrees
+// with protobuf's. A plan is resolved or rejected.
 
 #include <google/protobuf/stubs/logging.h>
 
@@ -23,7 +23,7 @@
 namespace fleetperf::aggregator {
 namespace {
 
-// What may reach a decoded value of a frame, and does.
+// Reads the first and the last value of every run of every column.
 void Touch(const Frame& frame) {
   for (const FrameColumn& column : frame.columns) {
     for (size_t run = 0; run < frame.runs.size(); ++run) {
@@ -37,7 +37,7 @@ void Touch(const Frame& frame) {
   }
 }
 
-// The same as protobuf reads it.
+// The functions below compare decoded frames with messages parsed by protobuf.
 
 void CheckClocks(const v1::BlockColumns& blocks, const Frame& frame) {
   FUZZ_CHECK(std::ssize(*frame.clocks) == blocks.perf_time_100nsec_size());
@@ -109,7 +109,7 @@ void CheckFrames(const BatchContents& contents, const DecodedBatch& decoded) {
   size_t frame = 0;
   for (const absl::string_view bytes : contents.blocks) {
     v1::BlockColumns blocks;
-    // Field numbers and sizes may be longer than protobuf takes.
+    // The decoder accepts longer field numbers and sizes than protobuf does.
     if (!blocks.ParseFromString(std::string(bytes))) return;
     for (const v1::QueryColumns& query : blocks.queries()) {
       FUZZ_CHECK(frame < decoded.frames.size());
@@ -157,7 +157,7 @@ void Check(const v1::CollectRequest& request) {
 namespace fleetperf::agent {
 namespace {
 
-// What plans are resolved against.
+// The registrations that plans are resolved against.
 std::vector<perflib::CountersetRegistration> Registrations() {
   perflib::CountersetRegistration disk;
   disk.guid = *perflib::ParseGuid("{b4fc721a-0378-476f-89ba-a5a79f810b36}");
@@ -188,8 +188,9 @@ void CheckPlan(const v1::Plan& proto) {
 }  // namespace
 }  // namespace fleetperf::agent
 
-// The first byte says whether the rest is a whole request, the contents of a
-// batch, which the framing of a request would hide from the fuzzer, or a plan.
+// The first byte selects the meaning of the rest: a whole request, the content
+// of a batch, which the framing of a request would hide from the fuzzer, or a
+// plan.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   google::protobuf::SetLogHandler(nullptr);
   if (size == 0) return 0;

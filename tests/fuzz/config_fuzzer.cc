@@ -1,4 +1,5 @@
-// Configuration files: read or refused with the file's name.
+// Fuzzes configuration files. A file is read, or rejected with an error that
+// names the file.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,12 @@
-// An aggregator's messages in any order, as the agent may get them: batches go
-// out in order and as many at once as Welcome lets, and none again that was
-// acknowledged or rejected.
+// Fuzzes the agent's end of a stream with an aggregator's messages in any
+// order.
+//
+// Invariants:
+// - The first request of a connection is Hello.
+// - Batches are sent in order, after Welcome, and not during a pause.
+// - No more batches are in flight than Welcome permits.
+// - No batch is sent after it was acknowledged or rejected, also across
+//   connections, restarts of the agent and forks of an epoch.
 
 #include <google/protobuf/stubs/logging.h>
 #include <spdlog/spdlog.h>
@@ -31,27 +37,28 @@
 namespace fleetperf::agent {
 namespace {
 
-constexpr int kMostSteps = 256;
-// Unless Welcome says how many, and at most: as collection.proto's comments
-// leave it to the agent.
+constexpr int kMaxSteps = 256;
+// The agent's choice of batches in flight if Welcome sets no limit, and its own
+// upper bound; see collection.proto.
 constexpr uint32_t kDefaultInFlight = 8;
-constexpr uint32_t kMostInFlight = 64;
+constexpr uint32_t kMaxInFlight = 64;
 
-// An aggregator that says what the input has it say.
+// An aggregator that sends the messages encoded in an input, and checks the
+// agent's requests.
 class Aggregator {
  public:
-  // `directory`: of the spool; empty: there is none.
+  // `directory` is the spool's. If empty, the spool is in memory.
   Aggregator(std::string directory, Input input)
       : directory_(std::move(directory)), input_(input) {
     Start();
   }
 
   void Run() {
-    for (int step = 0; step < kMostSteps && !input_.empty(); ++step) Step();
+    for (int step = 0; step < kMaxSteps && !input_.empty(); ++step) Step();
   }
 
  private:
-  // An agent's process.
+  // Starts a process of the agent, in place of the previous one.
   void Start() {
     conversation_ = nullptr;
     delivery_ = nullptr;
@@ -85,7 +92,7 @@ class Aggregator {
     epochs_.clear();
     for (const v1::HeldEpoch& held : hello->hello().held_epochs()) {
       epochs_.push_back(held.epoch());
-      // A fork is the same batches under another number.
+      // A fork has the same batches under another epoch.
       if (held.forked_from() != 0 && !forks_.contains(held.epoch())) {
         forks_.insert(held.epoch());
         acknowledged_[held.epoch()] = acknowledged_[held.forked_from()];
@@ -186,13 +193,13 @@ class Aggregator {
         conversation_->is_settled();
         break;
       case 15:
-        // What is in memory dies with its process.
+        // A spool in memory does not survive its process.
         if (!directory_.empty()) Start();
         break;
     }
   }
 
-  // One that Hello named, or another.
+  // Returns an epoch that Hello named, or an unknown one.
   uint64_t Epoch() {
     const size_t index = input_.Byte();
     return index <= 0x80 ? epochs_[epochs_.size() - 1 - index % epochs_.size()]
@@ -237,7 +244,8 @@ class Aggregator {
     Handle(response);
   }
 
-  // Notes what a message settles before the agent gets it.
+  // Records the acknowledgements and rejections of a message, then passes it to
+  // the agent.
   void Handle(const v1::CollectResponse& response) {
     if (response.has_welcome()) NoteWelcome(response.welcome());
     if (response.has_ack()) Settle(response.ack());
@@ -259,11 +267,11 @@ class Aggregator {
   void NoteWelcome(const v1::Welcome& welcome) {
     is_welcome_ = true;
     const uint32_t limit = welcome.limits().max_unacknowledged_batches();
-    limit_ = limit == 0 ? kDefaultInFlight : std::min(limit, kMostInFlight);
+    limit_ = limit == 0 ? kDefaultInFlight : std::min(limit, kMaxInFlight);
     for (const v1::EpochState& state : welcome.epochs()) {
       const auto number = delivery_->spool().NumberOf(state.epoch());
       if (!number.has_value()) continue;
-      // Of batches that it did not make, the agent believes nothing.
+      // The agent ignores acknowledgements of batches that it did not make.
       if (number == kThisProcess && !directory_.empty()) {
         continue;
       }
@@ -285,7 +293,7 @@ class Aggregator {
     const auto number = delivery_->spool().NumberOf(reject.epoch());
     if (!number.has_value()) return;
     in_flight_.erase({reject.epoch(), reject.sequence()});
-    // One that is not made yet cannot be rejected.
+    // The agent ignores rejections of batches that it has not made yet.
     if (number == kThisProcess &&
         reject.sequence() >= delivery_->spool().open_sequence()) {
       return;
@@ -337,7 +345,7 @@ class Aggregator {
   uint32_t counterset_ = 0;
   uint32_t query_ = 0;
 
-  // Of this conversation.
+  // State of the current connection.
   std::vector<uint64_t> epochs_;
   uint32_t limit_ = kDefaultInFlight;
   bool is_welcome_ = false;
@@ -345,7 +353,8 @@ class Aggregator {
   std::set<std::pair<uint64_t, uint64_t>> in_flight_;
   std::pair<std::ptrdiff_t, uint64_t> last_;
 
-  // Of all: the highest by epoch, and one by one.
+  // State across connections. `acknowledged_` holds the highest acknowledged
+  // sequence by epoch.
   std::map<uint64_t, uint64_t> acknowledged_;
   std::set<std::pair<uint64_t, uint64_t>> rejected_;
   std::set<uint64_t> forks_;
@@ -361,8 +370,8 @@ void Fuzz(bool has_file, Input input) {
 }  // namespace
 }  // namespace fleetperf::agent
 
-// The first byte says whether the spool has a file, which is slower; then come
-// steps.
+// The first byte selects a spool in memory or in a file, which is slower. The
+// rest is a list of steps.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   spdlog::set_level(spdlog::level::off);
   google::protobuf::SetLogHandler(nullptr);

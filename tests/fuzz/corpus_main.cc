@@ -1,5 +1,5 @@
-// Stands in for libFuzzer: runs every file of a directory through the target
-// once.
+// Replaces libFuzzer: runs the target once on every file of each directory
+// given as an argument. Exits with 1 if there are no inputs.
 
 #include <cstdint>
 #include <cstdio>
@@ -10,7 +10,8 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 
-// Called by mutators, of which nothing is asked here.
+// Satisfies the linker for targets with custom mutators; mutators never run
+// here.
 extern "C" size_t LLVMFuzzerMutate(uint8_t*, size_t size, size_t) {
   return size;
 }
@@ -20,7 +21,7 @@ int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     for (const auto& entry : std::filesystem::directory_iterator(argv[i])) {
       std::ifstream file(entry.path(), std::ios::binary);
-      // With no byte of room behind them, so that an over-read is seen.
+      // The buffer has no spare bytes, so that sanitizers detect over-reads.
       const std::vector<uint8_t> bytes{std::istreambuf_iterator<char>(file),
                                        {}};
       LLVMFuzzerTestOneInput(bytes.data(), bytes.size());

@@ -11,7 +11,8 @@
 
 namespace fleetperf {
 
-// Takes an input apart from its front. Behind its end there are only zeros.
+// Reads values from the front of a fuzzer's input. Reads past the end yield
+// zeros.
 class Input {
  public:
   explicit Input(absl::string_view bytes) : rest_(bytes) {}
@@ -22,8 +23,8 @@ class Input {
 
   uint8_t Byte() { return Load<uint8_t>(); }
 
-  // One that is small, one at which something ends, or any: most numbers that
-  // matter take one byte.
+  // Reads a number: a small one or a boundary value, encoded in one byte, or an
+  // arbitrary one in nine bytes.
   uint64_t Number() {
     constexpr uint8_t kAny = 0xF0;
     constexpr uint64_t kEnds[] = {
@@ -34,9 +35,9 @@ class Input {
         std::numeric_limits<uint32_t>::max(),
         std::numeric_limits<uint32_t>::max() - 1,
         uint64_t{1} << 32,
-        (uint64_t{1} << 40) - 1,  // of a sequence in the spool's file
+        (uint64_t{1} << 40) - 1,  // largest sequence in the spool's file
         uint64_t{1} << 40,
-        (uint64_t{1} << 23) - 1,  // of an epoch's number there
+        (uint64_t{1} << 23) - 1,  // largest epoch number there
         uint64_t{1} << 23,
         (uint64_t{1} << 23) - 2};
     const uint8_t first = Byte();
@@ -45,13 +46,14 @@ class Input {
     return first < kFirstEnd ? first : kEnds[first - kFirstEnd];
   }
 
-  // At most a year: a clock that reached infinity would make waits endless.
+  // Reads a duration of less than a year: waits on a clock that had reached
+  // infinity would never end.
   absl::Duration Wait() {
     constexpr uint64_t kSecondsOfAYear = 365 * 24 * 3600;
     return absl::Seconds(Number() % kSecondsOfAYear);
   }
 
-  // Bytes with their size before them, in 2 bytes; may be cut short.
+  // Reads a 2-byte size and that many bytes, or fewer at the end of the input.
   absl::string_view Bytes() {
     const auto size = Load<uint16_t>();
     const absl::string_view bytes = rest_.substr(0, size);

@@ -1,5 +1,5 @@
-// Paths: parsed or refused with a place inside them; names survive being
-// written as a path and parsed again.
+// Fuzzes counter paths. A path is parsed, or rejected with the position of the
+// error. A name is unchanged after being written as a path and parsed again.
 
 #include <cstddef>
 #include <cstdint>
@@ -26,7 +26,8 @@ void CheckPath(absl::string_view text) {
              path->counter.Matches(path->counter.literal()));
 }
 
-// A name matches the pattern that it was escaped to, and so does its path.
+// The pattern made by escaping a name matches that name, also as part of a
+// path.
 void CheckName(absl::string_view name) {
   if (name.empty()) return;
   FUZZ_CHECK(Pattern(EscapeName(name)).Matches(name));

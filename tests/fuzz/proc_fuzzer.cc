@@ -1,5 +1,5 @@
-// The texts of /proc and /sys: whatever they say, the providers of Linux's
-// countersets make sound blocks of them, tick after tick.
+// Fuzzes the contents of files in /proc and /sys. The providers of the Linux
+// countersets build valid blocks on every tick, whatever the files contain.
 
 #include <cstddef>
 #include <cstdint>
@@ -30,15 +30,15 @@ namespace {
 
 constexpr int kTicks = 2;
 
-// A machine made of files.
+// A directory tree that stands in for a machine's /proc and /sys.
 class Machine {
  public:
   Machine() { std::filesystem::create_directories(PathOf("sys/block/sda")); }
 
   const std::string& root() const { return directory_.path(); }
 
-  // Replaces the contents of a file, which stays the same file for those who
-  // have it open.
+  // Replaces the contents of a file in place, so that open descriptors see the
+  // new contents.
   void Write(const std::string& path, absl::string_view text) {
     const auto [entry, is_new] = contents_.try_emplace(path);
     if (!is_new && entry->second == text) return;
@@ -57,7 +57,7 @@ class Machine {
   std::map<std::string, std::string> contents_;
 };
 
-// A provider and what it reads.
+// A provider and the files that it reads.
 struct Subject {
   std::unique_ptr<Provider> (*make)(const std::string& root);
   std::vector<std::string> files;
@@ -72,9 +72,9 @@ std::unique_ptr<Provider> MakeProcesses(const std::string& root) {
   return std::make_unique<ProcessV2>(root, /*max_open_files=*/1);
 }
 
-// By an input's first byte: their order is the corpus' format. Lists of nodes
-// and CPUs are not among them: a few bytes stand for thousands of files to
-// open.
+// Returns the subjects, indexed by the first byte of an input: the corpus
+// depends on their order. Lists of nodes and CPUs are left out, because a few
+// bytes in them can name thousands of files to open.
 const std::vector<Subject>& Subjects() {
   static const std::string cpu = "sys/devices/system/cpu/cpu0/";
   static const auto& subjects = *new std::vector<Subject>{
@@ -104,8 +104,9 @@ void CheckBlock(const std::string& bytes) {
   FUZZ_CHECK(block.results.size() == 1);
 }
 
-// `texts` are the files' contents in the first tick, then in the second. A file
-// without any is empty, and later as it was.
+// Collects two ticks. `texts` holds the contents of the files for the first
+// tick, then for the second. A file without a text is empty in the first tick
+// and unchanged in the second.
 void Check(const Subject& subject, const std::vector<absl::string_view>& texts,
            Machine* machine) {
   testing::SimulatedClock clock;
@@ -139,8 +140,7 @@ void Check(const Subject& subject, const std::vector<absl::string_view>& texts,
 }  // namespace
 }  // namespace fleetperf::agent
 
-// The first byte chooses the provider; the byte 0xFF separates the contents of
-// its files.
+// The first byte selects the provider. 0xFF separates the contents of files.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static fleetperf::agent::Machine machine;
   if (size == 0) return 0;

@@ -1,5 +1,6 @@
-// Records of a store's database as nobody wrote them: the store is opened or
-// refused, all of it can be read, and what is new is taken and comes back.
+// Fuzzes the records of a store's database. A store with altered records is
+// opened or rejected. An opened store can be read completely, and new samples
+// can be added and read back.
 
 #include <google/protobuf/stubs/logging.h>
 #include <spdlog/spdlog.h>
@@ -35,7 +36,7 @@ using testing::kStart;
 using testing::OneDiskAgent;
 using testing::TestStore;
 
-constexpr int kMostChanges = 16;
+constexpr int kMaxChanges = 16;
 constexpr Family kFamilies[] = {Family::kDefault, Family::kLog, Family::kTimes,
                                 Family::kChunks};
 
@@ -45,8 +46,8 @@ struct Record {
   std::string value;
 };
 
-// A store that has some of everything: of two machines, in chunks and in the
-// log.
+// The store that inputs alter. It holds samples and losses of two machines, in
+// chunks and in the log.
 class Template {
  public:
   Template() {
@@ -98,7 +99,8 @@ const Template& Original() {
   return original;
 }
 
-// A record that is there, with another value; or any.
+// Returns a changed copy of an existing record, or an arbitrary record. Sets
+// `*is_new` if the key differs from that of the existing record.
 Record Change(Input* input, bool* is_new) {
   const std::vector<Record>& records = Original().records();
   const uint8_t kind = input->Byte() % 6;
@@ -134,7 +136,9 @@ Record Change(Input* input, bool* is_new) {
   return record;
 }
 
-// Whether a store that was changed so can be opened.
+// Applies the changes of `input` to a copy of the template and opens it as
+// `store`. Returns whether it could be opened. Sets `*is_new` if a change may
+// have added a key.
 bool Open(TestStore& store, Input input, bool* is_new) {
   store.Close();
   Original().CopyTo(store.path());
@@ -142,7 +146,7 @@ bool Open(TestStore& store, Input input, bool* is_new) {
     const auto database = Database::Open(store.path());
     FUZZ_CHECK(database.ok());
     Changes changes(database->get());
-    for (int i = 0; i < kMostChanges && !input.empty(); ++i) {
+    for (int i = 0; i < kMaxChanges && !input.empty(); ++i) {
       const Record record = Change(&input, is_new);
       changes.Put(record.family, record.key, record.value);
     }
@@ -176,7 +180,8 @@ void ReadAll(TestStore& store) {
   }
 }
 
-// It comes back unless records stand where its own belong.
+// Adds a sample of a new machine. The sample can be read back, unless an added
+// record occupies a key that the store uses for it.
 void AddNew(TestStore& store, bool is_new) {
   const auto epoch = store->OpenEpoch("new", 1, {});
   if (!epoch.ok()) return;
@@ -191,7 +196,7 @@ void AddNew(TestStore& store, bool is_new) {
 }  // namespace
 }  // namespace fleetperf::aggregator
 
-// What is changed in a store.
+// An input is a list of changes to the records of a store.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace fleetperf::aggregator;  // NOLINT
   spdlog::set_level(spdlog::level::off);

@@ -1,5 +1,5 @@
-// Registration information, instance lists and counter identifiers: the first
-// byte says which of them.
+// Fuzzes registration information, instance lists and counter identifiers. The
+// first byte of an input selects the structure.
 
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +13,8 @@
 namespace fleetperf::perflib {
 namespace {
 
-// What was read is written and read again: it must be the same.
+// A registration that can be read is unchanged after being written and read
+// again.
 void CheckCountersetStruct(absl::string_view bytes) {
   const auto registration = ReadCountersetStruct(bytes);
   if (!registration.ok()) return;

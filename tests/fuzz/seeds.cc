@@ -1,4 +1,4 @@
-// Writes the inputs that the fuzzers start from: one directory a fuzzer.
+// Writes the seed inputs of the fuzzers, one directory per fuzzer.
 
 #include <google/protobuf/util/json_util.h>
 
@@ -11,8 +11,6 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/time/time.h"
-#include "agent/deliver/spool.h"
 #include "aggregator/store/codec/chunk_builder.h"
 #include "aggregator/store/codec/number_codec.h"
 #include "base/files.h"
@@ -20,22 +18,21 @@
 #include "fleetperf/v1/capture.pb.h"
 #include "fleetperf/v1/collection.pb.h"
 #include "fleetperf/v1/configuration.pb.h"
-#include "fleetperf/v1/spool.pb.h"
 #include "perflib/block_writer.h"
 #include "perflib/counter_type.h"
 #include "perflib/query.h"
 #include "perflib/registration.h"
 #include "perflib/utf16.h"
 #include "proto/conversions.h"
+#include "tests/fuzz/seed_files.h"
 #include "tests/support/raw_samples.h"
-#include "tests/support/temp_directory.h"
 
 namespace fleetperf {
 namespace {
 
 using perflib::HeaderType;
 
-// A block with results of all types.
+// Returns a block with results of all types.
 std::string Block() {
   std::string bytes;
   perflib::BlockWriter writer({1, 2, 3}, &bytes);
@@ -153,7 +150,7 @@ v1::Capture Capture() {
   return capture;
 }
 
-// A block of the capture: the counters of two instances.
+// Returns a block of the capture, with the counters of two instances.
 std::string CapturedBlock(int64_t second) {
   std::string bytes;
   constexpr int64_t kSecond = 10'000'000;
@@ -172,20 +169,6 @@ std::string CapturedBlock(int64_t second) {
   return bytes;
 }
 
-// A part of an input, with its size before it.
-std::string Part(const std::string& bytes) {
-  const auto size = static_cast<uint16_t>(bytes.size());
-  return std::string{static_cast<char>(size), static_cast<char>(size >> 8)} +
-         bytes;
-}
-
-absl::Status Write(const std::string& root, const std::string& fuzzer,
-                   const std::string& name, const std::string& bytes) {
-  const std::string directory = absl::StrCat(root, "/", fuzzer);
-  RETURN_IF_ERROR(MakeDirectories(directory));
-  return WriteFile(absl::StrCat(directory, "/", name), bytes);
-}
-
 absl::Status WriteCaptures(const std::string& root) {
   const std::string blocks = Part(CapturedBlock(0)) + Part(CapturedBlock(1));
   std::string json;
@@ -198,7 +181,7 @@ absl::Status WriteCaptures(const std::string& root) {
                "\1" + Part(Capture().SerializeAsString()) + blocks);
 }
 
-// The files of each provider that proc_fuzzer has, of two ticks.
+// Writes the inputs of proc_fuzzer: for each provider, its files in two ticks.
 absl::Status WriteProcTexts(const std::string& root) {
   const auto texts = [&](char provider, const std::string& name,
                          const std::vector<std::string>& files) {
@@ -244,103 +227,7 @@ absl::Status WriteProcTexts(const std::string& root) {
        "353.64 51.1\n"});
 }
 
-// What spool_fuzzer writes into the tables of a file, by the columns' types
-// there.
-std::string SpoolRows() {
-  const std::string content = Part(Content().SerializeAsString());
-  const v1::Definitions definitions = Content().definitions();
-  const std::string none = Part("");
-  const std::string null = "\xFF";
-  const auto row = [](char table, const std::vector<int>& numbers) {
-    return table + std::string(numbers.begin(), numbers.end());
-  };
-  const std::vector<std::string> rows = {
-      row(0, {2, 22, 0, 1, 3}),
-      row(1, {2, 2, 0, 3, 1, 2}) + none + null + row(1, {9, 9}) + content,
-      row(1, {2, 3, 0, 3, 3, 4}) + none + row(1, {1, 0, 0}) + none,
-      row(2, {1, 1, 5, 5}) + content,
-      row(3, {2, 1, 1}) + Part(definitions.machines(0).SerializeAsString()),
-      row(3, {2, 4, 4}) + Part(definitions.instances(0).SerializeAsString()),
-      row(4, {1, 0, 5, 0}) + Part("boot") + content};
-  return static_cast<char>(rows.size()) + absl::StrJoin(rows, "");
-}
-
-// A segment of a spool's log, with a batch, definitions and an open tick.
-absl::StatusOr<std::string> SpoolLog() {
-  const testing::TempDirectory directory;
-  ASSIGN_OR_RETURN(
-      auto spool,
-      agent::Spool::Open(
-          {.epoch = 1, .directory = directory.path(), .boot_id = "boot"}));
-  spool->dictionary().DefineMachine("box");
-  const agent::TickRange tick = {.ticks = 1,
-                                 .start = absl::FromUnixSeconds(1),
-                                 .end = absl::FromUnixSeconds(1)};
-  spool->Append(Content(), tick);
-  RETURN_IF_ERROR(spool->AwaitSaved());
-  spool->AddTick(Content(), tick);
-  spool.reset();
-  return ReadFile(directory.File("spool.000001.log"));
-}
-
-// What spool_fuzzer makes a log of: records, each followed by its payloads.
-std::string SpoolRecords() {
-  v1::SpoolRecord whole;
-  whole.set_version(1);
-  whole.set_process(2);
-  whole.set_boot_id("boot");
-  v1::SpoolEpoch* epoch = whole.add_epochs();
-  epoch->set_number(2);
-  epoch->set_epoch(22);
-  epoch->set_last_sequence(2);
-  *whole.mutable_definitions() = Content().definitions();
-  whole.set_complete(true);
-  v1::SpoolRecord change;
-  change.set_process(2);
-  v1::SpoolBatch* batch = change.add_batches();
-  batch->mutable_place()->set_epoch(2);
-  batch->mutable_place()->set_sequence(1);
-  batch->mutable_ticks()->set_ticks(1);
-  batch->set_compression(v1::COMPRESSION_NONE);
-  batch->set_size(8);
-  v1::SpoolOpenBatch* open = change.add_open();
-  open->set_sequence(3);
-  v1::SpoolTick* tick = open->add_ticks();
-  tick->set_number(1);
-  tick->mutable_range()->set_ticks(1);
-  tick->set_content(Content().SerializeAsString());
-  return "\2" + Part(whole.SerializeAsString()) + Part("") +
-         Part(change.SerializeAsString()) + Part("contents");
-}
-
-// The corpus also has databases, of which versions up to 0.1 consist, as such a
-// version wrote them: "file" and "endless".
-absl::Status WriteSpools(const std::string& root) {
-  const auto bytes = [](const std::vector<int>& numbers) {
-    return std::string(numbers.begin(), numbers.end());
-  };
-  // All that may be done with a spool; of places: an epoch and an offset.
-  RETURN_IF_ERROR(
-      Write(root, "spool", "rows",
-            "\1" + SpoolRows() +
-                bytes({0, 0, 1, 2, 7, 0, 0,  3, 1,  0,  4, 0, 1, 0, 5, 0,
-                       0, 6, 0, 0, 0, 8, 30, 9, 10, 11, 6, 9, 0, 1, 1})));
-  ASSIGN_OR_RETURN(const std::string log, SpoolLog());
-  RETURN_IF_ERROR(Write(root, "spool", "log", "\2" + log));
-  RETURN_IF_ERROR(
-      Write(root, "spool", "records",
-            "\3" + SpoolRecords() + bytes({0, 0, 1, 2, 7, 0,  0,  4, 0, 1, 0,
-                                           6, 0, 0, 0, 9, 10, 11, 3, 0, 0})));
-  // An epoch for whose successor a key has no room, and a batch that the next
-  // process would take for its own.
-  RETURN_IF_ERROR(Write(root, "spool", "wrong_epoch",
-                        "\1" + bytes({1, 0, 0xE9, 1, 0, 0, 0, 0})));
-  return Write(
-      root, "spool", "wrong_batch",
-      "\1" + bytes({1, 1, 2, 5, 0, 1, 1, 1, 0, 0, 0xFF, 1, 0, 0, 0, 0, 0}));
-}
-
-// Streams as steps of session_fuzzer and conversation_fuzzer.
+// Writes streams as steps of session_fuzzer and conversation_fuzzer.
 absl::Status WriteStreams(const std::string& root) {
   const auto write = [&](const std::string& fuzzer, const std::string& name,
                          const std::vector<int>& numbers,
@@ -348,8 +235,8 @@ absl::Status WriteStreams(const std::string& root) {
     return Write(root, fuzzer, name,
                  std::string(numbers.begin(), numbers.end()) + rest);
   };
-  // Hello, batches of two epochs, a new stream, batches that come again,
-  // questions, a restart.
+  // Hello, batches of two epochs, a new stream, repeated batches, requests, a
+  // restart.
   RETURN_IF_ERROR(
       write("session", "batches",
             {0, 0, 0, 1, 0, 1, 0, 0, 1, 0, 1, 0, 1, 2, 2,  0, 1,  1,  1,
@@ -379,13 +266,14 @@ absl::Status WriteStreams(const std::string& root) {
   std::vector<int> in_memory = {0};
   in_memory.insert(in_memory.end(), steps.begin(), steps.end());
   RETURN_IF_ERROR(write("conversation", "in_memory", in_memory));
-  // The same with a file, and a second process after it. Its aggregator says
-  // that it has more than the process made: the epoch is forked.
+  // The same with a file, followed by a second process. The aggregator claims
+  // to have more batches than that process made, so the epoch is forked.
   std::vector<int> in_file = {1};
   in_file.insert(in_file.end(), steps.begin(), steps.end());
   in_file.insert(in_file.end(), {15, 3, 4, 0, 3, 50, 1, 4, 0, 3, 0, 1});
   RETURN_IF_ERROR(write("conversation", "in_file", in_file));
-  // An acknowledgement of more than a key has room for, of a former epoch.
+  // An acknowledgement in a former epoch with a sequence that does not fit into
+  // a key.
   RETURN_IF_ERROR(write("conversation", "acknowledged_beyond",
                         {1, 3, 14, 15, 5, 1, 0xE6, 15, 4, 0, 0, 0, 0, 1}));
   v1::CollectResponse welcome;
@@ -394,7 +282,7 @@ absl::Status WriteStreams(const std::string& root) {
                Part(welcome.SerializeAsString()) + "\1");
 }
 
-// Numbers, and a chunk of two queries.
+// Writes number sequences and a chunk of two queries.
 absl::Status WriteChunks(const std::string& root) {
   std::vector<uint64_t> grows = {7};
   while (grows.size() < 40) grows.push_back(grows.back() + grows.size() % 3);
@@ -437,8 +325,8 @@ absl::Status WriteChunks(const std::string& root) {
                std::string("\2\0", 2) + Part(chunk.head) + chunk.body);
 }
 
-// Changes of a store's records: their kind, which record, and what else it
-// needs.
+// Writes changes of a store's records: the kind, the record's index and the
+// parameters of the kind.
 absl::Status WriteRecords(const std::string& root) {
   const auto bytes = [](const std::vector<int>& numbers) {
     return std::string(numbers.begin(), numbers.end());
@@ -509,7 +397,7 @@ absl::Status WriteSeeds(const std::string& root) {
       Write(root, "collection", "plan", "\2" + Plan().SerializeAsString()));
   RETURN_IF_ERROR(WriteCaptures(root));
   RETURN_IF_ERROR(WriteProcTexts(root));
-  RETURN_IF_ERROR(WriteSpools(root));
+  RETURN_IF_ERROR(WriteSpools(Content(), root));
   RETURN_IF_ERROR(WriteStreams(root));
   RETURN_IF_ERROR(WriteChunks(root));
   RETURN_IF_ERROR(WriteRecords(root));

@@ -1,6 +1,11 @@
-// An agent's messages in any order, as the aggregator may get them: each batch
-// reaches subscribers once, what is acknowledged was sent and never becomes
-// less, and what was taken is acknowledged.
+// Fuzzes the aggregator's end of a stream with an agent's messages in any
+// order.
+//
+// Invariants:
+// - Each batch reaches subscribers at most once.
+// - Only batches that were sent are acknowledged.
+// - Acknowledged sequences never decrease.
+// - Every batch that was accepted is acknowledged once it is durable.
 
 #include <google/protobuf/stubs/logging.h>
 #include <spdlog/spdlog.h>
@@ -39,14 +44,14 @@
 namespace fleetperf::aggregator {
 namespace {
 
-constexpr int kMostSteps = 256;
-// What the certificate names, besides the agent.
+constexpr int kMaxSteps = 256;
+// The machine that the certificate names besides the agent.
 constexpr char kMachine[] = "db1";
 constexpr uint64_t kEpochs[] = {1, 2};
-// A store is left after so many inputs, before it gets large.
-constexpr int kInputsOfAStore = 2000;
+// The store is replaced after this many inputs, before it gets large.
+constexpr int kInputsPerStore = 2000;
 
-// So low that an input can exceed them.
+// Limits low enough for an input to exceed.
 IngestLimits Limits() {
   return {.batch = {.max_payload_bytes = 4096,
                     .max_content_bytes = 16384,
@@ -71,7 +76,8 @@ const std::string& CatalogueContent() {
   return bytes;
 }
 
-// Batches that an agent may send, and some that none should.
+// Batches that an agent may send, followed by some that violate the limits or
+// the certificate.
 struct Batches {
   Batches() {
     testing::BatchWriter writer;
@@ -112,7 +118,8 @@ struct Batches {
   v1::Definitions definitions;
 };
 
-// What an agent's streams have brought and were told, all of one input.
+// The batches that the streams of an agent have sent and the acknowledgements
+// that they received, during one input. Thread-safe.
 class Record {
  public:
   void OnSend(const v1::Batch& batch) {
@@ -131,7 +138,8 @@ class Record {
     uint64_t& acknowledged = acknowledged_[epoch];
     acknowledged = std::max(acknowledged, sequence);
   }
-  // To be called when everything is durable.
+  // Checks that all accepted batches are acknowledged. Call when all of them
+  // are durable.
   void CheckAcknowledged() {
     absl::MutexLock lock(&mutex_);
     for (const auto& [epoch, sequence] : taken_) {
@@ -141,18 +149,19 @@ class Record {
 
  private:
   absl::Mutex mutex_;
-  // The highest, by epoch.
+  // The highest sequence by epoch.
   std::map<uint64_t, uint64_t> sent_ ABSL_GUARDED_BY(mutex_);
   std::map<uint64_t, uint64_t> acknowledged_ ABSL_GUARDED_BY(mutex_);
-  // What came to the observer.
+  // The batches that the observer received.
   std::set<std::pair<uint64_t, uint64_t>> taken_ ABSL_GUARDED_BY(mutex_);
 };
 
 // The agent's end of a stream.
 class Link : public AgentLink {
  public:
-  // `in_order`: acknowledgements come from one thread at a time. Otherwise one
-  // may overtake another, and who sends them takes the highest.
+  // If `in_order`, acknowledgements come from one thread at a time and must not
+  // decrease. Otherwise one may overtake another, and the sender keeps the
+  // highest.
   Link(std::shared_ptr<Record> record, bool in_order)
       : record_(std::move(record)), in_order_(in_order) {}
 
@@ -178,7 +187,7 @@ class Link : public AgentLink {
   std::map<uint64_t, uint64_t> acknowledged_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Subscribers.
+// Stands in for the subscribers.
 class Observer : public BatchObserver {
  public:
   void OnBatch(std::shared_ptr<const ReceivedBatch> batch) override {
@@ -187,10 +196,10 @@ class Observer : public BatchObserver {
   bool IsWatched(const std::string& /*machine*/) override { return watched; }
 
   std::shared_ptr<Record> record;
-  std::atomic<bool> watched = false;  // asked by the thread that commits
+  std::atomic<bool> watched = false;  // read by the committing thread
 };
 
-// An aggregator that has many agents, one an input.
+// An aggregator that serves many agents, one per input.
 struct Aggregator {
   Aggregator() {
     auto opened = OpenRocksDbStore(directory.path());
@@ -226,7 +235,7 @@ class Agent {
   }
 
   void Run() {
-    for (int step = 0; step < kMostSteps && !input_.empty(); ++step) Step();
+    for (int step = 0; step < kMaxSteps && !input_.empty(); ++step) Step();
     AwaitCommits();
     for (const auto& session : sessions_) session->Close();
   }
@@ -273,14 +282,14 @@ class Agent {
         HandleBytes();
         break;
       case 8:
-        Connect();  // the one before may be broken, and nobody knows yet
+        Connect();  // the previous stream may be broken but not yet closed
         break;
       case 9:
         sessions_.back()->Close();
         Connect();
         break;
       case 10:
-        // Not even a session is left that gets the acknowledgements.
+        // Without a session, acknowledgements are lost.
         sessions_.back()->Close();
         sessions_.clear();
         has_dropped_ = true;
@@ -312,13 +321,13 @@ class Agent {
   }
 
   void Handle(v1::CollectRequest request) {
-    // Its transport is gone.
+    // The transport of a failed session is gone.
     if (has_failed_) Connect();
-    // So that of batches that come again, the acknowledgement cannot overtake
-    // another.
+    // The acknowledgement of a repeated batch must not overtake another one.
     if (in_order_) AwaitCommits();
     if (request.has_batch()) record_->OnSend(request.batch());
-    // Any of them: the transport may still hold messages of an old one.
+    // Any session may get the message: the transport of an old stream may still
+    // hold messages.
     const size_t back =
         std::min<size_t>(input_.Byte() % 4, sessions_.size() - 1);
     Session& session = *sessions_[sessions_.size() - 1 - back];
@@ -352,7 +361,7 @@ class Agent {
     if (kind / 32 % 2 == 1) {
       hello.set_catalogue_hash(Sha256(CatalogueContent()));
     }
-    // Later than what it sends, so that it is behind.
+    // The agent's time is later than its samples, so that it lags behind.
     if (kind / 64 == 1) {
       *hello.mutable_time() = ToProto(testing::kStart + absl::Hours(1));
     }
@@ -415,7 +424,7 @@ class Agent {
   void HandleBytes() {
     v1::CollectRequest request;
     if (!request.ParseFromString(std::string(input_.Bytes()))) return;
-    // Inputs do not know what the agent is called.
+    // Inputs do not contain the name of this agent.
     if (request.has_hello() && request.hello().agent() == "agent") {
       request.mutable_hello()->set_agent(name_);
     }
@@ -427,8 +436,8 @@ class Agent {
   Input input_;
   const bool in_order_;
   const std::shared_ptr<Record> record_ = std::make_shared<Record>();
-  // The last is the newest one; those before it are kept, because they get
-  // acknowledgements until they are gone.
+  // Ordered from oldest to newest. Older sessions are kept because they receive
+  // acknowledgements until they are destroyed.
   std::vector<std::shared_ptr<Session>> sessions_;
   std::set<const Session*> ended_;
   bool has_failed_ = false;
@@ -436,10 +445,10 @@ class Agent {
 };
 
 void Fuzz(Input input) {
-  // Made at once, so that at the end RocksDB's own statics outlive it.
+  // Created at first use, so that RocksDB's own statics outlive it at exit.
   static auto aggregator = std::make_unique<Aggregator>();
   static int inputs = 0;
-  if (++inputs % kInputsOfAStore == 0) {
+  if (++inputs % kInputsPerStore == 0) {
     aggregator = nullptr;
     aggregator = std::make_unique<Aggregator>();
   }

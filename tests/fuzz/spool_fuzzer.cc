@@ -1,7 +1,10 @@
-// Files of a spool, of today's and of the first format, as whoever had the disk
-// may have left them: opened or refused, and then a spool like any other. What
-// it hands out comes in order, ends when all is acknowledged, and what is added
-// to it is there after a restart.
+// Fuzzes the files of a spool, in the current and the first format.
+//
+// Invariants:
+// - A file is opened or rejected. An opened spool works like any other.
+// - Batches are returned in order.
+// - No batches remain once all are acknowledged.
+// - A batch that was added is still there after a restart.
 
 #include <google/protobuf/stubs/logging.h>
 #include <spdlog/spdlog.h>
@@ -36,10 +39,10 @@
 namespace fleetperf::agent {
 namespace {
 
-constexpr int kMostSteps = 64;
-constexpr int kMostRestarts = 2;
+constexpr int kMaxSteps = 64;
+constexpr int kMaxRestarts = 2;
 
-// One for all inputs: removing it at the end is enough.
+// The directory of the spool, shared by all inputs and removed at exit.
 const testing::TempDirectory& Directory() {
   static const testing::TempDirectory directory;
   return directory;
@@ -54,7 +57,7 @@ void RemoveFiles() {
   }
 }
 
-// A database as an agent left it that had nothing to send.
+// The database of an agent without pending batches.
 const std::string& EmptyDatabase() {
   static const std::string& bytes = *new std::string([] {
     const testing::TempDirectory directory;
@@ -65,7 +68,7 @@ const std::string& EmptyDatabase() {
   return bytes;
 }
 
-// A value of a row: a number, bytes, or nothing.
+// Binds the next value of a row: a number, bytes or NULL.
 void BindValue(Input* input, SqliteStatement* row) {
   constexpr uint8_t kBytes = 0xFE;
   constexpr uint8_t kNull = 0xFF;
@@ -84,7 +87,7 @@ void BindValue(Input* input, SqliteStatement* row) {
   }
 }
 
-// A row of a table, of which only the types of the columns are known.
+// Inserts a row with arbitrary values of the columns' types into a table.
 void InsertRow(SqliteDatabase& database, Input* input) {
   struct Table {
     const char* name;
@@ -121,10 +124,10 @@ void InsertRow(SqliteDatabase& database, Input* input) {
         BindValue(input, &*row);
     }
   }
-  row->Run().IgnoreError();  // what the schema refuses
+  row->Run().IgnoreError();  // the schema may reject the row
 }
 
-// A database that is sound for SQLite, with rows from the input.
+// Writes a database that is valid for SQLite, with rows from the input.
 void WriteRows(Input* input) {
   FUZZ_CHECK(WriteFile(DatabasePath(), EmptyDatabase()).ok());
   const auto database = SqliteDatabase::Open(DatabasePath());
@@ -137,7 +140,7 @@ void WriteRows(Input* input) {
   FUZZ_CHECK((*database)->Execute("COMMIT").ok());
 }
 
-// A log whose checksums are right, with records from the input.
+// Writes a log with correct checksums and records from the input.
 void WriteRecords(Input* input) {
   std::string log;
   uint32_t number = 0;
@@ -156,7 +159,7 @@ void WriteRecords(Input* input) {
   FUZZ_CHECK(WriteFile(Directory().File("spool.000001.log"), log).ok());
 }
 
-// All that is held and can be read, oldest first.
+// Returns the batches that are held and can be read, oldest first.
 std::vector<SpooledBatch> Walk(Spool& spool) {
   std::vector<SpooledBatch> held;
   BatchPlace place;
@@ -184,7 +187,7 @@ class User {
     ReadDefinitions();
     Mark();
     AddTick();
-    for (int step = 0; step < kMostSteps && !input_.empty(); ++step) {
+    for (int step = 0; step < kMaxSteps && !input_.empty(); ++step) {
       Step();
       if (spool_ == nullptr) return;
     }
@@ -200,7 +203,7 @@ class User {
                                .max_bytes = max_bytes_,
                                .clock = &clock_,
                                .boot_id = "boot"});
-    // What this process wrote can be read.
+    // Files that this fuzzer's spool wrote can always be opened.
     FUZZ_CHECK(opened.ok() || epoch_ == kFirstEpoch);
     if (!opened.ok()) return false;
     spool_ = *std::move(opened);
@@ -257,7 +260,7 @@ class User {
     spool_->AddTick(content, Tick());
   }
 
-  // An epoch that is held, and a sequence that it may have.
+  // Returns a place in a held epoch; the sequence may or may not exist.
   BatchPlace Place() {
     const std::vector<Spool::HeldEpoch> held = spool_->HeldEpochs();
     const Spool::HeldEpoch& chosen = held[input_.Byte() % held.size()];
@@ -279,7 +282,7 @@ class User {
         spool_->AddLoss("web-1", LossCause::kOverrun, Tick());
         break;
       case 3:
-        // Only what was sent: the rest counts as sent before it was made.
+        // Only batches that were made can have been sent.
         if (const BatchPlace place = Place(); WasMade(place)) {
           spool_->Acknowledge(place);
         }
@@ -316,7 +319,7 @@ class User {
         ReadDefinitions();
         break;
       case 11:
-        if (restarts_ < kMostRestarts) Restart();
+        if (restarts_ < kMaxRestarts) Restart();
         break;
     }
   }
@@ -330,7 +333,7 @@ class User {
 
   Input input_;
   uint64_t max_bytes_ = 0;
-  bool ends_with_restart_ = false;  // it takes as long as everything else
+  bool ends_with_restart_ = false;  // takes as long as all other steps
   testing::SimulatedClock clock_;
   uint64_t epoch_ = kFirstEpoch - 1;
   int restarts_ = 0;
@@ -343,8 +346,8 @@ class User {
 }  // namespace
 }  // namespace fleetperf::agent
 
-// The first byte says what the rest is: a file, or what is in one, followed by
-// what is done with the spool.
+// The first byte selects the meaning of the rest: a whole file, or the records
+// of one followed by a list of steps on the spool.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   spdlog::set_level(spdlog::level::off);
   google::protobuf::SetLogHandler(nullptr);

@@ -1,5 +1,5 @@
-// fleetperf-agent.exe, with PerfLib's functions out of a scripted DLL, and an
-// aggregator on Linux.
+// Tests of fleetperf-agent.exe under Wine. A scripted DLL provides PerfLib's
+// functions; the aggregator runs on Linux.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -35,9 +35,9 @@ class WindowsAgentTest : public ::testing::Test {
  protected:
   WindowsAgentTest() : aggregator_(deployment_.StartAggregator()) {}
 
-  // Puts the DLL into the test's directory, beside what it shall play. Returns
-  // the line of the agent's configuration that names it.
-  std::string Play(const json& machines) {
+  // Copies the DLL to the test's directory and writes its script. Returns the
+  // line of the agent's configuration that names the DLL.
+  std::string InstallPerfLib(const json& machines) {
     const std::string dll = deployment_.File("perflib.dll");
     std::filesystem::copy_file(
         FLEETPERF_MINGW "/tests/scripted_perflib.dll", dll,
@@ -76,15 +76,15 @@ class WindowsAgentTest : public ::testing::Test {
   std::unique_ptr<Process> aggregator_;
 };
 
-// Over mutual TLS, with two other machines.
-TEST_F(WindowsAgentTest, DeliversWhatPerfLibHas) {
-  const std::string dll =
-      Play({{"",
-             {{"grows", true},
-              {"countersets",
-               {ProcessorInformationJson({"0,0", "0,1", "_Total"})}}}},
-            {"db1", {{"countersets", {NumbersJson(111)}}}},
-            {"db2", {{"countersets", {NumbersJson(222)}}}}});
+// Covers mutual TLS and an agent that also queries two other machines.
+TEST_F(WindowsAgentTest, DeliversCountersFromPerfLib) {
+  const std::string dll = InstallPerfLib(
+      {{"",
+        {{"grows", true},
+         {"countersets",
+          {ProcessorInformationJson({"0,0", "0,1", "_Total"})}}}},
+       {"db1", {{"countersets", {NumbersJson(111)}}}},
+       {"db2", {{"countersets", {NumbersJson(222)}}}}});
   const auto agent = Start(deployment_.WriteAgentConfig(
       "win-1", {"db1", "db2"},
       absl::StrCat(dll,
@@ -100,7 +100,7 @@ TEST_F(WindowsAgentTest, DeliversWhatPerfLibHas) {
   ASSERT_TRUE(WaitForAnswer("\\\\db1\\Numbers\\Number")) << Log();
   ASSERT_TRUE(WaitForAnswer("\\\\db2\\Numbers\\Number")) << Log();
 
-  // Every counter that Microsoft's sample reads, of every instance.
+  // Every instance has every counter that Microsoft's sample reads.
   for (const std::string instance : {"0,0", "0,1", "_Total"}) {
     std::map<std::string, double> values;
     const std::string prefix =
@@ -114,7 +114,8 @@ TEST_F(WindowsAgentTest, DeliversWhatPerfLibHas) {
     for (const ExpectedCounter& counter : ProcessorInformation()) {
       if (counter.name.empty()) continue;
       ASSERT_TRUE(values.contains(counter.name)) << counter.name;
-      // Raw values are whole: of events, one more or less in a second.
+      // Raw values are whole numbers, so that a rate of events may be off by
+      // one per second.
       const bool counts_events = counter.type == "PERF_COUNTER_COUNTER" ||
                                  counter.type == "PERF_COUNTER_BULK_COUNT";
       EXPECT_NEAR(values[counter.name], counter.expected,
@@ -125,7 +126,7 @@ TEST_F(WindowsAgentTest, DeliversWhatPerfLibHas) {
   EXPECT_EQ(Query("\\\\db1\\Numbers\\Number")[0]["value"], 111);
   EXPECT_EQ(Query("\\\\db2\\Numbers\\Number")[0]["value"], 222);
 
-  // The others are machines of the fleet, and are asked through the agent.
+  // The other machines belong to the fleet and are queried through the agent.
   std::map<std::string, std::string> agents;
   for (const json& machine : deployment_.Json({"machines"})) {
     agents[machine["machine"]] = machine["agent"];
@@ -141,14 +142,14 @@ TEST_F(WindowsAgentTest, DeliversWhatPerfLibHas) {
   EXPECT_EQ(agent->Wait(), 0) << Log();
 }
 
-TEST_F(WindowsAgentTest, OneMachineThatFailsDelaysNoOther) {
-  const std::string dll =
-      Play({{"", {{"countersets", {NumbersJson(1)}}}},
-            {"slow", {{"hangs", {"PerfEnumerateCounterSet"}}}},
-            {"closed", {{"errors", {{"PerfEnumerateCounterSet", 5}}}}},
-            {"stopped",
-             {{"errors", {{"PerfOpenQueryHandle", 1753}}},
-              {"countersets", {NumbersJson(4)}}}}});
+TEST_F(WindowsAgentTest, FailingMachinesDoNotDelayOthers) {
+  const std::string dll = InstallPerfLib(
+      {{"", {{"countersets", {NumbersJson(1)}}}},
+       {"slow", {{"hangs", {"PerfEnumerateCounterSet"}}}},
+       {"closed", {{"errors", {{"PerfEnumerateCounterSet", 5}}}}},
+       {"stopped",
+        {{"errors", {{"PerfOpenQueryHandle", 1753}}},
+         {"countersets", {NumbersJson(4)}}}}});
   const auto agent = Start(deployment_.WriteAgentConfig(
       "win-1", {"slow", "closed", "stopped", "absent"},
       absl::StrCat(
@@ -169,31 +170,31 @@ TEST_F(WindowsAgentTest, OneMachineThatFailsDelaysNoOther) {
             HasSubstr("RPC_S_SERVER_UNAVAILABLE (1722): check that the machine "
                       "is up"),
             HasSubstr("the agent's certificate does not name \"unnamed\"")));
-  // What they owe is counted.
+  // The ticks of the failing machines are counted as lost.
   for (const std::string name : {"slow", "closed", "stopped", "absent"}) {
     EXPECT_TRUE(WaitFor([&] {
       const auto machines = deployment_.Json({"machines", "--machine", name});
       return machines.size() == 1 && machines[0]["lost_ticks"] > 0;
     })) << name;
   }
-  // And the one that is well has lost nothing.
+  // The working machine has lost nothing.
   const auto machines = deployment_.Json({"machines", "--machine", "win-1"});
   ASSERT_EQ(machines.size(), 1);
   EXPECT_EQ(machines[0]["lost_ticks"], 0);
 }
 
-TEST_F(WindowsAgentTest, MalformedBlocksCostNothingButThemselves) {
-  // dwSize of the first result, in the third block.
+TEST_F(WindowsAgentTest, DropsOnlyMalformedBlocks) {
+  // Corrupts dwSize of the first result in the third block.
   json machine = {{"countersets", {NumbersJson(5)}},
                   {"corrupt", {{{"tick", 2}, {"offset", 56}, {"value", 3}}}}};
   const auto agent = Start(deployment_.WriteAgentConfig(
       "win-1", {},
-      absl::StrCat(Play({{"", machine}}),
+      absl::StrCat(InstallPerfLib({{"", machine}}),
                    "delivery: {batch_period: 1s}\n"
                    "queries: [{counterset: Numbers}]\n")));
   EXPECT_TRUE(WaitForLog("a block of win-1 is malformed")) << Log();
   EXPECT_THAT(Log(), HasSubstr("dwSize"));
-  // The next ones are good.
+  // The following blocks are valid.
   const auto count = [&] {
     return deployment_
         .Json({"query", "\\Numbers\\Number", "--raw", "--since", "1h"})
@@ -204,14 +205,13 @@ TEST_F(WindowsAgentTest, MalformedBlocksCostNothingButThemselves) {
   EXPECT_TRUE(WaitFor([&] { return count() > before + 2; })) << Log();
 }
 
-// Wine has four of the nine functions, and no counters.
-// With the aggregator there and away.
-TEST_F(WindowsAgentTest, AKilledAgentLosesNothingAndRepeatsNothing) {
+// Covers kills with and without a running aggregator.
+TEST_F(WindowsAgentTest, KilledAgentLosesNothingAndRepeatsNothing) {
   const absl::Time start = absl::Now();
   const std::string capture = deployment_.File("capture");
   const std::string config = deployment_.WriteAgentConfig(
       "win-1", {},
-      absl::StrCat(Play({{"", {{"countersets", {NumbersJson(7)}}}}}),
+      absl::StrCat(InstallPerfLib({{"", {{"countersets", {NumbersJson(7)}}}}}),
                    "capture: {directory: ", capture, "}\n",
                    "delivery: {batch_period: 3s}\n"
                    "queries: [{counterset: Numbers}]\n"));
@@ -224,7 +224,7 @@ TEST_F(WindowsAgentTest, AKilledAgentLosesNothingAndRepeatsNothing) {
     const auto agent = Start(config);
     ticks = ReadTaken(capture).size();
     ASSERT_TRUE(has_taken(ticks + 5)) << Log();
-    if (kill == 2) {  // what follows is in the spool alone
+    if (kill == 2) {  // the following ticks are in the spool only
       aggregator_->Signal(SIGKILL);
       aggregator_->Wait();
       ASSERT_TRUE(has_taken(ticks + 10)) << Log();
@@ -232,7 +232,7 @@ TEST_F(WindowsAgentTest, AKilledAgentLosesNothingAndRepeatsNothing) {
     if (kill == 4) aggregator_ = deployment_.StartAggregator();
     agent->Signal(SIGKILL);
     agent->Wait();
-    // The tick that was being taken may be lost.
+    // The tick in progress may be lost.
     interrupted.merge(ReadNewestTaken(capture));
   }
   const auto agent = Start(config);
@@ -253,7 +253,8 @@ TEST_F(WindowsAgentTest, AKilledAgentLosesNothingAndRepeatsNothing) {
   EXPECT_TRUE(stored.lost.empty()) << stored.lost.begin()->first;
 }
 
-TEST_F(WindowsAgentTest, WithoutPerfLibItStaysUpAndSaysWhatIsMissing) {
+// Wine implements four of PerfLib's nine functions and has no counters.
+TEST_F(WindowsAgentTest, ReportsMissingPerfLibAndStaysConnected) {
   const auto agent = Start(deployment_.WriteAgentConfig("win-1", {}, ""));
   EXPECT_TRUE(
       WaitForLog("PerfEnumerateCounterSet is not supported by this "
@@ -265,11 +266,12 @@ TEST_F(WindowsAgentTest, WithoutPerfLibItStaysUpAndSaysWhatIsMissing) {
   })) << Log();
 }
 
-TEST_F(WindowsAgentTest, CheckTellsWhatIsThereAndWhatIsInTheWay) {
+TEST_F(WindowsAgentTest, CheckReportsCountersetsAndProblems) {
   const std::string config = deployment_.WriteAgentConfig(
       "win-1", {"db1"},
       absl::StrCat(
-          Play({{"", {{"countersets", {ProcessorInformationJson({"0,0"})}}}}}),
+          InstallPerfLib(
+              {{"", {{"countersets", {ProcessorInformationJson({"0,0"})}}}}}),
           "queries:\n"
           "  - counterset: Processor Information\n"
           "  - counterset: Procesor Information\n"
@@ -290,7 +292,7 @@ TEST_F(WindowsAgentTest, CheckTellsWhatIsThereAndWhatIsInTheWay) {
             HasSubstr("2 problems"), Not(HasSubstr("queries[0]"))));
 }
 
-TEST_F(WindowsAgentTest, TheCommandLineAsksFromWindows) {
+TEST_F(WindowsAgentTest, CommandLineQueriesFromWindows) {
   const auto agent =
       deployment_.StartAgent("box", "queries: [{counterset: System}]\n");
   deployment_.WaitForSamples("box");

@@ -1,5 +1,5 @@
-// What the scripted PerfLib serves in these tests, and what must come out of
-// it.
+// Countersets that the scripted PerfLib serves in these tests, and the values
+// that fleetperf must calculate from them.
 
 #ifndef FLEETPERF_TESTS_WINDOWS_SCENARIOS_H_
 #define FLEETPERF_TESTS_WINDOWS_SCENARIOS_H_
@@ -13,18 +13,19 @@ namespace fleetperf::testing {
 
 struct ExpectedCounter {
   int id;
-  std::string name;  // empty: a base, which is not shown
+  std::string name;  // empty for a base, which is not shown
   std::string type;
-  uint64_t per_second;  // of the raw value
-  uint64_t value;       // at its start
+  uint64_t per_second;  // growth of the raw value
+  uint64_t value;       // the raw value at the start
   double expected;      // the calculated value
   int base = -1;
   int size = 8;
 };
 
-// All counters of Processor Information that Microsoft's published sample reads
-// by their ids, and counters that their formulas need. What is expected is
-// arithmetic: a timer of 100 ns that grows by 2,500,000 a second is at 25 %.
+// Returns all counters of Processor Information that Microsoft's published
+// sample reads, by id, and the counters that their formulas need. Expected
+// values follow from arithmetic: a 100 ns timer that grows by 2,500,000 per
+// second is at 25 %.
 inline std::vector<ExpectedCounter> ProcessorInformation() {
   constexpr char kTimer[] = "PERF_100NSEC_TIMER";
   constexpr char kInverse[] = "PERF_100NSEC_TIMER_INV";
@@ -68,7 +69,7 @@ inline std::vector<ExpectedCounter> ProcessorInformation() {
   };
 }
 
-// The counterset, with these instances.
+// Returns the script of Processor Information with these instances.
 inline nlohmann::json ProcessorInformationJson(
     const std::vector<std::string>& instances) {
   nlohmann::json counterset = {
@@ -94,7 +95,7 @@ inline nlohmann::json ProcessorInformationJson(
   return counterset;
 }
 
-// A counterset without instances, of one gauge.
+// Returns the script of a counterset without instances and with one gauge.
 inline nlohmann::json NumbersJson(uint64_t value) {
   return {{"guid", "{0000005e-0000-0000-0000-000000000000}"},
           {"name", "Numbers"},

@@ -1,4 +1,4 @@
-// The agent as a service, and its MSI.
+// Tests of the agent as a Windows service, and of its MSI.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 constexpr char kMsi[] = FLEETPERF_MINGW "/fleetperf-agent.msi";
 constexpr char kConfig[] = "C:\\ProgramData\\fleetperf\\agent.yaml";
 
-// A machine without a service, and an aggregator for it.
+// A machine without the service, and an aggregator.
 class WindowsServiceTest : public ::testing::Test {
  protected:
   WindowsServiceTest() : aggregator_(deployment_.StartAggregator()) { Clean(); }
@@ -36,8 +36,8 @@ class WindowsServiceTest : public ::testing::Test {
     fs::remove_all(wine_.DriveC("ProgramData/fleetperf"), ignored);
   }
 
-  // What the service finds: its configuration and certificates, and the
-  // scripted PerfLib.
+  // Writes the configuration of the service, its certificates and the scripted
+  // PerfLib.
   void WriteConfiguration() {
     const fs::path directory = wine_.DriveC("ProgramData/fleetperf");
     fs::create_directories(directory);
@@ -67,7 +67,7 @@ class WindowsServiceTest : public ::testing::Test {
         .value_or("no log");
   }
 
-  // Whether the service delivers.
+  // Returns whether the service delivers samples.
   bool WaitForSamples() const {
     return deployment_.WaitForAnswer("\\\\win-1\\Numbers\\Number");
   }
@@ -77,7 +77,7 @@ class WindowsServiceTest : public ::testing::Test {
   std::unique_ptr<Process> aggregator_;
 };
 
-TEST_F(WindowsServiceTest, IsSetUpRunsStopsAndIsRemoved) {
+TEST_F(WindowsServiceTest, SetsUpRunsStopsAndRemoves) {
   const std::string agent = FLEETPERF_MINGW "/bin/fleetperf-agent.exe";
   WriteConfiguration();
   WineMachine::Output output = wine_.Run({agent, "setup", "--config", kConfig});
@@ -102,7 +102,7 @@ TEST_F(WindowsServiceTest, IsSetUpRunsStopsAndIsRemoved) {
   EXPECT_EQ(wine_.ServiceState(), "");
 }
 
-TEST_F(WindowsServiceTest, StopsWithAnErrorIfItCannotStart) {
+TEST_F(WindowsServiceTest, StopsWithErrorWithoutConfiguration) {
   const std::string agent = FLEETPERF_MINGW "/bin/fleetperf-agent.exe";
   const WineMachine::Output output =
       wine_.Run({agent, "setup", "--config", kConfig});
@@ -110,12 +110,12 @@ TEST_F(WindowsServiceTest, StopsWithAnErrorIfItCannotStart) {
   EXPECT_THAT(output.text, HasSubstr("Write that file"));
   wine_.Run({"net", "start", "fleetperf-agent"});
   EXPECT_TRUE(wine_.WaitForServiceState("STOPPED"));
-  // ERROR_SERVICE_SPECIFIC_ERROR: it said so itself.
+  // ERROR_SERVICE_SPECIFIC_ERROR: the service reported the error itself.
   EXPECT_THAT(wine_.Run({"sc", "query", "fleetperf-agent"}).text,
               HasSubstr("1066"));
 }
 
-TEST_F(WindowsServiceTest, TakesNoDirectoryThatIsNotItsOwn) {
+TEST_F(WindowsServiceTest, RejectsDirectoryOfOtherName) {
   const WineMachine::Output output =
       wine_.Run({FLEETPERF_MINGW "/bin/fleetperf-agent.exe", "setup",
                  "--config", "C:\\ProgramData\\agent.yaml"});
@@ -125,7 +125,7 @@ TEST_F(WindowsServiceTest, TakesNoDirectoryThatIsNotItsOwn) {
   EXPECT_EQ(wine_.ServiceState(), "");
 }
 
-TEST_F(WindowsServiceTest, TheMsiInstallsUpgradesAndRemovesSilently) {
+TEST_F(WindowsServiceTest, MsiInstallsUpgradesAndRemovesSilently) {
   WriteConfiguration();
   const auto install = [&](const std::string& msi) {
     return wine_.Run({"msiexec", "/i", msi, "/qn"}).status;
@@ -135,12 +135,12 @@ TEST_F(WindowsServiceTest, TheMsiInstallsUpgradesAndRemovesSilently) {
   EXPECT_TRUE(fs::exists(wine_.DriveC(program)));
   EXPECT_TRUE(
       fs::exists(wine_.DriveC("Program Files/fleetperf/fleetperf.exe")));
-  // It was set up: there is where the agent may write.
+  // The MSI ran the setup, which creates the agent's state directory.
   EXPECT_TRUE(fs::exists(wine_.DriveC("ProgramData/fleetperf/state")));
   EXPECT_TRUE(wine_.WaitForServiceState("RUNNING"));
   EXPECT_TRUE(WaitForSamples()) << Log();
 
-  // A newer one takes its place, and the service goes on.
+  // A newer MSI replaces the files and restarts the service.
   const std::string newer = deployment_.File("newer.msi");
   const Result made = RunCommand({FLEETPERF_SOURCE "/deploy/windows/msi",
                                   "99.0.0", FLEETPERF_MINGW "/bin", newer});
@@ -151,12 +151,12 @@ TEST_F(WindowsServiceTest, TheMsiInstallsUpgradesAndRemovesSilently) {
   const std::string log = Log();
   EXPECT_NE(log.find("collecting from win-1"),
             log.rfind("collecting from win-1"))
-      << log;  // it was started twice
+      << log;  // the service has started twice
 
   ASSERT_EQ(wine_.Run({"msiexec", "/x", newer, "/qn"}).status, 0);
   EXPECT_FALSE(fs::exists(wine_.DriveC(program)));
   EXPECT_EQ(wine_.ServiceState(), "");
-  // What is the machine's own stays.
+  // The removal keeps the configuration.
   EXPECT_TRUE(fs::exists(wine_.DriveC("ProgramData/fleetperf/agent.yaml")));
 }
 

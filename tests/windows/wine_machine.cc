@@ -23,8 +23,8 @@ std::map<std::string, std::string> Environment(const std::string& prefix) {
           {"DISPLAY", ""}};
 }
 
-// Services inherit standard output, so that a pipe would never close: it is a
-// file.
+// Redirects output to a file: services inherit standard output, so that a pipe
+// would never close.
 std::vector<std::string> WithOutputTo(const std::string& path,
                                       const std::vector<std::string>& command) {
   std::vector<std::string> shell = {

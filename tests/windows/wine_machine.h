@@ -1,4 +1,4 @@
-// A Windows machine, as far as Wine is one.
+// Runs Windows executables and services under Wine.
 
 #ifndef FLEETPERF_TESTS_WINDOWS_WINE_MACHINE_H_
 #define FLEETPERF_TESTS_WINDOWS_WINE_MACHINE_H_
@@ -11,10 +11,12 @@
 
 namespace fleetperf::testing {
 
-// One at a time: all have the same Wine prefix, which takes long to make.
+// A Windows machine simulated by Wine. All objects share one Wine prefix, which
+// takes long to create, so that only one may exist at a time.
+// Thread-compatible.
 class WineMachine {
  public:
-  // Starts without anything that an earlier one left running.
+  // Ends all programs that an earlier machine left running.
   WineMachine();
   ~WineMachine();
 
@@ -22,18 +24,20 @@ class WineMachine {
     int status;
     std::string text;  // standard output and error
   };
-  // Runs a program to its end: a path of this machine, or a name that Windows
-  // finds.
+  // Runs a program and waits for its end. The program is a Linux path, or a
+  // name in the search path of Windows.
   Output Run(const std::vector<std::string>& command);
-  // Starts a program; what it prints goes to `output_path`.
+  // Starts a program, whose standard output and error go to `output_path`.
   std::unique_ptr<Process> Start(const std::vector<std::string>& command,
                                  const std::string& output_path);
 
-  // The path here of a file on its drive C, "ProgramData/x".
+  // Returns the Linux path of a file on drive C, such as "ProgramData/x".
   std::string DriveC(const std::string& path) const;
 
-  // The state of the service: "RUNNING", "STOPPED"; empty if there is none.
+  // Returns the state of the agent's service, such as "RUNNING" or "STOPPED".
+  // Empty if the service does not exist.
   std::string ServiceState();
+  // Returns false if the service does not reach `state` within kPatience.
   bool WaitForServiceState(const std::string& state);
 
  private:

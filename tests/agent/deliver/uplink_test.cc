@@ -18,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "agent/deliver/catalogue.h"
 #include "tests/agent/deliver/fake_aggregator.h"
+#include "tests/agent/deliver/uplink_fixture.h"
 #include "tests/support/gate.h"
 #include "tests/support/log_capture.h"
 #include "tests/support/status_matchers.h"
@@ -34,137 +35,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::IsSubsetOf;
 using ::testing::UnorderedElementsAre;
-
-constexpr uint64_t kEpoch = 42;
-constexpr char kGuid[] = "0123456789abcdef";  // any 16 bytes
-
-class UplinkTest : public ::testing::Test {
- protected:
-  void Start(std::vector<std::string> aggregators) {
-    uplink_.emplace(Uplink::Options{
-        .aggregators = std::move(aggregators),
-        .credentials = grpc::InsecureChannelCredentials(),
-        .agent = {
-            .agent = "box",
-            .operating_system = "Linux 6.1",
-            .delivery = &*delivery_,
-            .catalogue = [] { return HashedCatalogue{.hash = "hash"}; },
-            .enumerate_instances = [](const std::string& machine,
-                                      const perflib::Guid&)
-                -> absl::StatusOr<std::vector<perflib::InstanceName>> {
-              if (!machine.empty()) {
-                return absl::NotFoundError("not my machine");
-              }
-              return {{{"sda", 8}, {"sdb", 16}}};
-            },
-            .apply_plan =
-                [this](const v1::Plan* plan) {
-                  uplinks_thread_ = std::this_thread::get_id();
-                  v1::PlanReport report;
-                  if (plan != nullptr) report.set_version(plan->version());
-                  return report;
-                },
-            .on_disconnect = [this] { ++disconnects_; },
-        }});
-  }
-
-  // Starts the uplink and welcomes it. No batch is durable yet.
-  FakeStream& Connect(const v1::Limits& limits = {}) {
-    Start({aggregator_->address()});
-    FakeStream& stream = aggregator_->Accept();
-    EXPECT_TRUE(stream.Receive().has_hello());
-    SendWelcome(stream, /*durable=*/0, limits);
-    return stream;
-  }
-
-  static void SendWelcome(FakeStream& stream, uint64_t durable,
-                          const v1::Limits& limits = {},
-                          bool dictionary_held = true) {
-    v1::CollectResponse response;
-    v1::EpochState* state = response.mutable_welcome()->add_epochs();
-    state->set_epoch(kEpoch);
-    state->set_durable_sequence(durable);
-    state->set_dictionary_held(dictionary_held);
-    *response.mutable_welcome()->mutable_limits() = limits;
-    stream.Send(response);
-  }
-  static void SendAck(FakeStream& stream, uint64_t sequence) {
-    v1::CollectResponse response;
-    response.mutable_ack()->set_epoch(kEpoch);
-    response.mutable_ack()->set_sequence(sequence);
-    stream.Send(response);
-  }
-  static void SendReject(FakeStream& stream, uint64_t sequence,
-                         const std::string& reason = "too large") {
-    v1::CollectResponse response;
-    response.mutable_reject()->set_epoch(kEpoch);
-    response.mutable_reject()->set_sequence(sequence);
-    response.mutable_reject()->set_reason(reason);
-    stream.Send(response);
-  }
-  static void SendThrottle(FakeStream& stream, int64_t nanoseconds) {
-    v1::CollectResponse response;
-    v1::Throttle* throttle = response.mutable_throttle();
-    throttle->mutable_pause()->set_seconds(nanoseconds / 1'000'000'000);
-    throttle->mutable_pause()->set_nanos(nanoseconds % 1'000'000'000);
-    stream.Send(response);
-  }
-
-  // Requests the current instances and receives the answer.
-  static v1::InstanceList Enumerate(FakeStream& stream,
-                                    const std::string& machine = "",
-                                    const std::string& guid = kGuid) {
-    v1::CollectResponse response;
-    v1::EnumerateInstances* question = response.mutable_enumerate_instances();
-    question->set_request_id(7);
-    question->set_machine(machine);
-    question->set_counterset(guid);
-    stream.Send(response);
-    const v1::CollectRequest answer = stream.Receive();
-    EXPECT_TRUE(answer.has_instance_list()) << answer.DebugString();
-    EXPECT_EQ(answer.instance_list().request_id(), 7);
-    return answer.instance_list();
-  }
-  // Checks that the agent has handled all messages and sent no batch: no batch
-  // precedes the answers to these requests.
-  static void ExpectNoBatch(FakeStream& stream) {
-    Enumerate(stream);
-    Enumerate(stream);
-  }
-
-  // Adds a batch of one block.
-  void AddBatch() { delivery_->Add({.interval = absl::Seconds(1)}); }
-  void AddBatches(int count) {
-    for (int i = 0; i < count; ++i) AddBatch();
-  }
-  static std::vector<uint64_t> ReceiveBatches(FakeStream& stream, int count) {
-    std::vector<uint64_t> sequences;
-    for (int i = 0; i < count; ++i) {
-      const v1::CollectRequest request = stream.Receive();
-      EXPECT_TRUE(request.has_batch()) << request.DebugString();
-      EXPECT_EQ(request.batch().epoch(), kEpoch);
-      sequences.push_back(request.batch().sequence());
-    }
-    return sequences;
-  }
-  bool AllIsSettled() {
-    return delivery_->spool().AwaitAtMost(0, absl::Seconds(60));
-  }
-
-  static v1::Limits OneUnacknowledged() {
-    v1::Limits limits;
-    limits.set_max_unacknowledged_batches(1);
-    return limits;
-  }
-
-  // Without an aggregator, an uplink ends without waiting for acknowledgements.
-  std::optional<Delivery> delivery_{
-      Delivery::Options{.epoch = kEpoch, .blocks_per_batch = 1}};
-  std::atomic<std::thread::id> uplinks_thread_;
-  std::atomic<int> disconnects_ = 0;
-  std::optional<Uplink> uplink_;
-  std::optional<FakeAggregator> aggregator_{std::in_place};
-};
 
 TEST_F(UplinkTest, SendsIdentityAndHeldEpochs) {
   AddBatches(3);
