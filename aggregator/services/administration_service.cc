@@ -13,7 +13,7 @@
 namespace fleetperf::aggregator {
 namespace {
 
-// How often the caller is told how far a backup is.
+// The interval of progress messages during a backup.
 constexpr uint64_t kBytesBetweenResponses = 64 << 20;
 
 class AdministrationService : public v1::AdministrationService::Service {
@@ -61,7 +61,7 @@ class AdministrationService : public v1::AdministrationService::Service {
           response.set_bytes(bytes);
           response.set_total_bytes(total);
           if (context->IsCancelled()) {
-            return absl::CancelledError("the caller is gone");
+            return absl::CancelledError("the caller disconnected");
           }
           if (bytes - told >= kBytesBetweenResponses) {
             told = bytes;

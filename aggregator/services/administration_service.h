@@ -1,4 +1,5 @@
-// The gRPC service by which operators look after an aggregator.
+// The gRPC service for the administration of an aggregator: backups, and the
+// confirmation of its clock.
 
 #ifndef FLEETPERF_AGGREGATOR_SERVICES_ADMINISTRATION_SERVICE_H_
 #define FLEETPERF_AGGREGATOR_SERVICES_ADMINISTRATION_SERVICE_H_
@@ -15,7 +16,7 @@ class Service;
 
 namespace fleetperf::aggregator {
 
-// All of them outlive the server that the service is registered with.
+// The arguments must outlive the server that the service is registered with.
 std::unique_ptr<grpc::Service> MakeAdministrationService(Store* store,
                                                          ClockGuard* guard,
                                                          const Clock* clock);

@@ -20,27 +20,28 @@
 namespace fleetperf::aggregator {
 namespace {
 
-// Responses that wait for an agent to read them.
-constexpr size_t kMostResponses = 1000;
+// The limit of responses that wait until the agent reads them.
+constexpr size_t kMaxResponses = 1000;
 
 using AsyncCollectStream =
     grpc::ServerAsyncReaderWriter<v1::CollectResponse, v1::CollectRequest>;
 
-// What others have to say to an agent, until its stream's loop says it.
-// Outlives the stream, and then does nothing.
+// A queue of responses from other threads to an agent. The loop of the agent's
+// stream writes them. Outlives the stream; all calls are then no-ops.
+// Thread-safe.
 class Link : public AgentLink, public std::enable_shared_from_this<Link> {
  public:
-  // `loop` lives until Detach; `advance` is called by it when there is
-  // something to say.
+  // The loop calls `advance` when a response or the end is available. `loop`
+  // must live until Detach.
   Link(EventLoop* loop, std::function<void()> advance)
       : loop_(*loop), advance_(std::move(advance)) {}
 
   void Send(v1::CollectResponse response) override {
     absl::MutexLock lock(&mutex_);
     if (HasFailed()) return;
-    if (responses_.size() == kMostResponses) {
-      end_ = absl::ResourceExhaustedError(
-          "the agent does not read what it is sent");
+    if (responses_.size() == kMaxResponses) {
+      end_ =
+          absl::ResourceExhaustedError("the agent does not read the responses");
     } else {
       responses_.push_back(std::move(response));
     }
@@ -69,7 +70,8 @@ class Link : public AgentLink, public std::enable_shared_from_this<Link> {
     WakeUp();
   }
 
-  // What to say next, or else how the stream ends; or, for now, neither.
+  // Moves the next response to `response` and sets `has_response`. Without
+  // responses, returns the status that ends the stream, if it ends.
   std::optional<absl::Status> Take(bool* has_response,
                                    v1::CollectResponse* response) {
     absl::MutexLock lock(&mutex_);
@@ -90,13 +92,13 @@ class Link : public AgentLink, public std::enable_shared_from_this<Link> {
     return std::nullopt;
   }
 
-  // It ends with an error, whatever else there is to say.
+  // Whether the stream ends with an error, which discards all responses.
   bool has_failed() {
     absl::MutexLock lock(&mutex_);
     return HasFailed();
   }
 
-  // The stream is gone.
+  // Must be called when the stream is done.
   void Detach() {
     absl::MutexLock lock(&mutex_);
     advance_ = nullptr;
@@ -128,14 +130,14 @@ class Link : public AgentLink, public std::enable_shared_from_this<Link> {
   absl::Mutex mutex_;
   std::function<void()> advance_ ABSL_GUARDED_BY(mutex_);
   std::deque<v1::CollectResponse> responses_ ABSL_GUARDED_BY(mutex_);
-  std::map<uint64_t, uint64_t> acks_ ABSL_GUARDED_BY(mutex_);  // by their epoch
+  std::map<uint64_t, uint64_t> acks_ ABSL_GUARDED_BY(mutex_);  // by epoch
   std::optional<absl::Status> end_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::shared_ptr<const void>> released_ ABSL_GUARDED_BY(mutex_);
   bool is_posted_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-// One stream, of which the loop's thread does all. Reads come one at a time,
-// and one write is under way at most.
+// One agent's stream. All its functions run on the loop's thread. At most one
+// read and one write are in flight.
 class CollectStream : public RpcStream<AsyncCollectStream> {
  public:
   CollectStream(Ingest* ingest, v1::CollectionService::AsyncService* service,
@@ -170,7 +172,7 @@ class CollectStream : public RpcStream<AsyncCollectStream> {
 
   void OnWriteDone(bool ok) override {
     is_writing_ = false;
-    if (!ok) link_->End(absl::CancelledError("the agent is gone"));
+    if (!ok) link_->End(absl::CancelledError("the agent disconnected"));
     Advance();
   }
 
@@ -184,7 +186,7 @@ class CollectStream : public RpcStream<AsyncCollectStream> {
   void Advance() {
     if (is_finished_) return;
     if (!is_writing_) WriteNext();
-    // If many batches wait for their acknowledgement, after that.
+    // While many batches wait for their acknowledgment, reads pause.
     if (is_finished_ || !is_paused_ || link_->has_failed() ||
         session_->HasManyUnacknowledged()) {
       return;
@@ -209,7 +211,7 @@ class CollectStream : public RpcStream<AsyncCollectStream> {
   v1::CollectRequest request_;
   v1::CollectResponse response_;  // being written
   bool is_writing_ = false;
-  bool is_paused_ = false;  // nothing is being read
+  bool is_paused_ = false;  // no read is in flight
   bool is_finished_ = false;
 };
 
@@ -219,7 +221,7 @@ class CollectionService : public StreamService {
 
   grpc::Service& service() override { return service_; }
 
-  // Streams own themselves.
+  // Deletes itself when it is done.
   void AcceptOn(EventLoop* loop) override {
     new CollectStream(ingest_, &service_, loop);
   }

@@ -11,7 +11,7 @@ namespace fleetperf::aggregator {
 
 class Ingest;
 
-// `ingest` outlives the server that the service is registered with.
+// `ingest` must outlive the server that the service is registered with.
 std::unique_ptr<StreamService> MakeCollectionService(Ingest* ingest);
 
 }  // namespace fleetperf::aggregator

@@ -25,22 +25,21 @@ namespace {
 
 constexpr uint32_t kDefaultPageSize = 1000;
 constexpr uint32_t kMaxPageSize = 10'000;
-// A page ends with the item by which it has become larger, and so does the
-// answer to a request that asks for no pages. No item is larger than the rest
-// of kMaxMessageBytes.
+// Limits of a page, and of the answer to a request without pages. The item that
+// exceeds the limit is the last one. No item is larger than the rest of
+// kMaxMessageBytes.
 constexpr size_t kPageBytes = 4 << 20;
 constexpr size_t kAnswerBytes = 8 << 20;
 static_assert(kAnswerBytes <= kMaxMessageBytes / 2);
 constexpr uint32_t kAnyNumber = std::numeric_limits<uint32_t>::max();
-// Of a help, which can be as long as a catalogue.
+// The limit of a help text, which an agent can make as long as a catalogue.
 constexpr size_t kMaxHelpBytes = 64 << 10;
-// Machines that are in memory at a time.
+// The number of machines in memory at a time.
 constexpr size_t kMachinesAtATime = 100;
-// Machines that are asked for their instances by one call.
+// The limit of machines that one call asks for their instances.
 constexpr size_t kMaxMachinesAsked = 1000;
-// How long samples may be on their way, beside what they wait for others to be
-// sent with.
-constexpr absl::Duration kOnItsWay = absl::Seconds(5);
+// The time that samples may be in flight, in addition to the batch period.
+constexpr absl::Duration kMaxInFlight = absl::Seconds(5);
 constexpr absl::Duration kEnumerateTimeout = absl::Seconds(3);
 
 // An empty pattern matches every name.
@@ -48,33 +47,35 @@ perflib::Pattern PatternOf(const std::string& text) {
   return text.empty() ? perflib::Pattern() : perflib::Pattern(text);
 }
 
-// How much a page has room for.
+// Counts the items and bytes of a page.
 class Page {
  public:
-  // `page_size`: as in a request.
+  // `page_size` is that of a request.
   explicit Page(uint32_t page_size)
       : Page(page_size,
              page_size == 0 ? kAnyNumber : std::min(page_size, kMaxPageSize)) {}
-  // The same of `most` items.
-  Page(uint32_t page_size, uint32_t most)
-      : most_(most), most_bytes_(page_size == 0 ? kAnswerBytes : kPageBytes) {}
+  // Limits the page to `max_items`.
+  Page(uint32_t page_size, uint32_t max_items)
+      : max_items_(max_items),
+        max_bytes_(page_size == 0 ? kAnswerBytes : kPageBytes) {}
 
-  bool is_full() const { return items_ >= most_ || bytes_ > most_bytes_; }
+  bool is_full() const { return items_ >= max_items_ || bytes_ > max_bytes_; }
   void Add(const google::protobuf::Message& item) {
     ++items_;
     bytes_ += item.ByteSizeLong();
   }
 
  private:
-  const uint32_t most_;
-  const size_t most_bytes_;
+  const uint32_t max_items_;
+  const size_t max_bytes_;
   size_t items_ = 0;
   size_t bytes_ = 0;
 };
 
-// Where a page of instances begins: behind so many of a machine.
+// The start of a page of instances: a machine, and the number of its instances
+// on earlier pages.
 struct InstancePlace {
-  std::string machine;  // empty: at the first
+  std::string machine;  // empty: the first one
   size_t skipped = 0;
 };
 
@@ -99,12 +100,12 @@ std::string Shortened(std::string help) {
   return help;
 }
 
-// The place of a counterset in the list: "{GUID}" and its name.
+// A counterset's place in the list: "{GUID}" and its name.
 std::string TokenOf(const perflib::CountersetRegistration& registration) {
   return absl::StrCat(registration.guid.ToString(), registration.name);
 }
 
-// Whether a counterset comes behind the place of a token.
+// Whether a counterset comes after the place of `token`.
 bool IsBehind(const perflib::CountersetRegistration& registration,
               const std::string& token) {
   if (token.empty()) return true;
@@ -128,7 +129,7 @@ class FleetService : public v1::FleetService::Service {
     const perflib::Pattern pattern = PatternOf(request->machine());
     Page page(request->page_size() == 0 ? kDefaultPageSize
                                         : request->page_size());
-    // The token is the last name of the page before.
+    // The token is the last name on the previous page.
     std::string last = request->page_token();
     for (;;) {
       const auto stored = store_.GetMachines(last, kMachinesAtATime);
@@ -189,7 +190,7 @@ class FleetService : public v1::FleetService::Service {
     if (!counterset.ok()) return RpcFromStatus(counterset.status());
     Page page(request->page_size());
     const auto& counters = counterset->registration.counters;
-    // The token is the place of the next one.
+    // The token is the place of the next instance.
     size_t next = 0;
     if (!request->page_token().empty() &&
         !absl::SimpleAtoi(request->page_token(), &next)) {
@@ -236,7 +237,7 @@ class FleetService : public v1::FleetService::Service {
     if (request->page_size() == 0 && machines.size() > kMaxMachinesAsked) {
       return RpcFromStatus(absl::InvalidArgumentError(
           absl::StrCat("more than ", kMaxMachinesAsked,
-                       " machines match; choose some with --machine")));
+                       " machines match; select fewer with --machine")));
     }
     if (machines.empty() && request->page_token().empty()) {
       return RpcFromStatus(absl::NotFoundError(absl::StrCat(
@@ -255,7 +256,7 @@ class FleetService : public v1::FleetService::Service {
   }
 
   static absl::Status WrongToken() {
-    return absl::InvalidArgumentError("page_token is of no page of this list");
+    return absl::InvalidArgumentError("page_token is not a token of this list");
   }
 
   v1::Machine Describe(const v1::Machine& stored, bool with_plan_report) const {
@@ -278,7 +279,8 @@ class FleetService : public v1::FleetService::Service {
       if (machine.has_newest_sample()) {
         const absl::Duration age = ingest_.clock().Now() + connection->skew -
                                    FromProto(machine.newest_sample());
-        const absl::Duration lag = age - connection->batch_period - kOnItsWay;
+        const absl::Duration lag =
+            age - connection->batch_period - kMaxInFlight;
         *machine.mutable_lag() = ToProto(std::max(lag, absl::ZeroDuration()));
       }
     }
@@ -289,17 +291,17 @@ class FleetService : public v1::FleetService::Service {
     return machine;
   }
 
-  // From `place` on, as far as the page has room.
+  // Adds instances from `place` on until the page is full.
   void AddInstances(std::vector<std::string> machines,
                     const perflib::Guid& counterset, InstancePlace place,
                     uint32_t page_size, v1::ListInstancesResponse* response) {
-    std::string behind;  // the first machine of the next page
-    const size_t most = page_size == 0
-                            ? kMaxMachinesAsked
-                            : std::min<size_t>(page_size, kMaxMachinesAsked);
-    if (machines.size() > most) {
-      behind = machines[most];
-      machines.resize(most);
+    std::string next_machine;  // the first one of the next page
+    const size_t max_machines =
+        page_size == 0 ? kMaxMachinesAsked
+                       : std::min<size_t>(page_size, kMaxMachinesAsked);
+    if (machines.size() > max_machines) {
+      next_machine = machines[max_machines];
+      machines.resize(max_machines);
     }
     Page page(page_size == 0 ? 0 : kMaxPageSize, kAnyNumber);
     auto answers =
@@ -325,11 +327,12 @@ class FleetService : public v1::FleetService::Service {
         page.Add(*to);
       }
     }
-    if (!behind.empty())
-      response->set_next_page_token(TokenOf(InstancePlace{behind, 0}));
+    if (!next_machine.empty()) {
+      response->set_next_page_token(TokenOf(InstancePlace{next_machine, 0}));
+    }
   }
 
-  // The instances of the machine's newest samples.
+  // Returns the instances in the machine's newest samples.
   std::vector<perflib::InstanceName> StoredInstances(
       const std::string& machine, const perflib::Guid& counterset) {
     std::vector<perflib::InstanceName> instances;

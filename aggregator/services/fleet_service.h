@@ -1,4 +1,4 @@
-// The gRPC service that lists machines and what they offer.
+// The gRPC service that lists machines, their countersets and instances.
 
 #ifndef FLEETPERF_AGGREGATOR_SERVICES_FLEET_SERVICE_H_
 #define FLEETPERF_AGGREGATOR_SERVICES_FLEET_SERVICE_H_
@@ -15,7 +15,7 @@ class Service;
 
 namespace fleetperf::aggregator {
 
-// All of them outlive the server that the service is registered with.
+// The arguments must outlive the server that the service is registered with.
 std::unique_ptr<grpc::Service> MakeFleetService(Store* store, Fleet* fleet,
                                                 Ingest* ingest);
 

@@ -16,9 +16,9 @@ class HealthService : public Health::Service {
   grpc::Status Check(grpc::ServerContext*, const HealthCheckRequest* request,
                      HealthCheckResponse* response) override {
     if (!request->service().empty()) {
-      return RpcFromStatus(absl::NotFoundError(
-          absl::StrCat("no health of \"", request->service(),
-                       "\" alone; ask for that of the server, \"\"")));
+      return RpcFromStatus(absl::NotFoundError(absl::StrCat(
+          "no health is known of the service \"", request->service(),
+          "\"; ask for the whole server with \"\"")));
     }
     response->set_status(HealthCheckResponse::SERVING);
     return grpc::Status::OK;

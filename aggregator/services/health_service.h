@@ -1,5 +1,5 @@
-// gRPC's standard service by which probes ask whether a server is well. gRPC's
-// own has threads that would take part in the streams' (event_loop.h).
+// gRPC's standard health service, for probes. Replaces gRPC's own
+// implementation, whose threads would also serve the streams of event_loop.h.
 
 #ifndef FLEETPERF_AGGREGATOR_SERVICES_HEALTH_SERVICE_H_
 #define FLEETPERF_AGGREGATOR_SERVICES_HEALTH_SERVICE_H_

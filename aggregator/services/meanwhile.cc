@@ -7,10 +7,10 @@
 namespace fleetperf::aggregator {
 namespace {
 
-// Of one call. A machine collects each counterset with all its instances, each
-// second.
-constexpr size_t kMostMachines = 1000;
-constexpr size_t kMostCountersets = 20;
+// The limits of one call. A machine collects each counterset with all its
+// instances every second.
+constexpr size_t kMaxMachines = 1000;
+constexpr size_t kMaxCountersets = 20;
 
 v1::PlannedQuery QueryOf(const SelectedCounterset& selected,
                          absl::Duration interval) {
@@ -29,10 +29,10 @@ v1::PlannedQuery QueryOf(const SelectedCounterset& selected,
   return ToProto(query);
 }
 
-absl::Status TooMany(absl::string_view what, size_t most) {
+absl::Status TooMany(absl::string_view unit, size_t max) {
   return absl::ResourceExhaustedError(
-      absl::StrCat("the paths select more than ", most, " ", what,
-                   ", which are the most at a time; name fewer, or add them "
+      absl::StrCat("the paths select more than ", max, " ", unit,
+                   ", the limit of one call; select fewer, or add the queries "
                    "to \"plans\" in the aggregator's configuration"));
 }
 
@@ -47,13 +47,13 @@ absl::StatusOr<Meanwhile> PlanMeanwhile(
       ++meanwhile.away_machines;
       continue;
     }
-    if (meanwhile.queries.size() == kMostMachines) {
-      return TooMany("machines", kMostMachines);
+    if (meanwhile.queries.size() == kMaxMachines) {
+      return TooMany("machines", kMaxMachines);
     }
     std::vector<v1::PlannedQuery>& queries = meanwhile.queries[machine];
     for (const SelectedCounterset& counterset : countersets) {
-      if (queries.size() == kMostCountersets) {
-        return TooMany("countersets of a machine", kMostCountersets);
+      if (queries.size() == kMaxCountersets) {
+        return TooMany("countersets of a machine", kMaxCountersets);
       }
       queries.push_back(QueryOf(counterset, interval));
       meanwhile.countersets.insert(counterset.schema->registration.name);

@@ -1,4 +1,4 @@
-// What agents are to collect while somebody looks.
+// The queries that agents run only while a client watches.
 
 #ifndef FLEETPERF_AGGREGATOR_SERVICES_MEANWHILE_H_
 #define FLEETPERF_AGGREGATOR_SERVICES_MEANWHILE_H_
@@ -17,13 +17,14 @@ namespace fleetperf::aggregator {
 
 struct Meanwhile {
   Planner::QueriesByAgent queries;
-  std::set<std::string> countersets;  // their names
-  size_t away_machines = 0;           // whose agents are not connected
+  std::set<std::string> countersets;  // names
+  size_t away_machines = 0;           // machines without a connected agent
 };
 
-// `selected` is what is to be collected, of machines' catalogues; all instances
-// are. `is_connected` says whether a machine's own agent is. Errors: NotFound
-// if none is, ResourceExhausted if it is too much.
+// Plans the collection of all instances of `selected`, which comes from the
+// machines' catalogues. `is_connected` returns whether a machine's own agent is
+// connected. Returns NotFound if no such agent is connected, and
+// ResourceExhausted if too many machines or countersets are selected.
 absl::StatusOr<Meanwhile> PlanMeanwhile(
     const Selected& selected, absl::Duration interval,
     const std::function<bool(const std::string& machine)>& is_connected);

@@ -24,19 +24,20 @@
 namespace fleetperf::aggregator {
 namespace {
 
-// Each keeps a thread, and changes the plans of agents.
-constexpr int kMostCalls = 16;
-constexpr absl::Duration kLongest = absl::Hours(1);
-// How soon it is noticed that the caller is gone, or that samples have come.
+// The limit of concurrent calls. Each call keeps a thread, and changes the
+// plans of agents.
+constexpr int kMaxCalls = 16;
+constexpr absl::Duration kMaxDuration = absl::Hours(1);
+// The interval of checks for cancellation and for the first samples.
 constexpr absl::Duration kCheckInterval = absl::Milliseconds(200);
 
 absl::Status CheckDuration(absl::Duration duration) {
-  if (duration >= absl::Seconds(1) && duration <= kLongest) {
+  if (duration >= absl::Seconds(1) && duration <= kMaxDuration) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("a duration of ", absl::FormatDuration(duration),
-                   " is not between 1s and ", absl::FormatDuration(kLongest)));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "a duration of ", absl::FormatDuration(duration),
+      " is not between 1s and ", absl::FormatDuration(kMaxDuration)));
 }
 
 class PlanService : public v1::PlanService::Service {
@@ -55,8 +56,8 @@ class PlanService : public v1::PlanService::Service {
     }
     if (!Enter()) {
       return RpcFromStatus(absl::ResourceExhaustedError(
-          absl::StrCat("more is being collected for others, ", kMostCalls,
-                       " at a time are the most; try again later")));
+          absl::StrCat("the limit of ", kMaxCalls,
+                       " concurrent collections is reached; try again later")));
     }
     const absl::Status status = Collect(*context, *request, writer);
     Leave();
@@ -66,7 +67,7 @@ class PlanService : public v1::PlanService::Service {
  private:
   bool Enter() {
     absl::MutexLock lock(&mutex_);
-    if (calls_ == kMostCalls) return false;
+    if (calls_ == kMaxCalls) return false;
     ++calls_;
     return true;
   }
@@ -75,7 +76,7 @@ class PlanService : public v1::PlanService::Service {
     --calls_;
   }
 
-  // The paths of the request, and of the expressions in it.
+  // Returns the paths of the request and of its expressions.
   absl::StatusOr<std::vector<std::string>> PathsOf(
       const v1::CollectMeanwhileRequest& request,
       const std::vector<std::string>& known) const {
@@ -129,7 +130,8 @@ class PlanService : public v1::PlanService::Service {
     return Hold(context, paths, duration, std::move(response), writer);
   }
 
-  // Until the caller is gone or the time is over.
+  // Keeps the addition in force until the caller disconnects or `duration` has
+  // passed.
   absl::Status Hold(const grpc::ServerContext& context, const PathSet& paths,
                     absl::Duration duration,
                     v1::CollectMeanwhileResponse response,
@@ -156,7 +158,7 @@ class PlanService : public v1::PlanService::Service {
   Ingest& ingest_;
   Planner& planner_;
   absl::Mutex mutex_;
-  Wakeup never_{&ingest_.clock()};  // whose time is always up
+  Wakeup never_{&ingest_.clock()};  // never notified
   int calls_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

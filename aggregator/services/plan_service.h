@@ -1,4 +1,4 @@
-// The gRPC service by which operators have agents collect more for a while.
+// The gRPC service that makes agents collect more counters for a limited time.
 
 #ifndef FLEETPERF_AGGREGATOR_SERVICES_PLAN_SERVICE_H_
 #define FLEETPERF_AGGREGATOR_SERVICES_PLAN_SERVICE_H_
@@ -16,7 +16,7 @@ class Service;
 
 namespace fleetperf::aggregator {
 
-// All of them outlive the server that the service is registered with.
+// The arguments must outlive the server that the service is registered with.
 std::unique_ptr<grpc::Service> MakePlanService(Store* store, Fleet* fleet,
                                                Ingest* ingest,
                                                Planner* planner);

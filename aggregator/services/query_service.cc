@@ -21,16 +21,16 @@
 namespace fleetperf::aggregator {
 namespace {
 
-// More queries at a time wait for these: each may use much memory, until its
-// answer is sent (QueryLimits::held).
+// The limit of concurrent queries. Further queries wait, because each query may
+// hold much memory until its answer is sent (QueryLimits::held).
 constexpr int kMaxQueries = 8;
-// How long a caller may keep an answer waiting, all in all, and how often that
-// is looked at.
+// The total time that writes of an answer may wait for the caller, and the
+// interval of checks.
 constexpr absl::Duration kMaxWait = absl::Minutes(2);
 constexpr absl::Duration kWatchInterval = absl::Seconds(1);
-// How soon a query that waits notices that its caller is gone.
+// The interval of checks for cancellation while a query waits.
 constexpr absl::Duration kCancelInterval = absl::Milliseconds(200);
-// Points in one message.
+// The limit of points in one message.
 constexpr size_t kMaxPointsPerMessage = 4096;
 
 Over OverFromProto(v1::Over over) {
@@ -134,8 +134,8 @@ void SetSeries(uint32_t id, const v1::Series& series, Parts* part) {
   part->mutable_series()->set_id(id);
 }
 
-// Sends an answer, and ends the call if its caller keeps it waiting for too
-// long: its place is wanted. Thread-compatible.
+// Writes an answer. Cancels the call if its caller reads too slowly, so that
+// waiting queries get its slot. Thread-compatible.
 class AnswerWriter {
  public:
   AnswerWriter(grpc::ServerContext* context, const Clock* clock)
@@ -151,7 +151,7 @@ class AnswerWriter {
     watcher_.join();
   }
 
-  // An error if the caller is gone.
+  // Returns an error if the caller disconnected.
   template <typename Response>
   absl::Status Write(const Response& response,
                      grpc::ServerWriter<Response>* writer) {
@@ -164,7 +164,7 @@ class AnswerWriter {
     waited_ = Waited();
     writing_since_ = std::nullopt;
     if (written) return absl::OkStatus();
-    return absl::CancelledError("the caller is gone");
+    return absl::CancelledError("the caller disconnected");
   }
 
  private:
@@ -180,7 +180,7 @@ class AnswerWriter {
     }
   }
 
-  // How long the caller took to take what was sent.
+  // The total time that writes waited for the caller.
   absl::Duration Waited() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (!writing_since_.has_value()) return waited_;
     return waited_ + clock_.Monotonic() - *writing_since_;
@@ -193,15 +193,15 @@ class AnswerWriter {
   // Clock::Monotonic().
   std::optional<absl::Duration> writing_since_ ABSL_GUARDED_BY(mutex_);
   absl::Duration waited_ ABSL_GUARDED_BY(mutex_);
-  std::thread watcher_;  // last: it uses the others
+  std::thread watcher_;  // last: it uses the other members
 };
 
-// Room for some queries. Thread-safe.
+// Limits concurrent queries to kMaxQueries. Thread-safe.
 class QuerySlots {
  public:
   explicit QuerySlots(const Clock* clock) : left_(clock) {}
 
-  // A place in it, given back when it is destroyed.
+  // A slot, released by its destructor.
   class Slot {
    public:
     explicit Slot(QuerySlots* slots) : slots_(*slots) {}
@@ -213,7 +213,7 @@ class QuerySlots {
     QuerySlots& slots_;
   };
 
-  // Waits until there is room. Nothing if the caller is gone.
+  // Waits for a slot. Returns nullptr if the caller disconnects.
   std::unique_ptr<Slot> Enter(const grpc::ServerContext& context) {
     const auto is_free = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
       return running_ < kMaxQueries;
@@ -290,13 +290,13 @@ class QueryService : public v1::QueryService::Service {
   }
 
  private:
-  // A slot if the caller may ask, when there is room.
+  // Checks the caller's role and waits for a slot.
   absl::StatusOr<std::unique_ptr<QuerySlots::Slot>> Admit(
       const grpc::ServerContext& context) {
     RETURN_IF_ERROR(
         CheckAccess(context, {Role::kReader, Role::kOperator}).status());
     auto slot = slots_.Enter(context);
-    if (slot == nullptr) return absl::CancelledError("the caller is gone");
+    if (slot == nullptr) return absl::CancelledError("the caller disconnected");
     return slot;
   }
 

@@ -16,7 +16,8 @@ class Service;
 
 namespace fleetperf::aggregator {
 
-// `store` and `fleet` outlive the server that the service is registered with.
+// `store`, `fleet` and `clock` must outlive the server that the service is
+// registered with.
 std::unique_ptr<grpc::Service> MakeQueryService(
     Store* store, Fleet* fleet, MachineNow now_of,
     const Clock* clock = &Clock::Real());

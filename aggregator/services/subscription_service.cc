@@ -20,7 +20,8 @@
 namespace fleetperf::aggregator {
 namespace {
 
-// What a request asks for. Errors: InvalidArgument.
+// Converts a request to a subscription. Returns InvalidArgument if it is
+// malformed.
 absl::StatusOr<SubscriptionRequest> ParseRequest(
     const v1::SubscribeRequest& proto, const Directory& directory) {
   const absl::Duration interval = FromProto(proto.interval());
@@ -36,7 +37,7 @@ absl::StatusOr<SubscriptionRequest> ParseRequest(
       proto.has_where() || proto.top() > 0 || proto.bottom() > 0;
   if (proto.raw() && (chooses || proto.has_interval())) {
     return absl::InvalidArgumentError(
-        "raw samples come as they are: without interval, where, top and "
+        "raw samples cannot be combined with interval, where, top and "
         "bottom");
   }
   ASSIGN_OR_RETURN(
@@ -53,7 +54,7 @@ absl::StatusOr<SubscriptionRequest> ParseRequest(
   return request;
 }
 
-// Bytes that stay where they are, for all whom they go to.
+// Returns a slice that shares the bytes among all streams that write them.
 grpc::Slice Share(std::shared_ptr<const std::string> bytes) {
   auto* const kept = new std::shared_ptr<const std::string>(std::move(bytes));
   return grpc::Slice(
@@ -65,7 +66,7 @@ grpc::Slice Share(std::shared_ptr<const std::string> bytes) {
 }
 
 grpc::ByteBuffer Encode(const Outbox::Message& message) {
-  // Parts of a message that stand one after the other are one message.
+  // Concatenated serialized messages parse as one merged message.
   std::vector<grpc::Slice> slices = {
       grpc::Slice(message.response.SerializeAsString())};
   for (const auto& part : message.encoded_values) slices.push_back(Share(part));
@@ -78,15 +79,15 @@ absl::StatusOr<v1::SubscribeRequest> Decode(grpc::ByteBuffer bytes) {
       grpc::SerializationTraits<v1::SubscribeRequest>::Deserialize(&bytes,
                                                                    &request);
   if (status.ok()) return request;
-  return absl::InvalidArgumentError("the request is no SubscribeRequest");
+  return absl::InvalidArgumentError("the request is not a SubscribeRequest");
 }
 
-// It takes and gives bytes, since many get the same.
+// A service of bytes, because many subscribers get the same bytes.
 using AsyncSubscriptionService =
     v1::SubscriptionService::WithRawMethod_Subscribe<
         v1::SubscriptionService::Service>;
 
-// What subscriptions need; all of them outlive the server.
+// The objects that subscriptions use. All must outlive the server.
 struct Subscribed {
   Store& store;
   Fleet& fleet;
@@ -105,8 +106,9 @@ class SubscribeStream
   }
 
  private:
-  // What a subscription selects may be looked for in the whole fleet: not by
-  // the thread that reads and writes all streams.
+  // A thread of the hub starts the subscription, because its paths may have to
+  // be resolved against the whole fleet. That must not block the loop's thread,
+  // which serves all streams.
   void OnStart() override {
     new SubscribeStream(subscribed_, &service_, &loop());
     subscribed_.hub.Post([this] { Start(); });
@@ -124,14 +126,14 @@ class SubscribeStream
         });
   }
 
-  // Writes what is in the outbox, one message after the other. Outlives the
-  // stream, for those who put something there.
+  // Writes the outbox's messages one by one. Outlives the stream, because other
+  // threads put messages into the outbox. Thread-safe.
   class Writer {
    public:
     explicit Writer(SubscribeStream* stream) : stream_(stream) {}
 
-    // Until Open is called, nothing is written and the stream goes on; after
-    // it, the stream may be gone at any time. If `status` is not OK, the stream
+    // Before Open, nothing is written and the stream stays open. After Open,
+    // the stream may be done at any time. If `status` is not OK, the stream
     // ends with it.
     void Open(std::shared_ptr<Outbox> outbox, const absl::Status& status) {
       absl::MutexLock lock(&mutex_);
@@ -149,7 +151,9 @@ class SubscribeStream
     void OnWriteDone(bool ok) {
       absl::MutexLock lock(&mutex_);
       is_writing_ = false;
-      if (!ok) end_.Update(absl::CancelledError("the subscriber is gone"));
+      if (!ok) {
+        end_.Update(absl::CancelledError("the subscriber disconnected"));
+      }
       WriteMoreLocked();
     }
 
@@ -165,7 +169,7 @@ class SubscribeStream
     }
 
    private:
-    // A stream is finished when its last write is done.
+    // Finishes the stream after its last write.
     void WriteMoreLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
       if (!is_open_ || is_writing_ || is_finished_ || stream_ == nullptr)
         return;
@@ -192,7 +196,7 @@ class SubscribeStream
     absl::Status end_ ABSL_GUARDED_BY(mutex_);
   };
 
-  // Called by one of the hub's threads.
+  // Runs on a thread of the hub.
   void Start() {
     const absl::Status status = Subscribe();
     writer_->Open(subscription_ == nullptr ? nullptr : subscription_->outbox(),
@@ -219,7 +223,7 @@ class SubscribeStream
   AsyncSubscriptionService& service_;
   grpc::ByteBuffer request_;
   const std::shared_ptr<Writer> writer_ = std::make_shared<Writer>(this);
-  // Null: it did not begin.
+  // nullptr: the subscription did not start.
   std::shared_ptr<Subscription> subscription_;
 };
 
@@ -230,7 +234,7 @@ class SubscriptionService : public StreamService {
 
   grpc::Service& service() override { return service_; }
 
-  // Streams own themselves.
+  // Deletes itself when it is done.
   void AcceptOn(EventLoop* loop) override {
     new SubscribeStream(subscribed_, &service_, loop);
   }

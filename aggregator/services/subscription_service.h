@@ -12,7 +12,7 @@
 
 namespace fleetperf::aggregator {
 
-// All of them outlive the server that the service is registered with.
+// The arguments must outlive the server that the service is registered with.
 std::unique_ptr<StreamService> MakeSubscriptionService(Store* store,
                                                        Fleet* fleet, Hub* hub);
 

@@ -11,7 +11,7 @@
 namespace fleetperf::aggregator {
 namespace {
 
-// Instances that are remembered without asking which of them are gone.
+// The number of remembered instances from which on ended ones are removed.
 constexpr size_t kFewInstances = 1000;
 
 bool Collects(const CollectedQuery& query, uint32_t counter_id) {
@@ -117,13 +117,13 @@ bool Feed::Name(Series& series) {
   return true;
 }
 
-// Names are compared as paths do.
+// Compares names like paths do.
 Feed::Indexes& Feed::IndexesOf(const Series& series) {
   return indexes_[{series.counter_id,
                    absl::AsciiStrToLower(series.instance.name)}];
 }
 
-// Takes the smallest that is free.
+// Takes the smallest free index.
 uint32_t Feed::TakeIndex(const Series& series) {
   Indexes& indexes = IndexesOf(series);
   if (indexes.free.empty()) return indexes.end++;
@@ -135,7 +135,7 @@ void Feed::GiveIndexBack(Series& series) {
   IndexesOf(series).free.insert(*std::exchange(series.index, std::nullopt));
 }
 
-// Ends the series that are not in the frame's last tick.
+// Ends the series that are absent from the frame's last tick.
 void Feed::EndAbsent(const Frame& frame) {
   const uint32_t last = static_cast<uint32_t>(frame.clocks->size()) - 1;
   if (frame.HasFailed(last)) return;
@@ -157,7 +157,8 @@ void Feed::EndAbsent(const Frame& frame) {
   }
 }
 
-// Makes room: processes come and go for as long as somebody watches.
+// Removes ended instances: processes come and go for as long as a subscription
+// lasts.
 void Feed::Forget() {
   for (const size_t number : samples_.Forget(
            [this](size_t series) { return series_[series].is_over; })) {

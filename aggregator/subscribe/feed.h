@@ -1,5 +1,5 @@
-// The series of one counterset of one machine, evaluated once for all
-// subscriptions that select the same of it.
+// The selected series of one counterset of one machine. A feed evaluates them
+// once for all subscriptions with the same selection.
 
 #ifndef FLEETPERF_AGGREGATOR_SUBSCRIBE_FEED_H_
 #define FLEETPERF_AGGREGATOR_SUBSCRIBE_FEED_H_
@@ -22,9 +22,9 @@
 
 namespace fleetperf::aggregator {
 
-// In which form values are wanted.
+// The form of the values of a feed.
 struct FeedForm {
-  // The least time between two values of a series.
+  // The minimum time between two values of a series.
   absl::Duration interval;
   bool raw = false;
 
@@ -34,18 +34,18 @@ struct FeedForm {
 // Thread-compatible.
 class Feed : private SampleSink {
  public:
-  // What is selected must be of one counterset. `names` outlives this.
+  // `names` must outlive the feed.
   Feed(const SelectedCounterset& selected, const FeedForm& form,
        SeriesNames* names);
 
-  // Evaluates the samples of a frame of the machine. Frames come in the order
-  // of epochs and batches, each once.
+  // Evaluates the samples of a frame of the machine. Must be called once for
+  // each frame, in the order of epochs and batches.
   void Add(const Frame& frame);
 
-  // What came of the frames since the last call; it has no position.
+  // Returns the values of the frames since the last call, without a position.
   FeedUpdate TakeUpdate();
 
-  // The newest value of each series that has one and has not ended.
+  // Returns the newest value of each series that has one and has not ended.
   FeedUpdate Newest() const;
 
  private:
@@ -55,17 +55,17 @@ class Feed : private SampleSink {
     std::vector<uint32_t> wanted_indexes;
     StreamEvaluator evaluator;
     absl::Duration sampling_interval;
-    // Of its newest sample that gave a value.
+    // The point of the newest sample that yielded a value.
     std::optional<Point> newest_point;
     std::optional<RawSample> newest_sample;
-    bool is_over = false;  // its instance was absent when it was last looked at
-    // Which of the instances of its name it is; nothing before its first value
-    // and after its end.
+    bool is_over = false;  // the instance was absent from the newest tick
+    // The number of the instance among those with its name. std::nullopt before
+    // the first value and after the end.
     std::optional<uint32_t> index;
-    std::shared_ptr<const v1::Series> name;  // null: as long
+    std::shared_ptr<const v1::Series> name;  // nullptr while `index` is unset
   };
-  // Which indexes living series of one counter and name have: all below `end`
-  // that are not free.
+  // The indexes used by the living series of one counter and name: all below
+  // `end` that are not free.
   struct Indexes {
     std::set<uint32_t> free;
     uint32_t end = 0;
@@ -75,7 +75,8 @@ class Feed : private SampleSink {
                    std::vector<uint32_t> wanted_indexes) override;
   void AddRun(size_t number, const SeriesRun& run) override;
 
-  // Gives the series its name if it has none. False if it is not wanted.
+  // Names the series if it has no name. Returns false if the series is not
+  // selected.
   bool Name(Series& series);
   Indexes& IndexesOf(const Series& series);
   uint32_t TakeIndex(const Series& series);
@@ -90,7 +91,7 @@ class Feed : private SampleSink {
   SeriesNames& names_;
   SampleFeed samples_;
   std::vector<Series> series_;
-  std::vector<size_t> free_;  // of those, what is forgotten
+  std::vector<size_t> free_;  // unused entries of series_
   // By counter and name.
   std::map<std::pair<uint32_t, std::string>, Indexes> indexes_;
   size_t forget_above_;

@@ -3,7 +3,7 @@
 namespace fleetperf::aggregator {
 namespace {
 
-// That are held while history is read.
+// The limit of updates held while history is read.
 constexpr size_t kMaxHeld = 1000;
 
 }  // namespace
@@ -25,7 +25,7 @@ void FeedListener::Deliver(std::shared_ptr<const FeedUpdate> update) {
 std::shared_ptr<const FeedUpdate> FeedListener::NewOf(
     std::shared_ptr<const FeedUpdate> update) const {
   if (!history_.Has(update->position)) return update;
-  // That a series ended may not have been seen in what is stored.
+  // The stored samples may not show that a series ended.
   if (update->ended.empty()) return nullptr;
   return std::make_shared<const FeedUpdate>(
       FeedUpdate{.position = update->position, .ended = update->ended});

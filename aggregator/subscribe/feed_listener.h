@@ -1,4 +1,4 @@
-// One subscriber's share of a feed.
+// A subscriber's connection to a feed.
 
 #ifndef FLEETPERF_AGGREGATOR_SUBSCRIBE_FEED_LISTENER_H_
 #define FLEETPERF_AGGREGATOR_SUBSCRIBE_FEED_LISTENER_H_
@@ -16,22 +16,22 @@
 
 namespace fleetperf::aggregator {
 
-// Joins what was stored to what comes, without a gap or a repetition between:
-// what comes is held back until what is stored has been read, and of it what
-// was stored by then is passed over. Thread-safe.
+// Joins stored history to live updates without a gap or a repetition. Holds
+// updates back until the history is read, and then skips the batches that the
+// history contained. Thread-safe.
 class FeedListener {
  public:
-  // Holds updates back, if it `reads_history`, until Release.
+  // If `reads_history`, holds updates back until Release.
   FeedListener(std::shared_ptr<Outbox> outbox, bool reads_history)
       : outbox_(std::move(outbox)), is_holding_(reads_history) {}
 
   void Deliver(std::shared_ptr<const FeedUpdate> update);
 
-  // History was read, and had what came in these batches.
+  // Must be called when the history is read. `history` are its batches.
   void Release(SeenBatches history);
 
  private:
-  // Null: nothing of it is new.
+  // Returns the part of an update that is new; nullptr if none is.
   std::shared_ptr<const FeedUpdate> NewOf(
       std::shared_ptr<const FeedUpdate> update) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -40,7 +40,7 @@ class FeedListener {
   absl::Mutex mutex_;
   bool is_holding_ ABSL_GUARDED_BY(mutex_);
   std::deque<std::shared_ptr<const FeedUpdate>> held_ ABSL_GUARDED_BY(mutex_);
-  uint64_t lagged_ ABSL_GUARDED_BY(mutex_) = 0;  // of what was held
+  uint64_t lagged_ ABSL_GUARDED_BY(mutex_) = 0;  // dropped while held
   SeenBatches history_ ABSL_GUARDED_BY(mutex_);
 };
 

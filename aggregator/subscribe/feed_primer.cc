@@ -46,7 +46,7 @@ SeenBatches FeedPrimer::Read() {
         return absl::OkStatus();
       },
       [](const Loss&) {});
-  // What comes follows all the same.
+  // Live values follow even after an error.
   return status.ok() ? batches : SeenBatches();
 }
 

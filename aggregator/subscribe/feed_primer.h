@@ -1,5 +1,5 @@
-// Reads the newest stored samples of a machine into new feeds of it, on which
-// the next values rest.
+// Reads the newest stored samples of a machine into its new feeds. The first
+// live values of rates need these samples.
 
 #ifndef FLEETPERF_AGGREGATOR_SUBSCRIBE_FEED_PRIMER_H_
 #define FLEETPERF_AGGREGATOR_SUBSCRIBE_FEED_PRIMER_H_
@@ -19,7 +19,8 @@ class FeedPrimer : public HubTask {
  public:
   using Feeds = std::vector<std::shared_ptr<SharedFeed>>;
 
-  // Calls `on_primed` when it is done. `context` outlives this.
+  // Calls `on_primed` when all feeds are primed. `context` must outlive the
+  // primer.
   FeedPrimer(std::string machine, Feeds feeds, HubContext* context,
              std::function<void(Feeds)> on_primed)
       : machine_(std::move(machine)),
@@ -30,7 +31,7 @@ class FeedPrimer : public HubTask {
   bool Work() override;
 
  private:
-  // Which batches were read; none if it failed.
+  // Returns the batches read; none after an error.
   SeenBatches Read();
 
   const std::string machine_;

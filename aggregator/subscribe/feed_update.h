@@ -1,4 +1,5 @@
-// What subscribers are told when samples have come: made once for all of them.
+// The update of subscribers about new samples, shared by all subscribers of a
+// feed.
 
 #ifndef FLEETPERF_AGGREGATOR_SUBSCRIBE_FEED_UPDATE_H_
 #define FLEETPERF_AGGREGATOR_SUBSCRIBE_FEED_UPDATE_H_
@@ -13,12 +14,12 @@
 
 namespace fleetperf::aggregator {
 
-// New values of one series, whose id they have: calculated or raw ones.
+// New values of one series, calculated or raw, with the series' id.
 struct SeriesValues {
   std::shared_ptr<const v1::Series> series;
   v1::Points points;
   v1::RawSamples raw;
-  // Of an instance that stands for all others, and no path names it.
+  // Whether the instance is an aggregate of all others that no path names.
   bool is_unnamed_aggregate = false;
 
   size_t count() const {
@@ -26,14 +27,14 @@ struct SeriesValues {
   }
 };
 
-// Of the series of one counterset of one machine.
+// New values of the series of one counterset of one machine.
 struct FeedUpdate {
-  SamplePosition position;  // of the batch that it is made of
+  SamplePosition position;  // the batch's
   std::vector<SeriesValues> values;
-  std::vector<uint32_t> ended;  // ids of series, after their last values
-  uint64_t lagged = 0;          // values that were left out before these
-  // If not null, the values as a SubscribeResponse has them on the wire, for
-  // many subscribers.
+  std::vector<uint32_t> ended;  // ids of series that end after these values
+  uint64_t lagged = 0;          // values dropped before these
+  // If not nullptr, the values in the wire format of SubscribeResponse, encoded
+  // once for many subscribers.
   std::shared_ptr<const std::string> encoded_values;
 
   bool empty() const { return values.empty() && ended.empty() && lagged == 0; }

@@ -42,7 +42,7 @@ void HistoryReader::Add(Part part) {
   Schedule();
 }
 
-void HistoryReader::GoOn() { Schedule(); }
+void HistoryReader::Continue() { Schedule(); }
 
 void HistoryReader::Schedule() {
   {
@@ -57,7 +57,8 @@ bool HistoryReader::Work() {
   Part part;
   {
     absl::MutexLock lock(&mutex_);
-    if (parts_.empty() || outbox_->HasMuch()) return is_scheduled_ = false;
+    if (parts_.empty() || outbox_->IsFullOfHistory())
+      return is_scheduled_ = false;
     part = std::move(parts_.front());
     parts_.pop_front();
   }
@@ -66,10 +67,10 @@ bool HistoryReader::Work() {
   if (absl::IsResourceExhausted(batches.status())) {
     outbox_->End(batches.status());
   } else if (!batches.ok()) {
-    spdlog::warn("a subscriber gets no history of {}: {}", part.machine,
+    spdlog::warn("cannot send a subscriber the history of {}: {}", part.machine,
                  std::string(batches.status().message()));
   }
-  // What comes follows all the same.
+  // Live values follow even after an error.
   part.listener->Release(batches.value_or(SeenBatches()));
   return true;
 }
@@ -95,7 +96,7 @@ absl::StatusOr<SeenBatches> HistoryReader::Read(const Part& part) {
            }},
       [&](const Frame& frame) {
         if (context_.is_stopping || outbox_->has_end()) {
-          return absl::CancelledError("nobody reads it");
+          return absl::CancelledError("the subscription has ended");
         }
         feed.Add(frame);
         sent += Send(feed.TakeUpdate());

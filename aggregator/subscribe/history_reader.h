@@ -1,5 +1,5 @@
-// Reads what is stored of a subscription's series, one counterset of a machine
-// after the other, as fast as the subscriber takes it.
+// Reads the stored values of a subscription's series, one counterset of a
+// machine at a time, at the speed of the subscriber.
 
 #ifndef FLEETPERF_AGGREGATOR_SUBSCRIBE_HISTORY_READER_H_
 #define FLEETPERF_AGGREGATOR_SUBSCRIBE_HISTORY_READER_H_
@@ -22,34 +22,35 @@
 
 namespace fleetperf::aggregator {
 
-// Thread-safe, but for Work.
+// Thread-safe, except Work.
 class HistoryReader : public HubTask,
                       public std::enable_shared_from_this<HistoryReader> {
  public:
-  // `context` outlives this.
+  // `context` must outlive the reader.
   HistoryReader(HubContext* context, absl::Time start,
                 std::shared_ptr<Outbox> outbox)
       : context_(*context), start_(start), outbox_(std::move(outbox)) {}
 
-  // Whose history, and who holds back what comes until it is read.
+  // The history to read, and the listener that holds live updates back until it
+  // is read.
   struct Part {
     std::string machine;
     SelectedCounterset selected;
     FeedForm form;
     std::shared_ptr<SeriesNames> names;
     std::shared_ptr<FeedListener> listener;
-    std::shared_ptr<void> joining;  // let go when it is read
+    std::shared_ptr<void> joining;  // released when the history is read
   };
   void Add(Part part);
-  // The subscriber has taken what was waiting for it.
-  void GoOn();
+  // Must be called when the subscriber's outbox is drained.
+  void Continue();
 
   bool Work() override;
 
  private:
-  // Which batches were in it.
+  // Returns the batches of the part.
   absl::StatusOr<SeenBatches> Read(const Part& part);
-  // Hands on what is of the time that is asked for; how many values that are.
+  // Sends the values since the subscription's start. Returns their number.
   size_t Send(FeedUpdate update);
   void Schedule();
 

@@ -11,10 +11,11 @@
 namespace fleetperf::aggregator {
 namespace {
 
-// Names of machines that need not be looked for again.
-constexpr size_t kMostUnwatched = 100'000;
+// The limit of names of unwatched machines in memory.
+constexpr size_t kMaxUnwatched = 100'000;
 
-// Machines for which the hub's lock is held in one go: ingest waits for it.
+// The number of machines attached under one hold of the hub's lock, which
+// ingest waits for.
 constexpr size_t kSome = 64;
 
 void ForSome(absl::Span<const std::string> names,
@@ -68,7 +69,7 @@ absl::Status Hub::Add(const std::shared_ptr<Subscription>& subscription) {
   ASSIGN_OR_RETURN(
       const Selected selected,
       subscription->request().paths.Select(context_.store->directory()));
-  // Machines that come from here on are attached when they do.
+  // Machines that appear from now on are attached by OnBatch.
   ASSIGN_OR_RETURN(std::vector<std::string> names, Enter(subscription));
   std::erase_if(names, [&](const std::string& name) {
     return selected.contains(name) || !subscription->IsWatching(name);
@@ -78,7 +79,8 @@ absl::Status Hub::Add(const std::shared_ptr<Subscription>& subscription) {
   ForSome(names, [&](absl::Span<const std::string> some) {
     AttachSome(subscription.get(), some);
   });
-  // Destroyed without the lock: it may tell the subscriber.
+  // Destroyed without the lock, because the destruction may notify the
+  // subscriber.
   std::shared_ptr<void> joining;
   {
     absl::MutexLock lock(&mutex_);
@@ -101,7 +103,7 @@ std::unique_ptr<Hub::Entry> Hub::MakeEntry(
         &context_, *subscription->request().start, subscription->outbox());
     subscription->outbox()->SetDrainedListener(
         [history = std::weak_ptr<HistoryReader>(entry->history)] {
-          if (const auto reader = history.lock()) reader->GoOn();
+          if (const auto reader = history.lock()) reader->Continue();
         });
   }
   return entry;
@@ -114,8 +116,8 @@ absl::StatusOr<std::vector<std::string>> Hub::Enter(
   absl::MutexLock lock(&mutex_);
   if (std::ssize(subscriptions_) >= limits_.max_subscribers) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("there are ", limits_.max_subscribers,
-                     " subscribers, as many as there may be"));
+        absl::StrCat("the limit of ", limits_.max_subscribers,
+                     " subscribers is reached; try again later"));
   }
   subscriptions_[subscription.get()] = std::move(entry);
   unwatched_.clear();
@@ -179,7 +181,8 @@ void Hub::Remove(const std::shared_ptr<Subscription>& subscription) {
     subscriptions_.erase(entered);
     if (subscriptions_.empty()) unwatched_.clear();
   }
-  subscription->outbox()->End(absl::CancelledError("nobody reads it"));
+  subscription->outbox()->End(
+      absl::CancelledError("the subscription has ended"));
   ForSome(entry->watched, [&](absl::Span<const std::string> some) {
     DetachSome(subscription, some);
   });
@@ -219,8 +222,8 @@ Hub::Machine* Hub::Find(const std::string& machine) {
                   })) {
     return EnterMachine(machine);
   }
-  // Agents choose the names.
-  if (unwatched_.size() >= kMostUnwatched) unwatched_.clear();
+  // Bounded, because agents choose the names.
+  if (unwatched_.size() >= kMaxUnwatched) unwatched_.clear();
   unwatched_.insert(machine);
   return nullptr;
 }
@@ -228,7 +231,7 @@ Hub::Machine* Hub::Find(const std::string& machine) {
 void Hub::OnBatch(std::shared_ptr<const ReceivedBatch> batch) {
   absl::MutexLock lock(&mutex_);
   if (subscriptions_.empty()) return;
-  // Mostly there is one.
+  // Most batches have one machine.
   std::vector<LiveMachine*> offered;
   for (const Frame& frame : batch->decoded.frames) {
     Machine* machine = Find(frame.query->machine);

@@ -1,10 +1,12 @@
-// Hands arriving batches to those who watch their machines.
+// Distributes arriving batches to the subscribers of their machines.
 //
-//   batch ─▶ LiveMachine ─▶ Feed ─▶ FeedListener ─▶ Outbox ─▶ subscriber
-//            one a machine  what some           one a subscriber
-//                           select of it
+//   batch ─▶ LiveMachine ─▶ Feed ──────────▶ FeedListener ─▶ Outbox ─▶
+//   subscriber
+//            one per        one per machine,                 one per
+//            machine        counterset and                   subscriber
+//                           selection
 //
-// A feed evaluates its series once, however many listen to it.
+// A feed evaluates its series once, regardless of the number of listeners.
 
 #ifndef FLEETPERF_AGGREGATOR_SUBSCRIBE_HUB_H_
 #define FLEETPERF_AGGREGATOR_SUBSCRIBE_HUB_H_
@@ -34,47 +36,51 @@
 namespace fleetperf::aggregator {
 
 struct HubLimits {
-  // Machines whose agents send each tick at once. More that are watched send
-  // as they are configured, and their values come at a longer interval.
+  // The limit of machines whose agents send each tick at once. Agents of
+  // further watched machines send batches as configured, and the values of
+  // these machines have a longer interval.
   int64_t max_live_machines = 1000;
   int64_t max_subscribers = 2000;
-  // Of a counterset of a machine: they are in memory at once.
+  // The limit of history values of a machine's counterset, which are all in
+  // memory at once.
   size_t max_history_values = 4'000'000;
 };
 
 // Thread-safe.
 class Hub : public BatchObserver {
  public:
-  // The interval of machines that are watched and not live.
+  // The interval of watched machines that are not live.
   static constexpr absl::Duration kWidenedInterval = absl::Seconds(10);
 
-  // Works on so many threads of each kind (see HubContext); with none, WorkOnce
-  // does it.
+  // Starts `threads` threads for each kind of work (see HubContext). With none,
+  // WorkOnce does the work. `store` must outlive the hub.
   Hub(Store* store, const HubLimits& limits, int threads = 2);
   ~Hub() override;
 
-  // Ends what is being read and drops what waits to be done. When it returns,
-  // none of its threads runs any more, and nothing that it was given is called
-  // again: not the store, nor the functions that follow. What comes then is
-  // nobody's.
+  // Ends reads in progress, drops pending work, and joins the threads. After
+  // the return, the hub calls neither the store nor the functions set below,
+  // and ignores new batches.
   void Stop();
 
-  // Called, without any lock, when other machines may be live.
+  // Sets a function that is called, without any lock, when the set of live
+  // machines may have changed.
   void SetLiveListener(std::function<void()> listener);
-  // Has a function called when all that was accepted before is stored.
-  // Without, it is called at once. Set before anything is watched.
+  // Sets a function that calls its argument once all batches accepted before
+  // are stored. Without it, arguments are called at once. Must be called before
+  // the first subscription.
   void SetAfterCommits(
       std::function<void(std::function<void()>)> after_commits);
 
-  // NotFound if a path selects nothing, ResourceExhausted if there are too many
-  // subscribers. Looks through the whole directory: batches may come meanwhile.
+  // Returns NotFound if a path selects nothing, and ResourceExhausted if there
+  // are too many subscribers. Scans the whole directory; batches may arrive
+  // meanwhile.
   absl::Status Add(const std::shared_ptr<Subscription>& subscription);
   void Remove(const std::shared_ptr<Subscription>& subscription);
 
   void OnBatch(std::shared_ptr<const ReceivedBatch> batch) override;
   bool IsWatched(const std::string& machine) override;
 
-  // Now; lagged values: since the start.
+  // Current counts, except lagged_values, which counts since the start.
   struct Counts {
     uint64_t subscribers = 0;
     uint64_t watched_machines = 0;
@@ -82,15 +88,14 @@ class Hub : public BatchObserver {
     uint64_t lagged_values = 0;
   };
   Counts counts() const;
-  // A subscriber was told that it lost so many values.
+  // Counts values dropped for a subscriber.
   void CountLagged(uint64_t values) { lagged_values_ += values; }
 
-  // Has one of the threads call it, which delays no values and no ingest: for
-  // Add, Remove and what belongs to them.
+  // Runs `task` on one of the threads for beginning and ending subscriptions,
+  // which delays neither values nor ingest.
   void Post(std::function<void()> task);
 
-  // Does a part of what there is to do, of each kind; false if there is
-  // nothing.
+  // Runs one step of each kind of work. Returns false if no work is pending.
   bool WorkOnce();
 
  private:
@@ -101,28 +106,29 @@ class Hub : public BatchObserver {
   };
   struct Entry {
     std::shared_ptr<Subscription> subscription;
-    std::shared_ptr<HistoryReader> history;  // null: it asks for none
+    std::shared_ptr<HistoryReader> history;  // nullptr: not requested
     v1::LiveMachines machines;
-    std::vector<std::string> watched;  // the names of these
-    // While it begins: lets the subscriber know when the last who has a share
-    // of it lets it go.
+    std::vector<std::string> watched;  // the names of `machines`
+    // Set while the subscription begins. The release of the last reference
+    // notifies the subscriber.
     std::shared_ptr<void> joining;
   };
 
   std::unique_ptr<Entry> MakeEntry(
       const std::shared_ptr<Subscription>& subscription);
-  // Enters a subscription. The names of all machines that are watched.
+  // Registers a subscription. Returns the names of all watched machines.
   absl::StatusOr<std::vector<std::string>> Enter(
       const std::shared_ptr<Subscription>& subscription);
-  // Attaches a subscription to machines that it watches.
+  // Attaches a subscription to some of its machines.
   void AttachSome(Subscription* subscription,
                   absl::Span<const std::string> names);
   void DetachSome(const std::shared_ptr<Subscription>& subscription,
                   absl::Span<const std::string> names);
-  // The machine if it is watched, entered if it is new; null if it is not.
+  // Returns a watched machine, and registers it if it is new. Returns nullptr
+  // if the machine is not watched.
   Machine* Find(const std::string& machine)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // A new machine, which all attach to who watch it; there are some.
+  // Registers a watched machine and attaches its subscriptions.
   Machine* EnterMachine(const std::string& name)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Attach(const std::string& name, Machine* machine, Entry* entry)
@@ -139,7 +145,7 @@ class Hub : public BatchObserver {
       ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<std::string, Machine> machines_ ABSL_GUARDED_BY(mutex_);
   int64_t live_machines_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Machines that no subscription watches.
+  // Machines known to have no subscription.
   absl::flat_hash_set<std::string> unwatched_ ABSL_GUARDED_BY(mutex_);
   std::function<void()> live_listener_ ABSL_GUARDED_BY(mutex_);
 };

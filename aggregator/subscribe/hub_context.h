@@ -1,4 +1,4 @@
-// What the parts of a hub share.
+// The store, limits and task queues shared by the parts of a hub.
 
 #ifndef FLEETPERF_AGGREGATOR_SUBSCRIBE_HUB_CONTEXT_H_
 #define FLEETPERF_AGGREGATOR_SUBSCRIBE_HUB_CONTEXT_H_
@@ -13,9 +13,9 @@
 
 namespace fleetperf::aggregator {
 
-// What tasks need of the hub. Thread-safe.
+// Thread-safe.
 struct HubContext {
-  // Each kind of work has `threads` of its own.
+  // Each task queue has `threads` threads of its own.
   HubContext(Store* its_store, size_t history_values, int threads)
       : store(its_store),
         max_history_values(history_values),
@@ -24,18 +24,18 @@ struct HubContext {
         history(threads) {}
 
   Store* const store;
-  const size_t max_history_values;  // as in HubLimits
-  // Calls a function when all that was accepted before is in the store.
+  const size_t max_history_values;  // HubLimits::max_history_values
+  // Calls its argument once all batches accepted before are stored.
   std::function<void(std::function<void()>)> after_commits;
   std::atomic<uint32_t> next_series_id = 1;
-  // What takes long ends early.
+  // Makes long work end early.
   std::atomic<bool> is_stopping = false;
 
-  // Values on their way to subscribers: waits for nothing.
+  // Evaluates live values. Its tasks never block.
   TaskQueue live;
-  // Subscriptions begin and end: reads a little of the store for each machine.
+  // Begins and ends subscriptions. Reads a little of the store per machine.
   TaskQueue joining;
-  // Reads all that is stored since a subscription's start.
+  // Reads the history of subscriptions.
   TaskQueue history;
 };
 

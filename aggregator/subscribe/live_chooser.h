@@ -1,4 +1,4 @@
-// Which values a subscriber wants, by the values themselves.
+// Selects the values for a subscriber by the values themselves.
 
 #ifndef FLEETPERF_AGGREGATOR_SUBSCRIBE_LIVE_CHOOSER_H_
 #define FLEETPERF_AGGREGATOR_SUBSCRIBE_LIVE_CHOOSER_H_
@@ -17,25 +17,26 @@
 
 namespace fleetperf::aggregator {
 
-// The points at the places for which `wants` holds.
+// Returns the points at the positions for which `wants` holds.
 v1::Points PickPoints(const v1::Points& points,
                       absl::FunctionRef<bool(int)> wants);
 
-// A series ends when its newest value is not wanted any more. Aggregates that
-// no path names are not. Thread-compatible.
+// Applies a choice (`where`, top and bottom) to the newest value of each
+// series. A series ends when its newest value is no longer chosen. Aggregates
+// that no path names are never chosen. Thread-compatible.
 class LiveChooser {
  public:
-  // As choices are of queries, but by the newest value of each series.
   explicit LiveChooser(const Choice& choice) : choice_(choice) {}
 
-  // What of an update is wanted; series that are now wanted come with it.
+  // Returns the chosen part of an update, with the newest values of series that
+  // are chosen from now on.
   std::shared_ptr<const FeedUpdate> Choose(
       std::shared_ptr<const FeedUpdate> update);
 
  private:
   struct Ranked {
     SeriesValues newest;
-    double rank = 0;  // the smallest is first
+    double rank = 0;  // ascending
   };
 
   FeedUpdate LeaveOut(const FeedUpdate& update);
@@ -46,8 +47,8 @@ class LiveChooser {
   const Choice choice_;
   absl::flat_hash_set<uint32_t> holding_;  // series for which `where` holds
   absl::flat_hash_map<uint32_t, Ranked> ranked_;
-  std::set<std::pair<double, uint32_t>> order_;  // of these, by rank
-  absl::flat_hash_set<uint32_t> first_;          // of these
+  std::set<std::pair<double, uint32_t>> order_;  // ranked_ by rank
+  absl::flat_hash_set<uint32_t> first_;          // the chosen ones of ranked_
 };
 
 }  // namespace fleetperf::aggregator

@@ -8,7 +8,7 @@ namespace fleetperf::aggregator {
 namespace {
 
 constexpr size_t kMaxQueuedBatches = 1024;
-// Before other machines have their turn.
+// The number of tasks before other machines have their turn.
 constexpr int kTasksAtOnce = 16;
 
 }  // namespace
@@ -53,7 +53,7 @@ bool LiveMachine::Work() {
     {
       absl::MutexLock lock(&mutex_);
       if (tasks_.empty()) return is_scheduled_ = false;
-      if (tasks_.front().joining.has_value() && !has_met_stored_ &&
+      if (tasks_.front().joining.has_value() && !has_stored_countersets_ &&
           !has_waited_) {
         is_scheduled_ = false;
         is_waiting_ = true;
@@ -88,13 +88,13 @@ void LiveMachine::WaitForCommits() {
 void LiveMachine::Run(Task task) {
   if (task.batch != nullptr) return Evaluate(task.batch);
   if (task.leaving != nullptr) return Leave(task.leaving.get());
-  if (!task.primed.empty()) return GoOn(task.primed);
+  if (!task.primed.empty()) return EndPriming(task.primed);
   Join(*std::move(task.joining));
 }
 
 void LiveMachine::Evaluate(const std::shared_ptr<const ReceivedBatch>& batch) {
   for (const Frame& frame : batch->decoded.frames) {
-    if (frame.query->machine == machine_) Meet(frame.query->schema);
+    if (frame.query->machine == machine_) AddCounterset(frame.query->schema);
   }
   TellLagged();
   for (const auto& feed : feeds_) feed->Add(batch);
@@ -114,7 +114,7 @@ void LiveMachine::TellLagged() {
   }
 }
 
-void LiveMachine::Meet(const std::shared_ptr<const Schema>& schema) {
+void LiveMachine::AddCounterset(const std::shared_ptr<const Schema>& schema) {
   if (!met_.insert(schema).second) return;
   for (const Watcher& watcher : watchers_) {
     const auto feed = FindFeed(watcher, schema);
@@ -136,11 +136,11 @@ std::shared_ptr<SharedFeed> LiveMachine::FindFeed(
 }
 
 void LiveMachine::Join(Watcher watcher) {
-  const bool all_is_stored = !std::exchange(has_met_stored_, true);
+  const bool all_is_stored = !std::exchange(has_stored_countersets_, true);
   if (all_is_stored) {
     for (const auto& collected :
          context_.store->directory().Countersets(machine_)) {
-      Meet(collected->schema);
+      AddCounterset(collected->schema);
     }
   }
   Feeds made;
@@ -152,8 +152,8 @@ void LiveMachine::Join(Watcher watcher) {
       feed->BeginPriming();
       made.push_back(feed);
     }
-    // A feed is primed when all that came before the first of its listeners is
-    // stored; that goes for the first one's history, too.
+    // A feed is primed once the batches accepted before its first listener are
+    // stored. The first listener's history is complete then, too.
     feed->Join({.subscription = watcher.subscription,
                 .history = watcher.history,
                 .joining = watcher.joining,
@@ -175,9 +175,9 @@ void LiveMachine::Prime(Feeds feeds, bool all_is_stored) {
       [&context = context_, primer] { context.joining.Schedule(primer); });
 }
 
-void LiveMachine::GoOn(const Feeds& primed) {
+void LiveMachine::EndPriming(const Feeds& primed) {
   for (const auto& feed : primed) {
-    // If nobody listens any more, it is forgotten.
+    // A feed without listeners is removed.
     if (std::count(feeds_.begin(), feeds_.end(), feed) > 0) feed->EndPriming();
   }
 }

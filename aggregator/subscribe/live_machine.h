@@ -1,4 +1,4 @@
-// Evaluates what comes of one machine, for all who watch it.
+// Evaluates the batches of one machine for all its subscribers.
 
 #ifndef FLEETPERF_AGGREGATOR_SUBSCRIBE_LIVE_MACHINE_H_
 #define FLEETPERF_AGGREGATOR_SUBSCRIBE_LIVE_MACHINE_H_
@@ -22,24 +22,25 @@
 
 namespace fleetperf::aggregator {
 
-// Thread-safe, but for Work.
+// Thread-safe, except Work.
 class LiveMachine : public HubTask,
                     public std::enable_shared_from_this<LiveMachine> {
  public:
-  // `context` outlives this.
+  // `context` must outlive the machine.
   LiveMachine(std::string machine, HubContext* context)
       : machine_(std::move(machine)), context_(*context) {}
 
-  // Queues a batch that came. If nobody works, the oldest ones go.
+  // Queues a new batch. While no thread is free, drops the oldest batches
+  // beyond a limit.
   void Offer(std::shared_ptr<const ReceivedBatch> batch);
 
   struct Watcher {
     std::shared_ptr<Subscription> subscription;
-    // Null: it asks for no history.
+    // nullptr: no history was requested.
     std::shared_ptr<HistoryReader> history;
-    // Not less than what the subscription says.
+    // At least the subscription's interval.
     absl::Duration interval;
-    // Let go when it has got what is stored.
+    // Released when the subscriber has the stored values.
     std::shared_ptr<void> joining;
   };
   void Attach(Watcher watcher);
@@ -49,7 +50,7 @@ class LiveMachine : public HubTask,
 
  private:
   using Feeds = std::vector<std::shared_ptr<SharedFeed>>;
-  // One of these.
+  // Exactly one member is set.
   struct Task {
     std::shared_ptr<const ReceivedBatch> batch;
     std::shared_ptr<const Subscription> leaving;
@@ -60,40 +61,40 @@ class LiveMachine : public HubTask,
 
   void Push(Task task);
   void Run(Task task);
-  // Goes on when all that came before is in the store.
+  // Suspends the work until all batches accepted before are stored.
   void WaitForCommits();
   void Join(Watcher watcher);
   void Leave(const Subscription* subscription);
   void Evaluate(const std::shared_ptr<const ReceivedBatch>& batch);
   void TellLagged();
-  // Watchers may want something of a counterset that was not seen before.
-  void Meet(const std::shared_ptr<const Schema>& schema);
-  // What a watcher selects of a counterset; null if nothing. It is new if it
-  // has no listeners.
+  // Attaches watchers to a counterset seen for the first time.
+  void AddCounterset(const std::shared_ptr<const Schema>& schema);
+  // Returns the feed of a watcher's selection of a counterset; nullptr if the
+  // watcher selects nothing of it. A new feed has no listeners.
   std::shared_ptr<SharedFeed> FindFeed(
       const Watcher& watcher, const std::shared_ptr<const Schema>& schema);
-  // Has feeds primed with what is stored, which all that came before is if
-  // `all_is_stored`.
+  // Schedules the priming of feeds with stored samples. `all_is_stored`:
+  // whether all batches accepted before are stored.
   void Prime(Feeds feeds, bool all_is_stored);
-  void GoOn(const Feeds& primed);
+  void EndPriming(const Feeds& primed);
 
   const std::string machine_;
   HubContext& context_;
 
-  // Used by Work alone.
+  // Used only by Work.
   std::vector<Watcher> watchers_;
   Feeds feeds_;
   Schemas met_;
-  // Whether all countersets that are stored are among these. That waits for
-  // what came before the first watcher; nobody else waits then.
-  bool has_met_stored_ = false;
+  // Whether these include all stored countersets. They do once the batches
+  // accepted before the first watcher are stored; later watchers do not wait.
+  bool has_stored_countersets_ = false;
 
   absl::Mutex mutex_;
   std::deque<Task> tasks_ ABSL_GUARDED_BY(mutex_);
   size_t queued_batches_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t lagged_ ABSL_GUARDED_BY(mutex_) = 0;
   bool is_scheduled_ ABSL_GUARDED_BY(mutex_) = false;
-  // Until what came before the first task, which joins, is in the store.
+  // Set until the batches accepted before the first task, a join, are stored.
   bool is_waiting_ ABSL_GUARDED_BY(mutex_) = false;
   bool has_waited_ ABSL_GUARDED_BY(mutex_) = false;
 };

@@ -10,7 +10,7 @@
 namespace fleetperf::aggregator {
 namespace {
 
-// In a message: far less than what clients take.
+// The limit of values in a message, far below the limits of clients.
 constexpr size_t kMaxMessageValues = 20'000;
 
 size_t CountValues(const FeedUpdate& update) {
@@ -100,7 +100,7 @@ void Outbox::End(const absl::Status& status) {
   Change([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { end_ = status; });
 }
 
-bool Outbox::HasMuch() const {
+bool Outbox::IsFullOfHistory() const {
   absl::MutexLock lock(&mutex_);
   return has_much_ || end_.has_value();
 }
@@ -110,8 +110,7 @@ bool Outbox::has_end() const {
   return end_.has_value();
 }
 
-// Of all that waits behind history, one update is left with the newest value of
-// each series.
+// Replaces all live updates by one with the newest value of each series.
 void Outbox::LeaveOutOld() {
   auto kept = std::make_shared<FeedUpdate>();
   absl::flat_hash_set<uint32_t> seen;
@@ -122,7 +121,7 @@ void Outbox::LeaveOutOld() {
     const FeedUpdate& update = *last.update;
     kept->lagged += update.lagged;
     left += last.values;
-    // A series that came again later has not ended.
+    // A series with a later value has not ended.
     for (const uint32_t id : update.ended) {
       if (seen.insert(id).second) kept->ended.push_back(id);
     }
@@ -153,7 +152,7 @@ bool Outbox::Take(Message* message) {
       *response->mutable_live_machines() = *std::move(live_machines_);
       live_machines_.reset();
     }
-    // What ended in a message does not come again in it.
+    // A message has no values of a series after its end.
     for (size_t values = 0; !waiting_.empty() && values < kMaxMessageValues &&
                             response->ended().empty();
          waiting_.pop_front()) {

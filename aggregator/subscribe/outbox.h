@@ -1,4 +1,4 @@
-// What waits to be sent to a subscriber.
+// The queue of updates for one subscriber.
 
 #ifndef FLEETPERF_AGGREGATOR_SUBSCRIBE_OUTBOX_H_
 #define FLEETPERF_AGGREGATOR_SUBSCRIBE_OUTBOX_H_
@@ -22,48 +22,49 @@
 
 namespace fleetperf::aggregator {
 
-// Never blocks who puts something in: of what a subscriber is too slow for,
-// only the newest value of each series is kept, and the others are counted.
-// Thread-safe.
+// Producers never block. If a subscriber falls behind, only the newest value of
+// each series is kept; the rest count as dropped. Thread-safe.
 class Outbox {
  public:
-  // Values that wait before any is left out.
+  // The limit of pending values before values are dropped.
   static constexpr size_t kMaxValues = 20'000;
-  // Series that the subscriber knows at a time.
+  // The limit of series of a subscription.
   static constexpr size_t kMaxSeries = 200'000;
 
   explicit Outbox(const Choice& choice) : chooser_(choice) {}
 
-  // Calls `listener`, without a lock, when something waits and nothing did.
+  // Sets a function that is called, without a lock, when the outbox becomes
+  // non-empty.
   void SetListener(std::function<void()> listener);
-  // The same when little waits and much did.
+  // Sets a function that is called, without a lock, when IsFullOfHistory
+  // becomes false.
   void SetDrainedListener(std::function<void()> listener);
 
   void Add(std::shared_ptr<const FeedUpdate> update);
-  // The same of what is stored: that is not left out. The caller waits while
-  // HasMuch.
+  // Adds stored values, which are never dropped. The caller must wait while
+  // IsFullOfHistory.
   void AddHistory(std::shared_ptr<const FeedUpdate> update);
-  // Something is to be sent, if it is nothing but an empty message.
+  // Makes Take return a message even if it is empty.
   void Begin();
-  // Goes with the next message; one of its own is sent after Begin.
+  // Adds the machines to the next message; after Begin, to a message of their
+  // own.
   void SetLiveMachines(const v1::LiveMachines& machines);
-  // Nothing comes after what waits.
+  // Ends the queue after the pending updates.
   void End(const absl::Status& status);
 
-  // Whether no history is to be added for now, or ever: nothing comes after
-  // End.
-  bool HasMuch() const;
+  // Whether no history must be added: the outbox is full of it, or has ended.
+  bool IsFullOfHistory() const;
   // Whether End was called.
   bool has_end() const;
 
-  // A message, as it goes over the wire: the parts one after the other.
+  // A message. Its parts follow each other on the wire.
   struct Message {
     v1::SubscribeResponse response;
     std::vector<std::shared_ptr<const std::string>> encoded_values;
   };
-  // Takes some of what waits. False if nothing does.
+  // Moves pending updates to `message`. Returns false if none are pending.
   bool Take(Message* message);
-  // If nothing waits and nothing comes: why. Else nothing.
+  // Returns the status of End once no updates are pending.
   std::optional<absl::Status> ended() const;
 
  private:
@@ -79,7 +80,8 @@ class Outbox {
   void LeaveOutOld() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Move(const FeedUpdate& update, Message* message)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Calls the listener if there is something now.
+  // Calls `change` under the lock, and the listener if the outbox has become
+  // non-empty.
   void Change(absl::FunctionRef<void()> change) ABSL_LOCKS_EXCLUDED(mutex_);
 
   mutable absl::Mutex mutex_;
@@ -87,12 +89,12 @@ class Outbox {
   std::function<void()> listener_ ABSL_GUARDED_BY(mutex_);
   std::function<void()> drained_listener_ ABSL_GUARDED_BY(mutex_);
   std::deque<Waiting> waiting_ ABSL_GUARDED_BY(mutex_);
-  size_t values_ ABSL_GUARDED_BY(mutex_) = 0;   // that wait
-  size_t history_ ABSL_GUARDED_BY(mutex_) = 0;  // of these
+  size_t values_ ABSL_GUARDED_BY(mutex_) = 0;   // pending
+  size_t history_ ABSL_GUARDED_BY(mutex_) = 0;  // pending, from the store
   uint64_t lagged_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::flat_hash_set<uint32_t> known_ ABSL_GUARDED_BY(mutex_);
   std::optional<v1::LiveMachines> live_machines_ ABSL_GUARDED_BY(mutex_);
-  bool begins_ ABSL_GUARDED_BY(mutex_) = false;  // and has not told so
+  bool begins_ ABSL_GUARDED_BY(mutex_) = false;  // the next message is due
   bool has_begun_ ABSL_GUARDED_BY(mutex_) = false;
   bool has_much_ ABSL_GUARDED_BY(mutex_) = false;
   std::optional<absl::Status> end_ ABSL_GUARDED_BY(mutex_);

@@ -1,4 +1,4 @@
-// Where samples are among all of their machine.
+// The position of samples among all samples of their machine.
 
 #ifndef FLEETPERF_AGGREGATOR_SUBSCRIBE_SAMPLE_POSITION_H_
 #define FLEETPERF_AGGREGATOR_SUBSCRIBE_SAMPLE_POSITION_H_
@@ -8,16 +8,16 @@
 
 namespace fleetperf::aggregator {
 
-// The batch that samples came in. Batches reach subscribers and the store
-// whole, and those of an epoch in the order of their sequences. No clock has
-// such an order: a machine that an agent asks from afar may be started anew in
-// the middle of an epoch, and a time of day may be set back.
+// Identifies a batch. Batches reach subscribers and the store whole, and those
+// of an epoch in the order of their sequences. Clocks have no such order: a
+// remote machine may restart in the middle of an epoch, and a wall clock may be
+// set back.
 struct SamplePosition {
   uint32_t epoch_number = 0;
   uint64_t sequence = 0;
 };
 
-// Which batches were seen: of each epoch, all up to one. Thread-compatible.
+// A set of batches: of each epoch, all up to one sequence. Thread-compatible.
 class SeenBatches {
  public:
   bool Has(const SamplePosition& position) const {
@@ -32,10 +32,10 @@ class SeenBatches {
   }
 
  private:
-  // Batches come twice soon or never: what is older is forgotten.
+  // Old epochs are forgotten, because batches repeat soon or never.
   static constexpr size_t kMaxEpochs = 1000;
 
-  std::map<uint32_t, uint64_t> last_;  // sequences, by epoch
+  std::map<uint32_t, uint64_t> last_;  // sequences by epoch
 };
 
 }  // namespace fleetperf::aggregator

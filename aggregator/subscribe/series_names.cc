@@ -8,7 +8,7 @@ std::shared_ptr<const v1::Series> SeriesNames::Get(uint32_t counter_id,
                                                    const Instance& instance,
                                                    uint32_t index) {
   absl::MutexLock lock(&mutex_);
-  // Processes come and go.
+  // Removes unused names: processes come and go.
   if (names_.size() > clean_above_) {
     std::erase_if(names_,
                   [](const auto& name) { return name.second.expired(); });

@@ -1,4 +1,5 @@
-// What the series of one counterset of one machine are called in subscriptions.
+// The names and ids that subscriptions use for the series of one counterset of
+// one machine.
 
 #ifndef FLEETPERF_AGGREGATOR_SUBSCRIBE_SERIES_NAMES_H_
 #define FLEETPERF_AGGREGATOR_SUBSCRIBE_SERIES_NAMES_H_
@@ -18,24 +19,24 @@
 
 namespace fleetperf::aggregator {
 
-// Gives all who follow a series the same name and id. Thread-safe.
+// Returns the same name and id of a series to all feeds. Thread-safe.
 class SeriesNames {
  public:
-  // No two series have the same id of `next_id`, which outlives this.
+  // `next_id` is the next free id of the hub. It must outlive the object.
   SeriesNames(std::string machine, std::shared_ptr<const Schema> schema,
               std::atomic<uint32_t>* next_id)
       : machine_(std::move(machine)),
         schema_(std::move(schema)),
         next_id_(*next_id) {}
 
-  // The name of a counter of an instance, the `index`-th of its name. It is the
-  // same as long as anybody keeps it.
+  // Returns the name of a counter of the `index`-th instance with its name. The
+  // same object is returned for as long as a caller holds it.
   std::shared_ptr<const v1::Series> Get(uint32_t counter_id,
                                         const Instance& instance,
                                         uint32_t index);
 
  private:
-  // Counter, and the instance's name, id and occurrence.
+  // The counter's id, and the instance's name, id and index.
   using Key = std::tuple<uint32_t, std::string, uint32_t, uint32_t>;
 
   const std::string machine_;

@@ -8,7 +8,7 @@
 namespace fleetperf::aggregator {
 namespace {
 
-// That are held while a feed is primed.
+// The limit of batches held while a feed is primed.
 constexpr size_t kMaxHeld = 1024;
 
 void EncodeValues(FeedUpdate* update) {

@@ -1,4 +1,4 @@
-// A feed of a machine, and those who listen to it.
+// A feed of a machine and its listeners.
 
 #ifndef FLEETPERF_AGGREGATOR_SUBSCRIBE_SHARED_FEED_H_
 #define FLEETPERF_AGGREGATOR_SUBSCRIBE_SHARED_FEED_H_
@@ -26,12 +26,12 @@ namespace fleetperf::aggregator {
 // Of a machine's samples in a batch, how many values there are.
 uint64_t CountValues(const ReceivedBatch& batch, const std::string& machine);
 
-// The values of a feed rest on what is stored. It is primed with that by a
-// FeedPrimer; what comes meanwhile is held back. Thread-compatible, but for
-// Prime.
+// A new feed needs the newest stored samples. While a FeedPrimer reads them,
+// the feed holds new batches back. Thread-compatible, except Prime and
+// FinishPriming.
 class SharedFeed {
  public:
-  // `context` outlives this.
+  // `context` must outlive the feed.
   SharedFeed(std::string machine, SelectedCounterset selected,
              const FeedForm& form, HubContext* context);
 
@@ -39,18 +39,19 @@ class SharedFeed {
   const FeedForm& form() const { return form_; }
   bool IsOf(const SelectedCounterset& selected, const FeedForm& form) const;
 
-  // One who listens from now on.
+  // A new listener.
   struct Joining {
     std::shared_ptr<Subscription> subscription;
-    std::shared_ptr<HistoryReader> history;  // null: it asks for none
-    // Let go when it has got what is stored.
+    std::shared_ptr<HistoryReader> history;  // nullptr: not requested
+    // Released when the subscriber has the stored values.
     std::shared_ptr<void> joining;
-    // Whether all that came before is in the store.
+    // Whether all batches accepted before are stored.
     bool all_is_stored = false;
   };
-  // It begins with what is stored, as it asks for.
+  // Adds a listener that begins with the requested stored values.
   void Join(Joining joining);
-  // It begins with what comes: nothing is stored of the counterset.
+  // Adds a listener that begins with new batches, because none are stored of
+  // the counterset.
   void JoinNew(const Subscription& subscription);
   void Leave(const Subscription* subscription);
   bool HasListeners() const { return !listeners_.empty(); }
@@ -58,13 +59,13 @@ class SharedFeed {
   // Evaluates a batch of the machine, unless it was evaluated or stored before.
   void Add(std::shared_ptr<const ReceivedBatch> batch);
 
-  // Between these calls, one other thread may call the two that follow.
+  // Between these two calls, one other thread may call Prime and FinishPriming.
   void BeginPriming() { is_priming_ = true; }
   void EndPriming();
 
-  // Stored samples, on which the next values rest.
+  // Adds stored samples.
   void Prime(const Frame& frame) { feed_.Add(frame); }
-  // Which batches they were of.
+  // Sets the batches of the stored samples.
   void FinishPriming(SeenBatches batches) {
     seen_ = std::move(batches);
     feed_.TakeUpdate();
@@ -99,7 +100,7 @@ class SharedFeed {
   bool is_priming_ = false;
   std::vector<Beginning> beginning_;
   std::deque<std::shared_ptr<const ReceivedBatch>> held_;
-  uint64_t lagged_ = 0;  // of what was held
+  uint64_t lagged_ = 0;  // values dropped while held
 };
 
 }  // namespace fleetperf::aggregator

@@ -16,8 +16,8 @@ std::optional<Point> StreamEvaluator::Add(const RawSample& sample,
                {.result = ValueOfSample(formula_, sample, piece)}};
 }
 
-// Windows end at multiples of the interval. One is complete when the first
-// sample behind it has come.
+// Windows end at multiples of the interval. A window is complete at the first
+// sample after it.
 std::optional<Point> StreamEvaluator::AddToWindow(
     const RawSample& sample, const std::optional<Piece>& piece) {
   const absl::Time end =

@@ -1,4 +1,4 @@
-// Turns the samples of a series into values as they come.
+// Calculates the values of a series from its samples as they arrive.
 
 #ifndef FLEETPERF_AGGREGATOR_SUBSCRIBE_STREAM_EVALUATOR_H_
 #define FLEETPERF_AGGREGATOR_SUBSCRIBE_STREAM_EVALUATOR_H_
@@ -13,16 +13,16 @@
 
 namespace fleetperf::aggregator {
 
-// One series. Thread-compatible.
+// Evaluates one series. Thread-compatible.
 class StreamEvaluator {
  public:
-  // At most one value in `interval`; one for each sample if samples come no
-  // more often than that.
+  // Yields at most one value per `interval`, and one value per sample if
+  // samples are not more frequent.
   StreamEvaluator(const CounterFormula& formula, absl::Duration interval)
       : formula_(formula), interval_(interval) {}
 
-  // The value that the sample completes, if it does. Samples come in the order
-  // of epochs and batches, each once.
+  // Returns the value that the sample completes, if any. Must be called once
+  // for each sample, in the order of epochs and batches.
   std::optional<Point> Add(const RawSample& sample,
                            absl::Duration sampling_interval);
 

@@ -1,4 +1,4 @@
-// One subscriber: what it wants, and what waits for it.
+// A subscriber's request and its outbox.
 
 #ifndef FLEETPERF_AGGREGATOR_SUBSCRIBE_SUBSCRIPTION_H_
 #define FLEETPERF_AGGREGATOR_SUBSCRIBE_SUBSCRIPTION_H_
@@ -20,11 +20,12 @@ struct SubscriptionRequest {
   PathSet paths;
   FeedForm form;
   Choice choice;
-  // Values after this time are wanted, too. Nothing: the newest of each series.
+  // Requests stored values after this time. std::nullopt: only the newest value
+  // of each series.
   std::optional<absl::Time> start;
 };
 
-// Immutable, but for its outbox.
+// Immutable, except for its outbox, which is thread-safe.
 class Subscription {
  public:
   explicit Subscription(SubscriptionRequest request)

@@ -28,7 +28,7 @@ bool TaskQueue::WorkOnce() {
 }
 
 void TaskQueue::Stop() {
-  // Destroyed without the lock: whoever they belong to may schedule others.
+  // Destroyed without the lock, because their destructors may schedule others.
   std::deque<std::shared_ptr<HubTask>> dropped;
   {
     absl::MutexLock lock(&mutex_);

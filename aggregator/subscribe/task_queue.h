@@ -1,4 +1,4 @@
-// Work that waits for a thread, and the threads that do it.
+// A queue of tasks and its threads.
 
 #ifndef FLEETPERF_AGGREGATOR_SUBSCRIBE_TASK_QUEUE_H_
 #define FLEETPERF_AGGREGATOR_SUBSCRIBE_TASK_QUEUE_H_
@@ -17,26 +17,26 @@ namespace fleetperf::aggregator {
 class HubTask {
  public:
   virtual ~HubTask() = default;
-  // Does a part of what there is to do. False if nothing is left; it is
-  // scheduled when there is. Called by one thread at a time.
+  // Does one step of the work. Returns false if no work is left; the task must
+  // be scheduled again when it has more. Called by one thread at a time.
   virtual bool Work() = 0;
 };
 
-// Tasks have their turns in the order in which they were scheduled.
+// Runs tasks in the order in which they were scheduled, one step at a time.
 // Thread-safe.
 class TaskQueue {
  public:
-  // With no threads, WorkOnce does the work.
+  // With no threads, WorkOnce must be called to do the work.
   explicit TaskQueue(int threads);
   ~TaskQueue() { Stop(); }
 
-  // Has a thread call Work. After Stop, nothing is done.
+  // Makes a thread call Work. A no-op after Stop.
   void Schedule(std::shared_ptr<HubTask> task);
 
-  // Calls Work of one task; false if none waits.
+  // Calls Work of one task. Returns false if none is scheduled.
   bool WorkOnce();
 
-  // Drops what waits. When it returns, no thread works any more.
+  // Drops the scheduled tasks and joins the threads.
   void Stop();
 
  private:
@@ -46,7 +46,7 @@ class TaskQueue {
   Wakeup wakeup_;
   std::deque<std::shared_ptr<HubTask>> ready_ ABSL_GUARDED_BY(mutex_);
   bool is_stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  std::vector<std::thread> threads_;  // last: they use the others
+  std::vector<std::thread> threads_;  // last: they use the other members
 };
 
 }  // namespace fleetperf::aggregator

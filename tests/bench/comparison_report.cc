@@ -87,7 +87,7 @@ void PrintIngest(const std::string& title, const std::vector<Result>& results) {
                       return absl::ToDoubleSeconds(result.ingest.wall);
                     }),
             2);
-  table.Add("memory, most at once, MiB",
+  table.Add("peak memory, MiB",
             ForEach(results,
                     [](const Result& result) {
                       return static_cast<double>(result.ingest.peak_memory) /
@@ -132,8 +132,8 @@ void PrintQueries(const std::vector<Result>& results) {
                       }),
               1);
   }
-  Table table("after these questions", NamesOf(results));
-  table.Add("memory, most at once, MiB",
+  Table table("after these queries", NamesOf(results));
+  table.Add("peak memory, MiB",
             ForEach(results,
                     [](const Result& result) {
                       return static_cast<double>(result.peak_memory) / kMiB;

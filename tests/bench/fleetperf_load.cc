@@ -13,8 +13,9 @@
 namespace fleetperf::bench {
 namespace {
 
-// With more concurrent TLS handshakes, some would exceed gRPC's timeout.
-constexpr size_t kAtOnce = 100;
+// Machines that connect at a time. With more concurrent TLS handshakes, some
+// would exceed gRPC's timeout.
+constexpr size_t kGroupSize = 100;
 
 }  // namespace
 
@@ -54,8 +55,8 @@ absl::StatusOr<std::unique_ptr<FleetperfLoad>> FleetperfLoad::Connect(
     agent->stream = std::make_unique<AgentStream>(
         server.address(), credentials, name, agent->epoch,
         [agent](uint64_t sequence) { agent->OnAcknowledged(sequence); });
-    if ((i + 1) % kAtOnce != 0 && i + 1 < workload.machines) continue;
-    for (size_t j = i / kAtOnce * kAtOnce; j <= i; ++j) {
+    if ((i + 1) % kGroupSize != 0 && i + 1 < workload.machines) continue;
+    for (size_t j = i / kGroupSize * kGroupSize; j <= i; ++j) {
       RETURN_IF_ERROR(load->agents_[j]->stream->AwaitWelcome());
     }
     if ((i + 1) % 1000 == 0) Progress(absl::StrCat(i + 1, " connections"));
@@ -66,11 +67,11 @@ absl::StatusOr<std::unique_ptr<FleetperfLoad>> FleetperfLoad::Connect(
 FleetperfLoad::~FleetperfLoad() = default;
 
 void FleetperfLoad::Prepare(size_t ticks, int ticks_per_message) {
-  const auto most = static_cast<size_t>(ticks_per_message);
+  const auto max_ticks = static_cast<size_t>(ticks_per_message);
   for (const auto& agent : agents_) {
-    for (size_t done = 0; done < ticks; done += most) {
+    for (size_t done = 0; done < ticks; done += max_ticks) {
       agent->Prepare(agent->workload.NextBatch(
-          static_cast<int>(std::min(most, ticks - done))));
+          static_cast<int>(std::min(max_ticks, ticks - done))));
     }
   }
 }
@@ -102,8 +103,8 @@ uint64_t FleetperfLoad::messages() const {
 absl::Status FleetperfLoad::Send() { return SendOf(0, agents_.size()); }
 
 absl::Status FleetperfLoad::SendByTurns() {
-  for (size_t i = 0; i < agents_.size(); i += kAtOnce) {
-    RETURN_IF_ERROR(SendOf(i, std::min(i + kAtOnce, agents_.size())));
+  for (size_t i = 0; i < agents_.size(); i += kGroupSize) {
+    RETURN_IF_ERROR(SendOf(i, std::min(i + kGroupSize, agents_.size())));
   }
   return absl::OkStatus();
 }

@@ -98,9 +98,9 @@ absl::Status PeerServer::Prepare(const Workload& workload,
   for (size_t i = 0; i < workload.machines; ++i) {
     writers.emplace_back(workload.make_machine(i));
   }
-  const auto most = static_cast<size_t>(ticks_per_message);
-  for (size_t done = 0; done < workload.ticks; done += most) {
-    const size_t ticks = std::min(most, workload.ticks - done);
+  const auto max_ticks = static_cast<size_t>(ticks_per_message);
+  for (size_t done = 0; done < workload.ticks; done += max_ticks) {
+    const size_t ticks = std::min(max_ticks, workload.ticks - done);
     for (size_t i = 0; i < writers.size(); ++i) {
       requests_[i % kConnections].push_back(
           writers[i].NextRequest(static_cast<int>(ticks)));

@@ -193,14 +193,14 @@ absl::StatusOr<uint64_t> CheckStore(
   uint64_t samples = 0;
   for (size_t i = 0; i < workload.machines; ++i) {
     const auto machine = workload.make_machine(i);
-    const auto its =
+    const auto found =
         CheckMachine(machine.get(), ticks_of(i), workload.end(), store.get());
-    if (!its.ok()) {
+    if (!found.ok()) {
       return absl::Status(
-          its.status().code(),
-          absl::StrCat(machine->name(), ": ", its.status().message()));
+          found.status().code(),
+          absl::StrCat(machine->name(), ": ", found.status().message()));
     }
-    samples += *its;
+    samples += *found;
   }
   return samples;
 }

@@ -82,11 +82,11 @@ absl::StatusOr<uint64_t> FeedStore(const Workload& workload,
                    aggregator::OpenRocksDbStore(directory));
   ASSIGN_OR_RETURN(std::vector<Agent> agents,
                    MakeAgents(workload, store.get()));
-  const auto most = static_cast<size_t>(ticks_per_message);
+  const auto max_ticks = static_cast<size_t>(ticks_per_message);
   absl::Time next_day = workload.start;
   uint64_t sequence = 0;
-  for (size_t done = 0; done < workload.ticks; done += most) {
-    const size_t ticks = std::min(most, workload.ticks - done);
+  for (size_t done = 0; done < workload.ticks; done += max_ticks) {
+    const size_t ticks = std::min(max_ticks, workload.ticks - done);
     const absl::Time received =
         workload.start + static_cast<int64_t>(done + ticks) * workload.interval;
     std::vector<BatchToCommit> batches;

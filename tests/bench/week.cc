@@ -90,7 +90,7 @@ absl::StatusOr<std::unique_ptr<FleetperfServer>> Settle(
   PrintTime("until it is quiet", absl::Now() - begin - kQuiet);
   PrintPerSample("  CPU", absl::ToDoubleNanoseconds(CpuTimeOf(pid)), samples,
                  "ns");
-  PrintPeak("  memory, most at once", pid);
+  PrintPeak("  peak memory", pid);
   return FleetperfServer::Connect(std::move(process));
 }
 
@@ -135,7 +135,7 @@ absl::Status Run(const Parameters& parameters) {
                        .end = workload.end(),
                        .step = absl::Hours(1)},
                       server.get()));
-  PrintPeak("memory, most at once, after these questions", server->pid());
+  PrintPeak("peak memory, after these queries", server->pid());
 
   Progress("compacting");
   ASSIGN_OR_RETURN(const DiskUse disk, server->MeasureDisk());

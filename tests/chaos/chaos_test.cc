@@ -107,9 +107,9 @@ class Chaos {
   bool StepClock();
   // Ends all faults and starts all processes.
   void EndFaults();
-  // Returns the violated invariants of an agent; empty if none. With `is_last`,
-  // waits up to kPatience for the samples to arrive.
-  std::string FindProblems(const ChaosAgent& agent, bool is_last);
+  // Returns the violated invariants of an agent; empty if none. Waits up to
+  // kPatience for the samples to arrive.
+  std::string FindProblems(const ChaosAgent& agent);
 
   std::mt19937_64 random_;
   Process crowd_{"crowd", RunCrowd};
@@ -260,7 +260,7 @@ void Chaos::EndFaults() {
   if (!aggregator_.running()) aggregator_.Start();
 }
 
-std::string Chaos::FindProblems(const ChaosAgent& agent, bool is_last) {
+std::string Chaos::FindProblems(const ChaosAgent& agent) {
   // Only the ticks taken until now must arrive.
   const Ticks taken = agent.Taken();
   const absl::Duration margin = absl::Hours(24);
@@ -297,7 +297,7 @@ std::string Chaos::FindProblems(const ChaosAgent& agent, bool is_last) {
                        " were being taken when the agent was killed; but ",
                        counted, " counted as lost"));
     }
-    if (problems.empty() || !is_last || absl::Now() > deadline) {
+    if (problems.empty() || absl::Now() > deadline) {
       if (problems.empty()) {
         std::printf(
             "%-12s %zu ticks taken, %zu stored; %s; %zu while it was killed\n",
@@ -325,7 +325,7 @@ void Chaos::Check() {
     std::printf("%4d x %s\n", count, name.c_str());
   }
   for (const auto& agent : agents_) {
-    const std::string problems = FindProblems(*agent, /*is_last=*/true);
+    const std::string problems = FindProblems(*agent);
     EXPECT_EQ(problems, "") << "seed " << options.seed << "\n" << agent->Log();
   }
   EXPECT_TRUE(spool_was_full_ || options.seconds < kLongRun)

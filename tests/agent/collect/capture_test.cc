@@ -98,7 +98,8 @@ class CapturedMachine {
 
 constexpr uint64_t kPage = 4096;
 
-// The disk space of a directory's files, in pages. Empty files take none.
+// Returns the disk space of a directory's files in bytes, a multiple of kPage.
+// Empty files take no space.
 uint64_t DiskBytes(const std::string& directory) {
   uint64_t pages = 0;
   for (const auto& entry :
@@ -337,7 +338,7 @@ class PlayerTest : public ::testing::Test {
   CapturedMachine machine_{directory_.path()};
 };
 
-TEST_F(PlayerTest, ReportsThatAllIsStored) {
+TEST_F(PlayerTest, SucceedsWhenAllBlocksAreStored) {
   Capture(3);
   EXPECT_OK(PlayBatches(Directory()).status);
 }

@@ -34,7 +34,7 @@ const PlannedQuery kSystemQuery = {.counterset = "System"};
 const PlannedQuery kDiskQuery = {.counterset = "Disk",
                                  .counters = {"Reads/sec"}};
 
-// Each tick is a batch of its own. Time passes only when the test advances it.
+// Each tick forms a separate batch. Time passes only when the test advances it.
 class CollectionTest : public ::testing::Test {
  protected:
   CollectionTest() {
@@ -124,7 +124,7 @@ TEST_F(CollectionTest, ReportsTheResultOfAPlan) {
   EXPECT_THAT(Apply({}), IsEmpty());
 }
 
-TEST_F(CollectionTest, TakesTheFirstTickAtOnceAndOthersWhenTheyAreDue) {
+TEST_F(CollectionTest, TakesTheFirstTickAtOnceAndLaterOnesWhenDue) {
   Apply({kSystemQuery});
   EXPECT_THAT(TakeBatches(), ElementsAre("System 1s 1/4 2/4"));
   EXPECT_THAT(TakeBatches(), IsEmpty());
@@ -134,7 +134,7 @@ TEST_F(CollectionTest, TakesTheFirstTickAtOnceAndOthersWhenTheyAreDue) {
   EXPECT_THAT(TakeBatches(), ElementsAre("System 1s 1/4 2/4"));
 }
 
-TEST_F(CollectionTest, CollectsEachIntervalOnItsOwn) {
+TEST_F(CollectionTest, CollectsEachIntervalSeparately) {
   const PlannedQuery seldom = {.counterset = "Disk",
                                .counters = {"Reads/sec"},
                                .interval = absl::Seconds(3)};
@@ -265,7 +265,7 @@ TEST_F(CollectionTest, CountsTicksWithoutAnAnswer) {
   EXPECT_THAT(TakeBatches(), ElementsAre("System 1s 1/4 2/4"));
 }
 
-TEST_F(CollectionTest, CountsTicksMissedDuringASlowOne) {
+TEST_F(CollectionTest, CountsTicksMissedDuringASlowTick) {
   source_.Change([this](Script& script) {
     script.end_block = [this](std::string*) {
       clock_.Advance(absl::Milliseconds(3500));

@@ -312,7 +312,7 @@ TEST_F(CollectorTest, AChangedStartBeginsANewLife) {
   EXPECT_EQ(life(Value64(2000)), second);
 }
 
-TEST_F(CollectorTest, KeepsTheInstancesOfThePlan) {
+TEST_F(CollectorTest, CollectsOnlyInstancesInThePlan) {
   ASSERT_OK(Open({{.counterset = "Disk",
                    .counters = {"id:1"},
                    .instances = {"SD*", "_Total"}}}));

@@ -116,7 +116,7 @@ TEST_F(InstanceTrackerTest, AnIncompleteListEndsNoLife) {
   EXPECT_THAT(registry_.TakeEnded(), ElementsAre(2));
 }
 
-TEST_F(InstanceTrackerTest, AChangedStartCountsInAnIncompleteList) {
+TEST_F(InstanceTrackerTest, AChangedStartInAnIncompleteListBeginsANewLife) {
   Observe({{"a", 1, 1000}, {"b", 2, 1000}});
   EXPECT_THAT(ObservePart({{"a", 1, 2000}}), ElementsAre(3));
   EXPECT_THAT(registry_.TakeEnded(), ElementsAre(1));
@@ -139,7 +139,7 @@ TEST_F(InstanceTrackerTest, AllTwinsBeginNewLivesWhenTheirNumberChanges) {
   EXPECT_THAT(registry_.TakeEnded(), ElementsAre(5));
 }
 
-TEST_F(InstanceTrackerTest, ATwinThatRestartsLeavesTheOther) {
+TEST_F(InstanceTrackerTest, ARestartedTwinDoesNotAffectTheOther) {
   Observe({{"a", 1, 10}, {"a", 1, 20}});
   EXPECT_THAT(Observe({{"a", 1, 10}, {"a", 1, 30}}), ElementsAre(1, 3));
   EXPECT_THAT(registry_.TakeEnded(), ElementsAre(2));

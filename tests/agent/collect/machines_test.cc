@@ -117,7 +117,7 @@ TEST_F(MachinesTest, AttributesSamplesToTheirMachine) {
 }
 
 // Blocks of one handle are sent together, but not blocks of two machines.
-TEST_F(MachinesTest, KeepsBlocksOfTwoMachinesApart) {
+TEST_F(MachinesTest, SendsBlocksOfTwoMachinesSeparately) {
   delivery_.SetLive(false);
   Apply({{.counterset = "System", .machines = {"web-1", "db1"}}});
   for (int i = 0; i < 3; ++i) {

@@ -66,7 +66,8 @@ class PlanInForceTest : public ::testing::Test {
     plan->mutable_queries()->rbegin()->set_meanwhile(true);
   }
 
-  // "7: queries[0] System, queries[1] Disc: error"
+  // Returns "7: queries[0] System": the version, then the name, counterset and
+  // error of each query.
   static std::string TextOf(const v1::PlanReport& report) {
     std::string text = absl::StrCat(report.version(), ":");
     for (const v1::QueryReport& query : report.queries()) {
@@ -100,7 +101,7 @@ TEST_F(PlanInForceTest, StartsWithTheAgentsOwnPlan) {
   EXPECT_EQ(TextOf(plan_->Apply(nullptr)), "0: queries[0] System");
 }
 
-TEST_F(PlanInForceTest, MayIncludeTheAgentsOwn) {
+TEST_F(PlanInForceTest, CanIncludeTheAgentsOwnPlan) {
   v1::Plan plan = MakePlan(7, {"Disk"});
   plan.set_includes_own(true);
   plan.mutable_queries(0)->set_name("--collect");
@@ -127,7 +128,7 @@ TEST_F(PlanInForceTest, PersistsAcrossRestarts) {
   EXPECT_THAT(Collected(), ElementsAre("System"));
 }
 
-TEST_F(PlanInForceTest, ReportsADamagedFileAndUsesTheOwnPlan) {
+TEST_F(PlanInForceTest, ReportsADamagedFileAndUsesItsOwnPlan) {
   v1::Plan wrong = MakePlan(7, {"Disk"});
   wrong.mutable_queries(0)->clear_counterset();
   for (const std::string& bytes :

@@ -100,7 +100,7 @@ TEST(ReadPlan, AcceptsTheIntervalLimits) {
 
 // Every name in the plan exists on this platform, and no counter is listed
 // twice.
-TEST(DefaultPlan, FitsTheSource) {
+TEST(DefaultPlan, NamesOnlyExistingCounters) {
   const Delivery delivery(Delivery::Options{});
   const UplinkCounts uplink;
   const OwnCounterset own = MakeOwnCounters(&delivery, &uplink);

@@ -144,7 +144,7 @@ TEST(LoadRegistrations, FailIfTheSourceDoesNotAnswer) {
               StatusIs(absl::StatusCode::kCancelled, "stopped"));
 }
 
-// The aggregator would refuse its definition and every batch that uses it.
+// The aggregator would reject their definitions and every batch that uses them.
 TEST(LoadRegistrations, OmitCountersetsBeyondLimits) {
   CountersetRegistration long_name = testing::DiskRegistration();
   long_name.counters[0].name = std::string(4097, 'x');
@@ -178,7 +178,7 @@ TEST(Catalogue, HoldsEveryCountersetWithHelp) {
   for (const v1::CountersetRegistration& counterset : content.countersets()) {
     countersets.push_back(FromProto(counterset).value());
   }
-  // By GUID.
+  // Sorted by GUID.
   EXPECT_THAT(countersets,
               ElementsAre(testing::SystemRegistration(), WithHelp()));
 }

@@ -16,8 +16,9 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// "0 Disk 1s: 1 2 (12)": planned query, counterset, interval, counters, with
-// linked-only counters in parentheses.
+// Returns "0 Disk 1s: 1 2 (12)" for each query: the index of the planned query,
+// the counterset, the interval, and the counters, with linked-only counters in
+// parentheses.
 std::vector<std::string> Queries(const Resolution& resolution) {
   std::vector<std::string> texts;
   for (const ResolvedQuery& query : resolution.queries) {
@@ -33,7 +34,7 @@ std::vector<std::string> Queries(const Resolution& resolution) {
   return texts;
 }
 
-// "0: message"
+// Returns "0: message" for each problem.
 std::vector<std::string> Problems(const Resolution& resolution) {
   std::vector<std::string> texts;
   for (const Resolution::Problem& problem : resolution.problems) {
@@ -113,7 +114,7 @@ TEST(ResolvePlan, FollowsEveryKindOfLinkAndIgnoresBrokenOnes) {
               ElementsAre("0 Multi 1s: 1 (2) (3) (4) (5) 6"));
 }
 
-// Countersets of processes are queried for their start times, sent or not.
+// The start times of processes are collected even if they are not sent.
 TEST(ResolvePlan, FindsTheStartTimeCounter) {
   const Resolution resolution =
       Resolve({{.counterset = "*", .counters = {"id:1"}}});
@@ -122,8 +123,8 @@ TEST(ResolvePlan, FindsTheStartTimeCounter) {
   EXPECT_EQ(resolution.queries[0].start_counter_id, std::nullopt);
   EXPECT_EQ(resolution.queries[1].start_counter_id, 3);
   EXPECT_EQ(resolution.queries[2].start_counter_id, std::nullopt);
-  // A counterset without instances has no start time: System Up Time is not a
-  // life's.
+  // Without instances, an elapsed time such as System Up Time is not the start
+  // of a life.
   perflib::CountersetRegistration single = testing::ProcessRegistration();
   single.instance_type = perflib::kCountersetSingleInstance;
   EXPECT_EQ(ResolvePlan({.queries = {{.counterset = "*"}}}, "web-1", {single})
@@ -159,8 +160,8 @@ TEST(ResolvePlan, CollectsACounterOnce) {
           "already"));
 }
 
-// "0: a b | c": the instances that a query keeps, and the ones that it
-// excludes.
+// Returns "0: a b | c" for each query: the instances that it keeps, and the
+// ones that it excludes.
 std::vector<std::string> Instances(const Resolution& resolution) {
   const auto append = [](std::string* out, const perflib::Pattern& pattern) {
     absl::StrAppend(out, pattern.text());

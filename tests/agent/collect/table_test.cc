@@ -54,7 +54,7 @@ class TableTest : public ::testing::Test {
     return table_.Assemble(block_, parts);
   }
 
-  // "sda:8 r=1 w=2" for each row, with "-" for a missing value.
+  // Returns "sda:8 r=1 w=2" for each row, with "-" for a missing value.
   std::vector<std::string> Rows() const {
     std::vector<std::string> rows;
     for (size_t row = 0; row < table_.rows(); ++row) {
@@ -82,7 +82,7 @@ std::string Disks(const std::string& a, const std::string& b) {
   return InstanceList(2, Instance("sda", 8) + a + Instance("sdb", 16) + b);
 }
 
-TEST_F(TableTest, TakesAResultForAllCounters) {
+TEST_F(TableTest, ReadsAResultWithAllCounters) {
   // In the provider's order, with one unwanted counter.
   ASSERT_TRUE(Assemble(
       {{Result(kSet, CounterIds({kWrites, 7, kReads}) +
@@ -158,7 +158,7 @@ TEST_F(TableTest, FailsWithTheFirstErrorIfAllAreErrors) {
   EXPECT_EQ(table_.failure_status(), 0);
 }
 
-TEST_F(TableTest, TakesItsRowsFromASoundResult) {
+TEST_F(TableTest, TakesRowsFromAValidResult) {
   // The second instance of the first result has no value.
   const std::string cut =
       InstanceList(2, Instance("sda", 8) + Value64(1) + Instance("sdb", 16));

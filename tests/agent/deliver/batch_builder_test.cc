@@ -92,7 +92,7 @@ TEST(BatchBuilder, ComputesDifferencesModulo64Bits) {
                 differences: [1, -9223372036854775808] })");
 }
 
-TEST(BatchBuilder, StartsARunForEachStayOfAnInstance) {
+TEST(BatchBuilder, EncodesEachContiguousPresenceAsARun) {
   // 1 is absent in the third block; 2 appears in the second.
   ExpectQuery(Build({{Rows({1}, {10})},
                      {Rows({1, 2}, {11, 20})},
@@ -103,7 +103,7 @@ TEST(BatchBuilder, StartsARunForEachStayOfAnInstance) {
                  columns { first: [10, 20, 15] differences: [1, 1, 1] })");
 }
 
-TEST(BatchBuilder, FollowsInstancesThatChangePlaces) {
+TEST(BatchBuilder, MatchesInstancesThatChangePosition) {
   ExpectQuery(
       Build({{Rows({1, 2}, {10, 20})}, {Rows({2, 1}, {21, 11})}}),
       R"(instances: [1, 1] columns { first: [10, 20] differences: [1, 1] })");
@@ -148,7 +148,7 @@ TEST(BatchBuilder, LeavesGapsForQueriesThatAreNotInEveryBlock) {
   EXPECT_EQ(content.blocks(0).queries(0).first_block_size(), 2);
 }
 
-TEST(BatchBuilder, KeepsHandlesApart) {
+TEST(BatchBuilder, EncodesHandlesSeparately) {
   BatchBuilder builder;
   EXPECT_TRUE(builder.empty());
   for (const uint32_t handle : {2, 1, 2}) {

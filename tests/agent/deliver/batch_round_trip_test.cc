@@ -28,8 +28,8 @@ struct Expected {
 
   bool operator==(const Expected&) const = default;
 };
-// By the block's time stamp and the query's interval, which is unique per query
-// in this test.
+// Expected samples by the block's time stamp and the query's interval, which is
+// unique per query in this test.
 using Blocks = std::map<std::tuple<int64_t, absl::Duration>, Expected>;
 
 class NoDefinitions : public aggregator::DefinitionReader {

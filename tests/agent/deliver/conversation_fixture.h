@@ -25,8 +25,8 @@
 
 namespace fleetperf::agent {
 
-inline constexpr uint64_t kEpoch =
-    101;  // of the first process; the next has 102
+// The epoch of the first process; the next one has 102.
+inline constexpr uint64_t kEpoch = 101;
 inline constexpr char kGuid[] = "0123456789abcdef";  // any 16 bytes
 
 // The aggregator's state of an epoch.
@@ -57,7 +57,7 @@ inline v1::Limits Unacknowledged(uint32_t batches) {
   return limits;
 }
 
-// "hello", "dictionary of 101", "batch 101/3".
+// Returns a request as text: "hello", "dictionary of 101", "batch 101/3".
 inline std::string TextOf(const v1::CollectRequest& request) {
   switch (request.message_case()) {
     case v1::CollectRequest::kHello:
@@ -204,7 +204,7 @@ class ConversationTest : public ::testing::Test {
   testing::TempDirectory temp_;
   testing::SimulatedClock clock_;
   testing::Gate gate_;              // blocks the use of the spool's file
-  uint64_t epoch_ = kEpoch - 1;     // this process's epoch, until it is forked
+  uint64_t epoch_ = kEpoch - 1;     // this process's epoch before any fork
   std::vector<std::string> plans_;  // applied plans
   std::vector<std::string> asked_;  // machines asked for instances
   AgentDescription agent_ = {

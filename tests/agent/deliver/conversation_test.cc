@@ -66,8 +66,9 @@ TEST_F(ConversationTest, SendsNonDurableAndNewBatches) {
   EXPECT_THAT(HeldBy(Hello()), ElementsAre("101: 5..5"));
 }
 
-// An aggregator that rejects a stream would reject it again.
-TEST_F(ConversationTest, GetsThroughWithAnAnswerToABatchOnly) {
+// A Welcome alone is no progress: the aggregator may reject every stream after
+// it.
+TEST_F(ConversationTest, GetsThroughOnlyWithAnAnswerToABatch) {
   AddBatches(1);
   Converse();
   Say();

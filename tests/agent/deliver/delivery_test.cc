@@ -192,7 +192,7 @@ TEST_F(DeliveryTest, NotifiesTheListenerOfEachBatch) {
   EXPECT_EQ(calls, 3);
 }
 
-TEST_F(DeliveryTest, NumbersBatchesWithoutHoles) {
+TEST_F(DeliveryTest, NumbersBatchesConsecutively) {
   Make();
   for (int i = 0; i < 20; ++i) {
     Tick();

@@ -76,7 +76,7 @@ TEST(Dictionary, GivesTheSameDefinitionTheSameId) {
   EXPECT_EQ(AllDefinitions(dictionary).queries_size(), 9);
 }
 
-TEST(Dictionary, GivesEachLifeAnIdOfItsOwn) {
+TEST(Dictionary, GivesEachLifeADistinctId) {
   Dictionary dictionary;
   const uint32_t first = dictionary.DefineInstance(1, 2, "sda", 8, 0);
   const uint32_t second = dictionary.DefineInstance(1, 2, "sda", 8, 0);

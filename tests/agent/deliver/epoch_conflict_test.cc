@@ -34,7 +34,7 @@ using ::testing::SizeIs;
 
 class ForkTest : public ConversationTest {
  protected:
-  // Four batches of epoch 102, all of which were sent.
+  // Makes and sends four batches of epoch 102; two of them are acknowledged.
   void MakeFourAndAcknowledgeTwo() {
     StartWithDirectory();
     delivery_->dictionary().DefineMachine("box");
@@ -211,7 +211,7 @@ TEST_F(SetBackTest, TreatsAWelcomeAsAnAcknowledgement) {
 }
 
 // Exactly-once delivery holds per store: batches of another store are not lost.
-TEST_F(SetBackTest, ExpectsNothingOfAnotherStore) {
+TEST_F(SetBackTest, ReportsNoLossesToAnotherStore) {
   ConverseWith("store", 0);
   AddBatches(3);
   EXPECT_THAT(Say(), SizeIs(3));

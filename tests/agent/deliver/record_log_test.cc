@@ -36,7 +36,7 @@ std::string FileOf(const std::vector<uint32_t>& numbers) {
 }
 
 struct Contents {
-  std::vector<uint32_t> records;  // what is in their bodies
+  std::vector<uint32_t> records;  // the numbers in the bodies
   bool has_damage = false;
 };
 

@@ -260,7 +260,7 @@ TEST_F(SpoolTest, DroppedBatchThatArrivedIsNotLost) {
   };
   spool_->Append({}, {});
   EXPECT_EQ(lost(), kept - 5);
-  Kill();  // and what was dropped is remembered
+  Kill();  // the remains of dropped batches survive
   EXPECT_TRUE(spool_->Resume(NumberOf(1), 3, 0));
   spool_->Append({}, {});
   EXPECT_EQ(lost(), kept - 5 + 1);

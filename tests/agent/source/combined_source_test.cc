@@ -153,7 +153,7 @@ class CombinedSourceTest : public ::testing::Test {
   perflib::ParsedBlock block_;
 };
 
-TEST_F(CombinedSourceTest, HasTheCountersetsOfBoth) {
+TEST_F(CombinedSourceTest, ListsCountersetsOfBothSources) {
   EXPECT_THAT(source_->EnumerateCounterSet().value(),
               UnorderedElementsAre(kMachineDisks, kOwn));
   EXPECT_EQ(
@@ -167,7 +167,7 @@ TEST_F(CombinedSourceTest, HasTheCountersetsOfBoth) {
   EXPECT_EQ(perflib::ReadString(own.value()).value(), "Own");
 }
 
-TEST_F(CombinedSourceTest, OneBlockAnswersQueriesToBoth) {
+TEST_F(CombinedSourceTest, CombinesResultsOfBothInOneBlock) {
   EXPECT_THAT(Add({{.counterset = kOwn, .counter_id = 1},
                    {.counterset = kMachineDisks, .counter_id = 8},
                    {.counterset = kOwn, .counter_id = 2},

@@ -19,7 +19,7 @@ using testing::StatusIs;
 constexpr absl::Duration kLong = absl::Minutes(1);
 constexpr absl::Duration kAtOnce = absl::Milliseconds(1);
 
-// Events of the calls of a source behind a deadline.
+// Events in the calls of a source that a deadline source wraps.
 struct Events {
   absl::Notification hangs;    // a call hangs
   absl::Notification release;  // ends the hanging call
@@ -179,7 +179,7 @@ TEST_F(DeadlineSourceTest, ClosesHandlesAfterAHangingCall) {
   events_->closed.WaitForNotification();
 }
 
-TEST_F(DeadlineSourceTest, NamesAHangingClose) {
+TEST_F(DeadlineSourceTest, ReportsAHangingClose) {
   const auto source = Make(absl::Milliseconds(100));
   OpenHandle(*source).reset();  // waits for `release`
   while (!absl::IsUnavailable(source->EnumerateCounterSet().status())) {

@@ -117,7 +117,7 @@ TEST_F(NetworkInterfaceTest, DetectsRecreatedInterfaces) {
 }
 
 // Some drivers count multicast packets before filtering them out.
-TEST_F(NetworkInterfaceTest, UnicastPacketsNeverFall) {
+TEST_F(NetworkInterfaceTest, UnicastPacketsNeverDecrease) {
   const auto unicast = [this](absl::string_view line) {
     WriteDev(line);
     return Sample(kNetwork).Get("eth0", "Packets Received Unicast/sec");

@@ -11,14 +11,14 @@ constexpr uint64_t kMillisecond = 10'000;  // in units of 100 ns
 // SimulatedClock starts an hour after its origin.
 constexpr uint64_t kNow = 3600 * uint64_t{10'000'000};
 
-// InstanceId of a device: its number.
+// Returns the instance id of a disk: its device number.
 constexpr uint32_t DeviceId(uint32_t major, uint32_t minor) {
   return major << 20 | minor;
 }
 
 class PhysicalDiskTest : public testing::LinuxFixture {
  protected:
-  // Disks have a directory of their own, partitions do not.
+  // Adds a directory in /sys/block, which disks have and partitions lack.
   void AddDisk(const std::string& name) {
     Write("sys/block/" + name + "/size", "1\n");
   }
@@ -85,7 +85,7 @@ TEST_F(PhysicalDiskTest, ReadsLinesOfOldKernels) {
   EXPECT_EQ(reading.Get("sda", "Disk Flushes/sec"), 0);
 }
 
-TEST_F(PhysicalDiskTest, HasWholeDisksOnly) {
+TEST_F(PhysicalDiskTest, ListsWholeDisksOnly) {
   for (const char* whole :
        {"sda", "vdb", "xvda", "nvme0n1", "mmcblk0", "cciss!c0d0", "loop0",
         "ram0", "zram0", "dm-0", "md0", "sr0", "fd0", "rbd0"}) {
@@ -109,7 +109,7 @@ class PhysicalDiskTimes
     : public PhysicalDiskTest,
       public ::testing::WithParamInterface<std::pair<int, const char*>> {};
 
-TEST_P(PhysicalDiskTimes, AreExtendedOverTheWrap) {
+TEST_P(PhysicalDiskTimes, ExtendBeyond32Bits) {
   const auto [field, counter] = GetParam();
   constexpr uint64_t kWrap = uint64_t{1} << 32;
   AddDisk("sda");
@@ -156,7 +156,7 @@ TEST_F(PhysicalDiskTest, IdleTimeFallsBehindTheClockByTheBusyTime) {
 }
 
 // The busy time advances in steps of the kernel's timer.
-TEST_F(PhysicalDiskTest, IdleTimeOfABusyDiskNeverFalls) {
+TEST_F(PhysicalDiskTest, IdleTimeOfABusyDiskNeverDecreases) {
   AddDisk("sda");
   AddDisk("sdb");
   const auto sample = [this](uint64_t busy) {

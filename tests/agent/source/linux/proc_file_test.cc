@@ -47,7 +47,7 @@ TEST_F(ProcFileTest, ReadsCurrentContents) {
   }
 }
 
-TEST_F(ProcFileTest, ReadsFilesOfEverySizeWhole) {
+TEST_F(ProcFileTest, ReadsFilesOfAnySizeCompletely) {
   ProcFile file(path_);
   for (const size_t size : {1, 4095, 4096, 4097, 16383, 16384, 16385, 32768,
                             100'000, 1'000'000, 50}) {
@@ -104,7 +104,7 @@ TEST_F(ProcFileTest, KeepsTheFileOpenUntilItIsClosed) {
   EXPECT_EQ(Read(file).value(), "new");
 }
 
-TEST_F(ProcFileTest, IsMovedWithItsDescriptor) {
+TEST_F(ProcFileTest, KeepsItsDescriptorWhenMoved) {
   Write(path_, "text");
   ProcFile file(path_);
   ASSERT_OK(Read(file));

@@ -215,7 +215,7 @@ TEST_F(ProcessV2Test, ReadsOnlyTheFilesOfNeededCounters) {
             (Values{{"% User Time", 3 * kJiffy}}));
 }
 
-TEST_F(ProcessV2Test, NeedsTheMachinesClock) {
+TEST_F(ProcessV2Test, FailsWithoutTheMachinesClock) {
   WriteProcess(7, {});
   Remove("proc/uptime");
   EXPECT_EQ(Sample(kProcesses).error_status, perflib::kErrorPathNotFound);

@@ -108,7 +108,7 @@ TEST_F(ProcessorInformationTest, AveragesTimesAndAddsEventsInTotals) {
 }
 
 // Idle and I/O wait are estimates by the kernel and may step back slightly.
-TEST_F(ProcessorInformationTest, IgnoresSmallFallsAndFollowsLargeOnes) {
+TEST_F(ProcessorInformationTest, IgnoresSmallDecreasesAndFollowsLargeOnes) {
   const struct {
     uint64_t idle;
     uint64_t io_wait;

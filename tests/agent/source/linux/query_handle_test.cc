@@ -120,7 +120,7 @@ class QueryHandleTest : public ::testing::Test {
   }
 };
 
-TEST_F(QueryHandleTest, AnswersInTheShapeOfTheQuery) {
+TEST_F(QueryHandleTest, ResultTypeFollowsTheQuery) {
   const std::string ids = testing::CounterIds({5, 9});
   const struct {
     const char* name;
@@ -194,7 +194,7 @@ TEST_F(QueryHandleTest, FollowsInstancesThatComeAndGo) {
   EXPECT_EQ(QueryResults(), Result(kSingle, Value64(10)));
 }
 
-TEST_F(QueryHandleTest, RefusesBadQueriesAndKeepsTheOthers) {
+TEST_F(QueryHandleTest, RejectsInvalidQueriesAndKeepsTheOthers) {
   EXPECT_THAT(Add({{.counterset = kUnknown, .instance = "*"},
                    {.counterset = kDisks, .counter_id = 6, .instance = "*"},
                    {.counterset = kDisks, .counter_id = 5},
@@ -255,7 +255,7 @@ TEST_F(QueryHandleTest, ReportsErrorsPerCounterset) {
   }
 }
 
-TEST_F(QueryHandleTest, StampsTheClocks) {
+TEST_F(QueryHandleTest, SetsTheClocksOfABlock) {
   clock_.Advance(absl::Nanoseconds(1'234'567));
   std::string bytes;
   ASSERT_OK(handle_->QueryCounterData(&bytes));

@@ -18,7 +18,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::StatusIs;
 
-// winperf.h's values, as the reference lists them.
+// The values of winperf.h.
 constexpr uint32_t CNT = 272696320;
 constexpr uint32_t BULK = 272696576;
 constexpr uint32_t RAW = 65536;
@@ -153,8 +153,7 @@ const ExpectedRegistration kExpected[] = {
       {"System Up Time", ELAPSED}}},
 };
 
-// RFC 4122: the name-based UUID, version 5, in the DNS namespace's order of
-// bytes.
+// Returns the name-based UUID, version 5, of RFC 4122.
 std::string Uuid5(const std::string& name_space, const std::string& name) {
   const std::string text = name_space + name;
   unsigned char hash[EVP_MAX_MD_SIZE];
@@ -252,7 +251,7 @@ TEST_F(RegistrationTest, LinksLeadToCountersOfTheRightType) {
   }
 }
 
-TEST_F(RegistrationTest, CountersAreKnownExplainedAndDistinct) {
+TEST_F(RegistrationTest, CountersHaveKnownTypesHelpAndUniqueNames) {
   for (const CountersetRegistration& set : All()) {
     SCOPED_TRACE(set.name);
     EXPECT_NE(set.help, "");
@@ -271,7 +270,7 @@ TEST_F(RegistrationTest, CountersAreKnownExplainedAndDistinct) {
   }
 }
 
-TEST_F(RegistrationTest, LoadAveragesAreHundredths) {
+TEST_F(RegistrationTest, LoadAveragesAreInHundredths) {
   for (const CountersetRegistration& set : All()) {
     for (const CounterRegistration& counter : set.counters) {
       const bool load = counter.name.find("Load Average") == 0;
@@ -281,7 +280,7 @@ TEST_F(RegistrationTest, LoadAveragesAreHundredths) {
   }
 }
 
-TEST_F(RegistrationTest, GuidsAreMadeOfNames) {
+TEST_F(RegistrationTest, GuidsAreDerivedFromNames) {
   const std::string dns = absl::HexStringToBytes(
       "6ba7b8109dad11d180b400c04fd430c8");  // RFC 4122, appendix C
   const std::string name_space = Uuid5(dns, "countersets.fleetperf");

@@ -98,7 +98,7 @@ TEST(Totals, IgnoreEarlierCountsOfNewInstances) {
   EXPECT_EQ(total.Pass({{1, 12}, {2, 5003}}), 5);
 }
 
-TEST(Totals, NeverFall) {
+TEST(Totals, NeverDecrease) {
   OneColumn total(TotalKind::kGrowth);
   total.Pass({{1, 100}, {2, 100}});
   EXPECT_EQ(total.Pass({{1, 150}, {2, 40}}), 50);  // 2 restarted
@@ -107,7 +107,7 @@ TEST(Totals, NeverFall) {
   EXPECT_EQ(total.Pass({{3, 0}}), 55);
 }
 
-TEST(Totals, LoseNothingByDivision) {
+TEST(Totals, RetainRemaindersOfDivision) {
   OneColumn total(TotalKind::kMeanGrowth);
   total.Pass({{1, 0}, {2, 0}, {3, 0}});
   uint64_t last = 0;
