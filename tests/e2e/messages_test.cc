@@ -155,7 +155,7 @@ TEST(Messages, PortInUseIsNamed) {
   EXPECT_EQ(second.status, 1);
   EXPECT_THAT(second.error,
               AllOf(HasSubstr("cannot listen on " + deployment.address()),
-                    HasSubstr("taken")));
+                    HasSubstr("in use")));
 }
 
 TEST(Messages, UnreachableAggregatorIsNamed) {

@@ -39,7 +39,8 @@ TEST_F(SessionTest, RefusesAHelloBeyondTheBounds) {
        },
        "Hello.labels has 9009 bytes, more than 8192"},
       {[](v1::Hello* hello) { (*hello->mutable_labels())["a"] = "b\nc"; },
-       "Hello.labels[\"a\"] is \"b\\nc\"; a label has no control characters"}};
+       "Hello.labels[\"a\"] is \"b\\nc\"; labels must not contain control "
+       "characters"}};
   for (const auto& test : kCases) {
     v1::CollectRequest hello = Hello();
     test.edit(hello.mutable_hello());

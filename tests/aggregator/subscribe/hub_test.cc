@@ -356,7 +356,7 @@ TEST_F(LimitedHubTest, RefusesMoreSubscribersThanMayBe) {
   const auto third = std::make_shared<Subscription>(
       SubscriptionRequest{.paths = *std::move(paths)});
   EXPECT_THAT(hub_.Add(third), StatusIs(absl::StatusCode::kResourceExhausted,
-                                        HasSubstr("there are 2 subscribers")));
+                                        HasSubstr("limit of 2 subscribers")));
   hub_.Remove(first->subscription());
   EXPECT_OK(hub_.Add(third));
 }
