@@ -33,7 +33,7 @@ Group SpoolCounters(const Spool* spool) {
   return {{{10, kPerfCounterLargeRawcount, "Spool Memory Bytes",
             "Payload bytes of the batches held in memory."},
            {11, kPerfCounterLargeRawcount, "Spool File Bytes",
-             "Space that batches take in the spool's files."},
+            "Space that batches take in the spool's files."},
            {12, kPerfLargeRawFraction, "% Spool Used",
             "Spool File Bytes as a percentage of spool_size.", kLimitId},
            {kLimitId, kPerfLargeRawBase, "", ""},
