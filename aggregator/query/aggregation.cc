@@ -34,7 +34,7 @@ AggregateFunction FunctionOf(const FoundSeries& series) {
     default:
       break;
   }
-  // Percentages and times of several instances make no sense added up.
+  // Sums of percentages and times of several instances are meaningless.
   const DisplaySuffix suffix = perflib::SuffixOf(series.formula.type);
   const bool is_mean = suffix == DisplaySuffix::kPercent ||
                        suffix == DisplaySuffix::kSeconds ||
@@ -42,7 +42,7 @@ AggregateFunction FunctionOf(const FoundSeries& series) {
   return is_mean ? AggregateFunction::kAverage : AggregateFunction::kSum;
 }
 
-// In percent; nothing if it is no percentile.
+// Returns the percentage; std::nullopt if `function` is not a percentile.
 std::optional<size_t> PercentileOf(AggregateFunction function) {
   switch (function) {
     case AggregateFunction::kP50:
@@ -83,7 +83,7 @@ void AggregatedWindow::Add(const CounterFormula& formula,
   sum_ += number;
   ++with_values_;
   if (PercentileOf(function).has_value()) values_.push_back(number);
-  // Sums of what different formulas divide would be of nothing.
+  // Numerators and denominators of different formulas cannot be added.
   if (value.growth != nullptr && formula.formula == formula_.formula &&
       formula.scale == formula_.scale) {
     AddGrowth(formula, *value.growth, &growth_);
@@ -114,7 +114,7 @@ double AggregatedWindow::Combined(AggregateFunction function) const {
 
 double AggregatedWindow::Percentile(size_t percent) const {
   std::vector<double> values = values_;
-  const size_t rank = (percent * values.size() + 99) / 100;  // from 1
+  const size_t rank = (percent * values.size() + 99) / 100;  // 1-based
   const auto nearest = values.begin() + static_cast<ptrdiff_t>(rank - 1);
   std::nth_element(values.begin(), nearest, values.end());
   return *nearest;
@@ -151,7 +151,7 @@ v1::Series GroupedSeries::Describe(const v1::Series& series,
   for (const std::string& name : aggregation_.labels) {
     (*group.mutable_labels())[name] = ValueOf(labels, name);
   }
-  // Set also where a counterset has none, so that all groups say theirs.
+  // Also set if the counterset has no instances, so that all groups have one.
   group.clear_instance();
   if (aggregation_.by_instance) group.set_instance(series.instance());
   group.clear_instance_id();
@@ -179,9 +179,9 @@ void GroupedSeries::Add(const FoundSeries& found, const Labels& labels,
   }
   auto window = state.windows.begin();
   for (const Point& point : result.points) {
-    // Without windows there is one point a series, at its machine's own time.
+    // Without windows, a series has one point, at its machine's own time.
     const absl::Time key = has_windows ? point.time : absl::InfinitePast();
-    // Mostly the one behind that of the last point.
+    // Usually the window after that of the last point.
     while (window != state.windows.end() && window->first < key) ++window;
     const size_t count = state.windows.size();
     window = state.windows.try_emplace(window, key);

@@ -19,14 +19,14 @@
 namespace fleetperf::aggregator {
 
 enum class AggregateFunction : uint8_t {
-  kAuto,  // the counter's own AggregateFunc, else what suits its type
+  kAuto,  // the counter's own AggregateFunc, or the default of its type
   kAverage,
   kSum,
   kMinimum,
   kMaximum,
-  kCount,  // of the series with a value
-  // Percentiles, by nearest rank: the smallest of the values that so many
-  // percent of them do not exceed. It is always one of them.
+  kCount,  // the number of series with a value
+  // Percentiles by nearest rank: the smallest value that at least this
+  // percentage of the values does not exceed. Always one of the values.
   kP50,
   kP90,
   kP95,
@@ -35,38 +35,39 @@ enum class AggregateFunction : uint8_t {
 
 struct Aggregation {
   AggregateFunction function = AggregateFunction::kAuto;
-  // What groups are kept apart by. By counters they are always, but for ...
+  // The properties that separate groups. Counters always do, unless
+  // `across_counters`.
   bool by_machine = false;
   bool by_instance = false;
-  // ... this: all counters of a counterset that are of the same unit.
+  // Groups all counters of a counterset with the same unit.
   bool across_counters = false;
-  std::vector<std::string> labels;  // names, of the machines' agents' labels
+  std::vector<std::string> labels;  // names of labels of the machines' agents
 };
 
 // The labels of a machine's agent.
 using Labels = std::map<std::string, std::string>;
 
-// The values of one window of a group's series. The average of ratios (types
-// with a base) is the sum of their numerators by that of their denominators if
-// they are of one formula, of everything else that of the values.
+// The values of a group's series in one window. The average of ratios (types
+// with a base) of one formula is the sum of the numerators divided by the sum
+// of the denominators. All other averages are those of the values.
 class AggregatedWindow {
  public:
-  // Of a percentile, it keeps all values.
+  // For percentiles, keeps all values.
   void Add(const CounterFormula& formula, AggregateFunction function,
            const WindowValue& value);
   WindowValue Finish(AggregateFunction function) const;
 
-  // How many values it holds.
+  // The number of values in memory.
   size_t held() const { return 1 + values_.size(); }
 
  private:
   double Combined(AggregateFunction function) const;
   double Percentile(size_t percent) const;
 
-  CounterFormula formula_;    // of the first
-  uint64_t series_ = 0;       // all of them
-  uint64_t with_values_ = 0;  // those with a value
-  uint64_t with_growth_ = 0;  // those whose value is that of a ratio's growth
+  CounterFormula formula_;    // of the first series
+  uint64_t series_ = 0;       // number of series
+  uint64_t with_values_ = 0;  // number of series with a value
+  uint64_t with_growth_ = 0;  // number of series with the growth of a ratio
   double sum_ = 0;
   double smallest_ = 0;
   double largest_ = 0;
@@ -84,20 +85,21 @@ class GroupedSeries {
   explicit GroupedSeries(const Aggregation& aggregation)
       : aggregation_(aggregation) {}
 
-  // `result` is what the series found comes to, and has its name. `has_windows`
-  // says whether its points are of a step's windows, which have the same times
-  // in all series.
+  // Adds the values of a series. `result` has the series' name. `has_windows`:
+  // whether its points are those of windows, which have the same times in all
+  // series.
   void Add(const FoundSeries& found, const Labels& labels,
            const SeriesResult& result, bool has_windows);
 
-  // How many windows and values it holds, of all groups.
+  // The number of windows and values in memory, of all groups.
   size_t held() const { return held_; }
 
-  // The groups, by counter, machine, labels and instance. It is empty then.
+  // Returns the groups by counter, machine, labels and instance, and clears
+  // them.
   std::vector<SeriesResult> Take();
 
  private:
-  // Counterset, counter or unit, type, and what groups are kept apart by.
+  // Counterset, counter or unit, type, and the properties that separate groups.
   using Key = std::tuple<std::string, std::string, uint32_t, std::string,
                          std::vector<std::string>, std::string>;
   struct State {
@@ -110,7 +112,7 @@ class GroupedSeries {
   };
 
   Key KeyOf(const v1::Series& series, const Labels& labels) const;
-  // What the group of `series` is called.
+  // Returns the name of the group of `series`.
   v1::Series Describe(const v1::Series& series, const Labels& labels) const;
 
   const Aggregation aggregation_;

@@ -28,7 +28,8 @@ bool Condition::HoldsFor(double value) const {
 
 absl::StatusOr<Condition> ConditionFromProto(const v1::Condition& proto) {
   if (std::isnan(proto.number())) {
-    return absl::InvalidArgumentError("where needs a number to compare with");
+    return absl::InvalidArgumentError(
+        "where requires a number to compare with");
   }
   Condition condition{.number = proto.number()};
   switch (proto.comparison()) {
@@ -51,7 +52,7 @@ absl::StatusOr<Condition> ConditionFromProto(const v1::Condition& proto) {
       condition.comparison = Comparison::kNotEqual;
       break;
     default:
-      return absl::InvalidArgumentError("where needs a comparison");
+      return absl::InvalidArgumentError("where requires a comparison");
   }
   return condition;
 }
@@ -81,7 +82,7 @@ absl::Status Chooser::Finish() {
 
 void Chooser::KeepFirst() {
   const bool largest = choice_.top > 0;
-  // Of those with the same value, the first that came stay.
+  // Among equal values, the series that arrived first stay.
   std::stable_sort(ranked_.begin(), ranked_.end(),
                    [&](const SeriesResult& a, const SeriesResult& b) {
                      const double first = a.total.result.value;

@@ -1,4 +1,4 @@
-// Which series of an answer are wanted, by their values over the whole range.
+// Selects the series of an answer by their values over the whole range.
 
 #ifndef FLEETPERF_AGGREGATOR_QUERY_CHOICE_H_
 #define FLEETPERF_AGGREGATOR_QUERY_CHOICE_H_
@@ -31,24 +31,25 @@ struct Condition {
   bool HoldsFor(double value) const;
 };
 
-// InvalidArgument if it says not how to compare, or with no number.
+// Returns InvalidArgument if the comparison or the number is missing.
 absl::StatusOr<Condition> ConditionFromProto(const v1::Condition& proto);
 
-// Of the series for which `where` holds, the first few by value. A series
-// without a value is none of them.
+// A choice of the series for which `where` holds, or of the first few of these
+// by value. A series without a value is never chosen.
 struct Choice {
   std::optional<Condition> where;
-  // At most one of these; 0: all, in the order in which they come.
-  uint32_t top = 0;     // those with the largest values, largest first
-  uint32_t bottom = 0;  // those with the smallest, smallest first
+  // At most one of these is not 0. If both are 0, all series are chosen, in the
+  // order of arrival.
+  uint32_t top = 0;     // the number of largest values, largest first
+  uint32_t bottom = 0;  // the number of smallest values, smallest first
 
   bool is_of_all() const {
     return !where.has_value() && top == 0 && bottom == 0;
   }
 };
 
-// Hands on what is chosen: at once, or from Finish if all must be known before.
-// Thread-compatible.
+// Passes chosen series on: at once, or in Finish if the choice needs all
+// series. Thread-compatible.
 class Chooser {
  public:
   Chooser(const Choice& choice, ResultSink sink)
@@ -57,7 +58,7 @@ class Chooser {
   absl::Status Add(SeriesResult result);
   absl::Status Finish();
 
-  // How many values it holds.
+  // The number of values in memory.
   size_t held() const { return held_; }
 
  private:
@@ -66,7 +67,7 @@ class Chooser {
 
   const Choice choice_;
   const ResultSink sink_;
-  // At most twice as many as are wanted.
+  // At most twice the requested number of series.
   std::vector<SeriesResult> ranked_;
   size_t held_ = 0;
 };

@@ -47,7 +47,7 @@ class NewestSink : public SeriesSink {
 
  private:
   const absl::Time time_;
-  std::vector<NewestSamples> newest_;  // by series
+  std::vector<NewestSamples> newest_;  // by series number
 };
 
 v1::Explanation Explain(const FoundSeries& found,

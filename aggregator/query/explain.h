@@ -1,4 +1,4 @@
-// How a value came about.
+// Explains values: the samples and the calculation behind them.
 
 #ifndef FLEETPERF_AGGREGATOR_QUERY_EXPLAIN_H_
 #define FLEETPERF_AGGREGATOR_QUERY_EXPLAIN_H_
@@ -14,9 +14,9 @@
 
 namespace fleetperf::aggregator {
 
-// Explains the value at `time` (nothing: the newest) of each series that the
-// path selects: that of the newest sample at or before it, which is at most two
-// intervals old. Errors as RunRangeQuery.
+// Explains the value at `time` (std::nullopt: the newest) of each selected
+// series. The value is that of the newest sample at or before `time`, at most
+// two intervals old. Returns the errors of RunRangeQuery.
 absl::StatusOr<v1::ExplainValueResponse> RunExplain(
     const std::string& path, std::optional<absl::Time> time, Store& store,
     const MachineNow& now_of);

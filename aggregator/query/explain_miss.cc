@@ -14,7 +14,7 @@ namespace {
 
 using perflib::CounterRegistration;
 
-// What is wrong with the names of a path; nothing if it is none of them.
+// Returns an error if a name of the path is unknown; otherwise std::nullopt.
 std::optional<absl::Status> ExplainNames(const std::string& text,
                                          const perflib::Path& path,
                                          Fleet* fleet) {
@@ -57,8 +57,8 @@ absl::Status NotCollected(const std::string& path, size_t machines) {
   return absl::NotFoundError(absl::StrCat(
       path, ": this is not collected; ", machines,
       machines == 1 ? " machine could: " : " machines could: ",
-      "add it to \"plans\" in the aggregator's configuration, or, as an "
-      "operator, collect it while you look: --collect 60s"));
+      "add it to \"plans\" in the aggregator's configuration, or collect it "
+      "for a while, as an operator: --collect 60s"));
 }
 
 }  // namespace

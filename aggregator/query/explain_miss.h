@@ -1,4 +1,5 @@
-// Why a path selects nothing that is collected: with what catalogues say.
+// Explains with the machines' catalogues why a path selects no collected
+// counters.
 
 #ifndef FLEETPERF_AGGREGATOR_QUERY_EXPLAIN_MISS_H_
 #define FLEETPERF_AGGREGATOR_QUERY_EXPLAIN_MISS_H_
@@ -10,12 +11,12 @@
 
 namespace fleetperf::aggregator {
 
-// If `status` is that of a path that PathSet::Select found nothing for, one
-// that says on how many machines it could be collected and how, or which of the
-// names that are in catalogues is nearest; otherwise `status`.
+// If `status` is an error of PathSet::Select, returns an error with the number
+// of machines that could collect the path and the way to do so, or with the
+// nearest name in the catalogues. Otherwise returns `status`.
 absl::Status ExplainMiss(const absl::Status& status, Fleet* fleet);
 
-// NotFound: no machine's catalogue has what the path selects.
+// Returns NotFound with the reason why no machine's catalogue matches the path.
 absl::Status NotInCatalogues(const std::string& path, Fleet* fleet);
 
 }  // namespace fleetperf::aggregator

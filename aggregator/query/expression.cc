@@ -22,7 +22,7 @@ using perflib::Path;
 constexpr absl::string_view kOperators = "+-*/";
 constexpr size_t kOperatorSize = 3;  // with the spaces
 
-// Where the operator of an expression is; nothing if there is none.
+// Returns the position of the operator; std::nullopt if none exists.
 std::optional<size_t> FindOperator(
     absl::string_view text, absl::Span<const std::string> known_countersets) {
   for (size_t i = 0; i + kOperatorSize < text.size(); ++i) {
@@ -47,12 +47,12 @@ bool IsOfOneInstance(const Path& path) {
   return !path.instance.has_value() || !path.instance->has_wildcards();
 }
 
-// By what series of both sides are found to belong together.
+// The key by which series of both sides form pairs.
 using Key =
     std::tuple<std::string, std::vector<std::string>, std::string, uint32_t>;
 
 Key KeyOf(const Expression& expression, const v1::Series& series) {
-  // A map of protobuf has no order.
+  // Sorted, because a protobuf map has no order.
   std::vector<std::string> labels;
   for (const auto& [name, value] : series.labels()) {
     labels.push_back(absl::StrCat(name, "=", value));
@@ -65,8 +65,8 @@ Key KeyOf(const Expression& expression, const v1::Series& series) {
           absl::AsciiStrToLower(series.instance()), series.instance_index()};
 }
 
-// "B/s" by "1/s" is "B", "B" by "s" is "B/s", anything by itself is a plain
-// number.
+// Returns the unit of a quotient: "B/s" by "1/s" is "B", "B" by "s" is "B/s". A
+// unit by itself yields a plain number.
 std::string QuotientUnit(absl::string_view left, absl::string_view right) {
   if (absl::EndsWith(left, "/s") && absl::EndsWith(right, "/s")) {
     left.remove_suffix(2);
@@ -104,7 +104,7 @@ CalculatedValue Calculate(char operation, const CalculatedValue& left,
                           const CalculatedValue& right) {
   if (!left.ok()) return left;
   if (!right.ok()) return right;
-  CalculatedValue result = left;  // with its cause
+  CalculatedValue result = left;  // includes the cause
   if (result.cause == GapCause::kNone) result.cause = right.cause;
   switch (operation) {
     case '+':
@@ -135,7 +135,7 @@ WindowValue Calculate(char operation, const WindowValue& left,
           .coverage = std::min(left.coverage, right.coverage)};
 }
 
-// The windows that both have.
+// Combines the windows that both sides have.
 std::vector<Point> Calculate(char operation, const std::vector<Point>& left,
                              const std::vector<Point>& right) {
   std::vector<Point> points;
@@ -192,7 +192,7 @@ absl::StatusOr<std::optional<Expression>> ParseExpression(
   }
   if (FindOperator(expression.right, known_countersets).has_value()) {
     return absl::InvalidArgumentError(
-        absl::StrCat(text, ": there can be one operator only"));
+        absl::StrCat(text, ": an expression can have only one operator"));
   }
   RETURN_IF_ERROR(CheckSide(expression.left, *left));
   RETURN_IF_ERROR(CheckSide(expression.right, *right));

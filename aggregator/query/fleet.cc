@@ -17,22 +17,22 @@ using perflib::CountersetRegistration;
 
 namespace {
 
-// Of catalogues, as they are stored, that are in memory; beyond it, all are
-// read anew.
-constexpr size_t kMostCatalogueBytes = 256 << 20;
+// The limit of cached catalogues, by their stored size. Beyond it, the cache is
+// cleared.
+constexpr size_t kMaxCatalogueBytes = 256 << 20;
 
-// The registrations that machines have of one counterset. One machine that
-// calls a counterset something else does not change it for the others.
+// The machines' registrations of one counterset. A machine with a different
+// registration does not change the counterset of the others.
 class Registrations {
  public:
   void Add(const CountersetRegistration& registration, size_t machines) {
     Candidate& candidate = candidates_[registration.CanonicalBytes()];
-    // The first one has helps if any has: definitions come without.
+    // The first one has help texts if any has: definitions have none.
     if (candidate.machines == 0) candidate.registration = registration;
     candidate.machines += machines;
   }
 
-  // The one that most machines have.
+  // Returns the registration that most machines have.
   CountersetRegistration Finish() && {
     return std::move(std::max_element(candidates_.begin(), candidates_.end(),
                                       [](const auto& a, const auto& b) {
@@ -74,8 +74,8 @@ std::shared_ptr<const Fleet::Schemas> Fleet::Catalogue(
         Schema{.hash = std::move(schema_hash),
                .registration = *std::move(registration)}));
   }
-  // Many machines share few: mostly all are held.
-  if (catalogue_bytes_ + content->size() > kMostCatalogueBytes) {
+  // Many machines share few catalogues, so usually all are cached.
+  if (catalogue_bytes_ + content->size() > kMaxCatalogueBytes) {
     catalogues_.clear();
     catalogue_bytes_ = 0;
   }
@@ -110,7 +110,7 @@ std::vector<FleetCounterset> Fleet::Countersets(
       const CountersetRegistration& registration =
           collected->schema->registration;
       FleetCounterset& counterset = by_guid[registration.guid];
-      // In no catalogue of this machine: the definition counts instead.
+      // Not in the machine's catalogue: the definition counts instead.
       if (counterset.machines.insert(machine).second) {
         registrations[registration.guid].Add(registration, 1);
       }

@@ -1,4 +1,5 @@
-// The fleet as a whole: catalogues of what could be collected, and what is.
+// The countersets of the fleet: collected ones, and ones that machines'
+// catalogues offer.
 
 #ifndef FLEETPERF_AGGREGATOR_QUERY_FLEET_H_
 #define FLEETPERF_AGGREGATOR_QUERY_FLEET_H_
@@ -20,16 +21,17 @@
 
 namespace fleetperf::aggregator {
 
-// A counterset as a whole fleet has it: the registration that most machines
-// have, and who has it.
+// A counterset in the fleet: the registration that most machines have, and the
+// machines.
 struct FleetCounterset {
-  perflib::CountersetRegistration registration;  // with helps, if any has them
-  std::set<std::string> machines;                // that could serve it
+  perflib::CountersetRegistration registration;  // with help texts, if known
+  std::set<std::string> machines;                // machines that offer it
   std::set<std::string> collecting_machines;
   std::set<uint32_t> collected_counters;
 };
 
-// Counters that exist for the sake of others are not shown to people.
+// Returns false for counters that only serve others, such as bases, which
+// listings omit.
 bool IsShown(const perflib::CounterRegistration& counter);
 
 // Thread-safe.
@@ -40,23 +42,23 @@ class Fleet {
   // Whether an agent has ever connected.
   bool HasMachines() const { return store_.directory().HasMachines(); }
 
-  // The countersets of the machines that match, by name and GUID.
+  // Returns the countersets of the matching machines, by name and GUID.
   std::vector<FleetCounterset> Countersets(const perflib::Pattern& machine);
 
-  // The names of all countersets that are collected or could be.
+  // Returns the names of all countersets that are collected or offered.
   std::vector<std::string> CountersetNames();
 
-  // What the paths select in the machines' catalogues, collected or not.
+  // Resolves the paths in the machines' catalogues, collected or not.
   Selected Select(const PathSet& paths);
 
-  // The counterset that `name` ("{GUID}" or a name) stands for. A NotFound
-  // error names the nearest ones.
+  // Finds a counterset by "{GUID}" or name. A NotFound error names the nearest
+  // ones.
   absl::StatusOr<FleetCounterset> FindCounterset(const std::string& name);
 
  private:
   using Schemas = std::vector<std::shared_ptr<const Schema>>;
 
-  // A catalogue's countersets; none if it is not held.
+  // Returns a catalogue's countersets; empty if the catalogue is unknown.
   std::shared_ptr<const Schemas> Catalogue(const std::string& hash);
 
   Store& store_;

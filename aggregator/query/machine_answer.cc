@@ -10,15 +10,16 @@
 namespace fleetperf::aggregator {
 namespace {
 
-// Evaluates the series of a machine, and counts what that holds.
+// Evaluates the series of a machine, and counts the windows and values in
+// memory.
 class Evaluators : public SeriesSink {
  public:
   Evaluators(const WindowGrid& grid, const Evaluation& evaluation,
-             size_t most_held, QueryMeter* meter)
+             size_t max_held, QueryMeter* meter)
       : grid_(grid),
         evaluation_(evaluation),
         stretches_(grid),
-        limit_(most_held),
+        limit_(max_held),
         meter_(*meter) {}
 
   void Begin(const CounterFormula& formula) override {
@@ -33,13 +34,13 @@ class Evaluators : public SeriesSink {
     held_ -= evaluator.held();
     evaluator.Add(run, stretches_.Of(run));
     held_ += evaluator.held();
-    most_held_ = std::max(most_held_, held_);
+    max_held_ = std::max(max_held_, held_);
     return is_too_much() ? meter_.TooMuchHeld() : absl::OkStatus();
   }
 
   SeriesAnswer Finish(FoundSeries found, const std::vector<Loss>& losses) {
     RangeEvaluator& evaluator = evaluators_[found.number];
-    // Unless a later tick shows that the instance is gone.
+    // Unless a later tick shows that the instance has ended.
     const bool goes_on = evaluator.newest().has_value() &&
                          found.last_tick - *evaluator.newest() <=
                              found.interval * kMaxIntervalsApart;
@@ -50,18 +51,18 @@ class Evaluators : public SeriesSink {
   }
 
   bool is_too_much() const { return held_ > limit_; }
-  size_t most_held() const { return most_held_; }  // so far
-  size_t samples() const { return samples_; }      // that were read
+  size_t max_held() const { return max_held_; }  // so far
+  size_t samples() const { return samples_; }    // samples read
 
  private:
   const WindowGrid grid_;
   const Evaluation evaluation_;
   StretchTable stretches_;
-  const size_t limit_;  // of held_
+  const size_t limit_;  // the limit of held_
   QueryMeter& meter_;
   std::deque<RangeEvaluator> evaluators_;
-  size_t held_ = 0;  // by all of them
-  size_t most_held_ = 0;
+  size_t held_ = 0;  // by all series
+  size_t max_held_ = 0;
   size_t samples_ = 0;
 };
 
@@ -70,8 +71,8 @@ class Evaluators : public SeriesSink {
 absl::StatusOr<std::optional<MachineAnswer>> EvaluateMachine(
     Store& store, const std::string& machine,
     const std::vector<SelectedCounterset>& countersets, const WindowGrid& grid,
-    const Evaluation& evaluation, size_t most_held, QueryMeter* meter) {
-  Evaluators evaluators(grid, evaluation, most_held, meter);
+    const Evaluation& evaluation, size_t max_held, QueryMeter* meter) {
+  Evaluators evaluators(grid, evaluation, max_held, meter);
   auto read = ReadSeries(store, machine, countersets, grid.start, grid.end,
                          &evaluators);
   if (evaluators.is_too_much()) {
@@ -80,7 +81,7 @@ absl::StatusOr<std::optional<MachineAnswer>> EvaluateMachine(
   }
   RETURN_IF_ERROR(read.status());
   MachineAnswer answer{.instance_names = std::move(read->instance_names),
-                       .most_held = evaluators.most_held()};
+                       .max_held = evaluators.max_held()};
   for (FoundSeries& found : read->series) {
     if (found.is_unnamed_aggregate && !evaluation.unnamed_aggregates) continue;
     SeriesAnswer series = evaluators.Finish(std::move(found), read->losses);

@@ -1,4 +1,4 @@
-// What the series of one machine come to in a range query.
+// Evaluates the series of one machine for a range query.
 
 #ifndef FLEETPERF_AGGREGATOR_QUERY_MACHINE_ANSWER_H_
 #define FLEETPERF_AGGREGATOR_QUERY_MACHINE_ANSWER_H_
@@ -21,33 +21,33 @@
 namespace fleetperf::aggregator {
 
 struct SeriesAnswer {
-  FoundSeries found;    // without its name,
-  SeriesResult result;  // which is here
+  FoundSeries found;    // without the name
+  SeriesResult result;  // with the name
 };
 
 struct MachineAnswer {
-  // Those with a point.
+  // The series with a point.
   std::vector<SeriesAnswer> series;
-  // Of all instances that there were, wanted or not.
+  // The names of all instances in the range, selected or not.
   std::set<std::string> instance_names;
-  // How many windows and values were in memory at a time, at most.
-  size_t most_held = 0;
+  // The maximum number of windows and values in memory at a time.
+  size_t max_held = 0;
 };
 
-// How samples become values.
+// The options of an evaluation.
 struct Evaluation {
   Over over = Over::kFormula;
   bool only_windows = false;  // see RangeEvaluator
   bool unnamed_aggregates = true;
 };
 
-// Reads one machine. Nothing if more than `most_held` windows and values would
-// be in memory; the meter does not count what it read then. Thread-safe. Errors
-// are the store's and the meter's.
+// Reads and evaluates one machine. Returns std::nullopt if more than `max_held`
+// windows and values would be in memory; the meter then does not count the
+// samples read. Returns the errors of the store and the meter. Thread-safe.
 absl::StatusOr<std::optional<MachineAnswer>> EvaluateMachine(
     Store& store, const std::string& machine,
     const std::vector<SelectedCounterset>& countersets, const WindowGrid& grid,
-    const Evaluation& evaluation, size_t most_held, QueryMeter* meter);
+    const Evaluation& evaluation, size_t max_held, QueryMeter* meter);
 
 }  // namespace fleetperf::aggregator
 

@@ -2,7 +2,8 @@
 //
 // Invariants:
 // - Things are numbered from 0. A number is begun only after all lower numbers.
-// - At most Most(threads) things exist or are being made ahead of their turn.
+// - At most MaxAhead(threads) things exist or are being made ahead of their
+// turn.
 // - Once a thing could not be made ahead of its turn, no further thing is begun
 //   ahead.
 
@@ -45,7 +46,7 @@ class OrderedWork {
       : count_(count),
         threads_(threads),
         make_(std::move(make)),
-        most_(threads > 1 ? Most(threads) : 0) {}
+        max_ahead_(threads > 1 ? MaxAhead(threads) : 0) {}
 
   // Makes and uses all things. Returns the first error of `use`.
   absl::Status Run(const Use& use) {
@@ -68,7 +69,7 @@ class OrderedWork {
 
   // The maximum number of things that are made or being made at a time: two per
   // thread, so that no thread waits for another that takes slightly longer.
-  static constexpr size_t Most(size_t threads) { return 2 * threads; }
+  static constexpr size_t MaxAhead(size_t threads) { return 2 * threads; }
 
  private:
   void Help() {
@@ -110,7 +111,7 @@ class OrderedWork {
   }
 
   bool CanBegin() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
-    return begun_ < std::min(count_, turn_ + most_);
+    return begun_ < std::min(count_, turn_ + max_ahead_);
   }
 
   void MakeAhead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -118,7 +119,7 @@ class OrderedWork {
     mutex_.Unlock();
     std::optional<Thing> thing = make_(number, /*in_turn=*/false);
     mutex_.Lock();
-    if (!thing.has_value()) most_ = 0;
+    if (!thing.has_value()) max_ahead_ = 0;
     made_.emplace(number, std::move(thing));
     was_made_.Notify();
   }
@@ -129,7 +130,7 @@ class OrderedWork {
   absl::Mutex mutex_;
   Wakeup may_begin_;
   Wakeup was_made_;
-  size_t most_ ABSL_GUARDED_BY(mutex_);
+  size_t max_ahead_ ABSL_GUARDED_BY(mutex_);
   size_t begun_ ABSL_GUARDED_BY(mutex_) = 0;  // the next number to begin
   size_t turn_ ABSL_GUARDED_BY(mutex_) = 0;   // the number whose turn it is
   std::map<size_t, std::optional<Thing>> made_ ABSL_GUARDED_BY(mutex_);

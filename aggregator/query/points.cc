@@ -6,7 +6,7 @@
 
 namespace fleetperf::aggregator {
 
-// The enumerations have the same order; the wire's begins with "unspecified".
+// The enumerations have the same order. The wire's starts with "unspecified".
 v1::ValueStatus ToProto(ValueStatus status) {
   return static_cast<v1::ValueStatus>(static_cast<int>(status) +
                                       v1::VALUE_STATUS_OK);

@@ -1,4 +1,4 @@
-// Values in the form in which queries and subscriptions send them.
+// Converts values to the wire format of queries and subscriptions.
 
 #ifndef FLEETPERF_AGGREGATOR_QUERY_POINTS_H_
 #define FLEETPERF_AGGREGATOR_QUERY_POINTS_H_

@@ -5,7 +5,7 @@
 namespace fleetperf::aggregator {
 namespace {
 
-// Some hundred microseconds' work.
+// About 100 microseconds of work.
 constexpr uint64_t kSamplesBetweenChecks = 10'000;
 
 }  // namespace
@@ -48,7 +48,7 @@ absl::Status QueryMeter::CheckNotCancelled() {
   if (!context_.is_cancelled || !context_.is_cancelled()) {
     return absl::OkStatus();
   }
-  return absl::CancelledError("nobody waits for the answer any more");
+  return absl::CancelledError("the caller cancelled the query");
 }
 
 }  // namespace fleetperf::aggregator

@@ -1,4 +1,4 @@
-// What a query runs in: where samples are, and what it may take.
+// The environment of a query: the store, clocks, limits and cancellation.
 
 #ifndef FLEETPERF_AGGREGATOR_QUERY_QUERY_CONTEXT_H_
 #define FLEETPERF_AGGREGATOR_QUERY_QUERY_CONTEXT_H_
@@ -18,44 +18,45 @@
 
 namespace fleetperf::aggregator {
 
-// Each error that comes of one names it and says what to do.
+// Errors name the exceeded limit and a way to stay below it.
 struct QueryLimits {
-  int64_t windows = 100'000;  // of a range
-  size_t series = 200'000;    // of one machine
-  // Values, windows and raw samples in memory at a time: some 300 MB. Half as
-  // many more of machines that a range query reads ahead.
+  int64_t windows = 100'000;  // per range
+  size_t series = 200'000;    // per machine
+  // Values, windows and raw samples in memory at a time, about 300 MB. A range
+  // query may hold half as many more of machines that it reads ahead.
   size_t held = 2'000'000;
-  // Read from the store: a value a second of 10,000 machines for two days.
+  // Samples read from the store: one value per second of 10,000 machines for
+  // two days.
   uint64_t samples = 2'000'000'000;
 };
 
-// A machine's time of day. Called on several threads at a time.
+// Returns the current time by a machine's clock. Must be thread-safe.
 using MachineNow = std::function<absl::Time(const std::string& machine)>;
 
 struct QueryContext {
   Store& store;
   MachineNow now_of;
   QueryLimits limits = {};
-  // Whether nobody waits for the answer any more. Empty: somebody always does.
-  // Called on any of the query's threads, by one at a time.
+  // Returns whether the caller cancelled the query. Empty: never. Called on any
+  // of the query's threads, by one at a time.
   std::function<bool()> is_cancelled = nullptr;
-  // That read machines at a time: as many as there are processors, up to 8.
+  // The number of threads that read machines: one per processor, up to 8.
   size_t threads = std::clamp(std::thread::hardware_concurrency(), 1u, 8u);
 };
 
-// Counts what a query takes, and says when it must end. Thread-safe.
+// Counts the resources of a query and enforces the limits. Thread-safe.
 class QueryMeter {
  public:
-  // `context` outlives it.
+  // `context` must outlive the meter.
   explicit QueryMeter(const QueryContext& context) : context_(context) {}
 
-  // Counts samples that were read. An error if they are too many, or if the
-  // query was cancelled.
+  // Counts samples read. Returns an error if they are too many, or if the query
+  // was cancelled.
   absl::Status Read(size_t samples);
-  // Does not count samples that will be read again.
+  // Subtracts samples that will be read again.
   void Forget(size_t samples);
 
-  // Whether so much may be in memory: TooMuchHeld if not.
+  // Returns an error if `held` values exceed the limit.
   absl::Status CheckHeld(size_t held) const;
   absl::Status TooMuchHeld() const;
 
@@ -67,7 +68,7 @@ class QueryMeter {
   const QueryContext& context_;
   absl::Mutex mutex_;
   uint64_t samples_ ABSL_GUARDED_BY(mutex_) = 0;
-  // For whether it is cancelled, at so many samples.
+  // The number of samples at the next check for cancellation.
   uint64_t next_check_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

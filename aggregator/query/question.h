@@ -1,4 +1,5 @@
-// What a range query asks for: the series of paths, or an expression of two.
+// A question of a range query: the series of paths, or an expression of two
+// paths.
 
 #ifndef FLEETPERF_AGGREGATOR_QUERY_QUESTION_H_
 #define FLEETPERF_AGGREGATOR_QUERY_QUESTION_H_
@@ -20,22 +21,22 @@
 
 namespace fleetperf::aggregator {
 
-// The series of a path, or of several, combined if that is asked for.
+// Collects the series of one or several paths, and combines them if requested.
 // Thread-compatible.
 class Side {
  public:
-  // Nothing: takes what comes.
+  // `paths`: std::nullopt selects all series.
   Side(std::optional<PathSet> paths,
        const std::optional<Aggregation>& aggregation, bool has_windows);
 
-  // Whether it selects a series; `result` is what that comes to.
+  // Whether the side selects a series, whose values are `result`.
   bool Selects(const FoundSeries& found, const SeriesResult& result);
   void Add(const FoundSeries& found, const Labels& labels, SeriesResult result);
 
-  // All since the last call.
+  // Returns the series since the last call.
   std::vector<SeriesResult> Take();
 
-  // How many values it holds.
+  // The number of values in memory.
   size_t held() const;
 
  private:
@@ -44,13 +45,13 @@ class Side {
   std::optional<GroupedSeries> groups_;
   std::vector<SeriesResult> results_;
   size_t points_ = 0;
-  // Of the counterset that the last series was of.
+  // The machine and counterset of the last series.
   std::string machine_;
   std::shared_ptr<const Schema> schema_;
   std::optional<SelectedCounterset> selected_;
 };
 
-// Takes the series of all machines and gives what was asked for.
+// Collects the series of all machines and returns the answer.
 // Thread-compatible.
 class Question {
  public:
@@ -59,34 +60,34 @@ class Question {
 
   bool has_operator() const { return expression_.has_value(); }
 
-  // If it asks for the series.
+  // Adds a series if the question asks for it.
   void Add(const FoundSeries& found, const Labels& labels, SeriesResult result);
 
-  // What came of the series since the last call, in no particular order. Errors
-  // as Combine.
+  // Returns the answer to the series since the last call, in no particular
+  // order. Returns the errors of Combine.
   absl::StatusOr<std::vector<SeriesResult>> Take();
 
   size_t held() const;
 
-  // When all is taken: NotFound if both sides of an operator had series, and
-  // none of one side belonged to one of the other.
+  // Must be called after all series. Returns NotFound if both sides of an
+  // operator had series but no pair.
   absl::Status CheckPairs() const;
 
  private:
   std::optional<Expression> expression_;
-  std::vector<Side> sides_;  // two of an expression, else one
+  std::vector<Side> sides_;  // two for an expression, otherwise one
   bool left_seen_ = false;
   bool right_seen_ = false;
   bool pair_seen_ = false;
 };
 
 struct Questions {
-  PathSet paths;  // all of them
+  PathSet paths;  // the paths of all questions
   std::vector<Question> questions;
 };
 
-// What the paths and expressions of a request ask for. Errors as PathSet::Parse
-// and ParseExpression.
+// Parses the paths and expressions of a request. Returns the errors of
+// PathSet::Parse and ParseExpression.
 absl::StatusOr<Questions> ParseQuestions(
     const std::vector<std::string>& texts,
     const std::optional<Aggregation>& aggregation, bool has_windows,

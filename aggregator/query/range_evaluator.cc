@@ -6,7 +6,7 @@
 namespace fleetperf::aggregator {
 namespace {
 
-// Whether a counter's values never fall.
+// Whether the values never decrease.
 bool IsRising(absl::Span<const uint64_t> values) {
   bool falls = false;
   for (size_t i = 1; i < values.size(); ++i) {
@@ -15,7 +15,7 @@ bool IsRising(absl::Span<const uint64_t> values) {
   return !falls;
 }
 
-// Of the pieces that end in ticks of a run, which are in the stretch.
+// Returns the longest of the pieces that end in the run's ticks in the stretch.
 absl::Duration LongestPiece(const SeriesRun& run, const Stretch& stretch,
                             uint32_t first, uint32_t end) {
   const uint32_t begin = run.first_tick();
@@ -32,7 +32,7 @@ absl::Duration LongestPiece(const SeriesRun& run, const Stretch& stretch,
   return longest;
 }
 
-// Thinned data have what was of one life; that another began is seen here.
+// Thinned data cover one life each. Detects the start of another life.
 Summary WithNewLife(const CounterFormula& formula,
                     const std::optional<RawSample>& older,
                     const RawSample& newer, const Summary& of_life) {
@@ -47,7 +47,7 @@ Summary WithNewLife(const CounterFormula& formula,
   return summary;
 }
 
-// What `count` raw values come to that are all the same, or these.
+// Returns the sum of `count` equal raw values, or of `values`.
 Summary SummarizeRaw(const CounterFormula& formula, Over over,
                      absl::Span<const uint64_t> values, uint64_t count) {
   Summary summary = {.pieces = count, .values = count};
@@ -69,7 +69,7 @@ Summary SummarizeRaw(const CounterFormula& formula, Over over,
     case Over::kFormula:
     case Over::kAverage:
     case Over::kSum: {
-      // In two halves, which cannot overflow.
+      // Summed in two halves, which cannot overflow.
       uint64_t low = 0;
       uint64_t high = 0;
       for (const uint64_t value : values) {
@@ -90,7 +90,7 @@ WindowValue NoSamples() {
   return gap;
 }
 
-// Names the cause where all that shows is that nothing arrived.
+// Sets the cause of gaps without a known cause from the losses.
 void Explain(absl::Time start, absl::Time end, const std::vector<Loss>& losses,
              WindowValue* value) {
   GapCause& cause = value->result.cause;
@@ -146,13 +146,13 @@ void RangeEvaluator::Add(const SeriesRun& run,
       AddRaw(run, *values, *stretch, first, stretch_end);
       continue;
     }
-    // What comes before the first of a run, or a stretch, decides about it.
+    // The first tick of a run or stretch depends on the tick before it.
     if (first == 0 || !stretch->link.has_value()) {
       AddEach(run, first, first + 1);
       ++first;
     }
     while (first < stretch_end) {
-      // One by one where each has a value of its own.
+      // One by one if each sample yields a point.
       const uint32_t next = *per_sample_ ? first + 1 : stretch_end;
       if (!AddGrown(run, *stretch, first, next)) AddEach(run, first, next);
       first = next;
@@ -181,7 +181,7 @@ void RangeEvaluator::Add(const RawSample& sample, absl::Duration interval) {
   if (*per_sample_) return AddPerSample(sample, piece);
   if (formula_.uses_two_samples() && !piece.has_value()) return;
   const int64_t number = grid_.WindowOf(time);
-  if (number > windows_of_grid_) return;  // in the rest of a window
+  if (number > windows_of_grid_) return;  // in the incomplete last window
   Window& window = WindowAt(number);
   window.accumulator.Add(formula_, over_, sample, piece);
   NoteNewest(sample, interval, &window);
@@ -247,7 +247,7 @@ void RangeEvaluator::AddThinned(const SeriesRun& run) {
     total_.AddSummary(formula_, over_, summary, sample);
     AddGapBefore(time);
     if (summary.empty()) continue;
-    // Two lives may have been in one minute.
+    // One minute may contain two lives.
     if (points_.empty() || points_.back().time != time) {
       of_tick_ = WindowAccumulator();
       points_.push_back({.time = time});
@@ -269,7 +269,7 @@ void RangeEvaluator::AddSummary(const Summary& summary, const RawSample& sample,
 }
 
 RangeEvaluator::Window& RangeEvaluator::WindowAt(int64_t number) {
-  // Nearly always the next, or the last.
+  // Nearly always the last window or the next one.
   if (windows_.empty() || windows_.back().number < number) {
     return windows_.emplace_back(Window{.number = number});
   }
@@ -295,8 +295,8 @@ void RangeEvaluator::AddPerSample(const RawSample& sample,
       {TimeOf(sample), {.result = ValueOfSample(formula_, sample, piece)}});
 }
 
-// Two samples with a gap between them have a piece that says so. Where samples
-// have values of their own, it must be said between them.
+// Two samples with a gap between them have a piece with the gap. If each sample
+// yields a point, the gap needs a point of its own.
 void RangeEvaluator::AddGapBefore(absl::Time time) {
   if (points_.empty()) return;
   const absl::Time last = points_.back().time;
@@ -325,8 +325,7 @@ std::vector<Point> RangeEvaluator::Finish(bool goes_on,
   if (grid_.step == absl::ZeroDuration()) {
     points.push_back({grid_.end, Total()});
   } else {
-    // Where old samples are thinned, they have values of their own, and those
-    // that came later are in windows.
+    // Old, thinned samples yield a point each; later samples are in windows.
     FinishSamples(goes_on && windows_.empty());
     points = std::move(points_);
     const size_t of_samples = points.size();
@@ -366,13 +365,14 @@ void RangeEvaluator::FinishWindows(bool goes_on,
   }
 }
 
-// A window's that ends at `end`, after `last`, the last that has samples.
+// Returns the value of a window that ends at `end`, after `last`, the last
+// window with samples.
 WindowValue RangeEvaluator::ValueWithoutSamples(const Window& last,
                                                 absl::Time end) const {
   if (formula_.uses_two_samples() || end > last.holds_until) {
     return NoSamples();
   }
-  // The newest sample before the end still holds.
+  // The newest sample is still valid at the end.
   return {.result = last.newest_value,
           .coverage = last.newest_value.ok() ? 1.0 : 0.0};
 }

@@ -1,4 +1,4 @@
-// Turns the samples of a series into the values of windows.
+// Calculates the values of windows from the samples of a series.
 
 #ifndef FLEETPERF_AGGREGATOR_QUERY_RANGE_EVALUATOR_H_
 #define FLEETPERF_AGGREGATOR_QUERY_RANGE_EVALUATOR_H_
@@ -24,41 +24,48 @@ struct Point {
   WindowValue value;
 };
 
-// One series. Thread-compatible.
+// Evaluates one series. Thread-compatible.
+//
+// Invariants:
+// - Samples arrive in the order of epochs and sequences, each once. Values
+//   depend only on the samples, not on their division into frames or runs.
+// - If the step is at most the sampling interval, each sample yields a point;
+//   otherwise each window with samples yields one.
+// - Stretches (ticks of one window with sound clocks) are evaluated together
+//   where that gives the same value as tick by tick.
 class RangeEvaluator {
  public:
-  // A step at or below the sampling interval gives one value per sample, unless
-  // `only_windows` says that values must have the times of windows.
+  // A step of at most the sampling interval yields one value per sample, unless
+  // `only_windows` requires the times of windows.
   RangeEvaluator(const CounterFormula& formula, const WindowGrid& grid,
                  Over over, bool only_windows = false);
 
-  // Samples come in the order of epochs and sequences. Those before the grid's
-  // start serve as the older ones of its first piece. `stretches` are those of
-  // the run's frame in the grid.
+  // Adds samples. Samples before the grid's start serve as the older ones of
+  // its first piece. `stretches` are those of the run's frame in the grid.
   void Add(const SeriesRun& run, const std::vector<Stretch>& stretches);
   void Add(const RawSample& sample, absl::Duration interval);
 
-  // How many windows and values it holds, all together.
+  // The number of windows and values in memory.
   size_t held() const { return windows_.size() + points_.size(); }
 
-  // The time of the newest sample.
+  // Returns the time of the newest sample.
   std::optional<absl::Time> newest() const;
 
-  // The value over the whole grid.
+  // Returns the value over the whole grid.
   WindowValue Total() const;
 
-  // The values of the windows, from the first with a sample to the last with
-  // one; if `goes_on`, to the end of the grid: the series did not end, and what
-  // is missing there is a gap. `losses` tell the causes of gaps. The
-  // last call, with Total: what it held is in what they return.
+  // Returns the values of the windows from the first to the last one with a
+  // sample. If `goes_on`, returns windows to the end of the grid: the series
+  // did not end, so missing samples are a gap. `losses` have the causes of
+  // gaps. Moves the values out, so only Total may be called afterwards.
   std::vector<Point> Finish(bool goes_on, const std::vector<Loss>& losses);
 
  private:
-  // A window that something was added to.
+  // A window with samples.
   struct Window {
     int64_t number = 0;
     WindowAccumulator accumulator;
-    // For one-sample formulas: its newest sample's, and how long that holds.
+    // For one-sample formulas: the newest sample's value, and its expiry.
     CalculatedValue newest_value;
     absl::Time holds_until;
   };
@@ -71,16 +78,16 @@ class RangeEvaluator {
   void NoteNewest(const RawSample& sample, absl::Duration interval,
                   Window* window) const;
 
-  // Ticks of a run, one by one.
+  // Adds ticks of a run one by one.
   void AddEach(const SeriesRun& run, uint32_t first, uint32_t end);
   void AddPerSample(const RawSample& sample, const std::optional<Piece>& piece);
   void AddGapBefore(absl::Time time);
 
-  // Ticks of a stretch together, of formulas that use two samples. The last
-  // sample before them is last_. False if something is wrong with them.
+  // Adds the ticks of a stretch together, for formulas that use two samples.
+  // The last sample before them is last_. Returns false if they are not sound.
   bool AddGrown(const SeriesRun& run, const Stretch& stretch, uint32_t first,
                 uint32_t end);
-  // The same for those of raw values.
+  // Adds the ticks of a stretch together, for raw values.
   void AddRaw(const SeriesRun& run, absl::Span<const uint64_t> values,
               const Stretch& stretch, uint32_t first, uint32_t end);
 
@@ -97,16 +104,16 @@ class RangeEvaluator {
   const int64_t windows_of_grid_;
   const Over over_;
   const bool only_windows_;
-  // Whether there is one value per sample, as the interval of the first says;
-  // what is thinned goes by its own.
+  // Whether each sample yields a point, by the interval of the first sample.
+  // Thinned data use their own interval.
   std::optional<bool> per_sample_;
   std::optional<RawSample> last_;
   absl::Duration interval_;  // of the newest sample
   uint64_t samples_ = 0;     // inside the grid
   WindowAccumulator total_;
   std::vector<Window> windows_;  // by number
-  std::vector<Point> points_;    // where there is one per sample
-  WindowAccumulator of_tick_;    // of the last of them, if it is thinned
+  std::vector<Point> points_;    // if each sample yields one
+  WindowAccumulator of_tick_;    // of the last point, if it is thinned
 };
 
 }  // namespace fleetperf::aggregator

@@ -27,7 +27,7 @@ absl::Status StepTooLong(absl::Duration step, absl::Duration range) {
 absl::Status CheckRequest(const RangeRequest& request) {
   if (request.since.has_value() == request.start.has_value()) {
     return absl::InvalidArgumentError(
-        "exactly one of since and start is needed");
+        "exactly one of since and start is required");
   }
   if (request.since.has_value() && *request.since <= absl::ZeroDuration()) {
     return absl::InvalidArgumentError("since must be more than 0");
@@ -37,32 +37,32 @@ absl::Status CheckRequest(const RangeRequest& request) {
   }
   if (request.step % absl::Nanoseconds(100) != absl::ZeroDuration()) {
     return absl::InvalidArgumentError(
-        "step must be a multiple of 100 ns, as the times of samples are");
+        "step must be a multiple of 100 ns, the resolution of samples' times");
   }
   if (request.since.has_value() && *request.since < request.step) {
     return StepTooLong(request.step, *request.since);
   }
   if (request.choice.top > 0 && request.choice.bottom > 0) {
     return absl::InvalidArgumentError(
-        "top and bottom exclude each other; ask for one after the other");
+        "top and bottom exclude each other; use two queries");
   }
   return absl::OkStatus();
 }
 
-// A start that is so long before the end is moved down to a multiple of the
-// step, so that asking again gives the same windows.
+// Rounds the start of a relative range down to a multiple of the step, so that
+// repeated queries have the same windows.
 absl::Time AlignDown(absl::Time time, absl::Duration step) {
   if (step == absl::ZeroDuration()) return time;
   return absl::UnixEpoch() + absl::Floor(time - absl::UnixEpoch(), step);
 }
 
-// The time of day up to which samples of all machines can be there: the
-// earliest of theirs. One whose clock is far behind does not hold the others
-// back. Where as many are ahead as are not, those that are not count.
+// Returns the time up to which samples of all machines can be stored: the
+// earliest time of a machine's clock. Ignores clocks far behind the median,
+// which is the lower one of the two middle clocks.
 std::optional<absl::Time> CommonNow(const Selected& selected,
                                     const MachineNow& now_of) {
   // Ticks may wait up to five minutes at an agent.
-  constexpr absl::Duration kMostBehind = absl::Minutes(6);
+  constexpr absl::Duration kMaxBehind = absl::Minutes(6);
   std::vector<absl::Time> nows;
   for (const auto& [machine, countersets] : selected) {
     nows.push_back(now_of(machine));
@@ -70,10 +70,10 @@ std::optional<absl::Time> CommonNow(const Selected& selected,
   if (nows.empty()) return std::nullopt;
   std::sort(nows.begin(), nows.end());
   const absl::Time median = nows[(nows.size() - 1) / 2];
-  return *std::lower_bound(nows.begin(), nows.end(), median - kMostBehind);
+  return *std::lower_bound(nows.begin(), nows.end(), median - kMaxBehind);
 }
 
-// The labels of each machine's agent.
+// Returns the labels of each machine's agent.
 std::map<std::string, Labels> LabelsByMachine(const Store& store) {
   const auto machines = store.GetMachines();
   std::map<std::string, Labels> of_agents;
@@ -84,7 +84,7 @@ std::map<std::string, Labels> LabelsByMachine(const Store& store) {
   }
   std::map<std::string, Labels> labels;
   for (const Store::StoredMachine& stored : machines) {
-    // An agent's own machine has its name.
+    // An agent has the name of its own machine.
     labels[stored.machine.name()] = of_agents[stored.machine.agent()];
   }
   return labels;
@@ -108,7 +108,7 @@ class RangeQuery {
     questions_ = std::move(parsed.questions);
     ASSIGN_OR_RETURN(const Selected selected, parsed.paths.Select(directory));
     if (is_aggregating()) {
-      // Values can only be combined if they are of the same windows.
+      // Only values of the same windows can be combined.
       common_now_ = CommonNow(selected, context_.now_of);
       if (!request_.aggregation->labels.empty()) {
         labels_ = LabelsByMachine(context_.store);
@@ -153,7 +153,7 @@ class RangeQuery {
   }
 
   Evaluation HowToEvaluate() const {
-    // Samples of several series have no times in common.
+    // Samples of different series have different times.
     const bool combines =
         is_aggregating() || std::any_of(questions_.begin(), questions_.end(),
                                         [](const Question& question) {
@@ -165,37 +165,38 @@ class RangeQuery {
         .unnamed_aggregates = !is_aggregating() && request_.choice.is_of_all()};
   }
 
-  // A thread pays where it has some machines to read.
+  // A thread is worth its cost only with several machines to read.
   size_t ThreadsFor(size_t machines) const {
     constexpr size_t kMachinesOfAThread = 8;
     return std::clamp<size_t>(machines / kMachinesOfAThread, 1,
                               context_.threads);
   }
 
-  // What can be held of a machine. Before its turn, that is little: all of them
-  // together at most half of what may be held otherwise.
-  size_t MostHeld(bool in_turn) const {
+  // Returns the limit of values of a machine in memory. Machines read ahead of
+  // their turn may together hold half of the query's limit.
+  size_t MaxHeld(bool in_turn) const {
     const size_t limit = context_.limits.held;
-    if (in_turn) return limit - std::min(limit, Kept());
-    return limit / 2 / OrderedWork<MachineAnswer>::Most(context_.threads);
+    if (in_turn) return limit - std::min(limit, HeldSoFar());
+    return limit / 2 / OrderedWork<MachineAnswer>::MaxAhead(context_.threads);
   }
 
-  // Nothing if it has to wait for its turn. Runs on several threads at a time.
+  // Returns std::nullopt if the machine must wait for its turn. Runs on several
+  // threads at a time.
   std::optional<absl::StatusOr<MachineAnswer>> Read(
       const std::string& machine,
       const std::vector<SelectedCounterset>& countersets,
       const Evaluation& evaluation, bool in_turn) {
     auto answer =
-        ReadAtMost(MostHeld(in_turn), machine, countersets, evaluation);
+        ReadAtMost(MaxHeld(in_turn), machine, countersets, evaluation);
     if (!answer.ok()) return answer.status();
     if (answer->has_value()) return **std::move(answer);
     if (!in_turn) return std::nullopt;
     return meter_.TooMuchHeld();
   }
 
-  // Nothing if more would be held.
+  // Returns std::nullopt if the machine exceeds the limit.
   absl::StatusOr<std::optional<MachineAnswer>> ReadAtMost(
-      size_t most_held, const std::string& machine,
+      size_t max_held, const std::string& machine,
       const std::vector<SelectedCounterset>& countersets,
       const Evaluation& evaluation) {
     RETURN_IF_ERROR(meter_.CheckCancelled());
@@ -203,12 +204,12 @@ class RangeQuery {
     ASSIGN_OR_RETURN(const WindowGrid grid,
                      GridOf(request_, context_.limits, now));
     return EvaluateMachine(context_.store, machine, countersets, grid,
-                           evaluation, most_held, &meter_);
+                           evaluation, max_held, &meter_);
   }
 
-  // What a machine's series come to.
+  // Passes on the answer of one machine.
   absl::Status Add(const std::string& machine, MachineAnswer* answer) {
-    RETURN_IF_ERROR(meter_.CheckHeld(Kept() + answer->most_held));
+    RETURN_IF_ERROR(meter_.CheckHeld(HeldSoFar() + answer->max_held));
     const Labels& labels = labels_[machine];
     for (SeriesAnswer& series : answer->series) {
       for (Question& question : questions_) {
@@ -217,12 +218,12 @@ class RangeQuery {
             series.found, labels,
             is_last ? std::move(series.result) : SeriesResult(series.result));
       }
-      RETURN_IF_ERROR(meter_.CheckHeld(Kept()));
+      RETURN_IF_ERROR(meter_.CheckHeld(HeldSoFar()));
     }
     return absl::OkStatus();
   }
 
-  // Hands on what came of the series so far.
+  // Passes on the answer so far.
   absl::Status HandOn() {
     std::vector<SeriesResult> results;
     for (Question& question : questions_) {
@@ -238,11 +239,11 @@ class RangeQuery {
     for (SeriesResult& result : results) {
       RETURN_IF_ERROR(chooser_.Add(std::move(result)));
     }
-    return meter_.CheckHeld(Kept());
+    return meter_.CheckHeld(HeldSoFar());
   }
 
-  // How many values are in memory besides those of the machine that is read.
-  size_t Kept() const {
+  // The number of values in memory, except those of the machine being read.
+  size_t HeldSoFar() const {
     size_t kept = chooser_.held();
     for (const Question& question : questions_) kept += question.held();
     return kept;

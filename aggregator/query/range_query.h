@@ -20,27 +20,27 @@ namespace fleetperf::aggregator {
 
 struct RangeRequest {
   std::vector<std::string> paths;  // or expressions
-  // Exactly one of these. `since` is counted from the end.
+  // Exactly one of these is set. `since` is the time before the end.
   std::optional<absl::Duration> since;
   std::optional<absl::Time> start;
-  std::optional<absl::Time> end;  // nothing: now, by the machine's clock
+  std::optional<absl::Time> end;  // std::nullopt: now, by the machine's clock
   absl::Duration step;            // 0: one window
   Over over = Over::kFormula;
   Choice choice = {};
-  // Combines series; nothing: each for itself. Expressions are of what comes of
-  // that.
+  // Combines series; std::nullopt: does not. Expressions apply to the combined
+  // series.
   std::optional<Aggregation> aggregation = std::nullopt;
 };
 
-// The windows of a request, for a machine whose time of day is `now`. An error
-// says what is wrong with the range.
+// Returns the windows of a request for a machine whose clock is at `now`.
+// Returns InvalidArgument if the range is invalid.
 absl::StatusOr<WindowGrid> GridOf(const RangeRequest& request,
                                   const QueryLimits& limits, absl::Time now);
 
-// Hands on the answer by machine and path, machine by machine as they are read,
-// unless series are ranked, or combined over machines. Those that are chosen or
-// combined are without aggregate instances, unless these are named. Nothing
-// stored in this time is no error. Errors as QueryService.QueryRange has them.
+// Passes the answer on by machine and path, one machine at a time, unless
+// series are ranked or combined over machines. Choices and combinations omit
+// aggregate instances, unless a path names them. A range without stored samples
+// is not an error. Returns the errors of QueryService.QueryRange.
 absl::Status RunRangeQuery(const RangeRequest& request,
                            const QueryContext& context, ResultSink sink);
 

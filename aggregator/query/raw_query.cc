@@ -11,7 +11,7 @@
 namespace fleetperf::aggregator {
 namespace {
 
-// Keeps the samples of a machine's series that are in a range.
+// Collects the samples of a machine's series within a range.
 class SampleCollector : public SeriesSink {
  public:
   SampleCollector(const WindowGrid& range, QueryMeter* meter)

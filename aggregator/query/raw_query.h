@@ -1,4 +1,4 @@
-// Raw queries: the stored samples as they came.
+// Raw queries: the stored samples without calculation.
 
 #ifndef FLEETPERF_AGGREGATOR_QUERY_RAW_QUERY_H_
 #define FLEETPERF_AGGREGATOR_QUERY_RAW_QUERY_H_
@@ -19,11 +19,11 @@ struct RawSeries {
   std::vector<RawSample> samples;
 };
 
-// Takes an answer, series by series. An error ends the query.
+// Receives an answer series by series. An error ends the query.
 using RawSink = absl::FunctionRef<absl::Status(RawSeries)>;
 
-// Hands on the answer by machine and path, machine by machine as they are read.
-// Of the request, the paths and the range are used. Errors as RunRangeQuery.
+// Passes the answer on by machine and path, one machine at a time. Uses only
+// the paths and the range of the request. Returns the errors of RunRangeQuery.
 absl::Status RunRawQuery(const RangeRequest& request,
                          const QueryContext& context, RawSink sink);
 

@@ -16,11 +16,11 @@ using perflib::CountersetRegistration;
 using perflib::Path;
 using perflib::Pattern;
 
-// Names among which the nearest one is looked for.
+// The limit of names compared for a suggestion.
 constexpr size_t kMaxSuggestions = 10'000;
 
-// Of names that a pattern without wildcards matches, one written in the same
-// case wins over the others.
+// Among the names that match a pattern without wildcards, a name in the same
+// case takes precedence.
 bool IsOverruled(const Pattern& pattern, const std::string& name,
                  const std::set<std::string>& names) {
   return !pattern.has_wildcards() && name != pattern.literal() &&
@@ -39,14 +39,14 @@ std::set<std::string> CountersetNames(const Directory& directory,
   return names;
 }
 
-// What would have been right, or where to look it up.
+// Returns the nearest name, or the command that lists the names.
 std::string Hint(absl::string_view wrong, const std::set<std::string>& names,
                  absl::string_view command) {
   return DidYouMeanOrSee(
       wrong, std::vector<std::string>(names.begin(), names.end()), command);
 }
 
-// Of an error's payload.
+// The type URL of the payload with the path.
 constexpr char kMissedPath[] = "fleetperf/missed_path";
 
 }  // namespace
@@ -109,7 +109,7 @@ absl::StatusOr<PathSet> PathSet::Parse(
     const std::vector<std::string>& known_countersets) {
   if (paths.empty()) {
     return absl::InvalidArgumentError(
-        "a counter path is needed, such as "
+        "a counter path is required, such as "
         "'\\Processor Information(_Total)\\% Processor Time'");
   }
   PathSet set;

@@ -1,4 +1,4 @@
-// From counter paths to the counters that are stored.
+// Resolves counter paths to stored counters.
 
 #ifndef FLEETPERF_AGGREGATOR_QUERY_RESOLVER_H_
 #define FLEETPERF_AGGREGATOR_QUERY_RESOLVER_H_
@@ -19,36 +19,38 @@
 
 namespace fleetperf::aggregator {
 
-// The counters of one counterset that a path selects, and of which instances.
+// The counters and instances of one counterset that a path selects.
 struct Selection {
-  std::optional<perflib::Pattern> instance;  // nothing: it has no instances
+  std::optional<perflib::Pattern> instance;  // std::nullopt: no instances
   std::optional<uint32_t> instance_index;
   std::vector<uint32_t> counter_ids;
 
   bool MatchesInstance(const std::string& name) const;
 };
 
-// What the paths select of one counterset of one machine.
+// The selections of all paths in one counterset of one machine.
 struct SelectedCounterset {
   std::shared_ptr<const Schema> schema;
   std::vector<Selection> selections;
 
-  // Whether a series is selected; `index` is which of the instances of its name
-  // it is of.
+  // Whether a series is selected. `index` is the number of its instance among
+  // those with its name.
   bool Selects(uint32_t counter_id, const std::string& instance,
                uint32_t index) const;
-  // Whether a path names this instance and not a pattern that it matches.
+  // Whether a path has this instance's name, not just a matching pattern.
   bool Names(const std::string& instance) const;
 };
 
 // Selected countersets by machine.
 using Selected = std::map<std::string, std::vector<SelectedCounterset>>;
 
-// The path that an error of PathSet::Select is about; nothing of others.
+// Returns the path of an error of PathSet::Select; std::nullopt for other
+// errors.
 std::optional<std::string> MissedPath(const absl::Status& status);
 
-// NotFound if a path with an instance meets a counterset without them, or the
-// other way round: it says how to write the path. `text` is the path.
+// Returns NotFound if the path names an instance and the counterset has none,
+// or the reverse. The message has the correct form of the path. `text` is the
+// path.
 absl::Status CheckHasInstance(
     const std::string& text, const perflib::Path& path,
     const perflib::CountersetRegistration& registration);
@@ -56,8 +58,8 @@ absl::Status CheckHasInstance(
 // The paths of a request, parsed. Thread-compatible.
 class PathSet {
  public:
-  // Countersets in `directory` are known by name. An InvalidArgument error
-  // names the path and the character.
+  // Parses paths. `directory` provides the names of countersets. An
+  // InvalidArgument error names the path and the position.
   static absl::StatusOr<PathSet> Parse(const std::vector<std::string>& paths,
                                        const Directory& directory);
   static absl::StatusOr<PathSet> Parse(
@@ -66,18 +68,18 @@ class PathSet {
 
   bool MatchesMachine(const std::string& machine) const;
 
-  // What is selected of one machine.
+  // Returns the selections on one machine.
   std::vector<SelectedCounterset> SelectFrom(const std::string& machine,
                                              const Directory& directory) const;
 
-  // What is selected of one counterset of a machine, whichever of its counters
-  // are collected; nothing if nothing is.
+  // Returns the selections in one counterset of a machine, collected or not;
+  // std::nullopt if none.
   std::optional<SelectedCounterset> SelectFrom(
       const std::string& machine,
       const std::shared_ptr<const Schema>& schema) const;
 
-  // What is selected of all machines. A NotFound error if a path selects
-  // nothing: it names what is nearest, and MissedPath tells the path.
+  // Returns the selections on all machines. Returns NotFound with the nearest
+  // names if a path selects nothing; MissedPath returns that path.
   absl::StatusOr<Selected> Select(const Directory& directory) const;
 
  private:
@@ -88,7 +90,7 @@ class PathSet {
     perflib::Path path;
   };
 
-  // What one path selects of a counterset; nothing if it does not.
+  // Returns a path's selection in a counterset; std::nullopt if none.
   static std::optional<Selection> SelectCounters(
       const perflib::Path& path, const CollectedCounterset& counterset);
   static absl::Status ExplainMiss(const NamedPath& path,
@@ -97,21 +99,21 @@ class PathSet {
   std::vector<NamedPath> paths_;
 };
 
-// Whether there are instances of all the names that paths want.
+// Checks that each instance name in the paths matches an instance.
 // Thread-compatible.
 class InstanceCheck {
  public:
   explicit InstanceCheck(const PathSet& paths);
 
-  // All instances of a machine.
+  // Adds the instances of a machine.
   void Add(const std::set<std::string>& instances);
 
-  // NotFound if there were instances and none of them is one that a path wants.
+  // Returns NotFound if instances were added and a path matches none of them.
   absl::Status Finish() const;
 
  private:
   std::vector<PathSet::NamedPath> missing_;
-  std::set<std::string> seen_;  // some of them, to suggest
+  std::set<std::string> seen_;  // some names, for suggestions
 };
 
 }  // namespace fleetperf::aggregator

@@ -6,7 +6,7 @@
 namespace fleetperf::aggregator {
 namespace {
 
-// Lives that are remembered; beyond it, all are looked up anew.
+// The limit of cached lives. Beyond it, the cache is cleared.
 constexpr size_t kMaxLives = 100'000;
 
 }  // namespace
@@ -70,7 +70,7 @@ std::vector<bool> SampleFeed::WantedColumns(const CollectedQuery& query) {
 std::vector<size_t> SampleFeed::Forget(
     absl::FunctionRef<bool(size_t)> is_over) {
   series_of_life_.clear();
-  columns_.clear();  // of queries that may be over, too
+  columns_.clear();  // may include ended queries
   names_.clear();
   std::vector<size_t> forgotten;
   absl::erase_if(series_, [&](const auto& entry) {

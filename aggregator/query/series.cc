@@ -21,7 +21,7 @@ v1::Series DescribeSeries(const std::string& machine, const Schema& schema,
   const perflib::CountersetRegistration& registration = schema.registration;
   std::optional<absl::string_view> instance_name;
   if (registration.HasInstances()) instance_name = instance.name;
-  // A counter without a name is called by its id.
+  // The id stands in for a missing name.
   const std::string counter_name = counter.name.empty()
                                        ? absl::StrCat("id:", counter.counter_id)
                                        : counter.name;
@@ -37,7 +37,7 @@ v1::Series DescribeSeries(const std::string& machine, const Schema& schema,
   series.set_unit(UnitOf(counter));
   series.set_type(counter.type);
   series.set_attrib(counter.attrib);
-  // Already in the values of counters that ask to be shown as real numbers.
+  // Counters displayed as real numbers have the scale in their values.
   if ((counter.attrib & perflib::kAttribDisplayAsReal) == 0) {
     series.set_default_scale(perflib::ScaleOr0(counter.default_scale));
   }

@@ -1,4 +1,4 @@
-// A series as queries and subscriptions tell of it.
+// Describes series for queries and subscriptions.
 
 #ifndef FLEETPERF_AGGREGATOR_QUERY_SERIES_H_
 #define FLEETPERF_AGGREGATOR_QUERY_SERIES_H_
@@ -12,10 +12,11 @@
 
 namespace fleetperf::aggregator {
 
-// Whether the instance stands for all the others: "_Total", "0,_Total".
+// Whether the instance is the aggregate of others: "_Total", "0,_Total".
 bool IsAggregate(const std::string& instance);
 
-// `index` is which of the instances of that name it is. The id stays 0.
+// `index` is the number of the instance among those with its name. Leaves the
+// id 0.
 v1::Series DescribeSeries(const std::string& machine, const Schema& schema,
                           const perflib::CounterRegistration& counter,
                           const Instance& instance, uint32_t index);

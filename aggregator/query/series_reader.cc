@@ -19,10 +19,10 @@ namespace {
 
 constexpr size_t kMaxSeries = QueryLimits().series;
 
-// What is selected of one counterset, and its series.
+// The selection in one counterset, and its series.
 class CountersetReader : public SampleSink {
  public:
-  // `next_number` is the sink's number of the series that begins next.
+  // `next_number` is the sink's number of the next new series.
   CountersetReader(const SelectedCounterset& selected, absl::Time to,
                    SeriesSink* sink, size_t* next_number)
       : selected_(selected),
@@ -98,12 +98,11 @@ class CountersetReader : public SampleSink {
     Instance instance;
     CounterFormula formula;
     std::vector<uint32_t> wanted_indexes;
-    size_t number;  // the sink's
+    size_t number;  // in the sink
   };
   using InstanceKey = std::tuple<std::string, uint32_t, uint32_t>;
 
-  // The last tick of the frame, within the range, that tells which instances
-  // there are.
+  // The frame's last tick in the range that has a complete list of instances.
   std::optional<absl::Time> LastSoundTick(const Frame& frame) const {
     for (size_t tick = frame.clocks->size(); tick-- > 0;) {
       const int64_t time = (*frame.clocks)[tick].perf_time_100nsec;
@@ -114,8 +113,8 @@ class CountersetReader : public SampleSink {
     return std::nullopt;
   }
 
-  // Which of the instances of its name each is, by instance id. Names are
-  // compared as paths do.
+  // The index of each instance among those with its name, by instance id. Names
+  // are compared like in paths.
   std::map<InstanceKey, uint32_t> IndexInstances() const {
     std::set<std::tuple<std::string, uint32_t, uint32_t, std::string>>
         instances;
@@ -136,7 +135,7 @@ class CountersetReader : public SampleSink {
   }
 
   const SelectedCounterset selected_;
-  const int64_t to_;  // in the units of PerfTime100NSec
+  const int64_t to_;  // in units of 100 ns, like PerfTime100NSec
   SeriesSink& sink_;
   size_t& next_number_;
   SampleFeed feed_;

@@ -8,9 +8,9 @@
 namespace fleetperf::aggregator {
 namespace {
 
-// Frames that are divided at a time: those that are read one after the other
-// are mostly of the same message or chunk.
-constexpr size_t kMostTables = 16;
+// The limit of divided frames in memory. Consecutive frames mostly belong to
+// the same message or chunk.
+constexpr size_t kMaxTables = 16;
 
 }  // namespace
 
@@ -36,14 +36,14 @@ StretchTable::StretchTable(const WindowGrid& grid)
                                           100)) {}
 
 const std::vector<Stretch>& StretchTable::Of(const SeriesRun& run) {
-  if (tables_.size() > kMostTables) tables_.clear();
+  if (tables_.size() > kMaxTables) tables_.clear();
   const auto [entry, is_new] =
       tables_.try_emplace({run.all_clocks(), run.interval()});
   if (is_new) entry->second = Divide(*run.all_clocks(), run.interval());
   return entry->second;
 }
 
-// One that begins at this time.
+// Returns a stretch that begins at `time`.
 Stretch StretchTable::Begin(int64_t time) const {
   if (time <= start_) return {.is_before = true};
   const uint64_t since =
@@ -52,7 +52,7 @@ Stretch StretchTable::Begin(int64_t time) const {
           .is_behind = time > end_};
 }
 
-// The last time that a tick of the stretch can have.
+// Returns the end of the stretch's window.
 int64_t StretchTable::EndOf(const Stretch& stretch) const {
   if (stretch.is_behind) return INT64_MAX;
   if (stretch.is_before) return start_;
@@ -67,8 +67,8 @@ std::vector<Stretch> StretchTable::Divide(
     absl::Span<const perflib::Clocks> clocks, absl::Duration interval) const {
   const ClockCheck check(interval);
   std::vector<Stretch> stretches;
-  // From the tick before; negative: something is wrong. This loop is the
-  // longest of a query, and an optional in it takes three times as long.
+  // The time since the tick before; negative: a break. This loop dominates a
+  // query, and a std::optional in it takes three times as long.
   int64_t length = -1;
   for (uint32_t tick = 0; tick < clocks.size();) {
     Stretch stretch = Begin(clocks[tick].perf_time_100nsec);
@@ -76,7 +76,7 @@ std::vector<Stretch> StretchTable::Divide(
     stretch.first = tick;
     if (length >= 0) stretch.link = length;
     int64_t longest = 0;
-    // Time does not go back within a stretch.
+    // Times do not decrease within a stretch.
     for (++tick; tick < clocks.size(); ++tick) {
       length = check.SoundLength(clocks[tick - 1], clocks[tick]).value_or(-1);
       if (length < 0 || clocks[tick].perf_time_100nsec > end) break;

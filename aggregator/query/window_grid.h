@@ -1,4 +1,4 @@
-// The windows of a query, and which ticks are in them.
+// The windows of a query, and their ticks.
 
 #ifndef FLEETPERF_AGGREGATOR_QUERY_WINDOW_GRID_H_
 #define FLEETPERF_AGGREGATOR_QUERY_WINDOW_GRID_H_
@@ -17,8 +17,7 @@
 
 namespace fleetperf::aggregator {
 
-// The windows of a query: (start + (k-1) * step, start + k * step] for k
-// from 1.
+// The windows (start + (k-1) * step, start + k * step] for k from 1.
 struct WindowGrid {
   absl::Time start;
   absl::Time end;
@@ -28,33 +27,35 @@ struct WindowGrid {
   absl::Duration length() const {
     return step == absl::ZeroDuration() ? end - start : step;
   }
-  // How many whole windows there are.
+  // The number of whole windows.
   int64_t count() const;
   absl::Time EndOf(int64_t window) const { return start + window * length(); }
-  // The number of the window that `time` is in, from 1; 0 if it is at or before
-  // the start, more than count() if it is behind the end.
+  // Returns the number of the window with `time`, from 1. Returns 0 if `time`
+  // is at or before the start, and more than count() if it is after the end.
   int64_t WindowOf(absl::Time time) const;
 };
 
-// Consecutive ticks of a frame that are in the same window. Going by the clocks
-// alone, nothing is wrong between two of them.
+// Consecutive ticks of a frame in the same window, without a break between
+// their clocks.
 struct Stretch {
   uint32_t first = 0;
   uint32_t last = 0;
-  int64_t window = 0;      // as WindowOf says
-  bool is_before = false;  // the grid's start
-  bool is_behind = false;  // its end
-  // From the tick before the first, if nothing is wrong between them either.
-  std::optional<int64_t> link;  // in nanoseconds
-  int64_t longest = 0;          // between two of its ticks
+  int64_t window = 0;      // the result of WindowOf
+  bool is_before = false;  // before the grid's start
+  bool is_behind = false;  // after the grid's end
+  // The nanoseconds since the tick before the first one; std::nullopt if their
+  // clocks have a break.
+  std::optional<int64_t> link;
+  int64_t longest = 0;  // the longest nanoseconds between two of the ticks
 };
 
-// Divides the ticks of frames, once for all series. Thread-compatible.
+// Divides the ticks of frames into stretches, once for all series.
+// Thread-compatible.
 class StretchTable {
  public:
   explicit StretchTable(const WindowGrid& grid);
 
-  // Those of all ticks of the run's frame, in order.
+  // Returns the stretches of the run's frame, in order.
   const std::vector<Stretch>& Of(const SeriesRun& run);
 
  private:
@@ -65,13 +66,12 @@ class StretchTable {
   std::vector<Stretch> Divide(absl::Span<const perflib::Clocks> clocks,
                               absl::Duration interval) const;
 
-  // Of the grid, in the units of PerfTime100NSec, which samples' times are
-  // multiples of.
+  // The grid in units of 100 ns, like PerfTime100NSec.
   const int64_t start_;
   const int64_t end_;
   const uint64_t length_;
-  // By the frame's clocks, which are kept so that no others get their place,
-  // and by interval.
+  // By the frame's clocks and by interval. The clocks are retained, so that no
+  // others get their address.
   absl::flat_hash_map<std::pair<Clocks, absl::Duration>, std::vector<Stretch>>
       tables_;
 };

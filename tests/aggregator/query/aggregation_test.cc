@@ -1,4 +1,4 @@
-// Several series combined into one.
+// Aggregation of several series.
 
 #include "aggregator/query/aggregation.h"
 
@@ -79,7 +79,7 @@ TEST_F(AggregationTest, CombinesValuesOfAllMachinesAndInstances) {
               ElementsAre(name, "10: 3", "20: 3"));
 }
 
-TEST_F(AggregationTest, KeepsApartWhatItIsAskedTo) {
+TEST_F(AggregationTest, SeparatesGroupsByRequestedProperties) {
   DiskAgent web(&store_, "web-1"), db(&store_, "db-1");
   web.Ticks(0, 10, {{web.Disk("C:"), 2}, {web.Disk("D:"), 3}});
   db.Ticks(0, 10, {{db.Disk("C:"), 10}});
@@ -95,13 +95,13 @@ TEST_F(AggregationTest, KeepsApartWhatItIsAskedTo) {
                   {.function = kSum, .by_instance = true}, to_10),
               ElementsAre("C: \\Disk\\Transfers/sec", "10: 12",
                           "D: \\Disk\\Transfers/sec", "10: 3"));
-  // Counters always.
+  // Counters always separate groups.
   EXPECT_THAT(Ask("\\\\db-1\\Disk(*)\\*", {.function = kSum}, to_10),
               ElementsAre("\\Disk\\Queue Length", "10: 10",
                           "\\Disk\\Transfers/sec", "10: 10"));
 }
 
-TEST_F(AggregationTest, LeavesOutTheTotalUnlessItIsNamed) {
+TEST_F(AggregationTest, OmitsTheTotalUnlessItIsNamed) {
   DiskAgent agent(&store_);
   agent.Ticks(0, 20, {{agent.Disk("C:"), 2}, {agent.Disk("_Total"), 100}});
   ASSERT_OK(agent.Send());
@@ -129,7 +129,7 @@ void AddReads(TestStore* store, const std::string& machine, uint64_t bytes,
   ASSERT_OK(agent.Send());
 }
 
-TEST_F(AggregationTest, TheAverageOfRatiosIsOfTheirSums) {
+TEST_F(AggregationTest, AveragesRatiosByTheirSums) {
   AddReads(&store_, "few", 1'000'000, 1);
   AddReads(&store_, "many", 99'000, 99);
   // (1,000,000 + 99,000) bytes in 100 reads, not (1,000,000 + 1,000) / 2.
@@ -140,7 +140,7 @@ TEST_F(AggregationTest, TheAverageOfRatiosIsOfTheirSums) {
       Ask("\\Disk(*)\\Bytes per Read",
           {.function = AggregateFunction::kMaximum}),
       ElementsAre("\\Disk\\Bytes per Read", "10: 1000000", "20: 1000000"));
-  // The largest of each second, by value.
+  // The maximum is by value.
   RangeRequest largest{.over = Over::kMaximum};
   EXPECT_THAT(
       Ask("\\Disk(*)\\Bytes per Read",
@@ -148,7 +148,7 @@ TEST_F(AggregationTest, TheAverageOfRatiosIsOfTheirSums) {
       ElementsAre("\\Disk\\Bytes per Read", "10: 500500", "20: 500500"));
 }
 
-TEST_F(AggregationTest, AutoFollowsTheRegistrationAndElseTheType) {
+TEST_F(AggregationTest, AutoFollowsTheRegistrationOrTheType) {
   TestAgent agent(&store_, "web-1");
   const uint32_t machine = agent.Machine("web-1");
   perflib::CountersetRegistration registration;
@@ -196,7 +196,7 @@ TEST_F(AggregationTest, AutoFollowsTheRegistrationAndElseTheType) {
               ::testing::ElementsAreArray(expected));
 }
 
-TEST_F(AggregationTest, SaysHowMuchIsMissing) {
+TEST_F(AggregationTest, ReportsMissingSeries) {
   DiskAgent web(&store_, "web-1"), db(&store_, "db-1");
   const uint32_t c = web.Disk("C:"), d = db.Disk("C:");
   web.Ticks(0, 30, {{c, 2}});
@@ -235,11 +235,11 @@ TEST_F(AggregationTest, HasOneValueForSamplesOfOneWindow) {
               ElementsAre("1: 5", "2: 5", "3: 5"));
 }
 
-TEST_F(AggregationTest, EndsWhereAllMachinesHaveSamples) {
+TEST_F(AggregationTest, EndsAtTheEarliestMachinesClock) {
   DiskAgent web(&store_, "web-1"), db(&store_, "db-1"), app(&store_, "app-1");
   web.Ticks(0, 40, {{web.Disk("C:"), 2}});
   db.Ticks(0, 32, {{db.Disk("C:"), 10}});
-  // Its clock is far behind, and must not hold the others back.
+  // A clock far behind must not delay the others.
   app.Ticks(-3600, -3560, {{app.Disk("C:"), 100}});
   for (DiskAgent* agent : {&web, &db, &app}) ASSERT_OK(agent->Send());
   const auto results = testing::CollectRangeQuery(
@@ -257,7 +257,7 @@ TEST_F(AggregationTest, EndsWhereAllMachinesHaveSamples) {
   EXPECT_THAT(ToText(results->front().points), ElementsAre("20: 12", "30: 12"));
 }
 
-TEST_F(AggregationTest, AClockThatIsAheadDoesNotHideTheOthers) {
+TEST_F(AggregationTest, IgnoresAClockThatIsAhead) {
   DiskAgent web(&store_, "web-1"), db(&store_, "db-1");
   web.Ticks(0, 40, {{web.Disk("C:"), 2}});
   db.Ticks(3600, 3640, {{db.Disk("C:"), 10}});
@@ -276,7 +276,7 @@ TEST_F(AggregationTest, AClockThatIsAheadDoesNotHideTheOthers) {
 }
 
 // Nearest rank: of n values in order, the one at position ceil(p / 100 * n).
-TEST_F(AggregationTest, GivesPercentilesOfTheValuesInAWindow) {
+TEST_F(AggregationTest, CalculatesPercentilesByNearestRank) {
   DiskAgent agent(&store_);
   std::vector<std::pair<uint32_t, uint64_t>> rates;
   for (uint64_t i = 1; i <= 30; ++i) {  // in no order
@@ -297,12 +297,12 @@ TEST_F(AggregationTest, GivesPercentilesOfTheValuesInAWindow) {
     ASSERT_EQ(texts.size(), 3);
     EXPECT_EQ(texts[2], test.expected);
   }
-  // Of one value, all are that.
+  // All percentiles of one value are that value.
   EXPECT_THAT(Ask("\\Disk(sd1)\\Queue Length", {AggregateFunction::kP50}),
               ElementsAre("\\Disk\\Queue Length", "10: 70", "20: 70"));
 }
 
-TEST_F(AggregationTest, PercentilesAreOfTheSeriesWithAValue) {
+TEST_F(AggregationTest, PercentilesIgnoreSeriesWithoutAValue) {
   DiskAgent agent(&store_);
   const uint32_t a = agent.Disk("a"), b = agent.Disk("b"), c = agent.Disk("c");
   agent.Ticks(0, 10, {{a, 1}, {b, 2}, {c, 3}});
@@ -312,7 +312,7 @@ TEST_F(AggregationTest, PercentilesAreOfTheSeriesWithAValue) {
               ElementsAre("\\Disk\\Queue Length", "10: 3", "20: 4"));
 }
 
-TEST_F(AggregationTest, KeepsCountersApartUnlessCountersetsAreAskedFor) {
+TEST_F(AggregationTest, SeparatesCountersUnlessGroupedByCounterset) {
   TestAgent agent(&store_, "web-1");
   const uint32_t machine = agent.Machine("web-1");
   const uint32_t set = agent.Counterset(
@@ -322,7 +322,7 @@ TEST_F(AggregationTest, KeepsCountersApartUnlessCountersetsAreAskedFor) {
        .counters = {{.counter_id = 1,
                      .type = perflib::kPerfCounterBulkCount,
                      .name = "Bytes Received/sec"},
-                    {.counter_id = 2,  // of the same unit, but another type
+                    {.counter_id = 2,  // same unit, other type
                      .type = perflib::kPerfCounterCounter,
                      .name = "Bytes Sent/sec"},
                     {.counter_id = 3,
@@ -352,7 +352,7 @@ TEST_F(AggregationTest, KeepsCountersApartUnlessCountersetsAreAskedFor) {
               ElementsAre("\\Interface\\*", "10: 1315", "20: 1315"));
 }
 
-TEST_F(AggregationTest, RatiosOfDifferentFormulasAreCombinedByValue) {
+TEST_F(AggregationTest, CombinesRatiosOfDifferentFormulasByValue) {
   TestAgent agent(&store_, "web-1");
   const uint32_t machine = agent.Machine("web-1");
   const uint32_t set = agent.Counterset(
@@ -430,7 +430,7 @@ TEST_F(AggregationTest, GroupsByLabelsOfTheMachinesAgents) {
                           "rack=r1,role=web 20: 1", "rack=r2,role=web 20: 2"));
 }
 
-TEST_F(AggregationTest, TopIsOfTheGroups) {
+TEST_F(AggregationTest, TopSelectsGroups) {
   DiskAgent web(&store_, "web-1"), db(&store_, "db-1");
   web.Ticks(0, 20, {{web.Disk("C:"), 4}, {web.Disk("D:"), 4}});
   db.Ticks(0, 20, {{db.Disk("C:"), 7}});

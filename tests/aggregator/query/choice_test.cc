@@ -21,8 +21,8 @@ SeriesResult Result(const std::string& path, const CalculatedValue& total) {
   return result;
 }
 
-// The paths of what is chosen of a = 3, b = 1, c = 2, d = 3 and e, which has no
-// value.
+// Returns the chosen ones of the series a = 3, b = 1, c = 2, d = 3, and e
+// without a value.
 std::vector<std::string> Choose(const Choice& choice) {
   std::vector<std::string> paths;
   const auto keep = [&](const SeriesResult& result) {
@@ -35,18 +35,18 @@ std::vector<std::string> Choose(const Choice& choice) {
   EXPECT_OK(chooser.Add(Result("e", CalculatedValue::Gap(GapCause::kReset))));
   for (const auto& [path, value] : kValues) {
     EXPECT_OK(chooser.Add(Result(path, CalculatedValue::Of(value))));
-    // Of two points each, and of no more than twice as many series.
+    // Two points each, of at most twice as many series.
     EXPECT_LE(chooser.held(), 4 * std::max(choice.top, choice.bottom));
   }
   EXPECT_OK(chooser.Finish());
   return paths;
 }
 
-TEST(Chooser, HandsOnEverythingByDefault) {
+TEST(Chooser, PassesEverythingOnByDefault) {
   EXPECT_THAT(Choose({}), ElementsAre("e", "a", "b", "c", "d"));
 }
 
-TEST(Chooser, RanksByValueAndElseAsTheyCome) {
+TEST(Chooser, RanksByValueThenByArrival) {
   EXPECT_THAT(Choose({.top = 1}), ElementsAre("a"));
   EXPECT_THAT(Choose({.top = 3}), ElementsAre("a", "d", "c"));
   EXPECT_THAT(Choose({.top = 9}), ElementsAre("a", "d", "c", "b"));
@@ -54,7 +54,7 @@ TEST(Chooser, RanksByValueAndElseAsTheyCome) {
   EXPECT_THAT(Choose({.bottom = 3}), ElementsAre("b", "c", "a"));
 }
 
-TEST(Chooser, ChoosesThoseForWhichAConditionHolds) {
+TEST(Chooser, SelectsSeriesThatMeetACondition) {
   const auto where = [](Comparison comparison, double number) {
     return Choose({.where = Condition{comparison, number}});
   };
@@ -68,7 +68,7 @@ TEST(Chooser, ChoosesThoseForWhichAConditionHolds) {
   EXPECT_THAT(where(Comparison::kGreater, 3), IsEmpty());
 }
 
-TEST(Chooser, RanksThoseForWhichTheConditionHolds) {
+TEST(Chooser, RanksSeriesThatMeetTheCondition) {
   EXPECT_THAT(Choose({.where = Condition{Comparison::kLess, 3}, .top = 1}),
               ElementsAre("c"));
   EXPECT_THAT(
@@ -76,7 +76,7 @@ TEST(Chooser, RanksThoseForWhichTheConditionHolds) {
       ElementsAre("c", "a"));
 }
 
-TEST(Chooser, RanksNoInfinitiesAndWhatIsNoNumber) {
+TEST(Chooser, OmitsInfiniteAndNaNValues) {
   const double kInfinity = std::numeric_limits<double>::infinity();
   const double kNan = std::numeric_limits<double>::quiet_NaN();
   for (const Choice& choice :
@@ -101,7 +101,7 @@ TEST(Chooser, RanksNoInfinitiesAndWhatIsNoNumber) {
   }
 }
 
-TEST(ConditionFromProto, NeedsANumber) {
+TEST(ConditionFromProto, RequiresANumber) {
   v1::Condition proto;
   proto.set_comparison(v1::COMPARISON_GREATER);
   proto.set_number(std::numeric_limits<double>::quiet_NaN());
@@ -110,7 +110,7 @@ TEST(ConditionFromProto, NeedsANumber) {
                                 ::testing::HasSubstr("number")));
 }
 
-TEST(Chooser, EndsWithTheSinksError) {
+TEST(Chooser, ReturnsTheSinksError) {
   const auto refuse = [](const SeriesResult&) {
     return absl::CancelledError("enough");
   };

@@ -1,4 +1,4 @@
-// What is said of a path that selects nothing that is collected.
+// Explanations of paths that select no collected counters.
 
 #include "aggregator/query/explain_miss.h"
 
@@ -22,8 +22,8 @@ using ::testing::HasSubstr;
 using testing::MemoryRegistration;
 using testing::StatusIs;
 
-// web-1 and web-2 could collect Disk and Memory (64-bit), db-1 nothing.
-// Collected is the queue length of web-1's disk.
+// web-1 and web-2 could collect Disk and Memory (64-bit), db-1 nothing. Only
+// the queue length of web-1's disk is collected.
 class ExplainMissTest : public ::testing::Test {
  protected:
   ExplainMissTest() {
@@ -63,14 +63,14 @@ class ExplainMissTest : public ::testing::Test {
   Directory directory_;
 };
 
-TEST_F(ExplainMissTest, SaysOnHowManyMachinesItCouldBeCollected) {
+TEST_F(ExplainMissTest, ReportsHowManyMachinesCouldCollectIt) {
   const struct {
     const char* path;
     const char* machines;
   } kCases[] = {
       {"\\Disk(*)\\Transfers/sec", "2 machines could"},
       {"\\\\web-2\\Disk(C:)\\Transfers/sec", "1 machine could"},
-      // A name with parentheses that only a catalogue has.
+      // A name with parentheses, known only from a catalogue.
       {"\\Memory (64-bit)\\Available Bytes", "2 machines could"},
       {"\\mem*\\*", "2 machines could"},
       {"\\\\web-2\\Disk(*)\\Queue Length", "1 machine could"},
@@ -84,7 +84,7 @@ TEST_F(ExplainMissTest, SaysOnHowManyMachinesItCouldBeCollected) {
   }
 }
 
-TEST_F(ExplainMissTest, SuggestsNamesThatAreInCatalogues) {
+TEST_F(ExplainMissTest, SuggestsNamesInCatalogues) {
   const struct {
     const char* path;
     const char* message;
@@ -108,7 +108,7 @@ TEST_F(ExplainMissTest, SuggestsNamesThatAreInCatalogues) {
   }
 }
 
-TEST_F(ExplainMissTest, LeavesWhatItKnowsNothingOf) {
+TEST_F(ExplainMissTest, LeavesOtherErrorsUnchanged) {
   EXPECT_OK(Explain("\\Disk(*)\\Queue Length"));
   EXPECT_THAT(Explain("\\\\web-3\\Disk(*)\\*"),
               StatusIs(absl::StatusCode::kNotFound,
@@ -120,14 +120,14 @@ TEST_F(ExplainMissTest, LeavesWhatItKnowsNothingOf) {
   EXPECT_EQ(ExplainMiss(other, &fleet_), other);
 }
 
-// Bases have no series of their own.
-TEST_F(ExplainMissTest, WhatIsCollectedWithOthersAloneCannotBeAskedFor) {
+// Bases have no series.
+TEST_F(ExplainMissTest, RejectsCountersThatOnlyServeOthers) {
   EXPECT_THAT(Explain("\\Disk(*)\\id:4"),
               StatusIs(absl::StatusCode::kNotFound,
                        HasSubstr("there is no counter \"id:4\"")));
 }
 
-TEST_F(ExplainMissTest, NotInCataloguesTellsTheNearestNames) {
+TEST_F(ExplainMissTest, NotInCataloguesNamesTheNearest) {
   EXPECT_THAT(NotInCatalogues("\\Dsk(*)\\*", &fleet_),
               StatusIs(absl::StatusCode::kNotFound,
                        HasSubstr("did you mean \"Disk\"?")));

@@ -1,4 +1,4 @@
-// Explanations and raw samples of what is in a real store.
+// Explanations and raw samples of a real store.
 
 #include "aggregator/query/explain.h"
 
@@ -28,7 +28,7 @@ class ExplainTest : public ::testing::Test {
     return RunExplain(path, at, *store_,
                       [](const std::string&) { return At(20); });
   }
-  // Of the only series.
+  // Explains the only series.
   v1::Explanation Explained(const std::string& path,
                             std::optional<absl::Time> at = std::nullopt) {
     const auto response = Ask(path, at);
@@ -67,12 +67,12 @@ TEST_F(ExplainTest, ShowsSamplesFormulaAndArithmetic) {
                    " - ", ClocksAt(19).perf_time_stamp, ")"));
   EXPECT_EQ(newest.status(), v1::VALUE_STATUS_OK);
   EXPECT_EQ(newest.value(), 3);
-  // The value at a time is that of the newest sample not behind it.
+  // The value at a time is that of the newest sample at or before it.
   EXPECT_EQ(Explained("\\Disk(C:)\\Transfers/sec", At(10.5)).newer().value(),
             30);
 }
 
-TEST_F(ExplainTest, FormulasOfOneSampleShowOne) {
+TEST_F(ExplainTest, ShowsOneSampleOfOneSampleFormulas) {
   DiskAgent agent(&store_);
   agent.Ticks(0, 20, {{agent.Disk("C:"), 3}});
   ASSERT_OK(agent.Send());
@@ -84,7 +84,7 @@ TEST_F(ExplainTest, FormulasOfOneSampleShowOne) {
   EXPECT_EQ(gauge.value(), 3);
 }
 
-TEST_F(ExplainTest, SaysWhyThereIsNoValue) {
+TEST_F(ExplainTest, ReportsWhyThereIsNoValue) {
   DiskAgent agent(&store_);
   const uint32_t c = agent.Disk("C:");
   agent.AddTick(agent.query, ClocksAt(18), {{c, {50, 0}}});
@@ -98,7 +98,7 @@ TEST_F(ExplainTest, SaysWhyThereIsNoValue) {
   EXPECT_EQ(fell.arithmetic(), "");
   EXPECT_EQ(Explained(path, At(18.5)).status(),
             v1::VALUE_STATUS_NEED_TWO_SAMPLES);
-  // Nothing so long after the last sample.
+  // No value this long after the last sample.
   const auto later = Ask(path, At(30));
   ASSERT_OK(later);
   EXPECT_EQ(later->explanations_size(), 0);
@@ -141,7 +141,7 @@ TEST_F(ExplainTest, ExplainsTheFirstHundredSeries) {
   EXPECT_EQ(response->explanations(0).series().instance(), "disk100");
 }
 
-TEST(RawQuery, GivesSamplesAsTheyCame) {
+TEST(RawQuery, ReturnsSamplesUnchanged) {
   TestStore store;
   TestAgent agent(&store, "web-1");
   const uint32_t machine = agent.Machine("web-1");
@@ -173,7 +173,7 @@ TEST(RawQuery, GivesSamplesAsTheyCame) {
         ": ", proto.has_value() ? absl::StrCat(proto.value()) : "none", " by ",
         proto.denominator()));
   }
-  // Of (0, 3].
+  // The range (0, 3].
   EXPECT_THAT(texts,
               ElementsAre("1: 18446744073709551614 by 101",
                           "2: 18446744073709551613 by 102", "3: none by 103"));

@@ -24,7 +24,7 @@ using testing::TestAgent;
 using testing::TestStore;
 using testing::ToText;
 
-// "LEFT|/|RIGHT", "a path", or what is wrong.
+// Returns "LEFT|/|RIGHT", "a path", or the error.
 std::string Split(const std::string& text) {
   const auto expression = ParseExpression(text, {"Disk", "Odd (set) name"});
   if (!expression.ok()) return std::string(expression.status().message());
@@ -45,7 +45,7 @@ TEST(ParseExpression, FindsTheOperatorBetweenTwoPaths) {
             R"(\Odd (set) name\x|/|\Odd (set) name\y)");
 }
 
-TEST(ParseExpression, LeavesOperatorsInNamesAlone) {
+TEST(ParseExpression, IgnoresOperatorsInNames) {
   for (const char* path :
        {R"(\Disk(*)\Disk Bytes/sec)", R"(\Memory\A - B)", R"(\Memory\A / 1024)",
         R"(\Disk(a - \b)\Reads)", R"(\Disk(C: / D:)\Reads)", R"(Memory)", "",
@@ -56,12 +56,12 @@ TEST(ParseExpression, LeavesOperatorsInNamesAlone) {
             R"(\Disk(a - \b)\Reads|/|\Disk(a - \b)\Writes)");
 }
 
-TEST(ParseExpression, SaysWhatIsWrong) {
+TEST(ParseExpression, ReportsErrors) {
   EXPECT_EQ(Split(R"(\A\B / \C)"),
             R"(\C: at character 3 of the path: expected "\" and a counter )"
             R"(name, or "(" and an instance name)");
   EXPECT_THAT(Split(R"(\A\B / \C\D / \E\F)"),
-              HasSubstr("there can be one operator only"));
+              HasSubstr("an expression can have only one operator"));
   EXPECT_EQ(Split(R"(\A\B* / \C\D)"),
             R"(\A\B*: beside an operator, a path must name one counter)");
   EXPECT_EQ(Split(R"(\A\B / \*\D)"),
@@ -101,13 +101,13 @@ class ExpressionTest : public ::testing::Test {
   TestStore store_;
 };
 
-// A machine whose memory's page faults grow by so many a second.
+// A machine with a given rate of page faults.
 struct MemoryAgent : DiskAgent {
   using DiskAgent::DiskAgent;
 
   void Faults(int first, int last, uint64_t rate) {
     for (int t = first; t <= last; ++t) {
-      AddTick(memory_query, ClocksAt(t + 0.5),  // at moments of their own
+      AddTick(memory_query, ClocksAt(t + 0.5),  // at different times
               {{memory, {1000, static_cast<uint64_t>(t + 1) * rate}}});
     }
   }
@@ -125,7 +125,7 @@ TEST_F(ExpressionTest, CalculatesWithSeriesOfOneMachineAndInstance) {
     const uint32_t c = agent.Disk("C:"), d = agent.Disk("D:");
     for (int t = 0; t <= 20; ++t) {
       const auto n = static_cast<uint64_t>(t);
-      // 8 and 6 transfers a second, queues of 2 and 4.
+      // 8 and 6 transfers per second, queue lengths of 2 and 4.
       agent.AddTick(agent.query, ClocksAt(t),
                     {{c, {8 * n, 2}}, {d, {6 * n, 4}}});
     }
@@ -156,7 +156,7 @@ TEST_F(ExpressionTest, CalculatesWithSeriesOfOneMachineAndInstance) {
       R"(web-1 \Disk(C:)\Transfers/sec / \Disk(C:)\Transfers/sec [] 20: 1)");
 }
 
-TEST_F(ExpressionTest, ASideWithOneSeriesGoesWithAllOfTheOther) {
+TEST_F(ExpressionTest, PairsASingleSeriesWithAllOfTheOtherSide) {
   MemoryAgent agent(&store_);
   const uint32_t total = agent.Disk("_Total");
   agent.Ticks(0, 20,
@@ -175,7 +175,7 @@ TEST_F(ExpressionTest, ASideWithOneSeriesGoesWithAllOfTheOther) {
       ElementsAre(
           R"(web-1 \Disk(D:)\Transfers/sec / \Disk(_Total)\Transfers/sec [])",
           "10: 0.75", "20: 0.75"));
-  // The result is of the side that has the instances.
+  // The result has the instances of the side with instances.
   ASSERT_OK_AND_ASSIGN(
       const auto results,
       Run(R"(\Memory\Page Faults/sec / \Disk(*)\Transfers/sec)"));
@@ -199,7 +199,7 @@ TEST_F(ExpressionTest, AGapOnEitherSideIsAGap) {
           "10: 0.5 coverage=0.5", "20: gap no_samples breaks=1 coverage=0"));
 }
 
-TEST_F(ExpressionTest, SaysWhatEitherSideLeavesOut) {
+TEST_F(ExpressionTest, ReportsGapsOfEitherSide) {
   MemoryAgent agent(&store_);
   agent.Ticks(0, 20, {{agent.Disk("C:"), 2}});
   agent.Faults(-1, 5, 4);
@@ -228,7 +228,7 @@ TEST_F(ExpressionTest, DivisionByZeroIsAStatus) {
           "10: zero_denominator", "20: 0.5"));
 }
 
-TEST_F(ExpressionTest, DoesNotAddWhatIsOfDifferentUnits) {
+TEST_F(ExpressionTest, RefusesToAddDifferentUnits) {
   MemoryAgent agent(&store_);
   agent.Ticks(0, 20, {{agent.Disk("C:"), 2}});
   agent.Faults(-1, 20, 4);
@@ -248,7 +248,7 @@ TEST_F(ExpressionTest, DoesNotAddWhatIsOfDifferentUnits) {
               ElementsAre(HasSubstr("[B]"), "10: 2000", "20: 2000"));
 }
 
-TEST_F(ExpressionTest, IsOfWhatSeriesAreCombinedInto) {
+TEST_F(ExpressionTest, AppliesToCombinedSeries) {
   for (const auto& [machine, rate] :
        std::vector<std::pair<std::string, uint64_t>>{{"web-1", 2},
                                                      {"web-2", 8}}) {
@@ -276,7 +276,7 @@ TEST_F(ExpressionTest, IsOfWhatSeriesAreCombinedInto) {
                   "10: 2.2", "20: 2.2"));
 }
 
-TEST_F(ExpressionTest, CanStandBesidePathsAndOtherExpressions) {
+TEST_F(ExpressionTest, CombinesWithPathsAndOtherExpressions) {
   DiskAgent agent(&store_);
   agent.Ticks(0, 20, {{agent.Disk("C:"), 2}});
   ASSERT_OK(agent.Send());
@@ -300,7 +300,7 @@ TEST_F(ExpressionTest, CanStandBesidePathsAndOtherExpressions) {
                   R"(\Disk(C:)\Transfers/sec / \Disk(C:)\Queue Length 20: 1)"));
 }
 
-TEST_F(ExpressionTest, SaysWhatThereWasNot) {
+TEST_F(ExpressionTest, ReportsMissingSeries) {
   DiskAgent web(&store_, "web-1"), db(&store_, "db-1");
   web.Ticks(0, 20, {{web.Disk("C:"), 2}});
   db.Ticks(0, 20, {{db.Disk("C:"), 2}});

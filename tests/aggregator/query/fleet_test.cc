@@ -1,4 +1,4 @@
-// What the machines of a fleet could serve.
+// The countersets that the machines of a fleet offer.
 
 #include "aggregator/query/fleet.h"
 
@@ -24,7 +24,7 @@ using testing::TestStore;
 
 class FleetTest : public ::testing::Test {
  protected:
-  // A machine whose catalogue has this counterset.
+  // Adds a machine with this counterset in its catalogue.
   void AddMachine(const std::string& name,
                   const perflib::CountersetRegistration& registration) {
     v1::CatalogueContent catalogue;

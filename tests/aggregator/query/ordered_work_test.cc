@@ -25,7 +25,7 @@ std::vector<size_t> NumbersTo(size_t count) {
   return numbers;
 }
 
-TEST(OrderedWork, UsesThingsInTheirOrder) {
+TEST(OrderedWork, UsesThingsInOrder) {
   for (const size_t count : {0, 1, 2, 7, 1000}) {
     std::vector<size_t> used;
     Work work(count, /*threads=*/4,
@@ -39,7 +39,7 @@ TEST(OrderedWork, UsesThingsInTheirOrder) {
   }
 }
 
-TEST(OrderedWork, OfOneThreadMakesEachThingInItsTurn) {
+TEST(OrderedWork, OneThreadMakesEachThingInTurn) {
   std::vector<size_t> events;
   Work work(3, /*threads=*/1, [&](size_t number, bool in_turn) {
     EXPECT_TRUE(in_turn);
@@ -53,7 +53,7 @@ TEST(OrderedWork, OfOneThreadMakesEachThingInItsTurn) {
   EXPECT_EQ(events, (std::vector<size_t>{0, 10, 1, 11, 2, 12}));
 }
 
-TEST(OrderedWork, MakesThingsAtTheSameTime) {
+TEST(OrderedWork, MakesThingsConcurrently) {
   absl::Notification second_is_begun;
   Work work(2, /*threads=*/2, [&](size_t number, bool) {
     if (number == 0) {
@@ -66,7 +66,7 @@ TEST(OrderedWork, MakesThingsAtTheSameTime) {
   EXPECT_OK(work.Run([](size_t, size_t) { return absl::OkStatus(); }));
 }
 
-TEST(OrderedWork, HasFewThingsAtATime) {
+TEST(OrderedWork, LimitsThingsInMemory) {
   constexpr size_t kThreads = 3;
   std::atomic<size_t> begun = 0;
   size_t used = 0;
@@ -75,8 +75,8 @@ TEST(OrderedWork, HasFewThingsAtATime) {
     return number;
   });
   EXPECT_OK(work.Run([&](size_t, size_t) {
-    // What is used now is one of them.
-    EXPECT_LE(begun - used, Work::Most(kThreads));
+    // Includes the thing in use.
+    EXPECT_LE(begun - used, Work::MaxAhead(kThreads));
     ++used;
     return absl::OkStatus();
   }));
@@ -96,10 +96,10 @@ TEST(OrderedWork, EndsWithTheFirstError) {
   }),
               StatusIs(absl::StatusCode::kCancelled, "enough"));
   EXPECT_EQ(running, 0);
-  EXPECT_LE(begun, 8 + Work::Most(4));
+  EXPECT_LE(begun, 8 + Work::MaxAhead(4));
 }
 
-TEST(OrderedWork, ThingsThatCannotBeMadeAheadAreMadeInTheirTurn) {
+TEST(OrderedWork, MakesRefusedThingsInTurn) {
   constexpr size_t kThreads = 4;
   const std::thread::id caller = std::this_thread::get_id();
   std::atomic<size_t> tried_ahead = 0;
@@ -121,7 +121,7 @@ TEST(OrderedWork, ThingsThatCannotBeMadeAheadAreMadeInTheirTurn) {
   }));
   EXPECT_EQ(made, NumbersTo(100));
   EXPECT_EQ(used, NumbersTo(100));
-  // After the first, no other was begun.
+  // No other was begun after the first.
   EXPECT_LE(tried_ahead, kThreads);
 }
 

@@ -1,4 +1,4 @@
-// Machines are read on several threads at a time; the answers do not show it.
+// Queries that read machines on several threads answer like one thread.
 
 #include <atomic>
 #include <map>
@@ -34,7 +34,7 @@ constexpr size_t kThreads = 4;
 
 std::string NameOf(int machine) { return absl::StrFormat("m-%02d", machine); }
 
-// A store some of whose machines cannot be read, or not alone.
+// A store with machines that cannot be read, or only together with others.
 class UnevenStore : public testing::StoreWrapper {
  public:
   using StoreWrapper::StoreWrapper;
@@ -54,13 +54,13 @@ class UnevenStore : public testing::StoreWrapper {
 
   std::map<std::string, absl::Status> errors;
   std::atomic<int> reads = 0;
-  // If set, the last machine but one waits until the last is read, too.
+  // If set, the second last machine waits until the last one is read.
   std::unique_ptr<absl::Notification> last_is_read;
 };
 
 class ParallelQuery : public ::testing::Test {
  protected:
-  // Machines have one disk or two; the later ones are busier.
+  // Machines have one or two disks; later machines are busier.
   void SetUp() override {
     for (int machine = 0; machine < kFleetSize; ++machine) {
       DiskAgent agent(&test_store_, NameOf(machine));
@@ -82,7 +82,7 @@ class ParallelQuery : public ::testing::Test {
             .threads = threads};
   }
 
-  // Series by series, its name, its points and its total; or the error.
+  // Returns each series' name, points and total, or the error.
   std::vector<std::string> Ask(size_t threads) {
     std::vector<std::string> texts;
     const absl::Status status = RunRangeQuery(
@@ -107,7 +107,7 @@ class ParallelQuery : public ::testing::Test {
   UnevenStore store_{&*test_store_};
 };
 
-TEST_F(ParallelQuery, AnswersAsOneThreadDoes) {
+TEST_F(ParallelQuery, AnswersLikeOneThread) {
   const auto expect_same = [&](size_t at_least) {
     const auto expected = Ask(1);
     EXPECT_GE(expected.size(), at_least);
@@ -126,10 +126,10 @@ TEST_F(ParallelQuery, AnswersAsOneThreadDoes) {
   request_.paths = {"\\Disk(C:)\\Transfers/sec - \\Disk(D:)\\Transfers/sec"};
   expect_same(20 * 6);
   request_.paths = {"\\Disk(E:)\\Transfers/sec"};
-  expect_same(1);  // there is none
+  expect_same(1);  // no other thread
 }
 
-TEST_F(ParallelQuery, HandsOnWhatComesBeforeTheFirstError) {
+TEST_F(ParallelQuery, ReturnsResultsBeforeTheFirstError) {
   store_.errors["m-05"] = absl::UnavailableError("the first");
   store_.errors["m-06"] = absl::UnavailableError("the second");
   const auto answer = Ask(kThreads);
@@ -138,8 +138,8 @@ TEST_F(ParallelQuery, HandsOnWhatComesBeforeTheFirstError) {
   EXPECT_EQ(answer.size(), 7 * 6 + 1);  // m-00 to m-04 have 7 disks
 }
 
-TEST_F(ParallelQuery, ReadsSoManySamples) {
-  // 21 of each disk; every other machine has two.
+TEST_F(ParallelQuery, LimitsSamplesRead) {
+  // 21 per disk; every second machine has two.
   limits_.samples = kFleetSize / 2 * 3 * 21;
   EXPECT_OK(testing::CollectRangeQuery(request_, Context(kThreads)));
   --limits_.samples;
@@ -148,7 +148,7 @@ TEST_F(ParallelQuery, ReadsSoManySamples) {
                        HasSubstr("more than 1259 samples")));
 }
 
-TEST_F(ParallelQuery, HoldsNoMoreThanOneThreadMay) {
+TEST_F(ParallelQuery, LimitsValuesLikeOneThread) {
   const auto expect_same = [&](size_t from, size_t to) {
     bool has_failed = false;
     bool has_answered = false;
@@ -166,7 +166,7 @@ TEST_F(ParallelQuery, HoldsNoMoreThanOneThreadMay) {
   expect_same(290, 310);
 }
 
-TEST_F(ParallelQuery, WhatIsReadAheadIsHeldWithAllThatCameBefore) {
+TEST_F(ParallelQuery, CountsMachinesReadAheadTowardsTheLimit) {
   request_.aggregation = Aggregation{.by_machine = true};
   request_.choice.top = kFleetSize;
   // Four windows of 39 machines; while the last is read, eight more.
@@ -180,13 +180,13 @@ TEST_F(ParallelQuery, WhatIsReadAheadIsHeldWithAllThatCameBefore) {
                        HasSubstr("more than 163 values")));
 }
 
-TEST_F(ParallelQuery, CountsWhatIsReadAgainOnce) {
-  limits_.held = 8;  // so that none may be held before its turn
+TEST_F(ParallelQuery, CountsSamplesReadAgainOnce) {
+  limits_.held = 8;  // no machine can be read ahead
   limits_.samples = kFleetSize / 2 * 3 * 21;
   EXPECT_EQ(Ask(kThreads).size(), 60 * 6);
 }
 
-TEST_F(ParallelQuery, EndsWhenItIsCancelled) {
+TEST_F(ParallelQuery, EndsWhenCancelled) {
   QueryContext context = Context(kThreads);
   std::atomic<int> asking = 0;
   context.is_cancelled = [&] {

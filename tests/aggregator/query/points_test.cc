@@ -1,4 +1,4 @@
-// Values as they go over the wire.
+// The wire format of values.
 
 #include "aggregator/query/points.h"
 
@@ -22,7 +22,7 @@ WindowValue ValueOf(double value) {
   return {.result = CalculatedValue::Of(value)};
 }
 
-TEST(Points, AreTimesAndValuesWhereNothingIsMissing) {
+TEST(Points, HaveOnlyTimesAndValuesIfNothingIsMissing) {
   const v1::Points points =
       ToProto(7, {PointAt(10, ValueOf(1.5)), PointAt(20, ValueOf(0))});
   EXPECT_EQ(points.series(), 7);
@@ -36,7 +36,7 @@ TEST(Points, AreTimesAndValuesWhereNothingIsMissing) {
   EXPECT_THAT(points.coverage(), IsEmpty());
 }
 
-TEST(Points, SayWhyAValueIsMissing) {
+TEST(Points, ReportWhyAValueIsMissing) {
   WindowValue gap{.breaks = 2, .coverage = 0};
   gap.result = CalculatedValue::Gap(GapCause::kClockStep);
   const v1::Points points =
@@ -50,12 +50,12 @@ TEST(Points, SayWhyAValueIsMissing) {
   EXPECT_THAT(points.coverage(), ElementsAre(1, 0));
 }
 
-TEST(Points, SayWhatAValueLeavesOut) {
+TEST(Points, ReportCoverageAndBreaks) {
   WindowValue value = ValueOf(5);
   value.result.cause = GapCause::kReset;
   value.coverage = 0.5;
   const v1::Points points = ToProto(1, {PointAt(10, value)});
-  EXPECT_THAT(points.statuses(), IsEmpty());  // it is a value
+  EXPECT_THAT(points.statuses(), IsEmpty());  // not a gap
   EXPECT_THAT(points.causes(), ElementsAre(v1::GAP_CAUSE_RESET));
   EXPECT_THAT(points.coverage(), ElementsAre(0.5));
 }

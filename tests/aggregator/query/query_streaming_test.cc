@@ -1,4 +1,4 @@
-// Answers come while they are read, and end when nobody wants them.
+// Queries stream their answers and stop when they are cancelled.
 
 #include <map>
 #include <string>
@@ -25,7 +25,7 @@ using ::testing::IsEmpty;
 using testing::StatusIs;
 using testing::TestStore;
 
-// Tells which machines are read.
+// A store that records the machines read.
 class ReadRecorder : public testing::StoreWrapper {
  public:
   ReadRecorder(Store* store, std::vector<std::string>* events)
@@ -58,7 +58,7 @@ class QueryStreaming : public ::testing::Test {
             .limits = limits_};
   }
 
-  // What is read and answered, in turn.
+  // Reads and answers, in order.
   std::vector<std::string> Ask(const RangeRequest& request) {
     const absl::Status status =
         RunRangeQuery(request, Context(), [&](const SeriesResult& result) {
@@ -77,7 +77,7 @@ class QueryStreaming : public ::testing::Test {
   ReadRecorder store_{&*test_store_, &events_};
 };
 
-TEST_F(QueryStreaming, HandsOnAMachineBeforeItReadsTheNext) {
+TEST_F(QueryStreaming, ReturnsAMachineBeforeReadingTheNext) {
   const auto machine_by_machine = ElementsAre("read a", "series a", "read b",
                                               "series b", "read c", "series c");
   EXPECT_THAT(Ask(request_), machine_by_machine);
@@ -87,7 +87,7 @@ TEST_F(QueryStreaming, HandsOnAMachineBeforeItReadsTheNext) {
   EXPECT_THAT(Ask(request_), machine_by_machine);
 }
 
-TEST_F(QueryStreaming, WaitsForAllMachinesWhereTheyAreRankedOrCombined) {
+TEST_F(QueryStreaming, WaitsForAllMachinesIfRankedOrCombined) {
   request_.choice.top = 1;
   EXPECT_THAT(Ask(request_),
               ElementsAre("read a", "read b", "read c", "series b"));
@@ -97,7 +97,7 @@ TEST_F(QueryStreaming, WaitsForAllMachinesWhereTheyAreRankedOrCombined) {
               ElementsAre("read a", "read b", "read c", "series "));
 }
 
-TEST_F(QueryStreaming, SaysAtTheEndWhichInstanceThereWasNot) {
+TEST_F(QueryStreaming, ReportsAMissingInstanceAtTheEnd) {
   request_.paths.push_back("\\Disk(sda)\\*");
   const auto events = Ask(request_);
   ASSERT_EQ(events.size(), 7);
@@ -105,7 +105,7 @@ TEST_F(QueryStreaming, SaysAtTheEndWhichInstanceThereWasNot) {
   EXPECT_THAT(events[6], HasSubstr("no instance \"sda\" in this time"));
 }
 
-TEST_F(QueryStreaming, EndsWithTheSinksError) {
+TEST_F(QueryStreaming, ReturnsTheSinksError) {
   EXPECT_THAT(RunRangeQuery(request_, Context(),
                             [](const SeriesResult&) {
                               return absl::CancelledError("enough");
@@ -114,7 +114,7 @@ TEST_F(QueryStreaming, EndsWithTheSinksError) {
   EXPECT_THAT(events_, ElementsAre("read a"));
 }
 
-TEST_F(QueryStreaming, RawSamplesComeMachineByMachine) {
+TEST_F(QueryStreaming, ReturnsRawSamplesByMachine) {
   EXPECT_OK(RunRawQuery(request_, Context(), [&](const RawSeries& series) {
     events_.push_back(absl::StrCat(series.series.machine(), " ",
                                    series.samples.size(), " samples"));
@@ -124,7 +124,7 @@ TEST_F(QueryStreaming, RawSamplesComeMachineByMachine) {
                                    "b 20 samples", "read c", "c 20 samples"));
 }
 
-TEST_F(QueryStreaming, OfRawSamplesThoseOfAMachineAreHeld) {
+TEST_F(QueryStreaming, HoldsRawSamplesOfOneMachine) {
   limits_.held = 20;
   EXPECT_OK(testing::CollectRawQuery(request_, Context()));
   limits_.held = 19;
@@ -134,7 +134,7 @@ TEST_F(QueryStreaming, OfRawSamplesThoseOfAMachineAreHeld) {
                        "a longer step, a shorter time or fewer series"));
 }
 
-TEST_F(QueryStreaming, ReadsSoManySamples) {
+TEST_F(QueryStreaming, LimitsSamplesRead) {
   limits_.samples = 63;  // 21 of each machine
   EXPECT_OK(testing::CollectRangeQuery(request_, Context()));
   EXPECT_OK(testing::CollectRawQuery(request_, Context()));
@@ -147,7 +147,7 @@ TEST_F(QueryStreaming, ReadsSoManySamples) {
   EXPECT_THAT(testing::CollectRawQuery(request_, Context()), exhausted);
 }
 
-TEST_F(QueryStreaming, HoldsPercentilesValues) {
+TEST_F(QueryStreaming, CountsValuesOfPercentiles) {
   request_.aggregation = Aggregation{.function = AggregateFunction::kP90};
   limits_.held = 8;  // a window and the total, with three values each
   EXPECT_OK(testing::CollectRangeQuery(request_, Context()));
@@ -157,7 +157,7 @@ TEST_F(QueryStreaming, HoldsPercentilesValues) {
                        HasSubstr("more than 7 values")));
 }
 
-TEST_F(QueryStreaming, EndsBetweenMachinesWhenItIsCancelled) {
+TEST_F(QueryStreaming, EndsBetweenMachinesWhenCancelled) {
   QueryContext context = Context();
   context.is_cancelled = [&] { return events_.size() > 1; };
   EXPECT_THAT(testing::CollectRangeQuery(request_, context),

@@ -21,7 +21,7 @@ constexpr int64_t kSecond = 10'000'000;  // in 100 ns
 
 enum class Behaviour : uint8_t { kGauge, kGrows, kStart, kTime, kFrequency };
 
-// A counter of the counterset "Load" and what the reference knows of it.
+// A counter of the counterset "Load", with its reference.
 struct LoadCounter {
   const char* name;  // nullptr: only serves others
   uint32_t type;
@@ -35,7 +35,7 @@ struct LoadCounter {
 constexpr uint32_t kAverageBase = 15, kSampleBase = 16, kFractionBase = 17,
                    kObjectTime = 18, kObjectFreq = 19;
 
-// A counter's id is its position and 1.
+// A counter's id is its position plus 1.
 const std::vector<LoadCounter>& LoadCounters() {
   using enum Arithmetic;
   using enum Behaviour;
@@ -93,7 +93,7 @@ perflib::CountersetRegistration LoadRegistration() {
   return registration;
 }
 
-// What the machine's clocks show.
+// The readings of the machine's clocks.
 struct Clock {
   int64_t time;  // 100 ns since the start of all tests
   int64_t stamp = 777'000'000'000;
@@ -111,7 +111,7 @@ struct Clock {
   }
 };
 
-// An instance and its counters, which go on from life to life or not.
+// An instance and its counters, which continue or restart with each life.
 struct LoadInstance {
   std::string name;
   uint32_t definition = 0;  // 0: absent
@@ -130,7 +130,7 @@ class History {
       instances_.push_back({.name = instance});
       instances_.back().values.resize(LoadCounters().size());
     }
-    // About a full hour, where chunks end.
+    // Near a full hour, where chunks end.
     clock_.time = random_.Between(-120, 0) * kSecond;
   }
 
@@ -147,7 +147,7 @@ class History {
   }
 
  private:
-  // What the agent's process does from its start to its end.
+  // Simulates a process of the agent from start to end.
   absl::Status WriteEpoch() {
     std::unique_ptr<TestAgent> before = std::move(agent_);
     agent_ = std::make_unique<TestAgent>(&store_, machine_.name, epoch_);
@@ -161,7 +161,7 @@ class History {
       if (compaction_ == Compaction::kInBetween && random_.OneIn(3)) {
         RETURN_IF_ERROR(store_.Compact());
       }
-      // What was still in the spool comes when the next process has begun.
+      // The rest of the spool arrives after the next process has started.
       if (before != nullptr) {
         RETURN_IF_ERROR(before->Send());
         before = nullptr;
@@ -201,14 +201,14 @@ class History {
         random_.OneIn(2) ? random_.Between(-kSecond / 20, kSecond / 20) : 0;
     clock_.Advance(interval_ + jitter);
     if (random_.OneIn(40)) Miss();
-    if (random_.OneIn(60)) {  // the time of day is set
+    if (random_.OneIn(60)) {  // the wall clock is set
       clock_.time += random_.Between(-40, 40) * kSecond / 2 + 1234;
-    } else if (random_.OneIn(40)) {  // or by about what counts as a step
+    } else if (random_.OneIn(40)) {  // near the threshold of a step
       const int64_t step = kSecond / 20 + interval_ / 100 +
                            random_.Between(-kSecond / 500, kSecond / 500);
       clock_.time += random_.OneIn(2) ? step : -step;
     }
-    if (random_.OneIn(200)) {  // the clock that never steps does
+    if (random_.OneIn(200)) {  // the monotonic clock steps
       clock_.stamp += random_.Between(-3, 3) * clock_.freq;
       clock_.stamp += 12 * (clock_.freq / kSecond);
     }
@@ -251,7 +251,7 @@ class History {
       agent_->Retire(instance->definition);
       instance->definition = 0;
     }
-    // Back at once is a new life, too.
+    // An instance that returns at once has a new life.
     const bool begins =
         ends ? random_.OneIn(2)
              : !is_there && (random_.OneIn(4) || instance->values[5] == 0);

@@ -1,6 +1,6 @@
-// A machine to which everything happens that may: counters of many formulas
-// that wrap and are reset, instances that come and go, missed and failed ticks,
-// clocks that step, restarts, changed intervals, losses.
+// A machine with a random history: counters of many formulas that wrap and are
+// reset, instances that come and go, missed and failed ticks, clocks that step,
+// restarts, changed intervals, and losses.
 
 #ifndef FLEETPERF_TESTS_AGGREGATOR_QUERY_RANDOM_MACHINE_H_
 #define FLEETPERF_TESTS_AGGREGATOR_QUERY_RANDOM_MACHINE_H_
@@ -15,7 +15,7 @@
 
 namespace fleetperf::testing {
 
-// Numbers that are the same everywhere.
+// Random numbers that are the same on every platform.
 class Random {
  public:
   explicit Random(uint64_t seed) : bits_(seed) {}
@@ -35,7 +35,7 @@ class Random {
   std::mt19937_64 bits_;
 };
 
-// When what comes to a store leaves its log.
+// The time at which a store's batches move to chunks.
 enum class Compaction : uint8_t { kNever, kInBetween, kAtTheEnd };
 
 // Writes the history of a machine into `store`, and returns it.

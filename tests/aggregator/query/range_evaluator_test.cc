@@ -32,7 +32,7 @@ TEST(WindowGrid, CountsWholeWindows) {
   EXPECT_EQ(Grid(0, 65, 0).length(), absl::Seconds(65));
 }
 
-TEST(WindowGrid, AWindowHasItsEndAndNotItsStart) {
+TEST(WindowGrid, WindowsIncludeTheirEndOnly) {
   const WindowGrid grid = Grid(0, 65, 10);
   const struct {
     double seconds;
@@ -47,7 +47,7 @@ TEST(WindowGrid, AWindowHasItsEndAndNotItsStart) {
   EXPECT_EQ(Grid(5, 65, 0).EndOf(1), At(65));
 }
 
-// One series, in samples that come every second.
+// One series with samples every second.
 class Series {
  public:
   Series(uint32_t type, const WindowGrid& grid, Over over = Over::kFormula,
@@ -63,7 +63,7 @@ class Series {
     evaluator_.Add(sample, interval_);
     return *this;
   }
-  // Samples of a counter that grows by 5 a second.
+  // Adds samples of a counter that grows by 5 per second.
   Series& AddFrom(int first, int last) {
     for (int t = first; t <= last; ++t) {
       Add(t, static_cast<uint64_t>(1000 + 5 * t));
@@ -84,7 +84,7 @@ class Series {
   const absl::Duration interval_;
 };
 
-TEST(Windows, AreLabelledByTheirEnds) {
+TEST(Windows, AreLabeledByTheirEnds) {
   EXPECT_THAT(Series(kRate, Grid(0, 30, 10)).AddFrom(0, 30).Points(),
               ElementsAre("10: 5", "20: 5", "30: 5"));
 }
@@ -103,7 +103,7 @@ TEST(Windows, EndAtTheNewestSamplesBeforeTheirEnds) {
 TEST(Windows, BeginWithTheSampleBeforeTheRange) {
   EXPECT_THAT(Series(kRate, Grid(10, 20, 5)).AddFrom(9, 20).Points(),
               ElementsAre("15: 5", "20: 5"));
-  // Without one, the first piece is missing.
+  // Without such a sample, the first piece is missing.
   EXPECT_THAT(Series(kRate, Grid(10, 20, 5)).AddFrom(11, 20).Points(),
               ElementsAre("15: 5 coverage=0.8", "20: 5"));
 }
@@ -111,12 +111,12 @@ TEST(Windows, BeginWithTheSampleBeforeTheRange) {
 TEST(Windows, EndWithTheRange) {
   EXPECT_THAT(Series(kRate, Grid(0, 10, 5)).AddFrom(0, 99).Points(),
               ElementsAre("5: 5", "10: 5"));
-  // The rest of a window is none.
+  // An incomplete window has no value.
   EXPECT_THAT(Series(kRate, Grid(0, 13, 5)).AddFrom(0, 99).Points(true),
               ElementsAre("5: 5", "10: 5"));
 }
 
-TEST(Windows, OfASeriesAreFromItsFirstValueToItsLast) {
+TEST(Windows, SpanTheFirstToTheLastValue) {
   EXPECT_THAT(Series(kRate, Grid(0, 50, 10)).AddFrom(12, 28).Points(),
               ElementsAre("20: 5 coverage=0.8", "30: 5 coverage=0.8"));
   EXPECT_THAT(Series(kGauge, Grid(0, 50, 10)).Add(15, 7).Points(),
@@ -126,7 +126,7 @@ TEST(Windows, OfASeriesAreFromItsFirstValueToItsLast) {
               IsEmpty());
 }
 
-TEST(Windows, ShowAGapAtTheEndOnlyIfTheSeriesGoesOn) {
+TEST(Windows, ShowAGapAtTheEndOnlyIfTheSeriesContinues) {
   const Series series = Series(kRate, Grid(0, 30, 10)).AddFrom(0, 10);
   EXPECT_THAT(series.Points(/*goes_on=*/false), ElementsAre("10: 5"));
   EXPECT_THAT(series.Points(/*goes_on=*/true),
@@ -142,7 +142,7 @@ TEST(Windows, ShowGapsInBetween) {
                   "40: 5 no_samples breaks=1 coverage=0.5"));
 }
 
-TEST(Windows, SayWhatTheLastBreakWasWhereNothingIsSound) {
+TEST(Windows, ReportTheLastBreakWithoutSoundSamples) {
   Series series = Series(kRate, Grid(0, 9, 3)).AddFrom(0, 3);
   series.Add(4, 900).Add(5, 899).Add(6, 898, MakeLife(1, 2));
   series.Add(7, 0, MakeLife(2, 1)).Add(8, 5, MakeLife(2, 1));
@@ -151,8 +151,8 @@ TEST(Windows, SayWhatTheLastBreakWasWhereNothingIsSound) {
                           "9: 5 agent_restart breaks=1 coverage=0.333"));
 }
 
-TEST(Windows, OfAGaugeHoldItsNewestSampleForTwoIntervals) {
-  // Samples every 4 s, of which some are lost, in windows of 5 s.
+TEST(Windows, HoldAGaugeForTwoIntervals) {
+  // Samples every 4 s, some lost, in windows of 5 s.
   Series series(kGauge, Grid(0, 40, 5), Over::kFormula, absl::Seconds(4));
   series.Add(4, 1).Add(8, 3).Add(12, 5).Add(36, 9);
   EXPECT_THAT(series.Points(),
@@ -163,7 +163,7 @@ TEST(Windows, OfAGaugeHoldItsNewestSampleForTwoIntervals) {
                           "35: gap no_samples coverage=0", "40: 9"));
 }
 
-TEST(Windows, OfAGaugeHoldASampleForIntervalsOfItsOwn) {
+TEST(Windows, HoldAGaugeForItsOwnIntervals) {
   RangeEvaluator evaluator(FormulaOfType(kGauge), Grid(0, 20, 5),
                            Over::kFormula);
   evaluator.Add(SampleAt(3, U64(7)), absl::Seconds(4));
@@ -173,16 +173,16 @@ TEST(Windows, OfAGaugeHoldASampleForIntervalsOfItsOwn) {
       ElementsAre("5: 7", "10: 7", "15: gap no_samples coverage=0", "20: 8"));
 }
 
-TEST(Windows, TakeNoRoomWhereThereAreNoSamples) {
+TEST(Windows, UseNoMemoryWithoutSamples) {
   const Series series =
       Series(kRate, Grid(0, 100'000, 1), Over::kFormula, absl::Seconds(0.1))
           .AddFrom(0, 2)
           .AddFrom(99'998, 100'000);
-  EXPECT_EQ(series.evaluator().held(), 5);  // with that of the break
+  EXPECT_EQ(series.evaluator().held(), 5);  // including the break's
   EXPECT_EQ(series.Points().size(), 100'000);
 }
 
-TEST(Windows, TakeSamplesOfEpochsThatOverlap) {
+TEST(Windows, AcceptOverlappingEpochs) {
   EXPECT_THAT(Series(kGauge, Grid(0, 50, 10))
                   .Add(5, 1)
                   .Add(25, 3)
@@ -192,7 +192,7 @@ TEST(Windows, TakeSamplesOfEpochsThatOverlap) {
               ElementsAre("10: 1", "20: 7", "30: 4"));
 }
 
-TEST(Windows, CanBeASingleOne) {
+TEST(Windows, CanBeASingleWindow) {
   const Series series = Series(kRate, Grid(0, 30, 0)).AddFrom(0, 24);
   EXPECT_THAT(series.Points(), ElementsAre("30: 5 coverage=0.8"));
   EXPECT_EQ(series.Total(), "5 coverage=0.8");
@@ -200,14 +200,14 @@ TEST(Windows, CanBeASingleOne) {
               ElementsAre("30: need_two_samples coverage=0"));
 }
 
-TEST(Windows, CombineAsAsked) {
+TEST(Windows, CombineByTheRequestedFunction) {
   Series series(kRate, Grid(0, 6, 3), Over::kMaximum);
   series.Add(0, 0).Add(1, 5).Add(2, 6).Add(3, 8).Add(4, 8).Add(5, 9).Add(6, 9);
   EXPECT_THAT(series.Points(), ElementsAre("3: 5", "6: 1"));
   EXPECT_EQ(series.Total(), "5");
 }
 
-TEST(Total, IsOverTheWholeRangeWithTheRestOfAWindow) {
+TEST(Total, IncludesTheIncompleteWindow) {
   EXPECT_EQ(Series(kRate, Grid(0, 14, 10)).AddFrom(0, 99).Total(), "5");
   EXPECT_EQ(Series(kGauge, Grid(0, 14, 10)).Add(12, 7).Total(), "7");
   EXPECT_EQ(Series(kRate, Grid(0, 14, 1)).AddFrom(0, 7).Total(),
@@ -215,24 +215,24 @@ TEST(Total, IsOverTheWholeRangeWithTheRestOfAWindow) {
   EXPECT_EQ(Series(kRate, Grid(0, 14, 1)).Total(), "gap no_samples coverage=0");
 }
 
-TEST(PerSample, IsOneValueForEach) {
+TEST(PerSample, YieldsOneValuePerSample) {
   for (const double step : {1.0, 0.5}) {
     EXPECT_THAT(Series(kRate, Grid(10, 13, step)).AddFrom(9, 20).Points(),
                 ElementsAre("11: 5", "12: 5", "13: 5"));
     EXPECT_THAT(Series(kGauge, Grid(10, 12, step)).AddFrom(9, 20).Points(),
                 ElementsAre("11: 1055", "12: 1060"));
   }
-  // Longer than the interval of the samples: windows.
+  // A step longer than the samples' interval yields windows.
   EXPECT_THAT(Series(kRate, Grid(10, 14, 2)).AddFrom(9, 20).Points(),
               ElementsAre("12: 5", "14: 5"));
 }
 
-TEST(PerSample, IsLabelledWithTheSamplesOwnTime) {
+TEST(PerSample, IsLabeledWithTheSamplesTime) {
   EXPECT_THAT(Series(kRate, Grid(0, 10, 1)).Add(0.25, 0).Add(1.5, 5).Points(),
               ElementsAre("0.25: need_two_samples", "1.5: 4"));
 }
 
-TEST(PerSample, SaysWhatIsWrong) {
+TEST(PerSample, ReportsBreaks) {
   Series series(kRate, Grid(0, 60, 1));
   series.Add(1, 10).Add(2, 5).Add(3, {}).Add(4, 9).Add(5, 10);
   series.Add(9, 50).Add(10, 50, MakeLife(1, 2)).Add(11, 57, MakeLife(1, 2));
@@ -250,7 +250,7 @@ TEST(PerSample, ShowsAGapBetweenTheSamplesOfAGauge) {
       ElementsAre("1: 10", "3: 11", "4: gap no_samples coverage=0", "6: 12"));
 }
 
-TEST(PerSample, KnowsTheIntervalOfEachSample) {
+TEST(PerSample, UsesTheIntervalOfEachSample) {
   RangeEvaluator evaluator(FormulaOfType(kGauge), Grid(0, 60, 1),
                            Over::kFormula);
   for (const int t : {1, 2, 12, 22}) {
@@ -261,7 +261,7 @@ TEST(PerSample, KnowsTheIntervalOfEachSample) {
               ElementsAre("1: 7", "2: 7", "12: 7", "22: 7"));
 }
 
-TEST(PerSample, ShowsAGapAtTheEndIfTheSeriesGoesOn) {
+TEST(PerSample, ShowsAGapAtTheEndIfTheSeriesContinues) {
   const Series series = Series(kRate, Grid(0, 20, 1)).AddFrom(9, 11);
   EXPECT_THAT(series.Points(/*goes_on=*/true),
               ElementsAre("9: need_two_samples", "10: 5", "11: 5",
@@ -277,7 +277,7 @@ Loss LossOf(LossCause cause, double start, double end) {
   return {.start = At(start), .end = At(end), .ticks = 1, .cause = cause};
 }
 
-TEST(Gaps, HaveTheCauseOfTheLossInThem) {
+TEST(Gaps, HaveTheCauseOfALossInside) {
   const Series series =
       Series(kRate, Grid(0, 40, 10)).AddFrom(0, 10).AddFrom(35, 40);
   const struct {
@@ -301,7 +301,7 @@ TEST(Gaps, HaveTheCauseOfTheLossInThem) {
   }
 }
 
-TEST(Gaps, HaveTheCauseOfALossThatReachesIntoThem) {
+TEST(Gaps, HaveTheCauseOfAnOverlappingLoss) {
   const Series series =
       Series(kRate, Grid(0, 40, 10)).AddFrom(0, 10).AddFrom(35, 40);
   const auto causes = [&](double start, double end) {
@@ -332,7 +332,7 @@ TEST(Gaps, BetweenSamplesAndAtTheEndHaveCauses) {
                           "8: 5", "20: gap spool_full coverage=0"));
 }
 
-TEST(Gaps, WhoseCauseIsKnownKeepIt) {
+TEST(Gaps, KeepAKnownCause) {
   Series series(kRate, Grid(0, 20, 1));
   series.Add(1, 10).Add(2, 11, MakeLife(1, 2)).Add(3, 5, MakeLife(1, 2));
   EXPECT_THAT(series.Points(false, {LossOf(LossCause::kOverrun, 0, 20)}),
@@ -344,18 +344,18 @@ TEST(RangeEvaluator, KnowsItsNewestSample) {
   EXPECT_EQ(Series(kRate, Grid(0, 20, 1)).evaluator().newest(), std::nullopt);
   EXPECT_EQ(Series(kRate, Grid(0, 20, 1)).AddFrom(1, 7).evaluator().newest(),
             At(7));
-  // Those behind the range do not count.
+  // Samples after the range do not count.
   EXPECT_EQ(Series(kRate, Grid(0, 5, 1)).AddFrom(1, 7).evaluator().newest(),
             At(5));
 }
 
-// After a step back of the clock: order is that of sequences and not of times.
-TEST(RangeEvaluator, PutsValuesIntoTheWindowsOfTheirOwnTimes) {
+// After a step back of the clock, sequences define the order, not times.
+TEST(RangeEvaluator, AssignsValuesToWindowsByTime) {
   Series series(kRate, Grid(0, 20, 10));
   series.AddFrom(0, 18);
   for (int t = 9; t <= 12; ++t) {
     RawSample sample = SampleAt(t, U64(static_cast<uint64_t>(2000 + 7 * t)));
-    sample.clocks.perf_time_stamp += 10 * testing::kFreq;  // goes on
+    sample.clocks.perf_time_stamp += 10 * testing::kFreq;  // continues
     series.Add(sample);
   }
   EXPECT_THAT(series.Points(),

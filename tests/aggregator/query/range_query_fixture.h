@@ -28,7 +28,7 @@ class RangeQuery : public ::testing::Test {
                   .limits = limits_});
   }
 
-  // "web-1 \Disk(C:)\Transfers/sec" and its points, series by series.
+  // Returns "web-1 \Disk(C:)\Transfers/sec" and the points of each series.
   std::vector<std::string> Ask(const RangeRequest& request) {
     const auto results = Run(request);
     if (!results.ok()) return {results.status().ToString()};

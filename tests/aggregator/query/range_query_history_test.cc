@@ -18,7 +18,7 @@ using testing::DiskAgent;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-TEST_F(RangeQuery, NumbersInstancesOfOneName) {
+TEST_F(RangeQuery, NumbersInstancesWithTheSameName) {
   DiskAgent agent(&store_);
   const uint32_t third = agent.Disk("usb", 9), first = agent.Disk("usb", 4),
                  second = agent.Disk("USB", 4, 1), only = agent.Disk("C:");
@@ -44,8 +44,9 @@ TEST_F(RangeQuery, NumbersInstancesOfOneName) {
   EXPECT_THAT(ask("usb#3"), IsEmpty());
 }
 
-// Which are numbered are those of the range, whatever else is kept with them.
-TEST_F(RangeQuery, NumbersInstancesAlikeBeforeAndAfterTheyAreMoved) {
+// The instances in the range are numbered, regardless of others stored with
+// them.
+TEST_F(RangeQuery, NumbersInstancesEquallyInLogAndChunks) {
   DiskAgent agent(&store_);
   const uint32_t gone = agent.Disk("usb", 4), stays = agent.Disk("usb", 9),
                  comes = agent.Disk("usb", 2);
@@ -57,7 +58,7 @@ TEST_F(RangeQuery, NumbersInstancesAlikeBeforeAndAfterTheyAreMoved) {
     } else {
       agent.Ticks(tick, tick, {{stays, 2}, {comes, 3}});
     }
-    // Some begin and end within a batch.
+    // Some instances begin and end within a batch.
     if (tick % 10 == 9) {
       ASSERT_OK(agent.Send());
     }
@@ -101,7 +102,7 @@ TEST_F(RangeQuery, FollowsALifeAcrossEpochs) {
                           "20: 4 agent_restart breaks=1 coverage=0.9"));
 }
 
-TEST_F(RangeQuery, CountsOnOverAWrapWhereThePlanSaysSo) {
+TEST_F(RangeQuery, ContinuesOverAWrapIfThePlanAllowsIt) {
   for (const bool wraps : {false, true}) {
     const std::string machine = wraps ? "wraps" : "strict";
     testing::TestAgent agent(&store_, machine);
@@ -125,8 +126,8 @@ TEST_F(RangeQuery, CountsOnOverAWrapWhereThePlanSaysSo) {
                           "wraps \\Disk(C:)\\Transfers/sec", "4: 100"));
 }
 
-// A type changed with an update: old and new samples are told apart.
-TEST_F(RangeQuery, AsksOldAndNewRegistrations) {
+// An update changed a counter's type. Old and new samples are separate series.
+TEST_F(RangeQuery, QueriesOldAndNewRegistrations) {
   DiskAgent before(&store_);
   before.Ticks(0, 10, {{before.Disk("C:"), 2}});
   ASSERT_OK(before.Send());
@@ -162,13 +163,13 @@ TEST_F(RangeQuery, ShowsGapsWithTheirCauses) {
               ElementsAre("web-1 \\Disk(C:)\\Transfers/sec", "10: 2",
                           "20: 2 spool_full coverage=0.2",
                           "30: 2 spool_full breaks=1 coverage=0.5",
-                          // Nothing came after that, and nothing says why.
+                          // No later samples, for an unknown reason.
                           "40: gap no_samples coverage=0",
                           "50: gap no_samples coverage=0",
                           "web-1 \\Disk(gone)\\Transfers/sec", "10: 1"));
 }
 
-TEST_F(RangeQuery, ShowsAGapAtTheEndOfTheRangeAlsoIfSamplesFollow) {
+TEST_F(RangeQuery, ShowsAGapAtTheEndEvenIfSamplesFollow) {
   DiskAgent agent(&store_);
   const uint32_t c = agent.Disk("C:");
   agent.Ticks(0, 10, {{c, 2}});

@@ -1,5 +1,5 @@
-// Range queries over random histories give what a naive evaluation of the same
-// samples gives.
+// Range queries over random histories match a naive evaluation of the same
+// samples.
 
 #include <algorithm>
 #include <cmath>
@@ -54,7 +54,7 @@ RandomQuery MakeQuery(const ReferenceMachine& machine, Random* random) {
   for (const auto& tick : machine.ticks) times.push_back(tick.time);
   const int64_t first = *std::min_element(times.begin(), times.end());
   const int64_t last = *std::max_element(times.begin(), times.end());
-  // At samples, half of the time.
+  // Half of the ranges start at samples.
   const auto any_time = [&] {
     return random->OneIn(2)
                ? random->OneOf(times)
@@ -109,7 +109,7 @@ Expected Expect(const ReferenceMachine& machine, const RandomQuery& query,
   return expected;
 }
 
-// What is compared, but for small differences of numbers.
+// Describes a value for comparison, without its number.
 std::string ToText(int64_t time, const WindowValue& value) {
   return absl::StrFormat("%d %s %s breaks=%d coverage=%.6f %g", time,
                          StatusName(value.result.status),
@@ -136,9 +136,9 @@ bool Agree(const Point& point, const ReferencePoint& expected) {
          IsClose(point.value.result.value, expected.value);
 }
 
-// Where pieces have no value although nothing is wrong with them, since their
-// denominators did not grow, thinned samples say how many, but not which: of
-// several reasons, not which came last.
+// Sound pieces have no value if their denominator did not grow. Thinned samples
+// have the number of such pieces, but not their order, so the last of several
+// reasons is unknown.
 void ForgetWithoutValue(SeriesResult* result, ReferenceAnswer* expected) {
   const auto forget = [](double* coverage, CalculatedValue* value) {
     *coverage = 1;
@@ -175,8 +175,9 @@ void Compare(const SeriesResult& result, const ReferenceAnswer& expected) {
 
 class RangeQueryProperty : public ::testing::TestWithParam<Compaction> {
  protected:
-  // Whether an answer was compared. What was long before the range may be read
-  // or not, as it lies; where an answer depends on it, it cannot be compared.
+  // Returns whether an answer was compared. Samples long before the range may
+  // or may not be read, depending on the layout; answers that depend on them
+  // cannot be compared.
   bool Check(const ReferenceMachine& machine, const RandomQuery& query) {
     Expected expected = Expect(machine, query, INT64_MIN);
     for (const int64_t interval : {1, 2, 5}) {
@@ -206,8 +207,8 @@ class RangeQueryProperty : public ::testing::TestWithParam<Compaction> {
     if (paths != expected.paths) return true;
     for (size_t i = 0; i < paths.size(); ++i) {
       SCOPED_TRACE(paths[i]);
-      // Their frequency is 0 at times; of a minute's samples, the last's is
-      // kept.
+      // Their frequency is sometimes 0; a thinned minute keeps that of its last
+      // sample.
       if (is_thinned_ && paths[i].ends_with("\\Up Time")) continue;
       if (is_thinned_ && query.range.over != Over::kFormula) {
         ForgetWithoutValue(&(*results)[i], &expected.answers[i]);
@@ -221,7 +222,7 @@ class RangeQueryProperty : public ::testing::TestWithParam<Compaction> {
   bool is_thinned_ = false;
 };
 
-// Windows of whole minutes, or whatever `unit` is.
+// Returns windows of whole multiples of `unit`.
 RandomQuery MakeLongQuery(const ReferenceMachine& machine, int64_t unit,
                           Random* random) {
   RandomQuery query = MakeQuery(machine, random);
@@ -239,8 +240,9 @@ RandomQuery MakeLongQuery(const ReferenceMachine& machine, int64_t unit,
   return query;
 }
 
-// Whether a clock is set back from behind the range into it: the piece in
-// between is left out with the sample behind the range, unless that is thinned.
+// Whether a clock is set back from after the range into it. The piece in
+// between is omitted with the sample after the range, unless that sample is
+// thinned.
 bool ComesBack(const ReferenceMachine& machine, const ReferenceRange& range) {
   bool was_behind = false;
   for (const auto& tick : machine.ticks) {
@@ -250,7 +252,7 @@ bool ComesBack(const ReferenceMachine& machine, const ReferenceRange& range) {
   return false;
 }
 
-TEST_P(RangeQueryProperty, OfThinnedSamplesGivesTheSame) {
+TEST_P(RangeQueryProperty, ThinnedSamplesYieldTheSame) {
   constexpr int64_t kMinute = 60 * kSecond;
   Random random(static_cast<uint64_t>(GetParam()) + 100);
   is_thinned_ = true;
@@ -278,7 +280,7 @@ TEST_P(RangeQueryProperty, OfThinnedSamplesGivesTheSame) {
   EXPECT_GT(compared, 2 * kMachines * kQueries * 8 / 10);
 }
 
-TEST_P(RangeQueryProperty, GivesWhatTheRulesSay) {
+TEST_P(RangeQueryProperty, MatchesTheReference) {
   Random random(static_cast<uint64_t>(GetParam()) + 1);
   int compared = 0;
   for (int i = 0; i < kMachines; ++i) {

@@ -1,4 +1,4 @@
-// Questions about what is in a real store.
+// Range queries on a real store.
 
 #include "aggregator/query/range_query.h"
 
@@ -23,7 +23,7 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using testing::StatusIs;
 
-TEST_F(RangeQuery, GivesSeriesByMachineAndPath) {
+TEST_F(RangeQuery, ReturnsSeriesByMachineAndPath) {
   for (const std::string machine : {"web-2", "web-1"}) {
     DiskAgent agent(&store_, machine);
     const uint32_t d = agent.Disk("D:");
@@ -44,7 +44,7 @@ TEST_F(RangeQuery, CoversAWindowThatBeginsWithItsLongestPiece) {
   DiskAgent agent(&store_);
   const uint32_t c = agent.Disk("C:");
   agent.Ticks(0, 9, {{c, 2}});
-  agent.Ticks(11, 18, {{c, 2}});  // 9 of 10 s; less than a piece is missing
+  agent.Ticks(11, 18, {{c, 2}});  // 9 of 10 s: less than a piece is missing
   agent.Ticks(21, 30, {{c, 2}});
   ASSERT_OK(agent.Send());
   EXPECT_THAT(
@@ -85,7 +85,7 @@ TEST_F(RangeQuery, DescribesASeries) {
   EXPECT_EQ(bytes.unit(), "B");
 }
 
-TEST_F(RangeQuery, StartsSoLongBeforeTheMachinesNowAtAMultipleOfTheStep) {
+TEST_F(RangeQuery, RelativeStartIsAMultipleOfTheStep) {
   DiskAgent agent(&store_);
   agent.Ticks(0, 60, {{agent.Disk("C:"), 2}});
   ASSERT_OK(agent.Send());
@@ -93,19 +93,19 @@ TEST_F(RangeQuery, StartsSoLongBeforeTheMachinesNowAtAMultipleOfTheStep) {
                        .since = absl::Seconds(20),
                        .step = absl::Seconds(10)};
   now_ = At(47);
-  // From 27, moved down to 20; 47 is in a window that is not over yet.
+  // Starts at 27, rounded down to 20. 47 is in an incomplete window.
   EXPECT_THAT(Ask(request),
               ElementsAre("web-1 \\Disk(C:)\\Queue Length", "30: 2", "40: 2"));
   request.end = At(33);
   EXPECT_THAT(Ask(request),
               ElementsAre("web-1 \\Disk(C:)\\Queue Length", "20: 2", "30: 2"));
-  // Without a step, it is as long as was asked.
+  // Without a step, the range has the requested length.
   request.step = absl::ZeroDuration();
   EXPECT_THAT(Ask(request),
               ElementsAre("web-1 \\Disk(C:)\\Queue Length", "33: 2"));
 }
 
-TEST_F(RangeQuery, StartsExactlyAtATimeThatIsGiven) {
+TEST_F(RangeQuery, StartsExactlyAtAGivenTime) {
   DiskAgent agent(&store_);
   agent.Ticks(0, 60, {{agent.Disk("C:"), 2}});
   ASSERT_OK(agent.Send());
@@ -120,7 +120,7 @@ TEST_F(RangeQuery, StartsExactlyAtATimeThatIsGiven) {
 TEST_F(RangeQuery, UsesTheSampleBeforeTheRange) {
   DiskAgent agent(&store_);
   const uint32_t c = agent.Disk("C:");
-  for (int t = 0; t <= 30; ++t) {  // each in a batch of its own
+  for (int t = 0; t <= 30; ++t) {  // one batch each
     agent.Ticks(t, t, {{c, 2}});
     ASSERT_OK(agent.Send());
   }
@@ -131,7 +131,7 @@ TEST_F(RangeQuery, UsesTheSampleBeforeTheRange) {
               ElementsAre("web-1 \\Disk(C:)\\Transfers/sec", "11: 2", "12: 2"));
 }
 
-TEST_F(RangeQuery, HasOneValueForTheWholeRangeWithoutAStep) {
+TEST_F(RangeQuery, YieldsOneValueWithoutAStep) {
   DiskAgent agent(&store_);
   agent.Ticks(0, 60, {{agent.Disk("C:"), 2}});
   ASSERT_OK(agent.Send());
@@ -140,7 +140,7 @@ TEST_F(RangeQuery, HasOneValueForTheWholeRangeWithoutAStep) {
                           "web-1 \\Disk(C:)\\Transfers/sec", "60: 2"));
 }
 
-TEST_F(RangeQuery, CombinesValuesAsAsked) {
+TEST_F(RangeQuery, CombinesValuesByTheRequestedFunction) {
   DiskAgent agent(&store_);
   const uint32_t c = agent.Disk("C:");
   for (int t = 0; t <= 4; ++t) {
@@ -166,7 +166,7 @@ TEST_F(RangeQuery, CombinesValuesAsAsked) {
   }
 }
 
-TEST_F(RangeQuery, TopHasTheLargestOverTheRangeWithoutAggregates) {
+TEST_F(RangeQuery, TopOmitsAggregates) {
   DiskAgent agent(&store_);
   const uint32_t a = agent.Disk("a"), b = agent.Disk("b"), c = agent.Disk("c");
   const uint32_t total = agent.Disk("_Total"), part = agent.Disk("0,_Total");
@@ -179,12 +179,12 @@ TEST_F(RangeQuery, TopHasTheLargestOverTheRangeWithoutAggregates) {
   EXPECT_THAT(Ask(request),
               ElementsAre("web-1 \\Disk(b)\\Transfers/sec", "20: 5",
                           "web-1 \\Disk(c)\\Transfers/sec", "20: 3"));
-  // Named, they count.
+  // Named aggregates are ranked.
   request.paths.push_back("\\Disk(_Total)\\Transfers/sec");
   EXPECT_THAT(Ask(request),
               ElementsAre("web-1 \\Disk(_Total)\\Transfers/sec", "20: 9",
                           "web-1 \\Disk(b)\\Transfers/sec", "20: 5"));
-  // Without --top, they are shown like all others.
+  // Without a choice, aggregates are included.
   request = {.paths = {"\\Disk(*_Total)\\Transfers/sec"},
              .start = At(0),
              .end = At(20)};
@@ -193,7 +193,7 @@ TEST_F(RangeQuery, TopHasTheLargestOverTheRangeWithoutAggregates) {
                           "web-1 \\Disk(_Total)\\Transfers/sec", "20: 9"));
 }
 
-TEST_F(RangeQuery, TopIsOfTheWholeFleetAndOnlyOfSeriesWithAValue) {
+TEST_F(RangeQuery, TopRanksTheWholeFleet) {
   for (const auto& [machine, rate] :
        std::vector<std::pair<std::string, uint64_t>>{{"web-1", 4},
                                                      {"web-2", 6}}) {
@@ -212,9 +212,9 @@ TEST_F(RangeQuery, TopIsOfTheWholeFleetAndOnlyOfSeriesWithAValue) {
                           "web-1 \\Disk(C:)\\Transfers/sec", "11: 4", "21: 4"));
 }
 
-// What earlier versions took from agents: 10^5000 is more than a double holds,
-// and by 0 it gives no number.
-TEST_F(RangeQuery, RanksCountersWhoseStoredScaleIsWild) {
+// Scales that earlier versions accepted from agents: 10^5000 exceeds a double,
+// and 0 * 10^5000 is not a number.
+TEST_F(RangeQuery, RanksCountersWithInvalidStoredScales) {
   perflib::CountersetRegistration registration = testing::DiskRegistration();
   perflib::CounterRegistration& counter = registration.counters[1];
   ASSERT_EQ(counter.counter_id, testing::kQueueLength);
@@ -242,7 +242,7 @@ TEST_F(RangeQuery, RanksCountersWhoseStoredScaleIsWild) {
               ElementsAre("web-1 \\Disk(D:)\\Queue Length", "60: 0"));
 }
 
-TEST_F(RangeQuery, FindsNothingWhereNothingIs) {
+TEST_F(RangeQuery, ReturnsNothingWithoutSamples) {
   DiskAgent agent(&store_);
   agent.Ticks(0, 10, {{agent.Disk("C:"), 2}});
   ASSERT_OK(agent.Send());
@@ -253,7 +253,7 @@ TEST_F(RangeQuery, FindsNothingWhereNothingIs) {
   EXPECT_THAT(Ask(request), IsEmpty());
 }
 
-TEST_F(RangeQuery, SaysWhatThereWasNot) {
+TEST_F(RangeQuery, ReportsMissingInstances) {
   DiskAgent agent(&store_);
   agent.Ticks(0, 10, {{agent.Disk("C:"), 2}, {agent.Disk("nvme0n1"), 2}});
   ASSERT_OK(agent.Connect());
@@ -268,14 +268,14 @@ TEST_F(RangeQuery, SaysWhatThereWasNot) {
       ask("\\Disk(nvme0n)\\*"),
       StatusIs(kNotFound, HasSubstr("there was no instance \"nvme0n\" in this "
                                     "time; did you mean \"nvme0n1\"?")));
-  // Also beside a path that has something.
+  // Also beside a path that selects series.
   EXPECT_THAT(
       Run({.paths = {"\\Disk(C:)\\*", "\\Disk(nvme0n)\\*"}, .start = At(0)}),
       StatusIs(kNotFound, HasSubstr("no instance \"nvme0n\"")));
 }
 
-TEST_F(RangeQuery, HoldsSoManyValuesAtATime) {
-  // Each has a value in its first window and one in its last.
+TEST_F(RangeQuery, LimitsValuesInMemory) {
+  // Each series has a value in its first and its last window.
   constexpr int kDisks = 21;
   constexpr double kEnd = 200'000;
   DiskAgent agent(&store_);
@@ -295,7 +295,7 @@ TEST_F(RangeQuery, HoldsSoManyValuesAtATime) {
                        HasSubstr("more than 2000000 values at a time; choose a "
                                  "longer step, a shorter time or fewer "
                                  "series")));
-  // The windows of groups count like values.
+  // Windows of groups count like values.
   request.aggregation = Aggregation{.by_instance = true};
   EXPECT_THAT(Run(request), StatusIs(absl::StatusCode::kResourceExhausted,
                                      HasSubstr("values at a time")));
@@ -307,7 +307,7 @@ TEST_F(RangeQuery, HoldsSoManyValuesAtATime) {
   EXPECT_THAT(results, SizeIs(kDisks));
 }
 
-TEST_F(RangeQuery, RefusesRangesThatAreNone) {
+TEST_F(RangeQuery, RejectsInvalidRanges) {
   DiskAgent agent(&store_);
   agent.Ticks(0, 10, {{agent.Disk("C:"), 2}});
   ASSERT_OK(agent.Send());
@@ -346,7 +346,7 @@ TEST_F(RangeQuery, RefusesRangesThatAreNone) {
     EXPECT_THAT(Run(request), StatusIs(test.code, HasSubstr(test.message)));
   }
   EXPECT_THAT(Run({.since = absl::Seconds(1)}),
-              StatusIs(kInvalid, HasSubstr("a counter path is needed")));
+              StatusIs(kInvalid, HasSubstr("a counter path is required")));
   EXPECT_OK(Run({.paths = {"\\Disk(*)\\*"},
                  .start = At(0),
                  .end = At(100'000),

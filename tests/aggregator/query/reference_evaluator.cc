@@ -28,7 +28,7 @@ bool IsTooFar(int64_t apart, int64_t interval) {
   return 2 * apart > 5 * interval;
 }
 
-// What a sample, or two neighbours, have to say; in a window, at `time`.
+// The contribution of a sample, or of two neighbors, to the window at `time`.
 struct Said {
   int64_t time = 0;  // of the newer sample
   int64_t since = 0;
@@ -36,10 +36,10 @@ struct Said {
   int64_t interval = 0;
   ValueStatus status = ValueStatus::kOk;
   GapCause cause = GapCause::kNone;
-  Real value = 0;  // unless of two samples
+  Real value = 0;  // for one-sample formulas
   Real n = 0;      // growth, in units in which it can be added up
   Real d = 0;
-  uint64_t whole_d = 0;  // the same, to know whether there is any
+  uint64_t whole_d = 0;  // the exact growth, to detect 0
 
   bool ok() const { return status == ValueStatus::kOk; }
 };
@@ -179,7 +179,7 @@ Said SayOfNeighbours(const ReferenceSeries& series,
   return said;
 }
 
-// The value of two neighbours by themselves.
+// Returns the value of two neighbors.
 Said Alone(Arithmetic arithmetic, Said said) {
   if (!said.ok() || !IsOfTwoSamples(arithmetic)) return said;
   const auto value = Divide(arithmetic, said.n, said.d, said.whole_d > 0);
@@ -237,7 +237,7 @@ double CoverageOf(const std::vector<Said>& sound, bool any_break, int64_t start,
       1.0, static_cast<double>(covered) / static_cast<double>(end - start));
 }
 
-// What was said after `start` up to `end`, together.
+// Combines the contributions in (start, end].
 ReferencePoint EvaluateWindow(Arithmetic arithmetic, Over over,
                               const std::vector<Said>& all, int64_t start,
                               int64_t end) {
@@ -296,8 +296,8 @@ std::vector<ReferencePoint> EvaluateWindows(Arithmetic arithmetic,
                                             const std::vector<Said>& all,
                                             bool goes_on) {
   std::vector<ReferencePoint> points;
-  size_t last_with_samples = 0;  // and how many points there are up to it
-  const Said* newest = nullptr;  // of that one
+  size_t last_with_samples = 0;  // the number of points up to the last one
+  const Said* newest = nullptr;  // its newest contribution
   for (int64_t end = range.start + range.step; end <= range.end;
        end += range.step) {
     const int64_t start = end - range.step;
@@ -351,7 +351,7 @@ std::vector<ReferencePoint> EvaluateSamples(Arithmetic arithmetic,
   return points;
 }
 
-// Names the loss where all that shows is that nothing came.
+// Sets the cause of gaps without a known cause from the losses.
 void NameLosses(const ReferenceMachine& machine, const ReferenceRange& range,
                 std::vector<ReferencePoint>* points) {
   int64_t start = range.start;
@@ -368,7 +368,7 @@ void NameLosses(const ReferenceMachine& machine, const ReferenceRange& range,
   }
 }
 
-// Whether the series did not end: no later tick shows that it is gone.
+// Whether the series continues: no later tick shows that it has ended.
 bool GoesOn(const ReferenceMachine& machine, const ReferenceRange& range,
             int64_t newest) {
   int64_t last_tick = 0;

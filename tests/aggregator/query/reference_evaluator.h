@@ -1,6 +1,5 @@
-// What windows of a series come to, by the rules in words and nothing else:
-// each window looks at every sample, in plain arithmetic. Slow and simple, to
-// compare range queries with.
+// A reference implementation of the values of windows, directly from the rules:
+// each window examines every sample, in plain arithmetic. Slow and simple.
 
 #ifndef FLEETPERF_TESTS_AGGREGATOR_QUERY_REFERENCE_EVALUATOR_H_
 #define FLEETPERF_TESTS_AGGREGATOR_QUERY_REFERENCE_EVALUATOR_H_
@@ -15,8 +14,8 @@
 
 namespace fleetperf::testing {
 
-// What is done with N, the counter's value, and D, the base's or time
-// counter's.
+// The formulas, where N is the counter's value and D that of the base or time
+// counter.
 enum class Arithmetic : uint8_t {
   kValue,               // N
   kFraction,            // 100 * N / D
@@ -46,12 +45,12 @@ struct ReferenceSample {
 struct ReferenceSeries {
   std::string path;  // without the machine
   Arithmetic arithmetic = Arithmetic::kValue;
-  bool value_wraps = false;        // 4 bytes, and the plan says that they wrap
-  bool denominator_wraps = false;  // 4 bytes
+  bool value_wraps = false;              // 4 bytes, with wrap32 in the plan
+  bool denominator_wraps = false;        // 4 bytes
   std::vector<ReferenceSample> samples;  // by epoch and sequence
 };
 
-// A tick that tells which instances there are.
+// A tick with a complete list of instances.
 struct ReferenceTick {
   int64_t time = 0;
   int64_t interval = 0;
@@ -67,7 +66,7 @@ struct ReferenceMachine {
   std::vector<ReferenceSeries> series;  // by path
   std::vector<ReferenceTick> ticks;     // by epoch and sequence
   std::vector<ReferenceLoss> losses;
-  GapCause loss_cause = GapCause::kNone;  // of all
+  GapCause loss_cause = GapCause::kNone;  // of all losses
 };
 
 struct ReferenceRange {
@@ -75,7 +74,7 @@ struct ReferenceRange {
   int64_t end = 0;
   int64_t step = 0;  // 0: one window
   aggregator::Over over = aggregator::Over::kFormula;
-  // What was before this is not known.
+  // Earlier samples are unknown.
   int64_t known_from = 0;
 };
 

@@ -11,8 +11,8 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::StatusIs;
 
-// web-1, web-2 and db-1 collect Disk, except that db-1 leaves out a counter;
-// web-1 collects Memory, too.
+// web-1, web-2 and db-1 collect Disk, db-1 without one counter. web-1 also
+// collects Memory.
 class PathSetTest : public ::testing::Test {
  protected:
   PathSetTest() {
@@ -41,7 +41,7 @@ class PathSetTest : public ::testing::Test {
         Schema{registration.name + " hash", std::move(registration)});
   }
 
-  // "web-1: Disk(C:#1) 1 3": the instances and counter ids that are selected.
+  // Returns the selected instances and counter ids: "web-1: Disk(C:#1) 1 3".
   std::vector<std::string> Select(const std::vector<std::string>& paths) {
     const auto set = PathSet::Parse(paths, directory_);
     if (!set.ok()) return {set.status().ToString()};
@@ -82,7 +82,7 @@ class PathSetTest : public ::testing::Test {
   Directory directory_;
 };
 
-TEST_F(PathSetTest, SelectsWhatPathsMatch) {
+TEST_F(PathSetTest, SelectsMatchingCounters) {
   const struct {
     const char* path;
     std::vector<std::string> selected;
@@ -94,8 +94,8 @@ TEST_F(PathSetTest, SelectsWhatPathsMatch) {
        {"web-1: Disk(C:) 3", "web-2: Disk(C:) 3"}},
       {"\\Disk(*)\\Bytes per Read",
        {"db-1: Disk(*) 3", "web-1: Disk(*) 3", "web-2: Disk(*) 3"}},
-      // Counters that only serve others are no series, and neither is what a
-      // machine does not collect.
+      // Counters that only serve others have no series, and neither have
+      // uncollected counters.
       {"\\Disk(*)\\*",
        {"db-1: Disk(*) 3", "web-1: Disk(*) 1 3", "web-2: Disk(*) 1 3"}},
       {"\\\\web-?\\Disk(C:#1)\\Transfers/sec",
@@ -110,14 +110,14 @@ TEST_F(PathSetTest, SelectsWhatPathsMatch) {
   }
 }
 
-TEST_F(PathSetTest, KeepsPathsOfOneCountersetTogether) {
+TEST_F(PathSetTest, GroupsPathsByCounterset) {
   EXPECT_THAT(Select({"\\\\web-1\\Disk(C:)\\Transfers/sec", "\\Memory\\*",
                       "\\\\web-1\\Disk(D:)\\*"}),
               ElementsAre("web-1: Disk(C:) 1", "web-1: Disk(D:) 1 3",
                           "web-1: Memory 1 2"));
 }
 
-TEST_F(PathSetTest, PrefersNamesInTheCaseTheyAreWritten) {
+TEST_F(PathSetTest, PrefersNamesInTheSameCase) {
   perflib::CountersetRegistration twins;
   twins.guid.data1 = 1;
   twins.name = "memory";
@@ -131,14 +131,14 @@ TEST_F(PathSetTest, PrefersNamesInTheCaseTheyAreWritten) {
   EXPECT_THAT(Select({"\\memory\\BYTES"}), ElementsAre("web-1: memory 1 2"));
   EXPECT_THAT(Select({"\\Memory\\Page Faults/sec"}),
               ElementsAre("web-1: Memory 2"));
-  // No case is right: both are meant.
+  // No name has the same case, so both match.
   EXPECT_THAT(Select({"\\MEMORY\\id:1"}),
               ElementsAre("web-1: Memory 1", "web-1: memory 1"));
-  // A wildcard means all anyway.
+  // A wildcard matches all.
   EXPECT_THAT(Select({"\\memory\\byte?"}), ElementsAre("web-1: memory 1 2"));
 }
 
-TEST_F(PathSetTest, KnowsCountersetsWithParentheses) {
+TEST_F(PathSetTest, AcceptsCountersetsWithParentheses) {
   perflib::CountersetRegistration odd;
   odd.name = "Queue (mail)";
   odd.counters = {{.counter_id = 1, .name = "Length"}};
@@ -148,16 +148,16 @@ TEST_F(PathSetTest, KnowsCountersetsWithParentheses) {
               ElementsAre("web-1: Queue (mail) 1"));
 }
 
-TEST_F(PathSetTest, SaysWhereAPathIsWrong) {
+TEST_F(PathSetTest, ReportsThePositionOfAnError) {
   EXPECT_THAT(PathSet::Parse({}, directory_),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("a counter path is needed")));
+                       HasSubstr("a counter path is required")));
   EXPECT_THAT(PathSet::Parse({"\\Memory\\*", "Memory\\*"}, directory_),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("Memory\\*: at character 1 of the path")));
 }
 
-TEST_F(PathSetTest, ExplainsWhatAPathMissed) {
+TEST_F(PathSetTest, ExplainsWhyAPathSelectsNothing) {
   const struct {
     const char* path;
     const char* message;
@@ -176,7 +176,7 @@ TEST_F(PathSetTest, ExplainsWhatAPathMissed) {
       {"\\{b4fc721a-0378-476f-89ba-a5a79f810b36}\\*",
        "no counterset \"{b4fc721a-0378-476f-89ba-a5a79f810b36}\" is "
        "collected"},
-      // Another machine has it: names are those of the machines that match.
+      // Another machine has the name; only matching machines count.
       {"\\\\db-1\\Memory\\*",
        "no counterset \"Memory\" is collected; see: fleetperf countersets"},
       {"\\Memory\\Availble Bytes",
@@ -205,7 +205,7 @@ TEST_F(PathSetTest, ExplainsWhatAPathMissed) {
   }
 }
 
-TEST_F(PathSetTest, ExplainsTheOnePathOfManyThatMissed) {
+TEST_F(PathSetTest, ExplainsTheOnePathThatSelectsNothing) {
   ASSERT_OK_AND_ASSIGN(
       const PathSet paths,
       PathSet::Parse({"\\Memory\\*", "\\Memroy\\*"}, directory_));
@@ -213,7 +213,7 @@ TEST_F(PathSetTest, ExplainsTheOnePathOfManyThatMissed) {
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("\\Memroy\\*")));
 }
 
-TEST_F(PathSetTest, SaysThatThereIsNothingYet) {
+TEST_F(PathSetTest, ReportsThatNoSamplesExistYet) {
   const Directory empty;
   ASSERT_OK_AND_ASSIGN(const PathSet paths,
                        PathSet::Parse({"\\Memory\\*"}, empty));
@@ -222,7 +222,7 @@ TEST_F(PathSetTest, SaysThatThereIsNothingYet) {
                        "\\Memory\\*: no agent has sent any samples yet"));
 }
 
-TEST_F(PathSetTest, ExplainsWhichInstanceThereWasNot) {
+TEST_F(PathSetTest, NamesTheMissingInstance) {
   ASSERT_OK_AND_ASSIGN(
       const PathSet paths,
       PathSet::Parse({"\\Memory\\*", "\\Disk(D:)\\*"}, directory_));
@@ -241,11 +241,11 @@ TEST_F(PathSetTest, ExplainsWhichInstanceThereWasNot) {
   EXPECT_THAT(check({{"nvme0n1"}}),
               StatusIs(absl::StatusCode::kNotFound,
                        HasSubstr("see: fleetperf instances 'Disk'")));
-  EXPECT_OK(check({}));  // nothing is stored in this time
+  EXPECT_OK(check({}));  // no samples in the range
 }
 
-// As subscriptions ask when a counterset of a machine shows up.
-TEST_F(PathSetTest, SelectsOfACountersetWhateverIsCollected) {
+// The call of subscriptions when a counterset of a machine appears.
+TEST_F(PathSetTest, SelectsUncollectedCountersOfACounterset) {
   ASSERT_OK_AND_ASSIGN(
       const PathSet paths,
       PathSet::Parse({"\\\\web-*\\Disk(C:)\\*", "\\Memory\\Page*"},

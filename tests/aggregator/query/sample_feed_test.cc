@@ -16,7 +16,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 
-// Writes down what it gets: series as "C: id=3 wanted=#1", samples as
+// Records its calls: series as "C: id=3 wanted=#1", samples as
 // "0@12s 5/7": the second sample of series 0, 5 with denominator 7.
 class Notebook : public SampleSink {
  public:
@@ -52,7 +52,7 @@ class Notebook : public SampleSink {
 
 class SampleFeedTest : public ::testing::Test {
  protected:
-  // Feeds everything written so far.
+  // Feeds all batches written so far.
   void Feed(SampleFeed& feed) {
     const v1::BatchContent content = writer_.TakeContent();
     ASSERT_OK(dictionary_.Apply(content.definitions()));
@@ -99,7 +99,7 @@ TEST_F(SampleFeedTest, FindsEachFormulasColumnsByTheirCounters) {
   EXPECT_THAT(notebook_.texts,
               ElementsAre("0: 1 - - -", "1: 3 4 - -", "2: 6 7 8 -"));
   ASSERT_EQ(notebook_.samples.size(), 3);
-  // Sizes are those of the columns, not of the types.
+  // Sizes come from the columns, not from the types.
   EXPECT_EQ(notebook_.samples[1].value.size, 8);
   EXPECT_EQ(notebook_.samples[1].denominator.size, 4);
   EXPECT_EQ(notebook_.samples[1].clocks, ClocksAt(1));
@@ -107,7 +107,7 @@ TEST_F(SampleFeedTest, FindsEachFormulasColumnsByTheirCounters) {
   EXPECT_EQ(notebook_.intervals[0], absl::Seconds(1));
 }
 
-TEST_F(SampleFeedTest, ALinkedColumnIsNoSeries) {
+TEST_F(SampleFeedTest, LinkedColumnsAreNoSeries) {
   const uint32_t linked =
       writer_.Query(machine_, disk_, absl::Seconds(1),
                     {{testing::kQueueLength, 8, /*only_linked=*/true}});
@@ -135,7 +135,7 @@ TEST_F(SampleFeedTest, LinksOnlyWithinAQuery) {
   EXPECT_THAT(notebook_.texts, ElementsAre("0: 3 - - -"));
 }
 
-TEST_F(SampleFeedTest, TellsMissingValuesFromConstantOnes) {
+TEST_F(SampleFeedTest, DistinguishesMissingFromConstantValues) {
   const uint32_t query =
       writer_.Query(machine_, disk_, absl::Seconds(1),
                     {{testing::kBytesPerRead}, {testing::kReads, 4, true}});
@@ -159,7 +159,7 @@ TEST_F(SampleFeedTest, FollowsAnInstanceThroughItsLives) {
   writer_.AddTick(query, ClocksAt(2), {});
   const uint32_t second = writer_.Instance(machine_, disk_, "usb", 4);
   writer_.AddTick(query, ClocksAt(3), {{second, {1}}});
-  // Another id or occurrence is another series, whatever its name.
+  // Another id or occurrence is another series, even with the same name.
   const uint32_t other_id = writer_.Instance(machine_, disk_, "usb", 5);
   const uint32_t twin = writer_.Instance(machine_, disk_, "usb", 4, 1);
   writer_.AddTick(query, ClocksAt(4), {{other_id, {2}}, {twin, {3}}});
@@ -171,7 +171,7 @@ TEST_F(SampleFeedTest, FollowsAnInstanceThroughItsLives) {
   EXPECT_THAT(feed.InstanceNames(), ElementsAre("usb"));
 }
 
-TEST_F(SampleFeedTest, TakesWhatAnySelectionWantsOnce) {
+TEST_F(SampleFeedTest, TakesASeriesOfSeveralSelectionsOnce) {
   const uint32_t query =
       writer_.Query(machine_, disk_, absl::Seconds(1),
                     {{testing::kTransfers}, {testing::kQueueLength}});
@@ -184,7 +184,7 @@ TEST_F(SampleFeedTest, TakesWhatAnySelectionWantsOnce) {
                 Select("?:", {testing::kQueueLength}, 0), Select("c:", {1}, 1),
                 Select("D:", {testing::kQueueLength}, 2)});
   Feed(feed);
-  // An index is not asked for if another path takes all.
+  // No index is requested if another path selects all.
   EXPECT_THAT(notebook_.series, ElementsAre("C: id=1", "C: id=2 #0",
                                             "D: id=2 #0 #2", "E: id=2 #0"));
   EXPECT_THAT(notebook_.texts, ElementsAre("0: 1 - - -", "1: 2 - - -",
@@ -192,7 +192,7 @@ TEST_F(SampleFeedTest, TakesWhatAnySelectionWantsOnce) {
   EXPECT_THAT(feed.InstanceNames(), UnorderedElementsAre("C:", "D:", "E:"));
 }
 
-TEST_F(SampleFeedTest, PassesOverOtherCountersets) {
+TEST_F(SampleFeedTest, IgnoresOtherCountersets) {
   const uint32_t memory = writer_.Counterset(testing::MemoryRegistration());
   const uint32_t query =
       writer_.Query(machine_, memory, absl::Seconds(1), {{1}});

@@ -1,5 +1,5 @@
-// Lists that are larger than a message may be, asked for by the command line
-// and by clients that know of no pages.
+// Lists beyond the limit of a message, requested by the command line and by
+// clients without support for pages.
 
 #include "aggregator/services/fleet_service.h"
 
@@ -80,7 +80,7 @@ class FleetServiceTest : public ::testing::Test {
             .key = stem + ".key"};
   }
 
-  // How many different lines the command prints as JSON.
+  // Returns the number of distinct JSON lines that the command prints.
   template <typename Command>
   size_t CountLines(const Command& command) {
     ::testing::internal::CaptureStdout();
@@ -93,7 +93,7 @@ class FleetServiceTest : public ::testing::Test {
     return different.size();
   }
 
-  // A machine whose catalogue has these.
+  // Adds a machine with these countersets in its catalogue.
   void PutCatalogue(const std::string& machine,
                     const v1::CatalogueContent& catalogue) {
     const std::string content = catalogue.SerializeAsString();
@@ -117,7 +117,7 @@ class FleetServiceTest : public ::testing::Test {
   std::unique_ptr<v1::FleetService::Stub> stub_;
 };
 
-// As much as Hello may have: 64 labels, 8 KiB.
+// The maximum of Hello: 64 labels, 8 KiB.
 void AddMostLabels(v1::Machine* machine) {
   for (int i = 0; i < kMaxLabels; ++i) {
     const std::string name = absl::StrCat("label-", i);
@@ -126,7 +126,7 @@ void AddMostLabels(v1::Machine* machine) {
   }
 }
 
-TEST_F(FleetServiceTest, ListsAFleetWithAsManyLabelsAsThereMayBe) {
+TEST_F(FleetServiceTest, ListsAFleetWithTheMaximumOfLabels) {
   constexpr size_t kMachines = 10'000;
   for (size_t i = 0; i < kMachines; ++i) {
     v1::Machine machine;
@@ -145,7 +145,7 @@ TEST_F(FleetServiceTest, ListsAFleetWithAsManyLabelsAsThereMayBe) {
                                        "web-99*", /*verbose=*/true);
             }),
             111);
-  // As earlier versions ask, which follow the tokens.
+  // The request of earlier versions, which follow the tokens.
   v1::ListMachinesRequest request;
   size_t listed = 0;
   do {
@@ -161,7 +161,7 @@ TEST_F(FleetServiceTest, ListsAFleetWithAsManyLabelsAsThereMayBe) {
   EXPECT_EQ(listed, kMachines);
 }
 
-// Nothing bounded them in earlier versions.
+// Earlier versions did not limit labels.
 TEST_F(FleetServiceTest, ListsAMachineThatWasStoredWithSixteenMiBOfLabels) {
   v1::Machine machine;
   for (const std::string name : {"web-1", "web-2", "web-3"}) {
@@ -184,7 +184,7 @@ TEST_F(FleetServiceTest, ListsCountersetsInPages) {
   for (uint32_t i = 0; i < kCountersets; ++i) {
     perflib::CountersetRegistration registration = {
         .guid = {.data1 = i},
-        // Several have one name.
+        // Several countersets share a name.
         .name = absl::StrCat("Set ", i / 7),
         .help = std::string(8000, 'h'),
         .counters = {{.counter_id = 1, .name = "Counter"}}};
@@ -195,7 +195,7 @@ TEST_F(FleetServiceTest, ListsCountersetsInPages) {
               return cli::ListCountersets(*connection_, cli::Format::kJson, "");
             }),
             kCountersets);
-  // A client that knows of no pages gets what fits.
+  // A client without support for pages gets the part that fits.
   grpc::ClientContext context;
   v1::ListCountersetsResponse response;
   const grpc::Status status = stub_->ListCountersets(&context, {}, &response);
@@ -212,7 +212,7 @@ TEST_F(FleetServiceTest, ListsCountersInPages) {
         {.counter_id = i,
          .type = perflib::kPerfCounterRawcount,
          .name = absl::StrCat("Counter ", i),
-         // One alone is larger than a message.
+         // One help text exceeds a message.
          .help = std::string(i == 0 ? 17 << 20 : 8000, 'h')});
   }
   v1::CatalogueContent catalogue;

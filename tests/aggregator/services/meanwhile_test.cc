@@ -1,4 +1,4 @@
-// What agents are asked to collect while somebody looks.
+// The queries that agents run while a client watches.
 
 #include "aggregator/services/meanwhile.h"
 
@@ -28,7 +28,7 @@ SelectedCounterset Disk(std::vector<Selection> selections) {
 
 bool IsConnected(const std::string& machine) { return machine != "away"; }
 
-TEST(PlanMeanwhile, AsksForTheCountersOfAllSelectionsOnce) {
+TEST(PlanMeanwhile, PlansCountersOfAllSelectionsOnce) {
   const Selected selected = {
       {"web-1",
        {Disk({{.instance = perflib::Pattern("C:"), .counter_ids = {3, 1}},
@@ -49,7 +49,7 @@ TEST(PlanMeanwhile, AsksForTheCountersOfAllSelectionsOnce) {
   EXPECT_TRUE(query.meanwhile());
 }
 
-TEST(PlanMeanwhile, NeedsAnAgentThatIsConnected) {
+TEST(PlanMeanwhile, RequiresAConnectedAgent) {
   EXPECT_THAT(PlanMeanwhile({{"away", {Disk({{.counter_ids = {1}}})}}},
                             absl::Seconds(1), IsConnected),
               StatusIs(absl::StatusCode::kNotFound,
@@ -57,7 +57,7 @@ TEST(PlanMeanwhile, NeedsAnAgentThatIsConnected) {
                                  "connected")));
 }
 
-TEST(PlanMeanwhile, IsBoundedInMachinesAndInCountersets) {
+TEST(PlanMeanwhile, LimitsMachinesAndCountersets) {
   Selected selected;
   for (int i = 0; i < 1000; ++i) {
     selected[absl::StrCat("web-", i)] = {Disk({{.counter_ids = {1}}})};

@@ -1,4 +1,5 @@
-// The service, called over TLS. What it answers is tested beside what it calls.
+// The service, called over TLS. The tests of aggregator/query check the
+// answers.
 
 #include "aggregator/services/query_service.h"
 
@@ -32,7 +33,7 @@ using testing::DiskAgent;
 using ::testing::ElementsAre;
 using testing::TestStore;
 
-// One of whose machines has no end of samples.
+// A store with a machine whose samples never end.
 class EndlessStore : public testing::StoreWrapper {
  public:
   using StoreWrapper::StoreWrapper;
@@ -50,7 +51,7 @@ class EndlessStore : public testing::StoreWrapper {
   }
 
   void SetEndless(const std::string& machine) { endless_ = machine; }
-  // Returns when it is read, or is not any more.
+  // Waits until the machine is being read, or no longer is.
   void WaitUntilReading() { reading_.WaitForNotification(); }
   void WaitUntilEnded() { ended_.WaitForNotification(); }
 
@@ -113,7 +114,7 @@ class QueryServiceTest : public ::testing::Test {
     return request;
   }
 
-  // "web-1 \Disk(C:)\Queue Length 2", in order, and how it ended if not well.
+  // Returns "web-1 \Disk(C:)\Queue Length 2", in order, and the error, if any.
   std::vector<std::string> Ask(const v1::QueryRangeRequest& request) {
     grpc::ClientContext context;
     const auto reader = stub_->QueryRange(&context, request);
@@ -146,7 +147,7 @@ class QueryServiceTest : public ::testing::Test {
   std::unique_ptr<v1::QueryService::Stub> stub_;
 };
 
-TEST_F(QueryServiceTest, AnswersWhatTheRequestSays) {
+TEST_F(QueryServiceTest, AnswersTheRequest) {
   v1::QueryRangeRequest request = Request("\\Disk(*)\\Queue Length");
   EXPECT_THAT(Ask(request), ElementsAre("web-1 \\Disk(C:)\\Queue Length 2",
                                         "web-1 \\Disk(D:)\\Queue Length 7",
@@ -162,7 +163,7 @@ TEST_F(QueryServiceTest, AnswersWhatTheRequestSays) {
                                         "ask for one after the other"));
   request.clear_top();
   request.mutable_where()->clear_comparison();
-  EXPECT_THAT(Ask(request), ElementsAre("where needs a comparison"));
+  EXPECT_THAT(Ask(request), ElementsAre("where requires a comparison"));
   request = Request("\\Disk(*)\\*");
   request.set_aggregate(v1::AGGREGATE_FUNCTION_P50);
   EXPECT_THAT(Ask(request), ElementsAre(" \\Disk\\Queue Length 2",
@@ -175,7 +176,7 @@ TEST_F(QueryServiceTest, AnswersWhatTheRequestSays) {
                                         " \\Disk\\Transfers/sec 7"));
 }
 
-TEST_F(QueryServiceTest, RefusesWhoIsNeitherReaderNorOperator) {
+TEST_F(QueryServiceTest, RequiresTheRoleReaderOrOperator) {
   stub_ = StubOf(Role::kAgent);
   EXPECT_THAT(Ask(Request("\\Disk(*)\\*")),
               ElementsAre("this call requires the role reader or operator; "
@@ -188,7 +189,7 @@ TEST_F(QueryServiceTest, StopsReadingWhenTheCallerCancels) {
   const auto reader =
       stub_->QueryRange(&context, Request("\\Disk(*)\\Queue Length"));
   store_.WaitUntilReading();
-  // What was complete has come.
+  // Complete series have arrived.
   v1::QueryRangeResponse response;
   ASSERT_TRUE(reader->Read(&response));
   EXPECT_EQ(response.series().path(), "\\Disk(C:)\\Queue Length");
@@ -199,11 +200,11 @@ TEST_F(QueryServiceTest, StopsReadingWhenTheCallerCancels) {
   EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::CANCELLED);
 }
 
-TEST_F(QueryServiceTest, StopsReadingRawSamplesWhenTheCallerIsGone) {
+TEST_F(QueryServiceTest, StopsReadingRawSamplesWhenTheCallerDisconnects) {
   store_.SetEndless("web-1");
   v1::QueryRawRequest request;
   request.add_paths("\\Disk(*)\\Queue Length");
-  // Behind the samples, so that they are read and not held.
+  // After the samples, which are read but not held.
   *request.mutable_start_time() = ToProto(At(20.5));
   *request.mutable_end_time() = ToProto(At(21));
   {

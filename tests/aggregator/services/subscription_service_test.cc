@@ -1,5 +1,5 @@
-// The service, called over TLS: what its streams wait for. What subscribers are
-// sent is tested beside the hub.
+// The service, called over TLS: the waits of its streams. The tests of the hub
+// check the updates.
 
 #include "aggregator/services/subscription_service.h"
 
@@ -34,7 +34,7 @@ namespace {
 using testing::DiskAgent;
 using testing::kQueue;
 
-// Whose directory stands still.
+// A store that blocks the use of its directory.
 class StandingStore : public testing::StoreWrapper {
  public:
   using StoreWrapper::StoreWrapper;
@@ -122,7 +122,7 @@ v1::SubscribeRequest Request(const std::string& path) {
   return request;
 }
 
-TEST_F(SubscriptionServiceTest, StreamsDoNotWaitForWhatASubscriberSelects) {
+TEST_F(SubscriptionServiceTest, StreamsDoNotWaitForPathResolution) {
   const auto reader =
       v1::SubscriptionService::NewStub(Connect(Role::kReader, "carol"));
   standing_.Stand();
@@ -158,8 +158,8 @@ TEST_F(SubscriptionServiceTest, StreamsDoNotWaitForWhatASubscriberSelects) {
   values->Finish();
 }
 
-// While it is looked for what it selects.
-TEST_F(SubscriptionServiceTest, ASubscriberMayGoBeforeItBegins) {
+// The subscriber disconnects while its paths are resolved.
+TEST_F(SubscriptionServiceTest, SubscriberMayDisconnectBeforeTheStart) {
   const auto reader =
       v1::SubscriptionService::NewStub(Connect(Role::kReader, "carol"));
   standing_.Stand();
@@ -171,11 +171,11 @@ TEST_F(SubscriptionServiceTest, ASubscriberMayGoBeforeItBegins) {
   EXPECT_FALSE(values->Read(&message));
   EXPECT_EQ(values->Finish().error_code(), grpc::StatusCode::CANCELLED);
   standing_.Release();
-  // The server ends, which waits for the stream.
+  // The end of the server waits for the stream.
   server_.reset();
 }
 
-TEST_F(SubscriptionServiceTest, WhatSelectsNothingIsRefused) {
+TEST_F(SubscriptionServiceTest, RefusesPathsThatSelectNothing) {
   const auto reader =
       v1::SubscriptionService::NewStub(Connect(Role::kReader, "carol"));
   grpc::ClientContext context;

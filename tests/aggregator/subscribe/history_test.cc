@@ -1,4 +1,4 @@
-// What was stored before a subscription began, joined to what comes.
+// The history of subscriptions, joined to live values.
 
 #include <deque>
 
@@ -17,7 +17,7 @@ using testing::StatusIs;
 
 using HistoryTest = HubTest;
 
-TEST_F(HistoryTest, ComesFirstAndOnce) {
+TEST_F(HistoryTest, ArrivesFirstAndOnce) {
   DiskAgent agent(&store_);
   const uint32_t c = agent.Disk("C:");
   agent.Ticks(0, 5, {{c, 3}});
@@ -30,7 +30,7 @@ TEST_F(HistoryTest, ComesFirstAndOnce) {
   EXPECT_THAT(reader->Read(), ElementsAre("1@6=3", "1@7=3"));
 }
 
-TEST_F(HistoryTest, HasSeriesThatEndedSince) {
+TEST_F(HistoryTest, IncludesEndedSeries) {
   DiskAgent agent(&store_);
   const uint32_t c = agent.Disk("C:");
   agent.Ticks(0, 1, {{c, 3}, {agent.Disk("D:"), 4}});
@@ -43,12 +43,12 @@ TEST_F(HistoryTest, HasSeriesThatEndedSince) {
   EXPECT_THAT(notes, ::testing::Contains("1@10=3"));
 }
 
-TEST_F(HistoryTest, OfWindowsGoesOnInTheMiddleOfOne) {
+TEST_F(HistoryTest, JoinsInTheMiddleOfAWindow) {
   DiskAgent agent(&store_);
   const uint32_t c = agent.Disk("C:");
   agent.Ticks(0, 23, {{c, 3}});
   ASSERT_OK(agent.Send());
-  // Somebody watches already, since the middle of another window.
+  // Another subscription began in the middle of another window.
   const auto other =
       Subscribe({"\\Disk(*)\\Transfers/sec"}, {.interval = absl::Seconds(10)});
   agent.Ticks(24, 27, {{c, 3}});
@@ -67,7 +67,7 @@ TEST_F(HistoryTest, OfWindowsGoesOnInTheMiddleOfOne) {
   EXPECT_THAT(reader->Read(), ElementsAre("1@30=3"));
 }
 
-TEST_F(HistoryTest, OfRawSamplesIsJoined) {
+TEST_F(HistoryTest, JoinsRawSamples) {
   DiskAgent agent(&store_);
   const uint32_t c = agent.Disk("C:");
   agent.Ticks(0, 3, {{c, 3}});
@@ -81,9 +81,9 @@ TEST_F(HistoryTest, OfRawSamplesIsJoined) {
   EXPECT_THAT(reader->Read(), ElementsAre("1@4 raw 3"));
 }
 
-// A tick can be on its way to subscribers and not yet in the store, in both, or
-// in neither.
-TEST_F(HistoryTest, MissesAndRepeatsNothingThatIsOnItsWay) {
+// A tick in flight may have reached the subscribers, the store, both or
+// neither.
+TEST_F(HistoryTest, JoinsBatchesInFlightOnce) {
   std::deque<std::function<void()>> after_commits;
   hub_.SetAfterCommits([&](std::function<void()> task) {
     after_commits.push_back(std::move(task));
@@ -99,14 +99,14 @@ TEST_F(HistoryTest, MissesAndRepeatsNothingThatIsOnItsWay) {
   const uint32_t c = agent.Disk("C:");
   agent.Ticks(0, 1, {{c, 3}});
   ASSERT_OK(agent.Send());
-  // Somebody watches, so that batches are worked off as they come.
+  // A subscription exists, so batches are evaluated as they arrive.
   const auto other = Subscribe({kQueue});
   run_after_commits();
 
   agent.Ticks(2, 2, {{c, 3}});
   const auto before = agent.TakeBatch();
   ASSERT_OK(before);
-  hub_.OnBatch(*before);  // for the other one; not in the store yet
+  hub_.OnBatch(*before);  // not stored yet
   Work();
   const auto reader = Subscribe({kQueue}, {.start = kStart});
   EXPECT_THAT(reader->Read(), IsEmpty());
@@ -114,8 +114,8 @@ TEST_F(HistoryTest, MissesAndRepeatsNothingThatIsOnItsWay) {
   agent.Ticks(3, 3, {{c, 3}});
   const auto meanwhile = agent.TakeBatch();
   ASSERT_OK(meanwhile);
-  ASSERT_OK(agent.Keep(**meanwhile));  // in the store, and ...
-  hub_.OnBatch(*meanwhile);            // ... on its way
+  ASSERT_OK(agent.Keep(**meanwhile));  // stored
+  hub_.OnBatch(*meanwhile);            // and in flight
   agent.Ticks(4, 4, {{c, 3}});
   const auto after = agent.TakeBatch();
   ASSERT_OK(after);
@@ -131,9 +131,9 @@ class SmallHistoryTest : public HubTest {
   SmallHistoryTest() : HubTest({.max_history_values = 100}) {}
 };
 
-TEST_F(SmallHistoryTest, EndsIfThereIsMoreThanFitsIntoMemory) {
+TEST_F(SmallHistoryTest, EndsIfItExceedsTheMemoryLimit) {
   DiskAgent agent(&store_);
-  // Two series, which have fifty values each after the start.
+  // Two series with fifty values each after the start.
   const uint32_t c = agent.Disk("C:");
   agent.Ticks(0, 50, {{c, 1}});
   ASSERT_OK(agent.Send());
@@ -154,7 +154,7 @@ TEST_F(SmallHistoryTest, EndsIfThereIsMoreThanFitsIntoMemory) {
                                  "since the start; choose a later start")));
 }
 
-TEST_F(HistoryTest, IsNotReadForNobody) {
+TEST_F(HistoryTest, EndsWithItsSubscription) {
   DiskAgent first(&store_, "web-1");
   DiskAgent second(&store_, "web-2");
   first.Ticks(0, static_cast<int>(Outbox::kMaxValues), {{first.Disk("C:"), 3}});
@@ -163,14 +163,14 @@ TEST_F(HistoryTest, IsNotReadForNobody) {
   ASSERT_OK(second.Send());
   const auto reader = Subscribe({kQueue}, {.start = kStart});
   hub_.Remove(reader->subscription());
-  // There is room now, but the second machine's history is not read any more.
+  // The outbox has room, but the second machine's history is not read.
   EXPECT_THAT(reader->Read(),
               ::testing::Not(::testing::Contains(HasSubstr("web-2"))));
   Work();
   EXPECT_THAT(reader->Read(), IsEmpty());
 }
 
-// History is not left out, however much there is: it is read as it is taken.
+// History is never dropped. It is read at the subscriber's speed.
 TEST_F(HistoryTest, WaitsForTheSubscriber) {
   constexpr int kMachines = 4;
   constexpr int kTicks = static_cast<int>(Outbox::kMaxValues);

@@ -1,4 +1,4 @@
-// What subscribers are sent when samples come.
+// The updates that subscribers get for new samples.
 
 #include "aggregator/subscribe/hub.h"
 
@@ -16,13 +16,13 @@ using testing::kStart;
 using ::testing::SizeIs;
 using testing::StatusIs;
 
-TEST_F(HubTest, BeginsWithTheNewestStoredValuesAndGoesOnWithoutASeam) {
+TEST_F(HubTest, BeginsWithTheNewestStoredValues) {
   DiskAgent agent(&store_);
   const uint32_t c = agent.Disk("C:");
   agent.Ticks(0, 4, {{c, 3}});
   ASSERT_OK(agent.Send());
   agent.Ticks(5, 5, {{c, 3}});
-  // It is in the store already when it comes.
+  // The batch is already stored when it arrives.
   ASSERT_OK_AND_ASSIGN(const auto stored, agent.TakeBatch());
   ASSERT_OK(agent.Keep(*stored));
   const auto reader = Subscribe({"\\Disk(*)\\*"});
@@ -38,7 +38,7 @@ TEST_F(HubTest, BeginsWithTheNewestStoredValuesAndGoesOnWithoutASeam) {
   EXPECT_THAT(reader->Read(), ElementsAre("1@6=3", "2@6=3"));
 }
 
-TEST_F(HubTest, OnlyWhatThePathsNameIsSent) {
+TEST_F(HubTest, SendsOnlySelectedSeries) {
   DiskAgent web(&store_, "web-1");
   DiskAgent db(&store_, "db-1");
   const uint32_t c = web.Disk("C:");
@@ -57,7 +57,7 @@ TEST_F(HubTest, OnlyWhatThePathsNameIsSent) {
   EXPECT_THAT(reader->Read(), ElementsAre("1@2=4"));
 }
 
-TEST_F(HubTest, NewMachinesAndInstancesJoin) {
+TEST_F(HubTest, AddsNewMachinesAndInstances) {
   DiskAgent web(&store_, "web-1");
   const uint32_t c = web.Disk("C:");
   web.Ticks(1, 1, {{c, 3}});
@@ -75,7 +75,7 @@ TEST_F(HubTest, NewMachinesAndInstancesJoin) {
               ElementsAre("+3 db-1 \\Disk(C:)\\Queue Length", "3@2=5"));
 }
 
-TEST_F(HubTest, AnInstanceThatIsGoneEndsItsSeries) {
+TEST_F(HubTest, EndsSeriesOfAnEndedInstance) {
   DiskAgent agent(&store_);
   const uint32_t c = agent.Disk("C:");
   const uint32_t d = agent.Disk("D:");
@@ -87,15 +87,15 @@ TEST_F(HubTest, AnInstanceThatIsGoneEndsItsSeries) {
   agent.Ticks(3, 3, {{c, 3}});
   Arrive(agent);
   EXPECT_THAT(reader->Read(), ElementsAre("1@2=3", "1@3=3", "2@2=4", "-2"));
-  // When it comes again it is another series.
+  // An instance that returns is another series.
   agent.Ticks(4, 4, {{c, 3}, {agent.Disk("D:"), 6}});
   Arrive(agent);
   EXPECT_THAT(reader->Read(), ElementsAre("+3 web-1 \\Disk(D:)\\Queue Length",
                                           "1@4=3", "3@4=6"));
 }
 
-// The agent is started again: its machine and instances are the same.
-TEST_F(HubTest, AMachineThatComesAgainGoesOn) {
+// The agent restarts. Its machine and instances are the same.
+TEST_F(HubTest, ContinuesAfterAnAgentRestart) {
   DiskAgent first(&store_);
   first.Ticks(1, 1, {{first.Disk("C:"), 3}});
   ASSERT_OK(first.Send());
@@ -109,8 +109,8 @@ TEST_F(HubTest, AMachineThatComesAgainGoesOn) {
                           "1@61=4", "2@60=5", "2@61=5"));
 }
 
-// Also if nothing goes with it, so that a subscriber knows that it waits.
-TEST_F(HubTest, AMessageComesWhenWhatIsStoredWasRead) {
+// The message is sent even if it is empty, to show that the subscription works.
+TEST_F(HubTest, SendsAMessageOnceStoredValuesAreRead) {
   DiskAgent agent(&store_);
   agent.Ticks(1, 1, {{agent.Disk("C:"), 3}});
   ASSERT_OK(agent.Send());
@@ -120,7 +120,7 @@ TEST_F(HubTest, AMessageComesWhenWhatIsStoredWasRead) {
   EXPECT_EQ(reader->live_machines().live(), 1);
 }
 
-TEST_F(HubTest, WhatWasGoneBeforeIsNotSent) {
+TEST_F(HubTest, OmitsSeriesThatEndedBefore) {
   DiskAgent agent(&store_);
   const uint32_t c = agent.Disk("C:");
   agent.Ticks(1, 1, {{c, 3}, {agent.Disk("D:"), 4}});
@@ -131,9 +131,8 @@ TEST_F(HubTest, WhatWasGoneBeforeIsNotSent) {
               ElementsAre("+1 web-1 \\Disk(C:)\\Queue Length", "1@2=3"));
 }
 
-// Processes come and go, each known for a tick, more than may be watched at a
-// time.
-TEST_F(HubTest, SeriesThatEndedMakeRoomForOthers) {
+// More processes than the limit of series come and go, each for one tick.
+TEST_F(HubTest, EndedSeriesDoNotCountTowardsTheLimit) {
   constexpr int kTicks = 101;
   constexpr uint32_t kInstances = 2000;
   DiskAgent agent(&store_);
@@ -154,7 +153,7 @@ TEST_F(HubTest, SeriesThatEndedMakeRoomForOthers) {
   }
 }
 
-TEST_F(HubTest, AMachineWithMuchToDoLetsOthersHaveTheirTurn) {
+TEST_F(HubTest, BusyMachineDoesNotStarveOthers) {
   DiskAgent busy(&store_, "busy");
   const uint32_t c = busy.Disk("C:");
   busy.Ticks(0, 0, {{c, 3}});
@@ -176,7 +175,7 @@ TEST_F(HubTest, AMachineWithMuchToDoLetsOthersHaveTheirTurn) {
   EXPECT_LT(notes.size(), 42);
 }
 
-TEST_F(HubTest, AQueryThatFailsEndsNothing) {
+TEST_F(HubTest, FailedQueryEndsNoSeries) {
   DiskAgent agent(&store_);
   const uint32_t c = agent.Disk("C:");
   agent.Ticks(1, 1, {{c, 3}});
@@ -191,7 +190,7 @@ TEST_F(HubTest, AQueryThatFailsEndsNothing) {
   EXPECT_THAT(reader->Read(), ElementsAre("1@3=3"));
 }
 
-TEST_F(HubTest, InstancesOfOneNameAreNumbered) {
+TEST_F(HubTest, NumbersInstancesWithTheSameName) {
   DiskAgent agent(&store_);
   const uint32_t first = agent.Disk("gpu", 10);
   const uint32_t second = agent.Disk("gpu", 20);
@@ -200,13 +199,13 @@ TEST_F(HubTest, InstancesOfOneNameAreNumbered) {
   const auto reader = Subscribe({"\\Disk(gpu#1)\\Queue Length"});
   EXPECT_THAT(reader->Read(),
               ElementsAre("+1 web-1 \\Disk(gpu#1)\\Queue Length", "1@1=4"));
-  // The first one, which is not wanted, keeps its number while it lives.
+  // The first one is not selected, but keeps its number while it lives.
   agent.Ticks(2, 2, {{second, 4}});
   Arrive(agent);
   EXPECT_THAT(reader->Read(), ElementsAre("1@2=4"));
 }
 
-TEST_F(HubTest, SendsNoMoreOftenThanWanted) {
+TEST_F(HubTest, SendsAtTheRequestedInterval) {
   DiskAgent agent(&store_);
   const uint32_t c = agent.Disk("C:");
   agent.Ticks(0, 0, {{c, 3}});
@@ -233,20 +232,20 @@ TEST_F(HubTest, SendsRawSamples) {
   EXPECT_THAT(reader->Read(), ElementsAre("1@3 raw 9", "1@4 raw 12"));
 }
 
-TEST_F(HubTest, WhatItIsTooSlowForIsLeftOutAndCounted) {
+TEST_F(HubTest, DropsAndCountsBatchesBeyondTheQueue) {
   DiskAgent agent(&store_);
   const uint32_t c = agent.Disk("C:");
   agent.Ticks(0, 0, {{c, 3}});
   ASSERT_OK(agent.Send());
   const auto reader = Subscribe({"\\Disk(*)\\Queue Length"});
   EXPECT_THAT(reader->Read(), SizeIs(2));
-  // Nobody works the queue off, which holds 1024 batches.
+  // No thread works on the queue of 1024 batches.
   for (int t = 1; t <= 1034; ++t) {
     agent.Ticks(t, t, {{c, 3}});
     Offer(agent);
   }
   Work();
-  // The oldest ten went, of two values each.
+  // The oldest ten batches of two values each are dropped.
   const std::vector<std::string> sent = reader->Read();
   EXPECT_EQ(reader->lagged(), 20);
   EXPECT_THAT(sent, SizeIs(1024));
@@ -254,7 +253,7 @@ TEST_F(HubTest, WhatItIsTooSlowForIsLeftOutAndCounted) {
   EXPECT_EQ(sent.back(), "1@1034=3");
 }
 
-TEST_F(HubTest, ASubscriberThatDoesNotReadLosesAllButTheNewestValues) {
+TEST_F(HubTest, SlowSubscriberKeepsOnlyNewestValues) {
   constexpr int kTicks = static_cast<int>(Outbox::kMaxValues) / 2 + 100;
   DiskAgent agent(&store_);
   const uint32_t c = agent.Disk("C:");
@@ -280,7 +279,7 @@ TEST_F(HubTest, ASubscriberThatDoesNotReadLosesAllButTheNewestValues) {
   EXPECT_EQ(rest[rest.size() - 1], absl::StrCat("2@", kTicks, "=4"));
 }
 
-TEST_F(HubTest, ThousandSubscribersGetWhatOneGets) {
+TEST_F(HubTest, ThousandSubscribersGetTheSameValues) {
   DiskAgent agent(&store_);
   const uint32_t c = agent.Disk("C:");
   agent.Ticks(0, 1, {{c, 3}});
@@ -303,7 +302,7 @@ TEST_F(HubTest, ThousandSubscribersGetWhatOneGets) {
   for (const auto& reader : readers) hub_.Remove(reader->subscription());
   Work();
   EXPECT_FALSE(hub_.IsWatched("web-1"));
-  // What comes for those who are gone is nobody's.
+  // Batches without subscribers are ignored.
   agent.Ticks(3, 3, {{c, 3}});
   Arrive(agent);
   EXPECT_THAT(readers[0]->Read(), IsEmpty());
@@ -314,7 +313,7 @@ class LimitedHubTest : public HubTest {
   LimitedHubTest() : HubTest({.max_live_machines = 1, .max_subscribers = 2}) {}
 };
 
-TEST_F(LimitedHubTest, MachinesBeyondTheLimitHaveALongerInterval) {
+TEST_F(LimitedHubTest, WidensIntervalOfMachinesBeyondTheLimit) {
   DiskAgent first(&store_, "web-1");
   DiskAgent second(&store_, "web-2");
   const uint32_t c1 = first.Disk("C:");
@@ -338,14 +337,14 @@ TEST_F(LimitedHubTest, MachinesBeyondTheLimitHaveALongerInterval) {
   Arrive(second);
   EXPECT_THAT(reader->Read(),
               ElementsAre("+2 web-2 \\Disk(C:)\\Transfers/sec", "2@10=4"));
-  // When the first is not watched any more, another one can be live.
+  // When the first is no longer watched, another one can be live.
   hub_.Remove(reader->subscription());
   const auto later = Subscribe({"\\\\web-2\\Disk(*)\\Transfers/sec"});
   EXPECT_TRUE(hub_.IsWatched("web-2"));
   EXPECT_FALSE(hub_.IsWatched("web-1"));
 }
 
-TEST_F(LimitedHubTest, RefusesMoreSubscribersThanMayBe) {
+TEST_F(LimitedHubTest, LimitsSubscribers) {
   DiskAgent agent(&store_);
   agent.Ticks(0, 0, {{agent.Disk("C:"), 3}});
   ASSERT_OK(agent.Send());

@@ -1,4 +1,4 @@
-// A hub with threads: what may wait for what, and how it ends.
+// A hub with threads: the waits that it must avoid, and its end.
 
 #include <atomic>
 #include <deque>
@@ -14,7 +14,7 @@ namespace {
 using testing::DiskAgent;
 using testing::kStart;
 
-// Whose reading, or whose directory, stands still.
+// A store that blocks reads, or the use of its directory.
 class StandingStore : public testing::StoreWrapper {
  public:
   using StoreWrapper::StoreWrapper;
@@ -36,7 +36,7 @@ class StandingStore : public testing::StoreWrapper {
     return status;
   }
 
-  // Before the hub works.
+  // Must be called before the hub works.
   void SetStanding(const std::string& machine) { standing_machine_ = machine; }
   void SetEndless(const std::string& machine) { endless_machine_ = machine; }
   void SetDirectoryStanding(bool stands) { directory_stands_ = stands; }
@@ -66,7 +66,7 @@ class StandingStore : public testing::StoreWrapper {
   absl::Notification go_on_;
 };
 
-// Reads as values come.
+// Receives updates as they arrive.
 class WaitingReader {
  public:
   explicit WaitingReader(const std::shared_ptr<Subscription>& subscription)
@@ -77,7 +77,7 @@ class WaitingReader {
     });
   }
 
-  // Returns when the note has come; those before it are passed over.
+  // Waits for the note and skips earlier ones.
   void WaitFor(const std::string& note) {
     for (;;) {
       for (std::string& read : reader_.Read()) {
@@ -117,7 +117,7 @@ class HubThreadsTest : public ::testing::Test {
       ASSERT_OK(agent->Send());
     }
   }
-  // Whoever stands still goes on before the hub ends.
+  // Blocked calls continue before the hub ends.
   void TearDown() override {
     if (!released_) Release();
     hub_.Stop();
@@ -143,8 +143,7 @@ class HubThreadsTest : public ::testing::Test {
 
   // A value of the queue's length arrives at this second.
   void Arrive(DiskAgent& agent, int second) {
-    // Instances have the number that follows those of machine, counterset and
-    // query.
+    // The ids of machine, counterset and query precede those of instances.
     agent.Ticks(second, second, {{agent.query + 1, 3}});
     const auto batch = agent.TakeBatch();
     ASSERT_OK(batch);
@@ -165,15 +164,15 @@ TEST_F(HubThreadsTest, LiveValuesDoNotWaitForHistory) {
   web->WaitFor("1@1=3");
   db->WaitFor("1@1=3");
   standing_.SetStanding("db-1");
-  // What is selected has a feed already, so that only history is read.
+  // The selection already has a feed, so only history is read.
   const auto history = Subscribe("\\\\db-1\\Disk(*)\\Queue Length", kStart);
   standing_.WaitUntilReading();
   Arrive(web_, 2);
   web->WaitFor("1@2=3");
-  // Also of the same machine.
+  // Also on the same machine.
   Arrive(db_, 2);
   db->WaitFor("1@2=3");
-  // And others may join.
+  // Other subscribers can join.
   const auto late = Subscribe("\\\\web-1\\Disk(*)\\Transfers/sec");
   Arrive(web_, 3);
   late->WaitFor("1@3=3");
@@ -182,13 +181,13 @@ TEST_F(HubThreadsTest, LiveValuesDoNotWaitForHistory) {
   history->WaitFor("1@2=3");
 }
 
-TEST_F(HubThreadsTest, LiveValuesDoNotWaitForThoseWhoJoin) {
+TEST_F(HubThreadsTest, LiveValuesDoNotWaitForNewSubscribers) {
   const auto web = Subscribe("\\\\web-1\\Disk(*)\\Queue Length");
   const auto db = Subscribe("\\\\db-1\\Disk(*)\\Queue Length");
   web->WaitFor("1@1=3");
   db->WaitFor("1@1=3");
   standing_.SetStanding("db-1");
-  // Something else is selected, which rests on what is stored.
+  // Another selection needs the stored samples.
   const auto joining = Subscribe("\\\\db-1\\Disk(*)\\*");
   standing_.WaitUntilReading();
   for (int second = 2; second < 50; ++second) {
@@ -204,7 +203,7 @@ TEST_F(HubThreadsTest, LiveValuesDoNotWaitForThoseWhoJoin) {
   }
 }
 
-TEST_F(HubThreadsTest, IngestDoesNotWaitForWhatIsSelected) {
+TEST_F(HubThreadsTest, IngestDoesNotWaitForPathResolution) {
   const auto web = Subscribe("\\\\web-1\\Disk(*)\\Queue Length");
   web->WaitFor("1@1=3");
   standing_.SetDirectoryStanding(true);
@@ -222,8 +221,8 @@ TEST_F(HubThreadsTest, IngestDoesNotWaitForWhatIsSelected) {
   late->WaitFor("1@1=3");
 }
 
-// What it was given may be gone when Stop returns.
-TEST_F(HubThreadsTest, NothingIsCalledAfterStop) {
+// The store and the callbacks may be destroyed once Stop returns.
+TEST_F(HubThreadsTest, CallsNothingAfterStop) {
   std::atomic<bool> is_stopped = false;
   std::vector<std::function<void()>> after_commits;
   absl::Mutex mutex;
@@ -235,7 +234,7 @@ TEST_F(HubThreadsTest, NothingIsCalledAfterStop) {
   });
   hub_.SetLiveListener([&] { EXPECT_FALSE(is_stopped); });
   standing_.SetStanding("web-1");
-  // The first waits for its reading, the second for a commit.
+  // The first subscription waits for a read, the second for a commit.
   const auto web = Subscribe("\\\\web-1\\Disk(*)\\Queue Length", kStart);
   standing_.WaitUntilReading();
   const auto db = Subscribe("\\\\db-1\\Disk(*)\\Queue Length", kStart);
@@ -244,7 +243,7 @@ TEST_F(HubThreadsTest, NothingIsCalledAfterStop) {
   stop.join();
   is_stopped = true;
   const int reads = standing_.reads();
-  // A commit that is under way ends, and batches may still be worked off.
+  // A commit in flight ends, and batches may still be evaluated.
   {
     absl::MutexLock lock(&mutex);
     for (size_t i = 1; i < after_commits.size(); ++i) after_commits[i]();
@@ -256,7 +255,7 @@ TEST_F(HubThreadsTest, NothingIsCalledAfterStop) {
   EXPECT_EQ(standing_.reads(), reads);
 }
 
-TEST_F(HubThreadsTest, StopEndsALongReading) {
+TEST_F(HubThreadsTest, StopEndsALongRead) {
   const auto live = Subscribe("\\\\web-1\\Disk(*)\\Queue Length");
   live->WaitFor("1@1=3");
   standing_.SetEndless("web-1");
@@ -265,14 +264,14 @@ TEST_F(HubThreadsTest, StopEndsALongReading) {
   hub_.Stop();
 }
 
-TEST_F(HubThreadsTest, HistoryIsNotReadOnForOneWhoIsGone) {
+TEST_F(HubThreadsTest, StopsReadingHistoryOfAnEndedSubscription) {
   const auto db = Subscribe("\\\\db-1\\Disk(*)\\Queue Length");
   db->WaitFor("1@1=3");
   standing_.SetEndless("db-1");
   const auto gone = Subscribe("\\\\db-1\\Disk(*)\\Queue Length", kStart);
   standing_.WaitUntilReading();
   hub_.Remove(gone->subscription());
-  // There is one thread for history.
+  // History has one thread.
   const auto web = Subscribe("\\\\web-1\\Disk(*)\\Queue Length", kStart);
   web->WaitFor("1@1=3");
 }

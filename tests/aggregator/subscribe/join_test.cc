@@ -1,4 +1,4 @@
-// Where what is stored and what comes meet: by epochs and sequences, and not by
+// The join of stored samples and new batches by epochs and sequences, not by
 // clocks, which may go back.
 
 #include <deque>
@@ -18,11 +18,11 @@ using testing::kStart;
 
 constexpr char kTransfers[] = "\\Disk(*)\\Transfers/sec";
 
-// Asked from afar by an agent that goes on when its machine is started anew.
+// A remote machine that restarts while its agent continues.
 struct RemoteDisk : DiskAgent {
   using DiskAgent::DiskAgent;
 
-  // PerfTimeStamp and Transfers have begun at 0 when the machine did.
+  // PerfTimeStamp and Transfers start at 0 with the machine.
   void TicksAfterRestart(int first, int last, uint32_t instance, int restart) {
     for (int t = first; t <= last; ++t) {
       perflib::Clocks clocks = ClocksAt(t);
@@ -33,7 +33,7 @@ struct RemoteDisk : DiskAgent {
   }
 };
 
-// What is stored is read from the log, or from chunks.
+// Stored samples are read from the log or from chunks.
 class JoinTest : public HubTest, public ::testing::WithParamInterface<bool> {
  protected:
   JoinTest() {
@@ -55,7 +55,7 @@ class JoinTest : public HubTest, public ::testing::WithParamInterface<bool> {
   }
   void StoreNext(DiskAgent& agent) { Store(agent, *Take(agent)); }
 
-  // All that was accepted is in the store.
+  // Stores all accepted batches.
   void Committed() {
     Work();
     while (!after_commits_.empty()) {
@@ -79,7 +79,7 @@ INSTANTIATE_TEST_SUITE_P(, JoinTest, ::testing::Bool(),
                            return kind.param ? "Chunks" : "Log";
                          });
 
-TEST_P(JoinTest, AMachineThatIsStartedAnewInAnEpochGoesOn) {
+TEST_P(JoinTest, ContinuesAfterAMachineRestartWithinAnEpoch) {
   RemoteDisk agent(&store_);
   const uint32_t c = agent.Disk("C:");
   agent.Ticks(100, 101, {{c, 3}});
@@ -100,7 +100,7 @@ TEST_P(JoinTest, AMachineThatIsStartedAnewInAnEpochGoesOn) {
   EXPECT_THAT(queue->Read(), ElementsAre("1@106=1"));
 }
 
-TEST_P(JoinTest, HistoryBeforeAndAfterARestartIsJoined) {
+TEST_P(JoinTest, JoinsHistoryAcrossARestart) {
   RemoteDisk agent(&store_);
   const uint32_t c = agent.Disk("C:");
   agent.Ticks(100, 101, {{c, 3}});
@@ -116,9 +116,9 @@ TEST_P(JoinTest, HistoryBeforeAndAfterARestartIsJoined) {
   EXPECT_THAT(reader->Read(), ElementsAre("1@105=2"));
 }
 
-// The restart is among what is on its way while history is read: stored before
-// or after, and worked off before or after.
-TEST_P(JoinTest, ARestartOnItsWayIsNeitherMissedNorRepeated) {
+// The restart is in flight while history is read: stored before or after, and
+// evaluated before or after.
+TEST_P(JoinTest, DeliversARestartInFlightOnce) {
   for (const bool others_watch : {false, true}) {
     for (int stored = 0; stored <= 3; ++stored) {
       SCOPED_TRACE(absl::StrCat(others_watch, " ", stored));
@@ -130,7 +130,8 @@ TEST_P(JoinTest, ARestartOnItsWayIsNeitherMissedNorRepeated) {
       const std::string path = absl::StrCat("\\\\", machine, kQueue);
       std::unique_ptr<Reader> other;
       if (others_watch) other = SubscribeCommitted(path, {});
-      // What is accepted before is stored when the hub hears of the commit.
+      // Batches accepted before are stored when the hub is notified of the
+      // commit.
       agent.Ticks(102, 102, {{c, 3}});
       const auto before = Take(agent);
       hub_.OnBatch(before);
@@ -158,8 +159,8 @@ TEST_P(JoinTest, ARestartOnItsWayIsNeitherMissedNorRepeated) {
   }
 }
 
-// One who asks for no history begins with the newest value.
-TEST_P(JoinTest, ARestartAfterTheNewestValueIsNeitherMissedNorRepeated) {
+// A subscription without history begins with the newest value.
+TEST_P(JoinTest, DeliversARestartAfterTheNewestValueOnce) {
   RemoteDisk agent(&store_);
   const uint32_t c = agent.Disk("C:");
   agent.Ticks(100, 101, {{c, 3}});
@@ -176,9 +177,8 @@ TEST_P(JoinTest, ARestartAfterTheNewestValueIsNeitherMissedNorRepeated) {
                                           "1@103=1", "1@104=2"));
 }
 
-// A capture that was interrupted is played again, after the agent's own epoch
-// began.
-TEST_P(JoinTest, AnOlderEpochGoesOn) {
+// An interrupted capture is replayed after the agent's own epoch began.
+TEST_P(JoinTest, ContinuesAnOlderEpoch) {
   DiskAgent played(&store_, "web-1", /*epoch=*/1);
   const uint32_t c = played.Disk("C:");
   played.Ticks(100, 101, {{c, 3}});
@@ -196,8 +196,8 @@ TEST_P(JoinTest, AnOlderEpochGoesOn) {
   EXPECT_THAT(reader->Read(), ElementsAre("1@102=3"));
 }
 
-// The commit failed, and the agent sent it again.
-TEST_P(JoinTest, ABatchThatComesAgainIsNotRepeated) {
+// The commit failed, and the agent resent the batch.
+TEST_P(JoinTest, DoesNotRepeatAResentBatch) {
   DiskAgent agent(&store_);
   const uint32_t c = agent.Disk("C:");
   agent.Ticks(100, 101, {{c, 3}});

@@ -1,4 +1,4 @@
-// A subscriber that wants some of the values only.
+// Subscriptions that select series by their values.
 
 #include "aggregator/subscribe/live_chooser.h"
 
@@ -14,7 +14,7 @@ using testing::kQueue;
 
 class LiveChooserTest : public HubTest {
  protected:
-  // Ticks in which the queues of C:, D: and E: are so long.
+  // Adds a tick with these queue lengths of C:, D: and E:.
   void Tick(uint64_t c, uint64_t d, uint64_t e) {
     ++time_;
     agent_.Ticks(time_, time_, {{c_, c}, {d_, d}, {e_, e}});
@@ -27,7 +27,7 @@ class LiveChooserTest : public HubTest {
   int time_ = 0;
 };
 
-TEST_F(LiveChooserTest, AConditionEndsSeriesForWhichItDoesNotHold) {
+TEST_F(LiveChooserTest, EndsSeriesThatFailTheCondition) {
   Tick(5, 95, 5);
   ASSERT_OK(agent_.Send());
   const auto reader = Subscribe(
@@ -52,7 +52,7 @@ TEST_F(LiveChooserTest, AConditionEndsSeriesForWhichItDoesNotHold) {
   EXPECT_THAT(reader->Read(), IsEmpty());
 }
 
-TEST_F(LiveChooserTest, TheTopIsThatOfTheNewestValues) {
+TEST_F(LiveChooserTest, RanksTheNewestValues) {
   Tick(1, 2, 3);
   ASSERT_OK(agent_.Send());
   const auto reader = Subscribe({kQueue}, {.choice = {.top = 2}});
@@ -64,14 +64,14 @@ TEST_F(LiveChooserTest, TheTopIsThatOfTheNewestValues) {
   Arrive(agent_);
   EXPECT_THAT(reader->Read(), ElementsAre("+3 web-1 \\Disk(C:)\\Queue Length",
                                           "3@2=4", "2@2=3", "-1"));
-  // One that falls out of it makes room for one that has not changed since.
+  // A series that drops out is replaced by one with an older value.
   agent_.Ticks(3, 3, {{c_, 4}, {d_, 2}});
   Arrive(agent_);
   EXPECT_THAT(reader->Read(), ElementsAre("+1 web-1 \\Disk(D:)\\Queue Length",
                                           "3@3=4", "1@3=2", "-2"));
 }
 
-TEST_F(LiveChooserTest, TheBottomIsThatOfTheSmallest) {
+TEST_F(LiveChooserTest, BottomRanksTheSmallestValues) {
   Tick(1, 2, 3);
   ASSERT_OK(agent_.Send());
   const auto reader = Subscribe({kQueue}, {.choice = {.bottom = 1}});
@@ -79,7 +79,7 @@ TEST_F(LiveChooserTest, TheBottomIsThatOfTheSmallest) {
               ElementsAre("+1 web-1 \\Disk(C:)\\Queue Length", "1@1=1"));
 }
 
-TEST_F(LiveChooserTest, ComesInWhereAnotherMachineFallsBehind) {
+TEST_F(LiveChooserTest, AddsASeriesWhenAnotherMachineFallsBehind) {
   Tick(1, 1, 5);
   ASSERT_OK(agent_.Send());
   DiskAgent other(&store_, "web-2");
@@ -88,7 +88,7 @@ TEST_F(LiveChooserTest, ComesInWhereAnotherMachineFallsBehind) {
   ASSERT_OK(other.Send());
   const auto reader = Subscribe({kQueue}, {.choice = {.top = 1}});
   EXPECT_THAT(reader->Read(), ::testing::Contains("2@1=9"));
-  // Its newest value is sent although only the other machine's is new.
+  // Its newest value is sent although only the other machine has a new value.
   other.Ticks(2, 2, {{c, 4}});
   Arrive(other);
   EXPECT_THAT(reader->Read(),

@@ -18,7 +18,7 @@ using testing::U64;
 
 constexpr absl::Duration kEachSecond = absl::Seconds(1);
 
-// What one sample after the other gives.
+// Returns the values of consecutive samples.
 class Stream {
  public:
   Stream(uint32_t type, absl::Duration interval)
@@ -39,7 +39,7 @@ class Stream {
   StreamEvaluator evaluator_;
 };
 
-TEST(StreamEvaluator, GivesAValueForEachSample) {
+TEST(StreamEvaluator, YieldsAValuePerSample) {
   Stream gauge(perflib::kPerfCounterLargeRawcount, absl::ZeroDuration());
   EXPECT_THAT(gauge.Add({SampleAt(1, U64(5)), SampleAt(2, U64(7))}),
               ElementsAre("1: 5", "2: 7"));
@@ -49,8 +49,8 @@ TEST(StreamEvaluator, GivesAValueForEachSample) {
               ElementsAre("2: 10", "3: 30"));
 }
 
-// The agent that asks it from afar goes on, and so does its epoch.
-TEST(StreamEvaluator, AMachineThatRestartedIsNotOld) {
+// The remote agent continues, and so does its epoch.
+TEST(StreamEvaluator, AcceptsAMachineRestart) {
   const auto after = [](double seconds, uint64_t value) {
     RawSample sample = SampleAt(seconds, U64(value));
     sample.clocks.perf_time_stamp =
@@ -66,7 +66,7 @@ TEST(StreamEvaluator, AMachineThatRestartedIsNotOld) {
               ElementsAre("100: 7", "101: 5"));
 }
 
-TEST(StreamEvaluator, SaysWhyThereIsNoValue) {
+TEST(StreamEvaluator, ReportsWhyThereIsNoValue) {
   Stream rate(perflib::kPerfCounterBulkCount, absl::ZeroDuration());
   EXPECT_THAT(rate.Add({SampleAt(1, U64(100)), SampleAt(2, U64(40)),
                         SampleAt(3, U64(50)), SampleAt(9, U64(60)),
@@ -76,15 +76,15 @@ TEST(StreamEvaluator, SaysWhyThereIsNoValue) {
                           "10: gap new_life", "11: 3"));
 }
 
-TEST(StreamEvaluator, AnAgentThatRestartedIsNotOld) {
-  // Its epoch is another one, and its machine may have been started anew.
+TEST(StreamEvaluator, AcceptsAnAgentRestart) {
+  // The agent has another epoch, and its machine may have restarted.
   Stream gauge(perflib::kPerfCounterLargeRawcount, absl::ZeroDuration());
   EXPECT_THAT(gauge.Add({SampleAt(100, U64(1), {}, MakeLife(1, 1)),
                          SampleAt(50, U64(2), {}, MakeLife(2, 1))}),
               ElementsAre("100: 1", "50: 2"));
 }
 
-TEST(StreamEvaluator, CombinesWhatComesMoreOftenThanWanted) {
+TEST(StreamEvaluator, CombinesSamplesWithinAnInterval) {
   std::vector<RawSample> samples;
   for (int t = 0; t <= 21; ++t) {
     samples.push_back(SampleAt(t, U64(static_cast<uint64_t>(t) * t)));
@@ -98,7 +98,7 @@ TEST(StreamEvaluator, CombinesWhatComesMoreOftenThanWanted) {
   EXPECT_THAT(gauge.Add(samples), ElementsAre("0: 0", "10: 38.5", "20: 248.5"));
 }
 
-TEST(StreamEvaluator, TakesWhatComesAsOftenAsWanted) {
+TEST(StreamEvaluator, YieldsAValuePerSampleAtTheirInterval) {
   Stream rate(perflib::kPerfCounterBulkCount, absl::Seconds(10));
   EXPECT_THAT(rate.Add({SampleAt(3, U64(0)), SampleAt(13, U64(50)),
                         SampleAt(23, U64(70))},
