@@ -65,18 +65,18 @@ struct AgentDescription {
 // file.
 class Conversation {
  public:
-  // Queues Hello, for which it reads the spool's file. `agent` must outlive the
-  // conversation.
+  // Queues Hello, for which it reads the spool's files. `agent` must outlive
+  // the conversation.
   explicit Conversation(const AgentDescription* agent);
 
   // Returns the next message to send; std::nullopt if there is none. May wait
-  // for the spool's file.
+  // for the spool's files.
   std::optional<v1::CollectRequest> Next();
   // Same as Next(), but never waits for the file. If Next() would have to read
   // the file, returns std::nullopt and sets `must_read`.
   std::optional<v1::CollectRequest> NextFromMemory(bool* must_read);
 
-  // Returns whether Handle() of this message may wait for the spool's file or
+  // Returns whether Handle() of this message may wait for the spool's files or
   // compress a batch. Call Handle() for such messages, and run the work it
   // returns, in order on a thread that may block. All other messages can be
   // handled at once.

@@ -95,7 +95,7 @@ class Dictionary {
   // Returns the id of `key` and sets `is_new` if the key is new.
   uint32_t IdOf(std::string key, bool* is_new)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Adds what stays: all but instances.
+  // Adds definitions other than instances.
   void AddLasting(const v1::Definitions& added)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

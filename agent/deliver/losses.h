@@ -38,7 +38,7 @@ class Losses {
   // All that were lost for a cause.
   TickRange Of(LossCause cause) const;
 
-  // To what a batch tells, and back.
+  // Adds the losses to a batch.
   void AppendTo(v1::BatchContent* content) const;
   // Reads the losses that a batch tells.
   static Losses In(const v1::BatchContent& content);

@@ -18,7 +18,7 @@
 
 namespace fleetperf::agent {
 
-// Receipts are held in memory: acknowledgements to a former process are
+// Receipts are held in memory: acknowledgments to a former process are
 // unknown. They are kept per store, because a store never had the batches that
 // another store acknowledged. Thread-safe.
 class Receipts {
@@ -41,7 +41,7 @@ class Receipts {
   // Records that a batch was sent to a store.
   void AddSent(const std::string& store, uint64_t epoch, uint64_t sequence,
                const TickRange& ticks, const Losses& told);
-  // Records the acknowledgement of all sent batches up to `sequence`. A no-op
+  // Records the acknowledgment of all sent batches up to `sequence`. A no-op
   // for an epoch without receipts.
   void Acknowledge(const std::string& store, uint64_t epoch, uint64_t sequence);
   // Forgets all other epochs.

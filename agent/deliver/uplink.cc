@@ -58,8 +58,8 @@ class Uplink::Impl {
  private:
   // Transports a conversation. Callbacks run on gRPC's threads, one at a time
   // for reads and for writes. The uplink's mutex guards the state. Callbacks
-  // never block on the spool's file, because all streams of a process depend on
-  // gRPC's threads. The uplink's thread does all work that may block.
+  // never block on the spool's files, because all streams of a process depend
+  // on gRPC's threads. The uplink's thread does all work that may block.
   class Stream : public grpc::ClientBidiReactor<v1::CollectRequest,
                                                 v1::CollectResponse> {
    public:

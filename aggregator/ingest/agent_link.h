@@ -17,7 +17,7 @@ class AgentLink {
   virtual ~AgentLink() = default;
   virtual void Send(v1::CollectResponse response) = 0;
   // Acknowledges all batches of the epoch up to `sequence`. May be merged with
-  // other acknowledgements of the same epoch.
+  // other acknowledgments of the same epoch.
   virtual void SendAck(uint64_t epoch, uint64_t sequence) = 0;
   // Drops the reference to `object` on the thread that handles the stream's
   // messages. Freeing memory on the thread that allocated it avoids contention

@@ -61,7 +61,7 @@ class Epoch {
   }
 
   // Marks the epoch as broken because a batch could not be committed. No later
-  // batch may be committed: its acknowledgement would tell the agent that all
+  // batch may be committed: its acknowledgment would tell the agent that all
   // earlier batches are durable too. The next stream gets a new Epoch.
   void SetBroken() {
     absl::MutexLock lock(&mutex_);
@@ -86,7 +86,7 @@ class Epoch {
     return received_;
   }
 
-  // The session that owns the epoch and sends its acknowledgements. May be
+  // The session that owns the epoch and sends its acknowledgments. May be
   // null.
   void SetSession(std::weak_ptr<Session> session) {
     absl::MutexLock lock(&mutex_);

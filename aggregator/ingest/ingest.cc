@@ -11,7 +11,7 @@ namespace fleetperf::aggregator {
 namespace {
 
 // The interval between sweeps for epochs without a stream.
-constexpr absl::Duration kSweepInterval = absl::Minutes(1);
+constexpr absl::Duration kEpochSweepInterval = absl::Minutes(1);
 
 // Converts an agent's answer to instance names, or to the error described at
 // EnumerateInstances.
@@ -119,7 +119,7 @@ absl::StatusOr<std::shared_ptr<Epoch>> Ingest::OpenEpoch(
 
 void Ingest::ForgetClosedEpochs() {
   if (Now() < next_sweep_ && epochs_.size() < 2 * open_epochs_) return;
-  next_sweep_ = Now() + kSweepInterval;
+  next_sweep_ = Now() + kEpochSweepInterval;
   std::erase_if(epochs_,
                 [](const auto& entry) { return entry.second.expired(); });
   open_epochs_ = epochs_.size();

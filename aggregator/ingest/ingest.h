@@ -6,7 +6,7 @@
 //   agent process replaces the old one; a stream of another process with the
 //   same name is refused.
 // - An Epoch is owned by the newest session that announced it. Only that
-//   session takes its batches and gets its acknowledgements.
+//   session takes its batches and gets its acknowledgments.
 // - A batch is acknowledged only after its commit. If a commit fails, all its
 //   epochs are broken and their streams end; agents resend on a new stream.
 // - A batch goes to the commit queue before the observer, so a task passed to

@@ -5,7 +5,7 @@
 namespace fleetperf::aggregator {
 namespace {
 
-constexpr absl::Duration kSweepInterval = absl::Minutes(1);
+constexpr absl::Duration kAgentSweepInterval = absl::Minutes(1);
 
 }  // namespace
 
@@ -123,7 +123,7 @@ KnownAgents::Sizes KnownAgents::sizes() const {
 
 void KnownAgents::ForgetAbsentAgents(absl::Duration now) {
   if (now < next_sweep_) return;
-  next_sweep_ = now + kSweepInterval;
+  next_sweep_ = now + kAgentSweepInterval;
   const size_t before = agents_.size();
   std::erase_if(agents_, [&](const auto& named) {
     const auto& left = named.second.left;

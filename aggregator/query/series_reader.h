@@ -1,4 +1,4 @@
-// Reads the samples of the series that paths select.
+// Reads the samples of selected series.
 
 #ifndef FLEETPERF_AGGREGATOR_QUERY_SERIES_READER_H_
 #define FLEETPERF_AGGREGATOR_QUERY_SERIES_READER_H_
@@ -20,50 +20,49 @@
 
 namespace fleetperf::aggregator {
 
-// Takes the samples of a machine's series, of each in the order of epochs and
-// sequences. Series are numbered from 0.
+// Receives the samples of a machine's series, those of each series in the order
+// of epochs and sequences. Series are numbered from 0.
 class SeriesSink {
  public:
   virtual ~SeriesSink() = default;
 
-  // The next series begins.
+  // Adds the series with the next number.
   virtual void Begin(const CounterFormula& formula) = 0;
-  // Some samples of consecutive ticks. An error ends the reading.
+  // Adds samples of consecutive ticks. An error ends the read.
   virtual absl::Status Add(size_t series, const SeriesRun& run) = 0;
 };
 
-// A series that has samples.
+// A series with samples.
 struct FoundSeries {
-  v1::Series series;  // its id is 0
+  v1::Series series;  // with id 0
   CounterFormula formula;
   uint32_t aggregate_function = 0;  // PERF_AGGREGATE_
   Instance instance;
   std::shared_ptr<const Schema> schema;
-  // Stands for all other instances, and no path names it.
+  // Whether the instance is an aggregate of others that no path names.
   bool is_unnamed_aggregate = false;
-  // Of its counterset: the last tick that tells which instances there are, and
-  // the time between two.
+  // The counterset's last tick with a complete list of instances, and the
+  // interval of such ticks.
   absl::Time last_tick;
   absl::Duration interval;
-  size_t number = 0;  // that the sink knows the series by
+  size_t number = 0;  // the sink's number of the series
 };
 
 struct MachineSeries {
   std::vector<FoundSeries> series;
   std::vector<Loss> losses;
-  // Of all instances that there were, wanted or not.
+  // The names of all instances in the range, selected or not.
   std::set<std::string> instance_names;
 };
 
-// The longest interval at which anything that is selected of a machine is
-// collected.
+// Returns the longest interval of the machine's selected counters.
 absl::Duration LongestInterval(const Directory& directory,
                                const std::string& machine,
                                const std::vector<SelectedCounterset>& selected);
 
-// The series of one machine with samples from `from` to `to`. The sink gets
-// some samples before `from`, too: those that the first values rest on; and
-// perhaps some behind `to`.
+// Reads the series of one machine with samples from `from` to `to`. The sink
+// also gets the samples before `from` that the first values need, and may get
+// samples after `to`.
 absl::StatusOr<MachineSeries> ReadSeries(
     Store& store, const std::string& machine,
     const std::vector<SelectedCounterset>& selected, absl::Time from,

@@ -41,14 +41,14 @@ struct FleetCost {
   absl::Duration started;       // until first messages were acknowledged
   absl::Duration acknowledged;  // from then until all were acknowledged
   absl::Duration load;          // CPU time of the agents while they sent
-  absl::Duration wall;  // wall time from first message to last acknowledgement
+  absl::Duration wall;  // wall time from first message to last acknowledgment
   // Resident memory: before agents connected, when all were connected, when
   // first messages were acknowledged, and when all were acknowledged.
   uint64_t memory_before = 0;
   uint64_t memory_connected = 0;
   uint64_t memory_defined = 0;
   uint64_t memory_after = 0;
-  // Wall time from a message's due time to its acknowledgement, sorted.
+  // Wall time from a message's due time to its acknowledgment, sorted.
   std::vector<absl::Duration> delays;
   absl::Duration latest;  // largest delay of the agents in sending a message
   // Wall time from taking a sample to its arrival at the subscriber, sorted.

@@ -25,7 +25,7 @@ struct FleetperfLoad::Agent {
   std::unique_ptr<AgentStream> stream;
   std::vector<v1::CollectRequest> prepared;
   // The due times of messages, by the machine's clock, and the times of their
-  // acknowledgements. The index is the sequence minus 1.
+  // acknowledgments. The index is the sequence minus 1.
   std::vector<absl::Time> due;
   std::vector<absl::Time> acknowledged;
 

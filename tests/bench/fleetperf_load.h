@@ -25,7 +25,7 @@ struct Pace {
   // stand still until sending begins.
   absl::Duration behind;
   // From a message's due time, which is the time of its last tick, to its
-  // acknowledgement.
+  // acknowledgment.
   std::vector<absl::Duration> delays;
   // The largest delay from a message's due time to the call of gRPC.
   absl::Duration latest;
@@ -53,7 +53,7 @@ class FleetperfLoad {
   uint64_t messages() const;
 
   // Sends the prepared messages as fast as the server accepts them, and waits
-  // for the acknowledgements.
+  // for the acknowledgments.
   absl::Status Send();
   // Same, for a hundred machines at a time.
   absl::Status SendByTurns();

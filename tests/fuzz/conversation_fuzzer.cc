@@ -244,7 +244,7 @@ class Aggregator {
     Handle(response);
   }
 
-  // Records the acknowledgements and rejections of a message, then passes it to
+  // Records the acknowledgments and rejections of a message, then passes it to
   // the agent.
   void Handle(const v1::CollectResponse& response) {
     if (response.has_welcome()) NoteWelcome(response.welcome());
@@ -271,7 +271,7 @@ class Aggregator {
     for (const v1::EpochState& state : welcome.epochs()) {
       const auto number = delivery_->spool().NumberOf(state.epoch());
       if (!number.has_value()) continue;
-      // The agent ignores acknowledgements of batches that it did not make.
+      // The agent ignores acknowledgments of batches that it did not make.
       if (number == kThisProcess && !directory_.empty()) {
         continue;
       }

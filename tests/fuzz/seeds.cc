@@ -259,7 +259,7 @@ absl::Status WriteStreams(const std::string& root) {
                         Part(hello.SerializeAsString()) + between +
                             Part(batch.SerializeAsString())));
 
-  // Batches, Welcome, acknowledgements, a rejection, a pause, a new stream.
+  // Batches, Welcome, acknowledgments, a rejection, a pause, a new stream.
   const std::vector<int> steps = {2, 3, 4,  8,  0,  6,  1, 5, 0, 2, 6, 0,
                                   4, 7, 2,  2,  0,  12, 9, 1, 8, 2, 9, 0,
                                   0, 1, 13, 14, 11, 4,  1, 3, 1, 1};
@@ -272,7 +272,7 @@ absl::Status WriteStreams(const std::string& root) {
   in_file.insert(in_file.end(), steps.begin(), steps.end());
   in_file.insert(in_file.end(), {15, 3, 4, 0, 3, 50, 1, 4, 0, 3, 0, 1});
   RETURN_IF_ERROR(write("conversation", "in_file", in_file));
-  // An acknowledgement in a former epoch with a sequence that does not fit into
+  // An acknowledgment in a former epoch with a sequence that does not fit into
   // a key.
   RETURN_IF_ERROR(write("conversation", "acknowledged_beyond",
                         {1, 3, 14, 15, 5, 1, 0xE6, 15, 4, 0, 0, 0, 0, 1}));

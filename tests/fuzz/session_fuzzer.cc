@@ -118,7 +118,7 @@ struct Batches {
   v1::Definitions definitions;
 };
 
-// The batches that the streams of an agent have sent and the acknowledgements
+// The batches that the streams of an agent have sent and the acknowledgments
 // that they received, during one input. Thread-safe.
 class Record {
  public:
@@ -159,7 +159,7 @@ class Record {
 // The agent's end of a stream.
 class Link : public AgentLink {
  public:
-  // If `in_order`, acknowledgements come from one thread at a time and must not
+  // If `in_order`, acknowledgments come from one thread at a time and must not
   // decrease. Otherwise one may overtake another, and the sender keeps the
   // highest.
   Link(std::shared_ptr<Record> record, bool in_order)
@@ -289,7 +289,7 @@ class Agent {
         Connect();
         break;
       case 10:
-        // Without a session, acknowledgements are lost.
+        // Without a session, acknowledgments are lost.
         sessions_.back()->Close();
         sessions_.clear();
         has_dropped_ = true;
@@ -323,7 +323,7 @@ class Agent {
   void Handle(v1::CollectRequest request) {
     // The transport of a failed session is gone.
     if (has_failed_) Connect();
-    // The acknowledgement of a repeated batch must not overtake another one.
+    // The acknowledgment of a repeated batch must not overtake another one.
     if (in_order_) AwaitCommits();
     if (request.has_batch()) record_->OnSend(request.batch());
     // Any session may get the message: the transport of an old stream may still
@@ -437,7 +437,7 @@ class Agent {
   const bool in_order_;
   const std::shared_ptr<Record> record_ = std::make_shared<Record>();
   // Ordered from oldest to newest. Older sessions are kept because they receive
-  // acknowledgements until they are destroyed.
+  // acknowledgments until they are destroyed.
   std::vector<std::shared_ptr<Session>> sessions_;
   std::set<const Session*> ended_;
   bool has_failed_ = false;

@@ -19,7 +19,7 @@ using perflib::RegistrationRequest;
 
 constexpr int64_t kFrequency = 10'000'000;
 
-// 100 ns units since 2020, in which values grow.
+// The 100 ns units since 2020, the time base of values.
 uint64_t TicksSince2020(absl::Time now) {
   const absl::Time since =
       absl::FromCivil(absl::CivilYear(2020), absl::UTCTimeZone());
@@ -183,7 +183,7 @@ uint32_t RegistrationAnswer(const ScriptedCounterset& counterset,
       return perflib::kErrorSuccess;
     }
     case RegistrationRequest::kCounterHelp:
-      return perflib::kErrorNotFound;  // as where there are none
+      return perflib::kErrorNotFound;  // like PerfLib without instances
     default:
       break;
   }

@@ -1,4 +1,4 @@
-// The bytes that a scenario's machines answer with.
+// The answers of a scenario's machines.
 
 #ifndef FLEETPERF_TESTS_SCRIPTED_PERFLIB_ANSWERS_H_
 #define FLEETPERF_TESTS_SCRIPTED_PERFLIB_ANSWERS_H_
@@ -13,11 +13,11 @@
 
 namespace fleetperf::testing {
 
-// Null if there is none.
+// Returns nullptr if the machine has no such counterset.
 const ScriptedCounterset* FindCounterset(const ScriptedMachine& machine,
                                          const perflib::Guid& guid);
 
-// The Status that PerfAddCounters gives to an identifier.
+// Returns the Status that PerfAddCounters sets for an identifier.
 uint32_t CheckIdentifier(const ScriptedMachine& machine,
                          const perflib::CounterIdentifier& identifier);
 
@@ -29,7 +29,7 @@ uint32_t RegistrationAnswer(const ScriptedCounterset& counterset,
                             uint32_t request, uint32_t argument,
                             std::string* bytes);
 
-// The block of a handle's tick.
+// Returns the block of a handle's tick.
 std::string MakeBlock(
     const ScriptedMachine& machine,
     const std::vector<perflib::CounterIdentifier>& identifiers, uint64_t tick,

@@ -1,12 +1,12 @@
-// What the scripted PerfLib serves: machines with countersets, and what goes
-// wrong with them.
+// The scenario of the scripted PerfLib: machines with countersets, and their
+// faults.
 //
 // A scenario is JSON:
 //
 //   {"machines": {"": {                     // the name; "" is this machine
 //      "errors": {"PerfOpenQueryHandle": 5},// functions that fail
 //      "hangs": ["PerfQueryCounterData"],   // functions that never return
-//      "grows": true,       // a block needs more than was announced
+//      "grows": true,       // a block exceeds the announced size
 //      "corrupt": [{"tick": 3, "offset": 52, "value": 7}],  // a u32 of a block
 //      "countersets": [{
 //         "guid": "{...}", "name": "...", "localized_name": "...",
@@ -24,8 +24,8 @@
 //
 // A raw value is `value` and `per_second` for each second since 2020 by the
 // block's PerfTime100NSec, so that a timer's percentage is exact whenever it is
-// sampled. An instance's own values come before its counterset's. Everything
-// but names and ids may be left out. Ticks count from 0 in each handle.
+// sampled. An instance's own values take precedence over its counterset's. All
+// keys except names and ids are optional. Ticks count from 0 in each handle.
 
 #ifndef FLEETPERF_TESTS_SCRIPTED_PERFLIB_SCENARIO_H_
 #define FLEETPERF_TESTS_SCRIPTED_PERFLIB_SCENARIO_H_
@@ -91,7 +91,7 @@ struct Scenario {
   std::map<std::string, ScriptedMachine> machines;
 };
 
-// Throws what nlohmann::json throws if the text is no scenario.
+// Throws an exception of nlohmann::json if the text is not a scenario.
 Scenario ParseScenario(const std::string& json);
 
 }  // namespace fleetperf::testing

@@ -19,7 +19,7 @@ using perflib::kErrorSuccess;
 constexpr uint32_t kErrorInvalidHandle = 6;
 constexpr uint32_t kErrorServerUnavailable = 1722;
 
-// Machine names are ASCII in scenarios, and in either case on the network.
+// Machine names in scenarios are ASCII; comparisons ignore case.
 std::string NameOf(const char16_t* machine) {
   std::string name;
   for (; machine != nullptr && *machine != u'\0'; ++machine) {
@@ -54,7 +54,7 @@ void ScriptedPerfLib::Play(Scenario scenario) {
     machines_[name].script = std::move(script);
   }
   ++generation_;
-  replaced_.SignalAll();  // what hangs returns
+  replaced_.SignalAll();  // hanging calls return
 }
 
 size_t ScriptedPerfLib::open_handles() const {
@@ -211,7 +211,7 @@ uint32_t ScriptedPerfLib::AddCounters(void* handle, void* identifiers,
             })) {
           return perflib::kErrorAlreadyExists;
         }
-        // The newest first: nobody may rely on the order of adding.
+        // Newest first, because callers must not rely on the order of adding.
         added.insert(added.begin(), identifier);
         return kErrorSuccess;
       });
@@ -259,7 +259,7 @@ uint32_t ScriptedPerfLib::QueryCounterData(void* handle, void* block,
   std::string bytes =
       MakeBlock(script, found->identifiers, found->ticks, absl::Now());
   if (script.grows && !found->has_grown) {
-    // As if instances had come by the time of the next call.
+    // Simulates instances that appear before the next call.
     if (actual == nullptr) return kErrorInvalidParameter;
     *actual = static_cast<uint32_t>(bytes.size()) - perflib::kBlockAlignment;
     found->has_grown = true;

@@ -17,10 +17,10 @@ absl::StatusOr<std::unique_ptr<SqliteDatabase>> SqliteDatabase::Open(
       /*vfs=*/nullptr);
   if (code != SQLITE_OK) return database->Error(code);
   sqlite3_extended_result_codes(database->database_, 1);
-  // What a file that somebody else wrote would have run, perhaps for ever.
-  for (const int what :
+  // Triggers and views in a foreign file could run forever.
+  for (const int option :
        {SQLITE_DBCONFIG_ENABLE_TRIGGER, SQLITE_DBCONFIG_ENABLE_VIEW}) {
-    sqlite3_db_config(database->database_, what, 0, /*is_on=*/nullptr);
+    sqlite3_db_config(database->database_, option, 0, /*is_on=*/nullptr);
   }
   return database;
 }

@@ -25,8 +25,8 @@
 //   q MACHINE# SHAPE#   empty; the machine has chunks of this shape
 //   t MACHINE#          EPOCH#, SEQUENCE and time of the machine's newest
 //                       sample in chunks
-//   f EPOCH# SEQUENCE   fingerprints of batches in chunks: of this batch and
-//                       those that follow it
+//   f EPOCH# SEQUENCE   fingerprints of batches in chunks: this batch and the
+//                       following ones
 //
 // In "log":
 //

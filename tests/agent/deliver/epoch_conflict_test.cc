@@ -205,7 +205,7 @@ TEST_F(SetBackTest, TreatsAWelcomeAsAnAcknowledgement) {
   ConverseWith("store", 0);
   AddBatches(3);
   EXPECT_THAT(Say(), SizeIs(3));
-  ConverseWith("store", 3);  // acknowledgements were in flight
+  ConverseWith("store", 3);  // acknowledgments were in flight
   ConverseWith("store", 2);
   EXPECT_THAT(NextLosses(), ElementsAre("LOSS_CAUSE_STORE_DAMAGED 1, 3..3"));
 }

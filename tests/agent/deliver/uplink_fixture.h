@@ -150,7 +150,7 @@ class UplinkTest : public ::testing::Test {
     return limits;
   }
 
-  // Without an aggregator, an uplink ends without waiting for acknowledgements.
+  // Without an aggregator, an uplink ends without waiting for acknowledgments.
   std::optional<Delivery> delivery_{
       Delivery::Options{.epoch = kEpoch, .blocks_per_batch = 1}};
   std::atomic<std::thread::id> uplinks_thread_;

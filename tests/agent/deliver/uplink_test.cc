@@ -103,7 +103,7 @@ TEST_F(UplinkTest, ResendsExactlyTheNonDurableBatches) {
   const v1::CollectRequest hello = second.Receive();
   EXPECT_EQ(hello.hello().held_epochs(0).first_sequence(), 3);
   EXPECT_EQ(hello.hello().held_epochs(0).last_sequence(), 5);
-  SendWelcome(second, /*durable=*/3);  // its acknowledgement was lost
+  SendWelcome(second, /*durable=*/3);  // its acknowledgment was lost
   EXPECT_THAT(ReceiveBatches(second, 2), ElementsAre(4, 5));
   SendAck(second, 5);
   AddBatch();

@@ -120,7 +120,7 @@ class Link : public AgentLink {
     }
     return responses_.back().enumerate_instances();
   }
-  // Returns all responses since the last call, except acknowledgements.
+  // Returns all responses since the last call, except acknowledgments.
   std::vector<v1::CollectResponse> Take() {
     absl::MutexLock lock(&mutex_);
     return std::exchange(responses_, {});

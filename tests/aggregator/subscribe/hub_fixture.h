@@ -1,4 +1,5 @@
-// A hub whose work a test does, and what its subscribers are told.
+// A fixture for tests of the hub: runs its work step by step, and prints the
+// messages of subscribers.
 
 #ifndef FLEETPERF_TESTS_AGGREGATOR_SUBSCRIBE_HUB_FIXTURE_H_
 #define FLEETPERF_TESTS_AGGREGATOR_SUBSCRIBE_HUB_FIXTURE_H_
@@ -23,7 +24,7 @@ namespace fleetperf::aggregator {
 
 // Reads a subscriber's messages: "+1 web-1 \Disk(C:)\Queue Length", "1@5=2" for
 // a value 5 s after the start, "1@5 gap", "1@5 raw 2", "-1". Series have the
-// numbers in which the subscriber was first told of them.
+// numbers in the order of their first mention.
 class Reader {
  public:
   explicit Reader(std::shared_ptr<Subscription> subscription)
@@ -33,7 +34,7 @@ class Reader {
     return subscription_;
   }
 
-  // Everything since the last call.
+  // Returns all messages since the last call.
   std::vector<std::string> Read() {
     std::vector<std::string> notes;
     Outbox::Message message;
@@ -117,7 +118,7 @@ class HubTest : public ::testing::Test {
     Choice choice;
     std::optional<absl::Time> start;
   };
-  // Null, and a failure, if the hub does not take it.
+  // Returns nullptr and reports a failure if the hub refuses the subscription.
   std::unique_ptr<Reader> Subscribe(const std::vector<std::string>& paths) {
     return Subscribe(paths, Wanted());
   }
@@ -141,7 +142,7 @@ class HubTest : public ::testing::Test {
     }
   }
 
-  // The agent's next batch arrives.
+  // Delivers the agent's next batch.
   void Offer(testing::DiskAgent& agent) {
     const auto batch = agent.TakeBatch();
     ASSERT_OK(batch);
