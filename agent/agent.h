@@ -10,9 +10,14 @@
 
 namespace fleetperf::agent {
 
-// Collects and sends samples from Start() until destruction.
+// Collects and sends samples, on threads of its own, from Start() until
+// destruction. docs/design/threads.md lists the threads and the order of
+// shutdown.
 class Agent {
  public:
+  // Waits for the sources' countersets, up to a deadline, but not for an
+  // aggregator. Returns an error if the certificates, the spool, the capture or
+  // the local source cannot be opened.
   static absl::StatusOr<std::unique_ptr<Agent>> Start(const Config& config);
   virtual ~Agent() = default;
 };

@@ -12,7 +12,7 @@
 namespace fleetperf {
 
 // Receives requests to stop (SIGINT or SIGTERM) and, if enabled, to reload the
-// configuration (SIGHUP).
+// configuration (SIGHUP). Raise is thread-safe; one thread waits.
 class StopSignal {
  public:
   // Must be called before any thread is started, because it masks the signals.

@@ -18,13 +18,15 @@ class ChannelCredentials;
 
 namespace fleetperf::agent {
 
-// Counts since the start.
+// Counts since the start. Thread-safe.
 struct UplinkCounts {
   std::atomic<uint64_t> connected = 0;  // 1 while an aggregator accepts batches
   std::atomic<uint64_t> connections = 0;
   std::atomic<uint64_t> pauses = 0;  // requested by an aggregator
 };
 
+// Runs a thread of its own from construction to destruction. Nothing else is
+// called, so construction and destruction may happen on different threads.
 class Uplink {
  public:
   struct Options {
@@ -33,7 +35,7 @@ class Uplink {
     std::vector<std::string> aggregators;
     std::shared_ptr<grpc::ChannelCredentials> credentials;
     AgentDescription agent;
-    UplinkCounts* counts = nullptr;  // must outlive the uplink; may be null
+    UplinkCounts* counts = nullptr;  // must outlive the uplink; may be nullptr
   };
 
   // Starts the uplink's thread.

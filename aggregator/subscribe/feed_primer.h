@@ -15,6 +15,7 @@
 
 namespace fleetperf::aggregator {
 
+// Used by one thread at a time, as a task of HubContext::joining.
 class FeedPrimer : public HubTask {
  public:
   using Feeds = std::vector<std::shared_ptr<SharedFeed>>;
