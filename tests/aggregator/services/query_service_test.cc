@@ -160,7 +160,7 @@ TEST_F(QueryServiceTest, AnswersTheRequest) {
   EXPECT_THAT(Ask(request), ElementsAre("web-1 \\Disk(D:)\\Queue Length 7"));
   request.set_top(1);
   EXPECT_THAT(Ask(request), ElementsAre("top and bottom exclude each other; "
-                                        "ask for one after the other"));
+                                        "use two queries"));
   request.clear_top();
   request.mutable_where()->clear_comparison();
   EXPECT_THAT(Ask(request), ElementsAre("where requires a comparison"));
