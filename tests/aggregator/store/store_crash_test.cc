@@ -1,8 +1,8 @@
 // Kills the process of a store at random points while it commits batches, moves
 // them to chunks, merges and thins chunks, and makes backups. After each kill,
 // the store opens and has all acknowledged batches, exactly once and undamaged.
-// Each backup has all batches acknowledged before it. One agent stays connected;
-// another one restarts after each batch, so that its epochs end.
+// Each backup has all batches acknowledged before it. One agent stays
+// connected; another one restarts after each batch, so that its epochs end.
 //
 //   store_crash_test --work DIR SEED     commits and moves until it is killed
 //   store_crash_test --check DIR SEED ACKNOWLEDGED   exits with 1 on an error
