@@ -4,6 +4,7 @@
 #define FLEETPERF_AGENT_CERTIFICATE_NAMES_H_
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"

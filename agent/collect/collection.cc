@@ -132,19 +132,19 @@ void Collection::FindCountersets() {
   for (const std::string& warning : warnings) {
     log_.Warn(warning, absl::StrCat(options_.machine, ": ", warning));
   }
-  const bool was_well = source_status_.ok();
+  const bool was_ok = source_status_.ok();
   source_status_ = found.status();
   if (!found.ok()) {
     log_.Warn("countersets",
               absl::StrCat("cannot list the countersets of ", options_.machine,
                            ": ", found.status().message()));
-    must_regroup_ = must_regroup_ || (was_well && known.empty());
+    must_regroup_ = must_regroup_ || (was_ok && known.empty());
     next_search_ = options_.clock->Monotonic() + search_backoff_.Next();
     return;
   }
   search_backoff_.Reset();
   next_search_ = options_.clock->Monotonic() + kSearchInterval;
-  if (found->empty() && was_well) return;
+  if (found->empty() && was_ok) return;
   absl::MutexLock lock(&mutex_);
   std::move(found->begin(), found->end(), std::back_inserter(registrations_));
   std::sort(registrations_.begin(), registrations_.end(),
@@ -245,11 +245,11 @@ void Collection::UpdateReports(const Resolution& resolution) {
 // Reports success for queries whose counters are all collected by other
 // queries.
 void Collection::AddMergedQueries(std::vector<QueryReport>* reports) const {
-  std::set<size_t> told;
-  for (const QueryReport& report : *reports) told.insert(report.query);
+  std::set<size_t> reported;
+  for (const QueryReport& report : *reports) reported.insert(report.query);
   for (size_t query = 0; query < plan_.queries.size(); ++query) {
     if (!IsFor(plan_.queries[query], options_.machine)) continue;
-    if (!told.contains(query)) {
+    if (!reported.contains(query)) {
       reports->push_back(
           {.query = query, .counterset = plan_.queries[query].counterset});
     }

@@ -92,7 +92,7 @@ class Collection {
     std::unique_ptr<Collector> collector = nullptr;  // null: no handle
     std::vector<std::string> problems = {};          // from opening the handle
     std::vector<size_t> failing = {};  // positions of queries without samples
-    // When to reopen the handle; std::nullopt while all queries succeed.
+    // The time to reopen the handle; std::nullopt while all queries succeed.
     std::optional<absl::Duration> reopening = std::nullopt;
     Backoff backoff;
   };

@@ -179,12 +179,12 @@ absl::StatusOr<std::vector<CounterIdentifier>> Collector::FindOwners() {
     }
     for (size_t i = 0; i < queries_.size(); ++i) {
       const Query& query = queries_[i];
-      const bool is_mine =
+      const bool matches =
           query.resolved.registration.guid == identifier.counterset &&
           (identifier.counter_id == perflib::kWildcardCounter ||
            std::count(query.counter_ids.begin(), query.counter_ids.end(),
                       identifier.counter_id) != 0);
-      if (is_mine) {
+      if (matches) {
         owners_[identifier.index] = Owner{i, identifier.counter_id};
         break;
       }

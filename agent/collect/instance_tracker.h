@@ -1,9 +1,10 @@
 // Follows the instances of one counterset of one machine from block to block
-// and tells their lives apart.
+// and distinguishes their lives.
 //
 // A new life begins when an instance was absent from a complete list or when
 // its start changed. If the number of instances with the same name and id
-// changes, all of them begin new lives, because they cannot be told apart.
+// changes, all of them begin new lives, because they are
+// indistinguishable.
 
 #ifndef FLEETPERF_AGENT_COLLECT_INSTANCE_TRACKER_H_
 #define FLEETPERF_AGENT_COLLECT_INSTANCE_TRACKER_H_

@@ -12,7 +12,7 @@
 namespace fleetperf::agent {
 namespace {
 
-// How long reports wait for slow machines.
+// The time that reports wait for slow machines, and for the own machine.
 constexpr absl::Duration kReportTime = absl::Seconds(2);
 constexpr absl::Duration kOwnReportTime = absl::Seconds(10);
 

@@ -67,8 +67,8 @@ class Player {
   MachineInstances instances_;
   std::vector<Track> tracks_;
   size_t blocks_ = 0;
-  // Of these blocks: the number played, and of the played ones the numbers not
-  // stored at all and stored in part.
+  // The numbers of blocks played, and of played blocks that were not stored at
+  // all and stored in part.
   size_t played_ = 0;
   size_t unreadable_ = 0;
   size_t damaged_ = 0;

@@ -22,8 +22,9 @@ struct ResolvedQuery {
   absl::Duration interval;
   struct Counter {
     uint32_t id;
-    bool only_linked;  // not named by the plan, but needed by another counter's
-                       // formula
+    // The plan does not name the counter, but another counter's formula needs
+    // it.
+    bool only_linked;
 
     bool operator==(const Counter&) const = default;
   };
@@ -32,10 +33,10 @@ struct ResolvedQuery {
   // The counter that holds an instance's start time: a different value means a
   // different life. Collected even if not sent.
   std::optional<uint32_t> start_counter_id;
-  // An instance is kept if it matches one of these patterns; empty keeps all
-  // ...
+  // An instance is kept if it matches a pattern of `instances`, or if there are
+  // none, and matches no pattern of `except_instances`. The latter are the
+  // instances that earlier queries collect.
   std::vector<perflib::Pattern> instances;
-  // ... and matches none of these, which earlier queries collect.
   std::vector<perflib::Pattern> except_instances;
   bool wrap32 = false;  // PlannedQuery::wrap32
 

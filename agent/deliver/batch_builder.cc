@@ -30,8 +30,8 @@ int64_t Difference(uint64_t later, uint64_t earlier) {
 
 std::vector<Run> FindRuns(const QueryBlocks& blocks) {
   std::vector<Run> runs;
-  // The open run of each instance. A block usually has the same instances as
-  // the previous one; then the run is found at the same position.
+  // The open run of each instance. Usually a block has the same instances as
+  // the previous one, and the run is found at the same position.
   absl::flat_hash_map<uint32_t, size_t> run_of;
   std::vector<size_t> run_at;
   for (size_t b = 0; b < blocks.size(); ++b) {
@@ -117,8 +117,8 @@ void AddClocks(absl::Span<const BlockSamples> blocks, v1::BlockColumns* to) {
   }
 }
 
-// Adds the columns of a single block without looking for runs, which is several
-// times as fast. The spool stores each tick in this form before it is in a
+// Adds the columns of a single block. Skips the search for runs, which takes
+// most of the time. The spool stores each tick in this form before it is in a
 // batch.
 void AddOnlyBlock(const QuerySamples& samples, v1::QueryColumns* columns) {
   const size_t rows = samples.instances.size();

@@ -23,10 +23,11 @@ constexpr size_t kMaxEpochs = 1000;
 
 }  // namespace
 
-Conversation::Conversation(const AgentDescription* agent)
+Conversation::Conversation(const AgentDescription* agent, LogOncePerCause* log)
     : agent_(*agent),
       spool_(agent->delivery->spool()),
-      catalogue_(agent->catalogue()) {
+      catalogue_(agent->catalogue()),
+      log_(*log) {
   v1::CollectRequest hello = MakeHello();
   absl::MutexLock lock(&mutex_);
   limits_.set_max_unacknowledged_batches(kDefaultUnacknowledged);
@@ -117,7 +118,8 @@ std::optional<v1::CollectRequest> Conversation::Next(TakeBatch take) {
     if (place != sent_) continue;  // sent by another thread
     const auto epoch = epochs_.find((*next)->place.epoch);
     if (epoch == epochs_.end()) {
-      must_reconnect_ = in_flight_.empty();  // Hello did not name the epoch
+      // Hello did not name the epoch.
+      if (in_flight_.empty()) must_reconnect_ = true;
       return std::nullopt;
     }
     sent_ = (*next)->place;
@@ -214,9 +216,23 @@ void Conversation::HandleWelcome(const v1::Welcome& welcome) {
   }
 }
 
+absl::Status Conversation::CheckNamesEpochs(const v1::Welcome& welcome) const {
+  std::set<uint64_t> named;
+  for (const v1::EpochState& state : welcome.epochs()) {
+    named.insert(state.epoch());
+  }
+  for (const auto& [number, id] : epochs_) {
+    if (named.contains(id)) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the aggregator's Welcome lacks epoch ", id, ", which Hello named"));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::vector<v1::CollectRequest>> Conversation::Resume(
     const v1::Welcome& welcome) {
   std::vector<v1::CollectRequest> to_say;
+  RETURN_IF_ERROR(CheckNamesEpochs(welcome));
   for (const v1::EpochState& state : welcome.epochs()) {
     const std::optional<uint32_t> number = NumberOf(state.epoch());
     if (!number.has_value()) continue;
@@ -281,11 +297,22 @@ std::optional<uint32_t> Conversation::NumberOf(uint64_t epoch) const {
   return std::nullopt;
 }
 
+bool Conversation::MayAnswer(BatchPlace place) const {
+  // Welcome repeats earlier answers to batches of previous streams.
+  if (!is_welcome_) return false;
+  if (spool_.MayHaveArrived(place)) return true;
+  log_.Warn("answer",
+            absl::StrCat("ignored the aggregator's answer to batch ",
+                         place.sequence, ", which the agent has not sent"));
+  return false;
+}
+
 void Conversation::HandleAck(const v1::Ack& ack) {
   const std::optional<uint32_t> number = NumberOf(ack.epoch());
   if (!number.has_value()) return;
   absl::MutexLock lock(&mutex_);
   const BatchPlace place = {.epoch = *number, .sequence = ack.sequence()};
+  if (!MayAnswer(place)) return;
   spool_.Acknowledge(place);
   agent_.delivery->receipts().Acknowledge(store_id_, ack.epoch(),
                                           ack.sequence());
@@ -299,10 +326,11 @@ void Conversation::HandleReject(const v1::Reject& reject) {
   const std::optional<uint32_t> number = NumberOf(reject.epoch());
   if (!number.has_value()) return;
   absl::MutexLock lock(&mutex_);
+  const BatchPlace place = {.epoch = *number, .sequence = reject.sequence()};
+  if (!MayAnswer(place)) return;
   log_.Warn(absl::StrCat("reject ", reject.reason()),
             absl::StrCat("the aggregator rejected batch ", reject.sequence(),
                          ": ", reject.reason()));
-  const BatchPlace place = {.epoch = *number, .sequence = reject.sequence()};
   spool_.Reject(place);
   std::erase(in_flight_, place);
   got_through_ = true;

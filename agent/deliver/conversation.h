@@ -12,6 +12,7 @@
 //   aggregator's store has.
 // - Only epochs named in Hello are sent. Batches of other epochs wait for the
 //   next conversation.
+// - An answer removes only batches that the aggregator may have.
 
 #ifndef FLEETPERF_AGENT_DELIVER_CONVERSATION_H_
 #define FLEETPERF_AGENT_DELIVER_CONVERSATION_H_
@@ -65,9 +66,10 @@ struct AgentDescription {
 // file.
 class Conversation {
  public:
-  // Queues Hello, for which it reads the spool's files. `agent` must outlive
-  // the conversation.
-  explicit Conversation(const AgentDescription* agent);
+  // Queues Hello, for which it reads the spool's files. `agent` and `log` must
+  // outlive the conversation. All conversations of an agent share a log, which
+  // limits the rate of their warnings.
+  Conversation(const AgentDescription* agent, LogOncePerCause* log);
 
   // Returns the next message to send; std::nullopt if there is none. May wait
   // for the spool's files.
@@ -117,6 +119,9 @@ class Conversation {
   // Drops a batch that is too large and logs that.
   void Refuse(const SpooledBatch& spooled);
   void HandleWelcome(const v1::Welcome& welcome) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Returns an error if an epoch of Hello is missing: the batches of that epoch
+  // that arrived are then unknown.
+  absl::Status CheckNamesEpochs(const v1::Welcome& welcome) const;
   // Returns the messages that must precede the batches of these epochs.
   absl::StatusOr<std::vector<v1::CollectRequest>> Resume(
       const v1::Welcome& welcome) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -128,6 +133,9 @@ class Conversation {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns the number of an epoch that Hello named.
   std::optional<uint32_t> NumberOf(uint64_t epoch) const;
+  // Returns whether the aggregator may have the batch that it acknowledges or
+  // rejects. Warns if it cannot.
+  bool MayAnswer(BatchPlace place) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void HandleAck(const v1::Ack& ack) ABSL_LOCKS_EXCLUDED(mutex_);
   void HandleReject(const v1::Reject& reject) ABSL_LOCKS_EXCLUDED(mutex_);
   void HandleThrottle(const v1::Throttle& throttle) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -136,7 +144,7 @@ class Conversation {
   const AgentDescription& agent_;
   Spool& spool_;
   const HashedCatalogue catalogue_;
-  LogOncePerCause log_;
+  LogOncePerCause& log_;
   // The ids of the epochs that Hello named, by number. Never changes.
   std::map<uint32_t, uint64_t> epochs_;
 

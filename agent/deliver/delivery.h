@@ -71,6 +71,7 @@ class Delivery {
   // by the thread that closed and compressed the batch.
   void SetBatchListener(std::function<void()> listener);
 
+  // Adds a tick. Closes and compresses the open batch if the tick completes it.
   void Add(BlockSamples block);
   // Reports lost ticks. Losses with the same machine and cause are added up
   // until they are sent. An empty `machine` means all machines.

@@ -35,12 +35,12 @@ class Losses {
   void Add(const Losses& others);
 
   bool empty() const { return ranges_.empty(); }
-  // All that were lost for a cause.
+  // Returns the range of all ticks lost for a cause.
   TickRange Of(LossCause cause) const;
 
   // Adds the losses to a batch.
   void AppendTo(v1::BatchContent* content) const;
-  // Reads the losses that a batch tells.
+  // Returns the losses that a batch reports.
   static Losses In(const v1::BatchContent& content);
 
  private:

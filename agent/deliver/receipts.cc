@@ -5,7 +5,8 @@
 namespace fleetperf::agent {
 namespace {
 
-// Per epoch; about 90 KB, or almost three hours of ten-second batches.
+// The limit of batches per epoch: about 90 KB, or almost three hours of
+// ten-second batches.
 constexpr size_t kMaxBatches = 1000;
 
 }  // namespace

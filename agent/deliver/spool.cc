@@ -281,6 +281,11 @@ std::optional<SpooledBatch> Spool::TakeFromMemory(BatchPlace place,
   return next->spooled;
 }
 
+bool Spool::MayHaveArrived(BatchPlace place) const {
+  absl::MutexLock lock(&mutex_);
+  return state_.epochs().MayHaveArrived(place);
+}
+
 bool Spool::MayHoldAfter(BatchPlace place) const {
   absl::MutexLock lock(&mutex_);
   return state_.open().is_sealing() || state_.queue().Next(place) != nullptr;

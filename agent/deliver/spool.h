@@ -138,6 +138,9 @@ class Spool {
   // Like Take, but uses memory only. If the next batch's payload is in a file,
   // returns std::nullopt and sets `must_read`.
   std::optional<SpooledBatch> TakeFromMemory(BatchPlace place, bool* must_read);
+  // Whether the connected aggregator may have the batch. Always true for an
+  // epoch of a former process before Resume.
+  bool MayHaveArrived(BatchPlace place) const;
   // Whether a batch after `place` exists or is being compressed.
   bool MayHoldAfter(BatchPlace place) const;
   // Removes the batches of the epoch up to `place`.

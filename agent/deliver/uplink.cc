@@ -23,7 +23,7 @@ namespace {
 
 constexpr absl::Duration kFirstRetry = absl::Milliseconds(250);
 constexpr absl::Duration kMaxRetry = absl::Seconds(15);
-// How long the destructor waits for the spool to be sent.
+// The time that the destructor waits for the spool to be sent.
 constexpr absl::Duration kDrainTime = absl::Seconds(2);
 
 }  // namespace
@@ -65,7 +65,7 @@ class Uplink::Impl {
    public:
     Stream(Impl* uplink, const std::shared_ptr<grpc::Channel>& channel)
         : uplink_(*uplink),
-          conversation_(&uplink->options_.agent),
+          conversation_(&uplink->options_.agent, &uplink->log_),
           stub_(v1::CollectionService::NewStub(channel)) {
       stub_->async()->Collect(&context_, this);
     }
@@ -80,7 +80,7 @@ class Uplink::Impl {
 
     void Cancel() { context_.TryCancel(); }
 
-    // Where to look for batches.
+    // The places that may be searched for batches.
     enum class Source { kMemory, kMemoryAndFile };
 
     // Starts the next write if a message is ready and no write is in progress.
@@ -192,7 +192,7 @@ class Uplink::Impl {
     return stopping_;
   }
 
-  // How a stream ended.
+  // The way in which a stream ended.
   struct End {
     bool got_through = false;
     // The aggregator closed the stream in order, to spread load: reconnect at
@@ -312,7 +312,7 @@ class Uplink::Impl {
   }
 
   const Options options_;
-  LogOncePerCause log_;
+  LogOncePerCause log_;  // of all streams
   absl::Mutex mutex_;
   Wakeup wakeup_{options_.agent.clock};
   std::string address_ ABSL_GUARDED_BY(mutex_);

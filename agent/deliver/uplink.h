@@ -25,8 +25,8 @@ struct UplinkCounts {
   std::atomic<uint64_t> pauses = 0;  // requested by an aggregator
 };
 
-// Runs a thread of its own from construction to destruction. Nothing else is
-// called, so construction and destruction may happen on different threads.
+// Runs a thread of its own from construction to destruction, which may happen
+// on different threads.
 class Uplink {
  public:
   struct Options {

@@ -7,6 +7,7 @@
 // - No more batches are in flight than Welcome permits.
 // - No batch is sent after it was acknowledged or rejected, also across
 //   connections, restarts of the agent and forks of an epoch.
+// - No batch counts as acknowledged that was neither sent nor named in Welcome.
 
 #include <google/protobuf/stubs/logging.h>
 #include <spdlog/spdlog.h>
@@ -81,7 +82,7 @@ class Aggregator {
   }
 
   void Connect() {
-    conversation_ = std::make_unique<Conversation>(&agent_);
+    conversation_ = std::make_unique<Conversation>(&agent_, &log_);
     limit_ = kDefaultInFlight;
     is_welcome_ = false;
     paused_until_ = absl::ZeroDuration();
@@ -96,6 +97,7 @@ class Aggregator {
       if (held.forked_from() != 0 && !forks_.contains(held.epoch())) {
         forks_.insert(held.epoch());
         acknowledged_[held.epoch()] = acknowledged_[held.forked_from()];
+        arrived_[held.epoch()] = arrived_[held.forked_from()];
         for (const auto& [epoch, sequence] : std::set(rejected_)) {
           if (epoch == held.forked_from()) {
             rejected_.insert({held.epoch(), sequence});
@@ -237,6 +239,7 @@ class Aggregator {
           static_cast<uint32_t>(input_.Number()));
     }
     if (kind / 32 % 4 == 1) {
+      has_size_limits_ = true;
       welcome.mutable_limits()->set_max_payload_bytes(input_.Byte());
       welcome.mutable_limits()->set_max_content_bytes(input_.Byte());
     }
@@ -262,9 +265,16 @@ class Aggregator {
       FUZZ_CHECK(!conversation_->Next().has_value());
       Connect();
     }
+    CheckAcknowledged();
   }
 
   void NoteWelcome(const v1::Welcome& welcome) {
+    // The agent reconnects if an epoch of Hello is missing.
+    std::set<uint64_t> missing(epochs_.begin(), epochs_.end());
+    for (const v1::EpochState& state : welcome.epochs()) {
+      missing.erase(state.epoch());
+    }
+    if (!missing.empty()) return;
     is_welcome_ = true;
     const uint32_t limit = welcome.limits().max_unacknowledged_batches();
     limit_ = limit == 0 ? kDefaultInFlight : std::min(limit, kMaxInFlight);
@@ -272,32 +282,49 @@ class Aggregator {
       const auto number = delivery_->spool().NumberOf(state.epoch());
       if (!number.has_value()) continue;
       // The agent ignores acknowledgments of batches that it did not make.
+      const uint64_t last = delivery_->spool().open_sequence() - 1;
       if (number == kThisProcess && !directory_.empty()) {
+        Extend(&arrived_[state.epoch()],
+               std::min(state.durable_sequence(), last));
         continue;
       }
-      uint64_t& acknowledged = acknowledged_[state.epoch()];
-      acknowledged = std::max(acknowledged, state.durable_sequence());
+      Extend(&arrived_[state.epoch()], state.durable_sequence());
+      Extend(&acknowledged_[state.epoch()], state.durable_sequence());
+    }
+  }
+
+  static void Extend(uint64_t* last, uint64_t sequence) {
+    *last = std::max(*last, sequence);
+  }
+
+  // Whether the agent handles an answer to the batch. The agent ignores answers
+  // before Welcome and to batches that have not arrived.
+  bool IsHandled(uint64_t epoch, uint64_t sequence) const {
+    const auto number = delivery_->spool().NumberOf(epoch);
+    return is_welcome_ && number.has_value() &&
+           delivery_->spool().MayHaveArrived(
+               {.epoch = *number, .sequence = sequence});
+  }
+
+  void CheckAcknowledged() {
+    // Batches that exceed a limit of size are skipped, but count as sent.
+    if (has_size_limits_) return;
+    for (const Spool::HeldEpoch& held : delivery_->spool().HeldEpochs()) {
+      FUZZ_CHECK(held.epoch.acknowledged <= arrived_[held.epoch.id]);
     }
   }
 
   void Settle(const v1::Ack& ack) {
-    if (!delivery_->spool().NumberOf(ack.epoch()).has_value()) return;
-    uint64_t& acknowledged = acknowledged_[ack.epoch()];
-    acknowledged = std::max(acknowledged, ack.sequence());
+    if (!IsHandled(ack.epoch(), ack.sequence())) return;
+    Extend(&acknowledged_[ack.epoch()], ack.sequence());
     std::erase_if(in_flight_, [&](const auto& place) {
       return place.first == ack.epoch() && place.second <= ack.sequence();
     });
   }
 
   void NoteReject(const v1::Reject& reject) {
-    const auto number = delivery_->spool().NumberOf(reject.epoch());
-    if (!number.has_value()) return;
+    if (!IsHandled(reject.epoch(), reject.sequence())) return;
     in_flight_.erase({reject.epoch(), reject.sequence()});
-    // The agent ignores rejections of batches that it has not made yet.
-    if (number == kThisProcess &&
-        reject.sequence() >= delivery_->spool().open_sequence()) {
-      return;
-    }
     rejected_.insert({reject.epoch(), reject.sequence()});
   }
 
@@ -318,6 +345,7 @@ class Aggregator {
     FUZZ_CHECK(batch.sequence() > acknowledged_[batch.epoch()]);
     FUZZ_CHECK(!rejected_.contains({batch.epoch(), batch.sequence()}));
     in_flight_.insert({batch.epoch(), batch.sequence()});
+    Extend(&arrived_[batch.epoch()], batch.sequence());
     return true;
   }
 
@@ -339,6 +367,7 @@ class Aggregator {
       .apply_plan = [](const v1::Plan*) { return v1::PlanReport(); },
       .clock = &clock_};
   uint64_t epoch_ = 100;
+  LogOncePerCause log_;
   std::unique_ptr<Delivery> delivery_;
   std::unique_ptr<Conversation> conversation_;
   uint32_t machine_ = 0;
@@ -354,8 +383,11 @@ class Aggregator {
   std::pair<std::ptrdiff_t, uint64_t> last_;
 
   // State across connections. `acknowledged_` holds the highest acknowledged
-  // sequence by epoch.
+  // sequence by epoch, and `arrived_` the highest one that was sent or named in
+  // Welcome.
   std::map<uint64_t, uint64_t> acknowledged_;
+  std::map<uint64_t, uint64_t> arrived_;
+  bool has_size_limits_ = false;
   std::set<std::pair<uint64_t, uint64_t>> rejected_;
   std::set<uint64_t> forks_;
 };

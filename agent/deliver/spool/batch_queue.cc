@@ -128,7 +128,7 @@ void BatchQueue::SetSaved(const std::vector<HeldBatch>& batches) {
     const auto found = batches_.find(saved.spooled.place);
     if (found == batches_.end()) continue;
     HeldBatch& batch = found->second;
-    // A batch dropped meanwhile stays unsaved: the log lacks its remains.
+    // A batch dropped in the meantime stays unsaved: the log lacks its remains.
     if (batch.is_dropped() != saved.is_dropped()) continue;
     unsaved_.erase(found->first);
     if (batch.is_dropped()) continue;

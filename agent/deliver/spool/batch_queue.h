@@ -33,7 +33,7 @@ class BatchQueue {
   // Removes and returns the remains of the epoch's batches after `place`.
   std::vector<HeldBatch> TakeDroppedAfter(BatchPlace place);
 
-  // These return nullptr if no such batch exists.
+  // Find, Next and First return nullptr if no such batch exists.
   const HeldBatch* Find(BatchPlace place) const;
   // The first batch after `place` that was not dropped.
   const HeldBatch* Next(BatchPlace place) const;
@@ -50,7 +50,7 @@ class BatchQueue {
   // Batches and remains that the log has.
   std::vector<HeldBatch> Saved() const;
   // Marks batches as saved, with their payloads at the given places. Ignores
-  // batches that were removed or dropped meanwhile.
+  // batches that were removed or dropped in the meantime.
   void SetSaved(const std::vector<HeldBatch>& batches);
   // Frees the oldest cached payloads until at most `bytes` of them remain.
   void ShrinkCache(uint64_t bytes);

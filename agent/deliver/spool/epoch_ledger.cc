@@ -77,7 +77,8 @@ void EpochLedger::Resume(BatchPlace last_arrived) {
   if (epoch != nullptr) epoch->sent = last_arrived.sequence;
 }
 
-bool EpochLedger::IsAnothers(uint64_t sequence, uint64_t fingerprint) const {
+bool EpochLedger::IsOfAnotherProcess(uint64_t sequence,
+                                     uint64_t fingerprint) const {
   if (sequence > current_.last_sequence) return true;
   const auto made = fingerprints_.find(sequence);
   return made != fingerprints_.end() && fingerprint != 0 &&

@@ -45,7 +45,7 @@ class EpochLedger {
 
   // Whether an aggregator whose last batch of the current epoch is `sequence`,
   // with this fingerprint (0: unknown), has batches of another process.
-  bool IsAnothers(uint64_t sequence, uint64_t fingerprint) const;
+  bool IsOfAnotherProcess(uint64_t sequence, uint64_t fingerprint) const;
   // Continues under a new epoch.
   void Fork(uint64_t id);
 

@@ -4,9 +4,9 @@
 //   size of the body (4) | size of the payload (4) | body | payload
 //
 // Integers are little-endian; checksums are CRC-32. Record numbers are
-// consecutive, so a missing record shows. The header's own checksum tells a
-// record that a crash cut off from a damaged one, and makes the record after a
-// damaged body easy to find. The body has the checksums of the payload.
+// consecutive, so missing records are detected. The header's own checksum
+// distinguishes a record that a crash cut off from a damaged one, and locates
+// the record after a damaged body. The body has the checksums of the payload.
 
 #ifndef FLEETPERF_AGENT_DELIVER_SPOOL_RECORD_LOG_H_
 #define FLEETPERF_AGENT_DELIVER_SPOOL_RECORD_LOG_H_

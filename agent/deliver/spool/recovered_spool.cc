@@ -44,6 +44,22 @@ bool IsSound(const HeldBatch& batch, const RecoveredSpool& spool) {
          batch.spooled.dropped != LossCause::kUnknown;
 }
 
+void RemoveAcknowledged(RecoveredSpool* spool) {
+  for (auto& [number, epoch] : spool->epochs) {
+    if (epoch.acknowledged > epoch.last_sequence) {
+      // The aggregator recognizes batches that it has.
+      epoch.acknowledged = 0;
+      // Of a former process, the aggregator may have batches that no file has.
+      if (number == spool->process) {
+        spool->AddDamage("acknowledgments of batches that no epoch has");
+      }
+    }
+    spool->batches.erase(
+        spool->batches.lower_bound({number, 0}),
+        spool->batches.upper_bound({number, epoch.acknowledged}));
+  }
+}
+
 }  // namespace
 
 void RecoveredSpool::Lose(const HeldBatch& batch) {
@@ -64,13 +80,14 @@ void RecoveredSpool::RemoveUnsound() {
            epoch.last_sequence > kLastSequence;
   };
   if (std::erase_if(epochs, is_unsound) > 0) AddDamage("wrong epochs");
+  process = epochs.empty() ? 0 : epochs.rbegin()->first;
+  RemoveAcknowledged(this);
   const size_t removed = std::erase_if(batches, [&](const auto& placed) {
     if (IsSound(placed.second, *this)) return false;
     Lose(placed.second);
     return true;
   });
   if (removed > 0) AddDamage("batches that no epoch has");
-  process = epochs.empty() ? 0 : epochs.rbegin()->first;
   for (auto& [sequence, batch] : open) {
     const auto epoch = epochs.find(process);
     if (epoch != epochs.end() && sequence > epoch->second.last_sequence &&

@@ -54,8 +54,8 @@ struct RecoveredSpool {
   // Counts a batch as lost by damage.
   void Lose(const HeldBatch& batch);
   void AddDamage(absl::string_view found);
-  // Removes epochs without batches, except the last one. Counts contents that
-  // no agent writes as damage.
+  // Removes acknowledged batches, and epochs without batches except the last
+  // one. Counts contents that no agent writes as damage.
   void RemoveUnsound();
   // Seals the open batches. The previous process may have sealed and sent more
   // ticks under the same sequence; the aggregator then has that batch, with all

@@ -14,7 +14,7 @@ constexpr uint64_t kMaxUnsavedBytes = uint64_t{16} << 20;
 constexpr uint64_t kUnsavedShare = 4;
 // Upper bound on saved payloads that memory caches.
 constexpr uint64_t kMaxCachedBytes = uint64_t{1} << 20;
-// Each batch takes about 300 bytes of memory beside its payload.
+// Each batch takes about 300 bytes of memory in addition to its payload.
 constexpr size_t kMaxBatches = 100'000;
 // Upper bounds on one record of a new segment. Damage loses one record.
 constexpr int kBatchesPerRecord = 500;
@@ -88,7 +88,7 @@ void SpoolState::Seal(HeldBatch batch) {
 bool SpoolState::Resume(BatchPlace last_arrived, uint64_t fingerprint) {
   // Without files, this may be a repeated replay of a capture.
   if (last_arrived.epoch == kThisProcess && options_.has_files &&
-      epochs_.IsAnothers(last_arrived.sequence, fingerprint)) {
+      epochs_.IsOfAnotherProcess(last_arrived.sequence, fingerprint)) {
     return false;
   }
   // Dropped batches that had not arrived are lost; the others are not. From now

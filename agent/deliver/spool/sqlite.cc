@@ -44,7 +44,7 @@ absl::Status SqliteDatabase::Error(int code) const {
       return absl::FailedPreconditionError(
           absl::StrCat(path_, " is in use by another process"));
     case SQLITE_IOERR:
-      // A disk that gets full while the write-ahead log grows.
+      // The disk became full while the write-ahead log grew.
       if (sqlite3_system_errno(database_) == ENOSPC) {
         return absl::ResourceExhaustedError(text);
       }

@@ -128,7 +128,7 @@ class ConversationTest : public ::testing::Test {
 
   // Starts a conversation.
   v1::Hello Hello() {
-    conversation_ = std::make_unique<Conversation>(&agent_);
+    conversation_ = std::make_unique<Conversation>(&agent_, &log_);
     const auto request = conversation_->Next();
     EXPECT_TRUE(request.has_value() && request->has_hello());
     return request.has_value() ? request->hello() : v1::Hello();
@@ -228,6 +228,7 @@ class ConversationTest : public ::testing::Test {
           },
       .clock = &clock_};
   std::unique_ptr<Delivery> delivery_;
+  LogOncePerCause log_;
   std::unique_ptr<Conversation> conversation_;
 };
 

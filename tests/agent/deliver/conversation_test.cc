@@ -111,11 +111,6 @@ TEST_F(ConversationTest, AcksAndRejectsFreeTheWindow) {
   Ack(kEpoch + 1, 20);
   Reject(kEpoch + 1, 5);
   EXPECT_THAT(Said(), IsEmpty());
-  // Batches sent on the previous stream can be acknowledged on this one.
-  Converse(Unacknowledged(2));
-  EXPECT_THAT(Said(), ElementsAre("batch 101/5", "batch 101/6"));
-  Ack(kEpoch, 7);
-  EXPECT_THAT(Said(), ElementsAre("batch 101/8", "batch 101/9"));
 }
 
 TEST_F(ConversationTest, SendsBatchesOfFormerProcessesFirst) {
@@ -258,7 +253,7 @@ TEST_F(ConversationTest, NeverResendsARejectedBatch) {
   AddBatches(1);
   Converse({{.epoch = 102}, {.epoch = 103}});
   EXPECT_THAT(Said(), ElementsAre("batch 102/1", "batch 102/3", "batch 103/1"));
-  // Nor batches of a former process.
+  // The same applies to batches of a former process.
   Reject(102, 3);
   Converse({{.epoch = 102}, {.epoch = 103}});
   EXPECT_THAT(Said(), ElementsAre("batch 102/1", "batch 103/1"));

@@ -63,10 +63,10 @@ class NeededForkTest : public ForkTest,
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Because, NeededForkTest, ::testing::Bool(),
+INSTANTIATE_TEST_SUITE_P(Conflicts, NeededForkTest, ::testing::Bool(),
                          [](const auto& test) {
-                           return test.param ? "ThereIsMore"
-                                             : "TheFingerprintIsAnothers";
+                           return test.param ? "HigherDurableSequence"
+                                             : "DifferentFingerprint";
                          });
 
 TEST_P(NeededForkTest, ResendsUnacknowledgedBatchesUnderANewEpoch) {
@@ -201,7 +201,7 @@ TEST_F(SetBackTest, ResendsLossesReportedInALostBatch) {
                                         "LOSS_CAUSE_STORE_DAMAGED 2, 1..2"));
 }
 
-TEST_F(SetBackTest, TreatsAWelcomeAsAnAcknowledgement) {
+TEST_F(SetBackTest, TreatsAWelcomeAsAnAcknowledgment) {
   ConverseWith("store", 0);
   AddBatches(3);
   EXPECT_THAT(Say(), SizeIs(3));

@@ -83,7 +83,7 @@ TEST(RecordLog, DetectsEachChangedByte) {
   const std::string sound = FileOf({1, 2, 3});
   const size_t record = sound.size() / 3;
   for (size_t offset = 0; offset < sound.size(); ++offset) {
-    if (offset % record >= record - kPayload) continue;  // not its matter
+    if (offset % record >= record - kPayload) continue;  // a payload
     std::string damaged = sound;
     damaged[offset] = static_cast<char>(damaged[offset] ^ (1 << offset % 8));
     std::vector<uint32_t> others = {1, 2, 3};

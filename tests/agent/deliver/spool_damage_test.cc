@@ -229,11 +229,11 @@ TEST_F(SpoolDamageTest, CountsContentsThatNoAgentWrites) {
     batch->mutable_ticks()->set_ticks(1);
   };
   std::vector<v1::SpoolRecord> records(5);
-  add_epoch(UINT32_MAX, &records[0]);  // this process's, to be
+  add_epoch(UINT32_MAX, &records[0]);  // the number of the next process
   add_epoch(0, &records[1]);
-  add_batch(9, 1, &records[2]);  // of no epoch
+  add_batch(9, 1, &records[2]);  // of an unknown epoch
   add_epoch(1, &records[3]);
-  add_batch(1, 2, &records[3]);  // which that epoch has not come to
+  add_batch(1, 2, &records[3]);  // after the epoch's last batch
   add_epoch(1, &records[4]);
   add_batch(1, 1, &records[4]);  // without its payload
   for (v1::SpoolRecord& record : records) {

@@ -21,6 +21,7 @@ namespace {
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using testing::StatusIs;
 
 // Epoch 1 with a batch of tick 7, and tick 8 in no batch. The contents are
@@ -84,6 +85,29 @@ TEST_F(SqliteSpoolTest, RefusesDatabaseInUse) {
   EXPECT_THAT(Spool::Open(Options()).status(),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        HasSubstr("is in use by another process")));
+}
+
+TEST_F(SqliteSpoolTest, RemovesAcknowledgedBatches) {
+  Make(R"(
+    UPDATE epochs SET acknowledged = 1, last_sequence = 2;
+    INSERT INTO batches VALUES
+      ((1 << 40) + 2, 0, 1, 9, 9, x'', NULL, 1, 3, 3, x'1a0109');
+  )");
+  Open();
+  EXPECT_THAT(Held(), ElementsAre("2: 9", "3: 8"));
+  AppendSaved(10, 10);
+  Kill();
+  EXPECT_THAT(Held(), ElementsAre("2: 9", "3: 8", "1: 10"));
+}
+
+TEST_F(SqliteSpoolTest, ImpossibleAcknowledgmentHoldsNothing) {
+  Make("UPDATE epochs SET acknowledged = 1000");
+  const testing::LogCapture log;
+  Open();
+  EXPECT_THAT(log.Lines(), Contains(HasSubstr("the spool is damaged")));
+  EXPECT_THAT(Held(), ElementsAre("1: 7", "2: 8"));
+  spool_->Acknowledge(PlaceOf(/*epoch=*/55, /*sequence=*/2));
+  EXPECT_THAT(Held(), IsEmpty());
 }
 
 TEST_F(SqliteSpoolTest, SetsDamagedDatabaseAside) {

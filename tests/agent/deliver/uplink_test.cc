@@ -6,6 +6,7 @@
 #include <grpcpp/security/credentials.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <optional>
@@ -15,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "agent/deliver/catalogue.h"
 #include "tests/agent/deliver/fake_aggregator.h"
@@ -167,7 +169,7 @@ TEST_F(UplinkTest, NeverResendsARejectedBatch) {
       Contains(HasSubstr("the aggregator rejected batch 2: too large")));
 }
 
-TEST_F(UplinkTest, TreatsARejectionAsAnAcknowledgement) {
+TEST_F(UplinkTest, TreatsARejectionAsAnAcknowledgment) {
   FakeStream& stream = Connect(OneUnacknowledged());
   AddBatches(2);
   EXPECT_THAT(ReceiveBatches(stream, 1), ElementsAre(1));
@@ -187,8 +189,9 @@ TEST_F(UplinkTest, LimitsUnacknowledgedBatches) {
   ExpectNoBatch(stream);
 }
 
-// A commit of the previous stream may be acknowledged on this one.
-TEST_F(UplinkTest, AcceptsAcknowledgementsOfBatchesNotYetResent) {
+// Welcome names the batches of previous streams that arrived. An
+// acknowledgment of others may belong to another agent or store.
+TEST_F(UplinkTest, IgnoresAcknowledgmentsOfBatchesNotYetResent) {
   FakeStream& first = Connect();
   AddBatches(3);
   EXPECT_THAT(ReceiveBatches(first, 3), ElementsAre(1, 2, 3));
@@ -198,8 +201,33 @@ TEST_F(UplinkTest, AcceptsAcknowledgementsOfBatchesNotYetResent) {
   SendWelcome(second, /*durable=*/0, OneUnacknowledged());
   EXPECT_THAT(ReceiveBatches(second, 1), ElementsAre(1));
   SendAck(second, 3);
-  AddBatch();
-  EXPECT_THAT(ReceiveBatches(second, 1), ElementsAre(4));
+  ExpectNoBatch(second);
+  SendAck(second, 1);
+  EXPECT_THAT(ReceiveBatches(second, 1), ElementsAre(2));
+}
+
+TEST_F(UplinkTest, RepeatsNoWarningOnTheNextStream) {
+  const testing::LogCapture log;
+  FakeStream* stream = &Connect();
+  AddBatches(2);
+  EXPECT_THAT(ReceiveBatches(*stream, 2), ElementsAre(1, 2));
+  SendReject(*stream, 1);
+  Enumerate(*stream);
+  stream->End({grpc::StatusCode::UNAVAILABLE, "stops"});
+  stream = &aggregator_->Accept();
+  stream->Receive();
+  SendWelcome(*stream, /*durable=*/1);
+  EXPECT_THAT(ReceiveBatches(*stream, 1), ElementsAre(2));
+  SendReject(*stream, 2);
+  EXPECT_TRUE(AllIsSettled());
+  aggregator_.reset();
+  uplink_.reset();  // the uplink logs until destroyed
+  const std::vector<std::string> lines = log.Lines();
+  EXPECT_EQ(std::count_if(lines.begin(), lines.end(),
+                          [](const std::string& line) {
+                            return absl::StrContains(line, "rejected batch");
+                          }),
+            1);
 }
 
 // Batches of a capture that is played a second time.
@@ -384,9 +412,10 @@ TEST_F(UplinkWithFileTest, TakesTicksWhileAWelcomeWaitsForTheFile) {
   EXPECT_EQ(ReceiveText(stream), "dictionary");
   EXPECT_EQ(ReceiveText(stream), absl::StrCat(kFormerEpoch, "/1"));
   EXPECT_EQ(ReceiveText(stream), absl::StrCat(kFormerEpoch, "/2"));
-  EXPECT_EQ(ReceiveText(stream), absl::StrCat(kEpoch, "/1"));
-  EXPECT_EQ(ReceiveText(stream), absl::StrCat(kEpoch, "/2"));
-  AckAll(stream, /*sequence=*/101);
+  for (uint64_t sequence = 1; sequence <= 101; ++sequence) {
+    EXPECT_EQ(ReceiveText(stream), absl::StrCat(kEpoch, "/", sequence));
+    AckAll(stream, sequence);
+  }
 }
 
 }  // namespace
