@@ -20,12 +20,12 @@ namespace {
 
 // The approximate number of values in memory at once.
 constexpr uint64_t kMaxTransposedValues = uint64_t{16} << 20;
-// After a restart, chunks received within this time before the newest one may
-// wait for others of their hour.
+// After a restart, merging considers the chunks received in this many hours up
+// to the newest one.
 constexpr uint32_t kHoursToLoad = 3;
 // The maximum duration of a query.
 constexpr absl::Duration kLongestRead = absl::Minutes(5);
-// Entries removed at a time.
+// The maximum number of entries removed in one write.
 constexpr size_t kMaxDropped = 1000;
 
 constexpr size_t kSequenceSize = sizeof(uint64_t);
@@ -34,8 +34,8 @@ constexpr size_t kPlaceSize = sizeof(uint32_t) + kSequenceSize;
 
 }  // namespace
 
-// The samples of each machine that arrived last, whatever their times are. Of
-// samples that arrived together, the newest one counts.
+// The last sample of each machine, in order of arrival and not of time. Among
+// the samples of one batch, the newest is the last.
 struct Compactor::NewestSamples {
   struct Sample {
     uint64_t sequence = 0;
@@ -168,7 +168,7 @@ absl::Status Compactor::DropTo(uint64_t size) {
   }
   const uint64_t has = parts_.database->Size();
   if (has <= size) return absl::OkStatus();
-  // Frees somewhat more, because space is only released by rewriting the
+  // Frees 5 % more, because releasing space requires rewriting the whole
   // family.
   const uint64_t to_free = has - size + size / 20;
   uint64_t freed = 0;
@@ -218,7 +218,8 @@ absl::Status Compactor::Transpose(std::vector<LogSegment>* segments) {
               parts_.lost_definitions->MayCome(epoch_number)) {
             return damage;
           }
-          // Otherwise the batch would be tried again after each restart.
+          // A batch that stays in the log would be tried again after each
+          // restart.
           damaged.push_back(sequence);
           spdlog::error("removed for good: {}", std::string(damage.message()));
           return absl::OkStatus();

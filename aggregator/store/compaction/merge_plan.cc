@@ -18,8 +18,9 @@ void MergePlan::Add(const ChunkKey& key, std::vector<uint32_t> shapes,
   std::vector<Line>& lines = lines_[{key.machine, key.epoch_number}];
   for (Line& line : lines) {
     if (line.shapes == shapes && line.chunks.front().hour == key.hour &&
-        received - line.first_received <= kMaxReceiptGap) {
+        GapOf(line, received) <= kMaxReceiptGap) {
       line.chunks.push_back(key);
+      line.first_received = std::min(line.first_received, received);
       line.last_received = std::max(line.last_received, received);
       return;
     }
@@ -45,6 +46,11 @@ std::vector<MergePlan::Group> MergePlan::Take(absl::Time idle_since) {
     lines = lines->second.empty() ? lines_.erase(lines) : std::next(lines);
   }
   return std::exchange(complete_, {});
+}
+
+absl::Duration MergePlan::GapOf(const Line& line, absl::Time received) {
+  return std::max(line.last_received, received) -
+         std::min(line.first_received, received);
 }
 
 bool MergePlan::Conflict(const std::vector<uint32_t>& a,

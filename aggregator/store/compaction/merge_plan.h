@@ -41,9 +41,15 @@ class MergePlan {
   struct Line {
     std::vector<uint32_t> shapes;
     Group chunks;
+    // The earliest and the latest time of receipt. Later chunks may have
+    // earlier times, because the clock may be set back.
     absl::Time first_received;
     absl::Time last_received;
   };
+
+  // Returns the largest difference between times of receipt in the line if it
+  // had another chunk.
+  static absl::Duration GapOf(const Line& line, absl::Time received);
 
   bool Conflict(const std::vector<uint32_t>& a,
                 const std::vector<uint32_t>& b) const;
