@@ -29,6 +29,13 @@ inline constexpr int64_t kLinuxPerfFreq = k100NSecPerSecond;
 absl::Time TimeFromPerfTime100NSec(int64_t perf_time_100nsec);
 int64_t PerfTime100NSecFromTime(absl::Time time);
 
+// Returns the clocks that Linux machines stamp on a block.
+inline Clocks LinuxClocks(absl::Duration monotonic, absl::Time now) {
+  return {.perf_time_stamp = monotonic / absl::Nanoseconds(100),
+          .perf_time_100nsec = PerfTime100NSecFromTime(now),
+          .perf_freq = kLinuxPerfFreq};
+}
+
 // Returns the wall clock time.
 inline absl::Time TimeOf(const Clocks& clocks) {
   return TimeFromPerfTime100NSec(clocks.perf_time_100nsec);

@@ -22,14 +22,6 @@ using perflib::Guid;
 using perflib::HeaderType;
 using perflib::RegistrationRequest;
 
-// Reads all clocks at one moment, in PerfLib's units.
-perflib::Clocks ReadClocks(const Clock& clock) {
-  constexpr absl::Duration k100NSec = absl::Nanoseconds(100);
-  return {.perf_time_stamp = clock.Monotonic() / k100NSec,
-          .perf_time_100nsec = perflib::PerfTime100NSecFromTime(clock.Now()),
-          .perf_freq = perflib::kLinuxPerfFreq};
-}
-
 // Maps a provider's error to the error code in a block.
 uint32_t Win32Error(const absl::Status& status) {
   switch (status.code()) {
@@ -73,7 +65,8 @@ class Providers {
   // callers. The clocks are read under the lock.
   perflib::Clocks Sample(std::vector<Sampled>* wanted) {
     absl::MutexLock lock(&mutex_);
-    const perflib::Clocks clocks = ReadClocks(clock_);
+    const perflib::Clocks clocks =
+        perflib::LinuxClocks(clock_.Monotonic(), clock_.Now());
     for (Sampled& sampled : *wanted) {
       sampled.sample.Reset(sampled.provider->registration().counters.size());
       sampled.status =

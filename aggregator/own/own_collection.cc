@@ -30,12 +30,6 @@ std::string AgentNameOf(const std::string& machine) {
   return absl::StrCat("(aggregator of ", machine, ")");
 }
 
-perflib::Clocks ReadClocks(const Clock& clock) {
-  return {.perf_time_stamp = clock.Monotonic() / absl::Nanoseconds(100),
-          .perf_time_100nsec = perflib::PerfTime100NSecFromTime(clock.Now()),
-          .perf_freq = perflib::kLinuxPerfFreq};
-}
-
 }  // namespace
 
 OwnCollection::OwnCollection(std::string machine,
@@ -122,7 +116,8 @@ v1::BatchContent OwnCollection::MakeContent() {
   if (epoch_->received() == 0) {
     *content.mutable_definitions() = MakeDefinitions();
   }
-  const perflib::Clocks clocks = ReadClocks(clock_);
+  const perflib::Clocks clocks =
+      perflib::LinuxClocks(clock_.Monotonic(), clock_.Now());
   v1::BlockColumns* block = content.add_blocks();
   block->add_perf_time_100nsec(clocks.perf_time_100nsec);
   block->add_perf_time_stamp(clocks.perf_time_stamp);

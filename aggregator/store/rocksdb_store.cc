@@ -49,7 +49,7 @@ class RocksDbStore : public Store {
     std::unique_ptr<RocksDbStore> store(
         new RocksDbStore(directory, std::move(database), clock));
     RETURN_IF_ERROR(store->LoadId());
-    RETURN_IF_ERROR(store->lost_ticks_.Load(*store->database_));
+    RETURN_IF_ERROR(store->lost_ticks_.Load(*store->database_, LogDamage));
     // Only the process that repairs the write-ahead log knows about the loss.
     RETURN_IF_ERROR(store->ReportLostCommits());
     RETURN_IF_ERROR(store->LoadMachines());

@@ -162,7 +162,7 @@ class Store {
   // false if there is nothing to do.
   virtual absl::StatusOr<bool> Thin(Resolution resolution, absl::Time time) = 0;
 
-  // Removes data received before `time`. The newest of it may stay, since the
+  // Removes data received before `time`. The newest part may stay, since the
   // data of an hour is removed together.
   virtual absl::Status DropBefore(absl::Time time) = 0;
 

@@ -15,11 +15,9 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "tests/support/patience.h"
 
 namespace fleetperf::testing {
-
-// How long a test waits for an expected event before it fails.
-inline constexpr absl::Duration kPatience = absl::Seconds(60);
 
 // A child process. The destructor kills it if it still runs.
 class Process {
@@ -27,7 +25,8 @@ class Process {
   // Starts `command`. `environment` is added to the environment of the test.
   Process(const std::vector<std::string>& command,
           const std::map<std::string, std::string>& environment = {});
-  // Forks a child that runs `body` and is called `name` in /proc.
+  // Forks a child that runs `body` and is called `name` in /proc. `body` may
+  // make only async-signal-safe calls.
   Process(const std::string& name, const std::function<void()>& body);
   ~Process();
   Process(const Process&) = delete;

@@ -12,11 +12,9 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "tests/support/patience.h"
 
 namespace fleetperf::testing {
-
-// How long a test waits for an expected event before it fails.
-inline constexpr absl::Duration kPatience = absl::Seconds(10);
 
 // Blocks threads while closed. Open at first. Thread-safe.
 class Gate {

@@ -20,7 +20,7 @@ namespace fleetperf::testing {
 // them. Thread-safe.
 class SimulatedClock : public Clock {
  public:
-  // How timed waits end.
+  // The end of timed waits.
   enum class Waits {
     kReal,       // after the same duration of the machine's clock
     kSimulated,  // once this clock has reached the deadline

@@ -180,7 +180,7 @@ absl::Status MoveFiles(const std::string& from, const std::string& to) {
 absl::Status BackupDatabase(Database* database, const std::string& directory,
                             OnCopied on_copied) {
   fs::path target = fs::path(directory).lexically_normal();
-  // A trailing slash.
+  // Removes a trailing slash.
   if (!target.has_filename()) target = target.parent_path();
   RETURN_IF_ERROR(CheckTarget(target));
   const std::string partial = absl::StrCat(target.string(), kPartial);

@@ -12,8 +12,9 @@
 // - The index lists chunks, losses and fingerprints by hour of receipt.
 //   Retention and thinning go by this hour, never by the times of ticks.
 // - The index lists a chunk under the resolution that it will be thinned from
-//   next. That is the chunk's own resolution, or a coarser one if thinning it
-//   did not pay. Losses and fingerprints are listed under Resolution::kHour.
+//   next. That is the chunk's own resolution, or a coarser one if thinning left
+//   the chunk unchanged. Losses and fingerprints are listed under
+//   Resolution::kHour.
 // - Damaged records are skipped and reported. Deleting removes the index entry
 //   even if its chunk cannot be read.
 
@@ -78,7 +79,7 @@ absl::StatusOr<Chunk> OpenChunk(const Database& database,
 struct ReceivedChunk {
   ChunkKey key;
   // The resolution that lists the chunk. It is coarser than the chunk's own if
-  // thinning to the next resolution did not pay.
+  // thinning left the chunk unchanged.
   Resolution listed = Resolution::kFull;
   std::vector<uint32_t> shapes;
   absl::Time received;  // the start of the hour of receipt

@@ -24,10 +24,10 @@ std::string EncodeCommitMark(const CommitMark& mark);
 // Returns false if `bytes` is not a mark.
 bool ParseCommitMark(absl::string_view bytes, CommitMark* mark);
 
-// The last commit known to have been synced, in a file beside the database. The
-// file is overwritten after each commit but not synced, because a second sync
-// would double the cost of a commit; the system syncs it after some 30 s. The
-// mark survives the process. After a power cut it may lag behind, but it is
+// The last commit known to have been synced, in a file next to the database.
+// The file is overwritten after each commit but not synced, because a second
+// sync would double the cost of a commit; the system syncs it after some 30 s.
+// The mark survives the process. After a power cut it may lag behind, but it is
 // never ahead. Thread-compatible.
 class SyncedMark {
  public:

@@ -93,7 +93,7 @@ class BackgroundErrors : public rocksdb::EventListener {
   LogOncePerCause log_;
 };
 
-// Receives RocksDB's own log. A log file beside the database would fail with
+// Receives RocksDB's own log. A log file next to the database would fail with
 // the disk, and RocksDB 7.8 would fail with the log.
 class RocksDbLog : public rocksdb::Logger {
  public:
@@ -194,7 +194,8 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(
                                              &opened->families_, &database);
   if (LacksWal(status)) {
     opened->missing_wal_ = absl::DataLossError(status.ToString());
-    // This discards the manifest's list of logs until the next start.
+    // Opening without the option discards the manifest's list of logs until the
+    // next start.
     options.track_and_verify_wals_in_manifest = false;
     status = rocksdb::DB::Open(options, directory, Families(),
                                &opened->families_, &database);

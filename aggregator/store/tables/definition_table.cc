@@ -20,7 +20,7 @@ using Kind = DefinitionReader::Kind;
 
 // Maximum number of cached dictionaries. Beyond it, the cache is cleared.
 constexpr size_t kMaxDictionaries = 4096;
-// A cached dictionary with more instances, which come and go, is read anew.
+// A cached dictionary with more instances, which come and go, is read again.
 constexpr size_t kMaxInstances = 200'000;
 
 // A kind besides those of DefinitionReader.

@@ -79,7 +79,7 @@ absl::StatusOr<StoredEpoch> EpochTable::Open(const std::string& agent,
   const std::string key = EpochKey(agent, epoch);
   const auto record = database_.Get(Family::kDefault, key);
   if (!record.ok() && !absl::IsNotFound(record.status())) {
-    // Taken for a new epoch, the batches would be stored twice.
+    // If the epoch were taken for a new one, its batches would be stored twice.
     return record.status();
   }
   ASSIGN_OR_RETURN(StoredEpoch stored,

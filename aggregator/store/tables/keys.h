@@ -179,9 +179,20 @@ inline std::string CatalogueKey(absl::string_view hash) {
 inline std::string MachineKey(absl::string_view machine) {
   return absl::StrCat("m", machine);
 }
+inline std::string LostTicksPrefix() { return "l"; }
 inline std::string LostTicksKey(absl::string_view agent,
                                 absl::string_view machine) {
-  return absl::StrCat("l", agent, absl::string_view("\0", 1), machine);
+  return absl::StrCat(LostTicksPrefix(), agent, absl::string_view("\0", 1),
+                      machine);
+}
+inline bool ParseLostTicksKey(absl::string_view key, std::string* agent,
+                              std::string* machine) {
+  key.remove_prefix(1);
+  const size_t end = key.find('\0');
+  if (end == key.npos) return false;
+  *agent = std::string(key.substr(0, end));
+  *machine = std::string(key.substr(end + 1));
+  return true;
 }
 inline std::string MachineNumberKey(absl::string_view machine) {
   return absl::StrCat("n", machine);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -47,16 +48,35 @@ absl::Status Damaged(const absl::Status& status) {
   return absl::DataLossError(status.message());
 }
 
-absl::Status InBatch(uint32_t epoch_number, uint64_t sequence,
-                     const absl::Status& status) {
-  return absl::Status(
-      status.code(),
-      absl::StrCat("batch ", sequence, " of epoch ", epoch_number,
-                   absl::IsFailedPrecondition(status)
-                       ? " in the log cannot be read: "
-                       : " in the log is damaged: ",
-                   status.message()));
-}
+// A record of the family kTimes.
+struct TimesEntry {
+  uint32_t epoch_number = 0;
+  uint64_t sequence = 0;
+  BatchTimes times;
+  uint64_t fingerprint = 0;
+
+  // Returns std::nullopt if the record is damaged.
+  static std::optional<TimesEntry> Parse(absl::string_view key,
+                                         absl::string_view value) {
+    TimesEntry entry;
+    if (!ParseLogKey(key, &entry.epoch_number, &entry.sequence) ||
+        !DecodeTimes(value, &entry.times, &entry.fingerprint)) {
+      return std::nullopt;
+    }
+    return entry;
+  }
+
+  // Adds the batch's name to an error.
+  absl::Status InBatch(const absl::Status& status) const {
+    return absl::Status(
+        status.code(),
+        absl::StrCat("batch ", sequence, " of epoch ", epoch_number,
+                     absl::IsFailedPrecondition(status)
+                         ? " in the log cannot be read: "
+                         : " in the log is damaged: ",
+                     status.message()));
+  }
+};
 
 // Returns a batch that stores only the losses of a rejected batch.
 v1::Batch WithoutSamples(const BatchToCommit& rejected) {
@@ -78,19 +98,15 @@ bool DecodeTimes(absl::string_view bytes, BatchTimes* times,
 }
 
 absl::Status Log::Load(OnDamage on_damage) {
-  return database_.ForEach(Family::kTimes, "",
-                           [&](absl::string_view key, absl::string_view value) {
-                             uint32_t epoch_number = 0;
-                             uint64_t sequence = 0;
-                             BatchTimes times;
-                             uint64_t fingerprint = 0;
-                             if (ParseLogKey(key, &epoch_number, &sequence) &&
-                                 DecodeTimes(value, &times, &fingerprint)) {
-                               index_.Add(epoch_number, sequence, times);
-                             } else {
-                               on_damage(DamagedRecord(key));
-                             }
-                           });
+  return database_.ForEach(
+      Family::kTimes, "", [&](absl::string_view key, absl::string_view value) {
+        const auto entry = TimesEntry::Parse(key, value);
+        if (entry.has_value()) {
+          index_.Add(entry->epoch_number, entry->sequence, entry->times);
+        } else {
+          on_damage(DamagedRecord(key));
+        }
+      });
 }
 
 BatchTimes Log::Put(const BatchToCommit& batch, Changes* changes) {
@@ -131,27 +147,21 @@ absl::Status Log::Read(const LogSegment& segment, absl::Time from,
   entry->Seek(LogKey(segment.epoch_number, segment.first_sequence));
   for (; entry->Valid() && ToView(entry->key()) <= last; entry->Next()) {
     const absl::string_view key = ToView(entry->key());
-    uint32_t epoch_number = 0;
-    uint64_t sequence = 0;
-    BatchTimes times;
-    uint64_t fingerprint = 0;
-    if (!ParseLogKey(key, &epoch_number, &sequence) ||
-        !DecodeTimes(ToView(entry->value()), &times, &fingerprint)) {
-      continue;  // Load has reported it
-    }
-    if (times.oldest > to || times.newest < from) continue;
+    const auto listed = TimesEntry::Parse(key, ToView(entry->value()));
+    if (!listed.has_value()) continue;  // Load has reported it
+    if (listed->times.oldest > to || listed->times.newest < from) continue;
     auto batch = Get(key, segment.epoch_number, filter, snapshot);
     if (absl::IsNotFound(batch.status())) continue;  // just removed
     if (absl::IsDataLoss(batch.status()) ||
         absl::IsFailedPrecondition(batch.status())) {
       RETURN_IF_ERROR(
-          on_damage(sequence, InBatch(epoch_number, sequence, batch.status())));
+          on_damage(listed->sequence, listed->InBatch(batch.status())));
       continue;
     }
     RETURN_IF_ERROR(batch.status());
-    batch->sequence = sequence;
-    batch->received = times.received;
-    batch->fingerprint = fingerprint;
+    batch->sequence = listed->sequence;
+    batch->received = listed->times.received;
+    batch->fingerprint = listed->fingerprint;
     RETURN_IF_ERROR(use(*std::move(batch)));
   }
   return FromRocksDb(entry->status(), "read its log");
@@ -161,19 +171,15 @@ absl::Status Log::Verify(absl::FunctionRef<void(const absl::Status&)> use) {
   const auto entry = database_.Iterate(Family::kTimes);
   for (entry->SeekToFirst(); entry->Valid(); entry->Next()) {
     const absl::string_view key = ToView(entry->key());
-    uint32_t epoch_number = 0;
-    uint64_t sequence = 0;
-    BatchTimes times;
-    uint64_t fingerprint = 0;
-    if (!ParseLogKey(key, &epoch_number, &sequence) ||
-        !DecodeTimes(ToView(entry->value()), &times, &fingerprint)) {
+    const auto listed = TimesEntry::Parse(key, ToView(entry->value()));
+    if (!listed.has_value()) {
       use(DamagedRecord(key));
       continue;
     }
     const absl::Status status =
-        Get(key, epoch_number, /*filter=*/nullptr, /*snapshot=*/nullptr)
+        Get(key, listed->epoch_number, /*filter=*/nullptr, /*snapshot=*/nullptr)
             .status();
-    use(status.ok() ? status : InBatch(epoch_number, sequence, status));
+    use(status.ok() ? status : listed->InBatch(status));
   }
   return FromRocksDb(entry->status(), "read its log");
 }

@@ -41,12 +41,13 @@ class Log {
   // Builds the index of batches.
   absl::Status Load(OnDamage on_damage);
 
+  // Adds a change that stores the batch. Returns its times, for the index.
   static BatchTimes Put(const BatchToCommit& batch, Changes* changes);
 
   LogIndex& index() { return index_; }
   const LogIndex& index() const { return index_; }
 
-  // Returns whether the log has this batch.
+  // Returns whether the log has a batch with this sequence and fingerprint.
   absl::StatusOr<bool> Contains(uint32_t epoch_number, uint64_t sequence,
                                 uint64_t fingerprint) const;
 

@@ -69,12 +69,12 @@ absl::Status KeepLoss(const Loss& loss, const MissingBatches& missing,
                      ": the name of its agent is lost, too"));
   }
   RETURN_IF_ERROR(agent.status());
-  const DecodedBatch told{.losses = {loss}};
+  const DecodedBatch decoded{.losses = {loss}};
   const BatchToCommit batch{.epoch_number = missing.epoch_number,
                             .sequence = missing.last_sequence,
                             .agent = *agent,
                             .received = missing.received,
-                            .decoded = &told};
+                            .decoded = &decoded};
   LostTicksTable::Map lost = lost_ticks->After({batch});
   Changes changes(database);
   LostTicksTable::Put(lost, &changes);

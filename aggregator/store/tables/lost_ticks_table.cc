@@ -5,23 +5,22 @@
 
 namespace fleetperf::aggregator {
 
-absl::Status LostTicksTable::Load(const Database& database) {
+absl::Status LostTicksTable::Load(const Database& database,
+                                  OnDamage on_damage) {
   absl::MutexLock lock(&mutex_);
-  constexpr char kPrefix[] = "l";
   return database.ForEach(
-      Family::kDefault, kPrefix,
+      Family::kDefault, LostTicksPrefix(),
       [&](absl::string_view key, absl::string_view value) {
         mutex_.AssertHeld();
-        key.remove_prefix(1);
-        const size_t end = key.find('\0');
+        std::pair<std::string, std::string> entry;
         v1::Machine machine;
-        if (end == key.npos ||
+        if (!ParseLostTicksKey(key, &entry.first, &entry.second) ||
             !machine.ParseFromArray(value.data(),
                                     static_cast<int>(value.size()))) {
+          on_damage(DamagedRecord(key));
           return;
         }
-        ByCause& lost = entries_[{std::string(key.substr(0, end)),
-                                  std::string(key.substr(end + 1))}];
+        ByCause& lost = entries_[std::move(entry)];
         for (uint8_t cause = 0; cause <= static_cast<uint8_t>(kLastLossCause);
              ++cause) {
           const auto ticks = machine.lost_ticks().find(

@@ -25,7 +25,8 @@ class LostTicksTable {
   // agent.
   using Map = std::map<std::pair<std::string, std::string>, ByCause>;
 
-  absl::Status Load(const Database& database);
+  // Skips damaged records and reports them to `on_damage`.
+  absl::Status Load(const Database& database, OnDamage on_damage);
 
   // Returns the entries as they are after these batches, for all entries that
   // the batches change.

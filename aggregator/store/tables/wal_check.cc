@@ -123,8 +123,8 @@ class Checker {
     const uint64_t last = last_.has_value() ? last_->commits : 0;
     const uint64_t known = std::max(synced.commits, last > 0 ? last - 1 : 0);
     for (Hole& hole : holes_) {
-      // A failed write, for example on a full disk. RocksDB then began another
-      // file.
+      // The hole is a failed write, for example on a full disk, after which
+      // RocksDB began another file.
       if (hole.is_whole && (hole.is_at_end || hole.blank)) continue;
       const bool is_damage = hole.before.has_value()
                                  ? known > hole.before->commits

@@ -11,6 +11,7 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "tests/support/log_capture.h"
+#include "tests/support/patience.h"
 #include "tests/support/raw_connection.h"
 #include "tests/support/status_matchers.h"
 
@@ -18,12 +19,11 @@ namespace fleetperf::aggregator {
 namespace {
 
 using ::testing::HasSubstr;
+using testing::kPatience;
 using testing::LogCapture;
 using testing::RawConnection;
 using testing::StatusIs;
 
-// The timeout for everything that a test waits for.
-constexpr absl::Duration kPatience = absl::Seconds(60);
 constexpr Listener::Probes kNoProbes = {.every = absl::InfiniteDuration()};
 
 // Owns the accepted connections.

@@ -87,6 +87,8 @@ TEST(DamagedRecords, AreSkippedAndReported) {
   constexpr auto kQuery = static_cast<uint8_t>(DefinitionReader::Kind::kQuery);
   const Record kRecords[] = {
       {Family::kDefault, "h\1\2", EncodeTime(kStart)},
+      {Family::kDefault, "lweb-9", ""},
+      {Family::kDefault, LostTicksKey("web-9", ""), "\xFF"},
       {Family::kDefault, "nweb-2", "abc"},
       {Family::kDefault, "nweb-2", BigEndian(uint32_t{0})},
       {Family::kDefault, "nweb-2", BigEndian(uint32_t{1})},  // web-1's
