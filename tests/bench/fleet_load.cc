@@ -153,10 +153,10 @@ absl::Status Run(const Parameters& parameters) {
 }
 
 constexpr char kExamples[] = R"(
-Some two minutes:                    fleet_load
+About two minutes:                   fleet_load
 The goal, 10 million samples/s:      fleet_load --agents 10000 --seconds 60
-As agents send while one watches:    fleet_load --ticks-per-message 1 --watch
-Beside VictoriaMetrics, Prometheus:  fleet_load --saturated --agents 100 --seconds 300
+Agents that a user watches:          fleet_load --ticks-per-message 1 --watch
+With VictoriaMetrics, Prometheus:    fleet_load --saturated --agents 100 --seconds 300
 )";
 
 }  // namespace

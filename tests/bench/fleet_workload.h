@@ -5,8 +5,9 @@
 //   20 %    gauges with rare, small changes
 //   15 %    times of logical CPUs in 100 ns: five states that add up to the
 //           elapsed time
-//   10 %    byte counts: each grows at a nearly constant rate; rates vary
-//   widely 10 %    counts that rarely grow
+//   10 %    byte counts: each grows at a nearly constant rate; the rates
+//           vary widely
+//   10 %    counts that rarely grow
 //    2.5 %  frequencies: noise around 2.1 GHz
 //    2.5 %  the bits of doubles, since PerfLib has no floating-point values
 

@@ -60,7 +60,7 @@ class FleetperfLoad {
   // Same, but sends each message at the time of its last tick.
   absl::StatusOr<Pace> SendPaced();
 
-  // Sends a tick in each of the two hours after the last tick. Thereby all
+  // Sends a tick in each of the two hours after the last tick. This way, all
   // hours but the second of these are complete.
   absl::Status SendNextHours();
 
