@@ -21,8 +21,7 @@ absl::Status CertificateNames::Check(const std::string& machine) const {
   if (std::count(names_.begin(), names_.end(), machine) > 0) {
     return absl::OkStatus();
   }
-  // Keep the names that the certificate already has, with the agent's own
-  // first.
+  // The certificate keeps its names. The agent's own name comes first.
   std::vector<std::string> wanted = {own_};
   const auto add = [&](const std::string& name) {
     if (std::count(wanted.begin(), wanted.end(), name) == 0) {

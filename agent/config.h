@@ -39,8 +39,8 @@ struct Config {
   LogConfig log;
 };
 
-// Command-line values that override the configuration file. Empty values leave
-// the file's setting in force.
+// Command-line values that override the configuration file. Empty values
+// override nothing.
 struct ConfigFlags {
   std::string name;
   std::string capture;

@@ -17,7 +17,7 @@ constexpr size_t kMaxFiles = 5;
 constexpr size_t kMaxCauses = 1000;
 constexpr char kOtherCauses[] = "(other causes)";
 // The length limit of a cause; longer causes with the same prefix are one.
-// Causes contain text of the other end.
+// Causes contain text from peers.
 constexpr size_t kMaxCauseBytes = 1000;
 
 }  // namespace

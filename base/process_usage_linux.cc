@@ -25,7 +25,7 @@ uint64_t CountEntries(const char* path) {
 uint64_t ResidentBytes() {
   FILE* file = std::fopen("/proc/self/statm", "re");
   if (file == nullptr) return 0;
-  unsigned long resident = 0;  // NOLINT(runtime/int): what %lu reads
+  unsigned long resident = 0;  // NOLINT(runtime/int): read by %lu
   if (std::fscanf(file, "%*u %lu", &resident) != 1) resident = 0;
   std::fclose(file);
   return uint64_t{resident} * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));

@@ -61,7 +61,7 @@ class Wakeup {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
 
   const Clock& clock_;
-  // Not absl::Mutex, whose timeouts use the wall clock.
+  // Instead of absl::Mutex, whose timeouts use the wall clock.
   std::mutex mutex_;
   std::condition_variable notified_;
   uint64_t notifications_ = 0;  // guarded by mutex_

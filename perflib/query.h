@@ -24,8 +24,8 @@ struct CounterIdentifier {
   std::string instance;  // UTF-8
   uint32_t instance_id = kWildcardInstanceId;
   uint32_t status = kErrorSuccess;  // set by PerfAddCounters
-  uint32_t index = 0;  // set by PerfQueryCounterInfo: which result of a block
-                       // is this query's
+  // The position of the query's result in a block, set by PerfQueryCounterInfo.
+  uint32_t index = 0;
 
   bool operator==(const CounterIdentifier&) const = default;
 };

@@ -54,9 +54,8 @@ uint32_t ConsumeUtf8(absl::string_view* text) {
                         : first >> 4 == 0xE  ? 3
                         : first >> 3 == 0x1E ? 4
                                              : 0;
-  constexpr uint32_t kSmallest[] = {
-      0, 0, 0x80, 0x800,
-      0x10000};  // minimum by length; smaller values are overlong forms
+  // The minimum by length. Smaller values are overlong forms.
+  constexpr uint32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
   uint32_t code = kReplacement;
   size_t used = 1;
   if (length == 1) {

@@ -22,7 +22,7 @@ using aggregator::PrintedCounter;
 using aggregator::PrintedSample;
 using nlohmann::json;
 
-// A value that is no type of winperf.h.
+// Not a type of winperf.h.
 constexpr uint32_t kUnknownType = 0xFFFFFFFF;
 
 template <typename... Parts>

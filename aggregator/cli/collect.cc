@@ -78,9 +78,9 @@ class Collecting::Stream {
   absl::Status WaitUntilReady(const std::string& duration) {
     Progress progress("waiting for the first samples");
     v1::CollectMeanwhileResponse response;
-    bool told = false;
+    bool has_printed = false;
     while (reader_->Read(&response)) {
-      if (!std::exchange(told, true)) {
+      if (!std::exchange(has_printed, true)) {
         progress.Print(absl::StrCat(
             "fleetperf: ", Printable(Describe(response, duration)), "\n"));
       }

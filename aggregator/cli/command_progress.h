@@ -12,7 +12,7 @@
 
 namespace fleetperf::cli {
 
-// When a command prints its result: while it runs or at the end.
+// The time at which a command prints its result: while it runs, or at the end.
 enum class Printing { kMeanwhile, kAtEnd };
 
 // Returns null if the result itself, on a terminal, shows the progress.

@@ -110,10 +110,11 @@ class ResultRows {
   }
 
  private:
-  // Emits the values in [begin, end), or one row for `whose` if there are none.
-  void UseValues(size_t begin, size_t end, const ValueFields& whose) {
+  // Emits the values in [begin, end), or one row with `empty` if there are
+  // none.
+  void UseValues(size_t begin, size_t end, const ValueFields& empty) {
     end = std::min<size_t>(end, result_.values.count);
-    if (begin >= end) UseRow(whose);
+    if (begin >= end) UseRow(empty);
     for (size_t i = begin; i < end; ++i) {
       ValueFields fields;
       fields.SetValue(block_, result_, i);

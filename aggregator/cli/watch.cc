@@ -260,7 +260,7 @@ absl::Status Watch(const Connection& connection, Format format,
   std::unique_ptr<Viewer> viewer;
   v1::SubscribeResponse response;
   RpcStage stage = RpcStage::kConnecting;
-  bool told = false;  // whether data or the waiting message was shown
+  bool has_printed = false;  // data, or the waiting message
   while (reader->Read(&response)) {
     stage = RpcStage::kAnswering;
     if (viewer == nullptr && format == Format::kTable) {
@@ -269,12 +269,12 @@ absl::Status Watch(const Connection& connection, Format format,
       viewer = std::make_unique<LineViewer>(format);
     }
     // The first response arrives after the stored values have been searched.
-    if (response.series_size() == 0 && !std::exchange(told, true)) {
+    if (response.series_size() == 0 && !std::exchange(has_printed, true)) {
       std::fprintf(stderr,
                    "fleetperf: nothing matches yet; waiting for a match "
                    "(Ctrl-C quits)\n");
     }
-    told = true;
+    has_printed = true;
     viewer->Add(response);
     if (viewer->IsClosed()) context.TryCancel();
   }

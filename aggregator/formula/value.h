@@ -32,7 +32,8 @@ absl::string_view StatusName(ValueStatus status);
 struct CalculatedValue {
   double value = 0;  // 0 unless OK
   ValueStatus status = ValueStatus::kOk;
-  GapCause cause = GapCause::kNone;  // of a gap, or of a break beside a value
+  // The cause of a gap, or of a break in a window that has a value.
+  GapCause cause = GapCause::kNone;
 
   // OK values are finite, and therefore ordered. Infinity and NaN are
   // kNotFinite.

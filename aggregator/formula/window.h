@@ -32,7 +32,8 @@ enum class Over : uint8_t {
 };
 
 struct WindowValue {
-  // If not all of the window counts, the cause is set, even beside a value.
+  // If a part of the window does not count, `cause` is set even if there is a
+  // value.
   CalculatedValue result;
   uint64_t breaks = 0;  // pieces that are not sound
   // The part of the window covered by sound pieces. Also 1 if the window is

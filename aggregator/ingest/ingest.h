@@ -72,7 +72,7 @@ class Ingest {
     std::string agent;
     std::string address;
     absl::Duration skew;          // the machine's clock minus the aggregator's
-    absl::Duration batch_period;  // how long a tick may wait at the agent
+    absl::Duration batch_period;  // maximum wait of a tick at the agent
     uint64_t rejected_batches = 0;
     std::map<std::string, uint64_t> limits_broken;
     // The agent's report on its plan; nullptr if not received yet.

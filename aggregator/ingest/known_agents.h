@@ -24,7 +24,7 @@ namespace fleetperf::aggregator {
 // Thread-compatible. All times are Clock::Monotonic().
 class KnownAgents {
  public:
-  // How long the state of a disconnected agent is kept.
+  // The time for which the state of a disconnected agent is kept.
   static constexpr absl::Duration kForgottenAfter = absl::Hours(24);
 
   explicit KnownAgents(const IngestLimits& limits) : limits_(limits) {}

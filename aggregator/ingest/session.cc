@@ -237,7 +237,7 @@ absl::Status Session::HandleBatch(v1::Batch batch) {
 
   const auto contents = CheckBatch(received->batch, received->fingerprint,
                                    ingest_.limits().batch);
-  received->batch.clear_fingerprint();  // the store has it beside the batch
+  received->batch.clear_fingerprint();  // stored in a field of its own
   absl::Status allowed;
   if (contents.ok()) allowed = TakeDefinitions(*contents, received.get());
   // A former process may have collected countersets or machines that no longer

@@ -82,7 +82,7 @@ class Session : public std::enable_shared_from_this<Session> {
   absl::Duration skew(const std::string& machine) const {
     return machines_.skew(machine);
   }
-  // How long a tick may wait at the agent.
+  // The maximum time that a tick waits at the agent.
   absl::Duration batch_period() const { return batch_period_; }
   uint64_t rejected_batches() const;
   // The number of violations by limit name.

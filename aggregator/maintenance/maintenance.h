@@ -25,7 +25,7 @@
 
 namespace fleetperf::aggregator {
 
-// How long samples are retained, by time of receipt.
+// The ages, by time of receipt, up to which samples are retained.
 struct Retention {
   absl::Duration full_resolution = absl::Hours(24 * 7);
   // The age up to which one sample per minute is retained; then one per hour.

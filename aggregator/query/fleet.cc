@@ -17,7 +17,7 @@ using perflib::CountersetRegistration;
 
 namespace {
 
-// The limit of cached catalogues, by their stored size. Beyond it, the cache is
+// The limit of the stored size of cached catalogues. A cache that exceeds it is
 // cleared.
 constexpr size_t kMaxCatalogueBytes = 256 << 20;
 
@@ -27,12 +27,12 @@ class Registrations {
  public:
   void Add(const CountersetRegistration& registration, size_t machines) {
     Candidate& candidate = candidates_[registration.CanonicalBytes()];
-    // The first one has help texts if any has: definitions have none.
+    // Catalogues are added before definitions, which have no help texts.
     if (candidate.machines == 0) candidate.registration = registration;
     candidate.machines += machines;
   }
 
-  // Returns the registration that most machines have.
+  // Returns the most common registration. At least one must have been added.
   CountersetRegistration Finish() && {
     return std::move(std::max_element(candidates_.begin(), candidates_.end(),
                                       [](const auto& a, const auto& b) {
@@ -110,7 +110,7 @@ std::vector<FleetCounterset> Fleet::Countersets(
       const CountersetRegistration& registration =
           collected->schema->registration;
       FleetCounterset& counterset = by_guid[registration.guid];
-      // Not in the machine's catalogue: the definition counts instead.
+      // If the machine's catalogue lacks the counterset, its definition counts.
       if (counterset.machines.insert(machine).second) {
         registrations[registration.guid].Add(registration, 1);
       }

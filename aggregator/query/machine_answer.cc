@@ -35,12 +35,13 @@ class Evaluators : public SeriesSink {
     evaluator.Add(run, stretches_.Of(run));
     held_ += evaluator.held();
     max_held_ = std::max(max_held_, held_);
-    return is_too_much() ? meter_.TooMuchHeld() : absl::OkStatus();
+    return exceeds_limit() ? meter_.TooMuchHeld() : absl::OkStatus();
   }
 
   SeriesAnswer Finish(FoundSeries found, const std::vector<Loss>& losses) {
     RangeEvaluator& evaluator = evaluators_[found.number];
-    // Unless a later tick shows that the instance has ended.
+    // The series continues unless a later tick shows that the instance has
+    // ended.
     const bool goes_on = evaluator.newest().has_value() &&
                          found.last_tick - *evaluator.newest() <=
                              found.interval * kMaxIntervalsApart;
@@ -50,7 +51,7 @@ class Evaluators : public SeriesSink {
     return {std::move(found), std::move(result)};
   }
 
-  bool is_too_much() const { return held_ > limit_; }
+  bool exceeds_limit() const { return held_ > limit_; }
   size_t max_held() const { return max_held_; }  // so far
   size_t samples() const { return samples_; }    // samples read
 
@@ -58,10 +59,10 @@ class Evaluators : public SeriesSink {
   const WindowGrid grid_;
   const Evaluation evaluation_;
   StretchTable stretches_;
-  const size_t limit_;  // the limit of held_
+  const size_t limit_;  // of held_
   QueryMeter& meter_;
   std::deque<RangeEvaluator> evaluators_;
-  size_t held_ = 0;  // by all series
+  size_t held_ = 0;  // windows and values of all series
   size_t max_held_ = 0;
   size_t samples_ = 0;
 };
@@ -75,7 +76,7 @@ absl::StatusOr<std::optional<MachineAnswer>> EvaluateMachine(
   Evaluators evaluators(grid, evaluation, max_held, meter);
   auto read = ReadSeries(store, machine, countersets, grid.start, grid.end,
                          &evaluators);
-  if (evaluators.is_too_much()) {
+  if (evaluators.exceeds_limit()) {
     meter->Forget(evaluators.samples());
     return std::nullopt;
   }

@@ -1,11 +1,11 @@
-// Makes things on several threads and uses them one at a time, in order.
+// Makes items on several threads and uses them one at a time, in order.
 //
 // Invariants:
-// - Things are numbered from 0. A number is begun only after all lower numbers.
-// - At most MaxAhead(threads) things exist or are being made ahead of their
-// turn.
-// - Once a thing could not be made ahead of its turn, no further thing is begun
-//   ahead.
+// - Items are numbered from 0. An item is begun only after all lower numbers.
+// - At most MaxAhead(threads) items exist or are being made ahead of their
+//   turn.
+// - Once `make` returns std::nullopt for an item, no further item is begun
+//   ahead of its turn.
 
 #ifndef FLEETPERF_AGGREGATOR_QUERY_ORDERED_WORK_H_
 #define FLEETPERF_AGGREGATOR_QUERY_ORDERED_WORK_H_
@@ -26,19 +26,19 @@
 
 namespace fleetperf::aggregator {
 
-// The thread that calls Run uses all things and makes some of them. Run joins
+// The thread that calls Run uses all items and makes some of them. Run joins
 // the other threads before it returns. Thread-compatible: Run must be called at
 // most once.
-template <typename Thing>
+template <typename Item>
 class OrderedWork {
  public:
-  // Makes a thing. If not `in_turn`, it is called on any of the threads,
+  // Makes an item. Without `in_turn`, it is called on any of the threads,
   // concurrently with itself and with Use, and may return std::nullopt; the
-  // thing is then made in its turn. If `in_turn`, it is called by the thread
-  // that called Run, and must return the thing.
-  using Make = std::function<std::optional<Thing>(size_t number, bool in_turn)>;
-  // Uses a thing, on the thread that called Run. An error ends the work.
-  using Use = std::function<absl::Status(size_t number, Thing thing)>;
+  // item is then made in its turn. With `in_turn`, it is called on the thread
+  // that called Run, and must return the item.
+  using Make = std::function<std::optional<Item>(size_t number, bool in_turn)>;
+  // Uses an item, on the thread that called Run. An error ends the work.
+  using Use = std::function<absl::Status(size_t number, Item item)>;
 
   // `threads` includes the thread that calls Run and must be at least 1. `make`
   // must be thread-safe.
@@ -48,7 +48,7 @@ class OrderedWork {
         make_(std::move(make)),
         max_ahead_(threads > 1 ? MaxAhead(threads) : 0) {}
 
-  // Makes and uses all things. Returns the first error of `use`.
+  // Makes and uses all items. Returns the first error of `use`.
   absl::Status Run(const Use& use) {
     std::vector<std::thread> helpers;
     for (size_t i = 1; i < threads_; ++i) {
@@ -67,7 +67,7 @@ class OrderedWork {
     return status;
   }
 
-  // The maximum number of things that are made or being made at a time: two per
+  // The maximum number of items that are made or being made at a time: two per
   // thread, so that no thread waits for another that takes slightly longer.
   static constexpr size_t MaxAhead(size_t threads) { return 2 * threads; }
 
@@ -84,8 +84,8 @@ class OrderedWork {
     }
   }
 
-  // Returns the thing whose turn it is.
-  Thing Take(size_t number) ABSL_LOCKS_EXCLUDED(mutex_) {
+  // Returns the item whose turn it is.
+  Item Take(size_t number) ABSL_LOCKS_EXCLUDED(mutex_) {
     {
       absl::MutexLock lock(&mutex_);
       turn_ = number;
@@ -101,8 +101,8 @@ class OrderedWork {
         }
       }
       if (begun_ > number) {
-        std::optional<Thing> thing = std::move(made_.extract(number).mapped());
-        if (thing.has_value()) return *std::move(thing);
+        std::optional<Item> item = std::move(made_.extract(number).mapped());
+        if (item.has_value()) return *std::move(item);
       } else {
         ++begun_;
       }
@@ -117,10 +117,10 @@ class OrderedWork {
   void MakeAhead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const size_t number = begun_++;
     mutex_.Unlock();
-    std::optional<Thing> thing = make_(number, /*in_turn=*/false);
+    std::optional<Item> item = make_(number, /*in_turn=*/false);
     mutex_.Lock();
-    if (!thing.has_value()) max_ahead_ = 0;
-    made_.emplace(number, std::move(thing));
+    if (!item.has_value()) max_ahead_ = 0;
+    made_.emplace(number, std::move(item));
     was_made_.Notify();
   }
 
@@ -133,7 +133,7 @@ class OrderedWork {
   size_t max_ahead_ ABSL_GUARDED_BY(mutex_);
   size_t begun_ ABSL_GUARDED_BY(mutex_) = 0;  // the next number to begin
   size_t turn_ ABSL_GUARDED_BY(mutex_) = 0;   // the number whose turn it is
-  std::map<size_t, std::optional<Thing>> made_ ABSL_GUARDED_BY(mutex_);
+  std::map<size_t, std::optional<Item>> made_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace fleetperf::aggregator

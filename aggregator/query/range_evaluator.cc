@@ -152,7 +152,7 @@ void RangeEvaluator::Add(const SeriesRun& run,
       ++first;
     }
     while (first < stretch_end) {
-      // One by one if each sample yields a point.
+      // Samples are added one by one if each yields a point.
       const uint32_t next = *per_sample_ ? first + 1 : stretch_end;
       if (!AddGrown(run, *stretch, first, next)) AddEach(run, first, next);
       first = next;

@@ -328,7 +328,7 @@ bool Listener::Probe(absl::Duration patience) {
     address = probed_;
   }
   const OwnedFd fd = OpenProbe(address);
-  // No probe without a descriptor. The thread that accepts reports the lack.
+  // A probe needs a descriptor. The thread that accepts reports the lack.
   if (fd.get() < 0) return true;
   absl::MutexLock lock(&mutex_);
   probe_ = *PeerOf(BoundAddress(fd.get()));

@@ -41,8 +41,8 @@ class Listener {
   // by the thread that accepts, one connection at a time.
   using Handler = std::function<void(int listening_fd, int fd)>;
 
-  // How often the listener connects to itself, and how long it waits for the
-  // connection to be accepted.
+  // The interval at which the listener connects to itself, and the time that it
+  // waits for the connection to be accepted.
   struct Probes {
     absl::Duration every = absl::Seconds(30);
     absl::Duration patience = absl::Seconds(10);

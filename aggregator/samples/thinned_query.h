@@ -1,5 +1,5 @@
 // The representation of thinned data: frames with one tick per minute or hour,
-// at the last sample of that time. Beside the raw values at the tick,
+// at the last sample of that time. Besides the raw values at the tick,
 // additional columns summarize all samples since the previous tick.
 
 #ifndef FLEETPERF_AGGREGATOR_SAMPLES_THINNED_QUERY_H_

@@ -54,7 +54,7 @@ class AdministrationService : public v1::AdministrationService::Service {
                       grpc::ServerWriter<v1::BackupResponse>* writer) override {
     const auto peer = CheckAccess(*context, {Role::kOperator});
     if (!peer.ok()) return RpcFromStatus(peer.status());
-    uint64_t told = 0;
+    uint64_t reported = 0;
     v1::BackupResponse response;
     const absl::Status status = store_.Backup(
         request->directory(), [&](uint64_t bytes, uint64_t total) {
@@ -63,8 +63,8 @@ class AdministrationService : public v1::AdministrationService::Service {
           if (context->IsCancelled()) {
             return absl::CancelledError("the caller disconnected");
           }
-          if (bytes - told >= kBytesBetweenResponses) {
-            told = bytes;
+          if (bytes - reported >= kBytesBetweenResponses) {
+            reported = bytes;
             writer->Write(response);
           }
           return absl::OkStatus();

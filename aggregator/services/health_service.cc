@@ -17,8 +17,8 @@ class HealthService : public Health::Service {
                      HealthCheckResponse* response) override {
     if (!request->service().empty()) {
       return RpcFromStatus(absl::NotFoundError(absl::StrCat(
-          "no health is known of the service \"", request->service(),
-          "\"; ask for the whole server with \"\"")));
+          "there is no service \"", request->service(),
+          "\"; the empty name asks for the health of the whole server")));
     }
     response->set_status(HealthCheckResponse::SERVING);
     return grpc::Status::OK;

@@ -130,20 +130,20 @@ class PlanService : public v1::PlanService::Service {
     return Hold(context, paths, duration, std::move(response), writer);
   }
 
-  // Keeps the addition in force until the caller disconnects or `duration` has
-  // passed.
+  // Keeps the addition until the caller disconnects or `duration` has passed.
+  // Reports when the first samples are stored.
   absl::Status Hold(const grpc::ServerContext& context, const PathSet& paths,
                     absl::Duration duration,
                     v1::CollectMeanwhileResponse response,
                     grpc::ServerWriter<v1::CollectMeanwhileResponse>* writer) {
     const absl::Duration end = ingest_.Now() + duration;
-    bool told = false;
+    bool has_reported = false;
     while (!context.IsCancelled() && ingest_.Now() < end) {
       const bool ready =
           response.ready() || paths.Select(store_.directory()).ok();
-      if (!told || ready != response.ready()) {
+      if (!has_reported || ready != response.ready()) {
         response.set_ready(ready);
-        told = true;
+        has_reported = true;
         if (!writer->Write(response)) break;
       }
       absl::MutexLock lock(&mutex_);

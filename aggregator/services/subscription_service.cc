@@ -82,7 +82,7 @@ absl::StatusOr<v1::SubscribeRequest> Decode(grpc::ByteBuffer bytes) {
   return absl::InvalidArgumentError("the request is not a SubscribeRequest");
 }
 
-// A service of bytes, because many subscribers get the same bytes.
+// The service with serialized messages: many subscribers share the same bytes.
 using AsyncSubscriptionService =
     v1::SubscriptionService::WithRawMethod_Subscribe<
         v1::SubscriptionService::Service>;

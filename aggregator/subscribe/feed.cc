@@ -11,7 +11,8 @@
 namespace fleetperf::aggregator {
 namespace {
 
-// The number of remembered instances from which on ended ones are removed.
+// Ended instances are removed once the number of remembered instances exceeds
+// twice the number after the last removal, plus this one.
 constexpr size_t kFewInstances = 1000;
 
 bool Collects(const CollectedQuery& query, uint32_t counter_id) {

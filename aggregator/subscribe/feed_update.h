@@ -1,5 +1,4 @@
-// The update of subscribers about new samples, shared by all subscribers of a
-// feed.
+// An update about new samples, shared by all subscribers of a feed.
 
 #ifndef FLEETPERF_AGGREGATOR_SUBSCRIBE_FEED_UPDATE_H_
 #define FLEETPERF_AGGREGATOR_SUBSCRIBE_FEED_UPDATE_H_

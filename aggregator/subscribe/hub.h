@@ -1,10 +1,11 @@
 // Distributes arriving batches to the subscribers of their machines.
 //
-//   batch ─▶ LiveMachine ─▶ Feed ──────────▶ FeedListener ─▶ Outbox ─▶
-//   subscriber
-//            one per        one per machine,                 one per
-//            machine        counterset and                   subscriber
-//                           selection
+//   batch ─▶ LiveMachine ─▶ Feed ─▶ FeedListener ─▶ Outbox ─▶ subscriber
+//
+//   LiveMachine   one per watched machine
+//   Feed          one per machine, counterset and selection
+//   FeedListener  one per feed and subscriber
+//   Outbox        one per subscriber
 //
 // A feed evaluates its series once, regardless of the number of listeners.
 

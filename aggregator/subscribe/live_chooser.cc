@@ -110,14 +110,14 @@ FeedUpdate LiveChooser::KeepFirst(const FeedUpdate& update) {
   }
 
   FeedUpdate chosen{.position = update.position, .lagged = update.lagged};
-  absl::flat_hash_set<uint32_t> told;
+  absl::flat_hash_set<uint32_t> announced;
   for (const SeriesValues& values : update.values) {
     if (!first.contains(values.series->id())) continue;
-    told.insert(values.series->id());
+    announced.insert(values.series->id());
     chosen.values.push_back(values);
   }
   for (const uint32_t id : first) {
-    if (first_.contains(id) || told.contains(id)) continue;
+    if (first_.contains(id) || announced.contains(id)) continue;
     chosen.values.push_back(ranked_.at(id).newest);
   }
   for (const uint32_t id : first_) {

@@ -96,26 +96,26 @@ void LiveMachine::Evaluate(const std::shared_ptr<const ReceivedBatch>& batch) {
   for (const Frame& frame : batch->decoded.frames) {
     if (frame.query->machine == machine_) AddCounterset(frame.query->schema);
   }
-  TellLagged();
+  ReportLagged();
   for (const auto& feed : feeds_) feed->Add(batch);
 }
 
-void LiveMachine::TellLagged() {
+void LiveMachine::ReportLagged() {
   uint64_t lagged = 0;
   {
     absl::MutexLock lock(&mutex_);
     lagged = std::exchange(lagged_, 0);
   }
   if (lagged == 0) return;
-  const auto told =
+  const auto update =
       std::make_shared<const FeedUpdate>(FeedUpdate{.lagged = lagged});
   for (const Watcher& watcher : watchers_) {
-    watcher.subscription->outbox()->Add(told);
+    watcher.subscription->outbox()->Add(update);
   }
 }
 
 void LiveMachine::AddCounterset(const std::shared_ptr<const Schema>& schema) {
-  if (!met_.insert(schema).second) return;
+  if (!known_schemas_.insert(schema).second) return;
   for (const Watcher& watcher : watchers_) {
     const auto feed = FindFeed(watcher, schema);
     if (feed != nullptr) feed->JoinNew(*watcher.subscription);
@@ -144,7 +144,7 @@ void LiveMachine::Join(Watcher watcher) {
     }
   }
   Feeds made;
-  for (const auto& schema : met_) {
+  for (const auto& schema : known_schemas_) {
     const auto feed = FindFeed(watcher, schema);
     if (feed == nullptr) continue;
     const bool is_new = !feed->HasListeners();

@@ -66,7 +66,7 @@ class LiveMachine : public HubTask,
   void Join(Watcher watcher);
   void Leave(const Subscription* subscription);
   void Evaluate(const std::shared_ptr<const ReceivedBatch>& batch);
-  void TellLagged();
+  void ReportLagged();
   // Attaches watchers to a counterset seen for the first time.
   void AddCounterset(const std::shared_ptr<const Schema>& schema);
   // Returns the feed of a watcher's selection of a counterset; nullptr if the
@@ -84,9 +84,10 @@ class LiveMachine : public HubTask,
   // Used only by Work.
   std::vector<Watcher> watchers_;
   Feeds feeds_;
-  Schemas met_;
-  // Whether these include all stored countersets. They do once the batches
-  // accepted before the first watcher are stored; later watchers do not wait.
+  Schemas known_schemas_;
+  // Whether known_schemas_ includes all stored countersets. It does once the
+  // batches accepted before the first watcher are stored; later watchers do not
+  // wait.
   bool has_stored_countersets_ = false;
 
   absl::Mutex mutex_;

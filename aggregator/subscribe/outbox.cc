@@ -78,7 +78,7 @@ void Outbox::Put(std::shared_ptr<const FeedUpdate> update, bool is_history) {
     values_ += values;
     if (is_history) history_ += values;
     waiting_.push_back({chosen, is_history, values});
-    has_much_ |= values_ > kMaxValues / 2;
+    defers_history_ |= values_ > kMaxValues / 2;
     if (values_ - history_ > kMaxValues) LeaveOutOld();
   });
 }
@@ -102,7 +102,7 @@ void Outbox::End(const absl::Status& status) {
 
 bool Outbox::IsFullOfHistory() const {
   absl::MutexLock lock(&mutex_);
-  return has_much_ || end_.has_value();
+  return defers_history_ || end_.has_value();
 }
 
 bool Outbox::has_end() const {
@@ -168,8 +168,8 @@ bool Outbox::Take(Message* message) {
           absl::StrCat("the subscription has more than ", kMaxSeries,
                        " series; select fewer"));
     }
-    if (has_much_ && values_ < kMaxValues / 4) {
-      has_much_ = false;
+    if (defers_history_ && values_ < kMaxValues / 4) {
+      defers_history_ = false;
       drained = drained_listener_;
     }
   }

@@ -96,7 +96,7 @@ class Outbox {
   std::optional<v1::LiveMachines> live_machines_ ABSL_GUARDED_BY(mutex_);
   bool begins_ ABSL_GUARDED_BY(mutex_) = false;  // the next message is due
   bool has_begun_ ABSL_GUARDED_BY(mutex_) = false;
-  bool has_much_ ABSL_GUARDED_BY(mutex_) = false;
+  bool defers_history_ ABSL_GUARDED_BY(mutex_) = false;
   std::optional<absl::Status> end_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -121,14 +121,14 @@ void SharedFeed::EndPriming() {
   for (Beginning& beginning : std::exchange(beginning_, {})) {
     Begin(std::move(beginning));
   }
-  if (lagged_ > 0) TellLagged();
+  if (lagged_ > 0) ReportLagged();
   for (const auto& batch : std::exchange(held_, {})) Evaluate(*batch);
 }
 
-void SharedFeed::TellLagged() {
-  const auto told = std::make_shared<const FeedUpdate>(
+void SharedFeed::ReportLagged() {
+  const auto shared = std::make_shared<const FeedUpdate>(
       FeedUpdate{.lagged = std::exchange(lagged_, 0)});
-  for (const Listening& listening : listeners_) listening.outbox->Add(told);
+  for (const Listening& listening : listeners_) listening.outbox->Add(shared);
 }
 
 void SharedFeed::Evaluate(const ReceivedBatch& batch) {
@@ -142,9 +142,9 @@ void SharedFeed::Evaluate(const ReceivedBatch& batch) {
   if (update.empty()) return;
   update.position = position;
   if (listeners_.size() > 1) EncodeValues(&update);
-  const auto told = std::make_shared<const FeedUpdate>(std::move(update));
+  const auto shared = std::make_shared<const FeedUpdate>(std::move(update));
   for (const Listening& listening : listeners_) {
-    listening.listener->Deliver(told);
+    listening.listener->Deliver(shared);
   }
 }
 

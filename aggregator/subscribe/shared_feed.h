@@ -23,7 +23,7 @@
 
 namespace fleetperf::aggregator {
 
-// Of a machine's samples in a batch, how many values there are.
+// Returns the number of a machine's values in a batch.
 uint64_t CountValues(const ReceivedBatch& batch, const std::string& machine);
 
 // A new feed needs the newest stored samples. While a FeedPrimer reads them,
@@ -86,7 +86,7 @@ class SharedFeed {
                                        bool reads_history);
   void Begin(Beginning beginning);
   void Evaluate(const ReceivedBatch& batch);
-  void TellLagged();
+  void ReportLagged();
 
   const std::string machine_;
   const SelectedCounterset selected_;

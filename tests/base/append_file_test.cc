@@ -61,7 +61,7 @@ TEST(FileLock, IsHeldOnceAtATime) {
   EXPECT_OK(FileLock::Acquire(path));
 }
 
-TEST(ReadFileRange, ReadsThatPartOrFails) {
+TEST(ReadFileRange, ReadsTheRangeOrFails) {
   const testing::TempDirectory directory;
   const std::string path = directory.File("file");
   ASSERT_OK(WriteFile(path, "0123456789"));

@@ -197,7 +197,7 @@ TEST(Config, RequiresValues) {
       {"other: 1", ":1: listen: is missing"},
       {"other: 1\nlisten: \"\"", ":2: listen: is missing"},
       {"other: 1\nlisten:", ":1: listen: is missing"},
-      // There is no line to report.
+      // A missing section has no line to report.
       {"other: 1\nlisten: a", ": tls.key: is missing"},
       {"listen: a\ntls:\n  other: 1\nother: 1", ":3: tls.key: is missing"},
   };

@@ -19,7 +19,7 @@ class FilesTest : public ::testing::Test {
   const std::string path_ = directory_.File("file");
 };
 
-TEST_F(FilesTest, ReadsWhatWasWritten) {
+TEST_F(FilesTest, RoundTripsContents) {
   std::string large(1'000'003, 'x');
   large[500'000] = '\0';
   for (const std::string& contents :

@@ -62,7 +62,7 @@ constexpr int kProcesses = 400;
 // The length in seconds from which a run must fill a spool.
 constexpr int kLongRun = 600;
 
-// Forks kProcesses children and never returns.
+// Forks kProcesses children and never returns. Async-signal-safe.
 void RunCrowd() {
   for (int i = 0; i < kProcesses; ++i) {
     if (fork() != 0) continue;

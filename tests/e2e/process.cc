@@ -7,12 +7,13 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <stdexcept>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 
 namespace fleetperf::testing {
 namespace {
@@ -29,20 +30,62 @@ struct Pipe {
   int write_end;
 };
 
-[[noreturn]] void Execute(const std::vector<std::string>& command,
-                          const std::map<std::string, std::string>& variables) {
-  for (const auto& [name, value] : variables) {
-    setenv(name.c_str(), value.c_str(), 1);
+// Returns the path of an executable as execvp would find it.
+std::string FindExecutable(const std::string& name) {
+  const char* path = std::getenv("PATH");
+  if (absl::StrContains(name, '/') || path == nullptr) return name;
+  for (const absl::string_view directory : absl::StrSplit(path, ':')) {
+    const std::string found = absl::StrCat(directory, "/", name);
+    if (access(found.c_str(), X_OK) == 0) return found;
   }
-  std::vector<char*> arguments;
-  for (const std::string& argument : command) {
-    arguments.push_back(const_cast<char*>(argument.c_str()));
-  }
-  arguments.push_back(nullptr);
-  execvp(arguments[0], arguments.data());
-  std::perror(arguments[0]);
-  _exit(127);
+  return name;
 }
+
+// The arguments of execve. Made before the fork, because the child must not
+// allocate memory: another thread may hold the allocator's lock.
+class Execution {
+ public:
+  Execution(const std::vector<std::string>& command,
+            const std::map<std::string, std::string>& variables)
+      : path_(FindExecutable(command.front())), command_(command) {
+    for (char** variable = environ; *variable != nullptr; ++variable) {
+      const absl::string_view text = *variable;
+      if (!variables.contains(std::string(text.substr(0, text.find('='))))) {
+        variables_.emplace_back(text);
+      }
+    }
+    for (const auto& [name, value] : variables) {
+      variables_.push_back(absl::StrCat(name, "=", value));
+    }
+    arguments_ = PointersTo(&command_);
+    environment_ = PointersTo(&variables_);
+  }
+  Execution(const Execution&) = delete;
+  Execution& operator=(const Execution&) = delete;
+
+  // Async-signal-safe.
+  [[noreturn]] void Run() const {
+    execve(path_.c_str(), arguments_.data(), environment_.data());
+    constexpr absl::string_view kError = "the command cannot be executed\n";
+    [[maybe_unused]] const ssize_t written =
+        write(STDERR_FILENO, kError.data(), kError.size());
+    _exit(127);
+  }
+
+ private:
+  static std::vector<char*> PointersTo(std::vector<std::string>* texts) {
+    std::vector<char*> pointers;
+    for (std::string& text : *texts) pointers.push_back(text.data());
+    pointers.push_back(nullptr);
+    return pointers;
+  }
+
+  const std::string path_;
+  std::vector<std::string> command_;
+  std::vector<std::string> variables_;
+  std::vector<char*> arguments_;
+  std::vector<char*> environment_;
+};
 
 }  // namespace
 
@@ -87,7 +130,8 @@ std::string Process::Stream::text() const {
 
 Process::Process(const std::vector<std::string>& command,
                  const std::map<std::string, std::string>& environment) {
-  Start([&] { Execute(command, environment); });
+  const Execution execution(command, environment);
+  Start([&] { execution.Run(); });
 }
 
 Process::Process(const std::string& name, const std::function<void()>& body) {
@@ -102,7 +146,7 @@ void Process::Start(const std::function<void()>& in_child) {
   const pid_t parent = getpid();
   pid_ = fork();
   if (pid_ == 0) {
-    // The child dies with the test.
+    // Only async-signal-safe calls. The child dies with the test.
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(127);
     dup2(out.write_end, STDOUT_FILENO);

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Writes formulas.jsonl: raw samples and what they come to.
+"""Writes formulas.jsonl: raw samples and their calculated values.
 
 Independent of fleetperf's code: the formulas are those of Microsoft's
 "Calculating Counter Values" and docs/reference/counters.md, in exact rationals, rounded
 once at the end. Each line is an input of `fleetperf calc` with a member
-"expected" beside it, which calc ignores.
+"expected", which calc ignores.
 
   tests/golden/formulas.py > tests/golden/formulas.jsonl
 """
@@ -13,7 +13,7 @@ import json
 import random
 from fractions import Fraction
 
-# name: (value, formula, what "time" is)
+# name: (value, formula, meaning of "time")
 TYPES = {
     "PERF_COUNTER_RAWCOUNT_HEX": (0x00000000, "raw", None),
     "PERF_COUNTER_LARGE_RAWCOUNT_HEX": (0x00000100, "raw", None),
@@ -177,7 +177,7 @@ def cases(name, rng):
     yield base | {"raw0": None, "raw1": later}
     yield base | {"raw0": later, "raw1": sample}  # swapped
     yield base | {"raw0": sample, "raw1": later, "type0": "PERF_COUNTER_LARGE_DELTA"}
-    # What a type does not use need not be there.
+    # A type requires only the members that it uses.
     of_older = used(name) & {"time"} if formula not in ONE_SAMPLE else set()
     yield base | {"raw0": only(of_older, sample), "raw1": only(used(name), later)}
     yield base | {"raw0": None, "raw1": only(used(name), later)}
@@ -188,11 +188,11 @@ def cases(name, rng):
     for changed in ({"time": 1000}, {"data": 100}, {"freq": 0}, {"freq": -1},
                     {"multi": 0}, {"time": 999}, {"data": 99}):
         yield base | {"raw0": sample, "raw1": later | changed}
-    # The largest that fits into 4 bytes; data of 4 bytes wraps only if asked.
+    # The largest value of 4 bytes. 4-byte data wraps only on request.
     for old, new in ((5, 2**32 - 1), (2**32 - 1, 5)):
         yield base | {"data_size": 4, "raw0": sample | {"data": old},
                       "raw1": later | {"data": new}}
-    # A base of 4 bytes wraps, by less than half of its range.
+    # A 4-byte base wraps if it advances by less than half of its range.
     for old, new in ((2**32 - 100, 200), (2**31 + 1, 0), (2**31, 0), (5, 4)):
         yield base | {"base_size": 4, "raw0": sample | {"time": old},
                       "raw1": later | {"time": new}}

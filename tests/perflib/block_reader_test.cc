@@ -442,13 +442,13 @@ TEST(BlockReader, WarnsAboutUnusualContent) {
       {"bytes after the instances",
        Block({Result(kInstances, InstanceList(1, one) + extra)}),
        {"offset 48: PERF_COUNTER_HEADER.dwSize leaves 8 bytes unused"}},
-      // Also the value that belongs to neither of them.
+      // The second warning is for the value that belongs to neither id.
       {"more padding than ids need",
        Block(
            {Result(kCounters, WithU32(CounterIds({1, 2}), 4, 0) + Value64(1))}),
        {"offset 64: PERF_MULTI_COUNTERS.dwSize leaves 8 bytes unused",
         "offset 48: PERF_COUNTER_HEADER.dwSize leaves 16 bytes unused"}},
-      // Also the result and the block, which become odd.
+      // The other warnings are for the result and the block, which become odd.
       {"an instance of 13 bytes",
        Block({Result(kInstances, InstanceList(1, odd + Value64(1)))}),
        {"offset 0: PERF_DATA_HEADER.dwTotalSize is 101, which is no multiple "

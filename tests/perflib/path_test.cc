@@ -144,7 +144,7 @@ TEST(ParsePath, SplitsAPathIntoItsParts) {
       {R"(\P(chrome#4294967295)\IO)", "* | P | (chrome) | #4294967295 | IO"},
       {R"(\P(*#1)\IO)", "* | P | (*) | #1 | IO"},
       {R"(\P(a#1#2)\IO)", "* | P | (a#1) | #2 | IO"},
-      // Not indexes.
+      // Suffixes that are no indexes.
       {R"(\P(a#b)\IO)", "* | P | (a#b) | IO"},
       {R"(\P(C#)\IO)", "* | P | (C#) | IO"},
       {R"(\P(a#-1)\IO)", "* | P | (a#-1) | IO"},
@@ -211,7 +211,7 @@ TEST(ParsePath, RecognizesKnownCountersetsWithParentheses) {
       {R"(\\m\NUMA (Node)(0)\c)", "m | NUMA (Node) | (0) | c"},
       {R"(\NUMA (Node)(Old)\c)", "* | NUMA (Node)(Old) | c"},  // the longest
       {R"(\NUMA(0)\c)", "* | NUMA | (0) | c"},
-      // Not a known name, so the parentheses split it.
+      // Parentheses split an unknown name.
       {R"(\NUMA (Node)s (a)\c)", "* | NUMA  | (Node)s (a) | c"},
       {R"(\NUMA (Other)\c)", "* | NUMA  | (Other) | c"},
       // A longer name does not take over the paths of a shorter one.

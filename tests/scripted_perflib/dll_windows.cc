@@ -1,4 +1,4 @@
-// The DLL plays the scenario in the file beside it: scripted_perflib.json.
+// The DLL plays the scenario in the file next to it: scripted_perflib.json.
 
 #include <windows.h>
 

@@ -1,6 +1,5 @@
-// A PerfLib that follows a scenario. It is stricter than a careless caller
-// would like: handles that it did not give out, identifiers that are not laid
-// out as documented and buffers that are too small are refused.
+// A PerfLib that follows a scenario. Refuses unknown handles, identifiers whose
+// layout differs from the documentation, and buffers that are too small.
 
 #ifndef FLEETPERF_TESTS_SCRIPTED_PERFLIB_SCRIPTED_PERFLIB_H_
 #define FLEETPERF_TESTS_SCRIPTED_PERFLIB_SCRIPTED_PERFLIB_H_
@@ -19,13 +18,13 @@
 
 namespace fleetperf::testing {
 
-// Thread-safe. The functions are those of perflib.h; see there.
+// The functions are documented in perflib.h. Thread-safe.
 class ScriptedPerfLib {
  public:
-  // The one that the exported functions call.
+  // Returns the instance that the exported functions call.
   static ScriptedPerfLib& Instance();
 
-  // Forgets everything of the scenario before.
+  // Replaces the scenario and closes all handles.
   void Play(Scenario scenario);
   size_t open_handles() const;
 
@@ -62,8 +61,8 @@ class ScriptedPerfLib {
     bool has_grown = false;
   };
 
-  // Looks `machine` up; the error or the hanging that its script has for
-  // `function`.
+  // Finds the machine or handle, and applies the error or the hang that its
+  // script has for `function`.
   uint32_t Enter(const char16_t* machine, const char* function, Machine** found)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   uint32_t Enter(Machine* machine, const char* function)

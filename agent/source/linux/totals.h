@@ -17,7 +17,7 @@
 
 namespace fleetperf::agent {
 
-// How a column's total is formed.
+// The method that forms a column's total.
 enum class TotalKind : uint8_t {
   kNone,        // no total
   kGrowth,      // the sum of the instances' growth
@@ -26,7 +26,7 @@ enum class TotalKind : uint8_t {
   kMean,        // the mean of the present values
 };
 
-// How the first value of a new instance counts.
+// The meaning of the first value of a new instance.
 enum class NewInstance : uint8_t {
   kStartedAtZero,  // a process: its whole value is growth
   kWasCounting,    // a CPU coming online: growth starts with its next value

@@ -57,7 +57,7 @@ class Caller {
   absl::Status Fetch(const char* name, bool present, uint32_t max_size,
                      Buffer* buffer, const Function& function) const {
     RETURN_IF_ERROR(CheckPresent(name, present));
-    // Start with the capacity left by the previous answer.
+    // The first attempt uses the capacity left by the previous answer.
     buffer->resize(std::max<size_t>(buffer->capacity(),
                                     kFirstSize / sizeof(*buffer->data())));
     for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {

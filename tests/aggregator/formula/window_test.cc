@@ -313,7 +313,7 @@ TEST(Window, IsCoveredIfTheNextPieceBeganInIt) {
   EXPECT_EQ(evaluate({SampleAt(0, U64(0)), SampleAt(1, U64(300)),
                       SampleAt(2, U64(600))}),
             "300 coverage=0.667");
-  // Nor is a break, however short.
+  // A break is not tolerated, however short.
   EXPECT_EQ(evaluate({SampleAt(0, U64(0)), SampleAt(2.5, U64(10)),
                       SampleAt(2.8, U64(9))}),
             "4 reset breaks=1 coverage=0.833");

@@ -184,7 +184,7 @@ TEST_F(SessionTest, RejectsBatchesThatAnEarlierProcessMayNoLongerSend) {
   link_->WaitForAck(1);
   EXPECT_THAT(link_->events(), ElementsAre("reject 1", "ack 1"));
   EXPECT_THAT(store_.Read("db1"), IsEmpty());
-  // Its dictionary may define the machine, too.
+  // The former epoch's dictionary may define the machine, too.
   v1::CollectRequest dictionary;
   dictionary.mutable_dictionary()->set_epoch(kFormer);
   *dictionary.mutable_dictionary()->mutable_definitions() =
@@ -447,7 +447,7 @@ TEST_F(SessionTest, StoresCopiesFromAnUnrelatedEpoch) {
   EXPECT_THAT(Stored(), ElementsAre("1 C: 1", "1 C: 1"));
 }
 
-TEST_F(SessionTest, EndsAnExpiredStreamAfterAnAcknowledgement) {
+TEST_F(SessionTest, EndsAnExpiredStreamAfterAnAcknowledgment) {
   limits_.reconnect_after = absl::Hours(1);
   Restart();
   Welcomed();

@@ -88,7 +88,7 @@ class Link : public AgentLink {
     };
     EXPECT_TRUE(mutex_.AwaitWithTimeout(absl::Condition(&acknowledged),
                                         absl::Minutes(1)))
-        << "no acknowledgement of " << sequence;
+        << "no acknowledgment of " << sequence;
   }
   // Waits for a Welcome. Removes it and all earlier responses.
   v1::Welcome WaitForWelcome() {

@@ -25,13 +25,13 @@ std::vector<size_t> NumbersTo(size_t count) {
   return numbers;
 }
 
-TEST(OrderedWork, UsesThingsInOrder) {
+TEST(OrderedWork, UsesItemsInOrder) {
   for (const size_t count : {0, 1, 2, 7, 1000}) {
     std::vector<size_t> used;
     Work work(count, /*threads=*/4,
               [](size_t number, bool) { return number * number; });
-    EXPECT_OK(work.Run([&](size_t number, size_t thing) {
-      EXPECT_EQ(thing, number * number);
+    EXPECT_OK(work.Run([&](size_t number, size_t item) {
+      EXPECT_EQ(item, number * number);
       used.push_back(number);
       return absl::OkStatus();
     }));
@@ -39,7 +39,7 @@ TEST(OrderedWork, UsesThingsInOrder) {
   }
 }
 
-TEST(OrderedWork, OneThreadMakesEachThingInTurn) {
+TEST(OrderedWork, OneThreadMakesEachItemInTurn) {
   std::vector<size_t> events;
   Work work(3, /*threads=*/1, [&](size_t number, bool in_turn) {
     EXPECT_TRUE(in_turn);
@@ -53,7 +53,7 @@ TEST(OrderedWork, OneThreadMakesEachThingInTurn) {
   EXPECT_EQ(events, (std::vector<size_t>{0, 10, 1, 11, 2, 12}));
 }
 
-TEST(OrderedWork, MakesThingsConcurrently) {
+TEST(OrderedWork, MakesItemsConcurrently) {
   absl::Notification second_is_begun;
   Work work(2, /*threads=*/2, [&](size_t number, bool) {
     if (number == 0) {
@@ -66,7 +66,7 @@ TEST(OrderedWork, MakesThingsConcurrently) {
   EXPECT_OK(work.Run([](size_t, size_t) { return absl::OkStatus(); }));
 }
 
-TEST(OrderedWork, LimitsThingsInMemory) {
+TEST(OrderedWork, LimitsItemsInMemory) {
   constexpr size_t kThreads = 3;
   std::atomic<size_t> begun = 0;
   size_t used = 0;
@@ -75,7 +75,7 @@ TEST(OrderedWork, LimitsThingsInMemory) {
     return number;
   });
   EXPECT_OK(work.Run([&](size_t, size_t) {
-    // Includes the thing in use.
+    // Includes the item in use.
     EXPECT_LE(begun - used, Work::MaxAhead(kThreads));
     ++used;
     return absl::OkStatus();
@@ -99,7 +99,7 @@ TEST(OrderedWork, EndsWithTheFirstError) {
   EXPECT_LE(begun, 8 + Work::MaxAhead(4));
 }
 
-TEST(OrderedWork, MakesRefusedThingsInTurn) {
+TEST(OrderedWork, MakesRefusedItemsInTurn) {
   constexpr size_t kThreads = 4;
   const std::thread::id caller = std::this_thread::get_id();
   std::atomic<size_t> tried_ahead = 0;
@@ -115,8 +115,8 @@ TEST(OrderedWork, MakesRefusedThingsInTurn) {
               return number;
             });
   std::vector<size_t> used;
-  EXPECT_OK(work.Run([&](size_t, size_t thing) {
-    used.push_back(thing);
+  EXPECT_OK(work.Run([&](size_t, size_t item) {
+    used.push_back(item);
     return absl::OkStatus();
   }));
   EXPECT_EQ(made, NumbersTo(100));

@@ -268,7 +268,7 @@ TEST_F(RangeQuery, ReportsMissingInstances) {
       ask("\\Disk(nvme0n)\\*"),
       StatusIs(kNotFound, HasSubstr("there was no instance \"nvme0n\" in this "
                                     "time; did you mean \"nvme0n1\"?")));
-  // Also beside a path that selects series.
+  // Another path that selects series does not change this.
   EXPECT_THAT(
       Run({.paths = {"\\Disk(C:)\\*", "\\Disk(nvme0n)\\*"}, .start = At(0)}),
       StatusIs(kNotFound, HasSubstr("no instance \"nvme0n\"")));

@@ -37,7 +37,7 @@ using testing::TestStore;
 
 const absl::Time kNotAfter = absl::Now() + absl::Hours(1);
 
-class NobodyWatches : public BatchObserver {
+class UnwatchedObserver : public BatchObserver {
  public:
   void OnBatch(std::shared_ptr<const ReceivedBatch> /*batch*/) override {}
   bool IsWatched(const std::string& /*machine*/) override { return false; }
@@ -107,7 +107,7 @@ class FleetServiceTest : public ::testing::Test {
   KeyPair authority_;
   TestStore store_;
   Fleet fleet_{&*store_};
-  NobodyWatches observer_;
+  UnwatchedObserver observer_;
   Planner planner_{std::vector<PlanEntry>()};
   Ingest ingest_{&*store_, &observer_, &planner_, {}};
   std::unique_ptr<grpc::Service> service_ =

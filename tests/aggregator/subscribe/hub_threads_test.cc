@@ -169,7 +169,7 @@ TEST_F(HubThreadsTest, LiveValuesDoNotWaitForHistory) {
   standing_.WaitUntilReading();
   Arrive(web_, 2);
   web->WaitFor("1@2=3");
-  // Also on the same machine.
+  // Values of the same machine are delivered, too.
   Arrive(db_, 2);
   db->WaitFor("1@2=3");
   // Other subscribers can join.

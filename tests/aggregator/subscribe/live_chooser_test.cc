@@ -38,7 +38,8 @@ TEST_F(LiveChooserTest, EndsSeriesThatFailTheCondition) {
   Arrive(agent_);
   EXPECT_THAT(reader->Read(),
               ElementsAre("+2 web-1 \\Disk(C:)\\Queue Length", "2@2=99", "-1"));
-  // Of several values that come at once, those for which it holds.
+  // Of several values in one batch, only those that meet the condition are
+  // sent.
   Tick(3, 91, 5);
   Tick(92, 7, 5);
   Arrive(agent_);

@@ -307,7 +307,7 @@ TEST_F(ProcessorInformationTest, MapsIdleStatesByTheirLatency) {
   EXPECT_EQ(reading.Get("0,0", "C3 Transitions/sec"), 2'200'000);
 }
 
-// As on arm64, where it is WFI.
+// On arm64, state 0 is WFI, which does not poll.
 TEST_F(ProcessorInformationTest, CountsANonPollingState0) {
   WriteStat("cpu0 1\n");
   Write("sys/devices/system/cpu/cpu0/cpuidle/state0/name", "WFI\n");

@@ -58,8 +58,8 @@ TEST(DrawText, LeavesGapsOpen) {
 TEST(DrawText, DrawsSingleCurvesInBraille) {
   EXPECT_EQ(DrawText(ChartOf({LineOf("a", {100, 100})}), 14, 10, kUnicode)[3],
             "100┤⠉⠉⠉⠉⠉⠉⠉⠉⠉⠉");
-  // Two dots a column and four a row: eight up in four columns, of which the
-  // lower four are here.
+  // A cell has two columns and four rows of dots. The curve rises by eight dots
+  // in four columns; this row shows the lower four.
   EXPECT_EQ(DrawText(ChartOf({LineOf("a", {50, 50, 100})}), 8, 10, kUnicode)[4],
             "   │  ⡰⠁");
 }
