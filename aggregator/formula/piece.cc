@@ -52,6 +52,15 @@ std::optional<GapCause> BreakBetween(const RawSample& older,
 
 }  // namespace
 
+double TimeThere::PresenceIn(int64_t intervals) const {
+  // Lengths are rounded to nanoseconds, one by one or together.
+  constexpr int64_t kMinPart = 100'000'000;
+  // Own breaks count in neither.
+  const int64_t absent = intervals - all;
+  if (absent <= intervals / kMinPart) return 1;
+  return static_cast<double>(sound) / static_cast<double>(sound + absent);
+}
+
 absl::Duration ClockLength(const perflib::Clocks& older,
                            const perflib::Clocks& newer) {
   const int64_t freq = newer.perf_freq;
@@ -98,6 +107,14 @@ Piece MakePiece(const CounterFormula& formula, const RawSample& older,
   piece.growth = growth.growth;
   piece.problem = CalculatedValue::Of(growth.status);
   return piece;
+}
+
+RawSample BeforeBirth(const RawSample& first, const perflib::Clocks& clocks) {
+  RawSample before = first;
+  before.clocks = clocks;
+  before.value.value = 0;
+  before.denominator.value = 0;
+  return before;
 }
 
 std::optional<Piece> PieceTo(const CounterFormula& formula,

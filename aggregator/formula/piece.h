@@ -30,6 +30,26 @@ struct Piece {
   bool sound() const { return problem.ok(); }
 };
 
+// The time of the tick intervals (aggregator/samples/tick_link.h) in which a
+// series was there, in nanoseconds.
+struct TimeThere {
+  int64_t all = 0;
+  int64_t sound = 0;  // without the series' own breaks
+
+  // Adds an interval.
+  void Add(int64_t length, bool is_sound) {
+    all += length;
+    if (is_sound) sound += length;
+  }
+  void Add(const TimeThere& other) {
+    all += other.all;
+    sound += other.sound;
+  }
+  // Returns the presence of the series, from the time of all tick intervals of
+  // its query. 1 if there is no such time.
+  double PresenceIn(int64_t intervals) const;
+};
+
 // Returns the time between two ticks by the monotonic clock, or by the time of
 // day if there is no monotonic clock.
 absl::Duration ClockLength(const perflib::Clocks& older,
@@ -81,6 +101,10 @@ class ClockCheck {
 
 Piece MakePiece(const CounterFormula& formula, const RawSample& older,
                 const RawSample& newer, absl::Duration interval);
+
+// Returns the sample of a born instance at the tick before its first one: its
+// cumulative counters were 0.
+RawSample BeforeBirth(const RawSample& first, const perflib::Clocks& clocks);
 
 // Returns the piece that ends with a series' next sample. std::nullopt if
 // `last` is, or if the formula uses one sample.

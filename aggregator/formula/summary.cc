@@ -52,6 +52,7 @@ void Summary::AddSample(const CounterFormula& formula,
 }
 
 void Summary::Add(const CounterFormula& formula, const Summary& newer) {
+  there.Add(newer.there);
   if (newer.breaks > 0) {
     breaks += newer.breaks;
     problem = newer.problem;

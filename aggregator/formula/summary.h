@@ -34,6 +34,7 @@ struct Summary {
   CalculatedValue problem;                    // of the last break
   absl::Time start = absl::InfiniteFuture();  // of the first sound piece
   absl::Duration covered;                     // by sound pieces
+  TimeThere there;
 
   bool empty() const { return pieces == 0 && breaks == 0; }
 

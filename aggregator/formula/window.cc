@@ -58,6 +58,12 @@ CalculatedValue ValueOf(const CounterFormula& formula, Over over,
 
 }  // namespace
 
+bool IsWeighted(const CounterFormula& formula, Over over) {
+  return (over == Over::kFormula || over == Over::kAverage) &&
+         formula.formula != perflib::Formula::kDelta &&
+         formula.formula != perflib::Formula::kElapsedTime;
+}
+
 void WindowAccumulator::AddPiece(const CounterFormula& formula, Over over,
                                  const Piece& piece) {
   if (!piece.sound()) return AddBreak(piece.problem);

@@ -31,6 +31,12 @@ enum class Over : uint8_t {
   kSum,
 };
 
+// Whether the values of a window are weighted by presence when they are added,
+// averaged or ranked: rates, times, ratios and gauges, unless single samples
+// are selected or added up. Plain deltas add up as they are, and an elapsed
+// time is that of one moment.
+bool IsWeighted(const CounterFormula& formula, Over over);
+
 struct WindowValue {
   // If a part of the window does not count, `cause` is set even if there is a
   // value.
@@ -40,6 +46,9 @@ struct WindowValue {
   // covered from its start, and less than a piece is missing at its end: the
   // next window counts that piece.
   double coverage = 1;
+  // The time in which the series was there, as part of the time in which the
+  // series was there or known to be absent.
+  double presence = 1;
   // For ratios by Over::kFormula: the growth from which the value was
   // calculated, so that several values can be combined; else null. A pointer,
   // because few of many values have it.

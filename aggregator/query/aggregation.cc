@@ -66,8 +66,8 @@ std::string ValueOf(const Labels& labels, const std::string& name) {
 }  // namespace
 
 void AggregatedWindow::Add(const CounterFormula& formula,
-                           AggregateFunction function,
-                           const WindowValue& value) {
+                           AggregateFunction function, const WindowValue& value,
+                           double weight) {
   if (series_ == 0) formula_ = formula;
   ++series_;
   breaks_ += value.breaks;
@@ -77,10 +77,15 @@ void AggregatedWindow::Add(const CounterFormula& formula,
     problem_ = value.result;
     return;
   }
+  if (weight <= 0) {
+    problem_ = CalculatedValue::Gap(GapCause::kNoSamples);
+    return;
+  }
   const double number = value.result.value;
   smallest_ = with_values_ == 0 ? number : std::min(smallest_, number);
   largest_ = with_values_ == 0 ? number : std::max(largest_, number);
-  sum_ += number;
+  sum_ += number * weight;
+  weights_ += weight;
   ++with_values_;
   if (PercentileOf(function).has_value()) values_.push_back(number);
   // Numerators and denominators of different formulas cannot be added.
@@ -101,7 +106,7 @@ double AggregatedWindow::Combined(AggregateFunction function) const {
     case AggregateFunction::kMaximum:
       return largest_;
     case AggregateFunction::kCount:
-      return static_cast<double>(with_values_);
+      return weights_;
     default:
       break;
   }
@@ -109,7 +114,7 @@ double AggregatedWindow::Combined(AggregateFunction function) const {
     const CalculatedValue ratio = CalculateGrowth(formula_, growth_);
     if (ratio.ok()) return ratio.value;
   }
-  return sum_ / static_cast<double>(with_values_);
+  return sum_ / weights_;
 }
 
 double AggregatedWindow::Percentile(size_t percent) const {
@@ -186,12 +191,14 @@ void GroupedSeries::Add(const FoundSeries& found, const Labels& labels,
     const size_t count = state.windows.size();
     window = state.windows.try_emplace(window, key);
     if (state.windows.size() == count) held_ -= window->second.held();
-    window->second.Add(found.formula, state.function, point.value);
+    window->second.Add(found.formula, state.function, point.value,
+                       WeightOf(result, point.value));
     held_ += window->second.held();
     state.newest = std::max(state.newest, point.time);
   }
   if (!is_new) held_ -= state.total.held();
-  state.total.Add(found.formula, state.function, result.total);
+  state.total.Add(found.formula, state.function, result.total,
+                  WeightOf(result, result.total));
   held_ += state.total.held();
 }
 

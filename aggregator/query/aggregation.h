@@ -24,7 +24,7 @@ enum class AggregateFunction : uint8_t {
   kSum,
   kMinimum,
   kMaximum,
-  kCount,  // the number of series with a value
+  kCount,  // the number of series with a value, by weight
   // Percentiles by nearest rank: the smallest value that at least this
   // percentage of the values does not exceed. Always one of the values.
   kP50,
@@ -47,14 +47,16 @@ struct Aggregation {
 // The labels of a machine's agent.
 using Labels = std::map<std::string, std::string>;
 
-// The values of a group's series in one window. The average of ratios (types
-// with a base) of one formula is the sum of the numerators divided by the sum
-// of the denominators. All other averages are those of the values.
+// The values of a group's series in one window, each with a weight from 0 to 1:
+// the sum is that of value * weight, the average that sum divided by the sum of
+// weights, the count the sum of weights. The average of ratios (types with a
+// base) of one formula is the sum of the numerators divided by the sum of the
+// denominators. A value without weight is none.
 class AggregatedWindow {
  public:
   // For percentiles, keeps all values.
   void Add(const CounterFormula& formula, AggregateFunction function,
-           const WindowValue& value);
+           const WindowValue& value, double weight = 1);
   WindowValue Finish(AggregateFunction function) const;
 
   // The number of values in memory.
@@ -68,7 +70,8 @@ class AggregatedWindow {
   uint64_t series_ = 0;       // number of series
   uint64_t with_values_ = 0;  // number of series with a value
   uint64_t with_growth_ = 0;  // number of series with the growth of a ratio
-  double sum_ = 0;
+  double sum_ = 0;            // of value * weight
+  double weights_ = 0;        // their sum
   double smallest_ = 0;
   double largest_ = 0;
   std::vector<double> values_;

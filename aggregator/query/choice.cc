@@ -57,11 +57,19 @@ absl::StatusOr<Condition> ConditionFromProto(const v1::Condition& proto) {
   return condition;
 }
 
+namespace {
+
+double RankOf(const SeriesResult& result) {
+  return result.total.result.value * WeightOf(result, result.total);
+}
+
+}  // namespace
+
 absl::Status Chooser::Add(SeriesResult result) {
   if (choice_.is_of_all()) return sink_(std::move(result));
   const CalculatedValue& total = result.total.result;
   if (!total.ok()) return absl::OkStatus();
-  if (choice_.where.has_value() && !choice_.where->HoldsFor(total.value)) {
+  if (choice_.where.has_value() && !choice_.where->HoldsFor(RankOf(result))) {
     return absl::OkStatus();
   }
   if (!is_ranking()) return sink_(std::move(result));
@@ -85,8 +93,8 @@ void Chooser::KeepFirst() {
   // Among equal values, the series that arrived first stay.
   std::stable_sort(ranked_.begin(), ranked_.end(),
                    [&](const SeriesResult& a, const SeriesResult& b) {
-                     const double first = a.total.result.value;
-                     const double second = b.total.result.value;
+                     const double first = RankOf(a);
+                     const double second = RankOf(b);
                      return largest ? first > second : first < second;
                    });
   const size_t wanted = std::max(choice_.top, choice_.bottom);

@@ -35,7 +35,8 @@ struct Condition {
 absl::StatusOr<Condition> ConditionFromProto(const v1::Condition& proto);
 
 // A choice of the series for which `where` holds, or of the first few of these
-// by value. A series without a value is never chosen.
+// by value: by value * weight over the whole range. A series without a value is
+// never chosen.
 struct Choice {
   std::optional<Condition> where;
   // At most one of these is not 0. If both are 0, all series are chosen, in the

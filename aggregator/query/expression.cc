@@ -132,7 +132,8 @@ WindowValue Calculate(char operation, const WindowValue& left,
                       const WindowValue& right) {
   return {.result = Calculate(operation, left.result, right.result),
           .breaks = left.breaks + right.breaks,
-          .coverage = std::min(left.coverage, right.coverage)};
+          .coverage = std::min(left.coverage, right.coverage),
+          .presence = std::min(left.presence, right.presence)};
 }
 
 // Combines the windows that both sides have.
@@ -169,6 +170,7 @@ absl::StatusOr<SeriesResult> Combine(const Expression& expression,
   series.clear_default_scale();
   result.points = Calculate(operation, left.points, right.points);
   result.total = Calculate(operation, left.total, right.total);
+  result.is_weighted = left.is_weighted && right.is_weighted;
   return result;
 }
 

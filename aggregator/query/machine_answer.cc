@@ -18,9 +18,11 @@ class Evaluators : public SeriesSink {
              size_t max_held, QueryMeter* meter)
       : grid_(grid),
         evaluation_(evaluation),
-        stretches_(grid),
+        intervals_(grid),
         limit_(max_held),
         meter_(*meter) {}
+
+  void BeginFrame(const Frame& frame) override { intervals_.Add(frame); }
 
   void Begin(const CounterFormula& formula) override {
     evaluators_.emplace_back(formula, grid_, evaluation_.over,
@@ -32,7 +34,7 @@ class Evaluators : public SeriesSink {
     samples_ += run.ticks();
     RETURN_IF_ERROR(meter_.Read(run.ticks()));
     held_ -= evaluator.held();
-    evaluator.Add(run, stretches_.Of(run));
+    evaluator.Add(run, intervals_);
     held_ += evaluator.held();
     max_held_ = std::max(max_held_, held_);
     return exceeds_limit() ? meter_.TooMuchHeld() : absl::OkStatus();
@@ -45,9 +47,13 @@ class Evaluators : public SeriesSink {
     const bool goes_on = evaluator.newest().has_value() &&
                          found.last_tick - *evaluator.newest() <=
                              found.interval * kMaxIntervalsApart;
-    SeriesResult result{.series = std::move(found.series),
-                        .points = evaluator.Finish(goes_on, losses),
-                        .total = evaluator.Total()};
+    const IntervalTimes& times =
+        intervals_.TimesOf(*found.schema, found.formula.counter_id);
+    SeriesResult result{
+        .series = std::move(found.series),
+        .points = evaluator.Finish(goes_on, losses, times),
+        .total = evaluator.Total(times),
+        .is_weighted = IsWeighted(found.formula, evaluation_.over)};
     return {std::move(found), std::move(result)};
   }
 
@@ -58,7 +64,7 @@ class Evaluators : public SeriesSink {
  private:
   const WindowGrid grid_;
   const Evaluation evaluation_;
-  StretchTable stretches_;
+  TickIntervals intervals_;
   const size_t limit_;  // of held_
   QueryMeter& meter_;
   std::deque<RangeEvaluator> evaluators_;

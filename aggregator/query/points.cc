@@ -52,6 +52,11 @@ v1::Points ToProto(uint32_t series, absl::Span<const Point> points) {
       proto.add_coverage(static_cast<float>(point.value.coverage));
     }
   }
+  if (any([](const Point& p) { return p.value.presence < 1; })) {
+    for (const Point& point : points) {
+      proto.add_presence(static_cast<float>(point.value.presence));
+    }
+  }
   return proto;
 }
 

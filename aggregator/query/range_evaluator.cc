@@ -32,11 +32,13 @@ absl::Duration LongestPiece(const SeriesRun& run, const Stretch& stretch,
   return longest;
 }
 
-// Thinned data cover one life each. Detects the start of another life.
+// Thinned data cover one life each. Detects the start of another life, unless
+// it is born.
 Summary WithNewLife(const CounterFormula& formula,
                     const std::optional<RawSample>& older,
-                    const RawSample& newer, const Summary& of_life) {
-  if (!formula.uses_two_samples() || !older.has_value() ||
+                    const RawSample& newer, bool is_born,
+                    const Summary& of_life) {
+  if (!formula.uses_two_samples() || !older.has_value() || is_born ||
       older->life == newer.life) {
     return of_life;
   }
@@ -115,9 +117,12 @@ RangeEvaluator::RangeEvaluator(const CounterFormula& formula,
       over_(over),
       only_windows_(only_windows) {}
 
-void RangeEvaluator::Add(const SeriesRun& run,
-                         const std::vector<Stretch>& stretches) {
-  if (run.is_thinned()) return AddThinned(run);
+void RangeEvaluator::Add(const SeriesRun& run, const TickIntervals& intervals) {
+  const FrameTicks& ticks = intervals.ticks();
+  const std::vector<Stretch>& stretches = intervals.stretches();
+  if (newest_life_ != run.life() && run.is_born()) BeginLife(run, ticks);
+  newest_life_ = run.life();
+  if (run.is_thinned()) return AddThinned(run, ticks);
   if (!per_sample_.has_value()) per_sample_ = AsksForSamples(run.interval());
   const uint32_t begin = run.first_tick();
   const uint32_t end = begin + run.ticks();
@@ -129,7 +134,7 @@ void RangeEvaluator::Add(const SeriesRun& run,
       ((is_raw && !*per_sample_) ||
        (is_growth && IsRising(*values) && run.Denominators().has_value() &&
         IsRising(*run.Denominators())));
-  if (!together) return AddEach(run, 0, run.ticks());
+  if (!together) return AddEach(run, ticks, 0, run.ticks());
   auto stretch = std::partition_point(
       stretches.begin(), stretches.end(),
       [&](const Stretch& one) { return one.last < begin; });
@@ -143,40 +148,73 @@ void RangeEvaluator::Add(const SeriesRun& run,
     uint32_t first = std::max(stretch->first, begin) - begin;
     const uint32_t stretch_end = std::min(stretch->last + 1, end) - begin;
     if (is_raw) {
-      AddRaw(run, *values, *stretch, first, stretch_end);
+      AddRaw(run, ticks, *values, *stretch, first, stretch_end);
       continue;
     }
     // The first tick of a run or stretch depends on the tick before it.
     if (first == 0 || !stretch->link.has_value()) {
-      AddEach(run, first, first + 1);
+      AddEach(run, ticks, first, first + 1);
       ++first;
     }
     while (first < stretch_end) {
       // Samples are added one by one if each yields a point.
       const uint32_t next = *per_sample_ ? first + 1 : stretch_end;
-      if (!AddGrown(run, *stretch, first, next)) AddEach(run, first, next);
+      if (!AddGrown(run, ticks, *stretch, first, next)) {
+        AddEach(run, ticks, first, next);
+      }
       first = next;
     }
   }
 }
 
-void RangeEvaluator::AddEach(const SeriesRun& run, uint32_t first,
-                             uint32_t end) {
+// The first sample of a born instance ends a piece that grew from 0, unless the
+// clocks have a break before it.
+void RangeEvaluator::BeginLife(const SeriesRun& run, const FrameTicks& ticks) {
+  if (run.is_thinned() || !formula_.uses_two_samples()) return;
+  if (TimeOf(run.clocks(0)) > grid_.end) return;
+  const uint32_t first = run.first_tick();
+  if (ticks.LengthTo(first) == 0) return;
+  last_ = BeforeBirth(run.Sample(0), ticks.ClocksBefore(first));
+  last_number_ = ticks.NumberBefore(first);
+}
+
+// The ticks of a run are neighbours.
+RangeEvaluator::Tick RangeEvaluator::TickOf(const SeriesRun& run,
+                                            const FrameTicks& ticks,
+                                            uint32_t tick) const {
+  const uint32_t of_frame = run.first_tick() + tick;
+  const bool is_neighbour = !formula_.uses_two_samples() || tick > 0 ||
+                            last_number_ == ticks.NumberBefore(of_frame);
+  return {.number = ticks.NumberOf(of_frame),
+          .length = is_neighbour ? ticks.LengthTo(of_frame) : 0};
+}
+
+void RangeEvaluator::AddEach(const SeriesRun& run, const FrameTicks& ticks,
+                             uint32_t first, uint32_t end) {
   for (uint32_t tick = first; tick < end; ++tick) {
-    Add(run.Sample(tick), run.interval());
+    AddSample(run.Sample(tick), run.interval(), TickOf(run, ticks, tick));
   }
 }
 
-void RangeEvaluator::Add(const RawSample& sample, absl::Duration interval) {
+void RangeEvaluator::AddSample(const RawSample& sample, absl::Duration interval,
+                               const Tick& tick) {
   if (!per_sample_.has_value()) per_sample_ = AsksForSamples(interval);
   const std::optional<Piece> piece = PieceTo(formula_, last_, sample, interval);
   const absl::Time time = TimeOf(sample);
   if (time > grid_.end) return;
   last_ = sample;
+  last_number_ = tick.number;
   interval_ = interval;
   if (time <= grid_.start) return;
 
+  TimeThere there;
+  if (tick.length > 0) {
+    there.Add(tick.length, piece.has_value()
+                               ? piece->sound()
+                               : CalculateSample(formula_, sample).ok());
+  }
   total_.Add(formula_, over_, sample, piece);
+  total_there_.Add(there);
   ++samples_;
   if (*per_sample_) return AddPerSample(sample, piece);
   if (formula_.uses_two_samples() && !piece.has_value()) return;
@@ -184,11 +222,13 @@ void RangeEvaluator::Add(const RawSample& sample, absl::Duration interval) {
   if (number > windows_of_grid_) return;  // in the incomplete last window
   Window& window = WindowAt(number);
   window.accumulator.Add(formula_, over_, sample, piece);
+  window.there.Add(there);
   NoteNewest(sample, interval, &window);
 }
 
-bool RangeEvaluator::AddGrown(const SeriesRun& run, const Stretch& stretch,
-                              uint32_t first, uint32_t end) {
+bool RangeEvaluator::AddGrown(const SeriesRun& run, const FrameTicks& ticks,
+                              const Stretch& stretch, uint32_t first,
+                              uint32_t end) {
   const RawSample newest = run.Sample(end - 1);
   const GrowthOrStatus growth = GrowthBetween(formula_, *last_, newest);
   if (growth.status != ValueStatus::kOk) return false;
@@ -199,20 +239,26 @@ bool RangeEvaluator::AddGrown(const SeriesRun& run, const Stretch& stretch,
       .length = ClockLength(last_->clocks, newest.clocks),
       .longest = LongestPiece(run, stretch, first, end)};
   last_ = newest;
+  last_number_ = ticks.NumberOf(run.first_tick() + end - 1);
   interval_ = run.interval();
   if (stretch.is_before) return true;
   samples_ += pieces.count;
   total_.AddPieces(formula_, pieces);
+  TimeThere there;
+  there.Add(absl::ToInt64Nanoseconds(pieces.length), /*is_sound=*/true);
+  total_there_.Add(there);
   if (*per_sample_) {
     points_.push_back(
         {TimeOf(newest), {.result = CalculateGrowth(formula_, growth.growth)}});
   } else if (stretch.window <= windows_of_grid_) {
-    WindowAt(stretch.window).accumulator.AddPieces(formula_, pieces);
+    Window& window = WindowAt(stretch.window);
+    window.accumulator.AddPieces(formula_, pieces);
+    window.there.Add(there);
   }
   return true;
 }
 
-void RangeEvaluator::AddRaw(const SeriesRun& run,
+void RangeEvaluator::AddRaw(const SeriesRun& run, const FrameTicks& ticks,
                             absl::Span<const uint64_t> values,
                             const Stretch& stretch, uint32_t first,
                             uint32_t end) {
@@ -221,21 +267,29 @@ void RangeEvaluator::AddRaw(const SeriesRun& run,
   if (stretch.is_before) return;
   samples_ += end - first;
   const bool is_constant = values.size() == 1;
-  AddSummary(
-      SummarizeRaw(formula_, over_,
-                   is_constant ? values : values.subspan(first, end - first),
-                   end - first),
-      *last_, run.interval(), stretch.window);
+  Summary summary = SummarizeRaw(
+      formula_, over_,
+      is_constant ? values : values.subspan(first, end - first), end - first);
+  const absl::Duration between =
+      ClockLength(run.clocks(first), run.clocks(end - 1));
+  summary.there.Add(
+      TickOf(run, ticks, first).length + absl::ToInt64Nanoseconds(between),
+      /*is_sound=*/true);
+  AddSummary(summary, *last_, run.interval(), stretch.window);
 }
 
-void RangeEvaluator::AddThinned(const SeriesRun& run) {
+void RangeEvaluator::AddThinned(const SeriesRun& run, const FrameTicks& ticks) {
   const std::vector<Summary> summaries = run.Summaries(formula_);
   for (uint32_t tick = 0; tick < run.ticks(); ++tick) {
     const RawSample sample = run.Sample(tick);
     const absl::Time time = TimeOf(sample);
     if (time > grid_.end) continue;
-    Summary summary = WithNewLife(formula_, last_, sample, summaries[tick]);
+    Summary summary =
+        WithNewLife(formula_, last_, sample, run.is_born(), summaries[tick]);
     last_ = sample;
+    // The life may have ended before the tick.
+    last_number_ =
+        sample.value.has_value() ? ticks.NumberOf(run.first_tick() + tick) : 0;
     interval_ = run.interval();
     if (time <= grid_.start) continue;
     ++samples_;
@@ -245,16 +299,21 @@ void RangeEvaluator::AddThinned(const SeriesRun& run) {
       continue;
     }
     total_.AddSummary(formula_, over_, summary, sample);
+    total_there_.Add(summary.there);
     AddGapBefore(time);
     if (summary.empty()) continue;
     // One minute may contain two lives.
     if (points_.empty() || points_.back().time != time) {
       of_tick_ = WindowAccumulator();
+      of_tick_there_ = {};
       points_.push_back({.time = time});
     }
     of_tick_.AddSummary(formula_, over_, summary, sample);
-    points_.back().value =
-        of_tick_.Finish(formula_, over_, time, run.interval());
+    of_tick_there_.Add(summary.there);
+    WindowValue& value = points_.back().value;
+    value = of_tick_.Finish(formula_, over_, time, run.interval());
+    value.presence =
+        of_tick_there_.PresenceIn(ticks.LengthTo(run.first_tick() + tick));
   }
 }
 
@@ -262,9 +321,11 @@ void RangeEvaluator::AddSummary(const Summary& summary, const RawSample& sample,
                                 absl::Duration collection_interval,
                                 int64_t window) {
   total_.AddSummary(formula_, over_, summary, sample);
+  total_there_.Add(summary.there);
   if (summary.empty() || window > windows_of_grid_) return;
   Window& to = WindowAt(window);
   to.accumulator.AddSummary(formula_, over_, summary, sample);
+  to.there.Add(summary.there);
   NoteNewest(sample, collection_interval, &to);
 }
 
@@ -309,9 +370,12 @@ std::optional<absl::Time> RangeEvaluator::newest() const {
   return TimeOf(*last_);
 }
 
-WindowValue RangeEvaluator::Total() const {
+WindowValue RangeEvaluator::Total(const IntervalTimes& times) const {
   WindowValue total =
       total_.Finish(formula_, over_, grid_.end, grid_.end - grid_.start);
+  if (total.result.ok()) {
+    total.presence = total_there_.PresenceIn(times.total());
+  }
   if (total_.empty() && samples_ > 0) {
     total.result = CalculatedValue::Of(ValueStatus::kNeedTwoSamples);
   }
@@ -319,17 +383,18 @@ WindowValue RangeEvaluator::Total() const {
 }
 
 std::vector<Point> RangeEvaluator::Finish(bool goes_on,
-                                          const std::vector<Loss>& losses) {
+                                          const std::vector<Loss>& losses,
+                                          const IntervalTimes& times) {
   if (samples_ == 0) return {};
   std::vector<Point> points;
   if (grid_.step == absl::ZeroDuration()) {
-    points.push_back({grid_.end, Total()});
+    points.push_back({grid_.end, Total(times)});
   } else {
     // Old, thinned samples yield a point each; later samples are in windows.
     FinishSamples(goes_on && windows_.empty());
     points = std::move(points_);
     const size_t of_samples = points.size();
-    FinishWindows(goes_on, &points);
+    FinishWindows(goes_on, times, &points);
     if (of_samples > 0 && of_samples < points.size()) {
       std::stable_sort(
           points.begin(), points.end(),
@@ -345,7 +410,7 @@ std::vector<Point> RangeEvaluator::Finish(bool goes_on,
   return points;
 }
 
-void RangeEvaluator::FinishWindows(bool goes_on,
+void RangeEvaluator::FinishWindows(bool goes_on, const IntervalTimes& times,
                                    std::vector<Point>* points) const {
   if (windows_.empty()) return;
   const int64_t first = windows_.front().number;
@@ -355,13 +420,17 @@ void RangeEvaluator::FinishWindows(bool goes_on,
   absl::Time end = grid_.EndOf(first);
   auto next = windows_.begin();
   for (int64_t number = first; number <= last; ++number, end += length) {
+    TimeThere there;
     if (next != windows_.end() && next->number == number) {
       points->push_back(
           {end, next->accumulator.Finish(formula_, over_, end, length)});
+      there = next->there;
       ++next;
     } else {
       points->push_back({end, ValueWithoutSamples(*std::prev(next), end)});
     }
+    WindowValue& value = points->back().value;
+    if (value.result.ok()) value.presence = there.PresenceIn(times.Of(number));
   }
 }
 

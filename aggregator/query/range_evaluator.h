@@ -13,6 +13,7 @@
 #include "aggregator/formula/formula.h"
 #include "aggregator/formula/summary.h"
 #include "aggregator/formula/window.h"
+#include "aggregator/query/tick_intervals.h"
 #include "aggregator/query/window_grid.h"
 #include "aggregator/samples/frame.h"
 #include "aggregator/samples/series_run.h"
@@ -41,9 +42,12 @@ class RangeEvaluator {
                  Over over, bool only_windows = false);
 
   // Adds samples. Samples before the grid's start serve as the older ones of
-  // its first piece. `stretches` are those of the run's frame in the grid.
-  void Add(const SeriesRun& run, const std::vector<Stretch>& stretches);
-  void Add(const RawSample& sample, absl::Duration interval);
+  // its first piece. `intervals` has the ticks of the run's frame.
+  void Add(const SeriesRun& run, const TickIntervals& intervals);
+  // Adds a sample whose tick is in no tick interval.
+  void Add(const RawSample& sample, absl::Duration interval) {
+    AddSample(sample, interval, {});
+  }
 
   // The number of windows and values in memory.
   size_t held() const { return windows_.size() + points_.size(); }
@@ -51,23 +55,34 @@ class RangeEvaluator {
   // Returns the time of the newest sample.
   std::optional<absl::Time> newest() const;
 
-  // Returns the value over the whole grid.
-  WindowValue Total() const;
+  // Returns the value over the whole grid. `times` are those of the tick
+  // intervals of the counter.
+  WindowValue Total(const IntervalTimes& times = {}) const;
 
   // Returns the values of the windows from the first to the last one with a
   // sample. If `goes_on`, returns windows to the end of the grid: the series
   // did not end, so missing samples are a gap. `losses` have the causes of
   // gaps. Moves the values out, so only Total may be called afterwards.
-  std::vector<Point> Finish(bool goes_on, const std::vector<Loss>& losses);
+  std::vector<Point> Finish(bool goes_on, const std::vector<Loss>& losses,
+                            const IntervalTimes& times = {});
 
  private:
   // A window with samples.
   struct Window {
     int64_t number = 0;
     WindowAccumulator accumulator;
+    TimeThere there;
     // For one-sample formulas: the newest sample's value, and its expiry.
     CalculatedValue newest_value;
     absl::Time holds_until;
+  };
+
+  // A sample's tick.
+  struct Tick {
+    int64_t number = 0;  // 0: unknown
+    // The nanoseconds of the tick interval that ends at the tick, if the
+    // series' piece is in it; otherwise 0.
+    int64_t length = 0;
   };
 
   bool AsksForSamples(absl::Duration interval) const {
@@ -78,24 +93,32 @@ class RangeEvaluator {
   void NoteNewest(const RawSample& sample, absl::Duration interval,
                   Window* window) const;
 
+  void AddSample(const RawSample& sample, absl::Duration interval,
+                 const Tick& tick);
+  Tick TickOf(const SeriesRun& run, const FrameTicks& ticks,
+              uint32_t tick) const;
+  void BeginLife(const SeriesRun& run, const FrameTicks& ticks);
   // Adds ticks of a run one by one.
-  void AddEach(const SeriesRun& run, uint32_t first, uint32_t end);
+  void AddEach(const SeriesRun& run, const FrameTicks& ticks, uint32_t first,
+               uint32_t end);
   void AddPerSample(const RawSample& sample, const std::optional<Piece>& piece);
   void AddGapBefore(absl::Time time);
 
   // Adds the ticks of a stretch together, for formulas that use two samples.
   // The last sample before them is last_. Returns false if they are not sound.
-  bool AddGrown(const SeriesRun& run, const Stretch& stretch, uint32_t first,
-                uint32_t end);
+  bool AddGrown(const SeriesRun& run, const FrameTicks& ticks,
+                const Stretch& stretch, uint32_t first, uint32_t end);
   // Adds the ticks of a stretch together, for raw values.
-  void AddRaw(const SeriesRun& run, absl::Span<const uint64_t> values,
-              const Stretch& stretch, uint32_t first, uint32_t end);
+  void AddRaw(const SeriesRun& run, const FrameTicks& ticks,
+              absl::Span<const uint64_t> values, const Stretch& stretch,
+              uint32_t first, uint32_t end);
 
-  void AddThinned(const SeriesRun& run);
+  void AddThinned(const SeriesRun& run, const FrameTicks& ticks);
   void AddSummary(const Summary& summary, const RawSample& sample,
                   absl::Duration collection_interval, int64_t window);
 
-  void FinishWindows(bool goes_on, std::vector<Point>* points) const;
+  void FinishWindows(bool goes_on, const IntervalTimes& times,
+                     std::vector<Point>* points) const;
   WindowValue ValueWithoutSamples(const Window& last, absl::Time end) const;
   void FinishSamples(bool goes_on);
 
@@ -108,12 +131,16 @@ class RangeEvaluator {
   // Thinned data use their own interval.
   std::optional<bool> per_sample_;
   std::optional<RawSample> last_;
-  absl::Duration interval_;  // of the newest sample
-  uint64_t samples_ = 0;     // inside the grid
+  uint64_t newest_life_ = 0;  // of the last run
+  int64_t last_number_ = 0;   // of the tick of last_; 0: unknown
+  absl::Duration interval_;   // of the newest sample
+  uint64_t samples_ = 0;      // inside the grid
   WindowAccumulator total_;
+  TimeThere total_there_;
   std::vector<Window> windows_;  // by number
   std::vector<Point> points_;    // if each sample yields one
   WindowAccumulator of_tick_;    // of the last point, if it is thinned
+  TimeThere of_tick_there_;
 };
 
 }  // namespace fleetperf::aggregator

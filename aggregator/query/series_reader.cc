@@ -41,11 +41,15 @@ class CountersetReader : public SampleSink {
   bool Wants(const Instance& instance) { return feed_.Wants(instance); }
 
   absl::Status Add(const Frame& frame) {
+    if (frame.clocks->empty()) return status_;
+    sink_.BeginFrame(frame);
     feed_.Add(frame);
-    interval_ = std::max(interval_, frame.query->is_thinned()
-                                        ? frame.query->thinned_from
-                                        : frame.query->interval);
-    last_tick_ = LastSoundTick(frame).value_or(last_tick_);
+    if (const auto last = LastSoundTick(frame)) {
+      interval_ = std::max(interval_, frame.query->is_thinned()
+                                          ? frame.query->thinned_from
+                                          : frame.query->interval);
+      last_tick_ = *last;
+    }
     if (series_.size() > kMaxSeries) {
       return absl::ResourceExhaustedError(absl::StrCat(
           "the query has more than ", kMaxSeries,

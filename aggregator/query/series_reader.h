@@ -26,6 +26,8 @@ class SeriesSink {
  public:
   virtual ~SeriesSink() = default;
 
+  // Announces a frame with ticks, before its samples.
+  virtual void BeginFrame(const Frame&) {}
   // Adds the series with the next number.
   virtual void Begin(const CounterFormula& formula) = 0;
   // Adds samples of consecutive ticks. An error ends the read.

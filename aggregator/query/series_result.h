@@ -16,8 +16,14 @@ namespace fleetperf::aggregator {
 struct SeriesResult {
   v1::Series series;
   std::vector<Point> points;
-  WindowValue total;  // over the whole range
+  WindowValue total;         // over the whole range
+  bool is_weighted = false;  // see IsWeighted
 };
+
+// Returns the weight of a value of the series.
+inline double WeightOf(const SeriesResult& result, const WindowValue& value) {
+  return result.is_weighted ? value.presence : 1;
+}
 
 // Takes an answer, series by series. An error ends the query.
 using ResultSink = absl::FunctionRef<absl::Status(SeriesResult)>;

@@ -35,11 +35,11 @@ StretchTable::StretchTable(const WindowGrid& grid)
                   : static_cast<uint64_t>(absl::ToInt64Nanoseconds(grid.step) /
                                           100)) {}
 
-const std::vector<Stretch>& StretchTable::Of(const SeriesRun& run) {
+const DividedTicks& StretchTable::Of(const Frame& frame) {
   if (tables_.size() > kMaxTables) tables_.clear();
-  const auto [entry, is_new] =
-      tables_.try_emplace({run.all_clocks(), run.interval()});
-  if (is_new) entry->second = Divide(*run.all_clocks(), run.interval());
+  const absl::Duration interval = frame.query->interval;
+  const auto [entry, is_new] = tables_.try_emplace({frame.clocks, interval});
+  if (is_new) entry->second = Divide(*frame.clocks, interval);
   return entry->second;
 }
 
@@ -63,10 +63,11 @@ int64_t StretchTable::EndOf(const Stretch& stretch) const {
   return static_cast<int64_t>(static_cast<uint64_t>(start_) + window * length_);
 }
 
-std::vector<Stretch> StretchTable::Divide(
-    absl::Span<const perflib::Clocks> clocks, absl::Duration interval) const {
+DividedTicks StretchTable::Divide(absl::Span<const perflib::Clocks> clocks,
+                                  absl::Duration interval) const {
   const ClockCheck check(interval);
-  std::vector<Stretch> stretches;
+  DividedTicks ticks;
+  ticks.lengths.resize(clocks.size());
   // The time since the tick before; negative: a break. This loop dominates a
   // query, and a std::optional in it takes three times as long.
   int64_t length = -1;
@@ -79,14 +80,17 @@ std::vector<Stretch> StretchTable::Divide(
     // Times do not decrease within a stretch.
     for (++tick; tick < clocks.size(); ++tick) {
       length = check.SoundLength(clocks[tick - 1], clocks[tick]).value_or(-1);
-      if (length < 0 || clocks[tick].perf_time_100nsec > end) break;
+      if (length < 0) break;
+      ticks.lengths[tick] = length;
+      if (clocks[tick].perf_time_100nsec > end) break;
       longest = std::max(longest, length);
+      stretch.length += length;
     }
     stretch.last = tick - 1;
     stretch.longest = longest;
-    stretches.push_back(stretch);
+    ticks.stretches.push_back(stretch);
   }
-  return stretches;
+  return ticks;
 }
 
 }  // namespace fleetperf::aggregator

@@ -12,7 +12,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
-#include "aggregator/samples/series_run.h"
+#include "aggregator/samples/frame.h"
 #include "perflib/clocks.h"
 
 namespace fleetperf::aggregator {
@@ -47,24 +47,32 @@ struct Stretch {
   // clocks have a break.
   std::optional<int64_t> link;
   int64_t longest = 0;  // the longest nanoseconds between two of the ticks
+  int64_t length = 0;   // the nanoseconds from the first to the last tick
 };
 
-// Divides the ticks of frames into stretches, once for all series.
+// The ticks of a frame.
+struct DividedTicks {
+  std::vector<Stretch> stretches;  // in order
+  // The nanoseconds since the tick before; 0 if their clocks have a break.
+  std::vector<int64_t> lengths;
+};
+
+// Divides the ticks of frames into stretches, once for all series and queries.
 // Thread-compatible.
 class StretchTable {
  public:
   explicit StretchTable(const WindowGrid& grid);
 
-  // Returns the stretches of the run's frame, in order.
-  const std::vector<Stretch>& Of(const SeriesRun& run);
+  // The result is valid until the next call.
+  const DividedTicks& Of(const Frame& frame);
 
  private:
   using Clocks = std::shared_ptr<const std::vector<perflib::Clocks>>;
 
   Stretch Begin(int64_t time) const;
   int64_t EndOf(const Stretch& stretch) const;
-  std::vector<Stretch> Divide(absl::Span<const perflib::Clocks> clocks,
-                              absl::Duration interval) const;
+  DividedTicks Divide(absl::Span<const perflib::Clocks> clocks,
+                      absl::Duration interval) const;
 
   // The grid in units of 100 ns, like PerfTime100NSec.
   const int64_t start_;
@@ -72,8 +80,7 @@ class StretchTable {
   const uint64_t length_;
   // By the frame's clocks and by interval. The clocks are retained, so that no
   // others get their address.
-  absl::flat_hash_map<std::pair<Clocks, absl::Duration>, std::vector<Stretch>>
-      tables_;
+  absl::flat_hash_map<std::pair<Clocks, absl::Duration>, DividedTicks> tables_;
 };
 
 }  // namespace fleetperf::aggregator

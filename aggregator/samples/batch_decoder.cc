@@ -179,6 +179,7 @@ class Decoder {
       Frame frame;
       frame.query = std::move(query);
       frame.clocks = clocks_;
+      frame.epoch_number = dictionary_.epoch_number();
       RETURN_IF_ERROR(DecodeQuery(&frame));
       frames->push_back(std::move(frame));
     }

@@ -176,7 +176,8 @@ absl::Status Dictionary::AddInstance(const v1::InstanceDefinition& definition) {
                          .name = definition.name(),
                          .instance_id = definition.instance_id(),
                          .occurrence = definition.occurrence(),
-                         .life = MakeLife(epoch_number_, definition.id())}));
+                         .life = MakeLife(epoch_number_, definition.id()),
+                         .is_born = definition.is_born()}));
   return absl::OkStatus();
 }
 

@@ -80,6 +80,8 @@ class Dictionary {
              std::unique_ptr<const DefinitionReader> reader,
              const Limits& limits);
 
+  uint32_t epoch_number() const { return epoch_number_; }
+
   // Adds definitions. Existing definitions are not changed. An error names the
   // first invalid definition; the valid ones are added nevertheless.
   absl::Status Apply(const v1::Definitions& definitions);

@@ -44,8 +44,13 @@ enum class ColumnRole : uint8_t {
   kBreaks,
   kProblem,
   kCovered,
+  kAbsent,
+  kOwnBreaks,
 };
-inline constexpr size_t kColumnRoles = 14;
+inline constexpr size_t kColumnRoles = 16;
+// The roles of data that was thinned before the format had the presence of
+// series, which the later roles are for.
+inline constexpr size_t kOldColumnRoles = 14;
 
 // The data collected of one counterset of one machine, or the remaining data
 // after thinning.
@@ -68,6 +73,13 @@ struct CollectedQuery {
   std::vector<Column> columns;
 
   bool is_thinned() const { return thinned_from > absl::ZeroDuration(); }
+  // Whether thinned data has the presence of series.
+  bool has_presence() const {
+    return std::any_of(columns.begin(), columns.end(),
+                       [](const Column& column) {
+                         return column.role == ColumnRole::kAbsent;
+                       });
+  }
 };
 
 // Returns whether both queries may have samples of the same series, at
@@ -93,6 +105,9 @@ struct Instance {
   uint32_t instance_id = 0;
   uint32_t occurrence = 0;  // among instances with the same name and id
   uint64_t life = 0;        // unique among all epochs
+  // Whether its cumulative counters grew from 0 since the last sound tick
+  // before its first one.
+  bool is_born = false;
 };
 
 // The values of one counter, run by run, and tick by tick in each run.
@@ -134,6 +149,13 @@ struct Frame {
     uint32_t status = 0;  // a Win32 error code, or 0 if the data was malformed
   };
   std::vector<Failure> failures;
+
+  // The number of the agent's epoch, which no other epoch of the store has.
+  uint32_t epoch_number = 0;
+  // In thinned data: the nanoseconds of the tick intervals
+  // (aggregator/samples/tick_link.h) since the previous tick. Empty if unknown:
+  // in data that was thinned before the format had them.
+  std::vector<int64_t> interval_times;
 
   bool HasFailed(uint32_t tick) const {
     const auto found = std::lower_bound(

@@ -28,7 +28,9 @@ std::vector<size_t> SeriesColumns::Numbers() const {
     if (other.has_value()) numbers.push_back(*other);
   }
   if (thinned.has_value()) {
-    numbers.insert(numbers.end(), thinned->begin() + 1, thinned->end());
+    for (const auto& column : *thinned) {
+      if (column.has_value()) numbers.push_back(*column);
+    }
   }
   return numbers;
 }
@@ -49,8 +51,8 @@ std::optional<SeriesColumns> FindSeriesColumns(const CollectedQuery& query,
   for (size_t role = 1; role < kColumnRoles; ++role) {
     const auto found =
         FindColumn(query, formula.counter_id, static_cast<ColumnRole>(role));
-    if (!found.has_value()) return std::nullopt;
-    (*columns.thinned)[role] = *found;
+    if (!found.has_value() && role < kOldColumnRoles) return std::nullopt;
+    (*columns.thinned)[role] = found;
   }
   return columns;
 }
@@ -112,12 +114,17 @@ std::vector<Summary> SeriesRun::Summaries(const CounterFormula& formula) const {
     const RawSample newer = Sample(tick);
     SummaryNumbers numbers = {};
     for (size_t role = 1; role < kColumnRoles; ++role) {
-      numbers[role] = frame_.Value(frame_.columns[(*columns_.thinned)[role]],
-                                   number_, tick);
+      const std::optional<size_t> column = (*columns_.thinned)[role];
+      if (!column.has_value()) continue;
+      numbers[role] = frame_.Value(frame_.columns[*column], number_, tick);
     }
     summaries.push_back(DecodeSummary(formula, numbers,
                                       older.has_value() ? &*older : nullptr,
                                       newer, frame_.query->thinned_from));
+    if (!frame_.interval_times.empty()) {
+      summaries.back().there =
+          DecodeThere(numbers, frame_.interval_times[run_.first_tick + tick]);
+    }
     older = newer;
   }
   return summaries;

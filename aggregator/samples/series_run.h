@@ -7,7 +7,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <vector>
 
@@ -26,8 +25,8 @@ struct SeriesColumns {
   std::optional<size_t> denominator;
   std::optional<size_t> frequency;
   std::optional<size_t> multi;
-  // The columns of thinned data, by role.
-  std::optional<std::array<size_t, kColumnRoles>> thinned;
+  // The columns of thinned data, by role; those of presence may be missing.
+  std::optional<std::array<std::optional<size_t>, kColumnRoles>> thinned;
 
   // Returns the numbers of all these columns.
   std::vector<size_t> Numbers() const;
@@ -52,16 +51,12 @@ class SeriesRun {
   }
   bool is_thinned() const { return frame_.query->is_thinned(); }
   uint64_t life() const { return run_.instance->life; }
+  bool is_born() const { return run_.instance->is_born; }
   // The frame's tick of the run's first sample. Other ticks are relative to it.
   uint32_t first_tick() const { return run_.first_tick; }
   uint32_t ticks() const { return run_.tick_count; }
   const perflib::Clocks& clocks(uint32_t tick) const {
     return (*frame_.clocks)[run_.first_tick + tick];
-  }
-  // The clocks of all ticks of the frame.
-  const std::shared_ptr<const std::vector<perflib::Clocks>>& all_clocks()
-      const {
-    return frame_.clocks;
   }
 
   RawSample Sample(uint32_t tick) const;

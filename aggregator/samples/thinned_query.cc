@@ -146,20 +146,41 @@ Summary::Extreme DecodeExtreme(const CounterFormula& formula,
 }  // namespace
 
 CollectedQuery ThinnedQuery(const CollectedQuery& query,
-                            absl::Duration interval) {
+                            absl::Duration interval, bool has_presence) {
   CollectedQuery thinned = query;
   thinned.interval = std::max(query.interval, interval);
   if (query.is_thinned()) return thinned;
   thinned.thinned_from = query.interval;
+  const size_t roles = has_presence ? kColumnRoles : kOldColumnRoles;
   for (const CollectedQuery::Column& column : query.columns) {
     if (column.only_linked) continue;
-    for (size_t role = 1; role < kColumnRoles; ++role) {
+    for (size_t role = 1; role < roles; ++role) {
       thinned.columns.push_back({.counter_id = column.counter_id,
                                  .value_size = 8,
                                  .role = static_cast<ColumnRole>(role)});
     }
   }
   return thinned;
+}
+
+void EncodeThere(const TimeThere& there, int64_t intervals,
+                 SummaryNumbers* numbers) {
+  (*numbers)[Place(ColumnRole::kAbsent)] =
+      static_cast<uint64_t>(intervals - there.all);
+  (*numbers)[Place(ColumnRole::kOwnBreaks)] =
+      static_cast<uint64_t>(there.all - there.sound);
+}
+
+TimeThere DecodeThere(const SummaryNumbers& numbers, int64_t intervals) {
+  // A damaged number may be larger.
+  const auto rest = [&](ColumnRole role, int64_t of) {
+    const auto whole = static_cast<uint64_t>(of);
+    return static_cast<int64_t>(whole - std::min(whole, numbers[Place(role)]));
+  };
+  TimeThere there;
+  there.all = rest(ColumnRole::kAbsent, intervals);
+  there.sound = rest(ColumnRole::kOwnBreaks, there.all);
+  return there;
 }
 
 SummaryNumbers EncodeSummary(const CounterFormula& formula,

@@ -19,8 +19,9 @@ namespace fleetperf::aggregator {
 // Returns the query of data thinned to one tick per `interval`: all columns of
 // `query`, and one column of each other role for each counter that is not only
 // collected for another column. The columns of thinned data stay as they are.
+// `has_presence` is false only for the data of earlier versions.
 CollectedQuery ThinnedQuery(const CollectedQuery& query,
-                            absl::Duration interval);
+                            absl::Duration interval, bool has_presence = true);
 
 // A summary as the numbers in its columns, by role; kRaw is not used. `older`
 // and `newer` are the samples at the previous tick, if the run has one, and at
@@ -42,8 +43,18 @@ CollectedQuery ThinnedQuery(const CollectedQuery& query,
 //   kCovered            ticks of PerfTimeStamp, less those between the
 //                       samples; for raw fractions, the bits of the sum of
 //                       values, less those of the sum for a constant base
-// All differences are modulo 2^64.
+// All differences are modulo 2^64. The other roles are not part of a summary's
+// own numbers:
+//   kAbsent             nanoseconds of the tick intervals since the previous
+//                       tick in which the life was not there
+//   kOwnBreaks          nanoseconds of those with breaks of its own
 using SummaryNumbers = std::array<uint64_t, kColumnRoles>;
+
+// Encodes and decodes Summary::there. `intervals` are the nanoseconds of all
+// tick intervals since the previous tick.
+void EncodeThere(const TimeThere& there, int64_t intervals,
+                 SummaryNumbers* numbers);
+TimeThere DecodeThere(const SummaryNumbers& numbers, int64_t intervals);
 
 SummaryNumbers EncodeSummary(const CounterFormula& formula,
                              const Summary& summary, const RawSample* older,

@@ -14,6 +14,9 @@ namespace {
 // Ended instances are removed once the number of remembered instances exceeds
 // twice the number after the last removal, plus this one.
 constexpr size_t kFewInstances = 1000;
+// The number of remembered windows of a query. A series that was absent for
+// longer ends.
+constexpr size_t kMaxWindows = 100;
 
 bool Collects(const CollectedQuery& query, uint32_t counter_id) {
   return std::any_of(query.columns.begin(), query.columns.end(),
@@ -35,9 +38,34 @@ Feed::Feed(const SelectedCounterset& selected, const FeedForm& form,
 
 void Feed::Add(const Frame& frame) {
   if (frame.query->schema != samples_.schema() || frame.clocks->empty()) return;
+  ticks_ = &links_.Add(frame);
+  AddTimes(frame);
   samples_.Add(frame);
   EndAbsent(frame);
   if (samples_.instances() > forget_above_) Forget();
+}
+
+void Feed::AddTimes(const Frame& frame) {
+  if (form_.interval <= frame.query->interval) return;  // no windows
+  times_.resize(links_.queries());
+  std::map<absl::Time, int64_t>& times = times_[ticks_->query()];
+  for (uint32_t tick = 0; tick < frame.clocks->size(); ++tick) {
+    const absl::Time time = perflib::TimeOf((*frame.clocks)[tick]);
+    times[EndOfWindow(time, form_.interval)] += ticks_->LengthTo(tick);
+    if (times.size() > kMaxWindows) times.erase(times.begin());
+  }
+}
+
+int64_t Feed::TimeOf(uint32_t counter_id, absl::Time end_of_window) const {
+  int64_t sum = 0;
+  for (size_t query = 0; query < times_.size(); ++query) {
+    const auto time = times_[query].find(end_of_window);
+    if (time != times_[query].end() &&
+        links_.Collects(query, *samples_.schema(), counter_id)) {
+      sum += time->second;
+    }
+  }
+  return sum;
 }
 
 FeedUpdate Feed::TakeUpdate() { return std::exchange(update_, {}); }
@@ -47,7 +75,8 @@ FeedUpdate Feed::Newest() const {
   for (const Series& series : series_) {
     if (series.name == nullptr) continue;
     SeriesValues values{.series = series.name,
-                        .is_unnamed_aggregate = IsUnnamedAggregate(series)};
+                        .is_unnamed_aggregate = IsUnnamedAggregate(series),
+                        .is_weighted = series.evaluator.is_weighted()};
     if (form_.raw && series.newest_sample.has_value()) {
       values.raw.set_series(series.name->id());
       *values.raw.add_samples() = ToProto(*series.newest_sample);
@@ -75,6 +104,28 @@ size_t Feed::AddSeries(const Instance& instance, const CounterFormula& formula,
   return number;
 }
 
+std::optional<Point> Feed::AddSample(const SeriesRun& run, uint32_t tick,
+                                     Series* series) const {
+  const RawSample sample = run.Sample(tick);
+  const uint32_t of_frame = run.first_tick() + tick;
+  const int64_t length = ticks_->LengthTo(of_frame);
+  const bool begins = series->newest_life != run.life();
+  if (begins && run.is_born() && length > 0 &&
+      series->evaluator.uses_two_samples()) {
+    series->evaluator.BeginLife(
+        BeforeBirth(sample, ticks_->ClocksBefore(of_frame)));
+    series->last_number = ticks_->NumberBefore(of_frame);
+  }
+  series->newest_life = run.life();
+  const bool is_neighbour =
+      !series->evaluator.uses_two_samples() || tick > 0 ||
+      series->last_number == ticks_->NumberBefore(of_frame);
+  series->last_number = ticks_->NumberOf(of_frame);
+  return series->evaluator.Add(
+      sample, run.interval(), is_neighbour ? length : 0,
+      [&](absl::Time end) { return TimeOf(series->counter_id, end); });
+}
+
 void Feed::AddRun(size_t number, const SeriesRun& run) {
   Series& series = series_[number];
   series.sampling_interval = run.interval();
@@ -82,11 +133,10 @@ void Feed::AddRun(size_t number, const SeriesRun& run) {
   std::vector<Point> points;
   v1::RawSamples raw;
   for (uint32_t tick = 0; tick < run.ticks(); ++tick) {
-    const RawSample sample = run.Sample(tick);
-    const auto point = series.evaluator.Add(sample, run.interval());
+    const auto point = AddSample(run, tick, &series);
     if (form_.raw) {
-      series.newest_sample = sample;
-      *raw.add_samples() = ToProto(sample);
+      series.newest_sample = run.Sample(tick);
+      *raw.add_samples() = ToProto(*series.newest_sample);
     } else if (point.has_value()) {
       series.newest_point = point;
       points.push_back(*point);
@@ -94,11 +144,11 @@ void Feed::AddRun(size_t number, const SeriesRun& run) {
   }
   if ((points.empty() && raw.samples().empty()) || !Name(series)) return;
   raw.set_series(series.name->id());
-  update_.values.push_back(
-      {.series = series.name,
-       .points = ToProto(series.name->id(), points),
-       .raw = std::move(raw),
-       .is_unnamed_aggregate = IsUnnamedAggregate(series)});
+  update_.values.push_back({.series = series.name,
+                            .points = ToProto(series.name->id(), points),
+                            .raw = std::move(raw),
+                            .is_unnamed_aggregate = IsUnnamedAggregate(series),
+                            .is_weighted = series.evaluator.is_weighted()});
 }
 
 bool Feed::IsUnnamedAggregate(const Series& series) const {

@@ -16,6 +16,7 @@
 #include "absl/time/time.h"
 #include "aggregator/query/resolver.h"
 #include "aggregator/query/sample_feed.h"
+#include "aggregator/samples/tick_link.h"
 #include "aggregator/subscribe/feed_update.h"
 #include "aggregator/subscribe/series_names.h"
 #include "aggregator/subscribe/stream_evaluator.h"
@@ -55,6 +56,8 @@ class Feed : private SampleSink {
     std::vector<uint32_t> wanted_indexes;
     StreamEvaluator evaluator;
     absl::Duration sampling_interval;
+    uint64_t newest_life = 0;
+    int64_t last_number = 0;  // of the newest sample's tick
     // The point of the newest sample that yielded a value.
     std::optional<Point> newest_point;
     std::optional<RawSample> newest_sample;
@@ -75,6 +78,12 @@ class Feed : private SampleSink {
                    std::vector<uint32_t> wanted_indexes) override;
   void AddRun(size_t number, const SeriesRun& run) override;
 
+  void AddTimes(const Frame& frame);
+  int64_t TimeOf(uint32_t counter_id, absl::Time end_of_window) const;
+  // Adds a sample of a run, and returns the value that it completes, if any.
+  std::optional<Point> AddSample(const SeriesRun& run, uint32_t tick,
+                                 Series* series) const;
+
   // Names the series if it has no name. Returns false if the series is not
   // selected.
   bool Name(Series& series);
@@ -90,6 +99,11 @@ class Feed : private SampleSink {
   const FeedForm form_;
   SeriesNames& names_;
   SampleFeed samples_;
+  TickLinks links_;
+  const FrameTicks* ticks_ = nullptr;  // of the frame being added
+  // The nanoseconds of the tick intervals in the newest windows, by query and
+  // by end of the window.
+  std::vector<std::map<absl::Time, int64_t>> times_;
   std::vector<Series> series_;
   std::vector<size_t> free_;  // unused entries of series_
   // By counter and name.

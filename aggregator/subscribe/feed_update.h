@@ -20,6 +20,7 @@ struct SeriesValues {
   v1::RawSamples raw;
   // Whether the instance is an aggregate of all others that no path names.
   bool is_unnamed_aggregate = false;
+  bool is_weighted = false;  // see IsWeighted
 
   size_t count() const {
     return static_cast<size_t>(points.values_size() + raw.samples_size());

@@ -15,6 +15,13 @@ void Copy(const Column& from, int place, Column* to) {
   if (!from.empty()) to->Add(from.Get(place));
 }
 
+// Returns a value as it is compared and ranked.
+double RankOf(const SeriesValues& values, int place) {
+  const v1::Points& points = values.points;
+  const bool is_weighted = values.is_weighted && !points.presence().empty();
+  return points.values(place) * (is_weighted ? points.presence(place) : 1);
+}
+
 int LastOf(const SeriesValues& values) {
   return values.points.values_size() - 1;
 }
@@ -35,6 +42,7 @@ v1::Points PickPoints(const v1::Points& points,
     Copy(points.causes(), i, picked.mutable_causes());
     Copy(points.breaks(), i, picked.mutable_breaks());
     Copy(points.coverage(), i, picked.mutable_coverage());
+    Copy(points.presence(), i, picked.mutable_presence());
   }
   return picked;
 }
@@ -56,7 +64,7 @@ FeedUpdate LiveChooser::LeaveOut(const FeedUpdate& update) {
     if (values.is_unnamed_aggregate) continue;
     const auto holds = [&](int place) {
       return IsOk(values.points, place) &&
-             choice_.where->HoldsFor(values.points.values(place));
+             choice_.where->HoldsFor(RankOf(values, place));
     };
     const uint32_t id = values.series->id();
     v1::Points picked = PickPoints(values.points, holds);
@@ -80,7 +88,7 @@ void LiveChooser::Rank(const SeriesValues& values) {
   Unrank(id);
   const int last = LastOf(values);
   if (!IsOk(values.points, last)) return;
-  const double value = values.points.values(last);
+  const double value = RankOf(values, last);
   const double rank = choice_.top > 0 ? -value : value;
   order_.emplace(rank, id);
   ranked_[id] = {

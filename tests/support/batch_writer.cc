@@ -70,7 +70,7 @@ uint32_t BatchWriter::Query(uint32_t machine, uint32_t counterset,
 
 uint32_t BatchWriter::Instance(uint32_t machine, uint32_t counterset,
                                const std::string& name, uint32_t instance_id,
-                               uint32_t occurrence) {
+                               uint32_t occurrence, bool is_born) {
   v1::InstanceDefinition definition;
   definition.set_id(next_id_);
   definition.set_machine(machine);
@@ -78,6 +78,7 @@ uint32_t BatchWriter::Instance(uint32_t machine, uint32_t counterset,
   definition.set_name(name);
   definition.set_instance_id(instance_id);
   definition.set_occurrence(occurrence);
+  definition.set_is_born(is_born);
   *definitions_.add_instances() = definition;
   *content_.mutable_definitions()->add_instances() = definition;
   return next_id_++;

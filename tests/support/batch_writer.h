@@ -48,7 +48,7 @@ class BatchWriter {
                  const std::vector<Column>& columns);
   uint32_t Instance(uint32_t machine, uint32_t counterset,
                     const std::string& name = "", uint32_t instance_id = 0,
-                    uint32_t occurrence = 0);
+                    uint32_t occurrence = 0, bool is_born = false);
   void Retire(uint32_t instance);
   void Lose(const std::string& machine, absl::Time start, absl::Time end,
             uint64_t ticks, v1::LossCause cause);

@@ -19,8 +19,9 @@ constexpr uint64_t kMaxTicks = uint64_t{1} << 24;
 constexpr uint64_t kMaxSections = 1 << 16;
 constexpr uint64_t kMaxRuns = uint64_t{1} << 24;
 constexpr uint64_t kMaxColumns = 1 << 16;
-constexpr uint64_t kMaxValues = uint64_t{1} << 25;  // read at once
-constexpr uint64_t kMaxNames = uint64_t{1} << 28;   // bytes
+constexpr uint64_t kMaxValues = uint64_t{1} << 25;      // read at once
+constexpr int64_t kMaxIntervalTime = int64_t{1} << 50;  // in ns: 13 days
+constexpr uint64_t kMaxNames = uint64_t{1} << 28;       // bytes
 
 absl::Status Damaged(absl::string_view what) {
   return absl::DataLossError(
@@ -64,6 +65,7 @@ struct Instances {
   std::vector<uint64_t> instance_ids;
   std::vector<uint64_t> occurrences;
   std::vector<uint64_t> definitions;
+  std::vector<uint64_t> births;  // 1 if the instance is born, else 0
 
   Instance Get(size_t number, uint32_t epoch_number) const {
     const uint64_t begin = number > 0 ? name_ends[number - 1] : 0;
@@ -71,17 +73,24 @@ struct Instances {
             .instance_id = static_cast<uint32_t>(instance_ids[number]),
             .occurrence = static_cast<uint32_t>(occurrences[number]),
             .life = MakeLife(epoch_number,
-                             static_cast<uint32_t>(definitions[number]))};
+                             static_cast<uint32_t>(definitions[number])),
+            .is_born = births[number] != 0};
   }
 };
 
-bool GetInstances(absl::string_view* from, Instances* instances) {
+bool GetInstances(absl::string_view* from, uint64_t version,
+                  Instances* instances) {
   uint64_t count = 0;
   if (!GetCount(from, kMaxRuns, &count) || !GetText(from, &instances->names) ||
       !GetNumbers(from, count, &instances->name_ends) ||
       !GetNumbers(from, count, &instances->instance_ids) ||
       !GetNumbers(from, count, &instances->occurrences) ||
       !GetNumbers(from, count, &instances->definitions)) {
+    return false;
+  }
+  if (version == 1) {
+    instances->births.resize(count);
+  } else if (!GetNumbers(from, count, &instances->births)) {
     return false;
   }
   uint64_t end = 0;
@@ -121,14 +130,13 @@ absl::StatusOr<Chunk> Chunk::Open(absl::string_view head, uint32_t epoch_number,
 }
 
 bool Chunk::ParseHead(absl::string_view head) {
-  uint64_t version = 0;
   uint64_t ticks = 0;
   std::vector<uint64_t> times;
   std::vector<uint64_t> stamps;
   std::vector<uint64_t> freqs;
   uint64_t sections = 0;
-  if (!GetVarint(&head, &version) || version != kChunkVersion ||
-      !GetCount(&head, kMaxTicks, &ticks) ||
+  if (!GetVarint(&head, &version_) || version_ == 0 ||
+      version_ > kChunkVersion || !GetCount(&head, kMaxTicks, &ticks) ||
       !GetNumbers(&head, ticks, &times) || !GetNumbers(&head, ticks, &stamps) ||
       !GetNumbers(&head, ticks, &freqs) ||
       !GetCount(&head, kMaxSections, &sections)) {
@@ -149,6 +157,21 @@ bool Chunk::ParseHead(absl::string_view head) {
   return head.empty();
 }
 
+bool Chunk::GetIntervalTimes(absl::string_view* head, Section* section) const {
+  if (version_ == 1) return true;
+  uint64_t count = 0;
+  std::vector<uint64_t> times;
+  if (!GetCount(head, clocks_->size(), &count) ||
+      (count != 0 && count != clocks_->size()) ||
+      !GetNumbers(head, count, &times)) {
+    return false;
+  }
+  section->interval_times.assign(times.begin(), times.end());
+  return std::all_of(
+      section->interval_times.begin(), section->interval_times.end(),
+      [](int64_t time) { return time >= 0 && time <= kMaxIntervalTime; });
+}
+
 bool Chunk::ParseSection(absl::string_view* head, uint64_t* body_size) {
   Section section{.begin = *body_size};
   uint64_t shape = 0;
@@ -160,6 +183,7 @@ bool Chunk::ParseSection(absl::string_view* head, uint64_t* body_size) {
       !GetCount(head, clocks_->size(), &failures) ||
       !GetNumbers(head, failures, &ticks) || !Ascend(ticks, clocks_->size()) ||
       !GetNumbers(head, failures, &statuses) ||
+      !GetIntervalTimes(head, &section) ||
       !GetCount(head, kMaxRuns, &section.run_count) ||
       !GetVarint(head, &section.tables_size) ||
       !GetCount(head, kMaxColumns, &columns) ||
@@ -195,6 +219,8 @@ absl::StatusOr<Frame> Chunk::Read(
   frame.query = std::move(query);
   frame.clocks = clocks_;
   frame.failures = section.failures;
+  frame.epoch_number = epoch_number_;
+  frame.interval_times = section.interval_times;
   Runs runs;
   RETURN_IF_ERROR(ReadRuns(section, ticks, wants, &frame, &runs));
   frame.columns.resize(column_count);
@@ -222,7 +248,7 @@ absl::Status Chunk::ReadRuns(const Section& section, const TickRange& ticks,
   std::vector<uint64_t> numbers;
   std::vector<uint64_t> first_ticks;
   std::vector<uint64_t> tick_counts;
-  if (!GetInstances(&rest, &table) ||
+  if (!GetInstances(&rest, version_, &table) ||
       !GetNumbers(&rest, section.run_count, &numbers) ||
       !GetNumbers(&rest, section.run_count, &first_ticks) ||
       !GetNumbers(&rest, section.run_count, &tick_counts) || !rest.empty()) {

@@ -22,8 +22,10 @@
 
 namespace fleetperf::aggregator {
 
-// The version of the format, which docs/reference/store.md describes.
-inline constexpr uint64_t kChunkVersion = 1;
+// The version of the format that is written, which docs/reference/store.md
+// describes. Version 1, which lacks births and the times of tick intervals, is
+// read, too.
+inline constexpr uint64_t kChunkVersion = 2;
 // The maximum size of a chunk's body, in bytes. A chunk that claims more is
 // damaged.
 inline constexpr uint64_t kMaxBodySize = UINT32_MAX;
@@ -63,6 +65,7 @@ class Chunk {
   struct Section {
     uint32_t shape = 0;
     std::vector<Frame::Failure> failures;
+    std::vector<int64_t> interval_times;
     uint64_t run_count = 0;
     uint64_t begin = 0;  // of its tables in the body
     uint64_t tables_size = 0;
@@ -82,6 +85,7 @@ class Chunk {
   Chunk() = default;
   bool ParseHead(absl::string_view head);
   bool ParseSection(absl::string_view* head, uint64_t* body_size);
+  bool GetIntervalTimes(absl::string_view* head, Section* section) const;
   absl::Status ReadRuns(const Section& section, const TickRange& ticks,
                         const std::function<bool(const Instance&)>& wants,
                         Frame* frame, Runs* runs) const;
@@ -89,6 +93,7 @@ class Chunk {
                           const Runs& runs, const Frame& frame,
                           FrameColumn* to) const;
 
+  uint64_t version_ = 0;
   uint32_t epoch_number_ = 0;
   ReadBody read_body_;
   std::shared_ptr<const std::vector<perflib::Clocks>> clocks_;

@@ -93,9 +93,13 @@ class SectionWriter {
             {failure.tick - first_tick + begin, failure.status});
       }
     }
+    if (frame.interval_times.empty()) return;
+    interval_times_.resize(begin);
+    const auto times = frame.interval_times.begin() + first_tick;
+    interval_times_.insert(interval_times_.end(), times, times + tick_count);
   }
 
-  void Finish(uint32_t shape, size_t columns, EncodedChunk* to) {
+  void Finish(uint32_t shape, size_t columns, size_t ticks, EncodedChunk* to) {
     std::stable_sort(
         segments_.begin(), segments_.end(),
         [](const Segment& a, const Segment& b) { return a.run < b.run; });
@@ -105,6 +109,11 @@ class SectionWriter {
         failures_, [](const auto& f) { return f.tick; }, &to->head);
     PutEach(
         failures_, [](const auto& f) { return f.status; }, &to->head);
+    if (!interval_times_.empty()) interval_times_.resize(ticks);
+    PutVarint(interval_times_.size(), &to->head);
+    PutEach(
+        interval_times_, [](int64_t time) { return Unsigned(time); },
+        &to->head);
     const size_t begin = to->body.size();
     PutInstances(&to->body);
     PutRuns(&to->body);
@@ -160,6 +169,7 @@ class SectionWriter {
     put([](const Instance* i) { return i->instance_id; });
     put([](const Instance* i) { return i->occurrence; });
     put([](const Instance* i) { return DefinitionOfLife(i->life); });
+    put([](const Instance* i) { return i->is_born ? 1 : 0; });
   }
 
   void PutRuns(std::string* to) const {
@@ -252,6 +262,7 @@ class SectionWriter {
   std::vector<Run> runs_;
   std::vector<Segment> segments_;
   std::vector<Frame::Failure> failures_;
+  std::vector<int64_t> interval_times_;  // by tick; empty: none
 
   // State of the column being written.
   std::vector<uint64_t> firsts_;
@@ -287,7 +298,8 @@ EncodedChunk ChunkBuilder::Finish(
     for (const Piece& piece : section) {
       writer.Add(*piece.frame, piece.first_tick, piece.tick_count, piece.begin);
     }
-    writer.Finish(shape_of(query), query.columns.size(), &chunk);
+    writer.Finish(shape_of(query), query.columns.size(), clocks_.size(),
+                  &chunk);
   }
   return chunk;
 }

@@ -80,11 +80,13 @@ FrameGroup Thinner::Thin(const FrameGroup& group) {
 
 void Thinner::Follow(const FrameGroup& group) {
   for (const auto& frame : group) {
+    const Ticks ticks = TicksOf(*frame);
     for (const Series& series : QueryOf(frame->query).series) {
       for (size_t i = 0; i < frame->runs.size(); ++i) {
         const SeriesRun run(*frame, i, series.columns);
-        last_[{run.life(), series.formula.counter_id}] =
-            run.Sample(run.ticks() - 1);
+        last_[{run.life(), series.formula.counter_id}] = {
+            run.Sample(run.ticks() - 1),
+            ticks.ticks->NumberOf(run.first_tick() + run.ticks() - 1)};
       }
     }
   }
@@ -95,6 +97,7 @@ const Thinner::Query& Thinner::QueryOf(
   const auto [entry, is_new] = queries_.try_emplace(query);
   if (!is_new) return entry->second;
   Query& made = entry->second;
+  made.thinned_before = query->is_thinned();
   made.thinned =
       std::make_shared<const CollectedQuery>(ThinnedQuery(*query, interval_));
   made.is_measured.resize(static_cast<size_t>(
@@ -122,6 +125,7 @@ Frame Thinner::ThinFrame(
     const Frame& frame, const std::vector<uint32_t>& ends,
     std::shared_ptr<const std::vector<perflib::Clocks>> clocks) {
   const Query& query = QueryOf(frame.query);
+  const Ticks frame_ticks = TicksOf(frame);
   Frame thinned;
   thinned.query = query.thinned;
   thinned.clocks = std::move(clocks);
@@ -129,6 +133,13 @@ Frame Thinner::ThinFrame(
     const uint32_t end = EndOf(ends, failure.tick);
     if (ends[end] == failure.tick) {
       thinned.failures.push_back({end, failure.status});
+    }
+  }
+  if (query.thinned->has_presence()) {
+    thinned.interval_times.resize(ends.size());
+    for (uint32_t tick = 0; tick < frame.clocks->size(); ++tick) {
+      thinned.interval_times[EndOf(ends, tick)] +=
+          frame_ticks.ticks->LengthTo(tick);
     }
   }
   std::vector<Joined> joined;
@@ -152,7 +163,8 @@ Frame Thinner::ThinFrame(
   uint32_t values = 0;
   for (const Joined& one : joined) {
     const uint32_t ticks = one.last - one.first + 1;
-    thinned.runs.push_back({.instance = frame.runs[one.runs[0]].instance,
+    thinned.runs.push_back({.instance = WithBirth(frame.runs[one.runs[0]],
+                                                  *frame_ticks.ticks, query),
                             .first_tick = one.first,
                             .tick_count = ticks,
                             .begin = values});
@@ -166,11 +178,54 @@ Frame Thinner::ThinFrame(
   }
   for (const Series& series : query.series) {
     for (size_t i = 0; i < joined.size(); ++i) {
-      PutSummaries(series, Summarize(frame, series, joined[i], ends), i,
+      PutSummaries(series,
+                   Summarize(frame, frame_ticks, series, joined[i], ends), i,
                    &thinned);
     }
   }
   return thinned;
+}
+
+bool Thinner::Ticks::FollowsLife(const Frame::Run& run) const {
+  const Instance& instance = *run.instance;
+  return instances.contains({instance.name, instance.instance_id,
+                             instance.occurrence,
+                             ticks->NumberBefore(run.first_tick)});
+}
+
+Thinner::Ticks Thinner::TicksOf(const Frame& frame) {
+  Ticks of_frame{.ticks = &links_.Add(frame)};
+  InstancesAtTicks& before = at_last_tick_[of_frame.ticks->query()];
+  of_frame.instances = std::exchange(before, {});
+  const auto last_tick = static_cast<uint32_t>(frame.clocks->size() - 1);
+  for (const Frame::Run& run : frame.runs) {
+    const Instance& instance = *run.instance;
+    const int64_t number =
+        of_frame.ticks->NumberOf(run.first_tick + run.tick_count - 1);
+    const auto at = std::make_tuple(instance.name, instance.instance_id,
+                                    instance.occurrence, number);
+    of_frame.instances.insert(at);
+    if (number == of_frame.ticks->NumberOf(last_tick)) before.insert(at);
+  }
+  return of_frame;
+}
+
+// Returns the run's instance. If the piece before its first sample is missing,
+// thinned data shows it as an instance that is not born.
+std::shared_ptr<const Instance> Thinner::WithBirth(const Frame::Run& run,
+                                                   const FrameTicks& ticks,
+                                                   const Query& query) const {
+  const bool is_first =
+      !query.series.empty() &&
+      !last_.contains(
+          {run.instance->life, query.series.front().formula.counter_id});
+  if (query.thinned_before || !run.instance->is_born || !is_first ||
+      ticks.LengthTo(run.first_tick) > 0) {
+    return run.instance;
+  }
+  Instance instance = *run.instance;
+  instance.is_born = false;
+  return std::make_shared<const Instance>(std::move(instance));
 }
 
 void Thinner::PutRawValues(const Frame& frame, const Query& query,
@@ -198,16 +253,29 @@ void Thinner::PutRawValues(const Frame& frame, const Query& query,
 }
 
 std::vector<Summary> Thinner::Summarize(const Frame& frame,
+                                        const Ticks& frame_ticks,
                                         const Series& series,
                                         const Joined& joined,
                                         const std::vector<uint32_t>& ends) {
   std::vector<Summary> summaries(joined.last - joined.first + 1);
   const CounterFormula& formula = series.formula;
+  const FrameTicks& ticks = *frame_ticks.ticks;
   for (const size_t i : joined.runs) {
     const SeriesRun run(frame, i, series.columns);
     const auto [entry, is_first] =
         last_.try_emplace({run.life(), formula.counter_id});
-    RawSample& last = entry->second;
+    RawSample& last = entry->second.sample;
+    // The first sample of a born instance ends a piece that grew from 0.
+    const bool has_birth = is_first && run.is_born() && !run.is_thinned() &&
+                           ticks.LengthTo(run.first_tick()) > 0;
+    // Like an instance that was there before and has a break.
+    const bool is_neighbour =
+        !formula.uses_two_samples() || has_birth ||
+        entry->second.number == ticks.NumberBefore(run.first_tick()) ||
+        frame_ticks.FollowsLife(frame.runs[i]);
+    if (has_birth) {
+      last = BeforeBirth(run.Sample(0), ticks.ClocksBefore(run.first_tick()));
+    }
     std::vector<Summary> thinned_before;
     if (run.is_thinned()) thinned_before = run.Summaries(formula);
     uint32_t end = EndOf(ends, run.first_tick());
@@ -215,16 +283,24 @@ std::vector<Summary> Thinner::Summarize(const Frame& frame,
       if (run.first_tick() + tick > ends[end]) ++end;
       Summary& summary = summaries[end - joined.first];
       const RawSample sample = run.Sample(tick);
+      const int64_t length = tick > 0 || is_neighbour
+                                 ? ticks.LengthTo(run.first_tick() + tick)
+                                 : 0;
+      bool is_sound = false;
       if (run.is_thinned()) {
         summary.Add(formula, thinned_before[tick]);
       } else if (!formula.uses_two_samples()) {
         summary.AddSample(formula, sample);
-      } else if (!is_first || tick > 0) {
-        summary.AddPiece(formula,
-                         MakePiece(formula, last, sample, run.interval()));
+        is_sound = CalculateSample(formula, sample).ok();
+      } else if (!is_first || has_birth || tick > 0) {
+        const Piece piece = MakePiece(formula, last, sample, run.interval());
+        summary.AddPiece(formula, piece);
+        is_sound = piece.sound();
       }
+      if (!run.is_thinned() && length > 0) summary.there.Add(length, is_sound);
       last = sample;
     }
+    entry->second.number = ticks.NumberOf(run.first_tick() + run.ticks() - 1);
   }
   return summaries;
 }
@@ -237,12 +313,17 @@ void Thinner::PutSummaries(const Series& series,
   std::optional<RawSample> older;
   for (uint32_t tick = 0; tick < run.ticks(); ++tick) {
     const RawSample newer = run.Sample(tick);
-    const SummaryNumbers numbers = EncodeSummary(
+    SummaryNumbers numbers = EncodeSummary(
         series.formula, summaries[tick], older.has_value() ? &*older : nullptr,
         newer, thinned->query->thinned_from);
+    if (!thinned->interval_times.empty()) {
+      EncodeThere(summaries[tick].there,
+                  thinned->interval_times[run.first_tick() + tick], &numbers);
+    }
     for (size_t role = 1; role < kColumnRoles; ++role) {
-      thinned->columns[(*series.thinned_columns.thinned)[role]]
-          .values[begin + tick] = numbers[role];
+      const auto column = (*series.thinned_columns.thinned)[role];
+      if (!column.has_value()) continue;
+      thinned->columns[*column].values[begin + tick] = numbers[role];
     }
     older = newer;
   }

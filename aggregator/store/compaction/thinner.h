@@ -24,6 +24,9 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
+#include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -34,6 +37,7 @@
 #include "aggregator/formula/summary.h"
 #include "aggregator/samples/frame.h"
 #include "aggregator/samples/series_run.h"
+#include "aggregator/samples/tick_link.h"
 #include "aggregator/store/compaction/transposer.h"
 
 namespace fleetperf::aggregator {
@@ -62,6 +66,7 @@ class Thinner {
     SeriesColumns thinned_columns;
   };
   struct Query {
+    bool thinned_before = false;
     std::shared_ptr<const CollectedQuery> thinned;
     std::vector<Series> series;
     // For each raw column (these come first): whether growth is measured
@@ -76,17 +81,32 @@ class Thinner {
     uint32_t first = 0;  // index of a retained tick
     uint32_t last = 0;
   };
+  // Name, InstanceId, occurrence, and the number of a tick.
+  using InstancesAtTicks =
+      std::set<std::tuple<std::string, uint32_t, uint32_t, int64_t>>;
+  // The ticks of a frame, and the instances that are there at the ends of runs.
+  struct Ticks {
+    const FrameTicks* ticks = nullptr;
+    InstancesAtTicks instances;
+
+    // Whether another life of the instance was there at the tick before a run.
+    bool FollowsLife(const Frame::Run& run) const;
+  };
   using SeriesKey = std::pair<uint64_t, uint32_t>;  // life, counter
 
   const Query& QueryOf(const std::shared_ptr<const CollectedQuery>& query);
   Frame ThinFrame(const Frame& frame, const std::vector<uint32_t>& ends,
                   std::shared_ptr<const std::vector<perflib::Clocks>> clocks);
+  std::shared_ptr<const Instance> WithBirth(const Frame::Run& run,
+                                            const FrameTicks& ticks,
+                                            const Query& query) const;
   static void PutRawValues(const Frame& frame, const Query& query,
                            const Joined& joined, size_t number,
                            const std::vector<uint32_t>& ends, Frame* thinned);
   // Returns the summaries of the series' samples, by retained tick.
-  std::vector<Summary> Summarize(const Frame& frame, const Series& series,
-                                 const Joined& joined,
+  Ticks TicksOf(const Frame& frame);
+  std::vector<Summary> Summarize(const Frame& frame, const Ticks& ticks,
+                                 const Series& series, const Joined& joined,
                                  const std::vector<uint32_t>& ends);
   static void PutSummaries(const Series& series,
                            const std::vector<Summary>& summaries, size_t number,
@@ -94,7 +114,14 @@ class Thinner {
 
   const absl::Duration interval_;
   absl::flat_hash_map<std::shared_ptr<const CollectedQuery>, Query> queries_;
-  absl::flat_hash_map<SeriesKey, RawSample> last_;
+  struct LastSample {
+    RawSample sample;
+    int64_t number = 0;  // of its tick
+  };
+  absl::flat_hash_map<SeriesKey, LastSample> last_;
+  // By query: the instances at the last tick of the last frame.
+  absl::flat_hash_map<size_t, InstancesAtTicks> at_last_tick_;
+  TickLinks links_;
 };
 
 }  // namespace fleetperf::aggregator

@@ -17,6 +17,9 @@ constexpr size_t kHashSize = 32;
 // The size of the fields before the definition in a record.
 constexpr size_t kPrefixSize = kHashSize + sizeof(uint32_t);
 
+// Set in the field thinned_from if the data has the presence of series.
+constexpr uint32_t kHasPresence = uint32_t{1} << 31;
+
 // Encodes the properties shared by all queries of a shape.
 std::string RecordOf(const CollectedQuery& query) {
   v1::QueryDefinition definition;
@@ -29,9 +32,10 @@ std::string RecordOf(const CollectedQuery& query) {
     to->set_only_linked(column.only_linked);
     to->set_wraps(column.wraps);
   }
-  return absl::StrCat(query.schema->hash,
-                      BigEndian(static_cast<uint32_t>(
-                          absl::ToInt64Seconds(query.thinned_from))),
+  auto thinned_from =
+      static_cast<uint32_t>(absl::ToInt64Seconds(query.thinned_from));
+  if (query.has_presence()) thinned_from |= kHasPresence;
+  return absl::StrCat(query.schema->hash, BigEndian(thinned_from),
                       definition.SerializeAsString());
 }
 
@@ -131,8 +135,8 @@ absl::Status KeyNumbers::AddShape(uint32_t number, absl::string_view record) {
   GetBigEndian(&rest, &thinned_from);
   if (thinned_from > 0) {
     const absl::Duration interval = query->interval;
-    query->interval = absl::Seconds(thinned_from);
-    *query = ThinnedQuery(*query, interval);
+    query->interval = absl::Seconds(thinned_from & ~kHasPresence);
+    *query = ThinnedQuery(*query, interval, (thinned_from & kHasPresence) != 0);
   }
   shapes_[std::string(record)] = number;
   shape_queries_[number] = std::move(query);

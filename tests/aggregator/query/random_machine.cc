@@ -115,6 +115,8 @@ struct Clock {
 struct LoadInstance {
   std::string name;
   uint32_t definition = 0;  // 0: absent
+  bool is_born = false;
+  bool is_first = false;  // at the current tick
   std::vector<uint64_t> values;
 };
 
@@ -234,7 +236,11 @@ class History {
       agent_->AddBlock(query_, clock_.Read(), {{query_, {}, 1460}});
       return;
     }
-    machine_.ticks.push_back({clock_.time, interval_});
+    machine_.ticks.push_back({.time = clock_.time,
+                              .stamp = clock_.stamp,
+                              .freq = clock_.freq,
+                              .epoch = static_cast<uint32_t>(epoch_),
+                              .interval = interval_});
     std::vector<BatchWriter::Row> rows;
     for (LoadInstance& instance : instances_) {
       ComeOrGo(&instance);
@@ -251,13 +257,17 @@ class History {
       agent_->Retire(instance->definition);
       instance->definition = 0;
     }
+    instance->is_first = false;
     // An instance that returns at once has a new life.
     const bool begins =
         ends ? random_.OneIn(2)
              : !is_there && (random_.OneIn(4) || instance->values[5] == 0);
     if (begins) {
-      instance->definition =
-          agent_->Instance(machine_id_, counterset_, instance->name);
+      instance->is_first = true;
+      instance->is_born = random_.OneIn(2);
+      instance->definition = agent_->Instance(
+          machine_id_, counterset_, instance->name,
+          /*instance_id=*/0, /*occurrence=*/0, instance->is_born);
     }
   }
 
@@ -312,13 +322,16 @@ class History {
       series.value_wraps = counter.wraps;
       series.denominator_wraps =
           counter.denominator > 0 && counters[counter.denominator].size == 4;
-      series.samples.push_back({.time = clock_.time,
-                                .stamp = clock_.stamp,
-                                .freq = clock_.freq,
-                                .interval = interval_,
-                                .epoch = static_cast<uint32_t>(epoch_),
-                                .life = instance.definition,
-                                .value = row.values[i]});
+      series.samples.push_back(
+          {.time = clock_.time,
+           .stamp = clock_.stamp,
+           .freq = clock_.freq,
+           .interval = interval_,
+           .epoch = static_cast<uint32_t>(epoch_),
+           .life = instance.definition,
+           .is_born = instance.is_first && instance.is_born,
+           .tick = machine_.ticks.size() - 1,
+           .value = row.values[i]});
       if (counter.denominator == 0) continue;
       series.samples.back().denominator = row.values[counter.denominator];
       series.samples.back().frequency = row.values[kObjectFreq];

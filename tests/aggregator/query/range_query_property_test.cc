@@ -111,14 +111,16 @@ Expected Expect(const ReferenceMachine& machine, const RandomQuery& query,
 
 // Describes a value for comparison, without its number.
 std::string ToText(int64_t time, const WindowValue& value) {
-  return absl::StrFormat("%d %s %s breaks=%d coverage=%.6f %g", time,
-                         StatusName(value.result.status),
+  return absl::StrFormat("%d %s %s breaks=%d coverage=%.6f presence=%.9f %g",
+                         time, StatusName(value.result.status),
                          NameOf(value.result.cause), value.breaks,
-                         value.coverage, value.result.value);
+                         value.coverage, value.presence, value.result.value);
 }
 
 std::string ToText(const ReferencePoint& point) {
-  WindowValue value{.breaks = point.breaks, .coverage = point.coverage};
+  WindowValue value{.breaks = point.breaks,
+                    .coverage = point.coverage,
+                    .presence = point.presence};
   value.result = {point.value, point.status, point.cause};
   return ToText(point.time, value);
 }
@@ -133,6 +135,7 @@ bool Agree(const Point& point, const ReferencePoint& expected) {
          point.value.result.cause == expected.cause &&
          point.value.breaks == expected.breaks &&
          IsClose(point.value.coverage, expected.coverage) &&
+         IsClose(point.value.presence, expected.presence) &&
          IsClose(point.value.result.value, expected.value);
 }
 

@@ -179,6 +179,38 @@ Said SayOfNeighbours(const ReferenceSeries& series,
   return said;
 }
 
+// Whether there is no break between the clocks of two ticks.
+bool IsJoined(const ReferenceTick& older, const ReferenceTick& newer) {
+  if (older.epoch != newer.epoch || older.freq != newer.freq) return false;
+  const int64_t length =
+      (newer.stamp - older.stamp) / (newer.freq / kTicksPerSecond);
+  const int64_t of_day = newer.time - older.time;
+  return length >= 0 && of_day >= 0 && !IsTooFar(length, newer.interval) &&
+         std::max(of_day - length, length - of_day) <=
+             kTicksPerSecond / 20 + length / 100;
+}
+
+// A tick interval, and where the series was in it.
+struct Interval {
+  enum class State : uint8_t { kSound, kBroken, kAbsent };
+  int64_t time = 0;  // of the newer tick
+  int64_t length = 0;
+  State state = State::kAbsent;
+};
+
+double PresenceOf(const std::vector<Interval>& intervals, int64_t start,
+                  int64_t end) {
+  int64_t there = 0;
+  int64_t absent = 0;
+  for (const Interval& interval : intervals) {
+    if (interval.time <= start || interval.time > end) continue;
+    if (interval.state == Interval::State::kSound) there += interval.length;
+    if (interval.state == Interval::State::kAbsent) absent += interval.length;
+  }
+  if (absent == 0) return 1;
+  return static_cast<double>(there) / static_cast<double>(there + absent);
+}
+
 // Returns the value of two neighbors.
 Said Alone(Arithmetic arithmetic, Said said) {
   if (!said.ok() || !IsOfTwoSamples(arithmetic)) return said;
@@ -239,8 +271,9 @@ double CoverageOf(const std::vector<Said>& sound, bool any_break, int64_t start,
 
 // Combines the contributions in (start, end].
 ReferencePoint EvaluateWindow(Arithmetic arithmetic, Over over,
-                              const std::vector<Said>& all, int64_t start,
-                              int64_t end) {
+                              const std::vector<Said>& all,
+                              const std::vector<Interval>& intervals,
+                              int64_t start, int64_t end) {
   const bool two = IsOfTwoSamples(arithmetic);
   if (arithmetic == Arithmetic::kElapsed && over == Over::kFormula) {
     over = Over::kLast;
@@ -281,6 +314,7 @@ ReferencePoint EvaluateWindow(Arithmetic arithmetic, Over over,
     point.value = static_cast<double>(Combine(over, sound));
   }
   if (!breaks.empty()) point.cause = CauseOfBreak(breaks.back());
+  point.presence = PresenceOf(intervals, start, end);
   return point;
 }
 
@@ -291,10 +325,10 @@ ReferencePoint NoSamples(int64_t time) {
           .coverage = 0};
 }
 
-std::vector<ReferencePoint> EvaluateWindows(Arithmetic arithmetic,
-                                            const ReferenceRange& range,
-                                            const std::vector<Said>& all,
-                                            bool goes_on) {
+std::vector<ReferencePoint> EvaluateWindows(
+    Arithmetic arithmetic, const ReferenceRange& range,
+    const std::vector<Said>& all, const std::vector<Interval>& intervals,
+    bool goes_on) {
   std::vector<ReferencePoint> points;
   size_t last_with_samples = 0;  // the number of points up to the last one
   const Said* newest = nullptr;  // its newest contribution
@@ -306,19 +340,24 @@ std::vector<ReferencePoint> EvaluateWindows(Arithmetic arithmetic,
       if (said.time > start && said.time <= end) in_it = &said;
     }
     if (in_it != nullptr) {
-      points.push_back(EvaluateWindow(arithmetic, range.over, all, start, end));
+      points.push_back(
+          EvaluateWindow(arithmetic, range.over, all, intervals, start, end));
       last_with_samples = points.size();
       newest = in_it;
     } else if (newest != nullptr) {
       const bool holds = !IsOfTwoSamples(arithmetic) &&
                          !IsTooFar(end - newest->time, newest->interval);
       points.push_back(
-          !holds ? NoSamples(end)
-                 : ReferencePoint{.time = end,
-                                  .status = newest->status,
-                                  .cause = newest->cause,
-                                  .value = static_cast<double>(newest->value),
-                                  .coverage = newest->ok() ? 1.0 : 0.0});
+          !holds
+              ? NoSamples(end)
+              : ReferencePoint{
+                    .time = end,
+                    .status = newest->status,
+                    .cause = newest->cause,
+                    .value = static_cast<double>(newest->value),
+                    .coverage = newest->ok() ? 1.0 : 0.0,
+                    .presence = newest->ok() ? PresenceOf(intervals, start, end)
+                                             : 1.0});
     }
   }
   if (!goes_on) points.resize(last_with_samples);
@@ -381,6 +420,37 @@ bool GoesOn(const ReferenceMachine& machine, const ReferenceRange& range,
   return !IsTooFar(last_tick - newest, interval);
 }
 
+// Returns the positions of the ticks that are not ignored.
+std::vector<size_t> KnownTicks(const ReferenceMachine& machine,
+                               const ReferenceRange& range) {
+  std::vector<size_t> known;
+  for (size_t i = 0; i < machine.ticks.size(); ++i) {
+    const int64_t time = machine.ticks[i].time;
+    if (time >= range.known_from && time <= range.end) known.push_back(i);
+  }
+  return known;
+}
+
+// Returns the tick before one of the epoch; nullptr if there is none.
+const ReferenceTick* TickBefore(const ReferenceMachine& machine,
+                                const std::vector<size_t>& known, size_t tick) {
+  const auto at = std::find(known.begin(), known.end(), tick);
+  if (at == known.begin()) return nullptr;
+  const ReferenceTick* before = &machine.ticks[*std::prev(at)];
+  return before->epoch == machine.ticks[tick].epoch ? before : nullptr;
+}
+
+ReferenceSample BeforeBirth(const ReferenceSample& first,
+                            const ReferenceTick& tick) {
+  ReferenceSample before = first;
+  before.time = tick.time;
+  before.stamp = tick.stamp;
+  before.freq = tick.freq;
+  if (first.value.has_value()) before.value = 0;
+  if (first.denominator.has_value()) before.denominator = 0;
+  return before;
+}
+
 }  // namespace
 
 ReferenceAnswer EvaluateReference(const ReferenceMachine& machine,
@@ -393,21 +463,50 @@ ReferenceAnswer EvaluateReference(const ReferenceMachine& machine,
       samples.push_back(sample);
     }
   }
+  const std::vector<size_t> ticks = KnownTicks(machine, range);
   std::vector<Said> all;
+  std::vector<Said> of_tick(machine.ticks.size());
+  std::vector<bool> is_piece(machine.ticks.size());
   bool any_inside = false;
   const bool per_sample = !samples.empty() && range.step > 0 &&
                           range.step <= samples.front().interval;
   for (size_t i = 0; i < samples.size(); ++i) {
-    any_inside = any_inside || samples[i].time > range.start;
+    const ReferenceSample& sample = samples[i];
+    any_inside = any_inside || sample.time > range.start;
     if (!IsOfTwoSamples(arithmetic)) {
-      all.push_back(SayOfSample(series, samples[i]));
+      all.push_back(SayOfSample(series, sample));
+      is_piece[sample.tick] = true;
+      of_tick[sample.tick] = all.back();
+      continue;
+    }
+    const ReferenceTick* before = TickBefore(machine, ticks, sample.tick);
+    if (sample.is_born && before != nullptr &&
+        IsJoined(*before, machine.ticks[sample.tick])) {
+      all.push_back(
+          SayOfNeighbours(series, BeforeBirth(sample, *before), sample));
+      is_piece[sample.tick] = true;
+      of_tick[sample.tick] = all.back();
     } else if (i > 0) {
-      all.push_back(SayOfNeighbours(series, samples[i - 1], samples[i]));
+      all.push_back(SayOfNeighbours(series, samples[i - 1], sample));
+      is_piece[sample.tick] = before == &machine.ticks[samples[i - 1].tick];
+      of_tick[sample.tick] = all.back();
     } else if (per_sample) {
-      all.push_back({.time = samples[i].time,
-                     .interval = samples[i].interval,
+      all.push_back({.time = sample.time,
+                     .interval = sample.interval,
                      .status = ValueStatus::kNeedTwoSamples});
     }
+  }
+  std::vector<Interval> intervals;
+  for (size_t i = 1; i < ticks.size(); ++i) {
+    const ReferenceTick& older = machine.ticks[ticks[i - 1]];
+    const ReferenceTick& newer = machine.ticks[ticks[i]];
+    if (!IsJoined(older, newer)) continue;
+    intervals.push_back(
+        {.time = newer.time,
+         .length = (newer.stamp - older.stamp) / (newer.freq / kTicksPerSecond),
+         .state = !is_piece[ticks[i]]      ? Interval::State::kAbsent
+                  : of_tick[ticks[i]].ok() ? Interval::State::kSound
+                                           : Interval::State::kBroken});
   }
   ReferenceAnswer answer;
   if (!any_inside) return answer;
@@ -417,16 +516,16 @@ ReferenceAnswer EvaluateReference(const ReferenceMachine& machine,
     return said.time <= range.start ||
            said.status == ValueStatus::kNeedTwoSamples;
   });
-  answer.total =
-      EvaluateWindow(arithmetic, range.over, inside, range.start, range.end);
+  answer.total = EvaluateWindow(arithmetic, range.over, inside, intervals,
+                                range.start, range.end);
   if (inside.empty()) {
     answer.total.status = ValueStatus::kNeedTwoSamples;
     answer.total.cause = GapCause::kNone;
   }
   answer.points = per_sample ? EvaluateSamples(arithmetic, range, all, goes_on)
-                  : range.step == 0
-                      ? std::vector<ReferencePoint>{answer.total}
-                      : EvaluateWindows(arithmetic, range, all, goes_on);
+                  : range.step == 0 ? std::vector<ReferencePoint>{answer.total}
+                                    : EvaluateWindows(arithmetic, range, all,
+                                                      intervals, goes_on);
   NameLosses(machine, range, &answer.points);
   return answer;
 }

@@ -37,6 +37,9 @@ struct ReferenceSample {
   int64_t interval = 0;
   uint32_t epoch = 0;
   uint32_t life = 0;
+  bool is_born = false;  // whether the life grew from 0 since the tick before;
+                         // only in its first sample
+  size_t tick = 0;       // position in ReferenceMachine::ticks
   std::optional<uint64_t> value;
   std::optional<uint64_t> denominator;
   std::optional<uint64_t> frequency;
@@ -53,6 +56,9 @@ struct ReferenceSeries {
 // A tick with a complete list of instances.
 struct ReferenceTick {
   int64_t time = 0;
+  int64_t stamp = 0;
+  int64_t freq = 0;
+  uint32_t epoch = 0;
   int64_t interval = 0;
 };
 
@@ -85,6 +91,7 @@ struct ReferencePoint {
   double value = 0;
   uint32_t breaks = 0;
   double coverage = 1;
+  double presence = 1;
 
   bool operator==(const ReferencePoint&) const = default;
 };

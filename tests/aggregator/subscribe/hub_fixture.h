@@ -23,8 +23,9 @@
 namespace fleetperf::aggregator {
 
 // Reads a subscriber's messages: "+1 web-1 \Disk(C:)\Queue Length", "1@5=2" for
-// a value 5 s after the start, "1@5 gap", "1@5 raw 2", "-1". Series have the
-// numbers in the order of their first mention.
+// a value 5 s after the start, "1@5=2*0.5" with its presence if any of the
+// values has one, "1@5 gap", "1@5 raw 2", "-1". Series have the numbers in the
+// order of their first mention.
 class Reader {
  public:
   explicit Reader(std::shared_ptr<Subscription> subscription)
@@ -78,6 +79,9 @@ class Reader {
                             points.statuses(i) == v1::VALUE_STATUS_GAP;
         absl::StrAppend(
             &note, is_gap ? " gap" : absl::StrFormat("=%g", points.values(i)));
+        if (!points.presence().empty()) {
+          absl::StrAppendFormat(&note, "*%g", points.presence(i));
+        }
       }
     }
     for (const v1::RawSamples& raw : response.raw_samples()) {

@@ -8,6 +8,7 @@ namespace fleetperf::aggregator {
 namespace {
 
 using testing::ClocksAt;
+using ::testing::Contains;
 using testing::DiskAgent;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -217,6 +218,40 @@ TEST_F(HubTest, SendsAtTheRequestedInterval) {
   Arrive(agent);
   EXPECT_THAT(reader->Read(), ElementsAre("+1 web-1 \\Disk(C:)\\Transfers/sec",
                                           "1@5=3", "1@10=3"));
+}
+
+TEST_F(HubTest, SendsThePresenceInAWindow) {
+  DiskAgent agent(&store_);
+  const uint32_t c = agent.Disk("C:");
+  agent.Ticks(0, 0, {{c, 3}});
+  ASSERT_OK(agent.Send());
+  const auto reader =
+      Subscribe({"\\Disk(*)\\*"}, {.interval = absl::Seconds(5)});
+  reader->Read();
+  agent.Ticks(1, 6, {{c, 3}});
+  agent.Ticks(7, 11, {{c, 3}, {agent.Disk("D:"), 4}});
+  Arrive(agent);
+  const std::vector<std::string> messages = reader->Read();
+  // Of the 5 s from 5 s to 10 s, a rate has those from 7 s, and a gauge those
+  // from 6 s.
+  EXPECT_THAT(messages, Contains("3@10=4*0.6"));
+  EXPECT_THAT(messages, Contains("4@10=4*0.8"));
+  EXPECT_THAT(messages, Contains("1@10=3"));
+}
+
+TEST_F(HubTest, SendsTheGrowthOfBornInstances) {
+  DiskAgent agent(&store_);
+  agent.Ticks(0, 0, {{agent.Disk("C:"), 3}});
+  ASSERT_OK(agent.Send());
+  const auto reader = Subscribe({"\\Disk(D:)\\Transfers/sec"});
+  EXPECT_THAT(reader->Read(), IsEmpty());
+  const uint32_t born =
+      agent.Instance(agent.machine_id, agent.disk, "D:", /*instance_id=*/0,
+                     /*occurrence=*/0, /*is_born=*/true);
+  agent.Ticks(1, 2, {{born, 4}});
+  Arrive(agent);
+  EXPECT_THAT(reader->Read(), ElementsAre("+1 web-1 \\Disk(D:)\\Transfers/sec",
+                                          "1@1=4", "1@2=4"));
 }
 
 TEST_F(HubTest, SendsRawSamples) {

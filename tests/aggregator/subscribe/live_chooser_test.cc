@@ -72,6 +72,20 @@ TEST_F(LiveChooserTest, RanksTheNewestValues) {
                                           "3@3=4", "1@3=2", "-2"));
 }
 
+TEST_F(LiveChooserTest, RanksByPresence) {
+  agent_.Ticks(0, 0, {{c_, 4}});
+  ASSERT_OK(agent_.Send());
+  const auto reader =
+      Subscribe({"\\Disk(*)\\Transfers/sec"},
+                {.interval = absl::Seconds(10), .choice = {.top = 1}});
+  // D: has 9 in the last 4 s of 10 s, C: has 4 all the time.
+  agent_.Ticks(1, 5, {{c_, 4}});
+  agent_.Ticks(6, 11, {{c_, 4}, {d_, 9}});
+  Arrive(agent_);
+  EXPECT_THAT(reader->Read(),
+              ElementsAre("+1 web-1 \\Disk(C:)\\Transfers/sec", "1@10=4"));
+}
+
 TEST_F(LiveChooserTest, BottomRanksTheSmallestValues) {
   Tick(1, 2, 3);
   ASSERT_OK(agent_.Send());

@@ -225,6 +225,45 @@ TEST(ChunkTest, RoundTripsRandomFrames) {
   }
 }
 
+// Returns a frame of two ticks with two instances, one of them born.
+std::shared_ptr<Frame> FrameWithBirth() {
+  auto query = std::make_shared<CollectedQuery>();
+  query->columns.resize(1);
+  auto frame = std::make_shared<Frame>();
+  frame->query = std::move(query);
+  frame->clocks = std::make_shared<const std::vector<perflib::Clocks>>(
+      std::vector<perflib::Clocks>{ClocksAt(1), ClocksAt(2)});
+  for (uint32_t i = 0; i < 2; ++i) {
+    frame->runs.push_back(
+        {std::make_shared<const Instance>(
+             Instance{.life = MakeLife(kEpoch, i + 1), .is_born = i == 1}),
+         /*first_tick=*/0, /*tick_count=*/2, 2 * i});
+  }
+  frame->columns = {{.constant = true, .values = {5, 6}}};
+  return frame;
+}
+
+TEST(ChunkTest, KeepsBirthsAndTimesOfIntervals) {
+  const auto first = FrameWithBirth();
+  first->interval_times = {60'000'000'000, 59'000'000'001};
+  const auto second = FrameWithBirth();
+  second->query = first->query;
+  second->interval_times = {7, 8};
+  ChunkBuilder builder;
+  builder.Add({first}, 0, 2);
+  builder.Add({second}, 1, 1);
+  const EncodedChunk encoded = builder.Finish(&ShapeOf);
+  ASSERT_OK_AND_ASSIGN(const Chunk chunk, Open(encoded));
+  ASSERT_OK_AND_ASSIGN(const Frame frame,
+                       chunk.Read(0, first->query, {true}, {}, nullptr));
+  EXPECT_EQ(frame.epoch_number, kEpoch);
+  EXPECT_THAT(frame.interval_times,
+              ::testing::ElementsAre(60'000'000'000, 59'000'000'001, 8));
+  ASSERT_EQ(frame.runs.size(), 2);
+  EXPECT_FALSE(frame.runs[0].instance->is_born);
+  EXPECT_TRUE(frame.runs[1].instance->is_born);
+}
+
 // All values read belong to wanted instances, and none of them is omitted.
 TEST(ChunkTest, ReturnsOnlyWantedInstances) {
   Machine machine(5);

@@ -1,0 +1,89 @@
+#include "aggregator/query/tick_intervals.h"
+
+#include <algorithm>
+
+#include "perflib/clocks.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+bool IsBefore(const std::pair<int64_t, int64_t>& time, int64_t window) {
+  return time.first < window;
+}
+
+}  // namespace
+
+void IntervalTimes::Add(int64_t window, int64_t nanos) {
+  if (nanos == 0) return;
+  total_ += nanos;
+  // Nearly always the last window or the next one.
+  if (windows_.empty() || windows_.back().first < window) {
+    windows_.emplace_back(window, nanos);
+    return;
+  }
+  auto at =
+      std::lower_bound(windows_.begin(), windows_.end(), window, IsBefore);
+  if (at->first != window) at = windows_.insert(at, {window, 0});
+  at->second += nanos;
+}
+
+void IntervalTimes::Add(const IntervalTimes& other) {
+  for (const auto& [window, nanos] : other.windows_) Add(window, nanos);
+}
+
+int64_t IntervalTimes::Of(int64_t window) const {
+  const auto at =
+      std::lower_bound(windows_.begin(), windows_.end(), window, IsBefore);
+  return at != windows_.end() && at->first == window ? at->second : 0;
+}
+
+TickIntervals::TickIntervals(const WindowGrid& grid)
+    : grid_(grid), stretch_table_(grid), links_(grid.end) {}
+
+void TickIntervals::Add(const Frame& frame) {
+  const DividedTicks& divided = stretch_table_.Of(frame);
+  stretches_ = &divided.stretches;
+  ticks_ = &links_.Add(frame, &divided.lengths);
+  times_.resize(links_.queries());
+  const bool any_behind =
+      std::any_of(stretches_->begin(), stretches_->end(),
+                  [](const Stretch& stretch) { return stretch.is_behind; });
+  if (frame.query->is_thinned() || !frame.failures.empty() || any_behind) {
+    AddTicks(frame);
+  } else {
+    AddStretches();
+  }
+}
+
+const IntervalTimes& TickIntervals::TimesOf(const Schema& schema,
+                                            uint32_t counter_id) {
+  const auto [entry, is_new] = of_counter_.try_emplace({&schema, counter_id});
+  if (!is_new) return entry->second;
+  for (size_t query = 0; query < times_.size(); ++query) {
+    if (links_.Collects(query, schema, counter_id)) {
+      entry->second.Add(times_[query]);
+    }
+  }
+  return entry->second;
+}
+
+IntervalTimes& TickIntervals::TimesOfQuery() { return times_[ticks_->query()]; }
+
+// The intervals of a stretch are all in one window.
+void TickIntervals::AddStretches() {
+  for (const Stretch& stretch : *stretches_) {
+    if (stretch.is_before) continue;
+    TimesOfQuery().Add(stretch.window,
+                       ticks_->LengthTo(stretch.first) + stretch.length);
+  }
+}
+
+void TickIntervals::AddTicks(const Frame& frame) {
+  for (uint32_t tick = 0; tick < frame.clocks->size(); ++tick) {
+    const absl::Time time = perflib::TimeOf((*frame.clocks)[tick]);
+    if (time <= grid_.start || time > grid_.end) continue;
+    TimesOfQuery().Add(grid_.WindowOf(time), ticks_->LengthTo(tick));
+  }
+}
+
+}  // namespace fleetperf::aggregator

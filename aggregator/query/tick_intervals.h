@@ -1,0 +1,66 @@
+// The tick intervals of a machine in the windows of a query. The time of all of
+// a query's tick intervals in a window, less that in which a series was there,
+// is the time in which the series was absent.
+
+#ifndef FLEETPERF_AGGREGATOR_QUERY_TICK_INTERVALS_H_
+#define FLEETPERF_AGGREGATOR_QUERY_TICK_INTERVALS_H_
+
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "aggregator/query/window_grid.h"
+#include "aggregator/samples/frame.h"
+#include "aggregator/samples/tick_link.h"
+
+namespace fleetperf::aggregator {
+
+// The nanoseconds of the tick intervals in each window. Thread-compatible.
+class IntervalTimes {
+ public:
+  void Add(int64_t window, int64_t nanos);
+  void Add(const IntervalTimes& other);
+
+  int64_t Of(int64_t window) const;
+  int64_t total() const { return total_; }
+
+ private:
+  std::vector<std::pair<int64_t, int64_t>> windows_;  // by window
+  int64_t total_ = 0;
+};
+
+// Thread-compatible.
+class TickIntervals {
+ public:
+  explicit TickIntervals(const WindowGrid& grid);
+
+  // Adds a frame with at least one tick. The frames of an epoch must arrive in
+  // order.
+  void Add(const Frame& frame);
+
+  // The ticks of the last frame.
+  const FrameTicks& ticks() const { return *ticks_; }
+  const std::vector<Stretch>& stretches() const { return *stretches_; }
+
+  // Returns the times of all queries that collect a counter. Must be called
+  // after the last frame. Valid as long as this object.
+  const IntervalTimes& TimesOf(const Schema& schema, uint32_t counter_id);
+
+ private:
+  void AddStretches();
+  void AddTicks(const Frame& frame);
+  IntervalTimes& TimesOfQuery();
+
+  const WindowGrid grid_;
+  StretchTable stretch_table_;
+  TickLinks links_;
+  const std::vector<Stretch>* stretches_ = nullptr;
+  const FrameTicks* ticks_ = nullptr;
+  std::vector<IntervalTimes> times_;  // by query
+  std::map<std::pair<const Schema*, uint32_t>, IntervalTimes> of_counter_;
+};
+
+}  // namespace fleetperf::aggregator
+
+#endif  // FLEETPERF_AGGREGATOR_QUERY_TICK_INTERVALS_H_

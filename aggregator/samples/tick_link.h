@@ -1,0 +1,109 @@
+// Tick intervals: the time between two neighbouring ticks of a query.
+//
+// A tick interval joins two neighbouring sound ticks of one query and epoch,
+// without a break between their clocks. A tick is sound if the query did not
+// fail. Queries of the same counters and interval are one query. Presence is
+// the part of the tick intervals in which a series was there.
+
+#ifndef FLEETPERF_AGGREGATOR_SAMPLES_TICK_LINK_H_
+#define FLEETPERF_AGGREGATOR_SAMPLES_TICK_LINK_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/time/time.h"
+#include "aggregator/samples/frame.h"
+#include "perflib/clocks.h"
+
+namespace fleetperf::aggregator {
+
+// Ticks have numbers above 0, in order. The sound ticks of a query that follow
+// each other without another one between them have consecutive numbers only
+// within a frame; NumberBefore has the number of the tick before.
+struct SoundTick {
+  int64_t number = 0;
+  perflib::Clocks clocks;
+};
+
+// The ticks of one frame. Valid until the next one is added to the TickLinks
+// that made it. Immutable.
+class FrameTicks {
+ public:
+  // The number of the frame's query, the same for all its frames.
+  size_t query() const { return query_; }
+  // The nanoseconds of the tick interval that ends at a tick. 0: none.
+  int64_t LengthTo(uint32_t tick) const {
+    return tick == 0 ? link_ : (*lengths_)[tick];
+  }
+  // Returns the number of a tick, or of the last sound tick before it if it is
+  // not sound.
+  int64_t NumberOf(uint32_t tick) const {
+    return numbers_.empty() ? first_number_ + tick : numbers_[tick];
+  }
+  // Returns the number of the last sound tick before a tick. 0: none.
+  int64_t NumberBefore(uint32_t tick) const;
+  // Returns the clocks of that tick, which must exist.
+  const perflib::Clocks& ClocksBefore(uint32_t tick) const;
+
+ private:
+  friend class TickLinks;
+
+  size_t query_ = 0;
+  std::shared_ptr<const std::vector<perflib::Clocks>> clocks_;
+  SoundTick before_;  // the last sound tick before the frame
+  int64_t link_ = 0;  // from that tick to the frame's first one
+  int64_t first_number_ = 0;
+  const std::vector<int64_t>* lengths_ = nullptr;
+  // If ticks are not sound: the number of each tick, and the position of the
+  // last sound tick before it; -1: before the frame.
+  std::vector<int64_t> numbers_;
+  std::vector<int64_t> positions_before_;
+};
+
+// Joins the ticks of a machine's queries. Frames must arrive in the order of
+// epochs and sequences. Thread-compatible.
+class TickLinks {
+ public:
+  // Ignores ticks after `end`.
+  explicit TickLinks(absl::Time end = absl::InfiniteFuture());
+
+  // Adds a frame with at least one tick. `lengths`, if not null, has the
+  // nanoseconds between each tick and the tick before it, or 0 if their clocks
+  // have a break, and must outlive the result.
+  const FrameTicks& Add(const Frame& frame,
+                        const std::vector<int64_t>* lengths = nullptr);
+
+  // The number of queries so far.
+  size_t queries() const { return queries_.size(); }
+  // Returns whether a query has samples of a counter.
+  bool Collects(size_t query, const Schema& schema, uint32_t counter_id) const;
+
+ private:
+  struct Query {
+    std::shared_ptr<const CollectedQuery> query;
+    uint32_t epoch_number = 0;
+    SoundTick last;  // number 0: none
+  };
+
+  size_t QueryOf(const std::shared_ptr<const CollectedQuery>& query);
+  bool HasTickAfterEnd(const Frame& frame) const;
+  void AddSound(const Frame& frame, const std::vector<int64_t>* lengths,
+                Query* query);
+  void AddThinned(const Frame& frame, Query* query);
+  void AddEach(const Frame& frame, Query* query);
+
+  const int64_t end_;  // like PerfTime100NSec
+  std::vector<Query> queries_;
+  absl::flat_hash_map<std::shared_ptr<const CollectedQuery>, size_t> numbers_;
+  int64_t next_number_ = 1;
+  FrameTicks ticks_;
+  std::vector<int64_t> lengths_;  // of ticks_, unless the caller has them
+};
+
+}  // namespace fleetperf::aggregator
+
+#endif  // FLEETPERF_AGGREGATOR_SAMPLES_TICK_LINK_H_
