@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "aggregator/config.h"
 #include "aggregator/store/backup/backup.h"
+#include "base/progress.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::aggregator {
@@ -14,7 +15,7 @@ namespace fleetperf::aggregator {
 absl::Status RestoreCommand(const std::string& config_path,
                             const std::string& backup) {
   ASSIGN_OR_RETURN(const Config config, LoadConfig(config_path));
-  const bool shows_progress = isatty(STDERR_FILENO) != 0;
+  const bool shows_progress = isatty(STDERR_FILENO) != 0 && !TerminalIsDumb();
   uint64_t restored = 0;
   RETURN_IF_ERROR(RestoreStore(
       backup, config.store_directory, [&](uint64_t bytes, uint64_t total) {

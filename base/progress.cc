@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -18,8 +19,15 @@ constexpr int kBarLength = 20;
 
 }  // namespace
 
+bool TerminalIsDumb() {
+  const char* terminal = std::getenv("TERM");
+  return terminal != nullptr && absl::string_view(terminal) == "dumb";
+}
+
 Progress::Progress(std::string what) : what_(std::move(what)) {
-  if (StandardErrorIsTerminal()) thread_ = std::thread([this] { Run(); });
+  if (StandardErrorIsTerminal() && !TerminalIsDumb()) {
+    thread_ = std::thread([this] { Run(); });
+  }
 }
 
 Progress::~Progress() {

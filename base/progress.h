@@ -14,8 +14,13 @@
 
 namespace fleetperf {
 
+// Whether the environment says that the terminal cannot move its cursor
+// (TERM=dumb).
+bool TerminalIsDumb();
+
 // A line on standard error, shown after two seconds, updated, and removed by
-// the destructor. A no-op unless standard error is a terminal. Destroy the
+// the destructor. A no-op unless standard error is a terminal that can move its
+// cursor. Destroy the
 // object before writing to a standard output that is a terminal. Write to
 // standard error only with Print().
 class Progress {

@@ -13,12 +13,21 @@ const std::map<std::string, Format>& Formats() {
   return *formats;
 }
 
+namespace {
+
+// A file that does not exist is a failure, not a name that matches nothing.
+absl::Status Failed(const absl::Status& status) {
+  return absl::FailedPreconditionError(status.message());
+}
+
+}  // namespace
+
 std::function<absl::Status()> Connected(
     Arguments& arguments,
     std::function<absl::Status(const Connection&)> command) {
   return [&arguments, command = std::move(command)]() -> absl::Status {
     const auto connection = Connection::Open(arguments.connection);
-    if (!connection.ok()) return connection.status();
+    if (!connection.ok()) return Failed(connection.status());
     return command(*connection);
   };
 }
@@ -40,6 +49,12 @@ void AddFormat(CLI::App* command, Arguments& arguments) {
                    "table for users; csv and json for programs")
       ->transform(CLI::CheckedTransformer(Formats()).description(""))
       ->type_name("table|csv|json");
+  AddWide(command);
+}
+
+void AddWide(CLI::App* command) {
+  command->add_flag_callback("--wide", UseWideTables,
+                             "Do not fit the table to the terminal");
 }
 
 }  // namespace fleetperf::cli

@@ -5,10 +5,12 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "aggregator/cli/check.h"
 #include "aggregator/cli/commands.h"
 
 namespace CLI {
@@ -27,12 +29,14 @@ struct Arguments {
   QueryFlags query;
   ExplainFlags explain;
   WatchFlags watch;
+  CheckFlags check;
   std::string output;
   std::vector<std::string> files;
   CalcFlags calc;
   std::string directory;
   PkiFlags pki;
   std::function<absl::Status()> run;  // runs the given command
+  std::optional<int> exit_status;     // of a command that sets its own
 };
 
 const std::map<std::string, Format>& Formats();
@@ -49,10 +53,12 @@ CLI::App* AddCommand(CLI::App& parent, Arguments& arguments,
                      std::function<absl::Status()> run);
 
 void AddFormat(CLI::App* command, Arguments& arguments);
+void AddWide(CLI::App* command);
 
 // Each of these functions adds several commands.
 void AddListCommands(CLI::App& app, Arguments& arguments);
 void AddValueCommands(CLI::App& app, Arguments& arguments);
+void AddCheckCommand(CLI::App& app, Arguments& arguments);
 void AddOfflineCommands(CLI::App& app, Arguments& arguments);
 void AddAdministrationCommands(CLI::App& app, Arguments& arguments);
 

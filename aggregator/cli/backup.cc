@@ -28,9 +28,8 @@ absl::Status Backup(const Connection& connection,
                      .c_str());
   }
   RETURN_IF_ERROR(connection.Explain(reader->Finish(), stage));
-  std::printf("%s", absl::StrCat("backed up ", response.total_bytes(),
-                                 " bytes to ", directory, "\n")
-                        .c_str());
+  PutLine(absl::StrCat("backed up ", response.total_bytes(), " bytes to ",
+                       directory));
   return absl::OkStatus();
 }
 

@@ -2,162 +2,93 @@
 
 #include <cstdio>
 #include <iostream>
-#include <limits>
-#include <nlohmann/json.hpp>
+#include <map>
 #include <string>
+#include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "aggregator/cli/calc_line.h"
 #include "aggregator/cli/commands.h"
 #include "aggregator/formula/calculate.h"
 #include "base/printable.h"
-#include "base/status_macros.h"
-#include "perflib/counter_type.h"
 
 namespace fleetperf::cli {
 namespace {
 
 using aggregator::CalculatedValue;
-using aggregator::PrintedCounter;
 using aggregator::PrintedSample;
-using nlohmann::json;
 
-// Not a type of winperf.h.
-constexpr uint32_t kUnknownType = 0xFFFFFFFF;
+class Calculator {
+ public:
+  explicit Calculator(const CalcFlags& flags) : flags_(flags) {}
 
-template <typename... Parts>
-absl::Status Wrong(const Parts&... parts) {
-  return absl::InvalidArgumentError(absl::StrCat(parts...));
-}
-
-const json* Find(const json& object, const char* name) {
-  const auto found = object.find(name);
-  return found != object.end() && !found->is_null() ? &*found : nullptr;
-}
-
-absl::StatusOr<uint64_t> ToNumber(const json& value, absl::string_view name) {
-  if (!value.is_number_unsigned()) {
-    return Wrong(name, " is ", value.dump(),
-                 ", it must be a whole number from 0 to 2^64-1");
-  }
-  return value.get<uint64_t>();
-}
-
-// Sets `number` to std::nullopt if there is no such member. `parent` precedes
-// the name in messages: "raw1.".
-absl::Status ReadNumber(const json& object, absl::string_view parent,
-                        const char* name, std::optional<uint64_t>* number) {
-  const json* value = Find(object, name);
-  if (value == nullptr) return absl::OkStatus();
-  ASSIGN_OR_RETURN(*number, ToNumber(*value, absl::StrCat(parent, name)));
-  return absl::OkStatus();
-}
-
-// Reads a type's name or number. Any other value is an unknown type, not an
-// error.
-absl::Status ReadType(const json& value, const char* name, uint32_t* type) {
-  if (value.is_string()) {
-    const auto* info = perflib::FindCounterTypeByName(value.get<std::string>());
-    *type = info != nullptr ? info->type : kUnknownType;
+  // Prints the value of a line.
+  absl::Status Use(absl::string_view text) {
+    // The header of a block, as decode prints it.
+    if (absl::StrContains(text, "\"total_size\":")) return absl::OkStatus();
+    auto line = ParseCalcLine(text, flags_.type);
+    if (!line.ok()) return line.status();
+    if (!line->has_value) {
+      previous_.erase(line->series);
+      Print(line->origin, CalculatedValue::Gap(GapCause::kNoValue));
+      return absl::OkStatus();
+    }
+    if (!line->series.empty()) TakeOlder(&*line);
+    const std::string defect = aggregator::DefectOf(line->counter);
+    if (!defect.empty()) return absl::InvalidArgumentError(defect);
+    line->counter.wraps = flags_.wrap32;
+    Print(line->origin, aggregator::Calculate(line->counter));
     return absl::OkStatus();
   }
-  ASSIGN_OR_RETURN(const uint64_t number, ToNumber(value, name));
-  *type = number <= std::numeric_limits<uint32_t>::max()
-              ? static_cast<uint32_t>(number)
-              : kUnknownType;
-  return absl::OkStatus();
-}
 
-absl::Status ReadSize(const json& object, const char* name, uint8_t* size) {
-  std::optional<uint64_t> number;
-  RETURN_IF_ERROR(ReadNumber(object, "", name, &number));
-  if (!number.has_value()) return absl::OkStatus();
-  if (*number != 4 && *number != 8) {
-    return Wrong(name, " is ", *number, ", it must be 4 or 8");
+ private:
+  struct Previous {
+    std::string life;
+    PrintedSample sample;
+  };
+
+  // Sets the older sample and remembers the newer one. No formula spans two
+  // lives.
+  void TakeOlder(CalcLine* line) {
+    const auto previous = previous_.find(line->series);
+    if (previous != previous_.end() && previous->second.life == line->life) {
+      line->counter.older = previous->second.sample;
+    }
+    previous_[line->series] = {line->life, line->counter.newer};
   }
-  *size = static_cast<uint8_t>(*number);
-  return absl::OkStatus();
-}
 
-// A negative frequency counts as 0 and is not an error, because frequencies in
-// blocks are signed.
-absl::Status ReadFrequency(const json& object, absl::string_view parent,
-                           std::optional<uint64_t>* freq) {
-  const json* value = Find(object, "freq");
-  const bool is_negative = value != nullptr && value->is_number_integer() &&
-                           !value->is_number_unsigned();
-  if (!is_negative) return ReadNumber(object, parent, "freq", freq);
-  *freq = 0;
-  return absl::OkStatus();
-}
-
-absl::Status ReadSample(const json& object, absl::string_view name,
-                        PrintedSample* sample) {
-  if (!object.is_object()) return Wrong(name, " is not an object");
-  const std::string parent = absl::StrCat(name, ".");
-  std::optional<uint64_t> data;
-  RETURN_IF_ERROR(ReadNumber(object, parent, "data", &data));
-  if (!data.has_value()) return Wrong(parent, "data is missing");
-  sample->data = *data;
-  RETURN_IF_ERROR(ReadNumber(object, parent, "time", &sample->time));
-  RETURN_IF_ERROR(ReadFrequency(object, parent, &sample->freq));
-  return ReadNumber(object, parent, "multi", &sample->multi);
-}
-
-absl::StatusOr<PrintedCounter> ReadCounter(const std::string& line) {
-  const json object = json::parse(line, nullptr, /*allow_exceptions=*/false);
-  if (!object.is_object()) return Wrong("the line is not a JSON object");
-  PrintedCounter counter;
-  const json* type = Find(object, "type");
-  if (type == nullptr) return Wrong("type is missing");
-  RETURN_IF_ERROR(ReadType(*type, "type", &counter.type));
-  counter.older_type = counter.type;
-  if (const json* older_type = Find(object, "type0")) {
-    RETURN_IF_ERROR(ReadType(*older_type, "type0", &counter.older_type));
+  static void Print(absl::string_view origin, const CalculatedValue& value) {
+    const auto status = aggregator::StatusName(value.status);
+    PutLine(value.ok()
+                ? absl::StrFormat("{%s\"status\":\"%s\",\"value\":%.17g}",
+                                  origin, status, value.value)
+                : absl::StrFormat("{%s\"status\":\"%s\"}", origin, status));
   }
-  RETURN_IF_ERROR(ReadSize(object, "data_size", &counter.data_size));
-  RETURN_IF_ERROR(ReadSize(object, "base_size", &counter.base_size));
-  const json* newer = Find(object, "raw1");
-  if (newer == nullptr) return Wrong("raw1, the newer sample, is missing");
-  RETURN_IF_ERROR(ReadSample(*newer, "raw1", &counter.newer));
-  if (const json* older = Find(object, "raw0")) {
-    RETURN_IF_ERROR(ReadSample(*older, "raw0", &counter.older.emplace()));
-  }
-  const std::string defect = aggregator::DefectOf(counter);
-  if (!defect.empty()) return Wrong(defect);
-  return counter;
-}
 
-void Print(const CalculatedValue& value) {
-  const std::string status(aggregator::StatusName(value.status));
-  if (value.ok()) {
-    std::printf("{\"status\":\"%s\",\"value\":%.17g}\n", status.c_str(),
-                value.value);
-  } else {
-    std::printf("{\"status\":\"%s\"}\n", status.c_str());
-  }
-}
+  const CalcFlags flags_;
+  std::map<std::string, Previous> previous_;  // by series
+};
 
 }  // namespace
 
 absl::Status Calc(const CalcFlags& flags) {
+  Calculator calculator(flags);
   std::string line;
   uint64_t number = 0;
   bool wrong = false;
-  while (std::getline(std::cin, line)) {
+  while (std::getline(std::cin, line) && !HasOutputFailed()) {
     ++number;
     if (absl::StripAsciiWhitespace(line).empty()) continue;
-    auto counter = ReadCounter(line);
-    if (!counter.ok()) {
-      wrong = true;
-      std::fflush(stdout);
-      std::fprintf(stderr, "fleetperf: standard input:%llu: %s\n",
-                   static_cast<unsigned long long>(number),
-                   Printable(counter.status().message()).c_str());
-      continue;
-    }
-    counter->wraps = flags.wrap32;
-    Print(aggregator::Calculate(*counter));
+    const absl::Status used = calculator.Use(line);
+    if (used.ok()) continue;
+    wrong = true;
+    std::fflush(stdout);
+    std::fprintf(stderr, "fleetperf: standard input:%llu: %s\n",
+                 static_cast<unsigned long long>(number),
+                 Printable(used.message()).c_str());
   }
   return wrong ? AlreadyReported() : absl::OkStatus();
 }

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "aggregator/cli/arguments.h"
+#include "aggregator/cli/check.h"
 #include "base/printable.h"
 #include "base/suggest.h"
 #include "base/version.h"
@@ -59,6 +60,16 @@ std::string Explain(CLI::App& app, const CLI::ParseError& error) {
                       " fleetperf --help");
 }
 
+// Prints the error, if any, and returns the exit status.
+int ExitStatus(const absl::Status& status) {
+  if (status.ok()) return 0;
+  if (!status.message().empty()) {
+    std::fprintf(stderr, "fleetperf: %s\n",
+                 Printable(status.message()).c_str());
+  }
+  return absl::IsNotFound(status) ? 2 : 1;
+}
+
 }  // namespace
 
 int RunCommandLine(int argc, char** argv) {
@@ -73,28 +84,32 @@ int RunCommandLine(int argc, char** argv) {
       "  fleetperf query '\\Processor Information(_Total)\\% Processor Time' "
       "--since 5m --step 10s\n"
       "  fleetperf watch '\\Process V2(*)\\% Processor Time'\n"
-      "Run a command with --help to see its flags and examples.");
+      "Run a command with --help to see its flags and examples.\n"
+      "Exit status: 0 ok, 1 failed, 2 a name (machine, counter, instance) "
+      "matches nothing;\n"
+      "check: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.");
   AddConnectionOptions(app, arguments.connection);
   AddListCommands(app, arguments);
   AddValueCommands(app, arguments);
+  AddCheckCommand(app, arguments);
   AddOfflineCommands(app, arguments);
   AddAdministrationCommands(app, arguments);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& request) {  // --help and --version
-    return app.exit(request);
+    app.exit(request);
+    return ExitStatus(FinishOutput());
   } catch (const CLI::ParseError& error) {
-    std::fprintf(stderr, "fleetperf: %s\n", Explain(app, error).c_str());
-    return 2;
+    const absl::Status wrong = absl::InvalidArgumentError(Explain(app, error));
+    return app.got_subcommand("check") ? ReportUnknown(wrong)
+                                       : ExitStatus(wrong);
   }
-  const absl::Status status = arguments.run();
-  if (status.ok()) return 0;
-  std::fflush(stdout);
-  if (!status.message().empty()) {
-    std::fprintf(stderr, "fleetperf: %s\n",
-                 Printable(status.message()).c_str());
+  absl::Status status = arguments.run();
+  status.Update(FinishOutput());
+  if (!status.ok() || !arguments.exit_status.has_value()) {
+    return ExitStatus(status);
   }
-  return 1;
+  return *arguments.exit_status;
 }
 
 }  // namespace fleetperf::cli

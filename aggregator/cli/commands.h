@@ -87,8 +87,10 @@ absl::Status Decode(Format format, const std::vector<std::string>& files);
 
 struct CalcFlags {
   bool wrap32 = false;
+  std::string type;  // of lines that have none
 };
-// Reads raw samples from standard input, one JSON object per line.
+// Reads raw samples from standard input, one JSON object per line; see
+// calc_line.h.
 absl::Status Calc(const CalcFlags& flags);
 
 // Makes the aggregator copy its store to a directory on its machine.

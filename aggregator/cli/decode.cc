@@ -20,9 +20,8 @@ namespace {
 using perflib::ParsedBlock;
 
 void PrintJson(const std::string& file, const ParsedBlock& block) {
-  ForEachDecodedObject(file, block, [](const Record& record) {
-    std::puts(ToJson(record).c_str());
-  });
+  ForEachDecodedObject(file, block,
+                       [](const Record& record) { PutLine(ToJson(record)); });
 }
 
 void PrintCsv(const std::string& file, const ParsedBlock& block,
@@ -37,28 +36,23 @@ void PrintCsv(const std::string& file, const ParsedBlock& block,
 // Prints unusual content that was parsed nevertheless.
 void PrintWarnings(const ParsedBlock& block) {
   if (block.warning_count == 0) return;
-  std::printf("warnings: %llu\n",
-              static_cast<unsigned long long>(block.warning_count));
+  PutLine(absl::StrCat("warnings: ", block.warning_count));
   for (const perflib::Defect& warning : block.warnings) {
-    std::printf("  %s\n", warning.ToString().c_str());
+    PutLine(absl::StrCat("  ", warning.ToString()));
   }
   if (block.warning_count > block.warnings.size()) {
-    std::printf("  and %llu more\n",
-                static_cast<unsigned long long>(block.warning_count -
-                                                block.warnings.size()));
+    PutLine(absl::StrCat("  and ", block.warning_count - block.warnings.size(),
+                         " more"));
   }
 }
 
 void PrintTable(const std::string& file, const ParsedBlock& block) {
-  std::printf(
-      "%s: %u bytes, %u queries, %s, PerfTimeStamp %lld, PerfFreq %lld\n",
-      Printable(file).c_str(), block.header.total_size,
-      block.header.num_counters,
-      FormatUtc(
-          perflib::TimeFromPerfTime100NSec(block.header.perf_time_100nsec))
-          .c_str(),
-      static_cast<long long>(block.header.perf_time_stamp),
-      static_cast<long long>(block.header.perf_freq));
+  PutLine(absl::StrCat(Printable(file), ": ", block.header.total_size,
+                       " bytes, ", block.header.num_counters, " queries, ",
+                       FormatUtc(perflib::TimeFromPerfTime100NSec(
+                           block.header.perf_time_100nsec)),
+                       ", PerfTimeStamp ", block.header.perf_time_stamp,
+                       ", PerfFreq ", block.header.perf_freq));
   PrintWarnings(block);
   const auto printer = MakePrinter(Format::kTable);
   ForEachDecodedRow(block, [&](const Record& row) { printer->Print(row); });
@@ -109,6 +103,7 @@ absl::Status Decode(Format format, const std::vector<std::string>& files) {
   size_t done = 0;
   size_t wrong = 0;
   for (const std::string& file : files) {
+    if (HasOutputFailed()) break;
     if (progress != nullptr) {
       progress->Update(ProgressBar(static_cast<double>(done++) /
                                    static_cast<double>(files.size())));

@@ -27,20 +27,26 @@ std::string TypeName(HeaderType type) {
   return absl::StrCat("unknown (", static_cast<uint32_t>(type), ")");
 }
 
-// Returns the record of the block itself.
-Record BlockRecord(const std::string& file, const ParsedBlock& block) {
-  return {{.name = "file", .value = file},
-          {.name = "total_size", .value = uint64_t{block.header.total_size}},
-          {.name = "queries", .value = uint64_t{block.header.num_counters}},
-          {.name = "perf_time", .value = block.header.perf_time_stamp},
+Record ClockFields(const ParsedBlock& block) {
+  return {{.name = "perf_time", .value = block.header.perf_time_stamp},
           {.name = "perf_time_100ns", .value = block.header.perf_time_100nsec},
           {.name = "perf_freq", .value = block.header.perf_freq}};
 }
 
-Record ErrorRecord(uint64_t query, const QueryResult& result) {
+// Returns the record of the block itself.
+Record BlockRecord(const std::string& file, const ParsedBlock& block) {
+  Record record = {
+      {.name = "file", .value = file},
+      {.name = "total_size", .value = uint32_t{block.header.total_size}},
+      {.name = "queries", .value = uint32_t{block.header.num_counters}}};
+  for (Field& clock : ClockFields(block)) record.push_back(std::move(clock));
+  return record;
+}
+
+Record ErrorRecord(uint32_t query, const QueryResult& result) {
   return {{.name = "query", .value = query},
-          {.name = "type", .value = TypeName(result.type)},
-          {.name = "status", .value = uint64_t{result.status}}};
+          {.name = "result", .value = TypeName(result.type)},
+          {.name = "status", .value = uint32_t{result.status}}};
 }
 
 // Returns the number of values per instance, or of all values if there are no
@@ -61,27 +67,27 @@ struct ValueFields {
                    size_t i) {
     const perflib::InstanceView& view = block.Instances(result)[i];
     instance.value = block.Name(view);
-    instance_id.value = uint64_t{view.instance_id};
+    instance_id.value = uint32_t{view.instance_id};
   }
 
   // Sets the fields of the `i`-th value of the result.
   void SetValue(const ParsedBlock& block, const QueryResult& result, size_t i) {
     const size_t columns = ColumnsOf(block, result);
     const auto ids = block.CounterIds(result);
-    if (!ids.empty()) counter.value = uint64_t{ids[i % columns]};
+    if (!ids.empty()) counter.value = uint32_t{ids[i % columns]};
     if (result.instances.count > 0) SetInstance(block, result, i / columns);
     const uint32_t bytes = block.ValueSizes(result)[i];
-    if (bytes != perflib::kRejectedValue) size.value = uint64_t{bytes};
+    if (bytes != perflib::kRejectedValue) size.value = uint32_t{bytes};
     if (bytes == sizeof(uint32_t) || bytes == sizeof(uint64_t)) {
       value.value = absl::StrCat(block.Values(result)[i]);
     }
   }
 };
 
-Record ValueRecord(uint64_t query, const QueryResult& result,
+Record ValueRecord(uint32_t query, const QueryResult& result,
                    const ValueFields& fields) {
   return {{.name = "query", .value = query},
-          {.name = "type", .value = TypeName(result.type)},
+          {.name = "result", .value = TypeName(result.type)},
           fields.counter,
           fields.instance,
           fields.instance_id,
@@ -92,7 +98,7 @@ Record ValueRecord(uint64_t query, const QueryResult& result,
 // Produces the rows of one result.
 class ResultRows {
  public:
-  ResultRows(const ParsedBlock& block, uint64_t query, UseRecord use)
+  ResultRows(const ParsedBlock& block, uint32_t query, UseRecord use)
       : block_(block),
         result_(block.results[query]),
         query_(query),
@@ -134,7 +140,7 @@ class ResultRows {
 
   const ParsedBlock& block_;
   const QueryResult& result_;
-  const uint64_t query_;
+  const uint32_t query_;
   const UseRecord use_;
 };
 
@@ -143,7 +149,7 @@ class ResultRows {
 void ForEachDecodedObject(const std::string& file, const ParsedBlock& block,
                           UseRecord use) {
   use(BlockRecord(file, block));
-  for (size_t query = 0; query < block.results.size(); ++query) {
+  for (uint32_t query = 0; query < block.results.size(); ++query) {
     const QueryResult& result = block.results[query];
     if (result.type == HeaderType::kErrorReturn) {
       use(ErrorRecord(query, result));
@@ -152,13 +158,16 @@ void ForEachDecodedObject(const std::string& file, const ParsedBlock& block,
       if (block.ValueSizes(result)[i] == perflib::kRejectedValue) continue;
       ValueFields fields;
       fields.SetValue(block, result, i);
-      use(ValueRecord(query, result, fields));
+      Record record = ValueRecord(query, result, fields);
+      for (Field& clock : ClockFields(block))
+        record.push_back(std::move(clock));
+      use(record);
     }
   }
 }
 
 void ForEachDecodedRow(const ParsedBlock& block, UseRecord use) {
-  for (size_t query = 0; query < block.results.size(); ++query) {
+  for (uint32_t query = 0; query < block.results.size(); ++query) {
     ResultRows(block, query, use).ForEach();
   }
 }

@@ -10,6 +10,7 @@
 #include "aggregator/cli/command_progress.h"
 #include "aggregator/cli/commands.h"
 #include "aggregator/cli/raw_samples.h"
+#include "aggregator/cli/table.h"
 #include "aggregator/cli/values.h"
 #include "base/clock.h"
 #include "base/printable.h"
@@ -42,10 +43,10 @@ Record ToRecord(const v1::Explanation& explanation) {
   record.push_back(
       {.name = "counterset_guid", .value = explanation.counterset_guid()});
   record.push_back(
-      {.name = "counter_id", .value = uint64_t{explanation.counter_id()}});
+      {.name = "counter_id", .value = uint32_t{explanation.counter_id()}});
   record.push_back(instance);
   record.push_back(
-      {.name = "instance_id", .value = uint64_t{series.instance_id()}});
+      {.name = "instance_id", .value = uint32_t{series.instance_id()}});
   record.push_back(
       {.name = "type", .value = perflib::CounterTypeName(series.type())});
   record.push_back(
@@ -67,8 +68,14 @@ std::string ToJsonLine(const v1::Explanation& explanation) {
 }
 
 void PrintLine(absl::string_view name, const std::string& text) {
-  std::printf("  %-17s %s\n", std::string(name).c_str(),
-              Printable(text).c_str());
+  constexpr size_t kIndent = 20;
+  const size_t width = TableWidth();
+  std::string start = absl::StrFormat("  %-17s ", name);
+  for (const std::string& line :
+       WrapWords(Printable(text), width > kIndent ? width - kIndent : width)) {
+    PutLine(absl::StrCat(start, line));
+    start = std::string(kIndent, ' ');
+  }
 }
 
 std::string SampleText(const v1::RawSample& sample) {
@@ -93,9 +100,7 @@ std::string SampleText(const v1::RawSample& sample) {
 
 void PrintText(const v1::Explanation& explanation) {
   const v1::Series& series = explanation.series();
-  std::printf(
-      "%s\n",
-      Printable(absl::StrCat("\\\\", series.machine(), series.path())).c_str());
+  PutLine(Printable(absl::StrCat("\\\\", series.machine(), series.path())));
   PrintLine("counterset", absl::StrCat(series.counterset(), " ",
                                        explanation.counterset_guid()));
   PrintLine("counter",
@@ -152,7 +157,7 @@ absl::Status Explain(const Connection& connection, Format format,
   for (const v1::Explanation& explanation : response.explanations()) {
     switch (format) {
       case Format::kJson:
-        std::puts(ToJsonLine(explanation).c_str());
+        PutLine(ToJsonLine(explanation));
         break;
       case Format::kCsv:
         csv->Print(ToRecord(explanation));

@@ -38,6 +38,8 @@ std::string SomeOf(const google::protobuf::RepeatedPtrField<std::string>& all) {
   return text;
 }
 
+const char* YesOrNo(bool yes) { return yes ? "yes" : "no"; }
+
 absl::Status Empty(absl::string_view message) {
   return absl::NotFoundError(message);
 }
@@ -78,18 +80,22 @@ absl::Status ListCountersets(const Connection& connection, Format format,
             for (const v1::Counterset& counterset : response.countersets()) {
               any = true;
               printer->Print(
-                  {{.name = "counterset", .value = counterset.name()},
+                  {{.name = "counterset",
+                    .value = counterset.name(),
+                    .role = ColumnRole::kInstance},
                    {.name = "instances",
-                    .value =
-                        std::string(counterset.has_instances() ? "yes" : "no")},
+                    .value = counterset.has_instances(),
+                    .text = YesOrNo(counterset.has_instances())},
                    {.name = "counters",
-                    .value = uint64_t{counterset.counters()}},
+                    .value = uint32_t{counterset.counters()}},
                    {.name = "machines",
-                    .value = uint64_t{counterset.machines()}},
+                    .value = uint32_t{counterset.machines()}},
                    {.name = "collecting",
-                    .value = uint64_t{counterset.collecting_machines()}},
+                    .value = uint32_t{counterset.collecting_machines()}},
                    {.name = "guid", .value = counterset.guid(), .detail = true},
-                   {.name = "help", .value = counterset.help()}});
+                   {.name = "help",
+                    .value = counterset.help(),
+                    .role = ColumnRole::kText}});
             }
           })));
   printer->Finish();
@@ -112,14 +118,20 @@ absl::Status ListCounters(const Connection& connection, Format format,
           [&](const v1::ListCountersResponse& response) {
             for (const v1::Counter& counter : response.counters()) {
               any = true;
-              printer->Print(
-                  {{.name = "counter", .value = counter.name()},
-                   {.name = "id", .value = uint64_t{counter.id()}},
-                   {.name = "unit", .value = counter.unit()},
-                   {.name = "collected",
-                    .value = std::string(counter.collected() ? "yes" : "no")},
-                   {.name = "type", .value = counter.type()},
-                   {.name = "help", .value = counter.help()}});
+              printer->Print({{.name = "counter",
+                               .value = counter.name(),
+                               .role = ColumnRole::kInstance},
+                              {.name = "id", .value = uint32_t{counter.id()}},
+                              {.name = "unit", .value = counter.unit()},
+                              {.name = "collected",
+                               .value = counter.collected(),
+                               .text = YesOrNo(counter.collected())},
+                              {.name = "type",
+                               .value = counter.type(),
+                               .role = ColumnRole::kExtra},
+                              {.name = "help",
+                               .value = counter.help(),
+                               .role = ColumnRole::kText}});
             }
           })));
   printer->Finish();
@@ -148,9 +160,13 @@ absl::Status ListInstances(const Connection& connection, Format format,
             for (const auto& instance : response.instances()) {
               any = true;
               printer->Print(
-                  {{.name = "machine", .value = instance.machine()},
-                   {.name = "instance", .value = instance.name()},
-                   {.name = "id", .value = uint64_t{instance.instance_id()}}});
+                  {{.name = "machine",
+                    .value = instance.machine(),
+                    .role = ColumnRole::kMachine},
+                   {.name = "instance",
+                    .value = instance.name(),
+                    .role = ColumnRole::kInstance},
+                   {.name = "id", .value = uint32_t{instance.instance_id()}}});
             }
             unanswered.MergeFrom(response.unanswered());
           });

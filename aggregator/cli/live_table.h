@@ -20,11 +20,11 @@ namespace fleetperf::cli {
 // Thread-compatible.
 class LiveTable {
  public:
-  // Adds a response of the subscription, received at `now`.
-  void Add(const v1::SubscribeResponse& response, absl::Time now);
+  // Adds a response of the subscription.
+  void Add(const v1::SubscribeResponse& response);
 
   // The order of rows: by path, or by value with the largest or the smallest
-  // first.
+  // first. Late rows have no place by value: they come last.
   enum class Order : uint8_t { kPath, kLargest, kSmallest };
   void SetOrder(Order order);
   Order order() const { return order_; }
@@ -38,22 +38,29 @@ class LiveTable {
     std::optional<Characters> trend;  // nullopt: no trend
     bool has_keys = false;            // keys sort and turn pages
   };
-  // Returns a title line, the table, and a line about hidden rows.
+  // Returns a title line, the table (FormatTable), and a line about hidden
+  // rows. A row whose sample is late at `now`, by the sample's own time, has
+  // its age beside it.
   std::vector<std::string> Lines(const Look& look, absl::Time now);
 
  private:
   struct Row {
     v1::Series series;
-    Value newest;
-    absl::Time arrived = absl::InfinitePast();
-    absl::Duration interval = absl::Seconds(1);  // between the newest two
+    Value newest{.time = absl::InfinitePast()};
+    std::vector<absl::Duration> intervals;  // the last few between values
     std::vector<std::optional<double>> trend;
 
-    bool is_empty() const { return arrived == absl::InfinitePast(); }
+    bool is_empty() const { return newest.time == absl::InfinitePast(); }
+    bool IsLate(absl::Time now) const;
   };
 
-  void AddPoints(const v1::Points& points, absl::Time now);
-  std::vector<const Row*> SortedRows() const;
+  void AddPoints(const v1::Points& points);
+  std::vector<const Row*> SortedRows(absl::Time now) const;
+  // Returns the lines of a page of at most `page_size` rows, or of all if 0.
+  std::vector<std::string> PageLines(const std::vector<const Row*>& rows,
+                                     const Look& look, absl::Time now,
+                                     size_t page_size);
+  static Record ToRecord(const Row& row, absl::Time now);
   std::string Title(const Look& look, size_t series, absl::Time now) const;
 
   std::map<uint32_t, Row> rows_;

@@ -3,12 +3,13 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "aggregator/cli/commands.h"
-#include "aggregator/cli/terminal.h"
+#include "aggregator/cli/table.h"
 #include "base/clock.h"
 #include "base/printable.h"
 #include "base/rpc_deadline.h"
@@ -48,7 +49,12 @@ std::string ToText(const Counts& counts) {
 // The field has a value only if there are counts.
 Field CountsField(const std::string& name, const Counts& counts) {
   Field field{.name = name, .detail = true};
-  if (!counts.empty()) field.value = ToText(counts);
+  if (counts.empty()) return field;
+  Record record;
+  for (const auto& [what, count] : std::map(counts.begin(), counts.end())) {
+    record.push_back({.name = what, .value = uint64_t{count}});
+  }
+  field.value = std::move(record);
   return field;
 }
 
@@ -56,15 +62,17 @@ Record MachineRecord(const v1::Machine& machine, absl::Time now) {
   const bool has_sample = machine.has_newest_sample();
   const absl::Time newest = FromProto(machine.newest_sample());
   const absl::Duration skew = FromProto(machine.skew());
-  std::vector<std::string> labels;
-  for (const auto& [name, value] : machine.labels()) {
-    labels.push_back(absl::StrCat(name, "=", value));
+  Record labels;
+  for (const auto& [name, value] :
+       std::map(machine.labels().begin(), machine.labels().end())) {
+    labels.push_back({.name = name, .value = value});
   }
-  std::sort(labels.begin(), labels.end());
   const bool show_skew =
       machine.connected() && absl::AbsDuration(skew) > kSkewToShow;
   Record record;
-  record.push_back({.name = "machine", .value = machine.name()});
+  record.push_back({.name = "machine",
+                    .value = machine.name(),
+                    .role = ColumnRole::kInstance});
   record.push_back(
       {.name = "state",
        .value = std::string(machine.connected() ? "connected" : "away")});
@@ -82,14 +90,19 @@ Record MachineRecord(const v1::Machine& machine, absl::Time now) {
                      : "";
   }
   record.push_back(clock);
-  record.push_back(
-      {.name = "operating_system", .value = machine.operating_system()});
-  record.push_back({.name = "agent_version", .value = machine.agent_version()});
+  record.push_back({.name = "operating_system",
+                    .value = machine.operating_system(),
+                    .role = ColumnRole::kText});
+  record.push_back({.name = "agent_version",
+                    .value = machine.agent_version(),
+                    .role = ColumnRole::kExtra});
   // Shown only if another machine's agent collects from the machine.
   Field agent{.name = "agent", .value = machine.agent()};
   if (machine.agent() == machine.name()) agent.text = "";
   record.push_back(agent);
-  record.push_back({.name = "labels", .value = absl::StrJoin(labels, " ")});
+  record.push_back({.name = "labels",
+                    .value = std::move(labels),
+                    .role = ColumnRole::kText});
   const absl::Duration lag =
       absl::Trunc(FromProto(machine.lag()), absl::Seconds(1));
   Field lag_field{.name = "lag_seconds"};
@@ -102,11 +115,13 @@ Record MachineRecord(const v1::Machine& machine, absl::Time now) {
   uint64_t lost = 0;
   for (const auto& [cause, ticks] : machine.lost_ticks()) lost += ticks;
   Field lost_ticks{.name = "lost_ticks", .value = lost};
-  if (lost > 0) lost_ticks.text = ToText(machine.lost_ticks());
+  lost_ticks.text = ToText(machine.lost_ticks());
   record.push_back(lost_ticks);
   record.push_back(CountsField("lost_by_cause", machine.lost_ticks()));
-  record.push_back({.name = "rejected_batches",
-                    .value = uint64_t{machine.rejected_batches()}});
+  Field rejected{.name = "rejected_batches",
+                 .value = uint64_t{machine.rejected_batches()}};
+  if (machine.rejected_batches() == 0) rejected.text = "";
+  record.push_back(rejected);
   record.push_back(CountsField("limits_broken", machine.limits_broken()));
   return record;
 }
@@ -156,7 +171,7 @@ std::string PlanText(const v1::Machine& machine) {
 
 // Prints a block per machine: a line per fact, then the queries of its plan.
 void PrintBlock(const v1::Machine& machine) {
-  std::printf("%s\n", Printable(machine.name()).c_str());
+  PutLine(Printable(machine.name()));
   std::vector<Record> facts;
   const auto add_fact = [&](const std::string& name, const std::string& text) {
     if (text.empty()) return;
@@ -170,11 +185,11 @@ void PrintBlock(const v1::Machine& machine) {
     }
   }
   add_fact("plan", PlanText(machine));
-  const size_t width = TerminalSize().columns;
+  const size_t width = TableWidth();
   const auto print = [&](const std::vector<std::string>& lines, size_t first,
                          absl::string_view indent) {
     for (size_t i = first; i < lines.size(); ++i) {
-      std::printf("%s%s\n", std::string(indent).c_str(), lines[i].c_str());
+      PutLine(absl::StrCat(indent, lines[i]));
     }
   };
   print(FormatTable(facts, width), 1, "  ");
@@ -230,12 +245,12 @@ absl::Status ListMachines(const Connection& connection, Format format,
   } while (!request.page_token().empty());
   printer.Finish();
   if (any) return absl::OkStatus();
-  return absl::NotFoundError(
-      machine.empty()
-          ? "no agent has connected yet; start fleetperf-agent on a "
-            "machine"
-          : absl::StrCat("no machine matches \"", machine,
-                         "\"; see: fleetperf machines"));
+  if (machine.empty()) {
+    return absl::FailedPreconditionError(
+        "no agent has connected yet; start fleetperf-agent on a machine");
+  }
+  return absl::NotFoundError(absl::StrCat(
+      "no machine matches \"", machine, "\"; see: fleetperf machines"));
 }
 
 }  // namespace fleetperf::cli

@@ -30,6 +30,16 @@ std::string FormatPlain(double value) {
   return FormatDecimals(value, decimals);
 }
 
+// Small percentages do not vanish: a process that used the processor is not
+// idle.
+std::string FormatPercent(double value) {
+  // Idle time and the clock are not read at the same instant, so that zero can
+  // come out slightly negative.
+  if (value > -0.05 && value <= 0) return "0.00";
+  if (value > 0 && value < 0.001) return "<0.001";
+  return absl::StrFormat(value > 0 && value < 0.01 ? "%.3f" : "%.2f", value);
+}
+
 NumberText FormatSeconds(double value) {
   if (std::fabs(value) >= 60) {
     return {absl::FormatDuration(
@@ -73,10 +83,7 @@ Scale ScaleFor(double largest, absl::string_view unit) {
 
 std::string FormatScaled(double value, const Scale& scale) {
   const double number = value / scale.divisor;
-  if (scale.unit != "%") return FormatPlain(number);
-  // Idle time and the clock are not read at the same instant, so that zero can
-  // come out slightly negative.
-  return absl::StrFormat("%.2f", std::fabs(number) < 0.05 ? 0.0 : number);
+  return scale.unit == "%" ? FormatPercent(number) : FormatPlain(number);
 }
 
 std::string FormatDecimals(double value, int decimals) {

@@ -1,6 +1,7 @@
 // Formats numbers and times for users: bytes in powers of 1024, times in
 // suitable units, large counts with separators, and no more digits than are
-// significant.
+// significant. Percentages have two decimals, below 0.01 three, and "<0.001" is
+// the smallest.
 
 #ifndef FLEETPERF_AGGREGATOR_CLI_NUMBERS_H_
 #define FLEETPERF_AGGREGATOR_CLI_NUMBERS_H_

@@ -35,8 +35,18 @@ void AddCalcCommand(CLI::App& app, Arguments& arguments) {
       "and multi. Members that the type does not use may be omitted. "
       "Optional: type0 (the older\n"
       "sample's type), base_size (4: the base wraps).\n"
+      "Also reads the lines of explain, query --raw and decode in --format "
+      "json; there, the older\n"
+      "sample is the series' previous line:\n"
+      "  fleetperf query '\\Memory\\Page Faults/sec' --raw --format json | "
+      "fleetperf calc\n"
+      "  fleetperf decode --format json capture/*/*.block | fleetperf calc "
+      "--type PERF_COUNTER_COUNTER\n"
       "docs/reference/counters.md has the formulas.\n",
       [a] { return Calc(a->calc); });
+  calc->add_option("--type", arguments.calc.type,
+                   "The type of lines that have none, such as decode's")
+      ->type_name("PERF_...");
   calc->add_flag(
       "--wrap32", arguments.calc.wrap32,
       "Treat 4-byte data that fell by less than half of its range as wrapped");

@@ -1,27 +1,34 @@
 #include "aggregator/cli/output.h"
 
 #include <algorithm>
+#include <atomic>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "aggregator/cli/table.h"
 #include "aggregator/cli/terminal.h"
 #include "base/printable.h"
 
 namespace fleetperf::cli {
 namespace {
 
-bool IsNull(const Field& field) {
-  return std::holds_alternative<std::monostate>(field.value);
+// errno of the first failure to write standard output; 0: none. Written by the
+// main thread or by a watch's painter.
+std::atomic<int> output_error = 0;
+bool is_wide = false;
+
+void NoteOutputError() {
+  int none = 0;
+  output_error.compare_exchange_strong(none, errno != 0 ? errno : EIO);
 }
 
-bool IsNumber(const Field& field) {
-  return std::holds_alternative<double>(field.value) ||
-         std::holds_alternative<uint64_t>(field.value) ||
-         std::holds_alternative<int64_t>(field.value);
+bool IsNull(const Field& field) {
+  return std::holds_alternative<std::monostate>(field.value);
 }
 
 nlohmann::ordered_json ToJsonObject(const Record& record);
@@ -37,6 +44,11 @@ nlohmann::ordered_json ToJsonValue(const Field::Value& value) {
           for (const Record& record : held)
             list.push_back(ToJsonObject(record));
           return list;
+        } else if constexpr (std::is_same_v<Held, Record>) {
+          return ToJsonObject(held);
+        } else if constexpr (std::is_same_v<Held, uint64_t> ||
+                             std::is_same_v<Held, int64_t>) {
+          return absl::StrCat(held);
         } else {
           return held;
         }
@@ -47,7 +59,7 @@ nlohmann::ordered_json ToJsonValue(const Field::Value& value) {
 nlohmann::ordered_json ToJsonObject(const Record& record) {
   nlohmann::ordered_json object = nlohmann::ordered_json::object();
   for (const Field& field : record) {
-    if (field.detail && IsNull(field)) continue;
+    if (!field.is_in(kInJson) || (field.detail && IsNull(field))) continue;
     object[field.name] = ToJsonValue(field.value);
   }
   return object;
@@ -61,9 +73,14 @@ std::string Dump(const nlohmann::ordered_json& json) {
 
 // Returns the full value, for programs.
 std::string PlainText(const Field& field) {
-  if (const auto* text = std::get_if<std::string>(&field.value)) return *text;
   if (IsNull(field)) return "";
-  return Dump(ToJsonValue(field.value));
+  if (const auto* fields = std::get_if<Record>(&field.value)) {
+    return absl::StrJoin(*fields, " ", [](std::string* out, const Field& one) {
+      absl::StrAppend(out, one.name, "=", PlainText(one));
+    });
+  }
+  const nlohmann::ordered_json json = ToJsonValue(field.value);
+  return json.is_string() ? json.get<std::string>() : Dump(json);
 }
 
 std::string QuoteCsv(const std::string& text) {
@@ -75,9 +92,8 @@ class TablePrinter : public RecordPrinter {
  public:
   void Print(const Record& record) override { records_.push_back(record); }
   void Finish() override {
-    const size_t width = TerminalSize().columns;
-    for (const std::string& line : FormatTable(records_, width)) {
-      std::puts(line.c_str());
+    for (const std::string& line : FormatTable(records_, TableWidth())) {
+      PutLine(line);
     }
   }
 
@@ -98,8 +114,10 @@ class CsvPrinter : public RecordPrinter {
   template <typename Text>
   static void PrintLine(const Record& record, Text text) {
     std::vector<std::string> cells;
-    for (const Field& field : record) cells.push_back(QuoteCsv(text(field)));
-    std::puts(absl::StrJoin(cells, ",").c_str());
+    for (const Field& field : record) {
+      if (field.is_in(kInCsv)) cells.push_back(QuoteCsv(text(field)));
+    }
+    PutLine(absl::StrJoin(cells, ","));
   }
 
   bool has_header_ = false;
@@ -107,12 +125,35 @@ class CsvPrinter : public RecordPrinter {
 
 class JsonPrinter : public RecordPrinter {
  public:
-  void Print(const Record& record) override {
-    std::puts(ToJson(record).c_str());
-  }
+  void Print(const Record& record) override { PutLine(ToJson(record)); }
 };
 
 }  // namespace
+
+void Put(absl::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) {
+    NoteOutputError();
+  }
+}
+
+void PutLine(absl::string_view line) {
+  Put(line);
+  Put("\n");
+}
+
+bool HasOutputFailed() { return output_error != 0; }
+
+absl::Status FinishOutput() {
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) NoteOutputError();
+  const int error = output_error;
+  if (error == 0 || error == EPIPE) return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrCat("cannot write the output: ", std::strerror(error)));
+}
+
+size_t TableWidth() { return is_wide ? 0 : TerminalSize().columns; }
+
+void UseWideTables() { is_wide = true; }
 
 std::string TableText(const Field& field) {
   return Printable(field.text.value_or(PlainText(field)));
@@ -155,48 +196,5 @@ std::unique_ptr<RecordPrinter> MakePrinter(Format format) {
 }
 
 std::string ToJson(const Record& record) { return Dump(ToJsonObject(record)); }
-
-std::vector<std::string> FormatTable(const std::vector<Record>& records,
-                                     size_t width) {
-  std::vector<std::string> lines;
-  if (records.empty()) return lines;
-  struct Column {
-    std::string title;
-    bool right = false;
-    size_t width = 0;
-    std::vector<std::string> cells;
-  };
-  std::vector<Column> columns;
-  for (size_t i = 0; i < records.front().size(); ++i) {
-    if (records.front()[i].detail) continue;
-    Column& column = columns.emplace_back();
-    column.title = absl::AsciiStrToUpper(
-        absl::StrReplaceAll(records.front()[i].name, {{"_", " "}}));
-    column.width = DisplayWidth(column.title);
-    for (const Record& record : records) {
-      column.cells.push_back(TableText(record[i]));
-      column.width = std::max(column.width, DisplayWidth(column.cells.back()));
-      column.right = column.right || IsNumber(record[i]);
-    }
-  }
-  const auto line_of = [&](auto cell_of) {
-    std::string line;
-    for (const Column& column : columns) {
-      const std::string cell = cell_of(column);
-      const std::string padding(column.width - DisplayWidth(cell), ' ');
-      absl::StrAppend(&line, line.empty() ? "" : "  ",
-                      column.right ? padding : "", cell,
-                      column.right ? "" : padding);
-    }
-    absl::StripTrailingAsciiWhitespace(&line);
-    return width > 0 ? CutEnd(line, width) : line;
-  };
-  lines.push_back(line_of([](const Column& column) { return column.title; }));
-  for (size_t row = 0; row < records.size(); ++row) {
-    lines.push_back(
-        line_of([row](const Column& column) { return column.cells[row]; }));
-  }
-  return lines;
-}
 
 }  // namespace fleetperf::cli

@@ -12,18 +12,40 @@
 #include <variant>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 
 namespace fleetperf::cli {
 
 enum class Format { kTable, kCsv, kJson, kPdhCsv };
 
+// The outputs that show a field, as a set of bits.
+inline constexpr uint8_t kInTables = 1;
+inline constexpr uint8_t kInCsv = 2;
+inline constexpr uint8_t kInJson = 4;
+inline constexpr uint8_t kEverywhere = kInTables | kInCsv | kInJson;
+
+// How a column may change in a table that is wider than the terminal; see
+// FormatTable.
+enum class ColumnRole : uint8_t {
+  kKey,       // values, units and marks: always shown in full
+  kInstance,  // the name of the row: cut last
+  kMachine,   // stated once above the table if all rows agree
+  kCounter,   // same; cut at the front
+  kExtra,     // dropped
+  kText,      // explanations: cut first, and dropped
+};
+
 // A field of a record. The value of an empty field is monostate: null in JSON,
 // empty elsewhere.
 struct Field {
-  // The last alternative is a list of records, which only JSON prints.
-  using Value = std::variant<std::monostate, std::string, double, uint64_t,
-                             int64_t, bool, std::vector<std::vector<Field>>>;
+  // JSON writes integers of 64 bits as strings, because many readers of JSON
+  // keep 53 bits. The last alternatives are a list of records, which only JSON
+  // prints, and an object.
+  using Value =
+      std::variant<std::monostate, std::string, double, uint32_t, uint64_t,
+                   int64_t, bool, std::vector<std::vector<Field>>,
+                   std::vector<Field>>;
 
   std::string name;
   Value value;
@@ -31,6 +53,12 @@ struct Field {
   std::optional<std::string> text = std::nullopt;
   // Whether the field is hidden in tables, and in JSON if it has no value.
   bool detail = false;
+  uint8_t shown_in = kEverywhere;
+  ColumnRole role = ColumnRole::kKey;
+
+  bool is_in(uint8_t outputs) const {
+    return (shown_in & outputs) != 0 && !(outputs == kInTables && detail);
+  }
 };
 
 using Record = std::vector<Field>;
@@ -52,10 +80,19 @@ std::string TableText(const Field& field);
 // Returns a record as one line of JSON, without the line end.
 std::string ToJson(const Record& record);
 
-// Returns the rows of a table: numbers aligned right, an upper-case header, and
-// no line longer than `width` unless that is 0.
-std::vector<std::string> FormatTable(const std::vector<Record>& records,
-                                     size_t width);
+// Write to standard output. The first failure is kept for FinishOutput.
+void Put(absl::string_view text);
+void PutLine(absl::string_view line);
+// Returns whether writing has failed: further output is useless.
+bool HasOutputFailed();
+// Flushes standard output and returns the first failure to write it. A reader
+// that closed the pipe, such as a pager, has enough: this is no error.
+absl::Status FinishOutput();
+
+// The width that tables must fit: the terminal's, or 0, which is no limit.
+size_t TableWidth();
+// Makes TableWidth() 0 (--wide).
+void UseWideTables();
 
 // Returns whether a UTF-8 character starts with this byte.
 inline bool StartsCharacter(char byte) {

@@ -1,8 +1,12 @@
 #include "aggregator/cli/pdh_csv.h"
 
+#include <algorithm>
 #include <charconv>
+#include <cmath>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 
 namespace fleetperf::cli {
@@ -24,29 +28,88 @@ std::string Shortest(double value) {
   return std::string(text, end);
 }
 
+// Returns the path of a series. That of a group has its labels as the machine,
+// and its instance: \\role=web\PhysicalDisk(sda)\Disk Bytes/sec. Counters of a
+// counterset that are combined have their unit.
+std::string NameOf(const v1::Series& series) {
+  std::vector<std::string> machine;
+  if (!series.machine().empty()) machine.push_back(series.machine());
+  for (const auto& [name, value] :
+       std::map(series.labels().begin(), series.labels().end())) {
+    machine.push_back(absl::StrCat(name, "=", value));
+  }
+  std::string name;
+  if (!machine.empty()) {
+    name = absl::StrCat("\\\\", absl::StrJoin(machine, ","));
+  }
+  std::string path = series.path();
+  const size_t counter = path.rfind('\\');
+  const bool is_group = !absl::StrContains(path, '(');
+  if (is_group && !series.instance().empty() && counter != path.npos) {
+    path.insert(counter, absl::StrCat("(", series.instance(), ")"));
+  }
+  absl::StrAppend(&name, path);
+  if (series.counter() == "*" && !series.unit().empty()) {
+    absl::StrAppend(&name, " in ", series.unit());
+  }
+  return name;
+}
+
 }  // namespace
 
+size_t PdhCsv::ColumnOf(const v1::Series& series, absl::Time first) {
+  const auto [entry, is_new] =
+      column_of_series_.try_emplace(series.id(), columns_.size());
+  if (is_new) columns_.push_back({UniqueName(series), first, RowOf(first)});
+  return entry->second;
+}
+
+// Names of series of a query differ, those of groups need not.
+std::string PdhCsv::UniqueName(const v1::Series& series) {
+  const std::string name = NameOf(series);
+  std::string unique = name;
+  for (int number = 2; !names_.insert(unique).second; ++number) {
+    unique = absl::StrCat(name, " #", number);
+  }
+  return unique;
+}
+
+int64_t PdhCsv::RowOf(absl::Time time) const {
+  if (step_ == absl::ZeroDuration()) return 0;
+  absl::Duration rest;
+  return absl::IDivDuration(absl::Ceil(time - absl::UnixEpoch(), step_), step_,
+                            &rest);
+}
+
+absl::Time PdhCsv::TimeOf(int64_t row) const {
+  return step_ == absl::ZeroDuration() ? last_
+                                       : absl::UnixEpoch() + row * step_;
+}
+
+// Later values are placed by their distance to the first one, so that ticks
+// that are a moment early or late do not leave their row.
 void PdhCsv::Add(const v1::Series& series, const Value& value) {
-  const std::string path =
-      series.machine().empty()
-          ? series.path()
-          : absl::StrCat("\\\\", series.machine(), series.path());
-  const auto [column, is_new] =
-      column_of_path_.try_emplace(path, columns_.size());
-  if (is_new) columns_.push_back(path);
-  auto& row = rows_[value.time];
-  if (value.ok()) row[column->second] = value.value;
+  last_ = std::max(last_, value.time);
+  const size_t number = ColumnOf(series, value.time);
+  const Column& column = columns_[number];
+  int64_t row = column.first_row;
+  if (step_ > absl::ZeroDuration()) {
+    row += std::llround(absl::FDivDuration(value.time - column.first, step_));
+  }
+  auto& cells = rows_[row];
+  if (value.ok()) cells[number] = value.value;
 }
 
 std::string PdhCsv::Text() const {
   std::string text = Quoted(kHeader);
-  for (const std::string& path : columns_) {
-    absl::StrAppend(&text, ",", Quoted(path));
+  for (const Column& column : columns_) {
+    absl::StrAppend(&text, ",", Quoted(column.name));
   }
   absl::StrAppend(&text, "\r\n");
-  for (const auto& [time, values] : rows_) {
-    absl::StrAppend(&text, Quoted(absl::FormatTime("%m/%d/%Y %H:%M:%E3S", time,
-                                                   absl::UTCTimeZone())));
+  for (const auto& [row, values] : rows_) {
+    absl::StrAppend(&text,
+                    Quoted(absl::FormatTime("%m/%d/%Y %H:%M:%E3S", TimeOf(row),
+                                            absl::UTCTimeZone())));
     for (size_t i = 0; i < columns_.size(); ++i) {
       const auto value = values.find(i);
       absl::StrAppend(

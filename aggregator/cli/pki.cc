@@ -51,8 +51,7 @@ absl::Status CheckAbsent(const PairFiles& files, bool force) {
 absl::Status Write(const PairFiles& files, const KeyPair& pair) {
   RETURN_IF_ERROR(WriteFile(files.key, pair.key, FileAccess::kOwnerOnly));
   RETURN_IF_ERROR(WriteFile(files.certificate, pair.certificate));
-  std::printf("wrote %s and %s\n", files.certificate.c_str(),
-              files.key.c_str());
+  PutLine(absl::StrCat("wrote ", files.certificate, " and ", files.key));
   return absl::OkStatus();
 }
 

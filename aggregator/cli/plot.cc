@@ -1,9 +1,10 @@
 // plot: draws a chart in the terminal or to a file.
 
 #include <algorithm>
-#include <cstdio>
+#include <limits>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -25,6 +26,9 @@ namespace {
 
 // The number of values per line that a file can resolve.
 constexpr size_t kPointsInFile = 600;
+// The number of lines per unit, unless --top or --bottom sets it. More cannot
+// be told apart.
+constexpr size_t kMaxLines = 12;
 // The size if standard output is not a terminal.
 constexpr Size kSizeOfText = {.rows = 24, .columns = 80};
 // Rows reserved for the prompt.
@@ -66,34 +70,112 @@ void SetLabels(const std::vector<v1::Series>& series, Chart* chart) {
   }
 }
 
+// Returns the average of the line's values; the least number if it has none.
+double SizeOf(const ChartLine& line) {
+  double sum = 0;
+  size_t count = 0;
+  for (const ChartPoint& point : line.points) {
+    if (!point.value.has_value()) continue;
+    sum += *point.value;
+    ++count;
+  }
+  return count > 0 ? sum / static_cast<double>(count)
+                   : -std::numeric_limits<double>::infinity();
+}
+
+// Collects the lines of a chart. Of each unit, keeps the largest ones.
+class ChartReader {
+ public:
+  explicit ChartReader(size_t max_lines) : max_lines_(max_lines) {}
+
+  void Add(const v1::Series& series, const Value& value) {
+    Line& line = LineOf(series);
+    ChartPoint& point =
+        line.line.points.emplace_back(ChartPoint{.time = value.time});
+    if (value.ok()) point.value = value.value;
+    first_ = std::min(first_, value.time);
+    last_ = std::max(last_, value.time);
+  }
+
+  // Returns the lines, largest first in each unit.
+  Chart Finish() {
+    Chart chart;
+    std::vector<v1::Series> series;
+    for (auto& [unit, lines] : units_) {
+      KeepLargest(&lines);
+      for (Line& line : lines) {
+        series.push_back(std::move(line.series));
+        chart.lines.push_back(std::move(line.line));
+      }
+    }
+    SetLabels(series, &chart);
+    chart.subtitle = FormatRange(first_, last_);
+    return chart;
+  }
+
+  size_t left_out() const { return left_out_; }
+
+ private:
+  struct Line {
+    v1::Series series;
+    ChartLine line;
+  };
+
+  // The values of a series arrive together.
+  Line& LineOf(const v1::Series& series) {
+    const auto is_of_unit = [&](const auto& unit) {
+      return unit.first == series.unit();
+    };
+    auto unit = std::find_if(units_.begin(), units_.end(), is_of_unit);
+    if (unit == units_.end()) {
+      unit = units_.insert(units_.end(), {series.unit(), {}});
+    }
+    std::vector<Line>& lines = unit->second;
+    if (!lines.empty() && lines.back().series.id() == series.id()) {
+      return lines.back();
+    }
+    if (lines.size() / 2 >= max_lines_) KeepLargest(&lines);
+    return lines.emplace_back(
+        Line{series, {.counter = series.counter(), .unit = series.unit()}});
+  }
+
+  void KeepLargest(std::vector<Line>* lines) {
+    std::stable_sort(lines->begin(), lines->end(),
+                     [](const Line& a, const Line& b) {
+                       return SizeOf(a.line) > SizeOf(b.line);
+                     });
+    if (lines->size() <= max_lines_) return;
+    left_out_ += lines->size() - max_lines_;
+    lines->resize(max_lines_);
+  }
+
+  const size_t max_lines_;
+  // In the order of the answer.
+  std::vector<std::pair<std::string, std::vector<Line>>> units_;
+  size_t left_out_ = 0;
+  absl::Time first_ = absl::InfiniteFuture();
+  absl::Time last_ = absl::InfinitePast();
+};
+
 absl::StatusOr<Chart> ReadChart(const Connection& connection,
                                 const QueryFlags& flags,
                                 const v1::QueryRangeRequest& request) {
-  Chart chart;
-  std::vector<v1::Series> series;
-  std::map<uint32_t, size_t> line_of_series;
-  absl::Time first = absl::InfiniteFuture();
-  absl::Time last = absl::InfinitePast();
-  RETURN_IF_ERROR(ForEachResult(
-      connection, flags, request, Printing::kAtEnd,
-      [&](const v1::Series& of, const Value& value) {
-        const auto [line, is_new] =
-            line_of_series.try_emplace(of.id(), series.size());
-        if (is_new) {
-          series.push_back(of);
-          chart.lines.push_back({.counter = of.counter(), .unit = of.unit()});
-        }
-        ChartPoint& point = chart.lines[line->second].points.emplace_back(
-            ChartPoint{value.time});
-        if (value.ok()) point.value = value.value;
-        first = std::min(first, value.time);
-        last = std::max(last, value.time);
-      }));
-  SetLabels(series, &chart);
+  const bool is_chosen = flags.top > 0 || flags.bottom > 0;
+  ChartReader reader(is_chosen ? std::numeric_limits<size_t>::max()
+                               : kMaxLines);
+  RETURN_IF_ERROR(ForEachResult(connection, flags, request, Printing::kAtEnd,
+                                [&](const v1::Series& of, const Value& value) {
+                                  reader.Add(of, value);
+                                }));
+  Chart chart = reader.Finish();
   chart.title = absl::StrJoin(flags.paths, ", ");
-  chart.subtitle =
-      absl::StrCat(FormatRange(first, last), ", one value per ",
-                   absl::FormatDuration(FromProto(request.step())));
+  absl::StrAppend(&chart.subtitle, ", one value per ",
+                  absl::FormatDuration(FromProto(request.step())));
+  if (reader.left_out() > 0) {
+    absl::StrAppend(&chart.subtitle, ", the ", kMaxLines,
+                    " largest lines, without ", reader.left_out(),
+                    " smaller ones");
+  }
   return chart;
 }
 
@@ -111,10 +193,10 @@ absl::Status Plot(const Connection& connection, const QueryFlags& flags,
   ASSIGN_OR_RETURN(const Chart chart, ReadChart(connection, flags, request));
   if (!output.empty()) return WritePlotFile(chart, output);
   const TextStyle style = {.characters = ShownCharacters(),
-                           .colors = IsTerminal()};
+                           .colors = CanColor()};
   for (const std::string& line :
        DrawText(chart, size.columns, size.rows, style)) {
-    std::puts(line.c_str());
+    PutLine(line);
   }
   return absl::OkStatus();
 }

@@ -10,6 +10,7 @@
 #include <map>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
@@ -20,7 +21,9 @@
 #include "aggregator/cli/pdh_csv.h"
 #include "aggregator/cli/raw_samples.h"
 #include "aggregator/cli/series_table.h"
+#include "aggregator/cli/table.h"
 #include "aggregator/cli/terminal.h"
+#include "aggregator/cli/totals_title.h"
 #include "aggregator/cli/values.h"
 #include "base/clock.h"
 #include "base/rpc_deadline.h"
@@ -199,19 +202,28 @@ bool GroupsBy(const v1::QueryRangeRequest& request, v1::Grouping grouping) {
 Record ToRecord(const v1::QueryRangeRequest& request, const v1::Series& series,
                 const Value& value) {
   Record record = ValueRecord(series, value, request.has_step());
-  // After the machine, in the order of the flag.
-  auto next = record.begin() + 1;
+  // After the machine: an object in JSON, otherwise a column for each.
+  Record labels;
+  Record columns;
   for (const std::string& name : request.by_labels()) {
     const auto label = series.labels().find(name);
-    next = record.insert(
-        next, {.name = absl::StrCat(kLabelPrefix, name),
-               .value = label != series.labels().end() ? label->second : ""});
-    ++next;
+    const std::string text =
+        label != series.labels().end() ? label->second : "";
+    labels.push_back({.name = name, .value = text});
+    columns.push_back({.name = absl::StrCat(kLabelPrefix, name),
+                       .value = text,
+                       .shown_in = kInTables | kInCsv});
+  }
+  if (!labels.empty()) {
+    columns.push_back(
+        {.name = "labels", .value = std::move(labels), .shown_in = kInJson});
   }
   if (GroupsBy(request, v1::GROUPING_INSTANCE)) {
-    record.insert(record.begin() + 1,
-                  {.name = "instance", .value = series.instance()});
+    columns.insert(columns.begin(), {.name = "instance",
+                                     .value = series.instance(),
+                                     .shown_in = kInCsv | kInJson});
   }
+  record.insert(record.begin() + 1, columns.begin(), columns.end());
   return record;
 }
 
@@ -250,7 +262,9 @@ absl::Status ForEachResult(
     if (progress != nullptr) {
       progress->Update(absl::StrCat(values, " values"));
     }
+    if (HasOutputFailed()) context.TryCancel();
   }
+  if (HasOutputFailed()) return absl::OkStatus();  // FinishOutput has the error
   RETURN_IF_ERROR(connection.Explain(reader->Finish(), stage));
   // With a condition, an empty result is a valid answer.
   return values > 0 || request.has_where() ? absl::OkStatus() : NoSamples();
@@ -261,6 +275,12 @@ namespace {
 // A table needs all values before it prints the first line.
 Printing PrintingOf(Format format) {
   return format == Format::kTable ? Printing::kAtEnd : Printing::kMeanwhile;
+}
+
+// Whether a query that ended with `status` has an answer to print: a path that
+// matches nothing does not affect the others.
+bool HasAnswer(const absl::Status& status) {
+  return status.ok() || absl::IsNotFound(status);
 }
 
 absl::Status QueryRaw(const Connection& connection, Format format,
@@ -292,53 +312,76 @@ absl::Status QueryRaw(const Connection& connection, Format format,
       printer->Print(RawRecord(series, sample));
       any = true;
     }
+    if (HasOutputFailed()) context.TryCancel();
   }
-  RETURN_IF_ERROR(connection.Explain(reader->Finish(), stage));
+  if (HasOutputFailed()) return absl::OkStatus();
+  const absl::Status status = connection.Explain(reader->Finish(), stage);
   progress.reset();
-  printer->Finish();
+  if (HasAnswer(status)) printer->Finish();
+  if (!status.ok()) return status;
   return any ? absl::OkStatus() : NoSamples();
 }
 
 absl::Status PrintPdhCsv(const Connection& connection, const QueryFlags& flags,
                          const v1::QueryRangeRequest& request) {
-  PdhCsv csv;
-  RETURN_IF_ERROR(
+  PdhCsv csv(request.has_step() ? FromProto(request.step())
+                                : absl::ZeroDuration());
+  const absl::Status status =
       ForEachResult(connection, flags, request, Printing::kAtEnd,
                     [&](const v1::Series& series, const Value& value) {
                       csv.Add(series, value);
-                    }));
-  std::fputs(csv.Text().c_str(), stdout);
-  return absl::OkStatus();
+                    });
+  if (HasAnswer(status) && !csv.is_empty()) Put(csv.Text());
+  return status;
 }
 
 absl::Status PrintSeriesTable(const Connection& connection,
                               const QueryFlags& flags,
                               const v1::QueryRangeRequest& request) {
   SeriesTable table;
-  RETURN_IF_ERROR(ForEachResult(
+  const absl::Status status = ForEachResult(
       connection, flags, request, Printing::kAtEnd,
       [&](const v1::Series& series, const Value& value) {
         table.Add(ToRecord(request, series, value), series, value);
-      }));
+      });
+  if (!HasAnswer(status)) return status;
   std::optional<Characters> trend;
   if (IsTerminal()) trend = ShownCharacters();
-  for (const std::string& line : table.Lines(TerminalSize().columns, trend)) {
-    std::puts(line.c_str());
+  for (const std::string& line : table.Lines(TableWidth(), trend)) {
+    PutLine(line);
   }
-  return absl::OkStatus();
+  return status;
 }
 
 absl::Status PrintValues(const Connection& connection, Format format,
                          const QueryFlags& flags,
                          const v1::QueryRangeRequest& request) {
   const auto printer = MakePrinter(format);
-  RETURN_IF_ERROR(
-      ForEachResult(connection, flags, request, PrintingOf(format),
+  return ForEachResult(connection, flags, request, PrintingOf(format),
+                       [&](const v1::Series& series, const Value& value) {
+                         printer->Print(ToRecord(request, series, value));
+                       });
+}
+
+// Prints one value per series, below a line that says what the values are.
+absl::Status PrintTotals(const Connection& connection, const QueryFlags& flags,
+                         const v1::QueryRangeRequest& request) {
+  TotalsTitle title(request, flags.agg);
+  std::vector<Record> records;
+  const absl::Status status =
+      ForEachResult(connection, flags, request, Printing::kAtEnd,
                     [&](const v1::Series& series, const Value& value) {
-                      printer->Print(ToRecord(request, series, value));
-                    }));
-  printer->Finish();
-  return absl::OkStatus();
+                      title.Add(series);
+                      records.push_back(ToRecord(request, series, value));
+                    });
+  if (!HasAnswer(status) || records.empty()) return status;
+  for (const std::string& line : WrapWords(title.Text(), TableWidth())) {
+    PutLine(line);
+  }
+  for (const std::string& line : FormatTable(records, TableWidth())) {
+    PutLine(line);
+  }
+  return status;
 }
 
 }  // namespace
@@ -377,6 +420,9 @@ absl::Status Query(const Connection& connection, Format format,
   if (format == Format::kPdhCsv) return PrintPdhCsv(connection, flags, request);
   if (format == Format::kTable && request.has_step()) {
     return PrintSeriesTable(connection, flags, request);
+  }
+  if (format == Format::kTable) {
+    return PrintTotals(connection, flags, request);
   }
   return PrintValues(connection, format, flags, request);
 }

@@ -1,8 +1,10 @@
 #include "aggregator/cli/raw_samples.h"
 
 #include "absl/strings/str_cat.h"
+#include "aggregator/cli/values.h"
 #include "base/units.h"
 #include "perflib/clocks.h"
+#include "perflib/counter_type.h"
 
 namespace fleetperf::cli {
 
@@ -20,22 +22,28 @@ Record RawFields(const v1::RawSample& sample) {
   };
   record.push_back({.name = "time", .value = FormatUtc(TimeOf(sample))});
   add("value", sample.has_value(), sample.value(), false);
-  record.push_back({.name = "size", .value = uint64_t{sample.value_size()}});
+  record.push_back({.name = "size", .value = uint32_t{sample.value_size()}});
   add("base", sample.has_denominator(), sample.denominator(), true);
   add("frequency", sample.has_frequency(), sample.frequency(), true);
   add("multi", sample.has_multi(), sample.multi(), true);
-  record.push_back(
-      {.name = "perf_time", .value = int64_t{sample.perf_time_stamp()}});
+  record.push_back({.name = "perf_time",
+                    .value = int64_t{sample.perf_time_stamp()},
+                    .role = ColumnRole::kExtra});
   record.push_back({.name = "perf_time_100ns",
-                    .value = int64_t{sample.perf_time_100nsec()}});
-  record.push_back({.name = "perf_freq", .value = int64_t{sample.perf_freq()}});
+                    .value = int64_t{sample.perf_time_100nsec()},
+                    .role = ColumnRole::kExtra});
+  record.push_back({.name = "perf_freq",
+                    .value = int64_t{sample.perf_freq()},
+                    .role = ColumnRole::kExtra});
   add("life", true, sample.life(), true);
   return record;
 }
 
 Record RawRecord(const v1::Series& series, const v1::RawSample& sample) {
-  Record record = {{.name = "machine", .value = series.machine()},
-                   {.name = "path", .value = series.path()}};
+  Record record = SeriesFields(series);
+  record.push_back({.name = "type",
+                    .value = perflib::CounterTypeName(series.type()),
+                    .role = ColumnRole::kText});
   for (Field& field : RawFields(sample)) record.push_back(std::move(field));
   return record;
 }

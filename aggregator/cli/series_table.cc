@@ -6,23 +6,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "aggregator/cli/numbers.h"
+#include "aggregator/cli/table.h"
 
 namespace fleetperf::cli {
 namespace {
 
-constexpr size_t kColumnGap = 2;
-// The smallest useful widths of a path and a trend.
-constexpr size_t kMinPath = 26;
-constexpr size_t kMinTrend = 6;
 constexpr size_t kMaxTrend = 60;
-
-size_t LongestLine(const std::vector<std::string>& lines) {
-  size_t longest = 0;
-  for (const std::string& line : lines) {
-    longest = std::max(longest, DisplayWidth(line));
-  }
-  return longest;
-}
 
 // Returns "12 no_samples, 1 reset"; with a single cause, "no_samples"; empty if
 // no value is missing.
@@ -52,16 +41,17 @@ void AddNumbers(const v1::Series& series,
   if (count > 0) average = sum / static_cast<double>(count);
   const Scale scale =
       ScaleOf(series, std::max(std::fabs(min.value_or(0)), max.value_or(0)));
-  const auto add = [&](const char* name, const std::optional<double>& value) {
-    Field& field = record->emplace_back(Field{.name = name});
+  const auto add = [&](const char* name, const std::optional<double>& value,
+                       ColumnRole role) {
+    Field& field = record->emplace_back(Field{.name = name, .role = role});
     if (!value.has_value()) return;
     field.value = *value;
     field.text = ScaledNumberOf(series, *value, scale);
   };
-  add("last", last);
-  add("avg", average);
-  add("min", min);
-  add("max", max);
+  add("last", last, ColumnRole::kKey);
+  add("avg", average, ColumnRole::kExtra);
+  add("min", min, ColumnRole::kExtra);
+  add("max", max, ColumnRole::kKey);
   record->push_back({.name = "unit", .value = count > 0 ? scale.unit : ""});
 }
 
@@ -85,93 +75,36 @@ void SeriesTable::Add(const Record& record, const v1::Series& series,
   } else {
     row.values.emplace_back(std::nullopt);
     ++row.missing[ReasonText(value)];
-    any_missing_ = true;
   }
 }
 
-Record SeriesTable::ToRecord(const Row& row, size_t path_width) {
+Record SeriesTable::ToRecord(const Row& row) {
   Record record = row.name;
-  for (Field& field : record) {
-    if (field.name == "path") {
-      field.text = CutFront(row.series.path(), path_width);
-    }
-  }
   AddNumbers(row.series, row.values, &record);
   uint64_t gaps = 0;
   for (const auto& [cause, count] : row.missing) gaps += count;
   Field& field = record.emplace_back(Field{.name = "gaps", .value = gaps});
   if (gaps == 0) field.text = "";
+  record.push_back({.name = "cause",
+                    .value = MissingText(row.missing),
+                    .role = ColumnRole::kText});
   return record;
-}
-
-std::vector<Record> SeriesTable::ToRecords(size_t path_width) const {
-  std::vector<Record> records;
-  for (const Row& row : rows_) {
-    records.push_back(ToRecord(row, path_width));
-    records.back().back().detail = !any_missing_;
-  }
-  return records;
-}
-
-size_t SeriesTable::LongestPath() const {
-  size_t longest = 1;
-  for (const Row& row : rows_) {
-    longest = std::max(longest, DisplayWidth(row.series.path()));
-  }
-  return longest;
 }
 
 std::vector<std::string> SeriesTable::Lines(
     size_t width, std::optional<Characters> trend) const {
-  std::vector<std::string> lines = FormatTable(FitRecords(width, trend), width);
+  std::vector<Record> records;
+  for (const Row& row : rows_) records.push_back(ToRecord(row));
+  const TrendColumn column{.max_cells = kMaxTrend,
+                           .draw = [&](size_t row, size_t cells) {
+                             return Sparkline(rows_[row].values, cells, *trend);
+                           }};
+  std::vector<std::string> lines =
+      FormatTable(records, width, trend.has_value() ? &column : nullptr);
   if (!lines.empty()) {
     lines.insert(lines.begin(), FormatRange(first_, last_));
   }
   return lines;
-}
-
-size_t SeriesTable::LongestCause() const {
-  size_t longest = 0;
-  for (const Row& row : rows_) {
-    longest = std::max(longest, MissingText(row.missing).size());
-  }
-  return longest;
-}
-
-std::vector<Record> SeriesTable::FitRecords(
-    size_t width, std::optional<Characters> trend) const {
-  const size_t path = LongestPath();
-  std::vector<Record> records = ToRecords(path);
-  if (width > 0) {
-    const size_t wanted = trend.has_value() ? kColumnGap + kMinTrend : 0;
-    size_t taken = LongestLine(FormatTable(records, 0)) + wanted;
-    if (taken > width && path > kMinPath) {
-      const size_t cut = std::min(taken - width, path - kMinPath);
-      records = ToRecords(path - cut);
-      taken -= cut;
-    }
-    if (trend.has_value() && taken <= width) {
-      AddTrends(kMinTrend + width - taken, *trend, &records);
-    }
-  }
-  for (size_t i = 0; any_missing_ && i < records.size(); ++i) {
-    records[i].push_back(
-        {.name = "cause", .value = MissingText(rows_[i].missing)});
-  }
-  return records;
-}
-
-// `room` is the space for the trend and for causes beyond their minimum width.
-void SeriesTable::AddTrends(size_t room, Characters characters,
-                            std::vector<Record>* records) const {
-  const size_t causes = any_missing_ ? kColumnGap + LongestCause() : 0;
-  const size_t cells =
-      std::clamp(room - std::min(room, causes), kMinTrend, kMaxTrend);
-  for (size_t i = 0; i < records->size(); ++i) {
-    (*records)[i].push_back(
-        {.name = "trend",
-         .value = Sparkline(rows_[i].values, cells, characters)});
-  }
 }
 
 }  // namespace fleetperf::cli

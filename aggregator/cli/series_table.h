@@ -24,10 +24,9 @@ class SeriesTable {
   void Add(const Record& record, const v1::Series& series, const Value& value);
 
   // Returns a line with the times of the first and last value, then a table
-  // with one row per series in order of arrival: the newest value, the average,
-  // minimum and maximum, and the number and cause of missing values. No line is
-  // longer than `width` unless that is 0; paths are cut at the front to fit.
-  // With `trend` and a width, a sparkline fills the remaining space.
+  // (FormatTable) with one row per series in order of arrival: the newest
+  // value, the average, minimum and maximum, and the number and cause of
+  // missing values. With `trend`, a sparkline fills the remaining space.
   std::vector<std::string> Lines(size_t width,
                                  std::optional<Characters> trend) const;
 
@@ -39,18 +38,10 @@ class SeriesTable {
     std::map<std::string, uint64_t> missing;  // by reason
   };
 
-  static Record ToRecord(const Row& row, size_t path_width);
-  std::vector<Record> ToRecords(size_t path_width) const;
-  size_t LongestPath() const;
-  size_t LongestCause() const;
-  void AddTrends(size_t room, Characters characters,
-                 std::vector<Record>* records) const;
-  std::vector<Record> FitRecords(size_t width,
-                                 std::optional<Characters> trend) const;
+  static Record ToRecord(const Row& row);
 
   absl::Time first_ = absl::InfiniteFuture();
   absl::Time last_ = absl::InfinitePast();
-  bool any_missing_ = false;
   std::vector<Row> rows_;
   std::map<uint32_t, size_t> row_of_series_;
 };

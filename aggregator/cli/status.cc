@@ -74,12 +74,10 @@ absl::Status ConfirmClock(const Connection& connection) {
   const auto stub = v1::AdministrationService::NewStub(connection.channel());
   RETURN_IF_ERROR(
       connection.Explain(stub->ConfirmClock(&context, {}, &response)));
-  std::printf("%s",
-              absl::StrCat(response.was_held()
-                               ? "old samples are removed again, by the time "
-                               : "nothing was on hold; the time is ",
-                           FormatUtc(FromProto(response.time())), "\n")
-                  .c_str());
+  PutLine(absl::StrCat(response.was_held()
+                           ? "old samples are removed again, by the time "
+                           : "nothing was on hold; the time is ",
+                       FormatUtc(FromProto(response.time()))));
   return absl::OkStatus();
 }
 

@@ -11,6 +11,11 @@ namespace fleetperf::cli {
 
 bool IsTerminal();
 
+// Whether the terminal can move its cursor: not with TERM=dumb.
+bool CanMoveCursor();
+// Whether the output may be colored: not with NO_COLOR (no-color.org) either.
+bool CanColor();
+
 struct Size {
   size_t rows = 0;  // 0: not a terminal, no limit
   size_t columns = 0;

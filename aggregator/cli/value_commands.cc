@@ -20,6 +20,7 @@ void AddQueryFormat(CLI::App* command, Arguments& arguments) {
                    "perfmon and relog")
       ->transform(CLI::CheckedTransformer(formats).description(""))
       ->type_name("table|csv|json|pdh-csv");
+  AddWide(command);
 }
 
 // Adds the options of all commands that query values.

@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "perflib/counter_type.h"
 #include "perflib/layout.h"
+#include "perflib/path.h"
 
 namespace fleetperf::cli {
 namespace {
@@ -35,6 +36,23 @@ std::string HexText(double value) {
   return absl::StrFormat("0x%X", static_cast<uint64_t>(value));
 }
 
+// Returns the instance's name with its index, as in a path.
+std::string InstanceText(const v1::Series& series) {
+  if (series.instance_index() == 0) return series.instance();
+  return absl::StrCat(series.instance(), "#", series.instance_index());
+}
+
+// Returns the path with "*" instead of the instance: still a path.
+std::string CounterPath(const v1::Series& series) {
+  if (!series.has_instance()) return series.path();
+  std::string instance = perflib::EscapeInstanceName(series.instance());
+  if (series.instance_index() != 0) {
+    absl::StrAppend(&instance, "#", series.instance_index());
+  }
+  return absl::StrReplaceAll(series.path(),
+                             {{absl::StrCat("(", instance, ")"), "(*)"}});
+}
+
 void RemoveSeparators(std::string* number) {
   *number = absl::StrReplaceAll(*number, {{",", ""}});
 }
@@ -57,6 +75,10 @@ void ForEachValue(const v1::Points& points,
     if (i < points.causes_size()) value.cause = points.causes(i);
     if (i < points.breaks_size()) value.breaks = points.breaks(i);
     if (i < points.coverage_size()) value.coverage = points.coverage(i);
+    if (points.has_newest_sample_unix_nanos()) {
+      value.newest_sample =
+          absl::FromUnixNanos(points.newest_sample_unix_nanos());
+    }
     use(value);
   }
 }
@@ -94,15 +116,39 @@ std::string ScaledNumberOf(const v1::Series& series, double value,
   return text;
 }
 
+Record SeriesFields(const v1::Series& series) {
+  // Empty if the series combines several machines.
+  const bool has_machine = !series.machine().empty();
+  Field machine{.name = "machine",
+                .shown_in = has_machine ? kEverywhere : kInCsv,
+                .role = ColumnRole::kMachine};
+  if (has_machine) machine.value = series.machine();
+  return {
+      machine,
+      {.name = "path", .value = series.path(), .shown_in = kInCsv | kInJson},
+      {.name = "counter",
+       .value = CounterPath(series),
+       .shown_in = kInTables,
+       .role = ColumnRole::kCounter},
+      {.name = "instance",
+       .value = InstanceText(series),
+       .shown_in = kInTables,
+       .role = ColumnRole::kInstance}};
+}
+
+std::string AgeText(absl::Time time, absl::Time now) {
+  const absl::Duration age = absl::Trunc(now - time, absl::Seconds(1));
+  return absl::StrCat(
+      absl::FormatTime(
+          age < absl::Hours(24) ? "%H:%M:%SZ, " : "%Y-%m-%dT%H:%M:%SZ, ", time,
+          absl::UTCTimeZone()),
+      absl::FormatDuration(age), " old");
+}
+
 Record ValueRecord(const v1::Series& series, const Value& value,
                    bool with_time) {
   const NumberText text = NumberOf(series, value.value);
-  Record record;
-  // Empty if the series combines several machines.
-  Field machine{.name = "machine", .detail = series.machine().empty()};
-  if (!machine.detail) machine.value = series.machine();
-  record.push_back(machine);
-  record.push_back({.name = "path", .value = series.path()});
+  Record record = SeriesFields(series);
   record.push_back(
       {.name = "time", .value = FormatUtc(value.time), .detail = !with_time});
   Field number{.name = "value"};
@@ -126,11 +172,19 @@ Record ValueRecord(const v1::Series& series, const Value& value,
   Field breaks{.name = "breaks", .detail = true};
   Field coverage{.name = "coverage", .detail = true};
   if (value.breaks > 0 || value.coverage < 1) {
-    breaks.value = uint64_t{value.breaks};
+    breaks.value = uint32_t{value.breaks};
     coverage.value = value.coverage;
   }
   record.push_back(breaks);
   record.push_back(coverage);
+  Field newest{.name = "newest_sample"};
+  if (value.newest_sample.has_value()) {
+    newest.value = FormatUtc(*value.newest_sample);
+    newest.text = AgeText(*value.newest_sample, value.time);
+  } else {
+    newest.shown_in = kInTables | kInCsv;
+  }
+  record.push_back(newest);
   return record;
 }
 

@@ -4,6 +4,8 @@
 #define FLEETPERF_AGGREGATOR_CLI_VALUES_H_
 
 #include <functional>
+#include <optional>
+#include <string>
 
 #include "absl/time/time.h"
 #include "aggregator/cli/numbers.h"
@@ -19,6 +21,9 @@ struct Value {
   v1::GapCause cause = v1::GAP_CAUSE_UNSPECIFIED;
   uint32_t breaks = 0;
   double coverage = 1;
+  // The newest sample's time, if the range goes on for more than 2.5 of the
+  // series' intervals after it.
+  std::optional<absl::Time> newest_sample = std::nullopt;
 
   bool ok() const { return status == v1::VALUE_STATUS_OK; }
 };
@@ -40,6 +45,14 @@ NumberText NumberOf(const v1::Series& series, double value);
 Scale ScaleOf(const v1::Series& series, double largest);
 std::string ScaledNumberOf(const v1::Series& series, double value,
                            const Scale& scale);
+
+// Returns the fields that identify a series. For programs: machine and path.
+// For users: machine, counter (the path without its instance) and instance.
+Record SeriesFields(const v1::Series& series);
+
+// Returns "21:45:12Z, 5m2s old", or the date if the time is more than a day
+// before `now`.
+std::string AgeText(absl::Time time, absl::Time now);
 
 // Returns the record of a value. For programs: machine, path, time, value,
 // status, unit and details. For users: `with_time` adds a time column.

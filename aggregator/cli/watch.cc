@@ -84,7 +84,7 @@ class LineViewer : public Viewer {
               FromProto(response.live_machines().widened_interval()))
               .c_str());
     }
-    is_closed_ = std::fflush(stdout) != 0;
+    is_closed_ = !FinishOutput().ok() || HasOutputFailed();
   }
 
   bool IsClosed() override { return is_closed_; }
@@ -99,9 +99,9 @@ class LineViewer : public Viewer {
 class TableViewer : public Viewer {
  public:
   explicit TableViewer(std::function<void()> quit)
-      : is_terminal_(IsTerminal()), quit_(std::move(quit)) {
-    if (is_terminal_) std::fputs(kClearScreen, stdout);
-    if (is_terminal_) {
+      : is_redrawn_(CanMoveCursor()), quit_(std::move(quit)) {
+    if (is_redrawn_) {
+      Put(kClearScreen);
       keys_ = KeyReader::Start([this](char key) { OnKey(key); });
     }
     has_keys_ = keys_ != nullptr;
@@ -120,7 +120,7 @@ class TableViewer : public Viewer {
 
   void Add(const v1::SubscribeResponse& response) override {
     absl::MutexLock lock(&mutex_);
-    table_.Add(response, Clock::Real().Now());
+    table_.Add(response);
     has_changed_ |= response.points_size() > 0 || response.ended_size() > 0;
     if (has_changed_) wakeup_.Notify();
   }
@@ -156,7 +156,7 @@ class TableViewer : public Viewer {
   }
 
   void Paint() {
-    const absl::Duration pause = is_terminal_ ? kTerminalPause : kPipePause;
+    const absl::Duration pause = is_redrawn_ ? kTerminalPause : kPipePause;
     absl::MutexLock lock(&mutex_);
     for (;;) {
       // Keys take effect at once; values are drawn together.
@@ -168,31 +168,33 @@ class TableViewer : public Viewer {
       };
       wakeup_.Await(&mutex_, pause, is_awake);
       const bool has_news = wakeup_.Await(
-          &mutex_, is_terminal_ ? kRedraw : absl::InfiniteDuration(), is_new);
+          &mutex_, is_redrawn_ ? kRedraw : absl::InfiniteDuration(), is_new);
       if (is_over_) return;
-      if (has_news || is_terminal_) Draw();
+      if (has_news || is_redrawn_) Draw();
     }
   }
 
   void Draw() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     has_changed_ = false;
     has_key_ = false;
-    const Size size = TerminalSize();
-    LiveTable::Look look{.rows = size.rows, .columns = size.columns};
-    if (is_terminal_) {
-      look.trend = ShownCharacters();
+    LiveTable::Look look{.columns = TableWidth()};
+    if (IsTerminal()) look.trend = ShownCharacters();
+    if (is_redrawn_) {
+      look.rows = TerminalSize().rows;
       look.has_keys = has_keys_;
-      std::fputs(kHome, stdout);
+      Put(kHome);
     }
-    const char* const line_end = is_terminal_ ? kEndLine : "\n";
+    const char* const line_end = is_redrawn_ ? kEndLine : "\n";
     for (const std::string& line : table_.Lines(look, Clock::Real().Now())) {
-      std::fputs(absl::StrCat(line, line_end).c_str(), stdout);
+      Put(line);
+      Put(line_end);
     }
-    std::fputs(is_terminal_ ? kClearBelow : "\n", stdout);
-    if (std::fflush(stdout) != 0 && !std::exchange(is_closed_, true)) quit_();
+    Put(is_redrawn_ ? kClearBelow : "\n");
+    const bool failed = !FinishOutput().ok() || HasOutputFailed();
+    if (failed && !std::exchange(is_closed_, true)) quit_();
   }
 
-  const bool is_terminal_;
+  const bool is_redrawn_;
   const std::function<void()> quit_;
   absl::Mutex mutex_;
   Wakeup wakeup_;

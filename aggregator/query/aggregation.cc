@@ -196,6 +196,10 @@ void GroupedSeries::Add(const FoundSeries& found, const Labels& labels,
     held_ += window->second.held();
     state.newest = std::max(state.newest, point.time);
   }
+  state.all_stopped = state.all_stopped && result.stopped.has_value();
+  if (result.stopped.has_value()) {
+    state.stopped = std::max(state.stopped, *result.stopped);
+  }
   if (!is_new) held_ -= state.total.held();
   state.total.Add(found.formula, state.function, result.total,
                   WeightOf(result, result.total));
@@ -208,6 +212,7 @@ std::vector<SeriesResult> GroupedSeries::Take() {
     SeriesResult& group = groups.emplace_back();
     group.series = std::move(state.series);
     group.total = state.total.Finish(state.function);
+    if (state.all_stopped) group.stopped = state.stopped;
     for (const auto& [time, window] : state.windows) {
       group.points.push_back({state.has_windows ? time : state.newest,
                               window.Finish(state.function)});

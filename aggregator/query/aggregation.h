@@ -112,6 +112,9 @@ class GroupedSeries {
     AggregatedWindow total;
     absl::Time newest = absl::InfinitePast();
     bool has_windows = false;
+    // SeriesResult::stopped: whether all series have it, and the newest.
+    bool all_stopped = true;
+    absl::Time stopped = absl::InfinitePast();
   };
 
   Key KeyOf(const v1::Series& series, const Labels& labels) const;

@@ -171,6 +171,11 @@ absl::StatusOr<SeriesResult> Combine(const Expression& expression,
   result.points = Calculate(operation, left.points, right.points);
   result.total = Calculate(operation, left.total, right.total);
   result.is_weighted = left.is_weighted && right.is_weighted;
+  result.stopped = left.stopped;
+  if (right.stopped.has_value()) {
+    result.stopped =
+        std::min(*right.stopped, left.stopped.value_or(*right.stopped));
+  }
   return result;
 }
 

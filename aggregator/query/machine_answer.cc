@@ -42,11 +42,12 @@ class Evaluators : public SeriesSink {
 
   SeriesAnswer Finish(FoundSeries found, const std::vector<Loss>& losses) {
     RangeEvaluator& evaluator = evaluators_[found.number];
+    const std::optional<absl::Time> newest = evaluator.newest();
+    const absl::Duration longest = found.interval * kMaxIntervalsApart;
     // The series continues unless a later tick shows that the instance has
     // ended.
-    const bool goes_on = evaluator.newest().has_value() &&
-                         found.last_tick - *evaluator.newest() <=
-                             found.interval * kMaxIntervalsApart;
+    const bool goes_on =
+        newest.has_value() && found.last_tick - *newest <= longest;
     const IntervalTimes& times =
         intervals_.TimesOf(*found.schema, found.formula.counter_id);
     SeriesResult result{
@@ -54,6 +55,10 @@ class Evaluators : public SeriesSink {
         .points = evaluator.Finish(goes_on, losses, times),
         .total = evaluator.Total(times),
         .is_weighted = IsWeighted(found.formula, evaluation_.over)};
+    if (grid_.step == absl::ZeroDuration() && newest.has_value() &&
+        grid_.end - *newest > longest) {
+      result.stopped = newest;
+    }
     return {std::move(found), std::move(result)};
   }
 

@@ -3,10 +3,12 @@
 #ifndef FLEETPERF_AGGREGATOR_QUERY_SERIES_RESULT_H_
 #define FLEETPERF_AGGREGATOR_QUERY_SERIES_RESULT_H_
 
+#include <optional>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "aggregator/formula/window.h"
 #include "aggregator/query/range_evaluator.h"
 #include "fleetperf/v1/values.pb.h"
@@ -18,6 +20,9 @@ struct SeriesResult {
   std::vector<Point> points;
   WindowValue total;         // over the whole range
   bool is_weighted = false;  // see IsWeighted
+  // Without a step: the time of the newest sample, if the range goes on for
+  // more than kMaxIntervalsApart after it.
+  std::optional<absl::Time> stopped;
 };
 
 // Returns the weight of a value of the series.

@@ -321,6 +321,10 @@ class QueryService : public v1::QueryService::Service {
           rest.subspan(0, std::min(rest.size(), kMaxPointsPerMessage));
       rest.remove_prefix(part.size());
       *response.mutable_points() = ToProto(id, part);
+      if (result.stopped.has_value()) {
+        response.mutable_points()->set_newest_sample_unix_nanos(
+            absl::ToUnixNanos(*result.stopped));
+      }
       RETURN_IF_ERROR(answer->Write(response, writer));
     }
     return absl::OkStatus();

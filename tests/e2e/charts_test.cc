@@ -85,7 +85,8 @@ TEST_F(Charts, QueryPrintsOneRowPerSeries) {
   EXPECT_THAT(lines[0], MatchesRegex("from 20.*Z to 20.*Z"));
   EXPECT_THAT(
       lines[1],
-      MatchesRegex("MACHINE  PATH +LAST +AVG +MIN +MAX  UNIT( +GAPS  CAUSE)?"));
+      MatchesRegex(
+          "MACHINE  COUNTER +LAST +AVG +MIN +MAX  UNIT( +GAPS  CAUSE)?"));
   EXPECT_THAT(lines[2],
               MatchesRegex("box +.Memory.Available Bytes( +[0-9.,]+){4}  .iB"
                            "( +[0-9]+  .*)?"));
@@ -103,8 +104,9 @@ TEST_F(Charts, QueryPrintsOneRowPerSeries) {
   // Without --step, each row has a single value, the average.
   EXPECT_THAT(
       TerminalLines(deployment_.Fleetperf({"query", kProcesses}).output),
-      ElementsAre(MatchesRegex("MACHINE  PATH +VALUE  UNIT"),
-                  MatchesRegex("box +.System.Processes +[0-9,.]+")));
+      ElementsAre("mean of the last 5m",
+                  MatchesRegex("MACHINE  COUNTER +VALUE( +NEWEST SAMPLE)?"),
+                  MatchesRegex("box +.System.Processes +[0-9,.]+( +.*old)?")));
 }
 
 TEST_F(Charts, QueryPrintsTrendsInTerminal) {

@@ -148,7 +148,7 @@ TEST(Delivery, RejectsMalformedBatchAndStoresTheRest) {
   EXPECT_THAT(StoredNumbers(deployment, start), ::testing::ElementsAre(1, 3));
   const auto machines = deployment.Json({"machines"});
   ASSERT_EQ(machines.size(), 1);
-  EXPECT_EQ(machines[0]["rejected_batches"], 1);
+  EXPECT_EQ(machines[0]["rejected_batches"], "1");
 }
 
 TEST(Delivery, KeepsDefinitionsOfRejectedBatch) {

@@ -104,8 +104,8 @@ TEST(Plans, ReloadReachesMatchingAgentsAndLosesNoSamples) {
       "linux: queries[2] : there is no counterset \"Memry\"; did you mean "
       "\"Memory\"?");
   const auto after = AwaitQueries(deployment, "web-1", planned);
-  EXPECT_GT(after["plan_version"].get<uint64_t>(),
-            before["plan_version"].get<uint64_t>());
+  EXPECT_GT(std::stoull(after["plan_version"].get<std::string>()),
+            std::stoull(before["plan_version"].get<std::string>()));
   EXPECT_TRUE(deployment.WaitForAnswer(R"(\\web-1\Memory\Available Bytes)"));
   AwaitQueries(deployment, "mail-1", planned);  // the plan now matches, too
   const Result text =
@@ -126,8 +126,9 @@ TEST(Plans, ReloadReachesMatchingAgentsAndLosesNoSamples) {
   // lost.
   const double seconds =
       absl::ToDoubleSeconds(TimeOf(samples.back()) - TimeOf(samples.front()));
-  const auto lost = Machine(deployment, "web-1")["lost_ticks"].get<double>();
-  EXPECT_NEAR(seconds, static_cast<double>(samples.size() - 1), 0.9 + lost);
+  const auto lost = std::stoull(
+      Machine(deployment, "web-1")["lost_ticks"].get<std::string>());
+  EXPECT_NEAR(seconds, static_cast<double>(samples.size() - 1), 0.9 + static_cast<double>(lost));
 }
 
 TEST(Plans, RejectsBadPlanWithLineAndKeepsCurrentPlan) {
@@ -168,7 +169,7 @@ plans:
   deployment.WriteAggregatorConfig("plans: []\n");
   aggregator->Signal(SIGHUP);
   const auto own = AwaitQueries(deployment, "web-1", Not(planned));
-  EXPECT_EQ(own["plan_version"], 0);
+  EXPECT_EQ(own["plan_version"], "0");
 }
 
 TEST(Plans, AgentStartsWithItsLastPlanWithoutAggregator) {
@@ -248,7 +249,7 @@ TEST(Plans, CollectsOnDemandWhileWatched) {
     watch->Signal(SIGINT);
     EXPECT_EQ(watch->Wait(), 0);
   }
-  EXPECT_EQ(AwaitQueries(deployment, "web-1", own)["plan_version"], 0);
+  EXPECT_EQ(AwaitQueries(deployment, "web-1", own)["plan_version"], "0");
   // The collection also ends if the client is killed.
   {
     const auto watch = deployment.StartFleetperf(

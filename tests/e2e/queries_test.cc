@@ -28,7 +28,7 @@ TEST(Queries, AggregateFilterAndCalculate) {
   const auto by_role = ask(
       {"\\System\\Processes", "--agg", "p95", "--by", "label:role,counter"});
   ASSERT_THAT(by_role, SizeIs(1));
-  EXPECT_EQ(by_role[0].at("label:role"), "test");
+  EXPECT_EQ(by_role[0].at("labels").at("role"), "test");
   EXPECT_GT(by_role[0].at("value"), 0);
 
   const auto one = ask({"\\System\\Processes / \\System\\Processes"});

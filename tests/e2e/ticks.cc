@@ -6,7 +6,6 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/units.h"
@@ -69,7 +68,8 @@ Stored ReadStored(const Deployment& deployment, const std::string& machine,
        "--to", FormatUtc(to), "--raw", "--format", "json"});
   for (const absl::string_view line : absl::StrSplit(raw.output, '\n')) {
     if (line.empty()) continue;
-    const int64_t time = nlohmann::json::parse(line)["perf_time_100ns"];
+    const int64_t time = std::stoll(
+        nlohmann::json::parse(line)["perf_time_100ns"].get<std::string>());
     if (!stored.ticks.insert(time).second) stored.repeated.push_back(time);
   }
   const Result machines = deployment.Fleetperf(
@@ -78,11 +78,8 @@ Stored ReadStored(const Deployment& deployment, const std::string& machine,
     if (line.empty()) continue;
     const auto json = nlohmann::json::parse(line);
     if (!json.contains("lost_by_cause")) continue;
-    for (const absl::string_view loss :
-         absl::StrSplit(json["lost_by_cause"].get<std::string>(), ' ')) {
-      const std::pair<std::string, std::string> parts =
-          absl::StrSplit(loss, '=');
-      (void)absl::SimpleAtoi(parts.second, &stored.lost[parts.first]);
+    for (const auto& [cause, ticks] : json["lost_by_cause"].items()) {
+      stored.lost[cause] = std::stoull(ticks.get<std::string>());
     }
   }
   return stored;

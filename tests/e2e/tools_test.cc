@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "perflib/block_writer.h"
 #include "perflib/utf16.h"
@@ -142,6 +143,50 @@ TEST(Calc, RequiresFieldsThatTheTypeUses) {
             missing("raw1.time"));
 }
 
+// Two samples of a rate in the forms of three commands: 50 in 2 s.
+TEST(Calc, ReadsRawSamplesOfOtherCommands) {
+  const std::string older =
+      R"("time":"2027-01-15T08:00:00Z","value":"100","size":4,)"
+      R"("perf_time":"10000000","perf_time_100ns":"134444448000000000",)"
+      R"("perf_freq":"10000000","life":"7"})";
+  const std::string newer =
+      R"("time":"2027-01-15T08:00:02Z","value":"150","size":4,)"
+      R"("perf_time":"30000000","perf_time_100ns":"134444448020000000",)"
+      R"("perf_freq":"10000000","life":"7"})";
+  const std::string head = R"({"machine":"a","path":"\\X\\Y",)";
+  const std::string type = R"("type":"PERF_COUNTER_COUNTER",)";
+  EXPECT_EQ(Calc(absl::StrCat(head, type, R"("raw0":{)", older, R"(,"raw1":{)",
+                              newer, "}"))
+                .output,
+            absl::StrCat(head, "\"status\":\"ok\",\"value\":25}\n"));
+  // The samples of one life belong together, also among those of others.
+  const std::string other = R"({"machine":"b","path":"\\X\\Y",)";
+  EXPECT_EQ(
+      Calc(absl::StrCat(head, type, older, "\n", other, type, newer, "\n", head,
+                        type, newer))
+          .output,
+      absl::StrCat(
+          head, R"("time":"2027-01-15T08:00:00Z","status":"need_two_samples"})",
+          "\n", other,
+          R"("time":"2027-01-15T08:00:02Z","status":"need_two_samples"})", "\n",
+          head, R"("time":"2027-01-15T08:00:02Z","status":"ok","value":25})",
+          "\n"));
+  EXPECT_THAT(
+      Calc(absl::StrCat(head, type, older, "\n", head, type,
+                        absl::StrReplaceAll(newer, {{"\"7\"", "\"8\""}})))
+          .output,
+      Not(HasSubstr("ok")));
+  // A block has no types.
+  const std::string lines =
+      absl::StrCat(R"({"file":"f","total_size":80,"perf_freq":"10000000"})",
+                   "\n", R"({"query":0,"counter":1,)", older, "\n",
+                   R"({"query":0,"counter":1,)", newer);
+  EXPECT_THAT(Calc(lines, "--type PERF_COUNTER_COUNTER").output,
+              HasSubstr("\"status\":\"ok\",\"value\":25}"));
+  EXPECT_THAT(Calc(lines).error,
+              HasSubstr("standard input:2: type is missing"));
+}
+
 TEST(Calc, RejectsNumbersThatDoNotFitTheirSize) {
   EXPECT_EQ(CalcError("PERF_COUNTER_RAWCOUNT",
                       R"("data_size":4,"raw1":{"data":4294967296})"),
@@ -198,33 +243,44 @@ TEST(Decode, PrintsAllValuesInBlockOrder) {
   Deployment::Write(path, Block());
   const Result result = Fleetperf({"decode", path, "--format", "json"});
   EXPECT_EQ(result.status, 0) << result.error;
-  const std::string set = R"({"query":0,"type":"PERF_COUNTERSET",)";
-  const std::string several = R"({"query":3,"type":"PERF_MULTIPLE_COUNTERS",)";
+  const std::string set = R"({"query":0,"result":"PERF_COUNTERSET",)";
+  const std::string several =
+      R"({"query":3,"result":"PERF_MULTIPLE_COUNTERS",)";
+  const std::string clocks =
+      R"("perf_time":"123456789","perf_time_100ns":"133000000000000000",)"
+      R"("perf_freq":"10000000"})";
   EXPECT_THAT(
       Lines(result.output),
       ElementsAre(
           absl::StrCat(R"({"file":")", path, R"(","total_size":)",
-                       Block().size(),
-                       R"(,"queries":5,"perf_time":123456789,)"
-                       R"("perf_time_100ns":133000000000000000,)"
-                       R"("perf_freq":10000000})"),
-          set + R"("counter":0,"instance":"0,Größe","instance_id":7,)"
-                R"("size":4,"value":"4000000000"})",
-          set + R"("counter":26,"instance":"0,Größe","instance_id":7,)"
-                R"("size":8,"value":"18446744073709551615"})",
-          set + R"("counter":0,"instance":"_Total","instance_id":8,)"
-                R"("size":15,"value":null})",
-          set + R"("counter":26,"instance":"_Total","instance_id":8,)"
-                R"("size":8,"value":"1"})",
-          R"({"query":1,"type":"PERF_ERROR_RETURN","status":232})",
-          R"({"query":2,"type":"PERF_SINGLE_COUNTER","counter":null,)"
-          R"("instance":null,"instance_id":null,"size":4,"value":"5"})",
-          several + R"("counter":0,"instance":null,"instance_id":null,)"
-                    R"("size":4,"value":"1"})",
-          several + R"("counter":26,"instance":null,"instance_id":null,)"
-                    R"("size":4,"value":"2"})",
-          R"({"query":4,"type":"PERF_MULTIPLE_INSTANCES","counter":null,)"
-          R"("instance":"a","instance_id":1,"size":8,"value":"3"})"));
+                       Block().size(), R"(,"queries":5,)", clocks),
+          absl::StrCat(set,
+                       R"("counter":0,"instance":"0,Größe","instance_id":7,)",
+                       R"("size":4,"value":"4000000000",)", clocks),
+          absl::StrCat(set,
+                       R"("counter":26,"instance":"0,Größe","instance_id":7,)",
+                       R"("size":8,"value":"18446744073709551615",)", clocks),
+          absl::StrCat(set,
+                       R"("counter":0,"instance":"_Total","instance_id":8,)",
+                       R"("size":15,"value":null,)", clocks),
+          absl::StrCat(set,
+                       R"("counter":26,"instance":"_Total","instance_id":8,)",
+                       R"("size":8,"value":"1",)", clocks),
+          R"({"query":1,"result":"PERF_ERROR_RETURN","status":232})",
+          absl::StrCat(
+              R"({"query":2,"result":"PERF_SINGLE_COUNTER","counter":null,)",
+              R"("instance":null,"instance_id":null,"size":4,"value":"5",)",
+              clocks),
+          absl::StrCat(several,
+                       R"("counter":0,"instance":null,"instance_id":null,)",
+                       R"("size":4,"value":"1",)", clocks),
+          absl::StrCat(several,
+                       R"("counter":26,"instance":null,"instance_id":null,)",
+                       R"("size":4,"value":"2",)", clocks),
+          absl::StrCat(
+              R"({"query":4,"result":"PERF_MULTIPLE_INSTANCES",)",
+              R"("counter":null,"instance":"a","instance_id":1,"size":8,)",
+              R"("value":"3",)", clocks)));
 }
 
 TEST(Decode, NamesInvalidFilesAndDecodesTheRest) {
@@ -360,8 +416,8 @@ TEST(Explain, ShowsCalculationOfStoredValue) {
   const double expected =
       static_cast<double>(number(newer["value"]) - number(older["value"])) *
       1e7 /
-      static_cast<double>(newer["perf_time"].get<int64_t>() -
-                          older["perf_time"].get<int64_t>());
+      static_cast<double>(number(newer["perf_time"]) -
+                          number(older["perf_time"]));
   const auto explained = deployment.Json(
       {"explain", path, "--at", newer["time"].get<std::string>()});
   ASSERT_EQ(explained.size(), 1);
@@ -381,6 +437,27 @@ TEST(Explain, ShowsCalculationOfStoredValue) {
   EXPECT_THAT(text.output,
               AllOf(HasSubstr("\\\\box\\System"), HasSubstr("older sample (0)"),
                     HasSubstr("dN * F / dD"), HasSubstr("= (")));
+  // calc agrees, from either kind of line.
+  const auto piped = [&](const std::string& command) {
+    const Result calc =
+        RunCommand({"sh", "-c",
+                    absl::StrCat(Deployment::Executable("fleetperf"), " ",
+                                 command, " --format json | ",
+                                 Deployment::Executable("fleetperf"), " calc")},
+                   {{"FLEETPERF_CONFIG", deployment.File("config.yaml")}});
+    EXPECT_EQ(calc.status, 0) << calc.error;
+    return Lines(calc.output);
+  };
+  const auto of_explain = piped(absl::StrCat("explain '", path, "' --at ",
+                                             newer["time"].get<std::string>()));
+  ASSERT_THAT(of_explain, SizeIs(1));
+  EXPECT_DOUBLE_EQ(nlohmann::json::parse(of_explain[0])["value"].get<double>(),
+                   expected);
+  const auto of_raw =
+      piped(absl::StrCat("query '", path, "' --since 1h --raw"));
+  ASSERT_GE(of_raw.size(), 3);
+  EXPECT_DOUBLE_EQ(nlohmann::json::parse(of_raw[2])["value"].get<double>(),
+                   expected);
   // The query returns the same value, here in perfmon's CSV format.
   const Result csv = deployment.Fleetperf(
       {"query", path, "--since", "1h", "--step", "1s", "--format", "pdh-csv"});
@@ -411,6 +488,14 @@ TEST(Capture, IsDecodedAndReplayedAsOtherMachine) {
                     " decode --format json ", capture, "/*/*.block")});
   EXPECT_EQ(decoded.status, 0) << decoded.error;
   EXPECT_THAT(decoded.output, HasSubstr("\"instance\":\"_Total\""));
+  const Result calculated = RunCommand(
+      {"sh", "-c",
+       absl::StrCat(Deployment::Executable("fleetperf"),
+                    " decode --format json ", capture, "/*/*.block | ",
+                    Deployment::Executable("fleetperf"),
+                    " calc --type PERF_COUNTER_LARGE_RAWCOUNT")});
+  EXPECT_EQ(calculated.status, 0) << calculated.error;
+  EXPECT_THAT(calculated.output, HasSubstr("\"status\":\"ok\",\"value\":"));
 
   // A replay requires the name of the machine; the certificate must contain it.
   const TlsFiles tls = deployment.Issue("agent", {"incident"});

@@ -13,7 +13,7 @@ using Parts = std::array<std::string, 4>;
 
 Parts PartsOf(const v1::Series& series) {
   std::string instance = series.instance();
-  if (series.has_instance() && series.instance_index() > 1) {
+  if (series.has_instance() && series.instance_index() > 0) {
     absl::StrAppend(&instance, "#", series.instance_index());
   }
   return {series.machine(), series.counterset(), instance, series.counter()};

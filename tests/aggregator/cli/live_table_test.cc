@@ -23,6 +23,7 @@ v1::Series MakeSeries(uint32_t id, const std::string& instance) {
   series.set_id(id);
   series.set_machine("web-1");
   series.set_type(perflib::kPerfCounterRawcount);
+  series.set_instance(instance);
   series.set_path(absl::StrCat("\\Disk(", instance, ")\\Queue"));
   return series;
 }
@@ -45,7 +46,7 @@ class LiveTableTest : public ::testing::Test {
       *response.add_series() = MakeSeries(id, std::string(1, 'a' + char(i)));
       AddPoint(id, now, values[i], &response);
     }
-    table_.Add(response, now);
+    table_.Add(response);
   }
 
   // Returns the lines, with spaces collapsed.
@@ -69,45 +70,81 @@ TEST_F(LiveTableTest, SortsByTheChosenOrder) {
   Add({5, 7, 6});
   EXPECT_THAT(
       Lines(),
-      ElementsAre("08:00:00 UTC 3 series", "MACHINE PATH VALUE UNIT NOTE",
-                  "web-1 \\Disk(a)\\Queue 5", "web-1 \\Disk(b)\\Queue 7",
-                  "web-1 \\Disk(c)\\Queue 6"));
+      ElementsAre("08:00:00 UTC 3 series", "MACHINE COUNTER INSTANCE VALUE",
+                  "web-1 \\Disk(*)\\Queue a 5", "web-1 \\Disk(*)\\Queue b 7",
+                  "web-1 \\Disk(*)\\Queue c 6"));
   table_.SetOrder(LiveTable::Order::kLargest);
-  EXPECT_THAT(Lines()[2], HasSubstr("(b)"));
-  EXPECT_THAT(Lines()[4], HasSubstr("(a)"));
+  EXPECT_THAT(Lines()[2], HasSubstr(" b "));
+  EXPECT_THAT(Lines()[4], HasSubstr(" a "));
   EXPECT_THAT(Lines({.has_keys = true})[0],
               HasSubstr("3 series, largest first (s sorts, "));
   table_.SetOrder(LiveTable::Order::kSmallest);
-  EXPECT_THAT(Lines()[2], HasSubstr("(a)"));
-  EXPECT_THAT(Lines()[4], HasSubstr("(b)"));
+  EXPECT_THAT(Lines()[2], HasSubstr(" a "));
+  EXPECT_THAT(Lines()[4], HasSubstr(" b "));
 }
 
 TEST_F(LiveTableTest, HasPagesThatFit) {
   Add({1, 2, 3, 4, 5});
   const LiveTable::Look look{.rows = 6};
   EXPECT_THAT(Lines(look), SizeIs(5));
-  EXPECT_THAT(Lines(look)[2], HasSubstr("(a)"));
+  EXPECT_THAT(Lines(look)[2], HasSubstr(" a "));
   EXPECT_EQ(Lines(look).back(), "1 to 2 of 5");
   table_.TurnPage(1);
-  EXPECT_THAT(Lines(look)[2], HasSubstr("(c)"));
+  EXPECT_THAT(Lines(look)[2], HasSubstr(" c "));
   table_.TurnPage(5);
-  EXPECT_THAT(Lines(look)[2], HasSubstr("(d)"));
+  EXPECT_THAT(Lines(look)[2], HasSubstr(" d "));
   EXPECT_EQ(Lines(look).back(), "4 to 5 of 5");
   table_.TurnPage(-5);
-  EXPECT_THAT(Lines(look)[2], HasSubstr("(a)"));
+  EXPECT_THAT(Lines(look)[2], HasSubstr(" a "));
 }
 
-TEST_F(LiveTableTest, MarksStaleRows) {
-  Add({1, 2});
-  v1::SubscribeResponse response;
-  AddPoint(1, kNow + absl::Seconds(1), 3, &response);
-  table_.Add(response, kNow + absl::Seconds(1));
-  v1::SubscribeResponse later;
-  AddPoint(1, kNow + absl::Seconds(20), 4, &later);
-  table_.Add(later, kNow + absl::Seconds(20));
-  const auto lines = Lines({}, kNow + absl::Seconds(21));
-  EXPECT_THAT(lines[2], Not(HasSubstr("no value")));
-  EXPECT_THAT(lines[3], HasSubstr("no value for 21s"));
+// Adds a value per second to series 1, and one at the start to series 2.
+void AddTicks(absl::Time start, int ticks, LiveTable* table) {
+  for (int tick = 0; tick < ticks; ++tick) {
+    v1::SubscribeResponse response;
+    AddPoint(1, start + absl::Seconds(tick), tick, &response);
+    table->Add(response);
+  }
+}
+
+TEST_F(LiveTableTest, MarksLateRowsByTheTimeOfTheirSample) {
+  Add({1, 2}, kNow - absl::Minutes(10));
+  AddTicks(kNow - absl::Seconds(3), 4, &table_);
+  // The second machine's sample was ten minutes old when the watch began.
+  for (const size_t columns : {0, 50, 80, 200}) {
+    for (const std::optional<Characters> trend :
+         {std::optional<Characters>(), std::optional(Characters::kAscii)}) {
+      const auto lines =
+          table_.Lines({.columns = columns, .trend = trend}, kNow);
+      const std::string& late = lines.back();
+      EXPECT_THAT(late, HasSubstr("07:50:00Z, 10m old")) << columns;
+      EXPECT_THAT(lines[lines.size() - 2], Not(HasSubstr("old")));
+    }
+  }
+  // The first one stops: three and a half intervals of one second, and one.
+  EXPECT_THAT(Lines({}, kNow + absl::Milliseconds(4500))[2],
+              Not(HasSubstr("old")));
+  EXPECT_THAT(Lines({}, kNow + absl::Milliseconds(4501))[2],
+              HasSubstr("08:00:00Z, 4s old"));
+}
+
+TEST_F(LiveTableTest, AnOutageIsNoInterval) {
+  Add({1}, kNow);
+  AddTicks(kNow + absl::Seconds(1), 3, &table_);
+  AddTicks(kNow + absl::Hours(1), 2, &table_);
+  EXPECT_THAT(Lines({}, kNow + absl::Hours(1) + absl::Seconds(7))[2],
+              HasSubstr("6s old"));
+}
+
+TEST_F(LiveTableTest, LateRowsHaveNoPlaceByValue) {
+  Add({1, 100}, kNow - absl::Minutes(10));
+  AddTicks(kNow, 1, &table_);
+  for (const auto order :
+       {LiveTable::Order::kLargest, LiveTable::Order::kSmallest}) {
+    table_.SetOrder(order);
+    EXPECT_THAT(Lines()[2], HasSubstr(" a 0"));
+    EXPECT_THAT(Lines()[3], HasSubstr(" b 100 07:50:00Z"));
+  }
 }
 
 TEST_F(LiveTableTest, OmitsEndedSeriesAndReportsMissingValues) {
@@ -117,19 +154,24 @@ TEST_F(LiveTableTest, OmitsEndedSeriesAndReportsMissingValues) {
   response.set_lagged(12);
   response.mutable_live_machines()->set_widened(30);
   response.mutable_live_machines()->mutable_widened_interval()->set_seconds(10);
-  table_.Add(response, kNow);
-  EXPECT_THAT(
-      Lines(),
-      ElementsAre("08:00:00 UTC 1 series 12 values left out 30 "
-                  "machines each 10s: too many are watched",
-                  "MACHINE PATH VALUE UNIT NOTE", "web-1 \\Disk(b)\\Queue 2"));
+  table_.Add(response);
+  EXPECT_THAT(Lines(),
+              ElementsAre("08:00:00 UTC 1 series 12 values left out 30 "
+                          "machines each 10s: too many are watched",
+                          "MACHINE COUNTER INSTANCE VALUE",
+                          "web-1 \\Disk(*)\\Queue b 2"));
 }
 
 TEST_F(LiveTableTest, FitsTheTerminal) {
-  Add({1, 2});
-  for (const std::string& line :
-       table_.Lines({.columns = 40, .trend = Characters::kAscii}, kNow)) {
-    EXPECT_LE(DisplayWidth(line), 40) << line;
+  Add({1, 2, 3, 4, 5, 6, 7, 8, 9});
+  for (const size_t columns : {18, 30, 50, 80, 200}) {
+    const auto lines = table_.Lines(
+        {.rows = 10, .columns = columns, .trend = Characters::kAscii}, kNow);
+    // The last row of the terminal is the cursor's.
+    EXPECT_THAT(lines, SizeIs(9));
+    for (const std::string& line : lines) {
+      EXPECT_LE(DisplayWidth(line), columns) << line;
+    }
   }
 }
 

@@ -5,10 +5,14 @@
 
 #include <limits>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "aggregator/cli/numbers.h"
 #include "aggregator/cli/pdh_csv.h"
 #include "aggregator/cli/raw_samples.h"
 #include "aggregator/cli/values.h"
+#include "perflib/counter_type.h"
 
 namespace fleetperf::cli {
 namespace {
@@ -36,6 +40,15 @@ TEST(FormatNumber, ShowsPercentagesWithTwoDecimals) {
   EXPECT_EQ(Number(100, "%"), "100.00 %");
   EXPECT_EQ(Number(-0.01, "%"), "0.00 %");
   EXPECT_EQ(Number(-3, "%"), "-3.00 %");
+}
+
+TEST(FormatNumber, ShowsPercentagesThatAreNotZero) {
+  EXPECT_EQ(Number(0, "%"), "0.00 %");
+  EXPECT_EQ(Number(0.034, "%"), "0.03 %");
+  EXPECT_EQ(Number(0.01, "%"), "0.01 %");
+  EXPECT_EQ(Number(0.0042, "%"), "0.004 %");
+  EXPECT_EQ(Number(0.001, "%"), "0.001 %");
+  EXPECT_EQ(Number(0.0009, "%"), "<0.001 %");
 }
 
 TEST(FormatNumber, ShowsBytesInPowersOf1024) {
@@ -78,34 +91,6 @@ TEST(Cut, LeavesRoomForAnEllipsis) {
   EXPECT_EQ(CutFront("äöüß", 1), "…");
 }
 
-Record Row(const std::string& name, double value, const std::string& text) {
-  return {{.name = "name", .value = name},
-          {.name = "value", .value = value, .text = text},
-          {.name = "how_it_is", .value = uint64_t{7}, .detail = true}};
-}
-
-TEST(FormatTable, AlignsNumbersRightAndOmitsDetails) {
-  EXPECT_THAT(FormatTable({Row("a", 1, "1.00"), Row("longer", 20, "20.00")}, 0),
-              ElementsAre("NAME    VALUE",  //
-                          "a        1.00",  //
-                          "longer  20.00"));
-  EXPECT_TRUE(FormatTable({}, 80).empty());
-}
-
-TEST(FormatTable, CutsLinesToTheWidthOfTheTerminal) {
-  EXPECT_THAT(FormatTable({Row("longer", 20, "20.00")}, 10),
-              ElementsAre("NAME    V…", "longer  2…"));
-  // Widths count characters, not bytes.
-  EXPECT_THAT(FormatTable({{{.name = "n", .value = std::string("äöüß")}}}, 4),
-              ElementsAre("N", "äöüß"));
-}
-
-TEST(FormatTable, ReplacesControlCharactersInNames) {
-  EXPECT_THAT(
-      FormatTable({{{.name = "n", .value = std::string("a\x1B[2J\nb")}}}, 0),
-      ElementsAre("N", "a?[2J?b"));
-}
-
 TEST(ToJson, WritesFieldsInOrderAndDetailsOnlyWithAValue) {
   EXPECT_EQ(ToJson({{.name = "machine", .value = std::string("web-1")},
                     {.name = "value"},
@@ -124,8 +109,28 @@ TEST(ToJson, LosesNoDigits) {
   EXPECT_EQ(ToJson({{.name = "v", .value = 0.1}}), R"({"v":0.1})");
   EXPECT_EQ(ToJson({{.name = "v", .value = 33.333333333333336}}),
             R"({"v":33.333333333333336})");
+}
+
+TEST(ToJson, WritesIntegersOf64BitsAsStrings) {
   EXPECT_EQ(ToJson({{.name = "v", .value = uint64_t{18446744073709551615u}}}),
-            R"({"v":18446744073709551615})");
+            R"({"v":"18446744073709551615"})");
+  EXPECT_EQ(ToJson({{.name = "v", .value = uint64_t{5}}}), R"({"v":"5"})");
+  EXPECT_EQ(ToJson({{.name = "v", .value = int64_t{-5}}}), R"({"v":"-5"})");
+  EXPECT_EQ(ToJson({{.name = "v", .value = uint32_t{5}}}), R"({"v":5})");
+}
+
+TEST(ToJson, WritesBooleansAndObjects) {
+  const Record record = {
+      {.name = "b", .value = true, .text = "yes"},
+      {.name = "labels",
+       .value = Record{{.name = "dc", .value = std::string("1")},
+                       {.name = "role", .value = std::string("web")}}},
+      {.name = "only_in_tables",
+       .value = std::string("x"),
+       .shown_in = kInTables}};
+  EXPECT_EQ(ToJson(record), R"({"b":true,"labels":{"dc":"1","role":"web"}})");
+  EXPECT_EQ(TableText(record[0]), "yes");
+  EXPECT_EQ(TableText(record[1]), "dc=1 role=web");
 }
 
 TEST(CsvPrinter, QuotesOnlyWhenNecessary) {
@@ -174,12 +179,15 @@ TEST(PdhCsv, HasAColumnForEachSeriesAndARowForEachTime) {
   const absl::Time noon = absl::FromCivil(
       absl::CivilSecond(2026, 11, 21, 12, 0, 0), absl::UTCTimeZone());
   v1::Series processor, memory, group;
+  processor.set_id(1);
   processor.set_machine("web-1");
   processor.set_path("\\Processor Information(0,1)\\% Processor Time");
+  memory.set_id(2);
   memory.set_machine("web-1");
   memory.set_path("\\Say \"x\"\\Bytes");
+  group.set_id(3);
   group.set_path("\\System\\Processes");
-  PdhCsv csv;
+  PdhCsv csv(absl::Seconds(1));
   csv.Add(processor, ValueAt(noon + absl::Milliseconds(996), 12.5));
   csv.Add(processor, ValueAt(noon + absl::Seconds(2), 0.1));
   csv.Add(memory, ValueAt(noon + absl::Seconds(2), 4096));
@@ -190,14 +198,87 @@ TEST(PdhCsv, HasAColumnForEachSeriesAndARowForEachTime) {
             "\"\\\\web-1\\Processor Information(0,1)\\% Processor Time\","
             "\"\\\\web-1\\Say \"\"x\"\"\\Bytes\",\"\\System\\Processes\"\r\n"
             "\"11/21/2026 12:00:00.000\",\" \",\" \",\" \"\r\n"
-            "\"11/21/2026 12:00:00.996\",\"12.5\",\" \",\" \"\r\n"
+            "\"11/21/2026 12:00:01.000\",\"12.5\",\" \",\" \"\r\n"
             "\"11/21/2026 12:00:02.000\",\"0.1\",\"4096\",\" \"\r\n");
+}
+
+// Returns the names of the columns, or a row's cells, without quotes.
+std::vector<std::string> CellsOf(const PdhCsv& csv, size_t line) {
+  const std::vector<std::string> lines = absl::StrSplit(csv.Text(), "\r\n");
+  std::string cells = lines.at(line);
+  absl::StrReplaceAll({{"\"", ""}}, &cells);
+  return absl::StrSplit(cells, ',');
+}
+
+v1::Series GroupOf(uint32_t id, const std::string& path) {
+  v1::Series group;
+  group.set_id(id);
+  group.set_path(path);
+  return group;
+}
+
+TEST(PdhCsv, HasAColumnForEachGroup) {
+  const absl::Time time = absl::FromUnixSeconds(60);
+  PdhCsv csv(absl::Seconds(60));
+  v1::Series web = GroupOf(1, "\\Disk\\Bytes");
+  (*web.mutable_labels())["role"] = "web";
+  csv.Add(web, ValueAt(time, 1));
+  v1::Series db = GroupOf(2, "\\Disk\\Bytes");
+  (*db.mutable_labels())["role"] = "db";
+  csv.Add(db, ValueAt(time, 2));
+  v1::Series instance = GroupOf(3, "\\Disk\\Bytes");
+  instance.set_instance("sda");
+  csv.Add(instance, ValueAt(time, 3));
+  v1::Series bytes = GroupOf(4, "\\Disk\\*");
+  bytes.set_counter("*");
+  bytes.set_unit("B/s");
+  csv.Add(bytes, ValueAt(time, 4));
+  csv.Add(GroupOf(5, "\\Disk\\Time"), ValueAt(time, 5));
+  csv.Add(GroupOf(6, "\\Disk\\Time"), ValueAt(time, 6));
+  EXPECT_THAT(
+      CellsOf(csv, 0),
+      ElementsAre("(PDH-CSV 4.0) (Coordinated Universal Time)(0)",
+                  "\\\\role=web\\Disk\\Bytes", "\\\\role=db\\Disk\\Bytes",
+                  "\\Disk(sda)\\Bytes", "\\Disk\\* in B/s", "\\Disk\\Time",
+                  "\\Disk\\Time #2"));
+  EXPECT_THAT(CellsOf(csv, 1), ElementsAre("01/01/1970 00:01:00.000", "1", "2",
+                                           "3", "4", "5", "6"));
+}
+
+TEST(PdhCsv, PlacesMachinesOnOneGrid) {
+  PdhCsv csv(absl::Seconds(1));
+  const auto add = [&](uint32_t id, std::vector<int> milliseconds) {
+    for (const int ms : milliseconds) {
+      csv.Add(GroupOf(id, absl::StrCat("\\A\\", id)),
+              ValueAt(absl::FromUnixMillis(ms), ms));
+    }
+  };
+  // Ticks are a moment early or late, also across a whole second.
+  add(1, {10'300, 11'305, 12'299, 13'300});
+  add(2, {11'001, 11'999, 13'002});
+  EXPECT_THAT(CellsOf(csv, 1),
+              ElementsAre("01/01/1970 00:00:11.000", "10300", " "));
+  EXPECT_THAT(CellsOf(csv, 2),
+              ElementsAre("01/01/1970 00:00:12.000", "11305", "11001"));
+  EXPECT_THAT(CellsOf(csv, 3),
+              ElementsAre("01/01/1970 00:00:13.000", "12299", "11999"));
+  EXPECT_THAT(CellsOf(csv, 4),
+              ElementsAre("01/01/1970 00:00:14.000", "13300", "13002"));
+}
+
+TEST(PdhCsv, HasOneRowWithoutAStep) {
+  PdhCsv csv(absl::ZeroDuration());
+  csv.Add(GroupOf(1, "\\A\\B"), ValueAt(absl::FromUnixMillis(10'300), 1));
+  csv.Add(GroupOf(2, "\\A\\C"), ValueAt(absl::FromUnixMillis(10'900), 2));
+  EXPECT_THAT(CellsOf(csv, 1),
+              ElementsAre("01/01/1970 00:00:10.900", "1", "2"));
 }
 
 TEST(RawRecord, KeepsAllBitsOfNumbers) {
   v1::Series series;
   series.set_machine("web-1");
   series.set_path("\\System\\Processes");
+  series.set_type(perflib::kPerfCounterLargeRawcount);
   v1::RawSample sample;
   sample.set_perf_time_stamp(5);
   sample.set_perf_time_100nsec(116444736000000000);  // 1970
@@ -207,9 +288,11 @@ TEST(RawRecord, KeepsAllBitsOfNumbers) {
   sample.set_life(7);
   EXPECT_EQ(ToJson(RawRecord(series, sample)),
             R"({"machine":"web-1","path":"\\System\\Processes",)"
+            R"("type":"PERF_COUNTER_LARGE_RAWCOUNT",)"
             R"("time":"1970-01-01T00:00:00Z","value":"18446744073709551615",)"
-            R"("size":8,"perf_time":5,"perf_time_100ns":116444736000000000,)"
-            R"("perf_freq":10000000,"life":"7"})");
+            R"("size":8,"perf_time":"5",)"
+            R"("perf_time_100ns":"116444736000000000",)"
+            R"("perf_freq":"10000000","life":"7"})");
 }
 
 // Earlier versions of the aggregator send non-finite values as OK.

@@ -73,7 +73,7 @@ TEST(SeriesTable, HasOneRowPerSeriesWithItsOwnUnit) {
   EXPECT_THAT(
       table.Lines(0, std::nullopt),
       ElementsAre("from 1970-01-01T00:01:00Z to 1970-01-01T00:03:00Z",
-                  "MACHINE  PATH           LAST    AVG    MIN    MAX  UNIT",
+                  "MACHINE  COUNTER        LAST    AVG    MIN    MAX  UNIT",
                   "web-1    \\Memory\\Free   1.25   1.25   0.50      2  KiB",
                   "web-2    \\CPU\\Time     37.50  25.00  12.50  37.50  %"));
 }
@@ -92,14 +92,15 @@ TEST(SeriesTable, CountsGapsByTheirCause) {
   Add(table, silent, GapAt(1, v1::GAP_CAUSE_NO_SAMPLES));
   EXPECT_THAT(
       table.Lines(0, std::nullopt),
-      ElementsAre(HasSubstr("from"), EndsWith("UNIT  GAPS  CAUSE"),
-                  EndsWith("   5    5    5    5           4  "
+      ElementsAre(HasSubstr("from"), EndsWith("MAX  GAPS  CAUSE"),
+                  EndsWith("   5    5    5    5     4  "
                            "1 negative_value, 2 no_samples, "
                            "1 spool_full"),
                   AllOf(EndsWith("   1  no_samples"), Not(HasSubstr(" 0 ")))));
-  // The trend takes precedence over the end of the causes.
-  EXPECT_THAT(table.Lines(75, Characters::kAscii)[2],
-              EndsWith("     4  ?@???  1 nega…"));
+  // The path moves above the table, after the end of the causes was cut.
+  const std::string narrow = table.Lines(75, Characters::kAscii)[3];
+  EXPECT_THAT(narrow, HasSubstr("     4  1 negative_…  ?@???"));
+  EXPECT_LE(DisplayWidth(narrow), 75);
 }
 
 TEST(SeriesTable, FillsRemainingSpaceWithTheTrend) {
@@ -108,26 +109,42 @@ TEST(SeriesTable, FillsRemainingSpaceWithTheTrend) {
   for (int second = 0; second < 200; ++second) {
     Add(table, series, At(second, second % 2));
   }
-  // MACHINE  PATH       LAST   AVG   MIN   MAX  UNIT take 48 columns.
-  EXPECT_THAT(table.Lines(0, Characters::kAscii)[1], SizeIs(48));
-  EXPECT_THAT(table.Lines(55, Characters::kAscii)[2], SizeIs(Le(48)));
-  EXPECT_THAT(table.Lines(56, Characters::kAscii)[2], EndsWith("  @@@@@@"));
+  // MACHINE  COUNTER    LAST   AVG   MIN   MAX  UNIT take 48 columns.
+  EXPECT_THAT(table.Lines(0, std::nullopt)[1], SizeIs(48));
+  EXPECT_THAT(table.Lines(58, Characters::kAscii)[2], EndsWith("  @@@@@@@@"));
   EXPECT_THAT(table.Lines(80, Characters::kAscii)[2], SizeIs(80));
   EXPECT_THAT(table.Lines(400, Characters::kAscii)[2], SizeIs(48 + 2 + 60));
   EXPECT_THAT(table.Lines(400, std::nullopt)[2], SizeIs(Le(48)));
 }
 
-TEST(SeriesTable, CutsPathsAndNotNumbers) {
+v1::Series ProcessOf(uint32_t id, const std::string& instance) {
+  v1::Series series = SeriesOf(
+      id, "web-1", "\\Process V2(" + instance + ")\\% Processor Time", "%");
+  series.set_instance(instance);
+  return series;
+}
+
+TEST(SeriesTable, KeepsNamesNewestValuesAndUnitsAtAnyWidth) {
   SeriesTable table;
-  const v1::Series series = SeriesOf(
-      1, "web-1", "\\Processor Information(_Total)\\% Processor Time", "%");
-  Add(table, series, At(1, 12.5));
-  for (const size_t width : {70, 80}) {
-    const std::string line = table.Lines(width, Characters::kUnicode)[2];
-    EXPECT_THAT(line, HasSubstr("Total)\\% Processor Time  12.50  12.50  "
-                                "12.50  12.50  %"));
-    EXPECT_THAT(line, HasSubstr("  …"));
-    EXPECT_LE(DisplayWidth(line), width);
+  Add(table, ProcessOf(1, "fleetperf-agent:1482"), At(1, 12.5));
+  Add(table, ProcessOf(2, "python3:2290"), At(1, 99.5));
+  EXPECT_THAT(table.Lines(50, Characters::kUnicode),
+              ElementsAre(HasSubstr("from"),
+                          "\\\\web-1\\Process V2(*)\\% Processor Time",
+                          "INSTANCE               LAST    AVG    MAX  UNIT",
+                          "fleetperf-agent:1482  12.50  12.50  12.50  %",
+                          "python3:2290          99.50  99.50  99.50  %"));
+  EXPECT_THAT(
+      table.Lines(80, Characters::kUnicode)[3],
+      AllOf(HasSubstr("fleetperf-agent:1482  12.50  12.50  12.50  12.50  "
+                      "%     █")));
+  for (const size_t width : {20, 30, 50, 80, 200}) {
+    for (const std::string& line : table.Lines(width, Characters::kUnicode)) {
+      EXPECT_LE(DisplayWidth(line), std::max<size_t>(width, 49)) << line;
+    }
+    EXPECT_THAT(
+        table.Lines(width, std::nullopt).back(),
+        AllOf(HasSubstr("python3"), HasSubstr("99.50"), HasSubstr("%")));
   }
 }
 

@@ -172,7 +172,7 @@ v1::Series SeriesOf(const std::string& machine, const std::string& instance,
   series.set_machine(machine);
   series.set_counterset("PhysicalDisk");
   series.set_instance(instance);
-  series.set_instance_index(1);
+  series.set_instance_index(0);
   series.set_counter(counter);
   series.set_path("\\PhysicalDisk(" + instance + ")\\" + counter);
   return series;
@@ -186,9 +186,9 @@ TEST(LabelsOf, OmitsCommonParts) {
                         SeriesOf("web-1", "sdb", "Disk Reads/sec")}),
               ElementsAre("sda Disk Bytes/sec", "sdb Disk Reads/sec"));
   v1::Series twin = SeriesOf("web-1", "sda", "Disk Bytes/sec");
-  twin.set_instance_index(2);
+  twin.set_instance_index(1);
   EXPECT_THAT(LabelsOf({SeriesOf("web-1", "sda", "Disk Bytes/sec"), twin}),
-              ElementsAre("sda", "sda#2"));
+              ElementsAre("sda", "sda#1"));
 }
 
 TEST(LabelsOf, UsesFullNamesIfNecessary) {

@@ -1,0 +1,222 @@
+#include "aggregator/cli/calc_line.h"
+
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "perflib/counter_type.h"
+
+namespace fleetperf::cli {
+namespace {
+
+using aggregator::PrintedCounter;
+using aggregator::PrintedSample;
+using nlohmann::json;
+
+// A value that is no type of winperf.h.
+constexpr uint32_t kUnknownType = 0xFFFFFFFF;
+
+template <typename... Parts>
+absl::Status Wrong(const Parts&... parts) {
+  return absl::InvalidArgumentError(absl::StrCat(parts...));
+}
+
+const json* Find(const json& object, const char* name) {
+  const auto found = object.find(name);
+  return found != object.end() && !found->is_null() ? &*found : nullptr;
+}
+
+std::string Dump(const json& value) {
+  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+absl::StatusOr<uint64_t> ToNumber(const json& value, absl::string_view name) {
+  if (value.is_number_unsigned()) return value.get<uint64_t>();
+  uint64_t number;
+  if (value.is_string() &&
+      absl::SimpleAtoi(value.get_ref<const std::string&>(), &number)) {
+    return number;
+  }
+  return Wrong(name, " is ", Dump(value),
+               ", it must be a whole number from 0 to 2^64-1");
+}
+
+// Sets `number` to std::nullopt if there is no such member. `parent` precedes
+// the name in messages: "raw1.".
+absl::Status ReadNumber(const json& object, absl::string_view parent,
+                        const char* name, std::optional<uint64_t>* number) {
+  const json* value = Find(object, name);
+  if (value == nullptr) return absl::OkStatus();
+  ASSIGN_OR_RETURN(*number, ToNumber(*value, absl::StrCat(parent, name)));
+  return absl::OkStatus();
+}
+
+uint32_t TypeOfName(const std::string& name) {
+  const auto* info = perflib::FindCounterTypeByName(name);
+  return info != nullptr ? info->type : kUnknownType;
+}
+
+// Reads a type's name or number. Any other value is an unknown type, not an
+// error.
+absl::Status ReadType(const json& value, const char* name, uint32_t* type) {
+  if (value.is_string()) {
+    *type = TypeOfName(value.get<std::string>());
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(const uint64_t number, ToNumber(value, name));
+  *type = number <= std::numeric_limits<uint32_t>::max()
+              ? static_cast<uint32_t>(number)
+              : kUnknownType;
+  return absl::OkStatus();
+}
+
+absl::Status ReadSize(const json& object, const char* name, uint8_t* size) {
+  std::optional<uint64_t> number;
+  RETURN_IF_ERROR(ReadNumber(object, "", name, &number));
+  if (!number.has_value()) return absl::OkStatus();
+  if (*number != 4 && *number != 8) {
+    return Wrong(name, " is ", *number, ", it must be 4 or 8");
+  }
+  *size = static_cast<uint8_t>(*number);
+  return absl::OkStatus();
+}
+
+bool IsNegative(const json& value) {
+  if (value.is_string()) {
+    return absl::StartsWith(value.get_ref<const std::string&>(), "-");
+  }
+  return value.is_number_integer() && !value.is_number_unsigned();
+}
+
+// A negative frequency counts as 0 and is not an error, because frequencies in
+// blocks are signed.
+absl::Status ReadFrequency(const json& object, absl::string_view parent,
+                           const char* name, std::optional<uint64_t>* freq) {
+  const json* value = Find(object, name);
+  if (value == nullptr || !IsNegative(*value)) {
+    return ReadNumber(object, parent, name, freq);
+  }
+  *freq = 0;
+  return absl::OkStatus();
+}
+
+// Returns the member of a raw sample that a type's formula measures against.
+const char* ClockOf(uint32_t type) {
+  const auto* info = perflib::FindCounterType(type);
+  if (info == nullptr) return "base";
+  switch (info->denominator) {
+    case perflib::Denominator::kPerfTimeStamp:
+      return "perf_time";
+    case perflib::Denominator::kPerfTime100NSec:
+      return "perf_time_100ns";
+    default:
+      return "base";
+  }
+}
+
+// Reads a sample as `query --raw` prints it.
+absl::Status ReadRawSample(const json& object, const std::string& parent,
+                           uint32_t type, PrintedSample* sample) {
+  std::optional<uint64_t> value;
+  RETURN_IF_ERROR(ReadNumber(object, parent, "value", &value));
+  sample->data = value.value_or(0);
+  RETURN_IF_ERROR(ReadNumber(object, parent, ClockOf(type), &sample->time));
+  const char* frequency =
+      Find(object, "frequency") != nullptr ? "frequency" : "perf_freq";
+  RETURN_IF_ERROR(ReadFrequency(object, parent, frequency, &sample->freq));
+  return ReadNumber(object, parent, "multi", &sample->multi);
+}
+
+// Reads a sample as documents print it.
+absl::Status ReadPrintedSample(const json& object, const std::string& parent,
+                               PrintedSample* sample) {
+  std::optional<uint64_t> data;
+  RETURN_IF_ERROR(ReadNumber(object, parent, "data", &data));
+  if (!data.has_value()) return Wrong(parent, "data is missing");
+  sample->data = *data;
+  RETURN_IF_ERROR(ReadNumber(object, parent, "time", &sample->time));
+  RETURN_IF_ERROR(ReadFrequency(object, parent, "freq", &sample->freq));
+  return ReadNumber(object, parent, "multi", &sample->multi);
+}
+
+absl::Status ReadSample(const json& object, absl::string_view name,
+                        PrintedCounter* counter, PrintedSample* sample) {
+  if (!object.is_object()) return Wrong(name, " is not an object");
+  const std::string parent = absl::StrCat(name, ".");
+  if (!object.contains("perf_freq")) {
+    return ReadPrintedSample(object, parent, sample);
+  }
+  RETURN_IF_ERROR(ReadSize(object, "size", &counter->data_size));
+  return ReadRawSample(object, parent, counter->type, sample);
+}
+
+absl::Status ReadSamples(const json& object, CalcLine* line) {
+  PrintedCounter& counter = line->counter;
+  RETURN_IF_ERROR(ReadSize(object, "data_size", &counter.data_size));
+  RETURN_IF_ERROR(ReadSize(object, "base_size", &counter.base_size));
+  const json* newer = Find(object, "raw1");
+  if (newer == nullptr) return Wrong("raw1, the newer sample, is missing");
+  RETURN_IF_ERROR(ReadSample(*newer, "raw1", &counter, &counter.newer));
+  if (const json* older = Find(object, "raw0")) {
+    RETURN_IF_ERROR(
+        ReadSample(*older, "raw0", &counter, &counter.older.emplace()));
+  }
+  return absl::OkStatus();
+}
+
+// Returns the members of these names, as in the line.
+template <size_t kCount>
+std::string MembersOf(const json& object, const char* const (&names)[kCount]) {
+  std::string members;
+  for (const char* name : names) {
+    if (!object.contains(name)) continue;
+    absl::StrAppend(&members, "\"", name, "\":", Dump(object[name]), ",");
+  }
+  return members;
+}
+
+absl::Status ReadOneSample(const json& object, CalcLine* line) {
+  line->series = absl::StrCat(
+      "of ", MembersOf(object, {"machine", "path", "query", "counter",
+                                "instance", "instance_id"}));
+  line->life = MembersOf(object, {"life"});
+  line->has_value = Find(object, "value") != nullptr;
+  RETURN_IF_ERROR(ReadSize(object, "size", &line->counter.data_size));
+  return ReadRawSample(object, "", line->counter.type, &line->counter.newer);
+}
+
+}  // namespace
+
+absl::StatusOr<CalcLine> ParseCalcLine(absl::string_view text,
+                                       const std::string& default_type) {
+  const json object = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!object.is_object()) return Wrong("the line is not a JSON object");
+  CalcLine line{.origin =
+                    MembersOf(object, {"machine", "path", "query", "counter",
+                                       "instance", "instance_id", "time"})};
+  PrintedCounter& counter = line.counter;
+  if (const json* type = Find(object, "type")) {
+    RETURN_IF_ERROR(ReadType(*type, "type", &counter.type));
+  } else if (!default_type.empty()) {
+    counter.type = TypeOfName(default_type);
+  } else {
+    return Wrong("type is missing");
+  }
+  counter.older_type = counter.type;
+  if (const json* older_type = Find(object, "type0")) {
+    RETURN_IF_ERROR(ReadType(*older_type, "type0", &counter.older_type));
+  }
+  const bool has_one = !object.contains("raw1") && object.contains("perf_freq");
+  if (has_one) {
+    RETURN_IF_ERROR(ReadOneSample(object, &line));
+  } else {
+    RETURN_IF_ERROR(ReadSamples(object, &line));
+  }
+  return line;
+}
+
+}  // namespace fleetperf::cli

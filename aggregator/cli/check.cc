@@ -1,0 +1,381 @@
+#include "aggregator/cli/check.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <map>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
+#include "aggregator/cli/arguments.h"
+#include "aggregator/cli/query.h"
+#include "base/printable.h"
+#include "base/status_macros.h"
+#include "base/units.h"
+
+namespace fleetperf::cli {
+namespace {
+
+constexpr std::array<const char*, 4> kStateNames = {"OK", "WARNING", "CRITICAL",
+                                                    "UNKNOWN"};
+
+// From best to worst.
+int RankOf(CheckState state) {
+  switch (state) {
+    case CheckState::kOk:
+      return 0;
+    case CheckState::kWarning:
+      return 1;
+    case CheckState::kUnknown:
+      return 2;
+    case CheckState::kCritical:
+      break;
+  }
+  return 3;
+}
+
+bool Holds(const v1::Condition& condition, double value) {
+  switch (condition.comparison()) {
+    case v1::COMPARISON_GREATER:
+      return value > condition.number();
+    case v1::COMPARISON_GREATER_OR_EQUAL:
+      return value >= condition.number();
+    case v1::COMPARISON_LESS:
+      return value < condition.number();
+    case v1::COMPARISON_LESS_OR_EQUAL:
+      return value <= condition.number();
+    case v1::COMPARISON_EQUAL:
+      return value == condition.number();
+    case v1::COMPARISON_NOT_EQUAL:
+      return value != condition.number();
+    default:
+      return false;
+  }
+}
+
+// Returns a number without an exponent, which plugins must not print.
+std::string PluginNumber(double value) {
+  std::string text = absl::StrFormat("%.6f", value);
+  while (text.back() == '0') text.pop_back();
+  if (text.back() == '.') text.pop_back();
+  return text == "-0" ? "0" : text;
+}
+
+// Returns the condition as in the message: "> 80".
+std::string ConditionText(const v1::Condition& condition) {
+  const std::string number = PluginNumber(condition.number());
+  switch (condition.comparison()) {
+    case v1::COMPARISON_GREATER:
+      return absl::StrCat("> ", number);
+    case v1::COMPARISON_GREATER_OR_EQUAL:
+      return absl::StrCat(">= ", number);
+    case v1::COMPARISON_LESS:
+      return absl::StrCat("< ", number);
+    case v1::COMPARISON_LESS_OR_EQUAL:
+      return absl::StrCat("<= ", number);
+    case v1::COMPARISON_EQUAL:
+      return absl::StrCat("= ", number);
+    default:
+      return absl::StrCat("!= ", number);
+  }
+}
+
+// Returns the condition as a plugin's range, outside of which it holds; "@":
+// inside of which.
+std::string RangeText(const std::optional<v1::Condition>& condition) {
+  if (!condition.has_value()) return "";
+  const std::string number = PluginNumber(condition->number());
+  switch (condition->comparison()) {
+    case v1::COMPARISON_GREATER:
+      return absl::StrCat("~:", number);
+    case v1::COMPARISON_GREATER_OR_EQUAL:
+      return absl::StrCat("@", number, ":");
+    case v1::COMPARISON_LESS:
+      return absl::StrCat(number, ":");
+    case v1::COMPARISON_LESS_OR_EQUAL:
+      return absl::StrCat("@~:", number);
+    case v1::COMPARISON_EQUAL:
+      return absl::StrCat("@", number, ":", number);
+    default:
+      return absl::StrCat(number, ":", number);
+  }
+}
+
+// Returns the unit if plugins may use it.
+std::string UnitOfMeasurement(const std::string& unit) {
+  return unit == "%" || unit == "s" || unit == "B" ? unit : "";
+}
+
+// Returns the path of a series, with the labels of a group.
+std::string NameOf(const v1::Series& series) {
+  std::string name;
+  if (!series.machine().empty()) {
+    name = absl::StrCat("\\\\", series.machine());
+  }
+  absl::StrAppend(&name, series.path());
+  if (series.has_instance() && !absl::StrContains(series.path(), '(') &&
+      !series.instance().empty()) {
+    absl::StrAppend(&name, " ", series.instance());
+  }
+  for (const auto& [label, value] :
+       std::map(series.labels().begin(), series.labels().end())) {
+    absl::StrAppend(&name, " ", label, ":", value);
+  }
+  return name;
+}
+
+// A plugin's text is one line and ends at "|".
+std::string PluginText(absl::string_view text) {
+  return absl::StrReplaceAll(Printable(text), {{"|", "/"}});
+}
+
+std::string LineOf(CheckState state, absl::string_view text) {
+  return absl::StrCat("FLEETPERF ", kStateNames[static_cast<size_t>(state)],
+                      " - ", PluginText(text));
+}
+
+}  // namespace
+
+void CheckResult::Add(const v1::Series& series, const Value& value) {
+  items_.push_back({series, value});
+}
+
+// Whether the machine has newer samples of the counterset.
+bool CheckResult::HasEnded(const Item& item) const {
+  if (!limits_.has_wildcards || !item.value.newest_sample.has_value()) {
+    return false;
+  }
+  return std::any_of(items_.begin(), items_.end(), [&](const Item& other) {
+    return !other.value.newest_sample.has_value() &&
+           other.series.machine() == item.series.machine() &&
+           other.series.counterset() == item.series.counterset();
+  });
+}
+
+std::vector<const CheckResult::Item*> CheckResult::Shown() const {
+  std::vector<const Item*> shown;
+  for (const Item& item : items_) {
+    if (!HasEnded(item)) shown.push_back(&item);
+  }
+  return shown;
+}
+
+CheckState CheckResult::StateOf(const Item& item) const {
+  const Value& value = item.value;
+  const bool is_stale = value.newest_sample.has_value() &&
+                        value.time - *value.newest_sample > limits_.stale;
+  if (!value.ok() || is_stale) return CheckState::kUnknown;
+  if (limits_.critical.has_value() && Holds(*limits_.critical, value.value)) {
+    return CheckState::kCritical;
+  }
+  if (limits_.warn.has_value() && Holds(*limits_.warn, value.value)) {
+    return CheckState::kWarning;
+  }
+  return CheckState::kOk;
+}
+
+CheckState CheckResult::state() const {
+  const std::vector<const Item*> shown = Shown();
+  if (shown.empty()) return CheckState::kUnknown;
+  CheckState worst = CheckState::kOk;
+  for (const Item* item : shown) {
+    const CheckState state = StateOf(*item);
+    if (RankOf(state) > RankOf(worst)) worst = state;
+  }
+  return worst;
+}
+
+// Returns "\\web-1\A(b)\C is 85 %, > 80".
+std::string CheckResult::Describe(const Item& item) const {
+  const std::string name = NameOf(item.series);
+  const Value& value = item.value;
+  switch (StateOf(item)) {
+    case CheckState::kUnknown:
+      if (!value.ok()) {
+        return absl::StrCat(name, " has no value: ", ReasonText(value));
+      }
+      return absl::StrCat(name, " is stale: newest sample ",
+                          AgeText(*value.newest_sample, value.time));
+    case CheckState::kCritical:
+      return absl::StrCat(name, " is ", ValueText(item.series, value), ", ",
+                          ConditionText(*limits_.critical));
+    case CheckState::kWarning:
+      return absl::StrCat(name, " is ", ValueText(item.series, value), ", ",
+                          ConditionText(*limits_.warn));
+    case CheckState::kOk:
+      break;
+  }
+  return absl::StrCat(name, " is ", ValueText(item.series, value));
+}
+
+// Labels may contain anything but "=" and "'".
+std::string CheckResult::PerformanceData(const Item& item) const {
+  const std::string label = absl::StrReplaceAll(PluginText(NameOf(item.series)),
+                                                {{"=", ":"}, {"'", "''"}});
+  const std::string value =
+      item.value.ok() ? absl::StrCat(PluginNumber(item.value.value),
+                                     UnitOfMeasurement(item.series.unit()))
+                      : "U";
+  return absl::StrCat("'", label, "'=", value, ";", RangeText(limits_.warn),
+                      ";", RangeText(limits_.critical));
+}
+
+std::string CheckResult::Line() const {
+  const CheckState worst_state = state();
+  const std::vector<const Item*> shown = Shown();
+  if (shown.empty()) return LineOf(worst_state, "no samples in this time");
+  std::map<CheckState, size_t> counts;
+  const Item* worst = nullptr;
+  std::vector<std::string> data;
+  for (const Item* item : shown) {
+    const CheckState state = StateOf(*item);
+    ++counts[state];
+    if (worst == nullptr && state == worst_state) worst = item;
+    data.push_back(PerformanceData(*item));
+  }
+  std::string text = Describe(*worst);
+  if (shown.size() > 1) {
+    std::vector<std::string> parts;
+    for (const CheckState state : {CheckState::kCritical, CheckState::kUnknown,
+                                   CheckState::kWarning, CheckState::kOk}) {
+      if (counts[state] == 0) continue;
+      parts.push_back(absl::StrCat(
+          counts[state], " ",
+          absl::AsciiStrToLower(kStateNames[static_cast<size_t>(state)])));
+    }
+    absl::StrAppend(&text, "; ", absl::StrJoin(parts, ", "), " of ",
+                    shown.size(), " series");
+  }
+  return absl::StrCat(LineOf(worst_state, text), " | ",
+                      absl::StrJoin(data, " "));
+}
+
+namespace {
+
+absl::StatusOr<std::optional<v1::Condition>> ConditionOf(
+    absl::string_view flag, const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  auto condition = ParseCondition(text);
+  if (condition.ok()) return *std::move(condition);
+  return absl::InvalidArgumentError(
+      absl::StrReplaceAll(condition.status().message(), {{"--where", flag}}));
+}
+
+absl::StatusOr<CheckResult::Limits> LimitsOf(const CheckFlags& flags) {
+  CheckResult::Limits limits;
+  ASSIGN_OR_RETURN(limits.warn, ConditionOf("--warn", flags.warn));
+  ASSIGN_OR_RETURN(limits.critical, ConditionOf("--critical", flags.critical));
+  const auto stale = ParseDuration(flags.stale);
+  if (!stale.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--stale: ", stale.status().message()));
+  }
+  limits.stale = *stale;
+  limits.has_wildcards = std::any_of(
+      flags.paths.begin(), flags.paths.end(), [](const std::string& path) {
+        return path.find_first_of("*?") != std::string::npos;
+      });
+  return limits;
+}
+
+absl::StatusOr<QueryFlags> QueryFlagsOf(const CheckFlags& flags) {
+  QueryFlags query{.paths = flags.paths,
+                   .since = flags.since,
+                   .over = flags.over,
+                   .agg = flags.agg,
+                   .by = flags.by};
+  if (flags.machine.empty()) return query;
+  for (std::string& path : query.paths) {
+    if (absl::StartsWith(path, "\\\\")) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--machine: \"", path, "\" already has a machine; remove one"));
+    }
+    path = absl::StrCat("\\\\", flags.machine, path);
+  }
+  return query;
+}
+
+absl::StatusOr<CheckResult> RunCheck(const ConnectionFlags& to,
+                                     const CheckFlags& flags) {
+  ASSIGN_OR_RETURN(const CheckResult::Limits limits, LimitsOf(flags));
+  ASSIGN_OR_RETURN(const QueryFlags query, QueryFlagsOf(flags));
+  ASSIGN_OR_RETURN(const v1::QueryRangeRequest request, MakeRequest(query));
+  ASSIGN_OR_RETURN(const Connection connection, Connection::Open(to));
+  CheckResult result(limits);
+  RETURN_IF_ERROR(
+      ForEachResult(connection, query, request, Printing::kAtEnd,
+                    [&](const v1::Series& series, const Value& value) {
+                      result.Add(series, value);
+                    }));
+  return result;
+}
+
+}  // namespace
+
+int ReportUnknown(const absl::Status& error) {
+  PutLine(LineOf(CheckState::kUnknown, error.message()));
+  return static_cast<int>(CheckState::kUnknown);
+}
+
+int Check(const ConnectionFlags& connection, const CheckFlags& flags) {
+  const auto result = RunCheck(connection, flags);
+  if (!result.ok()) return ReportUnknown(result.status());
+  PutLine(result->Line());
+  return static_cast<int>(result->state());
+}
+
+void AddCheckCommand(CLI::App& app, Arguments& arguments) {
+  Arguments* a = &arguments;
+  CLI::App* check = AddCommand(
+      app, arguments, "check",
+      "Compare values with thresholds, for cron and monitoring systems",
+      "  fleetperf check '\\\\web-1\\Processor Information(_Total)\\% "
+      "Processor "
+      "Time' --warn '> 80' --critical '> 95'\n"
+      "  fleetperf check '\\LogicalDisk(*)\\% Free Space' --machine 'web-*' "
+      "--warn '< 10' --critical '< 5' --over last\n"
+      "Prints one line with performance data. The worst series decides. Exit "
+      "status: 0 OK, 1 WARNING,\n"
+      "2 CRITICAL, 3 UNKNOWN: stale or missing data, or an error. See "
+      "docs/tasks/alerting.md.\n",
+      [a]() -> absl::Status {
+        a->exit_status = Check(a->connection, a->check);
+        return absl::OkStatus();
+      });
+  CheckFlags& flags = arguments.check;
+  check->add_option("PATH", flags.paths, "Counter paths; see query")
+      ->required();
+  check
+      ->add_option("--warn", flags.warn,
+                   "WARNING if a value is >, >=, <, <=, = or != a number")
+      ->type_name("'> N'");
+  check->add_option("--critical", flags.critical, "Same for CRITICAL")
+      ->type_name("'> N'");
+  check
+      ->add_option("--stale", flags.stale,
+                   "UNKNOWN if the newest sample is older than this (1m)")
+      ->type_name("DURATION");
+  check
+      ->add_option("--since", flags.since,
+                   "The time over which a value is calculated (5m)")
+      ->type_name("DURATION");
+  check
+      ->add_option("--machine", flags.machine,
+                   "The machine of paths without one; * and ? are wildcards")
+      ->type_name("NAME");
+  check->add_option("--over", flags.over, "As in query")
+      ->type_name("avg|min|max|last|sum");
+  check->add_option("--agg", flags.agg, "As in query")
+      ->type_name("auto|avg|sum|min|max|count|p50|p90|p95|p99");
+  check->add_option("--by", flags.by, "As in query")
+      ->delimiter(',')
+      ->type_name("machine|instance|counter|counterset|label:NAME,...");
+}
+
+}  // namespace fleetperf::cli

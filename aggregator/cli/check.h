@@ -1,0 +1,88 @@
+// check: compares values with thresholds, for cron and monitoring systems.
+
+#ifndef FLEETPERF_AGGREGATOR_CLI_CHECK_H_
+#define FLEETPERF_AGGREGATOR_CLI_CHECK_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "aggregator/cli/connection.h"
+#include "aggregator/cli/values.h"
+#include "fleetperf/v1/query.pb.h"
+
+namespace fleetperf::cli {
+
+// Flags as typed.
+struct CheckFlags {
+  std::vector<std::string> paths;
+  std::string machine;
+  std::string since;
+  std::string over;
+  std::string agg;
+  std::vector<std::string> by;
+  std::string warn;
+  std::string critical;
+  std::string stale = "1m";
+};
+
+// The exit statuses of monitoring plugins.
+enum class CheckState : uint8_t {
+  kOk = 0,
+  kWarning = 1,
+  kCritical = 2,
+  kUnknown = 3
+};
+
+// The values to compare, and the result. Thread-compatible.
+class CheckResult {
+ public:
+  struct Limits {
+    std::optional<v1::Condition> warn;
+    std::optional<v1::Condition> critical;
+    // Samples that are older than this at the end of the time are stale.
+    absl::Duration stale;
+    // Whether the paths have wildcards: then instances that ended on a machine
+    // that has newer samples are left out instead of stale.
+    bool has_wildcards = false;
+  };
+  explicit CheckResult(const Limits& limits) : limits_(limits) {}
+
+  void Add(const v1::Series& series, const Value& value);
+
+  // Returns the worst state: critical, unknown, warning, ok. Without a series,
+  // it is unknown.
+  CheckState state() const;
+
+  // Returns one line in the format of monitoring plugins, with the worst series
+  // and the performance data of all:
+  //   FLEETPERF WARNING - \\web-1\A(b)\C is 85 %, > 80; 1 warning of 2 series |
+  //   '\\web-1\A(b)\C'=85%;~:80;~:95 ...
+  std::string Line() const;
+
+ private:
+  struct Item {
+    v1::Series series;
+    Value value;
+  };
+
+  bool HasEnded(const Item& item) const;
+  CheckState StateOf(const Item& item) const;
+  std::vector<const Item*> Shown() const;
+  std::string Describe(const Item& item) const;
+  std::string PerformanceData(const Item& item) const;
+
+  const Limits limits_;
+  std::vector<Item> items_;
+};
+
+// Runs the query and prints the line. Returns the exit status. Errors are
+// unknown.
+int Check(const ConnectionFlags& connection, const CheckFlags& flags);
+
+// Prints the line of an error and returns the exit status.
+int ReportUnknown(const absl::Status& error);
+
+}  // namespace fleetperf::cli
+
+#endif  // FLEETPERF_AGGREGATOR_CLI_CHECK_H_

@@ -1,0 +1,160 @@
+// The verdicts of fleetperf check, in the format of monitoring plugins
+// (https://www.monitoring-plugins.org/doc/guidelines.html).
+
+#include "aggregator/cli/check.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "perflib/counter_type.h"
+
+namespace fleetperf::cli {
+namespace {
+
+using ::testing::HasSubstr;
+
+const absl::Time kEnd = absl::FromUnixSeconds(1'800'000'000);  // 08:00:00
+
+v1::Condition Is(v1::Comparison comparison, double number) {
+  v1::Condition condition;
+  condition.set_comparison(comparison);
+  condition.set_number(number);
+  return condition;
+}
+
+v1::Series Processor(const std::string& machine, const std::string& instance) {
+  v1::Series series;
+  series.set_machine(machine);
+  series.set_counterset("CPU");
+  series.set_instance(instance);
+  series.set_path("\\CPU(" + instance + ")\\Time");
+  series.set_unit("%");
+  series.set_type(perflib::kPerf100NsecTimer);
+  return series;
+}
+
+Value Now(double value) { return {.time = kEnd, .value = value}; }
+
+Value Stopped(double value, absl::Duration ago) {
+  return {.time = kEnd, .value = value, .newest_sample = kEnd - ago};
+}
+
+CheckResult Above80And95(bool has_wildcards = false) {
+  return CheckResult({.warn = Is(v1::COMPARISON_GREATER, 80),
+                      .critical = Is(v1::COMPARISON_GREATER, 95),
+                      .stale = absl::Minutes(1),
+                      .has_wildcards = has_wildcards});
+}
+
+TEST(Check, ComparesAValueWithThresholds) {
+  const struct {
+    double value;
+    CheckState state;
+    const char* line;
+  } kCases[] = {
+      {80, CheckState::kOk,
+       "FLEETPERF OK - \\\\web-1\\CPU(a)\\Time is 80.00 % | "
+       "'\\\\web-1\\CPU(a)\\Time'=80%;~:80;~:95"},
+      {80.5, CheckState::kWarning,
+       "FLEETPERF WARNING - \\\\web-1\\CPU(a)\\Time is 80.50 %, > 80 | "
+       "'\\\\web-1\\CPU(a)\\Time'=80.5%;~:80;~:95"},
+      {97.25, CheckState::kCritical,
+       "FLEETPERF CRITICAL - \\\\web-1\\CPU(a)\\Time is 97.25 %, > 95 | "
+       "'\\\\web-1\\CPU(a)\\Time'=97.25%;~:80;~:95"},
+  };
+  for (const auto& test : kCases) {
+    CheckResult result = Above80And95();
+    result.Add(Processor("web-1", "a"), Now(test.value));
+    EXPECT_EQ(result.state(), test.state);
+    EXPECT_EQ(result.Line(), test.line);
+  }
+}
+
+TEST(Check, NamesTheWorstOfSeveralSeries) {
+  CheckResult result = Above80And95();
+  result.Add(Processor("web-1", "a"), Now(1));
+  result.Add(Processor("web-2", "a"), Now(90));
+  result.Add(Processor("web-3", "a"), Now(99));
+  result.Add(Processor("web-4", "a"), Now(85));
+  EXPECT_EQ(result.state(), CheckState::kCritical);
+  EXPECT_THAT(result.Line(),
+              HasSubstr("CRITICAL - \\\\web-3\\CPU(a)\\Time is 99.00 %, > 95; "
+                        "1 critical, 2 warning, 1 ok of 4 series | '"));
+}
+
+TEST(Check, StaleDataAreUnknown) {
+  CheckResult fresh = Above80And95();
+  fresh.Add(Processor("web-1", "a"), Stopped(10, absl::Seconds(60)));
+  EXPECT_EQ(fresh.state(), CheckState::kOk);
+  CheckResult result = Above80And95();
+  result.Add(Processor("web-1", "a"), Stopped(90, absl::Seconds(61)));
+  result.Add(Processor("web-2", "a"), Now(90));
+  EXPECT_EQ(result.state(), CheckState::kUnknown);
+  EXPECT_THAT(result.Line(),
+              HasSubstr("FLEETPERF UNKNOWN - \\\\web-1\\CPU(a)\\Time is stale: "
+                        "newest sample 07:58:59Z, 1m1s old; "
+                        "1 unknown, 1 warning of 2 series"));
+  // A known problem is worse than an unknown state.
+  result.Add(Processor("web-3", "a"), Now(96));
+  EXPECT_EQ(result.state(), CheckState::kCritical);
+}
+
+TEST(Check, MissingDataAreUnknown) {
+  CheckResult none = Above80And95();
+  EXPECT_EQ(none.state(), CheckState::kUnknown);
+  EXPECT_EQ(none.Line(), "FLEETPERF UNKNOWN - no samples in this time");
+  CheckResult gap = Above80And95();
+  gap.Add(Processor("web-1", "a"), {.time = kEnd,
+                                    .status = v1::VALUE_STATUS_GAP,
+                                    .cause = v1::GAP_CAUSE_NO_SAMPLES});
+  EXPECT_EQ(gap.state(), CheckState::kUnknown);
+  EXPECT_EQ(gap.Line(),
+            "FLEETPERF UNKNOWN - \\\\web-1\\CPU(a)\\Time has no value: "
+            "no_samples | '\\\\web-1\\CPU(a)\\Time'=U;~:80;~:95");
+}
+
+TEST(Check, EndedInstancesAreNotStaleIfThePathHasWildcards) {
+  for (const bool has_wildcards : {false, true}) {
+    CheckResult result = Above80And95(has_wildcards);
+    result.Add(Processor("web-1", "ended"), Stopped(99, absl::Minutes(3)));
+    result.Add(Processor("web-1", "a"), Now(1));
+    EXPECT_EQ(result.state(),
+              has_wildcards ? CheckState::kOk : CheckState::kUnknown);
+    // Another machine's samples say nothing about this one.
+    result.Add(Processor("web-2", "a"), Stopped(1, absl::Minutes(3)));
+    EXPECT_EQ(result.state(), CheckState::kUnknown);
+  }
+}
+
+TEST(Check, WritesThresholdsAsRanges) {
+  const struct {
+    v1::Comparison comparison;
+    const char* range;
+  } kCases[] = {
+      {v1::COMPARISON_GREATER, "~:5"}, {v1::COMPARISON_GREATER_OR_EQUAL, "@5:"},
+      {v1::COMPARISON_LESS, "5:"},     {v1::COMPARISON_LESS_OR_EQUAL, "@~:5"},
+      {v1::COMPARISON_EQUAL, "@5:5"},  {v1::COMPARISON_NOT_EQUAL, "5:5"}};
+  for (const auto& test : kCases) {
+    CheckResult result(
+        {.warn = Is(test.comparison, 5), .stale = absl::Minutes(1)});
+    result.Add(Processor("web-1", "a"), Now(1));
+    EXPECT_THAT(result.Line(),
+                HasSubstr(std::string("=1%;") + test.range + ";"));
+  }
+}
+
+TEST(Check, WritesNumbersAndLabelsThatPluginsAccept) {
+  CheckResult result({.stale = absl::Minutes(1)});
+  v1::Series series = Processor("web-1", "it's a|b=c");
+  series.set_unit("1/s");
+  result.Add(series, Now(1e15));
+  series.set_path("\\B");
+  result.Add(series, Now(0.0000001));
+  EXPECT_THAT(
+      result.Line(),
+      HasSubstr("'\\\\web-1\\CPU(it''s a/b:c)\\Time'=1000000000000000;;"));
+  EXPECT_THAT(result.Line(), HasSubstr("\\B it''s a/b:c'=0;;"));
+}
+
+}  // namespace
+}  // namespace fleetperf::cli

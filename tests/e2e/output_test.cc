@@ -1,0 +1,223 @@
+// Tests of what commands print: tables at every width, dead machines, errors of
+// the output, and verdicts for monitoring systems.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/clock.h"
+#include "perflib/clocks.h"
+#include "tests/e2e/deployment.h"
+#include "tests/e2e/fake_agent.h"
+
+namespace fleetperf::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
+
+constexpr char kNumber[] = "\\Numbers\\Number";
+
+std::vector<std::string> LinesOf(const std::string& text) {
+  return absl::StrSplit(text, absl::ByAnyChar("\r\n"), absl::SkipEmpty());
+}
+
+// An aggregator with a machine whose ticks ended three minutes ago.
+class Output : public ::testing::Test {
+ protected:
+  Output() : aggregator_(deployment_.StartAggregator()) {
+    FakeAgent agent(deployment_.address(), deployment_.Issue("agent", {"box"}),
+                    MakeHello("box", kEpoch, 1, 0));
+    EXPECT_TRUE(agent.Receive()->has_welcome());
+    const int64_t start = perflib::PerfTime100NSecFromTime(Clock::Real().Now() -
+                                                           absl::Minutes(3));
+    for (uint64_t sequence = 1; sequence <= 5; ++sequence) {
+      EXPECT_TRUE(agent.Send(MakeNumberBatch("box", kEpoch, sequence, start)));
+      EXPECT_TRUE(agent.ReceiveAck(sequence));
+    }
+  }
+
+  // Runs a shell command that finds the deployment.
+  Result Shell(const std::string& arguments,
+               std::map<std::string, std::string> environment = {}) const {
+    environment["FLEETPERF_CONFIG"] = deployment_.File("config.yaml");
+    return RunCommand(
+        {"sh", "-c",
+         absl::StrCat(Deployment::Executable("fleetperf"), " ", arguments)},
+        environment);
+  }
+
+  // Same in a terminal.
+  Result InTerminal(const std::string& arguments, int columns,
+                    std::map<std::string, std::string> environment = {}) const {
+    environment["FLEETPERF_CONFIG"] = deployment_.File("config.yaml");
+    environment.try_emplace("TERM", "xterm");
+    return RunCommand(
+        {"script", "--quiet", "--return", "--command",
+         absl::StrCat("stty cols ", columns, " rows 30; ",
+                      Deployment::Executable("fleetperf"), " ", arguments),
+         "/dev/null"},
+        environment);
+  }
+
+  Deployment deployment_;
+  std::unique_ptr<Process> aggregator_;
+};
+
+TEST_F(Output, TableSaysWhatItsValuesAreAndHowOld) {
+  // The mean of 1, 2, 3, 4 and 5.
+  const Result result = Shell("query '\\Numbers\\Number'");
+  const std::vector<std::string> lines = LinesOf(result.output);
+  ASSERT_THAT(lines, SizeIs(3)) << result.error;
+  EXPECT_EQ(lines[0], "mean of the last 5m");
+  EXPECT_EQ(lines[1].substr(0, 31), "MACHINE  COUNTER          VALUE");
+  EXPECT_THAT(lines[2], ContainsRegex("box +.Numbers.Number +3  [0-9:]+Z, "
+                                      "[23]m[0-9]+s old"));
+  const auto json = deployment_.Json({"query", kNumber});
+  ASSERT_THAT(json, SizeIs(1));
+  const auto raw = deployment_.Json({"query", kNumber, "--raw"});
+  ASSERT_THAT(raw, SizeIs(5));
+  EXPECT_EQ(json[0].at("newest_sample"), raw[4].at("time"));
+  EXPECT_EQ(raw[4].at("value"), "5");
+  // The end is not later than the newest sample.
+  const std::string end = raw[4].at("time").get<std::string>();
+  const auto until =
+      deployment_.Json({"query", kNumber, "--since", "1m", "--to", end});
+  ASSERT_THAT(until, SizeIs(1));
+  EXPECT_FALSE(until[0].contains("newest_sample"));
+}
+
+TEST_F(Output, WatchMarksDeadMachine) {
+  const auto watch = deployment_.StartFleetperf({"watch", kNumber});
+  ASSERT_TRUE(watch->WaitForOutput(" old"));
+  EXPECT_THAT(watch->output(), ContainsRegex("Z, [23]m[0-9]+s old"));
+}
+
+TEST_F(Output, TablesFitTerminalUnlessWide) {
+  for (const std::string command :
+       {"query '\\Numbers\\Number'", "query '\\Numbers\\Number' --step 1s",
+        "machines", "countersets", "counters Numbers"}) {
+    for (const int columns : {50, 80, 200}) {
+      const Result result = InTerminal(command, columns);
+      EXPECT_EQ(result.status, 0) << result.output;
+      for (const std::string& line : LinesOf(result.output)) {
+        EXPECT_LE(line.size(), columns) << line;
+      }
+    }
+  }
+  const std::string narrow = InTerminal("query '\\Numbers\\Number'", 40).output;
+  EXPECT_THAT(narrow, AllOf(HasSubstr("\\\\box\\Numbers\\Number"),
+                            HasSubstr("VALUE"), HasSubstr(" old")));
+  const std::string wide =
+      InTerminal("query '\\Numbers\\Number' --wide", 20).output;
+  EXPECT_THAT(wide, ContainsRegex("box +.Numbers.Number +3  .* old"));
+}
+
+TEST_F(Output, DumbTerminalGetsNoEscapeSequences) {
+  const std::string plot = "plot '\\Numbers\\Number' --step 1s";
+  EXPECT_THAT(InTerminal(plot, 80).output, HasSubstr("\x1b["));
+  EXPECT_THAT(InTerminal(plot, 80, {{"NO_COLOR", "1"}}).output,
+              Not(HasSubstr("\x1b")));
+  EXPECT_THAT(InTerminal(plot, 80, {{"TERM", "dumb"}}).output,
+              Not(HasSubstr("\x1b")));
+  Process watch({"script", "--quiet", "--return", "--command",
+                 absl::StrCat(Deployment::Executable("fleetperf"),
+                              " watch '\\Numbers\\Number'"),
+                 "/dev/null"},
+                {{"FLEETPERF_CONFIG", deployment_.File("config.yaml")},
+                 {"TERM", "dumb"}});
+  EXPECT_TRUE(watch.WaitForOutput("MACHINE"));
+  EXPECT_THAT(watch.output(), Not(HasSubstr("\x1b")));
+}
+
+TEST_F(Output, FullDiskIsAnError) {
+  for (const std::string command :
+       {"machines", "query '\\Numbers\\Number'",
+        "query '\\Numbers\\Number' --step 1s --format pdh-csv",
+        "query '\\Numbers\\Number' --raw --format json",
+        "plot '\\Numbers\\Number' --step 1s",
+        "watch '\\Numbers\\Number' --format json", "--help"}) {
+    const Result result = Shell(absl::StrCat(command, " > /dev/full"));
+    EXPECT_EQ(result.status, 1) << command;
+    EXPECT_THAT(result.error, HasSubstr("cannot write the output: No space "
+                                        "left on device"))
+        << command;
+  }
+  // A long output fails long before its end.
+  const Result decode = RunCommand(
+      {"sh", "-c",
+       absl::StrCat("yes '{\"type\":\"PERF_COUNTER_RAWCOUNT\",\"raw1\":"
+                    "{\"data\":5}}' | ",
+                    Deployment::Executable("fleetperf"), " calc > /dev/full")});
+  EXPECT_EQ(decode.status, 1);
+  EXPECT_THAT(decode.error, HasSubstr("No space left on device"));
+}
+
+TEST_F(Output, CheckHasTheExitStatusesOfPlugins) {
+  // The value is 3 and three minutes old.
+  const auto check = [&](const std::string& flags) {
+    const Result result = Shell("check '\\Numbers\\Number' " + flags);
+    EXPECT_THAT(LinesOf(result.output), SizeIs(1)) << flags;
+    EXPECT_THAT(result.error, IsEmpty()) << flags;
+    return result;
+  };
+  const Result ok = check("--stale 1h --warn '> 4' --critical '> 5'");
+  EXPECT_EQ(ok.status, 0);
+  EXPECT_EQ(ok.output,
+            "FLEETPERF OK - \\\\box\\Numbers\\Number is 3 | "
+            "'\\\\box\\Numbers\\Number'=3;~:4;~:5\n");
+  EXPECT_EQ(check("--stale 1h --warn '>= 3' --critical '> 5'").status, 1);
+  EXPECT_EQ(check("--stale 1h --over max --critical '> 4'").status, 2);
+  const Result stale = check("--critical '> 1'");
+  EXPECT_EQ(stale.status, 3);
+  EXPECT_THAT(stale.output,
+              AllOf(StartsWith("FLEETPERF UNKNOWN - \\\\box\\Numbers\\Number "
+                               "is stale: newest sample "),
+                    HasSubstr(" | '\\\\box\\Numbers\\Number'=3;;~:1")));
+  EXPECT_EQ(check("--machine box --stale 1h").status, 0);
+  for (const std::string unknown :
+       {"--machine bix", "--warn 80", "--stale soon", "--no-such-flag",
+        "--aggregator 127.0.0.1:1"}) {
+    const Result result = check(unknown);
+    EXPECT_EQ(result.status, 3) << unknown;
+    EXPECT_THAT(result.output, StartsWith("FLEETPERF UNKNOWN - ")) << unknown;
+  }
+}
+
+TEST(Plots, DrawTheLargestOfManyLines) {
+  Deployment deployment;
+  const auto aggregator = deployment.StartAggregator();
+  std::vector<std::unique_ptr<Process>> idle;
+  for (int i = 0; i < 14; ++i) {
+    idle.push_back(std::make_unique<Process>("fleetperf-idle", [] {
+      for (;;) pause();
+    }));
+  }
+  const auto agent = deployment.StartAgent("box");
+  deployment.WaitForSamples("box");
+  const std::string path = "\\Process V2(fleetperf-idle:*)\\Thread Count";
+  const Result all = deployment.Fleetperf({"plot", path, "--step", "1s"});
+  EXPECT_EQ(all.status, 0) << all.error;
+  EXPECT_THAT(all.output, HasSubstr("one value per 1s, the 12 largest lines, "
+                                    "without 2 smaller ones"));
+  const Result top =
+      deployment.Fleetperf({"plot", path, "--step", "1s", "--top", "14"});
+  EXPECT_THAT(top.output,
+              AllOf(Not(HasSubstr("smaller ones")), HasSubstr("and 2 more")));
+}
+
+}  // namespace
+}  // namespace fleetperf::testing
