@@ -1,0 +1,126 @@
+"""Random questions about histories."""
+
+import rules
+from history import HOUR, MINUTE, SECOND
+
+STEPS = [SECOND // 2, SECOND, 2 * SECOND, 5 * SECOND // 2, 5 * SECOND,
+         10 * SECOND, 15 * SECOND, 60 * SECOND]
+OVERS = ["", "", "", "avg", "min", "max", "last", "sum"]
+FUNCTIONS = ["avg", "sum", "min", "max", "count", "p50", "p90", "p95", "p99",
+             "auto"]
+
+
+TOTALS = ["_Total"] if rules.PAGE else []
+
+
+def random_question(rng, fleet, unit):
+    """A question. `unit` is the resolution of the stored data, or 0."""
+    question = {"over": rng.choice(OVERS if not unit else ["", "", "min", "max"]),
+                "unit": unit, "only_windows": False}
+    set_range(rng, fleet, question, unit)
+    kind = rng.randrange(10)
+    if kind in (3, 4):
+        question["asked"] = [expression(rng, fleet)]
+        question["only_windows"] = True
+    else:
+        question["asked"] = [
+            random_path(rng, fleet, wide=kind > 4)
+            for _ in range(rng.choice([1, 1, 1, 2]))]
+    question["paths"] = [text_of(tree) for tree in question["asked"]]
+    if kind in (4, 5, 6, 7):
+        question["agg"] = rng.choice(FUNCTIONS)
+        question["by"] = random_by(rng)
+        question["only_windows"] = True
+    if kind in (7, 8, 9) and rng.random() < 0.6:
+        question[rng.choice(["top", "bottom"])] = rng.randint(1, 5)
+    elif kind in (2, 7, 8, 9):
+        question["where"] = [rng.choice([">", ">=", "<", "<=", "!="]),
+                             rng.choice([0, 1, 10, 50, 1000, 40000, 1e6])
+                             + rng.random()]
+    return question
+
+
+def set_range(rng, fleet, question, unit):
+    times = [t.time for s in fleet for t in (s.ticks[0], s.ticks[-1])]
+    first, last = min(times), max(times)
+    a = rng.randint(first - 20 * SECOND, last + 20 * SECOND)
+    b = rng.choice(rng.choice(fleet).ticks).time
+    if rng.random() < 0.3:
+        a = first - 5 * SECOND
+    if rng.random() < 0.3:
+        b = last
+    start, end = min(a, b), max(a, b)
+    if rng.random() < 0.3:
+        start = start // (10 * SECOND) * (10 * SECOND)
+    end = max(end, start + SECOND)
+    step = rng.choice([0] + STEPS + [end - start])
+    if unit:
+        start = start // unit * unit
+        end = max(-(-end // unit) * unit, start + 2 * unit)
+        step = rng.choice([0, 2 * unit, 3 * unit, end - start])
+        if step:
+            end = start + max((end - start) // step, 1) * step
+    question["start"] = start
+    question["end"] = end
+    question["step"] = min(step, end - start)
+
+
+def random_path(rng, fleet, wide=False):
+    series = rng.choice([s for s in fleet if rules.PAGE or not s.is_aggregate])
+    machine = "" if wide or rng.random() < 0.4 else f"\\\\{series.machine.name}"
+    counter = series.counter.name
+    if rng.random() < 0.05:
+        counter = "*"
+    if not series.key[0]:
+        return f"{machine}\\{series.counterset}\\{counter}"
+    instance = rng.choice(["*", "*", "app:*", "?:"] + TOTALS if wide else
+                          ["*", "app:*", series.key[0]] + (["twin#1"] if "twin" in series.key else ["*"]))
+    return f"{machine}\\{series.counterset}({instance})\\{counter}"
+
+
+def expression(rng, fleet):
+    """A tree whose sums are of one unit."""
+    one = rng.choice(fleet)
+    symbol = rng.choice("+-*/")
+    other = rng.choice([s for s in fleet if symbol in "*/" or
+                        s.counter.unit == one.counter.unit])
+    tree = [operand(rng, one), symbol, operand(rng, other)]
+    if not rules.PAGE or rng.random() < 0.5:
+        return tree
+    number = rng.choice([2, 100, 0.5, 1024, 1e6])
+    return rng.choice([
+        [number, "-", tree], [tree, "/", number], [number, "*", tree[0]],
+        [tree, rng.choice("*/"), operand(rng, rng.choice(fleet))],
+        [operand(rng, rng.choice(fleet)), rng.choice("*/"), tree]])
+
+
+def operand(rng, series):
+    instance = rng.choice(["*", "*", "app:*", "C:"] + TOTALS)
+    instance = f"({instance})" if series.key[0] else ""
+    return f"\\{series.counterset}{instance}\\{series.counter.name}"
+
+
+LEVELS = {"+": 1, "-": 1, "*": 2, "/": 2}
+
+
+def text_of(tree):
+    """With parentheses where the grammar needs them."""
+    if not isinstance(tree, list):
+        return str(tree)
+    left, symbol, right = tree
+    texts = []
+    for side, least in ((left, LEVELS[symbol]), (right, LEVELS[symbol] + 1)):
+        text = text_of(side)
+        needs = isinstance(side, list) and LEVELS[side[1]] < least
+        texts.append(f"({text})" if needs else text)
+    return f" {symbol} ".join(texts)
+
+
+def random_by(rng):
+    properties = ["machine", "instance", "label:role", "counterset", "counter"]
+    if rules.PAGE:
+        properties.append("name")
+    by = rng.sample(properties, rng.choice([0, 0, 1, 1, 1, 2]))
+    if "counterset" in by and not rules.PAGE:
+        return ["counterset"]
+    return by
