@@ -228,11 +228,14 @@ struct Contents {
 
 void Sort(std::vector<std::string>* ticks) {
   // Within a tick, the order of the disks does not matter.
-  std::sort(ticks->begin(), ticks->end(),
-            [](const std::string& a, const std::string& b) {
-              return std::pair(std::atof(a.c_str()), a) <
-                     std::pair(std::atof(b.c_str()), b);
-            });
+  std::vector<std::pair<double, std::string>> timed;
+  for (std::string& tick : *ticks) {
+    const double time = std::atof(tick.c_str());
+    timed.emplace_back(time, std::move(tick));
+  }
+  std::sort(timed.begin(), timed.end());
+  ticks->clear();
+  for (auto& [time, tick] : timed) ticks->push_back(std::move(tick));
 }
 
 int MinuteOf(double time) { return static_cast<int>(std::ceil(time / 60)); }
