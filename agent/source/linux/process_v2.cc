@@ -123,6 +123,8 @@ constexpr ColumnSet kIoColumns =
 
 constexpr uint64_t kKernelThreadFlag = 0x00200000;  // PF_KTHREAD
 constexpr uint32_t kKernelProcessId = 2;            // kthreadd, their parent
+// The key of the reaped children in the totals. No process has pid 0.
+constexpr uint64_t kReapedChildren = 0;
 
 std::vector<TotalKind> TotalKinds() {
   std::vector<TotalKind> kinds(kNumColumns, TotalKind::kGrowth);
@@ -177,6 +179,7 @@ absl::Status ProcessV2::Sample(ColumnSet needed, const Clocks&,
       [](const auto& entry) { return entry.second.stat.is_open(); }));
   totals_.Begin();
   kernel_totals_.Begin();
+  reaped_children_.Begin();
   kernel_threads_.Reset(kNumColumns);
   for (const uint32_t pid : pids_) {
     Stat stat;
@@ -190,7 +193,9 @@ absl::Status ProcessV2::Sample(ColumnSet needed, const Clocks&,
     const uint64_t identity = Identity(pid, stat.start_jiffies);
     Totals& totals = is_kernel_thread ? kernel_totals_ : totals_;
     totals.Add(identity, rows->Row(row), rows->Present(row));
-    if (!is_kernel_thread) set_clock();
+    if (is_kernel_thread) continue;
+    set_clock();
+    AddToReapedChildren(pid, stat);
   }
   absl::erase_if(processes_, [this](const auto& entry) {
     return entry.second.pass != pass_;
@@ -211,6 +216,7 @@ absl::Status ProcessV2::Sample(ColumnSet needed, const Clocks&,
     sample->Set(of_none, 0);
   }
   set_clock();
+  AddReapedChildren();
   totals_.Finish(sample);
   return absl::OkStatus();
 }
@@ -279,6 +285,12 @@ bool ProcessV2::ParseStat(absl::string_view text, Stat* stat) {
       case 15:
         stat->system_jiffies = number;
         break;
+      case 16:
+        stat->children_user_jiffies = number;
+        break;
+      case 17:
+        stat->children_system_jiffies = number;
+        break;
       case 18:
         stat->priority = number;  // negative for real-time threads: 0 here
         break;
@@ -322,6 +334,29 @@ void ProcessV2::AddProcess(uint32_t pid, const Stat& stat, ColumnSet needed,
   if ((needed & kStatusColumns) != 0) ReadStatus(pid, sample);
   if ((needed & kIoColumns) != 0) ReadIo(pid, sample);
   if (Has(needed, kHandleCount)) CountHandles(pid, sample);
+}
+
+void ProcessV2::AddToReapedChildren(uint32_t pid, const Stat& stat) {
+  reaped_children_.Add(
+      pid, {.identity = Identity(pid, stat.start_jiffies),
+            .parent = static_cast<uint32_t>(stat.parent),
+            .own = {.user = stat.user_jiffies, .system = stat.system_jiffies},
+            .children = {.user = stat.children_user_jiffies,
+                         .system = stat.children_system_jiffies}});
+}
+
+void ProcessV2::AddReapedChildren() {
+  reaped_jiffies_ += reaped_children_.Finish([this](uint32_t pid) {
+    ProcFile stat(PathOf(pid, "stat"), ProcFile::Kind::kSmall);
+    return !stat.Read(&buffer_).ok();
+  });
+  const auto [user, system] = reaped_jiffies_;
+  std::vector<uint64_t> values(kNumColumns);
+  values[kProcessorTime] = (user + system) * k100NSecPerJiffy;
+  values[kUserTime] = user * k100NSecPerJiffy;
+  values[kPrivilegedTime] = system * k100NSecPerJiffy;
+  totals_.Add(kReapedChildren, values,
+              Bit(kProcessorTime) | Bit(kUserTime) | Bit(kPrivilegedTime));
 }
 
 void ProcessV2::ReadStatus(uint32_t pid, CountersetSample* sample) {

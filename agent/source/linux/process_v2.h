@@ -10,6 +10,8 @@
 // - At most max_open_files_ stat files stay open between passes.
 // - The io values of other users' processes are absent without CAP_SYS_PTRACE.
 // - Sample() removes processes that the current pass did not see.
+// - `_Total` has the processor time of processes that no pass saw, as far as
+//   ReapedChildren finds it.
 
 #ifndef FLEETPERF_AGENT_SOURCE_LINUX_PROCESS_V2_H_
 #define FLEETPERF_AGENT_SOURCE_LINUX_PROCESS_V2_H_
@@ -22,6 +24,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "agent/source/linux/proc_file.h"
+#include "agent/source/linux/reaped_children.h"
 #include "agent/source/linux/totals.h"
 #include "agent/source/provider.h"
 
@@ -55,6 +58,8 @@ class ProcessV2 : public Provider {
     uint64_t page_faults = 0;
     uint64_t user_jiffies = 0;
     uint64_t system_jiffies = 0;
+    uint64_t children_user_jiffies = 0;
+    uint64_t children_system_jiffies = 0;
     uint64_t priority = 0;
     uint64_t threads = 0;
     uint64_t start_jiffies = 0;
@@ -70,6 +75,9 @@ class ProcessV2 : public Provider {
   bool ReadStat(uint32_t pid, Stat* stat, Process** process);
   void AddProcess(uint32_t pid, const Stat& stat, ColumnSet needed,
                   CountersetSample* sample);
+  void AddToReapedChildren(uint32_t pid, const Stat& stat);
+  // Adds the time of ended processes to the totals.
+  void AddReapedChildren();
   void ReadStatus(uint32_t pid, CountersetSample* sample);
   void ReadIo(uint32_t pid, CountersetSample* sample);
   void CountHandles(uint32_t pid, CountersetSample* sample);
@@ -86,6 +94,8 @@ class ProcessV2 : public Provider {
   CountersetSample kernel_threads_;
   Totals kernel_totals_;
   Totals totals_;
+  ReapedChildren reaped_children_;
+  ProcessTimes reaped_jiffies_;  // since the start
   uint64_t pass_ = 0;
   const std::string utf16_kernel_name_;
   const std::string utf16_total_name_;

@@ -24,6 +24,10 @@ class ProcessFixture : public LinuxFixture {
     uint64_t system_jiffies = 0;
     uint64_t start_jiffies = 1000;
     uint64_t threads = 1;
+    uint32_t parent = 77;
+    // The times of children that it has waited for.
+    uint64_t children_user_jiffies = 0;
+    uint64_t children_system_jiffies = 0;
   };
 
   ProcessFixture() { Write("proc/uptime", "500.25 1.00\n"); }
@@ -31,11 +35,12 @@ class ProcessFixture : public LinuxFixture {
   // All other fields have numbers that no counter shows.
   static std::string StatLine(uint32_t pid, const Stat& stat) {
     return absl::StrCat(
-        pid, " (", stat.name, ") S 77 78 79 80 -1 ", stat.flags,
+        pid, " (", stat.name, ") S ", stat.parent, " 78 79 80 -1 ", stat.flags,
         // faults: minor, of children, major, of children
-        " 0 111 0 222 ", stat.user_jiffies, " ", stat.system_jiffies,
-        // times of children, priority, nice
-        " 333 444 20 0 ", stat.threads, " 0 ", stat.start_jiffies,
+        " 0 111 0 222 ", stat.user_jiffies, " ", stat.system_jiffies, " ",
+        stat.children_user_jiffies, " ", stat.children_system_jiffies,
+        // priority, nice
+        " 20 0 ", stat.threads, " 0 ", stat.start_jiffies,
         // sizes, limit, addresses
         " 0 0 18446744073709551615 1 2 3 4 5 0 0 0 0\n");
   }

@@ -105,8 +105,8 @@ TEST_F(ProcessLivesTest, CountsOpenDescriptors) {
   const Child child;
   WriteProcess(7, {});
   Link(child.File("fd"), "proc/7/fd");
-  // This one also has an entry per descriptor. As in kernels before 6.2, its
-  // size is not their number.
+  // This directory also has an entry per descriptor. As in kernels before 6.2,
+  // its size is not their number.
   WriteProcess(8, {});
   Link(child.File("fdinfo"), "proc/8/fd");
   const Reading reading = Sample(kProcesses);

@@ -156,7 +156,7 @@ TEST_F(ProcessV2Test, SumsUpKernelThreads) {
   EXPECT_EQ(reading.Get("kthreadd:2", "ID Process"), 2);
   EXPECT_EQ(reading.Get("kthreadd:2", "Thread Count"), 3);
   EXPECT_EQ(reading.Get("kthreadd:2", "% Privileged Time"), 0);
-  // As old as the machine.
+  // The thread is as old as the machine.
   EXPECT_EQ(reading.Get("kthreadd:2", "Elapsed Time"), 0);
   EXPECT_EQ(reading.Get("kthreadd:2", "id:1100"), 5'002'500'000);
   EXPECT_EQ(reading.Get("_Total", "Thread Count"), 4);
