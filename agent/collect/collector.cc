@@ -35,6 +35,26 @@ bool MatchesAny(const std::vector<perflib::Pattern>& patterns,
       [&](const perflib::Pattern& pattern) { return pattern.Matches(name); });
 }
 
+std::optional<uint64_t> NumberIn(const Table& table,
+                                 std::optional<size_t> column, size_t row) {
+  if (!column.has_value() || !IsNumber(table.ValueSize(*column, row))) {
+    return std::nullopt;
+  }
+  return table.Value(*column, row);
+}
+
+// Returns the counter with the clock that starts are relative to.
+std::optional<uint32_t> ClockOfStart(const ResolvedQuery& query) {
+  if (!query.start_counter_id.has_value()) return std::nullopt;
+  const CountersetRegistration& registration = query.registration;
+  const auto* start = registration.FindCounter(*query.start_counter_id);
+  if (start == nullptr ||
+      registration.FindCounter(start->perf_time_id) == nullptr) {
+    return std::nullopt;
+  }
+  return start->perf_time_id;
+}
+
 }  // namespace
 
 // A counterset's tracker and the registry that assigns ids to its lives.
@@ -47,10 +67,10 @@ struct MachineInstances::Followed : LifeRegistry {
         tracker(this) {}
 
   uint32_t BeginLife(absl::string_view utf16_name, uint32_t instance_id,
-                     uint32_t occurrence) override {
+                     uint32_t occurrence, bool is_born) override {
     return dictionary.DefineInstance(machine, counterset,
                                      perflib::Utf8FromUtf16(utf16_name),
-                                     instance_id, occurrence);
+                                     instance_id, occurrence, is_born);
   }
   void EndLife(uint32_t definition) override {
     dictionary.RetireInstance(definition);
@@ -102,20 +122,24 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Open(
       new Collector(handle_number, std::move(handle), instances));
   for (ResolvedQuery& query : queries) {
     collector->interval_ = query.interval;
-    // The columns to send come first. The start column may follow.
+    // The columns to send come first. The start column and its clock may
+    // follow.
     std::vector<uint32_t> ids;
     for (const auto& counter : query.counters) ids.push_back(counter.id);
-    std::optional<size_t> start_column;
-    if (query.start_counter_id.has_value()) {
-      auto found = std::find(ids.begin(), ids.end(), *query.start_counter_id);
-      if (found == ids.end()) {
-        found = ids.insert(ids.end(), *query.start_counter_id);
-      }
-      start_column = found - ids.begin();
-    }
+    const auto column_of =
+        [&](std::optional<uint32_t> id) -> std::optional<size_t> {
+      if (!id.has_value()) return std::nullopt;
+      auto found = std::find(ids.begin(), ids.end(), *id);
+      if (found == ids.end()) found = ids.insert(ids.end(), *id);
+      return found - ids.begin();
+    };
+    const std::optional<size_t> start_column =
+        column_of(query.start_counter_id);
+    const std::optional<size_t> clock_column = column_of(ClockOfStart(query));
     InstanceTracker& tracker = instances->Tracker(query.registration);
     collector->queries_.emplace_back(std::move(query), std::move(ids));
     collector->queries_.back().start_column = start_column;
+    collector->queries_.back().clock_column = clock_column;
     collector->queries_.back().tracker = &tracker;
   }
   RETURN_IF_ERROR(collector->AddCounters(warnings));
@@ -248,10 +272,8 @@ void Collector::AddSamples(Query& query, QuerySamples* samples,
       instance.utf16_name = table.Utf16Name(row);
       instance.instance_id = table.InstanceId(row);
       instance.wanted = false;
-      if (query.start_column.has_value() &&
-          IsNumber(table.ValueSize(*query.start_column, row))) {
-        instance.start = table.Value(*query.start_column, row);
-      }
+      instance.start = NumberIn(table, query.start_column, row);
+      instance.clock = NumberIn(table, query.clock_column, row);
     }
     for (const size_t row : query.kept_rows) query.observed[row].wanted = true;
     query.tracker->Observe(query.observed, table.complete(),

@@ -74,6 +74,7 @@ class Collector {
     InstanceTracker* tracker = nullptr;
     std::vector<uint32_t> counter_ids;  // the table's columns
     std::optional<size_t> start_column;
+    std::optional<size_t> clock_column;  // of the clock of starts
     Table table;
     std::vector<Table::Part> parts;
     std::vector<Dictionary::Column> columns;  // as defined by `definition`

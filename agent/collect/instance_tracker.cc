@@ -1,5 +1,7 @@
 #include "agent/collect/instance_tracker.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 
 namespace fleetperf::agent {
@@ -28,6 +30,7 @@ void InstanceTracker::Observe(absl::Span<const Instance> instances,
     occurrences_.push_back(twins->count++);
   }
 
+  std::optional<uint64_t> clock;
   definitions->clear();
   for (size_t i = 0; i < instances.size(); ++i) {
     const Instance& instance = instances[i];
@@ -39,11 +42,16 @@ void InstanceTracker::Observe(absl::Span<const Instance> instances,
       life.start = instance.start;
     }
     if (instance.wanted && life.definition == 0) {
+      const bool is_born = last_clock_.has_value() &&
+                           instance.start.has_value() &&
+                           *instance.start > *last_clock_;
       life.definition = registry_.BeginLife(
-          instance.utf16_name, instance.instance_id, occurrences_[i]);
+          instance.utf16_name, instance.instance_id, occurrences_[i], is_born);
     }
     definitions->push_back(life.definition);
+    clock = std::max(clock, instance.clock);  // nullopt is the least
   }
+  if (clock.has_value()) last_clock_ = clock;
   if (complete && distinct < twins_.size()) EndMissing();
 }
 

@@ -1,6 +1,11 @@
 // Follows the instances of one counterset of one machine from block to block
 // and distinguishes their lives.
 //
+// A life is born if its start is later than the last block before its first
+// one, by the counterset's own clock. The tracker may follow several queries:
+// an instance that started after the last block of one of them was not in an
+// earlier block of another one, either.
+//
 // A new life begins when an instance was absent from a complete list or when
 // its start changed. If the number of instances with the same name and id
 // changes, all of them begin new lives, because they are
@@ -26,8 +31,9 @@ class LifeRegistry {
  public:
   virtual ~LifeRegistry() = default;
   // `occurrence` is the position among the instances with that name and id.
+  // `is_born`: the instance started after the last block before this one.
   virtual uint32_t BeginLife(absl::string_view utf16_name, uint32_t instance_id,
-                             uint32_t occurrence) = 0;
+                             uint32_t occurrence, bool is_born) = 0;
   virtual void EndLife(uint32_t definition) = 0;
 };
 
@@ -41,6 +47,8 @@ class InstanceTracker {
     uint32_t instance_id = 0;
     // The raw value of the counter that holds the start time, if there is one.
     std::optional<uint64_t> start;
+    // The raw value of the clock that the start is relative to.
+    std::optional<uint64_t> clock;
     // Whether the life needs a definition. Unwanted lives are tracked without
     // one, because a later plan may want them.
     bool wanted = true;
@@ -82,6 +90,7 @@ class InstanceTracker {
 
   LifeRegistry& registry_;
   uint64_t pass_ = 0;
+  std::optional<uint64_t> last_clock_;  // in the last block with a clock
   absl::flat_hash_map<std::string, std::unique_ptr<Twins>> twins_;  // by key
   std::vector<Place> places_;
   std::vector<uint32_t> occurrences_;  // by position in the block

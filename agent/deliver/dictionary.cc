@@ -98,7 +98,8 @@ uint32_t Dictionary::DefineQuery(uint32_t machine, uint32_t counterset,
 
 uint32_t Dictionary::DefineInstance(uint32_t machine, uint32_t counterset,
                                     absl::string_view name,
-                                    uint32_t instance_id, uint32_t occurrence) {
+                                    uint32_t instance_id, uint32_t occurrence,
+                                    bool is_born) {
   absl::MutexLock lock(&mutex_);
   const uint32_t id = next_id_++;
   v1::Definitions added;
@@ -109,6 +110,7 @@ uint32_t Dictionary::DefineInstance(uint32_t machine, uint32_t counterset,
   definition->set_name(std::string(name));
   definition->set_instance_id(instance_id);
   definition->set_occurrence(occurrence);
+  definition->set_is_born(is_born);
   definitions_->Add(added);
   pending_->MergeFrom(added);
   if (is_saved_) unsaved_instances_.insert(id);

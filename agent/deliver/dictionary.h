@@ -67,9 +67,10 @@ class Dictionary {
                        const std::vector<Column>& columns);
 
   // Returns a new id on every call: each call is one life of an instance.
+  // `is_born`: InstanceDefinition.is_born.
   uint32_t DefineInstance(uint32_t machine, uint32_t counterset,
                           absl::string_view name, uint32_t instance_id,
-                          uint32_t occurrence);
+                          uint32_t occurrence, bool is_born = false);
   // Declares that no tick after the ones already delivered uses `instance`.
   void RetireInstance(uint32_t instance);
 

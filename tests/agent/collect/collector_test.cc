@@ -84,9 +84,11 @@ TEST_F(CollectorTest, AddsTheNeededCounters) {
           CounterIdentifier{.counterset = kSystemGuid, .counter_id = 2},
           CounterIdentifier{
               .counterset = kProcessGuid, .counter_id = 1, .instance = "*"},
-          // The start, which is not sent.
+          // The start and its clock, which are not sent.
           CounterIdentifier{
-              .counterset = kProcessGuid, .counter_id = 3, .instance = "*"}));
+              .counterset = kProcessGuid, .counter_id = 3, .instance = "*"},
+          CounterIdentifier{
+              .counterset = kProcessGuid, .counter_id = 101, .instance = "*"}));
   EXPECT_THAT(warnings_, IsEmpty());
 }
 
@@ -310,6 +312,32 @@ TEST_F(CollectorTest, AChangedStartBeginsANewLife) {
   EXPECT_EQ(life(Value("xx")), second);
   EXPECT_EQ(life(testing::WithU32(Value64(3000), 0, 9)), second);  // rejected
   EXPECT_EQ(life(Value64(2000)), second);
+}
+
+TEST_F(CollectorTest, DefinesBirths) {
+  ASSERT_OK(Open({{.counterset = "Process", .counters = {"id:1"}}}));
+  const auto process = [](const std::string& name, uint64_t start,
+                          uint64_t clock) {
+    return FakeSource::Instance{
+        name, 1, {{1, Value64(5)}, {3, Value64(start)}, {101, Value64(clock)}}};
+  };
+  const auto births = [&] {
+    std::vector<std::string> born;
+    const v1::Definitions definitions = testing::AllDefinitions(dictionary_);
+    for (const auto& instance : definitions.instances()) {
+      if (instance.is_born()) born.push_back(instance.name());
+    }
+    return born;
+  };
+  source_.SetInstances(kProcessGuid, {process("first", 900, 1000)});
+  Collect();
+  EXPECT_THAT(births(), IsEmpty());
+  // "late" started before the last block, but was not listed.
+  source_.SetInstances(kProcessGuid,
+                       {process("first", 900, 2000), process("late", 950, 2000),
+                        process("new", 1500, 2000)});
+  Collect();
+  EXPECT_THAT(births(), ElementsAre("new"));
 }
 
 TEST_F(CollectorTest, CollectsOnlyInstancesInThePlan) {

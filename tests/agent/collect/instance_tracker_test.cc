@@ -21,9 +21,9 @@ using ::testing::UnorderedElementsAre;
 class FakeRegistry : public LifeRegistry {
  public:
   uint32_t BeginLife(absl::string_view utf16_name, uint32_t instance_id,
-                     uint32_t occurrence) override {
-    begun.push_back(
-        absl::StrCat(utf16_name, " ", instance_id, " #", occurrence));
+                     uint32_t occurrence, bool is_born) override {
+    begun.push_back(absl::StrCat(utf16_name, " ", instance_id, " #", occurrence,
+                                 is_born ? " born" : ""));
     return static_cast<uint32_t>(begun.size());
   }
   void EndLife(uint32_t definition) override { ended.push_back(definition); }
@@ -104,6 +104,20 @@ TEST_F(InstanceTrackerTest, AMissingStartChangesNothing) {
   // Both starts are known.
   EXPECT_THAT(Observe({{"a", 1}, {"b", 2}}), ElementsAre(1, 2));
   EXPECT_THAT(Observe({{"a", 1, 1001}, {"b", 2, 501}}), ElementsAre(3, 4));
+}
+
+TEST_F(InstanceTrackerTest, ALifeThatStartsAfterTheBlockBeforeIsBorn) {
+  const auto at = [](uint64_t clock, absl::string_view name, uint64_t start) {
+    return InstanceTracker::Instance{name, 1, start, clock};
+  };
+  Observe({at(100, "old", 40)});
+  // The clock of a block is that of any of its instances.
+  Observe({at(200, "old", 40), {"new", 1, 150}, at(200, "late", 100)});
+  // A block without a clock; then a process id that is used again.
+  Observe({{"old", 1, 40}});
+  Observe({at(300, "old", 201)});
+  EXPECT_THAT(registry_.begun, ElementsAre("old 1 #0", "new 1 #0 born",
+                                           "late 1 #0", "old 1 #0 born"));
 }
 
 TEST_F(InstanceTrackerTest, AnIncompleteListEndsNoLife) {
