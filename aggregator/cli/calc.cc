@@ -37,8 +37,10 @@ class Calculator {
       return absl::OkStatus();
     }
     if (!line->series.empty()) TakeOlder(&*line);
-    const std::string defect = aggregator::DefectOf(line->counter);
-    if (!defect.empty()) return absl::InvalidArgumentError(defect);
+    if (!line->is_stored) {
+      const std::string defect = aggregator::DefectOf(line->counter);
+      if (!defect.empty()) return absl::InvalidArgumentError(defect);
+    }
     line->counter.wraps = flags_.wrap32;
     Print(line->origin, aggregator::Calculate(line->counter));
     return absl::OkStatus();

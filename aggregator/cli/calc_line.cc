@@ -30,7 +30,7 @@ const json* Find(const json& object, const char* name) {
   return found != object.end() && !found->is_null() ? &*found : nullptr;
 }
 
-std::string Dump(const json& value) {
+std::string DumpMember(const json& value) {
   return value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
@@ -41,7 +41,7 @@ absl::StatusOr<uint64_t> ToNumber(const json& value, absl::string_view name) {
       absl::SimpleAtoi(value.get_ref<const std::string&>(), &number)) {
     return number;
   }
-  return Wrong(name, " is ", Dump(value),
+  return Wrong(name, " is ", DumpMember(value),
                ", it must be a whole number from 0 to 2^64-1");
 }
 
@@ -143,11 +143,14 @@ absl::Status ReadPrintedSample(const json& object, const std::string& parent,
   return ReadNumber(object, parent, "multi", &sample->multi);
 }
 
+// Whether a sample is as `query --raw` prints it.
+bool IsStored(const json& sample) { return sample.contains("perf_freq"); }
+
 absl::Status ReadSample(const json& object, absl::string_view name,
                         PrintedCounter* counter, PrintedSample* sample) {
   if (!object.is_object()) return Wrong(name, " is not an object");
   const std::string parent = absl::StrCat(name, ".");
-  if (!object.contains("perf_freq")) {
+  if (!IsStored(object)) {
     return ReadPrintedSample(object, parent, sample);
   }
   RETURN_IF_ERROR(ReadSize(object, "size", &counter->data_size));
@@ -160,6 +163,7 @@ absl::Status ReadSamples(const json& object, CalcLine* line) {
   RETURN_IF_ERROR(ReadSize(object, "base_size", &counter.base_size));
   const json* newer = Find(object, "raw1");
   if (newer == nullptr) return Wrong("raw1, the newer sample, is missing");
+  line->is_stored = newer->is_object() && IsStored(*newer);
   RETURN_IF_ERROR(ReadSample(*newer, "raw1", &counter, &counter.newer));
   if (const json* older = Find(object, "raw0")) {
     RETURN_IF_ERROR(
@@ -174,7 +178,7 @@ std::string MembersOf(const json& object, const char* const (&names)[kCount]) {
   std::string members;
   for (const char* name : names) {
     if (!object.contains(name)) continue;
-    absl::StrAppend(&members, "\"", name, "\":", Dump(object[name]), ",");
+    absl::StrAppend(&members, "\"", name, "\":", DumpMember(object[name]), ",");
   }
   return members;
 }
@@ -183,8 +187,10 @@ absl::Status ReadOneSample(const json& object, CalcLine* line) {
   line->series = absl::StrCat(
       "of ", MembersOf(object, {"machine", "path", "query", "counter",
                                 "instance", "instance_id"}));
+  line->is_stored = true;
   line->life = MembersOf(object, {"life"});
   line->has_value = Find(object, "value") != nullptr;
+  if (!line->has_value) return absl::OkStatus();
   RETURN_IF_ERROR(ReadSize(object, "size", &line->counter.data_size));
   return ReadRawSample(object, "", line->counter.type, &line->counter.newer);
 }
@@ -210,7 +216,7 @@ absl::StatusOr<CalcLine> ParseCalcLine(absl::string_view text,
   if (const json* older_type = Find(object, "type0")) {
     RETURN_IF_ERROR(ReadType(*older_type, "type0", &counter.older_type));
   }
-  const bool has_one = !object.contains("raw1") && object.contains("perf_freq");
+  const bool has_one = !object.contains("raw1") && IsStored(object);
   if (has_one) {
     RETURN_IF_ERROR(ReadOneSample(object, &line));
   } else {

@@ -22,6 +22,9 @@ struct CalcLine {
   std::string series;
   std::string life;
   bool has_value = true;
+  // Whether the samples are as stored: what their formula lacks is missing in
+  // the data, which has a status, and not in the line.
+  bool is_stored = false;
 };
 
 // Parses a JSON object with two samples, as documents print them or as

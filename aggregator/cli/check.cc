@@ -146,13 +146,19 @@ void CheckResult::Add(const v1::Series& series, const Value& value) {
   items_.push_back({series, value});
 }
 
-// Whether the machine has newer samples of the counterset.
-bool CheckResult::HasEnded(const Item& item) const {
-  if (!limits_.has_wildcards || !item.value.newest_sample.has_value()) {
+// Whether the series is that of an instance that came and went, on a machine
+// whose samples go on.
+bool CheckResult::IsPassing(const Item& item) const {
+  const auto has_value_now = [](const Item& one) {
+    return one.value.ok() && !one.value.newest_sample.has_value();
+  };
+  if (!limits_.has_wildcards || has_value_now(item)) return false;
+  if (!item.value.newest_sample.has_value() &&
+      item.value.status != v1::VALUE_STATUS_NEED_TWO_SAMPLES) {
     return false;
   }
   return std::any_of(items_.begin(), items_.end(), [&](const Item& other) {
-    return !other.value.newest_sample.has_value() &&
+    return has_value_now(other) &&
            other.series.machine() == item.series.machine() &&
            other.series.counterset() == item.series.counterset();
   });
@@ -161,7 +167,7 @@ bool CheckResult::HasEnded(const Item& item) const {
 std::vector<const CheckResult::Item*> CheckResult::Shown() const {
   std::vector<const Item*> shown;
   for (const Item& item : items_) {
-    if (!HasEnded(item)) shown.push_back(&item);
+    if (!IsPassing(item)) shown.push_back(&item);
   }
   return shown;
 }

@@ -42,8 +42,8 @@ class CheckResult {
     std::optional<v1::Condition> critical;
     // Samples that are older than this at the end of the time are stale.
     absl::Duration stale;
-    // Whether the paths have wildcards: then instances that ended on a machine
-    // that has newer samples are left out instead of stale.
+    // Whether the paths have wildcards: then instances that ended, or that have
+    // one sample only, are left out if the machine has others.
     bool has_wildcards = false;
   };
   explicit CheckResult(const Limits& limits) : limits_(limits) {}
@@ -66,7 +66,7 @@ class CheckResult {
     Value value;
   };
 
-  bool HasEnded(const Item& item) const;
+  bool IsPassing(const Item& item) const;
   CheckState StateOf(const Item& item) const;
   std::vector<const Item*> Shown() const;
   std::string Describe(const Item& item) const;

@@ -1,7 +1,9 @@
 // decode: prints the contents of blocks from PerfQueryCounterData.
 
 #include <cstdio>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -19,8 +21,9 @@ namespace {
 
 using perflib::ParsedBlock;
 
-void PrintJson(const std::string& file, const ParsedBlock& block) {
-  ForEachDecodedObject(file, block,
+void PrintJson(const std::string& file, const ParsedBlock& block,
+               const CaptureTypes& types) {
+  ForEachDecodedObject(file, block, types,
                        [](const Record& record) { PutLine(ToJson(record)); });
 }
 
@@ -59,6 +62,11 @@ void PrintTable(const std::string& file, const ParsedBlock& block) {
   printer->Finish();
 }
 
+std::string DirectoryOf(const std::string& file) {
+  const size_t end = file.find_last_of("/\\");
+  return end == std::string::npos ? "." : file.substr(0, end + 1);
+}
+
 void Report(const std::string& text, Progress* progress) {
   std::fflush(stdout);
   if (progress != nullptr) {
@@ -82,11 +90,12 @@ std::string DefectLines(const std::string& file, const ParsedBlock& block) {
 }
 
 void PrintBlock(Format format, const std::string& file,
-                const ParsedBlock& block, RecordPrinter* csv) {
+                const ParsedBlock& block, const CaptureTypes& types,
+                RecordPrinter* csv) {
   if (!block.has_header) return;
   switch (format) {
     case Format::kJson:
-      return PrintJson(file, block);
+      return PrintJson(file, block, types);
     case Format::kCsv:
       return PrintCsv(file, block, csv);
     default:
@@ -100,6 +109,8 @@ absl::Status Decode(Format format, const std::vector<std::string>& files) {
   const auto progress = MakeProgress("decoding", Printing::kMeanwhile);
   const auto csv = MakePrinter(Format::kCsv);
   ParsedBlock block;
+  std::optional<std::string> directory;  // of `types`
+  CaptureTypes types;
   size_t done = 0;
   size_t wrong = 0;
   for (const std::string& file : files) {
@@ -116,7 +127,17 @@ absl::Status Decode(Format format, const std::vector<std::string>& files) {
       continue;
     }
     perflib::ReadBlock(*bytes, &block);
-    PrintBlock(format, file, block, csv.get());
+    if (DirectoryOf(file) != directory) {
+      directory = DirectoryOf(file);
+      auto read = CaptureTypes::Read(*directory);
+      if (!read.ok()) {
+        ++wrong;
+        Report(absl::StrCat(Printable(read.status().message()), "\n"),
+               progress.get());
+      }
+      types = std::move(read).value_or(CaptureTypes());
+    }
+    PrintBlock(format, file, block, types, csv.get());
     Report(DefectLines(file, block), progress.get());
     wrong += block.defect_count > 0;
   }

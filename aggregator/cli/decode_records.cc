@@ -1,8 +1,10 @@
 #include "aggregator/cli/decode_records.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "perflib/counter_type.h"
 
 namespace fleetperf::cli {
 namespace {
@@ -84,6 +86,77 @@ struct ValueFields {
   }
 };
 
+// Returns the position of the value of a counter in a result, for the instance
+// of the `i`-th value of `of`.
+std::optional<size_t> FindValue(const ParsedBlock& block, const QueryResult& of,
+                                size_t i, const QueryResult& result,
+                                uint32_t counter_id) {
+  const auto ids = block.CounterIds(result);
+  const auto id = std::find(ids.begin(), ids.end(), counter_id);
+  if (!ids.empty() && id == ids.end()) return std::nullopt;
+  const size_t column = ids.empty() ? 0 : static_cast<size_t>(id - ids.begin());
+  if (of.instances.count == 0) return column;
+  const perflib::InstanceView& wanted =
+      block.Instances(of)[i / ColumnsOf(block, of)];
+  for (size_t k = 0; k < result.instances.count; ++k) {
+    const perflib::InstanceView& instance = block.Instances(result)[k];
+    if (instance.instance_id == wanted.instance_id &&
+        block.Name(instance) == block.Name(wanted)) {
+      return k * ColumnsOf(block, result) + column;
+    }
+  }
+  return std::nullopt;
+}
+
+// Adds the type of the `i`-th value of a result, and the values of the counters
+// that its formula names, as in raw samples.
+class FormulaFields {
+ public:
+  FormulaFields(const ParsedBlock& block, const CaptureTypes& types,
+                uint32_t query)
+      : block_(block), types_(types), query_(query) {}
+
+  void Add(size_t i, Record* record) const {
+    const std::optional<uint32_t> counter = CounterOf(i);
+    if (!counter.has_value()) return;
+    const aggregator::CounterFormula* formula = types_.Find(query_, *counter);
+    if (formula == nullptr) return;
+    record->push_back(
+        {.name = "type", .value = perflib::CounterTypeName(formula->type)});
+    record->push_back(Linked("base", i, formula->denominator_id));
+    record->push_back(Linked("frequency", i, formula->frequency_id));
+    record->push_back(Linked("multi", i, formula->multi_id));
+  }
+
+  std::optional<uint32_t> CounterOf(size_t i) const {
+    const auto ids = block_.CounterIds(block_.results[query_]);
+    if (ids.empty()) return types_.CounterOf(query_);
+    return ids[i % ids.size()];
+  }
+
+ private:
+  Field Linked(const char* name, size_t i,
+               std::optional<uint32_t> counter_id) const {
+    Field field{.name = name, .detail = true};
+    if (!counter_id.has_value()) return field;
+    const std::optional<uint32_t> query = types_.QueryOf(query_, *counter_id);
+    if (!query.has_value() || *query >= block_.results.size()) return field;
+    const QueryResult& result = block_.results[*query];
+    const auto at =
+        FindValue(block_, block_.results[query_], i, result, *counter_id);
+    if (!at.has_value() || *at >= result.values.count) return field;
+    const uint32_t bytes = block_.ValueSizes(result)[*at];
+    if (bytes == sizeof(uint32_t) || bytes == sizeof(uint64_t)) {
+      field.value = uint64_t{block_.Values(result)[*at]};
+    }
+    return field;
+  }
+
+  const ParsedBlock& block_;
+  const CaptureTypes& types_;
+  const uint32_t query_;
+};
+
 Record ValueRecord(uint32_t query, const QueryResult& result,
                    const ValueFields& fields) {
   return {{.name = "query", .value = query},
@@ -147,7 +220,7 @@ class ResultRows {
 }  // namespace
 
 void ForEachDecodedObject(const std::string& file, const ParsedBlock& block,
-                          UseRecord use) {
+                          const CaptureTypes& types, UseRecord use) {
   use(BlockRecord(file, block));
   for (uint32_t query = 0; query < block.results.size(); ++query) {
     const QueryResult& result = block.results[query];
@@ -158,9 +231,14 @@ void ForEachDecodedObject(const std::string& file, const ParsedBlock& block,
       if (block.ValueSizes(result)[i] == perflib::kRejectedValue) continue;
       ValueFields fields;
       fields.SetValue(block, result, i);
+      const FormulaFields formula(block, types, query);
+      if (const auto counter = formula.CounterOf(i)) {
+        fields.counter.value = *counter;
+      }
       Record record = ValueRecord(query, result, fields);
       for (Field& clock : ClockFields(block))
         record.push_back(std::move(clock));
+      formula.Add(i, &record);
       use(record);
     }
   }

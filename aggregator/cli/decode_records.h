@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/functional/function_ref.h"
+#include "aggregator/cli/capture_types.h"
 #include "aggregator/cli/output.h"
 #include "perflib/block_reader.h"
 
@@ -14,9 +15,11 @@ namespace fleetperf::cli {
 using UseRecord = absl::FunctionRef<void(const Record&)>;
 
 // For programs: the block itself, then its error returns and values, each with
-// its own fields.
+// its own fields. Values have the block's clocks and, as far as `types` has
+// them, what their formula needs.
 void ForEachDecodedObject(const std::string& file,
-                          const perflib::ParsedBlock& block, UseRecord use);
+                          const perflib::ParsedBlock& block,
+                          const CaptureTypes& types, UseRecord use);
 
 // For tables, in which all rows have the same columns: the objects for
 // programs, and each result and instance without a value.

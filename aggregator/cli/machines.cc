@@ -249,8 +249,8 @@ absl::Status ListMachines(const Connection& connection, Format format,
     return absl::FailedPreconditionError(
         "no agent has connected yet; start fleetperf-agent on a machine");
   }
-  return absl::NotFoundError(absl::StrCat(
-      "no machine matches \"", machine, "\"; see: fleetperf machines"));
+  return absl::NotFoundError(absl::StrCat("no machine matches \"", machine,
+                                          "\"; see: fleetperf machines"));
 }
 
 }  // namespace fleetperf::cli

@@ -40,8 +40,8 @@ void AddCalcCommand(CLI::App& app, Arguments& arguments) {
       "sample is the series' previous line:\n"
       "  fleetperf query '\\Memory\\Page Faults/sec' --raw --format json | "
       "fleetperf calc\n"
-      "  fleetperf decode --format json capture/*/*.block | fleetperf calc "
-      "--type PERF_COUNTER_COUNTER\n"
+      "  fleetperf decode --format json capture/*/*.block | fleetperf calc"
+      "\n"
       "docs/reference/counters.md has the formulas.\n",
       [a] { return Calc(a->calc); });
   calc->add_option("--type", arguments.calc.type,

@@ -31,7 +31,7 @@ std::string Shortest(double value) {
 // Returns the path of a series. That of a group has its labels as the machine,
 // and its instance: \\role=web\PhysicalDisk(sda)\Disk Bytes/sec. Counters of a
 // counterset that are combined have their unit.
-std::string NameOf(const v1::Series& series) {
+std::string ColumnNameOf(const v1::Series& series) {
   std::vector<std::string> machine;
   if (!series.machine().empty()) machine.push_back(series.machine());
   for (const auto& [name, value] :
@@ -66,7 +66,7 @@ size_t PdhCsv::ColumnOf(const v1::Series& series, absl::Time first) {
 
 // Names of series of a query differ, those of groups need not.
 std::string PdhCsv::UniqueName(const v1::Series& series) {
-  const std::string name = NameOf(series);
+  const std::string name = ColumnNameOf(series);
   std::string unique = name;
   for (int number = 2; !names_.insert(unique).second; ++number) {
     unique = absl::StrCat(name, " #", number);

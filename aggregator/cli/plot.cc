@@ -70,17 +70,12 @@ void SetLabels(const std::vector<v1::Series>& series, Chart* chart) {
   }
 }
 
-// Returns the average of the line's values; the least number if it has none.
+// Returns the area under the line: an instance that was there for a moment is
+// small, however high its values were.
 double SizeOf(const ChartLine& line) {
   double sum = 0;
-  size_t count = 0;
-  for (const ChartPoint& point : line.points) {
-    if (!point.value.has_value()) continue;
-    sum += *point.value;
-    ++count;
-  }
-  return count > 0 ? sum / static_cast<double>(count)
-                   : -std::numeric_limits<double>::infinity();
+  for (const ChartPoint& point : line.points) sum += point.value.value_or(0);
+  return sum;
 }
 
 // Collects the lines of a chart. Of each unit, keeps the largest ones.
@@ -171,10 +166,12 @@ absl::StatusOr<Chart> ReadChart(const Connection& connection,
   chart.title = absl::StrJoin(flags.paths, ", ");
   absl::StrAppend(&chart.subtitle, ", one value per ",
                   absl::FormatDuration(FromProto(request.step())));
+  // First, because narrow terminals cut the end.
   if (reader.left_out() > 0) {
-    absl::StrAppend(&chart.subtitle, ", the ", kMaxLines,
-                    " largest lines, without ", reader.left_out(),
-                    " smaller ones");
+    const size_t shown = chart.lines.size();
+    chart.subtitle =
+        absl::StrCat("the ", shown, " largest of ", shown + reader.left_out(),
+                     " lines, ", chart.subtitle);
   }
   return chart;
 }

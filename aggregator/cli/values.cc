@@ -38,7 +38,9 @@ std::string HexText(double value) {
 
 // Returns the instance's name with its index, as in a path.
 std::string InstanceText(const v1::Series& series) {
-  if (series.instance_index() == 0) return series.instance();
+  if (!series.has_instance() || series.instance_index() == 0) {
+    return series.instance();
+  }
   return absl::StrCat(series.instance(), "#", series.instance_index());
 }
 

@@ -190,7 +190,7 @@ TEST(Messages, UnknownNamesGetSuggestions) {
                 "there is no machine \"bix\"; did you mean \"box\"?");
   ExpectMessage(query("\\Process V2(kthreadx:2)\\Thread Count"), 2,
                 "there was no instance \"kthreadx:2\"");
-  ExpectMessage(query("\\Memory(*)\\Available Bytes"), 1, "has no instances");
+  ExpectMessage(query("\\Memory(*)\\Available Bytes"), 2, "has no instances");
   ExpectMessage(query("Memory"), 1, "at character 1 of the path: expected");
   ExpectMessage(deployment.Fleetperf({"counters", "Sistem"}), 2,
                 "did you mean \"System\"?");

@@ -128,7 +128,8 @@ TEST(Plans, ReloadReachesMatchingAgentsAndLosesNoSamples) {
       absl::ToDoubleSeconds(TimeOf(samples.back()) - TimeOf(samples.front()));
   const auto lost = std::stoull(
       Machine(deployment, "web-1")["lost_ticks"].get<std::string>());
-  EXPECT_NEAR(seconds, static_cast<double>(samples.size() - 1), 0.9 + static_cast<double>(lost));
+  EXPECT_NEAR(seconds, static_cast<double>(samples.size() - 1),
+              0.9 + static_cast<double>(lost));
 }
 
 TEST(Plans, RejectsBadPlanWithLineAndKeepsCurrentPlan) {
@@ -215,7 +216,7 @@ TEST(Plans, CollectsOnDemandWhileWatched) {
   // The error names the next step.
   for (const std::string command : {"query", "watch"}) {
     const Result missed = deployment.Fleetperf({command, path});
-    EXPECT_EQ(missed.status, 1);
+    EXPECT_EQ(missed.status, 2);
     EXPECT_THAT(missed.error,
                 AllOf(HasSubstr("this is not collected; 1 machine could"),
                       HasSubstr("--collect 60s")));
@@ -272,7 +273,7 @@ TEST(Plans, CollectsOnDemandWhileWatched) {
 
   const Result nothing = deployment.Fleetperf(
       as_operator({"watch", "\\Memry\\*", "--collect", "60s"}));
-  EXPECT_EQ(nothing.status, 1);
+  EXPECT_EQ(nothing.status, 2);
   EXPECT_THAT(nothing.error,
               HasSubstr("there is no counterset \"Memry\"; did you mean "
                         "\"Memory\"?"));

@@ -113,10 +113,12 @@ TEST(Check, MissingDataAreUnknown) {
             "no_samples | '\\\\web-1\\CPU(a)\\Time'=U;~:80;~:95");
 }
 
-TEST(Check, EndedInstancesAreNotStaleIfThePathHasWildcards) {
+TEST(Check, PassingInstancesAreNotStaleIfThePathHasWildcards) {
   for (const bool has_wildcards : {false, true}) {
     CheckResult result = Above80And95(has_wildcards);
     result.Add(Processor("web-1", "ended"), Stopped(99, absl::Minutes(3)));
+    result.Add(Processor("web-1", "new"),
+               {.time = kEnd, .status = v1::VALUE_STATUS_NEED_TWO_SAMPLES});
     result.Add(Processor("web-1", "a"), Now(1));
     EXPECT_EQ(result.state(),
               has_wildcards ? CheckState::kOk : CheckState::kUnknown);

@@ -82,10 +82,10 @@ TEST(FormatTable, CutsNamesLastAndNumbersNever) {
   // The explanation goes before names are cut further.
   EXPECT_THAT(
       FormatTable(rows, 50),
-      ElementsAre("MACHINE       COUNTER       INSTANCE         VALUE",
-                  "web-fronten…  …% Idle Time  _Total           12.50",
-                  "web-fronten…  …% User Time  a long instance  12.50"));
-  EXPECT_THAT(FormatTable(rows, 31),
+      ElementsAre("MACHINE     COUNTER         INSTANCE         VALUE",
+                  "web-front…  …)\\% Idle Time  _Total           12.50",
+                  "web-front…  …)\\% User Time  a long instance  12.50"));
+  EXPECT_THAT(FormatTable(rows, 33),
               ElementsAre("MACHI…  COUNTER   INSTANCE  VALUE",
                           "web-f…  …le Time  _Total    12.50",
                           "web-f…  …er Time  a long …  12.50"));

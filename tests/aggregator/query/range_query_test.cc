@@ -56,6 +56,37 @@ TEST_F(RangeQuery, CoversAWindowThatBeginsWithItsLongestPiece) {
                   "20: 2", "30: 2 no_samples breaks=1 coverage=0.9"));
 }
 
+TEST_F(RangeQuery, TellsWhenSamplesStopped) {
+  DiskAgent agent(&store_);
+  const uint32_t c = agent.Disk("C:");
+  agent.Ticks(0, 5, {{c, 2}, {agent.Disk("D:"), 2}});
+  agent.Ticks(6, 20, {{c, 2}});
+  ASSERT_OK(agent.Send());
+  // Returns the times of the series' answers.
+  const auto stopped = [&](int end, RangeRequest request) {
+    if (request.paths.empty()) request.paths = {"\\Disk(*)\\Transfers/sec"};
+    request.start = At(0);
+    request.end = At(end);
+    std::vector<std::optional<absl::Time>> times;
+    const auto results = Run(request);
+    EXPECT_OK(results.status());
+    for (const SeriesResult& result : *results) times.push_back(result.stopped);
+    return times;
+  };
+  // Two and a half intervals of one second must pass.
+  EXPECT_THAT(stopped(22, {}), ElementsAre(std::nullopt, At(5)));
+  EXPECT_THAT(stopped(23, {}), ElementsAre(At(20), At(5)));
+  EXPECT_THAT(stopped(30, {.step = absl::Seconds(10)}),
+              ElementsAre(std::nullopt, std::nullopt));
+  // Of a group, if all of its series stopped; of an expression, if one did.
+  const Aggregation sum{.function = AggregateFunction::kSum};
+  EXPECT_THAT(stopped(22, {.aggregation = sum}), ElementsAre(std::nullopt));
+  EXPECT_THAT(stopped(23, {.aggregation = sum}), ElementsAre(At(20)));
+  EXPECT_THAT(stopped(22, {.paths = {"\\Disk(C:)\\Transfers/sec / "
+                                     "\\Disk(D:)\\Transfers/sec"}}),
+              ElementsAre(At(5)));
+}
+
 TEST_F(RangeQuery, DescribesASeries) {
   DiskAgent agent(&store_);
   agent.Ticks(0, 5, {{agent.Disk("C:", 7), 2}});
