@@ -35,6 +35,20 @@ def answer(fleet, question):
     return kept(answers, question)
 
 
+def has_missing_path(fleet, question):
+    """Whether a path selects no series that has a value."""
+    chooses = any(key in question for key in ("top", "bottom", "where"))
+    question = question | {"leaves_out": chooses or "agg" in question}
+    return any(not answers_of(fleet, [path], question)
+               for tree in question["asked"] for path in leaves(tree))
+
+
+def leaves(tree):
+    if isinstance(tree, str):
+        return [tree]
+    return leaves(tree[0]) + leaves(tree[2]) if isinstance(tree, list) else []
+
+
 # Paths.
 
 class Fleet:
@@ -191,6 +205,11 @@ def combined(values, question):
     if coverage is not None:
         coverage = Fraction(coverage) / len(values)
     there = [(m, v) for m, v in values if v.number is not None]
+    # A gauge may hold its value in a window in which it was absent.
+    if any(v.presence == 0 for _, v in there):
+        there = [(m, v) for m, v in there if weight(m, v, question)]
+        if not there:
+            return ANYTHING
     if not there:
         statuses = {v.status for _, v in values}
         return Value(statuses.pop() if len(statuses) == 1 else "none", None,

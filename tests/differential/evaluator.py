@@ -152,17 +152,17 @@ class Series:
     def make_intervals(self):
         """(older tick's time, newer tick's, length, whether it was there) of the
         tick intervals that count."""
-        sound = {piece.end: piece.start for piece in self.pieces
-                 if piece.growth is not None}
+        pieces = {(piece.start, piece.end): piece for piece in self.pieces}
         for older, newer in zip(self.ticks, self.ticks[1:]):
             if older.query != newer.query or break_of(older, newer):
                 continue
-            starts = newer.time if self.counter.one_sample else older.time
+            start = newer.time if self.counter.one_sample else older.time
+            piece = pieces.get((start, newer.time))
             absent = self.key not in newer.samples or (
                 not self.counter.one_sample and self.key not in older.samples)
-            if sound.get(newer.time) == starts:
+            if piece and piece.growth is not None:
                 yield older.time, newer.time, length_of(older, newer), True
-            elif absent:
+            elif not piece and absent:
                 yield older.time, newer.time, length_of(older, newer), False
 
     def presence(self, start, end):
@@ -473,7 +473,9 @@ def held_value(series, end, question):
             return ANYTHING  # the clock was set back
         if 2 * (end - newest.end) <= 5 * newest.interval:
             value = value_of(series, [newest], question["over"], start, end)
-            return value._replace(breaks=0, growth=value.growth and HELD)
+            return value._replace(
+                breaks=0, growth=value.growth and HELD,
+                presence=series.presence(end - question["step"], end))
     return Value("gap", None, "no_samples", 0, 0)
 
 

@@ -123,7 +123,10 @@ class Writer:
         self.commands.append(["send"])
 
     def choose_interval(self):
-        self.interval = self.rng.choice(self.options["intervals"])
+        """A query of a new plan has another interval; otherwise it is the same."""
+        self.interval = self.rng.choice([
+            i for i in self.options["intervals"]
+            if self.options["replan"] == 0 or i != self.interval])
 
     def define_queries(self, changes):
         for name, counters in self.countersets.items():
@@ -201,11 +204,15 @@ class Writer:
                   not is_there and (rng.random() < 0.3 or not instance.values))
         if not begins:
             return
-        is_born = (self.options["births"] and len(self.machine.ticks[name]) > 0
-                   and bool(instance.values) and rng.random() < 0.5)
+        sound = [t for t in self.machine.ticks[name][-9:]
+                 if t.samples is not None]
+        is_born = (bool(instance.values) and rng.random() < 0.5 and
+                   # Whether a new query has births is left open.
+                   sound and sound[-1].query == (self.epoch,
+                                                 self.handles[name]))
         if is_born:
             instance.values = {}
-        self.begin(name, instance, is_born)
+        self.begin(name, instance, bool(is_born))
 
     def change_twins(self):
         """A change of their number begins a new life of each."""
