@@ -1,11 +1,16 @@
 #include "agent/check.h"
 
+#include <grpcpp/channel.h>
+#include <grpcpp/client_context.h>
+
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -24,13 +29,18 @@
 #include "agent/source/sources.h"
 #include "agent/source/well_known.h"
 #include "base/certificates.h"
+#include "base/channel.h"
 #include "base/credentials.h"
 #include "base/files.h"
+#include "base/native_path.h"
 #include "base/os.h"
 #include "base/printable.h"
+#include "base/rpc_deadline.h"
+#include "base/rpc_error.h"
 #include "base/status_macros.h"
 #include "base/units.h"
 #include "base/version.h"
+#include "grpc/health/v1/health.grpc.pb.h"
 
 namespace fleetperf::agent {
 namespace {
@@ -48,6 +58,10 @@ class Checker {
     absl::PrintF("fleetperf-agent %s as %s on %s\n", kVersion, config_.name,
                  OperatingSystem());
     CheckCertificate();
+    for (const std::string& address : config_.aggregators) {
+      CheckAggregator(address);
+    }
+    CheckStateDirectory();
     for (const std::string& machine : MachineNames()) CheckMachine(machine);
     if (problems_ == 0) return absl::OkStatus();
     return absl::FailedPreconditionError(
@@ -83,6 +97,40 @@ class Checker {
     if (!names_.has_value()) return;
     const absl::Status status = names_->Check(machine);
     if (!status.ok()) Problem(status.message());
+  }
+
+  // Asks the aggregator for its health, with the agent's certificate.
+  void CheckAggregator(const std::string& address) {
+    const auto credentials = ClientCredentials(config_.tls);
+    if (!credentials.ok()) return;  // a problem of the certificate
+    absl::PrintF("\naggregator %s\n", address);
+    constexpr absl::Duration kDeadline = absl::Seconds(5);
+    grpc::ClientContext context;
+    context.set_deadline(RpcDeadline(kDeadline));
+    ::grpc::health::v1::HealthCheckResponse response;
+    const grpc::Status status =
+        ::grpc::health::v1::Health::NewStub(MakeChannel(address, *credentials))
+            ->Check(&context, {}, &response);
+    if (!status.ok()) {
+      return Problem(StatusFromRpc(status, address).message());
+    }
+    absl::PrintF("  reached\n");
+  }
+
+  // Creates a file as the agent would, and removes it.
+  void CheckStateDirectory() {
+    const std::string& directory = config_.state_directory;
+    absl::PrintF("\nstate_directory %s\n", directory);
+    const bool existed = FileExists(directory);
+    const std::string file = ResolvePath(directory, "check");
+    absl::Status status = MakeDirectories(directory);
+    if (status.ok()) status = WriteFile(file, "");
+    std::error_code ignored;
+    std::filesystem::remove(NativePath(file), ignored);
+    // Another user may run the agent.
+    if (!existed) std::filesystem::remove(NativePath(directory), ignored);
+    if (!status.ok()) return Problem(status.message());
+    absl::PrintF("  writable\n");
   }
 
   // Returns the agent's own machine first, then the remote machines of the

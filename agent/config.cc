@@ -1,7 +1,6 @@
 #include "agent/config.h"
 
-#include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
+#include "base/address.h"
 #include "base/config.h"
 #include "base/files.h"
 #include "base/native_path.h"
@@ -20,11 +19,8 @@ absl::StatusOr<Config> LoadConfig(const std::string& path,
   root.Read("aggregators", &config.aggregators);
   if (config.aggregators.empty()) root.Error("aggregators", "is missing");
   for (const std::string& address : config.aggregators) {
-    if (!absl::StrContains(address, ':')) {
-      root.Error("aggregators", absl::StrCat("\"", address,
-                                             "\" has no port; write it as in "
-                                             "aggregator.example:7443"));
-    }
+    const absl::Status status = CheckAddress(address);
+    if (!status.ok()) root.Error("aggregators", status.message());
   }
   config.tls = ReadTlsFiles(root);
   root.Read("labels", &config.labels);

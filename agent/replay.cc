@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/synchronization/mutex.h"
 #include "agent/collect/player.h"
 #include "agent/deliver/catalogue.h"
 #include "agent/deliver/uplink.h"
@@ -41,6 +42,8 @@ absl::Status ReplayCapture(const Config& config, StopSignal& stop) {
                                 {.machine = config.name,
                                  .delivery = &delivery,
                                  .max_spool_bytes = config.spool_bytes / 2}));
+  absl::Mutex mutex;
+  absl::Status refused;  // guarded by mutex
   const Uplink uplink(Uplink::Options{
       .aggregators = config.aggregators,
       .credentials = std::move(credentials),
@@ -55,6 +58,13 @@ absl::Status ReplayCapture(const Config& config, StopSignal& stop) {
             return absl::FailedPreconditionError("this agent plays a capture");
           },
           .apply_plan = [](const v1::Plan*) { return v1::PlanReport(); },
+      },
+      .on_refused = [&](const absl::Status& reason) {
+        {
+          absl::MutexLock lock(&mutex);
+          refused = reason;
+        }
+        stop.Raise();
       }});
   absl::Status played;
   std::thread playing([&] {
@@ -64,7 +74,8 @@ absl::Status ReplayCapture(const Config& config, StopSignal& stop) {
   stop.Wait();
   player->Stop();
   playing.join();
-  return played;
+  absl::MutexLock lock(&mutex);
+  return refused.ok() ? played : refused;
 }
 
 }  // namespace fleetperf::agent

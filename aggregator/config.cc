@@ -3,8 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
+#include "base/address.h"
 #include "base/config.h"
 #include "base/os.h"
 #include "base/status_macros.h"
@@ -39,25 +38,12 @@ void ReadConnections(ConfigSection root, ConnectionLimits* limits) {
                    kMaxConnections);
 }
 
-// Reads "host:port". Checks the port here because getaddrinfo accepts 70000 as
-// port 4464 and an empty port as any port.
 void ReadListen(ConfigSection& root, std::string* listen) {
-  constexpr uint32_t kMaxPort = 65535;
   root.Require("listen", listen);
   if (listen->empty()) return;
-  const size_t colon = listen->rfind(':');
-  if (colon == std::string::npos) {
-    root.Error("listen", "has no port; write it as in 0.0.0.0:7443");
-    return;
-  }
-  const std::string text = listen->substr(colon + 1);
-  uint32_t port = 0;
-  if (!absl::SimpleAtoi(text, &port) || port > kMaxPort) {
-    root.Error("listen",
-               absl::StrCat("ends in \"", text,
-                            "\", which is not a port (0 to 65535); write it as "
-                            "in 0.0.0.0:7443"));
-  }
+  const absl::Status status =
+      CheckAddress(*listen, /*least_port=*/0, "0.0.0.0:7443");
+  if (!status.ok()) root.Error("listen", status.message());
 }
 
 }  // namespace

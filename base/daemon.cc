@@ -4,6 +4,8 @@
 #include <cstdio>
 
 #include "absl/synchronization/mutex.h"
+#include "base/parse_arguments.h"
+#include "base/printable.h"
 #include "base/service.h"
 #include "base/version.h"
 
@@ -52,13 +54,12 @@ int RunDaemon(const DaemonDescription& description, int argc, char** argv,
           ->required(argument.required);
     }
   }
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& request) {  // --help and --version
-    return app.exit(request);
-  } catch (const CLI::ParseError& error) {
-    std::fprintf(stderr, "%s: %s; see %s --help\n", name, error.what(), name);
+  const auto report_usage = [&](const std::string& error) {
+    std::fprintf(stderr, "%s: %s\n", name, Printable(error).c_str());
     return 2;
+  };
+  if (const auto status = ParseArguments(app, argc, argv, report_usage)) {
+    return *status;
   }
 
   if (needs_config && config_path.empty()) {

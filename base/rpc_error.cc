@@ -11,32 +11,40 @@
 namespace fleetperf {
 namespace {
 
-// Substrings of gRPC's messages about failed connections, and their
-// explanations.
-constexpr struct {
+// Substrings of gRPC's messages about failed connections, their explanations,
+// and whether the certificates are the cause.
+struct ConnectFailure {
   absl::string_view sign;
   absl::string_view explanation;
-} kConnectFailures[] = {
+  bool is_of_certificates = false;
+};
+constexpr ConnectFailure kConnectFailures[] = {
     {"certificate_verify_failed",
      "its certificate is not signed by the authority in tls.authority, or has "
-     "expired"},
+     "expired",
+     true},
     {"no match found for server name",
      "its certificate is for another host name; it must contain the address "
-     "that is used to reach it"},
+     "that is used to reach it",
+     true},
     {"ssl handshake failed",
      "the TLS handshake failed; both sides need certificates of the same "
-     "authority (fleetperf pki)"},
+     "authority (fleetperf pki)",
+     true},
     {"ssl_error_ssl",
      "the TLS handshake failed; both sides need certificates of the same "
-     "authority (fleetperf pki)"},
+     "authority (fleetperf pki)",
+     true},
     {"connection refused",
      "nothing listens there; is fleetperf-aggregator running?"},
     {"connection reset by peer",
      "it closed the connection; is this client's certificate signed by its "
-     "authority?"},
+     "authority?",
+     true},
     {"socket closed",
      "it closed the connection; is this client's certificate signed by its "
-     "authority?"},
+     "authority?",
+     true},
     {"dns resolution failed", "the host name is unknown"},
     {"domain name not found", "the host name is unknown"},
     {"deadline exceeded", "it does not answer"},
@@ -46,7 +54,29 @@ constexpr struct {
 // gRPC's message when a server shuts down during a call.
 constexpr absl::string_view kShutdownSign = "cancelling all calls";
 
+// Returns the explanation of a failed connection; nullptr if it is unknown.
+const ConnectFailure* FindFailure(const std::string& lower_message) {
+  for (const ConnectFailure& failure : kConnectFailures) {
+    if (absl::StrContains(lower_message, failure.sign)) return &failure;
+  }
+  return nullptr;
+}
+
 }  // namespace
+
+bool IsRefusal(const grpc::Status& status, RpcStage stage) {
+  if (status.error_code() == grpc::StatusCode::PERMISSION_DENIED ||
+      status.error_code() == grpc::StatusCode::UNAUTHENTICATED) {
+    return true;
+  }
+  if (stage == RpcStage::kAnswering ||
+      status.error_code() != grpc::StatusCode::UNAVAILABLE) {
+    return false;
+  }
+  const ConnectFailure* const failure =
+      FindFailure(absl::AsciiStrToLower(status.error_message()));
+  return failure != nullptr && failure->is_of_certificates;
+}
 
 absl::Status StatusFromRpc(const grpc::Status& status,
                            absl::string_view address, RpcStage stage) {
@@ -66,12 +96,10 @@ absl::Status StatusFromRpc(const grpc::Status& status,
         code, absl::StrCat("lost the connection to the aggregator at ", address,
                            " (", status.error_message(), ")"));
   }
-  for (const auto& failure : kConnectFailures) {
-    if (absl::StrContains(lower, failure.sign)) {
-      return absl::Status(
-          code, absl::StrCat("cannot reach the aggregator at ", address, ": ",
-                             failure.explanation));
-    }
+  if (const ConnectFailure* const failure = FindFailure(lower)) {
+    return absl::Status(
+        code, absl::StrCat("cannot reach the aggregator at ", address, ": ",
+                           failure->explanation));
   }
   return absl::Status(code, absl::StrCat("the aggregator at ", address, ": ",
                                          status.error_message()));

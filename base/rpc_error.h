@@ -25,6 +25,11 @@ absl::Status StatusFromRpc(const grpc::Status& status,
                            absl::string_view address,
                            RpcStage stage = RpcStage::kConnecting);
 
+// Whether the call failed because of a certificate or a missing right, which
+// trying again does not change. A connection that the aggregator closes at once
+// counts, too, although a restart is a possible cause.
+bool IsRefusal(const grpc::Status& status, RpcStage stage);
+
 grpc::Status RpcFromStatus(const absl::Status& status);
 
 }  // namespace fleetperf

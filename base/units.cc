@@ -1,6 +1,8 @@
 #include "base/units.h"
 
+#include <algorithm>
 #include <limits>
+#include <optional>
 
 #include "absl/status/status.h"
 #include "absl/strings/numbers.h"
@@ -28,6 +30,46 @@ absl::Duration ConsumeDays(absl::string_view* text) {
   if (unit != 'd' && unit != 'w') return {};
   text->remove_prefix(digits + 1);
   return count * absl::Hours(unit == 'd' ? 24 : 7 * 24);  // saturates
+}
+
+// Parses "00:30" or "00:30:15": the latest such time that is not after `now`.
+std::optional<absl::Time> ParseTimeOfDay(absl::string_view text, absl::Time now,
+                                         absl::TimeZone zone) {
+  // The time on the first day of Abseil's parser, 1970-01-01.
+  absl::Time parsed;
+  if (!absl::ParseTime("%H:%M:%E*S", text, &parsed, nullptr) &&
+      !absl::ParseTime("%H:%M", text, &parsed, nullptr)) {
+    return std::nullopt;
+  }
+  const absl::Duration of_day = parsed - absl::UnixEpoch();
+  if (of_day < absl::ZeroDuration() || of_day >= absl::Hours(24)) {
+    return std::nullopt;
+  }
+  const absl::CivilSecond clock(1970, 1, 1, 0, 0, absl::ToInt64Seconds(of_day));
+  const auto on = [&](absl::CivilDay day) {
+    return absl::FromCivil(
+               absl::CivilSecond(day.year(), day.month(), day.day(),
+                                 clock.hour(), clock.minute(), clock.second()),
+               zone) +
+           of_day % absl::Seconds(1);
+  };
+  const absl::CivilDay today = absl::ToCivilDay(now, zone);
+  const absl::Time time = on(today);
+  return time <= now ? time : on(today - 1);
+}
+
+// Parses seconds since 1970.
+std::optional<absl::Time> ParseUnixSeconds(absl::string_view text) {
+  // Shorter numbers are more likely years or durations without a unit.
+  constexpr size_t kLeastDigits = 9;
+  const size_t digits =
+      std::min(text.find_first_not_of("0123456789"), text.size());
+  double seconds;
+  if (digits < kLeastDigits || (digits < text.size() && text[digits] != '.') ||
+      !absl::SimpleAtod(text, &seconds)) {
+    return std::nullopt;
+  }
+  return absl::UnixEpoch() + absl::Seconds(seconds);
 }
 
 }  // namespace
@@ -69,22 +111,36 @@ absl::StatusOr<uint64_t> ParseByteSize(absl::string_view text) {
       "\"", text, "\" is not a size; write it as in 4096, 64MiB or 1GiB"));
 }
 
-absl::StatusOr<absl::Time> ParseTime(absl::string_view text, absl::Time now) {
+absl::StatusOr<absl::Time> ParseTime(absl::string_view text, absl::Time now,
+                                     absl::TimeZone zone) {
   if (text == "now") return now;
+  absl::string_view before = text;
+  if (absl::ConsumePrefix(&before, "-")) {
+    const auto duration = ParseDuration(before);
+    if (duration.ok()) return now - *duration;
+  }
+  if (const auto time = ParseTimeOfDay(text, now, zone)) return *time;
+  if (const auto time = ParseUnixSeconds(text)) return *time;
   absl::Time time;
   for (const char* format :
-       {"%Y-%m-%d%ET%H:%M:%E*S%Ez", "%Y-%m-%d%ET%H:%M:%E*S",
-        "%Y-%m-%d %H:%M:%E*S", "%Y-%m-%d"}) {
+       {"%Y-%m-%d%ET%H:%M:%E*S%Ez", "%Y-%m-%d%ET%H:%M:%E*S", "%Y-%m-%d%ET%H:%M",
+        "%Y-%m-%d %H:%M:%E*S", "%Y-%m-%d %H:%M", "%Y-%m-%d"}) {
     // absl::ParseTime accepts "infinite-future" in every format.
-    if (absl::ParseTime(format, text, &time, nullptr) &&
+    if (absl::ParseTime(format, text, zone, &time, nullptr) &&
         time != absl::InfiniteFuture() && time != absl::InfinitePast()) {
       return time;
     }
   }
   return absl::InvalidArgumentError(
       absl::StrCat("\"", text,
-                   "\" is not a time; write it as in 2026-11-20T21:49:00Z "
-                   "(UTC unless a zone follows) or now"));
+                   "\" is not a time; write it as in 2026-11-20T21:49:00Z, "
+                   "2026-11-20, 21:49, -5m (five minutes ago), 1795211340 "
+                   "(seconds since 1970) or now"));
+}
+
+std::string FormatInZone(absl::Time time, absl::TimeZone zone) {
+  if (zone == absl::UTCTimeZone()) return FormatUtc(time);
+  return absl::FormatTime("%Y-%m-%d%ET%H:%M:%E*S%Ez", time, zone);
 }
 
 std::string FormatUtc(absl::Time time) {

@@ -18,11 +18,16 @@ absl::StatusOr<absl::Duration> ParseDuration(absl::string_view text);
 // Parses "64MiB", "1GiB", "4096".
 absl::StatusOr<uint64_t> ParseByteSize(absl::string_view text);
 
-// Parses RFC 3339 ("2026-11-20T21:49:00Z"), the same without a zone (UTC), or
-// "now".
-absl::StatusOr<absl::Time> ParseTime(absl::string_view text, absl::Time now);
+// Parses a time: RFC 3339 ("2026-11-20T21:49:00Z"), the same without a zone, a
+// date, a time of day (the latest such time that is not after `now`), "now", a
+// duration before now ("-5m"), or seconds since 1970. `zone` is that of times
+// without a zone.
+absl::StatusOr<absl::Time> ParseTime(absl::string_view text, absl::Time now,
+                                     absl::TimeZone zone = absl::UTCTimeZone());
 
-// Returns RFC 3339 in UTC, without trailing zeros of the fractional second.
+// Returns RFC 3339 in a zone, without trailing zeros of the fractional second.
+std::string FormatInZone(absl::Time time, absl::TimeZone zone);
+// Same in UTC.
 std::string FormatUtc(absl::Time time);
 
 }  // namespace fleetperf

@@ -23,6 +23,9 @@ namespace {
 
 constexpr absl::Duration kFirstRetry = absl::Milliseconds(250);
 constexpr absl::Duration kMaxRetry = absl::Seconds(15);
+// The number of refused attempts in a row after which on_refused is called: a
+// single one may come from an aggregator that is being stopped.
+constexpr int kRefusalsToReport = 3;
 // The time that the destructor waits for the spool to be sent.
 constexpr absl::Duration kDrainTime = absl::Seconds(2);
 
@@ -169,10 +172,15 @@ class Uplink::Impl {
   void Run() {
     Backoff backoff(kFirstRetry, kMaxRetry);
     size_t attempt = 0;
+    int refusals = 0;  // in a row
     while (!IsStopping()) {
       const std::string& address =
           options_.aggregators[attempt++ % options_.aggregators.size()];
       const End end = RunStream(address);
+      refusals = end.refusal.ok() ? 0 : refusals + 1;
+      if (refusals == kRefusalsToReport && options_.on_refused) {
+        options_.on_refused(end.refusal);
+      }
       // A welcome alone does not reset the backoff: an aggregator that rejects
       // the stream afterwards would do so on every attempt.
       if (end.got_through) {
@@ -198,6 +206,8 @@ class Uplink::Impl {
     // The aggregator closed the stream in order, to spread load: reconnect at
     // once.
     bool is_asked_to_return = false;
+    // Not OK if a certificate or a missing right is the cause.
+    absl::Status refusal = absl::OkStatus();
   };
 
   // Runs one stream to its end.
@@ -221,8 +231,11 @@ class Uplink::Impl {
     const bool got_through = stream.conversation().got_through();
     const bool is_asked_to_return = got_through && stream.status().ok();
     if (!stopping_ && !is_asked_to_return) LogEnd(stream);
+    const bool is_refused =
+        IsRefusal(stream.status(), StageOf(stream)) && !stopping_;
     return {.got_through = got_through,
-            .is_asked_to_return = is_asked_to_return};
+            .is_asked_to_return = is_asked_to_return,
+            .refusal = is_refused ? ReasonOf(stream) : absl::OkStatus()};
   }
 
   // Waits for work on this thread and does it. Returns false once the stream
@@ -268,13 +281,20 @@ class Uplink::Impl {
     wakeup_.Notify();
   }
 
+  static RpcStage StageOf(Stream& stream) {
+    return stream.conversation().is_welcome() ? RpcStage::kAnswering
+                                              : RpcStage::kConnecting;
+  }
+
+  // Returns why the stream ended.
+  absl::Status ReasonOf(Stream& stream) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return StatusFromRpc(stream.status(), address_, StageOf(stream));
+  }
+
   void LogEnd(Stream& stream) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (stream.conversation().must_reconnect())
       return;  // the conversation has logged the reason
-    const absl::Status status = StatusFromRpc(stream.status(), address_,
-                                              stream.conversation().is_welcome()
-                                                  ? RpcStage::kAnswering
-                                                  : RpcStage::kConnecting);
+    const absl::Status status = ReasonOf(stream);
     const std::string reason =
         status.ok() ? absl::StrCat("the aggregator at ", address_,
                                    " closed the connection")

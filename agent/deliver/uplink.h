@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -36,6 +37,9 @@ class Uplink {
     std::shared_ptr<grpc::ChannelCredentials> credentials;
     AgentDescription agent;
     UplinkCounts* counts = nullptr;  // must outlive the uplink; may be nullptr
+    // Called on the uplink's thread after several attempts in a row failed
+    // because of a certificate or a missing right. The uplink tries again.
+    std::function<void(const absl::Status& reason)> on_refused = nullptr;
   };
 
   // Starts the uplink's thread.

@@ -1,23 +1,49 @@
 #include "aggregator/cli/arguments.h"
 
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "aggregator/cli/output.h"
+#include "aggregator/cli/path_hint.h"
+#include "base/parse_arguments.h"
+#include "base/printable.h"
 
 namespace fleetperf::cli {
 
-const std::map<std::string, Format>& Formats() {
-  static const auto* const formats =
-      new std::map<std::string, Format>{{"table", Format::kTable},
-                                        {"csv", Format::kCsv},
-                                        {"json", Format::kJson}};
-  return *formats;
-}
-
 namespace {
 
-// A file that does not exist is a failure, not a name that matches nothing.
-absl::Status Failed(const absl::Status& status) {
-  return absl::FailedPreconditionError(status.message());
+Format FormatOf(const std::string& name) {
+  if (name == "csv") return Format::kCsv;
+  if (name == "json") return Format::kJson;
+  if (name == "pdh-csv") return Format::kPdhCsv;
+  return Format::kTable;
+}
+
+// Reports the paths without samples: on standard error, and as lines of JSON.
+absl::Status ReportMissing(const Connection& connection, Format format,
+                           const absl::Status& status) {
+  if (connection.missing().empty()) return status;
+  for (const v1::Missing& missing : connection.missing()) {
+    if (format == Format::kJson) {
+      std::puts(ToJson({{.name = "path", .value = missing.path()},
+                        {.name = "value"},
+                        {.name = "status", .value = std::string("missing")},
+                        {.name = "reason", .value = missing.reason()}})
+                    .c_str());
+    }
+  }
+  std::fflush(stdout);
+  for (const v1::Missing& missing : connection.missing()) {
+    std::fprintf(stderr, "fleetperf: %s\n",
+                 Printable(absl::StrCat(missing.path(), ": ", missing.reason(),
+                                        ShellHint(missing.path())))
+                     .c_str());
+  }
+  if (!status.ok() && !IsMissing(status)) return status;
+  return MissingError(AlreadyReported());
 }
 
 }  // namespace
@@ -27,8 +53,8 @@ std::function<absl::Status()> Connected(
     std::function<absl::Status(const Connection&)> command) {
   return [&arguments, command = std::move(command)]() -> absl::Status {
     const auto connection = Connection::Open(arguments.connection);
-    if (!connection.ok()) return Failed(connection.status());
-    return command(*connection);
+    if (!connection.ok()) return connection.status();
+    return ReportMissing(*connection, arguments.format, command(*connection));
   };
 }
 
@@ -43,18 +69,34 @@ CLI::App* AddCommand(CLI::App& parent, Arguments& arguments,
   return command;
 }
 
-void AddFormat(CLI::App* command, Arguments& arguments) {
-  command
-      ->add_option("--format", arguments.format,
-                   "table for users; csv and json for programs")
-      ->transform(CLI::CheckedTransformer(Formats()).description(""))
-      ->type_name("table|csv|json");
-  AddWide(command);
-}
-
-void AddWide(CLI::App* command) {
+void AddFormat(CLI::App* command, Arguments& arguments,
+               const std::string& choices) {
+  std::string help = "table for users; csv and json for programs";
+  if (absl::StrContains(choices, "pdh-csv")) {
+    absl::StrAppend(&help, "; pdh-csv for perfmon and relog");
+  }
+  AcceptOnly(command->add_option_function<std::string>(
+                 "--format",
+                 [&arguments](const std::string& name) {
+                   arguments.format = FormatOf(name);
+                 },
+                 help),
+             choices);
   command->add_flag_callback("--wide", UseWideTables,
                              "Do not fit the table to the terminal");
+}
+
+void AddMachines(CLI::App* command, MachineFlags& flags) {
+  command
+      ->add_option("--machine", flags.machine,
+                   "Only these machines; * and ? are wildcards")
+      ->type_name("NAME");
+  command
+      ->add_option("--label", flags.labels,
+                   "Only machines whose agents have this label; * and ? are "
+                   "wildcards. May be repeated: all labels are required")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
 }
 
 }  // namespace fleetperf::cli

@@ -4,7 +4,6 @@
 #define FLEETPERF_AGGREGATOR_CLI_ARGUMENTS_H_
 
 #include <functional>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,7 +22,8 @@ namespace fleetperf::cli {
 struct Arguments {
   ConnectionFlags connection;
   Format format = Format::kTable;
-  std::string machine;
+  bool local = false;
+  MachineFlags machines;
   bool verbose = false;
   std::string counterset;
   QueryFlags query;
@@ -39,9 +39,8 @@ struct Arguments {
   std::optional<int> exit_status;     // of a command that sets its own
 };
 
-const std::map<std::string, Format>& Formats();
-
-// Returns a function that connects and then runs `command`.
+// Returns a function that connects, runs `command`, and then reports the paths
+// without samples.
 std::function<absl::Status()> Connected(
     Arguments& arguments,
     std::function<absl::Status(const Connection&)> command);
@@ -52,8 +51,12 @@ CLI::App* AddCommand(CLI::App& parent, Arguments& arguments,
                      const std::string& examples,
                      std::function<absl::Status()> run);
 
-void AddFormat(CLI::App* command, Arguments& arguments);
-void AddWide(CLI::App* command);
+// Adds --format with the `choices`, and --wide.
+void AddFormat(CLI::App* command, Arguments& arguments,
+               const std::string& choices = "table|csv|json");
+
+// Adds --machine and --label.
+void AddMachines(CLI::App* command, MachineFlags& flags);
 
 // Each of these functions adds several commands.
 void AddListCommands(CLI::App& app, Arguments& arguments);

@@ -15,6 +15,8 @@
 #include "absl/strings/strip.h"
 #include "aggregator/cli/arguments.h"
 #include "aggregator/cli/query.h"
+#include "aggregator/cli/times.h"
+#include "aggregator/formula/unit.h"
 #include "base/printable.h"
 #include "base/status_macros.h"
 #include "base/units.h"
@@ -107,6 +109,23 @@ std::string RangeText(const std::optional<v1::Condition>& condition) {
   }
 }
 
+// Returns the condition with its number in the unit of the series.
+absl::StatusOr<std::optional<v1::Condition>> InUnitOf(
+    std::optional<v1::Condition> condition, const v1::Series& series) {
+  if (!condition.has_value() || condition->unit().empty()) return condition;
+  const auto factor = aggregator::UnitFactor(condition->unit(), series.unit());
+  if (!factor.has_value()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the threshold is in ", condition->unit(), ", but the values of ",
+        series.path(), " are ",
+        series.unit().empty() ? "plain numbers"
+                              : absl::StrCat("in ", series.unit())));
+  }
+  condition->set_number(condition->number() * *factor);
+  condition->clear_unit();
+  return condition;
+}
+
 // Returns the unit if plugins may use it.
 std::string UnitOfMeasurement(const std::string& unit) {
   return unit == "%" || unit == "s" || unit == "B" ? unit : "";
@@ -142,8 +161,12 @@ std::string LineOf(CheckState state, absl::string_view text) {
 
 }  // namespace
 
-void CheckResult::Add(const v1::Series& series, const Value& value) {
-  items_.push_back({series, value});
+absl::Status CheckResult::Add(const v1::Series& series, const Value& value) {
+  Item item = {.series = series, .value = value};
+  ASSIGN_OR_RETURN(item.warn, InUnitOf(limits_.warn, series));
+  ASSIGN_OR_RETURN(item.critical, InUnitOf(limits_.critical, series));
+  items_.push_back(std::move(item));
+  return absl::OkStatus();
 }
 
 // Whether the series is that of an instance that came and went, on a machine
@@ -177,10 +200,10 @@ CheckState CheckResult::StateOf(const Item& item) const {
   const bool is_stale = value.newest_sample.has_value() &&
                         value.time - *value.newest_sample > limits_.stale;
   if (!value.ok() || is_stale) return CheckState::kUnknown;
-  if (limits_.critical.has_value() && Holds(*limits_.critical, value.value)) {
+  if (item.critical.has_value() && Holds(*item.critical, value.value)) {
     return CheckState::kCritical;
   }
-  if (limits_.warn.has_value() && Holds(*limits_.warn, value.value)) {
+  if (item.warn.has_value() && Holds(*item.warn, value.value)) {
     return CheckState::kWarning;
   }
   return CheckState::kOk;
@@ -189,7 +212,7 @@ CheckState CheckResult::StateOf(const Item& item) const {
 CheckState CheckResult::state() const {
   const std::vector<const Item*> shown = Shown();
   if (shown.empty()) return CheckState::kUnknown;
-  CheckState worst = CheckState::kOk;
+  CheckState worst = missing_.empty() ? CheckState::kOk : CheckState::kUnknown;
   for (const Item* item : shown) {
     const CheckState state = StateOf(*item);
     if (RankOf(state) > RankOf(worst)) worst = state;
@@ -210,10 +233,10 @@ std::string CheckResult::Describe(const Item& item) const {
                           AgeText(*value.newest_sample, value.time));
     case CheckState::kCritical:
       return absl::StrCat(name, " is ", ValueText(item.series, value), ", ",
-                          ConditionText(*limits_.critical));
+                          ConditionText(*item.critical));
     case CheckState::kWarning:
       return absl::StrCat(name, " is ", ValueText(item.series, value), ", ",
-                          ConditionText(*limits_.warn));
+                          ConditionText(*item.warn));
     case CheckState::kOk:
       break;
   }
@@ -228,14 +251,17 @@ std::string CheckResult::PerformanceData(const Item& item) const {
       item.value.ok() ? absl::StrCat(PluginNumber(item.value.value),
                                      UnitOfMeasurement(item.series.unit()))
                       : "U";
-  return absl::StrCat("'", label, "'=", value, ";", RangeText(limits_.warn),
-                      ";", RangeText(limits_.critical));
+  return absl::StrCat("'", label, "'=", value, ";", RangeText(item.warn), ";",
+                      RangeText(item.critical));
 }
 
 std::string CheckResult::Line() const {
   const CheckState worst_state = state();
   const std::vector<const Item*> shown = Shown();
-  if (shown.empty()) return LineOf(worst_state, "no samples in this time");
+  if (shown.empty()) {
+    return LineOf(worst_state, missing_.empty() ? "no samples in this time"
+                                                : missing_.front());
+  }
   std::map<CheckState, size_t> counts;
   const Item* worst = nullptr;
   std::vector<std::string> data;
@@ -245,7 +271,8 @@ std::string CheckResult::Line() const {
     if (worst == nullptr && state == worst_state) worst = item;
     data.push_back(PerformanceData(*item));
   }
-  std::string text = Describe(*worst);
+  // If no series is unknown, a missing path is.
+  std::string text = worst != nullptr ? Describe(*worst) : missing_.front();
   if (shown.size() > 1) {
     std::vector<std::string> parts;
     for (const CheckState state : {CheckState::kCritical, CheckState::kUnknown,
@@ -277,12 +304,7 @@ absl::StatusOr<CheckResult::Limits> LimitsOf(const CheckFlags& flags) {
   CheckResult::Limits limits;
   ASSIGN_OR_RETURN(limits.warn, ConditionOf("--warn", flags.warn));
   ASSIGN_OR_RETURN(limits.critical, ConditionOf("--critical", flags.critical));
-  const auto stale = ParseDuration(flags.stale);
-  if (!stale.ok()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--stale: ", stale.status().message()));
-  }
-  limits.stale = *stale;
+  ASSIGN_OR_RETURN(limits.stale, ParseDurationFlag("--stale", flags.stale));
   limits.has_wildcards = std::any_of(
       flags.paths.begin(), flags.paths.end(), [](const std::string& path) {
         return path.find_first_of("*?") != std::string::npos;
@@ -290,35 +312,28 @@ absl::StatusOr<CheckResult::Limits> LimitsOf(const CheckFlags& flags) {
   return limits;
 }
 
-absl::StatusOr<QueryFlags> QueryFlagsOf(const CheckFlags& flags) {
-  QueryFlags query{.paths = flags.paths,
-                   .since = flags.since,
-                   .over = flags.over,
-                   .agg = flags.agg,
-                   .by = flags.by};
-  if (flags.machine.empty()) return query;
-  for (std::string& path : query.paths) {
-    if (absl::StartsWith(path, "\\\\")) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "--machine: \"", path, "\" already has a machine; remove one"));
-    }
-    path = absl::StrCat("\\\\", flags.machine, path);
-  }
-  return query;
-}
-
 absl::StatusOr<CheckResult> RunCheck(const ConnectionFlags& to,
                                      const CheckFlags& flags) {
   ASSIGN_OR_RETURN(const CheckResult::Limits limits, LimitsOf(flags));
-  ASSIGN_OR_RETURN(const QueryFlags query, QueryFlagsOf(flags));
+  const QueryFlags query = {.paths = flags.paths,
+                            .since = flags.since,
+                            .over = flags.over,
+                            .agg = flags.agg,
+                            .by = flags.by,
+                            .machines = flags.machines};
   ASSIGN_OR_RETURN(const v1::QueryRangeRequest request, MakeRequest(query));
   ASSIGN_OR_RETURN(const Connection connection, Connection::Open(to));
   CheckResult result(limits);
+  absl::Status wrong_unit;
   RETURN_IF_ERROR(
       ForEachResult(connection, query, request, Printing::kAtEnd,
                     [&](const v1::Series& series, const Value& value) {
-                      result.Add(series, value);
+                      wrong_unit.Update(result.Add(series, value));
                     }));
+  RETURN_IF_ERROR(wrong_unit);
+  for (const v1::Missing& missing : connection.missing()) {
+    result.AddMissing(absl::StrCat(missing.path(), ": ", missing.reason()));
+  }
   return result;
 }
 
@@ -371,10 +386,7 @@ void AddCheckCommand(CLI::App& app, Arguments& arguments) {
       ->add_option("--since", flags.since,
                    "The time over which a value is calculated (5m)")
       ->type_name("DURATION");
-  check
-      ->add_option("--machine", flags.machine,
-                   "The machine of paths without one; * and ? are wildcards")
-      ->type_name("NAME");
+  AddMachines(check, flags.machines);
   check->add_option("--over", flags.over, "As in query")
       ->type_name("avg|min|max|last|sum");
   check->add_option("--agg", flags.agg, "As in query")

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "aggregator/cli/connection.h"
+#include "aggregator/cli/machine_flags.h"
 #include "aggregator/cli/values.h"
 #include "fleetperf/v1/query.pb.h"
 
@@ -16,7 +17,7 @@ namespace fleetperf::cli {
 // Flags as typed.
 struct CheckFlags {
   std::vector<std::string> paths;
-  std::string machine;
+  MachineFlags machines;
   std::string since;
   std::string over;
   std::string agg;
@@ -48,7 +49,10 @@ class CheckResult {
   };
   explicit CheckResult(const Limits& limits) : limits_(limits) {}
 
-  void Add(const v1::Series& series, const Value& value);
+  // Returns InvalidArgument if a limit's unit does not suit the values.
+  absl::Status Add(const v1::Series& series, const Value& value);
+  // Adds a path without samples: "PATH: reason".
+  void AddMissing(std::string path) { missing_.push_back(std::move(path)); }
 
   // Returns the worst state: critical, unknown, warning, ok. Without a series,
   // it is unknown.
@@ -64,6 +68,8 @@ class CheckResult {
   struct Item {
     v1::Series series;
     Value value;
+    std::optional<v1::Condition> warn;  // in the unit of the series
+    std::optional<v1::Condition> critical;
   };
 
   bool IsPassing(const Item& item) const;
@@ -74,6 +80,7 @@ class CheckResult {
 
   const Limits limits_;
   std::vector<Item> items_;
+  std::vector<std::string> missing_;
 };
 
 // Runs the query and prints the line. Returns the exit status. Errors are

@@ -125,6 +125,7 @@ absl::StatusOr<std::unique_ptr<Collecting>> Collecting::Begin(
     const Connection& connection, const Flags& flags, StopSignal* stop) {
   v1::CollectMeanwhileRequest request;
   for (const std::string& path : flags.paths) request.add_paths(path);
+  RETURN_IF_ERROR(SetMachines(flags.machines, &request));
   RETURN_IF_ERROR(
       SetDuration("--collect", flags.duration, request.mutable_duration()));
   if (!flags.interval.empty()) {

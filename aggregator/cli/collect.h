@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "aggregator/cli/connection.h"
+#include "aggregator/cli/machine_flags.h"
 
 namespace fleetperf {
 class StopSignal;
@@ -26,6 +27,7 @@ class Collecting {
     std::vector<std::string> paths;
     std::string duration;
     std::string interval;  // empty: a second
+    MachineFlags machines;
   };
 
   // Describes the collection on standard error and returns when queries can

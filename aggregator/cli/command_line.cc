@@ -5,15 +5,19 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "aggregator/cli/arguments.h"
 #include "aggregator/cli/check.h"
+#include "aggregator/cli/path_hint.h"
+#include "aggregator/cli/times.h"
+#include "base/parse_arguments.h"
 #include "base/printable.h"
-#include "base/suggest.h"
 #include "base/version.h"
 
 namespace fleetperf::cli {
 namespace {
+
+constexpr int kFailedStatus = 1;
+constexpr int kMissingStatus = 2;
 
 void AddConnectionOptions(CLI::App& app, ConnectionFlags& flags) {
   app.add_option("--config", flags.config,
@@ -31,43 +35,31 @@ void AddConnectionOptions(CLI::App& app, ConnectionFlags& flags) {
       ->type_name("FILE");
 }
 
-// Returns the error in the arguments and the likely correction.
-std::string Explain(CLI::App& app, const CLI::ParseError& error) {
-  const std::vector<std::string> remaining = app.remaining(true);
-  if (remaining.empty()) {
-    return absl::StrCat(error.what(), "; see fleetperf --help");
+// Returns the hint about the shell for the first path that needs one.
+std::string ShellHintFor(const Arguments& arguments) {
+  std::vector<std::string> paths = {arguments.explain.path};
+  for (const auto* given : {&arguments.query.paths, &arguments.watch.paths}) {
+    paths.insert(paths.end(), given->begin(), given->end());
   }
-  std::vector<std::string> names;
-  const auto add_names = [&](const CLI::App* command) {
-    for (const CLI::Option* option : command->get_options()) {
-      names.push_back(option->get_name(false, true));
-    }
-  };
-  add_names(&app);
-  const std::vector<CLI::App*> given = app.get_subcommands();
-  for (const CLI::App* command : given) add_names(command);
-  if (given.empty()) {
-    for (const CLI::App* command :
-         app.get_subcommands([](CLI::App*) { return true; })) {
-      names.push_back(command->get_name());
-    }
+  for (const std::string& path : paths) {
+    const std::string hint = ShellHint(path);
+    if (!hint.empty()) return hint;
   }
-  const std::string& wrong = remaining.front();
-  const std::string flag = wrong.substr(0, wrong.find('='));
-  const std::string nearest = DidYouMean(flag, names);
-  return absl::StrCat("unknown flag, command or argument \"", wrong, "\"",
-                      nearest, nearest.empty() ? "; see" : " See",
-                      " fleetperf --help");
+  return "";
 }
 
-// Prints the error, if any, and returns the exit status.
-int ExitStatus(const absl::Status& status) {
+// Prints the error of a command and returns the exit status.
+int Report(const Arguments& arguments, const absl::Status& status) {
   if (status.ok()) return 0;
+  std::fflush(stdout);
   if (!status.message().empty()) {
-    std::fprintf(stderr, "fleetperf: %s\n",
-                 Printable(status.message()).c_str());
+    const bool may_be_of_path =
+        absl::IsInvalidArgument(status) || absl::IsNotFound(status);
+    std::fprintf(stderr, "fleetperf: %s%s\n",
+                 Printable(status.message()).c_str(),
+                 may_be_of_path ? ShellHintFor(arguments).c_str() : "");
   }
-  return absl::IsNotFound(status) ? 2 : 1;
+  return IsMissing(status) ? kMissingStatus : kFailedStatus;
 }
 
 }  // namespace
@@ -85,29 +77,30 @@ int RunCommandLine(int argc, char** argv) {
       "--since 5m --step 10s\n"
       "  fleetperf watch '\\Process V2(*)\\% Processor Time'\n"
       "Run a command with --help to see its flags and examples.\n"
-      "Exit status: 0 ok, 1 failed, 2 a name (machine, counter, instance) "
-      "matches nothing;\n"
+      "Exit status: 0 ok, 1 failed, 2 something that was named does not exist "
+      "or has no samples;\n"
       "check: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.");
   AddConnectionOptions(app, arguments.connection);
+  app.add_flag("--local", arguments.local,
+               "Show and read times in the local zone instead of UTC");
   AddListCommands(app, arguments);
   AddValueCommands(app, arguments);
   AddCheckCommand(app, arguments);
   AddOfflineCommands(app, arguments);
   AddAdministrationCommands(app, arguments);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& request) {  // --help and --version
-    app.exit(request);
-    return ExitStatus(FinishOutput());
-  } catch (const CLI::ParseError& error) {
-    const absl::Status wrong = absl::InvalidArgumentError(Explain(app, error));
-    return app.got_subcommand("check") ? ReportUnknown(wrong)
-                                       : ExitStatus(wrong);
+  const auto report_usage = [&](const std::string& error) {
+    return app.got_subcommand("check")
+               ? ReportUnknown(absl::InvalidArgumentError(error))
+               : Report(arguments, absl::InvalidArgumentError(error));
+  };
+  if (const auto status = ParseArguments(app, argc, argv, report_usage)) {
+    return *status != 0 ? *status : Report(arguments, FinishOutput());
   }
+  if (arguments.local) UseLocalTimes();
   absl::Status status = arguments.run();
   status.Update(FinishOutput());
   if (!status.ok() || !arguments.exit_status.has_value()) {
-    return ExitStatus(status);
+    return Report(arguments, status);
   }
   return *arguments.exit_status;
 }

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "aggregator/cli/connection.h"
+#include "aggregator/cli/machine_flags.h"
 #include "aggregator/cli/output.h"
 
 namespace fleetperf {
@@ -25,14 +26,15 @@ inline absl::Status AlreadyReported() {
 
 // `verbose` adds the plan of each machine and the state of its queries.
 absl::Status ListMachines(const Connection& connection, Format format,
-                          const std::string& machine, bool verbose);
+                          const MachineFlags& machines, bool verbose);
 absl::Status ListCountersets(const Connection& connection, Format format,
-                             const std::string& machine);
+                             const MachineFlags& machines);
 absl::Status ListCounters(const Connection& connection, Format format,
-                          const std::string& counterset);
+                          const std::string& counterset,
+                          const MachineFlags& machines);
 absl::Status ListInstances(const Connection& connection, Format format,
                            const std::string& counterset,
-                           const std::string& machine);
+                           const MachineFlags& machines);
 
 // Flags as typed; empty if not given.
 struct QueryFlags {
@@ -51,6 +53,7 @@ struct QueryFlags {
   bool scale = false;
   bool cap100 = false;
   std::string collect;  // a duration for which agents collect before the query
+  MachineFlags machines;
 };
 absl::Status Query(const Connection& connection, Format format,
                    const QueryFlags& flags);
@@ -63,6 +66,7 @@ absl::Status Plot(const Connection& connection, const QueryFlags& flags,
 struct ExplainFlags {
   std::string path;
   std::string at;
+  MachineFlags machines;
 };
 absl::Status Explain(const Connection& connection, Format format,
                      const ExplainFlags& flags);
@@ -76,9 +80,13 @@ struct WatchFlags {
   uint32_t bottom = 0;
   bool raw = false;
   std::string collect;  // the maximum duration of additional collection
+  uint32_t count = 0;   // of messages with values; 0: no limit
+  std::string duration;
+  MachineFlags machines;
 };
-// Runs until `stop` is raised or the output is closed. On a terminal, keys sort
-// and turn pages.
+// Runs until `stop` is raised, the output is closed, or `count` or `duration`
+// is reached. Connects again if the connection is lost. On a terminal, keys
+// sort and turn pages.
 absl::Status Watch(const Connection& connection, Format format,
                    const WatchFlags& flags, StopSignal* stop);
 

@@ -1,9 +1,11 @@
 #include "aggregator/cli/connection.h"
 
 #include <cstdlib>
+#include <utility>
 
-#include "absl/strings/match.h"
+#include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
+#include "base/address.h"
 #include "base/channel.h"
 #include "base/config.h"
 #include "base/files.h"
@@ -14,6 +16,8 @@ namespace fleetperf::cli {
 namespace {
 
 constexpr char kConfigVariable[] = "FLEETPERF_CONFIG";
+// The type URL of the payload of MissingError.
+constexpr char kMissing[] = "fleetperf/missing";
 
 struct Settings {
   std::string aggregator;
@@ -77,19 +81,47 @@ absl::StatusOr<Connection> Connection::Open(const ConnectionFlags& flags) {
     Override(flags.tls.certificate, &settings.tls.certificate);
     Override(flags.tls.key, &settings.tls.key);
   }
-  if (!absl::StrContains(settings.aggregator, ':')) {
+  const absl::Status valid =
+      CheckAddress(settings.aggregator, /*least_port=*/1, "localhost:7443");
+  if (!valid.ok()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("\"", settings.aggregator,
-                     "\" has no port; write it as in localhost:7443"));
+        absl::StrCat("the aggregator's address ", valid.message()));
   }
-  ASSIGN_OR_RETURN(const auto credentials, ClientCredentials(settings.tls));
-  return Connection(settings.aggregator,
-                    MakeChannel(settings.aggregator, credentials));
+  ASSIGN_OR_RETURN(auto credentials, ClientCredentials(settings.tls));
+  return Connection(settings.aggregator, std::move(credentials));
+}
+
+Connection::Connection(const std::string& address,
+                       std::shared_ptr<grpc::ChannelCredentials> credentials)
+    : address_(address),
+      credentials_(std::move(credentials)),
+      channel_(MakeChannel(address_, credentials_)),
+      missing_(std::make_shared<std::vector<v1::Missing>>()) {}
+
+Connection Connection::Again() const {
+  Connection again = *this;
+  again.channel_ = MakeChannel(address_, credentials_);
+  return again;
+}
+
+void Connection::AddMissing(const v1::Missing& missing) const {
+  missing_->push_back(missing);
 }
 
 absl::Status Connection::Explain(const grpc::Status& status,
                                  RpcStage stage) const {
-  return StatusFromRpc(status, address_, stage);
+  absl::Status explained = StatusFromRpc(status, address_, stage);
+  return absl::IsNotFound(explained) ? MissingError(std::move(explained))
+                                     : explained;
+}
+
+absl::Status MissingError(absl::Status status) {
+  status.SetPayload(kMissing, absl::Cord());
+  return status;
+}
+
+bool IsMissing(const absl::Status& status) {
+  return status.GetPayload(kMissing).has_value();
 }
 
 }  // namespace fleetperf::cli

@@ -5,15 +5,18 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/credentials.h"
 #include "base/rpc_error.h"
+#include "fleetperf/v1/query.pb.h"
 
 namespace grpc {
 class Channel;
+class ChannelCredentials;
 class Status;
 }  // namespace grpc
 
@@ -26,6 +29,11 @@ struct ConnectionFlags {
   TlsFiles tls;
 };
 
+// Marks the error as that of something named that does not exist or has no
+// samples, for which the exit status is 2.
+absl::Status MissingError(absl::Status status);
+bool IsMissing(const absl::Status& status);
+
 // The deadline of calls that the aggregator answers from memory.
 inline constexpr absl::Duration kCallDeadline = absl::Seconds(15);
 
@@ -37,17 +45,30 @@ class Connection {
   static absl::StatusOr<Connection> Open(const ConnectionFlags& flags);
 
   const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
+  const std::string& address() const { return address_; }
 
-  // Returns a call's status with a message that suggests the remedy.
+  // Returns a new channel to the same aggregator, because a channel does not
+  // reconnect. Paths reported missing are those of this connection.
+  Connection Again() const;
+
+  // Records a path of the command that has no samples. Reported after the
+  // command, which goes on.
+  void AddMissing(const v1::Missing& missing) const;
+  const std::vector<v1::Missing>& missing() const { return *missing_; }
+
+  // Returns a call's status with a message that suggests the remedy. NotFound
+  // is a MissingError.
   absl::Status Explain(const grpc::Status& status,
                        RpcStage stage = RpcStage::kConnecting) const;
 
  private:
-  Connection(std::string address, std::shared_ptr<grpc::Channel> channel)
-      : address_(std::move(address)), channel_(std::move(channel)) {}
+  Connection(const std::string& address,
+             std::shared_ptr<grpc::ChannelCredentials> credentials);
 
   std::string address_;
+  std::shared_ptr<grpc::ChannelCredentials> credentials_;
   std::shared_ptr<grpc::Channel> channel_;
+  std::shared_ptr<std::vector<v1::Missing>> missing_;
 };
 
 }  // namespace fleetperf::cli

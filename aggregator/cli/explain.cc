@@ -11,12 +11,11 @@
 #include "aggregator/cli/commands.h"
 #include "aggregator/cli/raw_samples.h"
 #include "aggregator/cli/table.h"
+#include "aggregator/cli/times.h"
 #include "aggregator/cli/values.h"
-#include "base/clock.h"
 #include "base/printable.h"
 #include "base/rpc_deadline.h"
 #include "base/status_macros.h"
-#include "base/units.h"
 #include "fleetperf/v1/query.grpc.pb.h"
 #include "perflib/counter_type.h"
 #include "proto/conversions.h"
@@ -80,7 +79,7 @@ void PrintLine(absl::string_view name, const std::string& text) {
 
 std::string SampleText(const v1::RawSample& sample) {
   std::string text =
-      absl::StrCat(FormatUtc(TimeOf(sample)), "  value ",
+      absl::StrCat(TimeText(TimeOf(sample)), "  value ",
                    sample.has_value() ? absl::StrCat(sample.value()) : "none",
                    " (", sample.value_size(), " bytes)");
   if (sample.has_denominator()) {
@@ -138,13 +137,10 @@ absl::Status Explain(const Connection& connection, Format format,
   v1::ExplainValueRequest request;
   request.set_path(flags.path);
   if (!flags.at.empty()) {
-    const auto at = ParseTime(flags.at, Clock::Real().Now());
-    if (!at.ok()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--at: ", at.status().message()));
-    }
-    *request.mutable_time() = ToProto(*at);
+    ASSIGN_OR_RETURN(const absl::Time at, ParseTimeFlag("--at", flags.at));
+    *request.mutable_time() = ToProto(at);
   }
+  RETURN_IF_ERROR(SetMachines(flags.machines, &request));
   grpc::ClientContext context;
   context.set_deadline(RpcDeadline(kExplainDeadline));
   v1::ExplainValueResponse response;
@@ -173,9 +169,10 @@ absl::Status Explain(const Connection& connection, Format format,
                  static_cast<unsigned long long>(response.left_out()));
   }
   if (response.explanations_size() > 0) return absl::OkStatus();
-  return absl::NotFoundError(
-      "no sample at this time or shortly before; see the times of the newest "
-      "samples: fleetperf machines");
+  return MissingError(absl::NotFoundError(absl::StrCat(
+      flags.path,
+      ": no sample at this time or shortly before; see the times of the newest "
+      "samples: fleetperf machines")));
 }
 
 }  // namespace fleetperf::cli

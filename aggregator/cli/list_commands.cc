@@ -4,28 +4,18 @@
 #include "aggregator/cli/arguments.h"
 
 namespace fleetperf::cli {
-namespace {
-
-void AddMachine(CLI::App* command, Arguments& arguments) {
-  command
-      ->add_option("--machine", arguments.machine,
-                   "Only these machines; * and ? are wildcards")
-      ->type_name("NAME");
-}
-
-}  // namespace
-
 void AddListCommands(CLI::App& app, Arguments& arguments) {
   Arguments* a = &arguments;
   CLI::App* machines = AddCommand(
       app, arguments, "machines", "List the machines of the fleet",
       "  fleetperf machines\n"
       "  fleetperf machines --machine 'web-*' --format json\n"
-      "  fleetperf machines --machine web-1 --verbose\n",
+      "  fleetperf machines --machine web-1 --verbose\n"
+      "  fleetperf machines --label role=web --label site=berlin\n",
       Connected(arguments, [a](const Connection& connection) {
-        return ListMachines(connection, a->format, a->machine, a->verbose);
+        return ListMachines(connection, a->format, a->machines, a->verbose);
       }));
-  AddMachine(machines, arguments);
+  AddMachines(machines, arguments.machines);
   machines->add_flag("--verbose", arguments.verbose,
                      "Show the plan of each agent and the state of its "
                      "queries");
@@ -36,19 +26,20 @@ void AddListCommands(CLI::App& app, Arguments& arguments) {
       "  fleetperf countersets\n"
       "  fleetperf countersets --machine web-1\n",
       Connected(arguments, [a](const Connection& connection) {
-        return ListCountersets(connection, a->format, a->machine);
+        return ListCountersets(connection, a->format, a->machines);
       }));
-  AddMachine(countersets, arguments);
+  AddMachines(countersets, arguments.machines);
   AddFormat(countersets, arguments);
 
   CLI::App* counters = AddCommand(
       app, arguments, "counters", "List the counters of a counterset",
       "  fleetperf counters 'Processor Information'\n",
       Connected(arguments, [a](const Connection& connection) {
-        return ListCounters(connection, a->format, a->counterset);
+        return ListCounters(connection, a->format, a->counterset, a->machines);
       }));
   counters->add_option("COUNTERSET", arguments.counterset, "Its name or {GUID}")
       ->required();
+  AddMachines(counters, arguments.machines);
   AddFormat(counters, arguments);
 
   CLI::App* instances = AddCommand(
@@ -56,12 +47,12 @@ void AddListCommands(CLI::App& app, Arguments& arguments) {
       "  fleetperf instances 'Network Interface'\n"
       "  fleetperf instances 'Process V2' --machine web-1\n",
       Connected(arguments, [a](const Connection& connection) {
-        return ListInstances(connection, a->format, a->counterset, a->machine);
+        return ListInstances(connection, a->format, a->counterset, a->machines);
       }));
   instances
       ->add_option("COUNTERSET", arguments.counterset, "Its name or {GUID}")
       ->required();
-  AddMachine(instances, arguments);
+  AddMachines(instances, arguments.machines);
   AddFormat(instances, arguments);
 }
 

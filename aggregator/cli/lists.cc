@@ -41,7 +41,7 @@ std::string SomeOf(const google::protobuf::RepeatedPtrField<std::string>& all) {
 const char* YesOrNo(bool yes) { return yes ? "yes" : "no"; }
 
 absl::Status Empty(absl::string_view message) {
-  return absl::NotFoundError(message);
+  return MissingError(absl::NotFoundError(message));
 }
 
 // Requests a list page by page and calls `use` for each page.
@@ -67,10 +67,10 @@ absl::Status ForEachPage(const Connection& connection,
 }  // namespace
 
 absl::Status ListCountersets(const Connection& connection, Format format,
-                             const std::string& machine) {
+                             const MachineFlags& machines) {
   v1::ListCountersetsRequest request;
   request.set_page_size(kPageSize);
-  request.set_machine(machine);
+  RETURN_IF_ERROR(SetMachines(machines, &request));
   const auto printer = MakePrinter(format);
   bool any = false;
   RETURN_IF_ERROR(
@@ -108,8 +108,10 @@ absl::Status ListCountersets(const Connection& connection, Format format,
 }
 
 absl::Status ListCounters(const Connection& connection, Format format,
-                          const std::string& counterset) {
+                          const std::string& counterset,
+                          const MachineFlags& machines) {
   v1::ListCountersRequest request;
+  RETURN_IF_ERROR(SetMachines(machines, &request));
   request.set_page_size(kPageSize);
   request.set_counterset(counterset);
   const auto printer = MakePrinter(format);
@@ -146,11 +148,11 @@ absl::Status ListCounters(const Connection& connection, Format format,
 
 absl::Status ListInstances(const Connection& connection, Format format,
                            const std::string& counterset,
-                           const std::string& machine) {
+                           const MachineFlags& machines) {
   v1::ListInstancesRequest request;
   request.set_page_size(kMachinesAtATime);
   request.set_counterset(counterset);
-  request.set_machine(machine);
+  RETURN_IF_ERROR(SetMachines(machines, &request));
   auto progress = MakeProgress("asking the agents", Printing::kAtEnd);
   const auto printer = MakePrinter(format);
   bool any = false;

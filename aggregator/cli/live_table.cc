@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "aggregator/cli/table.h"
+#include "aggregator/cli/times.h"
 #include "base/units.h"
 #include "proto/conversions.h"
 
@@ -92,12 +93,11 @@ std::vector<const LiveTable::Row*> LiveTable::SortedRows(absl::Time now) const {
 
 std::string LiveTable::Title(const Look& look, size_t series,
                              absl::Time now) const {
-  std::string title =
-      absl::StrCat(absl::FormatTime("%H:%M:%S", now, absl::UTCTimeZone()),
-                   " UTC  ", series, " series",
-                   order_ == Order::kLargest    ? ", largest first"
-                   : order_ == Order::kSmallest ? ", smallest first"
-                                                : "");
+  std::string title = absl::StrCat(
+      absl::FormatTime("%H:%M:%S %Z", now, UserZone()), "  ", series, " series",
+      order_ == Order::kLargest    ? ", largest first"
+      : order_ == Order::kSmallest ? ", smallest first"
+                                   : "");
   if (lagged_ > 0) absl::StrAppend(&title, "  ", lagged_, " values left out");
   if (live_machines_.widened() > 0) {
     absl::StrAppend(

@@ -10,11 +10,12 @@
 #include "absl/strings/str_replace.h"
 #include "aggregator/cli/commands.h"
 #include "aggregator/cli/table.h"
+#include "aggregator/cli/terminal.h"
+#include "aggregator/cli/times.h"
 #include "base/clock.h"
 #include "base/printable.h"
 #include "base/rpc_deadline.h"
 #include "base/status_macros.h"
-#include "base/units.h"
 #include "fleetperf/v1/fleet.grpc.pb.h"
 #include "proto/conversions.h"
 
@@ -78,7 +79,7 @@ Record MachineRecord(const v1::Machine& machine, absl::Time now) {
        .value = std::string(machine.connected() ? "connected" : "away")});
   Field sample{.name = "newest_sample"};
   if (has_sample) {
-    sample.value = FormatUtc(newest);
+    sample.value = TimeText(newest);
     sample.text = Age(newest, now + skew);
   }
   record.push_back(sample);
@@ -223,11 +224,11 @@ class MachinePrinter {
 }  // namespace
 
 absl::Status ListMachines(const Connection& connection, Format format,
-                          const std::string& machine, bool verbose) {
+                          const MachineFlags& machines, bool verbose) {
   const auto stub = v1::FleetService::NewStub(connection.channel());
   MachinePrinter printer(format, verbose);
   v1::ListMachinesRequest request;
-  request.set_machine(machine);
+  RETURN_IF_ERROR(SetMachines(machines, &request));
   request.set_with_plan_reports(verbose);
   if (verbose) request.set_page_size(kVerbosePage);
   bool any = false;
@@ -245,12 +246,17 @@ absl::Status ListMachines(const Connection& connection, Format format,
   } while (!request.page_token().empty());
   printer.Finish();
   if (any) return absl::OkStatus();
-  if (machine.empty()) {
+  if (machines.machine.empty() && machines.labels.empty()) {
     return absl::FailedPreconditionError(
         "no agent has connected yet; start fleetperf-agent on a machine");
   }
-  return absl::NotFoundError(absl::StrCat("no machine matches \"", machine,
-                                          "\"; see: fleetperf machines"));
+  std::string wanted = machines.labels.empty() ? "" : " with label ";
+  absl::StrAppend(&wanted, absl::StrJoin(machines.labels, " and "));
+  return MissingError(absl::NotFoundError(absl::StrCat(
+      "no machine matches",
+      machines.machine.empty() ? ""
+                               : absl::StrCat(" \"", machines.machine, "\""),
+      wanted, "; see: fleetperf machines")));
 }
 
 }  // namespace fleetperf::cli

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
+#include "aggregator/cli/times.h"
 
 namespace fleetperf::cli {
 namespace {
@@ -96,7 +97,7 @@ std::string FormatDecimals(double value, int decimals) {
 
 std::string FormatRange(absl::Time first, absl::Time last) {
   const auto text_of = [](absl::Time time) {
-    return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", time, absl::UTCTimeZone());
+    return TimeText(absl::FromUnixSeconds(absl::ToUnixSeconds(time)));
   };
   return absl::StrCat("from ", text_of(first), " to ", text_of(last));
 }

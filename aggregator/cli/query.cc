@@ -23,12 +23,12 @@
 #include "aggregator/cli/series_table.h"
 #include "aggregator/cli/table.h"
 #include "aggregator/cli/terminal.h"
+#include "aggregator/cli/times.h"
 #include "aggregator/cli/totals_title.h"
 #include "aggregator/cli/values.h"
-#include "base/clock.h"
+#include "aggregator/formula/unit.h"
 #include "base/rpc_deadline.h"
 #include "base/status_macros.h"
-#include "base/units.h"
 #include "fleetperf/v1/query.grpc.pb.h"
 #include "perflib/registration.h"
 #include "proto/conversions.h"
@@ -49,11 +49,6 @@ absl::StatusOr<v1::Over> ParseOver(const std::string& text) {
   if (text == "sum") return v1::OVER_SUM;
   return absl::InvalidArgumentError(
       absl::StrCat("--over: \"", text, "\" is not avg, min, max, last or sum"));
-}
-
-absl::Status OfFlag(absl::string_view flag, const absl::Status& status) {
-  return absl::Status(status.code(),
-                      absl::StrCat(flag, ": ", status.message()));
 }
 
 absl::StatusOr<v1::AggregateFunction> ParseAggregate(const std::string& text) {
@@ -101,24 +96,20 @@ absl::Status SetRange(const QueryFlags& flags, Request* request) {
     return absl::InvalidArgumentError(
         "--since and --from exclude each other: both set the start");
   }
-  const absl::Time now = Clock::Real().Now();
   if (!flags.from.empty()) {
-    const auto from = ParseTime(flags.from, now);
-    if (!from.ok()) return OfFlag("--from", from.status());
-    *request->mutable_start_time() = ToProto(*from);
+    ASSIGN_OR_RETURN(const absl::Time from,
+                     ParseTimeFlag("--from", flags.from));
+    *request->mutable_start_time() = ToProto(from);
   } else {
     absl::Duration since = kDefaultSince;
     if (!flags.since.empty()) {
-      const auto parsed = ParseDuration(flags.since);
-      if (!parsed.ok()) return OfFlag("--since", parsed.status());
-      since = *parsed;
+      ASSIGN_OR_RETURN(since, ParseDurationFlag("--since", flags.since));
     }
     *request->mutable_since() = ToProto(since);
   }
   if (!flags.to.empty()) {
-    const auto to = ParseTime(flags.to, now);
-    if (!to.ok()) return OfFlag("--to", to.status());
-    *request->mutable_end_time() = ToProto(*to);
+    ASSIGN_OR_RETURN(const absl::Time to, ParseTimeFlag("--to", flags.to));
+    *request->mutable_end_time() = ToProto(to);
   }
   return absl::OkStatus();
 }
@@ -137,27 +128,42 @@ absl::StatusOr<v1::Condition> ParseCondition(absl::string_view text) {
   absl::string_view rest = absl::StripLeadingAsciiWhitespace(text);
   for (const auto& [symbol, comparison] : kComparisons) {
     if (!absl::ConsumePrefix(&rest, symbol)) continue;
+    // The unit starts after the last digit.
+    const size_t digits = rest.find_last_of("0123456789.");
     double number;
-    if (!absl::SimpleAtod(rest, &number) || !std::isfinite(number)) break;
+    if (digits == absl::string_view::npos ||
+        !absl::SimpleAtod(rest.substr(0, digits + 1), &number) ||
+        !std::isfinite(number)) {
+      break;
+    }
+    const absl::string_view unit =
+        absl::StripAsciiWhitespace(rest.substr(digits + 1));
+    const absl::Status known = aggregator::CheckUnit(unit);
+    if (!known.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--where: ", known.message()));
+    }
     v1::Condition condition;
     condition.set_comparison(comparison);
     condition.set_number(number);
+    condition.set_unit(std::string(unit));
     return condition;
   }
   return absl::InvalidArgumentError(
       absl::StrCat("--where: \"", text,
                    "\" is not >, >=, <, <=, = or != and a number, as in '> "
-                   "90'"));
+                   "90' or '>= 1.5 GiB'"));
 }
 
 absl::StatusOr<v1::QueryRangeRequest> MakeRequest(const QueryFlags& flags) {
   v1::QueryRangeRequest request;
   for (const std::string& path : flags.paths) request.add_paths(path);
   RETURN_IF_ERROR(SetRange(flags, &request));
+  RETURN_IF_ERROR(SetMachines(flags.machines, &request));
   if (!flags.step.empty()) {
-    const auto step = ParseDuration(flags.step);
-    if (!step.ok()) return OfFlag("--step", step.status());
-    *request.mutable_step() = ToProto(*step);
+    ASSIGN_OR_RETURN(const absl::Duration step,
+                     ParseDurationFlag("--step", flags.step));
+    *request.mutable_step() = ToProto(step);
   }
   ASSIGN_OR_RETURN(const v1::Over over, ParseOver(flags.over));
   request.set_over(over);
@@ -228,9 +234,9 @@ Record ToRecord(const v1::QueryRangeRequest& request, const v1::Series& series,
 }
 
 absl::Status NoSamples() {
-  return absl::NotFoundError(
+  return MissingError(absl::NotFoundError(
       "no samples in this time; choose an earlier start, or see the times of "
-      "the newest samples: fleetperf machines");
+      "the newest samples: fleetperf machines"));
 }
 
 }  // namespace
@@ -252,6 +258,10 @@ absl::Status ForEachResult(
     stage = RpcStage::kAnswering;
     if (response.has_series()) {
       series[response.series().id()] = response.series();
+      continue;
+    }
+    if (response.has_missing()) {
+      connection.AddMissing(response.missing());
       continue;
     }
     const v1::Series& of_points = series[response.points().series()];
@@ -295,6 +305,7 @@ absl::Status QueryRaw(const Connection& connection, Format format,
   v1::QueryRawRequest request;
   for (const std::string& path : flags.paths) request.add_paths(path);
   RETURN_IF_ERROR(SetRange(flags, &request));
+  RETURN_IF_ERROR(SetMachines(flags.machines, &request));
   grpc::ClientContext context;
   context.set_deadline(RpcDeadline(kQueryDeadline));
   const auto stub = v1::QueryService::NewStub(connection.channel());
@@ -308,6 +319,7 @@ absl::Status QueryRaw(const Connection& connection, Format format,
   while (reader->Read(&response)) {
     stage = RpcStage::kAnswering;
     if (response.has_series()) series = response.series();
+    if (response.has_missing()) connection.AddMissing(response.missing());
     for (const v1::RawSample& sample : response.samples().samples()) {
       printer->Print(RawRecord(series, sample));
       any = true;
@@ -398,11 +410,12 @@ absl::Status CollectAndQuery(const Connection& connection, Format format,
   }
   flags.since = std::exchange(flags.collect, "");
   {
-    ASSIGN_OR_RETURN(
-        const auto collecting,
-        Collecting::Begin(connection,
-                          {.paths = flags.paths, .duration = flags.since},
-                          /*stop=*/nullptr));
+    ASSIGN_OR_RETURN(const auto collecting,
+                     Collecting::Begin(connection,
+                                       {.paths = flags.paths,
+                                        .duration = flags.since,
+                                        .machines = flags.machines},
+                                       /*stop=*/nullptr));
     RETURN_IF_ERROR(collecting->WaitForEnd());
   }
   return Query(connection, format, flags);

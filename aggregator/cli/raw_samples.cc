@@ -1,8 +1,8 @@
 #include "aggregator/cli/raw_samples.h"
 
 #include "absl/strings/str_cat.h"
+#include "aggregator/cli/times.h"
 #include "aggregator/cli/values.h"
-#include "base/units.h"
 #include "perflib/clocks.h"
 #include "perflib/counter_type.h"
 
@@ -20,7 +20,7 @@ Record RawFields(const v1::RawSample& sample) {
     if (has) field.value = absl::StrCat(number);
     record.push_back(std::move(field));
   };
-  record.push_back({.name = "time", .value = FormatUtc(TimeOf(sample))});
+  record.push_back({.name = "time", .value = TimeText(TimeOf(sample))});
   add("value", sample.has_value(), sample.value(), false);
   record.push_back({.name = "size", .value = uint32_t{sample.value_size()}});
   add("base", sample.has_denominator(), sample.denominator(), true);

@@ -5,9 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "aggregator/cli/commands.h"
+#include "aggregator/cli/times.h"
 #include "base/rpc_deadline.h"
 #include "base/status_macros.h"
-#include "base/units.h"
 #include "fleetperf/v1/administration.grpc.pb.h"
 #include "proto/conversions.h"
 
@@ -30,8 +30,8 @@ Record StatusRecord(const v1::GetStatusResponse& status) {
   const absl::Time time = FromProto(status.time());
   record.push_back(
       {.name = "time",
-       .value = FormatUtc(time),
-       .text = FormatUtc(absl::FromUnixSeconds(absl::ToUnixSeconds(time)))});
+       .value = TimeText(time),
+       .text = TimeText(absl::FromUnixSeconds(absl::ToUnixSeconds(time)))});
   record.push_back(DurationField("uptime_seconds", FromProto(status.uptime())));
   const bool is_held = status.has_clock_hold();
   record.push_back(
@@ -77,7 +77,7 @@ absl::Status ConfirmClock(const Connection& connection) {
   PutLine(absl::StrCat(response.was_held()
                            ? "old samples are removed again, by the time "
                            : "nothing was on hold; the time is ",
-                       FormatUtc(FromProto(response.time()))));
+                       TimeText(FromProto(response.time()))));
   return absl::OkStatus();
 }
 

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "aggregator/cli/times.h"
 #include "base/units.h"
 #include "perflib/counter_type.h"
 #include "proto/conversions.h"
@@ -16,11 +17,11 @@ namespace {
 std::string TimeText(const v1::QueryRangeRequest& request) {
   const std::string end =
       request.has_end_time()
-          ? absl::StrCat(" to ", FormatUtc(FromProto(request.end_time())))
+          ? absl::StrCat(" to ", TimeText(FromProto(request.end_time())))
           : "";
   if (!request.has_since()) {
     return absl::StrCat("the time from ",
-                        FormatUtc(FromProto(request.start_time())),
+                        TimeText(FromProto(request.start_time())),
                         end.empty() ? " to now" : end);
   }
   const std::string length = absl::FormatDuration(FromProto(request.since()));

@@ -1,27 +1,22 @@
 #include <CLI/CLI.hpp>
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 
 #include "aggregator/cli/arguments.h"
 #include "aggregator/cli/collect.h"
 #include "base/daemon.h"
+#include "base/parse_arguments.h"
 
 namespace fleetperf::cli {
 namespace {
 
-void AddQueryFormat(CLI::App* command, Arguments& arguments) {
-  std::map<std::string, Format> formats = Formats();
-  formats["pdh-csv"] = Format::kPdhCsv;
-  command
-      ->add_option("--format", arguments.format,
-                   "table for users; csv and json for programs; pdh-csv for "
-                   "perfmon and relog")
-      ->transform(CLI::CheckedTransformer(formats).description(""))
-      ->type_name("table|csv|json|pdh-csv");
-  AddWide(command);
-}
+constexpr char kTimes[] =
+    "A TIME is 2026-11-20T21:49:00Z, 2026-11-20, 21:49 (the latest such time), "
+    "-5m (five minutes\n"
+    "ago), 1795211340 (seconds since 1970) or now; in UTC, or in the local "
+    "zone "
+    "with --local.\n";
 
 // Adds the options of all commands that query values.
 void AddQueryOptions(CLI::App* query, QueryFlags& flags) {
@@ -51,21 +46,16 @@ void AddQueryOptions(CLI::App* query, QueryFlags& flags) {
                    "How to combine the values in a step. Default: the "
                    "counter's formula, which is exact for rates")
       ->type_name("avg|min|max|last|sum");
-  query
-      ->add_option("--top", flags.top,
-                   "Only the N series with the largest values over the whole "
-                   "time, without _Total")
-      ->type_name("N")
-      ->check(CLI::PositiveNumber.description(""));
-  query
-      ->add_option("--bottom", flags.bottom,
-                   "Only the N series with the smallest values")
-      ->type_name("N")
-      ->check(CLI::PositiveNumber.description(""));
+  AddCount(query, "--top", &flags.top,
+           "Only the N series with the largest values over the whole "
+           "time, without _Total");
+  AddCount(query, "--bottom", &flags.bottom,
+           "Only the N series with the smallest values");
   query
       ->add_option("--where", flags.where,
                    "Only series whose value over the whole time is >, >=, <, "
-                   "<=, = or != a number; with --over max, their largest value")
+                   "<=, = or != a number, which may have a unit ('> 1.5 GiB', "
+                   "'< 10ms'); with --over max, their largest value")
       ->type_name("'> N'");
   query
       ->add_option("--agg", flags.agg,
@@ -79,11 +69,13 @@ void AddQueryOptions(CLI::App* query, QueryFlags& flags) {
           "counterset is given: then counters with the same unit are combined. "
           "label:NAME is a label of the machine's agent")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->type_name("machine|instance|counter|counterset|label:NAME,...");
   query->add_flag("--scale", flags.scale,
                   "Multiply by the counter's default scale, as in graphs");
   query->add_flag("--cap100", flags.cap100,
                   "Show percentages above 100 as 100, as PDH does by default");
+  AddMachines(query, flags.machines);
 }
 
 void AddQueryCommand(CLI::App& app, Arguments& arguments) {
@@ -112,7 +104,8 @@ void AddQueryCommand(CLI::App& app, Arguments& arguments) {
       "value and, on a terminal, the trend, in which gaps are dots. GAPS "
       "counts missing values,\n"
       "CAUSE is the reason. To print every value with its time: --format csv "
-      "or json.\n",
+      "or json.\n" +
+          std::string(kTimes),
       Connected(arguments, [a](const Connection& connection) {
         return Query(connection, a->format, a->query);
       }));
@@ -124,7 +117,7 @@ void AddQueryCommand(CLI::App& app, Arguments& arguments) {
                    "First make agents collect the counters for this long, then "
                    "query that time (operators only)")
       ->type_name("DURATION");
-  AddQueryFormat(query, arguments);
+  AddFormat(query, arguments, "table|csv|json|pdh-csv");
 }
 
 void AddPlotCommand(CLI::App& app, Arguments& arguments) {
@@ -143,7 +136,8 @@ void AddPlotCommand(CLI::App& app, Arguments& arguments) {
       "fleetperf query with\n"
       "the same flags shows its cause. A line of the largest values of each "
       "step (--over max)\n"
-      "shows peaks that averages hide. Times are UTC.\n",
+      "shows peaks that averages hide.\n" +
+          std::string(kTimes),
       Connected(arguments, [a](const Connection& connection) {
         return Plot(connection, a->query, a->output);
       }));
@@ -163,7 +157,8 @@ void AddExplainCommand(CLI::App& app, Arguments& arguments) {
       "  fleetperf explain '\\Processor Information(_Total)\\% Processor "
       "Time'\n"
       "  fleetperf explain '\\\\web-1\\Memory\\Page Faults/sec' --at "
-      "2026-11-20T09:30:00Z\n",
+      "2026-11-20T09:30:00Z\n" +
+          std::string(kTimes),
       Connected(arguments, [a](const Connection& connection) {
         return Explain(connection, a->format, a->explain);
       }));
@@ -173,6 +168,7 @@ void AddExplainCommand(CLI::App& app, Arguments& arguments) {
       ->add_option("--at", arguments.explain.at,
                    "The value at this time instead of now")
       ->type_name("TIME");
+  AddMachines(explain, arguments.explain.machines);
   AddFormat(explain, arguments);
 }
 
@@ -184,7 +180,8 @@ absl::Status CollectAndWatch(const Connection& connection,
     auto begun = Collecting::Begin(connection,
                                    {.paths = flags.paths,
                                     .duration = flags.collect,
-                                    .interval = flags.interval},
+                                    .interval = flags.interval,
+                                    .machines = flags.machines},
                                    stop);
     if (absl::IsCancelled(begun.status())) return absl::OkStatus();
     if (!begun.ok()) return begun.status();
@@ -206,6 +203,9 @@ void AddWatchCommand(CLI::App& app, Arguments& arguments) {
       "json | jq .value\n"
       "  fleetperf watch '\\\\web-1\\Process V2(*)\\Handle Count' --collect "
       "60s\n"
+      "  fleetperf watch '\\System\\Processes' --label role=web --count 3 "
+      "--format json\n"
+      "If the connection is lost, watch connects again and goes on.\n"
       "On a terminal: s sorts by path, largest or smallest value, space and b "
       "turn pages, q quits.\n",
       [a]() -> absl::Status {
@@ -228,19 +228,18 @@ void AddWatchCommand(CLI::App& app, Arguments& arguments) {
       ->add_option(
           "--where", arguments.watch.where,
           "Only series while their newest value is >, >=, <, <=, = or != "
-          "a number")
+          "a number, which may have a unit ('> 1.5 GiB', '< 10ms')")
       ->type_name("'> N'");
-  watch
-      ->add_option("--top", arguments.watch.top,
-                   "Only the N series with the largest newest values, without "
-                   "_Total")
-      ->type_name("N")
-      ->check(CLI::PositiveNumber.description(""));
-  watch
-      ->add_option("--bottom", arguments.watch.bottom,
-                   "Only the N series with the smallest newest values")
-      ->type_name("N")
-      ->check(CLI::PositiveNumber.description(""));
+  AddCount(watch, "--top", &arguments.watch.top,
+           "Only the N series with the largest newest values, without "
+           "_Total");
+  AddCount(watch, "--bottom", &arguments.watch.bottom,
+           "Only the N series with the smallest newest values");
+  AddCount(watch, "--count", &arguments.watch.count,
+           "End after N messages with values");
+  watch->add_option("--for", arguments.watch.duration, "End after this time")
+      ->type_name("DURATION");
+  AddMachines(watch, arguments.watch.machines);
   watch->add_flag("--raw", arguments.watch.raw,
                   "Raw samples with their clocks; in csv or json");
   watch

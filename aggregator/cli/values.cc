@@ -7,7 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
-#include "base/units.h"
+#include "aggregator/cli/times.h"
 #include "perflib/counter_type.h"
 #include "perflib/layout.h"
 #include "perflib/path.h"
@@ -152,7 +152,7 @@ Record ValueRecord(const v1::Series& series, const Value& value,
   const NumberText text = NumberOf(series, value.value);
   Record record = SeriesFields(series);
   record.push_back(
-      {.name = "time", .value = FormatUtc(value.time), .detail = !with_time});
+      {.name = "time", .value = TimeText(value.time), .detail = !with_time});
   Field number{.name = "value"};
   if (value.ok()) {
     number.value = value.value;
@@ -181,7 +181,7 @@ Record ValueRecord(const v1::Series& series, const Value& value,
   record.push_back(coverage);
   Field newest{.name = "newest_sample"};
   if (value.newest_sample.has_value()) {
-    newest.value = FormatUtc(*value.newest_sample);
+    newest.value = TimeText(*value.newest_sample);
     newest.text = AgeText(*value.newest_sample, value.time);
   } else {
     newest.shown_in = kInTables | kInCsv;

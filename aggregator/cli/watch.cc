@@ -1,6 +1,7 @@
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -15,18 +16,26 @@
 #include "aggregator/cli/live_table.h"
 #include "aggregator/cli/query.h"
 #include "aggregator/cli/raw_samples.h"
+#include "aggregator/cli/resumed_series.h"
 #include "aggregator/cli/terminal.h"
+#include "aggregator/cli/times.h"
 #include "aggregator/cli/values.h"
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/daemon.h"
+#include "base/printable.h"
+#include "base/rpc_deadline.h"
 #include "base/status_macros.h"
-#include "base/units.h"
 #include "base/wakeup.h"
 #include "fleetperf/v1/subscription.grpc.pb.h"
 #include "proto/conversions.h"
 
 namespace fleetperf::cli {
 namespace {
+
+// The waits before a lost connection is opened again.
+constexpr absl::Duration kFirstRetry = absl::Milliseconds(250);
+constexpr absl::Duration kMaxRetry = absl::Seconds(5);
 
 // The intervals between redraws of a table, which also mark stale rows.
 constexpr absl::Duration kTerminalPause = absl::Milliseconds(200);
@@ -169,7 +178,7 @@ class TableViewer : public Viewer {
       wakeup_.Await(&mutex_, pause, is_awake);
       const bool has_news = wakeup_.Await(
           &mutex_, is_redrawn_ ? kRedraw : absl::InfiniteDuration(), is_new);
-      if (is_over_) return;
+      if (is_over_ && !has_changed_) return;
       if (has_news || is_redrawn_) Draw();
     }
   }
@@ -212,21 +221,16 @@ absl::StatusOr<v1::SubscribeRequest> MakeRequest(const WatchFlags& flags,
                                                  Format format) {
   v1::SubscribeRequest request;
   for (const std::string& path : flags.paths) request.add_paths(path);
+  RETURN_IF_ERROR(SetMachines(flags.machines, &request));
   if (!flags.interval.empty()) {
-    const auto interval = ParseDuration(flags.interval);
-    if (!interval.ok()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--interval: ", interval.status().message()));
-    }
-    *request.mutable_interval() = ToProto(*interval);
+    ASSIGN_OR_RETURN(const absl::Duration interval,
+                     ParseDurationFlag("--interval", flags.interval));
+    *request.mutable_interval() = ToProto(interval);
   }
   if (!flags.since.empty()) {
-    const auto since = ParseDuration(flags.since);
-    if (!since.ok()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--since: ", since.status().message()));
-    }
-    *request.mutable_start() = ToProto(Clock::Real().Now() - *since);
+    ASSIGN_OR_RETURN(const absl::Duration since,
+                     ParseDurationFlag("--since", flags.since));
+    *request.mutable_start() = ToProto(Clock::Real().Now() - since);
   }
   if (!flags.where.empty()) {
     ASSIGN_OR_RETURN(*request.mutable_where(), ParseCondition(flags.where));
@@ -241,51 +245,158 @@ absl::StatusOr<v1::SubscribeRequest> MakeRequest(const WatchFlags& flags,
   return request;
 }
 
+// Runs the subscription, and resumes it when the connection is lost.
+// Thread-compatible, except for Quit.
+class Watcher {
+ public:
+  // `length`: how long to watch. All other arguments must outlive the object.
+  Watcher(const Connection& connection, Format format, uint32_t count,
+          absl::Duration length, v1::SubscribeRequest request)
+      : connection_(connection),
+        format_(format),
+        count_(count),
+        end_(Clock::Real().Monotonic() + length),
+        request_(std::move(request)) {}
+
+  // Makes Run return. Thread-safe.
+  void Quit() {
+    absl::MutexLock lock(&mutex_);
+    quits_ = true;
+    if (context_ != nullptr) context_->TryCancel();
+    wakeup_.Notify();
+  }
+
+  absl::Status Run() {
+    absl::Status status = RunStream(connection_);
+    Backoff backoff(kFirstRetry, kMaxRetry);
+    bool told = false;
+    while (was_connected_ && absl::IsUnavailable(status) && !IsOver()) {
+      if (is_connected_) {
+        backoff.Reset();
+        told = false;
+      }
+      if (!std::exchange(told, true)) {
+        std::fprintf(stderr, "fleetperf: %s; connecting again\n",
+                     Printable(status.message()).c_str());
+      }
+      if (WaitsForEnd(backoff.Next())) break;
+      status = RunStream(connection_.Again());
+    }
+    viewer_ = nullptr;  // draws the last values
+    const bool is_at_end = was_connected_ && absl::IsDeadlineExceeded(status);
+    return is_at_end || IsOver() ? absl::OkStatus() : status;
+  }
+
+ private:
+  absl::Duration Left() const { return end_ - Clock::Real().Monotonic(); }
+
+  bool IsOver() {
+    absl::MutexLock lock(&mutex_);
+    return quits_ || Left() <= absl::ZeroDuration();
+  }
+
+  // Waits for the end. Returns whether it was reached within `wait`.
+  bool WaitsForEnd(absl::Duration wait) {
+    absl::MutexLock lock(&mutex_);
+    wakeup_.Await(&mutex_, std::min(wait, Left()),
+                  [this]()
+                      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return quits_; });
+    return quits_ || Left() <= absl::ZeroDuration();
+  }
+
+  absl::Status RunStream(const Connection& connection) {
+    grpc::ClientContext context;
+    if (Left() < absl::InfiniteDuration()) {
+      context.set_deadline(RpcDeadline(Left()));
+    }
+    {
+      absl::MutexLock lock(&mutex_);
+      if (quits_) return absl::OkStatus();
+      context_ = &context;
+    }
+    if (const auto start = series_.NextStart()) {
+      *request_.mutable_start() = ToProto(*start);
+    }
+    series_.BeginStream();
+    is_connected_ = false;
+    const auto stub = v1::SubscriptionService::NewStub(connection.channel());
+    const auto reader = stub->Subscribe(&context, request_);
+    v1::SubscribeResponse response;
+    while (reader->Read(&response)) Show(&response);
+    grpc::Status status = reader->Finish();
+    {
+      absl::MutexLock lock(&mutex_);
+      context_ = nullptr;
+    }
+    // An aggregator that stops may cancel its calls.
+    if (status.error_code() == grpc::StatusCode::CANCELLED) {
+      status = grpc::Status(grpc::StatusCode::UNAVAILABLE,
+                            "the aggregator ended the call");
+    }
+    return connection.Explain(
+        status, is_connected_ ? RpcStage::kAnswering : RpcStage::kConnecting);
+  }
+
+  void Show(v1::SubscribeResponse* response) {
+    is_connected_ = true;
+    was_connected_ = true;
+    if (viewer_ == nullptr && format_ == Format::kTable) {
+      viewer_ = std::make_unique<TableViewer>([this] { Quit(); });
+    } else if (viewer_ == nullptr) {
+      viewer_ = std::make_unique<LineViewer>(format_);
+    }
+    // The first response arrives after the stored values have been searched.
+    if (response->series_size() == 0 && !std::exchange(told_, true)) {
+      std::fprintf(stderr,
+                   "fleetperf: nothing matches yet; waiting for a match "
+                   "(Ctrl-C quits)\n");
+    }
+    told_ = true;
+    if (count_ > 0 && messages_ == count_) return;
+    const bool has_values =
+        response->points_size() > 0 || response->raw_samples_size() > 0;
+    series_.Translate(response);
+    viewer_->Add(*response);
+    if (has_values) ++messages_;
+    if (viewer_->IsClosed() || (count_ > 0 && messages_ == count_)) Quit();
+  }
+
+  const Connection& connection_;
+  const Format format_;
+  const uint32_t count_;      // 0: no limit
+  const absl::Duration end_;  // Clock::Monotonic()
+  v1::SubscribeRequest request_;
+  ResumedSeries series_;
+  std::unique_ptr<Viewer> viewer_;
+  uint32_t messages_ = 0;      // with values
+  bool told_ = false;          // whether data or the waiting message was shown
+  bool is_connected_ = false;  // the current stream has answered
+  bool was_connected_ = false;
+  absl::Mutex mutex_;
+  Wakeup wakeup_;
+  grpc::ClientContext* context_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  bool quits_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
 }  // namespace
 
 absl::Status Watch(const Connection& connection, Format format,
                    const WatchFlags& flags, StopSignal* stop) {
-  ASSIGN_OR_RETURN(const v1::SubscribeRequest request,
-                   MakeRequest(flags, format));
-  grpc::ClientContext context;
-  const auto stub = v1::SubscriptionService::NewStub(connection.channel());
-  const auto reader = stub->Subscribe(&context, request);
+  ASSIGN_OR_RETURN(v1::SubscribeRequest request, MakeRequest(flags, format));
+  absl::Duration length = absl::InfiniteDuration();
+  if (!flags.duration.empty()) {
+    ASSIGN_OR_RETURN(length, ParseDurationFlag("--for", flags.duration));
+  }
+  Watcher watcher(connection, format, flags.count, length, std::move(request));
   std::thread stopper([&] {
     stop->Wait();
-    context.TryCancel();
+    watcher.Quit();
   });
   const absl::Cleanup join_stopper = [&] {
     stop->Raise();
     stopper.join();
   };
-
-  std::unique_ptr<Viewer> viewer;
-  v1::SubscribeResponse response;
-  RpcStage stage = RpcStage::kConnecting;
-  bool has_printed = false;  // data, or the waiting message
-  while (reader->Read(&response)) {
-    stage = RpcStage::kAnswering;
-    if (viewer == nullptr && format == Format::kTable) {
-      viewer = std::make_unique<TableViewer>([&] { context.TryCancel(); });
-    } else if (viewer == nullptr) {
-      viewer = std::make_unique<LineViewer>(format);
-    }
-    // The first response arrives after the stored values have been searched.
-    if (response.series_size() == 0 && !std::exchange(has_printed, true)) {
-      std::fprintf(stderr,
-                   "fleetperf: nothing matches yet; waiting for a match "
-                   "(Ctrl-C quits)\n");
-    }
-    has_printed = true;
-    viewer->Add(response);
-    if (viewer->IsClosed()) context.TryCancel();
-  }
-  const grpc::Status status = reader->Finish();
-  viewer = nullptr;
-  if (status.error_code() == grpc::StatusCode::CANCELLED) {
-    return absl::OkStatus();
-  }
-  return connection.Explain(status, stage);
+  return watcher.Run();
 }
 
 }  // namespace fleetperf::cli

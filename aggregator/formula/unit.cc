@@ -1,6 +1,12 @@
 #include "aggregator/formula/unit.h"
 
+#include <utility>
+#include <vector>
+
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "perflib/counter_type.h"
 
 namespace fleetperf::aggregator {
@@ -26,7 +32,77 @@ std::string CountedUnit(const std::string& name) {
   return "";
 }
 
+// Units of one quantity can be converted to each other. Each may be followed by
+// "/s".
+constexpr struct {
+  absl::string_view name;
+  absl::string_view quantity;
+  double factor;
+} kUnits[] = {
+    {"%", "%", 1},        {"B", "B", 1},        {"kB", "B", 1e3},
+    {"MB", "B", 1e6},     {"GB", "B", 1e9},     {"TB", "B", 1e12},
+    {"KiB", "B", 0x1p10}, {"MiB", "B", 0x1p20}, {"GiB", "B", 0x1p30},
+    {"TiB", "B", 0x1p40}, {"bit", "bit", 1},    {"kbit", "bit", 1e3},
+    {"Mbit", "bit", 1e6}, {"Gbit", "bit", 1e9}, {"us", "s", 1e-6},
+    {"ms", "s", 1e-3},    {"s", "s", 1},        {"min", "s", 60},
+    {"h", "s", 3600},     {"d", "s", 86400},    {"Hz", "Hz", 1},
+    {"kHz", "Hz", 1e3},   {"MHz", "Hz", 1e6},   {"GHz", "Hz", 1e9},
+    {"1", "1", 1},
+};
+
+constexpr std::pair<absl::string_view, double> kMultipliers[] = {
+    {"k", 1e3}, {"M", 1e6}, {"G", 1e9}, {"T", 1e12}};
+
+std::optional<double> MultiplierOf(absl::string_view unit) {
+  for (const auto& [name, factor] : kMultipliers) {
+    if (name == unit) return factor;
+  }
+  return std::nullopt;
+}
+
+struct Quantity {
+  absl::string_view name;
+  bool is_rate = false;
+  double factor = 1;
+};
+
+std::optional<Quantity> QuantityOf(absl::string_view unit) {
+  const bool is_rate = absl::ConsumeSuffix(&unit, "/s");
+  for (const auto& known : kUnits) {
+    if (known.name == unit)
+      return Quantity{known.quantity, is_rate, known.factor};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
+
+std::optional<double> UnitFactor(absl::string_view from, absl::string_view to) {
+  if (from == to) return 1;
+  if (const auto multiplier = MultiplierOf(from)) return multiplier;
+  const std::optional<Quantity> source = QuantityOf(from);
+  const std::optional<Quantity> target = QuantityOf(to);
+  if (!source.has_value() || !target.has_value() ||
+      source->name != target->name || source->is_rate != target->is_rate) {
+    return std::nullopt;
+  }
+  return source->factor / target->factor;
+}
+
+absl::Status CheckUnit(absl::string_view unit) {
+  if (unit.empty() || MultiplierOf(unit).has_value() ||
+      QuantityOf(unit).has_value()) {
+    return absl::OkStatus();
+  }
+  std::vector<absl::string_view> names;
+  for (const auto& [name, factor] : kMultipliers) names.push_back(name);
+  for (const auto& known : kUnits) {
+    if (known.name != "1") names.push_back(known.name);
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("\"", unit, "\" is not a unit; the units are ",
+                   absl::StrJoin(names, " "), ", and rates such as MiB/s"));
+}
 
 std::string UnitOf(const perflib::CounterRegistration& counter) {
   switch (perflib::SuffixOf(counter.type)) {

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "aggregator/formula/unit.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::aggregator {
@@ -26,12 +28,26 @@ bool Condition::HoldsFor(double value) const {
   return false;
 }
 
+absl::StatusOr<Condition> Condition::In(absl::string_view values_unit,
+                                        absl::string_view path) const {
+  if (unit.empty()) return *this;
+  const std::optional<double> factor = UnitFactor(unit, values_unit);
+  if (factor.has_value()) {
+    return Condition{.comparison = comparison, .number = number * *factor};
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "where: the number is in ", unit, ", but the values of ", path, " are ",
+      values_unit.empty() ? "plain numbers" : absl::StrCat("in ", values_unit),
+      "; write it in that unit, or without a unit"));
+}
+
 absl::StatusOr<Condition> ConditionFromProto(const v1::Condition& proto) {
   if (std::isnan(proto.number())) {
     return absl::InvalidArgumentError(
         "where requires a number to compare with");
   }
-  Condition condition{.number = proto.number()};
+  RETURN_IF_ERROR(CheckUnit(proto.unit()));
+  Condition condition{.number = proto.number(), .unit = proto.unit()};
   switch (proto.comparison()) {
     case v1::COMPARISON_GREATER:
       condition.comparison = Comparison::kGreater;
@@ -69,8 +85,11 @@ absl::Status Chooser::Add(SeriesResult result) {
   if (choice_.is_of_all()) return sink_(std::move(result));
   const CalculatedValue& total = result.total.result;
   if (!total.ok()) return absl::OkStatus();
-  if (choice_.where.has_value() && !choice_.where->HoldsFor(RankOf(result))) {
-    return absl::OkStatus();
+  if (choice_.where.has_value()) {
+    const v1::Series& series = result.series;
+    ASSIGN_OR_RETURN(const Condition where,
+                     choice_.where->In(series.unit(), series.path()));
+    if (!where.HoldsFor(RankOf(result))) return absl::OkStatus();
   }
   if (!is_ranking()) return sink_(std::move(result));
   held_ += result.points.size();

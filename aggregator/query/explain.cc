@@ -8,6 +8,7 @@
 
 #include "aggregator/formula/formula_text.h"
 #include "aggregator/formula/window.h"
+#include "aggregator/query/path_check.h"
 #include "aggregator/query/points.h"
 #include "aggregator/query/raw_query.h"
 #include "aggregator/query/resolver.h"
@@ -80,12 +81,12 @@ v1::Explanation Explain(const FoundSeries& found,
 
 absl::StatusOr<v1::ExplainValueResponse> RunExplain(
     const std::string& path, std::optional<absl::Time> time, Store& store,
-    const MachineNow& now_of) {
-  ASSIGN_OR_RETURN(const PathSet paths,
-                   PathSet::Parse({path}, store.directory()));
+    const MachineNow& now_of, const MachineFilter& machines) {
+  ASSIGN_OR_RETURN(PathSet paths, PathSet::Parse({path}, store.directory()));
+  paths.LimitTo(machines);
   ASSIGN_OR_RETURN(const Selected selected, paths.Select(store.directory()));
   std::vector<v1::Explanation> explanations;
-  InstanceCheck instance_check(paths);
+  PathCheck path_check(paths, {});
   for (const auto& [machine, countersets] : selected) {
     const absl::Time at = time.value_or(now_of(machine));
     const absl::Duration longest =
@@ -94,17 +95,21 @@ absl::StatusOr<v1::ExplainValueResponse> RunExplain(
     ASSIGN_OR_RETURN(MachineSeries machine_series,
                      ReadSeries(store, machine, countersets,
                                 at - longest * kMaxIntervalsApart, at, &sink));
-    instance_check.Add(machine_series.instance_names);
+    path_check.AddInstances(machine, machine_series.instance_names);
     for (const FoundSeries& found : machine_series.series) {
       const NewestSamples& samples = sink.Of(found.number);
       if (!samples.newer.has_value() ||
           at - TimeOf(*samples.newer) > samples.interval * kMaxIntervalsApart) {
         continue;
       }
+      path_check.AddSeries(machine, *found.schema, found.formula.counter_id,
+                           found.instance.name, found.series.instance_index());
       explanations.push_back(Explain(found, samples));
     }
   }
-  RETURN_IF_ERROR(instance_check.Finish());
+  for (const absl::Status& missing : path_check.Missing(store.directory())) {
+    if (absl::IsNotFound(missing)) return missing;
+  }
   std::sort(
       explanations.begin(), explanations.end(),
       [](const auto& a, const auto& b) {

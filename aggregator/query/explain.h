@@ -19,7 +19,7 @@ namespace fleetperf::aggregator {
 // two intervals old. Returns the errors of RunRangeQuery.
 absl::StatusOr<v1::ExplainValueResponse> RunExplain(
     const std::string& path, std::optional<absl::Time> time, Store& store,
-    const MachineNow& now_of);
+    const MachineNow& now_of, const MachineFilter& machines = {});
 
 }  // namespace fleetperf::aggregator
 

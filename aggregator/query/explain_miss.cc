@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "aggregator/query/resolver.h"
 #include "base/suggest.h"
@@ -17,11 +18,15 @@ using perflib::CounterRegistration;
 // Returns an error if a name of the path is unknown; otherwise std::nullopt.
 std::optional<absl::Status> ExplainNames(const std::string& text,
                                          const perflib::Path& path,
-                                         Fleet* fleet) {
+                                         Fleet* fleet,
+                                         const MachineFilter& machines) {
   std::vector<std::string> counterset_names;
   std::vector<std::string> counter_names;
   bool counterset_found = false;
-  for (const FleetCounterset& counterset : fleet->Countersets(path.machine)) {
+  const auto matches = [&](const std::string& machine) {
+    return path.machine.Matches(machine) && machines.Matches(machine);
+  };
+  for (const FleetCounterset& counterset : fleet->Countersets(matches)) {
     const perflib::CountersetRegistration& registration =
         counterset.registration;
     counterset_names.push_back(registration.name);
@@ -63,26 +68,35 @@ absl::Status NotCollected(const std::string& path, size_t machines) {
 
 }  // namespace
 
-absl::Status ExplainMiss(const absl::Status& status, Fleet* fleet) {
+absl::Status ExplainMiss(const absl::Status& status, Fleet* fleet,
+                         const MachineFilter& machines) {
   const std::optional<std::string> text = MissedPath(status);
   if (!text.has_value()) return status;
   const std::vector<std::string> known = fleet->CountersetNames();
-  const auto alone = PathSet::Parse({*text}, known);
+  auto alone = PathSet::Parse({*text}, known);
   const auto path = perflib::ParsePath(*text, known);
   if (!alone.ok() || !path.ok()) return status;
+  alone->LimitTo(machines);
   const Selected could = fleet->Select(*alone);
-  if (!could.empty()) return NotCollected(*text, could.size());
-  return ExplainNames(*text, *path, fleet).value_or(status);
+  absl::Status explained =
+      could.empty()
+          ? ExplainNames(*text, *path, fleet, machines).value_or(status)
+          : NotCollected(*text, could.size());
+  status.ForEachPayload([&](absl::string_view type, const absl::Cord& payload) {
+    explained.SetPayload(type, payload);
+  });
+  return explained;
 }
 
-absl::Status NotInCatalogues(const std::string& text, Fleet* fleet) {
+absl::Status NotInCatalogues(const std::string& text, Fleet* fleet,
+                             const MachineFilter& machines) {
   const absl::Status none = absl::NotFoundError(
       absl::StrCat(text,
                    ": no machine that matches could collect it; see: fleetperf "
                    "countersets"));
   const auto path = perflib::ParsePath(text, fleet->CountersetNames());
   if (!path.ok()) return none;
-  return ExplainNames(text, *path, fleet).value_or(none);
+  return ExplainNames(text, *path, fleet, machines).value_or(none);
 }
 
 }  // namespace fleetperf::aggregator

@@ -13,11 +13,14 @@ namespace fleetperf::aggregator {
 
 // If `status` is an error of PathSet::Select, returns an error with the number
 // of machines that could collect the path and the way to do so, or with the
-// nearest name in the catalogues. Otherwise returns `status`.
-absl::Status ExplainMiss(const absl::Status& status, Fleet* fleet);
+// nearest name in the catalogues. Otherwise returns `status`. Considers only
+// machines that match; keeps the payload of PathOf.
+absl::Status ExplainMiss(const absl::Status& status, Fleet* fleet,
+                         const MachineFilter& machines = {});
 
 // Returns NotFound with the reason why no machine's catalogue matches the path.
-absl::Status NotInCatalogues(const std::string& path, Fleet* fleet);
+absl::Status NotInCatalogues(const std::string& path, Fleet* fleet,
+                             const MachineFilter& machines = {});
 
 }  // namespace fleetperf::aggregator
 

@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/sha256.h"
+#include "base/status_macros.h"
 #include "base/suggest.h"
 #include "fleetperf/v1/collection.pb.h"
 #include "perflib/counter_type.h"
@@ -85,11 +86,11 @@ std::shared_ptr<const Fleet::Schemas> Fleet::Catalogue(
 }
 
 std::vector<FleetCounterset> Fleet::Countersets(
-    const perflib::Pattern& machine_pattern) {
+    absl::FunctionRef<bool(const std::string& machine)> matches) {
   std::map<std::string, std::set<std::string>> machines_by_catalogue;
   for (const Store::StoredMachine& stored : store_.GetMachines()) {
     const std::string& machine = stored.machine.name();
-    if (!machine_pattern.Matches(machine)) continue;
+    if (!matches(machine)) continue;
     machines_by_catalogue[stored.catalogue_hash].insert(machine);
   }
   std::map<perflib::Guid, FleetCounterset> by_guid;
@@ -105,7 +106,7 @@ std::vector<FleetCounterset> Fleet::Countersets(
   }
   const Directory& directory = store_.directory();
   for (const std::string& machine : directory.Machines()) {
-    if (!machine_pattern.Matches(machine)) continue;
+    if (!matches(machine)) continue;
     for (const auto& collected : directory.Countersets(machine)) {
       const CountersetRegistration& registration =
           collected->schema->registration;
@@ -114,10 +115,10 @@ std::vector<FleetCounterset> Fleet::Countersets(
       if (counterset.machines.insert(machine).second) {
         registrations[registration.guid].Add(registration, 1);
       }
+      std::set<uint32_t> collecting = directory.Collecting(machine, *collected);
+      if (collecting.empty()) continue;
       counterset.collecting_machines.insert(machine);
-      for (const auto& [id, interval] : collected->counters) {
-        counterset.collected_counters.insert(id);
-      }
+      counterset.collected_counters.merge(collecting);
     }
   }
   std::vector<FleetCounterset> countersets;
@@ -176,9 +177,12 @@ Selected Fleet::Select(const PathSet& paths) {
   return selected;
 }
 
-absl::StatusOr<FleetCounterset> Fleet::FindCounterset(const std::string& name) {
+absl::StatusOr<FleetCounterset> Fleet::FindCounterset(
+    const std::string& name, const MachineFilter& machines) {
+  RETURN_IF_ERROR(machines.CheckMatches());
   const auto guid = perflib::ParseGuid(name);
-  std::vector<FleetCounterset> countersets = Countersets(perflib::Pattern());
+  std::vector<FleetCounterset> countersets = Countersets(
+      [&](const std::string& machine) { return machines.Matches(machine); });
   std::vector<std::string> names;
   FleetCounterset* found = nullptr;
   for (FleetCounterset& counterset : countersets) {

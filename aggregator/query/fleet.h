@@ -12,8 +12,10 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "aggregator/query/machine_filter.h"
 #include "aggregator/query/resolver.h"
 #include "aggregator/store/store.h"
 #include "perflib/path.h"
@@ -26,6 +28,7 @@ namespace fleetperf::aggregator {
 struct FleetCounterset {
   perflib::CountersetRegistration registration;  // with help texts, if known
   std::set<std::string> machines;                // machines that offer it
+  // By the plan in force.
   std::set<std::string> collecting_machines;
   std::set<uint32_t> collected_counters;
 };
@@ -43,7 +46,8 @@ class Fleet {
   bool HasMachines() const { return store_.directory().HasMachines(); }
 
   // Returns the countersets of the matching machines, by name and GUID.
-  std::vector<FleetCounterset> Countersets(const perflib::Pattern& machine);
+  std::vector<FleetCounterset> Countersets(
+      absl::FunctionRef<bool(const std::string& machine)> matches);
 
   // Returns the names of all countersets that are collected or offered.
   std::vector<std::string> CountersetNames();
@@ -51,9 +55,10 @@ class Fleet {
   // Resolves the paths in the machines' catalogues, collected or not.
   Selected Select(const PathSet& paths);
 
-  // Finds a counterset by "{GUID}" or name. A NotFound error names the nearest
-  // ones.
-  absl::StatusOr<FleetCounterset> FindCounterset(const std::string& name);
+  // Finds a counterset of the matching machines by "{GUID}" or name. A NotFound
+  // error names the nearest ones.
+  absl::StatusOr<FleetCounterset> FindCounterset(
+      const std::string& name, const MachineFilter& machines = {});
 
  private:
   using Schemas = std::vector<std::shared_ptr<const Schema>>;

@@ -29,7 +29,7 @@ struct MachineAnswer {
   // The series with a point.
   std::vector<SeriesAnswer> series;
   // The names of all instances in the range, selected or not.
-  std::set<std::string> instance_names;
+  InstanceNames instance_names;
   // The maximum number of windows and values in memory at a time.
   size_t max_held = 0;
 };

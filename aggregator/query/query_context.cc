@@ -1,8 +1,21 @@
 #include "aggregator/query/query_context.h"
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 
 namespace fleetperf::aggregator {
+
+absl::Status ReportMissing(const QueryContext& context,
+                           const std::vector<absl::Status>& missing) {
+  for (const absl::Status& status : missing) {
+    if (context.report_missing) {
+      RETURN_IF_ERROR(context.report_missing(status));
+    } else if (absl::IsNotFound(status)) {
+      return status;
+    }
+  }
+  return absl::OkStatus();
+}
 namespace {
 
 // About 100 microseconds of work.

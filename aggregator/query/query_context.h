@@ -9,6 +9,7 @@
 #include <functional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -42,7 +43,17 @@ struct QueryContext {
   std::function<bool()> is_cancelled = nullptr;
   // The number of threads that read machines: one per processor, up to 8.
   size_t threads = std::clamp(std::thread::hardware_concurrency(), 1u, 8u);
+  // Reports a path without samples (PathOf), after the answers of the others.
+  // An error ends the query. Empty: a query fails with the first path that
+  // selects nothing.
+  std::function<absl::Status(const absl::Status& missing)> report_missing =
+      nullptr;
 };
+
+// Reports these errors of paths, or returns the first error that ends the
+// query.
+absl::Status ReportMissing(const QueryContext& context,
+                           const std::vector<absl::Status>& missing);
 
 // Counts the resources of a query and enforces the limits. Thread-safe.
 class QueryMeter {

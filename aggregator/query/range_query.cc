@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "aggregator/query/machine_answer.h"
 #include "aggregator/query/ordered_work.h"
+#include "aggregator/query/path_check.h"
 #include "aggregator/query/question.h"
 #include "aggregator/query/resolver.h"
 #include "base/status_macros.h"
@@ -73,23 +74,6 @@ std::optional<absl::Time> CommonNow(const Selected& selected,
   return *std::lower_bound(nows.begin(), nows.end(), median - kMaxBehind);
 }
 
-// Returns the labels of each machine's agent.
-std::map<std::string, Labels> LabelsByMachine(const Store& store) {
-  const auto machines = store.GetMachines();
-  std::map<std::string, Labels> of_agents;
-  for (const Store::StoredMachine& stored : machines) {
-    const v1::Machine& machine = stored.machine;
-    of_agents[machine.name()] = {machine.labels().begin(),
-                                 machine.labels().end()};
-  }
-  std::map<std::string, Labels> labels;
-  for (const Store::StoredMachine& stored : machines) {
-    // An agent has the name of its own machine.
-    labels[stored.machine.name()] = of_agents[stored.machine.agent()];
-  }
-  return labels;
-}
-
 class RangeQuery {
  public:
   RangeQuery(const RangeRequest& request, const QueryContext& context,
@@ -106,22 +90,26 @@ class RangeQuery {
         ParseQuestions(request_.paths, request_.aggregation,
                        request_.step > absl::ZeroDuration(), directory));
     questions_ = std::move(parsed.questions);
-    ASSIGN_OR_RETURN(const Selected selected, parsed.paths.Select(directory));
+    parsed.paths.LimitTo(request_.machines);
+    std::vector<absl::Status> missed;
+    ASSIGN_OR_RETURN(const Selected selected,
+                     parsed.paths.Select(directory, &missed));
+    if (!context_.report_missing) {
+      RETURN_IF_ERROR(ReportMissing(context_, missed));
+    }
     if (is_aggregating()) {
       // Only values of the same windows can be combined.
       common_now_ = CommonNow(selected, context_.now_of);
-      if (!request_.aggregation->labels.empty()) {
-        labels_ = LabelsByMachine(context_.store);
-      }
     }
-    InstanceCheck instance_check(parsed.paths);
-    RETURN_IF_ERROR(ReadMachines(selected, &instance_check));
-    RETURN_IF_ERROR(instance_check.Finish());
+    PathCheck path_check(parsed.paths, missed);
+    RETURN_IF_ERROR(ReadMachines(selected, &path_check));
     if (is_over_machines()) RETURN_IF_ERROR(HandOn());
     for (const Question& question : questions_) {
       RETURN_IF_ERROR(question.CheckPairs());
     }
-    return chooser_.Finish();
+    RETURN_IF_ERROR(chooser_.Finish());
+    RETURN_IF_ERROR(ReportMissing(context_, missed));
+    return ReportMissing(context_, path_check.Missing(directory));
   }
 
  private:
@@ -131,8 +119,7 @@ class RangeQuery {
     return is_aggregating() && !request_.aggregation->by_machine;
   }
 
-  absl::Status ReadMachines(const Selected& selected,
-                            InstanceCheck* instance_check) {
+  absl::Status ReadMachines(const Selected& selected, PathCheck* path_check) {
     const std::vector<Selected::value_type> machines(selected.begin(),
                                                      selected.end());
     const Evaluation evaluation = HowToEvaluate();
@@ -143,7 +130,14 @@ class RangeQuery {
     const auto use = [&](size_t number,
                          absl::StatusOr<MachineAnswer> answer) -> absl::Status {
       if (!answer.ok()) return answer.status();
-      instance_check->Add(answer->instance_names);
+      const std::string& machine = machines[number].first;
+      path_check->AddInstances(machine, answer->instance_names);
+      for (const SeriesAnswer& series : answer->series) {
+        const FoundSeries& found = series.found;
+        path_check->AddSeries(machine, *found.schema, found.formula.counter_id,
+                              found.instance.name,
+                              series.result.series.instance_index());
+      }
       RETURN_IF_ERROR(Add(machines[number].first, &*answer));
       return is_over_machines() ? absl::OkStatus() : HandOn();
     };
@@ -210,7 +204,10 @@ class RangeQuery {
   // Passes on the answer of one machine.
   absl::Status Add(const std::string& machine, MachineAnswer* answer) {
     RETURN_IF_ERROR(meter_.CheckHeld(HeldSoFar() + answer->max_held));
-    const Labels& labels = labels_[machine];
+    const bool needs_labels =
+        is_aggregating() && !request_.aggregation->labels.empty();
+    const Labels labels =
+        needs_labels ? context_.store.directory().LabelsOf(machine) : Labels();
     for (SeriesAnswer& series : answer->series) {
       for (Question& question : questions_) {
         const bool is_last = &question == &questions_.back();
@@ -255,7 +252,6 @@ class RangeQuery {
   Chooser chooser_;
   std::vector<Question> questions_;
   std::optional<absl::Time> common_now_;
-  std::map<std::string, Labels> labels_;
 };
 
 }  // namespace

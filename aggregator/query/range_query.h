@@ -30,6 +30,7 @@ struct RangeRequest {
   // Combines series; std::nullopt: does not. Expressions apply to the combined
   // series.
   std::optional<Aggregation> aggregation = std::nullopt;
+  MachineFilter machines = {};
 };
 
 // Returns the windows of a request for a machine whose clock is at `now`.
@@ -40,7 +41,8 @@ absl::StatusOr<WindowGrid> GridOf(const RangeRequest& request,
 // Passes the answer on by machine and path, one machine at a time, unless
 // series are ranked or combined over machines. Choices and combinations omit
 // aggregate instances, unless a path names them. A range without stored samples
-// is not an error. Returns the errors of QueryService.QueryRange.
+// is not an error, unless the context reports missing paths. Returns the errors
+// of QueryService.QueryRange.
 absl::Status RunRangeQuery(const RangeRequest& request,
                            const QueryContext& context, ResultSink sink);
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "aggregator/query/path_check.h"
 #include "aggregator/query/resolver.h"
 #include "aggregator/query/series_reader.h"
 #include "base/status_macros.h"
@@ -46,11 +47,13 @@ class SampleCollector : public SeriesSink {
 absl::Status RunRawQuery(const RangeRequest& request,
                          const QueryContext& context, RawSink sink) {
   const Directory& directory = context.store.directory();
-  ASSIGN_OR_RETURN(const PathSet paths,
-                   PathSet::Parse(request.paths, directory));
-  ASSIGN_OR_RETURN(const Selected selected, paths.Select(directory));
+  ASSIGN_OR_RETURN(PathSet paths, PathSet::Parse(request.paths, directory));
+  paths.LimitTo(request.machines);
+  std::vector<absl::Status> missed;
+  ASSIGN_OR_RETURN(const Selected selected, paths.Select(directory, &missed));
+  if (!context.report_missing) RETURN_IF_ERROR(ReportMissing(context, missed));
   QueryMeter meter(context);
-  InstanceCheck instance_check(paths);
+  PathCheck path_check(paths, missed);
   for (const auto& [machine, countersets] : selected) {
     RETURN_IF_ERROR(meter.CheckCancelled());
     ASSIGN_OR_RETURN(const WindowGrid range,
@@ -59,7 +62,7 @@ absl::Status RunRawQuery(const RangeRequest& request,
     ASSIGN_OR_RETURN(MachineSeries found,
                      ReadSeries(context.store, machine, countersets,
                                 range.start, range.end, &collector));
-    instance_check.Add(found.instance_names);
+    path_check.AddInstances(machine, found.instance_names);
     std::stable_sort(found.series.begin(), found.series.end(),
                      [](const FoundSeries& a, const FoundSeries& b) {
                        return a.series.path() < b.series.path();
@@ -67,10 +70,14 @@ absl::Status RunRawQuery(const RangeRequest& request,
     for (FoundSeries& series : found.series) {
       std::vector<RawSample> samples = collector.Take(series.number);
       if (samples.empty()) continue;
+      path_check.AddSeries(machine, *series.schema, series.formula.counter_id,
+                           series.instance.name,
+                           series.series.instance_index());
       RETURN_IF_ERROR(sink({std::move(series.series), std::move(samples)}));
     }
   }
-  return instance_check.Finish();
+  RETURN_IF_ERROR(ReportMissing(context, missed));
+  return ReportMissing(context, path_check.Missing(directory));
 }
 
 v1::RawSample ToProto(const RawSample& sample) {

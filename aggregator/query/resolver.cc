@@ -16,9 +16,6 @@ using perflib::CountersetRegistration;
 using perflib::Path;
 using perflib::Pattern;
 
-// The limit of names compared for a suggestion.
-constexpr size_t kMaxSuggestions = 10'000;
-
 // Among the names that match a pattern without wildcards, a name in the same
 // case takes precedence.
 bool IsOverruled(const Pattern& pattern, const std::string& name,
@@ -126,7 +123,7 @@ absl::StatusOr<PathSet> PathSet::Parse(
 
 bool PathSet::MatchesMachine(const std::string& machine) const {
   return std::any_of(paths_.begin(), paths_.end(), [&](const NamedPath& path) {
-    return path.path.machine.Matches(machine);
+    return MatchesMachine(path, machine);
   });
 }
 
@@ -166,7 +163,7 @@ std::vector<SelectedCounterset> PathSet::SelectFrom(
   for (const auto& counterset : countersets) {
     SelectedCounterset of_counterset{.schema = counterset->schema};
     for (const NamedPath& path : paths_) {
-      if (!path.path.machine.Matches(machine) ||
+      if (!MatchesMachine(path, machine) ||
           IsOverruled(path.path.counterset,
                       counterset->schema->registration.name, names)) {
         continue;
@@ -191,7 +188,7 @@ std::optional<SelectedCounterset> PathSet::SelectFrom(
   }
   SelectedCounterset selected{.schema = schema};
   for (const NamedPath& path : paths_) {
-    if (!path.path.machine.Matches(machine)) continue;
+    if (!MatchesMachine(path, machine)) continue;
     if (auto selection = SelectCounters(path.path, counterset)) {
       selected.selections.push_back(*std::move(selection));
     }
@@ -201,23 +198,30 @@ std::optional<SelectedCounterset> PathSet::SelectFrom(
 }
 
 absl::StatusOr<Selected> PathSet::Select(const Directory& directory) const {
+  std::vector<absl::Status> missed;
+  auto selected = Select(directory, &missed);
+  return missed.empty() ? std::move(selected) : missed.front();
+}
+
+absl::StatusOr<Selected> PathSet::Select(
+    const Directory& directory, std::vector<absl::Status>* missed) const {
+  RETURN_IF_ERROR(filter_.CheckMatches());
+  const std::vector<std::string> machines = directory.Machines();
   for (const NamedPath& path : paths_) {
     PathSet alone;
     alone.paths_.push_back(path);
-    const std::vector<std::string> machines = directory.Machines();
     const bool found =
         std::any_of(machines.begin(), machines.end(), [&](const auto& machine) {
-          return path.path.machine.Matches(machine) &&
+          return MatchesMachine(path, machine) &&
                  !alone.SelectFrom(machine, directory).empty();
         });
-    if (!found) {
-      absl::Status missed = ExplainMiss(path, directory);
-      missed.SetPayload(kMissedPath, absl::Cord(path.text));
-      return missed;
-    }
+    if (found) continue;
+    absl::Status miss = ExplainMiss(path, directory);
+    miss.SetPayload(kMissedPath, absl::Cord(path.text));
+    missed->push_back(std::move(miss));
   }
   Selected selected;
-  for (const std::string& machine : directory.Machines()) {
+  for (const std::string& machine : machines) {
     if (!MatchesMachine(machine)) continue;
     auto countersets = SelectFrom(machine, directory);
     if (!countersets.empty()) selected[machine] = std::move(countersets);
@@ -225,46 +229,19 @@ absl::StatusOr<Selected> PathSet::Select(const Directory& directory) const {
   return selected;
 }
 
-InstanceCheck::InstanceCheck(const PathSet& paths) {
-  for (const PathSet::NamedPath& path : paths.paths_) {
-    if (path.path.instance.has_value()) missing_.push_back(path);
-  }
-}
-
-void InstanceCheck::Add(const std::set<std::string>& instances) {
-  std::erase_if(missing_, [&](const PathSet::NamedPath& path) {
-    return std::any_of(
-        instances.begin(), instances.end(),
-        [&](const auto& name) { return path.path.instance->Matches(name); });
-  });
-  if (missing_.empty()) return;
-  for (const std::string& name : instances) {
-    if (seen_.size() == kMaxSuggestions) return;
-    seen_.insert(name);
-  }
-}
-
-absl::Status InstanceCheck::Finish() const {
-  if (missing_.empty() || seen_.empty()) return absl::OkStatus();
-  const PathSet::NamedPath& path = missing_.front();
-  const std::string& instance = path.path.instance->text();
-  return absl::NotFoundError(absl::StrCat(
-      path.text, ": there was no instance \"", instance, "\" in this time",
-      Hint(instance, seen_,
-           absl::StrCat("fleetperf instances '", path.path.counterset.text(),
-                        "'"))));
-}
-
 absl::Status PathSet::ExplainMiss(const NamedPath& named,
-                                  const Directory& directory) {
+                                  const Directory& directory) const {
   const Path& path = named.path;
   const auto not_found = [&](const auto&... parts) {
     return absl::NotFoundError(absl::StrCat(named.text, ": ", parts...));
   };
-  const std::vector<std::string> machines = directory.Machines();
+  std::vector<std::string> machines = directory.Machines();
   if (!directory.HasMachines()) {
     return not_found("no agent has sent any samples yet");
   }
+  std::erase_if(machines, [&](const std::string& machine) {
+    return !filter_.Matches(machine);
+  });
   if (std::none_of(machines.begin(), machines.end(), [&](const auto& machine) {
         return path.machine.Matches(machine);
       })) {

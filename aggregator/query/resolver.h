@@ -7,12 +7,13 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "aggregator/formula/counter_formula.h"
+#include "aggregator/query/machine_filter.h"
 #include "aggregator/samples/directory.h"
 #include "aggregator/samples/frame.h"
 #include "perflib/path.h"
@@ -44,8 +45,8 @@ struct SelectedCounterset {
 // Selected countersets by machine.
 using Selected = std::map<std::string, std::vector<SelectedCounterset>>;
 
-// Returns the path of an error of PathSet::Select; std::nullopt for other
-// errors.
+// Returns the path of an error of PathSet::Select, whose reason is that the
+// path selects no collected counter; std::nullopt for other errors.
 std::optional<std::string> MissedPath(const absl::Status& status);
 
 // Returns NotFound if the path names an instance and the counterset has none,
@@ -66,6 +67,9 @@ class PathSet {
       const std::vector<std::string>& paths,
       const std::vector<std::string>& known_countersets);
 
+  // Limits all paths to the machines that match.
+  void LimitTo(MachineFilter filter) { filter_ = std::move(filter); }
+
   bool MatchesMachine(const std::string& machine) const;
 
   // Returns the selections on one machine.
@@ -81,9 +85,13 @@ class PathSet {
   // Returns the selections on all machines. Returns NotFound with the nearest
   // names if a path selects nothing; MissedPath returns that path.
   absl::StatusOr<Selected> Select(const Directory& directory) const;
+  // Same, but adds the errors of such paths to `missed`. Returns NotFound if no
+  // machine matches the filter.
+  absl::StatusOr<Selected> Select(const Directory& directory,
+                                  std::vector<absl::Status>* missed) const;
 
  private:
-  friend class InstanceCheck;
+  friend class PathCheck;
 
   struct NamedPath {
     std::string text;
@@ -93,27 +101,14 @@ class PathSet {
   // Returns a path's selection in a counterset; std::nullopt if none.
   static std::optional<Selection> SelectCounters(
       const perflib::Path& path, const CollectedCounterset& counterset);
-  static absl::Status ExplainMiss(const NamedPath& path,
-                                  const Directory& directory);
+  bool MatchesMachine(const NamedPath& path, const std::string& machine) const {
+    return path.path.machine.Matches(machine) && filter_.Matches(machine);
+  }
+  absl::Status ExplainMiss(const NamedPath& path,
+                           const Directory& directory) const;
 
   std::vector<NamedPath> paths_;
-};
-
-// Checks that each instance name in the paths matches an instance.
-// Thread-compatible.
-class InstanceCheck {
- public:
-  explicit InstanceCheck(const PathSet& paths);
-
-  // Adds the instances of a machine.
-  void Add(const std::set<std::string>& instances);
-
-  // Returns NotFound if instances were added and a path matches none of them.
-  absl::Status Finish() const;
-
- private:
-  std::vector<PathSet::NamedPath> missing_;
-  std::set<std::string> seen_;  // some names, for suggestions
+  MachineFilter filter_;
 };
 
 }  // namespace fleetperf::aggregator

@@ -211,7 +211,8 @@ absl::StatusOr<MachineSeries> ReadSeries(
       [&](const Loss& loss) { machine_series.losses.push_back(loss); }));
   for (const auto& reader : readers) {
     reader->Finish(machine, &machine_series.series);
-    machine_series.instance_names.merge(reader->InstanceNames());
+    machine_series.instance_names[reader->schema()->registration.name].merge(
+        reader->InstanceNames());
   }
   return machine_series;
 }

@@ -5,7 +5,6 @@
 
 #include <functional>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -13,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "aggregator/formula/counter_formula.h"
+#include "aggregator/query/path_check.h"
 #include "aggregator/query/resolver.h"
 #include "aggregator/samples/series_run.h"
 #include "aggregator/store/store.h"
@@ -54,7 +54,7 @@ struct MachineSeries {
   std::vector<FoundSeries> series;
   std::vector<Loss> losses;
   // The names of all instances in the range, selected or not.
-  std::set<std::string> instance_names;
+  InstanceNames instance_names;
 };
 
 // Returns the longest interval of the machine's selected counters.

@@ -3,6 +3,7 @@
 #ifndef FLEETPERF_AGGREGATOR_SAMPLES_DIRECTORY_H_
 #define FLEETPERF_AGGREGATOR_SAMPLES_DIRECTORY_H_
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -16,6 +17,10 @@
 #include "absl/time/time.h"
 #include "aggregator/samples/frame.h"
 
+namespace fleetperf::v1 {
+class Machine;
+}  // namespace fleetperf::v1
+
 namespace fleetperf::aggregator {
 
 // The collected part of a machine's counterset.
@@ -25,13 +30,46 @@ struct CollectedCounterset {
   std::map<uint32_t, absl::Duration> counters;
 };
 
+// The time of the newest tick of a query, for queries that collect the same
+// counters. Thread-safe.
+class QueryTicks {
+ public:
+  explicit QueryTicks(const CollectedQuery& query);
+
+  void Note(absl::Time tick);
+  // Return std::nullopt if no tick was noted.
+  std::optional<absl::Time> oldest() const { return TimeOf(oldest_); }
+  std::optional<absl::Time> newest() const { return TimeOf(newest_); }
+
+  // Whether `query` collects the same counters at the same interval.
+  bool IsOf(const CollectedQuery& query) const;
+  bool Has(const Schema& schema, uint32_t counter_id) const;
+  absl::Duration interval() const { return interval_; }
+
+ private:
+  // In nanoseconds since 1970; kNone: not noted.
+  static constexpr int64_t kNone = INT64_MIN;
+  static std::optional<absl::Time> TimeOf(int64_t unix_nanos);
+
+  const std::shared_ptr<const Schema> schema_;
+  const absl::Duration interval_;
+  const std::set<uint32_t> counters_;
+  std::atomic<int64_t> oldest_ = kNone;
+  std::atomic<int64_t> newest_ = kNone;
+};
+
 // Thread-safe.
 class Directory {
  public:
+  using Labels = std::map<std::string, std::string>;
+
   // Registers a machine of the fleet. The aggregator's own machine has samples,
   // but is not registered unless an agent collects from it, too.
   void AddMachine(const std::string& machine);
-  void AddQuery(const CollectedQuery& query);
+  // Same, with the machine's agent and that agent's labels.
+  void AddMachine(const v1::Machine& machine);
+  // Returns the ticks of the query, where the caller notes each tick.
+  std::shared_ptr<QueryTicks> AddQuery(const CollectedQuery& query);
   void SetNewestSample(const std::string& machine, absl::Time time);
 
   // Returns all machines that have samples or are registered, ordered by name.
@@ -48,10 +86,27 @@ class Directory {
   // Returns the countersets of a machine, ordered by name.
   std::vector<std::shared_ptr<const CollectedCounterset>> Countersets(
       const std::string& machine) const;
+  // Returns the labels of the machine's agent. An agent has the name of its own
+  // machine.
+  Labels LabelsOf(const std::string& machine) const;
+
+  // Returns the counters of a machine's counterset that the plan in force
+  // collects: those with a tick among the newest ones of the machine. The plan
+  // of a machine without new ticks stays in force. Just after the start, all
+  // counters count as collected.
+  std::set<uint32_t> Collecting(const std::string& machine,
+                                const CollectedCounterset& counterset) const;
+  // Returns the newest known tick of a counter.
+  std::optional<absl::Time> NewestTick(const std::string& machine,
+                                       const Schema& schema,
+                                       uint32_t counter_id) const;
 
  private:
   struct Machine {
     bool is_entered = false;
+    std::string agent;
+    Labels labels;
+    std::vector<std::shared_ptr<QueryTicks>> ticks;
     std::optional<absl::Time> newest_sample;
     // Keyed by schema hash. Values are immutable; changes replace them.
     std::map<std::string, std::shared_ptr<const CollectedCounterset>>

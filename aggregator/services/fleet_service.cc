@@ -42,11 +42,6 @@ constexpr size_t kMaxMachinesAsked = 1000;
 constexpr absl::Duration kMaxInFlight = absl::Seconds(5);
 constexpr absl::Duration kEnumerateTimeout = absl::Seconds(3);
 
-// An empty pattern matches every name.
-perflib::Pattern PatternOf(const std::string& text) {
-  return text.empty() ? perflib::Pattern() : perflib::Pattern(text);
-}
-
 // Counts the items and bytes of a page.
 class Page {
  public:
@@ -126,7 +121,7 @@ class FleetService : public v1::FleetService::Service {
                             const v1::ListMachinesRequest* request,
                             v1::ListMachinesResponse* response) override {
     if (const auto denied = Check(*context); !denied.ok()) return denied;
-    const perflib::Pattern pattern = PatternOf(request->machine());
+    const MachineFilter machines = FilterOf(*request);
     Page page(request->page_size() == 0 ? kDefaultPageSize
                                         : request->page_size());
     // The token is the last name on the previous page.
@@ -136,7 +131,7 @@ class FleetService : public v1::FleetService::Service {
       if (stored.empty()) return grpc::Status::OK;
       for (const Store::StoredMachine& one : stored) {
         const std::string& name = one.machine.name();
-        if (pattern.Matches(name)) {
+        if (machines.Matches(name)) {
           if (page.is_full()) {
             response->set_next_page_token(last);
             return grpc::Status::OK;
@@ -154,10 +149,13 @@ class FleetService : public v1::FleetService::Service {
                                const v1::ListCountersetsRequest* request,
                                v1::ListCountersetsResponse* response) override {
     if (const auto denied = Check(*context); !denied.ok()) return denied;
+    const MachineFilter machines = FilterOf(*request);
     Page page(request->page_size());
     std::string last;
     for (const FleetCounterset& counterset :
-         fleet_.Countersets(PatternOf(request->machine()))) {
+         fleet_.Countersets([&](const std::string& machine) {
+           return machines.Matches(machine);
+         })) {
       const perflib::CountersetRegistration& registration =
           counterset.registration;
       if (!IsBehind(registration, request->page_token())) continue;
@@ -186,7 +184,8 @@ class FleetService : public v1::FleetService::Service {
                             const v1::ListCountersRequest* request,
                             v1::ListCountersResponse* response) override {
     if (const auto denied = Check(*context); !denied.ok()) return denied;
-    const auto counterset = fleet_.FindCounterset(request->counterset());
+    const auto counterset =
+        fleet_.FindCounterset(request->counterset(), FilterOf(*request));
     if (!counterset.ok()) return RpcFromStatus(counterset.status());
     Page page(request->page_size());
     const auto& counters = counterset->registration.counters;
@@ -227,13 +226,13 @@ class FleetService : public v1::FleetService::Service {
           absl::StrCat("counterset \"", counterset->registration.name,
                        "\" has no instances")));
     }
-    const perflib::Pattern pattern = PatternOf(request->machine());
+    const MachineFilter filter = FilterOf(*request);
     const auto place = ParsePlace(request->page_token());
     if (!place.has_value()) return RpcFromStatus(WrongToken());
     std::vector<std::string> machines;
     std::copy_if(counterset->machines.lower_bound(place->machine),
                  counterset->machines.end(), std::back_inserter(machines),
-                 [&](const auto& name) { return pattern.Matches(name); });
+                 [&](const auto& name) { return filter.Matches(name); });
     if (request->page_size() == 0 && machines.size() > kMaxMachinesAsked) {
       return RpcFromStatus(absl::InvalidArgumentError(
           absl::StrCat("more than ", kMaxMachinesAsked,
@@ -241,7 +240,7 @@ class FleetService : public v1::FleetService::Service {
     }
     if (machines.empty() && request->page_token().empty()) {
       return RpcFromStatus(absl::NotFoundError(absl::StrCat(
-          "no machine \"", request->machine(), "\" has counterset \"",
+          "no ", filter.Text(), " has counterset \"",
           counterset->registration.name, "\"; see: fleetperf machines")));
     }
     AddInstances(std::move(machines), counterset->registration.guid, *place,
@@ -250,6 +249,11 @@ class FleetService : public v1::FleetService::Service {
   }
 
  private:
+  template <typename Request>
+  MachineFilter FilterOf(const Request& request) const {
+    return MachineFilter::Of(request, store_.directory());
+  }
+
   static grpc::Status Check(const grpc::ServerContext& context) {
     const auto peer = CheckAccess(context, {Role::kReader, Role::kOperator});
     return RpcFromStatus(peer.status());

@@ -106,10 +106,17 @@ class PlanService : public v1::PlanService::Service {
     const std::vector<std::string> known = fleet_.CountersetNames();
     ASSIGN_OR_RETURN(const std::vector<std::string> texts,
                      PathsOf(request, known));
-    ASSIGN_OR_RETURN(const PathSet paths, PathSet::Parse(texts, known));
+    const MachineFilter machines =
+        MachineFilter::Of(request, store_.directory());
+    RETURN_IF_ERROR(machines.CheckMatches());
+    ASSIGN_OR_RETURN(PathSet paths, PathSet::Parse(texts, known));
+    paths.LimitTo(machines);
     for (const std::string& text : texts) {
-      ASSIGN_OR_RETURN(const PathSet alone, PathSet::Parse({text}, known));
-      if (fleet_.Select(alone).empty()) return NotInCatalogues(text, &fleet_);
+      ASSIGN_OR_RETURN(PathSet alone, PathSet::Parse({text}, known));
+      alone.LimitTo(machines);
+      if (fleet_.Select(alone).empty()) {
+        return NotInCatalogues(text, &fleet_, machines);
+      }
     }
     ASSIGN_OR_RETURN(
         Meanwhile meanwhile,

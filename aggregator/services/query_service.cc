@@ -6,9 +6,12 @@
 #include <thread>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "absl/synchronization/mutex.h"
 #include "aggregator/query/explain.h"
 #include "aggregator/query/explain_miss.h"
+#include "aggregator/query/path_check.h"
 #include "aggregator/query/points.h"
 #include "aggregator/query/raw_query.h"
 #include "aggregator/rpc/access.h"
@@ -109,12 +112,15 @@ void SetRange(const Request& proto, RangeRequest* request) {
 }
 
 absl::StatusOr<RangeRequest> RequestFromProto(
-    const v1::QueryRangeRequest& proto) {
-  RangeRequest request{.paths = {proto.paths().begin(), proto.paths().end()},
-                       .step = FromProto(proto.step()),
-                       .over = OverFromProto(proto.over()),
-                       .choice = {.top = proto.top(), .bottom = proto.bottom()},
-                       .aggregation = AggregationOf(proto)};
+    const v1::QueryRangeRequest& proto, const Directory& directory) {
+  RangeRequest request;
+  request.paths = {proto.paths().begin(), proto.paths().end()};
+  request.step = FromProto(proto.step());
+  request.over = OverFromProto(proto.over());
+  request.choice.top = proto.top();
+  request.choice.bottom = proto.bottom();
+  request.aggregation = AggregationOf(proto);
+  request.machines = MachineFilter::Of(proto, directory);
   if (proto.has_where()) {
     ASSIGN_OR_RETURN(request.choice.where, ConditionFromProto(proto.where()));
   }
@@ -122,8 +128,10 @@ absl::StatusOr<RangeRequest> RequestFromProto(
   return request;
 }
 
-RangeRequest RequestFromProto(const v1::QueryRawRequest& proto) {
-  RangeRequest request{.paths = {proto.paths().begin(), proto.paths().end()}};
+RangeRequest RequestFromProto(const v1::QueryRawRequest& proto,
+                              const Directory& directory) {
+  RangeRequest request{.paths = {proto.paths().begin(), proto.paths().end()},
+                       .machines = MachineFilter::Of(proto, directory)};
   SetRange(proto, &request);
   return request;
 }
@@ -253,14 +261,10 @@ class QueryService : public v1::QueryService::Service {
       grpc::ServerWriter<v1::QueryRangeResponse>* writer) override {
     const auto slot = Admit(*context);
     if (!slot.ok()) return RpcFromStatus(slot.status());
-    const auto range_request = RequestFromProto(*request);
+    const auto range_request = RequestFromProto(*request, store_.directory());
     if (!range_request.ok()) return RpcFromStatus(range_request.status());
-    AnswerWriter answer(context, &clock_);
-    uint32_t id = 0;
-    return End(RunRangeQuery(*range_request, ContextOf(context),
-                             [&](const SeriesResult& result) {
-                               return Write(++id, result, &answer, writer);
-                             }));
+    return Answer<v1::QueryRangeResponse, SeriesResult>(context, *range_request,
+                                                        RunRangeQuery, writer);
   }
 
   grpc::Status QueryRaw(
@@ -268,12 +272,9 @@ class QueryService : public v1::QueryService::Service {
       grpc::ServerWriter<v1::QueryRawResponse>* writer) override {
     const auto slot = Admit(*context);
     if (!slot.ok()) return RpcFromStatus(slot.status());
-    AnswerWriter answer(context, &clock_);
-    uint32_t id = 0;
-    return End(RunRawQuery(RequestFromProto(*request), ContextOf(context),
-                           [&](const RawSeries& result) {
-                             return Write(++id, result, &answer, writer);
-                           }));
+    return Answer<v1::QueryRawResponse, RawSeries>(
+        context, RequestFromProto(*request, store_.directory()), RunRawQuery,
+        writer);
   }
 
   grpc::Status ExplainValue(grpc::ServerContext* context,
@@ -283,8 +284,13 @@ class QueryService : public v1::QueryService::Service {
     if (request->has_time()) time = FromProto(request->time());
     const auto slot = Admit(*context);
     if (!slot.ok()) return RpcFromStatus(slot.status());
-    auto explained = RunExplain(request->path(), time, store_, now_of_);
-    if (!explained.ok()) return End(explained.status());
+    const MachineFilter machines =
+        MachineFilter::Of(*request, store_.directory());
+    auto explained =
+        RunExplain(request->path(), time, store_, now_of_, machines);
+    if (!explained.ok()) {
+      return RpcFromStatus(ExplainMiss(explained.status(), &fleet_, machines));
+    }
     *response = *std::move(explained);
     return grpc::Status::OK;
   }
@@ -300,14 +306,39 @@ class QueryService : public v1::QueryService::Service {
     return slot;
   }
 
-  grpc::Status End(const absl::Status& status) {
-    return RpcFromStatus(ExplainMiss(status, &fleet_));
+  // Runs a query and writes its series, then its missing paths.
+  template <typename Response, typename Result, typename Run>
+  grpc::Status Answer(grpc::ServerContext* context, const RangeRequest& request,
+                      Run run, grpc::ServerWriter<Response>* writer) {
+    AnswerWriter answer(context, &clock_);
+    absl::Status first_missing;
+    const auto report_missing = [&](const absl::Status& missing) {
+      const absl::Status explained =
+          ExplainMiss(missing, &fleet_, request.machines);
+      first_missing.Update(absl::NotFoundError(explained.message()));
+      Response response;
+      *response.mutable_missing() = ToProto(explained);
+      return answer.Write(response, writer);
+    };
+    const QueryContext query{
+        .store = store_,
+        .now_of = now_of_,
+        .is_cancelled = [context] { return context->IsCancelled(); },
+        .report_missing = report_missing};
+    uint32_t id = 0;
+    const absl::Status status = run(request, query, [&](const Result& result) {
+      return Write(++id, result, &answer, writer);
+    });
+    return RpcFromStatus(status.ok() && id == 0 ? first_missing : status);
   }
 
-  QueryContext ContextOf(grpc::ServerContext* context) const {
-    return {.store = store_, .now_of = now_of_, .is_cancelled = [context] {
-              return context->IsCancelled();
-            }};
+  static v1::Missing ToProto(const absl::Status& missing) {
+    v1::Missing proto;
+    proto.set_path(PathOf(missing).value_or(""));
+    absl::string_view reason = missing.message();
+    absl::ConsumePrefix(&reason, absl::StrCat(proto.path(), ": "));
+    proto.set_reason(std::string(reason));
+    return proto;
   }
 
   static absl::Status Write(
@@ -320,7 +351,7 @@ class QueryService : public v1::QueryService::Service {
       const auto part =
           rest.subspan(0, std::min(rest.size(), kMaxPointsPerMessage));
       rest.remove_prefix(part.size());
-      *response.mutable_points() = ToProto(id, part);
+      *response.mutable_points() = aggregator::ToProto(id, part);
       if (result.stopped.has_value()) {
         response.mutable_points()->set_newest_sample_unix_nanos(
             absl::ToUnixNanos(*result.stopped));
@@ -344,7 +375,7 @@ class QueryService : public v1::QueryService::Service {
       samples->Clear();
       samples->set_series(id);
       for (const RawSample& sample : part) {
-        *samples->add_samples() = ToProto(sample);
+        *samples->add_samples() = aggregator::ToProto(sample);
       }
       RETURN_IF_ERROR(answer->Write(response, writer));
     }

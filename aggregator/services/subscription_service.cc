@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "aggregator/formula/unit.h"
 #include "aggregator/query/explain_miss.h"
 #include "aggregator/rpc/access.h"
 #include "aggregator/rpc/rpc_stream.h"
@@ -43,6 +44,7 @@ absl::StatusOr<SubscriptionRequest> ParseRequest(
   ASSIGN_OR_RETURN(
       PathSet paths,
       PathSet::Parse({proto.paths().begin(), proto.paths().end()}, directory));
+  paths.LimitTo(MachineFilter::Of(proto, directory));
   SubscriptionRequest request{
       .paths = std::move(paths),
       .form = {.interval = interval, .raw = proto.raw()},
@@ -52,6 +54,32 @@ absl::StatusOr<SubscriptionRequest> ParseRequest(
   }
   if (proto.has_start()) request.start = FromProto(proto.start());
   return request;
+}
+
+// Returns InvalidArgument if the condition's number cannot be converted to the
+// unit of a selected counter.
+absl::Status CheckUnits(const SubscriptionRequest& request,
+                        const Directory& directory) {
+  if (!request.choice.where.has_value()) return absl::OkStatus();
+  std::vector<absl::Status> missed;
+  ASSIGN_OR_RETURN(const Selected selected,
+                   request.paths.Select(directory, &missed));
+  for (const auto& [machine, countersets] : selected) {
+    for (const SelectedCounterset& counterset : countersets) {
+      const auto& registration = counterset.schema->registration;
+      for (const Selection& selection : counterset.selections) {
+        for (const uint32_t id : selection.counter_ids) {
+          const auto& counter = *registration.FindCounter(id);
+          RETURN_IF_ERROR(
+              request.choice.where
+                  ->In(UnitOf(counter), absl::StrCat("\\", registration.name,
+                                                     "\\", counter.name))
+                  .status());
+        }
+      }
+    }
+  }
+  return absl::OkStatus();
 }
 
 // Returns a slice that shares the bytes among all streams that write them.
@@ -200,7 +228,7 @@ class SubscribeStream
   void Start() {
     const absl::Status status = Subscribe();
     writer_->Open(subscription_ == nullptr ? nullptr : subscription_->outbox(),
-                  ExplainMiss(status, &subscribed_.fleet));
+                  status);
   }
 
   absl::Status Subscribe() {
@@ -209,12 +237,18 @@ class SubscribeStream
     ASSIGN_OR_RETURN(const v1::SubscribeRequest request, Decode(request_));
     ASSIGN_OR_RETURN(SubscriptionRequest parsed,
                      ParseRequest(request, subscribed_.store.directory()));
+    RETURN_IF_ERROR(CheckUnits(parsed, subscribed_.store.directory()));
     const auto subscription = std::make_shared<Subscription>(std::move(parsed));
     subscription->outbox()->SetListener(
         [waiting = std::weak_ptr<Writer>(writer_)] {
           if (const auto locked = waiting.lock()) locked->WriteMore();
         });
-    RETURN_IF_ERROR(subscribed_.hub.Add(subscription));
+    const absl::Status added = subscribed_.hub.Add(subscription);
+    if (!added.ok()) {
+      return ExplainMiss(
+          added, &subscribed_.fleet,
+          MachineFilter::Of(request, subscribed_.store.directory()));
+    }
     subscription_ = subscription;
     return absl::OkStatus();
   }

@@ -12,7 +12,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/cleanup/cleanup.h"
-#include "absl/container/flat_hash_set.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/random/random.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
@@ -178,17 +178,12 @@ class RocksDbStore : public Store {
     ++catalogues_[hash];
     machines_[machine.name()] = std::move(record);
     machines_of_agent_[machine.agent()].insert(machine.name());
-    directory_.AddMachine(machine.name());
+    directory_.AddMachine(machine);
     return absl::OkStatus();
   }
 
   std::vector<StoredMachine> GetMachines() const override {
-    std::vector<StoredMachine> machines;
-    absl::MutexLock lock(&machine_mutex_);
-    for (const auto& [name, record] : machines_) {
-      machines.push_back(ParseMachine(name, record));
-    }
-    return machines;
+    return GetMachines("", SIZE_MAX);
   }
 
   std::optional<absl::Time> KnownTime() const override {
@@ -325,9 +320,9 @@ class RocksDbStore : public Store {
           machine_mutex_.AssertHeld();
           machines_[name] = std::string(value);
           ++catalogues_[HashOf(value)];
-          machines_of_agent_[ParseMachine(name, value).machine.agent()].insert(
-              name);
-          directory_.AddMachine(name);
+          const v1::Machine machine = ParseMachine(name, value).machine;
+          machines_of_agent_[machine.agent()].insert(name);
+          directory_.AddMachine(machine);
         });
   }
 
@@ -416,12 +411,14 @@ class RocksDbStore : public Store {
     // Keyed by machine. Its queries may have different intervals.
     std::map<std::string, absl::Time> newest;
     for (const Frame& frame : batch.decoded->frames) {
-      if (known_queries_.insert(frame.query).second) {
-        directory_.AddQuery(*frame.query);
+      auto& ticks = known_queries_[frame.query];
+      if (ticks == nullptr) {
+        ticks = directory_.AddQuery(*frame.query);
         log_.index().AddMachine(frame.query->machine, batch.epoch_number);
       }
       if (!frame.clocks->empty()) {
         const absl::Time time = perflib::TimeOf(frame.clocks->back());
+        ticks->Note(time);
         const auto [entry, is_new] =
             newest.try_emplace(frame.query->machine, time);
         if (!is_new) entry->second = std::max(entry->second, time);
@@ -442,8 +439,9 @@ class RocksDbStore : public Store {
   void PruneQueries() {
     if (known_queries_.size() < 2 * queries_in_use_ + kMinQueriesToPrune)
       return;
-    absl::erase_if(known_queries_,
-                   [](const auto& query) { return query.use_count() == 1; });
+    absl::erase_if(known_queries_, [](const auto& known) {
+      return known.first.use_count() == 1;
+    });
     queries_in_use_ = known_queries_.size();
   }
 
@@ -476,7 +474,9 @@ class RocksDbStore : public Store {
   SampleReader reader_;
   // Used by Commit only: queries already in the directory and the log's index,
   // and how many of them were in use at the last check.
-  absl::flat_hash_set<std::shared_ptr<const CollectedQuery>> known_queries_;
+  absl::flat_hash_map<std::shared_ptr<const CollectedQuery>,
+                      std::shared_ptr<QueryTicks>>
+      known_queries_;
   size_t queries_in_use_ = 0;
 
   absl::Mutex backup_mutex_;

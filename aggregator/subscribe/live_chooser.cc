@@ -62,9 +62,11 @@ FeedUpdate LiveChooser::LeaveOut(const FeedUpdate& update) {
   FeedUpdate chosen{.position = update.position, .lagged = update.lagged};
   for (const SeriesValues& values : update.values) {
     if (values.is_unnamed_aggregate) continue;
+    const auto where =
+        choice_.where->In(values.series->unit(), values.series->path());
     const auto holds = [&](int place) {
-      return IsOk(values.points, place) &&
-             choice_.where->HoldsFor(RankOf(values, place));
+      return where.ok() && IsOk(values.points, place) &&
+             where->HoldsFor(RankOf(values, place));
     };
     const uint32_t id = values.series->id();
     v1::Points picked = PickPoints(values.points, holds);

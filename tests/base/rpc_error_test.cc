@@ -63,6 +63,22 @@ TEST(StatusFromRpc, KeepsTheAggregatorsMessages) {
             "the aggregator at box:7330: cannot keep samples");
 }
 
+TEST(IsRefusal, IsOfCertificatesAndRights) {
+  const auto is_refusal = [](grpc::StatusCode code, const std::string& message,
+                             RpcStage stage = RpcStage::kConnecting) {
+    return IsRefusal({code, message}, stage);
+  };
+  EXPECT_TRUE(is_refusal(grpc::StatusCode::UNAVAILABLE,
+                         "error: CERTIFICATE_VERIFY_FAILED"));
+  EXPECT_TRUE(is_refusal(grpc::StatusCode::UNAVAILABLE, "Socket closed"));
+  EXPECT_TRUE(is_refusal(grpc::StatusCode::PERMISSION_DENIED, "no",
+                         RpcStage::kAnswering));
+  EXPECT_FALSE(is_refusal(grpc::StatusCode::UNAVAILABLE, "Socket closed",
+                          RpcStage::kAnswering));
+  EXPECT_FALSE(is_refusal(grpc::StatusCode::UNAVAILABLE, "Connection refused"));
+  EXPECT_FALSE(is_refusal(grpc::StatusCode::OK, ""));
+}
+
 TEST(RpcFromStatus, KeepsCodeAndMessage) {
   const grpc::Status status =
       RpcFromStatus(absl::ResourceExhaustedError("too much"));

@@ -116,11 +116,51 @@ TEST(ParseTime, ReadsRfc3339AndShorterForms) {
   }
 }
 
+TEST(ParseTime, ReadsRelativeTimesTimesOfDayAndUnixSeconds) {
+  const absl::Time now = absl::FromUnixSeconds(kEvening);  // 21:49
+  const absl::Time midnight = now - absl::Seconds(78'540);
+  const struct {
+    const char* text;
+    absl::Time time;
+  } kCases[] = {
+      {"-5m", now - absl::Minutes(5)},
+      {"-1h30m", now - absl::Minutes(90)},
+      {"-2d", now - absl::Hours(48)},
+      {"00:30", midnight + absl::Minutes(30)},
+      {"21:49", now},
+      {"21:50", now - absl::Hours(24) + absl::Minutes(1)},  // yesterday
+      {"09:30:15", midnight + absl::Hours(9) + absl::Seconds(1815)},
+      {"1795211340", now},
+      {"1795211340.5", now + absl::Milliseconds(500)},
+      {"2026-11-20 21:49", now},
+  };
+  for (const auto& test : kCases) {
+    SCOPED_TRACE(test.text);
+    ASSERT_OK_AND_ASSIGN(const absl::Time time, ParseTime(test.text, now));
+    EXPECT_EQ(time, test.time);
+  }
+}
+
+TEST(ParseTime, ReadsTimesWithoutAZoneInTheGivenZone) {
+  const absl::Time now = absl::FromUnixSeconds(kEvening);
+  const absl::TimeZone zone = absl::FixedTimeZone(2 * 3600);  // 23:49 there
+  const auto parse = [&](const char* text) {
+    return ParseTime(text, now, zone).value();
+  };
+  EXPECT_EQ(parse("2026-11-20T23:49:00"), now);
+  EXPECT_EQ(parse("23:48"), now - absl::Minutes(1));
+  EXPECT_EQ(parse("23:50"), now - absl::Hours(24) + absl::Minutes(1));
+  EXPECT_EQ(parse("2026-11-20"), now - absl::Hours(23) - absl::Minutes(49));
+  EXPECT_EQ(parse("2026-11-20T21:49:00Z"), now);
+  EXPECT_EQ(FormatInZone(now, zone), "2026-11-20T23:49:00+02:00");
+  EXPECT_EQ(FormatInZone(now, absl::UTCTimeZone()), "2026-11-20T21:49:00Z");
+}
+
 TEST(ParseTime, RejectsInvalidText) {
   for (const std::string text :
-       {"", "today", "21:49", "2026-11", "2026-13-01", "2026-02-30",
-        "2026-11-20T25:00:00Z", "2026-11-20T21:49:00Zulu", "1795211340",
-        "infinite-future", "infinite-past"}) {
+       {"", "today", "24:00", "2026", "2026-11", "2026-13-01", "2026-02-30",
+        "2026-11-20T25:00:00Z", "2026-11-20T21:49:00Zulu", "-", "-5", "--from",
+        "123456789x", "infinite-future", "infinite-past"}) {
     EXPECT_THAT(ParseTime(text, absl::UnixEpoch()),
                 StatusIs(absl::StatusCode::kInvalidArgument,
                          HasSubstr("\"" + text + "\" is not a time")));

@@ -7,6 +7,8 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "base/files.h"
 #include "tests/e2e/deployment.h"
 
 namespace fleetperf::testing {
@@ -32,14 +34,16 @@ Result RunDaemon(const std::string& name, const std::string& config) {
 
 TEST(Messages, UnknownFlagsAndCommandsGetSuggestions) {
   const std::string fleetperf = Deployment::Executable("fleetperf");
-  ExpectMessage(RunCommand({fleetperf, "machines", "--fromat", "json"}), 1,
-                "unknown flag, command or argument \"--fromat\"; did you mean "
-                "\"--format\"?");
+  ExpectMessage(
+      RunCommand({fleetperf, "machines", "--fromat", "json"}), 1,
+      "unknown flag \"--fromat\"; did you mean \"--format\"? See fleetperf "
+      "machines --help");
   ExpectMessage(RunCommand({fleetperf, "qurey"}), 1, "did you mean \"query\"?");
-  ExpectMessage(RunCommand({fleetperf}), 1, "see fleetperf --help");
+  ExpectMessage(RunCommand({fleetperf}), 1,
+                "a command is missing: machines, countersets");
   for (const std::string daemon : {"fleetperf-agent", "fleetperf-aggregator"}) {
     ExpectMessage(RunCommand({Deployment::Executable(daemon), "--confg", "x"}),
-                  2, absl::StrCat("see ", daemon, " --help"));
+                  2, absl::StrCat("See ", daemon, " --help"));
     ExpectMessage(RunCommand({Deployment::Executable(daemon)}), 2, "--config");
   }
 }
@@ -86,14 +90,21 @@ TEST(Messages, ConfigurationErrorsNameFileAndLine) {
   for (const std::string wrong : {"70000", "", "https", "-1", "]"}) {
     Deployment::Write(path, absl::StrCat("listen: '127.0.0.1:", wrong,
                                          "'\nstore: {directory: s}\n", tls));
-    ExpectMessage(RunDaemon("fleetperf-aggregator", path), 1,
-                  absl::StrCat(path, ":1: listen: ends in \"", wrong,
-                               "\", which is not a port (0 to 65535)"));
+    ExpectMessage(
+        RunDaemon("fleetperf-aggregator", path), 1,
+        absl::StrCat(path, ":1: listen: \"127.0.0.1:", wrong, "\" ends in \"",
+                     wrong, "\", which is not a port (0 to 65535)"));
   }
+  Deployment::Write(path, "aggregators: ['a:99999']\n" + tls);
+  ExpectMessage(RunDaemon("fleetperf-agent", path), 1,
+                absl::StrCat(path,
+                             ":1: aggregators: \"a:99999\" ends in \"99999\", "
+                             "which is not a port (1 to 65535)"));
 }
 
 TEST(Messages, CheckReportsCountersetsAndProblems) {
   Deployment deployment;
+  auto aggregator = deployment.StartAggregator();
   const auto check = [&](const std::string& config,
                          const std::vector<std::string>& more = {}) {
     std::vector<std::string> command = {
@@ -136,6 +147,26 @@ TEST(Messages, CheckReportsCountersetsAndProblems) {
                               "did you mean \"System\"?"),
                     HasSubstr("an agent on Linux cannot query db2"),
                     Not(HasSubstr("queries[1]"))));
+
+  // The directory cannot be created below a file.
+  Deployment::Write(deployment.File("file"), "");
+  const std::string unwritable = deployment.WriteAgentConfig(
+      "box", {}, "queries: [{counterset: System}]\n");
+  std::string text = *ReadFile(unwritable);
+  absl::StrReplaceAll({{"state-box", "file/state"}}, &text);
+  Deployment::Write(unwritable, text);
+  const Result no_state = check(unwritable);
+  EXPECT_EQ(no_state.status, 1);
+  EXPECT_THAT(no_state.output,
+              AllOf(HasSubstr("reached"), HasSubstr("PROBLEM  cannot make"),
+                    HasSubstr(deployment.File("file/state"))));
+
+  aggregator = nullptr;
+  const Result unreachable = check(good);
+  EXPECT_EQ(unreachable.status, 1);
+  EXPECT_THAT(unreachable.output,
+              HasSubstr(absl::StrCat("PROBLEM  cannot reach the aggregator at ",
+                                     deployment.address(), ": nothing ")));
 }
 
 TEST(Messages, PortInUseIsNamed) {
@@ -172,7 +203,7 @@ TEST(Messages, UnreachableAggregatorIsNamed) {
 TEST(Messages, UnknownNamesGetSuggestions) {
   Deployment deployment;
   const auto aggregator = deployment.StartAggregator();
-  ExpectMessage(deployment.Fleetperf({"machines"}), 1,
+  ExpectMessage(deployment.Fleetperf({"machines"}), 2,
                 "no agent has connected yet");
   ExpectMessage(deployment.Fleetperf({"query", "\\System\\Processes"}), 2,
                 "no agent has sent any samples yet");
@@ -192,6 +223,11 @@ TEST(Messages, UnknownNamesGetSuggestions) {
                 "there was no instance \"kthreadx:2\"");
   ExpectMessage(query("\\Memory(*)\\Available Bytes"), 2, "has no instances");
   ExpectMessage(query("Memory"), 1, "at character 1 of the path: expected");
+  ExpectMessage(query("Memory\\Available Bytes"), 1,
+                "write it in single quotes, as in "
+                "'\\\\web-1\\System\\Processes'");
+  ExpectMessage(query("\\box\\Memory\\Available Bytes"), 2,
+                "the shell may have changed the path");
   ExpectMessage(deployment.Fleetperf({"counters", "Sistem"}), 2,
                 "did you mean \"System\"?");
   ExpectMessage(deployment.Fleetperf({"query", "\\System\\Processes", "--from",

@@ -3,15 +3,21 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <csignal>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "nlohmann/json.hpp"
 #include "tests/e2e/deployment.h"
 
 namespace fleetperf::testing {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
@@ -43,6 +49,187 @@ TEST(Queries, AggregateFilterAndCalculate) {
       ask({"\\System\\Processes", "\\System\\Threads", "--bottom", "1"});
   ASSERT_THAT(fewer, SizeIs(1));
   EXPECT_EQ(fewer[0].at("path"), "\\System\\Processes");
+}
+
+TEST(Queries, MissingPathsAreReportedAndTheRestIsAnswered) {
+  Deployment deployment;
+  const auto aggregator = deployment.StartAggregator();
+  const auto agent = deployment.StartAgent("box");
+  deployment.WaitForSamples("box");
+  const auto ask = [&](const std::string& format) {
+    return deployment.Fleetperf(
+        {"query", "\\System\\Processes", "\\\\bax\\System\\Processes",
+         "\\Process V2(no such process)\\Thread Count",
+         // An instance of Process V2, but not of this counterset.
+         "\\Processor Information(kthreadd)\\% Processor Time", "--since", "1h",
+         "--format", format});
+  };
+  const Result table = ask("table");
+  EXPECT_EQ(table.status, 2);
+  EXPECT_THAT(table.output, HasSubstr("Processes"));
+  EXPECT_THAT(
+      table.error,
+      AllOf(
+          HasSubstr("fleetperf: \\\\bax\\System\\Processes: there is no "
+                    "machine \"bax\"; did you mean \"box\"?"),
+          HasSubstr("there was no instance \"no such process\""),
+          HasSubstr("Processor Information(kthreadd)\\% Processor Time: there "
+                    "was no instance \"kthreadd\"")));
+  const Result json = ask("json");
+  EXPECT_EQ(json.status, 2);
+  std::vector<std::string> missing;
+  size_t values = 0;
+  for (const absl::string_view text :
+       absl::StrSplit(json.output, '\n', absl::SkipEmpty())) {
+    const auto line = nlohmann::json::parse(text.begin(), text.end());
+    if (line.at("status") == "missing") {
+      missing.push_back(line.at("path"));
+      EXPECT_NE(line.at("reason"), "");
+      EXPECT_TRUE(line.at("value").is_null());
+    } else {
+      ++values;
+    }
+  }
+  EXPECT_EQ(values, 1);
+  EXPECT_THAT(missing,
+              ElementsAre("\\\\bax\\System\\Processes",
+                          "\\Process V2(no such process)\\Thread Count",
+                          "\\Processor Information(kthreadd)\\% Processor "
+                          "Time"));
+}
+
+TEST(Queries, EndedCollectionIsSaid) {
+  Deployment deployment;
+  const auto aggregator = deployment.StartAggregator();
+  const std::string query = "queries: [{counterset: System, counters: [";
+  const std::string processes = "\\System\\Processes";
+  {
+    const auto agent =
+        deployment.StartAgent("box", query + "Processes, Threads]}]\n");
+    deployment.WaitForSamples("box");
+    agent->Signal(SIGTERM);
+    EXPECT_EQ(agent->Wait(), 0);
+  }
+  const auto agent = deployment.StartAgent("box", query + "Threads]}]\n");
+  const auto collected = [&](const std::string& counter) {
+    for (const auto& line : deployment.Json({"counters", "System"})) {
+      // "yes" in versions whose JSON has no booleans.
+      if (line.at("counter") == counter) {
+        return line.at("collected") == "yes" || line.at("collected") == true;
+      }
+    }
+    return false;
+  };
+  const auto watch = deployment.StartFleetperf({"watch", "\\System\\Threads"});
+  while (collected("Processes")) {
+    ASSERT_TRUE(watch->WaitForOutput("Threads"));
+  }
+  EXPECT_TRUE(collected("Threads"));
+  Result ended;
+  do {
+    ended = deployment.Fleetperf({"query", processes, "--since", "3s"});
+  } while (ended.status == 0);
+  EXPECT_EQ(ended.status, 2);
+  EXPECT_THAT(ended.error,
+              AllOf(HasSubstr(processes + ": this is no longer collected"),
+                    HasSubstr("--collect 60s")));
+}
+
+TEST(Queries, MachinesAreSelectedByNameAndLabel) {
+  Deployment deployment;
+  const auto aggregator = deployment.StartAggregator();
+  const auto web = deployment.StartAgent("web-1", "labels: {role: web}\n");
+  const auto db = deployment.StartAgent("db-1", "labels: {role: db}\n");
+  deployment.WaitForSamples("web-1");
+  deployment.WaitForSamples("db-1");
+  const auto machines = [&](std::vector<std::string> arguments,
+                            const std::vector<std::string>& flags) {
+    arguments.insert(arguments.end(), flags.begin(), flags.end());
+    std::set<std::string> names;
+    for (const auto& line : deployment.Json(arguments)) {
+      names.insert(line.at("machine"));
+    }
+    return names;
+  };
+  const std::string path = "\\System\\Processes";
+  const std::vector<std::vector<std::string>> kCommands = {
+      {"machines"},
+      {"instances", "Processor Information"},
+      {"query", path, "--since", "1h"},
+      {"query", path, "--since", "1h", "--raw"},
+      {"explain", path},
+      {"watch", path, "--count", "1"}};
+  for (const std::vector<std::string>& command : kCommands) {
+    SCOPED_TRACE(command[0]);
+    EXPECT_THAT(machines(command, {"--label", "role=w*"}),
+                ElementsAre("web-1"));
+    EXPECT_THAT(machines(command, {"--machine", "db-*"}), ElementsAre("db-1"));
+  }
+  for (const auto& line :
+       deployment.Json({"countersets", "--label", "role=db"})) {
+    EXPECT_TRUE(line.at("machines") == 1) << line;
+  }
+  const Result none = deployment.Fleetperf(
+      {"query", path, "--machine", "web-*", "--label", "role=db"});
+  EXPECT_EQ(none.status, 2);
+  EXPECT_THAT(none.error, HasSubstr("there is no machine \"web-*\" with label "
+                                    "role=db; see: fleetperf machines"));
+  EXPECT_THAT(deployment.Fleetperf({"query", path, "--label", "role"}).error,
+              HasSubstr("--label: \"role\" is not NAME=VALUE"));
+}
+
+TEST(Queries, TimesMayBeRelativeAndLocal) {
+  Deployment deployment;
+  const auto aggregator = deployment.StartAggregator();
+  const auto agent = deployment.StartAgent("box");
+  deployment.WaitForSamples("box");
+  const auto ask = [&](std::vector<std::string> flags) {
+    std::vector<std::string> arguments = {"query", "\\System\\Processes",
+                                          "--step", "1s"};
+    arguments.insert(arguments.end(), flags.begin(), flags.end());
+    return deployment.Json(arguments);
+  };
+  const auto relative = ask({"--from", "-5m"});
+  ASSERT_FALSE(relative.empty());
+  const absl::Time first = TimeOf(relative[0]);
+  // The same second, in other forms.
+  const int64_t start = absl::ToUnixSeconds(first - absl::Seconds(2));
+  EXPECT_EQ(TimeOf(ask({"--from", absl::StrCat(start)})[0]), first);
+  EXPECT_EQ(TimeOf(ask({"--from", absl::FormatTime("%H:%M:%S",
+                                                   absl::FromUnixSeconds(start),
+                                                   absl::UTCTimeZone())})[0]),
+            first);
+  const Result local = RunCommand(
+      {Deployment::Executable("fleetperf"), "query", "\\System\\Processes",
+       "--from", "-5m", "--step", "1s", "--format", "json", "--local"},
+      {{"FLEETPERF_CONFIG", deployment.File("config.yaml")},
+       {"TZ", "Asia/Kathmandu"}});
+  EXPECT_EQ(local.status, 0) << local.error;
+  EXPECT_THAT(local.output, HasSubstr("+05:45\""));
+}
+
+TEST(Queries, ConditionsMayHaveUnits) {
+  Deployment deployment;
+  const auto aggregator = deployment.StartAggregator();
+  const auto agent = deployment.StartAgent("box");
+  deployment.WaitForSamples("box");
+  const auto ask = [&](const std::string& where) {
+    return deployment.Fleetperf({"query", "\\Memory\\Available Bytes",
+                                 "--since", "1h", "--format", "json", "--where",
+                                 where});
+  };
+  EXPECT_THAT(ask("> 1 KiB").output, HasSubstr("Available Bytes"));
+  EXPECT_EQ(ask("< 1KiB").output, "");
+  EXPECT_EQ(ask("< 1KiB").status, 0);
+  EXPECT_THAT(ask("> 5 %").error,
+              HasSubstr("the number is in %, but the values of \\Memory"
+                        "\\Available Bytes are in B"));
+  EXPECT_THAT(ask("> 5 furlongs").error,
+              HasSubstr("--where: \"furlongs\" is not a unit"));
+  const Result watch = deployment.Fleetperf(
+      {"watch", "\\Memory\\Available Bytes", "--where", "> 5ms"});
+  EXPECT_EQ(watch.status, 1);
+  EXPECT_THAT(watch.error, HasSubstr("the number is in ms"));
 }
 
 TEST(Queries, InvalidFlagsAreNamed) {

@@ -117,6 +117,46 @@ TEST_F(Subscriptions, SlowSubscriberDoesNotDelayOthers) {
   EXPECT_EQ(slow.lagged + slow.values.size(), all.size());
 }
 
+TEST_F(Subscriptions, WatchSurvivesARestartOfTheAggregator) {
+  auto agent = Connect(/*epoch=*/7);
+  ASSERT_TRUE(agent->ReceiveAck(1));
+  const auto watch =
+      deployment_.StartFleetperf({"watch", kNumber, "--format", "json"});
+  ASSERT_TRUE(watch->WaitForOutput("\"value\":1"));
+  aggregator_->Signal(SIGKILL);
+  aggregator_->Wait();
+  EXPECT_TRUE(watch->WaitForError("connecting again"));
+  aggregator_ = deployment_.StartAggregator();
+  agent = std::make_unique<FakeAgent>(deployment_.address(), tls_,
+                                      MakeHello("box", epoch_, 2, 1));
+  ASSERT_TRUE(agent->Receive()->has_welcome());
+  Send(*agent, 1);
+  EXPECT_TRUE(watch->WaitForOutput("\"value\":2"));
+  watch->Signal(SIGINT);
+  EXPECT_EQ(watch->Wait(), 0);
+  // Nothing is printed twice.
+  EXPECT_TRUE(watch->WaitForOutput("\"value\":", 2));
+  EXPECT_FALSE(watch->WaitForOutput("\"value\":", 3)) << watch->output();
+}
+
+TEST_F(Subscriptions, WatchEndsAfterACountOrATime) {
+  const auto agent = Connect(/*epoch=*/7);
+  ASSERT_TRUE(agent->ReceiveAck(1));
+  const auto watch = deployment_.StartFleetperf(
+      {"watch", kNumber, "--format", "json", "--count", "2"});
+  ASSERT_TRUE(watch->WaitForOutput("\"value\":1"));
+  Send(*agent, 1);
+  EXPECT_EQ(watch->Wait(), 0);
+  EXPECT_TRUE(watch->WaitForOutput("\"value\":2"));
+  for (const std::string format : {"json", "table"}) {
+    const Result timed = deployment_.Fleetperf(
+        {"watch", kNumber, "--format", format, "--for", "1s"});
+    EXPECT_EQ(timed.status, 0) << timed.error;
+    EXPECT_THAT(timed.output, HasSubstr("Number"));
+    EXPECT_EQ(timed.error, "");
+  }
+}
+
 TEST_F(Subscriptions, KilledSubscriberIsRemoved) {
   const auto agent = Connect(/*epoch=*/7);
   ASSERT_TRUE(agent->ReceiveAck(1));

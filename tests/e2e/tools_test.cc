@@ -385,6 +385,29 @@ TEST(Capture, IsDecodedAndReplayedAsOtherMachine) {
               AllOf(HasSubstr("000000001.block: offset 0: "),
                     HasSubstr("fleetperf-agent: stored "),
                     HasSubstr(" could not be read; the log says why")));
+
+  // The authority of another deployment signed the certificate.
+  Deployment other;
+  const std::string refused_config = deployment.File("refused.yaml");
+  Deployment::Write(
+      refused_config,
+      absl::StrCat("aggregators: ['", deployment.address(),
+                   "']\nreplay: ", capture, "\n",
+                   Deployment::TlsSection(other.Issue("agent", {"incident"}))));
+  const Result refused = RunCommand(
+      {executable, "--config", refused_config, "--name", "incident"});
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_THAT(
+      refused.error,
+      AllOf(HasSubstr("fleetperf-agent: cannot reach the aggregator at " +
+                      deployment.address()),
+            HasSubstr("need certificates of the same authority")));
+  // The certificate names another machine.
+  const Result misnamed =
+      RunCommand({executable, "--config", config, "--name", "another"});
+  EXPECT_EQ(misnamed.status, 1);
+  EXPECT_THAT(misnamed.error, HasSubstr("another"));
+
   aggregator->Signal(SIGKILL);
   aggregator->Wait();
   const auto stopped =

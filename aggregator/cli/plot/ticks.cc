@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "aggregator/cli/numbers.h"
+#include "aggregator/cli/times.h"
 
 namespace fleetperf::cli {
 namespace {
@@ -67,21 +68,30 @@ absl::Duration RoundDuration(absl::Duration shortest) {
   return absl::Ceil(shortest, kWeek);
 }
 
+namespace {
+
+// The time since midnight of some day in the user's zone.
+absl::Duration SinceMidnights(absl::Time time) {
+  return time - absl::UnixEpoch() + absl::Seconds(UserZone().At(time).offset);
+}
+
+}  // namespace
+
 std::vector<absl::Time> TimeTicks(absl::Time first, absl::Time last,
                                   absl::Duration step) {
   std::vector<absl::Time> ticks;
   absl::Time tick =
-      absl::UnixEpoch() + absl::Ceil(first - absl::UnixEpoch(), step);
+      first - SinceMidnights(first) + absl::Ceil(SinceMidnights(first), step);
   for (; tick <= last; tick += step) ticks.push_back(tick);
   return ticks;
 }
 
 std::string TimeLabel(absl::Time tick, absl::Duration step) {
-  const absl::Duration of_day = tick - absl::UnixEpoch();
+  const absl::Duration of_day = SinceMidnights(tick);
   const char* format = of_day == absl::Trunc(of_day, kDay) ? "%b %d"
                        : step < absl::Minutes(1)           ? "%H:%M:%S"
                                                            : "%H:%M";
-  return absl::FormatTime(format, tick, absl::UTCTimeZone());
+  return absl::FormatTime(format, tick, UserZone());
 }
 
 }  // namespace fleetperf::cli

@@ -1,10 +1,17 @@
 #include "aggregator/formula/unit.h"
 
+#include <optional>
+#include <string>
+
 #include "aggregator/formula/value.h"
 #include "tests/support/status_matchers.h"
 
 namespace fleetperf::aggregator {
 namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using testing::StatusIs;
 
 TEST(UnitOf, ComesFromTheTypeOrElseTheName) {
   constexpr uint32_t kRaw = 0x00010100;
@@ -76,6 +83,48 @@ TEST(CauseName, MatchesTheDocumentation) {
       {GapCause::kOverrun, "overrun"},
   };
   for (const auto& test : kCases) EXPECT_EQ(NameOf(test.cause), test.name);
+}
+
+TEST(UnitFactor, ConvertsUnitsOfOneQuantity) {
+  const struct {
+    const char* from;
+    const char* to;
+    std::optional<double> factor;
+  } kCases[] = {
+      {"GiB", "B", 1073741824.0},
+      {"GB", "B", 1e9},
+      {"B", "KiB", 1 / 1024.0},
+      {"MiB/s", "B/s", 1048576.0},
+      {"ms", "s", 0.001},
+      {"h", "s", 3600.0},
+      {"%", "%", 1.0},
+      {"GHz", "MHz", 1000.0},
+      {"Mbit/s", "bit/s", 1e6},
+      {"k", "1/s", 1000.0},
+      {"M", "", 1e6},
+      {"G", "B", 1e9},
+      {"1/(B/s)", "1/(B/s)", 1.0},
+      {"GiB", "B/s", std::nullopt},
+      {"GiB", "%", std::nullopt},
+      {"ms", "B", std::nullopt},
+      {"%", "", std::nullopt},
+      {"B", "bit", std::nullopt},
+      {"ms", "1/(B/s)", std::nullopt},
+  };
+  for (const auto& test : kCases) {
+    SCOPED_TRACE(std::string(test.from) + " to " + test.to);
+    EXPECT_EQ(UnitFactor(test.from, test.to), test.factor);
+  }
+}
+
+TEST(CheckUnit, ListsTheUnits) {
+  for (const char* unit : {"", "k", "TiB", "min", "kB/s", "1/s"}) {
+    EXPECT_OK(CheckUnit(unit));
+  }
+  EXPECT_THAT(CheckUnit("parsecs"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("\"parsecs\" is not a unit"),
+                             HasSubstr(" GiB "), HasSubstr("MiB/s"))));
 }
 
 }  // namespace

@@ -125,5 +125,23 @@ TEST(Chooser, ReturnsTheSinksError) {
               testing::StatusIs(absl::StatusCode::kCancelled, "enough"));
 }
 
+TEST(Condition, ConvertsItsNumberToTheUnitOfTheValues) {
+  v1::Condition proto;
+  proto.set_comparison(v1::COMPARISON_GREATER_OR_EQUAL);
+  proto.set_number(1.5);
+  proto.set_unit("GiB");
+  ASSERT_OK_AND_ASSIGN(const Condition condition, ConditionFromProto(proto));
+  ASSERT_OK_AND_ASSIGN(const Condition in_bytes, condition.In("B", "\\M\\C"));
+  EXPECT_TRUE(in_bytes.HoldsFor(1610612736));
+  EXPECT_FALSE(in_bytes.HoldsFor(1610612735));
+  EXPECT_THAT(condition.In("%", "\\M\\C").status(),
+              testing::StatusIs(
+                  absl::StatusCode::kInvalidArgument,
+                  ::testing::HasSubstr("the number is in GiB, but the values "
+                                       "of \\M\\C are in %")));
+  proto.set_unit("furlongs");
+  EXPECT_FALSE(ConditionFromProto(proto).ok());
+}
+
 }  // namespace
 }  // namespace fleetperf::aggregator

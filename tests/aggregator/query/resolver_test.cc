@@ -1,5 +1,16 @@
 #include "aggregator/query/resolver.h"
 
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "aggregator/query/machine_filter.h"
+#include "aggregator/query/path_check.h"
+#include "fleetperf/v1/fleet.pb.h"
+#include "fleetperf/v1/query.pb.h"
 #include "tests/support/countersets.h"
 #include "tests/support/status_matchers.h"
 
@@ -222,26 +233,139 @@ TEST_F(PathSetTest, ReportsThatNoSamplesExistYet) {
                        "\\Memory\\*: no agent has sent any samples yet"));
 }
 
-TEST_F(PathSetTest, NamesTheMissingInstance) {
-  ASSERT_OK_AND_ASSIGN(
-      const PathSet paths,
-      PathSet::Parse({"\\Memory\\*", "\\Disk(D:)\\*"}, directory_));
-  const auto check = [&](const std::vector<std::set<std::string>>& machines) {
-    InstanceCheck instance_check(paths);
-    for (const auto& instances : machines) instance_check.Add(instances);
-    return instance_check.Finish();
+// Returns the errors of the paths without samples.
+class PathCheckTest : public PathSetTest {
+ protected:
+  std::vector<absl::Status> Missing(
+      const std::vector<std::string>& texts,
+      const std::function<void(PathCheck&)>& add) {
+    auto paths = PathSet::Parse(texts, directory_);
+    EXPECT_OK(paths);
+    PathCheck check(*paths, {});
+    add(check);
+    return check.Missing(directory_);
+  }
+
+  void AddDisk(PathCheck& check, const std::string& machine,
+               const std::string& instance, uint32_t counter_id) {
+    check.AddSeries(machine, *disk_, counter_id, instance, 0);
+  }
+};
+
+TEST_F(PathCheckTest, NamesTheMissingInstance) {
+  const std::string path = "\\Disk(D:)\\*";
+  const auto check = [&](const std::string& counterset,
+                         const std::set<std::string>& names) {
+    return Missing({path}, [&](PathCheck& paths) {
+      paths.AddInstances("web-1", {{counterset, names}});
+    });
   };
-  EXPECT_OK(check({{"d:", "E:"}}));
-  EXPECT_OK(check({{"C:"}, {"D:"}, {"E:"}}));
-  EXPECT_THAT(check({{"C:"}, {"nvme0n1"}}),
-              StatusIs(absl::StatusCode::kNotFound,
-                       "\\Disk(D:)\\*: there was no instance \"D:\" in this "
-                       "time; did you mean \"C:\"? See: fleetperf instances "
-                       "'Disk'"));
-  EXPECT_THAT(check({{"nvme0n1"}}),
-              StatusIs(absl::StatusCode::kNotFound,
-                       HasSubstr("see: fleetperf instances 'Disk'")));
-  EXPECT_OK(check({}));  // no samples in the range
+  EXPECT_THAT(check("Disk", {"C:"}),
+              ElementsAre(StatusIs(
+                  absl::StatusCode::kNotFound,
+                  "\\Disk(D:)\\*: there was no instance \"D:\" in this "
+                  "time; did you mean \"C:\"? See: fleetperf instances "
+                  "'Disk'")));
+  EXPECT_THAT(
+      check("Disk", {"nvme0n1"}),
+      ElementsAre(StatusIs(absl::StatusCode::kNotFound,
+                           HasSubstr("see: fleetperf instances 'Disk'"))));
+  // An instance of another counterset has the name.
+  EXPECT_THAT(check("Network", {"D:"}),
+              ElementsAre(StatusIs(absl::StatusCode::kOutOfRange,
+                                   HasSubstr("no samples in this time"))));
+}
+
+TEST_F(PathCheckTest, ReportsEachPathWithoutSeries) {
+  const std::vector<std::string> paths = {"\\Disk(C:)\\Transfers/sec",
+                                          "\\\\web-2\\Disk(*)\\Transfers/sec",
+                                          "\\Memory\\Available Bytes"};
+  EXPECT_THAT(Missing(paths,
+                      [&](PathCheck& check) {
+                        AddDisk(check, "web-1", "c:", testing::kTransfers);
+                        // Another counter, and another machine.
+                        AddDisk(check, "web-2", "C:", testing::kBytesPerRead);
+                        AddDisk(check, "db-1", "C:", testing::kTransfers);
+                      }),
+              ElementsAre(StatusIs(absl::StatusCode::kOutOfRange,
+                                   HasSubstr("\\\\web-2\\Disk(*)")),
+                          StatusIs(absl::StatusCode::kOutOfRange,
+                                   HasSubstr("\\Memory\\Available"))));
+}
+
+TEST_F(PathCheckTest, AggregatesLeftOutAreNotMissing) {
+  EXPECT_THAT(Missing({"\\Disk(*)\\Transfers/sec"},
+                      [&](PathCheck& check) {
+                        check.AddInstances("web-1", {{"Disk", {"_Total"}}});
+                      }),
+              IsEmpty());
+}
+
+TEST_F(PathCheckTest, SaysThatACounterIsNoLongerCollected) {
+  const absl::Time end = absl::FromUnixSeconds(1'795'211'340);
+  directory_.SetNewestSample("web-1", end + absl::Seconds(20));
+  CollectedQuery memory{
+      .machine = "web-1",
+      .schema = memory_,
+      .interval = absl::Seconds(1),
+      .columns = {{testing::kAvailableBytes, 8}, {testing::kPageFaults, 8}}};
+  directory_.AddQuery(memory)->Note(end);
+  memory.columns.pop_back();
+  const auto narrower = directory_.AddQuery(memory);
+  narrower->Note(end + absl::Seconds(1));
+  narrower->Note(end + absl::Seconds(20));
+  EXPECT_THAT(
+      Missing({"\\Memory\\Page Faults/sec", "\\Memory\\Available Bytes"},
+              [](PathCheck&) {}),
+      ElementsAre(
+          StatusIs(absl::StatusCode::kOutOfRange,
+                   HasSubstr("this is no longer collected; its newest sample "
+                             "is of 2026-11-20T21:49:00Z")),
+          StatusIs(absl::StatusCode::kOutOfRange,
+                   HasSubstr("there are no samples in this time; the newest "
+                             "sample is of 2026-11-20T21:49:20Z"))));
+}
+
+TEST_F(PathSetTest, SelectsMachinesByNameAndLabel) {
+  for (const auto& [name, role] :
+       {std::pair("web-1", "web"), {"web-2", "db"}}) {
+    v1::Machine machine;
+    machine.set_name(name);
+    machine.set_agent(name);
+    (*machine.mutable_labels())["role"] = role;
+    directory_.AddMachine(machine);
+  }
+  // A machine has the labels of its agent.
+  v1::Machine remote;
+  remote.set_name("db-1");
+  remote.set_agent("web-2");
+  directory_.AddMachine(remote);
+  const auto select = [&](const std::string& name,
+                          const std::map<std::string, std::string>& labels) {
+    v1::QueryRangeRequest request;
+    request.set_machine(name);
+    request.mutable_labels()->insert(labels.begin(), labels.end());
+    auto paths = PathSet::Parse({"\\Disk(*)\\Bytes per Read"}, directory_);
+    EXPECT_OK(paths);
+    paths->LimitTo(MachineFilter::Of(request, directory_));
+    const auto selected = paths->Select(directory_);
+    std::vector<std::string> machines;
+    if (!selected.ok()) machines.push_back(selected.status().ToString());
+    if (selected.ok()) {
+      for (const auto& [machine, countersets] : *selected) {
+        machines.push_back(machine);
+      }
+    }
+    return machines;
+  };
+  EXPECT_THAT(select("", {}), ElementsAre("db-1", "web-1", "web-2"));
+  EXPECT_THAT(select("WEB-*", {}), ElementsAre("web-1", "web-2"));
+  EXPECT_THAT(select("", {{"role", "d*"}}), ElementsAre("db-1", "web-2"));
+  EXPECT_THAT(select("web-*", {{"role", "db"}}), ElementsAre("web-2"));
+  EXPECT_THAT(select("web-*", {{"role", "db"}, {"site", "*"}}),
+              ElementsAre(HasSubstr("there is no machine \"web-*\" with label "
+                                    "role=db and site=*; see: fleetperf "
+                                    "machines")));
 }
 
 // The call of subscriptions when a counterset of a machine appears.

@@ -77,6 +77,34 @@ TEST(Directory, KeepsEveryRegistrationOfACounterset) {
   EXPECT_THAT(hashes, ElementsAre("a", "b"));
 }
 
+TEST(Directory, CollectingFollowsTheNewestTicks) {
+  const auto memory = MakeSchema("0", testing::MemoryRegistration());
+  Directory directory;
+  CollectedQuery query{
+      .machine = "web-1",
+      .schema = memory,
+      .interval = absl::Seconds(10),
+      .columns = {{testing::kAvailableBytes, 8}, {testing::kPageFaults, 8}}};
+  const auto both = directory.AddQuery(query);
+  query.interval = absl::Seconds(1);
+  query.columns.pop_back();
+  const auto one = directory.AddQuery(query);
+  EXPECT_EQ(directory.AddQuery(query), one);  // of another epoch
+  const auto collecting = [&] {
+    return directory.Collecting("web-1", *directory.Countersets("web-1")[0]);
+  };
+  EXPECT_EQ(collecting().size(), 2);  // no ticks yet
+  both->Note(kStart);
+  one->Note(kStart + absl::Seconds(25));  // 2.5 intervals
+  EXPECT_EQ(collecting().size(), 2);
+  one->Note(kStart + absl::Seconds(26));
+  EXPECT_THAT(collecting(), ElementsAre(testing::kAvailableBytes));
+  EXPECT_EQ(directory.NewestTick("web-1", *memory, testing::kPageFaults),
+            kStart);
+  EXPECT_EQ(directory.NewestTick("web-1", *memory, testing::kAvailableBytes),
+            kStart + absl::Seconds(26));
+}
+
 TEST(Directory, NewestSampleMayGoBackwards) {
   Directory directory;
   directory.SetNewestSample("web-1", kStart);

@@ -136,13 +136,14 @@ TEST_F(FleetServiceTest, ListsAFleetWithTheMaximumOfLabels) {
     ASSERT_OK(store_->PutMachine(machine, ""));
   }
   EXPECT_EQ(CountLines([&] {
-              return cli::ListMachines(*connection_, cli::Format::kJson, "",
+              return cli::ListMachines(*connection_, cli::Format::kJson, {},
                                        /*verbose=*/false);
             }),
             kMachines);
   EXPECT_EQ(CountLines([&] {
               return cli::ListMachines(*connection_, cli::Format::kJson,
-                                       "web-99*", /*verbose=*/true);
+                                       {.machine = "web-99*"},
+                                       /*verbose=*/true);
             }),
             111);
   // The request of earlier versions, which follow the tokens.
@@ -172,7 +173,7 @@ TEST_F(FleetServiceTest, ListsAMachineThatWasStoredWithSixteenMiBOfLabels) {
     machine.set_operating_system(std::string(1 << 20, 'y'));
   }
   EXPECT_EQ(CountLines([&] {
-              return cli::ListMachines(*connection_, cli::Format::kJson, "",
+              return cli::ListMachines(*connection_, cli::Format::kJson, {},
                                        /*verbose=*/false);
             }),
             3);
@@ -192,7 +193,7 @@ TEST_F(FleetServiceTest, ListsCountersetsInPages) {
   }
   PutCatalogue("web-1", catalogue);
   EXPECT_EQ(CountLines([&] {
-              return cli::ListCountersets(*connection_, cli::Format::kJson, "");
+              return cli::ListCountersets(*connection_, cli::Format::kJson, {});
             }),
             kCountersets);
   // A client without support for pages gets the part that fits.
@@ -219,8 +220,8 @@ TEST_F(FleetServiceTest, ListsCountersInPages) {
   *catalogue.add_countersets() = ToProto(registration);
   PutCatalogue("web-1", catalogue);
   EXPECT_EQ(CountLines([&] {
-              return cli::ListCounters(*connection_, cli::Format::kJson,
-                                       "Many");
+              return cli::ListCounters(*connection_, cli::Format::kJson, "Many",
+                                       {});
             }),
             kMaxCounters);
 }
@@ -247,7 +248,7 @@ TEST_F(FleetServiceTest, ListsInstancesInPages) {
   }
   EXPECT_EQ(CountLines([&] {
               return cli::ListInstances(*connection_, cli::Format::kJson,
-                                        "Disk", "");
+                                        "Disk", {});
             }),
             kInstances);
   grpc::ClientContext context;

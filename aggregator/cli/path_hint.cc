@@ -1,0 +1,42 @@
+#include "aggregator/cli/path_hint.h"
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/strip.h"
+
+namespace fleetperf::cli {
+namespace {
+
+// Whether a text is not a path at all: paths start with a backslash, and
+// expressions may start with a number.
+bool LacksBackslash(absl::string_view text) {
+  if (!absl::StrContains(text, '\\')) return true;
+  const char first = text.front();
+  return first != '\\' && first != '(' && first != ' ' &&
+         !absl::ascii_isdigit(first);
+}
+
+// Whether a path may have lost the second backslash of "\\machine": then its
+// counterset would be followed by another counterset.
+bool MayLackMachine(absl::string_view text) {
+  if (!absl::ConsumePrefix(&text, "\\") || absl::StartsWith(text, "\\")) {
+    return false;
+  }
+  const size_t end = text.find('\\');
+  const size_t instance = text.find('(');
+  if (end == absl::string_view::npos || instance < end) return false;
+  return absl::StrContains(text.substr(end + 1), '\\');
+}
+
+}  // namespace
+
+std::string ShellHint(absl::string_view path) {
+  if (path.empty() || (!LacksBackslash(path) && !MayLackMachine(path) &&
+                       !absl::StrContains(path, "()\\"))) {
+    return "";
+  }
+  return "; the shell may have changed the path: write it in single quotes, as "
+         "in '\\\\web-1\\System\\Processes'";
+}
+
+}  // namespace fleetperf::cli

@@ -1,0 +1,61 @@
+// Finds the paths of a request that have no samples, and explains why.
+
+#ifndef FLEETPERF_AGGREGATOR_QUERY_PATH_CHECK_H_
+#define FLEETPERF_AGGREGATOR_QUERY_PATH_CHECK_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "aggregator/query/resolver.h"
+#include "aggregator/samples/directory.h"
+#include "aggregator/samples/frame.h"
+
+namespace fleetperf::aggregator {
+
+// The names of instances by counterset name.
+using InstanceNames = std::map<std::string, std::set<std::string>>;
+
+// Returns the path of an error of PathSet::Select or PathCheck::Missing. The
+// message starts with the path and ": ".
+std::optional<std::string> PathOf(const absl::Status& status);
+
+// Finds the paths that have no samples. Thread-compatible.
+class PathCheck {
+ public:
+  // `paths` without those that PathSet::Select missed.
+  PathCheck(const PathSet& paths, const std::vector<absl::Status>& missed);
+
+  // Adds a series with samples. `index` is the number of its instance among
+  // those with its name.
+  void AddSeries(const std::string& machine, const Schema& schema,
+                 uint32_t counter_id, const std::string& instance,
+                 uint32_t index);
+  // Adds the names of all instances of a machine, selected or not.
+  void AddInstances(const std::string& machine, const InstanceNames& names);
+
+  // Returns an error for each path without samples, in order. Its code is
+  // NotFound if the path has an instance name that no instance had, although
+  // the counterset had others; otherwise it is OutOfRange.
+  std::vector<absl::Status> Missing(const Directory& directory) const;
+
+ private:
+  struct Pending {
+    PathSet::NamedPath path;
+    std::set<std::string> seen;  // some instances, for suggestions
+  };
+
+  absl::Status Explain(const Pending& pending,
+                       const Directory& directory) const;
+
+  const MachineFilter filter_;
+  std::vector<Pending> pending_;
+};
+
+}  // namespace fleetperf::aggregator
+
+#endif  // FLEETPERF_AGGREGATOR_QUERY_PATH_CHECK_H_
