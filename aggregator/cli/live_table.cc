@@ -120,6 +120,7 @@ Record LiveTable::ToRecord(const Row& row, absl::Time now) {
   value.text = is_ok ? number.number : ValueText(row.series, row.newest);
   record.push_back(std::move(value));
   record.push_back({.name = "unit", .value = is_ok ? number.unit : ""});
+  record.push_back(PresenceField(row.newest));
   Field late{.name = "late"};
   if (row.IsLate(now)) late.value = AgeText(row.newest.time, now);
   record.push_back(std::move(late));

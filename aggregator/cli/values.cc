@@ -1,5 +1,6 @@
 #include "aggregator/cli/values.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "absl/strings/ascii.h"
@@ -81,6 +82,7 @@ void ForEachValue(const v1::Points& points,
       value.newest_sample =
           absl::FromUnixNanos(points.newest_sample_unix_nanos());
     }
+    if (i < points.presence_size()) value.presence = points.presence(i);
     use(value);
   }
 }
@@ -187,7 +189,20 @@ Record ValueRecord(const v1::Series& series, const Value& value,
     newest.shown_in = kInTables | kInCsv;
   }
   record.push_back(newest);
+  record.push_back(PresenceField(value));
   return record;
+}
+
+Field PresenceField(const Value& value) {
+  Field field{.name = "presence"};
+  if (!value.ok() || value.presence >= 1) {
+    field.shown_in = kInTables | kInCsv;
+    return field;
+  }
+  field.value = value.presence;
+  // Never 100 %: the instance was absent at least once.
+  field.text = absl::StrFormat("%.1f %%", std::min(100 * value.presence, 99.9));
+  return field;
 }
 
 std::string ReasonText(const Value& value) {

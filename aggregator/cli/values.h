@@ -24,6 +24,7 @@ struct Value {
   // The newest sample's time, if the range goes on for more than 2.5 of the
   // series' intervals after it.
   std::optional<absl::Time> newest_sample = std::nullopt;
+  double presence = 1;
 
   bool ok() const { return status == v1::VALUE_STATUS_OK; }
 };
@@ -58,6 +59,9 @@ std::string AgeText(absl::Time time, absl::Time now);
 // status, unit and details. For users: `with_time` adds a time column.
 Record ValueRecord(const v1::Series& series, const Value& value,
                    bool with_time);
+
+// Returns the presence of the instance, empty if it was always there.
+Field PresenceField(const Value& value);
 
 // Returns the reason why a value is missing: the cause if known, else the
 // status.

@@ -338,5 +338,25 @@ TEST(ForEachValue, ReadsColumnsWithDefaults) {
                  R"("unit":"B","cause":"clock_step"})"));
 }
 
+TEST(ValueRecord, ShowsPresenceWhereItIsBelow1) {
+  v1::Series series;
+  series.set_path("\\Disk(C:)\\Queue");
+  Value value{.time = absl::FromUnixSeconds(0), .value = 5};
+  const Record always = ValueRecord(series, value, /*with_time=*/false);
+  value.presence = 0.25;
+  const Record sometimes = ValueRecord(series, value, /*with_time=*/false);
+  EXPECT_THAT(ToJson(sometimes), ::testing::HasSubstr("\"presence\":0.25"));
+  EXPECT_THAT(ToJson(always), ::testing::Not(::testing::HasSubstr("presence")));
+  EXPECT_THAT(FormatTable({always}, 0)[0],
+              ::testing::Not(::testing::HasSubstr("PRESENCE")));
+  const auto table = FormatTable({always, sometimes}, 0);
+  EXPECT_THAT(table[0], ::testing::HasSubstr("PRESENCE"));
+  EXPECT_THAT(table[1], ::testing::Not(::testing::HasSubstr("%")));
+  EXPECT_THAT(table[2], ::testing::HasSubstr("25.0 %"));
+  // Never rounded to the whole time.
+  value.presence = 0.99999;
+  EXPECT_EQ(PresenceField(value).text, "99.9 %");
+}
+
 }  // namespace
 }  // namespace fleetperf::cli
