@@ -3,6 +3,8 @@
 #ifndef FLEETPERF_AGGREGATOR_CLI_CHECK_H_
 #define FLEETPERF_AGGREGATOR_CLI_CHECK_H_
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 

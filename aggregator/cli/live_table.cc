@@ -65,6 +65,13 @@ void LiveTable::SetOrder(Order order) {
   first_ = 0;
 }
 
+size_t LiveTable::CountLate(absl::Time now) const {
+  return static_cast<size_t>(
+      std::count_if(rows_.begin(), rows_.end(), [&](const auto& entry) {
+        return !entry.second.is_empty() && entry.second.IsLate(now);
+      }));
+}
+
 void LiveTable::TurnPage(int pages) {
   const size_t rows = static_cast<size_t>(std::abs(pages)) * page_size_;
   first_ = pages > 0 ? first_ + rows : first_ - std::min(first_, rows);

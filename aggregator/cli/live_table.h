@@ -29,6 +29,9 @@ class LiveTable {
   void SetOrder(Order order);
   Order order() const { return order_; }
 
+  // Returns the number of rows that are late at `now`.
+  size_t CountLate(absl::Time now) const;
+
   // Moves `pages` pages forward or back.
   void TurnPage(int pages);
 

@@ -176,15 +176,20 @@ class TableViewer : public Viewer {
         return is_over_ || has_key_ || has_changed_;
       };
       wakeup_.Await(&mutex_, pause, is_awake);
-      const bool has_news = wakeup_.Await(
-          &mutex_, is_redrawn_ ? kRedraw : absl::InfiniteDuration(), is_new);
+      const bool has_news = wakeup_.Await(&mutex_, kRedraw, is_new);
       if (is_over_ && !has_changed_) return;
-      if (has_news || is_redrawn_) Draw();
+      if (has_news || is_redrawn_ || HasNewLateRows()) Draw();
     }
+  }
+
+  // Whether values that do not arrive changed the table.
+  bool HasNewLateRows() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return table_.CountLate(Clock::Real().Now()) > late_rows_;
   }
 
   void Draw() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     has_changed_ = false;
+    late_rows_ = table_.CountLate(Clock::Real().Now());
     has_key_ = false;
     LiveTable::Look look{.columns = TableWidth()};
     if (IsTerminal()) look.trend = ShownCharacters();
@@ -209,6 +214,7 @@ class TableViewer : public Viewer {
   Wakeup wakeup_;
   LiveTable table_ ABSL_GUARDED_BY(mutex_);
   bool has_changed_ ABSL_GUARDED_BY(mutex_) = false;
+  size_t late_rows_ ABSL_GUARDED_BY(mutex_) = 0;  // in the last table
   bool has_key_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_closed_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_over_ ABSL_GUARDED_BY(mutex_) = false;

@@ -113,6 +113,26 @@ TEST_F(Output, WatchMarksDeadMachine) {
   EXPECT_THAT(watch->output(), ContainsRegex("Z, [23]m[0-9]+s old"));
 }
 
+TEST_F(Output, WatchMarksMachineThatDies) {
+  FakeAgent agent(deployment_.address(), deployment_.Issue("agent", {"web"}),
+                  MakeHello("web", kEpoch, 1, 0));
+  ASSERT_TRUE(agent.Receive()->has_welcome());
+  const int64_t start =
+      perflib::PerfTime100NSecFromTime(Clock::Real().Now() - absl::Seconds(3));
+  const auto send = [&](uint64_t sequence) {
+    return agent.Send(MakeNumberBatch("web", kEpoch, sequence, start)) &&
+           agent.ReceiveAck(sequence);
+  };
+  ASSERT_TRUE(send(1));
+  const auto watch =
+      deployment_.StartFleetperf({"watch", "\\\\web\\Numbers\\Number"});
+  ASSERT_TRUE(watch->WaitForOutput("Number"));
+  ASSERT_TRUE(send(2));
+  ASSERT_TRUE(send(3));
+  // No further value arrives, but a table that says so.
+  EXPECT_TRUE(watch->WaitForOutput(" old")) << watch->output();
+}
+
 TEST_F(Output, TablesFitTerminalUnlessWide) {
   for (const std::string command :
        {"query '\\Numbers\\Number'", "query '\\Numbers\\Number' --step 1s",
