@@ -222,7 +222,7 @@ def combined(values, question):
     if question["agg"] == "count":
         scale = 0
     elif any(m.series.counter.formula == "average_timer" for m, _ in there):
-        scale = max(scale, 10 * number)  # converted ticks are whole
+        scale = max(scale, 1000 * number)  # converted ticks are whole
     return Value("ok", number, cause, breaks, coverage, scale=scale)
 
 

@@ -212,7 +212,9 @@ def grown(older, newer, wraps):
 
 def is_open(series, question):
     """Whether the values depend on samples that the rules allow to be missing,
-    or on samples after the end."""
+    on samples after the end, or on a clock that was set back over the start."""
+    if any(p.end <= question["start"] < p.start for p in series.pieces):
+        return True
     return not question["unit"] and any(
         question["start"] < p.end <= question["end"] and
         (p.start > question["end"] or not is_known(series, p, question))

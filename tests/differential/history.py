@@ -77,6 +77,7 @@ class Writer:
         self.lives = 0
         self.epoch = 0
         self.interval = SECOND
+        self.used = set()  # intervals in this epoch
         self.handles = {}
         self.instances = [Instance("C:", 0, 0.01), Instance("D:", 0, 0.02),
                           Instance("_Total", 0, 0.005),
@@ -104,14 +105,15 @@ class Writer:
             self.commands.append(
                 ["counterset", name, name, GUIDS[name], name == "Load",
                  registration(counters)])
+        self.used = set()
         if self.epoch == 1 or rng.random() < 0.3:
             self.choose_interval()
+        self.used.add(self.interval)
         self.define_queries(0)
         changes = 0
         for i in range(rng.randint(*self.options["ticks"])):
-            if rng.random() < self.options["replan"]:
+            if rng.random() < self.options["replan"] and self.choose_interval():
                 changes += 1
-                self.choose_interval()
                 self.define_queries(changes)
             self.pass_time()
             self.take_tick("Load", self.instances + self.twins)
@@ -123,10 +125,13 @@ class Writer:
         self.commands.append(["send"])
 
     def choose_interval(self):
-        """A query of a new plan has another interval; otherwise it is the same."""
-        self.interval = self.rng.choice([
-            i for i in self.options["intervals"]
-            if self.options["replan"] == 0 or i != self.interval])
+        """A query of a new plan has an interval that is new in the epoch;
+        otherwise it would be the same query again."""
+        new = [i for i in self.options["intervals"] if i not in self.used]
+        if new:
+            self.interval = self.rng.choice(new)
+        self.used.add(self.interval)
+        return bool(new)
 
     def define_queries(self, changes):
         for name, counters in self.countersets.items():
