@@ -5,7 +5,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"

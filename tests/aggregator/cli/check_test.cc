@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "perflib/counter_type.h"
+#include "tests/support/status_matchers.h"
 
 namespace fleetperf::cli {
 namespace {
@@ -46,6 +47,10 @@ CheckResult Above80And95(bool has_wildcards = false) {
                       .has_wildcards = has_wildcards});
 }
 
+void Put(CheckResult* result, const v1::Series& series, const Value& value) {
+  ASSERT_OK(result->Add(series, value));
+}
+
 TEST(Check, ComparesAValueWithThresholds) {
   const struct {
     double value;
@@ -64,7 +69,7 @@ TEST(Check, ComparesAValueWithThresholds) {
   };
   for (const auto& test : kCases) {
     CheckResult result = Above80And95();
-    result.Add(Processor("web-1", "a"), Now(test.value));
+    Put(&result, Processor("web-1", "a"), Now(test.value));
     EXPECT_EQ(result.state(), test.state);
     EXPECT_EQ(result.Line(), test.line);
   }
@@ -72,10 +77,10 @@ TEST(Check, ComparesAValueWithThresholds) {
 
 TEST(Check, NamesTheWorstOfSeveralSeries) {
   CheckResult result = Above80And95();
-  result.Add(Processor("web-1", "a"), Now(1));
-  result.Add(Processor("web-2", "a"), Now(90));
-  result.Add(Processor("web-3", "a"), Now(99));
-  result.Add(Processor("web-4", "a"), Now(85));
+  Put(&result, Processor("web-1", "a"), Now(1));
+  Put(&result, Processor("web-2", "a"), Now(90));
+  Put(&result, Processor("web-3", "a"), Now(99));
+  Put(&result, Processor("web-4", "a"), Now(85));
   EXPECT_EQ(result.state(), CheckState::kCritical);
   EXPECT_THAT(result.Line(),
               HasSubstr("CRITICAL - \\\\web-3\\CPU(a)\\Time is 99.00 %, > 95; "
@@ -84,18 +89,18 @@ TEST(Check, NamesTheWorstOfSeveralSeries) {
 
 TEST(Check, StaleDataAreUnknown) {
   CheckResult fresh = Above80And95();
-  fresh.Add(Processor("web-1", "a"), Stopped(10, absl::Seconds(60)));
+  Put(&fresh, Processor("web-1", "a"), Stopped(10, absl::Seconds(60)));
   EXPECT_EQ(fresh.state(), CheckState::kOk);
   CheckResult result = Above80And95();
-  result.Add(Processor("web-1", "a"), Stopped(90, absl::Seconds(61)));
-  result.Add(Processor("web-2", "a"), Now(90));
+  Put(&result, Processor("web-1", "a"), Stopped(90, absl::Seconds(61)));
+  Put(&result, Processor("web-2", "a"), Now(90));
   EXPECT_EQ(result.state(), CheckState::kUnknown);
   EXPECT_THAT(result.Line(),
               HasSubstr("FLEETPERF UNKNOWN - \\\\web-1\\CPU(a)\\Time is stale: "
                         "newest sample 07:58:59Z, 1m1s old; "
                         "1 unknown, 1 warning of 2 series"));
   // A known problem is worse than an unknown state.
-  result.Add(Processor("web-3", "a"), Now(96));
+  Put(&result, Processor("web-3", "a"), Now(96));
   EXPECT_EQ(result.state(), CheckState::kCritical);
 }
 
@@ -104,26 +109,55 @@ TEST(Check, MissingDataAreUnknown) {
   EXPECT_EQ(none.state(), CheckState::kUnknown);
   EXPECT_EQ(none.Line(), "FLEETPERF UNKNOWN - no samples in this time");
   CheckResult gap = Above80And95();
-  gap.Add(Processor("web-1", "a"), {.time = kEnd,
-                                    .status = v1::VALUE_STATUS_GAP,
-                                    .cause = v1::GAP_CAUSE_NO_SAMPLES});
+  Put(&gap, Processor("web-1", "a"),
+      {.time = kEnd,
+       .status = v1::VALUE_STATUS_GAP,
+       .cause = v1::GAP_CAUSE_NO_SAMPLES});
   EXPECT_EQ(gap.state(), CheckState::kUnknown);
   EXPECT_EQ(gap.Line(),
             "FLEETPERF UNKNOWN - \\\\web-1\\CPU(a)\\Time has no value: "
             "no_samples | '\\\\web-1\\CPU(a)\\Time'=U;~:80;~:95");
 }
 
+TEST(Check, MissingPathIsUnknownUnlessAnotherIsCritical) {
+  CheckResult result = Above80And95();
+  Put(&result, Processor("web-1", "a"), Now(90));
+  result.AddMissing("\\\\web-2\\CPU(a)\\Time: no samples");
+  EXPECT_EQ(result.state(), CheckState::kUnknown);
+  EXPECT_THAT(result.Line(),
+              HasSubstr("UNKNOWN - \\\\web-2\\CPU(a)\\Time: no samples"));
+  Put(&result, Processor("web-1", "b"), Now(96));
+  EXPECT_EQ(result.state(), CheckState::kCritical);
+}
+
+TEST(Check, ThresholdsHaveUnits) {
+  v1::Condition above_1gib = Is(v1::COMPARISON_GREATER, 1);
+  above_1gib.set_unit("GiB");
+  v1::Series memory = Processor("web-1", "");
+  memory.set_unit("B");
+  CheckResult result({.warn = above_1gib, .stale = absl::Minutes(1)});
+  Put(&result, memory, Now(1'073'741'824.0));
+  EXPECT_EQ(result.state(), CheckState::kOk);
+  Put(&result, memory, Now(1'073'741'825.0));
+  EXPECT_EQ(result.state(), CheckState::kWarning);
+  EXPECT_THAT(
+      result.Add(Processor("web-1", "a"), Now(1)),
+      testing::StatusIs(absl::StatusCode::kInvalidArgument,
+                        HasSubstr("in GiB, but the values of \\CPU(a)\\Time "
+                                  "are in %")));
+}
+
 TEST(Check, PassingInstancesAreNotStaleIfThePathHasWildcards) {
   for (const bool has_wildcards : {false, true}) {
     CheckResult result = Above80And95(has_wildcards);
-    result.Add(Processor("web-1", "ended"), Stopped(99, absl::Minutes(3)));
-    result.Add(Processor("web-1", "new"),
-               {.time = kEnd, .status = v1::VALUE_STATUS_NEED_TWO_SAMPLES});
-    result.Add(Processor("web-1", "a"), Now(1));
+    Put(&result, Processor("web-1", "ended"), Stopped(99, absl::Minutes(3)));
+    Put(&result, Processor("web-1", "new"),
+        {.time = kEnd, .status = v1::VALUE_STATUS_NEED_TWO_SAMPLES});
+    Put(&result, Processor("web-1", "a"), Now(1));
     EXPECT_EQ(result.state(),
               has_wildcards ? CheckState::kOk : CheckState::kUnknown);
     // Another machine's samples say nothing about this one.
-    result.Add(Processor("web-2", "a"), Stopped(1, absl::Minutes(3)));
+    Put(&result, Processor("web-2", "a"), Stopped(1, absl::Minutes(3)));
     EXPECT_EQ(result.state(), CheckState::kUnknown);
   }
 }
@@ -139,7 +173,7 @@ TEST(Check, WritesThresholdsAsRanges) {
   for (const auto& test : kCases) {
     CheckResult result(
         {.warn = Is(test.comparison, 5), .stale = absl::Minutes(1)});
-    result.Add(Processor("web-1", "a"), Now(1));
+    Put(&result, Processor("web-1", "a"), Now(1));
     EXPECT_THAT(result.Line(),
                 HasSubstr(std::string("=1%;") + test.range + ";"));
   }
@@ -149,9 +183,9 @@ TEST(Check, WritesNumbersAndLabelsThatPluginsAccept) {
   CheckResult result({.stale = absl::Minutes(1)});
   v1::Series series = Processor("web-1", "it's a|b=c");
   series.set_unit("1/s");
-  result.Add(series, Now(1e15));
+  Put(&result, series, Now(1e15));
   series.set_path("\\B");
-  result.Add(series, Now(0.0000001));
+  Put(&result, series, Now(0.0000001));
   EXPECT_THAT(
       result.Line(),
       HasSubstr("'\\\\web-1\\CPU(it''s a/b:c)\\Time'=1000000000000000;;"));
