@@ -22,9 +22,10 @@ std::string CountedUnit(const std::string& name) {
     return "MiB";
   }
   if (absl::StrContains(name, "Bytes") ||
-      absl::StrContains(name, "Working Set")) {
+      absl::StrContains(name, "Working Set") || name == "Commit Limit") {
     return "B";
   }
+  if (absl::EndsWith(name, " Seconds")) return "s";
   if (name == "Current Bandwidth") return "bit/s";
   if (absl::StrContains(name, "Frequency") && !absl::StrContains(name, "%")) {
     return "MHz";

@@ -95,7 +95,8 @@ constexpr CounterSpec kCounters[] = {
      "File pages that were needed again after they had been reclaimed "
      "(workingset_refault_file)."},
     {18, kPerfCounterCounter, "Transition Pages RePurposed/sec",
-     "Pages reclaimed for another purpose (pgsteal)."},
+     "Pages reclaimed for another purpose (pgsteal_kswapd, pgsteal_direct, "
+     "pgsteal_khugepaged and pgsteal_proactive)."},
     {kFirstLinuxCounterId + 0, kPerfCounterLargeRawcount, "Total Bytes",
      "Memory that the kernel manages (MemTotal)."},
     {kFirstLinuxCounterId + 1, kPerfCounterLargeRawcount, "Anonymous Bytes",
@@ -163,6 +164,8 @@ constexpr Term kVmstat[] = {
     {"pgmajfault", kPageReadsPerSec},
     {"pgsteal_kswapd", kTransitionPagesRepurposedPerSec},
     {"pgsteal_direct", kTransitionPagesRepurposedPerSec},
+    {"pgsteal_khugepaged", kTransitionPagesRepurposedPerSec},
+    {"pgsteal_proactive", kTransitionPagesRepurposedPerSec},
     {"oom_kill", kOutOfMemoryKillsPerSec},
     {"compact_stall", kCompactionStallsPerSec},
 };

@@ -56,6 +56,9 @@ pgmajfault 600
 pgsteal_kswapd 7000
 pgsteal_direct 80
 pgsteal_khugepaged 25
+pgsteal_proactive 6
+pgsteal_anon 7100
+pgsteal_file 11
 oom_kill 9
 compact_stall 10
 )");
@@ -86,7 +89,7 @@ TEST_F(MemoryTest, ReadsEveryCounter) {
                 {"Pool Nonpaged Bytes", (8000 + 900 + 10) * kKib},
                 {"Pool Paged Bytes", 70000 * kKib},
                 {"Transition Faults/sec", 111},
-                {"Transition Pages RePurposed/sec", 7000 + 80},
+                {"Transition Pages RePurposed/sec", 7000 + 80 + 25 + 6},
                 {"Total Bytes", 16310000 * kKib},
                 {"Anonymous Bytes", 50000 * kKib},
                 {"Shared Bytes", 6000 * kKib},
