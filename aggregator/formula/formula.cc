@@ -226,6 +226,19 @@ CalculatedValue CalculateSampleSum(const CounterFormula& formula,
   }
 }
 
+CalculatedValue CalculateSampleMean(const CounterFormula& formula,
+                                    const Growth& sum, uint64_t count) {
+  if (formula.formula == Formula::kRaw) {
+    // In integers, because the sum may have more digits than a real number.
+    return Result(formula,
+                  ToReal(sum.value / count) +
+                      ToReal(sum.value % count) / static_cast<Real>(count));
+  }
+  const CalculatedValue of_all = CalculateSampleSum(formula, sum, count);
+  if (!of_all.ok()) return of_all;
+  return CalculatedValue::Of(of_all.value / static_cast<double>(count));
+}
+
 GrowthOrStatus GrowthBetween(const CounterFormula& formula,
                              const RawSample& older, const RawSample& newer) {
   if (NeedsDenominatorCounter(formula) &&

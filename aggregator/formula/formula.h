@@ -74,6 +74,10 @@ CalculatedValue CalculateSample(const CounterFormula& formula,
 CalculatedValue CalculateSampleSum(const CounterFormula& formula,
                                    const Growth& sum, uint64_t count);
 
+// Returns the mean of these values. That of equal raw values is their value.
+CalculatedValue CalculateSampleMean(const CounterFormula& formula,
+                                    const Growth& sum, uint64_t count);
+
 // The growth from `older` to `newer`, which must be of one life, or the status
 // that describes the problem.
 struct GrowthOrStatus {

@@ -19,6 +19,11 @@ namespace fleetperf::aggregator {
 // limit is half an interval more than two, since ticks are not exact.
 inline constexpr double kMaxIntervalsApart = 2.5;
 
+// A sample that is more intervals than this before the start of a range begins
+// no piece in the range. All sound pieces are within this limit, even if the
+// clocks differ.
+inline constexpr double kMaxIntervalsBefore = 3;
+
 // Two adjacent samples. Either `problem` is OK and there is growth, or
 // `problem` is the reason why there is none.
 struct Piece {

@@ -28,7 +28,19 @@ Over OverOfValues(const CounterFormula& formula, Over over) {
                                                            : Over::kAverage;
 }
 
-// Returns the contribution of a summary to its window's values.
+// Whether the values are added up, for their sum or mean.
+bool AddsUp(Over over) {
+  return over == Over::kFormula || over == Over::kAverage || over == Over::kSum;
+}
+
+// Returns the sum of the values of a summary of samples.
+CalculatedValue SumOf(const CounterFormula& formula, const Summary& summary) {
+  return formula.formula == perflib::Formula::kRawFraction
+             ? CalculatedValue::Of(summary.sum)
+             : CalculateSampleSum(formula, summary.growth, summary.values);
+}
+
+// Returns the mean, smallest, largest or last value of a summary.
 CalculatedValue ValueOf(const CounterFormula& formula, Over over,
                         const Summary& summary, const RawSample& newest) {
   switch (over) {
@@ -46,14 +58,14 @@ CalculatedValue ValueOf(const CounterFormula& formula, Over over,
       break;
   }
   if (formula.formula == perflib::Formula::kRawFraction) {
-    return CalculatedValue::Of(summary.sum);
+    const double mean = summary.sum / static_cast<double>(summary.values);
+    // The sum is rounded, but a mean of equal values is that value.
+    return CalculatedValue::Of(std::min(std::max(mean, summary.smallest.value),
+                                        summary.largest.value));
   }
-  if (!formula.uses_two_samples()) {
-    return CalculateSampleSum(formula, summary.growth, summary.values);
-  }
-  const CalculatedValue value = CalculateGrowth(formula, summary.growth);
-  if (!value.ok()) return value;
-  return CalculatedValue::Of(value.value * static_cast<double>(summary.values));
+  return formula.uses_two_samples()
+             ? CalculateGrowth(formula, summary.growth)
+             : CalculateSampleMean(formula, summary.growth, summary.values);
 }
 
 }  // namespace
@@ -141,7 +153,10 @@ void WindowAccumulator::AddSummary(const CounterFormula& formula, Over over,
   }
   if (summary.values == 0) return;
   const Over of_values = OverOfValues(formula, over);
-  const CalculatedValue value = ValueOf(formula, of_values, summary, newest);
+  const bool is_sum = of_values == Over::kSum && !two_samples;
+  const CalculatedValue value =
+      is_sum ? SumOf(formula, summary)
+             : ValueOf(formula, of_values, summary, newest);
   if (!value.ok()) {
     breaks_ += summary.values;
     problem_ = value;
@@ -151,7 +166,7 @@ void WindowAccumulator::AddSummary(const CounterFormula& formula, Over over,
     growth_.value += summary.growth.value;
     growth_.denominator += summary.growth.denominator;
   }
-  AddValue(of_values, value.value);
+  AddValue(of_values, value.value, is_sum ? 1 : summary.values);
   pieces_ += summary.values;
   if (!two_samples) return;
   // Approximate: the pieces without a value are unknown.
@@ -161,13 +176,16 @@ void WindowAccumulator::AddSummary(const CounterFormula& formula, Over over,
   start_ = std::min(start_, summary.start);
 }
 
-void WindowAccumulator::AddValue(Over over, double value) {
+void WindowAccumulator::AddValue(Over over, double value, uint64_t count) {
+  if (AddsUp(over)) {
+    if (count == 1) return sum_.Add(value);
+    return sum_.AddProduct(value, static_cast<double>(count));
+  }
   const bool first = pieces_ == 0;
   switch (over) {
     case Over::kFormula:
     case Over::kAverage:
     case Over::kSum:
-      combined_ += value;
       break;
     case Over::kMinimum:
       combined_ = first ? value : std::min(combined_, value);
@@ -222,9 +240,14 @@ WindowValue WindowAccumulator::FinishSound(const CounterFormula& formula,
     value.result = CalculateGrowth(formula, growth_);
     return value;
   }
-  const bool average = OverOfValues(formula, over) == Over::kAverage;
-  value.result = CalculatedValue::Of(
-      average ? combined_ / static_cast<double>(pieces_) : combined_);
+  const Over of_values = OverOfValues(formula, over);
+  if (of_values == Over::kAverage) {
+    value.result =
+        CalculatedValue::Of(sum_.DividedBy(static_cast<double>(pieces_)));
+  } else {
+    value.result =
+        CalculatedValue::Of(AddsUp(of_values) ? sum_.Total() : combined_);
+  }
   return value;
 }
 

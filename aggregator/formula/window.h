@@ -16,6 +16,7 @@
 #include "aggregator/formula/counter_formula.h"
 #include "aggregator/formula/formula.h"
 #include "aggregator/formula/piece.h"
+#include "aggregator/formula/precise_sum.h"
 #include "aggregator/formula/summary.h"
 #include "aggregator/formula/value.h"
 
@@ -96,12 +97,14 @@ class WindowAccumulator {
  private:
   WindowValue FinishSound(const CounterFormula& formula, Over over,
                           absl::Time end, absl::Duration window) const;
-  void AddValue(Over over, double value);
+  // Adds a value, or the mean of several.
+  void AddValue(Over over, double value, uint64_t count = 1);
   void AddBreak(const CalculatedValue& problem);
   double Coverage(absl::Time end, absl::Duration window) const;
 
   Growth growth_;
-  double combined_ = 0;  // of the values of pieces or samples
+  PreciseSum sum_;       // of the values of pieces or samples
+  double combined_ = 0;  // the smallest, largest or last of these values
   absl::Time start_ = absl::InfiniteFuture();  // of the first sound piece
   absl::Duration covered_;
   absl::Duration longest_;  // longest sound piece
