@@ -94,7 +94,7 @@ absl::StatusOr<v1::ExplainValueResponse> RunExplain(
     NewestSink sink(at);
     ASSIGN_OR_RETURN(MachineSeries machine_series,
                      ReadSeries(store, machine, countersets,
-                                at - longest * kMaxIntervalsApart, at, &sink));
+                                at - longest * kMaxIntervalsBefore, at, &sink));
     path_check.AddInstances(machine, machine_series.instance_names);
     for (const FoundSeries& found : machine_series.series) {
       const NewestSamples& samples = sink.Of(found.number);

@@ -4,14 +4,16 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "aggregator/query/series.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::aggregator {
 
-Side::Side(std::optional<PathSet> paths,
-           const std::optional<Aggregation>& aggregation, bool has_windows)
-    : paths_(std::move(paths)), has_windows_(has_windows) {
-  if (aggregation.has_value()) groups_.emplace(*aggregation);
+Side::Side(std::optional<PathSet> paths, const Options& options)
+    : paths_(std::move(paths)),
+      has_windows_(options.has_windows),
+      unnamed_aggregates_(options.unnamed_aggregates) {
+  if (options.aggregation.has_value()) groups_.emplace(*options.aggregation);
 }
 
 bool Side::Selects(const FoundSeries& found, const SeriesResult& result) {
@@ -22,9 +24,13 @@ bool Side::Selects(const FoundSeries& found, const SeriesResult& result) {
     schema_ = found.schema;
     selected_ = paths_->SelectFrom(machine_, schema_);
   }
+  const uint32_t counter_id = found.formula.counter_id;
+  const std::string& instance = found.instance.name;
+  const uint32_t index = series.instance_index();
   return selected_.has_value() &&
-         selected_->Selects(found.formula.counter_id, found.instance.name,
-                            series.instance_index());
+         selected_->Selects(counter_id, instance, index) &&
+         (unnamed_aggregates_ ||
+          !IsUnnamedAggregate(*selected_, counter_id, instance, index));
 }
 
 void Side::Add(const FoundSeries& found, const Labels& labels,
@@ -91,10 +97,9 @@ absl::Status Question::CheckPairs() const {
                    "one name, or one of them must name its instance"));
 }
 
-absl::StatusOr<Questions> ParseQuestions(
-    const std::vector<std::string>& texts,
-    const std::optional<Aggregation>& aggregation, bool has_windows,
-    const Directory& directory) {
+absl::StatusOr<Questions> ParseQuestions(const std::vector<std::string>& texts,
+                                         const Side::Options& options,
+                                         const Directory& directory) {
   const std::vector<std::string> known = directory.CountersetNames();
   std::vector<std::string> paths;
   std::vector<Expression> expressions;
@@ -112,8 +117,7 @@ absl::StatusOr<Questions> ParseQuestions(
     if (!expressions.empty()) {
       ASSIGN_OR_RETURN(selects, PathSet::Parse(paths, directory));
     }
-    parsed.questions.emplace_back(
-        Side(std::move(selects), aggregation, has_windows));
+    parsed.questions.emplace_back(Side(std::move(selects), options));
   }
   for (Expression& expression : expressions) {
     ASSIGN_OR_RETURN(PathSet left,
@@ -122,9 +126,9 @@ absl::StatusOr<Questions> ParseQuestions(
                      PathSet::Parse({expression.right}, directory));
     paths.push_back(expression.left);
     paths.push_back(expression.right);
-    parsed.questions.emplace_back(
-        std::move(expression), Side(std::move(left), aggregation, has_windows),
-        Side(std::move(right), aggregation, has_windows));
+    parsed.questions.emplace_back(std::move(expression),
+                                  Side(std::move(left), options),
+                                  Side(std::move(right), options));
   }
   ASSIGN_OR_RETURN(parsed.paths, PathSet::Parse(paths, directory));
   return parsed;

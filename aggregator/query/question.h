@@ -25,9 +25,16 @@ namespace fleetperf::aggregator {
 // Thread-compatible.
 class Side {
  public:
+  struct Options {
+    std::optional<Aggregation> aggregation;  // std::nullopt: does not combine
+    // Whether points are those of windows (GroupedSeries::Add).
+    bool has_windows = false;
+    // Whether aggregate instances are selected that no path of the side names.
+    bool unnamed_aggregates = true;
+  };
+
   // `paths`: std::nullopt selects all series.
-  Side(std::optional<PathSet> paths,
-       const std::optional<Aggregation>& aggregation, bool has_windows);
+  Side(std::optional<PathSet> paths, const Options& options);
 
   // Whether the side selects a series, whose values are `result`.
   bool Selects(const FoundSeries& found, const SeriesResult& result);
@@ -42,6 +49,7 @@ class Side {
  private:
   const std::optional<PathSet> paths_;
   const bool has_windows_;
+  const bool unnamed_aggregates_;
   std::optional<GroupedSeries> groups_;
   std::vector<SeriesResult> results_;
   size_t points_ = 0;
@@ -88,10 +96,9 @@ struct Questions {
 
 // Parses the paths and expressions of a request. Returns the errors of
 // PathSet::Parse and ParseExpression.
-absl::StatusOr<Questions> ParseQuestions(
-    const std::vector<std::string>& texts,
-    const std::optional<Aggregation>& aggregation, bool has_windows,
-    const Directory& directory);
+absl::StatusOr<Questions> ParseQuestions(const std::vector<std::string>& texts,
+                                         const Side::Options& options,
+                                         const Directory& directory);
 
 }  // namespace fleetperf::aggregator
 

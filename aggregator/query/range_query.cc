@@ -87,8 +87,11 @@ class RangeQuery {
     const Directory& directory = context_.store.directory();
     ASSIGN_OR_RETURN(
         Questions parsed,
-        ParseQuestions(request_.paths, request_.aggregation,
-                       request_.step > absl::ZeroDuration(), directory));
+        ParseQuestions(request_.paths,
+                       {.aggregation = request_.aggregation,
+                        .has_windows = request_.step > absl::ZeroDuration(),
+                        .unnamed_aggregates = ShowsUnnamedAggregates()},
+                       directory));
     questions_ = std::move(parsed.questions);
     parsed.paths.LimitTo(request_.machines);
     std::vector<absl::Status> missed;
@@ -146,6 +149,11 @@ class RangeQuery {
         .Run(use);
   }
 
+  // Choices and combinations omit aggregate instances that no path names.
+  bool ShowsUnnamedAggregates() const {
+    return !is_aggregating() && request_.choice.is_of_all();
+  }
+
   Evaluation HowToEvaluate() const {
     // Samples of different series have different times.
     const bool combines =
@@ -153,10 +161,9 @@ class RangeQuery {
                                         [](const Question& question) {
                                           return question.has_operator();
                                         });
-    return {
-        .over = request_.over,
-        .only_windows = combines,
-        .unnamed_aggregates = !is_aggregating() && request_.choice.is_of_all()};
+    return {.over = request_.over,
+            .only_windows = combines,
+            .unnamed_aggregates = ShowsUnnamedAggregates()};
   }
 
   // A thread is worth its cost only with several machines to read.

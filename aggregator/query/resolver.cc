@@ -75,25 +75,29 @@ bool Selection::MatchesInstance(const std::string& name) const {
   return !instance.has_value() || instance->Matches(name);
 }
 
-bool SelectedCounterset::Names(const std::string& instance) const {
+bool Selection::Selects(uint32_t counter_id, const std::string& name,
+                        uint32_t index) const {
+  return MatchesInstance(name) && instance_index.value_or(index) == index &&
+         std::count(counter_ids.begin(), counter_ids.end(), counter_id) > 0;
+}
+
+bool SelectedCounterset::Names(uint32_t counter_id, const std::string& instance,
+                               uint32_t index) const {
   return std::any_of(selections.begin(), selections.end(),
                      [&](const Selection& selection) {
                        return selection.instance.has_value() &&
                               !selection.instance->has_wildcards() &&
-                              selection.MatchesInstance(instance);
+                              selection.Selects(counter_id, instance, index);
                      });
 }
 
 bool SelectedCounterset::Selects(uint32_t counter_id,
                                  const std::string& instance,
                                  uint32_t index) const {
-  return std::any_of(
-      selections.begin(), selections.end(), [&](const Selection& selection) {
-        return selection.MatchesInstance(instance) &&
-               selection.instance_index.value_or(index) == index &&
-               std::count(selection.counter_ids.begin(),
-                          selection.counter_ids.end(), counter_id) > 0;
-      });
+  return std::any_of(selections.begin(), selections.end(),
+                     [&](const Selection& selection) {
+                       return selection.Selects(counter_id, instance, index);
+                     });
 }
 
 absl::StatusOr<PathSet> PathSet::Parse(const std::vector<std::string>& paths,

@@ -27,6 +27,10 @@ struct Selection {
   std::vector<uint32_t> counter_ids;
 
   bool MatchesInstance(const std::string& name) const;
+  // Whether a series is selected. `index` is the number of its instance among
+  // those with its name.
+  bool Selects(uint32_t counter_id, const std::string& name,
+               uint32_t index) const;
 };
 
 // The selections of all paths in one counterset of one machine.
@@ -34,12 +38,13 @@ struct SelectedCounterset {
   std::shared_ptr<const Schema> schema;
   std::vector<Selection> selections;
 
-  // Whether a series is selected. `index` is the number of its instance among
-  // those with its name.
+  // Whether a path selects a series.
   bool Selects(uint32_t counter_id, const std::string& instance,
                uint32_t index) const;
-  // Whether a path has this instance's name, not just a matching pattern.
-  bool Names(const std::string& instance) const;
+  // Whether a path that selects the series has its instance's name, not just a
+  // matching pattern.
+  bool Names(uint32_t counter_id, const std::string& instance,
+             uint32_t index) const;
 };
 
 // Selected countersets by machine.

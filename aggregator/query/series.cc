@@ -15,6 +15,11 @@ bool IsAggregate(const std::string& instance) {
                         absl::StrCat(",", perflib::kAggregateInstance));
 }
 
+bool IsUnnamedAggregate(const SelectedCounterset& selected, uint32_t counter_id,
+                        const std::string& instance, uint32_t index) {
+  return IsAggregate(instance) && !selected.Names(counter_id, instance, index);
+}
+
 v1::Series DescribeSeries(const std::string& machine, const Schema& schema,
                           const perflib::CounterRegistration& counter,
                           const Instance& instance, uint32_t index) {

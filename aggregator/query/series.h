@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 
+#include "aggregator/query/resolver.h"
 #include "aggregator/samples/frame.h"
 #include "fleetperf/v1/values.pb.h"
 #include "perflib/registration.h"
@@ -14,6 +15,11 @@ namespace fleetperf::aggregator {
 
 // Whether the instance is the aggregate of others: "_Total", "0,_Total".
 bool IsAggregate(const std::string& instance);
+
+// Whether the instance of a series is an aggregate, and no path that selects
+// the series has its name.
+bool IsUnnamedAggregate(const SelectedCounterset& selected, uint32_t counter_id,
+                        const std::string& instance, uint32_t index);
 
 // `index` is the number of the instance among those with its name. Leaves the
 // id 0.

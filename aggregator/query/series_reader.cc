@@ -23,9 +23,10 @@ constexpr size_t kMaxSeries = QueryLimits().series;
 class CountersetReader : public SampleSink {
  public:
   // `next_number` is the sink's number of the next new series.
-  CountersetReader(const SelectedCounterset& selected, absl::Time to,
-                   SeriesSink* sink, size_t* next_number)
+  CountersetReader(const SelectedCounterset& selected, absl::Time from,
+                   absl::Time to, SeriesSink* sink, size_t* next_number)
       : selected_(selected),
+        from_(perflib::PerfTime100NSecFromTime(from)),
         to_(perflib::PerfTime100NSecFromTime(to)),
         sink_(*sink),
         next_number_(*next_number),
@@ -43,6 +44,7 @@ class CountersetReader : public SampleSink {
   absl::Status Add(const Frame& frame) {
     if (frame.clocks->empty()) return status_;
     sink_.BeginFrame(frame);
+    FindTicks(frame);
     feed_.Add(frame);
     if (const auto last = LastSoundTick(frame)) {
       interval_ = std::max(interval_, frame.query->is_thinned()
@@ -67,12 +69,15 @@ class CountersetReader : public SampleSink {
   }
 
   void AddRun(size_t number, const SeriesRun& run) override {
-    if (status_.ok()) status_ = sink_.Add(series_[number].number, run);
+    Series& series = series_[number];
+    series.is_in_range = series.is_in_range || IsInRange(run);
+    if (status_.ok()) status_ = sink_.Add(series.number, run);
   }
 
   void Finish(const std::string& machine, std::vector<FoundSeries>* found) {
     const auto indexes = IndexInstances();
     for (const Series& one : series_) {
+      if (!one.is_in_range) continue;
       const Instance& instance = one.instance;
       const uint32_t index = indexes.at(
           {instance.name, instance.instance_id, instance.occurrence});
@@ -83,17 +88,18 @@ class CountersetReader : public SampleSink {
       }
       const perflib::CounterRegistration& counter =
           *schema()->registration.FindCounter(one.formula.counter_id);
-      found->push_back({.series = DescribeSeries(machine, *schema(), counter,
-                                                 instance, index),
-                        .formula = one.formula,
-                        .aggregate_function = counter.aggregate_function,
-                        .instance = instance,
-                        .schema = schema(),
-                        .is_unnamed_aggregate = IsAggregate(instance.name) &&
-                                                !selected_.Names(instance.name),
-                        .last_tick = last_tick_,
-                        .interval = interval_,
-                        .number = one.number});
+      found->push_back(
+          {.series =
+               DescribeSeries(machine, *schema(), counter, instance, index),
+           .formula = one.formula,
+           .aggregate_function = counter.aggregate_function,
+           .instance = instance,
+           .schema = schema(),
+           .is_unnamed_aggregate = IsUnnamedAggregate(
+               selected_, one.formula.counter_id, instance.name, index),
+           .last_tick = last_tick_,
+           .interval = interval_,
+           .number = one.number});
     }
   }
 
@@ -103,8 +109,27 @@ class CountersetReader : public SampleSink {
     CounterFormula formula;
     std::vector<uint32_t> wanted_indexes;
     size_t number;  // in the sink
+    bool is_in_range = false;
   };
   using InstanceKey = std::tuple<std::string, uint32_t, uint32_t>;
+
+  // Finds the frame's ticks in the range. Frames may have others, too,
+  // depending on how samples are stored.
+  void FindTicks(const Frame& frame) {
+    const auto is_inside = [&](const perflib::Clocks& tick) {
+      return tick.perf_time_100nsec > from_ && tick.perf_time_100nsec <= to_;
+    };
+    const auto& clocks = *frame.clocks;
+    const auto first = std::find_if(clocks.begin(), clocks.end(), is_inside);
+    const auto last = std::find_if(clocks.rbegin(), clocks.rend(), is_inside);
+    first_tick_ = static_cast<size_t>(first - clocks.begin());
+    end_tick_ = static_cast<size_t>(clocks.rend() - last);
+  }
+
+  bool IsInRange(const SeriesRun& run) const {
+    return run.first_tick() < end_tick_ &&
+           run.first_tick() + run.ticks() > first_tick_;
+  }
 
   // The frame's last tick in the range that has a complete list of instances.
   std::optional<absl::Time> LastSoundTick(const Frame& frame) const {
@@ -117,12 +142,13 @@ class CountersetReader : public SampleSink {
     return std::nullopt;
   }
 
-  // The index of each instance among those with its name, by instance id. Names
-  // are compared like in paths.
+  // The index of each instance among those with its name that have a sample in
+  // the range, by instance id. Names are compared like in paths.
   std::map<InstanceKey, uint32_t> IndexInstances() const {
     std::set<std::tuple<std::string, uint32_t, uint32_t, std::string>>
         instances;
     for (const Series& one : series_) {
+      if (!one.is_in_range) continue;
       instances.emplace(absl::AsciiStrToLower(one.instance.name),
                         one.instance.instance_id, one.instance.occurrence,
                         one.instance.name);
@@ -139,11 +165,16 @@ class CountersetReader : public SampleSink {
   }
 
   const SelectedCounterset selected_;
-  const int64_t to_;  // in units of 100 ns, like PerfTime100NSec
+  const int64_t from_;  // in units of 100 ns, like PerfTime100NSec
+  const int64_t to_;
   SeriesSink& sink_;
   size_t& next_number_;
   SampleFeed feed_;
   std::vector<Series> series_;
+  // The ticks in the range, of the frame being added: from the first one to
+  // before the end.
+  size_t first_tick_ = 0;
+  size_t end_tick_ = 0;
   absl::Status status_;
   absl::Time last_tick_ = absl::InfinitePast();
   absl::Duration interval_;
@@ -177,8 +208,8 @@ absl::StatusOr<MachineSeries> ReadSeries(
   size_t next_number = 0;
   std::vector<std::unique_ptr<CountersetReader>> readers;
   for (const SelectedCounterset& counterset : selected) {
-    readers.push_back(
-        std::make_unique<CountersetReader>(counterset, to, sink, &next_number));
+    readers.push_back(std::make_unique<CountersetReader>(counterset, from, to,
+                                                         sink, &next_number));
   }
   const auto reader_of = [&](const std::shared_ptr<const Schema>& schema) {
     const auto found = std::find_if(
@@ -191,7 +222,7 @@ absl::StatusOr<MachineSeries> ReadSeries(
       LongestInterval(store.directory(), machine, selected);
   RETURN_IF_ERROR(store.Read(
       {.machine = machine,
-       .from = from - longest * kMaxIntervalsApart,
+       .from = from - longest * kMaxIntervalsBefore,
        .to = to,
        .filter =
            [&](const CollectedQuery& query) {

@@ -62,9 +62,9 @@ absl::Duration LongestInterval(const Directory& directory,
                                const std::string& machine,
                                const std::vector<SelectedCounterset>& selected);
 
-// Reads the series of one machine with samples from `from` to `to`. The sink
-// also gets the samples before `from` that the first values need, and may get
-// samples after `to`.
+// Reads the series of one machine with samples after `from` and up to `to`. The
+// sink also gets the samples before that the first values need, and may get
+// other ones.
 absl::StatusOr<MachineSeries> ReadSeries(
     Store& store, const std::string& machine,
     const std::vector<SelectedCounterset>& selected, absl::Time from,

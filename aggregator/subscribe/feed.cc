@@ -152,8 +152,9 @@ void Feed::AddRun(size_t number, const SeriesRun& run) {
 }
 
 bool Feed::IsUnnamedAggregate(const Series& series) const {
-  return IsAggregate(series.instance.name) &&
-         !selected_.Names(series.instance.name);
+  return aggregator::IsUnnamedAggregate(selected_, series.counter_id,
+                                        series.instance.name,
+                                        series.index.value_or(0));
 }
 
 bool Feed::Name(Series& series) {
