@@ -14,7 +14,7 @@ namespace fleetperf::cli {
 namespace {
 
 // Returns "the last 5m" or "the time from ... to ...".
-std::string TimeText(const v1::QueryRangeRequest& request) {
+std::string RangeText(const v1::QueryRangeRequest& request) {
   const std::string end =
       request.has_end_time()
           ? absl::StrCat(" to ", TimeText(FromProto(request.end_time())))
@@ -43,7 +43,7 @@ std::string AggregateText(const std::string& agg) {
 }  // namespace
 
 TotalsTitle::TotalsTitle(const v1::QueryRangeRequest& request, std::string agg)
-    : over_(request.over()), agg_(std::move(agg)), range_(TimeText(request)) {}
+    : over_(request.over()), agg_(std::move(agg)), range_(RangeText(request)) {}
 
 void TotalsTitle::Add(const v1::Series& series) {
   const auto* type = perflib::FindCounterType(series.type());

@@ -151,6 +151,29 @@ std::vector<Point> Calculate(char operation, const std::vector<Point>& left,
   return points;
 }
 
+double PresenceOf(int64_t there, int64_t known) {
+  return known > 0 ? static_cast<double>(there) / static_cast<double>(known)
+                   : 1;
+}
+
+// Sets the presence of both series together: the time of the tick intervals in
+// which both were there, as part of those that are known of both.
+void SetPresence(const SeriesResult& left, const SeriesResult& right,
+                 SeriesResult* result) {
+  if (left.intervals == nullptr || right.intervals == nullptr) return;
+  const IntervalSet there = left.intervals->there.And(right.intervals->there);
+  const IntervalSet known = left.intervals->known.And(right.intervals->known);
+  for (Point& point : result->points) {
+    if (!point.value.result.ok()) continue;
+    const int64_t window = left.intervals->grid.WindowOf(point.time);
+    point.value.presence =
+        PresenceOf(there.LengthIn(window), known.LengthIn(window));
+  }
+  if (result->total.result.ok()) {
+    result->total.presence = PresenceOf(there.Length(), known.Length());
+  }
+}
+
 absl::StatusOr<SeriesResult> Combine(const Expression& expression,
                                      const SeriesResult& left,
                                      const SeriesResult& right) {
@@ -176,6 +199,7 @@ absl::StatusOr<SeriesResult> Combine(const Expression& expression,
     result.stopped =
         std::min(*right.stopped, left.stopped.value_or(*right.stopped));
   }
+  SetPresence(left, right, &result);
   return result;
 }
 

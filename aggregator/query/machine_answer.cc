@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <deque>
+#include <memory>
+#include <optional>
 #include <utility>
 
 #include "aggregator/query/range_evaluator.h"
@@ -18,7 +20,7 @@ class Evaluators : public SeriesSink {
              size_t max_held, QueryMeter* meter)
       : grid_(grid),
         evaluation_(evaluation),
-        intervals_(grid),
+        intervals_(grid, evaluation.keeps_intervals),
         limit_(max_held),
         meter_(*meter) {}
 
@@ -26,7 +28,8 @@ class Evaluators : public SeriesSink {
 
   void Begin(const CounterFormula& formula) override {
     evaluators_.emplace_back(formula, grid_, evaluation_.over,
-                             evaluation_.only_windows);
+                             evaluation_.only_windows,
+                             evaluation_.keeps_intervals);
   }
 
   absl::Status Add(size_t series, const SeriesRun& run) override {
@@ -59,7 +62,21 @@ class Evaluators : public SeriesSink {
         grid_.end - *newest > longest) {
       result.stopped = newest;
     }
+    if (evaluation_.keeps_intervals) {
+      result.intervals = IntervalsOf(found, evaluator.TakeIntervals());
+    }
     return {std::move(found), std::move(result)};
+  }
+
+  std::shared_ptr<const SeriesIntervals> IntervalsOf(
+      const FoundSeries& found, RangeEvaluator::Intervals there) const {
+    const std::optional<IntervalSet> all =
+        intervals_.SetOf(*found.schema, found.formula.counter_id);
+    if (!all.has_value()) return nullptr;
+    return std::make_shared<const SeriesIntervals>(
+        SeriesIntervals{.grid = grid_,
+                        .there = std::move(there.sound),
+                        .known = all->Without(there.broken)});
   }
 
   bool exceeds_limit() const { return held_ > limit_; }

@@ -39,6 +39,7 @@ struct Evaluation {
   Over over = Over::kFormula;
   bool only_windows = false;  // see RangeEvaluator
   bool unnamed_aggregates = true;
+  bool keeps_intervals = false;  // whether SeriesResult::intervals are needed
 };
 
 // Reads and evaluates one machine. Returns std::nullopt if more than `max_held`

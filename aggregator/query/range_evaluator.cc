@@ -110,12 +110,13 @@ void Explain(absl::Time start, absl::Time end, const std::vector<Loss>& losses,
 
 RangeEvaluator::RangeEvaluator(const CounterFormula& formula,
                                const WindowGrid& grid, Over over,
-                               bool only_windows)
+                               bool only_windows, bool keeps_intervals)
     : formula_(formula),
       grid_(grid),
       windows_of_grid_(grid.count()),
       over_(over),
-      only_windows_(only_windows) {}
+      only_windows_(only_windows),
+      keeps_intervals_(keeps_intervals) {}
 
 void RangeEvaluator::Add(const SeriesRun& run, const TickIntervals& intervals) {
   const FrameTicks& ticks = intervals.ticks();
@@ -185,8 +186,17 @@ RangeEvaluator::Tick RangeEvaluator::TickOf(const SeriesRun& run,
   const uint32_t of_frame = run.first_tick() + tick;
   const bool is_neighbour = !formula_.uses_two_samples() || tick > 0 ||
                             last_number_ == ticks.NumberBefore(of_frame);
-  return {.number = ticks.NumberOf(of_frame),
-          .length = is_neighbour ? ticks.LengthTo(of_frame) : 0};
+  Tick result = {.number = ticks.NumberOf(of_frame),
+                 .length = is_neighbour ? ticks.LengthTo(of_frame) : 0};
+  if (result.length > 0) result.before = &ticks.ClocksBefore(of_frame);
+  return result;
+}
+
+void RangeEvaluator::Keep(const perflib::Clocks& older,
+                          const perflib::Clocks& newer, bool is_sound) {
+  if (!keeps_intervals_) return;
+  IntervalSet& set = is_sound ? there_.sound : there_.broken;
+  set.Add(grid_.WindowOf(perflib::TimeOf(newer)), older, newer);
 }
 
 void RangeEvaluator::AddEach(const SeriesRun& run, const FrameTicks& ticks,
@@ -209,9 +219,11 @@ void RangeEvaluator::AddSample(const RawSample& sample, absl::Duration interval,
 
   TimeThere there;
   if (tick.length > 0) {
-    there.Add(tick.length, piece.has_value()
-                               ? piece->sound()
-                               : CalculateSample(formula_, sample).ok());
+    const bool is_sound = piece.has_value()
+                              ? piece->sound()
+                              : CalculateSample(formula_, sample).ok();
+    there.Add(tick.length, is_sound);
+    Keep(*tick.before, sample.clocks, is_sound);
   }
   total_.Add(formula_, over_, sample, piece);
   total_there_.Add(there);
@@ -238,6 +250,7 @@ bool RangeEvaluator::AddGrown(const SeriesRun& run, const FrameTicks& ticks,
       .start = TimeOf(*last_),
       .length = ClockLength(last_->clocks, newest.clocks),
       .longest = LongestPiece(run, stretch, first, end)};
+  const perflib::Clocks before = last_->clocks;
   last_ = newest;
   last_number_ = ticks.NumberOf(run.first_tick() + end - 1);
   interval_ = run.interval();
@@ -246,6 +259,7 @@ bool RangeEvaluator::AddGrown(const SeriesRun& run, const FrameTicks& ticks,
   total_.AddPieces(formula_, pieces);
   TimeThere there;
   there.Add(absl::ToInt64Nanoseconds(pieces.length), /*is_sound=*/true);
+  Keep(before, newest.clocks, /*is_sound=*/true);
   total_there_.Add(there);
   if (*per_sample_) {
     points_.push_back(
@@ -272,9 +286,11 @@ void RangeEvaluator::AddRaw(const SeriesRun& run, const FrameTicks& ticks,
       is_constant ? values : values.subspan(first, end - first), end - first);
   const absl::Duration between =
       ClockLength(run.clocks(first), run.clocks(end - 1));
-  summary.there.Add(
-      TickOf(run, ticks, first).length + absl::ToInt64Nanoseconds(between),
-      /*is_sound=*/true);
+  const Tick tick = TickOf(run, ticks, first);
+  Keep(tick.length > 0 ? *tick.before : run.clocks(first), last_->clocks,
+       /*is_sound=*/true);
+  summary.there.Add(tick.length + absl::ToInt64Nanoseconds(between),
+                    /*is_sound=*/true);
   AddSummary(summary, *last_, run.interval(), stretch.window);
 }
 

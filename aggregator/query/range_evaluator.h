@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -13,6 +14,7 @@
 #include "aggregator/formula/formula.h"
 #include "aggregator/formula/summary.h"
 #include "aggregator/formula/window.h"
+#include "aggregator/query/interval_set.h"
 #include "aggregator/query/tick_intervals.h"
 #include "aggregator/query/window_grid.h"
 #include "aggregator/samples/frame.h"
@@ -38,8 +40,10 @@ class RangeEvaluator {
  public:
   // A step of at most the sampling interval yields one value per sample, unless
   // `only_windows` requires the times of windows.
+  // `keeps_intervals`: whether TakeIntervals is needed.
   RangeEvaluator(const CounterFormula& formula, const WindowGrid& grid,
-                 Over over, bool only_windows = false);
+                 Over over, bool only_windows = false,
+                 bool keeps_intervals = false);
 
   // Adds samples. Samples before the grid's start serve as the older ones of
   // its first piece. `intervals` has the ticks of the run's frame.
@@ -50,7 +54,18 @@ class RangeEvaluator {
   }
 
   // The number of windows and values in memory.
-  size_t held() const { return windows_.size() + points_.size(); }
+  size_t held() const {
+    return windows_.size() + points_.size() + there_.sound.size() +
+           there_.broken.size();
+  }
+
+  // The tick intervals in which the series was there, and those of them in
+  // which it had breaks of its own.
+  struct Intervals {
+    IntervalSet sound;
+    IntervalSet broken;
+  };
+  Intervals TakeIntervals() { return std::move(there_); }
 
   // Returns the time of the newest sample.
   std::optional<absl::Time> newest() const;
@@ -83,6 +98,7 @@ class RangeEvaluator {
     // The nanoseconds of the tick interval that ends at the tick, if the
     // series' piece is in it; otherwise 0.
     int64_t length = 0;
+    const perflib::Clocks* before = nullptr;  // of the tick before, if any
   };
 
   bool AsksForSamples(absl::Duration interval) const {
@@ -97,6 +113,8 @@ class RangeEvaluator {
                  const Tick& tick);
   Tick TickOf(const SeriesRun& run, const FrameTicks& ticks,
               uint32_t tick) const;
+  void Keep(const perflib::Clocks& older, const perflib::Clocks& newer,
+            bool is_sound);
   void BeginLife(const SeriesRun& run, const FrameTicks& ticks);
   // Adds ticks of a run one by one.
   void AddEach(const SeriesRun& run, const FrameTicks& ticks, uint32_t first,
@@ -127,6 +145,7 @@ class RangeEvaluator {
   const int64_t windows_of_grid_;
   const Over over_;
   const bool only_windows_;
+  const bool keeps_intervals_;
   // Whether each sample yields a point, by the interval of the first sample.
   // Thinned data use their own interval.
   std::optional<bool> per_sample_;
@@ -137,6 +156,7 @@ class RangeEvaluator {
   uint64_t samples_ = 0;      // inside the grid
   WindowAccumulator total_;
   TimeThere total_there_;
+  Intervals there_;
   std::vector<Window> windows_;  // by number
   std::vector<Point> points_;    // if each sample yields one
   WindowAccumulator of_tick_;    // of the last point, if it is thinned

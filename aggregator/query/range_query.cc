@@ -163,7 +163,8 @@ class RangeQuery {
                                         });
     return {.over = request_.over,
             .only_windows = combines,
-            .unnamed_aggregates = ShowsUnnamedAggregates()};
+            .unnamed_aggregates = ShowsUnnamedAggregates(),
+            .keeps_intervals = combines && !is_aggregating()};
   }
 
   // A thread is worth its cost only with several machines to read.

@@ -3,6 +3,7 @@
 #ifndef FLEETPERF_AGGREGATOR_QUERY_SERIES_RESULT_H_
 #define FLEETPERF_AGGREGATOR_QUERY_SERIES_RESULT_H_
 
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -10,10 +11,19 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "aggregator/formula/window.h"
+#include "aggregator/query/interval_set.h"
 #include "aggregator/query/range_evaluator.h"
+#include "aggregator/query/window_grid.h"
 #include "fleetperf/v1/values.pb.h"
 
 namespace fleetperf::aggregator {
+
+// The tick intervals of a series, by window.
+struct SeriesIntervals {
+  WindowGrid grid;
+  IntervalSet there;
+  IntervalSet known;  // without the series' own breaks
+};
 
 struct SeriesResult {
   v1::Series series;
@@ -23,6 +33,8 @@ struct SeriesResult {
   // Without a step: the time of the newest sample, if the range goes on for
   // more than kMaxIntervalsApart after it.
   std::optional<absl::Time> stopped;
+  // Only for operands of an expression. Null if a part is thinned.
+  std::shared_ptr<const SeriesIntervals> intervals = nullptr;
 };
 
 // Returns the weight of a value of the series.

@@ -37,14 +37,18 @@ int64_t IntervalTimes::Of(int64_t window) const {
   return at != windows_.end() && at->first == window ? at->second : 0;
 }
 
-TickIntervals::TickIntervals(const WindowGrid& grid)
-    : grid_(grid), stretch_table_(grid), links_(grid.end) {}
+TickIntervals::TickIntervals(const WindowGrid& grid, bool keeps_sets)
+    : grid_(grid),
+      stretch_table_(grid),
+      links_(grid.end),
+      keeps_sets_(keeps_sets) {}
 
 void TickIntervals::Add(const Frame& frame) {
   const DividedTicks& divided = stretch_table_.Of(frame);
   stretches_ = &divided.stretches;
   ticks_ = &links_.Add(frame, &divided.lengths);
   times_.resize(links_.queries());
+  if (keeps_sets_) AddSet(frame);
   const bool any_behind =
       std::any_of(stretches_->begin(), stretches_->end(),
                   [](const Stretch& stretch) { return stretch.is_behind; });
@@ -65,6 +69,30 @@ const IntervalTimes& TickIntervals::TimesOf(const Schema& schema,
     }
   }
   return entry->second;
+}
+
+void TickIntervals::AddSet(const Frame& frame) {
+  sets_.resize(links_.queries(), IntervalSet());
+  std::optional<IntervalSet>& set = sets_[ticks_->query()];
+  if (frame.query->is_thinned()) set.reset();
+  if (!set.has_value()) return;
+  for (uint32_t tick = 0; tick < frame.clocks->size(); ++tick) {
+    const perflib::Clocks& clocks = (*frame.clocks)[tick];
+    const absl::Time time = perflib::TimeOf(clocks);
+    if (time <= grid_.start || ticks_->LengthTo(tick) == 0) continue;
+    set->Add(grid_.WindowOf(time), ticks_->ClocksBefore(tick), clocks);
+  }
+}
+
+std::optional<IntervalSet> TickIntervals::SetOf(const Schema& schema,
+                                                uint32_t counter_id) const {
+  IntervalSet all;
+  for (size_t query = 0; query < sets_.size(); ++query) {
+    if (!links_.Collects(query, schema, counter_id)) continue;
+    if (!sets_[query].has_value()) return std::nullopt;
+    all.Add(*sets_[query]);
+  }
+  return all;
 }
 
 IntervalTimes& TickIntervals::TimesOfQuery() { return times_[ticks_->query()]; }

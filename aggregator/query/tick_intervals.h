@@ -7,9 +7,11 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "aggregator/query/interval_set.h"
 #include "aggregator/query/window_grid.h"
 #include "aggregator/samples/frame.h"
 #include "aggregator/samples/tick_link.h"
@@ -33,7 +35,8 @@ class IntervalTimes {
 // Thread-compatible.
 class TickIntervals {
  public:
-  explicit TickIntervals(const WindowGrid& grid);
+  // `keeps_sets`: whether SetOf is needed.
+  explicit TickIntervals(const WindowGrid& grid, bool keeps_sets = false);
 
   // Adds a frame with at least one tick. The frames of an epoch must arrive in
   // order.
@@ -46,10 +49,15 @@ class TickIntervals {
   // Returns the times of all queries that collect a counter. Must be called
   // after the last frame. Valid as long as this object.
   const IntervalTimes& TimesOf(const Schema& schema, uint32_t counter_id);
+  // Returns the tick intervals of a counter. std::nullopt if some of its data
+  // is thinned, and their times are unknown.
+  std::optional<IntervalSet> SetOf(const Schema& schema,
+                                   uint32_t counter_id) const;
 
  private:
   void AddStretches();
   void AddTicks(const Frame& frame);
+  void AddSet(const Frame& frame);
   IntervalTimes& TimesOfQuery();
 
   const WindowGrid grid_;
@@ -57,7 +65,9 @@ class TickIntervals {
   TickLinks links_;
   const std::vector<Stretch>* stretches_ = nullptr;
   const FrameTicks* ticks_ = nullptr;
-  std::vector<IntervalTimes> times_;  // by query
+  const bool keeps_sets_;
+  std::vector<IntervalTimes> times_;              // by query
+  std::vector<std::optional<IntervalSet>> sets_;  // by query
   std::map<std::pair<const Schema*, uint32_t>, IntervalTimes> of_counter_;
 };
 

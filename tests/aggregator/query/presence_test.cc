@@ -178,6 +178,38 @@ TEST_F(Presence, WeighsRankings) {
   EXPECT_THAT(AskPresence(request), ElementsAre("new 100 0.2"));
 }
 
+TEST_F(Presence, OfAnExpressionIsThatOfBothSides) {
+  // "a" is there from 0 s to 6 s, "b" from 4 s to 10 s, "c" always.
+  TaskAgent agent(&store_);
+  const uint32_t a = agent.Task("a");
+  const uint32_t b = agent.Task("b");
+  const uint32_t c = agent.Task("c");
+  for (uint64_t t = 0; t <= 10; ++t) {
+    TaskAgent::Tasks tasks = {{c, {t * kCpuSecond, 1, 1}}};
+    if (t <= 6) tasks.push_back({a, {t * kCpuSecond, 1, 1}});
+    if (t >= 4) tasks.push_back({b, {t * kCpuSecond / 2, 1, 1}});
+    agent.Tick(static_cast<double>(t), std::move(tasks));
+  }
+  ASSERT_OK(agent.Send());
+  RangeRequest request = Of("% Time");
+  const auto ask = [&](const std::string& left, const std::string& right) {
+    request.paths = {absl::StrFormat(R"(\Task(%s)\%% Time / \Task(%s)\%% Time)",
+                                     left, right)};
+    return AskPresence(request);
+  };
+  // Both from 4 s to 6 s, although each was there for 6 s.
+  EXPECT_THAT(ask("a", "b"), ElementsAre("a 2 0.2"));
+  EXPECT_THAT(ask("a", "c"), ElementsAre("a 1 0.6"));
+  EXPECT_THAT(ask("c", "c"), ElementsAre("c 1 1"));
+  // Rankings use it.
+  request.choice.where = Condition{Comparison::kGreater, 0.5};
+  EXPECT_THAT(ask("a", "b"), IsEmpty());
+  // Windows of 5 s: both from 4 s to 5 s, and from 5 s to 6 s.
+  request.choice = {};
+  request.step = absl::Seconds(5);
+  EXPECT_THAT(ask("a", "b"), ElementsAre("a 2 0.2", "a 2 0.2"));
+}
+
 TEST_F(Presence, ExcludesTheTimeWithoutTicks) {
   // Collected since 5 s; a gap of 3 s; the query fails once.
   TaskAgent agent(&store_);

@@ -2,14 +2,14 @@
 
 #include <algorithm>
 
+#include "tests/aggregator/query/reference_ticks.h"
+
 namespace fleetperf::testing {
 namespace {
 
 using aggregator::Over;
 using aggregator::ValueStatus;
 using Real = long double;
-
-constexpr int64_t kTicksPerSecond = 10'000'000;  // of 100 ns
 
 bool IsOfTwoSamples(Arithmetic arithmetic) {
   return arithmetic != Arithmetic::kValue &&
@@ -21,11 +21,6 @@ bool HasBase(Arithmetic arithmetic) {
   return arithmetic == Arithmetic::kPercentOfBase ||
          arithmetic == Arithmetic::kPerBase ||
          arithmetic == Arithmetic::kSecondsPerBase;
-}
-
-// Two and a half intervals.
-bool IsTooFar(int64_t apart, int64_t interval) {
-  return 2 * apart > 5 * interval;
 }
 
 // The contribution of a sample, or of two neighbors, to the window at `time`.
@@ -179,38 +174,6 @@ Said SayOfNeighbours(const ReferenceSeries& series,
   return said;
 }
 
-// Whether there is no break between the clocks of two ticks.
-bool IsJoined(const ReferenceTick& older, const ReferenceTick& newer) {
-  if (older.epoch != newer.epoch || older.freq != newer.freq) return false;
-  const int64_t length =
-      (newer.stamp - older.stamp) / (newer.freq / kTicksPerSecond);
-  const int64_t of_day = newer.time - older.time;
-  return length >= 0 && of_day >= 0 && !IsTooFar(length, newer.interval) &&
-         std::max(of_day - length, length - of_day) <=
-             kTicksPerSecond / 20 + length / 100;
-}
-
-// A tick interval, and where the series was in it.
-struct Interval {
-  enum class State : uint8_t { kSound, kBroken, kAbsent };
-  int64_t time = 0;  // of the newer tick
-  int64_t length = 0;
-  State state = State::kAbsent;
-};
-
-double PresenceOf(const std::vector<Interval>& intervals, int64_t start,
-                  int64_t end) {
-  int64_t there = 0;
-  int64_t absent = 0;
-  for (const Interval& interval : intervals) {
-    if (interval.time <= start || interval.time > end) continue;
-    if (interval.state == Interval::State::kSound) there += interval.length;
-    if (interval.state == Interval::State::kAbsent) absent += interval.length;
-  }
-  if (absent == 0) return 1;
-  return static_cast<double>(there) / static_cast<double>(there + absent);
-}
-
 // Returns the value of two neighbors.
 Said Alone(Arithmetic arithmetic, Said said) {
   if (!said.ok() || !IsOfTwoSamples(arithmetic)) return said;
@@ -272,7 +235,7 @@ double CoverageOf(const std::vector<Said>& sound, bool any_break, int64_t start,
 // Combines the contributions in (start, end].
 ReferencePoint EvaluateWindow(Arithmetic arithmetic, Over over,
                               const std::vector<Said>& all,
-                              const std::vector<Interval>& intervals,
+                              const std::vector<ReferenceInterval>& intervals,
                               int64_t start, int64_t end) {
   const bool two = IsOfTwoSamples(arithmetic);
   if (arithmetic == Arithmetic::kElapsed && over == Over::kFormula) {
@@ -327,8 +290,8 @@ ReferencePoint NoSamples(int64_t time) {
 
 std::vector<ReferencePoint> EvaluateWindows(
     Arithmetic arithmetic, const ReferenceRange& range,
-    const std::vector<Said>& all, const std::vector<Interval>& intervals,
-    bool goes_on) {
+    const std::vector<Said>& all,
+    const std::vector<ReferenceInterval>& intervals, bool goes_on) {
   std::vector<ReferencePoint> points;
   size_t last_with_samples = 0;  // the number of points up to the last one
   const Said* newest = nullptr;  // its newest contribution
@@ -420,26 +383,6 @@ bool GoesOn(const ReferenceMachine& machine, const ReferenceRange& range,
   return !IsTooFar(last_tick - newest, interval);
 }
 
-// Returns the positions of the ticks that are not ignored.
-std::vector<size_t> KnownTicks(const ReferenceMachine& machine,
-                               const ReferenceRange& range) {
-  std::vector<size_t> known;
-  for (size_t i = 0; i < machine.ticks.size(); ++i) {
-    const int64_t time = machine.ticks[i].time;
-    if (time >= range.known_from && time <= range.end) known.push_back(i);
-  }
-  return known;
-}
-
-// Returns the tick before one of the epoch; nullptr if there is none.
-const ReferenceTick* TickBefore(const ReferenceMachine& machine,
-                                const std::vector<size_t>& known, size_t tick) {
-  const auto at = std::find(known.begin(), known.end(), tick);
-  if (at == known.begin()) return nullptr;
-  const ReferenceTick* before = &machine.ticks[*std::prev(at)];
-  return before->epoch == machine.ticks[tick].epoch ? before : nullptr;
-}
-
 ReferenceSample BeforeBirth(const ReferenceSample& first,
                             const ReferenceTick& tick) {
   ReferenceSample before = first;
@@ -496,7 +439,7 @@ ReferenceAnswer EvaluateReference(const ReferenceMachine& machine,
                      .status = ValueStatus::kNeedTwoSamples});
     }
   }
-  std::vector<Interval> intervals;
+  std::vector<ReferenceInterval> intervals;
   for (size_t i = 1; i < ticks.size(); ++i) {
     const ReferenceTick& older = machine.ticks[ticks[i - 1]];
     const ReferenceTick& newer = machine.ticks[ticks[i]];
@@ -504,9 +447,10 @@ ReferenceAnswer EvaluateReference(const ReferenceMachine& machine,
     intervals.push_back(
         {.time = newer.time,
          .length = (newer.stamp - older.stamp) / (newer.freq / kTicksPerSecond),
-         .state = !is_piece[ticks[i]]      ? Interval::State::kAbsent
-                  : of_tick[ticks[i]].ok() ? Interval::State::kSound
-                                           : Interval::State::kBroken});
+         .state = !is_piece[ticks[i]] ? ReferenceInterval::State::kAbsent
+                  : of_tick[ticks[i]].ok()
+                      ? ReferenceInterval::State::kSound
+                      : ReferenceInterval::State::kBroken});
   }
   ReferenceAnswer answer;
   if (!any_inside) return answer;
