@@ -65,7 +65,7 @@ TEST(Backup, RestoresStore) {
   aggregator->Signal(SIGKILL);
   aggregator->Wait();
   EXPECT_THAT(RunAggregator(deployment, {"restore"}).error,
-              HasSubstr("DIRECTORY is required"));
+              HasSubstr("DIRECTORY is missing"));
   EXPECT_THAT(RunAggregator(deployment, {"restore", backup}).error,
               HasSubstr(deployment.File("store") + " is not empty"));
   std::filesystem::remove_all(deployment.File("store"));
