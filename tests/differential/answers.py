@@ -222,7 +222,7 @@ def combined(values, question):
     if question["agg"] == "count":
         scale = 0
     elif any(m.series.counter.formula == "average_timer" for m, _ in there):
-        scale = max(scale, 1000 * number)  # converted ticks are whole
+        scale = max(scale, 10_000 * number)  # converted ticks are whole
     return Value("ok", number, cause, breaks, coverage, scale=scale)
 
 
@@ -277,7 +277,7 @@ def calculate(fleet, tree, question):
         return [operate(a, constant(other, a), symbol, a) for a in one]
     by_machine = joins_by_machine(left, right)
     takes_right = fixed_to(left) is not None and fixed_to(right) is None
-    return [operate(a, b, symbol, b if takes_right or not a.instance[0] else a)
+    return [operate(a, b, symbol, b if takes_right else a)
             for a in one for b in other
             if a.machine == b.machine and a.labels == b.labels and
             (by_machine or a.instance == b.instance)]

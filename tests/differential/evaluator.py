@@ -262,9 +262,7 @@ def of_thinned(counter, value, question):
     if not question["unit"]:
         return value
     if counter.formula == "elapsed":
-        if question["over"] or value.number is None:
-            return ANYTHING
-        return value._replace(cause=None, breaks=None, coverage=None)
+        return ANYTHING
     if question["over"] and not counter.one_sample:
         if value.number is None:
             return ANYTHING
