@@ -48,6 +48,11 @@ std::string ShellHintFor(const Arguments& arguments) {
   return "";
 }
 
+void PrintError(absl::string_view message, absl::string_view hint = "") {
+  std::fprintf(stderr, "fleetperf: %s%s\n", Printable(message).c_str(),
+               std::string(hint).c_str());
+}
+
 // Prints the error of a command and returns the exit status.
 int Report(const Arguments& arguments, const absl::Status& status) {
   if (status.ok()) return 0;
@@ -55,9 +60,7 @@ int Report(const Arguments& arguments, const absl::Status& status) {
   if (!status.message().empty()) {
     const bool may_be_of_path =
         absl::IsInvalidArgument(status) || absl::IsNotFound(status);
-    std::fprintf(stderr, "fleetperf: %s%s\n",
-                 Printable(status.message()).c_str(),
-                 may_be_of_path ? ShellHintFor(arguments).c_str() : "");
+    PrintError(status.message(), may_be_of_path ? ShellHintFor(arguments) : "");
   }
   return IsMissing(status) ? kMissingStatus : kFailedStatus;
 }
@@ -89,9 +92,11 @@ int RunCommandLine(int argc, char** argv) {
   AddOfflineCommands(app, arguments);
   AddAdministrationCommands(app, arguments);
   const auto report_usage = [&](const std::string& error) {
-    return app.got_subcommand("check")
-               ? ReportUnknown(absl::InvalidArgumentError(error))
-               : Report(arguments, absl::InvalidArgumentError(error));
+    if (app.got_subcommand("check")) {
+      return ReportUnknown(absl::InvalidArgumentError(error));
+    }
+    PrintError(error);
+    return kFailedStatus;
   };
   if (const auto status = ParseArguments(app, argc, argv, report_usage)) {
     return *status != 0 ? *status : Report(arguments, FinishOutput());

@@ -203,7 +203,7 @@ TEST(Messages, UnreachableAggregatorIsNamed) {
 TEST(Messages, UnknownNamesGetSuggestions) {
   Deployment deployment;
   const auto aggregator = deployment.StartAggregator();
-  ExpectMessage(deployment.Fleetperf({"machines"}), 2,
+  ExpectMessage(deployment.Fleetperf({"machines"}), 1,
                 "no agent has connected yet");
   ExpectMessage(deployment.Fleetperf({"query", "\\System\\Processes"}), 2,
                 "no agent has sent any samples yet");

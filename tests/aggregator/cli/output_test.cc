@@ -11,6 +11,7 @@
 #include "aggregator/cli/numbers.h"
 #include "aggregator/cli/pdh_csv.h"
 #include "aggregator/cli/raw_samples.h"
+#include "aggregator/cli/table.h"
 #include "aggregator/cli/values.h"
 #include "perflib/counter_type.h"
 
