@@ -375,7 +375,7 @@ absl::Status PrintValues(const Connection& connection, Format format,
                        });
 }
 
-// Prints one value per series, below a line that says what the values are.
+// Prints one value per series, below a line that describes the values.
 absl::Status PrintTotals(const Connection& connection, const QueryFlags& flags,
                          const v1::QueryRangeRequest& request) {
   TotalsTitle title(request, flags.agg);

@@ -9,7 +9,7 @@
 
 namespace fleetperf::cli {
 
-// Says what the values of a query without a step are: "mean of the last 5m".
+// Describes the values of a query without a step: "mean of the last 5m".
 class TotalsTitle {
  public:
   // `agg` is the flag --agg; empty: none.

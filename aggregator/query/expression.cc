@@ -157,7 +157,8 @@ double PresenceOf(int64_t there, int64_t known) {
 }
 
 // Sets the presence of both series together: the time of the tick intervals in
-// which both were there, as part of those that are known of both.
+// which both were there, divided by the time of the intervals that are known
+// for both.
 void SetPresence(const SeriesResult& left, const SeriesResult& right,
                  SeriesResult* result) {
   if (left.intervals == nullptr || right.intervals == nullptr) return;
