@@ -38,7 +38,8 @@ std::string FormatPercent(double value) {
   // come out slightly negative.
   if (value > -0.05 && value <= 0) return "0.00";
   if (value > 0 && value < 0.001) return "<0.001";
-  return absl::StrFormat(value > 0 && value < 0.01 ? "%.3f" : "%.2f", value);
+  return value > 0 && value < 0.01 ? absl::StrFormat("%.3f", value)
+                                   : absl::StrFormat("%.2f", value);
 }
 
 NumberText FormatSeconds(double value) {
