@@ -350,7 +350,7 @@ absl::Status PrintPdhCsv(const Connection& connection, const QueryFlags& flags,
 absl::Status PrintSeriesTable(const Connection& connection,
                               const QueryFlags& flags,
                               const v1::QueryRangeRequest& request) {
-  SeriesTable table;
+  SeriesTable table(FromProto(request.step()));
   const absl::Status status = ForEachResult(
       connection, flags, request, Printing::kAtEnd,
       [&](const v1::Series& series, const Value& value) {

@@ -102,7 +102,7 @@ std::vector<std::string> SeriesTable::Lines(
   std::vector<std::string> lines =
       FormatTable(records, width, trend.has_value() ? &column : nullptr);
   if (!lines.empty()) {
-    lines.insert(lines.begin(), FormatRange(first_, last_));
+    lines.insert(lines.begin(), FormatRange(first_ - step_, last_));
   }
   return lines;
 }

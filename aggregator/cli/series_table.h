@@ -19,14 +19,18 @@ namespace fleetperf::cli {
 
 class SeriesTable {
  public:
+  // `step` is the length of a value's window.
+  explicit SeriesTable(absl::Duration step) : step_(step) {}
+
   // Adds the next value of `series`. `record` is the value's record in other
   // formats; the fields before its time identify the series.
   void Add(const Record& record, const v1::Series& series, const Value& value);
 
-  // Returns a line with the times of the first and last value, then a table
-  // (FormatTable) with one row per series in order of arrival: the newest
-  // value, the average, minimum and maximum, and the number and cause of
-  // missing values. With `trend`, a sparkline fills the remaining space.
+  // Returns a line with the beginning of the first window and the end of the
+  // last one, then a table (FormatTable) with one row per series in order of
+  // arrival: the newest value, the average, minimum and maximum, and the number
+  // and cause of missing values. With `trend`, a sparkline fills the remaining
+  // space.
   std::vector<std::string> Lines(size_t width,
                                  std::optional<Characters> trend) const;
 
@@ -40,7 +44,8 @@ class SeriesTable {
 
   static Record ToRecord(const Row& row);
 
-  absl::Time first_ = absl::InfiniteFuture();
+  const absl::Duration step_;
+  absl::Time first_ = absl::InfiniteFuture();  // ends of windows
   absl::Time last_ = absl::InfinitePast();
   std::vector<Row> rows_;
   std::map<uint32_t, size_t> row_of_series_;

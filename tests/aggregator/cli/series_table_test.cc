@@ -62,7 +62,7 @@ void Add(SeriesTable& table, const v1::Series& series, const Value& value) {
 }
 
 TEST(SeriesTable, HasOneRowPerSeriesWithItsOwnUnit) {
-  SeriesTable table;
+  SeriesTable table(absl::Minutes(1));
   const v1::Series memory = SeriesOf(1, "web-1", "\\Memory\\Free", "B");
   const v1::Series time = SeriesOf(2, "web-2", "\\CPU\\Time", "%");
   Add(table, memory, At(60, 512));
@@ -72,14 +72,14 @@ TEST(SeriesTable, HasOneRowPerSeriesWithItsOwnUnit) {
   Add(table, time, At(120, 37.5));
   EXPECT_THAT(
       table.Lines(0, std::nullopt),
-      ElementsAre("from 1970-01-01T00:01:00Z to 1970-01-01T00:03:00Z",
+      ElementsAre("from 1970-01-01T00:00:00Z to 1970-01-01T00:03:00Z",
                   "MACHINE  COUNTER        LAST    AVG    MIN    MAX  UNIT",
                   "web-1    \\Memory\\Free   1.25   1.25   0.50      2  KiB",
                   "web-2    \\CPU\\Time     37.50  25.00  12.50  37.50  %"));
 }
 
 TEST(SeriesTable, CountsGapsByTheirCause) {
-  SeriesTable table;
+  SeriesTable table(absl::Minutes(1));
   const v1::Series series = SeriesOf(1, "web-1", "\\System\\Processes", "");
   Add(table, series, GapAt(1, v1::GAP_CAUSE_SPOOL_FULL));
   Add(table, series, At(2, 5));
@@ -104,7 +104,7 @@ TEST(SeriesTable, CountsGapsByTheirCause) {
 }
 
 TEST(SeriesTable, FillsRemainingSpaceWithTheTrend) {
-  SeriesTable table;
+  SeriesTable table(absl::Minutes(1));
   const v1::Series series = SeriesOf(1, "web-1", "\\CPU\\Time", "%");
   for (int second = 0; second < 200; ++second) {
     Add(table, series, At(second, second % 2));
@@ -125,7 +125,7 @@ v1::Series ProcessOf(uint32_t id, const std::string& instance) {
 }
 
 TEST(SeriesTable, KeepsNamesNewestValuesAndUnitsAtAnyWidth) {
-  SeriesTable table;
+  SeriesTable table(absl::Minutes(1));
   Add(table, ProcessOf(1, "fleetperf-agent:1482"), At(1, 12.5));
   Add(table, ProcessOf(2, "python3:2290"), At(1, 99.5));
   EXPECT_THAT(table.Lines(50, Characters::kUnicode),
