@@ -41,7 +41,7 @@ std::vector<std::string> TextsOf(const Panel& panel) {
   return texts;
 }
 
-testing::Matcher<Position> IsAt(double x, double y) {
+::testing::Matcher<Position> IsAt(double x, double y) {
   return AllOf(Field(&Position::x, DoubleEq(x)),
                Field(&Position::y, DoubleEq(y)));
 }
