@@ -76,6 +76,8 @@ absl::Status AddGrouping(const std::string& text,
     request->add_by(v1::GROUPING_MACHINE);
   } else if (text == "instance") {
     request->add_by(v1::GROUPING_INSTANCE);
+  } else if (text == "name") {
+    request->add_by(v1::GROUPING_NAME);
   } else if (text == "counter") {
     request->add_by(v1::GROUPING_COUNTER);
   } else if (text == "counterset") {
@@ -85,7 +87,8 @@ absl::Status AddGrouping(const std::string& text,
   } else {
     return absl::InvalidArgumentError(absl::StrCat(
         "--by: \"", text,
-        "\" is not machine, instance, counter, counterset or label:NAME"));
+        "\" is not machine, instance, name, counter, counterset or "
+        "label:NAME"));
   }
   return absl::OkStatus();
 }
@@ -226,6 +229,10 @@ Record ToRecord(const v1::QueryRangeRequest& request, const v1::Series& series,
   }
   if (GroupsBy(request, v1::GROUPING_INSTANCE)) {
     columns.insert(columns.begin(), {.name = "instance",
+                                     .value = series.instance(),
+                                     .shown_in = kInCsv | kInJson});
+  } else if (GroupsBy(request, v1::GROUPING_NAME)) {
+    columns.insert(columns.begin(), {.name = "name",
                                      .value = series.instance(),
                                      .shown_in = kInCsv | kInJson});
   }

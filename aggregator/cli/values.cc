@@ -83,6 +83,8 @@ void ForEachValue(const v1::Points& points,
           absl::FromUnixNanos(points.newest_sample_unix_nanos());
     }
     if (i < points.presence_size()) value.presence = points.presence(i);
+    value.is_partial =
+        points.last_is_partial() && i + 1 == points.values_size();
     use(value);
   }
 }
@@ -181,6 +183,9 @@ Record ValueRecord(const v1::Series& series, const Value& value,
   }
   record.push_back(breaks);
   record.push_back(coverage);
+  Field partial{.name = "partial", .detail = true};
+  if (value.is_partial) partial.value = true;
+  record.push_back(partial);
   Field newest{.name = "newest_sample"};
   if (value.newest_sample.has_value()) {
     newest.value = TimeText(*value.newest_sample);

@@ -25,6 +25,7 @@ struct Value {
   // series' intervals after it.
   std::optional<absl::Time> newest_sample = std::nullopt;
   double presence = 1;
+  bool is_partial = false;  // the window is shorter than the step
 
   bool ok() const { return status == v1::VALUE_STATUS_OK; }
 };

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "perflib/path.h"
 
@@ -58,6 +59,17 @@ std::optional<size_t> PercentileOf(AggregateFunction function) {
   }
 }
 
+// Returns the name of the program whose process an instance is.
+std::string ProgramOf(const std::string& instance) {
+  const size_t colon = instance.rfind(':');
+  if (colon == std::string::npos || colon + 1 == instance.size() ||
+      !std::all_of(instance.begin() + static_cast<ptrdiff_t>(colon) + 1,
+                   instance.end(), absl::ascii_isdigit)) {
+    return instance;
+  }
+  return instance.substr(0, colon);
+}
+
 std::string ValueOf(const Labels& labels, const std::string& name) {
   const auto found = labels.find(name);
   return found != labels.end() ? found->second : "";
@@ -84,8 +96,8 @@ void AggregatedWindow::Add(const CounterFormula& formula,
   const double number = value.result.value;
   smallest_ = with_values_ == 0 ? number : std::min(smallest_, number);
   largest_ = with_values_ == 0 ? number : std::max(largest_, number);
-  sum_ += number * weight;
-  weights_ += weight;
+  sum_.AddProduct(number, weight);
+  weights_.Add(weight);
   ++with_values_;
   if (PercentileOf(function).has_value()) values_.push_back(number);
   // Numerators and denominators of different formulas cannot be added.
@@ -100,13 +112,13 @@ double AggregatedWindow::Combined(AggregateFunction function) const {
   if (const auto percent = PercentileOf(function)) return Percentile(*percent);
   switch (function) {
     case AggregateFunction::kSum:
-      return sum_;
+      return sum_.Total();
     case AggregateFunction::kMinimum:
       return smallest_;
     case AggregateFunction::kMaximum:
       return largest_;
     case AggregateFunction::kCount:
-      return weights_;
+      return weights_.Total();
     default:
       break;
   }
@@ -114,7 +126,7 @@ double AggregatedWindow::Combined(AggregateFunction function) const {
     const CalculatedValue ratio = CalculateGrowth(formula_, growth_);
     if (ratio.ok()) return ratio.value;
   }
-  return sum_ / weights_;
+  return sum_.DividedBy(weights_);
 }
 
 double AggregatedWindow::Percentile(size_t percent) const {
@@ -141,12 +153,21 @@ GroupedSeries::Key GroupedSeries::KeyOf(const v1::Series& series,
     values.push_back(ValueOf(labels, name));
   }
   const bool across = aggregation_.across_counters;
+  // Numbers of series have no unit.
+  const bool has_unit = aggregation_.function != AggregateFunction::kCount;
   return {series.counterset(),
-          across ? series.unit() : series.counter(),
+          across ? (has_unit ? series.unit() : "") : series.counter(),
           across ? 0 : series.type(),
           aggregation_.by_machine ? series.machine() : "",
           std::move(values),
-          aggregation_.by_instance ? series.instance() : ""};
+          InstanceOf(series).value_or("")};
+}
+
+std::optional<std::string> GroupedSeries::InstanceOf(
+    const v1::Series& series) const {
+  if (aggregation_.by_instance) return series.instance();
+  if (aggregation_.by_name) return ProgramOf(series.instance());
+  return std::nullopt;
 }
 
 v1::Series GroupedSeries::Describe(const v1::Series& series,
@@ -158,7 +179,7 @@ v1::Series GroupedSeries::Describe(const v1::Series& series,
   }
   // Also set if the counterset has no instances, so that all groups have one.
   group.clear_instance();
-  if (aggregation_.by_instance) group.set_instance(series.instance());
+  if (const auto instance = InstanceOf(series)) group.set_instance(*instance);
   group.clear_instance_id();
   group.clear_instance_index();
   if (aggregation_.across_counters) group.set_counter("*");
@@ -195,6 +216,7 @@ void GroupedSeries::Add(const FoundSeries& found, const Labels& labels,
                        WeightOf(result, point.value));
     held_ += window->second.held();
     state.newest = std::max(state.newest, point.time);
+    state.ends_partially |= point.is_partial;
   }
   state.all_stopped = state.all_stopped && result.stopped.has_value();
   if (result.stopped.has_value()) {
@@ -215,7 +237,8 @@ std::vector<SeriesResult> GroupedSeries::Take() {
     if (state.all_stopped) group.stopped = state.stopped;
     for (const auto& [time, window] : state.windows) {
       group.points.push_back({state.has_windows ? time : state.newest,
-                              window.Finish(state.function)});
+                              window.Finish(state.function),
+                              state.ends_partially && time == state.newest});
     }
   }
   groups_.clear();

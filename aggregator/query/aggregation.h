@@ -5,11 +5,13 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include "aggregator/formula/counter_formula.h"
+#include "aggregator/formula/precise_sum.h"
 #include "aggregator/formula/window.h"
 #include "aggregator/query/range_evaluator.h"
 #include "aggregator/query/series_reader.h"
@@ -39,6 +41,9 @@ struct Aggregation {
   // `across_counters`.
   bool by_machine = false;
   bool by_instance = false;
+  // The part of instance names before ":" and a number: "nginx" of
+  // "nginx:1234".
+  bool by_name = false;
   // Groups all counters of a counterset with the same unit.
   bool across_counters = false;
   std::vector<std::string> labels;  // names of labels of the machines' agents
@@ -70,8 +75,8 @@ class AggregatedWindow {
   uint64_t series_ = 0;       // number of series
   uint64_t with_values_ = 0;  // number of series with a value
   uint64_t with_growth_ = 0;  // number of series with the growth of a ratio
-  double sum_ = 0;            // of value * weight
-  double weights_ = 0;        // their sum
+  PreciseSum sum_;            // of value * weight
+  PreciseSum weights_;        // their sum
   double smallest_ = 0;
   double largest_ = 0;
   std::vector<double> values_;
@@ -115,9 +120,13 @@ class GroupedSeries {
     // SeriesResult::stopped: whether all series have it, and the newest.
     bool all_stopped = true;
     absl::Time stopped = absl::InfinitePast();
+    bool ends_partially = false;  // the newest window is partial
   };
 
   Key KeyOf(const v1::Series& series, const Labels& labels) const;
+  // Returns the instance of the group of `series`, if instances separate
+  // groups.
+  std::optional<std::string> InstanceOf(const v1::Series& series) const;
   // Returns the name of the group of `series`.
   v1::Series Describe(const v1::Series& series, const Labels& labels) const;
 

@@ -145,8 +145,9 @@ std::vector<Point> Calculate(char operation, const std::vector<Point>& left,
     while (next != right.end() && next->time < point.time) ++next;
     if (next == right.end()) break;
     if (next->time != point.time) continue;
-    points.push_back(
-        {point.time, Calculate(operation, point.value, next->value)});
+    points.push_back({point.time,
+                      Calculate(operation, point.value, next->value),
+                      point.is_partial});
   }
   return points;
 }

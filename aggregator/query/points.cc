@@ -57,6 +57,7 @@ v1::Points ToProto(uint32_t series, absl::Span<const Point> points) {
       proto.add_presence(static_cast<float>(point.value.presence));
     }
   }
+  proto.set_last_is_partial(any([](const Point& p) { return p.is_partial; }));
   return proto;
 }
 

@@ -3,87 +3,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "aggregator/query/run_ticks.h"
+
 namespace fleetperf::aggregator {
 namespace {
 
-// Whether the values never decrease.
-bool IsRising(absl::Span<const uint64_t> values) {
-  bool falls = false;
-  for (size_t i = 1; i < values.size(); ++i) {
-    falls |= values[i] < values[i - 1];
-  }
-  return !falls;
-}
-
-// Returns the longest of the pieces that end in the run's ticks in the stretch.
-absl::Duration LongestPiece(const SeriesRun& run, const Stretch& stretch,
-                            uint32_t first, uint32_t end) {
-  const uint32_t begin = run.first_tick();
-  if (begin + end == stretch.last + 1 && begin + first <= stretch.first + 1) {
-    const bool has_link = begin + first == stretch.first;
-    return absl::Nanoseconds(
-        std::max(has_link ? stretch.link.value_or(0) : 0, stretch.longest));
-  }
-  absl::Duration longest;
-  for (uint32_t tick = first; tick < end; ++tick) {
-    longest =
-        std::max(longest, ClockLength(run.clocks(tick - 1), run.clocks(tick)));
-  }
-  return longest;
-}
-
-// Thinned data cover one life each. Detects the start of another life, unless
-// it is born.
-Summary WithNewLife(const CounterFormula& formula,
-                    const std::optional<RawSample>& older,
-                    const RawSample& newer, bool is_born,
-                    const Summary& of_life) {
-  if (!formula.uses_two_samples() || !older.has_value() || is_born ||
-      older->life == newer.life) {
-    return of_life;
-  }
-  Summary summary;
-  summary.AddPiece(formula,
-                   MakePiece(formula, *older, newer, absl::ZeroDuration()));
-  summary.Add(formula, of_life);
-  return summary;
-}
-
-// Returns the sum of `count` equal raw values, or of `values`.
-Summary SummarizeRaw(const CounterFormula& formula, Over over,
-                     absl::Span<const uint64_t> values, uint64_t count) {
-  Summary summary = {.pieces = count, .values = count};
-  const auto extreme = [&](uint64_t value) {
-    const Growth growth = {.value = value};
-    return Summary::Extreme{growth, CalculateExtreme(formula, growth).value};
-  };
-  switch (over) {
-    case Over::kMinimum:
-      summary.smallest =
-          extreme(*std::min_element(values.begin(), values.end()));
-      break;
-    case Over::kMaximum:
-      summary.largest =
-          extreme(*std::max_element(values.begin(), values.end()));
-      break;
-    case Over::kLast:
-      break;
-    case Over::kFormula:
-    case Over::kAverage:
-    case Over::kSum: {
-      // Summed in two halves, which cannot overflow.
-      uint64_t low = 0;
-      uint64_t high = 0;
-      for (const uint64_t value : values) {
-        low += value & UINT32_MAX;
-        high += value >> 32;
-      }
-      summary.growth.value = (absl::uint128(high) << 32) + low;
-      if (values.size() == 1) summary.growth.value *= count;
-      break;
-    }
-  }
-  return summary;
+// Rounds up to a multiple of `length`.
+absl::Time CeilTime(absl::Time time, absl::Duration length) {
+  return absl::UnixEpoch() + absl::Ceil(time - absl::UnixEpoch(), length);
 }
 
 WindowValue NoSamples() {
@@ -124,7 +51,7 @@ void RangeEvaluator::Add(const SeriesRun& run, const TickIntervals& intervals) {
   if (newest_life_ != run.life() && run.is_born()) BeginLife(run, ticks);
   newest_life_ = run.life();
   if (run.is_thinned()) return AddThinned(run, ticks);
-  if (!per_sample_.has_value()) per_sample_ = AsksForSamples(run.interval());
+  const bool per_sample = AsksForSamples(run.interval(), /*is_thinned=*/false);
   const uint32_t begin = run.first_tick();
   const uint32_t end = begin + run.ticks();
   const std::optional<absl::Span<const uint64_t>> values = run.Values();
@@ -132,14 +59,14 @@ void RangeEvaluator::Add(const SeriesRun& run, const TickIntervals& intervals) {
   const bool is_growth = formula_.uses_two_samples() && over_ == Over::kFormula;
   const bool together =
       values.has_value() &&
-      ((is_raw && !*per_sample_) ||
+      ((is_raw && !per_sample) ||
        (is_growth && IsRising(*values) && run.Denominators().has_value() &&
         IsRising(*run.Denominators())));
   if (!together) return AddEach(run, ticks, 0, run.ticks());
   auto stretch = std::partition_point(
       stretches.begin(), stretches.end(),
       [&](const Stretch& one) { return one.last < begin; });
-  if (windows_.capacity() == 0 && !*per_sample_) {
+  if (windows_.capacity() == 0 && !per_sample) {
     windows_.reserve(std::min<size_t>(
         {run.ticks(), static_cast<size_t>(stretches.end() - stretch),
          static_cast<size_t>(windows_of_grid_)}));
@@ -159,7 +86,7 @@ void RangeEvaluator::Add(const SeriesRun& run, const TickIntervals& intervals) {
     }
     while (first < stretch_end) {
       // Samples are added one by one if each yields a point.
-      const uint32_t next = *per_sample_ ? first + 1 : stretch_end;
+      const uint32_t next = per_sample ? first + 1 : stretch_end;
       if (!AddGrown(run, ticks, *stretch, first, next)) {
         AddEach(run, ticks, first, next);
       }
@@ -208,10 +135,11 @@ void RangeEvaluator::AddEach(const SeriesRun& run, const FrameTicks& ticks,
 
 void RangeEvaluator::AddSample(const RawSample& sample, absl::Duration interval,
                                const Tick& tick) {
-  if (!per_sample_.has_value()) per_sample_ = AsksForSamples(interval);
-  const std::optional<Piece> piece = PieceTo(formula_, last_, sample, interval);
   const absl::Time time = TimeOf(sample);
   if (time > grid_.end) return;
+  ForgetEarlier(time, interval);
+  const std::optional<Piece> piece = PieceTo(formula_, last_, sample, interval);
+  const std::optional<absl::Time> last = newest();
   last_ = sample;
   last_number_ = tick.number;
   interval_ = interval;
@@ -228,11 +156,14 @@ void RangeEvaluator::AddSample(const RawSample& sample, absl::Duration interval,
   total_.Add(formula_, over_, sample, piece);
   total_there_.Add(there);
   ++samples_;
-  if (*per_sample_) return AddPerSample(sample, piece);
+  if (AsksForSamples(interval, /*is_thinned=*/false)) {
+    if (!formula_.uses_two_samples()) AddGapBetween(last, time);
+    if (tick.length > 0) AddThereOfPoint(grid_.WindowOf(time), there);
+    return AddPerSample(sample, piece);
+  }
   if (formula_.uses_two_samples() && !piece.has_value()) return;
-  const int64_t number = grid_.WindowOf(time);
-  if (number > windows_of_grid_) return;  // in the incomplete last window
-  Window& window = WindowAt(number);
+  BeginWindows(last, time);
+  Window& window = WindowAt(grid_.WindowOf(time));
   window.accumulator.Add(formula_, over_, sample, piece);
   window.there.Add(there);
   NoteNewest(sample, interval, &window);
@@ -261,10 +192,12 @@ bool RangeEvaluator::AddGrown(const SeriesRun& run, const FrameTicks& ticks,
   there.Add(absl::ToInt64Nanoseconds(pieces.length), /*is_sound=*/true);
   Keep(before, newest.clocks, /*is_sound=*/true);
   total_there_.Add(there);
-  if (*per_sample_) {
+  if (AsksForSamples(run.interval(), /*is_thinned=*/false)) {
+    is_per_sample_ = true;
+    AddThereOfPoint(stretch.window, there);
     points_.push_back(
         {TimeOf(newest), {.result = CalculateGrowth(formula_, growth.growth)}});
-  } else if (stretch.window <= windows_of_grid_) {
+  } else {
     Window& window = WindowAt(stretch.window);
     window.accumulator.AddPieces(formula_, pieces);
     window.there.Add(there);
@@ -276,10 +209,12 @@ void RangeEvaluator::AddRaw(const SeriesRun& run, const FrameTicks& ticks,
                             absl::Span<const uint64_t> values,
                             const Stretch& stretch, uint32_t first,
                             uint32_t end) {
+  const std::optional<absl::Time> last = this->newest();
   last_ = run.Sample(end - 1);
   interval_ = run.interval();
   if (stretch.is_before) return;
   samples_ += end - first;
+  BeginWindows(last, perflib::TimeOf(run.clocks(first)));
   const bool is_constant = values.size() == 1;
   Summary summary = SummarizeRaw(
       formula_, over_,
@@ -300,8 +235,10 @@ void RangeEvaluator::AddThinned(const SeriesRun& run, const FrameTicks& ticks) {
     const RawSample sample = run.Sample(tick);
     const absl::Time time = TimeOf(sample);
     if (time > grid_.end) continue;
+    ForgetEarlier(time, run.interval());
     Summary summary =
         WithNewLife(formula_, last_, sample, run.is_born(), summaries[tick]);
+    const std::optional<absl::Time> last = newest();
     last_ = sample;
     // The life may have ended before the tick.
     last_number_ =
@@ -309,28 +246,48 @@ void RangeEvaluator::AddThinned(const SeriesRun& run, const FrameTicks& ticks) {
     interval_ = run.interval();
     if (time <= grid_.start) continue;
     ++samples_;
-    if (!AsksForSamples(run.interval())) {
+    if (!AsksForSamples(run.interval(), /*is_thinned=*/true)) {
+      if (!summary.empty()) BeginWindows(last, time);
       AddSummary(summary, sample, run.collection_interval(),
                  grid_.WindowOf(time));
       continue;
     }
     total_.AddSummary(formula_, over_, summary, sample);
     total_there_.Add(summary.there);
-    AddGapBefore(time);
-    if (summary.empty()) continue;
-    // One minute may contain two lives.
-    if (points_.empty() || points_.back().time != time) {
-      of_tick_ = WindowAccumulator();
-      of_tick_there_ = {};
-      points_.push_back({.time = time});
-    }
-    of_tick_.AddSummary(formula_, over_, summary, sample);
-    of_tick_there_.Add(summary.there);
-    WindowValue& value = points_.back().value;
-    value = of_tick_.Finish(formula_, over_, time, run.interval());
-    value.presence =
-        of_tick_there_.PresenceIn(ticks.LengthTo(run.first_tick() + tick));
+    AddThereOfPoint(grid_.WindowOf(time), summary.there);
+    AddThinnedPoint(run, summary, sample, last,
+                    ticks.LengthTo(run.first_tick() + tick));
   }
+}
+
+void RangeEvaluator::AddThinnedPoint(const SeriesRun& run,
+                                     const Summary& summary,
+                                     const RawSample& sample,
+                                     std::optional<absl::Time> last,
+                                     int64_t length) {
+  const absl::Duration interval = run.interval();
+  const absl::Time time = TimeOf(sample);
+  const absl::Time end = CeilTime(time, interval);
+  const bool is_new_tick = last != time;
+  if (last.has_value()) last = CeilTime(*last, interval);
+  AddGapBetween(last, end);
+  is_per_sample_ = true;
+  if (summary.empty()) return;
+  // One minute may have two ticks, or two lives.
+  const absl::Time label = std::min(end, grid_.end);
+  const bool is_new_point = points_.empty() || points_.back().time != label;
+  if (is_new_point) {
+    of_tick_ = WindowAccumulator();
+    of_tick_there_ = {};
+    of_tick_length_ = 0;
+    points_.push_back({.time = label});
+  }
+  if (is_new_point || is_new_tick) of_tick_length_ += length;
+  of_tick_.AddSummary(formula_, over_, summary, sample);
+  of_tick_there_.Add(summary.there);
+  WindowValue& value = points_.back().value;
+  value = of_tick_.Finish(formula_, over_, end, interval);
+  value.presence = of_tick_there_.PresenceIn(of_tick_length_);
 }
 
 void RangeEvaluator::AddSummary(const Summary& summary, const RawSample& sample,
@@ -338,7 +295,7 @@ void RangeEvaluator::AddSummary(const Summary& summary, const RawSample& sample,
                                 int64_t window) {
   total_.AddSummary(formula_, over_, summary, sample);
   total_there_.Add(summary.there);
-  if (summary.empty() || window > windows_of_grid_) return;
+  if (summary.empty()) return;
   Window& to = WindowAt(window);
   to.accumulator.AddSummary(formula_, over_, summary, sample);
   to.there.Add(summary.there);
@@ -348,14 +305,34 @@ void RangeEvaluator::AddSummary(const Summary& summary, const RawSample& sample,
 RangeEvaluator::Window& RangeEvaluator::WindowAt(int64_t number) {
   // Nearly always the last window or the next one.
   if (windows_.empty() || windows_.back().number < number) {
-    return windows_.emplace_back(Window{.number = number});
+    const bool follows_samples = std::exchange(is_per_sample_, false);
+    return windows_.emplace_back(Window{.number = number,
+                                        .there = ThereOfPoints(number),
+                                        .follows_samples = follows_samples});
   }
-  auto at = std::prev(windows_.end());
+  const auto at = FindWindow(number);
+  if (at->number == number) return *at;
+  return *windows_.insert(
+      at, Window{.number = number, .there = ThereOfPoints(number)});
+}
+
+std::vector<RangeEvaluator::Window>::iterator RangeEvaluator::FindWindow(
+    int64_t number) {
+  auto at = windows_.end();
   while (at != windows_.begin() && std::prev(at)->number >= number) --at;
-  if (at->number != number) {
-    at = windows_.insert(at, Window{.number = number});
-  }
-  return *at;
+  return at;
+}
+
+void RangeEvaluator::AddThereOfPoint(int64_t window, const TimeThere& there) {
+  const auto at = FindWindow(window);
+  if (at != windows_.end() && at->number == window) return at->there.Add(there);
+  there_of_points_ = ThereOfPoints(window);
+  there_of_points_.Add(there);
+  window_of_points_ = window;
+}
+
+TimeThere RangeEvaluator::ThereOfPoints(int64_t window) const {
+  return window == window_of_points_ ? there_of_points_ : TimeThere();
 }
 
 void RangeEvaluator::NoteNewest(const RawSample& sample,
@@ -367,18 +344,32 @@ void RangeEvaluator::NoteNewest(const RawSample& sample,
 
 void RangeEvaluator::AddPerSample(const RawSample& sample,
                                   const std::optional<Piece>& piece) {
-  if (!formula_.uses_two_samples()) AddGapBefore(TimeOf(sample));
+  is_per_sample_ = true;
   points_.push_back(
       {TimeOf(sample), {.result = ValueOfSample(formula_, sample, piece)}});
 }
 
-// Two samples with a gap between them have a piece with the gap. If each sample
-// yields a point, the gap needs a point of its own.
-void RangeEvaluator::AddGapBefore(absl::Time time) {
-  if (points_.empty()) return;
-  const absl::Time last = points_.back().time;
-  if (time - last <= interval_ * kMaxIntervalsApart) return;
-  points_.push_back({last + interval_, NoSamples()});
+// Two samples with a gap between them have a piece with the gap. If samples
+// yield points and have no pieces, the gap needs a point of its own.
+void RangeEvaluator::AddGapBetween(std::optional<absl::Time> last,
+                                   absl::Time time) {
+  if (!last.has_value() || *last <= grid_.start ||
+      time - *last <= interval_ * kMaxIntervalsApart) {
+    return;
+  }
+  points_.push_back({*last + interval_, NoSamples()});
+}
+
+void RangeEvaluator::BeginWindows(std::optional<absl::Time> last,
+                                  absl::Time time) {
+  if (is_per_sample_ && !formula_.uses_two_samples()) AddGapBetween(last, time);
+}
+
+void RangeEvaluator::ForgetEarlier(absl::Time time, absl::Duration interval) {
+  if (time > grid_.start && last_.has_value() &&
+      TimeOf(*last_) < grid_.start - interval * kMaxIntervalsBefore) {
+    last_.reset();
+  }
 }
 
 std::optional<absl::Time> RangeEvaluator::newest() const {
@@ -406,8 +397,8 @@ std::vector<Point> RangeEvaluator::Finish(bool goes_on,
   if (grid_.step == absl::ZeroDuration()) {
     points.push_back({grid_.end, Total(times)});
   } else {
-    // Old, thinned samples yield a point each; later samples are in windows.
-    FinishSamples(goes_on && windows_.empty());
+    DropShortRest();
+    FinishSamples(goes_on && is_per_sample_);
     points = std::move(points_);
     const size_t of_samples = points.size();
     FinishWindows(goes_on, times, &points);
@@ -426,27 +417,54 @@ std::vector<Point> RangeEvaluator::Finish(bool goes_on,
   return points;
 }
 
+absl::Time RangeEvaluator::EndOf(int64_t window) const {
+  return window > windows_of_grid_ ? grid_.end : grid_.EndOf(window);
+}
+
+// Series that are sampled at different times could not be combined in a rest
+// that is shorter than the time between their samples.
+void RangeEvaluator::DropShortRest() {
+  if (windows_.empty() || windows_.back().number <= windows_of_grid_) return;
+  if (grid_.end - grid_.EndOf(windows_of_grid_) <
+      interval_ * kMaxIntervalsApart) {
+    is_per_sample_ = windows_.back().follows_samples;
+    windows_.pop_back();
+  }
+}
+
 void RangeEvaluator::FinishWindows(bool goes_on, const IntervalTimes& times,
                                    std::vector<Point>* points) const {
   if (windows_.empty()) return;
-  const int64_t first = windows_.front().number;
-  const int64_t last = goes_on ? windows_of_grid_ : windows_.back().number;
-  points->reserve(points->size() + static_cast<size_t>(last - first + 1));
+  points->reserve(points->size() +
+                  static_cast<size_t>(windows_.back().number -
+                                      windows_.front().number + 1));
   const absl::Duration length = grid_.length();
-  absl::Time end = grid_.EndOf(first);
-  auto next = windows_.begin();
-  for (int64_t number = first; number <= last; ++number, end += length) {
-    TimeThere there;
-    if (next != windows_.end() && next->number == number) {
-      points->push_back(
-          {end, next->accumulator.Finish(formula_, over_, end, length)});
-      there = next->there;
-      ++next;
-    } else {
-      points->push_back({end, ValueWithoutSamples(*std::prev(next), end)});
-    }
-    WindowValue& value = points->back().value;
+  const auto add = [&](int64_t number, absl::Time end, WindowValue value,
+                       const TimeThere& there) {
     if (value.result.ok()) value.presence = there.PresenceIn(times.Of(number));
+    points->push_back({end, std::move(value), number > windows_of_grid_});
+  };
+  for (auto window = windows_.begin(); window != windows_.end(); ++window) {
+    const int64_t number = window->number;
+    absl::Time end = EndOf(number);
+    const absl::Duration own_length = number > windows_of_grid_
+                                          ? end - grid_.EndOf(windows_of_grid_)
+                                          : length;
+    add(number, end,
+        window->accumulator.Finish(formula_, over_, end, own_length),
+        window->there);
+    // Windows without samples follow.
+    const auto next = std::next(window);
+    int64_t last = number;
+    if (next == windows_.end()) {
+      if (goes_on && !is_per_sample_) last = windows_of_grid_;
+    } else if (!next->follows_samples) {
+      last = next->number - 1;
+    }
+    for (int64_t missing = number + 1; missing <= last; ++missing) {
+      end += length;
+      add(missing, end, ValueWithoutSamples(*window, end), {});
+    }
   }
 }
 
@@ -464,7 +482,7 @@ WindowValue RangeEvaluator::ValueWithoutSamples(const Window& last,
 
 void RangeEvaluator::FinishSamples(bool goes_on) {
   if (goes_on && !points_.empty() &&
-      grid_.end - points_.back().time > interval_ * kMaxIntervalsApart) {
+      grid_.end - TimeOf(*last_) > interval_ * kMaxIntervalsApart) {
     points_.push_back({grid_.end, NoSamples()});
   }
 }

@@ -25,6 +25,8 @@ namespace fleetperf::aggregator {
 struct Point {
   absl::Time time;  // the end of the window
   WindowValue value;
+  // Whether the window is the rest of the range, shorter than the step.
+  bool is_partial = false;
 };
 
 // Evaluates one series. Thread-compatible.
@@ -32,8 +34,8 @@ struct Point {
 // Invariants:
 // - Samples arrive in the order of epochs and sequences, each once. Values
 //   depend only on the samples, not on their division into frames or runs.
-// - If the step is at most the sampling interval, each sample yields a point;
-//   otherwise each window with samples yields one.
+// - A sample whose interval is at least the step yields a point of its own. All
+//   other samples are combined in windows. The interval of a series may change.
 // - Stretches (ticks of one window with sound clocks) are evaluated together
 //   where that gives the same value as tick by tick.
 class RangeEvaluator {
@@ -90,6 +92,8 @@ class RangeEvaluator {
     // For one-sample formulas: the newest sample's value, and its expiry.
     CalculatedValue newest_value;
     absl::Time holds_until;
+    // Whether points of samples lie between the window before and this one.
+    bool follows_samples = false;
   };
 
   // A sample's tick.
@@ -101,11 +105,21 @@ class RangeEvaluator {
     const perflib::Clocks* before = nullptr;  // of the tick before, if any
   };
 
-  bool AsksForSamples(absl::Duration interval) const {
+  // Whether samples of this interval yield a point each. A thinned interval as
+  // long as the step is a window.
+  bool AsksForSamples(absl::Duration interval, bool is_thinned) const {
     return !only_windows_ && grid_.step > absl::ZeroDuration() &&
-           grid_.step <= interval;
+           (is_thinned ? grid_.step < interval : grid_.step <= interval);
   }
+  // Forgets the last sample if it is too old to begin the first piece.
+  void ForgetEarlier(absl::Time time, absl::Duration interval);
   Window& WindowAt(int64_t number);
+  // Returns the first window whose number is at least `number`.
+  std::vector<Window>::iterator FindWindow(int64_t number);
+  // A sample with a point of its own counts for the presence in its window.
+  void AddThereOfPoint(int64_t window, const TimeThere& there);
+  // Returns the time of such samples in a window that has no others so far.
+  TimeThere ThereOfPoints(int64_t window) const;
   void NoteNewest(const RawSample& sample, absl::Duration interval,
                   Window* window) const;
 
@@ -120,7 +134,10 @@ class RangeEvaluator {
   void AddEach(const SeriesRun& run, const FrameTicks& ticks, uint32_t first,
                uint32_t end);
   void AddPerSample(const RawSample& sample, const std::optional<Piece>& piece);
-  void AddGapBefore(absl::Time time);
+  // Adds a point for the time without samples from `last` to `time`, if a gap.
+  void AddGapBetween(std::optional<absl::Time> last, absl::Time time);
+  // Ends points of samples: the next samples belong to windows.
+  void BeginWindows(std::optional<absl::Time> last, absl::Time time);
 
   // Adds the ticks of a stretch together, for formulas that use two samples.
   // The last sample before them is last_. Returns false if they are not sound.
@@ -132,9 +149,16 @@ class RangeEvaluator {
               uint32_t first, uint32_t end);
 
   void AddThinned(const SeriesRun& run, const FrameTicks& ticks);
+  // Adds a summary as a point of its own. `last` is the time of the tick
+  // before; `length` is the nanoseconds of the tick interval.
+  void AddThinnedPoint(const SeriesRun& run, const Summary& summary,
+                       const RawSample& sample, std::optional<absl::Time> last,
+                       int64_t length);
   void AddSummary(const Summary& summary, const RawSample& sample,
                   absl::Duration collection_interval, int64_t window);
 
+  absl::Time EndOf(int64_t window) const;
+  void DropShortRest();
   void FinishWindows(bool goes_on, const IntervalTimes& times,
                      std::vector<Point>* points) const;
   WindowValue ValueWithoutSamples(const Window& last, absl::Time end) const;
@@ -146,9 +170,8 @@ class RangeEvaluator {
   const Over over_;
   const bool only_windows_;
   const bool keeps_intervals_;
-  // Whether each sample yields a point, by the interval of the first sample.
-  // Thinned data use their own interval.
-  std::optional<bool> per_sample_;
+  // Whether the newest sample inside the grid yielded a point of its own.
+  bool is_per_sample_ = false;
   std::optional<RawSample> last_;
   uint64_t newest_life_ = 0;  // of the last run
   int64_t last_number_ = 0;   // of the tick of last_; 0: unknown
@@ -157,10 +180,13 @@ class RangeEvaluator {
   WindowAccumulator total_;
   TimeThere total_there_;
   Intervals there_;
-  std::vector<Window> windows_;  // by number
-  std::vector<Point> points_;    // if each sample yields one
-  WindowAccumulator of_tick_;    // of the last point, if it is thinned
+  std::vector<Window> windows_;   // by number
+  std::vector<Point> points_;     // if each sample yields one
+  int64_t window_of_points_ = 0;  // of the last point
+  TimeThere there_of_points_;     // in that window
+  WindowAccumulator of_tick_;     // of the last point, if it is thinned
   TimeThere of_tick_there_;
+  int64_t of_tick_length_ = 0;  // of its tick intervals
 };
 
 }  // namespace fleetperf::aggregator

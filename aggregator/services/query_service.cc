@@ -94,6 +94,7 @@ std::optional<Aggregation> AggregationOf(const v1::QueryRangeRequest& proto) {
   };
   aggregation.by_machine = groups_by(v1::GROUPING_MACHINE);
   aggregation.by_instance = groups_by(v1::GROUPING_INSTANCE);
+  aggregation.by_name = groups_by(v1::GROUPING_NAME);
   aggregation.across_counters =
       groups_by(v1::GROUPING_COUNTERSET) && !groups_by(v1::GROUPING_COUNTER);
   aggregation.labels = {proto.by_labels().begin(), proto.by_labels().end()};

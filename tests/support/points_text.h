@@ -35,8 +35,9 @@ inline std::string ToText(const aggregator::WindowValue& value) {
 }
 
 inline std::string ToText(const aggregator::Point& point) {
-  return absl::StrFormat("%g: %s", absl::ToDoubleSeconds(point.time - kStart),
-                         ToText(point.value));
+  return absl::StrCat(
+      absl::StrFormat("%g: ", absl::ToDoubleSeconds(point.time - kStart)),
+      ToText(point.value), point.is_partial ? " partial" : "");
 }
 
 inline std::vector<std::string> ToText(

@@ -111,9 +111,75 @@ TEST(Windows, BeginWithTheSampleBeforeTheRange) {
 TEST(Windows, EndWithTheRange) {
   EXPECT_THAT(Series(kRate, Grid(0, 10, 5)).AddFrom(0, 99).Points(),
               ElementsAre("5: 5", "10: 5"));
-  // An incomplete window has no value.
-  EXPECT_THAT(Series(kRate, Grid(0, 13, 5)).AddFrom(0, 99).Points(true),
+}
+
+TEST(Windows, EndWithThePartialRestOfTheRange) {
+  // A rest of 2.5 intervals has a value.
+  EXPECT_THAT(Series(kRate, Grid(0, 12.5, 5)).AddFrom(0, 99).Points(true),
+              ElementsAre("5: 5", "10: 5", "12.5: 5 partial"));
+  // In a shorter rest, not all series have samples.
+  EXPECT_THAT(Series(kRate, Grid(0, 12, 5)).AddFrom(0, 99).Points(true),
               ElementsAre("5: 5", "10: 5"));
+  EXPECT_EQ(Series(kRate, Grid(0, 12, 5)).AddFrom(0, 99).Total(), "5");
+  // A rest without a sample is no gap.
+  EXPECT_THAT(Series(kRate, Grid(0, 14, 5)).AddFrom(0, 10).Points(true),
+              ElementsAre("5: 5", "10: 5"));
+}
+
+TEST(Windows, OfYoungDataArePartial) {
+  EXPECT_THAT(Series(kRate, Grid(0, 86'400 + 600, 86'400))
+                  .AddFrom(86'400, 86'400 + 600)
+                  .Points(true),
+              ElementsAre("87000: 5 partial"));
+}
+
+// A plan changes the interval from 10 s to 1 s and back.
+TEST(Windows, CombineSamplesOfShorterIntervalsOnly) {
+  const auto change = [](uint32_t type) {
+    RangeEvaluator evaluator(FormulaOfType(type), Grid(0, 60, 5),
+                             Over::kFormula);
+    const auto add = [&](int t, int interval) {
+      evaluator.Add(SampleAt(t, U64(static_cast<uint64_t>(1000 + 7 * t)), {}),
+                    absl::Seconds(interval));
+    };
+    for (const int t : {0, 10, 20}) add(t, 10);
+    for (int t = 21; t <= 30; ++t) add(t, 1);
+    for (const int t : {40, 50, 60}) add(t, 10);
+    return ToText(evaluator.Finish(/*goes_on=*/true, {}));
+  };
+  EXPECT_THAT(change(kRate), ElementsAre("10: 7", "20: 7", "25: 7", "30: 7",
+                                         "40: 7", "50: 7", "60: 7"));
+  // Means of 21 to 25 and of 26 to 30.
+  EXPECT_THAT(change(kGauge),
+              ElementsAre("10: 1070", "20: 1140", "25: 1161", "30: 1196",
+                          "40: 1280", "50: 1350", "60: 1420"));
+}
+
+TEST(Windows, IgnoreSamplesLongBeforeTheRange) {
+  // The agent restarted. Its last sample is 3 intervals before the range.
+  EXPECT_THAT(Series(kRate, Grid(10, 20, 10))
+                  .Add(7, 100, MakeLife(9, 1))
+                  .AddFrom(11, 20)
+                  .Points(),
+              ElementsAre("20: 5 agent_restart breaks=1 coverage=0.9"));
+  EXPECT_THAT(Series(kRate, Grid(10, 20, 10))
+                  .Add(6.9, 100, MakeLife(9, 1))
+                  .AddFrom(11, 20)
+                  .Points(),
+              ElementsAre("20: 5 coverage=0.9"));
+}
+
+TEST(Windows, HaveTheMeanOfEqualValuesExactly) {
+  // 1173 hundredths, as a registration with a scale has them.
+  CounterFormula formula = FormulaOfType(kGauge);
+  formula.scale = -2;
+  for (const int count : {3, 10, 59, 1000}) {
+    RangeEvaluator evaluator(formula, Grid(0, count, 0), Over::kAverage);
+    for (int t = 1; t <= count; ++t) {
+      evaluator.Add(SampleAt(t, U64(1173), {}), absl::Seconds(1));
+    }
+    EXPECT_EQ(evaluator.Total().result.value, 11.73) << count;
+  }
 }
 
 TEST(Windows, SpanTheFirstToTheLastValue) {

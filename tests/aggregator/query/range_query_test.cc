@@ -124,12 +124,12 @@ TEST_F(RangeQuery, RelativeStartIsAMultipleOfTheStep) {
                        .since = absl::Seconds(20),
                        .step = absl::Seconds(10)};
   now_ = At(47);
-  // Starts at 27, rounded down to 20. 47 is in an incomplete window.
-  EXPECT_THAT(Ask(request),
-              ElementsAre("web-1 \\Disk(C:)\\Queue Length", "30: 2", "40: 2"));
+  // Starts at 27, rounded down to 20. The last window is partial.
+  EXPECT_THAT(Ask(request), ElementsAre("web-1 \\Disk(C:)\\Queue Length",
+                                        "30: 2", "40: 2", "47: 2 partial"));
   request.end = At(33);
-  EXPECT_THAT(Ask(request),
-              ElementsAre("web-1 \\Disk(C:)\\Queue Length", "20: 2", "30: 2"));
+  EXPECT_THAT(Ask(request), ElementsAre("web-1 \\Disk(C:)\\Queue Length",
+                                        "20: 2", "30: 2", "33: 2 partial"));
   // Without a step, the range has the requested length.
   request.step = absl::ZeroDuration();
   EXPECT_THAT(Ask(request),
@@ -140,12 +140,12 @@ TEST_F(RangeQuery, StartsExactlyAtAGivenTime) {
   DiskAgent agent(&store_);
   agent.Ticks(0, 60, {{agent.Disk("C:"), 2}});
   ASSERT_OK(agent.Send());
-  EXPECT_THAT(
-      Ask({.paths = {"\\Disk(*)\\Transfers/sec"},
-           .start = At(3.5),
-           .end = At(30),
-           .step = absl::Seconds(10)}),
-      ElementsAre("web-1 \\Disk(C:)\\Transfers/sec", "13.5: 2", "23.5: 2"));
+  EXPECT_THAT(Ask({.paths = {"\\Disk(*)\\Transfers/sec"},
+                   .start = At(3.5),
+                   .end = At(30),
+                   .step = absl::Seconds(10)}),
+              ElementsAre("web-1 \\Disk(C:)\\Transfers/sec", "13.5: 2",
+                          "23.5: 2", "30: 2 partial"));
 }
 
 TEST_F(RangeQuery, UsesTheSampleBeforeTheRange) {

@@ -1,6 +1,9 @@
 #include "tests/aggregator/query/reference_evaluator.h"
 
 #include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
 
 #include "tests/aggregator/query/reference_ticks.h"
 
@@ -288,70 +291,96 @@ ReferencePoint NoSamples(int64_t time) {
           .coverage = 0};
 }
 
-std::vector<ReferencePoint> EvaluateWindows(
-    Arithmetic arithmetic, const ReferenceRange& range,
-    const std::vector<Said>& all,
-    const std::vector<ReferenceInterval>& intervals, bool goes_on) {
-  std::vector<ReferencePoint> points;
-  size_t last_with_samples = 0;  // the number of points up to the last one
-  const Said* newest = nullptr;  // its newest contribution
-  for (int64_t end = range.start + range.step; end <= range.end;
-       end += range.step) {
-    const int64_t start = end - range.step;
-    const Said* in_it = nullptr;
-    for (const Said& said : all) {
-      if (said.time > start && said.time <= end) in_it = &said;
-    }
-    if (in_it != nullptr) {
-      points.push_back(
-          EvaluateWindow(arithmetic, range.over, all, intervals, start, end));
-      last_with_samples = points.size();
-      newest = in_it;
-    } else if (newest != nullptr) {
-      const bool holds = !IsOfTwoSamples(arithmetic) &&
-                         !IsTooFar(end - newest->time, newest->interval);
-      points.push_back(
-          !holds
-              ? NoSamples(end)
-              : ReferencePoint{
-                    .time = end,
-                    .status = newest->status,
-                    .cause = newest->cause,
-                    .value = static_cast<double>(newest->value),
-                    .coverage = newest->ok() ? 1.0 : 0.0,
-                    .presence = newest->ok() ? PresenceOf(intervals, start, end)
-                                             : 1.0});
-    }
+ReferencePoint HeldValue(Arithmetic arithmetic, const Said& newest,
+                         const std::vector<ReferenceInterval>& intervals,
+                         int64_t start, int64_t end) {
+  if (IsOfTwoSamples(arithmetic) ||
+      IsTooFar(end - newest.time, newest.interval)) {
+    return NoSamples(end);
   }
-  if (!goes_on) points.resize(last_with_samples);
-  return points;
+  return {.time = end,
+          .status = newest.status,
+          .cause = newest.cause,
+          .value = static_cast<double>(newest.value),
+          .coverage = newest.ok() ? 1.0 : 0.0,
+          .presence = newest.ok() ? PresenceOf(intervals, start, end) : 1.0};
 }
 
-std::vector<ReferencePoint> EvaluateSamples(Arithmetic arithmetic,
-                                            const ReferenceRange& range,
-                                            const std::vector<Said>& all,
-                                            bool goes_on) {
-  std::vector<ReferencePoint> points;
-  int64_t interval = 0;
-  for (const Said& said : all) {
-    if (said.time <= range.start) continue;
-    interval = said.interval;
-    if (!IsOfTwoSamples(arithmetic) && !points.empty() &&
-        IsTooFar(said.time - points.back().time, interval)) {
-      points.push_back(NoSamples(points.back().time + interval));
+// The windows with samples, by number. A sample whose interval is at least the
+// step is a point of its own.
+struct ReferenceWindows {
+  struct Window {
+    std::vector<Said> inside;
+    bool follows_points = false;  // of samples
+  };
+  std::map<int64_t, Window> windows;
+  std::vector<ReferencePoint> points;  // of samples
+  bool ends_with_point = false;
+
+  void Add(Arithmetic arithmetic, const ReferenceRange& range,
+           const std::optional<int64_t>& last, const Said& said) {
+    const bool is_point = range.step <= said.interval;
+    const bool has_pieces = IsOfTwoSamples(arithmetic);
+    if (!is_point && said.status == ValueStatus::kNeedTwoSamples) return;
+    if ((is_point || ends_with_point) && !has_pieces && last.has_value() &&
+        *last > range.start && IsTooFar(said.time - *last, said.interval)) {
+      points.push_back(NoSamples(*last + said.interval));
     }
-    const Said alone = Alone(arithmetic, said);
-    points.push_back({.time = said.time,
-                      .status = alone.status,
-                      .cause = alone.cause,
-                      .value = static_cast<double>(alone.value)});
+    if (is_point) {
+      const Said alone = Alone(arithmetic, said);
+      points.push_back({.time = said.time,
+                        .status = alone.status,
+                        .cause = alone.cause,
+                        .value = static_cast<double>(alone.value)});
+      ends_with_point = true;
+      return;
+    }
+    const int64_t number = (said.time - range.start - 1) / range.step;
+    if (windows.empty() || number > windows.rbegin()->first) {
+      windows[number].follows_points = std::exchange(ends_with_point, false);
+    }
+    windows[number].inside.push_back(said);
   }
-  if (goes_on && !points.empty() &&
-      IsTooFar(range.end - points.back().time, interval)) {
-    points.push_back(NoSamples(range.end));
+
+  void Finish(Arithmetic arithmetic, const ReferenceRange& range,
+              const std::vector<ReferenceInterval>& intervals,
+              const Said& newest, bool goes_on) {
+    const int64_t whole = (range.end - range.start) / range.step;
+    const int64_t rest = (range.end - range.start) % range.step;
+    if (!windows.empty() && windows.rbegin()->first == whole &&
+        2 * rest < 5 * newest.interval) {
+      ends_with_point = windows.rbegin()->second.follows_points;
+      windows.erase(whole);
+    }
+    for (auto window = windows.begin(); window != windows.end(); ++window) {
+      const auto next = std::next(window);
+      const int64_t start = range.start + window->first * range.step;
+      points.push_back(EvaluateWindow(arithmetic, range.over,
+                                      window->second.inside, intervals, start,
+                                      std::min(start + range.step, range.end)));
+      int64_t end = window->first + 1;  // of the empty windows that follow
+      if (next == windows.end()) {
+        if (goes_on && !ends_with_point) end = whole;
+      } else if (!next->second.follows_points) {
+        end = next->first;
+      }
+      for (int64_t number = window->first + 1; number < end; ++number) {
+        const int64_t empty = range.start + number * range.step;
+        points.push_back(HeldValue(arithmetic, window->second.inside.back(),
+                                   intervals, empty, empty + range.step));
+      }
+    }
+    if (goes_on && ends_with_point &&
+        IsTooFar(range.end - newest.time, newest.interval)) {
+      points.push_back(NoSamples(range.end));
+    }
+    if (windows.empty()) return;
+    std::stable_sort(points.begin(), points.end(),
+                     [](const ReferencePoint& a, const ReferencePoint& b) {
+                       return a.time < b.time;
+                     });
   }
-  return points;
-}
+};
 
 // Sets the cause of gaps without a known cause from the losses.
 void NameLosses(const ReferenceMachine& machine, const ReferenceRange& range,
@@ -370,28 +399,12 @@ void NameLosses(const ReferenceMachine& machine, const ReferenceRange& range,
   }
 }
 
-// Whether the series continues: no later tick shows that it has ended.
-bool GoesOn(const ReferenceMachine& machine, const ReferenceRange& range,
-            int64_t newest) {
-  int64_t last_tick = 0;
-  int64_t interval = 0;
-  for (const ReferenceTick& tick : machine.ticks) {
-    if (tick.time < range.known_from || tick.time > range.end) continue;
-    last_tick = tick.time;
-    interval = std::max(interval, tick.interval);
-  }
-  return !IsTooFar(last_tick - newest, interval);
-}
-
-ReferenceSample BeforeBirth(const ReferenceSample& first,
-                            const ReferenceTick& tick) {
-  ReferenceSample before = first;
-  before.time = tick.time;
-  before.stamp = tick.stamp;
-  before.freq = tick.freq;
-  if (first.value.has_value()) before.value = 0;
-  if (first.denominator.has_value()) before.denominator = 0;
-  return before;
+// Whether the piece between two samples counts: the older one is not more than
+// three intervals before the range.
+bool IsOlderOne(const ReferenceRange& range, const ReferenceSample& older,
+                const ReferenceSample& newer) {
+  return !range.forgets || newer.time <= range.start ||
+         older.time >= range.start - 3 * newer.interval;
 }
 
 }  // namespace
@@ -411,8 +424,6 @@ ReferenceAnswer EvaluateReference(const ReferenceMachine& machine,
   std::vector<Said> of_tick(machine.ticks.size());
   std::vector<bool> is_piece(machine.ticks.size());
   bool any_inside = false;
-  const bool per_sample = !samples.empty() && range.step > 0 &&
-                          range.step <= samples.front().interval;
   for (size_t i = 0; i < samples.size(); ++i) {
     const ReferenceSample& sample = samples[i];
     any_inside = any_inside || sample.time > range.start;
@@ -429,11 +440,11 @@ ReferenceAnswer EvaluateReference(const ReferenceMachine& machine,
           SayOfNeighbours(series, BeforeBirth(sample, *before), sample));
       is_piece[sample.tick] = true;
       of_tick[sample.tick] = all.back();
-    } else if (i > 0) {
+    } else if (i > 0 && IsOlderOne(range, samples[i - 1], sample)) {
       all.push_back(SayOfNeighbours(series, samples[i - 1], sample));
       is_piece[sample.tick] = before == &machine.ticks[samples[i - 1].tick];
       of_tick[sample.tick] = all.back();
-    } else if (per_sample) {
+    } else {
       all.push_back({.time = sample.time,
                      .interval = sample.interval,
                      .status = ValueStatus::kNeedTwoSamples});
@@ -466,10 +477,18 @@ ReferenceAnswer EvaluateReference(const ReferenceMachine& machine,
     answer.total.status = ValueStatus::kNeedTwoSamples;
     answer.total.cause = GapCause::kNone;
   }
-  answer.points = per_sample ? EvaluateSamples(arithmetic, range, all, goes_on)
-                  : range.step == 0 ? std::vector<ReferencePoint>{answer.total}
-                                    : EvaluateWindows(arithmetic, range, all,
-                                                      intervals, goes_on);
+  if (range.step == 0) {
+    answer.points = {answer.total};
+  } else {
+    ReferenceWindows windows;
+    std::optional<int64_t> last;
+    for (const Said& said : all) {
+      if (said.time > range.start) windows.Add(arithmetic, range, last, said);
+      last = said.time;
+    }
+    windows.Finish(arithmetic, range, intervals, all.back(), goes_on);
+    answer.points = std::move(windows.points);
+  }
   NameLosses(machine, range, &answer.points);
   return answer;
 }

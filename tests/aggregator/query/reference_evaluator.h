@@ -82,6 +82,9 @@ struct ReferenceRange {
   aggregator::Over over = aggregator::Over::kFormula;
   // Earlier samples are unknown.
   int64_t known_from = 0;
+  // Whether samples long before the range begin no piece in it. A summary of
+  // thinned samples may contain such a piece.
+  bool forgets = true;
 };
 
 struct ReferencePoint {

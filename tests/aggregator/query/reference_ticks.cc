@@ -19,6 +19,29 @@ bool IsJoined(const ReferenceTick& older, const ReferenceTick& newer) {
              kTicksPerSecond / 20 + length / 100;
 }
 
+bool GoesOn(const ReferenceMachine& machine, const ReferenceRange& range,
+            int64_t newest) {
+  int64_t last_tick = 0;
+  int64_t interval = 0;
+  for (const ReferenceTick& tick : machine.ticks) {
+    if (tick.time < range.known_from || tick.time > range.end) continue;
+    last_tick = tick.time;
+    interval = std::max(interval, tick.interval);
+  }
+  return !IsTooFar(last_tick - newest, interval);
+}
+
+ReferenceSample BeforeBirth(const ReferenceSample& first,
+                            const ReferenceTick& tick) {
+  ReferenceSample before = first;
+  before.time = tick.time;
+  before.stamp = tick.stamp;
+  before.freq = tick.freq;
+  if (first.value.has_value()) before.value = 0;
+  if (first.denominator.has_value()) before.denominator = 0;
+  return before;
+}
+
 double PresenceOf(const std::vector<ReferenceInterval>& intervals,
                   int64_t start, int64_t end) {
   int64_t there = 0;

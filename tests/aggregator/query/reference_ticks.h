@@ -35,6 +35,15 @@ std::vector<size_t> KnownTicks(const ReferenceMachine& machine,
 const ReferenceTick* TickBefore(const ReferenceMachine& machine,
                                 const std::vector<size_t>& known, size_t tick);
 
+// Whether a series continues after its newest sample: no later tick shows that
+// it has ended.
+bool GoesOn(const ReferenceMachine& machine, const ReferenceRange& range,
+            int64_t newest);
+
+// Returns what a born instance had at the tick before its first sample.
+ReferenceSample BeforeBirth(const ReferenceSample& first,
+                            const ReferenceTick& tick);
+
 // Returns the presence in (start, end].
 double PresenceOf(const std::vector<ReferenceInterval>& intervals,
                   int64_t start, int64_t end);

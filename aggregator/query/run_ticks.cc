@@ -1,0 +1,85 @@
+#include "aggregator/query/run_ticks.h"
+
+#include <algorithm>
+
+#include "absl/numeric/int128.h"
+#include "aggregator/formula/formula.h"
+
+namespace fleetperf::aggregator {
+
+bool IsRising(absl::Span<const uint64_t> values) {
+  bool falls = false;
+  for (size_t i = 1; i < values.size(); ++i) {
+    falls |= values[i] < values[i - 1];
+  }
+  return !falls;
+}
+
+absl::Duration LongestPiece(const SeriesRun& run, const Stretch& stretch,
+                            uint32_t first, uint32_t end) {
+  const uint32_t begin = run.first_tick();
+  if (begin + end == stretch.last + 1 && begin + first <= stretch.first + 1) {
+    const bool has_link = begin + first == stretch.first;
+    return absl::Nanoseconds(
+        std::max(has_link ? stretch.link.value_or(0) : 0, stretch.longest));
+  }
+  absl::Duration longest;
+  for (uint32_t tick = first; tick < end; ++tick) {
+    longest =
+        std::max(longest, ClockLength(run.clocks(tick - 1), run.clocks(tick)));
+  }
+  return longest;
+}
+
+Summary WithNewLife(const CounterFormula& formula,
+                    const std::optional<RawSample>& older,
+                    const RawSample& newer, bool is_born,
+                    const Summary& of_life) {
+  if (!formula.uses_two_samples() || !older.has_value() || is_born ||
+      older->life == newer.life) {
+    return of_life;
+  }
+  Summary summary;
+  summary.AddPiece(formula,
+                   MakePiece(formula, *older, newer, absl::ZeroDuration()));
+  summary.Add(formula, of_life);
+  return summary;
+}
+
+Summary SummarizeRaw(const CounterFormula& formula, Over over,
+                     absl::Span<const uint64_t> values, uint64_t count) {
+  Summary summary = {.pieces = count, .values = count};
+  const auto extreme = [&](uint64_t value) {
+    const Growth growth = {.value = value};
+    return Summary::Extreme{growth, CalculateExtreme(formula, growth).value};
+  };
+  switch (over) {
+    case Over::kMinimum:
+      summary.smallest =
+          extreme(*std::min_element(values.begin(), values.end()));
+      break;
+    case Over::kMaximum:
+      summary.largest =
+          extreme(*std::max_element(values.begin(), values.end()));
+      break;
+    case Over::kLast:
+      break;
+    case Over::kFormula:
+    case Over::kAverage:
+    case Over::kSum: {
+      // Summed in two halves, which cannot overflow.
+      uint64_t low = 0;
+      uint64_t high = 0;
+      for (const uint64_t value : values) {
+        low += value & UINT32_MAX;
+        high += value >> 32;
+      }
+      summary.growth.value = (absl::uint128(high) << 32) + low;
+      if (values.size() == 1) summary.growth.value *= count;
+      break;
+    }
+  }
+  return summary;
+}
+
+}  // namespace fleetperf::aggregator

@@ -1,0 +1,39 @@
+// Properties of several ticks of a run together.
+
+#ifndef FLEETPERF_AGGREGATOR_QUERY_RUN_TICKS_H_
+#define FLEETPERF_AGGREGATOR_QUERY_RUN_TICKS_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "aggregator/formula/counter_formula.h"
+#include "aggregator/formula/summary.h"
+#include "aggregator/formula/window.h"
+#include "aggregator/query/window_grid.h"
+#include "aggregator/samples/series_run.h"
+
+namespace fleetperf::aggregator {
+
+// Whether the values never decrease.
+bool IsRising(absl::Span<const uint64_t> values);
+
+// Returns the longest of the pieces that end in the run's ticks in the stretch.
+absl::Duration LongestPiece(const SeriesRun& run, const Stretch& stretch,
+                            uint32_t first, uint32_t end);
+
+// Thinned data cover one life each. Detects the start of another life, unless
+// it is born.
+Summary WithNewLife(const CounterFormula& formula,
+                    const std::optional<RawSample>& older,
+                    const RawSample& newer, bool is_born,
+                    const Summary& of_life);
+
+// Returns the sum of `count` equal raw values, or of `values`.
+Summary SummarizeRaw(const CounterFormula& formula, Over over,
+                     absl::Span<const uint64_t> values, uint64_t count);
+
+}  // namespace fleetperf::aggregator
+
+#endif  // FLEETPERF_AGGREGATOR_QUERY_RUN_TICKS_H_
