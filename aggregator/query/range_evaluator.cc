@@ -143,6 +143,7 @@ void RangeEvaluator::AddSample(const RawSample& sample, absl::Duration interval,
   last_ = sample;
   last_number_ = tick.number;
   interval_ = interval;
+  collection_interval_ = interval;
   if (time <= grid_.start) return;
 
   TimeThere there;
@@ -185,6 +186,7 @@ bool RangeEvaluator::AddGrown(const SeriesRun& run, const FrameTicks& ticks,
   last_ = newest;
   last_number_ = ticks.NumberOf(run.first_tick() + end - 1);
   interval_ = run.interval();
+  collection_interval_ = interval_;
   if (stretch.is_before) return true;
   samples_ += pieces.count;
   total_.AddPieces(formula_, pieces);
@@ -212,6 +214,7 @@ void RangeEvaluator::AddRaw(const SeriesRun& run, const FrameTicks& ticks,
   const std::optional<absl::Time> last = this->newest();
   last_ = run.Sample(end - 1);
   interval_ = run.interval();
+  collection_interval_ = interval_;
   if (stretch.is_before) return;
   samples_ += end - first;
   BeginWindows(last, perflib::TimeOf(run.clocks(first)));
@@ -244,6 +247,7 @@ void RangeEvaluator::AddThinned(const SeriesRun& run, const FrameTicks& ticks) {
     last_number_ =
         sample.value.has_value() ? ticks.NumberOf(run.first_tick() + tick) : 0;
     interval_ = run.interval();
+    collection_interval_ = run.collection_interval();
     if (time <= grid_.start) continue;
     ++samples_;
     if (!AsksForSamples(run.interval(), /*is_thinned=*/true)) {
@@ -426,7 +430,7 @@ absl::Time RangeEvaluator::EndOf(int64_t window) const {
 void RangeEvaluator::DropShortRest() {
   if (windows_.empty() || windows_.back().number <= windows_of_grid_) return;
   if (grid_.end - grid_.EndOf(windows_of_grid_) <
-      interval_ * kMaxIntervalsApart) {
+      collection_interval_ * kMaxIntervalsApart) {
     is_per_sample_ = windows_.back().follows_samples;
     windows_.pop_back();
   }

@@ -173,10 +173,11 @@ class RangeEvaluator {
   // Whether the newest sample inside the grid yielded a point of its own.
   bool is_per_sample_ = false;
   std::optional<RawSample> last_;
-  uint64_t newest_life_ = 0;  // of the last run
-  int64_t last_number_ = 0;   // of the tick of last_; 0: unknown
-  absl::Duration interval_;   // of the newest sample
-  uint64_t samples_ = 0;      // inside the grid
+  uint64_t newest_life_ = 0;            // of the last run
+  int64_t last_number_ = 0;             // of the tick of last_; 0: unknown
+  absl::Duration interval_;             // of the newest sample
+  absl::Duration collection_interval_;  // same, before thinning
+  uint64_t samples_ = 0;                // inside the grid
   WindowAccumulator total_;
   TimeThere total_there_;
   Intervals there_;
