@@ -243,6 +243,9 @@ RandomQuery MakeLongQuery(const ReferenceMachine& machine, int64_t unit,
   range.step =
       random->OneOf<int64_t>({0, 2 * unit, 3 * unit, range.end - range.start});
   range.step = std::min(range.step, range.end - range.start);
+  // The coverage of a single thinned minute is approximate, so there is no rest
+  // of one.
+  if (range.step > 0) range.end -= (range.end - range.start) % range.step;
   range.over = random->OneOf<Over>(
       {Over::kFormula, Over::kFormula, Over::kMinimum, Over::kMaximum});
   return query;
