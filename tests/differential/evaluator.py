@@ -483,7 +483,7 @@ def partial_window(series, samples, count, windows, question):
     """What follows the last whole window, if it is long enough."""
     start = question["start"] + count * question["step"]
     length = question["end"] - start
-    if not rules.PAGE or count + 1 not in windows or (
+    if count + 1 not in windows or (
             2 * length < 5 * samples[-1].interval):
         return []
     return [Point(question["end"], window_value(
