@@ -393,7 +393,7 @@ void AddCheckCommand(CLI::App& app, Arguments& arguments) {
       ->type_name("auto|avg|sum|min|max|count|p50|p90|p95|p99");
   check->add_option("--by", flags.by, "As in query")
       ->delimiter(',')
-      ->type_name("machine|instance|counter|counterset|label:NAME,...");
+      ->type_name("machine|instance|name|counter|counterset|label:NAME,...");
 }
 
 }  // namespace fleetperf::cli

@@ -67,10 +67,11 @@ void AddQueryOptions(CLI::App* query, QueryFlags& flags) {
           "--by", flags.by,
           "With --agg: group by these. Counters are separate, unless "
           "counterset is given: then counters with the same unit are combined. "
-          "label:NAME is a label of the machine's agent")
+          "name is the instance's name without a process id. label:NAME is a "
+          "label of the machine's agent")
       ->delimiter(',')
       ->allow_extra_args(false)
-      ->type_name("machine|instance|counter|counterset|label:NAME,...");
+      ->type_name("machine|instance|name|counter|counterset|label:NAME,...");
   query->add_flag("--scale", flags.scale,
                   "Multiply by the counter's default scale, as in graphs");
   query->add_flag("--cap100", flags.cap100,

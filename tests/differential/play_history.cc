@@ -143,12 +143,6 @@ std::vector<BatchWriter::Column> ColumnsOf(const json& columns) {
   return result;
 }
 
-// Support for program names is detected, too.
-template <typename Aggregation>
-void GroupByName(Aggregation* aggregation) {
-  if constexpr (requires { aggregation->by_name; }) aggregation->by_name = true;
-}
-
 aggregator::Aggregation AggregationOf(const json& question) {
   aggregator::Aggregation aggregation{.function =
                                           FunctionOf(question.at("agg"))};
@@ -156,7 +150,7 @@ aggregator::Aggregation AggregationOf(const json& question) {
     const std::string name = by;
     if (name == "machine") aggregation.by_machine = true;
     if (name == "instance") aggregation.by_instance = true;
-    if (name == "name") GroupByName(&aggregation);
+    if (name == "name") aggregation.by_name = true;
     if (name == "counterset") aggregation.across_counters = true;
     if (name == "label:role") aggregation.labels.push_back("role");
   }
@@ -179,28 +173,10 @@ RangeRequest RequestOf(const json& question) {
   return request;
 }
 
-// The store's support for presence is detected, so that the test runs without.
-template <typename Value>
-double PresenceOf(const Value& value) {
-  if constexpr (requires { value.presence; }) return value.presence;
-  return 1;
-}
-
-template <typename Agent>
-uint32_t DefineInstance(Agent* agent, uint32_t machine, uint32_t counterset,
-                        const json& command) {
-  const std::string name = command[3];
-  const uint32_t id = command[4];
-  const uint32_t occurrence = command[5];
-  const bool is_born = command[6];
-  if constexpr (requires {
-                  agent->Instance(machine, counterset, name, id, occurrence,
-                                  is_born);
-                }) {
-    return agent->Instance(machine, counterset, name, id, occurrence, is_born);
-  } else {
-    return agent->Instance(machine, counterset, name, id, occurrence);
-  }
+uint32_t DefineInstance(testing::TestAgent* agent, uint32_t machine,
+                        uint32_t counterset, const json& command) {
+  return agent->Instance(machine, counterset, command[3], command[4],
+                         command[5], command[6]);
 }
 
 json ToJson(absl::Time time, const WindowValue& value) {
@@ -210,7 +186,7 @@ json ToJson(absl::Time time, const WindowValue& value) {
           std::string(NameOf(value.result.cause)),
           value.breaks,
           value.coverage,
-          PresenceOf(value)};
+          value.presence};
 }
 
 json ToJson(const SeriesResult& result, absl::Time end) {

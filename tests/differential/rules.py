@@ -3,7 +3,7 @@
 # Instances that come and go are weighted by their presence, and an instance can
 # be born.
 PRESENCE = True
-# Everything else on the page: partial windows, samples up to 3 intervals before
+# Everything else on the page: samples up to 3 intervals before
 # the start, `_Total` for each path on its own, mixed intervals, causes and
 # coverage without a value and of combinations, groups by counterset and counter.
 PAGE = False

@@ -249,8 +249,8 @@ TEST(Queries, InvalidFlagsAreNamed) {
   EXPECT_THAT(message({"--where", "> nan"}), HasSubstr("--where: \"> nan\""));
   EXPECT_THAT(message({"--agg", "p42"}), HasSubstr("--agg: \"p42\" is not"));
   EXPECT_THAT(message({"--agg", "sum", "--by", "label:"}),
-              HasSubstr("--by: \"label:\" is not machine, instance, counter, "
-                        "counterset or label:NAME"));
+              HasSubstr("--by: \"label:\" is not machine, instance, name, "
+                        "counter, counterset or label:NAME"));
   EXPECT_THAT(message({"--top", "1", "--bottom", "1"}),
               HasSubstr("--top and --bottom exclude each other"));
   EXPECT_THAT(message({"--raw", "--where", "> 1"}),

@@ -101,6 +101,24 @@ TEST_F(AggregationTest, SeparatesGroupsByRequestedProperties) {
                           "\\Disk\\Transfers/sec", "10: 10"));
 }
 
+// Instances of processes are named "program:process id".
+TEST_F(AggregationTest, GroupsProcessesByProgram) {
+  DiskAgent agent(&store_);
+  agent.Ticks(0, 10,
+              {{agent.Disk("nginx:7"), 2},
+               {agent.Disk("nginx:1234"), 3},
+               {agent.Disk("a:b:9"), 10},
+               {agent.Disk("C:"), 20},
+               {agent.Disk("nginx"), 100}});
+  ASSERT_OK(agent.Send());
+  EXPECT_THAT(Ask("\\Disk(*)\\Transfers/sec",
+                  {.function = AggregateFunction::kSum, .by_name = true},
+                  {.end = At(10)}),
+              ElementsAre("C: \\Disk\\Transfers/sec", "10: 20",
+                          "a:b \\Disk\\Transfers/sec", "10: 10",
+                          "nginx \\Disk\\Transfers/sec", "10: 105"));
+}
+
 TEST_F(AggregationTest, OmitsTheTotalUnlessItIsNamed) {
   DiskAgent agent(&store_);
   agent.Ticks(0, 20, {{agent.Disk("C:"), 2}, {agent.Disk("_Total"), 100}});
