@@ -30,6 +30,8 @@ using testing::WriteRandomMachine;
 
 constexpr int kMachines = 12;  // in each store
 constexpr int kQueries = 120;  // of each machine
+// Of each machine and resolution. The reference takes long for long ranges.
+constexpr int kLongQueries = 40;
 constexpr int64_t kSecond = 10'000'000;
 
 absl::Time ToTime(int64_t time) {
@@ -272,13 +274,13 @@ TEST_P(RangeQueryProperty, ThinnedSamplesYieldTheSame) {
     ASSERT_OK_AND_ASSIGN(const ReferenceMachine machine,
                          WriteRandomMachine(absl::StrCat("web-", i), GetParam(),
                                             &random, &store_));
-    for (int k = 0; k < 2 * kQueries; ++k) {
-      if (k % kQueries == 0) {
+    for (int k = 0; k < 2 * kLongQueries; ++k) {
+      if (k % kLongQueries == 0) {
         ASSERT_OK(
             store_.Thin(k == 0 ? Resolution::kMinute : Resolution::kHour));
       }
       const RandomQuery query = MakeLongQuery(
-          machine, k < kQueries ? kMinute : 60 * kMinute, &random);
+          machine, k < kLongQueries ? kMinute : 60 * kMinute, &random);
       if (ComesBack(machine, query.range)) continue;
       SCOPED_TRACE(absl::StrFormat(
           "%d, %s: %s of %s from %d to %d, step %d, over %d", k, machine.name,
@@ -288,7 +290,7 @@ TEST_P(RangeQueryProperty, ThinnedSamplesYieldTheSame) {
       if (HasFailure()) return;
     }
   }
-  EXPECT_GT(compared, 2 * kMachines * kQueries * 8 / 10);
+  EXPECT_GT(compared, 2 * kMachines * kLongQueries * 8 / 10);
 }
 
 TEST_P(RangeQueryProperty, MatchesTheReference) {
