@@ -74,12 +74,13 @@ class Linux final : public System {
   }
 
 #if defined(__x86_64__) || defined(__i386__)
+  bool has_rdpmc() const override { return true; }
   uint64_t ReadPmc(uint32_t index) override {
     return static_cast<uint64_t>(__rdpmc(static_cast<int>(index)));
   }
   uint64_t ReadTimestampCounter() override { return __rdtsc(); }
 #elif defined(__aarch64__)
-  // The page of an arm64 event counts as unreadable: see UserReader.
+  bool has_rdpmc() const override { return false; }
   uint64_t ReadPmc(uint32_t) override { return 0; }
   uint64_t ReadTimestampCounter() override {
     uint64_t count;
@@ -87,6 +88,7 @@ class Linux final : public System {
     return count;
   }
 #else
+  bool has_rdpmc() const override { return false; }
   uint64_t ReadPmc(uint32_t) override { return 0; }
   uint64_t ReadTimestampCounter() override { return 0; }
 #endif

@@ -41,6 +41,8 @@ class System {
   virtual int Poll(int descriptor, short events, int timeout_milliseconds,
                    short* occurred) = 0;
 
+  // Whether ReadPmc is implemented for this processor architecture.
+  virtual bool has_rdpmc() const = 0;
   // RDPMC. Faults if the mapped page of an event does not permit the
   // instruction.
   virtual uint64_t ReadPmc(uint32_t index) = 0;
