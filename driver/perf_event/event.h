@@ -32,8 +32,9 @@ struct Event {
   double scale = 1;
   std::string unit;
 
-  // CPUs that count for all CPUs of their package or die, as the PMU's cpumask
-  // names them. Empty: the event counts on every CPU.
+  // CPUs on which the event is opened, as the PMU's cpumask or cpus names them:
+  // one that counts for all CPUs of its package or die, or those of a hybrid
+  // core PMU. Empty: the event counts on every CPU.
   std::vector<int> cpus;
 
   // Flags of flag::kExclude..., flag::kPinned, flag::kExclusive and precise_ip.
