@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <memory>
+#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "aggregator/formula/formula_text.h"
 #include "aggregator/formula/window.h"
+#include "aggregator/query/expression.h"
 #include "aggregator/query/path_check.h"
 #include "aggregator/query/points.h"
 #include "aggregator/query/raw_query.h"
@@ -82,7 +84,10 @@ v1::Explanation Explain(const FoundSeries& found,
 absl::StatusOr<v1::ExplainValueResponse> RunExplain(
     const std::string& path, std::optional<absl::Time> time, Store& store,
     const MachineNow& now_of, const MachineFilter& machines) {
-  ASSIGN_OR_RETURN(PathSet paths, PathSet::Parse({path}, store.directory()));
+  const std::vector<std::string> known = store.directory().CountersetNames();
+  ASSIGN_OR_RETURN(const std::vector<std::string> texts,
+                   ParsePlainPaths({path}, known));
+  ASSIGN_OR_RETURN(PathSet paths, PathSet::Parse(texts, known));
   paths.LimitTo(machines);
   ASSIGN_OR_RETURN(const Selected selected, paths.Select(store.directory()));
   std::vector<v1::Explanation> explanations;

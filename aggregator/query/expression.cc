@@ -2,16 +2,19 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <tuple>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <set>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
-#include "perflib/counter_type.h"
 #include "perflib/path.h"
 
 namespace fleetperf::aggregator {
@@ -19,242 +22,314 @@ namespace {
 
 using perflib::Path;
 
-constexpr absl::string_view kOperators = "+-*/";
-constexpr size_t kOperatorSize = 3;  // with the spaces
+constexpr absl::string_view kQuotes = "'\"";
 
-// Returns the position of the operator; std::nullopt if none exists.
-std::optional<size_t> FindOperator(
-    absl::string_view text, absl::Span<const std::string> known_countersets) {
-  for (size_t i = 0; i + kOperatorSize < text.size(); ++i) {
-    if (text[i] == ' ' && absl::StrContains(kOperators, text[i + 1]) &&
-        text[i + 2] == ' ' && text[i + 3] == '\\' &&
-        perflib::ParsePath(text.substr(0, i), known_countersets).ok()) {
-      return i;
-    }
+size_t DigitsAt(absl::string_view text, size_t at) {
+  size_t end = at;
+  while (end < text.size() && absl::ascii_isdigit(text[end])) ++end;
+  return end - at;
+}
+
+// Returns the size of the number that starts `text`, such as "100", "0.5" or
+// "1e-3"; 0 if there is none.
+size_t NumberSize(absl::string_view text) {
+  size_t size = DigitsAt(text, 0);
+  if (size == 0) return 0;
+  if (size < text.size() && text[size] == '.') {
+    const size_t digits = DigitsAt(text, size + 1);
+    if (digits > 0) size += 1 + digits;
   }
-  return std::nullopt;
-}
-
-absl::Status CheckSide(absl::string_view text, const Path& path) {
-  if (!path.counterset.has_wildcards() && !path.counter.has_wildcards()) {
-    return absl::OkStatus();
+  if (size < text.size() && absl::ascii_tolower(text[size]) == 'e') {
+    size_t first = size + 1;
+    if (first < text.size() && absl::StrContains("+-", text[first])) ++first;
+    const size_t digits = DigitsAt(text, first);
+    if (digits > 0) size = first + digits;
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat(text, ": beside an operator, a path must name one counter"));
+  return size;
 }
 
-bool IsOfOneInstance(const Path& path) {
-  return !path.instance.has_value() || !path.instance->has_wildcards();
-}
-
-// The key by which series of both sides form pairs.
-using Key =
-    std::tuple<std::string, std::vector<std::string>, std::string, uint32_t>;
-
-Key KeyOf(const Expression& expression, const v1::Series& series) {
-  // Sorted, because a protobuf map has no order.
-  std::vector<std::string> labels;
-  for (const auto& [name, value] : series.labels()) {
-    labels.push_back(absl::StrCat(name, "=", value));
+// Returns the operator that starts `text`, with a space on both sides.
+std::optional<char> OperatorOf(absl::string_view text) {
+  if (text.size() < 3 || text[0] != ' ' || text[2] != ' ' ||
+      !absl::StrContains("+-*/", text[1])) {
+    return std::nullopt;
   }
-  std::sort(labels.begin(), labels.end());
-  if (!expression.by_instance) {
-    return {series.machine(), std::move(labels), "", 0};
+  return text[1];
+}
+
+int PrecedenceOf(char symbol) { return symbol == '*' || symbol == '/' ? 2 : 1; }
+constexpr int kNoOperator = 3;
+
+// Whether `text` starts with an operand, and not with a part of a name. In
+// parentheses, a number can end at ")".
+bool StartsOperand(absl::string_view text, bool in_parentheses) {
+  while (absl::ConsumePrefix(&text, "(")) {
+    text = absl::StripLeadingAsciiWhitespace(text);
+    in_parentheses = true;
   }
-  return {series.machine(), std::move(labels),
-          absl::AsciiStrToLower(series.instance()), series.instance_index()};
-}
-
-// Returns the unit of a quotient: "B/s" by "1/s" is "B", "B" by "s" is "B/s". A
-// unit by itself yields a plain number.
-std::string QuotientUnit(absl::string_view left, absl::string_view right) {
-  if (absl::EndsWith(left, "/s") && absl::EndsWith(right, "/s")) {
-    left.remove_suffix(2);
-    right.remove_suffix(2);
+  const size_t number = NumberSize(text);
+  if (number > 0) {
+    text.remove_prefix(number);
+    return text.empty() || OperatorOf(text).has_value() ||
+           (in_parentheses && absl::StartsWith(text, ")"));
   }
-  if (left == right) return "";
-  if (right.empty() || right == "1") return std::string(left);
-  return absl::StrCat(left.empty() ? "1" : left, "/",
-                      absl::StrContains(right, '/')
-                          ? absl::StrCat("(", right, ")")
-                          : std::string(right));
+  if (!text.empty() && absl::StrContains(kQuotes, text.front())) {
+    text.remove_prefix(1);
+  }
+  return absl::StartsWith(text, "\\");
 }
 
-std::string ProductUnit(absl::string_view left, absl::string_view right) {
-  if (left.empty()) return std::string(right);
-  if (right.empty()) return std::string(left);
-  return absl::StrCat(left, "*", right);
-}
+// The name and index of the instance that a path is fixed to; empty if the path
+// has no instance.
+using FixedInstance = std::pair<std::string, std::optional<uint32_t>>;
 
-absl::StatusOr<std::string> UnitOf(char operation, const v1::Series& left,
-                                   const v1::Series& right) {
-  if (operation == '/') return QuotientUnit(left.unit(), right.unit());
-  if (operation == '*') return ProductUnit(left.unit(), right.unit());
-  if (left.unit() == right.unit()) return left.unit();
-  const auto name = [](const std::string& unit) {
-    return unit.empty() ? "plain numbers" : unit;
-  };
-  return absl::InvalidArgumentError(absl::StrCat(
-      left.path(), " ", std::string(1, operation), " ", right.path(),
-      ": the values are ", name(left.unit()), " and ", name(right.unit()),
-      "; only values of one unit can be added or subtracted"));
-}
+// A parsed part of an expression.
+struct Part {
+  size_t node = 0;
+  // Whether all of its paths are fixed: to no instance, or to a named one.
+  bool is_fixed = true;
+  std::set<FixedInstance> instances;  // of the fixed paths
+};
 
-CalculatedValue Calculate(char operation, const CalculatedValue& left,
-                          const CalculatedValue& right) {
-  if (!left.ok()) return left;
-  if (!right.ok()) return right;
-  CalculatedValue result = left;  // includes the cause
-  if (result.cause == GapCause::kNone) result.cause = right.cause;
-  switch (operation) {
-    case '+':
-      result.value += right.value;
-      break;
-    case '-':
-      result.value -= right.value;
-      break;
-    case '*':
-      result.value *= right.value;
-      break;
-    default:
-      if (right.value == 0) {
-        return CalculatedValue::Of(ValueStatus::kZeroDenominator);
+class ExpressionParser {
+ public:
+  ExpressionParser(absl::string_view text, absl::Span<const std::string> known)
+      : text_(text), rest_(text), known_(known) {}
+
+  absl::StatusOr<Expression> Parse() {
+    RETURN_IF_ERROR(ParseOperations(PrecedenceOf('+')).status());
+    if (!rest_.empty())
+      return Expected("an operator with a space on each side");
+    if (paths_.empty()) return Error("an expression must contain a path");
+    expression_.text = std::string(text_);
+    if (expression_.is_path()) return std::move(expression_);
+    for (size_t i = 0; i < paths_.size(); ++i) {
+      if (paths_[i].counterset.has_wildcards() ||
+          paths_[i].counter.has_wildcards()) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(expression_.paths[i],
+                         ": beside an operator, a path must name one counter"));
       }
-      result.value /= right.value;
+    }
+    return std::move(expression_);
   }
-  if (!std::isfinite(result.value)) {
-    return CalculatedValue::Of(ValueStatus::kNotFinite);
-  }
-  return result;
-}
 
-WindowValue Calculate(char operation, const WindowValue& left,
-                      const WindowValue& right) {
-  return {.result = Calculate(operation, left.result, right.result),
-          .breaks = left.breaks + right.breaks,
-          .coverage = std::min(left.coverage, right.coverage),
-          .presence = std::min(left.presence, right.presence)};
-}
-
-// Combines the windows that both sides have.
-std::vector<Point> Calculate(char operation, const std::vector<Point>& left,
-                             const std::vector<Point>& right) {
-  std::vector<Point> points;
-  auto next = right.begin();
-  for (const Point& point : left) {
-    while (next != right.end() && next->time < point.time) ++next;
-    if (next == right.end()) break;
-    if (next->time != point.time) continue;
-    points.push_back({point.time,
-                      Calculate(operation, point.value, next->value),
-                      point.is_partial});
+ private:
+  absl::Status Error(absl::string_view what) const {
+    return absl::InvalidArgumentError(absl::StrCat(text_, ": ", what));
   }
-  return points;
-}
 
-double PresenceOf(int64_t there, int64_t known) {
-  return known > 0 ? static_cast<double>(there) / static_cast<double>(known)
-                   : 1;
-}
+  absl::Status Expected(absl::string_view what) const {
+    const auto characters = std::count_if(
+        text_.begin(), text_.end() - static_cast<ptrdiff_t>(rest_.size()),
+        [](char c) { return (static_cast<uint8_t>(c) & 0xC0) != 0x80; });
+    return Error(absl::StrCat("at character ", characters + 1,
+                              " of the expression: expected ", what));
+  }
 
-// Sets the presence of both series together: the time of the tick intervals in
-// which both were there, divided by the time of the intervals that are known
-// for both.
-void SetPresence(const SeriesResult& left, const SeriesResult& right,
-                 SeriesResult* result) {
-  if (left.intervals == nullptr || right.intervals == nullptr) return;
-  const IntervalSet there = left.intervals->there.And(right.intervals->there);
-  const IntervalSet known = left.intervals->known.And(right.intervals->known);
-  for (Point& point : result->points) {
-    if (!point.value.result.ok()) continue;
-    const int64_t window = left.intervals->grid.WindowOf(point.time);
-    point.value.presence =
-        PresenceOf(there.LengthIn(window), known.LengthIn(window));
-  }
-  if (result->total.result.ok()) {
-    result->total.presence = PresenceOf(there.Length(), known.Length());
-  }
-}
+  void SkipSpaces() { rest_ = absl::StripLeadingAsciiWhitespace(rest_); }
 
-absl::StatusOr<SeriesResult> Combine(const Expression& expression,
-                                     const SeriesResult& left,
-                                     const SeriesResult& right) {
-  const char operation = expression.operation;
-  SeriesResult result;
-  result.series = expression.right_has_instances ? right.series : left.series;
-  v1::Series& series = result.series;
-  const auto join = [&](const std::string& a, const std::string& b) {
-    return absl::StrCat(a, " ", std::string(1, operation), " ", b);
-  };
-  series.set_path(join(left.series.path(), right.series.path()));
-  series.set_counter(join(left.series.counter(), right.series.counter()));
-  ASSIGN_OR_RETURN(*series.mutable_unit(),
-                   UnitOf(operation, left.series, right.series));
-  series.set_type(perflib::kPerfCounterLargeRawcount);  // a plain number
-  series.clear_attrib();
-  series.clear_default_scale();
-  result.points = Calculate(operation, left.points, right.points);
-  result.total = Calculate(operation, left.total, right.total);
-  result.is_weighted = left.is_weighted && right.is_weighted;
-  result.stopped = left.stopped;
-  if (right.stopped.has_value()) {
-    result.stopped =
-        std::min(*right.stopped, left.stopped.value_or(*right.stopped));
+  // Parses operands joined by operators of at least this precedence. Its depth
+  // is limited by kMaxParentheses.
+  absl::StatusOr<Part> ParseOperations(int least) {
+    ASSIGN_OR_RETURN(Part left, ParseOperand());
+    while (const std::optional<char> symbol = OperatorOf(rest_)) {
+      const int precedence = PrecedenceOf(*symbol);
+      if (precedence < least) break;
+      rest_.remove_prefix(3);
+      ASSIGN_OR_RETURN(const Part right, ParseOperations(precedence + 1));
+      left = Join(*symbol, std::move(left), right);
+    }
+    return left;
   }
-  SetPresence(left, right, &result);
-  return result;
-}
+
+  absl::StatusOr<Part> ParseOperand() {
+    if (absl::ConsumePrefix(&rest_, "(")) return ParseParentheses();
+    if (++operands_ > kMaxOperands) {
+      return Error(absl::StrCat("an expression can have at most ", kMaxOperands,
+                                " paths and numbers"));
+    }
+    if (absl::StartsWith(rest_, "\\")) return ParseUnquotedPath();
+    if (const size_t size = NumberSize(rest_); size > 0) {
+      return ParseNumber(size);
+    }
+    if (!rest_.empty() && absl::StrContains(kQuotes, rest_.front())) {
+      return ParseQuotedPath();
+    }
+    return Expected("a path, a number or \"(\"");
+  }
+
+  absl::StatusOr<Part> ParseParentheses() {
+    if (++open_ > kMaxParentheses) {
+      return Error(absl::StrCat("an expression can have at most ",
+                                kMaxParentheses,
+                                " parentheses inside each other"));
+    }
+    SkipSpaces();
+    ASSIGN_OR_RETURN(Part part, ParseOperations(PrecedenceOf('+')));
+    SkipSpaces();
+    if (!absl::ConsumePrefix(&rest_, ")")) {
+      return Expected("\")\", or an operator with a space on each side");
+    }
+    --open_;
+    return part;
+  }
+
+  absl::StatusOr<Part> ParseNumber(size_t size) {
+    Constant constant{.text = std::string(rest_.substr(0, size))};
+    if (!absl::SimpleAtod(constant.text, &constant.value) ||
+        !std::isfinite(constant.value)) {
+      return Expected("a smaller number");
+    }
+    rest_.remove_prefix(size);
+    expression_.constants.push_back(std::move(constant));
+    return Part{.node = Add(ConstantOperand{expression_.constants.size() - 1})};
+  }
+
+  absl::StatusOr<Part> ParseQuotedPath() {
+    const size_t end = rest_.find(rest_.front(), 1);
+    if (end == absl::string_view::npos) {
+      return Expected("a quote at the end of the path");
+    }
+    const absl::string_view text = rest_.substr(1, end - 1);
+    rest_.remove_prefix(end + 1);
+    return AddPath(text);
+  }
+
+  absl::StatusOr<Part> ParseUnquotedPath() {
+    const size_t size = PathSize();
+    absl::string_view text = rest_.substr(0, size);
+    rest_.remove_prefix(size);
+    if (open_ > 0) text = absl::StripTrailingAsciiWhitespace(text);
+    return AddPath(text);
+  }
+
+  // Returns the size of the path without quotes that starts `rest_`. It ends
+  // before the first operator, or the first ")" without a "(" in the path,
+  // before which its text is a path.
+  size_t PathSize() const {
+    size_t open = 0;
+    for (size_t i = 1; i < rest_.size(); ++i) {
+      bool can_end = false;
+      if (rest_[i] == '(') {
+        ++open;
+      } else if (rest_[i] == ')' && open > 0) {
+        --open;
+      } else if (rest_[i] == ')') {
+        can_end = open_ > 0;
+      } else if (OperatorOf(rest_.substr(i)).has_value()) {
+        can_end = StartsOperand(rest_.substr(i + 3), open_ > 0);
+      }
+      if (can_end && perflib::ParsePath(rest_.substr(0, i), known_).ok()) {
+        return i;
+      }
+    }
+    return rest_.size();
+  }
+
+  absl::StatusOr<Part> AddPath(absl::string_view text) {
+    absl::StatusOr<Path> path = perflib::ParsePath(text, known_);
+    if (!path.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(text, ": ", path.status().message()));
+    }
+    Part part = {.node = Add(PathOperand{NumberOf(text)})};
+    if (!path->instance.has_value()) {
+      part.instances.insert({"", std::nullopt});
+    } else if (!path->instance->has_wildcards()) {
+      part.instances.insert({absl::AsciiStrToLower(path->instance->literal()),
+                             path->instance_index});
+    } else {
+      part.is_fixed = false;
+    }
+    if (expression_.paths.size() > paths_.size()) {
+      paths_.push_back(*std::move(path));
+    }
+    return part;
+  }
+
+  // Returns the number of a path in `expression_.paths`, and adds a new one.
+  size_t NumberOf(absl::string_view text) {
+    std::vector<std::string>& paths = expression_.paths;
+    const auto found = std::find(paths.begin(), paths.end(), text);
+    const auto number = static_cast<size_t>(found - paths.begin());
+    if (found == paths.end()) paths.emplace_back(text);
+    return number;
+  }
+
+  Part Join(char symbol, Part left, const Part& right) {
+    const bool is_fixed = left.is_fixed && right.is_fixed;
+    Operation operation{
+        .symbol = symbol, .left = left.node, .right = right.node};
+    operation.takes_right = left.is_fixed && !right.is_fixed;
+    operation.wraps_left = PrecedenceIn(left) < PrecedenceOf(symbol);
+    operation.wraps_right = PrecedenceIn(right) <= PrecedenceOf(symbol);
+    left.instances.insert(right.instances.begin(), right.instances.end());
+    operation.by_instance =
+        is_fixed ? left.instances.size() <= 1 : left.is_fixed == right.is_fixed;
+    return {.node = Add(operation),
+            .is_fixed = is_fixed,
+            .instances = std::move(left.instances)};
+  }
+
+  // Returns the precedence of the operator of a part.
+  int PrecedenceIn(const Part& part) const {
+    const auto* operation =
+        std::get_if<Operation>(&expression_.nodes[part.node]);
+    return operation == nullptr ? kNoOperator : PrecedenceOf(operation->symbol);
+  }
+
+  size_t Add(Expression::Node node) {
+    expression_.nodes.push_back(node);
+    return expression_.nodes.size() - 1;
+  }
+
+  const absl::string_view text_;
+  absl::string_view rest_;
+  const absl::Span<const std::string> known_;
+  Expression expression_;
+  std::vector<Path> paths_;  // of expression_.paths
+  size_t operands_ = 0;
+  size_t open_ = 0;  // parentheses
+};
 
 }  // namespace
 
-absl::StatusOr<std::optional<Expression>> ParseExpression(
+absl::StatusOr<Expression> ParseExpression(
     absl::string_view text, absl::Span<const std::string> known_countersets) {
-  const auto position = FindOperator(text, known_countersets);
-  if (!position.has_value()) return std::nullopt;
-  Expression expression{
-      .left = std::string(text.substr(0, *position)),
-      .operation = text[*position + 1],
-      .right = std::string(text.substr(*position + kOperatorSize))};
-  const absl::StatusOr<Path> left =
-      perflib::ParsePath(expression.left, known_countersets);
-  const absl::StatusOr<Path> right =
-      perflib::ParsePath(expression.right, known_countersets);
-  if (!right.ok()) {
+  if (text.size() > kMaxExpressionSize) {
     return absl::InvalidArgumentError(
-        absl::StrCat(expression.right, ": ", right.status().message()));
+        absl::StrCat("a path or expression of ", text.size(),
+                     " bytes is longer than ", kMaxExpressionSize));
   }
-  if (FindOperator(expression.right, known_countersets).has_value()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(text, ": an expression can have only one operator"));
+  const bool is_expression =
+      !text.empty() && (absl::ascii_isdigit(text.front()) ||
+                        absl::StrContains("(\\'\"", text.front()));
+  if (!is_expression) {
+    // Neither: the parser of paths explains why.
+    return Expression{.text = std::string(text),
+                      .paths = {std::string(text)},
+                      .nodes = {PathOperand{}}};
   }
-  RETURN_IF_ERROR(CheckSide(expression.left, *left));
-  RETURN_IF_ERROR(CheckSide(expression.right, *right));
-  const bool left_is_one = IsOfOneInstance(*left);
-  const bool right_is_one = IsOfOneInstance(*right);
-  expression.by_instance = left_is_one == right_is_one &&
-                           (!left_is_one || left->instance == right->instance);
-  expression.right_has_instances = left_is_one && !right_is_one;
-  return expression;
+  return ExpressionParser(text, known_countersets).Parse();
 }
 
-absl::StatusOr<std::vector<SeriesResult>> Combine(
-    const Expression& expression, const std::vector<SeriesResult>& left,
-    const std::vector<SeriesResult>& right) {
-  std::multimap<Key, const SeriesResult*> right_by_key;
-  for (const SeriesResult& result : right) {
-    right_by_key.emplace(KeyOf(expression, result.series), &result);
-  }
-  std::vector<SeriesResult> results;
-  for (const SeriesResult& result : left) {
-    const auto [begin, end] =
-        right_by_key.equal_range(KeyOf(expression, result.series));
-    for (auto other = begin; other != end; ++other) {
-      ASSIGN_OR_RETURN(SeriesResult combined,
-                       Combine(expression, result, *other->second));
-      if (!combined.points.empty()) results.push_back(std::move(combined));
+absl::StatusOr<std::vector<std::string>> ParsePlainPaths(
+    const std::vector<std::string>& texts,
+    absl::Span<const std::string> known_countersets) {
+  std::vector<std::string> paths;
+  for (const std::string& text : texts) {
+    ASSIGN_OR_RETURN(Expression expression,
+                     ParseExpression(text, known_countersets));
+    if (!expression.is_path()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(text,
+                       ": arithmetic is possible only in queries; for a "
+                       "counter of this name, write its path in quotes"));
     }
+    paths.push_back(std::move(expression.paths.front()));
   }
-  return results;
+  return paths;
 }
 
 }  // namespace fleetperf::aggregator

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "aggregator/query/arithmetic.h"
 #include "aggregator/query/series.h"
 #include "base/status_macros.h"
 
@@ -55,11 +56,10 @@ size_t Side::held() const {
 
 Question::Question(Side side) { sides_.push_back(std::move(side)); }
 
-Question::Question(Expression expression, Side left, Side right)
-    : expression_(std::move(expression)) {
-  sides_.push_back(std::move(left));
-  sides_.push_back(std::move(right));
-}
+Question::Question(Expression expression, std::vector<Side> sides)
+    : expression_(std::move(expression)),
+      sides_(std::move(sides)),
+      seen_(sides_.size()) {}
 
 void Question::Add(const FoundSeries& found, const Labels& labels,
                    SeriesResult result) {
@@ -70,15 +70,16 @@ void Question::Add(const FoundSeries& found, const Labels& labels,
   }
 }
 
-absl::StatusOr<std::vector<SeriesResult>> Question::Take() {
-  std::vector<SeriesResult> left = sides_.front().Take();
-  if (!expression_.has_value()) return left;
-  const std::vector<SeriesResult> right = sides_.back().Take();
+absl::StatusOr<std::vector<SeriesResult>> Question::Take(QueryMeter* meter) {
+  if (!expression_.has_value()) return sides_.front().Take();
+  std::vector<std::vector<SeriesResult>> series;
+  for (size_t i = 0; i < sides_.size(); ++i) {
+    series.push_back(sides_[i].Take());
+    if (!series.back().empty()) seen_[i] = true;
+  }
   ASSIGN_OR_RETURN(std::vector<SeriesResult> results,
-                   Combine(*expression_, left, right));
-  left_seen_ = left_seen_ || !left.empty();
-  right_seen_ = right_seen_ || !right.empty();
-  pair_seen_ = pair_seen_ || !results.empty();
+                   Calculate(*expression_, std::move(series), meter));
+  if (!results.empty()) has_result_ = true;
   return results;
 }
 
@@ -88,13 +89,17 @@ size_t Question::held() const {
   return held;
 }
 
-absl::Status Question::CheckPairs() const {
-  if (pair_seen_ || !left_seen_ || !right_seen_) return absl::OkStatus();
+absl::Status Question::CheckHasResult() const {
+  if (!expression_.has_value() || has_result_ ||
+      std::find(seen_.begin(), seen_.end(), false) != seen_.end()) {
+    return absl::OkStatus();
+  }
   return absl::NotFoundError(
-      absl::StrCat("no series of ", expression_->left, " belongs to one of ",
-                   expression_->right,
-                   ": both must be of one machine and of instances of "
-                   "one name, or one of them must name its instance"));
+      absl::StrCat(expression_->text,
+                   ": the series of these paths do not belong together: they "
+                   "must be of one machine, have samples in the same windows, "
+                   "and be of instances of one name, unless a path names its "
+                   "instance"));
 }
 
 absl::StatusOr<Questions> ParseQuestions(const std::vector<std::string>& texts,
@@ -104,11 +109,11 @@ absl::StatusOr<Questions> ParseQuestions(const std::vector<std::string>& texts,
   std::vector<std::string> paths;
   std::vector<Expression> expressions;
   for (const std::string& text : texts) {
-    ASSIGN_OR_RETURN(auto expression, ParseExpression(text, known));
-    if (expression.has_value()) {
-      expressions.push_back(*std::move(expression));
+    ASSIGN_OR_RETURN(Expression expression, ParseExpression(text, known));
+    if (expression.is_path()) {
+      paths.push_back(std::move(expression.paths.front()));
     } else {
-      paths.push_back(text);
+      expressions.push_back(std::move(expression));
     }
   }
   Questions parsed;
@@ -120,15 +125,13 @@ absl::StatusOr<Questions> ParseQuestions(const std::vector<std::string>& texts,
     parsed.questions.emplace_back(Side(std::move(selects), options));
   }
   for (Expression& expression : expressions) {
-    ASSIGN_OR_RETURN(PathSet left,
-                     PathSet::Parse({expression.left}, directory));
-    ASSIGN_OR_RETURN(PathSet right,
-                     PathSet::Parse({expression.right}, directory));
-    paths.push_back(expression.left);
-    paths.push_back(expression.right);
-    parsed.questions.emplace_back(std::move(expression),
-                                  Side(std::move(left), options),
-                                  Side(std::move(right), options));
+    std::vector<Side> sides;
+    for (const std::string& path : expression.paths) {
+      ASSIGN_OR_RETURN(PathSet selects, PathSet::Parse({path}, directory));
+      sides.emplace_back(std::move(selects), options);
+      paths.push_back(path);
+    }
+    parsed.questions.emplace_back(std::move(expression), std::move(sides));
   }
   ASSIGN_OR_RETURN(parsed.paths, PathSet::Parse(paths, directory));
   return parsed;

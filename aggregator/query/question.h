@@ -1,5 +1,4 @@
-// A question of a range query: the series of paths, or an expression of two
-// paths.
+// A question of a range query: the series of paths, or an expression.
 
 #ifndef FLEETPERF_AGGREGATOR_QUERY_QUESTION_H_
 #define FLEETPERF_AGGREGATOR_QUERY_QUESTION_H_
@@ -14,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "aggregator/query/aggregation.h"
 #include "aggregator/query/expression.h"
+#include "aggregator/query/query_context.h"
 #include "aggregator/query/resolver.h"
 #include "aggregator/query/series_reader.h"
 #include "aggregator/query/series_result.h"
@@ -64,7 +64,8 @@ class Side {
 class Question {
  public:
   explicit Question(Side side);
-  Question(Expression expression, Side left, Side right);
+  // `sides` are those of the expression's paths.
+  Question(Expression expression, std::vector<Side> sides);
 
   bool has_operator() const { return expression_.has_value(); }
 
@@ -72,21 +73,20 @@ class Question {
   void Add(const FoundSeries& found, const Labels& labels, SeriesResult result);
 
   // Returns the answer to the series since the last call, in no particular
-  // order. Returns the errors of Combine.
-  absl::StatusOr<std::vector<SeriesResult>> Take();
+  // order. Returns the errors of Calculate.
+  absl::StatusOr<std::vector<SeriesResult>> Take(QueryMeter* meter);
 
   size_t held() const;
 
-  // Must be called after all series. Returns NotFound if both sides of an
-  // operator had series but no pair.
-  absl::Status CheckPairs() const;
+  // Must be called after all series. Returns NotFound if all paths of an
+  // expression had series, but there was no result.
+  absl::Status CheckHasResult() const;
 
  private:
   std::optional<Expression> expression_;
-  std::vector<Side> sides_;  // two for an expression, otherwise one
-  bool left_seen_ = false;
-  bool right_seen_ = false;
-  bool pair_seen_ = false;
+  std::vector<Side> sides_;  // one for each path of an expression, else one
+  std::vector<bool> seen_;   // by side: whether it had series
+  bool has_result_ = false;
 };
 
 struct Questions {

@@ -108,7 +108,7 @@ class RangeQuery {
     RETURN_IF_ERROR(ReadMachines(selected, &path_check));
     if (is_over_machines()) RETURN_IF_ERROR(HandOn());
     for (const Question& question : questions_) {
-      RETURN_IF_ERROR(question.CheckPairs());
+      RETURN_IF_ERROR(question.CheckHasResult());
     }
     RETURN_IF_ERROR(chooser_.Finish());
     RETURN_IF_ERROR(ReportMissing(context_, missed));
@@ -232,7 +232,7 @@ class RangeQuery {
   absl::Status HandOn() {
     std::vector<SeriesResult> results;
     for (Question& question : questions_) {
-      ASSIGN_OR_RETURN(auto taken, question.Take());
+      ASSIGN_OR_RETURN(auto taken, question.Take(&meter_));
       std::move(taken.begin(), taken.end(), std::back_inserter(results));
     }
     std::stable_sort(

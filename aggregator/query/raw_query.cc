@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "aggregator/query/expression.h"
 #include "aggregator/query/path_check.h"
 #include "aggregator/query/resolver.h"
 #include "aggregator/query/series_reader.h"
@@ -47,7 +50,9 @@ class SampleCollector : public SeriesSink {
 absl::Status RunRawQuery(const RangeRequest& request,
                          const QueryContext& context, RawSink sink) {
   const Directory& directory = context.store.directory();
-  ASSIGN_OR_RETURN(PathSet paths, PathSet::Parse(request.paths, directory));
+  ASSIGN_OR_RETURN(const std::vector<std::string> texts,
+                   ParsePlainPaths(request.paths, directory.CountersetNames()));
+  ASSIGN_OR_RETURN(PathSet paths, PathSet::Parse(texts, directory));
   paths.LimitTo(request.machines);
   std::vector<absl::Status> missed;
   ASSIGN_OR_RETURN(const Selected selected, paths.Select(directory, &missed));

@@ -82,13 +82,10 @@ class PlanService : public v1::PlanService::Service {
       const std::vector<std::string>& known) const {
     std::vector<std::string> paths;
     for (const std::string& text : request.paths()) {
-      ASSIGN_OR_RETURN(auto expression, ParseExpression(text, known));
-      if (expression.has_value()) {
-        paths.push_back(expression->left);
-        paths.push_back(expression->right);
-      } else {
-        paths.push_back(text);
-      }
+      ASSIGN_OR_RETURN(const Expression expression,
+                       ParseExpression(text, known));
+      paths.insert(paths.end(), expression.paths.begin(),
+                   expression.paths.end());
     }
     return paths;
   }

@@ -11,6 +11,7 @@
 #include "absl/synchronization/mutex.h"
 #include "aggregator/formula/unit.h"
 #include "aggregator/query/explain_miss.h"
+#include "aggregator/query/expression.h"
 #include "aggregator/rpc/access.h"
 #include "aggregator/rpc/rpc_stream.h"
 #include "base/rpc_error.h"
@@ -41,9 +42,11 @@ absl::StatusOr<SubscriptionRequest> ParseRequest(
         "raw samples cannot be combined with interval, where, top and "
         "bottom");
   }
+  const std::vector<std::string> known = directory.CountersetNames();
   ASSIGN_OR_RETURN(
-      PathSet paths,
-      PathSet::Parse({proto.paths().begin(), proto.paths().end()}, directory));
+      const std::vector<std::string> texts,
+      ParsePlainPaths({proto.paths().begin(), proto.paths().end()}, known));
+  ASSIGN_OR_RETURN(PathSet paths, PathSet::Parse(texts, known));
   paths.LimitTo(MachineFilter::Of(proto, directory));
   SubscriptionRequest request{
       .paths = std::move(paths),

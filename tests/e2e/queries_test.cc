@@ -42,6 +42,20 @@ TEST(Queries, AggregateFilterAndCalculate) {
   EXPECT_EQ(one[0].at("value"), 1);
   EXPECT_EQ(one[0].at("path"), "\\System\\Processes / \\System\\Processes");
 
+  // 1000 - p, with p from the same samples, and the average of p and p.
+  const auto p = ask({"\\System\\Processes", "1000 - '\\System\\Processes'",
+                      "(\\System\\Processes + \\System\\Processes) / 2"});
+  ASSERT_THAT(p, SizeIs(3));
+  EXPECT_EQ(p[0].at("path"), "(\\System\\Processes + \\System\\Processes) / 2");
+  EXPECT_EQ(p[0].at("value"), p[2].at("value"));
+  EXPECT_EQ(p[1].at("path"), "1000 - \\System\\Processes");
+  EXPECT_DOUBLE_EQ(p[1].at("value").get<double>(),
+                   1000 - p[2].at("value").get<double>());
+  const auto watched =
+      deployment.Fleetperf({"watch", "\\System\\Processes / 2"});
+  EXPECT_EQ(watched.status, 1);
+  EXPECT_THAT(watched.error, HasSubstr("possible only in queries"));
+
   EXPECT_THAT(ask({"\\System\\Processes", "--where", ">0"}), SizeIs(1));
   EXPECT_THAT(ask({"\\System\\Processes", "--where", "<= 0"}), SizeIs(0));
   // Each process has at least one thread.

@@ -1,320 +1,200 @@
-// Arithmetic between paths.
+// The grammar of expressions.
 
 #include "aggregator/query/expression.h"
 
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
 #include "absl/strings/str_cat.h"
-#include "aggregator/query/range_query.h"
-#include "tests/support/countersets.h"
-#include "tests/support/disk_agent.h"
-#include "tests/support/points_text.h"
-#include "tests/support/query_results.h"
+#include "absl/strings/str_join.h"
 #include "tests/support/status_matchers.h"
-#include "tests/support/test_store.h"
 
 namespace fleetperf::aggregator {
 namespace {
 
-using testing::At;
-using testing::ClocksAt;
-using testing::DiskAgent;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::StatusIs;
-using testing::TestAgent;
-using testing::TestStore;
-using testing::ToText;
 
-// Returns "LEFT|/|RIGHT", "a path", or the error.
-std::string Split(const std::string& text) {
-  const auto expression = ParseExpression(text, {"Disk", "Odd (set) name"});
+const std::vector<std::string>& KnownNames() {
+  static const auto* const kNames =
+      new std::vector<std::string>{"Disk", "Odd (set) name"};
+  return *kNames;
+}
+
+// Returns "[LEFT / RIGHT]" with brackets around each operation.
+std::string TextOf(const Expression& expression, size_t node) {
+  const Expression::Node& kind = expression.nodes[node];
+  if (const auto* path = std::get_if<PathOperand>(&kind)) {
+    return expression.paths[path->path];
+  }
+  if (const auto* constant = std::get_if<ConstantOperand>(&kind)) {
+    return absl::StrCat(expression.constants[constant->constant].value);
+  }
+  const auto& operation = std::get<Operation>(kind);
+  return absl::StrCat("[", TextOf(expression, operation.left), " ",
+                      std::string(1, operation.symbol), " ",
+                      TextOf(expression, operation.right), "]");
+}
+
+// Returns the parts of a text, or the error.
+std::string Parse(const std::string& text) {
+  const auto expression = ParseExpression(text, KnownNames());
   if (!expression.ok()) return std::string(expression.status().message());
-  if (!expression->has_value()) return "a path";
-  return absl::StrCat((*expression)->left, "|",
-                      std::string(1, (*expression)->operation), "|",
-                      (*expression)->right);
+  return TextOf(*expression, expression->nodes.size() - 1);
 }
 
 TEST(ParseExpression, FindsTheOperatorBetweenTwoPaths) {
-  EXPECT_EQ(Split(R"(\Memory\A / \Memory\B)"), R"(\Memory\A|/|\Memory\B)");
-  EXPECT_EQ(Split(R"(\Memory\A * \\web-1\Memory\B)"),
-            R"(\Memory\A|*|\\web-1\Memory\B)");
-  EXPECT_EQ(Split(R"(\Disk(*)\Disk Bytes/sec + \Disk(*)\% Time - Idle)"),
-            R"(\Disk(*)\Disk Bytes/sec|+|\Disk(*)\% Time - Idle)");
-  EXPECT_EQ(Split(R"(\A\B - C - \A\B)"), R"(\A\B - C|-|\A\B)");
-  EXPECT_EQ(Split(R"(\Odd (set) name\x / \Odd (set) name\y)"),
-            R"(\Odd (set) name\x|/|\Odd (set) name\y)");
+  EXPECT_EQ(Parse(R"(\Memory\A / \Memory\B)"), R"([\Memory\A / \Memory\B])");
+  EXPECT_EQ(Parse(R"(\Memory\A * \\web-1\Memory\B)"),
+            R"([\Memory\A * \\web-1\Memory\B])");
+  EXPECT_EQ(Parse(R"(\Disk(*)\Disk Bytes/sec + \Disk(*)\% Time - Idle)"),
+            R"([\Disk(*)\Disk Bytes/sec + \Disk(*)\% Time - Idle])");
+  EXPECT_EQ(Parse(R"(\A\B - C - \A\B)"), R"([\A\B - C - \A\B])");
+  EXPECT_EQ(Parse(R"(\Odd (set) name\x / \Odd (set) name\y)"),
+            R"([\Odd (set) name\x / \Odd (set) name\y])");
+  EXPECT_EQ(Parse(R"(\Disk(a - \b)\Reads / \Disk(a - \b)\Writes)"),
+            R"([\Disk(a - \b)\Reads / \Disk(a - \b)\Writes])");
 }
 
 TEST(ParseExpression, IgnoresOperatorsInNames) {
   for (const char* path :
-       {R"(\Disk(*)\Disk Bytes/sec)", R"(\Memory\A - B)", R"(\Memory\A / 1024)",
-        R"(\Disk(a - \b)\Reads)", R"(\Disk(C: / D:)\Reads)", R"(Memory)", "",
-        R"(\Memory\A /\Memory\B)", R"(\Memory\A/ \Memory\B)", R"( / \A\B)"}) {
-    EXPECT_EQ(Split(path), "a path") << path;
+       {R"(\Disk(*)\Disk Bytes/sec)", R"(\Memory\A - B)", R"(\Memory\A / 5 B)",
+        R"(\Memory\A - 50 ms)", R"(\Memory\A/1024)", R"(\Memory\A (B - 5))",
+        R"(\Memory\A - (B))", R"(\Disk(a - 5)\Reads)", R"(\Disk(a - \b)\Reads)",
+        R"(\Disk(C: / D:)\Reads)", R"(\Disk(a\b)\Reads)", R"(\A\B) + C)",
+        R"(\A\'B' - C)", R"(Memory)", "", R"(\Memory\A /\Memory\B)",
+        R"(\Memory\A/ \Memory\B)", R"( / \A\B)", R"(\A\B - )"}) {
+    EXPECT_EQ(Parse(path), path);
   }
-  EXPECT_EQ(Split(R"(\Disk(a - \b)\Reads / \Disk(a - \b)\Writes)"),
-            R"(\Disk(a - \b)\Reads|/|\Disk(a - \b)\Writes)");
+}
+
+TEST(ParseExpression, AcceptsNumbers) {
+  EXPECT_EQ(Parse(R"(100 - \A\B)"), R"([100 - \A\B])");
+  EXPECT_EQ(Parse(R"(\A\B / 1024)"), R"([\A\B / 1024])");
+  EXPECT_EQ(Parse(R"(\A\B * 0.25)"), R"([\A\B * 0.25])");
+  EXPECT_EQ(Parse(R"(\A\B * 1e3)"), R"([\A\B * 1000])");
+  EXPECT_EQ(Parse(R"(2.5E+2 * \A\B)"), R"([250 * \A\B])");
+  EXPECT_EQ(Parse(R"(\A\B - 5 - \C\D)"), R"([[\A\B - 5] - \C\D])");
+  EXPECT_EQ(Parse(R"(\A\B / 0)"), R"([\A\B / 0])");
+}
+
+TEST(ParseExpression, MultipliesBeforeItAddsAndGoesFromLeftToRight) {
+  EXPECT_EQ(Parse(R"(\A\B + \A\C * 2)"), R"([\A\B + [\A\C * 2]])");
+  EXPECT_EQ(Parse(R"(2 * \A\B + \A\C)"), R"([[2 * \A\B] + \A\C])");
+  EXPECT_EQ(Parse(R"(\A\B - \A\C - \A\D)"), R"([[\A\B - \A\C] - \A\D])");
+  EXPECT_EQ(Parse(R"(\A\B / \A\C * \A\D)"), R"([[\A\B / \A\C] * \A\D])");
+  EXPECT_EQ(Parse(R"(1 - \A\B * 2 / 3 + 4)"),
+            R"([[1 - [[\A\B * 2] / 3]] + 4])");
+}
+
+TEST(ParseExpression, FollowsParentheses) {
+  EXPECT_EQ(Parse(R"((\A\B + \A\C) / 2)"), R"([[\A\B + \A\C] / 2])");
+  EXPECT_EQ(Parse(R"(( \A\B + \A\C ) / 2)"), R"([[\A\B + \A\C] / 2])");
+  EXPECT_EQ(Parse(R"(\A\B - (\A\C - \A\D))"), R"([\A\B - [\A\C - \A\D]])");
+  EXPECT_EQ(Parse(R"(\A\B / ((2 + 3) * \A\C))"),
+            R"([\A\B / [[2 + 3] * \A\C]])");
+  EXPECT_EQ(Parse(R"((((\A\B)) + 1))"), R"([\A\B + 1])");
+  EXPECT_EQ(Parse(R"((\A\B - 5) * 2)"), R"([[\A\B - 5] * 2])");
+}
+
+// A path in parentheses ends at the first ")" that closes no "(" of the path.
+TEST(ParseExpression, FindsTheEndOfAPathInParentheses) {
+  EXPECT_EQ(Parse(R"((\Disk(C:)\A + \Disk(D:)\B) / 2)"),
+            R"([[\Disk(C:)\A + \Disk(D:)\B] / 2])");
+  EXPECT_EQ(Parse(R"((2 * \Disk(a (b) c)\Latency (ms)) / 2)"),
+            R"([[2 * \Disk(a (b) c)\Latency (ms)] / 2])");
+  EXPECT_EQ(Parse(R"((2 * \Disk(a) b)\C) / 2)"),
+            R"([[2 * \Disk(a) b)\C] / 2])");
+  EXPECT_EQ(Parse(R"((\Odd (set) name\x + 1) * 2)"),
+            R"([[\Odd (set) name\x + 1] * 2])");
+}
+
+TEST(ParseExpression, TakesAQuotedPathAsItIs) {
+  EXPECT_EQ(Parse(R"(100 - '\A\B')"), R"([100 - \A\B])");
+  EXPECT_EQ(Parse(R"(('\A\B' + "\A\C") / 2)"), R"([[\A\B + \A\C] / 2])");
+  EXPECT_EQ(Parse(R"('\A\B - 5')"), R"(\A\B - 5)");
+  EXPECT_EQ(Parse(R"('\A\B - 5' / 1e1)"), R"([\A\B - 5 / 10])");
+  EXPECT_EQ(Parse(R"(2 * "\Disk(Joe's :))\A")"), R"([2 * \Disk(Joe's :))\A])");
+  EXPECT_EQ(Parse(R"(('\Disk(a()\B' + 1) * 2)"), R"([[\Disk(a()\B + 1] * 2])");
+}
+
+TEST(ParseExpression, ListsEachPathOnce) {
+  ASSERT_OK_AND_ASSIGN(const Expression expression,
+                       ParseExpression(R"(\A\B / (\A\B + \A\C - '\A\C'))", {}));
+  EXPECT_THAT(expression.paths, ElementsAre(R"(\A\B)", R"(\A\C)"));
 }
 
 TEST(ParseExpression, ReportsErrors) {
-  EXPECT_EQ(Split(R"(\A\B / \C)"),
+  EXPECT_EQ(Parse(R"(\A\B / \C)"),
             R"(\C: at character 3 of the path: expected "\" and a counter )"
             R"(name, or "(" and an instance name)");
-  EXPECT_THAT(Split(R"(\A\B / \C\D / \E\F)"),
-              HasSubstr("an expression can have only one operator"));
-  EXPECT_EQ(Split(R"(\A\B* / \C\D)"),
+  EXPECT_EQ(Parse(R"(\A\B* / \C\D)"),
             R"(\A\B*: beside an operator, a path must name one counter)");
-  EXPECT_EQ(Split(R"(\A\B / \*\D)"),
+  EXPECT_EQ(Parse(R"(\A\B / \*\D)"),
             R"(\*\D: beside an operator, a path must name one counter)");
-}
-
-class ExpressionTest : public ::testing::Test {
- protected:
-  absl::StatusOr<std::vector<SeriesResult>> Run(const std::string& text,
-                                                RangeRequest request = {}) {
-    request.paths = {text};
-    request.start = At(0);
-    request.end = At(20);
-    request.step = absl::Seconds(10);
-    return testing::CollectRangeQuery(
-        request, {.store = *store_,
-                  .now_of = [](const std::string&) { return At(60); }});
-  }
-
-  // "web-1 \Disk(C:)\A / \Disk(C:)\B [B]" and its points.
-  std::vector<std::string> Ask(const std::string& text,
-                               const RangeRequest& request = {}) {
-    const auto results = Run(text, request);
-    if (!results.ok()) return {results.status().ToString()};
-    std::vector<std::string> texts;
-    for (const SeriesResult& result : *results) {
-      texts.push_back(absl::StrCat(result.series.machine(), " ",
-                                   result.series.path(), " [",
-                                   result.series.unit(), "]"));
-      for (std::string& point : ToText(result.points)) {
-        texts.push_back(std::move(point));
-      }
-    }
-    return texts;
-  }
-
-  TestStore store_;
-};
-
-// A machine with a given rate of page faults.
-struct MemoryAgent : DiskAgent {
-  using DiskAgent::DiskAgent;
-
-  void Faults(int first, int last, uint64_t rate) {
-    for (int t = first; t <= last; ++t) {
-      AddTick(memory_query, ClocksAt(t + 0.5),  // at different times
-              {{memory, {1000, static_cast<uint64_t>(t + 1) * rate}}});
-    }
-  }
-
-  const uint32_t set = Counterset(testing::MemoryRegistration());
-  const uint32_t memory_query =
-      Query(machine_id, set, absl::Seconds(1),
-            {{testing::kAvailableBytes}, {testing::kPageFaults}});
-  const uint32_t memory = Instance(machine_id, set);
-};
-
-TEST_F(ExpressionTest, CalculatesWithSeriesOfOneMachineAndInstance) {
-  for (const std::string machine : {"web-1", "web-2"}) {
-    DiskAgent agent(&store_, machine);
-    const uint32_t c = agent.Disk("C:"), d = agent.Disk("D:");
-    for (int t = 0; t <= 20; ++t) {
-      const auto n = static_cast<uint64_t>(t);
-      // 8 and 6 transfers per second, queue lengths of 2 and 4.
-      agent.AddTick(agent.query, ClocksAt(t),
-                    {{c, {8 * n, 2}}, {d, {6 * n, 4}}});
-    }
-    ASSERT_OK(agent.Send());
-  }
-  EXPECT_THAT(
-      Ask(R"(\\web-2\Disk(*)\Transfers/sec / \Disk(*)\Queue Length)"),
-      ElementsAre(
-          R"(web-2 \Disk(C:)\Transfers/sec / \Disk(C:)\Queue Length [1/s])",
-          "10: 4", "20: 4",
-          R"(web-2 \Disk(D:)\Transfers/sec / \Disk(D:)\Queue Length [1/s])",
-          "10: 1.5", "20: 1.5"));
-  const auto first = [&](const std::string& text) {
-    const auto texts = Ask(text);
-    return texts.size() > 2 ? texts[0] + " " + texts[2] : texts[0];
+  EXPECT_EQ(Parse(R"(2 * \A\*)"),
+            R"(\A\*: beside an operator, a path must name one counter)");
+  EXPECT_EQ(Parse("2 + 3 * 4"), "2 + 3 * 4: an expression must contain a path");
+  EXPECT_EQ(Parse("100"), "100: an expression must contain a path");
+  EXPECT_EQ(Parse(R"((\A\B + 1)"),
+            R"-((\A\B + 1: at character 10 of the expression: expected ")", )-"
+            "or an operator with a space on each side");
+  const auto expected = [](const std::string& text) {
+    const std::string error = Parse(text);
+    const size_t start = error.find("at character");
+    return start == std::string::npos ? error : error.substr(start);
   };
-  EXPECT_EQ(
-      first(R"(\Disk(C:)\Transfers/sec * \Disk(C:)\Queue Length)"),
-      R"(web-1 \Disk(C:)\Transfers/sec * \Disk(C:)\Queue Length [1/s] 20: 16)");
-  EXPECT_EQ(
-      first(R"(\Disk(C:)\Transfers/sec - \Disk(D:)\Transfers/sec)"),
-      R"(web-1 \Disk(C:)\Transfers/sec - \Disk(D:)\Transfers/sec [1/s] 20: 2)");
-  EXPECT_EQ(
-      first(R"(\Disk(C:)\Transfers/sec + \Disk(D:)\Transfers/sec)"),
-      R"(web-1 \Disk(C:)\Transfers/sec + \Disk(D:)\Transfers/sec [1/s] 20: 14)");
-  EXPECT_EQ(
-      first(R"(\Disk(C:)\Transfers/sec / \Disk(C:)\Transfers/sec)"),
-      R"(web-1 \Disk(C:)\Transfers/sec / \Disk(C:)\Transfers/sec [] 20: 1)");
+  constexpr char kOperand[] = R"(expected a path, a number or "(")";
+  constexpr char kOperator[] = "expected an operator with a space on each side";
+  EXPECT_EQ(expected(R"((\A\B + 1) / 2))"),
+            absl::StrCat("at character 15 of the expression: ", kOperator));
+  EXPECT_EQ(expected(R"(100- \A\B)"),
+            absl::StrCat("at character 4 of the expression: ", kOperator));
+  EXPECT_EQ(expected("\"\\A\\\u00e9\"\\B"),
+            absl::StrCat("at character 7 of the expression: ", kOperator));
+  EXPECT_EQ(expected("100 - "),
+            absl::StrCat("at character 7 of the expression: ", kOperand));
+  EXPECT_EQ(expected("100 - -5"),
+            absl::StrCat("at character 7 of the expression: ", kOperand));
+  EXPECT_EQ(expected("()"),
+            absl::StrCat("at character 2 of the expression: ", kOperand));
+  EXPECT_EQ(expected(R"(1e999 * \A\B)"),
+            "at character 1 of the expression: expected a smaller number");
+  EXPECT_EQ(expected(R"(2 * '\A\B)"),
+            "at character 5 of the expression: expected a quote at the end of "
+            "the path");
 }
 
-TEST_F(ExpressionTest, PairsASingleSeriesWithAllOfTheOtherSide) {
-  MemoryAgent agent(&store_);
-  const uint32_t total = agent.Disk("_Total");
-  agent.Ticks(0, 20,
-              {{agent.Disk("C:"), 2}, {agent.Disk("D:"), 6}, {total, 8}});
-  agent.Faults(-1, 20, 4);
-  ASSERT_OK(agent.Send());
-  EXPECT_THAT(
-      Ask(R"(\Disk(?:)\Transfers/sec / \Memory\Page Faults/sec)"),
-      ElementsAre(
-          R"(web-1 \Disk(C:)\Transfers/sec / \Memory\Page Faults/sec [])",
-          "10: 0.5", "20: 0.5",
-          R"(web-1 \Disk(D:)\Transfers/sec / \Memory\Page Faults/sec [])",
-          "10: 1.5", "20: 1.5"));
-  EXPECT_THAT(
-      Ask(R"(\Disk(D:)\Transfers/sec / \Disk(_Total)\Transfers/sec)"),
-      ElementsAre(
-          R"(web-1 \Disk(D:)\Transfers/sec / \Disk(_Total)\Transfers/sec [])",
-          "10: 0.75", "20: 0.75"));
-  // The result has the instances of the side with instances.
-  ASSERT_OK_AND_ASSIGN(
-      const auto results,
-      Run(R"(\Memory\Page Faults/sec / \Disk(*)\Transfers/sec)"));
-  ASSERT_EQ(results.size(), 3);
-  EXPECT_EQ(results[0].series.instance(), "C:");
-  EXPECT_EQ(ToText(results[0].points[1]), "20: 2");
+std::string Repeat(size_t count, const std::string& text) {
+  return absl::StrJoin(std::vector<std::string>(count, text), "");
 }
 
-TEST_F(ExpressionTest, AGapOnEitherSideIsAGap) {
-  MemoryAgent agent(&store_);
-  const uint32_t c = agent.Disk("C:");
-  agent.Ticks(0, 5, {{c, 2}});
-  agent.Ticks(16, 20, {{c, 2}});
-  agent.Faults(-1, 8, 4);
-  agent.Faults(29, 40, 4);
-  ASSERT_OK(agent.Send());
-  EXPECT_THAT(
-      Ask(R"(\Disk(C:)\Transfers/sec / \Memory\Page Faults/sec)"),
-      ElementsAre(
-          R"(web-1 \Disk(C:)\Transfers/sec / \Memory\Page Faults/sec [])",
-          "10: 0.5 coverage=0.5", "20: gap no_samples breaks=1 coverage=0"));
+TEST(ParseExpression, HasLimits) {
+  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+  const std::string path = R"(\A\B)";
+  EXPECT_OK(ParseExpression(Repeat(kMaxOperands - 1, "1 + ") + path, {}));
+  EXPECT_THAT(ParseExpression(Repeat(kMaxOperands, "1 + ") + path, {}),
+              StatusIs(kInvalid, HasSubstr("at most 16 paths and numbers")));
+  const auto nested = [&](size_t depth) {
+    return ParseExpression(
+        Repeat(depth, "(") + path + " + 1" + Repeat(depth, ")"), {});
+  };
+  EXPECT_OK(nested(kMaxParentheses));
+  EXPECT_THAT(nested(kMaxParentheses + 1),
+              StatusIs(kInvalid, HasSubstr("at most 16 parentheses")));
+  EXPECT_OK(ParseExpression(path + Repeat(kMaxExpressionSize - 4, "x"), {}));
+  EXPECT_THAT(ParseExpression(path + Repeat(kMaxExpressionSize, "x"), {}),
+              StatusIs(kInvalid, HasSubstr("is longer than 4096")));
 }
 
-TEST_F(ExpressionTest, ReportsGapsOfEitherSide) {
-  MemoryAgent agent(&store_);
-  agent.Ticks(0, 20, {{agent.Disk("C:"), 2}});
-  agent.Faults(-1, 5, 4);
-  agent.Faults(6, 20, 2);  // from 24 down to 14
-  ASSERT_OK(agent.Send());
-  const char* kExpected = "10: 0.6 reset breaks=1 coverage=0.9";  // 2 by 30 / 9
-  EXPECT_THAT(Ask(R"(\Disk(C:)\Transfers/sec / \Memory\Page Faults/sec)"),
-              ElementsAre(HasSubstr("[]"), kExpected, "20: 1"));
-  EXPECT_THAT(Ask(R"(\Memory\Page Faults/sec - \Memory\Page Faults/sec)"),
-              ElementsAre(HasSubstr("[1/s]"),
-                          "10: 0 reset breaks=2 coverage=0.9", "20: 0"));
-}
-
-TEST_F(ExpressionTest, DivisionByZeroIsAStatus) {
-  DiskAgent agent(&store_);
-  const uint32_t c = agent.Disk("C:");
-  for (int t = 0; t <= 20; ++t) {
-    agent.AddTick(agent.query, ClocksAt(t),
-                  {{c, {static_cast<uint64_t>(2 * t), t > 10 ? 4 : 0}}});
-  }
-  ASSERT_OK(agent.Send());
-  EXPECT_THAT(
-      Ask(R"(\Disk(C:)\Transfers/sec / \Disk(C:)\Queue Length)"),
-      ElementsAre(
-          R"(web-1 \Disk(C:)\Transfers/sec / \Disk(C:)\Queue Length [1/s])",
-          "10: zero_denominator", "20: 0.5"));
-}
-
-TEST_F(ExpressionTest, RefusesToAddDifferentUnits) {
-  MemoryAgent agent(&store_);
-  agent.Ticks(0, 20, {{agent.Disk("C:"), 2}});
-  agent.Faults(-1, 20, 4);
-  ASSERT_OK(agent.Send());
-  EXPECT_THAT(
-      Run(R"(\Memory\Available Bytes + \Memory\Page Faults/sec)"),
-      StatusIs(absl::StatusCode::kInvalidArgument,
-               R"(\Memory\Available Bytes + \Memory\Page Faults/sec: the )"
-               R"(values are B and 1/s; only values of one unit can be added )"
-               R"(or subtracted)"));
-  EXPECT_THAT(Run(R"(\Disk(C:)\Queue Length - \Memory\Available Bytes)"),
+TEST(ParsePlainPaths, RejectsExpressions) {
+  ASSERT_OK_AND_ASSIGN(const auto paths,
+                       ParsePlainPaths({R"(\A\*)", R"('\A\B - 5')", "x"}, {}));
+  EXPECT_THAT(paths, ElementsAre(R"(\A\*)", R"(\A\B - 5)", "x"));
+  EXPECT_THAT(ParsePlainPaths({R"(\A\B - 5)"}, {}),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("plain numbers and B")));
-  EXPECT_THAT(Ask(R"(\Memory\Available Bytes / \Memory\Page Faults/sec)"),
-              ElementsAre(HasSubstr("[B/(1/s)]"), "10: 250", "20: 250"));
-  EXPECT_THAT(Ask(R"(\Memory\Available Bytes * \Disk(C:)\Queue Length)"),
-              ElementsAre(HasSubstr("[B]"), "10: 2000", "20: 2000"));
-}
-
-TEST_F(ExpressionTest, AppliesToCombinedSeries) {
-  for (const auto& [machine, rate] :
-       std::vector<std::pair<std::string, uint64_t>>{{"web-1", 2},
-                                                     {"web-2", 8}}) {
-    DiskAgent agent(&store_, machine);
-    const uint32_t c = agent.Disk("C:"), d = agent.Disk("D:");
-    for (int t = 0; t <= 20; ++t) {
-      const auto n = static_cast<uint64_t>(t);
-      agent.AddTick(agent.query, ClocksAt(t),
-                    {{c, {rate * n, 1}}, {d, {3 * n, 4}}});
-    }
-    ASSERT_OK(agent.Send());
-  }
-  RangeRequest request;
-  request.aggregation = Aggregation{.function = AggregateFunction::kSum};
-  const std::string text = R"(\Disk(*)\Transfers/sec / \Disk(*)\Queue Length)";
-  // (2 + 3 + 8 + 3) / (1 + 4 + 1 + 4)
-  EXPECT_THAT(Ask(text, request),
-              ElementsAre(R"( \Disk\Transfers/sec / \Disk\Queue Length [1/s])",
-                          "10: 1.6", "20: 1.6"));
-  request.aggregation->by_machine = true;
-  request.choice.top = 1;
-  EXPECT_THAT(
-      Ask(text, request),
-      ElementsAre(R"(web-2 \Disk\Transfers/sec / \Disk\Queue Length [1/s])",
-                  "10: 2.2", "20: 2.2"));
-}
-
-TEST_F(ExpressionTest, CombinesWithPathsAndOtherExpressions) {
-  DiskAgent agent(&store_);
-  agent.Ticks(0, 20, {{agent.Disk("C:"), 2}});
-  ASSERT_OK(agent.Send());
-  const auto results = testing::CollectRangeQuery(
-      {.paths = {R"(\Disk(*)\Queue Length)",
-                 R"(\Disk(*)\Transfers/sec / \Disk(*)\Queue Length)",
-                 R"(\Disk(*)\Transfers/sec * \Disk(*)\Queue Length)"},
-       .start = At(0),
-       .end = At(20)},
-      {.store = *store_, .now_of = [](const std::string&) { return At(60); }});
-  ASSERT_OK(results);
-  std::vector<std::string> texts;
-  for (const SeriesResult& result : *results) {
-    texts.push_back(
-        absl::StrCat(result.series.path(), " ", ToText(result.points.front())));
-  }
-  EXPECT_THAT(
-      texts,
-      ElementsAre(R"(\Disk(C:)\Queue Length 20: 2)",
-                  R"(\Disk(C:)\Transfers/sec * \Disk(C:)\Queue Length 20: 4)",
-                  R"(\Disk(C:)\Transfers/sec / \Disk(C:)\Queue Length 20: 1)"));
-}
-
-TEST_F(ExpressionTest, ReportsMissingSeries) {
-  DiskAgent web(&store_, "web-1"), db(&store_, "db-1");
-  web.Ticks(0, 20, {{web.Disk("C:"), 2}});
-  db.Ticks(0, 20, {{db.Disk("C:"), 2}});
-  ASSERT_OK(web.Connect());
-  ASSERT_OK(web.Send());
-  ASSERT_OK(db.Send());
-  constexpr auto kNotFound = absl::StatusCode::kNotFound;
-  EXPECT_THAT(Run(R"(\Disk(*)\Transfers/sec / \Disk(*)\Queue)"),
-              StatusIs(kNotFound, HasSubstr(R"(no counter "Queue" is)")));
-  EXPECT_THAT(Run(R"(\Disk(*)\Transfers/sec / \Disk(x)\Queue Length)"),
-              StatusIs(kNotFound, HasSubstr(R"(no instance "x")")));
-  EXPECT_THAT(
-      Run(R"(\\web-1\Disk(*)\Transfers/sec / \\db-1\Disk(*)\Queue Length)"),
-      StatusIs(kNotFound, HasSubstr("both must be of one machine")));
+                       HasSubstr("arithmetic is possible only in queries")));
 }
 
 }  // namespace

@@ -201,6 +201,14 @@ TEST_F(Presence, OfAnExpressionIsThatOfBothSides) {
   EXPECT_THAT(ask("a", "b"), ElementsAre("a 2 0.2"));
   EXPECT_THAT(ask("a", "c"), ElementsAre("a 1 0.6"));
   EXPECT_THAT(ask("c", "c"), ElementsAre("c 1 1"));
+  // Constants are always there; of more series, all were there.
+  request.paths = {R"(150 - \Task(a)\% Time * 2 / 4)"};
+  EXPECT_THAT(AskPresence(request), ElementsAre("a 100 0.6"));
+  request.paths = {
+      R"(\Task(c)\% Time / (0.02 * \Task(a)\% Time * \Task(b)\% Time))"};
+  EXPECT_THAT(AskPresence(request), ElementsAre("c 1 0.2"));
+  request.paths = {R"((\Task(c)\% Time + \Task(b)\% Time) / \Task(a)\% Time)"};
+  EXPECT_THAT(AskPresence(request), ElementsAre("c 1.5 0.2"));
   // Rankings use it.
   request.choice.where = Condition{Comparison::kGreater, 0.5};
   EXPECT_THAT(ask("a", "b"), IsEmpty());
