@@ -133,13 +133,8 @@ std::string UnitOfMeasurement(const std::string& unit) {
 
 // Returns the path of a series, with the labels of a group.
 std::string NameOf(const v1::Series& series) {
-  std::string name;
-  if (!series.machine().empty()) {
-    name = absl::StrCat("\\\\", series.machine());
-  }
-  absl::StrAppend(&name, series.path());
-  if (series.has_instance() && !absl::StrContains(series.path(), '(') &&
-      !series.instance().empty()) {
+  std::string name = PathOnMachine(series.machine(), series.path());
+  if (IsGroupOfInstance(series)) {
     absl::StrAppend(&name, " ", series.instance());
   }
   for (const auto& [label, value] :
@@ -307,7 +302,9 @@ absl::StatusOr<CheckResult::Limits> LimitsOf(const CheckFlags& flags) {
   ASSIGN_OR_RETURN(limits.stale, ParseDurationFlag("--stale", flags.stale));
   limits.has_wildcards = std::any_of(
       flags.paths.begin(), flags.paths.end(), [](const std::string& path) {
-        return path.find_first_of("*?") != std::string::npos;
+        // Without the operators of expressions.
+        return absl::StrReplaceAll(path, {{" * ", ""}}).find_first_of("*?") !=
+               std::string::npos;
       });
   return limits;
 }

@@ -7,17 +7,17 @@
 namespace fleetperf::cli {
 namespace {
 
-// Whether a text is not a path at all: paths start with a backslash, and
-// expressions may start with a number.
+// Whether a text is not a path at all: paths start with a backslash,
+// expressions also with a number, a parenthesis or a quote.
 bool LacksBackslash(absl::string_view text) {
   if (!absl::StrContains(text, '\\')) return true;
   const char first = text.front();
-  return first != '\\' && first != '(' && first != ' ' &&
-         !absl::ascii_isdigit(first);
+  return !absl::StrContains("\\('\" ", first) && !absl::ascii_isdigit(first);
 }
 
 // Whether a path may have lost the second backslash of "\\machine": then its
-// counterset would be followed by another counterset.
+// counterset would be followed by another counterset. The next backslash can
+// also begin the next path of an expression.
 bool MayLackMachine(absl::string_view text) {
   if (!absl::ConsumePrefix(&text, "\\") || absl::StartsWith(text, "\\")) {
     return false;
@@ -25,7 +25,9 @@ bool MayLackMachine(absl::string_view text) {
   const size_t end = text.find('\\');
   const size_t instance = text.find('(');
   if (end == absl::string_view::npos || instance < end) return false;
-  return absl::StrContains(text.substr(end + 1), '\\');
+  const size_t next = text.find('\\', end + 1);
+  return next != absl::string_view::npos &&
+         !absl::StrContains(" ('\"", text[next - 1]);
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <charconv>
 #include <cmath>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
@@ -38,17 +37,12 @@ std::string ColumnNameOf(const v1::Series& series) {
        std::map(series.labels().begin(), series.labels().end())) {
     machine.push_back(absl::StrCat(name, "=", value));
   }
-  std::string name;
-  if (!machine.empty()) {
-    name = absl::StrCat("\\\\", absl::StrJoin(machine, ","));
-  }
   std::string path = series.path();
   const size_t counter = path.rfind('\\');
-  const bool is_group = !absl::StrContains(path, '(');
-  if (is_group && !series.instance().empty() && counter != path.npos) {
+  if (IsGroupOfInstance(series) && counter != path.npos) {
     path.insert(counter, absl::StrCat("(", series.instance(), ")"));
   }
-  absl::StrAppend(&name, path);
+  std::string name = PathOnMachine(absl::StrJoin(machine, ","), path);
   if (series.counter() == "*" && !series.unit().empty()) {
     absl::StrAppend(&name, " in ", series.unit());
   }

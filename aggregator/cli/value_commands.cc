@@ -24,8 +24,8 @@ void AddQueryOptions(CLI::App* query, QueryFlags& flags) {
       ->add_option("PATH", flags.paths,
                    "Counter paths: \\\\machine\\counterset(instance)\\counter, "
                    "where \\\\machine and (instance) are optional and * and ? "
-                   "are wildcards. Or two paths in one argument, joined by an "
-                   "operator: 'PATH / PATH'; also + - *")
+                   "are wildcards. Or arithmetic in one argument: "
+                   "'PATH / PATH', '100 - PATH', '(PATH + PATH) / 2'")
       ->required();
   query
       ->add_option("--since", flags.since,
@@ -97,6 +97,7 @@ void AddQueryCommand(CLI::App& app, Arguments& arguments) {
       "'< 10' --bottom 20\n"
       "  fleetperf query '\\PhysicalDisk(*)\\Disk Bytes/sec / "
       "\\PhysicalDisk(*)\\Disk Transfers/sec'\n"
+      "  fleetperf query '100 - \\LogicalDisk(*)\\% Free Space'\n"
       "  fleetperf query '\\System\\*' --from 2026-11-20T09:00:00Z "
       "--to 2026-11-20T10:00:00Z --format csv\n"
       "  fleetperf query '\\System\\Context Switches/sec' --since 10s --raw\n"

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
@@ -120,6 +121,19 @@ std::string ScaledNumberOf(const v1::Series& series, double value,
   std::string text = FormatScaled(value, scale);
   if (IsShownPlain(series)) RemoveSeparators(&text);
   return text;
+}
+
+std::string PathOnMachine(absl::string_view machine, absl::string_view path) {
+  if (machine.empty()) return std::string(path);
+  return absl::StrCat("\\\\", machine, absl::StartsWith(path, "\\") ? "" : " ",
+                      path);
+}
+
+bool IsGroupOfInstance(const v1::Series& series) {
+  return !series.instance().empty() &&
+         !absl::StrContains(
+             series.path(),
+             absl::StrCat("(", perflib::EscapeInstanceName(series.instance())));
 }
 
 Record SeriesFields(const v1::Series& series) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "aggregator/cli/numbers.h"
 #include "aggregator/cli/output.h"
@@ -47,6 +48,13 @@ NumberText NumberOf(const v1::Series& series, double value);
 Scale ScaleOf(const v1::Series& series, double largest);
 std::string ScaledNumberOf(const v1::Series& series, double value,
                            const Scale& scale);
+
+// Returns "\\web-1\System\Processes", from the text that stands for the
+// machine. An expression may begin with a number: "\\web-1 100 - \A\B".
+std::string PathOnMachine(absl::string_view machine, absl::string_view path);
+
+// Whether the series is a group with an instance, which its path does not have.
+bool IsGroupOfInstance(const v1::Series& series);
 
 // Returns the fields that identify a series. For programs: machine and path.
 // For users: machine, counter (the path without its instance) and instance.

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "aggregator/cli/plot/chart.h"
+#include "aggregator/cli/values.h"
 
 namespace fleetperf::cli {
 namespace {
@@ -20,8 +21,7 @@ Parts PartsOf(const v1::Series& series) {
 }
 
 std::string FullLabel(const v1::Series& series) {
-  if (series.machine().empty()) return series.path();
-  return absl::StrCat("\\\\", series.machine(), series.path());
+  return PathOnMachine(series.machine(), series.path());
 }
 
 // Returns labels of the parts in which the series differ.

@@ -75,6 +75,23 @@ TEST(Check, ComparesAValueWithThresholds) {
   }
 }
 
+TEST(Check, SeparatesTheMachineFromAnExpression) {
+  v1::Series idle = Processor("web-1", "a");
+  idle.set_path("100 - \\CPU(a)\\Time");
+  CheckResult result = Above80And95();
+  Put(&result, idle, Now(80));
+  EXPECT_EQ(result.Line(),
+            "FLEETPERF OK - \\\\web-1 100 - \\CPU(a)\\Time is 80.00 % | "
+            "'\\\\web-1 100 - \\CPU(a)\\Time'=80%;~:80;~:95");
+  // A group's path does not have its instance.
+  v1::Series group = Processor("", "a");
+  group.set_path("(\\CPU\\Time + \\CPU\\Time) / 2");
+  CheckResult of_group = Above80And95();
+  Put(&of_group, group, Now(80));
+  EXPECT_THAT(of_group.Line(),
+              HasSubstr("OK - (\\CPU\\Time + \\CPU\\Time) / 2 a is 80.00 %"));
+}
+
 TEST(Check, NamesTheWorstOfSeveralSeries) {
   CheckResult result = Above80And95();
   Put(&result, Processor("web-1", "a"), Now(1));

@@ -15,13 +15,16 @@ TEST(ShellHint, IsForPathsThatAShellChanged) {
        {"SystemProcesses", "web-1\\System\\Processes",
         "\\web-1\\System\\Processes",
         "\\web-1\\Processor Information(_Total)\\% Processor Time",
-        "\\Process V2()\\Thread Count"}) {
+        "\\Process V2()\\Thread Count",
+        "\\web-1\\System\\Processes / \\web-1\\System\\Threads"}) {
     EXPECT_THAT(ShellHint(path), HasSubstr("in single quotes")) << path;
   }
   for (const char* path :
        {"", "\\System\\Processes", "\\\\web-1\\System\\Processes",
         "\\Process V2(a\\b)\\Thread Count",
-        "100 - \\Processor Information(_Total)\\% Processor Time"}) {
+        "100 - \\Processor Information(_Total)\\% Processor Time",
+        "'\\System\\Processes' / 2", "\\System\\Processes / \\System\\Threads",
+        "\\System\\Processes / (\\System\\Threads + 1)"}) {
     EXPECT_EQ(ShellHint(path), "") << path;
   }
 }

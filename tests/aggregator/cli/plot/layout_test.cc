@@ -199,6 +199,10 @@ TEST(LabelsOf, UsesFullNamesIfNecessary) {
                         SeriesOf("web-1", "sda", "Disk Bytes/sec")}),
               ElementsAre("\\PhysicalDisk(sda)\\Disk Bytes/sec",
                           "\\\\web-1\\PhysicalDisk(sda)\\Disk Bytes/sec"));
+  v1::Series expression = SeriesOf("web-1", "", "2 * Reads");
+  expression.set_path("2 * \\Disk\\Reads");
+  EXPECT_THAT(LabelsOf({expression}),
+              ElementsAre("\\\\web-1 2 * \\Disk\\Reads"));
 }
 
 }  // namespace
