@@ -371,6 +371,10 @@ absl::Status WriteSeeds(const std::string& root) {
                         "\\\\web-*\\Known (set)(a/b[#]1#2)\\% Time?"));
   RETURN_IF_ERROR(
       Write(root, "path", "ids", Registration().guid.ToString() + "\\id:7"));
+  RETURN_IF_ERROR(Write(root, "expression", "nested",
+                        "100 - (\\A(*)\\% B + '\\Known (set)(c)\\D') / 1e-2"));
+  RETURN_IF_ERROR(Write(root, "expression", "parentheses",
+                        "((2 * \\A(b (c) d)\\E (ms)) + \"\\A\\F - 5\" )"));
   RETURN_IF_ERROR(Write(root, "config", "keys",
                         "name: a\ncount: 3\non: true\nsize: 64MiB\n"
                         "interval: 1h30m\nlist: [a, b]\nmap: {a: b}\n"
