@@ -3,6 +3,7 @@
 Written from docs/reference/query-rules.md, not from the aggregator's code.
 """
 
+import collections
 import fnmatch
 import operator
 import re
@@ -25,22 +26,23 @@ def answer(fleet, question):
         answers += answers_of(fleet, paths, question)
     for tree in question["asked"]:
         if not isinstance(tree, str):
-            answers += calculate(fleet, tree, question)
+            answers += results_of(fleet, tree, question)
     if any(a.points is None for a in answers):
         return None
-    # Results without a common label are not answered.
-    answers = [a for a in answers if a.points or a.series]
     if "top" in question or "bottom" in question:
         return ranked(answers, question)
     return kept(answers, question)
 
 
-def has_missing_path(fleet, question):
-    """Whether a path selects no series that has a value."""
+def is_not_found(fleet, question):
+    """Whether a path selects no series that has a value, or an expression has
+    no result."""
     chooses = any(key in question for key in ("top", "bottom", "where"))
     question = question | {"leaves_out": chooses or "agg" in question}
     return any(not answers_of(fleet, [path], question)
-               for tree in question["asked"] for path in leaves(tree))
+               for tree in question["asked"] for path in leaves(tree)) or any(
+                   not results_of(fleet, tree, question)
+                   for tree in question["asked"] if not isinstance(tree, str))
 
 
 def leaves(tree):
@@ -134,6 +136,10 @@ def rank(answer, question):
         return 0
     if answer.total.presence is None:
         return None
+    if isinstance(answer, Result):
+        is_weighted = all(has_weight(m, question) for m in answer.members)
+        return answer.total.number * (
+            answer.total.presence if is_weighted else 1)
     if answer.series is None:
         return answer.total.number * answer.total.presence
     return answer.total.number * weight(answer, answer.total, question)
@@ -142,11 +148,12 @@ def rank(answer, question):
 # Groups.
 
 def weight(answer, value, question):
-    counter = answer.series.counter
-    if (not rules.PRESENCE or question["over"] not in ("", "avg") or
-            counter.formula in ("delta", "elapsed")):
-        return 1
-    return value.presence
+    return value.presence if has_weight(answer, question) else 1
+
+
+def has_weight(answer, question):
+    return (rules.PRESENCE and question["over"] in ("", "avg") and
+            answer.series.counter.formula not in ("delta", "elapsed"))
 
 
 def key_of(answer, question):
@@ -264,23 +271,66 @@ def ratio(there):
 
 # Expressions: a number, a path or (left, symbol, right).
 
+# A number, or the result of an operation on numbers.
+Number = collections.namedtuple("Number", "path value")
+
+PRECEDENCE = {"+": 1, "-": 1, "*": 2, "/": 2}
+
+
+class Result(Answer):
+    """The answer for an expression."""
+
+    def __init__(self, named, path, points, total, members):
+        """`named` has the instance of the result."""
+        super().__init__(named.machine, path, points, total)
+        self.instance = named.instance
+        self.labels = named.labels
+        self.members = members  # the answers for the series; none with groups
+
+
+def results_of(fleet, tree, question):
+    """The results of an expression, in order."""
+    results = calculate(fleet, tree, question)
+    # Results without a common label are not answered.
+    results = [r for r in results if r.points != []]
+    return sorted(results, key=lambda r: (r.machine, r.path.encode()))
+
+
 def calculate(fleet, tree, question):
     if isinstance(tree, (int, float)):
-        return tree
+        return Number(str(tree), Value("ok", Fraction(tree)))
     if isinstance(tree, str):
         return answers_of(fleet, [tree], question)
     left, symbol, right = tree
     one, other = (calculate(fleet, side, question) for side in (left, right))
-    if isinstance(one, (int, float)):
-        return [operate(constant(one, b), b, symbol, b) for b in other]
-    if isinstance(other, (int, float)):
-        return [operate(a, constant(other, a), symbol, a) for a in one]
+
+    def joined(a, b):
+        return f"{side_text(a, left, PRECEDENCE[symbol])} {symbol} " + (
+            side_text(b, right, PRECEDENCE[symbol] + 1))
+
+    if isinstance(one, Number) and isinstance(other, Number):
+        return Number(joined(one, other),
+                      operated(one.value, other.value, symbol))
+    if isinstance(one, Number):
+        return [beside_number(b, joined(one, b),
+                              lambda v: operated(one.value, v, symbol))
+                for b in other]
+    if isinstance(other, Number):
+        return [beside_number(a, joined(a, other),
+                              lambda v: operated(v, other.value, symbol))
+                for a in one]
     by_machine = joins_by_machine(left, right)
     takes_right = fixed_to(left) is not None and fixed_to(right) is None
-    return [operate(a, b, symbol, b if takes_right else a)
+    return [operate(a, b, symbol, b if takes_right else a, joined(a, b),
+                    question)
             for a in one for b in other
             if a.machine == b.machine and a.labels == b.labels and
             (by_machine or a.instance == b.instance)]
+
+
+def side_text(operand, tree, least):
+    needs = isinstance(tree, list) and PRECEDENCE[tree[1]] < least
+    return f"({operand.path})" if needs else operand.path
 
 
 def fixed_to(tree):
@@ -300,31 +350,101 @@ def joins_by_machine(left, right):
     one, other = fixed_to(left), fixed_to(right)
     if one is None or other is None:
         return one is not other
-    return one != other
+    return len(one | other) > 1
 
 
-def constant(number, other):
-    value = Value("ok", Fraction(number))
-    result = Answer(other.machine, str(number), other.points and [
-        Point(p.time, value) for p in other.points], value)
-    return result
+def members_of(answer):
+    if isinstance(answer, Result):
+        return answer.members
+    return [answer] if answer.series else []
 
 
-def operate(one, other, symbol, named):
-    """`named` has the instance of the result."""
-    path = f"{one.path} {symbol} {other.path}"
+def beside_number(answer, path, function):
+    def with_presence(value):
+        return function(value)._replace(presence=value.presence)
+
+    points = answer.points and [
+        Point(p.time, with_presence(p.value)) for p in answer.points]
+    return Result(answer, path, points, with_presence(answer.total),
+                  members_of(answer))
+
+
+def operate(one, other, symbol, named, path, question):
+    members = members_of(one) + members_of(other)
     if one.points is None or other.points is None:
-        result = Answer(named.machine, path, None, ANYTHING)
-        result.instance = named.instance
-        return result
+        return Result(named, path, None, ANYTHING, members)
     values = {p.time: p.value for p in other.points}
     points = [Point(p.time, operated(p.value, values[p.time], symbol))
               for p in one.points if p.time in values]
-    result = Answer(named.machine, path, points,
-                    operated(one.total, other.total, symbol))
-    result.instance = named.instance
-    result.labels = named.labels
+    result = Result(named, path, points,
+                    operated(one.total, other.total, symbol), members)
+    if members and not question["unit"]:
+        set_presence(result, question)
     return result
+
+
+def set_presence(result, question):
+    """The presence in the tick intervals that all series share."""
+    sets = [intervals_in(m.series, question) for m in result.members]
+    lengths = {}  # by window: of the time there, and of the time that counts
+    if None not in sets:
+        for kind in (0, 1):
+            for window, start, end in shared([one[kind] for one in sets]):
+                lengths.setdefault(window, [0, 0])[kind] += end - start
+
+    def with_presence(value, windows):
+        if value.number is None:
+            return value
+        if None in sets:
+            return value._replace(presence=None)
+        there = sum(lengths.get(w, [0, 0])[0] for w in windows)
+        known = sum(lengths.get(w, [0, 0])[1] for w in windows)
+        return value._replace(presence=Fraction(there, known) if known else 1)
+
+    result.points = [p._replace(value=with_presence(
+        p.value, [window_of(p.time, question)])) for p in result.points]
+    result.total = with_presence(result.total, list(lengths))
+
+
+def window_of(time, question):
+    step = question["step"]
+    return -((question["start"] - time) // step) if step else 1
+
+
+def intervals_in(series, question):
+    """The tick intervals (window, start, end) in which a series was there, and
+    those that count; None if a clock was set back."""
+    times = [t.time for t in series.ticks]
+    if times != sorted(times):
+        return None
+    there, known = [], []
+    for start, end, _, is_there in series.intervals:
+        if question["start"] < end <= question["end"]:
+            interval = window_of(end, question), start, end
+            known.append(interval)
+            if is_there:
+                there.append(interval)
+    return there, known
+
+
+def shared(sets):
+    """The intervals that are parts of intervals of all sets."""
+    both = sets[0]
+    for other in sets[1:]:
+        both = list(shared_by_two(both, other))
+    return both
+
+
+def shared_by_two(one, other):
+    i = j = 0
+    while i < len(one) and j < len(other):
+        (window, a, b), (its_window, c, d) = one[i], other[j]
+        if window == its_window and max(a, c) < min(b, d):
+            yield window, max(a, c), min(b, d)
+        if (window, b) < (its_window, d):
+            i += 1
+        else:
+            j += 1
 
 
 def operated(one, other, symbol):
@@ -334,7 +454,7 @@ def operated(one, other, symbol):
     coverage = None if None in (one.coverage, other.coverage) else min(
         one.coverage, other.coverage)
     cause = one.cause if one.cause or one.cause is None else other.cause
-    # The presence in shared tick intervals is left open.
+    # The presence in shared tick intervals of thinned data is left open.
     presence = 1 if one.presence == other.presence == 1 else None
     failed = one if one.number is None else other
     if failed.number is None:

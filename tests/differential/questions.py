@@ -78,20 +78,44 @@ def random_path(rng, fleet, wide=False):
     return f"{machine}\\{series.counterset}({instance})\\{counter}"
 
 
+NUMBERS = [2, 100, 0.5, 1024, 1e6]
+
+
 def expression(rng, fleet):
-    """A tree whose sums are of one unit."""
-    one = rng.choice(fleet)
+    """A tree with an operator, and one to four paths."""
+    tree = random_tree(rng, fleet, rng.choice([1, 2, 2, 2, 3, 4]))
+    return tree if isinstance(tree, list) else with_number(rng, tree)
+
+
+def random_tree(rng, fleet, paths):
+    if paths > 1 and rng.random() < 0.5:
+        left = rng.randint(1, paths - 1)
+        return [random_tree(rng, fleet, left), rng.choice("*/"),
+                random_tree(rng, fleet, paths - left)]
+    return tree_of_unit(rng, fleet, rng.choice(fleet), paths)
+
+
+def tree_of_unit(rng, fleet, one, paths):
+    """A tree with the unit of a series, so that it can be part of a sum."""
+    if rng.random() < 0.25:
+        return with_number(rng, tree_of_unit(rng, fleet, one, paths))
+    if paths == 1:
+        return operand(rng, rng.choice(
+            [s for s in fleet if s.counter.unit == one.counter.unit]))
+    left = rng.randint(1, paths - 1)
+    return [tree_of_unit(rng, fleet, one, left), rng.choice("+-"),
+            tree_of_unit(rng, fleet, one, paths - left)]
+
+
+def with_number(rng, tree):
+    """The tree and a number, with the tree's unit."""
+    number = rng.choice(NUMBERS)
+    if rng.random() < 0.2:
+        number = [number, rng.choice("+-*/"), rng.choice(NUMBERS)]
     symbol = rng.choice("+-*/")
-    other = rng.choice([s for s in fleet if symbol in "*/" or
-                        s.counter.unit == one.counter.unit])
-    tree = [operand(rng, one), symbol, operand(rng, other)]
-    if not rules.PAGE or rng.random() < 0.5:
-        return tree
-    number = rng.choice([2, 100, 0.5, 1024, 1e6])
-    return rng.choice([
-        [number, "-", tree], [tree, "/", number], [number, "*", tree[0]],
-        [tree, rng.choice("*/"), operand(rng, rng.choice(fleet))],
-        [operand(rng, rng.choice(fleet)), rng.choice("*/"), tree]])
+    if symbol == "/" or rng.random() < 0.5:
+        return [tree, symbol, number]
+    return [number, symbol, tree]
 
 
 def operand(rng, series):
