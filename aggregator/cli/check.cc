@@ -284,6 +284,11 @@ std::string CheckResult::Line() const {
                       absl::StrJoin(data, " "));
 }
 
+bool HasWildcards(const std::string& path) {
+  return absl::StrReplaceAll(path, {{" * ", ""}}).find_first_of("*?") !=
+         std::string::npos;
+}
+
 namespace {
 
 absl::StatusOr<std::optional<v1::Condition>> ConditionOf(
@@ -300,12 +305,8 @@ absl::StatusOr<CheckResult::Limits> LimitsOf(const CheckFlags& flags) {
   ASSIGN_OR_RETURN(limits.warn, ConditionOf("--warn", flags.warn));
   ASSIGN_OR_RETURN(limits.critical, ConditionOf("--critical", flags.critical));
   ASSIGN_OR_RETURN(limits.stale, ParseDurationFlag("--stale", flags.stale));
-  limits.has_wildcards = std::any_of(
-      flags.paths.begin(), flags.paths.end(), [](const std::string& path) {
-        // Without the operators of expressions.
-        return absl::StrReplaceAll(path, {{" * ", ""}}).find_first_of("*?") !=
-               std::string::npos;
-      });
+  limits.has_wildcards =
+      std::any_of(flags.paths.begin(), flags.paths.end(), HasWildcards);
   return limits;
 }
 

@@ -86,6 +86,10 @@ class CheckResult {
   std::vector<std::string> missing_;
 };
 
+// Whether a path, or a path of an expression, has wildcards. The operator " * "
+// is none.
+bool HasWildcards(const std::string& path);
+
 // Runs the query and prints the line. Returns the exit status. Errors are
 // unknown.
 int Check(const ConnectionFlags& connection, const CheckFlags& flags);

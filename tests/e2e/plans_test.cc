@@ -264,9 +264,9 @@ TEST(Plans, CollectsOnDemandWhileWatched) {
 
   // A query collects for the given time, returns the values of that time and
   // ends the collection.
-  const Result answer = deployment.Fleetperf(
-      as_operator({"query", "\\Memory\\Committed Bytes", "--collect", "3s",
-                   "--step", "1s", "--format", "json"}));
+  const Result answer = deployment.Fleetperf(as_operator(
+      {"query", "100 * \\Memory\\Committed Bytes / '\\Memory\\Commit Limit'",
+       "--collect", "3s", "--step", "1s", "--format", "json"}));
   EXPECT_EQ(answer.status, 0) << answer.error;
   EXPECT_THAT(answer.output, HasSubstr("\"ok\""));
   AwaitQueries(deployment, "web-1", own);

@@ -179,6 +179,12 @@ TEST(Check, PassingInstancesAreNotStaleIfThePathHasWildcards) {
   }
 }
 
+TEST(Check, DistinguishesWildcardsFromTheOperator) {
+  EXPECT_TRUE(HasWildcards("\\CPU(*)\\Time"));
+  EXPECT_TRUE(HasWildcards("2 * \\CPU(a?)\\Time"));
+  EXPECT_FALSE(HasWildcards("2 * \\CPU(a)\\Time"));
+}
+
 TEST(Check, WritesThresholdsAsRanges) {
   const struct {
     v1::Comparison comparison;
