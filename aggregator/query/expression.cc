@@ -324,8 +324,9 @@ absl::StatusOr<std::vector<std::string>> ParsePlainPaths(
     if (!expression.is_path()) {
       return absl::InvalidArgumentError(
           absl::StrCat(text,
-                       ": arithmetic is possible only in queries; for a "
-                       "counter of this name, write its path in quotes"));
+                       ": arithmetic is possible only in queries of values "
+                       "(query, plot, check); if this is a counter's name, "
+                       "write the path in quotes"));
     }
     paths.push_back(std::move(expression.paths.front()));
   }
