@@ -48,6 +48,15 @@ namespace fleetperf::perf_event {
 absl::StatusOr<Event> ParseEvent(absl::string_view text,
                                  System& system = LinuxSystem());
 
+// The same, for a text that stands for the same event of several PMUs. The sum
+// of their counts is the count of the text. All have the same Event::name.
+//   cycles       on a hybrid CPU: one event of each core PMU, with its CPUs
+//                (Linux 5.13). ParseEvent's event is that of the first core PMU
+//   mem-loads    one event of each PMU that names it
+//   uncore_imc/cas_count_read/   one event of uncore_imc_0, uncore_imc_1, etc.
+absl::StatusOr<std::vector<Event>> ParseEvents(absl::string_view text,
+                                               System& system = LinuxSystem());
+
 // Returns the canonical text of an event: the same for texts that differ only
 // in aliases (cycles is cpu-cycles), the order of terms and modifiers, the
 // notation of numbers (0x3c is 60), or spaces. It depends on nothing but the
@@ -60,8 +69,9 @@ absl::StatusOr<std::string> CanonicalEventText(absl::string_view text);
 
 // Returns names for ParseEvent that this machine has: first hardware events if
 // it has a core PMU, software events, cache events if it has a core PMU, and
-// the named events of all PMUs, such as msr/tsc/. Tracepoints are left out. A
-// model of CPU can lack some of the hardware and cache events.
+// the named events of all PMUs, such as msr/tsc/. A parameter, which the user
+// must replace, is in its event's name: hv/domain,core=?/. Tracepoints are left
+// out. A model of CPU can lack some of the hardware and cache events.
 absl::StatusOr<std::vector<std::string>> ListEvents(
     System& system = LinuxSystem());
 

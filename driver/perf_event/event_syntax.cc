@@ -23,7 +23,7 @@ constexpr uint64_t kHardwareCount = 10;
 constexpr uint64_t kSoftwareCount = 12;
 constexpr uint64_t kCacheCount = 7;
 constexpr uint64_t kOperationCount = 3;
-constexpr int kMaxPrecise = 3;
+constexpr int kMaxPreciseLetters = 3;
 
 // Other names, as perf takes them.
 constexpr std::pair<absl::string_view, absl::string_view> kAliases[] = {
@@ -96,7 +96,7 @@ absl::StatusOr<Modifiers> ParseModifiers(absl::string_view text) {
                        "; the modifiers are ", kModifiers));
     }
     if (c == 'p') {
-      if (++result.precise <= kMaxPrecise) continue;
+      if (++result.precise <= kMaxPreciseLetters) continue;
     } else if (!std::exchange(*switches[index], true)) {
       continue;
     }
@@ -261,7 +261,6 @@ bool HasOnlyModifiers(absl::string_view suffix) {
 // Parses NAME, NAME:MODIFIERS and SYSTEM:EVENT:MODIFIERS. As in perf, a
 // tracepoint's name cannot consist of modifiers.
 absl::StatusOr<EventSyntax> ParseNamedEvent(absl::string_view text) {
-  using Kind = EventSyntax::Kind;
   const size_t colon = std::min(text.find(':'), text.size());
   const absl::string_view name = text.substr(0, colon);
   absl::string_view rest = text.substr(colon);
@@ -271,10 +270,11 @@ absl::StatusOr<EventSyntax> ParseNamedEvent(absl::string_view text) {
                      " is no event; write NAME, PMU/TERMS/, SYSTEM:TRACEPOINT, "
                      "rHEX or mem:ADDRESS"));
   }
-  EventSyntax result = {.kind = Kind::kNamed, .name = std::string(name)};
+  EventSyntax result = {.kind = EventSyntax::Kind::kNamed,
+                        .name = std::string(name)};
   std::optional<Event> fixed = FixedByName(name);
   if (fixed) {
-    result.kind = Kind::kFixed;
+    result.kind = EventSyntax::Kind::kFixed;
     result.fixed = *std::move(fixed);
   } else if (!rest.empty() && !HasOnlyModifiers(rest)) {
     const size_t end = std::min(rest.find(':', 1), rest.size());
@@ -283,7 +283,7 @@ absl::StatusOr<EventSyntax> ParseNamedEvent(absl::string_view text) {
       return absl::InvalidArgumentError(
           absl::StrCat(Quoted(event), " is no name of a tracepoint"));
     }
-    result.kind = Kind::kTracepoint;
+    result.kind = EventSyntax::Kind::kTracepoint;
     absl::StrAppend(&result.name, ":", event);
     rest.remove_prefix(end);
   }

@@ -20,7 +20,7 @@
 namespace fleetperf::perf_event {
 namespace {
 
-constexpr absl::string_view kDevices = "/sys/bus/event_source/devices";
+constexpr absl::string_view kPmuDirectory = "/sys/bus/event_source/devices";
 constexpr int kMaxCpu = 65535;
 constexpr size_t kMaxUnit = 64;
 constexpr absl::string_view kWords[] = {"config", "config1", "config2",
@@ -101,6 +101,16 @@ std::string HasOnly(const std::vector<std::string>& names) {
   return absl::StrCat("; it has ", absl::StrJoin(names, ", "));
 }
 
+// Returns whether `pmu` is `name`, "_" and a number. Two hexadecimal digits can
+// be a word: cpum_cf.
+bool IsNumbered(absl::string_view pmu, absl::string_view name) {
+  if (!absl::ConsumePrefix(&pmu, name) || !absl::ConsumePrefix(&pmu, "_")) {
+    return false;
+  }
+  return ParseNumber(pmu).has_value() ||
+         (pmu.size() > 2 && ParseNumber(absl::StrCat("0x", pmu)).has_value());
+}
+
 // Returns the names near to a wrong one, or all of a few names.
 std::string Suggestion(absl::string_view wrong,
                        const std::vector<std::string>& names) {
@@ -134,7 +144,7 @@ absl::Status NoPmu(System& system, absl::string_view name) {
   return absl::NotFoundError(
       absl::StrCat("this machine has no PMU ", Quoted(name),
                    pmus.ok() ? Suggestion(name, *pmus) : "", " (names are in ",
-                   kDevices, "; a kernel module can add one)"));
+                   kPmuDirectory, "; a kernel module can add one)"));
 }
 
 absl::Status ReadCpus(System& system, const std::string& path, bool* exists,
@@ -237,7 +247,7 @@ absl::StatusOr<std::vector<int>> ParseCpuList(absl::string_view text) {
 }
 
 absl::StatusOr<std::vector<std::string>> ListPmus(System& system) {
-  return ListIfPresent(system, std::string(kDevices));
+  return ListIfPresent(system, std::string(kPmuDirectory));
 }
 
 absl::StatusOr<Pmu> Pmu::Open(absl::string_view name, System& system) {
@@ -266,8 +276,24 @@ absl::StatusOr<Pmu> Pmu::Open(absl::string_view name, System& system) {
   return pmu;
 }
 
+absl::StatusOr<std::vector<Pmu>> Pmu::OpenAll(absl::string_view name,
+                                              System& system) {
+  const absl::StatusOr<Pmu> exact = Open(name, system);
+  if (exact.ok()) return std::vector<Pmu>{*exact};
+  if (!absl::IsNotFound(exact.status())) return exact.status();
+  std::vector<Pmu> pmus;
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, ListPmus(system));
+  for (const std::string& numbered : names) {
+    if (!IsNumbered(numbered, name)) continue;
+    ASSIGN_OR_RETURN(Pmu pmu, Open(numbered, system));
+    pmus.push_back(std::move(pmu));
+  }
+  if (pmus.empty()) return exact.status();
+  return pmus;
+}
+
 std::string Pmu::Path(absl::string_view file) const {
-  return absl::StrCat(kDevices, "/", name_, "/", file);
+  return absl::StrCat(kPmuDirectory, "/", name_, "/", file);
 }
 
 absl::StatusOr<std::vector<std::string>> Pmu::Events() const {
@@ -329,9 +355,8 @@ int Pmu::MaxPrecise() const {
   const absl::StatusOr<std::string> text =
       ReadText(*system_, Path("caps/max_precise"));
   if (!text.ok()) return 0;
-  constexpr uint64_t kMaxPrecise = 3;
-  return static_cast<int>(
-      std::min(ParseNumber(*text).value_or(0), kMaxPrecise));
+  constexpr uint64_t kLargest = 3;  // of two bits
+  return static_cast<int>(std::min(ParseNumber(*text).value_or(0), kLargest));
 }
 
 absl::StatusOr<Event> Pmu::MakeEvent(absl::string_view terms) const {

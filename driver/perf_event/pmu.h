@@ -67,6 +67,13 @@ class Pmu {
   static absl::StatusOr<Pmu> Open(absl::string_view name,
                                   System& system = LinuxSystem());
 
+  // Opens the PMU `name`, or else all PMUs whose name is `name`, "_" and a
+  // number, as perf does: uncore_imc is uncore_imc_0, uncore_imc_1, etc.
+  // Numbers are decimal, or hexadecimal of three digits or more. At least one;
+  // errors are those of Open.
+  static absl::StatusOr<std::vector<Pmu>> OpenAll(
+      absl::string_view name, System& system = LinuxSystem());
+
   const std::string& name() const { return name_; }
   // perf_event_attr.type. Changes from boot to boot.
   uint32_t type() const { return type_; }

@@ -26,7 +26,7 @@ constexpr absl::string_view kMsrNames[] = {
     "tsc", "aperf", "mperf",  "pperf",
     "smi", "ptsc",  "irperf", "cpu_thermal_margin"};
 
-absl::Status NotPermitted(absl::string_view path) {
+absl::Status TracefsNotPermitted(absl::string_view path) {
   return absl::PermissionDeniedError(absl::StrCat(
       "no permission to read ", path, "; run as root, or let all users read: ",
       "mount -o remount,mode=755 ", kTracing[0]));
@@ -39,7 +39,8 @@ absl::Status NoTracepoint(System& system, const std::string& group,
     const std::string events = absl::StrCat(root, "/events");
     const absl::StatusOr<std::vector<std::string>> groups =
         system.ListDirectory(events);
-    if (absl::IsPermissionDenied(groups.status())) return NotPermitted(events);
+    if (absl::IsPermissionDenied(groups.status()))
+      return TracefsNotPermitted(events);
     if (!groups.ok()) continue;
     const absl::StatusOr<std::vector<std::string>> names =
         system.ListDirectory(absl::StrCat(events, "/", group));
@@ -135,7 +136,8 @@ absl::StatusOr<Event> Tracepoint(absl::string_view name, System& system) {
         absl::StrCat(root, "/events/", group, "/", event, "/id");
     const absl::StatusOr<std::string> text = system.ReadFile(path);
     if (absl::IsNotFound(text.status())) continue;
-    if (absl::IsPermissionDenied(text.status())) return NotPermitted(path);
+    if (absl::IsPermissionDenied(text.status()))
+      return TracefsNotPermitted(path);
     if (!text.ok()) return text.status();
     const std::optional<uint64_t> id =
         ParseNumber(absl::StripAsciiWhitespace(*text));

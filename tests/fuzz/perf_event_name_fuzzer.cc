@@ -65,6 +65,8 @@ void CheckName(absl::string_view text, System& system) {
              event->config3 == again->config3 && event->flags == again->flags &&
              event->breakpoint_type == again->breakpoint_type);
   FUZZ_CHECK(event->scale > 0);
+  const absl::StatusOr<std::vector<Event>> all = ParseEvents(text, system);
+  FUZZ_CHECK(all.ok() && all->size() == 1 && all->front().name == *canonical);
 }
 
 void CheckField(absl::string_view text) {

@@ -63,13 +63,13 @@ std::optional<uint64_t> FileOffset(uint64_t address) {
 // Mounts tracefs, where it is not mounted, for this process only. Returns why
 // that failed, or "".
 std::string MountTracefs() {
-  constexpr char kTracing[] = "/sys/kernel/tracing";
-  if (LinuxSystem().ListDirectory(absl::StrCat(kTracing, "/events")).ok()) {
+  constexpr char kMountPoint[] = "/sys/kernel/tracing";
+  if (LinuxSystem().ListDirectory(absl::StrCat(kMountPoint, "/events")).ok()) {
     return "";
   }
   if (unshare(CLONE_NEWNS) != 0 ||
       mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
-      mount("nodev", kTracing, "tracefs", 0, nullptr) != 0) {
+      mount("nodev", kMountPoint, "tracefs", 0, nullptr) != 0) {
     return absl::StrCat("tracefs is not mounted, and mounting it fails: ",
                         std::strerror(errno));
   }

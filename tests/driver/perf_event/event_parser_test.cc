@@ -5,6 +5,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "tests/driver/perf_event/file_system.h"
@@ -13,15 +14,16 @@ namespace fleetperf::perf_event {
 namespace {
 
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using testing::FileSystem;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr uint64_t kUserOnly = flag::kExcludeKernel | flag::kExcludeHypervisor;
-constexpr uint64_t kAllModes = flag::kExcludeUser | kUserOnly;
+constexpr uint64_t kOnlyUser = flag::kExcludeKernel | flag::kExcludeHypervisor;
+constexpr uint64_t kAllModes = flag::kExcludeUser | kOnlyUser;
 
 // A machine with a core PMU, an uncore PMU and tracepoints.
-FileSystem Machine() {
+FileSystem MachineWithCore() {
   const std::string devices = "/sys/bus/event_source/devices/";
   return FileSystem({
       {devices + "cpu/type", "4\n"},
@@ -38,7 +40,7 @@ FileSystem Machine() {
 }
 
 absl::StatusOr<Event> Parse(const std::string& text) {
-  FileSystem system = Machine();
+  FileSystem system = MachineWithCore();
   return ParseEvent(text, system);
 }
 
@@ -134,7 +136,7 @@ TEST(EventParserTest, EventsOfPmus) {
   ASSERT_TRUE(terms.ok()) << terms.status();
   EXPECT_EQ(terms->type, 4u);
   EXPECT_EQ(terms->config, 0x13cu);
-  EXPECT_EQ(terms->flags, kUserOnly);
+  EXPECT_EQ(terms->flags, kOnlyUser);
   EXPECT_EQ(terms->name, "cpu/event=0x3c,umask=0x1/");
   const absl::StatusOr<Event> alias = Parse("msr/smi/");
   ASSERT_TRUE(alias.ok()) << alias.status();
@@ -154,12 +156,73 @@ TEST(EventParserTest, NamesOfPmusEventsNeedNoPmu) {
 }
 
 TEST(EventParserTest, NamesOfSeveralPmusEventsNeedThePmu) {
-  FileSystem system = Machine();
+  FileSystem system = MachineWithCore();
   system.Write("/sys/bus/event_source/devices/msr/events/mem-loads", "event=1");
   const absl::StatusOr<Event> event = ParseEvent("mem-loads", system);
   EXPECT_EQ(event.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(event.status().message(),
               HasSubstr("cpu/mem-loads/ or msr/mem-loads/"));
+}
+
+// A hybrid CPU, as the kernel describes it: the type of the core PMU is in the
+// upper half of config (PERF_PMU_TYPE_SHIFT).
+TEST(EventParserTest, HybridCpusHaveAnEventForEachCorePmu) {
+  const std::string devices = "/sys/bus/event_source/devices/";
+  FileSystem system({{devices + "cpu_core/type", "4\n"},
+                     {devices + "cpu_core/cpus", "0-15\n"},
+                     {devices + "cpu_atom/type", "10\n"},
+                     {devices + "cpu_atom/cpus", "16-17\n"},
+                     {devices + "power/type", "11\n"}});
+  const absl::StatusOr<std::vector<Event>> cycles =
+      ParseEvents("cycles:u", system);
+  ASSERT_TRUE(cycles.ok()) << cycles.status();
+  ASSERT_EQ(cycles->size(), 2u);
+  EXPECT_EQ((*cycles)[0].type, 0u);
+  EXPECT_EQ((*cycles)[0].config, 0xa00000000u);
+  EXPECT_THAT((*cycles)[0].cpus, ElementsAre(16, 17));
+  EXPECT_EQ((*cycles)[0].name, "cpu-cycles:u");
+  EXPECT_EQ((*cycles)[1].config, 0x400000000u);
+  const absl::StatusOr<std::vector<Event>> raw = ParseEvents("r1a8", system);
+  ASSERT_TRUE(raw.ok()) << raw.status();
+  EXPECT_EQ((*raw)[0].type, 10u);
+  EXPECT_EQ((*raw)[0].config, 0x1a8u);
+  EXPECT_EQ(ParseEvents("page-faults", system)->size(), 1u);
+  EXPECT_EQ(ParseEvent("cycles", system)->config, 0u);
+}
+
+TEST(EventParserTest, NumberedPmusHaveOneEventEach) {
+  FileSystem system;
+  for (const char* name : {"imc_0", "imc_1", "imc_free", "cpum_cf"}) {
+    const std::string device =
+        absl::StrCat("/sys/bus/event_source/devices/", name);
+    system.Write(device + "/type", "20\n");
+    system.Write(device + "/cpumask", "0,8\n");
+    system.Write(device + "/format/event", "config:0-7\n");
+    system.Write(device + "/events/reads", "event=4\n");
+  }
+  const absl::StatusOr<std::vector<Event>> reads =
+      ParseEvents("imc/reads/", system);
+  ASSERT_TRUE(reads.ok()) << reads.status();
+  ASSERT_EQ(reads->size(), 2u);
+  for (const Event& event : *reads) {
+    EXPECT_EQ(event.config, 4u);
+    EXPECT_EQ(event.name, "imc/reads/");
+    EXPECT_THAT(event.cpus, ElementsAre(0, 8));
+  }
+  EXPECT_EQ(ParseEvents("imc_1/reads/", system)->size(), 1u);
+  EXPECT_EQ(ParseEvents("reads", system)->size(), 4u);
+  EXPECT_EQ(ParseEvents("cpum/reads/", system).status().code(),
+            absl::StatusCode::kNotFound);
+  const absl::Status one = ParseEvent("imc/reads/", system).status();
+  EXPECT_EQ(one.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(one.message(), HasSubstr("imc_0/reads/ or imc_1/reads/"));
+}
+
+TEST(EventParserTest, ListedEventsShowTheirParameters) {
+  const std::string device = "/sys/bus/event_source/devices/hv/";
+  FileSystem system({{device + "type", "9\n"},
+                     {device + "events/cycles", "domain=1,core=?,lpar=?\n"}});
+  EXPECT_THAT(*ListEvents(system), Contains("hv/cycles,core=?,lpar=?/"));
 }
 
 TEST(EventParserTest, Tracepoints) {
@@ -176,25 +239,25 @@ TEST(EventParserTest, Tracepoints) {
 TEST(EventParserTest, ModifiersSetFlags) {
   const uint64_t precise = 1 << flag::kPreciseIpShift;
   const std::pair<const char*, uint64_t> cases[] = {
-      {"instructions", kUserOnly},
-      {"instructions:u", kUserOnly},
+      {"instructions", kOnlyUser},
+      {"instructions:u", kOnlyUser},
       {"instructions:k", kAllModes & ~flag::kExcludeKernel},
       {"instructions:h", kAllModes & ~flag::kExcludeHypervisor},
       {"instructions:uk", flag::kExcludeHypervisor},
       {"instructions:ukh", 0},
-      {"instructions:G", kUserOnly | flag::kExcludeHost},
-      {"instructions:H", kUserOnly | flag::kExcludeGuest},
-      {"instructions:GH", kUserOnly},
-      {"instructions:I", kUserOnly | flag::kExcludeIdle},
-      {"instructions:p", kUserOnly | precise | flag::kExcludeGuest},
-      {"instructions:ppp", kUserOnly | 3 * precise | flag::kExcludeGuest},
-      {"instructions:P", kUserOnly | 3 * precise | flag::kExcludeGuest},
-      {"instructions:ppGH", kUserOnly | 2 * precise},
-      {"instructions:D", kUserOnly | flag::kPinned},
-      {"instructions:e", kUserOnly | flag::kExclusive},
+      {"instructions:G", kOnlyUser | flag::kExcludeHost},
+      {"instructions:H", kOnlyUser | flag::kExcludeGuest},
+      {"instructions:GH", kOnlyUser},
+      {"instructions:I", kOnlyUser | flag::kExcludeIdle},
+      {"instructions:p", kOnlyUser | precise | flag::kExcludeGuest},
+      {"instructions:ppp", kOnlyUser | 3 * precise | flag::kExcludeGuest},
+      {"instructions:P", kOnlyUser | 3 * precise | flag::kExcludeGuest},
+      {"instructions:ppGH", kOnlyUser | 2 * precise},
+      {"instructions:D", kOnlyUser | flag::kPinned},
+      {"instructions:e", kOnlyUser | flag::kExclusive},
       {"cpu/event=1/uk", flag::kExcludeHypervisor},
       {"cpu/event=1/:uk", flag::kExcludeHypervisor},
-      {"cpu/event=1/P", kUserOnly | 3 * precise | flag::kExcludeGuest},
+      {"cpu/event=1/P", kOnlyUser | 3 * precise | flag::kExcludeGuest},
       {"msr/smi/P", 0},
       {"cs", 0},
       {"cs:k", flag::kExcludeUser | flag::kExcludeHypervisor},
@@ -290,7 +353,7 @@ TEST(EventParserTest, ProbesHaveNoNames) {
 }
 
 TEST(EventParserTest, ListsWhatTheMachineHas) {
-  FileSystem system = Machine();
+  FileSystem system = MachineWithCore();
   const auto names = *ListEvents(system);
   for (const char* name : {"cpu-cycles", "page-faults", "LLC-load-misses",
                            "cpu/mem-loads/", "msr/smi/"}) {
