@@ -3,6 +3,7 @@
 #include <cerrno>
 
 #include "driver/perf_event/simulation/simulated_system.h"
+#include "tests/driver/perf_event/events.h"
 #include "tests/driver/perf_event/kernel.h"
 #include "tests/support/status_matchers.h"
 
@@ -12,10 +13,6 @@ namespace {
 using fleetperf::testing::StatusIs;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-Event Cycles() { return Hardware(HardwareEvent::kCpuCycles); }
-Event Instructions() { return Hardware(HardwareEvent::kInstructions); }
-Event Misses() { return Hardware(HardwareEvent::kCacheMisses); }
 
 // Returns the total of an event on a CPU, or -1 if there is none.
 int64_t TotalOf(const CpuCounts& counts, int cpu, size_t event) {

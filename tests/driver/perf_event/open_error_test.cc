@@ -6,6 +6,7 @@
 #include "driver/perf_event/builder.h"
 #include "driver/perf_event/group.h"
 #include "driver/perf_event/simulation/simulated_system.h"
+#include "tests/driver/perf_event/events.h"
 #include "tests/support/status_matchers.h"
 
 namespace fleetperf::perf_event {
@@ -15,8 +16,6 @@ using fleetperf::testing::StatusIs;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-Event Cycles() { return Hardware(HardwareEvent::kCpuCycles); }
 
 TEST(OpenErrorTest, MissingPmu) {
   SimulatedSystem machine({.hardware_counters = 0});

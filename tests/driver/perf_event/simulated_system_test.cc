@@ -6,6 +6,7 @@
 
 #include "driver/perf_event/builder.h"
 #include "driver/perf_event/group.h"
+#include "tests/driver/perf_event/events.h"
 #include "tests/support/status_matchers.h"
 
 namespace fleetperf::perf_event {
@@ -15,10 +16,6 @@ using fleetperf::testing::IsOkAndHolds;
 using fleetperf::testing::StatusIs;
 using ::testing::HasSubstr;
 using ::testing::Optional;
-
-Event Cycles() { return Hardware(HardwareEvent::kCpuCycles); }
-Event Instructions() { return Hardware(HardwareEvent::kInstructions); }
-Event Misses() { return Hardware(HardwareEvent::kCacheMisses); }
 
 TEST(SimulatedSystemTest, CountsFollowTheRates) {
   SimulatedSystem machine({.cpus = 2});

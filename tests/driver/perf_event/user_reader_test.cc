@@ -3,6 +3,7 @@
 #include "absl/time/time.h"
 #include "driver/perf_event/builder.h"
 #include "driver/perf_event/simulation/simulated_system.h"
+#include "tests/driver/perf_event/events.h"
 #include "tests/driver/perf_event/kernel.h"
 #include "tests/support/status_matchers.h"
 
@@ -12,11 +13,6 @@ namespace {
 using fleetperf::testing::StatusIs;
 using ::testing::HasSubstr;
 using ::testing::Optional;
-
-const Event& Instructions() {
-  static const Event event = Hardware(HardwareEvent::kInstructions);
-  return event;
-}
 
 // An enabled event of a machine on which 3 · 10^9 instructions a second retire.
 struct Reading {
