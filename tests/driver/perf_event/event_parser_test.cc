@@ -289,6 +289,15 @@ TEST(EventParserTest, CanonicalTexts) {
   }
 }
 
+// Otherwise the canonical text of a canonical text would be an error.
+TEST(EventParserTest, CanonicalTextsAreNotTooLongEither) {
+  std::string text = "pmu/";
+  for (int i = 0; i < 500; ++i) absl::StrAppend(&text, "a", i, "=9,");
+  EXPECT_LT(text.size(), 4096u);
+  EXPECT_EQ(CanonicalEventText(text + "/").status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
 TEST(EventParserTest, MistakesAreNamed) {
   const std::pair<std::string, const char*> cases[] = {
       {"", "\"\" is no event"},

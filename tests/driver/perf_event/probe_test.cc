@@ -45,7 +45,9 @@ TEST(TracepointTest, PrefersTracefsToDebugfs) {
                      {std::string(kDebugTracing) + kSwitch, "315\n"}});
   EXPECT_EQ(Tracepoint("sched:sched_switch", system)->config, 314u);
   FileSystem old({{std::string(kDebugTracing) + kSwitch, "315\n"}});
-  EXPECT_EQ(Tracepoint("sched:sched_switch", old)->config, 315u);
+  const absl::StatusOr<Event> event = Tracepoint("sched:sched_switch", old);
+  ASSERT_TRUE(event.ok()) << event.status();
+  EXPECT_EQ(event->config, 315u);
 }
 
 TEST(TracepointTest, SaysHowToMountTracefs) {
