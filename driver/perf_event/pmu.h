@@ -78,7 +78,7 @@ class Pmu {
   // perf_event_attr.type. Changes from boot to boot.
   uint32_t type() const { return type_; }
   // Counts what a CPU's instructions do, so that modes (user, kernel) can be
-  // excluded. All PMUs of other kinds refuse that.
+  // excluded. Most other PMUs refuse that.
   bool is_core() const { return is_core_; }
   // CPUs on which events are opened: those of a hybrid core PMU, or one for
   // each package or die. Empty: every CPU.
@@ -102,8 +102,9 @@ class Pmu {
   //                        beside it override its fields
   //   config=5             a whole word, also config1 to config3
   //
-  // The event's flags exclude the kernel and the hypervisor if is_core(), and
-  // nothing else.
+  // The event's flags exclude the kernel and the hypervisor if is_core(). Other
+  // PMUs refuse that, so that their events need CAP_PERFMON, or
+  // perf_event_paranoid below 2 (below 1 for whole CPUs).
   //   InvalidArgument   a parameter of the named event without a value; a value
   //                     above the field's maximum
   //   NotFound          no such field or event

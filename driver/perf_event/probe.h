@@ -64,8 +64,8 @@ enum class MsrEvent {
   kCpuThermalMargin,  // degrees Celsius below the throttling temperature
 };
 
-// An event of the PMU "msr". Needs no capability for the own thread, except
-// kCpuThermalMargin and all CPUs.
+// An event of the PMU "msr", which cannot exclude the kernel. To open it needs
+// CAP_PERFMON, or perf_event_paranoid below 2 (below 1 for whole CPUs).
 //   NotFound   no such PMU (not x86), or the CPU lacks the register
 absl::StatusOr<Event> Msr(MsrEvent event, System& system = LinuxSystem());
 
