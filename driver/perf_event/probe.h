@@ -13,9 +13,14 @@
 namespace fleetperf::perf_event {
 
 // Events of this header have no flags: most of them occur in the kernel, so
-// that they never count if the kernel is excluded. To open a tracepoint or a
-// probe needs CAP_PERFMON (Linux 5.8; CAP_SYS_ADMIN before), or
-// perf_event_paranoid of -1. The functions are thread-safe.
+// that they never count if the kernel is excluded. The functions are
+// thread-safe and need no capability. To open the events needs more:
+//   tracepoints   CAP_PERFMON, or perf_event_paranoid below 2 (below 1 for
+//                 whole CPUs, and below 0 for samples with sample::kRaw)
+//   probes        CAP_PERFMON
+//   MSRs          CAP_PERFMON, or perf_event_paranoid below 2 (below 1 for
+//                 whole CPUs)
+// Before Linux 5.8, CAP_SYS_ADMIN takes the place of CAP_PERFMON.
 
 // A tracepoint by its name, "sched:sched_switch". Reads its number from
 // /sys/kernel/tracing, or from /sys/kernel/debug/tracing if there is none.
@@ -64,8 +69,7 @@ enum class MsrEvent {
   kCpuThermalMargin,  // degrees Celsius below the throttling temperature
 };
 
-// An event of the PMU "msr", which cannot exclude the kernel. To open it needs
-// CAP_PERFMON, or perf_event_paranoid below 2 (below 1 for whole CPUs).
+// An event of the PMU "msr".
 //   NotFound   no such PMU (not x86), or the CPU lacks the register
 absl::StatusOr<Event> Msr(MsrEvent event, System& system = LinuxSystem());
 
