@@ -60,7 +60,7 @@ class RunningAggregator : public Aggregator {
     };
     streams_.push_back(MakeCollectionService(ingest_.get()));
     streams_.push_back(
-        MakeSubscriptionService(store_.get(), fleet_.get(), hub_.get()));
+        MakeSubscriptionService(store_.get(), fleet_.get(), hub_.get(), clock));
     services_.push_back(
         MakeQueryService(store_.get(), fleet_.get(), now_of, clock));
     services_.push_back(

@@ -123,6 +123,7 @@ struct Subscribed {
   Store& store;
   Fleet& fleet;
   Hub& hub;
+  const Clock& clock;
 };
 
 // One subscriber's stream.
@@ -241,7 +242,8 @@ class SubscribeStream
     ASSIGN_OR_RETURN(SubscriptionRequest parsed,
                      ParseRequest(request, subscribed_.store.directory()));
     RETURN_IF_ERROR(CheckUnits(parsed, subscribed_.store.directory()));
-    const auto subscription = std::make_shared<Subscription>(std::move(parsed));
+    const auto subscription =
+        std::make_shared<Subscription>(std::move(parsed), &subscribed_.clock);
     subscription->outbox()->SetListener(
         [waiting = std::weak_ptr<Writer>(writer_)] {
           if (const auto locked = waiting.lock()) locked->WriteMore();
@@ -284,9 +286,10 @@ class SubscriptionService : public StreamService {
 }  // namespace
 
 std::unique_ptr<StreamService> MakeSubscriptionService(Store* store,
-                                                       Fleet* fleet, Hub* hub) {
-  return std::make_unique<SubscriptionService>(
-      Subscribed{.store = *store, .fleet = *fleet, .hub = *hub});
+                                                       Fleet* fleet, Hub* hub,
+                                                       const Clock* clock) {
+  return std::make_unique<SubscriptionService>(Subscribed{
+      .store = *store, .fleet = *fleet, .hub = *hub, .clock = *clock});
 }
 
 }  // namespace fleetperf::aggregator

@@ -9,12 +9,14 @@
 #include "aggregator/rpc/stream_service.h"
 #include "aggregator/store/store.h"
 #include "aggregator/subscribe/hub.h"
+#include "base/clock.h"
 
 namespace fleetperf::aggregator {
 
 // The arguments must outlive the server that the service is registered with.
 std::unique_ptr<StreamService> MakeSubscriptionService(Store* store,
-                                                       Fleet* fleet, Hub* hub);
+                                                       Fleet* fleet, Hub* hub,
+                                                       const Clock* clock);
 
 }  // namespace fleetperf::aggregator
 

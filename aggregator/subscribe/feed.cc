@@ -76,7 +76,8 @@ FeedUpdate Feed::Newest() const {
     if (series.name == nullptr) continue;
     SeriesValues values{.series = series.name,
                         .is_unnamed_aggregate = IsUnnamedAggregate(series),
-                        .is_weighted = series.evaluator.is_weighted()};
+                        .is_weighted = series.evaluator.is_weighted(),
+                        .interval = IntervalOf(series)};
     if (form_.raw && series.newest_sample.has_value()) {
       values.raw.set_series(series.name->id());
       *values.raw.add_samples() = ToProto(*series.newest_sample);
@@ -148,7 +149,8 @@ void Feed::AddRun(size_t number, const SeriesRun& run) {
                             .points = ToProto(series.name->id(), points),
                             .raw = std::move(raw),
                             .is_unnamed_aggregate = IsUnnamedAggregate(series),
-                            .is_weighted = series.evaluator.is_weighted()});
+                            .is_weighted = series.evaluator.is_weighted(),
+                            .interval = IntervalOf(series)});
 }
 
 bool Feed::IsUnnamedAggregate(const Series& series) const {

@@ -94,6 +94,9 @@ class Feed : private SampleSink {
   void Forget();
 
   bool IsUnnamedAggregate(const Series& series) const;
+  absl::Duration IntervalOf(const Series& series) const {
+    return std::max(form_.interval, series.sampling_interval);
+  }
 
   const SelectedCounterset selected_;
   const FeedForm form_;

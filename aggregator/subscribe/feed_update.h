@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "aggregator/subscribe/sample_position.h"
 #include "fleetperf/v1/values.pb.h"
 
@@ -21,6 +22,7 @@ struct SeriesValues {
   // Whether the instance is an aggregate of all others that no path names.
   bool is_unnamed_aggregate = false;
   bool is_weighted = false;  // see IsWeighted
+  absl::Duration interval;   // of the values
 
   size_t count() const {
     return static_cast<size_t>(points.values_size() + raw.samples_size());

@@ -1,6 +1,9 @@
 #include "aggregator/subscribe/live_chooser.h"
 
 #include <algorithm>
+#include <limits>
+
+#include "aggregator/formula/piece.h"
 
 namespace fleetperf::aggregator {
 namespace {
@@ -26,6 +29,20 @@ int LastOf(const SeriesValues& values) {
   return values.points.values_size() - 1;
 }
 
+// The age of a sample that may be due to clocks that differ, and to batches
+// under way.
+constexpr absl::Duration kFresh = absl::Seconds(30);
+constexpr absl::Duration kLateCheck = absl::Seconds(1);
+constexpr double kLateRank = std::numeric_limits<double>::infinity();
+
+// Returns the time from which on a series with these values is late.
+absl::Time LateTimeOf(const SeriesValues& values) {
+  int64_t newest = 0;
+  for (const int64_t nanos : values.points.time_unix_nanos()) newest += nanos;
+  return absl::FromUnixNanos(newest) +
+         std::max(kFresh, values.interval * kMaxIntervalsApart);
+}
+
 }  // namespace
 
 v1::Points PickPoints(const v1::Points& points,
@@ -48,12 +65,12 @@ v1::Points PickPoints(const v1::Points& points,
 }
 
 std::shared_ptr<const FeedUpdate> LiveChooser::Choose(
-    std::shared_ptr<const FeedUpdate> update) {
+    std::shared_ptr<const FeedUpdate> update, bool is_history) {
   if (choice_.where.has_value()) {
     update = std::make_shared<const FeedUpdate>(LeaveOut(*update));
   }
   if (choice_.top > 0 || choice_.bottom > 0) {
-    update = std::make_shared<const FeedUpdate>(KeepFirst(*update));
+    update = std::make_shared<const FeedUpdate>(KeepFirst(*update, is_history));
   }
   return update;
 }
@@ -72,8 +89,10 @@ FeedUpdate LiveChooser::LeaveOut(const FeedUpdate& update) {
     v1::Points picked = PickPoints(values.points, holds);
     if (picked.values_size() > 0) {
       holding_.insert(id);
-      chosen.values.push_back(
-          {.series = values.series, .points = std::move(picked)});
+      chosen.values.push_back({.series = values.series,
+                               .points = std::move(picked),
+                               .is_weighted = values.is_weighted,
+                               .interval = values.interval});
     }
     if (!holds(LastOf(values)) && holding_.erase(id) > 0) {
       chosen.ended.push_back(id);
@@ -85,19 +104,32 @@ FeedUpdate LiveChooser::LeaveOut(const FeedUpdate& update) {
   return chosen;
 }
 
-void LiveChooser::Rank(const SeriesValues& values) {
+void LiveChooser::Rank(const SeriesValues& values, absl::Time now) {
   const uint32_t id = values.series->id();
   Unrank(id);
   const int last = LastOf(values);
   if (!IsOk(values.points, last)) return;
   const double value = RankOf(values, last);
-  const double rank = choice_.top > 0 ? -value : value;
+  const absl::Time late = LateTimeOf(values);
+  const double rank = late < now ? kLateRank : choice_.top > 0 ? -value : value;
   order_.emplace(rank, id);
   ranked_[id] = {
       .newest = {.series = values.series,
                  .points = PickPoints(values.points,
                                       [&](int i) { return i == last; })},
-      .rank = rank};
+      .rank = rank,
+      .late = late};
+}
+
+void LiveChooser::RankLate(absl::Time now) {
+  if (absl::AbsDuration(now - checked_) < kLateCheck) return;
+  checked_ = now;
+  for (auto& [id, ranked] : ranked_) {
+    if (ranked.late >= now || ranked.rank == kLateRank) continue;
+    order_.erase({ranked.rank, id});
+    ranked.rank = kLateRank;
+    order_.emplace(kLateRank, id);
+  }
 }
 
 void LiveChooser::Unrank(uint32_t id) {
@@ -107,11 +139,13 @@ void LiveChooser::Unrank(uint32_t id) {
   ranked_.erase(known);
 }
 
-FeedUpdate LiveChooser::KeepFirst(const FeedUpdate& update) {
+FeedUpdate LiveChooser::KeepFirst(const FeedUpdate& update, bool is_history) {
+  const absl::Time now = is_history ? absl::InfinitePast() : clock_.Now();
   for (const SeriesValues& values : update.values) {
-    if (!values.is_unnamed_aggregate) Rank(values);
+    if (!values.is_unnamed_aggregate) Rank(values, now);
   }
   for (const uint32_t id : update.ended) Unrank(id);
+  if (!is_history) RankLate(now);
   absl::flat_hash_set<uint32_t> first;
   const size_t wanted = std::max(choice_.top, choice_.bottom);
   for (const auto& [rank, id] : order_) {

@@ -12,8 +12,10 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/functional/function_ref.h"
+#include "absl/time/time.h"
 #include "aggregator/query/choice.h"
 #include "aggregator/subscribe/feed_update.h"
+#include "base/clock.h"
 
 namespace fleetperf::aggregator {
 
@@ -23,29 +25,40 @@ v1::Points PickPoints(const v1::Points& points,
 
 // Applies a choice (`where`, top and bottom) to the newest value of each
 // series. A series ends when its newest value is no longer chosen. Aggregates
-// that no path names are never chosen. Thread-compatible.
+// that no path names are never chosen. Late series rank last: those whose
+// newest sample is older than 2.5 intervals and 30 s. Only updates of live
+// values reveal late series, those of all machines. Thread-compatible.
 class LiveChooser {
  public:
-  explicit LiveChooser(const Choice& choice) : choice_(choice) {}
+  // `clock` must outlive the chooser.
+  LiveChooser(const Choice& choice, const Clock* clock)
+      : choice_(choice), clock_(*clock) {}
 
   // Returns the chosen part of an update, with the newest values of series that
-  // are chosen from now on.
+  // are chosen from now on. `is_history`: the update is of stored values before
+  // the newest ones.
   std::shared_ptr<const FeedUpdate> Choose(
-      std::shared_ptr<const FeedUpdate> update);
+      std::shared_ptr<const FeedUpdate> update, bool is_history);
 
  private:
   struct Ranked {
     SeriesValues newest;
     double rank = 0;  // ascending
+    absl::Time late;  // from this time on, the series is late
   };
 
   FeedUpdate LeaveOut(const FeedUpdate& update);
-  FeedUpdate KeepFirst(const FeedUpdate& update);
-  void Rank(const SeriesValues& values);
+  FeedUpdate KeepFirst(const FeedUpdate& update, bool is_history);
+  // Ranks a series, last if it is late at `now`.
+  void Rank(const SeriesValues& values, absl::Time now);
+  // Ranks all series that are late at `now` last, at most once a second.
+  void RankLate(absl::Time now);
   void Unrank(uint32_t id);
 
   const Choice choice_;
-  absl::flat_hash_set<uint32_t> holding_;  // series for which `where` holds
+  const Clock& clock_;
+  absl::Time checked_ = absl::InfinitePast();  // the time of the last RankLate
+  absl::flat_hash_set<uint32_t> holding_;      // series for which `where` holds
   absl::flat_hash_map<uint32_t, Ranked> ranked_;
   std::set<std::pair<double, uint32_t>> order_;  // ranked_ by rank
   absl::flat_hash_set<uint32_t> first_;          // the chosen ones of ranked_

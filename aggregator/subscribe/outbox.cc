@@ -72,7 +72,7 @@ void Outbox::AddHistory(std::shared_ptr<const FeedUpdate> update) {
 
 void Outbox::Put(std::shared_ptr<const FeedUpdate> update, bool is_history) {
   Change([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    const auto chosen = chooser_.Choose(std::move(update));
+    const auto chosen = chooser_.Choose(std::move(update), is_history);
     if (chosen->empty()) return;
     const size_t values = CountValues(*chosen);
     values_ += values;

@@ -18,6 +18,7 @@
 #include "aggregator/query/choice.h"
 #include "aggregator/subscribe/feed_update.h"
 #include "aggregator/subscribe/live_chooser.h"
+#include "base/clock.h"
 #include "fleetperf/v1/subscription.pb.h"
 
 namespace fleetperf::aggregator {
@@ -31,7 +32,9 @@ class Outbox {
   // The limit of series of a subscription.
   static constexpr size_t kMaxSeries = 200'000;
 
-  explicit Outbox(const Choice& choice) : chooser_(choice) {}
+  // `clock` must outlive the outbox.
+  explicit Outbox(const Choice& choice, const Clock* clock = &Clock::Real())
+      : chooser_(choice, clock) {}
 
   // Sets a function that is called, without a lock, when the outbox becomes
   // non-empty.

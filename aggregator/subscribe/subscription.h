@@ -13,6 +13,7 @@
 #include "aggregator/query/resolver.h"
 #include "aggregator/subscribe/feed.h"
 #include "aggregator/subscribe/outbox.h"
+#include "base/clock.h"
 
 namespace fleetperf::aggregator {
 
@@ -28,9 +29,11 @@ struct SubscriptionRequest {
 // Immutable, except for its outbox, which is thread-safe.
 class Subscription {
  public:
-  explicit Subscription(SubscriptionRequest request)
+  // `clock` must outlive the subscription.
+  explicit Subscription(SubscriptionRequest request,
+                        const Clock* clock = &Clock::Real())
       : request_(std::move(request)),
-        outbox_(std::make_shared<Outbox>(request_.choice)) {}
+        outbox_(std::make_shared<Outbox>(request_.choice, clock)) {}
 
   const SubscriptionRequest& request() const { return request_; }
   const std::shared_ptr<Outbox>& outbox() const { return outbox_; }

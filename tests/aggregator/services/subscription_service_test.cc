@@ -72,7 +72,8 @@ class SubscriptionServiceTest : public ::testing::Test {
         const auto credentials,
         ServerCredentials(Issue(Role::kAggregator, "127.0.0.1")));
     streams_.push_back(MakeCollectionService(&ingest_));
-    streams_.push_back(MakeSubscriptionService(&standing_, &fleet_, &hub_));
+    streams_.push_back(
+        MakeSubscriptionService(&standing_, &fleet_, &hub_, &Clock::Real()));
     ASSERT_OK_AND_ASSIGN(
         server_, RpcServer::Start(
                      "127.0.0.1:0", "", ConnectionLimits(), credentials,

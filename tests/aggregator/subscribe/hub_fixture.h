@@ -18,6 +18,7 @@
 #include "absl/strings/str_format.h"
 #include "aggregator/subscribe/hub.h"
 #include "tests/support/disk_agent.h"
+#include "tests/support/simulated_clock.h"
 #include "tests/support/status_matchers.h"
 
 namespace fleetperf::aggregator {
@@ -130,12 +131,13 @@ class HubTest : public ::testing::Test {
                                     const Wanted& wanted) {
     auto parsed = PathSet::Parse(paths, store_->directory());
     EXPECT_OK(parsed);
-    auto reader = std::make_unique<Reader>(
-        std::make_shared<Subscription>(SubscriptionRequest{
+    auto reader = std::make_unique<Reader>(std::make_shared<Subscription>(
+        SubscriptionRequest{
             .paths = *std::move(parsed),
             .form = {.interval = wanted.interval, .raw = wanted.raw},
             .choice = wanted.choice,
-            .start = wanted.start}));
+            .start = wanted.start},
+        &clock_));
     EXPECT_OK(hub_.Add(reader->subscription()));
     Work();
     return reader;
@@ -158,6 +160,7 @@ class HubTest : public ::testing::Test {
   }
 
   testing::TestStore store_;
+  testing::SimulatedClock clock_;
   Hub hub_;
 };
 

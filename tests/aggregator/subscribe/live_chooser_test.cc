@@ -75,15 +75,21 @@ TEST_F(LiveChooserTest, RanksTheNewestValues) {
 TEST_F(LiveChooserTest, RanksByPresence) {
   agent_.Ticks(0, 0, {{c_, 4}});
   ASSERT_OK(agent_.Send());
+  const std::vector<std::string> paths = {"\\Disk(*)\\Transfers/sec"};
   const auto reader =
-      Subscribe({"\\Disk(*)\\Transfers/sec"},
-                {.interval = absl::Seconds(10), .choice = {.top = 1}});
+      Subscribe(paths, {.interval = absl::Seconds(10), .choice = {.top = 1}});
+  const auto with_condition = Subscribe(
+      paths,
+      {.interval = absl::Seconds(10),
+       .choice = {.where = Condition{Comparison::kGreater, 1}, .top = 1}});
   // D: has 9 in the last 4 s of 10 s, C: has 4 all the time.
   agent_.Ticks(1, 5, {{c_, 4}});
   agent_.Ticks(6, 11, {{c_, 4}, {d_, 9}});
   Arrive(agent_);
-  EXPECT_THAT(reader->Read(),
-              ElementsAre("+1 web-1 \\Disk(C:)\\Transfers/sec", "1@10=4"));
+  const auto is_first =
+      ElementsAre("+1 web-1 \\Disk(C:)\\Transfers/sec", "1@10=4");
+  EXPECT_THAT(reader->Read(), is_first);
+  EXPECT_THAT(with_condition->Read(), is_first);
 }
 
 TEST_F(LiveChooserTest, BottomRanksTheSmallestValues) {
@@ -108,6 +114,79 @@ TEST_F(LiveChooserTest, AddsASeriesWhenAnotherMachineFallsBehind) {
   Arrive(other);
   EXPECT_THAT(reader->Read(),
               ElementsAre("+1 web-1 \\Disk(E:)\\Queue Length", "1@1=5", "-2"));
+}
+
+// Two machines with one disk each.
+class LateSeriesTest : public HubTest {
+ protected:
+  DiskAgent large_{&store_, "web-1"};
+  DiskAgent small_{&store_, "web-2"};
+  const uint32_t of_large_ = large_.Disk("C:");
+  const uint32_t of_small_ = small_.Disk("C:");
+};
+
+TEST_F(LateSeriesTest, LoseTheirPlaceToOthers) {
+  large_.Ticks(0, 0, {{of_large_, 9}});
+  ASSERT_OK(large_.Send());
+  small_.Ticks(0, 0, {{of_small_, 4}});
+  ASSERT_OK(small_.Send());
+  const auto reader = Subscribe({kQueue}, {.choice = {.top = 1}});
+  EXPECT_THAT(reader->Read(),
+              ElementsAre("+1 web-1 \\Disk(C:)\\Queue Length", "1@0=9"));
+
+  // 30 s old, more than 2.5 intervals: not late yet.
+  clock_.Advance(absl::Seconds(30));
+  small_.Ticks(30, 30, {{of_small_, 4}});
+  Arrive(small_);
+  EXPECT_THAT(reader->Read(), IsEmpty());
+
+  clock_.Advance(absl::Seconds(1));
+  small_.Ticks(31, 31, {{of_small_, 5}});
+  Arrive(small_);
+  EXPECT_THAT(reader->Read(),
+              ElementsAre("+2 web-2 \\Disk(C:)\\Queue Length", "2@31=5", "-1"));
+
+  large_.Ticks(32, 32, {{of_large_, 8}});
+  Arrive(large_);
+  EXPECT_THAT(reader->Read(),
+              ElementsAre("+1 web-1 \\Disk(C:)\\Queue Length", "1@32=8", "-2"));
+}
+
+TEST_F(LateSeriesTest, OfLongIntervalsAreLateAfterTwoAndAHalf) {
+  large_.Ticks(0, 0, {{of_large_, 9}});
+  ASSERT_OK(large_.Send());
+  small_.Ticks(0, 0, {{of_small_, 4}});
+  ASSERT_OK(small_.Send());
+  const auto reader = Subscribe(
+      {kQueue}, {.interval = absl::Seconds(20), .choice = {.top = 1}});
+  large_.Ticks(1, 21, {{of_large_, 9}});
+  Arrive(large_);
+  EXPECT_THAT(reader->Read(), ElementsAre("+1 web-1 \\Disk(C:)\\Queue Length",
+                                          "1@0=9", "1@20=9"));
+  clock_.Advance(absl::Seconds(70));
+  small_.Ticks(1, 61, {{of_small_, 4}});
+  Arrive(small_);
+  EXPECT_THAT(reader->Read(), IsEmpty());
+  clock_.Advance(absl::Seconds(11));
+  small_.Ticks(62, 81, {{of_small_, 4}});
+  Arrive(small_);
+  EXPECT_THAT(reader->Read(),
+              ElementsAre("+2 web-2 \\Disk(C:)\\Queue Length", "2@80=4", "-1"));
+}
+
+TEST_F(LateSeriesTest, HavePlacesThatNoOtherSeriesTakes) {
+  large_.Ticks(0, 0, {{of_large_, 9}});
+  ASSERT_OK(large_.Send());
+  small_.Ticks(60, 60, {{of_small_, 4}});
+  ASSERT_OK(small_.Send());
+  clock_.Advance(absl::Seconds(60));
+  const auto one = Subscribe({kQueue}, {.choice = {.top = 1}});
+  EXPECT_THAT(one->Read(), ::testing::IsSupersetOf({"2@60=4", "-1"}));
+  const auto both = Subscribe({kQueue}, {.choice = {.bottom = 2}});
+  EXPECT_THAT(both->Read(),
+              ::testing::UnorderedElementsAre(
+                  "+1 web-1 \\Disk(C:)\\Queue Length",
+                  "+2 web-2 \\Disk(C:)\\Queue Length", "1@0=9", "2@60=4"));
 }
 
 }  // namespace
