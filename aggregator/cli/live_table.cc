@@ -88,7 +88,7 @@ std::vector<const LiveTable::Row*> LiveTable::SortedRows(absl::Time now) const {
     if (!row->newest.ok() || row->IsLate(now)) {
       return std::numeric_limits<double>::infinity();
     }
-    const double value = row->newest.value;
+    const double value = RankOf(row->series, row->newest);
     return order_ == Order::kLargest ? -value : value;
   };
   std::sort(rows.begin(), rows.end(), [&](const Row* a, const Row* b) {

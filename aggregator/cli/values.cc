@@ -10,6 +10,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "aggregator/cli/times.h"
+#include "aggregator/formula/window.h"
 #include "perflib/counter_type.h"
 #include "perflib/layout.h"
 #include "perflib/path.h"
@@ -210,6 +211,16 @@ Record ValueRecord(const v1::Series& series, const Value& value,
   record.push_back(newest);
   record.push_back(PresenceField(value));
   return record;
+}
+
+double RankOf(const v1::Series& series, const Value& value) {
+  const perflib::CounterTypeInfo* type =
+      perflib::FindCounterType(series.type());
+  const bool is_weighted =
+      type != nullptr &&
+      aggregator::IsWeighted({.type = series.type(), .formula = type->formula},
+                             aggregator::Over::kFormula);
+  return is_weighted ? value.value * value.presence : value.value;
 }
 
 Field PresenceField(const Value& value) {

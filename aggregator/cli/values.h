@@ -69,6 +69,10 @@ std::string AgeText(absl::Time time, absl::Time now);
 Record ValueRecord(const v1::Series& series, const Value& value,
                    bool with_time);
 
+// Returns the value by which series are ranked: value * presence, as rankings
+// of the aggregator ("Presence" in docs/reference/query-rules.md).
+double RankOf(const v1::Series& series, const Value& value);
+
 // Returns the presence of the instance, empty if it was always there.
 Field PresenceField(const Value& value);
 

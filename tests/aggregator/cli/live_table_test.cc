@@ -83,6 +83,26 @@ TEST_F(LiveTableTest, SortsByTheChosenOrder) {
   EXPECT_THAT(Lines()[4], HasSubstr(" b "));
 }
 
+TEST_F(LiveTableTest, SortsByValueTimesPresence) {
+  // 10 for a fifth of the time is less than 5.
+  for (const auto& [type, is_first] :
+       {std::pair(perflib::kPerfCounterRawcount, " b "),
+        std::pair(perflib::kPerfCounterDelta, " a ")}) {
+    v1::SubscribeResponse response;
+    for (const uint32_t id : {1, 2}) {
+      v1::Series* series = response.add_series();
+      *series = MakeSeries(id, id == 1 ? "a" : "b");
+      series->set_type(type);
+      AddPoint(id, kNow, id == 1 ? 10 : 5, &response);
+    }
+    response.mutable_points(0)->add_presence(0.2F);
+    LiveTable table;
+    table.Add(response);
+    table.SetOrder(LiveTable::Order::kLargest);
+    EXPECT_THAT(table.Lines({}, kNow)[2], HasSubstr(is_first));
+  }
+}
+
 TEST_F(LiveTableTest, HasPagesThatFit) {
   Add({1, 2, 3, 4, 5});
   const LiveTable::Look look{.rows = 6};
