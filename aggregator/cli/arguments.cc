@@ -6,10 +6,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "aggregator/cli/missing.h"
 #include "aggregator/cli/output.h"
-#include "aggregator/cli/path_hint.h"
 #include "base/parse_arguments.h"
-#include "base/printable.h"
 
 namespace fleetperf::cli {
 
@@ -22,26 +21,16 @@ Format FormatOf(const std::string& name) {
   return Format::kTable;
 }
 
-// Reports the paths without samples: on standard error, and as lines of JSON.
-absl::Status ReportMissing(const Connection& connection, Format format,
-                           const absl::Status& status) {
+// Reports the paths without samples and the silent machines.
+absl::Status Report(const Connection& connection, Format format,
+                    const absl::Status& status) {
+  for (const v1::Missing& missing : connection.missing()) {
+    PrintMissing(missing, format);
+  }
+  if (status.ok() || IsMissing(status)) {
+    PrintSilent(connection.silent(), format);
+  }
   if (connection.missing().empty()) return status;
-  for (const v1::Missing& missing : connection.missing()) {
-    if (format == Format::kJson) {
-      std::puts(ToJson({{.name = "path", .value = missing.path()},
-                        {.name = "value"},
-                        {.name = "status", .value = std::string("missing")},
-                        {.name = "reason", .value = missing.reason()}})
-                    .c_str());
-    }
-  }
-  std::fflush(stdout);
-  for (const v1::Missing& missing : connection.missing()) {
-    std::fprintf(stderr, "fleetperf: %s\n",
-                 Printable(absl::StrCat(missing.path(), ": ", missing.reason(),
-                                        ShellHint(missing.path())))
-                     .c_str());
-  }
   if (!status.ok() && !IsMissing(status)) return status;
   return MissingError(AlreadyReported());
 }
@@ -54,7 +43,7 @@ std::function<absl::Status()> Connected(
   return [&arguments, command = std::move(command)]() -> absl::Status {
     const auto connection = Connection::Open(arguments.connection);
     if (!connection.ok()) return connection.status();
-    return ReportMissing(*connection, arguments.format, command(*connection));
+    return Report(*connection, arguments.format, command(*connection));
   };
 }
 

@@ -14,12 +14,15 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "aggregator/cli/arguments.h"
+#include "aggregator/cli/missing.h"
 #include "aggregator/cli/query.h"
 #include "aggregator/cli/times.h"
 #include "aggregator/formula/unit.h"
+#include "base/clock.h"
 #include "base/printable.h"
 #include "base/status_macros.h"
 #include "base/units.h"
+#include "proto/conversions.h"
 
 namespace fleetperf::cli {
 namespace {
@@ -69,25 +72,6 @@ std::string PluginNumber(double value) {
   return text == "-0" ? "0" : text;
 }
 
-// Returns the condition as in the message: "> 80".
-std::string ConditionText(const v1::Condition& condition) {
-  const std::string number = PluginNumber(condition.number());
-  switch (condition.comparison()) {
-    case v1::COMPARISON_GREATER:
-      return absl::StrCat("> ", number);
-    case v1::COMPARISON_GREATER_OR_EQUAL:
-      return absl::StrCat(">= ", number);
-    case v1::COMPARISON_LESS:
-      return absl::StrCat("< ", number);
-    case v1::COMPARISON_LESS_OR_EQUAL:
-      return absl::StrCat("<= ", number);
-    case v1::COMPARISON_EQUAL:
-      return absl::StrCat("= ", number);
-    default:
-      return absl::StrCat("!= ", number);
-  }
-}
-
 // Returns the condition as a plugin's range, outside of which it holds; "@":
 // inside of which.
 std::string RangeText(const std::optional<v1::Condition>& condition) {
@@ -111,8 +95,10 @@ std::string RangeText(const std::optional<v1::Condition>& condition) {
 
 // Returns the condition with its number in the unit of the series.
 absl::StatusOr<std::optional<v1::Condition>> InUnitOf(
-    std::optional<v1::Condition> condition, const v1::Series& series) {
-  if (!condition.has_value() || condition->unit().empty()) return condition;
+    const std::optional<Threshold>& threshold, const v1::Series& series) {
+  if (!threshold.has_value()) return std::nullopt;
+  std::optional<v1::Condition> condition = threshold->condition;
+  if (condition->unit().empty()) return condition;
   const auto factor = aggregator::UnitFactor(condition->unit(), series.unit());
   if (!factor.has_value()) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -228,10 +214,10 @@ std::string CheckResult::Describe(const Item& item) const {
                           AgeText(*value.newest_sample, value.time));
     case CheckState::kCritical:
       return absl::StrCat(name, " is ", ValueText(item.series, value), ", ",
-                          ConditionText(*item.critical));
+                          limits_.critical->text);
     case CheckState::kWarning:
       return absl::StrCat(name, " is ", ValueText(item.series, value), ", ",
-                          ConditionText(*item.warn));
+                          limits_.warn->text);
     case CheckState::kOk:
       break;
   }
@@ -250,12 +236,18 @@ std::string CheckResult::PerformanceData(const Item& item) const {
                       RangeText(item.critical));
 }
 
+std::string CheckResult::MissingText() const {
+  if (missing_.size() == 1) return missing_.front();
+  return absl::StrCat(missing_.front(), ", and ", missing_.size() - 1,
+                      " more missing");
+}
+
 std::string CheckResult::Line() const {
   const CheckState worst_state = state();
   const std::vector<const Item*> shown = Shown();
   if (shown.empty()) {
-    return LineOf(worst_state, missing_.empty() ? "no samples in this time"
-                                                : missing_.front());
+    return LineOf(worst_state,
+                  missing_.empty() ? "no samples in this time" : MissingText());
   }
   std::map<CheckState, size_t> counts;
   const Item* worst = nullptr;
@@ -266,8 +258,8 @@ std::string CheckResult::Line() const {
     if (worst == nullptr && state == worst_state) worst = item;
     data.push_back(PerformanceData(*item));
   }
-  // If no series is unknown, a missing path is.
-  std::string text = worst != nullptr ? Describe(*worst) : missing_.front();
+  // If no series is unknown, a path or machine is missing.
+  std::string text = worst != nullptr ? Describe(*worst) : MissingText();
   if (shown.size() > 1) {
     std::vector<std::string> parts;
     for (const CheckState state : {CheckState::kCritical, CheckState::kUnknown,
@@ -280,6 +272,9 @@ std::string CheckResult::Line() const {
     absl::StrAppend(&text, "; ", absl::StrJoin(parts, ", "), " of ",
                     shown.size(), " series");
   }
+  if (worst != nullptr && !missing_.empty()) {
+    absl::StrAppend(&text, "; ", MissingText());
+  }
   return absl::StrCat(LineOf(worst_state, text), " | ",
                       absl::StrJoin(data, " "));
 }
@@ -291,19 +286,22 @@ bool HasWildcards(const std::string& path) {
 
 namespace {
 
-absl::StatusOr<std::optional<v1::Condition>> ConditionOf(
-    absl::string_view flag, const std::string& text) {
+absl::StatusOr<std::optional<Threshold>> ThresholdOf(absl::string_view flag,
+                                                     const std::string& text) {
   if (text.empty()) return std::nullopt;
   auto condition = ParseCondition(text);
-  if (condition.ok()) return *std::move(condition);
+  if (condition.ok()) {
+    return Threshold{.condition = *std::move(condition),
+                     .text = std::string(absl::StripAsciiWhitespace(text))};
+  }
   return absl::InvalidArgumentError(
       absl::StrReplaceAll(condition.status().message(), {{"--where", flag}}));
 }
 
 absl::StatusOr<CheckResult::Limits> LimitsOf(const CheckFlags& flags) {
   CheckResult::Limits limits;
-  ASSIGN_OR_RETURN(limits.warn, ConditionOf("--warn", flags.warn));
-  ASSIGN_OR_RETURN(limits.critical, ConditionOf("--critical", flags.critical));
+  ASSIGN_OR_RETURN(limits.warn, ThresholdOf("--warn", flags.warn));
+  ASSIGN_OR_RETURN(limits.critical, ThresholdOf("--critical", flags.critical));
   ASSIGN_OR_RETURN(limits.stale, ParseDurationFlag("--stale", flags.stale));
   limits.has_wildcards =
       std::any_of(flags.paths.begin(), flags.paths.end(), HasWildcards);
@@ -331,6 +329,11 @@ absl::StatusOr<CheckResult> RunCheck(const ConnectionFlags& to,
   RETURN_IF_ERROR(wrong_unit);
   for (const v1::Missing& missing : connection.missing()) {
     result.AddMissing(absl::StrCat(missing.path(), ": ", missing.reason()));
+  }
+  const absl::Time now = Clock::Real().Now();
+  for (const v1::SilentMachine& machine : connection.silent()) {
+    if (now - FromProto(machine.newest_sample()) <= limits.stale) continue;
+    result.AddMissing(SilenceText(machine, now));
   }
   return result;
 }

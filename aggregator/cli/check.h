@@ -38,12 +38,18 @@ enum class CheckState : uint8_t {
   kUnknown = 3
 };
 
+// A condition and its text as typed.
+struct Threshold {
+  v1::Condition condition;
+  std::string text;
+};
+
 // The values to compare, and the result. Thread-compatible.
 class CheckResult {
  public:
   struct Limits {
-    std::optional<v1::Condition> warn;
-    std::optional<v1::Condition> critical;
+    std::optional<Threshold> warn;
+    std::optional<Threshold> critical;
     // Samples that are older than this at the end of the time are stale.
     absl::Duration stale;
     // Whether the paths have wildcards: then instances that ended, or that have
@@ -54,8 +60,10 @@ class CheckResult {
 
   // Returns InvalidArgument if a limit's unit does not suit the values.
   absl::Status Add(const v1::Series& series, const Value& value);
-  // Adds a path without samples: "PATH: reason".
-  void AddMissing(std::string path) { missing_.push_back(std::move(path)); }
+  // Adds a path or a machine without samples: "PATH: reason".
+  void AddMissing(std::string missing) {
+    missing_.push_back(std::move(missing));
+  }
 
   // Returns the worst state: critical, unknown, warning, ok. Without a series,
   // it is unknown.
@@ -79,6 +87,7 @@ class CheckResult {
   CheckState StateOf(const Item& item) const;
   std::vector<const Item*> Shown() const;
   std::string Describe(const Item& item) const;
+  std::string MissingText() const;
   std::string PerformanceData(const Item& item) const;
 
   const Limits limits_;

@@ -96,7 +96,7 @@ Connection::Connection(const std::string& address,
     : address_(address),
       credentials_(std::move(credentials)),
       channel_(MakeChannel(address_, credentials_)),
-      missing_(std::make_shared<std::vector<v1::Missing>>()) {}
+      reports_(std::make_shared<Reports>()) {}
 
 Connection Connection::Again() const {
   Connection again = *this;
@@ -105,7 +105,11 @@ Connection Connection::Again() const {
 }
 
 void Connection::AddMissing(const v1::Missing& missing) const {
-  missing_->push_back(missing);
+  reports_->missing.push_back(missing);
+}
+
+void Connection::AddSilent(const v1::SilentMachine& machine) const {
+  reports_->silent.push_back(machine);
 }
 
 absl::Status Connection::Explain(const grpc::Status& status,

@@ -48,13 +48,19 @@ class Connection {
   const std::string& address() const { return address_; }
 
   // Returns a new channel to the same aggregator, because a channel does not
-  // reconnect. Paths reported missing are those of this connection.
+  // reconnect. It shares the recorded paths and machines.
   Connection Again() const;
 
   // Records a path of the command that has no samples. Reported after the
   // command, which goes on.
   void AddMissing(const v1::Missing& missing) const;
-  const std::vector<v1::Missing>& missing() const { return *missing_; }
+  const std::vector<v1::Missing>& missing() const { return reports_->missing; }
+  // Same for machines that stopped before the range of a query. They are not
+  // missing.
+  void AddSilent(const v1::SilentMachine& machine) const;
+  const std::vector<v1::SilentMachine>& silent() const {
+    return reports_->silent;
+  }
 
   // Returns a call's status with a message that suggests the remedy. NotFound
   // is a MissingError.
@@ -68,7 +74,11 @@ class Connection {
   std::string address_;
   std::shared_ptr<grpc::ChannelCredentials> credentials_;
   std::shared_ptr<grpc::Channel> channel_;
-  std::shared_ptr<std::vector<v1::Missing>> missing_;
+  struct Reports {
+    std::vector<v1::Missing> missing;
+    std::vector<v1::SilentMachine> silent;
+  };
+  std::shared_ptr<Reports> reports_;
 };
 
 }  // namespace fleetperf::cli

@@ -271,6 +271,10 @@ absl::Status ForEachResult(
       connection.AddMissing(response.missing());
       continue;
     }
+    if (response.has_silent()) {
+      connection.AddSilent(response.silent());
+      continue;
+    }
     const v1::Series& of_points = series[response.points().series()];
     ForEachValue(response.points(), [&](const Value& value) {
       use(of_points, Displayed(flags, of_points, value));
@@ -327,6 +331,7 @@ absl::Status QueryRaw(const Connection& connection, Format format,
     stage = RpcStage::kAnswering;
     if (response.has_series()) series = response.series();
     if (response.has_missing()) connection.AddMissing(response.missing());
+    if (response.has_silent()) connection.AddSilent(response.silent());
     for (const v1::RawSample& sample : response.samples().samples()) {
       printer->Print(RawRecord(series, sample));
       any = true;

@@ -14,12 +14,14 @@
 #include "absl/synchronization/mutex.h"
 #include "aggregator/cli/commands.h"
 #include "aggregator/cli/live_table.h"
+#include "aggregator/cli/missing.h"
 #include "aggregator/cli/query.h"
 #include "aggregator/cli/raw_samples.h"
 #include "aggregator/cli/resumed_series.h"
 #include "aggregator/cli/terminal.h"
 #include "aggregator/cli/times.h"
 #include "aggregator/cli/values.h"
+#include "aggregator/cli/watched_paths.h"
 #include "base/backoff.h"
 #include "base/clock.h"
 #include "base/daemon.h"
@@ -107,8 +109,9 @@ class LineViewer : public Viewer {
 // Prints a table: redrawn on a terminal, repeated elsewhere.
 class TableViewer : public Viewer {
  public:
-  explicit TableViewer(std::function<void()> quit)
+  TableViewer(LiveTable::Order order, std::function<void()> quit)
       : is_redrawn_(CanMoveCursor()), quit_(std::move(quit)) {
+    table_.SetOrder(order);
     if (is_redrawn_) {
       Put(kClearScreen);
       keys_ = KeyReader::Start([this](char key) { OnKey(key); });
@@ -262,7 +265,8 @@ class Watcher {
         format_(format),
         count_(count),
         end_(Clock::Real().Monotonic() + length),
-        request_(std::move(request)) {}
+        request_(std::move(request)),
+        paths_({request_.paths().begin(), request_.paths().end()}) {}
 
   // Makes Run return. Thread-safe.
   void Quit() {
@@ -272,6 +276,7 @@ class Watcher {
     wakeup_.Notify();
   }
 
+  // Returns AlreadyReported, as a MissingError, if a path matched nothing.
   absl::Status Run() {
     absl::Status status = RunStream(connection_);
     Backoff backoff(kFirstRetry, kMaxRetry);
@@ -290,10 +295,32 @@ class Watcher {
     }
     viewer_ = nullptr;  // draws the last values
     const bool is_at_end = was_connected_ && absl::IsDeadlineExceeded(status);
-    return is_at_end || IsOver() ? absl::OkStatus() : status;
+    return is_at_end || IsOver() ? Missing() : status;
   }
 
  private:
+  absl::Status Missing() {
+    // A choice hides series that match.
+    const bool chooses =
+        request_.has_where() || request_.top() > 0 || request_.bottom() > 0;
+    if (!chooses && was_connected_) {
+      for (const std::string& path : paths_.unmatched()) {
+        v1::Missing missing;
+        missing.set_path(path);
+        missing.set_reason("no values arrived");
+        PrintMissing(missing, format_);
+        is_missing_ = true;
+      }
+    }
+    return is_missing_ ? MissingError(AlreadyReported()) : absl::OkStatus();
+  }
+
+  LiveTable::Order Order() const {
+    return request_.top() > 0      ? LiveTable::Order::kLargest
+           : request_.bottom() > 0 ? LiveTable::Order::kSmallest
+                                   : LiveTable::Order::kPath;
+  }
+
   absl::Duration Left() const { return end_ - Clock::Real().Monotonic(); }
 
   bool IsOver() {
@@ -346,8 +373,16 @@ class Watcher {
   void Show(v1::SubscribeResponse* response) {
     is_connected_ = true;
     was_connected_ = true;
+    for (const v1::Missing& missing : response->missing()) {
+      if (is_told_missing_) break;
+      PrintMissing(missing, format_);
+      paths_.Remove(missing.path());
+      is_missing_ = true;
+    }
+    is_told_missing_ = true;
+    for (const v1::Series& series : response->series()) paths_.Add(series);
     if (viewer_ == nullptr && format_ == Format::kTable) {
-      viewer_ = std::make_unique<TableViewer>([this] { Quit(); });
+      viewer_ = std::make_unique<TableViewer>(Order(), [this] { Quit(); });
     } else if (viewer_ == nullptr) {
       viewer_ = std::make_unique<LineViewer>(format_);
     }
@@ -373,6 +408,9 @@ class Watcher {
   const absl::Duration end_;  // Clock::Monotonic()
   v1::SubscribeRequest request_;
   ResumedSeries series_;
+  WatchedPaths paths_;
+  bool is_told_missing_ = false;  // whether the first response was shown
+  bool is_missing_ = false;       // whether a path is
   std::unique_ptr<Viewer> viewer_;
   uint32_t messages_ = 0;      // with values
   bool told_ = false;          // whether data or the waiting message was shown

@@ -4,6 +4,7 @@
 
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "aggregator/query/series.h"
 #include "base/suggest.h"
 #include "base/units.h"
@@ -29,6 +30,15 @@ std::optional<std::string> PathOf(const absl::Status& status) {
   const auto payload = status.GetPayload(kMissingPath);
   if (!payload.has_value()) return std::nullopt;
   return std::string(*payload);
+}
+
+v1::Missing ToMissing(const absl::Status& status) {
+  v1::Missing missing;
+  missing.set_path(PathOf(status).value_or(""));
+  absl::string_view reason = status.message();
+  absl::ConsumePrefix(&reason, absl::StrCat(missing.path(), ": "));
+  missing.set_reason(std::string(reason));
+  return missing;
 }
 
 PathCheck::PathCheck(const PathSet& paths,

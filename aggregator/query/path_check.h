@@ -14,6 +14,7 @@
 #include "aggregator/query/resolver.h"
 #include "aggregator/samples/directory.h"
 #include "aggregator/samples/frame.h"
+#include "fleetperf/v1/query.pb.h"
 
 namespace fleetperf::aggregator {
 
@@ -23,6 +24,9 @@ using InstanceNames = std::map<std::string, std::set<std::string>>;
 // Returns the path of an error of PathSet::Select or PathCheck::Missing. The
 // message starts with the path and ": ".
 std::optional<std::string> PathOf(const absl::Status& status);
+
+// Returns such an error with its path, for a client.
+v1::Missing ToMissing(const absl::Status& status);
 
 // Finds the paths that have no samples. Thread-compatible.
 class PathCheck {

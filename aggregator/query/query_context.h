@@ -48,6 +48,11 @@ struct QueryContext {
   // selects nothing.
   std::function<absl::Status(const absl::Status& missing)> report_missing =
       nullptr;
+  // Reports a silent machine (SilentMachine), after the missing paths. An error
+  // ends the query. Empty: silent machines are not reported.
+  std::function<absl::Status(const std::string& machine,
+                             absl::Time newest_sample)>
+      report_silent = nullptr;
 };
 
 // Reports these errors of paths, or returns the first error that ends the

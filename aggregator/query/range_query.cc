@@ -14,6 +14,7 @@
 #include "aggregator/query/path_check.h"
 #include "aggregator/query/question.h"
 #include "aggregator/query/resolver.h"
+#include "aggregator/query/silent_machines.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::aggregator {
@@ -112,7 +113,14 @@ class RangeQuery {
     }
     RETURN_IF_ERROR(chooser_.Finish());
     RETURN_IF_ERROR(ReportMissing(context_, missed));
-    return ReportMissing(context_, path_check.Missing(directory));
+    RETURN_IF_ERROR(ReportMissing(context_, path_check.Missing(directory)));
+    if (!has_samples_) return absl::OkStatus();
+    const auto start_of =
+        [&](const std::string& machine) -> absl::StatusOr<absl::Time> {
+      ASSIGN_OR_RETURN(const WindowGrid grid, GridOf(machine));
+      return grid.start;
+    };
+    return ReportSilent(context_, parsed.paths, selected, start_of);
   }
 
  private:
@@ -135,6 +143,7 @@ class RangeQuery {
       if (!answer.ok()) return answer.status();
       const std::string& machine = machines[number].first;
       path_check->AddInstances(machine, answer->instance_names);
+      has_samples_ = has_samples_ || !answer->series.empty();
       for (const SeriesAnswer& series : answer->series) {
         const FoundSeries& found = series.found;
         path_check->AddSeries(machine, *found.schema, found.formula.counter_id,
@@ -196,15 +205,18 @@ class RangeQuery {
     return meter_.TooMuchHeld();
   }
 
+  absl::StatusOr<WindowGrid> GridOf(const std::string& machine) const {
+    const absl::Time now = common_now_.value_or(context_.now_of(machine));
+    return aggregator::GridOf(request_, context_.limits, now);
+  }
+
   // Returns std::nullopt if the machine exceeds the limit.
   absl::StatusOr<std::optional<MachineAnswer>> ReadAtMost(
       size_t max_held, const std::string& machine,
       const std::vector<SelectedCounterset>& countersets,
       const Evaluation& evaluation) {
     RETURN_IF_ERROR(meter_.CheckCancelled());
-    const absl::Time now = common_now_.value_or(context_.now_of(machine));
-    ASSIGN_OR_RETURN(const WindowGrid grid,
-                     GridOf(request_, context_.limits, now));
+    ASSIGN_OR_RETURN(const WindowGrid grid, GridOf(machine));
     return EvaluateMachine(context_.store, machine, countersets, grid,
                            evaluation, max_held, &meter_);
   }
@@ -260,6 +272,7 @@ class RangeQuery {
   Chooser chooser_;
   std::vector<Question> questions_;
   std::optional<absl::Time> common_now_;
+  bool has_samples_ = false;
 };
 
 }  // namespace

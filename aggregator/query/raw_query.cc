@@ -10,6 +10,7 @@
 #include "aggregator/query/path_check.h"
 #include "aggregator/query/resolver.h"
 #include "aggregator/query/series_reader.h"
+#include "aggregator/query/silent_machines.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::aggregator {
@@ -59,6 +60,7 @@ absl::Status RunRawQuery(const RangeRequest& request,
   if (!context.report_missing) RETURN_IF_ERROR(ReportMissing(context, missed));
   QueryMeter meter(context);
   PathCheck path_check(paths, missed);
+  bool has_samples = false;
   for (const auto& [machine, countersets] : selected) {
     RETURN_IF_ERROR(meter.CheckCancelled());
     ASSIGN_OR_RETURN(const WindowGrid range,
@@ -75,6 +77,7 @@ absl::Status RunRawQuery(const RangeRequest& request,
     for (FoundSeries& series : found.series) {
       std::vector<RawSample> samples = collector.Take(series.number);
       if (samples.empty()) continue;
+      has_samples = true;
       path_check.AddSeries(machine, *series.schema, series.formula.counter_id,
                            series.instance.name,
                            series.series.instance_index());
@@ -82,7 +85,15 @@ absl::Status RunRawQuery(const RangeRequest& request,
     }
   }
   RETURN_IF_ERROR(ReportMissing(context, missed));
-  return ReportMissing(context, path_check.Missing(directory));
+  RETURN_IF_ERROR(ReportMissing(context, path_check.Missing(directory)));
+  if (!has_samples) return absl::OkStatus();
+  const auto start_of =
+      [&](const std::string& machine) -> absl::StatusOr<absl::Time> {
+    ASSIGN_OR_RETURN(const WindowGrid range,
+                     GridOf(request, context.limits, context.now_of(machine)));
+    return range.start;
+  };
+  return ReportSilent(context, paths, selected, start_of);
 }
 
 v1::RawSample ToProto(const RawSample& sample) {

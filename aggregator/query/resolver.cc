@@ -131,6 +131,12 @@ bool PathSet::MatchesMachine(const std::string& machine) const {
   });
 }
 
+bool PathSet::NamesMachine(const std::string& machine) const {
+  return std::any_of(paths_.begin(), paths_.end(), [&](const NamedPath& path) {
+    return !path.path.machine.has_wildcards() && MatchesMachine(path, machine);
+  });
+}
+
 std::optional<Selection> PathSet::SelectCounters(
     const Path& path, const CollectedCounterset& counterset) {
   const CountersetRegistration& registration = counterset.schema->registration;

@@ -76,6 +76,8 @@ class PathSet {
   void LimitTo(MachineFilter filter) { filter_ = std::move(filter); }
 
   bool MatchesMachine(const std::string& machine) const;
+  // Whether a path has the machine's name, not just a matching pattern.
+  bool NamesMachine(const std::string& machine) const;
 
   // Returns the selections on one machine.
   std::vector<SelectedCounterset> SelectFrom(const std::string& machine,

@@ -6,8 +6,6 @@
 #include <thread>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "absl/synchronization/mutex.h"
 #include "aggregator/query/explain.h"
 #include "aggregator/query/explain_miss.h"
@@ -307,7 +305,8 @@ class QueryService : public v1::QueryService::Service {
     return slot;
   }
 
-  // Runs a query and writes its series, then its missing paths.
+  // Runs a query and writes its series, then its missing paths and its silent
+  // machines.
   template <typename Response, typename Result, typename Run>
   grpc::Status Answer(grpc::ServerContext* context, const RangeRequest& request,
                       Run run, grpc::ServerWriter<Response>* writer) {
@@ -318,28 +317,28 @@ class QueryService : public v1::QueryService::Service {
           ExplainMiss(missing, &fleet_, request.machines);
       first_missing.Update(absl::NotFoundError(explained.message()));
       Response response;
-      *response.mutable_missing() = ToProto(explained);
+      *response.mutable_missing() = ToMissing(explained);
+      return answer.Write(response, writer);
+    };
+    const auto report_silent = [&](const std::string& machine,
+                                   absl::Time newest_sample) {
+      Response response;
+      response.mutable_silent()->set_machine(machine);
+      *response.mutable_silent()->mutable_newest_sample() =
+          fleetperf::ToProto(newest_sample);
       return answer.Write(response, writer);
     };
     const QueryContext query{
         .store = store_,
         .now_of = now_of_,
         .is_cancelled = [context] { return context->IsCancelled(); },
-        .report_missing = report_missing};
+        .report_missing = report_missing,
+        .report_silent = report_silent};
     uint32_t id = 0;
     const absl::Status status = run(request, query, [&](const Result& result) {
       return Write(++id, result, &answer, writer);
     });
     return RpcFromStatus(status.ok() && id == 0 ? first_missing : status);
-  }
-
-  static v1::Missing ToProto(const absl::Status& missing) {
-    v1::Missing proto;
-    proto.set_path(PathOf(missing).value_or(""));
-    absl::string_view reason = missing.message();
-    absl::ConsumePrefix(&reason, absl::StrCat(proto.path(), ": "));
-    proto.set_reason(std::string(reason));
-    return proto;
   }
 
   static absl::Status Write(

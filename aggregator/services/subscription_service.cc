@@ -12,6 +12,7 @@
 #include "aggregator/formula/unit.h"
 #include "aggregator/query/explain_miss.h"
 #include "aggregator/query/expression.h"
+#include "aggregator/query/path_check.h"
 #include "aggregator/rpc/access.h"
 #include "aggregator/rpc/rpc_stream.h"
 #include "base/rpc_error.h"
@@ -167,9 +168,12 @@ class SubscribeStream
     // Before Open, nothing is written and the stream stays open. After Open,
     // the stream may be done at any time. If `status` is not OK, the stream
     // ends with it.
-    void Open(std::shared_ptr<Outbox> outbox, const absl::Status& status) {
+    // `first` is part of the first message.
+    void Open(std::shared_ptr<Outbox> outbox,
+              const v1::SubscribeResponse& first, const absl::Status& status) {
       absl::MutexLock lock(&mutex_);
       outbox_ = std::move(outbox);
+      first_ = first;
       is_open_ = true;
       end_.Update(status);
       WriteMoreLocked();
@@ -207,6 +211,8 @@ class SubscribeStream
         return;
       if (end_.ok() && outbox_->Take(&message_)) {
         stream_->subscribed_.hub.CountLagged(message_.response.lagged());
+        message_.response.MergeFrom(first_);
+        first_.Clear();
         bytes_ = Encode(message_);
         is_writing_ = true;
         return stream_->StartWrite(bytes_);
@@ -221,6 +227,7 @@ class SubscribeStream
     SubscribeStream* stream_ ABSL_GUARDED_BY(mutex_);
     bool is_open_ ABSL_GUARDED_BY(mutex_) = false;
     std::shared_ptr<Outbox> outbox_ ABSL_GUARDED_BY(mutex_);
+    v1::SubscribeResponse first_ ABSL_GUARDED_BY(mutex_);
     Outbox::Message message_ ABSL_GUARDED_BY(mutex_);
     grpc::ByteBuffer bytes_ ABSL_GUARDED_BY(mutex_);  // being written
     bool is_writing_ ABSL_GUARDED_BY(mutex_) = false;
@@ -230,12 +237,14 @@ class SubscribeStream
 
   // Runs on a thread of the hub.
   void Start() {
-    const absl::Status status = Subscribe();
+    v1::SubscribeResponse first;
+    const absl::Status status = Subscribe(&first);
     writer_->Open(subscription_ == nullptr ? nullptr : subscription_->outbox(),
-                  status);
+                  first, status);
   }
 
-  absl::Status Subscribe() {
+  // Adds the missing paths to `first`.
+  absl::Status Subscribe(v1::SubscribeResponse* first) {
     RETURN_IF_ERROR(
         CheckAccess(context(), {Role::kReader, Role::kOperator}).status());
     ASSIGN_OR_RETURN(const v1::SubscribeRequest request, Decode(request_));
@@ -248,13 +257,16 @@ class SubscribeStream
         [waiting = std::weak_ptr<Writer>(writer_)] {
           if (const auto locked = waiting.lock()) locked->WriteMore();
         });
-    const absl::Status added = subscribed_.hub.Add(subscription);
-    if (!added.ok()) {
-      return ExplainMiss(
-          added, &subscribed_.fleet,
-          MachineFilter::Of(request, subscribed_.store.directory()));
-    }
+    const MachineFilter machines =
+        MachineFilter::Of(request, subscribed_.store.directory());
+    std::vector<absl::Status> missed;
+    const absl::Status added = subscribed_.hub.Add(subscription, &missed);
+    if (!added.ok()) return ExplainMiss(added, &subscribed_.fleet, machines);
     subscription_ = subscription;
+    for (const absl::Status& miss : missed) {
+      *first->add_missing() =
+          ToMissing(ExplainMiss(miss, &subscribed_.fleet, machines));
+    }
     return absl::OkStatus();
   }
 

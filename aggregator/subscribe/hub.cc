@@ -65,10 +65,14 @@ void Hub::SetAfterCommits(
   context_.after_commits = std::move(after_commits);
 }
 
-absl::Status Hub::Add(const std::shared_ptr<Subscription>& subscription) {
-  ASSIGN_OR_RETURN(
-      const Selected selected,
-      subscription->request().paths.Select(context_.store->directory()));
+absl::Status Hub::Add(const std::shared_ptr<Subscription>& subscription,
+                      std::vector<absl::Status>* missed) {
+  std::vector<absl::Status> misses;
+  ASSIGN_OR_RETURN(const Selected selected,
+                   subscription->request().paths.Select(
+                       context_.store->directory(), &misses));
+  if (selected.empty() && !misses.empty()) return misses.front();
+  if (missed != nullptr) *missed = std::move(misses);
   // Machines that appear from now on are attached by OnBatch.
   ASSIGN_OR_RETURN(std::vector<std::string> names, Enter(subscription));
   std::erase_if(names, [&](const std::string& name) {

@@ -72,10 +72,12 @@ class Hub : public BatchObserver {
   void SetAfterCommits(
       std::function<void(std::function<void()>)> after_commits);
 
-  // Returns NotFound if a path selects nothing, and ResourceExhausted if there
-  // are too many subscribers. Scans the whole directory; batches may arrive
-  // meanwhile.
-  absl::Status Add(const std::shared_ptr<Subscription>& subscription);
+  // Returns NotFound if no path selects anything, and ResourceExhausted if
+  // there are too many subscribers. If other paths select something, adds the
+  // errors of paths that select nothing to `missed`, unless it is nullptr.
+  // Scans the whole directory; batches may arrive meanwhile.
+  absl::Status Add(const std::shared_ptr<Subscription>& subscription,
+                   std::vector<absl::Status>* missed = nullptr);
   void Remove(const std::shared_ptr<Subscription>& subscription);
 
   void OnBatch(std::shared_ptr<const ReceivedBatch> batch) override;

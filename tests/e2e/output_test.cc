@@ -133,6 +133,39 @@ TEST_F(Output, WatchMarksMachineThatDies) {
   EXPECT_TRUE(watch->WaitForOutput(" old")) << watch->output();
 }
 
+TEST_F(Output, MachineThatStoppedBeforeTheTimeIsNamed) {
+  FakeAgent agent(deployment_.address(), deployment_.Issue("agent", {"web"}),
+                  MakeHello("web", kEpoch, 1, 0));
+  ASSERT_TRUE(agent.Receive()->has_welcome());
+  ASSERT_TRUE(agent.Send(
+      MakeNumberBatch("web", kEpoch, 1,
+                      perflib::PerfTime100NSecFromTime(Clock::Real().Now()))));
+  ASSERT_TRUE(agent.ReceiveAck(1));
+  const std::string newest =
+      deployment_.Json({"query", "\\\\box\\Numbers\\Number"})[0].at(
+          "newest_sample");
+
+  const Result query = Shell("query '\\Numbers\\Number' --since 1m");
+  EXPECT_EQ(query.status, 0);
+  EXPECT_THAT(query.output, AllOf(HasSubstr("web"), Not(HasSubstr("box"))));
+  EXPECT_THAT(query.error,
+              ContainsRegex("^fleetperf: no samples of box in this time: its "
+                            "newest is of [0-9:]+Z, [23]m[0-9]+s old\n$"));
+  const auto json = deployment_.Json({"query", kNumber, "--since", "1m"});
+  ASSERT_THAT(json, SizeIs(2));
+  EXPECT_EQ(json[0].at("machine"), "web");
+  EXPECT_EQ(json[1], nlohmann::json({{"machine", "box"},
+                                     {"value", nullptr},
+                                     {"status", "silent"},
+                                     {"newest_sample", newest}}));
+
+  const Result check = Shell("check '\\Numbers\\Number' --since 1m");
+  EXPECT_EQ(check.status, 3);
+  EXPECT_THAT(check.output,
+              StartsWith("FLEETPERF UNKNOWN - no samples of box in this time"));
+  EXPECT_EQ(Shell("check '\\Numbers\\Number' --since 1m --stale 1h").status, 0);
+}
+
 TEST_F(Output, TablesFitTerminalUnlessWide) {
   for (const std::string command :
        {"query '\\Numbers\\Number'", "query '\\Numbers\\Number' --step 1s",

@@ -157,6 +157,24 @@ TEST_F(Subscriptions, WatchEndsAfterACountOrATime) {
   }
 }
 
+TEST_F(Subscriptions, WatchShowsTheOtherPathsIfOneIsMissing) {
+  const auto agent = Connect(/*epoch=*/7);
+  ASSERT_TRUE(agent->ReceiveAck(1));
+  for (const std::string format : {"json", "table"}) {
+    const Result result =
+        deployment_.Fleetperf({"watch", kNumber, "\\\\bax\\Numbers\\Number",
+                               "--format", format, "--count", "1"});
+    EXPECT_EQ(result.status, 2);
+    EXPECT_THAT(result.output, HasSubstr("Number"));
+    EXPECT_EQ(result.error,
+              "fleetperf: \\\\bax\\Numbers\\Number: there is no machine "
+              "\"bax\"; did you mean \"box\"? See: fleetperf machines\n");
+  }
+  const Result result = deployment_.Fleetperf(
+      {"watch", "\\\\bax\\Numbers\\Number", "--count", "1"});
+  EXPECT_EQ(result.status, 2);
+}
+
 TEST_F(Subscriptions, KilledSubscriberIsRemoved) {
   const auto agent = Connect(/*epoch=*/7);
   ASSERT_TRUE(agent->ReceiveAck(1));

@@ -16,11 +16,12 @@ using ::testing::HasSubstr;
 
 const absl::Time kEnd = absl::FromUnixSeconds(1'800'000'000);  // 08:00:00
 
-v1::Condition Is(v1::Comparison comparison, double number) {
-  v1::Condition condition;
-  condition.set_comparison(comparison);
-  condition.set_number(number);
-  return condition;
+Threshold Is(v1::Comparison comparison, double number,
+             const std::string& text = "") {
+  Threshold threshold{.text = text};
+  threshold.condition.set_comparison(comparison);
+  threshold.condition.set_number(number);
+  return threshold;
 }
 
 v1::Series Processor(const std::string& machine, const std::string& instance) {
@@ -41,8 +42,8 @@ Value Stopped(double value, absl::Duration ago) {
 }
 
 CheckResult Above80And95(bool has_wildcards = false) {
-  return CheckResult({.warn = Is(v1::COMPARISON_GREATER, 80),
-                      .critical = Is(v1::COMPARISON_GREATER, 95),
+  return CheckResult({.warn = Is(v1::COMPARISON_GREATER, 80, "> 80"),
+                      .critical = Is(v1::COMPARISON_GREATER, 95, "> 95"),
                       .stale = absl::Minutes(1),
                       .has_wildcards = has_wildcards});
 }
@@ -144,12 +145,17 @@ TEST(Check, MissingPathIsUnknownUnlessAnotherIsCritical) {
   EXPECT_THAT(result.Line(),
               HasSubstr("UNKNOWN - \\\\web-2\\CPU(a)\\Time: no samples"));
   Put(&result, Processor("web-1", "b"), Now(96));
+  result.AddMissing("no samples of web-3");
   EXPECT_EQ(result.state(), CheckState::kCritical);
+  EXPECT_THAT(result.Line(),
+              HasSubstr("1 critical, 1 warning of 2 series; "
+                        "\\\\web-2\\CPU(a)\\Time: no samples, and 1 more "
+                        "missing | "));
 }
 
 TEST(Check, ThresholdsHaveUnits) {
-  v1::Condition above_1gib = Is(v1::COMPARISON_GREATER, 1);
-  above_1gib.set_unit("GiB");
+  Threshold above_1gib = Is(v1::COMPARISON_GREATER, 1, "> 1GiB");
+  above_1gib.condition.set_unit("GiB");
   v1::Series memory = Processor("web-1", "");
   memory.set_unit("B");
   CheckResult result({.warn = above_1gib, .stale = absl::Minutes(1)});
@@ -157,6 +163,8 @@ TEST(Check, ThresholdsHaveUnits) {
   EXPECT_EQ(result.state(), CheckState::kOk);
   Put(&result, memory, Now(1'073'741'825.0));
   EXPECT_EQ(result.state(), CheckState::kWarning);
+  EXPECT_THAT(result.Line(), HasSubstr(", > 1GiB; "));
+  EXPECT_THAT(result.Line(), HasSubstr(";~:1073741824;"));
   EXPECT_THAT(
       result.Add(Processor("web-1", "a"), Now(1)),
       testing::StatusIs(absl::StatusCode::kInvalidArgument,

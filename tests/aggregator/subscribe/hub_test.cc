@@ -379,6 +379,29 @@ TEST_F(LimitedHubTest, WidensIntervalOfMachinesBeyondTheLimit) {
   EXPECT_FALSE(hub_.IsWatched("web-1"));
 }
 
+TEST_F(LimitedHubTest, ReportsPathsThatSelectNothingBesideOthers) {
+  DiskAgent agent(&store_);
+  agent.Ticks(0, 0, {{agent.Disk("C:"), 3}});
+  ASSERT_OK(agent.Send());
+  const auto make = [&](const std::vector<std::string>& texts) {
+    auto paths = PathSet::Parse(texts, store_->directory());
+    EXPECT_OK(paths);
+    return std::make_shared<Subscription>(
+        SubscriptionRequest{.paths = *std::move(paths)});
+  };
+  std::vector<absl::Status> missed;
+  Reader reader(make({"\\Dusk(*)\\*", testing::kQueue}));
+  ASSERT_OK(hub_.Add(reader.subscription(), &missed));
+  Work();
+  EXPECT_THAT(reader.Read(),
+              ElementsAre("+1 web-1 \\Disk(C:)\\Queue Length", "1@0=3"));
+  ASSERT_EQ(missed.size(), 1);
+  EXPECT_EQ(MissedPath(missed[0]), "\\Dusk(*)\\*");
+  // A subscription to nothing is an error.
+  EXPECT_THAT(hub_.Add(make({"\\Dusk(*)\\*"}), &missed),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("Dusk")));
+}
+
 TEST_F(LimitedHubTest, LimitsSubscribers) {
   DiskAgent agent(&store_);
   agent.Ticks(0, 0, {{agent.Disk("C:"), 3}});

@@ -1,0 +1,28 @@
+// Reports what an answer lacks: on standard error, and as lines of JSON.
+
+#ifndef FLEETPERF_AGGREGATOR_CLI_MISSING_H_
+#define FLEETPERF_AGGREGATOR_CLI_MISSING_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "aggregator/cli/output.h"
+#include "fleetperf/v1/query.pb.h"
+
+namespace fleetperf::cli {
+
+// Prints a path without samples.
+void PrintMissing(const v1::Missing& missing, Format format);
+
+// Prints machines that stopped before the range of a query, on standard error
+// only the first few.
+void PrintSilent(const std::vector<v1::SilentMachine>& machines, Format format);
+
+// Returns "no samples of web-1 in this time: its newest is of 21:45:12Z, 5m2s
+// old".
+std::string SilenceText(const v1::SilentMachine& machine, absl::Time now);
+
+}  // namespace fleetperf::cli
+
+#endif  // FLEETPERF_AGGREGATOR_CLI_MISSING_H_
