@@ -4,6 +4,7 @@
 #include <set>
 
 #include "absl/strings/cord.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "base/suggest.h"
@@ -34,6 +35,12 @@ std::set<std::string> CountersetNames(const Directory& directory,
     }
   }
   return names;
+}
+
+bool NamesAggregate(const Pattern& instance) {
+  return !instance.has_wildcards() ||
+         absl::EndsWithIgnoreCase(
+             instance.text(), absl::StrCat(",", perflib::kAggregateInstance));
 }
 
 // Returns the nearest name, or the command that lists the names.
@@ -81,12 +88,13 @@ bool Selection::Selects(uint32_t counter_id, const std::string& name,
          std::count(counter_ids.begin(), counter_ids.end(), counter_id) > 0;
 }
 
-bool SelectedCounterset::Names(uint32_t counter_id, const std::string& instance,
-                               uint32_t index) const {
+bool SelectedCounterset::NamesAggregate(uint32_t counter_id,
+                                        const std::string& instance,
+                                        uint32_t index) const {
   return std::any_of(selections.begin(), selections.end(),
                      [&](const Selection& selection) {
                        return selection.instance.has_value() &&
-                              !selection.instance->has_wildcards() &&
+                              aggregator::NamesAggregate(*selection.instance) &&
                               selection.Selects(counter_id, instance, index);
                      });
 }

@@ -41,10 +41,10 @@ struct SelectedCounterset {
   // Whether a path selects a series.
   bool Selects(uint32_t counter_id, const std::string& instance,
                uint32_t index) const;
-  // Whether a path that selects the series has its instance's name, not just a
-  // matching pattern.
-  bool Names(uint32_t counter_id, const std::string& instance,
-             uint32_t index) const;
+  // Whether a path that selects the series, whose instance is an aggregate,
+  // names the aggregate: its instance has no wildcards, or ends in ",_Total".
+  bool NamesAggregate(uint32_t counter_id, const std::string& instance,
+                      uint32_t index) const;
 };
 
 // Selected countersets by machine.

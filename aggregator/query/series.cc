@@ -17,7 +17,8 @@ bool IsAggregate(const std::string& instance) {
 
 bool IsUnnamedAggregate(const SelectedCounterset& selected, uint32_t counter_id,
                         const std::string& instance, uint32_t index) {
-  return IsAggregate(instance) && !selected.Names(counter_id, instance, index);
+  return IsAggregate(instance) &&
+         !selected.NamesAggregate(counter_id, instance, index);
 }
 
 v1::Series DescribeSeries(const std::string& machine, const Schema& schema,

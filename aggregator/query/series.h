@@ -17,7 +17,7 @@ namespace fleetperf::aggregator {
 bool IsAggregate(const std::string& instance);
 
 // Whether the instance of a series is an aggregate, and no path that selects
-// the series has its name.
+// the series names it.
 bool IsUnnamedAggregate(const SelectedCounterset& selected, uint32_t counter_id,
                         const std::string& instance, uint32_t index);
 

@@ -81,7 +81,8 @@ def selects(fleet, path, series, question):
     if number and int(number[1:]) != fleet.index(series, question):
         return False
     return not (question["leaves_out"] and series.is_aggregate and
-                has_wildcards(instance))
+                has_wildcards(instance) and
+                not instance.lower().endswith(",_total"))
 
 
 def matches(pattern, text):

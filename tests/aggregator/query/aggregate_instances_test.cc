@@ -69,5 +69,44 @@ TEST_F(AggregateInstances, AreNamedForOneSideOfAnExpressionOnly) {
                           "10: 1", "20: 1"));
 }
 
+// The totals of two nodes with one processor each, and of all.
+class AggregatesOfNodes : public RangeQuery {
+ protected:
+  void SetUp() override {
+    agent_.Ticks(0, 20,
+                 {{agent_.Disk("0,0"), 2},
+                  {agent_.Disk("0,_Total"), 20},
+                  {agent_.Disk("1,0"), 3},
+                  {agent_.Disk("1,_Total"), 30},
+                  {agent_.Disk("_Total"), 50}});
+    ASSERT_OK(agent_.Send());
+  }
+
+  // Returns the sum of the queue lengths of the selected instances.
+  std::vector<std::string> SumOf(const std::string& instance) {
+    return Ask(
+        {.paths = {absl::StrCat("\\Disk(", instance, ")\\Queue Length")},
+         .start = At(0),
+         .end = At(20),
+         .aggregation = Aggregation{.function = AggregateFunction::kSum}});
+  }
+
+  DiskAgent agent_{&store_};
+};
+
+TEST_F(AggregatesOfNodes, AreNamedByTheEndOfTheInstance) {
+  const std::string path = " \\Disk\\Queue Length";
+  EXPECT_THAT(SumOf("*"), ElementsAre(path, "20: 5"));
+  EXPECT_THAT(SumOf("*,_Total"), ElementsAre(path, "20: 50"));
+  EXPECT_THAT(SumOf("?,_total"), ElementsAre(path, "20: 50"));
+  EXPECT_THAT(SumOf("*,_Total#0"), ElementsAre(path, "20: 50"));
+  EXPECT_THAT(SumOf("1,_Total"), ElementsAre(path, "20: 30"));
+  EXPECT_THAT(SumOf("0,*"), ElementsAre(path, "20: 2"));
+  EXPECT_THAT(SumOf("_Total"), ElementsAre(path, "20: 50"));
+  // These patterns only match aggregates.
+  EXPECT_THAT(SumOf("0,_*"), ::testing::IsEmpty());
+  EXPECT_THAT(SumOf("*_Total"), ::testing::IsEmpty());
+}
+
 }  // namespace
 }  // namespace fleetperf::aggregator

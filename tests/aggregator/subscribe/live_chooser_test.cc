@@ -116,6 +116,35 @@ TEST_F(LiveChooserTest, AddsASeriesWhenAnotherMachineFallsBehind) {
               ElementsAre("+1 web-1 \\Disk(E:)\\Queue Length", "1@1=5", "-2"));
 }
 
+TEST_F(LiveChooserTest, AggregatesAreThoseOfThePathsThatNameThem) {
+  const uint32_t total = agent_.Disk("_Total");
+  const uint32_t of_node = agent_.Disk("0,_Total");
+  agent_.Ticks(0, 1, {{c_, 1}, {d_, 2}, {total, 9}, {of_node, 8}});
+  ASSERT_OK(agent_.Send());
+  const std::vector<std::string> paths = {kQueue,
+                                          "\\Disk(_Total)\\Transfers/sec",
+                                          "\\Disk(*,_Total)\\Transfers/sec"};
+  const auto top = Subscribe(paths, {.choice = {.top = 9}});
+  const auto positive = Subscribe(
+      paths, {.choice = {.where = Condition{Comparison::kGreater, 0}}});
+  // Numbers follow the order of announcement, which is not defined.
+  const auto paths_of = [](const std::vector<std::string>& notes) {
+    std::vector<std::string> named;
+    for (const std::string& note : notes) {
+      if (note[0] == '+') named.push_back(note.substr(note.find(' ') + 1));
+    }
+    return named;
+  };
+  const auto are_named = ::testing::UnorderedElementsAre(
+      "web-1 \\Disk(C:)\\Queue Length", "web-1 \\Disk(D:)\\Queue Length",
+      "web-1 \\Disk(_Total)\\Transfers/sec",
+      "web-1 \\Disk(0,_Total)\\Transfers/sec");
+  EXPECT_THAT(paths_of(top->Read()), are_named);
+  EXPECT_THAT(paths_of(positive->Read()), are_named);
+  // Without a choice, every series that a path selects is shown.
+  EXPECT_THAT(paths_of(Subscribe(paths)->Read()), ::testing::SizeIs(6));
+}
+
 // Two machines with one disk each.
 class LateSeriesTest : public HubTest {
  protected:
