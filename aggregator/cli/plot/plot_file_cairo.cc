@@ -1,13 +1,22 @@
 #include <cairo-svg.h>
 #include <cairo.h>
 
+#include <algorithm>
 #include <cmath>
+#include <map>
 #include <memory>
+#include <optional>
+#include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "aggregator/cli/plot/layout.h"
 #include "aggregator/cli/plot/palette.h"
 #include "aggregator/cli/plot/plot_file.h"
@@ -29,10 +38,6 @@ constexpr double kMargin = 16;
 constexpr double kHeightOfTitles = kMargin + 2 * kLine;
 constexpr double kTick = 6;
 constexpr double kCurveWidth = 2;
-
-constexpr uint32_t kWhite = 0xFFFFFF;
-constexpr uint32_t kGridColor = 0xDDDDDD;
-constexpr uint32_t kInk = 0x333333;
 
 struct DestroySurface {
   void operator()(cairo_surface_t* surface) const {
@@ -58,7 +63,7 @@ class Painter {
   }
 
   void Paint(const Layout& layout) {
-    SetColor(kWhite);
+    SetColor(kBackground);
     cairo_paint(cairo_);
     for (const Panel& panel : layout.panels) PaintPanel(panel);
     SetColor(kInk);
@@ -84,7 +89,7 @@ class Painter {
   }
 
   void PaintGrid(const Panel& panel) {
-    SetStroke(kGridColor, 1);
+    SetStroke(kGrid, 1);
     for (const double y : panel.value_ticks) {
       Line({panel.left, y}, {panel.right, y});
     }
@@ -138,20 +143,22 @@ class Painter {
                            weight);
   }
 
-  void SetColor(uint32_t rgb) {
+  // Charts are drawn in light colors; see WithDarkColors.
+  void SetColor(const Color& color) {
+    const uint32_t rgb = color.light;
     cairo_set_source_rgb(cairo_, (rgb >> 16) / 255.0, (rgb >> 8 & 0xFF) / 255.0,
                          (rgb & 0xFF) / 255.0);
   }
 
-  void SetStroke(uint32_t rgb, double width) {
-    SetColor(rgb);
+  void SetStroke(const Color& color, double width) {
+    SetColor(color);
     cairo_set_line_width(cairo_, width);
     cairo_set_dash(cairo_, nullptr, 0, 0);
   }
 
   // Curves with equal colors have different dashes.
   void SetCurve(size_t number) {
-    SetStroke(ColorOf(number).rgb, kCurveWidth);
+    SetStroke(ColorOf(number).color, kCurveWidth);
     cairo_set_line_cap(cairo_, CAIRO_LINE_CAP_ROUND);
     cairo_set_line_join(cairo_, CAIRO_LINE_JOIN_ROUND);
     const size_t round = number / std::size(kPalette);
@@ -202,6 +209,74 @@ void AddWords(const Chart& chart, std::string* svg) {
                    EscapedXml(chart.subtitle), "\n", labels, "</desc>"));
 }
 
+// Returns the color of the attribute or style property `name` in an SVG tag, as
+// Cairo writes it: "stroke:rgb(20%,20%,20%)" or stroke="rgb(20%, 20%, 20%)".
+std::optional<uint32_t> ColorIn(absl::string_view tag, absl::string_view name) {
+  for (const absl::string_view separator : {":", "=\""}) {
+    const std::string start = absl::StrCat(name, separator, "rgb(");
+    const size_t at = tag.find(start);
+    if (at == absl::string_view::npos) continue;
+    absl::string_view rest = tag.substr(at + start.size());
+    rest = rest.substr(0, rest.find(')'));
+    uint32_t rgb = 0;
+    for (absl::string_view part : absl::StrSplit(rest, ',')) {
+      double percent = 0;
+      part = absl::StripSuffix(absl::StripAsciiWhitespace(part), "%");
+      if (!absl::SimpleAtod(part, &percent)) return std::nullopt;
+      rgb = rgb << 8 | static_cast<uint32_t>(std::lround(percent * 2.55));
+    }
+    return rgb;
+  }
+  return std::nullopt;
+}
+
+// Returns the dark variant of a light color, "1A1A1A"; empty if there is none.
+std::string DarkVariantOf(uint32_t light) {
+  std::vector<Color> colors = {kBackground, kGrid, kInk};
+  for (const LineColor& line : kPalette) colors.push_back(line.color);
+  for (const Color& color : colors) {
+    if (color.light == light) return absl::StrFormat("%06X", color.dark);
+  }
+  return "";
+}
+
+// Makes the picture dark for viewers that prefer dark colors: a class names the
+// dark color of each element, which a rule for dark viewers applies.
+std::string WithDarkColors(absl::string_view svg) {
+  std::string tagged;
+  std::map<std::string, std::string> rules;  // by class
+  for (absl::string_view rest = svg; !rest.empty();) {
+    const size_t end = std::min(rest.find('>'), rest.size() - 1) + 1;
+    const absl::string_view tag = rest.substr(0, end);
+    rest.remove_prefix(end);
+    std::vector<std::string> classes;
+    for (const std::string name : {"fill", "stroke"}) {
+      const std::optional<uint32_t> light = ColorIn(tag, name);
+      const std::string dark = light.has_value() ? DarkVariantOf(*light) : "";
+      if (dark.empty()) continue;
+      classes.push_back(absl::StrCat(name, "-", dark));
+      rules[classes.back()] = absl::StrCat(name, ":#", dark);
+    }
+    const size_t name_end = tag.find(' ', tag.find('<'));
+    if (classes.empty() || name_end == absl::string_view::npos) {
+      absl::StrAppend(&tagged, tag);
+    } else {
+      absl::StrAppend(&tagged, tag.substr(0, name_end), " class=\"",
+                      absl::StrJoin(classes, " "), "\"", tag.substr(name_end));
+    }
+  }
+  const size_t root = tagged.find("<svg");
+  if (root == std::string::npos) return tagged;
+  std::string style =
+      "\n<style>:root{color-scheme:light dark}"
+      "@media (prefers-color-scheme:dark){";
+  for (const auto& [name, rule] : rules) {
+    absl::StrAppend(&style, ".", name, "{", rule, "!important}");
+  }
+  tagged.insert(tagged.find('>', root) + 1, style + "}</style>");
+  return tagged;
+}
+
 absl::StatusOr<std::string> DrawSvg(const Chart& chart, const Layout& layout) {
   std::string svg;
   const Surface surface(
@@ -210,6 +285,7 @@ absl::StatusOr<std::string> DrawSvg(const Chart& chart, const Layout& layout) {
   RETURN_IF_ERROR(PaintOn(surface.get(), layout));
   cairo_surface_finish(surface.get());
   RETURN_IF_ERROR(ToStatus(cairo_surface_status(surface.get())));
+  svg = WithDarkColors(svg);
   AddWords(chart, &svg);
   return svg;
 }
