@@ -129,7 +129,10 @@ Record LiveTable::ToRecord(const Row& row, absl::Time now) {
   record.push_back({.name = "unit", .value = is_ok ? number.unit : ""});
   record.push_back(PresenceField(row.newest));
   Field late{.name = "late"};
-  if (row.IsLate(now)) late.value = AgeText(row.newest.time, now);
+  if (row.IsLate(now)) {
+    late.value = AgeText(row.newest.time, now);
+    late.brief = BriefAge(row.newest.time, now);
+  }
   record.push_back(std::move(late));
   return record;
 }

@@ -33,6 +33,7 @@ enum class ColumnRole : uint8_t {
   kMachine,   // stated once above the table if all rows agree
   kCounter,   // same; cut at the front
   kExtra,     // dropped
+  kSpare,     // dropped after names were cut
   kText,      // explanations: cut first, and dropped
 };
 
@@ -51,6 +52,12 @@ struct Field {
   Value value;
   // The text in tables, if it differs from the value.
   std::optional<std::string> text = std::nullopt;
+  // The column's title and the text in tables that are too wide.
+  struct Brief {
+    std::string name;
+    std::string text;
+  };
+  std::optional<Brief> brief = std::nullopt;
   // Whether the field is hidden in tables, and in JSON if it has no value.
   bool detail = false;
   uint8_t shown_in = kEverywhere;

@@ -51,7 +51,7 @@ void AddNumbers(const v1::Series& series,
   add("last", last, ColumnRole::kKey);
   add("avg", average, ColumnRole::kExtra);
   add("min", min, ColumnRole::kExtra);
-  add("max", max, ColumnRole::kKey);
+  add("max", max, ColumnRole::kSpare);
   record->push_back({.name = "unit", .value = count > 0 ? scale.unit : ""});
 }
 

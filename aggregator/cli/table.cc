@@ -1,6 +1,7 @@
 #include "aggregator/cli/table.h"
 
 #include <algorithm>
+#include <set>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -30,10 +31,21 @@ struct Column {
   bool right = false;
   size_t width = 0;
   std::vector<std::string> cells;
+  // Replace the title and the cells in a table that is too wide, unless empty.
+  std::string brief_title;
+  std::vector<std::string> brief_cells;
 
   bool is_empty() const {
     return std::all_of(cells.begin(), cells.end(),
                        [](const std::string& cell) { return cell.empty(); });
+  }
+  // The number of runs of equal cells.
+  size_t runs() const {
+    size_t runs = 1;
+    for (size_t row = 1; row < cells.size(); ++row) {
+      runs += cells[row] != cells[row - 1];
+    }
+    return runs;
   }
   bool is_shared() const {
     return std::all_of(
@@ -58,6 +70,9 @@ Column ColumnOf(const std::vector<Record>& records, size_t i) {
     column.cells.push_back(TableText(record[i]));
     column.width = std::max(column.width, DisplayWidth(column.cells.back()));
     column.right = column.right || IsNumber(record[i]);
+    const std::optional<Field::Brief>& brief = record[i].brief;
+    if (brief.has_value()) column.brief_title = brief->name;
+    column.brief_cells.push_back(brief.has_value() ? brief->text : "");
   }
   return column;
 }
@@ -97,11 +112,14 @@ class Table {
     if (FitGently(width)) return;
     Drop(ColumnRole::kText, width);
     Drop(ColumnRole::kExtra, width);
+    Abbreviate(width);
+    Divide(width);
     Cut(ColumnRole::kCounter, kShorterCounter, width);
     Cut(ColumnRole::kMachine, kShorterMachine, width);
     Cut(ColumnRole::kInstance, kShortInstance, width);
-    Cut(ColumnRole::kCounter, kMinCounter, width);
+    Drop(ColumnRole::kSpare, width);
     Cut(ColumnRole::kMachine, kMinMachine, width);
+    Cut(ColumnRole::kCounter, kMinCounter, width);
     Cut(ColumnRole::kInstance, kMinInstance, width);
   }
 
@@ -111,6 +129,10 @@ class Table {
     std::vector<std::string> lines = SharedLines(width);
     lines.push_back(LineOf([](const Column& column) { return column.title; }));
     for (size_t row = 0; row < rows_; ++row) {
+      if (!sections_.empty() &&
+          (row == 0 || sections_[row] != sections_[row - 1])) {
+        lines.push_back(CutEnd(absl::StrCat("\\\\", sections_[row]), width));
+      }
       lines.push_back(
           LineOf([row](const Column& column) { return column.cells[row]; }));
     }
@@ -133,6 +155,51 @@ class Table {
     for (size_t i = columns_.size(); i-- > 0 && this->width() > width;) {
       if (columns_[i].role != role) continue;
       columns_.erase(columns_.begin() + static_cast<ptrdiff_t>(i));
+    }
+  }
+
+  void Abbreviate(size_t width) {
+    for (Column& column : columns_) {
+      if (column.brief_title.empty() || this->width() <= width) continue;
+      column.title = column.brief_title;
+      column.cells = column.brief_cells;
+      column.width = DisplayWidth(column.title);
+      for (const std::string& cell : column.cells) {
+        column.width = std::max(column.width, DisplayWidth(cell));
+      }
+    }
+  }
+
+  // Makes a section of each machine, with a line for its name, if the rows of
+  // each machine follow each other.
+  void Divide(size_t width) {
+    if (this->width() <= width) return;
+    for (auto column = columns_.begin(); column != columns_.end(); ++column) {
+      if (column->role != ColumnRole::kMachine) continue;
+      const std::set<std::string> machines(column->cells.begin(),
+                                           column->cells.end());
+      if (column->runs() > machines.size() || 2 * machines.size() > rows_) {
+        return;
+      }
+      sections_ = std::move(column->cells);
+      columns_.erase(column);
+      return Regrow(width);
+    }
+  }
+
+  // Gives columns that were cut the space that is left, counters first.
+  void Regrow(size_t width) {
+    for (const ColumnRole role :
+         {ColumnRole::kCounter, ColumnRole::kInstance}) {
+      for (Column& column : columns_) {
+        const size_t now = this->width();
+        if (column.role != role || now >= width) continue;
+        size_t whole = DisplayWidth(column.title);
+        for (const std::string& cell : column.cells) {
+          whole = std::max(whole, DisplayWidth(cell));
+        }
+        column.width = std::min(whole, column.width + width - now);
+      }
     }
   }
 
@@ -190,7 +257,9 @@ class Table {
 
   std::vector<Column> columns_;
   const size_t rows_;
-  std::string machine_;  // shared by all rows
+  std::vector<std::string> sections_;  // the machine of each row, if it is a
+                                       // line above its rows
+  std::string machine_;                // shared by all rows
   std::string counter_;
 };
 

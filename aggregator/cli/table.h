@@ -24,8 +24,10 @@ struct TrendColumn {
 // A table wider than `width`, unless that is 0, changes in this order until it
 // fits: explanations are cut; a machine or counter common to all rows moves
 // to a line above the table; counters and machines are cut; explanations, then
-// extras are dropped; counters and machines are cut further, and at last
-// instances. Values, units and marks are never cut. Only a table that is still
+// extras are dropped; marks are abbreviated; a machine that several successive
+// rows have in common moves to a line above these rows; counters, machines and
+// instances are cut further; spare columns are dropped; names are cut at last.
+// Values, units and marks are never cut. Only a table that is still
 // wider has longer lines. The trend is left out unless the others fit without
 // dropping columns.
 std::vector<std::string> FormatTable(const std::vector<Record>& records,

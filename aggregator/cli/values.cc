@@ -157,6 +157,12 @@ Record SeriesFields(const v1::Series& series) {
        .role = ColumnRole::kInstance}};
 }
 
+Field::Brief BriefAge(absl::Time time, absl::Time now) {
+  const absl::Duration age = absl::Trunc(now - time, absl::Seconds(1));
+  return {.name = "AGE",
+          .text = absl::StrCat(absl::FormatDuration(age), " old")};
+}
+
 std::string AgeText(absl::Time time, absl::Time now) {
   const absl::Duration age = absl::Trunc(now - time, absl::Seconds(1));
   return absl::StrCat(
@@ -205,6 +211,7 @@ Record ValueRecord(const v1::Series& series, const Value& value,
   if (value.newest_sample.has_value()) {
     newest.value = TimeText(*value.newest_sample);
     newest.text = AgeText(*value.newest_sample, value.time);
+    newest.brief = BriefAge(*value.newest_sample, value.time);
   } else {
     newest.shown_in = kInTables | kInCsv;
   }

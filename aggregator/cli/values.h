@@ -63,6 +63,8 @@ Record SeriesFields(const v1::Series& series);
 // Returns "21:45:12Z, 5m2s old", or the date if the time is more than a day
 // before `now`.
 std::string AgeText(absl::Time time, absl::Time now);
+// Returns the age alone: "5m2s old", for narrow tables.
+Field::Brief BriefAge(absl::Time time, absl::Time now);
 
 // Returns the record of a value. For programs: machine, path, time, value,
 // status, unit and details. For users: `with_time` adds a time column.

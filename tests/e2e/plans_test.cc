@@ -284,5 +284,62 @@ TEST(Plans, CollectsOnDemandWhileWatched) {
               HasSubstr("a duration of 2h is not between 1s and 1h"));
 }
 
+TEST(Plans, CollectsOnDemandFromSelectedMachines) {
+  Deployment deployment;
+  const auto aggregator = deployment.StartAggregator();
+  const std::string system = "queries: [{counterset: System}]\n";
+  const auto web =
+      deployment.StartAgent("web-1", "labels: {role: web}\n" + system);
+  const auto db =
+      deployment.StartAgent("db-1", "labels: {role: db}\n" + system);
+  deployment.WaitForSamples("web-1");
+  deployment.WaitForSamples("db-1");
+  const TlsFiles alice = deployment.Issue("operator", {"alice"});
+  const struct {
+    std::vector<std::string> flags;
+    std::string selected;
+    std::string other;
+  } kCases[] = {{{"--label", "role=web"}, "web-1", "db-1"},
+                {{"--machine", "d*"}, "db-1", "web-1"}};
+  for (const auto& test : kCases) {
+    std::vector<std::string> arguments = {
+        "watch",         "\\Memory\\Available Bytes",
+        "--collect",     "1h",
+        "--format",      "json",
+        "--certificate", alice.certificate,
+        "--key",         alice.key};
+    arguments.insert(arguments.end(), test.flags.begin(), test.flags.end());
+    const auto watch = deployment.StartFleetperf(arguments);
+    ASSERT_TRUE(watch->WaitForOutput("\"ok\"")) << watch->error();
+    EXPECT_THAT(watch->error(),
+                HasSubstr("collecting Memory on 1 machine for 1h"));
+    AwaitQueries(deployment, test.selected,
+                 ElementsAre("queries[0] System: ", "--collect Memory: "));
+    AwaitQueries(deployment, test.other, ElementsAre("queries[0] System: "));
+    // Both could collect the counter.
+    const auto is_collected = [&](const std::vector<std::string>& flags) {
+      std::vector<std::string> counters = {"counters", "Memory"};
+      counters.insert(counters.end(), flags.begin(), flags.end());
+      for (const auto& line : deployment.Json(counters)) {
+        if (line.at("counter") == "Available Bytes") {
+          return line.at("collected") == true;
+        }
+      }
+      ADD_FAILURE() << "no counter";
+      return false;
+    };
+    EXPECT_TRUE(is_collected(test.flags));
+    // web-1 has collected it before the second case.
+    if (test.other == "db-1") {
+      EXPECT_FALSE(is_collected({"--machine", "d*"}));
+      EXPECT_FALSE(is_collected({"--label", "role=db"}));
+    }
+    EXPECT_THAT(watch->output(), Not(HasSubstr("\"" + test.other + "\"")));
+    watch->Signal(SIGINT);
+    EXPECT_EQ(watch->Wait(), 0);
+    AwaitQueries(deployment, test.selected, ElementsAre("queries[0] System: "));
+  }
+}
+
 }  // namespace
 }  // namespace fleetperf::testing

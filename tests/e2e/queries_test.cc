@@ -19,6 +19,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 TEST(Queries, AggregateFilterAndCalculate) {
@@ -183,6 +184,20 @@ TEST(Queries, MachinesAreSelectedByNameAndLabel) {
        deployment.Json({"countersets", "--label", "role=db"})) {
     EXPECT_TRUE(line.at("machines") == 1) << line;
   }
+  const auto plot = [&](const std::vector<std::string>& flags) {
+    std::vector<std::string> arguments = {"plot", path,     "--since",
+                                          "1h",   "--step", "1s"};
+    arguments.insert(arguments.end(), flags.begin(), flags.end());
+    const Result result = deployment.Fleetperf(arguments);
+    EXPECT_EQ(result.status, 0) << result.error;
+    return result.output;
+  };
+  // One line of a chart is named in its title, several in a legend.
+  EXPECT_THAT(plot({"--label", "role=w*"}),
+              AllOf(HasSubstr("web-1"), Not(HasSubstr("db-1"))));
+  EXPECT_THAT(plot({"--machine", "db-*"}),
+              AllOf(HasSubstr("db-1"), Not(HasSubstr("web-1"))));
+  EXPECT_THAT(plot({}), AllOf(HasSubstr("web-1"), HasSubstr("db-1")));
   const Result none = deployment.Fleetperf(
       {"query", path, "--machine", "web-*", "--label", "role=db"});
   EXPECT_EQ(none.status, 2);

@@ -91,6 +91,55 @@ TEST(FormatTable, CutsNamesLastAndNumbersNever) {
                           "web-f…  …er Time  a long …  12.50"));
 }
 
+Record AgedRow(const std::string& machine, const std::string& counter,
+               const std::string& instance, bool is_late) {
+  Record record = WideRow(machine, counter, instance);
+  record.pop_back();
+  record.push_back({.name = "max",
+                    .value = 20.0,
+                    .text = "20.00",
+                    .role = ColumnRole::kSpare});
+  Field late{.name = "late"};
+  if (is_late) {
+    late.value = std::string("12:00:00Z, 42s old");
+    late.brief = Field::Brief{.name = "AGE", .text = "42s old"};
+  }
+  record.push_back(late);
+  return record;
+}
+
+TEST(FormatTable, StatesMachinesOnceBeforeNamesAreCutMuch) {
+  const std::vector<Record> rows = {
+      AgedRow("web-frontend-1", "\\Memory\\Available Bytes", "", true),
+      AgedRow("web-frontend-1", "\\CPU(*)\\% Processor Time", "0,0", true),
+      AgedRow("web-frontend-2", "\\Memory\\Available Bytes", "", false),
+      AgedRow("web-frontend-2", "\\CPU(*)\\% Processor Time", "0,0", false)};
+  EXPECT_THAT(
+      FormatTable(rows, 57),
+      ElementsAre("COUNTER                   INSTANCE  VALUE    MAX  AGE",
+                  "\\\\web-frontend-1",
+                  "\\Memory\\Available Bytes             12.50  20.00  42s old",
+                  "\\CPU(*)\\% Processor Time  0,0       12.50  20.00  42s old",
+                  "\\\\web-frontend-2",
+                  "\\Memory\\Available Bytes             12.50  20.00",
+                  "\\CPU(*)\\% Processor Time  0,0       12.50  20.00"));
+}
+
+TEST(FormatTable, HasNoSectionsIfMachinesAlternate) {
+  const std::vector<Record> rows = {
+      AgedRow("web-frontend-1", "\\CPU(*)\\% Processor Time", "0,0", true),
+      AgedRow("web-frontend-2", "\\CPU(*)\\% User Time", "0,0", false),
+      AgedRow("web-frontend-1", "\\CPU(*)\\% User Time", "0,1", true),
+      AgedRow("web-frontend-2", "\\CPU(*)\\% Processor Time", "0,1", false)};
+  // The spare column goes before names are cut to the least.
+  EXPECT_THAT(FormatTable(rows, 50),
+              ElementsAre("MACHINE   COUNTER         INSTANCE  VALUE  AGE",
+                          "web-fro…  …rocessor Time  0,0       12.50  42s old",
+                          "web-fro…  …)\\% User Time  0,0       12.50",
+                          "web-fro…  …)\\% User Time  0,1       12.50  42s old",
+                          "web-fro…  …rocessor Time  0,1       12.50"));
+}
+
 TEST(FormatTable, CountsCharactersAndNotBytes) {
   EXPECT_THAT(FormatTable({{{.name = "n", .value = std::string("äöüß")}}}, 4),
               ElementsAre("N", "äöüß"));
