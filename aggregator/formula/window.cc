@@ -1,7 +1,6 @@
 #include "aggregator/formula/window.h"
 
 #include <algorithm>
-#include <memory>
 
 namespace fleetperf::aggregator {
 namespace {
@@ -234,7 +233,8 @@ WindowValue WindowAccumulator::FinishSound(const CounterFormula& formula,
     return value;
   }
   if (over == Over::kFormula && IsRatio(formula)) {
-    value.growth = std::make_shared<const Growth>(growth_);
+    value.ratio = {.value = CalculateGrowth(formula, growth_).value,
+                   .denominator = static_cast<double>(growth_.denominator)};
   }
   if (formula.uses_two_samples() && over == Over::kFormula) {
     value.result = CalculateGrowth(formula, growth_);

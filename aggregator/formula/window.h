@@ -9,7 +9,6 @@
 #define FLEETPERF_AGGREGATOR_FORMULA_WINDOW_H_
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 
 #include "absl/time/time.h"
@@ -38,6 +37,14 @@ enum class Over : uint8_t {
 // time is that of one moment.
 bool IsWeighted(const CounterFormula& formula, Over over);
 
+// For ratios by Over::kFormula, the formula over the sums of N and D. The mean
+// of several, each weighted by its denominator, is the formula over the sums of
+// all N and D.
+struct Ratio {
+  double value = 0;
+  double denominator = 0;  // the sum of D; 0: not a ratio
+};
+
 struct WindowValue {
   // If a part of the window does not count, `cause` is set even if there is a
   // value.
@@ -50,10 +57,7 @@ struct WindowValue {
   // The time in which the series was there, as part of the time in which the
   // series was there or known to be absent.
   double presence = 1;
-  // For ratios by Over::kFormula: the growth from which the value was
-  // calculated, so that several values can be combined; else null. A pointer,
-  // because few of many values have it.
-  std::shared_ptr<const Growth> growth = nullptr;
+  Ratio ratio;
 };
 
 // Accumulates the pieces and samples of one window. A piece belongs to the

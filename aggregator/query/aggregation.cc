@@ -101,10 +101,11 @@ void AggregatedWindow::Add(const CounterFormula& formula,
   ++with_values_;
   if (PercentileOf(function).has_value()) values_.push_back(number);
   // Numerators and denominators of different formulas cannot be added.
-  if (value.growth != nullptr && formula.formula == formula_.formula &&
+  if (value.ratio.denominator > 0 && formula.formula == formula_.formula &&
       formula.scale == formula_.scale) {
-    AddGrowth(formula, *value.growth, &growth_);
-    ++with_growth_;
+    ratio_sum_.AddProduct(value.ratio.value, value.ratio.denominator);
+    denominators_.Add(value.ratio.denominator);
+    ++ratios_;
   }
 }
 
@@ -122,10 +123,7 @@ double AggregatedWindow::Combined(AggregateFunction function) const {
     default:
       break;
   }
-  if (IsRatio(formula_) && with_growth_ == with_values_) {
-    const CalculatedValue ratio = CalculateGrowth(formula_, growth_);
-    if (ratio.ok()) return ratio.value;
-  }
+  if (ratios_ == with_values_) return ratio_sum_.DividedBy(denominators_);
   return sum_.DividedBy(weights_);
 }
 

@@ -74,13 +74,14 @@ class AggregatedWindow {
   CounterFormula formula_;    // of the first series
   uint64_t series_ = 0;       // number of series
   uint64_t with_values_ = 0;  // number of series with a value
-  uint64_t with_growth_ = 0;  // number of series with the growth of a ratio
+  uint64_t ratios_ = 0;       // number of series with a ratio
   PreciseSum sum_;            // of value * weight
   PreciseSum weights_;        // their sum
+  PreciseSum ratio_sum_;      // of ratio * denominator
+  PreciseSum denominators_;   // their sum
   double smallest_ = 0;
   double largest_ = 0;
   std::vector<double> values_;
-  Growth growth_;
   uint64_t breaks_ = 0;
   double coverage_ = 0;
   CalculatedValue problem_;  // of the last series without a value

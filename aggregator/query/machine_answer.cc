@@ -111,6 +111,11 @@ absl::StatusOr<std::optional<MachineAnswer>> EvaluateMachine(
   RETURN_IF_ERROR(read.status());
   MachineAnswer answer{.instance_names = std::move(read->instance_names),
                        .max_held = evaluators.max_held()};
+  // So the answer does not depend on how samples are stored.
+  std::stable_sort(read->series.begin(), read->series.end(),
+                   [](const FoundSeries& a, const FoundSeries& b) {
+                     return a.series.path() < b.series.path();
+                   });
   for (FoundSeries& found : read->series) {
     if (found.is_unnamed_aggregate && !evaluation.unnamed_aggregates) continue;
     SeriesAnswer series = evaluators.Finish(std::move(found), read->losses);

@@ -26,7 +26,7 @@ struct SeriesAnswer {
 };
 
 struct MachineAnswer {
-  // The series with a point.
+  // The series with a point, by path.
   std::vector<SeriesAnswer> series;
   // The names of all instances in the range, selected or not.
   InstanceNames instance_names;

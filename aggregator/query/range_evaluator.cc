@@ -56,7 +56,9 @@ void RangeEvaluator::Add(const SeriesRun& run, const TickIntervals& intervals) {
   const uint32_t end = begin + run.ticks();
   const std::optional<absl::Span<const uint64_t>> values = run.Values();
   const bool is_raw = formula_.formula == perflib::Formula::kRaw;
-  const bool is_growth = formula_.uses_two_samples() && over_ == Over::kFormula;
+  // Values of the counter for M may be missing between the ends of a stretch.
+  const bool is_growth = formula_.uses_two_samples() &&
+                         over_ == Over::kFormula && !NeedsMulti(formula_);
   const bool together =
       values.has_value() &&
       ((is_raw && !per_sample) ||
@@ -159,7 +161,7 @@ void RangeEvaluator::AddSample(const RawSample& sample, absl::Duration interval,
   ++samples_;
   if (AsksForSamples(interval, /*is_thinned=*/false)) {
     if (!formula_.uses_two_samples()) AddGapBetween(last, time);
-    if (tick.length > 0) AddThereOfPoint(grid_.WindowOf(time), there);
+    AddThereOfPoint(time, there);
     return AddPerSample(sample, piece);
   }
   if (formula_.uses_two_samples() && !piece.has_value()) return;
@@ -196,7 +198,7 @@ bool RangeEvaluator::AddGrown(const SeriesRun& run, const FrameTicks& ticks,
   total_there_.Add(there);
   if (AsksForSamples(run.interval(), /*is_thinned=*/false)) {
     is_per_sample_ = true;
-    AddThereOfPoint(stretch.window, there);
+    AddThereOfPoint(TimeOf(newest), there);
     points_.push_back(
         {TimeOf(newest), {.result = CalculateGrowth(formula_, growth.growth)}});
   } else {
@@ -258,7 +260,7 @@ void RangeEvaluator::AddThinned(const SeriesRun& run, const FrameTicks& ticks) {
     }
     total_.AddSummary(formula_, over_, summary, sample);
     total_there_.Add(summary.there);
-    AddThereOfPoint(grid_.WindowOf(time), summary.there);
+    AddThereOfPoint(time, summary.there);
     AddThinnedPoint(run, summary, sample, last,
                     ticks.LengthTo(run.first_tick() + tick));
   }
@@ -308,16 +310,11 @@ void RangeEvaluator::AddSummary(const Summary& summary, const RawSample& sample,
 
 RangeEvaluator::Window& RangeEvaluator::WindowAt(int64_t number) {
   // Nearly always the last window or the next one.
-  if (windows_.empty() || windows_.back().number < number) {
-    const bool follows_samples = std::exchange(is_per_sample_, false);
-    return windows_.emplace_back(Window{.number = number,
-                                        .there = ThereOfPoints(number),
-                                        .follows_samples = follows_samples});
-  }
+  const bool follows_samples = std::exchange(is_per_sample_, false);
   const auto at = FindWindow(number);
-  if (at->number == number) return *at;
+  if (at != windows_.end() && at->number == number) return *at;
   return *windows_.insert(
-      at, Window{.number = number, .there = ThereOfPoints(number)});
+      at, Window{.number = number, .follows_samples = follows_samples});
 }
 
 std::vector<RangeEvaluator::Window>::iterator RangeEvaluator::FindWindow(
@@ -327,16 +324,17 @@ std::vector<RangeEvaluator::Window>::iterator RangeEvaluator::FindWindow(
   return at;
 }
 
-void RangeEvaluator::AddThereOfPoint(int64_t window, const TimeThere& there) {
-  const auto at = FindWindow(window);
-  if (at != windows_.end() && at->number == window) return at->there.Add(there);
-  there_of_points_ = ThereOfPoints(window);
-  there_of_points_.Add(there);
-  window_of_points_ = window;
+void RangeEvaluator::AddThereOfPoint(absl::Time time, const TimeThere& there) {
+  const int64_t window = grid_.WindowOf(time);
+  all_of_points_.Add(window, there.all);
+  sound_of_points_.Add(window, there.sound);
 }
 
-TimeThere RangeEvaluator::ThereOfPoints(int64_t window) const {
-  return window == window_of_points_ ? there_of_points_ : TimeThere();
+TimeThere RangeEvaluator::ThereIn(const Window& window) const {
+  TimeThere there = window.there;
+  there.Add({.all = all_of_points_.Of(window.number),
+             .sound = sound_of_points_.Of(window.number)});
+  return there;
 }
 
 void RangeEvaluator::NoteNewest(const RawSample& sample,
@@ -401,15 +399,14 @@ std::vector<Point> RangeEvaluator::Finish(bool goes_on,
   if (grid_.step == absl::ZeroDuration()) {
     points.push_back({grid_.end, Total(times)});
   } else {
-    DropShortRest();
     FinishSamples(goes_on && is_per_sample_);
     points = std::move(points_);
-    const size_t of_samples = points.size();
     FinishWindows(goes_on, times, &points);
-    if (of_samples > 0 && of_samples < points.size()) {
-      std::stable_sort(
-          points.begin(), points.end(),
-          [](const Point& a, const Point& b) { return a.time < b.time; });
+    const auto is_earlier = [](const Point& a, const Point& b) {
+      return a.time < b.time;
+    };
+    if (!std::is_sorted(points.begin(), points.end(), is_earlier)) {
+      std::stable_sort(points.begin(), points.end(), is_earlier);
     }
   }
   if (losses.empty()) return points;
@@ -427,13 +424,9 @@ absl::Time RangeEvaluator::EndOf(int64_t window) const {
 
 // Series that are sampled at different times could not be combined in a rest
 // that is shorter than the time between their samples.
-void RangeEvaluator::DropShortRest() {
-  if (windows_.empty() || windows_.back().number <= windows_of_grid_) return;
-  if (grid_.end - grid_.EndOf(windows_of_grid_) <
-      collection_interval_ * kMaxIntervalsApart) {
-    is_per_sample_ = windows_.back().follows_samples;
-    windows_.pop_back();
-  }
+bool RangeEvaluator::ShowsRest() const {
+  return grid_.end - grid_.EndOf(windows_of_grid_) >=
+         collection_interval_ * kMaxIntervalsApart;
 }
 
 void RangeEvaluator::FinishWindows(bool goes_on, const IntervalTimes& times,
@@ -445,6 +438,7 @@ void RangeEvaluator::FinishWindows(bool goes_on, const IntervalTimes& times,
   const absl::Duration length = grid_.length();
   const auto add = [&](int64_t number, absl::Time end, WindowValue value,
                        const TimeThere& there) {
+    if (number > windows_of_grid_ && !ShowsRest()) return;
     if (value.result.ok()) value.presence = there.PresenceIn(times.Of(number));
     points->push_back({end, std::move(value), number > windows_of_grid_});
   };
@@ -456,7 +450,7 @@ void RangeEvaluator::FinishWindows(bool goes_on, const IntervalTimes& times,
                                           : length;
     add(number, end,
         window->accumulator.Finish(formula_, over_, end, own_length),
-        window->there);
+        ThereIn(*window));
     // Windows without samples follow.
     const auto next = std::next(window);
     int64_t last = number;
@@ -465,21 +459,17 @@ void RangeEvaluator::FinishWindows(bool goes_on, const IntervalTimes& times,
     } else if (!next->follows_samples) {
       last = next->number - 1;
     }
+    bool holds = !formula_.uses_two_samples();
     for (int64_t missing = number + 1; missing <= last; ++missing) {
       end += length;
-      add(missing, end, ValueWithoutSamples(*window, end), {});
+      // A tick without the series shows that its instance has ended.
+      holds = holds && end <= window->holds_until && times.Of(missing) == 0;
+      add(missing, end, holds ? HeldValue(*window) : NoSamples(), {});
     }
   }
 }
 
-// Returns the value of a window that ends at `end`, after `last`, the last
-// window with samples.
-WindowValue RangeEvaluator::ValueWithoutSamples(const Window& last,
-                                                absl::Time end) const {
-  if (formula_.uses_two_samples() || end > last.holds_until) {
-    return NoSamples();
-  }
-  // The newest sample is still valid at the end.
+WindowValue RangeEvaluator::HeldValue(const Window& last) {
   return {.result = last.newest_value,
           .coverage = last.newest_value.ok() ? 1.0 : 0.0};
 }

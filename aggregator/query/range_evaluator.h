@@ -117,9 +117,9 @@ class RangeEvaluator {
   // Returns the first window whose number is at least `number`.
   std::vector<Window>::iterator FindWindow(int64_t number);
   // A sample with a point of its own counts for the presence in its window.
-  void AddThereOfPoint(int64_t window, const TimeThere& there);
-  // Returns the time of such samples in a window that has no others so far.
-  TimeThere ThereOfPoints(int64_t window) const;
+  void AddThereOfPoint(absl::Time time, const TimeThere& there);
+  // Returns the time in a window, with that of such samples.
+  TimeThere ThereIn(const Window& window) const;
   void NoteNewest(const RawSample& sample, absl::Duration interval,
                   Window* window) const;
 
@@ -158,10 +158,13 @@ class RangeEvaluator {
                   absl::Duration collection_interval, int64_t window);
 
   absl::Time EndOf(int64_t window) const;
-  void DropShortRest();
+  // Whether the range's rest is long enough for a partial window.
+  bool ShowsRest() const;
   void FinishWindows(bool goes_on, const IntervalTimes& times,
                      std::vector<Point>* points) const;
-  WindowValue ValueWithoutSamples(const Window& last, absl::Time end) const;
+  // Returns the value of a window without samples, in which the newest sample
+  // of `last` is still valid.
+  static WindowValue HeldValue(const Window& last);
   void FinishSamples(bool goes_on);
 
   const CounterFormula formula_;
@@ -181,11 +184,12 @@ class RangeEvaluator {
   WindowAccumulator total_;
   TimeThere total_there_;
   Intervals there_;
-  std::vector<Window> windows_;   // by number
-  std::vector<Point> points_;     // if each sample yields one
-  int64_t window_of_points_ = 0;  // of the last point
-  TimeThere there_of_points_;     // in that window
-  WindowAccumulator of_tick_;     // of the last point, if it is thinned
+  std::vector<Window> windows_;  // by number
+  std::vector<Point> points_;    // if each sample yields one
+  // The tick intervals of these samples: all, and those without breaks.
+  IntervalTimes all_of_points_;
+  IntervalTimes sound_of_points_;
+  WindowAccumulator of_tick_;  // of the last point, if it is thinned
   TimeThere of_tick_there_;
   int64_t of_tick_length_ = 0;  // of its tick intervals
 };

@@ -47,10 +47,12 @@ class CountersetReader : public SampleSink {
     FindTicks(frame);
     feed_.Add(frame);
     if (const auto last = LastSoundTick(frame)) {
-      interval_ = std::max(interval_, frame.query->is_thinned()
-                                          ? frame.query->thinned_from
-                                          : frame.query->interval);
       last_tick_ = *last;
+      if (*last > perflib::TimeFromPerfTime100NSec(from_)) {
+        interval_ = std::max(interval_, frame.query->is_thinned()
+                                            ? frame.query->thinned_from
+                                            : frame.query->interval);
+      }
     }
     if (series_.size() > kMaxSeries) {
       return absl::ResourceExhaustedError(absl::StrCat(
@@ -218,8 +220,13 @@ absl::StatusOr<MachineSeries> ReadSeries(
     return found != readers.end() ? found->get() : nullptr;
   };
   MachineSeries machine_series;
-  const absl::Duration longest =
-      LongestInterval(store.directory(), machine, selected);
+  const Directory& directory = store.directory();
+  absl::Duration longest = LongestInterval(directory, machine, selected);
+  for (const SelectedCounterset& counterset : selected) {
+    // An earlier plan may have had a longer interval.
+    longest = std::max(
+        longest, directory.LongestInterval(machine, *counterset.schema, from));
+  }
   RETURN_IF_ERROR(store.Read(
       {.machine = machine,
        .from = from - longest * kMaxIntervalsBefore,

@@ -43,8 +43,12 @@ bool QueryTicks::IsOf(const CollectedQuery& query) const {
          CountersOf(query) == counters_;
 }
 
+bool QueryTicks::Has(const Schema& schema) const {
+  return schema.hash == schema_->hash;
+}
+
 bool QueryTicks::Has(const Schema& schema, uint32_t counter_id) const {
-  return schema.hash == schema_->hash && counters_.contains(counter_id);
+  return Has(schema) && counters_.contains(counter_id);
 }
 
 void Directory::AddMachine(const std::string& machine) {
@@ -203,6 +207,24 @@ std::optional<absl::Time> Directory::NewestTick(const std::string& machine,
     }
   }
   return newest;
+}
+
+absl::Duration Directory::LongestInterval(const std::string& machine,
+                                          const Schema& schema,
+                                          absl::Time from) const {
+  absl::ReaderMutexLock lock(&mutex_);
+  const auto found = machines_.find(machine);
+  if (found == machines_.end()) return absl::ZeroDuration();
+  absl::Duration longest;
+  for (const auto& ticks : found->second.ticks) {
+    const auto newest = ticks->newest();
+    const absl::Duration interval = ticks->interval();
+    if (newest.has_value() && ticks->Has(schema) &&
+        *newest >= from - interval * kMaxIntervalsBefore) {
+      longest = std::max(longest, interval);
+    }
+  }
+  return longest;
 }
 
 }  // namespace fleetperf::aggregator

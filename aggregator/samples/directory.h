@@ -43,6 +43,7 @@ class QueryTicks {
 
   // Whether `query` collects the same counters at the same interval.
   bool IsOf(const CollectedQuery& query) const;
+  bool Has(const Schema& schema) const;
   bool Has(const Schema& schema, uint32_t counter_id) const;
   absl::Duration interval() const { return interval_; }
 
@@ -100,6 +101,10 @@ class Directory {
   std::optional<absl::Time> NewestTick(const std::string& machine,
                                        const Schema& schema,
                                        uint32_t counter_id) const;
+  // Returns the longest interval of the known queries of a counterset that have
+  // ticks which may begin a piece after `from`.
+  absl::Duration LongestInterval(const std::string& machine,
+                                 const Schema& schema, absl::Time from) const;
 
  private:
   struct Machine {

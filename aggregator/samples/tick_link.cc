@@ -1,6 +1,7 @@
 #include "aggregator/samples/tick_link.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "aggregator/formula/piece.h"
 
@@ -58,6 +59,7 @@ const FrameTicks& TickLinks::Add(const Frame& frame,
                                  const std::vector<int64_t>* lengths) {
   ticks_.query_ = QueryOf(frame.query);
   Query& query = queries_[ticks_.query_];
+  for (const size_t rival : query.rivals) queries_[rival].last = {};
   if (query.epoch_number != frame.epoch_number) {
     query.epoch_number = frame.epoch_number;
     query.last = {};
@@ -97,8 +99,18 @@ size_t TickLinks::QueryOf(const std::shared_ptr<const CollectedQuery>& query) {
       queries_.begin(), queries_.end(),
       [&](const Query& other) { return AreOne(*other.query, *query); });
   entry->second = static_cast<size_t>(known - queries_.begin());
-  if (known == queries_.end()) queries_.push_back({.query = query});
+  if (known == queries_.end()) AddQuery(query);
   return entry->second;
+}
+
+void TickLinks::AddQuery(const std::shared_ptr<const CollectedQuery>& query) {
+  Query added = {.query = query};
+  for (size_t other = 0; other < queries_.size(); ++other) {
+    if (!ShareSeries(*queries_[other].query, *query)) continue;
+    added.rivals.push_back(other);
+    queries_[other].rivals.push_back(queries_.size());
+  }
+  queries_.push_back(std::move(added));
 }
 
 bool TickLinks::HasTickAfterEnd(const Frame& frame) const {

@@ -2,8 +2,9 @@
 //
 // A tick interval joins two neighbouring sound ticks of one query and epoch,
 // without a break between their clocks. A tick is sound if the query did not
-// fail. Queries of the same counters and interval are one query. Presence is
-// the part of the tick intervals in which a series was there.
+// fail. Queries of the same counters and interval are one query, unless ticks
+// of another query of the same series are between them. Presence is the part of
+// the tick intervals in which a series was there.
 
 #ifndef FLEETPERF_AGGREGATOR_SAMPLES_TICK_LINK_H_
 #define FLEETPERF_AGGREGATOR_SAMPLES_TICK_LINK_H_
@@ -87,9 +88,12 @@ class TickLinks {
     std::shared_ptr<const CollectedQuery> query;
     uint32_t epoch_number = 0;
     SoundTick last;  // number 0: none
+    // The queries with samples of the same series.
+    std::vector<size_t> rivals = {};
   };
 
   size_t QueryOf(const std::shared_ptr<const CollectedQuery>& query);
+  void AddQuery(const std::shared_ptr<const CollectedQuery>& query);
   bool HasTickAfterEnd(const Frame& frame) const;
   void AddSound(const Frame& frame, const std::vector<int64_t>* lengths,
                 Query* query);

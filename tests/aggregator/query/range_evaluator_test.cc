@@ -428,5 +428,25 @@ TEST(RangeEvaluator, AssignsValuesToWindowsByTime) {
               ElementsAre("10: 5.181818 clock_step breaks=1", "20: 5.4"));
 }
 
+TEST(PerSample, IsInTheOrderOfTimes) {
+  // The clock was set back after 6 s.
+  EXPECT_THAT(
+      Series(kGauge, Grid(0, 20, 1)).Add(5, 1).Add(6, 2).Add(3.5, 3).Points(),
+      ElementsAre("3.5: 3", "5: 1", "6: 2"));
+}
+
+TEST(Windows, GoOnAfterASampleOfAnEarlierWindow) {
+  RangeEvaluator evaluator(FormulaOfType(kGauge), Grid(0, 45, 5),
+                           Over::kFormula);
+  evaluator.Add(SampleAt(31, U64(1)), absl::Seconds(1));
+  evaluator.Add(SampleAt(39, U64(2)), absl::Seconds(10));
+  // The clock was set back, and the plan changed again.
+  evaluator.Add(SampleAt(26, U64(3)), absl::Seconds(1));
+  EXPECT_THAT(
+      ToText(evaluator.Finish(/*goes_on=*/true, {})),
+      ElementsAre("30: 3", "35: 1", "39: 2", "40: gap no_samples coverage=0",
+                  "45: gap no_samples coverage=0"));
+}
+
 }  // namespace
 }  // namespace fleetperf::aggregator

@@ -291,10 +291,16 @@ ReferencePoint NoSamples(int64_t time) {
           .coverage = 0};
 }
 
+// The value of a window that ends at `end`. `start`: that of the first window
+// without samples.
 ReferencePoint HeldValue(Arithmetic arithmetic, const Said& newest,
                          const std::vector<ReferenceInterval>& intervals,
                          int64_t start, int64_t end) {
-  if (IsOfTwoSamples(arithmetic) ||
+  const bool is_absent = std::any_of(
+      intervals.begin(), intervals.end(), [&](const ReferenceInterval& one) {
+        return start < one.time && one.time <= end;
+      });
+  if (IsOfTwoSamples(arithmetic) || is_absent ||
       IsTooFar(end - newest.time, newest.interval)) {
     return NoSamples(end);
   }
@@ -302,8 +308,7 @@ ReferencePoint HeldValue(Arithmetic arithmetic, const Said& newest,
           .status = newest.status,
           .cause = newest.cause,
           .value = static_cast<double>(newest.value),
-          .coverage = newest.ok() ? 1.0 : 0.0,
-          .presence = newest.ok() ? PresenceOf(intervals, start, end) : 1.0};
+          .coverage = newest.ok() ? 1.0 : 0.0};
 }
 
 // The windows with samples, by number. A sample whose interval is at least the
@@ -365,16 +370,15 @@ struct ReferenceWindows {
         end = next->first;
       }
       for (int64_t number = window->first + 1; number < end; ++number) {
-        const int64_t empty = range.start + number * range.step;
         points.push_back(HeldValue(arithmetic, window->second.inside.back(),
-                                   intervals, empty, empty + range.step));
+                                   intervals, start + range.step,
+                                   range.start + (number + 1) * range.step));
       }
     }
     if (goes_on && ends_with_point &&
         IsTooFar(range.end - newest.time, newest.interval)) {
       points.push_back(NoSamples(range.end));
     }
-    if (windows.empty()) return;
     std::stable_sort(points.begin(), points.end(),
                      [](const ReferencePoint& a, const ReferencePoint& b) {
                        return a.time < b.time;

@@ -104,7 +104,7 @@ TEST(Thinning, ContinuesSeamlesslyAfterThinnedData) {
     ASSERT_OK(store.Thin(Resolution::kMinute));
     EXPECT_EQ(total().result.value, 1) << part;
     EXPECT_EQ(total().breaks, 0) << part;
-    EXPECT_EQ(total().growth, nullptr);
+    EXPECT_EQ(total().ratio.denominator, 0);
     EXPECT_NEAR(total().coverage, (95 * (part + 1) - 1) / (30 * 3600.0), 1e-9);
   }
   Count(1 + 95 * 4, 95, &agent);  // not thinned
