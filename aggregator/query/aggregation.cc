@@ -80,7 +80,6 @@ std::string ValueOf(const Labels& labels, const std::string& name) {
 void AggregatedWindow::Add(const CounterFormula& formula,
                            AggregateFunction function, const WindowValue& value,
                            double weight) {
-  if (series_ == 0) formula_ = formula;
   ++series_;
   breaks_ += value.breaks;
   coverage_ += value.coverage;
@@ -93,6 +92,7 @@ void AggregatedWindow::Add(const CounterFormula& formula,
     problem_ = CalculatedValue::Gap(GapCause::kNoSamples);
     return;
   }
+  if (with_values_ == 0) formula_ = formula;
   const double number = value.result.value;
   smallest_ = with_values_ == 0 ? number : std::min(smallest_, number);
   largest_ = with_values_ == 0 ? number : std::max(largest_, number);

@@ -71,7 +71,7 @@ class AggregatedWindow {
   double Combined(AggregateFunction function) const;
   double Percentile(size_t percent) const;
 
-  CounterFormula formula_;    // of the first series
+  CounterFormula formula_;    // of the first series with a value
   uint64_t series_ = 0;       // number of series
   uint64_t with_values_ = 0;  // number of series with a value
   uint64_t ratios_ = 0;       // number of series with a ratio

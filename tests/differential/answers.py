@@ -10,7 +10,6 @@ import re
 from fractions import Fraction
 
 import evaluator
-import rules
 from evaluator import ANYTHING, Answer, Point, Value
 
 PATH = re.compile(r"^(?:\\\\([^\\]+))?\\([^\\(]+)(?:\((.*?)(#\d+)?\))?\\(.+)$")
@@ -153,7 +152,7 @@ def weight(answer, value, question):
 
 
 def has_weight(answer, question):
-    return (rules.PRESENCE and question["over"] in ("", "avg") and
+    return (question["over"] in ("", "avg") and
             answer.series.counter.formula not in ("delta", "elapsed"))
 
 
@@ -162,8 +161,7 @@ def key_of(answer, question):
     by = question["by"]
     series = answer.series
     if "counterset" in by and "counter" not in by:
-        is_count = question["agg"] == "count" and rules.PAGE
-        kind = "" if is_count else answer.unit
+        kind = "" if question["agg"] == "count" else answer.unit
         counter = "*"
     else:
         kind = series.counter.type
@@ -196,41 +194,31 @@ def combine(key, members, question):
     for member in members:
         for point in member.points:
             at.setdefault(point.time, []).append((member, point.value))
-    result.points = [Point(time, combined(values, question))
+    result.points = [Point(time, combined(values, question, members[0]))
                      for time, values in sorted(at.items())]
-    result.total = combined([(m, m.total) for m in members], question)
+    result.total = combined([(m, m.total) for m in members], question,
+                            members[0])
     return result
 
 
-def combined(values, question):
-    """The value of a group in a window."""
+def combined(values, question, first):
+    """The value of a group in a window. `first` is its first series."""
     if any(v.status == "anything" for _, v in values):
         return ANYTHING
-    causes = {v.cause for _, v in values} - {""}
-    cause = causes.pop() if len(causes) == 1 else None if causes else ""
+    cause = next((v.cause for _, v in reversed(values) if v.cause != ""), "")
     breaks = total_or_none([v.breaks for _, v in values])
     coverage = total_or_none([v.coverage for _, v in values])
     if coverage is not None:
         coverage = Fraction(coverage) / len(values)
-    there = [(m, v) for m, v in values if v.number is not None]
-    # A gauge may hold its value in a window in which it was absent.
-    if any(v.presence == 0 for _, v in there):
-        there = [(m, v) for m, v in there if weight(m, v, question)]
-        if not there:
-            return ANYTHING
+    there = [(m, v) for m, v in values
+             if v.number is not None and weight(m, v, question)]
     if not there:
-        statuses = {v.status for _, v in values}
-        return Value(statuses.pop() if len(statuses) == 1 else "none", None,
-                     cause, breaks, coverage)
-    if any(v.growth == evaluator.HELD for _, v in there) and (
-            question["agg"] in ("avg", "auto")):
-        return ANYTHING
-    number = combined_number(there, question)
-    scale = max(v.scale for _, v in there)
-    if question["agg"] == "count":
-        scale = 0
-    elif any(m.series.counter.formula == "average_timer" for m, _ in there):
-        scale = max(scale, 10_000 * number)  # converted ticks are whole
+        last = values[-1][1]
+        if last.number is not None:
+            return Value("gap", None, "no_samples", breaks, coverage)
+        return Value(last.status, None, last.cause, breaks, coverage)
+    number = combined_number(there, question, first)
+    scale = 0 if question["agg"] == "count" else max(v.scale for _, v in there)
     return Value("ok", number, cause, breaks, coverage, scale=scale)
 
 
@@ -238,12 +226,12 @@ def total_or_none(numbers):
     return None if None in numbers else sum(numbers)
 
 
-def combined_number(there, question):
+def combined_number(there, question, first):
     function = question["agg"]
     numbers = sorted(v.number for _, v in there)
     weights = [weight(m, v, question) for m, v in there]
     if function == "auto":
-        function = there[0][0].series.counter.default_function
+        function = first.series.counter.default_function
     if function in ("min", "max"):
         return numbers[0 if function == "min" else -1]
     if function.startswith("p"):
@@ -459,10 +447,10 @@ def operated(one, other, symbol):
     presence = 1 if one.presence == other.presence == 1 else None
     failed = one if one.number is None else other
     if failed.number is None:
-        return Value(failed.status, None, cause, breaks, coverage, presence)
-    if symbol == "/" and other.number == 0:
-        return Value("zero_denominator", None, cause, breaks, coverage,
+        return Value(failed.status, None, failed.cause, breaks, coverage,
                      presence)
+    if symbol == "/" and other.number == 0:
+        return Value("zero_denominator", None, "", breaks, coverage, presence)
     number = {"+": operator.add, "-": operator.sub, "*": operator.mul,
               "/": divide}[symbol](one.number, other.number)
     return Value("ok", number, cause, breaks, coverage, presence,

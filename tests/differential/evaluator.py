@@ -5,9 +5,9 @@ from the aggregator's code.
 """
 
 import collections
+import copy
 from fractions import Fraction
 
-import rules
 from counters import BASES, NEEDS_MULTI, WITH_FREQ
 from history import SECOND
 
@@ -22,9 +22,6 @@ Point = collections.namedtuple("Point", "time value optional", defaults=[False])
 
 # Samples that the rules allow to be missing decide what it is.
 ANYTHING = Value("anything", cause=None, breaks=None, coverage=None)
-
-# The rules leave open whether a ratio that holds is combined as a ratio.
-HELD = "held"
 
 # Two neighboring samples, or a sample of formulas that use one. A sound piece
 # has growth: (n, d, freq, multi).
@@ -42,10 +39,24 @@ class Series:
         self.counter = counter
         self.ticks = [t for t in machine.ticks[counterset]
                       if t.samples is not None]
-        self.shortest = min(t.interval for t in machine.ticks[counterset])
-        self.samples = [t for t in self.ticks if key in t.samples]
+        self.read_samples()
+
+    def read_samples(self):
+        self.samples = [t for t in self.ticks if self.key in t.samples]
+        self.piece_to = {}  # by the id of the newer sample
         self.pieces = list(self.make_pieces())
-        self.intervals = list(self.make_intervals()) if rules.PRESENCE else []
+        self.intervals = list(self.make_intervals())
+
+    def until(self, end):
+        """The series without samples after the end. Others can follow them if a
+        clock was set back."""
+        is_after = [t.time > end for t in self.ticks]
+        if is_after == sorted(is_after):
+            return self
+        series = copy.copy(self)
+        series.ticks = [t for t in self.ticks if t.time <= end]
+        series.read_samples()
+        return series
 
     @property
     def is_aggregate(self):
@@ -71,24 +82,31 @@ class Series:
 
     def make_pieces(self):
         if self.counter.one_sample:
-            yield from map(self.piece_of_sample, self.samples)
+            for tick in self.samples:
+                piece = self.piece_of_sample(tick)
+                self.piece_to[id(tick)] = piece
+                yield piece
             return
         before = dict(zip(map(id, self.ticks[1:]), self.ticks))
         older = None
         for newer in self.samples:
             tick = before.get(id(newer))
+            piece = None
             if self.is_born(newer, older, tick):
-                yield self.piece_between(tick, newer, self.at_birth(tick))
+                piece = self.piece_between(tick, newer, self.at_birth(tick))
             elif older is not None:
-                yield self.piece_between(older, newer, None)
+                piece = self.piece_between(older, newer, None)
+            if piece is not None:
+                self.piece_to[id(newer)] = piece
+                yield piece
             older = newer
 
     def is_born(self, newer, older, tick):
         """Whether a first sample has a piece that begins with the tick before."""
         life = newer.samples[self.key].life
-        return (rules.PRESENCE and life in self.machine.born and tick is not None and
+        return (life in self.machine.born and tick is not None and
                 (older is None or older.samples[self.key].life != life) and
-                tick.epoch == newer.epoch and not break_of(tick, newer))
+                is_tick_interval(tick, newer))
 
     def at_birth(self, tick):
         """Counters begin at 0."""
@@ -152,18 +170,22 @@ class Series:
     def make_intervals(self):
         """(older tick's time, newer tick's, length, whether it was there) of the
         tick intervals that count."""
-        pieces = {(piece.start, piece.end): piece for piece in self.pieces}
         for older, newer in zip(self.ticks, self.ticks[1:]):
-            if older.query != newer.query or break_of(older, newer):
+            if not is_tick_interval(older, newer):
                 continue
             start = newer.time if self.counter.one_sample else older.time
-            piece = pieces.get((start, newer.time))
+            piece = self.piece_to.get(id(newer))
+            if piece is not None and piece.start != start:
+                piece = None  # the older sample is before the older tick
             absent = self.key not in newer.samples or (
                 not self.counter.one_sample and self.key not in older.samples)
             if piece and piece.growth is not None:
                 yield older.time, newer.time, length_of(older, newer), True
             elif not piece and absent:
                 yield older.time, newer.time, length_of(older, newer), False
+
+    def has_interval(self, start, end):
+        return any(start < time <= end for _, time, _, _ in self.intervals)
 
     def presence(self, start, end):
         there = away = 0
@@ -174,6 +196,10 @@ class Series:
                 else:
                     away += length
         return exact(there, there + away) if there + away else 1
+
+
+def is_tick_interval(older, newer):
+    return older.query == newer.query and not break_of(older, newer)
 
 
 def length_of(older, newer):
@@ -211,23 +237,13 @@ def grown(older, newer, wraps):
 # Windows.
 
 def is_open(series, question):
-    """Whether the values depend on samples that the rules allow to be missing,
-    on samples after the end, or on a clock that was set back over the start."""
-    if any(p.end <= question["start"] < p.start for p in series.pieces):
-        return True
-    return not question["unit"] and any(
-        question["start"] < p.end <= question["end"] and
-        (p.start > question["end"] or not is_known(series, p, question))
-        for p in series.pieces)
-
-
-def is_known(series, piece, question):
-    """Whether the older sample is used, or not used, for certain."""
-    before = question["start"] - piece.start
-    if not rules.PAGE:
-        return 2 * before <= 5 * series.shortest
-    # If an interval was longer than another one, samples may be missing.
-    return before <= 3 * series.shortest or before > 3 * piece.interval
+    """Whether a clock was set back over the start of the range or the time
+    shortly before it. The rules leave open which of those samples are used."""
+    ticks = series.ticks
+    before = question["start"] - 3 * max(
+        question["unit"], *(t.interval for t in ticks))
+    return any(newer.time < older.time and newer.time <= question["start"] and
+               older.time >= before for older, newer in zip(ticks, ticks[1:]))
 
 
 def is_used(piece, question):
@@ -243,6 +259,8 @@ def pieces_in(series, start, end, question):
 def window_value(series, start, end, question, pieces):
     """The value of the window (start, end] with these pieces."""
     if question["unit"]:
+        if lacks_multi(series, start, end, question["unit"]):
+            return ANYTHING
         # A summary has breaks after samples that full data do not use.
         used = [p for p in pieces if p.growth or is_used(p, question)]
         if not used:
@@ -254,6 +272,17 @@ def window_value(series, start, end, question, pieces):
         value = value_of(series, pieces, question["over"], start, end)
     value = value._replace(presence=series.presence(start, end))
     return of_thinned(series.counter, value, question)
+
+
+def lacks_multi(series, start, end, unit):
+    """Whether the last sample of a summary lacks M."""
+    last = {}
+    for tick in series.samples:
+        if start < tick.time <= end:
+            sample = tick.samples[series.key]
+            last[sample.life, -(-tick.time // unit)] = sample.values
+    return series.counter.formula in NEEDS_MULTI and any(
+        values["multi"] is None for values in last.values())
 
 
 def of_thinned(counter, value, question):
@@ -306,7 +335,8 @@ def value_by_formula(counter, pieces, start, end):
     growth = total_growth(counter, sound)
     result = counter.value(*growth)
     if isinstance(result, str):
-        return Value(result, None, None, len(problems), 0)
+        return Value(result, None, "", len(problems),
+                     coverage(counter, sound, problems, start, end))
     return Value("ok", result, problems[-1][1] if problems else "",
                  len(problems), coverage(counter, sound, problems, start, end),
                  growth=growth, scale=counter.difference_scale())
@@ -314,7 +344,7 @@ def value_by_formula(counter, pieces, start, end):
 
 def no_value(problems):
     status, cause = problems[-1]
-    return Value(status, None, cause if status == "gap" else None,
+    return Value(status, None, cause if status == "gap" else "",
                  len(problems), 0)
 
 
@@ -342,7 +372,7 @@ def coverage(counter, sound, problems, start, end):
         return 1
     covered = sum(p.length for p in sound)
     window = end - start
-    if (not problems and sound[0].start <= start and
+    if (not problems and min(p.start for p in sound) <= start and
             window - covered < max(p.length for p in sound)):
         return 1
     return min(1, exact(covered, window))
@@ -367,6 +397,7 @@ class Answer:
 def evaluate(series, index, question):
     """The answer for a series; None without a sample or a point in the range."""
     start, end, step = question["start"], question["end"], question["step"]
+    series = series.until(end)
     samples = [t for t in series.samples if start < t.time <= end]
     if not samples:
         return None
@@ -378,7 +409,8 @@ def evaluate(series, index, question):
     elif step == 0:
         points = with_losses(series, start, [Point(end, total)])
     else:
-        points = points_of(series, samples, pieces, question)
+        points = with_losses(series, start, Points(
+            series, samples, question).all())
     if points == []:
         return None
     answer = Answer(series.machine.name, series.path(index), points, total)
@@ -388,106 +420,111 @@ def evaluate(series, index, question):
     return answer
 
 
-def points_of(series, samples, pieces, question):
-    step = question["step"]
-    by_sample = [] if question["only_windows"] or question["unit"] else [
-        t for t in samples if t.interval >= step]
-    in_windows = [t for t in samples if question["only_windows"] or
-                  question["unit"] or t.interval < step]
-    if by_sample and in_windows:
-        return None  # the interval changes
-    if by_sample:
-        points = sample_points(series, by_sample, question)
-    else:
-        points = window_points(series, in_windows, pieces, question)
-    return with_losses(series, question["start"], points)
+class Points:
+    """The points of a series with a step."""
 
+    def __init__(self, series, samples, question):
+        self.series = series
+        self.samples = samples
+        self.question = question
+        self.start, self.end = question["start"], question["end"]
+        self.step = question["step"]
+        self.count = (self.end - self.start) // self.step  # of whole windows
+        self.windows = {}  # pieces by number
+        self.follows_sample = set()  # windows after a value per sample
+        self.points = []  # values per sample
+        self.is_per_sample = False  # the newest one
 
-def goes_on(series, samples, question):
-    """Whether samples after the last one are missing."""
-    ticks = [t for t in series.ticks
-             if question["start"] < t.time <= question["end"]]
-    longest = max(t.interval for t in ticks)
-    return 2 * (ticks[-1].time - samples[-1].time) <= 5 * longest
+    def all(self):
+        older = None
+        for tick in self.samples:
+            self.add(older, tick)
+            older = tick
+        last = self.samples[-1]
+        if self.is_per_sample and self.goes_on() and (
+                2 * (self.end - last.time) > 5 * last.interval):
+            self.points.append(gap(self.end))
+        return sorted(self.points + list(self.of_windows()),
+                      key=lambda point: point.time)
 
+    def yields_point(self, tick):
+        return not (self.question["only_windows"] or self.question["unit"] or
+                    tick.interval < self.step)
 
-def sample_points(series, samples, question):
-    pieces = {piece.end: piece for piece in series.pieces}
-    points = []
-    older = None
-    for tick in samples:
-        if series.counter.one_sample and older is not None and (
-                2 * (tick.time - older.time) > 5 * tick.interval):
-            points.append(gap(older.time + tick.interval))
-        points.append(Point(tick.time, sample_value(
-            series, pieces.get(tick.time), question)))
-        older = tick
-    last = samples[-1]
-    if goes_on(series, samples, question) and (
-            2 * (question["end"] - last.time) > 5 * last.interval):
-        points.append(gap(question["end"]))
-    return points
+    def add(self, older, tick):
+        piece = self.series.piece_to.get(id(tick))
+        if piece and not (self.question["unit"] or
+                          is_used(piece, self.question)):
+            piece = None
+        is_point = self.yields_point(tick)
+        if self.series.counter.one_sample and older is not None and (
+                is_point or self.is_per_sample) and (
+                    2 * (tick.time - older.time) > 5 * tick.interval):
+            self.points.append(gap(older.time + tick.interval))
+        if is_point:
+            self.is_per_sample = True
+            self.points.append(Point(tick.time, self.sample_value(piece)))
+        elif piece is not None:
+            number = -((self.start - tick.time) // self.step)
+            if number not in self.windows and self.is_per_sample:
+                self.follows_sample.add(number)
+            self.is_per_sample = False
+            self.windows.setdefault(number, []).append(piece)
+
+    def sample_value(self, piece):
+        if piece is None:
+            return Value("need_two_samples")
+        value = value_of(self.series, [piece], "last", piece.start, piece.end)
+        return value._replace(breaks=0, coverage=1, presence=1)
+
+    def goes_on(self):
+        """Whether samples after the last one are missing."""
+        ticks = [t for t in self.series.ticks
+                 if self.start < t.time <= self.end]
+        longest = max(t.interval for t in ticks)
+        return 2 * (ticks[-1].time - self.samples[-1].time) <= 5 * longest
+
+    def of_windows(self):
+        numbers = sorted(self.windows)
+        for number, after in zip(numbers, numbers[1:] + [None]):
+            if number <= self.count or self.shows_rest():
+                yield self.window(number)
+            last = number
+            if after is None:
+                if self.goes_on() and not self.is_per_sample:
+                    last = self.count
+            elif after not in self.follows_sample:
+                last = after - 1
+            for missing in range(number + 1, last + 1):
+                yield self.window_without_samples(number, missing)
+
+    def shows_rest(self):
+        rest = (self.end - self.start) % self.step
+        return 2 * rest >= 5 * self.samples[-1].interval
+
+    def window(self, number):
+        end = self.start + number * self.step
+        return Point(min(end, self.end), window_value(
+            self.series, end - self.step, min(end, self.end), self.question,
+            self.windows[number]))
+
+    def window_without_samples(self, before, number):
+        """The newest sample of a gauge holds for 2.5 intervals, unless the
+        instance was absent."""
+        end = self.start + number * self.step
+        newest = self.windows[before][-1]
+        if self.series.counter.one_sample and (
+                2 * (end - newest.end) <= 5 * newest.interval and
+                not self.series.has_interval(
+                    self.start + before * self.step, end)):
+            value = value_of(self.series, [newest], self.question["over"],
+                             end - self.step, end)
+            return Point(end, value._replace(breaks=0, growth=None, presence=1))
+        return gap(end)
 
 
 def gap(time):
     return Point(time, Value("gap", None, "no_samples", 0, 0))
-
-
-def sample_value(series, piece, question):
-    if piece is None or not is_used(piece, question):
-        return Value("need_two_samples", cause=None, coverage=None)
-    value = value_of(series, [piece], "last", piece.start, piece.end)
-    return value._replace(breaks=0, coverage=None)
-
-
-def window_points(series, samples, pieces, question):
-    start, end, step = question["start"], question["end"], question["step"]
-    count = (end - start) // step
-    windows = {}
-    for piece in pieces:
-        windows.setdefault(-((start - piece.end) // step), []).append(piece)
-    whole = [n for n in windows if n <= count]
-    points = []
-    if whole:
-        last = count if goes_on(series, samples, question) else max(whole)
-        for number in range(min(whole), last + 1):
-            points.append(window_point(series, number, windows, question))
-    return points + partial_window(series, samples, count, windows, question)
-
-
-def window_point(series, number, windows, question):
-    end = question["start"] + number * question["step"]
-    if number in windows:
-        return Point(end, window_value(series, end - question["step"], end,
-                                       question, windows[number]))
-    return Point(end, held_value(series, end, question))
-
-
-def held_value(series, end, question):
-    """The newest sample of a gauge holds for 2.5 intervals."""
-    if series.counter.one_sample:
-        start = question["start"]
-        before = [p for p in series.pieces if start < p.end <= end]
-        newest = max(before, key=lambda p: p.end, default=None)
-        if newest is not before[-1]:
-            return ANYTHING  # the clock was set back
-        if 2 * (end - newest.end) <= 5 * newest.interval:
-            value = value_of(series, [newest], question["over"], start, end)
-            return value._replace(
-                breaks=0, growth=value.growth and HELD,
-                presence=series.presence(end - question["step"], end))
-    return Value("gap", None, "no_samples", 0, 0)
-
-
-def partial_window(series, samples, count, windows, question):
-    """What follows the last whole window, if it is long enough."""
-    start = question["start"] + count * question["step"]
-    length = question["end"] - start
-    if count + 1 not in windows or (
-            2 * length < 5 * samples[-1].interval):
-        return []
-    return [Point(question["end"], window_value(
-        series, start, question["end"], question, windows[count + 1]))]
 
 
 def with_losses(series, start, points):

@@ -3,7 +3,6 @@ commands that play them."""
 
 import collections
 
-import rules
 from counters import BASES, Counter, LINKED, TYPES
 
 SECOND = 10_000_000  # in 100 ns
@@ -77,7 +76,6 @@ class Writer:
         self.lives = 0
         self.epoch = 0
         self.interval = SECOND
-        self.used = set()  # intervals in this epoch
         self.handles = {}
         self.instances = [Instance("C:", 0, 0.01), Instance("D:", 0, 0.02),
                           Instance("_Total", 0, 0.005),
@@ -105,10 +103,8 @@ class Writer:
             self.commands.append(
                 ["counterset", name, name, GUIDS[name], name == "Load",
                  registration(counters)])
-        self.used = set()
         if self.epoch == 1 or rng.random() < 0.3:
             self.choose_interval()
-        self.used.add(self.interval)
         self.define_queries(0)
         changes = 0
         for i in range(rng.randint(*self.options["ticks"])):
@@ -125,13 +121,11 @@ class Writer:
         self.commands.append(["send"])
 
     def choose_interval(self):
-        """A query of a new plan has an interval that is new in the epoch;
-        otherwise it would be the same query again."""
-        new = [i for i in self.options["intervals"] if i not in self.used]
-        if new:
-            self.interval = self.rng.choice(new)
-        self.used.add(self.interval)
-        return bool(new)
+        """Returns whether there is another interval."""
+        others = [i for i in self.options["intervals"] if i != self.interval]
+        if others:
+            self.interval = self.rng.choice(others)
+        return bool(others)
 
     def define_queries(self, changes):
         for name, counters in self.countersets.items():
@@ -209,15 +203,10 @@ class Writer:
                   not is_there and (rng.random() < 0.3 or not instance.values))
         if not begins:
             return
-        sound = [t for t in self.machine.ticks[name][-9:]
-                 if t.samples is not None]
-        is_born = (bool(instance.values) and rng.random() < 0.5 and
-                   # Whether a new query has births is left open.
-                   sound and sound[-1].query == (self.epoch,
-                                                 self.handles[name]))
+        is_born = bool(instance.values) and rng.random() < 0.5
         if is_born:
             instance.values = {}
-        self.begin(name, instance, bool(is_born))
+        self.begin(name, instance, is_born)
 
     def change_twins(self):
         """A change of their number begins a new life of each."""
@@ -277,8 +266,7 @@ class Writer:
         return self.clock.time + 10_000 * SECOND
 
     def row_of(self, name, instance, tick):
-        values = {key: None if self.rng.random() < 0.01 and (
-            rules.PAGE or key != "multi") else value
+        values = {key: None if self.rng.random() < 0.01 else value
                   for key, value in instance.values.items()}
         tick.samples[instance.name, instance.index] = Sample(
             instance.life, values)

@@ -21,6 +21,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -146,12 +147,13 @@ std::vector<BatchWriter::Column> ColumnsOf(const json& columns) {
 aggregator::Aggregation AggregationOf(const json& question) {
   aggregator::Aggregation aggregation{.function =
                                           FunctionOf(question.at("agg"))};
-  for (const json& by : question.at("by")) {
-    const std::string name = by;
+  const std::set<std::string> by = question.at("by");
+  aggregation.across_counters =
+      by.contains("counterset") && !by.contains("counter");
+  for (const std::string& name : by) {
     if (name == "machine") aggregation.by_machine = true;
     if (name == "instance") aggregation.by_instance = true;
     if (name == "name") aggregation.by_name = true;
-    if (name == "counterset") aggregation.across_counters = true;
     if (name == "label:role") aggregation.labels.push_back("role");
   }
   return aggregation;

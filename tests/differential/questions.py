@@ -10,7 +10,7 @@ FUNCTIONS = ["avg", "sum", "min", "max", "count", "p50", "p90", "p95", "p99",
              "auto"]
 
 
-TOTALS = ["_Total"] if rules.PAGE else []
+TOTALS = ["_Total"]
 
 
 def random_question(rng, fleet, unit):
@@ -66,7 +66,7 @@ def set_range(rng, fleet, question, unit):
 
 
 def random_path(rng, fleet, wide=False):
-    series = rng.choice([s for s in fleet if rules.PAGE or not s.is_aggregate])
+    series = rng.choice(fleet)
     machine = "" if wide or rng.random() < 0.4 else f"\\\\{series.machine.name}"
     counter = series.counter.name
     if rng.random() < 0.05:
@@ -141,10 +141,6 @@ def text_of(tree):
 
 
 def random_by(rng):
-    properties = ["machine", "instance", "label:role", "counterset", "counter"]
-    if rules.PAGE:
-        properties.append("name")
-    by = rng.sample(properties, rng.choice([0, 0, 1, 1, 1, 2]))
-    if "counterset" in by and not rules.PAGE:
-        return ["counterset"]
-    return by
+    properties = ["machine", "instance", "name", "label:role", "counterset",
+                  "counter"]
+    return rng.sample(properties, rng.choice([0, 0, 1, 1, 1, 2]))

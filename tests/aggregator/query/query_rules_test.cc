@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "aggregator/query/aggregation.h"
 #include "perflib/counter_type.h"
 #include "perflib/guid.h"
 #include "tests/aggregator/query/range_query_fixture.h"
@@ -164,6 +165,23 @@ TEST_F(QueryRules, AveragesTimesOfDifferentFrequenciesExactly) {
   ASSERT_OK(results);
   // One tick of each.
   EXPECT_DOUBLE_EQ(results->front().total.result.value, 13 / 6e7);
+}
+
+TEST(AggregatedWindow, AveragesRatiosBesideASeriesWithoutAValue) {
+  CounterFormula timer;
+  timer.formula = perflib::Formula::kTimer;
+  CounterFormula fraction;
+  fraction.formula = perflib::Formula::kSampleFraction;
+  AggregatedWindow window;
+  const auto add = [&](const CounterFormula& formula,
+                       const WindowValue& value) {
+    window.Add(formula, AggregateFunction::kAverage, value);
+  };
+  add(timer, {.result = CalculatedValue::Gap(GapCause::kNoSamples)});
+  add(fraction, {.result = CalculatedValue::Of(10), .ratio = {10, 30}});
+  add(fraction, {.result = CalculatedValue::Of(20), .ratio = {20, 10}});
+  // (10 * 30 + 20 * 10) / (30 + 10).
+  EXPECT_EQ(window.Finish(AggregateFunction::kAverage).result.value, 12.5);
 }
 
 TEST_F(QueryRules, AGaugeOfAnAbsentInstanceDoesNotHold) {
