@@ -4,6 +4,7 @@ Written from docs/reference/query-rules.md and docs/reference/counters.md, not
 from the aggregator's code.
 """
 
+import bisect
 import collections
 import copy
 from fractions import Fraction
@@ -46,6 +47,7 @@ class Series:
         self.piece_to = {}  # by the id of the newer sample
         self.pieces = list(self.make_pieces())
         self.intervals = list(self.make_intervals())
+        self.add_up_intervals()
 
     def until(self, end):
         """The series without samples after the end. Others can follow them if a
@@ -184,17 +186,29 @@ class Series:
             elif not piece and absent:
                 yield older.time, newer.time, length_of(older, newer), False
 
+    def add_up_intervals(self):
+        """The sums of the lengths up to each interval, by its end."""
+        self.interval_ends = [0]
+        self.there, self.away = [0], [0]
+        for _, end, length, is_there in sorted(
+                self.intervals, key=lambda one: one[1]):
+            self.interval_ends.append(end)
+            self.there.append(self.there[-1] + length * is_there)
+            self.away.append(self.away[-1] + length * (not is_there))
+
+    def numbers_of_intervals(self, start, end):
+        """Of those that end in (start, end]."""
+        return [bisect.bisect_right(self.interval_ends, time, 1) - 1
+                for time in (start, end)]
+
     def has_interval(self, start, end):
-        return any(start < time <= end for _, time, _, _ in self.intervals)
+        first, last = self.numbers_of_intervals(start, end)
+        return last > first
 
     def presence(self, start, end):
-        there = away = 0
-        for _, time, length, is_there in self.intervals:
-            if start < time <= end:
-                if is_there:
-                    there += length
-                else:
-                    away += length
+        first, last = self.numbers_of_intervals(start, end)
+        there = self.there[last] - self.there[first]
+        away = self.away[last] - self.away[first]
         return exact(there, there + away) if there + away else 1
 
 
@@ -261,8 +275,7 @@ def window_value(series, start, end, question, pieces):
     if question["unit"]:
         if lacks_multi(series, start, end, question["unit"]):
             return ANYTHING
-        # A summary has breaks after samples that full data do not use.
-        used = [p for p in pieces if p.growth or is_used(p, question)]
+        used = used_of_thinned(pieces, question)
         if not used:
             return ANYTHING
         value = value_of(series, used, question["over"], start, end)
@@ -271,7 +284,13 @@ def window_value(series, start, end, question, pieces):
     else:
         value = value_of(series, pieces, question["over"], start, end)
     value = value._replace(presence=series.presence(start, end))
-    return of_thinned(series.counter, value, question)
+    return (of_thinned(series.counter, value, question) if question["unit"] else
+            value)
+
+
+def used_of_thinned(pieces, question):
+    """Summaries may have breaks after samples that full data do not use."""
+    return [p for p in pieces if p.growth or is_used(p, question)]
 
 
 def lacks_multi(series, start, end, unit):
@@ -286,17 +305,17 @@ def lacks_multi(series, start, end, unit):
 
 
 def of_thinned(counter, value, question):
-    """Leaves open what thinned data do not have: of elapsed times all but the
-    last sample, and the order of pieces without a value."""
-    if not question["unit"]:
-        return value
+    """Leaves open what thinned data do not have: elapsed times before the last
+    sample of a summary, the values of single pieces, and the order of pieces
+    without a value."""
+    over = question["over"]
     if counter.formula == "elapsed":
         return ANYTHING
-    if question["over"] and not counter.one_sample:
-        if value.number is None:
-            return ANYTHING
-        return value._replace(cause=None, coverage=None)
-    return value
+    if counter.one_sample or over == "":
+        return value
+    if value.number is None or over not in ("min", "max"):
+        return ANYTHING
+    return value._replace(cause=None, coverage=None)
 
 
 def value_of(series, pieces, over, start, end):
@@ -404,7 +423,8 @@ def evaluate(series, index, question):
     pieces = pieces_in(series, start, end, question)
     total = (window_value(series, start, end, question, pieces) if pieces else
              Value("need_two_samples", coverage=0))
-    if is_open(series, question):
+    if is_open(series, question) or question["unit"] and pieces and not (
+            used_of_thinned(pieces, question)):
         points, total = None, ANYTHING
     elif step == 0:
         points = with_losses(series, start, [Point(end, total)])
@@ -479,6 +499,8 @@ class Points:
 
     def goes_on(self):
         """Whether samples after the last one are missing."""
+        if self.samples[-1] is self.series.ticks[-1]:
+            return True
         ticks = [t for t in self.series.ticks
                  if self.start < t.time <= self.end]
         longest = max(t.interval for t in ticks)

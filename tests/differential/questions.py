@@ -6,6 +6,7 @@ from history import HOUR, MINUTE, SECOND
 STEPS = [SECOND // 2, SECOND, 2 * SECOND, 5 * SECOND // 2, 5 * SECOND,
          10 * SECOND, 15 * SECOND, 60 * SECOND]
 OVERS = ["", "", "", "avg", "min", "max", "last", "sum"]
+OVERS_OF_THINNED = ["", "", "avg", "min", "max", "sum"]
 FUNCTIONS = ["avg", "sum", "min", "max", "count", "p50", "p90", "p95", "p99",
              "auto"]
 
@@ -15,7 +16,7 @@ TOTALS = ["_Total"]
 
 def random_question(rng, fleet, unit):
     """A question. `unit` is the resolution of the stored data, or 0."""
-    question = {"over": rng.choice(OVERS if not unit else ["", "", "min", "max"]),
+    question = {"over": rng.choice(OVERS_OF_THINNED if unit else OVERS),
                 "unit": unit, "only_windows": False}
     set_range(rng, fleet, question, unit)
     kind = rng.randrange(10)
