@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "aggregator/query/range_evaluator.h"
 #include "base/status_macros.h"
@@ -112,13 +113,15 @@ absl::StatusOr<std::optional<MachineAnswer>> EvaluateMachine(
   MachineAnswer answer{.instance_names = std::move(read->instance_names),
                        .max_held = evaluators.max_held()};
   // So the answer does not depend on how samples are stored.
-  std::stable_sort(read->series.begin(), read->series.end(),
-                   [](const FoundSeries& a, const FoundSeries& b) {
-                     return a.series.path() < b.series.path();
+  std::vector<FoundSeries*> by_path;
+  for (FoundSeries& found : read->series) by_path.push_back(&found);
+  std::stable_sort(by_path.begin(), by_path.end(),
+                   [](const FoundSeries* a, const FoundSeries* b) {
+                     return a->series.path() < b->series.path();
                    });
-  for (FoundSeries& found : read->series) {
-    if (found.is_unnamed_aggregate && !evaluation.unnamed_aggregates) continue;
-    SeriesAnswer series = evaluators.Finish(std::move(found), read->losses);
+  for (FoundSeries* found : by_path) {
+    if (found->is_unnamed_aggregate && !evaluation.unnamed_aggregates) continue;
+    SeriesAnswer series = evaluators.Finish(std::move(*found), read->losses);
     if (!series.result.points.empty()) {
       answer.series.push_back(std::move(series));
     }

@@ -161,7 +161,7 @@ void RangeEvaluator::AddSample(const RawSample& sample, absl::Duration interval,
   ++samples_;
   if (AsksForSamples(interval, /*is_thinned=*/false)) {
     if (!formula_.uses_two_samples()) AddGapBetween(last, time);
-    AddThereOfPoint(time, there);
+    if (tick.length > 0) AddThereOfPoint(grid_.WindowOf(time), there);
     return AddPerSample(sample, piece);
   }
   if (formula_.uses_two_samples() && !piece.has_value()) return;
@@ -198,7 +198,7 @@ bool RangeEvaluator::AddGrown(const SeriesRun& run, const FrameTicks& ticks,
   total_there_.Add(there);
   if (AsksForSamples(run.interval(), /*is_thinned=*/false)) {
     is_per_sample_ = true;
-    AddThereOfPoint(TimeOf(newest), there);
+    AddThereOfPoint(stretch.window, there);
     points_.push_back(
         {TimeOf(newest), {.result = CalculateGrowth(formula_, growth.growth)}});
   } else {
@@ -260,7 +260,7 @@ void RangeEvaluator::AddThinned(const SeriesRun& run, const FrameTicks& ticks) {
     }
     total_.AddSummary(formula_, over_, summary, sample);
     total_there_.Add(summary.there);
-    AddThereOfPoint(time, summary.there);
+    AddThereOfPoint(grid_.WindowOf(time), summary.there);
     AddThinnedPoint(run, summary, sample, last,
                     ticks.LengthTo(run.first_tick() + tick));
   }
@@ -278,17 +278,20 @@ void RangeEvaluator::AddThinnedPoint(const SeriesRun& run,
   if (last.has_value()) last = CeilTime(*last, interval);
   AddGapBetween(last, end);
   is_per_sample_ = true;
-  if (summary.empty()) return;
   // One minute may have two ticks, or two lives.
-  const absl::Time label = std::min(end, grid_.end);
-  const bool is_new_point = points_.empty() || points_.back().time != label;
-  if (is_new_point) {
+  const bool is_new_end = of_tick_end_ != end;
+  if (is_new_end) {
     of_tick_ = WindowAccumulator();
     of_tick_there_ = {};
     of_tick_length_ = 0;
+    of_tick_end_ = end;
+  }
+  if (is_new_end || is_new_tick) of_tick_length_ += length;
+  if (summary.empty()) return;
+  const absl::Time label = std::min(end, grid_.end);
+  if (points_.empty() || points_.back().time != label) {
     points_.push_back({.time = label});
   }
-  if (is_new_point || is_new_tick) of_tick_length_ += length;
   of_tick_.AddSummary(formula_, over_, summary, sample);
   of_tick_there_.Add(summary.there);
   WindowValue& value = points_.back().value;
@@ -324,8 +327,7 @@ std::vector<RangeEvaluator::Window>::iterator RangeEvaluator::FindWindow(
   return at;
 }
 
-void RangeEvaluator::AddThereOfPoint(absl::Time time, const TimeThere& there) {
-  const int64_t window = grid_.WindowOf(time);
+void RangeEvaluator::AddThereOfPoint(int64_t window, const TimeThere& there) {
   all_of_points_.Add(window, there.all);
   sound_of_points_.Add(window, there.sound);
 }

@@ -117,7 +117,7 @@ class RangeEvaluator {
   // Returns the first window whose number is at least `number`.
   std::vector<Window>::iterator FindWindow(int64_t number);
   // A sample with a point of its own counts for the presence in its window.
-  void AddThereOfPoint(absl::Time time, const TimeThere& there);
+  void AddThereOfPoint(int64_t window, const TimeThere& there);
   // Returns the time in a window, with that of such samples.
   TimeThere ThereIn(const Window& window) const;
   void NoteNewest(const RawSample& sample, absl::Duration interval,
@@ -192,6 +192,7 @@ class RangeEvaluator {
   WindowAccumulator of_tick_;  // of the last point, if it is thinned
   TimeThere of_tick_there_;
   int64_t of_tick_length_ = 0;  // of its tick intervals
+  absl::Time of_tick_end_ = absl::InfinitePast();
 };
 
 }  // namespace fleetperf::aggregator

@@ -282,5 +282,31 @@ TEST_F(ThinnedRules, WindowsOfAShortStepAreLabeledWithTheirMinutes) {
                           "150: 2"));  // the end of the range
 }
 
+TEST_F(ThinnedRules, PresenceIncludesTheTimeBeforeTheFirstPiece) {
+  // The first sample is at 29.5 s, at the end of what is thinned first.
+  JobAgent agent(&store_, "web-1");
+  agent.SetPlan(absl::Seconds(1));
+  const uint32_t a = agent.Job("a");
+  for (int t = 0; t < 60; ++t) {
+    std::vector<JobAgent::Values> jobs;
+    if (t >= 29) {
+      jobs.push_back({.job = a, .time = kCpuSecond * static_cast<uint64_t>(t)});
+    }
+    agent.Tick(t + 0.5, jobs);
+    if (t != 29 && t != 59) continue;
+    ASSERT_OK(agent.Send());
+    ASSERT_OK(store_.Compact());
+    ASSERT_OK(store_.Thin(Resolution::kMinute));
+  }
+  const auto results = Run(Of("\\Job(a)\\% Time", 0, 60, 10));
+  ASSERT_OK(results);
+  const std::vector<Point>& points = results->front().points;
+  ASSERT_EQ(points.size(), 1);
+  EXPECT_EQ(points[0].time, At(60));
+  EXPECT_EQ(points[0].value.result.value, 100);
+  // There from 29.5 s to 59.5 s; absent since 0.5 s.
+  EXPECT_DOUBLE_EQ(points[0].value.presence, 30 / 59.0);
+}
+
 }  // namespace
 }  // namespace fleetperf::aggregator
