@@ -73,7 +73,7 @@ def differs(expected, point, question):
         return f"presence {presence}, expected {float(expected.presence)}"
     is_combined = question["only_windows"]
     if is_combined and question["unit"]:
-        return ""  # also of series that ended, see without_end
+        return ""  # also of series that ended, see with_common_end
     if expected.cause is not None and expected.cause != cause:
         return f"cause {cause!r}, expected {expected.cause!r}"
     if expected.coverage is not None and abs(
@@ -88,19 +88,27 @@ def is_close(expected, number):
         abs(exact), abs(number), float(expected.scale))
 
 
-def without_end(points, has_value):
-    """Without the windows at the end that have no value."""
-    while points and not has_value(points[-1]):
+def without_end(points, time_of, has_value, last):
+    """Without the windows after `last` that have no value."""
+    while points and time_of(points[-1]) > last and not has_value(points[-1]):
         points = points[:-1]
     return points
 
 
+def with_common_end(expected, points):
+    """When a series ended is known to a minute or hour only."""
+    if not expected or not points:
+        return expected, points
+    return (without_end(expected, lambda p: p.time,
+                        lambda p: p.value.status in ("ok", "anything"),
+                        points[-1][0]),
+            without_end(points, lambda p: p[0], lambda p: p[1] == "ok",
+                        expected[-1].time))
+
+
 def compare_points(expected, points, question):
     if question["unit"]:
-        # When a series ended is known to a minute or hour only.
-        expected = without_end(
-            expected, lambda p: p.value.status in ("ok", "anything"))
-        points = without_end(points, lambda p: p[1] == "ok")
+        expected, points = with_common_end(expected, points)
     for point, got in itertools.zip_longest(expected, points):
         if got is None and point.value.status == "anything":
             continue
