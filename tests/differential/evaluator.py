@@ -273,7 +273,7 @@ def pieces_in(series, start, end, question):
 def window_value(series, start, end, question, pieces):
     """The value of the window (start, end] with these pieces."""
     if question["unit"]:
-        if lacks_multi(series, start, end, question["unit"]):
+        if lacks_multi(series, start, end):
             return ANYTHING
         used = used_of_thinned(pieces, question)
         if not used:
@@ -293,15 +293,13 @@ def used_of_thinned(pieces, question):
     return [p for p in pieces if p.growth or is_used(p, question)]
 
 
-def lacks_multi(series, start, end, unit):
-    """Whether the last sample of a summary lacks M."""
-    last = {}
-    for tick in series.samples:
-        if start < tick.time <= end:
-            sample = tick.samples[series.key]
-            last[sample.life, -(-tick.time // unit)] = sample.values
+def lacks_multi(series, start, end):
+    """Whether the last sample of a summary may lack M. Which sample that is
+    depends on how the samples were stored."""
     return series.counter.formula in NEEDS_MULTI and any(
-        values["multi"] is None for values in last.values())
+        start < tick.time <= end and
+        tick.samples[series.key].values["multi"] is None
+        for tick in series.samples)
 
 
 def of_thinned(counter, value, question):

@@ -19,7 +19,7 @@ using testing::ClocksAt;
 using ::testing::ElementsAre;
 using testing::TestAgent;
 
-constexpr uint64_t kCpuSecond = 10'000'000;  // of processor time
+constexpr uint64_t kJobSecond = 10'000'000;  // of processor time
 
 perflib::CountersetRegistration JobRegistration() {
   return {.guid = *perflib::ParseGuid("{00000000-0000-4000-8000-0000000007a6}"),
@@ -132,7 +132,7 @@ TEST_F(QueryRules, AChangeOfThePlanBeginsANewQuery) {
     agent.SetPlan(absl::Seconds(interval));
     for (const int t : ticks) {
       agent.Tick(t,
-                 {{.job = a, .time = kCpuSecond * static_cast<uint64_t>(t)}});
+                 {{.job = a, .time = kJobSecond * static_cast<uint64_t>(t)}});
     }
   };
   collect(5, {0, 5});
@@ -205,7 +205,7 @@ TEST_F(QueryRules, LooksBackByTheIntervalOfAnEarlierPlan) {
   for (const int t : {0, 5, 10, 11, 12, 13}) {
     if (t == 0) agent.SetPlan(absl::Seconds(5));
     if (t == 11) agent.SetPlan(absl::Seconds(1));
-    agent.Tick(t, {{.job = a, .time = kCpuSecond * static_cast<uint64_t>(t)}});
+    agent.Tick(t, {{.job = a, .time = kJobSecond * static_cast<uint64_t>(t)}});
     ASSERT_OK(agent.Send());
   }
   EXPECT_THAT(Ask(Of("\\Job(a)\\% Time", 9, 10)),
@@ -290,7 +290,7 @@ TEST_F(ThinnedRules, PresenceIncludesTheTimeBeforeTheFirstPiece) {
   for (int t = 0; t < 60; ++t) {
     std::vector<JobAgent::Values> jobs;
     if (t >= 29) {
-      jobs.push_back({.job = a, .time = kCpuSecond * static_cast<uint64_t>(t)});
+      jobs.push_back({.job = a, .time = kJobSecond * static_cast<uint64_t>(t)});
     }
     agent.Tick(t + 0.5, jobs);
     if (t != 29 && t != 59) continue;
