@@ -1,6 +1,5 @@
 """Random questions about histories."""
 
-import rules
 from history import HOUR, MINUTE, SECOND
 
 STEPS = [SECOND // 2, SECOND, 2 * SECOND, 5 * SECOND // 2, 5 * SECOND,

@@ -1,4 +1,0 @@
-"""Which of the rules the aggregator follows already."""
-
-# Expressions with numbers, parentheses and several operators.
-EXPRESSIONS = False
