@@ -198,8 +198,9 @@ class Checker {
 
   // Tries each query of the plan once, each on its own handle.
   void TryPlan(Source& source, const std::string& machine,
-               const std::vector<CountersetRegistration>& registrations) {
-    const Resolution resolution = ResolvePlan(plan_, machine, registrations);
+               std::vector<CountersetRegistration> registrations) {
+    const Resolution resolution =
+        DefineAndResolve(source, plan_, machine, &registrations);
     for (const Resolution::Problem& problem : resolution.problems) {
       Problem(
           absl::StrCat(plan_.NameOf(problem.planned), ": ", problem.message));

@@ -172,8 +172,7 @@ void Collection::Regroup() {
          .schedule = schedules.emplace(interval, begins_now).first->second,
          .backoff = Backoff(kFirstRetry, kMaxRetry)});
   };
-  const Resolution resolution =
-      ResolvePlan(plan_, options_.machine, registrations());
+  const Resolution resolution = Resolve();
   std::vector<ResolvedQuery> queries = resolution.queries;
   groups_ = TakeUnchangedGroups(&queries);
   for (std::vector<ResolvedQuery>& handle : GroupByHandle(std::move(queries))) {
@@ -189,6 +188,15 @@ void Collection::Regroup() {
     for (const absl::Duration interval : intervals) add_group(interval, {});
   }
   UpdateReports(resolution);
+}
+
+Resolution Collection::Resolve() {
+  std::vector<CountersetRegistration> known = registrations();
+  Resolution resolution =
+      DefineAndResolve(*options_.source, plan_, options_.machine, &known);
+  absl::MutexLock lock(&mutex_);
+  registrations_ = std::move(known);
+  return resolution;
 }
 
 // Also removes the queries of the unchanged groups from `queries`.

@@ -109,6 +109,8 @@ class Collection {
   // are kept.
   void Regroup();
   std::vector<Group> TakeUnchangedGroups(std::vector<ResolvedQuery>* queries);
+  // Defines the counters that only the plan names, and resolves the plan.
+  Resolution Resolve();
   void UpdateReports(const Resolution& resolution);
   void AddMergedQueries(std::vector<QueryReport>* reports) const;
   void Open(Group& group);

@@ -9,6 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "agent/collect/registrations.h"
 #include "base/suggest.h"
 #include "perflib/counter_type.h"
 
@@ -249,6 +250,36 @@ Resolution ResolvePlan(
           {i, absl::StrCat("there is no counterset \"", planned.counterset,
                            "\"", DidYouMean(planned.counterset, names))});
     }
+  }
+  return resolution;
+}
+
+Resolution DefineAndResolve(
+    Source& source, Plan plan, const std::string& machine,
+    std::vector<CountersetRegistration>* registrations) {
+  std::vector<PlannedQuery> queries;
+  std::vector<size_t> positions;  // in the plan
+  for (size_t query = 0; query < plan.queries.size(); ++query) {
+    if (!IsFor(plan.queries[query], machine)) continue;
+    queries.push_back(plan.queries[query]);
+    positions.push_back(query);
+  }
+  const DefinedCounters defined = source.DefineCounters(&queries);
+  for (size_t i = 0; i < queries.size(); ++i) {
+    plan.queries[positions[i]] = std::move(queries[i]);
+  }
+  for (CountersetRegistration& registration : *registrations) {
+    if (std::count(defined.changed.begin(), defined.changed.end(),
+                   registration.guid) == 0) {
+      continue;
+    }
+    auto loaded = LoadRegistration(source, registration.guid);
+    if (loaded.ok()) registration = *std::move(loaded);
+  }
+  Resolution resolution = ResolvePlan(plan, machine, *registrations);
+  for (const DefinedCounters::Problem& problem : defined.problems) {
+    resolution.problems.push_back(
+        {.planned = positions[problem.query], .message = problem.message});
   }
   return resolution;
 }

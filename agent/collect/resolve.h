@@ -10,6 +10,7 @@
 
 #include "absl/time/time.h"
 #include "agent/collect/plan.h"
+#include "agent/source/source.h"
 #include "perflib/path.h"
 #include "perflib/registration.h"
 
@@ -60,6 +61,12 @@ struct Resolution {
 Resolution ResolvePlan(
     const Plan& plan, const std::string& machine,
     const std::vector<perflib::CountersetRegistration>& registrations);
+
+// Defines the counters that only the plan names (Source::DefineCounters),
+// reloads the registrations that this changes, and resolves the plan.
+Resolution DefineAndResolve(
+    Source& source, Plan plan, const std::string& machine,
+    std::vector<perflib::CountersetRegistration>* registrations);
 
 }  // namespace fleetperf::agent
 

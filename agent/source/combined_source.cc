@@ -145,6 +145,10 @@ class CombinedSource : public Source {
     if (guids.ok()) own_countersets_.insert(guids->begin(), guids->end());
   }
 
+  DefinedCounters DefineCounters(std::vector<PlannedQuery>* queries) override {
+    return machines_->DefineCounters(queries);
+  }
+
   absl::StatusOr<std::vector<Guid>> EnumerateCounterSet() override {
     ASSIGN_OR_RETURN(std::vector<Guid> guids, machines_->EnumerateCounterSet());
     std::erase_if(guids, [&](const Guid& guid) {

@@ -3,13 +3,16 @@
 #ifndef FLEETPERF_AGENT_SOURCE_PROVIDER_H_
 #define FLEETPERF_AGENT_SOURCE_PROVIDER_H_
 
+#include <atomic>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "agent/source/source.h"
 #include "perflib/clocks.h"
 #include "perflib/registration.h"
 
@@ -72,12 +75,21 @@ class CountersetSample {
 // Thread-compatible.
 class Provider {
  public:
-  explicit Provider(perflib::CountersetRegistration registration)
-      : registration_(std::move(registration)) {}
+  explicit Provider(perflib::CountersetRegistration registration) {
+    Register(std::move(registration));
+  }
   virtual ~Provider() = default;
 
+  // Thread-safe. The reference stays valid when the registration changes.
   const perflib::CountersetRegistration& registration() const {
-    return registration_;
+    return *current_.load();
+  }
+
+  // Source::DefineCounters for this counterset. Positions of the present
+  // counters stay.
+  virtual DefinedCounters DefineCounters(
+      std::vector<PlannedQuery>* /*queries*/) {
+    return {};
   }
 
   // Fills `sample`, which is empty, with the current instances and at least the
@@ -87,8 +99,18 @@ class Provider {
   virtual absl::Status Sample(ColumnSet needed, const perflib::Clocks& clocks,
                               CountersetSample* sample) = 0;
 
+ protected:
+  void Register(perflib::CountersetRegistration registration) {
+    registrations_.push_back(std::make_unique<perflib::CountersetRegistration>(
+        std::move(registration)));
+    current_.store(registrations_.back().get());
+  }
+
  private:
-  const perflib::CountersetRegistration registration_;
+  // All registrations so far.
+  std::vector<std::unique_ptr<const perflib::CountersetRegistration>>
+      registrations_;
+  std::atomic<const perflib::CountersetRegistration*> current_;
 };
 
 }  // namespace fleetperf::agent

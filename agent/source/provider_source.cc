@@ -1,6 +1,7 @@
 #include "agent/source/provider_source.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
@@ -58,6 +59,19 @@ class Providers {
       if (provider->registration().guid == guid) return provider.get();
     }
     return nullptr;
+  }
+
+  DefinedCounters DefineCounters(std::vector<PlannedQuery>* queries) {
+    absl::MutexLock lock(&mutex_);
+    DefinedCounters all;
+    for (const auto& provider : providers_) {
+      DefinedCounters defined = provider->DefineCounters(queries);
+      std::move(defined.changed.begin(), defined.changed.end(),
+                std::back_inserter(all.changed));
+      std::move(defined.problems.begin(), defined.problems.end(),
+                std::back_inserter(all.problems));
+    }
+    return all;
   }
 
   // Fills the sample and status of each entry and returns the clocks of that
@@ -250,6 +264,10 @@ class ProviderSource : public Source {
   ProviderSource(std::vector<std::unique_ptr<Provider>> providers,
                  const Clock& clock)
       : providers_(std::move(providers), clock) {}
+
+  DefinedCounters DefineCounters(std::vector<PlannedQuery>* queries) override {
+    return providers_.DefineCounters(queries);
+  }
 
   absl::StatusOr<std::vector<Guid>> EnumerateCounterSet() override {
     std::vector<Guid> guids;

@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/planned_query.h"
 #include "perflib/guid.h"
 #include "perflib/layout.h"
 #include "perflib/query.h"
@@ -42,10 +43,32 @@ class QueryHandle {
   virtual absl::Status QueryCounterData(std::string* block) = 0;
 };
 
+// The result of Source::DefineCounters.
+struct DefinedCounters {
+  // Countersets whose registrations have new counters.
+  std::vector<perflib::Guid> changed;
+  // Counters that cannot be counted here: the query's position in the plan, and
+  // the reason.
+  struct Problem {
+    size_t query;
+    std::string message;
+  };
+  std::vector<Problem> problems;
+};
+
 // Thread-safe. Must outlive its query handles.
 class Source {
  public:
   virtual ~Source() = default;
+
+  // Adds the counters that `queries` name to countersets whose counters are
+  // chosen by plans, as those of "Linux Perf" are, and replaces each name by
+  // that of its registration. Counters that an earlier call defined stay. No
+  // PerfLib call: the counters of all other countersets are registered.
+  virtual DefinedCounters DefineCounters(
+      std::vector<PlannedQuery>* /*queries*/) {
+    return {};
+  }
 
   // PerfEnumerateCounterSet
   virtual absl::StatusOr<std::vector<perflib::Guid>> EnumerateCounterSet() = 0;

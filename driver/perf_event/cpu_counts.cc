@@ -155,6 +155,12 @@ bool CpuCounts::Read(OpenGroup* open, Cpu* cpu) {
   return true;
 }
 
+std::vector<int> CpuCounts::known_cpus() const {
+  std::vector<int> known;
+  for (const auto& [number, cpu] : cpus_) known.push_back(number);
+  return known;
+}
+
 const ScaledTotal* CpuCounts::Find(int number, size_t event) const {
   const auto cpu = cpus_.find(number);
   if (cpu == cpus_.end()) return nullptr;

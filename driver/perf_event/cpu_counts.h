@@ -44,6 +44,9 @@ class CpuCounts {
   // All CPUs that are online, in ascending order.
   const std::vector<int>& cpus() const { return online_; }
 
+  // The same, and CPUs that were online before.
+  std::vector<int> known_cpus() const;
+
   // The count of an event on a CPU; nullptr if the event does not count there.
   // Events are numbered through all groups. A CPU that comes back continues
   // from its last count.

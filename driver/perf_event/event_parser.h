@@ -24,8 +24,8 @@ namespace fleetperf::perf_event {
 //                                 and :rw; :x has the length of a pointer
 // followed by modifiers after ":", or after the last "/" of a PMU's event:
 //   u k h     counts only in user mode, the kernel, the hypervisor, or several;
-//             without them, the event's own flags hold (Event::flags), which
-//             exclude the kernel where perf does not
+//             without them, in all modes, as perf does; that needs
+//             CAP_PERFMON or perf_event_paranoid below 2
 //   G H       counts only in guests, only in the host, or in both
 //   I         does not count while the CPU is idle
 //   p pp ppp  precise_ip 1, 2, 3; P: the PMU's maximum. Excludes guests, unless

@@ -318,11 +318,9 @@ uint64_t ModifiedFlags(uint64_t flags, const Modifiers& modifiers,
   };
   const bool has_mode =
       modifiers.user || modifiers.kernel || modifiers.hypervisor;
-  if (has_mode) {
-    set(flag::kExcludeUser, !modifiers.user);
-    set(flag::kExcludeKernel, !modifiers.kernel);
-    set(flag::kExcludeHypervisor, !modifiers.hypervisor);
-  }
+  set(flag::kExcludeUser, has_mode && !modifiers.user);
+  set(flag::kExcludeKernel, has_mode && !modifiers.kernel);
+  set(flag::kExcludeHypervisor, has_mode && !modifiers.hypervisor);
   const int precise = modifiers.max_precise ? max_precise : modifiers.precise;
   if (modifiers.guest || modifiers.host) {
     set(flag::kExcludeGuest, !modifiers.guest);

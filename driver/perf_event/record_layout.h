@@ -48,8 +48,8 @@ struct SampleParts {
 };
 
 struct RecordLayout {
-  // `order` is the byte order of the records, which is another machine's if they
-  // come from a file.
+  // `order` is the byte order of the records, which is another machine's if
+  // they come from a file.
   explicit RecordLayout(const Attributes& attributes,
                         std::endian order = std::endian::native);
 

@@ -3,6 +3,8 @@
 #include <utility>
 #include <vector>
 
+#include "agent/source/linux/hardware_counters.h"
+#include "agent/source/linux/linux_perf.h"
 #include "agent/source/linux/memory.h"
 #include "agent/source/linux/network_interface.h"
 #include "agent/source/linux/physical_disk.h"
@@ -22,6 +24,12 @@ std::unique_ptr<Source> MakeLinuxSource(const LinuxSourceOptions& options) {
   providers.push_back(std::make_unique<NetworkInterface>(options.root));
   providers.push_back(
       std::make_unique<ProcessV2>(options.root, options.max_open_files));
+  providers.push_back(std::make_unique<LinuxPerf>(
+      *options.events, options.root, options.max_event_descriptors / 2));
+  if (CheckHardwarePmu(*options.events).ok()) {
+    providers.push_back(std::make_unique<HardwareCounters>(
+        *options.events, options.max_event_descriptors / 2));
+  }
   return MakeProviderSource(std::move(providers), *options.clock);
 }
 

@@ -9,6 +9,7 @@
 
 #include "agent/source/source.h"
 #include "base/clock.h"
+#include "driver/perf_event/system.h"
 
 namespace fleetperf::agent {
 
@@ -18,6 +19,9 @@ struct LinuxSourceOptions {
   const Clock* clock = &Clock::Real();
   // The maximum number of files kept open for processes.
   size_t max_open_files = 1024;
+  // For events, and the maximum number of their descriptors.
+  perf_event::System* events = &perf_event::LinuxSystem();
+  size_t max_event_descriptors = 1024;
 };
 
 std::unique_ptr<Source> MakeLinuxSource(const LinuxSourceOptions& options);

@@ -11,9 +11,11 @@ absl::StatusOr<std::unique_ptr<Source>> OpenLocalSource(
     return absl::InvalidArgumentError(
         "perflib_dll is supported only on Windows; remove it");
   }
-  // Half of the limit, because connections and other files also need
+  // Not all of the limit, because connections and other files also need
   // descriptors.
-  return MakeLinuxSource({.max_open_files = RaiseOpenFileLimit() / 2});
+  const size_t limit = RaiseOpenFileLimit();
+  return MakeLinuxSource(
+      {.max_open_files = limit / 2, .max_event_descriptors = limit / 4});
 }
 
 absl::StatusOr<std::unique_ptr<Source>> OpenRemoteSource(

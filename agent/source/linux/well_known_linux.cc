@@ -1,8 +1,18 @@
+#include <string>
+
+#include "agent/source/linux/hardware_counters.h"
 #include "agent/source/well_known.h"
+#include "driver/perf_event/system.h"
 
 namespace fleetperf::agent {
 
-// Every Linux has all countersets of the Linux source.
-absl::Span<const WellKnownCounterset> WellKnownCountersets() { return {}; }
+// Every Linux has all countersets of the Linux source, except those of a PMU.
+absl::Span<const WellKnownCounterset> WellKnownCountersets() {
+  static const auto* const kWhy =
+      new std::string(CheckHardwarePmu(perf_event::LinuxSystem()).message());
+  static const WellKnownCounterset kCountersets[] = {
+      {"Hardware Counters", *kWhy}};
+  return kCountersets;
+}
 
 }  // namespace fleetperf::agent

@@ -136,7 +136,7 @@ TEST(EventParserTest, EventsOfPmus) {
   ASSERT_TRUE(terms.ok()) << terms.status();
   EXPECT_EQ(terms->type, 4u);
   EXPECT_EQ(terms->config, 0x13cu);
-  EXPECT_EQ(terms->flags, kOnlyUser);
+  EXPECT_EQ(terms->flags, 0u);
   EXPECT_EQ(terms->name, "cpu/event=0x3c,umask=0x1/");
   const absl::StatusOr<Event> alias = Parse("msr/smi/");
   ASSERT_TRUE(alias.ok()) << alias.status();
@@ -239,25 +239,25 @@ TEST(EventParserTest, Tracepoints) {
 TEST(EventParserTest, ModifiersSetFlags) {
   const uint64_t precise = 1 << flag::kPreciseIpShift;
   const std::pair<const char*, uint64_t> cases[] = {
-      {"instructions", kOnlyUser},
+      {"instructions", 0},
       {"instructions:u", kOnlyUser},
       {"instructions:k", kAllModes & ~flag::kExcludeKernel},
       {"instructions:h", kAllModes & ~flag::kExcludeHypervisor},
       {"instructions:uk", flag::kExcludeHypervisor},
       {"instructions:ukh", 0},
-      {"instructions:G", kOnlyUser | flag::kExcludeHost},
-      {"instructions:H", kOnlyUser | flag::kExcludeGuest},
-      {"instructions:GH", kOnlyUser},
-      {"instructions:I", kOnlyUser | flag::kExcludeIdle},
-      {"instructions:p", kOnlyUser | precise | flag::kExcludeGuest},
-      {"instructions:ppp", kOnlyUser | 3 * precise | flag::kExcludeGuest},
-      {"instructions:P", kOnlyUser | 3 * precise | flag::kExcludeGuest},
-      {"instructions:ppGH", kOnlyUser | 2 * precise},
-      {"instructions:D", kOnlyUser | flag::kPinned},
-      {"instructions:e", kOnlyUser | flag::kExclusive},
+      {"instructions:G", flag::kExcludeHost},
+      {"instructions:H", flag::kExcludeGuest},
+      {"instructions:GH", 0},
+      {"instructions:I", flag::kExcludeIdle},
+      {"instructions:p", precise | flag::kExcludeGuest},
+      {"instructions:ppp", 3 * precise | flag::kExcludeGuest},
+      {"instructions:P", 3 * precise | flag::kExcludeGuest},
+      {"instructions:ppGH", 2 * precise},
+      {"instructions:D", flag::kPinned},
+      {"instructions:e", flag::kExclusive},
       {"cpu/event=1/uk", flag::kExcludeHypervisor},
       {"cpu/event=1/:uk", flag::kExcludeHypervisor},
-      {"cpu/event=1/P", kOnlyUser | 3 * precise | flag::kExcludeGuest},
+      {"cpu/event=1/P", 3 * precise | flag::kExcludeGuest},
       {"msr/smi/P", 0},
       {"cs", 0},
       {"cs:k", flag::kExcludeUser | flag::kExcludeHypervisor},

@@ -19,6 +19,7 @@
 #include "absl/strings/string_view.h"
 #include "agent/collect/registrations.h"
 #include "agent/source/linux/linux_source.h"
+#include "driver/perf_event/simulation/simulated_system.h"
 #include "perflib/block_reader.h"
 #include "tests/support/simulated_clock.h"
 #include "tests/support/status_matchers.h"
@@ -70,15 +71,17 @@ class LinuxFixture : public ::testing::Test {
 
   agent::Source& source() {
     if (source_ == nullptr) {
-      source_ = agent::MakeLinuxSource({.root = directory_.path(),
-                                        .clock = &clock_,
-                                        .max_open_files = max_open_files_});
+      source_ = agent::MakeLinuxSource(
+          {.root = directory_.path(),
+           .clock = &clock_,
+           .max_open_files = max_open_files_,
+           .events = events_.get(),
+           .max_event_descriptors = max_event_descriptors_});
     }
     return *source_;
   }
 
-  const perflib::CountersetRegistration& Registration(
-      absl::string_view counterset) {
+  std::vector<perflib::CountersetRegistration>& registrations() {
     if (registrations_.empty()) {
       std::vector<std::string> warnings;
       registrations_ = agent::LoadRegistrations(
@@ -86,7 +89,12 @@ class LinuxFixture : public ::testing::Test {
                            .value();
       EXPECT_TRUE(warnings.empty());
     }
-    for (const auto& registration : registrations_) {
+    return registrations_;
+  }
+
+  const perflib::CountersetRegistration& Registration(
+      absl::string_view counterset) {
+    for (const auto& registration : registrations()) {
       if (registration.name == counterset) return registration;
     }
     throw std::invalid_argument(absl::StrCat("no counterset ", counterset));
@@ -99,9 +107,14 @@ class LinuxFixture : public ::testing::Test {
   // Same, with one query per counter.
   Reading Sample(absl::string_view counterset,
                  const std::vector<uint32_t>& counter_ids) {
+    return Sample(Open(counterset, counter_ids).get(), counterset, counter_ids);
+  }
+
+  std::unique_ptr<agent::QueryHandle> Open(
+      absl::string_view counterset, const std::vector<uint32_t>& counter_ids) {
     const perflib::CountersetRegistration& registration =
         Registration(counterset);
-    const auto handle = source().OpenQueryHandle().value();
+    auto handle = source().OpenQueryHandle().value();
     std::vector<perflib::CounterIdentifier> identifiers;
     for (const uint32_t id : counter_ids) {
       identifiers.push_back(
@@ -110,24 +123,37 @@ class LinuxFixture : public ::testing::Test {
            .instance = registration.HasInstances() ? "*" : ""});
     }
     EXPECT_OK(handle->AddCounters(&identifiers));
+    for (const perflib::CounterIdentifier& identifier : identifiers) {
+      EXPECT_EQ(identifier.status, perflib::kErrorSuccess);
+    }
+    return handle;
+  }
+
+  // Takes a block of a handle with one query per counter.
+  Reading Sample(agent::QueryHandle* handle, absl::string_view counterset,
+                 const std::vector<uint32_t>& counter_ids) {
     std::string bytes;
     EXPECT_OK(handle->QueryCounterData(&bytes));
     perflib::ParsedBlock block;
     perflib::ReadBlock(bytes, &block);
     EXPECT_TRUE(block.defects.empty()) << block.defects[0].ToString();
     EXPECT_EQ(block.warning_count, 0);
-    EXPECT_EQ(block.results.size(), identifiers.size());
+    EXPECT_EQ(block.results.size(), counter_ids.size());
     Reading reading;
     for (size_t i = 0; i < block.results.size(); ++i) {
-      EXPECT_EQ(identifiers[i].status, perflib::kErrorSuccess);
-      AddResult(registration, counter_ids[i], block, block.results[i],
-                &reading);
+      AddResult(Registration(counterset), counter_ids[i], block,
+                block.results[i], &reading);
     }
     return reading;
   }
 
   SimulatedClock clock_;
   size_t max_open_files_ = 1024;
+  // A machine without a PMU.
+  std::shared_ptr<perf_event::System> events_ =
+      std::make_shared<perf_event::SimulatedSystem>(
+          perf_event::SimulatedMachine{.hardware_counters = 0});
+  size_t max_event_descriptors_ = 1024;
 
  private:
   static void AddResult(const perflib::CountersetRegistration& registration,

@@ -16,6 +16,7 @@ using perflib::CountersetRegistration;
 using perflib::RegistrationRequest;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsSupersetOf;
 using testing::StatusIs;
 
 // The values of winperf.h.
@@ -31,6 +32,8 @@ constexpr uint32_t AVGB = 1073874176;
 constexpr uint32_t QLEN = 5571840;
 constexpr uint32_t FRAC = 537003008;
 constexpr uint32_t ELAPSED = 807666944;
+constexpr uint32_t SAMPLE_FRACTION = 0x20C20400;
+constexpr uint32_t SAMPLE_BASE = 0x40030401;
 constexpr uint32_t AVERAGE_BASE = 0x40030402;
 constexpr uint32_t RAW_BASE = 0x40030403;
 constexpr uint32_t LARGE_RAW_BASE = 0x40030500;
@@ -165,6 +168,14 @@ std::string Uuid5(const std::string& name_space, const std::string& name) {
 
 class RegistrationTest : public testing::LinuxFixture {
  protected:
+  // With a PMU, which adds a counterset.
+  RegistrationTest() {
+    auto machine = std::make_shared<perf_event::SimulatedSystem>();
+    machine->SetRate(
+        perf_event::Hardware(perf_event::HardwareEvent::kInstructions), 1);
+    events_ = std::move(machine);
+  }
+
   std::vector<CountersetRegistration> All() {
     std::vector<std::string> warnings;
     auto registrations =
@@ -178,7 +189,9 @@ class RegistrationTest : public testing::LinuxFixture {
 TEST_F(RegistrationTest, HasWindowsNamesAndTypes) {
   std::vector<std::string> names;
   for (const CountersetRegistration& set : All()) names.push_back(set.name);
-  ASSERT_EQ(names.size(), std::size(kExpected));
+  // Two have no counterpart on Windows.
+  EXPECT_THAT(names, IsSupersetOf({"Hardware Counters", "Linux Perf"}));
+  ASSERT_EQ(names.size(), std::size(kExpected) + 2);
   for (const ExpectedRegistration& expected : kExpected) {
     SCOPED_TRACE(expected.counterset);
     const CountersetRegistration& set = Registration(expected.counterset);
@@ -223,10 +236,12 @@ TEST_F(RegistrationTest, HasWindowsIdsInProcessorInformation) {
 }
 
 TEST_F(RegistrationTest, LinksLeadToCountersOfTheRightType) {
-  const std::map<uint32_t, uint32_t> kBaseOfType = {{AVGT, AVERAGE_BASE},
-                                                    {AVGB, AVERAGE_BASE},
-                                                    {FRAC, RAW_BASE},
-                                                    {P100, LARGE_RAW_BASE}};
+  const std::map<uint32_t, uint32_t> kBaseOfType = {
+      {AVGT, AVERAGE_BASE},
+      {AVGB, AVERAGE_BASE},
+      {FRAC, RAW_BASE},
+      {P100, LARGE_RAW_BASE},
+      {SAMPLE_FRACTION, SAMPLE_BASE}};
   for (const CountersetRegistration& set : All()) {
     const auto type_of = [&](uint32_t id) -> std::optional<uint32_t> {
       const CounterRegistration* counter = set.FindCounter(id);
@@ -272,12 +287,27 @@ TEST_F(RegistrationTest, CountersHaveKnownTypesHelpAndUniqueNames) {
 
 TEST_F(RegistrationTest, LoadAveragesAreInHundredths) {
   for (const CountersetRegistration& set : All()) {
+    if (set.name == "Hardware Counters") continue;
     for (const CounterRegistration& counter : set.counters) {
       const bool load = counter.name.find("Load Average") == 0;
       EXPECT_EQ(counter.default_scale, load ? -2 : 0) << counter.name;
       EXPECT_EQ((counter.attrib & perflib::kAttribDisplayAsReal) != 0, load);
     }
   }
+}
+
+// Watts are counted in microjoules, and frequencies in cycles per 100 ns.
+TEST_F(RegistrationTest, HardwareCountersAreInWattsAndMegahertz) {
+  std::map<std::string, int> scales;
+  for (const auto& counter : Registration("Hardware Counters").counters) {
+    if (counter.default_scale != 0) {
+      scales[counter.name] = counter.default_scale;
+    }
+  }
+  EXPECT_EQ(scales, (std::map<std::string, int>{{"Active Frequency", 1},
+                                                {"Average Frequency", 1},
+                                                {"Package Power", -6},
+                                                {"Memory Power", -6}}));
 }
 
 TEST_F(RegistrationTest, GuidsAreDerivedFromNames) {

@@ -1,0 +1,37 @@
+// The temperatures of CPUs, from the drivers coretemp and k10temp.
+
+#ifndef FLEETPERF_AGENT_SOURCE_LINUX_CORE_TEMPERATURES_H_
+#define FLEETPERF_AGENT_SOURCE_LINUX_CORE_TEMPERATURES_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "driver/perf_event/system.h"
+
+namespace fleetperf::agent {
+
+// Finds each CPU's sensor once. Thread-compatible.
+class CoreTemperatures {
+ public:
+  explicit CoreTemperatures(perf_event::System& system);
+
+  // Degrees Celsius; std::nullopt without a sensor.
+  std::optional<uint64_t> Of(int cpu) const;
+
+ private:
+  void AddSensors(const std::string& directory);
+
+  perf_event::System& system_;
+  // The files of coretemp's sensors, by package and core, and of the first
+  // k10temp.
+  std::map<std::pair<int, int>, std::string> cores_;
+  std::string processor_;
+  std::map<int, std::string> files_;  // by CPU
+};
+
+}  // namespace fleetperf::agent
+
+#endif  // FLEETPERF_AGENT_SOURCE_LINUX_CORE_TEMPERATURES_H_
