@@ -15,8 +15,8 @@ void ScaledTotal::Add(uint64_t count, uint64_t time_enabled,
   last_running_ = time_running;
 
   const uint64_t running = time_running - start_running_;
+  is_known_ = is_known_ || running > 0 || total_enabled_ == 0;
   if (running == 0) return;
-  is_known_ = true;
   const unsigned __int128 product =
       static_cast<unsigned __int128>(count - start_count_) *
       (time_enabled - start_enabled_);

@@ -18,7 +18,8 @@ class ScaledTotal {
   // the last one is that of another event, from 0.
   void Add(uint64_t count, uint64_t time_enabled, uint64_t time_running);
 
-  // Whether the event ever ran.
+  // Whether the event ever ran, or was never enabled, as those of a cgroup are
+  // while no process of it runs: then its count is 0.
   bool is_known() const { return is_known_; }
   uint64_t total() const { return total_; }
   // Of all periods, in ns.

@@ -12,6 +12,14 @@ TEST(ScaledTotalTest, AnEventThatNeverRanIsUnknown) {
   EXPECT_FALSE(total.is_known());
 }
 
+// A cgroup without a running process.
+TEST(ScaledTotalTest, AnEventThatWasNeverEnabledIs0) {
+  ScaledTotal total;
+  total.Add(0, 0, 0);
+  EXPECT_TRUE(total.is_known());
+  EXPECT_EQ(total.total(), 0u);
+}
+
 TEST(ScaledTotalTest, CountsOfFullTimeAreExact) {
   ScaledTotal total;
   total.Add(5, 10, 10);

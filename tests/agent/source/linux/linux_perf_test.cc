@@ -79,12 +79,11 @@ TEST_F(LinuxPerfTest, CountsEventsThatThePlanNames) {
   EXPECT_THAT(Plan({"cycles", "page-faults"}), IsEmpty());
   SetRate("page-faults", 7);
   SampleAfter(absl::ZeroDuration());
-  SampleAfter(absl::Seconds(1));  // totals begin when all counts are known
   const testing::Reading reading = SampleAfter(absl::Seconds(2));
   EXPECT_THAT(reading.names, ElementsAre("0", "1", "_Total"));
   // The alias stands for its canonical name.
-  EXPECT_EQ(reading.Get("0", "cpu-cycles"), 3000u);
-  EXPECT_EQ(reading.Get("1", "page-faults"), 21u);
+  EXPECT_EQ(reading.Get("0", "cpu-cycles"), 2000u);
+  EXPECT_EQ(reading.Get("1", "page-faults"), 14u);
   EXPECT_EQ(reading.Get("_Total", "cpu-cycles"), 4000u);
 }
 
