@@ -172,6 +172,8 @@ TEST_F(BuilderKernelTest, TheKernelTakesTheOptionsOfSoftwareEvents) {
       Plain().Inherit().InheritThread(),
       Plain().Pinned().Exclusive(),
       Plain().RemoveOnExec(),
+      Plain().Sigtrap(7),
+      Plain().Skid(SampleSkid::kRequestZero).SamplePeriod(1),
       Plain().ExcludeUser(false).ExcludeIdle(),
       Plain().ExcludeHost(),
       Plain().ExcludeGuest(),
