@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "driver/perf_event/group.h"
 #include "driver/perf_event/simulation/simulated_system.h"
 #include "tests/driver/perf_event/events.h"
 #include "tests/driver/perf_event/kernel.h"
@@ -22,6 +23,8 @@ namespace fleetperf::perf_event {
 namespace {
 
 using fleetperf::testing::IsOkAndHolds;
+using fleetperf::testing::StatusIs;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Pair;
 
@@ -159,6 +162,21 @@ TEST(CounterTest, CallsAreThoseOfTheKernelsHeader) {
   EXPECT_THAT(last(), Pair(PERF_EVENT_IOC_SET_BPF, 42u));
   EXPECT_THAT(counter.QueryBpf(), IsOkAndHolds(IsEmpty()));
   EXPECT_EQ(last().first, PERF_EVENT_IOC_QUERY_BPF);
+}
+
+// read(2) returns 0 bytes for such an event.
+TEST(CounterTest, APinnedEventWithoutACounterIsInError) {
+  RingSystem system;
+  system.read_result = 0;
+  ASSERT_OK_AND_ASSIGN(const Counter counter,
+                       Builder(Cycles(), system).Pinned().Build());
+  EXPECT_THAT(counter.Read(), StatusIs(absl::StatusCode::kUnavailable,
+                                       HasSubstr("do not pin it")));
+  ASSERT_OK_AND_ASSIGN(Group group,
+                       Group::Create(Builder(Cycles(), system).Pinned()));
+  GroupValues values;
+  EXPECT_THAT(group.Read(&values), StatusIs(absl::StatusCode::kUnavailable,
+                                            HasSubstr("do not pin it")));
 }
 
 using BuilderKernelTest = KernelTest;

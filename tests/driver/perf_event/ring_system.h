@@ -29,6 +29,7 @@ class RingSystem final : public System {
     return 0;
   };
   int map_error = 0;
+  int64_t read_result = -EINVAL;
   bool page_is_damaged = false;
   std::map<std::string, std::string> files;
 
@@ -61,7 +62,7 @@ class RingSystem final : public System {
     }
     return 0;
   }
-  int64_t Read(int, void*, size_t) override { return -EINVAL; }
+  int64_t Read(int, void*, size_t) override { return read_result; }
   int Map(int descriptor, size_t size, uint64_t offset, bool,
           void** address) override {
     mapped_sizes.push_back(size);
