@@ -1,5 +1,5 @@
 // The counterset "Hardware Counters": its table, the same on all systems, and
-// the calculation of its columns from what a CPU counts.
+// the calculation of its columns from the counts of a CPU.
 
 #ifndef FLEETPERF_AGENT_SOURCE_HARDWARE_TABLE_H_
 #define FLEETPERF_AGENT_SOURCE_HARDWARE_TABLE_H_

@@ -62,8 +62,9 @@ class Source {
   virtual ~Source() = default;
 
   // Adds the counters that `queries` name to countersets whose counters are
-  // chosen by plans, as those of "Linux Perf" are, and replaces each name by
-  // that of its registration. Counters that an earlier call defined stay. No
+  // chosen by plans, as those of "Linux Perf" are. Replaces each name by that
+  // of its registration, and removes names with a problem, unless all have one.
+  // Counters that an earlier call defined stay. No
   // PerfLib call: the counters of all other countersets are registered.
   virtual DefinedCounters DefineCounters(
       std::vector<PlannedQuery>* /*queries*/) {

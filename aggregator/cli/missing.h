@@ -1,4 +1,4 @@
-// Reports what an answer lacks: on standard error, and as lines of JSON.
+// Reports the missing parts of an answer: on standard error, and as lines of JSON.
 
 #ifndef FLEETPERF_AGGREGATOR_CLI_MISSING_H_
 #define FLEETPERF_AGGREGATOR_CLI_MISSING_H_

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "agent/source/linux/model_events.h"
 #include "base/status_macros.h"
 #include "driver/perf_event/builder.h"
 #include "driver/perf_event/event_parser.h"
@@ -33,9 +34,9 @@ struct NamedCount {
 // Events of a group are on the PMU at the same time, so that their ratios are
 // right when groups take turns. The most important come first: the last groups
 // are left out if descriptors are short.
-const std::vector<std::vector<NamedCount>>& NamedCounts() {
+std::vector<std::vector<NamedCount>> NamedCounts(perf_event::System& system) {
   using enum HardwareCount;
-  static const auto* const kCounts = new std::vector<std::vector<NamedCount>>{
+  std::vector<std::vector<NamedCount>> counts = {
       {{kInstructions, "instructions"},
        {kCycles, "cpu-cycles"},
        {kReferenceCycles, "ref-cycles"}},
@@ -55,7 +56,10 @@ const std::vector<std::vector<NamedCount>>& NamedCounts() {
       {{kMemoryWriteBytes, "uncore_imc_free_running/data_write/",
         kBytesPerMib}},
   };
-  return *kCounts;
+  if (const auto l2 = FindL2Events(system)) {
+    counts.push_back({{kL2Hits, l2->hits}, {kL2Misses, l2->misses}});
+  }
+  return counts;
 }
 
 std::vector<TotalKind> TotalKinds() {
@@ -90,7 +94,7 @@ absl::Status CheckHardwarePmu(perf_event::System& system) {
 HardwareCounters::Events HardwareCounters::FindEvents(
     perf_event::System& system) {
   Events events;
-  for (const std::vector<NamedCount>& named : NamedCounts()) {
+  for (const std::vector<NamedCount>& named : NamedCounts(system)) {
     std::vector<std::vector<Event>> groups;
     std::vector<Counted> counted;
     for (const NamedCount& one : named) {

@@ -34,7 +34,7 @@ class HardwareCounters : public Provider {
                       CountersetSample* sample) override;
 
  private:
-  // What an event counts, and the factor for one count.
+  // The meaning of an event's count, and the factor for one count.
   struct Counted {
     HardwareCount count;
     size_t group;  // among the PMUs that have the event

@@ -170,15 +170,23 @@ void LinuxPerf::DefineQuery(size_t position, PlannedQuery* query,
     defined->problems.push_back(
         {.query = position, .message = std::string(status.message())});
   };
-  for (std::string& text : query->counters) {
+  std::vector<std::string> names;
+  for (const std::string& text : query->counters) {
+    names.push_back(text);
     if (Pattern(text).has_wildcards() || absl::StartsWith(text, "id:") ||
         text == kCounters[kTimeCounted].name) {
       continue;
     }
     const absl::StatusOr<size_t> column = Define(text);
     report(column.status());
-    if (column.ok()) text = registration().counters[*column].name;
+    if (column.ok()) {
+      names.back() = registration().counters[*column].name;
+    } else {
+      names.pop_back();
+    }
   }
+  // An empty list would mean all counters.
+  if (!names.empty()) query->counters = std::move(names);
   for (const auto& [column, events] : events_) {
     const std::string& name = events.front().name;
     const bool is_named =

@@ -25,7 +25,8 @@ class HardwareCountersTest : public testing::LinuxFixture {
   }
 
   void SetRate(const std::string& name, uint64_t per_second) {
-    for (const auto& event : *perf_event::ParseEvents(name, machine_)) {
+    const auto events = perf_event::ParseEvents(name, machine_);
+    for (const perf_event::Event& event : *events) {
       machine_.SetRate(event, per_second);
     }
   }
@@ -121,6 +122,27 @@ TEST_F(HardwareCountersTest, CountsCachesAndBranches) {
   EXPECT_EQ(growth.at("% Branch Misses"), 5u);
   EXPECT_EQ(BaseOf(growth, "% Branch Misses"), 500u);
   EXPECT_EQ(growth.at("% L1 Data Misses"), 40u);
+}
+
+// The numbers of these events differ from model to model.
+TEST_F(HardwareCountersTest, CountsTheSecondLevelCacheOfKnownModels) {
+  SetRate("cpu/event=0xd1,umask=0x02/", 900);
+  SetRate("cpu/event=0xd1,umask=0x10/", 100);
+  machine_.SetFile("/proc/cpuinfo",
+                   "processor\t: 0\nvendor_id\t: GenuineIntel\n"
+                   "cpu family\t: 6\nmodel\t\t: 143\n"
+                   "model name\t: Intel(R) Xeon(R) Platinum 8480+\n");
+  const testing::Values growth = GrowthOf("0");
+  EXPECT_EQ(growth.at("L2 Misses/sec"), 100u);
+  EXPECT_EQ(growth.at("% L2 Hits"), 900u);
+  EXPECT_EQ(BaseOf(growth, "% L2 Hits"), 1000u);
+}
+
+TEST_F(HardwareCountersTest, LeavesOutTheSecondLevelCacheOfOtherModels) {
+  machine_.SetFile("/proc/cpuinfo",
+                   "vendor_id\t: AuthenticAMD\ncpu family\t: 6\n"
+                   "model\t\t: 143\n");
+  EXPECT_FALSE(GrowthOf("0").contains("L2 Misses/sec"));
 }
 
 // One CPU counts for its package: power, and the memory controllers, of which
