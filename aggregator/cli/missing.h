@@ -1,4 +1,4 @@
-// Reports the missing parts of an answer: on standard error, and as lines of JSON.
+// Reports the missing parts of an answer: on standard error and in JSON.
 
 #ifndef FLEETPERF_AGGREGATOR_CLI_MISSING_H_
 #define FLEETPERF_AGGREGATOR_CLI_MISSING_H_
