@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/strings/numbers.h"
@@ -21,6 +22,7 @@
 #include "driver/perf_event/event_parser.h"
 #include "driver/perf_event/pmu.h"
 #include "driver/perf_event/probe.h"
+#include "driver/perf_event/sampler.h"
 #include "tests/driver/perf_event/kernel.h"
 #include "tests/support/status_matchers.h"
 
@@ -175,6 +177,42 @@ TEST_F(EventKernelTest, FiltersLetOnlySomeCallsCount) {
   ASSERT_OK(calls.Disable());
   EXPECT_THAT(calls.Read(), IsOkAndHolds(20u));
   EXPECT_FALSE(calls.SetFilter("absent == 1").ok());
+}
+
+// The record of a system call's tracepoint starts with the number of the
+// tracepoint in 16 bits, and has that of the call at byte 8.
+TEST_F(EventKernelTest, RawSamplesOfTracepointsHaveTheirRecord) {
+  if (const std::string error = MountTracefs(); !error.empty()) {
+    GTEST_SKIP() << error;
+  }
+  const absl::StatusOr<Event> event = ParseEvent("syscalls:sys_enter_close");
+  if (!event.ok()) GTEST_SKIP() << event.status();
+  const Builder builder =
+      Builder(*event).SamplePeriod(1).Sample(sample::kRaw | sample::kTid);
+  SKIP_UNLESS_OPENS(builder);
+  ASSERT_OK_AND_ASSIGN(Sampler sampler, Sampler::Create(*builder.Build(), 8));
+  ASSERT_OK(sampler.counter().Enable());
+  for (int i = 0; i < 5; ++i) syscall(SYS_close, 99999);
+  ASSERT_OK(sampler.counter().Disable());
+  int samples = 0;
+  Record record;
+  while (const auto raw = sampler.Next()) {
+    ASSERT_OK(sampler.Parse(*raw, &record));
+    const absl::string_view bytes = std::get<Sample>(record.data).raw();
+    uint16_t number;
+    int32_t call;
+    int64_t descriptor;
+    ASSERT_GE(bytes.size(), 16 + sizeof(descriptor));
+    std::memcpy(&number, bytes.data(), sizeof(number));
+    std::memcpy(&call, bytes.data() + 8, sizeof(call));
+    std::memcpy(&descriptor, bytes.data() + 16, sizeof(descriptor));
+    EXPECT_EQ(number, event->config);
+    EXPECT_EQ(call, SYS_close);
+    EXPECT_EQ(descriptor, 99999);
+    ++samples;
+  }
+  EXPECT_OK(sampler.status());
+  EXPECT_EQ(samples, 5);
 }
 
 TEST_F(EventKernelTest, UprobesCountCallsAndReturnsExactly) {
