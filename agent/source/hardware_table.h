@@ -15,7 +15,7 @@
 namespace fleetperf::agent {
 
 // What hardware counts. The events and formulas are in
-// docs/reference/hardware-counters.md.
+// docs/tasks/hardware.md.
 enum class HardwareCount : size_t {
   kInstructions,
   kCycles,           // while the CPU is not halted

@@ -60,11 +60,11 @@ class Cgroup {
   std::string path_;
 };
 
-struct Pipe {
-  Pipe() {
+struct OpenPipe {
+  OpenPipe() {
     if (pipe(ends) != 0) abort();
   }
-  ~Pipe() {
+  ~OpenPipe() {
     close(ends[0]);
     close(ends[1]);
   }
@@ -154,7 +154,7 @@ TEST(PerfCounters, CountsExactlyWhatAProcessDoes) {
   madvise(memory, kPages * page, MADV_NOHUGEPAGE);
   const int processes = open(cgroup.processes().c_str(), O_WRONLY | O_CLOEXEC);
   ASSERT_GE(processes, 0);
-  const Pipe there, back;
+  const OpenPipe there, back;
   Process child("faulter", [&] {
     if (write(processes, "0", 1) != 1) _exit(1);
     back.Send();
