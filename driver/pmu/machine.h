@@ -7,7 +7,7 @@
 #ifndef FLEETPERF_DRIVER_PMU_MACHINE_H_
 #define FLEETPERF_DRIVER_PMU_MACHINE_H_
 
-#include <cstdint>
+#include <stdint.h>
 
 namespace fleetperf::pmu {
 

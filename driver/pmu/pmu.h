@@ -4,8 +4,8 @@
 #ifndef FLEETPERF_DRIVER_PMU_PMU_H_
 #define FLEETPERF_DRIVER_PMU_PMU_H_
 
-#include <cstddef>
-#include <cstdint>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "driver/pmu/machine.h"
 #include "driver/pmu/protocol.h"
@@ -32,8 +32,9 @@ class Pmu {
   // Stop() must have been called.
   ~Pmu() = default;
 
-  // Carries out a request. `request` and `reply` may not overlap. Writes the
-  // reply's size in bytes to `reply_size`: 0 unless the result is kOk.
+  // Carries out a request. `request` and `reply` may overlap, and have any
+  // alignment. Writes the reply's size in bytes to `reply_size`: 0 unless the
+  // result is kOk. A client other than 0 need not be announced.
   Result Handle(ClientId client, Command command, const void* request,
                 size_t request_size, void* reply, size_t reply_capacity,
                 size_t* reply_size);
@@ -45,7 +46,9 @@ class Pmu {
   void Stop();
 
   // A CPU came online, or all CPUs lost their state in a sleep of the machine.
-  // Programs it, or them, again for the owner.
+  // Programs it, or them, again for the owner. A CPU that refuses, or that
+  // lacks counters of the program, is not counted. Without CpuOffline or
+  // Suspend before, the counts since the last kRead are lost.
   void CpuOnline(uint32_t cpu);
   void Resume();
 
@@ -55,9 +58,28 @@ class Pmu {
   void Suspend();
 
  private:
+  template <typename Function>
+  bool RunOn(uint32_t cpu, Function function);
+  void DetectAll();
+  bool HasPmu() const;
+  Result CheckCoreTypes(const ProgramRequest& request) const;
+  Result ClaimAll();
+  Result StartAll();
+  bool RestoreAll();
+  void RestoreAt(uint32_t cpu);
+  bool Free();
+
+  Result Describe(void* reply, size_t capacity, size_t* size);
+  Result Reserve(ClientId client);
+  Result Program(const void* request, size_t size);
+  Result Read(void* reply, size_t capacity, size_t* size);
+
   Machine& machine_;
-  CpuState* cpus_;
+  const uint32_t num_cpus_;
+  CpuState* const cpus_;
   ClientId owner_ = 0;
+  bool is_programmed_ = false;
+  ProgramRequest program_;
 };
 
 }  // namespace fleetperf::pmu

@@ -3,12 +3,13 @@
 // checks all sizes, numbers and reserved bits.
 //
 // All numbers are little endian. A structure of a later version only appends
-// fields, and `size` says how much of it is present.
+// fields, and `size` says how much of it is present. Only kProgram has a
+// request; the requests of the other commands are empty.
 
 #ifndef FLEETPERF_DRIVER_PMU_PROTOCOL_H_
 #define FLEETPERF_DRIVER_PMU_PROTOCOL_H_
 
-#include <cstdint>
+#include <stdint.h>
 
 namespace fleetperf::pmu {
 
@@ -46,7 +47,9 @@ enum class Result : uint32_t {
 
 struct Header {
   uint32_t version = kProtocolVersion;
-  uint32_t size = 0;  // of the whole structure, header included, in bytes
+  // In bytes, of the structure that begins with the header, without the array
+  // that follows it.
+  uint32_t size = 0;
 };
 
 enum class Vendor : uint32_t { kOther = 0, kIntel = 1, kAmd = 2 };
@@ -119,7 +122,7 @@ struct ProgramRequest {
 // of their registers, if they are read before a register passes twice through
 // 0. A CPU that was offline continues from its last counts.
 struct CpuCounts {
-  uint32_t is_online = 0;
+  uint32_t is_online = 0;  // 0: offline, or not programmed
   uint32_t temperature_below_limit =
       0;             // degrees Celsius below the throttling point
   uint64_t tsc = 0;  // when the counts were read
@@ -128,7 +131,8 @@ struct CpuCounts {
   uint64_t actual_performance = 0;  // APERF: cycles
   uint64_t maximum_performance =
       0;  // MPERF: cycles of the timestamp counter, not halted
-  uint64_t package_energy = 0;  // in Description::energy_unit
+  // In Description::energy_unit. Every CPU of a package has the package's.
+  uint64_t package_energy = 0;
   uint64_t memory_energy = 0;
   uint32_t temperature_limit = 0;  // degrees Celsius; 0: unknown
   uint32_t reserved = 0;

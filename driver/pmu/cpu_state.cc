@@ -1,0 +1,56 @@
+#include "driver/pmu/cpu_state.h"
+
+#include "driver/pmu/msr_access.h"
+#include "driver/pmu/program_check.h"
+
+namespace fleetperf::pmu {
+
+void Detect(Machine& machine, CpuState* cpu) {
+  cpu->features = DetectFeatures(machine);
+  cpu->is_detected = true;
+}
+
+Result Claim(Machine& machine, CpuState* cpu) {
+  if (!cpu->features.HasPmu() || cpu->stage != CpuStage::kUntouched) {
+    return Result::kOk;
+  }
+  cpu->saved = SavedRegisters{};
+  if (!SaveRegisters(MsrAccess(machine), cpu->features, &cpu->saved)) {
+    return Result::kFault;
+  }
+  if (HasEnabledCounters(cpu->saved)) return Result::kInUse;
+  cpu->stage = CpuStage::kSaved;
+  return Result::kOk;
+}
+
+Result Start(Machine& machine, const CoreProgram* program, bool user_reads,
+             CpuState* cpu) {
+  if (!cpu->features.HasPmu() || program == nullptr) {
+    return Restore(machine, cpu) ? Result::kOk : Result::kFault;
+  }
+  const Result check = CheckProgram(cpu->features, *program);
+  if (check != Result::kOk) return check;
+  const Result claim = Claim(machine, cpu);
+  if (claim != Result::kOk) return claim;
+  cpu->stage = CpuStage::kChanged;
+  cpu->program = *program;
+  return StartCounters(MsrAccess(machine), cpu->features, *program, user_reads,
+                       &cpu->last)
+             ? Result::kOk
+             : Result::kFault;
+}
+
+bool Update(Machine& machine, CpuState* cpu) {
+  return cpu->stage != CpuStage::kChanged ||
+         UpdateCounts(machine, cpu->features, cpu->program, &cpu->last,
+                      &cpu->totals);
+}
+
+bool Restore(Machine& machine, CpuState* cpu) {
+  const bool is_changed = cpu->stage == CpuStage::kChanged;
+  cpu->stage = CpuStage::kUntouched;
+  return !is_changed ||
+         RestoreRegisters(MsrAccess(machine), cpu->features, cpu->saved);
+}
+
+}  // namespace fleetperf::pmu
