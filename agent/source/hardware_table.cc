@@ -10,6 +10,8 @@ namespace fleetperf::agent {
 namespace {
 
 using namespace perflib;  // the counter types
+using hardware::HardwareCount;
+using hardware::HardwareReading;
 
 enum Column : size_t {
   kInstructionsPerSec,

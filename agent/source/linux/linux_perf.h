@@ -14,7 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "agent/source/linux/cgroup_directory.h"
-#include "agent/source/linux/totals.h"
+#include "agent/source/totals.h"
 #include "agent/source/provider.h"
 #include "driver/perf_event/cpu_counts.h"
 #include "driver/perf_event/event.h"

@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "agent/source/linux/hardware_counters.h"
+#include "agent/source/hardware_counters.h"
 #include "agent/source/linux/linux_perf.h"
 #include "agent/source/linux/memory.h"
 #include "agent/source/linux/network_interface.h"
@@ -12,6 +12,7 @@
 #include "agent/source/linux/processor_information.h"
 #include "agent/source/linux/system.h"
 #include "agent/source/provider_source.h"
+#include "driver/hardware/linux/perf_event_reader.h"
 
 namespace fleetperf::agent {
 
@@ -26,9 +27,10 @@ std::unique_ptr<Source> MakeLinuxSource(const LinuxSourceOptions& options) {
       std::make_unique<ProcessV2>(options.root, options.max_open_files));
   providers.push_back(std::make_unique<LinuxPerf>(
       *options.events, options.root, options.max_event_descriptors / 2));
-  if (CheckHardwarePmu(*options.events).ok()) {
-    providers.push_back(std::make_unique<HardwareCounters>(
-        *options.events, options.max_event_descriptors / 2));
+  if (hardware::CheckPmu(*options.events).ok()) {
+    providers.push_back(
+        std::make_unique<HardwareCounters>(hardware::MakePerfEventReader(
+            *options.events, options.max_event_descriptors / 2)));
   }
   return MakeProviderSource(std::move(providers), *options.clock);
 }

@@ -10,7 +10,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "agent/source/linux/proc_file.h"
-#include "agent/source/linux/totals.h"
+#include "agent/source/totals.h"
 #include "agent/source/provider.h"
 
 namespace fleetperf::agent {

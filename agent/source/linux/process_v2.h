@@ -25,7 +25,7 @@
 #include "absl/strings/string_view.h"
 #include "agent/source/linux/proc_file.h"
 #include "agent/source/linux/reaped_children.h"
-#include "agent/source/linux/totals.h"
+#include "agent/source/totals.h"
 #include "agent/source/provider.h"
 
 namespace fleetperf::agent {

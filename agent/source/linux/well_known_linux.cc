@@ -1,7 +1,7 @@
 #include <string>
 
-#include "agent/source/linux/hardware_counters.h"
 #include "agent/source/well_known.h"
+#include "driver/hardware/linux/perf_event_reader.h"
 #include "driver/perf_event/system.h"
 
 namespace fleetperf::agent {
@@ -9,7 +9,7 @@ namespace fleetperf::agent {
 // Every Linux has all countersets of the Linux source, except those of a PMU.
 absl::Span<const WellKnownCounterset> WellKnownCountersets() {
   static const auto* const kWhy =
-      new std::string(CheckHardwarePmu(perf_event::LinuxSystem()).message());
+      new std::string(hardware::CheckPmu(perf_event::LinuxSystem()).message());
   static const WellKnownCounterset kCountersets[] = {
       {"Hardware Counters", *kWhy}};
   return kCountersets;

@@ -1,4 +1,4 @@
-#include "agent/source/linux/model_events.h"
+#include "driver/hardware/linux/model_events.h"
 
 #include <algorithm>
 #include <iterator>
@@ -10,7 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 
-namespace fleetperf::agent {
+namespace fleetperf::hardware {
 namespace {
 
 // Models of Intel's family 6 with one PMU, called "cpu": Skylake to Rocket
@@ -49,4 +49,4 @@ std::optional<L2Events> FindL2Events(perf_event::System& system) {
                   .misses = "cpu/event=0xd1,umask=0x10/"};
 }
 
-}  // namespace fleetperf::agent
+}  // namespace fleetperf::hardware

@@ -1,7 +1,7 @@
 // The temperatures of CPUs, from the drivers coretemp and k10temp.
 
-#ifndef FLEETPERF_AGENT_SOURCE_LINUX_CORE_TEMPERATURES_H_
-#define FLEETPERF_AGENT_SOURCE_LINUX_CORE_TEMPERATURES_H_
+#ifndef FLEETPERF_DRIVER_HARDWARE_LINUX_CORE_TEMPERATURES_H_
+#define FLEETPERF_DRIVER_HARDWARE_LINUX_CORE_TEMPERATURES_H_
 
 #include <cstdint>
 #include <map>
@@ -11,7 +11,7 @@
 
 #include "driver/perf_event/system.h"
 
-namespace fleetperf::agent {
+namespace fleetperf::hardware {
 
 // Finds each CPU's sensor once. Thread-compatible.
 class CoreTemperatures {
@@ -32,6 +32,6 @@ class CoreTemperatures {
   std::map<int, std::string> files_;  // by CPU
 };
 
-}  // namespace fleetperf::agent
+}  // namespace fleetperf::hardware
 
-#endif  // FLEETPERF_AGENT_SOURCE_LINUX_CORE_TEMPERATURES_H_
+#endif  // FLEETPERF_DRIVER_HARDWARE_LINUX_CORE_TEMPERATURES_H_

@@ -4,8 +4,8 @@
 // goes offline. The total instead adds the growth of each instance since the
 // previous pass, so the counts of ended instances are retained.
 
-#ifndef FLEETPERF_AGENT_SOURCE_LINUX_TOTALS_H_
-#define FLEETPERF_AGENT_SOURCE_LINUX_TOTALS_H_
+#ifndef FLEETPERF_AGENT_SOURCE_TOTALS_H_
+#define FLEETPERF_AGENT_SOURCE_TOTALS_H_
 
 #include <cstdint>
 #include <optional>
@@ -77,4 +77,4 @@ class Totals {
 
 }  // namespace fleetperf::agent
 
-#endif  // FLEETPERF_AGENT_SOURCE_LINUX_TOTALS_H_
+#endif  // FLEETPERF_AGENT_SOURCE_TOTALS_H_

@@ -1,13 +1,13 @@
 // Events that have other numbers on each model of CPU.
 
-#ifndef FLEETPERF_AGENT_SOURCE_LINUX_MODEL_EVENTS_H_
-#define FLEETPERF_AGENT_SOURCE_LINUX_MODEL_EVENTS_H_
+#ifndef FLEETPERF_DRIVER_HARDWARE_LINUX_MODEL_EVENTS_H_
+#define FLEETPERF_DRIVER_HARDWARE_LINUX_MODEL_EVENTS_H_
 
 #include <optional>
 
 #include "driver/perf_event/system.h"
 
-namespace fleetperf::agent {
+namespace fleetperf::hardware {
 
 // Loads that the second-level cache served, and loads that missed it, as perf
 // names the events.
@@ -20,6 +20,6 @@ struct L2Events {
 // (MEM_LOAD_RETIRED.L2_HIT and L2_MISS), which agree from Skylake on.
 std::optional<L2Events> FindL2Events(perf_event::System& system);
 
-}  // namespace fleetperf::agent
+}  // namespace fleetperf::hardware
 
-#endif  // FLEETPERF_AGENT_SOURCE_LINUX_MODEL_EVENTS_H_
+#endif  // FLEETPERF_DRIVER_HARDWARE_LINUX_MODEL_EVENTS_H_

@@ -1,4 +1,4 @@
-#include "agent/source/linux/totals.h"
+#include "agent/source/totals.h"
 
 namespace fleetperf::agent {
 namespace {

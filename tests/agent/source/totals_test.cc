@@ -1,4 +1,4 @@
-#include "agent/source/linux/totals.h"
+#include "agent/source/totals.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "agent/source/linux/core_temperatures.h"
+#include "driver/hardware/linux/core_temperatures.h"
 
 #include <utility>
 #include <vector>
@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 
-namespace fleetperf::agent {
+namespace fleetperf::hardware {
 namespace {
 
 constexpr char kSensors[] = "/sys/class/hwmon";
@@ -97,4 +97,4 @@ std::optional<uint64_t> CoreTemperatures::Of(int cpu) const {
   return millidegrees / 1000;
 }
 
-}  // namespace fleetperf::agent
+}  // namespace fleetperf::hardware

@@ -1,0 +1,53 @@
+#include "agent/source/hardware_counters.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "perflib/path.h"
+#include "perflib/utf16.h"
+
+namespace fleetperf::agent {
+namespace {
+
+constexpr uint32_t kTotalInstanceId = 0x20000;
+
+std::vector<TotalKind> TotalKinds() {
+  std::vector<TotalKind> kinds(HardwareRegistration().counters.size(),
+                               TotalKind::kGrowth);
+  for (size_t column = 0; column < kinds.size(); ++column) {
+    if (IsHardwareGauge(column)) kinds[column] = TotalKind::kMean;
+  }
+  return kinds;
+}
+
+}  // namespace
+
+HardwareCounters::HardwareCounters(
+    std::unique_ptr<hardware::HardwareReader> reader)
+    : Provider(HardwareRegistration()),
+      reader_(std::move(reader)),
+      totals_(TotalKinds(), NewInstance::kWasCounting),
+      utf16_total_name_(perflib::Utf16FromUtf8(perflib::kAggregateInstance)) {}
+
+absl::Status HardwareCounters::Sample(ColumnSet, const perflib::Clocks& clocks,
+                                      CountersetSample* sample) {
+  RETURN_IF_ERROR(reader_->Update());
+  totals_.Begin();
+  for (const int cpu : reader_->cpus()) {
+    sample->AddInstance(perflib::Utf16FromUtf8(absl::StrCat(cpu)),
+                        static_cast<uint32_t>(cpu));
+    columns_[cpu].Set(reader_->ReadingOf(cpu),
+                      static_cast<uint64_t>(clocks.perf_time_stamp), sample);
+    const size_t row = sample->rows() - 1;
+    totals_.Add(cpu, sample->Row(row), sample->Present(row));
+  }
+  sample->AddInstance(utf16_total_name_, kTotalInstanceId);
+  totals_.Finish(sample);
+  return absl::OkStatus();
+}
+
+}  // namespace fleetperf::agent

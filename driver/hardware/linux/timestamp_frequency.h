@@ -1,0 +1,19 @@
+// The frequency of the timestamp counter.
+
+#ifndef FLEETPERF_DRIVER_HARDWARE_LINUX_TIMESTAMP_FREQUENCY_H_
+#define FLEETPERF_DRIVER_HARDWARE_LINUX_TIMESTAMP_FREQUENCY_H_
+
+#include <cstdint>
+
+#include "driver/perf_event/system.h"
+
+namespace fleetperf::hardware {
+
+// Hz, as the kernel converts the counter to ns for perf_event; exact to about
+// 1 in 10^9. 0: unknown, because the kernel does not trust the counter, or not
+// x86. Needs no PMU.
+uint64_t TimestampHertz(perf_event::System& system);
+
+}  // namespace fleetperf::hardware
+
+#endif  // FLEETPERF_DRIVER_HARDWARE_LINUX_TIMESTAMP_FREQUENCY_H_
