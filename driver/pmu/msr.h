@@ -18,7 +18,6 @@ inline constexpr uint32_t kTemperatureTarget = 0x1A2;
 inline constexpr uint32_t kFixedCounter = 0x309;
 inline constexpr uint32_t kPerfCapabilities = 0x345;
 inline constexpr uint32_t kFixedControl = 0x38D;
-inline constexpr uint32_t kGlobalStatus = 0x38E;
 inline constexpr uint32_t kGlobalControl = 0x38F;
 inline constexpr uint32_t kOverflowControl = 0x390;
 inline constexpr uint32_t kFullWidthCounter = 0x4C1;
