@@ -47,10 +47,12 @@ bool Update(Machine& machine, CpuState* cpu) {
 }
 
 bool Restore(Machine& machine, CpuState* cpu) {
-  const bool is_changed = cpu->stage == CpuStage::kChanged;
+  if (cpu->stage == CpuStage::kChanged &&
+      !RestoreRegisters(MsrAccess(machine), cpu->features, cpu->saved)) {
+    return false;
+  }
   cpu->stage = CpuStage::kUntouched;
-  return !is_changed ||
-         RestoreRegisters(MsrAccess(machine), cpu->features, cpu->saved);
+  return true;
 }
 
 }  // namespace fleetperf::pmu

@@ -42,8 +42,8 @@ Result Start(Machine& machine, const CoreProgram* program, bool user_reads,
 // Updates the totals, if the CPU counts.
 bool Update(Machine& machine, CpuState* cpu);
 
-// Restores the registers. The CPU is then untouched, even if the CPU refused
-// an access.
+// Restores the registers. The CPU is then untouched, unless it refused an
+// access.
 bool Restore(Machine& machine, CpuState* cpu);
 
 }  // namespace fleetperf::pmu

@@ -123,26 +123,26 @@ Result Pmu::StartAll() {
   return result;
 }
 
-// A changed CPU that is offline stays changed, until CpuOnline.
-bool Pmu::RestoreAll() {
-  bool ok = true;
-  for (uint32_t i = 0; i < num_cpus_; ++i) {
-    if (cpus_[i].stage == CpuStage::kChanged) {
-      RunOn(i, [&](CpuState* cpu) { ok &= Restore(machine_, cpu); });
-    } else {
-      cpus_[i].stage = CpuStage::kUntouched;
-    }
-  }
+void Pmu::RestoreAll() {
+  for (uint32_t i = 0; i < num_cpus_; ++i) RestoreAt(i);
   is_programmed_ = false;
-  return ok;
 }
 
 void Pmu::RestoreAt(uint32_t cpu) {
   RunOn(cpu, [&](CpuState* state) { Restore(machine_, state); });
 }
 
+// The registers may have another owner from now on, so that those of a CPU that
+// refused an access are given up. A CPU that is offline stays changed.
 bool Pmu::Free() {
-  const bool ok = RestoreAll();
+  bool ok = true;
+  for (uint32_t i = 0; i < num_cpus_; ++i) {
+    RunOn(i, [&](CpuState* cpu) {
+      ok &= Restore(machine_, cpu);
+      cpu->stage = CpuStage::kUntouched;
+    });
+  }
+  is_programmed_ = false;
   if (owner_ != 0) machine_.ReleasePmu();
   owner_ = 0;
   return ok;
@@ -249,6 +249,10 @@ void Pmu::Stop() { Free(); }
 
 void Pmu::CpuOnline(uint32_t cpu) {
   if (cpu >= num_cpus_) return;
+  // Its registers have changed since they were saved.
+  if (cpus_[cpu].stage == CpuStage::kSaved) {
+    cpus_[cpu].stage = CpuStage::kUntouched;
+  }
   if (!is_programmed_) return RestoreAt(cpu);
   Result result = Result::kOk;
   RunOn(cpu, [&](CpuState* state) {

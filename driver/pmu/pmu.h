@@ -65,7 +65,7 @@ class Pmu {
   Result CheckCoreTypes(const ProgramRequest& request) const;
   Result ClaimAll();
   Result StartAll();
-  bool RestoreAll();
+  void RestoreAll();
   void RestoreAt(uint32_t cpu);
   bool Free();
 

@@ -213,7 +213,7 @@ bool MsrBank::Write(uint32_t msr, uint64_t value) {
 }
 
 bool MsrBank::WriteSlot(const Slot& slot, uint64_t value) {
-  const auto set = [value](uint64_t* target, uint64_t mask) {
+  const auto set = [&value](uint64_t* target, uint64_t mask) {
     if ((value & ~mask) != 0) return false;
     *target = value;
     return true;

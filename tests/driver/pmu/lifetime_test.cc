@@ -179,6 +179,18 @@ TEST_F(OnTwoCpus, CpuThatIsAddedLaterCountsToo) {
   EXPECT_EQ(Registers(machine), before);
 }
 
+TEST_F(OnTwoCpus, CpuThatWasOfflineWhileOthersProgrammedIsSavedAgain) {
+  ASSERT_EQ(pmu.Send(kAlice, Command::kReserve), Result::kOk);
+  machine.SetOnline(1, false);
+  ASSERT_EQ(pmu.Program(kAlice, OneProgram(General({kCycles}))), Result::kOk);
+  machine.bank(1).Write(0x186, 0x4F2E);  // by the firmware
+  before = Registers(machine);
+  machine.SetOnline(1, true);
+  pmu->CpuOnline(1);
+  pmu->Stop();
+  EXPECT_EQ(Registers(machine)[1], before[1]);
+}
+
 TEST_F(OnTwoCpus, CpuThatComesWithRunningCountersIsLeftAlone) {
   machine.SetOnline(1, false);
   Start();

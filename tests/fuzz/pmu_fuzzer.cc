@@ -1,0 +1,282 @@
+// Fuzzes the PMU core: several clients' requests, CPUs that come and go, sleep
+// and faults. Whatever the sequence, the core accesses only allowed registers
+// with values that the CPUs accept, and after Stop() all registers of CPUs that
+// kept their state are as before.
+//
+// An input is a choice of the machine and a sequence of steps.
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "driver/pmu/msr_access.h"
+#include "driver/pmu/pmu.h"
+#include "driver/pmu/simulation/simulated_machine.h"
+#include "tests/fuzz/check.h"
+#include "tests/fuzz/input.h"
+
+namespace fleetperf::pmu {
+namespace {
+
+constexpr uint32_t kCpus = 3;
+
+enum class Step : uint8_t {
+  kRequest,
+  kProgram,
+  kClose,
+  kCount,
+  kOffline,
+  kOnline,
+  kSleep,
+  kFault,
+  kOtherOwner,
+  kNumSteps,
+};
+
+CpuModel Model(uint8_t number, uint32_t cpu) {
+  constexpr CpuModel (*kModels[])() = {CoreDuo,       Penryn,  Nehalem,
+                                       HaswellServer, Skylake, IceLake,
+                                       Zen2,          K10,     WithoutPmu};
+  const size_t model = number % (std::size(kModels) + 2);
+  if (model < std::size(kModels)) return kModels[model]();
+  if (cpu == 0) return AlderLakeCore();
+  return model == std::size(kModels) ? AlderLakeAtom() : WithoutPmu();
+}
+
+class Machine {
+ public:
+  explicit Machine(uint8_t model) {
+    for (uint32_t cpu = 0; cpu < kCpus; ++cpu) {
+      machine_.AddCpu(Model(model, cpu));
+      LeaveTraces(cpu);
+    }
+    machine_.SetObserver(CheckAccess, this);
+  }
+
+  SimulatedMachine& simulated() { return machine_; }
+  bool is_online(uint32_t cpu) const { return is_online_[cpu]; }
+
+  void SetOnline(uint32_t cpu, bool is_online) {
+    machine_.SetOnline(cpu, is_online);
+    is_online_[cpu] = is_online;
+  }
+  // The CPU has lost what it had: its registers are not compared any more, but
+  // with those after its reset.
+  void LoseState(uint32_t cpu) {
+    machine_.LoseState(cpu);
+    before_[cpu] = machine_.bank(cpu).state();
+    cr4_[cpu] = machine_.cr4(cpu);
+  }
+  // After Stop(), or while the machine sleeps.
+  void CheckRestored(uint32_t cpu) {
+    MsrBank::State expected = before_[cpu];
+    const MsrBank::State& state = machine_.bank(cpu).state();
+    expected.package_energy = state.package_energy;
+    FUZZ_CHECK(state == expected);
+    FUZZ_CHECK(machine_.cr4(cpu) == cr4_[cpu]);
+  }
+
+ private:
+  // Values that all CPUs can take back, see kRestore in driver/pmu.
+  void LeaveTraces(uint32_t cpu) {
+    MsrBank& bank = machine_.bank(cpu);
+    for (uint32_t i = 0; i < 8; ++i) {
+      bank.Write(0x186 + i, 0x120041 + i);
+      bank.Write(0xC1 + i, 0x80000001 + i);
+      bank.Write(0xC0010200 + 2 * i, 0x120041 + i);
+      bank.Write(0xC0010201 + 2 * i, 0x123480000001 + i);
+      bank.Write(0x309 + i, 0x8012345678 + i);
+    }
+    bank.Write(0x38F, 3);
+    machine_.set_cr4(cpu, cpu == 1 ? 0x1F0 : 0xF0);
+    before_[cpu] = bank.state();
+    cr4_[cpu] = machine_.cr4(cpu);
+  }
+
+  static void CheckAccess(void* context, const SimulatedAccess& access) {
+    auto& self = *static_cast<Machine*>(context);
+    FUZZ_CHECK(self.is_online(access.cpu));
+    if (access.kind == SimulatedAccess::Kind::kReadMsr) {
+      FUZZ_CHECK(IsReadable(access.msr));
+    } else if (access.kind == SimulatedAccess::Kind::kWriteMsr) {
+      FUZZ_CHECK(IsWritable(access.msr));
+      MsrBank copy = self.machine_.bank(access.cpu);
+      FUZZ_CHECK(copy.Write(access.msr, access.value));
+      FUZZ_CHECK(copy.state().interrupts == 0);
+    } else {
+      FUZZ_CHECK((access.value & ~uint64_t{0x100}) == 0xF0 ||
+                 (access.value & ~uint64_t{0x100}) == 0);
+    }
+  }
+
+  SimulatedMachine machine_;
+  bool is_online_[kCpus] = {true, true, true};
+  MsrBank::State before_[kCpus];
+  uint64_t cr4_[kCpus] = {};
+};
+
+class Session {
+ public:
+  explicit Session(Input* input)
+      : input_(*input),
+        machine_(input->Byte()),
+        memory_(Pmu::MemorySize(kCpus) / sizeof(Block) + 1),
+        pmu_(machine_.simulated(), memory_.data()) {}
+
+  void Run() {
+    while (!input_.empty()) {
+      Take(Step{static_cast<uint8_t>(input_.Byte() %
+                                     static_cast<uint8_t>(Step::kNumSteps))});
+    }
+    machine_.simulated().FailNoAccess();
+    for (uint32_t cpu = 0; cpu < kCpus; ++cpu) {
+      if (machine_.is_online(cpu)) continue;
+      machine_.SetOnline(cpu, true);
+      pmu_.CpuOnline(cpu);
+    }
+    pmu_.Stop();
+    for (uint32_t cpu = 0; cpu < kCpus; ++cpu) machine_.CheckRestored(cpu);
+    FUZZ_CHECK(machine_.simulated().is_reserved() == is_reserved_by_other_);
+  }
+
+ private:
+  struct alignas(16) Block {
+    char bytes[16];
+  };
+
+  ClientId Client() { return input_.Byte() % 3; }
+  uint32_t Cpu() { return input_.Byte() % (kCpus + 1); }
+
+  void Take(Step step) {
+    switch (step) {
+      case Step::kRequest:
+        return Request();
+      case Step::kProgram:
+        return Program();
+      case Step::kClose:
+        return pmu_.Close(Client());
+      case Step::kCount:
+        return Count();
+      case Step::kOffline:
+        return GoOffline();
+      case Step::kOnline:
+        return ComeOnline();
+      case Step::kSleep:
+        return Sleep();
+      case Step::kFault:
+        return Fault();
+      case Step::kOtherOwner:
+        return LetOtherOwn();
+      default:
+        return;
+    }
+  }
+
+  // Sends arbitrary bytes, with a reply of an arbitrary size.
+  void Request() {
+    const ClientId client = Client();
+    const auto command = static_cast<Command>(input_.Byte() % 8);
+    const absl::string_view request = input_.Bytes();
+    Send(client, command, std::string(request), input_.Number() % 2000);
+  }
+
+  // Sends a program whose structure is right, but for what the input changes.
+  void Program() {
+    const ClientId client = Client();
+    ProgramRequest request;
+    request.header.size = sizeof(request);
+    request.num_programs = input_.Byte() % 4;
+    request.flags = input_.Byte() % 4;
+    for (CoreProgram& program : request.programs) {
+      program.core_type = input_.Byte() % 3 << 5;
+      program.fixed_control = input_.Number() & 0x3333;
+      for (uint64_t& general : program.general) general = input_.Number();
+      program.general[0] |= uint64_t{input_.Byte()} << 16;
+    }
+    std::string bytes(sizeof(request), '\0');
+    std::memcpy(bytes.data(), &request, sizeof(request));
+    Send(client, Command::kReserve, "", 0);
+    Send(client, Command::kProgram, bytes, 0);
+  }
+
+  void Send(ClientId client, Command command, const std::string& request,
+            size_t capacity) {
+    // Vectors without spare bytes, so that sanitizers detect overruns.
+    const std::vector<char> in(request.begin(), request.end());
+    std::vector<char> out(capacity);
+    size_t size = 1;
+    const Result result = pmu_.Handle(client, command, in.data(), in.size(),
+                                      out.data(), out.size(), &size);
+    FUZZ_CHECK(size <= capacity);
+    FUZZ_CHECK(result == Result::kOk || size == 0);
+  }
+
+  void Count() {
+    const uint32_t cpu = Cpu() % kCpus;
+    MsrBank& bank = machine_.simulated().bank(cpu);
+    bank.CountEvents({input_.Byte(), input_.Byte()}, input_.Number(),
+                     Ring::kUser);
+    bank.CountFixed(input_.Byte() % 4, input_.Number(), Ring::kSystem);
+    bank.CountEnergy(input_.Byte(), 0);
+  }
+
+  // With notice or without. A CPU that goes without notice keeps its registers.
+  void GoOffline() {
+    const uint32_t cpu = Cpu();
+    const bool is_announced = input_.Byte() % 2 == 0;
+    if (is_announced) pmu_.CpuOffline(cpu);
+    if (cpu >= kCpus || !machine_.is_online(cpu)) return;
+    machine_.SetOnline(cpu, false);
+    if (is_announced && input_.Byte() % 2 == 0) machine_.LoseState(cpu);
+  }
+
+  // Also a CPU that is online already.
+  void ComeOnline() {
+    const uint32_t cpu = Cpu();
+    if (cpu < kCpus) machine_.SetOnline(cpu, true);
+    pmu_.CpuOnline(cpu);
+  }
+
+  void Sleep() {
+    machine_.simulated().FailNoAccess();
+    pmu_.Suspend();
+    for (uint32_t cpu = 0; cpu < kCpus; ++cpu) {
+      if (!machine_.is_online(cpu)) continue;
+      machine_.CheckRestored(cpu);
+      if (input_.Byte() % 2 == 0) machine_.LoseState(cpu);
+    }
+    pmu_.Resume();
+  }
+
+  // One access of the next program faults.
+  void Fault() {
+    machine_.simulated().FailAccess(input_.Byte());
+    Program();
+    machine_.simulated().FailNoAccess();
+  }
+
+  void LetOtherOwn() {
+    SimulatedMachine& machine = machine_.simulated();
+    if (machine.is_reserved() != is_reserved_by_other_) return;
+    is_reserved_by_other_ = !is_reserved_by_other_;
+    machine.SetReservedByOther(is_reserved_by_other_);
+  }
+
+  Input& input_;
+  Machine machine_;
+  std::vector<Block> memory_;
+  Pmu pmu_;
+  bool is_reserved_by_other_ = false;
+};
+
+}  // namespace
+}  // namespace fleetperf::pmu
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  fleetperf::Input input(data, size);
+  fleetperf::pmu::Session(&input).Run();
+  return 0;
+}
