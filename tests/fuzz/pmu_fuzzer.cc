@@ -1,7 +1,7 @@
 // Fuzzes the PMU core: several clients' requests, CPUs that come and go, sleep
 // and faults. Whatever the sequence, the core accesses only allowed registers
-// with values that the CPUs accept, and after Stop() all registers of CPUs that
-// kept their state are as before.
+// with values that the CPUs accept, and after Stop() all registers are as
+// before.
 //
 // An input is a choice of the machine and a sequence of steps.
 
@@ -63,8 +63,7 @@ class Machine {
     machine_.SetOnline(cpu, is_online);
     is_online_[cpu] = is_online;
   }
-  // The CPU has lost what it had: its registers are not compared any more, but
-  // with those after its reset.
+  // The registers to restore are those after the reset.
   void LoseState(uint32_t cpu) {
     machine_.LoseState(cpu);
     before_[cpu] = machine_.bank(cpu).state();
@@ -80,7 +79,8 @@ class Machine {
   }
 
  private:
-  // Values that all CPUs can take back, see kRestore in driver/pmu.
+  // Values that all CPUs can take back: without full-width writes, bits above
+  // 31 of a general counter are copies of bit 31.
   void LeaveTraces(uint32_t cpu) {
     MsrBank& bank = machine_.bank(cpu);
     for (uint32_t i = 0; i < 8; ++i) {

@@ -229,6 +229,25 @@ TEST_P(RestoredOn, HypervisorIgnoresWrites) {
 
 INSTANTIATE_TEST_SUITE_P(Models, RestoredOn, testing::ValuesIn(kModels));
 
+TEST(Restore, FaultWhileCoresLeaveTheProgram) {
+  for (uint64_t n = 0; n < 200; ++n) {
+    SimulatedMachine machine;
+    machine.AddCpu(AlderLakeAtom());
+    machine.AddCpu(AlderLakeCore());
+    PmuOnMachine pmu(machine);
+    const auto before = Registers(machine);
+    CoreProgram program = General({kInstructions});
+    program.core_type = 0x20;
+    ASSERT_EQ(pmu.Start(kAlice, program), Result::kOk);
+    program.core_type = 0x40;
+    machine.FailAccess(n);
+    const Result result = pmu.Program(kAlice, OneProgram(program));
+    machine.FailNoAccess();
+    if (result == Result::kOk) pmu->Stop();
+    EXPECT_EQ(Registers(machine), before) << n;
+  }
+}
+
 // Without full-width writes, the registers' own rule limits what can be
 // restored: bits above 31 become copies of bit 31.
 TEST(Restore, OldCounterBeyondASignedNumberLosesItsUpperBits) {
