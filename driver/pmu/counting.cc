@@ -51,7 +51,7 @@ bool Enable(const MsrAccess& msrs, const CpuFeatures& cpu,
   for (uint32_t i = 0; i < kMaxFixedCounters; ++i) {
     if (UsesFixed(program, i)) enabled |= uint64_t{1} << (32 + i);
   }
-  if (program.fixed_control != 0 &&
+  if (cpu.description.fixed_counters != 0 &&
       !msrs.WriteAndVerify(msr::kFixedControl, program.fixed_control)) {
     return false;
   }

@@ -40,9 +40,7 @@ Result CheckFixed(const CpuFeatures& cpu, const CoreProgram& program) {
   for (uint32_t i = 0; i < 16; ++i) {
     const uint64_t control = program.fixed_control >> (4 * i) & 0xF;
     if (control == 0) continue;
-    if (i >= kMaxFixedCounters || !cpu.HasFixed(i)) {
-      return Result::kWrongCounter;
-    }
+    if (!cpu.HasFixed(i)) return Result::kWrongCounter;
     if ((control & ~kSystemAndUser) != 0) return Result::kWrongEvent;
   }
   return Result::kOk;

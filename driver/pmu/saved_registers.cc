@@ -74,9 +74,6 @@ bool SaveRegisters(const MsrAccess& msrs, const CpuFeatures& cpu,
 bool StopCounters(const MsrAccess& msrs, const CpuFeatures& cpu) {
   bool ok = true;
   if (cpu.Has(kHasGlobalControl)) ok &= msrs.Write(msr::kGlobalControl, 0);
-  if (cpu.description.fixed_counters != 0) {
-    ok &= msrs.Write(msr::kFixedControl, 0);
-  }
   for (uint32_t i = 0; i < cpu.description.num_general; ++i) {
     ok &= msrs.Change(cpu.SelectMsr(i), 0);
   }

@@ -12,23 +12,24 @@ uint32_t Shift(uint32_t count) {
   return shift;
 }
 
-// Levels of CPUID.0BH: threads of a core, cores of a package.
-CpuidRegisters Level(const CpuModel& model, uint32_t cpu, uint32_t subleaf) {
+// Levels of CPUID.0BH: threads of a core, cores of a die. CPUID.1FH also has
+// the dies of a package.
+CpuidRegisters Level(const CpuModel& model, uint32_t cpu, uint32_t subleaf,
+                     bool has_dies) {
+  constexpr uint32_t kDie = 5;
   const uint32_t threads = Shift(model.threads_per_core);
-  const uint32_t package = threads + Shift(model.cores_per_package);
-  if (subleaf == 0) {
-    return {threads, model.threads_per_core, 1 << 8, cpu};
-  }
-  if (subleaf == 1) {
-    return {package, 1u << package, 2 << 8 | 1, cpu};
-  }
+  const uint32_t cores = threads + Shift(model.cores_per_die);
+  const uint32_t dies = cores + Shift(model.dies_per_package);
+  if (subleaf == 0) return {threads, 1u << threads, 1 << 8, cpu};
+  if (subleaf == 1) return {cores, 1u << cores, 2 << 8 | 1, cpu};
+  if (subleaf == 2 && has_dies) return {dies, 1u << dies, kDie << 8 | 2, cpu};
   return {0, 0, subleaf, cpu};
 }
 
 CpuidRegisters Signature(const CpuModel& model, uint32_t cpu) {
   CpuidRegisters leaf;
   leaf.eax = model.signature;
-  const uint32_t threads = model.threads_per_core * model.cores_per_package;
+  const uint32_t threads = model.threads_per_core * model.cores_per_die;
   leaf.ebx = cpu << 24 | threads << 16;
   leaf.ecx = (model.has_perf_capabilities ? 1u << 15 : 0) |
              (model.has_avx ? 1u << 28 : 0);
@@ -94,6 +95,7 @@ CpuModel HaswellServer() {
   model.has_avx = true;
   model.perf_capabilities = 0x32C4;
   model.platform_info = 35 << 8;
+  model.has_energy = true;
   model.energy_unit = 0xA0E03;
   model.has_memory_energy = true;
   return model;
@@ -110,6 +112,7 @@ CpuModel Skylake() {
   model.has_avx = true;
   model.perf_capabilities = 0x33C5;
   model.platform_info = 40 << 8;
+  model.has_energy = true;
   model.energy_unit = 0xA0E03;
   model.has_memory_energy = true;
   return model;
@@ -131,7 +134,8 @@ CpuModel AlderLakeCore() {
   model.last_leaf = 0x20;
   model.tsc = {2, 166, 38'400'000, 0};
   model.base_megahertz = 3200;
-  model.cores_per_package = 16;
+  model.cores_per_die = 16;
+  model.is_hybrid = true;
   model.core_type = 0x40;
   return model;
 }
@@ -152,6 +156,7 @@ CpuModel Zen2() {
   model.has_avx = true;
   model.has_amd_counters = true;
   model.has_actual_performance = true;
+  model.has_energy = true;
   model.energy_unit = 0xA1003;
   return model;
 }
@@ -182,11 +187,14 @@ CpuidRegisters AnswerCpuid(const CpuModel& model, uint32_t cpu, uint32_t leaf,
       return {model.has_thermal_status ? 1u : 0, 0,
               model.has_actual_performance ? 1u : 0, 0};
     case 7:
-      return {0, 0, 0, model.core_type != 0 ? 1u << 15 : 0};
+      return {0, 0, 0, model.is_hybrid ? 1u << 15 : 0};
     case 0xA:
       return model.pmu;
     case 0xB:
-      return Level(model, cpu, subleaf);
+      return Level(model, cpu, subleaf, false);
+    case 0x1F:
+      return model.dies_per_package == 1 ? CpuidRegisters{}
+                                         : Level(model, cpu, subleaf, true);
     case 0x15:
       return model.tsc;
     case 0x16:

@@ -18,18 +18,22 @@ struct CpuModel {
   CpuidRegisters pmu;  // CPUID.0AH
   CpuidRegisters tsc;  // CPUID.15H
   uint32_t base_megahertz = 0;
-  uint32_t core_type = 0;          // as in CpuDescription
-  uint32_t threads_per_core = 1;   // in CPUID.0BH
-  uint32_t cores_per_package = 4;  // a power of two
+  bool is_hybrid = false;
+  uint32_t core_type = 0;         // CPUID.1AH:EAX[31:24]
+  uint32_t threads_per_core = 1;  // in CPUID.0BH
+  // Powers of two. More than one die is in CPUID.1FH.
+  uint32_t cores_per_die = 4;
+  uint32_t dies_per_package = 1;
   bool has_avx = false;
   bool has_perf_capabilities = false;
   uint64_t perf_capabilities = 0;
   bool has_amd_counters = false;  // PerfCtrExtCore: six counters
   bool has_thermal_status = false;
   bool has_actual_performance = false;
-  // These MSRs exist unless they are 0.
+  // These MSRs do not exist if they are 0.
   uint64_t platform_info = 0;
   uint64_t temperature_target = 0;
+  bool has_energy = false;
   uint64_t energy_unit = 0;
   bool has_memory_energy = false;
 };

@@ -109,7 +109,7 @@ MsrBank::Slot MsrBank::Find(uint32_t msr) const {
     // The first four counters, also of a CPU with six.
     if (at(0xC0010000) < 4) return {Kind::kSelect, at(0xC0010000)};
     if (at(0xC0010004) < 4) return {Kind::kGeneral, at(0xC0010004)};
-    if (model_.energy_unit == 0) return {};
+    if (!model_.has_energy) return {};
     if (msr == 0xC0010299) return {Kind::kReadOnly, 0, model_.energy_unit};
     if (msr == 0xC001029B) return {Kind::kReadOnly, 0, state_.package_energy};
     return {};
@@ -143,7 +143,7 @@ MsrBank::Slot MsrBank::Find(uint32_t msr) const {
   if (msr == 0x1A2 && model_.temperature_target != 0) {
     return {Kind::kReadOnly, 0, model_.temperature_target};
   }
-  if (model_.energy_unit == 0) return {};
+  if (!model_.has_energy) return {};
   if (msr == 0x606) return {Kind::kReadOnly, 0, model_.energy_unit};
   if (msr == 0x611) return {Kind::kReadOnly, 0, state_.package_energy};
   if (msr == 0x619 && model_.has_memory_energy) {

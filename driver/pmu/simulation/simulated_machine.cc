@@ -54,7 +54,7 @@ bool SimulatedMachine::WriteCr4(uint64_t value) {
   if (!Permit({SimulatedAccess::Kind::kWriteCr4, current_, 0, value})) {
     return false;
   }
-  if (!ignores_writes_) cpus_[current_].cr4 = value;
+  if (!ignores_cr4_) cpus_[current_].cr4 = value;
   return true;
 }
 

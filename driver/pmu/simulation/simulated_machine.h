@@ -53,8 +53,9 @@ class SimulatedMachine final : public Machine {
   void FailNoAccess() { fails_ = false; }
   // Every access to an MSR raises #GP, as under a hypervisor that hides it.
   void HideMsr(uint32_t msr) { hidden_msr_ = msr; }
-  // Writes have no effect, as under a hypervisor that ignores them.
+  // Writes to MSRs or to CR4 have no effect, as under some hypervisors.
   void IgnoreWrites(bool are_ignored) { ignores_writes_ = are_ignored; }
+  void IgnoreCr4Writes(bool are_ignored) { ignores_cr4_ = are_ignored; }
 
   uint64_t num_accesses() const { return num_accesses_; }
   bool is_reserved() const { return is_reserved_; }
@@ -94,6 +95,7 @@ class SimulatedMachine final : public Machine {
   uint64_t tsc_ = 0;
   bool is_reserved_ = false;
   bool ignores_writes_ = false;
+  bool ignores_cr4_ = false;
   bool fails_ = false;
   uint64_t accesses_before_failure_ = 0;
   uint32_t hidden_msr_ = 0;

@@ -222,6 +222,23 @@ TEST(Counting, AllCountersStartAtOnce) {
   }
 }
 
+// A CPU without GLOBAL_CTRL starts one counter after the other, but also each
+// from 0.
+TEST(Counting, SecondProgramStopsCountersFirst) {
+  for (CpuModel (*const model)() : {CoreDuo, Zen2}) {
+    SimulatedMachine machine(model(), 1);
+    PmuOnMachine pmu(machine);
+    machine.SetObserver(CountBetweenAccesses, &machine);
+    ASSERT_EQ(pmu.Start(kAlice, General({kInstructions, kCycles})),
+              Result::kOk);
+    ASSERT_EQ(pmu.Program(kAlice, OneProgram(General({kInstructions}))),
+              Result::kOk);
+    machine.SetObserver(nullptr, nullptr);
+    EXPECT_EQ(pmu.MustRead(kAlice)[0].general[0], 0u);
+    EXPECT_EQ(machine.bank(0).state().select[1], 0u);
+  }
+}
+
 TEST(Counting, RequestsNoInterruptAndLeavesNoOverflow) {
   SimulatedMachine machine(Skylake(), 1);
   MsrBank::State state = machine.bank(0).state();

@@ -165,6 +165,44 @@ TEST(Describe, HypervisorThatHidesEnergyTakesOnlyThatCapability) {
   EXPECT_EQ(cpus[0].pmu_version, 3u);
 }
 
+// As KVM does.
+TEST(Describe, HypervisorWhoseEnergyUnitIsZeroCountsNoEnergy) {
+  CpuModel model = HaswellServer();
+  model.energy_unit = 0;
+  EXPECT_EQ(Described(model).cpu.capabilities & kHasPackageEnergy, 0u);
+}
+
+TEST(Describe, SilvermontCountsEnergyInAnUnsupportedUnit) {
+  CpuModel model = HaswellServer();
+  model.signature = 0x30678;
+  EXPECT_EQ(Described(model).cpu.capabilities & kHasPackageEnergy, 0u);
+}
+
+TEST(Describe, Version1HasNoFixedCountersWhateverCpuidHolds) {
+  CpuModel model = CoreDuo();
+  model.pmu.edx = 0x503;
+  EXPECT_EQ(Described(model).cpu.fixed_counters, 0u);
+}
+
+TEST(Describe, CoreTypeIsThatOfHybridMachinesOnly) {
+  CpuModel model = AlderLakeCore();
+  model.is_hybrid = false;
+  EXPECT_EQ(Described(model).cpu.core_type, 0u);
+}
+
+TEST(Describe, PackageIsAboveDies) {
+  CpuModel model = AlderLakeCore();
+  model.cores_per_die = 4;  // of 2 threads
+  model.dies_per_package = 2;
+  SimulatedMachine machine(model, 17);
+  PmuOnMachine pmu(machine);
+  std::vector<CpuDescription> cpus;
+  pmu.Describe(&cpus);
+  EXPECT_EQ(cpus[8].package, 0u);
+  EXPECT_EQ(cpus[15].package, 0u);
+  EXPECT_EQ(cpus[16].package, 1u);
+}
+
 TEST(Describe, PackageIsAboveThreadsAndCores) {
   CpuModel model = Skylake();  // 2 threads x 4 cores
   SimulatedMachine machine(model, 17);

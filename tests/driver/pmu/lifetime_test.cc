@@ -93,6 +93,13 @@ TEST_F(OnTwoCpus, EnabledFixedCounterIsInUse) {
   EXPECT_FALSE(machine.is_reserved());
 }
 
+TEST_F(OnTwoCpus, EnabledFourthFixedCounterIsInUse) {
+  SimulatedMachine other(IceLake(), 1);
+  EXPECT_TRUE(other.bank(0).Write(0x38D, 0x2000));
+  EXPECT_EQ(PmuOnMachine(other).Send(kAlice, Command::kReserve),
+            Result::kInUse);
+}
+
 TEST_F(OnTwoCpus, MachineWithoutPmuCannotBeReserved) {
   SimulatedMachine none(WithoutPmu(), 2);
   PmuOnMachine without(none);
@@ -220,19 +227,40 @@ TEST_F(OnTwoCpus, CpuThatComesWithFewerCountersIsLeftAlone) {
   EXPECT_EQ(other.MustRead(kAlice)[1].is_online, 0u);
 }
 
+TEST_F(OnTwoCpus, CpuThatComesWithoutTheEventIsLeftAlone) {
+  SimulatedMachine mixed(IceLake(), 1);
+  CpuModel lacking = IceLake();
+  lacking.pmu.ebx = 1;
+  mixed.AddCpu(lacking);
+  mixed.SetOnline(1, false);
+  PmuOnMachine other(mixed);
+  ASSERT_EQ(other.Start(kAlice, General({kCycles})), Result::kOk);
+  const auto registers = Registers(mixed);
+  mixed.SetOnline(1, true);
+  other->CpuOnline(1);
+  EXPECT_EQ(Registers(mixed), registers);
+}
+
 TEST_F(OnTwoCpus, CpuThatFaultsWhenItComesIsRestored) {
   machine.SetOnline(1, false);
   Start();
   machine.SetOnline(1, true);
-  for (uint64_t n = 0; n < 40; ++n) {
+  int faults = 0;
+  for (uint64_t n = 0; n < 60; ++n) {
+    const uint64_t total = pmu.MustRead(kAlice)[1].general[0];
     machine.FailAccess(n);
     pmu->CpuOnline(1);
     machine.FailNoAccess();
-    if (pmu.MustRead(kAlice)[1].is_online == 0) {
-      EXPECT_EQ(Registers(machine)[1], before[1]) << n;
+    if (Registers(machine)[1] == before[1]) {
+      ++faults;
+      EXPECT_EQ(pmu.MustRead(kAlice)[1].is_online, 0u) << n;
+    } else {
+      CountInstructions(&machine, 1, 5);
+      EXPECT_EQ(pmu.MustRead(kAlice)[1].general[0], total + 5) << n;
     }
     pmu->CpuOffline(1);
   }
+  EXPECT_GT(faults, 20);
   pmu->Stop();
   EXPECT_EQ(Registers(machine), before);
 }

@@ -62,6 +62,10 @@ TEST_F(Requests, ProgramOfAnotherSizeIsRefused) {
     request.header.size = size;
     EXPECT_EQ(Program(request), Result::kWrongSize) << size;
   }
+  for (const size_t size : {8, 96, 175, 177, 256}) {
+    request.header.size = size;
+    EXPECT_EQ(Program(request, size), Result::kWrongSize) << size;
+  }
 }
 
 TEST_F(Requests, ProgramOfAnotherVersionIsRefused) {

@@ -220,6 +220,28 @@ TEST_P(RestoredOn, FaultAtAnyAccessOfReleaseLosesNoOtherRegister) {
   }
 }
 
+// After a release, the registers may belong to another driver.
+TEST_P(RestoredOn, RegistersThatCouldNotBeRestoredAreGivenUp) {
+  Start();
+  machine.FailAccess(0);
+  EXPECT_EQ(pmu.Send(kAlice, Command::kRelease), Result::kFault);
+  LeaveTraces(GetParam(), &machine);
+  machine.bank(0).Write(
+      machine.bank(0).model().vendor == Vendor::kAmd ? 0xC0010000 : 0x186,
+      0x1234);
+  fixture.before = Registers(machine);
+  Start();
+  pmu->Stop();
+  ExpectRestored();
+}
+
+TEST_P(RestoredOn, HypervisorIgnoresCr4) {
+  machine.IgnoreCr4Writes(true);
+  EXPECT_EQ(pmu.Start(kAlice, fixture.program), Result::kFault);
+  machine.IgnoreCr4Writes(false);
+  EXPECT_EQ(Registers(machine), fixture.before);
+}
+
 TEST_P(RestoredOn, HypervisorIgnoresWrites) {
   machine.IgnoreWrites(true);
   EXPECT_EQ(pmu.Start(kAlice, fixture.program), Result::kFault);
