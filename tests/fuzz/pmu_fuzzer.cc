@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -46,9 +47,9 @@ CpuModel Model(uint8_t number, uint32_t cpu) {
   return model == std::size(kModels) ? AlderLakeAtom() : WithoutPmu();
 }
 
-class Machine {
+class CheckedMachine {
  public:
-  explicit Machine(uint8_t model) {
+  explicit CheckedMachine(uint8_t model) {
     for (uint32_t cpu = 0; cpu < kCpus; ++cpu) {
       machine_.AddCpu(Model(model, cpu));
       LeaveTraces(cpu);
@@ -97,7 +98,7 @@ class Machine {
   }
 
   static void CheckAccess(void* context, const SimulatedAccess& access) {
-    auto& self = *static_cast<Machine*>(context);
+    auto& self = *static_cast<CheckedMachine*>(context);
     FUZZ_CHECK(self.is_online(access.cpu));
     if (access.kind == SimulatedAccess::Kind::kReadMsr) {
       FUZZ_CHECK(IsReadable(access.msr));
@@ -266,7 +267,7 @@ class Session {
   }
 
   Input& input_;
-  Machine machine_;
+  CheckedMachine machine_;
   std::vector<Block> memory_;
   Pmu pmu_;
   bool is_reserved_by_other_ = false;

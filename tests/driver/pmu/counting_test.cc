@@ -90,6 +90,17 @@ TEST(Counting, UserAndSystemAreSelectedApart) {
   EXPECT_EQ(counts.fixed[2], 0u);
 }
 
+TEST(Counting, SecondProgramTurnsFixedCountersOff) {
+  SimulatedMachine machine(Skylake(), 1);
+  PmuOnMachine pmu(machine);
+  CoreProgram program;
+  program.fixed_control = 0x333;
+  ASSERT_EQ(pmu.Start(kAlice, program), Result::kOk);
+  ASSERT_EQ(pmu.Program(kAlice, OneProgram(General({kCycles}))), Result::kOk);
+  EXPECT_EQ(machine.bank(0).state().fixed_control, 0u);
+  EXPECT_EQ(machine.bank(0).state().global_control, 1u);
+}
+
 TEST(Counting, FixedCountersWrapAtTheirOwnWidth) {
   CpuModel model = IceLake();
   model.pmu.edx = 4 | 40 << 5 | 1 << 15;  // 40 bits, general ones have 48
