@@ -22,6 +22,7 @@ using ::testing::HasSubstr;
 namespace fs = std::filesystem;
 
 constexpr char kMsi[] = FLEETPERF_MINGW "/fleetperf-agent.msi";
+constexpr char kDriver[] = "Program Files/fleetperf/fleetperf_pmu.sys";
 constexpr char kConfig[] = "C:\\ProgramData\\fleetperf\\agent.yaml";
 
 // A machine without the service, and an aggregator.
@@ -135,6 +136,7 @@ TEST_F(WindowsServiceTest, MsiInstallsUpgradesAndRemovesSilently) {
   EXPECT_TRUE(fs::exists(wine_.DriveC(program)));
   EXPECT_TRUE(
       fs::exists(wine_.DriveC("Program Files/fleetperf/fleetperf.exe")));
+  EXPECT_FALSE(fs::exists(wine_.DriveC(kDriver)));
   // The MSI ran the setup, which creates the agent's state directory.
   EXPECT_TRUE(fs::exists(wine_.DriveC("ProgramData/fleetperf/state")));
   EXPECT_TRUE(wine_.WaitForServiceState("RUNNING"));
@@ -158,6 +160,27 @@ TEST_F(WindowsServiceTest, MsiInstallsUpgradesAndRemovesSilently) {
   EXPECT_EQ(wine_.ServiceState(), "");
   // The removal keeps the configuration.
   EXPECT_TRUE(fs::exists(wine_.DriveC("ProgramData/fleetperf/agent.yaml")));
+}
+
+TEST_F(WindowsServiceTest, MsiOffersTheDriverOfHardwareCounters) {
+  WriteConfiguration();
+  ASSERT_EQ(wine_
+                .Run({"msiexec", "/i", kMsi, "/qn",
+                      "ADDLOCAL=Everything,HardwareCounters"})
+                .status,
+            0);
+  EXPECT_TRUE(fs::exists(wine_.DriveC(kDriver)));
+  const std::string loader = "C:\\Program Files\\fleetperf\\fleetperf-pmu.exe";
+  EXPECT_THAT(wine_.Run({loader, "status"}).text, HasSubstr("not installed"));
+  WineMachine::Output output = wine_.Run({loader, "install"});
+  EXPECT_EQ(output.status, 0) << output.text;
+  output = wine_.Run({loader, "start"});
+  EXPECT_EQ(output.status, 0) << output.text;
+
+  // The removal unloads the driver.
+  ASSERT_EQ(wine_.Run({"msiexec", "/x", kMsi, "/qn"}).status, 0);
+  EXPECT_FALSE(fs::exists(wine_.DriveC(kDriver)));
+  EXPECT_NE(wine_.Run({"sc", "query", "fleetperf_pmu"}).status, 0);
 }
 
 }  // namespace
