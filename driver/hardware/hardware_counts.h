@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 
 namespace fleetperf::hardware {
@@ -41,6 +42,9 @@ enum class HardwareCount : size_t {
 };
 inline constexpr size_t kNumHardwareCounts =
     static_cast<size_t>(HardwareCount::kNumCounts);
+
+// "L3 misses".
+absl::string_view NameOf(HardwareCount count);
 
 // Counts of a CPU since any moment, which never fall. Absent counts are those
 // that the machine lacks.

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,12 @@ struct CountedEvent {
   HardwareCount count;
   std::string event;    // as the system or the CPU's vendor names it
   absl::Status status;  // why the event is left out; OK before the first Update
+};
+
+// A counter that user mode may read.
+struct UserCounter {
+  uint32_t index;  // as RDPMC takes it
+  unsigned width;  // bits
 };
 
 // Thread-compatible.
@@ -44,6 +51,13 @@ class HardwareReader {
 
   virtual std::vector<CountedEvent> events() const = 0;
 
+  // The counter of something on a CPU, if ReaderOptions asked for it. Valid
+  // until the reader is destroyed.
+  virtual std::optional<UserCounter> user_counter(HardwareCount /*count*/,
+                                                  int /*cpu*/) const {
+    return std::nullopt;
+  }
+
   // The frequency of the timestamp counter in Hz; 0: unknown.
   virtual uint64_t timestamp_hertz() const = 0;
 
@@ -54,6 +68,9 @@ class HardwareReader {
 struct ReaderOptions {
   // Of open events, on Linux. Less important events are left out beyond.
   size_t max_descriptors = 1 << 16;
+  // Lets user mode of all processes read counters while the reader exists, on
+  // Windows; Linux has its own setting.
+  bool allow_user_reads = false;
 };
 
 // Opens this machine's reader, which changes nothing before its first Update.

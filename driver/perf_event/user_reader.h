@@ -56,6 +56,15 @@ class UserReader {
     return Has(page_->capabilities, capability::kUserTime);
   }
 
+  // What RDPMC takes for the event's counter. Absent as UserValue::count is.
+  std::optional<uint32_t> hardware_counter() const {
+    const uint32_t index = page_->index;
+    if (index == 0 || !can_read_count()) return std::nullopt;
+    return index - 1;
+  }
+  // Of a hardware counter, in bits.
+  unsigned counter_width() const { return page_->pmc_width; }
+
   // Unavailable: the page changed at each of 100 attempts, which it does if
   // another thread than the observed one reads it.
   absl::StatusOr<UserValue> Read() const {

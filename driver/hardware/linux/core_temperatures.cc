@@ -1,5 +1,6 @@
 #include "driver/hardware/linux/core_temperatures.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -67,7 +68,7 @@ CoreTemperatures::CoreTemperatures(perf_event::System& system)
 void CoreTemperatures::AddSensors(const std::string& directory) {
   const std::string driver = LineOf(system_, directory + "/name");
   if (driver == "k10temp" && processor_.empty()) {
-    processor_ = directory + "/temp1_input";
+    processor_ = directory + "/temp1";
   }
   if (driver != "coretemp") return;
   int package = 0;
@@ -78,8 +79,8 @@ void CoreTemperatures::AddSensors(const std::string& directory) {
     if (const auto number = NumberAfter("Package id ", label)) {
       package = *number;
     } else if (const auto core = NumberAfter("Core ", label)) {
-      inputs[*core] = absl::StrCat(directory, "/",
-                                   absl::StripSuffix(file, "_label"), "_input");
+      inputs[*core] =
+          absl::StrCat(directory, "/", absl::StripSuffix(file, "_label"));
     }
   }
   for (auto& [core, input] : inputs) {
@@ -87,14 +88,28 @@ void CoreTemperatures::AddSensors(const std::string& directory) {
   }
 }
 
-std::optional<uint64_t> CoreTemperatures::Of(int cpu) const {
-  const auto file = files_.find(cpu);
-  if (file == files_.end()) return std::nullopt;
+std::optional<uint64_t> CoreTemperatures::Read(int cpu,
+                                               const char* file) const {
+  const auto sensor = files_.find(cpu);
   uint64_t millidegrees;
-  if (!absl::SimpleAtoi(LineOf(system_, file->second), &millidegrees)) {
+  if (sensor == files_.end() ||
+      !absl::SimpleAtoi(LineOf(system_, sensor->second + file),
+                        &millidegrees)) {
     return std::nullopt;
   }
   return millidegrees / 1000;
+}
+
+std::optional<uint64_t> CoreTemperatures::Of(int cpu) const {
+  return Read(cpu, "_input");
+}
+
+// coretemp's "crit" is the temperature at which the CPU throttles (TjMax).
+std::optional<uint64_t> CoreTemperatures::Headroom(int cpu,
+                                                   uint64_t temperature) const {
+  const std::optional<uint64_t> limit = Read(cpu, "_crit");
+  if (!limit) return std::nullopt;
+  return *limit - std::min(*limit, temperature);
 }
 
 }  // namespace fleetperf::hardware

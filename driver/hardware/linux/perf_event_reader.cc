@@ -28,7 +28,7 @@ constexpr double kBytesPerMib = 1 << 20;
 
 struct NamedCount {
   HardwareCount count;
-  const char* event;  // as perf names it
+  std::string event;  // as perf names it
   // For events with a unit: how many of the count one unit is.
   double per_unit = 0;
 };
@@ -118,7 +118,6 @@ class PerfEventReader : public HardwareReader {
                   const Clock& clock)
       : system_(system),
         clock_(clock),
-        timestamp_hertz_(TimestampHertz(system)),
         events_(FindEvents(system)),
         counts_({.system = &system,
                  .groups = events_.groups,
@@ -145,6 +144,10 @@ class PerfEventReader : public HardwareReader {
       reading[HardwareCount::kTimestamp] = timestamp_;
     }
     reading.temperature = temperatures_.Of(cpu);
+    if (reading.temperature) {
+      reading.temperature_headroom =
+          temperatures_.Headroom(cpu, *reading.temperature);
+    }
     return reading;
   }
 
@@ -161,7 +164,10 @@ class PerfEventReader : public HardwareReader {
     return result;
   }
 
-  uint64_t timestamp_hertz() const override { return timestamp_hertz_; }
+  uint64_t timestamp_hertz() const override {
+    if (!timestamp_hertz_) timestamp_hertz_ = TimestampHertz(system_);
+    return *timestamp_hertz_;
+  }
   std::string origin() const override { return "perf_event"; }
 
  private:
@@ -181,12 +187,12 @@ class PerfEventReader : public HardwareReader {
 
   perf_event::System& system_;
   const Clock& clock_;
-  const uint64_t timestamp_hertz_;
   const Events events_;
   perf_event::CpuCounts counts_;
   const CoreTemperatures temperatures_;
   uint64_t timestamp_ = 0;
   absl::Duration time_;
+  mutable std::optional<uint64_t> timestamp_hertz_;  // once asked for
 };
 
 }  // namespace

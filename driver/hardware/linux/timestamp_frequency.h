@@ -10,8 +10,8 @@
 namespace fleetperf::hardware {
 
 // Hz, as the kernel converts the counter to ns for perf_event; exact to about
-// 1 in 10^9. 0: unknown, because the kernel does not trust the counter, or not
-// x86. Needs no PMU.
+// 1 in 10^9. Virtual machines' kernels often do not: then, the counter is
+// compared with the clock for 10 ms. 0: not x86. Needs no PMU.
 uint64_t TimestampHertz(perf_event::System& system);
 
 }  // namespace fleetperf::hardware

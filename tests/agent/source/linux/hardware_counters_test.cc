@@ -131,7 +131,8 @@ TEST_F(HardwareCountersTest, CountsTheSecondLevelCacheOfKnownModels) {
   machine_.SetFile("/proc/cpuinfo",
                    "processor\t: 0\nvendor_id\t: GenuineIntel\n"
                    "cpu family\t: 6\nmodel\t\t: 143\n"
-                   "model name\t: Intel(R) Xeon(R) Platinum 8480+\n");
+                   "model name\t: Intel(R) Xeon(R) Platinum 8480+\n"
+                   "stepping\t: 8\n");
   const testing::Values growth = GrowthOf("0");
   EXPECT_EQ(growth.at("L2 Misses/sec"), 100u);
   EXPECT_EQ(growth.at("% L2 Hits"), 900u);
@@ -141,7 +142,7 @@ TEST_F(HardwareCountersTest, CountsTheSecondLevelCacheOfKnownModels) {
 TEST_F(HardwareCountersTest, LeavesOutTheSecondLevelCacheOfOtherModels) {
   machine_.SetFile("/proc/cpuinfo",
                    "vendor_id\t: AuthenticAMD\ncpu family\t: 6\n"
-                   "model\t\t: 143\n");
+                   "model\t\t: 143\nstepping\t: 8\n");
   EXPECT_FALSE(GrowthOf("0").contains("L2 Misses/sec"));
 }
 

@@ -1,0 +1,14 @@
+// What the operating system does for a RealProcessor.
+
+#ifndef FLEETPERF_DRIVER_PMC_EXPERIMENTS_REAL_PROCESSOR_H_
+#define FLEETPERF_DRIVER_PMC_EXPERIMENTS_REAL_PROCESSOR_H_
+
+namespace fleetperf::pmc {
+
+// Lets the calling thread run on one CPU only: that which runs it. Returns the
+// CPU's number, or -1 if the system refuses.
+int PinThisThread();
+
+}  // namespace fleetperf::pmc
+
+#endif  // FLEETPERF_DRIVER_PMC_EXPERIMENTS_REAL_PROCESSOR_H_

@@ -1,0 +1,51 @@
+// Counts what the calling thread executes.
+
+#ifndef FLEETPERF_DRIVER_PMC_EXPERIMENTS_THREAD_COUNTERS_H_
+#define FLEETPERF_DRIVER_PMC_EXPERIMENTS_THREAD_COUNTERS_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "driver/hardware/reader.h"
+
+namespace fleetperf::pmc {
+
+using hardware::UserCounter;
+
+// Absent counts are those that the machine lacks.
+struct ThreadCounts {
+  uint64_t instructions = 0;
+  uint64_t cycles = 0;
+  std::optional<uint64_t> reference_cycles;
+  std::optional<uint64_t> l1_hits;  // loads
+  std::optional<uint64_t> l1_misses;
+};
+
+// Thread-compatible; one thread uses it, and does not leave its CPU.
+class ThreadCounters {
+ public:
+  virtual ~ThreadCounters() = default;
+
+  // Counts since any moment.
+  virtual absl::StatusOr<ThreadCounts> Read() = 0;
+
+  // The counter of instructions.
+  // Unavailable: user mode may not read the counter.
+  virtual absl::StatusOr<UserCounter> InstructionCounter() = 0;
+
+  // "perf_event, through RDPMC, user mode only".
+  virtual std::string origin() const = 0;
+};
+
+// Counts of the whole CPU `cpu`, from a reader of all CPUs: for systems that do
+// not count threads.
+std::unique_ptr<ThreadCounters> CountWholeCpu(
+    std::unique_ptr<hardware::HardwareReader> reader, int cpu);
+
+}  // namespace fleetperf::pmc
+
+#endif  // FLEETPERF_DRIVER_PMC_EXPERIMENTS_THREAD_COUNTERS_H_

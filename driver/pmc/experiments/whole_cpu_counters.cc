@@ -1,0 +1,63 @@
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "driver/pmc/experiments/thread_counters.h"
+
+namespace fleetperf::pmc {
+namespace {
+
+using hardware::HardwareCount;
+using hardware::HardwareReading;
+
+class WholeCpuCounters : public ThreadCounters {
+ public:
+  WholeCpuCounters(std::unique_ptr<hardware::HardwareReader> reader, int cpu)
+      : reader_(std::move(reader)), cpu_(cpu) {}
+
+  absl::StatusOr<ThreadCounts> Read() override {
+    RETURN_IF_ERROR(reader_->Update());
+    const HardwareReading reading = reader_->ReadingOf(cpu_);
+    const auto& instructions = reading[HardwareCount::kInstructions];
+    const auto& cycles = reading[HardwareCount::kCycles];
+    if (!instructions || !cycles) {
+      return absl::UnavailableError(absl::StrCat(
+          "CPU ", cpu_, " does not count instructions and cycles"));
+    }
+    ThreadCounts counts{.instructions = *instructions, .cycles = *cycles};
+    counts.reference_cycles = reading[HardwareCount::kReferenceCycles];
+    const auto& loads = reading[HardwareCount::kL1Loads];
+    const auto& misses = reading[HardwareCount::kL1Misses];
+    if (loads && misses && *loads >= *misses) {
+      counts.l1_hits = *loads - *misses;
+      counts.l1_misses = misses;
+    }
+    return counts;
+  }
+
+  absl::StatusOr<UserCounter> InstructionCounter() override {
+    if (const auto counter =
+            reader_->user_counter(HardwareCount::kInstructions, cpu_)) {
+      return *counter;
+    }
+    return absl::UnavailableError("RDPMC in user mode is not permitted");
+  }
+
+  std::string origin() const override {
+    return absl::StrCat(reader_->origin(), ", all that CPU ", cpu_,
+                        " executes");
+  }
+
+ private:
+  const std::unique_ptr<hardware::HardwareReader> reader_;
+  const int cpu_;
+};
+
+}  // namespace
+
+std::unique_ptr<ThreadCounters> CountWholeCpu(
+    std::unique_ptr<hardware::HardwareReader> reader, int cpu) {
+  return std::make_unique<WholeCpuCounters>(std::move(reader), cpu);
+}
+
+}  // namespace fleetperf::pmc

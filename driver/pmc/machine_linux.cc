@@ -1,0 +1,41 @@
+#include <string>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_join.h"
+#include "driver/hardware/linux/timestamp_frequency.h"
+#include "driver/perf_event/pmu.h"
+#include "driver/perf_event/system.h"
+#include "driver/pmc/experiments/perf_event_counters.h"
+#include "driver/pmc/machine.h"
+
+namespace fleetperf::pmc {
+namespace {
+
+std::string LineOf(const std::string& path) {
+  const auto text = perf_event::LinuxSystem().ReadFile(path);
+  return text.ok() ? std::string(absl::StripAsciiWhitespace(*text))
+                   : std::string(text.status().message());
+}
+
+std::vector<Fact> LinuxFacts() {
+  const auto pmus = perf_event::ListPmus();
+  return {
+      {"perf_event PMUs", pmus.ok() ? absl::StrJoin(*pmus, " ")
+                                    : std::string(pmus.status().message())},
+      {"perf_event_paranoid", LineOf("/proc/sys/kernel/perf_event_paranoid")}};
+}
+
+}  // namespace
+
+Machine RealMachine() {
+  return {
+      .open_reader = [] { return hardware::OpenHardwareReader(); },
+      .open_thread_counters =
+          [](int) { return CountThread(perf_event::LinuxSystem()); },
+      .timestamp_hertz =
+          [] { return hardware::TimestampHertz(perf_event::LinuxSystem()); },
+      .facts = LinuxFacts,
+      .processor = &RealProcessor()};
+}
+
+}  // namespace fleetperf::pmc
