@@ -2,6 +2,7 @@
 
 #include <iterator>
 
+#include "absl/numeric/int128.h"
 #include "perflib/counter_spec.h"
 #include "perflib/counter_type.h"
 #include "perflib/layout.h"
@@ -231,9 +232,8 @@ uint64_t HardwareColumns::AdvanceActiveTime(const HardwareReading& reading,
       .time = time};
   if (last_ && now.timestamp > last_->timestamp && time > last_->time &&
       now.reference_cycles > last_->reference_cycles) {
-    active_time_ += static_cast<uint64_t>(
-        static_cast<unsigned __int128>(now.reference_cycles -
-                                       last_->reference_cycles) *
+    active_time_ += absl::Uint128Low64(
+        absl::uint128(now.reference_cycles - last_->reference_cycles) *
         (time - last_->time) / (now.timestamp - last_->timestamp));
   }
   last_ = now;

@@ -1,12 +1,16 @@
+#include <utility>
+
+#include "base/status_macros.h"
+#include "driver/hardware/driver_reader.h"
 #include "driver/hardware/reader.h"
+#include "driver/windows/client/open_device.h"
 
 namespace fleetperf::hardware {
 
 absl::StatusOr<std::unique_ptr<HardwareReader>> OpenHardwareReader(
-    const ReaderOptions&) {
-  return absl::UnavailableError(
-      "the driver fleetperf_pmu is not installed; install it as administrator "
-      "with: fleetperf-pmu.exe install");
+    const ReaderOptions& options) {
+  ASSIGN_OR_RETURN(auto device, OpenDevice());
+  return MakeDriverReader(std::move(device), options);
 }
 
 }  // namespace fleetperf::hardware

@@ -94,13 +94,13 @@ std::string JsonOf(const std::vector<NamedRow>& rows) {
 
 absl::Status RunTop(const Machine& machine, const TopOptions& options) {
   ASSIGN_OR_RETURN(const auto reader, machine.open_reader());
-  const uint64_t hertz = reader->timestamp_hertz();
   ASSIGN_OR_RETURN(Readings last, ReadAll(*reader));
   const bool replaces = !options.json && CanMoveCursor();
   for (uint32_t i = 0; options.count == 0 || i < options.count; ++i) {
     machine.processor->Sleep(options.interval);
     ASSIGN_OR_RETURN(Readings now, ReadAll(*reader));
-    const std::vector<NamedRow> rows = RowsOf(last, now, hertz);
+    const std::vector<NamedRow> rows =
+        RowsOf(last, now, reader->timestamp_hertz());
     const std::string text =
         options.json
             ? JsonOf(rows)
