@@ -15,8 +15,8 @@ set(FLEETPERF_SYS_COMPILE ${CLANGXX} --target=x86_64-w64-mingw32 -std=c++20 -O2
   -D__INTRINSIC_DEFINED_InterlockedBitTestAndSet -D__INTRINSIC_DEFINED_InterlockedBitTestAndReset
   -I${CMAKE_SOURCE_DIR} -stdlib++-isystem ${libstdcxx} -isystem ${libstdcxx}/x86_64-w64-mingw32
   -isystem ${mingw_headers}/ddk -isystem ${mingw_headers})
-set(FLEETPERF_SYS_LINK ${CMAKE_CXX_COMPILER} -shared -nostdlib -nostartfiles -s
-  -Wl,--subsystem,native:10.0,--entry,DriverEntry,--image-base,0x140000000
+set(FLEETPERF_SYS_LINK ${CMAKE_CXX_COMPILER} -nostdlib -nostartfiles -s
+  -Wl,--subsystem,native:10.0,--major-os-version,10,--entry,DriverEntry,--image-base,0x140000000
   -Wl,--dynamicbase,--nxcompat,--high-entropy-va,--exclude-all-symbols,--fatal-warnings)
 
 # fleetperf_sys(NAME fleetperf_pmu DIRECTORY output DEFINITIONS ... SOURCES ...)
@@ -48,7 +48,7 @@ function(fleetperf_sys)
   set(image ${SYS_DIRECTORY}/${SYS_NAME}.sys)
   add_custom_command(
     OUTPUT ${image}
-    COMMAND ${FLEETPERF_SYS_LINK} ${objects} ${resource} -o ${image} -lntoskrnl -lhal
+    COMMAND ${FLEETPERF_SYS_LINK} ${objects} ${resource} -o ${image} -lntoskrnl
     DEPENDS ${objects} ${resource}
     COMMENT "Linking ${SYS_NAME}.sys"
     VERBATIM)
