@@ -80,6 +80,18 @@ absl::Status SendMsrsToUser(int machine) {
   return absl::OkStatus();
 }
 
+// Takes away the guest's own PMU, if KVM has one to give, so that RDPMC faults.
+absl::Status DisablePmu(int kvm, int machine) {
+  const int can = ioctl(kvm, KVM_CHECK_EXTENSION, KVM_CAP_PMU_CAPABILITY);
+  if (can <= 0 || (can & KVM_PMU_CAP_DISABLE) == 0) return absl::OkStatus();
+  kvm_enable_cap disable = {.cap = KVM_CAP_PMU_CAPABILITY,
+                            .args = {KVM_PMU_CAP_DISABLE}};
+  if (ioctl(machine, KVM_ENABLE_CAP, &disable) < 0) {
+    return OsError("KVM_CAP_PMU_CAPABILITY");
+  }
+  return absl::OkStatus();
+}
+
 // kvm_cpuid2 as the kernel has it. The system's header gives C++ another size,
 // and so another number of the ioctl: an empty structure has 0 bytes in C.
 struct CpuidTable {
@@ -136,6 +148,7 @@ absl::Status Monitor::CreateMachine(const std::string& image,
   machine_ = Descriptor(ioctl(kvm.get(), KVM_CREATE_VM, 0));
   if (machine_.get() < 0) return OsError("KVM_CREATE_VM");
   RETURN_IF_ERROR(SendMsrsToUser(machine_.get()));
+  RETURN_IF_ERROR(DisablePmu(kvm.get(), machine_.get()));
   kvm_userspace_memory_region region = {
       .memory_size = kMemorySize,
       .userspace_addr = reinterpret_cast<uint64_t>(memory_.get())};
@@ -166,8 +179,6 @@ absl::Status Monitor::CreateCpu(uint32_t cpu, int kvm,
 
 absl::Status Monitor::SetRegisters(uint32_t cpu) {
   const int fd = cpus_[cpu].fd.get();
-  kvm_mp_state state = {.mp_state = KVM_MP_STATE_RUNNABLE};
-  ioctl(fd, KVM_SET_MP_STATE, &state);  // fails without an interrupt controller
   kvm_sregs system;
   if (ioctl(fd, KVM_GET_SREGS, &system) < 0) return OsError("KVM_GET_SREGS");
   SetTables(cpu, &system);
@@ -277,7 +288,7 @@ absl::StatusOr<bool> Monitor::HandleCall(uint32_t cpu, MonitorCall made,
                                           " of the guest: ", PlaceOf(cpu)));
 }
 
-// The guest's RDPMC faults even at CPL 0, because KVM gives it no PMU. The
+// The guest's RDPMC faults even at CPL 0, because it has no PMU. The
 // device decides by the privilege level and CR4 that the processor really has.
 absl::Status Monitor::EmulateReadPmc(uint32_t cpu) {
   ASSIGN_OR_RETURN(TrapFrame* const frame, Frame());
