@@ -58,8 +58,8 @@ std::vector<std::vector<NamedCount>> NamedCounts(perf_event::System& system) {
       {{kMemoryWriteBytes, "uncore_imc_free_running/data_write/",
         kBytesPerMib}},
   };
-  if (const auto l2 = FindL2Events(system)) {
-    counts.push_back({{kL2Hits, l2->hits}, {kL2Misses, l2->misses}});
+  for (const L2Events& l2 : FindL2Events(system)) {
+    counts.push_back({{kL2Hits, l2.hits}, {kL2Misses, l2.misses}});
   }
   return counts;
 }

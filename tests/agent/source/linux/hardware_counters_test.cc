@@ -139,6 +139,28 @@ TEST_F(HardwareCountersTest, CountsTheSecondLevelCacheOfKnownModels) {
   EXPECT_EQ(BaseOf(growth, "% L2 Hits"), 1000u);
 }
 
+// On Meteor Lake, a miss is 10 on the large cores and 80 on the small ones.
+TEST_F(HardwareCountersTest, CountsTheSecondLevelCacheOfBothTypesOfCores) {
+  const std::string devices = "/sys/bus/event_source/devices/";
+  const std::map<std::string, std::string> formats = {{"event", "config:0-7"},
+                                                      {"umask", "config:8-15"}};
+  machine_.AddPmu("cpu_core", 50, formats);
+  machine_.SetFile(devices + "cpu_core/cpus", "0\n");
+  machine_.AddPmu("cpu_atom", 51, formats);
+  machine_.SetFile(devices + "cpu_atom/cpus", "1\n");
+  SetRate("cpu_core/event=0xd1,umask=0x02/", 900);
+  SetRate("cpu_core/event=0xd1,umask=0x10/", 100);
+  SetRate("cpu_atom/event=0xd1,umask=0x02/", 60);
+  SetRate("cpu_atom/event=0xd1,umask=0x10/", 1);
+  SetRate("cpu_atom/event=0xd1,umask=0x80/", 20);
+  machine_.SetFile("/proc/cpuinfo",
+                   "vendor_id\t: GenuineIntel\ncpu family\t: 6\n"
+                   "model\t\t: 170\nstepping\t: 4\n");
+  EXPECT_EQ(GrowthOf("0").at("L2 Misses/sec"), 100u);
+  EXPECT_EQ(GrowthOf("1").at("L2 Misses/sec"), 20u);
+  EXPECT_EQ(GrowthOf("1").at("L2 Hits/sec"), 60u);
+}
+
 TEST_F(HardwareCountersTest, LeavesOutTheSecondLevelCacheOfOtherModels) {
   machine_.SetFile("/proc/cpuinfo",
                    "vendor_id\t: AuthenticAMD\ncpu family\t: 6\n"
