@@ -1,5 +1,6 @@
 #include "tests/driver/ring0/bench.h"
 
+#include <cstdlib>
 #include <cstring>
 #include <iostream>
 #include <utility>

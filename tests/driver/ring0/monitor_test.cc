@@ -2,6 +2,10 @@
 
 #include "tests/driver/ring0/monitor.h"
 
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "driver/pmu/simulation/cpu_model.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -7,9 +7,9 @@
 #include <ostream>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "driver/pmu/protocol.h"
 #include "driver/pmu/simulation/cpu_model.h"
 #include "driver/pmu/simulation/msr_bank.h"
