@@ -99,7 +99,7 @@ bool ReadTemperature(const MsrAccess& msrs, const CpuFeatures& cpu,
   uint64_t status = 0;
   if (!msrs.Read(msr::kThermalStatus, &status)) return false;
   totals->temperature_limit = Bit(status, 31) ? cpu.temperature_limit : 0;
-  totals->temperature_below_limit = Bits(status, 22, 16);
+  totals->temperature_below_limit = static_cast<uint32_t>(Bits(status, 22, 16));
   return true;
 }
 

@@ -11,11 +11,11 @@ namespace {
 constexpr uint32_t kNumArchitecturalEvents = 8;
 
 // The core programs counters of at least 32 bits.
-bool IsWidth(uint64_t width) { return width >= 32 && width <= 64; }
+bool IsWidth(uint32_t width) { return width >= 32 && width <= 64; }
 
 // CPUID.0AH:EBX says which events are absent, as far as its length in EAX goes.
 uint32_t AbsentEvents(const CpuidRegisters& leaf) {
-  const uint64_t length = Bits(leaf.eax, 31, 24);
+  const uint32_t length = Bits(leaf.eax, 31, 24);
   const uint32_t all = (1 << kNumArchitecturalEvents) - 1;
   if (length >= kNumArchitecturalEvents) return leaf.ebx & all;
   const uint32_t described = (1 << length) - 1;
@@ -89,7 +89,7 @@ bool ReadEnergyUnit(const MsrAccess& msrs, uint32_t unit_msr,
   uint64_t value = 0;
   uint64_t energy = 0;
   if (!msrs.Read(unit_msr, &value) || value == 0) return false;
-  *unit = Bits(value, 12, 8);
+  *unit = static_cast<uint32_t>(Bits(value, 12, 8));
   return msrs.Read(energy_msr, &energy);
 }
 
@@ -122,7 +122,7 @@ void DetectTemperature(const Cpuid& cpuid, const MsrAccess& msrs,
   }
   features->description.capabilities |= kHasTemperature;
   if (msrs.Read(msr::kTemperatureTarget, &value)) {
-    features->temperature_limit = Bits(value, 23, 16);
+    features->temperature_limit = static_cast<uint32_t>(Bits(value, 23, 16));
   }
 }
 

@@ -35,7 +35,12 @@ class Cpuid {
 constexpr uint64_t Bits(uint64_t value, int last, int first) {
   return (value >> first) & (~uint64_t{0} >> (63 - last + first));
 }
-constexpr bool Bit(uint64_t value, int bit) { return Bits(value, bit, bit); }
+constexpr uint32_t Bits(uint32_t value, int last, int first) {
+  return (value >> first) & (~uint32_t{0} >> (31 - last + first));
+}
+constexpr bool Bit(uint64_t value, int bit) {
+  return Bits(value, bit, bit) != 0;
+}
 
 }  // namespace fleetperf::pmu
 

@@ -1,7 +1,7 @@
 // Fuzzes the PMU core: several clients' requests, CPUs that come and go, sleep
 // and faults. Whatever the sequence, the core accesses only allowed registers
-// with values that the CPUs accept, and after Stop() all registers are as
-// before.
+// with values that the CPUs accept. After Stop() or a fault, all registers are
+// as before.
 //
 // An input is a choice of the machine and a sequence of steps.
 
@@ -70,7 +70,7 @@ class CheckedMachine {
     before_[cpu] = machine_.bank(cpu).state();
     cr4_[cpu] = machine_.cr4(cpu);
   }
-  // After Stop(), or while the machine sleeps.
+  // After Stop() or a fault, or while the machine sleeps.
   void CheckRestored(uint32_t cpu) {
     MsrBank::State expected = before_[cpu];
     const MsrBank::State& state = machine_.bank(cpu).state();
@@ -193,18 +193,22 @@ class Session {
     request.flags = input_.Byte() % 4;
     for (CoreProgram& program : request.programs) {
       program.core_type = input_.Byte() % 3 << 5;
-      program.fixed_control = input_.Number() & 0x3333;
+      program.fixed_control = input_.Number();
+      if (input_.Byte() % 2 == 0) program.fixed_control &= 0x3333;
       for (uint64_t& general : program.general) general = input_.Number();
       program.general[0] |= uint64_t{input_.Byte()} << 16;
     }
     std::string bytes(sizeof(request), '\0');
     std::memcpy(bytes.data(), &request, sizeof(request));
     Send(client, Command::kReserve, "", 0);
-    Send(client, Command::kProgram, bytes, 0);
+    if (Send(client, Command::kProgram, bytes, 0) != Result::kFault) return;
+    for (uint32_t cpu = 0; cpu < kCpus; ++cpu) {
+      if (machine_.is_online(cpu)) machine_.CheckRestored(cpu);
+    }
   }
 
-  void Send(ClientId client, Command command, const std::string& request,
-            size_t capacity) {
+  Result Send(ClientId client, Command command, const std::string& request,
+              size_t capacity) {
     // Vectors without spare bytes, so that sanitizers detect overruns.
     const std::vector<char> in(request.begin(), request.end());
     std::vector<char> out(capacity);
@@ -213,6 +217,7 @@ class Session {
                                       out.data(), out.size(), &size);
     FUZZ_CHECK(size <= capacity);
     FUZZ_CHECK(result == Result::kOk || size == 0);
+    return result;
   }
 
   void Count() {

@@ -14,7 +14,6 @@ enum class Kind {
   kGlobalControl,
   kOverflowControl,
   kStatusSet,
-  kInUse,
   kActualPerformance,
   kMaximumPerformance,
   kReadOnly,
@@ -96,34 +95,49 @@ uint64_t MsrBank::FixedControlMask() const {
 }
 
 MsrBank::Slot MsrBank::Find(uint32_t msr) const {
-  const auto at = [&](uint32_t first) { return msr - first; };
   if (model_.has_actual_performance) {
     if (msr == 0xE7) return {Kind::kMaximumPerformance};
     if (msr == 0xE8) return {Kind::kActualPerformance};
   }
-  if (!is_intel()) {
-    const uint32_t pair = at(0xC0010200);
-    if (model_.has_amd_counters && pair < 2 * num_general()) {
-      return {pair % 2 == 0 ? Kind::kSelect : Kind::kGeneral, pair / 2};
-    }
-    // The first four counters, also of a CPU with six.
-    if (at(0xC0010000) < 4) return {Kind::kSelect, at(0xC0010000)};
-    if (at(0xC0010004) < 4) return {Kind::kGeneral, at(0xC0010004)};
-    if (!model_.has_energy) return {};
-    if (msr == 0xC0010299) return {Kind::kReadOnly, 0, model_.energy_unit};
-    if (msr == 0xC001029B) return {Kind::kReadOnly, 0, state_.package_energy};
-    return {};
+  if (!is_intel()) return FindAmd(msr);
+  const Slot counter = FindCounter(msr);
+  if (counter.kind != Kind::kNone) return counter;
+  const Slot control = FindControl(msr);
+  return control.kind != Kind::kNone ? control : FindSensor(msr);
+}
+
+MsrBank::Slot MsrBank::FindAmd(uint32_t msr) const {
+  const uint32_t pair = msr - 0xC0010200;
+  if (model_.has_amd_counters && pair < 2 * num_general()) {
+    return {pair % 2 == 0 ? Kind::kSelect : Kind::kGeneral, pair / 2};
   }
-  if (at(0x186) < num_general()) return {Kind::kSelect, at(0x186)};
-  if (at(0xC1) < num_general()) return {Kind::kGeneral, at(0xC1)};
-  if (msr == 0x345 && model_.has_perf_capabilities) {
-    return {Kind::kReadOnly, 0, model_.perf_capabilities};
-  }
-  if (at(0x4C1) < num_general() && model_.has_perf_capabilities &&
+  // The first four counters, also of a CPU with six.
+  const uint32_t select = msr - 0xC0010000;
+  const uint32_t counter = msr - 0xC0010004;
+  if (select < 4) return {Kind::kSelect, select};
+  if (counter < 4) return {Kind::kGeneral, counter};
+  if (!model_.has_energy) return {};
+  if (msr == 0xC0010299) return {Kind::kReadOnly, 0, model_.energy_unit};
+  if (msr == 0xC001029B) return {Kind::kReadOnly, 0, state_.package_energy};
+  return {};
+}
+
+MsrBank::Slot MsrBank::FindCounter(uint32_t msr) const {
+  const uint32_t select = msr - 0x186;
+  const uint32_t general = msr - 0xC1;
+  const uint32_t full_width = msr - 0x4C1;
+  const uint32_t fixed = msr - 0x309;
+  if (select < num_general()) return {Kind::kSelect, select};
+  if (general < num_general()) return {Kind::kGeneral, general};
+  if (full_width < num_general() && model_.has_perf_capabilities &&
       (model_.perf_capabilities & 1 << 13) != 0) {
-    return {Kind::kFullWidth, at(0x4C1)};
+    return {Kind::kFullWidth, full_width};
   }
-  if (HasFixed(at(0x309))) return {Kind::kFixed, at(0x309)};
+  if (HasFixed(fixed)) return {Kind::kFixed, fixed};
+  return {};
+}
+
+MsrBank::Slot MsrBank::FindControl(uint32_t msr) const {
   if (version() >= 2) {
     if (msr == 0x38D) return {Kind::kFixedControl};
     if (msr == 0x38E) return {Kind::kGlobalStatus};
@@ -132,8 +146,15 @@ MsrBank::Slot MsrBank::Find(uint32_t msr) const {
   }
   if (version() >= 4) {
     if (msr == 0x391) return {Kind::kStatusSet};
-    if (msr == 0x392) return {Kind::kInUse};
+    if (msr == 0x392) return {Kind::kReadOnly, 0, InUse()};
   }
+  if (msr == 0x345 && model_.has_perf_capabilities) {
+    return {Kind::kReadOnly, 0, model_.perf_capabilities};
+  }
+  return {};
+}
+
+MsrBank::Slot MsrBank::FindSensor(uint32_t msr) const {
   if (msr == 0xCE && model_.platform_info != 0) {
     return {Kind::kReadOnly, 0, model_.platform_info};
   }
@@ -150,6 +171,21 @@ MsrBank::Slot MsrBank::Find(uint32_t msr) const {
     return {Kind::kReadOnly, 0, state_.memory_energy};
   }
   return {};
+}
+
+// A counter is in use if its selection has an event, or if its control has
+// modes.
+uint64_t MsrBank::InUse() const {
+  uint64_t counters = 0;
+  for (uint32_t i = 0; i < num_general(); ++i) {
+    if ((state_.select[i] & 0xFF) != 0) counters |= uint64_t{1} << i;
+  }
+  for (uint32_t i = 0; i < kFixed; ++i) {
+    if ((state_.fixed_control >> (4 * i) & 3) != 0) {
+      counters |= uint64_t{1} << (kFixedBit + i);
+    }
+  }
+  return counters;
 }
 
 bool MsrBank::Read(uint32_t msr, uint64_t* value) const {
@@ -183,18 +219,6 @@ bool MsrBank::ReadSlot(const Slot& slot, uint64_t* value) const {
     case Kind::kStatusSet:
       *value = 0;
       return true;
-    case Kind::kInUse: {
-      *value = 0;
-      for (uint32_t i = 0; i < num_general(); ++i) {
-        if ((state_.select[i] & 0xFF) != 0) *value |= uint64_t{1} << i;
-      }
-      for (uint32_t i = 0; i < kFixed; ++i) {
-        if ((state_.fixed_control >> (4 * i) & 3) != 0) {
-          *value |= uint64_t{1} << (kFixedBit + i);
-        }
-      }
-      return true;
-    }
     case Kind::kActualPerformance:
       *value = state_.actual_performance;
       return true;

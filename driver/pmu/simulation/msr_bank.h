@@ -42,7 +42,7 @@ class MsrBank {
     uint32_t package_energy = 0;
     uint32_t memory_energy = 0;
     // Performance interrupts that overflows have requested.
-    uint32_t interrupts = 0;
+    uint64_t interrupts = 0;
 
     bool operator==(const State&) const = default;
   };
@@ -84,10 +84,14 @@ class MsrBank {
   uint64_t AllCounters() const;
   uint64_t SelectMask() const;
   uint64_t FixedControlMask() const;
+  uint64_t InUse() const;
   Slot Find(uint32_t msr) const;
+  Slot FindAmd(uint32_t msr) const;
+  Slot FindCounter(uint32_t msr) const;
+  Slot FindControl(uint32_t msr) const;
+  Slot FindSensor(uint32_t msr) const;
   bool ReadSlot(const Slot& slot, uint64_t* value) const;
   bool WriteSlot(const Slot& slot, uint64_t value);
-  bool WriteFullWidth(uint32_t counter, uint64_t value);
   bool IsEnabled(uint32_t global_bit) const;
   void Add(uint64_t* counter, uint64_t count, uint32_t width,
            uint32_t global_bit, bool interrupts);

@@ -141,6 +141,15 @@ TEST(MsrBank, CountsOnlyWhatIsEnabled) {
   EXPECT_EQ(count(0x4300C0, 1, Ring::kUser), 0u);  // another unit mask
 }
 
+TEST(MsrBank, InUseTellsProgrammedCounters) {
+  MsrBank bank(Skylake());
+  EXPECT_EQ(MustRead(bank, 0x392), 0u);
+  EXPECT_TRUE(bank.Write(0x188, 0xC0));
+  EXPECT_TRUE(bank.Write(0x38D, 0x10));
+  EXPECT_EQ(MustRead(bank, 0x392), 0x200000004u);
+  EXPECT_FALSE(bank.Write(0x392, 0));
+}
+
 TEST(MsrBank, ReadCounterChecksIndexAndPermission) {
   MsrBank bank(Skylake());
   EXPECT_TRUE(bank.Write(0x4C4, 77));

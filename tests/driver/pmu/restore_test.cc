@@ -3,8 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <functional>
-#include <memory>
+#include <type_traits>
 #include <vector>
 
 #include "tests/driver/pmu/client.h"
@@ -192,6 +191,7 @@ TEST_P(RestoredOn, FaultAtAnyAccessOfRead) {
 
 size_t NumDifferences(const std::vector<CpuRegisters>& a,
                       const std::vector<CpuRegisters>& b) {
+  static_assert(std::has_unique_object_representations_v<CpuRegisters>);
   constexpr size_t kWords = sizeof(CpuRegisters) / 8;
   size_t differences = 0;
   for (size_t cpu = 0; cpu < a.size(); ++cpu) {
