@@ -8,6 +8,8 @@
 #include <csignal>
 #include <utility>
 
+#include "base/os_error.h"
+
 namespace fleetperf::pmc {
 namespace {
 
@@ -31,10 +33,10 @@ absl::StatusOr<std::unique_ptr<WaitingChild>> WaitingChild::Fork(
   std::unique_ptr<WaitingChild> child(new WaitingChild);
   if (pipe2(child->go_, O_CLOEXEC) != 0 ||
       pipe2(child->failure_, O_CLOEXEC) != 0) {
-    return absl::ErrnoToStatus(errno, "pipe2");
+    return StatusFromErrno(errno, "pipe2");
   }
   child->pid_ = fork();
-  if (child->pid_ < 0) return absl::ErrnoToStatus(errno, "fork");
+  if (child->pid_ < 0) return StatusFromErrno(errno, "fork");
   if (child->pid_ == 0) child->RunChild(command);
   Close(&child->go_[0]);
   Close(&child->failure_[1]);

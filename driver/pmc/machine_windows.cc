@@ -1,8 +1,11 @@
+#include "absl/time/time.h"
 #include "base/status_macros.h"
 #include "driver/pmc/machine.h"
 
 namespace fleetperf::pmc {
 namespace {
+
+constexpr absl::Duration kMeasurement = absl::Milliseconds(10);
 
 absl::StatusOr<std::unique_ptr<ThreadCounters>> CountThisCpu(int cpu) {
   ASSIGN_OR_RETURN(auto reader,
@@ -11,9 +14,20 @@ absl::StatusOr<std::unique_ptr<ThreadCounters>> CountThisCpu(int cpu) {
   return CountWholeCpu(std::move(reader), cpu);
 }
 
+// From the driver, or compared with the clock for 10 ms.
 uint64_t TimestampHertz() {
   const auto reader = hardware::OpenHardwareReader();
-  return reader.ok() ? (*reader)->timestamp_hertz() : 0;
+  if (reader.ok() && (*reader)->timestamp_hertz() != 0) {
+    return (*reader)->timestamp_hertz();
+  }
+  Processor& processor = RealProcessor();
+  const absl::Duration start = processor.Now();
+  const uint64_t first = processor.ReadTimestamp();
+  absl::Duration now = start;
+  while (now - start < kMeasurement) now = processor.Now();
+  return static_cast<uint64_t>(
+      static_cast<double>(processor.ReadTimestamp() - first) /
+      absl::ToDoubleSeconds(now - start));
 }
 
 }  // namespace

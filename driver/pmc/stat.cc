@@ -7,8 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
-#include "absl/strings/string_view.h"
 #include "base/files.h"
 #include "base/printable.h"
 #include "base/status_macros.h"
@@ -57,20 +55,12 @@ std::string CommentOf(const StatResult& result, const StatCount& count) {
   return "";
 }
 
-// The reasons of perf_event begin with the event's name.
-absl::string_view WithoutEvent(absl::string_view message) {
-  const std::pair<absl::string_view, absl::string_view> parts =
-      absl::StrSplit(message, absl::MaxSplits(": ", 1));
-  return parts.second.empty() ? parts.first : parts.second;
-}
-
 // Each reason once.
 void AppendReasons(const StatResult& result, std::string* text) {
   std::map<std::string, std::vector<std::string>> events;
   for (const StatCount& count : result.counts) {
     if (!count.status.ok()) {
-      events[std::string(WithoutEvent(count.status.message()))].push_back(
-          count.event);
+      events[std::string(count.status.message())].push_back(count.event);
     }
   }
   for (const auto& [reason, names] : events) {

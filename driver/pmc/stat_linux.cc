@@ -4,7 +4,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "base/clock.h"
+#include "base/os_error.h"
 #include "base/status_macros.h"
 #include "driver/perf_event/builder.h"
 #include "driver/perf_event/counter.h"
@@ -43,6 +45,13 @@ absl::StatusOr<Counter> Open(const Event& event, pid_t process, bool user) {
   return builder.Build();
 }
 
+// Messages of perf_event begin with the event, which the report names, too.
+absl::Status WithoutEvent(const absl::Status& status, const Event& event) {
+  return absl::Status(
+      status.code(),
+      absl::StripPrefix(status.message(), absl::StrCat(event.name, ": ")));
+}
+
 // Fails only for a name that is no event of this machine.
 absl::StatusOr<Counted> OpenAll(const std::string& name, pid_t process) {
   Counted counted{.name = name};
@@ -57,7 +66,7 @@ absl::StatusOr<Counted> OpenAll(const std::string& name, pid_t process) {
     if (counter.ok()) {
       counted.counters.push_back(*std::move(counter));
     } else {
-      counted.status = counter.status();
+      counted.status = WithoutEvent(counter.status(), event);
     }
   }
   if (!counted.counters.empty()) counted.status = absl::OkStatus();
@@ -101,7 +110,7 @@ int ExitStatusOf(int status) {
 }
 
 absl::Status CannotRun(const std::string& command, int error) {
-  return absl::ErrnoToStatus(error, absl::StrCat("cannot run ", command));
+  return StatusFromErrno(error, absl::StrCat("cannot run ", command));
 }
 
 }  // namespace

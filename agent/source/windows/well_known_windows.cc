@@ -1,9 +1,14 @@
+#include <iterator>
+#include <string>
+#include <vector>
+
 #include "agent/source/well_known.h"
+#include "driver/hardware/reader.h"
 
 namespace fleetperf::agent {
 namespace {
 
-constexpr WellKnownCounterset kWellKnown[] = {
+constexpr WellKnownCounterset kPerfLib[] = {
     {"Processor",
      "It is a PerfLib V1 counterset, which the V2 API cannot read: Processor "
      "Information has the same, and more."},
@@ -31,7 +36,15 @@ constexpr WellKnownCounterset kWellKnown[] = {
 }  // namespace
 
 absl::Span<const WellKnownCounterset> WellKnownCountersets() {
-  return kWellKnown;
+  static const auto* const kWhyNoHardware =
+      new std::string(hardware::OpenHardwareReader().status().message());
+  static const auto* const kAll = [] {
+    auto* const all = new std::vector<WellKnownCounterset>(std::begin(kPerfLib),
+                                                           std::end(kPerfLib));
+    all->push_back({"Hardware Counters", *kWhyNoHardware});
+    return all;
+  }();
+  return *kAll;
 }
 
 }  // namespace fleetperf::agent

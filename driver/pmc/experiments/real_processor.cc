@@ -10,7 +10,6 @@
 #endif
 
 #include "absl/synchronization/mutex.h"
-#include "base/clock.h"
 #include "base/wakeup.h"
 #include "driver/pmc/experiments/processor.h"
 
@@ -51,7 +50,7 @@ class ThisProcessor : public Processor {
 #endif
   }
 
-  absl::Duration Now() override { return Clock::Real().Monotonic(); }
+  absl::Duration Now() override { return PreciseTime(); }
   int PinToCpu() override { return PinThisThread(); }
 };
 

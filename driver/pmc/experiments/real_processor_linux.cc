@@ -1,8 +1,11 @@
 #include <sched.h>
 
+#include "base/clock.h"
 #include "driver/pmc/experiments/real_processor.h"
 
 namespace fleetperf::pmc {
+
+absl::Duration PreciseTime() { return Clock::Real().Monotonic(); }
 
 int PinThisThread() {
   const int cpu = sched_getcpu();

@@ -4,6 +4,17 @@
 
 namespace fleetperf::pmc {
 
+// Clock::Real() advances in steps of up to 16 ms.
+absl::Duration PreciseTime() {
+  LARGE_INTEGER frequency;
+  LARGE_INTEGER count;
+  QueryPerformanceFrequency(&frequency);
+  QueryPerformanceCounter(&count);
+  return absl::Seconds(count.QuadPart / frequency.QuadPart) +
+         absl::Seconds(1) * (count.QuadPart % frequency.QuadPart) /
+             frequency.QuadPart;
+}
+
 // Numbers count through the processor groups, as the driver's do.
 int PinThisThread() {
   PROCESSOR_NUMBER number;
