@@ -10,7 +10,6 @@ constexpr absl::Duration kMeasurement = absl::Milliseconds(10);
 absl::StatusOr<std::unique_ptr<ThreadCounters>> CountThisCpu(int cpu) {
   ASSIGN_OR_RETURN(auto reader,
                    hardware::OpenHardwareReader({.allow_user_reads = true}));
-  RETURN_IF_ERROR(reader->Update());
   return CountWholeCpu(std::move(reader), cpu);
 }
 

@@ -28,6 +28,16 @@ Lab::Lab(const Machine& machine, bool quick)
       timestamp_hertz_(machine.timestamp_hertz()),
       counters_(machine.open_thread_counters(cpu_)) {}
 
+absl::StatusOr<hardware::HardwareReader*> Lab::Reader() {
+  if (counters_.ok() && (*counters_)->reader() != nullptr) {
+    return (*counters_)->reader();
+  }
+  if (reader_ == nullptr) {
+    ASSIGN_OR_RETURN(reader_, machine_.open_reader());
+  }
+  return reader_.get();
+}
+
 absl::StatusOr<Lab::Moment> Lab::Now() {
   Moment moment{.time = processor().Now(),
                 .timestamp = processor().ReadTimestamp()};

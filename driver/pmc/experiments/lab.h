@@ -54,10 +54,8 @@ class Lab {
   const absl::StatusOr<std::unique_ptr<ThreadCounters>>& counters() const {
     return counters_;
   }
-  // Opens the reader of all CPUs.
-  absl::StatusOr<std::unique_ptr<hardware::HardwareReader>> OpenReader() const {
-    return machine_.open_reader();
-  }
+  // The reader of all CPUs, which the lab keeps.
+  absl::StatusOr<hardware::HardwareReader*> Reader();
 
   // Does the work, and measures it with the counters that exist.
   absl::StatusOr<Growth> Measure(const std::function<void()>& work);
@@ -81,6 +79,7 @@ class Lab {
   const int cpu_;
   const uint64_t timestamp_hertz_;
   const absl::StatusOr<std::unique_ptr<ThreadCounters>> counters_;
+  std::unique_ptr<hardware::HardwareReader> reader_;
 };
 
 }  // namespace fleetperf::pmc

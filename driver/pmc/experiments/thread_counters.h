@@ -37,8 +37,11 @@ class ThreadCounters {
   // Unavailable: user mode may not read the counter.
   virtual absl::StatusOr<UserCounter> InstructionCounter() = 0;
 
-  // "perf_event, through RDPMC, user mode only".
+  // "perf_event, this thread in user mode, read by RDPMC".
   virtual std::string origin() const = 0;
+
+  // The reader that the counts come from, if any: only one can hold the PMU.
+  virtual hardware::HardwareReader* reader() { return nullptr; }
 };
 
 // Counts of the whole CPU `cpu`, from a reader of all CPUs: for systems that do

@@ -1,7 +1,5 @@
 // What a whole CPU does while this thread sleeps or works.
 
-#include <memory>
-
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "driver/pmc/experiments/experiment.h"
@@ -27,9 +25,9 @@ Cell CountCell(const char* column, const HardwareReading& growth,
   return cell;
 }
 
-// Opens the reader, or notes why there is none.
-std::unique_ptr<HardwareReader> OpenNoted(Lab& lab, Report* report) {
-  auto reader = lab.OpenReader();
+// Returns the reader, or notes why there is none.
+HardwareReader* NotedReader(Lab& lab, Report* report) {
+  const auto reader = lab.Reader();
   if (!reader.ok()) {
     report->notes.push_back(
         absl::StrCat("not counted: ", reader.status().message()));
@@ -38,13 +36,13 @@ std::unique_ptr<HardwareReader> OpenNoted(Lab& lab, Report* report) {
   report->notes.push_back(absl::StrCat("counts: ", (*reader)->origin(),
                                        ", all that CPU ", lab.cpu(),
                                        " executes"));
-  return *std::move(reader);
+  return *reader;
 }
 
 absl::StatusOr<Report> RunSleep(Lab& lab) {
   Report report;
   const auto sleep = [&] { lab.processor().Sleep(lab.period()); };
-  const auto reader = OpenNoted(lab, &report);
+  HardwareReader* const reader = NotedReader(lab, &report);
   if (reader == nullptr) {
     ASSIGN_OR_RETURN(const Growth growth, lab.Measure(sleep));
     report.rows = {{"asleep", {{"TSC cycles", growth.timestamp}}}};
@@ -73,7 +71,7 @@ Row PcmCells(const char* label, const PcmRow& row) {
 
 absl::StatusOr<Report> RunLoad(Lab& lab) {
   Report report;
-  const auto reader = OpenNoted(lab, &report);
+  HardwareReader* const reader = NotedReader(lab, &report);
   if (reader == nullptr) return report;
   const uint64_t hertz = reader->timestamp_hertz();
   ASSIGN_OR_RETURN(const HardwareReading start, ReadCpu(*reader, lab.cpu()));

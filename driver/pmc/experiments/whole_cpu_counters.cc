@@ -36,6 +36,7 @@ class WholeCpuCounters : public ThreadCounters {
   }
 
   absl::StatusOr<UserCounter> InstructionCounter() override {
+    RETURN_IF_ERROR(reader_->Update());  // the first one programs the PMU
     if (const auto counter =
             reader_->user_counter(HardwareCount::kInstructions, cpu_)) {
       return *counter;
@@ -47,6 +48,8 @@ class WholeCpuCounters : public ThreadCounters {
     return absl::StrCat(reader_->origin(), ", all that CPU ", cpu_,
                         " executes");
   }
+
+  hardware::HardwareReader* reader() override { return reader_.get(); }
 
  private:
   const std::unique_ptr<hardware::HardwareReader> reader_;
