@@ -56,8 +56,8 @@ function(fleetperf_sys)
 endfunction()
 
 set(pmu ${CMAKE_SOURCE_DIR}/driver/pmu)
+set(access access/access_list.cc)
 set(sources
-  access/access_list.cc
   sys/device.cc
   sys/driver.cc
   sys/notifications.cc
@@ -69,8 +69,14 @@ get_target_property(simulation pmu_simulation SOURCES)
 list(TRANSFORM simulation PREPEND ${pmu}/)
 
 fleetperf_sys(NAME fleetperf_pmu DIRECTORY ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}
-  SOURCES ${sources} ${core} sys/guarded.cc sys/windows_machine.cc)
-# For tests only: an image of another name, so that it is never installed by mistake.
-fleetperf_sys(NAME fleetperf_pmu_simulated DIRECTORY ${CMAKE_BINARY_DIR}/tests
-  DEFINITIONS -DFLEETPERF_PMU_SIMULATED
-  SOURCES ${sources} ${core} ${simulation} sys/simulated_machine.cc)
+  SOURCES ${access} ${sources} ${core} sys/guarded.cc sys/windows_machine.cc)
+# For tests only: images of other names, so that none is installed by mistake.
+if(BUILD_TESTING)
+  set(simulated ${sources} ${core} ${simulation} sys/simulated_machine.cc)
+  fleetperf_sys(NAME fleetperf_pmu_simulated DIRECTORY ${CMAKE_BINARY_DIR}/tests
+    DEFINITIONS -DFLEETPERF_PMU_SIMULATED
+    SOURCES ${access} ${simulated})
+  fleetperf_sys(NAME fleetperf_pmu_open DIRECTORY ${CMAKE_BINARY_DIR}/tests
+    DEFINITIONS -DFLEETPERF_PMU_SIMULATED
+    SOURCES ${CMAKE_SOURCE_DIR}/tests/driver/windows/open_access_list.cc ${simulated})
+endif()

@@ -69,6 +69,24 @@ class RunSimulated final : public pmu::CpuWork {
   bool has_run_ = false;
 };
 
+MsrBank NewBank() {
+  MsrBank bank(pmu::HaswellServer());
+  bank.SetTemperature(kDegreesBelowLimit);
+  return bank;
+}
+
+// Whether a bank is as NewBank made it, but for what the driver cannot change.
+bool IsAsBefore(const MsrBank& bank) {
+  MsrBank::State before = NewBank().state();
+  before.actual_performance = bank.state().actual_performance;
+  before.maximum_performance = bank.state().maximum_performance;
+  before.package_energy = bank.state().package_energy;
+  before.memory_energy = bank.state().memory_energy;
+  return bank.state() == before;
+}
+
+constexpr ULONG kBugCheckCode = 0xC4;  // DRIVER_VERIFIER_DETECTED_VIOLATION
+
 }  // namespace
 
 SimulatedMachine::SimulatedMachine() : start_(StepsNow()) {
@@ -76,7 +94,15 @@ SimulatedMachine::SimulatedMachine() : start_(StepsNow()) {
   for (uint32_t cpu = 0; cpu < limit && cpu < pmu::SimulatedMachine::kMaxCpus;
        ++cpu) {
     machine_.AddCpu(pmu::HaswellServer());
-    machine_.bank(cpu).SetTemperature(kDegreesBelowLimit);
+    machine_.bank(cpu) = NewBank();
+  }
+}
+
+SimulatedMachine::~SimulatedMachine() {
+  for (uint32_t cpu = 0; cpu < machine_.CpuLimit(); ++cpu) {
+    if (!IsAsBefore(machine_.bank(cpu)) || machine_.cr4(cpu) != 0) {
+      KeBugCheckEx(kBugCheckCode, cpu, 0, 0, 0);
+    }
   }
 }
 

@@ -25,6 +25,11 @@ namespace fleetperf::pmu_device {
 class SimulatedMachine final : public pmu::Machine {
  public:
   SimulatedMachine();
+  // Stops the process unless all registers have their former values, so that
+  // tests see it.
+  ~SimulatedMachine();
+  SimulatedMachine(const SimulatedMachine&) = delete;
+  SimulatedMachine& operator=(const SimulatedMachine&) = delete;
 
   pmu::CpuidRegisters Cpuid(uint32_t leaf, uint32_t subleaf) override {
     return machine_.Cpuid(leaf, subleaf);

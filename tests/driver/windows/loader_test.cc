@@ -108,6 +108,16 @@ TEST_F(LoaderTest, ExplainsFailures) {
   EXPECT_THAT(ServiceState(), EndsWith(", stopped"));
 }
 
+// The driver reads its access list back, and finds one that is open to all.
+TEST_F(LoaderTest, ADriverWithoutItsAccessListDoesNotLoad) {
+  EXPECT_EQ(RunLoader("install", FLEETPERF_OPEN_SYS).status, 0);
+  const LoaderOutput output = RunLoader("start", FLEETPERF_OPEN_SYS);
+  EXPECT_EQ(output.status, 1);
+  EXPECT_THAT(output.text, HasSubstr("cannot start the driver"));
+  EXPECT_EQ(hardware::OpenDevice().status().code(),
+            absl::StatusCode::kNotFound);
+}
+
 TEST_F(LoaderTest, HelpTeaches) {
   const LoaderOutput output = RunLoader("--help");
   EXPECT_EQ(output.status, 0);
