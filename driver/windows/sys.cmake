@@ -19,25 +19,31 @@ set(FLEETPERF_SYS_LINK ${CMAKE_CXX_COMPILER} -nostdlib -nostartfiles -s
   -Wl,--subsystem,native:10.0,--major-os-version,10,--entry,DriverEntry,--image-base,0x140000000
   -Wl,--dynamicbase,--nxcompat,--high-entropy-va,--exclude-all-symbols,--fatal-warnings)
 
-# fleetperf_sys(NAME fleetperf_pmu DIRECTORY output DEFINITIONS ... SOURCES ...)
-function(fleetperf_sys)
-  cmake_parse_arguments(SYS "" "NAME;DIRECTORY" "DEFINITIONS;SOURCES" ${ARGN})
+# fleetperf_sys_objects(RESULT FOLDER name DEFINITIONS ... SOURCES ...) lists the objects in RESULT.
+function(fleetperf_sys_objects result)
+  cmake_parse_arguments(SYS "" "FOLDER" "DEFINITIONS;SOURCES" ${ARGN})
+  set(folder ${CMAKE_CURRENT_BINARY_DIR}/sys.dir/${SYS_FOLDER})
+  file(MAKE_DIRECTORY ${folder})
   set(objects)
   foreach(source ${SYS_SOURCES})
     cmake_path(ABSOLUTE_PATH source NORMALIZE)
     file(RELATIVE_PATH name ${CMAKE_SOURCE_DIR} ${source})
     string(REPLACE "/" "_" object ${name})
-    set(object ${CMAKE_CURRENT_BINARY_DIR}/${SYS_NAME}.sys.dir/${object}.o)
+    set(object ${folder}/${object}.o)
     add_custom_command(
       OUTPUT ${object}
       COMMAND ${FLEETPERF_SYS_COMPILE} ${SYS_DEFINITIONS} -MD -MF ${object}.d -c ${source} -o ${object}
       DEPENDS ${source}
       DEPFILE ${object}.d
-      COMMENT "Compiling ${name} for ${SYS_NAME}.sys"
+      COMMENT "Compiling ${name} for Windows' kernel"
       VERBATIM)
     list(APPEND objects ${object})
   endforeach()
-  file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/${SYS_NAME}.sys.dir)
+  set(${result} ${objects} PARENT_SCOPE)
+endfunction()
+
+# Adds the target NAME.sys, which links objects to DIRECTORY/NAME.sys.
+function(fleetperf_sys SYS_NAME directory)
   configure_file(sys/version.rc.in ${SYS_NAME}.rc @ONLY)
   set(resource ${CMAKE_CURRENT_BINARY_DIR}/${SYS_NAME}.res.o)
   add_custom_command(
@@ -45,38 +51,32 @@ function(fleetperf_sys)
     COMMAND ${CMAKE_RC_COMPILER} ${CMAKE_CURRENT_BINARY_DIR}/${SYS_NAME}.rc ${resource}
     DEPENDS ${CMAKE_CURRENT_BINARY_DIR}/${SYS_NAME}.rc
     VERBATIM)
-  set(image ${SYS_DIRECTORY}/${SYS_NAME}.sys)
+  set(image ${directory}/${SYS_NAME}.sys)
   add_custom_command(
     OUTPUT ${image}
-    COMMAND ${FLEETPERF_SYS_LINK} ${objects} ${resource} -o ${image} -lntoskrnl
-    DEPENDS ${objects} ${resource}
+    COMMAND ${FLEETPERF_SYS_LINK} ${ARGN} ${resource} -o ${image} -lntoskrnl
+    DEPENDS ${ARGN} ${resource}
     COMMENT "Linking ${SYS_NAME}.sys"
     VERBATIM)
   add_custom_target(${SYS_NAME}.sys ALL DEPENDS ${image})
 endfunction()
 
-set(pmu ${CMAKE_SOURCE_DIR}/driver/pmu)
-set(access access/access_list.cc)
-set(sources
-  sys/device.cc
-  sys/driver.cc
-  sys/notifications.cc
-  sys/processors.cc
-  sys/server.cc)
 get_target_property(core pmu SOURCES)
-list(TRANSFORM core PREPEND ${pmu}/)
-get_target_property(simulation pmu_simulation SOURCES)
-list(TRANSFORM simulation PREPEND ${pmu}/)
+list(TRANSFORM core PREPEND ${CMAKE_SOURCE_DIR}/driver/pmu/)
+fleetperf_sys_objects(access FOLDER common SOURCES access/access_list.cc)
+fleetperf_sys_objects(common FOLDER common
+  SOURCES ${core} sys/device.cc sys/notifications.cc sys/processors.cc sys/server.cc)
+fleetperf_sys_objects(real FOLDER real SOURCES sys/driver.cc sys/guarded.cc sys/windows_machine.cc)
+fleetperf_sys(fleetperf_pmu ${CMAKE_RUNTIME_OUTPUT_DIRECTORY} ${access} ${common} ${real})
 
-fleetperf_sys(NAME fleetperf_pmu DIRECTORY ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}
-  SOURCES ${access} ${sources} ${core} sys/guarded.cc sys/windows_machine.cc)
 # For tests only: images of other names, so that none is installed by mistake.
 if(BUILD_TESTING)
-  set(simulated ${sources} ${core} ${simulation} sys/simulated_machine.cc)
-  fleetperf_sys(NAME fleetperf_pmu_simulated DIRECTORY ${CMAKE_BINARY_DIR}/tests
-    DEFINITIONS -DFLEETPERF_PMU_SIMULATED
-    SOURCES ${access} ${simulated})
-  fleetperf_sys(NAME fleetperf_pmu_open DIRECTORY ${CMAKE_BINARY_DIR}/tests
-    DEFINITIONS -DFLEETPERF_PMU_SIMULATED
-    SOURCES ${CMAKE_SOURCE_DIR}/tests/driver/windows/open_access_list.cc ${simulated})
+  get_target_property(simulation pmu_simulation SOURCES)
+  list(TRANSFORM simulation PREPEND ${CMAKE_SOURCE_DIR}/driver/pmu/)
+  fleetperf_sys_objects(simulated FOLDER simulated DEFINITIONS -DFLEETPERF_PMU_SIMULATED
+    SOURCES ${simulation} sys/driver.cc sys/simulated_machine.cc)
+  fleetperf_sys_objects(open FOLDER simulated
+    SOURCES ${CMAKE_SOURCE_DIR}/tests/driver/windows/open_access_list.cc)
+  fleetperf_sys(fleetperf_pmu_simulated ${CMAKE_BINARY_DIR}/tests ${access} ${common} ${simulated})
+  fleetperf_sys(fleetperf_pmu_open ${CMAKE_BINARY_DIR}/tests ${open} ${common} ${simulated})
 endif()
