@@ -66,17 +66,25 @@ list(TRANSFORM core PREPEND ${CMAKE_SOURCE_DIR}/driver/pmu/)
 fleetperf_sys_objects(access FOLDER common SOURCES access/access_list.cc)
 fleetperf_sys_objects(common FOLDER common
   SOURCES ${core} sys/device.cc sys/notifications.cc sys/processors.cc sys/server.cc)
-fleetperf_sys_objects(real FOLDER real SOURCES sys/driver.cc sys/guarded.cc sys/windows_machine.cc)
-fleetperf_sys(fleetperf_pmu ${CMAKE_RUNTIME_OUTPUT_DIRECTORY} ${access} ${common} ${real})
+fleetperf_sys_objects(guarded FOLDER common SOURCES sys/guarded.cc)
+fleetperf_sys_objects(real FOLDER real SOURCES sys/driver.cc sys/windows_machine.cc)
+fleetperf_sys(fleetperf_pmu ${CMAKE_RUNTIME_OUTPUT_DIRECTORY} ${access} ${common} ${guarded} ${real})
 
 # For tests only: images of other names, so that none is installed by mistake.
 if(BUILD_TESTING)
+  set(tests ${CMAKE_SOURCE_DIR}/tests/driver/windows)
   get_target_property(simulation pmu_simulation SOURCES)
   list(TRANSFORM simulation PREPEND ${CMAKE_SOURCE_DIR}/driver/pmu/)
-  fleetperf_sys_objects(simulated FOLDER simulated DEFINITIONS -DFLEETPERF_PMU_SIMULATED
-    SOURCES ${simulation} sys/driver.cc sys/simulated_machine.cc)
-  fleetperf_sys_objects(open FOLDER simulated
-    SOURCES ${CMAKE_SOURCE_DIR}/tests/driver/windows/open_access_list.cc)
-  fleetperf_sys(fleetperf_pmu_simulated ${CMAKE_BINARY_DIR}/tests ${access} ${common} ${simulated})
-  fleetperf_sys(fleetperf_pmu_open ${CMAKE_BINARY_DIR}/tests ${open} ${common} ${simulated})
+  fleetperf_sys_objects(simulation FOLDER common SOURCES ${simulation})
+  fleetperf_sys_objects(simulated FOLDER simulated
+    DEFINITIONS -DFLEETPERF_PMU_MACHINE="driver/windows/sys/simulated_machine.h"
+    SOURCES sys/driver.cc sys/simulated_machine.cc)
+  fleetperf_sys_objects(open FOLDER open SOURCES ${tests}/open_access_list.cc)
+  fleetperf_sys_objects(faulting FOLDER faulting
+    DEFINITIONS -DFLEETPERF_PMU_MACHINE="tests/driver/windows/faulting_machine.h"
+    SOURCES sys/driver.cc)
+  set(output ${CMAKE_BINARY_DIR}/tests)
+  fleetperf_sys(fleetperf_pmu_simulated ${output} ${access} ${common} ${simulation} ${simulated})
+  fleetperf_sys(fleetperf_pmu_open ${output} ${open} ${common} ${simulation} ${simulated})
+  fleetperf_sys(fleetperf_pmu_faulting ${output} ${access} ${common} ${guarded} ${simulation} ${faulting})
 endif()

@@ -7,20 +7,15 @@
 #include "driver/windows/sys/notifications.h"
 #include "driver/windows/sys/processors.h"
 #include "driver/windows/sys/server.h"
-#ifdef FLEETPERF_PMU_SIMULATED
-#include "driver/windows/sys/simulated_machine.h"
-#else
-#include "driver/windows/sys/windows_machine.h"
+
+// Images for tests have another machine.
+#ifndef FLEETPERF_PMU_MACHINE
+#define FLEETPERF_PMU_MACHINE "driver/windows/sys/windows_machine.h"
 #endif
+#include FLEETPERF_PMU_MACHINE
 
 namespace fleetperf::pmu_device {
 namespace {
-
-#ifdef FLEETPERF_PMU_SIMULATED
-using DriverMachine = SimulatedMachine;
-#else
-using DriverMachine = WindowsMachine;
-#endif
 
 constexpr ULONG kPoolTag = 'pftF';
 

@@ -61,6 +61,8 @@ class SimulatedMachine final : public pmu::Machine {
   uint64_t steps_[pmu::SimulatedMachine::kMaxCpus] = {};
 };
 
+using DriverMachine = SimulatedMachine;
+
 }  // namespace fleetperf::pmu_device
 
 #endif  // FLEETPERF_DRIVER_WINDOWS_SYS_SIMULATED_MACHINE_H_

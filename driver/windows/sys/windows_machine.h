@@ -34,6 +34,8 @@ class WindowsMachine final : public pmu::Machine {
   HANDLE counters_ = nullptr;
 };
 
+using DriverMachine = WindowsMachine;
+
 }  // namespace fleetperf::pmu_device
 
 #endif  // FLEETPERF_DRIVER_WINDOWS_SYS_WINDOWS_MACHINE_H_

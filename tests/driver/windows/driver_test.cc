@@ -325,8 +325,23 @@ TEST_F(DriverTest, AKilledClientLosesThePmu) {
   EXPECT_FALSE(Read(*next).empty());
 }
 
-// The driver of real machines. Wine offers no reservation of the PMU, and its
-// process cannot write registers.
+class FaultingDriverTest : public DriverTest {
+ protected:
+  FaultingDriverTest() : DriverTest(FLEETPERF_FAULTING_SYS) {}
+};
+
+TEST_F(FaultingDriverTest, SurvivesFaults) {
+  const auto device = Open();
+  const absl::Status reserved = Send(*device, Command::kReserve);
+  EXPECT_TRUE(reserved.ok()) << reserved;
+  const absl::Status programmed =
+      Send(*device, Command::kProgram, BytesOf(ProgramOfTests()));
+  EXPECT_EQ(programmed.code(), absl::StatusCode::kUnavailable) << programmed;
+  EXPECT_THAT(std::string(programmed.message()), HasSubstr("refused"));
+  EXPECT_TRUE(Send(*device, Command::kDescribe).ok());
+}
+
+// The driver of real machines. Wine offers no reservation of the PMU.
 class RealDriverTest : public DriverTest {
  protected:
   RealDriverTest() : DriverTest(FLEETPERF_SYS) {}
