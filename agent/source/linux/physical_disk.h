@@ -10,8 +10,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "agent/source/linux/proc_file.h"
-#include "agent/source/totals.h"
 #include "agent/source/provider.h"
+#include "agent/source/totals.h"
 
 namespace fleetperf::agent {
 

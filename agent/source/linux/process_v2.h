@@ -25,8 +25,8 @@
 #include "absl/strings/string_view.h"
 #include "agent/source/linux/proc_file.h"
 #include "agent/source/linux/reaped_children.h"
-#include "agent/source/totals.h"
 #include "agent/source/provider.h"
+#include "agent/source/totals.h"
 
 namespace fleetperf::agent {
 
