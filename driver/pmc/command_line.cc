@@ -31,6 +31,7 @@ struct Arguments {
   TopOptions top;
   std::string interval = "1s";
   bool quick = false;
+  bool allow_rdpmc = false;
   bool list_experiments = false;
   const Experiment* experiment = nullptr;  // nullptr: all
 
@@ -156,7 +157,9 @@ absl::StatusOr<int> RunExperiments(const Machine& machine,
     RETURN_IF_ERROR(Print(text));
     return 0;
   }
-  Lab lab(machine, arguments.quick);
+  Lab lab(
+      machine, arguments.quick,
+      arguments.allow_rdpmc ? RdpmcAccess::kAllPrograms : RdpmcAccess::kAsItIs);
   for (const Experiment* experiment : Experiments()) {
     if (arguments.experiment != nullptr && arguments.experiment != experiment) {
       continue;
@@ -174,6 +177,10 @@ void AddExperiments(CLI::App& app, const Machine& machine,
   command->fallthrough();
   command->add_flag("--quick", arguments.quick,
                     "Less work: milliseconds instead of seconds each");
+  command->add_flag("--allow-rdpmc", arguments.allow_rdpmc,
+                    "Let all programs of this machine read the counters "
+                    "meanwhile, which back-to-back and factorial need "
+                    "(Windows)");
   command->add_flag("--list", arguments.list_experiments,
                     "Print what each experiment measures and expects");
   for (const Experiment* experiment : Experiments()) {

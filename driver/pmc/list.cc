@@ -132,7 +132,7 @@ Listing ListMachine(const Machine& machine) {
       "counts of all CPUs",
       reader.ok() ? (*reader)->origin()
                   : absl::StrCat("no: ", reader.status().message()));
-  const auto thread = machine.open_thread_counters(0);
+  const auto thread = machine.open_thread_counters(0, RdpmcAccess::kAsItIs);
   listing.facts.emplace_back(
       "counts of a thread",
       thread.ok() ? (*thread)->origin()

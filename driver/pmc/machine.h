@@ -22,7 +22,9 @@ using Fact = std::pair<std::string, std::string>;
 struct Machine {
   std::function<absl::StatusOr<std::unique_ptr<hardware::HardwareReader>>()>
       open_reader;
-  std::function<absl::StatusOr<std::unique_ptr<ThreadCounters>>(int cpu)>
+  // Of the calling thread, which stays on `cpu`.
+  std::function<absl::StatusOr<std::unique_ptr<ThreadCounters>>(
+      int cpu, RdpmcAccess access)>
       open_thread_counters;
   // The frequency of the timestamp counter in Hz; 0: unknown.
   std::function<uint64_t()> timestamp_hertz;

@@ -31,7 +31,9 @@ Machine RealMachine() {
   return {
       .open_reader = [] { return hardware::OpenHardwareReader(); },
       .open_thread_counters =
-          [](int) { return CountThread(perf_event::LinuxSystem()); },
+          [](int, RdpmcAccess) {
+            return CountThread(perf_event::LinuxSystem());
+          },
       .timestamp_hertz =
           [] { return hardware::TimestampHertz(perf_event::LinuxSystem()); },
       .facts = LinuxFacts,

@@ -7,9 +7,11 @@ namespace {
 
 constexpr absl::Duration kMeasurement = absl::Milliseconds(10);
 
-absl::StatusOr<std::unique_ptr<ThreadCounters>> CountThisCpu(int cpu) {
-  ASSIGN_OR_RETURN(auto reader,
-                   hardware::OpenHardwareReader({.allow_user_reads = true}));
+absl::StatusOr<std::unique_ptr<ThreadCounters>> CountThisCpu(
+    int cpu, RdpmcAccess access) {
+  ASSIGN_OR_RETURN(auto reader, hardware::OpenHardwareReader(
+                                    {.allow_user_reads =
+                                         access == RdpmcAccess::kAllPrograms}));
   return CountWholeCpu(std::move(reader), cpu);
 }
 

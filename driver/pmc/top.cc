@@ -55,7 +55,7 @@ std::vector<NamedRow> RowsOf(const Readings& before, const Readings& after,
   return rows;
 }
 
-std::string Cell(const PcmColumn& column, const PcmRow& row) {
+std::string PcmCell(const PcmColumn& column, const PcmRow& row) {
   const std::optional<double>& value = row.*column.value;
   return column.digits < 0 ? FormatCount(value)
                            : FormatNumber(value, column.digits);
@@ -70,7 +70,7 @@ std::string TableOf(const std::vector<NamedRow>& rows) {
     if (!(rows.back().row.*column.value)) continue;
     cells[0].push_back(column.title);
     for (size_t i = 0; i < rows.size(); ++i) {
-      cells[i + 1].push_back(Cell(column, rows[i].row));
+      cells[i + 1].push_back(PcmCell(column, rows[i].row));
     }
   }
   return AlignedTable(cells);

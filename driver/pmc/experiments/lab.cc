@@ -21,12 +21,12 @@ std::optional<double> Growth::ipc() const {
   return *instructions / *cycles;
 }
 
-Lab::Lab(const Machine& machine, bool quick)
+Lab::Lab(const Machine& machine, bool quick, RdpmcAccess access)
     : machine_(machine),
       is_quick_(quick),
       cpu_(machine.processor->PinToCpu()),
       timestamp_hertz_(machine.timestamp_hertz()),
-      counters_(machine.open_thread_counters(cpu_)) {}
+      counters_(machine.open_thread_counters(cpu_, access)) {}
 
 absl::StatusOr<hardware::HardwareReader*> Lab::Reader() {
   if (counters_.ok() && (*counters_)->reader() != nullptr) {

@@ -36,7 +36,7 @@ struct Growth {
 class Lab {
  public:
   // `quick` shrinks the work, so that each experiment takes milliseconds.
-  Lab(const Machine& machine, bool quick);
+  Lab(const Machine& machine, bool quick, RdpmcAccess access);
 
   Processor& processor() { return *machine_.processor; }
   bool is_quick() const { return is_quick_; }

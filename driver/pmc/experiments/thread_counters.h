@@ -25,6 +25,11 @@ struct ThreadCounts {
   std::optional<uint64_t> l1_misses;
 };
 
+// Whether the counters may become readable by RDPMC for all programs of the
+// machine, on Windows. Linux has its own setting, and its programs read only
+// their own events.
+enum class RdpmcAccess { kAsItIs, kAllPrograms };
+
 // Thread-compatible; one thread uses it, and does not leave its CPU.
 class ThreadCounters {
  public:

@@ -41,7 +41,9 @@ class WholeCpuCounters : public ThreadCounters {
             reader_->user_counter(HardwareCount::kInstructions, cpu_)) {
       return *counter;
     }
-    return absl::UnavailableError("RDPMC in user mode is not permitted");
+    return absl::UnavailableError(
+        "not permitted in user mode; --allow-rdpmc permits it to all programs "
+        "of this machine while the experiments run");
   }
 
   std::string origin() const override {

@@ -124,7 +124,7 @@ Machine SimulatedMachine() {
                     simulation->system, kMaxDescriptors, simulation->clock));
           },
       .open_thread_counters =
-          [](int) { return CountThread(simulation->system); },
+          [](int, RdpmcAccess) { return CountThread(simulation->system); },
       .timestamp_hertz = [] { return SimulatedProcessor::kTimestampHertz; },
       .facts =
           [] {
