@@ -59,6 +59,8 @@ constexpr Explanation kExplanations[] = {
     {Result::kFault, absl::StatusCode::kUnavailable,
      "the CPU refused an access to the PMU, as hypervisors let it do; enable "
      "the PMU in the hypervisor"},
+    {Result::kSuspended, absl::StatusCode::kUnavailable,
+     "the machine is about to sleep; try again when it is awake"},
     {Result::kNotProgrammed, kLost, "no counters are programmed"},
 };
 

@@ -196,7 +196,8 @@ class DriverReader : public HardwareReader {
     if (description_.machine.tsc_hz != 0 || online_.empty()) return;
     const int cpu = online_.front();
     const uint64_t timestamp = counts_[cpu].tsc;
-    if (!start_ || start_->cpu != cpu) {
+    // The timestamp counter may begin anew after a sleep.
+    if (!start_ || start_->cpu != cpu || timestamp < start_->timestamp) {
       start_ = {.cpu = cpu, .timestamp = timestamp, .time = time_};
       return;
     }
@@ -209,7 +210,7 @@ class DriverReader : public HardwareReader {
 
   void AddTemperature(int cpu, HardwareReading* reading) const {
     const pmu::CpuCounts& counts = counts_[cpu];
-    if (!Has(cpu, pmu::kHasTemperature)) return;
+    if (counts.has_temperature == 0) return;
     reading->temperature_headroom = counts.temperature_below_limit;
     if (counts.temperature_limit > counts.temperature_below_limit) {
       reading->temperature =

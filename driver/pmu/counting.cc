@@ -43,8 +43,8 @@ bool Enable(const MsrAccess& msrs, const CpuFeatures& cpu,
   for (uint32_t i = 0; i < kMaxGeneralCounters; ++i) {
     if (program.general[i] == 0) continue;
     enabled |= uint64_t{1} << i;
-    if (!msrs.Write(cpu.SelectMsr(i),
-                    program.general[i] | msr::kSelectEnable)) {
+    if (!msrs.WriteAndVerify(cpu.SelectMsr(i),
+                             program.general[i] | msr::kSelectEnable)) {
       return false;
     }
   }
@@ -56,7 +56,7 @@ bool Enable(const MsrAccess& msrs, const CpuFeatures& cpu,
     return false;
   }
   return !cpu.Has(kHasGlobalControl) ||
-         msrs.WriteAndVerify(msr::kGlobalControl, enabled);
+         msrs.WriteAndVerify(cpu.global_control_msr, enabled);
 }
 
 bool ReadProgrammed(const MsrAccess& msrs, const CpuFeatures& cpu,
@@ -98,7 +98,9 @@ bool ReadTemperature(const MsrAccess& msrs, const CpuFeatures& cpu,
   if (!cpu.Has(kHasTemperature)) return true;
   uint64_t status = 0;
   if (!msrs.Read(msr::kThermalStatus, &status)) return false;
-  totals->temperature_limit = Bit(status, 31) ? cpu.temperature_limit : 0;
+  totals->has_temperature = Bit(status, 31) ? 1 : 0;
+  if (totals->has_temperature == 0) return true;
+  totals->temperature_limit = cpu.temperature_limit;
   totals->temperature_below_limit = static_cast<uint32_t>(Bits(status, 22, 16));
   return true;
 }
@@ -106,6 +108,11 @@ bool ReadTemperature(const MsrAccess& msrs, const CpuFeatures& cpu,
 // A counter of `width` bits that went from `last` to `now`, possibly through 0.
 uint64_t Difference(uint64_t now, uint64_t last, uint32_t width) {
   return Bits(now - last, static_cast<int>(width) - 1, 0);
+}
+
+// A counter of 64 bits, which does not wrap but may be set to 0.
+uint64_t Growth(uint64_t now, uint64_t last) {
+  return now < last ? now : now - last;
 }
 
 void AddCounts(const CpuFeatures& cpu, const RawCounts& now,
@@ -121,9 +128,9 @@ void AddCounts(const CpuFeatures& cpu, const RawCounts& now,
         Difference(now.fixed[i], last.fixed[i], description.fixed_width);
   }
   totals->actual_performance +=
-      now.actual_performance - last.actual_performance;
+      Growth(now.actual_performance, last.actual_performance);
   totals->maximum_performance +=
-      now.maximum_performance - last.maximum_performance;
+      Growth(now.maximum_performance, last.maximum_performance);
   totals->package_energy +=
       Difference(now.package_energy, last.package_energy, kEnergyWidth);
   totals->memory_energy +=

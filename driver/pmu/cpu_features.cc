@@ -48,7 +48,13 @@ void DetectIntelPmu(const Cpuid& cpuid, CpuFeatures* features) {
     cpu.fixed_width = fixed != 0 ? fixed_width : 0;
   }
   cpu.absent_events = AbsentEvents(leaf);
-  if (version >= 2) cpu.capabilities |= kHasGlobalControl;
+  if (version >= 2) {
+    cpu.capabilities |= kHasGlobalControl;
+    features->global_control_msr = msr::kGlobalControl;
+    features->global_clear_msr = msr::kOverflowControl;
+  }
+  features->num_selections =
+      count < msr::kMaxSelections ? count : msr::kMaxSelections;
   features->select_msr = msr::kEventSelect;
   features->counter_msr = msr::kGeneralCounter;
 }
@@ -65,7 +71,8 @@ void DetectFullWidthWrites(const Cpuid& cpuid, const MsrAccess& msrs,
 }
 
 // Bit 23 of CPUID.80000001H:ECX is PerfCtrExtCore: six counters instead of
-// four, whose registers come in pairs.
+// four, whose registers come in pairs. Bit 0 of CPUID.80000022H:EAX is
+// PerfMonV2.
 void DetectAmdPmu(const Cpuid& cpuid, CpuFeatures* features) {
   const bool is_extended = Bit(cpuid.Leaf(0x80000001).ecx, 23);
   CpuDescription& cpu = features->description;
@@ -80,6 +87,13 @@ void DetectAmdPmu(const Cpuid& cpuid, CpuFeatures* features) {
   features->counter_msr =
       is_extended ? msr::kAmdCounter : msr::kAmdLegacyCounter;
   features->msr_stride = is_extended ? 2 : 1;
+  features->num_selections = cpu.num_general;
+  if (Bit(cpuid.Leaf(0x80000022).eax, 0)) {
+    cpu.pmu_version = 2;
+    cpu.capabilities |= kHasGlobalControl;
+    features->global_control_msr = msr::kAmdGlobalControl;
+    features->global_clear_msr = msr::kAmdGlobalClear;
+  }
 }
 
 // Bits 12:8 are the energy unit. A hypervisor that does not count energy

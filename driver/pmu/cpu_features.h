@@ -28,6 +28,12 @@ struct CpuFeatures {
   uint32_t select_msr = 0;
   uint32_t counter_msr = 0;
   uint32_t msr_stride = 1;
+  // Of all general counters, also those that the core does not program.
+  uint32_t num_selections = 0;
+  // With kHasGlobalControl: the enable bits of all counters, and the register
+  // that clears their overflow bits.
+  uint32_t global_control_msr = 0;
+  uint32_t global_clear_msr = 0;
 
   bool HasPmu() const { return description.pmu_version != 0; }
   bool Has(uint32_t capability) const {

@@ -46,6 +46,13 @@ bool Update(Machine& machine, CpuState* cpu) {
                       &cpu->totals);
 }
 
+void Abandon(Machine& machine, CpuState* cpu) {
+  if (cpu->stage == CpuStage::kChanged) {
+    MsrAccess(machine).SetUserReads(cpu->saved.user_reads);
+  }
+  cpu->stage = CpuStage::kUntouched;
+}
+
 bool Restore(Machine& machine, CpuState* cpu) {
   if (cpu->stage == CpuStage::kChanged &&
       !RestoreRegisters(MsrAccess(machine), cpu->features, cpu->saved)) {

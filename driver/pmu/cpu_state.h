@@ -42,6 +42,10 @@ Result Start(Machine& machine, const CoreProgram* program, bool user_reads,
 // Updates the totals, if the CPU counts.
 bool Update(Machine& machine, CpuState* cpu);
 
+// Gives up registers that may have another owner by now, except for CR4.PCE,
+// which is restored.
+void Abandon(Machine& machine, CpuState* cpu);
+
 // Restores the registers. The CPU is then untouched, unless it refused an
 // access.
 bool Restore(Machine& machine, CpuState* cpu);

@@ -43,13 +43,13 @@ bool PackageFromLevels(const Cpuid& cpuid, uint32_t leaf, uint32_t* package) {
 
 // The frequency of the crystal where CPUID.15H does not tell it: SDM, section
 // "Determining the Processor Base Frequency".
+// Skylake servers (0x55) are not here: their crystals are of 24 or 25 MHz, and
+// the latter are slowed; CPUID.16H has their base frequency.
 uint64_t CrystalHertz(const CpuidRegisters& leaf, const CpuIdentity& identity) {
   constexpr uint32_t kClients[] = {0x4E, 0x5E, 0x8E, 0x9E};
-  constexpr uint32_t kServers[] = {0x55};
   constexpr uint32_t kGoldmont[] = {0x5C};
   if (leaf.ecx != 0) return leaf.ecx;
   if (IsModel(identity, kClients)) return 24'000'000;
-  if (IsModel(identity, kServers)) return 25'000'000;
   if (IsModel(identity, kGoldmont)) return 19'200'000;
   return 0;
 }

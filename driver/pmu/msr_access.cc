@@ -20,6 +20,8 @@ constexpr AllowedMsrs kAllowed[] = {
     {msr::kMaximumPerformance, 1, Use::kRead},
     {msr::kActualPerformance, 1, Use::kRead},
     {msr::kEventSelect, kMaxGeneralCounters, Use::kReadWrite},
+    {msr::kEventSelect + kMaxGeneralCounters,
+     msr::kMaxSelections - kMaxGeneralCounters, Use::kRead},
     {msr::kThermalStatus, 1, Use::kRead},
     {msr::kTemperatureTarget, 1, Use::kRead},
     {msr::kFixedCounter, kMaxFixedCounters, Use::kReadWrite},
@@ -34,6 +36,8 @@ constexpr AllowedMsrs kAllowed[] = {
     {msr::kAmdLegacySelect, msr::kNumAmdLegacyCounters, Use::kReadWrite},
     {msr::kAmdLegacyCounter, msr::kNumAmdLegacyCounters, Use::kReadWrite},
     {msr::kAmdSelect, 2 * msr::kNumAmdCounters, Use::kReadWrite},
+    {msr::kAmdGlobalControl, 1, Use::kReadWrite},
+    {msr::kAmdGlobalClear, 1, Use::kWrite},
     {msr::kAmdEnergyUnit, 1, Use::kRead},
     {msr::kAmdPackageEnergy, 1, Use::kRead},
 };

@@ -105,7 +105,10 @@ Result Pmu::CheckCoreTypes(const ProgramRequest& request) const {
 Result Pmu::ClaimAll() {
   Result result = Result::kOk;
   for (uint32_t i = 0; i < num_cpus_ && result == Result::kOk; ++i) {
-    RunOn(i, [&](CpuState* cpu) { result = Claim(machine_, cpu); });
+    RunOn(i, [&](CpuState* cpu) {
+      Abandon(machine_, cpu);
+      result = Claim(machine_, cpu);
+    });
   }
   return result;
 }
@@ -133,14 +136,16 @@ void Pmu::RestoreAt(uint32_t cpu) {
 }
 
 // The registers may have another owner from now on, so that those of a CPU that
-// refused an access are given up. A CPU that is offline stays changed.
+// refused an access are given up. A CPU that is offline stays changed, until it
+// is abandoned when it comes back.
 bool Pmu::Free() {
   bool ok = true;
   for (uint32_t i = 0; i < num_cpus_; ++i) {
-    RunOn(i, [&](CpuState* cpu) {
+    const bool is_online = RunOn(i, [&](CpuState* cpu) {
       ok &= Restore(machine_, cpu);
       cpu->stage = CpuStage::kUntouched;
     });
+    ok &= is_online || cpus_[i].stage != CpuStage::kChanged;
   }
   is_programmed_ = false;
   if (owner_ != 0) machine_.ReleasePmu();
@@ -170,6 +175,7 @@ Result Pmu::Describe(void* reply, size_t capacity, size_t* size) {
 
 Result Pmu::Reserve(ClientId client) {
   if (client == 0) return Result::kNotOwner;
+  if (is_suspended_) return Result::kSuspended;
   if (owner_ != 0) return owner_ == client ? Result::kOk : Result::kOwned;
   DetectAll();
   if (!HasPmu()) return Result::kNoPmu;
@@ -184,6 +190,7 @@ Result Pmu::Program(const void* request, size_t size) {
   ProgramRequest program;
   Result result = ParseProgram(request, size, &program);
   if (result != Result::kOk) return result;
+  if (is_suspended_) return Result::kSuspended;
   DetectAll();
   result = CheckCoreTypes(program);
   if (result != Result::kOk) return result;
@@ -248,7 +255,11 @@ void Pmu::Close(ClientId client) {
 void Pmu::Stop() { Free(); }
 
 void Pmu::CpuOnline(uint32_t cpu) {
-  if (cpu >= num_cpus_) return;
+  if (cpu >= num_cpus_ || is_suspended_) return;
+  if (owner_ == 0) {
+    RunOn(cpu, [&](CpuState* state) { Abandon(machine_, state); });
+    return;
+  }
   // Its registers have changed since they were saved.
   if (cpus_[cpu].stage == CpuStage::kSaved) {
     cpus_[cpu].stage = CpuStage::kUntouched;
@@ -266,6 +277,7 @@ void Pmu::CpuOnline(uint32_t cpu) {
 }
 
 void Pmu::Resume() {
+  is_suspended_ = false;
   for (uint32_t i = 0; i < num_cpus_; ++i) CpuOnline(i);
 }
 
@@ -279,6 +291,7 @@ void Pmu::CpuOffline(uint32_t cpu) {
 
 void Pmu::Suspend() {
   for (uint32_t i = 0; i < num_cpus_; ++i) CpuOffline(i);
+  is_suspended_ = true;
 }
 
 }  // namespace fleetperf::pmu

@@ -54,6 +54,8 @@ class Pmu {
 
   // A CPU goes offline, or the machine goes to sleep: the last chance to read
   // counts and to restore registers.
+  // Between Suspend and Resume no CPU is touched, and kReserve and kProgram are
+  // refused with kSuspended.
   void CpuOffline(uint32_t cpu);
   void Suspend();
 
@@ -79,6 +81,7 @@ class Pmu {
   CpuState* const cpus_;
   ClientId owner_ = 0;
   bool is_programmed_ = false;
+  bool is_suspended_ = false;
   ProgramRequest program_;
 };
 

@@ -43,6 +43,7 @@ enum class Result : uint32_t {
   kWrongEvent = 11,       // an event that the CPU lacks, or a reserved bit
   kFault = 12,            // the CPU refused an access, e.g. under a hypervisor
   kNotProgrammed = 13,
+  kSuspended = 14,  // the machine is about to sleep
 };
 
 struct Header {
@@ -65,8 +66,8 @@ inline constexpr uint32_t kHasUserReads = 1 << 6;          // CR4.PCE can be set
 
 struct CpuDescription {
   uint32_t is_online = 0;
-  uint32_t core_type =
-      0;  // CPUID.1AH:EAX[31:24]: 0x40 Core, 0x20 Atom; 0: not hybrid
+  // CPUID.1AH:EAX[31:24]: 0x40 Core, 0x20 Atom; 0: not hybrid.
+  uint32_t core_type = 0;
   uint32_t pmu_version = 0;  // 0: no PMU that the core can program
   uint32_t num_general = 0;
   uint32_t general_width = 0;   // in bits
@@ -86,8 +87,8 @@ struct Description {
   uint32_t stepping = 0;
   uint64_t tsc_hz = 0;       // 0: unknown
   uint32_t energy_unit = 0;  // a count is 2^-energy_unit joules
-  uint32_t memory_energy_unit =
-      0;  // likewise; 16 where 15.3 microjoules are fixed
+  // Likewise; 16 where 15.3 microjoules are fixed.
+  uint32_t memory_energy_unit = 0;
   uint32_t num_cpus = 0;
   uint32_t cpu_size = sizeof(CpuDescription);
 };
@@ -103,8 +104,8 @@ inline constexpr uint64_t kAmdSelectMask = 0xF'FF87FFFF;
 struct CoreProgram {
   uint32_t core_type = 0;  // as in CpuDescription
   uint32_t reserved = 0;
-  uint64_t general[kMaxGeneralCounters] =
-      {};  // selections without the enable bit
+  // Selections without the enable bit.
+  uint64_t general[kMaxGeneralCounters] = {};
   // 4 bits for each fixed counter: bit 0 system, bit 1 user.
   uint64_t fixed_control = 0;
 };
@@ -119,23 +120,24 @@ struct ProgramRequest {
 };
 
 // Of one CPU since the last kProgram. Counts never fall, also beyond the width
-// of their registers, if they are read before a register passes twice through
-// 0. A CPU that was offline continues from its last counts.
+// of their registers, if they are read before a register passes its last
+// value again. A CPU that was offline continues from its last counts.
 struct CpuCounts {
   uint32_t is_online = 0;  // 0: offline, or not programmed
-  uint32_t temperature_below_limit =
-      0;             // degrees Celsius below the throttling point
-  uint64_t tsc = 0;  // when the counts were read
+  // Degrees Celsius below the throttling point.
+  uint32_t temperature_below_limit = 0;
+  // When the counts were read. May begin anew after a sleep of the machine.
+  uint64_t tsc = 0;
   uint64_t general[kMaxGeneralCounters] = {};
   uint64_t fixed[kMaxFixedCounters] = {};
   uint64_t actual_performance = 0;  // APERF: cycles
-  uint64_t maximum_performance =
-      0;  // MPERF: cycles of the timestamp counter, not halted
+  // MPERF: cycles of the timestamp counter, not halted.
+  uint64_t maximum_performance = 0;
   // In Description::energy_unit. Every CPU of a package has the package's.
   uint64_t package_energy = 0;
   uint64_t memory_energy = 0;
   uint32_t temperature_limit = 0;  // degrees Celsius; 0: unknown
-  uint32_t reserved = 0;
+  uint32_t has_temperature = 0;    // 0: the sensor has no value now
 };
 
 // Followed by num_cpus structures CpuCounts, of cpu_size bytes each.

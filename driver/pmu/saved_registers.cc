@@ -61,24 +61,36 @@ bool RestoreFixed(const MsrAccess& msrs, const CpuFeatures& cpu,
   return ok;
 }
 
+// Counters that the core does not program would be stopped with the others.
+bool SaveOthers(const MsrAccess& msrs, const CpuFeatures& cpu,
+                SavedRegisters* saved) {
+  for (uint32_t i = kMaxGeneralCounters; i < cpu.num_selections; ++i) {
+    uint64_t select = 0;
+    if (!msrs.Read(cpu.SelectMsr(i), &select)) return false;
+    saved->others |= select;
+  }
+  return true;
+}
+
 }  // namespace
 
 bool SaveRegisters(const MsrAccess& msrs, const CpuFeatures& cpu,
                    SavedRegisters* saved) {
   saved->user_reads = msrs.UserReads();
-  return SaveGeneral(msrs, cpu, saved) && SaveFixed(msrs, cpu, saved) &&
+  return SaveGeneral(msrs, cpu, saved) && SaveOthers(msrs, cpu, saved) &&
+         SaveFixed(msrs, cpu, saved) &&
          (!cpu.Has(kHasGlobalControl) ||
-          msrs.Read(msr::kGlobalControl, &saved->global_control));
+          msrs.Read(cpu.global_control_msr, &saved->global_control));
 }
 
 bool StopCounters(const MsrAccess& msrs, const CpuFeatures& cpu) {
   bool ok = true;
-  if (cpu.Has(kHasGlobalControl)) ok &= msrs.Write(msr::kGlobalControl, 0);
+  if (cpu.Has(kHasGlobalControl)) ok &= msrs.Write(cpu.global_control_msr, 0);
   for (uint32_t i = 0; i < cpu.description.num_general; ++i) {
     ok &= msrs.Change(cpu.SelectMsr(i), 0);
   }
   if (cpu.Has(kHasGlobalControl)) {
-    ok &= msrs.Write(msr::kOverflowControl, cpu.AllCounters());
+    ok &= msrs.Write(cpu.global_clear_msr, cpu.AllCounters());
   }
   return ok;
 }
@@ -90,14 +102,15 @@ bool RestoreRegisters(const MsrAccess& msrs, const CpuFeatures& cpu,
   ok &= RestoreGeneral(msrs, cpu, saved);
   ok &= RestoreFixed(msrs, cpu, saved);
   if (cpu.Has(kHasGlobalControl)) {
-    ok &= msrs.Change(msr::kGlobalControl, saved.global_control);
+    ok &= msrs.Change(cpu.global_control_msr, saved.global_control);
   }
   return ok;
 }
 
 bool HasEnabledCounters(const SavedRegisters& saved) {
-  constexpr uint64_t kAnyFixed = 0x3333;
+  constexpr uint64_t kAnyFixed = 0x3333'3333'3333'3333;
   if ((saved.fixed_control & kAnyFixed) != 0) return true;
+  if ((saved.others & msr::kSelectEnable) != 0) return true;
   for (const uint64_t select : saved.select) {
     if ((select & msr::kSelectEnable) != 0) return true;
   }

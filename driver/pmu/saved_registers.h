@@ -14,6 +14,7 @@ struct SavedRegisters {
   bool user_reads = false;
   uint64_t select[kMaxGeneralCounters] = {};
   uint64_t counter[kMaxGeneralCounters] = {};
+  uint64_t others = 0;  // all further selections, joined by OR
   uint64_t fixed_control = 0;
   uint64_t fixed[kMaxFixedCounters] = {};
   uint64_t global_control = 0;

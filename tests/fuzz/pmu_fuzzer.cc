@@ -38,9 +38,9 @@ enum class Step : uint8_t {
 };
 
 CpuModel Model(uint8_t number, uint32_t cpu) {
-  constexpr CpuModel (*kModels[])() = {CoreDuo,       Penryn,  Nehalem,
-                                       HaswellServer, Skylake, IceLake,
-                                       Zen2,          K10,     WithoutPmu};
+  constexpr CpuModel (*kModels[])() = {
+      CoreDuo, Penryn, Nehalem, HaswellServer, Skylake,
+      IceLake, Zen2,   Zen4,    K10,           WithoutPmu};
   const size_t model = number % (std::size(kModels) + 2);
   if (model < std::size(kModels)) return kModels[model]();
   if (cpu == 0) return AlderLakeCore();

@@ -38,7 +38,10 @@ CpuidRegisters Signature(const CpuModel& model, uint32_t cpu) {
 }
 
 CpuidRegisters Extended(const CpuModel& model, uint32_t leaf) {
-  if (leaf == 0x80000000) return {0x80000008, 0, 0, 0};
+  if (leaf == 0x80000000) return {0x80000022, 0, 0, 0};
+  if (leaf == 0x80000022) {
+    return {model.has_amd_global_control ? 1u : 0, 0, 0, 0};
+  }
   if (leaf != 0x80000001) return {};
   return {0, 0, model.has_amd_counters ? 1u << 23 : 0, 0};
 }
@@ -158,6 +161,13 @@ CpuModel Zen2() {
   model.has_actual_performance = true;
   model.has_energy = true;
   model.energy_unit = 0xA1003;
+  return model;
+}
+
+CpuModel Zen4() {
+  CpuModel model = Zen2();
+  model.signature = 0xA10F11;
+  model.has_amd_global_control = true;
   return model;
 }
 

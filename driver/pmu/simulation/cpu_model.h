@@ -27,7 +27,8 @@ struct CpuModel {
   bool has_avx = false;
   bool has_perf_capabilities = false;
   uint64_t perf_capabilities = 0;
-  bool has_amd_counters = false;  // PerfCtrExtCore: six counters
+  bool has_amd_counters = false;        // PerfCtrExtCore: six counters
+  bool has_amd_global_control = false;  // PerfMonV2
   bool has_thermal_status = false;
   bool has_actual_performance = false;
   // These MSRs do not exist if they are 0.
@@ -50,6 +51,7 @@ CpuModel AlderLakeCore();  // 5, hybrid: 8 and 4 fixed counters
 CpuModel AlderLakeAtom();  // 5, hybrid: 6 and 3 fixed counters
 
 CpuModel Zen2();  // 6 counters of 48 bits
+CpuModel Zen4();  // the same, with a global control
 CpuModel K10();   // 4
 
 // The answer of a CPU with the number `cpu`, which is its x2APIC id.

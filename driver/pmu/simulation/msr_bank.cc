@@ -54,7 +54,8 @@ void MsrBank::Reset() {
 uint32_t MsrBank::num_general() const {
   if (!is_intel()) return model_.has_amd_counters ? 6 : 4;
   const uint32_t count = model_.pmu.eax >> 8 & 0xFF;
-  return version() == 0 ? 0 : count;
+  if (version() == 0) return 0;
+  return count < kGeneral ? count : kGeneral;
 }
 
 uint32_t MsrBank::general_width() const {
@@ -116,6 +117,12 @@ MsrBank::Slot MsrBank::FindAmd(uint32_t msr) const {
   const uint32_t counter = msr - 0xC0010004;
   if (select < 4) return {Kind::kSelect, select};
   if (counter < 4) return {Kind::kGeneral, counter};
+  if (model_.has_amd_global_control) {
+    if (msr == 0xC0000300) return {Kind::kGlobalStatus};
+    if (msr == 0xC0000301) return {Kind::kGlobalControl};
+    if (msr == 0xC0000302) return {Kind::kOverflowControl};
+    if (msr == 0xC0000303) return {Kind::kStatusSet};
+  }
   if (!model_.has_energy) return {};
   if (msr == 0xC0010299) return {Kind::kReadOnly, 0, model_.energy_unit};
   if (msr == 0xC001029B) return {Kind::kReadOnly, 0, state_.package_energy};
@@ -257,6 +264,7 @@ bool MsrBank::WriteSlot(const Slot& slot, uint64_t value) {
     case Kind::kFixedControl:
       return set(&state_.fixed_control, FixedControlMask());
     case Kind::kGlobalControl:
+      if (!is_intel()) value &= AllCounters();
       return set(&state_.global_control, AllCounters());
     case Kind::kOverflowControl:
       // Bits 62 and 63: buffer overflow, condition changed.
@@ -296,7 +304,7 @@ bool MsrBank::ReadCounter(uint32_t index, Ring ring, uint64_t cr4,
 }
 
 bool MsrBank::IsEnabled(uint32_t global_bit) const {
-  return !is_intel() || version() < 2 ||
+  return !has_global_control() ||
          (state_.global_control >> global_bit & 1) != 0;
 }
 
@@ -305,7 +313,7 @@ void MsrBank::Add(uint64_t* counter, uint64_t count, uint32_t width,
   const uint64_t room = Mask(width) - *counter;
   *counter = (*counter + count) & Mask(width);
   if (count <= room) return;
-  if (is_intel() && version() >= 2) {
+  if (has_global_control()) {
     state_.global_status |= uint64_t{1} << global_bit;
   }
   if (interrupts) ++state_.interrupts;

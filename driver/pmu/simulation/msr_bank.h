@@ -25,7 +25,7 @@ enum class Ring { kSystem, kUser };
 
 class MsrBank {
  public:
-  static constexpr uint32_t kGeneral = 8;
+  static constexpr uint32_t kGeneral = 16;
   static constexpr uint32_t kFixed = 4;
 
   // All registers that may change.
@@ -76,6 +76,9 @@ class MsrBank {
   struct Slot;
   bool is_intel() const { return model_.vendor == Vendor::kIntel; }
   uint32_t version() const { return model_.pmu.eax & 0xFF; }
+  bool has_global_control() const {
+    return is_intel() ? version() >= 2 : model_.has_amd_global_control;
+  }
   uint32_t num_general() const;
   uint32_t general_width() const;
   uint32_t fixed_width() const { return model_.pmu.edx >> 5 & 0xFF; }

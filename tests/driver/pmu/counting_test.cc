@@ -67,7 +67,7 @@ TEST_P(CountingOn, SecondProgramStartsAgain) {
 INSTANTIATE_TEST_SUITE_P(Models, CountingOn,
                          testing::Values(CoreDuo, Penryn, Nehalem,
                                          HaswellServer, Skylake, IceLake, Zen2,
-                                         K10));
+                                         Zen4, K10));
 
 TEST(Counting, UserAndSystemAreSelectedApart) {
   SimulatedMachine machine(Skylake(), 1);
@@ -245,9 +245,35 @@ TEST(Counting, SecondProgramStopsCountersFirst) {
     ASSERT_EQ(pmu.Program(kAlice, OneProgram(General({kInstructions}))),
               Result::kOk);
     machine.SetObserver(nullptr, nullptr);
-    EXPECT_EQ(pmu.MustRead(kAlice)[0].general[0], 0u);
+    // The access that verifies the enable bit counts.
+    EXPECT_EQ(pmu.MustRead(kAlice)[0].general[0], 1u);
     EXPECT_EQ(machine.bank(0).state().select[1], 0u);
   }
+}
+
+// Other software may set APERF and MPERF.
+TEST(Counting, ClocksThatAreSetBackDoNotReduceTheirCounts) {
+  SimulatedMachine machine(Skylake(), 1);
+  PmuOnMachine pmu(machine);
+  ASSERT_EQ(pmu.Start(kAlice, General({kInstructions})), Result::kOk);
+  machine.bank(0).CountPerformance(1000, 800);
+  pmu.MustRead(kAlice);
+  ASSERT_TRUE(machine.bank(0).Write(0xE7, 0));
+  ASSERT_TRUE(machine.bank(0).Write(0xE8, 0));
+  machine.bank(0).CountPerformance(50, 40);
+  const CpuCounts counts = pmu.MustRead(kAlice)[0];
+  EXPECT_EQ(counts.actual_performance, 1050u);
+  EXPECT_EQ(counts.maximum_performance, 840u);
+}
+
+TEST(Counting, SensorWithoutAValueHasNoTemperature) {
+  SimulatedMachine machine(Skylake(), 1);
+  PmuOnMachine pmu(machine);
+  ASSERT_EQ(pmu.Start(kAlice, General({kInstructions})), Result::kOk);
+  EXPECT_EQ(pmu.MustRead(kAlice)[0].has_temperature, 0u);
+  machine.bank(0).SetTemperature(30);
+  EXPECT_EQ(pmu.MustRead(kAlice)[0].has_temperature, 1u);
+  EXPECT_EQ(pmu.MustRead(kAlice)[0].temperature_below_limit, 30u);
 }
 
 TEST(Counting, RequestsNoInterruptAndLeavesNoOverflow) {

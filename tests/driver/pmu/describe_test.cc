@@ -148,6 +148,21 @@ TEST(Describe, ZenHasSixCountersOf48Bits) {
                 kHasUserReads);
 }
 
+TEST(Describe, Zen4HasAGlobalControl) {
+  const Described described(Zen4());
+  EXPECT_EQ(described.cpu.pmu_version, 2u);
+  EXPECT_NE(described.cpu.capabilities & kHasGlobalControl, 0u);
+}
+
+// A Xeon W of this model has a crystal of 24 MHz, which CPUID does not tell.
+TEST(Describe, SkylakeServersHaveTheirBaseFrequency) {
+  CpuModel model = Skylake();
+  model.signature = 0x50654;
+  model.tsc = {2, 292, 0, 0};
+  model.base_megahertz = 3500;
+  EXPECT_EQ(Described(model).all.tsc_hz, 3'500'000'000u);
+}
+
 TEST(Describe, OlderAmdHasFourCounters) {
   const Described described(K10());
   EXPECT_EQ(described.all.family, 0x10u);

@@ -100,6 +100,23 @@ TEST_F(OnTwoCpus, EnabledFourthFixedCounterIsInUse) {
             Result::kInUse);
 }
 
+// Of a counter that the protocol does not have.
+TEST_F(OnTwoCpus, EnabledFifthFixedCounterIsInUse) {
+  MsrBank::State state = machine.bank(0).state();
+  state.fixed_control = 0x30000;
+  machine.bank(0).set_state(state);
+  EXPECT_EQ(pmu.Send(kAlice, Command::kReserve), Result::kInUse);
+}
+
+TEST_F(OnTwoCpus, EnabledNinthGeneralCounterIsInUse) {
+  CpuModel model = IceLake();
+  model.pmu.eax = 0x08300A05;
+  SimulatedMachine other(model, 1);
+  EXPECT_TRUE(other.bank(0).Write(0x186 + 8, 0x5300C0));
+  EXPECT_EQ(PmuOnMachine(other).Send(kAlice, Command::kReserve),
+            Result::kInUse);
+}
+
 TEST_F(OnTwoCpus, MachineWithoutPmuCannotBeReserved) {
   SimulatedMachine none(WithoutPmu(), 2);
   PmuOnMachine without(none);
@@ -164,14 +181,37 @@ TEST_F(OnTwoCpus, CpuThatVanishesUnannouncedKeepsItsLastCounts) {
   EXPECT_EQ(Registers(machine), before);
 }
 
-TEST_F(OnTwoCpus, CpuThatWasOfflineAtReleaseIsRestoredWhenItComesBack) {
+TEST_F(OnTwoCpus, ReleaseTellsThatACpuWasNotReached) {
   Start();
   machine.SetOnline(1, false);
-  EXPECT_EQ(pmu.Send(kAlice, Command::kRelease), Result::kOk);
+  EXPECT_EQ(pmu.Send(kAlice, Command::kRelease), Result::kFault);
   EXPECT_EQ(Registers(machine)[0], before[0]);
   EXPECT_NE(Registers(machine)[1], before[1]);
+}
+
+// The reservation is gone: another driver may have programmed the CPU.
+TEST_F(OnTwoCpus, CpuThatWasOfflineAtReleaseOnlyLosesUserReads) {
+  Start(kAllowUserReads);
+  machine.SetOnline(1, false);
+  pmu->Close(kAlice);
   machine.SetOnline(1, true);
+  EXPECT_TRUE(machine.bank(1).Write(0x186, 0x5300C0));
+  const MsrBank::State others = machine.bank(1).state();
   pmu->CpuOnline(1);
+  EXPECT_EQ(machine.bank(1).state(), others);
+  EXPECT_EQ(machine.cr4(1), before[1].cr4);
+}
+
+TEST_F(OnTwoCpus, NextOwnerSavesACpuThatWasNotReached) {
+  Start();
+  machine.SetOnline(1, false);
+  pmu->Close(kAlice);
+  machine.SetOnline(1, true);
+  EXPECT_TRUE(machine.bank(1).Write(0x186, 0x1300C0));
+  EXPECT_TRUE(machine.bank(1).Write(0x38F, 0xF));
+  before = Registers(machine);
+  ASSERT_EQ(pmu.Start(kBob, General({kCycles})), Result::kOk);
+  pmu->Close(kBob);
   EXPECT_EQ(Registers(machine), before);
 }
 
@@ -315,6 +355,37 @@ TEST_F(OnTwoCpus, SleepWithoutNoticeLosesOnlyTheCountsSinceTheLastRead) {
   EXPECT_EQ(pmu.MustRead(kAlice)[0].general[0], 15u);
   pmu->Stop();
   EXPECT_EQ(Registers(machine), before);
+}
+
+TEST_F(OnTwoCpus, NoClientProgramsBetweenTheNoticeAndTheSleep) {
+  Start();
+  CountInstructions(&machine, 0, 10);
+  pmu->Suspend();
+  EXPECT_EQ(
+      pmu.Program(kAlice, OneProgram(General({kCycles}), kAllowUserReads)),
+      Result::kSuspended);
+  pmu->CpuOnline(1);
+  EXPECT_EQ(pmu.MustRead(kAlice)[0].general[0], 10u);
+  EXPECT_EQ(Registers(machine), before);
+  pmu->Close(kAlice);
+  EXPECT_EQ(pmu.Send(kBob, Command::kReserve), Result::kSuspended);
+  pmu->Resume();
+  EXPECT_EQ(Registers(machine), before);
+  EXPECT_EQ(pmu.Send(kBob, Command::kReserve), Result::kOk);
+}
+
+// Each access of Suspend in turn. A CPU that refuses stays changed, and the
+// next chance restores it.
+TEST_F(OnTwoCpus, RefusedAccessBeforeASleepIsMadeGoodLater) {
+  for (uint64_t n = 0; n < 40; ++n) {
+    ASSERT_EQ(pmu.Start(kAlice, General({kInstructions})), Result::kOk) << n;
+    machine.FailAccess(n);
+    pmu->Suspend();
+    machine.FailNoAccess();
+    pmu->Resume();
+    EXPECT_EQ(pmu.Send(kAlice, Command::kRelease), Result::kOk) << n;
+    EXPECT_EQ(Registers(machine), before) << n;
+  }
 }
 
 TEST_F(OnTwoCpus, SleepWithoutAClientChangesNothing) {

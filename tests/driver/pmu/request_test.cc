@@ -252,12 +252,14 @@ TEST(AllowList, HoldsOnlyCountersAndSensors) {
     const bool both = in(msr, 0xC1, 0xC8) || in(msr, 0x186, 0x18D) ||
                       in(msr, 0x309, 0x30C) || msr == 0x38D || msr == 0x38F ||
                       in(msr, 0xC0010000, 0xC0010007) ||
-                      in(msr, 0xC0010200, 0xC001020B);
+                      in(msr, 0xC0010200, 0xC001020B) || msr == 0xC0000301;
     const bool read = msr == 0xCE || msr == 0xE7 || msr == 0xE8 ||
                       msr == 0x19C || msr == 0x1A2 || msr == 0x345 ||
                       msr == 0x606 || msr == 0x611 || msr == 0x619 ||
-                      msr == 0xC0010299 || msr == 0xC001029B;
-    const bool write = msr == 0x390 || in(msr, 0x4C1, 0x4C8);
+                      in(msr, 0x18E, 0x195) || msr == 0xC0010299 ||
+                      msr == 0xC001029B;
+    const bool write =
+        msr == 0x390 || msr == 0xC0000302 || in(msr, 0x4C1, 0x4C8);
     EXPECT_EQ(IsReadable(msr), both || read) << std::hex << msr;
     EXPECT_EQ(IsWritable(msr), both || write) << std::hex << msr;
   };

@@ -28,6 +28,7 @@ constexpr Model kModels[] = {
     {Skylake, 4, 3, {0x1234'5678'9ABC, 0xFEDC'0000'0000}},
     {IceLake, 8, 4, {0x1234'5678'9ABC, 0xFEDC'0000'0000}},
     {Zen2, 6, 0, {0x1234'5678'9ABC, 0xFEDC'0000'0000}},
+    {Zen4, 6, 0, {0x1234'5678'9ABC, 0xFEDC'0000'0000}},
     {K10, 4, 0, {0x1234'5678'9ABC, 0xFEDC'0000'0000}},
 };
 

@@ -58,6 +58,7 @@ std::vector<Generation> Generations() {
       {"IceLake", pmu::IceLake(), pmu::IceLake(), 5, 8, 48, 0xF},
       {"AlderLake", pmu::AlderLakeCore(), pmu::AlderLakeAtom(), 5, 8, 48, 0xF},
       {"Zen2", pmu::Zen2(), pmu::Zen2(), 1, 6, 48, 0},
+      {"Zen4", pmu::Zen4(), pmu::Zen4(), 2, 6, 48, 0},
   };
 }
 
@@ -291,11 +292,12 @@ std::set<uint32_t> Union(const std::vector<std::set<uint32_t>>& sets) {
 std::set<uint32_t> CounterMsrs() {
   return Union({Range(0xC1, 8), Range(0x186, 8), Range(0x309, 4),
                 Range(0x38D, 1), Range(0x38F, 2), Range(0x4C1, 8),
-                Range(0xC0010200, 12)});
+                Range(0xC0010200, 12), Range(0xC0000301, 2)});
 }
 
 std::set<uint32_t> ReadableMsrs() {
   return Union({CounterMsrs(),
+                Range(0x18E, 8),
                 // PLATFORM_INFO, MPERF, APERF, thermal status, its target,
                 // PERF_CAPABILITIES, energy.
                 {0xCE, 0xE7, 0xE8, 0x19C, 0x1A2, 0x345, 0x606, 0x611, 0x619,

@@ -74,7 +74,8 @@ void ChildProcess::Kill() {
 
 // The output goes to a file: a driver's host inherits the handle, so that a
 // pipe would never end.
-LoaderOutput RunLoader(const std::string& arguments) {
+LoaderOutput RunProgram(const std::string& executable,
+                        const std::string& arguments) {
   const std::string path = TemporaryFile();
   SECURITY_ATTRIBUTES inherited = {.nLength = sizeof inherited,
                                    .bInheritHandle = TRUE};
@@ -82,11 +83,15 @@ LoaderOutput RunLoader(const std::string& arguments) {
       CreateFileW(WideFromUtf8(path).c_str(), GENERIC_WRITE, FILE_SHARE_READ,
                   &inherited, CREATE_ALWAYS, FILE_ATTRIBUTE_NORMAL, nullptr);
   LoaderOutput output;
-  output.status = ChildProcess(FLEETPERF_LOADER, arguments, file).Wait();
+  output.status = ChildProcess(executable, arguments, file).Wait();
   CloseHandle(file);
   output.text = ReadFile(path).value_or("");
   DeleteFileW(WideFromUtf8(path).c_str());
   return output;
+}
+
+LoaderOutput RunLoader(const std::string& arguments) {
+  return RunProgram(FLEETPERF_LOADER, arguments);
 }
 
 LoaderOutput RunLoader(const std::string& command, const std::string& image) {

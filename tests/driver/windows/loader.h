@@ -1,4 +1,5 @@
-// Runs fleetperf-pmu.exe, and sets up the service control manager for tests.
+// Runs fleetperf-pmu.exe and other programs, and sets up the service control
+// manager for tests.
 
 #ifndef FLEETPERF_TESTS_DRIVER_WINDOWS_LOADER_H_
 #define FLEETPERF_TESTS_DRIVER_WINDOWS_LOADER_H_
@@ -14,6 +15,10 @@ struct LoaderOutput {
   int status = -1;
   std::string text;  // of both outputs
 };
+
+// Runs a program to its end.
+LoaderOutput RunProgram(const std::string& executable,
+                        const std::string& arguments);
 
 // Runs `fleetperf-pmu ARGUMENTS`.
 LoaderOutput RunLoader(const std::string& arguments);
