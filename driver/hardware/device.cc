@@ -59,6 +59,9 @@ constexpr Explanation kExplanations[] = {
     {Result::kFault, absl::StatusCode::kUnavailable,
      "the CPU refused an access to the PMU, as hypervisors let it do; enable "
      "the PMU in the hypervisor"},
+    {Result::kCannotReserve, absl::StatusCode::kUnimplemented,
+     "this Windows lacks functions that the driver needs to share the PMU; "
+     "use Windows 10 or later"},
     {Result::kSuspended, absl::StatusCode::kUnavailable,
      "the machine is about to sleep; try again when it is awake"},
     {Result::kNotProgrammed, kLost, "no counters are programmed"},

@@ -41,7 +41,9 @@ class UserMode final : public pmu::Machine {
   uint64_t ReadTsc() override { return 0; }
   uint32_t CpuLimit() override { return 1; }
   bool RunOn(uint32_t, pmu::CpuWork&) override { return false; }
-  bool ReservePmu() override { return false; }
+  pmu::Reservation ReservePmu() override {
+    return pmu::Reservation::kUnavailable;
+  }
   void ReleasePmu() override {}
 };
 

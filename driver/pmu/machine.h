@@ -27,6 +27,12 @@ class CpuWork {
   ~CpuWork() = default;
 };
 
+enum class Reservation {
+  kGranted,
+  kHeld,         // by another owner
+  kUnavailable,  // the operating system lacks functions that the driver needs
+};
+
 class Machine {
  public:
   // These concern the CPU that executes them. A function that returns bool
@@ -47,8 +53,8 @@ class Machine {
   virtual bool RunOn(uint32_t cpu, CpuWork& work) = 0;
 
   // Reserves the PMU with the operating system, so that no other driver and no
-  // profiler programs it. False if another owner has it.
-  virtual bool ReservePmu() = 0;
+  // profiler programs it.
+  virtual Reservation ReservePmu() = 0;
   virtual void ReleasePmu() = 0;
 
  protected:

@@ -179,7 +179,14 @@ Result Pmu::Reserve(ClientId client) {
   if (owner_ != 0) return owner_ == client ? Result::kOk : Result::kOwned;
   DetectAll();
   if (!HasPmu()) return Result::kNoPmu;
-  if (!machine_.ReservePmu()) return Result::kReservedBySystem;
+  switch (machine_.ReservePmu()) {
+    case Reservation::kGranted:
+      break;
+    case Reservation::kHeld:
+      return Result::kReservedBySystem;
+    case Reservation::kUnavailable:
+      return Result::kCannotReserve;
+  }
   owner_ = client;
   const Result result = ClaimAll();
   if (result != Result::kOk) Free();

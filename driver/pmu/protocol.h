@@ -43,7 +43,8 @@ enum class Result : uint32_t {
   kWrongEvent = 11,       // an event that the CPU lacks, or a reserved bit
   kFault = 12,            // the CPU refused an access, e.g. under a hypervisor
   kNotProgrammed = 13,
-  kSuspended = 14,  // the machine is about to sleep
+  kSuspended = 14,      // the machine is about to sleep
+  kCannotReserve = 15,  // the operating system lacks functions for it
 };
 
 struct Header {

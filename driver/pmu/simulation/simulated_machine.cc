@@ -67,10 +67,10 @@ bool SimulatedMachine::RunOn(uint32_t cpu, CpuWork& work) {
   return true;
 }
 
-bool SimulatedMachine::ReservePmu() {
-  if (is_reserved_) return false;
+Reservation SimulatedMachine::ReservePmu() {
+  if (is_reserved_) return Reservation::kHeld;
   is_reserved_ = true;
-  return true;
+  return Reservation::kGranted;
 }
 
 }  // namespace fleetperf::pmu

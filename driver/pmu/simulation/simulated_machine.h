@@ -76,7 +76,7 @@ class SimulatedMachine final : public Machine {
   uint64_t ReadTsc() override { return tsc_; }
   uint32_t CpuLimit() override { return num_cpus_; }
   bool RunOn(uint32_t cpu, CpuWork& work) override;
-  bool ReservePmu() override;
+  Reservation ReservePmu() override;
   void ReleasePmu() override { is_reserved_ = false; }
 
  private:

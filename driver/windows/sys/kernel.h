@@ -17,6 +17,10 @@ Function* FindRoutine(const wchar_t* name) {
   return reinterpret_cast<Function*>(MmGetSystemRoutineAddress(&text));
 }
 
+// Finds a function by its name in the headers, which thus check the name.
+#define FLEETPERF_FIND_ROUTINE(function) \
+  ::fleetperf::pmu_device::FindRoutine<decltype(function)>(L"" #function)
+
 }  // namespace fleetperf::pmu_device
 
 #endif  // FLEETPERF_DRIVER_WINDOWS_SYS_KERNEL_H_

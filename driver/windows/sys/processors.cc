@@ -3,15 +3,30 @@
 #include "driver/pmu/protocol.h"
 
 namespace fleetperf::pmu_device {
+namespace {
+
+// Of the calling thread, in the object's lifetime.
+class HighestPriority {
+ public:
+  HighestPriority()
+      : previous_(KeSetPriorityThread(KeGetCurrentThread(), HIGH_PRIORITY)) {}
+  ~HighestPriority() { KeSetPriorityThread(KeGetCurrentThread(), previous_); }
+  HighestPriority(const HighestPriority&) = delete;
+  HighestPriority& operator=(const HighestPriority&) = delete;
+
+ private:
+  const KPRIORITY previous_;
+};
+
+}  // namespace
+
 Processors::Processors()
     : raise_irql_(FindRoutine<RaiseIrql>(L"KfRaiseIrql")),
       lower_irql_(FindRoutine<LowerIrql>(L"KeLowerIrql")),
-      number_from_index_(FindRoutine<decltype(KeGetProcessorNumberFromIndex)>(
-          L"KeGetProcessorNumberFromIndex")),
-      set_affinity_(FindRoutine<decltype(KeSetSystemGroupAffinityThread)>(
-          L"KeSetSystemGroupAffinityThread")),
-      revert_affinity_(FindRoutine<decltype(KeRevertToUserGroupAffinityThread)>(
-          L"KeRevertToUserGroupAffinityThread")) {}
+      number_from_index_(FLEETPERF_FIND_ROUTINE(KeGetProcessorNumberFromIndex)),
+      set_affinity_(FLEETPERF_FIND_ROUTINE(KeSetSystemGroupAffinityThread)),
+      revert_affinity_(
+          FLEETPERF_FIND_ROUTINE(KeRevertToUserGroupAffinityThread)) {}
 
 uint32_t Processors::Limit() {
   const uint32_t limit = KeQueryMaximumProcessorCountEx(ALL_PROCESSOR_GROUPS);
@@ -20,10 +35,9 @@ uint32_t Processors::Limit() {
 
 bool Processors::RunOn(uint32_t cpu, pmu::CpuWork& work) const {
   if (cpu >= KeQueryActiveProcessorCountEx(ALL_PROCESSOR_GROUPS)) return false;
-  const bool has_groups = number_from_index_ != nullptr &&
-                          set_affinity_ != nullptr &&
-                          revert_affinity_ != nullptr;
-  return has_groups ? RunInGroup(cpu, work) : RunWithoutGroups(cpu, work);
+  // A busy CPU would let the thread, and all clients with it, wait.
+  const HighestPriority priority;
+  return HasGroups() ? RunInGroup(cpu, work) : RunWithoutGroups(cpu, work);
 }
 
 bool Processors::RunInGroup(uint32_t cpu, pmu::CpuWork& work) const {
@@ -50,7 +64,7 @@ bool Processors::RunWithoutGroups(uint32_t cpu, pmu::CpuWork& work) const {
 // Runs `work` if the thread is on the CPU. A change of the affinity that failed
 // leaves the thread where it was.
 bool Processors::RunHere(uint32_t cpu, pmu::CpuWork& work) const {
-  const bool raises = raise_irql_ != nullptr && lower_irql_ != nullptr;
+  const bool raises = RaisesIrql();
   const KIRQL irql = raises ? raise_irql_(DISPATCH_LEVEL) : PASSIVE_LEVEL;
   const bool is_here = KeGetCurrentProcessorNumberEx(nullptr) == cpu;
   if (is_here) work.Run();

@@ -19,14 +19,26 @@ class Processors {
   // Includes the CPUs that may be added while Windows runs.
   static uint32_t Limit();
 
-  // Runs `work` on a CPU, at DISPATCH_LEVEL: undisturbed by other threads.
-  // False if the CPU is offline.
+  // Runs `work` on a CPU, at DISPATCH_LEVEL: undisturbed by other threads. The
+  // thread waits for the CPU with the highest priority. False if the CPU is
+  // offline.
   bool RunOn(uint32_t cpu, pmu::CpuWork& work) const;
+
+  // Whether Windows has all functions: those of processor groups, and those
+  // that raise the interrupt level. Wine has not.
+  bool IsComplete() const { return HasGroups() && RaisesIrql(); }
 
  private:
   using RaiseIrql = KIRQL FASTCALL(KIRQL);
   using LowerIrql = void NTAPI(KIRQL);
 
+  bool HasGroups() const {
+    return number_from_index_ != nullptr && set_affinity_ != nullptr &&
+           revert_affinity_ != nullptr;
+  }
+  bool RaisesIrql() const {
+    return raise_irql_ != nullptr && lower_irql_ != nullptr;
+  }
   bool RunInGroup(uint32_t cpu, pmu::CpuWork& work) const;
   bool RunWithoutGroups(uint32_t cpu, pmu::CpuWork& work) const;
   bool RunHere(uint32_t cpu, pmu::CpuWork& work) const;

@@ -45,7 +45,7 @@ class SimulatedMachine final : public pmu::Machine {
   uint64_t ReadTsc() override { return machine_.ReadTsc(); }
   uint32_t CpuLimit() override { return machine_.CpuLimit(); }
   bool RunOn(uint32_t cpu, pmu::CpuWork& work) override;
-  bool ReservePmu() override { return machine_.ReservePmu(); }
+  pmu::Reservation ReservePmu() override { return machine_.ReservePmu(); }
   void ReleasePmu() override { machine_.ReleasePmu(); }
 
  private:

@@ -6,10 +6,8 @@
 namespace fleetperf::pmu_device {
 
 WindowsMachine::WindowsMachine()
-    : allocate_(FindRoutine<decltype(HalAllocateHardwareCounters)>(
-          L"HalAllocateHardwareCounters")),
-      free_(FindRoutine<decltype(HalFreeHardwareCounters)>(
-          L"HalFreeHardwareCounters")) {}
+    : allocate_(FLEETPERF_FIND_ROUTINE(HalAllocateHardwareCounters)),
+      free_(FLEETPERF_FIND_ROUTINE(HalFreeHardwareCounters)) {}
 
 pmu::CpuidRegisters WindowsMachine::Cpuid(uint32_t leaf, uint32_t subleaf) {
   return CpuidInstruction(leaf, subleaf);
@@ -36,9 +34,15 @@ bool WindowsMachine::RunOn(uint32_t cpu, pmu::CpuWork& work) {
   return processors_.RunOn(cpu, work);
 }
 
-bool WindowsMachine::ReservePmu() {
-  if (allocate_ == nullptr || free_ == nullptr) return false;
-  return NT_SUCCESS(allocate_(nullptr, 0, nullptr, &counters_));
+pmu::Reservation WindowsMachine::ReservePmu() {
+  if (allocate_ == nullptr || free_ == nullptr || !processors_.IsComplete()) {
+    return pmu::Reservation::kUnavailable;
+  }
+  const NTSTATUS status = allocate_(nullptr, 0, nullptr, &counters_);
+  if (NT_SUCCESS(status)) return pmu::Reservation::kGranted;
+  return status == STATUS_INSUFFICIENT_RESOURCES
+             ? pmu::Reservation::kHeld
+             : pmu::Reservation::kUnavailable;
 }
 
 void WindowsMachine::ReleasePmu() { free_(counters_); }

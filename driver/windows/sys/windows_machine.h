@@ -24,7 +24,7 @@ class WindowsMachine final : public pmu::Machine {
   bool RunOn(uint32_t cpu, pmu::CpuWork& work) override;
 
   // A Windows without the functions that reserve the PMU refuses.
-  bool ReservePmu() override;
+  pmu::Reservation ReservePmu() override;
   void ReleasePmu() override;
 
  private:

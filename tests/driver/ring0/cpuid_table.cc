@@ -6,7 +6,8 @@ namespace {
 constexpr uint32_t kLevels = 0xB;
 constexpr uint32_t kNumLevels = 3;
 constexpr uint32_t kExtended = 0x80000000;
-constexpr uint32_t kLastExtended = 0x80000008;
+constexpr uint32_t kAddressSizesLeaf = 0x80000008;
+constexpr uint32_t kLastExtended = 0x80000022;
 
 // FPU, PSE, TSC, MSR, PAE, CX8, APIC, PGE, CMOV, PAT, FXSR, SSE, SSE2.
 constexpr uint32_t kBasicFeatures = 0x0701A379;
@@ -30,7 +31,7 @@ void AddNeeded(kvm_cpuid_entry2* entry) {
   if (entry->function == 1) entry->edx |= kBasicFeatures;
   if (entry->function == kExtended) entry->eax = kLastExtended;
   if (entry->function == kExtended + 1) entry->edx |= kLongMode;
-  if (entry->function == kLastExtended) entry->eax = kAddressSizes;
+  if (entry->function == kAddressSizesLeaf) entry->eax = kAddressSizes;
 }
 
 }  // namespace
@@ -44,7 +45,8 @@ std::vector<kvm_cpuid_entry2> CpuidTable(const pmu::CpuModel& model,
       table.push_back(Entry(model, cpu, leaf, subleaf));
     }
   }
-  for (const uint32_t leaf : {kExtended, kExtended + 1, kLastExtended}) {
+  for (const uint32_t leaf :
+       {kExtended, kExtended + 1, kAddressSizesLeaf, kLastExtended}) {
     table.push_back(Entry(model, cpu, leaf, 0));
   }
   for (kvm_cpuid_entry2& entry : table) AddNeeded(&entry);

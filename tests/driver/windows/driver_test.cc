@@ -351,9 +351,9 @@ TEST_F(RealDriverTest, RefusesWithoutAPmuAndSurvives) {
   const auto device = Open();
   const absl::Status status = StartCounting(*device);
   EXPECT_FALSE(status.ok());
-  EXPECT_THAT(status.code(),
-              ::testing::AnyOf(absl::StatusCode::kNotFound,
-                               absl::StatusCode::kResourceExhausted))
+  // Wine cannot reserve the PMU; its CPU may have none.
+  EXPECT_THAT(status.code(), ::testing::AnyOf(absl::StatusCode::kNotFound,
+                                              absl::StatusCode::kUnimplemented))
       << status;
   EXPECT_TRUE(Send(*device, Command::kDescribe).ok());
   EXPECT_EQ(RunLoader("status", image_).status, 0);

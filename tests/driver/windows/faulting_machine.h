@@ -34,7 +34,7 @@ class FaultingMachine final : public pmu::Machine {
   bool RunOn(uint32_t cpu, pmu::CpuWork& work) override {
     return processors_.RunOn(cpu, work);
   }
-  bool ReservePmu() override { return true; }
+  pmu::Reservation ReservePmu() override { return pmu::Reservation::kGranted; }
   void ReleasePmu() override {}
 
  private:

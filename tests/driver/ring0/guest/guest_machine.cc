@@ -97,11 +97,11 @@ bool GuestMachine::RunOn(uint32_t cpu, pmu::CpuWork& work) {
   return true;
 }
 
-bool GuestMachine::ReservePmu() {
+pmu::Reservation GuestMachine::ReservePmu() {
   Mailbox& mailbox = TheMailbox();
-  if (mailbox.is_pmu_taken != 0) return false;
+  if (mailbox.is_pmu_taken != 0) return pmu::Reservation::kHeld;
   mailbox.is_pmu_reserved = 1;
-  return true;
+  return pmu::Reservation::kGranted;
 }
 
 void GuestMachine::ReleasePmu() { TheMailbox().is_pmu_reserved = 0; }

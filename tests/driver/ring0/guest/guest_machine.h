@@ -20,7 +20,7 @@ class GuestMachine final : public pmu::Machine {
   uint64_t ReadTsc() override;
   uint32_t CpuLimit() override;
   bool RunOn(uint32_t cpu, pmu::CpuWork& work) override;
-  bool ReservePmu() override;
+  pmu::Reservation ReservePmu() override;
   void ReleasePmu() override;
 };
 
