@@ -208,8 +208,8 @@ TEST_F(EventKernelTest, RawSamplesOfTracepointsHaveTheirRecord) {
     std::memcpy(&descriptor, bytes.data() + 16, sizeof(descriptor));
     EXPECT_EQ(number, event->config);
     EXPECT_EQ(call, SYS_close);
-    EXPECT_EQ(descriptor, 99999);
-    ++samples;
+    // UndefinedBehaviorSanitizer closes pipes of its own.
+    samples += descriptor == 99999;
   }
   EXPECT_OK(sampler.status());
   EXPECT_EQ(samples, 5);
