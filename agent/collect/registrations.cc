@@ -13,6 +13,16 @@ using perflib::CounterRegistration;
 using perflib::CountersetRegistration;
 using perflib::RegistrationRequest;
 
+// A source that leaves this many calls unanswered in a search is not called
+// again.
+constexpr int kMaxUnanswered = 2;
+
+// Returns whether the status may be that of the whole source.
+bool IsSourceError(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
+         absl::IsPermissionDenied(status) || absl::IsUnauthenticated(status);
+}
+
 absl::StatusOr<std::string> LoadString(Source& source,
                                        const perflib::Guid& counterset,
                                        RegistrationRequest request) {
@@ -46,6 +56,34 @@ absl::Status LoadCounterStrings(Source& source, RegistrationRequest request,
   return absl::OkStatus();
 }
 
+// Providers without English names are known by their localized ones.
+absl::StatusOr<std::string> LoadName(Source& source,
+                                     const perflib::Guid& counterset) {
+  auto english = LoadString(source, counterset,
+                            RegistrationRequest::kCountersetEnglishName);
+  if ((english.ok() && !english->empty()) || IsSourceError(english.status())) {
+    return english;
+  }
+  auto localized =
+      LoadString(source, counterset, RegistrationRequest::kCountersetName);
+  return localized.ok() ? localized : english;
+}
+
+absl::Status LoadCounterNames(Source& source,
+                              CountersetRegistration* registration) {
+  const absl::Status english =
+      LoadCounterStrings(source, RegistrationRequest::kCounterEnglishNames,
+                         &CounterRegistration::name, registration);
+  const bool has_names =
+      std::any_of(registration->counters.begin(), registration->counters.end(),
+                  [](const auto& counter) { return !counter.name.empty(); });
+  if (has_names || IsSourceError(english)) return english;
+  const absl::Status localized =
+      LoadCounterStrings(source, RegistrationRequest::kCounterNames,
+                         &CounterRegistration::name, registration);
+  return localized.ok() ? localized : english;
+}
+
 // Resets invalid scales here, because the aggregator would do so silently.
 void ResetInvalidScales(CountersetRegistration* registration,
                         std::vector<std::string>* warnings) {
@@ -62,12 +100,6 @@ void ResetInvalidScales(CountersetRegistration* registration,
   }
 }
 
-// Returns whether other countersets of the source would fail, too.
-bool IsSourceError(const absl::Status& status) {
-  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
-         absl::IsPermissionDenied(status) || absl::IsUnauthenticated(status);
-}
-
 }  // namespace
 
 absl::StatusOr<CountersetRegistration> LoadRegistration(
@@ -79,12 +111,8 @@ absl::StatusOr<CountersetRegistration> LoadRegistration(
   ASSIGN_OR_RETURN(CountersetRegistration registration,
                    perflib::ReadCountersetStruct(bytes));
   registration.guid = counterset;
-  ASSIGN_OR_RETURN(registration.name,
-                   LoadString(source, counterset,
-                              RegistrationRequest::kCountersetEnglishName));
-  RETURN_IF_ERROR(
-      LoadCounterStrings(source, RegistrationRequest::kCounterEnglishNames,
-                         &CounterRegistration::name, &registration));
+  ASSIGN_OR_RETURN(registration.name, LoadName(source, counterset));
+  RETURN_IF_ERROR(LoadCounterNames(source, &registration));
 
   const auto help =
       LoadString(source, counterset, RegistrationRequest::kCountersetHelp);
@@ -106,21 +134,44 @@ absl::StatusOr<std::vector<CountersetRegistration>> LoadRegistrations(
   ASSIGN_OR_RETURN(const std::vector<perflib::Guid> guids,
                    source.EnumerateCounterSet());
   std::vector<CountersetRegistration> registrations;
+  absl::Status refusal;  // the first error that may be the source's
+  int unanswered = 0;
   for (const perflib::Guid& guid : guids) {
     if (known.contains(guid)) continue;
     if (stop) return absl::CancelledError("stopped");
-    auto registration = LoadRegistration(source, guid, warnings);
-    if (IsSourceError(registration.status())) return registration.status();
+    const auto registration = LoadRegistration(source, guid, warnings);
     if (registration.ok()) {
-      registrations.push_back(*std::move(registration));
-    } else {
-      warnings->push_back(absl::StrCat("counterset ", guid.ToString(), ": ",
-                                       registration.status().message()));
+      registrations.push_back(*registration);
+      continue;
     }
+    const absl::Status& status = registration.status();
+    if (absl::IsDeadlineExceeded(status) && ++unanswered == kMaxUnanswered) {
+      return status;
+    }
+    if (IsSourceError(status)) refusal.Update(status);
+    warnings->push_back(
+        absl::StrCat("counterset ", guid.ToString(), ": ", status.message()));
+  }
+  if (known.empty() && registrations.empty() && !refusal.ok()) {
+    warnings->clear();
+    return refusal;
   }
   std::sort(registrations.begin(), registrations.end(),
             [](const auto& a, const auto& b) { return a.name < b.name; });
   return registrations;
+}
+
+absl::StatusOr<bool> HasChanged(Source& source,
+                                const CountersetRegistration& known) {
+  ASSIGN_OR_RETURN(const std::string bytes,
+                   source.QueryCounterSetRegistrationInfo(
+                       known.guid, RegistrationRequest::kCountersetStruct, 0));
+  ASSIGN_OR_RETURN(CountersetRegistration current,
+                   perflib::ReadCountersetStruct(bytes));
+  current.guid = known.guid;
+  ResetInvalidScales(&current, nullptr);
+  return perflib::WriteCountersetStruct(current) !=
+         perflib::WriteCountersetStruct(known);
 }
 
 }  // namespace fleetperf::agent

@@ -15,7 +15,8 @@
 namespace fleetperf::agent {
 
 // Requests all parts of one counterset's registration and parses them. Help
-// texts may be missing; all other parts are required. An invalid default scale
+// texts may be missing; all other parts are required. A counterset without
+// English names has its localized ones. An invalid default scale
 // becomes 0 and is reported in `warnings`, unless that is null.
 absl::StatusOr<perflib::CountersetRegistration> LoadRegistration(
     Source& source, const perflib::Guid& counterset,
@@ -23,11 +24,17 @@ absl::StatusOr<perflib::CountersetRegistration> LoadRegistration(
 
 // Loads all countersets of the source except those in `known`. Countersets that
 // cannot be read are left out. `warnings` receives the reasons, and any defects
-// in the others. Returns an error if the source does not answer or denies
-// access, and Cancelled once `stop` is set.
+// in the others. Returns an error if the countersets cannot be listed, if two
+// calls exceed their deadline, or if no counterset is known and the source
+// refuses every one; and Cancelled once `stop` is set.
 absl::StatusOr<std::vector<perflib::CountersetRegistration>> LoadRegistrations(
     Source& source, const std::set<perflib::Guid>& known,
     const std::atomic<bool>& stop, std::vector<std::string>* warnings);
+
+// Returns whether the source has other counters, types or links for the
+// counterset than `known`. One call, which ignores the texts.
+absl::StatusOr<bool> HasChanged(Source& source,
+                                const perflib::CountersetRegistration& known);
 
 }  // namespace fleetperf::agent
 

@@ -51,6 +51,10 @@ class FakeSource : public agent::Source {
     uint32_t index_offset = 0;
     // Registration requests that fail.
     std::set<perflib::RegistrationRequest> refused_requests;
+    // Countersets whose registration requests fail.
+    std::map<perflib::Guid, absl::Status> refused_countersets;
+    // Precedes each name in the localized ones.
+    std::string localized_prefix;
   };
 
   explicit FakeSource(
@@ -102,8 +106,21 @@ class FakeSource : public agent::Source {
     if (script_.refused_requests.count(request) != 0) {
       return absl::NotFoundError("refused");
     }
+    const auto refused = script_.refused_countersets.find(counterset);
+    if (refused != script_.refused_countersets.end()) return refused->second;
     const auto& registration = Find(counterset);
     switch (request) {
+      case RegistrationRequest::kCountersetName:
+        return perflib::WriteString(script_.localized_prefix +
+                                    registration.name);
+      case RegistrationRequest::kCounterNames: {
+        auto localized = registration;
+        for (auto& counter : localized.counters) {
+          if (counter.name.empty()) continue;
+          counter.name.insert(0, script_.localized_prefix);
+        }
+        return Strings(localized, &perflib::CounterRegistration::name);
+      }
       case RegistrationRequest::kCountersetStruct:
         return perflib::WriteCountersetStruct(registration);
       case RegistrationRequest::kCountersetEnglishName:

@@ -52,16 +52,47 @@ TEST(LoadRegistration, ToleratesMissingHelp) {
 }
 
 TEST(LoadRegistration, RequiresAllOtherParts) {
-  for (const auto request : {RegistrationRequest::kCountersetStruct,
-                             RegistrationRequest::kCountersetEnglishName,
-                             RegistrationRequest::kCounterEnglishNames}) {
+  const std::set<RegistrationRequest> kRequired[] = {
+      {RegistrationRequest::kCountersetStruct},
+      {RegistrationRequest::kCountersetEnglishName,
+       RegistrationRequest::kCountersetName},
+      {RegistrationRequest::kCounterEnglishNames,
+       RegistrationRequest::kCounterNames}};
+  for (const auto& requests : kRequired) {
     FakeSource source({WithHelp()});
     source.Change([&](FakeSource::Script& script) {
-      script.refused_requests = {request};
+      script.refused_requests = requests;
     });
     EXPECT_THAT(LoadRegistration(source, testing::kDiskGuid),
                 StatusIs(absl::StatusCode::kNotFound, "refused"));
   }
+}
+
+TEST(LoadRegistration, UsesLocalizedNamesWithoutEnglishOnes) {
+  FakeSource source({testing::SystemRegistration()});
+  source.Change([](FakeSource::Script& script) {
+    script.localized_prefix = "de ";
+    script.refused_requests = {RegistrationRequest::kCountersetEnglishName,
+                               RegistrationRequest::kCounterEnglishNames};
+  });
+  CountersetRegistration german = testing::SystemRegistration();
+  german.name = "de System";
+  german.counters[0].name = "de Processes";
+  german.counters[1].name = "de Threads";
+  ASSERT_OK_AND_ASSIGN(const auto registration,
+                       LoadRegistration(source, testing::kSystemGuid));
+  EXPECT_EQ(registration, german);
+  // A counterset with empty English names has none, either.
+  CountersetRegistration nameless = testing::SystemRegistration();
+  nameless.name.clear();
+  FakeSource empty({nameless});
+  empty.Change([](FakeSource::Script& script) {
+    script.localized_prefix = "System (de)";
+  });
+  ASSERT_OK_AND_ASSIGN(const auto named,
+                       LoadRegistration(empty, testing::kSystemGuid));
+  EXPECT_EQ(named.name, "System (de)");
+  EXPECT_EQ(named.counters[0].name, "Processes");
 }
 
 // PdhSetCounterScaleFactor accepts -7 to 7.
@@ -122,6 +153,72 @@ TEST(LoadRegistrations, OmitUnreadableCountersets) {
                             "counterset {0000000f-0000-0000-0000-000000000000}"
                             ": offset 0: PERF_COUNTERSET_REG_INFO needs 32 "
                             "bytes, 31 remain")));
+}
+
+TEST(LoadRegistrations, OmitRefusedCountersets) {
+  FakeSource source(testing::TestRegistrations());
+  source.Change([](FakeSource::Script& script) {
+    script.refused_countersets = {
+        {testing::kDiskGuid, absl::PermissionDeniedError("denied")},
+        {testing::kSystemGuid, absl::UnavailableError("RPC server")}};
+  });
+  std::vector<std::string> warnings;
+  ASSERT_OK_AND_ASSIGN(
+      const auto registrations,
+      LoadRegistrations(source, {}, std::atomic<bool>(false), &warnings));
+  EXPECT_THAT(registrations, ElementsAre(testing::ProcessRegistration()));
+  EXPECT_THAT(warnings,
+              UnorderedElementsAre(HasSubstr("denied"), HasSubstr("RPC")));
+}
+
+// A source that refuses every counterset is a problem of the source, unless
+// others of it are known.
+TEST(LoadRegistrations, FailIfAllAreRefused) {
+  FakeSource source({testing::DiskRegistration()});
+  source.Change([](FakeSource::Script& script) {
+    script.refused_countersets = {
+        {testing::kDiskGuid, absl::PermissionDeniedError("denied")}};
+  });
+  std::vector<std::string> warnings;
+  EXPECT_THAT(
+      LoadRegistrations(source, {}, std::atomic<bool>(false), &warnings),
+      StatusIs(absl::StatusCode::kPermissionDenied, "denied"));
+  EXPECT_THAT(warnings, IsEmpty());
+  ASSERT_OK_AND_ASSIGN(const auto registrations,
+                       LoadRegistrations(source, {testing::kSystemGuid},
+                                         std::atomic<bool>(false), &warnings));
+  EXPECT_THAT(registrations, IsEmpty());
+  EXPECT_THAT(warnings, ElementsAre(HasSubstr("denied")));
+}
+
+TEST(LoadRegistrations, OmitOneCountersetThatHangs) {
+  FakeSource source(testing::TestRegistrations());
+  source.Change([](FakeSource::Script& script) {
+    script.refused_countersets = {
+        {testing::kDiskGuid, absl::DeadlineExceededError("no answer")}};
+  });
+  std::vector<std::string> warnings;
+  ASSERT_OK_AND_ASSIGN(
+      const auto registrations,
+      LoadRegistrations(source, {}, std::atomic<bool>(false), &warnings));
+  EXPECT_THAT(registrations, ElementsAre(testing::ProcessRegistration(),
+                                         testing::SystemRegistration()));
+}
+
+TEST(HasChanged, ComparesAllButTexts) {
+  CountersetRegistration registration = WithHelp();
+  FakeSource source({registration});
+  EXPECT_THAT(HasChanged(source, testing::DiskRegistration()),
+              testing::IsOkAndHolds(false));
+  registration.counters[0].type = perflib::kPerfCounterLargeRawcount;
+  source.Register(registration);
+  EXPECT_THAT(HasChanged(source, testing::DiskRegistration()),
+              testing::IsOkAndHolds(true));
+  source.Change([](FakeSource::Script& script) {
+    script.refused_requests = {RegistrationRequest::kCountersetStruct};
+  });
+  EXPECT_THAT(HasChanged(source, testing::DiskRegistration()),
+              StatusIs(absl::StatusCode::kNotFound, "refused"));
 }
 
 // Other countersets would fail, too, and missing ones must not look absent.
