@@ -225,8 +225,9 @@ class Checker {
         Collector::Open(&source, 1, {query}, instances, &problems));
     BlockSamples samples;
     RETURN_IF_ERROR(collector->Collect(&samples, &problems));
-    if (samples.queries[0].failed)
-      problems.emplace_back("the query returns no samples");
+    if (samples.queries[0].failed) {
+      problems.push_back(FailureText(query.registration, samples.queries[0]));
+    }
     if (problems.empty()) return absl::OkStatus();
     return absl::DataLossError(absl::StrJoin(problems, "; "));
   }

@@ -104,6 +104,7 @@ void Collection::Run() {
 }
 
 bool Collection::WaitForWork() {
+  if (std::exchange(must_report_, false)) UpdateReports();
   absl::Duration due = must_regroup_ ? absl::ZeroDuration() : next_search_;
   for (const Group& group : groups_) due = std::min(due, group.schedule.due());
   absl::MutexLock lock(&mutex_);
@@ -144,12 +145,37 @@ void Collection::FindCountersets() {
   }
   search_backoff_.Reset();
   next_search_ = options_.clock->Monotonic() + kSearchInterval;
+  ReloadChangedRegistrations();
   if (found->empty() && was_ok) return;
   absl::MutexLock lock(&mutex_);
   std::move(found->begin(), found->end(), std::back_inserter(registrations_));
   std::sort(registrations_.begin(), registrations_.end(),
             [](const auto& a, const auto& b) { return a.name < b.name; });
   must_regroup_ = true;
+}
+
+void Collection::ReloadChangedRegistrations() {
+  std::set<perflib::Guid> checked;
+  for (const Group& group : groups_) {
+    for (const ResolvedQuery& query : group.queries) {
+      if (stopping_) return;
+      const CountersetRegistration& before = query.registration;
+      if (!checked.insert(before.guid).second) continue;
+      const auto changed = HasChanged(*options_.source, before);
+      if (!changed.ok()) return;  // the ticks show whether the source fails
+      if (*changed && Reload(before)) must_regroup_ = true;
+    }
+  }
+}
+
+bool Collection::Reload(const CountersetRegistration& before) {
+  const auto loaded = LoadRegistration(*options_.source, before.guid);
+  if (!loaded.ok() || *loaded == before) return false;
+  absl::MutexLock lock(&mutex_);
+  for (CountersetRegistration& registration : registrations_) {
+    if (registration.guid == loaded->guid) registration = *loaded;
+  }
+  return true;
 }
 
 bool Collection::KnowsCountersets() const {
@@ -172,8 +198,8 @@ void Collection::Regroup() {
          .schedule = schedules.emplace(interval, begins_now).first->second,
          .backoff = Backoff(kFirstRetry, kMaxRetry)});
   };
-  const Resolution resolution = Resolve();
-  std::vector<ResolvedQuery> queries = resolution.queries;
+  resolution_ = Resolve();
+  std::vector<ResolvedQuery> queries = resolution_.queries;
   groups_ = TakeUnchangedGroups(&queries);
   for (std::vector<ResolvedQuery>& handle : GroupByHandle(std::move(queries))) {
     const absl::Duration interval = handle.front().interval;
@@ -187,7 +213,7 @@ void Collection::Regroup() {
     }
     for (const absl::Duration interval : intervals) add_group(interval, {});
   }
-  UpdateReports(resolution);
+  must_report_ = true;
 }
 
 Resolution Collection::Resolve() {
@@ -219,7 +245,7 @@ std::vector<Collection::Group> Collection::TakeUnchangedGroups(
   return unchanged;
 }
 
-void Collection::UpdateReports(const Resolution& resolution) {
+void Collection::UpdateReports() {
   std::vector<QueryReport> reports;
   if (!KnowsCountersets()) {
     for (size_t query = 0; query < plan_.queries.size(); ++query) {
@@ -228,11 +254,11 @@ void Collection::UpdateReports(const Resolution& resolution) {
           {.query = query, .error = std::string(source_status_.message())});
     }
   } else {
-    for (const ResolvedQuery& query : resolution.queries) {
+    for (const ResolvedQuery& query : resolution_.queries) {
       reports.push_back(
           {.query = query.planned, .counterset = query.registration.name});
     }
-    for (const Resolution::Problem& problem : resolution.problems) {
+    for (const Resolution::Problem& problem : resolution_.problems) {
       reports.push_back({.query = problem.planned, .error = problem.message});
       const std::string text =
           absl::StrCat(plan_.NameOf(problem.planned), ": ", problem.message);
@@ -242,6 +268,10 @@ void Collection::UpdateReports(const Resolution& resolution) {
       for (const std::string& problem : group.problems) {
         reports.push_back(
             {.query = group.queries.front().planned, .error = problem});
+      }
+      for (const auto& [query, reason] : group.failing) {
+        reports.push_back(
+            {.query = group.queries[query].planned, .error = reason});
       }
     }
     AddMergedQueries(&reports);
@@ -318,13 +348,23 @@ bool Collection::TakeTick(Group& group) {
                                      ": ", status.message()));
     return false;
   }
-  group.failing.clear();
-  for (size_t query = 0; query < samples.queries.size(); ++query) {
-    if (samples.queries[query].failed) group.failing.push_back(query);
-  }
+  SetFailing(group, samples);
   SetHealth(group, group.failing.empty());
   options_.delivery->Add(std::move(samples));
   return true;
+}
+
+void Collection::SetFailing(Group& group, const BlockSamples& samples) {
+  std::map<size_t, std::string> failing;
+  for (size_t i = 0; i < samples.queries.size(); ++i) {
+    if (!samples.queries[i].failed) continue;
+    const std::string reason =
+        FailureText(group.queries[i].registration, samples.queries[i]);
+    log_.Warn(reason, absl::StrCat(options_.machine, ": ", reason));
+    failing.emplace(i, reason);
+  }
+  must_report_ = must_report_ || failing != group.failing;
+  group.failing = std::move(failing);
 }
 
 // A handle that fails, or that has a failing query, is reopened after a
@@ -356,8 +396,7 @@ void Collection::SplitOff(Group& group) {
                    .backoff = Backoff(kFirstRetry, kMaxRetry)};
   std::vector<ResolvedQuery> unchanged;
   for (size_t query = 0; query < group.queries.size(); ++query) {
-    const bool fails =
-        std::count(group.failing.begin(), group.failing.end(), query) > 0;
+    const bool fails = group.failing.contains(query);
     (fails ? failing.queries : unchanged).push_back(group.queries[query]);
   }
   group.queries = std::move(unchanged);
@@ -369,18 +408,8 @@ void Collection::SplitOff(Group& group) {
 bool Collection::ReloadRegistrations(const Group& group) {
   bool changed = false;
   for (size_t i = 0; i < group.queries.size() && !stopping_; ++i) {
-    const bool fails =
-        group.failing.empty() ||
-        std::count(group.failing.begin(), group.failing.end(), i) > 0;
-    if (!fails) continue;
-    const CountersetRegistration& before = group.queries[i].registration;
-    auto loaded = LoadRegistration(*options_.source, before.guid);
-    if (!loaded.ok() || *loaded == before) continue;
-    changed = true;
-    absl::MutexLock lock(&mutex_);
-    for (CountersetRegistration& registration : registrations_) {
-      if (registration.guid == loaded->guid) registration = *loaded;
-    }
+    const bool fails = group.failing.empty() || group.failing.contains(i);
+    if (fails && Reload(group.queries[i].registration)) changed = true;
   }
   return changed;
 }

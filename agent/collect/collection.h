@@ -91,7 +91,8 @@ class Collection {
     Schedule schedule;
     std::unique_ptr<Collector> collector = nullptr;  // null: no handle
     std::vector<std::string> problems = {};          // from opening the handle
-    std::vector<size_t> failing = {};  // positions of queries without samples
+    // Queries without samples: their positions, and why.
+    std::map<size_t, std::string> failing = {};
     // The time to reopen the handle; std::nullopt while all queries succeed.
     std::optional<absl::Duration> reopening = std::nullopt;
     Backoff backoff;
@@ -102,6 +103,11 @@ class Collection {
   // Returns false at the stop.
   bool WaitForWork();
   void FindCountersets();
+  // Reloads the registrations of collected countersets that differ from those
+  // of the source, as after an update of their provider.
+  void ReloadChangedRegistrations();
+  // Replaces the registration of the counterset. Returns whether it differed.
+  bool Reload(const perflib::CountersetRegistration& before);
   // Returns whether the countersets were ever listed, or no attempt was made
   // yet.
   bool KnowsCountersets() const;
@@ -111,12 +117,14 @@ class Collection {
   std::vector<Group> TakeUnchangedGroups(std::vector<ResolvedQuery>* queries);
   // Defines the counters that only the plan names, and resolves the plan.
   Resolution Resolve();
-  void UpdateReports(const Resolution& resolution);
+  void UpdateReports();
   void AddMergedQueries(std::vector<QueryReport>* reports) const;
   void Open(Group& group);
   void TakeDueTicks();
   // Returns false if the source returned no block.
   bool TakeTick(Group& group);
+  // Sets the failing queries, and logs and reports their reasons.
+  void SetFailing(Group& group, const BlockSamples& samples);
   void SetHealth(Group& group, bool is_well);
   void Reopen(Group& group);
   // Moves queries without samples to a handle of their own, so that reopening
@@ -137,6 +145,8 @@ class Collection {
   Backoff search_backoff_;
   bool must_regroup_ = false;
   std::vector<Group> split_off_;  // become groups after this round of ticks
+  Resolution resolution_;         // of the plan
+  bool must_report_ = false;      // the reports are out of date
   std::atomic<bool> stopping_ = false;
 
   mutable absl::Mutex mutex_;

@@ -112,6 +112,15 @@ Collector::Query::Query(ResolvedQuery resolved_query, std::vector<uint32_t> ids)
   }
 }
 
+std::string FailureText(const CountersetRegistration& registration,
+                        const QuerySamples& samples) {
+  return absl::StrCat("counterset \"", registration.name,
+                      "\" returns no samples: ",
+                      samples.failure_status == perflib::kErrorSuccess
+                          ? "its part of the block is unreadable"
+                          : Win32ErrorName(samples.failure_status));
+}
+
 absl::StatusOr<std::unique_ptr<Collector>> Collector::Open(
     Source* source, uint32_t handle_number, std::vector<ResolvedQuery> queries,
     MachineInstances* instances, std::vector<std::string>* warnings,
@@ -235,7 +244,7 @@ absl::Status Collector::Collect(BlockSamples* samples,
     problems->push_back(defect.ToString());
   }
   if (!block_.has_header) return absl::DataLossError(problems->back());
-  DistributeResults();
+  DistributeResults(problems);
   samples->handle = handle_number_;
   samples->interval = interval_;
   samples->clocks = block_.clocks();
@@ -246,14 +255,45 @@ absl::Status Collector::Collect(BlockSamples* samples,
   return absl::OkStatus();
 }
 
-void Collector::DistributeResults() {
+// A block with another number of results says nothing about which belong to
+// which query.
+void Collector::DistributeResults(std::vector<std::string>* problems) {
   for (Query& query : queries_) query.parts.clear();
+  if (block_.header.num_counters != owners_.size()) {
+    problems->push_back(absl::StrCat("dwNumCounters is ",
+                                     block_.header.num_counters,
+                                     ", but the handle has ", owners_.size(),
+                                     " queries; their results are not used"));
+    return;
+  }
   const size_t count = std::min(block_.results.size(), owners_.size());
   for (size_t i = 0; i < count; ++i) {
     if (!owners_[i].has_value()) continue;
+    if (std::string defect = TypeDefect(block_.results[i], *owners_[i]);
+        !defect.empty()) {
+      problems->push_back(std::move(defect));
+      continue;
+    }
     queries_[owners_[i]->query].parts.push_back(
         {.result = &block_.results[i], .counter_id = owners_[i]->counter_id});
   }
+}
+
+std::string Collector::TypeDefect(const perflib::QueryResult& result,
+                                  const Owner& owner) const {
+  if (result.type == perflib::HeaderType::kErrorReturn) return "";
+  const CountersetRegistration& registration =
+      queries_[owner.query].resolved.registration;
+  const bool all = owner.counter_id == perflib::kWildcardCounter;
+  if (HasCounterIds(result.type) == all &&
+      HasInstances(result.type) == registration.HasInstances()) {
+    return "";
+  }
+  return absl::StrCat(
+      "counterset \"", registration.name, "\": dwType is ",
+      static_cast<uint32_t>(result.type), " in the result of a query of ",
+      all ? "all counters" : absl::StrCat("counter ", owner.counter_id),
+      registration.HasInstances() ? " of all instances" : "");
 }
 
 void Collector::AddSamples(Query& query, QuerySamples* samples,

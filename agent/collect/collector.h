@@ -45,6 +45,10 @@ class MachineInstances {
   absl::flat_hash_map<uint32_t, std::unique_ptr<Followed>> followed_;
 };
 
+// Returns why a query returned no samples: the dwStatus of its result.
+std::string FailureText(const perflib::CountersetRegistration& registration,
+                        const QuerySamples& samples);
+
 // Thread-compatible.
 class Collector {
  public:
@@ -101,7 +105,10 @@ class Collector {
   absl::Status BeginCapture(
       Capture* capture,
       const std::vector<perflib::CounterIdentifier>& identifiers);
-  void DistributeResults();
+  void DistributeResults(std::vector<std::string>* problems);
+  // Returns a defect of the result, or "" if its type fits the owner's query.
+  std::string TypeDefect(const perflib::QueryResult& result,
+                         const Owner& owner) const;
   void AddSamples(Query& query, QuerySamples* samples,
                   std::vector<std::string>* problems);
   void FindKeptRows(Query& query, std::vector<std::string>* problems) const;

@@ -12,7 +12,7 @@ namespace fleetperf::agent {
 // Serves the countersets of both sources; `own` wins where both have one. A
 // block of queries to both is the machine's block, with its clocks, and the
 // results of `own` appended. If the machine's block has a wrong size, nothing
-// is appended, and the reader reports the missing results.
+// is appended, and readers notice that results are missing.
 std::unique_ptr<Source> CombineSources(std::unique_ptr<Source> machines,
                                        std::unique_ptr<Source> own);
 

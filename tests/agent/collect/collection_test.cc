@@ -412,6 +412,52 @@ TEST_F(CollectionTest, AdoptsAChangedRegistration) {
   EXPECT_THAT(collection_->registrations(), ::testing::Contains(changed));
 }
 
+// A provider may be replaced while its handles go on to answer.
+TEST_F(CollectionTest, AdoptsAChangedTypeWhileSamplesArrive) {
+  Apply({kSystemQuery, kDiskQuery});
+  TakeBatches();
+  perflib::CountersetRegistration changed = testing::DiskRegistration();
+  changed.counters[0].type = perflib::kPerfCounterLargeRawcount;
+  source_.Register(changed);
+  clock_.Advance(absl::Minutes(1));
+  TakeBatches();
+  EXPECT_THAT(collection_->registrations(), ::testing::Contains(changed));
+  clock_.Advance(absl::Seconds(1));
+  EXPECT_THAT(TakeBatches(), ElementsAre("System 1s 1/4 2/4", "Disk 1s 1/8"));
+}
+
+TEST_F(CollectionTest, ReportsTheStatusOfQueriesWithoutSamples) {
+  source_.Change([](Script& script) {
+    script.spoil = [](const perflib::CounterIdentifier& identifier,
+                      std::string result) {
+      return identifier.counterset == kDiskGuid
+                 ? testing::Result(0, "", perflib::kErrorNoData)
+                 : result;
+    };
+  });
+  EXPECT_THAT(
+      Apply({kSystemQuery, kDiskQuery}),
+      UnorderedElementsAre("0 System: ", "1 Disk: ",
+                           "1 : counterset \"Disk\" returns no samples: "
+                           "ERROR_NO_DATA (232)"));
+}
+
+TEST_F(CollectionTest, CollectsTheOthersIfACountersetIsRefused) {
+  FakeSource source{testing::TestRegistrations()};
+  source.Change([](Script& script) {
+    script.refused_countersets = {
+        {kDiskGuid, absl::PermissionDeniedError("denied")}};
+  });
+  source.SetInstances(kSystemGuid, {{"", 0, {{1, Value32(1)}}}});
+  collection_ =
+      std::make_unique<Collection>(Collection::Options{.machine = "web-1",
+                                                       .source = &source,
+                                                       .delivery = &delivery_,
+                                                       .clock = &clock_});
+  EXPECT_THAT(Apply({kSystemQuery}), ElementsAre("0 System: "));
+  EXPECT_THAT(TakeBatches(), ElementsAre("System 1s 1/4 2/4"));
+}
+
 TEST_F(CollectionTest, StopsAtOnceWithoutAPlan) { collection_.reset(); }
 
 }  // namespace

@@ -261,18 +261,64 @@ TEST_F(CollectorTest, ATruncatedListEndsNoLife) {
   EXPECT_EQ(lives(), before);
 }
 
-TEST_F(CollectorTest, AMissingResultFailsItsQuery) {
-  ASSERT_OK(Open({{.counterset = "System"}, {.counterset = "Disk"}}));
-  source_.SetInstances(kSystemGuid, {{"", 0, {{1, Value32(1)}}}});
+// A PERF_COUNTERSET has a value for each of its counters, where the result of
+// one counter has a single one.
+TEST_F(CollectorTest, RejectsResultsOfOtherTypesThanTheQuery) {
+  ASSERT_OK(Open({{.counterset = "Disk", .counters = {"id:1"}},
+                  {.counterset = "Process"},
+                  {.counterset = "System"}}));
+  source_.SetInstances(kSystemGuid, {{"", 0, {{1, Value32(8)}}}});
+  const std::string one_disk =
+      testing::InstanceList(1, testing::Instance("sda", 8) + Value64(111));
+  const std::string ids = testing::CounterIds({3});
+  source_.Change([&](Script& script) {
+    script.spoil = [&](const CounterIdentifier& identifier,
+                       std::string result) {
+      if (identifier.counterset == kDiskGuid) {
+        return testing::Result(testing::kSet, ids + one_disk);
+      }
+      if (identifier.counterset == kProcessGuid) {
+        return testing::Result(testing::kInstances, one_disk);
+      }
+      return result;
+    };
+  });
+  EXPECT_THAT(
+      Collect(),
+      ElementsAre(ElementsAre("Disk 1s 1/8", "failed 0"),
+                  ElementsAre("Process 1s 1/8 3/8 101/8L 102/8L", "failed 0"),
+                  ElementsAre("System 1s 1/4 2/4", ":0 8 -")));
+  EXPECT_THAT(
+      problems_,
+      ElementsAre("counterset \"Disk\": dwType is 6 in the result of a query "
+                  "of counter 1 of all instances",
+                  "counterset \"Process\": dwType is 4 in the result of a "
+                  "query of all counters of all instances"));
+  // Without instances, where the counterset has some.
+  source_.Change([&](Script& script) {
+    script.spoil = [](const CounterIdentifier&, std::string) {
+      return testing::Result(testing::kSingle, Value64(1));
+    };
+  });
+  EXPECT_THAT(Collect()[0], ElementsAre("Disk 1s 1/8", "failed 0"));
+}
+
+// Nothing tells which result is missing, and values of one counter must not
+// count as those of another.
+TEST_F(CollectorTest, RejectsBlocksOfAnotherNumberOfResults) {
+  ASSERT_OK(Open({{.counterset = "System", .counters = {"id:1"}},
+                  {.counterset = "Disk", .counters = {"id:1"}}}));
   source_.Change([](Script& script) {
     script.end_block = [](std::string* block) {
-      *block = testing::WithU32(*block, 4, 1);  // dwNumCounters
+      *block = testing::Block({testing::Result(testing::kSingle, Value32(1))});
       return absl::OkStatus();
     };
   });
-  EXPECT_THAT(Collect(), ElementsAre(ElementsAre("System 1s 1/4 2/4", ":0 1 -"),
-                                     ElementsAre("Disk 1s 1/8 2/8 3/8 12/4L",
-                                                 "failed 0")));
+  EXPECT_THAT(Collect(), ElementsAre(ElementsAre("System 1s 1/4", "failed 0"),
+                                     ElementsAre("Disk 1s 1/8", "failed 0")));
+  EXPECT_THAT(problems_,
+              ElementsAre("dwNumCounters is 1, but the handle has 2 queries; "
+                          "their results are not used"));
 }
 
 TEST_F(CollectorTest, FailsWithoutABlock) {
