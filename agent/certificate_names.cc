@@ -3,12 +3,23 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/certificates.h"
 #include "base/files.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::agent {
+namespace {
+
+// DNS names have no case.
+bool Contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::any_of(names.begin(), names.end(), [&](const auto& other) {
+    return absl::EqualsIgnoreCase(other, name);
+  });
+}
+
+}  // namespace
 
 absl::StatusOr<CertificateNames> CertificateNames::Load(const Config& config) {
   ASSIGN_OR_RETURN(const std::string certificate,
@@ -18,15 +29,11 @@ absl::StatusOr<CertificateNames> CertificateNames::Load(const Config& config) {
 }
 
 absl::Status CertificateNames::Check(const std::string& machine) const {
-  if (std::count(names_.begin(), names_.end(), machine) > 0) {
-    return absl::OkStatus();
-  }
+  if (Contains(names_, machine)) return absl::OkStatus();
   // The certificate keeps its names. The agent's own name comes first.
   std::vector<std::string> wanted = {own_};
   const auto add = [&](const std::string& name) {
-    if (std::count(wanted.begin(), wanted.end(), name) == 0) {
-      wanted.push_back(name);
-    }
+    if (!Contains(wanted, name)) wanted.push_back(name);
   };
   std::for_each(names_.begin(), names_.end(), add);
   add(machine);
