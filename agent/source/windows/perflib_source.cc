@@ -20,6 +20,8 @@ constexpr uint32_t kFirstSize = 4096;
 // Far above the size of any valid answer.
 constexpr uint32_t kMaxSize = 64 << 20;
 constexpr uint32_t kMaxCountersets = 65'536;
+// The most that PerflibV2EnumerateCounterSet of [MS-PCQ] can return.
+constexpr uint32_t kMaxRemoteCountersets = 256;
 // The required size may have grown by the next call.
 constexpr int kMaxAttempts = 16;
 
@@ -58,8 +60,10 @@ class Caller {
                      Buffer* buffer, const Function& function) const {
     RETURN_IF_ERROR(CheckPresent(name, present));
     // The first attempt uses the capacity left by the previous answer.
-    buffer->resize(std::max<size_t>(buffer->capacity(),
-                                    kFirstSize / sizeof(*buffer->data())));
+    buffer->resize(
+        std::min<size_t>(std::max<size_t>(buffer->capacity(),
+                                          kFirstSize / sizeof(*buffer->data())),
+                         max_size));
     for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
       const uint32_t size =
           static_cast<uint32_t>(std::min<size_t>(buffer->size(), max_size));
@@ -75,10 +79,10 @@ class Caller {
             name, " reported ", actual, " elements in a buffer of ", size));
       }
       if (error != kErrorNotEnoughMemory) return Check(name, error);
+      // Windows, or the provider, is short of memory itself.
+      if (actual <= size) return Check(name, error);
       if (size >= max_size || actual > max_size) break;
-      const size_t wanted =
-          std::max<size_t>(size_t{actual} + actual / 8, size_t{size} * 2);
-      buffer->resize(std::min<size_t>(wanted, max_size));
+      buffer->resize(std::min<size_t>(size_t{actual} + actual / 8, max_size));
     }
     buffer->clear();
     return absl::ResourceExhaustedError(
@@ -171,14 +175,12 @@ class PerfLibSource : public Source {
       : caller_(functions, machine) {}
 
   absl::StatusOr<std::vector<Guid>> EnumerateCounterSet() override {
-    const auto function = caller_.functions().enumerate_counter_set;
-    std::vector<Guid> guids;
-    RETURN_IF_ERROR(caller_.Fetch(
-        "PerfEnumerateCounterSet", function != nullptr, kMaxCountersets, &guids,
-        [&](Guid* data, uint32_t count, uint32_t* actual) {
-          return function(caller_.machine(), data, count, actual);
-        }));
-    return guids;
+    if (caller_.machine() == nullptr) return Enumerate(nullptr);
+    auto guids = Enumerate(caller_.machine());
+    if (!absl::IsResourceExhausted(guids.status())) return guids;
+    // The machine has more than it can list. It refuses those of this machine
+    // that it does not have, when their registrations are requested.
+    return Enumerate(nullptr);
   }
 
   absl::StatusOr<std::string> QueryCounterSetRegistrationInfo(
@@ -218,6 +220,19 @@ class PerfLibSource : public Source {
   }
 
  private:
+  // Null is this machine.
+  absl::StatusOr<std::vector<Guid>> Enumerate(const char16_t* machine) const {
+    const auto function = caller_.functions().enumerate_counter_set;
+    std::vector<Guid> guids;
+    RETURN_IF_ERROR(caller_.Fetch(
+        "PerfEnumerateCounterSet", function != nullptr,
+        machine == nullptr ? kMaxCountersets : kMaxRemoteCountersets, &guids,
+        [&](Guid* data, uint32_t count, uint32_t* actual) {
+          return function(machine, data, count, actual);
+        }));
+    return guids;
+  }
+
   const Caller caller_;
 };
 

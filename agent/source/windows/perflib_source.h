@@ -15,6 +15,8 @@ namespace fleetperf::agent {
 // function. Error messages include advice: a missing function is Unimplemented,
 // denied access is PermissionDenied, an unreachable machine is Unavailable.
 // Data from PerfLib is untrusted: a size beyond the buffer's is DataLoss.
+// A remote machine can list only 256 countersets; if it has more, the source
+// lists those of this machine, of which the remote one may lack some.
 std::unique_ptr<Source> MakePerfLibSource(const PerfLibFunctions& functions,
                                           const std::string& machine);
 

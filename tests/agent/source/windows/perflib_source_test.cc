@@ -139,6 +139,71 @@ TEST_F(PerfLibSourceTest, ListsMoreCountersetsThanTheFirstBufferHolds) {
   for (uint32_t i = 0; i < 1000; ++i) EXPECT_EQ(guids[i].data1, i);
 }
 
+// PerflibV2EnumerateCounterSet of [MS-PCQ] allows a dwInSize of 0 to 256, and
+// RPC rejects a call with a greater one.
+TEST_F(PerfLibSourceTest, ListsOwnCountersetsIfARemoteMachineHasTooMany) {
+  static std::vector<uint32_t>* const sizes = new std::vector<uint32_t>;
+  static uint32_t present;
+  sizes->clear();
+  PerfLibFunctions functions = ScriptedFunctions();
+  functions.enumerate_counter_set = [](const char16_t* machine,
+                                       perflib::Guid* guids, uint32_t count,
+                                       uint32_t* actual) -> uint32_t {
+    if (machine == nullptr) {
+      return PerfEnumerateCounterSet(machine, guids, count, actual);
+    }
+    constexpr uint32_t kRpcBadStubData = 1783;
+    sizes->push_back(count);
+    if (count > 256) return kRpcBadStubData;
+    *actual = present;
+    if (present > count) return perflib::kErrorNotEnoughMemory;
+    for (uint32_t i = 0; i < present; ++i) guids[i] = {.data1 = i};
+    return perflib::kErrorSuccess;
+  };
+  const auto source = MakePerfLibSource(functions, "db1");
+  present = 256;
+  ASSERT_OK_AND_ASSIGN(const auto all, source->EnumerateCounterSet());
+  EXPECT_EQ(all.size(), 256);
+  present = 257;
+  EXPECT_THAT(source->EnumerateCounterSet(),
+              testing::IsOkAndHolds(ElementsAre(testing::kGuid)));
+  EXPECT_THAT(*sizes, ElementsAre(256, 256));
+}
+
+// A buffer grows to the required size, not to twice its own.
+TEST_F(PerfLibSourceTest, AllocatesWhatIsRequired) {
+  static std::vector<uint32_t>* const sizes = new std::vector<uint32_t>;
+  sizes->clear();
+  PerfLibFunctions functions = ScriptedFunctions();
+  functions.query_counter_data = [](void*, void*, uint32_t size,
+                                    uint32_t* actual) {
+    sizes->push_back(size);
+    *actual = 4104;
+    return size < *actual ? perflib::kErrorNotEnoughMemory
+                          : perflib::kErrorSuccess;
+  };
+  // The buffer is large enough; memory is short elsewhere.
+  functions.query_counter_info = [](void*, void*, uint32_t size,
+                                    uint32_t* actual) {
+    sizes->push_back(size);
+    *actual = 100;
+    return perflib::kErrorNotEnoughMemory;
+  };
+  const auto source = MakePerfLibSource(functions, "");
+  ASSERT_OK_AND_ASSIGN(const auto handle, source->OpenQueryHandle());
+  std::string block;
+  EXPECT_OK(handle->QueryCounterData(&block));
+  ASSERT_EQ(sizes->size(), 2);
+  EXPECT_GE((*sizes)[1], 4104);
+  EXPECT_LT((*sizes)[1], 8192);
+  sizes->clear();
+  EXPECT_THAT(
+      handle->QueryCounterInfo(),
+      StatusIs(absl::StatusCode::kResourceExhausted,
+               HasSubstr("PerfQueryCounterInfo: ERROR_NOT_ENOUGH_MEMORY")));
+  EXPECT_EQ(sizes->size(), 1);
+}
+
 TEST_F(PerfLibSourceTest, ReadsRegistrations) {
   const auto source = Open();
   const auto ask = [&](perflib::RegistrationRequest request) {
