@@ -19,6 +19,12 @@ bool NeedsPerfFreq(const CounterFormula& formula) {
          formula.formula == Formula::kAverageTimer;
 }
 
+bool UsesBlockClocks(const CounterFormula& formula) {
+  return formula.formula == Formula::kElapsedTime &&
+         !formula.denominator_id.has_value() &&
+         !formula.frequency_id.has_value();
+}
+
 bool NeedsMulti(const CounterFormula& formula) {
   return formula.formula == Formula::kMultiTimer ||
          formula.formula == Formula::kMultiTimer100Ns ||

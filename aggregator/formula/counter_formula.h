@@ -40,6 +40,9 @@ inline bool IsRatio(const CounterFormula& formula) {
 bool NeedsDenominatorCounter(const CounterFormula& formula);
 // Returns whether F is the frequency of PerfTimeStamp.
 bool NeedsPerfFreq(const CounterFormula& formula);
+// Returns whether D and F are the block's clocks, because the registration of
+// an elapsed time names neither the object's time nor its frequency.
+bool UsesBlockClocks(const CounterFormula& formula);
 // Returns whether the formula uses M.
 bool NeedsMulti(const CounterFormula& formula);
 

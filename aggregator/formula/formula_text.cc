@@ -106,6 +106,9 @@ std::string ArithmeticText(const CounterFormula& formula,
 }
 
 std::string DenominatorText(const CounterFormula& formula) {
+  if (UsesBlockClocks(formula)) {
+    return "PerfTimeStamp, or PerfTime100NSec if the start is later";
+  }
   switch (formula.denominator) {
     case Denominator::kNone:
       return "";

@@ -20,6 +20,21 @@ std::optional<size_t> FindColumn(const CollectedQuery& query,
   return std::nullopt;
 }
 
+// Measures a start by PerfTimeStamp. A start after it is a time of day, as that
+// of a process.
+void SetBlockClocks(RawSample* sample) {
+  const auto clock = [](int64_t value) {
+    return RawValue{.value = static_cast<uint64_t>(std::max<int64_t>(value, 0)),
+                    .size = sizeof(value)};
+  };
+  sample->denominator = clock(sample->clocks.perf_time_stamp);
+  sample->frequency = clock(sample->clocks.perf_freq);
+  if (sample->value.value > sample->denominator.value) {
+    sample->denominator = clock(sample->clocks.perf_time_100nsec);
+    sample->frequency = clock(perflib::k100NSecPerSecond);
+  }
+}
+
 }  // namespace
 
 std::vector<size_t> SeriesColumns::Numbers() const {
@@ -45,7 +60,8 @@ std::optional<SeriesColumns> FindSeriesColumns(const CollectedQuery& query,
       .value = *value,
       .denominator = FindColumn(query, formula.denominator_id),
       .frequency = FindColumn(query, formula.frequency_id),
-      .multi = FindColumn(query, formula.multi_id)};
+      .multi = FindColumn(query, formula.multi_id),
+      .uses_block_clocks = UsesBlockClocks(formula)};
   if (!query.is_thinned()) return columns;
   columns.thinned.emplace();
   for (size_t role = 1; role < kColumnRoles; ++role) {
@@ -76,6 +92,7 @@ RawSample SeriesRun::Sample(uint32_t tick) const {
   if (columns_.frequency.has_value()) {
     sample.frequency = Read(*columns_.frequency, tick);
   }
+  if (columns_.uses_block_clocks) SetBlockClocks(&sample);
   if (columns_.multi.has_value()) sample.multi = Read(*columns_.multi, tick);
   return sample;
 }

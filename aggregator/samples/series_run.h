@@ -25,6 +25,8 @@ struct SeriesColumns {
   std::optional<size_t> denominator;
   std::optional<size_t> frequency;
   std::optional<size_t> multi;
+  // The denominator and the frequency are the block's clocks.
+  bool uses_block_clocks = false;
   // The columns of thinned data, by role; those of presence may be missing.
   std::optional<std::array<std::optional<size_t>, kColumnRoles>> thinned;
 

@@ -2,6 +2,7 @@
 
 #include "aggregator/query/range_query.h"
 
+#include "perflib/counter_type.h"
 #include "tests/aggregator/query/range_query_fixture.h"
 #include "tests/support/countersets.h"
 #include "tests/support/disk_agent.h"
@@ -114,6 +115,46 @@ TEST_F(RangeQuery, DescribesASeries) {
   EXPECT_EQ(bytes.path(), "\\Memory\\Available Bytes");
   EXPECT_FALSE(bytes.has_instance());
   EXPECT_EQ(bytes.unit(), "B");
+}
+
+// The registration names neither an object's time nor its frequency.
+TEST_F(RangeQuery, MeasuresElapsedTimesByTheBlocksClocks) {
+  testing::TestAgent agent(&store_, "web-1");
+  ASSERT_OK(agent.Connect());
+  const uint32_t machine = agent.Machine("web-1");
+  const uint32_t server =
+      agent.Counterset({.guid = {.data1 = 0xE},
+                        .name = "Server",
+                        .counters = {{.counter_id = 1,
+                                      .type = perflib::kPerfElapsedTime,
+                                      .name = "Up Time"},
+                                     {.counter_id = 2,
+                                      .type = perflib::kPerfElapsedTime,
+                                      .name = "Session Time"}}});
+  const uint32_t query =
+      agent.Query(machine, server, absl::Seconds(1), {{1}, {2}});
+  const uint32_t instance = agent.Instance(machine, server);
+  // Started 50 s before, in ticks of PerfTimeStamp, and 20 s before, in 100 ns
+  // since 1601.
+  const auto up =
+      static_cast<uint64_t>(ClocksAt(0).perf_time_stamp - 50 * testing::kFreq);
+  const auto session = static_cast<uint64_t>(ClocksAt(-20).perf_time_100nsec);
+  for (int second = 0; second <= 120; ++second) {
+    agent.AddTick(query, ClocksAt(second), {{instance, {up, session}}});
+  }
+  ASSERT_OK(agent.Send());
+  const RangeRequest request = {.paths = {"\\Server\\*"},
+                                .start = At(0),
+                                .end = At(120),
+                                .step = absl::Minutes(1)};
+  now_ = At(120);
+  const auto kTimes =
+      ElementsAre("web-1 \\Server\\Session Time", "60: 80", "120: 140",
+                  "web-1 \\Server\\Up Time", "60: 110", "120: 170");
+  EXPECT_THAT(Ask(request), kTimes);
+  ASSERT_OK(store_.Compact());
+  ASSERT_OK(store_.Thin(Resolution::kMinute));
+  EXPECT_THAT(Ask(request), kTimes);
 }
 
 TEST_F(RangeQuery, RelativeStartIsAMultipleOfTheStep) {
