@@ -10,6 +10,7 @@
 #include "base/logging.h"
 #include "base/rpc_log.h"
 #include "base/status_macros.h"
+#include "base/utf8_arguments.h"
 
 namespace fleetperf {
 namespace {
@@ -47,6 +48,7 @@ std::vector<DaemonCommand> Commands(const agent::ConfigFlags& flags) {
 }  // namespace fleetperf
 
 int main(int argc, char** argv) {
+  fleetperf::ArgumentVector arguments(fleetperf::Utf8Arguments(argc, argv));
   fleetperf::agent::ConfigFlags flags;
   return fleetperf::RunDaemon(
       {.name = "fleetperf-agent",
@@ -67,7 +69,7 @@ int main(int argc, char** argv) {
            "  fleetperf-agent --config agent.yaml --capture /tmp/capture\n"
            "  fleetperf-agent --config agent.yaml --replay /tmp/capture --name "
            "web-1-incident\n"},
-      argc, argv,
+      arguments.argc(), arguments.argv(),
       [&flags](const std::string& config_path, fleetperf::StopSignal& stop) {
         return fleetperf::Run(config_path, flags, stop);
       });

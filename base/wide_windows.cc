@@ -1,6 +1,7 @@
 #include "base/wide_windows.h"
 
 #include <windows.h>
+#include <shellapi.h>
 
 namespace fleetperf {
 
@@ -21,6 +22,17 @@ std::string Utf8FromWide(std::wstring_view wide) {
   WideCharToMultiByte(CP_UTF8, 0, wide.data(), size, utf8.data(),
                       static_cast<int>(utf8.size()), nullptr, nullptr);
   return utf8;
+}
+
+std::vector<std::string> SplitCommandLine(const std::wstring& command_line) {
+  int count = 0;
+  wchar_t** const wide = CommandLineToArgvW(command_line.c_str(), &count);
+  std::vector<std::string> arguments;
+  for (int i = 0; wide != nullptr && i < count; ++i) {
+    arguments.push_back(Utf8FromWide(wide[i]));
+  }
+  LocalFree(wide);
+  return arguments;
 }
 
 }  // namespace fleetperf

@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 
@@ -13,6 +14,10 @@ namespace fleetperf {
 // Invalid input becomes U+FFFD.
 std::wstring WideFromUtf8(absl::string_view utf8);
 std::string Utf8FromWide(std::wstring_view wide);
+
+// Splits a command line, which starts with the executable's name, into
+// arguments by the rules of CommandLineToArgvW.
+std::vector<std::string> SplitCommandLine(const std::wstring& command_line);
 
 }  // namespace fleetperf
 

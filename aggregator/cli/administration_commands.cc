@@ -1,22 +1,24 @@
 #include <CLI/CLI.hpp>
-#include <cstdlib>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "aggregator/cli/arguments.h"
+#include "base/files.h"
+#include "base/user_directory.h"
 
 namespace fleetperf::cli {
 namespace {
 
 std::string DefaultPkiDirectory() {
-  const char* home = std::getenv("HOME");
-  return absl::StrCat(home != nullptr ? home : ".", "/.config/fleetperf/pki");
+  const std::string directory = UserConfigDirectory();
+  return directory.empty() ? "" : ResolvePath(directory, "pki");
 }
 
 void AddPkiOptions(CLI::App* command, PkiFlags& flags) {
   command
       ->add_option("--directory", flags.directory,
-                   "The authority's directory (~/.config/fleetperf/pki)")
+                   absl::StrCat("The authority's directory (",
+                                kUserConfigDirectory, "/pki)"))
       ->type_name("DIR");
   command
       ->add_option("--valid", flags.valid, "How long the certificate is valid")

@@ -5,12 +5,14 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "aggregator/cli/arguments.h"
 #include "aggregator/cli/check.h"
 #include "aggregator/cli/path_hint.h"
 #include "aggregator/cli/times.h"
 #include "base/parse_arguments.h"
 #include "base/printable.h"
+#include "base/user_directory.h"
 #include "base/version.h"
 
 namespace fleetperf::cli {
@@ -21,8 +23,9 @@ constexpr int kMissingStatus = 2;
 
 void AddConnectionOptions(CLI::App& app, ConnectionFlags& flags) {
   app.add_option("--config", flags.config,
-                 "The file with the connection settings (FLEETPERF_CONFIG, "
-                 "~/.config/fleetperf/config.yaml)")
+                 absl::StrCat("The file with the connection settings "
+                              "(FLEETPERF_CONFIG, ",
+                              kUserConfigDirectory, "/config.yaml)"))
       ->type_name("FILE");
   app.add_option("--aggregator", flags.aggregator, "The aggregator's address")
       ->type_name("HOST:PORT");

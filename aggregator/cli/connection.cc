@@ -11,6 +11,7 @@
 #include "base/files.h"
 #include "base/rpc_error.h"
 #include "base/status_macros.h"
+#include "base/user_directory.h"
 
 namespace fleetperf::cli {
 namespace {
@@ -25,9 +26,8 @@ struct Settings {
 };
 
 std::string DefaultConfigPath() {
-  const char* home = std::getenv("HOME");
-  return absl::StrCat(home != nullptr ? home : "",
-                      "/.config/fleetperf/config.yaml");
+  const std::string directory = UserConfigDirectory();
+  return directory.empty() ? "" : ResolvePath(directory, "config.yaml");
 }
 
 bool IsComplete(const Settings& settings) {
@@ -47,7 +47,10 @@ absl::StatusOr<std::string> ConfigPath(const ConnectionFlags& flags) {
     return std::string(variable);
   }
   const std::string path = DefaultConfigPath();
-  return FileExists(path) ? path : std::string();
+  if (!FileExists(path)) return std::string();
+  RETURN_IF_ERROR(CheckProtected(UserConfigDirectory()));
+  RETURN_IF_ERROR(CheckProtected(path));
+  return path;
 }
 
 absl::Status ReadFileInto(const std::string& path, Settings* settings) {
@@ -72,7 +75,7 @@ absl::StatusOr<Connection> Connection::Open(const ConnectionFlags& flags) {
       return absl::FailedPreconditionError(
           absl::StrCat("no aggregator given; use --aggregator, --authority, "
                        "--certificate and --key, or write these settings to ",
-                       DefaultConfigPath(), " (or the file that ",
+                       kUserConfigDirectory, "/config.yaml (or the file that ",
                        kConfigVariable, " names)"));
     }
     RETURN_IF_ERROR(ReadFileInto(path, &settings));

@@ -2,8 +2,10 @@
 
 #include "aggregator/cli/command_line.h"
 #include "base/rpc_log.h"
+#include "base/utf8_arguments.h"
 
 int main(int argc, char** argv) {
   fleetperf::SendGrpcLogsToDebug();
-  return fleetperf::cli::RunCommandLine(argc, argv);
+  fleetperf::ArgumentVector arguments(fleetperf::Utf8Arguments(argc, argv));
+  return fleetperf::cli::RunCommandLine(arguments.argc(), arguments.argv());
 }

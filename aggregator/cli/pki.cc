@@ -8,6 +8,7 @@
 #include "base/files.h"
 #include "base/status_macros.h"
 #include "base/units.h"
+#include "base/user_directory.h"
 
 namespace fleetperf::cli {
 namespace {
@@ -55,6 +56,13 @@ absl::Status Write(const PairFiles& files, const KeyPair& pair) {
   return absl::OkStatus();
 }
 
+absl::Status CheckDirectory(const PkiFlags& flags) {
+  return !flags.directory.empty()
+             ? absl::OkStatus()
+             : absl::FailedPreconditionError(
+                   "this account has no home directory; use --directory");
+}
+
 std::string AuthorityStem(const PkiFlags& flags) {
   return ResolvePath(flags.directory, "authority");
 }
@@ -62,8 +70,10 @@ std::string AuthorityStem(const PkiFlags& flags) {
 }  // namespace
 
 absl::Status PkiInit(const PkiFlags& flags) {
+  RETURN_IF_ERROR(CheckDirectory(flags));
   const PairFiles files = FilesOf(AuthorityStem(flags));
   RETURN_IF_ERROR(MakeDirectories(flags.directory));
+  RETURN_IF_ERROR(CheckProtected(flags.directory));
   RETURN_IF_ERROR(CheckAbsent(files, flags.force));
   ASSIGN_OR_RETURN(const absl::Time not_after,
                    NotAfter(flags, kAuthorityValid));
@@ -73,6 +83,7 @@ absl::Status PkiInit(const PkiFlags& flags) {
 }
 
 absl::Status PkiIssue(const PkiFlags& flags) {
+  RETURN_IF_ERROR(CheckDirectory(flags));
   ASSIGN_OR_RETURN(const Role role, ParseRole(flags.role));
   const PairFiles authority_files = FilesOf(AuthorityStem(flags));
   if (!FileExists(authority_files.key)) {
