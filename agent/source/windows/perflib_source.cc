@@ -64,6 +64,7 @@ class Caller {
         std::min<size_t>(std::max<size_t>(buffer->capacity(),
                                           kFirstSize / sizeof(*buffer->data())),
                          max_size));
+    int fitting = 0;  // refusals of a buffer of the required size
     for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
       const uint32_t size =
           static_cast<uint32_t>(std::min<size_t>(buffer->size(), max_size));
@@ -79,10 +80,12 @@ class Caller {
             name, " reported ", actual, " elements in a buffer of ", size));
       }
       if (error != kErrorNotEnoughMemory) return Check(name, error);
-      // Windows, or the provider, is short of memory itself.
-      if (actual <= size) return Check(name, error);
+      // The answer may have grown since `actual` was determined, but only once:
+      // otherwise, Windows or the provider is short of memory.
+      if (actual <= size && ++fitting > 1) return Check(name, error);
       if (size >= max_size || actual > max_size) break;
-      buffer->resize(std::min<size_t>(size_t{actual} + actual / 8, max_size));
+      buffer->resize(std::min<size_t>(
+          std::max<size_t>(size_t{actual} + actual / 8, size), max_size));
     }
     buffer->clear();
     return absl::ResourceExhaustedError(
