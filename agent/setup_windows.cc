@@ -1,17 +1,21 @@
 #include <windows.h>
 #include <aclapi.h>
 #include <lm.h>
+#include <ntsecapi.h>
 #include <sddl.h>
 
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <string>
 #include <type_traits>
+#include <vector>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "agent/setup.h"
+#include "base/access_windows.h"
 #include "base/files.h"
 #include "base/native_path.h"
 #include "base/os_error.h"
@@ -59,15 +63,19 @@ absl::StatusOr<Service> OpenManager() {
   return manager;
 }
 
-absl::StatusOr<std::wstring> CommandLine(const std::string& config_path) {
+absl::StatusOr<std::wstring> ExecutablePath() {
   wchar_t path[1024];
   const DWORD size = GetModuleFileNameW(nullptr, path, std::size(path));
   if (size == 0 || size == std::size(path)) {
     return LastError("cannot determine the path of this executable");
   }
+  return std::wstring(path, size);
+}
+
+absl::StatusOr<std::wstring> CommandLine(const std::string& config_path) {
+  ASSIGN_OR_RETURN(const std::wstring executable, ExecutablePath());
   std::wstring config = NativePath(config_path).make_preferred().wstring();
-  return L"\"" + std::wstring(path, size) + L"\" service --config \"" + config +
-         L"\"";
+  return L"\"" + executable + L"\" service --config \"" + config + L"\"";
 }
 
 // Creates the service, or changes its command line if it exists. An account
@@ -144,19 +152,96 @@ void ConfigureDetails(SC_HANDLE service) {
                  "privileges"));
 }
 
+// The account that the service runs as.
+struct Account {
+  std::vector<BYTE> sid;
+  bool is_virtual = true;  // the service's own, not a gMSA or a user
+
+  PSID psid() { return sid.data(); }
+};
+
+absl::StatusOr<Account> VirtualAccount() {
+  PSID sid = nullptr;
+  const absl::Cleanup free_sid = [&] { LocalFree(sid); };
+  if (!ConvertStringSidToSidW(
+          WideFromUtf8(ServiceSid("fleetperf-agent")).c_str(), &sid)) {
+    return LastError("cannot make a security identifier");
+  }
+  const auto* const bytes = static_cast<BYTE*>(sid);
+  return Account{.sid = {bytes, bytes + GetLengthSid(sid)}};
+}
+
+absl::StatusOr<std::wstring> AccountNameOf(SC_HANDLE service) {
+  DWORD size = 0;
+  QueryServiceConfigW(service, nullptr, 0, &size);
+  std::vector<uint64_t> buffer(size / sizeof(uint64_t) + 1);
+  auto* const config = reinterpret_cast<QUERY_SERVICE_CONFIGW*>(buffer.data());
+  if (!QueryServiceConfigW(service, config, size, &size)) {
+    return LastError("cannot read the service's account");
+  }
+  return config->lpServiceStartName != nullptr ? config->lpServiceStartName
+                                               : L"";
+}
+
+absl::StatusOr<Account> AccountOf(SC_HANDLE service) {
+  ASSIGN_OR_RETURN(const std::wstring name, AccountNameOf(service));
+  if (name.empty() ||
+      absl::EqualsIgnoreCase(Utf8FromWide(name), Utf8FromWide(kAccount))) {
+    return VirtualAccount();
+  }
+  Account account{.sid = std::vector<BYTE>(SECURITY_MAX_SID_SIZE),
+                  .is_virtual = false};
+  DWORD size = SECURITY_MAX_SID_SIZE;
+  wchar_t domain[256];
+  DWORD domain_size = std::size(domain);
+  SID_NAME_USE use;
+  // "." is this machine in the names of services' accounts only.
+  const wchar_t* const searched =
+      name.rfind(L".\\", 0) == 0 ? name.c_str() + 2 : name.c_str();
+  if (!LookupAccountNameW(nullptr, searched, account.psid(), &size, domain,
+                          &domain_size, &use)) {
+    return LastError(
+        absl::StrCat("cannot find the service's account ", Utf8FromWide(name)));
+  }
+  return account;
+}
+
+// Grants the right that starting a service as this account requires. The
+// virtual account has it.
+absl::Status GrantServiceLogon(PSID account) {
+  LSA_OBJECT_ATTRIBUTES attributes = {};
+  LSA_HANDLE policy = nullptr;
+  NTSTATUS status =
+      LsaOpenPolicy(nullptr, &attributes,
+                    POLICY_LOOKUP_NAMES | POLICY_CREATE_ACCOUNT, &policy);
+  if (status == 0) {
+    wchar_t name[] = L"SeServiceLogonRight";
+    LSA_UNICODE_STRING right = {.Length = sizeof name - sizeof(wchar_t),
+                                .MaximumLength = sizeof name,
+                                .Buffer = name};
+    status = LsaAddAccountRights(policy, account, &right, 1);
+    LsaClose(policy);
+  }
+  return StatusFromWin32(
+      LsaNtStatusToWinError(status),
+      "cannot grant the service's account the right to log on as a service");
+}
+
+bool IsDomainController() {
+  OSVERSIONINFOEXW wanted = {.dwOSVersionInfoSize = sizeof wanted,
+                             .wProductType = VER_NT_DOMAIN_CONTROLLER};
+  return VerifyVersionInfoW(
+      &wanted, VER_PRODUCT_TYPE,
+      VerSetConditionMask(0, VER_PRODUCT_TYPE, VER_EQUAL));
+}
+
 enum class Membership { kAdd, kRemove };
 
-// Grants or revokes the service account's right to read counters.
-absl::Status ChangeMembership(Membership change) {
+// Grants or revokes an account's right to read counters.
+absl::Status ChangeMembership(Membership change, PSID account) {
   PSID group_sid = nullptr;
-  PSID service_sid = nullptr;
-  const absl::Cleanup free_sids = [&] {
-    LocalFree(group_sid);
-    LocalFree(service_sid);
-  };
-  if (!ConvertStringSidToSidW(kCounterReaders, &group_sid) ||
-      !ConvertStringSidToSidW(
-          WideFromUtf8(ServiceSid("fleetperf-agent")).c_str(), &service_sid)) {
+  const absl::Cleanup free_sid = [&] { LocalFree(group_sid); };
+  if (!ConvertStringSidToSidW(kCounterReaders, &group_sid)) {
     return LastError("cannot make a security identifier");
   }
   wchar_t name[256];
@@ -168,7 +253,7 @@ absl::Status ChangeMembership(Membership change) {
                          &domain_size, &use)) {
     return LastError("cannot find the group Performance Monitor Users");
   }
-  LOCALGROUP_MEMBERS_INFO_0 member = {.lgrmi0_sid = service_sid};
+  LOCALGROUP_MEMBERS_INFO_0 member = {.lgrmi0_sid = account};
   BYTE* const members = reinterpret_cast<BYTE*>(&member);
   const bool adds = change == Membership::kAdd;
   const DWORD error =
@@ -177,26 +262,23 @@ absl::Status ChangeMembership(Membership change) {
   if (error == (adds ? ERROR_MEMBER_IN_ALIAS : ERROR_MEMBER_NOT_IN_ALIAS)) {
     return absl::OkStatus();
   }
-  return StatusFromWin32(error,
-                         absl::StrCat("cannot ", adds ? "add" : "remove",
-                                      " the service as a member of the group ",
-                                      Utf8FromWide(name)));
+  // The groups of a domain controller are those of the domain.
+  return StatusFromWin32(
+      error,
+      absl::StrCat("cannot ", adds ? "add" : "remove",
+                   " the service as a member of the group ", Utf8FromWide(name),
+                   adds && IsDomainController()
+                       ? "; this is a domain controller: let the service run "
+                         "as a gMSA that is a member of the domain's group"
+                       : ""));
 }
 
-// Administrators, the system and the current user may own files that the
-// service reads.
-bool IsTrusted(PSID owner) {
-  if (IsWellKnownSid(owner, WinBuiltinAdministratorsSid) ||
-      IsWellKnownSid(owner, WinLocalSystemSid)) {
-    return true;
-  }
-  HANDLE token;
-  if (!OpenProcessToken(GetCurrentProcess(), TOKEN_QUERY, &token)) return false;
-  const absl::Cleanup close_token = [token] { CloseHandle(token); };
-  alignas(TOKEN_USER) BYTE user[sizeof(TOKEN_USER) + SECURITY_MAX_SID_SIZE];
-  DWORD size;
-  return GetTokenInformation(token, TokenUser, user, sizeof user, &size) &&
-         EqualSid(owner, reinterpret_cast<TOKEN_USER*>(user)->User.Sid);
+// Gives the service's account its rights, where setup can.
+absl::Status PrepareAccount(SC_HANDLE service) {
+  ASSIGN_OR_RETURN(Account account, AccountOf(service));
+  if (!account.is_virtual) Warn(GrantServiceLogon(account.psid()));
+  Warn(ChangeMembership(Membership::kAdd, account.psid()));
+  return absl::OkStatus();
 }
 
 // Checks that a trusted account owns `path`. Every user may create directories
@@ -221,7 +303,7 @@ absl::Status CheckOwner(const std::filesystem::path& path,
   DWORD revision;
   GetSecurityDescriptorControl(descriptor, &control, &revision);
   if (is_protected != nullptr) *is_protected = control & SE_DACL_PROTECTED;
-  if (IsTrusted(owner)) return absl::OkStatus();
+  if (IsTrustedAccount(owner)) return absl::OkStatus();
   return absl::PermissionDeniedError(absl::StrCat(
       Utf8FromPath(path),
       " is owned by neither administrators nor the system; inspect "
@@ -307,10 +389,14 @@ absl::Status Setup(const std::string& config_path) {
   ASSIGN_OR_RETURN(const std::wstring command,
                    CommandLine(Utf8FromPath(
                        std::filesystem::absolute(NativePath(config_path)))));
+  ASSIGN_OR_RETURN(const std::wstring executable, ExecutablePath());
+  ASSIGN_OR_RETURN(Account own_account, VirtualAccount());
+  RETURN_IF_ERROR(
+      CheckServiceCanRun(Utf8FromWide(executable), own_account.psid()));
   ASSIGN_OR_RETURN(const Service service,
                    CreateOrChange(manager.get(), command));
   ConfigureDetails(service.get());
-  Warn(ChangeMembership(Membership::kAdd));
+  Warn(PrepareAccount(service.get()));
   constexpr absl::string_view kRead = "FRFX";
   constexpr absl::string_view kChange = "0x1301bf";
   RETURN_IF_ERROR(ProtectDirectory(directory, kRead));
@@ -348,6 +434,9 @@ absl::Status RemoveService(SC_HANDLE manager) {
     if (GetLastError() == ERROR_SERVICE_DOES_NOT_EXIST) return absl::OkStatus();
     return LastError("cannot open the service fleetperf-agent");
   }
+  auto account = AccountOf(service.get());
+  Warn(account.ok() ? ChangeMembership(Membership::kRemove, account->psid())
+                    : account.status());
   StopService(service.get());
   if (DeleteService(service.get()) ||
       GetLastError() == ERROR_SERVICE_MARKED_FOR_DELETE) {
@@ -359,7 +448,6 @@ absl::Status RemoveService(SC_HANDLE manager) {
 absl::Status Remove() {
   ASSIGN_OR_RETURN(const Service manager, OpenManager());
   RETURN_IF_ERROR(RemoveService(manager.get()));
-  Warn(ChangeMembership(Membership::kRemove));
   RegDeleteTreeW(HKEY_LOCAL_MACHINE, kEventSource);
   std::printf(
       "The service fleetperf-agent is removed; its configuration is kept.\n");

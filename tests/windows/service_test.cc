@@ -162,6 +162,32 @@ TEST_F(WindowsServiceTest, MsiInstallsUpgradesAndRemovesSilently) {
   EXPECT_TRUE(fs::exists(wine_.DriveC("ProgramData/fleetperf/agent.yaml")));
 }
 
+// Two builds of a version have the same files and service.
+TEST_F(WindowsServiceTest, MsiReplacesAnotherBuildOfTheSameVersion) {
+  const std::string other = deployment_.File("other.msi");
+  for (const std::string& msi : {deployment_.File("first.msi"), other}) {
+    const Result made = RunCommand({FLEETPERF_SOURCE "/deploy/windows/msi",
+                                    "99.0.0", FLEETPERF_MINGW "/bin", msi});
+    ASSERT_EQ(made.status, 0) << made.error;
+    ASSERT_EQ(wine_.Run({"msiexec", "/i", msi, "/qn"}).status, 0);
+  }
+  // The first one is no longer listed among the installed programs.
+  const std::string programs =
+      wine_
+          .Run({"reg", "query",
+                "HKLM\\Software\\Microsoft\\Windows\\CurrentVersion\\Uninstall",
+                "/s"})
+          .text;
+  const size_t first = programs.find("fleetperf agent");
+  EXPECT_NE(first, std::string::npos) << programs;
+  EXPECT_EQ(programs.find("fleetperf agent", first + 1), std::string::npos)
+      << programs;
+  ASSERT_EQ(wine_.Run({"msiexec", "/x", other, "/qn"}).status, 0);
+  EXPECT_FALSE(
+      fs::exists(wine_.DriveC("Program Files/fleetperf/fleetperf-agent.exe")));
+  EXPECT_EQ(wine_.ServiceState(), "");
+}
+
 TEST_F(WindowsServiceTest, MsiOffersTheDriverOfHardwareCounters) {
   WriteConfiguration();
   ASSERT_EQ(wine_
