@@ -4,6 +4,15 @@
 #include "driver/pmu/program_check.h"
 
 namespace fleetperf::pmu {
+namespace {
+
+void GiveUpLost(Machine& machine, CpuState* cpu) {
+  if (cpu->stage != CpuStage::kLost) return;
+  MsrAccess(machine).SetUserReads(cpu->saved.user_reads);
+  cpu->stage = CpuStage::kUntouched;
+}
+
+}  // namespace
 
 void Detect(Machine& machine, CpuState* cpu) {
   cpu->features = DetectFeatures(machine);
@@ -11,6 +20,7 @@ void Detect(Machine& machine, CpuState* cpu) {
 }
 
 Result Claim(Machine& machine, CpuState* cpu) {
+  GiveUpLost(machine, cpu);
   if (!cpu->features.HasPmu() || cpu->stage != CpuStage::kUntouched) {
     return Result::kOk;
   }
@@ -46,14 +56,8 @@ bool Update(Machine& machine, CpuState* cpu) {
                       &cpu->totals);
 }
 
-void Abandon(Machine& machine, CpuState* cpu) {
-  if (cpu->stage == CpuStage::kChanged) {
-    MsrAccess(machine).SetUserReads(cpu->saved.user_reads);
-  }
-  cpu->stage = CpuStage::kUntouched;
-}
-
 bool Restore(Machine& machine, CpuState* cpu) {
+  GiveUpLost(machine, cpu);
   if (cpu->stage == CpuStage::kChanged &&
       !RestoreRegisters(MsrAccess(machine), cpu->features, cpu->saved)) {
     return false;

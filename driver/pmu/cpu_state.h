@@ -15,6 +15,7 @@ enum class CpuStage : uint32_t {
   kUntouched,
   kSaved,    // `saved` holds the registers, which have not changed
   kChanged,  // the registers may differ from `saved`
+  kLost,     // the same, and another owner may have changed them since
 };
 
 struct CpuState {
@@ -31,7 +32,8 @@ struct CpuState {
 
 void Detect(Machine& machine, CpuState* cpu);
 
-// Saves the registers. kInUse if counters are already enabled.
+// Saves the registers. Of a lost CPU, restores CR4.PCE before. kInUse if
+// counters are already enabled.
 Result Claim(Machine& machine, CpuState* cpu);
 
 // Starts `program`, which may be null: then restores the registers. Claims the
@@ -42,12 +44,8 @@ Result Start(Machine& machine, const CoreProgram* program, bool user_reads,
 // Updates the totals, if the CPU counts.
 bool Update(Machine& machine, CpuState* cpu);
 
-// Gives up registers that may have another owner by now, except for CR4.PCE,
-// which is restored.
-void Abandon(Machine& machine, CpuState* cpu);
-
-// Restores the registers. The CPU is then untouched, unless it refused an
-// access.
+// Restores the registers; of a lost CPU only CR4.PCE. The CPU is then
+// untouched, unless it refused an access.
 bool Restore(Machine& machine, CpuState* cpu);
 
 }  // namespace fleetperf::pmu

@@ -105,10 +105,7 @@ Result Pmu::CheckCoreTypes(const ProgramRequest& request) const {
 Result Pmu::ClaimAll() {
   Result result = Result::kOk;
   for (uint32_t i = 0; i < num_cpus_ && result == Result::kOk; ++i) {
-    RunOn(i, [&](CpuState* cpu) {
-      Abandon(machine_, cpu);
-      result = Claim(machine_, cpu);
-    });
+    RunOn(i, [&](CpuState* cpu) { result = Claim(machine_, cpu); });
   }
   return result;
 }
@@ -136,16 +133,17 @@ void Pmu::RestoreAt(uint32_t cpu) {
 }
 
 // The registers may have another owner from now on, so that those of a CPU that
-// refused an access are given up. A CPU that is offline stays changed, until it
-// is abandoned when it comes back.
+// refused an access, or that is offline, are given up.
 bool Pmu::Free() {
   bool ok = true;
   for (uint32_t i = 0; i < num_cpus_; ++i) {
-    const bool is_online = RunOn(i, [&](CpuState* cpu) {
-      ok &= Restore(machine_, cpu);
-      cpu->stage = CpuStage::kUntouched;
-    });
-    ok &= is_online || cpus_[i].stage != CpuStage::kChanged;
+    const bool is_online =
+        RunOn(i, [&](CpuState* cpu) { ok &= Restore(machine_, cpu); });
+    CpuStage& stage = cpus_[i].stage;
+    const bool is_lost =
+        !is_online && (stage == CpuStage::kChanged || stage == CpuStage::kLost);
+    stage = is_lost ? CpuStage::kLost : CpuStage::kUntouched;
+    ok &= !is_lost;
   }
   is_programmed_ = false;
   if (owner_ != 0) machine_.ReleasePmu();
@@ -263,10 +261,6 @@ void Pmu::Stop() { Free(); }
 
 void Pmu::CpuOnline(uint32_t cpu) {
   if (cpu >= num_cpus_ || is_suspended_) return;
-  if (owner_ == 0) {
-    RunOn(cpu, [&](CpuState* state) { Abandon(machine_, state); });
-    return;
-  }
   // Its registers have changed since they were saved.
   if (cpus_[cpu].stage == CpuStage::kSaved) {
     cpus_[cpu].stage = CpuStage::kUntouched;

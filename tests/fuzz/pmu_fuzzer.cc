@@ -63,6 +63,15 @@ class CheckedMachine {
   void SetOnline(uint32_t cpu, bool is_online) {
     machine_.SetOnline(cpu, is_online);
     is_online_[cpu] = is_online;
+    // Registers that the core could not restore while it owned them.
+    if (is_online && is_lost_[cpu]) before_[cpu] = machine_.bank(cpu).state();
+    is_lost_[cpu] = false;
+  }
+  // The core has no owner.
+  void LoseOfflineCpus() {
+    for (uint32_t cpu = 0; cpu < kCpus; ++cpu) {
+      if (!is_online_[cpu]) is_lost_[cpu] = true;
+    }
   }
   // The registers to restore are those after the reset.
   void LoseState(uint32_t cpu) {
@@ -115,6 +124,7 @@ class CheckedMachine {
 
   SimulatedMachine machine_;
   bool is_online_[kCpus] = {true, true, true};
+  bool is_lost_[kCpus] = {};
   MsrBank::State before_[kCpus];
   uint64_t cr4_[kCpus] = {};
 };
@@ -131,6 +141,8 @@ class Session {
     while (!input_.empty()) {
       Take(Step{static_cast<uint8_t>(input_.Byte() %
                                      static_cast<uint8_t>(Step::kNumSteps))});
+      const bool is_reserved = machine_.simulated().is_reserved();
+      if (is_reserved == is_reserved_by_other_) machine_.LoseOfflineCpus();
     }
     machine_.simulated().FailNoAccess();
     for (uint32_t cpu = 0; cpu < kCpus; ++cpu) {
