@@ -19,7 +19,8 @@ inline constexpr size_t kSecurityDescriptorSize = 112;
 const uint8_t* SecurityDescriptor();
 
 // Whether a self-relative security descriptor of `size` bytes, e.g. one that
-// was read back from the device, has exactly that access list.
+// was read back from the device, has exactly that access list. Does not compare
+// the protection from inheritance, which devices do not have.
 bool HasAccessList(const void* descriptor, size_t size);
 
 }  // namespace fleetperf::pmu_device

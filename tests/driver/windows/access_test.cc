@@ -91,13 +91,17 @@ TEST(AccessList, DiffersFromEveryOther) {
 
 TEST(AccessList, DamageIsNoMatch) {
   const std::vector<uint8_t> good = FromSddl("O:BAG:SY" + Ours());
-  for (size_t size = 0; size < good.size(); ++size) {
+  uint32_t offset = 0;
+  std::memcpy(&offset, good.data() + 16, sizeof offset);
+  uint16_t list_size = 0;
+  std::memcpy(&list_size, good.data() + offset + 2, sizeof list_size);
+  for (size_t size = 0; size < offset + list_size; ++size) {
     // A copy of the exact size, so that tools see a read beyond it.
     const std::vector<uint8_t> part(good.begin(), good.begin() + size);
-    HasAccessList(part.data(), size);
+    EXPECT_FALSE(HasAccessList(part.data(), size)) << size;
   }
   std::vector<uint8_t> damaged = good;
-  const uint32_t offset = 0xFFFFFFF0;
+  offset = 0xFFFFFFF0;
   std::memcpy(damaged.data() + 16, &offset, sizeof offset);
   EXPECT_FALSE(HasAccessList(damaged.data(), damaged.size()));
   EXPECT_FALSE(HasAccessList(good.data(), 19));
