@@ -18,6 +18,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "nlohmann/json.hpp"
@@ -234,7 +235,9 @@ TEST(PerfCounters, HardwareCountersHaveTheValuesOfTheSimulation) {
     if (line.at("status") != "ok") continue;
     const std::string path = line.at("path").get<std::string>();
     paths.insert(path);
-    EXPECT_NEAR(line.at("value").get<double>(), expected.at(path), 1e-3);
+    // The agent may pause between the CPUs of a total.
+    const double tolerance = absl::StrContains(path, "_Total") ? 0.2 : 1e-3;
+    EXPECT_NEAR(line.at("value").get<double>(), expected.at(path), tolerance);
   }
   EXPECT_THAT(paths, SizeIs(3));
   EXPECT_NEAR(value_of("\\Hardware Counters(0)\\% L3 Hits"), 75, 1e-4);
