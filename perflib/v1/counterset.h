@@ -16,15 +16,20 @@
 #define FLEETPERF_PERFLIB_V1_COUNTERSET_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "perflib/registration.h"
 #include "perflib/v1/data_reader.h"
 #include "perflib/v1/names.h"
 
 namespace fleetperf::perflib {
+
+// The name of the provider in these registrations.
+inline constexpr char kV1ProviderName[] = "PerfLib V1";
 
 inline constexpr uint32_t kV1SecondValue = 0x1000'0000;
 inline constexpr uint32_t kV1ObjectTime = 0x2000'0000;
@@ -44,7 +49,7 @@ absl::StatusOr<CountersetRegistration> V1Registration(const ParsedV1Data& data,
                                                       const V1Names& help);
 
 // Reads the values of one object of `data` by the ids of its registration.
-// Views `data`, which must outlive it. Thread-compatible.
+// Views its arguments, which must outlive it. Thread-compatible.
 class V1Values {
  public:
   // `registration` must be of the object, perhaps of earlier data.
@@ -60,6 +65,13 @@ class V1Values {
   // Returns UniqueID, if the provider gives one; otherwise the value of the
   // counter "ID Process" or "ID Thread", if the object has one; otherwise 0.
   uint32_t InstanceId(const V1Instance& instance) const;
+
+ private:
+  const ParsedV1Data& data_;
+  const V1Object& object_;
+  const absl::Span<const PerfCounterDefinition> counters_;
+  const CountersetRegistration& registration_;
+  std::optional<uint32_t> id_counter_;
 };
 
 }  // namespace fleetperf::perflib

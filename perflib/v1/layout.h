@@ -46,7 +46,7 @@ struct PerfObjectType {
   uint32_t total_byte_length;  // TotalByteLength: offset of the next object
   uint32_t definition_length;  // DefinitionLength: offset of the first
                                // instance, or of the only PERF_COUNTER_BLOCK
-  uint32_t header_length;  // HeaderLength: offset of the first definition
+  uint32_t header_length;      // HeaderLength: offset of the first definition
   uint32_t object_name_title_index;
   uint32_t object_name_title;
   uint32_t object_help_title_index;

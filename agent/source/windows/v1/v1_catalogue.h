@@ -1,0 +1,85 @@
+// The countersets of PerfLib V1 that a machine has.
+
+#ifndef FLEETPERF_AGENT_SOURCE_WINDOWS_V1_V1_CATALOGUE_H_
+#define FLEETPERF_AGENT_SOURCE_WINDOWS_V1_V1_CATALOGUE_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "agent/source/windows/v1/performance_data.h"
+#include "perflib/registration.h"
+#include "perflib/v1/data_reader.h"
+#include "perflib/v1/names.h"
+
+namespace fleetperf::agent {
+
+// A counterset and its object.
+struct V1Counterset {
+  perflib::CountersetRegistration registration;
+  uint32_t object_index = 0;  // the title index of the object
+  // The counterset is Process under the name of Process V2, whose instances are
+  // called name:pid.
+  bool is_process_v2 = false;
+};
+
+// Thread-safe.
+class V1Catalogue {
+ public:
+  // Lists the objects, which replaces the countersets. If the list as a whole
+  // fails, because one provider hangs or crashes, reads the objects one by one:
+  // the well-known ones, those of earlier lists, and those named by Want. Each
+  // read may take as long as `data` allows. Returns an error if there are no
+  // names or the machine does not answer.
+  absl::Status List(PerformanceData* data);
+
+  // Adds a counterset's name that the plan has.
+  void Want(const std::string& name);
+
+  // Returns the problems of the last List: objects that could not be read.
+  std::vector<std::string> problems() const;
+
+  // Returns all countersets, by GUID.
+  std::vector<std::shared_ptr<const V1Counterset>> all() const;
+
+  // Returns null if there is no such counterset.
+  std::shared_ptr<const V1Counterset> Find(const perflib::Guid& guid) const;
+
+  // Replaces the countersets of an object whose counters have changed.
+  void Update(const perflib::ParsedV1Data& data,
+              const perflib::V1Object& object);
+
+ private:
+  using Countersets =
+      std::map<perflib::Guid, std::shared_ptr<const V1Counterset>>;
+
+  absl::Status ReadNames(PerformanceData* data);
+  absl::Status ListAll(PerformanceData* data, Countersets* found);
+  void ListOneByOne(PerformanceData* data, Countersets* found,
+                    std::vector<std::string>* problems);
+  std::set<std::string> CandidateNames() const ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status AddObjects(const std::string& bytes, Countersets* found) const
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  void AddObject(const perflib::ParsedV1Data& data,
+                 const perflib::V1Object& object, Countersets* found) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  mutable absl::Mutex mutex_;
+  std::string name_bytes_ ABSL_GUARDED_BY(mutex_);
+  perflib::V1Names names_ ABSL_GUARDED_BY(mutex_);
+  perflib::V1Names help_ ABSL_GUARDED_BY(mutex_);
+  Countersets countersets_ ABSL_GUARDED_BY(mutex_);
+  std::set<std::string> wanted_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::string> problems_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace fleetperf::agent
+
+#endif  // FLEETPERF_AGENT_SOURCE_WINDOWS_V1_V1_CATALOGUE_H_

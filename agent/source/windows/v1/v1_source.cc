@@ -1,0 +1,165 @@
+#include "agent/source/windows/v1/v1_source.h"
+
+#include <thread>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "agent/source/registration_info.h"
+#include "agent/source/windows/v1/v1_catalogue.h"
+#include "agent/source/windows/v1/v1_query_handle.h"
+#include "base/os_error.h"
+#include "base/status_macros.h"
+#include "base/wakeup.h"
+#include "perflib/utf16.h"
+
+namespace fleetperf::agent {
+namespace {
+
+using perflib::Guid;
+
+constexpr absl::Duration kListInterval = absl::Minutes(10);
+// After a list with problems.
+constexpr absl::Duration kRetryInterval = absl::Minutes(1);
+
+// Lists the countersets on a thread. The thread keeps the lister alive until a
+// hanging read returns.
+class Lister : public std::enable_shared_from_this<Lister> {
+ public:
+  Lister(OpenPerformanceData open, const Clock* clock)
+      : open_(std::move(open)),
+        clock_(*clock),
+        changed_(clock),
+        catalogue_(std::make_shared<V1Catalogue>()) {}
+
+  // Begins a new list if it is time. Waits for the first one, at most
+  // `patience`, and returns its status.
+  absl::Status Refresh(absl::Duration patience) {
+    absl::MutexLock lock(&mutex_);
+    if (!is_listing_ && next_list_ <= clock_.Monotonic()) {
+      is_listing_ = true;
+      std::thread([self = shared_from_this()] { self->List(); }).detach();
+    }
+    changed_.Await(&mutex_, patience, [this] {
+      mutex_.AssertHeld();
+      return has_listed_;
+    });
+    if (has_listed_) return status_;
+    return absl::DeadlineExceededError(
+        "the countersets of PerfLib V1 are not listed yet");
+  }
+
+  const std::shared_ptr<V1Catalogue>& catalogue() const { return catalogue_; }
+  std::unique_ptr<PerformanceData> Open() const { return open_(); }
+
+ private:
+  void List() {
+    const absl::Status status = catalogue_->List(open_().get());
+    const bool is_well = status.ok() && catalogue_->problems().empty();
+    absl::MutexLock lock(&mutex_);
+    status_ = status;
+    has_listed_ = true;
+    is_listing_ = false;
+    next_list_ =
+        clock_.Monotonic() + (is_well ? kListInterval : kRetryInterval);
+    changed_.Notify();
+  }
+
+  const OpenPerformanceData open_;
+  const Clock& clock_;
+  absl::Mutex mutex_;
+  Wakeup changed_;
+  const std::shared_ptr<V1Catalogue> catalogue_;
+  bool is_listing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool has_listed_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Status status_ ABSL_GUARDED_BY(mutex_);
+  absl::Duration next_list_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();
+};
+
+class V1Source : public Source {
+ public:
+  V1Source(OpenPerformanceData open, absl::Duration patience,
+           const Clock* clock)
+      : lister_(std::make_shared<Lister>(std::move(open), clock)),
+        patience_(patience) {}
+
+  DefinedCounters DefineCounters(std::vector<PlannedQuery>* queries) override {
+    for (const PlannedQuery& query : *queries) {
+      lister_->catalogue()->Want(query.counterset);
+    }
+    return {};
+  }
+
+  absl::StatusOr<std::vector<Guid>> EnumerateCounterSet() override {
+    RETURN_IF_ERROR(lister_->Refresh(patience_));
+    std::vector<Guid> guids;
+    for (const auto& counterset : lister_->catalogue()->all()) {
+      guids.push_back(counterset->registration.guid);
+    }
+    return guids;
+  }
+
+  std::vector<std::string> Problems() override {
+    return lister_->catalogue()->problems();
+  }
+
+  absl::StatusOr<std::string> QueryCounterSetRegistrationInfo(
+      const Guid& guid, perflib::RegistrationRequest request,
+      uint32_t argument) override {
+    ASSIGN_OR_RETURN(const auto counterset, Find(guid));
+    return RegistrationInfo(counterset->registration, Guid(), request,
+                            argument);
+  }
+
+  absl::StatusOr<std::string> EnumerateCounterSetInstances(
+      const Guid& guid) override {
+    ASSIGN_OR_RETURN(const auto counterset, Find(guid));
+    std::string bytes;
+    RETURN_IF_ERROR(
+        lister_->Open()->Query(absl::StrCat(counterset->object_index), &bytes));
+    perflib::ParsedV1Data data;
+    perflib::ReadV1Data(bytes, &data);
+    if (!data.has_header) return data.defects.front().ToStatus();
+    const perflib::V1Object* object = data.FindObject(counterset->object_index);
+    std::vector<perflib::InstanceName> instances;
+    if (object != nullptr && object->HasInstances()) {
+      const perflib::V1Values values(data, *object, counterset->registration);
+      for (const perflib::V1Instance& instance : data.Instances(*object)) {
+        const uint32_t id = values.InstanceId(instance);
+        instances.push_back({perflib::Utf8FromUtf16(V1InstanceName(
+                                 *counterset, data, *object, instance, id)),
+                             id});
+      }
+    }
+    return perflib::WriteInstanceList(instances);
+  }
+
+  absl::StatusOr<std::unique_ptr<QueryHandle>> OpenQueryHandle() override {
+    return std::make_unique<V1QueryHandle>(lister_->catalogue(),
+                                           lister_->Open());
+  }
+
+ private:
+  absl::StatusOr<std::shared_ptr<const V1Counterset>> Find(
+      const Guid& guid) const {
+    auto counterset = lister_->catalogue()->Find(guid);
+    if (counterset == nullptr) {
+      return StatusFromWin32(perflib::kErrorGuidNotFound, guid.ToString());
+    }
+    return counterset;
+  }
+
+  const std::shared_ptr<Lister> lister_;
+  const absl::Duration patience_;
+};
+
+}  // namespace
+
+std::unique_ptr<Source> MakeV1Source(OpenPerformanceData open,
+                                     absl::Duration patience,
+                                     const Clock* clock) {
+  return std::make_unique<V1Source>(std::move(open), patience, clock);
+}
+
+}  // namespace fleetperf::agent

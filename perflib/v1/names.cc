@@ -1,0 +1,52 @@
+#include "perflib/v1/names.h"
+
+#include "absl/strings/numbers.h"
+#include "perflib/bytes.h"
+#include "perflib/defect.h"
+#include "perflib/utf16.h"
+
+namespace fleetperf::perflib {
+namespace {
+
+// The pair (1, the highest index) is no name.
+constexpr uint32_t kHighestIndex = 1;
+
+}  // namespace
+
+absl::StatusOr<V1Names> V1Names::Read(absl::string_view bytes) {
+  V1Names names;
+  size_t position = 0;
+  const auto next = [&]() -> absl::StatusOr<absl::string_view> {
+    const absl::string_view rest = bytes.substr(position);
+    const size_t size = TerminatedUtf16Length(rest);
+    if (size == absl::string_view::npos) {
+      return Defect{.problem = Defect::Problem::kUnterminated,
+                    .what = "a text of the name table",
+                    .offset = position,
+                    .limit = rest.size()}
+          .ToStatus();
+    }
+    position += size + sizeof(char16_t);
+    return rest.substr(0, size);
+  };
+  while (position < bytes.size()) {
+    const auto digits = next();
+    if (!digits.ok()) return digits.status();
+    if (digits->empty()) break;  // the end of the list
+    const auto text = next();
+    if (!text.ok()) return text.status();
+    uint32_t index;
+    if (absl::SimpleAtoi(Utf8FromUtf16(*digits), &index) &&
+        index != kHighestIndex) {
+      names.texts_.try_emplace(index, Utf8FromUtf16(*text));
+    }
+  }
+  return names;
+}
+
+absl::string_view V1Names::Find(uint32_t index) const {
+  const auto found = texts_.find(index);
+  return found == texts_.end() ? absl::string_view() : found->second;
+}
+
+}  // namespace fleetperf::perflib
