@@ -18,13 +18,18 @@ constexpr absl::Duration kSearchInterval = absl::Minutes(1);
 constexpr absl::Duration kFirstRetry = absl::Seconds(1);
 constexpr absl::Duration kMaxRetry = absl::Minutes(1);
 
-// Each handle has one interval and each counterset at most once.
+// Each handle has one interval, countersets of one handle group of the source,
+// and each counterset at most once.
 std::vector<std::vector<ResolvedQuery>> GroupByHandle(
-    std::vector<ResolvedQuery> queries) {
+    std::vector<ResolvedQuery> queries, Source* source) {
   std::vector<std::vector<ResolvedQuery>> handles;
+  const auto group_of = [&](const ResolvedQuery& query) {
+    return source->HandleGroup(query.registration.guid);
+  };
   for (ResolvedQuery& query : queries) {
     const auto takes = [&](const std::vector<ResolvedQuery>& handle) {
       return handle.front().interval == query.interval &&
+             group_of(handle.front()) == group_of(query) &&
              std::none_of(handle.begin(), handle.end(), [&](const auto& other) {
                return other.registration.guid == query.registration.guid;
              });
@@ -201,7 +206,8 @@ void Collection::Regroup() {
   resolution_ = Resolve();
   std::vector<ResolvedQuery> queries = resolution_.queries;
   groups_ = TakeUnchangedGroups(&queries);
-  for (std::vector<ResolvedQuery>& handle : GroupByHandle(std::move(queries))) {
+  for (std::vector<ResolvedQuery>& handle :
+       GroupByHandle(std::move(queries), options_.source)) {
     const absl::Duration interval = handle.front().interval;
     add_group(interval, std::move(handle));
     Open(groups_.back());
@@ -310,31 +316,46 @@ void Collection::Open(Group& group) {
   }
 }
 
+// Groups that are split while their tick is taken come last in the same round,
+// so that their queries lose no tick.
 void Collection::TakeDueTicks() {
-  for (Group& group : groups_) {
+  for (size_t i = 0; i < groups_.size(); ++i) {
     if (stopping_) return;
-    if (group.schedule.due() > options_.clock->Monotonic()) continue;
-    const bool taken = TakeTick(group);
-    if (!taken) {
-      ReportLoss(group, 1, LossCause::kSourceFailed);
-      SetHealth(group, false);
+    if (groups_[i].schedule.due() <= options_.clock->Monotonic()) {
+      TakeDueTick(groups_[i]);
     }
-    const int64_t missed = group.schedule.Advance(options_.clock->Monotonic());
-    if (missed > 0) {
-      ReportLoss(group, missed,
-                 taken ? LossCause::kOverrun : LossCause::kSourceFailed);
-    }
+    std::move(split_off_.begin(), split_off_.end(),
+              std::back_inserter(groups_));
+    split_off_.clear();
   }
-  std::move(split_off_.begin(), split_off_.end(), std::back_inserter(groups_));
-  split_off_.clear();
+  // A group without queries only counts ticks, unless it was split.
+  std::erase_if(groups_, [](const Group& group) { return group.is_split; });
 }
 
-bool Collection::TakeTick(Group& group) {
+void Collection::TakeDueTick(Group& group) {
+  const absl::Status status = TakeTick(group);
+  if (absl::IsUnavailable(status)) SplitApart(group);
+  if (group.is_split) return;
+  if (!status.ok()) {
+    ReportLoss(group, 1, LossCause::kSourceFailed);
+    // A late block is still awaited.
+    if (!absl::IsDeadlineExceeded(status)) SetHealth(group, false);
+  }
+  const int64_t missed = group.schedule.Advance(options_.clock->Monotonic());
+  if (missed > 0) {
+    ReportLoss(group, missed,
+               status.ok() ? LossCause::kOverrun : LossCause::kSourceFailed);
+  }
+}
+
+absl::Status Collection::TakeTick(Group& group) {
   if (group.reopening.has_value() &&
       *group.reopening <= options_.clock->Monotonic()) {
     Reopen(group);
   }
-  if (group.collector == nullptr) return false;
+  if (group.collector == nullptr) {
+    return absl::FailedPreconditionError("there is no handle");
+  }
   BlockSamples samples;
   std::vector<std::string> problems;
   const absl::Status status = group.collector->Collect(&samples, &problems);
@@ -344,14 +365,50 @@ bool Collection::TakeTick(Group& group) {
                            " is malformed: ", problem));
   }
   if (!status.ok()) {
-    log_.Warn("source", absl::StrCat("no counters from ", options_.machine,
-                                     ": ", status.message()));
-    return false;
+    NoteFailure(group, status);
+    return status;
   }
   SetFailing(group, samples);
   SetHealth(group, group.failing.empty());
   options_.delivery->Add(std::move(samples));
-  return true;
+  return absl::OkStatus();
+}
+
+// Logs why there is no block, and reports it for the only query of a group.
+void Collection::NoteFailure(Group& group, const absl::Status& status) {
+  const bool is_alone = group.queries.size() == 1;
+  const std::string what =
+      is_alone ? absl::StrCat("counterset \"",
+                              group.queries.front().registration.name, "\"")
+               : "counters";
+  log_.Warn(is_alone ? what : "source",
+            absl::StrCat("no ", what, " from ", options_.machine, ": ",
+                         status.message()));
+  if (!is_alone || absl::IsDeadlineExceeded(status)) return;
+  std::map<size_t, std::string> failing = {
+      {0, absl::StrCat(what, ": ", status.message())}};
+  must_report_ = must_report_ || failing != group.failing;
+  group.failing = std::move(failing);
+}
+
+// One query may be the reason why the whole handle fails: its provider hangs,
+// or crashes the process that reads it. Gives each query a handle of its own,
+// unless the source opens none.
+void Collection::SplitApart(Group& group) {
+  if (group.queries.size() < 2) return;
+  std::vector<Group> singles;
+  for (const ResolvedQuery& query : group.queries) {
+    Group single = {.interval = group.interval,
+                    .queries = {query},
+                    .schedule = group.schedule,
+                    .backoff = Backoff(kFirstRetry, kMaxRetry)};
+    Open(single);
+    if (single.collector == nullptr) return;
+    singles.push_back(std::move(single));
+  }
+  std::move(singles.begin(), singles.end(), std::back_inserter(split_off_));
+  group.is_split = true;
+  must_report_ = true;
 }
 
 void Collection::SetFailing(Group& group, const BlockSamples& samples) {
@@ -380,6 +437,7 @@ void Collection::SetHealth(Group& group, bool is_well) {
 
 void Collection::Reopen(Group& group) {
   group.reopening = std::nullopt;
+  if (group.collector != nullptr && group.collector->IsHanging()) return;
   if (ReloadRegistrations(group)) {
     must_regroup_ = true;  // after this round of ticks
     return;

@@ -3,7 +3,8 @@
 // Invariants:
 // - Queries with the same interval share a group, which has one query handle,
 //   unless they are of the same counterset. Failing queries are split off into
-//   a group of their own.
+//   a group of their own; the queries of a handle that fails as a whole, as
+//   with a provider that hangs, each get one.
 // - All groups of an interval share one schedule. Regrouping does not shift the
 //   phase.
 // - Every due tick is either delivered or reported as a loss, even while the
@@ -96,6 +97,7 @@ class Collection {
     // The time to reopen the handle; std::nullopt while all queries succeed.
     std::optional<absl::Duration> reopening = std::nullopt;
     Backoff backoff;
+    bool is_split = false;  // other groups have its queries now
   };
 
   void Run();
@@ -121,8 +123,12 @@ class Collection {
   void AddMergedQueries(std::vector<QueryReport>* reports) const;
   void Open(Group& group);
   void TakeDueTicks();
-  // Returns false if the source returned no block.
-  bool TakeTick(Group& group);
+  void TakeDueTick(Group& group);
+  // Returns an error if there is no block: DeadlineExceeded if it may still
+  // come.
+  absl::Status TakeTick(Group& group);
+  void NoteFailure(Group& group, const absl::Status& status);
+  void SplitApart(Group& group);
   // Sets the failing queries, and logs and reports their reasons.
   void SetFailing(Group& group, const BlockSamples& samples);
   void SetHealth(Group& group, bool is_well);

@@ -43,6 +43,12 @@ std::optional<uint64_t> NumberIn(const Table& table,
   return table.Value(*column, row);
 }
 
+// The time that a handle may block the thread that takes all ticks: short
+// enough that no other handle misses one.
+absl::Duration PatienceOf(absl::Duration interval) {
+  return std::min(interval / 4, absl::Seconds(1));
+}
+
 // Returns the counter with the clock that starts are relative to.
 std::optional<uint32_t> ClockOfStart(const ResolvedQuery& query) {
   if (!query.start_counter_id.has_value()) return std::nullopt;
@@ -152,6 +158,7 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Open(
     collector->queries_.back().tracker = &tracker;
   }
   RETURN_IF_ERROR(collector->AddCounters(warnings));
+  collector->handle_->SetPatience(PatienceOf(collector->interval_));
   ASSIGN_OR_RETURN(const std::vector<CounterIdentifier> identifiers,
                    collector->FindOwners());
   if (capture != nullptr) {

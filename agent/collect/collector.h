@@ -64,6 +64,7 @@ class Collector {
   ~Collector();
 
   absl::Duration interval() const { return interval_; }
+  bool IsHanging() const { return handle_->IsHanging(); }
 
   // Takes one tick. Returns an error if there is no block. Defects inside a
   // block are added to `problems`; the intact part is in `samples`.

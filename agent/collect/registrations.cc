@@ -133,6 +133,9 @@ absl::StatusOr<std::vector<CountersetRegistration>> LoadRegistrations(
     const std::atomic<bool>& stop, std::vector<std::string>* warnings) {
   ASSIGN_OR_RETURN(const std::vector<perflib::Guid> guids,
                    source.EnumerateCounterSet());
+  for (std::string& problem : source.Problems()) {
+    warnings->push_back(std::move(problem));
+  }
   std::vector<CountersetRegistration> registrations;
   absl::Status refusal;  // the first error that may be the source's
   int unanswered = 0;

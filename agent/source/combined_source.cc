@@ -96,6 +96,13 @@ class CombinedHandle : public QueryHandle {
     return absl::OkStatus();
   }
 
+  void SetPatience(absl::Duration patience) override {
+    if (machines_handle_ != nullptr) machines_handle_->SetPatience(patience);
+  }
+  bool IsHanging() const override {
+    return machines_handle_ != nullptr && machines_handle_->IsHanging();
+  }
+
  private:
   static absl::StatusOr<QueryHandle*> Open(
       Source& source, std::unique_ptr<QueryHandle>* handle) {
@@ -156,6 +163,14 @@ class CombinedSource : public Source {
     });
     guids.insert(guids.end(), own_countersets_.begin(), own_countersets_.end());
     return guids;
+  }
+
+  std::vector<std::string> Problems() override { return machines_->Problems(); }
+
+  int HandleGroup(const Guid& counterset) override {
+    return own_countersets_.contains(counterset)
+               ? 0
+               : machines_->HandleGroup(counterset);
   }
 
   absl::StatusOr<std::string> QueryCounterSetRegistrationInfo(

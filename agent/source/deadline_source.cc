@@ -14,18 +14,36 @@
 namespace fleetperf::agent {
 namespace {
 
-// The thread that makes the calls, one at a time. A hanging call keeps the
-// worker, and therefore the source, alive after all other owners have released
-// it.
+// A call whose outstanding time exceeds this is taken for one that hangs.
+constexpr absl::Duration kHangs = absl::Seconds(3);
+// After so many answers in a row within half of its patience, a handle waits
+// for answers again.
+constexpr int kQuickAnswers = 10;
+
+// A thread that makes calls, one at a time. A hanging call keeps the worker,
+// and therefore the source, alive after all other owners have released it.
 class Worker : public std::enable_shared_from_this<Worker> {
  public:
-  Worker(std::unique_ptr<Source> source, std::string name,
-         absl::Duration deadline, const Clock* clock)
-      : source_(std::move(source)),
-        name_(std::move(name)),
+  // A call that may outlive its caller's patience.
+  struct Pending {
+    const char* what;
+    // Must own everything that it uses.
+    std::function<absl::Status()> run;
+    absl::Duration begun;  // Clock::Monotonic()
+    absl::Duration done = absl::InfiniteDuration();
+    absl::Status result = absl::OkStatus();
+    bool is_overdue = false;  // a caller has timed out
+
+    bool IsDone() const { return done != absl::InfiniteDuration(); }
+  };
+
+  Worker(std::string name, absl::Duration deadline, const Clock* clock)
+      : name_(std::move(name)),
         deadline_(deadline),
+        clock_(*clock),
         changed_(clock) {}
 
+  // Starts the thread, which ends after Stop.
   void Start() {
     std::thread([self = shared_from_this()] { self->Run(); }).detach();
   }
@@ -36,22 +54,44 @@ class Worker : public std::enable_shared_from_this<Worker> {
     changed_.Notify();
   }
 
-  // Runs `call` on the worker's thread. `call` may continue after Call() has
-  // returned, so it must own everything it uses.
-  absl::Status Call(const char* what,
-                    std::function<absl::Status(Source& source)> call) {
-    auto pending = std::make_shared<Pending>(
-        Pending{.what = what, .run = std::move(call)});
+  const std::string& name() const { return name_; }
+  const Clock& clock() const { return clock_; }
+
+  std::shared_ptr<Pending> Begin(const char* what,
+                                 std::function<absl::Status()> run) {
+    auto pending = std::make_shared<Pending>(Pending{
+        .what = what, .run = std::move(run), .begun = clock_.Monotonic()});
     absl::MutexLock lock(&mutex_);
-    if (running_ != nullptr && running_->is_overdue) return StillHangs();
     waiting_.push_back(pending);
     changed_.Notify();
+    return pending;
+  }
+
+  // Returns whether the call is done, after waiting for it for at most
+  // `patience`.
+  bool AwaitDone(const std::shared_ptr<Pending>& pending,
+                 absl::Duration patience) {
+    absl::MutexLock lock(&mutex_);
+    return changed_.Await(&mutex_, patience, [&] {
+      mutex_.AssertHeld();
+      return pending->IsDone();
+    });
+  }
+
+  // Makes a call and waits for it.
+  absl::Status Call(const char* what, std::function<absl::Status()> run) {
+    {
+      absl::MutexLock lock(&mutex_);
+      if (running_ != nullptr && running_->is_overdue) return StillHangs();
+    }
+    const auto pending = Begin(what, std::move(run));
+    absl::MutexLock lock(&mutex_);
     const bool settled = changed_.Await(&mutex_, deadline_, [&] {
       mutex_.AssertHeld();
-      return pending->is_done || (running_ != pending && running_ != nullptr &&
-                                  running_->is_overdue);
+      return pending->IsDone() || (running_ != pending && running_ != nullptr &&
+                                   running_->is_overdue);
     });
-    if (pending->is_done) return pending->result;
+    if (pending->IsDone()) return pending->result;
     std::erase(waiting_, pending);
     if (settled) return StillHangs();
     // The overdue call may be another caller's. Either way, it may never
@@ -63,26 +103,7 @@ class Worker : public std::enable_shared_from_this<Worker> {
                      absl::FormatDuration(deadline_)));
   }
 
-  // Releases a handle without blocking: closing it may hang, too.
-  void Release(std::shared_ptr<void> handle) {
-    absl::MutexLock lock(&mutex_);
-    waiting_.push_back(std::make_shared<Pending>(
-        Pending{.what = "PerfCloseQueryHandle",
-                .run = [handle = std::move(handle)](Source&) {
-                  return absl::OkStatus();
-                }}));
-    changed_.Notify();
-  }
-
  private:
-  struct Pending {
-    const char* what;
-    std::function<absl::Status(Source&)> run;
-    absl::Status result = absl::OkStatus();
-    bool is_done = false;
-    bool is_overdue = false;  // a caller has timed out
-  };
-
   absl::Status StillHangs() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return absl::UnavailableError(
         absl::StrCat(name_, " still has not answered ",
@@ -91,11 +112,11 @@ class Worker : public std::enable_shared_from_this<Worker> {
 
   void Run() {
     while (const std::shared_ptr<Pending> call = AwaitCall()) {
-      absl::Status result = call->run(*source_);
+      absl::Status result = call->run();
       call->run = nullptr;  // frees the results of an abandoned call
       absl::MutexLock lock(&mutex_);
       call->result = std::move(result);
-      call->is_done = true;
+      call->done = clock_.Monotonic();
       running_ = nullptr;
       changed_.Notify();
     }
@@ -115,9 +136,9 @@ class Worker : public std::enable_shared_from_this<Worker> {
     return running_;
   }
 
-  const std::unique_ptr<Source> source_;
   const std::string name_;
   const absl::Duration deadline_;
+  const Clock& clock_;
   absl::Mutex mutex_;
   Wakeup changed_;
   std::vector<std::shared_ptr<Pending>> waiting_ ABSL_GUARDED_BY(mutex_);
@@ -128,25 +149,36 @@ class Worker : public std::enable_shared_from_this<Worker> {
 // Makes a call whose result may arrive after the caller has timed out.
 template <typename T>
 absl::StatusOr<T> Fetch(Worker& worker, const char* what,
-                        std::function<absl::StatusOr<T>(Source& source)> call) {
+                        std::function<absl::StatusOr<T>()> call) {
   auto answer = std::make_shared<T>();
-  RETURN_IF_ERROR(
-      worker.Call(what, [answer, call = std::move(call)](Source& source) {
-        auto result = call(source);
-        if (result.ok()) *answer = *std::move(result);
-        return result.status();
-      }));
+  RETURN_IF_ERROR(worker.Call(what, [answer, call = std::move(call)] {
+    auto result = call();
+    if (result.ok()) *answer = *std::move(result);
+    return result.status();
+  }));
   return std::move(*answer);
 }
 
 class DeadlineQueryHandle : public QueryHandle {
  public:
+  // `worker` makes the calls of this handle only. `source` must outlive the
+  // handle.
   DeadlineQueryHandle(std::shared_ptr<Worker> worker,
+                      std::shared_ptr<Source> source,
                       std::unique_ptr<QueryHandle> handle)
       : worker_(std::move(worker)), state_(std::make_shared<State>()) {
+    state_->source = std::move(source);
     state_->handle = std::move(handle);
   }
-  ~DeadlineQueryHandle() override { worker_->Release(std::move(state_)); }
+
+  // Does not block: closing the handle may hang, too.
+  ~DeadlineQueryHandle() override {
+    worker_->Begin("PerfCloseQueryHandle", [state = std::move(state_)] {
+      state->handle.reset();
+      return absl::OkStatus();
+    });
+    worker_->Stop();
+  }
 
   absl::Status AddCounters(
       std::vector<perflib::CounterIdentifier>* identifiers) override {
@@ -158,26 +190,62 @@ class DeadlineQueryHandle : public QueryHandle {
                   identifiers);
   }
   absl::StatusOr<std::string> QueryCounterInfo() override {
-    return Fetch<std::string>(*worker_, "PerfQueryCounterInfo",
-                              [state = state_](Source&) {
-                                return state->handle->QueryCounterInfo();
-                              });
+    return Fetch<std::string>(
+        *worker_, "PerfQueryCounterInfo",
+        [state = state_] { return state->handle->QueryCounterInfo(); });
   }
+
+  void SetPatience(absl::Duration patience) override { patience_ = patience; }
+  bool IsHanging() const override { return call_ != nullptr; }
+
+  // A handle whose answer was late returns the block of the call before, and
+  // begins the next call, so that a slow provider is read at each tick, and one
+  // that hangs blocks none.
   absl::Status QueryCounterData(std::string* block) override {
-    RETURN_IF_ERROR(
-        worker_->Call("PerfQueryCounterData", [state = state_](Source&) {
-          return state->handle->QueryCounterData(&state->block);
-        }));
+    if (call_ == nullptr) BeginQuery();
+    if (!worker_->AwaitDone(call_,
+                            is_late_ ? absl::ZeroDuration() : patience_)) {
+      is_late_ = true;
+      quick_answers_ = 0;
+      return LateError();
+    }
+    const absl::Status status = call_->result;
+    NoteDuration(call_->done - call_->begun);
+    call_ = nullptr;
+    if (!status.ok()) return status;
     block->swap(state_->block);  // reuses the memory of both
+    if (is_late_) BeginQuery();
     return absl::OkStatus();
   }
 
  private:
   using Identifiers = std::vector<perflib::CounterIdentifier>;
   struct State {
+    std::shared_ptr<Source> source;
     std::unique_ptr<QueryHandle> handle;
     std::string block;  // written by the worker during a call
   };
+
+  void BeginQuery() {
+    call_ = worker_->Begin("PerfQueryCounterData", [state = state_] {
+      return state->handle->QueryCounterData(&state->block);
+    });
+  }
+
+  void NoteDuration(absl::Duration duration) {
+    if (!is_late_) return;
+    quick_answers_ = duration <= patience_ / 2 ? quick_answers_ + 1 : 0;
+    if (quick_answers_ == kQuickAnswers) is_late_ = false;
+  }
+
+  absl::Status LateError() const {
+    const absl::Duration age = worker_->clock().Monotonic() - call_->begun;
+    const std::string text = absl::StrCat(
+        worker_->name(), " has not answered PerfQueryCounterData within ",
+        absl::FormatDuration(absl::Floor(age, absl::Milliseconds(1))));
+    return age < kHangs ? absl::DeadlineExceededError(text)
+                        : absl::UnavailableError(text);
+  }
 
   absl::Status Change(const char* what,
                       absl::Status (QueryHandle::*change)(Identifiers*),
@@ -187,7 +255,7 @@ class DeadlineQueryHandle : public QueryHandle {
         Fetch<Identifiers>(
             *worker_, what,
             [state = state_, change,
-             changed = *identifiers](Source&) -> absl::StatusOr<Identifiers> {
+             changed = *identifiers]() -> absl::StatusOr<Identifiers> {
               Identifiers result = changed;
               RETURN_IF_ERROR((state->handle.get()->*change)(&result));
               return result;
@@ -197,51 +265,82 @@ class DeadlineQueryHandle : public QueryHandle {
 
   const std::shared_ptr<Worker> worker_;
   std::shared_ptr<State> state_;
+  absl::Duration patience_ = kHangs;
+  std::shared_ptr<Worker::Pending> call_;  // not answered yet, or not taken
+  bool is_late_ = false;
+  int quick_answers_ = 0;
 };
 
 class DeadlineSource : public Source {
  public:
-  explicit DeadlineSource(std::shared_ptr<Worker> worker)
-      : worker_(std::move(worker)) {
-    worker_->Start();
-  }
+  DeadlineSource(std::unique_ptr<Source> source, std::string name,
+                 absl::Duration deadline, const Clock* clock)
+      : source_(std::move(source)),
+        name_(std::move(name)),
+        deadline_(deadline),
+        clock_(clock),
+        worker_(StartWorker()) {}
   ~DeadlineSource() override { worker_->Stop(); }
+
+  DefinedCounters DefineCounters(std::vector<PlannedQuery>* queries) override {
+    return source_->DefineCounters(queries);
+  }
+  std::vector<std::string> Problems() override { return source_->Problems(); }
+  int HandleGroup(const perflib::Guid& counterset) override {
+    return source_->HandleGroup(counterset);
+  }
 
   absl::StatusOr<std::vector<perflib::Guid>> EnumerateCounterSet() override {
     return Fetch<std::vector<perflib::Guid>>(
         *worker_, "PerfEnumerateCounterSet",
-        [](Source& source) { return source.EnumerateCounterSet(); });
+        [source = source_] { return source->EnumerateCounterSet(); });
   }
 
   absl::StatusOr<std::string> QueryCounterSetRegistrationInfo(
       const perflib::Guid& counterset, perflib::RegistrationRequest request,
       uint32_t argument) override {
-    return Fetch<std::string>(*worker_, "PerfQueryCounterSetRegistrationInfo",
-                              [=](Source& source) {
-                                return source.QueryCounterSetRegistrationInfo(
-                                    counterset, request, argument);
-                              });
+    return Fetch<std::string>(
+        *worker_, "PerfQueryCounterSetRegistrationInfo",
+        [source = source_, counterset, request, argument] {
+          return source->QueryCounterSetRegistrationInfo(counterset, request,
+                                                         argument);
+        });
   }
 
   absl::StatusOr<std::string> EnumerateCounterSetInstances(
       const perflib::Guid& counterset) override {
     return Fetch<std::string>(
-        *worker_, "PerfEnumerateCounterSetInstances", [=](Source& source) {
-          return source.EnumerateCounterSetInstances(counterset);
+        *worker_, "PerfEnumerateCounterSetInstances",
+        [source = source_, counterset] {
+          return source->EnumerateCounterSetInstances(counterset);
         });
   }
 
   absl::StatusOr<std::unique_ptr<QueryHandle>> OpenQueryHandle() override {
-    ASSIGN_OR_RETURN(auto handle,
-                     Fetch<std::unique_ptr<QueryHandle>>(
-                         *worker_, "PerfOpenQueryHandle", [](Source& source) {
-                           return source.OpenQueryHandle();
-                         }));
-    return std::make_unique<DeadlineQueryHandle>(worker_, std::move(handle));
+    const std::shared_ptr<Worker> worker = StartWorker();
+    auto handle = Fetch<std::unique_ptr<QueryHandle>>(
+        *worker, "PerfOpenQueryHandle",
+        [source = source_] { return source->OpenQueryHandle(); });
+    if (!handle.ok()) {
+      worker->Stop();
+      return handle.status();
+    }
+    return std::make_unique<DeadlineQueryHandle>(worker, source_,
+                                                 *std::move(handle));
   }
 
  private:
-  const std::shared_ptr<Worker> worker_;
+  std::shared_ptr<Worker> StartWorker() const {
+    auto worker = std::make_shared<Worker>(name_, deadline_, clock_);
+    worker->Start();
+    return worker;
+  }
+
+  const std::shared_ptr<Source> source_;
+  const std::string name_;
+  const absl::Duration deadline_;
+  const Clock* const clock_;
+  const std::shared_ptr<Worker> worker_;  // of all calls but those of handles
 };
 
 }  // namespace
@@ -250,8 +349,8 @@ std::unique_ptr<Source> MakeDeadlineSource(std::unique_ptr<Source> source,
                                            std::string name,
                                            absl::Duration deadline,
                                            const Clock* clock) {
-  return std::make_unique<DeadlineSource>(std::make_shared<Worker>(
-      std::move(source), std::move(name), deadline, clock));
+  return std::make_unique<DeadlineSource>(std::move(source), std::move(name),
+                                          deadline, clock);
 }
 
 }  // namespace fleetperf::agent

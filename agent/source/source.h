@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "base/planned_query.h"
 #include "perflib/guid.h"
 #include "perflib/layout.h"
@@ -41,6 +42,14 @@ class QueryHandle {
 
   // PerfQueryCounterData: replaces `block` with a new block.
   virtual absl::Status QueryCounterData(std::string* block) = 0;
+
+  // Limits the time that QueryCounterData may block, for sources whose calls
+  // may hang: it then fails with DeadlineExceeded, although the block may still
+  // come, and with Unavailable if it does not. All other sources ignore it.
+  virtual void SetPatience(absl::Duration /*patience*/) {}
+  // Returns whether a call has not returned yet. A new handle would probably
+  // hang, too.
+  virtual bool IsHanging() const { return false; }
 };
 
 // The result of Source::DefineCounters.
@@ -73,6 +82,14 @@ class Source {
 
   // PerfEnumerateCounterSet
   virtual absl::StatusOr<std::vector<perflib::Guid>> EnumerateCounterSet() = 0;
+
+  // Returns why countersets are missing in the last enumeration, which
+  // succeeded.
+  virtual std::vector<std::string> Problems() { return {}; }
+
+  // A query handle can only have queries of countersets of one group: blocks of
+  // different groups have different clocks.
+  virtual int HandleGroup(const perflib::Guid& /*counterset*/) { return 0; }
 
   // PerfQueryCounterSetRegistrationInfo. For kCounterStruct, `argument` is a
   // counter id. For all other requests, it is a language; 0 is the neutral one.

@@ -104,9 +104,10 @@ class CounterList {
         .default_scale = ScaleOr0(definition.default_scale)};
     if (IsBaseType(counter.type)) return counter;  // not shown
     const uint32_t index = definition.counter_name_title_index;
-    counter.name = names_.Find(index);
+    counter.name = std::string(names_.Find(index));
     if (counter.name.empty()) counter.name = absl::StrCat("counter ", index);
-    counter.help = help_.Find(definition.counter_help_title_index);
+    counter.help =
+        std::string(help_.Find(definition.counter_help_title_index));
     return counter;
   }
 

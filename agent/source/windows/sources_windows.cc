@@ -1,3 +1,4 @@
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -6,8 +7,13 @@
 #include "agent/source/hardware_counters.h"
 #include "agent/source/provider_source.h"
 #include "agent/source/sources.h"
+#include "agent/source/united_source.h"
 #include "agent/source/windows/perflib_functions.h"
 #include "agent/source/windows/perflib_source.h"
+#include "agent/source/windows/v1/provider_process.h"
+#include "agent/source/windows/v1/registry_functions.h"
+#include "agent/source/windows/v1/v1_source.h"
+#include "base/child_process.h"
 #include "base/clock.h"
 #include "base/status_macros.h"
 #include "driver/hardware/reader.h"
@@ -17,14 +23,37 @@ namespace {
 
 // A local provider can hang as well as a remote machine.
 constexpr absl::Duration kDeadline = absl::Seconds(10);
+// The time to read the list of V1 countersets at the start; a longer list is
+// found a minute later.
+constexpr absl::Duration kListPatience = absl::Seconds(5);
+
+// A remote machine's providers run there, so they need no process here.
+absl::StatusOr<OpenPerformanceData> PerformanceDataOf(
+    const std::string& perflib_dll, const std::string& machine) {
+  if (machine.empty()) {
+    ASSIGN_OR_RETURN(const std::string executable, ExecutablePath());
+    std::vector<std::string> command = {executable, kProviderProcessCommand};
+    if (!perflib_dll.empty()) command.push_back(perflib_dll);
+    return [command] { return MakeProcessPerformanceData(command, kDeadline); };
+  }
+  ASSIGN_OR_RETURN(const RegistryFunctions functions,
+                   LoadRegistryFunctions(perflib_dll));
+  return [functions, machine] {
+    return MakeRegistryPerformanceData(functions, machine);
+  };
+}
 
 absl::StatusOr<std::unique_ptr<Source>> Open(const std::string& perflib_dll,
                                              const std::string& machine) {
   ASSIGN_OR_RETURN(const PerfLibFunctions functions,
                    LoadPerfLibFunctions(perflib_dll));
-  return MakeDeadlineSource(MakePerfLibSource(functions, machine),
-                            machine.empty() ? "this machine" : machine,
-                            kDeadline);
+  ASSIGN_OR_RETURN(const OpenPerformanceData open,
+                   PerformanceDataOf(perflib_dll, machine));
+  const std::string name = machine.empty() ? "this machine" : machine;
+  return UniteSources(
+      MakeDeadlineSource(MakePerfLibSource(functions, machine), name,
+                         kDeadline),
+      MakeDeadlineSource(MakeV1Source(open, kListPatience), name, kDeadline));
 }
 
 }  // namespace

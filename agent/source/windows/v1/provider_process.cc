@@ -41,9 +41,9 @@ class ProcessPerformanceData : public PerformanceData {
     const absl::Status status = Ask(value, bytes, &answer);
     if (status.ok()) return answer;
     process_.reset();  // it may be anywhere in a provider's DLL
-    return absl::Status(
-        status.code(), absl::StrCat("the process of V1 providers, asked for \"",
-                                    value, "\": ", status.message()));
+    return absl::UnavailableError(
+        absl::StrCat("the process of V1 providers, asked for \"", value,
+                     "\": ", status.message()));
   }
 
  private:
@@ -96,7 +96,7 @@ absl::Status ServePerformanceData(PerformanceData* data, ParentPipe* parent) {
     request.resize(size);
     RETURN_IF_ERROR(parent->Read(request.data(), request.size()));
     const absl::Status status = data->Query(request, &bytes);
-    if (!status.ok()) bytes = status.message().substr(0, kMaxMessage);
+    if (!status.ok()) bytes = std::string(status.message().substr(0, kMaxMessage));
     std::string header;
     perflib::AppendBytes(
         AnswerHeader{.code = static_cast<uint32_t>(status.code()),
