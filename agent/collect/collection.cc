@@ -352,6 +352,7 @@ absl::Status Collection::TakeTick(Group& group) {
   if (group.reopening.has_value() &&
       *group.reopening <= options_.clock->Monotonic()) {
     Reopen(group);
+    if (group.is_split) return absl::OkStatus();
   }
   if (group.collector == nullptr) {
     return absl::FailedPreconditionError("there is no handle");
@@ -442,7 +443,10 @@ void Collection::Reopen(Group& group) {
     must_regroup_ = true;  // after this round of ticks
     return;
   }
-  if (!group.failing.empty() && group.failing.size() < group.queries.size()) {
+  if (group.failing.size() == group.queries.size()) {
+    SplitApart(group);
+    if (group.is_split) return;
+  } else if (!group.failing.empty()) {
     SplitOff(group);
   }
   if (!group.queries.empty()) Open(group);

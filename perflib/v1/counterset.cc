@@ -1,13 +1,9 @@
 #include "perflib/v1/counterset.h"
 
-#include <algorithm>
-#include <cstring>
-
 #include "absl/numeric/int128.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "perflib/counter_type.h"
-#include "perflib/utf16.h"
 
 namespace fleetperf::perflib {
 namespace {
@@ -106,8 +102,7 @@ class CounterList {
     const uint32_t index = definition.counter_name_title_index;
     counter.name = std::string(names_.Find(index));
     if (counter.name.empty()) counter.name = absl::StrCat("counter ", index);
-    counter.help =
-        std::string(help_.Find(definition.counter_help_title_index));
+    counter.help = std::string(help_.Find(definition.counter_help_title_index));
     return counter;
   }
 
@@ -132,13 +127,6 @@ class CounterList {
   std::vector<CounterRegistration> counters_;
   std::vector<CounterRegistration> second_values_;
 };
-
-bool HasTotal(const ParsedV1Data& data, const V1Object& object) {
-  const auto instances = data.Instances(object);
-  return std::any_of(instances.begin(), instances.end(), [&](const auto& one) {
-    return Utf8FromUtf16(data.Utf16Name(object, one)) == kAggregateInstance;
-  });
-}
 
 }  // namespace
 
@@ -175,13 +163,9 @@ absl::StatusOr<CountersetRegistration> V1Registration(const ParsedV1Data& data,
       .help = std::string(help.Find(header.object_help_title_index)),
       .provider_name = kV1ProviderName,
       .detail_level = header.detail_level,
-      .instance_type = kCountersetSingleInstance,
+      .instance_type = object.HasInstances() ? kCountersetMultipleInstances
+                                             : kCountersetSingleInstance,
       .counters = CounterList(data.Counters(object), names, help).Make()};
-  if (object.HasInstances()) {
-    registration.instance_type =
-        kCountersetMultipleInstances |
-        (HasTotal(data, object) ? kCountersetAggregate : 0);
-  }
   return registration;
 }
 

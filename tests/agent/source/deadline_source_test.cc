@@ -4,9 +4,12 @@
 #include <thread>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "perflib/registration.h"
 #include "tests/support/guids.h"
+#include "tests/support/simulated_clock.h"
 #include "tests/support/status_matchers.h"
 
 namespace fleetperf::agent {
@@ -179,14 +182,137 @@ TEST_F(DeadlineSourceTest, ClosesHandlesAfterAHangingCall) {
   events_->closed.WaitForNotification();
 }
 
-TEST_F(DeadlineSourceTest, ReportsAHangingClose) {
-  const auto source = Make(absl::Milliseconds(100));
+TEST_F(DeadlineSourceTest, AHangingCloseHarmsNoOtherCall) {
+  const auto source = Make(kLong);
   OpenHandle(*source).reset();  // waits for `release`
-  while (!absl::IsUnavailable(source->EnumerateCounterSet().status())) {
+  EXPECT_OK(source->EnumerateCounterSet());
+  EXPECT_NE(OpenHandle(*source), nullptr);
+  EXPECT_FALSE(events_->closed.HasBeenNotified());
+}
+
+TEST_F(DeadlineSourceTest, AHangingHandleHarmsNoOther) {
+  const auto source = Make(absl::Milliseconds(100));
+  const auto hanging = OpenHandle(*source);
+  EXPECT_THAT(hanging->QueryCounterInfo(),
+              StatusIs(absl::StatusCode::kDeadlineExceeded));
+  const auto other = OpenHandle(*source);
+  std::string block;
+  EXPECT_OK(other->QueryCounterData(&block));
+  EXPECT_OK(source->EnumerateCounterSet());
+}
+
+// Answers calls of QueryCounterData when the test says so.
+class SlowSource : public HangingSource {
+ public:
+  struct Calls {
+    absl::Mutex mutex;
+    int begun = 0;
+    int allowed = 0;
+  };
+  SlowSource(std::shared_ptr<Events> events, std::shared_ptr<Calls> calls)
+      : HangingSource(std::move(events)), calls_(std::move(calls)) {}
+
+  absl::StatusOr<std::unique_ptr<QueryHandle>> OpenQueryHandle() override {
+    return std::make_unique<SlowHandle>(calls_);
   }
-  EXPECT_THAT(source->EnumerateCounterSet(),
+
+ private:
+  class SlowHandle : public QueryHandle {
+   public:
+    explicit SlowHandle(std::shared_ptr<Calls> calls)
+        : calls_(std::move(calls)) {}
+    absl::Status AddCounters(
+        std::vector<perflib::CounterIdentifier>*) override {
+      return absl::OkStatus();
+    }
+    absl::Status DeleteCounters(
+        std::vector<perflib::CounterIdentifier>*) override {
+      return absl::OkStatus();
+    }
+    absl::StatusOr<std::string> QueryCounterInfo() override { return ""; }
+    absl::Status QueryCounterData(std::string* block) override {
+      absl::MutexLock lock(&calls_->mutex);
+      const int number = ++calls_->begun;
+      const auto is_allowed = [&] { return calls_->allowed >= number; };
+      calls_->mutex.Await(absl::Condition(&is_allowed));
+      *block = absl::StrCat("block ", number);
+      return absl::OkStatus();
+    }
+
+   private:
+    const std::shared_ptr<Calls> calls_;
+  };
+
+  const std::shared_ptr<Calls> calls_;
+};
+
+class PatienceTest : public DeadlineSourceTest {
+ protected:
+  PatienceTest()
+      : source_(
+            MakeDeadlineSource(std::make_unique<SlowSource>(events_, calls_),
+                               "db1", kLong, &clock_)),
+        handle_(source_->OpenQueryHandle().value()) {
+    handle_->SetPatience(absl::ZeroDuration());
+  }
+
+  // Lets the calls up to `number` return.
+  void Allow(int number) {
+    absl::MutexLock lock(&calls_->mutex);
+    calls_->allowed = number;
+  }
+  void WaitForCall(int number) {
+    absl::MutexLock lock(&calls_->mutex);
+    const auto has_begun = [&] { return calls_->begun >= number; };
+    calls_->mutex.Await(absl::Condition(&has_begun));
+  }
+  absl::StatusOr<std::string> Query() {
+    std::string block;
+    const absl::Status status = handle_->QueryCounterData(&block);
+    if (!status.ok()) return status;
+    return block;
+  }
+  // Retries while the answer is late.
+  std::string NextBlock() {
+    for (;;) {
+      const auto block = Query();
+      if (block.ok()) return *block;
+      EXPECT_TRUE(absl::IsDeadlineExceeded(block.status())) << block.status();
+    }
+  }
+
+  testing::SimulatedClock clock_;
+  const std::shared_ptr<SlowSource::Calls> calls_ =
+      std::make_shared<SlowSource::Calls>();
+  std::unique_ptr<Source> source_;
+  std::unique_ptr<QueryHandle> handle_;
+};
+
+// One block for each call, in order: none is lost, none comes twice.
+TEST_F(PatienceTest, ALateHandleReturnsTheBlockOfTheCallBefore) {
+  EXPECT_THAT(Query(), StatusIs(absl::StatusCode::kDeadlineExceeded));
+  EXPECT_TRUE(handle_->IsHanging());
+  Allow(1);
+  EXPECT_EQ(NextBlock(), "block 1");
+  WaitForCall(2);  // begun at once
+  EXPECT_THAT(Query(), StatusIs(absl::StatusCode::kDeadlineExceeded));
+  Allow(3);
+  EXPECT_EQ(NextBlock(), "block 2");
+  EXPECT_EQ(NextBlock(), "block 3");
+  Allow(100);
+}
+
+TEST_F(PatienceTest, ACallThatDoesNotReturnIsUnavailable) {
+  EXPECT_THAT(Query(), StatusIs(absl::StatusCode::kDeadlineExceeded));
+  clock_.Advance(absl::Seconds(2));
+  EXPECT_THAT(Query(), StatusIs(absl::StatusCode::kDeadlineExceeded));
+  clock_.Advance(absl::Seconds(2));
+  EXPECT_THAT(Query(),
               StatusIs(absl::StatusCode::kUnavailable,
-                       "db1 still has not answered PerfCloseQueryHandle"));
+                       "db1 has not answered PerfQueryCounterData within 4s"));
+  Allow(1);
+  EXPECT_EQ(NextBlock(), "block 1");
+  Allow(100);
 }
 
 TEST_F(DeadlineSourceTest, CanBeDestroyedWhileACallHangs) {
