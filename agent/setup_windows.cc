@@ -15,6 +15,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "agent/setup.h"
+#include "agent/source/windows/v1/provider_process.h"
 #include "base/access_windows.h"
 #include "base/files.h"
 #include "base/native_path.h"
@@ -454,6 +455,17 @@ absl::Status Remove() {
   return absl::OkStatus();
 }
 
+// The argument of the command that ServeProviders is.
+std::string provider_dll;
+
+absl::Status ServeProviders() {
+  ASSIGN_OR_RETURN(const auto parent, ParentPipe::Open());
+  ASSIGN_OR_RETURN(const RegistryFunctions functions,
+                   LoadRegistryFunctions(provider_dll));
+  const auto data = MakeRegistryPerformanceData(functions, "");
+  return ServePerformanceData(data.get(), parent.get());
+}
+
 }  // namespace
 
 std::vector<DaemonCommand> SetupCommands() {
@@ -463,7 +475,13 @@ std::vector<DaemonCommand> SetupCommands() {
           {.name = "remove",
            .help = "Stop the service and remove it",
            .run = [](const std::string&) { return Remove(); },
-           .needs_config = false}};
+           .needs_config = false},
+          {.name = kProviderProcessCommand,
+           .help = "Read counters of PerfLib V1; used by the agent itself",
+           .run = [](const std::string&) { return ServeProviders(); },
+           .needs_config = false,
+           .arguments = {{"DLL", "The DLL in place of Windows' advapi32.dll",
+                          &provider_dll}}}};
 }
 
 }  // namespace fleetperf::agent

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <filesystem>
@@ -20,6 +21,8 @@ extern char** environ;
 
 namespace fleetperf {
 namespace {
+
+constexpr absl::Duration kLongestPoll = absl::Hours(1);
 
 // Owns a file descriptor.
 class Descriptor {
@@ -95,13 +98,14 @@ class LinuxChild : public ChildProcess {
     const absl::Duration end = clock.Monotonic() + timeout;
     while (size > 0) {
       pollfd ready = {.fd = output_.get(), .events = POLLIN, .revents = 0};
-      const absl::Duration left = end - clock.Monotonic();
+      const absl::Duration left =
+          std::min(end - clock.Monotonic(), kLongestPoll);
       if (left <= absl::ZeroDuration()) return TimedOut(timeout);
       const int events = poll(
           &ready, 1, static_cast<int>(absl::ToInt64Milliseconds(left)) + 1);
       if (events < 0 && errno == EINTR) continue;
       if (events < 0) return StatusFromErrno(errno, "poll");
-      if (events == 0) return TimedOut(timeout);
+      if (events == 0) continue;
       const ssize_t count = read(output_.get(), bytes, size);
       if (count < 0 && errno == EINTR) continue;
       if (count < 0) return StatusFromErrno(errno, "read from a pipe");

@@ -19,6 +19,8 @@ namespace {
 // single reads.
 constexpr DWORD kPipeBuffer = 64 << 10;
 
+constexpr absl::Duration kLongestWait = absl::Hours(1);
+
 // Owns a handle.
 class Handle {
  public:
@@ -177,8 +179,8 @@ class WindowsChild : public ChildProcess {
           GetLastError() != ERROR_IO_PENDING) {
         return Ended();
       }
-      const absl::Duration left =
-          std::max(end - clock.Monotonic(), absl::ZeroDuration());
+      const absl::Duration left = std::clamp(
+          end - clock.Monotonic(), absl::ZeroDuration(), kLongestWait);
       const bool in_time =
           WaitForSingleObject(
               done_.get(),

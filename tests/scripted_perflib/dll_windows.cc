@@ -5,6 +5,7 @@
 #include "base/files.h"
 #include "base/wide_windows.h"
 #include "tests/scripted_perflib/scripted_perflib.h"
+#include "tests/scripted_perflib/scripted_registry.h"
 
 BOOL WINAPI DllMain(HINSTANCE dll, DWORD reason, void*) {
   if (reason != DLL_PROCESS_ATTACH) return TRUE;
@@ -14,7 +15,8 @@ BOOL WINAPI DllMain(HINSTANCE dll, DWORD reason, void*) {
   scenario_path.replace(scenario_path.rfind('.'), std::string::npos, ".json");
   const auto json = fleetperf::ReadFile(scenario_path);
   if (!json.ok()) return FALSE;
-  fleetperf::testing::ScriptedPerfLib::Instance().Play(
-      fleetperf::testing::ParseScenario(*json));
+  const auto scenario = fleetperf::testing::ParseScenario(*json);
+  fleetperf::testing::ScriptedPerfLib::Instance().Play(scenario);
+  fleetperf::testing::ScriptedRegistry::Instance().Play(scenario);
   return TRUE;
 }

@@ -55,3 +55,20 @@ uint32_t PerfQueryCounterData(void* handle, void* block, uint32_t size,
   return ScriptedPerfLib::Instance().QueryCounterData(handle, block, size,
                                                       actual);
 }
+
+namespace fleetperf::testing {
+
+agent::PerfLibFunctions ScriptedPerfLibFunctions() {
+  return {.enumerate_counter_set = PerfEnumerateCounterSet,
+          .enumerate_counter_set_instances = PerfEnumerateCounterSetInstances,
+          .query_counter_set_registration_info =
+              PerfQueryCounterSetRegistrationInfo,
+          .open_query_handle = PerfOpenQueryHandle,
+          .close_query_handle = PerfCloseQueryHandle,
+          .add_counters = PerfAddCounters,
+          .delete_counters = PerfDeleteCounters,
+          .query_counter_info = PerfQueryCounterInfo,
+          .query_counter_data = PerfQueryCounterData};
+}
+
+}  // namespace fleetperf::testing

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "agent/source/windows/perflib_functions.h"
 #include "perflib/guid.h"
 
 extern "C" uint32_t PerfEnumerateCounterSet(const char16_t* machine,
@@ -27,5 +28,12 @@ extern "C" uint32_t PerfQueryCounterInfo(void* handle, void* identifiers,
                                          uint32_t size, uint32_t* actual);
 extern "C" uint32_t PerfQueryCounterData(void* handle, void* block,
                                          uint32_t size, uint32_t* actual);
+
+namespace fleetperf::testing {
+
+// Returns the nine functions above.
+agent::PerfLibFunctions ScriptedPerfLibFunctions();
+
+}  // namespace fleetperf::testing
 
 #endif  // FLEETPERF_TESTS_SCRIPTED_PERFLIB_EXPORTS_H_

@@ -87,6 +87,29 @@ ScriptedCounterset CountersetOf(const json& from) {
   return counterset;
 }
 
+ScriptedV1Object V1ObjectOf(const json& from) {
+  ScriptedV1Object object;
+  object.index = from.at("index");
+  object.name = from.at("name");
+  object.hangs = from.value("hangs", false);
+  object.crashes = from.value("crashes", false);
+  for (const json& corruption : from.value("corrupt", json::array())) {
+    object.corruptions[corruption.at("offset")] = corruption.at("value");
+  }
+  for (const json& counter : from.at("counters")) {
+    object.counters.push_back({.index = counter.at("index"),
+                               .name = counter.at("name"),
+                               .type = TypeOf(counter.at("type")),
+                               .size = counter.value("size", 8u),
+                               .value = ValueOf(counter)});
+  }
+  object.has_instances = from.contains("instances");
+  for (const json& instance : from.value("instances", json::array())) {
+    object.instances.push_back(InstanceOf(instance));
+  }
+  return object;
+}
+
 ScriptedMachine MachineOf(const json& from) {
   ScriptedMachine machine;
   machine.errors = from.value("errors", machine.errors);
@@ -99,6 +122,9 @@ ScriptedMachine MachineOf(const json& from) {
   }
   for (const json& counterset : from.value("countersets", json::array())) {
     machine.countersets.push_back(CountersetOf(counterset));
+  }
+  for (const json& object : from.value("v1", json::array())) {
+    machine.v1.push_back(V1ObjectOf(object));
   }
   return machine;
 }

@@ -20,7 +20,22 @@
 //                       "value": 100, "per_second": 2500000}],
 //         "instances": [{"name": "0,0", "id": 0, "from": 0, "until": 9,
 //                        "values": {"0": {"value": 1, "per_second": 2}}}]
-//      }]}}}
+//      }],
+//      "v1": [{                            // objects of PerfLib V1
+//         "index": 234, "name": "PhysicalDisk",
+//         "hangs": true,                   // a read never returns
+//         "crashes": true,                 // a read ends the process
+//         "corrupt": [{"offset": 4, "value": 7}],  // a u32 of the object
+//         "counters": [{"index": 200, "name": "% Disk Time",
+//                       "type": "PERF_100NSEC_TIMER", "size": 8,
+//                       "value": 100, "per_second": 2500000}],
+//         "instances": [{"name": "0 C:", "from": 0, "until": 9,
+//                        "values": {"0": {"value": 1}}}]}]  // by position
+//      }}}
+//
+// An object without "instances" has one block. The ticks of V1 are the reads of
+// the process. The errors of V1 are those of RegQueryValueEx and
+// RegConnectRegistry.
 //
 // A raw value is `value` and `per_second` for each second since 2020 by the
 // block's PerfTime100NSec, so that a timer's percentage is exact whenever it is
@@ -73,6 +88,25 @@ struct ScriptedCounterset {
   std::vector<ScriptedInstance> instances;
 };
 
+struct ScriptedV1Counter {
+  uint32_t index = 0;
+  std::string name;
+  uint32_t type = 0;
+  uint32_t size = 8;  // bytes
+  ScriptedValue value;
+};
+
+struct ScriptedV1Object {
+  uint32_t index = 0;
+  std::string name;
+  bool hangs = false;
+  bool crashes = false;
+  std::map<size_t, uint32_t> corruptions;  // by offset
+  std::vector<ScriptedV1Counter> counters;
+  bool has_instances = false;
+  std::vector<ScriptedInstance> instances;
+};
+
 struct ScriptedCorruption {
   uint64_t tick = 0;
   size_t offset = 0;
@@ -85,6 +119,7 @@ struct ScriptedMachine {
   bool grows = false;
   std::vector<ScriptedCorruption> corruptions;
   std::vector<ScriptedCounterset> countersets;
+  std::vector<ScriptedV1Object> v1;
 };
 
 struct Scenario {

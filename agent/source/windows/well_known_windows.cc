@@ -8,29 +8,21 @@
 namespace fleetperf::agent {
 namespace {
 
+// Countersets of V1 are missing together, or because of their own provider.
+constexpr char kNoV1[] =
+    "Its V1 provider did not answer, or is disabled: compare perfmon, look for "
+    "\"Disable Performance Counters\" in the provider's registry key, and mend "
+    "the name tables with: lodctr /R";
+
 constexpr WellKnownCounterset kPerfLib[] = {
-    {"Processor",
-     "It is a PerfLib V1 counterset, which the V2 API cannot read: Processor "
-     "Information has the same, and more."},
-    {"Process",
-     "It is a PerfLib V1 counterset, which the V2 API cannot read: Process V2 "
-     "has the same, where Windows has it."},
-    {"Process V2", "It needs Windows 11 or Server 2022."},
-    {"Thread", "It is a PerfLib V1 counterset, which the V2 API cannot read."},
-    {"System", "It is a PerfLib V1 counterset, which the V2 API cannot read."},
-    {"Memory", "It is a PerfLib V1 counterset, which the V2 API cannot read."},
-    {"Paging File",
-     "It is a PerfLib V1 counterset, which the V2 API cannot read."},
-    {"PhysicalDisk",
-     "It is a PerfLib V1 counterset, which the V2 API cannot read: FileSystem "
-     "Disk Activity counts bytes, where Windows has it."},
-    {"LogicalDisk",
-     "It is a PerfLib V1 counterset, which the V2 API cannot read: FileSystem "
-     "Disk Activity counts bytes, where Windows has it."},
-    {"Network Interface",
-     "It is a PerfLib V1 counterset, which the V2 API cannot read: Network "
-     "Adapter has nearly the same, where Windows has it."},
-    {"TCPv4", "It is a PerfLib V1 counterset, which the V2 API cannot read."},
+    {"Process V2", kNoV1},
+    {"System", kNoV1},
+    {"Memory", kNoV1},
+    {"Paging File", kNoV1},
+    {"PhysicalDisk", kNoV1},
+    {"LogicalDisk", kNoV1},
+    {"Network Interface", kNoV1},
+    {"TCPv4", kNoV1},
 };
 
 }  // namespace

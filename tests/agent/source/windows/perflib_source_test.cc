@@ -51,19 +51,6 @@ constexpr char kScenario[] = R"json({"machines": {
                    "name": "Available Bytes", "value": 4096}]}]}
 }})json";
 
-PerfLibFunctions ScriptedFunctions() {
-  return {.enumerate_counter_set = PerfEnumerateCounterSet,
-          .enumerate_counter_set_instances = PerfEnumerateCounterSetInstances,
-          .query_counter_set_registration_info =
-              PerfQueryCounterSetRegistrationInfo,
-          .open_query_handle = PerfOpenQueryHandle,
-          .close_query_handle = PerfCloseQueryHandle,
-          .add_counters = PerfAddCounters,
-          .delete_counters = PerfDeleteCounters,
-          .query_counter_info = PerfQueryCounterInfo,
-          .query_counter_data = PerfQueryCounterData};
-}
-
 class PerfLibSourceTest : public ::testing::Test {
  protected:
   PerfLibSourceTest() { Play(kScenario); }
@@ -72,7 +59,7 @@ class PerfLibSourceTest : public ::testing::Test {
     testing::ScriptedPerfLib::Instance().Play(testing::ParseScenario(scenario));
   }
   static std::unique_ptr<Source> Open(const std::string& machine = "") {
-    return MakePerfLibSource(ScriptedFunctions(), machine);
+    return MakePerfLibSource(testing::ScriptedPerfLibFunctions(), machine);
   }
   // Opens a handle of this machine with one query.
   static std::unique_ptr<QueryHandle> OpenHandle(
@@ -145,7 +132,7 @@ TEST_F(PerfLibSourceTest, ListsOwnCountersetsIfARemoteMachineHasTooMany) {
   static std::vector<uint32_t>* const sizes = new std::vector<uint32_t>;
   static uint32_t present;
   sizes->clear();
-  PerfLibFunctions functions = ScriptedFunctions();
+  PerfLibFunctions functions = testing::ScriptedPerfLibFunctions();
   functions.enumerate_counter_set = [](const char16_t* machine,
                                        perflib::Guid* guids, uint32_t count,
                                        uint32_t* actual) -> uint32_t {
@@ -174,7 +161,7 @@ TEST_F(PerfLibSourceTest, ListsOwnCountersetsIfARemoteMachineHasTooMany) {
 TEST_F(PerfLibSourceTest, AllocatesWhatIsRequired) {
   static std::vector<uint32_t>* const sizes = new std::vector<uint32_t>;
   sizes->clear();
-  PerfLibFunctions functions = ScriptedFunctions();
+  PerfLibFunctions functions = testing::ScriptedPerfLibFunctions();
   functions.query_counter_data = [](void*, void*, uint32_t size,
                                     uint32_t* actual) {
     sizes->push_back(size);
@@ -385,7 +372,7 @@ TEST_F(PerfLibSourceTest, NamesMissingFunctions) {
               is_missing("PerfQueryCounterSetRegistrationInfo"));
   EXPECT_THAT(source->OpenQueryHandle(), is_missing("PerfOpenQueryHandle"));
 
-  PerfLibFunctions functions = ScriptedFunctions();
+  PerfLibFunctions functions = testing::ScriptedPerfLibFunctions();
   functions.add_counters = nullptr;
   functions.delete_counters = nullptr;
   functions.query_counter_info = nullptr;
@@ -403,7 +390,7 @@ TEST_F(PerfLibSourceTest, NamesMissingFunctions) {
 }
 
 TEST_F(PerfLibSourceTest, RejectsSizesBeyondTheBuffer) {
-  PerfLibFunctions functions = ScriptedFunctions();
+  PerfLibFunctions functions = testing::ScriptedPerfLibFunctions();
   functions.enumerate_counter_set = [](const char16_t*, perflib::Guid*,
                                        uint32_t count, uint32_t* actual) {
     *actual = count + 1;

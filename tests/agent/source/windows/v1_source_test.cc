@@ -1,0 +1,466 @@
+// The source of PerfLib V1 over a scripted registry. On Windows and under Wine,
+// the same functions are exported by a DLL.
+
+#include "agent/source/windows/v1/v1_source.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "agent/source/united_source.h"
+#include "agent/source/windows/perflib_source.h"
+#include "agent/source/windows/v1/provider_process.h"
+#include "base/child_process.h"
+#include "base/files.h"
+#include "perflib/block_reader.h"
+#include "perflib/counter_type.h"
+#include "perflib/registration.h"
+#include "perflib/v1/counterset.h"
+#include "tests/scripted_perflib/exports.h"
+#include "tests/scripted_perflib/scripted_perflib.h"
+#include "tests/scripted_perflib/scripted_registry.h"
+#include "tests/support/status_matchers.h"
+#include "tests/support/temp_directory.h"
+
+namespace fleetperf::agent {
+namespace {
+
+using nlohmann::json;
+using perflib::CounterIdentifier;
+using perflib::Guid;
+using perflib::HeaderType;
+using perflib::RegistrationRequest;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using testing::ScriptedRegistry;
+using ::testing::SizeIs;
+using testing::StatusIs;
+using ::testing::UnorderedElementsAre;
+
+json Memory() {
+  return {{"index", 4},
+          {"name", "Memory"},
+          {"counters",
+           {{{"index", 24},
+             {"name", "Available Bytes"},
+             {"type", "PERF_COUNTER_LARGE_RAWCOUNT"},
+             {"value", 4096}}}}};
+}
+
+json Process() {
+  return {{"index", 230},
+          {"name", "Process"},
+          {"counters",
+           {{{"index", 6},
+             {"name", "% Processor Time"},
+             {"type", "PERF_100NSEC_TIMER"}},
+            {{"index", 784},
+             {"name", "ID Process"},
+             {"type", "PERF_COUNTER_RAWCOUNT"},
+             {"size", 4}}}},
+          {"instances",
+           {{{"name", "cmd"},
+             {"values", {{"0", {{"value", 11}}}, {"1", {{"value", 100}}}}}},
+            {{"name", "cmd"},
+             {"values", {{"0", {{"value", 22}}}, {"1", {{"value", 200}}}}}},
+            {{"name", "_Total"}, {"values", {{"0", {{"value", 33}}}}}}}}};
+}
+
+// A counterset of V2.
+json Numbers() {
+  return {{"guid", "{0000005e-0000-0000-0000-000000000000}"},
+          {"name", "Numbers"},
+          {"counters",
+           {{{"id", 1},
+             {"type", "PERF_COUNTER_LARGE_RAWCOUNT"},
+             {"name", "Number"},
+             {"value", 5}}}}};
+}
+
+const Guid kMemory = perflib::V1CountersetGuid("Memory");
+const Guid kProcess = perflib::V1CountersetGuid("Process");
+const Guid kProcessV2 = perflib::V1CountersetGuid("Process V2");
+
+class V1SourceTest : public ::testing::Test {
+ protected:
+  static void Play(const json& machines) {
+    const auto scenario =
+        testing::ParseScenario(json{{"machines", machines}}.dump());
+    ScriptedRegistry::Instance().Play(scenario);
+    testing::ScriptedPerfLib::Instance().Play(scenario);
+  }
+  static void PlayObjects(const std::vector<json>& objects) {
+    Play({{"", {{"v1", objects}}}});
+  }
+
+  static std::unique_ptr<Source> Open(const std::string& machine = "") {
+    return MakeV1Source(
+        [machine] {
+          return MakeRegistryPerformanceData(
+              testing::ScriptedRegistryFunctions(), machine);
+        },
+        absl::InfiniteDuration());
+  }
+
+  static std::vector<std::string> Names(Source& source) {
+    std::vector<std::string> names;
+    const auto guids = source.EnumerateCounterSet();
+    EXPECT_OK(guids);
+    for (const Guid& guid : guids.value_or(std::vector<Guid>())) {
+      names.push_back(NameOf(source, guid));
+    }
+    return names;
+  }
+  static std::string NameOf(Source& source, const Guid& guid) {
+    return perflib::ReadString(
+               source
+                   .QueryCounterSetRegistrationInfo(
+                       guid, RegistrationRequest::kCountersetEnglishName, 0)
+                   .value())
+        .value();
+  }
+
+  static std::unique_ptr<QueryHandle> Handle(
+      Source& source, const std::vector<CounterIdentifier>& identifiers) {
+    auto handle = source.OpenQueryHandle().value();
+    auto added = identifiers;
+    EXPECT_OK(handle->AddCounters(&added));
+    for (const auto& one : added) EXPECT_EQ(one.status, 0);
+    return handle;
+  }
+
+  // Returns "name:id=value,value ..." of a result.
+  std::string Text(size_t result) const {
+    const perflib::QueryResult& found = block_.results[result];
+    std::string text;
+    const auto values = block_.Values(found);
+    const auto instances = block_.Instances(found);
+    const size_t rows = instances.empty() ? 1 : instances.size();
+    for (size_t row = 0; row < rows; ++row) {
+      if (!instances.empty()) {
+        absl::StrAppend(&text, row > 0 ? " " : "", block_.Name(instances[row]),
+                        ":", instances[row].instance_id, "=");
+      }
+      const size_t columns = values.size() / rows;
+      for (size_t i = 0; i < columns; ++i) {
+        absl::StrAppend(&text, i > 0 ? "," : "", values[row * columns + i]);
+      }
+    }
+    return text;
+  }
+
+  void Read(QueryHandle& handle) {
+    ASSERT_OK(handle.QueryCounterData(&bytes_));
+    perflib::ReadBlock(bytes_, &block_);
+    ASSERT_EQ(block_.defect_count, 0);
+  }
+
+  std::string bytes_;
+  perflib::ParsedBlock block_;
+};
+
+TEST_F(V1SourceTest, ListsObjectsWithRegistrations) {
+  PlayObjects({Memory(), Process()});
+  const auto source = Open();
+  EXPECT_THAT(Names(*source),
+              UnorderedElementsAre("Memory", "Process", "Process V2"));
+  EXPECT_THAT(source->Problems(), IsEmpty());
+  const auto info = perflib::ReadCountersetStruct(
+      source
+          ->QueryCounterSetRegistrationInfo(
+              kProcess, RegistrationRequest::kCountersetStruct, 0)
+          .value());
+  ASSERT_OK(info);
+  EXPECT_TRUE(info->HasInstances());
+  EXPECT_THAT(info->counters, SizeIs(2));
+  EXPECT_THAT(source->QueryCounterSetRegistrationInfo(
+                  Guid(), RegistrationRequest::kCountersetStruct, 0),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("4200")));
+}
+
+TEST_F(V1SourceTest, AnswersQueriesInBlocks) {
+  PlayObjects({Memory(), Process()});
+  const auto source = Open();
+  Names(*source);
+  const auto handle = Handle(
+      *source, {{.counterset = kMemory},
+                {.counterset = kProcess, .instance = "*"},
+                {.counterset = kProcess, .counter_id = 1, .instance = "*"},
+                {.counterset = kProcess, .instance = "_Total"}});
+  Read(*handle);
+  ASSERT_THAT(block_.results, SizeIs(4));
+  EXPECT_EQ(block_.results[0].type, HeaderType::kMultipleCounters);
+  EXPECT_EQ(Text(0), "4096");
+  EXPECT_EQ(block_.results[1].type, HeaderType::kCounterset);
+  EXPECT_EQ(Text(1), "cmd:100=11,100 cmd:200=22,200 _Total:0=33,0");
+  EXPECT_EQ(block_.results[2].type, HeaderType::kMultipleInstances);
+  EXPECT_EQ(Text(2), "cmd:100=100 cmd:200=200 _Total:0=0");
+  EXPECT_EQ(Text(3), "_Total:0=33,0");
+  EXPECT_EQ(block_.header.perf_freq, 10'000'000);
+  EXPECT_GT(block_.header.perf_time_100nsec, 0);
+  // Only the objects of the queries are read.
+  EXPECT_EQ(ScriptedRegistry::Instance().reads().back(), "4 230");
+}
+
+TEST_F(V1SourceTest, ServesProcessesUnderTheNamesOfProcessV2) {
+  PlayObjects({Process()});
+  const auto source = Open();
+  Names(*source);
+  const auto handle =
+      Handle(*source, {{.counterset = kProcessV2, .instance = "*"}});
+  Read(*handle);
+  EXPECT_EQ(Text(0), "cmd:100:100=11,100 cmd:200:200=22,200 _Total:0=33,0");
+  const auto instances = perflib::ReadInstanceList(
+      source->EnumerateCounterSetInstances(kProcessV2).value());
+  EXPECT_THAT(*instances, ElementsAre(perflib::InstanceName{"cmd:100", 100},
+                                      perflib::InstanceName{"cmd:200", 200},
+                                      perflib::InstanceName{"_Total", 0}));
+}
+
+TEST_F(V1SourceTest, RefusesIdentifiersAsPerfLibDoes) {
+  PlayObjects({Memory(), Process()});
+  const auto source = Open();
+  Names(*source);
+  const auto handle = source->OpenQueryHandle().value();
+  std::vector<CounterIdentifier> identifiers = {
+      {.counterset = Guid()},
+      {.counterset = kMemory, .counter_id = 7},
+      {.counterset = kMemory, .instance = "*"},
+      {.counterset = kMemory},
+      {.counterset = kMemory}};
+  ASSERT_OK(handle->AddCounters(&identifiers));
+  std::vector<uint32_t> statuses;
+  for (const auto& one : identifiers) statuses.push_back(one.status);
+  EXPECT_THAT(statuses, ElementsAre(4200, 4202, 87, 0, 183));
+  EXPECT_THAT(perflib::ReadCounterIdentifiers(*handle->QueryCounterInfo()),
+              testing::IsOkAndHolds(SizeIs(1)));
+}
+
+TEST_F(V1SourceTest, AbsentObjectsHaveNoData) {
+  PlayObjects({Memory(), Process()});
+  const auto source = Open();
+  Names(*source);
+  const auto handle = Handle(
+      *source,
+      {{.counterset = kMemory}, {.counterset = kProcess, .instance = "*"}});
+  PlayObjects({Memory()});  // its service has stopped
+  Read(*handle);
+  EXPECT_EQ(Text(0), "4096");
+  EXPECT_EQ(block_.results[1].type, HeaderType::kErrorReturn);
+  EXPECT_EQ(block_.results[1].status, 232);  // ERROR_NO_DATA
+}
+
+// Any size of an object may lie: its own result fails, and those of objects
+// whose place is certain do not.
+TEST_F(V1SourceTest, LyingObjectsFailAlone) {
+  for (const size_t offset : {4, 8, 32, 40, 64, 144, 160, 164}) {
+    json liar = Process();
+    liar["corrupt"] =
+        json::array({{{"offset", offset}, {"value", 0x7FFFFFFF}}});
+    PlayObjects({Memory(), Process()});
+    const auto source = Open();
+    Names(*source);
+    const auto handle = Handle(
+        *source,
+        {{.counterset = kProcess, .instance = "*"}, {.counterset = kMemory}});
+    PlayObjects({liar, Memory()});
+    Read(*handle);
+    EXPECT_EQ(block_.results[0].type, HeaderType::kErrorReturn) << offset;
+    EXPECT_EQ(block_.results[0].status, 13) << offset;  // ERROR_INVALID_DATA
+    EXPECT_EQ(Text(1), "4096") << offset;
+  }
+}
+
+TEST_F(V1SourceTest, ChangedCountersGetANewRegistration) {
+  PlayObjects({Memory()});
+  const auto source = Open();
+  Names(*source);
+  const auto handle = Handle(*source, {{.counterset = kMemory}});
+  json changed = Memory();
+  changed["counters"][0]["type"] = "PERF_COUNTER_BULK_COUNT";
+  PlayObjects({changed});
+  Read(*handle);
+  EXPECT_EQ(block_.results[0].status, 232);
+  const auto info = perflib::ReadCountersetStruct(
+      source
+          ->QueryCounterSetRegistrationInfo(
+              kMemory, RegistrationRequest::kCountersetStruct, 0)
+          .value());
+  EXPECT_EQ(info->counters[0].type,
+            perflib::FindCounterTypeByName("PERF_COUNTER_BULK_COUNT")->type);
+  Read(*Handle(*source, {{.counterset = kMemory}}));
+  EXPECT_EQ(Text(0), "4096");
+}
+
+TEST_F(V1SourceTest, ReadsValuesLargerThanTheFirstBuffer) {
+  json many = Process();
+  for (int i = 0; i < 5000; ++i) {
+    many["instances"].push_back({{"name", absl::StrCat("process ", i)}});
+  }
+  PlayObjects({many});
+  const auto source = Open();
+  Names(*source);
+  Read(*Handle(*source, {{.counterset = kProcess, .instance = "*"}}));
+  EXPECT_EQ(block_.results[0].instances.count, 5003);
+}
+
+TEST_F(V1SourceTest, ReadsRemoteMachines) {
+  Play({{"db1", {{"v1", json::array({Memory()})}}},
+        {"closed", {{"errors", {{"RegConnectRegistry", 5}}}}}});
+  const auto source = Open("db1");
+  EXPECT_THAT(Names(*source), ElementsAre("Memory"));
+  Read(*Handle(*source, {{.counterset = kMemory}}));
+  EXPECT_EQ(Text(0), "4096");
+  EXPECT_THAT(Open("closed")->EnumerateCounterSet(),
+              StatusIs(absl::StatusCode::kPermissionDenied,
+                       AllOf(HasSubstr("RegConnectRegistry of closed"),
+                             HasSubstr("Performance Monitor Users"))));
+  EXPECT_THAT(Open("absent")->EnumerateCounterSet(),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("(53)")));
+}
+
+// A counterset that both interfaces have is read by V2.
+TEST_F(V1SourceTest, StandsBesideV2) {
+  json numbers = Memory();
+  numbers["index"] = 900;
+  numbers["name"] = "numbers";
+  Play({{"",
+         {{"v1", json::array({Memory(), numbers})},
+          {"countersets", json::array({Numbers()})}}}});
+  const auto source = UniteSources(
+      MakePerfLibSource(testing::ScriptedPerfLibFunctions(), ""), Open());
+  EXPECT_THAT(Names(*source), UnorderedElementsAre("Numbers", "Memory"));
+  const Guid v2 = {.data1 = 0x5e};
+  EXPECT_NE(source->HandleGroup(v2), source->HandleGroup(kMemory));
+  Read(*Handle(*source, {{.counterset = kMemory}}));
+  EXPECT_EQ(Text(0), "4096");
+  Read(*Handle(*source, {{.counterset = v2}}));
+  EXPECT_EQ(Text(0), "5");
+
+  // One interface may be missing.
+  Play({{"",
+         {{"errors", {{"PerfEnumerateCounterSet", 5}}},
+          {"v1", json::array({Memory()})}}}});
+  const auto only_v1 = UniteSources(
+      MakePerfLibSource(testing::ScriptedPerfLibFunctions(), ""), Open());
+  EXPECT_THAT(Names(*only_v1), ElementsAre("Memory"));
+  EXPECT_THAT(only_v1->Problems(),
+              ElementsAre(HasSubstr("PerfEnumerateCounterSet")));
+}
+
+// The providers of these tests run in a process that may hang or crash.
+class ProviderProcessTest : public V1SourceTest {
+ protected:
+  std::vector<std::string> Command(const std::vector<json>& objects) {
+    const std::string script = directory_.File("script.json");
+    EXPECT_OK(WriteFile(script,
+                        json{{"machines", {{"", {{"v1", objects}}}}}}.dump()));
+    const std::string self = ExecutablePath().value();
+    const std::string folder = self.substr(0, self.find_last_of("/\\"));
+    const std::string suffix =
+        self.substr(self.size() - 4) == ".exe" ? ".exe" : "";
+    return {absl::StrCat(folder, "/scripted_provider_process", suffix), script};
+  }
+  std::unique_ptr<Source> OpenProcess(const std::vector<json>& objects,
+                                      absl::Duration timeout) {
+    return MakeV1Source(
+        [command = Command(objects), timeout] {
+          return MakeProcessPerformanceData(command, timeout);
+        },
+        absl::InfiniteDuration());
+  }
+
+  testing::TempDirectory directory_;
+};
+
+TEST_F(ProviderProcessTest, AnswersAsTheRegistryDoes) {
+  const auto source =
+      OpenProcess({Memory(), Process()}, absl::InfiniteDuration());
+  EXPECT_THAT(Names(*source),
+              UnorderedElementsAre("Memory", "Process", "Process V2"));
+  const auto handle = Handle(
+      *source,
+      {{.counterset = kMemory}, {.counterset = kProcess, .instance = "*"}});
+  for (int i = 0; i < 3; ++i) {
+    Read(*handle);
+    EXPECT_EQ(Text(0), "4096");
+    EXPECT_EQ(Text(1), "cmd:100=11,100 cmd:200=22,200 _Total:0=33,0");
+  }
+}
+
+TEST_F(ProviderProcessTest, ErrorsOfTheChildReachTheParent) {
+  const auto data =
+      MakeProcessPerformanceData(Command({Memory()}), absl::InfiniteDuration());
+  std::string bytes;
+  EXPECT_THAT(
+      data->Query("Help 009", &bytes),
+      StatusIs(absl::StatusCode::kNotFound, HasSubstr("RegQueryValueEx")));
+  EXPECT_OK(data->Query("4", &bytes));  // the child still answers
+}
+
+TEST_F(ProviderProcessTest, ACrashCostsOneQueryAndTheNextStartsAnotherChild) {
+  json crashing = Process();
+  crashing["crashes"] = true;
+  const auto data = MakeProcessPerformanceData(Command({Memory(), crashing}),
+                                               absl::InfiniteDuration());
+  std::string bytes;
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_OK(data->Query("4", &bytes));
+    EXPECT_THAT(data->Query("230", &bytes),
+                StatusIs(absl::StatusCode::kUnavailable,
+                         AllOf(HasSubstr("asked for \"230\": the process"),
+                               ::testing::AnyOf(HasSubstr("status 3"),
+                                                HasSubstr("0x00000003")))));
+  }
+}
+
+TEST_F(ProviderProcessTest, AHangingChildIsEnded) {
+  json hanging = Process();
+  hanging["hangs"] = true;
+  const auto data = MakeProcessPerformanceData(Command({Memory(), hanging}),
+                                               absl::Milliseconds(300));
+  std::string bytes;
+  EXPECT_THAT(
+      data->Query("230", &bytes),
+      StatusIs(absl::StatusCode::kUnavailable, HasSubstr("no answer within")));
+}
+
+TEST_F(ProviderProcessTest, AMissingExecutableIsNamed) {
+  const auto data =
+      MakeProcessPerformanceData({"/no/such/file"}, absl::Seconds(1));
+  std::string bytes;
+  EXPECT_THAT(data->Query("4", &bytes), StatusIs(absl::StatusCode::kNotFound,
+                                                 HasSubstr("/no/such/file")));
+}
+
+// If one provider crashes the list, the well-known objects are read one by one,
+// and those that the plan names.
+TEST_F(ProviderProcessTest, OneCrashingProviderHidesNoOther) {
+  json crashing = Process();
+  crashing["crashes"] = true;
+  json own = Memory();
+  own["index"] = 5000;
+  own["name"] = "My Service";
+  const auto source =
+      OpenProcess({Memory(), crashing, own}, absl::InfiniteDuration());
+  std::vector<PlannedQuery> plan = {{.counterset = "My Service"}};
+  source->DefineCounters(&plan);
+  EXPECT_THAT(Names(*source), UnorderedElementsAre("Memory", "My Service"));
+  EXPECT_THAT(source->Problems(),
+              AllOf(Contains(HasSubstr("cannot list its countersets")),
+                    Contains(HasSubstr("counterset \"Process\":")),
+                    Not(Contains(HasSubstr("\"Memory\"")))));
+}
+
+}  // namespace
+}  // namespace fleetperf::agent
