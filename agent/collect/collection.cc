@@ -148,8 +148,11 @@ void Collection::FindCountersets() {
     next_search_ = options_.clock->Monotonic() + search_backoff_.Next();
     return;
   }
-  search_backoff_.Reset();
-  next_search_ = options_.clock->Monotonic() + kSearchInterval;
+  // Countersets that are missing now may be there soon.
+  const bool is_complete = options_.source->Problems().empty();
+  if (is_complete) search_backoff_.Reset();
+  next_search_ = options_.clock->Monotonic() +
+                 (is_complete ? kSearchInterval : search_backoff_.Next());
   ReloadChangedRegistrations();
   if (found->empty() && was_ok) return;
   absl::MutexLock lock(&mutex_);

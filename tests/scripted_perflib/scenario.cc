@@ -91,8 +91,9 @@ ScriptedV1Object V1ObjectOf(const json& from) {
   ScriptedV1Object object;
   object.index = from.at("index");
   object.name = from.at("name");
-  object.hangs = from.value("hangs", false);
-  object.crashes = from.value("crashes", false);
+  object.hangs_from = from.value("hangs_from", UINT64_MAX);
+  object.crashes_from = from.value("crashes_from", UINT64_MAX);
+  object.corrupt_from = from.value("corrupt_from", uint64_t{0});
   for (const json& corruption : from.value("corrupt", json::array())) {
     object.corruptions[corruption.at("offset")] = corruption.at("value");
   }

@@ -23,8 +23,9 @@
 //      }],
 //      "v1": [{                            // objects of PerfLib V1
 //         "index": 234, "name": "PhysicalDisk",
-//         "hangs": true,                   // a read never returns
-//         "crashes": true,                 // a read ends the process
+//         "hangs_from": 5,                 // reads that never return
+//         "crashes_from": 5,               // reads that end the process
+//         "corrupt_from": 5,
 //         "corrupt": [{"offset": 4, "value": 7}],  // a u32 of the object
 //         "counters": [{"index": 200, "name": "% Disk Time",
 //                       "type": "PERF_100NSEC_TIMER", "size": 8,
@@ -34,7 +35,7 @@
 //      }}}
 //
 // An object without "instances" has one block. The ticks of V1 are the reads of
-// the process. The errors of V1 are those of RegQueryValueEx and
+// the object in its process. The errors of V1 are those of RegQueryValueEx and
 // RegConnectRegistry.
 //
 // A raw value is `value` and `per_second` for each second since 2020 by the
@@ -99,8 +100,9 @@ struct ScriptedV1Counter {
 struct ScriptedV1Object {
   uint32_t index = 0;
   std::string name;
-  bool hangs = false;
-  bool crashes = false;
+  uint64_t hangs_from = UINT64_MAX;
+  uint64_t crashes_from = UINT64_MAX;
+  uint64_t corrupt_from = 0;
   std::map<size_t, uint32_t> corruptions;  // by offset
   std::vector<ScriptedV1Counter> counters;
   bool has_instances = false;

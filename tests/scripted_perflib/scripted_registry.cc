@@ -80,6 +80,7 @@ std::string ObjectBytes(const ScriptedV1Object& object, uint64_t tick,
   }
   std::string all = V1Object(bytes);
   for (const auto& [offset, value] : object.corruptions) {
+    if (tick < object.corrupt_from) break;
     if (offset + sizeof value <= all.size()) all = WithU32(all, offset, value);
   }
   return all;
@@ -123,7 +124,7 @@ void ScriptedRegistry::Play(Scenario scenario) {
   absl::MutexLock lock(&mutex_);
   scenario_ = std::move(scenario);
   reads_.clear();
-  ticks_ = 0;
+  ticks_.clear();
 }
 
 std::vector<std::string> ScriptedRegistry::reads() const {
@@ -183,15 +184,15 @@ std::string ScriptedRegistry::Value(const ScriptedMachine& machine,
   const absl::Time now = absl::Now();
   std::vector<std::string> objects;
   for (const ScriptedV1Object* object : Named(machine, name)) {
-    if (object->crashes) std::_Exit(3);
-    if (object->hangs) {
+    const uint64_t tick = ticks_[object->index]++;
+    if (tick >= object->crashes_from) std::_Exit(3);
+    if (tick >= object->hangs_from) {
       absl::Mutex never;
       absl::MutexLock lock(&never);
       absl::CondVar().Wait(&never);
     }
-    objects.push_back(ObjectBytes(*object, ticks_, now));
+    objects.push_back(ObjectBytes(*object, tick, now));
   }
-  ++ticks_;
   const int64_t time = perflib::PerfTime100NSecFromTime(now);
   return V1Data(
       {.perf_time = time, .perf_freq = kFrequency, .perf_time_100nsec = time},

@@ -4,6 +4,7 @@
 #define FLEETPERF_TESTS_SCRIPTED_PERFLIB_SCRIPTED_REGISTRY_H_
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -32,12 +33,13 @@ class ScriptedRegistry {
 
  private:
   // Returns the bytes of a value. Hangs or ends the process if an object does.
-  std::string Value(const ScriptedMachine& machine, const std::string& name);
+  std::string Value(const ScriptedMachine& machine, const std::string& name)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable absl::Mutex mutex_;
   Scenario scenario_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::string> reads_ ABSL_GUARDED_BY(mutex_);
-  uint64_t ticks_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::map<uint32_t, uint64_t> ticks_ ABSL_GUARDED_BY(mutex_);  // by object
 };
 
 // Returns the functions over ScriptedRegistry::Instance().

@@ -19,6 +19,7 @@
 #include "tests/e2e/deployment.h"
 #include "tests/e2e/ticks.h"
 #include "tests/windows/scenarios.h"
+#include "tests/windows/v1_scenario.h"
 #include "tests/windows/wine_machine.h"
 
 namespace fleetperf::testing {
@@ -140,6 +141,69 @@ TEST_F(WindowsAgentTest, DeliversCountersFromPerfLib) {
 
   agent->Signal(SIGINT);  // Ctrl-C
   EXPECT_EQ(agent->Wait(), 0) << Log();
+}
+
+// Covers restarts, twins, and providers that hang, crash and lie beside them.
+TEST_F(WindowsAgentTest, DeliversCountersOfV1Providers) {
+  json objects = V1ObjectsJson();
+  json hanger = V1Gauge(1000, "Hanger");
+  hanger["hangs_from"] = 3;
+  json crasher = V1Gauge(1010, "Crasher");
+  crasher["crashes_from"] = 5;
+  json liar = V1Gauge(1020, "Liar");
+  liar["corrupt_from"] = 4;
+  liar["corrupt"] = json::array({{{"offset", 4}, {"value", 0x7FFFFFFF}}});
+  json worse_liar = V1Gauge(1030, "Worse Liar");
+  worse_liar["corrupt_from"] = 6;
+  worse_liar["corrupt"] = json::array({{{"offset", 0}, {"value", 1}}});
+  for (const json& object : {worse_liar, hanger, crasher, liar}) {
+    objects.insert(objects.begin(), object);
+  }
+  const json db1 = {{"v1", json::array({V1ObjectsJson()[0]})}};
+  const std::string config = deployment_.WriteAgentConfig(
+      "win-1", {"db1"},
+      absl::StrCat(InstallPerfLib({{"", {{"v1", objects}}}, {"db1", db1}}),
+                   "delivery: {batch_period: 1s}\n"
+                   "queries: [{counterset: Memory, machines: [win-1, db1]}, "
+                   "{counterset: PhysicalDisk}, "
+                   "{counterset: Network Interface}, {counterset: Process}, "
+                   "{counterset: Process V2}, {counterset: Hanger}, "
+                   "{counterset: Crasher}, {counterset: Liar}, "
+                   "{counterset: Worse Liar}]\n"));
+  const auto value_of = [&](const std::string& path) {
+    const auto lines = Query(path);
+    return lines.empty() || lines[0]["value"].is_null()
+               ? -1.0
+               : lines[0]["value"].get<double>();
+  };
+  for (int start = 0; start < 2; ++start) {
+    const auto agent = Start(config);
+    for (const std::string name : {"Hanger", "Crasher", "Liar", "Worse Liar"}) {
+      EXPECT_TRUE(WaitForLog(absl::StrCat("counterset \"", name, "\"")))
+          << name << "\n"
+          << Log();
+    }
+    ASSERT_TRUE(WaitForAnswer("\\\\win-1\\Process(cmd)\\% Processor Time"))
+        << Log();
+    ASSERT_TRUE(WaitForAnswer("\\\\db1\\Memory\\Available Bytes")) << Log();
+    EXPECT_EQ(value_of("\\\\win-1\\Memory\\Available Bytes"), 8e9);
+    EXPECT_EQ(value_of("\\\\db1\\Memory\\Available Bytes"), 8e9);
+    // Raw values are whole numbers, so that a rate may be off by one.
+    EXPECT_NEAR(value_of("\\PhysicalDisk(_Total)\\Disk Bytes/sec"), 5'000, 1);
+    EXPECT_NEAR(value_of("\\Network Interface(*)\\Bytes Total/sec"), 70'000, 1);
+    std::map<int, double> processes;
+    for (const json& line : Query("\\Process V2(cmd:*)\\% Processor Time")) {
+      const std::string path = line["path"];
+      const int pid = std::stoi(path.substr(path.find(':') + 1));
+      if (!line["value"].is_null()) processes[pid] = line["value"];
+    }
+    EXPECT_NEAR(processes[100], 25, 0.01);
+    EXPECT_NEAR(processes[200], 50, 0.01);
+    EXPECT_NEAR(processes[300], 10, 0.01);
+    EXPECT_NEAR(value_of("\\Process(_Total)\\% Processor Time"), 90, 0.01);
+    agent->Signal(start == 0 ? SIGKILL : SIGINT);
+    agent->Wait();
+  }
 }
 
 TEST_F(WindowsAgentTest, FailingMachinesDoNotDelayOthers) {
@@ -285,7 +349,7 @@ TEST_F(WindowsAgentTest, CheckReportsCountersetsAndProblems) {
       AllOf(HasSubstr("as win-1 on Windows"), HasSubstr("for win-1, db1"),
             HasSubstr("Processor Information"),
             HasSubstr("Prozessorinformationen"),
-            HasSubstr("missing: Memory. It is a PerfLib V1"),
+            HasSubstr("missing: Memory. Its V1 provider did not answer"),
             HasSubstr("did you mean \"Processor Information\"?"),
             HasSubstr("PerfEnumerateCounterSet of db1: "
                       "RPC_S_SERVER_UNAVAILABLE (1722)"),

@@ -265,6 +265,47 @@ TEST_F(CollectionTest, CountsTicksWithoutAnAnswer) {
   EXPECT_THAT(TakeBatches(), ElementsAre("System 1s 1/4 2/4"));
 }
 
+// The others lose no tick, not even the one of the crash.
+TEST_F(CollectionTest, ACountersetThatFailsItsWholeHandleFailsAlone) {
+  Apply({kSystemQuery, kDiskQuery});
+  EXPECT_THAT(TakeBatches(),
+              UnorderedElementsAre("System 1s 1/4 2/4", "Disk 1s 1/8"));
+  source_.Change([](Script& script) { script.crashing = {kDiskGuid}; });
+  const std::string lost = "lost 1 ticks of web-1: LOSS_CAUSE_SOURCE_FAILED";
+  for (int tick = 0; tick < 5; ++tick) {
+    clock_.Advance(absl::Seconds(1));
+    EXPECT_THAT(TakeBatches(), UnorderedElementsAre("System 1s 1/4 2/4", lost));
+  }
+  EXPECT_THAT(Apply({kSystemQuery, kDiskQuery}),
+              UnorderedElementsAre("0 System: ", "1 Disk: ",
+                                   "1 : counterset \"Disk\": crashed"));
+  source_.Change([](Script& script) { script.crashing.clear(); });
+  clock_.Advance(absl::Seconds(1));
+  EXPECT_THAT(TakeBatches(),
+              UnorderedElementsAre("System 1s 1/4 2/4", "Disk 1s 1/8"));
+}
+
+// A source that is gone opens no handle, so its queries stay together.
+TEST_F(CollectionTest, AHandleOfASourceThatIsGoneStaysWhole) {
+  Apply({kSystemQuery, kDiskQuery});
+  TakeBatches();
+  source_.Change([](Script& script) {
+    script.crashing = {kDiskGuid, kSystemGuid};
+    script.open = absl::UnavailableError("gone");
+  });
+  const int opened = source_.handles_opened();
+  clock_.Advance(absl::Seconds(1));
+  EXPECT_THAT(TakeBatches(),
+              ElementsAre("lost 1 ticks of web-1: LOSS_CAUSE_SOURCE_FAILED"));
+  source_.Change([](Script& script) {
+    script.crashing.clear();
+    script.open = absl::OkStatus();
+  });
+  clock_.Advance(absl::Seconds(1));
+  TakeBatches();
+  EXPECT_LE(source_.handles_opened(), opened + 1);
+}
+
 TEST_F(CollectionTest, CountsTicksMissedDuringASlowTick) {
   source_.Change([this](Script& script) {
     script.end_block = [this](std::string*) {

@@ -53,6 +53,8 @@ class FakeSource : public agent::Source {
     std::set<perflib::RegistrationRequest> refused_requests;
     // Countersets whose registration requests fail.
     std::map<perflib::Guid, absl::Status> refused_countersets;
+    // Countersets whose provider ends every handle that asks for them.
+    std::set<perflib::Guid> crashing;
     // Precedes each name in the localized ones.
     std::string localized_prefix;
   };
@@ -189,6 +191,9 @@ class FakeSource : public agent::Source {
         absl::MutexLock lock(&source_.mutex_);
         std::vector<std::string> results;
         for (const auto& identifier : in_force_) {
+          if (source_.script_.crashing.contains(identifier.counterset)) {
+            return absl::UnavailableError("crashed");
+          }
           results.push_back(source_.ResultOf(identifier));
         }
         if (source_.script_.reverse) {

@@ -96,7 +96,8 @@ absl::Status ServePerformanceData(PerformanceData* data, ParentPipe* parent) {
     request.resize(size);
     RETURN_IF_ERROR(parent->Read(request.data(), request.size()));
     const absl::Status status = data->Query(request, &bytes);
-    if (!status.ok()) bytes = std::string(status.message().substr(0, kMaxMessage));
+    if (!status.ok())
+      bytes = std::string(status.message().substr(0, kMaxMessage));
     std::string header;
     perflib::AppendBytes(
         AnswerHeader{.code = static_cast<uint32_t>(status.code()),

@@ -119,17 +119,17 @@ std::set<std::string> V1Catalogue::CandidateNames() const {
   return names;
 }
 
+// Adds the sound objects. Returns the first defect, which may hide others.
 absl::Status V1Catalogue::AddObjects(const std::string& bytes,
                                      Countersets* found) const {
   ParsedV1Data data;
   perflib::ReadV1Data(bytes, &data);
-  if (!data.has_header) return data.defects.front().ToStatus();
-  if (data.objects.empty() && data.defect_count > 0) {
-    return data.defects.front().ToStatus();
-  }
   absl::MutexLock lock(&mutex_);
-  for (const V1Object& object : data.objects) AddObject(data, object, found);
-  return absl::OkStatus();
+  for (const V1Object& object : data.objects) {
+    if (object.complete) AddObject(data, object, found);
+  }
+  return data.defects.empty() ? absl::OkStatus()
+                              : data.defects.front().ToStatus();
 }
 
 // Objects without an English name cannot be asked for. Of objects with the same

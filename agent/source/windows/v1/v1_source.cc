@@ -33,18 +33,20 @@ class Lister : public std::enable_shared_from_this<Lister> {
         changed_(clock),
         catalogue_(std::make_shared<V1Catalogue>()) {}
 
-  // Begins a new list if it is time. Waits for the first one, at most
-  // `patience`, and returns its status.
+  // Begins a new list if it is time, and returns the status of the last. The
+  // first call waits for the first list, at most `patience`.
   absl::Status Refresh(absl::Duration patience) {
     absl::MutexLock lock(&mutex_);
     if (!is_listing_ && next_list_ <= clock_.Monotonic()) {
       is_listing_ = true;
       std::thread([self = shared_from_this()] { self->List(); }).detach();
     }
-    changed_.Await(&mutex_, patience, [this] {
-      mutex_.AssertHeld();
-      return has_listed_;
-    });
+    if (!std::exchange(has_waited_, true)) {
+      changed_.Await(&mutex_, patience, [this] {
+        mutex_.AssertHeld();
+        return has_listed_;
+      });
+    }
     if (has_listed_) return status_;
     return absl::DeadlineExceededError(
         "the countersets of PerfLib V1 are not listed yet");
@@ -73,6 +75,7 @@ class Lister : public std::enable_shared_from_this<Lister> {
   const std::shared_ptr<V1Catalogue> catalogue_;
   bool is_listing_ ABSL_GUARDED_BY(mutex_) = false;
   bool has_listed_ ABSL_GUARDED_BY(mutex_) = false;
+  bool has_waited_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
   absl::Duration next_list_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();
 };

@@ -410,7 +410,7 @@ TEST_F(ProviderProcessTest, ErrorsOfTheChildReachTheParent) {
 
 TEST_F(ProviderProcessTest, ACrashCostsOneQueryAndTheNextStartsAnotherChild) {
   json crashing = Process();
-  crashing["crashes"] = true;
+  crashing["crashes_from"] = 0;
   const auto data = MakeProcessPerformanceData(Command({Memory(), crashing}),
                                                absl::InfiniteDuration());
   std::string bytes;
@@ -426,7 +426,7 @@ TEST_F(ProviderProcessTest, ACrashCostsOneQueryAndTheNextStartsAnotherChild) {
 
 TEST_F(ProviderProcessTest, AHangingChildIsEnded) {
   json hanging = Process();
-  hanging["hangs"] = true;
+  hanging["hangs_from"] = 0;
   const auto data = MakeProcessPerformanceData(Command({Memory(), hanging}),
                                                absl::Milliseconds(300));
   std::string bytes;
@@ -447,7 +447,7 @@ TEST_F(ProviderProcessTest, AMissingExecutableIsNamed) {
 // and those that the plan names.
 TEST_F(ProviderProcessTest, OneCrashingProviderHidesNoOther) {
   json crashing = Process();
-  crashing["crashes"] = true;
+  crashing["crashes_from"] = 0;
   json own = Memory();
   own["index"] = 5000;
   own["name"] = "My Service";
@@ -460,6 +460,18 @@ TEST_F(ProviderProcessTest, OneCrashingProviderHidesNoOther) {
               AllOf(Contains(HasSubstr("cannot list its countersets")),
                     Contains(HasSubstr("counterset \"Process\":")),
                     Not(Contains(HasSubstr("\"Memory\"")))));
+}
+
+// Objects behind one that lies about its length are read one by one.
+TEST_F(V1SourceTest, OneLyingProviderHidesNoOther) {
+  json liar = Process();
+  liar["corrupt"] = json::array({{{"offset", 0}, {"value", 0x7FFFFFFF}}});
+  PlayObjects({liar, Memory()});
+  const auto source = Open();
+  EXPECT_THAT(Names(*source), ElementsAre("Memory"));
+  EXPECT_THAT(source->Problems(),
+              Contains(AllOf(HasSubstr("counterset \"Process\""),
+                             HasSubstr("PERF_OBJECT_TYPE.TotalByteLength"))));
 }
 
 }  // namespace
