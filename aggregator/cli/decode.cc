@@ -10,6 +10,7 @@
 #include "aggregator/cli/command_progress.h"
 #include "aggregator/cli/commands.h"
 #include "aggregator/cli/decode_records.h"
+#include "aggregator/cli/decode_v1.h"
 #include "base/files.h"
 #include "base/printable.h"
 #include "base/status_macros.h"
@@ -103,6 +104,27 @@ void PrintBlock(Format format, const std::string& file,
   }
 }
 
+// Prints data of PerfLib V1, and returns its defects, one per line.
+std::string PrintV1(Format format, const std::string& file,
+                    const std::string& bytes, RecordPrinter* csv) {
+  const auto table = MakePrinter(Format::kTable);
+  const auto defects = ForEachV1Value(bytes, [&](const Record& row) {
+    if (format != Format::kJson && format != Format::kCsv) {
+      return table->Print(row);
+    }
+    Record with_file = {{.name = "file", .value = file}};
+    with_file.insert(with_file.end(), row.begin(), row.end());
+    if (format == Format::kCsv) return csv->Print(with_file);
+    PutLine(ToJson(with_file));
+  });
+  table->Finish();
+  std::string lines;
+  for (const std::string& defect : defects) {
+    absl::StrAppend(&lines, Printable(file), ": ", defect, "\n");
+  }
+  return lines;
+}
+
 }  // namespace
 
 absl::Status Decode(Format format, const std::vector<std::string>& files) {
@@ -124,6 +146,12 @@ absl::Status Decode(Format format, const std::vector<std::string>& files) {
       ++wrong;
       Report(absl::StrCat(Printable(bytes.status().message()), "\n"),
              progress.get());
+      continue;
+    }
+    if (IsV1Data(*bytes)) {
+      const std::string lines = PrintV1(format, file, *bytes, csv.get());
+      Report(lines, progress.get());
+      wrong += !lines.empty();
       continue;
     }
     perflib::ReadBlock(*bytes, &block);

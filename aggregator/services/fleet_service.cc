@@ -173,6 +173,7 @@ class FleetService : public v1::FleetService::Service {
           std::count_if(registration.counters.begin(),
                         registration.counters.end(), IsShown)));
       to->set_machines(static_cast<uint32_t>(counterset.machines.size()));
+      to->set_provider(counterset.registration.provider_name);
       to->set_collecting_machines(
           static_cast<uint32_t>(counterset.collecting_machines.size()));
       page.Add(*to);

@@ -10,8 +10,11 @@
 #include "perflib/block_reader.h"
 #include "perflib/block_writer.h"
 #include "perflib/bytes.h"
+#include "perflib/counter_type.h"
 #include "perflib/utf16.h"
+#include "perflib/v1/data_reader.h"
 #include "tests/bench/measure.h"
+#include "tests/support/v1_bytes.h"
 
 namespace fleetperf::bench {
 namespace {
@@ -39,6 +42,40 @@ std::string Block(int instances, int counters) {
   writer.EndResult();
   writer.Finish();
   return bytes;
+}
+
+// The same values as PerfLib V1 returns them.
+std::string V1Block(int instances, int counters) {
+  testing::V1ObjectBytes object = {.name_index = 230};
+  for (int c = 0; c < counters; ++c) {
+    object.counters.push_back({.name_index = static_cast<uint32_t>(2 * c + 2),
+                               .type = kPerfCounterLargeRawcount,
+                               .size = c % 4 == 0 ? 4u : 8u});
+  }
+  for (int i = 0; i < instances; ++i) {
+    testing::V1InstanceBytes instance = {
+        .name = absl::StrCat("process name:", 1000 + i)};
+    for (int c = 0; c < counters; ++c) {
+      instance.values.push_back(static_cast<uint64_t>(i * c));
+    }
+    object.instances.push_back(instance);
+  }
+  return testing::V1Data({}, {testing::V1Object(object)});
+}
+
+// Reads all values, as a translation into a block does.
+uint64_t SumOfV1(const std::string& bytes, ParsedV1Data* data) {
+  ReadV1Data(bytes, data);
+  uint64_t sum = 0;
+  for (const V1Object& object : data->objects) {
+    const auto counters = data->Counters(object);
+    for (const V1Instance& instance : data->Instances(object)) {
+      for (const PerfCounterDefinition& counter : counters) {
+        sum += data->ValueOf(instance, counter).value;
+      }
+    }
+  }
+  return sum;
 }
 
 // Does the same steps and checks as the published loop, for blocks of the type
@@ -90,6 +127,8 @@ void Compare(const char* name, int instances, int counters) {
   const double values = instances * counters;
   std::string copy(bytes.size(), '\0');
   ParsedBlock block;
+  const std::string v1_bytes = V1Block(instances, counters);
+  ParsedV1Data v1_data;
   std::vector<Candidate> candidates = {
       {"memcpy of the block",
        [&] {
@@ -102,6 +141,7 @@ void Compare(const char* name, int instances, int counters) {
          ReadBlock(bytes, &block);
          Keep(block.values.data());
        }},
+      {"ReadV1Data and its values", [&] { Keep(SumOfV1(v1_bytes, &v1_data)); }},
   };
   Measure(/*rounds=*/200, /*runs=*/static_cast<int>(2e5 / values) + 1,
           &candidates);
@@ -110,7 +150,7 @@ void Compare(const char* name, int instances, int counters) {
   std::printf("%s: %d instances x %d counters, %zu bytes\n", name, instances,
               counters, bytes.size());
   for (const Candidate& candidate : candidates) {
-    std::printf("  %-24s %8.0f ns  %6.2f ns/value  %5.2f x memcpy\n",
+    std::printf("  %-26s %8.0f ns  %6.2f ns/value  %5.2f x memcpy\n",
                 candidate.name.c_str(), candidate.nanos,
                 candidate.nanos / values, candidate.nanos / copying);
   }

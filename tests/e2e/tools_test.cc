@@ -12,9 +12,11 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "perflib/block_writer.h"
+#include "perflib/counter_type.h"
 #include "perflib/utf16.h"
 #include "tests/e2e/deployment.h"
 #include "tests/support/temp_directory.h"
+#include "tests/support/v1_bytes.h"
 
 namespace fleetperf::testing {
 namespace {
@@ -140,6 +142,40 @@ TEST(Decode, NamesInvalidFilesAndDecodesTheRest) {
           "cannot read /no/such.block: No such file or directory"));
   // All results of the good file, and the valid results of the wrong file.
   EXPECT_THAT(Lines(result.output), SizeIs(10 + 9));
+}
+
+// Data of PerfLib V1 has no names of objects and counters, only title indexes.
+TEST(Decode, PrintsV1Data) {
+  const TempDirectory directory;
+  const std::string file = directory.File("hkpd.bin");
+  const V1ObjectBytes disks = {
+      .name_index = 234,
+      .counters = {{.name_index = 218, .type = perflib::kPerfCounterBulkCount}},
+      .instances = {{.name = "0 C:", .values = {5}, .unique_id = 7},
+                    {.name = "_Total", .values = {6}}}};
+  const std::string data = V1Data({}, {V1Object(disks)});
+  Deployment::Write(file, data);
+  const Result json = Fleetperf({"decode", file, "--format", "json"});
+  EXPECT_EQ(json.status, 0) << json.error;
+  const auto lines = Lines(json.output);
+  ASSERT_THAT(lines, SizeIs(2));
+  EXPECT_EQ(nlohmann::json::parse(lines[0]),
+            (nlohmann::json{{"file", file},
+                            {"object", 234},
+                            {"instance", "0 C:"},
+                            {"unique_id", 7},
+                            {"counter", 218},
+                            {"type", "PERF_COUNTER_BULK_COUNT"},
+                            {"size", 8},
+                            {"value", 5}}));
+  EXPECT_THAT(Fleetperf({"decode", file}).output,
+              AllOf(HasSubstr("OBJECT"), HasSubstr("_Total")));
+
+  Deployment::Write(file, data.substr(0, 100));
+  const Result cut = Fleetperf({"decode", file});
+  EXPECT_EQ(cut.status, 1);
+  EXPECT_THAT(cut.error,
+              HasSubstr("hkpd.bin: offset 0: PERF_DATA_BLOCK.TotalByteLength"));
 }
 
 Result DecodeTable(const std::string& block) {

@@ -1,0 +1,127 @@
+// Parses arbitrary bytes as data of PerfLib V1 and translates its objects into
+// countersets. Whatever the bytes claim, results view only them and are no
+// larger than they can hold.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "perflib/utf16.h"
+#include "perflib/v1/counterset.h"
+#include "perflib/v1/data_reader.h"
+#include "perflib/v1/names.h"
+#include "tests/fuzz/check.h"
+
+namespace fleetperf::perflib {
+namespace {
+
+// Every index has a name, so that every object is translated.
+V1Names AllNames(const ParsedV1Data& data) {
+  std::string table;
+  const auto add = [&](uint32_t index) {
+    table += Utf16FromUtf8(std::to_string(index)) + std::string(2, '\0') +
+             Utf16FromUtf8(index % 2 == 0 ? "Name" : "ID Process") +
+             std::string(2, '\0');
+  };
+  for (const V1Object& object : data.objects) {
+    add(object.header.object_name_title_index);
+    for (const auto& counter : data.Counters(object)) {
+      add(counter.counter_name_title_index);
+    }
+  }
+  const auto names = V1Names::Read(table);
+  FUZZ_CHECK(names.ok());
+  return *names;
+}
+
+void CheckInstance(const ParsedV1Data& data, const V1Object& object,
+                   const V1Instance& instance) {
+  const size_t size = data.bytes.size();
+  FUZZ_CHECK(instance.name_offset <= size);
+  FUZZ_CHECK(instance.name_size <= size - instance.name_offset);
+  FUZZ_CHECK(instance.block_offset <= size);
+  FUZZ_CHECK(instance.block_size <= size - instance.block_offset);
+  FUZZ_CHECK(instance.block_size >= sizeof(PerfCounterBlock));
+  const std::string name = data.Utf16Name(object, instance);
+  FUZZ_CHECK(name.size() <= 2 * size);
+  // A NUL ends a name.
+  for (size_t i = 0; i + 2 <= name.size(); i += 2) {
+    FUZZ_CHECK(name[i] != 0 || name[i + 1] != 0);
+  }
+  FUZZ_CHECK(data.Utf16FullName(object, instance).size() <= 4 * size + 2);
+}
+
+void CheckObject(const ParsedV1Data& data, const V1Object& object,
+                 const V1Names& names) {
+  const auto registration = V1Registration(data, object, names, V1Names());
+  if (registration.ok()) {
+    // At most a second value for each counter, and the object's clock.
+    FUZZ_CHECK(registration->counters.size() <=
+               2 * data.Counters(object).size() + 2);
+    for (const CounterRegistration& counter : registration->counters) {
+      for (const uint32_t link : {counter.base_counter_id, counter.perf_time_id,
+                                  counter.perf_freq_id, counter.multi_id}) {
+        FUZZ_CHECK(link == kNoCounter ||
+                   registration->FindCounter(link) != nullptr);
+      }
+    }
+    const V1Values values(data, object, *registration);
+    FUZZ_CHECK(values.MatchesRegistration());
+    for (const V1Instance& instance : data.Instances(object)) {
+      values.InstanceId(instance);
+      for (const CounterRegistration& counter : registration->counters) {
+        const V1Value value = values.Get(instance, counter.counter_id);
+        FUZZ_CHECK(value.size == 0 || value.size == 4 || value.size == 8);
+      }
+    }
+  }
+  for (const V1Instance& instance : data.Instances(object)) {
+    CheckInstance(data, object, instance);
+  }
+  if (object.complete && object.HasInstances()) {
+    FUZZ_CHECK(data.Instances(object).size() ==
+               static_cast<uint32_t>(object.header.num_instances));
+  }
+  if (object.complete) {
+    FUZZ_CHECK(data.Counters(object).size() == object.header.num_counters);
+  }
+}
+
+void CheckData(absl::string_view bytes) {
+  ParsedV1Data data;
+  ReadV1Data(bytes, &data);
+  FUZZ_CHECK(data.has_header || data.objects.empty());
+  FUZZ_CHECK(data.has_header || data.defect_count == 1);
+  FUZZ_CHECK(data.counters.size() * sizeof(PerfCounterDefinition) <=
+             bytes.size());
+  FUZZ_CHECK(data.instances.size() * sizeof(PerfCounterBlock) <= bytes.size());
+  FUZZ_CHECK(data.counters.capacity() * sizeof(PerfCounterDefinition) <=
+             4 * bytes.size() + 4096);
+  FUZZ_CHECK(data.instances.capacity() * sizeof(PerfInstanceDefinition) <=
+             4 * bytes.size() + 4096);
+  if (data.has_header && data.defect_count == 0) {
+    FUZZ_CHECK(data.objects.size() == data.header.num_object_types);
+  }
+  // Values are read for each pair of instance and counter: that many may take
+  // long, which is not the reader's cost.
+  if (data.counters.size() * data.instances.size() > 4096) return;
+  const V1Names names = AllNames(data);
+  for (const V1Object& object : data.objects) CheckObject(data, object, names);
+}
+
+}  // namespace
+}  // namespace fleetperf::perflib
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace fleetperf::perflib;
+  if (size == 0) return 0;
+  const absl::string_view bytes(reinterpret_cast<const char*>(data) + 1,
+                                size - 1);
+  if (data[0] % 4 == 0) {
+    const auto names = V1Names::Read(bytes);
+    FUZZ_CHECK(!names.ok() || names->all().size() * 6 <= bytes.size());
+  } else {
+    CheckData(bytes);
+  }
+  return 0;
+}
