@@ -23,7 +23,7 @@ namespace fleetperf {
 class ChildProcess {
  public:
   // Starts `command`, whose first element is the path of an executable. The
-  // child inherits standard error and no other file than its pipes.
+  // child inherits no file but its pipes, and on Linux standard error.
   static absl::StatusOr<std::unique_ptr<ChildProcess>> Start(
       const std::vector<std::string>& command);
 
@@ -44,7 +44,8 @@ class ChildProcess {
 // The child's side: its standard input and output. Thread-compatible.
 class ParentPipe {
  public:
-  // Takes over standard output: what other code prints goes to standard error.
+  // Takes over standard output: what other code prints goes to standard error,
+  // and on Windows nowhere.
   static absl::StatusOr<std::unique_ptr<ParentPipe>> Open();
 
   virtual ~ParentPipe() = default;

@@ -1,7 +1,10 @@
 #include <windows.h>
+#include <fcntl.h>
+#include <io.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cstdio>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -302,8 +305,20 @@ absl::StatusOr<std::unique_ptr<ParentPipe>> ParentPipe::Open() {
         "standard input and output must be pipes: the agent starts this "
         "process itself");
   }
-  SetStdHandle(STD_OUTPUT_HANDLE, GetStdHandle(STD_ERROR_HANDLE));
-  return std::make_unique<WindowsParentPipe>(input, output);
+  HANDLE own = nullptr;
+  if (!DuplicateHandle(GetCurrentProcess(), output, GetCurrentProcess(), &own,
+                       0, /*bInheritHandle=*/FALSE, DUPLICATE_SAME_ACCESS)) {
+    return LastError("DuplicateHandle");
+  }
+  // Closes `output`, which the C library has opened as standard output.
+  const int nul = _open("NUL", _O_WRONLY);
+  if (nul < 0 || _dup2(nul, _fileno(stdout)) != 0) {
+    return absl::InternalError("cannot open NUL as standard output");
+  }
+  _close(nul);
+  SetStdHandle(STD_OUTPUT_HANDLE,
+               reinterpret_cast<HANDLE>(_get_osfhandle(_fileno(stdout))));
+  return std::make_unique<WindowsParentPipe>(input, own);
 }
 
 absl::StatusOr<std::string> ExecutablePath() {

@@ -33,7 +33,9 @@ absl::StatusOr<OpenPerformanceData> PerformanceDataOf(
   if (machine.empty()) {
     ASSIGN_OR_RETURN(const std::string executable, ExecutablePath());
     std::vector<std::string> command = {executable, kProviderProcessCommand};
-    if (!perflib_dll.empty()) command.push_back(perflib_dll);
+    if (!perflib_dll.empty()) {
+      command.insert(command.end(), {"--", perflib_dll});  // may begin with "/"
+    }
     return [command] { return MakeProcessPerformanceData(command, kDeadline); };
   }
   ASSIGN_OR_RETURN(const RegistryFunctions functions,
