@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -170,6 +171,8 @@ TEST_F(WindowsAgentTest, DeliversCountersOfV1Providers) {
                    "{counterset: Process V2}, {counterset: Hanger}, "
                    "{counterset: Crasher}, {counterset: Liar}, "
                    "{counterset: Worse Liar}]\n"));
+  const auto linux_agent =
+      deployment_.StartAgent("box", "queries: [{counterset: Memory}]\n");
   const auto value_of = [&](const std::string& path) {
     const auto lines = Query(path);
     return lines.empty() || lines[0]["value"].is_null()
@@ -201,6 +204,13 @@ TEST_F(WindowsAgentTest, DeliversCountersOfV1Providers) {
     EXPECT_NEAR(processes[200], 50, 0.01);
     EXPECT_NEAR(processes[300], 10, 0.01);
     EXPECT_NEAR(value_of("\\Process(_Total)\\% Processor Time"), 90, 0.01);
+    // One path asks Linux and Windows.
+    EXPECT_TRUE(WaitForAnswer("\\\\box\\Memory\\Available Bytes"));
+    std::set<std::string> machines;
+    for (const json& line : Query("\\Memory\\Available Bytes")) {
+      machines.insert(line["machine"]);
+    }
+    EXPECT_EQ(machines, (std::set<std::string>{"box", "db1", "win-1"}));
     agent->Signal(start == 0 ? SIGKILL : SIGINT);
     agent->Wait();
   }
