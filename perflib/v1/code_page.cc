@@ -7,7 +7,7 @@ namespace {
 
 constexpr uint32_t kWindows1252 = 1252;
 constexpr uint32_t kLatin1 = 28591;
-constexpr uint16_t kReplacement = 0xFFFD;
+constexpr uint16_t kNoCharacter = 0xFFFD;
 
 // Code page 1252 from 0x80 to 0x9F, where it differs from Latin 1. Five bytes
 // are undefined, which Windows maps to the control characters.
@@ -20,7 +20,7 @@ constexpr uint16_t kFrom80To9F[] = {
 uint16_t UnitOf(uint8_t c, uint32_t code_page) {
   if (c < 0x80) return c;
   if (code_page == kLatin1) return c;
-  if (code_page != kWindows1252) return kReplacement;
+  if (code_page != kWindows1252) return kNoCharacter;
   return c < 0xA0 ? kFrom80To9F[c - 0x80] : c;
 }
 

@@ -60,7 +60,7 @@ std::string V1Block(int instances, int counters) {
     }
     object.instances.push_back(instance);
   }
-  return testing::V1Data({}, {testing::V1Object(object)});
+  return testing::V1Data({}, {testing::MakeV1Object(object)});
 }
 
 // Reads all values, as a translation into a block does.

@@ -153,7 +153,7 @@ TEST(Decode, PrintsV1Data) {
       .counters = {{.name_index = 218, .type = perflib::kPerfCounterBulkCount}},
       .instances = {{.name = "0 C:", .values = {5}, .unique_id = 7},
                     {.name = "_Total", .values = {6}}}};
-  const std::string data = V1Data({}, {V1Object(disks)});
+  const std::string data = V1Data({}, {MakeV1Object(disks)});
   Deployment::Write(file, data);
   const Result json = Fleetperf({"decode", file, "--format", "json"});
   EXPECT_EQ(json.status, 0) << json.error;

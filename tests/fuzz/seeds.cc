@@ -56,9 +56,9 @@ std::string V1Objects() {
   children.code_page = 1252;
   children.instances = {
       {.name = "D:", .values = {1}, .parent_index = 234, .parent_position = 1}};
-  return testing::V1Data({1, 2, 3},
-                         {testing::V1Object(single), testing::V1Object(many),
-                          testing::V1Object(children)});
+  return testing::V1Data(
+      {1, 2, 3}, {testing::MakeV1Object(single), testing::MakeV1Object(many),
+                  testing::MakeV1Object(children)});
 }
 
 // Returns a block with results of all types.

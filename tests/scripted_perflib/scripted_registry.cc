@@ -18,10 +18,10 @@ namespace fleetperf::testing {
 namespace {
 
 constexpr uint32_t kErrorFileNotFound = 2;
-constexpr uint32_t kErrorInvalidHandle = 6;
+constexpr uint32_t kErrorBadKey = 6;
 constexpr uint32_t kErrorBadNetPath = 53;
 constexpr uint32_t kErrorMoreData = 234;
-constexpr int64_t kFrequency = 10'000'000;
+constexpr int64_t kClockFrequency = 10'000'000;
 
 std::string Ascii(const char16_t* text) {
   std::string ascii;
@@ -42,8 +42,9 @@ uint64_t ValueAt(const ScriptedValue& script, absl::Time now) {
       absl::FromCivil(absl::CivilYear(2020), absl::UTCTimeZone());
   const auto ticks =
       static_cast<uint64_t>((now - since) / absl::Nanoseconds(100));
-  return script.value + static_cast<uint64_t>(absl::uint128(script.per_second) *
-                                              ticks / uint64_t{kFrequency});
+  return script.value +
+         static_cast<uint64_t>(absl::uint128(script.per_second) * ticks /
+                               uint64_t{kClockFrequency});
 }
 
 V1InstanceBytes InstanceBytes(const ScriptedV1Object& object,
@@ -64,7 +65,7 @@ std::string ObjectBytes(const ScriptedV1Object& object, uint64_t tick,
   V1ObjectBytes bytes = {.name_index = object.index,
                          .has_instances = object.has_instances,
                          .perf_time = perflib::PerfTime100NSecFromTime(now),
-                         .perf_freq = kFrequency};
+                         .perf_freq = kClockFrequency};
   for (const ScriptedV1Counter& counter : object.counters) {
     bytes.counters.push_back({.name_index = counter.index,
                               .type = counter.type,
@@ -78,7 +79,7 @@ std::string ObjectBytes(const ScriptedV1Object& object, uint64_t tick,
   if (!object.has_instances) {
     bytes.instances.push_back(InstanceBytes(object, {}, now));
   }
-  std::string all = V1Object(bytes);
+  std::string all = MakeV1Object(bytes);
   for (const auto& [offset, value] : object.corruptions) {
     if (tick < object.corrupt_from) break;
     if (offset + sizeof value <= all.size()) all = WithU32(all, offset, value);
@@ -137,7 +138,7 @@ uint32_t ScriptedRegistry::ConnectRegistry(const char16_t* machine, void* key,
   const std::string name = Ascii(machine);
   absl::MutexLock lock(&mutex_);
   if (key != agent::PerformanceDataKey() || name.substr(0, 2) != "\\\\") {
-    return kErrorInvalidHandle;
+    return kErrorBadKey;
   }
   const auto found = scenario_.machines.find(name.substr(2));
   if (found == scenario_.machines.end()) return kErrorBadNetPath;
@@ -157,7 +158,7 @@ uint32_t ScriptedRegistry::QueryValue(void* key, const char16_t* name,
     std::string machine_name;
     if (key != agent::PerformanceDataKey()) {
       const auto found = Keys().find(key);
-      if (found == Keys().end()) return kErrorInvalidHandle;
+      if (found == Keys().end()) return kErrorBadKey;
       machine_name = found->second;
     }
     reads_.push_back(value);
@@ -194,9 +195,10 @@ std::string ScriptedRegistry::Value(const ScriptedMachine& machine,
     objects.push_back(ObjectBytes(*object, tick, now));
   }
   const int64_t time = perflib::PerfTime100NSecFromTime(now);
-  return V1Data(
-      {.perf_time = time, .perf_freq = kFrequency, .perf_time_100nsec = time},
-      objects);
+  return V1Data({.perf_time = time,
+                 .perf_freq = kClockFrequency,
+                 .perf_time_100nsec = time},
+                objects);
 }
 
 agent::RegistryFunctions ScriptedRegistryFunctions() {

@@ -102,7 +102,7 @@ inline std::string Instance(const V1ObjectBytes& object,
 
 }  // namespace v1
 
-inline std::string V1Object(const V1ObjectBytes& object) {
+inline std::string MakeV1Object(const V1ObjectBytes& object) {
   ByteBuilder definitions;
   uint32_t offset = 4;
   for (const V1CounterBytes& counter : object.counters) {
@@ -151,7 +151,7 @@ inline std::string V1Object(const V1ObjectBytes& object) {
       .Build();
 }
 
-// PERF_DATA_BLOCK with `objects`, which V1Object returns.
+// PERF_DATA_BLOCK with `objects`, which MakeV1Object returns.
 inline std::string V1Data(const V1Clocks& clocks,
                           const std::vector<std::string>& objects) {
   const std::string name = Utf16("HOST") + std::string(2, '\0');

@@ -55,7 +55,7 @@ class V1CountersetTest : public ::testing::Test {
  protected:
   V1CountersetTest() : V1CountersetTest(Process()) {}
   explicit V1CountersetTest(const V1ObjectBytes& object)
-      : bytes_(V1Data({}, {testing::V1Object(object)})) {
+      : bytes_(V1Data({}, {testing::MakeV1Object(object)})) {
     ReadV1Data(bytes_, &data_);
     const V1Names help =
         V1Names::Read(V1NameTable({{201, "The time of reads."}})).value();
@@ -129,7 +129,7 @@ TEST_F(V1CountersetTest, NoticesOtherDefinitions) {
   V1ObjectBytes single = Process();
   single.has_instances = false;
   for (const V1ObjectBytes& other : {changed, longer, single}) {
-    const std::string bytes = V1Data({}, {testing::V1Object(other)});
+    const std::string bytes = V1Data({}, {testing::MakeV1Object(other)});
     ParsedV1Data data;
     ReadV1Data(bytes, &data);
     EXPECT_FALSE(

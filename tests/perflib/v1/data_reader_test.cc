@@ -20,10 +20,10 @@ using testing::ByteBuilder;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using testing::MakeV1Object;
 using ::testing::SizeIs;
 using testing::Utf16;
 using testing::V1Data;
-using testing::V1Object;
 using testing::V1ObjectBytes;
 using testing::WithU32;
 
@@ -95,7 +95,7 @@ TEST(V1DataReaderTest, ReadsHeaderAndClocks) {
 
 TEST(V1DataReaderTest, ReadsObjectsWithAndWithoutInstances) {
   const ParsedV1Data data =
-      Read(V1Data({}, {V1Object(Memory()), V1Object(Disks())}));
+      Read(V1Data({}, {MakeV1Object(Memory()), MakeV1Object(Disks())}));
   EXPECT_THAT(Defects(data), IsEmpty());
   EXPECT_EQ(data.warning_count, 0);
   const auto* memory = data.FindObject(4);
@@ -130,7 +130,7 @@ TEST(V1DataReaderTest, ReadsObjectsWithAndWithoutInstances) {
 TEST(V1DataReaderTest, ReadsObjectsThatHaveNoInstancesNow) {
   V1ObjectBytes disks = Disks();
   disks.instances.clear();
-  const ParsedV1Data data = Read(V1Data({}, {V1Object(disks)}));
+  const ParsedV1Data data = Read(V1Data({}, {MakeV1Object(disks)}));
   ASSERT_THAT(data.objects, SizeIs(1));
   EXPECT_TRUE(data.objects[0].complete);
   EXPECT_TRUE(data.objects[0].HasInstances());
@@ -146,7 +146,7 @@ TEST(V1DataReaderTest, NamesInstancesWithTheirParents) {
           {.name = "1", .parent_index = 234, .parent_position = 3},    // ended
           {.name = "2", .parent_index = 230, .parent_position = 0}}};  // absent
   const ParsedV1Data data =
-      Read(V1Data({}, {V1Object(threads), V1Object(Disks())}));
+      Read(V1Data({}, {MakeV1Object(threads), MakeV1Object(Disks())}));
   EXPECT_THAT(Names(data, data.objects[0]), ElementsAre("1 D:/0", "1", "2"));
 }
 
@@ -154,7 +154,7 @@ TEST(V1DataReaderTest, KeepsTwins) {
   V1ObjectBytes processes = Disks();
   processes.instances = {{.name = "cmd", .values = {1}},
                          {.name = "cmd", .values = {2}}};
-  const ParsedV1Data data = Read(V1Data({}, {V1Object(processes)}));
+  const ParsedV1Data data = Read(V1Data({}, {MakeV1Object(processes)}));
   EXPECT_THAT(Names(data, data.objects[0]), ElementsAre("cmd", "cmd"));
 }
 
@@ -163,7 +163,7 @@ TEST(V1DataReaderTest, ConvertsNamesInCodePages) {
   disks.instances = {{.name = "\x80 gr\xF6\xDF", .values = {1}}};
   const auto name = [&](uint32_t code_page) {
     disks.code_page = code_page;
-    const ParsedV1Data data = Read(V1Data({}, {V1Object(disks)}));
+    const ParsedV1Data data = Read(V1Data({}, {MakeV1Object(disks)}));
     return Names(data, data.objects[0])[0];
   };
   EXPECT_EQ(name(1252), "€ größ");
@@ -178,7 +178,7 @@ TEST(V1DataReaderTest, ReadsTheSecondValueOfMultiTimers) {
                                               .size = 12}},
                                 .instances = {{.values = {5'000'000'000, 16}}},
                                 .has_instances = false};
-  const ParsedV1Data data = Read(V1Data({}, {V1Object(object)}));
+  const ParsedV1Data data = Read(V1Data({}, {MakeV1Object(object)}));
   const V1Instance& only = data.Instances(data.objects[0])[0];
   const PerfCounterDefinition& timer = data.Counters(data.objects[0])[0];
   EXPECT_EQ(data.ValueOf(only, timer).value, 5'000'000'000);
@@ -186,7 +186,7 @@ TEST(V1DataReaderTest, ReadsTheSecondValueOfMultiTimers) {
 }
 
 TEST(V1DataReaderTest, ValuesBeyondTheirBlockAreAbsent) {
-  const ParsedV1Data data = Read(V1Data({}, {V1Object(Memory())}));
+  const ParsedV1Data data = Read(V1Data({}, {MakeV1Object(Memory())}));
   const V1Instance& only = data.Instances(data.objects[0])[0];
   const auto size = [&](uint32_t offset, uint32_t counter_size) {
     PerfCounterDefinition counter = {};
@@ -218,7 +218,7 @@ TEST(V1DataReaderTest, ValuesBeyondTheirBlockAreAbsent) {
 
 // One field of the header is wrong: nothing is read.
 TEST(V1DataReaderTest, RejectsHeaders) {
-  const std::string bytes = V1Data({}, {V1Object(Memory())});
+  const std::string bytes = V1Data({}, {MakeV1Object(Memory())});
   const auto defect = [&](size_t offset, uint32_t value) {
     const ParsedV1Data data = Read(WithU32(bytes, offset, value));
     EXPECT_FALSE(data.has_header);
@@ -239,7 +239,8 @@ TEST(V1DataReaderTest, RejectsHeaders) {
 // One field of the first object is wrong. Whether the second is found depends
 // on TotalByteLength alone.
 TEST(V1DataReaderTest, RejectsObjects) {
-  const std::string bytes = V1Data({}, {V1Object(Disks()), V1Object(Memory())});
+  const std::string bytes =
+      V1Data({}, {MakeV1Object(Disks()), MakeV1Object(Memory())});
   const auto read = [&](size_t field, uint32_t value) {
     return Read(WithU32(bytes, kHeader + field, value));
   };
@@ -281,7 +282,8 @@ TEST(V1DataReaderTest, RejectsObjects) {
 }
 
 TEST(V1DataReaderTest, RejectsInstances) {
-  const std::string bytes = V1Data({}, {V1Object(Disks()), V1Object(Memory())});
+  const std::string bytes =
+      V1Data({}, {MakeV1Object(Disks()), MakeV1Object(Memory())});
   constexpr size_t kFirst = kHeader + 64 + 40;  // after one definition
   const auto defect = [&](size_t field, uint32_t value) {
     const ParsedV1Data data = Read(WithU32(bytes, kFirst + field, value));
@@ -303,7 +305,8 @@ TEST(V1DataReaderTest, RejectsInstances) {
 
 // Cut anywhere, the data is refused as a whole: its own size is too large.
 TEST(V1DataReaderTest, RejectsTruncatedData) {
-  const std::string bytes = V1Data({}, {V1Object(Disks()), V1Object(Memory())});
+  const std::string bytes =
+      V1Data({}, {MakeV1Object(Disks()), MakeV1Object(Memory())});
   for (size_t size = 0; size < bytes.size(); ++size) {
     const ParsedV1Data data = Read(bytes.substr(0, size));
     EXPECT_FALSE(data.has_header) << size;
@@ -313,8 +316,9 @@ TEST(V1DataReaderTest, RejectsTruncatedData) {
 
 // Cut anywhere with a size that says so, the objects before the cut are read.
 TEST(V1DataReaderTest, ReadsWhatIsBeforeACut) {
-  const std::string bytes = V1Data({}, {V1Object(Memory()), V1Object(Disks())});
-  const size_t second = kHeader + V1Object(Memory()).size();
+  const std::string bytes =
+      V1Data({}, {MakeV1Object(Memory()), MakeV1Object(Disks())});
+  const size_t second = kHeader + MakeV1Object(Memory()).size();
   for (size_t size = second; size < bytes.size(); ++size) {
     const ParsedV1Data data = Read(WithU32(
         bytes.substr(0, size), kTotalByteLength, static_cast<uint32_t>(size)));
@@ -328,7 +332,8 @@ TEST(V1DataReaderTest, ReadsWhatIsBeforeACut) {
 // Whatever one u32 says, memory stays a small multiple of the input, and what
 // is parsed is inside it.
 TEST(V1DataReaderTest, AnyFieldMayLie) {
-  const std::string bytes = V1Data({}, {V1Object(Disks()), V1Object(Memory())});
+  const std::string bytes =
+      V1Data({}, {MakeV1Object(Disks()), MakeV1Object(Memory())});
   for (size_t offset = 0; offset + 4 <= bytes.size(); offset += 4) {
     for (const uint32_t value : {0u, 1u, 7u, 64u, 1000u, 0x7FFFFFFFu,
                                  0x80000000u, 0xFFFFFFF8u, 0xFFFFFFFFu}) {
@@ -353,7 +358,7 @@ TEST(V1DataReaderTest, AnyFieldMayLie) {
 // Wine 8.0 puts objects 88 bytes behind HeaderLength, and leaves them out of
 // TotalByteLength.
 TEST(V1DataReaderTest, RefusesWinesObjects) {
-  const std::string sound = V1Data({}, {V1Object(Memory())});
+  const std::string sound = V1Data({}, {MakeV1Object(Memory())});
   std::string wine =
       sound.substr(0, kHeader) + std::string(88, '\0') + sound.substr(kHeader);
   const ParsedV1Data data = Read(wine);  // with the sizes of `sound`

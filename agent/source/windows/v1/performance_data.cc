@@ -12,7 +12,7 @@ namespace fleetperf::agent {
 namespace {
 
 constexpr uint32_t kErrorMoreData = 234;
-constexpr uint32_t kFirstSize = 64 << 10;
+constexpr uint32_t kSmallestBuffer = 64 << 10;
 
 std::u16string Utf16(const std::string& utf8) {
   const std::string bytes = perflib::Utf16FromUtf8(utf8);
@@ -64,8 +64,8 @@ class RegistryPerformanceData : public PerformanceData {
   // The required size is unknown, so the buffer grows until the value fits. It
   // begins with the capacity that the previous value left.
   absl::Status Fetch(const std::u16string& value, std::string* bytes) {
-    uint32_t size = static_cast<uint32_t>(
-        std::clamp<size_t>(bytes->capacity(), kFirstSize, kMaxPerformanceData));
+    uint32_t size = static_cast<uint32_t>(std::clamp<size_t>(
+        bytes->capacity(), kSmallestBuffer, kMaxPerformanceData));
     for (;; size = std::min(2 * size, kMaxPerformanceData)) {
       bytes->resize(size);
       uint32_t actual = size;

@@ -87,9 +87,9 @@ json Numbers() {
              {"value", 5}}}}};
 }
 
-const Guid kMemory = perflib::V1CountersetGuid("Memory");
-const Guid kProcess = perflib::V1CountersetGuid("Process");
-const Guid kProcessV2 = perflib::V1CountersetGuid("Process V2");
+const Guid kMemoryGuid = perflib::V1CountersetGuid("Memory");
+const Guid kProcessGuid = perflib::V1CountersetGuid("Process");
+const Guid kProcessV2Guid = perflib::V1CountersetGuid("Process V2");
 
 class V1SourceTest : public ::testing::Test {
  protected:
@@ -178,7 +178,7 @@ TEST_F(V1SourceTest, ListsObjectsWithRegistrations) {
   const auto info = perflib::ReadCountersetStruct(
       source
           ->QueryCounterSetRegistrationInfo(
-              kProcess, RegistrationRequest::kCountersetStruct, 0)
+              kProcessGuid, RegistrationRequest::kCountersetStruct, 0)
           .value());
   ASSERT_OK(info);
   EXPECT_TRUE(info->HasInstances());
@@ -193,10 +193,10 @@ TEST_F(V1SourceTest, AnswersQueriesInBlocks) {
   const auto source = Open();
   Names(*source);
   const auto handle = Handle(
-      *source, {{.counterset = kMemory},
-                {.counterset = kProcess, .instance = "*"},
-                {.counterset = kProcess, .counter_id = 1, .instance = "*"},
-                {.counterset = kProcess, .instance = "_Total"}});
+      *source, {{.counterset = kMemoryGuid},
+                {.counterset = kProcessGuid, .instance = "*"},
+                {.counterset = kProcessGuid, .counter_id = 1, .instance = "*"},
+                {.counterset = kProcessGuid, .instance = "_Total"}});
   Read(*handle);
   ASSERT_THAT(block_.results, SizeIs(4));
   EXPECT_EQ(block_.results[0].type, HeaderType::kMultipleCounters);
@@ -217,11 +217,11 @@ TEST_F(V1SourceTest, ServesProcessesUnderTheNamesOfProcessV2) {
   const auto source = Open();
   Names(*source);
   const auto handle =
-      Handle(*source, {{.counterset = kProcessV2, .instance = "*"}});
+      Handle(*source, {{.counterset = kProcessV2Guid, .instance = "*"}});
   Read(*handle);
   EXPECT_EQ(Text(0), "cmd:100:100=11,100 cmd:200:200=22,200 _Total:0=33,0");
   const auto instances = perflib::ReadInstanceList(
-      source->EnumerateCounterSetInstances(kProcessV2).value());
+      source->EnumerateCounterSetInstances(kProcessV2Guid).value());
   EXPECT_THAT(*instances, ElementsAre(perflib::InstanceName{"cmd:100", 100},
                                       perflib::InstanceName{"cmd:200", 200},
                                       perflib::InstanceName{"_Total", 0}));
@@ -234,10 +234,10 @@ TEST_F(V1SourceTest, RefusesIdentifiersAsPerfLibDoes) {
   const auto handle = source->OpenQueryHandle().value();
   std::vector<CounterIdentifier> identifiers = {
       {.counterset = Guid()},
-      {.counterset = kMemory, .counter_id = 7},
-      {.counterset = kMemory, .instance = "*"},
-      {.counterset = kMemory},
-      {.counterset = kMemory}};
+      {.counterset = kMemoryGuid, .counter_id = 7},
+      {.counterset = kMemoryGuid, .instance = "*"},
+      {.counterset = kMemoryGuid},
+      {.counterset = kMemoryGuid}};
   ASSERT_OK(handle->AddCounters(&identifiers));
   std::vector<uint32_t> statuses;
   for (const auto& one : identifiers) statuses.push_back(one.status);
@@ -250,9 +250,9 @@ TEST_F(V1SourceTest, AbsentObjectsHaveNoData) {
   PlayObjects({Memory(), Process()});
   const auto source = Open();
   Names(*source);
-  const auto handle = Handle(
-      *source,
-      {{.counterset = kMemory}, {.counterset = kProcess, .instance = "*"}});
+  const auto handle =
+      Handle(*source, {{.counterset = kMemoryGuid},
+                       {.counterset = kProcessGuid, .instance = "*"}});
   PlayObjects({Memory()});  // its service has stopped
   Read(*handle);
   EXPECT_EQ(Text(0), "4096");
@@ -270,9 +270,9 @@ TEST_F(V1SourceTest, LyingObjectsFailAlone) {
     PlayObjects({Memory(), Process()});
     const auto source = Open();
     Names(*source);
-    const auto handle = Handle(
-        *source,
-        {{.counterset = kProcess, .instance = "*"}, {.counterset = kMemory}});
+    const auto handle =
+        Handle(*source, {{.counterset = kProcessGuid, .instance = "*"},
+                         {.counterset = kMemoryGuid}});
     PlayObjects({liar, Memory()});
     Read(*handle);
     EXPECT_EQ(block_.results[0].type, HeaderType::kErrorReturn) << offset;
@@ -285,7 +285,7 @@ TEST_F(V1SourceTest, ChangedCountersGetANewRegistration) {
   PlayObjects({Memory()});
   const auto source = Open();
   Names(*source);
-  const auto handle = Handle(*source, {{.counterset = kMemory}});
+  const auto handle = Handle(*source, {{.counterset = kMemoryGuid}});
   json changed = Memory();
   changed["counters"][0]["type"] = "PERF_COUNTER_BULK_COUNT";
   PlayObjects({changed});
@@ -294,11 +294,11 @@ TEST_F(V1SourceTest, ChangedCountersGetANewRegistration) {
   const auto info = perflib::ReadCountersetStruct(
       source
           ->QueryCounterSetRegistrationInfo(
-              kMemory, RegistrationRequest::kCountersetStruct, 0)
+              kMemoryGuid, RegistrationRequest::kCountersetStruct, 0)
           .value());
   EXPECT_EQ(info->counters[0].type,
             perflib::FindCounterTypeByName("PERF_COUNTER_BULK_COUNT")->type);
-  Read(*Handle(*source, {{.counterset = kMemory}}));
+  Read(*Handle(*source, {{.counterset = kMemoryGuid}}));
   EXPECT_EQ(Text(0), "4096");
 }
 
@@ -310,7 +310,7 @@ TEST_F(V1SourceTest, ReadsValuesLargerThanTheFirstBuffer) {
   PlayObjects({many});
   const auto source = Open();
   Names(*source);
-  Read(*Handle(*source, {{.counterset = kProcess, .instance = "*"}}));
+  Read(*Handle(*source, {{.counterset = kProcessGuid, .instance = "*"}}));
   EXPECT_EQ(block_.results[0].instances.count, 5003);
 }
 
@@ -319,7 +319,7 @@ TEST_F(V1SourceTest, ReadsRemoteMachines) {
         {"closed", {{"errors", {{"RegConnectRegistry", 5}}}}}});
   const auto source = Open("db1");
   EXPECT_THAT(Names(*source), ElementsAre("Memory"));
-  Read(*Handle(*source, {{.counterset = kMemory}}));
+  Read(*Handle(*source, {{.counterset = kMemoryGuid}}));
   EXPECT_EQ(Text(0), "4096");
   EXPECT_THAT(Open("closed")->EnumerateCounterSet(),
               StatusIs(absl::StatusCode::kPermissionDenied,
@@ -341,8 +341,8 @@ TEST_F(V1SourceTest, StandsBesideV2) {
       MakePerfLibSource(testing::ScriptedPerfLibFunctions(), ""), Open());
   EXPECT_THAT(Names(*source), UnorderedElementsAre("Numbers", "Memory"));
   const Guid v2 = {.data1 = 0x5e};
-  EXPECT_NE(source->HandleGroup(v2), source->HandleGroup(kMemory));
-  Read(*Handle(*source, {{.counterset = kMemory}}));
+  EXPECT_NE(source->HandleGroup(v2), source->HandleGroup(kMemoryGuid));
+  Read(*Handle(*source, {{.counterset = kMemoryGuid}}));
   EXPECT_EQ(Text(0), "4096");
   Read(*Handle(*source, {{.counterset = v2}}));
   EXPECT_EQ(Text(0), "5");
@@ -388,9 +388,9 @@ TEST_F(ProviderProcessTest, AnswersAsTheRegistryDoes) {
       OpenProcess({Memory(), Process()}, absl::InfiniteDuration());
   EXPECT_THAT(Names(*source),
               UnorderedElementsAre("Memory", "Process", "Process V2"));
-  const auto handle = Handle(
-      *source,
-      {{.counterset = kMemory}, {.counterset = kProcess, .instance = "*"}});
+  const auto handle =
+      Handle(*source, {{.counterset = kMemoryGuid},
+                       {.counterset = kProcessGuid, .instance = "*"}});
   for (int i = 0; i < 3; ++i) {
     Read(*handle);
     EXPECT_EQ(Text(0), "4096");
