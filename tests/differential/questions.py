@@ -81,10 +81,23 @@ def random_path(rng, fleet, wide=False):
 NUMBERS = [2, 100, 0.5, 1024, 1e6]
 
 
+MAX_OPERANDS = 16  # more are refused
+
+
 def expression(rng, fleet):
     """A tree with an operator, and one to four paths."""
-    tree = random_tree(rng, fleet, rng.choice([1, 2, 2, 2, 3, 4]))
-    return tree if isinstance(tree, list) else with_number(rng, tree)
+    while True:
+        tree = random_tree(rng, fleet, rng.choice([1, 2, 2, 2, 3, 4]))
+        if not isinstance(tree, list):
+            tree = with_number(rng, tree)
+        if operands(tree) <= MAX_OPERANDS:
+            return tree
+
+
+def operands(tree):
+    if not isinstance(tree, list):
+        return 1
+    return operands(tree[0]) + operands(tree[2])
 
 
 def random_tree(rng, fleet, paths):
