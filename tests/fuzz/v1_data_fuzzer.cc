@@ -15,18 +15,19 @@
 namespace fleetperf::perflib {
 namespace {
 
-// Every index has a name, so that every object is translated.
-V1Names AllNames(const ParsedV1Data& data) {
+// Names every object, so that all are translated, and its first counter as one
+// that identifies instances.
+V1Names NamesOf(const ParsedV1Data& data) {
   std::string table;
-  const auto add = [&](uint32_t index) {
+  const auto add = [&](uint32_t index, const char* name) {
     table += Utf16FromUtf8(std::to_string(index)) + std::string(2, '\0') +
-             Utf16FromUtf8(index % 2 == 0 ? "Name" : "ID Process") +
-             std::string(2, '\0');
+             Utf16FromUtf8(name) + std::string(2, '\0');
   };
   for (const V1Object& object : data.objects) {
-    add(object.header.object_name_title_index);
-    for (const auto& counter : data.Counters(object)) {
-      add(counter.counter_name_title_index);
+    add(object.header.object_name_title_index, "Name");
+    const auto counters = data.Counters(object);
+    if (!counters.empty()) {
+      add(counters[0].counter_name_title_index, "ID Process");
     }
   }
   const auto names = V1Names::Read(table);
@@ -104,8 +105,8 @@ void CheckData(absl::string_view bytes) {
   }
   // Values are read for each pair of instance and counter: that many may take
   // long, which is not the reader's cost.
-  if (data.counters.size() * data.instances.size() > 4096) return;
-  const V1Names names = AllNames(data);
+  if (data.counters.size() * data.instances.size() > 1024) return;
+  const V1Names names = NamesOf(data);
   for (const V1Object& object : data.objects) CheckObject(data, object, names);
 }
 
