@@ -48,6 +48,9 @@ namespace {
 using perflib::CountersetRegistration;
 using perflib::RegistrationRequest;
 
+// The time for a block: a provider may have to be loaded first.
+constexpr absl::Duration kPatience = absl::Seconds(10);
+
 class Checker {
  public:
   explicit Checker(const Config& config) : config_(config), plan_(config.plan) {
@@ -223,6 +226,7 @@ class Checker {
     ASSIGN_OR_RETURN(
         const auto collector,
         Collector::Open(&source, 1, {query}, instances, &problems));
+    collector->SetPatience(kPatience);
     BlockSamples samples;
     RETURN_IF_ERROR(collector->Collect(&samples, &problems));
     if (samples.queries[0].failed) {

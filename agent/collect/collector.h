@@ -65,6 +65,8 @@ class Collector {
 
   absl::Duration interval() const { return interval_; }
   bool IsHanging() const { return handle_->IsHanging(); }
+  // Replaces the patience that fits the interval; see QueryHandle.
+  void SetPatience(absl::Duration patience) { handle_->SetPatience(patience); }
 
   // Takes one tick. Returns an error if there is no block. Defects inside a
   // block are added to `problems`; the intact part is in `samples`.
