@@ -13,6 +13,12 @@ using perflib::ParsedV1Data;
 using perflib::V1Instance;
 using perflib::V1Object;
 
+// Empty if the provider gives none.
+Field::Value UniqueId(const V1Instance& instance) {
+  if (instance.unique_id == perflib::kNoUniqueId) return {};
+  return static_cast<uint32_t>(instance.unique_id);
+}
+
 void UseInstance(const ParsedV1Data& data, const V1Object& object,
                  const V1Instance& instance,
                  absl::FunctionRef<void(const Record&)> use) {
@@ -22,7 +28,7 @@ void UseInstance(const ParsedV1Data& data, const V1Object& object,
     const perflib::V1Value value = data.ValueOf(instance, counter);
     use({{.name = "object", .value = object.header.object_name_title_index},
          {.name = "instance", .value = name},
-         {.name = "unique_id", .value = int64_t{instance.unique_id}},
+         {.name = "unique_id", .value = UniqueId(instance)},
          {.name = "counter", .value = counter.counter_name_title_index},
          {.name = "type",
           .value = perflib::CounterTypeName(counter.counter_type)},

@@ -167,7 +167,7 @@ TEST(Decode, PrintsV1Data) {
                             {"counter", 218},
                             {"type", "PERF_COUNTER_BULK_COUNT"},
                             {"size", 8},
-                            {"value", 5}}));
+                            {"value", "5"}}));
   EXPECT_THAT(Fleetperf({"decode", file}).output,
               AllOf(HasSubstr("OBJECT"), HasSubstr("_Total")));
 
