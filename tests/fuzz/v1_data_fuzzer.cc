@@ -43,6 +43,9 @@ void CheckInstance(const ParsedV1Data& data, const V1Object& object,
   FUZZ_CHECK(instance.block_offset <= size);
   FUZZ_CHECK(instance.block_size <= size - instance.block_offset);
   FUZZ_CHECK(instance.block_size >= sizeof(PerfCounterBlock));
+  // The block follows the name and its NUL.
+  FUZZ_CHECK(instance.name_size == 0 ||
+             instance.name_offset + instance.name_size < instance.block_offset);
   const std::string name = data.Utf16Name(object, instance);
   FUZZ_CHECK(name.size() <= 2 * size);
   // A NUL ends a name.
@@ -50,6 +53,18 @@ void CheckInstance(const ParsedV1Data& data, const V1Object& object,
     FUZZ_CHECK(name[i] != 0 || name[i + 1] != 0);
   }
   FUZZ_CHECK(data.Utf16FullName(object, instance).size() <= 4 * size + 2);
+}
+
+// Values are inside the block of their instance.
+void CheckInside(const ParsedV1Data& data, const V1Object& object,
+                 const V1Instance& instance, uint32_t id, uint64_t size) {
+  if (size == 0 || id >= kV1ObjectTime) return;
+  const bool is_second = id >= kV1SecondValue;
+  const auto& definition =
+      data.Counters(object)[is_second ? id - kV1SecondValue : id];
+  FUZZ_CHECK(uint64_t{definition.counter_offset} + size +
+                 (is_second ? sizeof(uint64_t) : 0) <=
+             instance.block_size);
 }
 
 void CheckObject(const ParsedV1Data& data, const V1Object& object,
@@ -73,6 +88,7 @@ void CheckObject(const ParsedV1Data& data, const V1Object& object,
       for (const CounterRegistration& counter : registration->counters) {
         const V1Value value = values.Get(instance, counter.counter_id);
         FUZZ_CHECK(value.size == 0 || value.size == 4 || value.size == 8);
+        CheckInside(data, object, instance, counter.counter_id, value.size);
       }
     }
   }
