@@ -36,7 +36,12 @@ class Wakeup {
   template <typename Done>
   bool Await(absl::Mutex* mutex, absl::Duration timeout, Done done)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
-    const absl::Duration deadline = clock_.Monotonic() + timeout;
+    return AwaitUntil(mutex, clock_.Monotonic() + timeout, done);
+  }
+  // The same until Clock::Monotonic() is `deadline`.
+  template <typename Done>
+  bool AwaitUntil(absl::Mutex* mutex, absl::Duration deadline, Done done)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     bool in_time = true;
     while (!done()) {
       if (!in_time) return false;

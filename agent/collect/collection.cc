@@ -117,7 +117,7 @@ bool Collection::WaitForWork() {
     is_applied_ = true;  // the reports contain the results
     wakeup_.Notify();
   }
-  wakeup_.Await(&mutex_, due - options_.clock->Monotonic(), [this] {
+  wakeup_.AwaitUntil(&mutex_, due, [this] {
     mutex_.AssertHeld();
     return stopping_ || new_plan_.has_value();
   });

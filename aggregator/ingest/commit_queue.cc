@@ -77,7 +77,7 @@ void CommitQueue::Run() {
       const auto is_urgent = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
         return IsUrgent();
       };
-      wakeup_.Await(&mutex_, next_commit_ - clock_.Monotonic(), is_urgent);
+      wakeup_.AwaitUntil(&mutex_, next_commit_, is_urgent);
       const auto has_work = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
         return stopping_ || !waiting_.empty() || !tasks_.empty();
       };
