@@ -13,6 +13,7 @@
 #include "aggregator/cli/table.h"
 #include "aggregator/cli/times.h"
 #include "aggregator/cli/values.h"
+#include "base/os_error.h"
 #include "base/printable.h"
 #include "base/rpc_deadline.h"
 #include "base/status_macros.h"
@@ -130,6 +131,14 @@ void PrintText(const v1::Explanation& explanation) {
                        : ValueText(series, value));
 }
 
+std::string FailureText(const v1::FailedQuery& failed) {
+  return absl::StrCat(
+      failed.machine(), ": the counterset \"", failed.counterset(),
+      "\" returned no samples at ", TimeText(FromProto(failed.time())), ": ",
+      failed.status() == 0 ? "its part of the block is unreadable"
+                           : Win32ErrorName(failed.status()));
+}
+
 }  // namespace
 
 absl::Status Explain(const Connection& connection, Format format,
@@ -167,6 +176,10 @@ absl::Status Explain(const Connection& connection, Format format,
                  "fleetperf: and %llu more series; select fewer with a more "
                  "specific path\n",
                  static_cast<unsigned long long>(response.left_out()));
+  }
+  for (const v1::FailedQuery& failed : response.failures()) {
+    std::fprintf(stderr, "fleetperf: %s\n",
+                 Printable(FailureText(failed)).c_str());
   }
   if (response.explanations_size() > 0) return absl::OkStatus();
   return MissingError(absl::NotFoundError(absl::StrCat(

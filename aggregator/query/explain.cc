@@ -1,6 +1,7 @@
 #include "aggregator/query/explain.h"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <string>
 #include <tuple>
@@ -29,10 +30,26 @@ struct NewestSamples {
   absl::Duration interval;
 };
 
-// Keeps the newest two samples of each series at or before a time.
+// Keeps the newest two samples of each series at or before a time, and the
+// newest failures.
 class NewestSink : public SeriesSink {
  public:
   explicit NewestSink(absl::Time time) : time_(time) {}
+
+  void BeginFrame(const Frame& frame) override {
+    for (size_t tick = frame.clocks->size(); tick-- > 0;) {
+      const absl::Time time = perflib::TimeOf((*frame.clocks)[tick]);
+      if (time > time_) continue;
+      Tick& newest = ticks_[frame.query->schema->registration.name];
+      const std::optional<uint32_t> failure =
+          frame.FailureIn(static_cast<uint32_t>(tick));
+      // One of several queries at that time may have failed.
+      if (time > newest.time || (time == newest.time && failure.has_value())) {
+        newest = {time, failure};
+      }
+      return;
+    }
+  }
 
   void Begin(const CounterFormula&) override { newest_.emplace_back(); }
 
@@ -48,8 +65,27 @@ class NewestSink : public SeriesSink {
 
   const NewestSamples& Of(size_t series) const { return newest_[series]; }
 
+  // Adds the countersets whose newest query failed.
+  void AddFailures(const std::string& machine,
+                   v1::ExplainValueResponse* response) const {
+    for (const auto& [counterset, tick] : ticks_) {
+      if (!tick.failure.has_value()) continue;
+      v1::FailedQuery& failed = *response->add_failures();
+      failed.set_machine(machine);
+      failed.set_counterset(counterset);
+      *failed.mutable_time() = fleetperf::ToProto(tick.time);
+      failed.set_status(*tick.failure);
+    }
+  }
+
  private:
+  struct Tick {
+    absl::Time time = absl::InfinitePast();
+    std::optional<uint32_t> failure;  // see Frame::Failure::status
+  };
+
   const absl::Time time_;
+  std::map<std::string, Tick> ticks_;  // the newest, by counterset
   std::vector<NewestSamples> newest_;  // by series number
 };
 
@@ -90,6 +126,7 @@ absl::StatusOr<v1::ExplainValueResponse> RunExplain(
   ASSIGN_OR_RETURN(PathSet paths, PathSet::Parse(texts, known));
   paths.LimitTo(machines);
   ASSIGN_OR_RETURN(const Selected selected, paths.Select(store.directory()));
+  v1::ExplainValueResponse response;
   std::vector<v1::Explanation> explanations;
   PathCheck path_check(paths, {});
   for (const auto& [machine, countersets] : selected) {
@@ -101,6 +138,7 @@ absl::StatusOr<v1::ExplainValueResponse> RunExplain(
                      ReadSeries(store, machine, countersets,
                                 at - longest * kMaxIntervalsBefore, at, &sink));
     path_check.AddInstances(machine, machine_series.instance_names);
+    sink.AddFailures(machine, &response);
     for (const FoundSeries& found : machine_series.series) {
       const NewestSamples& samples = sink.Of(found.number);
       if (!samples.newer.has_value() ||
@@ -121,7 +159,6 @@ absl::StatusOr<v1::ExplainValueResponse> RunExplain(
         return std::forward_as_tuple(a.series().machine(), a.series().path()) <
                std::forward_as_tuple(b.series().machine(), b.series().path());
       });
-  v1::ExplainValueResponse response;
   for (v1::Explanation& explanation : explanations) {
     if (response.explanations_size() == kMaxExplanations) break;
     *response.add_explanations() = std::move(explanation);

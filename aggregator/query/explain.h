@@ -16,7 +16,8 @@ namespace fleetperf::aggregator {
 
 // Explains the value at `time` (std::nullopt: the newest) of each selected
 // series. The value is that of the newest sample at or before `time`, at most
-// two intervals old. Returns the errors of RunRangeQuery.
+// two intervals old. Also reports the countersets whose last query at or before
+// `time` failed. Returns the errors of RunRangeQuery.
 absl::StatusOr<v1::ExplainValueResponse> RunExplain(
     const std::string& path, std::optional<absl::Time> time, Store& store,
     const MachineNow& now_of, const MachineFilter& machines = {});

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -157,12 +158,15 @@ struct Frame {
   // in data that was thinned before the format had them.
   std::vector<int64_t> interval_times;
 
-  bool HasFailed(uint32_t tick) const {
+  // Returns the status of a query that failed; std::nullopt if it did not.
+  std::optional<uint32_t> FailureIn(uint32_t tick) const {
     const auto found = std::lower_bound(
         failures.begin(), failures.end(), tick,
         [](const Failure& failure, uint32_t t) { return failure.tick < t; });
-    return found != failures.end() && found->tick == tick;
+    if (found == failures.end() || found->tick != tick) return std::nullopt;
+    return found->status;
   }
+  bool HasFailed(uint32_t tick) const { return FailureIn(tick).has_value(); }
 
   // Returns the raw value of a column in the `tick`-th tick of a run, counted
   // from the run's first. FrameColumn::missing tells whether the value exists.

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "proto/conversions.h"
 #include "tests/support/countersets.h"
 #include "tests/support/disk_agent.h"
 #include "tests/support/query_results.h"
@@ -105,6 +106,25 @@ TEST_F(ExplainTest, ReportsWhyThereIsNoValue) {
   EXPECT_THAT(Ask("\\Disk(X:)\\Transfers/sec"),
               StatusIs(absl::StatusCode::kNotFound,
                        HasSubstr("there was no instance \"X:\"")));
+}
+
+TEST_F(ExplainTest, ReportsTheStatusOfFailedQueries) {
+  DiskAgent agent(&store_);
+  agent.Ticks(15, 19, {{agent.Disk("C:"), 3}});
+  agent.AddBlock(agent.query, ClocksAt(20),
+                 {{.query = agent.query, .failure = 232}});
+  ASSERT_OK(agent.Send());
+  const auto failed = Ask("\\Disk(*)\\Queue Length");
+  ASSERT_OK(failed);
+  ASSERT_EQ(failed->failures_size(), 1);
+  EXPECT_EQ(failed->failures(0).machine(), "web-1");
+  EXPECT_EQ(failed->failures(0).counterset(), "Disk");
+  EXPECT_EQ(FromProto(failed->failures(0).time()), At(20));
+  EXPECT_EQ(failed->failures(0).status(), 232);
+  // Before it failed.
+  const auto sound = Ask("\\Disk(*)\\Queue Length", At(19));
+  ASSERT_OK(sound);
+  EXPECT_EQ(sound->failures_size(), 0);
 }
 
 TEST_F(ExplainTest, ShowsTheBaseAndItsWrap) {
