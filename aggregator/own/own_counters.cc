@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "aggregator/rpc/http2_guard.h"
 #include "perflib/counter_type.h"
 
 namespace fleetperf::aggregator {
@@ -96,7 +97,10 @@ Group ServerCounters(const RpcServer* server) {
             "for others."},
            {38, kPerfCounterLargeDelta, "Listener Restarts",
             "Times that the port was reopened because it accepted no "
-            "connections."}},
+            "connections."},
+           {39, kPerfCounterLargeDelta, "Connections Closed: Frames",
+            "Connections closed because they exceeded a limit of HTTP/2 "
+            "frames."}},
           [=] {
             const ConnectionCounts counts = server->CountConnections();
             Values values = {Number(counts.open),
@@ -110,6 +114,7 @@ Group ServerCounters(const RpcServer* server) {
             }
             values.push_back(Number(counts.evicted));
             values.push_back(server->failed_probes());
+            values.push_back(CountFloods());
             return values;
           }};
 }

@@ -8,6 +8,7 @@
 #ifndef FLEETPERF_AGGREGATOR_RPC_RPC_STREAM_H_
 #define FLEETPERF_AGGREGATOR_RPC_RPC_STREAM_H_
 
+#include <grpcpp/alarm.h>
 #include <grpcpp/completion_queue.h>
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/async_stream.h>
@@ -15,7 +16,9 @@
 
 #include <atomic>
 
+#include "absl/time/time.h"
 #include "aggregator/rpc/event_loop.h"
+#include "base/rpc_deadline.h"
 
 namespace fleetperf::aggregator {
 
@@ -65,7 +68,17 @@ class RpcStream {
     stream_.Finish(status, &finished_);
   }
 
+  // Has the loop's thread call OnTimeout after `delay`, unless StopTimer is
+  // called before or the call ends. Must be called at most once, in OnStart.
+  void StartTimer(absl::Duration delay) {
+    ++in_flight_;
+    timer_.Set(&loop_.queue(), RpcDeadline(delay), &expired_);
+  }
+  void StopTimer() { timer_.Cancel(); }
+
   virtual void OnStart() = 0;
+  // The time of StartTimer is over.
+  virtual void OnTimeout() {}
   // If not `ok`, the client sends no further messages.
   virtual void OnReadDone(bool /*ok*/) {}
   // If not `ok`, the call is broken.
@@ -103,7 +116,12 @@ class RpcStream {
     OnWriteDone(ok);
     CompleteOne();
   }
+  void HandleExpired(bool ok) {
+    if (ok) OnTimeout();
+    CompleteOne();
+  }
   void HandleEnded(bool) {
+    StopTimer();
     if (context_.IsCancelled()) OnCancel();
     CompleteOne();
   }
@@ -126,6 +144,8 @@ class RpcStream {
   Forwarder<&RpcStream::HandleWritten> written_{this};
   Forwarder<&RpcStream::HandleEnded> ended_{this};
   Forwarder<&RpcStream::HandleFinished> finished_{this};
+  Forwarder<&RpcStream::HandleExpired> expired_{this};
+  grpc::Alarm timer_;
 };
 
 }  // namespace fleetperf::aggregator

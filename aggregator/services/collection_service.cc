@@ -9,7 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "aggregator/ingest/ingest.h"
 #include "aggregator/ingest/session.h"
 #include "aggregator/rpc/access.h"
@@ -22,6 +24,8 @@ namespace {
 
 // The limit of responses that wait until the agent reads them.
 constexpr size_t kMaxResponses = 1000;
+// The time that an agent has for its first message, which it sends at once.
+constexpr absl::Duration kHelloTime = absl::Seconds(10);
 
 using AsyncCollectStream =
     grpc::ServerAsyncReaderWriter<v1::CollectResponse, v1::CollectRequest>;
@@ -158,10 +162,17 @@ class CollectStream : public RpcStream<AsyncCollectStream> {
     if (!peer.ok()) return link_->End(peer.status());
     session_ =
         std::make_shared<Session>(&ingest_, *peer, context().peer(), link_);
+    StartTimer(kHelloTime);
     StartRead(&request_);
   }
 
+  void OnTimeout() override {
+    link_->End(absl::DeadlineExceededError(absl::StrCat(
+        "no Hello arrived within ", absl::FormatDuration(kHelloTime))));
+  }
+
   void OnReadDone(bool ok) override {
+    StopTimer();
     if (!ok) return link_->End(absl::OkStatus());
     const absl::Status status = session_->Handle(std::move(request_));
     if (!status.ok()) return link_->End(status);

