@@ -99,8 +99,8 @@ Group ServerCounters(const RpcServer* server) {
             "Times that the port was reopened because it accepted no "
             "connections."},
            {39, kPerfCounterLargeDelta, "Connections Closed: Frames",
-            "Connections closed because they exceeded a limit of HTTP/2 "
-            "frames."}},
+            "Connections closed because their certificate's holder exceeded a "
+            "limit of HTTP/2 frames."}},
           [=] {
             const ConnectionCounts counts = server->CountConnections();
             Values values = {Number(counts.open),

@@ -28,7 +28,7 @@ constexpr absl::string_view kRateNames[kFrameKinds] = {
 }  // namespace
 
 Http2Frames::Http2Frames(const FrameLimits* limits)
-    : limits_(*limits), skip_(kPrefaceBytes) {
+    : limits_(limits), skip_(kPrefaceBytes) {
   charged_until_.fill(-absl::InfiniteDuration());
 }
 
@@ -83,16 +83,17 @@ absl::string_view Http2Frames::TakeFrame(absl::Duration (*now)()) {
 // gRPC closes the connection if frames are out of order.
 absl::string_view Http2Frames::TakeHeaders(uint32_t length, bool is_first) {
   if (is_first) block_bytes_ = block_frames_ = 0;
-  if (length > limits_.max_header_bytes - block_bytes_) {
+  if (length > limits_->max_header_bytes - block_bytes_) {
     return "bytes of headers";
   }
   block_bytes_ += length;
-  return ++block_frames_ > limits_.max_header_frames ? "frames of headers" : "";
+  return ++block_frames_ > limits_->max_header_frames ? "frames of headers"
+                                                      : "";
 }
 
 absl::string_view Http2Frames::Charge(FrameKind kind, absl::Duration now) {
   const auto i = static_cast<size_t>(kind);
-  const FrameLimits::Rate& rate = limits_.rates[i];
+  const FrameLimits::Rate& rate = limits_->rates[i];
   const absl::Duration burst = absl::Seconds(rate.burst / rate.per_second);
   charged_until_[i] = std::max(charged_until_[i], now - burst) +
                       absl::Seconds(1 / rate.per_second);

@@ -33,7 +33,7 @@ struct FrameLimits {
   // By FrameKind. A client that asks as fast as it gets answers stays below;
   // a client's gRPC pings at most ten times a second.
   std::array<Rate, kFrameKinds> rates = {
-      Rate{5'000, 10'000}, {100, 1'000}, {100, 1'000}, {10'000, 20'000}};
+      Rate{5'000, 5'000}, {20, 100}, {100, 500}, {10'000, 20'000}};
   // Of a block of headers: a HEADERS frame and its CONTINUATION frames.
   uint32_t max_header_bytes = 16 << 10;
   uint32_t max_header_frames = 16;
@@ -58,7 +58,7 @@ class Http2Frames {
   absl::string_view TakeHeaders(uint32_t length, bool is_first);
   absl::string_view Charge(FrameKind kind, absl::Duration now);
 
-  const FrameLimits& limits_;
+  const FrameLimits* limits_;
   std::array<uint8_t, kHeaderBytes> header_ = {};
   size_t header_size_ = 0;
   uint64_t skip_;              // bytes before the next frame's header

@@ -63,7 +63,18 @@ void Wait(absl::Duration duration) {
   never.Await(&mutex, duration, [] { return false; });
 }
 
-void RunAttack(const Attack& attack, const Target& target) {
+int PortOf(const std::string& address) {
+  int port = 0;
+  EXPECT_TRUE(absl::SimpleAtoi(address.substr(address.rfind(':') + 1), &port));
+  return port;
+}
+
+// Each attack has certificates of its own.
+void RunAttack(const Attack& attack, Deployment* deployment) {
+  const Target target = {.address = deployment->address(),
+                         .port = PortOf(deployment->address()),
+                         .agent = deployment->Issue("agent", {"evil", "evil2"}),
+                         .reader = deployment->Issue("reader", {"evil"})};
   std::atomic<bool> is_over = false;
   std::thread attacker(
       [&] { attack.run(target, [&] { return is_over.load(); }); });
@@ -81,20 +92,10 @@ void CheckBars(const Attack& attack, const Measured& idle,
   EXPECT_LT(Worst(measured.answers), kMaxAnswer) << attack.name;
 }
 
-int PortOf(const std::string& address) {
-  int port = 0;
-  EXPECT_TRUE(absl::SimpleAtoi(address.substr(address.rfind(':') + 1), &port));
-  return port;
-}
-
 // Each kind of attack has an aggregator of its own.
 void RunAttacks(const std::vector<Attack>& attacks) {
   Deployment deployment;
   const auto aggregator = deployment.StartAggregator();
-  const Target target = {.address = deployment.address(),
-                         .port = PortOf(deployment.address()),
-                         .agent = deployment.Issue("agent", {"evil", "evil2"}),
-                         .reader = deployment.Issue("reader", {"evil"})};
   std::printf("%-24s %6s %6s %6s %8s %7s %7s\n", "attack", "ack99", "ack",
               "answer", "MiB", "threads", "files");
   uint64_t acknowledged = 0;
@@ -107,7 +108,7 @@ void RunAttacks(const std::vector<Attack>& attacks) {
     Print("idle", idle);
     for (const Attack& attack : attacks) {
       if (!options.attack.empty() && options.attack != attack.name) continue;
-      RunAttack(attack, target);
+      RunAttack(attack, &deployment);
       const Measured measured = bystanders.Next();
       Print(attack.name, measured);
       ASSERT_EQ(bystanders.failure(), "") << attack.name;

@@ -5,6 +5,8 @@
 
 #include <csignal>
 
+#include "absl/strings/str_cat.h"
+
 namespace fleetperf::testing {
 namespace {
 
@@ -31,7 +33,7 @@ std::string Field(absl::string_view name, absl::string_view value) {
   std::string field(1, '\0');
   for (const absl::string_view text : {name, value}) {
     field += static_cast<char>(text.size());
-    field += text;
+    absl::StrAppend(&field, text);
   }
   return field;
 }
@@ -52,7 +54,7 @@ std::string Frame(FrameType type, uint8_t flags, uint32_t stream,
   frame += static_cast<char>(type);
   frame += static_cast<char>(flags);
   frame += BigEndian(stream, 4);
-  frame += payload;
+  absl::StrAppend(&frame, payload);
   return frame;
 }
 
@@ -67,7 +69,7 @@ std::string CallFrame(uint32_t stream, absl::string_view method) {
 std::string MessageFrame(uint32_t stream, absl::string_view message) {
   std::string payload(1, '\0');  // not compressed
   payload += BigEndian(static_cast<uint32_t>(message.size()), 4);
-  payload += message;
+  absl::StrAppend(&payload, message);
   return Frame(kDataFrame, kEndsStream, stream, payload);
 }
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <tuple>
 
 namespace fleetperf::aggregator {
 namespace {
@@ -58,14 +59,22 @@ class Http2FramesTest : public ::testing::Test {
 };
 
 TEST_F(Http2FramesTest, BoundsEachKindByItself) {
-  EXPECT_EQ(CountTaken(Frame(kReset, 4), 1000), 10);
-  EXPECT_EQ(broken_, "resets per second");
-  EXPECT_EQ(CountTaken(Frame(kPing, 8), 1000), 20);
-  EXPECT_EQ(broken_, "pings and settings per second");
-  EXPECT_EQ(CountTaken(Frame(kWindowUpdate, 4), 1000), 50);
-  EXPECT_EQ(broken_, "small frames per second");
-  EXPECT_EQ(CountTaken(Frame(kHeaders, 100), 1000), 100);
-  EXPECT_EQ(broken_, "streams per second");
+  const std::tuple<std::string, int, std::string> kinds[] = {
+      {Frame(kReset, 4), 10, "resets per second"},
+      {Frame(kPing, 8), 20, "pings and settings per second"},
+      {Frame(kWindowUpdate, 4), 50, "small frames per second"},
+      {Frame(kHeaders, 100), 100, "streams per second"}};
+  for (const auto& [broken, burst, limit] : kinds) {
+    frames_ = Http2Frames(&limits_);
+    EXPECT_EQ(Take(kPreface), "");
+    // Frames of other kinds are not charged to it.
+    for (const auto& [other, other_burst, other_limit] : kinds) {
+      if (other == broken) continue;
+      EXPECT_EQ(CountTaken(other, 5), 5);
+    }
+    EXPECT_EQ(CountTaken(broken, 1000), burst);
+    EXPECT_EQ(broken_, limit);
+  }
 }
 
 TEST_F(Http2FramesTest, AllowsTheRateForEver) {
