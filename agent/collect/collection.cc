@@ -67,6 +67,11 @@ void Collection::Stop() {
 }
 
 void Collection::Apply(Plan plan) {
+  std::vector<std::string> wanted;
+  for (const PlannedQuery& query : plan.queries) {
+    if (IsFor(query, options_.machine)) wanted.push_back(query.counterset);
+  }
+  options_.source->Want(wanted);
   absl::MutexLock lock(&mutex_);
   awaited_queries_.clear();
   for (size_t query = 0; query < plan.queries.size(); ++query) {
@@ -124,6 +129,10 @@ bool Collection::WaitForWork() {
   if (new_plan_.has_value()) {
     must_regroup_ = must_regroup_ || *new_plan_ != plan_;
     plan_ = *std::exchange(new_plan_, std::nullopt);
+    // Countersets that could not be read may be read for this plan.
+    if (must_regroup_ && has_problems_) {
+      next_search_ = options_.clock->Monotonic();
+    }
   }
   return !stopping_;
 }
@@ -149,10 +158,10 @@ void Collection::FindCountersets() {
     return;
   }
   // Countersets that are missing now may be there soon.
-  const bool is_complete = options_.source->Problems().empty();
-  if (is_complete) search_backoff_.Reset();
+  has_problems_ = !options_.source->Problems().empty();
+  if (!has_problems_) search_backoff_.Reset();
   next_search_ = options_.clock->Monotonic() +
-                 (is_complete ? kSearchInterval : search_backoff_.Next());
+                 (has_problems_ ? search_backoff_.Next() : kSearchInterval);
   ReloadChangedRegistrations();
   if (found->empty() && was_ok) return;
   absl::MutexLock lock(&mutex_);

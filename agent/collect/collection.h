@@ -147,6 +147,7 @@ class Collection {
   Plan plan_;
   absl::Status source_status_;  // the error of the last search for countersets
   std::vector<Group> groups_;
+  bool has_problems_ = false;  // the last list lacks countersets
   absl::Duration next_search_;
   Backoff search_backoff_;
   bool must_regroup_ = false;

@@ -285,6 +285,12 @@ class DeadlineSource : public Source {
   DefinedCounters DefineCounters(std::vector<PlannedQuery>* queries) override {
     return source_->DefineCounters(queries);
   }
+  void Want(const std::vector<std::string>& countersets) override {
+    source_->Want(countersets);
+  }
+  bool AwaitList(absl::Duration timeout) override {
+    return source_->AwaitList(timeout);
+  }
   std::vector<std::string> Problems() override { return source_->Problems(); }
   int HandleGroup(const perflib::Guid& counterset) override {
     return source_->HandleGroup(counterset);

@@ -80,6 +80,14 @@ class Source {
     return {};
   }
 
+  // Names the countersets that a plan will query (names, patterns or GUIDs), so
+  // that a list that cannot read all countersets reads these. Never blocks.
+  virtual void Want(const std::vector<std::string>& /*countersets*/) {}
+
+  // Waits for a list that EnumerateCounterSet has begun in the background, at
+  // most `timeout`. Returns whether none is in progress.
+  virtual bool AwaitList(absl::Duration /*timeout*/) { return true; }
+
   // PerfEnumerateCounterSet
   virtual absl::StatusOr<std::vector<perflib::Guid>> EnumerateCounterSet() = 0;
 

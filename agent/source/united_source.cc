@@ -78,8 +78,14 @@ class UnitedSource : public Source {
       : v2_(std::move(v2)), v1_(std::move(v1)) {}
 
   DefinedCounters DefineCounters(std::vector<PlannedQuery>* queries) override {
-    v1_->DefineCounters(queries);
     return v2_->DefineCounters(queries);
+  }
+
+  void Want(const std::vector<std::string>& countersets) override {
+    v1_->Want(countersets);
+  }
+  bool AwaitList(absl::Duration timeout) override {
+    return v1_->AwaitList(timeout);
   }
 
   absl::StatusOr<std::vector<Guid>> EnumerateCounterSet() override {

@@ -350,6 +350,22 @@ TEST_F(CollectionTest, RetriesAFailedListOfCountersets) {
   EXPECT_THAT(TakeBatches(), ElementsAre("System 1s 1/4 2/4"));
 }
 
+// As with a list of PerfLib V1 that a provider prevents.
+TEST_F(CollectionTest, ReadsCountersetsThatOnlyThePlanNames) {
+  FakeSource source{testing::TestRegistrations()};
+  source.Change([](Script& script) {
+    script.hidden_unless_wanted = {"System", "Disk"};
+  });
+  collection_ =
+      std::make_unique<Collection>(Collection::Options{.machine = "web-1",
+                                                       .source = &source,
+                                                       .delivery = &delivery_,
+                                                       .clock = &clock_});
+  EXPECT_THAT(Apply({kSystemQuery}), ElementsAre("0 System: "));
+  EXPECT_THAT(Apply({kSystemQuery, kDiskQuery}),
+              UnorderedElementsAre("0 System: ", "1 Disk: "));
+}
+
 TEST_F(CollectionTest, CollectsNewCountersetsWithoutDisturbingOthers) {
   FakeSource source{testing::TestRegistrations()};
   source.Change([](Script& script) { script.hidden = {kDiskGuid}; });

@@ -47,6 +47,8 @@ class FakeSource : public agent::Source {
     absl::Status open;
     absl::Status enumerate;
     std::set<perflib::Guid> hidden;  // not enumerated
+    // Not enumerated, which is a problem, unless the plan names them.
+    std::set<std::string> hidden_unless_wanted;
     // Added to each Index.
     uint32_t index_offset = 0;
     // Registration requests that fail.
@@ -89,12 +91,25 @@ class FakeSource : public agent::Source {
     return added_;
   }
 
+  void Want(const std::vector<std::string>& countersets) override {
+    absl::MutexLock lock(&mutex_);
+    for (const std::string& name : countersets) {
+      script_.hidden_unless_wanted.erase(name);
+    }
+  }
+  std::vector<std::string> Problems() override {
+    absl::MutexLock lock(&mutex_);
+    return {script_.hidden_unless_wanted.begin(),
+            script_.hidden_unless_wanted.end()};
+  }
+
   absl::StatusOr<std::vector<perflib::Guid>> EnumerateCounterSet() override {
     absl::MutexLock lock(&mutex_);
     if (!script_.enumerate.ok()) return script_.enumerate;
     std::vector<perflib::Guid> guids;
     for (const auto& registration : registrations_) {
       if (script_.hidden.contains(registration.guid)) continue;
+      if (script_.hidden_unless_wanted.contains(registration.name)) continue;
       guids.push_back(registration.guid);
     }
     return guids;

@@ -52,6 +52,22 @@ class Lister : public std::enable_shared_from_this<Lister> {
         "the countersets of PerfLib V1 are not listed yet");
   }
 
+  // After a list with problems, new names begin another.
+  void Want(const std::vector<std::string>& countersets) {
+    const bool is_news = catalogue_->Want(countersets);
+    if (!is_news || catalogue_->problems().empty()) return;
+    absl::MutexLock lock(&mutex_);
+    next_list_ = -absl::InfiniteDuration();
+  }
+
+  bool AwaitList(absl::Duration timeout) {
+    absl::MutexLock lock(&mutex_);
+    return changed_.Await(&mutex_, timeout, [this] {
+      mutex_.AssertHeld();
+      return !is_listing_;
+    });
+  }
+
   const std::shared_ptr<V1Catalogue>& catalogue() const { return catalogue_; }
   std::unique_ptr<PerformanceData> Open() const { return open_(); }
 
@@ -87,11 +103,11 @@ class V1Source : public Source {
       : lister_(std::make_shared<Lister>(std::move(open), clock)),
         patience_(patience) {}
 
-  DefinedCounters DefineCounters(std::vector<PlannedQuery>* queries) override {
-    for (const PlannedQuery& query : *queries) {
-      lister_->catalogue()->Want(query.counterset);
-    }
-    return {};
+  void Want(const std::vector<std::string>& countersets) override {
+    lister_->Want(countersets);
+  }
+  bool AwaitList(absl::Duration timeout) override {
+    return lister_->AwaitList(timeout);
   }
 
   absl::StatusOr<std::vector<Guid>> EnumerateCounterSet() override {

@@ -444,8 +444,34 @@ TEST_F(ProviderProcessTest, AMissingExecutableIsNamed) {
 }
 
 // If one provider crashes the list, the well-known objects are read one by one,
-// and those that the plan names.
+// and those that the plan names, in whatever way.
 TEST_F(ProviderProcessTest, OneCrashingProviderHidesNoOther) {
+  json crashing = Process();
+  crashing["crashes_from"] = 0;
+  json own = Memory();
+  own["index"] = 5000;
+  own["name"] = "My Service";
+  json other_crashing = crashing;
+  other_crashing["index"] = 6000;
+  other_crashing["name"] = "My Crash";
+  for (const std::string& wanted :
+       {std::string("my service"), std::string("My *"), std::string("*"),
+        perflib::V1CountersetGuid("My Service").ToString()}) {
+    const auto source = OpenProcess({Memory(), crashing, own, other_crashing},
+                                    absl::InfiniteDuration());
+    source->Want({wanted});
+    EXPECT_THAT(Names(*source), UnorderedElementsAre("Memory", "My Service"))
+        << wanted;
+    EXPECT_THAT(source->Problems(),
+                AllOf(Contains(HasSubstr("cannot list its countersets")),
+                      Contains(HasSubstr("counterset \"Process\":")),
+                      Not(Contains(HasSubstr("\"Memory\"")))))
+        << wanted;
+  }
+}
+
+// A plan that comes after such a list begins another.
+TEST_F(ProviderProcessTest, ANewPlanIsReadAtOnceIfTheListFails) {
   json crashing = Process();
   crashing["crashes_from"] = 0;
   json own = Memory();
@@ -453,13 +479,11 @@ TEST_F(ProviderProcessTest, OneCrashingProviderHidesNoOther) {
   own["name"] = "My Service";
   const auto source =
       OpenProcess({Memory(), crashing, own}, absl::InfiniteDuration());
-  std::vector<PlannedQuery> plan = {{.counterset = "My Service"}};
-  source->DefineCounters(&plan);
+  EXPECT_THAT(Names(*source), ElementsAre("Memory"));
+  source->Want({"My Service"});
+  EXPECT_OK(source->EnumerateCounterSet());
+  EXPECT_TRUE(source->AwaitList(absl::InfiniteDuration()));
   EXPECT_THAT(Names(*source), UnorderedElementsAre("Memory", "My Service"));
-  EXPECT_THAT(source->Problems(),
-              AllOf(Contains(HasSubstr("cannot list its countersets")),
-                    Contains(HasSubstr("counterset \"Process\":")),
-                    Not(Contains(HasSubstr("\"Memory\"")))));
 }
 
 // Objects behind one that lies about its length are read one by one.
