@@ -239,12 +239,13 @@ class DeadlineQueryHandle : public QueryHandle {
   }
 
   absl::Status LateError() const {
+    // The text does not change while the call lasts.
     const absl::Duration age = worker_->clock().Monotonic() - call_->begun;
-    const std::string text = absl::StrCat(
-        worker_->name(), " has not answered PerfQueryCounterData within ",
-        absl::FormatDuration(absl::Floor(age, absl::Milliseconds(1))));
-    return age < kHangs ? absl::DeadlineExceededError(text)
-                        : absl::UnavailableError(text);
+    const std::string text =
+        absl::StrCat(worker_->name(), " has not answered PerfQueryCounterData");
+    if (age < kHangs) return absl::DeadlineExceededError(text + " in time");
+    return absl::AbortedError(
+        absl::StrCat(text, " within ", absl::FormatDuration(kHangs)));
   }
 
   absl::Status Change(const char* what,

@@ -57,6 +57,7 @@ class FakeSource : public agent::Source {
     std::map<perflib::Guid, absl::Status> refused_countersets;
     // Countersets whose provider ends every handle that asks for them.
     std::set<perflib::Guid> crashing;
+    absl::Status machine;  // of all queries of blocks
     // Precedes each name in the localized ones.
     std::string localized_prefix;
   };
@@ -84,6 +85,12 @@ class FakeSource : public agent::Source {
   int handles_opened() const {
     absl::MutexLock lock(&mutex_);
     return handles_opened_;
+  }
+  // The number of calls of QueryCounterData that asked for a counterset.
+  int blocks_asked_of(const perflib::Guid& counterset) const {
+    absl::MutexLock lock(&mutex_);
+    const auto found = blocks_asked_.find(counterset);
+    return found == blocks_asked_.end() ? 0 : found->second;
   }
   // The identifiers added to handles, in order.
   std::vector<perflib::CounterIdentifier> added() const {
@@ -206,8 +213,12 @@ class FakeSource : public agent::Source {
         absl::MutexLock lock(&source_.mutex_);
         std::vector<std::string> results;
         for (const auto& identifier : in_force_) {
+          ++source_.blocks_asked_[identifier.counterset];
+        }
+        if (!source_.script_.machine.ok()) return source_.script_.machine;
+        for (const auto& identifier : in_force_) {
           if (source_.script_.crashing.contains(identifier.counterset)) {
-            return absl::UnavailableError("crashed");
+            return absl::AbortedError("crashed");
           }
           results.push_back(source_.ResultOf(identifier));
         }
@@ -281,6 +292,7 @@ class FakeSource : public agent::Source {
   std::vector<perflib::CountersetRegistration> registrations_
       ABSL_GUARDED_BY(mutex_);
   int handles_opened_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::map<perflib::Guid, int> blocks_asked_ ABSL_GUARDED_BY(mutex_);
   Script script_ ABSL_GUARDED_BY(mutex_);
   std::vector<perflib::CounterIdentifier> added_ ABSL_GUARDED_BY(mutex_);
 };

@@ -417,7 +417,7 @@ TEST_F(ProviderProcessTest, ACrashCostsOneQueryAndTheNextStartsAnotherChild) {
   for (int i = 0; i < 3; ++i) {
     EXPECT_OK(data->Query("4", &bytes));
     EXPECT_THAT(data->Query("230", &bytes),
-                StatusIs(absl::StatusCode::kUnavailable,
+                StatusIs(absl::StatusCode::kAborted,
                          AllOf(HasSubstr("asked for \"230\": the process"),
                                ::testing::AnyOf(HasSubstr("status 3"),
                                                 HasSubstr("0x00000003")))));
@@ -432,7 +432,7 @@ TEST_F(ProviderProcessTest, AHangingChildIsEnded) {
   std::string bytes;
   EXPECT_THAT(
       data->Query("230", &bytes),
-      StatusIs(absl::StatusCode::kUnavailable, HasSubstr("no answer within")));
+      StatusIs(absl::StatusCode::kAborted, HasSubstr("no answer within")));
 }
 
 TEST_F(ProviderProcessTest, AMissingExecutableIsNamed) {
