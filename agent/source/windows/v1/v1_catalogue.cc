@@ -53,8 +53,11 @@ absl::Status V1Catalogue::List(PerformanceData* data) {
     ListParts(data, &found, &problems);
   }
   absl::MutexLock lock(&mutex_);
-  // A counterset that cannot be read now stays: its queries say why.
-  if (!status.ok()) found.insert(countersets_.begin(), countersets_.end());
+  // A counterset that cannot be read now stays: its service may start again,
+  // and its queries say why they fail.
+  for (const auto& [guid, known] : countersets_) {
+    if (HasItsName(*known)) found.try_emplace(guid, known);
+  }
   countersets_ = std::move(found);
   problems_ = std::move(problems);
   return absl::OkStatus();
@@ -188,6 +191,13 @@ void V1Catalogue::AddObject(const ParsedV1Data& data, const V1Object& object,
     add(UnderTheNameOfProcessV2(counterset));
   }
   add(std::move(counterset));
+}
+
+// An index may be given to another name.
+bool V1Catalogue::HasItsName(const V1Counterset& counterset) const {
+  return absl::EqualsIgnoreCase(
+      names_.Find(counterset.object_index),
+      counterset.is_process_v2 ? kProcess : counterset.registration.name);
 }
 
 bool V1Catalogue::Want(const std::vector<std::string>& countersets) {

@@ -34,7 +34,8 @@ struct V1Counterset {
 // Thread-safe.
 class V1Catalogue {
  public:
-  // Lists the objects, which replaces the countersets. If the list as a whole
+  // Lists the objects, which replaces the countersets; those of earlier lists
+  // stay while their objects have their names. If the list as a whole
   // fails, because one provider hangs or crashes, reads the objects one by one:
   // the well-known ones, those of earlier lists, and those named by Want; and
   // those that only patterns of Want match in halves of ever fewer. Each read
@@ -77,6 +78,8 @@ class V1Catalogue {
       ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status AddObjects(const std::string& bytes, Countersets* found) const
       ABSL_LOCKS_EXCLUDED(mutex_);
+  bool HasItsName(const V1Counterset& counterset) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AddObject(const perflib::ParsedV1Data& data,
                  const perflib::V1Object& object, Countersets* found) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

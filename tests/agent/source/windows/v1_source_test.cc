@@ -25,6 +25,7 @@
 #include "tests/scripted_perflib/exports.h"
 #include "tests/scripted_perflib/scripted_perflib.h"
 #include "tests/scripted_perflib/scripted_registry.h"
+#include "tests/support/simulated_clock.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_directory.h"
 
@@ -109,7 +110,17 @@ class V1SourceTest : public ::testing::Test {
           return MakeRegistryPerformanceData(
               testing::ScriptedRegistryFunctions(), machine);
         },
-        absl::InfiniteDuration());
+        absl::InfiniteDuration(), &Clock());
+  }
+  // Threads may use the clock after the end of their test.
+  static testing::SimulatedClock& Clock() {
+    static auto* const clock = new testing::SimulatedClock;
+    return *clock;
+  }
+  static void ListAgain(Source& source) {
+    Clock().Advance(absl::Minutes(10));
+    EXPECT_OK(source.EnumerateCounterSet());
+    EXPECT_TRUE(source.AwaitList(absl::InfiniteDuration()));
   }
 
   static std::vector<std::string> Names(Source& source) {
@@ -258,6 +269,43 @@ TEST_F(V1SourceTest, AbsentObjectsHaveNoData) {
   EXPECT_EQ(Text(0), "4096");
   EXPECT_EQ(block_.results[1].type, HeaderType::kErrorReturn);
   EXPECT_EQ(block_.results[1].status, 232);  // ERROR_NO_DATA
+}
+
+// Its values come back as soon as the provider does.
+TEST_F(V1SourceTest, AStoppedServiceStaysInTheList) {
+  PlayObjects({Memory(), Process()});
+  const auto source = Open();
+  Names(*source);
+  const auto handle = Handle(*source, {{.counterset = kMemoryGuid}});
+  json stopped = Memory();
+  stopped["stopped"] = true;
+  PlayObjects({stopped, Process()});
+  ListAgain(*source);
+  EXPECT_THAT(Names(*source),
+              UnorderedElementsAre("Memory", "Process", "Process V2"));
+  Read(*handle);
+  EXPECT_EQ(block_.results[0].status, 232);
+  PlayObjects({Memory(), Process()});
+  Read(*handle);
+  EXPECT_EQ(Text(0), "4096");
+  Read(*Handle(*source, {{.counterset = kMemoryGuid}}));
+  // Its index may become another's.
+  json other = Memory();
+  other["name"] = "Other";
+  PlayObjects({other});
+  ListAgain(*source);
+  EXPECT_THAT(Names(*source), ElementsAre("Other"));
+}
+
+// Windows takes an empty value as "Global", which loads every provider.
+TEST_F(V1SourceTest, AHandleWithoutQueriesReadsNothing) {
+  PlayObjects({Memory()});
+  const auto source = Open();
+  Names(*source);
+  const size_t reads = ScriptedRegistry::Instance().reads().size();
+  EXPECT_THAT(source->OpenQueryHandle().value()->QueryCounterData(&bytes_),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_EQ(ScriptedRegistry::Instance().reads().size(), reads);
 }
 
 // Any size of an object may lie: its own result fails, and those of objects
