@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "agent/collect/registrations.h"
 #include "agent/collect/resolve.h"
@@ -177,11 +178,30 @@ void Collection::FindCountersets() {
                  (has_problems_ ? search_backoff_.Next() : kSearchInterval);
   ReloadChangedRegistrations();
   if (found->empty() && was_ok) return;
+  WithdrawReplaced(*found);
   absl::MutexLock lock(&mutex_);
   std::move(found->begin(), found->end(), std::back_inserter(registrations_));
   std::sort(registrations_.begin(), registrations_.end(),
             [](const auto& a, const auto& b) { return a.name < b.name; });
   must_regroup_ = true;
+}
+
+void Collection::WithdrawReplaced(
+    const std::vector<CountersetRegistration>& found) {
+  std::set<std::string> names;
+  for (const CountersetRegistration& registration : found) {
+    names.insert(absl::AsciiStrToLower(registration.name));
+  }
+  std::set<perflib::Guid> gone;
+  for (const CountersetRegistration& known : registrations()) {
+    if (!names.contains(absl::AsciiStrToLower(known.name))) continue;
+    const auto loaded = LoadRegistration(*options_.source, known.guid);
+    if (absl::IsNotFound(loaded.status())) gone.insert(known.guid);
+  }
+  absl::MutexLock lock(&mutex_);
+  std::erase_if(registrations_, [&](const CountersetRegistration& known) {
+    return gone.contains(known.guid);
+  });
 }
 
 void Collection::ReloadChangedRegistrations() {

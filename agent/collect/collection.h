@@ -127,6 +127,10 @@ class Collection {
   // Returns false at the stop.
   bool WaitForWork();
   void FindCountersets();
+  // Drops the known countersets that the source no longer has and whose names
+  // countersets in `found` have: PerfLib V2 may serve one of V1 later.
+  void WithdrawReplaced(
+      const std::vector<perflib::CountersetRegistration>& found);
   // Reloads the registrations of collected countersets that differ from those
   // of the source, as after an update of their provider.
   void ReloadChangedRegistrations();

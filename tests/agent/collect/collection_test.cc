@@ -496,6 +496,33 @@ TEST_F(CollectionTest, CollectsNewCountersetsWithoutDisturbingOthers) {
   EXPECT_EQ(collection_->registrations(), testing::TestRegistrations());
 }
 
+// As when PerfLib V2 answers again, and has a counterset that V1 served.
+TEST_F(CollectionTest, ReadsACountersetOnceIfAnotherReplacesIt) {
+  perflib::CountersetRegistration other = testing::DiskRegistration();
+  other.guid = {.data1 = 0xd15c};
+  other.name = "disk";
+  FakeSource source{{other, testing::DiskRegistration()}};
+  source.Change([](Script& script) { script.hidden = {kDiskGuid}; });
+  source.SetInstances(kDiskGuid, {{"sda", 8, {{1, Value64(1)}}}});
+  source.SetInstances(other.guid, {{"sda", 8, {{1, Value64(1)}}}});
+  collection_ =
+      std::make_unique<Collection>(Collection::Options{.machine = "web-1",
+                                                       .source = &source,
+                                                       .delivery = &delivery_,
+                                                       .clock = &clock_});
+  EXPECT_THAT(Apply({kDiskQuery}), ElementsAre("0 disk: "));
+  TakeBatches();
+  source.Change([&](Script& script) {
+    script.hidden = {other.guid};
+    script.refused_countersets = {{other.guid, absl::NotFoundError("gone")}};
+  });
+  clock_.Advance(absl::Minutes(1));
+  TakeBatches();
+  EXPECT_THAT(Reports(), ElementsAre("0 Disk: "));
+  clock_.Advance(absl::Seconds(1));
+  EXPECT_THAT(TakeBatches(), ElementsAre("Disk 1s 1/8"));
+}
+
 TEST_F(CollectionTest, ReopensAHandleWithoutSamples) {
   Apply({kDiskQuery});
   TakeBatches();

@@ -396,14 +396,25 @@ TEST_F(V1SourceTest, StandsBesideV2) {
   EXPECT_EQ(Text(0), "5");
 
   // One interface may be missing.
-  Play({{"",
-         {{"errors", {{"PerfEnumerateCounterSet", 5}}},
-          {"v1", json::array({Memory()})}}}});
+  const json without_v2 = {{"",
+                            {{"errors", {{"PerfEnumerateCounterSet", 5}}},
+                             {"v1", json::array({Memory(), numbers})}}}};
+  Play(without_v2);
+  EXPECT_THAT(Names(*source), ElementsAre("Memory"));  // V2 had Numbers
   const auto only_v1 = UniteSources(
       MakePerfLibSource(testing::ScriptedPerfLibFunctions(), ""), Open());
-  EXPECT_THAT(Names(*only_v1), ElementsAre("Memory"));
+  EXPECT_THAT(Names(*only_v1), UnorderedElementsAre("Memory", "numbers"));
   EXPECT_THAT(only_v1->Problems(),
               ElementsAre(HasSubstr("PerfEnumerateCounterSet")));
+  // The twin is withdrawn once V2 answers.
+  Play({{"",
+         {{"v1", json::array({Memory(), numbers})},
+          {"countersets", json::array({Numbers()})}}}});
+  EXPECT_THAT(Names(*only_v1), UnorderedElementsAre("Numbers", "Memory"));
+  EXPECT_THAT(only_v1->QueryCounterSetRegistrationInfo(
+                  perflib::V1CountersetGuid("numbers"),
+                  RegistrationRequest::kCountersetStruct, 0),
+              StatusIs(absl::StatusCode::kNotFound));
 }
 
 // The providers of these tests run in a process that may hang or crash.
