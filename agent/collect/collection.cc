@@ -206,14 +206,19 @@ void Collection::WithdrawReplaced(
 
 void Collection::ReloadChangedRegistrations() {
   std::set<perflib::Guid> checked;
+  int unanswered = 0;
   for (const Group& group : groups_) {
     for (const ResolvedQuery& query : group.queries) {
       if (stopping_) return;
       const CountersetRegistration& before = query.registration;
       if (!checked.insert(before.guid).second) continue;
       const auto changed = HasChanged(*options_.source, before);
-      if (!changed.ok()) return;  // the ticks show whether the source fails
-      if (*changed && Reload(before)) must_regroup_ = true;
+      // The ticks show whether a source fails, and a counterset may fail alone.
+      if (absl::IsDeadlineExceeded(changed.status()) &&
+          ++unanswered == kMaxUnanswered) {
+        return;
+      }
+      if (changed.value_or(false) && Reload(before)) must_regroup_ = true;
     }
   }
 }

@@ -616,6 +616,21 @@ TEST_F(CollectionTest, AdoptsAChangedTypeWhileSamplesArrive) {
   EXPECT_THAT(TakeBatches(), ElementsAre("System 1s 1/4 2/4", "Disk 1s 1/8"));
 }
 
+TEST_F(CollectionTest, AdoptsAChangeBesideACountersetWithoutRegistration) {
+  Apply({kSystemQuery, kDiskQuery});
+  TakeBatches();
+  source_.Change([](Script& script) {
+    script.refused_countersets = {
+        {kSystemGuid, absl::UnavailableError("updating")}};
+  });
+  perflib::CountersetRegistration changed = testing::DiskRegistration();
+  changed.counters[0].type = perflib::kPerfCounterLargeRawcount;
+  source_.Register(changed);
+  clock_.Advance(absl::Minutes(1));
+  TakeBatches();
+  EXPECT_THAT(collection_->registrations(), ::testing::Contains(changed));
+}
+
 TEST_F(CollectionTest, ReportsTheStatusOfQueriesWithoutSamples) {
   source_.Change([](Script& script) {
     script.spoil = [](const perflib::CounterIdentifier& identifier,
