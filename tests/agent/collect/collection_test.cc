@@ -305,6 +305,8 @@ TEST_F(CollectionTest, ACountersetThatFailsItsWholeHandleFailsAlone) {
                                    "1 : counterset \"Disk\": crashed"));
   source_.Change([](Script& script) { script.crashing.clear(); });
   Advance(60);
+  TakeBatches();
+  clock_.Advance(absl::Seconds(1));
   EXPECT_THAT(TakeBatches(),
               UnorderedElementsAre("System 1s 1/4 2/4", "Disk 1s 1/8"));
 }
@@ -462,6 +464,8 @@ TEST_F(CollectionTest, ReadsCountersetsThatOnlyThePlanNames) {
   source.Change([](Script& script) {
     script.hidden_unless_wanted = {"System", "Disk"};
   });
+  source.SetInstances(kSystemGuid, {{"", 0, {{1, Value32(1)}}}});
+  source.SetInstances(kDiskGuid, {{"sda", 8, {{1, Value64(1)}}}});
   collection_ =
       std::make_unique<Collection>(Collection::Options{.machine = "web-1",
                                                        .source = &source,
