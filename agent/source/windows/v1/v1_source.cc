@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "agent/source/registration_info.h"
+#include "agent/source/windows/v1/deadline_data.h"
 #include "agent/source/windows/v1/v1_catalogue.h"
 #include "agent/source/windows/v1/v1_query_handle.h"
 #include "base/os_error.h"
@@ -22,6 +23,10 @@ using perflib::Guid;
 constexpr absl::Duration kListInterval = absl::Minutes(10);
 // After a list with problems.
 constexpr absl::Duration kRetryInterval = absl::Minutes(1);
+
+// Of a read of the list. Longer than that of a process of providers, which
+// tells more.
+constexpr absl::Duration kReadTimeout = absl::Seconds(15);
 
 // Lists the countersets on a thread. The thread keeps the lister alive until a
 // hanging read returns.
@@ -73,7 +78,9 @@ class Lister : public std::enable_shared_from_this<Lister> {
 
  private:
   void List() {
-    const absl::Status status = catalogue_->List(open_().get());
+    const auto data =
+        MakeDeadlineData(open_, kReadTimeout, hanging_reads_, &clock_);
+    const absl::Status status = catalogue_->List(data.get());
     const bool is_well = status.ok() && catalogue_->problems().empty();
     absl::MutexLock lock(&mutex_);
     status_ = status;
@@ -86,6 +93,7 @@ class Lister : public std::enable_shared_from_this<Lister> {
 
   const OpenPerformanceData open_;
   const Clock& clock_;
+  const HangingReads hanging_reads_ = std::make_shared<std::atomic<int>>(0);
   absl::Mutex mutex_;
   Wakeup changed_;
   const std::shared_ptr<V1Catalogue> catalogue_;

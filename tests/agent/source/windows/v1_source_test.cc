@@ -9,10 +9,12 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "agent/source/united_source.h"
 #include "agent/source/windows/perflib_source.h"
 #include "agent/source/windows/v1/provider_process.h"
@@ -376,6 +378,64 @@ TEST_F(V1SourceTest, ReadsRemoteMachines) {
                              HasSubstr("Performance Monitor Users"))));
   EXPECT_THAT(Open("absent")->EnumerateCounterSet(),
               StatusIs(absl::StatusCode::kUnavailable, HasSubstr("(53)")));
+}
+
+// Data whose reads of some values hang until the test ends.
+class HangingData : public PerformanceData {
+ public:
+  struct Gate {
+    absl::Mutex mutex;
+    int hanging = 0;
+    bool is_open = false;
+  };
+  HangingData(std::shared_ptr<Gate> gate, std::set<std::string> values)
+      : gate_(std::move(gate)), values_(std::move(values)) {}
+
+  absl::Status Query(const std::string& value, std::string* bytes) override {
+    if (!values_.contains(value)) return data_->Query(value, bytes);
+    absl::MutexLock lock(&gate_->mutex);
+    ++gate_->hanging;
+    gate_->mutex.Await(absl::Condition(&gate_->is_open));
+    --gate_->hanging;
+    return absl::CancelledError("the test has ended");
+  }
+
+ private:
+  const std::unique_ptr<PerformanceData> data_ =
+      MakeRegistryPerformanceData(testing::ScriptedRegistryFunctions(), "");
+  const std::shared_ptr<Gate> gate_;
+  const std::set<std::string> values_;
+};
+
+// A remote machine has no process that could be ended.
+TEST_F(V1SourceTest, AHangingReadOfAListHidesNoOtherCounterset) {
+  PlayObjects({Memory(), Process()});
+  static auto* const clock =
+      new testing::SimulatedClock(testing::SimulatedClock::Waits::kSimulated);
+  const auto gate = std::make_shared<HangingData::Gate>();
+  const auto source = MakeV1Source(
+      [gate] {
+        return std::make_unique<HangingData>(
+            gate, std::set<std::string>{"OLD_Global", "230"});
+      },
+      absl::ZeroDuration(), clock);
+  EXPECT_FALSE(source->EnumerateCounterSet().ok());
+  for (const int hanging : {1, 2}) {
+    absl::MutexLock lock(&gate->mutex);
+    const auto hangs = [&] { return gate->hanging == hanging; };
+    gate->mutex.Await(absl::Condition(&hangs));
+    clock->AwaitWaiting(absl::Seconds(15));
+    clock->Advance(absl::Seconds(15));
+  }
+  EXPECT_TRUE(source->AwaitList(absl::InfiniteDuration()));
+  EXPECT_THAT(Names(*source), ElementsAre("Memory"));
+  EXPECT_THAT(source->Problems(),
+              Contains(AllOf(HasSubstr("counterset \"Process\""),
+                             HasSubstr("no answer within 15s"))));
+  absl::MutexLock lock(&gate->mutex);
+  gate->is_open = true;
+  const auto ended = [&] { return gate->hanging == 0; };
+  gate->mutex.Await(absl::Condition(&ended));
 }
 
 // A counterset that both interfaces have is read by V2.
