@@ -58,6 +58,7 @@ class RunningAgent : public Agent {
                 },
             .apply_plan =
                 [this](const v1::Plan* plan) { return plan_->Apply(plan); },
+            .changed_report = [this] { return plan_->ChangedReport(); },
             .on_disconnect = [this] { plan_->EndTemporaryQueries(); },
         },
         .counts = &uplink_counts_});

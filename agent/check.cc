@@ -50,6 +50,9 @@ using perflib::RegistrationRequest;
 
 // The time for a block: a provider may have to be loaded first.
 constexpr absl::Duration kPatience = absl::Seconds(10);
+// The time for a list of countersets: each provider that hangs takes ten
+// seconds.
+constexpr absl::Duration kListPatience = absl::Minutes(2);
 
 class Checker {
  public:
@@ -162,6 +165,7 @@ class Checker {
     const auto source = is_own ? OpenOwnSource()
                                : OpenRemoteSource(config_.perflib_dll, machine);
     if (!source.ok()) return Problem(source.status().message());
+    AwaitList(**source, machine);
     std::vector<std::string> warnings;
     const auto registrations =
         LoadRegistrations(**source, {}, std::atomic<bool>(false), &warnings);
@@ -172,6 +176,18 @@ class Checker {
     }
     if (is_own) ListMissing(*registrations);
     TryPlan(**source, machine, *registrations);
+  }
+
+  // Waits for the list, so that a provider that hangs hides no other and is
+  // named.
+  void AwaitList(Source& source, const std::string& machine) {
+    std::vector<std::string> wanted;
+    for (const PlannedQuery& query : plan_.queries) {
+      if (IsFor(query, machine)) wanted.push_back(query.counterset);
+    }
+    source.Want(wanted);
+    source.EnumerateCounterSet().IgnoreError();  // reported by the next one
+    source.AwaitList(kListPatience);
   }
 
   static void ListCounterset(Source& source,

@@ -27,7 +27,8 @@ class ChildProcess {
   static absl::StatusOr<std::unique_ptr<ChildProcess>> Start(
       const std::vector<std::string>& command);
 
-  // Kills the child and waits for its end.
+  // Kills the child and waits for its end; on Windows for a second at most,
+  // because a process that is stuck in a driver does not end.
   virtual ~ChildProcess() = default;
 
   // Writes to the child's standard input. Must be small enough for a pipe's
@@ -45,7 +46,7 @@ class ChildProcess {
 class ParentPipe {
  public:
   // Takes over standard output: what other code prints goes to standard error,
-  // and on Windows nowhere.
+  // and on Windows nowhere. There, errors also show no dialogs from then on.
   static absl::StatusOr<std::unique_ptr<ParentPipe>> Open();
 
   virtual ~ParentPipe() = default;

@@ -23,6 +23,9 @@ namespace {
 constexpr DWORD kPipeBuffer = 64 << 10;
 
 constexpr absl::Duration kLongestWait = absl::Hours(1);
+// The time for the end of a process. One that is stuck in a driver does not
+// end; Windows ends it once the driver's call returns.
+constexpr DWORD kEndMilliseconds = 1000;
 
 // Owns a handle.
 class Handle {
@@ -133,8 +136,10 @@ absl::StatusOr<Handle> MakeJob() {
   limits.BasicLimitInformation.LimitFlags =
       JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE |
       JOB_OBJECT_LIMIT_DIE_ON_UNHANDLED_EXCEPTION;
-  SetInformationJobObject(job.get(), JobObjectExtendedLimitInformation, &limits,
-                          sizeof limits);
+  if (!SetInformationJobObject(job.get(), JobObjectExtendedLimitInformation,
+                               &limits, sizeof limits)) {
+    return LastError("SetInformationJobObject");
+  }
   return job;
 }
 
@@ -150,7 +155,7 @@ class WindowsChild : public ChildProcess {
 
   ~WindowsChild() override {
     TerminateProcess(process_.get(), 1);
-    WaitForSingleObject(process_.get(), INFINITE);
+    WaitForSingleObject(process_.get(), kEndMilliseconds);
   }
 
   absl::Status Write(absl::string_view bytes) override {
@@ -206,7 +211,10 @@ class WindowsChild : public ChildProcess {
  private:
   absl::Status Ended() {
     TerminateProcess(process_.get(), 1);  // if it only closed its output
-    WaitForSingleObject(process_.get(), INFINITE);
+    if (WaitForSingleObject(process_.get(), kEndMilliseconds) !=
+        WAIT_OBJECT_0) {
+      return absl::UnavailableError("the process does not end");
+    }
     DWORD code = 0;
     GetExitCodeProcess(process_.get(), &code);
     return absl::UnavailableError(
@@ -288,8 +296,12 @@ absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(
   }
   Handle process(started.hProcess);
   const Handle thread(started.hThread);
-  // Without a job, the child still ends when it reads next.
-  AssignProcessToJobObject(job.get(), process.get());
+  // Without the job, a child that hangs would outlive this process.
+  if (!AssignProcessToJobObject(job.get(), process.get())) {
+    const absl::Status status = LastError("AssignProcessToJobObject");
+    TerminateProcess(process.get(), 1);
+    return status;
+  }
   ResumeThread(thread.get());
   return std::make_unique<WindowsChild>(
       std::move(job), std::move(process), std::move(input.ours),
@@ -297,6 +309,9 @@ absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(
 }
 
 absl::StatusOr<std::unique_ptr<ParentPipe>> ParentPipe::Open() {
+  // A dialog that no user sees would hang the process.
+  SetErrorMode(SEM_FAILCRITICALERRORS | SEM_NOGPFAULTERRORBOX |
+               SEM_NOOPENFILEERRORBOX);
   const HANDLE input = GetStdHandle(STD_INPUT_HANDLE);
   const HANDLE output = GetStdHandle(STD_OUTPUT_HANDLE);
   if (input == nullptr || input == INVALID_HANDLE_VALUE || output == nullptr ||

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "agent/collect/registrations.h"
 #include "agent/collect/resolve.h"
@@ -17,18 +18,28 @@ constexpr absl::Duration kSearchInterval = absl::Minutes(1);
 // The first and the longest interval between retries.
 constexpr absl::Duration kFirstRetry = absl::Seconds(1);
 constexpr absl::Duration kMaxRetry = absl::Minutes(1);
+// A handle that was aborted before within this time is not retried at once.
+constexpr absl::Duration kRareAbort = absl::Minutes(10);
+// The first and the longest time until split groups are merged.
+constexpr absl::Duration kFirstMerge = absl::Minutes(5);
+constexpr absl::Duration kMaxMerge = absl::Hours(24);
 
 // Each handle has one interval, countersets of one handle group of the source,
-// and each counterset at most once.
+// and each counterset at most once. Those in `bad` have handles of their own.
 std::vector<std::vector<ResolvedQuery>> GroupByHandle(
-    std::vector<ResolvedQuery> queries, Source* source) {
+    std::vector<ResolvedQuery> queries, Source* source,
+    const std::set<perflib::Guid>& bad) {
   std::vector<std::vector<ResolvedQuery>> handles;
   const auto group_of = [&](const ResolvedQuery& query) {
     return source->HandleGroup(query.registration.guid);
   };
+  const auto is_bad = [&](const ResolvedQuery& query) {
+    return bad.contains(query.registration.guid);
+  };
   for (ResolvedQuery& query : queries) {
     const auto takes = [&](const std::vector<ResolvedQuery>& handle) {
-      return handle.front().interval == query.interval &&
+      return handle.front().interval == query.interval && !is_bad(query) &&
+             !is_bad(handle.front()) &&
              group_of(handle.front()) == group_of(query) &&
              std::none_of(handle.begin(), handle.end(), [&](const auto& other) {
                return other.registration.guid == query.registration.guid;
@@ -51,6 +62,7 @@ Collection::Collection(Options options)
       instances_(options_.machine, &options_.delivery->dictionary()),
       next_search_(options_.clock->Monotonic()),
       search_backoff_(kFirstRetry, kMaxRetry),
+      merge_backoff_(kFirstMerge, kMaxMerge),
       thread_([this] { Run(); }) {}
 
 Collection::~Collection() { Stop(); }
@@ -67,6 +79,11 @@ void Collection::Stop() {
 }
 
 void Collection::Apply(Plan plan) {
+  std::vector<std::string> wanted;
+  for (const PlannedQuery& query : plan.queries) {
+    if (IsFor(query, options_.machine)) wanted.push_back(query.counterset);
+  }
+  options_.source->Want(wanted);
   absl::MutexLock lock(&mutex_);
   awaited_queries_.clear();
   for (size_t query = 0; query < plan.queries.size(); ++query) {
@@ -103,6 +120,7 @@ std::vector<CountersetRegistration> Collection::registrations() const {
 void Collection::Run() {
   while (WaitForWork()) {
     if (next_search_ <= options_.clock->Monotonic()) FindCountersets();
+    if (next_merge_ <= options_.clock->Monotonic()) MergeGroups();
     if (std::exchange(must_regroup_, false)) Regroup();
     TakeDueTicks();
   }
@@ -110,7 +128,8 @@ void Collection::Run() {
 
 bool Collection::WaitForWork() {
   if (std::exchange(must_report_, false)) UpdateReports();
-  absl::Duration due = must_regroup_ ? absl::ZeroDuration() : next_search_;
+  absl::Duration due = must_regroup_ ? absl::ZeroDuration()
+                                     : std::min(next_search_, next_merge_);
   for (const Group& group : groups_) due = std::min(due, group.schedule.due());
   absl::MutexLock lock(&mutex_);
   if (!must_regroup_ && !new_plan_.has_value()) {
@@ -124,6 +143,10 @@ bool Collection::WaitForWork() {
   if (new_plan_.has_value()) {
     must_regroup_ = must_regroup_ || *new_plan_ != plan_;
     plan_ = *std::exchange(new_plan_, std::nullopt);
+    // Countersets that could not be read may be read for this plan.
+    if (must_regroup_ && has_problems_) {
+      next_search_ = options_.clock->Monotonic();
+    }
   }
   return !stopping_;
 }
@@ -149,12 +172,13 @@ void Collection::FindCountersets() {
     return;
   }
   // Countersets that are missing now may be there soon.
-  const bool is_complete = options_.source->Problems().empty();
-  if (is_complete) search_backoff_.Reset();
+  has_problems_ = !options_.source->Problems().empty();
+  if (!has_problems_) search_backoff_.Reset();
   next_search_ = options_.clock->Monotonic() +
-                 (is_complete ? kSearchInterval : search_backoff_.Next());
+                 (has_problems_ ? search_backoff_.Next() : kSearchInterval);
   ReloadChangedRegistrations();
   if (found->empty() && was_ok) return;
+  WithdrawReplaced(*found);
   absl::MutexLock lock(&mutex_);
   std::move(found->begin(), found->end(), std::back_inserter(registrations_));
   std::sort(registrations_.begin(), registrations_.end(),
@@ -162,16 +186,39 @@ void Collection::FindCountersets() {
   must_regroup_ = true;
 }
 
+void Collection::WithdrawReplaced(
+    const std::vector<CountersetRegistration>& found) {
+  std::set<std::string> names;
+  for (const CountersetRegistration& registration : found) {
+    names.insert(absl::AsciiStrToLower(registration.name));
+  }
+  std::set<perflib::Guid> gone;
+  for (const CountersetRegistration& known : registrations()) {
+    if (!names.contains(absl::AsciiStrToLower(known.name))) continue;
+    const auto loaded = LoadRegistration(*options_.source, known.guid);
+    if (absl::IsNotFound(loaded.status())) gone.insert(known.guid);
+  }
+  absl::MutexLock lock(&mutex_);
+  std::erase_if(registrations_, [&](const CountersetRegistration& known) {
+    return gone.contains(known.guid);
+  });
+}
+
 void Collection::ReloadChangedRegistrations() {
   std::set<perflib::Guid> checked;
+  int unanswered = 0;
   for (const Group& group : groups_) {
     for (const ResolvedQuery& query : group.queries) {
       if (stopping_) return;
       const CountersetRegistration& before = query.registration;
       if (!checked.insert(before.guid).second) continue;
       const auto changed = HasChanged(*options_.source, before);
-      if (!changed.ok()) return;  // the ticks show whether the source fails
-      if (*changed && Reload(before)) must_regroup_ = true;
+      // The ticks show whether a source fails, and a counterset may fail alone.
+      if (absl::IsDeadlineExceeded(changed.status()) &&
+          ++unanswered == kMaxUnanswered) {
+        return;
+      }
+      if (changed.value_or(false) && Reload(before)) must_regroup_ = true;
     }
   }
 }
@@ -208,9 +255,10 @@ void Collection::Regroup() {
   };
   resolution_ = Resolve();
   std::vector<ResolvedQuery> queries = resolution_.queries;
+  RememberBadCountersets();
   groups_ = TakeUnchangedGroups(&queries);
   for (std::vector<ResolvedQuery>& handle :
-       GroupByHandle(std::move(queries), options_.source)) {
+       GroupByHandle(std::move(queries), options_.source, bad_)) {
     const absl::Duration interval = handle.front().interval;
     add_group(interval, std::move(handle));
     Open(groups_.back());
@@ -242,7 +290,7 @@ std::vector<Collection::Group> Collection::TakeUnchangedGroups(
     const auto is_planned = [&](const ResolvedQuery& query) {
       return std::count(queries->begin(), queries->end(), query) > 0;
     };
-    if (group.collector == nullptr ||
+    if (group.collector == nullptr || group.is_merging ||
         !std::all_of(group.queries.begin(), group.queries.end(), is_planned)) {
       continue;
     }
@@ -277,6 +325,15 @@ void Collection::UpdateReports() {
       for (const std::string& problem : group.problems) {
         reports.push_back(
             {.query = group.queries.front().planned, .error = problem});
+      }
+      if (!group.failure.ok()) {
+        for (const ResolvedQuery& query : group.queries) {
+          reports.push_back(
+              {.query = query.planned,
+               .error = absl::StrCat("counterset \"", query.registration.name,
+                                     "\": ", group.failure.message())});
+        }
+        continue;
       }
       for (const auto& [query, reason] : group.failing) {
         reports.push_back(
@@ -336,8 +393,12 @@ void Collection::TakeDueTicks() {
 }
 
 void Collection::TakeDueTick(Group& group) {
-  const absl::Status status = TakeTick(group);
-  if (absl::IsUnavailable(status)) SplitApart(group);
+  const bool may_retry = MayRetry(group);
+  absl::Status status = TakeTick(group);
+  if (absl::IsAborted(status) && may_retry && !group.collector->IsHanging()) {
+    status = TakeTick(group);
+  }
+  if (absl::IsAborted(status)) SplitApart(group);
   if (group.is_split) return;
   if (!status.ok()) {
     ReportLoss(group, 1, LossCause::kSourceFailed);
@@ -352,10 +413,13 @@ void Collection::TakeDueTick(Group& group) {
 }
 
 absl::Status Collection::TakeTick(Group& group) {
-  if (group.reopening.has_value() &&
-      *group.reopening <= options_.clock->Monotonic()) {
-    Reopen(group);
-    if (group.is_split) return absl::OkStatus();
+  if (group.reopening.has_value()) {
+    if (*group.reopening > options_.clock->Monotonic()) {
+      if (group.IsPaused()) return group.failure;
+    } else {
+      Reopen(group);
+      if (group.is_split) return absl::OkStatus();
+    }
   }
   if (group.collector == nullptr) {
     return absl::FailedPreconditionError("there is no handle");
@@ -374,11 +438,11 @@ absl::Status Collection::TakeTick(Group& group) {
   }
   SetFailing(group, samples);
   SetHealth(group, group.failing.empty());
+  group.has_worked = group.has_worked || group.failing.empty();
   options_.delivery->Add(std::move(samples));
   return absl::OkStatus();
 }
 
-// Logs why there is no block, and reports it for the only query of a group.
 void Collection::NoteFailure(Group& group, const absl::Status& status) {
   const bool is_alone = group.queries.size() == 1;
   const std::string what =
@@ -388,11 +452,16 @@ void Collection::NoteFailure(Group& group, const absl::Status& status) {
   log_.Warn(is_alone ? what : "source",
             absl::StrCat("no ", what, " from ", options_.machine, ": ",
                          status.message()));
-  if (!is_alone || absl::IsDeadlineExceeded(status)) return;
-  std::map<size_t, std::string> failing = {
-      {0, absl::StrCat(what, ": ", status.message())}};
-  must_report_ = must_report_ || failing != group.failing;
-  group.failing = std::move(failing);
+  if (absl::IsDeadlineExceeded(status)) return;
+  must_report_ = must_report_ || status != group.failure;
+  group.failure = status;
+  if (!absl::IsAborted(status)) return;
+  group.aborted = options_.clock->Monotonic();
+  group.has_failed = true;
+}
+
+bool Collection::MayRetry(const Group& group) const {
+  return group.aborted + kRareAbort < options_.clock->Monotonic();
 }
 
 // One query may be the reason why the whole handle fails: its provider hangs,
@@ -405,7 +474,9 @@ void Collection::SplitApart(Group& group) {
     Group single = {.interval = group.interval,
                     .queries = {query},
                     .schedule = group.schedule,
-                    .backoff = Backoff(kFirstRetry, kMaxRetry)};
+                    .aborted = group.aborted,
+                    .backoff = Backoff(kFirstRetry, kMaxRetry),
+                    .is_apart = true};
     Open(single);
     if (single.collector == nullptr) return;
     singles.push_back(std::move(single));
@@ -413,9 +484,69 @@ void Collection::SplitApart(Group& group) {
   std::move(singles.begin(), singles.end(), std::back_inserter(split_off_));
   group.is_split = true;
   must_report_ = true;
+  PlanMerge();
+}
+
+std::pair<absl::Duration, int> Collection::KindOf(const Group& group) const {
+  return {group.interval, options_.source->HandleGroup(
+                              group.queries.front().registration.guid)};
+}
+
+void Collection::PlanMerge() {
+  if (next_merge_ != absl::InfiniteDuration()) return;
+  const absl::Duration now = options_.clock->Monotonic();
+  if (now - last_merge_ > kMaxMerge) merge_backoff_.Reset();
+  next_merge_ = now + merge_backoff_.Next();
+}
+
+// Replaces handles that work only if there will be fewer of them.
+void Collection::MergeGroups() {
+  last_merge_ = std::exchange(next_merge_, absl::InfiniteDuration());
+  RememberBadCountersets();
+  const auto may_merge = [this](const Group& group) {
+    return !group.queries.empty() && group.IsWell() &&
+           !bad_.contains(group.queries.front().registration.guid);
+  };
+  struct Kind {
+    int mergeable = 0;
+    bool was_split = false;
+  };
+  std::map<std::pair<absl::Duration, int>, Kind> kinds;
+  for (const Group& group : groups_) {
+    if (!may_merge(group)) continue;
+    Kind& kind = kinds[KindOf(group)];
+    ++kind.mergeable;
+    kind.was_split = kind.was_split || group.is_apart;
+  }
+  for (Group& group : groups_) {
+    if (may_merge(group)) {
+      const Kind& kind = kinds[KindOf(group)];
+      group.is_merging = kind.was_split && kind.mergeable > 1;
+      must_regroup_ = must_regroup_ || group.is_merging;
+    } else if (group.is_apart && !group.IsWell()) {
+      PlanMerge();
+    }
+  }
+}
+
+// If all of them failed, the reason may be the machine.
+void Collection::RememberBadCountersets() {
+  std::map<std::pair<absl::Duration, int>, std::set<perflib::Guid>> failed;
+  std::set<std::pair<absl::Duration, int>> have_worked;
+  for (const Group& group : groups_) {
+    if (!group.is_apart || group.queries.size() != 1) continue;
+    if (group.has_failed) {
+      failed[KindOf(group)].insert(group.queries.front().registration.guid);
+    } else if (group.has_worked) {
+      have_worked.insert(KindOf(group));
+    }
+  }
+  for (const auto& kind : have_worked) bad_.merge(failed[kind]);
 }
 
 void Collection::SetFailing(Group& group, const BlockSamples& samples) {
+  must_report_ = must_report_ || !group.failure.ok();
+  group.failure = absl::OkStatus();
   std::map<size_t, std::string> failing;
   for (size_t i = 0; i < samples.queries.size(); ++i) {
     if (!samples.queries[i].failed) continue;
@@ -458,7 +589,8 @@ void Collection::Reopen(Group& group) {
 void Collection::SplitOff(Group& group) {
   Group failing = {.interval = group.interval,
                    .schedule = group.schedule,
-                   .backoff = Backoff(kFirstRetry, kMaxRetry)};
+                   .backoff = Backoff(kFirstRetry, kMaxRetry),
+                   .is_apart = true};
   std::vector<ResolvedQuery> unchanged;
   for (size_t query = 0; query < group.queries.size(); ++query) {
     const bool fails = group.failing.contains(query);
@@ -468,6 +600,7 @@ void Collection::SplitOff(Group& group) {
   group.failing.clear();
   Open(failing);
   split_off_.push_back(std::move(failing));
+  PlanMerge();
 }
 
 bool Collection::ReloadRegistrations(const Group& group) {

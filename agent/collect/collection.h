@@ -3,8 +3,9 @@
 // Invariants:
 // - Queries with the same interval share a group, which has one query handle,
 //   unless they are of the same counterset. Failing queries are split off into
-//   a group of their own; the queries of a handle that fails as a whole, as
-//   with a provider that hangs, each get one.
+//   a group of their own; the queries of a handle that fails because of one of
+//   them, as with a provider that hangs, each get one. They are merged again
+//   after minutes without failures, except those that failed alone.
 // - All groups of an interval share one schedule. Regrouping does not shift the
 //   phase.
 // - Every due tick is either delivered or reported as a loss, even while the
@@ -22,6 +23,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -94,10 +96,30 @@ class Collection {
     std::vector<std::string> problems = {};          // from opening the handle
     // Queries without samples: their positions, and why.
     std::map<size_t, std::string> failing = {};
+    // Why the last query of the handle failed as a whole. A late block is no
+    // failure.
+    absl::Status failure = absl::OkStatus();
+    // The last time that it was Aborted.
+    absl::Duration aborted = -absl::InfiniteDuration();
     // The time to reopen the handle; std::nullopt while all queries succeed.
     std::optional<absl::Duration> reopening = std::nullopt;
     Backoff backoff;
-    bool is_split = false;  // other groups have its queries now
+    bool is_split = false;    // other groups have its queries now
+    bool is_apart = false;    // was split from others, and since then:
+    bool has_failed = false;  // was Aborted
+    bool has_worked = false;
+    bool is_merging = false;  // the next Regroup merges it with others
+
+    bool IsWell() const {
+      return collector != nullptr && failure.ok() && failing.empty() &&
+             !reopening.has_value();
+    }
+    // Whether the handle must not be queried before it is reopened: a query
+    // would start a process, or connect to a machine.
+    bool IsPaused() const {
+      return (absl::IsAborted(failure) || absl::IsUnavailable(failure)) &&
+             !collector->IsHanging();
+    }
   };
 
   void Run();
@@ -105,6 +127,10 @@ class Collection {
   // Returns false at the stop.
   bool WaitForWork();
   void FindCountersets();
+  // Drops the known countersets that the source no longer has and whose names
+  // countersets in `found` have: PerfLib V2 may serve one of V1 later.
+  void WithdrawReplaced(
+      const std::vector<perflib::CountersetRegistration>& found);
   // Reloads the registrations of collected countersets that differ from those
   // of the source, as after an update of their provider.
   void ReloadChangedRegistrations();
@@ -128,7 +154,18 @@ class Collection {
   // come.
   absl::Status TakeTick(Group& group);
   void NoteFailure(Group& group, const absl::Status& status);
+  // Returns whether the process of the handle may have ended by chance, so that
+  // another query is worth its start.
+  bool MayRetry(const Group& group) const;
   void SplitApart(Group& group);
+  // The groups of one kind could share a handle.
+  std::pair<absl::Duration, int> KindOf(const Group& group) const;
+  // Plans the time to merge groups that were split.
+  void PlanMerge();
+  void MergeGroups();
+  // Remembers countersets that failed alone while others, which had the same
+  // handle, did not.
+  void RememberBadCountersets();
   // Sets the failing queries, and logs and reports their reasons.
   void SetFailing(Group& group, const BlockSamples& samples);
   void SetHealth(Group& group, bool is_well);
@@ -147,12 +184,17 @@ class Collection {
   Plan plan_;
   absl::Status source_status_;  // the error of the last search for countersets
   std::vector<Group> groups_;
+  bool has_problems_ = false;  // the last list lacks countersets
   absl::Duration next_search_;
   Backoff search_backoff_;
   bool must_regroup_ = false;
   std::vector<Group> split_off_;  // become groups after this round of ticks
-  Resolution resolution_;         // of the plan
-  bool must_report_ = false;      // the reports are out of date
+  absl::Duration next_merge_ = absl::InfiniteDuration();
+  absl::Duration last_merge_ = -absl::InfiniteDuration();
+  Backoff merge_backoff_;
+  std::set<perflib::Guid> bad_;  // have handles of their own
+  Resolution resolution_;        // of the plan
+  bool must_report_ = false;     // the reports are out of date
   std::atomic<bool> stopping_ = false;
 
   mutable absl::Mutex mutex_;

@@ -50,10 +50,11 @@ PlanInForce::PlanInForce(Plan own, std::string file, Machines* machines)
 
 v1::PlanReport PlanInForce::Apply(const v1::Plan* proto) {
   const v1::Plan wanted = proto != nullptr ? *proto : OwnPlan();
-  v1::PlanReport report;
-  report.set_version(wanted.version());
   auto plan = PlanFromProto(wanted, own_);
   if (!plan.ok()) {
+    reported_.reset();
+    v1::PlanReport report;
+    report.set_version(wanted.version());
     const std::string error(plan.status().message());
     spdlog::warn("the aggregator's plan {} is invalid: {}", wanted.version(),
                  error);
@@ -62,6 +63,23 @@ v1::PlanReport PlanInForce::Apply(const v1::Plan* proto) {
   }
   Run(*std::move(plan));
   Keep(wanted);
+  const v1::PlanReport report = MakeReport();
+  reported_ = report.SerializeAsString();
+  return report;
+}
+
+std::optional<v1::PlanReport> PlanInForce::ChangedReport() {
+  if (!reported_.has_value()) return std::nullopt;
+  v1::PlanReport report = MakeReport();
+  std::string bytes = report.SerializeAsString();
+  if (bytes == *reported_) return std::nullopt;
+  reported_ = std::move(bytes);
+  return report;
+}
+
+v1::PlanReport PlanInForce::MakeReport() {
+  v1::PlanReport report;
+  report.set_version(plan_.version);
   for (const QueryReport& query : machines_.Reports()) {
     v1::QueryReport* to = report.add_queries();
     to->set_query(static_cast<uint32_t>(query.query));

@@ -3,6 +3,7 @@
 #ifndef FLEETPERF_AGENT_COLLECT_PLAN_IN_FORCE_H_
 #define FLEETPERF_AGENT_COLLECT_PLAN_IN_FORCE_H_
 
+#include <optional>
 #include <string>
 
 #include "agent/collect/machines.h"
@@ -25,11 +26,17 @@ class PlanInForce {
   // rejected; the previous one stays in force.
   v1::PlanReport Apply(const v1::Plan* proto);
 
+  // Returns the report if it differs from the last one that Apply or this
+  // returned: a provider has failed since then, or works again. None after a
+  // plan that was rejected. May take several seconds.
+  std::optional<v1::PlanReport> ChangedReport();
+
   // Ends the queries that run only while a user watches. Called when the stream
   // to the aggregator ends.
   void EndTemporaryQueries();
 
  private:
+  v1::PlanReport MakeReport();
   void Run(Plan plan);
   void Keep(v1::Plan proto);
 
@@ -38,6 +45,7 @@ class PlanInForce {
   Machines& machines_;
   v1::Plan kept_;  // the contents of the file
   Plan plan_;
+  std::optional<std::string> reported_;  // the bytes of the last report
 };
 
 }  // namespace fleetperf::agent

@@ -13,10 +13,6 @@ using perflib::CounterRegistration;
 using perflib::CountersetRegistration;
 using perflib::RegistrationRequest;
 
-// A source that leaves this many calls unanswered in a search is not called
-// again.
-constexpr int kMaxUnanswered = 2;
-
 // Returns whether the status may be that of the whole source.
 bool IsSourceError(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
@@ -173,8 +169,17 @@ absl::StatusOr<bool> HasChanged(Source& source,
                    perflib::ReadCountersetStruct(bytes));
   current.guid = known.guid;
   ResetInvalidScales(&current, nullptr);
-  return perflib::WriteCountersetStruct(current) !=
-         perflib::WriteCountersetStruct(known);
+  if (perflib::WriteCountersetStruct(current) !=
+      perflib::WriteCountersetStruct(known)) {
+    return true;
+  }
+  ASSIGN_OR_RETURN(current.name, LoadName(source, known.guid));
+  RETURN_IF_ERROR(LoadCounterNames(source, &current));
+  return current.name != known.name ||
+         !std::equal(
+             current.counters.begin(), current.counters.end(),
+             known.counters.begin(), known.counters.end(),
+             [](const auto& a, const auto& b) { return a.name == b.name; });
 }
 
 }  // namespace fleetperf::agent

@@ -14,6 +14,10 @@
 
 namespace fleetperf::agent {
 
+// A source that leaves this many calls in a row unanswered is not asked for the
+// rest.
+inline constexpr int kMaxUnanswered = 2;
+
 // Requests all parts of one counterset's registration and parses them. Help
 // texts may be missing; all other parts are required. A counterset without
 // English names has its localized ones. An invalid default scale
@@ -31,8 +35,8 @@ absl::StatusOr<std::vector<perflib::CountersetRegistration>> LoadRegistrations(
     Source& source, const std::set<perflib::Guid>& known,
     const std::atomic<bool>& stop, std::vector<std::string>* warnings);
 
-// Returns whether the source has other counters, types or links for the
-// counterset than `known`. One call, which ignores the texts.
+// Returns whether the source has other counters, types, links or names for the
+// counterset than `known`. Ignores the help texts.
 absl::StatusOr<bool> HasChanged(Source& source,
                                 const perflib::CountersetRegistration& known);
 

@@ -57,6 +57,11 @@ struct AgentDescription {
   // Applies a plan and returns its report. Called with null if the aggregator
   // has no plan, so that the agent's own is in force. May block.
   std::function<v1::PlanReport(const v1::Plan* plan)> apply_plan;
+  // Returns the report again if it has changed. Called every ten seconds, on
+  // the thread that applies plans. May block.
+  std::function<std::optional<v1::PlanReport>()> changed_report = [] {
+    return std::nullopt;
+  };
   // Called after a stream has ended, on the thread that applies plans.
   std::function<void()> on_disconnect = [] {};
   const Clock* clock = &Clock::Real();

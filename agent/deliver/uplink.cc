@@ -4,6 +4,7 @@
 #include <grpcpp/client_context.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <deque>
 #include <functional>
 #include <thread>
@@ -26,6 +27,8 @@ constexpr absl::Duration kMaxRetry = absl::Seconds(15);
 // The number of refused attempts in a row after which on_refused is called: a
 // single one may come from an aggregator that is being stopped.
 constexpr int kRefusalsToReport = 3;
+// The interval of looks for a changed report of the plan.
+constexpr absl::Duration kReportInterval = absl::Seconds(10);
 // The time that the destructor waits for the spool to be sent.
 constexpr absl::Duration kDrainTime = absl::Seconds(2);
 
@@ -247,7 +250,9 @@ class Uplink::Impl {
       const auto has_work = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
         return stream->done() || !received_.empty() || has_more_;
       };
-      wakeup_.Await(&mutex_, stream->conversation().pause_left(), has_work);
+      wakeup_.Await(&mutex_,
+                    std::min(stream->conversation().pause_left(), ReportWait()),
+                    has_work);
       has_more_ = false;
       if (stream->done()) {
         stream_ = nullptr;
@@ -261,6 +266,7 @@ class Uplink::Impl {
       }
     }
     if (response.has_value()) Handle(*response, stream);
+    SayChangedReport(&stream->conversation());
     // Also sends the batches that waited for the end of a pause.
     stream->SendMore(Stream::Source::kMemoryAndFile);
     return true;
@@ -274,6 +280,22 @@ class Uplink::Impl {
     // Batches allowed by a Welcome are sent before the work starts.
     stream->SendMore(Stream::Source::kMemoryAndFile);
     conversation.Say(work());
+  }
+
+  absl::Duration ReportWait() const {
+    return next_report_ - options_.agent.clock->Monotonic();
+  }
+
+  // A provider may fail, or work again, long after its plan was applied.
+  void SayChangedReport(Conversation* conversation) {
+    if (ReportWait() > absl::ZeroDuration()) return;
+    next_report_ = options_.agent.clock->Monotonic() + kReportInterval;
+    if (!conversation->is_welcome()) return;
+    const auto report = options_.agent.changed_report();
+    if (!report.has_value()) return;
+    v1::CollectRequest request;
+    *request.mutable_plan_report() = *report;
+    conversation->Say(std::move(request));
   }
 
   void LetThreadSend() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -342,6 +364,8 @@ class Uplink::Impl {
   // Tells the thread to look for messages to send and to recompute the pause.
   bool has_more_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  // Used by the thread only.
+  absl::Duration next_report_ = options_.agent.clock->Monotonic();
   std::thread thread_;
 };
 

@@ -156,6 +156,13 @@ class CombinedSource : public Source {
     return machines_->DefineCounters(queries);
   }
 
+  void Want(const std::vector<std::string>& countersets) override {
+    machines_->Want(countersets);
+  }
+  bool AwaitList(absl::Duration timeout) override {
+    return machines_->AwaitList(timeout);
+  }
+
   absl::StatusOr<std::vector<Guid>> EnumerateCounterSet() override {
     ASSIGN_OR_RETURN(std::vector<Guid> guids, machines_->EnumerateCounterSet());
     std::erase_if(guids, [&](const Guid& guid) {

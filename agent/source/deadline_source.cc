@@ -1,6 +1,7 @@
 #include "agent/source/deadline_source.h"
 
 #include <functional>
+#include <map>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -56,6 +57,12 @@ class Worker : public std::enable_shared_from_this<Worker> {
 
   const std::string& name() const { return name_; }
   const Clock& clock() const { return clock_; }
+
+  // Returns whether no call is running or waiting.
+  bool IsIdle() {
+    absl::MutexLock lock(&mutex_);
+    return running_ == nullptr && waiting_.empty();
+  }
 
   std::shared_ptr<Pending> Begin(const char* what,
                                  std::function<absl::Status()> run) {
@@ -239,12 +246,13 @@ class DeadlineQueryHandle : public QueryHandle {
   }
 
   absl::Status LateError() const {
+    // The text does not change while the call lasts.
     const absl::Duration age = worker_->clock().Monotonic() - call_->begun;
-    const std::string text = absl::StrCat(
-        worker_->name(), " has not answered PerfQueryCounterData within ",
-        absl::FormatDuration(absl::Floor(age, absl::Milliseconds(1))));
-    return age < kHangs ? absl::DeadlineExceededError(text)
-                        : absl::UnavailableError(text);
+    const std::string text =
+        absl::StrCat(worker_->name(), " has not answered PerfQueryCounterData");
+    if (age < kHangs) return absl::DeadlineExceededError(text + " in time");
+    return absl::AbortedError(
+        absl::StrCat(text, " within ", absl::FormatDuration(kHangs)));
   }
 
   absl::Status Change(const char* what,
@@ -285,6 +293,12 @@ class DeadlineSource : public Source {
   DefinedCounters DefineCounters(std::vector<PlannedQuery>* queries) override {
     return source_->DefineCounters(queries);
   }
+  void Want(const std::vector<std::string>& countersets) override {
+    source_->Want(countersets);
+  }
+  bool AwaitList(absl::Duration timeout) override {
+    return source_->AwaitList(timeout);
+  }
   std::vector<std::string> Problems() override { return source_->Problems(); }
   int HandleGroup(const perflib::Guid& counterset) override {
     return source_->HandleGroup(counterset);
@@ -309,11 +323,14 @@ class DeadlineSource : public Source {
 
   absl::StatusOr<std::string> EnumerateCounterSetInstances(
       const perflib::Guid& counterset) override {
-    return Fetch<std::string>(
-        *worker_, "PerfEnumerateCounterSetInstances",
+    ASSIGN_OR_RETURN(const std::shared_ptr<Worker> worker, Enter(counterset));
+    auto instances = Fetch<std::string>(
+        *worker, "PerfEnumerateCounterSetInstances",
         [source = source_, counterset] {
           return source->EnumerateCounterSetInstances(counterset);
         });
+    Leave(counterset);
+    return instances;
   }
 
   absl::StatusOr<std::unique_ptr<QueryHandle>> OpenQueryHandle() override {
@@ -330,6 +347,37 @@ class DeadlineSource : public Source {
   }
 
  private:
+  // The worker that lists the instances of a counterset, and the callers that
+  // use it. Without callers it has been stopped, and exists because its call
+  // hangs.
+  struct InstanceList {
+    std::shared_ptr<Worker> worker;
+    int callers = 0;
+  };
+
+  absl::StatusOr<std::shared_ptr<Worker>> Enter(
+      const perflib::Guid& counterset) {
+    absl::MutexLock lock(&mutex_);
+    InstanceList& list = instance_lists_[counterset];
+    if (list.callers == 0) {
+      if (list.worker != nullptr && !list.worker->IsIdle()) {
+        return absl::UnavailableError(absl::StrCat(
+            name_, " still has not answered PerfEnumerateCounterSetInstances"));
+      }
+      list.worker = StartWorker();
+    }
+    ++list.callers;
+    return list.worker;
+  }
+
+  void Leave(const perflib::Guid& counterset) {
+    absl::MutexLock lock(&mutex_);
+    const auto list = instance_lists_.find(counterset);
+    if (--list->second.callers > 0) return;
+    list->second.worker->Stop();
+    if (list->second.worker->IsIdle()) instance_lists_.erase(list);
+  }
+
   std::shared_ptr<Worker> StartWorker() const {
     auto worker = std::make_shared<Worker>(name_, deadline_, clock_);
     worker->Start();
@@ -340,7 +388,9 @@ class DeadlineSource : public Source {
   const std::string name_;
   const absl::Duration deadline_;
   const Clock* const clock_;
-  const std::shared_ptr<Worker> worker_;  // of all calls but those of handles
+  const std::shared_ptr<Worker> worker_;  // of all other calls
+  absl::Mutex mutex_;
+  std::map<perflib::Guid, InstanceList> instance_lists_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace

@@ -15,12 +15,13 @@ namespace fleetperf::agent {
 // PerfLib calls cannot be cancelled, and a call to an unreachable machine hangs
 // until the network protocols time out. Calls therefore run on threads owned by
 // this source, and the caller waits at most `deadline`: one thread for each
-// query handle, and one for all other calls. A call that misses the deadline
-// fails with DeadlineExceeded; until it returns, every other call of its thread
-// fails with DeadlineExceeded or Unavailable. QueryCounterData waits for the
-// patience of its handle only; see the .cc file. Messages name the machine
-// `name`. The threads keep `source` alive until a hanging call returns.
-// `source` must be thread-safe.
+// query handle, one for each counterset whose instances are being listed (kept
+// only while the call hangs), and one for all other calls. A call that misses
+// the deadline fails with DeadlineExceeded; until it returns, every other call
+// of its thread fails with DeadlineExceeded or Unavailable. QueryCounterData
+// waits for the patience of its handle only; see the .cc file. Messages name
+// the machine `name`. The threads keep `source` alive until a hanging call
+// returns. `source` must be thread-safe.
 std::unique_ptr<Source> MakeDeadlineSource(std::unique_ptr<Source> source,
                                            std::string name,
                                            absl::Duration deadline,

@@ -40,12 +40,15 @@ class QueryHandle {
   // Index of each is the position of its result in a block.
   virtual absl::StatusOr<std::string> QueryCounterInfo() = 0;
 
-  // PerfQueryCounterData: replaces `block` with a new block.
+  // PerfQueryCounterData: replaces `block` with a new block. Fails with Aborted
+  // if one of the queries may be the reason: its provider hangs, or has ended
+  // the process that reads it. Fails with Unavailable if the machine does not
+  // answer.
   virtual absl::Status QueryCounterData(std::string* block) = 0;
 
   // Limits the time that QueryCounterData may block, for sources whose calls
   // may hang: it then fails with DeadlineExceeded, although the block may still
-  // come, and with Unavailable if it does not. All other sources ignore it.
+  // come, and with Aborted if it does not. All other sources ignore it.
   virtual void SetPatience(absl::Duration /*patience*/) {}
   // Returns whether a call has not returned yet. A new handle would probably
   // hang, too.
@@ -79,6 +82,14 @@ class Source {
       std::vector<PlannedQuery>* /*queries*/) {
     return {};
   }
+
+  // Names the countersets that a plan will query (names, patterns or GUIDs), so
+  // that a list that cannot read all countersets reads these. Never blocks.
+  virtual void Want(const std::vector<std::string>& /*countersets*/) {}
+
+  // Waits for a list that EnumerateCounterSet has begun in the background, at
+  // most `timeout`. Returns whether none is in progress.
+  virtual bool AwaitList(absl::Duration /*timeout*/) { return true; }
 
   // PerfEnumerateCounterSet
   virtual absl::StatusOr<std::vector<perflib::Guid>> EnumerateCounterSet() = 0;

@@ -78,12 +78,19 @@ class UnitedSource : public Source {
       : v2_(std::move(v2)), v1_(std::move(v1)) {}
 
   DefinedCounters DefineCounters(std::vector<PlannedQuery>* queries) override {
-    v1_->DefineCounters(queries);
     return v2_->DefineCounters(queries);
+  }
+
+  void Want(const std::vector<std::string>& countersets) override {
+    v1_->Want(countersets);
+  }
+  bool AwaitList(absl::Duration timeout) override {
+    return v1_->AwaitList(timeout);
   }
 
   absl::StatusOr<std::vector<Guid>> EnumerateCounterSet() override {
     auto guids = v2_->EnumerateCounterSet();
+    if (guids.ok()) TakeNames(*guids);
     auto more = v1_->EnumerateCounterSet();
     std::vector<std::string> problems;
     if (!more.ok() && !absl::IsUnimplemented(more.status())) {
@@ -134,13 +141,24 @@ class UnitedSource : public Source {
     return HandleGroup(counterset) == kV1Group ? *v1_ : *v2_;
   }
 
-  // Adds those of `v1` whose names are not in `guids`.
-  void AddV1(const std::vector<Guid>& v1, std::vector<Guid>* guids) {
+  // Remembers the names of V2, for the times when it cannot be enumerated.
+  void TakeNames(const std::vector<Guid>& v2) {
     absl::flat_hash_set<std::string> taken;
-    for (const Guid& guid : *guids) taken.insert(NameOf(*v2_, guid));
+    for (const Guid& guid : v2) taken.insert(NameOf(*v2_, guid));
+    absl::MutexLock lock(&mutex_);
+    taken_ = std::move(taken);
+  }
+
+  bool IsTaken(const std::string& name) {
+    absl::MutexLock lock(&mutex_);
+    return taken_.contains(name);
+  }
+
+  // Adds those of `v1` whose names V2 does not have.
+  void AddV1(const std::vector<Guid>& v1, std::vector<Guid>* guids) {
     absl::flat_hash_set<Guid> added;
     for (const Guid& guid : v1) {
-      if (!taken.contains(NameOf(*v1_, guid))) added.insert(guid);
+      if (!IsTaken(NameOf(*v1_, guid))) added.insert(guid);
     }
     guids->insert(guids->end(), added.begin(), added.end());
     absl::MutexLock lock(&mutex_);
@@ -169,6 +187,7 @@ class UnitedSource : public Source {
   const std::unique_ptr<Source> v1_;
   absl::Mutex mutex_;
   absl::flat_hash_map<Guid, std::string> names_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_set<std::string> taken_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_set<Guid> v1_countersets_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::string> problems_ ABSL_GUARDED_BY(mutex_);
 };

@@ -10,9 +10,10 @@
 namespace fleetperf::agent {
 
 // Serves the countersets of both sources. A counterset that both have, by its
-// English name, is read by `v2`. If only one source fails to enumerate, the
-// countersets of the other are served, and Problems() says why: except for
-// Unimplemented of `v1`.
+// English name, is read by `v2`; that of `v1` has no registration then, even if
+// it was served while `v2` could not be enumerated. If only one source fails to
+// enumerate, the countersets of the other are served, and Problems() says why:
+// except for Unimplemented of `v1`.
 std::unique_ptr<Source> UniteSources(std::unique_ptr<Source> v2,
                                      std::unique_ptr<Source> v1);
 

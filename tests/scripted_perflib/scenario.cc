@@ -91,6 +91,7 @@ ScriptedV1Object V1ObjectOf(const json& from) {
   ScriptedV1Object object;
   object.index = from.at("index");
   object.name = from.at("name");
+  object.is_stopped = from.value("stopped", false);
   object.hangs_from = from.value("hangs_from", UINT64_MAX);
   object.crashes_from = from.value("crashes_from", UINT64_MAX);
   object.corrupt_from = from.value("corrupt_from", uint64_t{0});

@@ -23,6 +23,7 @@
 //      }],
 //      "v1": [{                            // objects of PerfLib V1
 //         "index": 234, "name": "PhysicalDisk",
+//         "stopped": true,                 // is named, but not there
 //         "hangs_from": 5,                 // reads that never return
 //         "crashes_from": 5,               // reads that end the process
 //         "corrupt_from": 5,
@@ -100,6 +101,7 @@ struct ScriptedV1Counter {
 struct ScriptedV1Object {
   uint32_t index = 0;
   std::string name;
+  bool is_stopped = false;
   uint64_t hangs_from = UINT64_MAX;
   uint64_t crashes_from = UINT64_MAX;
   uint64_t corrupt_from = 0;

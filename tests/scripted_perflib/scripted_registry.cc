@@ -109,6 +109,7 @@ std::vector<const ScriptedV1Object*> Named(const ScriptedMachine& machine,
   const bool all = value == "global" || value == "old_global";
   std::vector<const ScriptedV1Object*> objects;
   for (const ScriptedV1Object& object : machine.v1) {
+    if (object.is_stopped) continue;
     if (all || indexes.contains(object.index)) objects.push_back(&object);
   }
   return objects;

@@ -51,6 +51,10 @@ class CollectionTest : public ::testing::Test {
   // Returns the reports as "0 System: error".
   std::vector<std::string> Apply(const std::vector<PlannedQuery>& queries) {
     plan_ = {.queries = queries};
+    return Reports();
+  }
+  // Those of the plan in force.
+  std::vector<std::string> Reports() {
     std::vector<std::string> texts;
     for (const QueryReport& report : ApplyAndAwait()) {
       texts.push_back(absl::StrCat(report.query, " ", report.counterset, ": ",
@@ -67,6 +71,24 @@ class CollectionTest : public ::testing::Test {
   void Settle() {
     ApplyAndAwait();
     ApplyAndAwait();
+  }
+
+  // Takes the ticks of so many seconds, one at a time.
+  void Advance(int seconds) {
+    for (int i = 0; i < seconds; ++i) {
+      clock_.Advance(absl::Seconds(1));
+      Settle();
+    }
+  }
+  // Returns the number of blocks since the last call.
+  int BlocksTaken() {
+    Settle();
+    int blocks = 0;
+    for (const v1::Batch& batch : testing::BatchesOf(delivery_.spool())) {
+      blocks += testing::ContentOf(batch).blocks_size();
+      testing::Acknowledge(delivery_.spool(), batch.sequence());
+    }
+    return blocks;
   }
 
   // Returns the batches since the last call: their queries, such as "System 1s
@@ -262,6 +284,8 @@ TEST_F(CollectionTest, CountsTicksWithoutAnAnswer) {
   EXPECT_THAT(TakeBatches(), ElementsAre(lost));
   source_.Change([](Script& script) { script.end_block = nullptr; });
   clock_.Advance(absl::Seconds(1));
+  TakeBatches();  // the handle is queried again after a backoff
+  clock_.Advance(absl::Seconds(1));
   EXPECT_THAT(TakeBatches(), ElementsAre("System 1s 1/4 2/4"));
 }
 
@@ -280,30 +304,114 @@ TEST_F(CollectionTest, ACountersetThatFailsItsWholeHandleFailsAlone) {
               UnorderedElementsAre("0 System: ", "1 Disk: ",
                                    "1 : counterset \"Disk\": crashed"));
   source_.Change([](Script& script) { script.crashing.clear(); });
+  Advance(60);
+  TakeBatches();
   clock_.Advance(absl::Seconds(1));
   EXPECT_THAT(TakeBatches(),
               UnorderedElementsAre("System 1s 1/4 2/4", "Disk 1s 1/8"));
 }
 
-// A source that is gone opens no handle, so its queries stay together.
-TEST_F(CollectionTest, AHandleOfASourceThatIsGoneStaysWhole) {
+// Each query of a crashing provider starts a process.
+TEST_F(CollectionTest, ACountersetThatFailsItsHandleIsTriedSeldom) {
+  Apply({kDiskQuery});
+  TakeBatches();
+  source_.Change([](Script& script) { script.crashing = {kDiskGuid}; });
+  const int asked = source_.blocks_asked_of(kDiskGuid);
+  Advance(600);
+  EXPECT_GT(source_.blocks_asked_of(kDiskGuid), asked + 5);
+  EXPECT_LT(source_.blocks_asked_of(kDiskGuid), asked + 40);
+  // The other ticks are lost, too.
+  const auto batches = TakeBatches();
+  EXPECT_EQ(batches.size(), 600);
+  EXPECT_THAT(batches, ::testing::Each(
+                           "lost 1 ticks of web-1: LOSS_CAUSE_SOURCE_FAILED"));
+}
+
+// As when a user ends the process of V1 providers in Task Manager.
+TEST_F(CollectionTest, AHandleThatFailsOnceStaysWholeAndLosesNothing) {
   Apply({kSystemQuery, kDiskQuery});
   TakeBatches();
+  const int opened = source_.handles_opened();
   source_.Change([](Script& script) {
-    script.crashing = {kDiskGuid, kSystemGuid};
-    script.open = absl::UnavailableError("gone");
+    const auto has_failed = std::make_shared<bool>(false);
+    script.end_block = [has_failed](std::string*) {
+      return std::exchange(*has_failed, true) ? absl::OkStatus()
+                                              : absl::AbortedError("ended");
+    };
   });
+  for (int tick = 0; tick < 3; ++tick) {
+    clock_.Advance(absl::Seconds(1));
+    EXPECT_THAT(TakeBatches(),
+                UnorderedElementsAre("System 1s 1/4 2/4", "Disk 1s 1/8"));
+  }
+  EXPECT_EQ(source_.handles_opened(), opened);
+}
+
+// No query is the reason if the machine does not answer.
+TEST_F(CollectionTest, AHandleOfAMachineThatIsGoneStaysWhole) {
+  Apply({kSystemQuery, kDiskQuery});
+  TakeBatches();
+  source_.Change(
+      [](Script& script) { script.machine = absl::UnavailableError("gone"); });
   const int opened = source_.handles_opened();
   clock_.Advance(absl::Seconds(1));
   EXPECT_THAT(TakeBatches(),
               ElementsAre("lost 1 ticks of web-1: LOSS_CAUSE_SOURCE_FAILED"));
-  source_.Change([](Script& script) {
-    script.crashing.clear();
-    script.open = absl::OkStatus();
-  });
-  clock_.Advance(absl::Seconds(1));
+  EXPECT_EQ(source_.handles_opened(), opened);
+  EXPECT_THAT(Reports(), UnorderedElementsAre(
+                             "0 System: ", "0 : counterset \"System\": gone",
+                             "1 Disk: ", "1 : counterset \"Disk\": gone"));
+  source_.Change([](Script& script) { script.machine = absl::OkStatus(); });
+  Advance(60);
   TakeBatches();
+  EXPECT_THAT(Reports(), UnorderedElementsAre("0 System: ", "1 Disk: "));
   EXPECT_LE(source_.handles_opened(), opened + 1);
+}
+
+// Both queries failed once, which may have been the machine's fault.
+TEST_F(CollectionTest, SplitHandlesAreMergedAgain) {
+  Apply({kSystemQuery, kDiskQuery});
+  TakeBatches();
+  source_.Change([](Script& script) {
+    script.crashing = {kDiskGuid, kSystemGuid};
+  });
+  Advance(2);
+  source_.Change([](Script& script) { script.crashing.clear(); });
+  Advance(60);
+  TakeBatches();
+  clock_.Advance(absl::Seconds(1));
+  EXPECT_EQ(BlocksTaken(), 2);
+  Advance(300);
+  TakeBatches();
+  clock_.Advance(absl::Seconds(1));
+  EXPECT_EQ(BlocksTaken(), 1);
+}
+
+// The agent remembers the culprit for its next handles, too.
+TEST_F(CollectionTest, ACountersetThatFailedAloneIsNotMerged) {
+  const perflib::Guid disk = kDiskGuid;
+  Apply({kSystemQuery, kDiskQuery});
+  TakeBatches();
+  source_.Change([&](Script& script) { script.crashing = {disk}; });
+  Advance(2);
+  source_.Change([](Script& script) { script.crashing.clear(); });
+  Advance(600);
+  TakeBatches();
+  const auto lost = [&] {
+    const auto batches = TakeBatches();
+    return std::count_if(batches.begin(), batches.end(), [](const auto& text) {
+      return text.starts_with("lost");
+    });
+  };
+  // Another plan makes other handles.
+  Apply({{.counterset = "System", .counters = {"id:1"}},
+         {.counterset = "Disk", .counters = {"Writes/sec"}}});
+  TakeBatches();
+  source_.Change([&](Script& script) { script.crashing = {disk}; });
+  const int asked = source_.blocks_asked_of(kSystemGuid);
+  clock_.Advance(absl::Seconds(1));
+  EXPECT_EQ(lost(), 1);
+  EXPECT_EQ(source_.blocks_asked_of(kSystemGuid), asked + 1);
 }
 
 TEST_F(CollectionTest, CountsTicksMissedDuringASlowTick) {
@@ -350,6 +458,24 @@ TEST_F(CollectionTest, RetriesAFailedListOfCountersets) {
   EXPECT_THAT(TakeBatches(), ElementsAre("System 1s 1/4 2/4"));
 }
 
+// As with a list of PerfLib V1 that a provider prevents.
+TEST_F(CollectionTest, ReadsCountersetsThatOnlyThePlanNames) {
+  FakeSource source{testing::TestRegistrations()};
+  source.Change([](Script& script) {
+    script.hidden_unless_wanted = {"System", "Disk"};
+  });
+  source.SetInstances(kSystemGuid, {{"", 0, {{1, Value32(1)}}}});
+  source.SetInstances(kDiskGuid, {{"sda", 8, {{1, Value64(1)}}}});
+  collection_ =
+      std::make_unique<Collection>(Collection::Options{.machine = "web-1",
+                                                       .source = &source,
+                                                       .delivery = &delivery_,
+                                                       .clock = &clock_});
+  EXPECT_THAT(Apply({kSystemQuery}), ElementsAre("0 System: "));
+  EXPECT_THAT(Apply({kSystemQuery, kDiskQuery}),
+              UnorderedElementsAre("0 System: ", "1 Disk: "));
+}
+
 TEST_F(CollectionTest, CollectsNewCountersetsWithoutDisturbingOthers) {
   FakeSource source{testing::TestRegistrations()};
   source.Change([](Script& script) { script.hidden = {kDiskGuid}; });
@@ -372,6 +498,33 @@ TEST_F(CollectionTest, CollectsNewCountersetsWithoutDisturbingOthers) {
   clock_.Advance(absl::Seconds(1));
   EXPECT_THAT(TakeBatches(), ElementsAre("System 1s 1/4 2/4", "Disk 1s 1/8"));
   EXPECT_EQ(collection_->registrations(), testing::TestRegistrations());
+}
+
+// As when PerfLib V2 answers again, and has a counterset that V1 served.
+TEST_F(CollectionTest, ReadsACountersetOnceIfAnotherReplacesIt) {
+  perflib::CountersetRegistration other = testing::DiskRegistration();
+  other.guid = {.data1 = 0xd15c};
+  other.name = "disk";
+  FakeSource source{{other, testing::DiskRegistration()}};
+  source.Change([](Script& script) { script.hidden = {kDiskGuid}; });
+  source.SetInstances(kDiskGuid, {{"sda", 8, {{1, Value64(1)}}}});
+  source.SetInstances(other.guid, {{"sda", 8, {{1, Value64(1)}}}});
+  collection_ =
+      std::make_unique<Collection>(Collection::Options{.machine = "web-1",
+                                                       .source = &source,
+                                                       .delivery = &delivery_,
+                                                       .clock = &clock_});
+  EXPECT_THAT(Apply({kDiskQuery}), ElementsAre("0 disk: "));
+  TakeBatches();
+  source.Change([&](Script& script) {
+    script.hidden = {other.guid};
+    script.refused_countersets = {{other.guid, absl::NotFoundError("gone")}};
+  });
+  clock_.Advance(absl::Minutes(1));
+  TakeBatches();
+  EXPECT_THAT(Reports(), ElementsAre("0 Disk: "));
+  clock_.Advance(absl::Seconds(1));
+  EXPECT_THAT(TakeBatches(), ElementsAre("Disk 1s 1/8"));
 }
 
 TEST_F(CollectionTest, ReopensAHandleWithoutSamples) {
@@ -465,6 +618,21 @@ TEST_F(CollectionTest, AdoptsAChangedTypeWhileSamplesArrive) {
   EXPECT_THAT(collection_->registrations(), ::testing::Contains(changed));
   clock_.Advance(absl::Seconds(1));
   EXPECT_THAT(TakeBatches(), ElementsAre("System 1s 1/4 2/4", "Disk 1s 1/8"));
+}
+
+TEST_F(CollectionTest, AdoptsAChangeBesideACountersetWithoutRegistration) {
+  Apply({kSystemQuery, kDiskQuery});
+  TakeBatches();
+  source_.Change([](Script& script) {
+    script.refused_countersets = {
+        {kSystemGuid, absl::UnavailableError("updating")}};
+  });
+  perflib::CountersetRegistration changed = testing::DiskRegistration();
+  changed.counters[0].type = perflib::kPerfCounterLargeRawcount;
+  source_.Register(changed);
+  clock_.Advance(absl::Minutes(1));
+  TakeBatches();
+  EXPECT_THAT(collection_->registrations(), ::testing::Contains(changed));
 }
 
 TEST_F(CollectionTest, ReportsTheStatusOfQueriesWithoutSamples) {

@@ -47,6 +47,8 @@ class FakeSource : public agent::Source {
     absl::Status open;
     absl::Status enumerate;
     std::set<perflib::Guid> hidden;  // not enumerated
+    // Not enumerated, which is a problem, unless the plan names them.
+    std::set<std::string> hidden_unless_wanted;
     // Added to each Index.
     uint32_t index_offset = 0;
     // Registration requests that fail.
@@ -55,6 +57,7 @@ class FakeSource : public agent::Source {
     std::map<perflib::Guid, absl::Status> refused_countersets;
     // Countersets whose provider ends every handle that asks for them.
     std::set<perflib::Guid> crashing;
+    absl::Status machine;  // of all queries of blocks
     // Precedes each name in the localized ones.
     std::string localized_prefix;
   };
@@ -83,10 +86,28 @@ class FakeSource : public agent::Source {
     absl::MutexLock lock(&mutex_);
     return handles_opened_;
   }
+  // The number of calls of QueryCounterData that asked for a counterset.
+  int blocks_asked_of(const perflib::Guid& counterset) const {
+    absl::MutexLock lock(&mutex_);
+    const auto found = blocks_asked_.find(counterset);
+    return found == blocks_asked_.end() ? 0 : found->second;
+  }
   // The identifiers added to handles, in order.
   std::vector<perflib::CounterIdentifier> added() const {
     absl::MutexLock lock(&mutex_);
     return added_;
+  }
+
+  void Want(const std::vector<std::string>& countersets) override {
+    absl::MutexLock lock(&mutex_);
+    for (const std::string& name : countersets) {
+      script_.hidden_unless_wanted.erase(name);
+    }
+  }
+  std::vector<std::string> Problems() override {
+    absl::MutexLock lock(&mutex_);
+    return {script_.hidden_unless_wanted.begin(),
+            script_.hidden_unless_wanted.end()};
   }
 
   absl::StatusOr<std::vector<perflib::Guid>> EnumerateCounterSet() override {
@@ -95,6 +116,7 @@ class FakeSource : public agent::Source {
     std::vector<perflib::Guid> guids;
     for (const auto& registration : registrations_) {
       if (script_.hidden.contains(registration.guid)) continue;
+      if (script_.hidden_unless_wanted.contains(registration.name)) continue;
       guids.push_back(registration.guid);
     }
     return guids;
@@ -191,8 +213,12 @@ class FakeSource : public agent::Source {
         absl::MutexLock lock(&source_.mutex_);
         std::vector<std::string> results;
         for (const auto& identifier : in_force_) {
+          ++source_.blocks_asked_[identifier.counterset];
+        }
+        if (!source_.script_.machine.ok()) return source_.script_.machine;
+        for (const auto& identifier : in_force_) {
           if (source_.script_.crashing.contains(identifier.counterset)) {
-            return absl::UnavailableError("crashed");
+            return absl::AbortedError("crashed");
           }
           results.push_back(source_.ResultOf(identifier));
         }
@@ -266,6 +292,7 @@ class FakeSource : public agent::Source {
   std::vector<perflib::CountersetRegistration> registrations_
       ABSL_GUARDED_BY(mutex_);
   int handles_opened_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::map<perflib::Guid, int> blocks_asked_ ABSL_GUARDED_BY(mutex_);
   Script script_ ABSL_GUARDED_BY(mutex_);
   std::vector<perflib::CounterIdentifier> added_ ABSL_GUARDED_BY(mutex_);
 };

@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,6 +40,7 @@ class PlanInForceTest : public ::testing::Test {
         std::make_unique<testing::FakeSource>(testing::TestRegistrations());
     source->SetInstances(testing::kSystemGuid,
                          {{"", 0, {{1, testing::Value32(1)}}}});
+    source_ = source.get();
     machines_ = std::make_unique<Machines>(
         Machines::Options{.own = "web-1",
                           .own_source = std::move(source),
@@ -90,6 +93,7 @@ class PlanInForceTest : public ::testing::Test {
   testing::SimulatedClock clock_;
   Delivery delivery_{{.epoch = 1, .clock = &clock_}};
   std::unique_ptr<Machines> machines_;
+  testing::FakeSource* source_ = nullptr;  // of machines_
   std::unique_ptr<PlanInForce> plan_;
 };
 
@@ -151,6 +155,27 @@ TEST_F(PlanInForceTest, EndsTemporaryQueriesWithTheStream) {
   plan_->Apply(&plan);
   Restart();
   EXPECT_THAT(Collected(), ElementsAre("Disk"));
+}
+
+TEST_F(PlanInForceTest, ReportsFailuresAfterThePlanWasApplied) {
+  plan_->Apply(nullptr);
+  EXPECT_EQ(plan_->ChangedReport(), std::nullopt);
+  const auto next_report = [&] {
+    for (;;) {
+      clock_.Advance(absl::Seconds(1));
+      if (auto report = plan_->ChangedReport()) return TextOf(*report);
+    }
+  };
+  const auto crash = [&](std::set<perflib::Guid> guids) {
+    source_->Change([&](auto& script) { script.crashing = guids; });
+  };
+  crash({testing::kSystemGuid});
+  EXPECT_EQ(next_report(),
+            "0: queries[0] System queries[0] counterset \"System\": crashed");
+  clock_.Advance(absl::Seconds(1));  // still the same
+  EXPECT_EQ(plan_->ChangedReport(), std::nullopt);
+  crash({});
+  EXPECT_EQ(next_report(), "0: queries[0] System");
 }
 
 TEST_F(PlanInForceTest, IgnoresEqualQueries) {

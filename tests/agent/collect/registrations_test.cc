@@ -205,12 +205,22 @@ TEST(LoadRegistrations, OmitOneCountersetThatHangs) {
                                          testing::SystemRegistration()));
 }
 
-TEST(HasChanged, ComparesAllButTexts) {
+TEST(HasChanged, ComparesAllButHelpTexts) {
   CountersetRegistration registration = WithHelp();
   FakeSource source({registration});
   EXPECT_THAT(HasChanged(source, testing::DiskRegistration()),
               testing::IsOkAndHolds(false));
   registration.counters[0].type = perflib::kPerfCounterLargeRawcount;
+  source.Register(registration);
+  EXPECT_THAT(HasChanged(source, testing::DiskRegistration()),
+              testing::IsOkAndHolds(true));
+  registration = WithHelp();
+  registration.counters[0].name = "Reads per second";
+  source.Register(registration);
+  EXPECT_THAT(HasChanged(source, testing::DiskRegistration()),
+              testing::IsOkAndHolds(true));
+  registration = WithHelp();
+  registration.name = "Drive";
   source.Register(registration);
   EXPECT_THAT(HasChanged(source, testing::DiskRegistration()),
               testing::IsOkAndHolds(true));

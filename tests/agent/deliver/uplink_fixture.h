@@ -56,7 +56,14 @@ class UplinkTest : public ::testing::Test {
                   if (plan != nullptr) report.set_version(plan->version());
                   return report;
                 },
+            .changed_report = [this]() -> std::optional<v1::PlanReport> {
+              if (!report_has_changed_.exchange(false)) return std::nullopt;
+              v1::PlanReport report;
+              report.set_version(9);
+              return report;
+            },
             .on_disconnect = [this] { ++disconnects_; },
+            .clock = clock_,
         }});
   }
 
@@ -155,6 +162,8 @@ class UplinkTest : public ::testing::Test {
       Delivery::Options{.epoch = kEpoch, .blocks_per_batch = 1}};
   std::atomic<std::thread::id> uplinks_thread_;
   std::atomic<int> disconnects_ = 0;
+  std::atomic<bool> report_has_changed_ = false;
+  const Clock* clock_ = &Clock::Real();
   std::optional<Uplink> uplink_;
   std::optional<testing::FakeAggregator> aggregator_{std::in_place};
 };

@@ -23,6 +23,7 @@
 #include "tests/agent/deliver/uplink_fixture.h"
 #include "tests/support/gate.h"
 #include "tests/support/log_capture.h"
+#include "tests/support/simulated_clock.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_directory.h"
 
@@ -266,6 +267,17 @@ TEST_F(UplinkTest, AnswersInstanceRequests) {
   EXPECT_EQ(list.instances(1).instance_id(), 16);
   EXPECT_EQ(Enumerate(stream, "other").error(), "not my machine");
   EXPECT_EQ(Enumerate(stream, "", "short").error(), "counterset is not a GUID");
+}
+
+TEST_F(UplinkTest, SendsAChangedReportWithinTenSeconds) {
+  testing::SimulatedClock clock{testing::SimulatedClock::Waits::kSimulated};
+  clock_ = &clock;
+  FakeStream& stream = Connect();
+  EXPECT_TRUE(stream.Receive().has_plan_report());
+  report_has_changed_ = true;
+  clock.Advance(absl::Seconds(10));
+  EXPECT_EQ(stream.Receive().plan_report().version(), 9);
+  uplink_.reset();
 }
 
 TEST_F(UplinkTest, SendsAtOnceWhileWatched) {

@@ -1,5 +1,6 @@
 #include "agent/source/deadline_source.h"
 
+#include <atomic>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -21,13 +22,15 @@ using testing::StatusIs;
 
 constexpr absl::Duration kLong = absl::Minutes(1);
 constexpr absl::Duration kAtOnce = absl::Milliseconds(1);
+constexpr perflib::Guid kHangingGuid = {.data1 = 8};
 
 // Events in the calls of a source that a deadline source wraps.
 struct Events {
-  absl::Notification hangs;    // a call hangs
-  absl::Notification release;  // ends the hanging call
-  absl::Notification closed;   // the handle is closed
-  absl::Notification gone;     // the source is destroyed
+  absl::Notification hangs;            // a call hangs
+  absl::Notification release;          // ends the hanging call
+  absl::Notification closed;           // the handle is closed
+  absl::Notification gone;             // the source is destroyed
+  std::atomic<int> hanging_lists = 0;  // of instances
 };
 
 class HangingSource : public Source {
@@ -39,13 +42,19 @@ class HangingSource : public Source {
   absl::StatusOr<std::vector<perflib::Guid>> EnumerateCounterSet() override {
     return std::vector<perflib::Guid>{perflib::Guid{.data1 = 7}};
   }
+  // Hangs for kHangingGuid.
   absl::StatusOr<std::string> QueryCounterSetRegistrationInfo(
-      const perflib::Guid&, perflib::RegistrationRequest, uint32_t) override {
-    return absl::NotFoundError("no such counterset");
+      const perflib::Guid& guid, perflib::RegistrationRequest,
+      uint32_t) override {
+    if (guid != kHangingGuid) return absl::NotFoundError("no such counterset");
+    events_->hangs.Notify();
+    events_->release.WaitForNotification();
+    return std::string("late");
   }
   absl::StatusOr<std::string> EnumerateCounterSetInstances(
-      const perflib::Guid&) override {
-    events_->hangs.Notify();
+      const perflib::Guid& guid) override {
+    if (guid != kHangingGuid) return std::string("instances");
+    ++events_->hanging_lists;
     events_->release.WaitForNotification();
     return std::string("late");
   }
@@ -100,7 +109,11 @@ class DeadlineSourceTest : public ::testing::Test {
   // Makes a call that hangs, and waits until it is overdue.
   void Hang(Source& source) {
     while (!events_->hangs.HasBeenNotified()) {
-      EXPECT_FALSE(source.EnumerateCounterSetInstances({}).ok());
+      EXPECT_FALSE(
+          source
+              .QueryCounterSetRegistrationInfo(
+                  kHangingGuid, perflib::RegistrationRequest::kProviderGuid, 0)
+              .ok());
     }
   }
   // Retries until the handle opens, however slow the machine is.
@@ -138,7 +151,7 @@ TEST_F(DeadlineSourceTest, ForwardsCallsAndErrors) {
 
 TEST_F(DeadlineSourceTest, FailsHangingCallsAtTheDeadline) {
   const auto source = Make(kAtOnce);
-  EXPECT_THAT(source->EnumerateCounterSetInstances({}),
+  EXPECT_THAT(source->EnumerateCounterSetInstances(kHangingGuid),
               StatusIs(absl::StatusCode::kDeadlineExceeded,
                        "db1 has not answered PerfEnumerateCounterSetInstances "
                        "within 1ms"));
@@ -150,7 +163,29 @@ TEST_F(DeadlineSourceTest, FailsAtOnceWhileACallHangs) {
   EXPECT_THAT(source->EnumerateCounterSet(),
               StatusIs(absl::StatusCode::kUnavailable,
                        "db1 still has not answered "
+                       "PerfQueryCounterSetRegistrationInfo"));
+}
+
+// Collection must not wait for a provider that a user asks for its instances.
+TEST_F(DeadlineSourceTest, AHangingListOfInstancesHarmsNoOtherCall) {
+  const auto source = Make(absl::Milliseconds(100));
+  while (events_->hanging_lists == 0) {
+    EXPECT_THAT(
+        source->EnumerateCounterSetInstances(kHangingGuid),
+        StatusIs(absl::StatusCode::kDeadlineExceeded, HasSubstr("db1")));
+  }
+  EXPECT_THAT(source->EnumerateCounterSetInstances(kHangingGuid),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       "db1 still has not answered "
                        "PerfEnumerateCounterSetInstances"));
+  EXPECT_EQ(events_->hanging_lists, 1);
+  while (!source->EnumerateCounterSetInstances({}).ok()) {
+  }
+  while (!source->EnumerateCounterSet().ok()) {
+  }
+  events_->release.Notify();
+  while (!source->EnumerateCounterSetInstances(kHangingGuid).ok()) {
+  }
 }
 
 TEST_F(DeadlineSourceTest, WorksAgainWhenTheCallReturns) {
@@ -311,7 +346,7 @@ TEST_F(PatienceTest, ALateHandleReturnsTheBlockOfTheCallBefore) {
   Allow(100);
 }
 
-TEST_F(PatienceTest, ACallThatDoesNotReturnIsUnavailable) {
+TEST_F(PatienceTest, ACallThatDoesNotReturnIsAborted) {
   EXPECT_THAT(Query(),
               StatusIs(absl::StatusCode::kDeadlineExceeded, HasSubstr("db1")));
   clock_.Advance(absl::Seconds(2));
@@ -319,8 +354,8 @@ TEST_F(PatienceTest, ACallThatDoesNotReturnIsUnavailable) {
               StatusIs(absl::StatusCode::kDeadlineExceeded, HasSubstr("db1")));
   clock_.Advance(absl::Seconds(2));
   EXPECT_THAT(Query(),
-              StatusIs(absl::StatusCode::kUnavailable,
-                       "db1 has not answered PerfQueryCounterData within 4s"));
+              StatusIs(absl::StatusCode::kAborted,
+                       "db1 has not answered PerfQueryCounterData within 3s"));
   Allow(1);
   EXPECT_EQ(NextBlock(), "block 1");
   Allow(100);

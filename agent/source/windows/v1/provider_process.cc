@@ -41,7 +41,7 @@ class ProcessPerformanceData : public PerformanceData {
     const absl::Status status = Ask(value, bytes, &answer);
     if (status.ok()) return answer;
     process_.reset();  // it may be anywhere in a provider's DLL
-    return absl::UnavailableError(
+    return absl::AbortedError(
         absl::StrCat("the process of V1 providers, asked for \"", value,
                      "\": ", status.message()));
   }

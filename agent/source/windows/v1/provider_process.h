@@ -28,7 +28,7 @@ inline constexpr char kProviderProcessCommand[] = "serve-v1-providers";
 
 // Reads in a child process, which `command` starts at the first query and at
 // the query after a failure. A query that takes longer than `timeout` ends the
-// child. It fails with Unavailable, as does one that the child does not
+// child. It fails with Aborted, as does one that the child does not
 // survive; the message says how the child ended.
 std::unique_ptr<PerformanceData> MakeProcessPerformanceData(
     std::vector<std::string> command, absl::Duration timeout);

@@ -1,11 +1,15 @@
 #include "agent/source/windows/v1/v1_catalogue.h"
 
-#include <optional>
+#include <algorithm>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/status_macros.h"
+#include "perflib/guid.h"
+#include "perflib/path.h"
 #include "perflib/v1/counterset.h"
 
 namespace fleetperf::agent {
@@ -18,19 +22,15 @@ using perflib::V1Object;
 constexpr char kProcess[] = "Process";
 constexpr char kProcessV2[] = "Process V2";
 
-// The objects that are asked for one by one if the list as a whole fails.
+// The objects that are read one by one if the list as a whole fails.
 constexpr absl::string_view kWellKnown[] = {
     "Cache",     "LogicalDisk", "Memory",       "Network Interface",
     "Objects",   "Paging File", "PhysicalDisk", kProcess,
     "Processor", "Server",      "System",       "TCPv4",
     "TCPv6",     "UDPv4",       "UDPv6"};
 
-std::optional<uint32_t> IndexOf(absl::string_view name, const V1Names& names) {
-  for (const auto& [index, text] : names.all()) {
-    if (absl::EqualsIgnoreCase(text, name)) return index;
-  }
-  return std::nullopt;
-}
+// The objects that are read at once if only a pattern names them.
+constexpr size_t kMaxPart = 256;
 
 V1Counterset UnderTheNameOfProcessV2(V1Counterset process) {
   // The registered GUID of Process V2 stays Windows' own.
@@ -50,11 +50,14 @@ absl::Status V1Catalogue::List(PerformanceData* data) {
   if (!status.ok()) {
     problems.push_back(absl::StrCat("PerfLib V1 cannot list its countersets: ",
                                     status.message()));
-    ListOneByOne(data, &found, &problems);
+    ListParts(data, &found, &problems);
   }
   absl::MutexLock lock(&mutex_);
-  // A counterset that cannot be read now stays: its queries say why.
-  if (!status.ok()) found.insert(countersets_.begin(), countersets_.end());
+  // A counterset that cannot be read now stays: its service may start again,
+  // and its queries say why they fail.
+  for (const auto& [guid, known] : countersets_) {
+    if (HasItsName(*known)) found.try_emplace(guid, known);
+  }
   countersets_ = std::move(found);
   problems_ = std::move(problems);
   return absl::OkStatus();
@@ -91,32 +94,70 @@ absl::Status V1Catalogue::ListAll(PerformanceData* data, Countersets* found) {
   return AddObjects(bytes, found);
 }
 
-void V1Catalogue::ListOneByOne(PerformanceData* data, Countersets* found,
-                               std::vector<std::string>* problems) {
-  std::string bytes;
-  for (const std::string& name : CandidateNames()) {
-    std::optional<uint32_t> index;
-    {
-      absl::MutexLock lock(&mutex_);
-      index = IndexOf(name, names_);
-    }
-    if (!index.has_value()) continue;
-    absl::Status status = data->Query(absl::StrCat(*index), &bytes);
-    if (status.ok()) status = AddObjects(bytes, found);
-    if (status.ok()) continue;
-    problems->push_back(
-        absl::StrCat("counterset \"", name, "\": ", status.message()));
+void V1Catalogue::ListParts(PerformanceData* data, Countersets* found,
+                            std::vector<std::string>* problems) {
+  std::set<uint32_t> named;
+  std::vector<uint32_t> matched;
+  FindCandidates(&named, &matched);
+  for (const uint32_t index : named) ListPart(data, {index}, found, problems);
+  absl::Span<const uint32_t> rest = matched;
+  while (!rest.empty()) {
+    ListPart(data, rest.subspan(0, kMaxPart), found, problems);
+    rest.remove_prefix(std::min(kMaxPart, rest.size()));
   }
 }
 
-std::set<std::string> V1Catalogue::CandidateNames() const {
-  absl::MutexLock lock(&mutex_);
-  std::set<std::string> names = wanted_;
-  for (const absl::string_view name : kWellKnown) names.emplace(name);
-  for (const auto& [guid, counterset] : countersets_) {
-    names.insert(counterset->registration.name);
+void V1Catalogue::ListPart(PerformanceData* data,
+                           absl::Span<const uint32_t> indexes,
+                           Countersets* found,
+                           std::vector<std::string>* problems) {
+  std::string bytes;
+  absl::Status status = data->Query(absl::StrJoin(indexes, " "), &bytes);
+  if (status.ok()) status = AddObjects(bytes, found);
+  if (status.ok()) return;
+  if (indexes.size() > 1) {
+    const size_t half = indexes.size() / 2;
+    ListPart(data, indexes.subspan(0, half), found, problems);
+    ListPart(data, indexes.subspan(half), found, problems);
+    return;
   }
-  return names;
+  absl::MutexLock lock(&mutex_);
+  problems->push_back(absl::StrCat("counterset \"", names_.Find(indexes[0]),
+                                   "\": ", status.message()));
+}
+
+void V1Catalogue::FindCandidates(std::set<uint32_t>* named,
+                                 std::vector<uint32_t>* matched) const {
+  absl::MutexLock lock(&mutex_);
+  std::set<std::string> names;  // in lower case
+  std::set<perflib::Guid> guids;
+  std::vector<perflib::Pattern> patterns;
+  for (const absl::string_view name : kWellKnown) {
+    names.insert(absl::AsciiStrToLower(name));
+  }
+  for (const std::string& text : wanted_) {
+    perflib::Pattern pattern(text);
+    if (const auto guid = perflib::ParseGuid(text)) {
+      guids.insert(*guid);
+    } else if (pattern.has_wildcards()) {
+      patterns.push_back(std::move(pattern));
+    } else {
+      names.insert(absl::AsciiStrToLower(pattern.literal()));
+    }
+  }
+  for (const auto& [guid, counterset] : countersets_) {
+    named->insert(counterset->object_index);
+  }
+  for (const auto& [index, text] : names_.all()) {
+    if (names.contains(absl::AsciiStrToLower(text)) ||
+        guids.contains(perflib::V1CountersetGuid(text))) {
+      named->insert(index);
+    } else if (std::any_of(
+                   patterns.begin(), patterns.end(),
+                   [&](const auto& one) { return one.Matches(text); })) {
+      matched->push_back(index);
+    }
+  }
 }
 
 // Adds the sound objects. Returns the first defect, which may hide others.
@@ -152,9 +193,20 @@ void V1Catalogue::AddObject(const ParsedV1Data& data, const V1Object& object,
   add(std::move(counterset));
 }
 
-void V1Catalogue::Want(const std::string& name) {
+// An index may be given to another name.
+bool V1Catalogue::HasItsName(const V1Counterset& counterset) const {
+  return absl::EqualsIgnoreCase(
+      names_.Find(counterset.object_index),
+      counterset.is_process_v2 ? kProcess : counterset.registration.name);
+}
+
+bool V1Catalogue::Want(const std::vector<std::string>& countersets) {
   absl::MutexLock lock(&mutex_);
-  wanted_.insert(absl::EqualsIgnoreCase(name, kProcessV2) ? kProcess : name);
+  bool is_news = false;
+  for (const std::string& text : countersets) {
+    is_news |= wanted_.insert(text).second;
+  }
+  return is_news;
 }
 
 std::vector<std::string> V1Catalogue::problems() const {

@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/types/span.h"
 #include "agent/source/windows/v1/performance_data.h"
 #include "perflib/registration.h"
 #include "perflib/v1/data_reader.h"
@@ -33,15 +34,18 @@ struct V1Counterset {
 // Thread-safe.
 class V1Catalogue {
  public:
-  // Lists the objects, which replaces the countersets. If the list as a whole
+  // Lists the objects, which replaces the countersets; those of earlier lists
+  // stay while their objects have their names. If the list as a whole
   // fails, because one provider hangs or crashes, reads the objects one by one:
-  // the well-known ones, those of earlier lists, and those named by Want. Each
-  // read may take as long as `data` allows. Returns an error if there are no
-  // names or the machine does not answer.
+  // the well-known ones, those of earlier lists, and those named by Want; and
+  // those that only patterns of Want match in halves of ever fewer. Each read
+  // may take as long as `data` allows. Returns an error if there are no names
+  // or the machine does not answer.
   absl::Status List(PerformanceData* data);
 
-  // Adds a counterset's name that the plan has.
-  void Want(const std::string& name);
+  // Adds the countersets that a plan names: names, patterns or GUIDs. Returns
+  // whether any is new.
+  bool Want(const std::vector<std::string>& countersets);
 
   // Returns the problems of the last List: objects that could not be read.
   std::vector<std::string> problems() const;
@@ -62,11 +66,20 @@ class V1Catalogue {
 
   absl::Status ReadNames(PerformanceData* data);
   absl::Status ListAll(PerformanceData* data, Countersets* found);
-  void ListOneByOne(PerformanceData* data, Countersets* found,
-                    std::vector<std::string>* problems);
-  std::set<std::string> CandidateNames() const ABSL_LOCKS_EXCLUDED(mutex_);
+  void ListParts(PerformanceData* data, Countersets* found,
+                 std::vector<std::string>* problems);
+  // Reads the objects with these indexes. If that fails, reads each half.
+  void ListPart(PerformanceData* data, absl::Span<const uint32_t> indexes,
+                Countersets* found, std::vector<std::string>* problems);
+  // Sets the indexes to read one by one, and those of counters or objects that
+  // match a pattern of the plan.
+  void FindCandidates(std::set<uint32_t>* named,
+                      std::vector<uint32_t>* matched) const
+      ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status AddObjects(const std::string& bytes, Countersets* found) const
       ABSL_LOCKS_EXCLUDED(mutex_);
+  bool HasItsName(const V1Counterset& counterset) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AddObject(const perflib::ParsedV1Data& data,
                  const perflib::V1Object& object, Countersets* found) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -118,6 +118,9 @@ std::string V1QueryHandle::Value() const {
 }
 
 absl::Status V1QueryHandle::QueryCounterData(std::string* block) {
+  if (queries_.empty()) {  // Windows takes "" as "Global"
+    return absl::FailedPreconditionError("the handle has no queries");
+  }
   RETURN_IF_ERROR(data_->Query(Value(), &bytes_));
   perflib::ReadV1Data(bytes_, &parsed_);
   for (const perflib::Defect& defect : parsed_.defects) {

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "agent/source/registration_info.h"
+#include "agent/source/windows/v1/deadline_data.h"
 #include "agent/source/windows/v1/v1_catalogue.h"
 #include "agent/source/windows/v1/v1_query_handle.h"
 #include "base/os_error.h"
@@ -22,6 +23,10 @@ using perflib::Guid;
 constexpr absl::Duration kListInterval = absl::Minutes(10);
 // After a list with problems.
 constexpr absl::Duration kRetryInterval = absl::Minutes(1);
+
+// Of a read of the list. Longer than that of a process of providers, which
+// tells more.
+constexpr absl::Duration kReadTimeout = absl::Seconds(15);
 
 // Lists the countersets on a thread. The thread keeps the lister alive until a
 // hanging read returns.
@@ -52,12 +57,30 @@ class Lister : public std::enable_shared_from_this<Lister> {
         "the countersets of PerfLib V1 are not listed yet");
   }
 
+  // After a list with problems, new names begin another.
+  void Want(const std::vector<std::string>& countersets) {
+    const bool is_news = catalogue_->Want(countersets);
+    if (!is_news || catalogue_->problems().empty()) return;
+    absl::MutexLock lock(&mutex_);
+    next_list_ = -absl::InfiniteDuration();
+  }
+
+  bool AwaitList(absl::Duration timeout) {
+    absl::MutexLock lock(&mutex_);
+    return changed_.Await(&mutex_, timeout, [this] {
+      mutex_.AssertHeld();
+      return !is_listing_;
+    });
+  }
+
   const std::shared_ptr<V1Catalogue>& catalogue() const { return catalogue_; }
   std::unique_ptr<PerformanceData> Open() const { return open_(); }
 
  private:
   void List() {
-    const absl::Status status = catalogue_->List(open_().get());
+    const auto data =
+        MakeDeadlineData(open_, kReadTimeout, hanging_reads_, &clock_);
+    const absl::Status status = catalogue_->List(data.get());
     const bool is_well = status.ok() && catalogue_->problems().empty();
     absl::MutexLock lock(&mutex_);
     status_ = status;
@@ -70,6 +93,7 @@ class Lister : public std::enable_shared_from_this<Lister> {
 
   const OpenPerformanceData open_;
   const Clock& clock_;
+  const HangingReads hanging_reads_ = std::make_shared<std::atomic<int>>(0);
   absl::Mutex mutex_;
   Wakeup changed_;
   const std::shared_ptr<V1Catalogue> catalogue_;
@@ -87,11 +111,11 @@ class V1Source : public Source {
       : lister_(std::make_shared<Lister>(std::move(open), clock)),
         patience_(patience) {}
 
-  DefinedCounters DefineCounters(std::vector<PlannedQuery>* queries) override {
-    for (const PlannedQuery& query : *queries) {
-      lister_->catalogue()->Want(query.counterset);
-    }
-    return {};
+  void Want(const std::vector<std::string>& countersets) override {
+    lister_->Want(countersets);
+  }
+  bool AwaitList(absl::Duration timeout) override {
+    return lister_->AwaitList(timeout);
   }
 
   absl::StatusOr<std::vector<Guid>> EnumerateCounterSet() override {

@@ -9,10 +9,12 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "agent/source/united_source.h"
 #include "agent/source/windows/perflib_source.h"
 #include "agent/source/windows/v1/provider_process.h"
@@ -25,6 +27,7 @@
 #include "tests/scripted_perflib/exports.h"
 #include "tests/scripted_perflib/scripted_perflib.h"
 #include "tests/scripted_perflib/scripted_registry.h"
+#include "tests/support/simulated_clock.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_directory.h"
 
@@ -109,7 +112,17 @@ class V1SourceTest : public ::testing::Test {
           return MakeRegistryPerformanceData(
               testing::ScriptedRegistryFunctions(), machine);
         },
-        absl::InfiniteDuration());
+        absl::InfiniteDuration(), &Clock());
+  }
+  // Threads may use the clock after the end of their test.
+  static testing::SimulatedClock& Clock() {
+    static auto* const clock = new testing::SimulatedClock;
+    return *clock;
+  }
+  static void ListAgain(Source& source) {
+    Clock().Advance(absl::Minutes(10));
+    EXPECT_OK(source.EnumerateCounterSet());
+    EXPECT_TRUE(source.AwaitList(absl::InfiniteDuration()));
   }
 
   static std::vector<std::string> Names(Source& source) {
@@ -260,6 +273,44 @@ TEST_F(V1SourceTest, AbsentObjectsHaveNoData) {
   EXPECT_EQ(block_.results[1].status, 232);  // ERROR_NO_DATA
 }
 
+// Its values come back as soon as the provider does.
+TEST_F(V1SourceTest, AStoppedServiceStaysInTheList) {
+  PlayObjects({Memory(), Process()});
+  const auto source = Open();
+  Names(*source);
+  const auto handle = Handle(*source, {{.counterset = kMemoryGuid}});
+  json stopped = Memory();
+  stopped["stopped"] = true;
+  PlayObjects({stopped, Process()});
+  ListAgain(*source);
+  EXPECT_THAT(Names(*source),
+              UnorderedElementsAre("Memory", "Process", "Process V2"));
+  Read(*handle);
+  EXPECT_EQ(block_.results[0].status, 232);
+  PlayObjects({Memory(), Process()});
+  Read(*handle);
+  EXPECT_EQ(Text(0), "4096");
+  Read(*Handle(*source, {{.counterset = kMemoryGuid}}));
+  // Its index may become another's.
+  json other = Memory();
+  other["name"] = "Other";
+  PlayObjects({other});
+  ListAgain(*source);
+  EXPECT_THAT(Names(*source), ElementsAre("Other"));
+}
+
+// Windows takes an empty value as "Global", which loads every provider.
+TEST_F(V1SourceTest, AHandleWithoutQueriesReadsNothing) {
+  PlayObjects({Memory()});
+  const auto source = Open();
+  Names(*source);
+  const size_t reads = ScriptedRegistry::Instance().reads().size();
+  EXPECT_THAT(
+      source->OpenQueryHandle().value()->QueryCounterData(&bytes_),
+      StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("no queries")));
+  EXPECT_EQ(ScriptedRegistry::Instance().reads().size(), reads);
+}
+
 // Any size of an object may lie: its own result fails, and those of objects
 // whose place is certain do not.
 TEST_F(V1SourceTest, LyingObjectsFailAlone) {
@@ -329,6 +380,64 @@ TEST_F(V1SourceTest, ReadsRemoteMachines) {
               StatusIs(absl::StatusCode::kUnavailable, HasSubstr("(53)")));
 }
 
+// Data whose reads of some values hang until the test ends.
+class HangingData : public PerformanceData {
+ public:
+  struct Gate {
+    absl::Mutex mutex;
+    int hanging = 0;
+    bool is_open = false;
+  };
+  HangingData(std::shared_ptr<Gate> gate, std::set<std::string> values)
+      : gate_(std::move(gate)), values_(std::move(values)) {}
+
+  absl::Status Query(const std::string& value, std::string* bytes) override {
+    if (!values_.contains(value)) return data_->Query(value, bytes);
+    absl::MutexLock lock(&gate_->mutex);
+    ++gate_->hanging;
+    gate_->mutex.Await(absl::Condition(&gate_->is_open));
+    --gate_->hanging;
+    return absl::CancelledError("the test has ended");
+  }
+
+ private:
+  const std::unique_ptr<PerformanceData> data_ =
+      MakeRegistryPerformanceData(testing::ScriptedRegistryFunctions(), "");
+  const std::shared_ptr<Gate> gate_;
+  const std::set<std::string> values_;
+};
+
+// A remote machine has no process that could be ended.
+TEST_F(V1SourceTest, AHangingReadOfAListHidesNoOtherCounterset) {
+  PlayObjects({Memory(), Process()});
+  static auto* const clock =
+      new testing::SimulatedClock(testing::SimulatedClock::Waits::kSimulated);
+  const auto gate = std::make_shared<HangingData::Gate>();
+  const auto source = MakeV1Source(
+      [gate] {
+        return std::make_unique<HangingData>(
+            gate, std::set<std::string>{"OLD_Global", "230"});
+      },
+      absl::ZeroDuration(), clock);
+  EXPECT_FALSE(source->EnumerateCounterSet().ok());
+  for (const int hanging : {1, 2}) {
+    absl::MutexLock lock(&gate->mutex);
+    const auto hangs = [&] { return gate->hanging == hanging; };
+    gate->mutex.Await(absl::Condition(&hangs));
+    clock->AwaitWaiting(absl::Seconds(15));
+    clock->Advance(absl::Seconds(15));
+  }
+  EXPECT_TRUE(source->AwaitList(absl::InfiniteDuration()));
+  EXPECT_THAT(Names(*source), ElementsAre("Memory"));
+  EXPECT_THAT(source->Problems(),
+              Contains(AllOf(HasSubstr("counterset \"Process\""),
+                             HasSubstr("no answer within 15s"))));
+  absl::MutexLock lock(&gate->mutex);
+  gate->is_open = true;
+  const auto ended = [&] { return gate->hanging == 0; };
+  gate->mutex.Await(absl::Condition(&ended));
+}
+
 // A counterset that both interfaces have is read by V2.
 TEST_F(V1SourceTest, StandsBesideV2) {
   json numbers = Memory();
@@ -348,14 +457,25 @@ TEST_F(V1SourceTest, StandsBesideV2) {
   EXPECT_EQ(Text(0), "5");
 
   // One interface may be missing.
-  Play({{"",
-         {{"errors", {{"PerfEnumerateCounterSet", 5}}},
-          {"v1", json::array({Memory()})}}}});
+  const json without_v2 = {{"",
+                            {{"errors", {{"PerfEnumerateCounterSet", 5}}},
+                             {"v1", json::array({Memory(), numbers})}}}};
+  Play(without_v2);
+  EXPECT_THAT(Names(*source), ElementsAre("Memory"));  // V2 had Numbers
   const auto only_v1 = UniteSources(
       MakePerfLibSource(testing::ScriptedPerfLibFunctions(), ""), Open());
-  EXPECT_THAT(Names(*only_v1), ElementsAre("Memory"));
+  EXPECT_THAT(Names(*only_v1), UnorderedElementsAre("Memory", "numbers"));
   EXPECT_THAT(only_v1->Problems(),
               ElementsAre(HasSubstr("PerfEnumerateCounterSet")));
+  // The twin is withdrawn once V2 answers.
+  Play({{"",
+         {{"v1", json::array({Memory(), numbers})},
+          {"countersets", json::array({Numbers()})}}}});
+  EXPECT_THAT(Names(*only_v1), UnorderedElementsAre("Numbers", "Memory"));
+  EXPECT_THAT(only_v1->QueryCounterSetRegistrationInfo(
+                  perflib::V1CountersetGuid("numbers"),
+                  RegistrationRequest::kCountersetStruct, 0),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("4200")));
 }
 
 // The providers of these tests run in a process that may hang or crash.
@@ -417,7 +537,7 @@ TEST_F(ProviderProcessTest, ACrashCostsOneQueryAndTheNextStartsAnotherChild) {
   for (int i = 0; i < 3; ++i) {
     EXPECT_OK(data->Query("4", &bytes));
     EXPECT_THAT(data->Query("230", &bytes),
-                StatusIs(absl::StatusCode::kUnavailable,
+                StatusIs(absl::StatusCode::kAborted,
                          AllOf(HasSubstr("asked for \"230\": the process"),
                                ::testing::AnyOf(HasSubstr("status 3"),
                                                 HasSubstr("0x00000003")))));
@@ -432,7 +552,7 @@ TEST_F(ProviderProcessTest, AHangingChildIsEnded) {
   std::string bytes;
   EXPECT_THAT(
       data->Query("230", &bytes),
-      StatusIs(absl::StatusCode::kUnavailable, HasSubstr("no answer within")));
+      StatusIs(absl::StatusCode::kAborted, HasSubstr("no answer within")));
 }
 
 TEST_F(ProviderProcessTest, AMissingExecutableIsNamed) {
@@ -444,8 +564,34 @@ TEST_F(ProviderProcessTest, AMissingExecutableIsNamed) {
 }
 
 // If one provider crashes the list, the well-known objects are read one by one,
-// and those that the plan names.
+// and those that the plan names, in whatever way.
 TEST_F(ProviderProcessTest, OneCrashingProviderHidesNoOther) {
+  json crashing = Process();
+  crashing["crashes_from"] = 0;
+  json own = Memory();
+  own["index"] = 5000;
+  own["name"] = "My Service";
+  json other_crashing = crashing;
+  other_crashing["index"] = 6000;
+  other_crashing["name"] = "My Crash";
+  for (const std::string& wanted :
+       {std::string("my service"), std::string("My *"), std::string("*"),
+        perflib::V1CountersetGuid("My Service").ToString()}) {
+    const auto source = OpenProcess({Memory(), crashing, own, other_crashing},
+                                    absl::InfiniteDuration());
+    source->Want({wanted});
+    EXPECT_THAT(Names(*source), UnorderedElementsAre("Memory", "My Service"))
+        << wanted;
+    EXPECT_THAT(source->Problems(),
+                AllOf(Contains(HasSubstr("cannot list its countersets")),
+                      Contains(HasSubstr("counterset \"Process\":")),
+                      Not(Contains(HasSubstr("\"Memory\"")))))
+        << wanted;
+  }
+}
+
+// A plan that comes after such a list begins another.
+TEST_F(ProviderProcessTest, ANewPlanIsReadAtOnceIfTheListFails) {
   json crashing = Process();
   crashing["crashes_from"] = 0;
   json own = Memory();
@@ -453,13 +599,11 @@ TEST_F(ProviderProcessTest, OneCrashingProviderHidesNoOther) {
   own["name"] = "My Service";
   const auto source =
       OpenProcess({Memory(), crashing, own}, absl::InfiniteDuration());
-  std::vector<PlannedQuery> plan = {{.counterset = "My Service"}};
-  source->DefineCounters(&plan);
+  EXPECT_THAT(Names(*source), ElementsAre("Memory"));
+  source->Want({"My Service"});
+  EXPECT_OK(source->EnumerateCounterSet());
+  EXPECT_TRUE(source->AwaitList(absl::InfiniteDuration()));
   EXPECT_THAT(Names(*source), UnorderedElementsAre("Memory", "My Service"));
-  EXPECT_THAT(source->Problems(),
-              AllOf(Contains(HasSubstr("cannot list its countersets")),
-                    Contains(HasSubstr("counterset \"Process\":")),
-                    Not(Contains(HasSubstr("\"Memory\"")))));
 }
 
 // Objects behind one that lies about its length are read one by one.
