@@ -12,7 +12,7 @@ namespace fleetperf::agent {
 // Serves the countersets of both sources. A counterset that both have, by its
 // English name, is read by `v2`. If only one source fails to enumerate, the
 // countersets of the other are served, and Problems() says why: except for
-// Unimplemented of `v1`.
+// Unimplemented of `v1`. It also returns the problems of both sources.
 std::unique_ptr<Source> UniteSources(std::unique_ptr<Source> v2,
                                      std::unique_ptr<Source> v1);
 
