@@ -1,7 +1,5 @@
 #include <windows.h>
 #include <aclapi.h>
-#include <lm.h>
-#include <ntsecapi.h>
 #include <sddl.h>
 
 #include <cstdio>
@@ -17,9 +15,11 @@
 #include "agent/setup.h"
 #include "agent/source/windows/v1/provider_process.h"
 #include "base/access_windows.h"
+#include "base/event_log_windows.h"
 #include "base/files.h"
 #include "base/native_path.h"
 #include "base/os_error.h"
+#include "base/service_account_windows.h"
 #include "base/service_sid_windows.h"
 #include "base/status_macros.h"
 #include "base/wide_windows.h"
@@ -27,6 +27,7 @@
 namespace fleetperf::agent {
 namespace {
 
+constexpr char kServiceName[] = "fleetperf-agent";
 constexpr wchar_t kName[] = L"fleetperf-agent";
 constexpr wchar_t kDisplayName[] = L"fleetperf agent";
 constexpr wchar_t kDescription[] =
@@ -35,10 +36,6 @@ constexpr wchar_t kDescription[] =
 // A virtual account that Windows creates for this service alone. On the network
 // it authenticates as the computer account.
 constexpr wchar_t kAccount[] = L"NT SERVICE\\fleetperf-agent";
-// The group Performance Monitor Users; its name depends on the Windows
-// language.
-constexpr wchar_t kCounterReaders[] = L"S-1-5-32-558";
-
 struct CloseService {
   void operator()(SC_HANDLE service) const { CloseServiceHandle(service); }
 };
@@ -48,10 +45,12 @@ absl::Status LastError(absl::string_view what) {
   return StatusFromWin32(GetLastError(), what);
 }
 
-// Reports the failure of an optional step, which does not stop the setup.
+// Reports the failure of an optional step, which does not stop the setup. Also
+// to the event log: nobody sees the standard error of an MSI's action.
 void Warn(const absl::Status& status) {
   if (status.ok()) return;
   std::fprintf(stderr, "warning: %s\n", std::string(status.message()).c_str());
+  WriteEvent(kServiceName, EventType::kWarning, status.message());
 }
 
 absl::StatusOr<Service> OpenManager() {
@@ -153,25 +152,6 @@ void ConfigureDetails(SC_HANDLE service) {
                  "privileges"));
 }
 
-// The account that the service runs as.
-struct Account {
-  std::vector<BYTE> sid;
-  bool is_virtual = true;  // the service's own, not a gMSA or a user
-
-  PSID psid() { return sid.data(); }
-};
-
-absl::StatusOr<Account> VirtualAccount() {
-  PSID sid = nullptr;
-  const absl::Cleanup free_sid = [&] { LocalFree(sid); };
-  if (!ConvertStringSidToSidW(
-          WideFromUtf8(ServiceSid("fleetperf-agent")).c_str(), &sid)) {
-    return LastError("cannot make a security identifier");
-  }
-  const auto* const bytes = static_cast<BYTE*>(sid);
-  return Account{.sid = {bytes, bytes + GetLengthSid(sid)}};
-}
-
 absl::StatusOr<std::wstring> AccountNameOf(SC_HANDLE service) {
   DWORD size = 0;
   QueryServiceConfigW(service, nullptr, 0, &size);
@@ -184,101 +164,17 @@ absl::StatusOr<std::wstring> AccountNameOf(SC_HANDLE service) {
                                                : L"";
 }
 
-absl::StatusOr<Account> AccountOf(SC_HANDLE service) {
+absl::StatusOr<ServiceAccount> AccountOf(SC_HANDLE service) {
   ASSIGN_OR_RETURN(const std::wstring name, AccountNameOf(service));
-  if (name.empty() ||
-      absl::EqualsIgnoreCase(Utf8FromWide(name), Utf8FromWide(kAccount))) {
-    return VirtualAccount();
-  }
-  Account account{.sid = std::vector<BYTE>(SECURITY_MAX_SID_SIZE),
-                  .is_virtual = false};
-  DWORD size = SECURITY_MAX_SID_SIZE;
-  wchar_t domain[256];
-  DWORD domain_size = std::size(domain);
-  SID_NAME_USE use;
-  // "." is this machine in the names of services' accounts only.
-  const wchar_t* const searched =
-      name.rfind(L".\\", 0) == 0 ? name.c_str() + 2 : name.c_str();
-  if (!LookupAccountNameW(nullptr, searched, account.psid(), &size, domain,
-                          &domain_size, &use)) {
-    return LastError(
-        absl::StrCat("cannot find the service's account ", Utf8FromWide(name)));
-  }
-  return account;
-}
-
-// Grants the right that starting a service as this account requires. The
-// virtual account has it.
-absl::Status GrantServiceLogon(PSID account) {
-  LSA_OBJECT_ATTRIBUTES attributes = {};
-  LSA_HANDLE policy = nullptr;
-  NTSTATUS status =
-      LsaOpenPolicy(nullptr, &attributes,
-                    POLICY_LOOKUP_NAMES | POLICY_CREATE_ACCOUNT, &policy);
-  if (status == 0) {
-    wchar_t name[] = L"SeServiceLogonRight";
-    LSA_UNICODE_STRING right = {.Length = sizeof name - sizeof(wchar_t),
-                                .MaximumLength = sizeof name,
-                                .Buffer = name};
-    status = LsaAddAccountRights(policy, account, &right, 1);
-    LsaClose(policy);
-  }
-  return StatusFromWin32(
-      LsaNtStatusToWinError(status),
-      "cannot grant the service's account the right to log on as a service");
-}
-
-bool IsDomainController() {
-  OSVERSIONINFOEXW wanted = {.dwOSVersionInfoSize = sizeof wanted,
-                             .wProductType = VER_NT_DOMAIN_CONTROLLER};
-  return VerifyVersionInfoW(
-      &wanted, VER_PRODUCT_TYPE,
-      VerSetConditionMask(0, VER_PRODUCT_TYPE, VER_EQUAL));
-}
-
-enum class Membership { kAdd, kRemove };
-
-// Grants or revokes an account's right to read counters.
-absl::Status ChangeMembership(Membership change, PSID account) {
-  PSID group_sid = nullptr;
-  const absl::Cleanup free_sid = [&] { LocalFree(group_sid); };
-  if (!ConvertStringSidToSidW(kCounterReaders, &group_sid)) {
-    return LastError("cannot make a security identifier");
-  }
-  wchar_t name[256];
-  wchar_t domain[256];
-  DWORD name_size = std::size(name);
-  DWORD domain_size = std::size(domain);
-  SID_NAME_USE use;
-  if (!LookupAccountSidW(nullptr, group_sid, name, &name_size, domain,
-                         &domain_size, &use)) {
-    return LastError("cannot find the group Performance Monitor Users");
-  }
-  LOCALGROUP_MEMBERS_INFO_0 member = {.lgrmi0_sid = account};
-  BYTE* const members = reinterpret_cast<BYTE*>(&member);
-  const bool adds = change == Membership::kAdd;
-  const DWORD error =
-      adds ? NetLocalGroupAddMembers(nullptr, name, 0, members, 1)
-           : NetLocalGroupDelMembers(nullptr, name, 0, members, 1);
-  if (error == (adds ? ERROR_MEMBER_IN_ALIAS : ERROR_MEMBER_NOT_IN_ALIAS)) {
-    return absl::OkStatus();
-  }
-  // The groups of a domain controller are those of the domain.
-  return StatusFromWin32(
-      error,
-      absl::StrCat("cannot ", adds ? "add" : "remove",
-                   " the service as a member of the group ", Utf8FromWide(name),
-                   adds && IsDomainController()
-                       ? "; this is a domain controller: let the service run "
-                         "as a gMSA that is a member of the domain's group"
-                       : ""));
+  return FindServiceAccount(kServiceName, Utf8FromWide(name));
 }
 
 // Gives the service's account its rights, where setup can.
 absl::Status PrepareAccount(SC_HANDLE service) {
-  ASSIGN_OR_RETURN(Account account, AccountOf(service));
-  if (!account.is_virtual) Warn(GrantServiceLogon(account.psid()));
-  Warn(ChangeMembership(Membership::kAdd, account.psid()));
+  ASSIGN_OR_RETURN(ServiceAccount account, AccountOf(service));
+  for (const absl::Status& failed : PrepareServiceAccount(&account)) {
+    Warn(failed);
+  }
   return absl::OkStatus();
 }
 
@@ -391,11 +287,13 @@ absl::Status Setup(const std::string& config_path) {
                    CommandLine(Utf8FromPath(
                        std::filesystem::absolute(NativePath(config_path)))));
   ASSIGN_OR_RETURN(const std::wstring executable, ExecutablePath());
-  ASSIGN_OR_RETURN(Account own_account, VirtualAccount());
+  ASSIGN_OR_RETURN(ServiceAccount own_account,
+                   FindServiceAccount(kServiceName, ""));
   RETURN_IF_ERROR(
       CheckServiceCanRun(Utf8FromWide(executable), own_account.psid()));
   ASSIGN_OR_RETURN(const Service service,
                    CreateOrChange(manager.get(), command));
+  Warn(RegisterEventSource());
   ConfigureDetails(service.get());
   Warn(PrepareAccount(service.get()));
   constexpr absl::string_view kRead = "FRFX";
@@ -403,7 +301,6 @@ absl::Status Setup(const std::string& config_path) {
   RETURN_IF_ERROR(ProtectDirectory(directory, kRead));
   RETURN_IF_ERROR(ProtectDirectory(ResolvePath(directory, "state"), kChange));
   RETURN_IF_ERROR(ProtectDirectory(ResolvePath(directory, "log"), kChange));
-  Warn(RegisterEventSource());
   std::printf("The service fleetperf-agent is ready; it runs with %s.\n",
               config_path.c_str());
   if (!FileExists(config_path)) {
@@ -412,6 +309,16 @@ absl::Status Setup(const std::string& config_path) {
         "fleetperf-agent\n");
   }
   return absl::OkStatus();
+}
+
+// An MSI says only that setup failed; the event log says why.
+absl::Status SetupWithEvent(const std::string& config_path) {
+  const absl::Status status = Setup(config_path);
+  if (!status.ok()) {
+    WriteEvent(kServiceName, EventType::kError,
+               absl::StrCat("setup failed: ", status.message()));
+  }
+  return status;
 }
 
 // Stops the service and waits until it has stopped.
@@ -436,8 +343,7 @@ absl::Status RemoveService(SC_HANDLE manager) {
     return LastError("cannot open the service fleetperf-agent");
   }
   auto account = AccountOf(service.get());
-  Warn(account.ok() ? ChangeMembership(Membership::kRemove, account->psid())
-                    : account.status());
+  Warn(account.ok() ? RevokeCounterRights(&*account) : account.status());
   StopService(service.get());
   if (DeleteService(service.get()) ||
       GetLastError() == ERROR_SERVICE_MARKED_FOR_DELETE) {
@@ -471,7 +377,7 @@ absl::Status ServeProviders() {
 std::vector<DaemonCommand> SetupCommands() {
   return {{.name = "setup",
            .help = "Make this a service that runs with this configuration",
-           .run = Setup},
+           .run = SetupWithEvent},
           {.name = "remove",
            .help = "Stop the service and remove it",
            .run = [](const std::string&) { return Remove(); },

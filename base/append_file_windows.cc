@@ -23,7 +23,7 @@ HANDLE HandleOf(intptr_t handle) { return reinterpret_cast<HANDLE>(handle); }
 
 absl::StatusOr<std::unique_ptr<AppendFile>> AppendFile::Open(
     const std::string& path) {
-  const HANDLE file = CreateFileW(WideFromUtf8(path).c_str(), GENERIC_WRITE,
+  const HANDLE file = CreateFileW(LongPath(path).c_str(), GENERIC_WRITE,
                                   FILE_SHARE_READ | FILE_SHARE_DELETE, nullptr,
                                   OPEN_ALWAYS, FILE_ATTRIBUTE_NORMAL, nullptr);
   if (file == INVALID_HANDLE_VALUE) return LastWin32Error("open", path);
@@ -72,7 +72,7 @@ absl::Status AppendFile::Sync() {
 absl::StatusOr<std::unique_ptr<FileLock>> FileLock::Acquire(
     const std::string& path) {
   const HANDLE file =
-      CreateFileW(WideFromUtf8(path).c_str(), GENERIC_READ | GENERIC_WRITE, 0,
+      CreateFileW(LongPath(path).c_str(), GENERIC_READ | GENERIC_WRITE, 0,
                   nullptr, OPEN_ALWAYS, FILE_ATTRIBUTE_NORMAL, nullptr);
   if (file != INVALID_HANDLE_VALUE) {
     return std::unique_ptr<FileLock>(

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -31,6 +32,24 @@ absl::Status WriteFile(const std::string& path, absl::string_view contents,
                        FileAccess access = FileAccess::kEveryone);
 
 bool FileExists(const std::string& path);
+
+// Removes the file. A no-op if it does not exist.
+absl::Status RemoveFile(const std::string& path);
+
+// Renames the file, in place of a file that has the new name.
+absl::Status RenameFile(const std::string& from, const std::string& to);
+
+// Frees the space of the file, which must exist.
+absl::Status EmptyFile(const std::string& path);
+
+struct DirectoryEntry {
+  std::string name;
+  uint64_t size = 0;  // bytes; of directories unspecified
+};
+
+// Returns the files and directories in the directory, in any order.
+absl::StatusOr<std::vector<DirectoryEntry>> ListDirectory(
+    const std::string& path);
 
 // Creates the directory and its parents. A no-op if it exists.
 absl::Status MakeDirectories(const std::string& path);

@@ -4,6 +4,8 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
+#include <system_error>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
@@ -74,6 +76,53 @@ absl::Status WriteFile(const std::string& path, absl::string_view contents,
   }
   if (!status.ok()) unlink(temporary.c_str());
   return status;
+}
+
+bool FileExists(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored);
+}
+
+absl::Status MakeDirectories(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (!error) return absl::OkStatus();
+  return StatusFromErrorCode(error,
+                             absl::StrCat("cannot make directory ", path));
+}
+
+absl::Status RemoveFile(const std::string& path) {
+  return unlink(path.c_str()) == 0 || errno == ENOENT
+             ? absl::OkStatus()
+             : ErrnoStatus("remove", path);
+}
+
+absl::Status RenameFile(const std::string& from, const std::string& to) {
+  return std::rename(from.c_str(), to.c_str()) == 0
+             ? absl::OkStatus()
+             : ErrnoStatus("rename", from);
+}
+
+absl::Status EmptyFile(const std::string& path) {
+  return truncate(path.c_str(), 0) == 0 ? absl::OkStatus()
+                                        : ErrnoStatus("empty", path);
+}
+
+absl::StatusOr<std::vector<DirectoryEntry>> ListDirectory(
+    const std::string& path) {
+  std::vector<DirectoryEntry> entries;
+  std::error_code error;
+  std::filesystem::directory_iterator entry(path, error);
+  for (; !error && entry != std::filesystem::directory_iterator();
+       entry.increment(error)) {
+    std::error_code gone;
+    const uint64_t size = entry->file_size(gone);
+    entries.push_back(
+        {.name = entry->path().filename().string(), .size = gone ? 0 : size});
+  }
+  if (error)
+    return StatusFromErrorCode(error, absl::StrCat("cannot read ", path));
+  return entries;
 }
 
 }  // namespace fleetperf

@@ -48,7 +48,7 @@ absl::Status WriteNewFile(const std::string& path, absl::string_view contents,
     return LastError("protect", path);
   }
   const HANDLE file =
-      CreateFileW(WideFromUtf8(path).c_str(), GENERIC_WRITE, 0, &security,
+      CreateFileW(LongPath(path).c_str(), GENERIC_WRITE, 0, &security,
                   CREATE_NEW, FILE_ATTRIBUTE_NORMAL, nullptr);
   if (file == INVALID_HANDLE_VALUE) return LastError("create", path);
   const absl::Status status = WriteAll(file, contents, path);
@@ -57,9 +57,29 @@ absl::Status WriteNewFile(const std::string& path, absl::string_view contents,
 }
 
 HANDLE OpenToRead(const std::string& path) {
-  return CreateFileW(WideFromUtf8(path).c_str(), GENERIC_READ,
+  return CreateFileW(LongPath(path).c_str(), GENERIC_READ,
                      FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE,
                      nullptr, OPEN_EXISTING, FILE_ATTRIBUTE_NORMAL, nullptr);
+}
+
+bool IsDirectory(const std::wstring& path) {
+  const DWORD attributes = GetFileAttributesW(path.c_str());
+  return attributes != INVALID_FILE_ATTRIBUTES &&
+         (attributes & FILE_ATTRIBUTE_DIRECTORY) != 0;
+}
+
+// Makes the directory and its parents, by its long path. Returns a Win32 error.
+DWORD MakeWithParents(const std::wstring& path) {
+  if (IsDirectory(path)) return ERROR_SUCCESS;
+  if (CreateDirectoryW(path.c_str(), nullptr)) return ERROR_SUCCESS;
+  DWORD error = GetLastError();
+  const size_t parent = path.rfind(L'\\');
+  if (error == ERROR_PATH_NOT_FOUND && parent != std::wstring::npos &&
+      MakeWithParents(path.substr(0, parent)) == ERROR_SUCCESS) {
+    if (CreateDirectoryW(path.c_str(), nullptr)) return ERROR_SUCCESS;
+    error = GetLastError();
+  }
+  return IsDirectory(path) ? ERROR_SUCCESS : error;
 }
 
 }  // namespace
@@ -106,16 +126,75 @@ absl::StatusOr<std::string> ReadFileRange(const std::string& path,
 absl::Status WriteFile(const std::string& path, absl::string_view contents,
                        FileAccess access) {
   const std::string temporary = absl::StrCat(path, ".new");
-  const std::wstring wide = WideFromUtf8(temporary);
+  const std::wstring wide = LongPath(temporary);
   DeleteFileW(wide.c_str());
   absl::Status status = WriteNewFile(temporary, contents, access);
   if (status.ok() &&
-      !MoveFileExW(wide.c_str(), WideFromUtf8(path).c_str(),
+      !MoveFileExW(wide.c_str(), LongPath(path).c_str(),
                    MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH)) {
     status = LastError("replace", path);
   }
   if (!status.ok()) DeleteFileW(wide.c_str());
   return status;
+}
+
+// std::filesystem could not examine files with long paths.
+bool FileExists(const std::string& path) {
+  return GetFileAttributesW(LongPath(path).c_str()) != INVALID_FILE_ATTRIBUTES;
+}
+
+absl::Status MakeDirectories(const std::string& path) {
+  return StatusFromWin32(MakeWithParents(LongPath(path)),
+                         absl::StrCat("cannot make directory ", path));
+}
+
+absl::Status RemoveFile(const std::string& path) {
+  if (DeleteFileW(LongPath(path).c_str()) ||
+      GetLastError() == ERROR_FILE_NOT_FOUND) {
+    return absl::OkStatus();
+  }
+  return LastError("remove", path);
+}
+
+absl::Status RenameFile(const std::string& from, const std::string& to) {
+  return MoveFileExW(LongPath(from).c_str(), LongPath(to).c_str(),
+                     MOVEFILE_REPLACE_EXISTING)
+             ? absl::OkStatus()
+             : LastError("rename", from);
+}
+
+absl::Status EmptyFile(const std::string& path) {
+  const HANDLE file =
+      CreateFileW(LongPath(path).c_str(), GENERIC_WRITE,
+                  FILE_SHARE_READ | FILE_SHARE_DELETE, nullptr,
+                  TRUNCATE_EXISTING, FILE_ATTRIBUTE_NORMAL, nullptr);
+  if (file == INVALID_HANDLE_VALUE) return LastError("empty", path);
+  CloseHandle(file);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<DirectoryEntry>> ListDirectory(
+    const std::string& path) {
+  WIN32_FIND_DATAW found;
+  const HANDLE search = FindFirstFileW(LongPath(path + "/*").c_str(), &found);
+  if (search == INVALID_HANDLE_VALUE) {
+    // A drive has no entry ".".
+    if (GetLastError() == ERROR_FILE_NOT_FOUND) {
+      return std::vector<DirectoryEntry>();
+    }
+    return LastError("read", path);
+  }
+  const absl::Cleanup end_search = [search] { FindClose(search); };
+  std::vector<DirectoryEntry> entries;
+  do {
+    const std::string name = Utf8FromWide(found.cFileName);
+    if (name == "." || name == "..") continue;
+    entries.push_back(
+        {.name = name,
+         .size = uint64_t{found.nFileSizeHigh} << 32 | found.nFileSizeLow});
+  } while (FindNextFileW(search, &found));
+  if (GetLastError() != ERROR_NO_MORE_FILES) return LastError("read", path);
+  return entries;
 }
 
 }  // namespace fleetperf

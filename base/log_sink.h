@@ -1,4 +1,4 @@
-// The log's destination if no file is configured.
+// The log's destination.
 
 #ifndef FLEETPERF_BASE_LOG_SINK_H_
 #define FLEETPERF_BASE_LOG_SINK_H_
@@ -7,11 +7,17 @@
 
 #include <string>
 
+#include "absl/status/statusor.h"
+
 namespace fleetperf {
 
 // Returns standard error. A Windows service has none; there, returns the event
 // log under the program's name.
 spdlog::sink_ptr MakeDefaultLogSink(const std::string& program);
+
+// Converts the path of a log file for spdlog. On Windows, creates the file's
+// directory, which spdlog cannot create by a path of this form.
+absl::StatusOr<spdlog::filename_t> LogFileName(const std::string& path);
 
 }  // namespace fleetperf
 

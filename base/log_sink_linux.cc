@@ -15,4 +15,8 @@ spdlog::sink_ptr MakeDefaultLogSink(const std::string&) {
       plain ? spdlog::color_mode::never : spdlog::color_mode::automatic);
 }
 
+absl::StatusOr<spdlog::filename_t> LogFileName(const std::string& path) {
+  return path;
+}
+
 }  // namespace fleetperf

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/log_sink.h"
 #include "base/printable.h"
+#include "base/status_macros.h"
 
 namespace fleetperf {
 namespace {
@@ -41,12 +42,13 @@ absl::Status StartLogging(absl::string_view program, const LogConfig& config) {
     if (config.file.empty()) {
       sink = MakeDefaultLogSink(std::string(program));
     } else {
+      ASSIGN_OR_RETURN(const spdlog::filename_t file, LogFileName(config.file));
       sink = std::make_shared<spdlog::sinks::rotating_file_sink_mt>(
-          config.file, kMaxFileSize, kMaxFiles);
+          file, kMaxFileSize, kMaxFiles);
     }
   } catch (const spdlog::spdlog_ex& exception) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("cannot open the log file: ", exception.what()));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "cannot open the log file ", config.file, ": ", exception.what()));
   }
   auto logger = std::make_shared<spdlog::logger>(std::string(program), sink);
   logger->set_pattern("%Y-%m-%dT%H:%M:%S.%eZ %^%l%$ %n: %v",

@@ -2,6 +2,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "base/event_log_windows.h"
 #include "base/os_error.h"
 #include "base/service.h"
 #include "base/wide_windows.h"
@@ -58,24 +59,16 @@ DWORD WINAPI OnControl(DWORD control, DWORD, void*, void*) {
   }
 }
 
-void ReportError(const absl::Status& status) {
-  const HANDLE log = RegisterEventSourceW(nullptr, the_service->name.c_str());
-  if (log == nullptr) return;
-  constexpr DWORD kEventId = 1;
-  const std::wstring message = WideFromUtf8(status.message());
-  const wchar_t* strings[] = {message.c_str()};
-  ReportEventW(log, EVENTLOG_ERROR_TYPE, 0, kEventId, nullptr,
-               std::size(strings), 0, strings, nullptr);
-  DeregisterEventSource(log);
-}
-
 void WINAPI ServiceMain(DWORD, wchar_t**) {
   Service& service = *the_service;
   service.status_handle =
       RegisterServiceCtrlHandlerExW(service.name.c_str(), OnControl, nullptr);
   ReportState(SERVICE_RUNNING);
   service.result = (*service.run)();
-  if (!service.result.ok()) ReportError(service.result);
+  if (!service.result.ok()) {
+    WriteEvent(Utf8FromWide(service.name), EventType::kError,
+               service.result.message());
+  }
   ReportState(SERVICE_STOPPED, service.result);
 }
 

@@ -18,10 +18,15 @@ std::string UserConfigDirectory();
 extern const char kUserConfigDirectory[];
 
 // Returns PermissionDenied if an account other than the user, administrators
-// and the system may change the file or directory. Windows only, where
-// directories on a drive may be changed by all users unless they are protected;
-// elsewhere always OK.
+// and the system may change the file or directory, or replace it by way of a
+// directory above, unless that is on a share. Windows only, where directories
+// on a drive may be changed by all users unless they are protected; elsewhere
+// always OK.
 absl::Status CheckProtected(const std::string& path);
+
+// Makes the directory and its parents, unless it exists, and checks it by
+// CheckProtected. After an error, the directories that it made are removed.
+absl::Status MakeProtectedDirectory(const std::string& path);
 
 }  // namespace fleetperf
 

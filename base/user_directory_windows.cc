@@ -4,11 +4,16 @@
 #include <sddl.h>
 #include <shlobj.h>
 
+#include <filesystem>
+#include <string>
+#include <system_error>
+
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "base/access_windows.h"
 #include "base/native_path.h"
 #include "base/os_error.h"
+#include "base/status_macros.h"
 #include "base/user_directory.h"
 #include "base/wide_windows.h"
 
@@ -19,6 +24,10 @@ namespace {
 constexpr ACCESS_MASK kChange = FILE_WRITE_DATA | FILE_APPEND_DATA |
                                 FILE_DELETE_CHILD | DELETE | WRITE_DAC |
                                 WRITE_OWNER | GENERIC_WRITE | GENERIC_ALL;
+// The rights to put another directory in the place of one in this directory.
+// DELETE, too, except of a drive.
+constexpr ACCESS_MASK kReplace =
+    FILE_DELETE_CHILD | WRITE_DAC | WRITE_OWNER | GENERIC_ALL;
 
 std::string AccountName(PSID sid) {
   wchar_t name[256];
@@ -42,20 +51,27 @@ absl::Status Unprotected(const std::string& path, const std::string& account) {
       "; remove that right, or use a directory of your own profile"));
 }
 
-// Checks an entry of an access list. A list may only grant rights to change.
-absl::Status CheckEntry(const std::string& path, ACCESS_ALLOWED_ACE* entry) {
-  if (entry->Header.AceType != ACCESS_ALLOWED_ACE_TYPE ||
-      (entry->Header.AceFlags & INHERIT_ONLY_ACE) != 0 ||
-      (entry->Mask & kChange) == 0) {
-    return absl::OkStatus();
+// Checks that nobody else owns the file or directory or has one of `rights`.
+absl::Status CheckRights(const std::filesystem::path& path, DWORD rights) {
+  PSECURITY_DESCRIPTOR descriptor = nullptr;
+  const absl::Cleanup free_descriptor = [&] { LocalFree(descriptor); };
+  PSID owner = nullptr;
+  PACL list = nullptr;
+  std::wstring name = path.wstring();
+  const DWORD error = GetNamedSecurityInfoW(
+      name.data(), SE_FILE_OBJECT,
+      OWNER_SECURITY_INFORMATION | DACL_SECURITY_INFORMATION, &owner, nullptr,
+      &list, nullptr, &descriptor);
+  const std::string named = Utf8FromPath(path);
+  if (error != ERROR_SUCCESS) {
+    return StatusFromWin32(
+        error, absl::StrCat("cannot read the access list of ", named));
   }
-  // The owner is checked on its own.
-  const PSID account = &entry->SidStart;
-  if (IsTrustedAccount(account) ||
-      IsWellKnownSid(account, WinCreatorOwnerRightsSid)) {
-    return absl::OkStatus();
-  }
-  return Unprotected(path, AccountName(account));
+  if (!IsTrustedAccount(owner)) return Unprotected(named, AccountName(owner));
+  if (list == nullptr) return Unprotected(named, "everyone");
+  void* const account = UntrustedAccountWith(rights, list);
+  return account == nullptr ? absl::OkStatus()
+                            : Unprotected(named, AccountName(account));
 }
 
 }  // namespace
@@ -73,26 +89,20 @@ std::string UserConfigDirectory() {
 }
 
 absl::Status CheckProtected(const std::string& path) {
-  PSECURITY_DESCRIPTOR descriptor = nullptr;
-  const absl::Cleanup free_descriptor = [&] { LocalFree(descriptor); };
-  PSID owner = nullptr;
-  PACL list = nullptr;
-  const DWORD error = GetNamedSecurityInfoW(
-      NativePath(path).make_preferred().wstring().data(), SE_FILE_OBJECT,
-      OWNER_SECURITY_INFORMATION | DACL_SECURITY_INFORMATION, &owner, nullptr,
-      &list, nullptr, &descriptor);
-  if (error != ERROR_SUCCESS) {
-    return StatusFromWin32(
-        error, absl::StrCat("cannot read the access list of ", path));
+  std::error_code error;
+  std::filesystem::path checked =
+      std::filesystem::absolute(NativePath(path), error).make_preferred();
+  if (error) {
+    return StatusFromErrorCode(error, absl::StrCat("cannot find ", path));
   }
-  if (!IsTrustedAccount(owner)) return Unprotected(path, AccountName(owner));
-  if (list == nullptr) return Unprotected(path, "everyone");
-  for (DWORD i = 0; i < list->AceCount; ++i) {
-    void* entry = nullptr;
-    if (!GetAce(list, i, &entry)) continue;
-    const absl::Status status =
-        CheckEntry(path, static_cast<ACCESS_ALLOWED_ACE*>(entry));
-    if (!status.ok()) return status;
+  RETURN_IF_ERROR(CheckRights(checked, kChange));
+  // Users often may not read the access lists of a share's directories, which
+  // its administrators set.
+  if (checked.native().starts_with(L"\\\\")) return absl::OkStatus();
+  while (checked.has_relative_path()) {
+    checked = checked.parent_path();
+    RETURN_IF_ERROR(CheckRights(
+        checked, checked.has_relative_path() ? kReplace | DELETE : kReplace));
   }
   return absl::OkStatus();
 }

@@ -24,6 +24,19 @@ std::string Utf8FromWide(std::wstring_view wide) {
   return utf8;
 }
 
+std::wstring LongPath(absl::string_view utf8) {
+  const std::wstring wide = WideFromUtf8(utf8);
+  // The size includes the terminating null, the result of the second call does
+  // not.
+  std::wstring path(GetFullPathNameW(wide.c_str(), 0, nullptr, nullptr), L'\0');
+  path.resize(GetFullPathNameW(wide.c_str(), static_cast<DWORD>(path.size()),
+                               path.data(), nullptr));
+  if (path.empty()) return wide;  // the caller's function reports why
+  if (path.starts_with(L"\\\\?\\") || path.starts_with(L"\\\\.\\")) return path;
+  if (path.starts_with(L"\\\\")) return L"\\\\?\\UNC" + path.substr(1);
+  return L"\\\\?\\" + path;
+}
+
 std::vector<std::string> SplitCommandLine(const std::wstring& command_line) {
   int count = 0;
   wchar_t** const wide = CommandLineToArgvW(command_line.c_str(), &count);

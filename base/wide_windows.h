@@ -15,6 +15,12 @@ namespace fleetperf {
 std::wstring WideFromUtf8(absl::string_view utf8);
 std::string Utf8FromWide(std::wstring_view wide);
 
+// Returns the absolute form of `utf8`, with backslashes and the prefix \\?\ (on
+// a share \\?\UNC\), for the functions of Windows: they refuse other paths of
+// 260 characters or more. Devices (\\.\) and paths with the prefix are returned
+// as they are. Not for std::filesystem: it cannot examine files by such paths.
+std::wstring LongPath(absl::string_view utf8);
+
 // Splits a command line, which starts with the executable's name, into
 // arguments by the rules of CommandLineToArgvW.
 std::vector<std::string> SplitCommandLine(const std::wstring& command_line);

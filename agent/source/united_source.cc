@@ -102,8 +102,10 @@ class UnitedSource : public Source {
       guids.emplace();
     }
     if (more.ok()) AddV1(*more, &*guids);
-    for (std::string& problem : v1_->Problems()) {
-      problems.push_back(std::move(problem));
+    for (Source* const source : {v2_.get(), v1_.get()}) {
+      for (std::string& problem : source->Problems()) {
+        problems.push_back(std::move(problem));
+      }
     }
     absl::MutexLock lock(&mutex_);
     problems_ = std::move(problems);

@@ -13,7 +13,8 @@ namespace fleetperf::agent {
 // English name, is read by `v2`; that of `v1` has no registration then, even if
 // it was served while `v2` could not be enumerated. If only one source fails to
 // enumerate, the countersets of the other are served, and Problems() says why:
-// except for Unimplemented of `v1`.
+// except for Unimplemented of `v1`. It also returns the problems of both
+// sources.
 std::unique_ptr<Source> UniteSources(std::unique_ptr<Source> v2,
                                      std::unique_ptr<Source> v1);
 

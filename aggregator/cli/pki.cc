@@ -72,13 +72,12 @@ std::string AuthorityStem(const PkiFlags& flags) {
 absl::Status PkiInit(const PkiFlags& flags) {
   RETURN_IF_ERROR(CheckDirectory(flags));
   const PairFiles files = FilesOf(AuthorityStem(flags));
-  RETURN_IF_ERROR(MakeDirectories(flags.directory));
-  RETURN_IF_ERROR(CheckProtected(flags.directory));
   RETURN_IF_ERROR(CheckAbsent(files, flags.force));
   ASSIGN_OR_RETURN(const absl::Time not_after,
                    NotAfter(flags, kAuthorityValid));
   ASSIGN_OR_RETURN(const KeyPair authority,
                    MakeAuthority(flags.name, not_after));
+  RETURN_IF_ERROR(MakeProtectedDirectory(flags.directory));
   return Write(files, authority);
 }
 
@@ -91,6 +90,7 @@ absl::Status PkiIssue(const PkiFlags& flags) {
         "no authority in ", flags.directory,
         "; create one with: fleetperf pki init --directory ", flags.directory));
   }
+  RETURN_IF_ERROR(CheckProtected(flags.directory));
   KeyPair authority;
   ASSIGN_OR_RETURN(authority.certificate,
                    ReadFile(authority_files.certificate));

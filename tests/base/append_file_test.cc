@@ -41,6 +41,23 @@ TEST(AppendFile, GrowsAtItsEndWhereverItWasOpened) {
   EXPECT_THAT(ReadFile(path), IsOkAndHolds("fourtwo three"));
 }
 
+// Windows refuses paths of 260 characters in their usual form.
+TEST(AppendFile, TakesLongPaths) {
+  const testing::TempDirectory directory;
+  const std::string long_directory = testing::LongDirectoryIn(directory.path());
+  ASSERT_OK(MakeDirectories(long_directory));
+  const std::string path = ResolvePath(long_directory, "file");
+  {
+    ASSERT_OK_AND_ASSIGN(const auto file, AppendFile::Open(path));
+    ASSERT_OK(file->Append("one"));
+    EXPECT_OK(FileLock::Acquire(ResolvePath(long_directory, "lock")));
+  }
+  EXPECT_TRUE(FileExists(path));
+  EXPECT_THAT(ReadFile(path), IsOkAndHolds("one"));
+  ASSERT_OK(WriteFile(path, "two"));
+  EXPECT_THAT(ReadFileRange(path, 0, 3), IsOkAndHolds("two"));
+}
+
 TEST(AppendFile, NamesAFileThatCannotBeOpened) {
   const testing::TempDirectory directory;
   const std::string path = directory.File("missing/file");

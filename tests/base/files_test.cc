@@ -2,7 +2,9 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_directory.h"
 
@@ -10,7 +12,9 @@ namespace fleetperf {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using testing::StatusIs;
 
 class FilesTest : public ::testing::Test {
@@ -60,6 +64,37 @@ TEST_F(FilesTest, MakesDirectories) {
   EXPECT_OK(MakeDirectories(deep));
   ASSERT_OK(WriteFile(path_, ""));
   EXPECT_THAT(MakeDirectories(path_ + "/a").message(), HasSubstr(path_ + "/a"));
+}
+
+TEST_F(FilesTest, RenamesEmptiesRemovesAndLists) {
+  for (const std::string& directory :
+       {directory_.path(), testing::LongDirectoryIn(directory_.path())}) {
+    ASSERT_OK(MakeDirectories(directory));
+    const std::string from = ResolvePath(directory, "from");
+    const std::string to = ResolvePath(directory, "z\xC3\xA4hler");
+    ASSERT_OK(WriteFile(from, "12345"));
+    ASSERT_OK(WriteFile(to, "old"));
+    ASSERT_OK(RenameFile(from, to));
+    EXPECT_FALSE(FileExists(from));
+    const auto list = [&] {
+      std::vector<std::string> entries;
+      const auto listed = ListDirectory(directory).value();
+      for (const DirectoryEntry& entry : listed) {
+        entries.push_back(absl::StrCat(entry.name, " ", entry.size));
+      }
+      return entries;
+    };
+    EXPECT_THAT(list(), ElementsAre("z\xC3\xA4hler 5"));
+    ASSERT_OK(EmptyFile(to));
+    EXPECT_THAT(list(), ElementsAre("z\xC3\xA4hler 0"));
+    ASSERT_OK(RemoveFile(to));
+    EXPECT_THAT(list(), IsEmpty());
+    EXPECT_OK(RemoveFile(to));
+    EXPECT_THAT(RenameFile(from, to).message(), HasSubstr(from));
+    EXPECT_THAT(EmptyFile(to).message(), HasSubstr(to));
+  }
+  EXPECT_THAT(ListDirectory(directory_.File("missing")),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("missing")));
 }
 
 TEST(ResolvePath, PutsRelativePathsIntoTheDirectory) {

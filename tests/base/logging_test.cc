@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/files.h"
@@ -139,6 +140,22 @@ TEST_F(LoggingTest, StartLoggingWritesToTheFile) {
   }
   EXPECT_THAT(messages, ElementsAre("info fleetperf-agent: started",
                                     "warning fleetperf-agent: 1 of 2"));
+}
+
+TEST_F(LoggingTest, StartLoggingRotatesFilesOfLongPaths) {
+  const testing::TempDirectory directory;
+  const std::string logs = testing::LongDirectoryIn(directory.path());
+  const std::string path = ResolvePath(logs, "\xC3\xA4gent.log");
+  ASSERT_OK(StartLogging("test", {.level = "info", .file = path}));
+  spdlog::info("first");
+  const std::string filler(1 << 20, '.');
+  for (int i = 0; i < 20; ++i) spdlog::info(filler);
+  spdlog::info("last");
+  // The files are too long for messages.
+  EXPECT_TRUE(absl::StrContains(ReadFile(path).value_or(""), "last"));
+  const std::string oldest = ResolvePath(logs, "\xC3\xA4gent.2.log");
+  EXPECT_TRUE(absl::StrContains(ReadFile(oldest).value_or(""), "first"));
+  ASSERT_OK(StartLogging("test", {}));  // closes the file
 }
 
 TEST_F(LoggingTest, StartLoggingSetsTheLevel) {

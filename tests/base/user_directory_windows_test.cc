@@ -57,5 +57,38 @@ TEST(UserDirectory, IsRefusedIfOthersCanChangeIt) {
                        HasSubstr(path + " can be changed by ")));
 }
 
+TEST(UserDirectory, IsRefusedIfOthersCanReplaceAParent) {
+  const testing::TempDirectory directory;
+  const std::string parent = directory.File("parent");
+  const std::string path = directory.File("parent/pki");
+  ASSERT_OK(MakeDirectories(path));
+  constexpr wchar_t kOwn[] = L"D:P(A;;FA;;;BA)(A;;FA;;;SY)(A;;FA;;;OW)";
+  Protect(path, kOwn);
+  Protect(parent, kOwn);
+  EXPECT_OK(CheckProtected(path));
+  Protect(parent, L"D:P(A;;FA;;;BA)(A;;FA;;;SY)(A;;FA;;;OW)(A;;FA;;;WD)");
+  EXPECT_THAT(CheckProtected(path),
+              StatusIs(absl::StatusCode::kPermissionDenied,
+                       HasSubstr(parent + " can be changed by ")));
+}
+
+TEST(MakeProtectedDirectory, LeavesNothingIfRefused) {
+  const testing::TempDirectory directory;
+  const std::string parent = directory.File("parent");
+  ASSERT_OK(MakeDirectories(parent));
+  Protect(parent,
+          L"D:P(A;OICI;FA;;;BA)(A;OICI;FA;;;SY)(A;OICI;FA;;;OW)"
+          L"(A;OICI;FA;;;WD)");
+  EXPECT_THAT(MakeProtectedDirectory(directory.File("parent/a/pki")),
+              StatusIs(absl::StatusCode::kPermissionDenied,
+                       HasSubstr("can be changed by")));
+  EXPECT_FALSE(FileExists(directory.File("parent/a")));
+  EXPECT_TRUE(FileExists(parent));
+  const std::string path = directory.File("own/pki");
+  EXPECT_OK(MakeProtectedDirectory(path));
+  EXPECT_OK(MakeProtectedDirectory(path));
+  EXPECT_TRUE(FileExists(path));
+}
+
 }  // namespace
 }  // namespace fleetperf

@@ -34,6 +34,14 @@ class TempDirectory {
   std::string path_;
 };
 
+// Returns a path in `directory` that is longer than 260 characters, which
+// Windows takes in one form only, and has characters of several code pages.
+inline std::string LongDirectoryIn(const std::string& directory) {
+  const std::string part =
+      "/z\xC3\xA4hler-\xE6\x95\xB0-\xD0\x96-" + std::string(90, 'x');
+  return directory + part + part + part;
+}
+
 }  // namespace fleetperf::testing
 
 #endif  // FLEETPERF_TESTS_SUPPORT_TEMP_DIRECTORY_H_

@@ -1,9 +1,7 @@
 #include "agent/deliver/spool/spool_files.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <optional>
-#include <system_error>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -13,8 +11,6 @@
 #include "agent/deliver/spool/record_log.h"
 #include "agent/deliver/spool/spool_record.h"
 #include "base/files.h"
-#include "base/native_path.h"
-#include "base/os_error.h"
 #include "base/sha256.h"
 #include "base/status_macros.h"
 
@@ -65,8 +61,7 @@ std::optional<absl::string_view> PayloadIn(absl::string_view segment,
 }
 
 void Delete(const std::string& path) {
-  std::error_code ignored;  // the next call of KeepOnly tries again
-  std::filesystem::remove(NativePath(path), ignored);
+  RemoveFile(path).IgnoreError();  // the next call of KeepOnly tries again
 }
 
 }  // namespace
@@ -94,23 +89,17 @@ absl::StatusOr<std::unique_ptr<SpoolFiles>> SpoolFiles::Open(
 absl::Status SpoolFiles::FindFiles() {
   segments_.clear();
   definitions_.clear();
-  std::error_code error;
-  std::filesystem::directory_iterator entry(NativePath(options_.directory),
-                                            error);
-  for (; !error && entry != std::filesystem::directory_iterator();
-       entry.increment(error)) {
-    const std::string name = Utf8FromPath(entry->path().filename());
-    std::error_code ignored;
-    if (const auto segment = NumberOf(name, kSegments)) {
+  ASSIGN_OR_RETURN(const std::vector<DirectoryEntry> entries,
+                   ListDirectory(options_.directory));
+  for (const DirectoryEntry& entry : entries) {
+    if (const auto segment = NumberOf(entry.name, kSegments)) {
       segments_.insert(*segment);
-    } else if (const auto epoch = NumberOf(name, kDefinitions)) {
-      definitions_[*epoch] = entry->file_size(ignored);
+    } else if (const auto epoch = NumberOf(entry.name, kDefinitions)) {
+      definitions_[*epoch] = entry.size;
     }
   }
   if (!segments_.empty()) last_segment_ = *segments_.rbegin();
-  return error ? StatusFromErrorCode(
-                     error, absl::StrCat("cannot read ", options_.directory))
-               : absl::OkStatus();
+  return absl::OkStatus();
 }
 
 bool SpoolFiles::has_log() const {
@@ -222,24 +211,19 @@ absl::Status SpoolFiles::SetAllAside() {
   for (const auto& [epoch, size] : definitions_) {
     names.push_back(NumberedName(epoch, kDefinitions));
   }
-  std::error_code error;
   for (const std::string& name : names) {
     const std::string path = PathOf(name);
     if (!FileExists(path)) continue;
-    std::filesystem::rename(NativePath(path),
-                            NativePath(absl::StrCat(path, kDamaged)), error);
-    if (error) {
-      return StatusFromErrorCode(error, absl::StrCat("cannot rename ", path));
-    }
+    RETURN_IF_ERROR(RenameFile(path, absl::StrCat(path, kDamaged)));
   }
   return FindFiles();
 }
 
 void SpoolFiles::CopyAside(const std::string& path) const {
-  std::error_code ignored;  // the copy only serves analysis
-  std::filesystem::copy_file(
-      NativePath(path), NativePath(absl::StrCat(path, kDamaged)),
-      std::filesystem::copy_options::overwrite_existing, ignored);
+  const auto contents = ReadFile(path);
+  if (!contents.ok()) return;
+  // The copy only serves analysis.
+  WriteFile(absl::StrCat(path, kDamaged), *contents).IgnoreError();
 }
 
 absl::Status SpoolFiles::OpenSegment() {
@@ -418,8 +402,8 @@ void SpoolFiles::EmptyOthers(const std::set<uint32_t>& segments) {
   for (const uint32_t number : segments_) {
     // Recovery needs the last complete segment and all later ones.
     if (number >= complete_segment_ || segments.contains(number)) continue;
-    std::error_code ignored;  // the next failed save tries again
-    std::filesystem::resize_file(NativePath(SegmentPath(number)), 0, ignored);
+    // The next failed save tries again.
+    EmptyFile(SegmentPath(number)).IgnoreError();
   }
 }
 

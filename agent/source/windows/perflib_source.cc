@@ -1,6 +1,7 @@
 #include "agent/source/windows/perflib_source.h"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -55,6 +56,7 @@ class Caller {
 
   // Calls `function(data, size, &actual)` with growing buffers, up to
   // `max_size`, until the answer fits. Sizes count elements of `buffer`.
+  // Returns OutOfRange only if the answer is longer than `max_size`.
   template <typename Buffer, typename Function>
   absl::Status Fetch(const char* name, bool present, uint32_t max_size,
                      Buffer* buffer, const Function& function) const {
@@ -83,13 +85,17 @@ class Caller {
       // The answer may have grown since `actual` was determined, but only once:
       // otherwise, Windows or the provider is short of memory.
       if (actual <= size && ++fitting > 1) return Check(name, error);
-      if (size >= max_size || actual > max_size) break;
+      if (actual > max_size) {
+        buffer->clear();
+        return absl::OutOfRangeError(absl::StrCat(
+            name, " needs a buffer for ", actual, ", more than ", max_size));
+      }
       buffer->resize(std::min<size_t>(
           std::max<size_t>(size_t{actual} + actual / 8, size), max_size));
     }
     buffer->clear();
     return absl::ResourceExhaustedError(
-        absl::StrCat(name, " needs a buffer larger than ", max_size));
+        absl::StrCat(name, " needs more at each call"));
   }
 
  private:
@@ -178,12 +184,23 @@ class PerfLibSource : public Source {
       : caller_(functions, machine) {}
 
   absl::StatusOr<std::vector<Guid>> EnumerateCounterSet() override {
-    if (caller_.machine() == nullptr) return Enumerate(nullptr);
     auto guids = Enumerate(caller_.machine());
-    if (!absl::IsResourceExhausted(guids.status())) return guids;
+    const bool is_too_long =
+        caller_.machine() != nullptr && absl::IsOutOfRange(guids.status());
+    has_more_than_listed_ = is_too_long;
+    if (!is_too_long) return guids;
     // The machine has more than it can list. It refuses those of this machine
     // that it does not have, when their registrations are requested.
     return Enumerate(nullptr);
+  }
+
+  std::vector<std::string> Problems() override {
+    if (!has_more_than_listed_) return {};
+    return {absl::StrCat(
+        "the machine has more than ", kMaxRemoteCountersets,
+        " countersets, which its Remote Registry cannot list: only those that "
+        "the agent's own machine has, too, are found; run an agent there for "
+        "the others")};
   }
 
   absl::StatusOr<std::string> QueryCounterSetRegistrationInfo(
@@ -237,6 +254,7 @@ class PerfLibSource : public Source {
   }
 
   const Caller caller_;
+  std::atomic<bool> has_more_than_listed_ = false;
 };
 
 }  // namespace

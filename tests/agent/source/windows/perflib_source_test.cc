@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "agent/source/united_source.h"
 #include "perflib/block_reader.h"
 #include "perflib/registration.h"
 #include "tests/scripted_perflib/exports.h"
@@ -131,6 +132,7 @@ TEST_F(PerfLibSourceTest, ListsMoreCountersetsThanTheFirstBufferHolds) {
 TEST_F(PerfLibSourceTest, ListsOwnCountersetsIfARemoteMachineHasTooMany) {
   static std::vector<uint32_t>* const sizes = new std::vector<uint32_t>;
   static uint32_t present;
+  static bool short_of_memory;
   sizes->clear();
   PerfLibFunctions functions = testing::ScriptedPerfLibFunctions();
   functions.enumerate_counter_set = [](const char16_t* machine,
@@ -143,7 +145,9 @@ TEST_F(PerfLibSourceTest, ListsOwnCountersetsIfARemoteMachineHasTooMany) {
     sizes->push_back(count);
     if (count > 256) return kRpcBadStubData;
     *actual = present;
-    if (present > count) return perflib::kErrorNotEnoughMemory;
+    if (present > count || short_of_memory) {
+      return perflib::kErrorNotEnoughMemory;
+    }
     for (uint32_t i = 0; i < present; ++i) guids[i] = {.data1 = i};
     return perflib::kErrorSuccess;
   };
@@ -151,10 +155,24 @@ TEST_F(PerfLibSourceTest, ListsOwnCountersetsIfARemoteMachineHasTooMany) {
   present = 256;
   ASSERT_OK_AND_ASSIGN(const auto all, source->EnumerateCounterSet());
   EXPECT_EQ(all.size(), 256);
+  EXPECT_THAT(source->Problems(), IsEmpty());
   present = 257;
   EXPECT_THAT(source->EnumerateCounterSet(),
               testing::IsOkAndHolds(ElementsAre(testing::kGuid)));
   EXPECT_THAT(*sizes, ElementsAre(256, 256));
+  EXPECT_THAT(source->Problems(),
+              ElementsAre(HasSubstr("more than 256 countersets")));
+  const auto united = UniteSources(MakePerfLibSource(functions, "db1"), Open());
+  ASSERT_OK(united->EnumerateCounterSet());
+  EXPECT_THAT(united->Problems(),
+              ElementsAre(HasSubstr("more than 256 countersets")));
+  // The machine's memory is short, although its list fits.
+  present = 256;
+  short_of_memory = true;
+  EXPECT_THAT(source->EnumerateCounterSet(),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       HasSubstr("ERROR_NOT_ENOUGH_MEMORY (8)")));
+  EXPECT_THAT(source->Problems(), IsEmpty());
 }
 
 // A buffer grows to the required size, not to twice its own.
@@ -413,7 +431,7 @@ TEST_F(PerfLibSourceTest, RejectsSizesBeyondTheBuffer) {
   ASSERT_OK_AND_ASSIGN(const auto handle, source->OpenQueryHandle());
   std::string block = "old";
   EXPECT_THAT(handle->QueryCounterData(&block),
-              StatusIs(absl::StatusCode::kResourceExhausted,
+              StatusIs(absl::StatusCode::kOutOfRange,
                        HasSubstr("PerfQueryCounterData needs")));
   EXPECT_THAT(block, IsEmpty());
   EXPECT_THAT(handle->QueryCounterInfo(),
