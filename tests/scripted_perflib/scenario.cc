@@ -90,7 +90,8 @@ ScriptedCounterset CountersetOf(const json& from) {
 ScriptedV1Object V1ObjectOf(const json& from) {
   ScriptedV1Object object;
   object.index = from.at("index");
-  object.name = from.at("name");
+  object.name = from.value("name", "");
+  object.localized_name = from.value("localized_name", "");
   object.is_stopped = from.value("stopped", false);
   object.hangs_from = from.value("hangs_from", UINT64_MAX);
   object.crashes_from = from.value("crashes_from", UINT64_MAX);
@@ -100,7 +101,7 @@ ScriptedV1Object V1ObjectOf(const json& from) {
   }
   for (const json& counter : from.at("counters")) {
     object.counters.push_back({.index = counter.at("index"),
-                               .name = counter.at("name"),
+                               .name = counter.value("name", ""),
                                .type = TypeOf(counter.at("type")),
                                .size = counter.value("size", 8u),
                                .value = ValueOf(counter)});

@@ -23,6 +23,7 @@
 //      }],
 //      "v1": [{                            // objects of PerfLib V1
 //         "index": 234, "name": "PhysicalDisk",
+//         "localized_name": "Physikalischer Datenträger",  // "Counter 007"
 //         "stopped": true,                 // is named, but not there
 //         "hangs_from": 5,                 // reads that never return
 //         "crashes_from": 5,               // reads that end the process
@@ -100,7 +101,8 @@ struct ScriptedV1Counter {
 
 struct ScriptedV1Object {
   uint32_t index = 0;
-  std::string name;
+  std::string name;  // empty: has none
+  std::string localized_name;
   bool is_stopped = false;
   uint64_t hangs_from = UINT64_MAX;
   uint64_t crashes_from = UINT64_MAX;

@@ -90,12 +90,22 @@ std::string ObjectBytes(const ScriptedV1Object& object, uint64_t tick,
 std::string NamesOf(const ScriptedMachine& machine) {
   std::map<uint32_t, std::string> names;
   for (const ScriptedV1Object& object : machine.v1) {
-    names[object.index] = object.name;
+    if (!object.name.empty()) names[object.index] = object.name;
     for (const ScriptedV1Counter& counter : object.counters) {
-      names[counter.index] = counter.name;
+      if (!counter.name.empty()) names[counter.index] = counter.name;
     }
   }
-  return V1NameTable(names);
+  return names.empty() ? "" : V1NameTable(names);
+}
+
+std::string LocalizedNamesOf(const ScriptedMachine& machine) {
+  std::map<uint32_t, std::string> names;
+  for (const ScriptedV1Object& object : machine.v1) {
+    if (!object.localized_name.empty()) {
+      names[object.index] = object.localized_name;
+    }
+  }
+  return names.empty() ? "" : V1NameTable(names);
 }
 
 // Returns the objects that a value names.
@@ -182,6 +192,7 @@ uint32_t ScriptedRegistry::QueryValue(void* key, const char16_t* name,
 std::string ScriptedRegistry::Value(const ScriptedMachine& machine,
                                     const std::string& name) {
   if (name == "counter 009") return NamesOf(machine);
+  if (name == "counter 007") return LocalizedNamesOf(machine);
   if (name == "help 009") return "";
   const absl::Time now = absl::Now();
   std::vector<std::string> objects;

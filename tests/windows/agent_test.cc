@@ -69,6 +69,31 @@ class WindowsAgentTest : public ::testing::Test {
     return false;
   }
 
+  // Waits for samples of a gauge of win-1 from ten ticks since `start`, and
+  // returns the ticks.
+  Ticks AwaitTicks(const std::string& path, absl::Time start) const {
+    Ticks ticks;
+    WaitFor([&] {
+      ticks = ReadStored(deployment_, "win-1", path, start,
+                         absl::Now() + absl::Hours(1))
+                  .ticks;
+      return ticks.size() >= 10;
+    });
+    return ticks;
+  }
+  // Waits until the report of win-1's plan names a failing counterset.
+  bool WaitForReport(const std::string& counterset) const {
+    const std::string text =
+        json(absl::StrCat("counterset \"", counterset, "\"")).dump();
+    return WaitFor([&] {
+      const auto machines =
+          deployment_.Json({"machines", "--machine", "win-1", "--verbose"});
+      return !machines.empty() &&
+             absl::StrContains(machines[0].dump(),
+                               text.substr(1, text.size() - 2));
+    });
+  }
+
   std::vector<json> Query(const std::string& path) const {
     return deployment_.Json({"query", path, "--since", "1h"});
   }
@@ -180,11 +205,24 @@ TEST_F(WindowsAgentTest, DeliversCountersOfV1Providers) {
                : lines[0]["value"].get<double>();
   };
   for (int start = 0; start < 2; ++start) {
+    const absl::Time started = absl::Now();
     const auto agent = Start(config);
     for (const std::string name : {"Hanger", "Crasher", "Liar", "Worse Liar"}) {
       EXPECT_TRUE(WaitForLog(absl::StrCat("counterset \"", name, "\"")))
           << name << "\n"
           << Log();
+      EXPECT_TRUE(WaitForReport(name)) << name;
+    }
+    EXPECT_GE(
+        AwaitTicks("\\PhysicalDisk(_Total)\\Disk Bytes/sec", started).size(),
+        10);
+    // The bad providers have processes of their own now. Each of their reads
+    // would cost the others ten seconds.
+    const Ticks ticks = AwaitTicks("\\Memory\\Available Bytes", absl::Now());
+    EXPECT_GE(ticks.size(), 10);
+    for (auto tick = ticks.begin(), before = tick; tick != ticks.end();
+         before = tick++) {
+      EXPECT_LT((*tick - *before) / 10'000'000, 5);  // seconds
     }
     ASSERT_TRUE(WaitForAnswer("\\\\win-1\\Process(cmd)\\% Processor Time"))
         << Log();
@@ -364,6 +402,30 @@ TEST_F(WindowsAgentTest, CheckReportsCountersetsAndProblems) {
             HasSubstr("PerfEnumerateCounterSet of db1: "
                       "RPC_S_SERVER_UNAVAILABLE (1722)"),
             HasSubstr("2 problems"), Not(HasSubstr("queries[0]"))));
+}
+
+// Such a provider prevents the list of all V1 countersets.
+TEST_F(WindowsAgentTest, CheckNamesAProviderThatHangs) {
+  json objects = V1ObjectsJson();
+  json hanger = V1Gauge(1000, "Hanger");
+  hanger["hangs_from"] = 0;
+  json own = V1Gauge(1010, "My Service");
+  objects.insert(objects.begin(), hanger);
+  objects.push_back(own);
+  const std::string config = deployment_.WriteAgentConfig(
+      "win-1", {},
+      absl::StrCat(InstallPerfLib({{"", {{"v1", objects}}}}),
+                   "queries: [{counterset: Hanger}, {counterset: Memory}, "
+                   "{counterset: My Service}]\n"));
+  const WineMachine::Output checked =
+      wine_.Run({kAgent, "check", "--config", config});
+  EXPECT_EQ(checked.status, 1);
+  EXPECT_THAT(
+      checked.text,
+      AllOf(HasSubstr("PROBLEM  counterset \"Hanger\": the process of V1 "
+                      "providers, asked for \"1000\": no answer within 10s"),
+            HasSubstr("PhysicalDisk"), Not(HasSubstr("queries[1]")),
+            Not(HasSubstr("queries[2]"))));
 }
 
 TEST_F(WindowsAgentTest, CommandLineQueriesFromWindows) {

@@ -1,7 +1,10 @@
+#include <windows.h>
+
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_format.h"
 #include "agent/source/combined_source.h"
 #include "agent/source/deadline_source.h"
 #include "agent/source/hardware_counters.h"
@@ -26,6 +29,21 @@ constexpr absl::Duration kDeadline = absl::Seconds(10);
 // The time to read the list of V1 countersets at the start; a longer list is
 // found a minute later.
 constexpr absl::Duration kListPatience = absl::Seconds(5);
+
+// Returns the language of this machine's names, which is also the best guess
+// for other machines. Chinese and Portuguese need their sublanguage.
+std::string LanguageOfNames() {
+  const LANGID language = GetSystemDefaultUILanguage();
+  switch (PRIMARYLANGID(language)) {
+    case LANG_ENGLISH:
+      return "";
+    case LANG_CHINESE:
+    case LANG_PORTUGUESE:
+      return absl::StrFormat("%04X", language);
+    default:
+      return absl::StrFormat("%03X", PRIMARYLANGID(language));
+  }
+}
 
 // A remote machine's providers run there, so they need no process here.
 absl::StatusOr<OpenPerformanceData> PerformanceDataOf(
@@ -55,7 +73,9 @@ absl::StatusOr<std::unique_ptr<Source>> Open(const std::string& perflib_dll,
   return UniteSources(
       MakeDeadlineSource(MakePerfLibSource(functions, machine), name,
                          kDeadline),
-      MakeDeadlineSource(MakeV1Source(open, kListPatience), name, kDeadline));
+      MakeDeadlineSource(
+          MakeV1Source(open, kListPatience, &Clock::Real(), LanguageOfNames()),
+          name, kDeadline));
 }
 
 }  // namespace

@@ -70,7 +70,7 @@ class DeadlineData : public PerformanceData {
   absl::Status Query(const std::string& value, std::string* bytes) override {
     if (*hanging_ >= kMaxHangingReads) {
       return absl::UnavailableError(absl::StrCat(
-          *hanging_, " reads of PerfLib V1 have not been answered yet"));
+          hanging_->load(), " reads of PerfLib V1 have not been answered yet"));
     }
     if (data_ == nullptr) data_ = open_();
     const auto read = std::make_shared<Read>(data_, hanging_, &clock_);

@@ -10,6 +10,7 @@
 #include "base/status_macros.h"
 #include "perflib/guid.h"
 #include "perflib/path.h"
+#include "perflib/utf16.h"
 #include "perflib/v1/counterset.h"
 
 namespace fleetperf::agent {
@@ -31,6 +32,17 @@ constexpr absl::string_view kWellKnown[] = {
 
 // The objects that are read at once if only a pattern names them.
 constexpr size_t kMaxPart = 256;
+
+std::string NameOfUnnamed(uint32_t index) {
+  return absl::StrCat("object ", index);
+}
+
+// Removes the empty string that ends a REG_MULTI_SZ.
+void RemoveListEnd(std::string* bytes) {
+  if (absl::EndsWith(*bytes, absl::string_view("\0\0\0\0", 4))) {
+    bytes->resize(bytes->size() - 2);
+  }
+}
 
 V1Counterset UnderTheNameOfProcessV2(V1Counterset process) {
   // The registered GUID of Process V2 stays Windows' own.
@@ -65,7 +77,7 @@ absl::Status V1Catalogue::List(PerformanceData* data) {
 
 absl::Status V1Catalogue::ReadNames(PerformanceData* data) {
   std::string bytes;
-  RETURN_IF_ERROR(data->Query("Counter 009", &bytes));
+  RETURN_IF_ERROR(ReadNameBytes(data, &bytes));
   {
     absl::MutexLock lock(&mutex_);
     if (bytes == name_bytes_) return absl::OkStatus();
@@ -81,6 +93,24 @@ absl::Status V1Catalogue::ReadNames(PerformanceData* data) {
   name_bytes_ = std::move(bytes);
   names_ = std::move(names);
   help_ = std::move(help);
+  return absl::OkStatus();
+}
+
+// The first name of an index counts, so the English table comes first.
+absl::Status V1Catalogue::ReadNameBytes(PerformanceData* data,
+                                        std::string* bytes) const {
+  const absl::Status status = data->Query("Counter 009", bytes);
+  if (language_.empty()) return status;
+  if (!status.ok()) {
+    if (absl::IsAborted(status) || absl::IsUnavailable(status)) return status;
+    bytes->clear();
+  }
+  std::string localized;
+  if (!data->Query(absl::StrCat("Counter ", language_), &localized).ok()) {
+    return bytes->empty() ? status : absl::OkStatus();
+  }
+  RemoveListEnd(bytes);
+  *bytes += localized;
   return absl::OkStatus();
 }
 
@@ -173,11 +203,18 @@ absl::Status V1Catalogue::AddObjects(const std::string& bytes,
                               : data.defects.front().ToStatus();
 }
 
-// Objects without an English name cannot be asked for. Of objects with the same
-// name, the first counts.
+// Of objects with the same name, the first counts.
 void V1Catalogue::AddObject(const ParsedV1Data& data, const V1Object& object,
                             Countersets* found) const {
   auto registration = perflib::V1Registration(data, object, names_, help_);
+  if (absl::IsNotFound(registration.status())) {
+    const std::string index =
+        absl::StrCat(object.header.object_name_title_index);
+    log_.Warn(index,
+              absl::StrCat("PerfLib V1: object ", index, " has no name"));
+    registration =
+        perflib::V1Registration(data, object, NamesWith(object), help_);
+  }
   if (!registration.ok()) return;
   V1Counterset counterset = {
       .registration = *std::move(registration),
@@ -195,9 +232,21 @@ void V1Catalogue::AddObject(const ParsedV1Data& data, const V1Object& object,
 
 // An index may be given to another name.
 bool V1Catalogue::HasItsName(const V1Counterset& counterset) const {
-  return absl::EqualsIgnoreCase(
-      names_.Find(counterset.object_index),
-      counterset.is_process_v2 ? kProcess : counterset.registration.name);
+  const uint32_t index = counterset.object_index;
+  const std::string& name = counterset.registration.name;
+  if (names_.Find(index).empty()) return name == NameOfUnnamed(index);
+  return absl::EqualsIgnoreCase(names_.Find(index),
+                                counterset.is_process_v2 ? kProcess : name);
+}
+
+perflib::V1Names V1Catalogue::NamesWith(const V1Object& unnamed) const {
+  const uint32_t index = unnamed.header.object_name_title_index;
+  std::string bytes = name_bytes_;
+  RemoveListEnd(&bytes);
+  const std::string nul(sizeof(char16_t), '\0');
+  absl::StrAppend(&bytes, perflib::Utf16FromUtf8(absl::StrCat(index)), nul,
+                  perflib::Utf16FromUtf8(NameOfUnnamed(index)), nul, nul);
+  return V1Names::Read(bytes).value_or(V1Names());
 }
 
 bool V1Catalogue::Want(const std::vector<std::string>& countersets) {

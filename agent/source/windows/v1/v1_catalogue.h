@@ -8,6 +8,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -16,6 +17,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
 #include "agent/source/windows/v1/performance_data.h"
+#include "base/logging.h"
 #include "perflib/registration.h"
 #include "perflib/v1/data_reader.h"
 #include "perflib/v1/names.h"
@@ -34,6 +36,12 @@ struct V1Counterset {
 // Thread-safe.
 class V1Catalogue {
  public:
+  // `language` names the system's table of names, such as "007" for German, for
+  // objects without an English name; empty if it is English. Objects that have
+  // no name there either are called "object N", by their title index.
+  explicit V1Catalogue(std::string language = "")
+      : language_(std::move(language)) {}
+
   // Lists the objects, which replaces the countersets; those of earlier lists
   // stay while their objects have their names. If the list as a whole
   // fails, because one provider hangs or crashes, reads the objects one by one:
@@ -65,6 +73,11 @@ class V1Catalogue {
       std::map<perflib::Guid, std::shared_ptr<const V1Counterset>>;
 
   absl::Status ReadNames(PerformanceData* data);
+  // Reads the table of names.
+  absl::Status ReadNameBytes(PerformanceData* data, std::string* bytes) const;
+  // Returns the names, with one for this object.
+  perflib::V1Names NamesWith(const perflib::V1Object& unnamed) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status ListAll(PerformanceData* data, Countersets* found);
   void ListParts(PerformanceData* data, Countersets* found,
                  std::vector<std::string>* problems);
@@ -84,6 +97,8 @@ class V1Catalogue {
                  const perflib::V1Object& object, Countersets* found) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  const std::string language_;
+  mutable LogOncePerCause log_{absl::InfiniteDuration()};
   mutable absl::Mutex mutex_;
   std::string name_bytes_ ABSL_GUARDED_BY(mutex_);
   perflib::V1Names names_ ABSL_GUARDED_BY(mutex_);

@@ -32,11 +32,11 @@ constexpr absl::Duration kReadTimeout = absl::Seconds(15);
 // hanging read returns.
 class Lister : public std::enable_shared_from_this<Lister> {
  public:
-  Lister(OpenPerformanceData open, const Clock* clock)
+  Lister(OpenPerformanceData open, const Clock* clock, std::string language)
       : open_(std::move(open)),
         clock_(*clock),
         changed_(clock),
-        catalogue_(std::make_shared<V1Catalogue>()) {}
+        catalogue_(std::make_shared<V1Catalogue>(std::move(language))) {}
 
   // Begins a new list if it is time, and returns the status of the last. The
   // first call waits for the first list, at most `patience`.
@@ -107,8 +107,9 @@ class Lister : public std::enable_shared_from_this<Lister> {
 class V1Source : public Source {
  public:
   V1Source(OpenPerformanceData open, absl::Duration patience,
-           const Clock* clock)
-      : lister_(std::make_shared<Lister>(std::move(open), clock)),
+           const Clock* clock, std::string language)
+      : lister_(std::make_shared<Lister>(std::move(open), clock,
+                                         std::move(language))),
         patience_(patience) {}
 
   void Want(const std::vector<std::string>& countersets) override {
@@ -185,8 +186,9 @@ class V1Source : public Source {
 
 std::unique_ptr<Source> MakeV1Source(OpenPerformanceData open,
                                      absl::Duration patience,
-                                     const Clock* clock) {
-  return std::make_unique<V1Source>(std::move(open), patience, clock);
+                                     const Clock* clock, std::string language) {
+  return std::make_unique<V1Source>(std::move(open), patience, clock,
+                                    std::move(language));
 }
 
 }  // namespace fleetperf::agent

@@ -5,6 +5,7 @@
 #define FLEETPERF_AGENT_SOURCE_WINDOWS_V1_V1_SOURCE_H_
 
 #include <memory>
+#include <string>
 
 #include "absl/time/time.h"
 #include "agent/source/source.h"
@@ -19,10 +20,11 @@ namespace fleetperf::agent {
 //
 // Each query handle opens data of its own, so that a provider that hangs harms
 // only the queries of its handle. `clock` must outlive the source and its
-// handles.
+// handles. `language` is that of V1Catalogue.
 std::unique_ptr<Source> MakeV1Source(OpenPerformanceData open,
                                      absl::Duration patience,
-                                     const Clock* clock = &Clock::Real());
+                                     const Clock* clock = &Clock::Real(),
+                                     std::string language = "");
 
 }  // namespace fleetperf::agent
 

@@ -299,6 +299,49 @@ TEST_F(V1SourceTest, AStoppedServiceStaysInTheList) {
   EXPECT_THAT(Names(*source), ElementsAre("Other"));
 }
 
+// As on a German Windows whose English names are incomplete or missing.
+TEST_F(V1SourceTest, ServesObjectsWithoutEnglishNames) {
+  const auto open = [](const std::string& language) {
+    return MakeV1Source(
+        [] {
+          return MakeRegistryPerformanceData(
+              testing::ScriptedRegistryFunctions(), "");
+        },
+        absl::InfiniteDuration(), &Clock(), language);
+  };
+  json localized = Memory();
+  localized.erase("name");
+  localized["localized_name"] = "Speicher";
+  localized["counters"][0].erase("name");
+  json unnamed = localized;
+  unnamed["index"] = 5000;
+  unnamed.erase("localized_name");
+  json english = Process();
+  english["localized_name"] = "Prozess";
+  PlayObjects({localized, unnamed, english});
+  EXPECT_THAT(
+      Names(*open("007")),
+      UnorderedElementsAre("Speicher", "object 5000", "Process", "Process V2"));
+  EXPECT_THAT(Names(*open("")), UnorderedElementsAre("object 4", "object 5000",
+                                                     "Process", "Process V2"));
+  PlayObjects({localized, unnamed});  // no English name at all
+  const auto source = open("007");
+  EXPECT_THAT(Names(*source), UnorderedElementsAre("Speicher", "object 5000"));
+  const auto counters = perflib::ReadStringBuffer(
+      source
+          ->QueryCounterSetRegistrationInfo(
+              perflib::V1CountersetGuid("object 5000"),
+              RegistrationRequest::kCounterEnglishNames, 0)
+          .value());
+  ASSERT_OK(counters);
+  EXPECT_EQ((*counters)[0].text, "counter 24");
+  Read(*Handle(*source,
+               {{.counterset = perflib::V1CountersetGuid("Speicher")},
+                {.counterset = perflib::V1CountersetGuid("object 5000")}}));
+  EXPECT_EQ(Text(0), "4096");
+  EXPECT_EQ(Text(1), "4096");
+}
+
 // Windows takes an empty value as "Global", which loads every provider.
 TEST_F(V1SourceTest, AHandleWithoutQueriesReadsNothing) {
   PlayObjects({Memory()});
@@ -363,6 +406,27 @@ TEST_F(V1SourceTest, ReadsValuesLargerThanTheFirstBuffer) {
   Names(*source);
   Read(*Handle(*source, {{.counterset = kProcessGuid, .instance = "*"}}));
   EXPECT_EQ(block_.results[0].instances.count, 5003);
+}
+
+// A provider may ask for more memory for ever, or claim to have used more than
+// there was.
+TEST_F(V1SourceTest, BoundsTheBuffer) {
+  RegistryFunctions functions = testing::ScriptedRegistryFunctions();
+  functions.query_value = [](void*, const char16_t*, uint32_t*, uint32_t*,
+                             void*, uint32_t* size) -> uint32_t {
+    *size = 0;
+    return 234;  // ERROR_MORE_DATA
+  };
+  EXPECT_THAT(MakeRegistryPerformanceData(functions, "")->Query("4", &bytes_),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       HasSubstr("larger than 67108864")));
+  functions.query_value = [](void*, const char16_t*, uint32_t*, uint32_t*,
+                             void*, uint32_t* size) -> uint32_t {
+    ++*size;
+    return 0;
+  };
+  EXPECT_THAT(MakeRegistryPerformanceData(functions, "")->Query("4", &bytes_),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("reported")));
 }
 
 TEST_F(V1SourceTest, ReadsRemoteMachines) {
