@@ -37,6 +37,24 @@ v1::CollectRequest FakeStream::Receive() {
   return request;
 }
 
+v1::PlanReport FakeStream::ReceiveReport() {
+  absl::MutexLock lock(&mutex_);
+  const auto has_report = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    while (!received_.empty() && !received_.front().has_plan_report()) {
+      received_.pop_front();
+    }
+    return !received_.empty();
+  };
+  if (!mutex_.AwaitWithTimeout(absl::Condition(&has_report),
+                               kMessagePatience)) {
+    ADD_FAILURE() << "the agent sends no report";
+    return {};
+  }
+  v1::PlanReport report = received_.front().plan_report();
+  received_.pop_front();
+  return report;
+}
+
 void FakeStream::Send(v1::CollectResponse response) {
   absl::MutexLock lock(&mutex_);
   responses_.push_back(std::move(response));

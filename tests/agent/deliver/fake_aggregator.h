@@ -22,6 +22,8 @@ class FakeStream
  public:
   FakeStream() { StartRead(&request_); }
 
+  // Returns the next plan report, passing over other messages.
+  v1::PlanReport ReceiveReport();
   // Returns the next message that is not a plan report. If none arrives, fails
   // and returns an empty message.
   v1::CollectRequest Receive();
