@@ -27,7 +27,7 @@ constexpr FrameLimits kLimits;
 
 std::atomic<uint64_t> floods = 0;
 
-absl::Duration Now() { return Clock::Real().Monotonic(); }
+absl::Duration GuardNow() { return Clock::Real().Monotonic(); }
 
 constexpr absl::Duration kExclusion = absl::Seconds(10);
 constexpr size_t kMaxExcluded = 10'000;
@@ -83,7 +83,7 @@ Fingerprint FingerprintOf(const X509* certificate) {
 struct Guard {
   explicit Guard(SSL* ssl)
       : certificate(FingerprintOf(PeerCertificate(ssl).get())),
-        is_excluded(Excluded().Has(certificate, Now())) {}
+        is_excluded(Excluded().Has(certificate, GuardNow())) {}
 
   const Fingerprint certificate;
   const bool is_excluded;
@@ -130,9 +130,9 @@ void ReportFlood(SSL* ssl, absl::string_view limit) {
 bool MayGoOn(SSL* ssl, absl::string_view bytes) {
   Guard& guard = GuardOf(ssl);
   if (!guard.is_excluded) {
-    const absl::string_view limit = guard.frames.Take(bytes, Now);
+    const absl::string_view limit = guard.frames.Take(bytes, GuardNow);
     if (limit.empty()) return true;
-    Excluded().Add(guard.certificate, Now());
+    Excluded().Add(guard.certificate, GuardNow());
     ReportFlood(ssl, limit);
   }
   ++floods;

@@ -14,14 +14,13 @@
 namespace fleetperf::testing {
 namespace {
 
-using Stop = std::function<bool()>;
-
-constexpr char kAgent[] = "evil";
+constexpr char kEvilAgent[] = "evil";
 
 // Sends what `next` returns, which gets the number of messages sent before on
 // the stream, on one stream after the other.
-void Flood(const Target& target, const Stop& stop, const v1::Hello& hello,
-           const std::function<v1::CollectRequest(uint64_t)>& next) {
+void FloodStreams(const Target& target, const Stop& stop,
+                  const v1::Hello& hello,
+                  const std::function<v1::CollectRequest(uint64_t)>& next) {
   while (!stop()) {
     FakeAgent agent(target.address, target.agent, hello);
     uint64_t sent = 0;
@@ -32,21 +31,22 @@ void Flood(const Target& target, const Stop& stop, const v1::Hello& hello,
 // Definitions of an epoch, again and again.
 void SendDictionaries(const Target& target, const Stop& stop) {
   uint32_t id = 1000;
-  Flood(target, stop, MakeHello(kAgent, kEpoch, 1, 0), [&](uint64_t) {
-    v1::CollectRequest request;
-    v1::Dictionary& dictionary = *request.mutable_dictionary();
-    dictionary.set_epoch(kEpoch);
-    dictionary.set_more(true);
-    for (int i = 0; i < 2000; ++i) {
-      v1::InstanceDefinition& instance =
-          *dictionary.mutable_definitions()->add_instances();
-      instance.set_id(++id);
-      instance.set_machine(1);
-      instance.set_counterset(2);
-      instance.set_name(absl::StrCat(std::string(200, 'x'), id));
-    }
-    return request;
-  });
+  FloodStreams(target, stop, MakeHello(kEvilAgent, kEpoch, 1, 0),
+               [&](uint64_t) {
+                 v1::CollectRequest request;
+                 v1::Dictionary& dictionary = *request.mutable_dictionary();
+                 dictionary.set_epoch(kEpoch);
+                 dictionary.set_more(true);
+                 for (int i = 0; i < 2000; ++i) {
+                   v1::InstanceDefinition& instance =
+                       *dictionary.mutable_definitions()->add_instances();
+                   instance.set_id(++id);
+                   instance.set_machine(1);
+                   instance.set_counterset(2);
+                   instance.set_name(absl::StrCat(std::string(200, 'x'), id));
+                 }
+                 return request;
+               });
 }
 
 // A new catalogue on each stream.
@@ -59,7 +59,7 @@ void SendCatalogues(const Target& target, const Stop& stop) {
       registration.set_help(std::string(20'000, 'h'));
     }
     const std::string payload = content.SerializeAsString();
-    v1::Hello hello = MakeHello(kAgent, kEpoch, 1, 0);
+    v1::Hello hello = MakeHello(kEvilAgent, kEpoch, 1, 0);
     hello.set_catalogue_hash(Sha256(payload));
     FakeAgent agent(target.address, target.agent, hello);
     v1::CollectRequest request;
@@ -74,7 +74,7 @@ void SendCatalogues(const Target& target, const Stop& stop) {
 void AnnounceEpochs(const Target& target, const Stop& stop) {
   uint64_t epoch = uint64_t{1} << 40;
   while (!stop()) {
-    v1::Hello hello = MakeHello(kAgent, ++epoch, 1, 0);
+    v1::Hello hello = MakeHello(kEvilAgent, ++epoch, 1, 0);
     for (int i = 1; i < 1000; ++i) {
       hello.add_held_epochs()->set_epoch(++epoch);
     }
@@ -85,7 +85,7 @@ void AnnounceEpochs(const Target& target, const Stop& stop) {
 
 // The largest messages that gRPC accepts.
 void SendHugeHellos(const Target& target, const Stop& stop) {
-  v1::Hello hello = MakeHello(kAgent, kEpoch, 1, 0);
+  v1::Hello hello = MakeHello(kEvilAgent, kEpoch, 1, 0);
   (*hello.mutable_labels())["label"] = std::string(15 << 20, 'x');
   while (!stop()) {
     FakeAgent agent(target.address, target.agent, hello);
@@ -97,7 +97,7 @@ void SendHugeHellos(const Target& target, const Stop& stop) {
 void SendInflatingBatches(const Target& target, const Stop& stop) {
   const auto make = [](uint64_t sequence) {
     v1::CollectRequest request =
-        MakeNumberBatch(kAgent, kEpoch, sequence, int64_t{1} << 57);
+        MakeNumberBatch(kEvilAgent, kEpoch, sequence, int64_t{1} << 57);
     EditContent(
         [](v1::BatchContent& content) {
           auto& column =
@@ -118,7 +118,7 @@ void SendInflatingBatches(const Target& target, const Stop& stop) {
   v1::CollectRequest later = make(2);
   while (!stop()) {
     FakeAgent agent(target.address, target.agent,
-                    MakeHello(kAgent, kEpoch, 1, 0));
+                    MakeHello(kEvilAgent, kEpoch, 1, 0));
     uint64_t next = 1;
     while (!stop()) {
       later.mutable_batch()->set_sequence(next);
@@ -132,7 +132,7 @@ void SendInflatingBatches(const Target& target, const Stop& stop) {
 void SpellNames(const Target& target, const Stop& stop) {
   std::vector<std::unique_ptr<FakeAgent>> agents;
   for (unsigned spelling = 0; !stop(); ++spelling) {
-    std::string name = kAgent;
+    std::string name = kEvilAgent;
     for (size_t i = 0; i < name.size(); ++i) {
       if ((spelling >> i & 1) != 0) name[i] = absl::ascii_toupper(name[i]);
     }
@@ -145,12 +145,13 @@ void SpellNames(const Target& target, const Stop& stop) {
 
 // Batches that are rejected.
 void SendMalformedBatches(const Target& target, const Stop& stop) {
-  Flood(target, stop, MakeHello(kAgent, kEpoch, 1, 0), [&](uint64_t sent) {
-    v1::CollectRequest request =
-        MakeNumberBatch(kAgent, kEpoch, sent + 1, int64_t{1} << 57);
-    if (sent > 0) request.mutable_batch()->set_payload("\xff\xff\xff");
-    return request;
-  });
+  FloodStreams(
+      target, stop, MakeHello(kEvilAgent, kEpoch, 1, 0), [&](uint64_t sent) {
+        v1::CollectRequest request =
+            MakeNumberBatch(kEvilAgent, kEpoch, sent + 1, int64_t{1} << 57);
+        if (sent > 0) request.mutable_batch()->set_payload("\xff\xff\xff");
+        return request;
+      });
 }
 
 }  // namespace

@@ -18,11 +18,14 @@ struct Target {
   TlsFiles reader;  // of the reader "evil"
 };
 
+// Returns whether the attack must end.
+using Stop = std::function<bool()>;
+
 struct Attack {
   const char* name;
   // Attacks until `stop` returns true. Connections that the aggregator ends are
   // opened again.
-  std::function<void(const Target&, const std::function<bool()>& stop)> run;
+  std::function<void(const Target&, const Stop& stop)> run;
 };
 
 // Attacks without a certificate, or with any.

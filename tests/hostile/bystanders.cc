@@ -24,10 +24,10 @@
 namespace fleetperf::testing {
 namespace {
 
-constexpr char kAgent[] = "honest";
+constexpr char kHonestAgent[] = "honest";
 constexpr absl::Duration kPauseBetween = absl::Milliseconds(100);
 
-absl::Duration Now() { return Clock::Real().Monotonic(); }
+absl::Duration MonotonicNow() { return Clock::Real().Monotonic(); }
 
 // Returns the number after `name` in /proc/PID/status.
 int64_t StatusNumber(pid_t pid, absl::string_view name) {
@@ -54,7 +54,7 @@ std::string Ask(v1::QueryService::Stub& stub, absl::Time start) {
   grpc::ClientContext context;
   context.set_deadline(RpcDeadline(kPatience));
   v1::QueryRangeRequest request;
-  request.add_paths(absl::StrCat("\\\\", kAgent, "\\Numbers\\Number"));
+  request.add_paths(absl::StrCat("\\\\", kHonestAgent, "\\Numbers\\Number"));
   *request.mutable_start_time() = ToProto(start);
   *request.mutable_end_time() = ToProto(start + absl::Hours(1));
   const auto reader = stub.QueryRange(&context, request);
@@ -79,7 +79,7 @@ absl::Duration Measured::Quantile(std::vector<absl::Duration> waits,
 
 Bystanders::Bystanders(Deployment* deployment, pid_t pid)
     : deployment_(*deployment),
-      agent_tls_(deployment->Issue("agent", {kAgent})),
+      agent_tls_(deployment->Issue("agent", {kHonestAgent})),
       reader_tls_(deployment->Issue("reader", {"honest-reader"})),
       start_(absl::FromUnixSeconds(absl::ToUnixSeconds(absl::Now()))),
       agent_([this] { RunAgent(); }),
@@ -114,18 +114,18 @@ uint64_t Bystanders::acknowledged() const {
 
 void Bystanders::RunAgent() {
   FakeAgent agent(deployment_.address(), agent_tls_,
-                  MakeHello(kAgent, kEpoch, 1, 0));
+                  MakeHello(kHonestAgent, kEpoch, 1, 0));
   const int64_t start = perflib::PerfTime100NSecFromTime(start_);
   for (uint64_t sequence = 1; Pause(); ++sequence) {
-    const absl::Duration begun = Now();
-    if (!agent.Send(MakeNumberBatch(kAgent, kEpoch, sequence, start)) ||
+    const absl::Duration begun = MonotonicNow();
+    if (!agent.Send(MakeNumberBatch(kHonestAgent, kEpoch, sequence, start)) ||
         !agent.ReceiveAck(sequence)) {
       return Fail(absl::StrCat("the agent's stream ended: ",
                                agent.Finish().ToString()));
     }
     absl::MutexLock lock(&mutex_);
     acknowledged_ = sequence;
-    measured_.acknowledgments.push_back(Now() - begun);
+    measured_.acknowledgments.push_back(MonotonicNow() - begun);
     changed_.Notify();
   }
 }
@@ -141,11 +141,11 @@ void Bystanders::RunReader() {
   const auto stub = v1::QueryService::NewStub(
       MakeChannel(deployment_.address(), *ClientCredentials(reader_tls_)));
   while (Pause()) {
-    const absl::Duration begun = Now();
+    const absl::Duration begun = MonotonicNow();
     const std::string error = Ask(*stub, start_);
     if (!error.empty()) return Fail(error);
     absl::MutexLock lock(&mutex_);
-    measured_.answers.push_back(Now() - begun);
+    measured_.answers.push_back(MonotonicNow() - begun);
   }
 }
 

@@ -10,14 +10,12 @@
 namespace fleetperf::testing {
 namespace {
 
-using Stop = std::function<bool()>;
-
 constexpr char kCollect[] = "/fleetperf.v1.CollectionService/Collect";
 constexpr char kQueryRange[] = "/fleetperf.v1.QueryService/QueryRange";
 
 // Sends what `next` returns on one connection after the other.
-void Flood(const Target& target, const Stop& stop,
-           const std::function<std::string()>& next) {
+void FloodConnections(const Target& target, const Stop& stop,
+                      const std::function<std::string()>& next) {
   while (!stop()) {
     Http2Connection connection(target.port, target.reader);
     while (!stop() && connection.Send(next())) {
@@ -47,7 +45,7 @@ void SendGarbage(const Target& target, const Stop& stop) {
 // CVE-2023-44487: streams that are reset as soon as they begin.
 void ResetRapidly(const Target& target, const Stop& stop) {
   uint32_t stream = 1;
-  Flood(target, stop, [&] {
+  FloodConnections(target, stop, [&] {
     std::string bytes;
     for (int i = 0; i < 50; ++i, stream += 2) {
       absl::StrAppend(
@@ -80,13 +78,13 @@ void Ping(const Target& target, const Stop& stop) {
   for (int i = 0; i < 100; ++i) {
     pings += Frame(kPingFrame, 0, 0, "12345678");
   }
-  Flood(target, stop, [&] { return pings; });
+  FloodConnections(target, stop, [&] { return pings; });
 }
 
 void ChangeSettings(const Target& target, const Stop& stop) {
   std::string changes;
   for (int i = 0; i < 100; ++i) changes += Frame(kSettingsFrame, 0, 0, "");
-  Flood(target, stop, [&] { return changes; });
+  FloodConnections(target, stop, [&] { return changes; });
 }
 
 // Streams without Hello, as many as there may be.

@@ -15,8 +15,6 @@
 namespace fleetperf::testing {
 namespace {
 
-using Stop = std::function<bool()>;
-
 // Asks for an expression until it is time to stop.
 void AskFor(const Target& target, const Stop& stop, const std::string& path) {
   const auto stub = v1::QueryService::NewStub(

@@ -129,6 +129,31 @@ absl::Status CannotOpen(const std::string& directory,
                    status.ToString(), locked ? ")" : ""));
 }
 
+// Returns DataLoss if `directory` has data but no file CURRENT. RocksDB would
+// take it for a new directory and delete the data. An interrupted first start
+// leaves neither kind of file.
+absl::Status CheckCurrent(const std::string& directory) {
+  std::error_code error;
+  if (std::filesystem::exists(directory + "/CURRENT", error)) {
+    return absl::OkStatus();
+  }
+  for (const auto& file :
+       std::filesystem::directory_iterator(directory, error)) {
+    const std::string extension = file.path().extension();
+    const std::string number = file.path().stem();
+    if ((extension != ".sst" && extension != ".log") ||
+        number.find_first_not_of("0123456789") != std::string::npos) {
+      continue;
+    }
+    return absl::DataLossError(absl::StrCat(
+        "the store in ", directory,
+        " has data, but the file CURRENT is missing; its content is the name "
+        "of the newest MANIFEST file and a line feed: write it again, or "
+        "restore a backup"));
+  }
+  return absl::OkStatus();
+}
+
 rocksdb::DBOptions CommonOptions() {
   rocksdb::DBOptions options;
   options.info_log = std::make_shared<RocksDbLog>();
@@ -175,6 +200,7 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(
   RETURN_IF_ERROR(MakeDirectories(directory));
   std::unique_ptr<Database> opened(new Database(directory));
   RETURN_IF_ERROR(opened->Lock());
+  RETURN_IF_ERROR(CheckCurrent(directory));
   const absl::Status checked = opened->CheckWal();
   absl::Status repaired = checked;
   if (checked.ok()) repaired = RepairWal(directory, opened->wal_);

@@ -92,6 +92,22 @@ TEST(DamagedStore, IntactStoreReportsNoDamage) {
   EXPECT_GT(report.files, 0);
 }
 
+// RocksDB alone would begin a new store and delete the files.
+TEST(DamagedStore, KeepsItsFilesWithoutCurrent) {
+  TestStore store;
+  Fill(store);
+  store.Close();
+  const std::string current = store.path() + "/CURRENT";
+  const std::string moved = store.path() + "/moved";
+  std::filesystem::rename(current, moved);
+  EXPECT_THAT(OpenRocksDbStore(store.path()),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       HasSubstr("the file CURRENT is missing")));
+  std::filesystem::rename(moved, current);
+  store.Open();
+  EXPECT_EQ(store.Read(NameOf(0)).size(), kTicks);
+}
+
 TEST(DamagedStore, ReadsAllButDamagedData) {
   TestStore store;
   Fill(store);

@@ -182,9 +182,10 @@ void V1Catalogue::FindCandidates(std::set<uint32_t>* named,
     if (names.contains(absl::AsciiStrToLower(text)) ||
         guids.contains(perflib::V1CountersetGuid(text))) {
       named->insert(index);
-    } else if (std::any_of(
-                   patterns.begin(), patterns.end(),
-                   [&](const auto& one) { return one.Matches(text); })) {
+    } else if (std::any_of(patterns.begin(), patterns.end(),
+                           [&text = text](const auto& one) {
+                             return one.Matches(text);
+                           })) {
       matched->push_back(index);
     }
   }
