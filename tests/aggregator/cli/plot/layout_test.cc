@@ -10,7 +10,6 @@ using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::DoubleEq;
 using ::testing::ElementsAre;
-using ::testing::Field;
 using ::testing::IsEmpty;
 using ::testing::Pointwise;
 using ::testing::SizeIs;
@@ -42,8 +41,8 @@ std::vector<std::string> TextsOf(const Panel& panel) {
 }
 
 ::testing::Matcher<Position> IsAt(double x, double y) {
-  return AllOf(Field(&Position::x, DoubleEq(x)),
-               Field(&Position::y, DoubleEq(y)));
+  return AllOf(::testing::Field(&Position::x, DoubleEq(x)),
+               ::testing::Field(&Position::y, DoubleEq(y)));
 }
 
 TEST(Layout, PlacesValuesByTheirAxes) {
