@@ -46,7 +46,7 @@ absl::Status LastError(absl::string_view what) {
 }
 
 // Reports the failure of an optional step, which does not stop the setup. Also
-// to the event log: nobody sees the standard error of an MSI's action.
+// to the event log: the standard error of an MSI's action is lost.
 void Warn(const absl::Status& status) {
   if (status.ok()) return;
   std::fprintf(stderr, "warning: %s\n", std::string(status.message()).c_str());
