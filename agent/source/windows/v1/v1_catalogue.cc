@@ -42,6 +42,17 @@ V1Counterset UnderTheNameOfProcessV2(V1Counterset process) {
 
 }  // namespace
 
+const V1Object* FindSoundObject(const ParsedV1Data& data,
+                                const V1Counterset& counterset,
+                                uint32_t* error) {
+  const V1Object* object = data.FindObject(counterset.shape.object_index);
+  if (object != nullptr && object->complete) return object;
+  // An absent object may be there, behind bytes whose sizes are wrong.
+  *error = data.defect_count > 0 ? perflib::kErrorInvalidData
+                                 : perflib::kErrorNoData;
+  return nullptr;
+}
+
 absl::Status V1Catalogue::List(PerformanceData* data) {
   RETURN_IF_ERROR(ReadNames(data));
   Countersets found;
@@ -53,6 +64,11 @@ absl::Status V1Catalogue::List(PerformanceData* data) {
     ListOneByOne(data, &found, &problems);
   }
   absl::MutexLock lock(&mutex_);
+  if (!names_.status().ok()) {
+    problems.push_back(absl::StrCat(
+        "PerfLib V1 has corrupt names, which \"lodctr /R\" mends: ",
+        names_.status().message()));
+  }
   // A counterset that cannot be read now stays: its queries say why.
   if (!status.ok()) found.insert(countersets_.begin(), countersets_.end());
   countersets_ = std::move(found);
@@ -67,13 +83,14 @@ absl::Status V1Catalogue::ReadNames(PerformanceData* data) {
     absl::MutexLock lock(&mutex_);
     if (bytes == name_bytes_) return absl::OkStatus();
   }
-  ASSIGN_OR_RETURN(V1Names names, V1Names::Read(bytes));
+  V1Names names = V1Names::Read(bytes);
+  if (names.all().empty()) RETURN_IF_ERROR(names.status());
   // Without help texts, the counters are still useful.
   std::string help_bytes;
   absl::Status has_help = data->Query("Help 009", &help_bytes);
   if (!has_help.ok()) has_help = data->Query("Explain 009", &help_bytes);
   V1Names help;
-  if (has_help.ok()) help = V1Names::Read(help_bytes).value_or(V1Names());
+  if (has_help.ok()) help = V1Names::Read(help_bytes);
   absl::MutexLock lock(&mutex_);
   name_bytes_ = std::move(bytes);
   names_ = std::move(names);
@@ -138,9 +155,8 @@ void V1Catalogue::AddObject(const ParsedV1Data& data, const V1Object& object,
                             Countersets* found) const {
   auto registration = perflib::V1Registration(data, object, names_, help_);
   if (!registration.ok()) return;
-  V1Counterset counterset = {
-      .registration = *std::move(registration),
-      .object_index = object.header.object_name_title_index};
+  V1Counterset counterset = {.registration = *std::move(registration),
+                             .shape = perflib::V1ShapeOf(data, object)};
   const auto add = [&](V1Counterset added) {
     const perflib::Guid guid = added.registration.guid;
     found->try_emplace(guid,
@@ -176,11 +192,19 @@ std::shared_ptr<const V1Counterset> V1Catalogue::Find(
   return found == countersets_.end() ? nullptr : found->second;
 }
 
-void V1Catalogue::Update(const ParsedV1Data& data, const V1Object& object) {
+absl::Status V1Catalogue::Update(PerformanceData* data,
+                                 const ParsedV1Data& parsed,
+                                 const V1Object& object) {
+  RETURN_IF_ERROR(ReadNames(data));
   absl::MutexLock lock(&mutex_);
+  std::erase_if(countersets_, [&](const auto& entry) {
+    return entry.second->shape.object_index ==
+           object.header.object_name_title_index;
+  });
   Countersets updated;
-  AddObject(data, object, &updated);
+  AddObject(parsed, object, &updated);
   for (auto& [guid, counterset] : updated) countersets_[guid] = counterset;
+  return absl::OkStatus();
 }
 
 }  // namespace fleetperf::agent
