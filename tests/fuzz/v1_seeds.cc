@@ -1,5 +1,5 @@
 #include <string>
-#include <vector>
+#include <utility>
 
 #include "base/files.h"
 #include "base/status_macros.h"
@@ -66,6 +66,21 @@ std::string ObjectTimes() {
            .perf_freq = 9})});
 }
 
+// Returns V1 data with a name that has no NUL, and whose length reaches into
+// the counter block behind it.
+std::string NameWithoutEnd() {
+  std::string bytes = V1Data(
+      {1, 2, 3},
+      {MakeV1Object({.name_index = 6,
+                     .counters = {{.type = perflib::kPerfCounterBulkCount}},
+                     .instances = {{.name = "0123456", .values = {1}}},
+                     .code_page = 1252})});
+  constexpr size_t kInstance =
+      104 + testing::v1::kObjectSize + testing::v1::kDefinitionSize;
+  bytes[kInstance + testing::v1::kInstanceSize + 7] = '7';
+  return testing::WithU32(std::move(bytes), kInstance + 20, 16);
+}
+
 }  // namespace
 
 absl::Status WriteV1Data(const std::string& root) {
@@ -75,6 +90,7 @@ absl::Status WriteV1Data(const std::string& root) {
   };
   RETURN_IF_ERROR(write("objects", kObjects, Objects()));
   RETURN_IF_ERROR(write("object_times", kObjects, ObjectTimes()));
+  RETURN_IF_ERROR(write("name_without_end", kObjects, NameWithoutEnd()));
   const std::string object = MakeV1Object(
       {.name_index = 4, .counters = {{.name_index = 24}}, .instances = {{}}});
   RETURN_IF_ERROR(write("wine", kObjects, testing::WineV1Data({object}, 0x40)));
