@@ -101,6 +101,11 @@ void BlockWriter::EndResult() {
   ++num_results_;
 }
 
+void BlockWriter::FailResult(uint32_t status) {
+  bytes_.resize(result_start_);
+  AddErrorReturn(status);
+}
+
 void BlockWriter::Finish() {
   StoreAt(static_cast<uint32_t>(bytes_.size()),
           offsetof(PerfDataHeader, total_size), &bytes_);

@@ -4,6 +4,7 @@
 #ifndef FLEETPERF_PERFLIB_BLOCK_WRITER_H_
 #define FLEETPERF_PERFLIB_BLOCK_WRITER_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -44,6 +45,13 @@ class BlockWriter {
   // Adds a PERF_COUNTER_DATA of any size; only 4 and 8 bytes are numbers.
   void AddValueBytes(absl::string_view data);
   void EndResult();
+  // Instead of EndResult: discards the result, and adds a query that failed
+  // with a Win32 error code.
+  void FailResult(uint32_t status);
+
+  // Returns the bytes written so far. Sizes in a block are u32, so a block that
+  // is larger is not valid.
+  size_t size() const { return bytes_.size(); }
 
   // Sets the block's size and count. Must be the last call.
   void Finish();

@@ -128,6 +128,18 @@ bool IsBaseType(uint32_t type) {
          (type & kSubtypeMask) == kSubtypeBase;
 }
 
+bool IsMultiTimer(uint32_t type) {
+  switch (type) {
+    case kPerfCounterMultiTimer:
+    case kPerf100NsecMultiTimer:
+    case kPerfCounterMultiTimerInv:
+    case kPerf100NsecMultiTimerInv:
+      return true;
+    default:
+      return false;
+  }
+}
+
 DisplaySuffix SuffixOf(uint32_t type) {
   const uint32_t display = type >> kDisplayShift;
   return display <= static_cast<uint32_t>(DisplaySuffix::kNoShow)

@@ -117,6 +117,10 @@ bool UsesTwoSamples(Formula formula);
 // Returns whether values of this type only serve as the base of other counters.
 bool IsBaseType(uint32_t type);
 
+// Returns whether values of this type are those of several instances, whose
+// number PerfLib V1 puts behind the value.
+bool IsMultiTimer(uint32_t type);
+
 // The suffix of the displayed number, from the type's display bits.
 enum class DisplaySuffix : uint8_t {
   kNone,

@@ -16,6 +16,10 @@ std::string Explanation(const Defect& defect) {
     case Defect::Problem::kTooLarge:
       return absl::StrCat(" is ", defect.value, ", it must be at most ",
                           defect.limit);
+    case Defect::Problem::kNegative:
+      return absl::StrCat(" is ", static_cast<int64_t>(defect.value),
+                          ", it must be at least ",
+                          static_cast<int64_t>(defect.limit));
     case Defect::Problem::kUnknown:
       return absl::StrCat(" is ", defect.value, ", which is unknown");
     case Defect::Problem::kUnterminated:
@@ -25,6 +29,9 @@ std::string Explanation(const Defect& defect) {
                           defect.limit);
     case Defect::Problem::kUnused:
       return absl::StrCat(" leaves ", defect.value, " bytes unused");
+    case Defect::Problem::kContradicted:
+      return absl::StrCat(" is ", defect.value, ", but the type says ",
+                          defect.limit);
   }
   return " is wrong";
 }

@@ -18,11 +18,14 @@ struct Defect {
     kTruncated,     // the structure needs `value` bytes, but `limit` remain
     kTooSmall,      // the field is `value` and must be at least `limit`
     kTooLarge,      // the field is `value` and must be at most `limit`
+    kNegative,      // the field is `value`, as int64_t, and must be at least
+                    // `limit`, as int64_t
     kUnknown,       // the field is `value`, which is undefined
     kUnterminated,  // the string of `limit` bytes has no NUL
     // Unusual, but accepted:
-    kUnaligned,  // the field is `value`, which is not a multiple of `limit`
-    kUnused,     // the field has `value` bytes more than were parsed
+    kUnaligned,     // the field is `value`, which is not a multiple of `limit`
+    kUnused,        // the field has `value` bytes more than were parsed
+    kContradicted,  // the field is `value`, but the type says `limit`
   };
 
   Problem problem;

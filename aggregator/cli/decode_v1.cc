@@ -49,7 +49,7 @@ std::vector<std::string> ForEachV1Value(
   perflib::ReadV1Data(bytes, &data);
   for (const V1Object& object : data.objects) {
     for (const V1Instance& instance : data.Instances(object)) {
-      UseInstance(data, object, instance, use);
+      if (instance.is_sound()) UseInstance(data, object, instance, use);
     }
   }
   std::vector<std::string> defects;

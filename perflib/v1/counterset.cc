@@ -1,5 +1,7 @@
 #include "perflib/v1/counterset.h"
 
+#include <algorithm>
+
 #include "absl/numeric/int128.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -38,21 +40,31 @@ bool NeedsBase(uint32_t type) {
   }
 }
 
-bool IsMultiTimer(uint32_t type) {
-  switch (type) {
-    case kPerfCounterMultiTimer:
-    case kPerf100NsecMultiTimer:
-    case kPerfCounterMultiTimerInv:
-    case kPerf100NsecMultiTimerInv:
+bool UsesObjectTime(const CounterRegistration& counter) {
+  switch (counter.type) {
+    case kPerfObjTimeTimer:
+    case kPerfElapsedTime:
+    case kPerfCounterObjTimeQueuelenType:
       return true;
+    case kPerfPrecisionObjectTimer:
+      return counter.base_counter_id == kNoCounter;
     default:
       return false;
   }
 }
 
-bool UsesObjectTime(uint32_t type) {
-  return type == kPerfObjTimeTimer || type == kPerfElapsedTime ||
-         type == kPerfCounterObjTimeQueuelenType;
+V1Shape::Counter ShapeOf(const PerfCounterDefinition& definition) {
+  return {definition.counter_name_title_index, definition.counter_type};
+}
+
+// A thread's id is more specific than its process' id.
+std::optional<uint32_t> IdCounter(const CountersetRegistration& registration) {
+  for (const absl::string_view name : {"ID Thread", "ID Process"}) {
+    for (const CounterRegistration& counter : registration.counters) {
+      if (counter.name == name) return counter.counter_id;
+    }
+  }
+  return std::nullopt;
 }
 
 CounterRegistration SupportingCounter(uint32_t id, uint32_t type) {
@@ -73,7 +85,7 @@ class CounterList {
       const uint32_t type = counter.type;
       if (NeedsBase(type) && NextIsBase(i)) counter.base_counter_id = i + 1;
       if (IsMultiTimer(type)) counter.multi_id = MultiOf(i);
-      if (UsesObjectTime(type)) {
+      if (UsesObjectTime(counter)) {
         counter.perf_time_id = kV1ObjectTime;
         counter.perf_freq_id = kV1ObjectFreq;
         uses_object_time = true;
@@ -147,6 +159,27 @@ Guid V1CountersetGuid(absl::string_view english_name) {
   return guid;
 }
 
+bool V1Shape::Matches(const ParsedV1Data& data, const V1Object& object) const {
+  const auto definitions = data.Counters(object);
+  return object.header.object_name_title_index == object_index &&
+         object.HasInstances() == has_instances &&
+         std::equal(definitions.begin(), definitions.end(), counters.begin(),
+                    counters.end(),
+                    [](const PerfCounterDefinition& definition,
+                       const Counter& counter) {
+                      return ShapeOf(definition) == counter;
+                    });
+}
+
+V1Shape V1ShapeOf(const ParsedV1Data& data, const V1Object& object) {
+  V1Shape shape = {.object_index = object.header.object_name_title_index,
+                   .has_instances = object.HasInstances()};
+  for (const PerfCounterDefinition& definition : data.Counters(object)) {
+    shape.counters.push_back(ShapeOf(definition));
+  }
+  return shape;
+}
+
 absl::StatusOr<CountersetRegistration> V1Registration(const ParsedV1Data& data,
                                                       const V1Object& object,
                                                       const V1Names& names,
@@ -174,27 +207,7 @@ V1Values::V1Values(const ParsedV1Data& data, const V1Object& object,
     : data_(data),
       object_(object),
       counters_(data.Counters(object)),
-      registration_(registration) {
-  for (const CounterRegistration& counter : registration.counters) {
-    if (counter.name == "ID Process" || counter.name == "ID Thread") {
-      id_counter_ = counter.counter_id;
-    }
-  }
-}
-
-bool V1Values::MatchesRegistration() const {
-  size_t defined = 0;
-  for (const CounterRegistration& counter : registration_.counters) {
-    if (counter.counter_id >= kV1SecondValue) continue;
-    ++defined;
-    if (counter.counter_id >= counters_.size() ||
-        counters_[counter.counter_id].counter_type != counter.type) {
-      return false;
-    }
-  }
-  return defined == counters_.size() &&
-         object_.HasInstances() == registration_.HasInstances();
-}
+      id_counter_(IdCounter(registration)) {}
 
 V1Value V1Values::Get(const V1Instance& instance, uint32_t counter_id) const {
   if (counter_id == kV1ObjectTime) {

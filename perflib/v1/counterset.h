@@ -10,7 +10,8 @@
 // Links: a counter whose type needs a base has the definition that follows, if
 // that is a base. A multi timer has the PERF_COUNTER_MULTI_BASE that follows,
 // otherwise its second value. Types that are measured in the object's time, and
-// PERF_ELAPSED_TIME, have the object's time and frequency.
+// PERF_ELAPSED_TIME, have the object's time and frequency;
+// PERF_PRECISION_OBJECT_TIMER only if no base follows.
 
 #ifndef FLEETPERF_PERFLIB_V1_COUNTERSET_H_
 #define FLEETPERF_PERFLIB_V1_COUNTERSET_H_
@@ -18,6 +19,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -40,6 +42,27 @@ inline constexpr uint32_t kV1ObjectFreq = 0x2000'0001;
 // "fleetperf PerfLib V1 " and the name in lower case (ASCII only).
 Guid V1CountersetGuid(absl::string_view english_name);
 
+// What the ids of a registration stand for. Title indexes are those of one
+// machine.
+struct V1Shape {
+  struct Counter {
+    uint32_t name_index = 0;
+    uint32_t type = 0;
+
+    bool operator==(const Counter&) const = default;
+  };
+
+  uint32_t object_index = 0;  // ObjectNameTitleIndex
+  bool has_instances = false;
+  std::vector<Counter> counters;
+
+  // Returns whether the object has this shape. If not, the ids of the
+  // registration mean other counters. Does not allocate.
+  bool Matches(const ParsedV1Data& data, const V1Object& object) const;
+};
+
+V1Shape V1ShapeOf(const ParsedV1Data& data, const V1Object& object);
+
 // Returns the registration of an object. Returns NotFound if `names` does not
 // have the object's name. Counters without a name in it get "counter N", where
 // N is the title index.
@@ -52,25 +75,22 @@ absl::StatusOr<CountersetRegistration> V1Registration(const ParsedV1Data& data,
 // Views its arguments, which must outlive it. Thread-compatible.
 class V1Values {
  public:
-  // `registration` must be of the object, perhaps of earlier data.
+  // `registration` must be of the object, perhaps of earlier data with the same
+  // shape.
   V1Values(const ParsedV1Data& data, const V1Object& object,
            const CountersetRegistration& registration);
-
-  // Returns whether the object's definitions still have the types and positions
-  // of the registration. If not, the ids mean other counters.
-  bool MatchesRegistration() const;
 
   V1Value Get(const V1Instance& instance, uint32_t counter_id) const;
 
   // Returns UniqueID, if the provider gives one; otherwise the value of the
-  // counter "ID Process" or "ID Thread", if the object has one; otherwise 0.
+  // counter "ID Thread" or else "ID Process", if the object has one; otherwise
+  // 0.
   uint32_t InstanceId(const V1Instance& instance) const;
 
  private:
   const ParsedV1Data& data_;
   const V1Object& object_;
   const absl::Span<const PerfCounterDefinition> counters_;
-  const CountersetRegistration& registration_;
   std::optional<uint32_t> id_counter_;
 };
 

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "perflib/bytes.h"
+#include "perflib/counter_type.h"
 #include "perflib/utf16.h"
 #include "perflib/v1/code_page.h"
 
@@ -14,6 +16,26 @@ namespace {
 using Problem = Defect::Problem;
 
 constexpr uint16_t kSignature[] = {'P', 'E', 'R', 'F'};
+
+// A multi timer with its number of instances.
+constexpr uint32_t kMultiTimerSize = sizeof(uint64_t) + sizeof(uint32_t);
+
+// Returns the CounterSize that the size bits of the type say (winperf.h).
+uint32_t SizeByType(const PerfCounterDefinition& counter) {
+  switch (counter.counter_type & 0x300) {
+    case 0x000:  // PERF_SIZE_DWORD
+      return sizeof(uint32_t);
+    case 0x100:  // PERF_SIZE_LARGE
+      return counter.counter_size == kMultiTimerSize &&
+                     IsMultiTimer(counter.counter_type)
+                 ? kMultiTimerSize
+                 : sizeof(uint64_t);
+    case 0x200:  // PERF_SIZE_ZERO
+      return 0;
+    default:  // PERF_SIZE_VARIABLE_LEN
+      return counter.counter_size;
+  }
+}
 
 // Walks the data. All positions are checked against the end of the structure
 // that contains them before they are used, so `end - position` never
@@ -26,7 +48,10 @@ class V1Reader {
   void Read() {
     if (!ReadDataBlock()) return;
     size_t position = data_.header.header_length;
-    for (uint32_t i = 0; i < data_.header.num_object_types; ++i) {
+    const uint32_t count = Bounded("PERF_DATA_BLOCK.NumObjectTypes", 0,
+                                   data_.header.num_object_types,
+                                   (end_ - position) / sizeof(PerfObjectType));
+    for (uint32_t i = 0; i < count; ++i) {
       if (!ReadObject(&position)) return;
     }
     if (position < end_) {
@@ -85,71 +110,113 @@ class V1Reader {
       return true;
     }
     if (header.num_instances < kNoInstances) {
-      Reject(Problem::kUnknown, "PERF_OBJECT_TYPE.NumInstances", start,
-             static_cast<uint32_t>(header.num_instances), 0);
+      Reject(Problem::kNegative, "PERF_OBJECT_TYPE.NumInstances", start,
+             static_cast<uint64_t>(int64_t{header.num_instances}),
+             static_cast<uint64_t>(int64_t{kNoInstances}));
       return true;
+    }
+    if (header.num_instances > 0 && !IsKnownCodePage(header.code_page)) {
+      Warn(Problem::kUnknown, "PERF_OBJECT_TYPE.CodePage", start,
+           header.code_page, 0);
     }
     V1Object object;
     object.offset = static_cast<uint32_t>(start);
     object.header = header;
     object.counters.begin = Count(data_.counters);
     object.instances.begin = Count(data_.instances);
-    const bool has_counters = ReadDefinitions(header, start);
-    const bool has_instances = ReadInstances(header, start);
+    const uint64_t defects_before = data_.defect_count;
+    farthest_ = {};
+    smallest_block_ = std::numeric_limits<uint64_t>::max();
+    ReadDefinitions(header, start);
+    ReadInstances(header, start);
+    CheckFarthestValue();
     object.counters.count = Count(data_.counters) - object.counters.begin;
     object.instances.count = Count(data_.instances) - object.instances.begin;
-    object.complete = has_counters && has_instances;
+    object.complete = data_.defect_count == defects_before;
+    data_.object_positions.try_emplace(header.object_name_title_index,
+                                       Count(data_.objects));
     data_.objects.push_back(object);
     return true;
   }
 
-  bool ReadDefinitions(const PerfObjectType& object, size_t object_start) {
+  void ReadDefinitions(const PerfObjectType& object, size_t object_start) {
     size_t position = object_start + object.header_length;
     const size_t end = object_start + object.definition_length;
-    Reserve(object.num_counters,
-            (end - position) / sizeof(PerfCounterDefinition), &data_.counters);
-    for (uint32_t i = 0; i < object.num_counters; ++i) {
+    const uint32_t count = Bounded(
+        "PERF_OBJECT_TYPE.NumCounters", object_start, object.num_counters,
+        (end - position) / sizeof(PerfCounterDefinition));
+    Reserve(count, &data_.counters);
+    for (uint32_t i = 0; i < count; ++i) {
       if (!Holds<PerfCounterDefinition>("PERF_COUNTER_DEFINITION", position,
                                         end)) {
-        return false;
+        return;
       }
       const auto counter = LoadAt<PerfCounterDefinition>(bytes_, position);
       if (!SizeIsSound("PERF_COUNTER_DEFINITION.ByteLength", position,
                        counter.byte_length, sizeof counter, end - position)) {
-        return false;
+        return;
       }
+      CheckValue(counter, position);
       data_.counters.push_back(counter);
       position += counter.byte_length;
     }
     WarnIfUnused("PERF_OBJECT_TYPE.DefinitionLength", object_start, position,
                  end);
-    return true;
   }
 
-  bool ReadInstances(const PerfObjectType& object, size_t object_start) {
+  // Checks the place of the values and keeps the farthest.
+  void CheckValue(const PerfCounterDefinition& counter, size_t start) {
+    if (const uint32_t size = SizeByType(counter);
+        counter.counter_size != size) {
+      Warn(Problem::kContradicted, "PERF_COUNTER_DEFINITION.CounterSize", start,
+           counter.counter_size, size);
+    }
+    if (counter.counter_size == 0) return;  // PERF_COUNTER_NODATA
+    if (counter.counter_offset < sizeof(PerfCounterBlock)) {
+      Reject(Problem::kTooSmall, "PERF_COUNTER_DEFINITION.CounterOffset", start,
+             counter.counter_offset, sizeof(PerfCounterBlock));
+    }
+    const FarthestValue value = {.definition = start,
+                                 .offset = counter.counter_offset,
+                                 .size = counter.counter_size};
+    if (value.end() > farthest_.end()) farthest_ = value;
+  }
+
+  void CheckFarthestValue() {
+    if (farthest_.end() <= smallest_block_) return;
+    if (farthest_.offset > smallest_block_) {
+      Reject(Problem::kTooLarge, "PERF_COUNTER_DEFINITION.CounterOffset",
+             farthest_.definition, farthest_.offset, smallest_block_);
+    } else {
+      Reject(Problem::kTooLarge, "PERF_COUNTER_DEFINITION.CounterSize",
+             farthest_.definition, farthest_.size,
+             smallest_block_ - farthest_.offset);
+    }
+  }
+
+  void ReadInstances(const PerfObjectType& object, size_t object_start) {
     size_t position = object_start + object.definition_length;
     const size_t end = object_start + object.total_byte_length;
     if (object.num_instances == kNoInstances) {
       V1Instance only;
-      if (!ReadCounterBlock(end, &position, &only)) return false;
+      if (!ReadCounterBlock(end, &position, &only)) return;
       data_.instances.push_back(only);
     } else {
-      const auto count = static_cast<uint32_t>(object.num_instances);
-      Reserve(count,
-              (end - position) /
-                  (sizeof(PerfInstanceDefinition) + sizeof(PerfCounterBlock)),
-              &data_.instances);
+      const uint32_t count =
+          Bounded("PERF_OBJECT_TYPE.NumInstances", object_start,
+                  static_cast<uint32_t>(object.num_instances),
+                  (end - position) / (sizeof(PerfInstanceDefinition) +
+                                      sizeof(PerfCounterBlock)));
+      Reserve(count, &data_.instances);
       for (uint32_t i = 0; i < count; ++i) {
-        if (!ReadInstance(object.code_page, end, &position)) return false;
+        if (!ReadInstance(object.code_page, end, &position)) return;
       }
     }
     WarnIfUnused("PERF_OBJECT_TYPE.TotalByteLength", object_start, position,
                  end);
-    return true;
   }
 
-  // Returns false if the position of the next instance is uncertain. An
-  // instance without a sound name is left out, so the object is incomplete.
+  // Returns false if the position of the next instance is uncertain.
   bool ReadInstance(uint32_t code_page, size_t end, size_t* position) {
     const size_t start = *position;
     if (!Holds<PerfInstanceDefinition>("PERF_INSTANCE_DEFINITION", start, end))
@@ -163,10 +230,10 @@ class V1Reader {
         .parent_title_index = header.parent_object_title_index,
         .parent_position = header.parent_object_instance,
         .unique_id = header.unique_id};
-    if (!ReadName(header, start, code_page, &instance)) return false;
+    const bool has_name = ReadName(header, start, code_page, &instance);
     *position = start + header.byte_length;
     if (!ReadCounterBlock(end, position, &instance)) return false;
-    data_.instances.push_back(instance);
+    data_.instances.push_back(has_name ? instance : V1Instance());
     return true;
   }
 
@@ -177,7 +244,8 @@ class V1Reader {
                      header.name_offset, sizeof header, header.byte_length) ||
         !SizeIsSound("PERF_INSTANCE_DEFINITION.NameLength", start,
                      header.name_length, 0,
-                     header.byte_length - header.name_offset)) {
+                     std::min(header.byte_length - header.name_offset,
+                              kMaxV1NameLength))) {
       return false;
     }
     const absl::string_view field =
@@ -205,15 +273,24 @@ class V1Reader {
     }
     instance->block_offset = static_cast<uint32_t>(start);
     instance->block_size = block.byte_length;
+    smallest_block_ = std::min<uint64_t>(smallest_block_, block.byte_length);
     *position = start + block.byte_length;
     return true;
   }
 
-  // Reserves memory once, for at most the elements that the bytes can hold, and
-  // at least doubles, so that many small objects take linear time.
+  // Returns how many of the `claimed` structures have room, and rejects the
+  // claim if it is larger.
+  uint32_t Bounded(absl::string_view what, size_t offset, uint32_t claimed,
+                   size_t room) {
+    if (claimed > room) Reject(Problem::kTooLarge, what, offset, claimed, room);
+    return static_cast<uint32_t>(std::min<size_t>(claimed, room));
+  }
+
+  // Reserves memory once, and at least doubles, so that many small objects take
+  // linear time.
   template <typename T>
-  static void Reserve(size_t claimed, size_t room, std::vector<T>* array) {
-    const size_t wanted = array->size() + std::min(claimed, room);
+  static void Reserve(size_t more, std::vector<T>* array) {
+    const size_t wanted = array->size() + more;
     if (wanted > array->capacity())
       array->reserve(std::max(wanted, 2 * array->capacity()));
   }
@@ -275,10 +352,28 @@ class V1Reader {
     }
   }
 
+  struct FarthestValue {
+    size_t definition = 0;  // the position of its PERF_COUNTER_DEFINITION
+    uint32_t offset = 0;
+    uint32_t size = 0;
+
+    uint64_t end() const { return uint64_t{offset} + size; }
+  };
+
   const absl::string_view bytes_;
   ParsedV1Data& data_;
   size_t end_ = 0;  // of the data
+  // Of the object that is being read.
+  FarthestValue farthest_;
+  uint64_t smallest_block_ = 0;
 };
+
+// Returns whether these bytes of the instance's block are inside it, behind its
+// size.
+bool IsInside(const V1Instance& instance, uint32_t offset, uint32_t size) {
+  return offset >= sizeof(PerfCounterBlock) && offset <= instance.block_size &&
+         size <= instance.block_size - offset;
+}
 
 template <typename T>
 absl::Span<const T> Part(const std::vector<T>& array, const Slice& slice) {
@@ -288,10 +383,8 @@ absl::Span<const T> Part(const std::vector<T>& array, const Slice& slice) {
 }  // namespace
 
 const V1Object* ParsedV1Data::FindObject(uint32_t title_index) const {
-  for (const V1Object& object : objects) {
-    if (object.header.object_name_title_index == title_index) return &object;
-  }
-  return nullptr;
+  const auto found = object_positions.find(title_index);
+  return found == object_positions.end() ? nullptr : &objects[found->second];
 }
 
 absl::Span<const PerfCounterDefinition> ParsedV1Data::Counters(
@@ -307,17 +400,14 @@ absl::Span<const V1Instance> ParsedV1Data::Instances(
 V1Value ParsedV1Data::ValueOf(const V1Instance& instance,
                               const PerfCounterDefinition& counter) const {
   const uint32_t offset = counter.counter_offset;
-  // A multi timer's size may include its second value.
-  const uint32_t size = counter.counter_size >= sizeof(uint64_t)
-                            ? sizeof(uint64_t)
-                            : counter.counter_size;
-  if (offset < sizeof(PerfCounterBlock) || offset > instance.block_size ||
-      counter.counter_size > instance.block_size - offset) {
-    return {};
-  }
+  const uint32_t size = counter.counter_size;
+  if (!IsInside(instance, offset, size)) return {};
   const size_t at = size_t{instance.block_offset} + offset;
   if (size == sizeof(uint64_t)) return {LoadAt<uint64_t>(bytes, at), size};
   if (size == sizeof(uint32_t)) return {LoadAt<uint32_t>(bytes, at), size};
+  if (size == kMultiTimerSize && IsMultiTimer(counter.counter_type)) {
+    return {LoadAt<uint64_t>(bytes, at), sizeof(uint64_t)};
+  }
   return {};
 }
 
@@ -325,10 +415,7 @@ V1Value ParsedV1Data::SecondValueOf(
     const V1Instance& instance, const PerfCounterDefinition& counter) const {
   constexpr uint32_t kFirst = sizeof(uint64_t);
   const uint32_t offset = counter.counter_offset;
-  if (offset < sizeof(PerfCounterBlock) || offset > instance.block_size ||
-      instance.block_size - offset < kFirst + sizeof(uint32_t)) {
-    return {};
-  }
+  if (!IsInside(instance, offset, kMultiTimerSize)) return {};
   return {
       LoadAt<uint32_t>(bytes, size_t{instance.block_offset} + offset + kFirst),
       sizeof(uint32_t)};
@@ -349,8 +436,10 @@ std::string ParsedV1Data::Utf16FullName(const V1Object& object,
   if (parent == nullptr || !parent->HasInstances()) return name;
   const auto parents = Instances(*parent);
   if (instance.parent_position >= parents.size()) return name;
-  return absl::StrCat(Utf16Name(*parent, parents[instance.parent_position]),
-                      absl::string_view("/\0", 2), name);
+  const V1Instance& found = parents[instance.parent_position];
+  if (!found.is_sound()) return name;
+  return absl::StrCat(Utf16Name(*parent, found), absl::string_view("/\0", 2),
+                      name);
 }
 
 void ParsedV1Data::Clear() {
@@ -360,6 +449,7 @@ void ParsedV1Data::Clear() {
   objects.clear();
   counters.clear();
   instances.clear();
+  object_positions.clear();
   defects.clear();
   defect_count = 0;
   warnings.clear();

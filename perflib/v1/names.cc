@@ -1,5 +1,9 @@
 #include "perflib/v1/names.h"
 
+#include <algorithm>
+#include <optional>
+
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "perflib/bytes.h"
 #include "perflib/defect.h"
@@ -11,34 +15,44 @@ namespace {
 // The pair (1, the highest index) is no name.
 constexpr uint32_t kHighestIndex = 1;
 
+// Returns none if the text is not digits only, or too large.
+std::optional<uint32_t> Index(absl::string_view utf16) {
+  const std::string text = Utf8FromUtf16(utf16);
+  uint32_t index;
+  if (!std::all_of(text.begin(), text.end(), absl::ascii_isdigit) ||
+      !absl::SimpleAtoi(text, &index)) {
+    return std::nullopt;
+  }
+  return index;
+}
+
 }  // namespace
 
-absl::StatusOr<V1Names> V1Names::Read(absl::string_view bytes) {
+V1Names V1Names::Read(absl::string_view bytes) {
   V1Names names;
   size_t position = 0;
-  const auto next = [&]() -> absl::StatusOr<absl::string_view> {
+  const auto next = [&]() -> std::optional<absl::string_view> {
     const absl::string_view rest = bytes.substr(position);
     const size_t size = TerminatedUtf16Length(rest);
     if (size == absl::string_view::npos) {
-      return Defect{.problem = Defect::Problem::kUnterminated,
-                    .what = "a text of the name table",
-                    .offset = position,
-                    .limit = rest.size()}
-          .ToStatus();
+      names.status_ = Defect{.problem = Defect::Problem::kUnterminated,
+                             .what = "a text of the name table",
+                             .offset = position,
+                             .limit = rest.size()}
+                          .ToStatus();
+      return std::nullopt;
     }
     position += size + sizeof(char16_t);
     return rest.substr(0, size);
   };
   while (position < bytes.size()) {
     const auto digits = next();
-    if (!digits.ok()) return digits.status();
-    if (digits->empty()) break;  // the end of the list
+    if (!digits.has_value() || digits->empty()) break;  // the end of the list
     const auto text = next();
-    if (!text.ok()) return text.status();
-    uint32_t index;
-    if (absl::SimpleAtoi(Utf8FromUtf16(*digits), &index) &&
-        index != kHighestIndex) {
-      names.texts_.try_emplace(index, Utf8FromUtf16(*text));
+    if (!text.has_value()) break;
+    const std::optional<uint32_t> index = Index(*digits);
+    if (index.has_value() && index != kHighestIndex) {
+      names.texts_.try_emplace(*index, Utf8FromUtf16(*text));
     }
   }
   return names;

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/container/btree_map.h"
-#include "absl/status/statusor.h"
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 
 namespace fleetperf::perflib {
@@ -18,10 +18,14 @@ class V1Names {
   V1Names() = default;
 
   // Parses a REG_MULTI_SZ: pairs of index and text, in UTF-16. Pairs whose
-  // index is not a number, and the first, (1, the highest index), are left out;
-  // of equal indexes, the first counts. A text without NUL is an error that
-  // names its offset. Memory and time are linear in bytes.size().
-  static absl::StatusOr<V1Names> Read(absl::string_view bytes);
+  // index is not a decimal number, and the first, (1, the highest index), are
+  // left out; of equal indexes, the first counts. A text without NUL ends the
+  // table. Memory and time are linear in bytes.size().
+  static V1Names Read(absl::string_view bytes);
+
+  // Returns an error that names the offset of a text without NUL. Then only the
+  // pairs before it are known.
+  const absl::Status& status() const { return status_; }
 
   // Returns "" if there is no such index.
   absl::string_view Find(uint32_t index) const;
@@ -33,6 +37,7 @@ class V1Names {
 
  private:
   absl::btree_map<uint32_t, std::string> texts_;  // UTF-8
+  absl::Status status_;
 };
 
 }  // namespace fleetperf::perflib

@@ -33,6 +33,9 @@ inline absl::Status Write(const std::string& root, const std::string& fuzzer,
 absl::Status WriteSpools(const v1::BatchContent& content,
                          const std::string& root);
 
+// Writes the inputs of v1_data_fuzzer.
+absl::Status WriteV1Data(const std::string& root);
+
 // Writes the inputs of pmu_fuzzer.
 absl::Status WritePmuSessions(const std::string& root);
 

@@ -26,40 +26,11 @@
 #include "proto/conversions.h"
 #include "tests/fuzz/seed_files.h"
 #include "tests/support/raw_samples.h"
-#include "tests/support/v1_bytes.h"
 
 namespace fleetperf {
 namespace {
 
 using perflib::HeaderType;
-
-// Returns V1 data with an object without instances, one with, and children.
-std::string V1Objects() {
-  testing::V1ObjectBytes single = {
-      .name_index = 4,
-      .counters =
-          {{.name_index = 24, .type = perflib::kPerfElapsedTime},
-           {.name_index = 26, .type = perflib::kPerfAverageTimer, .size = 4},
-           {.name_index = 26, .type = perflib::kPerfAverageBase, .size = 4},
-           {.name_index = 28,
-            .type = perflib::kPerfCounterMultiTimer,
-            .size = 12}},
-      .instances = {{.values = {1, 2, 3, 4, 5}}},
-      .has_instances = false};
-  testing::V1ObjectBytes many = {
-      .name_index = 234,
-      .counters = {{.name_index = 200, .type = perflib::kPerfCounterBulkCount}},
-      .instances = {{.name = "0 C:", .values = {7}, .unique_id = 3},
-                    {.name = "_Total", .values = {9}}}};
-  testing::V1ObjectBytes children = many;
-  children.name_index = 236;
-  children.code_page = 1252;
-  children.instances = {
-      {.name = "D:", .values = {1}, .parent_index = 234, .parent_position = 1}};
-  return testing::V1Data(
-      {1, 2, 3}, {testing::MakeV1Object(single), testing::MakeV1Object(many),
-                  testing::MakeV1Object(children)});
-}
 
 // Returns a block with results of all types.
 std::string Block() {
@@ -428,11 +399,7 @@ absl::Status WriteSeeds(const std::string& root) {
                         "\1" + Content().SerializeAsString()));
   RETURN_IF_ERROR(
       Write(root, "collection", "plan", "\2" + Plan().SerializeAsString()));
-  RETURN_IF_ERROR(Write(root, "v1_data", "objects", "\1" + V1Objects()));
-  RETURN_IF_ERROR(
-      Write(root, "v1_data", "names",
-            std::string(1, '\0') +
-                testing::V1NameTable({{2, "System"}, {4, "Memory"}})));
+  RETURN_IF_ERROR(WriteV1Data(root));
   RETURN_IF_ERROR(WriteCaptures(root));
   RETURN_IF_ERROR(WriteProcTexts(root));
   RETURN_IF_ERROR(WriteSpools(Content(), root));

@@ -2,6 +2,7 @@
 // countersets. Whatever the bytes claim, results view only them and are no
 // larger than they can hold.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -30,9 +31,9 @@ V1Names NamesOf(const ParsedV1Data& data) {
       add(counters[0].counter_name_title_index, "ID Process");
     }
   }
-  const auto names = V1Names::Read(table);
-  FUZZ_CHECK(names.ok());
-  return *names;
+  V1Names names = V1Names::Read(table);
+  FUZZ_CHECK(names.status().ok());
+  return names;
 }
 
 void CheckInstance(const ParsedV1Data& data, const V1Object& object,
@@ -42,17 +43,35 @@ void CheckInstance(const ParsedV1Data& data, const V1Object& object,
   FUZZ_CHECK(instance.name_size <= size - instance.name_offset);
   FUZZ_CHECK(instance.block_offset <= size);
   FUZZ_CHECK(instance.block_size <= size - instance.block_offset);
+  if (!instance.is_sound()) {
+    FUZZ_CHECK(!object.complete);
+    FUZZ_CHECK(instance.name_size == 0);
+    return;
+  }
   FUZZ_CHECK(instance.block_size >= sizeof(PerfCounterBlock));
   // The block follows the name and its NUL.
   FUZZ_CHECK(instance.name_size == 0 ||
              instance.name_offset + instance.name_size < instance.block_offset);
   const std::string name = data.Utf16Name(object, instance);
-  FUZZ_CHECK(name.size() <= 2 * size);
+  FUZZ_CHECK(name.size() <= 2 * std::min<size_t>(size, kMaxV1NameLength));
   // A NUL ends a name.
   for (size_t i = 0; i + 2 <= name.size(); i += 2) {
     FUZZ_CHECK(name[i] != 0 || name[i + 1] != 0);
   }
-  FUZZ_CHECK(data.Utf16FullName(object, instance).size() <= 4 * size + 2);
+  FUZZ_CHECK(data.Utf16FullName(object, instance).size() <=
+             4 * std::min<size_t>(size, kMaxV1NameLength) + 2);
+}
+
+// The definitions of a complete object are inside all its blocks.
+void CheckDefinitions(const ParsedV1Data& data, const V1Object& object) {
+  for (const PerfCounterDefinition& counter : data.Counters(object)) {
+    if (counter.counter_size == 0) continue;
+    FUZZ_CHECK(counter.counter_offset >= sizeof(PerfCounterBlock));
+    for (const V1Instance& instance : data.Instances(object)) {
+      FUZZ_CHECK(uint64_t{counter.counter_offset} + counter.counter_size <=
+                 instance.block_size);
+    }
+  }
 }
 
 // Values are inside the block of their instance.
@@ -62,6 +81,7 @@ void CheckInside(const ParsedV1Data& data, const V1Object& object,
   const bool is_second = id >= kV1SecondValue;
   const auto& definition =
       data.Counters(object)[is_second ? id - kV1SecondValue : id];
+  FUZZ_CHECK(definition.counter_offset >= sizeof(PerfCounterBlock));
   FUZZ_CHECK(uint64_t{definition.counter_offset} + size +
                  (is_second ? sizeof(uint64_t) : 0) <=
              instance.block_size);
@@ -69,6 +89,7 @@ void CheckInside(const ParsedV1Data& data, const V1Object& object,
 
 void CheckObject(const ParsedV1Data& data, const V1Object& object,
                  const V1Names& names) {
+  FUZZ_CHECK(object.header.num_instances >= kNoInstances);
   const auto registration = V1Registration(data, object, names, V1Names());
   if (registration.ok()) {
     // At most a second value for each counter, and the object's clock.
@@ -81,8 +102,8 @@ void CheckObject(const ParsedV1Data& data, const V1Object& object,
                    registration->FindCounter(link) != nullptr);
       }
     }
+    FUZZ_CHECK(V1ShapeOf(data, object).Matches(data, object));
     const V1Values values(data, object, *registration);
-    FUZZ_CHECK(values.MatchesRegistration());
     for (const V1Instance& instance : data.Instances(object)) {
       values.InstanceId(instance);
       for (const CounterRegistration& counter : registration->counters) {
@@ -101,6 +122,7 @@ void CheckObject(const ParsedV1Data& data, const V1Object& object,
   }
   if (object.complete) {
     FUZZ_CHECK(data.Counters(object).size() == object.header.num_counters);
+    CheckDefinitions(data, object);
   }
 }
 
@@ -119,6 +141,11 @@ void CheckData(absl::string_view bytes) {
   if (data.has_header && data.defect_count == 0) {
     FUZZ_CHECK(data.objects.size() == data.header.num_object_types);
   }
+  for (const V1Object& object : data.objects) {
+    const V1Object* first =
+        data.FindObject(object.header.object_name_title_index);
+    FUZZ_CHECK(first != nullptr && first <= &object);
+  }
   // Values are read for each pair of instance and counter: that many may take
   // long, which is not the reader's cost.
   if (data.counters.size() * data.instances.size() > 1024) return;
@@ -135,8 +162,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const absl::string_view bytes(reinterpret_cast<const char*>(data) + 1,
                                 size - 1);
   if (data[0] % 4 == 0) {
-    const auto names = V1Names::Read(bytes);
-    FUZZ_CHECK(!names.ok() || names->all().size() * 6 <= bytes.size());
+    FUZZ_CHECK(V1Names::Read(bytes).all().size() * 6 <= bytes.size());
   } else {
     CheckData(bytes);
   }

@@ -144,6 +144,8 @@ TEST(Defect, NamesStructureFieldOffsetValueAndLimit) {
       {kTooSmall, "offset 48: A.b is 7, it must be at least 9"},
       {kTooLarge, "offset 48: A.b is 7, it must be at most 9"},
       {kUnknown, "offset 48: A.b is 7, which is unknown"},
+      {kNegative, "offset 48: A.b is 7, it must be at least 9"},
+      {kContradicted, "offset 48: A.b is 7, but the type says 9"},
       {kUnterminated, "offset 48: A.b has no NUL within its 9 bytes"},
       {Defect::Problem::kUnaligned,
        "offset 48: A.b is 7, which is no multiple of 9"},

@@ -35,6 +35,34 @@ constexpr Clocks kClocks = {.perf_time_stamp = testing::kBlockTimeStamp,
                             .perf_time_100nsec = testing::kBlockTime,
                             .perf_freq = testing::kBlockFreq};
 
+// What was written of a failed result is no longer there.
+TEST(BlockWriter, ReplacesResultsThatFail) {
+  std::string failed;
+  std::string expected;
+  const auto write = [](std::string* bytes, bool begin) {
+    BlockWriter writer(kClocks, bytes);
+    writer.BeginResult(HeaderType::kSingleCounter);
+    writer.AddValue64(1);
+    writer.EndResult();
+    if (begin) {
+      writer.BeginResult(HeaderType::kCounterset, {7});
+      writer.BeginInstance(Utf16FromUtf8("C:"), 3);
+      writer.AddValue64(2);
+      EXPECT_EQ(writer.size(), bytes->size());
+      writer.FailResult(kErrorInvalidData);
+    } else {
+      writer.AddErrorReturn(kErrorInvalidData);
+    }
+    writer.BeginResult(HeaderType::kSingleCounter);
+    writer.AddValue64(3);
+    writer.EndResult();
+    writer.Finish();
+  };
+  write(&failed, true);
+  write(&expected, false);
+  EXPECT_EQ(failed, expected);
+}
+
 TEST(BlockWriter, WritesABlockByteByByte) {
   std::string bytes = "what was there before";
   BlockWriter writer(kClocks, &bytes);

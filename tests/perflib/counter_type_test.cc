@@ -1,6 +1,7 @@
 #include "perflib/counter_type.h"
 
 #include <set>
+#include <vector>
 
 #include "tests/support/status_matchers.h"
 
@@ -156,6 +157,17 @@ TEST(CounterType, TestsAllBitsOfTheSubtypeForABase) {
   EXPECT_FALSE(IsBaseType(0x00030000));  // of type NUMBER
   EXPECT_FALSE(IsBaseType(0x00030800));  // of type TEXT
   EXPECT_TRUE(IsBaseType(0x40030404));   // unknown, but a base
+}
+
+TEST(CounterType, KnowsMultiTimers) {
+  std::vector<absl::string_view> names;
+  for (const CounterTypeInfo& info : AllCounterTypes()) {
+    if (IsMultiTimer(info.type)) names.push_back(info.name);
+  }
+  EXPECT_THAT(names, ::testing::UnorderedElementsAre(
+                         "PERF_COUNTER_MULTI_TIMER", "PERF_100NSEC_MULTI_TIMER",
+                         "PERF_COUNTER_MULTI_TIMER_INV",
+                         "PERF_100NSEC_MULTI_TIMER_INV"));
 }
 
 TEST(CounterType, TakesTheSuffixOfAnUnknownTypeFromItsBits) {

@@ -23,6 +23,7 @@ struct V1CounterBytes {
   uint32_t size = 8;  // of the value; 12: a multi timer with its second value
   uint32_t help_index = 0;
   int32_t scale = 0;
+  uint32_t detail_level = 100;
 };
 
 // PERF_INSTANCE_DEFINITION and its PERF_COUNTER_BLOCK
@@ -44,6 +45,7 @@ struct V1ObjectBytes {
   uint32_t code_page = 0;
   int64_t perf_time = 0;
   int64_t perf_freq = 0;
+  uint32_t detail_level = 100;
 };
 
 struct V1Clocks {
@@ -112,7 +114,7 @@ inline std::string MakeV1Object(const V1ObjectBytes& object) {
         .U32(counter.help_index)
         .U32(0)
         .U32(static_cast<uint32_t>(counter.scale))
-        .U32(100)
+        .U32(counter.detail_level)
         .U32(counter.type)
         .U32(counter.size)
         .U32(offset);
@@ -138,7 +140,7 @@ inline std::string MakeV1Object(const V1ObjectBytes& object) {
       .U32(0)
       .U32(object.help_index)
       .U32(0)
-      .U32(100)
+      .U32(object.detail_level)
       .U32(static_cast<uint32_t>(object.counters.size()))
       .U32(0)
       .U32(object.has_instances ? static_cast<uint32_t>(object.instances.size())
@@ -153,8 +155,9 @@ inline std::string MakeV1Object(const V1ObjectBytes& object) {
 
 // PERF_DATA_BLOCK with `objects`, which MakeV1Object returns.
 inline std::string V1Data(const V1Clocks& clocks,
-                          const std::vector<std::string>& objects) {
-  const std::string name = Utf16("HOST") + std::string(2, '\0');
+                          const std::vector<std::string>& objects,
+                          const std::string& host = "HOST") {
+  const std::string name = Utf16(host) + std::string(2, '\0');
   const std::string padded = ByteBuilder().Raw(name).PadTo8().Build();
   const uint32_t header = v1::kDataBlockSize + v1::Size(padded);
   std::string all;
@@ -166,6 +169,25 @@ inline std::string V1Data(const V1Clocks& clocks,
   block.U32(0).I64(clocks.perf_time).I64(clocks.perf_freq);
   block.I64(clocks.perf_time_100nsec).U32(v1::Size(name));
   return block.U32(v1::kDataBlockSize).Raw(padded).Raw(all).Build();
+}
+
+// What Wine 8.0 returns: objects begin at HeaderLength + 88, and
+// TotalByteLength leaves these 88 bytes out. `gap` fills them.
+inline std::string WineV1Data(const std::vector<std::string>& objects,
+                              char gap) {
+  std::string bytes = V1Data({1, 2, 3}, objects, "box");
+  constexpr size_t kWineHeader = 96;
+  if (!objects.empty()) {
+    bytes.insert(kWineHeader, std::string(v1::kDataBlockSize, gap));
+  }
+  return bytes;
+}
+
+// The value "Counter 009" of Wine.
+inline std::string WineV1NameTable() {
+  const std::string nul(2, '\0');
+  return Utf16("1") + nul + Utf16("1847") + nul + Utf16("1846") + nul +
+         Utf16("End Marker") + nul + nul;
 }
 
 // The value "Counter 009": a REG_MULTI_SZ.

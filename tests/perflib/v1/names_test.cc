@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "tests/support/byte_builder.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/v1_bytes.h"
@@ -19,9 +21,9 @@ using testing::Utf16;
 using testing::V1NameTable;
 
 TEST(V1NamesTest, ReadsPairs) {
-  ASSERT_OK_AND_ASSIGN(
-      const V1Names names,
-      V1Names::Read(V1NameTable({{2, "System"}, {4, "Memory"}, {6, "Größe"}})));
+  const V1Names names =
+      V1Names::Read(V1NameTable({{2, "System"}, {4, "Memory"}, {6, "Größe"}}));
+  EXPECT_OK(names.status());
   EXPECT_THAT(names.all(), ElementsAre(Pair(2, "System"), Pair(4, "Memory"),
                                        Pair(6, "Größe")));
   EXPECT_EQ(names.Find(4), "Memory");
@@ -30,30 +32,54 @@ TEST(V1NamesTest, ReadsPairs) {
 }
 
 TEST(V1NamesTest, LeavesOutWhatIsNoPair) {
-  const std::string nul(2, '\0');
-  ASSERT_OK_AND_ASSIGN(
-      const V1Names names,
-      V1Names::Read(Utf16("x") + nul + Utf16("no index") + nul + Utf16("4") +
-                    nul + Utf16("Memory") + nul + Utf16("4") + nul +
-                    Utf16("again") + nul + Utf16("99999999999") + nul +
-                    Utf16("too large") + nul + nul + Utf16("6") + nul +
-                    Utf16("behind the end") + nul));
+  std::string bytes;
+  for (const char* text : {"x",
+                           "no index",
+                           "4",
+                           "Memory",
+                           "4",
+                           "again",
+                           "99999999999",
+                           "too large",
+                           " 6",
+                           "space",
+                           "+8",
+                           "sign",
+                           "-10",
+                           "negative",
+                           "12 ",
+                           "space",
+                           "0x1",
+                           "hexadecimal",
+                           "",
+                           "14",
+                           "behind the end"}) {
+    bytes += Utf16(text) + std::string(2, '\0');
+  }
+  const V1Names names = V1Names::Read(bytes);
+  EXPECT_OK(names.status());
   EXPECT_THAT(names.all(), ElementsAre(Pair(4, "Memory")));
 }
 
 TEST(V1NamesTest, ReadsEmptyTables) {
-  ASSERT_OK_AND_ASSIGN(const V1Names none, V1Names::Read(""));
+  const V1Names none = V1Names::Read("");
+  EXPECT_OK(none.status());
   EXPECT_THAT(none.all(), IsEmpty());
 }
 
-TEST(V1NamesTest, RejectsTextsWithoutNul) {
-  EXPECT_THAT(V1Names::Read(Utf16("4")),
+TEST(V1NamesTest, ATextWithoutNulEndsTheTable) {
+  EXPECT_THAT(V1Names::Read(Utf16("4")).status(),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("offset 0: a text of the name table")));
-  const std::string bytes = V1NameTable({{2, "System"}});
-  for (size_t size = 1; size + 2 < bytes.size(); ++size) {
-    const auto names = V1Names::Read(bytes.substr(0, size));
-    EXPECT_THAT(names.value_or(V1Names()).all(), IsEmpty()) << size;
+                       "offset 0: a text of the name table has no NUL within "
+                       "its 2 bytes"));
+  const std::string first = V1NameTable({{2, "System"}});
+  const std::string bytes = V1NameTable({{2, "System"}, {4, "Memory"}});
+  // Cut inside the pair of Memory, after the end of System's.
+  for (size_t size = first.size() - 1; size + 2 < bytes.size(); ++size) {
+    const V1Names names = V1Names::Read(bytes.substr(0, size));
+    EXPECT_THAT(names.status(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                         HasSubstr("has no NUL")));
+    EXPECT_THAT(names.all(), ElementsAre(Pair(2, "System"))) << size;
   }
 }
 

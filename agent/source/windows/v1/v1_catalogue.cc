@@ -54,6 +54,17 @@ V1Counterset UnderTheNameOfProcessV2(V1Counterset process) {
 
 }  // namespace
 
+const V1Object* FindSoundObject(const ParsedV1Data& data,
+                                const V1Counterset& counterset,
+                                uint32_t* error) {
+  const V1Object* object = data.FindObject(counterset.shape.object_index);
+  if (object != nullptr && object->complete) return object;
+  // An absent object may be there, behind bytes whose sizes are wrong.
+  *error = data.defect_count > 0 ? perflib::kErrorInvalidData
+                                 : perflib::kErrorNoData;
+  return nullptr;
+}
+
 absl::Status V1Catalogue::List(PerformanceData* data) {
   RETURN_IF_ERROR(ReadNames(data));
   Countersets found;
@@ -65,6 +76,11 @@ absl::Status V1Catalogue::List(PerformanceData* data) {
     ListParts(data, &found, &problems);
   }
   absl::MutexLock lock(&mutex_);
+  if (!names_.status().ok()) {
+    problems.push_back(absl::StrCat(
+        "PerfLib V1 has corrupt names, which \"lodctr /R\" mends: ",
+        names_.status().message()));
+  }
   // A counterset that cannot be read now stays: its service may start again,
   // and its queries say why they fail.
   for (const auto& [guid, known] : countersets_) {
@@ -82,13 +98,14 @@ absl::Status V1Catalogue::ReadNames(PerformanceData* data) {
     absl::MutexLock lock(&mutex_);
     if (bytes == name_bytes_) return absl::OkStatus();
   }
-  ASSIGN_OR_RETURN(V1Names names, V1Names::Read(bytes));
+  V1Names names = V1Names::Read(bytes);
+  if (names.all().empty()) RETURN_IF_ERROR(names.status());
   // Without help texts, the counters are still useful.
   std::string help_bytes;
   absl::Status has_help = data->Query("Help 009", &help_bytes);
   if (!has_help.ok()) has_help = data->Query("Explain 009", &help_bytes);
   V1Names help;
-  if (has_help.ok()) help = V1Names::Read(help_bytes).value_or(V1Names());
+  if (has_help.ok()) help = V1Names::Read(help_bytes);
   absl::MutexLock lock(&mutex_);
   name_bytes_ = std::move(bytes);
   names_ = std::move(names);
@@ -176,7 +193,7 @@ void V1Catalogue::FindCandidates(std::set<uint32_t>* named,
     }
   }
   for (const auto& [guid, counterset] : countersets_) {
-    named->insert(counterset->object_index);
+    named->insert(counterset->shape.object_index);
   }
   for (const auto& [index, text] : names_.all()) {
     if (names.contains(absl::AsciiStrToLower(text)) ||
@@ -217,9 +234,8 @@ void V1Catalogue::AddObject(const ParsedV1Data& data, const V1Object& object,
         perflib::V1Registration(data, object, NamesWith(object), help_);
   }
   if (!registration.ok()) return;
-  V1Counterset counterset = {
-      .registration = *std::move(registration),
-      .object_index = object.header.object_name_title_index};
+  V1Counterset counterset = {.registration = *std::move(registration),
+                             .shape = perflib::V1ShapeOf(data, object)};
   const auto add = [&](V1Counterset added) {
     const perflib::Guid guid = added.registration.guid;
     found->try_emplace(guid,
@@ -233,7 +249,7 @@ void V1Catalogue::AddObject(const ParsedV1Data& data, const V1Object& object,
 
 // An index may be given to another name.
 bool V1Catalogue::HasItsName(const V1Counterset& counterset) const {
-  const uint32_t index = counterset.object_index;
+  const uint32_t index = counterset.shape.object_index;
   const std::string& name = counterset.registration.name;
   if (names_.Find(index).empty()) return name == NameOfUnnamed(index);
   return absl::EqualsIgnoreCase(names_.Find(index),
@@ -247,7 +263,7 @@ perflib::V1Names V1Catalogue::NamesWith(const V1Object& unnamed) const {
   const std::string nul(sizeof(char16_t), '\0');
   absl::StrAppend(&bytes, perflib::Utf16FromUtf8(absl::StrCat(index)), nul,
                   perflib::Utf16FromUtf8(NameOfUnnamed(index)), nul, nul);
-  return V1Names::Read(bytes).value_or(V1Names());
+  return V1Names::Read(bytes);
 }
 
 bool V1Catalogue::Want(const std::vector<std::string>& countersets) {
@@ -278,11 +294,19 @@ std::shared_ptr<const V1Counterset> V1Catalogue::Find(
   return found == countersets_.end() ? nullptr : found->second;
 }
 
-void V1Catalogue::Update(const ParsedV1Data& data, const V1Object& object) {
+absl::Status V1Catalogue::Update(PerformanceData* data,
+                                 const ParsedV1Data& parsed,
+                                 const V1Object& object) {
+  RETURN_IF_ERROR(ReadNames(data));
   absl::MutexLock lock(&mutex_);
+  std::erase_if(countersets_, [&](const auto& entry) {
+    return entry.second->shape.object_index ==
+           object.header.object_name_title_index;
+  });
   Countersets updated;
-  AddObject(data, object, &updated);
+  AddObject(parsed, object, &updated);
   for (auto& [guid, counterset] : updated) countersets_[guid] = counterset;
+  return absl::OkStatus();
 }
 
 }  // namespace fleetperf::agent

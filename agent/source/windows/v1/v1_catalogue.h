@@ -19,6 +19,7 @@
 #include "agent/source/windows/v1/performance_data.h"
 #include "base/logging.h"
 #include "perflib/registration.h"
+#include "perflib/v1/counterset.h"
 #include "perflib/v1/data_reader.h"
 #include "perflib/v1/names.h"
 
@@ -27,11 +28,18 @@ namespace fleetperf::agent {
 // A counterset and its object.
 struct V1Counterset {
   perflib::CountersetRegistration registration;
-  uint32_t object_index = 0;  // the title index of the object
+  perflib::V1Shape shape;  // of the object
   // The counterset is Process under the name of Process V2, whose instances are
   // called name:pid.
   bool is_process_v2 = false;
 };
+
+// Returns the counterset's object if it is sound to its end. Otherwise returns
+// null and sets `*error` to ERROR_INVALID_DATA, or to ERROR_NO_DATA if the
+// object is absent from sound data.
+const perflib::V1Object* FindSoundObject(const perflib::ParsedV1Data& data,
+                                         const V1Counterset& counterset,
+                                         uint32_t* error);
 
 // Thread-safe.
 class V1Catalogue {
@@ -55,7 +63,8 @@ class V1Catalogue {
   // whether any is new.
   bool Want(const std::vector<std::string>& countersets);
 
-  // Returns the problems of the last List: objects that could not be read.
+  // Returns the problems of the last List: objects that could not be read, and
+  // names that are not readable to their end.
   std::vector<std::string> problems() const;
 
   // Returns all countersets, by GUID.
@@ -64,9 +73,12 @@ class V1Catalogue {
   // Returns null if there is no such counterset.
   std::shared_ptr<const V1Counterset> Find(const perflib::Guid& guid) const;
 
-  // Replaces the countersets of an object whose counters have changed.
-  void Update(const perflib::ParsedV1Data& data,
-              const perflib::V1Object& object);
+  // Replaces the countersets of an object that does not match their shape.
+  // Reads the names first, because its title indexes may have another meaning
+  // now.
+  absl::Status Update(PerformanceData* data,
+                      const perflib::ParsedV1Data& parsed,
+                      const perflib::V1Object& object);
 
  private:
   using Countersets =

@@ -19,7 +19,8 @@ using perflib::V1Instance;
 using perflib::V1Object;
 using perflib::V1Value;
 
-constexpr uint32_t kErrorInvalidData = 13;
+constexpr size_t kMaxGrowth = 16;
+constexpr size_t kLeastLimit = 64 << 10;
 
 void AddValue(const V1Value& value, perflib::BlockWriter* writer) {
   switch (value.size) {
@@ -33,6 +34,10 @@ void AddValue(const V1Value& value, perflib::BlockWriter* writer) {
 }
 
 }  // namespace
+
+size_t V1ResultLimit(const V1Object& object) {
+  return kMaxGrowth * object.header.total_byte_length + kLeastLimit;
+}
 
 std::string V1InstanceName(const V1Counterset& counterset,
                            const perflib::ParsedV1Data& data,
@@ -112,7 +117,7 @@ uint32_t V1QueryHandle::Add(const CounterIdentifier& identifier) {
 std::string V1QueryHandle::Value() const {
   std::set<uint32_t> indexes;
   for (const Query& query : queries_) {
-    indexes.insert(query.counterset->object_index);
+    indexes.insert(query.counterset->shape.object_index);
   }
   return absl::StrJoin(indexes, " ");
 }
@@ -129,16 +134,30 @@ absl::Status V1QueryHandle::QueryCounterData(std::string* block) {
   }
   if (!parsed_.has_header) return parsed_.defects.front().ToStatus();
   perflib::BlockWriter writer(parsed_.clocks(), block);
-  for (const Query& query : queries_) WriteResult(query, &writer);
+  for (Query& query : queries_) WriteResult(&query, &writer);
   writer.Finish();
   return absl::OkStatus();
 }
 
-void V1QueryHandle::WriteResult(const Query& query,
-                                perflib::BlockWriter* writer) {
+void V1QueryHandle::WriteResult(Query* query, perflib::BlockWriter* writer) {
   uint32_t error = perflib::kErrorSuccess;
   const V1Object* object = FindObject(query, &error);
   if (object == nullptr) return writer->AddErrorReturn(error);
+  const size_t limit =
+      std::min(V1ResultLimit(*object),
+               kMaxV1Block - std::min(kMaxV1Block, writer->size()));
+  BeginResult(*query, writer);
+  if (WriteRows(*query, *object, limit, writer)) return writer->EndResult();
+  const std::string& name = query->counterset->registration.name;
+  log_.Warn(name, absl::StrCat("PerfLib V1: the rows of \"", name,
+                               "\" have more than the ", limit,
+                               " bytes that its object of ",
+                               object->header.total_byte_length, " may have"));
+  writer->FailResult(perflib::kErrorInvalidData);
+}
+
+void V1QueryHandle::BeginResult(const Query& query,
+                                perflib::BlockWriter* writer) {
   const bool all_counters =
       query.identifier.counter_id == perflib::kWildcardCounter;
   if (query.instance.has_value()) {
@@ -150,47 +169,43 @@ void V1QueryHandle::WriteResult(const Query& query,
                                      : HeaderType::kSingleCounter,
                         query.counter_ids);
   }
-  WriteRows(query, *object, writer);
-  writer->EndResult();
 }
 
-const V1Object* V1QueryHandle::FindObject(const Query& query, uint32_t* error) {
-  const V1Object* object = parsed_.FindObject(query.counterset->object_index);
+const V1Object* V1QueryHandle::FindObject(Query* query, uint32_t* error) {
+  const V1Object* object = FindSoundObject(parsed_, *query->counterset, error);
+  if (object == nullptr || query->counterset->shape.Matches(parsed_, *object)) {
+    return object;
+  }
+  // The collection reads the registration again and opens a new handle.
+  if (!std::exchange(query->is_outdated, true)) {
+    const absl::Status updated =
+        catalogue_->Update(data_.get(), parsed_, *object);
+    if (!updated.ok()) log_.Warn("names", std::string(updated.message()));
+  }
   *error = perflib::kErrorNoData;
-  if (object == nullptr) {
-    // It may be there, behind bytes whose sizes are wrong.
-    if (parsed_.defect_count > 0) *error = kErrorInvalidData;
-    return nullptr;
-  }
-  if (!object->complete) {
-    *error = kErrorInvalidData;
-    return nullptr;
-  }
-  const perflib::V1Values values(parsed_, *object,
-                                 query.counterset->registration);
-  if (!values.MatchesRegistration()) {
-    // The collection reads the registration again and opens a new handle.
-    catalogue_->Update(parsed_, *object);
-    return nullptr;
-  }
-  return object;
+  return nullptr;
 }
 
-void V1QueryHandle::WriteRows(const Query& query, const V1Object& object,
+bool V1QueryHandle::WriteRows(const Query& query, const V1Object& object,
+                              size_t limit,
                               perflib::BlockWriter* writer) const {
   const perflib::V1Values values(parsed_, object,
                                  query.counterset->registration);
   const bool all = query.identifier.instance == perflib::kWildcardInstance;
+  const size_t start = writer->size();
+  size_t passed_over = 0;  // bytes of names
   for (const V1Instance& instance : parsed_.Instances(object)) {
+    if (writer->size() - start + passed_over > limit) return false;
     if (query.instance.has_value()) {
       const uint32_t id = values.InstanceId(instance);
       const std::string name =
           V1InstanceName(*query.counterset, parsed_, object, instance, id);
-      if (!all && !query.instance->Matches(perflib::Utf8FromUtf16(name))) {
-        continue;
-      }
-      if (query.identifier.instance_id != perflib::kWildcardInstanceId &&
-          query.identifier.instance_id != id) {
+      const bool selected =
+          (all || query.instance->Matches(perflib::Utf8FromUtf16(name))) &&
+          (query.identifier.instance_id == perflib::kWildcardInstanceId ||
+           query.identifier.instance_id == id);
+      if (!selected) {
+        passed_over += name.size();
         continue;
       }
       writer->BeginInstance(name, id);
@@ -199,6 +214,7 @@ void V1QueryHandle::WriteRows(const Query& query, const V1Object& object,
       AddValue(values.Get(instance, counter_id), writer);
     }
   }
+  return writer->size() - start + passed_over <= limit;
 }
 
 }  // namespace fleetperf::agent

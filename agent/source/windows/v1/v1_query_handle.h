@@ -3,6 +3,7 @@
 #ifndef FLEETPERF_AGENT_SOURCE_WINDOWS_V1_V1_QUERY_HANDLE_H_
 #define FLEETPERF_AGENT_SOURCE_WINDOWS_V1_V1_QUERY_HANDLE_H_
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,7 +22,8 @@ namespace fleetperf::agent {
 // Reads the objects of all its queries at once, by their indexes, and no other.
 // Its blocks have the clocks of that read. An object that is absent, changed or
 // not sound to its end is an error return, with ERROR_NO_DATA or
-// ERROR_INVALID_DATA; defects are logged. Thread-compatible.
+// ERROR_INVALID_DATA; so is a result that exceeds V1ResultLimit or takes its
+// block beyond kMaxV1Block. Defects are logged. Thread-compatible.
 class V1QueryHandle : public QueryHandle {
  public:
   V1QueryHandle(std::shared_ptr<V1Catalogue> catalogue,
@@ -41,6 +43,7 @@ class V1QueryHandle : public QueryHandle {
     std::shared_ptr<const V1Counterset> counterset;
     std::optional<perflib::Pattern> instance;  // unset: no instances
     std::vector<uint32_t> counter_ids;
+    bool is_outdated = false;  // the object has not the counterset's shape
   };
 
   uint32_t Add(const perflib::CounterIdentifier& identifier);
@@ -48,11 +51,14 @@ class V1QueryHandle : public QueryHandle {
       const perflib::CounterIdentifier& identifier);
   // The value to read: the indexes of the objects.
   std::string Value() const;
-  void WriteResult(const Query& query, perflib::BlockWriter* writer);
+  void WriteResult(Query* query, perflib::BlockWriter* writer);
   // Returns the object, or null and why it has no result.
-  const perflib::V1Object* FindObject(const Query& query, uint32_t* error);
-  void WriteRows(const Query& query, const perflib::V1Object& object,
-                 perflib::BlockWriter* writer) const;
+  const perflib::V1Object* FindObject(Query* query, uint32_t* error);
+  static void BeginResult(const Query& query, perflib::BlockWriter* writer);
+  // Returns false if the limit is exceeded. Names of instances that the query
+  // does not select count too, because they cost as much time.
+  bool WriteRows(const Query& query, const perflib::V1Object& object,
+                 size_t limit, perflib::BlockWriter* writer) const;
 
   const std::shared_ptr<V1Catalogue> catalogue_;
   const std::unique_ptr<PerformanceData> data_;
@@ -61,6 +67,15 @@ class V1QueryHandle : public QueryHandle {
   perflib::ParsedV1Data parsed_;
   LogOncePerCause log_;
 };
+
+// The largest block, whatever the number of queries. Sizes in it are u32.
+inline constexpr size_t kMaxV1Block = size_t{1} << 30;
+
+// Returns the largest result of a query of this object, in bytes: 16 for each
+// of the object, and 64 KiB. Sound objects need fewer: a value of 4 bytes
+// becomes one of 16. But definitions may overlap, and many small instances may
+// name one parent, so results are not linear in the object by themselves.
+size_t V1ResultLimit(const perflib::V1Object& object);
 
 // Returns the name of an instance of the counterset, in UTF-16.
 std::string V1InstanceName(const V1Counterset& counterset,

@@ -104,6 +104,28 @@ class Lister : public std::enable_shared_from_this<Lister> {
   absl::Duration next_list_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();
 };
 
+absl::StatusOr<std::string> InstancesOf(const V1Counterset& counterset,
+                                        const perflib::ParsedV1Data& data,
+                                        const perflib::V1Object& object) {
+  std::vector<perflib::InstanceName> instances;
+  if (!object.HasInstances()) return perflib::WriteInstanceList(instances);
+  const perflib::V1Values values(data, object, counterset.registration);
+  size_t room = V1ResultLimit(object);
+  for (const perflib::V1Instance& instance : data.Instances(object)) {
+    const uint32_t id = values.InstanceId(instance);
+    std::string name = perflib::Utf8FromUtf16(
+        V1InstanceName(counterset, data, object, instance, id));
+    if (name.size() > room) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the names of the instances of ", counterset.registration.name,
+          " have more than ", V1ResultLimit(object), " bytes"));
+    }
+    room -= name.size();
+    instances.push_back({std::move(name), id});
+  }
+  return perflib::WriteInstanceList(instances);
+}
+
 class V1Source : public Source {
  public:
   V1Source(OpenPerformanceData open, absl::Duration patience,
@@ -143,24 +165,27 @@ class V1Source : public Source {
   absl::StatusOr<std::string> EnumerateCounterSetInstances(
       const Guid& guid) override {
     ASSIGN_OR_RETURN(const auto counterset, Find(guid));
+    const auto source = lister_->Open();
     std::string bytes;
     RETURN_IF_ERROR(
-        lister_->Open()->Query(absl::StrCat(counterset->object_index), &bytes));
+        source->Query(absl::StrCat(counterset->shape.object_index), &bytes));
     perflib::ParsedV1Data data;
     perflib::ReadV1Data(bytes, &data);
-    if (!data.has_header) return data.defects.front().ToStatus();
-    const perflib::V1Object* object = data.FindObject(counterset->object_index);
-    std::vector<perflib::InstanceName> instances;
-    if (object != nullptr && object->HasInstances()) {
-      const perflib::V1Values values(data, *object, counterset->registration);
-      for (const perflib::V1Instance& instance : data.Instances(*object)) {
-        const uint32_t id = values.InstanceId(instance);
-        instances.push_back({perflib::Utf8FromUtf16(V1InstanceName(
-                                 *counterset, data, *object, instance, id)),
-                             id});
-      }
+    uint32_t error = perflib::kErrorNoData;
+    const perflib::V1Object* object =
+        FindSoundObject(data, *counterset, &error);
+    if (object == nullptr && !data.defects.empty()) {
+      return data.defects.front().ToStatus();
     }
-    return perflib::WriteInstanceList(instances);
+    if (object != nullptr && !counterset->shape.Matches(data, *object)) {
+      RETURN_IF_ERROR(
+          lister_->catalogue()->Update(source.get(), data, *object));
+      object = nullptr;
+    }
+    if (object == nullptr) {
+      return StatusFromWin32(error, counterset->registration.name);
+    }
+    return InstancesOf(*counterset, data, *object);
   }
 
   absl::StatusOr<std::unique_ptr<QueryHandle>> OpenQueryHandle() override {

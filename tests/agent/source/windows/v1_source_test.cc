@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -30,6 +31,7 @@
 #include "tests/support/simulated_clock.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_directory.h"
+#include "tests/support/v1_bytes.h"
 
 namespace fleetperf::agent {
 namespace {
@@ -357,7 +359,9 @@ TEST_F(V1SourceTest, AHandleWithoutQueriesReadsNothing) {
 // Any size of an object may lie: its own result fails, and those of objects
 // whose place is certain do not.
 TEST_F(V1SourceTest, LyingObjectsFailAlone) {
-  for (const size_t offset : {4, 8, 32, 40, 64, 144, 160, 164}) {
+  // CounterSize and CounterOffset are at 96 and 100, and at 136 and 140.
+  for (const size_t offset :
+       {4, 8, 32, 40, 64, 96, 100, 136, 140, 144, 160, 164}) {
     json liar = Process();
     liar["corrupt"] =
         json::array({{{"offset", offset}, {"value", 0x7FFFFFFF}}});
@@ -372,7 +376,117 @@ TEST_F(V1SourceTest, LyingObjectsFailAlone) {
     EXPECT_EQ(block_.results[0].type, HeaderType::kErrorReturn) << offset;
     EXPECT_EQ(block_.results[0].status, 13) << offset;  // ERROR_INVALID_DATA
     EXPECT_EQ(Text(1), "4096") << offset;
+    EXPECT_THAT(
+        source->EnumerateCounterSetInstances(kProcessGuid),
+        StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("PERF_")))
+        << offset;
   }
+}
+
+// Data that no script makes.
+class FixedPerformanceData : public PerformanceData {
+ public:
+  FixedPerformanceData(std::string names, std::string objects)
+      : names_(std::move(names)), objects_(std::move(objects)) {}
+
+  absl::Status Query(const std::string& value, std::string* bytes) override {
+    *bytes = value == "Counter 009" ? names_ : objects_;
+    return absl::OkStatus();
+  }
+
+ private:
+  const std::string names_;
+  const std::string objects_;
+};
+
+std::unique_ptr<Source> OpenFixed(const std::string& names,
+                                  const std::string& objects) {
+  return MakeV1Source(
+      [=] { return std::make_unique<FixedPerformanceData>(names, objects); },
+      absl::InfiniteDuration());
+}
+
+// Returns an object whose rows are a hundred times as large as it is, because
+// each instance repeats the long name of its parent, object 2.
+std::string ChildrenOfOneParent() {
+  testing::V1ObjectBytes object = {
+      .name_index = 230,
+      .counters = {{.type = perflib::kPerfCounterRawcount, .size = 4}}};
+  object.instances.assign(10'000, {.parent_index = 2});
+  return testing::MakeV1Object(object);
+}
+
+// The same, because the values of all definitions are the same 4 bytes.
+std::string OverlappingDefinitions() {
+  testing::V1ObjectBytes object = {
+      .name_index = 230,
+      .counters = {{.type = perflib::kPerfCounterRawcount, .size = 4}}};
+  constexpr size_t kCounters = 500;
+  object.counters.resize(kCounters,
+                         {.type = perflib::kPerfCounterRawcount, .size = 0});
+  object.instances.assign(1'000, {.name = "x"});
+  std::string bytes = testing::MakeV1Object(object);
+  for (size_t i = 1; i < kCounters; ++i) {
+    bytes = testing::WithU32(std::move(bytes), 64 + 40 * i + 32, 4);
+    bytes = testing::WithU32(std::move(bytes), 64 + 40 * i + 36, 4);
+  }
+  return bytes;
+}
+
+TEST_F(V1SourceTest, ResultsAreBoundedByTheirObject) {
+  const std::string parent = testing::MakeV1Object(
+      {.name_index = 2, .instances = {{.name = std::string(2000, 'p')}}});
+  const std::string memory = testing::MakeV1Object(
+      {.name_index = 4,
+       .counters = {{.type = perflib::kPerfCounterRawcount, .size = 4}},
+       .instances = {{.values = {4096}}},
+       .has_instances = false});
+  for (const std::string& large :
+       {ChildrenOfOneParent(), OverlappingDefinitions()}) {
+    const auto source = OpenFixed(
+        testing::V1NameTable({{2, "Parent"}, {4, "Memory"}, {230, "Process"}}),
+        testing::V1Data({}, {large, parent, memory}));
+    Names(*source);
+    Read(*Handle(*source, {{.counterset = kProcessGuid, .instance = "*"},
+                           {.counterset = kMemoryGuid}}));
+    EXPECT_EQ(block_.results[0].type, HeaderType::kErrorReturn);
+    EXPECT_EQ(block_.results[0].status, perflib::kErrorInvalidData);
+    EXPECT_EQ(Text(1), "4096");
+    EXPECT_LT(bytes_.size(), 1000);
+  }
+}
+
+// Names that are only compared cost as much time.
+TEST_F(V1SourceTest, ComparedNamesAreBoundedByTheirObject) {
+  const std::string parent = testing::MakeV1Object(
+      {.name_index = 2, .instances = {{.name = std::string(2000, 'p')}}});
+  const auto source =
+      OpenFixed(testing::V1NameTable({{2, "Parent"}, {230, "Process"}}),
+                testing::V1Data({}, {ChildrenOfOneParent(), parent}));
+  Names(*source);
+  Read(*Handle(*source, {{.counterset = kProcessGuid, .instance = "q"}}));
+  EXPECT_EQ(block_.results[0].status, perflib::kErrorInvalidData);
+  EXPECT_THAT(source->EnumerateCounterSetInstances(kProcessGuid),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("the names of the instances of Process have "
+                                 "more than")));
+}
+
+TEST_F(V1SourceTest, CorruptNameTablesAreReadToTheirDefect) {
+  const std::string objects = testing::V1Data(
+      {}, {testing::MakeV1Object(
+              {.name_index = 4,
+               .counters = {{.type = perflib::kPerfCounterBulkCount}},
+               .has_instances = false})});
+  std::string names = testing::V1NameTable({{4, "Memory"}, {6, "Lost"}});
+  names.resize(names.size() - 4);
+  const auto source = OpenFixed(names, objects);
+  EXPECT_THAT(Names(*source), ElementsAre("Memory"));
+  EXPECT_THAT(source->Problems(),
+              ElementsAre(AllOf(HasSubstr("lodctr /R"), HasSubstr("no NUL"))));
+  EXPECT_THAT(OpenFixed("x", objects)->EnumerateCounterSet(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("a text of the name table has no NUL")));
 }
 
 TEST_F(V1SourceTest, ChangedCountersGetANewRegistration) {
@@ -394,6 +508,62 @@ TEST_F(V1SourceTest, ChangedCountersGetANewRegistration) {
             perflib::FindCounterTypeByName("PERF_COUNTER_BULK_COUNT")->type);
   Read(*Handle(*source, {{.counterset = kMemoryGuid}}));
   EXPECT_EQ(Text(0), "4096");
+}
+
+// Equal types are not equal counters.
+TEST_F(V1SourceTest, CountersThatChangePlacesGetANewRegistration) {
+  json memory = Memory();
+  memory["counters"].push_back({{"index", 26},
+                                {"name", "Committed Bytes"},
+                                {"type", "PERF_COUNTER_LARGE_RAWCOUNT"},
+                                {"value", 8192}});
+  PlayObjects({memory});
+  const auto source = Open();
+  Names(*source);
+  const auto handle =
+      Handle(*source, {{.counterset = kMemoryGuid, .counter_id = 0}});
+  Read(*handle);
+  EXPECT_EQ(Text(0), "4096");
+  std::swap(memory["counters"][0], memory["counters"][1]);
+  PlayObjects({memory});
+  for (int i = 0; i < 2; ++i) {
+    Read(*handle);
+    EXPECT_EQ(block_.results[0].status, 232);
+  }
+  // The names are read once, not at each tick.
+  EXPECT_THAT(ScriptedRegistry::Instance().reads(),
+              ElementsAre("4", "counter 009", "4"));
+  const auto names = perflib::ReadStringBuffer(
+      source
+          ->QueryCounterSetRegistrationInfo(
+              kMemoryGuid, RegistrationRequest::kCounterEnglishNames, 0)
+          .value());
+  ASSERT_OK(names);
+  EXPECT_EQ(names->at(0).text, "Committed Bytes");
+  Read(*Handle(*source, {{.counterset = kMemoryGuid, .counter_id = 1}}));
+  EXPECT_EQ(Text(0), "4096");
+}
+
+// After an installation, an index may be that of another object, and names of
+// other counters.
+TEST_F(V1SourceTest, AnIndexMayChangeItsMeaning) {
+  PlayObjects({Memory()});
+  const auto source = Open();
+  Names(*source);
+  const auto handle = Handle(*source, {{.counterset = kMemoryGuid}});
+  json other = Memory();
+  other["name"] = "Other";
+  other["counters"][0]["index"] = 26;
+  other["counters"][0]["name"] = "Number";
+  PlayObjects({other});
+  EXPECT_THAT(source->EnumerateCounterSetInstances(kMemoryGuid),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("232")));
+  Read(*handle);
+  EXPECT_EQ(block_.results[0].status, 232);
+  EXPECT_EQ(NameOf(*source, perflib::V1CountersetGuid("Other")), "Other");
+  EXPECT_THAT(source->QueryCounterSetRegistrationInfo(
+                  kMemoryGuid, RegistrationRequest::kCountersetStruct, 0),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("4200")));
 }
 
 TEST_F(V1SourceTest, ReadsValuesLargerThanTheFirstBuffer) {
