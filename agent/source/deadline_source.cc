@@ -2,13 +2,13 @@
 
 #include <functional>
 #include <map>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "base/detached_thread.h"
 #include "base/status_macros.h"
 #include "base/wakeup.h"
 
@@ -46,7 +46,7 @@ class Worker : public std::enable_shared_from_this<Worker> {
 
   // Starts the thread, which ends after Stop.
   void Start() {
-    std::thread([self = shared_from_this()] { self->Run(); }).detach();
+    RunDetached([self = shared_from_this()] { self->Run(); });
   }
 
   void Stop() {

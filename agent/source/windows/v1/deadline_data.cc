@@ -1,12 +1,12 @@
 #include "agent/source/windows/v1/deadline_data.h"
 
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "base/detached_thread.h"
 #include "base/wakeup.h"
 
 namespace fleetperf::agent {
@@ -74,7 +74,7 @@ class DeadlineData : public PerformanceData {
     }
     if (data_ == nullptr) data_ = open_();
     const auto read = std::make_shared<Read>(data_, hanging_, &clock_);
-    std::thread([read, value] { read->Run(value); }).detach();
+    RunDetached([read, value] { read->Run(value); });
     absl::Status status;
     if (read->Await(timeout_, &status, bytes)) return status;
     data_.reset();

@@ -1,6 +1,5 @@
 #include "agent/source/windows/v1/v1_source.h"
 
-#include <thread>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
@@ -10,6 +9,7 @@
 #include "agent/source/windows/v1/deadline_data.h"
 #include "agent/source/windows/v1/v1_catalogue.h"
 #include "agent/source/windows/v1/v1_query_handle.h"
+#include "base/detached_thread.h"
 #include "base/os_error.h"
 #include "base/status_macros.h"
 #include "base/wakeup.h"
@@ -44,7 +44,7 @@ class Lister : public std::enable_shared_from_this<Lister> {
     absl::MutexLock lock(&mutex_);
     if (!is_listing_ && next_list_ <= clock_.Monotonic()) {
       is_listing_ = true;
-      std::thread([self = shared_from_this()] { self->List(); }).detach();
+      RunDetached([self = shared_from_this()] { self->List(); });
     }
     if (!std::exchange(has_waited_, true)) {
       changed_.Await(&mutex_, patience, [this] {

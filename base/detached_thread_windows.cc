@@ -1,0 +1,34 @@
+#include <windows.h>
+#include <process.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <memory>
+#include <system_error>
+#include <utility>
+
+#include "base/detached_thread.h"
+
+namespace fleetperf {
+namespace {
+
+using Work = std::function<void()>;
+
+unsigned __stdcall Run(void* argument) {
+  const std::unique_ptr<Work> work(static_cast<Work*>(argument));
+  (*work)();
+  return 0;
+}
+
+}  // namespace
+
+void RunDetached(std::function<void()> work) {
+  auto owned = std::make_unique<Work>(std::move(work));
+  const uintptr_t thread =
+      _beginthreadex(nullptr, 0, Run, owned.get(), 0, nullptr);
+  if (thread == 0) throw std::system_error(errno, std::generic_category());
+  owned.release();
+  CloseHandle(reinterpret_cast<HANDLE>(thread));
+}
+
+}  // namespace fleetperf
