@@ -62,6 +62,13 @@ json Memory() {
              {"value", 4096}}}}};
 }
 
+json Objects() {
+  json objects = Memory();
+  objects["index"] = 260;
+  objects["name"] = "Objects";
+  return objects;
+}
+
 json Process() {
   return {{"index", 230},
           {"name", "Process"},
@@ -383,6 +390,24 @@ TEST_F(V1SourceTest, LyingObjectsFailAlone) {
   }
 }
 
+// An object with a wrong length hides those behind it, and none before it.
+TEST_F(V1SourceTest, ALyingLengthHidesTheObjectsBehind) {
+  PlayObjects({Memory(), Process(), Objects()});
+  const auto source = Open();
+  Names(*source);
+  const auto handle =
+      Handle(*source, {{.counterset = kMemoryGuid},
+                       {.counterset = kProcessGuid, .instance = "*"},
+                       {.counterset = perflib::V1CountersetGuid("Objects")}});
+  json liar = Process();
+  liar["corrupt"] = json::array({{{"offset", 0}, {"value", 0x7FFFFFFF}}});
+  PlayObjects({Memory(), liar, Objects()});
+  Read(*handle);
+  EXPECT_EQ(Text(0), "4096");
+  EXPECT_EQ(block_.results[1].status, perflib::kErrorInvalidData);
+  EXPECT_EQ(block_.results[2].status, perflib::kErrorInvalidData);
+}
+
 // Data that no script makes.
 class FixedPerformanceData : public PerformanceData {
  public:
@@ -404,6 +429,66 @@ std::unique_ptr<Source> OpenFixed(const std::string& names,
   return MakeV1Source(
       [=] { return std::make_unique<FixedPerformanceData>(names, objects); },
       absl::InfiniteDuration());
+}
+
+TEST_F(V1SourceTest, InstancesHaveTheirParentsNamesAndTheirIds) {
+  const testing::V1CounterBytes id = {
+      .name_index = 784, .type = perflib::kPerfCounterRawcount, .size = 4};
+  const std::string processes =
+      testing::MakeV1Object({.name_index = 230,
+                             .counters = {id},
+                             .instances = {{.name = "cmd", .values = {100}},
+                                           {.name = "svc", .values = {200}}}});
+  testing::V1CounterBytes thread_id = id;
+  thread_id.name_index = 804;
+  const std::string threads = testing::MakeV1Object(
+      {.name_index = 232,
+       .counters = {thread_id},
+       .instances = {{.name = "0", .values = {11}, .parent_index = 230},
+                     {.name = "0",
+                      .values = {12},
+                      .parent_index = 230,
+                      .parent_position = 1},
+                     // A parent that ended after its thread was listed.
+                     {.name = "0",
+                      .values = {13},
+                      .parent_index = 230,
+                      .parent_position = 2}}});
+  // Instances with the same name, of which only some have an id.
+  const std::string disks = testing::MakeV1Object(
+      {.name_index = 236,
+       .counters = {{.name_index = 408,
+                     .type = perflib::kPerfCounterLargeRawcount}},
+       .instances = {{.name = "disk", .values = {1}},
+                     {.name = "disk", .values = {2}},
+                     {.name = "disk", .values = {3}, .unique_id = 7}}});
+  const auto source =
+      OpenFixed(testing::V1NameTable({{230, "Process"},
+                                      {232, "Thread"},
+                                      {236, "LogicalDisk"},
+                                      {408, "Free Megabytes"},
+                                      {784, "ID Process"},
+                                      {804, "ID Thread"}}),
+                testing::V1Data({}, {processes, threads, disks}));
+  Names(*source);
+  const Guid thread_guid = perflib::V1CountersetGuid("Thread");
+  Read(
+      *Handle(*source, {{.counterset = thread_guid, .instance = "*"},
+                        {.counterset = thread_guid, .instance = "svc/0"},
+                        {.counterset = perflib::V1CountersetGuid("LogicalDisk"),
+                         .instance = "*"},
+                        {.counterset = perflib::V1CountersetGuid("LogicalDisk"),
+                         .instance = "*",
+                         .instance_id = 7}}));
+  EXPECT_EQ(Text(0), "cmd/0:11=11 svc/0:12=12 0:13=13");
+  EXPECT_EQ(Text(1), "svc/0:12=12");
+  EXPECT_EQ(Text(2), "disk:0=1 disk:0=2 disk:7=3");
+  EXPECT_EQ(Text(3), "disk:7=3");
+  EXPECT_THAT(*perflib::ReadInstanceList(
+                  source->EnumerateCounterSetInstances(thread_guid).value()),
+              ElementsAre(perflib::InstanceName{"cmd/0", 11},
+                          perflib::InstanceName{"svc/0", 12},
+                          perflib::InstanceName{"0", 13}));
 }
 
 // Returns an object whose rows are a hundred times as large as it is, because
