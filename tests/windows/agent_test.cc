@@ -381,14 +381,15 @@ TEST_F(WindowsAgentTest, ReportsMissingPerfLibAndStaysConnected) {
 TEST_F(WindowsAgentTest, CheckReportsCountersetsAndProblems) {
   const std::string config = deployment_.WriteAgentConfig(
       "win-1", {"db1"},
-      absl::StrCat(
-          InstallPerfLib(
-              {{"", {{"countersets", {ProcessorInformationJson({"0,0"})}}}}}),
-          "queries:\n"
-          "  - counterset: Processor Information\n"
-          "  - counterset: Procesor Information\n"
-          "  - counterset: Numbers\n"
-          "    machines: [db1]\n"));
+      absl::StrCat(InstallPerfLib(
+                       {{"",
+                         {{"countersets", {ProcessorInformationJson({"0,0"})}},
+                          {"v1", json::array({V1Gauge(1000, "Other")})}}}}),
+                   "queries:\n"
+                   "  - counterset: Processor Information\n"
+                   "  - counterset: Procesor Information\n"
+                   "  - counterset: Numbers\n"
+                   "    machines: [db1]\n"));
   const WineMachine::Output checked =
       wine_.Run({kAgent, "check", "--config", config});
   EXPECT_EQ(checked.status, 1);

@@ -93,7 +93,14 @@ absl::Status V1Catalogue::List(PerformanceData* data) {
 
 absl::Status V1Catalogue::ReadNames(PerformanceData* data) {
   std::string bytes;
-  RETURN_IF_ERROR(ReadNameBytes(data, &bytes));
+  const absl::Status read = ReadNameBytes(data, &bytes);
+  if (absl::IsNotFound(read)) {
+    return absl::NotFoundError(absl::StrCat(
+        "PerfLib V1 has no names (value \"Counter 009\"), which \"lodctr "
+        "/R\" mends: ",
+        read.message()));
+  }
+  RETURN_IF_ERROR(read);
   {
     absl::MutexLock lock(&mutex_);
     if (bytes == name_bytes_) return absl::OkStatus();

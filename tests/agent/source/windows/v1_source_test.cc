@@ -557,6 +557,15 @@ TEST_F(V1SourceTest, ComparedNamesAreBoundedByTheirObject) {
                                  "more than")));
 }
 
+TEST_F(V1SourceTest, AMissingNameTableIsNamed) {
+  Play({{"", json::object()}});
+  const auto source = Open();
+  EXPECT_THAT(source->EnumerateCounterSet(),
+              StatusIs(absl::StatusCode::kNotFound,
+                       AllOf(HasSubstr("Counter 009"), HasSubstr("lodctr /R"),
+                             HasSubstr("ERROR_FILE_NOT_FOUND"))));
+}
+
 TEST_F(V1SourceTest, CorruptNameTablesAreReadToTheirDefect) {
   const std::string objects = testing::V1Data(
       {}, {testing::MakeV1Object(
