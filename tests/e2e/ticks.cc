@@ -69,9 +69,9 @@ Stored ReadStored(const Deployment& deployment, const std::string& machine,
   for (const absl::string_view line : absl::StrSplit(raw.output, '\n')) {
     if (line.empty()) continue;
     const auto sample = nlohmann::json::parse(line);
-    if (sample["perf_time_100ns"].is_null()) continue;  // no samples yet
+    if (!sample.contains("perf_time_100ns")) continue;  // no samples yet
     const int64_t time =
-        std::stoll(sample["perf_time_100ns"].get<std::string>());
+        std::stoll(sample.at("perf_time_100ns").get<std::string>());
     if (!stored.ticks.insert(time).second) stored.repeated.push_back(time);
   }
   const Result machines = deployment.Fleetperf(
