@@ -42,8 +42,8 @@ inline constexpr uint32_t kV1ObjectFreq = 0x2000'0001;
 // "fleetperf PerfLib V1 " and the name in lower case (ASCII only).
 Guid V1CountersetGuid(absl::string_view english_name);
 
-// What the ids of a registration stand for. Title indexes are those of one
-// machine.
+// The counters that the ids of a registration stand for. Title indexes are
+// those of one machine.
 struct V1Shape {
   struct Counter {
     uint32_t name_index = 0;

@@ -14,7 +14,7 @@ using testing::MakeV1Object;
 using testing::V1Data;
 using testing::V1ObjectBytes;
 
-// The first byte of an input: what the rest is.
+// The first byte of an input tells names from objects.
 constexpr char kNames = 0;
 constexpr char kObjects = 1;
 

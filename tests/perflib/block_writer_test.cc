@@ -35,7 +35,7 @@ constexpr Clocks kClocks = {.perf_time_stamp = testing::kBlockTimeStamp,
                             .perf_time_100nsec = testing::kBlockTime,
                             .perf_freq = testing::kBlockFreq};
 
-// What was written of a failed result is no longer there.
+// The rows of a failed result are discarded.
 TEST(BlockWriter, ReplacesResultsThatFail) {
   std::string failed;
   std::string expected;

@@ -80,6 +80,10 @@ class V1Catalogue {
                       const perflib::ParsedV1Data& parsed,
                       const perflib::V1Object& object);
 
+  // The log of defects in the data of all query handles. A handle is replaced
+  // after each failure, so a log of its own would repeat its lines.
+  LogOncePerCause& defect_log() { return defect_log_; }
+
  private:
   using Countersets =
       std::map<perflib::Guid, std::shared_ptr<const V1Counterset>>;
@@ -111,6 +115,7 @@ class V1Catalogue {
 
   const std::string language_;
   mutable LogOncePerCause log_{absl::InfiniteDuration()};
+  LogOncePerCause defect_log_;
   mutable absl::Mutex mutex_;
   std::string name_bytes_ ABSL_GUARDED_BY(mutex_);
   perflib::V1Names names_ ABSL_GUARDED_BY(mutex_);

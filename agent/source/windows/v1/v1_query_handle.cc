@@ -130,7 +130,7 @@ absl::Status V1QueryHandle::QueryCounterData(std::string* block) {
   perflib::ReadV1Data(bytes_, &parsed_);
   for (const perflib::Defect& defect : parsed_.defects) {
     const std::string text = absl::StrCat("PerfLib V1: ", defect.ToString());
-    log_.Warn(std::string(defect.what), text);
+    catalogue_->defect_log().Warn(std::string(defect.what), text);
   }
   if (!parsed_.has_header) return parsed_.defects.front().ToStatus();
   perflib::BlockWriter writer(parsed_.clocks(), block);
@@ -149,10 +149,11 @@ void V1QueryHandle::WriteResult(Query* query, perflib::BlockWriter* writer) {
   BeginResult(*query, writer);
   if (WriteRows(*query, *object, limit, writer)) return writer->EndResult();
   const std::string& name = query->counterset->registration.name;
-  log_.Warn(name, absl::StrCat("PerfLib V1: the rows of \"", name,
-                               "\" have more than the ", limit,
-                               " bytes that its object of ",
-                               object->header.total_byte_length, " may have"));
+  catalogue_->defect_log().Warn(
+      name,
+      absl::StrCat("PerfLib V1: the rows of \"", name, "\" have more than the ",
+                   limit, " bytes that its object of ",
+                   object->header.total_byte_length, " may have"));
   writer->FailResult(perflib::kErrorInvalidData);
 }
 
@@ -180,7 +181,9 @@ const V1Object* V1QueryHandle::FindObject(Query* query, uint32_t* error) {
   if (!std::exchange(query->is_outdated, true)) {
     const absl::Status updated =
         catalogue_->Update(data_.get(), parsed_, *object);
-    if (!updated.ok()) log_.Warn("names", std::string(updated.message()));
+    if (!updated.ok()) {
+      catalogue_->defect_log().Warn("names", updated.message());
+    }
   }
   *error = perflib::kErrorNoData;
   return nullptr;

@@ -12,7 +12,6 @@
 #include "agent/source/source.h"
 #include "agent/source/windows/v1/performance_data.h"
 #include "agent/source/windows/v1/v1_catalogue.h"
-#include "base/logging.h"
 #include "perflib/block_writer.h"
 #include "perflib/path.h"
 #include "perflib/v1/counterset.h"
@@ -65,7 +64,6 @@ class V1QueryHandle : public QueryHandle {
   std::vector<Query> queries_;
   std::string bytes_;
   perflib::ParsedV1Data parsed_;
-  LogOncePerCause log_;
 };
 
 // The largest block, whatever the number of queries. Sizes in it are u32.

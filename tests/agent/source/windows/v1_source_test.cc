@@ -28,6 +28,7 @@
 #include "tests/scripted_perflib/exports.h"
 #include "tests/scripted_perflib/scripted_perflib.h"
 #include "tests/scripted_perflib/scripted_registry.h"
+#include "tests/support/log_capture.h"
 #include "tests/support/simulated_clock.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_directory.h"
@@ -388,6 +389,25 @@ TEST_F(V1SourceTest, LyingObjectsFailAlone) {
         StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("PERF_")))
         << offset;
   }
+}
+
+TEST_F(V1SourceTest, ADefectIsLoggedOnceForAllHandles) {
+  PlayObjects({Process()});
+  const auto source = Open();
+  Names(*source);
+  json liar = Process();
+  liar["corrupt"] = json::array({{{"offset", 4}, {"value", 0x7FFFFFFF}}});
+  const testing::LogCapture log;
+  for (int i = 0; i < 2; ++i) {
+    PlayObjects({Process()});
+    const auto handle =
+        Handle(*source, {{.counterset = kProcessGuid, .instance = "*"}});
+    PlayObjects({liar});
+    Read(*handle);
+    EXPECT_EQ(block_.results[0].status, perflib::kErrorInvalidData);
+  }
+  EXPECT_THAT(log.Lines(),
+              ElementsAre(HasSubstr("PERF_OBJECT_TYPE.DefinitionLength")));
 }
 
 // An object with a wrong length hides those behind it, and none before it.
