@@ -95,7 +95,7 @@ ScriptedV1Object V1ObjectOf(const json& from) {
   object.is_stopped = from.value("stopped", false);
   object.hangs_from = from.value("hangs_from", UINT64_MAX);
   object.crashes_from = from.value("crashes_from", UINT64_MAX);
-  object.corrupt_from = from.value("corrupt_from", uint64_t{0});
+  object.corrupt_after = from.value("corrupt_after", int64_t{0});
   for (const json& corruption : from.value("corrupt", json::array())) {
     object.corruptions[corruption.at("offset")] = corruption.at("value");
   }

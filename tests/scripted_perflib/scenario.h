@@ -27,8 +27,9 @@
 //         "stopped": true,                 // is named, but not there
 //         "hangs_from": 5,                 // reads that never return
 //         "crashes_from": 5,               // reads that end the process
-//         "corrupt_from": 5,
 //         "corrupt": [{"offset": 4, "value": 7}],  // a u32 of the object
+//         "corrupt_after": 1790000000,     // seconds since 1970, for all
+//                                          // processes
 //         "counters": [{"index": 200, "name": "% Disk Time",
 //                       "type": "PERF_100NSEC_TIMER", "size": 8,
 //                       "value": 100, "per_second": 2500000}],
@@ -106,7 +107,7 @@ struct ScriptedV1Object {
   bool is_stopped = false;
   uint64_t hangs_from = UINT64_MAX;
   uint64_t crashes_from = UINT64_MAX;
-  uint64_t corrupt_from = 0;
+  int64_t corrupt_after = 0;               // seconds since 1970
   std::map<size_t, uint32_t> corruptions;  // by offset
   std::vector<ScriptedV1Counter> counters;
   bool has_instances = false;

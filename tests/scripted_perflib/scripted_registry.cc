@@ -81,7 +81,7 @@ std::string ObjectBytes(const ScriptedV1Object& object, uint64_t tick,
   }
   std::string all = MakeV1Object(bytes);
   for (const auto& [offset, value] : object.corruptions) {
-    if (tick < object.corrupt_from) break;
+    if (now < absl::FromUnixSeconds(object.corrupt_after)) break;
     if (offset + sizeof value <= all.size()) all = WithU32(all, offset, value);
   }
   return all;

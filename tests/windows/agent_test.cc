@@ -171,16 +171,18 @@ TEST_F(WindowsAgentTest, DeliversCountersFromPerfLib) {
 
 // Covers restarts, twins, and providers that hang, crash and lie beside them.
 TEST_F(WindowsAgentTest, DeliversCountersOfV1Providers) {
+  // The liars are sound while the agent lists the countersets.
+  const int64_t corrupt_after = absl::ToUnixSeconds(absl::Now()) + 30;
   json objects = V1ObjectsJson();
   json hanger = V1Gauge(1000, "Hanger");
   hanger["hangs_from"] = 3;
   json crasher = V1Gauge(1010, "Crasher");
   crasher["crashes_from"] = 5;
   json liar = V1Gauge(1020, "Liar");
-  liar["corrupt_from"] = 4;
+  liar["corrupt_after"] = corrupt_after;
   liar["corrupt"] = json::array({{{"offset", 4}, {"value", 0x7FFFFFFF}}});
   json worse_liar = V1Gauge(1030, "Worse Liar");
-  worse_liar["corrupt_from"] = 6;
+  worse_liar["corrupt_after"] = corrupt_after;
   worse_liar["corrupt"] = json::array({{{"offset", 0}, {"value", 1}}});
   for (const json& object : {worse_liar, hanger, crasher, liar}) {
     objects.insert(objects.begin(), object);
