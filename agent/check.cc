@@ -25,6 +25,7 @@
 #include "agent/deliver/uplink.h"
 #include "agent/own_counters.h"
 #include "agent/source/combined_source.h"
+#include "agent/source/missing_rights.h"
 #include "agent/source/own_provider.h"
 #include "agent/source/sources.h"
 #include "agent/source/well_known.h"
@@ -224,6 +225,7 @@ class Checker {
       Problem(
           absl::StrCat(plan_.NameOf(problem.planned), ": ", problem.message));
     }
+    if (machine == config_.name) ListMissingRights(resolution);
     Dictionary dictionary;
     MachineInstances instances(machine, &dictionary);
     for (const ResolvedQuery& query : resolution.queries) {
@@ -233,6 +235,18 @@ class Checker {
                              query.registration.name,
                              "\": ", status.message()));
       }
+    }
+  }
+
+  static void ListMissingRights(const Resolution& resolution) {
+    std::set<std::string> countersets;
+    for (const ResolvedQuery& query : resolution.queries) {
+      countersets.insert(query.registration.name);
+    }
+    for (const std::string& counterset : countersets) {
+      const std::string missing = MissingRights(counterset);
+      if (missing.empty()) continue;
+      absl::PrintF("  limited: %s. %s\n", Printable(counterset), missing);
     }
   }
 

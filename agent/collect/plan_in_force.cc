@@ -3,9 +3,12 @@
 #include <spdlog/spdlog.h>
 
 #include <optional>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "agent/source/missing_rights.h"
 #include "base/files.h"
 
 namespace fleetperf::agent {
@@ -23,6 +26,17 @@ std::optional<v1::Plan> ReadKeptPlan(const std::string& file) {
   v1::Plan plan;
   if (bytes.ok() && plan.ParseFromString(*bytes)) return plan;
   return std::nullopt;
+}
+
+void WarnOfMissingRights(const Plan& plan) {
+  std::set<std::string> countersets;
+  for (const PlannedQuery& query : plan.queries) {
+    countersets.insert(query.counterset);
+  }
+  for (const std::string& counterset : countersets) {
+    const std::string missing = MissingRights(counterset);
+    if (!missing.empty()) spdlog::warn("{}: {}", counterset, missing);
+  }
 }
 
 }  // namespace
@@ -45,6 +59,7 @@ PlanInForce::PlanInForce(Plan own, std::string file, Machines* machines)
                    std::string(plan.status().message()));
     }
   }
+  WarnOfMissingRights(plan_);
   machines_.Apply(plan_);
 }
 
@@ -106,6 +121,7 @@ void PlanInForce::Run(Plan plan) {
                plan_.version == 0
                    ? "the agent's own configuration"
                    : absl::StrCat("the aggregator's plan ", plan_.version));
+  WarnOfMissingRights(plan_);
   machines_.Apply(plan_);
 }
 
