@@ -31,7 +31,11 @@ constexpr absl::string_view kLimitNames[] = {"max_payload_bytes",
                                              "max_instances",
                                              "max_new_series_per_hour",
                                              "max_samples_per_second",
-                                             "max_machines_of_agent"};
+                                             "max_machines_of_agent",
+                                             "max_work_per_second",
+                                             "max_definition_bytes_per_hour",
+                                             "max_catalogue_bytes_per_hour",
+                                             "max_new_epochs_per_hour"};
 
 bool HasControlCharacter(absl::string_view text) {
   return std::any_of(text.begin(), text.end(),

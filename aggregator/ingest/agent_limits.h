@@ -50,6 +50,7 @@ struct IngestLimits {
 };
 
 // The limits that are the same for all aggregators.
+inline constexpr size_t kMaxFirstMessageBytes = 1 << 20;
 inline constexpr size_t kMaxAgentNameBytes = 253;  // of a DNS name
 inline constexpr int kMaxLabels = 64;
 inline constexpr size_t kMaxLabelNameBytes = 128;

@@ -50,6 +50,12 @@ class Session : public std::enable_shared_from_this<Session> {
   // stream must end with that status.
   absl::Status Handle(v1::CollectRequest request);
 
+  // Returns the time for which the stream must not be read, because budgets of
+  // the certificate are used up.
+  absl::Duration Pause() const { return throttle_.debt().pause; }
+  // Returns ResourceExhausted if Pause() is not 0.
+  absl::Status CheckBudgets() const;
+
   // Unregisters the session. Called when the stream has ended.
   void Close();
 
@@ -95,6 +101,8 @@ class Session : public std::enable_shared_from_this<Session> {
   }
 
  private:
+  absl::Status CheckFirst(const v1::CollectRequest& request) const;
+  absl::Status HandleMessage(v1::CollectRequest request);
   absl::Status HandleHello(const v1::Hello& hello);
   absl::Status TakeEpochs(const v1::Hello& hello);
   v1::Welcome MakeWelcome(const v1::Hello& hello) const;
@@ -115,7 +123,7 @@ class Session : public std::enable_shared_from_this<Session> {
   // epoch was forked from. Returns Unavailable if the store cannot tell.
   absl::StatusOr<bool> IsCopy(const ReceivedBatch& received) const;
   // Asks the agent to pause if it has exceeded its budgets.
-  absl::Status Charge(const ReceivedBatch& received);
+  absl::Status ChargeSamples(const ReceivedBatch& received);
   bool IsBehind(const ReceivedBatch& received) const;
   void Reject(const absl::Status& reason, const BatchContents& contents,
               ReceivedBatch* received);

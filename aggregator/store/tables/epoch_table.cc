@@ -121,7 +121,7 @@ absl::StatusOr<StoredEpoch> EpochTable::Make(const std::string& agent,
     return absl::ResourceExhaustedError(
         "the store has no number left for a new epoch");
   }
-  StoredEpoch epoch{.number = ++last_number_};
+  StoredEpoch epoch{.number = ++last_number_, .is_new = true};
   Changes changes(&database_);
   changes.Put(Family::kDefault, key, BigEndian(epoch.number));
   PutDurable(epoch.number, 0, 0, &changes);

@@ -14,8 +14,8 @@ TEST_F(SessionTest, RefusesAHelloBeyondTheBounds) {
     std::function<void(v1::Hello*)> edit;
     std::string message;
   } kCases[] = {
-      {[](v1::Hello* hello) { hello->set_agent(std::string(16 << 20, 'a')); },
-       "Hello.agent has 16777216 bytes, more than 253"},
+      {[](v1::Hello* hello) { hello->set_agent(std::string(1 << 19, 'a')); },
+       "Hello.agent has 524288 bytes, more than 253"},
       {[](v1::Hello* hello) { hello->set_catalogue_hash("short"); },
        "Hello.catalogue_hash has 5 bytes instead of 32"},
       {[](v1::Hello* hello) {
@@ -25,9 +25,9 @@ TEST_F(SessionTest, RefusesAHelloBeyondTheBounds) {
        },
        "Hello.labels has 65 labels, more than 64"},
       {[](v1::Hello* hello) {
-         (*hello->mutable_labels())["rack"] = std::string(16 << 20, 'x');
+         (*hello->mutable_labels())["rack"] = std::string(1 << 19, 'x');
        },
-       "Hello.labels[\"rack\"] has 16777216 bytes, more than 1024"},
+       "Hello.labels[\"rack\"] has 524288 bytes, more than 1024"},
       {[](v1::Hello* hello) {
          (*hello->mutable_labels())[std::string(129, 'n')] = "x";
        },
@@ -68,7 +68,7 @@ TEST_F(SessionTest, AcceptsAHelloAtTheBounds) {
 TEST_F(SessionTest, TruncatesFactsOfAHello) {
   v1::CollectRequest request = Hello();
   v1::Hello& hello = *request.mutable_hello();
-  hello.set_agent_version(std::string(16 << 20, 'v'));
+  hello.set_agent_version(std::string(1 << 19, 'v'));
   // Characters of two bytes, which must not be split.
   std::string system = "x";
   for (int i = 0; i < 1000; ++i) system += "ü";
