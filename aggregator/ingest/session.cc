@@ -255,12 +255,8 @@ absl::Status Session::HandleDictionary(v1::Dictionary dictionary) {
         "the dictionary has more than ", max_instances, " instances, ",
         kDictionaryFactor, " times the limit (max_instances)"));
   }
-  RETURN_IF_ERROR(
-      FromStore(ingest_.store().KeepDefinitions(epoch.number(), definitions)));
-  // The dictionary may have many instances of processes that exited long ago.
-  // Instances that batches use are read from the store.
-  definitions.clear_instances();
-  const absl::Status applied = ApplyDefinitions(epoch, definitions);
+  const absl::Status applied =
+      ApplyDefinitions(epoch, /*is_dictionary=*/true, &definitions);
   if (!applied.ok() && (epoch.id() == epoch_id_ || !IsRefusal(applied))) {
     return applied;
   }
@@ -325,7 +321,8 @@ absl::Status Session::TakeDefinitions(const BatchContents& contents,
   throttle_.Charge(Throttle::Cost::kDefinitions, bytes);
   Bound(contents.definitions.get());
   RETURN_IF_ERROR(machines_.Check(*received->definitions));
-  return ApplyDefinitions(*received->epoch, *received->definitions);
+  return ApplyDefinitions(*received->epoch, /*is_dictionary=*/false,
+                          contents.definitions.get());
 }
 
 absl::Status Session::TakeSamples(const absl::StatusOr<BatchContents>& contents,
@@ -462,36 +459,57 @@ absl::Status Session::EnterMachines(const std::set<std::string>& machines) {
   return absl::OkStatus();
 }
 
-absl::Status Session::ApplyDefinitions(Epoch& epoch,
-                                       const v1::Definitions& definitions) {
+absl::Status Session::ApplyDefinitions(Epoch& epoch, bool is_dictionary,
+                                       v1::Definitions* definitions) {
+  // Definitions that are sent again also tell what the agent collects.
+  RETURN_IF_ERROR(EnterDefined(*definitions));
+  std::vector<uint32_t> queries;
+  for (const v1::QueryDefinition& query : definitions->queries()) {
+    queries.push_back(query.id());
+  }
+  const absl::Status repeated = epoch.dictionary().RemoveDefined(definitions);
+  throttle_.CountBroken(repeated.message());
+  RETURN_IF_ERROR(NoteFaultyDefinition("redefine", repeated));
+  if (is_dictionary) {
+    RETURN_IF_ERROR(FromStore(
+        ingest_.store().KeepDefinitions(epoch.number(), *definitions)));
+    // The dictionary may have many instances of processes that exited long ago.
+    // Instances that batches use are read from the store.
+    definitions->clear_instances();
+  }
+  RETURN_IF_ERROR(
+      NoteFaultyDefinition("define", epoch.dictionary().Apply(*definitions)));
+  for (const uint32_t query : queries) {
+    const auto collected = epoch.dictionary().FindQuery(query);
+    if (!collected.ok()) continue;  // invalid, and already reported
+    RETURN_IF_ERROR(ingest_.Claim((*collected)->machine,
+                                  (*collected)->schema->registration.guid,
+                                  agent_));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Session::EnterDefined(const v1::Definitions& definitions) {
   std::set<std::string> machines;
   for (const v1::MachineDefinition& machine : definitions.machines()) {
     machines.insert(machine.name());
   }
   const absl::Status entered = EnterMachines(machines);
   // Only batches with samples of a machine over the limit are rejected.
-  if (absl::IsResourceExhausted(entered)) {
-    throttle_.CountBroken(entered.message());
-    ingest_.log().Warn(
-        absl::StrCat("enter ", agent_, " ", entered.message()),
-        absl::StrCat("skipped a machine of ", agent_, ": ", entered.message()));
-  } else {
-    RETURN_IF_ERROR(entered);
-  }
-  const absl::Status applied = epoch.dictionary().Apply(definitions);
-  if (!applied.ok()) {
-    if (!IsBatchFault(applied)) return applied;
-    ingest_.log().Warn(absl::StrCat("define ", agent_, " ", applied.message()),
-                       absl::StrCat("skipped a definition of ", agent_, ": ",
-                                    applied.message()));
-  }
-  for (const v1::QueryDefinition& query : definitions.queries()) {
-    const auto collected = epoch.dictionary().FindQuery(query.id());
-    if (!collected.ok()) continue;  // invalid, and reported by `applied`
-    RETURN_IF_ERROR(ingest_.Claim((*collected)->machine,
-                                  (*collected)->schema->registration.guid,
-                                  agent_));
-  }
+  if (!absl::IsResourceExhausted(entered)) return entered;
+  throttle_.CountBroken(entered.message());
+  ingest_.log().Warn(
+      absl::StrCat("enter ", agent_, " ", entered.message()),
+      absl::StrCat("skipped a machine of ", agent_, ": ", entered.message()));
+  return absl::OkStatus();
+}
+
+absl::Status Session::NoteFaultyDefinition(absl::string_view action,
+                                           const absl::Status& fault) {
+  if (fault.ok() || !IsBatchFault(fault)) return fault;
+  ingest_.log().Warn(
+      absl::StrCat(action, " ", agent_),
+      absl::StrCat("skipped a definition of ", agent_, ": ", fault.message()));
   return absl::OkStatus();
 }
 

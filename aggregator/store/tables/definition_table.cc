@@ -54,6 +54,24 @@ class Reader : public DefinitionReader {
     return definition.SerializeAsString();
   }
 
+  absl::StatusOr<uint32_t> LastId(Kind kind) const override {
+    const std::string prefix =
+        DefinitionPrefix(static_cast<uint8_t>(kind), epoch_number_);
+    const auto entry = database_.Iterate(Family::kDefault);
+    uint32_t number = 0;
+    uint32_t id = 0;
+    for (entry->SeekForPrev(EndOfPrefix(prefix));
+         entry->Valid() && ToView(entry->key()) > prefix; entry->Prev()) {
+      const absl::string_view key = ToView(entry->key());
+      if (absl::StartsWith(key, prefix) &&
+          ParseDefinitionKey(key, &number, &id)) {
+        return id;
+      }
+    }
+    RETURN_IF_ERROR(FromRocksDb(entry->status(), "read definitions"));
+    return uint32_t{0};
+  }
+
  private:
   const Database& database_;
   const uint32_t epoch_number_;
