@@ -7,6 +7,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "aggregator/samples/machine_name.h"
 #include "aggregator/samples/wire_reader.h"
 #include "base/status_macros.h"
 #include "perflib/registration.h"
@@ -135,8 +136,8 @@ absl::Status CheckHello(const v1::Hello& hello, const IngestLimits& limits) {
 
 v1::Machine MachineOf(const v1::Hello& hello) {
   v1::Machine machine;
-  machine.set_name(hello.agent());
-  machine.set_agent(hello.agent());
+  machine.set_name(CanonicalName(hello.agent()));
+  machine.set_agent(machine.name());
   machine.set_agent_version(hello.agent_version());
   machine.set_operating_system(hello.operating_system());
   *machine.mutable_labels() = hello.labels();
@@ -173,6 +174,9 @@ void BoundMachine(v1::Machine* machine) {
 }
 
 int BoundDefinitions(v1::Definitions* definitions) {
+  for (auto& machine : *definitions->mutable_machines()) {
+    machine.set_name(CanonicalName(machine.name()));
+  }
   int wrong_scales = 0;
   for (auto& counterset : *definitions->mutable_countersets()) {
     v1::CountersetRegistration& registration =

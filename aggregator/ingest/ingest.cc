@@ -260,7 +260,8 @@ void Ingest::Ask(const std::string& machine, const perflib::Guid& counterset,
   }
   v1::CollectResponse request;
   request.mutable_enumerate_instances()->set_request_id(question->id);
-  request.mutable_enumerate_instances()->set_machine(machine);
+  request.mutable_enumerate_instances()->set_machine(
+      session->NameForAgent(machine));
   request.mutable_enumerate_instances()->set_counterset(counterset.Bytes());
   session->link().Send(std::move(request));
 }

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "aggregator/ingest/from_store.h"
 #include "aggregator/ingest/ingest.h"
+#include "aggregator/samples/machine_name.h"
 #include "base/sha256.h"
 #include "base/status_macros.h"
 #include "base/zstd.h"
@@ -146,8 +147,10 @@ absl::Status Session::HandleHello(const v1::Hello& hello) {
         "the certificate does not name \"", hello.agent(),
         "\"; issue one with: fleetperf pki issue agent ", hello.agent()));
   }
-  RETURN_IF_ERROR(ingest_.CheckMachineLimit(hello.agent()));
-  agent_ = hello.agent();
+  const std::string agent = CanonicalName(hello.agent());
+  RETURN_IF_ERROR(ingest_.CheckMachineLimit(agent));
+  agent_ = agent;
+  spelled_agent_ = hello.agent();
   epoch_id_ = hello.epoch();
   catalogue_hash_ = hello.catalogue_hash();
   batch_period_ = BatchPeriodOf(hello);

@@ -60,6 +60,11 @@ class Session : public std::enable_shared_from_this<Session> {
   void Close();
 
   const std::string& agent() const { return agent_; }
+  // Returns a machine's name for messages to the agent. Agents of earlier
+  // versions know their own machine by their spelling only.
+  const std::string& NameForAgent(const std::string& machine) const {
+    return machine == agent_ ? spelled_agent_ : machine;
+  }
   uint64_t epoch_id() const { return epoch_id_; }
   // Returns whether the agent announced this epoch, i.e. its process, or an
   // earlier process with the same spool, made the epoch.
@@ -149,8 +154,9 @@ class Session : public std::enable_shared_from_this<Session> {
   const std::shared_ptr<AgentLink> link_;
 
   // The fields set by Hello, before other threads see the session.
-  std::string agent_;
-  v1::Machine machine_;  // the agent's own machine
+  std::string agent_;          // its canonical name
+  std::string spelled_agent_;  // as it calls itself
+  v1::Machine machine_;        // the agent's own machine
   uint64_t epoch_id_ = 0;
   std::string catalogue_hash_;
   absl::Duration batch_period_;

@@ -5,6 +5,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "aggregator/samples/machine_name.h"
 #include "base/sha256.h"
 #include "base/status_macros.h"
 #include "fleetperf/v1/collection.pb.h"
@@ -139,7 +140,7 @@ absl::StatusOr<uint32_t*> Dictionary::LastId(Kind kind) {
 absl::StatusOr<bool> Dictionary::IsSame(
     const v1::MachineDefinition& definition) {
   RETURN_IF_ERROR(EnsureMachine(definition.id()));
-  return machines_[definition.id()] == definition.name();
+  return machines_[definition.id()] == CanonicalName(definition.name());
 }
 
 absl::StatusOr<bool> Dictionary::IsSame(
@@ -184,7 +185,7 @@ absl::Status Dictionary::AddMachine(const v1::MachineDefinition& definition) {
     return absl::ResourceExhaustedError(absl::StrCat(
         "more than ", limits_.max_machines, " machines (max_machines)"));
   }
-  machines_.emplace(definition.id(), definition.name());
+  machines_.emplace(definition.id(), CanonicalName(definition.name()));
   return absl::OkStatus();
 }
 

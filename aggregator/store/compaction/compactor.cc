@@ -80,6 +80,7 @@ absl::Status Compactor::LoadDirectory(Directory* directory,
         directory->AddQuery(query);
       }));
   const std::string newest = NewestKey(0).substr(0, 1);
+  std::map<std::string, std::string> newest_place;  // by machine
   return parts_.database->ForEach(
       Family::kDefault, newest,
       [&](absl::string_view key, absl::string_view value) {
@@ -95,6 +96,9 @@ absl::Status Compactor::LoadDirectory(Directory* directory,
         const auto machine = parts_.numbers->MachineOf(number);
         if (!machine.has_value()) return;
         newest_[number] = std::string(place);
+        std::string& of_machine = newest_place[*machine];
+        if (place < of_machine) return;  // of another of its numbers
+        of_machine = std::string(place);
         directory->SetNewestSample(*machine, time);
       });
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "aggregator/samples/machine_name.h"
 #include "aggregator/store/tables/keys.h"
 #include "base/sha256.h"
 #include "base/status_macros.h"
@@ -128,8 +129,10 @@ void DefinitionTable::PutAgent(uint32_t epoch_number, absl::string_view agent,
 
 absl::StatusOr<std::string> DefinitionTable::GetAgent(
     uint32_t epoch_number) const {
-  return database_.Get(Family::kDefault,
-                       DefinitionKey(kAgent, epoch_number, 0));
+  ASSIGN_OR_RETURN(
+      const std::string agent,
+      database_.Get(Family::kDefault, DefinitionKey(kAgent, epoch_number, 0)));
+  return CanonicalName(agent);
 }
 
 absl::StatusOr<uint32_t> DefinitionTable::LastEpoch() const {
