@@ -263,6 +263,7 @@ class RocksDbStore : public Store {
                     .epochs = &epochs_,
                     .numbers = &numbers_,
                     .lost_definitions = &lost_definitions_,
+                    .directory = &directory_,
                     .layout = &layout_mutex_,
                     .clock = clock}),
         reader_({.database = database_.get(),

@@ -9,6 +9,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "aggregator/store/compaction/shares.h"
 #include "aggregator/store/tables/fingerprints.h"
 #include "aggregator/store/tables/keys.h"
 #include "aggregator/store/tables/loss_table.h"
@@ -175,8 +176,22 @@ absl::Status Compactor::DropTo(uint64_t size) {
   // Frees 5 % more, because releasing space requires rewriting the whole
   // family.
   const uint64_t to_free = has - size + size / 20;
-  uint64_t freed = 0;
   owes_compaction_ = true;
+  ASSIGN_OR_RETURN(const uint64_t freed, Free(to_free, size));
+  if (freed > 0) {
+    RETURN_IF_ERROR(parts_.database->Compact(Family::kChunks));
+  }
+  owes_compaction_ = false;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<uint64_t> Compactor::Free(uint64_t to_free, uint64_t max_size) {
+  const UseByAgent uses = FindUse(*parts_.database, *parts_.numbers,
+                                  *parts_.directory, *parts_.epochs);
+  const uint64_t share = FairShare(uses, max_size);
+  ASSIGN_OR_RETURN(uint64_t freed,
+                   DropExcess(uses, share, to_free, parts_.database));
+  to_free -= std::min(to_free, ExcessOfDefinitions(uses, share));
   for (uint64_t more = 1; more > 0 && freed < to_free; freed += more) {
     Changes changes(parts_.database);
     std::vector<uint32_t> epochs;
@@ -186,11 +201,7 @@ absl::Status Compactor::DropTo(uint64_t size) {
         parts_.database->Write(&changes, Database::Durability::kProcess));
     parts_.epochs->NoteRemoved(epochs);
   }
-  if (freed > 0) {
-    RETURN_IF_ERROR(parts_.database->Compact(Family::kChunks));
-  }
-  owes_compaction_ = false;
-  return absl::OkStatus();
+  return freed;
 }
 
 absl::Status Compactor::Transpose(std::vector<LogSegment>* segments) {

@@ -168,6 +168,16 @@ absl::StatusOr<bool> DefinitionTable::HasDefinitions(
   return entry->Valid();
 }
 
+uint64_t DefinitionTable::SizeOf(uint32_t epoch_number) const {
+  uint64_t size = 0;
+  for (uint8_t kind = kFirstKind; kind <= kLastKind; ++kind) {
+    const std::string prefix = DefinitionPrefix(kind, epoch_number);
+    size += database_.ApproximateSize(Family::kDefault, prefix,
+                                      EndOfPrefix(prefix));
+  }
+  return size;
+}
+
 absl::StatusOr<bool> DefinitionTable::Delete(uint32_t epoch_number, size_t max,
                                              Changes* changes) const {
   for (uint8_t kind = kFirstKind; kind <= kLastKind; ++kind) {

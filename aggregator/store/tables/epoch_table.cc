@@ -173,6 +173,20 @@ absl::Status EpochTable::ForEachAgentInLog(
       });
 }
 
+std::map<std::string, uint64_t> EpochTable::SizesOfDefinitions() const {
+  std::vector<uint32_t> numbers;
+  {
+    absl::MutexLock lock(&mutex_);
+    for (const auto& [number, use] : uses_) numbers.push_back(number);
+  }
+  std::map<std::string, uint64_t> sizes;
+  for (const uint32_t number : numbers) {
+    const auto agent = definitions_.GetAgent(number);
+    if (agent.ok()) sizes[*agent] += definitions_.SizeOf(number);
+  }
+  return sizes;
+}
+
 // Every committer to an epoch holds its dictionary. Once the dictionary is
 // released, the log's index is complete for the epoch.
 bool EpochTable::IsInUse(uint32_t epoch_number, const Use& use) const {
