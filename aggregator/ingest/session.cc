@@ -464,15 +464,10 @@ absl::Status Session::EnterMachines(const std::set<std::string>& machines) {
 
 absl::Status Session::ApplyDefinitions(Epoch& epoch, bool is_dictionary,
                                        v1::Definitions* definitions) {
-  // Definitions that are sent again also tell what the agent collects.
   RETURN_IF_ERROR(EnterDefined(*definitions));
-  std::vector<uint32_t> queries;
-  for (const v1::QueryDefinition& query : definitions->queries()) {
-    queries.push_back(query.id());
-  }
-  const absl::Status repeated = epoch.dictionary().RemoveDefined(definitions);
-  throttle_.CountBroken(repeated.message());
-  RETURN_IF_ERROR(NoteFaultyDefinition("redefine", repeated));
+  const absl::Status unchanged = epoch.dictionary().RemoveChanged(definitions);
+  throttle_.CountBroken(unchanged.message());
+  RETURN_IF_ERROR(NoteFaultyDefinition("redefine", unchanged));
   if (is_dictionary) {
     RETURN_IF_ERROR(FromStore(
         ingest_.store().KeepDefinitions(epoch.number(), *definitions)));
@@ -482,8 +477,8 @@ absl::Status Session::ApplyDefinitions(Epoch& epoch, bool is_dictionary,
   }
   RETURN_IF_ERROR(
       NoteFaultyDefinition("define", epoch.dictionary().Apply(*definitions)));
-  for (const uint32_t query : queries) {
-    const auto collected = epoch.dictionary().FindQuery(query);
+  for (const v1::QueryDefinition& query : definitions->queries()) {
+    const auto collected = epoch.dictionary().FindQuery(query.id());
     if (!collected.ok()) continue;  // invalid, and already reported
     RETURN_IF_ERROR(ingest_.Claim((*collected)->machine,
                                   (*collected)->schema->registration.guid,

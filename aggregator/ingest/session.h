@@ -137,10 +137,10 @@ class Session : public std::enable_shared_from_this<Session> {
   // Records the agent as the speaker for these machines and adds new ones to
   // the fleet.
   absl::Status EnterMachines(const std::set<std::string>& machines);
-  // Applies definitions to the epoch's dictionary, and removes those that it
-  // has. Logs and skips invalid definitions; batches that use them are rejected
-  // later. Those of a Dictionary are stored first, and its instances are left
-  // out of memory.
+  // Applies definitions to the epoch's dictionary, and removes those that
+  // change earlier ones. Logs and skips invalid definitions; batches that use
+  // them are rejected later. Those of a Dictionary are stored first, and its
+  // instances are left out of memory.
   absl::Status ApplyDefinitions(Epoch& epoch, bool is_dictionary,
                                 v1::Definitions* definitions);
   absl::Status EnterDefined(const v1::Definitions& definitions);

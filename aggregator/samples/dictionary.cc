@@ -77,52 +77,51 @@ absl::Status Dictionary::Apply(const v1::Definitions& definitions) {
   return status;
 }
 
-absl::Status Dictionary::RemoveDefined(v1::Definitions* definitions) {
+absl::Status Dictionary::RemoveChanged(v1::Definitions* definitions) {
   absl::MutexLock lock(&mutex_);
   absl::Status status;  // the first error
-  status.Update(RemoveDefined(Kind::kMachine, "MachineDefinition",
+  status.Update(RemoveChanged(Kind::kMachine, "MachineDefinition",
                               definitions->mutable_machines()));
-  status.Update(RemoveDefined(Kind::kCounterset, "CountersetDefinition",
+  status.Update(RemoveChanged(Kind::kCounterset, "CountersetDefinition",
                               definitions->mutable_countersets()));
-  status.Update(RemoveDefined(Kind::kQuery, "QueryDefinition",
+  status.Update(RemoveChanged(Kind::kQuery, "QueryDefinition",
                               definitions->mutable_queries()));
-  status.Update(RemoveDefined(Kind::kInstance, "InstanceDefinition",
+  status.Update(RemoveChanged(Kind::kInstance, "InstanceDefinition",
                               definitions->mutable_instances()));
   return status;
 }
 
 template <typename List>
-absl::Status Dictionary::RemoveDefined(Kind kind, absl::string_view name,
+absl::Status Dictionary::RemoveChanged(Kind kind, absl::string_view name,
                                        List* list) {
   if (list->empty()) return absl::OkStatus();
   ASSIGN_OR_RETURN(uint32_t* const last, LastId(kind));
   absl::Status status;  // the first error
   absl::flat_hash_set<uint32_t> seen;
   // Agents number definitions in ascending order, so that most are new.
-  const auto is_defined = [&](const auto& definition) {
+  const auto is_changed = [&](const auto& definition) {
     mutex_.AssertHeld();
-    const bool repeats = !seen.insert(definition.id()).second;
-    if (!repeats && definition.id() > *last) {
+    const bool is_repeated = !seen.insert(definition.id()).second;
+    if (!is_repeated && definition.id() > *last) {
       *last = definition.id();
       return false;
     }
     const absl::StatusOr<bool> same =
-        repeats ? absl::StatusOr<bool>(false) : IsSame(definition);
+        is_repeated ? absl::StatusOr<bool>(false) : IsSame(definition);
     if (absl::IsFailedPrecondition(same.status()) ||
         absl::IsDataLoss(same.status())) {
       return false;  // not defined, or to be repaired
     }
-    if (!same.ok()) {
-      status.Update(same.status());
-    } else if (!*same) {
-      status.Update(absl::InvalidArgumentError(absl::StrCat(
-          name, " ", definition.id(),
-          " differs from the first one with this id, which stays in force "
-          "(max_definitions_of_id)")));
-    }
+    if (same.ok() && *same) return false;
+    status.Update(same.ok()
+                      ? absl::InvalidArgumentError(absl::StrCat(
+                            name, " ", definition.id(),
+                            " differs from the first one with this id, which "
+                            "stays in force (max_definitions_of_id)"))
+                      : same.status());
     return true;
   };
-  list->erase(std::remove_if(list->begin(), list->end(), is_defined),
+  list->erase(std::remove_if(list->begin(), list->end(), is_changed),
               list->end());
   return status;
 }

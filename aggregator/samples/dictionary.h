@@ -88,11 +88,11 @@ class Dictionary {
 
   uint32_t epoch_number() const { return epoch_number_; }
 
-  // Removes the definitions whose id is defined already, in memory or for the
-  // reader. An id keeps its first definition: batches that were acknowledged
-  // use it. Returns InvalidArgument if a removed definition differs from the
-  // first one, or the error of a read.
-  absl::Status RemoveDefined(v1::Definitions* definitions);
+  // Removes the definitions that differ from an earlier one of their id, in
+  // memory, for the reader or in `definitions`. An id keeps its first
+  // definition: batches that were acknowledged use it. Returns InvalidArgument
+  // if there are such definitions, or the error of a read.
+  absl::Status RemoveChanged(v1::Definitions* definitions);
 
   // Adds definitions. Existing definitions are not changed. An error names the
   // first invalid definition; the valid ones are added nevertheless.
@@ -132,7 +132,7 @@ class Dictionary {
   absl::StatusOr<bool> IsSame(const v1::InstanceDefinition& definition)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   template <typename List>
-  absl::Status RemoveDefined(Kind kind, absl::string_view name, List* list)
+  absl::Status RemoveChanged(Kind kind, absl::string_view name, List* list)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns the last id of this kind that may be defined.
   absl::StatusOr<uint32_t*> LastId(Kind kind)

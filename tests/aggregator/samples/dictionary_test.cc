@@ -306,21 +306,19 @@ int Count(const v1::Definitions& definitions) {
          definitions.queries_size() + definitions.instances_size();
 }
 
-TEST_F(DictionaryTest, RemovesDefinitionsThatItHas) {
+TEST_F(DictionaryTest, LetsDefinitionsBeRepeated) {
   v1::Definitions definitions = SomeDefinitions();
-  EXPECT_OK(dictionary_.RemoveDefined(&definitions));
-  EXPECT_EQ(Count(definitions), Count(SomeDefinitions()));
+  EXPECT_OK(dictionary_.RemoveChanged(&definitions));
   ASSERT_OK(dictionary_.Apply(definitions));
-  EXPECT_OK(dictionary_.RemoveDefined(&definitions));
-  EXPECT_EQ(Count(definitions), 0);
+  EXPECT_OK(dictionary_.RemoveChanged(&definitions));
+  EXPECT_EQ(Count(definitions), Count(SomeDefinitions()));
 
   Dictionary stored(1, &schemas_, std::make_unique<StoredDefinitions>(), {});
-  definitions = SomeDefinitions();
   v1::InstanceDefinition& added = *definitions.add_instances();
   added = definitions.instances(0);
   added.set_id(99);
-  EXPECT_OK(stored.RemoveDefined(&definitions));
-  EXPECT_EQ(Count(definitions), 1);
+  EXPECT_OK(stored.RemoveChanged(&definitions));
+  EXPECT_EQ(Count(definitions), Count(SomeDefinitions()) + 1);
   EXPECT_EQ(stored.instances(), 0);
 }
 
@@ -338,22 +336,22 @@ TEST_F(DictionaryTest, RefusesToDefineAnIdDifferently) {
   for (const auto& edit : kEdits) {
     v1::Definitions in_memory = SomeDefinitions();
     edit(&in_memory);
-    EXPECT_THAT(dictionary_.RemoveDefined(&in_memory),
+    EXPECT_THAT(dictionary_.RemoveChanged(&in_memory),
                 StatusIs(kInvalidArgument, HasSubstr("stays in force")));
-    EXPECT_EQ(Count(in_memory), 0);
+    EXPECT_EQ(Count(in_memory), Count(SomeDefinitions()) - 1);
 
     Dictionary stored(1, &schemas_, std::make_unique<StoredDefinitions>(), {});
     v1::Definitions in_store = SomeDefinitions();
     edit(&in_store);
-    EXPECT_THAT(stored.RemoveDefined(&in_store),
+    EXPECT_THAT(stored.RemoveChanged(&in_store),
                 StatusIs(kInvalidArgument, HasSubstr("stays in force")));
-    EXPECT_EQ(Count(in_store), 0);
+    EXPECT_EQ(Count(in_store), Count(SomeDefinitions()) - 1);
   }
   // Twice in one message.
   Dictionary empty(1, &schemas_, nullptr, {});
   v1::Definitions twice = SomeDefinitions();
   *twice.add_machines() = twice.machines(0);
-  EXPECT_THAT(empty.RemoveDefined(&twice), StatusIs(kInvalidArgument));
+  EXPECT_THAT(empty.RemoveChanged(&twice), StatusIs(kInvalidArgument));
   EXPECT_EQ(Count(twice), Count(SomeDefinitions()));
 }
 
