@@ -471,7 +471,8 @@ absl::StatusOr<uint64_t> DeleteExcess(
   const auto has_excess = [](const auto& of_machine) {
     return *of_machine.second > 0;
   };
-  // One pass over the index of each resolution, hour by hour.
+  // One pass over the index of each resolution, hour by hour. An iterator ends
+  // at damage.
   std::vector<std::unique_ptr<rocksdb::Iterator>> entries;
   for (const Resolution resolution : kResolutions) {
     entries.push_back(database->Iterate(Family::kChunks));
@@ -508,7 +509,6 @@ absl::StatusOr<uint64_t> DeleteExcess(
         *of_machine->second -= std::min(*of_machine->second, size);
         deleted += size;
       }
-      RETURN_IF_ERROR(FromRocksDb(entry.status(), "read chunks"));
     }
     RETURN_IF_ERROR(database->Write(&changes, Database::Durability::kProcess));
   }
