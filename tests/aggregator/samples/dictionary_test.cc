@@ -351,7 +351,8 @@ TEST_F(DictionaryTest, RefusesToDefineAnIdDifferently) {
   Dictionary empty(1, &schemas_, nullptr, {});
   v1::Definitions twice = SomeDefinitions();
   *twice.add_machines() = twice.machines(0);
-  EXPECT_THAT(empty.RemoveChanged(&twice), StatusIs(kInvalidArgument));
+  EXPECT_THAT(empty.RemoveChanged(&twice),
+              StatusIs(kInvalidArgument, HasSubstr("stays in force")));
   EXPECT_EQ(Count(twice), Count(SomeDefinitions()));
 }
 
