@@ -6,6 +6,7 @@
 #include <iterator>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 
@@ -121,7 +122,12 @@ absl::StatusOr<std::vector<perflib::InstanceName>> Machines::EnumerateInstances(
   std::shared_ptr<Source> source;
   {
     absl::MutexLock lock(&mutex_);
-    const auto found = machines_.find(machine.empty() ? options_.own : machine);
+    const std::string& name = machine.empty() ? options_.own : machine;
+    // Names ignore case, and aggregators send them in lower case.
+    const auto found = std::find_if(
+        machines_.begin(), machines_.end(), [&](const auto& named) {
+          return absl::EqualsIgnoreCase(named.first, name);
+        });
     if (found == machines_.end()) {
       return absl::NotFoundError(
           absl::StrCat("this agent does not collect from ", machine));

@@ -7,6 +7,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "aggregator/samples/machine_name.h"
 #include "aggregator/samples/wire_reader.h"
 #include "base/status_macros.h"
 #include "perflib/registration.h"
@@ -31,7 +32,12 @@ constexpr absl::string_view kLimitNames[] = {"max_payload_bytes",
                                              "max_instances",
                                              "max_new_series_per_hour",
                                              "max_samples_per_second",
-                                             "max_machines_of_agent"};
+                                             "max_machines_of_agent",
+                                             "max_definitions_of_id",
+                                             "max_work_per_second",
+                                             "max_definition_bytes_per_hour",
+                                             "max_catalogue_bytes_per_hour",
+                                             "max_new_epochs_per_hour"};
 
 bool HasControlCharacter(absl::string_view text) {
   return std::any_of(text.begin(), text.end(),
@@ -130,8 +136,8 @@ absl::Status CheckHello(const v1::Hello& hello, const IngestLimits& limits) {
 
 v1::Machine MachineOf(const v1::Hello& hello) {
   v1::Machine machine;
-  machine.set_name(hello.agent());
-  machine.set_agent(hello.agent());
+  machine.set_name(CanonicalName(hello.agent()));
+  machine.set_agent(machine.name());
   machine.set_agent_version(hello.agent_version());
   machine.set_operating_system(hello.operating_system());
   *machine.mutable_labels() = hello.labels();
@@ -168,6 +174,9 @@ void BoundMachine(v1::Machine* machine) {
 }
 
 int BoundDefinitions(v1::Definitions* definitions) {
+  for (auto& machine : *definitions->mutable_machines()) {
+    machine.set_name(CanonicalName(machine.name()));
+  }
   int wrong_scales = 0;
   for (auto& counterset : *definitions->mutable_countersets()) {
     v1::CountersetRegistration& registration =

@@ -40,8 +40,7 @@ struct IngestLimits {
   // Agents are asked to reconnect after about this time, which spreads the
   // load.
   absl::Duration reconnect_after = absl::Hours(1);
-  // Machines of one agent, and of the whole fleet. Certificate names ignore
-  // case, but each spelling of a name counts as a machine of its own.
+  // Machines of one agent, and of the whole fleet.
   size_t max_machines_of_agent = 4096;
   size_t max_machines = 1'000'000;
   // Countersets of machines that one agent may own, and so keep other agents
@@ -50,6 +49,7 @@ struct IngestLimits {
 };
 
 // The limits that are the same for all aggregators.
+inline constexpr size_t kMaxFirstMessageBytes = 1 << 20;
 inline constexpr size_t kMaxAgentNameBytes = 253;  // of a DNS name
 inline constexpr int kMaxLabels = 64;
 inline constexpr size_t kMaxLabelNameBytes = 128;
@@ -69,8 +69,8 @@ inline constexpr size_t kMaxListedBytes = 4 << 20;
 // Returns InvalidArgument if the name, the labels, the number of held epochs or
 // the catalogue hash in `hello` is out of bounds.
 absl::Status CheckHello(const v1::Hello& hello, const IngestLimits& limits);
-// Returns the agent's own machine as described by `hello`. Truncates texts that
-// are too long.
+// Returns the agent's own machine as described by `hello`, with its canonical
+// name. Truncates texts that are too long.
 v1::Machine MachineOf(const v1::Hello& hello);
 // Returns the batch period in `hello`, clamped to 0..kMaxBatchPeriod.
 absl::Duration BatchPeriodOf(const v1::Hello& hello);
@@ -82,9 +82,9 @@ absl::Duration SkewOf(const v1::Hello& hello, absl::Time now);
 // labels that exceed the limits.
 void BoundMachine(v1::Machine* machine);
 
-// Removes help texts, which do not belong in definitions, and invalid default
-// scales, whose counters are then not scaled. Returns the number of removed
-// scales.
+// Makes the names of machines canonical. Removes help texts, which do not
+// belong in definitions, and invalid default scales, whose counters are then
+// not scaled. Returns the number of removed scales.
 int BoundDefinitions(v1::Definitions* definitions);
 
 // Returns InvalidArgument if the catalogue's size, which is the announced

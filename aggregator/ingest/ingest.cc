@@ -47,6 +47,7 @@ Ingest::Ingest(Store* store, BatchObserver* observer, const Planner* planner,
       clock_(*clock),
       catch_up_(static_cast<double>(limits.catch_up_samples_per_second),
                 absl::Seconds(1), clock->Monotonic()),
+      budgets_(limits),
       agents_(limits),
       commits_(store, clock, [this](auto batches, const absl::Status& status) {
         OnCommit(std::move(batches), status);
@@ -99,7 +100,8 @@ void Ingest::Unregister(const Session* session) {
 }
 
 absl::StatusOr<std::shared_ptr<Epoch>> Ingest::OpenEpoch(
-    const std::string& agent, uint64_t id) {
+    const std::string& agent, uint64_t id, bool* is_new) {
+  if (is_new != nullptr) *is_new = false;
   absl::MutexLock lock(&mutex_);
   std::weak_ptr<Epoch>& known = epochs_[{agent, id}];
   if (std::shared_ptr<Epoch> epoch = known.lock();
@@ -111,6 +113,7 @@ absl::StatusOr<std::shared_ptr<Epoch>> Ingest::OpenEpoch(
   if (stored.lacks_definitions) {
     agents_.SetLostDictionary(agent, stored.number, true);
   }
+  if (is_new != nullptr) *is_new = stored.is_new;
   auto epoch = std::make_shared<Epoch>(agent, id, std::move(stored));
   known = epoch;
   ForgetClosedEpochs();
@@ -185,11 +188,6 @@ void Ingest::AfterCommits(std::function<void()> task) {
   commits_.Then(std::move(task));
 }
 
-std::shared_ptr<AgentBudgets> Ingest::BudgetsOf(const std::string& agent) {
-  absl::MutexLock lock(&mutex_);
-  return agents_.BudgetsOf(agent, Now());
-}
-
 absl::Duration Ingest::ChargeCatchUp(double samples) {
   return catch_up_.Charge(samples, Now());
 }
@@ -262,7 +260,8 @@ void Ingest::Ask(const std::string& machine, const perflib::Guid& counterset,
   }
   v1::CollectResponse request;
   request.mutable_enumerate_instances()->set_request_id(question->id);
-  request.mutable_enumerate_instances()->set_machine(machine);
+  request.mutable_enumerate_instances()->set_machine(
+      session->NameForAgent(machine));
   request.mutable_enumerate_instances()->set_counterset(counterset.Bytes());
   session->link().Send(std::move(request));
 }

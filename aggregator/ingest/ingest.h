@@ -32,6 +32,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "aggregator/ingest/agent_limits.h"
+#include "aggregator/ingest/certificate_budgets.h"
 #include "aggregator/ingest/commit_queue.h"
 #include "aggregator/ingest/epoch.h"
 #include "aggregator/ingest/known_agents.h"
@@ -128,9 +129,11 @@ class Ingest {
                         const v1::Hello& hello);
   // Removes the session. A no-op if another session has replaced it.
   void Unregister(const Session* session);
-  // Returns the open epoch, or reads the epoch from the store.
+  // Returns the open epoch, or opens it in the store. If `is_new` is not null,
+  // sets it to whether the store did not know the epoch.
   absl::StatusOr<std::shared_ptr<Epoch>> OpenEpoch(const std::string& agent,
-                                                   uint64_t epoch);
+                                                   uint64_t epoch,
+                                                   bool* is_new = nullptr);
   // Returns whether definitions of the epoch are missing, in which case the
   // agent must send all of them.
   bool HasLostDictionary(const Epoch& epoch) const;
@@ -149,7 +152,9 @@ class Ingest {
   void CountPause() { ++pauses_; }
   // Runs `task` once all batches accepted before are durable or have failed.
   void AfterCommits(std::function<void()> task);
-  std::shared_ptr<AgentBudgets> BudgetsOf(const std::string& agent);
+  std::shared_ptr<CertificateBudgets> BudgetsOf(const PeerIdentity& peer) {
+    return budgets_.Of(peer, Now());
+  }
   // Charges samples from an agent that is behind. Returns how long the agent
   // must pause.
   absl::Duration ChargeCatchUp(double samples);
@@ -189,6 +194,7 @@ class Ingest {
   const IngestLimits limits_;
   const Clock& clock_;
   RateBudget catch_up_;
+  BudgetTable budgets_;
   LogOncePerCause log_;
 
   std::atomic<uint64_t> batches_ = 0;

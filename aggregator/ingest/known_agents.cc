@@ -27,21 +27,6 @@ void KnownAgents::Leave(const std::string& agent, absl::Duration now) {
   found->second.machines.clear();
 }
 
-std::shared_ptr<AgentBudgets> KnownAgents::BudgetsOf(const std::string& agent,
-                                                     absl::Duration now) {
-  // Ticks arrive in batches, so the sample rate is averaged over a minute.
-  constexpr double kSeconds = 60;
-  std::shared_ptr<AgentBudgets>& budgets = agents_[agent].budgets;
-  if (budgets == nullptr) {
-    const double samples = static_cast<double>(limits_.max_samples_per_second);
-    const double series = static_cast<double>(limits_.max_new_series_per_hour);
-    budgets.reset(new AgentBudgets{
-        .samples = {samples * kSeconds, absl::Seconds(kSeconds), now},
-        .series = {series, absl::Hours(1), now}});
-  }
-  return budgets;
-}
-
 absl::Status KnownAgents::SetSpeaker(const std::string& machine,
                                      const std::string& agent) {
   Agent& state = agents_[agent];

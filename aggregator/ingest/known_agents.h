@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -16,7 +15,6 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "aggregator/ingest/agent_limits.h"
-#include "aggregator/ingest/rate_budget.h"
 #include "perflib/guid.h"
 
 namespace fleetperf::aggregator {
@@ -33,10 +31,6 @@ class KnownAgents {
   void Join(const std::string& agent, absl::Duration now);
   // Records that the agent's stream has ended.
   void Leave(const std::string& agent, absl::Duration now);
-
-  // Returns the agent's budgets, and creates them on the first call.
-  std::shared_ptr<AgentBudgets> BudgetsOf(const std::string& agent,
-                                          absl::Duration now);
 
   // Makes `agent` the speaker for `machine`, i.e. the agent that answers for
   // it, until the agent leaves. A no-op if the agent's stream has ended.
@@ -72,8 +66,7 @@ class KnownAgents {
 
   struct Agent {
     std::optional<absl::Duration> left;  // std::nullopt: its stream is open
-    std::shared_ptr<AgentBudgets> budgets;
-    std::set<std::string> machines;  // for which the agent is the speaker
+    std::set<std::string> machines;      // for which the agent is the speaker
     std::set<MachineCounterset> owned;
     std::set<uint32_t> lost_dictionaries;
   };

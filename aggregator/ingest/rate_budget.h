@@ -19,6 +19,12 @@ class RateBudget {
   RateBudget(double amount, absl::Duration period, absl::Duration now)
       : amount_(amount), period_(period), charged_until_(now - period) {}
 
+  // Whether nothing of a period's amount is used.
+  bool IsFull(absl::Duration now) const {
+    absl::MutexLock lock(&mutex_);
+    return charged_until_ <= now - period_;
+  }
+
   // Charges `amount`, however large, and returns how long the sender must
   // pause.
   absl::Duration Charge(double amount, absl::Duration now) {
@@ -31,15 +37,9 @@ class RateBudget {
  private:
   const double amount_;
   const absl::Duration period_;
-  absl::Mutex mutex_;
+  mutable absl::Mutex mutex_;
   // The time at which the charged amounts would end if sent at the exact rate.
   absl::Duration charged_until_ ABSL_GUARDED_BY(mutex_);
-};
-
-// The budgets of one agent, across all of its streams.
-struct AgentBudgets {
-  RateBudget samples;
-  RateBudget series;
 };
 
 }  // namespace fleetperf::aggregator

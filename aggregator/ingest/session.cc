@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "aggregator/ingest/from_store.h"
 #include "aggregator/ingest/ingest.h"
+#include "aggregator/samples/machine_name.h"
 #include "base/sha256.h"
 #include "base/status_macros.h"
 #include "base/zstd.h"
@@ -53,6 +54,23 @@ absl::StatusOr<BatchContents> CheckBatch(const v1::Batch& batch,
   return ParseBatch(batch, limits);
 }
 
+// Returns the bytes that are read of a batch, which may inflate.
+double BytesOf(const v1::Batch& batch, const BatchLimits& limits) {
+  const uint32_t content = batch.content_size() <= limits.max_content_bytes
+                               ? batch.content_size()
+                               : 0;
+  return static_cast<double>(std::max(batch.payload().size(), size_t{content}));
+}
+
+// Returns the work of reading a message.
+double WorkOf(const v1::CollectRequest& request, const IngestLimits& limits) {
+  const double bytes =
+      request.has_batch()
+          ? BytesOf(request.batch(), limits.batch)
+          : kParsedWork * static_cast<double>(request.ByteSizeLong());
+  return kMessageWork + bytes;
+}
+
 }  // namespace
 
 Session::Session(Ingest* ingest, PeerIdentity peer, std::string address,
@@ -62,18 +80,46 @@ Session::Session(Ingest* ingest, PeerIdentity peer, std::string address,
       address_(std::move(address)),
       link_(std::move(link)),
       machines_(ingest, &peer_),
-      throttle_(ingest, link_.get()),
+      throttle_(ingest, link_.get(), ingest->BudgetsOf(peer_)),
       plans_(&ingest->planner(), &machine_, link_.get()),
       reconnect_at_(ingest->NextReconnect()) {}
 
 absl::Status Session::Handle(v1::CollectRequest request) {
-  const bool greeted = !agent_.empty();
-  if (!greeted && !request.has_hello()) {
-    return Unexpected("message before Hello");
+  const bool is_first = agent_.empty();
+  if (is_first) RETURN_IF_ERROR(CheckBudgets());
+  const double work = WorkOf(request, ingest_.limits());
+  throttle_.Charge(Throttle::Cost::kWork, work);
+  absl::Status status;
+  if (is_first) status = CheckFirst(request);
+  if (status.ok()) status = HandleMessage(std::move(request));
+  // An error ends the stream. Another stream costs more than its message.
+  if (!status.ok()) throttle_.Charge(Throttle::Cost::kWork, kParsedWork * work);
+  return status;
+}
+
+absl::Status Session::CheckBudgets() const {
+  const auto debt = throttle_.debt();
+  if (debt.pause <= absl::ZeroDuration()) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "agents with this certificate sent ", debt.reason, "; try again in ",
+      absl::FormatDuration(absl::Ceil(debt.pause, absl::Seconds(1)))));
+}
+
+absl::Status Session::CheckFirst(const v1::CollectRequest& request) const {
+  const size_t size = request.ByteSizeLong();
+  if (size > kMaxFirstMessageBytes) {
+    return absl::InvalidArgumentError(absl::StrCat("the first message has ",
+                                                   size, " bytes, more than ",
+                                                   kMaxFirstMessageBytes));
   }
+  if (!request.has_hello()) return Unexpected("message before Hello");
+  return absl::OkStatus();
+}
+
+absl::Status Session::HandleMessage(v1::CollectRequest request) {
   switch (request.message_case()) {
     case v1::CollectRequest::kHello:
-      if (greeted) return Unexpected("second Hello");
+      if (!agent_.empty()) return Unexpected("second Hello");
       return HandleHello(request.hello());
     case v1::CollectRequest::kBatch:
       return HandleBatch(std::move(*request.mutable_batch()));
@@ -101,8 +147,10 @@ absl::Status Session::HandleHello(const v1::Hello& hello) {
         "the certificate does not name \"", hello.agent(),
         "\"; issue one with: fleetperf pki issue agent ", hello.agent()));
   }
-  RETURN_IF_ERROR(ingest_.CheckMachineLimit(hello.agent()));
-  agent_ = hello.agent();
+  const std::string agent = CanonicalName(hello.agent());
+  RETURN_IF_ERROR(ingest_.CheckMachineLimit(agent));
+  agent_ = agent;
+  spelled_agent_ = hello.agent();
   epoch_id_ = hello.epoch();
   catalogue_hash_ = hello.catalogue_hash();
   batch_period_ = BatchPeriodOf(hello);
@@ -110,8 +158,8 @@ absl::Status Session::HandleHello(const v1::Hello& hello) {
   hello_skew_ = SkewOf(hello, ingest_.clock().Now());
   machines_.SetAgent(agent_, hello_skew_);
   RETURN_IF_ERROR(ingest_.Register(shared_from_this(), hello));
-  RETURN_IF_ERROR(TakeEpochs(hello));
   throttle_.SetAgent(agent_);
+  RETURN_IF_ERROR(TakeEpochs(hello));
   RETURN_IF_ERROR(
       FromStore(ingest_.store().PutMachine(machine_, catalogue_hash_)));
 
@@ -124,11 +172,16 @@ absl::Status Session::HandleHello(const v1::Hello& hello) {
 
 absl::Status Session::TakeEpochs(const v1::Hello& hello) {
   for (const v1::HeldEpoch& held : hello.held_epochs()) {
-    auto epoch = ingest_.OpenEpoch(agent_, held.epoch());
+    bool is_new = false;
+    auto epoch = ingest_.OpenEpoch(agent_, held.epoch(), &is_new);
     RETURN_IF_ERROR(FromStore(epoch.status()));
+    throttle_.Charge(Throttle::Cost::kWork,
+                     is_new ? kNewEpochWork : kEpochWork);
+    if (is_new) throttle_.Charge(Throttle::Cost::kEpochs, 1);
     if (held.forked_from() != 0) {
-      auto origin = ingest_.OpenEpoch(agent_, held.forked_from());
+      auto origin = ingest_.OpenEpoch(agent_, held.forked_from(), &is_new);
       RETURN_IF_ERROR(FromStore(origin.status()));
+      if (is_new) throttle_.Charge(Throttle::Cost::kEpochs, 1);
       origins_[held.epoch()] = *std::move(origin);
     }
     absl::MutexLock lock(&(*epoch)->taking_mutex());
@@ -192,6 +245,8 @@ absl::Status Session::HandleDictionary(v1::Dictionary dictionary) {
   absl::MutexLock lock(&epoch.taking_mutex());
   RETURN_IF_ERROR(CheckOwns(epoch));
   v1::Definitions& definitions = *dictionary.mutable_definitions();
+  throttle_.Charge(Throttle::Cost::kDefinitions,
+                   static_cast<double>(definitions.ByteSizeLong()));
   Bound(&definitions);
   if (epoch.id() != epoch_id_) machines_.RemoveForeign(&definitions);
   RETURN_IF_ERROR(machines_.Check(definitions));
@@ -203,12 +258,8 @@ absl::Status Session::HandleDictionary(v1::Dictionary dictionary) {
         "the dictionary has more than ", max_instances, " instances, ",
         kDictionaryFactor, " times the limit (max_instances)"));
   }
-  RETURN_IF_ERROR(
-      FromStore(ingest_.store().KeepDefinitions(epoch.number(), definitions)));
-  // The dictionary may have many instances of processes that exited long ago.
-  // Instances that batches use are read from the store.
-  definitions.clear_instances();
-  const absl::Status applied = ApplyDefinitions(epoch, definitions);
+  const absl::Status applied =
+      ApplyDefinitions(epoch, /*is_dictionary=*/true, &definitions);
   if (!applied.ok() && (epoch.id() == epoch_id_ || !IsRefusal(applied))) {
     return applied;
   }
@@ -258,7 +309,7 @@ absl::Status Session::HandleBatch(v1::Batch batch) {
   }
   epoch.SetReceived(received->sequence);
   machines_.NoteSkew(*received);
-  const absl::Status charged = Charge(*received);
+  const absl::Status charged = ChargeSamples(*received);
   ingest_.Accept(std::move(received));
   return charged;
 }
@@ -268,9 +319,13 @@ absl::Status Session::TakeDefinitions(const BatchContents& contents,
                                       ReceivedBatch* received) {
   received->definitions = contents.definitions;
   if (received->definitions == nullptr) return absl::OkStatus();
+  const auto bytes = static_cast<double>(contents.definitions->ByteSizeLong());
+  throttle_.Charge(Throttle::Cost::kWork, kParsedWork * bytes);
+  throttle_.Charge(Throttle::Cost::kDefinitions, bytes);
   Bound(contents.definitions.get());
   RETURN_IF_ERROR(machines_.Check(*received->definitions));
-  return ApplyDefinitions(*received->epoch, *received->definitions);
+  return ApplyDefinitions(*received->epoch, /*is_dictionary=*/false,
+                          contents.definitions.get());
 }
 
 absl::Status Session::TakeSamples(const absl::StatusOr<BatchContents>& contents,
@@ -311,14 +366,14 @@ absl::StatusOr<bool> Session::IsCopy(const ReceivedBatch& received) const {
   return absl::UnavailableError(message);
 }
 
-absl::Status Session::Charge(const ReceivedBatch& received) {
+absl::Status Session::ChargeSamples(const ReceivedBatch& received) {
   const uint64_t new_series =
       received.definitions == nullptr
           ? 0
           : received.epoch->dictionary().CountSeries(*received.definitions);
   const uint64_t samples = CountValues(received.decoded);
   ingest_.CountSamples(samples);
-  return throttle_.Charge(samples, new_series, IsBehind(received));
+  return throttle_.ChargeSamples(samples, new_series, IsBehind(received));
 }
 
 // Returns whether all samples are older than those of a live agent.
@@ -373,6 +428,10 @@ void Session::Reject(const absl::Status& reason, const BatchContents& contents,
     ++rejected_batches_;
   }
   throttle_.CountBroken(reason.message());
+  throttle_.Charge(
+      Throttle::Cost::kWork,
+      kRejectionWork +
+          kParsedWork * BytesOf(received->batch, ingest_.limits().batch));
   ingest_.log().Warn(absl::StrCat("reject ", agent_, " ", reason.message()),
                      absl::StrCat("rejected batch ", received->sequence, " of ",
                                   agent_, ": ", reason.message()));
@@ -403,32 +462,24 @@ absl::Status Session::EnterMachines(const std::set<std::string>& machines) {
   return absl::OkStatus();
 }
 
-absl::Status Session::ApplyDefinitions(Epoch& epoch,
-                                       const v1::Definitions& definitions) {
-  std::set<std::string> machines;
-  for (const v1::MachineDefinition& machine : definitions.machines()) {
-    machines.insert(machine.name());
+absl::Status Session::ApplyDefinitions(Epoch& epoch, bool is_dictionary,
+                                       v1::Definitions* definitions) {
+  RETURN_IF_ERROR(EnterDefined(*definitions));
+  const absl::Status unchanged = epoch.dictionary().RemoveChanged(definitions);
+  throttle_.CountBroken(unchanged.message());
+  RETURN_IF_ERROR(NoteFaultyDefinition("redefine", unchanged));
+  if (is_dictionary) {
+    RETURN_IF_ERROR(FromStore(
+        ingest_.store().KeepDefinitions(epoch.number(), *definitions)));
+    // The dictionary may have many instances of processes that exited long ago.
+    // Instances that batches use are read from the store.
+    definitions->clear_instances();
   }
-  const absl::Status entered = EnterMachines(machines);
-  // Only batches with samples of a machine over the limit are rejected.
-  if (absl::IsResourceExhausted(entered)) {
-    throttle_.CountBroken(entered.message());
-    ingest_.log().Warn(
-        absl::StrCat("enter ", agent_, " ", entered.message()),
-        absl::StrCat("skipped a machine of ", agent_, ": ", entered.message()));
-  } else {
-    RETURN_IF_ERROR(entered);
-  }
-  const absl::Status applied = epoch.dictionary().Apply(definitions);
-  if (!applied.ok()) {
-    if (!IsBatchFault(applied)) return applied;
-    ingest_.log().Warn(absl::StrCat("define ", agent_, " ", applied.message()),
-                       absl::StrCat("skipped a definition of ", agent_, ": ",
-                                    applied.message()));
-  }
-  for (const v1::QueryDefinition& query : definitions.queries()) {
+  RETURN_IF_ERROR(
+      NoteFaultyDefinition("define", epoch.dictionary().Apply(*definitions)));
+  for (const v1::QueryDefinition& query : definitions->queries()) {
     const auto collected = epoch.dictionary().FindQuery(query.id());
-    if (!collected.ok()) continue;  // invalid, and reported by `applied`
+    if (!collected.ok()) continue;  // invalid, and already reported
     RETURN_IF_ERROR(ingest_.Claim((*collected)->machine,
                                   (*collected)->schema->registration.guid,
                                   agent_));
@@ -436,8 +487,36 @@ absl::Status Session::ApplyDefinitions(Epoch& epoch,
   return absl::OkStatus();
 }
 
+absl::Status Session::EnterDefined(const v1::Definitions& definitions) {
+  std::set<std::string> machines;
+  for (const v1::MachineDefinition& machine : definitions.machines()) {
+    machines.insert(machine.name());
+  }
+  const absl::Status entered = EnterMachines(machines);
+  // Only batches with samples of a machine over the limit are rejected.
+  if (!absl::IsResourceExhausted(entered)) return entered;
+  throttle_.CountBroken(entered.message());
+  ingest_.log().Warn(
+      absl::StrCat("enter ", agent_, " ", entered.message()),
+      absl::StrCat("skipped a machine of ", agent_, ": ", entered.message()));
+  return absl::OkStatus();
+}
+
+absl::Status Session::NoteFaultyDefinition(absl::string_view action,
+                                           const absl::Status& fault) {
+  if (fault.ok() || !IsBatchFault(fault)) return fault;
+  ingest_.log().Warn(
+      absl::StrCat(action, " ", agent_),
+      absl::StrCat("skipped a definition of ", agent_, ": ", fault.message()));
+  return absl::OkStatus();
+}
+
 absl::Status Session::HandleCatalogue(const v1::Catalogue& catalogue) {
   RETURN_IF_ERROR(CheckCatalogue(catalogue, ingest_.limits()));
+  const auto bytes = static_cast<double>(
+      std::max(size_t{catalogue.content_size()}, catalogue.payload().size()));
+  throttle_.Charge(Throttle::Cost::kWork, kParsedWork * bytes);
+  throttle_.Charge(Throttle::Cost::kCatalogues, bytes);
   std::string content = catalogue.payload();
   if (catalogue.compression() == v1::COMPRESSION_ZSTD) {
     RETURN_IF_ERROR(ZstdDecompress(catalogue.payload(),

@@ -50,10 +50,21 @@ class Session : public std::enable_shared_from_this<Session> {
   // stream must end with that status.
   absl::Status Handle(v1::CollectRequest request);
 
+  // Returns the time for which the stream must not be read, because budgets of
+  // the certificate are used up.
+  absl::Duration Pause() const { return throttle_.debt().pause; }
+  // Returns ResourceExhausted if Pause() is not 0.
+  absl::Status CheckBudgets() const;
+
   // Unregisters the session. Called when the stream has ended.
   void Close();
 
   const std::string& agent() const { return agent_; }
+  // Returns a machine's name for messages to the agent. Agents of earlier
+  // versions know their own machine by their spelling only.
+  const std::string& NameForAgent(const std::string& machine) const {
+    return machine == agent_ ? spelled_agent_ : machine;
+  }
   uint64_t epoch_id() const { return epoch_id_; }
   // Returns whether the agent announced this epoch, i.e. its process, or an
   // earlier process with the same spool, made the epoch.
@@ -95,6 +106,8 @@ class Session : public std::enable_shared_from_this<Session> {
   }
 
  private:
+  absl::Status CheckFirst(const v1::CollectRequest& request) const;
+  absl::Status HandleMessage(v1::CollectRequest request);
   absl::Status HandleHello(const v1::Hello& hello);
   absl::Status TakeEpochs(const v1::Hello& hello);
   v1::Welcome MakeWelcome(const v1::Hello& hello) const;
@@ -115,7 +128,7 @@ class Session : public std::enable_shared_from_this<Session> {
   // epoch was forked from. Returns Unavailable if the store cannot tell.
   absl::StatusOr<bool> IsCopy(const ReceivedBatch& received) const;
   // Asks the agent to pause if it has exceeded its budgets.
-  absl::Status Charge(const ReceivedBatch& received);
+  absl::Status ChargeSamples(const ReceivedBatch& received);
   bool IsBehind(const ReceivedBatch& received) const;
   void Reject(const absl::Status& reason, const BatchContents& contents,
               ReceivedBatch* received);
@@ -124,10 +137,16 @@ class Session : public std::enable_shared_from_this<Session> {
   // Records the agent as the speaker for these machines and adds new ones to
   // the fleet.
   absl::Status EnterMachines(const std::set<std::string>& machines);
-  // Applies definitions to the epoch's dictionary. Logs and skips invalid
-  // definitions; batches that use them are rejected later.
-  absl::Status ApplyDefinitions(Epoch& epoch,
-                                const v1::Definitions& definitions);
+  // Applies definitions to the epoch's dictionary, and removes those that
+  // change earlier ones. Logs and skips invalid definitions; batches that use
+  // them are rejected later. Those of a Dictionary are stored first, and its
+  // instances are left out of memory.
+  absl::Status ApplyDefinitions(Epoch& epoch, bool is_dictionary,
+                                v1::Definitions* definitions);
+  absl::Status EnterDefined(const v1::Definitions& definitions);
+  // Logs a fault of a definition. Returns other errors.
+  absl::Status NoteFaultyDefinition(absl::string_view action,
+                                    const absl::Status& fault);
 
   Ingest& ingest_;
   const PeerIdentity peer_;
@@ -135,8 +154,9 @@ class Session : public std::enable_shared_from_this<Session> {
   const std::shared_ptr<AgentLink> link_;
 
   // The fields set by Hello, before other threads see the session.
-  std::string agent_;
-  v1::Machine machine_;  // the agent's own machine
+  std::string agent_;          // its canonical name
+  std::string spelled_agent_;  // as it calls itself
+  v1::Machine machine_;        // the agent's own machine
   uint64_t epoch_id_ = 0;
   std::string catalogue_hash_;
   absl::Duration batch_period_;

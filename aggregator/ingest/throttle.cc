@@ -10,16 +10,24 @@
 
 namespace fleetperf::aggregator {
 
-Throttle::Throttle(Ingest* ingest, AgentLink* link)
-    : ingest_(*ingest), link_(*link), paused_until_(ingest->Now()) {}
+Throttle::Throttle(Ingest* ingest, AgentLink* link,
+                   std::shared_ptr<CertificateBudgets> budgets)
+    : ingest_(*ingest),
+      link_(*link),
+      budgets_(std::move(budgets)),
+      paused_until_(ingest->Now()) {}
 
-void Throttle::SetAgent(const std::string& agent) {
-  agent_ = agent;
-  budgets_ = ingest_.BudgetsOf(agent);
+void Throttle::Charge(Cost cost, double amount) {
+  const auto debt = budgets_->Charge(cost, amount, ingest_.Now());
+  if (debt.pause > absl::ZeroDuration()) Pause(debt.pause, debt.reason);
 }
 
-absl::Status Throttle::Charge(uint64_t samples, uint64_t new_series,
-                              bool is_behind) {
+CertificateBudgets::Debt Throttle::debt() const {
+  return budgets_->debt(ingest_.Now());
+}
+
+absl::Status Throttle::ChargeSamples(uint64_t samples, uint64_t new_series,
+                                     bool is_behind) {
   const absl::Duration now = ingest_.Now();
   const IngestLimits& limits = ingest_.limits();
   if (now >= paused_until_) {
@@ -30,13 +38,14 @@ absl::Status Throttle::Charge(uint64_t samples, uint64_t new_series,
   }
   constexpr absl::Duration kNone;
   const auto amount = static_cast<double>(samples);
-  if (const auto pause = budgets_->samples.Charge(amount, now); pause > kNone) {
+  if (const auto pause = budgets_->samples().Charge(amount, now);
+      pause > kNone) {
     Pause(pause, absl::StrCat("more than ", limits.max_samples_per_second,
                               " samples per second (max_samples_per_second)"));
   }
   if (new_series > 0) {
     const auto pause =
-        budgets_->series.Charge(static_cast<double>(new_series), now);
+        budgets_->series().Charge(static_cast<double>(new_series), now);
     if (pause > kNone) {
       Pause(pause,
             absl::StrCat("more than ", limits.max_new_series_per_hour,
@@ -52,15 +61,16 @@ absl::Status Throttle::Charge(uint64_t samples, uint64_t new_series,
   return absl::OkStatus();
 }
 
-void Throttle::Pause(absl::Duration pause, const std::string& reason) {
+void Throttle::Pause(absl::Duration pause, absl::string_view reason) {
   paused_until_ = std::max(paused_until_, ingest_.Now() + pause);
   CountBroken(reason);
   ingest_.CountPause();
+  if (agent_.empty()) return;
   v1::CollectResponse response;
   // The last pause covers all earlier ones.
   *response.mutable_throttle()->mutable_pause() =
       ToProto(paused_until_ - ingest_.Now());
-  response.mutable_throttle()->set_reason(reason);
+  response.mutable_throttle()->set_reason(std::string(reason));
   link_.Send(std::move(response));
 }
 

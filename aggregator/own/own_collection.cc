@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "aggregator/ingest/received_batch.h"
 #include "aggregator/samples/batch_contents.h"
+#include "aggregator/samples/machine_name.h"
 #include "base/sha256.h"
 #include "base/status_macros.h"
 #include "perflib/clocks.h"
@@ -35,7 +36,7 @@ std::string AgentNameOf(const std::string& machine) {
 OwnCollection::OwnCollection(std::string machine,
                              const OwnCounterset* counterset, Ingest* ingest,
                              const Clock* clock)
-    : machine_(std::move(machine)),
+    : machine_(CanonicalName(machine)),
       counterset_(*counterset),
       ingest_(*ingest),
       clock_(*clock),

@@ -22,23 +22,29 @@ namespace {
 // cleared.
 constexpr size_t kMaxCatalogueBytes = 256 << 20;
 
-// The machines' registrations of one counterset. A machine with a different
+// The agents' registrations of one counterset. Each agent has one vote for
+// each, however many machines it collects from. So an agent with a different
 // registration does not change the counterset of the others.
 class Registrations {
  public:
-  void Add(const CountersetRegistration& registration, size_t machines) {
+  void Add(const CountersetRegistration& registration,
+           const std::set<std::string>& agents) {
     Candidate& candidate = candidates_[registration.CanonicalBytes()];
     // Catalogues are added before definitions, which have no help texts.
-    if (candidate.machines == 0) candidate.registration = registration;
-    candidate.machines += machines;
+    if (candidate.agents.empty()) candidate.registration = registration;
+    candidate.agents.insert(agents.begin(), agents.end());
+    agents_.insert(agents.begin(), agents.end());
   }
+
+  // The number of agents that have the counterset.
+  size_t agents() const { return agents_.size(); }
 
   // Returns the most common registration. At least one must have been added.
   CountersetRegistration Finish() && {
     return std::move(std::max_element(candidates_.begin(), candidates_.end(),
                                       [](const auto& a, const auto& b) {
-                                        return a.second.machines <
-                                               b.second.machines;
+                                        return a.second.agents.size() <
+                                               b.second.agents.size();
                                       })
                          ->second.registration);
   }
@@ -46,10 +52,16 @@ class Registrations {
  private:
   struct Candidate {
     CountersetRegistration registration;
-    size_t machines = 0;
+    std::set<std::string> agents;
   };
   std::map<std::string, Candidate> candidates_;  // by CanonicalBytes
+  std::set<std::string> agents_;
 };
+
+// A machine whose agent is unknown votes for itself.
+std::string VoterOf(const std::string& agent, const std::string& machine) {
+  return agent.empty() ? machine : agent;
+}
 
 }  // namespace
 
@@ -88,10 +100,13 @@ std::shared_ptr<const Fleet::Schemas> Fleet::Catalogue(
 std::vector<FleetCounterset> Fleet::Countersets(
     absl::FunctionRef<bool(const std::string& machine)> matches) {
   std::map<std::string, std::set<std::string>> machines_by_catalogue;
+  std::map<std::string, std::set<std::string>> agents_by_catalogue;
   for (const Store::StoredMachine& stored : store_.GetMachines()) {
     const std::string& machine = stored.machine.name();
     if (!matches(machine)) continue;
     machines_by_catalogue[stored.catalogue_hash].insert(machine);
+    agents_by_catalogue[stored.catalogue_hash].insert(
+        VoterOf(stored.machine.agent(), machine));
   }
   std::map<perflib::Guid, FleetCounterset> by_guid;
   std::map<perflib::Guid, Registrations> registrations;
@@ -99,7 +114,8 @@ std::vector<FleetCounterset> Fleet::Countersets(
     const auto catalogue = Catalogue(hash);
     for (const auto& schema : *catalogue) {
       const CountersetRegistration& registration = schema->registration;
-      registrations[registration.guid].Add(registration, machines.size());
+      registrations[registration.guid].Add(registration,
+                                           agents_by_catalogue[hash]);
       by_guid[registration.guid].machines.insert(machines.begin(),
                                                  machines.end());
     }
@@ -113,7 +129,8 @@ std::vector<FleetCounterset> Fleet::Countersets(
       FleetCounterset& counterset = by_guid[registration.guid];
       // If the machine's catalogue lacks the counterset, its definition counts.
       if (counterset.machines.insert(machine).second) {
-        registrations[registration.guid].Add(registration, 1);
+        registrations[registration.guid].Add(
+            registration, {VoterOf(directory.AgentOf(machine), machine)});
       }
       std::set<uint32_t> collecting = directory.Collecting(machine, *collected);
       if (collecting.empty()) continue;
@@ -123,6 +140,7 @@ std::vector<FleetCounterset> Fleet::Countersets(
   }
   std::vector<FleetCounterset> countersets;
   for (auto& [guid, counterset] : by_guid) {
+    counterset.agents = registrations[guid].agents();
     counterset.registration = std::move(registrations[guid]).Finish();
     countersets.push_back(std::move(counterset));
   }
@@ -184,16 +202,23 @@ absl::StatusOr<FleetCounterset> Fleet::FindCounterset(
   std::vector<FleetCounterset> countersets = Countersets(
       [&](const std::string& machine) { return machines.Matches(machine); });
   std::vector<std::string> names;
+  // Several countersets may have a name. The same case counts first, then the
+  // number of agents.
   FleetCounterset* found = nullptr;
+  std::pair<bool, size_t> best;
   for (FleetCounterset& counterset : countersets) {
     const CountersetRegistration& registration = counterset.registration;
     names.push_back(registration.name);
-    const bool exact = registration.name == name ||
-                       (guid.has_value() && registration.guid == *guid);
-    if (exact ||
-        (found == nullptr && absl::EqualsIgnoreCase(registration.name, name))) {
+    if (guid.has_value() && registration.guid == *guid) {
       found = &counterset;
+      break;
     }
+    if (!absl::EqualsIgnoreCase(registration.name, name)) continue;
+    const std::pair<bool, size_t> rank = {registration.name == name,
+                                          counterset.agents};
+    if (found != nullptr && rank <= best) continue;
+    best = rank;
+    found = &counterset;
   }
   if (found != nullptr) return std::move(*found);
   return absl::NotFoundError(

@@ -23,10 +23,11 @@
 
 namespace fleetperf::aggregator {
 
-// A counterset in the fleet: the registration that most machines have, and the
+// A counterset in the fleet: the registration that most agents have, and the
 // machines.
 struct FleetCounterset {
   perflib::CountersetRegistration registration;  // with help texts, if known
+  size_t agents = 0;                             // that offer it on any machine
   std::set<std::string> machines;                // machines that offer it
   // By the plan in force.
   std::set<std::string> collecting_machines;
@@ -55,8 +56,9 @@ class Fleet {
   // Resolves the paths in the machines' catalogues, collected or not.
   Selected Select(const PathSet& paths);
 
-  // Finds a counterset of the matching machines by "{GUID}" or name. A NotFound
-  // error names the nearest ones.
+  // Finds a counterset of the matching machines by "{GUID}" or name. Of several
+  // with this name, returns one with the same case, that of the most agents. A
+  // NotFound error names the nearest ones.
   absl::StatusOr<FleetCounterset> FindCounterset(
       const std::string& name, const MachineFilter& machines = {});
 

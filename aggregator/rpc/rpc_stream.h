@@ -15,6 +15,7 @@
 #include <grpcpp/support/status.h>
 
 #include <atomic>
+#include <optional>
 
 #include "absl/time/time.h"
 #include "aggregator/rpc/event_loop.h"
@@ -68,13 +69,24 @@ class RpcStream {
     stream_.Finish(status, &finished_);
   }
 
-  // Has the loop's thread call OnTimeout after `delay`, unless StopTimer is
-  // called before or the call ends. Must be called at most once, in OnStart.
+  // Has the loop's thread call OnTimeout after `delay`, unless StopTimer or
+  // StartTimer is called before or the call ends. Only the loop's thread may
+  // call both.
   void StartTimer(absl::Duration delay) {
-    ++in_flight_;
-    timer_.Set(&loop_.queue(), RpcDeadline(delay), &expired_);
+    if (has_ended_) return;
+    timeout_ = RpcDeadline(delay);
+    if (is_timer_set_) {
+      // HandleExpired sets it again.
+      is_timer_stale_ = true;
+      timer_.Cancel();
+    } else {
+      SetTimer();
+    }
   }
-  void StopTimer() { timer_.Cancel(); }
+  void StopTimer() {
+    timeout_.reset();
+    if (is_timer_set_) timer_.Cancel();
+  }
 
   virtual void OnStart() = 0;
   // The time of StartTimer is over.
@@ -116,11 +128,26 @@ class RpcStream {
     OnWriteDone(ok);
     CompleteOne();
   }
-  void HandleExpired(bool ok) {
-    if (ok) OnTimeout();
+  void SetTimer() {
+    ++in_flight_;
+    is_timer_set_ = true;
+    is_timer_stale_ = false;
+    timer_.Set(&loop_.queue(), *timeout_, &expired_);
+  }
+  // A timer that had run before it was cancelled completes like one in time, so
+  // the event does not tell whether the timeout still applies.
+  void HandleExpired(bool) {
+    is_timer_set_ = false;
+    if (timeout_.has_value() && is_timer_stale_) {
+      SetTimer();
+    } else if (timeout_.has_value()) {
+      timeout_.reset();
+      OnTimeout();
+    }
     CompleteOne();
   }
   void HandleEnded(bool) {
+    has_ended_ = true;
     StopTimer();
     if (context_.IsCancelled()) OnCancel();
     CompleteOne();
@@ -146,6 +173,10 @@ class RpcStream {
   Forwarder<&RpcStream::HandleFinished> finished_{this};
   Forwarder<&RpcStream::HandleExpired> expired_{this};
   grpc::Alarm timer_;
+  bool is_timer_set_ = false;            // the event is still to come
+  bool is_timer_stale_ = false;          // it is set to an earlier timeout
+  std::optional<gpr_timespec> timeout_;  // nullopt: stopped
+  bool has_ended_ = false;               // the call
 };
 
 }  // namespace fleetperf::aggregator

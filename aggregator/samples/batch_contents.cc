@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "aggregator/samples/machine_name.h"
 #include "aggregator/samples/wire_reader.h"
 #include "base/status_macros.h"
 #include "base/zstd.h"
@@ -50,7 +51,7 @@ bool ReadLoss(absl::string_view bytes, std::vector<Loss>* losses) {
   if (!loss.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
     return false;
   }
-  losses->push_back({.machine = loss.machine(),
+  losses->push_back({.machine = CanonicalName(loss.machine()),
                      .start = FromProto(loss.start()),
                      .end = FromProto(loss.end()),
                      .ticks = loss.ticks(),

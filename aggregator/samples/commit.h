@@ -21,6 +21,7 @@ namespace fleetperf::aggregator {
 // The state of an agent's epoch in the store.
 struct StoredEpoch {
   uint32_t number = 0;            // increases with each new epoch of any agent
+  bool is_new = false;            // the store did not know it before
   uint64_t durable_sequence = 0;  // 0: no batch yet
   uint64_t durable_fingerprint = 0;  // of that batch; 0: unknown
   // Definitions that came with these batches are missing or may be missing: the

@@ -1,9 +1,11 @@
 #include "aggregator/samples/dictionary.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "aggregator/samples/machine_name.h"
 #include "base/sha256.h"
 #include "base/status_macros.h"
 #include "fleetperf/v1/collection.pb.h"
@@ -75,6 +77,102 @@ absl::Status Dictionary::Apply(const v1::Definitions& definitions) {
   return status;
 }
 
+absl::Status Dictionary::RemoveChanged(v1::Definitions* definitions) {
+  absl::MutexLock lock(&mutex_);
+  absl::Status status;  // the first error
+  status.Update(RemoveChanged(Kind::kMachine, "MachineDefinition",
+                              definitions->mutable_machines()));
+  status.Update(RemoveChanged(Kind::kCounterset, "CountersetDefinition",
+                              definitions->mutable_countersets()));
+  status.Update(RemoveChanged(Kind::kQuery, "QueryDefinition",
+                              definitions->mutable_queries()));
+  status.Update(RemoveChanged(Kind::kInstance, "InstanceDefinition",
+                              definitions->mutable_instances()));
+  return status;
+}
+
+template <typename List>
+absl::Status Dictionary::RemoveChanged(Kind kind, absl::string_view name,
+                                       List* list) {
+  if (list->empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(uint32_t* const last, LastId(kind));
+  absl::Status status;  // the first error
+  absl::flat_hash_set<uint32_t> seen;
+  // Agents number definitions in ascending order, so that most are new.
+  const auto is_changed = [&](const auto& definition) {
+    mutex_.AssertHeld();
+    const bool is_repeated = !seen.insert(definition.id()).second;
+    if (!is_repeated && definition.id() > *last) {
+      *last = definition.id();
+      return false;
+    }
+    const absl::StatusOr<bool> same =
+        is_repeated ? absl::StatusOr<bool>(false) : IsSame(definition);
+    if (absl::IsFailedPrecondition(same.status()) ||
+        absl::IsDataLoss(same.status())) {
+      return false;  // not defined, or to be repaired
+    }
+    if (same.ok() && *same) return false;
+    status.Update(same.ok()
+                      ? absl::InvalidArgumentError(absl::StrCat(
+                            name, " ", definition.id(),
+                            " differs from the first one with this id, which "
+                            "stays in force (max_definitions_of_id)"))
+                      : same.status());
+    return true;
+  };
+  list->erase(std::remove_if(list->begin(), list->end(), is_changed),
+              list->end());
+  return status;
+}
+
+absl::StatusOr<uint32_t*> Dictionary::LastId(Kind kind) {
+  const auto known = last_ids_.find(kind);
+  if (known != last_ids_.end()) return &known->second;
+  uint32_t last = 0;
+  if (reader_ != nullptr) {
+    ASSIGN_OR_RETURN(last, reader_->LastId(kind));
+  }
+  return &last_ids_.try_emplace(kind, last).first->second;
+}
+
+absl::StatusOr<bool> Dictionary::IsSame(
+    const v1::MachineDefinition& definition) {
+  RETURN_IF_ERROR(EnsureMachine(definition.id()));
+  return machines_[definition.id()] == CanonicalName(definition.name());
+}
+
+absl::StatusOr<bool> Dictionary::IsSame(
+    const v1::CountersetDefinition& definition) {
+  RETURN_IF_ERROR(EnsureCounterset(definition.id()));
+  const auto registration = FromProto(definition.registration());
+  return registration.ok() && countersets_[definition.id()]->hash ==
+                                  Sha256(registration->CanonicalBytes());
+}
+
+absl::StatusOr<bool> Dictionary::IsSame(const v1::QueryDefinition& definition) {
+  RETURN_IF_ERROR(EnsureQuery(definition.id()));
+  const auto made = MakeQuery(definition);
+  const CollectedQuery& query = *queries_[definition.id()];
+  return made.ok() && made->machine == query.machine &&
+         made->schema == query.schema && made->interval == query.interval &&
+         made->columns == query.columns;
+}
+
+// A stored instance is not kept in memory: a dictionary may have many that
+// retired long ago.
+absl::StatusOr<bool> Dictionary::IsSame(
+    const v1::InstanceDefinition& definition) {
+  const auto known = instances_.find(definition.id());
+  if (known != instances_.end()) {
+    return *known->second == MakeInstance(definition);
+  }
+  ASSIGN_OR_RETURN(const auto stored,
+                   Read<v1::InstanceDefinition>(Kind::kInstance, "instance",
+                                                definition.id()));
+  return MakeInstance(stored) == MakeInstance(definition);
+}
+
 absl::Status Dictionary::AddMachine(const v1::MachineDefinition& definition) {
   RETURN_IF_ERROR(CheckId("MachineDefinition", definition.id()));
   RETURN_IF_ERROR(CheckName("MachineDefinition", definition.name()));
@@ -86,7 +184,7 @@ absl::Status Dictionary::AddMachine(const v1::MachineDefinition& definition) {
     return absl::ResourceExhaustedError(absl::StrCat(
         "more than ", limits_.max_machines, " machines (max_machines)"));
   }
-  machines_.emplace(definition.id(), definition.name());
+  machines_.emplace(definition.id(), CanonicalName(definition.name()));
   return absl::OkStatus();
 }
 
@@ -109,6 +207,23 @@ absl::Status Dictionary::AddCounterset(
 absl::Status Dictionary::AddQuery(const v1::QueryDefinition& definition) {
   RETURN_IF_ERROR(CheckId("QueryDefinition", definition.id()));
   if (queries_.contains(definition.id())) return absl::OkStatus();
+  ASSIGN_OR_RETURN(CollectedQuery query, MakeQuery(definition));
+  if (columns_ + query.columns.size() > limits_.max_columns) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("queries of more than ", limits_.max_columns,
+                     " columns in all (max_columns)"));
+  }
+  columns_ += query.columns.size();
+  size_t& columns_of =
+      columns_of_[{definition.machine(), definition.counterset()}];
+  columns_of = std::max(columns_of, query.columns.size());
+  queries_.emplace(definition.id(),
+                   std::make_shared<const CollectedQuery>(std::move(query)));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<CollectedQuery> Dictionary::MakeQuery(
+    const v1::QueryDefinition& definition) {
   RETURN_IF_ERROR(EnsureMachine(definition.machine()));
   RETURN_IF_ERROR(EnsureCounterset(definition.counterset()));
   const std::string name = absl::StrCat("QueryDefinition ", definition.id());
@@ -126,16 +241,11 @@ absl::Status Dictionary::AddQuery(const v1::QueryDefinition& definition) {
         absl::StrCat(name, " has ", definition.columns_size(),
                      " columns, more than ", kMaxCounters));
   }
-  if (columns_ + definition.columns_size() > limits_.max_columns) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("queries of more than ", limits_.max_columns,
-                     " columns in all (max_columns)"));
-  }
-  auto query = std::make_shared<CollectedQuery>();
-  query->machine = machines_[definition.machine()];
-  query->schema = countersets_[definition.counterset()];
-  query->interval = interval;
-  const auto& registration = query->schema->registration;
+  CollectedQuery query;
+  query.machine = machines_[definition.machine()];
+  query.schema = countersets_[definition.counterset()];
+  query.interval = interval;
+  const auto& registration = query.schema->registration;
   absl::flat_hash_set<uint32_t> counter_ids;
   for (const auto& counter : registration.counters) {
     counter_ids.insert(counter.counter_id);
@@ -150,17 +260,12 @@ absl::Status Dictionary::AddQuery(const v1::QueryDefinition& definition) {
           absl::StrCat(name, ": counterset \"", registration.name,
                        "\" has no counter ", column.counter_id()));
     }
-    query->columns.push_back({.counter_id = column.counter_id(),
-                              .value_size = column.value_size(),
-                              .only_linked = column.only_linked(),
-                              .wraps = column.wraps()});
+    query.columns.push_back({.counter_id = column.counter_id(),
+                             .value_size = column.value_size(),
+                             .only_linked = column.only_linked(),
+                             .wraps = column.wraps()});
   }
-  columns_ += query->columns.size();
-  size_t& columns_of =
-      columns_of_[{definition.machine(), definition.counterset()}];
-  columns_of = std::max(columns_of, query->columns.size());
-  queries_.emplace(definition.id(), std::move(query));
-  return absl::OkStatus();
+  return query;
 }
 
 absl::Status Dictionary::AddInstance(const v1::InstanceDefinition& definition) {
@@ -171,14 +276,18 @@ absl::Status Dictionary::AddInstance(const v1::InstanceDefinition& definition) {
     return absl::ResourceExhaustedError(absl::StrCat(
         "more than ", limits_.max_instances, " instances (max_instances)"));
   }
-  instances_.emplace(definition.id(),
-                     std::make_shared<const Instance>(Instance{
-                         .name = definition.name(),
-                         .instance_id = definition.instance_id(),
-                         .occurrence = definition.occurrence(),
-                         .life = MakeLife(epoch_number_, definition.id()),
-                         .is_born = definition.is_born()}));
+  instances_.emplace(definition.id(), std::make_shared<const Instance>(
+                                          MakeInstance(definition)));
   return absl::OkStatus();
+}
+
+Instance Dictionary::MakeInstance(
+    const v1::InstanceDefinition& definition) const {
+  return {.name = definition.name(),
+          .instance_id = definition.instance_id(),
+          .occurrence = definition.occurrence(),
+          .life = MakeLife(epoch_number_, definition.id()),
+          .is_born = definition.is_born()};
 }
 
 void Dictionary::Retire(uint32_t instance) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -62,6 +63,11 @@ class DefinitionReader {
   // Returns the serialized definition. NotFound if it does not exist.
   virtual absl::StatusOr<std::string> ReadDefinition(Kind kind,
                                                      uint32_t id) const = 0;
+  // Returns a bound on the ids of this kind that can be read, which saves reads
+  // of larger ones.
+  virtual absl::StatusOr<uint32_t> LastId(Kind /*kind*/) const {
+    return std::numeric_limits<uint32_t>::max();
+  }
 };
 
 // The definitions of an epoch. Thread-safe.
@@ -81,6 +87,12 @@ class Dictionary {
              const Limits& limits);
 
   uint32_t epoch_number() const { return epoch_number_; }
+
+  // Removes the definitions that differ from an earlier one of their id, in
+  // memory, for the reader or in `definitions`. An id keeps its first
+  // definition: batches that were acknowledged use it. Returns InvalidArgument
+  // if there are such definitions, or the error of a read.
+  absl::Status RemoveChanged(v1::Definitions* definitions);
 
   // Adds definitions. Existing definitions are not changed. An error names the
   // first invalid definition; the valid ones are added nevertheless.
@@ -109,6 +121,23 @@ class Dictionary {
  private:
   using Kind = DefinitionReader::Kind;
 
+  // Return whether the definition is the one that its id has.
+  // FailedPrecondition if the id is not defined.
+  absl::StatusOr<bool> IsSame(const v1::MachineDefinition& definition)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<bool> IsSame(const v1::CountersetDefinition& definition)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<bool> IsSame(const v1::QueryDefinition& definition)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<bool> IsSame(const v1::InstanceDefinition& definition)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  template <typename List>
+  absl::Status RemoveChanged(Kind kind, absl::string_view name, List* list)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns the last id of this kind that may be defined.
+  absl::StatusOr<uint32_t*> LastId(Kind kind)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   absl::Status AddMachine(const v1::MachineDefinition& definition)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status AddCounterset(const v1::CountersetDefinition& definition)
@@ -129,11 +158,18 @@ class Dictionary {
   absl::StatusOr<Definition> Read(Kind kind, absl::string_view name,
                                   uint32_t id) const;
 
+  // Makes a query whose machine and counterset are in memory.
+  absl::StatusOr<CollectedQuery> MakeQuery(
+      const v1::QueryDefinition& definition)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Instance MakeInstance(const v1::InstanceDefinition& definition) const;
+
   const uint32_t epoch_number_;
   SchemaTable& schemas_;
   const std::unique_ptr<const DefinitionReader> reader_;
   const Limits limits_;
   mutable absl::Mutex mutex_;
+  absl::flat_hash_map<Kind, uint32_t> last_ids_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<uint32_t, std::string> machines_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<uint32_t, std::shared_ptr<const Schema>> countersets_
       ABSL_GUARDED_BY(mutex_);

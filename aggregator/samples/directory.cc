@@ -154,6 +154,12 @@ std::vector<std::shared_ptr<const CollectedCounterset>> Directory::Countersets(
   return countersets;
 }
 
+std::string Directory::AgentOf(const std::string& machine) const {
+  absl::ReaderMutexLock lock(&mutex_);
+  const auto found = machines_.find(machine);
+  return found == machines_.end() ? std::string() : found->second.agent;
+}
+
 Directory::Labels Directory::LabelsOf(const std::string& machine) const {
   absl::ReaderMutexLock lock(&mutex_);
   const auto found = machines_.find(machine);

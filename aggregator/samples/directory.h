@@ -87,6 +87,8 @@ class Directory {
   // Returns the countersets of a machine, ordered by name.
   std::vector<std::shared_ptr<const CollectedCounterset>> Countersets(
       const std::string& machine) const;
+  // Returns the machine's agent; "" if unknown.
+  std::string AgentOf(const std::string& machine) const;
   // Returns the labels of the machine's agent. An agent has the name of its own
   // machine.
   Labels LabelsOf(const std::string& machine) const;

@@ -109,6 +109,8 @@ struct Instance {
   // Whether its cumulative counters grew from 0 since the last sound tick
   // before its first one.
   bool is_born = false;
+
+  bool operator==(const Instance&) const = default;
 };
 
 // The values of one counter, run by run, and tick by tick in each run.

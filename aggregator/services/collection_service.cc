@@ -26,6 +26,8 @@ namespace {
 constexpr size_t kMaxResponses = 1000;
 // The time that an agent has for its first message, which it sends at once.
 constexpr absl::Duration kHelloTime = absl::Seconds(10);
+// A stream that must pause for longer ends instead. It would hold memory.
+constexpr absl::Duration kMaxPause = absl::Minutes(1);
 
 using AsyncCollectStream =
     grpc::ServerAsyncReaderWriter<v1::CollectResponse, v1::CollectRequest>;
@@ -162,11 +164,15 @@ class CollectStream : public RpcStream<AsyncCollectStream> {
     if (!peer.ok()) return link_->End(peer.status());
     session_ =
         std::make_shared<Session>(&ingest_, *peer, context().peer(), link_);
+    // Without a Hello, there is no reason to hold a message of the stream.
+    const absl::Status allowed = session_->CheckBudgets();
+    if (!allowed.ok()) return link_->End(allowed);
     StartTimer(kHelloTime);
     StartRead(&request_);
   }
 
   void OnTimeout() override {
+    if (std::exchange(is_in_debt_, false)) return Advance();
     link_->End(absl::DeadlineExceededError(absl::StrCat(
         "no Hello arrived within ", absl::FormatDuration(kHelloTime))));
   }
@@ -198,9 +204,15 @@ class CollectStream : public RpcStream<AsyncCollectStream> {
     if (is_finished_) return;
     if (!is_writing_) WriteNext();
     // While many batches wait for their acknowledgment, reads pause.
-    if (is_finished_ || !is_paused_ || link_->has_failed() ||
+    if (is_finished_ || !is_paused_ || is_in_debt_ || link_->has_failed() ||
         session_->HasManyUnacknowledged()) {
       return;
+    }
+    const absl::Duration pause = session_->Pause();
+    if (pause > kMaxPause) return link_->End(session_->CheckBudgets());
+    if (pause > absl::ZeroDuration()) {
+      is_in_debt_ = true;
+      return StartTimer(pause);
     }
     is_paused_ = false;
     StartRead(&request_);
@@ -222,7 +234,8 @@ class CollectStream : public RpcStream<AsyncCollectStream> {
   v1::CollectRequest request_;
   v1::CollectResponse response_;  // being written
   bool is_writing_ = false;
-  bool is_paused_ = false;  // no read is in flight
+  bool is_paused_ = false;   // no read is in flight
+  bool is_in_debt_ = false;  // paused until the timer has run
   bool is_finished_ = false;
 };
 

@@ -30,6 +30,7 @@
 #include "aggregator/store/tables/log.h"
 #include "aggregator/store/tables/lost_commits.h"
 #include "aggregator/store/tables/lost_ticks_table.h"
+#include "aggregator/store/tables/name_migration.h"
 #include "aggregator/store/tables/room.h"
 #include "base/status_macros.h"
 #include "fleetperf/v1/collection.pb.h"
@@ -49,6 +50,7 @@ class RocksDbStore : public Store {
     std::unique_ptr<RocksDbStore> store(
         new RocksDbStore(directory, std::move(database), clock));
     RETURN_IF_ERROR(store->LoadId());
+    RETURN_IF_ERROR(MigrateNames(store->database_.get()));
     RETURN_IF_ERROR(store->lost_ticks_.Load(*store->database_, LogDamage));
     // Only the process that repairs the write-ahead log knows about the loss.
     RETURN_IF_ERROR(store->ReportLostCommits());
@@ -261,6 +263,7 @@ class RocksDbStore : public Store {
                     .epochs = &epochs_,
                     .numbers = &numbers_,
                     .lost_definitions = &lost_definitions_,
+                    .directory = &directory_,
                     .layout = &layout_mutex_,
                     .clock = clock}),
         reader_({.database = database_.get(),

@@ -80,13 +80,12 @@ absl::Status SampleReader::Read(const Store::ReadRequest& request,
     LogDamage(request.machine, damage);
   };
   std::vector<StoredChunk> chunks;
-  const auto machine = parts_.numbers->FindMachine(request.machine);
-  if (machine.has_value()) {
-    const auto entry =
-        parts_.database->Iterate(Family::kChunks, snapshot.get());
+  const auto machines = parts_.numbers->FindMachine(request.machine);
+  const auto entry = parts_.database->Iterate(Family::kChunks, snapshot.get());
+  for (const uint32_t machine : machines) {
     for (const Resolution resolution : kResolutions) {
       RETURN_IF_ERROR(ForEachChunk(
-          entry.get(), *machine, resolution, HourOf(request.from),
+          entry.get(), machine, resolution, HourOf(request.from),
           HourOf(request.to),
           [&](StoredChunk chunk) {
             chunks.push_back(std::move(chunk));
@@ -94,7 +93,9 @@ absl::Status SampleReader::Read(const Store::ReadRequest& request,
           },
           on_damage));
     }
-    RETURN_IF_ERROR(ForEachLoss(entry.get(), *machine, request.from, request.to,
+  }
+  for (const uint32_t machine : machines) {
+    RETURN_IF_ERROR(ForEachLoss(entry.get(), machine, request.from, request.to,
                                 on_loss, on_damage));
   }
   std::sort(chunks.begin(), chunks.end(), [](const auto& a, const auto& b) {

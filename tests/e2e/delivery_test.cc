@@ -13,6 +13,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/units.h"
+#include "base/zstd.h"
 #include "perflib/clocks.h"
 #include "tests/e2e/deployment.h"
 #include "tests/e2e/fake_agent.h"
@@ -149,6 +150,42 @@ TEST(Delivery, RejectsMalformedBatchAndStoresTheRest) {
   const auto machines = deployment.Json({"machines"});
   ASSERT_EQ(machines.size(), 1);
   EXPECT_EQ(machines[0]["rejected_batches"], "1");
+}
+
+// The stream waits in the aggregator until the certificate's budget allows the
+// next batch.
+TEST(Delivery, ReadsStreamInDebtAfterPause) {
+  Deployment deployment;
+  const auto aggregator = deployment.StartAggregator();
+  const TlsFiles tls = deployment.Issue("agent", {"box"});
+  const int64_t start_100nsec = perflib::PerfTime100NSecFromTime(kStart);
+  FakeAgent agent(deployment.address(), tls, MakeHello("box", kEpoch, 1, 8));
+  ASSERT_TRUE(agent.Receive().has_value());
+  ASSERT_TRUE(agent.Send(MakeNumberBatch("box", kEpoch, 1, start_100nsec)));
+  // A kilobyte that inflates to 12 MiB and is no batch.
+  const std::string content(12 << 20, '\xff');
+  auto poison = MakeNumberBatch("box", kEpoch, 2, start_100nsec);
+  ZstdCompress(content, poison.mutable_batch()->mutable_payload());
+  poison.mutable_batch()->set_compression(v1::COMPRESSION_ZSTD);
+  poison.mutable_batch()->set_content_size(
+      static_cast<uint32_t>(content.size()));
+  for (uint64_t sequence = 2; sequence <= 7; ++sequence) {
+    poison.mutable_batch()->set_sequence(sequence);
+    ASSERT_TRUE(agent.Send(poison));
+  }
+  ASSERT_TRUE(agent.Send(MakeNumberBatch("box", kEpoch, 8, start_100nsec)));
+  size_t throttles = 0;
+  for (uint64_t acknowledged = 0; acknowledged < 8;) {
+    const auto response = agent.Receive();
+    ASSERT_TRUE(response.has_value());
+    if (response->has_ack()) acknowledged = response->ack().sequence();
+    if (!response->has_throttle()) continue;
+    ++throttles;
+    EXPECT_THAT(response->throttle().reason(),
+                ::testing::HasSubstr("(max_work_per_second)"));
+  }
+  EXPECT_GE(throttles, 1);
+  EXPECT_THAT(StoredNumbers(deployment, kStart), ::testing::ElementsAre(1, 8));
 }
 
 TEST(Delivery, KeepsDefinitionsOfRejectedBatch) {

@@ -9,6 +9,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "aggregator/store/compaction/shares.h"
 #include "aggregator/store/tables/fingerprints.h"
 #include "aggregator/store/tables/keys.h"
 #include "aggregator/store/tables/loss_table.h"
@@ -80,6 +81,7 @@ absl::Status Compactor::LoadDirectory(Directory* directory,
         directory->AddQuery(query);
       }));
   const std::string newest = NewestKey(0).substr(0, 1);
+  std::map<std::string, std::string> newest_place;  // by machine
   return parts_.database->ForEach(
       Family::kDefault, newest,
       [&](absl::string_view key, absl::string_view value) {
@@ -95,6 +97,9 @@ absl::Status Compactor::LoadDirectory(Directory* directory,
         const auto machine = parts_.numbers->MachineOf(number);
         if (!machine.has_value()) return;
         newest_[number] = std::string(place);
+        std::string& of_machine = newest_place[*machine];
+        if (place < of_machine) return;  // of another of its numbers
+        of_machine = std::string(place);
         directory->SetNewestSample(*machine, time);
       });
 }
@@ -171,8 +176,22 @@ absl::Status Compactor::DropTo(uint64_t size) {
   // Frees 5 % more, because releasing space requires rewriting the whole
   // family.
   const uint64_t to_free = has - size + size / 20;
-  uint64_t freed = 0;
   owes_compaction_ = true;
+  ASSIGN_OR_RETURN(const uint64_t freed, Free(to_free, size));
+  if (freed > 0) {
+    RETURN_IF_ERROR(parts_.database->Compact(Family::kChunks));
+  }
+  owes_compaction_ = false;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<uint64_t> Compactor::Free(uint64_t to_free, uint64_t max_size) {
+  const UseByAgent uses = FindUse(*parts_.database, *parts_.numbers,
+                                  *parts_.directory, *parts_.epochs);
+  const uint64_t share = FairShare(uses, max_size);
+  ASSIGN_OR_RETURN(uint64_t freed,
+                   DropExcess(uses, share, to_free, parts_.database));
+  to_free -= std::min(to_free, ExcessOfDefinitions(uses, share));
   for (uint64_t more = 1; more > 0 && freed < to_free; freed += more) {
     Changes changes(parts_.database);
     std::vector<uint32_t> epochs;
@@ -182,11 +201,7 @@ absl::Status Compactor::DropTo(uint64_t size) {
         parts_.database->Write(&changes, Database::Durability::kProcess));
     parts_.epochs->NoteRemoved(epochs);
   }
-  if (freed > 0) {
-    RETURN_IF_ERROR(parts_.database->Compact(Family::kChunks));
-  }
-  owes_compaction_ = false;
-  return absl::OkStatus();
+  return freed;
 }
 
 absl::Status Compactor::Transpose(std::vector<LogSegment>* segments) {

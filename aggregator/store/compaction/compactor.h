@@ -61,6 +61,7 @@ class Compactor {
     EpochTable* epochs;
     KeyNumbers* numbers;
     LostDefinitions* lost_definitions;
+    const Directory* directory;
     // Held while samples move between the log and chunks.
     absl::Mutex* layout;
     const Clock* clock;
@@ -90,6 +91,10 @@ class Compactor {
   absl::Status DropTo(uint64_t size);
 
  private:
+  // Frees `to_free` bytes to make the store fit in `max_size`. Returns the
+  // approximate number of bytes freed. Agents' definitions beyond their share
+  // are not compensated.
+  absl::StatusOr<uint64_t> Free(uint64_t to_free, uint64_t max_size);
   absl::Status LoadDirectory(Directory* directory, OnDamage on_damage);
   absl::Status StepUntilDone(absl::Time idle_since);
   // Finds the work to do.

@@ -37,6 +37,18 @@ absl::StatusOr<std::optional<uint32_t>> FirstHour(const Database& database,
   return std::optional<uint32_t>();
 }
 
+// Moves an iterator over the index past damaged entries. Returns the hour of
+// receipt of the entry; std::nullopt at the end of the resolution.
+std::optional<uint32_t> NextHour(rocksdb::Iterator& entry,
+                                 Resolution resolution) {
+  Received received;
+  for (; entry.Valid() && ToView(entry.key()) < EndOfReceived(resolution);
+       entry.Next()) {
+    if (ParseReceivedKey(ToView(entry.key()), &received)) return received.hour;
+  }
+  return std::nullopt;
+}
+
 // Returns the newest hour of receipt. Damaged entries are skipped.
 std::optional<uint32_t> LastHour(const Database& database,
                                  Resolution resolution) {
@@ -443,6 +455,64 @@ absl::StatusOr<uint64_t> DeleteFirstReceived(const Database& database,
     }
   }
   return freed;
+}
+
+uint64_t SizeOfChunks(const Database& database, uint32_t machine) {
+  const ChunkKey first = {.machine = machine};
+  const std::string heads = HeadKey(first).substr(0, 1 + sizeof machine);
+  const std::string pages = PageKey(first, 0).substr(0, 1 + sizeof machine);
+  return database.ApproximateSize(Family::kChunks, heads, EndOfPrefix(heads)) +
+         database.ApproximateSize(Family::kChunks, pages, EndOfPrefix(pages));
+}
+
+absl::StatusOr<uint64_t> DeleteExcess(
+    Database* database, const std::map<uint32_t, uint64_t*>& excess,
+    uint64_t max) {
+  const auto has_excess = [](const auto& of_machine) {
+    return *of_machine.second > 0;
+  };
+  // One pass over the index of each resolution, hour by hour. An iterator ends
+  // at damage.
+  std::vector<std::unique_ptr<rocksdb::Iterator>> entries;
+  for (const Resolution resolution : kResolutions) {
+    entries.push_back(database->Iterate(Family::kChunks));
+    entries.back()->Seek(ReceivedKey(resolution, /*hour=*/0, ""));
+  }
+  uint64_t deleted = 0;
+  while (deleted < max &&
+         std::any_of(excess.begin(), excess.end(), has_excess)) {
+    std::optional<uint32_t> hour;  // the oldest one
+    for (size_t i = 0; i < entries.size(); ++i) {
+      const auto next = NextHour(*entries[i], kResolutions[i]);
+      if (next.has_value()) hour = std::min(hour.value_or(*next), *next);
+    }
+    if (!hour.has_value()) break;
+    Changes changes(database);
+    for (size_t i = 0; i < entries.size(); ++i) {
+      rocksdb::Iterator& entry = *entries[i];
+      const std::string end = *hour == UINT32_MAX
+                                  ? EndOfReceived(kResolutions[i])
+                                  : ReceivedKey(kResolutions[i], *hour + 1, "");
+      for (; entry.Valid() && ToView(entry.key()) < end; entry.Next()) {
+        Received received;
+        ChunkKey chunk;
+        if (!ParseReceivedKey(ToView(entry.key()), &received) ||
+            !ParseHeadKey(received.key, &chunk)) {
+          continue;
+        }
+        const auto of_machine = excess.find(chunk.machine);
+        if (of_machine == excess.end() || !has_excess(*of_machine)) continue;
+        uint64_t size = 0;
+        std::vector<uint32_t> epochs;
+        RETURN_IF_ERROR(DeleteReceived(*database, ToView(entry.key()), &size,
+                                       &changes, &epochs));
+        *of_machine->second -= std::min(*of_machine->second, size);
+        deleted += size;
+      }
+    }
+    RETURN_IF_ERROR(database->Write(&changes, Database::Durability::kProcess));
+  }
+  return deleted;
 }
 
 absl::StatusOr<StoredChunk> GetChunk(const Database& database,

@@ -23,6 +23,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -126,6 +127,17 @@ void Unlist(const ReceivedChunk& chunk, Changes* changes);
 absl::StatusOr<uint64_t> DeleteFirstReceived(const Database& database,
                                              Changes* changes,
                                              std::vector<uint32_t>* epochs);
+
+// Returns the approximate size of a machine's chunks on disk, in bytes.
+uint64_t SizeOfChunks(const Database& database, uint32_t machine);
+
+// Deletes chunks of machines, first those received first, and writes the
+// deletions. `excess` has, by machine, the bytes to delete, which machines of
+// one agent share and which are counted down. Stops when they are 0, or when
+// `max` bytes are deleted. Returns the approximate number of bytes deleted.
+absl::StatusOr<uint64_t> DeleteExcess(
+    Database* database, const std::map<uint32_t, uint64_t*>& excess,
+    uint64_t max);
 
 // Deletes up to `max` chunks, losses and fingerprints that were received in
 // hours before that of `time`, oldest first. Adds the epochs of the

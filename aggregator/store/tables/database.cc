@@ -314,6 +314,18 @@ uint64_t Database::Size() const {
   return size;
 }
 
+uint64_t Database::ApproximateSize(Family of, absl::string_view from,
+                                   absl::string_view to) const {
+  rocksdb::SizeApproximationOptions options;
+  options.include_memtables = true;
+  const rocksdb::Range range(ToSlice(from), ToSlice(to));
+  uint64_t size = 0;
+  // Without an answer, the range counts as empty.
+  database_->GetApproximateSizes(options, family(of), &range, 1, &size)
+      .PermitUncheckedError();
+  return size;
+}
+
 absl::Status Database::Compact(Family of) {
   return FromRocksDb(database_->CompactRange({}, family(of), nullptr, nullptr),
                      "compact");

@@ -123,6 +123,10 @@ class Database {
   // The size of the keys and values on disk, in bytes. Files retained only for
   // a backup or a query do not count.
   uint64_t Size() const;
+  // Returns the approximate part of Size() that the keys from `from` to before
+  // `to` have, including changes that are not on disk yet.
+  uint64_t ApproximateSize(Family family, absl::string_view from,
+                           absl::string_view to) const;
   // Rewrites a family, which frees the space of removed keys.
   absl::Status Compact(Family family);
   // Writes all earlier changes to files of keys and values, so that damage to

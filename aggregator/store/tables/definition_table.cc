@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "aggregator/samples/machine_name.h"
 #include "aggregator/store/tables/keys.h"
 #include "base/sha256.h"
 #include "base/status_macros.h"
@@ -52,6 +53,24 @@ class Reader : public DefinitionReader {
       return absl::DataLossError("a registration in the store is damaged");
     }
     return definition.SerializeAsString();
+  }
+
+  absl::StatusOr<uint32_t> LastId(Kind kind) const override {
+    const std::string prefix =
+        DefinitionPrefix(static_cast<uint8_t>(kind), epoch_number_);
+    const auto entry = database_.Iterate(Family::kDefault);
+    uint32_t number = 0;
+    uint32_t id = 0;
+    for (entry->SeekForPrev(EndOfPrefix(prefix));
+         entry->Valid() && ToView(entry->key()) > prefix; entry->Prev()) {
+      const absl::string_view key = ToView(entry->key());
+      if (absl::StartsWith(key, prefix) &&
+          ParseDefinitionKey(key, &number, &id)) {
+        return id;
+      }
+    }
+    RETURN_IF_ERROR(FromRocksDb(entry->status(), "read definitions"));
+    return uint32_t{0};
   }
 
  private:
@@ -110,8 +129,10 @@ void DefinitionTable::PutAgent(uint32_t epoch_number, absl::string_view agent,
 
 absl::StatusOr<std::string> DefinitionTable::GetAgent(
     uint32_t epoch_number) const {
-  return database_.Get(Family::kDefault,
-                       DefinitionKey(kAgent, epoch_number, 0));
+  ASSIGN_OR_RETURN(
+      const std::string agent,
+      database_.Get(Family::kDefault, DefinitionKey(kAgent, epoch_number, 0)));
+  return CanonicalName(agent);
 }
 
 absl::StatusOr<uint32_t> DefinitionTable::LastEpoch() const {
@@ -145,6 +166,16 @@ absl::StatusOr<bool> DefinitionTable::HasDefinitions(
   entry->Seek(prefix);
   RETURN_IF_ERROR(FromRocksDb(entry->status(), "read definitions"));
   return entry->Valid();
+}
+
+uint64_t DefinitionTable::SizeOf(uint32_t epoch_number) const {
+  uint64_t size = 0;
+  for (uint8_t kind = kFirstKind; kind <= kLastKind; ++kind) {
+    const std::string prefix = DefinitionPrefix(kind, epoch_number);
+    size += database_.ApproximateSize(Family::kDefault, prefix,
+                                      EndOfPrefix(prefix));
+  }
+  return size;
 }
 
 absl::StatusOr<bool> DefinitionTable::Delete(uint32_t epoch_number, size_t max,

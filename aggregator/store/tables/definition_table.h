@@ -49,6 +49,9 @@ class DefinitionTable {
   // Returns whether the store has definitions of the epoch.
   absl::StatusOr<bool> HasDefinitions(uint32_t epoch_number) const;
 
+  // Returns the approximate bytes of the epoch's definitions.
+  uint64_t SizeOf(uint32_t epoch_number) const;
+
   // Deletes up to `max` definitions of an ended epoch, machines first, since
   // HasDefinitions checks those. Returns whether any definitions remain.
   absl::StatusOr<bool> Delete(uint32_t epoch_number, size_t max,

@@ -121,7 +121,7 @@ absl::StatusOr<StoredEpoch> EpochTable::Make(const std::string& agent,
     return absl::ResourceExhaustedError(
         "the store has no number left for a new epoch");
   }
-  StoredEpoch epoch{.number = ++last_number_};
+  StoredEpoch epoch{.number = ++last_number_, .is_new = true};
   Changes changes(&database_);
   changes.Put(Family::kDefault, key, BigEndian(epoch.number));
   PutDurable(epoch.number, 0, 0, &changes);
@@ -171,6 +171,20 @@ absl::Status EpochTable::ForEachAgentInLog(
         }
         if (unknown.contains(number)) use(number, agent);
       });
+}
+
+std::map<std::string, uint64_t> EpochTable::SizesOfDefinitions() const {
+  std::vector<uint32_t> numbers;
+  {
+    absl::MutexLock lock(&mutex_);
+    for (const auto& [number, use] : uses_) numbers.push_back(number);
+  }
+  std::map<std::string, uint64_t> sizes;
+  for (const uint32_t number : numbers) {
+    const auto agent = definitions_.GetAgent(number);
+    if (agent.ok()) sizes[*agent] += definitions_.SizeOf(number);
+  }
+  return sizes;
 }
 
 // Every committer to an epoch holds its dictionary. Once the dictionary is

@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -57,6 +58,11 @@ class EpochTable {
       absl::FunctionRef<void(uint32_t epoch_number, const std::string& agent)>
           use,
       OnDamage on_damage) const;
+
+  // Returns the approximate bytes of the definitions of epochs in use, by
+  // agent.
+  std::map<std::string, uint64_t> SizesOfDefinitions() const
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Removes the definitions of some ended epochs, after `secure_moved` returned
   // OK. `secure_moved` ensures that no batch of them can come back. Epochs that
@@ -115,7 +121,7 @@ class EpochTable {
   Database& database_;
   DefinitionTable& definitions_;
   LogIndex& log_;
-  absl::Mutex mutex_;
+  mutable absl::Mutex mutex_;
   uint32_t last_number_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::flat_hash_map<uint32_t, Use> uses_ ABSL_GUARDED_BY(mutex_);
   // Epochs that may have neither batches nor fingerprints.

@@ -1,9 +1,11 @@
 #include "aggregator/store/tables/key_numbers.h"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "aggregator/samples/machine_name.h"
 #include "aggregator/samples/thinned_query.h"
 #include "aggregator/store/tables/keys.h"
 #include "base/status_macros.h"
@@ -54,13 +56,15 @@ absl::Status KeyNumbers::LoadMachines(OnDamage on_damage) {
       Family::kDefault, prefix,
       [&](absl::string_view key, absl::string_view value) {
         mutex_.AssertHeld();
-        const std::string name(key.substr(prefix.size()));
+        const std::string name = CanonicalName(key.substr(prefix.size()));
         uint32_t number = 0;
         if (!GetBigEndian(&value, &number) || !value.empty() || number == 0 ||
             !machine_names_.try_emplace(number, name).second) {
           return on_damage(DamagedRecord(key));
         }
-        machines_[name] = number;
+        std::vector<uint32_t>& numbers = machines_[name];
+        numbers.insert(std::lower_bound(numbers.begin(), numbers.end(), number),
+                       number);
         machine_numbers_.Take(number);
       });
 }
@@ -146,22 +150,22 @@ absl::Status KeyNumbers::AddShape(uint32_t number, absl::string_view record) {
 absl::StatusOr<uint32_t> KeyNumbers::GetMachine(const std::string& machine) {
   absl::MutexLock lock(&mutex_);
   const auto found = machines_.find(machine);
-  if (found != machines_.end()) return found->second;
+  if (found != machines_.end()) return found->second.front();
   ASSIGN_OR_RETURN(const uint32_t number, machine_numbers_.Next());
   Changes changes(&database_);
   changes.Put(Family::kDefault, MachineNumberKey(machine), BigEndian(number));
   RETURN_IF_ERROR(database_.Write(&changes, Database::Durability::kProcess));
-  machines_[machine] = number;
+  machines_[machine] = {number};
   machine_names_[number] = machine;
   machine_numbers_.Take(number);
   return number;
 }
 
-std::optional<uint32_t> KeyNumbers::FindMachine(
+std::vector<uint32_t> KeyNumbers::FindMachine(
     const std::string& machine) const {
   absl::ReaderMutexLock lock(&mutex_);
   const auto found = machines_.find(machine);
-  if (found == machines_.end()) return std::nullopt;
+  if (found == machines_.end()) return {};
   return found->second;
 }
 

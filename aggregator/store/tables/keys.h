@@ -16,10 +16,12 @@
 //   d KIND EPOCH# ID    a definition of the epoch; the last kind is its agent
 //   s HASH              a schema's registration
 //   c HASH              a catalogue's contents
+//   v                   "1": AGENT and MACHINE are canonical, except below n
 //   m MACHINE           the catalogue's hash (32 bytes), Machine
 //   l AGENT \0 MACHINE  Machine, whose lost_ticks hold the losses; an empty
 //                       MACHINE stands for all machines of the agent
-//   n MACHINE           MACHINE#
+//   n MACHINE           MACHINE#. Versions that distinguished the case of
+//                       names gave each spelling a number. All numbers stay.
 //   g SHAPE#            a schema's hash, the original interval of thinned data
 //                       in seconds (or 0), and QueryDefinition
 //   q MACHINE# SHAPE#   empty; the machine has chunks of this shape
@@ -127,6 +129,7 @@ inline absl::Time StartOfHour(uint32_t hour) {
 constexpr uint64_t OrderOf(uint64_t sequence) { return sequence << 24; }
 
 inline std::string StoreIdKey() { return "i"; }
+inline std::string NamesKey() { return "v"; }
 inline std::string KnownTimeKey() { return "w"; }
 inline std::string CommitMarkKey() { return "k"; }
 inline std::string LostDefinitionsKey() { return "u"; }

@@ -8,14 +8,15 @@ namespace {
 
 using enum absl::StatusCode;
 using ::testing::Contains;
+using ::testing::Not;
 
 TEST_F(SessionTest, RefusesAHelloBeyondTheBounds) {
   const struct {
     std::function<void(v1::Hello*)> edit;
     std::string message;
   } kCases[] = {
-      {[](v1::Hello* hello) { hello->set_agent(std::string(16 << 20, 'a')); },
-       "Hello.agent has 16777216 bytes, more than 253"},
+      {[](v1::Hello* hello) { hello->set_agent(std::string(1 << 19, 'a')); },
+       "Hello.agent has 524288 bytes, more than 253"},
       {[](v1::Hello* hello) { hello->set_catalogue_hash("short"); },
        "Hello.catalogue_hash has 5 bytes instead of 32"},
       {[](v1::Hello* hello) {
@@ -25,9 +26,9 @@ TEST_F(SessionTest, RefusesAHelloBeyondTheBounds) {
        },
        "Hello.labels has 65 labels, more than 64"},
       {[](v1::Hello* hello) {
-         (*hello->mutable_labels())["rack"] = std::string(16 << 20, 'x');
+         (*hello->mutable_labels())["rack"] = std::string(1 << 19, 'x');
        },
-       "Hello.labels[\"rack\"] has 16777216 bytes, more than 1024"},
+       "Hello.labels[\"rack\"] has 524288 bytes, more than 1024"},
       {[](v1::Hello* hello) {
          (*hello->mutable_labels())[std::string(129, 'n')] = "x";
        },
@@ -68,7 +69,7 @@ TEST_F(SessionTest, AcceptsAHelloAtTheBounds) {
 TEST_F(SessionTest, TruncatesFactsOfAHello) {
   v1::CollectRequest request = Hello();
   v1::Hello& hello = *request.mutable_hello();
-  hello.set_agent_version(std::string(16 << 20, 'v'));
+  hello.set_agent_version(std::string(1 << 19, 'v'));
   // Characters of two bytes, which must not be split.
   std::string system = "x";
   for (int i = 0; i < 1000; ++i) system += "ü";
@@ -191,6 +192,77 @@ TEST_F(SessionTest, LimitsMachinesOfTheFleet) {
               StatusIs(kResourceExhausted, HasSubstr("(max_machines)")));
   session_->Close();
   Welcomed();  // is already in the fleet
+}
+
+// Otherwise, an acknowledged batch would be read with other definitions than
+// those it was decoded with.
+TEST_F(SessionTest, AnIdKeepsItsFirstDefinition) {
+  Welcomed();
+  ASSERT_OK(Handle(Batch()));
+  v1::Definitions others;
+  v1::QueryDefinition& query = *others.add_queries();
+  query.set_id(query_);
+  query.set_machine(1);
+  query.set_counterset(2);
+  *query.mutable_interval() = ToProto(absl::Seconds(1));
+  for (const uint32_t counter : {testing::kTransfers, kQueueLength}) {
+    query.add_columns()->set_counter_id(counter);
+    query.mutable_columns()->rbegin()->set_value_size(8);
+  }
+  v1::InstanceDefinition& instance = *others.add_instances();
+  instance.set_id(instance_);
+  instance.set_machine(1);
+  instance.set_counterset(2);
+  instance.set_name("D:");
+  v1::CollectRequest request = Batch();
+  v1::BatchContent content;
+  ASSERT_TRUE(content.ParseFromString(request.batch().payload()));
+  *content.mutable_definitions() = others;
+  *request.mutable_batch() = MakeBatch(kEpoch, 2, content);
+  ASSERT_OK(Handle(request));
+  link_->WaitForAck(2);
+  const std::vector<std::string> stored = Stored();
+  EXPECT_THAT(stored, SizeIs(2));
+  EXPECT_THAT(stored, Not(Contains(HasSubstr("D:"))));
+  EXPECT_THAT(ingest_->FindConnection("web-1")->limits_broken,
+              ElementsAre(Pair("max_definitions_of_id", 1)));
+  Restart();
+  EXPECT_EQ(Stored(), stored);
+
+  // The definitions are not in memory now.
+  Welcomed(Hello(3));
+  v1::CollectRequest dictionary;
+  dictionary.mutable_dictionary()->set_epoch(kEpoch);
+  *dictionary.mutable_dictionary()->mutable_definitions() = others;
+  ASSERT_OK(Handle(dictionary));
+  EXPECT_THAT(ingest_->FindConnection("web-1")->limits_broken,
+              ElementsAre(Pair("max_definitions_of_id", 1)));
+  ASSERT_OK(Handle(Batch()));
+  link_->WaitForAck(3);
+  Restart();
+  EXPECT_THAT(Stored(), SizeIs(3));
+  EXPECT_THAT(Stored(), Not(Contains(HasSubstr("D:"))));
+}
+
+// A Dictionary repeats what the store has, and adds what it lacks.
+TEST_F(SessionTest, ADictionaryAddsOnlyMissingDefinitions) {
+  Welcomed();
+  ASSERT_OK(Handle(Batch()));
+  link_->WaitForAck(1);
+  Restart();
+  Welcomed(Hello(2));
+  const uint32_t added = writer_.Instance(1, 2, "D:");
+  v1::CollectRequest dictionary;
+  dictionary.mutable_dictionary()->set_epoch(kEpoch);
+  *dictionary.mutable_dictionary()->mutable_definitions() =
+      writer_.definitions();
+  writer_.TakeContent();
+  ASSERT_OK(Handle(dictionary));
+  EXPECT_THAT(ingest_->FindConnection("web-1")->limits_broken, IsEmpty());
+  instance_ = added;
+  ASSERT_OK(Handle(Batch()));
+  link_->WaitForAck(2);
+  EXPECT_THAT(Stored(), ElementsAre(HasSubstr("C:"), HasSubstr("D:")));
 }
 
 TEST_F(SessionTest, LimitsCountersOfACatalogue) {

@@ -300,5 +300,61 @@ TEST_F(DictionaryTest, ForgetsRetiredInstancesUnlessStored) {
   EXPECT_EQ(found_[0]->life, MakeLife(1, 4));
 }
 
+// Returns the number of definitions in `definitions`.
+int Count(const v1::Definitions& definitions) {
+  return definitions.machines_size() + definitions.countersets_size() +
+         definitions.queries_size() + definitions.instances_size();
+}
+
+TEST_F(DictionaryTest, LetsDefinitionsBeRepeated) {
+  v1::Definitions definitions = SomeDefinitions();
+  EXPECT_OK(dictionary_.RemoveChanged(&definitions));
+  ASSERT_OK(dictionary_.Apply(definitions));
+  EXPECT_OK(dictionary_.RemoveChanged(&definitions));
+  EXPECT_EQ(Count(definitions), Count(SomeDefinitions()));
+
+  Dictionary stored(1, &schemas_, std::make_unique<StoredDefinitions>(), {});
+  v1::InstanceDefinition& added = *definitions.add_instances();
+  added = definitions.instances(0);
+  added.set_id(99);
+  EXPECT_OK(stored.RemoveChanged(&definitions));
+  EXPECT_EQ(Count(definitions), Count(SomeDefinitions()) + 1);
+  EXPECT_EQ(stored.instances(), 0);
+}
+
+TEST_F(DictionaryTest, RefusesToDefineAnIdDifferently) {
+  const std::vector<std::function<void(v1::Definitions*)>> kEdits = {
+      [](auto* all) { all->mutable_machines(0)->set_name("web-2"); },
+      [](auto* all) {
+        all->mutable_countersets(0)->mutable_registration()->set_name("Tape");
+      },
+      [](auto* all) {
+        all->mutable_queries(0)->mutable_interval()->set_seconds(77);
+      },
+      [](auto* all) { all->mutable_instances(0)->set_name("other"); }};
+  ASSERT_OK(dictionary_.Apply(SomeDefinitions()));
+  for (const auto& edit : kEdits) {
+    v1::Definitions in_memory = SomeDefinitions();
+    edit(&in_memory);
+    EXPECT_THAT(dictionary_.RemoveChanged(&in_memory),
+                StatusIs(kInvalidArgument, HasSubstr("stays in force")));
+    EXPECT_EQ(Count(in_memory), Count(SomeDefinitions()) - 1);
+
+    Dictionary stored(1, &schemas_, std::make_unique<StoredDefinitions>(), {});
+    v1::Definitions in_store = SomeDefinitions();
+    edit(&in_store);
+    EXPECT_THAT(stored.RemoveChanged(&in_store),
+                StatusIs(kInvalidArgument, HasSubstr("stays in force")));
+    EXPECT_EQ(Count(in_store), Count(SomeDefinitions()) - 1);
+  }
+  // Twice in one message.
+  Dictionary empty(1, &schemas_, nullptr, {});
+  v1::Definitions twice = SomeDefinitions();
+  *twice.add_machines() = twice.machines(0);
+  EXPECT_THAT(empty.RemoveChanged(&twice),
+              StatusIs(kInvalidArgument, HasSubstr("stays in force")));
+  EXPECT_EQ(Count(twice), Count(SomeDefinitions()));
+}
+
 }  // namespace
 }  // namespace fleetperf::aggregator
