@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "aggregator/cli/output.h"
 #include "aggregator/cli/pdh_csv.h"
 #include "base/printable.h"
