@@ -61,8 +61,7 @@ class RunningAggregator : public Aggregator {
     streams_.push_back(MakeCollectionService(ingest_.get()));
     streams_.push_back(
         MakeSubscriptionService(store_.get(), fleet_.get(), hub_.get(), clock));
-    services_.push_back(
-        MakeQueryService(store_.get(), fleet_.get(), now_of, clock));
+    services_.push_back(MakeQueryService(store_.get(), fleet_.get(), now_of));
     services_.push_back(
         MakeFleetService(store_.get(), fleet_.get(), ingest_.get()));
     services_.push_back(MakePlanService(store_.get(), fleet_.get(),

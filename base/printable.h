@@ -9,8 +9,9 @@
 
 namespace fleetperf {
 
-// Returns `text` with each control character replaced by "?", so that external
-// names can neither break lines nor send commands to a terminal.
+// Returns `text` with "?" for each control character, each character without a
+// width, and each byte that is not UTF-8. So external names can neither break
+// lines, nor send commands to a terminal, nor reverse or hide parts of a line.
 std::string Printable(absl::string_view text);
 
 }  // namespace fleetperf

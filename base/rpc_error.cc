@@ -7,6 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/excerpt.h"
 
 namespace fleetperf {
 namespace {
@@ -107,7 +108,7 @@ absl::Status StatusFromRpc(const grpc::Status& status,
 
 grpc::Status RpcFromStatus(const absl::Status& status) {
   return grpc::Status(static_cast<grpc::StatusCode>(status.code()),
-                      std::string(status.message()));
+                      Excerpt(status.message(), kMaxErrorText));
 }
 
 }  // namespace fleetperf

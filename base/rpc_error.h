@@ -30,6 +30,8 @@ absl::Status StatusFromRpc(const grpc::Status& status,
 // counts, too, although a restart is a possible cause.
 bool IsRefusal(const grpc::Status& status, RpcStage stage);
 
+// Returns the code and message of `status`, which is cut to kMaxErrorText bytes
+// (base/excerpt.h).
 grpc::Status RpcFromStatus(const absl::Status& status);
 
 }  // namespace fleetperf

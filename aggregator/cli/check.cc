@@ -19,6 +19,7 @@
 #include "aggregator/cli/times.h"
 #include "aggregator/formula/unit.h"
 #include "base/clock.h"
+#include "base/excerpt.h"
 #include "base/printable.h"
 #include "base/status_macros.h"
 #include "base/units.h"
@@ -328,7 +329,8 @@ absl::StatusOr<CheckResult> RunCheck(const ConnectionFlags& to,
                     }));
   RETURN_IF_ERROR(wrong_unit);
   for (const v1::Missing& missing : connection.missing()) {
-    result.AddMissing(absl::StrCat(missing.path(), ": ", missing.reason()));
+    result.AddMissing(
+        absl::StrCat(Excerpt(missing.path()), ": ", missing.reason()));
   }
   const absl::Time now = Clock::Real().Now();
   for (const v1::SilentMachine& machine : connection.silent()) {

@@ -10,6 +10,7 @@
 #include "aggregator/cli/check.h"
 #include "aggregator/cli/path_hint.h"
 #include "aggregator/cli/times.h"
+#include "base/excerpt.h"
 #include "base/parse_arguments.h"
 #include "base/printable.h"
 #include "base/user_directory.h"
@@ -52,7 +53,8 @@ std::string ShellHintFor(const Arguments& arguments) {
 }
 
 void PrintError(absl::string_view message, absl::string_view hint = "") {
-  std::fprintf(stderr, "fleetperf: %s%s\n", Printable(message).c_str(),
+  std::fprintf(stderr, "fleetperf: %s%s\n",
+               Printable(Excerpt(message, kMaxErrorText)).c_str(),
                std::string(hint).c_str());
 }
 

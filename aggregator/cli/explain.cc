@@ -13,6 +13,7 @@
 #include "aggregator/cli/table.h"
 #include "aggregator/cli/times.h"
 #include "aggregator/cli/values.h"
+#include "base/excerpt.h"
 #include "base/os_error.h"
 #include "base/printable.h"
 #include "base/rpc_deadline.h"
@@ -183,7 +184,7 @@ absl::Status Explain(const Connection& connection, Format format,
   }
   if (response.explanations_size() > 0) return absl::OkStatus();
   return MissingError(absl::NotFoundError(absl::StrCat(
-      flags.path,
+      Excerpt(flags.path),
       ": no sample at this time or shortly before; see the times of the newest "
       "samples: fleetperf machines")));
 }

@@ -6,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "aggregator/cli/command_progress.h"
 #include "aggregator/cli/commands.h"
+#include "base/printable.h"
 #include "base/rpc_deadline.h"
 #include "base/status_macros.h"
 #include "base/units.h"
@@ -186,7 +187,7 @@ absl::Status ListInstances(const Connection& connection, Format format,
     std::fprintf(stderr,
                  "fleetperf: no answer from %s; showing the instances of their "
                  "newest samples\n",
-                 SomeOf(unanswered).c_str());
+                 Printable(SomeOf(unanswered)).c_str());
   }
   if (any) return absl::OkStatus();
   return Empty(

@@ -7,6 +7,7 @@
 #include "aggregator/cli/times.h"
 #include "aggregator/cli/values.h"
 #include "base/clock.h"
+#include "base/excerpt.h"
 #include "base/printable.h"
 #include "proto/conversions.h"
 
@@ -31,7 +32,7 @@ void PrintMissing(const v1::Missing& missing, Format format) {
                     {.name = "status", .value = std::string("missing")},
                     {.name = "reason", .value = missing.reason()}}));
   }
-  PrintNote(absl::StrCat(missing.path(), ": ", missing.reason(),
+  PrintNote(absl::StrCat(Excerpt(missing.path()), ": ", missing.reason(),
                          ShellHint(missing.path())));
 }
 

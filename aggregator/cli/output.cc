@@ -130,15 +130,19 @@ class JsonPrinter : public RecordPrinter {
 
 }  // namespace
 
-void Put(absl::string_view text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) {
+void Put(absl::string_view bytes) {
+  if (std::fwrite(bytes.data(), 1, bytes.size(), stdout) != bytes.size()) {
     NoteOutputError();
   }
 }
 
-void PutLine(absl::string_view line) {
-  Put(line);
-  Put("\n");
+void PutLine(absl::string_view line, absl::string_view end) {
+  if (IsTerminal()) {
+    Put(Printable(line));
+  } else {
+    Put(line);
+  }
+  Put(end);
 }
 
 bool HasOutputFailed() { return output_error != 0; }

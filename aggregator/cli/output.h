@@ -87,9 +87,12 @@ std::string TableText(const Field& field);
 // Returns a record as one line of JSON, without the line end.
 std::string ToJson(const Record& record);
 
-// Write to standard output. The first failure is kept for FinishOutput.
-void Put(absl::string_view text);
-void PutLine(absl::string_view line);
+// Writes bytes to standard output. The first failure is kept for FinishOutput.
+// Text from outside must be Printable.
+void Put(absl::string_view bytes);
+// Writes a line, which may have text from outside, to standard output. On a
+// terminal, the line is made Printable.
+void PutLine(absl::string_view line, absl::string_view end = "\n");
 // Returns whether writing has failed: further output is useless.
 bool HasOutputFailed();
 // Flushes standard output and returns the first failure to write it. A reader

@@ -94,25 +94,22 @@ void PdhCsv::Add(const v1::Series& series, const Value& value) {
   if (value.ok()) cells[number] = value.value;
 }
 
-std::string PdhCsv::Text() const {
-  std::string text = Quoted(kHeader);
+std::vector<std::string> PdhCsv::Lines() const {
+  std::vector<std::string> lines = {Quoted(kHeader)};
   for (const Column& column : columns_) {
-    absl::StrAppend(&text, ",", Quoted(column.name));
+    absl::StrAppend(&lines.front(), ",", Quoted(column.name));
   }
-  absl::StrAppend(&text, "\r\n");
   for (const auto& [row, values] : rows_) {
-    absl::StrAppend(&text,
-                    Quoted(absl::FormatTime("%m/%d/%Y %H:%M:%E3S", TimeOf(row),
-                                            absl::UTCTimeZone())));
+    std::string& line = lines.emplace_back(Quoted(absl::FormatTime(
+        "%m/%d/%Y %H:%M:%E3S", TimeOf(row), absl::UTCTimeZone())));
     for (size_t i = 0; i < columns_.size(); ++i) {
       const auto value = values.find(i);
       absl::StrAppend(
-          &text, ",",
+          &line, ",",
           Quoted(value != values.end() ? Shortest(value->second) : kNoValue));
     }
-    absl::StrAppend(&text, "\r\n");
   }
-  return text;
+  return lines;
 }
 
 }  // namespace fleetperf::cli

@@ -26,8 +26,8 @@ class PdhCsv {
 
   bool is_empty() const { return columns_.empty(); }
 
-  // Returns the lines, which end with CR LF.
-  std::string Text() const;
+  // Returns the lines without their ends, which are CR LF.
+  std::vector<std::string> Lines() const;
 
  private:
   struct Column {

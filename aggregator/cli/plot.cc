@@ -193,7 +193,8 @@ absl::Status Plot(const Connection& connection, const QueryFlags& flags,
                            .colors = CanColor()};
   for (const std::string& line :
        DrawText(chart, size.columns, size.rows, style)) {
-    PutLine(line);
+    Put(line);  // with colors
+    Put("\n");
   }
   return absl::OkStatus();
 }

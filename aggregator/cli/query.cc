@@ -355,7 +355,8 @@ absl::Status PrintPdhCsv(const Connection& connection, const QueryFlags& flags,
                     [&](const v1::Series& series, const Value& value) {
                       csv.Add(series, value);
                     });
-  if (HasAnswer(status) && !csv.is_empty()) Put(csv.Text());
+  if (!HasAnswer(status) || csv.is_empty()) return status;
+  for (const std::string& line : csv.Lines()) PutLine(line, "\r\n");
   return status;
 }
 

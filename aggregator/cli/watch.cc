@@ -281,7 +281,7 @@ class Watcher {
     absl::Status status = RunStream(connection_);
     Backoff backoff(kFirstRetry, kMaxRetry);
     bool told = false;
-    while (was_connected_ && absl::IsUnavailable(status) && !IsOver()) {
+    while (MayTryAgain(status) && !IsOver()) {
       if (is_connected_) {
         backoff.Reset();
         told = false;
@@ -313,6 +313,14 @@ class Watcher {
       }
     }
     return is_missing_ ? MissingError(AlreadyReported()) : absl::OkStatus();
+  }
+
+  // After a restart, all clients connect at once, and may exceed a limit for a
+  // moment. A stream that was admitted and then exceeds one, would again.
+  bool MayTryAgain(const absl::Status& status) const {
+    return was_connected_ &&
+           (absl::IsUnavailable(status) ||
+            (absl::IsResourceExhausted(status) && !is_connected_));
   }
 
   LiveTable::Order Order() const {

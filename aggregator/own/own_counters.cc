@@ -69,11 +69,15 @@ Group HubCounters(const Hub* hub) {
        {22, kPerfCounterLargeRawcount, "Machines Live",
         "Watched machines whose agents send each tick at once."},
        {23, kPerfCounterLargeDelta, "Values Lagged",
-        "Values dropped because a subscriber was too slow."}},
+        "Values dropped because a subscriber was too slow."},
+       {24, kPerfCounterLargeDelta, "Subscribers Refused",
+        "Subscriptions refused because their certificate, or all together, "
+        "had too many."}},
       [=] {
         const Hub::Counts counts = hub->counts();
         return Values{counts.subscribers, counts.watched_machines,
-                      counts.live_machines, counts.lagged_values};
+                      counts.live_machines, counts.lagged_values,
+                      counts.refused_subscribers};
       }};
 }
 
@@ -119,6 +123,19 @@ Group ServerCounters(const RpcServer* server) {
           }};
 }
 
+Group CallCounters(const RpcServer* server) {
+  return {{{60, kPerfCounterLargeRawcount, "Calls",
+            "Calls of users in progress, without subscriptions."},
+           {61, kPerfCounterLargeDelta, "Calls Refused",
+            "Calls refused because their certificate had too many."},
+           {62, kPerfCounterLargeDelta, "Calls Stalled",
+            "Calls ended because their client kept them waiting."}},
+          [=] {
+            const CallTable::Counts counts = server->CountCalls();
+            return Values{counts.calls, counts.refused, counts.stalled};
+          }};
+}
+
 Group StoreCounters(Store* store, ClockGuard* guard) {
   return {{{40, kPerfCounterLargeRawcount, "Store Bytes",
             "Bytes of samples, names and definitions on disk, without the "
@@ -142,7 +159,8 @@ OwnCounterset MakeOwnCounters(const OwnParts& parts) {
       "The aggregator's own work, backlog, limits and losses.",
       {IngestCounters(parts.ingest), CommitCounters(parts.ingest),
        HubCounters(parts.hub), ServerCounters(parts.server),
-       StoreCounters(parts.store, parts.guard), ProcessCounters()});
+       CallCounters(parts.server), StoreCounters(parts.store, parts.guard),
+       ProcessCounters()});
 }
 
 }  // namespace fleetperf::aggregator

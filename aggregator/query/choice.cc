@@ -6,9 +6,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "aggregator/formula/unit.h"
+#include "base/excerpt.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::aggregator {
+namespace {
+
+constexpr size_t kMaxUnitBytes = 32;
+
+}  // namespace
 
 bool Condition::HoldsFor(double value) const {
   switch (comparison) {
@@ -45,6 +51,10 @@ absl::StatusOr<Condition> ConditionFromProto(const v1::Condition& proto) {
   if (std::isnan(proto.number())) {
     return absl::InvalidArgumentError(
         "where requires a number to compare with");
+  }
+  if (proto.unit().size() > kMaxUnitBytes) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "where: \"", Excerpt(proto.unit(), kMaxUnitBytes), "\" is not a unit"));
   }
   RETURN_IF_ERROR(CheckUnit(proto.unit()));
   Condition condition{.number = proto.number(), .unit = proto.unit()};

@@ -34,7 +34,8 @@ struct NewestSamples {
 // newest failures.
 class NewestSink : public SeriesSink {
  public:
-  explicit NewestSink(absl::Time time) : time_(time) {}
+  NewestSink(absl::Time time, QueryMeter* meter)
+      : time_(time), meter_(*meter) {}
 
   void BeginFrame(const Frame& frame) override {
     for (size_t tick = frame.clocks->size(); tick-- > 0;) {
@@ -54,6 +55,7 @@ class NewestSink : public SeriesSink {
   void Begin(const CounterFormula&) override { newest_.emplace_back(); }
 
   absl::Status Add(size_t series, const SeriesRun& run) override {
+    RETURN_IF_ERROR(meter_.Read(run.ticks()));
     NewestSamples& newest = newest_[series];
     newest.interval = run.interval();
     for (uint32_t tick = 0; tick < run.ticks(); ++tick) {
@@ -85,6 +87,7 @@ class NewestSink : public SeriesSink {
   };
 
   const absl::Time time_;
+  QueryMeter& meter_;
   std::map<std::string, Tick> ticks_;  // the newest, by counterset
   std::vector<NewestSamples> newest_;  // by series number
 };
@@ -119,21 +122,27 @@ v1::Explanation Explain(const FoundSeries& found,
 
 absl::StatusOr<v1::ExplainValueResponse> RunExplain(
     const std::string& path, std::optional<absl::Time> time, Store& store,
-    const MachineNow& now_of, const MachineFilter& machines) {
+    const MachineNow& now_of, const MachineFilter& machines,
+    const IsCancelled& is_cancelled) {
+  const QueryContext context{
+      .store = store, .now_of = now_of, .is_cancelled = is_cancelled};
+  QueryMeter meter(context);
   const std::vector<std::string> known = store.directory().CountersetNames();
   ASSIGN_OR_RETURN(const std::vector<std::string> texts,
                    ParsePlainPaths({path}, known));
   ASSIGN_OR_RETURN(PathSet paths, PathSet::Parse(texts, known));
   paths.LimitTo(machines);
-  ASSIGN_OR_RETURN(const Selected selected, paths.Select(store.directory()));
+  ASSIGN_OR_RETURN(const Selected selected,
+                   paths.Select(store.directory(), is_cancelled));
   v1::ExplainValueResponse response;
   std::vector<v1::Explanation> explanations;
   PathCheck path_check(paths, {});
   for (const auto& [machine, countersets] : selected) {
+    RETURN_IF_ERROR(meter.CheckCancelled());
     const absl::Time at = time.value_or(now_of(machine));
     const absl::Duration longest =
         LongestInterval(store.directory(), machine, countersets);
-    NewestSink sink(at);
+    NewestSink sink(at, &meter);
     ASSIGN_OR_RETURN(MachineSeries machine_series,
                      ReadSeries(store, machine, countersets,
                                 at - longest * kMaxIntervalsBefore, at, &sink));
@@ -150,7 +159,8 @@ absl::StatusOr<v1::ExplainValueResponse> RunExplain(
       explanations.push_back(Explain(found, samples));
     }
   }
-  for (const absl::Status& missing : path_check.Missing(store.directory())) {
+  for (const absl::Status& missing :
+       path_check.Missing(store.directory(), is_cancelled)) {
     if (absl::IsNotFound(missing)) return missing;
   }
   std::sort(

@@ -20,7 +20,8 @@ namespace fleetperf::aggregator {
 // `time` failed. Returns the errors of RunRangeQuery.
 absl::StatusOr<v1::ExplainValueResponse> RunExplain(
     const std::string& path, std::optional<absl::Time> time, Store& store,
-    const MachineNow& now_of, const MachineFilter& machines = {});
+    const MachineNow& now_of, const MachineFilter& machines = {},
+    const IsCancelled& is_cancelled = {});
 
 }  // namespace fleetperf::aggregator
 

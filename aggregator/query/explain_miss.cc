@@ -7,6 +7,7 @@
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "aggregator/query/resolver.h"
+#include "base/excerpt.h"
 #include "base/suggest.h"
 #include "perflib/path.h"
 
@@ -46,21 +47,23 @@ std::optional<absl::Status> ExplainNames(const std::string& text,
   }
   if (counterset_names.empty() || !fleet->HasMachines()) return std::nullopt;
   if (!counterset_found) {
-    return absl::NotFoundError(absl::StrCat(
-        text, ": there is no counterset \"", path.counterset.text(), "\"",
-        DidYouMeanOrSee(path.counterset.text(), counterset_names,
-                        "fleetperf countersets")));
+    return absl::NotFoundError(
+        absl::StrCat(Excerpt(text), ": there is no counterset \"",
+                     Excerpt(path.counterset.text()), "\"",
+                     DidYouMeanOrSee(path.counterset.text(), counterset_names,
+                                     "fleetperf countersets")));
   }
   return absl::NotFoundError(absl::StrCat(
-      text, ": there is no counter \"", path.counter.text(), "\"",
-      DidYouMeanOrSee(
-          path.counter.text(), counter_names,
-          absl::StrCat("fleetperf counters '", path.counterset.text(), "'"))));
+      Excerpt(text), ": there is no counter \"", Excerpt(path.counter.text()),
+      "\"",
+      DidYouMeanOrSee(path.counter.text(), counter_names,
+                      absl::StrCat("fleetperf counters '",
+                                   Excerpt(path.counterset.text()), "'"))));
 }
 
 absl::Status NotCollected(const std::string& path, size_t machines) {
   return absl::NotFoundError(absl::StrCat(
-      path, ": this is not collected; ", machines,
+      Excerpt(path), ": this is not collected; ", machines,
       machines == 1 ? " machine could: " : " machines could: ",
       "add it to \"plans\" in the aggregator's configuration, or collect it "
       "for a while, as an operator: --collect 60s"));
@@ -91,7 +94,7 @@ absl::Status ExplainMiss(const absl::Status& status, Fleet* fleet,
 absl::Status NotInCatalogues(const std::string& text, Fleet* fleet,
                              const MachineFilter& machines) {
   const absl::Status none = absl::NotFoundError(
-      absl::StrCat(text,
+      absl::StrCat(Excerpt(text),
                    ": no machine that matches could collect it; see: fleetperf "
                    "countersets"));
   const auto path = perflib::ParsePath(text, fleet->CountersetNames());

@@ -4,12 +4,17 @@
 #ifndef FLEETPERF_AGGREGATOR_QUERY_EXPLAIN_MISS_H_
 #define FLEETPERF_AGGREGATOR_QUERY_EXPLAIN_MISS_H_
 
+#include <cstddef>
 #include <string>
 
 #include "absl/status/status.h"
 #include "aggregator/query/fleet.h"
 
 namespace fleetperf::aggregator {
+
+// The number of errors of a request to explain: each takes a search of all
+// catalogues.
+inline constexpr size_t kMaxMissesExplained = 10;
 
 // If `status` is an error of PathSet::Select, returns an error with the number
 // of machines that could collect the path and the way to do so, or with the

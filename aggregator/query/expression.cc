@@ -14,6 +14,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "base/excerpt.h"
 #include "base/status_macros.h"
 #include "perflib/path.h"
 
@@ -23,6 +24,9 @@ namespace {
 using perflib::Path;
 
 constexpr absl::string_view kQuotes = "'\"";
+
+// The limit of places in a text where a path without quotes could end.
+constexpr size_t kMaxPathEnds = 64;
 
 size_t DigitsAt(absl::string_view text, size_t at) {
   size_t end = at;
@@ -107,7 +111,7 @@ class ExpressionParser {
       if (paths_[i].counterset.has_wildcards() ||
           paths_[i].counter.has_wildcards()) {
         return absl::InvalidArgumentError(
-            absl::StrCat(expression_.paths[i],
+            absl::StrCat(Excerpt(expression_.paths[i]),
                          ": beside an operator, a path must name one counter"));
       }
     }
@@ -116,7 +120,7 @@ class ExpressionParser {
 
  private:
   absl::Status Error(absl::string_view what) const {
-    return absl::InvalidArgumentError(absl::StrCat(text_, ": ", what));
+    return absl::InvalidArgumentError(absl::StrCat(Excerpt(text_), ": ", what));
   }
 
   absl::Status Expected(absl::string_view what) const {
@@ -197,7 +201,7 @@ class ExpressionParser {
   }
 
   absl::StatusOr<Part> ParseUnquotedPath() {
-    const size_t size = PathSize();
+    ASSIGN_OR_RETURN(const size_t size, PathSize());
     absl::string_view text = rest_.substr(0, size);
     rest_.remove_prefix(size);
     if (open_ > 0) text = absl::StripTrailingAsciiWhitespace(text);
@@ -206,8 +210,9 @@ class ExpressionParser {
 
   // Returns the size of the path without quotes that starts `rest_`. It ends
   // before the first operator, or the first ")" without a "(" in the path,
-  // before which its text is a path.
-  size_t PathSize() const {
+  // before which its text is a path. Returns InvalidArgument if there are too
+  // many such places, because each of them costs as much as a path.
+  absl::StatusOr<size_t> PathSize() {
     size_t open = 0;
     for (size_t i = 1; i < rest_.size(); ++i) {
       bool can_end = false;
@@ -220,9 +225,13 @@ class ExpressionParser {
       } else if (OperatorOf(rest_.substr(i)).has_value()) {
         can_end = StartsOperand(rest_.substr(i + 3), open_ > 0);
       }
-      if (can_end && perflib::ParsePath(rest_.substr(0, i), known_).ok()) {
-        return i;
+      if (!can_end) continue;
+      if (++ends_ > kMaxPathEnds) {
+        return Error(
+            "too many operators and parentheses in a path without quotes; "
+            "write it in quotes");
       }
+      if (perflib::ParsePath(rest_.substr(0, i), known_).ok()) return i;
     }
     return rest_.size();
   }
@@ -231,7 +240,7 @@ class ExpressionParser {
     absl::StatusOr<Path> path = perflib::ParsePath(text, known_);
     if (!path.ok()) {
       return absl::InvalidArgumentError(
-          absl::StrCat(text, ": ", path.status().message()));
+          absl::StrCat(Excerpt(text), ": ", path.status().message()));
     }
     Part part = {.node = Add(PathOperand{NumberOf(text)})};
     if (!path->instance.has_value()) {
@@ -291,6 +300,7 @@ class ExpressionParser {
   std::vector<Path> paths_;  // of expression_.paths
   size_t operands_ = 0;
   size_t open_ = 0;  // parentheses
+  size_t ends_ = 0;  // places where a path without quotes could end
 };
 
 }  // namespace
@@ -323,7 +333,7 @@ absl::StatusOr<std::vector<std::string>> ParsePlainPaths(
                      ParseExpression(text, known_countersets));
     if (!expression.is_path()) {
       return absl::InvalidArgumentError(
-          absl::StrCat(text,
+          absl::StrCat(Excerpt(text),
                        ": arithmetic is possible only in queries of values "
                        "(query, plot, check); if this is a counter's name, "
                        "write the path in quotes"));

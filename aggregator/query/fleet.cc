@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/excerpt.h"
 #include "base/sha256.h"
 #include "base/status_macros.h"
 #include "base/suggest.h"
@@ -222,7 +223,7 @@ absl::StatusOr<FleetCounterset> Fleet::FindCounterset(
   }
   if (found != nullptr) return std::move(*found);
   return absl::NotFoundError(
-      absl::StrCat("there is no counterset \"", name, "\"",
+      absl::StrCat("there is no counterset \"", Excerpt(name), "\"",
                    DidYouMeanOrSee(name, names, "fleetperf countersets")));
 }
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/excerpt.h"
 
 namespace fleetperf::aggregator {
 
@@ -43,13 +44,13 @@ absl::Status MachineFilter::CheckMatches() const {
 
 std::string MachineFilter::Text() const {
   std::string text = "machine";
-  if (!machine_.empty()) absl::StrAppend(&text, " \"", machine_, "\"");
+  if (!machine_.empty()) absl::StrAppend(&text, " \"", Excerpt(machine_), "\"");
   for (const auto& [name, value] : labels_) {
     absl::StrAppend(&text,
                     name == labels_.begin()->first ? " with label " : " and ",
                     name, "=", value.text());
   }
-  return text;
+  return Excerpt(text, 2 * kMaxExcerpt);
 }
 
 }  // namespace fleetperf::aggregator

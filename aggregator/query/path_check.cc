@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "aggregator/query/series.h"
+#include "base/excerpt.h"
 #include "base/suggest.h"
 #include "base/units.h"
 
@@ -36,7 +37,7 @@ v1::Missing ToMissing(const absl::Status& status) {
   v1::Missing missing;
   missing.set_path(PathOf(status).value_or(""));
   absl::string_view reason = status.message();
-  absl::ConsumePrefix(&reason, absl::StrCat(missing.path(), ": "));
+  absl::ConsumePrefix(&reason, absl::StrCat(Excerpt(missing.path()), ": "));
   missing.set_reason(std::string(reason));
   return missing;
 }
@@ -89,9 +90,11 @@ void PathCheck::AddInstances(const std::string& machine,
   }
 }
 
-std::vector<absl::Status> PathCheck::Missing(const Directory& directory) const {
+std::vector<absl::Status> PathCheck::Missing(
+    const Directory& directory, const IsCancelled& is_cancelled) const {
   std::vector<absl::Status> missing;
   for (const Pending& pending : pending_) {
+    if (!CheckNotCancelled(is_cancelled).ok()) break;
     // Aggregates that a choice or combination leaves out are samples, too.
     const auto matches = [&](const std::string& name) {
       return pending.path.path.instance->Matches(name);
@@ -109,6 +112,7 @@ std::vector<absl::Status> PathCheck::Missing(const Directory& directory) const {
 
 absl::Status PathCheck::Explain(const Pending& pending,
                                 const Directory& directory) const {
+  const std::string text = Excerpt(pending.path.text);
   const Path& path = pending.path.path;
   const auto& seen = pending.seen;
   if (path.instance.has_value() && !seen.empty() &&
@@ -117,12 +121,12 @@ absl::Status PathCheck::Explain(const Pending& pending,
       })) {
     const std::string& instance = path.instance->text();
     return absl::NotFoundError(absl::StrCat(
-        pending.path.text, ": there was no instance \"", instance,
+        text, ": there was no instance \"", Excerpt(instance),
         "\" in this time",
         DidYouMeanOrSee(instance,
                         std::vector<std::string>(seen.begin(), seen.end()),
                         absl::StrCat("fleetperf instances '",
-                                     path.counterset.text(), "'"))));
+                                     Excerpt(path.counterset.text()), "'"))));
   }
   std::optional<absl::Time> newest_tick;
   std::optional<absl::Time> newest_sample;
@@ -144,7 +148,7 @@ absl::Status PathCheck::Explain(const Pending& pending,
   }
   if (!is_collected) {
     return absl::OutOfRangeError(absl::StrCat(
-        pending.path.text, ": this is no longer collected",
+        text, ": this is no longer collected",
         newest_tick.has_value() ? absl::StrCat("; its newest sample is of ",
                                                FormatUtc(*newest_tick))
                                 : "",
@@ -154,7 +158,7 @@ absl::Status PathCheck::Explain(const Pending& pending,
   }
   const auto newest = newest_tick.has_value() ? newest_tick : newest_sample;
   return absl::OutOfRangeError(absl::StrCat(
-      pending.path.text, ": there are no samples in this time",
+      text, ": there are no samples in this time",
       newest.has_value()
           ? absl::StrCat("; the newest sample is of ", FormatUtc(*newest))
           : "; see the times of the newest samples: fleetperf machines"));

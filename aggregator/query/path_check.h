@@ -22,7 +22,7 @@ namespace fleetperf::aggregator {
 using InstanceNames = std::map<std::string, std::set<std::string>>;
 
 // Returns the path of an error of PathSet::Select or PathCheck::Missing. The
-// message starts with the path and ": ".
+// message starts with an excerpt of the path and ": ".
 std::optional<std::string> PathOf(const absl::Status& status);
 
 // Returns such an error with its path, for a client.
@@ -45,7 +45,9 @@ class PathCheck {
   // Returns an error for each path without samples, in order. Its code is
   // NotFound if the path has an instance name that no instance had, although
   // the counterset had others; otherwise it is OutOfRange.
-  std::vector<absl::Status> Missing(const Directory& directory) const;
+  // Stops early if the caller is gone.
+  std::vector<absl::Status> Missing(const Directory& directory,
+                                    const IsCancelled& is_cancelled = {}) const;
 
  private:
   struct Pending {

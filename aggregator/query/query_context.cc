@@ -19,7 +19,7 @@ absl::Status ReportMissing(const QueryContext& context,
 namespace {
 
 // About 100 microseconds of work.
-constexpr uint64_t kSamplesBetweenChecks = 10'000;
+constexpr uint64_t kStepsBetweenChecks = 10'000;
 
 }  // namespace
 
@@ -31,9 +31,19 @@ absl::Status QueryMeter::Read(size_t samples) {
         "the query reads more than ", context_.limits.samples,
         " samples; choose a shorter time, fewer machines or fewer counters"));
   }
-  if (samples_ < next_check_) return absl::OkStatus();
-  next_check_ = samples_ + kSamplesBetweenChecks;
-  return CheckNotCancelled();
+  return WorkLocked(samples);
+}
+
+absl::Status QueryMeter::Work(size_t steps) {
+  absl::MutexLock lock(&mutex_);
+  return WorkLocked(steps);
+}
+
+absl::Status QueryMeter::WorkLocked(size_t steps) {
+  unchecked_ += steps;
+  if (unchecked_ < kStepsBetweenChecks) return absl::OkStatus();
+  unchecked_ = 0;
+  return CheckNotCancelled(context_.is_cancelled);
 }
 
 void QueryMeter::Forget(size_t samples) {
@@ -54,14 +64,7 @@ absl::Status QueryMeter::TooMuchHeld() const {
 
 absl::Status QueryMeter::CheckCancelled() {
   absl::MutexLock lock(&mutex_);
-  return CheckNotCancelled();
-}
-
-absl::Status QueryMeter::CheckNotCancelled() {
-  if (!context_.is_cancelled || !context_.is_cancelled()) {
-    return absl::OkStatus();
-  }
-  return absl::CancelledError("the caller cancelled the query");
+  return CheckNotCancelled(context_.is_cancelled);
 }
 
 }  // namespace fleetperf::aggregator

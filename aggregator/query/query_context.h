@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "aggregator/query/cancellation.h"
 #include "aggregator/store/store.h"
 
 namespace fleetperf::aggregator {
@@ -38,9 +39,8 @@ struct QueryContext {
   Store& store;
   MachineNow now_of;
   QueryLimits limits = {};
-  // Returns whether the caller cancelled the query. Empty: never. Called on any
-  // of the query's threads, by one at a time.
-  std::function<bool()> is_cancelled = nullptr;
+  // Called on any of the query's threads, by one at a time.
+  IsCancelled is_cancelled = nullptr;
   // The number of threads that read machines: one per processor, up to 8.
   size_t threads = std::clamp(std::thread::hardware_concurrency(), 1u, 8u);
   // Reports a path without samples (PathOf), after the answers of the others.
@@ -69,6 +69,9 @@ class QueryMeter {
   // Counts samples read. Returns an error if they are too many, or if the query
   // was cancelled.
   absl::Status Read(size_t samples);
+  // Counts other work, in steps that take about as long as a sample. Returns an
+  // error if the query was cancelled.
+  absl::Status Work(size_t steps);
   // Subtracts samples that will be read again.
   void Forget(size_t samples);
 
@@ -79,13 +82,13 @@ class QueryMeter {
   absl::Status CheckCancelled();
 
  private:
-  absl::Status CheckNotCancelled() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status WorkLocked(size_t steps) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const QueryContext& context_;
   absl::Mutex mutex_;
   uint64_t samples_ ABSL_GUARDED_BY(mutex_) = 0;
-  // The number of samples at the next check for cancellation.
-  uint64_t next_check_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Samples and steps since the last check for cancellation.
+  uint64_t unchecked_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace fleetperf::aggregator

@@ -5,7 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "aggregator/query/arithmetic.h"
+#include "aggregator/query/request_limits.h"
 #include "aggregator/query/series.h"
+#include "base/excerpt.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::aggregator {
@@ -95,7 +97,7 @@ absl::Status Question::CheckHasResult() const {
     return absl::OkStatus();
   }
   return absl::NotFoundError(
-      absl::StrCat(expression_->text,
+      absl::StrCat(Excerpt(expression_->text),
                    ": the series of these paths do not belong together: they "
                    "must be of one machine, have samples in the same windows, "
                    "and be of instances of one name, unless a path names its "
@@ -116,24 +118,29 @@ absl::StatusOr<Questions> ParseQuestions(const std::vector<std::string>& texts,
       expressions.push_back(std::move(expression));
     }
   }
+  size_t operands = paths.size();
+  for (const Expression& expression : expressions) {
+    operands += expression.paths.size();
+  }
+  RETURN_IF_ERROR(CheckPathCount(operands));
   Questions parsed;
   if (!paths.empty()) {
     std::optional<PathSet> selects;
     if (!expressions.empty()) {
-      ASSIGN_OR_RETURN(selects, PathSet::Parse(paths, directory));
+      ASSIGN_OR_RETURN(selects, PathSet::Parse(paths, known));
     }
     parsed.questions.emplace_back(Side(std::move(selects), options));
   }
   for (Expression& expression : expressions) {
     std::vector<Side> sides;
     for (const std::string& path : expression.paths) {
-      ASSIGN_OR_RETURN(PathSet selects, PathSet::Parse({path}, directory));
+      ASSIGN_OR_RETURN(PathSet selects, PathSet::Parse({path}, known));
       sides.emplace_back(std::move(selects), options);
       paths.push_back(path);
     }
     parsed.questions.emplace_back(std::move(expression), std::move(sides));
   }
-  ASSIGN_OR_RETURN(parsed.paths, PathSet::Parse(paths, directory));
+  ASSIGN_OR_RETURN(parsed.paths, PathSet::Parse(paths, known));
   return parsed;
 }
 

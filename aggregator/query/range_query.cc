@@ -96,8 +96,9 @@ class RangeQuery {
     questions_ = std::move(parsed.questions);
     parsed.paths.LimitTo(request_.machines);
     std::vector<absl::Status> missed;
-    ASSIGN_OR_RETURN(const Selected selected,
-                     parsed.paths.Select(directory, &missed));
+    ASSIGN_OR_RETURN(
+        const Selected selected,
+        parsed.paths.Select(directory, &missed, context_.is_cancelled));
     if (!context_.report_missing) {
       RETURN_IF_ERROR(ReportMissing(context_, missed));
     }
@@ -113,7 +114,8 @@ class RangeQuery {
     }
     RETURN_IF_ERROR(chooser_.Finish());
     RETURN_IF_ERROR(ReportMissing(context_, missed));
-    RETURN_IF_ERROR(ReportMissing(context_, path_check.Missing(directory)));
+    RETURN_IF_ERROR(ReportMissing(
+        context_, path_check.Missing(directory, context_.is_cancelled)));
     if (!has_samples_) return absl::OkStatus();
     const auto start_of =
         [&](const std::string& machine) -> absl::StatusOr<absl::Time> {
@@ -229,6 +231,7 @@ class RangeQuery {
     const Labels labels =
         needs_labels ? context_.store.directory().LabelsOf(machine) : Labels();
     for (SeriesAnswer& series : answer->series) {
+      RETURN_IF_ERROR(meter_.Work(questions_.size()));
       for (Question& question : questions_) {
         const bool is_last = &question == &questions_.back();
         question.Add(

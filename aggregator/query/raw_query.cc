@@ -56,7 +56,8 @@ absl::Status RunRawQuery(const RangeRequest& request,
   ASSIGN_OR_RETURN(PathSet paths, PathSet::Parse(texts, directory));
   paths.LimitTo(request.machines);
   std::vector<absl::Status> missed;
-  ASSIGN_OR_RETURN(const Selected selected, paths.Select(directory, &missed));
+  ASSIGN_OR_RETURN(const Selected selected,
+                   paths.Select(directory, &missed, context.is_cancelled));
   if (!context.report_missing) RETURN_IF_ERROR(ReportMissing(context, missed));
   QueryMeter meter(context);
   PathCheck path_check(paths, missed);
@@ -85,7 +86,8 @@ absl::Status RunRawQuery(const RangeRequest& request,
     }
   }
   RETURN_IF_ERROR(ReportMissing(context, missed));
-  RETURN_IF_ERROR(ReportMissing(context, path_check.Missing(directory)));
+  RETURN_IF_ERROR(ReportMissing(
+      context, path_check.Missing(directory, context.is_cancelled)));
   if (!has_samples) return absl::OkStatus();
   const auto start_of =
       [&](const std::string& machine) -> absl::StatusOr<absl::Time> {

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <set>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/cord.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/excerpt.h"
 #include "base/status_macros.h"
 #include "base/suggest.h"
 
@@ -65,15 +67,15 @@ absl::Status CheckHasInstance(const std::string& text, const Path& path,
                               const CountersetRegistration& registration) {
   if (path.instance.has_value() && !registration.HasInstances()) {
     return absl::NotFoundError(
-        absl::StrCat(text, ": counterset \"", registration.name,
+        absl::StrCat(Excerpt(text), ": counterset \"", registration.name,
                      "\" has no instances; write \\", registration.name, "\\",
-                     path.counter.text()));
+                     Excerpt(path.counter.text())));
   }
   if (!path.instance.has_value() && registration.HasInstances()) {
     return absl::NotFoundError(
-        absl::StrCat(text, ": counterset \"", registration.name,
+        absl::StrCat(Excerpt(text), ": counterset \"", registration.name,
                      "\" has instances; for all of them write \\",
-                     registration.name, "(*)\\", path.counter.text()));
+                     registration.name, "(*)\\", Excerpt(path.counter.text())));
   }
   return absl::OkStatus();
 }
@@ -126,17 +128,32 @@ absl::StatusOr<PathSet> PathSet::Parse(
     absl::StatusOr<Path> path = perflib::ParsePath(text, known_countersets);
     if (!path.ok()) {
       return absl::InvalidArgumentError(
-          absl::StrCat(text, ": ", path.status().message()));
+          absl::StrCat(Excerpt(text), ": ", path.status().message()));
     }
+    set.AddMachine(path->machine);
     set.paths_.push_back({text, *std::move(path)});
   }
   return set;
 }
 
+void PathSet::AddMachine(const Pattern& machine) {
+  if (!machine.has_wildcards()) {
+    machine_names_.insert(absl::AsciiStrToLower(machine.literal()));
+  } else if (std::find(machine_patterns_.begin(), machine_patterns_.end(),
+                       machine) == machine_patterns_.end()) {
+    machine_patterns_.push_back(machine);
+  }
+}
+
 bool PathSet::MatchesMachine(const std::string& machine) const {
-  return std::any_of(paths_.begin(), paths_.end(), [&](const NamedPath& path) {
-    return MatchesMachine(path, machine);
-  });
+  const bool is_named = !machine_names_.empty() &&
+                        machine_names_.contains(absl::AsciiStrToLower(machine));
+  const auto matches = [&](const Pattern& pattern) {
+    return pattern.Matches(machine);
+  };
+  return (is_named || std::any_of(machine_patterns_.begin(),
+                                  machine_patterns_.end(), matches)) &&
+         filter_.Matches(machine);
 }
 
 bool PathSet::NamesMachine(const std::string& machine) const {
@@ -215,24 +232,35 @@ std::optional<SelectedCounterset> PathSet::SelectFrom(
   return selected;
 }
 
-absl::StatusOr<Selected> PathSet::Select(const Directory& directory) const {
+absl::StatusOr<Selected> PathSet::Select(
+    const Directory& directory, const IsCancelled& is_cancelled) const {
   std::vector<absl::Status> missed;
-  auto selected = Select(directory, &missed);
+  auto selected = Select(directory, &missed, is_cancelled);
   return missed.empty() ? std::move(selected) : missed.front();
 }
 
+absl::StatusOr<bool> PathSet::SelectsAny(
+    const NamedPath& path, const std::vector<std::string>& machines,
+    const Directory& directory, const IsCancelled& is_cancelled) const {
+  PathSet alone;
+  alone.paths_.push_back(path);
+  for (const std::string& machine : machines) {
+    if (!MatchesMachine(path, machine)) continue;
+    RETURN_IF_ERROR(CheckNotCancelled(is_cancelled));
+    if (!alone.SelectFrom(machine, directory).empty()) return true;
+  }
+  return false;
+}
+
 absl::StatusOr<Selected> PathSet::Select(
-    const Directory& directory, std::vector<absl::Status>* missed) const {
+    const Directory& directory, std::vector<absl::Status>* missed,
+    const IsCancelled& is_cancelled) const {
   RETURN_IF_ERROR(filter_.CheckMatches());
   const std::vector<std::string> machines = directory.Machines();
   for (const NamedPath& path : paths_) {
-    PathSet alone;
-    alone.paths_.push_back(path);
-    const bool found =
-        std::any_of(machines.begin(), machines.end(), [&](const auto& machine) {
-          return MatchesMachine(path, machine) &&
-                 !alone.SelectFrom(machine, directory).empty();
-        });
+    RETURN_IF_ERROR(CheckNotCancelled(is_cancelled));
+    ASSIGN_OR_RETURN(const bool found,
+                     SelectsAny(path, machines, directory, is_cancelled));
     if (found) continue;
     absl::Status miss = ExplainMiss(path, directory);
     miss.SetPayload(kMissedPath, absl::Cord(path.text));
@@ -241,6 +269,7 @@ absl::StatusOr<Selected> PathSet::Select(
   Selected selected;
   for (const std::string& machine : machines) {
     if (!MatchesMachine(machine)) continue;
+    RETURN_IF_ERROR(CheckNotCancelled(is_cancelled));
     auto countersets = SelectFrom(machine, directory);
     if (!countersets.empty()) selected[machine] = std::move(countersets);
   }
@@ -251,7 +280,8 @@ absl::Status PathSet::ExplainMiss(const NamedPath& named,
                                   const Directory& directory) const {
   const Path& path = named.path;
   const auto not_found = [&](const auto&... parts) {
-    return absl::NotFoundError(absl::StrCat(named.text, ": ", parts...));
+    return absl::NotFoundError(
+        absl::StrCat(Excerpt(named.text), ": ", parts...));
   };
   std::vector<std::string> machines = directory.Machines();
   if (!directory.HasMachines()) {
@@ -264,7 +294,7 @@ absl::Status PathSet::ExplainMiss(const NamedPath& named,
         return path.machine.Matches(machine);
       })) {
     return not_found(
-        "there is no machine \"", path.machine.text(), "\"",
+        "there is no machine \"", Excerpt(path.machine.text()), "\"",
         Hint(path.machine.text(), {machines.begin(), machines.end()},
              "fleetperf machines"));
   }
@@ -287,14 +317,15 @@ absl::Status PathSet::ExplainMiss(const NamedPath& named,
   }
   if (!counterset_found) {
     return not_found(
-        "no counterset \"", path.counterset.text(), "\" is collected",
+        "no counterset \"", Excerpt(path.counterset.text()), "\" is collected",
         Hint(path.counterset.text(), CountersetNames(directory, path.machine),
              "fleetperf countersets"));
   }
-  return not_found(
-      "no counter \"", path.counter.text(), "\" is collected",
-      Hint(path.counter.text(), counter_names,
-           absl::StrCat("fleetperf counters '", path.counterset.text(), "'")));
+  return not_found("no counter \"", Excerpt(path.counter.text()),
+                   "\" is collected",
+                   Hint(path.counter.text(), counter_names,
+                        absl::StrCat("fleetperf counters '",
+                                     Excerpt(path.counterset.text()), "'")));
 }
 
 }  // namespace fleetperf::aggregator

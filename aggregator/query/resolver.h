@@ -11,8 +11,10 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 #include "aggregator/formula/counter_formula.h"
+#include "aggregator/query/cancellation.h"
 #include "aggregator/query/machine_filter.h"
 #include "aggregator/samples/directory.h"
 #include "aggregator/samples/frame.h"
@@ -76,6 +78,9 @@ class PathSet {
   void LimitTo(MachineFilter filter) { filter_ = std::move(filter); }
 
   bool MatchesMachine(const std::string& machine) const;
+  // The number of different patterns of machines that have wildcards. Each
+  // costs MatchesMachine a comparison; names do not.
+  size_t machine_patterns() const { return machine_patterns_.size(); }
   // Whether a path has the machine's name, not just a matching pattern.
   bool NamesMachine(const std::string& machine) const;
 
@@ -91,11 +96,13 @@ class PathSet {
 
   // Returns the selections on all machines. Returns NotFound with the nearest
   // names if a path selects nothing; MissedPath returns that path.
-  absl::StatusOr<Selected> Select(const Directory& directory) const;
+  absl::StatusOr<Selected> Select(const Directory& directory,
+                                  const IsCancelled& is_cancelled = {}) const;
   // Same, but adds the errors of such paths to `missed`. Returns NotFound if no
   // machine matches the filter.
   absl::StatusOr<Selected> Select(const Directory& directory,
-                                  std::vector<absl::Status>* missed) const;
+                                  std::vector<absl::Status>* missed,
+                                  const IsCancelled& is_cancelled = {}) const;
 
  private:
   friend class PathCheck;
@@ -111,10 +118,20 @@ class PathSet {
   bool MatchesMachine(const NamedPath& path, const std::string& machine) const {
     return path.path.machine.Matches(machine) && filter_.Matches(machine);
   }
+  // Whether the path selects a counter of one of the machines.
+  absl::StatusOr<bool> SelectsAny(const NamedPath& path,
+                                  const std::vector<std::string>& machines,
+                                  const Directory& directory,
+                                  const IsCancelled& is_cancelled) const;
   absl::Status ExplainMiss(const NamedPath& path,
                            const Directory& directory) const;
 
+  void AddMachine(const perflib::Pattern& machine);
+
   std::vector<NamedPath> paths_;
+  // The machines of `paths_`: names in lower case, and patterns, each once.
+  absl::flat_hash_set<std::string> machine_names_;
+  std::vector<perflib::Pattern> machine_patterns_;
   MachineFilter filter_;
 };
 

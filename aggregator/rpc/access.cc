@@ -25,4 +25,11 @@ absl::StatusOr<PeerIdentity> CheckAccess(const grpc::ServerContextBase& context,
       peer.role.has_value() ? RoleName(*peer.role) : "none"));
 }
 
+std::string CallerOf(const grpc::ServerContextBase& context) {
+  const PeerIdentity peer = IdentityOf(*context.auth_context());
+  return absl::StrCat(peer.role.has_value() ? RoleName(*peer.role) : "",
+                      peer.names.empty() ? "" : " ",
+                      absl::StrJoin(peer.names, " "));
+}
+
 }  // namespace fleetperf::aggregator

@@ -4,6 +4,7 @@
 #define FLEETPERF_AGGREGATOR_RPC_ACCESS_H_
 
 #include <initializer_list>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "base/credentials.h"
@@ -18,6 +19,11 @@ namespace fleetperf::aggregator {
 // otherwise PermissionDenied with the required roles. Thread-safe.
 absl::StatusOr<PeerIdentity> CheckAccess(const grpc::ServerContextBase& context,
                                          std::initializer_list<Role> roles);
+
+// Returns the role and the names of the client's certificate, which are the
+// same after a renewal: "reader alice". The limits of a caller apply to it.
+// Empty without a certificate. Thread-safe.
+std::string CallerOf(const grpc::ServerContextBase& context);
 
 }  // namespace fleetperf::aggregator
 

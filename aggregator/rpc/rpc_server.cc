@@ -10,13 +10,11 @@
 
 #include <algorithm>
 #include <thread>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
+#include "aggregator/rpc/call_observer.h"
 #include "aggregator/rpc/event_loop.h"
 #include "aggregator/rpc/listener.h"
-#include "aggregator/rpc/peer.h"
 #include "base/channel.h"
 #include "base/files.h"
 #include "base/rpc_deadline.h"
@@ -40,7 +38,7 @@ constexpr uint64_t kMemoryShare = 2;  // half of the machine's memory
 
 // The number of calls of the synchronous API, each of which has a thread.
 // Queries wait on their thread until they are among the eight that run
-// (query_service.cc).
+// (services/work_slots.h). A caller may have a quarter of them (call_table.h).
 constexpr int kMaxCallThreads = 256;
 
 // The number of calls on a connection. The client's gRPC queues further calls.
@@ -73,44 +71,6 @@ void SetArguments(grpc::ServerBuilder* builder) {
   builder->SetMaxReceiveMessageSize(kMaxMessageBytes);
 }
 
-// Reports calls of the synchronous API to the connection tables. gRPC has one
-// such object per process, for all servers. Thread-safe.
-class CallObserver : public grpc::Server::GlobalCallbacks {
- public:
-  static CallObserver& Get() {
-    static CallObserver* const observer = [] {
-      auto* const created = new CallObserver;
-      grpc::Server::SetGlobalCallbacks(created);
-      return created;
-    }();
-    return *observer;
-  }
-
-  void Add(ConnectionTable* table) {
-    absl::MutexLock lock(&mutex_);
-    tables_.push_back(table);
-  }
-  void Remove(ConnectionTable* table) {
-    absl::MutexLock lock(&mutex_);
-    tables_.erase(std::remove(tables_.begin(), tables_.end(), table),
-                  tables_.end());
-  }
-
-  void PreSynchronousRequest(grpc::ServerContext* context) override {
-    const auto peer = ParsePeer(context->peer());
-    if (!peer.has_value()) return;
-    absl::MutexLock lock(&mutex_);
-    for (ConnectionTable* const table : tables_) {
-      table->MarkAuthenticated(*peer);
-    }
-  }
-  void PostSynchronousRequest(grpc::ServerContext*) override {}
-
- private:
-  absl::Mutex mutex_;
-  std::vector<ConnectionTable*> tables_ ABSL_GUARDED_BY(mutex_);
-};
-
 }  // namespace
 
 RpcServer::RpcServer() = default;
@@ -124,7 +84,7 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
   std::unique_ptr<RpcServer> server(new RpcServer);
   ASSIGN_OR_RETURN(server->listener_, Listener::Open(listen, limits));
   ConnectionTable* const connections = &server->listener_->connections();
-  CallObserver::Get().Add(connections);
+  server->observer_ = std::make_unique<CallObserver>(connections);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   grpc::ServerBuilder builder;
   std::shared_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor =
@@ -171,7 +131,6 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
 RpcServer::~RpcServer() {
   if (listener_ == nullptr) return;
   listener_->Stop();
-  CallObserver::Get().Remove(&listener_->connections());
   if (server_ != nullptr) {
     server_->Shutdown(RpcDeadline(kShutdownTime));
   }
@@ -179,6 +138,10 @@ RpcServer::~RpcServer() {
 
 ConnectionCounts RpcServer::CountConnections() const {
   return listener_->Count();
+}
+
+CallTable::Counts RpcServer::CountCalls() const {
+  return CallTable::OfProcess().counts();
 }
 
 uint64_t RpcServer::failed_probes() const {

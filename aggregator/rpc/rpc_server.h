@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "aggregator/rpc/call_table.h"
 #include "aggregator/rpc/connection_table.h"
 #include "aggregator/rpc/stream_service.h"
 
@@ -21,6 +22,7 @@ class Service;
 
 namespace fleetperf::aggregator {
 
+class CallObserver;
 class EventLoop;
 class Listener;
 
@@ -44,6 +46,8 @@ class RpcServer {
   const std::string& address() const { return address_; }
 
   ConnectionCounts CountConnections() const;
+  // The calls of all servers of the process.
+  CallTable::Counts CountCalls() const;
   // The number of times that the server found itself not accepting connections.
   uint64_t failed_probes() const;
 
@@ -51,6 +55,7 @@ class RpcServer {
   RpcServer();
 
   std::unique_ptr<Listener> listener_;  // first: the others use its connections
+  std::unique_ptr<CallObserver> observer_;
   std::unique_ptr<grpc::Server> server_;
   std::vector<std::unique_ptr<EventLoop>> loops_;  // destroyed before server_
   std::string address_;

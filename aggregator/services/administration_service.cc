@@ -4,6 +4,8 @@
 #include <spdlog/spdlog.h>
 
 #include "aggregator/rpc/access.h"
+#include "aggregator/rpc/working_call.h"
+#include "base/excerpt.h"
 #include "base/printable.h"
 #include "base/rpc_error.h"
 #include "base/version.h"
@@ -54,28 +56,30 @@ class AdministrationService : public v1::AdministrationService::Service {
                       grpc::ServerWriter<v1::BackupResponse>* writer) override {
     const auto peer = CheckAccess(*context, {Role::kOperator});
     if (!peer.ok()) return RpcFromStatus(peer.status());
+    WorkingCall call(context);
     uint64_t reported = 0;
     v1::BackupResponse response;
     const absl::Status status = store_.Backup(
         request->directory(), [&](uint64_t bytes, uint64_t total) {
           response.set_bytes(bytes);
           response.set_total_bytes(total);
-          if (context->IsCancelled()) {
+          if (call.IsCancelled()) {
             return absl::CancelledError("the caller disconnected");
           }
-          if (bytes - reported >= kBytesBetweenResponses) {
-            reported = bytes;
-            writer->Write(response);
+          if (bytes - reported < kBytesBetweenResponses) {
+            return absl::OkStatus();
           }
-          return absl::OkStatus();
+          reported = bytes;
+          return call.Write(response, writer);
         });
-    const std::string directory = Printable(request->directory());
+    const std::string directory = Excerpt(Printable(request->directory()));
     if (status.ok()) {
-      writer->Write(response);
+      // The backup is complete, also if the caller does not read this.
+      call.Write(response, writer).IgnoreError();
       spdlog::info("backed up {} bytes to {}", response.bytes(), directory);
     } else {
       spdlog::warn("no backup to {}: {}", directory,
-                   Printable(status.message()));
+                   Excerpt(Printable(status.message()), kMaxErrorText));
     }
     return RpcFromStatus(status);
   }

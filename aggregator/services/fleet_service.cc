@@ -13,7 +13,9 @@
 #include "absl/strings/str_cat.h"
 #include "aggregator/formula/unit.h"
 #include "aggregator/ingest/agent_limits.h"
-#include "aggregator/rpc/access.h"
+#include "aggregator/query/request_limits.h"
+#include "aggregator/rpc/working_call.h"
+#include "aggregator/services/admission.h"
 #include "base/channel.h"
 #include "base/rpc_error.h"
 #include "fleetperf/v1/fleet.grpc.pb.h"
@@ -120,13 +122,16 @@ class FleetService : public v1::FleetService::Service {
   grpc::Status ListMachines(grpc::ServerContext* context,
                             const v1::ListMachinesRequest* request,
                             v1::ListMachinesResponse* response) override {
-    if (const auto denied = Check(*context); !denied.ok()) return denied;
+    WorkingCall call(context);
+    const auto slot = AdmitReader(CheckFilter(*request), &call, &slots_);
+    if (!slot.ok()) return RpcFromStatus(slot.status());
     const MachineFilter machines = FilterOf(*request);
     Page page(request->page_size() == 0 ? kDefaultPageSize
                                         : request->page_size());
     // The token is the last name on the previous page.
     std::string last = request->page_token();
     for (;;) {
+      if (call.IsCancelled()) return grpc::Status::CANCELLED;
       const auto stored = store_.GetMachines(last, kMachinesAtATime);
       if (stored.empty()) return grpc::Status::OK;
       for (const Store::StoredMachine& one : stored) {
@@ -148,7 +153,9 @@ class FleetService : public v1::FleetService::Service {
   grpc::Status ListCountersets(grpc::ServerContext* context,
                                const v1::ListCountersetsRequest* request,
                                v1::ListCountersetsResponse* response) override {
-    if (const auto denied = Check(*context); !denied.ok()) return denied;
+    WorkingCall call(context);
+    const auto slot = AdmitReader(CheckFilter(*request), &call, &slots_);
+    if (!slot.ok()) return RpcFromStatus(slot.status());
     const MachineFilter machines = FilterOf(*request);
     Page page(request->page_size());
     std::string last;
@@ -184,7 +191,9 @@ class FleetService : public v1::FleetService::Service {
   grpc::Status ListCounters(grpc::ServerContext* context,
                             const v1::ListCountersRequest* request,
                             v1::ListCountersResponse* response) override {
-    if (const auto denied = Check(*context); !denied.ok()) return denied;
+    WorkingCall call(context);
+    const auto slot = AdmitReader(CheckFilter(*request), &call, &slots_);
+    if (!slot.ok()) return RpcFromStatus(slot.status());
     const auto counterset =
         fleet_.FindCounterset(request->counterset(), FilterOf(*request));
     if (!counterset.ok()) return RpcFromStatus(counterset.status());
@@ -219,7 +228,9 @@ class FleetService : public v1::FleetService::Service {
   grpc::Status ListInstances(grpc::ServerContext* context,
                              const v1::ListInstancesRequest* request,
                              v1::ListInstancesResponse* response) override {
-    if (const auto denied = Check(*context); !denied.ok()) return denied;
+    WorkingCall call(context);
+    auto slot = AdmitReader(CheckFilter(*request), &call, &slots_);
+    if (!slot.ok()) return RpcFromStatus(slot.status());
     const auto counterset = fleet_.FindCounterset(request->counterset());
     if (!counterset.ok()) return RpcFromStatus(counterset.status());
     if (!counterset->registration.HasInstances()) {
@@ -244,6 +255,7 @@ class FleetService : public v1::FleetService::Service {
           "no ", filter.Text(), " has counterset \"",
           counterset->registration.name, "\"; see: fleetperf machines")));
     }
+    slot->reset();  // the agents' answers take time, but no work
     AddInstances(std::move(machines), counterset->registration.guid, *place,
                  request->page_size(), response);
     return grpc::Status::OK;
@@ -253,11 +265,6 @@ class FleetService : public v1::FleetService::Service {
   template <typename Request>
   MachineFilter FilterOf(const Request& request) const {
     return MachineFilter::Of(request, store_.directory());
-  }
-
-  static grpc::Status Check(const grpc::ServerContext& context) {
-    const auto peer = CheckAccess(context, {Role::kReader, Role::kOperator});
-    return RpcFromStatus(peer.status());
   }
 
   static absl::Status WrongToken() {
@@ -368,6 +375,8 @@ class FleetService : public v1::FleetService::Service {
   Store& store_;
   Fleet& fleet_;
   Ingest& ingest_;
+  // Apart from those of queries, which may take minutes.
+  WorkSlots slots_{{}};
 };
 
 }  // namespace

@@ -12,8 +12,11 @@
 #include "absl/synchronization/mutex.h"
 #include "aggregator/query/explain_miss.h"
 #include "aggregator/query/expression.h"
+#include "aggregator/query/request_limits.h"
 #include "aggregator/rpc/access.h"
+#include "aggregator/rpc/working_call.h"
 #include "aggregator/services/meanwhile.h"
+#include "base/excerpt.h"
 #include "base/printable.h"
 #include "base/rpc_error.h"
 #include "base/status_macros.h"
@@ -59,7 +62,8 @@ class PlanService : public v1::PlanService::Service {
           absl::StrCat("the limit of ", kMaxCalls,
                        " concurrent collections is reached; try again later")));
     }
-    const absl::Status status = Collect(*context, *request, writer);
+    WorkingCall call(context);
+    const absl::Status status = Collect(&call, *request, writer);
     Leave();
     return RpcFromStatus(status);
   }
@@ -91,9 +95,9 @@ class PlanService : public v1::PlanService::Service {
   }
 
   absl::Status Collect(
-      const grpc::ServerContext& context,
-      const v1::CollectMeanwhileRequest& request,
+      WorkingCall* call, const v1::CollectMeanwhileRequest& request,
       grpc::ServerWriter<v1::CollectMeanwhileResponse>* writer) {
+    RETURN_IF_ERROR(CheckPathsAndFilter(request));
     const absl::Duration duration = FromProto(request.duration());
     RETURN_IF_ERROR(CheckDuration(duration));
     const absl::Duration interval = request.has_interval()
@@ -108,7 +112,9 @@ class PlanService : public v1::PlanService::Service {
     RETURN_IF_ERROR(machines.CheckMatches());
     ASSIGN_OR_RETURN(PathSet paths, PathSet::Parse(texts, known));
     paths.LimitTo(machines);
+    RETURN_IF_ERROR(CheckPathCount(texts.size()));
     for (const std::string& text : texts) {
+      RETURN_IF_ERROR(CheckNotCancelled([&] { return call->IsCancelled(); }));
       ASSIGN_OR_RETURN(PathSet alone, PathSet::Parse({text}, known));
       alone.LimitTo(machines);
       if (fleet_.Select(alone).empty()) {
@@ -123,7 +129,7 @@ class PlanService : public v1::PlanService::Service {
               return connection.has_value() && connection->agent == name;
             }));
     spdlog::info("collecting {} for {}; machines: {}",
-                 Printable(absl::StrJoin(meanwhile.countersets, ", ")),
+                 Excerpt(Printable(absl::StrJoin(meanwhile.countersets, ", "))),
                  absl::FormatDuration(duration), meanwhile.queries.size());
     v1::CollectMeanwhileResponse response;
     response.set_machines(static_cast<uint32_t>(meanwhile.queries.size()));
@@ -131,29 +137,29 @@ class PlanService : public v1::PlanService::Service {
     response.mutable_countersets()->Assign(meanwhile.countersets.begin(),
                                            meanwhile.countersets.end());
     const auto addition = planner_.Add(std::move(meanwhile.queries));
-    return Hold(context, paths, duration, std::move(response), writer);
+    return Hold(call, paths, duration, std::move(response), writer);
   }
 
   // Keeps the addition until the caller disconnects or `duration` has passed.
   // Reports when the first samples are stored.
-  absl::Status Hold(const grpc::ServerContext& context, const PathSet& paths,
+  absl::Status Hold(WorkingCall* call, const PathSet& paths,
                     absl::Duration duration,
                     v1::CollectMeanwhileResponse response,
                     grpc::ServerWriter<v1::CollectMeanwhileResponse>* writer) {
     const absl::Duration end = ingest_.Now() + duration;
     bool has_reported = false;
-    while (!context.IsCancelled() && ingest_.Now() < end) {
+    while (!call->IsCancelled() && ingest_.Now() < end) {
       const bool ready =
           response.ready() || paths.Select(store_.directory()).ok();
       if (!has_reported || ready != response.ready()) {
         response.set_ready(ready);
         has_reported = true;
-        if (!writer->Write(response)) break;
+        RETURN_IF_ERROR(call->Write(response, writer));
       }
       absl::MutexLock lock(&mutex_);
       never_.Await(&mutex_, kCheckInterval, [] { return false; });
     }
-    if (context.IsCancelled()) return absl::CancelledError("cancelled");
+    if (call->IsCancelled()) return absl::CancelledError("cancelled");
     return absl::OkStatus();
   }
 

@@ -8,7 +8,6 @@
 #include "aggregator/query/fleet.h"
 #include "aggregator/query/range_query.h"
 #include "aggregator/store/store.h"
-#include "base/clock.h"
 
 namespace grpc {
 class Service;
@@ -16,11 +15,10 @@ class Service;
 
 namespace fleetperf::aggregator {
 
-// `store`, `fleet` and `clock` must outlive the server that the service is
-// registered with.
-std::unique_ptr<grpc::Service> MakeQueryService(
-    Store* store, Fleet* fleet, MachineNow now_of,
-    const Clock* clock = &Clock::Real());
+// `store` and `fleet` must outlive the server that the service is registered
+// with.
+std::unique_ptr<grpc::Service> MakeQueryService(Store* store, Fleet* fleet,
+                                                MachineNow now_of);
 
 }  // namespace fleetperf::aggregator
 

@@ -2,6 +2,7 @@
 
 #include <grpcpp/support/byte_buffer.h>
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <utility>
@@ -13,8 +14,11 @@
 #include "aggregator/query/explain_miss.h"
 #include "aggregator/query/expression.h"
 #include "aggregator/query/path_check.h"
+#include "aggregator/query/request_limits.h"
 #include "aggregator/rpc/access.h"
 #include "aggregator/rpc/rpc_stream.h"
+#include "aggregator/services/subscriber_places.h"
+#include "aggregator/services/turns.h"
 #include "base/rpc_error.h"
 #include "base/status_macros.h"
 #include "fleetperf/v1/subscription.grpc.pb.h"
@@ -27,6 +31,7 @@ namespace {
 // malformed.
 absl::StatusOr<SubscriptionRequest> ParseRequest(
     const v1::SubscribeRequest& proto, const Directory& directory) {
+  RETURN_IF_ERROR(CheckPathsAndFilter(proto));
   const absl::Duration interval = FromProto(proto.interval());
   if (proto.has_interval() && interval < absl::Seconds(1)) {
     return absl::InvalidArgumentError(
@@ -48,6 +53,7 @@ absl::StatusOr<SubscriptionRequest> ParseRequest(
       const std::vector<std::string> texts,
       ParsePlainPaths({proto.paths().begin(), proto.paths().end()}, known));
   ASSIGN_OR_RETURN(PathSet paths, PathSet::Parse(texts, known));
+  RETURN_IF_ERROR(CheckMachinePatterns(paths.machine_patterns()));
   paths.LimitTo(MachineFilter::Of(proto, directory));
   SubscriptionRequest request{
       .paths = std::move(paths),
@@ -63,11 +69,12 @@ absl::StatusOr<SubscriptionRequest> ParseRequest(
 // Returns InvalidArgument if the condition's number cannot be converted to the
 // unit of a selected counter.
 absl::Status CheckUnits(const SubscriptionRequest& request,
-                        const Directory& directory) {
+                        const Directory& directory,
+                        const IsCancelled& is_cancelled) {
   if (!request.choice.where.has_value()) return absl::OkStatus();
   std::vector<absl::Status> missed;
   ASSIGN_OR_RETURN(const Selected selected,
-                   request.paths.Select(directory, &missed));
+                   request.paths.Select(directory, &missed, is_cancelled));
   for (const auto& [machine, countersets] : selected) {
     for (const SelectedCounterset& counterset : countersets) {
       const auto& registration = counterset.schema->registration;
@@ -125,6 +132,8 @@ struct Subscribed {
   Fleet& fleet;
   Hub& hub;
   const Clock& clock;
+  SubscriberPlaces& places;
+  Turns& starts;  // on the hub's threads
 };
 
 // One subscriber's stream.
@@ -144,11 +153,28 @@ class SubscribeStream
   // which serves all streams.
   void OnStart() override {
     new SubscribeStream(subscribed_, &service_, &loop());
-    subscribed_.hub.Post([this] { Start(); });
+    const absl::Status admitted = Admit();
+    if (!admitted.ok()) return writer_->Open(nullptr, {}, admitted);
+    subscribed_.starts.Post(CallerOf(context()), [this] { Start(); });
+  }
+
+  absl::Status Admit() {
+    RETURN_IF_ERROR(
+        CheckAccess(context(), {Role::kReader, Role::kOperator}).status());
+    auto place = subscribed_.places.Enter(CallerOf(context()));
+    if (!place.ok()) {
+      subscribed_.hub.CountRefused();
+      return place.status();
+    }
+    place_ = *std::move(place);
+    return absl::OkStatus();
   }
 
   void OnWriteDone(bool ok) override { writer_->OnWriteDone(ok); }
-  void OnCancel() override { writer_->End(absl::CancelledError("cancelled")); }
+  void OnCancel() override {
+    is_cancelled_ = true;
+    writer_->End(absl::CancelledError("cancelled"));
+  }
 
   void OnDone() override {
     writer_->Detach();
@@ -245,12 +271,13 @@ class SubscribeStream
 
   // Adds the missing paths to `first`.
   absl::Status Subscribe(v1::SubscribeResponse* first) {
-    RETURN_IF_ERROR(
-        CheckAccess(context(), {Role::kReader, Role::kOperator}).status());
+    const IsCancelled is_cancelled = [this] { return is_cancelled_.load(); };
+    RETURN_IF_ERROR(CheckNotCancelled(is_cancelled));
     ASSIGN_OR_RETURN(const v1::SubscribeRequest request, Decode(request_));
     ASSIGN_OR_RETURN(SubscriptionRequest parsed,
                      ParseRequest(request, subscribed_.store.directory()));
-    RETURN_IF_ERROR(CheckUnits(parsed, subscribed_.store.directory()));
+    RETURN_IF_ERROR(
+        CheckUnits(parsed, subscribed_.store.directory(), is_cancelled));
     const auto subscription =
         std::make_shared<Subscription>(std::move(parsed), &subscribed_.clock);
     subscription->outbox()->SetListener(
@@ -260,12 +287,15 @@ class SubscribeStream
     const MachineFilter machines =
         MachineFilter::Of(request, subscribed_.store.directory());
     std::vector<absl::Status> missed;
-    const absl::Status added = subscribed_.hub.Add(subscription, &missed);
+    const absl::Status added =
+        subscribed_.hub.Add(subscription, &missed, is_cancelled);
     if (!added.ok()) return ExplainMiss(added, &subscribed_.fleet, machines);
     subscription_ = subscription;
-    for (const absl::Status& miss : missed) {
+    for (size_t i = 0; i < missed.size(); ++i) {
       *first->add_missing() =
-          ToMissing(ExplainMiss(miss, &subscribed_.fleet, machines));
+          ToMissing(i < kMaxMissesExplained
+                        ? ExplainMiss(missed[i], &subscribed_.fleet, machines)
+                        : missed[i]);
     }
     return absl::OkStatus();
   }
@@ -273,6 +303,8 @@ class SubscribeStream
   const Subscribed subscribed_;
   AsyncSubscriptionService& service_;
   grpc::ByteBuffer request_;
+  std::atomic<bool> is_cancelled_ = false;
+  std::unique_ptr<SubscriberPlaces::Place> place_;
   const std::shared_ptr<Writer> writer_ = std::make_shared<Writer>(this);
   // nullptr: the subscription did not start.
   std::shared_ptr<Subscription> subscription_;
@@ -280,8 +312,16 @@ class SubscribeStream
 
 class SubscriptionService : public StreamService {
  public:
-  explicit SubscriptionService(const Subscribed& subscribed)
-      : subscribed_(subscribed) {}
+  SubscriptionService(Store* store, Fleet* fleet, Hub* hub, const Clock* clock)
+      : places_(hub->limits().max_subscribers),
+        starts_(Turns::Make(
+            [hub](Turns::Task start) { hub->Post(std::move(start)); })),
+        subscribed_{.store = *store,
+                    .fleet = *fleet,
+                    .hub = *hub,
+                    .clock = *clock,
+                    .places = places_,
+                    .starts = *starts_} {}
 
   grpc::Service& service() override { return service_; }
 
@@ -291,6 +331,8 @@ class SubscriptionService : public StreamService {
   }
 
  private:
+  SubscriberPlaces places_;
+  const std::shared_ptr<Turns> starts_;
   const Subscribed subscribed_;
   AsyncSubscriptionService service_;
 };
@@ -300,8 +342,7 @@ class SubscriptionService : public StreamService {
 std::unique_ptr<StreamService> MakeSubscriptionService(Store* store,
                                                        Fleet* fleet, Hub* hub,
                                                        const Clock* clock) {
-  return std::make_unique<SubscriptionService>(Subscribed{
-      .store = *store, .fleet = *fleet, .hub = *hub, .clock = *clock});
+  return std::make_unique<SubscriptionService>(store, fleet, hub, clock);
 }
 
 }  // namespace fleetperf::aggregator

@@ -66,15 +66,25 @@ void Hub::SetAfterCommits(
 }
 
 absl::Status Hub::Add(const std::shared_ptr<Subscription>& subscription,
-                      std::vector<absl::Status>* missed) {
+                      std::vector<absl::Status>* missed,
+                      const IsCancelled& is_cancelled) {
   std::vector<absl::Status> misses;
   ASSIGN_OR_RETURN(const Selected selected,
                    subscription->request().paths.Select(
-                       context_.store->directory(), &misses));
+                       context_.store->directory(), &misses, is_cancelled));
   if (selected.empty() && !misses.empty()) return misses.front();
   if (missed != nullptr) *missed = std::move(misses);
   // Machines that appear from now on are attached by OnBatch.
-  ASSIGN_OR_RETURN(std::vector<std::string> names, Enter(subscription));
+  std::vector<std::string> unwatched;
+  ASSIGN_OR_RETURN(std::vector<std::string> names,
+                   Enter(subscription, &unwatched));
+  // Compared here, and not by the next batch of each machine: ingest would
+  // wait.
+  std::erase_if(unwatched, [&](const std::string& name) {
+    return !subscription->IsWatching(name);
+  });
+  ForSome(unwatched,
+          [&](absl::Span<const std::string> some) { ForgetUnwatched(some); });
   std::erase_if(names, [&](const std::string& name) {
     return selected.contains(name) || !subscription->IsWatching(name);
   });
@@ -114,20 +124,27 @@ std::unique_ptr<Hub::Entry> Hub::MakeEntry(
 }
 
 absl::StatusOr<std::vector<std::string>> Hub::Enter(
-    const std::shared_ptr<Subscription>& subscription) {
+    const std::shared_ptr<Subscription>& subscription,
+    std::vector<std::string>* unwatched) {
   auto entry = MakeEntry(subscription);
   std::vector<std::string> names;
   absl::MutexLock lock(&mutex_);
   if (std::ssize(subscriptions_) >= limits_.max_subscribers) {
+    CountRefused();
     return absl::ResourceExhaustedError(
         absl::StrCat("the limit of ", limits_.max_subscribers,
                      " subscribers is reached; try again later"));
   }
   subscriptions_[subscription.get()] = std::move(entry);
-  unwatched_.clear();
+  unwatched->assign(unwatched_.begin(), unwatched_.end());
   names.reserve(machines_.size());
   for (const auto& [name, machine] : machines_) names.push_back(name);
   return names;
+}
+
+void Hub::ForgetUnwatched(absl::Span<const std::string> names) {
+  absl::MutexLock lock(&mutex_);
+  for (const std::string& name : names) unwatched_.erase(name);
 }
 
 void Hub::AttachSome(Subscription* subscription,
@@ -253,7 +270,8 @@ Hub::Counts Hub::counts() const {
   return {.subscribers = subscriptions_.size(),
           .watched_machines = machines_.size(),
           .live_machines = static_cast<uint64_t>(live_machines_),
-          .lagged_values = lagged_values_};
+          .lagged_values = lagged_values_,
+          .refused_subscribers = refused_subscribers_};
 }
 
 bool Hub::IsWatched(const std::string& machine) {

@@ -77,22 +77,29 @@ class Hub : public BatchObserver {
   // errors of paths that select nothing to `missed`, unless it is nullptr.
   // Scans the whole directory; batches may arrive meanwhile.
   absl::Status Add(const std::shared_ptr<Subscription>& subscription,
-                   std::vector<absl::Status>* missed = nullptr);
+                   std::vector<absl::Status>* missed = nullptr,
+                   const IsCancelled& is_cancelled = {});
   void Remove(const std::shared_ptr<Subscription>& subscription);
 
   void OnBatch(std::shared_ptr<const ReceivedBatch> batch) override;
   bool IsWatched(const std::string& machine) override;
 
-  // Current counts, except lagged_values, which counts since the start.
+  const HubLimits& limits() const { return limits_; }
+
+  // Current counts, except lagged_values and refused_subscribers, which count
+  // since the start.
   struct Counts {
     uint64_t subscribers = 0;
     uint64_t watched_machines = 0;
     uint64_t live_machines = 0;
     uint64_t lagged_values = 0;
+    uint64_t refused_subscribers = 0;
   };
   Counts counts() const;
   // Counts values dropped for a subscriber.
   void CountLagged(uint64_t values) { lagged_values_ += values; }
+  // Counts a subscriber that did not get a place.
+  void CountRefused() { ++refused_subscribers_; }
 
   // Runs `task` on one of the threads for beginning and ending subscriptions,
   // which delays neither values nor ingest.
@@ -119,9 +126,12 @@ class Hub : public BatchObserver {
 
   std::unique_ptr<Entry> MakeEntry(
       const std::shared_ptr<Subscription>& subscription);
-  // Registers a subscription. Returns the names of all watched machines.
+  // Registers a subscription. Returns the names of all watched machines, and
+  // sets `unwatched` to those of `unwatched_`.
   absl::StatusOr<std::vector<std::string>> Enter(
-      const std::shared_ptr<Subscription>& subscription);
+      const std::shared_ptr<Subscription>& subscription,
+      std::vector<std::string>* unwatched);
+  void ForgetUnwatched(absl::Span<const std::string> names);
   // Attaches a subscription to some of its machines.
   void AttachSome(Subscription* subscription,
                   absl::Span<const std::string> names);
@@ -142,6 +152,7 @@ class Hub : public BatchObserver {
   HubContext context_;
 
   std::atomic<uint64_t> lagged_values_ = 0;
+  std::atomic<uint64_t> refused_subscribers_ = 0;
 
   mutable absl::Mutex mutex_;
   absl::flat_hash_map<Subscription*, std::unique_ptr<Entry>> subscriptions_

@@ -86,5 +86,14 @@ TEST(RpcFromStatus, KeepsCodeAndMessage) {
   EXPECT_EQ(status.error_message(), "too much");
 }
 
+// gRPC fails calls whose status is larger than the limit of headers.
+TEST(RpcFromStatus, CutsLongMessages) {
+  const std::string message =
+      RpcFromStatus(absl::NotFoundError(std::string(100'000, 'a')))
+          .error_message();
+  EXPECT_LT(message.size(), 2100u);
+  EXPECT_NE(message.find("(100000 bytes)"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace fleetperf

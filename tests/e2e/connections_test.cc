@@ -168,15 +168,16 @@ class LongCall {
 TEST(Connections, LimitsThreadsOfCalls) {
   constexpr int kThreads = 256;  // docs/reference/security.md
   constexpr int kCalls = 300;
-  constexpr int kStreams = 100;  // per connection, which may have 128
+  constexpr int kStreams = 60;  // per certificate, which may have 64
   Deployment deployment;
   const auto aggregator = deployment.StartAggregator();
-  const TlsFiles reader = deployment.Issue("reader", {"tester"});
   std::vector<std::unique_ptr<grpc::GenericStub>> stubs;
   std::vector<std::unique_ptr<LongCall>> calls;
   int refused = 0;
   for (int i = 0; i < kCalls; ++i) {
     if (i % kStreams == 0) {
+      const TlsFiles reader =
+          deployment.Issue("reader", {absl::StrCat("tester-", i)});
       stubs.push_back(std::make_unique<grpc::GenericStub>(
           MakeChannel(deployment.address(), *ClientCredentials(reader))));
     }
@@ -195,6 +196,25 @@ TEST(Connections, LimitsThreadsOfCalls) {
   EXPECT_TRUE(agent.Receive().has_value());
   calls.clear();
   EXPECT_TRUE(WaitUntilAnswers(deployment));
+}
+
+TEST(Connections, LimitsCallsOfACertificate) {
+  constexpr int kCalls = 64;  // docs/reference/security.md
+  Deployment deployment;
+  const auto aggregator = deployment.StartAggregator();
+  const TlsFiles reader = deployment.Issue("reader", {"tester"});
+  grpc::GenericStub stub(
+      MakeChannel(deployment.address(), *ClientCredentials(reader)));
+  std::vector<std::unique_ptr<LongCall>> calls;
+  for (int i = 0; i < kCalls; ++i) {
+    calls.push_back(std::make_unique<LongCall>(&stub));
+    ASSERT_TRUE(calls.back()->status().ok());
+  }
+  const LongCall excess(&stub);
+  EXPECT_EQ(excess.status().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_THAT(excess.status().error_message(),
+              ::testing::HasSubstr("64 calls in progress"));
+  EXPECT_TRUE(Answers(deployment));  // to another certificate
 }
 
 TEST(Connections, ClosesUnfinishedHandshake) {

@@ -111,6 +111,7 @@ void ReadNothing(const Target& target, const Stop& stop) {
   const std::string settings("\0\4\0\0\0\0", 6);
   v1::QueryRangeRequest request;
   request.add_paths("\\Numbers\\Number");
+  request.mutable_since()->set_seconds(86'400);
   const std::string message = request.SerializeAsString();
   while (!stop()) {
     Http2Connection connection(target.port, target.reader, settings);

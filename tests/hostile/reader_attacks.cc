@@ -11,6 +11,7 @@
 #include "fleetperf/v1/subscription.grpc.pb.h"
 #include "tests/e2e/subscriber.h"
 #include "tests/hostile/attacks.h"
+#include "tests/hostile/http2_connection.h"
 
 namespace fleetperf::testing {
 namespace {
@@ -69,13 +70,34 @@ void SubscribeOften(const Target& target, const Stop& stop) {
   }
 }
 
+// Calls of gRPC's reflection service, which wait for requests that never come.
+void NeverFinish(const Target& target, const Stop& stop) {
+  constexpr char kReflect[] =
+      "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo";
+  constexpr size_t kConnections = 4;
+  constexpr uint32_t kStreams = 128;
+  std::vector<std::unique_ptr<Http2Connection>> connections;
+  while (!stop()) {
+    std::erase_if(connections,
+                  [](auto& one) { return !one->ReadAndAcknowledge(); });
+    if (connections.size() == kConnections) continue;
+    auto connection =
+        std::make_unique<Http2Connection>(target.port, target.reader);
+    for (uint32_t i = 0; i < kStreams; ++i) {
+      connection->Send(CallFrame(2 * i + 1, kReflect));
+    }
+    connections.push_back(std::move(connection));
+  }
+}
+
 }  // namespace
 
 std::vector<Attack> ReaderAttacks() {
   return {{"long expressions", AskForLongExpressions},
           {"parentheses", AskForParentheses},
           {"500,000 paths", SubscribeToManyPaths},
-          {"2,000 subscriptions", SubscribeOften}};
+          {"2,000 subscriptions", SubscribeOften},
+          {"calls without an end", NeverFinish}};
 }
 
 }  // namespace fleetperf::testing

@@ -194,19 +194,19 @@ TEST(PdhCsv, HasAColumnForEachSeriesAndARowForEachTime) {
   csv.Add(memory, ValueAt(noon + absl::Seconds(2), 4096));
   Value gap{.time = noon, .status = v1::VALUE_STATUS_GAP};
   csv.Add(group, gap);
-  EXPECT_EQ(csv.Text(),
-            "\"(PDH-CSV 4.0) (Coordinated Universal Time)(0)\","
-            "\"\\\\web-1\\Processor Information(0,1)\\% Processor Time\","
-            "\"\\\\web-1\\Say \"\"x\"\"\\Bytes\",\"\\System\\Processes\"\r\n"
-            "\"11/21/2026 12:00:00.000\",\" \",\" \",\" \"\r\n"
-            "\"11/21/2026 12:00:01.000\",\"12.5\",\" \",\" \"\r\n"
-            "\"11/21/2026 12:00:02.000\",\"0.1\",\"4096\",\" \"\r\n");
+  EXPECT_THAT(
+      csv.Lines(),
+      ElementsAre("\"(PDH-CSV 4.0) (Coordinated Universal Time)(0)\","
+                  "\"\\\\web-1\\Processor Information(0,1)\\% Processor Time\","
+                  "\"\\\\web-1\\Say \"\"x\"\"\\Bytes\",\"\\System\\Processes\"",
+                  "\"11/21/2026 12:00:00.000\",\" \",\" \",\" \"",
+                  "\"11/21/2026 12:00:01.000\",\"12.5\",\" \",\" \"",
+                  "\"11/21/2026 12:00:02.000\",\"0.1\",\"4096\",\" \""));
 }
 
 // Returns the names of the columns, or a row's cells, without quotes.
 std::vector<std::string> CellsOf(const PdhCsv& csv, size_t line) {
-  const std::vector<std::string> lines = absl::StrSplit(csv.Text(), "\r\n");
-  std::string cells = lines.at(line);
+  std::string cells = csv.Lines().at(line);
   absl::StrReplaceAll({{"\"", ""}}, &cells);
   return absl::StrSplit(cells, ',');
 }

@@ -44,6 +44,21 @@ class ExplainTest : public ::testing::Test {
   TestStore store_;
 };
 
+TEST_F(ExplainTest, StopsWhenTheCallerIsGone) {
+  DiskAgent agent(&store_);
+  agent.Ticks(0, 20, {{agent.Disk("C:"), 3}});
+  ASSERT_OK(agent.Send());
+  for (const int last : {0, 1, 2, 3}) {
+    int asked = 0;
+    EXPECT_THAT(RunExplain(
+                    "\\Disk(C:)\\*", std::nullopt, *store_,
+                    [](const std::string&) { return At(20); }, {},
+                    [&] { return asked++ >= last; }),
+                StatusIs(absl::StatusCode::kCancelled, HasSubstr("cancelled")))
+        << last;
+  }
+}
+
 TEST_F(ExplainTest, ShowsSamplesFormulaAndArithmetic) {
   DiskAgent agent(&store_);
   agent.Ticks(0, 20, {{agent.Disk("C:", 7), 3}});

@@ -188,6 +188,30 @@ TEST(ParseExpression, HasLimits) {
               StatusIs(kInvalid, HasSubstr("is longer than 4096")));
 }
 
+// Each of these texts made the parser try thousands of paths.
+TEST(ParseExpression, TriesFewEndsOfAPath) {
+  const auto too_many = StatusIs(absl::StatusCode::kInvalidArgument,
+                                 HasSubstr("write it in quotes"));
+  EXPECT_THAT(ParseExpression("\\A(" + Repeat(1000, " + 1"), {}), too_many);
+  EXPECT_THAT(ParseExpression("(\\A" + Repeat(4000, ")"), {}), too_many);
+  EXPECT_THAT(ParseExpression("'\\A\\B' + \\A(" + Repeat(1000, " + 1"), {}),
+              too_many);
+  // A path in quotes, and a path with a few operators, are fine.
+  EXPECT_OK(ParseExpression("'\\A(" + Repeat(1000, " + 1") + ")\\B'", {}));
+  EXPECT_OK(ParseExpression("\\A(" + Repeat(60, " + 1") + ")\\B", {}));
+}
+
+TEST(ParseExpression, ErrorsHaveAnExcerpt) {
+  const std::string name(4000, 'n');
+  for (const std::string& text :
+       {"\\A\\" + name + " / \\C", "\\" + name + " + 1", "2 + " + name,
+        "1 * \\" + name + "\\*", "1 * '\\A\\" + name}) {
+    const auto parsed = ParseExpression(text, {});
+    ASSERT_FALSE(parsed.ok()) << text;
+    EXPECT_LT(parsed.status().message().size(), 500u);
+  }
+}
+
 TEST(ParsePlainPaths, RejectsExpressions) {
   ASSERT_OK_AND_ASSIGN(const auto paths,
                        ParsePlainPaths({R"(\A\*)", R"('\A\B - 5')", "x"}, {}));

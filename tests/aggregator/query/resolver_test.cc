@@ -233,6 +233,21 @@ TEST_F(PathSetTest, ReportsThatNoSamplesExistYet) {
                        "\\Memory\\*: no agent has sent any samples yet"));
 }
 
+TEST_F(PathSetTest, StopsWhenTheCallerIsGone) {
+  ASSERT_OK_AND_ASSIGN(
+      const PathSet paths,
+      PathSet::Parse({"\\Memory\\*", "\\Nothing\\*"}, directory_));
+  // Selecting asks for each path, and for each machine.
+  for (int last = 0; last < 3; ++last) {
+    int asked = 0;
+    std::vector<absl::Status> missed;
+    EXPECT_THAT(
+        paths.Select(directory_, &missed, [&] { return asked++ == last; }),
+        StatusIs(absl::StatusCode::kCancelled, HasSubstr("cancelled")));
+    EXPECT_EQ(asked, last + 1);
+  }
+}
+
 // Returns the errors of the paths without samples.
 class PathCheckTest : public PathSetTest {
  protected:

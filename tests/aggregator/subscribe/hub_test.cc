@@ -76,6 +76,26 @@ TEST_F(HubTest, AddsNewMachinesAndInstances) {
               ElementsAre("+3 db-1 \\Disk(C:)\\Queue Length", "3@2=5"));
 }
 
+// The hub keeps the names of machines that no subscription selects.
+TEST_F(HubTest, AddsMachinesThatWereUnwatched) {
+  DiskAgent web(&store_, "web-1");
+  web.Ticks(1, 1, {{web.Disk("C:"), 3}});
+  ASSERT_OK(web.Send());
+  const auto first = Subscribe({"\\\\WEB-1\\Disk(*)\\Queue Length"});
+  EXPECT_TRUE(hub_.IsWatched("web-1"));
+  EXPECT_FALSE(hub_.IsWatched("db-1"));
+  EXPECT_FALSE(hub_.IsWatched("db-2"));
+  const auto second = Subscribe(
+      {"\\\\db-1\\Disk(*)\\Queue Length", "\\\\web-*\\Disk(*)\\Queue Length"});
+  EXPECT_THAT(second->Read(), SizeIs(2));
+  EXPECT_TRUE(hub_.IsWatched("db-1"));
+  EXPECT_FALSE(hub_.IsWatched("db-2"));
+  DiskAgent db(&store_, "db-1");
+  db.Ticks(2, 2, {{db.Disk("C:"), 5}});
+  Arrive(db);
+  EXPECT_THAT(second->Read(), Contains("2@2=5"));
+}
+
 TEST_F(HubTest, EndsSeriesOfAnEndedInstance) {
   DiskAgent agent(&store_);
   const uint32_t c = agent.Disk("C:");

@@ -1,0 +1,61 @@
+// A call of gRPC's synchronous API that may work for longer than a call may
+// wait for its caller.
+
+#ifndef FLEETPERF_AGGREGATOR_RPC_WORKING_CALL_H_
+#define FLEETPERF_AGGREGATOR_RPC_WORKING_CALL_H_
+
+#include <grpcpp/server_context.h>
+#include <grpcpp/support/sync_stream.h>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "aggregator/rpc/call_table.h"
+#include "base/clock.h"
+
+namespace fleetperf::aggregator {
+
+// While the object exists, the call works, except during Write, which waits for
+// the caller (call_table.h). Thread-compatible.
+class WorkingCall {
+ public:
+  // `context` must outlive the object.
+  explicit WorkingCall(const grpc::ServerContext* context)
+      : context_(*context) {
+    CallTable::OfProcess().Work(&context_);
+  }
+  ~WorkingCall() { CallTable::OfProcess().Wait(&context_); }
+  WorkingCall(const WorkingCall&) = delete;
+  WorkingCall& operator=(const WorkingCall&) = delete;
+
+  const grpc::ServerContext& context() const { return context_; }
+
+  // Whether the caller is gone, its deadline has passed, or the server stops.
+  // Asks gRPC, which polls the connection for it, at most once a millisecond.
+  bool IsCancelled() {
+    const absl::Duration now = Clock::Real().Monotonic();
+    if (is_cancelled_ || now < next_check_) return is_cancelled_;
+    next_check_ = now + absl::Milliseconds(1);
+    is_cancelled_ = context_.IsCancelled();
+    return is_cancelled_;
+  }
+
+  // Writes a part of the answer. Returns Cancelled if the call has ended.
+  template <typename Response>
+  absl::Status Write(const Response& response,
+                     grpc::ServerWriter<Response>* writer) {
+    CallTable::OfProcess().Wait(&context_);
+    const bool is_written = writer->Write(response);
+    CallTable::OfProcess().Work(&context_);
+    if (is_written) return absl::OkStatus();
+    return absl::CancelledError("the caller disconnected");
+  }
+
+ private:
+  const grpc::ServerContext& context_;
+  bool is_cancelled_ = false;
+  absl::Duration next_check_;  // Clock::Monotonic()
+};
+
+}  // namespace fleetperf::aggregator
+
+#endif  // FLEETPERF_AGGREGATOR_RPC_WORKING_CALL_H_

@@ -1,0 +1,16 @@
+#include "base/excerpt.h"
+
+#include <cstdint>
+
+#include "absl/strings/str_cat.h"
+
+namespace fleetperf {
+
+std::string Excerpt(absl::string_view text, size_t max) {
+  if (text.size() <= max) return std::string(text);
+  size_t end = max;
+  while (end > 0 && (static_cast<uint8_t>(text[end]) & 0xC0) == 0x80) --end;
+  return absl::StrCat(text.substr(0, end), "… (", text.size(), " bytes)");
+}
+
+}  // namespace fleetperf
