@@ -15,9 +15,12 @@
 #include "agent/source/combined_source.h"
 #include "agent/source/own_provider.h"
 #include "agent/source/sources.h"
+#include "base/certificate_renewal.h"
+#include "base/clock.h"
 #include "base/files.h"
 #include "base/os.h"
 #include "base/status_macros.h"
+#include "base/tls_identity.h"
 
 namespace fleetperf::agent {
 namespace {
@@ -31,8 +34,9 @@ class RunningAgent : public Agent {
  public:
   RunningAgent(const Config& config, Machines::Options machines,
                std::unique_ptr<Spool> spool,
-               std::shared_ptr<grpc::ChannelCredentials> credentials)
-      : delivery_({.batch_period = config.batch_period}, std::move(spool)) {
+               std::shared_ptr<TlsIdentity> identity)
+      : identity_(std::move(identity)),
+        delivery_({.batch_period = config.batch_period}, std::move(spool)) {
     machines.delivery = &delivery_;
     machines.own_source = CombineSources(std::move(machines.own_source),
                                          MakeOwnSource(&own_counters_));
@@ -44,23 +48,28 @@ class RunningAgent : public Agent {
     machines_->Reports();
     uplink_ = std::make_unique<Uplink>(Uplink::Options{
         .aggregators = config.aggregators,
-        .credentials = std::move(credentials),
-        .agent = {
-            .agent = config.name,
-            .operating_system = OperatingSystem(),
-            .labels = config.labels,
-            .delivery = &delivery_,
-            .catalogue =
-                [this] { return MakeCatalogue(machines_->registrations()); },
-            .enumerate_instances =
-                [this](const std::string& machine, const perflib::Guid& guid) {
-                  return machines_->EnumerateInstances(machine, guid);
-                },
-            .apply_plan =
-                [this](const v1::Plan* plan) { return plan_->Apply(plan); },
-            .changed_report = [this] { return plan_->ChangedReport(); },
-            .on_disconnect = [this] { plan_->EndTemporaryQueries(); },
-        },
+        .credentials = [this] { return identity_->ForClient(); },
+        .renew_certificate = [this] { renewal_.Run(); },
+        .agent =
+            {
+                .agent = config.name,
+                .operating_system = OperatingSystem(),
+                .labels = config.labels,
+                .delivery = &delivery_,
+                .catalogue =
+                    [this] {
+                      return MakeCatalogue(machines_->registrations());
+                    },
+                .enumerate_instances =
+                    [this](const std::string& machine,
+                           const perflib::Guid& guid) {
+                      return machines_->EnumerateInstances(machine, guid);
+                    },
+                .apply_plan =
+                    [this](const v1::Plan* plan) { return plan_->Apply(plan); },
+                .changed_report = [this] { return plan_->ChangedReport(); },
+                .on_disconnect = [this] { plan_->EndTemporaryQueries(); },
+            },
         .counts = &uplink_counts_});
   }
 
@@ -72,10 +81,14 @@ class RunningAgent : public Agent {
   }
 
  private:
+  const std::shared_ptr<TlsIdentity> identity_;
+  CertificateRenewal renewal_{identity_};  // used by the uplink's thread only
   Delivery delivery_;
   UplinkCounts uplink_counts_;
   const OwnCounterset own_counters_ =
-      MakeOwnCounters(&delivery_, &uplink_counts_);
+      MakeOwnCounters(&delivery_, &uplink_counts_, [this] {
+        return SecondsLeft(identity_->certificate(), Clock::Real().Now());
+      });
   std::unique_ptr<Machines> machines_;
   std::unique_ptr<PlanInForce> plan_;  // used by the uplink's thread only
   std::unique_ptr<Uplink> uplink_;
@@ -105,11 +118,10 @@ absl::StatusOr<std::unique_ptr<Spool>> OpenSpool(const Config& config) {
                    "must be its own"));
 }
 
-absl::StatusOr<Machines::Options> MachinesOf(const Config& config) {
+absl::StatusOr<Machines::Options> MachinesOf(
+    const Config& config, const std::shared_ptr<TlsIdentity>& identity) {
   ASSIGN_OR_RETURN(std::unique_ptr<Source> source,
                    OpenLocalSource(config.perflib_dll));
-  ASSIGN_OR_RETURN(const CertificateNames names,
-                   CertificateNames::Load(config));
   return Machines::Options{
       .own = config.name,
       .own_source = std::move(source),
@@ -118,19 +130,22 @@ absl::StatusOr<Machines::Options> MachinesOf(const Config& config) {
             return OpenRemoteSource(dll, machine);
           },
       .check_name =
-          [names](const std::string& machine) { return names.Check(machine); }};
+          [own = config.name, identity](const std::string& machine) {
+            return CertificateNames(own, identity->certificate().names)
+                .Check(machine);
+          }};
 }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Agent>> Agent::Start(const Config& config) {
-  ASSIGN_OR_RETURN(auto credentials, ClientCredentials(config.tls));
-  ASSIGN_OR_RETURN(Machines::Options machines, MachinesOf(config));
+  ASSIGN_OR_RETURN(auto identity, TlsIdentity::Load(config.tls, Role::kAgent));
+  ASSIGN_OR_RETURN(Machines::Options machines, MachinesOf(config, identity));
   ASSIGN_OR_RETURN(machines.capture, OpenCapture(config));
   ASSIGN_OR_RETURN(std::unique_ptr<Spool> spool, OpenSpool(config));
   spdlog::info("collecting from {}", config.name);
-  return std::make_unique<RunningAgent>(
-      config, std::move(machines), std::move(spool), std::move(credentials));
+  return std::make_unique<RunningAgent>(config, std::move(machines),
+                                        std::move(spool), std::move(identity));
 }
 
 }  // namespace fleetperf::agent

@@ -5,9 +5,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "base/certificates.h"
-#include "base/files.h"
-#include "base/status_macros.h"
 
 namespace fleetperf::agent {
 namespace {
@@ -20,13 +17,6 @@ bool Contains(const std::vector<std::string>& names, const std::string& name) {
 }
 
 }  // namespace
-
-absl::StatusOr<CertificateNames> CertificateNames::Load(const Config& config) {
-  ASSIGN_OR_RETURN(const std::string certificate,
-                   ReadFile(config.tls.certificate));
-  ASSIGN_OR_RETURN(std::vector<std::string> names, NamesOf(certificate));
-  return CertificateNames(config.name, std::move(names));
-}
 
 absl::Status CertificateNames::Check(const std::string& machine) const {
   if (Contains(names_, machine)) return absl::OkStatus();

@@ -8,16 +8,15 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
-#include "agent/config.h"
 
 namespace fleetperf::agent {
 
 // The machines that the agent may report: the names in its certificate.
 class CertificateNames {
  public:
-  // Reads the certificate file of `config`.
-  static absl::StatusOr<CertificateNames> Load(const Config& config);
+  // `own` is the agent's name, `names` are those in its certificate.
+  CertificateNames(std::string own, std::vector<std::string> names)
+      : own_(std::move(own)), names_(std::move(names)) {}
 
   const std::vector<std::string>& all() const { return names_; }
 
@@ -27,9 +26,6 @@ class CertificateNames {
   absl::Status Check(const std::string& machine) const;
 
  private:
-  CertificateNames(std::string own, std::vector<std::string> names)
-      : own_(std::move(own)), names_(std::move(names)) {}
-
   std::string own_;
   std::vector<std::string> names_;
 };

@@ -29,9 +29,7 @@
 #include "agent/source/own_provider.h"
 #include "agent/source/sources.h"
 #include "agent/source/well_known.h"
-#include "base/certificates.h"
 #include "base/channel.h"
-#include "base/credentials.h"
 #include "base/files.h"
 #include "base/native_path.h"
 #include "base/os.h"
@@ -39,6 +37,7 @@
 #include "base/rpc_deadline.h"
 #include "base/rpc_error.h"
 #include "base/status_macros.h"
+#include "base/tls_identity.h"
 #include "base/units.h"
 #include "base/version.h"
 #include "grpc/health/v1/health.grpc.pb.h"
@@ -83,18 +82,13 @@ class Checker {
 
   void CheckCertificate() {
     absl::PrintF("\ncertificate %s\n", config_.tls.certificate);
-    if (const auto credentials = ClientCredentials(config_.tls);
-        !credentials.ok()) {
-      Problem(credentials.status().message());
-      return;
-    }
-    auto names = CertificateNames::Load(config_);
-    if (!names.ok()) return Problem(names.status().message());
-    names_ = *std::move(names);
-    const auto expiry =
-        ExpiryOf(ReadFile(config_.tls.certificate).value_or(""));
+    auto identity = TlsIdentity::Load(config_.tls, Role::kAgent);
+    if (!identity.ok()) return Problem(identity.status().message());
+    identity_ = *std::move(identity);
+    const CertificateInfo certificate = identity_->certificate();
+    names_.emplace(config_.name, certificate.names);
     absl::PrintF("  for %s, until %s\n", absl::StrJoin(names_->all(), ", "),
-                 FormatUtc(expiry.value_or(absl::InfinitePast())));
+                 FormatUtc(certificate.not_after));
     CheckName(config_.name);
   }
 
@@ -108,15 +102,15 @@ class Checker {
 
   // Asks the aggregator for its health, with the agent's certificate.
   void CheckAggregator(const std::string& address) {
-    const auto credentials = ClientCredentials(config_.tls);
-    if (!credentials.ok()) return;  // a problem of the certificate
+    if (identity_ == nullptr) return;  // a problem of the certificate
     absl::PrintF("\naggregator %s\n", address);
     constexpr absl::Duration kDeadline = absl::Seconds(5);
     grpc::ClientContext context;
     context.set_deadline(RpcDeadline(kDeadline));
     ::grpc::health::v1::HealthCheckResponse response;
     const grpc::Status status =
-        ::grpc::health::v1::Health::NewStub(MakeChannel(address, *credentials))
+        ::grpc::health::v1::Health::NewStub(
+            MakeChannel(address, identity_->ForClient()))
             ->Check(&context, {}, &response);
     if (!status.ok()) {
       return Problem(StatusFromRpc(status, address).message());
@@ -268,12 +262,14 @@ class Checker {
 
   const Config& config_;
   Plan plan_;
-  std::optional<CertificateNames> names_;  // nullopt: certificate unreadable
+  // Null and nullopt if the certificate cannot be used.
+  std::shared_ptr<TlsIdentity> identity_;
+  std::optional<CertificateNames> names_;
   int problems_ = 0;
   const Delivery delivery_{Delivery::Options()};  // empty, for the own counters
   const UplinkCounts uplink_counts_;
   const OwnCounterset own_counters_ =
-      MakeOwnCounters(&delivery_, &uplink_counts_);
+      MakeOwnCounters(&delivery_, &uplink_counts_, [] { return 0; });
 };
 
 }  // namespace

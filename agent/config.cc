@@ -22,7 +22,7 @@ absl::StatusOr<Config> LoadConfig(const std::string& path,
     const absl::Status status = CheckAddress(address);
     if (!status.ok()) root.Error("aggregators", status.message());
   }
-  config.tls = ReadTlsFiles(root);
+  config.tls = ReadTlsFiles(root.Section("tls"));
   root.Read("labels", &config.labels);
   config.plan = ReadPlan(root);
   ConfigSection delivery = root.Section("delivery");

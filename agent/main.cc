@@ -4,6 +4,7 @@
 #include "agent/agent.h"
 #include "agent/check.h"
 #include "agent/config.h"
+#include "agent/enroll.h"
 #include "agent/replay.h"
 #include "agent/setup.h"
 #include "base/daemon.h"
@@ -29,7 +30,14 @@ absl::Status Run(const std::string& config_path,
   return absl::OkStatus();
 }
 
-std::vector<DaemonCommand> Commands(const agent::ConfigFlags& flags) {
+struct EnrollArguments {
+  std::string address;
+  std::string token;
+};
+
+// The arguments must outlive the commands.
+std::vector<DaemonCommand> Commands(const agent::ConfigFlags& flags,
+                                    EnrollArguments* enroll) {
   std::vector<DaemonCommand> commands = agent::SetupCommands();
   commands.insert(
       commands.begin(),
@@ -41,6 +49,23 @@ std::vector<DaemonCommand> Commands(const agent::ConfigFlags& flags) {
                           agent::LoadConfig(config_path, flags));
          return agent::Check(config);
        }});
+  commands.push_back(
+      {.name = "enroll",
+       .help = "Get this machine's certificate with a token of \"fleetperf pki "
+               "token\"",
+       .run = [&flags, enroll](const std::string& config_path) -> absl::Status {
+         ASSIGN_OR_RETURN(const agent::Config config,
+                          agent::LoadConfig(config_path, flags));
+         return agent::Enroll(config, enroll->address, enroll->token);
+       },
+       .arguments = {{.name = "ADDRESS",
+                      .help = "The server, fleetperf pki serve: host:port",
+                      .value = &enroll->address,
+                      .required = true},
+                     {.name = "TOKEN",
+                      .help = "The token",
+                      .value = &enroll->token,
+                      .required = true}}});
   return commands;
 }
 
@@ -50,6 +75,7 @@ std::vector<DaemonCommand> Commands(const agent::ConfigFlags& flags) {
 int main(int argc, char** argv) {
   fleetperf::ArgumentVector arguments(fleetperf::Utf8Arguments(argc, argv));
   fleetperf::agent::ConfigFlags flags;
+  fleetperf::EnrollArguments enroll;
   return fleetperf::RunDaemon(
       {.name = "fleetperf-agent",
        .purpose = "Collects this machine's performance counters and streams "
@@ -62,9 +88,11 @@ int main(int argc, char** argv) {
                   &flags.replay},
                  {"--name", "NAME", "The machine's name in the store",
                   &flags.name}},
-       .commands = fleetperf::Commands(flags),
+       .commands = fleetperf::Commands(flags, &enroll),
        .examples =
            "  fleetperf-agent --config /etc/fleetperf/agent.yaml\n"
+           "  fleetperf-agent enroll pki.example:7444 TOKEN --config "
+           "agent.yaml\n"
            "  fleetperf-agent check --config agent.yaml\n"
            "  fleetperf-agent --config agent.yaml --capture /tmp/capture\n"
            "  fleetperf-agent --config agent.yaml --replay /tmp/capture --name "

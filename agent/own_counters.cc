@@ -1,6 +1,7 @@
 #include "agent/own_counters.h"
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "perflib/counter_type.h"
@@ -62,15 +63,26 @@ Group UplinkCounters(const UplinkCounts* uplink) {
       }};
 }
 
+Group CertificateCounters(std::function<uint64_t()> seconds_left) {
+  return {{{40, kPerfCounterLargeRawcount, "Certificate Seconds Left",
+            "Time until the agent's certificate expires."}},
+          [seconds_left = std::move(seconds_left)] {
+            return Values{seconds_left()};
+          }};
+}
+
 }  // namespace
 
-OwnCounterset MakeOwnCounters(const Delivery* delivery,
-                              const UplinkCounts* uplink) {
+OwnCounterset MakeOwnCounters(
+    const Delivery* delivery, const UplinkCounts* uplink,
+    std::function<uint64_t()> certificate_seconds_left) {
   return OwnCounterset(
       "{aa8ddaf7-0fd7-54a9-8ee6-db3790d3a9d0}", "fleetperf Agent",
       "The agent's own work, backlog and losses.",
       {DeliveryCounters(delivery), SpoolCounters(&delivery->spool()),
-       UplinkCounters(uplink), ProcessCounters()});
+       UplinkCounters(uplink),
+       CertificateCounters(std::move(certificate_seconds_left)),
+       ProcessCounters()});
 }
 
 }  // namespace fleetperf::agent

@@ -12,7 +12,9 @@
 #include "agent/deliver/catalogue.h"
 #include "agent/deliver/uplink.h"
 #include "agent/source/replay/replay_source.h"
+#include "base/certificate_renewal.h"
 #include "base/status_macros.h"
+#include "base/tls_identity.h"
 
 namespace fleetperf::agent {
 namespace {
@@ -23,7 +25,9 @@ constexpr uint64_t kBlocksPerBatch = 10;
 }  // namespace
 
 absl::Status ReplayCapture(const Config& config, StopSignal& stop) {
-  ASSIGN_OR_RETURN(auto credentials, ClientCredentials(config.tls));
+  ASSIGN_OR_RETURN(const auto identity,
+                   TlsIdentity::Load(config.tls, Role::kAgent));
+  CertificateRenewal renewal(identity);
   ASSIGN_OR_RETURN(std::vector<Recording> recordings,
                    ReadRecordings(config.replay_directory));
   const std::string operating_system =
@@ -46,26 +50,31 @@ absl::Status ReplayCapture(const Config& config, StopSignal& stop) {
   absl::Status refused;  // guarded by mutex
   const Uplink uplink(Uplink::Options{
       .aggregators = config.aggregators,
-      .credentials = std::move(credentials),
-      .agent = {
-          .agent = config.name,
-          .operating_system = operating_system,
-          .labels = config.labels,
-          .delivery = &delivery,
-          .catalogue = [&catalogue] { return catalogue; },
-          .enumerate_instances = [](const std::string&, const perflib::Guid&)
-              -> absl::StatusOr<std::vector<perflib::InstanceName>> {
-            return absl::FailedPreconditionError("this agent plays a capture");
+      .credentials = [&identity] { return identity->ForClient(); },
+      .renew_certificate = [&renewal] { renewal.Run(); },
+      .agent =
+          {
+              .agent = config.name,
+              .operating_system = operating_system,
+              .labels = config.labels,
+              .delivery = &delivery,
+              .catalogue = [&catalogue] { return catalogue; },
+              .enumerate_instances = [](const std::string&,
+                                        const perflib::Guid&)
+                  -> absl::StatusOr<std::vector<perflib::InstanceName>> {
+                return absl::FailedPreconditionError(
+                    "this agent plays a capture");
+              },
+              .apply_plan = [](const v1::Plan*) { return v1::PlanReport(); },
           },
-          .apply_plan = [](const v1::Plan*) { return v1::PlanReport(); },
-      },
-      .on_refused = [&](const absl::Status& reason) {
-        {
-          absl::MutexLock lock(&mutex);
-          refused = reason;
-        }
-        stop.Raise();
-      }});
+      .on_refused =
+          [&](const absl::Status& reason) {
+            {
+              absl::MutexLock lock(&mutex);
+              refused = reason;
+            }
+            stop.Raise();
+          }});
   absl::Status played;
   std::thread playing([&] {
     played = player->Play();

@@ -14,6 +14,8 @@
 #include "aggregator/own/own_counters.h"
 #include "aggregator/plan/planner.h"
 #include "aggregator/query/fleet.h"
+#include "aggregator/rpc/certificate_watch.h"
+#include "aggregator/rpc/client_certificates.h"
 #include "aggregator/rpc/rpc_server.h"
 #include "aggregator/services/administration_service.h"
 #include "aggregator/services/collection_service.h"
@@ -26,6 +28,7 @@
 #include "aggregator/subscribe/hub.h"
 #include "base/os.h"
 #include "base/status_macros.h"
+#include "base/tls_identity.h"
 
 namespace fleetperf::aggregator {
 namespace {
@@ -76,6 +79,7 @@ class RunningAggregator : public Aggregator {
   // ignores them once it is stopped.
   ~RunningAggregator() override {
     own_collection_.reset();
+    certificate_watch_.reset();
     server_.reset();  // ends the streams of agents and subscribers, and queries
     streams_.clear();
     services_.clear();
@@ -90,17 +94,24 @@ class RunningAggregator : public Aggregator {
     store_.reset();
   }
 
-  absl::Status Serve(
-      const std::shared_ptr<grpc::ServerCredentials>& credentials) {
+  absl::Status Serve(std::shared_ptr<TlsIdentity> identity) {
+    auto clients = std::make_shared<ClientCertificates>(&clock_);
+    ASSIGN_OR_RETURN(RevokedFile revoked,
+                     RevokedFile::Load(config_.revoked, clients.get()));
+    identity_ = identity;
     ASSIGN_OR_RETURN(
         server_, RpcServer::Start(config_.listen, config_.address_file,
-                                  config_.connections, credentials, services_,
-                                  streams_));
+                                  config_.connections, identity->ForServer(),
+                                  std::move(clients), services_, streams_));
+    certificate_watch_ = std::make_unique<CertificateWatch>(
+        std::move(identity), std::move(revoked), server_.get(), &clock_);
     own_counters_ = std::make_unique<OwnCounterset>(
         MakeOwnCounters({.store = store_.get(),
                          .ingest = ingest_.get(),
                          .hub = hub_.get(),
                          .server = server_.get(),
+                         .identity = identity_.get(),
+                         .clock = &clock_,
                          .guard = guard_.get()}));
     own_collection_ = std::make_unique<OwnCollection>(
         config_.name, own_counters_.get(), ingest_.get(), &clock_);
@@ -141,7 +152,9 @@ class RunningAggregator : public Aggregator {
   std::unique_ptr<Maintenance> maintenance_;
   std::vector<std::unique_ptr<grpc::Service>> services_;
   std::vector<std::unique_ptr<StreamService>> streams_;
+  std::shared_ptr<TlsIdentity> identity_;
   std::unique_ptr<RpcServer> server_;
+  std::unique_ptr<CertificateWatch> certificate_watch_;
   std::unique_ptr<OwnCounterset> own_counters_;
   std::unique_ptr<OwnCollection> own_collection_;
 };
@@ -153,12 +166,13 @@ absl::StatusOr<std::unique_ptr<Aggregator>> Aggregator::Start(
   // Each agent's connection uses one file descriptor.
   spdlog::info("the limit on open files and connections is {}",
                RaiseOpenFileLimit());
-  ASSIGN_OR_RETURN(const auto credentials, ServerCredentials(config.tls));
+  ASSIGN_OR_RETURN(auto identity,
+                   TlsIdentity::Load(config.tls, Role::kAggregator, clock));
   ASSIGN_OR_RETURN(std::unique_ptr<Store> store,
                    OpenRocksDbStore(config.store_directory, clock));
   auto aggregator =
       std::make_unique<RunningAggregator>(config, std::move(store), clock);
-  RETURN_IF_ERROR(aggregator->Serve(credentials));
+  RETURN_IF_ERROR(aggregator->Serve(std::move(identity)));
   return aggregator;
 }
 

@@ -57,7 +57,9 @@ absl::StatusOr<Config> LoadConfig(const std::string& path) {
   ReadListen(root, &config.listen);
   root.ReadPath("address_file", &config.address_file);
   ReadConnections(root, &config.connections);
-  config.tls = ReadTlsFiles(root);
+  ConfigSection tls = root.Section("tls");
+  config.tls = ReadTlsFiles(tls);
+  tls.ReadPath("revoked", &config.revoked);
   ConfigSection store = root.Section("store");
   store.RequirePath("directory", &config.store_directory);
   ReadRetention(store, &config.retention);

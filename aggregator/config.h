@@ -24,6 +24,7 @@ struct Config {
   std::string address_file;  // if set, receives the address once listening
   ConnectionLimits connections;
   TlsFiles tls;
+  std::string revoked;  // the list of revoked certificates; "" if there is none
   std::string store_directory;
   Retention retention;
   IngestLimits ingest;

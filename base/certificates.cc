@@ -12,8 +12,10 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "base/clock.h"
 #include "base/status_macros.h"
 
@@ -36,6 +38,10 @@ struct Deleter {
 using Certificate = std::unique_ptr<X509, Deleter<X509_free>>;
 using PrivateKey = std::unique_ptr<EVP_PKEY, Deleter<EVP_PKEY_free>>;
 using Memory = std::unique_ptr<BIO, Deleter<BIO_free_all>>;
+using Request = std::unique_ptr<X509_REQ, Deleter<X509_REQ_free>>;
+using Store = std::unique_ptr<X509_STORE, Deleter<X509_STORE_free>>;
+using StoreContext =
+    std::unique_ptr<X509_STORE_CTX, Deleter<X509_STORE_CTX_free>>;
 using BigNumber = std::unique_ptr<BIGNUM, Deleter<BN_free>>;
 using GeneralNames =
     std::unique_ptr<GENERAL_NAMES, Deleter<GENERAL_NAMES_free>>;
@@ -84,10 +90,10 @@ bool SetValidity(X509* certificate, absl::Time not_after) {
 
 // Truncates names that are too long for a subject; only the alternative names
 // are checked.
-bool SetCommonName(X509* certificate, absl::string_view name) {
+bool AddCommonName(X509_NAME* subject, absl::string_view name) {
   name = name.substr(0, ub_common_name);
   return X509_NAME_add_entry_by_txt(
-      X509_get_subject_name(certificate), "CN", MBSTRING_UTF8,
+      subject, "CN", MBSTRING_UTF8,
       reinterpret_cast<const unsigned char*>(name.data()),
       static_cast<int>(name.size()), -1, 0);
 }
@@ -138,7 +144,7 @@ absl::StatusOr<Certificate> NewCertificate(const std::string& name,
   if (certificate == nullptr || !X509_set_version(certificate.get(), 2) ||
       !SetSerialNumber(certificate.get()) ||
       !SetValidity(certificate.get(), not_after) ||
-      !SetCommonName(certificate.get(), name) ||
+      !AddCommonName(X509_get_subject_name(certificate.get()), name) ||
       !X509_set_pubkey(certificate.get(), key)) {
     return OpenSslError("make a certificate");
   }
@@ -205,6 +211,68 @@ absl::StatusOr<Certificate> ParseCertificate(const std::string& pem) {
   return certificate;
 }
 
+absl::StatusOr<Certificate> Sign(const KeyPair& authority, EVP_PKEY* key,
+                                 const CertificateRequest& request) {
+  RETURN_IF_ERROR(CheckRequest(request));
+  ASSIGN_OR_RETURN(const PrivateKey authority_key, ParseKey(authority.key));
+  ASSIGN_OR_RETURN(const Certificate issuer,
+                   ParseCertificate(authority.certificate));
+  ASSIGN_OR_RETURN(
+      Certificate certificate,
+      NewCertificate(request.names.front(), key, request.not_after));
+  X509* raw = certificate.get();
+  const char* usage =
+      request.role == Role::kAggregator ? "serverAuth" : "clientAuth";
+  if (!X509_set_issuer_name(raw, X509_get_subject_name(issuer.get())) ||
+      !AddExtension(raw, issuer.get(), NID_basic_constraints,
+                    "critical,CA:FALSE") ||
+      !AddExtension(raw, issuer.get(), NID_key_usage,
+                    "critical,digitalSignature") ||
+      !AddExtension(raw, issuer.get(), NID_ext_key_usage, usage) ||
+      !AddExtension(raw, issuer.get(), NID_subject_key_identifier, "hash") ||
+      !AddExtension(raw, issuer.get(), NID_authority_key_identifier, "keyid") ||
+      !AddAlternativeNames(raw, request) ||
+      !X509_sign(raw, authority_key.get(), EVP_sha256())) {
+    return OpenSslError("issue a certificate");
+  }
+  return certificate;
+}
+
+// Returns `fallback` for a time that is malformed.
+absl::Time TimeOf(const ASN1_TIME* time, absl::Time fallback) {
+  tm civil = {};
+  return ASN1_TIME_to_tm(time, &civil)
+             ? absl::FromTM(civil, absl::UTCTimeZone())
+             : fallback;
+}
+
+std::string FingerprintOf(const X509* certificate) {
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  unsigned int size = 0;
+  X509_digest(certificate, EVP_sha256(), digest, &size);
+  return absl::BytesToHexString(
+      absl::string_view(reinterpret_cast<const char*>(digest), size));
+}
+
+// Adds the DNS names, and the role in a URI.
+void AddNames(const X509* certificate, CertificateInfo* info) {
+  const GeneralNames names(static_cast<GENERAL_NAMES*>(
+      X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr)));
+  for (int i = 0; i < sk_GENERAL_NAME_num(names.get()); ++i) {
+    const GENERAL_NAME* name = sk_GENERAL_NAME_value(names.get(), i);
+    if (name->type != GEN_DNS && name->type != GEN_URI) continue;
+    const ASN1_IA5STRING* value = name->d.ia5;
+    const std::string text(
+        reinterpret_cast<const char*>(ASN1_STRING_get0_data(value)),
+        static_cast<size_t>(ASN1_STRING_length(value)));
+    if (name->type == GEN_DNS) {
+      info->names.push_back(text);
+    } else if (const auto role = RoleOfUri(text)) {
+      info->role = role;
+    }
+  }
+}
+
 }  // namespace
 
 absl::string_view RoleName(Role role) {
@@ -253,31 +321,85 @@ absl::StatusOr<KeyPair> MakeAuthority(const std::string& name,
 
 absl::StatusOr<KeyPair> IssueCertificate(const KeyPair& authority,
                                          const CertificateRequest& request) {
-  RETURN_IF_ERROR(CheckRequest(request));
-  ASSIGN_OR_RETURN(const PrivateKey authority_key, ParseKey(authority.key));
-  ASSIGN_OR_RETURN(const Certificate issuer,
-                   ParseCertificate(authority.certificate));
   const PrivateKey key(EVP_EC_gen("P-256"));
   if (key == nullptr) return OpenSslError("make a key");
-  ASSIGN_OR_RETURN(
-      const Certificate certificate,
-      NewCertificate(request.names.front(), key.get(), request.not_after));
-  X509* raw = certificate.get();
-  const char* usage =
-      request.role == Role::kAggregator ? "serverAuth" : "clientAuth";
-  if (!X509_set_issuer_name(raw, X509_get_subject_name(issuer.get())) ||
-      !AddExtension(raw, issuer.get(), NID_basic_constraints,
-                    "critical,CA:FALSE") ||
-      !AddExtension(raw, issuer.get(), NID_key_usage,
-                    "critical,digitalSignature") ||
-      !AddExtension(raw, issuer.get(), NID_ext_key_usage, usage) ||
-      !AddExtension(raw, issuer.get(), NID_subject_key_identifier, "hash") ||
-      !AddExtension(raw, issuer.get(), NID_authority_key_identifier, "keyid") ||
-      !AddAlternativeNames(raw, request) ||
-      !X509_sign(raw, authority_key.get(), EVP_sha256())) {
-    return OpenSslError("issue a certificate");
-  }
+  ASSIGN_OR_RETURN(const Certificate certificate,
+                   Sign(authority, key.get(), request));
   return ToPem(certificate, key);
+}
+
+absl::StatusOr<SigningRequest> MakeSigningRequest(const std::string& name) {
+  const PrivateKey key(EVP_EC_gen("P-256"));
+  const Request request(X509_REQ_new());
+  const Memory request_pem(BIO_new(BIO_s_mem()));
+  const Memory key_pem(BIO_new(BIO_s_mem()));
+  if (key == nullptr || request == nullptr ||
+      !AddCommonName(X509_REQ_get_subject_name(request.get()), name) ||
+      !X509_REQ_set_pubkey(request.get(), key.get()) ||
+      !X509_REQ_sign(request.get(), key.get(), EVP_sha256()) ||
+      !PEM_write_bio_X509_REQ(request_pem.get(), request.get()) ||
+      !PEM_write_bio_PKCS8PrivateKey(key_pem.get(), key.get(), nullptr, nullptr,
+                                     0, nullptr, nullptr)) {
+    return OpenSslError("make a signing request");
+  }
+  return SigningRequest{Contents(request_pem.get()), Contents(key_pem.get())};
+}
+
+absl::StatusOr<std::string> SignRequest(const KeyPair& authority,
+                                        const std::string& signing_request,
+                                        const CertificateRequest& request) {
+  const Memory memory(BIO_new_mem_buf(
+      signing_request.data(), static_cast<int>(signing_request.size())));
+  const Request parsed(
+      PEM_read_bio_X509_REQ(memory.get(), nullptr, NoPassword, nullptr));
+  EVP_PKEY* const key =
+      parsed == nullptr ? nullptr : X509_REQ_get0_pubkey(parsed.get());
+  if (key == nullptr || X509_REQ_verify(parsed.get(), key) != 1) {
+    return absl::InvalidArgumentError(
+        OpenSslError("read a signing request").message());
+  }
+  ASSIGN_OR_RETURN(const Certificate certificate,
+                   Sign(authority, key, request));
+  const Memory pem(BIO_new(BIO_s_mem()));
+  if (!PEM_write_bio_X509(pem.get(), certificate.get())) {
+    return OpenSslError("write a certificate");
+  }
+  return Contents(pem.get());
+}
+
+absl::Status CheckServerChain(const std::string& chain,
+                              const std::string& authority) {
+  const Memory memory(
+      BIO_new_mem_buf(chain.data(), static_cast<int>(chain.size())));
+  Certificate server;
+  const Store trusted(X509_STORE_new());
+  bool has_authority = false;
+  for (;;) {
+    Certificate next(
+        PEM_read_bio_X509(memory.get(), nullptr, nullptr, nullptr));
+    if (next == nullptr) break;
+    if (FingerprintOf(next.get()) == authority) {
+      has_authority = X509_STORE_add_cert(trusted.get(), next.get()) == 1;
+    }
+    if (server == nullptr) server = std::move(next);
+  }
+  ERR_clear_error();
+  if (!has_authority) {
+    return absl::PermissionDeniedError("the server is of another authority");
+  }
+  const StoreContext context(X509_STORE_CTX_new());
+  if (!X509_STORE_CTX_init(context.get(), trusted.get(), server.get(),
+                           nullptr) ||
+      !X509_STORE_CTX_set_purpose(context.get(), X509_PURPOSE_SSL_SERVER)) {
+    return OpenSslError("check a certificate");
+  }
+  if (X509_verify_cert(context.get()) != 1) {
+    return absl::PermissionDeniedError(
+        absl::StrCat("the server's certificate is not valid: ",
+                     X509_verify_cert_error_string(
+                         X509_STORE_CTX_get_error(context.get()))));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CheckKeyFits(const std::string& certificate,
@@ -302,30 +424,51 @@ absl::Status CheckKeyFits(const std::string& certificate,
   return absl::OkStatus();
 }
 
-absl::StatusOr<absl::Time> ExpiryOf(const std::string& certificate) {
-  ASSIGN_OR_RETURN(const Certificate parsed, ParseCertificate(certificate));
-  tm civil = {};
-  if (!ASN1_TIME_to_tm(X509_get0_notAfter(parsed.get()), &civil)) {
-    return OpenSslError("read a certificate's expiry");
-  }
-  return absl::FromTM(civil, absl::UTCTimeZone());
+absl::StatusOr<CertificateInfo> ReadCertificate(const std::string& pem) {
+  ASSIGN_OR_RETURN(const Certificate certificate, ParseCertificate(pem));
+  return DescribeCertificate(certificate.get());
 }
 
-absl::StatusOr<std::vector<std::string>> NamesOf(
-    const std::string& certificate) {
-  ASSIGN_OR_RETURN(const Certificate parsed, ParseCertificate(certificate));
-  const GeneralNames names(static_cast<GENERAL_NAMES*>(
-      X509_get_ext_d2i(parsed.get(), NID_subject_alt_name, nullptr, nullptr)));
-  std::vector<std::string> dns_names;
-  for (int i = 0; i < sk_GENERAL_NAME_num(names.get()); ++i) {
-    const GENERAL_NAME* name = sk_GENERAL_NAME_value(names.get(), i);
-    if (name->type != GEN_DNS) continue;
-    const ASN1_IA5STRING* text = name->d.dNSName;
-    dns_names.emplace_back(
-        reinterpret_cast<const char*>(ASN1_STRING_get0_data(text)),
-        static_cast<size_t>(ASN1_STRING_length(text)));
+absl::StatusOr<std::vector<CertificateInfo>> ReadCertificates(
+    const std::string& pem) {
+  const Memory memory(
+      BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
+  std::vector<CertificateInfo> certificates;
+  for (;;) {
+    const Certificate certificate(
+        PEM_read_bio_X509(memory.get(), nullptr, nullptr, nullptr));
+    if (certificate == nullptr) break;
+    certificates.push_back(DescribeCertificate(certificate.get()));
   }
-  return dns_names;
+  const bool is_at_end =
+      ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
+  if (!is_at_end || certificates.empty()) {
+    return OpenSslError("read a certificate");
+  }
+  ERR_clear_error();
+  return certificates;
+}
+
+CertificateInfo DescribeCertificate(X509* certificate) {
+  CertificateInfo info;
+  char subject[ub_common_name + 1] = "";
+  X509_NAME_get_text_by_NID(X509_get_subject_name(certificate), NID_commonName,
+                            subject, sizeof subject);
+  info.subject = subject;
+  info.not_before =
+      TimeOf(X509_get0_notBefore(certificate), absl::InfiniteFuture());
+  info.not_after =
+      TimeOf(X509_get0_notAfter(certificate), absl::InfinitePast());
+  info.fingerprint = FingerprintOf(certificate);
+  info.is_authority = X509_check_ca(certificate) != 0;
+  AddNames(certificate, &info);
+  return info;
+}
+
+std::optional<Role> RoleOfUri(absl::string_view uri) {
+  if (!absl::ConsumePrefix(&uri, kRoleUriPrefix)) return std::nullopt;
+  const auto role = ParseRole(uri);
+  return role.ok() ? std::make_optional(*role) : std::nullopt;
 }
 
 }  // namespace fleetperf

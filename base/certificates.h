@@ -7,12 +7,15 @@
 #ifndef FLEETPERF_BASE_CERTIFICATES_H_
 #define FLEETPERF_BASE_CERTIFICATES_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+
+struct x509_st;
 
 namespace fleetperf {
 
@@ -51,12 +54,48 @@ struct CertificateRequest {
 absl::StatusOr<KeyPair> IssueCertificate(const KeyPair& authority,
                                          const CertificateRequest& request);
 
-// Returns the expiry time of a certificate (PEM text).
-absl::StatusOr<absl::Time> ExpiryOf(const std::string& certificate);
+// A certificate signing request (PKCS #10) and its new key, in PEM format.
+struct SigningRequest {
+  std::string request;
+  std::string key;
+};
+absl::StatusOr<SigningRequest> MakeSigningRequest(const std::string& name);
 
-// Returns the DNS names of a certificate (PEM text).
-absl::StatusOr<std::vector<std::string>> NamesOf(
-    const std::string& certificate);
+// Creates a certificate (PEM text) for the key of a signing request. Names and
+// role are those of `request`; those in `signing_request` (PEM text) are
+// ignored. Returns InvalidArgument if it is not signed with its key.
+absl::StatusOr<std::string> SignRequest(const KeyPair& authority,
+                                        const std::string& signing_request,
+                                        const CertificateRequest& request);
+
+// Checks that the first certificate of `chain` (PEM text) belongs to a server
+// and was issued by the authority with this fingerprint, which the chain must
+// contain.
+absl::Status CheckServerChain(const std::string& chain,
+                              const std::string& authority);
+
+// The contents of a certificate.
+struct CertificateInfo {
+  std::string subject;             // the common name
+  std::vector<std::string> names;  // DNS names
+  std::optional<Role> role;        // nullopt: no fleetperf role
+  absl::Time not_before;
+  absl::Time not_after;
+  // SHA-256 of the certificate in DER, in lower-case hexadecimal digits.
+  std::string fingerprint;
+  bool is_authority = false;
+};
+
+// Reads the first certificate of a PEM text.
+absl::StatusOr<CertificateInfo> ReadCertificate(const std::string& pem);
+// Reads all certificates of a PEM text, which has at least one.
+absl::StatusOr<std::vector<CertificateInfo>> ReadCertificates(
+    const std::string& pem);
+// `certificate` is OpenSSL's X509.
+CertificateInfo DescribeCertificate(x509_st* certificate);
+
+// Returns the role in a URI of a certificate; nullopt for other URIs.
+std::optional<Role> RoleOfUri(absl::string_view uri);
 
 // Returns OK if `key` is the private key of `certificate` (PEM texts). Error
 // messages call the key `key_name`.

@@ -15,15 +15,13 @@
 namespace fleetperf {
 namespace {
 
-struct TlsTexts {
-  std::string authority;
-  std::string certificate;
-  std::string key;
-};
+constexpr absl::string_view kCertificate = "CERTIFICATE";
+constexpr absl::string_view kKey = "PRIVATE KEY";
 
 absl::StatusOr<std::string> ReadPem(const std::string& path,
                                     absl::string_view kind) {
-  ASSIGN_OR_RETURN(std::string text, ReadFile(path));
+  ASSIGN_OR_RETURN(std::string text,
+                   kind == kKey ? ReadSecret(path) : ReadFile(path));
   if (!absl::StrContains(text, "-----BEGIN ") ||
       !absl::StrContains(text, absl::StrCat(kind, "-----"))) {
     return absl::InvalidArgumentError(
@@ -33,36 +31,83 @@ absl::StatusOr<std::string> ReadPem(const std::string& path,
   return text;
 }
 
-absl::StatusOr<TlsTexts> ReadTexts(const TlsFiles& files) {
-  TlsTexts texts;
-  ASSIGN_OR_RETURN(texts.authority, ReadPem(files.authority, "CERTIFICATE"));
-  ASSIGN_OR_RETURN(texts.certificate,
-                   ReadPem(files.certificate, "CERTIFICATE"));
-  ASSIGN_OR_RETURN(texts.key, ReadPem(files.key, "PRIVATE KEY"));
-  RETURN_IF_ERROR(CheckKeyFits(texts.certificate, texts.key, files.key));
-  ASSIGN_OR_RETURN(const absl::Time expiry, ExpiryOf(texts.certificate));
-  if (expiry <= Clock::Real().Now()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(files.certificate, " expired at ", FormatUtc(expiry),
-                     "; make a new one with: fleetperf pki issue"));
+// Returns why a certificate is not valid at `now`; "" if it is.
+std::string WhyInvalid(const CertificateInfo& certificate, absl::Time now) {
+  if (now < certificate.not_before) {
+    return absl::StrCat("is not valid before ",
+                        FormatUtc(certificate.not_before),
+                        "; check this machine's clock");
   }
+  if (now >= certificate.not_after) {
+    return absl::StrCat("expired at ", FormatUtc(certificate.not_after),
+                        "; make a new one with: fleetperf pki issue");
+  }
+  return "";
+}
+
+// One of several authorities may have expired.
+absl::Status CheckAuthority(const std::string& text, const std::string& file,
+                            absl::Time now) {
+  const auto authorities = ReadCertificates(text);
+  if (!authorities.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(file, ": ", authorities.status().message()));
+  }
+  for (const CertificateInfo& authority : *authorities) {
+    if (WhyInvalid(authority, now).empty()) return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat(file, " ", WhyInvalid(authorities->front(), now)));
+}
+
+absl::StatusOr<TlsTexts> ReadAndCheck(const TlsFiles& files) {
+  ASSIGN_OR_RETURN(TlsTexts texts, ReadTlsTexts(files));
+  RETURN_IF_ERROR(
+      CheckTlsTexts(texts, files, std::nullopt, Clock::Real().Now()).status());
   return texts;
 }
 
 }  // namespace
 
-TlsFiles ReadTlsFiles(ConfigSection root) {
+TlsFiles ReadTlsFiles(ConfigSection tls) {
   TlsFiles files;
-  ConfigSection tls = root.Section("tls");
   tls.RequirePath("authority", &files.authority);
   tls.RequirePath("certificate", &files.certificate);
   tls.RequirePath("key", &files.key);
   return files;
 }
 
-absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> ClientCredentials(
-    const TlsFiles& files) {
-  ASSIGN_OR_RETURN(TlsTexts texts, ReadTexts(files));
+absl::StatusOr<TlsTexts> ReadTlsTexts(const TlsFiles& files) {
+  TlsTexts texts;
+  ASSIGN_OR_RETURN(texts.authority, ReadPem(files.authority, kCertificate));
+  ASSIGN_OR_RETURN(texts.certificate, ReadPem(files.certificate, kCertificate));
+  ASSIGN_OR_RETURN(texts.key, ReadPem(files.key, kKey));
+  return texts;
+}
+
+absl::StatusOr<CertificateInfo> CheckTlsTexts(const TlsTexts& texts,
+                                              const TlsFiles& files,
+                                              std::optional<Role> role,
+                                              absl::Time now) {
+  RETURN_IF_ERROR(CheckKeyFits(texts.certificate, texts.key, files.key));
+  RETURN_IF_ERROR(CheckAuthority(texts.authority, files.authority, now));
+  ASSIGN_OR_RETURN(CertificateInfo certificate,
+                   ReadCertificate(texts.certificate));
+  if (const std::string reason = WhyInvalid(certificate, now);
+      !reason.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(files.certificate, " ", reason));
+  }
+  if (role.has_value() && certificate.role != role) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        files.certificate, " has the role ",
+        certificate.role.has_value() ? RoleName(*certificate.role) : "none",
+        "; make one with: fleetperf pki issue ", RoleName(*role)));
+  }
+  return certificate;
+}
+
+std::shared_ptr<grpc::ChannelCredentials> ClientCredentials(TlsTexts texts) {
   grpc::SslCredentialsOptions options;
   options.pem_root_certs = std::move(texts.authority);
   options.pem_cert_chain = std::move(texts.certificate);
@@ -70,9 +115,15 @@ absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> ClientCredentials(
   return grpc::SslCredentials(options);
 }
 
+absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> ClientCredentials(
+    const TlsFiles& files) {
+  ASSIGN_OR_RETURN(TlsTexts texts, ReadAndCheck(files));
+  return ClientCredentials(std::move(texts));
+}
+
 absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> ServerCredentials(
     const TlsFiles& files) {
-  ASSIGN_OR_RETURN(TlsTexts texts, ReadTexts(files));
+  ASSIGN_OR_RETURN(TlsTexts texts, ReadAndCheck(files));
   grpc::SslServerCredentialsOptions options(
       GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
   options.pem_root_certs = std::move(texts.authority);
@@ -96,11 +147,8 @@ PeerIdentity IdentityOf(const grpc::AuthContext& context) {
   }
   for (const grpc::string_ref& uri :
        context.FindPropertyValues(GRPC_PEER_URI_PROPERTY_NAME)) {
-    const absl::string_view text(uri.data(), uri.size());
-    for (const Role role :
-         {Role::kAgent, Role::kAggregator, Role::kReader, Role::kOperator}) {
-      if (text == RoleUri(role)) identity.role = role;
-    }
+    const auto role = RoleOfUri({uri.data(), uri.size()});
+    if (role.has_value()) identity.role = role;
   }
   return identity;
 }

@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "base/certificates.h"
 #include "base/config.h"
 
@@ -23,16 +24,39 @@ namespace fleetperf {
 
 // Paths of PEM files.
 struct TlsFiles {
-  std::string authority;
+  std::string authority;  // one or several certificates
   std::string certificate;
   std::string key;
 };
 
-// Reads the section "tls". All three files are required.
-TlsFiles ReadTlsFiles(ConfigSection root);
+// Reads the files in the section "tls". All three are required.
+TlsFiles ReadTlsFiles(ConfigSection tls);
 
-// Both kinds require the peer to present a certificate of the same authority.
-// Error messages name the file that cannot be read or is invalid.
+// The contents of the files.
+struct TlsTexts {
+  std::string authority;
+  std::string certificate;
+  std::string key;
+
+  friend bool operator==(const TlsTexts&, const TlsTexts&) = default;
+};
+
+// Error messages name the file. Returns PermissionDenied if other users may
+// access the key.
+absl::StatusOr<TlsTexts> ReadTlsTexts(const TlsFiles& files);
+
+// Checks that the key fits the certificate, that certificate and authority are
+// valid at `now`, and that the certificate has the role, if one is given.
+// Returns the certificate's contents. Error messages name the file.
+absl::StatusOr<CertificateInfo> CheckTlsTexts(const TlsTexts& texts,
+                                              const TlsFiles& files,
+                                              std::optional<Role> role,
+                                              absl::Time now);
+
+// All kinds require the peer to present a certificate of the same authority.
+std::shared_ptr<grpc::ChannelCredentials> ClientCredentials(TlsTexts texts);
+// Read and check the files. The credentials do not change with them; see
+// tls_identity.h.
 absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> ClientCredentials(
     const TlsFiles& files);
 absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> ServerCredentials(

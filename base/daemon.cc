@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "absl/synchronization/mutex.h"
+#include "base/os.h"
 #include "base/parse_arguments.h"
 #include "base/printable.h"
 #include "base/service.h"
@@ -17,6 +18,7 @@ int RunDaemon(const DaemonDescription& description, int argc, char** argv,
   // Debian builds Abseil with deadlock detection, which costs several percent
   // of CPU time. Tests have it enabled.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+  KeepFilesPrivate();  // they contain samples and the names of the fleet
   StopSignal stop;
   const char* name = description.name.c_str();
   CLI::App app(description.purpose, description.name);

@@ -68,8 +68,9 @@ struct DaemonDescription {
 };
 
 // Parses `--config FILE`, `--help` and `--version`. Calls `run`, or the given
-// command, with FILE. Returns the process's exit status. Errors are printed on
-// one line.
+// command, with FILE. Files that the process creates are accessible to their
+// owner only. Returns the process's exit status. Errors are printed on one
+// line.
 int RunDaemon(const DaemonDescription& description, int argc, char** argv,
               const std::function<absl::Status(const std::string& config_path,
                                                StopSignal& stop)>& run);

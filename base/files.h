@@ -17,12 +17,17 @@ namespace fleetperf {
 // Error messages name the file and, for a denied access, the missing right.
 absl::StatusOr<std::string> ReadFile(const std::string& path);
 
+// The same for a file with a secret, such as a key. Returns PermissionDenied if
+// the file's mode lets other users, or a group, read or change it. Windows has
+// no modes; there, the access list of the folder protects the file.
+absl::StatusOr<std::string> ReadSecret(const std::string& path);
+
 // Reads `size` bytes at `offset`. Returns DataLoss if the file ends earlier.
 absl::StatusOr<std::string> ReadFileRange(const std::string& path,
                                           uint64_t offset, size_t size);
 
 enum class FileAccess {
-  kEveryone,   // others may read
+  kEveryone,   // others may read, unless KeepFilesPrivate (os.h) was called
   kOwnerOnly,  // keys
 };
 

@@ -19,6 +19,17 @@ absl::Status ErrnoStatus(absl::string_view action, const std::string& path) {
   return StatusFromErrno(errno, absl::StrCat("cannot ", action, " ", path));
 }
 
+absl::StatusOr<std::string> ReadAll(int fd, const std::string& path) {
+  std::string contents;
+  char buffer[16384];
+  for (;;) {
+    const ssize_t size = read(fd, buffer, sizeof buffer);
+    if (size == 0) return contents;
+    if (size < 0 && errno != EINTR) return ErrnoStatus("read", path);
+    if (size > 0) contents.append(buffer, static_cast<size_t>(size));
+  }
+}
+
 absl::Status WriteAll(int fd, absl::string_view contents,
                       const std::string& path) {
   while (!contents.empty()) {
@@ -35,14 +46,21 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return ErrnoStatus("read", path);
   const absl::Cleanup close_file = [fd] { close(fd); };
-  std::string contents;
-  char buffer[16384];
-  for (;;) {
-    const ssize_t size = read(fd, buffer, sizeof buffer);
-    if (size == 0) return contents;
-    if (size < 0 && errno != EINTR) return ErrnoStatus("read", path);
-    if (size > 0) contents.append(buffer, static_cast<size_t>(size));
+  return ReadAll(fd, path);
+}
+
+absl::StatusOr<std::string> ReadSecret(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return ErrnoStatus("read", path);
+  const absl::Cleanup close_file = [fd] { close(fd); };
+  struct stat status;
+  if (fstat(fd, &status) != 0) return ErrnoStatus("examine", path);
+  if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
+    return absl::PermissionDeniedError(absl::StrCat(
+        path, " is secret, but other users may access it; run: chmod 600 ",
+        path));
   }
+  return ReadAll(fd, path);
 }
 
 absl::StatusOr<std::string> ReadFileRange(const std::string& path,

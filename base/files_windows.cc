@@ -100,6 +100,10 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
   }
 }
 
+absl::StatusOr<std::string> ReadSecret(const std::string& path) {
+  return ReadFile(path);
+}
+
 absl::StatusOr<std::string> ReadFileRange(const std::string& path,
                                           uint64_t offset, size_t size) {
   const HANDLE file = OpenToRead(path);

@@ -21,6 +21,17 @@ constexpr char kOtherCauses[] = "(other causes)";
 // Causes contain text from peers.
 constexpr size_t kMaxCauseBytes = 1000;
 
+void LogLine(spdlog::level::level_enum level,
+             std::optional<uint64_t> suppressed, absl::string_view message) {
+  if (!suppressed.has_value()) return;
+  if (*suppressed == 0) {
+    spdlog::log(level, "{}", Printable(message));
+  } else {
+    spdlog::log(level, "{} (and {} times more since the last such line)",
+                Printable(message), *suppressed);
+  }
+}
+
 }  // namespace
 
 LogConfig ReadLogConfig(ConfigSection root) {
@@ -60,30 +71,35 @@ absl::Status StartLogging(absl::string_view program, const LogConfig& config) {
 }
 
 void LogOncePerCause::Warn(absl::string_view cause, absl::string_view message) {
-  uint64_t suppressed;
-  {
-    absl::MutexLock lock(&mutex_);
-    std::string key(cause.substr(0, kMaxCauseBytes));
-    const absl::Duration now = clock_.Monotonic();
-    if (causes_.size() >= kMaxCauses) ForgetExpired(now);
-    if (causes_.size() >= kMaxCauses && !causes_.contains(key)) {
-      key = kOtherCauses;
-    }
-    const auto [entry, is_new] = causes_.try_emplace(key);
-    State& state = entry->second;
-    if (!is_new && now < state.next) {
-      ++state.suppressed;
-      return;
-    }
-    state.next = now + interval_;
-    suppressed = std::exchange(state.suppressed, 0);
+  LogLine(spdlog::level::warn, Admit(cause), message);
+}
+
+void LogOncePerCause::Info(absl::string_view cause, absl::string_view message) {
+  LogLine(spdlog::level::info, Admit(cause), message);
+}
+
+void LogOncePerCause::Debug(absl::string_view cause,
+                            absl::string_view message) {
+  if (!spdlog::should_log(spdlog::level::debug)) return;
+  LogLine(spdlog::level::debug, Admit(cause), message);
+}
+
+std::optional<uint64_t> LogOncePerCause::Admit(absl::string_view cause) {
+  absl::MutexLock lock(&mutex_);
+  std::string key(cause.substr(0, kMaxCauseBytes));
+  const absl::Duration now = clock_.Monotonic();
+  if (causes_.size() >= kMaxCauses) ForgetExpired(now);
+  if (causes_.size() >= kMaxCauses && !causes_.contains(key)) {
+    key = kOtherCauses;
   }
-  if (suppressed == 0) {
-    spdlog::warn("{}", Printable(message));
-  } else {
-    spdlog::warn("{} (and {} times more since the last such line)",
-                 Printable(message), suppressed);
+  const auto [entry, is_new] = causes_.try_emplace(key);
+  State& state = entry->second;
+  if (!is_new && now < state.next) {
+    ++state.suppressed;
+    return std::nullopt;
   }
+  state.next = now + interval_;
+  return std::exchange(state.suppressed, 0);
 }
 
 void LogOncePerCause::ForgetExpired(absl::Duration now) {

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "absl/base/thread_annotations.h"
@@ -40,8 +41,10 @@ class LogOncePerCause {
                            const Clock& clock = Clock::Real())
       : interval_(interval), clock_(clock) {}
 
-  // Logs `message` on one line; control characters are replaced.
+  // Log `message` on one line; control characters are replaced.
   void Warn(absl::string_view cause, absl::string_view message);
+  void Info(absl::string_view cause, absl::string_view message);
+  void Debug(absl::string_view cause, absl::string_view message);
 
   // Returns the number of remembered causes.
   size_t size() const {
@@ -54,6 +57,10 @@ class LogOncePerCause {
     absl::Duration next;  // Clock::Monotonic()
     uint64_t suppressed = 0;
   };
+
+  // Returns the number of suppressed repetitions if the cause may be logged
+  // now; otherwise counts a repetition.
+  std::optional<uint64_t> Admit(absl::string_view cause);
 
   // Forgets expired causes. Their suppressed repetitions are added to the entry
   // for other causes.

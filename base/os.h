@@ -24,6 +24,11 @@ std::string DefaultStateDirectory();
 // Raises the limit of open files as far as the system allows, and returns it.
 size_t RaiseOpenFileLimit();
 
+// Makes the files and directories that the process creates from now on
+// accessible to their owner only. No effect on Windows, where they have the
+// access list of their folder.
+void KeepFilesPrivate();
+
 // Returns whether standard error is shown to a user.
 bool StandardErrorIsTerminal();
 

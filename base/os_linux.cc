@@ -1,4 +1,5 @@
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -39,6 +40,8 @@ size_t RaiseOpenFileLimit() {
   getrlimit(RLIMIT_NOFILE, &limit);
   return limit.rlim_cur;
 }
+
+void KeepFilesPrivate() { umask(S_IRWXG | S_IRWXO); }
 
 bool StandardErrorIsTerminal() { return isatty(STDERR_FILENO) != 0; }
 

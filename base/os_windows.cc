@@ -44,6 +44,8 @@ std::string DefaultStateDirectory() { return "state"; }
 // Windows has no limit of handles that a process could raise.
 size_t RaiseOpenFileLimit() { return SIZE_MAX; }
 
+void KeepFilesPrivate() {}
+
 bool StandardErrorIsTerminal() {
   DWORD mode;
   return GetConsoleMode(GetStdHandle(STD_ERROR_HANDLE), &mode) != 0;

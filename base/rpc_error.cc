@@ -40,11 +40,11 @@ constexpr ConnectFailure kConnectFailures[] = {
      "nothing listens there; is fleetperf-aggregator running?"},
     {"connection reset by peer",
      "it closed the connection; is this client's certificate signed by its "
-     "authority?",
+     "authority, and neither expired nor revoked?",
      true},
     {"socket closed",
      "it closed the connection; is this client's certificate signed by its "
-     "authority?",
+     "authority, and neither expired nor revoked?",
      true},
     {"dns resolution failed", "the host name is unknown"},
     {"domain name not found", "the host name is unknown"},

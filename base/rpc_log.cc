@@ -1,13 +1,19 @@
 #include "base/rpc_log.h"
 
 #include <grpc/support/log.h>
-#include <spdlog/spdlog.h>
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "base/logging.h"
 
 namespace fleetperf {
 
 void SendGrpcLogsToDebug() {
   gpr_set_log_function([](gpr_log_func_args* args) {
-    spdlog::debug("gRPC: {}:{}: {}", args->file, args->line, args->message);
+    static LogOncePerCause* const log = new LogOncePerCause(absl::Seconds(1));
+    const std::string place = absl::StrCat(args->file, ":", args->line);
+    log->Debug(place, absl::StrCat("gRPC: ", place, ": ", args->message));
   });
 }
 

@@ -4,7 +4,8 @@
 namespace fleetperf {
 
 // Logs gRPC's messages at level debug instead of printing them to standard
-// error. Relevant errors are returned as statuses anyway.
+// error: of each line of gRPC's source, one message a second. Relevant errors
+// are returned as statuses anyway.
 void SendGrpcLogsToDebug();
 
 }  // namespace fleetperf

@@ -27,8 +27,9 @@ constexpr absl::Duration kMaxRetry = absl::Seconds(15);
 // The number of refused attempts in a row after which on_refused is called: a
 // single one may come from an aggregator that is being stopped.
 constexpr int kRefusalsToReport = 3;
-// The interval of looks for a changed report of the plan.
-constexpr absl::Duration kReportInterval = absl::Seconds(10);
+// The interval of looks for a changed report of the plan and for a renewed
+// certificate.
+constexpr absl::Duration kLookInterval = absl::Seconds(10);
 // The time that the destructor waits for the spool to be sent.
 constexpr absl::Duration kDrainTime = absl::Seconds(2);
 
@@ -215,8 +216,9 @@ class Uplink::Impl {
 
   // Runs one stream to its end.
   End RunStream(const std::string& address) {
-    Stream stream(
-        this, MakeChannel(address, options_.credentials, ReceiveVolume::kLow));
+    options_.renew_certificate();
+    Stream stream(this, MakeChannel(address, options_.credentials(),
+                                    ReceiveVolume::kLow));
     {
       absl::MutexLock lock(&mutex_);
       if (stopping_) return {};
@@ -251,7 +253,7 @@ class Uplink::Impl {
         return stream->done() || !received_.empty() || has_more_;
       };
       wakeup_.Await(&mutex_,
-                    std::min(stream->conversation().pause_left(), ReportWait()),
+                    std::min(stream->conversation().pause_left(), LookWait()),
                     has_work);
       has_more_ = false;
       if (stream->done()) {
@@ -266,7 +268,7 @@ class Uplink::Impl {
       }
     }
     if (response.has_value()) Handle(*response, stream);
-    SayChangedReport(&stream->conversation());
+    LookForChanges(&stream->conversation());
     // Also sends the batches that waited for the end of a pause.
     stream->SendMore(Stream::Source::kMemoryAndFile);
     return true;
@@ -282,14 +284,15 @@ class Uplink::Impl {
     conversation.Say(work());
   }
 
-  absl::Duration ReportWait() const {
-    return next_report_ - options_.agent.clock->Monotonic();
+  absl::Duration LookWait() const {
+    return next_look_ - options_.agent.clock->Monotonic();
   }
 
   // A provider may fail, or work again, long after its plan was applied.
-  void SayChangedReport(Conversation* conversation) {
-    if (ReportWait() > absl::ZeroDuration()) return;
-    next_report_ = options_.agent.clock->Monotonic() + kReportInterval;
+  void LookForChanges(Conversation* conversation) {
+    if (LookWait() > absl::ZeroDuration()) return;
+    next_look_ = options_.agent.clock->Monotonic() + kLookInterval;
+    options_.renew_certificate();
     if (!conversation->is_welcome()) return;
     const auto report = options_.agent.changed_report();
     if (!report.has_value()) return;
@@ -365,7 +368,7 @@ class Uplink::Impl {
   bool has_more_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   // Used by the thread only.
-  absl::Duration next_report_ = options_.agent.clock->Monotonic();
+  absl::Duration next_look_ = options_.agent.clock->Monotonic();
   std::thread thread_;
 };
 

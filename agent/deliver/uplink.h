@@ -34,7 +34,12 @@ class Uplink {
     // "host:port", tried in order. After a stream that got through, the order
     // starts over.
     std::vector<std::string> aggregators;
-    std::shared_ptr<grpc::ChannelCredentials> credentials;
+    // Returns the credentials of a connection that begins. Called on the
+    // uplink's thread.
+    std::function<std::shared_ptr<grpc::ChannelCredentials>()> credentials;
+    // Looks for a renewed certificate. Called on the uplink's thread before
+    // each connection and every ten seconds.
+    std::function<void()> renew_certificate = [] {};
     AgentDescription agent;
     UplinkCounts* counts = nullptr;  // must outlive the uplink; may be nullptr
     // Called on the uplink's thread after several attempts in a row failed

@@ -14,16 +14,66 @@ std::string DefaultPkiDirectory() {
   return directory.empty() ? "" : ResolvePath(directory, "pki");
 }
 
-void AddPkiOptions(CLI::App* command, PkiFlags& flags) {
+void AddPkiDirectory(CLI::App* command, PkiFlags& flags) {
   command
       ->add_option("--directory", flags.directory,
                    absl::StrCat("The authority's directory (",
                                 kUserConfigDirectory, "/pki)"))
       ->type_name("DIR");
+}
+
+void AddPkiOptions(CLI::App* command, PkiFlags& flags) {
+  AddPkiDirectory(command, flags);
   command
       ->add_option("--valid", flags.valid, "How long the certificate is valid")
       ->type_name("DURATION");
   command->add_flag("--force", flags.force, "Replace existing files");
+}
+
+void AddPkiRevoke(CLI::App& pki, Arguments& arguments) {
+  PkiFlags& flags = arguments.pki;
+  CLI::App* revoke = AddCommand(
+      pki, arguments, "revoke",
+      "Revoke all certificates of an agent or user. Takes effect when the list "
+      "in the authority's directory is copied to the aggregators",
+      "  fleetperf pki revoke agent web-1\n"
+      "  fleetperf pki revoke --file reader-alice.pem\n",
+      [&flags] { return PkiRevoke(flags); });
+  revoke->add_option("ROLE", flags.role, "agent, reader, or operator");
+  revoke->add_option("NAME", flags.names, "A name in the certificates")
+      ->expected(1);
+  revoke
+      ->add_option("--file", flags.file,
+                   "Revoke the certificate in this file instead")
+      ->type_name("FILE");
+  AddPkiDirectory(revoke, flags);
+}
+
+void AddPkiEnrolment(CLI::App& pki, Arguments& arguments) {
+  PkiFlags& flags = arguments.pki;
+  CLI::App* token =
+      AddCommand(pki, arguments, "token",
+                 "Make a token with which an agent gets its certificate, once",
+                 "  fleetperf pki token web-1\n"
+                 "  fleetperf pki token win-1 db1 db2 --valid 1d\n"
+                 "On the agent's machine, while fleetperf pki serve runs:\n"
+                 "  fleetperf-agent enroll ADDRESS TOKEN --config agent.yaml\n",
+                 [&flags] { return PkiToken(flags); });
+  token->add_option("NAME", flags.names, "The agent's machine, then others")
+      ->required();
+  AddPkiDirectory(token, flags);
+  token->add_option("--valid", flags.valid, "How long the token is valid (1h)")
+      ->type_name("DURATION");
+  CLI::App* serve = AddCommand(
+      pki, arguments, "serve",
+      "Exchange tokens for certificates. Needs the authority's key, so run it "
+      "where that is, and only while machines enroll",
+      "  fleetperf pki serve --listen 0.0.0.0:7444\n",
+      [&flags] { return PkiServe(flags); });
+  flags.listen = "0.0.0.0:7444";
+  serve->add_option("--listen", flags.listen, "host:port (0.0.0.0:7444)")
+      ->type_name("ADDRESS");
+  AddPkiDirectory(serve, flags);
 }
 
 void AddBackupCommand(CLI::App& app, Arguments& arguments) {
@@ -102,6 +152,8 @@ void AddPkiCommands(CLI::App& app, Arguments& arguments) {
                    "Write FILE.pem and FILE.key (ROLE-NAME in the directory)")
       ->type_name("FILE");
   AddPkiOptions(issue, flags);
+  AddPkiRevoke(*pki, arguments);
+  AddPkiEnrolment(*pki, arguments);
 }
 
 }  // namespace

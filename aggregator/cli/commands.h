@@ -113,14 +113,21 @@ absl::Status ConfirmClock(const Connection& connection);
 struct PkiFlags {
   std::string directory;
   std::string name;                // init: the authority's name
-  std::string role;                // issue
-  std::vector<std::string> names;  // issue
+  std::string role;                // issue, revoke
+  std::vector<std::string> names;  // issue, token; revoke: one
+  std::string file;                // revoke: a certificate
   std::string output;              // issue: the files' path without suffix
+  std::string listen;              // serve: "host:port"
   std::string valid;               // a duration
   bool force = false;              // overwrite
 };
 absl::Status PkiInit(const PkiFlags& flags);
 absl::Status PkiIssue(const PkiFlags& flags);
+absl::Status PkiRevoke(const PkiFlags& flags);
+// Makes a token (base/enrolment_token.h) and prints it.
+absl::Status PkiToken(const PkiFlags& flags);
+// Exchanges tokens for certificates until SIGINT or SIGTERM.
+absl::Status PkiServe(const PkiFlags& flags);
 
 }  // namespace fleetperf::cli
 

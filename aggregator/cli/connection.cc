@@ -1,6 +1,7 @@
 #include "aggregator/cli/connection.h"
 
 #include <cstdlib>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/cord.h"
@@ -57,7 +58,7 @@ absl::Status ReadFileInto(const std::string& path, Settings* settings) {
   ASSIGN_OR_RETURN(ConfigFile file, ConfigFile::Load(path));
   ConfigSection root = file.root();
   root.Require("aggregator", &settings->aggregator);
-  settings->tls = ReadTlsFiles(root);
+  settings->tls = ReadTlsFiles(root.Section("tls"));
   return file.Finish();
 }
 
@@ -90,20 +91,25 @@ absl::StatusOr<Connection> Connection::Open(const ConnectionFlags& flags) {
     return absl::InvalidArgumentError(
         absl::StrCat("the aggregator's address ", valid.message()));
   }
-  ASSIGN_OR_RETURN(auto credentials, ClientCredentials(settings.tls));
-  return Connection(settings.aggregator, std::move(credentials));
+  // The aggregator says which role a command needs.
+  ASSIGN_OR_RETURN(auto identity,
+                   TlsIdentity::Load(settings.tls, /*role=*/std::nullopt));
+  return Connection(settings.aggregator, std::move(identity));
 }
 
 Connection::Connection(const std::string& address,
-                       std::shared_ptr<grpc::ChannelCredentials> credentials)
+                       std::shared_ptr<TlsIdentity> identity)
     : address_(address),
-      credentials_(std::move(credentials)),
-      channel_(MakeChannel(address_, credentials_)),
+      identity_(std::move(identity)),
+      channel_(MakeChannel(address_, identity_->ForClient())),
       reports_(std::make_shared<Reports>()) {}
 
 Connection Connection::Again() const {
   Connection again = *this;
-  again.channel_ = MakeChannel(address_, credentials_);
+  // An unusable new certificate leaves the old one in use; if that has expired,
+  // the connection's error says so.
+  identity_->Refresh().IgnoreError();
+  again.channel_ = MakeChannel(address_, identity_->ForClient());
   return again;
 }
 

@@ -12,11 +12,11 @@
 #include "absl/time/time.h"
 #include "base/credentials.h"
 #include "base/rpc_error.h"
+#include "base/tls_identity.h"
 #include "fleetperf/v1/query.pb.h"
 
 namespace grpc {
 class Channel;
-class ChannelCredentials;
 class Status;
 }  // namespace grpc
 
@@ -48,7 +48,8 @@ class Connection {
   const std::string& address() const { return address_; }
 
   // Returns a new channel to the same aggregator, because a channel does not
-  // reconnect. It shares the recorded paths and machines.
+  // reconnect. Looks for a renewed certificate. Shares the recorded paths and
+  // machines.
   Connection Again() const;
 
   // Records a path of the command that has no samples. Reported after the
@@ -68,11 +69,10 @@ class Connection {
                        RpcStage stage = RpcStage::kConnecting) const;
 
  private:
-  Connection(const std::string& address,
-             std::shared_ptr<grpc::ChannelCredentials> credentials);
+  Connection(const std::string& address, std::shared_ptr<TlsIdentity> identity);
 
   std::string address_;
-  std::shared_ptr<grpc::ChannelCredentials> credentials_;
+  std::shared_ptr<TlsIdentity> identity_;
   std::shared_ptr<grpc::Channel> channel_;
   struct Reports {
     std::vector<v1::Missing> missing;

@@ -1,43 +1,22 @@
-#include <cstdio>
-#include <cstdlib>
+#include <algorithm>
+#include <set>
+#include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "aggregator/cli/commands.h"
+#include "aggregator/cli/pki_directory.h"
+#include "base/certificate_list.h"
 #include "base/certificates.h"
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/status_macros.h"
-#include "base/units.h"
 #include "base/user_directory.h"
 
 namespace fleetperf::cli {
 namespace {
 
 constexpr absl::Duration kAuthorityValid = absl::Hours(24 * 3650);
-constexpr absl::Duration kCertificateValid = absl::Hours(24 * 365);
-
-struct PairFiles {
-  std::string certificate;
-  std::string key;
-};
-
-PairFiles FilesOf(const std::string& stem) {
-  return {stem + ".pem", stem + ".key"};
-}
-
-absl::StatusOr<absl::Time> NotAfter(const PkiFlags& flags,
-                                    absl::Duration fallback) {
-  absl::Duration valid = fallback;
-  if (!flags.valid.empty()) {
-    const auto parsed = ParseDuration(flags.valid);
-    if (!parsed.ok()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--valid: ", parsed.status().message()));
-    }
-    valid = *parsed;
-  }
-  return Clock::Real().Now() + valid;
-}
 
 absl::Status CheckAbsent(const PairFiles& files, bool force) {
   for (const std::string& path : {files.certificate, files.key}) {
@@ -56,15 +35,92 @@ absl::Status Write(const PairFiles& files, const KeyPair& pair) {
   return absl::OkStatus();
 }
 
-absl::Status CheckDirectory(const PkiFlags& flags) {
-  return !flags.directory.empty()
-             ? absl::OkStatus()
-             : absl::FailedPreconditionError(
-                   "this account has no home directory; use --directory");
+std::string RevokedFile(const PkiFlags& flags) {
+  return ResolvePath(flags.directory, "revoked");
 }
 
-std::string AuthorityStem(const PkiFlags& flags) {
-  return ResolvePath(flags.directory, "authority");
+absl::StatusOr<CertificateInfo> ReadCertificateFile(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  auto certificate = ReadCertificate(text);
+  if (certificate.ok()) return certificate;
+  return absl::InvalidArgumentError(
+      absl::StrCat(path, ": ", certificate.status().message()));
+}
+
+// Returns the certificates that were issued for this role and name and have not
+// expired.
+absl::StatusOr<std::vector<CertificateInfo>> FindIssued(const PkiFlags& flags) {
+  ASSIGN_OR_RETURN(const Role role, ParseRole(flags.role));
+  const std::string& name = flags.names.front();
+  std::vector<CertificateInfo> found;
+  std::vector<std::string> paths = {ResolvePath(
+      flags.directory, absl::StrCat(flags.role, "-", name, ".pem"))};
+  if (FileExists(IssuedDirectory(flags))) {
+    ASSIGN_OR_RETURN(const auto entries, ListDirectory(IssuedDirectory(flags)));
+    for (const DirectoryEntry& entry : entries) {
+      paths.push_back(ResolvePath(IssuedDirectory(flags), entry.name));
+    }
+  }
+  for (const std::string& path : paths) {
+    if (!FileExists(path)) continue;
+    ASSIGN_OR_RETURN(CertificateInfo info, ReadCertificateFile(path));
+    info.names.push_back(info.subject);  // addresses are no DNS names
+    const bool is_named = std::any_of(
+        info.names.begin(), info.names.end(), [&](const std::string& other) {
+          return absl::EqualsIgnoreCase(other, name);
+        });
+    if (is_named && info.role == role && info.not_after > Clock::Real().Now()) {
+      found.push_back(std::move(info));
+    }
+  }
+  if (found.empty()) {
+    return absl::NotFoundError(
+        absl::StrCat("no valid certificate of ", flags.role, " ", name, " in ",
+                     flags.directory, "; name one with --file"));
+  }
+  return found;
+}
+
+absl::Status CheckRevocable(const CertificateInfo& certificate) {
+  if (certificate.is_authority) {
+    return absl::FailedPreconditionError(
+        "without the authority, every certificate would be refused; make a new "
+        "one with: fleetperf pki init --force, and issue all certificates "
+        "again");
+  }
+  if (certificate.role == Role::kAggregator) {
+    return absl::FailedPreconditionError(
+        "agents and users do not read the list, so revoking an aggregator's "
+        "certificate would have no effect; if its key was stolen, make a new "
+        "authority with: fleetperf pki init --force, and issue all "
+        "certificates again");
+  }
+  return absl::OkStatus();
+}
+
+// Adds the certificates to the list, and drops those that have expired.
+absl::Status AddRevoked(const PkiFlags& flags,
+                        const std::vector<CertificateInfo>& certificates) {
+  const std::string path = RevokedFile(flags);
+  std::vector<ListedCertificate> list;
+  if (FileExists(path)) {
+    ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+    ASSIGN_OR_RETURN(list, ParseCertificateList(text, path));
+  }
+  for (const CertificateInfo& info : certificates) {
+    std::erase_if(list, [&](const ListedCertificate& listed) {
+      return listed.fingerprint == info.fingerprint;
+    });
+    list.push_back({.fingerprint = info.fingerprint,
+                    .not_after = info.not_after,
+                    .role = std::string(
+                        info.role.has_value() ? RoleName(*info.role) : "none"),
+                    .names = {info.subject}});
+  }
+  std::erase_if(list, [](const ListedCertificate& listed) {
+    return listed.not_after <= Clock::Real().Now();
+  });
+  return WriteFile(path, FormatCertificateList(list));
 }
 
 }  // namespace
@@ -78,23 +134,13 @@ absl::Status PkiInit(const PkiFlags& flags) {
   ASSIGN_OR_RETURN(const KeyPair authority,
                    MakeAuthority(flags.name, not_after));
   RETURN_IF_ERROR(MakeProtectedDirectory(flags.directory));
+  RETURN_IF_ERROR(WriteFile(RevokedFile(flags), FormatCertificateList({})));
   return Write(files, authority);
 }
 
 absl::Status PkiIssue(const PkiFlags& flags) {
-  RETURN_IF_ERROR(CheckDirectory(flags));
   ASSIGN_OR_RETURN(const Role role, ParseRole(flags.role));
-  const PairFiles authority_files = FilesOf(AuthorityStem(flags));
-  if (!FileExists(authority_files.key)) {
-    return absl::NotFoundError(absl::StrCat(
-        "no authority in ", flags.directory,
-        "; create one with: fleetperf pki init --directory ", flags.directory));
-  }
-  RETURN_IF_ERROR(CheckProtected(flags.directory));
-  KeyPair authority;
-  ASSIGN_OR_RETURN(authority.certificate,
-                   ReadFile(authority_files.certificate));
-  ASSIGN_OR_RETURN(authority.key, ReadFile(authority_files.key));
+  ASSIGN_OR_RETURN(const KeyPair authority, ReadAuthority(flags));
   const std::string stem =
       flags.output.empty()
           ? ResolvePath(flags.directory,
@@ -108,7 +154,35 @@ absl::Status PkiIssue(const PkiFlags& flags) {
                    IssueCertificate(authority, {.role = role,
                                                 .names = flags.names,
                                                 .not_after = not_after}));
+  RETURN_IF_ERROR(KeepCopy(flags, pair.certificate));
   return Write(files, pair);
+}
+
+absl::Status PkiRevoke(const PkiFlags& flags) {
+  RETURN_IF_ERROR(ReadAuthority(flags).status());
+  if (flags.file.empty() == flags.names.empty()) {
+    return absl::InvalidArgumentError(
+        "name either a role and a name, or --file");
+  }
+  std::vector<CertificateInfo> certificates;
+  if (!flags.file.empty()) {
+    ASSIGN_OR_RETURN(CertificateInfo info, ReadCertificateFile(flags.file));
+    certificates.push_back(std::move(info));
+  } else {
+    ASSIGN_OR_RETURN(certificates, FindIssued(flags));
+  }
+  std::set<std::string> fingerprints;
+  for (const CertificateInfo& certificate : certificates) {
+    RETURN_IF_ERROR(CheckRevocable(certificate));
+    fingerprints.insert(certificate.fingerprint);
+  }
+  RETURN_IF_ERROR(AddRevoked(flags, certificates));
+  PutLine(absl::StrCat(
+      "revoked ", fingerprints.size(),
+      fingerprints.size() == 1 ? " certificate" : " certificates", " of \"",
+      certificates.front().subject, "\" in ", RevokedFile(flags),
+      "; copy this list to the file tls.revoked of each aggregator"));
+  return absl::OkStatus();
 }
 
 }  // namespace fleetperf::cli

@@ -1,7 +1,5 @@
 #include "aggregator/ingest/ingest.h"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -85,8 +83,9 @@ absl::Status Ingest::Register(const std::shared_ptr<Session>& session,
   if (replaced != nullptr) {
     replaced->link().End(absl::AbortedError("replaced by a new connection"));
   }
-  spdlog::info("agent {} connected from {}", session->agent(),
-               session->address());
+  connection_log_.Info(absl::StrCat("connected ", session->agent()),
+                       absl::StrCat("agent ", session->agent(),
+                                    " connected from ", session->address()));
   return absl::OkStatus();
 }
 
@@ -96,7 +95,9 @@ void Ingest::Unregister(const Session* session) {
   if (found == sessions_.end() || found->second.get() != session) return;
   sessions_.erase(found);
   agents_.Leave(session->agent(), Now());
-  spdlog::info("agent {} disconnected", session->agent());
+  connection_log_.Info(
+      absl::StrCat("disconnected ", session->agent()),
+      absl::StrCat("agent ", session->agent(), " disconnected"));
 }
 
 absl::StatusOr<std::shared_ptr<Epoch>> Ingest::OpenEpoch(

@@ -215,6 +215,7 @@ class Ingest {
   uint64_t next_question_ ABSL_GUARDED_BY(mutex_) = 1;
   absl::BitGen random_ ABSL_GUARDED_BY(mutex_);
   Wakeup answered_{&clock_};
+  LogOncePerCause connection_log_{absl::Minutes(1)};  // by agent
 
   CommitQueue commits_;  // last: its thread uses the other members
 };

@@ -3,7 +3,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "aggregator/rpc/http2_guard.h"
+#include "aggregator/rpc/access.h"
+#include "aggregator/rpc/tls_guard.h"
+#include "base/certificate_renewal.h"
 #include "perflib/counter_type.h"
 
 namespace fleetperf::aggregator {
@@ -136,6 +138,26 @@ Group CallCounters(const RpcServer* server) {
           }};
 }
 
+Group SecurityCounters(const OwnParts& parts) {
+  return {
+      {{70, kPerfCounterLargeRawcount, "Certificate Seconds Left",
+        "Time until the aggregator's certificate expires."},
+       {71, kPerfCounterLargeDelta, "TLS Handshakes Failed",
+        "Handshakes that failed, mostly because the client has no "
+        "certificate of the same authority."},
+       {72, kPerfCounterLargeDelta, "Certificates Refused",
+        "Connections refused or ended because the client's certificate "
+        "was revoked or has expired."},
+       {73, kPerfCounterLargeDelta, "Calls Denied",
+        "Calls that the role or the names in the client's certificate do "
+        "not permit."}},
+      [server = parts.server, identity = parts.identity, clock = parts.clock] {
+        const ClientCertificates::Counts counts = server->clients().counts();
+        return Values{SecondsLeft(identity->certificate(), clock->Now()),
+                      counts.failed_handshakes, counts.refused, CountDenials()};
+      }};
+}
+
 Group StoreCounters(Store* store, ClockGuard* guard) {
   return {{{40, kPerfCounterLargeRawcount, "Store Bytes",
             "Bytes of samples, names and definitions on disk, without the "
@@ -160,7 +182,7 @@ OwnCounterset MakeOwnCounters(const OwnParts& parts) {
       {IngestCounters(parts.ingest), CommitCounters(parts.ingest),
        HubCounters(parts.hub), ServerCounters(parts.server),
        CallCounters(parts.server), StoreCounters(parts.store, parts.guard),
-       ProcessCounters()});
+       SecurityCounters(parts), ProcessCounters()});
 }
 
 }  // namespace fleetperf::aggregator

@@ -8,7 +8,9 @@
 #include "aggregator/rpc/rpc_server.h"
 #include "aggregator/store/store.h"
 #include "aggregator/subscribe/hub.h"
+#include "base/clock.h"
 #include "base/own_counterset.h"
+#include "base/tls_identity.h"
 
 namespace fleetperf::aggregator {
 
@@ -18,6 +20,8 @@ struct OwnParts {
   const Ingest* ingest = nullptr;
   const Hub* hub = nullptr;
   const RpcServer* server = nullptr;
+  const TlsIdentity* identity = nullptr;
+  const Clock* clock = nullptr;
   ClockGuard* guard = nullptr;
 };
 // Returns a thread-safe counterset.

@@ -3,9 +3,11 @@
 #ifndef FLEETPERF_AGGREGATOR_RPC_ACCESS_H_
 #define FLEETPERF_AGGREGATOR_RPC_ACCESS_H_
 
+#include <cstdint>
 #include <initializer_list>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/credentials.h"
 
@@ -16,7 +18,8 @@ class ServerContextBase;
 namespace fleetperf::aggregator {
 
 // Returns the caller's identity if its certificate has one of `roles`,
-// otherwise PermissionDenied with the required roles. Thread-safe.
+// otherwise PermissionDenied with the required roles. Counts and logs denials.
+// Thread-safe.
 absl::StatusOr<PeerIdentity> CheckAccess(const grpc::ServerContextBase& context,
                                          std::initializer_list<Role> roles);
 
@@ -24,6 +27,15 @@ absl::StatusOr<PeerIdentity> CheckAccess(const grpc::ServerContextBase& context,
 // same after a renewal: "reader alice". The limits of a caller apply to it.
 // Empty without a certificate. Thread-safe.
 std::string CallerOf(const grpc::ServerContextBase& context);
+
+// Counts a call that was denied for another reason, and logs it with the peer's
+// address and certificate. Repetitions are logged every five minutes.
+// Thread-safe.
+void ReportDenial(const grpc::ServerContextBase& context,
+                  const absl::Status& denial);
+
+// Returns the number of denials since the start. Thread-safe.
+uint64_t CountDenials();
 
 }  // namespace fleetperf::aggregator
 

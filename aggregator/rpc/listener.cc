@@ -226,7 +226,7 @@ void Listener::HandleConnection(int listening_fd, int fd,
     Reset(fd);
     LogRefusal(*refusal, AddressText(peer->address));
   } else {
-    handler_(listening_fd, fd);
+    handler_(listening_fd, fd, *peer);
   }
 }
 

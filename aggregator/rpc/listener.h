@@ -39,7 +39,8 @@ class Listener {
  public:
   // Takes ownership of a connection's descriptor, which is non-blocking. Called
   // by the thread that accepts, one connection at a time.
-  using Handler = std::function<void(int listening_fd, int fd)>;
+  using Handler =
+      std::function<void(int listening_fd, int fd, const Peer& peer)>;
 
   // The interval at which the listener connects to itself, and the time that it
   // waits for the connection to be accepted.

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 
@@ -85,6 +86,12 @@ std::string AddressText(const IpAddress& address) {
     inet_ntop(AF_INET6, address.data(), text, sizeof text);
   }
   return text;
+}
+
+std::string PeerText(const Peer& peer) {
+  const std::string address = AddressText(peer.address);
+  return IsMapped(peer.address) ? absl::StrCat(address, ":", peer.port)
+                                : absl::StrCat("[", address, "]:", peer.port);
 }
 
 }  // namespace fleetperf::aggregator

@@ -42,6 +42,8 @@ IpAddress NetworkOf(const IpAddress& address);
 
 // Formats an address as "192.0.2.1" or "2001:db8::1".
 std::string AddressText(const IpAddress& address);
+// Formats a peer as "192.0.2.1:1234" or "[2001:db8::1]:1234".
+std::string PeerText(const Peer& peer);
 
 }  // namespace fleetperf::aggregator
 

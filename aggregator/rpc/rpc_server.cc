@@ -15,6 +15,8 @@
 #include "aggregator/rpc/call_observer.h"
 #include "aggregator/rpc/event_loop.h"
 #include "aggregator/rpc/listener.h"
+#include "aggregator/rpc/peer.h"
+#include "aggregator/rpc/tls_guard.h"
 #include "base/channel.h"
 #include "base/files.h"
 #include "base/rpc_deadline.h"
@@ -79,9 +81,12 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
     const std::string& listen, const std::string& address_file,
     const ConnectionLimits& limits,
     const std::shared_ptr<grpc::ServerCredentials>& credentials,
+    std::shared_ptr<ClientCertificates> clients,
     absl::Span<const std::unique_ptr<grpc::Service>> services,
     absl::Span<const std::unique_ptr<StreamService>> streams) {
   std::unique_ptr<RpcServer> server(new RpcServer);
+  server->clients_ = std::move(clients);
+  server->credentials_ = credentials;
   ASSIGN_OR_RETURN(server->listener_, Listener::Open(listen, limits));
   ConnectionTable* const connections = &server->listener_->connections();
   server->observer_ = std::make_unique<CallObserver>(connections);
@@ -110,7 +115,9 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
     for (const auto& loop : server->loops_) stream->AcceptOn(loop.get());
   }
   server->listener_->Start(
-      [acceptor](int listening_fd, int fd) {
+      [acceptor, clients = server->clients_](int listening_fd, int fd,
+                                             const Peer& peer) {
+        const AcceptScope scope(clients, peer);
         grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters
             connection;
         connection.listener_fd = listening_fd;
@@ -133,6 +140,12 @@ RpcServer::~RpcServer() {
   listener_->Stop();
   if (server_ != nullptr) {
     server_->Shutdown(RpcDeadline(kShutdownTime));
+  }
+}
+
+void RpcServer::CloseRefused() {
+  for (const Peer& peer : clients_->FindRefused()) {
+    listener_->connections().Close(peer);
   }
 }
 

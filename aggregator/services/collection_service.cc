@@ -181,6 +181,7 @@ class CollectStream : public RpcStream<AsyncCollectStream> {
     StopTimer();
     if (!ok) return link_->End(absl::OkStatus());
     const absl::Status status = session_->Handle(std::move(request_));
+    if (absl::IsPermissionDenied(status)) ReportDenial(context(), status);
     if (!status.ok()) return link_->End(status);
     request_.Clear();
     is_paused_ = true;

@@ -183,9 +183,34 @@ TEST_F(CertificatesTest, CarryNamesAddressesAndTheRole) {
 TEST_F(CertificatesTest, ReturnTheirDnsNames) {
   const KeyPair issued =
       Issue({Role::kAgent, {"Perf-1", "10.1.2.3", "db_2"}, kYear2100});
-  EXPECT_THAT(NamesOf(issued.certificate).value(),
-              ElementsAre("Perf-1", "db_2"));
-  EXPECT_FALSE(NamesOf("no certificate").ok());
+  ASSERT_OK_AND_ASSIGN(const CertificateInfo info,
+                       ReadCertificate(issued.certificate));
+  EXPECT_THAT(info.names, ElementsAre("Perf-1", "db_2"));
+  EXPECT_FALSE(ReadCertificate("no certificate").ok());
+}
+
+TEST_F(CertificatesTest, AreDescribed) {
+  const KeyPair issued = Issue({Role::kOperator, {"bob"}, kYear2100});
+  ASSERT_OK_AND_ASSIGN(
+      const auto infos,
+      ReadCertificates(authority_.certificate + issued.certificate));
+  ASSERT_EQ(infos.size(), 2);
+  EXPECT_TRUE(infos[0].is_authority);
+  EXPECT_EQ(infos[0].role, std::nullopt);
+  EXPECT_FALSE(infos[1].is_authority);
+  EXPECT_EQ(infos[1].role, Role::kOperator);
+  EXPECT_EQ(infos[1].subject, "bob");
+  EXPECT_EQ(infos[1].not_after, kYear2100);
+  EXPECT_LT(infos[1].not_before, absl::Now());
+  EXPECT_EQ(infos[1].fingerprint.size(), 64);
+  EXPECT_NE(infos[0].fingerprint, infos[1].fingerprint);
+}
+
+TEST_F(CertificatesTest, ThatAreCutOffAreErrors) {
+  const std::string& pem = authority_.certificate;
+  EXPECT_FALSE(ReadCertificates("").ok());
+  EXPECT_FALSE(ReadCertificates(pem + pem.substr(0, pem.size() / 2)).ok());
+  EXPECT_OK(ReadCertificates(pem + "a comment\n"));
 }
 
 TEST_F(CertificatesTest, CarryNamesTooLongForASubject) {

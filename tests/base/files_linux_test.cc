@@ -17,6 +17,7 @@ namespace fleetperf {
 namespace {
 
 using ::testing::HasSubstr;
+using testing::StatusIs;
 
 // Sets the process's file mode mask for one test.
 class ScopedUmask {
@@ -93,6 +94,22 @@ TEST_F(FilesOnLinuxTest, KeepsKeysFromOthers) {
   EXPECT_EQ(ModeOf(path_), 0644);
   ASSERT_OK(WriteFile(path_, "secret", FileAccess::kOwnerOnly));
   EXPECT_EQ(ModeOf(path_), 0600);
+}
+
+TEST_F(FilesOnLinuxTest, RefusesSecretsThatOthersMayAccess) {
+  ASSERT_OK(WriteFile(path_, "secret", FileAccess::kOwnerOnly));
+  EXPECT_EQ(ReadSecret(path_).value(), "secret");
+  ASSERT_EQ(chmod(path_.c_str(), 0400), 0);
+  EXPECT_EQ(ReadSecret(path_).value(), "secret");
+  for (const mode_t mode : {0640, 0620, 0604, 0610, 0644}) {
+    ASSERT_EQ(chmod(path_.c_str(), mode), 0);
+    EXPECT_THAT(ReadSecret(path_),
+                StatusIs(absl::StatusCode::kPermissionDenied,
+                         HasSubstr("run: chmod 600 " + path_)))
+        << mode;
+  }
+  EXPECT_THAT(ReadSecret(directory_.File("absent")),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("absent")));
 }
 
 }  // namespace

@@ -66,6 +66,18 @@ TEST_F(LogOncePerCauseTest, ReportsTheNumberOfSuppressedLines) {
                           "warning full"));
 }
 
+TEST_F(LogOncePerCauseTest, LogsAtOtherLevels) {
+  LogOncePerCause log(absl::InfiniteDuration());
+  for (int i = 0; i < 3; ++i) {
+    log.Info("agent", "connected");
+    log.Debug("gRPC", "detail");
+  }
+  EXPECT_THAT(Lines(), ElementsAre("info connected"));
+  spdlog::set_level(spdlog::level::debug);
+  for (int i = 0; i < 3; ++i) log.Debug("gRPC", "detail");
+  EXPECT_THAT(Lines(), ElementsAre("info connected", "debug detail"));
+}
+
 TEST_F(LogOncePerCauseTest, IgnoresTheWallClock) {
   testing::SimulatedClock clock;
   LogOncePerCause log(absl::Minutes(5), clock);

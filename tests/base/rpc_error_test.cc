@@ -32,7 +32,7 @@ TEST(StatusFromRpc, ExplainsWhyTheAggregatorIsUnreachable) {
        "the host name is unknown"},
       {"Socket closed",
        "it closed the connection; is this client's certificate signed by its "
-       "authority?"},
+       "authority, and neither expired nor revoked?"},
   };
   for (const auto& test : kCases) {
     EXPECT_EQ(MessageOf(grpc::StatusCode::UNAVAILABLE, test.from_grpc),

@@ -122,10 +122,12 @@ absl::Status Run(const std::string& config_path, StopSignal& stop) {
   ASSIGN_OR_RETURN(const auto credentials, ServerCredentials(config.tls));
   std::vector<std::unique_ptr<aggregator::StreamService>> streams;
   streams.push_back(std::make_unique<Service>());
-  ASSIGN_OR_RETURN(const auto server,
-                   aggregator::RpcServer::Start(
-                       config.listen, config.address_file, config.connections,
-                       credentials, /*services=*/{}, streams));
+  ASSIGN_OR_RETURN(
+      const auto server,
+      aggregator::RpcServer::Start(
+          config.listen, config.address_file, config.connections, credentials,
+          std::make_shared<aggregator::ClientCertificates>(),
+          /*services=*/{}, streams));
   stop.Wait();
   return absl::OkStatus();
 }

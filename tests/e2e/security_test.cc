@@ -2,10 +2,21 @@
 
 #include <gmock/gmock.h>
 #include <grpcpp/channel.h>
+#include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/security/server_credentials.h>
+#include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
 #include <gtest/gtest.h>
 
+#include <csignal>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_split.h"
+#include "base/certificates.h"
 #include "base/channel.h"
+#include "base/files.h"
 #include "perflib/layout.h"
 #include "tests/e2e/deployment.h"
 #include "tests/e2e/fake_agent.h"
@@ -14,7 +25,10 @@
 namespace fleetperf::testing {
 namespace {
 
+using ::testing::_;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
 
 // Returns `arguments` with flags that select the certificate `tls`.
 std::vector<std::string> With(const TlsFiles& tls,
@@ -113,7 +127,7 @@ TEST(Security, IgnoresAnswersOfOtherAgents) {
   answer(box, "genuine");
   EXPECT_TRUE(asking->WaitForOutput("genuine"));
   EXPECT_EQ(asking->Wait(), 0) << asking->error();
-  EXPECT_THAT(asking->output(), ::testing::Not(HasSubstr("forged")));
+  EXPECT_THAT(asking->output(), Not(HasSubstr("forged")));
 }
 
 TEST(Security, LimitsEpochsInHello) {
@@ -163,18 +177,178 @@ TEST(Security, RejectsCertificatesOfOtherAuthority) {
   EXPECT_THAT(mixed_up.error, HasSubstr("cannot reach the aggregator"));
 }
 
+// Asks a server that shows the certificate `tls`, without checking it itself.
+Result AskServerOf(const TlsFiles& tls, const Deployment& deployment) {
+  grpc::SslServerCredentialsOptions options;
+  options.pem_key_cert_pairs.push_back(
+      {*ReadFile(tls.key), *ReadFile(tls.certificate)});
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort(deployment.address(),
+                           grpc::SslServerCredentials(options));
+  grpc::CallbackGenericService service;
+  builder.RegisterCallbackGenericService(&service);
+  const auto server = builder.BuildAndStart();
+  EXPECT_NE(server, nullptr);
+  Result asked = deployment.Fleetperf({"machines"});
+  server->Shutdown();
+  return asked;
+}
+
 TEST(Security, AgentCertificateCannotServe) {
   Deployment deployment;
-  const TlsFiles agent = deployment.Issue("agent", {"localhost"});
+  const auto stopped = deployment.StartAggregator();
+  stopped->Signal(SIGTERM);
+  EXPECT_EQ(stopped->Wait(), 0);
+  const TlsFiles agent = deployment.Issue("agent", {"localhost", "127.0.0.1"});
+  TlsFiles right = agent;
+  right.certificate = deployment.File("aggregator-localhost.pem");
+  right.key = deployment.File("aggregator-localhost.key");
+  const std::string no_trust = "cannot reach the aggregator";
+  EXPECT_THAT(AskServerOf(right, deployment).error, Not(HasSubstr(no_trust)));
+  EXPECT_THAT(AskServerOf(agent, deployment).error, HasSubstr(no_trust));
+
+  // The aggregator does check it.
   for (const auto& [from, ending] :
        {std::pair(agent.certificate, ".pem"), std::pair(agent.key, ".key")}) {
     const std::string to = deployment.File("aggregator-localhost") + ending;
     ASSERT_EQ(RunCommand({"cp", from, to}).status, 0);
   }
-  const auto aggregator = deployment.StartAggregator();
-  const Result asked = deployment.Fleetperf({"machines"});
+  const Result started =
+      RunCommand({Deployment::Executable("fleetperf-aggregator"), "--config",
+                  deployment.File("aggregator.yaml")});
+  EXPECT_EQ(started.status, 1);
+  EXPECT_THAT(started.error, HasSubstr("has the role agent"));
+}
+
+// Issues a certificate that expires soon.
+TlsFiles IssueFor(absl::Duration valid, const Deployment& deployment,
+                  const std::string& role,
+                  const std::vector<std::string>& names) {
+  std::vector<std::string> command = {Deployment::Executable("fleetperf"),
+                                      "pki",
+                                      "issue",
+                                      role,
+                                      "--directory",
+                                      deployment.directory(),
+                                      "--force",
+                                      "--valid",
+                                      absl::FormatDuration(valid)};
+  command.insert(command.end(), names.begin(), names.end());
+  const Result issued = RunCommand(command);
+  EXPECT_EQ(issued.status, 0) << issued.error;
+  const std::string stem = deployment.File(role + "-" + names.front());
+  return {.authority = deployment.File("authority.pem"),
+          .certificate = stem + ".pem",
+          .key = stem + ".key"};
+}
+
+absl::Time ExpiryOf(const TlsFiles& tls) {
+  return ReadCertificate(*ReadFile(tls.certificate))->not_after;
+}
+
+void Revoke(const Deployment& deployment, const std::string& role,
+            const std::string& name) {
+  const Result revoked =
+      RunCommand({Deployment::Executable("fleetperf"), "pki", "revoke", role,
+                  name, "--directory", deployment.directory()});
+  EXPECT_EQ(revoked.status, 0) << revoked.error;
+}
+
+// Receives until the stream ends.
+void ReceiveAll(FakeAgent& agent) {
+  while (agent.Receive().has_value()) {
+  }
+}
+
+TEST(Security, RevocationEndsStreamsAndRefusesCalls) {
+  Deployment deployment;
+  const auto aggregator = deployment.StartAggregator("  revoked: revoked\n");
+  const TlsFiles alice = deployment.Issue("reader", {"alice"});
+  const TlsFiles box = deployment.Issue("agent", {"box"});
+  FakeAgent agent(deployment.address(), box, MakeHello("box", kEpoch, 1, 0));
+  FakeAgent honest(deployment.address(), deployment.Issue("agent", {"honest"}),
+                   MakeHello("honest", kEpoch, 1, 1));
+  ASSERT_TRUE(agent.Receive().has_value());
+  ASSERT_TRUE(honest.Receive().has_value());
+  const auto watch = deployment.StartFleetperf(
+      With(alice, {"watch", "\\fleetperf Aggregator\\Connections"}));
+  ASSERT_TRUE(watch->WaitForOutput("Connections")) << watch->error();
+
+  Revoke(deployment, "agent", "box");
+  Revoke(deployment, "reader", "alice");
+  ReceiveAll(agent);
+  EXPECT_THAT(agent.Finish(), StatusIs(absl::StatusCode::kUnavailable, _));
+  EXPECT_TRUE(watch->WaitForError("connecting again")) << watch->error();
+  EXPECT_TRUE(aggregator->WaitForError("certificate \"box\" was revoked"));
+  EXPECT_TRUE(aggregator->WaitForError("certificate \"alice\" was revoked"));
+
+  const Result asked = deployment.Fleetperf(With(alice, {"machines"}));
   EXPECT_EQ(asked.status, 1);
-  EXPECT_THAT(asked.error, HasSubstr("cannot reach the aggregator"));
+  EXPECT_THAT(asked.error, HasSubstr("nor revoked"));
+  FakeAgent again(deployment.address(), box, MakeHello("box", kEpoch, 1, 0));
+  EXPECT_FALSE(again.Receive().has_value());
+  // Others notice nothing.
+  honest.Send(MakeNumberBatch("honest", kEpoch, 1, 0));
+  EXPECT_TRUE(honest.ReceiveAck(1));
+  EXPECT_EQ(deployment.Fleetperf({"machines"}).status, 0);
+  // A new certificate for the same machine is accepted.
+  FakeAgent renewed(deployment.address(), deployment.Issue("agent", {"box"}),
+                    MakeHello("box", kEpoch, 1, 0));
+  EXPECT_TRUE(renewed.Receive().has_value());
+}
+
+TEST(Security, ExpiryEndsStreams) {
+  Deployment deployment;
+  const auto aggregator = deployment.StartAggregator();
+  const TlsFiles tls = IssueFor(absl::Seconds(4), deployment, "agent", {"box"});
+  FakeAgent agent(deployment.address(), tls, MakeHello("box", kEpoch, 1, 0));
+  ASSERT_TRUE(agent.Receive().has_value());
+  ReceiveAll(agent);
+  EXPECT_GE(absl::Now(), ExpiryOf(tls));
+  EXPECT_TRUE(aggregator->WaitForError("certificate \"box\" has expired"));
+}
+
+TEST(Security, RenewedCertificatesNeedNoRestart) {
+  constexpr absl::Duration kValid = absl::Seconds(8);
+  Deployment deployment;
+  IssueFor(kValid, deployment, "aggregator", {"localhost", "127.0.0.1"});
+  const auto aggregator = deployment.StartAggregator();
+  const std::string config = deployment.WriteAgentConfig("box", {}, "");
+  const absl::Time expiry =
+      ExpiryOf(IssueFor(kValid, deployment, "agent", {"box"}));
+  const Process agent(
+      {Deployment::Executable("fleetperf-agent"), "--config", config});
+  deployment.WaitForSamples("box");
+  deployment.Issue("aggregator", {"localhost", "127.0.0.1"});
+  deployment.Issue("agent", {"box"});
+  absl::Time newest;
+  const absl::Time deadline = absl::Now() + kPatience;
+  while (newest <= expiry && absl::Now() < deadline) {
+    for (const auto& line : deployment.Json(
+             {"query", "\\\\box\\System\\Processes", "--since", "5s"})) {
+      if (line["status"] == "ok") newest = TimeOf(line);
+    }
+  }
+  EXPECT_GT(newest, expiry);
+  EXPECT_THAT(aggregator->error(), HasSubstr("using a renewed certificate"));
+}
+
+TEST(Security, LogsDenialsAndFailedHandshakes) {
+  Deployment deployment;
+  Deployment stranger;
+  const auto aggregator = deployment.StartAggregator();
+  const TlsFiles agent = deployment.Issue("agent", {"box"});
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(deployment.Fleetperf(With(agent, {"machines"})).status, 1);
+  }
+  EXPECT_TRUE(aggregator->WaitForError("with certificate \"box\": this call"));
+  TlsFiles mixed = stranger.Issue("reader", {"mallory"});
+  mixed.authority = deployment.File("authority.pem");
+  EXPECT_EQ(deployment.Fleetperf(With(mixed, {"machines"})).status, 1);
+  EXPECT_TRUE(aggregator->WaitForError("with certificate \"mallory\" failed"));
+  EXPECT_THAT(
+      std::vector<std::string>(absl::StrSplit(aggregator->error(), "denied a")),
+      ::testing::SizeIs(2));  // one line
 }
 
 // Calls a unary method with a serialized request. Appends the serialized
@@ -201,6 +375,54 @@ grpc::Status Call(const std::string& address, const TlsFiles& tls,
     response->append(reinterpret_cast<const char*>(part.begin()), part.size());
   }
   return status;
+}
+
+TEST(Security, RefusesKeysThatOthersMayRead) {
+  Deployment deployment;
+  const auto aggregator = deployment.StartAggregator();
+  const TlsFiles reader = deployment.Issue("reader", {"alice"});
+  ASSERT_EQ(RunCommand({"chmod", "640", reader.key}).status, 0);
+  const Result asked = deployment.Fleetperf(With(reader, {"machines"}));
+  EXPECT_EQ(asked.status, 1);
+  EXPECT_THAT(asked.error, HasSubstr("run: chmod 600 " + reader.key));
+}
+
+// Returns the files and directories below `directory`, itself included, that
+// the group or others may access.
+std::vector<std::string> OpenToOthers(const std::string& directory) {
+  using std::filesystem::perms;
+  std::vector<std::string> found;
+  const auto examine = [&](const std::filesystem::path& path) {
+    const perms others = std::filesystem::status(path).permissions() &
+                         (perms::group_all | perms::others_all);
+    if (others != perms::none) found.push_back(path.string());
+  };
+  examine(directory);
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(directory)) {
+    examine(entry.path());
+  }
+  return found;
+}
+
+TEST(Security, KeepsSamplesFromOtherUsers) {
+  Deployment deployment;
+  const auto aggregator = deployment.StartAggregator();
+  const auto agent =
+      deployment.StartAgent("web-1", "capture: {directory: capture}\n");
+  deployment.WaitForSamples("web-1");
+  const TlsFiles tls = deployment.Issue("operator", {"bob"});
+  const Result backup =
+      deployment.Fleetperf(With(tls, {"backup", deployment.File("backup")}));
+  EXPECT_EQ(backup.status, 0) << backup.error;
+  for (Process* const daemon : {agent.get(), aggregator.get()}) {
+    daemon->Signal(SIGTERM);
+    EXPECT_EQ(daemon->Wait(), 0);
+  }
+  for (const std::string directory :
+       {"store", "state-web-1", "capture", "backup"}) {
+    EXPECT_THAT(OpenToOthers(deployment.File(directory)), IsEmpty());
+  }
 }
 
 TEST(Security, ServesHealthOverMutualTls) {

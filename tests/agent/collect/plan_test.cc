@@ -103,7 +103,8 @@ TEST(ReadPlan, AcceptsTheIntervalLimits) {
 TEST(DefaultPlan, NamesOnlyExistingCounters) {
   const Delivery delivery(Delivery::Options{});
   const UplinkCounts uplink;
-  const OwnCounterset own = MakeOwnCounters(&delivery, &uplink);
+  const OwnCounterset own =
+      MakeOwnCounters(&delivery, &uplink, [] { return 0; });
   const auto source = CombineSources(MakeLinuxSource({.root = "/nowhere"}),
                                      MakeOwnSource(&own));
   std::vector<std::string> warnings;

@@ -35,7 +35,7 @@ class UplinkTest : public ::testing::Test {
   void Start(std::vector<std::string> aggregators) {
     uplink_.emplace(Uplink::Options{
         .aggregators = std::move(aggregators),
-        .credentials = grpc::InsecureChannelCredentials(),
+        .credentials = grpc::InsecureChannelCredentials,
         .agent = {
             .agent = "box",
             .operating_system = "Linux 6.1",

@@ -55,7 +55,8 @@ TEST(CommandLine, NamesTheInvalidArgument) {
        "unknown command \"qurey\"; did you mean \"query\"? See fleetperf "
        "--help"},
       {{"pki"},
-       "a command is missing: init or issue; see fleetperf pki --help"},
+       "a command is missing: init, issue, revoke, token or serve; see "
+       "fleetperf pki --help"},
   };
   for (const auto& test : kCases) {
     EXPECT_EQ(ErrorOf(test.arguments),

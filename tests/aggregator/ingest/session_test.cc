@@ -6,6 +6,7 @@
 #include "aggregator/store/tables/keys.h"
 #include "aggregator/store/tables/wal_file.h"
 #include "tests/aggregator/ingest/session_fixture.h"
+#include "tests/support/log_capture.h"
 
 namespace fleetperf::aggregator {
 namespace {
@@ -287,6 +288,17 @@ TEST_F(SessionTest, AcceptsAReconnectOnlyFromTheSameProcess) {
   other->Close();
   session_->Close();
   EXPECT_OK(Connect()->Handle(Hello(1, 0, kEpoch + 1)));
+}
+
+TEST_F(SessionTest, LogsAnAgentThatReconnectsAllTheTimeOnce) {
+  const testing::LogCapture log;
+  for (int i = 0; i < 100; ++i) {
+    Welcomed();
+    session_->Close();
+  }
+  EXPECT_THAT(log.Lines(),
+              ElementsAre(HasSubstr("agent web-1 connected from box:1"),
+                          HasSubstr("agent web-1 disconnected")));
 }
 
 TEST_F(SessionTest, AsksAllAgentsForInstancesConcurrently) {

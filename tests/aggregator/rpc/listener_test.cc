@@ -30,7 +30,7 @@ constexpr Listener::Probes kNoProbes = {.every = absl::InfiniteDuration()};
 class AcceptedConnections {
  public:
   Listener::Handler Handler() {
-    return [this](int, int fd) {
+    return [this](int, int fd, const Peer&) {
       absl::MutexLock lock(&mutex_);
       fds_.emplace_back(fd);
     };
@@ -136,9 +136,10 @@ TEST(Listener, DetectsThatItDoesNotAcceptConnections) {
   LogCapture log;
   const auto listener = *Listener::Open("127.0.0.1:0", {});
   listener->Start(
-      [&, handler = accepted.Handler()](int listening_fd, int fd) {
+      [&, handler = accepted.Handler()](int listening_fd, int fd,
+                                        const Peer& peer) {
         unblocked.WaitForNotification();
-        handler(listening_fd, fd);
+        handler(listening_fd, fd, peer);
       },
       {.every = absl::Milliseconds(1), .patience = absl::Milliseconds(1)});
   const RawConnection stuck(listener->port());

@@ -74,7 +74,7 @@ class FleetServiceTest : public ::testing::Test {
         {.role = role, .names = {"127.0.0.1"}, .not_after = kNotAfter});
     EXPECT_OK(pair);
     EXPECT_OK(WriteFile(stem + ".pem", pair->certificate));
-    EXPECT_OK(WriteFile(stem + ".key", pair->key));
+    EXPECT_OK(WriteFile(stem + ".key", pair->key, FileAccess::kOwnerOnly));
     return {.authority = directory_.File("authority.pem"),
             .certificate = stem + ".pem",
             .key = stem + ".key"};

@@ -77,6 +77,7 @@ class SubscriptionServiceTest : public ::testing::Test {
     ASSERT_OK_AND_ASSIGN(
         server_, RpcServer::Start(
                      "127.0.0.1:0", "", ConnectionLimits(), credentials,
+                     std::make_shared<ClientCertificates>(),
                      std::vector<std::unique_ptr<grpc::Service>>(), streams_));
   }
 
@@ -93,7 +94,7 @@ class SubscriptionServiceTest : public ::testing::Test {
                                       .not_after = absl::FromUnixSeconds(4e9)});
     EXPECT_OK(pair);
     EXPECT_OK(WriteFile(stem + ".pem", pair->certificate));
-    EXPECT_OK(WriteFile(stem + ".key", pair->key));
+    EXPECT_OK(WriteFile(stem + ".key", pair->key, FileAccess::kOwnerOnly));
     return {.authority = directory_.File("authority.pem"),
             .certificate = stem + ".pem",
             .key = stem + ".key"};

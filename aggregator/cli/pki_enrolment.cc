@@ -1,0 +1,180 @@
+// Enrolment of agents: one-time tokens, and the server that exchanges them for
+// certificates.
+//
+// A token is kept as an empty file in the directory "tokens". The file's name
+// is the SHA-256 of the token, with the granted names and the expiry. Renaming
+// the file spends the token, which only one call can.
+
+#include <grpcpp/resource_quota.h>
+#include <grpcpp/security/server_credentials.h>
+#include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
+#include <spdlog/spdlog.h>
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "aggregator/cli/commands.h"
+#include "aggregator/cli/pki_directory.h"
+#include "base/clock.h"
+#include "base/daemon.h"
+#include "base/enrolment_token.h"
+#include "base/files.h"
+#include "base/logging.h"
+#include "base/rpc_error.h"
+#include "base/sha256.h"
+#include "base/status_macros.h"
+#include "base/units.h"
+#include "fleetperf/v1/enrolment.grpc.pb.h"
+
+namespace fleetperf::cli {
+namespace {
+
+constexpr absl::Duration kTokenValid = absl::Hours(1);
+constexpr int kMaxRequestBytes = 64 << 10;
+constexpr int kMaxThreads = 16;
+
+std::string TokensDirectory(const PkiFlags& flags) {
+  return ResolvePath(flags.directory, "tokens");
+}
+
+std::string TokenFile(const PkiFlags& flags, const std::string& token) {
+  return ResolvePath(TokensDirectory(flags),
+                     absl::BytesToHexString(Sha256(token)));
+}
+
+// Spends a token and returns its names.
+absl::StatusOr<std::vector<std::string>> Spend(const PkiFlags& flags,
+                                               const std::string& token) {
+  const std::string path = TokenFile(flags, token);
+  const std::string spent = absl::StrCat(path, ".spent");
+  if (!FileExists(path) || !RenameFile(path, spent).ok()) {
+    return absl::PermissionDeniedError(
+        "the token is unknown, was used or has been altered; make one with: "
+        "fleetperf pki token");
+  }
+  RETURN_IF_ERROR(RemoveFile(spent));
+  ASSIGN_OR_RETURN(const EnrolmentToken parsed, ParseEnrolmentToken(token));
+  if (parsed.expiry <= Clock::Real().Now()) {
+    return absl::PermissionDeniedError(
+        absl::StrCat("the token expired at ", FormatUtc(parsed.expiry),
+                     "; make one with: fleetperf pki token"));
+  }
+  return parsed.names;
+}
+
+class EnrolmentService : public v1::EnrolmentService::Service {
+ public:
+  EnrolmentService(const PkiFlags& flags, KeyPair authority)
+      : flags_(flags), authority_(std::move(authority)) {}
+
+  grpc::Status Enroll(grpc::ServerContext* context,
+                      const v1::EnrollRequest* request,
+                      v1::EnrollResponse* response) override {
+    const auto names = Exchange(*request, response);
+    if (!names.ok()) {
+      log_.Warn(names.status().message(),
+                absl::StrCat("denied a call from ", context->peer(), ": ",
+                             names.status().message()));
+      return RpcFromStatus(names.status());
+    }
+    spdlog::info("issued a certificate for {} to {}",
+                 absl::StrJoin(*names, ", "), context->peer());
+    return grpc::Status::OK;
+  }
+
+ private:
+  // Returns the names in the certificate.
+  absl::StatusOr<std::vector<std::string>> Exchange(
+      const v1::EnrollRequest& request, v1::EnrollResponse* response) const {
+    ASSIGN_OR_RETURN(std::vector<std::string> names,
+                     Spend(flags_, request.token()));
+    ASSIGN_OR_RETURN(
+        const std::string certificate,
+        SignRequest(authority_, request.signing_request(),
+                    {.role = Role::kAgent,
+                     .names = names,
+                     .not_after = Clock::Real().Now() + kCertificateValid}));
+    RETURN_IF_ERROR(KeepCopy(flags_, certificate));
+    response->set_certificate(certificate);
+    response->set_authority(authority_.certificate);
+    return names;
+  }
+
+  const PkiFlags flags_;
+  const KeyPair authority_;
+  LogOncePerCause log_;
+};
+
+// Returns credentials with a certificate that is made for this server. Agents
+// know it by its authority, so its name does not matter.
+absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeCredentials(
+    const KeyPair& authority) {
+  ASSIGN_OR_RETURN(
+      KeyPair pair,
+      IssueCertificate(authority,
+                       {.role = Role::kAggregator,
+                        .names = {"fleetperf-enrolment"},
+                        .not_after = Clock::Real().Now() + kCertificateValid}));
+  grpc::SslServerCredentialsOptions options(
+      GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE);
+  options.pem_key_cert_pairs.push_back(
+      {std::move(pair.key),
+       absl::StrCat(pair.certificate, authority.certificate)});
+  return grpc::SslServerCredentials(options);
+}
+
+}  // namespace
+
+absl::Status PkiToken(const PkiFlags& flags) {
+  ASSIGN_OR_RETURN(const KeyPair authority, ReadAuthority(flags));
+  ASSIGN_OR_RETURN(const CertificateInfo info,
+                   ReadCertificate(authority.certificate));
+  ASSIGN_OR_RETURN(const absl::Time expiry, NotAfter(flags, kTokenValid));
+  // Checks the names now, not when the token is used.
+  RETURN_IF_ERROR(
+      IssueCertificate(authority, {.role = Role::kAgent,
+                                   .names = flags.names,
+                                   .not_after = expiry + kCertificateValid})
+          .status());
+  ASSIGN_OR_RETURN(const EnrolmentToken token,
+                   MakeEnrolmentToken(info.fingerprint, expiry, flags.names));
+  const std::string text = FormatEnrolmentToken(token);
+  RETURN_IF_ERROR(MakeDirectories(TokensDirectory(flags)));
+  RETURN_IF_ERROR(
+      WriteFile(TokenFile(flags, text), "", FileAccess::kOwnerOnly));
+  PutLine(text);
+  return absl::OkStatus();
+}
+
+absl::Status PkiServe(const PkiFlags& flags) {
+  StopSignal stop;  // before gRPC starts threads
+  RETURN_IF_ERROR(StartLogging("fleetperf pki", LogConfig()));
+  ASSIGN_OR_RETURN(KeyPair authority, ReadAuthority(flags));
+  ASSIGN_OR_RETURN(const auto credentials, MakeCredentials(authority));
+  EnrolmentService service(flags, std::move(authority));
+  grpc::ServerBuilder builder;
+  int port = 0;
+  builder.AddListeningPort(flags.listen, credentials, &port);
+  builder.RegisterService(&service);
+  builder.SetMaxReceiveMessageSize(kMaxRequestBytes);
+  grpc::ResourceQuota quota("enrolment");
+  quota.SetMaxThreads(kMaxThreads);
+  builder.SetResourceQuota(quota);
+  const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  if (server == nullptr) {
+    return absl::UnavailableError(
+        absl::StrCat("cannot listen on ", flags.listen,
+                     "; is the port in use by another process?"));
+  }
+  spdlog::info("listening on port {}", port);
+  stop.Wait();
+  server->Shutdown();
+  return absl::OkStatus();
+}
+
+}  // namespace fleetperf::cli

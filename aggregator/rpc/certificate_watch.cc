@@ -1,0 +1,81 @@
+#include "aggregator/rpc/certificate_watch.h"
+
+#include <spdlog/spdlog.h>
+
+#include <utility>
+
+#include "base/certificate_list.h"
+#include "base/files.h"
+#include "base/printable.h"
+#include "base/status_macros.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+constexpr absl::Duration kWatchInterval = absl::Seconds(2);
+
+}  // namespace
+
+absl::StatusOr<RevokedFile> RevokedFile::Load(const std::string& path,
+                                              ClientCertificates* clients) {
+  std::string text;
+  if (!path.empty()) {
+    ASSIGN_OR_RETURN(text, ReadFile(path));
+    ASSIGN_OR_RETURN(const auto revoked, ParseCertificateList(text, path));
+    clients->SetRevoked(revoked);
+  }
+  return RevokedFile(path, std::move(text), clients);
+}
+
+void RevokedFile::Refresh() {
+  const std::string problem(TryRefresh().message());
+  if (!problem.empty() && problem != problem_) {
+    spdlog::warn("keeping the list of revoked certificates in use: {}",
+                 Printable(problem));
+  }
+  problem_ = problem;
+}
+
+absl::Status RevokedFile::TryRefresh() {
+  if (path_.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(std::string text, ReadFile(path_));
+  if (!text_.IsNew(text)) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const auto revoked, ParseCertificateList(text, path_));
+  clients_.SetRevoked(revoked);
+  text_.Use(std::move(text));
+  spdlog::info("{} certificates are revoked by {}", revoked.size(), path_);
+  return absl::OkStatus();
+}
+
+CertificateWatch::CertificateWatch(std::shared_ptr<TlsIdentity> identity,
+                                   RevokedFile revoked, RpcServer* server,
+                                   const Clock* clock)
+    : renewal_(std::move(identity), clock),
+      revoked_(std::move(revoked)),
+      server_(*server),
+      wakeup_(clock),
+      thread_([this] { Run(); }) {}
+
+CertificateWatch::~CertificateWatch() {
+  {
+    absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+    wakeup_.Notify();
+  }
+  thread_.join();
+}
+
+void CertificateWatch::Run() {
+  for (;;) {
+    renewal_.Run();
+    revoked_.Refresh();
+    server_.CloseRefused();
+    absl::MutexLock lock(&mutex_);
+    const auto stops = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return stopping_;
+    };
+    if (wakeup_.Await(&mutex_, kWatchInterval, stops)) return;
+  }
+}
+
+}  // namespace fleetperf::aggregator
