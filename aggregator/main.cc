@@ -7,6 +7,7 @@
 
 #include "aggregator/aggregator.h"
 #include "aggregator/config.h"
+#include "aggregator/repair_command.h"
 #include "aggregator/restore_command.h"
 #include "aggregator/verify_command.h"
 #include "base/daemon.h"
@@ -61,6 +62,10 @@ int main(int argc, char** argv) {
              .arguments = {{.name = "DIRECTORY",
                             .help = "A backup to verify instead of the store",
                             .value = &directory}}},
+            {.name = "repair",
+             .help = "Make a damaged store usable, and say what is lost; the "
+                     "aggregator must not be running",
+             .run = fleetperf::aggregator::RepairCommand},
             {.name = "restore",
              .help = "Restore the store from a backup that \"fleetperf "
                      "backup\" made; the store must not exist yet",
@@ -78,6 +83,7 @@ int main(int argc, char** argv) {
            "  fleetperf-aggregator verify --config aggregator.yaml\n"
            "  fleetperf-aggregator verify /backup/monday --config "
            "aggregator.yaml\n"
+           "  fleetperf-aggregator repair --config aggregator.yaml\n"
            "  fleetperf-aggregator restore /backup/monday --config "
            "aggregator.yaml\n"},
       argc, argv, fleetperf::Run);

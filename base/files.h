@@ -44,8 +44,9 @@ absl::Status RemoveFile(const std::string& path);
 // Renames the file, in place of a file that has the new name.
 absl::Status RenameFile(const std::string& from, const std::string& to);
 
-// Frees the space of the file, which must exist.
-absl::Status EmptyFile(const std::string& path);
+// Cuts the file, which must exist, to its first `size` bytes, and frees the
+// rest.
+absl::Status TruncateFile(const std::string& path, uint64_t size);
 
 struct DirectoryEntry {
   std::string name;

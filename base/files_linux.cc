@@ -121,9 +121,10 @@ absl::Status RenameFile(const std::string& from, const std::string& to) {
              : ErrnoStatus("rename", from);
 }
 
-absl::Status EmptyFile(const std::string& path) {
-  return truncate(path.c_str(), 0) == 0 ? absl::OkStatus()
-                                        : ErrnoStatus("empty", path);
+absl::Status TruncateFile(const std::string& path, uint64_t size) {
+  return truncate(path.c_str(), static_cast<off_t>(size)) == 0
+             ? absl::OkStatus()
+             : ErrnoStatus("truncate", path);
 }
 
 absl::StatusOr<std::vector<DirectoryEntry>> ListDirectory(

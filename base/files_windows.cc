@@ -167,14 +167,17 @@ absl::Status RenameFile(const std::string& from, const std::string& to) {
              : LastError("rename", from);
 }
 
-absl::Status EmptyFile(const std::string& path) {
+absl::Status TruncateFile(const std::string& path, uint64_t size) {
   const HANDLE file =
       CreateFileW(LongPath(path).c_str(), GENERIC_WRITE,
-                  FILE_SHARE_READ | FILE_SHARE_DELETE, nullptr,
-                  TRUNCATE_EXISTING, FILE_ATTRIBUTE_NORMAL, nullptr);
-  if (file == INVALID_HANDLE_VALUE) return LastError("empty", path);
-  CloseHandle(file);
-  return absl::OkStatus();
+                  FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE,
+                  nullptr, OPEN_EXISTING, FILE_ATTRIBUTE_NORMAL, nullptr);
+  if (file == INVALID_HANDLE_VALUE) return LastError("truncate", path);
+  const absl::Cleanup close_file = [file] { CloseHandle(file); };
+  const LARGE_INTEGER end = {.QuadPart = static_cast<LONGLONG>(size)};
+  return SetFilePointerEx(file, end, nullptr, FILE_BEGIN) && SetEndOfFile(file)
+             ? absl::OkStatus()
+             : LastError("truncate", path);
 }
 
 absl::StatusOr<std::vector<DirectoryEntry>> ListDirectory(

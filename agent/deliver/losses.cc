@@ -48,6 +48,12 @@ TickRange Losses::Of(LossCause cause) const {
   return all;
 }
 
+TickRange Losses::All() const {
+  TickRange all;
+  for (const auto& [machine_and_cause, ticks] : ranges_) all.Extend(ticks);
+  return all;
+}
+
 Losses Losses::In(const v1::BatchContent& content) {
   Losses losses;
   for (const v1::Loss& loss : content.losses()) {

@@ -35,8 +35,9 @@ class Losses {
   void Add(const Losses& others);
 
   bool empty() const { return ranges_.empty(); }
-  // Returns the range of all ticks lost for a cause.
+  // Returns the range of all ticks lost for a cause, and for any cause.
   TickRange Of(LossCause cause) const;
+  TickRange All() const;
 
   // Adds the losses to a batch.
   void AppendTo(v1::BatchContent* content) const;

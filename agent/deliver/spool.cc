@@ -74,9 +74,9 @@ absl::Status Spool::Recover() {
                                      .before_use = options_.before_file_use}));
   has_sqlite_spool_ = HasSqliteSpool(options_.directory);
   const bool imports = has_sqlite_spool_ && !files_->has_log();
-  ASSIGN_OR_RETURN(
-      RecoveredSpool recovered,
-      imports ? ImportSqliteSpool(files_.get()) : files_->Recover());
+  ASSIGN_OR_RETURN(RecoveredSpool recovered,
+                   imports ? ImportSqliteSpool(files_.get())
+                           : files_->Recover(options_.boot_id));
   recovered.SealOpen();
   recovered.AddPowerCut(options_.boot_id, options_.clock->Now());
   ReportDamage(&recovered);
@@ -88,15 +88,18 @@ absl::Status Spool::Recover() {
 void Spool::ReportDamage(RecoveredSpool* recovered) const {
   if (recovered->damage.empty()) return;
   const TickRange lost = recovered->lost.Of(LossCause::kSpoolDamaged);
-  // The damage may have cost more than is known.
-  const absl::Time now = options_.clock->Now();
-  recovered->lost.Add("", LossCause::kSpoolDamaged,
-                      {.ticks = 0, .start = now, .end = now});
+  if (!recovered->has_counts()) {
+    // The damage may have cost more than is known.
+    const absl::Time now = options_.clock->Now();
+    recovered->lost.Add("", LossCause::kSpoolDamaged,
+                        {.ticks = 0, .start = now, .end = now});
+  }
   spdlog::error(
       "the spool is damaged ({}); a copy of it is kept in {}. Lost with it: {} "
       "ticks",
       recovered->damage, options_.directory,
-      lost.ticks > 0 ? absl::StrCat(lost.ticks) : "an unknown number of");
+      lost.ticks > 0 || recovered->has_counts() ? absl::StrCat(lost.ticks)
+                                                : "an unknown number of");
 }
 
 uint64_t Spool::open_sequence() const {
@@ -368,7 +371,7 @@ absl::Status Spool::Save() {
     state_.SetFailed();
     segments = state_.queue().Segments();
   }
-  files_->EmptyOthers(segments);
+  files_->ReleaseOthers(segments);
   return status;
 }
 
@@ -389,6 +392,7 @@ absl::Status Spool::Write(SpoolState::Changes* changes) {
   if (changes->ticks.has_value() && !begins_segment) {
     RETURN_IF_ERROR(files_->AppendTicks(*changes->ticks));
   }
+  files_->WriteCounts(std::move(changes->counts));
   // Files are deleted only after a sync, because a power cut undoes unsynced
   // changes.
   if (begins_segment || !changes->batches.empty()) {

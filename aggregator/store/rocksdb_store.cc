@@ -49,16 +49,13 @@ class RocksDbStore : public Store {
     ASSIGN_OR_RETURN(auto database, Database::Open(directory));
     std::unique_ptr<RocksDbStore> store(
         new RocksDbStore(directory, std::move(database), clock));
-    RETURN_IF_ERROR(store->LoadId());
-    RETURN_IF_ERROR(MigrateNames(store->database_.get()));
-    RETURN_IF_ERROR(store->lost_ticks_.Load(*store->database_, LogDamage));
-    // Only the process that repairs the write-ahead log knows about the loss.
-    RETURN_IF_ERROR(store->ReportLostCommits());
-    RETURN_IF_ERROR(store->LoadMachines());
-    RETURN_IF_ERROR(store->RemoveUnusedCatalogues());
-    RETURN_IF_ERROR(store->numbers_.Load(LogDamage));
-    RETURN_IF_ERROR(store->compactor_.Load(&store->directory_, LogDamage));
-    RETURN_IF_ERROR(store->LoadLog());
+    const absl::Status loaded = store->Load();
+    if (absl::IsDataLoss(loaded)) {
+      return absl::DataLossError(absl::StrCat(
+          "cannot read the store in ", directory, ": ", loaded.message(),
+          "; fleetperf-aggregator repair saves what is sound"));
+    }
+    RETURN_IF_ERROR(loaded);
     return store;
   }
 
@@ -270,6 +267,19 @@ class RocksDbStore : public Store {
                  .log = &log_,
                  .numbers = &numbers_,
                  .layout = &layout_mutex_}) {}
+
+  absl::Status Load() {
+    RETURN_IF_ERROR(LoadId());
+    RETURN_IF_ERROR(MigrateNames(database_.get()));
+    RETURN_IF_ERROR(lost_ticks_.Load(*database_, LogDamage));
+    // Only the process that repairs the write-ahead log knows about the loss.
+    RETURN_IF_ERROR(ReportLostCommits());
+    RETURN_IF_ERROR(LoadMachines());
+    RETURN_IF_ERROR(RemoveUnusedCatalogues());
+    RETURN_IF_ERROR(numbers_.Load(LogDamage));
+    RETURN_IF_ERROR(compactor_.Load(&directory_, LogDamage));
+    return LoadLog();
+  }
 
   absl::Status LoadId() {
     auto id = database_->Get(Family::kDefault, StoreIdKey());

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "agent/deliver/spool/held_batch.h"
+#include "agent/deliver/spool/held_run.h"
 #include "agent/deliver/spooled_batch.h"
 
 namespace fleetperf::agent {
@@ -49,6 +50,8 @@ class BatchQueue {
   const HeldBatch* NextUnsaved(BatchPlace place) const;
   // Batches and remains that the log has.
   std::vector<HeldBatch> Saved() const;
+  // The runs of all batches that were not dropped.
+  std::vector<HeldRun> Runs() const { return RunsOf(batches_); }
   // Marks batches as saved, with their payloads at the given places. Ignores
   // batches that were removed or dropped in the meantime.
   void SetSaved(const std::vector<HeldBatch>& batches);

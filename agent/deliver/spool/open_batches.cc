@@ -70,6 +70,18 @@ void OpenBatches::AddTo(bool all_ticks, v1::SpoolRecord* record) const {
   }
 }
 
+std::vector<HeldRun> OpenBatches::Runs() const {
+  std::vector<HeldRun> runs;
+  for (const Batch& batch : batches_) {
+    if (batch.ticks.empty()) continue;
+    HeldRun& run = runs.emplace_back();
+    run.first = {.epoch = kThisProcess, .sequence = batch.sequence};
+    run.last_sequence = batch.sequence;
+    for (const Tick& tick : batch.ticks) run.ticks.Extend(tick.range);
+  }
+  return runs;
+}
+
 void OpenBatches::SetSaved(const v1::SpoolRecord& record) {
   saved_told_version_ = std::max(saved_told_version_, record.told_version());
   for (const v1::SpoolOpenBatch& batch : record.open()) {

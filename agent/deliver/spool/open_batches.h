@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "agent/deliver/losses.h"
+#include "agent/deliver/spool/held_run.h"
 #include "fleetperf/v1/spool.pb.h"
 
 namespace fleetperf::agent {
@@ -45,6 +46,8 @@ class OpenBatches {
   void AddTo(bool all_ticks, v1::SpoolRecord* record) const;
   // Adds the losses to a record.
   void AddToldTo(v1::SpoolRecord* record) const;
+  // The ticks of each batch.
+  std::vector<HeldRun> Runs() const;
   // Marks the ticks and losses of a record as saved.
   void SetSaved(const v1::SpoolRecord& record);
   // Bytes of the ticks.

@@ -84,7 +84,7 @@ void RecoveredSpool::RemoveUnsound() {
   RemoveAcknowledged(this);
   const size_t removed = std::erase_if(batches, [&](const auto& placed) {
     if (IsSound(placed.second, *this)) return false;
-    Lose(placed.second);
+    unusable.insert(placed);
     return true;
   });
   if (removed > 0) AddDamage("batches that no epoch has");
@@ -96,7 +96,7 @@ void RecoveredSpool::RemoveUnsound() {
     }
     AddDamage("ticks that no epoch has");
     lost.Add(batch.told);
-    lost.Add("", LossCause::kSpoolDamaged, std::exchange(batch, {}).ticks);
+    unusable_open[sequence].Extend(std::exchange(batch, {}).ticks);
   }
   std::erase_if(epochs, [&](const auto& numbered) {
     const auto first = batches.lower_bound({numbered.first, 0});
@@ -104,6 +104,43 @@ void RecoveredSpool::RemoveUnsound() {
         first != batches.end() && first->first.epoch == numbered.first;
     return numbered.first != process && !has_batches;
   });
+}
+
+void RecoveredSpool::CompareWithCounts(absl::string_view this_boot_id) {
+  const bool counts_apply = counts.save > 0 && counts.process == process;
+  if (counts_apply) {
+    const TickRange missing = KeepRuns(counts.held, &batches);
+    if (missing.ticks > 0) {
+      AddDamage(absl::StrCat(missing.ticks, " ticks are missing"));
+      lost.Add("", LossCause::kSpoolDamaged, missing);
+    }
+  } else {
+    for (const auto& [place, batch] : unusable) Lose(batch);
+    counts.open_ticks.clear();
+  }
+  const uint64_t last_sealed =
+      epochs.contains(process) ? epochs[process].last_sequence : 0;
+  const LossCause cause = IsAfterPowerCut(this_boot_id)
+                              ? LossCause::kPowerCut
+                              : LossCause::kSpoolDamaged;
+  for (const HeldRun& run : counts.open_ticks) {
+    const uint64_t sequence = run.first.sequence;
+    if (sequence <= last_sealed) continue;
+    const auto found = open.find(sequence);
+    const uint64_t ticks = found != open.end() ? found->second.ticks.ticks : 0;
+    if (run.ticks.ticks <= ticks) continue;
+    TickRange missing = run.ticks;
+    missing.ticks -= ticks;
+    // The ticks after the counts are in no count.
+    missing.ticks = std::max(missing.ticks, unusable_open[sequence].ticks);
+    unusable_open.erase(sequence);
+    lost.Add("", cause, missing);
+    if (cause == LossCause::kPowerCut) continue;
+    AddDamage(absl::StrCat(missing.ticks, " unsealed ticks are missing"));
+  }
+  for (const auto& [sequence, ticks] : unusable_open) {
+    lost.Add("", cause, ticks);
+  }
 }
 
 void RecoveredSpool::SealOpen() {
@@ -123,9 +160,13 @@ void RecoveredSpool::SealOpen() {
   }
 }
 
+bool RecoveredSpool::IsAfterPowerCut(absl::string_view this_boot_id) const {
+  return !ended && !boot_id.empty() && boot_id != this_boot_id;
+}
+
 void RecoveredSpool::AddPowerCut(absl::string_view this_boot_id,
                                  absl::Time now) {
-  if (ended || boot_id.empty() || boot_id == this_boot_id) return;
+  if (!IsAfterPowerCut(this_boot_id)) return;
   lost.Add("", LossCause::kPowerCut,
            {.ticks = 0, .start = last_tick, .end = now});
 }
@@ -137,6 +178,7 @@ SegmentKind KindOf(absl::string_view segment) {
   for (auto next = reader.Next(); next.has_value(); next = reader.Next()) {
     const bool is_record = record.ParseFromArray(
         next->body.data(), static_cast<int>(next->body.size()));
+    if (is_record && record.released()) return SegmentKind::kReleased;
     if (reader.has_damage() || !is_record ||
         (is_first && record.version() == 0)) {
       return SegmentKind::kDamaged;
@@ -148,6 +190,7 @@ SegmentKind KindOf(absl::string_view segment) {
 }
 
 void SpoolRecovery::ApplySegment(uint32_t number, absl::string_view bytes) {
+  segment_ = number;
   const bool is_damaged = ForEachRecord(
       RecordReader::File::kAppended, bytes,
       [&](const v1::SpoolRecord& record, uint64_t payload_offset) {
@@ -156,6 +199,43 @@ void SpoolRecovery::ApplySegment(uint32_t number, absl::string_view bytes) {
         ApplyOpen(record);
       });
   if (is_damaged) recovered_.AddDamage("records of its log");
+}
+
+void SpoolRecovery::ApplyCounts(absl::string_view bytes) {
+  RecordReader reader(RecordReader::File::kRewound, bytes);
+  const auto next = reader.Next();
+  v1::SpoolRecord record;
+  if (!next.has_value() ||
+      !record.ParseFromArray(next->body.data(),
+                             static_cast<int>(next->body.size())) ||
+      record.process() < recovered_.process) {
+    return;
+  }
+  const bool has_log = record.process() == recovered_.process;
+  if (!has_log) BeginProcess(record.process());
+  RecoveredSpool::Counts& counts = recovered_.counts;
+  const bool is_older =
+      counts.process == record.process() && record.save() < counts.save;
+  counts.are_apart = true;
+  for (const v1::SpoolRun& run : record.open_ticks()) {
+    counts.open_ticks.push_back(FromProto(run));
+  }
+  if (is_older) return;
+  counts.process = record.process();
+  counts.save = record.save();
+  counts.held.clear();
+  for (const v1::SpoolRun& run : record.held()) {
+    counts.held.push_back(FromProto(run));
+  }
+  // The end of the log may have had definitions that the ticks need.
+  if (!has_log || record.segment() != segment_ ||
+      record.definition_records() != definition_records_) {
+    lacks_definitions_ = true;
+  }
+  if (!record.boot_id().empty()) recovered_.boot_id = record.boot_id();
+  if (!has_log) recovered_.ended = false;
+  ApplyEpochs(record);
+  ApplyOpen(record);
 }
 
 void SpoolRecovery::ApplyTicks(absl::string_view bytes) {
@@ -172,8 +252,8 @@ void SpoolRecovery::ApplyTicks(absl::string_view bytes) {
         has_others = true;
         for (const v1::SpoolOpenBatch& batch : record.open()) {
           for (const v1::SpoolTick& tick : batch.ticks()) {
-            recovered_.lost.Add("", LossCause::kSpoolDamaged,
-                                FromProto(tick.range()));
+            recovered_.unusable_open[batch.sequence()].Extend(
+                FromProto(tick.range()));
           }
         }
       });
@@ -184,15 +264,7 @@ void SpoolRecovery::ApplyTicks(absl::string_view bytes) {
 void SpoolRecovery::Apply(const v1::SpoolRecord& record,
                           PayloadPlace payloads) {
   if (record.version() > kSpoolVersion) is_of_later_version_ = true;
-  if (record.process() > recovered_.process) {
-    // The new process sealed the open batches of the previous one.
-    recovered_.process = record.process();
-    recovered_.open.clear();
-    recovered_.definitions = {};
-    lacks_definitions_ = false;
-    told_version_ = 0;
-    last_tick_number_ = 0;
-  }
+  if (record.process() > recovered_.process) BeginProcess(record.process());
   recovered_.ended = record.ended();
   if (!record.boot_id().empty()) recovered_.boot_id = record.boot_id();
   // A batch without its definitions would end each stream that sends it.
@@ -213,20 +285,45 @@ void SpoolRecovery::Apply(const v1::SpoolRecord& record,
     }
     const BatchPlace place = held.spooled.place;
     recovered_.batches.erase(place);
-    if (lacks_definitions_ && place.epoch == record.process()) {
-      recovered_.Lose(held);
-    } else {
-      recovered_.batches.emplace(place, std::move(held));
-    }
+    recovered_.unusable.erase(place);
+    const bool is_unusable =
+        lacks_definitions_ && place.epoch == record.process();
+    (is_unusable ? recovered_.unusable : recovered_.batches)
+        .emplace(place, std::move(held));
   }
   for (const v1::SpoolPlace& place : record.removed()) {
     recovered_.batches.erase(FromProto(place));
+    recovered_.unusable.erase(FromProto(place));
   }
+  ApplyEpochs(record);
+  if (record.save() > 0) {
+    recovered_.counts = {.process = record.process(), .save = record.save()};
+    for (const v1::SpoolRun& run : record.held()) {
+      recovered_.counts.held.push_back(FromProto(run));
+    }
+  }
+}
+
+void SpoolRecovery::BeginProcess(uint32_t process) {
+  recovered_.process = process;
+  // The new process sealed the open batches of the previous one.
+  recovered_.open.clear();
+  recovered_.definitions = {};
+  lacks_definitions_ = false;
+  told_version_ = 0;
+  last_tick_number_ = 0;
+}
+
+void SpoolRecovery::ApplyEpochs(const v1::SpoolRecord& record) {
   for (const v1::SpoolEpoch& epoch : record.epochs()) {
     recovered_.epochs[epoch.number()] = FromProto(epoch);
     recovered_.batches.erase(
         recovered_.batches.lower_bound({epoch.number(), 0}),
         recovered_.batches.upper_bound({epoch.number(), epoch.acknowledged()}));
+    recovered_.unusable.erase(
+        recovered_.unusable.lower_bound({epoch.number(), 0}),
+        recovered_.unusable.upper_bound(
+            {epoch.number(), epoch.acknowledged()}));
     if (epoch.number() != record.process()) continue;
     recovered_.open.erase(recovered_.open.begin(),
                           recovered_.open.upper_bound(epoch.last_sequence()));
@@ -255,8 +352,8 @@ void SpoolRecovery::ApplyOpen(const v1::SpoolRecord& record) {
       if (tick.number() <= last_tick_number_) continue;
       last_tick_number_ = tick.number();
       if (lacks_definitions_) {
-        recovered_.lost.Add("", LossCause::kSpoolDamaged,
-                            FromProto(tick.range()));
+        recovered_.unusable_open[batch.sequence()].Extend(
+            FromProto(tick.range()));
         continue;
       }
       open.ticks.Extend(FromProto(tick.range()));

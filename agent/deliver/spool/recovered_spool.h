@@ -18,6 +18,7 @@
 #include "agent/deliver/definition_set.h"
 #include "agent/deliver/losses.h"
 #include "agent/deliver/spool/held_batch.h"
+#include "agent/deliver/spool/held_run.h"
 #include "agent/deliver/spooled_batch.h"
 #include "fleetperf/v1/spool.pb.h"
 
@@ -47,6 +48,24 @@ struct RecoveredSpool {
   bool ended = true;
   std::string boot_id;
 
+  // The newest counts of what is held.
+  struct Counts {
+    uint32_t process = 0;
+    uint64_t save = 0;
+    std::vector<HeldRun> held;
+    std::vector<HeldRun> open_ticks;
+    // Whether they are those of spool.held, and so newer than all records.
+    bool are_apart = false;
+  };
+  Counts counts;
+  bool has_counts() const {
+    return counts.are_apart && counts.process == process;
+  }
+  // Batches and ticks without their definitions or epochs. Only the counts tell
+  // whether they are held.
+  std::map<BatchPlace, HeldBatch> unusable;
+  std::map<uint64_t, TickRange> unusable_open;  // by sequence
+
   // A description of the damage found; empty: none.
   std::string damage;
   Losses lost;  // by the damage
@@ -57,6 +76,10 @@ struct RecoveredSpool {
   // Removes acknowledged batches, and epochs without batches except the last
   // one. Counts contents that no agent writes as damage.
   void RemoveUnsound();
+  // Removes batches that the counts lack: a damaged record removed them. Counts
+  // what is missing or unusable as lost. Unsynced ticks are lost by a power cut
+  // if the machine has started since.
+  void CompareWithCounts(absl::string_view boot_id);
   // Seals the open batches. The previous process may have sealed and sent more
   // ticks under the same sequence; the aggregator then has that batch, with all
   // of these ticks.
@@ -64,12 +87,14 @@ struct RecoveredSpool {
   // Adds a loss for a power cut of the machine, which the previous process
   // could not report.
   void AddPowerCut(absl::string_view boot_id, absl::Time now);
+  bool IsAfterPowerCut(absl::string_view boot_id) const;
 };
 
 enum class SegmentKind {
   kComplete,  // begins with a whole state
   kCutOff,    // a crash cut off the state; an earlier segment is complete
   kDamaged,   // damaged, or written by an import
+  kReleased,  // its payloads were released
 };
 SegmentKind KindOf(absl::string_view segment);
 
@@ -80,7 +105,9 @@ class SpoolRecovery {
   // Must be called for the newest complete segment and each later one that is
   // not cut off, in order.
   void ApplySegment(uint32_t number, absl::string_view bytes);
-  // Must be called after all segments.
+  // Must be called after all segments, with the file of counts.
+  void ApplyCounts(absl::string_view bytes);
+  // Must be called after that.
   void ApplyTicks(absl::string_view bytes);
   // Whether a later version wrote a segment. Then nothing can be used.
   bool is_of_later_version() const { return is_of_later_version_; }
@@ -90,9 +117,12 @@ class SpoolRecovery {
  private:
   // `payloads`: the place of the payloads that follow the record.
   void Apply(const v1::SpoolRecord& record, PayloadPlace payloads);
+  void ApplyEpochs(const v1::SpoolRecord& record);
   void ApplyOpen(const v1::SpoolRecord& record);
+  void BeginProcess(uint32_t process);
 
   RecoveredSpool recovered_;
+  uint32_t segment_ = 0;  // the last one
   bool is_of_later_version_ = false;
   uint32_t definition_records_ = 0;
   bool lacks_definitions_ = false;

@@ -18,6 +18,7 @@ namespace fleetperf::agent {
 namespace {
 
 constexpr char kTicks[] = "spool.ticks";
+constexpr char kCounts[] = "spool.held";
 constexpr char kSegments[] = ".log";
 constexpr char kDefinitions[] = ".definitions";
 constexpr char kDamaged[] = ".damaged";
@@ -114,6 +115,7 @@ absl::StatusOr<SpoolRecovery> SpoolFiles::ReadRecords() {
   for (auto number = segments_.rbegin(); number != segments_.rend(); ++number) {
     ASSIGN_OR_RETURN(const std::string segment, ReadFile(SegmentPath(*number)));
     const SegmentKind kind = KindOf(segment);
+    if (kind == SegmentKind::kReleased) continue;
     if (kind != SegmentKind::kCutOff) numbers.push_back(*number);
     if (kind != SegmentKind::kComplete) continue;
     complete_segment_ = *number;
@@ -124,16 +126,19 @@ absl::StatusOr<SpoolRecovery> SpoolFiles::ReadRecords() {
     ASSIGN_OR_RETURN(const std::string segment, ReadFile(SegmentPath(*number)));
     recovery.ApplySegment(*number, segment);
   }
+  ASSIGN_OR_RETURN(const std::string counts, ReadIfThere(PathOf(kCounts)));
+  recovery.ApplyCounts(counts);
   ASSIGN_OR_RETURN(const std::string ticks, ReadIfThere(PathOf(kTicks)));
   recovery.ApplyTicks(ticks);
   return recovery;
 }
 
-absl::StatusOr<RecoveredSpool> SpoolFiles::Recover() {
+absl::StatusOr<RecoveredSpool> SpoolFiles::Recover(absl::string_view boot_id) {
   options_.before_use();
   ASSIGN_OR_RETURN(SpoolRecovery recovery, ReadRecords());
   RecoveredSpool& recovered = recovery.recovered();
   recovered.RemoveUnsound();
+  recovered.CompareWithCounts(boot_id);
   if (recovery.is_of_later_version()) {
     for (const auto& [place, batch] : recovered.batches) recovered.Lose(batch);
     for (const auto& [sequence, batch] : recovered.open) {
@@ -167,7 +172,8 @@ absl::Status SpoolFiles::CheckPayloads(RecoveredSpool* recovered) const {
     if (!segment.ok() && !absl::IsNotFound(segment.status())) {
       return segment.status();
     }
-    const bool is_released = segment.ok() && segment->empty();
+    const bool is_released =
+        segment.ok() && KindOf(*segment) == SegmentKind::kReleased;
     bool is_damaged = false;
     for (const BatchPlace place : places) {
       const auto found = recovered->batches.find(place);
@@ -204,7 +210,7 @@ void SpoolFiles::CheckDefinitions(RecoveredSpool* recovered) const {
 }
 
 absl::Status SpoolFiles::SetAllAside() {
-  std::vector<std::string> names = {kTicks};
+  std::vector<std::string> names = {kTicks, kCounts};
   for (const uint32_t segment : segments_) {
     names.push_back(NumberedName(segment, kSegments));
   }
@@ -324,6 +330,25 @@ absl::Status SpoolFiles::AppendTicks(const v1::SpoolRecord& record) {
   return ticks_->Append(bytes);
 }
 
+void SpoolFiles::WriteCounts(v1::SpoolRecord counts) {
+  options_.before_use();
+  counts.set_segment(last_segment_);
+  counts.set_definition_records(definition_records_);
+  std::string bytes;
+  AppendRecord(/*number=*/1, counts, /*payload_size=*/0, &bytes);
+  absl::Status status;
+  if (counts_ == nullptr) {
+    auto opened = AppendFile::Open(PathOf(kCounts));
+    status = opened.status();
+    if (status.ok()) counts_ = *std::move(opened);
+  }
+  if (status.ok()) status = counts_->Rewind();
+  if (status.ok()) status = counts_->Append(bytes);
+  if (status.ok()) return;
+  log_.Warn("counts", absl::StrCat("cannot count what the spool holds: ",
+                                   status.message()));
+}
+
 bool SpoolFiles::needs_segment(uint64_t needed_tick_bytes) const {
   return segment_ == nullptr || segment_->position() >= full_size_ ||
          ticks_->position() > 2 * needed_tick_bytes + kMaxObsoleteTickBytes;
@@ -398,13 +423,29 @@ void SpoolFiles::KeepOnly(const std::set<uint32_t>& segments,
   });
 }
 
-void SpoolFiles::EmptyOthers(const std::set<uint32_t>& segments) {
+void SpoolFiles::ReleaseOthers(const std::set<uint32_t>& segments) {
   for (const uint32_t number : segments_) {
     // Recovery needs the last complete segment and all later ones.
     if (number >= complete_segment_ || segments.contains(number)) continue;
     // The next failed save tries again.
-    EmptyFile(SegmentPath(number)).IgnoreError();
+    Release(number).IgnoreError();
   }
+}
+
+// Writes before it truncates, because an empty file would look damaged.
+absl::Status SpoolFiles::Release(uint32_t segment) const {
+  v1::SpoolRecord record;
+  record.set_released(true);
+  std::string bytes;
+  AppendRecord(/*number=*/1, record, /*payload_size=*/0, &bytes);
+  const std::string path = SegmentPath(segment);
+  {
+    ASSIGN_OR_RETURN(const auto file, AppendFile::Open(path));
+    if (file->position() <= bytes.size()) return absl::OkStatus();
+    RETURN_IF_ERROR(file->Rewind());
+    RETURN_IF_ERROR(file->Append(bytes));
+  }
+  return TruncateFile(path, bytes.size());
 }
 
 }  // namespace fleetperf::agent

@@ -7,6 +7,8 @@
 //   spool.ticks                   records of open batches. Overwritten from its
 //                                 start once all its ticks are in batches.
 //   spool.NUMBER.definitions      a former epoch's v1::Dictionary records
+//   spool.held                    counts of what is held. Overwritten from its
+//                                 start after each save.
 //
 // Invariants:
 // - A change is one record and one write. After a crash the record is whole or
@@ -16,6 +18,8 @@
 //   Older segments are needed only for payloads, and are deleted when none of
 //   these is held.
 // - Each payload is checked against its batch's fingerprint when it is read.
+// - The counts never include what is not written yet. So a crash makes them too
+//   small at worst, and whatever is missing from them was lost.
 
 #ifndef FLEETPERF_AGENT_DELIVER_SPOOL_SPOOL_FILES_H_
 #define FLEETPERF_AGENT_DELIVER_SPOOL_SPOOL_FILES_H_
@@ -34,6 +38,7 @@
 #include "agent/deliver/spool/held_batch.h"
 #include "agent/deliver/spool/recovered_spool.h"
 #include "base/append_file.h"
+#include "base/logging.h"
 #include "fleetperf/v1/spool.pb.h"
 
 namespace fleetperf::agent {
@@ -57,11 +62,12 @@ class SpoolFiles {
 
   // Whether a complete segment exists.
   bool has_log() const;
-  // Reads the files and checks every payload. Copies damaged files to files
-  // whose names end in ".damaged". Renames files of a later version in the same
-  // way and counts their contents as lost. Returns an error if a file cannot be
-  // read.
-  absl::StatusOr<RecoveredSpool> Recover();
+  // Reads the files, checks every payload, and compares the result with the
+  // counts. `boot_id` tells a power cut from damage. Copies damaged files to
+  // files whose names end in ".damaged". Renames files of a later version in
+  // the same way and counts their contents as lost. Returns an error if a file
+  // cannot be read.
+  absl::StatusOr<RecoveredSpool> Recover(absl::string_view boot_id);
   const std::string& directory() const { return options_.directory; }
 
   // Begins a segment with the whole state and `batches`, and empties the file
@@ -75,6 +81,9 @@ class SpoolFiles {
   absl::Status AppendImported(std::vector<HeldBatch>* batches);
   absl::Status AppendTicks(const v1::SpoolRecord& record);
   void RewindTicks() { rewinds_ticks_ = true; }
+  // Replaces the counts, after what they count is written. Logs errors, which
+  // do not affect the samples.
+  void WriteCounts(v1::SpoolRecord counts);
   // Writes the definitions of a former epoch.
   absl::Status WriteDefinitions(uint32_t epoch,
                                 const std::vector<v1::Definitions>& parts);
@@ -86,10 +95,10 @@ class SpoolFiles {
   // definitions. The log on the disk must not refer to them.
   void KeepOnly(const std::set<uint32_t>& segments,
                 const std::set<uint32_t>& epochs);
-  // Truncates all other segments to nothing. No batch in them is held, but the
-  // log cannot be written, perhaps because these segments fill the disk. An
-  // empty segment tells recovery that its payloads were released.
-  void EmptyOthers(const std::set<uint32_t>& segments);
+  // Replaces all other segments by a record of a few bytes, which tells
+  // recovery that their payloads were released. No batch in them is held, but
+  // the log cannot be written, perhaps because these segments fill the disk.
+  void ReleaseOthers(const std::set<uint32_t>& segments);
 
   // The sizes of the files with definitions, by epoch.
   const std::map<uint32_t, uint64_t>& definition_bytes() const {
@@ -112,6 +121,7 @@ class SpoolFiles {
   absl::Status FindFiles();
   absl::StatusOr<SpoolRecovery> ReadRecords();
   absl::Status CheckPayloads(RecoveredSpool* recovered) const;
+  absl::Status Release(uint32_t segment) const;
   void CheckDefinitions(RecoveredSpool* recovered) const;
   absl::Status SetAllAside();
   void CopyAside(const std::string& path) const;
@@ -134,6 +144,8 @@ class SpoolFiles {
   std::unique_ptr<AppendFile> ticks_;
   uint32_t tick_records_ = 0;
   bool rewinds_ticks_ = false;  // before the next record
+  std::unique_ptr<AppendFile> counts_;
+  LogOncePerCause log_;
 };
 
 }  // namespace fleetperf::agent

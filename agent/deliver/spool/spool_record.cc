@@ -96,4 +96,16 @@ HeldBatch FromProto(const v1::SpoolBatch& batch) {
   return held;
 }
 
+void ToProto(const HeldRun& run, uint32_t process, v1::SpoolRun* to) {
+  ToProto(run.first, process, to->mutable_first());
+  to->set_last_sequence(run.last_sequence);
+  ToProto(run.ticks, to->mutable_ticks());
+}
+
+HeldRun FromProto(const v1::SpoolRun& run) {
+  return {.first = FromProto(run.first()),
+          .last_sequence = run.last_sequence(),
+          .ticks = FromProto(run.ticks())};
+}
+
 }  // namespace fleetperf::agent

@@ -9,6 +9,7 @@
 #include "absl/time/time.h"
 #include "agent/deliver/losses.h"
 #include "agent/deliver/spool/held_batch.h"
+#include "agent/deliver/spool/held_run.h"
 #include "agent/deliver/spooled_batch.h"
 #include "fleetperf/v1/spool.pb.h"
 
@@ -28,6 +29,8 @@ void ToProto(BatchPlace place, uint32_t process, v1::SpoolPlace* to);
 BatchPlace FromProto(const v1::SpoolPlace& place);
 void ToProto(const HeldBatch& batch, uint32_t process, v1::SpoolBatch* to);
 HeldBatch FromProto(const v1::SpoolBatch& batch);
+void ToProto(const HeldRun& run, uint32_t process, v1::SpoolRun* to);
+HeldRun FromProto(const v1::SpoolRun& run);
 
 }  // namespace fleetperf::agent
 

@@ -233,6 +233,7 @@ std::vector<v1::SpoolRecord> SpoolState::MakeState() {
   }
   records.push_back(NewRecord());
   open_.AddTo(/*all_ticks=*/true, &records.back());
+  AddCountsTo(&records.back());
   return records;
 }
 
@@ -253,7 +254,30 @@ v1::SpoolRecord SpoolState::MakeChange() {
                                           definitions.removed.end());
   // A record with removed batches also has the losses of these batches.
   open_.AddToldTo(&change);
+  AddCountsTo(&change);
   return change;
+}
+
+void SpoolState::AddCountsTo(v1::SpoolRecord* record) const {
+  record->set_save(saves_);
+  for (const HeldRun& run : queue_.Runs()) {
+    ToProto(run, process_, record->add_held());
+  }
+}
+
+v1::SpoolRecord SpoolState::MakeCounts() const {
+  v1::SpoolRecord counts = NewRecord();
+  counts.set_boot_id(options_.boot_id);
+  for (const SpoolEpoch& epoch : epochs_.former()) {
+    ToProto(epoch, process_, counts.add_epochs());
+  }
+  ToProto(epochs_.current(), process_, counts.add_epochs());
+  open_.AddToldTo(&counts);
+  AddCountsTo(&counts);
+  for (const HeldRun& run : open_.Runs()) {
+    ToProto(run, process_, counts.add_open_ticks());
+  }
+  return counts;
 }
 
 SpoolState::Changes SpoolState::TakeChanges(bool all) {
@@ -268,6 +292,8 @@ SpoolState::Changes SpoolState::TakeChanges(bool all) {
     changes.former_definitions = former_definitions_;
   }
   writing_ = epochs_.current().last_sequence;
+  ++saves_;
+  changes.counts = MakeCounts();
   if (all) {
     changes.state = MakeState();
     changes.ticks = changes.state.back();

@@ -96,6 +96,8 @@ class SpoolState {
     std::optional<v1::SpoolRecord> change;  // for the log, with `batches`
     std::optional<v1::SpoolRecord> ticks;   // of open batches
     bool rewinds_ticks = false;             // before `ticks` is written
+    // The counts of what is held once all of the above is written.
+    v1::SpoolRecord counts;
     // The definitions of the former epoch with the number `former`.
     std::optional<std::vector<v1::Definitions>> former_definitions;
     uint32_t former = 0;
@@ -121,6 +123,9 @@ class SpoolState {
   v1::SpoolRecord NewRecord() const;
   std::vector<v1::SpoolRecord> MakeState();
   v1::SpoolRecord MakeChange();
+  // Adds the counts of held batches, and this save's number, to a record.
+  void AddCountsTo(v1::SpoolRecord* record) const;
+  v1::SpoolRecord MakeCounts() const;
 
   // The time that agents have run with these files.
   absl::Duration Age() const;
@@ -150,6 +155,7 @@ class SpoolState {
   std::map<uint32_t, SpoolEpoch> changed_epochs_;  // by number
   // This process's batches up to this sequence are being written; 0: none.
   uint64_t writing_ = 0;
+  uint64_t saves_ = 0;  // calls of TakeChanges
   // The previous process's definitions, until a file has them.
   std::optional<std::vector<v1::Definitions>> former_definitions_;
   std::map<uint32_t, uint64_t> definition_bytes_;  // file sizes by former epoch

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "aggregator/store/backup/chunk_check.h"
 #include "aggregator/store/tables/chunk_table.h"
 #include "aggregator/store/tables/database.h"
 #include "aggregator/store/tables/definition_table.h"
@@ -72,8 +73,12 @@ class Verifier {
             chunks_entry.get(), entry.first, resolution, 0, UINT32_MAX,
             [&](const StoredChunk& stored) {
               ++report_.chunks;
-              const absl::Status status = VerifyChunk(stored);
-              if (!status.ok()) Damage(WhereOf(name, stored.key), status);
+              const auto values = CountValues(database_, numbers_, stored);
+              if (values.ok()) {
+                report_.values += *values;
+              } else {
+                Damage(WhereOf(name, stored.key), values.status());
+              }
               return absl::OkStatus();
             },
             [&](const absl::Status& damage) { Damage(name, damage); }));
@@ -87,24 +92,6 @@ class Verifier {
     return absl::StrCat(
         machine, ", the hour of ",
         absl::FormatTime(StartOfHour(key.hour), absl::UTCTimeZone()));
-  }
-
-  absl::Status VerifyChunk(const StoredChunk& stored) {
-    ASSIGN_OR_RETURN(const Chunk chunk,
-                     OpenChunk(database_, /*snapshot=*/nullptr, stored));
-    for (size_t section = 0; section < chunk.sections(); ++section) {
-      ASSIGN_OR_RETURN(const auto query,
-                       numbers_.ShapeOf(chunk.ShapeOf(section)));
-      ASSIGN_OR_RETURN(
-          const Frame frame,
-          chunk.Read(section, query,
-                     std::vector<bool>(query->columns.size(), true), {},
-                     nullptr));
-      for (const Frame::Run& run : frame.runs) {
-        report_.values += run.tick_count * frame.columns.size();
-      }
-    }
-    return absl::OkStatus();
   }
 
   absl::Status VerifyLog() {

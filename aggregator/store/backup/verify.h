@@ -24,8 +24,9 @@ struct StoreReport {
 
 // Compares the files of the store in `directory`, including RocksDB's
 // write-ahead log, with their checksums, and reads every chunk and every batch
-// of the log. Changes nothing. `progress` is called with the checked fraction
-// of the files, from 0 to 1. Returns an error if the store cannot be opened.
+// of the log. Changes nothing, and needs no right to write. `progress` is
+// called with the checked fraction of the files, from 0 to 1. Returns an error
+// if the store cannot be opened.
 absl::StatusOr<StoreReport> VerifyStore(
     const std::string& directory,
     const std::function<void(double done)>& progress);

@@ -1,7 +1,6 @@
 #include "aggregator/store/tables/database.h"
 
 #include <rocksdb/cache.h>
-#include <rocksdb/env.h>
 #include <rocksdb/filter_policy.h>
 #include <rocksdb/listener.h>
 #include <rocksdb/sst_file_reader.h>
@@ -107,7 +106,9 @@ class RocksDbLog : public rocksdb::Logger {
   }
 };
 
-std::vector<rocksdb::ColumnFamilyDescriptor> Families() {
+}  // namespace
+
+std::vector<rocksdb::ColumnFamilyDescriptor> FamilyOptions() {
   const auto cache = rocksdb::NewLRUCache(kCacheBytes);
   return {
       {rocksdb::kDefaultColumnFamilyName, OptionsOf(Family::kDefault, cache)},
@@ -118,16 +119,23 @@ std::vector<rocksdb::ColumnFamilyDescriptor> Families() {
 
 absl::Status CannotOpen(const std::string& directory,
                         const rocksdb::Status& status) {
-  // The lock is held elsewhere. Failing to open the lock file is a different
-  // error.
-  const bool locked =
-      absl::StrContains(status.ToString(), "While lock file") ||
-      absl::StrContains(status.ToString(), "lock hold by current process");
-  return absl::FailedPreconditionError(
-      absl::StrCat("cannot open the store in ", directory, ": ",
-                   locked ? "another process has it open (" : "",
-                   status.ToString(), locked ? ")" : ""));
+  const bool is_damaged = status.IsCorruption() || status.IsPathNotFound();
+  const std::string message = absl::StrCat("cannot open the store in ",
+                                           directory, ": ", status.ToString());
+  if (!is_damaged) return absl::FailedPreconditionError(message);
+  return absl::DataLossError(absl::StrCat(
+      message, "; fleetperf-aggregator repair saves what is sound"));
 }
+
+rocksdb::DBOptions CommonOptions() {
+  rocksdb::DBOptions options;
+  options.info_log = std::make_shared<RocksDbLog>();
+  // The manifest records the size of each closed log.
+  options.track_and_verify_wals_in_manifest = true;
+  return options;
+}
+
+namespace {
 
 // Returns DataLoss if `directory` has data but no file CURRENT. RocksDB would
 // take it for a new directory and delete the data. An interrupted first start
@@ -147,19 +155,10 @@ absl::Status CheckCurrent(const std::string& directory) {
     }
     return absl::DataLossError(absl::StrCat(
         "the store in ", directory,
-        " has data, but the file CURRENT is missing; its content is the name "
-        "of the newest MANIFEST file and a line feed: write it again, or "
-        "restore a backup"));
+        " has data, but the file CURRENT is missing; fleetperf-aggregator "
+        "repair writes it again"));
   }
   return absl::OkStatus();
-}
-
-rocksdb::DBOptions CommonOptions() {
-  rocksdb::DBOptions options;
-  options.info_log = std::make_shared<RocksDbLog>();
-  // The manifest records the size of each closed log.
-  options.track_and_verify_wals_in_manifest = true;
-  return options;
 }
 
 // Returns whether a log that was closed properly is missing or shorter now.
@@ -199,13 +198,12 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(
     const std::string& directory) {
   RETURN_IF_ERROR(MakeDirectories(directory));
   std::unique_ptr<Database> opened(new Database(directory));
-  RETURN_IF_ERROR(opened->Lock());
-  RETURN_IF_ERROR(CheckCurrent(directory));
-  const absl::Status checked = opened->CheckWal();
-  absl::Status repaired = checked;
-  if (checked.ok()) repaired = RepairWal(directory, opened->wal_);
-  opened->Unlock();
-  RETURN_IF_ERROR(repaired);
+  {
+    ASSIGN_OR_RETURN(const auto lock, StoreLock::Acquire(directory));
+    RETURN_IF_ERROR(CheckCurrent(directory));
+    RETURN_IF_ERROR(opened->CheckWal());
+    RETURN_IF_ERROR(RepairWal(directory, opened->wal_));
+  }
   rocksdb::DBOptions options = CommonOptions();
   options.create_if_missing = true;
   options.create_missing_column_families = true;
@@ -216,14 +214,14 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(
   options.wal_recovery_mode =
       rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
   rocksdb::DB* database = nullptr;
-  rocksdb::Status status = rocksdb::DB::Open(options, directory, Families(),
-                                             &opened->families_, &database);
+  rocksdb::Status status = rocksdb::DB::Open(
+      options, directory, FamilyOptions(), &opened->families_, &database);
   if (LacksWal(status)) {
     opened->missing_wal_ = absl::DataLossError(status.ToString());
     // Opening without the option discards the manifest's list of logs until the
     // next start.
     options.track_and_verify_wals_in_manifest = false;
-    status = rocksdb::DB::Open(options, directory, Families(),
+    status = rocksdb::DB::Open(options, directory, FamilyOptions(),
                                &opened->families_, &database);
   }
   if (!status.ok()) return CannotOpen(directory, status);
@@ -240,7 +238,7 @@ absl::StatusOr<std::unique_ptr<Database>> Database::OpenForReading(
   }
   std::unique_ptr<Database> opened(new Database(directory));
   // Without the lock, files could be deleted while they are read.
-  RETURN_IF_ERROR(opened->Lock());
+  ASSIGN_OR_RETURN(opened->lock_, StoreLock::AcquireForReading(directory));
   RETURN_IF_ERROR(opened->CheckWal());
   rocksdb::DBOptions options = CommonOptions();
   // CheckWal reports unreadable data.
@@ -248,7 +246,7 @@ absl::StatusOr<std::unique_ptr<Database>> Database::OpenForReading(
       rocksdb::WALRecoveryMode::kSkipAnyCorruptedRecords;
   rocksdb::DB* database = nullptr;
   const rocksdb::Status status = rocksdb::DB::OpenForReadOnly(
-      options, directory, Families(), &opened->families_, &database);
+      options, directory, FamilyOptions(), &opened->families_, &database);
   if (LacksWal(status)) {
     return absl::DataLossError(
         absl::StrCat("a write-ahead log file in ", directory,
@@ -262,17 +260,6 @@ absl::StatusOr<std::unique_ptr<Database>> Database::OpenForReading(
   return opened;
 }
 
-absl::Status Database::Lock() {
-  const rocksdb::Status status = rocksdb::Env::Default()->LockFile(
-      absl::StrCat(directory_, "/LOCK"), &lock_);
-  return status.ok() ? absl::OkStatus() : CannotOpen(directory_, status);
-}
-
-void Database::Unlock() {
-  if (lock_ != nullptr) rocksdb::Env::Default()->UnlockFile(lock_);
-  lock_ = nullptr;
-}
-
 absl::Status Database::CheckWal() {
   synced_ = SyncedMark::Read(directory_);
   ASSIGN_OR_RETURN(wal_, aggregator::CheckWal(directory_, synced_));
@@ -283,7 +270,6 @@ Database::~Database() {
   for (rocksdb::ColumnFamilyHandle* family : families_) {
     database_->DestroyColumnFamilyHandle(family);
   }
-  Unlock();
 }
 
 std::vector<std::string> Database::Files() const {
@@ -329,6 +315,13 @@ uint64_t Database::ApproximateSize(Family of, absl::string_view from,
 absl::Status Database::Compact(Family of) {
   return FromRocksDb(database_->CompactRange({}, family(of), nullptr, nullptr),
                      "compact");
+}
+
+absl::Status Database::Ingest(Family of, const std::string& path) {
+  rocksdb::IngestExternalFileOptions options;
+  options.move_files = true;
+  return FromRocksDb(database_->IngestExternalFile(family(of), {path}, options),
+                     "add a file");
 }
 
 absl::Status Database::Flush() {

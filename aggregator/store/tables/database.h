@@ -22,6 +22,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "aggregator/store/tables/commit_mark.h"
+#include "aggregator/store/tables/store_lock.h"
 #include "aggregator/store/tables/wal_check.h"
 
 namespace fleetperf::aggregator {
@@ -49,6 +50,16 @@ inline std::string EndOfPrefix(absl::string_view prefix) {
 // DataLoss if data is damaged, NotFound, otherwise Unavailable.
 absl::Status FromRocksDb(const rocksdb::Status& status,
                          absl::string_view action);
+
+// The error for a database in `directory` that RocksDB cannot open. DataLoss if
+// it is damaged, else FailedPrecondition.
+absl::Status CannotOpen(const std::string& directory,
+                        const rocksdb::Status& status);
+
+// RocksDB's options of a store: for all of it, and for each family in the order
+// of Family.
+rocksdb::DBOptions CommonOptions();
+std::vector<rocksdb::ColumnFamilyDescriptor> FamilyOptions();
 
 // Called for each record that is skipped because it is damaged or was not
 // written by the store.
@@ -95,12 +106,13 @@ class Database {
  public:
   // Opens the database in `directory`, and creates it if necessary. Unreadable
   // parts of the write-ahead log are skipped and reported by wal(). Returns
-  // FailedPrecondition if the database cannot be opened, for example because
-  // another process has it open.
+  // DataLoss if the database is too damaged to be opened, and
+  // FailedPrecondition if it cannot be opened for another reason, for example
+  // because another process has it open.
   static absl::StatusOr<std::unique_ptr<Database>> Open(
       const std::string& directory);
-  // Opens the database read-only. Errors: as Open, and NotFound if there is no
-  // store.
+  // Opens the database read-only, also where this process may not write;
+  // creates no file there. Errors: as Open, and NotFound if there is no store.
   static absl::StatusOr<std::unique_ptr<Database>> OpenForReading(
       const std::string& directory);
   ~Database();
@@ -129,6 +141,9 @@ class Database {
                            absl::string_view to) const;
   // Rewrites a family, which frees the space of removed keys.
   absl::Status Compact(Family family);
+  // Adds the keys and values of a file that rocksdb::SstFileWriter made to a
+  // family, in place of values that it has. Moves the file.
+  absl::Status Ingest(Family family, const std::string& path);
   // Writes all earlier changes to files of keys and values, so that damage to
   // the write-ahead log cannot affect them. Returns ResourceExhausted if the
   // disk is nearly full.
@@ -183,16 +198,14 @@ class Database {
  private:
   explicit Database(std::string directory) : directory_(std::move(directory)) {}
   absl::Status CheckWal();
-  absl::Status Lock();
-  void Unlock();
 
   const std::string directory_;
   CommitMark synced_;
   WalCheck wal_;
   absl::Status missing_wal_;
-  // Held while the write-ahead log is checked, and while the database is open
-  // for reading. RocksDB itself takes no lock for reading.
-  rocksdb::FileLock* lock_ = nullptr;
+  // Held while the database is open for reading. RocksDB itself takes no lock
+  // for reading.
+  std::unique_ptr<StoreLock> lock_;
   std::unique_ptr<rocksdb::DB> database_;
   std::vector<rocksdb::ColumnFamilyHandle*> families_;
 };

@@ -214,6 +214,27 @@ absl::StatusOr<LoggedBatch> Log::Get(absl::string_view key,
       .retired_instances = std::move(contents->retired_instances)};
 }
 
+absl::Status Log::List(uint32_t epoch_number, uint64_t sequence,
+                       Changes* changes) {
+  const std::string key = LogKey(epoch_number, sequence);
+  const TimesEntry entry = {.epoch_number = epoch_number, .sequence = sequence};
+  const auto logged =
+      Get(key, epoch_number, /*filter=*/nullptr, /*snapshot=*/nullptr);
+  if (!logged.ok()) return entry.InBatch(logged.status());
+  ASSIGN_OR_RETURN(const std::string record,
+                   database_.Get(Family::kLog, key, /*snapshot=*/nullptr));
+  absl::string_view rest = record;
+  BatchToCommit batch{.decoded = &logged->decoded};
+  v1::Batch message;
+  if (!GetTime(&rest, &batch.received) ||
+      !message.ParseFromArray(rest.data(), static_cast<int>(rest.size()))) {
+    return entry.InBatch(absl::DataLossError("not a batch"));
+  }
+  changes->Put(Family::kTimes, key,
+               EncodeTimes(TimesOf(batch), message.fingerprint()));
+  return absl::OkStatus();
+}
+
 void Log::Delete(uint32_t epoch_number, uint64_t sequence, Changes* changes) {
   const std::string key = LogKey(epoch_number, sequence);
   changes->Delete(Family::kLog, key);

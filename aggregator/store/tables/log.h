@@ -67,6 +67,10 @@ class Log {
   // names the batch.
   absl::Status Verify(absl::FunctionRef<void(const absl::Status& status)> use);
 
+  // Adds a change that stores the times of a batch again. Errors are those that
+  // Read reports.
+  absl::Status List(uint32_t epoch_number, uint64_t sequence, Changes* changes);
+
   static void Delete(uint32_t epoch_number, uint64_t sequence,
                      Changes* changes);
 

@@ -26,9 +26,6 @@ constexpr size_t kBlockSize = 32 * 1024;
 constexpr size_t kHeaderSize = 7;
 enum RecordType : uint8_t { kFull = 1, kFirst = 2, kMiddle = 3, kLast = 4 };
 
-// A write has at least its number and its count of changed keys.
-constexpr size_t kMinWriteSize = 12;
-
 uint32_t Crc(absl::string_view bytes) {
   static rocksdb::FileChecksumGenFactory& factory =
       *rocksdb::GetFileChecksumGenCrc32cFactory();
@@ -96,8 +93,8 @@ class Reader {
   using OnRecord = absl::FunctionRef<absl::Status(uint64_t, absl::string_view)>;
   using OnGap = absl::FunctionRef<void(const WalRange&, bool)>;
 
-  Reader(OnRecord on_record, OnGap on_gap)
-      : on_record_(on_record), on_gap_(on_gap) {}
+  Reader(OnRecord on_record, OnGap on_gap, size_t min_size)
+      : on_record_(on_record), on_gap_(on_gap), min_size_(min_size) {}
 
   // Processes the file's next block.
   absl::Status Take(absl::string_view block) {
@@ -142,7 +139,7 @@ class Reader {
     if (record.type == kFirst || record.type == kMiddle) {
       return absl::OkStatus();
     }
-    if (write_.size() < kMinWriteSize) {
+    if (write_.size() < min_size_) {
       DropWrite();
       return absl::OkStatus();
     }
@@ -178,6 +175,7 @@ class Reader {
 
   const OnRecord on_record_;
   const OnGap on_gap_;
+  const size_t min_size_;
   uint64_t offset_ = 0;
   std::optional<uint64_t> write_begin_;
   std::string write_;  // the part read so far
@@ -221,9 +219,9 @@ absl::StatusOr<std::vector<WalFile>> FindWalFiles(
 absl::Status ReadWalFile(
     const std::string& path,
     absl::FunctionRef<absl::Status(uint64_t, absl::string_view)> on_record,
-    absl::FunctionRef<void(const WalRange&, bool)> on_gap) {
+    absl::FunctionRef<void(const WalRange&, bool)> on_gap, size_t min_size) {
   std::ifstream file(path, std::ios::binary);
-  Reader reader(on_record, on_gap);
+  Reader reader(on_record, on_gap, min_size);
   std::string block(kBlockSize, '\0');
   while (file.good()) {
     file.read(block.data(), kBlockSize);

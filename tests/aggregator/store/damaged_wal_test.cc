@@ -425,6 +425,33 @@ TEST_F(DamagedWal, BatchesDoNotWaitForeverForLostDefinitions) {
   EXPECT_FALSE(store_.Epoch("db-1", 1).lacks_definitions);
 }
 
+// RocksDB continues to write where its log ended.
+TEST(RunningWal, ReportsLogEmptiedWhileInUse) {
+  testing::TestStore store;
+  testing::OneDiskAgent agent(&store, "web-1");
+  const auto send = [&](int tick) {
+    agent.Tick(tick, tick);
+    ASSERT_OK(agent.Send(testing::kStart + absl::Seconds(tick)));
+  };
+  for (int tick = 1; tick <= 10; ++tick) send(tick);
+  store.Reopen();  // moves the first batches to files
+  for (int tick = 11; tick <= 20; ++tick) send(tick);
+  const std::vector<std::string> logs = LogsIn(store.path());
+  ASSERT_THAT(logs, SizeIs(1));
+  std::filesystem::resize_file(logs[0], 0);
+  for (int tick = 21; tick <= 30; ++tick) send(tick);
+  store.Close();
+  EXPECT_THAT(DamageOf(store.path()), Contains(HasSubstr("from byte 0")));
+  const testing::LogCapture log;
+  store.Open();
+  EXPECT_THAT(log.Lines(), Contains(HasSubstr(logs[0] + " is damaged")));
+  const std::vector<std::string> ticks = store.Read("web-1");
+  EXPECT_THAT(ticks, SizeIs(20));
+  EXPECT_THAT(ticks, Contains("10 C: 10"));
+  EXPECT_THAT(ticks, Contains("21 C: 21"));
+  EXPECT_THAT(store.ReadLosses("web-1"), SizeIs(1));
+}
+
 // The written bytes are the same as RocksDB's.
 TEST_F(DamagedWal, FramesWritesLikeRocksDb) {
   std::string again;

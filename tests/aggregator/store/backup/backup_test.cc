@@ -204,7 +204,7 @@ TEST_F(BackupTest, RejectsIncompleteBackup) {
     break;
   }
   EXPECT_THAT(Restore(),
-              StatusIs(absl::StatusCode::kFailedPrecondition,
+              StatusIs(absl::StatusCode::kDataLoss,
                        HasSubstr("cannot restore a store from " + backup_)));
   EXPECT_THAT(NamesIn(restored_), IsEmpty());
 }

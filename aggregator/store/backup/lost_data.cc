@@ -1,0 +1,236 @@
+#include "aggregator/store/backup/lost_data.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "aggregator/samples/commit.h"
+#include "aggregator/samples/resolution.h"
+#include "aggregator/store/backup/chunk_check.h"
+#include "aggregator/store/tables/chunk_keys.h"
+#include "aggregator/store/tables/chunk_table.h"
+#include "aggregator/store/tables/definition_table.h"
+#include "aggregator/store/tables/fingerprints.h"
+#include "aggregator/store/tables/key_numbers.h"
+#include "aggregator/store/tables/keys.h"
+#include "aggregator/store/tables/log.h"
+#include "aggregator/store/tables/loss_table.h"
+#include "aggregator/store/tables/lost_commits.h"
+#include "base/status_macros.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+// Changes are written when there are this many.
+constexpr size_t kMaxChanges = 1000;
+
+// Distinguishes the key of a chunk's loss from those of batches' losses, whose
+// sequences are smaller.
+constexpr uint64_t kChunkLoss = kMaxSequence + 1;
+
+class LostData {
+ public:
+  LostData(Database* database, const std::function<void(uint64_t)>& progress,
+           std::vector<std::string>* lost)
+      : database_(*database),
+        progress_(progress),
+        lost_(*lost),
+        definitions_(database, &schemas_),
+        numbers_(database, &schemas_),
+        log_(database, &definitions_) {}
+
+  absl::Status Find() {
+    RETURN_IF_ERROR(numbers_.Load(
+        [&](const absl::Status& damage) { Lose(damage.message()); }));
+    RETURN_IF_ERROR(FindLostBatches());
+    RETURN_IF_ERROR(FindUnlistedBatches());
+    for (const Resolution resolution : kResolutions) {
+      RETURN_IF_ERROR(FindLostChunks(resolution));
+    }
+    return Write(/*at_least=*/1);
+  }
+
+ private:
+  void Lose(absl::string_view what) { lost_.emplace_back(what); }
+
+  absl::Status Write(size_t at_least) {
+    if (changes_->size() < at_least) return absl::OkStatus();
+    RETURN_IF_ERROR(
+        database_.Write(changes_.get(), Database::Durability::kPowerCut));
+    changes_ = std::make_unique<Changes>(&database_);
+    return absl::OkStatus();
+  }
+
+  // Returns OK if a value can be read, NotFound or DataLoss if it is lost, and
+  // other errors.
+  absl::Status Read(Family family, absl::string_view key,
+                    rocksdb::PinnableSlice* value) const {
+    return database_.GetPinned(family, key, /*snapshot=*/nullptr, value);
+  }
+  static bool IsLost(const absl::Status& status) {
+    return absl::IsNotFound(status) || absl::IsDataLoss(status);
+  }
+
+  // Whether the batch was moved to a chunk, so that its record in the log is a
+  // remainder.
+  absl::StatusOr<bool> WasMoved(uint32_t epoch_number, uint64_t sequence) {
+    const auto fingerprint =
+        FingerprintInChunk(database_, epoch_number, sequence);
+    if (absl::IsDataLoss(fingerprint.status())) return false;
+    RETURN_IF_ERROR(fingerprint.status());
+    return fingerprint->has_value();
+  }
+
+  absl::Status FindLostBatches() {
+    const auto entry = database_.Iterate(Family::kTimes);
+    rocksdb::PinnableSlice contents;
+    for (entry->SeekToFirst(); entry->Valid(); entry->Next()) {
+      const absl::string_view key = ToView(entry->key());
+      uint32_t epoch_number = 0;
+      uint64_t sequence = 0;
+      BatchTimes times;
+      uint64_t fingerprint = 0;
+      if (!ParseLogKey(key, &epoch_number, &sequence) ||
+          !DecodeTimes(ToView(entry->value()), &times, &fingerprint)) {
+        continue;  // each start reports it
+      }
+      ASSIGN_OR_RETURN(const bool was_moved, WasMoved(epoch_number, sequence));
+      if (was_moved) {
+        Log::Delete(epoch_number, sequence, changes_.get());
+      } else {
+        const absl::Status read = Read(Family::kLog, key, &contents);
+        if (!read.ok() && !IsLost(read)) return read;
+        if (!read.ok()) LoseBatch(epoch_number, sequence, times);
+      }
+      RETURN_IF_ERROR(Write(kMaxChanges));
+    }
+    return FromRocksDb(entry->status(), "read its log");
+  }
+
+  void LoseBatch(uint32_t epoch_number, uint64_t sequence,
+                 const BatchTimes& times) {
+    const auto agent = definitions_.GetAgent(epoch_number);
+    Lose(absl::StrCat("batch ", sequence, " of epoch ", epoch_number,
+                      agent.ok() ? absl::StrCat(" of ", *agent) : "",
+                      ", received ", absl::FormatTime(times.received)));
+    if (!agent.ok()) return Log::Delete(epoch_number, sequence, changes_.get());
+    const DecodedBatch decoded{.losses = {{.start = times.oldest,
+                                           .end = times.newest,
+                                           .cause = LossCause::kStoreDamaged}}};
+    Log::Put({.epoch_number = epoch_number,
+              .sequence = sequence,
+              .agent = *agent,
+              .received = times.received,
+              .decoded = &decoded},
+             changes_.get());
+  }
+
+  // Damaged batches in the log are skipped: the records that list them are
+  // sound, so FindLostBatches has found them.
+  absl::Status FindUnlistedBatches() {
+    const auto entry = database_.Iterate(Family::kLog);
+    rocksdb::PinnableSlice listed;
+    for (entry->SeekToFirst(); entry->Valid(); entry->Next()) {
+      const absl::string_view key = ToView(entry->key());
+      uint32_t epoch_number = 0;
+      uint64_t sequence = 0;
+      if (!ParseLogKey(key, &epoch_number, &sequence)) continue;
+      const absl::Status read = Read(Family::kTimes, key, &listed);
+      if (read.ok()) continue;
+      if (!absl::IsNotFound(read)) return read;
+      ASSIGN_OR_RETURN(const bool was_moved, WasMoved(epoch_number, sequence));
+      absl::Status indexed = absl::OkStatus();
+      if (!was_moved) {
+        indexed = log_.List(epoch_number, sequence, changes_.get());
+      }
+      if (was_moved || !indexed.ok()) {
+        Log::Delete(epoch_number, sequence, changes_.get());
+      }
+      if (!indexed.ok()) Lose(indexed.message());
+      RETURN_IF_ERROR(Write(kMaxChanges));
+    }
+    const absl::Status status = FromRocksDb(entry->status(), "read its log");
+    return absl::IsDataLoss(status) ? absl::OkStatus() : status;
+  }
+
+  absl::Status FindLostChunks(Resolution resolution) {
+    const auto entry = database_.Iterate(Family::kChunks);
+    const std::string end = EndOfReceived(resolution);
+    for (entry->Seek(ReceivedKey(resolution, /*hour=*/0, ""));
+         entry->Valid() && ToView(entry->key()) < end; entry->Next()) {
+      const absl::string_view index_key = ToView(entry->key());
+      Received received;
+      ChunkKey key;
+      if (!ParseReceivedKey(index_key, &received) ||
+          !ParseHeadKey(received.key, &key)) {
+        continue;
+      }
+      progress_(++checked_);
+      const absl::Status read = CheckChunk(key);
+      if (read.ok()) continue;
+      if (!IsLost(read)) return read;
+      if (absl::IsNotFound(read)) changes_->Delete(Family::kChunks, index_key);
+      LoseChunk(key, StartOfHour(received.hour));
+      RETURN_IF_ERROR(Write(kMaxChanges));
+    }
+    const absl::Status status = FromRocksDb(entry->status(), "read chunks");
+    if (!absl::IsDataLoss(status)) return status;
+    Lose(absl::StrCat("the rest of the index of chunks: ", status.message()));
+    return absl::OkStatus();
+  }
+
+  // Returns NotFound if there is no such chunk, and DataLoss if a part of it is
+  // lost.
+  absl::Status CheckChunk(const ChunkKey& key) const {
+    ASSIGN_OR_RETURN(const StoredChunk chunk, GetChunk(database_, key));
+    const absl::Status read = CountValues(database_, numbers_, chunk).status();
+    if (absl::IsNotFound(read)) return absl::DataLossError("a page is missing");
+    return read;
+  }
+
+  void LoseChunk(const ChunkKey& key, absl::Time received) {
+    const absl::Time start = StartOfHour(key.hour);
+    const absl::Time end = start + absl::Hours(HoursOfChunk(key.resolution));
+    const auto machine = numbers_.MachineOf(key.machine);
+    Lose(absl::StrCat(machine.value_or(absl::StrCat("machine ", key.machine)),
+                      ": samples from ",
+                      absl::FormatTime(start, absl::UTCTimeZone()), " to ",
+                      absl::FormatTime(end, absl::UTCTimeZone())));
+    // Losses are listed by the hour of their end.
+    PutLosses(key.machine, key.epoch_number, kChunkLoss + (key.order >> 24),
+              received,
+              {{.start = start,
+                .end = end - absl::Nanoseconds(100),
+                .cause = LossCause::kStoreDamaged}},
+              changes_.get());
+  }
+
+  Database& database_;
+  const std::function<void(uint64_t)>& progress_;
+  uint64_t checked_ = 0;
+  std::vector<std::string>& lost_;
+  SchemaTable schemas_;
+  DefinitionTable definitions_;
+  KeyNumbers numbers_;
+  Log log_;
+  std::unique_ptr<Changes> changes_ = std::make_unique<Changes>(&database_);
+};
+
+}  // namespace
+
+absl::Status KeepLostData(Database* database, bool has_losses,
+                          const Clock& clock,
+                          const std::function<void(uint64_t)>& progress,
+                          std::vector<std::string>* lost) {
+  const size_t known = lost->size();
+  RETURN_IF_ERROR(LostData(database, progress, lost).Find());
+  if (!has_losses && lost->size() == known) return absl::OkStatus();
+  RETURN_IF_ERROR(LostDefinitions(database, &clock).Note());
+  return KeepNumbersInUse(database, [&](const absl::Status& damage) {
+    lost->emplace_back(damage.message());
+  });
+}
+
+}  // namespace fleetperf::aggregator

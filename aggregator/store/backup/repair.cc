@@ -1,0 +1,377 @@
+#include "aggregator/store/backup/repair.h"
+
+#include <rocksdb/db.h>
+#include <rocksdb/sst_file_reader.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
+#include "aggregator/store/backup/lost_data.h"
+#include "aggregator/store/backup/salvage.h"
+#include "aggregator/store/tables/copy_file.h"
+#include "aggregator/store/tables/database.h"
+#include "aggregator/store/tables/definition_table.h"
+#include "aggregator/store/tables/lost_commits.h"
+#include "aggregator/store/tables/lost_ticks_table.h"
+#include "aggregator/store/tables/manifest.h"
+#include "aggregator/store/tables/store_lock.h"
+#include "aggregator/store/tables/wal_check.h"
+#include "base/files.h"
+#include "base/status_macros.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The names that RocksDB and this file give.
+constexpr char kLost[] = "lost";
+constexpr char kScratch[] = "repair-scratch";
+constexpr char kSalvaged[] = "repair-salvaged";
+
+// Whether RocksDB can open the file. Its blocks may still be damaged.
+absl::Status CheckSst(const std::string& path) {
+  rocksdb::SstFileReader reader{rocksdb::Options()};
+  return FromRocksDb(reader.Open(path), "read a file");
+}
+
+// Whether all of the file can be read.
+absl::Status CheckBlocks(const std::string& path) {
+  rocksdb::SstFileReader reader{rocksdb::Options()};
+  rocksdb::Status status = reader.Open(path);
+  if (status.ok()) status = reader.VerifyChecksum();
+  return FromRocksDb(status, "read a file");
+}
+
+// Returns the names in a directory that have the number of a file.
+absl::StatusOr<std::vector<std::string>> NamesIn(const std::string& directory) {
+  ASSIGN_OR_RETURN(const auto entries, ListDirectory(directory));
+  std::vector<std::string> names;
+  for (const DirectoryEntry& entry : entries) names.push_back(entry.name);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+class Repair {
+ public:
+  Repair(std::string directory, const Clock* clock,
+         const std::function<void(uint64_t)>& progress)
+      : directory_(std::move(directory)), clock_(*clock), progress_(progress) {}
+
+  absl::StatusOr<RepairReport> Run() {
+    RETURN_IF_ERROR(CheckExists());
+    ASSIGN_OR_RETURN(lock_, StoreLock::Acquire(directory_));
+    RemoveLeftovers();
+    RETURN_IF_ERROR(RepairFiles());
+    lock_ = nullptr;
+    ASSIGN_OR_RETURN(database_, OpenDatabase());
+    RETURN_IF_ERROR(KeepLostWal());
+    for (const Family family : {Family::kDefault, Family::kTimes}) {
+      RETURN_IF_ERROR(RepairFamily(family));
+    }
+    const bool is_changed = !report_.done.empty() || !report_.lost.empty();
+    RETURN_IF_ERROR(KeepLostData(database_.get(), is_changed, clock_, progress_,
+                                 &report_.lost));
+    database_ = nullptr;
+    return std::move(report_);
+  }
+
+ private:
+  std::string PathOf(absl::string_view name) const {
+    return absl::StrCat(directory_, "/", name);
+  }
+
+  absl::Status CheckExists() const {
+    const auto names = NamesIn(directory_);
+    const auto is_data = [](const std::string& name) {
+      return name == "CURRENT" || absl::StartsWith(name, "MANIFEST-") ||
+             absl::EndsWith(name, ".sst") || absl::EndsWith(name, ".log");
+    };
+    if (names.ok() && std::any_of(names->begin(), names->end(), is_data)) {
+      return absl::OkStatus();
+    }
+    return absl::NotFoundError(
+        absl::StrCat("there is no store in ", directory_));
+  }
+
+  // Of a repair that was interrupted.
+  void RemoveLeftovers() const {
+    std::error_code ignored;
+    fs::remove_all(PathOf(kScratch), ignored);
+    fs::remove(PathOf(kSalvaged), ignored);
+  }
+
+  absl::Status MoveAside(const std::string& path, const std::string& name) {
+    if (report_.aside.empty()) {
+      int number = 1;
+      while (FileExists(PathOf(absl::StrCat("damaged-", number)))) ++number;
+      report_.aside = PathOf(absl::StrCat("damaged-", number));
+      RETURN_IF_ERROR(MakeDirectories(report_.aside));
+    }
+    return RenameFile(path, absl::StrCat(report_.aside, "/", name));
+  }
+  absl::Status CopyAside(const std::string& name) {
+    ASSIGN_OR_RETURN(const std::string contents, ReadFile(PathOf(name)));
+    const std::string copy = absl::StrCat(name, ".copy");
+    RETURN_IF_ERROR(WriteFile(PathOf(copy), contents));
+    return MoveAside(PathOf(copy), name);
+  }
+
+  absl::Status RepairFiles() {
+    const absl::Status current = RepairCurrent();
+    if (absl::IsDataLoss(current)) return RebuildManifest(current);
+    RETURN_IF_ERROR(current);
+    ASSIGN_OR_RETURN(const std::string path, FindManifest(directory_));
+    const auto manifest = ReadManifest(path);
+    if (absl::IsDataLoss(manifest.status())) {
+      return RebuildManifest(manifest.status());
+    }
+    RETURN_IF_ERROR(manifest.status());
+    return RemoveUnreadable(*manifest);
+  }
+
+  // Returns DataLoss if there is no MANIFEST.
+  absl::Status RepairCurrent() {
+    const absl::Status found = FindManifest(directory_).status();
+    if (!absl::IsDataLoss(found)) return found;
+    ASSIGN_OR_RETURN(const auto names, NamesIn(directory_));
+    std::string newest;
+    for (const std::string& name : names) {
+      // The numbers have the same width.
+      if (absl::StartsWith(name, "MANIFEST-")) newest = name;
+    }
+    if (newest.empty()) return found;
+    if (FileExists(PathOf("CURRENT"))) RETURN_IF_ERROR(CopyAside("CURRENT"));
+    RETURN_IF_ERROR(WriteCurrent(directory_, PathOf(newest)));
+    report_.done.push_back(
+        absl::StrCat(found.message(), ": wrote it again, for ", newest));
+    return absl::OkStatus();
+  }
+
+  // Removes files from the MANIFEST that RocksDB could not open.
+  absl::Status RemoveUnreadable(const Manifest& manifest) {
+    std::vector<ListedFile> unreadable;
+    for (const ListedFile& file : manifest.files) {
+      const std::string path = PathOf(NameOf(file));
+      std::error_code error;
+      const uint64_t size = fs::file_size(path, error);
+      absl::Status status;
+      if (error) {
+        status = absl::DataLossError("it is missing");
+      } else if (size != file.size) {
+        status = absl::DataLossError(
+            absl::StrCat("it has ", size, " bytes instead of ", file.size));
+      } else {
+        status = CheckSst(path);
+      }
+      if (status.ok()) continue;
+      if (!absl::IsDataLoss(status)) return status;
+      unreadable.push_back(file);
+      report_.lost.push_back(absl::StrCat(
+          path, " (", file.size, " bytes, family \"",
+          FamilyOptions().at(std::min<size_t>(file.family, 3)).name,
+          "\"): ", status.message()));
+    }
+    return RemoveListed(manifest, unreadable);
+  }
+
+  absl::Status RemoveListed(const Manifest& manifest,
+                            const std::vector<ListedFile>& files) {
+    if (files.empty()) return absl::OkStatus();
+    RETURN_IF_ERROR(CopyAside(fs::path(manifest.path).filename()));
+    RETURN_IF_ERROR(RemoveFiles(manifest, files));
+    for (const ListedFile& file : files) {
+      const std::string path = PathOf(NameOf(file));
+      if (FileExists(path)) RETURN_IF_ERROR(MoveAside(path, NameOf(file)));
+    }
+    return SyncDirectory(directory_);
+  }
+
+  // Makes a MANIFEST from all files that can be read.
+  absl::Status RebuildManifest(const absl::Status& reason) {
+    ASSIGN_OR_RETURN(const auto names, NamesIn(directory_));
+    for (const std::string& name : names) {
+      if (!absl::EndsWith(name, ".sst")) continue;
+      // RocksDB would drop these, too, without a report.
+      const absl::Status status = CheckBlocks(PathOf(name));
+      if (status.ok()) continue;
+      if (!absl::IsDataLoss(status)) return status;
+      report_.lost.push_back(
+          absl::StrCat(PathOf(name), ": ", status.message()));
+      RETURN_IF_ERROR(MoveAside(PathOf(name), name));
+    }
+    ASSIGN_OR_RETURN(const WalCheck wal,
+                     CheckWal(directory_, SyncedMark::Read(directory_)));
+    for (const WalDamage& damage : wal.damage) {
+      report_.lost.push_back(Describe(damage));
+    }
+    RETURN_IF_ERROR(RepairWal(directory_, wal));
+    RETURN_IF_ERROR(AddEmptyFamilies());
+    lock_ = nullptr;  // RocksDB takes it
+    RETURN_IF_ERROR(FromRocksDb(
+        rocksdb::RepairDB(directory_, CommonOptions(), FamilyOptions()),
+        "make a MANIFEST"));
+    RETURN_IF_ERROR(TakeLost());
+    report_.done.push_back(
+        absl::StrCat(reason.message(), ": made a new MANIFEST"));
+    return absl::OkStatus();
+  }
+
+  // RocksDB learns the families from files of keys and values, and drops the
+  // log's data of others. Adds a file that deletes a key which does not exist
+  // to each family without files.
+  absl::Status AddEmptyFamilies() {
+    ASSIGN_OR_RETURN(const auto names, NamesIn(directory_));
+    std::set<std::string> present;
+    for (const std::string& name : names) {
+      if (!absl::EndsWith(name, ".sst")) continue;
+      rocksdb::SstFileReader reader{rocksdb::Options()};
+      RETURN_IF_ERROR(FromRocksDb(reader.Open(PathOf(name)), "read a file"));
+      present.insert(reader.GetTableProperties()->column_family_name);
+    }
+    uint64_t number = HighestNumber(names);
+    for (const Family family :
+         {Family::kDefault, Family::kLog, Family::kTimes, Family::kChunks}) {
+      const size_t index = static_cast<size_t>(family);
+      if (present.contains(FamilyOptions()[index].name)) continue;
+      RETURN_IF_ERROR(
+          MakeEmptyFile(family, PathOf(absl::StrFormat("%06d.sst", ++number))));
+    }
+    return SyncDirectory(directory_);
+  }
+
+  // Returns the highest number of a file, such as 7 of "MANIFEST-000007".
+  static uint64_t HighestNumber(const std::vector<std::string>& names) {
+    uint64_t highest = 0;
+    for (absl::string_view name : names) {
+      absl::ConsumePrefix(&name, "MANIFEST-");
+      uint64_t number = 0;
+      if (absl::SimpleAtoi(name.substr(0, name.find('.')), &number)) {
+        highest = std::max(highest, number);
+      }
+    }
+    return highest;
+  }
+
+  // The deletion is the first change of a database of its own: in the store,
+  // that was another one.
+  absl::Status MakeEmptyFile(Family family, const std::string& path) const {
+    const std::string scratch = PathOf(kScratch);
+    std::vector<std::string> files;
+    {
+      ASSIGN_OR_RETURN(const auto database, Database::Open(scratch));
+      Changes changes(database.get());
+      changes.Delete(family, "\xff");
+      RETURN_IF_ERROR(
+          database->Write(&changes, Database::Durability::kProcess));
+      RETURN_IF_ERROR(database->Flush());
+      files = database->Files();
+    }
+    if (files.size() != 1) return absl::InternalError("no empty file");
+    RETURN_IF_ERROR(RenameFile(files[0], path));
+    std::error_code error;
+    fs::remove_all(scratch, error);
+    return absl::OkStatus();
+  }
+
+  // Moves the files that RocksDB set aside.
+  absl::Status TakeLost() {
+    const std::string lost = PathOf(kLost);
+    if (!FileExists(lost)) return absl::OkStatus();
+    ASSIGN_OR_RETURN(const auto names, NamesIn(lost));
+    for (const std::string& name : names) {
+      RETURN_IF_ERROR(MoveAside(absl::StrCat(lost, "/", name), name));
+      if (absl::EndsWith(name, ".sst")) {
+        report_.lost.push_back(absl::StrCat(PathOf(name), ": cannot be read"));
+      }
+    }
+    std::error_code ignored;
+    fs::remove(lost, ignored);
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<std::unique_ptr<Database>> OpenDatabase() {
+    auto database = Database::Open(directory_);
+    if (!absl::IsDataLoss(database.status())) return database;
+    // The MANIFEST can be read, but RocksDB does not accept the files.
+    ASSIGN_OR_RETURN(lock_, StoreLock::Acquire(directory_));
+    RETURN_IF_ERROR(RebuildManifest(database.status()));
+    lock_ = nullptr;
+    return Database::Open(directory_);
+  }
+
+  // Only the process that repairs the write-ahead log knows about its losses.
+  absl::Status KeepLostWal() {
+    const auto mark = ReadCommitMark(*database_);
+    if (!mark.ok() && !absl::IsDataLoss(mark.status())) return mark.status();
+    std::vector<std::string> lost =
+        LostCommits(*database_, mark.ok() ? *mark : CommitMark());
+    report_.lost.insert(report_.lost.end(), lost.begin(), lost.end());
+    if (lost.empty()) return absl::OkStatus();
+    const auto on_damage = [&](const absl::Status& damage) {
+      report_.lost.emplace_back(damage.message());
+    };
+    SchemaTable schemas;
+    const DefinitionTable definitions(database_.get(), &schemas);
+    LostTicksTable lost_ticks;
+    const absl::Status loaded = lost_ticks.Load(*database_, on_damage);
+    if (absl::IsDataLoss(loaded)) on_damage(loaded);
+    return KeepLostCommits(database_.get(), definitions, &lost_ticks,
+                           on_damage);
+  }
+
+  // Replaces the files of a family, which the aggregator must read whole when
+  // it starts, if a part of them cannot be read.
+  absl::Status RepairFamily(Family family) {
+    const std::string path = PathOf(kSalvaged);
+    ASSIGN_OR_RETURN(const Salvage salvage,
+                     SalvageFamily(*database_, family, path));
+    if (salvage.lost.empty()) return RemoveFile(path);
+    const std::string name = database_->family(family)->GetName();
+    database_ = nullptr;
+    {
+      ASSIGN_OR_RETURN(const auto lock, StoreLock::Acquire(directory_));
+      ASSIGN_OR_RETURN(const std::string current, FindManifest(directory_));
+      ASSIGN_OR_RETURN(const Manifest manifest, ReadManifest(current));
+      std::vector<ListedFile> files;
+      for (const ListedFile& file : manifest.files) {
+        if (file.family == static_cast<uint32_t>(family)) files.push_back(file);
+      }
+      RETURN_IF_ERROR(RemoveListed(manifest, files));
+    }
+    ASSIGN_OR_RETURN(database_, Database::Open(directory_));
+    if (salvage.keys > 0) RETURN_IF_ERROR(database_->Ingest(family, path));
+    report_.done.push_back(absl::StrCat("wrote the ", salvage.keys,
+                                        " readable records of the family \"",
+                                        name, "\" again"));
+    report_.lost.insert(report_.lost.end(), salvage.lost.begin(),
+                        salvage.lost.end());
+    return absl::OkStatus();
+  }
+
+  const std::string directory_;
+  const Clock& clock_;
+  const std::function<void(uint64_t)>& progress_;
+  std::unique_ptr<StoreLock> lock_;  // while files are changed
+  std::unique_ptr<Database> database_;
+  RepairReport report_;
+};
+
+}  // namespace
+
+absl::StatusOr<RepairReport> RepairStore(
+    const std::string& directory, const Clock* clock,
+    const std::function<void(uint64_t)>& progress) {
+  return Repair(directory, clock, progress).Run();
+}
+
+}  // namespace fleetperf::aggregator

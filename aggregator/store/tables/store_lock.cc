@@ -1,0 +1,72 @@
+#include "aggregator/store/tables/store_lock.h"
+
+#include <fcntl.h>
+#include <rocksdb/env.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "aggregator/store/tables/database.h"
+#include "base/os_error.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+std::string LockPath(const std::string& directory) {
+  return absl::StrCat(directory, "/LOCK");
+}
+
+absl::Status InUse(const std::string& directory) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("cannot open the store in ", directory,
+                   ": another process has it open; stop it first"));
+}
+
+bool IsWritable(const std::string& directory) {
+  const std::string lock = LockPath(directory);
+  return access(directory.c_str(), W_OK) == 0 &&
+         (access(lock.c_str(), W_OK) == 0 || errno == ENOENT);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<StoreLock>> StoreLock::Acquire(
+    const std::string& directory) {
+  std::unique_ptr<StoreLock> lock(new StoreLock);
+  const rocksdb::Status status =
+      rocksdb::Env::Default()->LockFile(LockPath(directory), &lock->lock_);
+  if (status.ok()) return lock;
+  // Failing to open the file is a different error.
+  const bool is_held =
+      absl::StrContains(status.ToString(), "While lock file") ||
+      absl::StrContains(status.ToString(), "lock hold by current process");
+  if (is_held) return InUse(directory);
+  return CannotOpen(directory, status);
+}
+
+absl::StatusOr<std::unique_ptr<StoreLock>> StoreLock::AcquireForReading(
+    const std::string& directory) {
+  if (IsWritable(directory)) return Acquire(directory);
+  std::unique_ptr<StoreLock> lock(new StoreLock);
+  const std::string path = LockPath(directory);
+  lock->file_ = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (lock->file_ < 0 && errno == ENOENT) return lock;  // never opened
+  if (lock->file_ < 0) {
+    return StatusFromErrno(errno, absl::StrCat("cannot open ", path));
+  }
+  struct flock range = {};
+  range.l_type = F_RDLCK;
+  range.l_whence = SEEK_SET;
+  if (fcntl(lock->file_, F_SETLK, &range) == 0) return lock;
+  if (errno == EAGAIN || errno == EACCES) return InUse(directory);
+  return StatusFromErrno(errno, absl::StrCat("cannot lock ", path));
+}
+
+StoreLock::~StoreLock() {
+  if (lock_ != nullptr) rocksdb::Env::Default()->UnlockFile(lock_);
+  if (file_ >= 0) close(file_);
+}
+
+}  // namespace fleetperf::aggregator
