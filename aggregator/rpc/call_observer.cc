@@ -16,7 +16,7 @@
 namespace fleetperf::aggregator {
 namespace {
 
-constexpr absl::Duration kWatchInterval = absl::Seconds(1);
+constexpr absl::Duration kStallCheckInterval = absl::Seconds(1);
 
 // ServerContext::TryCancel would end the call with CANCELLED and no reason. The
 // client gets this status even if the handler returns another one later.
@@ -90,7 +90,7 @@ void CallObserver::Watch() {
   const auto is_stopping = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return is_stopping_;
   };
-  while (!stopping_.Await(&mutex_, kWatchInterval, is_stopping)) {
+  while (!stopping_.Await(&mutex_, kStallCheckInterval, is_stopping)) {
     CallTable::OfProcess().CancelStalled();
   }
 }
