@@ -188,7 +188,9 @@ TEST_F(SessionBudgetsTest, LimitsCatalogues) {
     hello.mutable_hello()->set_catalogue_hash(Sha256(catalogue.payload()));
     const auto session = Connect();
     status = session->Handle(hello);
-    if (status.ok()) ASSERT_OK(session->Handle(request));
+    if (status.ok()) {
+      ASSERT_OK(session->Handle(request));
+    }
     AwaitCommits();
     session->Close();
   }

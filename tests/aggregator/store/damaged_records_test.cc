@@ -70,7 +70,7 @@ bool Reports(const LogCapture& log, const std::string& key) {
 
 // Returns the key of a chunk of machine 1 in the hour of kStart, of an unknown
 // epoch.
-std::string ChunkKey(uint64_t order = 0) {
+std::string ChunkKeyBytes(uint64_t order = 0) {
   return absl::StrCat(BigEndian(uint32_t{1}), BigEndian(uint8_t{0}),
                       BigEndian(HourOf(kStart)), BigEndian(uint32_t{77}),
                       BigEndian(order));
@@ -109,9 +109,9 @@ TEST(DamagedRecords, AreSkippedAndReported) {
       {Family::kChunks, absl::StrCat("R", full, hour, "H"), ""},
       {Family::kChunks, absl::StrCat("H", BigEndian(uint32_t{1}), full, hour),
        "abc"},
-      {Family::kChunks, absl::StrCat("H", ChunkKey()), "abc"},
-      {Family::kChunks, absl::StrCat("H", ChunkKey()), HeadOf(1ull << 32)},
-      {Family::kChunks, absl::StrCat("H", ChunkKey()), HeadOf(~0ull)},
+      {Family::kChunks, absl::StrCat("H", ChunkKeyBytes()), "abc"},
+      {Family::kChunks, absl::StrCat("H", ChunkKeyBytes()), HeadOf(1ull << 32)},
+      {Family::kChunks, absl::StrCat("H", ChunkKeyBytes()), HeadOf(~0ull)},
   };
   for (const Record& record : kRecords) {
     SCOPED_TRACE(absl::CHexEscape(record.key));
@@ -239,12 +239,12 @@ TEST(DamagedRecords, NumbersDoNotWrapAround) {
 TEST(DamagedRecords, RemovesAllPagesOfDamagedChunk) {
   TestStore store;
   ASSERT_THAT(KeysOf(store, Family::kChunks), IsEmpty());
-  const std::string head = absl::StrCat("H", ChunkKey(5));
+  const std::string head = absl::StrCat("H", ChunkKeyBytes(5));
   for (const uint32_t page : {0, 1, 70'000}) {
     Put(store, {Family::kChunks,
-                absl::StrCat("P", ChunkKey(5), BigEndian(page)), "page"});
+                absl::StrCat("P", ChunkKeyBytes(5), BigEndian(page)), "page"});
   }
-  const std::string other = absl::StrCat("P", ChunkKey(6), BigEndian(0u));
+  const std::string other = absl::StrCat("P", ChunkKeyBytes(6), BigEndian(0u));
   Put(store, {Family::kChunks, other, "page"});
   Put(store, {Family::kChunks,
               ReceivedKey(Resolution::kFull, HourOf(kStart), head), ""});
