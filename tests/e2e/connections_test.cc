@@ -202,7 +202,7 @@ TEST(Connections, LimitsCallsOfACertificate) {
   constexpr int kCalls = 64;  // docs/reference/security.md
   Deployment deployment;
   const auto aggregator = deployment.StartAggregator();
-  const TlsFiles reader = deployment.Issue("reader", {"tester"});
+  const TlsFiles reader = deployment.Issue("reader", {"busy"});
   grpc::GenericStub stub(
       MakeChannel(deployment.address(), *ClientCredentials(reader)));
   std::vector<std::unique_ptr<LongCall>> calls;

@@ -43,6 +43,9 @@ class ScriptedService : public v1::SubscriptionService::Service {
       v1::SubscribeResponse response;
       response.add_series()->set_id(1);
       response.mutable_series(0)->set_path("\\System\\Processes");
+      response.mutable_series(0)->set_machine("box");
+      response.mutable_series(0)->set_counterset("System");
+      response.mutable_series(0)->set_counter("Processes");
       v1::Points& points = *response.add_points();
       points.set_series(1);
       points.add_time_unix_nanos(static_cast<int64_t>(call) + 1);

@@ -141,12 +141,12 @@ TEST_F(SessionTest, LimitsMachinesPerAgent) {
   Restart();
   Welcomed();
   uint32_t refused = 0;
-  for (const std::string name : {"web-1", "db1", "dB1", "Db1"}) {
+  for (const std::string name : {"web-1", "db1", "db2", "db3"}) {
     refused = writer_.Machine(name);
     ASSERT_OK(Handle(Batch()));
   }
   EXPECT_THAT(store_->directory().Machines(),
-              ElementsAre("dB1", "db1", "web-1"));
+              ElementsAre("db1", "db2", "web-1"));
 
   // Only batches with samples of that machine are rejected.
   const uint32_t disk = writer_.Counterset(DiskRegistration());

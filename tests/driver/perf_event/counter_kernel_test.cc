@@ -19,6 +19,7 @@
 #include "absl/time/clock.h"
 #include "driver/perf_event/builder.h"
 #include "driver/perf_event/group.h"
+#include "tests/driver/perf_event/breakpoint_probe.h"
 #include "tests/driver/perf_event/kernel.h"
 #include "tests/support/patience.h"
 #include "tests/support/status_matchers.h"
@@ -100,6 +101,7 @@ TEST_F(CounterKernelTest, AnEventThatWasNeverEnabledHasNoScaledValue) {
 }
 
 TEST_F(CounterKernelTest, BreakpointsCountEachWrite) {
+  SKIP_UNLESS_BREAKPOINTS_TRAP();
   const Builder builder(Breakpoint(BreakpointAccess::kWrite,
                                    reinterpret_cast<uintptr_t>(&watched_word),
                                    sizeof(watched_word)));
@@ -112,6 +114,7 @@ TEST_F(CounterKernelTest, BreakpointsCountEachWrite) {
 }
 
 TEST_F(CounterKernelTest, BreakpointsCountEachRead) {
+  SKIP_UNLESS_BREAKPOINTS_TRAP();
   const Builder builder(Breakpoint(BreakpointAccess::kReadWrite,
                                    reinterpret_cast<uintptr_t>(&watched_word),
                                    sizeof(watched_word)));
@@ -124,6 +127,7 @@ TEST_F(CounterKernelTest, BreakpointsCountEachRead) {
 }
 
 TEST_F(CounterKernelTest, BreakpointsCountEachCall) {
+  SKIP_UNLESS_BREAKPOINTS_TRAP();
   const Builder builder(
       Breakpoint(BreakpointAccess::kExecute,
                  reinterpret_cast<uintptr_t>(&WatchedFunction)));
@@ -136,6 +140,7 @@ TEST_F(CounterKernelTest, BreakpointsCountEachCall) {
 }
 
 TEST_F(CounterKernelTest, ModifyAttributesMovesABreakpoint) {
+  SKIP_UNLESS_BREAKPOINTS_TRAP();
   static volatile int other_word;
   const auto watch = [](const volatile int* word) {
     return Builder(Breakpoint(BreakpointAccess::kWrite,

@@ -23,6 +23,7 @@
 #include "driver/perf_event/pmu.h"
 #include "driver/perf_event/probe.h"
 #include "driver/perf_event/sampler.h"
+#include "tests/driver/perf_event/breakpoint_probe.h"
 #include "tests/driver/perf_event/kernel.h"
 #include "tests/support/status_matchers.h"
 
@@ -93,6 +94,7 @@ TEST_F(EventKernelTest, SoftwareEventsOpenByName) {
 }
 
 TEST_F(EventKernelTest, BreakpointByNameCountsWritesExactly) {
+  SKIP_UNLESS_BREAKPOINTS_TRAP();
   const auto address = reinterpret_cast<uintptr_t>(&written_word);
   ASSERT_OK_AND_ASSIGN(
       const Event event,

@@ -22,6 +22,7 @@
 #include "driver/perf_event/event_parser.h"
 #include "driver/perf_event/group.h"
 #include "driver/perf_event/sampler.h"
+#include "tests/driver/perf_event/breakpoint_probe.h"
 #include "tests/driver/perf_event/kernel.h"
 #include "tests/support/status_matchers.h"
 
@@ -117,6 +118,7 @@ void OnTrap(int, siginfo_t* info, void*) {
 }
 
 TEST_F(OptionsKernelTest, SigtrapSignalsEachOverflow) {
+  SKIP_UNLESS_BREAKPOINTS_TRAP();
   static volatile uint32_t word;
   const Builder builder =
       Builder(Breakpoint(BreakpointAccess::kWrite,
