@@ -126,12 +126,35 @@ absl::Status Dictionary::RemoveChanged(Kind kind, absl::string_view name,
   return status;
 }
 
+uint32_t Dictionary::LastIdInMemory(Kind kind) const {
+  uint32_t last = 0;
+  const auto note_ids = [&](const auto& definitions) {
+    for (const auto& [id, definition] : definitions) last = std::max(last, id);
+  };
+  switch (kind) {
+    case Kind::kMachine:
+      note_ids(machines_);
+      break;
+    case Kind::kCounterset:
+      note_ids(countersets_);
+      break;
+    case Kind::kQuery:
+      note_ids(queries_);
+      break;
+    case Kind::kInstance:
+      note_ids(instances_);
+      break;
+  }
+  return last;
+}
+
 absl::StatusOr<uint32_t*> Dictionary::LastId(Kind kind) {
   const auto known = last_ids_.find(kind);
   if (known != last_ids_.end()) return &known->second;
-  uint32_t last = 0;
+  uint32_t last = LastIdInMemory(kind);
   if (reader_ != nullptr) {
-    ASSIGN_OR_RETURN(last, reader_->LastId(kind));
+    ASSIGN_OR_RETURN(const uint32_t stored, reader_->LastId(kind));
+    last = std::max(last, stored);
   }
   return &last_ids_.try_emplace(kind, last).first->second;
 }

@@ -134,6 +134,8 @@ class Dictionary {
   template <typename List>
   absl::Status RemoveChanged(Kind kind, absl::string_view name, List* list)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  uint32_t LastIdInMemory(Kind kind) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns the last id of this kind that may be defined.
   absl::StatusOr<uint32_t*> LastId(Kind kind)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
