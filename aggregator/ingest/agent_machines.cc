@@ -79,7 +79,9 @@ absl::Status AgentMachines::EnterOne(const std::string& name) {
   RETURN_IF_ERROR(ingest_.CheckMachineLimit(name));
   RETURN_IF_ERROR(ingest_.SetSpeaker(name, agent_));
   // A machine with its own agent has a more detailed entry, which must stay.
-  if (ingest_.store().directory().HasMachine(name)) return absl::OkStatus();
+  // Otherwise, the entry says whose share of the store the machine uses.
+  const std::string known = ingest_.store().directory().AgentOf(name);
+  if (known == agent_ || known == name) return absl::OkStatus();
   v1::Machine machine;
   machine.set_name(name);
   machine.set_agent(agent_);

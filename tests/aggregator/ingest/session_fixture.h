@@ -283,8 +283,8 @@ class SessionTest : public ::testing::Test {
     link_ = std::make_shared<Link>(epoch);
     return std::make_shared<Session>(
         ingest_.get(),
-        PeerIdentity{.names = {"web-1", "db1"}, .role = Role::kAgent}, address,
-        link_);
+        PeerIdentity{.names = {"web-1", "db1", "db3"}, .role = Role::kAgent},
+        address, link_);
   }
   // Blocks until all earlier batches are committed and acknowledged.
   void AwaitCommits() {
