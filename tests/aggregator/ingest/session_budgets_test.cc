@@ -83,7 +83,7 @@ TEST_F(SessionBudgetsTest, AllNamesOfACertificateShareItsBudgets) {
   v1::CollectRequest hello = Hello();
   hello.mutable_hello()->set_agent("db1");
   // The order and the case of the names do not matter.
-  const auto same = ConnectAs({"DB1", "web-1"});
+  const auto same = ConnectAs({"DB1", "db3", "web-1"});
   EXPECT_GT(same->Pause(), kNoPause);
   EXPECT_THAT(same->CheckBudgets(),
               StatusIs(kResourceExhausted, HasSubstr("try again")));
