@@ -81,7 +81,8 @@ class RepairTest : public ::testing::Test {
   // The files of a family, oldest first.
   std::vector<std::string> FilesOf(Family family) const {
     std::vector<std::string> names;
-    for (const ListedFile& file : ReadManifest(ManifestPath()).value().files) {
+    const auto manifest = ReadManifest(ManifestPath());
+    for (const ListedFile& file : manifest.value().files) {
       if (file.family == static_cast<uint32_t>(family)) {
         names.push_back(NameOf(file));
       }
