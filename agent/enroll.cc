@@ -10,7 +10,7 @@
 #include <memory>
 #include <utility>
 
-#include "absl/strings/match.h"
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "agent/certificate_names.h"
@@ -96,6 +96,10 @@ absl::Status Enroll(const Config& config, const std::string& address,
   RETURN_IF_ERROR(
       CertificateNames(config.name, token.names).Check(config.name));
   ASSIGN_OR_RETURN(SigningRequest signing, MakeSigningRequest(config.name));
+  // Before the token is spent, because the directory may not be writable.
+  RETURN_IF_ERROR(
+      WriteFile(config.tls.key, signing.key, FileAccess::kOwnerOnly));
+  absl::Cleanup remove_key = [&] { RemoveFile(config.tls.key).IgnoreError(); };
   v1::EnrollRequest request;
   request.set_token(text);
   request.set_signing_request(signing.request);
@@ -117,7 +121,7 @@ absl::Status Enroll(const Config& config, const std::string& address,
   RETURN_IF_ERROR(CheckAnswer(texts, config, token));
   RETURN_IF_ERROR(WriteFile(config.tls.authority, texts.authority));
   RETURN_IF_ERROR(WriteFile(config.tls.certificate, texts.certificate));
-  RETURN_IF_ERROR(WriteFile(config.tls.key, texts.key, FileAccess::kOwnerOnly));
+  std::move(remove_key).Cancel();
   std::printf("enrolled %s; wrote %s, %s and %s\n",
               absl::StrJoin(token.names, ", ").c_str(),
               config.tls.authority.c_str(), config.tls.certificate.c_str(),

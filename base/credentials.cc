@@ -5,10 +5,15 @@
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/security/server_credentials.h>
 
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/clock.h"
 #include "base/files.h"
+#include "base/sha256.h"
 #include "base/status_macros.h"
 #include "base/units.h"
 
@@ -137,6 +142,16 @@ bool PeerIdentity::HasName(absl::string_view name) const {
     if (absl::EqualsIgnoreCase(own, name)) return true;
   }
   return false;
+}
+
+std::string PeerIdentity::Key() const {
+  std::vector<std::string> sorted;
+  for (const std::string& name : names) {
+    sorted.push_back(absl::AsciiStrToLower(name));
+  }
+  std::sort(sorted.begin(), sorted.end());
+  return Sha256(absl::StrCat(role.has_value() ? RoleName(*role) : "", "\n",
+                             absl::StrJoin(sorted, "\n")));
 }
 
 PeerIdentity IdentityOf(const grpc::AuthContext& context) {

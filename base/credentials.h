@@ -67,6 +67,9 @@ struct PeerIdentity {
   std::optional<Role> role;        // nullopt: no fleetperf role
 
   bool HasName(absl::string_view name) const;
+  // Returns a hash of the role and the names, whatever their case and order.
+  // Limits apply to it: a renewed certificate has that of its predecessor.
+  std::string Key() const;
 };
 
 PeerIdentity IdentityOf(const grpc::AuthContext& context);

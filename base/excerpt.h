@@ -16,6 +16,9 @@ inline constexpr size_t kMaxExcerpt = 200;
 // fails the call instead.
 inline constexpr size_t kMaxErrorText = 2000;
 
+// Returns the start of `text`, at most `max` bytes of whole UTF-8 characters.
+absl::string_view Utf8Prefix(absl::string_view text, size_t max);
+
 // Returns `text` if it has at most `max` bytes. Otherwise returns its start, up
 // to the last whole UTF-8 character within `max` bytes, and its size:
 // "\\web… (100000 bytes)".

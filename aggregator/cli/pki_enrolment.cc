@@ -20,6 +20,7 @@
 #include "absl/strings/str_join.h"
 #include "aggregator/cli/commands.h"
 #include "aggregator/cli/pki_directory.h"
+#include "base/address.h"
 #include "base/clock.h"
 #include "base/daemon.h"
 #include "base/enrolment_token.h"
@@ -152,6 +153,7 @@ absl::Status PkiToken(const PkiFlags& flags) {
 }
 
 absl::Status PkiServe(const PkiFlags& flags) {
+  RETURN_IF_ERROR(CheckAddress(flags.listen, /*least_port=*/0, "0.0.0.0:7444"));
   StopSignal stop;  // before gRPC starts threads
   RETURN_IF_ERROR(StartLogging("fleetperf pki", LogConfig()));
   ASSIGN_OR_RETURN(KeyPair authority, ReadAuthority(flags));

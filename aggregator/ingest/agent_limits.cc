@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "aggregator/samples/machine_name.h"
 #include "aggregator/samples/wire_reader.h"
+#include "base/excerpt.h"
 #include "base/status_macros.h"
 #include "perflib/registration.h"
 #include "proto/conversions.h"
@@ -45,9 +46,9 @@ bool HasControlCharacter(absl::string_view text) {
 }
 
 // Returns the escaped beginning of `text`, for an error message.
-std::string Excerpt(absl::string_view text) {
+std::string EscapedStart(absl::string_view text) {
   constexpr size_t kMaxBytes = 40;
-  return absl::StrCat(absl::CHexEscape(text.substr(0, kMaxBytes)),
+  return absl::StrCat(absl::CHexEscape(Utf8Prefix(text, kMaxBytes)),
                       text.size() > kMaxBytes ? "..." : "");
 }
 
@@ -60,7 +61,7 @@ absl::Status TooMany(absl::string_view field, size_t count,
 absl::Status CheckLabel(const std::string& name, const std::string& value) {
   if (name.size() > kMaxLabelNameBytes) {
     return TooMany(
-        absl::StrCat("the name \"", Excerpt(name), "\" in Hello.labels"),
+        absl::StrCat("the name \"", EscapedStart(name), "\" in Hello.labels"),
         name.size(), "bytes", kMaxLabelNameBytes);
   }
   const std::string field =
@@ -70,7 +71,7 @@ absl::Status CheckLabel(const std::string& name, const std::string& value) {
   }
   if (HasControlCharacter(name) || HasControlCharacter(value)) {
     return absl::InvalidArgumentError(
-        absl::StrCat(field, " is \"", Excerpt(value),
+        absl::StrCat(field, " is \"", EscapedStart(value),
                      "\"; labels must not contain control characters"));
   }
   return absl::OkStatus();
@@ -256,12 +257,7 @@ void BoundPlanReport(v1::PlanReport* report) {
 }
 
 void Cut(std::string* text, size_t max_bytes) {
-  if (text->size() <= max_bytes) return;
-  size_t size = max_bytes;
-  while (size > 0 && (static_cast<uint8_t>((*text)[size]) & 0xC0) == 0x80) {
-    --size;
-  }
-  text->resize(size);
+  text->resize(Utf8Prefix(*text, max_bytes).size());
 }
 
 std::string LimitNamedBy(absl::string_view error) {

@@ -1,11 +1,6 @@
 #include "aggregator/ingest/certificate_budgets.h"
 
-#include <algorithm>
-#include <vector>
-
-#include "absl/strings/ascii.h"
-#include "absl/strings/str_cat.h"
-#include "base/sha256.h"
+#include <utility>
 
 namespace fleetperf::aggregator {
 namespace {
@@ -34,18 +29,6 @@ absl::string_view ReasonOf(Cost cost) {
       return "more than 4096 new epochs per hour (max_new_epochs_per_hour)";
   }
   return "";
-}
-
-std::string KeyOf(const PeerIdentity& peer) {
-  std::vector<std::string> names;
-  for (const std::string& name : peer.names) {
-    names.push_back(absl::AsciiStrToLower(name));
-  }
-  std::sort(names.begin(), names.end());
-  std::string key = absl::StrCat(
-      peer.role.has_value() ? static_cast<int>(*peer.role) : -1, "\n");
-  for (const std::string& name : names) absl::StrAppend(&key, name, "\n");
-  return Sha256(key);
 }
 
 }  // namespace
@@ -102,7 +85,7 @@ bool CertificateBudgets::IsFull(absl::Duration now) const {
 
 std::shared_ptr<CertificateBudgets> BudgetTable::Of(const PeerIdentity& peer,
                                                     absl::Duration now) {
-  std::string key = KeyOf(peer);
+  std::string key = peer.Key();
   absl::MutexLock lock(&mutex_);
   if (now >= next_sweep_) {
     next_sweep_ = now + kBudgetSweepInterval;

@@ -46,10 +46,7 @@ absl::StatusOr<PeerIdentity> CheckAccess(const grpc::ServerContextBase& context,
 }
 
 std::string CallerOf(const grpc::ServerContextBase& context) {
-  const PeerIdentity peer = IdentityOf(*context.auth_context());
-  return absl::StrCat(peer.role.has_value() ? RoleName(*peer.role) : "",
-                      peer.names.empty() ? "" : " ",
-                      absl::StrJoin(peer.names, " "));
+  return IdentityOf(*context.auth_context()).Key();
 }
 
 void ReportDenial(const grpc::ServerContextBase& context,

@@ -23,9 +23,7 @@ namespace fleetperf::aggregator {
 absl::StatusOr<PeerIdentity> CheckAccess(const grpc::ServerContextBase& context,
                                          std::initializer_list<Role> roles);
 
-// Returns the role and the names of the client's certificate, which are the
-// same after a renewal: "reader alice". The limits of a caller apply to it.
-// Empty without a certificate. Thread-safe.
+// Returns PeerIdentity::Key of the client's certificate. Thread-safe.
 std::string CallerOf(const grpc::ServerContextBase& context);
 
 // Counts a call that was denied for another reason, and logs it with the peer's

@@ -1,8 +1,10 @@
-// Tests of a full disk: the aggregator accepts no new samples, but continues to
-// answer queries, until the disk has space again.
+// Tests of a full and of a read-only disk. With a full one, the aggregator
+// accepts no new samples, but continues to answer queries, until the disk has
+// space again.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <filesystem>
 #include <memory>
@@ -133,6 +135,34 @@ TEST(DiskFull, StoreAcceptsWritesAgain) {
     EXPECT_TRUE((*store)->HasCatalogue(hash(i))) << i;
   }
   store->reset();
+}
+
+// `verify` needs no right to write, and still notices a running aggregator.
+TEST(ReadOnlyDisk, IsVerified) {
+  if (!may_mount) GTEST_SKIP() << "this process may not mount file systems";
+  Deployment deployment;
+  auto aggregator = deployment.StartAggregator();
+  const TlsFiles tls = deployment.Issue("agent", {"box"});
+  {
+    FakeAgent agent(deployment.address(), tls, MakeHello("box", kEpoch, 1, 9));
+    ASSERT_TRUE(agent.Receive().has_value());
+    agent.Send(Batch(1));
+    ASSERT_TRUE(agent.ReceiveAck(1));
+  }
+  const ReadOnlyMount disk(deployment.File("store"), deployment.File("mount"));
+  const auto verify = [&] {
+    return RunCommand({Deployment::Executable("fleetperf-aggregator"), "verify",
+                       disk.path(), "--config",
+                       deployment.File("aggregator.yaml")});
+  };
+  const Result refused = verify();
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_THAT(refused.error, HasSubstr("another process has it open"));
+  aggregator->Signal(SIGTERM);
+  EXPECT_EQ(aggregator->Wait(), 0);
+  const Result verified = verify();
+  EXPECT_EQ(verified.status, 0) << verified.error;
+  EXPECT_THAT(verified.output, HasSubstr("batches in the log"));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "base/enrolment_token.h"
 #include "base/files.h"
 #include "tests/e2e/deployment.h"
@@ -123,6 +124,21 @@ TEST_F(Enrolment, RefusesAlteredTokens) {
   ExpectRefused("web-1", token.substr(0, token.size() - 6), "whole token");
   ExpectRefused("web-2", token, "does not name \"web-2\"");
   // None of these has spent the token.
+  EXPECT_EQ(Enroll("web-1", token).status, 0);
+}
+
+TEST_F(Enrolment, SpendsNoTokenIfTheKeyCannotBeWritten) {
+  const std::string token = Token("web-1");
+  const std::string path = WriteConfig("web-1");
+  Deployment::Write(
+      path, absl::StrReplaceAll(
+                *ReadFile(path),
+                {{File("web-1", ".key"), deployment_.File("missing/key")}}));
+  const Result enrolled =
+      RunCommand({Deployment::Executable("fleetperf-agent"), "enroll",
+                  "127.0.0.1:" + port_, token, "--config", path});
+  EXPECT_EQ(enrolled.status, 1);
+  EXPECT_THAT(enrolled.error, HasSubstr("missing/key"));
   EXPECT_EQ(Enroll("web-1", token).status, 0);
 }
 

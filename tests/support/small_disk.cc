@@ -52,6 +52,18 @@ void SmallDisk::Fill(uint64_t left) {
   }
 }
 
+ReadOnlyMount::ReadOnlyMount(const std::string& directory, std::string at)
+    : path_(std::move(at)) {
+  std::filesystem::create_directory(path_);
+  if (mount(directory.c_str(), path_.c_str(), nullptr, MS_BIND, nullptr) != 0 ||
+      mount(nullptr, path_.c_str(), nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY,
+            nullptr) != 0) {
+    throw std::runtime_error("cannot mount a directory at " + path_);
+  }
+}
+
+ReadOnlyMount::~ReadOnlyMount() { umount2(path_.c_str(), MNT_DETACH); }
+
 void SmallDisk::Free() { std::filesystem::remove(FillerPath()); }
 
 }  // namespace fleetperf::testing

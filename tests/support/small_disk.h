@@ -36,6 +36,22 @@ class SmallDisk {
   const std::string path_;
 };
 
+// Shows a directory at another path, where nothing can be written. Removed when
+// the object is destroyed.
+class ReadOnlyMount {
+ public:
+  // Makes the directory `at`. Throws std::runtime_error if that fails.
+  ReadOnlyMount(const std::string& directory, std::string at);
+  ~ReadOnlyMount();
+  ReadOnlyMount(const ReadOnlyMount&) = delete;
+  ReadOnlyMount& operator=(const ReadOnlyMount&) = delete;
+
+  const std::string& path() const { return path_; }
+
+ private:
+  const std::string path_;
+};
+
 }  // namespace fleetperf::testing
 
 #endif  // FLEETPERF_TESTS_SUPPORT_SMALL_DISK_H_

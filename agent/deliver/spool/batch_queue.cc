@@ -11,6 +11,11 @@ void BatchQueue::Add(HeldBatch batch, bool is_saved) {
       batches_.emplace(place, std::move(batch)).first->second;
   if (added.spooled.batch != nullptr) memory_bytes_ += added.size;
   AddToSegment(added);
+  if (place != batches_.rbegin()->first) {
+    runs_.reset();
+  } else if (runs_.has_value() && !added.is_dropped()) {
+    AppendToRuns(added, &*runs_);
+  }
   if (is_saved) return;
   unsaved_.insert(place);
   if (added.spooled.batch != nullptr) unsaved_bytes_ += added.size;
@@ -39,8 +44,21 @@ void BatchQueue::ForgetPayload(const HeldBatch& batch) {
   segments_.erase(segment);
 }
 
+void BatchQueue::RemoveFromRuns(const HeldBatch& batch) {
+  if (!runs_.has_value() || batch.is_dropped()) return;
+  BatchPlace next = batch.spooled.place;
+  ++next.sequence;
+  if (!RemoveFirstFromRuns(batch, Find(next), &*runs_)) runs_.reset();
+}
+
+const std::vector<HeldRun>& BatchQueue::Runs() {
+  if (!runs_.has_value()) runs_ = RunsOf(batches_);
+  return *runs_;
+}
+
 BatchQueue::Batches::iterator BatchQueue::Erase(Batches::iterator batch) {
   ForgetPayload(batch->second);
+  RemoveFromRuns(batch->second);
   unsaved_.erase(batch->first);
   return batches_.erase(batch);
 }
@@ -62,6 +80,7 @@ void BatchQueue::Drop(BatchPlace place, LossCause cause) {
   if (found == batches_.end()) return;
   HeldBatch& batch = found->second;
   ForgetPayload(batch);
+  RemoveFromRuns(batch);
   batch.spooled.batch = nullptr;
   batch.spooled.dropped = cause;
   batch.payload = {};

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -51,7 +52,7 @@ class BatchQueue {
   // Batches and remains that the log has.
   std::vector<HeldBatch> Saved() const;
   // The runs of all batches that were not dropped.
-  std::vector<HeldRun> Runs() const { return RunsOf(batches_); }
+  const std::vector<HeldRun>& Runs();
   // Marks batches as saved, with their payloads at the given places. Ignores
   // batches that were removed or dropped in the meantime.
   void SetSaved(const std::vector<HeldBatch>& batches);
@@ -77,11 +78,16 @@ class BatchQueue {
   // Subtracts a batch's payload from the sums, before the batch changes.
   void ForgetPayload(const HeldBatch& batch);
   void AddToSegment(const HeldBatch& batch);
+  // Removes a batch from the runs, before it changes.
+  void RemoveFromRuns(const HeldBatch& batch);
 
   Batches batches_;
   std::set<BatchPlace> unsaved_;
   std::set<BatchPlace> cached_;  // saved, with a payload in memory
   std::map<uint32_t, Segment> segments_;
+  // nullopt: must be found anew. Each save needs them, also of a spool that
+  // holds the batches of days.
+  std::optional<std::vector<HeldRun>> runs_;
   uint64_t memory_bytes_ = 0;
   uint64_t unsaved_bytes_ = 0;
   uint64_t file_bytes_ = 0;

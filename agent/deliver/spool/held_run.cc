@@ -20,16 +20,36 @@ TickRange TicksOf(const SpooledBatch& batch) {
 std::vector<HeldRun> RunsOf(const std::map<BatchPlace, HeldBatch>& batches) {
   std::vector<HeldRun> runs;
   for (const auto& [place, batch] : batches) {
-    if (batch.is_dropped()) continue;
-    const bool continues = !runs.empty() &&
-                           runs.back().first.epoch == place.epoch &&
-                           (runs.back().last_sequence + 1 == place.sequence ||
-                            runs.size() >= kMaxRuns);
-    if (!continues) runs.push_back({.first = place});
-    runs.back().last_sequence = place.sequence;
-    runs.back().ticks.Extend(TicksOf(batch.spooled));
+    if (!batch.is_dropped()) AppendToRuns(batch, &runs);
   }
   return runs;
+}
+
+void AppendToRuns(const HeldBatch& batch, std::vector<HeldRun>* runs) {
+  const BatchPlace place = batch.spooled.place;
+  const bool continues = !runs->empty() &&
+                         runs->back().first.epoch == place.epoch &&
+                         (runs->back().last_sequence + 1 == place.sequence ||
+                          runs->size() >= kMaxRuns);
+  if (!continues) runs->push_back({.first = place});
+  runs->back().last_sequence = place.sequence;
+  runs->back().ticks.Extend(TicksOf(batch.spooled));
+}
+
+bool RemoveFirstFromRuns(const HeldBatch& batch, const HeldBatch* next,
+                         std::vector<HeldRun>* runs) {
+  const BatchPlace place = batch.spooled.place;
+  if (runs->empty() || runs->front().first != place) return false;
+  HeldRun& run = runs->front();
+  if (run.last() == place) {
+    runs->erase(runs->begin());
+    return true;
+  }
+  if (next == nullptr || next->is_dropped()) return false;
+  run.first = next->spooled.place;
+  run.ticks.ticks -= TicksOf(batch.spooled).ticks;
+  run.ticks.start = TicksOf(next->spooled).start;  // later ones are newer
+  return true;
 }
 
 TickRange KeepRuns(const std::vector<HeldRun>& runs,

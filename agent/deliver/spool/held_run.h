@@ -17,8 +17,7 @@ namespace fleetperf::agent {
 struct HeldRun {
   BatchPlace first;
   uint64_t last_sequence = 0;
-  // The ticks in these batches and, of sealed ones, those that they report as
-  // lost.
+  // The ticks in these batches, and the lost ticks that sealed batches report.
   TickRange ticks;
 
   BatchPlace last() const {
@@ -28,6 +27,15 @@ struct HeldRun {
 
 // Returns the runs of all batches that are not dropped, in order.
 std::vector<HeldRun> RunsOf(const std::map<BatchPlace, HeldBatch>& batches);
+
+// Adds a batch that comes after all others and is not dropped.
+void AppendToRuns(const HeldBatch& batch, std::vector<HeldRun>* runs);
+
+// Removes the first batch of all. `next` is the one with the next sequence;
+// nullptr if there is none. Returns false if it cannot tell the rest, for which
+// RunsOf is needed then.
+bool RemoveFirstFromRuns(const HeldBatch& batch, const HeldBatch* next,
+                         std::vector<HeldRun>* runs);
 
 // Removes the batches outside `runs`, except dropped ones. Returns the ticks of
 // `runs` that no batch has; `ticks` of the result is 0 if none are missing.

@@ -48,7 +48,7 @@ struct RecoveredSpool {
   bool ended = true;
   std::string boot_id;
 
-  // The newest counts of what is held.
+  // The newest counts of held ticks.
   struct Counts {
     uint32_t process = 0;
     uint64_t save = 0;
@@ -77,7 +77,7 @@ struct RecoveredSpool {
   // one. Counts contents that no agent writes as damage.
   void RemoveUnsound();
   // Removes batches that the counts lack: a damaged record removed them. Counts
-  // what is missing or unusable as lost. Unsynced ticks are lost by a power cut
+  // missing and unusable ticks as lost. Unsynced ticks are lost by a power cut
   // if the machine has started since.
   void CompareWithCounts(absl::string_view boot_id);
   // Seals the open batches. The previous process may have sealed and sent more

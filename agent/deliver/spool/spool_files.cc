@@ -345,7 +345,7 @@ void SpoolFiles::WriteCounts(v1::SpoolRecord counts) {
   if (status.ok()) status = counts_->Rewind();
   if (status.ok()) status = counts_->Append(bytes);
   if (status.ok()) return;
-  log_.Warn("counts", absl::StrCat("cannot count what the spool holds: ",
+  log_.Warn("counts", absl::StrCat("cannot write the counts of held ticks: ",
                                    status.message()));
 }
 

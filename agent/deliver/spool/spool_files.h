@@ -7,7 +7,7 @@
 //   spool.ticks                   records of open batches. Overwritten from its
 //                                 start once all its ticks are in batches.
 //   spool.NUMBER.definitions      a former epoch's v1::Dictionary records
-//   spool.held                    counts of what is held. Overwritten from its
+//   spool.held                    counts of held ticks. Overwritten from its
 //                                 start after each save.
 //
 // Invariants:
@@ -18,8 +18,8 @@
 //   Older segments are needed only for payloads, and are deleted when none of
 //   these is held.
 // - Each payload is checked against its batch's fingerprint when it is read.
-// - The counts never include what is not written yet. So a crash makes them too
-//   small at worst, and whatever is missing from them was lost.
+// - The counts include written ticks only. So a crash makes them too small at
+//   worst, and counted ticks that the files lack were lost.
 
 #ifndef FLEETPERF_AGENT_DELIVER_SPOOL_SPOOL_FILES_H_
 #define FLEETPERF_AGENT_DELIVER_SPOOL_SPOOL_FILES_H_

@@ -258,14 +258,14 @@ v1::SpoolRecord SpoolState::MakeChange() {
   return change;
 }
 
-void SpoolState::AddCountsTo(v1::SpoolRecord* record) const {
+void SpoolState::AddCountsTo(v1::SpoolRecord* record) {
   record->set_save(saves_);
   for (const HeldRun& run : queue_.Runs()) {
     ToProto(run, process_, record->add_held());
   }
 }
 
-v1::SpoolRecord SpoolState::MakeCounts() const {
+v1::SpoolRecord SpoolState::MakeCounts() {
   v1::SpoolRecord counts = NewRecord();
   counts.set_boot_id(options_.boot_id);
   for (const SpoolEpoch& epoch : epochs_.former()) {

@@ -124,8 +124,8 @@ class SpoolState {
   std::vector<v1::SpoolRecord> MakeState();
   v1::SpoolRecord MakeChange();
   // Adds the counts of held batches, and this save's number, to a record.
-  void AddCountsTo(v1::SpoolRecord* record) const;
-  v1::SpoolRecord MakeCounts() const;
+  void AddCountsTo(v1::SpoolRecord* record);
+  v1::SpoolRecord MakeCounts();
 
   // The time that agents have run with these files.
   absl::Duration Age() const;

@@ -222,6 +222,37 @@ absl::Status DeleteReceived(const Database& database, absl::string_view key,
   return absl::OkStatus();
 }
 
+bool HasExcess(const std::pair<const uint32_t, uint64_t*>& of_machine) {
+  return *of_machine.second > 0;
+}
+
+// Deletes the chunks of machines with excess that `entry`, an iterator over the
+// index, lists before the key `end`, and moves it there. Returns the
+// approximate number of bytes freed.
+absl::StatusOr<uint64_t> DeleteExcessBefore(
+    const Database& database, const std::string& end,
+    const std::map<uint32_t, uint64_t*>& excess, rocksdb::Iterator* entry,
+    Changes* changes) {
+  uint64_t deleted = 0;
+  std::vector<uint32_t> epochs;  // chunks have none
+  for (; entry->Valid() && ToView(entry->key()) < end; entry->Next()) {
+    Received received;
+    ChunkKey chunk;
+    if (!ParseReceivedKey(ToView(entry->key()), &received) ||
+        !ParseHeadKey(received.key, &chunk)) {
+      continue;
+    }
+    const auto of_machine = excess.find(chunk.machine);
+    if (of_machine == excess.end() || !HasExcess(*of_machine)) continue;
+    uint64_t size = 0;
+    RETURN_IF_ERROR(DeleteReceived(database, ToView(entry->key()), &size,
+                                   changes, &epochs));
+    *of_machine->second -= std::min(*of_machine->second, size);
+    deleted += size;
+  }
+  return deleted;
+}
+
 }  // namespace
 
 void PutChunk(const ChunkKey& key, absl::Time received,
@@ -468,9 +499,6 @@ uint64_t SizeOfChunks(const Database& database, uint32_t machine) {
 absl::StatusOr<uint64_t> DeleteExcess(
     Database* database, const std::map<uint32_t, uint64_t*>& excess,
     uint64_t max) {
-  const auto has_excess = [](const auto& of_machine) {
-    return *of_machine.second > 0;
-  };
   // One pass over the index of each resolution, hour by hour. An iterator ends
   // at damage.
   std::vector<std::unique_ptr<rocksdb::Iterator>> entries;
@@ -480,7 +508,7 @@ absl::StatusOr<uint64_t> DeleteExcess(
   }
   uint64_t deleted = 0;
   while (deleted < max &&
-         std::any_of(excess.begin(), excess.end(), has_excess)) {
+         std::any_of(excess.begin(), excess.end(), HasExcess)) {
     std::optional<uint32_t> hour;  // the oldest one
     for (size_t i = 0; i < entries.size(); ++i) {
       const auto next = NextHour(*entries[i], kResolutions[i]);
@@ -489,26 +517,13 @@ absl::StatusOr<uint64_t> DeleteExcess(
     if (!hour.has_value()) break;
     Changes changes(database);
     for (size_t i = 0; i < entries.size(); ++i) {
-      rocksdb::Iterator& entry = *entries[i];
       const std::string end = *hour == UINT32_MAX
                                   ? EndOfReceived(kResolutions[i])
                                   : ReceivedKey(kResolutions[i], *hour + 1, "");
-      for (; entry.Valid() && ToView(entry.key()) < end; entry.Next()) {
-        Received received;
-        ChunkKey chunk;
-        if (!ParseReceivedKey(ToView(entry.key()), &received) ||
-            !ParseHeadKey(received.key, &chunk)) {
-          continue;
-        }
-        const auto of_machine = excess.find(chunk.machine);
-        if (of_machine == excess.end() || !has_excess(*of_machine)) continue;
-        uint64_t size = 0;
-        std::vector<uint32_t> epochs;
-        RETURN_IF_ERROR(DeleteReceived(*database, ToView(entry.key()), &size,
-                                       &changes, &epochs));
-        *of_machine->second -= std::min(*of_machine->second, size);
-        deleted += size;
-      }
+      ASSIGN_OR_RETURN(const uint64_t size,
+                       DeleteExcessBefore(*database, end, excess,
+                                          entries[i].get(), &changes));
+      deleted += size;
     }
     RETURN_IF_ERROR(database->Write(&changes, Database::Durability::kProcess));
   }
