@@ -1,9 +1,10 @@
 // Enrolment of agents: one-time tokens, and the server that exchanges them for
 // certificates.
 //
-// A token is kept as an empty file in the directory "tokens". The file's name
-// is the SHA-256 of the token, with the granted names and the expiry. Renaming
-// the file spends the token, which only one call can.
+// A token is kept as a file in the directory "tokens". The file's name is the
+// SHA-256 of the token, with the granted names and the expiry; its content is
+// the expiry in seconds since 1970. Renaming the file spends the token, which
+// only one call can. Making a token removes the files of expired ones.
 
 #include <grpcpp/resource_quota.h>
 #include <grpcpp/security/server_credentials.h>
@@ -11,11 +12,13 @@
 #include <grpcpp/server_builder.h>
 #include <spdlog/spdlog.h>
 
+#include <cstdint>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "aggregator/cli/commands.h"
@@ -48,9 +51,32 @@ std::string TokenFile(const PkiFlags& flags, const std::string& token) {
                      absl::BytesToHexString(Sha256(token)));
 }
 
+// Removes the files of tokens that expired before they were used.
+absl::Status RemoveExpired(const PkiFlags& flags) {
+  const absl::Time now = Clock::Real().Now();
+  ASSIGN_OR_RETURN(const auto entries, ListDirectory(TokensDirectory(flags)));
+  for (const DirectoryEntry& entry : entries) {
+    const std::string path = ResolvePath(TokensDirectory(flags), entry.name);
+    const auto content = ReadFile(path);
+    int64_t expiry = 0;
+    // Another process may have spent the token meanwhile.
+    if (content.ok() && absl::SimpleAtoi(*content, &expiry) &&
+        absl::FromUnixSeconds(expiry) <= now) {
+      RETURN_IF_ERROR(RemoveFile(path));
+    }
+  }
+  return absl::OkStatus();
+}
+
 // Spends a token and returns its names.
 absl::StatusOr<std::vector<std::string>> Spend(const PkiFlags& flags,
                                                const std::string& token) {
+  ASSIGN_OR_RETURN(const EnrolmentToken parsed, ParseEnrolmentToken(token));
+  if (parsed.expiry <= Clock::Real().Now()) {
+    return absl::PermissionDeniedError(
+        absl::StrCat("the token expired at ", FormatUtc(parsed.expiry),
+                     "; make one with: fleetperf pki token"));
+  }
   const std::string path = TokenFile(flags, token);
   const std::string spent = absl::StrCat(path, ".spent");
   if (!FileExists(path) || !RenameFile(path, spent).ok()) {
@@ -59,12 +85,6 @@ absl::StatusOr<std::vector<std::string>> Spend(const PkiFlags& flags,
         "fleetperf pki token");
   }
   RETURN_IF_ERROR(RemoveFile(spent));
-  ASSIGN_OR_RETURN(const EnrolmentToken parsed, ParseEnrolmentToken(token));
-  if (parsed.expiry <= Clock::Real().Now()) {
-    return absl::PermissionDeniedError(
-        absl::StrCat("the token expired at ", FormatUtc(parsed.expiry),
-                     "; make one with: fleetperf pki token"));
-  }
   return parsed.names;
 }
 
@@ -146,8 +166,10 @@ absl::Status PkiToken(const PkiFlags& flags) {
                    MakeEnrolmentToken(info.fingerprint, expiry, flags.names));
   const std::string text = FormatEnrolmentToken(token);
   RETURN_IF_ERROR(MakeDirectories(TokensDirectory(flags)));
-  RETURN_IF_ERROR(
-      WriteFile(TokenFile(flags, text), "", FileAccess::kOwnerOnly));
+  RETURN_IF_ERROR(RemoveExpired(flags));
+  RETURN_IF_ERROR(WriteFile(TokenFile(flags, text),
+                            absl::StrCat(absl::ToUnixSeconds(token.expiry)),
+                            FileAccess::kOwnerOnly));
   PutLine(text);
   return absl::OkStatus();
 }

@@ -29,6 +29,25 @@ TEST(PkiInit, MakesTheDirectoryOnlyIfItSucceeds) {
   EXPECT_TRUE(FileExists(pki + "/authority.key"));
 }
 
+TEST(PkiToken, RemovesExpiredTokens) {
+  const testing::TempDirectory directory;
+  PkiFlags flags = {.directory = directory.path(), .name = "test"};
+  ASSERT_OK(PkiInit(flags));
+  flags.names = {"web-1"};
+  const auto make = [&](const char* valid) {
+    flags.valid = valid;
+    EXPECT_OK(PkiToken(flags));
+  };
+  const auto kept = [&] {
+    return ListDirectory(directory.File("tokens"))->size();
+  };
+  make("1h");
+  make("1ms");  // expires at the last full second
+  EXPECT_EQ(kept(), 2);
+  make("1h");
+  EXPECT_EQ(kept(), 2);
+}
+
 class PkiRevokeTest : public ::testing::Test {
  protected:
   void SetUp() override {
