@@ -21,7 +21,7 @@ absl::Status Run(const std::string& config_path,
   ASSIGN_OR_RETURN(const agent::Config config,
                    agent::LoadConfig(config_path, flags));
   RETURN_IF_ERROR(StartLogging("fleetperf-agent", config.log));
-  SendGrpcLogsToDebug();
+  SendRpcLogsToDebug();
   if (!config.replay_directory.empty()) {
     return agent::ReplayCapture(config, stop);
   }

@@ -35,7 +35,7 @@ absl::Status Run(const std::string& config_path, StopSignal& stop) {
   ASSIGN_OR_RETURN(const aggregator::Config config,
                    aggregator::LoadConfig(config_path));
   RETURN_IF_ERROR(StartLogging("fleetperf-aggregator", config.log));
-  SendGrpcLogsToDebug();
+  SendRpcLogsToDebug();
   ASSIGN_OR_RETURN(const auto running, aggregator::Aggregator::Start(config));
   while (stop.WaitForReload()) Reload(config_path, running.get());
   return absl::OkStatus();

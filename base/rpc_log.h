@@ -3,10 +3,11 @@
 
 namespace fleetperf {
 
-// Logs gRPC's messages at level debug instead of printing them to standard
-// error: of each line of gRPC's source, one message a second. Relevant errors
-// are returned as statuses anyway.
-void SendGrpcLogsToDebug();
+// Logs the messages of gRPC and protobuf at level debug instead of printing
+// them to standard error, where peers could cause any number of them: of each
+// line of a library's source, one message a second. Relevant errors are
+// returned as statuses anyway.
+void SendRpcLogsToDebug();
 
 }  // namespace fleetperf
 

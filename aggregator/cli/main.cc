@@ -5,7 +5,7 @@
 #include "base/utf8_arguments.h"
 
 int main(int argc, char** argv) {
-  fleetperf::SendGrpcLogsToDebug();
+  fleetperf::SendRpcLogsToDebug();
   fleetperf::ArgumentVector arguments(fleetperf::Utf8Arguments(argc, argv));
   return fleetperf::cli::RunCommandLine(arguments.argc(), arguments.argv());
 }

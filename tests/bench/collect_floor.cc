@@ -117,7 +117,7 @@ absl::Status Run(const std::string& config_path, StopSignal& stop) {
   ASSIGN_OR_RETURN(const aggregator::Config config,
                    aggregator::LoadConfig(config_path));
   RETURN_IF_ERROR(StartLogging("collect_floor", config.log));
-  SendGrpcLogsToDebug();
+  SendRpcLogsToDebug();
   RaiseOpenFileLimit();
   ASSIGN_OR_RETURN(const auto credentials, ServerCredentials(config.tls));
   std::vector<std::unique_ptr<aggregator::StreamService>> streams;

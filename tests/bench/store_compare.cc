@@ -137,7 +137,7 @@ int main(int argc, char** argv) {
   app.add_option("--trace", trace, "Also replay this host trace")
       ->check(CLI::ExistingFile);
   CLI11_PARSE(app, argc, argv);
-  fleetperf::SendGrpcLogsToDebug();
+  fleetperf::SendRpcLogsToDebug();
   const absl::Status status = fleetperf::bench::Run(machines, trace);
   if (status.ok()) return 0;
   absl::FPrintF(stderr, "store_compare: %s\n", status.message());

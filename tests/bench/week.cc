@@ -164,7 +164,7 @@ int main(int argc, char** argv) {
   app.add_option("--days", parameters.days, "Number of days")
       ->check(CLI::Range(1, 3650));
   CLI11_PARSE(app, argc, argv);
-  fleetperf::SendGrpcLogsToDebug();
+  fleetperf::SendRpcLogsToDebug();
   const absl::Status status = fleetperf::bench::Run(parameters);
   if (status.ok()) return 0;
   absl::FPrintF(stderr, "week: %s\n", status.message());
