@@ -1,20 +1,21 @@
 // Runs a fleet under random faults and checks that no tick is lost unnoticed.
 //
 // Faults: processes are killed or stopped; the network is cut, slow or stalls;
-// disks fill up; clocks step; the aggregator loses power.
+// disks fill up; clocks step; the aggregator loses power. Meanwhile an agent
+// sends changed messages to the aggregator.
 //
 // Invariants, checked for each agent after all faults have ended:
 // - No tick is stored twice.
 // - A tick that the agent took is stored, or the agent counted it as lost to a
 //   full spool or disk. The only exception is the tick in progress when the
 //   agent was killed.
+// - No process ends by itself, or with an error, such as a sanitizer's finding.
 //
 //   chaos_test [--seconds N] [--seed S]
 //
-// The seed determines the faults and their times; the test prints it. The test
-// also prints which faults it has to omit: full disks require the right to
-// mount a file system; clock steps and power cuts require a build without
-// sanitizers.
+// The seed determines the faults, their times and the messages; the test prints
+// it. Full disks require the right to mount a file system; the test prints
+// whether it has to omit them.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,11 +24,13 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <functional>
 #include <map>
 #include <random>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -36,6 +39,7 @@
 #include "base/clock.h"
 #include "perflib/clocks.h"
 #include "tests/chaos/fleet.h"
+#include "tests/hostile/message_fuzzer.h"
 
 namespace fleetperf::testing {
 namespace {
@@ -61,6 +65,7 @@ std::string LostText(const std::map<std::string, uint64_t>& lost) {
 constexpr int kProcesses = 400;
 // The length in seconds from which a run must fill a spool.
 constexpr int kLongRun = 600;
+constexpr absl::Duration kFuzzPause = absl::Milliseconds(10);
 
 // Forks kProcesses children and never returns. Async-signal-safe.
 void RunCrowd() {
@@ -79,7 +84,7 @@ class Chaos {
 
   // Runs the fleet under faults, then ends all faults.
   void Run();
-  // Checks the invariants of all agents.
+  // Checks the invariants of all agents, and stops the fleet.
   void Check();
 
  private:
@@ -104,7 +109,9 @@ class Chaos {
   bool EndAggregator(const std::function<void()>& end);
   bool DisturbNetwork(Proxy::Mode mode, double max_seconds);
   bool FillDisk();
-  bool StepClock();
+  bool StepClock(SteppedClock& clock);
+  // Returns the target of the changed messages.
+  Target FuzzTarget();
   // Ends all faults and starts all processes.
   void EndFaults();
   // Returns the violated invariants of an agent; empty if none. Waits up to
@@ -120,6 +127,7 @@ class Chaos {
   std::map<std::string, int> fault_counts_;
   absl::Time start_ = absl::Now();
   bool spool_was_full_ = false;
+  uint64_t fuzzed_streams_ = 0;
 };
 
 void Chaos::RunScheduledUntil(absl::Duration time) {
@@ -196,15 +204,18 @@ bool Chaos::FillDisk() {
   return true;
 }
 
-bool Chaos::StepClock() {
-#ifdef FLEETPERF_PRELOAD
+bool Chaos::StepClock(SteppedClock& clock) {
   // Some steps are large, most are close to the interval of ticks.
   const double max_step = random_() % 4 == 0 ? 3600 : 3;
-  AnyAgent().StepClock(absl::Seconds(Uniform(-max_step, max_step)));
+  clock.Step(absl::Seconds(Uniform(-max_step, max_step)));
   return true;
-#else
-  return false;
-#endif
+}
+
+Target Chaos::FuzzTarget() {
+  return {.address = deployment_.address(),
+          .port = aggregator_.port(),
+          .agent = deployment_.Issue("agent", Attackers()),
+          .seed = options.seed};
 }
 
 std::vector<Chaos::Fault> Chaos::Faults() {
@@ -217,26 +228,29 @@ std::vector<Chaos::Fault> Chaos::Faults() {
       {"aggregator stopped",
        [this] { return EndAggregator([this] { aggregator_.Stop(); }); }},
       {"aggregator lost its power",
-       [this] {
-#ifdef FLEETPERF_PRELOAD
-         return EndAggregator([this] { aggregator_.CutPower(); });
-#else
-         (void)this;
-         return false;
-#endif
-       }},
+       [this] { return EndAggregator([this] { aggregator_.CutPower(); }); }},
       {"network cut", [this] { return DisturbNetwork(Proxy::Mode::kCut, 20); }},
       {"network half-open",
        [this] { return DisturbNetwork(Proxy::Mode::kHalfOpen, 35); }},
       {"network slow",
        [this] { return DisturbNetwork(Proxy::Mode::kSlow, 10); }},
       {"disk full", [this] { return FillDisk(); }},
-      {"clock stepped", [this] { return StepClock(); }},
+      {"agent's clock stepped",
+       [this] { return StepClock(AnyAgent().clock()); }},
+      {"aggregator's clock stepped",
+       [this] { return StepClock(aggregator_.clock()); }},
   };
 }
 
 void Chaos::Run() {
   StartFleet();
+  std::atomic<bool> is_over = false;
+  std::thread fuzzer([&, target = FuzzTarget()] {
+    fuzzed_streams_ = FuzzMessages(target, [&] {
+      absl::SleepFor(kFuzzPause);  // leaves the processors to the fleet
+      return is_over.load();
+    });
+  });
   const absl::Duration end =
       Clock::Real().Monotonic() + absl::Seconds(options.seconds);
   const std::vector<Fault> faults = Faults();
@@ -248,6 +262,8 @@ void Chaos::Run() {
     now = Clock::Real().Monotonic() + absl::Seconds(Uniform(0.2, 2));
     RunScheduledUntil(now);
   }
+  is_over = true;
+  fuzzer.join();
   EndFaults();
 }
 
@@ -328,6 +344,11 @@ void Chaos::Check() {
     const std::string problems = FindProblems(*agent);
     EXPECT_EQ(problems, "") << "seed " << options.seed << "\n" << agent->Log();
   }
+  for (const auto& agent : agents_) agent->Stop();
+  aggregator_.Stop();
+  std::printf("%4llu streams of changed messages\n",
+              static_cast<unsigned long long>(fuzzed_streams_));
+  EXPECT_GT(fuzzed_streams_, 0);
   EXPECT_TRUE(spool_was_full_ || options.seconds < kLongRun)
       << "no spool was full: the run needs longer outages";
 }
@@ -337,10 +358,6 @@ TEST(Chaos, LosesNothingAndStoresNothingTwice) {
     std::printf(
         "omitting full disks: this process may not mount file systems\n");
   }
-#ifndef FLEETPERF_PRELOAD
-  std::printf(
-      "omitting clock steps and power cuts: this is a sanitizer build\n");
-#endif
   std::printf("seed %llu\n", static_cast<unsigned long long>(options.seed));
   std::fflush(stdout);
   Chaos chaos;

@@ -1,14 +1,12 @@
 #include "tests/chaos/fleet.h"
 
-#include <fcntl.h>
+#include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
-#include <stdexcept>
+#include <map>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -22,14 +20,6 @@ constexpr uint64_t kDiskSize = 6 << 20;
 constexpr char kWriteFailed[] = "cannot write the spool";
 constexpr char kWriteRecovered[] = "the spool can be written again";
 
-#ifdef FLEETPERF_PRELOAD
-constexpr char kPreload[] = FLEETPERF_PRELOAD;
-#else
-constexpr char kPreload[] = "";
-#endif
-
-bool CanPreload() { return kPreload[0] != '\0'; }
-
 int CountOf(const std::string& text, const std::string& part) {
   int count = 0;
   for (size_t at = text.find(part); at != text.npos;
@@ -39,6 +29,12 @@ int CountOf(const std::string& text, const std::string& part) {
   return count;
 }
 
+void End(Process* process, int signal) {
+  process->Signal(signal);
+  const int expected = signal == SIGKILL ? -SIGKILL : 0;
+  EXPECT_EQ(process->Wait(), expected) << process->error();
+}
+
 }  // namespace
 
 ChaosAgent::ChaosAgent(Deployment* deployment, const std::string& name,
@@ -46,7 +42,7 @@ ChaosAgent::ChaosAgent(Deployment* deployment, const std::string& name,
     : name_(name),
       directory_(deployment->File("capture-" + name)),
       config_(deployment->File(name + ".yaml")),
-      clock_file_(deployment->File("clock-" + name)),
+      clock_(deployment->File("clock-" + name)),
       network_(aggregator) {
   const std::string state = deployment->File("state-" + name);
   fs::create_directory(state);
@@ -58,45 +54,29 @@ ChaosAgent::ChaosAgent(Deployment* deployment, const std::string& name,
           "']\nstate_directory: ", state, "\ncapture: {directory: ", directory_,
           ", max_size: 10GiB}\n",
           Deployment::TlsSection(deployment->Issue("agent", {name})), more));
-  Deployment::Write(clock_file_, std::string(sizeof(int64_t), '\0'));
-  const int file = open(clock_file_.c_str(), O_RDWR | O_CLOEXEC);
-  void* memory = mmap(nullptr, sizeof(int64_t), PROT_READ | PROT_WRITE,
-                      MAP_SHARED, file, 0);
-  close(file);
-  if (memory == MAP_FAILED)
-    throw std::runtime_error("cannot map the clock offset");
-  clock_offset_ = static_cast<int64_t*>(memory);
 }
 
 ChaosAgent::~ChaosAgent() {
   process_.reset();
   disk_.reset();
-  munmap(clock_offset_, sizeof(int64_t));
 }
 
 void ChaosAgent::Start() {
-  std::map<std::string, std::string> environment;
-  if (CanPreload()) {
-    environment = {{"LD_PRELOAD", kPreload},
-                   {"FLEETPERF_CLOCK_OFFSET", clock_file_}};
-  }
   process_ = std::make_unique<Process>(
       std::vector<std::string>{Deployment::Executable("fleetperf-agent"),
                                "--config", config_},
-      environment);
+      clock_.environment());
 }
 
 void ChaosAgent::Kill() {
-  process_->Signal(SIGKILL);
-  process_->Wait();
+  End(process_.get(), SIGKILL);
   log_ += process_->error();
   process_.reset();
   interrupted_.merge(ReadNewestTaken(directory_));
 }
 
 void ChaosAgent::Stop() {
-  process_->Signal(SIGTERM);
-  process_->Wait();
+  End(process_.get(), SIGTERM);
   log_ += process_->error();
   process_.reset();
 }
@@ -117,10 +97,6 @@ bool ChaosAgent::DependsOnMemory() const {
          CountOf(log, kWriteFailed) > CountOf(log, kWriteRecovered);
 }
 
-void ChaosAgent::StepClock(absl::Duration step) {
-  *clock_offset_ += absl::ToInt64Nanoseconds(step);
-}
-
 Ticks ChaosAgent::Taken() const { return ReadTaken(directory_); }
 
 std::string ChaosAgent::Log() const {
@@ -128,33 +104,30 @@ std::string ChaosAgent::Log() const {
 }
 
 ChaosAggregator::ChaosAggregator(Deployment* deployment)
-    : deployment_(*deployment), sync_log_(deployment->File("synced")) {}
+    : deployment_(*deployment),
+      sync_log_(deployment->File("synced")),
+      clock_(deployment->File("clock-aggregator")) {}
 
 void ChaosAggregator::Start() {
-  std::map<std::string, std::string> environment;
-  if (CanPreload()) {
-    environment = {{"LD_PRELOAD", kPreload}, {"FLEETPERF_SYNC_LOG", sync_log_}};
-  }
+  std::map<std::string, std::string> environment = clock_.environment();
+  environment["FLEETPERF_SYNC_LOG"] = sync_log_;
   process_ = deployment_.StartAggregator("agents: {reconnect_after: 10s}\n",
                                          environment);
 }
 
 void ChaosAggregator::Kill() {
-  process_->Signal(SIGKILL);
-  process_->Wait();
+  End(process_.get(), SIGKILL);
   process_.reset();
 }
 
 void ChaosAggregator::Stop() {
-  process_->Signal(SIGTERM);
-  process_->Wait();
+  End(process_.get(), SIGTERM);
   process_.reset();
 }
 
 // RocksDB's files only grow, so that the synced part of a file is its
 // beginning.
-bool ChaosAggregator::CutPower() {
-  if (!CanPreload()) return false;
+void ChaosAggregator::CutPower() {
   Kill();
   std::map<uint64_t, uint64_t> synced;
   std::ifstream log(sync_log_);
@@ -169,7 +142,6 @@ bool ChaosAggregator::CutPower() {
       fs::resize_file(file.path(), size);
     }
   }
-  return true;
 }
 
 int ChaosAggregator::port() const {

@@ -12,7 +12,6 @@
 #ifndef FLEETPERF_TESTS_CHAOS_FLEET_H_
 #define FLEETPERF_TESTS_CHAOS_FLEET_H_
 
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,10 +22,12 @@
 #include "tests/e2e/process.h"
 #include "tests/e2e/ticks.h"
 #include "tests/support/small_disk.h"
+#include "tests/support/stepped_clock.h"
 
 namespace fleetperf::testing {
 
-// An agent and the faults that it can suffer. Thread-compatible.
+// An agent and the faults that it can suffer. A process that ends by itself, or
+// with an error, fails the test. Thread-compatible.
 class ChaosAgent {
  public:
   // `aggregator` is the aggregator's port. With `has_disk`, the state directory
@@ -52,8 +53,7 @@ class ChaosAgent {
   // the agent has not yet written its spool again.
   bool DependsOnMemory() const;
 
-  // Steps the agent's wall clock. No-op unless the tests preload preload.cc.
-  void StepClock(absl::Duration step);
+  SteppedClock& clock() { return clock_; }
 
   // Returns every tick that the agent took, according to its captures.
   Ticks Taken() const;
@@ -67,8 +67,7 @@ class ChaosAgent {
   const std::string directory_;  // of the captures
   const std::string config_;
   std::optional<SmallDisk> disk_;
-  std::string clock_file_;
-  int64_t* clock_offset_ = nullptr;
+  SteppedClock clock_;
   Proxy network_;
   std::unique_ptr<Process> process_;
   std::string log_;
@@ -76,7 +75,7 @@ class ChaosAgent {
   Ticks interrupted_;
 };
 
-// An aggregator and the faults that it can suffer. Thread-compatible.
+// The same for an aggregator. Thread-compatible.
 class ChaosAggregator {
  public:
   explicit ChaosAggregator(Deployment* deployment);
@@ -86,14 +85,15 @@ class ChaosAggregator {
   void Kill();
   void Stop();
   // Kills the aggregator and discards everything that it had not synced.
-  // Returns false without effect if syncs are not recorded.
-  bool CutPower();
+  void CutPower();
 
+  SteppedClock& clock() { return clock_; }
   int port() const;
 
  private:
   Deployment& deployment_;
   const std::string sync_log_;
+  SteppedClock clock_;
   std::unique_ptr<Process> process_;
 };
 

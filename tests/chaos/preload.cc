@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include <unwind.h>
 
 #include <cstdint>
 #include <cstdio>
@@ -52,6 +53,33 @@ __attribute__((constructor)) void Start() {
   }
 }
 
+// A sanitizer's interceptor in the executable calls the functions below for all
+// of the process: not it, but its caller counts.
+struct InterceptedCall {
+  uintptr_t interceptor;
+  bool is_found = false;
+  uintptr_t caller = 0;
+};
+
+_Unwind_Reason_Code VisitFrame(_Unwind_Context* context, void* argument) {
+  auto* const call = static_cast<InterceptedCall*>(argument);
+  call->caller = _Unwind_GetIP(context);
+  if (call->is_found) return _URC_NORMAL_STOP;
+  call->is_found = _Unwind_GetRegionStart(context) == call->interceptor;
+  return _URC_NO_REASON;
+}
+
+bool IsInExecutable(uintptr_t caller) {
+  static void* const interceptor =
+      dlsym(RTLD_DEFAULT, "__interceptor_clock_gettime");
+  if (interceptor != nullptr) {
+    InterceptedCall call = {reinterpret_cast<uintptr_t>(interceptor)};
+    _Unwind_Backtrace(VisitFrame, &call);
+    caller = call.caller;
+  }
+  return caller >= code_begin && caller < code_end;
+}
+
 template <typename Function>
 Function* Real(const char* name) {
   return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
@@ -84,7 +112,7 @@ int clock_gettime(clockid_t id, timespec* time) noexcept {
   const int result = real(id, time);
   const auto caller = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
   if (result != 0 || id != CLOCK_REALTIME || clock_offset == nullptr ||
-      caller < code_begin || caller >= code_end) {
+      !IsInExecutable(caller)) {
     return result;
   }
   constexpr int64_t kSecond = 1'000'000'000;

@@ -10,6 +10,7 @@
 #include "perflib/clocks.h"
 #include "tests/e2e/fake_agent.h"
 #include "tests/hostile/attacks.h"
+#include "tests/hostile/message_fuzzer.h"
 
 namespace fleetperf::testing {
 namespace {
@@ -163,7 +164,8 @@ std::vector<Attack> AgentAttacks() {
           {"Hellos of 15 MB", SendHugeHellos},
           {"batches that inflate", SendInflatingBatches},
           {"malformed batches", SendMalformedBatches},
-          {"names in many spellings", SpellNames}};
+          {"names in many spellings", SpellNames},
+          {"changed messages", FuzzMessages}};
 }
 
 }  // namespace fleetperf::testing

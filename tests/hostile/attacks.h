@@ -3,20 +3,35 @@
 #ifndef FLEETPERF_TESTS_HOSTILE_ATTACKS_H_
 #define FLEETPERF_TESTS_HOSTILE_ATTACKS_H_
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
 
 #include "base/credentials.h"
+#include "tests/e2e/deployment.h"
+#include "tests/support/stepped_clock.h"
 
 namespace fleetperf::testing {
 
 struct Target {
   std::string address;
   int port = 0;
-  TlsFiles agent;   // of the agent "evil" and the machine "evil2"
-  TlsFiles reader;  // of the reader "evil"
+  TlsFiles agent;     // of Attackers()
+  TlsFiles reader;    // of the reader "evil"
+  uint64_t seed = 0;  // of random attacks
+  // Only for attacks on clocks.
+  const Deployment* deployment = nullptr;
+  SteppedClock* clock = nullptr;  // the aggregator's
 };
+
+// The agents and machines of attacks. The last two are those of the recorded
+// streams in tests/fixtures.
+inline const std::vector<std::string>& Attackers() {
+  static const auto& names =
+      *new std::vector<std::string>{"evil", "evil2", "web-1", "db-1"};
+  return names;
+}
 
 // Returns whether the attack must end.
 using Stop = std::function<bool()>;
@@ -32,6 +47,8 @@ struct Attack {
 std::vector<Attack> ConnectionAttacks();
 // Attacks with an agent's certificate.
 std::vector<Attack> AgentAttacks();
+// Wrong clocks, of agents and of the aggregator.
+std::vector<Attack> ClockAttacks();
 // Attacks with a reader's certificate.
 std::vector<Attack> ReaderAttacks();
 

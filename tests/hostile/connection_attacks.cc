@@ -10,7 +10,6 @@
 namespace fleetperf::testing {
 namespace {
 
-constexpr char kCollect[] = "/fleetperf.v1.CollectionService/Collect";
 constexpr char kQueryRange[] = "/fleetperf.v1.QueryService/QueryRange";
 
 // Sends what `next` returns on one connection after the other.

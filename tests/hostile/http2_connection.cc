@@ -66,11 +66,12 @@ std::string CallFrame(uint32_t stream, absl::string_view method) {
                    Field("te", "trailers"));
 }
 
-std::string MessageFrame(uint32_t stream, absl::string_view message) {
+std::string MessageFrame(uint32_t stream, absl::string_view message,
+                         uint8_t flags) {
   std::string payload(1, '\0');  // not compressed
   payload += BigEndian(static_cast<uint32_t>(message.size()), 4);
   absl::StrAppend(&payload, message);
-  return Frame(kDataFrame, kEndsStream, stream, payload);
+  return Frame(kDataFrame, flags, stream, payload);
 }
 
 Http2Connection::Http2Connection(int port, const TlsFiles& tls,

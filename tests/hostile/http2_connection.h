@@ -27,12 +27,16 @@ inline constexpr uint8_t kAcknowledges = 0x1;  // SETTINGS, PING
 inline constexpr uint8_t kEndsStream = 0x1;    // DATA, HEADERS
 inline constexpr uint8_t kEndsHeaders = 0x4;   // HEADERS, CONTINUATION
 
+// The method with which agents send their messages.
+inline constexpr char kCollect[] = "/fleetperf.v1.CollectionService/Collect";
+
 std::string Frame(FrameType type, uint8_t flags, uint32_t stream,
                   absl::string_view payload);
 // Returns the HEADERS frame that begins a call of a gRPC method.
 std::string CallFrame(uint32_t stream, absl::string_view method);
-// Returns the DATA frame with the only message of a call.
-std::string MessageFrame(uint32_t stream, absl::string_view message);
+// Returns the DATA frame with a message of a call, by default the only one.
+std::string MessageFrame(uint32_t stream, absl::string_view message,
+                         uint8_t flags = kEndsStream);
 
 // Thread-compatible.
 class Http2Connection {
