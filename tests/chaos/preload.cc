@@ -1,5 +1,5 @@
-// Simulates faults of a machine in a single process. The chaos test loads this
-// library into fleetperf's processes (LD_PRELOAD).
+// Simulates faults of a machine in a single process. Tests load this library
+// into fleetperf's processes (LD_PRELOAD).
 //
 //   FLEETPERF_CLOCK_OFFSET=FILE
 //       Shifts the wall clock that the executable's own code reads by the 8
