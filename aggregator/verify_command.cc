@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "aggregator/config.h"
+#include "aggregator/store/backup/repair.h"
 #include "aggregator/store/backup/verify.h"
 #include "base/progress.h"
 #include "base/status_macros.h"
@@ -24,7 +25,13 @@ absl::Status VerifyCommand(const std::string& config_path,
   ASSIGN_OR_RETURN(const Config config, LoadConfig(config_path));
   const std::string& directory =
       backup.empty() ? config.store_directory : backup;
-  ASSIGN_OR_RETURN(const StoreReport report, Verify(directory));
+  const auto verified = Verify(directory);
+  if (absl::IsDataLoss(verified.status())) {
+    return absl::DataLossError(
+        absl::StrCat(verified.status().message(), "; ",
+                     backup.empty() ? kRepairHint : "restore another backup"));
+  }
+  ASSIGN_OR_RETURN(const StoreReport report, verified);
   for (const std::string& damage : report.damage) {
     std::printf("%s\n", damage.c_str());
   }

@@ -17,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "aggregator/store/backup/backup.h"
+#include "aggregator/store/backup/repair.h"
 #include "aggregator/store/compaction/compactor.h"
 #include "aggregator/store/sample_reader.h"
 #include "aggregator/store/store.h"
@@ -46,17 +47,10 @@ class RocksDbStore : public Store {
  public:
   static absl::StatusOr<std::unique_ptr<Store>> Open(
       const std::string& directory, const Clock* clock) {
-    ASSIGN_OR_RETURN(auto database, Database::Open(directory));
-    std::unique_ptr<RocksDbStore> store(
-        new RocksDbStore(directory, std::move(database), clock));
-    const absl::Status loaded = store->Load();
-    if (absl::IsDataLoss(loaded)) {
-      return absl::DataLossError(absl::StrCat(
-          "cannot read the store in ", directory, ": ", loaded.message(),
-          "; fleetperf-aggregator repair saves what is sound"));
-    }
-    RETURN_IF_ERROR(loaded);
-    return store;
+    auto store = OpenAndLoad(directory, clock);
+    if (!absl::IsDataLoss(store.status())) return store;
+    return absl::DataLossError(
+        absl::StrCat(store.status().message(), "; ", kRepairHint));
   }
 
   const std::string& id() const override { return id_; }
@@ -244,6 +238,20 @@ class RocksDbStore : public Store {
   }
 
  private:
+  static absl::StatusOr<std::unique_ptr<Store>> OpenAndLoad(
+      const std::string& directory, const Clock* clock) {
+    ASSIGN_OR_RETURN(auto database, Database::Open(directory));
+    std::unique_ptr<RocksDbStore> store(
+        new RocksDbStore(directory, std::move(database), clock));
+    const absl::Status loaded = store->Load();
+    if (!loaded.ok()) {
+      return absl::Status(loaded.code(),
+                          absl::StrCat("cannot read the store in ", directory,
+                                       ": ", loaded.message()));
+    }
+    return store;
+  }
+
   RocksDbStore(std::string directory, std::unique_ptr<Database> database,
                const Clock* clock)
       : directory_path_(std::move(directory)),

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "aggregator/store/tables/copy_file.h"
 #include "aggregator/store/tables/keys.h"
+#include "aggregator/store/tables/lost_commits.h"
 #include "base/files.h"
 #include "base/os_error.h"
 #include "base/status_macros.h"
@@ -157,9 +158,30 @@ absl::Status CheckEmpty(const std::string& directory) {
 // acknowledged under the old one.
 absl::Status ForgetId(const std::string& directory) {
   ASSIGN_OR_RETURN(const auto database, Database::Open(directory));
+  ASSIGN_OR_RETURN(const CommitMark mark, ReadCommitMark(*database));
+  // Opening has repaired the log, so nothing would report the loss later.
+  if (!LostCommits(*database, mark).empty()) {
+    return absl::DataLossError("parts of its write-ahead log are missing");
+  }
   Changes changes(database.get());
   changes.Delete(Family::kDefault, StoreIdKey());
   return database->Write(&changes, Database::Durability::kPowerCut);
+}
+
+absl::Status CannotRestore(const std::string& backup,
+                           const std::string& directory,
+                           const absl::Status& error) {
+  std::string message = absl::StrCat("cannot restore a store from ", backup,
+                                     ": ", error.message());
+  if (absl::IsDataLoss(error)) {
+    absl::StrAppend(&message,
+                    "; the backup is damaged: restore another one, or copy its "
+                    "files to ",
+                    directory,
+                    " and run fleetperf-aggregator repair, which saves what is "
+                    "sound");
+  }
+  return absl::Status(error.code(), message);
 }
 
 // Moves the files. The one that makes the directory a store comes last.
@@ -191,7 +213,9 @@ absl::Status BackupDatabase(Database* database, const std::string& directory,
   }));
   RETURN_IF_ERROR(SyncDirectory(partial));
   RETURN_IF_ERROR(Rename(partial, target));
-  return SyncDirectory(target.parent_path());
+  const absl::Status synced = SyncDirectory(target.parent_path());
+  if (!synced.ok()) RemoveAll(target).IgnoreError();  // not a backup
+  return synced;
 }
 
 absl::Status RestoreStore(const std::string& backup,
@@ -215,11 +239,8 @@ absl::Status RestoreStore(const std::string& backup,
                  absl::StrCat(partial, "/", file.name), file.size,
                  [&](uint64_t bytes) { return progress.Add(bytes); }));
   }
-  if (const absl::Status status = ForgetId(partial); !status.ok()) {
-    return absl::Status(status.code(),
-                        absl::StrCat("cannot restore a store from ", backup,
-                                     ": ", status.message()));
-  }
+  const absl::Status forgot = ForgetId(partial);
+  if (!forgot.ok()) return CannotRestore(backup, directory, forgot);
   return MoveFiles(partial, directory);
 }
 

@@ -25,7 +25,8 @@ absl::Status BackupDatabase(Database* database, const std::string& directory,
 
 // Restores a backup to a store in `directory`, with a new id. If interrupted,
 // leaves no partial store. Errors: NotFound if `backup` is not a backup,
-// FailedPrecondition if the backup is incomplete or `directory` is not empty.
+// DataLoss if it is damaged or incomplete, FailedPrecondition if `directory` is
+// not empty.
 absl::Status RestoreStore(const std::string& backup,
                           const std::string& directory, OnCopied on_copied);
 

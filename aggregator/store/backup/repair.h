@@ -13,6 +13,10 @@
 
 namespace fleetperf::aggregator {
 
+// The next step after a store could not be opened because it is damaged.
+inline constexpr char kRepairHint[] =
+    "fleetperf-aggregator repair saves what is sound";
+
 struct RepairReport {
   std::vector<std::string> done;  // what was changed, for operators
   std::vector<std::string> lost;  // what could not be saved, for operators

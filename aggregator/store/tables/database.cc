@@ -122,9 +122,8 @@ absl::Status CannotOpen(const std::string& directory,
   const bool is_damaged = status.IsCorruption() || status.IsPathNotFound();
   const std::string message = absl::StrCat("cannot open the store in ",
                                            directory, ": ", status.ToString());
-  if (!is_damaged) return absl::FailedPreconditionError(message);
-  return absl::DataLossError(absl::StrCat(
-      message, "; fleetperf-aggregator repair saves what is sound"));
+  return is_damaged ? absl::DataLossError(message)
+                    : absl::FailedPreconditionError(message);
 }
 
 rocksdb::DBOptions CommonOptions() {
@@ -153,10 +152,9 @@ absl::Status CheckCurrent(const std::string& directory) {
         number.find_first_not_of("0123456789") != std::string::npos) {
       continue;
     }
-    return absl::DataLossError(absl::StrCat(
-        "the store in ", directory,
-        " has data, but the file CURRENT is missing; fleetperf-aggregator "
-        "repair writes it again"));
+    return absl::DataLossError(
+        absl::StrCat("the store in ", directory,
+                     " has data, but the file CURRENT is missing"));
   }
   return absl::OkStatus();
 }

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "aggregator/store/backup/verify.h"
 #include "aggregator/store/store.h"
+#include "tests/aggregator/store/wal_damage.h"
 #include "tests/support/one_disk_agent.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_directory.h"
@@ -21,6 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -203,9 +205,27 @@ TEST_F(BackupTest, RejectsIncompleteBackup) {
     fs::remove(file.path());
     break;
   }
+  EXPECT_THAT(
+      Restore(),
+      StatusIs(absl::StatusCode::kDataLoss,
+               AllOf(HasSubstr("cannot restore a store from " + backup_),
+                     HasSubstr("restore another one, or copy its files to " +
+                               restored_ +
+                               " and run fleetperf-aggregator repair"))));
+  EXPECT_THAT(NamesIn(restored_), IsEmpty());
+}
+
+// A store made of it would lack a batch, and nothing would report that later.
+TEST_F(BackupTest, RejectsBackupWithDamagedLog) {
+  agent_.Tick(3, 30);
+  ASSERT_OK(agent_.Send());
+  store_.Close();
+  fs::copy(store_.path(), backup_);
+  ASSERT_TRUE(FlipIn(backup_, LogKey(1, 2)));
   EXPECT_THAT(Restore(),
               StatusIs(absl::StatusCode::kDataLoss,
-                       HasSubstr("cannot restore a store from " + backup_)));
+                       AllOf(HasSubstr(backup_), HasSubstr("write-ahead log"),
+                             HasSubstr("restore another one"))));
   EXPECT_THAT(NamesIn(restored_), IsEmpty());
 }
 
