@@ -73,7 +73,11 @@ absl::Status Spool::Recover() {
                                          kMaxSegmentBytes),
                                      .before_use = options_.before_file_use}));
   has_sqlite_spool_ = HasSqliteSpool(options_.directory);
-  const bool imports = has_sqlite_spool_ && !files_->has_log();
+  bool imports = has_sqlite_spool_;
+  if (imports) {
+    ASSIGN_OR_RETURN(const bool has_log, files_->HasLog());
+    imports = !has_log;
+  }
   ASSIGN_OR_RETURN(RecoveredSpool recovered,
                    imports ? ImportSqliteSpool(files_.get())
                            : files_->Recover(options_.boot_id));

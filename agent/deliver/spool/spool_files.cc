@@ -103,11 +103,12 @@ absl::Status SpoolFiles::FindFiles() {
   return absl::OkStatus();
 }
 
-bool SpoolFiles::has_log() const {
-  return std::any_of(segments_.begin(), segments_.end(), [&](uint32_t number) {
-    const auto segment = ReadFile(SegmentPath(number));
-    return segment.ok() && KindOf(*segment) == SegmentKind::kComplete;
-  });
+absl::StatusOr<bool> SpoolFiles::HasLog() const {
+  for (const uint32_t number : segments_) {
+    ASSIGN_OR_RETURN(const std::string segment, ReadFile(SegmentPath(number)));
+    if (KindOf(segment) == SegmentKind::kComplete) return true;
+  }
+  return false;
 }
 
 absl::StatusOr<SpoolRecovery> SpoolFiles::ReadRecords() {
@@ -155,7 +156,7 @@ absl::StatusOr<RecoveredSpool> SpoolFiles::Recover(absl::string_view boot_id) {
     CopyAside(PathOf(kTicks));
   }
   RETURN_IF_ERROR(CheckPayloads(&recovered));
-  CheckDefinitions(&recovered);
+  RETURN_IF_ERROR(CheckDefinitions(&recovered));
   return std::move(recovered);
 }
 
@@ -194,19 +195,21 @@ absl::Status SpoolFiles::CheckPayloads(RecoveredSpool* recovered) const {
 }
 
 // Without its definitions, no batch of an epoch can be used.
-void SpoolFiles::CheckDefinitions(RecoveredSpool* recovered) const {
+absl::Status SpoolFiles::CheckDefinitions(RecoveredSpool* recovered) const {
   for (const auto& [number, epoch] : recovered->epochs) {
     const auto first = recovered->batches.lower_bound({number, 0});
     const auto end = recovered->batches.upper_bound({number, UINT64_MAX});
     if (number == recovered->process || first == end) continue;
     const absl::Status read = ReadDefinitions(number).status();
     if (read.ok()) continue;
+    if (!absl::IsDataLoss(read) && !absl::IsNotFound(read)) return read;
     recovered->AddDamage(read.message());
     for (auto batch = first; batch != end; ++batch) {
       recovered->Lose(batch->second);
     }
     recovered->batches.erase(first, end);
   }
+  return absl::OkStatus();
 }
 
 absl::Status SpoolFiles::SetAllAside() {

@@ -60,8 +60,9 @@ class SpoolFiles {
   static absl::StatusOr<std::unique_ptr<SpoolFiles>> Open(
       const Options& options);
 
-  // Whether a complete segment exists.
-  bool has_log() const;
+  // Returns whether a complete segment exists, or an error if a segment cannot
+  // be read.
+  absl::StatusOr<bool> HasLog() const;
   // Reads the files, checks every payload, and compares the result with the
   // counts. `boot_id` tells a power cut from damage. Copies damaged files to
   // files whose names end in ".damaged". Renames files of a later version in
@@ -122,7 +123,7 @@ class SpoolFiles {
   absl::StatusOr<SpoolRecovery> ReadRecords();
   absl::Status CheckPayloads(RecoveredSpool* recovered) const;
   absl::Status Release(uint32_t segment) const;
-  void CheckDefinitions(RecoveredSpool* recovered) const;
+  absl::Status CheckDefinitions(RecoveredSpool* recovered) const;
   absl::Status SetAllAside();
   void CopyAside(const std::string& path) const;
   absl::Status AddRecord(v1::SpoolRecord record, uint32_t process,
