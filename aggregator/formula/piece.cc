@@ -84,6 +84,45 @@ ClockCheck::ClockCheck(absl::Duration interval)
           static_cast<double>(absl::ToInt64Nanoseconds(interval) / 100) *
           kMaxIntervalsApart)) {}
 
+void ClockCheck::SoundLengths(absl::Span<const perflib::Clocks> clocks,
+                              absl::Span<int64_t> lengths) const {
+  if (clocks.empty()) return;
+  lengths[0] = -1;
+  if (AreSoundOnLinux(clocks, lengths)) return;
+  for (size_t tick = 1; tick < clocks.size(); ++tick) {
+    lengths[tick] = SoundLength(clocks[tick - 1], clocks[tick]).value_or(-1);
+  }
+}
+
+// The common case, without a branch per tick. Sets the lengths if all are
+// sound.
+bool ClockCheck::AreSoundOnLinux(absl::Span<const perflib::Clocks> clocks,
+                                 absl::Span<int64_t> lengths) const {
+  bool is_other = clocks[0].perf_freq != perflib::kLinuxPerfFreq;
+  const auto longest = static_cast<uint64_t>(longest_);
+  constexpr auto kLimit = static_cast<uint64_t>(kMaxTicks);
+  constexpr auto kTolerated = static_cast<uint64_t>(100 * kTolerance);
+  for (size_t tick = 1; tick < clocks.size(); ++tick) {
+    const perflib::Clocks& older = clocks[tick - 1];
+    const perflib::Clocks& newer = clocks[tick];
+    const uint64_t length = static_cast<uint64_t>(newer.perf_time_stamp) -
+                            static_cast<uint64_t>(older.perf_time_stamp);
+    const uint64_t time_of_day =
+        static_cast<uint64_t>(newer.perf_time_100nsec) -
+        static_cast<uint64_t>(older.perf_time_100nsec);
+    const uint64_t difference =
+        time_of_day > length ? time_of_day - length : length - time_of_day;
+    is_other |= (newer.perf_freq != perflib::kLinuxPerfFreq) |
+                (newer.perf_time_stamp < older.perf_time_stamp) |
+                (newer.perf_time_100nsec < older.perf_time_100nsec) |
+                (length > longest) | (length >= kLimit) |
+                (time_of_day >= kLimit) |
+                (100 * difference > kTolerated + length);
+    lengths[tick] = static_cast<int64_t>(100 * length);
+  }
+  return !is_other;
+}
+
 std::optional<int64_t> ClockCheck::SlowSoundLength(
     const perflib::Clocks& older, const perflib::Clocks& newer) const {
   if (newer.perf_time_stamp < older.perf_time_stamp ||

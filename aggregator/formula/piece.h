@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "aggregator/formula/counter_formula.h"
 #include "aggregator/formula/formula.h"
 #include "aggregator/formula/value.h"
@@ -93,10 +94,17 @@ class ClockCheck {
     return 100 * length;
   }
 
+  // Sets `lengths` to the nanoseconds between each tick and the one before it;
+  // -1: there is a problem between them, or none before.
+  void SoundLengths(absl::Span<const perflib::Clocks> clocks,
+                    absl::Span<int64_t> lengths) const;
+
  private:
   // The clocks may differ by this number of ticks plus 1% of the length.
   static constexpr int64_t kTolerance = perflib::kLinuxPerfFreq / 20;
 
+  bool AreSoundOnLinux(absl::Span<const perflib::Clocks> clocks,
+                       absl::Span<int64_t> lengths) const;
   std::optional<int64_t> SlowSoundLength(const perflib::Clocks& older,
                                          const perflib::Clocks& newer) const;
 

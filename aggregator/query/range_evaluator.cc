@@ -45,6 +45,12 @@ RangeEvaluator::RangeEvaluator(const CounterFormula& formula,
       only_windows_(only_windows),
       keeps_intervals_(keeps_intervals) {}
 
+bool RangeEvaluator::TakesFolds(const CounterFormula& formula, Over over) {
+  return formula.formula == perflib::Formula::kRaw ||
+         (formula.uses_two_samples() && over == Over::kFormula &&
+          !NeedsMulti(formula));
+}
+
 void RangeEvaluator::Add(const SeriesRun& run, const TickIntervals& intervals) {
   const FrameTicks& ticks = intervals.ticks();
   const std::vector<Stretch>& stretches = intervals.stretches();
@@ -180,7 +186,7 @@ bool RangeEvaluator::AddGrown(const SeriesRun& run, const FrameTicks& ticks,
   if (growth.status != ValueStatus::kOk) return false;
   const WindowAccumulator::Pieces pieces = {
       .growth = growth.growth,
-      .count = end - first,
+      .count = run.SamplesIn(first, end),
       .start = TimeOf(*last_),
       .length = ClockLength(last_->clocks, newest.clocks),
       .longest = LongestPiece(run, stretch, first, end)};
@@ -218,12 +224,14 @@ void RangeEvaluator::AddRaw(const SeriesRun& run, const FrameTicks& ticks,
   interval_ = run.interval();
   collection_interval_ = interval_;
   if (stretch.is_before) return;
-  samples_ += end - first;
+  const uint64_t count = run.SamplesIn(first, end);
+  samples_ += count;
   BeginWindows(last, perflib::TimeOf(run.clocks(first)));
   const bool is_constant = values.size() == 1;
-  Summary summary = SummarizeRaw(
-      formula_, over_,
-      is_constant ? values : values.subspan(first, end - first), end - first);
+  Summary summary =
+      SummarizeRaw(formula_, over_,
+                   is_constant ? values : values.subspan(first, end - first),
+                   count, end == run.ticks() ? run.FoldedTotal() : nullptr);
   const absl::Duration between =
       ClockLength(run.clocks(first), run.clocks(end - 1));
   const Tick tick = TickOf(run, ticks, first);

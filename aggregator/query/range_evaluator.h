@@ -47,6 +47,10 @@ class RangeEvaluator {
                  Over over, bool only_windows = false,
                  bool keeps_intervals = false);
 
+  // Whether samples that are combined in one window may be folded (see
+  // Frame::fold). Other values need each sample.
+  static bool TakesFolds(const CounterFormula& formula, Over over);
+
   // Adds samples. Samples before the grid's start serve as the older ones of
   // its first piece. `intervals` has the ticks of the run's frame.
   void Add(const SeriesRun& run, const TickIntervals& intervals);

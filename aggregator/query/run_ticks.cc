@@ -47,26 +47,32 @@ Summary WithNewLife(const CounterFormula& formula,
 }
 
 Summary SummarizeRaw(const CounterFormula& formula, Over over,
-                     absl::Span<const uint64_t> values, uint64_t count) {
+                     absl::Span<const uint64_t> values, uint64_t count,
+                     const FrameColumn::Total* total) {
   Summary summary = {.pieces = count, .values = count};
   const auto extreme = [&](uint64_t value) {
     const Growth growth = {.value = value};
     return Summary::Extreme{growth, CalculateExtreme(formula, growth).value};
   };
   switch (over) {
-    case Over::kMinimum:
-      summary.smallest =
-          extreme(*std::min_element(values.begin(), values.end()));
+    case Over::kMinimum: {
+      const uint64_t smallest = *std::min_element(values.begin(), values.end());
+      summary.smallest = extreme(
+          total == nullptr ? smallest : std::min(smallest, total->smallest));
       break;
-    case Over::kMaximum:
-      summary.largest =
-          extreme(*std::max_element(values.begin(), values.end()));
+    }
+    case Over::kMaximum: {
+      const uint64_t largest = *std::max_element(values.begin(), values.end());
+      summary.largest = extreme(
+          total == nullptr ? largest : std::max(largest, total->largest));
       break;
+    }
     case Over::kLast:
       break;
     case Over::kFormula:
     case Over::kAverage:
     case Over::kSum: {
+      if (total != nullptr) values.remove_suffix(1);
       // Summed in two halves, which cannot overflow.
       uint64_t low = 0;
       uint64_t high = 0;
@@ -75,7 +81,11 @@ Summary SummarizeRaw(const CounterFormula& formula, Over over,
         high += value >> 32;
       }
       summary.growth.value = (absl::uint128(high) << 32) + low;
-      if (values.size() == 1) summary.growth.value *= count;
+      if (total != nullptr) {
+        summary.growth.value += total->sum;
+      } else if (values.size() == 1) {
+        summary.growth.value *= count;
+      }
       break;
     }
   }

@@ -12,6 +12,7 @@
 #include "aggregator/formula/summary.h"
 #include "aggregator/formula/window.h"
 #include "aggregator/query/window_grid.h"
+#include "aggregator/samples/frame.h"
 #include "aggregator/samples/series_run.h"
 
 namespace fleetperf::aggregator {
@@ -30,9 +31,11 @@ Summary WithNewLife(const CounterFormula& formula,
                     const RawSample& newer, bool is_born,
                     const Summary& of_life);
 
-// Returns the sum of `count` equal raw values, or of `values`.
+// Returns the sum of `count` equal raw values, or of `values`. If `total` is
+// not null, it stands for the last value.
 Summary SummarizeRaw(const CounterFormula& formula, Over over,
-                     absl::Span<const uint64_t> values, uint64_t count);
+                     absl::Span<const uint64_t> values, uint64_t count,
+                     const FrameColumn::Total* total);
 
 }  // namespace fleetperf::aggregator
 

@@ -67,6 +67,15 @@ std::vector<bool> SampleFeed::WantedColumns(const CollectedQuery& query) {
   return wanted;
 }
 
+std::vector<CounterFormula> SampleFeed::Formulas(
+    const CollectedQuery& query) const {
+  std::vector<CounterFormula> formulas;
+  for (const Columns& columns : FindColumns(query)) {
+    formulas.push_back(formulas_[columns.counter]);
+  }
+  return formulas;
+}
+
 std::vector<size_t> SampleFeed::Forget(
     absl::FunctionRef<bool(size_t)> is_over) {
   series_of_life_.clear();
@@ -96,7 +105,8 @@ std::vector<SampleFeed::Columns> SampleFeed::FindColumns(
     const CollectedQuery& query) const {
   std::vector<Columns> found;
   for (size_t i = 0; i < formulas_.size(); ++i) {
-    const auto columns = FindSeriesColumns(query, formulas_[i]);
+    const auto columns = FindSeriesColumns(query, formulas_[i],
+                                           sink_.NeedsExtremes(formulas_[i]));
     if (columns.has_value()) found.push_back({i, *columns});
   }
   return found;

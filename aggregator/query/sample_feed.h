@@ -34,6 +34,9 @@ class SampleSink {
 
   // Adds samples of a series, in order, from consecutive ticks.
   virtual void AddRun(size_t series, const SeriesRun& run) = 0;
+
+  // Whether the smallest and largest values in thinned data are needed.
+  virtual bool NeedsExtremes(const CounterFormula&) { return true; }
 };
 
 // The selected series of one counterset of one machine. Thread-compatible.
@@ -45,6 +48,8 @@ class SampleFeed {
 
   // Returns for each column of a query's frames whether it is needed.
   std::vector<bool> WantedColumns(const CollectedQuery& query);
+  // Returns the formulas of the selected counters in a query's frames.
+  std::vector<CounterFormula> Formulas(const CollectedQuery& query) const;
   // Whether an instance may have a selected series. Frames may omit others.
   bool Wants(const Instance& instance);
 

@@ -40,6 +40,15 @@ class CountersetReader : public SampleSink {
     return feed_.WantedColumns(query);
   }
   bool Wants(const Instance& instance) { return feed_.Wants(instance); }
+  bool TakesFolded(const CollectedQuery& query, int64_t second, int64_t last) {
+    const std::vector<CounterFormula> formulas = feed_.Formulas(query);
+    return std::all_of(
+        formulas.begin(), formulas.end(), [&](const CounterFormula& formula) {
+          // Gauges may decrease in a folded frame; denominators must not.
+          return !IsGauge(formula.denominator_id) &&
+                 sink_.TakesFolded(formula, query.interval, second, last);
+        });
+  }
 
   absl::Status Add(const Frame& frame) {
     if (frame.clocks->empty()) return status_;
@@ -74,6 +83,10 @@ class CountersetReader : public SampleSink {
     Series& series = series_[number];
     series.is_in_range = series.is_in_range || IsInRange(run);
     if (status_.ok()) status_ = sink_.Add(series.number, run);
+  }
+
+  bool NeedsExtremes(const CounterFormula& formula) override {
+    return sink_.NeedsExtremes(formula);
   }
 
   void Finish(const std::string& machine, std::vector<FoundSeries>* found) {
@@ -114,6 +127,15 @@ class CountersetReader : public SampleSink {
     bool is_in_range = false;
   };
   using InstanceKey = std::tuple<std::string, uint32_t, uint32_t>;
+
+  bool IsGauge(std::optional<uint32_t> counter_id) const {
+    if (!counter_id.has_value()) return false;
+    const perflib::CountersetRegistration& registration =
+        schema()->registration;
+    const auto* counter = registration.FindCounter(*counter_id);
+    return counter != nullptr &&
+           FormulaOf(registration, *counter).formula == perflib::Formula::kRaw;
+  }
 
   // Finds the frame's ticks in the range. Frames may have others, too,
   // depending on how samples are stored.
@@ -242,6 +264,10 @@ absl::StatusOr<MachineSeries> ReadSeries(
        .instances =
            [&](const CollectedQuery& query, const Instance& instance) {
              return reader_of(query.schema)->Wants(instance);
+           },
+       .may_fold =
+           [&](const CollectedQuery& query, int64_t second, int64_t last) {
+             return reader_of(query.schema)->TakesFolded(query, second, last);
            }},
       [&](const Frame& frame) {
         return reader_of(frame.query->schema)->Add(frame);

@@ -42,6 +42,11 @@ class TickIntervals {
   // order.
   void Add(const Frame& frame);
 
+  // See StretchTable::AreTogether.
+  bool AreTogether(int64_t first, int64_t last) const {
+    return stretch_table_.AreTogether(first, last);
+  }
+
   // The ticks of the last frame.
   const FrameTicks& ticks() const { return *ticks_; }
   const std::vector<Stretch>& stretches() const { return *stretches_; }

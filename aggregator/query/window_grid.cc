@@ -39,8 +39,17 @@ const DividedTicks& StretchTable::Of(const Frame& frame) {
   if (tables_.size() > kMaxTables) tables_.clear();
   const absl::Duration interval = frame.query->interval;
   const auto [entry, is_new] = tables_.try_emplace({frame.clocks, interval});
-  if (is_new) entry->second = Divide(*frame.clocks, interval);
+  if (is_new) {
+    entry->second = frame.fold.has_value()
+                        ? DivideFolded(*frame.clocks, *frame.fold)
+                        : Divide(*frame.clocks, interval);
+  }
   return entry->second;
+}
+
+bool StretchTable::AreTogether(int64_t first, int64_t last) const {
+  const Stretch stretch = Begin(first);
+  return !stretch.is_behind && last <= EndOf(stretch);
 }
 
 // Returns a stretch that begins at `time`.
@@ -63,26 +72,46 @@ int64_t StretchTable::EndOf(const Stretch& stretch) const {
   return static_cast<int64_t>(static_cast<uint64_t>(start_) + window * length_);
 }
 
+DividedTicks StretchTable::DivideFolded(absl::Span<const perflib::Clocks> ends,
+                                        const Frame::Fold& fold) const {
+  DividedTicks ticks = {.lengths = {0, fold.length}};
+  Stretch first = Begin(ends[0].perf_time_100nsec);
+  if (ends[1].perf_time_100nsec <= EndOf(first)) {
+    first.last = 1;
+    first.length = fold.length;
+    first.longest = fold.longest;
+    ticks.stretches.push_back(first);
+    return ticks;
+  }
+  Stretch rest = Begin(ends[1].perf_time_100nsec);
+  rest.first = rest.last = 1;
+  // The longest piece is what matters of the pieces that end in the stretch.
+  rest.link = fold.longest;
+  ticks.stretches = {first, rest};
+  return ticks;
+}
+
 DividedTicks StretchTable::Divide(absl::Span<const perflib::Clocks> clocks,
                                   absl::Duration interval) const {
   const ClockCheck check(interval);
   DividedTicks ticks;
   ticks.lengths.resize(clocks.size());
-  // The time since the tick before; negative: a break. This loop dominates a
-  // query, and a std::optional in it takes three times as long.
-  int64_t length = -1;
+  check.SoundLengths(clocks, absl::MakeSpan(ticks.lengths));
   for (uint32_t tick = 0; tick < clocks.size();) {
     Stretch stretch = Begin(clocks[tick].perf_time_100nsec);
     const int64_t end = EndOf(stretch);
     stretch.first = tick;
-    if (length >= 0) stretch.link = length;
+    int64_t& link = ticks.lengths[tick];
+    if (link >= 0) {
+      stretch.link = link;
+    } else {
+      link = 0;  // a break
+    }
     int64_t longest = 0;
     // Times do not decrease within a stretch.
     for (++tick; tick < clocks.size(); ++tick) {
-      length = check.SoundLength(clocks[tick - 1], clocks[tick]).value_or(-1);
-      if (length < 0) break;
-      ticks.lengths[tick] = length;
-      if (clocks[tick].perf_time_100nsec > end) break;
+      const int64_t length = ticks.lengths[tick];
+      if (length < 0 || clocks[tick].perf_time_100nsec > end) break;
       longest = std::max(longest, length);
       stretch.length += length;
     }

@@ -66,6 +66,10 @@ class StretchTable {
   // The result is valid until the next call.
   const DividedTicks& Of(const Frame& frame);
 
+  // Whether ticks in order from one time to another, like PerfTime100NSec, are
+  // in the same window, or all before the grid's start.
+  bool AreTogether(int64_t first, int64_t last) const;
+
  private:
   using Clocks = std::shared_ptr<const std::vector<perflib::Clocks>>;
 
@@ -73,6 +77,8 @@ class StretchTable {
   int64_t EndOf(const Stretch& stretch) const;
   DividedTicks Divide(absl::Span<const perflib::Clocks> clocks,
                       absl::Duration interval) const;
+  DividedTicks DivideFolded(absl::Span<const perflib::Clocks> ends,
+                            const Frame::Fold& fold) const;
 
   // The grid in units of 100 ns, like PerfTime100NSec.
   const int64_t start_;

@@ -121,6 +121,14 @@ struct FrameColumn {
   // Positions without a value, ascending. Positions count the ticks of all
   // runs.
   std::vector<uint32_t> missing;
+  // In a folded frame, for gauges that are not constant: what the samples of
+  // each run after the first one add up to.
+  struct Total {
+    uint64_t sum = 0;
+    uint64_t smallest = 0;
+    uint64_t largest = 0;
+  };
+  std::vector<Total> totals;
 
   bool IsMissing(uint32_t position) const {
     return !missing.empty() &&
@@ -159,6 +167,17 @@ struct Frame {
   // (aggregator/samples/tick_link.h) since the previous tick. Empty if unknown:
   // in data that was thinned before the format had them.
   std::vector<int64_t> interval_times;
+
+  // A folded frame has two ticks, the second of which stands for several: it is
+  // the last of them. None of these ticks failed, there is no break between
+  // their clocks, all runs include all of them, no value is missing, and values
+  // of counters other than gauges do not decrease.
+  struct Fold {
+    uint32_t ticks = 0;   // that the second tick stands for
+    int64_t length = 0;   // nanoseconds from the first tick to the last
+    int64_t longest = 0;  // the longest nanoseconds between two neighbors
+  };
+  std::optional<Fold> fold;
 
   // Returns the status of a query that failed; std::nullopt if it did not.
   std::optional<uint32_t> FailureIn(uint32_t tick) const {

@@ -20,6 +20,13 @@ std::optional<size_t> FindColumn(const CollectedQuery& query,
   return std::nullopt;
 }
 
+bool IsExtreme(ColumnRole role) {
+  return role == ColumnRole::kSmallest ||
+         role == ColumnRole::kSmallestDenominator ||
+         role == ColumnRole::kLargest ||
+         role == ColumnRole::kLargestDenominator;
+}
+
 // Measures a start by PerfTimeStamp. A start after it is a time of day, as that
 // of a process.
 void SetBlockClocks(RawSample* sample) {
@@ -37,6 +44,11 @@ void SetBlockClocks(RawSample* sample) {
 
 }  // namespace
 
+bool SeriesColumns::has_extremes() const {
+  return thinned.has_value() &&
+         (*thinned)[static_cast<size_t>(ColumnRole::kSmallest)].has_value();
+}
+
 std::vector<size_t> SeriesColumns::Numbers() const {
   std::vector<size_t> numbers = {value};
   for (const auto& other : {denominator, frequency, multi}) {
@@ -51,7 +63,8 @@ std::vector<size_t> SeriesColumns::Numbers() const {
 }
 
 std::optional<SeriesColumns> FindSeriesColumns(const CollectedQuery& query,
-                                               const CounterFormula& formula) {
+                                               const CounterFormula& formula,
+                                               bool needs_extremes) {
   const auto value = FindColumn(query, formula.counter_id);
   if (!value.has_value() || query.columns[*value].only_linked) {
     return std::nullopt;
@@ -68,6 +81,7 @@ std::optional<SeriesColumns> FindSeriesColumns(const CollectedQuery& query,
     const auto found =
         FindColumn(query, formula.counter_id, static_cast<ColumnRole>(role));
     if (!found.has_value() && role < kOldColumnRoles) return std::nullopt;
+    if (!needs_extremes && IsExtreme(static_cast<ColumnRole>(role))) continue;
     (*columns.thinned)[role] = found;
   }
   return columns;
@@ -126,6 +140,7 @@ std::optional<absl::Span<const uint64_t>> SeriesRun::Denominators() const {
 std::vector<Summary> SeriesRun::Summaries(const CounterFormula& formula) const {
   std::vector<Summary> summaries;
   summaries.reserve(ticks());
+  const bool has_extremes = columns_.has_extremes();
   std::optional<RawSample> older;
   for (uint32_t tick = 0; tick < ticks(); ++tick) {
     const RawSample newer = Sample(tick);
@@ -135,9 +150,9 @@ std::vector<Summary> SeriesRun::Summaries(const CounterFormula& formula) const {
       if (!column.has_value()) continue;
       numbers[role] = frame_.Value(frame_.columns[*column], number_, tick);
     }
-    summaries.push_back(DecodeSummary(formula, numbers,
-                                      older.has_value() ? &*older : nullptr,
-                                      newer, frame_.query->thinned_from));
+    summaries.push_back(
+        DecodeSummary(formula, numbers, older.has_value() ? &*older : nullptr,
+                      newer, frame_.query->thinned_from, has_extremes));
     if (!frame_.interval_times.empty()) {
       summaries.back().there =
           DecodeThere(numbers, frame_.interval_times[run_.first_tick + tick]);

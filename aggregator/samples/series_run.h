@@ -30,14 +30,17 @@ struct SeriesColumns {
   // The columns of thinned data, by role; those of presence may be missing.
   std::optional<std::array<std::optional<size_t>, kColumnRoles>> thinned;
 
+  // Whether summaries of thinned data have their extremes.
+  bool has_extremes() const;
   // Returns the numbers of all these columns.
   std::vector<size_t> Numbers() const;
 };
 
 // Returns std::nullopt if the query does not collect the formula's counter, or
-// only for another column.
+// only for another column. `needs_extremes`: of thinned data.
 std::optional<SeriesColumns> FindSeriesColumns(const CollectedQuery& query,
-                                               const CounterFormula& formula);
+                                               const CounterFormula& formula,
+                                               bool needs_extremes = true);
 
 // A view of a series in a run. The frame and columns must outlive the view.
 // Thread-compatible.
@@ -57,6 +60,18 @@ class SeriesRun {
   // The frame's tick of the run's first sample. Other ticks are relative to it.
   uint32_t first_tick() const { return run_.first_tick; }
   uint32_t ticks() const { return run_.tick_count; }
+  // The number of samples from one tick to before another. The last tick of a
+  // folded frame stands for several.
+  uint64_t SamplesIn(uint32_t first, uint32_t end) const {
+    const bool has_folded = frame_.fold.has_value() && end == ticks();
+    return end - first + (has_folded ? frame_.fold->ticks - 1 : 0);
+  }
+  // The sum and extremes of the samples for which the last tick of a folded
+  // frame stands. Null if the frame is not folded, or the values are constant.
+  const FrameColumn::Total* FoldedTotal() const {
+    const FrameColumn& column = frame_.columns[columns_.value];
+    return column.totals.empty() ? nullptr : &column.totals[number_];
+  }
   const perflib::Clocks& clocks(uint32_t tick) const {
     return (*frame_.clocks)[run_.first_tick + tick];
   }
@@ -71,7 +86,8 @@ class SeriesRun {
 
   // Returns, for thinned data, the summaries of the samples after the previous
   // tick up to each tick. The sample at a tick has no value if the formula uses
-  // two samples and the last sample of the series was before the tick.
+  // two samples and the last sample of the series was before the tick. The
+  // extremes of the summaries are unknown unless the columns have them.
   std::vector<Summary> Summaries(const CounterFormula& formula) const;
 
  private:

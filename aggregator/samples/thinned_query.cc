@@ -234,7 +234,8 @@ SummaryNumbers EncodeSummary(const CounterFormula& formula,
 
 Summary DecodeSummary(const CounterFormula& formula,
                       const SummaryNumbers& numbers, const RawSample* older,
-                      const RawSample& newer, absl::Duration thinned_from) {
+                      const RawSample& newer, absl::Duration thinned_from,
+                      bool has_extremes) {
   const auto at = [&](ColumnRole role) { return numbers[Place(role)]; };
   if ((at(ColumnRole::kProblem) & kWithoutOlder) != 0) older = nullptr;
   Summary summary;
@@ -254,7 +255,7 @@ Summary DecodeSummary(const CounterFormula& formula,
                              std::max<int64_t>(newer.clocks.perf_freq, 0))
                        : newer.frequency.value,
       .multi = newer.multi.value};
-  if (summary.values > 0) {
+  if (has_extremes && summary.values > 0) {
     summary.smallest = DecodeExtreme(
         formula,
         {at(ColumnRole::kSmallest), at(ColumnRole::kSmallestDenominator)},

@@ -60,9 +60,11 @@ SummaryNumbers EncodeSummary(const CounterFormula& formula,
                              const Summary& summary, const RawSample* older,
                              const RawSample& newer,
                              absl::Duration thinned_from);
+// If not `has_extremes`, their numbers are unknown, and they stay empty.
 Summary DecodeSummary(const CounterFormula& formula,
                       const SummaryNumbers& numbers, const RawSample* older,
-                      const RawSample& newer, absl::Duration thinned_from);
+                      const RawSample& newer, absl::Duration thinned_from,
+                      bool has_extremes = true);
 
 }  // namespace fleetperf::aggregator
 

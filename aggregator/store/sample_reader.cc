@@ -59,6 +59,32 @@ bool RemoveRunsOutside(absl::Time from, absl::Time to, Frame* frame) {
   return true;
 }
 
+// Whether ticks in order, of which these are the ends, may be in the range.
+bool IsInRange(const std::vector<perflib::Clocks>& ends,
+               const Store::ReadRequest& request) {
+  return TimeOf(ends.front()) <= request.to &&
+         TimeOf(ends.back()) >= request.from;
+}
+
+// Returns std::nullopt if the samples are needed.
+absl::StatusOr<std::optional<Frame>> ReadFolded(
+    const Store::ReadRequest& request, size_t section,
+    const std::shared_ptr<const CollectedQuery>& query,
+    const std::vector<bool>& columns,
+    const std::function<bool(const Instance&)>& wants, Chunk* chunk) {
+  if (!request.may_fold || chunk->ends() == nullptr) {
+    return std::optional<Frame>();
+  }
+  const std::vector<perflib::Clocks>& ends = *chunk->ends();
+  if (!request.may_fold(*query, chunk->second_time(),
+                        ends.back().perf_time_100nsec)) {
+    return std::optional<Frame>();
+  }
+  const bool includes_all_ticks =
+      TimeOf(ends.front()) >= request.from && TimeOf(ends.back()) <= request.to;
+  return chunk->ReadFolded(section, query, columns, includes_all_ticks, wants);
+}
+
 void LogDamage(const std::string& machine, const absl::Status& status) {
   spdlog::error("skipped samples of {}: {}", machine,
                 std::string(status.message()));
@@ -179,10 +205,11 @@ absl::Status SampleReader::ReadChunk(const StoredChunk& stored,
                                      const Store::ReadRequest& request,
                                      const Snapshot& snapshot, Queries* queries,
                                      OnFrame on_frame) {
-  ASSIGN_OR_RETURN(const Chunk chunk,
-                   OpenChunk(*parts_.database, &snapshot, stored));
-  const auto ticks = TicksBetween(chunk.clocks(), request.from, request.to);
-  if (!ticks.has_value()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(Chunk chunk, OpenChunk(*parts_.database, &snapshot, stored));
+  if (chunk.ends() != nullptr && !IsInRange(*chunk.ends(), request)) {
+    return absl::OkStatus();
+  }
+  std::optional<Chunk::TickRange> ticks;  // if samples are needed
   for (size_t section = 0; section < chunk.sections(); ++section) {
     std::shared_ptr<const CollectedQuery>& query =
         (*queries)[chunk.ShapeOf(section)];
@@ -202,6 +229,18 @@ absl::Status SampleReader::ReadChunk(const StoredChunk& stored,
       wants = [&](const Instance& instance) {
         return request.instances(*query, instance);
       };
+    }
+    ASSIGN_OR_RETURN(
+        const std::optional<Frame> folded,
+        ReadFolded(request, section, query, columns, wants, &chunk));
+    if (folded.has_value()) {
+      RETURN_IF_ERROR(on_frame(*folded));
+      continue;
+    }
+    if (!ticks.has_value()) {
+      ASSIGN_OR_RETURN(const Chunk::Clocks clocks, chunk.ReadClocks());
+      ticks = TicksBetween(*clocks, request.from, request.to);
+      if (!ticks.has_value()) return absl::OkStatus();
     }
     ASSIGN_OR_RETURN(const Frame frame,
                      chunk.Read(section, query, columns, *ticks, wants));

@@ -99,6 +99,11 @@ class Store {
     std::function<std::vector<bool>(const CollectedQuery&)> columns = nullptr;
     std::function<bool(const CollectedQuery&, const Instance&)> instances =
         nullptr;
+    // If set, returns whether frames of an accepted query may be folded (see
+    // Frame::fold) whose ticks after the first one are from `second` to `last`,
+    // in units of PerfTime100NSec.
+    std::function<bool(const CollectedQuery&, int64_t second, int64_t last)>
+        may_fold = nullptr;
     // If set, called before the first frame with each epoch that has such
     // frames. Samples of the epoch's batches up to `sequence` are read; samples
     // of later batches are not.

@@ -83,6 +83,15 @@ class Bench {
                                      .step = absl::Seconds(10),
                                      .aggregation = aggregator::Aggregation{}});
     Query("top 10 by average", {.paths = {of_all}, .choice = {.top = 10}});
+    for (bool more = true; more;) {
+      const auto done =
+          store_->Thin(aggregator::Resolution::kMinute, absl::InfiniteFuture());
+      Check(done.status());
+      more = *done;
+    }
+    Query("average rate of minutes", {.paths = {of_all},
+                                      .step = absl::Minutes(10),
+                                      .aggregation = aggregator::Aggregation{}});
   }
 
  private:

@@ -61,12 +61,13 @@ void DecodeNumbers(Input input) {
 
 absl::StatusOr<Chunk> Open(absl::string_view head, absl::string_view body) {
   return Chunk::Open(
-      head, kEpoch, [body](uint64_t offset, uint64_t size, std::string* bytes) {
+      head, kEpoch,
+      [body](uint64_t offset,
+             uint64_t size) -> absl::StatusOr<absl::string_view> {
         if (offset > body.size() || size > body.size() - offset) {
           return absl::DataLossError("read past the end of the body");
         }
-        *bytes = std::string(body.substr(offset, size));
-        return absl::OkStatus();
+        return body.substr(offset, size);
       });
 }
 

@@ -10,7 +10,7 @@ absl::StatusOr<uint64_t> CountValues(const Database& database,
                                      const KeyNumbers& numbers,
                                      const StoredChunk& stored) {
   uint64_t values = 0;
-  ASSIGN_OR_RETURN(const Chunk chunk,
+  ASSIGN_OR_RETURN(Chunk chunk,
                    OpenChunk(database, /*snapshot=*/nullptr, stored));
   for (size_t section = 0; section < chunk.sections(); ++section) {
     ASSIGN_OR_RETURN(const auto query, numbers.ShapeOf(chunk.ShapeOf(section)));

@@ -105,17 +105,30 @@ bool GetInstances(absl::string_view* from, uint64_t version,
 struct ColumnIndex {
   std::vector<uint64_t> missing;
   std::vector<uint64_t> firsts;
-  std::vector<uint64_t> sizes;
+  // The end of each run's values, relative to the end of the index.
+  std::vector<uint64_t> ends;
+
+  uint64_t BeginOf(size_t run) const { return run > 0 ? ends[run - 1] : 0; }
+  uint64_t SizeOf(size_t run) const { return ends[run] - BeginOf(run); }
 };
 
-bool GetColumnIndex(absl::string_view bytes, uint64_t runs, uint64_t values,
-                    ColumnIndex* index) {
+// Leaves the folds of runs, if there are any, in `bytes`.
+bool GetColumnIndex(absl::string_view* bytes, uint64_t runs, uint64_t values,
+                    uint64_t values_size, ColumnIndex* index) {
   uint64_t missing = 0;
-  return GetCount(&bytes, values, &missing) &&
-         GetNumbers(&bytes, missing, &index->missing) &&
-         Ascend(index->missing, values) &&
-         GetNumbers(&bytes, runs, &index->firsts) &&
-         GetNumbers(&bytes, runs, &index->sizes) && bytes.empty();
+  if (!GetCount(bytes, values, &missing) ||
+      !GetNumbers(bytes, missing, &index->missing) ||
+      !Ascend(index->missing, values) ||
+      !GetNumbers(bytes, runs, &index->firsts) ||
+      !GetNumbers(bytes, runs, &index->ends)) {
+    return false;
+  }
+  uint64_t end = 0;
+  for (uint64_t& size : index->ends) {
+    if (size > values_size - end) return false;
+    size = end += size;
+  }
+  return true;
 }
 
 }  // namespace
@@ -130,26 +143,21 @@ absl::StatusOr<Chunk> Chunk::Open(absl::string_view head, uint32_t epoch_number,
 }
 
 bool Chunk::ParseHead(absl::string_view head) {
-  uint64_t ticks = 0;
-  std::vector<uint64_t> times;
-  std::vector<uint64_t> stamps;
-  std::vector<uint64_t> freqs;
   uint64_t sections = 0;
   if (!GetVarint(&head, &version_) || version_ == 0 ||
-      version_ > kChunkVersion || !GetCount(&head, kMaxTicks, &ticks) ||
-      !GetNumbers(&head, ticks, &times) || !GetNumbers(&head, ticks, &stamps) ||
-      !GetNumbers(&head, ticks, &freqs) ||
-      !GetCount(&head, kMaxSections, &sections)) {
+      version_ > kChunkVersion || !GetCount(&head, kMaxTicks, &ticks_) ||
+      (version_ >= 3 && !GetClocksFold(&head, &clocks_fold_))) {
     return false;
   }
-  auto clocks = std::make_shared<std::vector<perflib::Clocks>>(ticks);
-  for (size_t i = 0; i < ticks; ++i) {
-    (*clocks)[i] = {
-        .perf_time_stamp = static_cast<int64_t>(stamps[i] + times[i]),
-        .perf_time_100nsec = static_cast<int64_t>(times[i]),
-        .perf_freq = static_cast<int64_t>(freqs[i])};
+  clock_lists_ = head;
+  for (int list = 0; list < 3; ++list) {
+    if (!SkipNumbers(&head, ticks_)) return false;
   }
-  clocks_ = std::move(clocks);
+  if (!GetCount(&head, kMaxSections, &sections)) return false;
+  if (clocks_fold_.has_value()) {
+    if (ticks_ < 2) return false;
+    SetEnds(clock_lists_);
+  }
   uint64_t body_size = 0;
   for (; sections > 0; --sections) {
     if (!ParseSection(&head, &body_size)) return false;
@@ -157,12 +165,58 @@ bool Chunk::ParseHead(absl::string_view head) {
   return head.empty();
 }
 
+void Chunk::SetEnds(absl::string_view lists) {
+  uint64_t time = 0;
+  uint64_t stamp = 0;
+  absl::string_view rest;
+  // SkipNumbers found the lists to be whole.
+  if (!GetVarint(&lists, &time) || !GetBytes(&lists, &rest) ||
+      !GetVarint(&lists, &stamp)) {
+    return;
+  }
+  stamp += time;
+  const auto clocks = [&](int64_t since_stamp, int64_t since_time) {
+    return perflib::Clocks{
+        .perf_time_stamp =
+            static_cast<int64_t>(stamp + static_cast<uint64_t>(since_stamp)),
+        .perf_time_100nsec =
+            static_cast<int64_t>(time + static_cast<uint64_t>(since_time)),
+        .perf_freq = perflib::kLinuxPerfFreq};
+  };
+  ends_ = std::make_shared<const std::vector<perflib::Clocks>>(
+      std::vector<perflib::Clocks>{
+          clocks(0, 0), clocks(clocks_fold_->length, clocks_fold_->last)});
+}
+
+absl::StatusOr<Chunk::Clocks> Chunk::ReadClocks() {
+  if (clocks_ != nullptr) return clocks_;
+  // Reused by later calls.
+  thread_local std::vector<uint64_t> times;
+  thread_local std::vector<uint64_t> stamps;
+  thread_local std::vector<uint64_t> freqs;
+  absl::string_view lists = clock_lists_;
+  if (!GetNumbers(&lists, ticks_, &times) ||
+      !GetNumbers(&lists, ticks_, &stamps) ||
+      !GetNumbers(&lists, ticks_, &freqs)) {
+    return Damaged("invalid clocks");
+  }
+  auto clocks = std::make_shared<std::vector<perflib::Clocks>>();
+  clocks->reserve(ticks_);
+  for (size_t i = 0; i < ticks_; ++i) {
+    clocks->push_back(
+        {.perf_time_stamp = static_cast<int64_t>(stamps[i] + times[i]),
+         .perf_time_100nsec = static_cast<int64_t>(times[i]),
+         .perf_freq = static_cast<int64_t>(freqs[i])});
+  }
+  clocks_ = std::move(clocks);
+  return clocks_;
+}
+
 bool Chunk::GetIntervalTimes(absl::string_view* head, Section* section) const {
   if (version_ == 1) return true;
   uint64_t count = 0;
   std::vector<uint64_t> times;
-  if (!GetCount(head, clocks_->size(), &count) ||
-      (count != 0 && count != clocks_->size()) ||
+  if (!GetCount(head, ticks_, &count) || (count != 0 && count != ticks_) ||
       !GetNumbers(head, count, &times)) {
     return false;
   }
@@ -180,8 +234,8 @@ bool Chunk::ParseSection(absl::string_view* head, uint64_t* body_size) {
   std::vector<uint64_t> statuses;
   uint64_t columns = 0;
   if (!GetCount(head, UINT32_MAX, &shape) ||
-      !GetCount(head, clocks_->size(), &failures) ||
-      !GetNumbers(head, failures, &ticks) || !Ascend(ticks, clocks_->size()) ||
+      !GetCount(head, ticks_, &failures) ||
+      !GetNumbers(head, failures, &ticks) || !Ascend(ticks, ticks_) ||
       !GetNumbers(head, failures, &statuses) ||
       !GetIntervalTimes(head, &section) ||
       !GetCount(head, kMaxRuns, &section.run_count) ||
@@ -208,25 +262,15 @@ bool Chunk::ParseSection(absl::string_view* head, uint64_t* body_size) {
 absl::StatusOr<Frame> Chunk::Read(
     size_t number, std::shared_ptr<const CollectedQuery> query,
     const std::vector<bool>& columns, const TickRange& ticks,
-    const std::function<bool(const Instance&)>& wants) const {
+    const std::function<bool(const Instance&)>& wants) {
   const Section& section = sections_[number];
-  const size_t column_count = section.index_sizes.size();
-  // A section without runs has no columns.
-  if (column_count != (section.run_count > 0 ? query->columns.size() : 0)) {
-    return Damaged("columns do not match the query");
-  }
-  Frame frame;
-  frame.query = std::move(query);
-  frame.clocks = clocks_;
-  frame.failures = section.failures;
-  frame.epoch_number = epoch_number_;
-  frame.interval_times = section.interval_times;
   Runs runs;
-  RETURN_IF_ERROR(ReadRuns(section, ticks, wants, &frame, &runs));
-  frame.columns.resize(column_count);
+  ASSIGN_OR_RETURN(Frame frame,
+                   BeginFrame(section, std::move(query), ticks, wants, &runs));
+  ASSIGN_OR_RETURN(frame.clocks, ReadClocks());
   uint64_t begin = section.begin + section.tables_size;
   uint64_t values = 0;
-  for (size_t column = 0; column < column_count; ++column) {
+  for (size_t column = 0; column < frame.columns.size(); ++column) {
     if (columns[column] && !frame.runs.empty()) {
       RETURN_IF_ERROR(ReadColumn(section, column, begin, runs, frame,
                                  &frame.columns[column]));
@@ -238,12 +282,66 @@ absl::StatusOr<Frame> Chunk::Read(
   return frame;
 }
 
+absl::StatusOr<std::optional<Frame>> Chunk::ReadFolded(
+    size_t number, std::shared_ptr<const CollectedQuery> query,
+    const std::vector<bool>& columns, bool includes_all_ticks,
+    const std::function<bool(const Instance&)>& wants) {
+  const Section& section = sections_[number];
+  if (ends_ == nullptr || !section.failures.empty() || query->is_thinned() ||
+      !clocks_fold_->IsSoundAt(query->interval)) {
+    return std::optional<Frame>();
+  }
+  Runs runs;
+  ASSIGN_OR_RETURN(Frame frame,
+                   BeginFrame(section, std::move(query), {}, wants, &runs));
+  if (!includes_all_ticks && !runs.are_whole) return std::optional<Frame>();
+  frame.clocks = ends_;
+  frame.fold = Frame::Fold{.ticks = static_cast<uint32_t>(ticks_ - 1),
+                           .length = 100 * clocks_fold_->length,
+                           .longest = 100 * clocks_fold_->longest};
+  for (size_t i = 0; i < frame.runs.size(); ++i) {
+    Frame::Run& run = frame.runs[i];
+    if (run.tick_count != ticks_) return std::optional<Frame>();
+    run.tick_count = 2;
+    run.begin = static_cast<uint32_t>(2 * i);
+  }
+  uint64_t begin = section.begin + section.tables_size;
+  for (size_t column = 0; column < frame.columns.size(); ++column) {
+    if (columns[column] && !frame.runs.empty()) {
+      ASSIGN_OR_RETURN(const bool is_folded,
+                       FoldColumn(section, column, begin, runs, *frame.query,
+                                  &frame.columns[column]));
+      if (!is_folded) return std::optional<Frame>();
+    }
+    begin += section.index_sizes[column] + section.values_sizes[column];
+  }
+  return std::optional<Frame>(std::move(frame));
+}
+
+absl::StatusOr<Frame> Chunk::BeginFrame(
+    const Section& section, std::shared_ptr<const CollectedQuery> query,
+    const TickRange& ticks, const std::function<bool(const Instance&)>& wants,
+    Runs* runs) const {
+  const size_t columns = section.index_sizes.size();
+  // A section without runs has no columns.
+  if (columns != (section.run_count > 0 ? query->columns.size() : 0)) {
+    return Damaged("columns do not match the query");
+  }
+  Frame frame;
+  frame.query = std::move(query);
+  frame.failures = section.failures;
+  frame.epoch_number = epoch_number_;
+  frame.interval_times = section.interval_times;
+  RETURN_IF_ERROR(ReadRuns(section, ticks, wants, &frame, runs));
+  frame.columns.resize(columns);
+  return frame;
+}
+
 absl::Status Chunk::ReadRuns(const Section& section, const TickRange& ticks,
                              const std::function<bool(const Instance&)>& wants,
                              Frame* frame, Runs* runs) const {
-  std::string bytes;
-  RETURN_IF_ERROR(read_body_(section.begin, section.tables_size, &bytes));
-  absl::string_view rest = bytes;
+  ASSIGN_OR_RETURN(absl::string_view rest,
+                   read_body_(section.begin, section.tables_size));
   Instances table;
   std::vector<uint64_t> numbers;
   std::vector<uint64_t> first_ticks;
@@ -271,10 +369,10 @@ absl::Status Chunk::ReadRuns(const Section& section, const TickRange& ticks,
   uint64_t wanted_values = 0;
   for (size_t i = 0; i < section.run_count; ++i) {
     if (numbers[i] >= instances.size() || tick_counts[i] == 0 ||
-        first_ticks[i] >= clocks_->size() ||
-        tick_counts[i] > clocks_->size() - first_ticks[i]) {
+        first_ticks[i] >= ticks_ || tick_counts[i] > ticks_ - first_ticks[i]) {
       return Damaged("invalid runs");
     }
+    runs->are_whole = runs->are_whole && tick_counts[i] == ticks_;
     runs->begins.push_back(runs->values);
     runs->values += tick_counts[i];
     if (runs->values > kMaxValues) return Damaged("too many values");
@@ -297,27 +395,18 @@ absl::Status Chunk::ReadRuns(const Section& section, const TickRange& ticks,
 absl::Status Chunk::ReadColumn(const Section& section, size_t column,
                                uint64_t begin, const Runs& runs,
                                const Frame& frame, FrameColumn* to) const {
-  std::string bytes;
   const uint64_t index_size = section.index_sizes[column];
-  RETURN_IF_ERROR(read_body_(begin, index_size, &bytes));
+  ASSIGN_OR_RETURN(absl::string_view bytes, read_body_(begin, index_size));
   ColumnIndex index;
-  if (!GetColumnIndex(bytes, section.run_count, runs.values, &index)) {
+  if (!GetColumnIndex(&bytes, section.run_count, runs.values,
+                      section.values_sizes[column], &index) ||
+      (version_ < 3 && !bytes.empty())) {
     return Damaged("invalid column index");
   }
-  // The end of each run, relative to the end of the index.
-  uint64_t end = 0;
-  std::vector<uint64_t>& ends = index.sizes;
-  for (uint64_t& size : ends) {
-    if (size > section.values_sizes[column] - end) {
-      return Damaged("invalid run sizes in a column");
-    }
-    size = end += size;
-  }
-  const auto begin_of = [&](size_t run) { return run > 0 ? ends[run - 1] : 0; };
   const size_t first = runs.numbers.front();
   const size_t last = runs.numbers.back();
-  const uint64_t offset = begin_of(first);
-  to->constant = ends[last] == offset && index.missing.empty();
+  const uint64_t offset = index.BeginOf(first);
+  to->constant = index.ends[last] == offset && index.missing.empty();
   if (to->constant) {
     for (const size_t run : runs.numbers) {
       to->values.push_back(index.firsts[run]);
@@ -326,8 +415,8 @@ absl::Status Chunk::ReadColumn(const Section& section, size_t column,
   }
   // Most reads select either all runs or few adjacent ones, so one read covers
   // the range of selected runs.
-  RETURN_IF_ERROR(
-      read_body_(begin + index_size + offset, ends[last] - offset, &bytes));
+  ASSIGN_OR_RETURN(bytes, read_body_(begin + index_size + offset,
+                                     index.ends[last] - offset));
   to->values.resize(frame.runs.back().begin + frame.runs.back().tick_count);
   auto missing = index.missing.begin();
   for (size_t i = 0; i < frame.runs.size(); ++i) {
@@ -336,9 +425,8 @@ absl::Status Chunk::ReadColumn(const Section& section, size_t column,
     const absl::Span<uint64_t> values =
         absl::MakeSpan(to->values).subspan(ticks.begin, ticks.tick_count);
     values[0] = index.firsts[run];
-    const uint64_t size = ends[run] - begin_of(run);
     if (!DecodeChanges(
-            absl::string_view(bytes).substr(begin_of(run) - offset, size),
+            bytes.substr(index.BeginOf(run) - offset, index.SizeOf(run)),
             values)) {
       return Damaged("invalid values in a run");
     }
@@ -351,6 +439,66 @@ absl::Status Chunk::ReadColumn(const Section& section, size_t column,
     }
   }
   return absl::OkStatus();
+}
+
+// Folds of large runs are in the index. Those of other runs are calculated from
+// the samples.
+absl::StatusOr<bool> Chunk::FoldColumn(const Section& section, size_t column,
+                                       uint64_t begin, const Runs& runs,
+                                       const CollectedQuery& query,
+                                       FrameColumn* to) const {
+  const FoldKind kind = FoldKindOf(query, column);
+  if (kind == FoldKind::kNone) return false;
+  const uint64_t index_size = section.index_sizes[column];
+  ASSIGN_OR_RETURN(absl::string_view bytes, read_body_(begin, index_size));
+  ColumnIndex index;
+  if (!GetColumnIndex(&bytes, section.run_count, runs.values,
+                      section.values_sizes[column], &index)) {
+    return Damaged("invalid column index");
+  }
+  if (!index.missing.empty()) return false;
+  std::vector<RunToFold> large;
+  std::vector<size_t> place(section.run_count);  // in `large`
+  for (size_t run = 0; run < section.run_count; ++run) {
+    if (index.SizeOf(run) < SmallestFoldedRun(kind)) continue;
+    const bool is_last = run + 1 == section.run_count;
+    const uint64_t end = is_last ? runs.values : runs.begins[run + 1];
+    place[run] = large.size();
+    large.push_back({index.firsts[run], end - runs.begins[run] - 1});
+  }
+  std::vector<std::optional<RunFold>> folds;
+  if (!GetRunFolds(kind, large, &bytes, &folds) || !bytes.empty()) {
+    return Damaged("invalid folds of a column");
+  }
+  to->constant =
+      std::all_of(runs.numbers.begin(), runs.numbers.end(),
+                  [&](size_t run) { return index.SizeOf(run) == 0; });
+  for (const size_t run : runs.numbers) {
+    const uint64_t first = index.firsts[run];
+    to->values.push_back(first);
+    if (to->constant) continue;
+    const uint64_t size = index.SizeOf(run);
+    std::optional<RunFold> fold;
+    if (size == 0) {
+      fold = FoldConstantRun(kind, first, ticks_ - 1);
+    } else if (size >= SmallestFoldedRun(kind)) {
+      fold = folds[place[run]];
+    } else {
+      ASSIGN_OR_RETURN(
+          bytes, read_body_(begin + index_size + index.BeginOf(run), size));
+      thread_local std::vector<uint64_t> values;  // reused by later calls
+      values.resize(ticks_);
+      values[0] = first;
+      if (!DecodeChanges(bytes, absl::MakeSpan(values))) {
+        return Damaged("invalid values in a run");
+      }
+      fold = FoldRun(kind, values);
+    }
+    if (!fold.has_value()) return false;
+    to->values.push_back(fold->last);
+    if (kind == FoldKind::kTotals) to->totals.push_back(fold->total);
+  }
+  return true;
 }
 
 }  // namespace fleetperf::aggregator

@@ -3,8 +3,9 @@
 //
 // The head holds the clocks, which all queries share, and the location of every
 // part of the body. The body has one section per query: its instances and runs,
-// followed by its columns, each of which holds the values run by run.
-// docs/reference/store.md has the layout.
+// followed by its columns, each of which holds the values run by run. Clocks
+// and values are decoded only when a reader needs them: fold.h tells what
+// serves in their place. docs/reference/store.md has the layout.
 
 #ifndef FLEETPERF_AGGREGATOR_STORE_CODEC_CHUNK_H_
 #define FLEETPERF_AGGREGATOR_STORE_CODEC_CHUNK_H_
@@ -12,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,13 +21,14 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "aggregator/samples/frame.h"
+#include "aggregator/store/codec/fold.h"
 
 namespace fleetperf::aggregator {
 
 // The version of the format that is written, which docs/reference/store.md
-// describes. Version 1, which lacks births and the times of tick intervals, is
-// read, too.
-inline constexpr uint64_t kChunkVersion = 2;
+// describes. Version 2, which lacks folds, and version 1, which also lacks
+// births and the times of tick intervals, are read, too.
+inline constexpr uint64_t kChunkVersion = 3;
 // The maximum size of a chunk's body, in bytes. A chunk that claims more is
 // damaged.
 inline constexpr uint64_t kMaxBodySize = UINT32_MAX;
@@ -33,16 +36,28 @@ inline constexpr uint64_t kMaxBodySize = UINT32_MAX;
 // Reads a chunk. Thread-compatible.
 class Chunk {
  public:
-  // Reads `size` bytes at `offset` of the chunk's body into `bytes`.
-  using ReadBody = std::function<absl::Status(uint64_t offset, uint64_t size,
-                                              std::string* bytes)>;
+  // Returns `size` bytes at `offset` of the chunk's body. They must be valid
+  // until the next call.
+  using ReadBody = std::function<absl::StatusOr<absl::string_view>(
+      uint64_t offset, uint64_t size)>;
+  using Clocks = std::shared_ptr<const std::vector<perflib::Clocks>>;
 
-  // Opens a chunk. Open and Read return DataLoss if the chunk is damaged, and
-  // pass on the errors of `read_body`.
+  // Opens a chunk, which `head` must outlive. All functions return DataLoss if
+  // the chunk is damaged, and pass on the errors of `read_body`.
   static absl::StatusOr<Chunk> Open(absl::string_view head,
                                     uint32_t epoch_number, ReadBody read_body);
 
-  const std::vector<perflib::Clocks>& clocks() const { return *clocks_; }
+  // Returns the clocks of all ticks. Decodes them in the first call.
+  absl::StatusOr<Clocks> ReadClocks();
+  // Returns the first and the last clocks of a chunk whose ticks are in order.
+  // Null if this is unknown without decoding the clocks.
+  const Clocks& ends() const { return ends_; }
+  // PerfTime100NSec of the second tick. Only if ends() are known.
+  int64_t second_time() const {
+    return static_cast<int64_t>(
+        static_cast<uint64_t>(ends_->front().perf_time_100nsec) +
+        static_cast<uint64_t>(clocks_fold_->second));
+  }
   // Returns the number of sections. Each section holds one query.
   size_t sections() const { return sections_.size(); }
   // Returns the shape number of a section's query.
@@ -56,10 +71,21 @@ class Chunk {
   // number; the others stay empty. Runs outside of `ticks` are omitted, and so
   // are the runs of instances for which `wants` returns false. An empty `wants`
   // selects all instances.
-  absl::StatusOr<Frame> Read(
+  absl::StatusOr<Frame> Read(size_t section,
+                             std::shared_ptr<const CollectedQuery> query,
+                             const std::vector<bool>& columns,
+                             const TickRange& ticks,
+                             const std::function<bool(const Instance&)>& wants);
+
+  // Like Read, but returns a folded frame (see Frame::fold) of all ticks.
+  // std::nullopt if the samples cannot be folded: the data has a break, or a
+  // wanted instance is not in all ticks. If not `includes_all_ticks`, the
+  // caller needs only some of the ticks, and no instance of the query may be
+  // absent from one.
+  absl::StatusOr<std::optional<Frame>> ReadFolded(
       size_t section, std::shared_ptr<const CollectedQuery> query,
-      const std::vector<bool>& columns, const TickRange& ticks,
-      const std::function<bool(const Instance&)>& wants) const;
+      const std::vector<bool>& columns, bool includes_all_ticks,
+      const std::function<bool(const Instance&)>& wants);
 
  private:
   struct Section {
@@ -79,24 +105,39 @@ class Chunk {
     std::vector<size_t> numbers;
     // First position in a column, for every run of the section.
     std::vector<uint64_t> begins;
-    uint64_t values = 0;  // in a column, of all runs of the section
+    uint64_t values = 0;    // in a column, of all runs of the section
+    bool are_whole = true;  // all runs of the section have all ticks
   };
 
   Chunk() = default;
   bool ParseHead(absl::string_view head);
   bool ParseSection(absl::string_view* head, uint64_t* body_size);
   bool GetIntervalTimes(absl::string_view* head, Section* section) const;
+  void SetEnds(absl::string_view lists);
+  // Returns a frame without columns.
+  absl::StatusOr<Frame> BeginFrame(
+      const Section& section, std::shared_ptr<const CollectedQuery> query,
+      const TickRange& ticks, const std::function<bool(const Instance&)>& wants,
+      Runs* runs) const;
   absl::Status ReadRuns(const Section& section, const TickRange& ticks,
                         const std::function<bool(const Instance&)>& wants,
                         Frame* frame, Runs* runs) const;
   absl::Status ReadColumn(const Section& section, size_t column, uint64_t begin,
                           const Runs& runs, const Frame& frame,
                           FrameColumn* to) const;
+  absl::StatusOr<bool> FoldColumn(const Section& section, size_t column,
+                                  uint64_t begin, const Runs& runs,
+                                  const CollectedQuery& query,
+                                  FrameColumn* to) const;
 
   uint64_t version_ = 0;
   uint32_t epoch_number_ = 0;
   ReadBody read_body_;
-  std::shared_ptr<const std::vector<perflib::Clocks>> clocks_;
+  uint64_t ticks_ = 0;
+  absl::string_view clock_lists_;  // encoded
+  std::optional<ClocksFold> clocks_fold_;
+  Clocks ends_;    // null: unknown
+  Clocks clocks_;  // null: not decoded
   std::vector<Section> sections_;
 };
 

@@ -6,6 +6,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "aggregator/store/codec/chunk.h"
+#include "aggregator/store/codec/fold.h"
 #include "aggregator/store/codec/number_codec.h"
 #include "base/coding.h"
 #include "base/zstd.h"
@@ -25,7 +26,6 @@ void PutEach(const Items& items, const NumberOf& number_of, std::string* to) {
 }
 
 void PutClocks(const std::vector<perflib::Clocks>& clocks, std::string* to) {
-  PutVarint(clocks.size(), to);
   PutEach(
       clocks, [](const auto& c) { return Unsigned(c.perf_time_100nsec); }, to);
   // Both clocks usually advance by the same amount, so their difference is
@@ -99,7 +99,8 @@ class SectionWriter {
     interval_times_.insert(interval_times_.end(), times, times + tick_count);
   }
 
-  void Finish(uint32_t shape, size_t columns, size_t ticks, EncodedChunk* to) {
+  void Finish(uint32_t shape, const CollectedQuery& query, size_t ticks,
+              EncodedChunk* to) {
     std::stable_sort(
         segments_.begin(), segments_.end(),
         [](const Segment& a, const Segment& b) { return a.run < b.run; });
@@ -120,13 +121,13 @@ class SectionWriter {
     PutVarint(runs_.size(), &to->head);
     PutVarint(to->body.size() - begin, &to->head);
     // A frame without runs has no columns.
-    if (runs_.empty()) columns = 0;
+    const size_t columns = runs_.empty() ? 0 : query.columns.size();
     std::vector<uint64_t> index_sizes;
     std::vector<uint64_t> values_sizes;
     for (size_t column = 0; column < columns; ++column) {
       values_.clear();
       const size_t index = to->body.size();
-      PutColumn(column, &to->body);
+      PutColumn(column, FoldKindOf(query, column), &to->body);
       index_sizes.push_back(to->body.size() - index);
       values_sizes.push_back(values_.size());
       to->body.append(values_);
@@ -182,10 +183,12 @@ class SectionWriter {
   }
 
   // Appends the column's index to `to` and its runs to values_.
-  void PutColumn(size_t column, std::string* to) {
+  void PutColumn(size_t column, FoldKind kind, std::string* to) {
     firsts_.clear();
     sizes_.clear();
     missing_.clear();
+    large_.clear();
+    folds_.clear();
     uint64_t begin = 0;
     for (size_t i = 0; i < segments_.size();) {
       size_t end = i;
@@ -195,6 +198,10 @@ class SectionWriter {
       const size_t size = values_.size();
       PutRun(column, absl::MakeConstSpan(segments_).subspan(i, end - i), begin);
       sizes_.push_back(values_.size() - size);
+      if (kind != FoldKind::kNone && sizes_.back() >= SmallestFoldedRun(kind)) {
+        large_.push_back({numbers_[0], numbers_.size() - 1});
+        folds_.push_back(FoldRun(kind, numbers_));
+      }
       begin += runs_[segments_[i].run].tick_count;
       i = end;
     }
@@ -202,6 +209,7 @@ class SectionWriter {
     PutNumbers(missing_, to);
     PutNumbers(firsts_, to);
     PutNumbers(sizes_, to);
+    if (missing_.empty()) PutRunFolds(kind, large_, folds_, to);
   }
 
   void PutRun(size_t column, absl::Span<const Segment> segments,
@@ -268,6 +276,8 @@ class SectionWriter {
   std::vector<uint64_t> firsts_;
   std::vector<uint64_t> sizes_;
   std::vector<uint64_t> missing_;
+  std::vector<RunToFold> large_;
+  std::vector<std::optional<RunFold>> folds_;  // of these
   std::string values_;
   std::vector<uint64_t> numbers_;  // of one run
 };
@@ -290,6 +300,8 @@ EncodedChunk ChunkBuilder::Finish(
     absl::FunctionRef<uint32_t(const CollectedQuery&)> shape_of) const {
   EncodedChunk chunk;
   PutVarint(kChunkVersion, &chunk.head);
+  PutVarint(clocks_.size(), &chunk.head);
+  PutClocksFold(FoldClocks(clocks_), &chunk.head);
   PutClocks(clocks_, &chunk.head);
   PutVarint(sections_.size(), &chunk.head);
   for (const Section& section : sections_) {
@@ -298,8 +310,7 @@ EncodedChunk ChunkBuilder::Finish(
     for (const Piece& piece : section) {
       writer.Add(*piece.frame, piece.first_tick, piece.tick_count, piece.begin);
     }
-    writer.Finish(shape_of(query), query.columns.size(), clocks_.size(),
-                  &chunk);
+    writer.Finish(shape_of(query), query, clocks_.size(), &chunk);
   }
   return chunk;
 }

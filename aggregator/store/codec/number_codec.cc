@@ -484,4 +484,11 @@ bool GetNumbers(absl::string_view* from, size_t count,
          DecodeChanges(changes, absl::MakeSpan(*numbers));
 }
 
+bool SkipNumbers(absl::string_view* from, size_t count) {
+  if (count == 0) return true;
+  uint64_t first = 0;
+  absl::string_view changes;
+  return GetVarint(from, &first) && GetBytes(from, &changes);
+}
+
 }  // namespace fleetperf::aggregator

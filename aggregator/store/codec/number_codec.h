@@ -54,6 +54,9 @@ void PutNumbers(absl::Span<const uint64_t> numbers, std::string* to);
 bool GetNumbers(absl::string_view* from, size_t count,
                 std::vector<uint64_t>* numbers);
 
+// Consumes such an encoding without decoding it.
+bool SkipNumbers(absl::string_view* from, size_t count);
+
 }  // namespace fleetperf::aggregator
 
 #endif  // FLEETPERF_AGGREGATOR_STORE_CODEC_NUMBER_CODEC_H_

@@ -29,7 +29,7 @@ absl::StatusOr<FrameGroup> ChunkGroupReader::ReadRawValues(
 
 absl::StatusOr<FrameGroup> ChunkGroupReader::Read(const StoredChunk& stored,
                                                   bool only_raw) {
-  ASSIGN_OR_RETURN(const Chunk chunk,
+  ASSIGN_OR_RETURN(Chunk chunk,
                    OpenChunk(database_, /*snapshot=*/nullptr, stored));
   FrameGroup group;
   for (size_t section = 0; section < chunk.sections(); ++section) {

@@ -138,27 +138,35 @@ class BodyReader {
         key_(chunk.key),
         size_(chunk.body_size) {}
 
-  absl::Status Read(uint64_t offset, uint64_t size, std::string* bytes) {
-    bytes->clear();
+  // The result is valid until the next call.
+  absl::StatusOr<absl::string_view> Read(uint64_t offset, uint64_t size) {
     if (offset > size_ || size > size_ - offset) {
       return absl::DataLossError(
           "a chunk's head refers past the end of its body");
     }
-    while (bytes->size() < size) {
-      const uint64_t at = offset + bytes->size();
-      RETURN_IF_ERROR(Load(at / kPageBytes));
-      const absl::string_view page = ToView(page_);
-      if (page.size() <= at % kPageBytes) {
-        return absl::DataLossError("a page of a chunk is too short");
-      }
-      const absl::string_view part =
-          page.substr(at % kPageBytes, size - bytes->size());
-      bytes->append(part.data(), part.size());
+    ASSIGN_OR_RETURN(absl::string_view part, PartOfPage(offset, size));
+    if (part.size() == size) return part;
+    joined_.clear();
+    for (;;) {
+      joined_.append(part.data(), part.size());
+      if (joined_.size() == size) return absl::string_view(joined_);
+      ASSIGN_OR_RETURN(
+          part, PartOfPage(offset + joined_.size(), size - joined_.size()));
     }
-    return absl::OkStatus();
   }
 
  private:
+  // Returns up to `size` bytes at `offset`, as far as they are on its page.
+  absl::StatusOr<absl::string_view> PartOfPage(uint64_t offset, uint64_t size) {
+    if (size == 0) return absl::string_view();
+    RETURN_IF_ERROR(Load(offset / kPageBytes));
+    const absl::string_view page = ToView(page_);
+    if (page.size() <= offset % kPageBytes) {
+      return absl::DataLossError("a page of a chunk is too short");
+    }
+    return page.substr(offset % kPageBytes, size);
+  }
+
   // Consecutive reads are often on the same page.
   absl::Status Load(uint64_t number) {
     if (number == number_) return absl::OkStatus();
@@ -179,6 +187,7 @@ class BodyReader {
   const uint64_t size_;
   uint64_t number_ = UINT64_MAX;  // of page_
   rocksdb::PinnableSlice page_;
+  std::string joined_;  // parts of several pages
 };
 
 // Deletes all readable pages of a chunk whose head does not give their number.
@@ -349,11 +358,10 @@ absl::StatusOr<Chunk> OpenChunk(const Database& database,
                                 const Snapshot* snapshot,
                                 const StoredChunk& chunk) {
   const auto body = std::make_shared<BodyReader>(&database, snapshot, chunk);
-  return Chunk::Open(
-      chunk.head, chunk.key.epoch_number,
-      [body](uint64_t offset, uint64_t size, std::string* bytes) {
-        return body->Read(offset, size, bytes);
-      });
+  return Chunk::Open(chunk.head, chunk.key.epoch_number,
+                     [body](uint64_t offset, uint64_t size) {
+                       return body->Read(offset, size);
+                     });
 }
 
 absl::Time NewestReceived(const Database& database) {

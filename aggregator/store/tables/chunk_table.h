@@ -71,7 +71,8 @@ absl::Status ForEachChunk(
     absl::FunctionRef<absl::Status(StoredChunk chunk)> use,
     absl::FunctionRef<void(const absl::Status& damage)> on_damage);
 
-// Opens a chunk for reading. The database and snapshot must outlive it.
+// Opens a chunk for reading. The database, the snapshot and `chunk` must
+// outlive it.
 absl::StatusOr<Chunk> OpenChunk(const Database& database,
                                 const Snapshot* snapshot,
                                 const StoredChunk& chunk);

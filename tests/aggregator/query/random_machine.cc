@@ -173,6 +173,7 @@ class History {
   }
 
   void Restart() {
+    is_calm_ = random_.OneIn(3);
     if (epoch_ == 1 || random_.OneIn(3)) {
       interval_ =
           random_.OneOf<int64_t>({kSecond, kSecond, 2 * kSecond, 5 * kSecond});
@@ -198,19 +199,22 @@ class History {
     for (LoadInstance& instance : instances_) instance.definition = 0;
   }
 
+  // Whether something unusual happens, once in some times.
+  bool Happens(uint64_t times) { return !is_calm_ && random_.OneIn(times); }
+
   void PassTime() {
     const int64_t jitter =
         random_.OneIn(2) ? random_.Between(-kSecond / 20, kSecond / 20) : 0;
     clock_.Advance(interval_ + jitter);
-    if (random_.OneIn(40)) Miss();
-    if (random_.OneIn(60)) {  // the wall clock is set
+    if (Happens(40)) Miss();
+    if (Happens(60)) {  // the wall clock is set
       clock_.time += random_.Between(-40, 40) * kSecond / 2 + 1234;
-    } else if (random_.OneIn(40)) {  // near the threshold of a step
+    } else if (Happens(40)) {  // near the threshold of a step
       const int64_t step = kSecond / 20 + interval_ / 100 +
                            random_.Between(-kSecond / 500, kSecond / 500);
       clock_.time += random_.OneIn(2) ? step : -step;
     }
-    if (random_.OneIn(200)) {  // the monotonic clock steps
+    if (Happens(200)) {  // the monotonic clock steps
       clock_.stamp += random_.Between(-3, 3) * clock_.freq;
       clock_.stamp += 12 * (clock_.freq / kSecond);
     }
@@ -232,7 +236,7 @@ class History {
   }
 
   void TakeTick() {
-    if (random_.OneIn(40)) {
+    if (Happens(40)) {
       agent_->AddBlock(query_, clock_.Read(), {{query_, {}, 1460}});
       return;
     }
@@ -252,16 +256,16 @@ class History {
 
   void ComeOrGo(LoadInstance* instance) {
     const bool is_there = instance->definition != 0;
-    const bool ends = is_there && random_.OneIn(60);
+    const bool ends = is_there && Happens(60);
     if (ends) {
       agent_->Retire(instance->definition);
       instance->definition = 0;
     }
     instance->is_first = false;
     // An instance that returns at once has a new life.
-    const bool begins =
-        ends ? random_.OneIn(2)
-             : !is_there && (random_.OneIn(4) || instance->values[5] == 0);
+    const bool begins = ends ? random_.OneIn(2)
+                             : !is_there && (is_calm_ || random_.OneIn(4) ||
+                                             instance->values[5] == 0);
     if (begins) {
       instance->is_first = true;
       instance->is_born = random_.OneIn(2);
@@ -280,13 +284,13 @@ class History {
           value = random_.Below(random_.OneIn(5) ? 2 : 100'000);
           break;
         case Behaviour::kGrows:
-          if (random_.OneIn(50)) value = random_.Below(1000);
+          if (Happens(50)) value = random_.Below(1000);
           if (random_.OneIn(3)) break;
           value += random_.Below(random_.OneIn(4) ? 3'000'000'000 : 5'000'000);
           if (counters[i].size == 4) value &= 0xFFFF'FFFF;
           break;
         case Behaviour::kStart:
-          if (value == 0 || random_.OneIn(50)) {
+          if (value == 0 || Happens(50)) {
             value = ObjectTime() + random_.Below(3) * kSecond;
           }
           break;
@@ -294,7 +298,7 @@ class History {
           value = ObjectTime();
           break;
         case Behaviour::kFrequency:
-          value = random_.OneIn(50) ? 0 : kSecond;
+          value = Happens(50) ? 0 : kSecond;
           break;
       }
     }
@@ -307,8 +311,7 @@ class History {
   BatchWriter::Row RowOf(const LoadInstance& instance) {
     BatchWriter::Row row{instance.definition, {}};
     for (const uint64_t value : instance.values) {
-      row.values.push_back(random_.OneIn(60) ? std::optional<uint64_t>()
-                                             : value);
+      row.values.push_back(Happens(60) ? std::optional<uint64_t>() : value);
     }
     const auto& counters = LoadCounters();
     for (size_t i = 0; i < counters.size(); ++i) {
@@ -347,6 +350,7 @@ class History {
   std::vector<LoadInstance> instances_;
   Clock clock_;
   int64_t interval_ = kSecond;
+  bool is_calm_ = false;  // this epoch
   uint64_t epoch_ = 0;
   std::unique_ptr<TestAgent> agent_;
   uint32_t machine_id_ = 0;

@@ -1,6 +1,6 @@
 // A machine with a random history: counters of many formulas that wrap and are
 // reset, instances that come and go, missed and failed ticks, clocks that step,
-// restarts, changed intervals, and losses.
+// restarts, changed intervals, and losses. Some epochs have none of these.
 
 #ifndef FLEETPERF_TESTS_AGGREGATOR_QUERY_RANDOM_MACHINE_H_
 #define FLEETPERF_TESTS_AGGREGATOR_QUERY_RANDOM_MACHINE_H_

@@ -12,6 +12,7 @@
 #include "tests/aggregator/query/reference_evaluator.h"
 #include "tests/support/query_results.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/store_wrapper.h"
 #include "tests/support/test_store.h"
 
 namespace fleetperf::aggregator {
@@ -179,6 +180,26 @@ void Compare(const SeriesResult& result, const ReferenceAnswer& expected) {
   }
 }
 
+// Counts the folded frames that queries read.
+class FoldCounter : public testing::StoreWrapper {
+ public:
+  using StoreWrapper::StoreWrapper;
+
+  absl::Status Read(const ReadRequest& request,
+                    absl::FunctionRef<absl::Status(const Frame&)> on_frame,
+                    absl::FunctionRef<void(const Loss&)> on_loss) override {
+    return StoreWrapper::Read(
+        request,
+        [&](const Frame& frame) {
+          if (frame.fold.has_value() && !frame.runs.empty()) ++folds;
+          return on_frame(frame);
+        },
+        on_loss);
+  }
+
+  int folds = 0;
+};
+
 class RangeQueryProperty : public ::testing::TestWithParam<Compaction> {
  protected:
   // Returns whether an answer was compared. Samples long before the range may
@@ -201,7 +222,7 @@ class RangeQueryProperty : public ::testing::TestWithParam<Compaction> {
          .end = ToTime(query.range.end),
          .step = absl::Nanoseconds(100) * query.range.step,
          .over = query.range.over},
-        {.store = *store_,
+        {.store = counter_,
          .now_of = [](const std::string&) { return kStart; }});
     if (absl::IsNotFound(results.status())) {
       EXPECT_TRUE(expected.paths.empty()) << results.status();
@@ -229,6 +250,7 @@ class RangeQueryProperty : public ::testing::TestWithParam<Compaction> {
   }
 
   TestStore store_;
+  FoldCounter counter_{&*store_};
   bool is_thinned_ = false;
 };
 
@@ -311,6 +333,9 @@ TEST_P(RangeQueryProperty, MatchesTheReference) {
     }
   }
   EXPECT_GT(compared, kMachines * kQueries * 8 / 10);
+  if (GetParam() != Compaction::kNever) {
+    EXPECT_GT(counter_.folds, 100);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Stores, RangeQueryProperty,

@@ -3,6 +3,7 @@
 #include "aggregator/store/codec/chunk.h"
 
 #include <map>
+#include <numeric>
 #include <optional>
 #include <random>
 #include <string>
@@ -11,8 +12,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "aggregator/store/codec/chunk_builder.h"
+#include "base/status_macros.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/countersets.h"
 #include "tests/support/raw_samples.h"
 #include "tests/support/status_matchers.h"
 
@@ -144,15 +147,15 @@ class Machine {
 };
 
 absl::StatusOr<Chunk> Open(const EncodedChunk& encoded) {
-  return Chunk::Open(encoded.head, kEpoch,
-                     [&](uint64_t offset, uint64_t size, std::string* bytes) {
-                       if (offset > encoded.body.size() ||
-                           size > encoded.body.size() - offset) {
-                         return absl::DataLossError("past the end");
-                       }
-                       *bytes = encoded.body.substr(offset, size);
-                       return absl::OkStatus();
-                     });
+  return Chunk::Open(
+      encoded.head, kEpoch,
+      [&](uint64_t offset, uint64_t size) -> absl::StatusOr<absl::string_view> {
+        if (offset > encoded.body.size() ||
+            size > encoded.body.size() - offset) {
+          return absl::DataLossError("past the end");
+        }
+        return absl::string_view(encoded.body).substr(offset, size);
+      });
 }
 
 uint32_t ShapeOf(const CollectedQuery& query) {
@@ -160,7 +163,7 @@ uint32_t ShapeOf(const CollectedQuery& query) {
 }
 
 // Returns the chunk's values of the wanted columns and instances.
-Values Read(const Machine& machine, const Chunk& chunk, uint32_t only_column,
+Values Read(const Machine& machine, Chunk& chunk, uint32_t only_column,
             const std::function<bool(const Instance&)>& wants = nullptr) {
   Values values;
   for (size_t section = 0; section < chunk.sections(); ++section) {
@@ -204,8 +207,9 @@ TEST(ChunkTest, RoundTripsRandomFrames) {
       }
     }
     const EncodedChunk encoded = builder.Finish(&ShapeOf);
-    ASSERT_OK_AND_ASSIGN(const Chunk chunk, Open(encoded));
-    ASSERT_EQ(chunk.clocks(), clocks);
+    ASSERT_OK_AND_ASSIGN(Chunk chunk, Open(encoded));
+    ASSERT_OK_AND_ASSIGN(const Chunk::Clocks read, chunk.ReadClocks());
+    ASSERT_EQ(*read, clocks);
     for (size_t i = 0; i < chunk.sections(); ++i) {
       EXPECT_EQ(chunk.ShapeOf(i), ShapeOf(*machine.queries()[i]));
     }
@@ -253,7 +257,7 @@ TEST(ChunkTest, KeepsBirthsAndTimesOfIntervals) {
   builder.Add({first}, 0, 2);
   builder.Add({second}, 1, 1);
   const EncodedChunk encoded = builder.Finish(&ShapeOf);
-  ASSERT_OK_AND_ASSIGN(const Chunk chunk, Open(encoded));
+  ASSERT_OK_AND_ASSIGN(Chunk chunk, Open(encoded));
   ASSERT_OK_AND_ASSIGN(const Frame frame,
                        chunk.Read(0, first->query, {true}, {}, nullptr));
   EXPECT_EQ(frame.epoch_number, kEpoch);
@@ -270,7 +274,7 @@ TEST(ChunkTest, ReturnsOnlyWantedInstances) {
   ChunkBuilder builder;
   for (int i = 0; i < 10; ++i) builder.Add(machine.Batch(10), 0, 10);
   const EncodedChunk encoded = builder.Finish(&ShapeOf);
-  ASSERT_OK_AND_ASSIGN(const Chunk chunk, Open(encoded));
+  ASSERT_OK_AND_ASSIGN(Chunk chunk, Open(encoded));
   const Values all = Read(machine, chunk, 0);
   Values even;
   for (const auto& [key, value] : all) {
@@ -290,13 +294,11 @@ TEST(ChunkTest, ReadsOnlyNeededPartsOfTheBody) {
   const EncodedChunk encoded = builder.Finish(&ShapeOf);
   uint64_t bytes_read = 0;
   ASSERT_OK_AND_ASSIGN(
-      const Chunk chunk,
-      Chunk::Open(encoded.head, kEpoch,
-                  [&](uint64_t offset, uint64_t size, std::string* bytes) {
-                    bytes_read += size;
-                    *bytes = encoded.body.substr(offset, size);
-                    return absl::OkStatus();
-                  }));
+      Chunk chunk,
+      Chunk::Open(encoded.head, kEpoch, [&](uint64_t offset, uint64_t size) {
+        bytes_read += size;
+        return absl::string_view(encoded.body).substr(offset, size);
+      }));
   EXPECT_EQ(bytes_read, 0);
   const uint64_t life = MakeLife(kEpoch, 1);
   Read(machine, chunk, 0,
@@ -324,7 +326,7 @@ TEST(ChunkTest, ReportsDamage) {
     EncodedChunk changed = encoded;
     std::string& part = random() % 2 == 0 ? changed.head : changed.body;
     part[random() % part.size()] = static_cast<char>(random());
-    const auto chunk = Open(changed);
+    auto chunk = Open(changed);
     if (!chunk.ok()) continue;
     for (size_t section = 0; section < chunk->sections(); ++section) {
       if (section >= machine.queries().size()) break;
@@ -338,12 +340,171 @@ TEST(ChunkTest, ReportsDamage) {
   }
 }
 
+// Ticks of two disks with a rate and a gauge, each second.
+class Disks {
+ public:
+  static constexpr uint32_t kTicks = 600;
+
+  Disks() {
+    auto schema = std::make_shared<Schema>();
+    schema->registration = testing::DiskRegistration();
+    auto query = std::make_shared<CollectedQuery>();
+    query->machine = "web-1";
+    query->schema = std::move(schema);
+    query->interval = absl::Seconds(1);
+    query->columns = {{.counter_id = testing::kTransfers, .value_size = 8},
+                      {.counter_id = testing::kQueueLength, .value_size = 8}};
+    frame.query = std::move(query);
+    for (uint32_t tick = 0; tick < kTicks; ++tick) {
+      clocks.push_back(ClocksAt(tick + (random_() % 8) * 0.001));
+    }
+    frame.columns.resize(2);
+    for (uint32_t disk = 0; disk < 2; ++disk) {
+      frame.runs.push_back({std::make_shared<const Instance>(
+                                Instance{.name = disk == 0 ? "C:" : "D:",
+                                         .life = MakeLife(kEpoch, disk + 1)}),
+                            /*first_tick=*/0, kTicks, disk * kTicks});
+      // The runs of one of the disks are too small to have folds of their own.
+      const uint64_t most = disk == 0 ? 1'000'000'000 : 2;
+      uint64_t transfers = random_();
+      transfers >>= 1;
+      for (uint32_t tick = 0; tick < kTicks; ++tick) {
+        transfers += random_() % most;
+        frame.columns[0].values.push_back(transfers);
+        frame.columns[1].values.push_back(random_() % most);
+      }
+    }
+  }
+
+  EncodedChunk Encode() {
+    frame.clocks = std::make_shared<const std::vector<perflib::Clocks>>(clocks);
+    ChunkBuilder builder;
+    builder.Add({std::make_shared<const Frame>(frame)}, 0, kTicks);
+    return builder.Finish(&ShapeOf);
+  }
+
+  // Returns the folded frame of the chunk.
+  absl::StatusOr<std::optional<Frame>> ReadFolded(
+      bool includes_all_ticks = true,
+      const std::function<bool(const Instance&)>& wants = nullptr) {
+    const EncodedChunk encoded = Encode();
+    ASSIGN_OR_RETURN(Chunk chunk, Open(encoded));
+    return chunk.ReadFolded(0, frame.query, {true, true}, includes_all_ticks,
+                            wants);
+  }
+
+  std::vector<perflib::Clocks> clocks;
+  Frame frame;
+
+ private:
+  std::mt19937_64 random_{11};
+};
+
+TEST(ChunkTest, FoldsItsTicks) {
+  Disks disks;
+  ASSERT_OK_AND_ASSIGN(const std::optional<Frame> folded, disks.ReadFolded());
+  ASSERT_TRUE(folded.has_value());
+  EXPECT_EQ(*folded->clocks, std::vector<perflib::Clocks>(
+                                 {disks.clocks.front(), disks.clocks.back()}));
+  ASSERT_TRUE(folded->fold.has_value());
+  EXPECT_EQ(folded->fold->ticks, Disks::kTicks - 1);
+  int64_t longest = 0;
+  int64_t length = 0;
+  for (uint32_t tick = 1; tick < Disks::kTicks; ++tick) {
+    const int64_t one = 100 * (disks.clocks[tick].perf_time_stamp -
+                               disks.clocks[tick - 1].perf_time_stamp);
+    longest = std::max(longest, one);
+    length += one;
+  }
+  EXPECT_EQ(folded->fold->length, length);
+  EXPECT_EQ(folded->fold->longest, longest);
+  ASSERT_EQ(folded->runs.size(), 2);
+  for (size_t disk = 0; disk < 2; ++disk) {
+    EXPECT_EQ(folded->runs[disk].first_tick, 0);
+    EXPECT_EQ(folded->runs[disk].tick_count, 2);
+    for (size_t column = 0; column < 2; ++column) {
+      const auto values =
+          absl::MakeConstSpan(disks.frame.columns[column].values)
+              .subspan(disk * Disks::kTicks, Disks::kTicks);
+      const FrameColumn& of = folded->columns[column];
+      EXPECT_EQ(folded->Value(of, disk, 0), values.front());
+      EXPECT_EQ(folded->Value(of, disk, 1), values.back());
+    }
+    const auto queue =
+        absl::MakeConstSpan(disks.frame.columns[1].values)
+            .subspan(disk * Disks::kTicks + 1, Disks::kTicks - 1);
+    const FrameColumn::Total& total = folded->columns[1].totals.at(disk);
+    EXPECT_EQ(total.sum,
+              std::accumulate(queue.begin(), queue.end(), uint64_t{0}));
+    EXPECT_EQ(total.smallest, *std::min_element(queue.begin(), queue.end()));
+    EXPECT_EQ(total.largest, *std::max_element(queue.begin(), queue.end()));
+  }
+}
+
+TEST(ChunkTest, TakesLittleSpaceForFolds) {
+  Disks disks;
+  const EncodedChunk encoded = disks.Encode();
+  auto without = std::make_shared<CollectedQuery>(*disks.frame.query);
+  without->schema = nullptr;
+  disks.frame.query = std::move(without);
+  const EncodedChunk plain = disks.Encode();
+  EXPECT_GT(encoded.body.size(), plain.body.size());
+  EXPECT_LT(encoded.body.size(), plain.body.size() * 1.01);
+}
+
+TEST(ChunkTest, FoldsNoTicksWithABreak) {
+  const auto is_folded = [](const std::function<void(Disks*)>& change,
+                            bool includes_all_ticks = true,
+                            const std::function<bool(const Instance&)>& wants =
+                                nullptr) {
+    Disks disks;
+    change(&disks);
+    const auto folded = disks.ReadFolded(includes_all_ticks, wants);
+    EXPECT_OK(folded);
+    return folded.ok() && folded->has_value();
+  };
+  EXPECT_TRUE(is_folded([](Disks*) {}));
+  EXPECT_FALSE(is_folded([](Disks* disks) {  // a gap
+    for (size_t i = 300; i < Disks::kTicks; ++i) {
+      disks->clocks[i].perf_time_stamp += 20'000'000;
+      disks->clocks[i].perf_time_100nsec += 20'000'000;
+    }
+  }));
+  EXPECT_FALSE(is_folded([](Disks* disks) {  // the time of day is set
+    for (size_t i = 300; i < Disks::kTicks; ++i) {
+      disks->clocks[i].perf_time_100nsec += 20'000'000;
+    }
+  }));
+  EXPECT_FALSE(is_folded([](Disks* disks) {  // another frequency
+    for (perflib::Clocks& clocks : disks->clocks) clocks.perf_freq = 3'000'000;
+  }));
+  EXPECT_FALSE(is_folded([](Disks* disks) {
+    disks->frame.failures.push_back({.tick = 77, .status = 5});
+  }));
+  for (const uint32_t at : {300u, Disks::kTicks + 300}) {
+    EXPECT_FALSE(is_folded([&](Disks* disks) {  // a reset
+      disks->frame.columns[0].values[at] = 5;
+    }));
+    EXPECT_FALSE(is_folded(
+        [&](Disks* disks) { disks->frame.columns[1].missing = {at}; }));
+  }
+  const auto ends_early = [](Disks* disks) {
+    --disks->frame.runs[1].tick_count;
+  };
+  const auto is_first = [](const Instance& instance) {
+    return instance.name == "C:";
+  };
+  EXPECT_FALSE(is_folded(ends_early));
+  EXPECT_TRUE(is_folded(ends_early, /*includes_all_ticks=*/true, is_first));
+  EXPECT_FALSE(is_folded(ends_early, /*includes_all_ticks=*/false, is_first));
+}
+
 TEST(ChunkTest, RejectsQueryOfAnotherShape) {
   Machine machine(9);
   ChunkBuilder builder;
   builder.Add(machine.Batch(10), 0, 10);
   const EncodedChunk encoded = builder.Finish(&ShapeOf);
-  ASSERT_OK_AND_ASSIGN(const Chunk chunk, Open(encoded));
+  ASSERT_OK_AND_ASSIGN(Chunk chunk, Open(encoded));
   auto other = std::make_shared<CollectedQuery>(*machine.queries()[0]);
   other->columns.resize(9);
   EXPECT_THAT(
