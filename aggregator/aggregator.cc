@@ -129,12 +129,12 @@ class RunningAggregator : public Aggregator {
   // healthy, returns the time of its newest sample: later samples are still in
   // flight, not missing.
   absl::Time NowOf(const std::string& machine) {
-    const auto connection = ingest_->FindConnection(machine);
+    const auto timing = ingest_->FindTiming(machine);
     absl::Time now = clock_.Now();
     absl::Duration fresh = kFresh;
-    if (connection.has_value()) {
-      now += connection->skew;
-      fresh += connection->batch_period;
+    if (timing.has_value()) {
+      now += timing->skew;
+      fresh += timing->batch_period;
     }
     const auto newest = store_->directory().NewestSample(machine);
     return newest.has_value() && now - *newest < fresh ? *newest : now;

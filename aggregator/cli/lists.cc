@@ -1,13 +1,9 @@
-#include <grpcpp/channel.h>
-#include <grpcpp/client_context.h>
-
-#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "aggregator/cli/command_progress.h"
 #include "aggregator/cli/commands.h"
+#include "aggregator/cli/pages.h"
 #include "base/printable.h"
-#include "base/rpc_deadline.h"
 #include "base/status_macros.h"
 #include "base/units.h"
 #include "fleetperf/v1/fleet.grpc.pb.h"
@@ -19,14 +15,6 @@ namespace {
 // Page sizes: countersets or counters, and machines with their instances.
 constexpr uint32_t kPageSize = 1000;
 constexpr uint32_t kMachinesAtATime = 200;
-
-std::unique_ptr<v1::FleetService::Stub> StubOf(const Connection& connection) {
-  return v1::FleetService::NewStub(connection.channel());
-}
-
-void SetDeadline(grpc::ClientContext* context) {
-  context->set_deadline(RpcDeadline(kCallDeadline));
-}
 
 // Returns "web-1, web-2 and 3 more".
 std::string SomeOf(const google::protobuf::RepeatedPtrField<std::string>& all) {
@@ -43,26 +31,6 @@ const char* YesOrNo(bool yes) { return yes ? "yes" : "no"; }
 
 absl::Status Empty(absl::string_view message) {
   return MissingError(absl::NotFoundError(message));
-}
-
-// Requests a list page by page and calls `use` for each page.
-template <typename Request, typename Response>
-absl::Status ForEachPage(const Connection& connection,
-                         grpc::Status (v1::FleetService::Stub::*list)(
-                             grpc::ClientContext*, const Request&, Response*),
-                         Request request,
-                         absl::FunctionRef<void(const Response&)> use) {
-  const auto stub = StubOf(connection);
-  do {
-    grpc::ClientContext context;
-    SetDeadline(&context);
-    Response response;
-    RETURN_IF_ERROR(
-        connection.Explain(((*stub).*list)(&context, request, &response)));
-    use(response);
-    request.set_page_token(response.next_page_token());
-  } while (!request.page_token().empty());
-  return absl::OkStatus();
 }
 
 }  // namespace

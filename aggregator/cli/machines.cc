@@ -1,6 +1,3 @@
-#include <grpcpp/channel.h>
-#include <grpcpp/client_context.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <map>
@@ -9,12 +6,12 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "aggregator/cli/commands.h"
+#include "aggregator/cli/pages.h"
 #include "aggregator/cli/table.h"
 #include "aggregator/cli/terminal.h"
 #include "aggregator/cli/times.h"
 #include "base/clock.h"
 #include "base/printable.h"
-#include "base/rpc_deadline.h"
 #include "base/status_macros.h"
 #include "fleetperf/v1/fleet.grpc.pb.h"
 #include "proto/conversions.h"
@@ -71,6 +68,7 @@ Record MachineRecord(const v1::Machine& machine, absl::Time now) {
   const bool show_skew =
       machine.connected() && absl::AbsDuration(skew) > kSkewToShow;
   Record record;
+  record.reserve(15);  // with AddPlan
   record.push_back({.name = "machine",
                     .value = machine.name(),
                     .role = ColumnRole::kInstance});
@@ -225,25 +223,21 @@ class MachinePrinter {
 
 absl::Status ListMachines(const Connection& connection, Format format,
                           const MachineFlags& machines, bool verbose) {
-  const auto stub = v1::FleetService::NewStub(connection.channel());
   MachinePrinter printer(format, verbose);
   v1::ListMachinesRequest request;
   RETURN_IF_ERROR(SetMachines(machines, &request));
   request.set_with_plan_reports(verbose);
   if (verbose) request.set_page_size(kVerbosePage);
   bool any = false;
-  do {
-    grpc::ClientContext context;
-    context.set_deadline(RpcDeadline(kCallDeadline));
-    v1::ListMachinesResponse response;
-    RETURN_IF_ERROR(
-        connection.Explain(stub->ListMachines(&context, request, &response)));
-    for (const v1::Machine& found : response.machines()) {
-      printer.Print(found);
-      any = true;
-    }
-    request.set_page_token(response.next_page_token());
-  } while (!request.page_token().empty());
+  RETURN_IF_ERROR(
+      (ForEachPage<v1::ListMachinesRequest, v1::ListMachinesResponse>(
+          connection, &v1::FleetService::Stub::ListMachines, request,
+          [&](const v1::ListMachinesResponse& response) {
+            for (const v1::Machine& machine : response.machines()) {
+              printer.Print(machine);
+              any = true;
+            }
+          })));
   printer.Finish();
   if (any) return absl::OkStatus();
   if (machines.machine.empty() && machines.labels.empty()) {

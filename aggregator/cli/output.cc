@@ -7,9 +7,11 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
 #include "aggregator/cli/table.h"
 #include "aggregator/cli/terminal.h"
 #include "base/printable.h"
@@ -31,56 +33,88 @@ bool IsNull(const Field& field) {
   return std::holds_alternative<std::monostate>(field.value);
 }
 
-nlohmann::ordered_json ToJsonObject(const Record& record);
+void AppendJson(const Record& record, std::string* out);
 
-nlohmann::ordered_json ToJsonValue(const Field::Value& value) {
-  return std::visit(
-      [](const auto& held) -> nlohmann::ordered_json {
+// The JSON of a double or of text with unusual characters. Names come from
+// machines, so invalid UTF-8 is replaced.
+template <typename T>
+void AppendByLibrary(const T& value, std::string* out) {
+  *out += nlohmann::json(value).dump(-1, ' ', false,
+                                     nlohmann::json::error_handler_t::replace);
+}
+
+// Text is mostly printable ASCII, which needs no library.
+void AppendJson(absl::string_view text, std::string* out) {
+  const size_t start = out->size();
+  out->push_back('"');
+  for (const char c : text) {
+    if (!absl::ascii_isprint(static_cast<unsigned char>(c))) {
+      out->resize(start);
+      return AppendByLibrary(std::string(text), out);
+    }
+    if (c == '"' || c == '\\') out->push_back('\\');
+    out->push_back(c);
+  }
+  out->push_back('"');
+}
+
+void AppendJson(const Field::Value& value, std::string* out) {
+  std::visit(
+      [out](const auto& held) {
         using Held = std::decay_t<decltype(held)>;
         if constexpr (std::is_same_v<Held, std::monostate>) {
-          return nullptr;
+          absl::StrAppend(out, "null");
         } else if constexpr (std::is_same_v<Held, std::vector<Record>>) {
-          auto list = nlohmann::ordered_json::array();
-          for (const Record& record : held)
-            list.push_back(ToJsonObject(record));
-          return list;
+          out->push_back('[');
+          for (const Record& record : held) {
+            if (&record != &held.front()) out->push_back(',');
+            AppendJson(record, out);
+          }
+          out->push_back(']');
         } else if constexpr (std::is_same_v<Held, Record>) {
-          return ToJsonObject(held);
-        } else if constexpr (std::is_same_v<Held, uint64_t> ||
-                             std::is_same_v<Held, int64_t>) {
-          return absl::StrCat(held);
+          AppendJson(held, out);
+        } else if constexpr (std::is_same_v<Held, std::string>) {
+          AppendJson(absl::string_view(held), out);
+        } else if constexpr (std::is_same_v<Held, bool>) {
+          absl::StrAppend(out, held ? "true" : "false");
+        } else if constexpr (std::is_same_v<Held, uint32_t>) {
+          absl::StrAppend(out, held);
+        } else if constexpr (std::is_same_v<Held, double>) {
+          AppendByLibrary(held, out);
         } else {
-          return held;
+          absl::StrAppend(out, "\"", held, "\"");
         }
       },
       value);
 }
 
-nlohmann::ordered_json ToJsonObject(const Record& record) {
-  nlohmann::ordered_json object = nlohmann::ordered_json::object();
+void AppendJson(const Record& record, std::string* out) {
+  const size_t start = out->size();
   for (const Field& field : record) {
     if (!field.is_in(kInJson) || (field.detail && IsNull(field))) continue;
-    object[field.name] = ToJsonValue(field.value);
+    out->push_back(out->size() == start ? '{' : ',');
+    AppendJson(absl::string_view(field.name), out);
+    out->push_back(':');
+    AppendJson(field.value, out);
   }
-  return object;
-}
-
-// Names come from machines, so invalid UTF-8 is replaced.
-std::string Dump(const nlohmann::ordered_json& json) {
-  return json.dump(-1, ' ', false,
-                   nlohmann::ordered_json::error_handler_t::replace);
+  absl::StrAppend(out, out->size() == start ? "{}" : "}");
 }
 
 // Returns the full value, for programs.
 std::string PlainText(const Field& field) {
   if (IsNull(field)) return "";
+  if (const auto* text = std::get_if<std::string>(&field.value)) return *text;
   if (const auto* fields = std::get_if<Record>(&field.value)) {
     return absl::StrJoin(*fields, " ", [](std::string* out, const Field& one) {
       absl::StrAppend(out, one.name, "=", PlainText(one));
     });
   }
-  const nlohmann::ordered_json json = ToJsonValue(field.value);
-  return json.is_string() ? json.get<std::string>() : Dump(json);
+  std::string text;
+  AppendJson(field.value, &text);
+  // Integers of 64 bits have quotes in JSON.
+  absl::string_view plain = text;
+  if (absl::ConsumePrefix(&plain, "\"")) absl::ConsumeSuffix(&plain, "\"");
+  return std::string(plain);
 }
 
 std::string QuoteCsv(const std::string& text) {
@@ -199,6 +233,10 @@ std::unique_ptr<RecordPrinter> MakePrinter(Format format) {
   return std::make_unique<TablePrinter>();
 }
 
-std::string ToJson(const Record& record) { return Dump(ToJsonObject(record)); }
+std::string ToJson(const Record& record) {
+  std::string json;
+  AppendJson(record, &json);
+  return json;
+}
 
 }  // namespace fleetperf::cli

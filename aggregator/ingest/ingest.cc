@@ -249,6 +249,14 @@ std::optional<Ingest::Connection> Ingest::FindConnection(
                     .plan_report = session->plan_report()};
 }
 
+std::optional<Ingest::Timing> Ingest::FindTiming(
+    const std::string& machine) const {
+  const std::shared_ptr<Session> session = SessionOf(machine);
+  if (session == nullptr) return std::nullopt;
+  return Timing{.skew = session->skew(machine),
+                .batch_period = session->batch_period()};
+}
+
 void Ingest::Ask(const std::string& machine, const perflib::Guid& counterset,
                  Question* question) {
   const std::shared_ptr<Session> session = SessionOf(machine);

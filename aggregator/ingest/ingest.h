@@ -81,6 +81,12 @@ class Ingest {
   };
   // Returns std::nullopt if no connected agent speaks for the machine.
   std::optional<Connection> FindConnection(const std::string& machine) const;
+  // Same, for the fields that every query needs of every machine.
+  struct Timing {
+    absl::Duration skew;
+    absl::Duration batch_period;
+  };
+  std::optional<Timing> FindTiming(const std::string& machine) const;
 
   // Totals since the start, and the present value of `agents`.
   struct Counts {

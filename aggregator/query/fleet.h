@@ -15,6 +15,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "aggregator/query/cancellation.h"
 #include "aggregator/query/machine_filter.h"
 #include "aggregator/query/resolver.h"
 #include "aggregator/store/store.h"
@@ -24,13 +25,13 @@
 namespace fleetperf::aggregator {
 
 // A counterset in the fleet: the registration that most agents have, and the
-// machines.
+// number of machines.
 struct FleetCounterset {
   perflib::CountersetRegistration registration;  // with help texts, if known
   size_t agents = 0;                             // that offer it on any machine
-  std::set<std::string> machines;                // machines that offer it
+  size_t machines = 0;                           // that offer it
   // By the plan in force.
-  std::set<std::string> collecting_machines;
+  size_t collecting_machines = 0;
   std::set<uint32_t> collected_counters;
 };
 
@@ -38,7 +39,8 @@ struct FleetCounterset {
 // listings omit.
 bool IsShown(const perflib::CounterRegistration& counter);
 
-// Thread-safe.
+// Thread-safe. The calls with `is_cancelled` return what they have found so far
+// if the caller is gone.
 class Fleet {
  public:
   explicit Fleet(Store* store) : store_(*store) {}
@@ -48,19 +50,28 @@ class Fleet {
 
   // Returns the countersets of the matching machines, by name and GUID.
   std::vector<FleetCounterset> Countersets(
-      absl::FunctionRef<bool(const std::string& machine)> matches);
+      absl::FunctionRef<bool(const std::string& machine)> matches,
+      const IsCancelled& is_cancelled = nullptr);
+
+  // Returns the matching machines that offer or collect a counterset, by name.
+  std::vector<std::string> MachinesWith(
+      const perflib::Guid& counterset,
+      absl::FunctionRef<bool(const std::string& machine)> matches,
+      const IsCancelled& is_cancelled = nullptr);
 
   // Returns the names of all countersets that are collected or offered.
   std::vector<std::string> CountersetNames();
 
   // Resolves the paths in the machines' catalogues, collected or not.
-  Selected Select(const PathSet& paths);
+  Selected Select(const PathSet& paths,
+                  const IsCancelled& is_cancelled = nullptr);
 
   // Finds a counterset of the matching machines by "{GUID}" or name. Of several
   // with this name, returns one with the same case, that of the most agents. A
   // NotFound error names the nearest ones.
   absl::StatusOr<FleetCounterset> FindCounterset(
-      const std::string& name, const MachineFilter& machines = {});
+      const std::string& name, const MachineFilter& machines = {},
+      const IsCancelled& is_cancelled = nullptr);
 
  private:
   using Schemas = std::vector<std::shared_ptr<const Schema>>;

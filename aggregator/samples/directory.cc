@@ -44,7 +44,7 @@ bool QueryTicks::IsOf(const CollectedQuery& query) const {
 }
 
 bool QueryTicks::Has(const Schema& schema) const {
-  return schema.hash == schema_->hash;
+  return &schema == schema_.get() || schema.hash == schema_->hash;
 }
 
 bool QueryTicks::Has(const Schema& schema, uint32_t counter_id) const {
@@ -176,25 +176,28 @@ std::set<uint32_t> Directory::Collecting(
   if (found == machines_.end()) return collecting;
   absl::Time oldest = absl::InfiniteFuture();
   absl::Time newest = absl::InfinitePast();
+  std::vector<const QueryTicks*> of_counterset;
   for (const auto& ticks : found->second.ticks) {
     oldest = std::min(oldest, ticks->oldest().value_or(oldest));
     newest = std::max(newest, ticks->newest().value_or(newest));
+    if (ticks->newest().has_value() && ticks->Has(*counterset.schema)) {
+      of_counterset.push_back(ticks.get());
+    }
   }
   for (const auto& [id, interval] : counterset.counters) {
     // A counter without a tick is collected if its first one may be to come.
     bool is_known = false;
     bool is_recent = false;
-    for (const auto& ticks : found->second.ticks) {
-      const auto tick = ticks->newest();
-      if (!tick.has_value() || !ticks->Has(*counterset.schema, id)) continue;
+    for (const QueryTicks* const ticks : of_counterset) {
+      if (!ticks->Has(*counterset.schema, id)) continue;
       is_known = true;
-      is_recent =
-          is_recent || newest - *tick <= ticks->interval() * kMaxIntervalsApart;
+      is_recent = is_recent || newest - *ticks->newest() <=
+                                   ticks->interval() * kMaxIntervalsApart;
     }
     if (is_known ? is_recent
                  : newest < oldest ||
                        newest - oldest <= interval * kMaxIntervalsApart) {
-      collecting.insert(id);
+      collecting.insert(collecting.end(), id);
     }
   }
   return collecting;

@@ -132,20 +132,21 @@ class FleetService : public v1::FleetService::Service {
     std::string last = request->page_token();
     for (;;) {
       if (call.IsCancelled()) return grpc::Status::CANCELLED;
-      const auto stored = store_.GetMachines(last, kMachinesAtATime);
+      auto stored = store_.GetMachines(last, kMachinesAtATime);
       if (stored.empty()) return grpc::Status::OK;
-      for (const Store::StoredMachine& one : stored) {
-        const std::string& name = one.machine.name();
+      for (Store::StoredMachine& one : stored) {
+        std::string name = one.machine.name();
         if (machines.Matches(name)) {
           if (page.is_full()) {
             response->set_next_page_token(last);
             return grpc::Status::OK;
           }
-          *response->add_machines() =
-              Describe(one.machine, request->with_plan_reports());
-          page.Add(*response->machines().rbegin());
+          v1::Machine* const machine = response->add_machines();
+          machine->Swap(&one.machine);
+          Describe(request->with_plan_reports(), machine);
+          page.Add(*machine);
         }
-        last = name;
+        last = std::move(name);
       }
     }
   }
@@ -159,10 +160,10 @@ class FleetService : public v1::FleetService::Service {
     const MachineFilter machines = FilterOf(*request);
     Page page(request->page_size());
     std::string last;
-    for (const FleetCounterset& counterset :
-         fleet_.Countersets([&](const std::string& machine) {
-           return machines.Matches(machine);
-         })) {
+    const auto countersets = fleet_.Countersets(
+        [&](const std::string& machine) { return machines.Matches(machine); },
+        [&] { return call.IsCancelled(); });
+    for (const FleetCounterset& counterset : countersets) {
       const perflib::CountersetRegistration& registration =
           counterset.registration;
       if (!IsBehind(registration, request->page_token())) continue;
@@ -179,10 +180,10 @@ class FleetService : public v1::FleetService::Service {
       to->set_counters(static_cast<uint32_t>(
           std::count_if(registration.counters.begin(),
                         registration.counters.end(), IsShown)));
-      to->set_machines(static_cast<uint32_t>(counterset.machines.size()));
+      to->set_machines(static_cast<uint32_t>(counterset.machines));
       to->set_provider(counterset.registration.provider_name);
       to->set_collecting_machines(
-          static_cast<uint32_t>(counterset.collecting_machines.size()));
+          static_cast<uint32_t>(counterset.collecting_machines));
       page.Add(*to);
     }
     return grpc::Status::OK;
@@ -195,7 +196,8 @@ class FleetService : public v1::FleetService::Service {
     const auto slot = AdmitReader(CheckFilter(*request), &call, &slots_);
     if (!slot.ok()) return RpcFromStatus(slot.status());
     const auto counterset =
-        fleet_.FindCounterset(request->counterset(), FilterOf(*request));
+        fleet_.FindCounterset(request->counterset(), FilterOf(*request),
+                              [&] { return call.IsCancelled(); });
     if (!counterset.ok()) return RpcFromStatus(counterset.status());
     Page page(request->page_size());
     const auto& counters = counterset->registration.counters;
@@ -231,7 +233,9 @@ class FleetService : public v1::FleetService::Service {
     WorkingCall call(context);
     auto slot = AdmitReader(CheckFilter(*request), &call, &slots_);
     if (!slot.ok()) return RpcFromStatus(slot.status());
-    const auto counterset = fleet_.FindCounterset(request->counterset());
+    const auto is_cancelled = [&] { return call.IsCancelled(); };
+    const auto counterset =
+        fleet_.FindCounterset(request->counterset(), {}, is_cancelled);
     if (!counterset.ok()) return RpcFromStatus(counterset.status());
     if (!counterset->registration.HasInstances()) {
       return RpcFromStatus(absl::InvalidArgumentError(
@@ -241,10 +245,12 @@ class FleetService : public v1::FleetService::Service {
     const MachineFilter filter = FilterOf(*request);
     const auto place = ParsePlace(request->page_token());
     if (!place.has_value()) return RpcFromStatus(WrongToken());
-    std::vector<std::string> machines;
-    std::copy_if(counterset->machines.lower_bound(place->machine),
-                 counterset->machines.end(), std::back_inserter(machines),
-                 [&](const auto& name) { return filter.Matches(name); });
+    std::vector<std::string> machines = fleet_.MachinesWith(
+        counterset->registration.guid,
+        [&](const std::string& machine) {
+          return machine >= place->machine && filter.Matches(machine);
+        },
+        is_cancelled);
     if (request->page_size() == 0 && machines.size() > kMaxMachinesAsked) {
       return RpcFromStatus(absl::InvalidArgumentError(
           absl::StrCat("more than ", kMaxMachinesAsked,
@@ -271,13 +277,14 @@ class FleetService : public v1::FleetService::Service {
     return absl::InvalidArgumentError("page_token is not a token of this list");
   }
 
-  v1::Machine Describe(const v1::Machine& stored, bool with_plan_report) const {
-    v1::Machine machine = stored;
+  // Adds what the store's description of a machine lacks.
+  void Describe(bool with_plan_report, v1::Machine* stored) const {
+    v1::Machine& machine = *stored;
     BoundMachine(&machine);
-    if (const auto newest = store_.directory().NewestSample(stored.name())) {
+    if (const auto newest = store_.directory().NewestSample(machine.name())) {
       *machine.mutable_newest_sample() = ToProto(*newest);
     }
-    if (const auto connection = ingest_.FindConnection(stored.name())) {
+    if (const auto connection = ingest_.FindConnection(machine.name())) {
       machine.set_connected(true);
       machine.set_agent(connection->agent);
       machine.set_address(connection->address);
@@ -300,7 +307,6 @@ class FleetService : public v1::FleetService::Service {
          store_.LostTicks(machine.agent(), machine.name())) {
       (*machine.mutable_lost_ticks())[std::string(NameOf(cause))] = ticks;
     }
-    return machine;
   }
 
   // Adds instances from `place` on until the page is full.

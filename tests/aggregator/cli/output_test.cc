@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
@@ -106,10 +107,38 @@ TEST(ToJson, WritesFieldsInOrderAndDetailsOnlyWithAValue) {
             "{\"n\":\"a\\\"\\n\xEF\xBF\xBD\"}");
 }
 
+TEST(ToJson, EscapesText) {
+  EXPECT_EQ(ToJson({{.name = "p", .value = std::string(R"(\\a\b "c" /)")}}),
+            R"({"p":"\\\\a\\b \"c\" /"})");
+  EXPECT_EQ(ToJson({{.name = "\"ä\"", .value = std::string("\t\x7F\\ö")}}),
+            "{\"\\\"ä\\\"\":\"\\t\x7F\\\\ö\"}");
+}
+
+TEST(ToJson, WritesEmptyAndNestedRecords) {
+  EXPECT_EQ(ToJson({}), "{}");
+  const Record record = {
+      {.name = "none", .value = std::vector<Record>()},
+      {.name = "queries",
+       .value = std::vector<Record>{{{.name = "q", .value = uint32_t{1}}},
+                                    {{.name = "q"}}}}};
+  EXPECT_EQ(ToJson(record), R"({"none":[],"queries":[{"q":1},{"q":null}]})");
+}
+
 TEST(ToJson, LosesNoDigits) {
   EXPECT_EQ(ToJson({{.name = "v", .value = 0.1}}), R"({"v":0.1})");
   EXPECT_EQ(ToJson({{.name = "v", .value = 33.333333333333336}}),
             R"({"v":33.333333333333336})");
+  EXPECT_EQ(ToJson({{.name = "v", .value = 3.0}}), R"({"v":3.0})");
+  EXPECT_EQ(ToJson({{.name = "v", .value = HUGE_VAL}}), R"({"v":null})");
+}
+
+TEST(TableText, ShowsNumbersWithoutQuotes) {
+  EXPECT_EQ(TableText({.name = "v", .value = uint64_t{5}}), "5");
+  EXPECT_EQ(TableText({.name = "v", .value = int64_t{-5}}), "-5");
+  EXPECT_EQ(TableText({.name = "v", .value = uint32_t{5}}), "5");
+  EXPECT_EQ(TableText({.name = "v", .value = 0.5}), "0.5");
+  EXPECT_EQ(TableText({.name = "v", .value = false}), "false");
+  EXPECT_EQ(TableText({.name = "v", .value = std::string("\"a\"")}), "\"a\"");
 }
 
 TEST(ToJson, WritesIntegersOf64BitsAsStrings) {

@@ -11,6 +11,7 @@
 #include "fleetperf/v1/fleet.pb.h"
 #include "proto/conversions.h"
 #include "tests/support/countersets.h"
+#include "tests/support/disk_agent.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/test_store.h"
 
@@ -18,6 +19,7 @@ namespace fleetperf::aggregator {
 namespace {
 
 using testing::DiskRegistration;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 using testing::StatusIs;
@@ -56,7 +58,7 @@ TEST_F(FleetTest, OneMachineDoesNotRenameTheCountersetOfTheOthers) {
       fleet_.Countersets([](const std::string&) { return true; });
   ASSERT_THAT(countersets, SizeIs(1));
   EXPECT_EQ(countersets[0].registration.name, DiskRegistration().name);
-  EXPECT_THAT(countersets[0].machines, SizeIs(5));
+  EXPECT_EQ(countersets[0].machines, 5);
   ASSERT_OK_AND_ASSIGN(const FleetCounterset by_guid,
                        fleet_.FindCounterset(other.guid.ToString()));
   EXPECT_EQ(by_guid.registration.name, DiskRegistration().name);
@@ -78,7 +80,7 @@ TEST_F(FleetTest, AnAgentHasOneVoteForAllItsMachines) {
   ASSERT_THAT(countersets, SizeIs(1));
   EXPECT_EQ(countersets[0].registration.name, DiskRegistration().name);
   EXPECT_EQ(countersets[0].agents, 3);
-  EXPECT_THAT(countersets[0].machines, SizeIs(7));
+  EXPECT_EQ(countersets[0].machines, 7);
 }
 
 TEST_F(FleetTest, ANameMeansTheCountersetOfTheMostAgents) {
@@ -94,6 +96,30 @@ TEST_F(FleetTest, ANameMeansTheCountersetOfTheMostAgents) {
   ASSERT_OK_AND_ASSIGN(const FleetCounterset found,
                        fleet_.FindCounterset(DiskRegistration().name));
   EXPECT_EQ(found.registration.guid, DiskRegistration().guid);
+}
+
+TEST_F(FleetTest, CountsMachinesWithoutACatalogue) {
+  AddMachine("web-1", DiskRegistration());
+  AddMachine("web-2", DiskRegistration());
+  for (const std::string machine : {"web-2", "web-3"}) {
+    testing::DiskAgent agent(&store_, machine);
+    agent.Ticks(0, 1, {{agent.Disk("C:"), 1}});
+    ASSERT_OK(agent.Send());
+  }
+  ASSERT_OK_AND_ASSIGN(const FleetCounterset disk,
+                       fleet_.FindCounterset("Disk"));
+  EXPECT_EQ(disk.machines, 3);
+  EXPECT_EQ(disk.agents, 3);
+  EXPECT_EQ(disk.collecting_machines, 2);
+  EXPECT_THAT(disk.collected_counters,
+              ElementsAre(testing::kTransfers, testing::kQueueLength));
+  const auto guid = DiskRegistration().guid;
+  EXPECT_THAT(
+      fleet_.MachinesWith(guid, [](const std::string&) { return true; }),
+      ElementsAre("web-1", "web-2", "web-3"));
+  EXPECT_THAT(fleet_.MachinesWith(
+                  guid, [](const std::string& name) { return name > "web-1"; }),
+              ElementsAre("web-2", "web-3"));
 }
 
 }  // namespace
