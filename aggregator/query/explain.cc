@@ -37,6 +37,8 @@ class NewestSink : public SeriesSink {
   NewestSink(absl::Time time, QueryMeter* meter)
       : time_(time), meter_(*meter) {}
 
+  absl::Status Work(size_t steps) override { return meter_.Work(steps); }
+
   void BeginFrame(const Frame& frame) override {
     for (size_t tick = frame.clocks->size(); tick-- > 0;) {
       const absl::Time time = perflib::TimeOf((*frame.clocks)[tick]);

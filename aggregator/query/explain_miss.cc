@@ -20,14 +20,16 @@ using perflib::CounterRegistration;
 std::optional<absl::Status> ExplainNames(const std::string& text,
                                          const perflib::Path& path,
                                          Fleet* fleet,
-                                         const MachineFilter& machines) {
+                                         const MachineFilter& machines,
+                                         const IsCancelled& is_cancelled) {
   std::vector<std::string> counterset_names;
   std::vector<std::string> counter_names;
   bool counterset_found = false;
   const auto matches = [&](const std::string& machine) {
     return path.machine.Matches(machine) && machines.Matches(machine);
   };
-  for (const FleetCounterset& counterset : fleet->Countersets(matches)) {
+  for (const FleetCounterset& counterset :
+       fleet->Countersets(matches, is_cancelled)) {
     const perflib::CountersetRegistration& registration =
         counterset.registration;
     counterset_names.push_back(registration.name);
@@ -72,7 +74,8 @@ absl::Status NotCollected(const std::string& path, size_t machines) {
 }  // namespace
 
 absl::Status ExplainMiss(const absl::Status& status, Fleet* fleet,
-                         const MachineFilter& machines) {
+                         const MachineFilter& machines,
+                         const IsCancelled& is_cancelled) {
   const std::optional<std::string> text = MissedPath(status);
   if (!text.has_value()) return status;
   const std::vector<std::string> known = fleet->CountersetNames();
@@ -80,11 +83,12 @@ absl::Status ExplainMiss(const absl::Status& status, Fleet* fleet,
   const auto path = perflib::ParsePath(*text, known);
   if (!alone.ok() || !path.ok()) return status;
   alone->LimitTo(machines);
-  const Selected could = fleet->Select(*alone);
+  const Selected could = fleet->Select(*alone, is_cancelled);
+  if (!CheckNotCancelled(is_cancelled).ok()) return status;
   absl::Status explained =
-      could.empty()
-          ? ExplainNames(*text, *path, fleet, machines).value_or(status)
-          : NotCollected(*text, could.size());
+      could.empty() ? ExplainNames(*text, *path, fleet, machines, is_cancelled)
+                          .value_or(status)
+                    : NotCollected(*text, could.size());
   status.ForEachPayload([&](absl::string_view type, const absl::Cord& payload) {
     explained.SetPayload(type, payload);
   });
@@ -99,7 +103,8 @@ absl::Status NotInCatalogues(const std::string& text, Fleet* fleet,
                    "countersets"));
   const auto path = perflib::ParsePath(text, fleet->CountersetNames());
   if (!path.ok()) return none;
-  return ExplainNames(text, *path, fleet, machines).value_or(none);
+  return ExplainNames(text, *path, fleet, machines, /*is_cancelled=*/nullptr)
+      .value_or(none);
 }
 
 }  // namespace fleetperf::aggregator

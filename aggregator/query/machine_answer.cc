@@ -25,22 +25,7 @@ class Evaluators : public SeriesSink {
         limit_(max_held),
         meter_(*meter) {}
 
-  bool TakesFolded(const CounterFormula& formula, absl::Duration interval,
-                   int64_t second, int64_t last) override {
-    // Otherwise each sample yields a point.
-    const bool combines = evaluation_.only_windows ||
-                          grid_.step == absl::ZeroDuration() ||
-                          grid_.step > interval;
-    return combines && RangeEvaluator::TakesFolds(formula, evaluation_.over) &&
-           intervals_.AreTogether(second, last);
-  }
-
-  bool NeedsExtremes(const CounterFormula& formula) override {
-    // The mean of a fraction is limited to its extremes.
-    return evaluation_.over == Over::kMinimum ||
-           evaluation_.over == Over::kMaximum ||
-           formula.formula == perflib::Formula::kRawFraction;
-  }
+  absl::Status Work(size_t steps) override { return meter_.Work(steps); }
 
   void BeginFrame(const Frame& frame) override { intervals_.Add(frame); }
 
@@ -139,6 +124,7 @@ absl::StatusOr<std::optional<MachineAnswer>> EvaluateMachine(
   for (FoundSeries* found : by_path) {
     if (found->is_unnamed_aggregate && !evaluation.unnamed_aggregates) continue;
     SeriesAnswer series = evaluators.Finish(std::move(*found), read->losses);
+    RETURN_IF_ERROR(meter->Work(series.result.points.size()));
     if (!series.result.points.empty()) {
       answer.series.push_back(std::move(series));
     }

@@ -103,7 +103,8 @@ std::vector<absl::Status> PathCheck::Missing(
         std::all_of(pending.seen.begin(), pending.seen.end(), IsAggregate)) {
       continue;
     }
-    absl::Status status = Explain(pending, directory);
+    absl::Status status = Explain(pending, directory, is_cancelled);
+    if (!CheckNotCancelled(is_cancelled).ok()) break;
     status.SetPayload(kMissingPath, absl::Cord(pending.path.text));
     missing.push_back(std::move(status));
   }
@@ -111,7 +112,8 @@ std::vector<absl::Status> PathCheck::Missing(
 }
 
 absl::Status PathCheck::Explain(const Pending& pending,
-                                const Directory& directory) const {
+                                const Directory& directory,
+                                const IsCancelled& is_cancelled) const {
   const std::string text = Excerpt(pending.path.text);
   const Path& path = pending.path.path;
   const auto& seen = pending.seen;
@@ -132,6 +134,7 @@ absl::Status PathCheck::Explain(const Pending& pending,
   std::optional<absl::Time> newest_sample;
   bool is_collected = false;
   for (const std::string& machine : directory.Machines()) {
+    if (!CheckNotCancelled(is_cancelled).ok()) break;
     if (!path.machine.Matches(machine) || !filter_.Matches(machine)) continue;
     for (const auto& counterset : directory.Countersets(machine)) {
       const auto selection = PathSet::SelectCounters(path, *counterset);

@@ -55,8 +55,8 @@ class PathCheck {
     std::set<std::string> seen;  // some instances, for suggestions
   };
 
-  absl::Status Explain(const Pending& pending,
-                       const Directory& directory) const;
+  absl::Status Explain(const Pending& pending, const Directory& directory,
+                       const IsCancelled& is_cancelled) const;
 
   const MachineFilter filter_;
   std::vector<Pending> pending_;

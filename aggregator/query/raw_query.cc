@@ -22,6 +22,8 @@ class SampleCollector : public SeriesSink {
   SampleCollector(const WindowGrid& range, QueryMeter* meter)
       : range_(range), meter_(*meter) {}
 
+  absl::Status Work(size_t steps) override { return meter_.Work(steps); }
+
   void Begin(const CounterFormula&) override { samples_.emplace_back(); }
 
   absl::Status Add(size_t series, const SeriesRun& run) override {

@@ -19,6 +19,12 @@ namespace {
 
 constexpr size_t kMaxSeries = QueryLimits().series;
 
+// The work on a frame and on a run in it, even if no series has a sample there,
+// and on the name of a series; see QueryMeter::Work.
+constexpr size_t kStepsOfFrame = 1000;
+constexpr size_t kStepsOfRun = 5;
+constexpr size_t kStepsOfName = 200;
+
 // The selection in one counterset, and its series.
 class CountersetReader : public SampleSink {
  public:
@@ -52,6 +58,8 @@ class CountersetReader : public SampleSink {
 
   absl::Status Add(const Frame& frame) {
     if (frame.clocks->empty()) return status_;
+    RETURN_IF_ERROR(
+        sink_.Work(kStepsOfFrame + kStepsOfRun * frame.runs.size()));
     sink_.BeginFrame(frame);
     FindTicks(frame);
     feed_.Add(frame);
@@ -85,14 +93,12 @@ class CountersetReader : public SampleSink {
     if (status_.ok()) status_ = sink_.Add(series.number, run);
   }
 
-  bool NeedsExtremes(const CounterFormula& formula) override {
-    return sink_.NeedsExtremes(formula);
-  }
-
-  void Finish(const std::string& machine, std::vector<FoundSeries>* found) {
-    const auto indexes = IndexInstances();
+  absl::Status Finish(const std::string& machine,
+                      std::vector<FoundSeries>* found) {
+    ASSIGN_OR_RETURN(const auto indexes, IndexInstances());
     for (const Series& one : series_) {
       if (!one.is_in_range) continue;
+      RETURN_IF_ERROR(sink_.Work(kStepsOfName));
       const Instance& instance = one.instance;
       const uint32_t index = indexes.at(
           {instance.name, instance.instance_id, instance.occurrence});
@@ -116,6 +122,7 @@ class CountersetReader : public SampleSink {
            .interval = interval_,
            .number = one.number});
     }
+    return absl::OkStatus();
   }
 
  private:
@@ -168,11 +175,12 @@ class CountersetReader : public SampleSink {
 
   // The index of each instance among those with its name that have a sample in
   // the range, by instance id. Names are compared like in paths.
-  std::map<InstanceKey, uint32_t> IndexInstances() const {
+  absl::StatusOr<std::map<InstanceKey, uint32_t>> IndexInstances() const {
     std::set<std::tuple<std::string, uint32_t, uint32_t, std::string>>
         instances;
     for (const Series& one : series_) {
       if (!one.is_in_range) continue;
+      RETURN_IF_ERROR(sink_.Work(kStepsOfName));
       instances.emplace(absl::AsciiStrToLower(one.instance.name),
                         one.instance.instance_id, one.instance.occurrence,
                         one.instance.name);
@@ -274,7 +282,7 @@ absl::StatusOr<MachineSeries> ReadSeries(
       },
       [&](const Loss& loss) { machine_series.losses.push_back(loss); }));
   for (const auto& reader : readers) {
-    reader->Finish(machine, &machine_series.series);
+    RETURN_IF_ERROR(reader->Finish(machine, &machine_series.series));
     machine_series.instance_names[reader->schema()->registration.name].merge(
         reader->InstanceNames());
   }

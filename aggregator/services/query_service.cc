@@ -177,10 +177,12 @@ class QueryService : public v1::QueryService::Service {
     if (!slot.ok()) return RpcFromStatus(slot.status());
     const MachineFilter machines =
         MachineFilter::Of(*request, store_.directory());
+    const auto is_cancelled = [&] { return call.IsCancelled(); };
     auto explained = RunExplain(request->path(), time, store_, now_of_,
-                                machines, [&] { return call.IsCancelled(); });
+                                machines, is_cancelled);
     if (!explained.ok()) {
-      return RpcFromStatus(ExplainMiss(explained.status(), &fleet_, machines));
+      return RpcFromStatus(
+          ExplainMiss(explained.status(), &fleet_, machines, is_cancelled));
     }
     *response = *std::move(explained);
     return grpc::Status::OK;
@@ -192,12 +194,13 @@ class QueryService : public v1::QueryService::Service {
   template <typename Response, typename Result, typename Run>
   grpc::Status Answer(WorkingCall* call, const RangeRequest& request, Run run,
                       grpc::ServerWriter<Response>* writer) {
+    const auto is_cancelled = [call] { return call->IsCancelled(); };
     size_t missed = 0;
     absl::Status first_missing;
     const auto report_missing = [&](const absl::Status& missing) {
       const absl::Status explained =
           ++missed <= kMaxMissesExplained
-              ? ExplainMiss(missing, &fleet_, request.machines)
+              ? ExplainMiss(missing, &fleet_, request.machines, is_cancelled)
               : missing;
       first_missing.Update(absl::NotFoundError(explained.message()));
       Response response;
@@ -212,12 +215,11 @@ class QueryService : public v1::QueryService::Service {
           fleetperf::ToProto(newest_sample);
       return call->Write(response, writer);
     };
-    const QueryContext query{
-        .store = store_,
-        .now_of = now_of_,
-        .is_cancelled = [call] { return call->IsCancelled(); },
-        .report_missing = report_missing,
-        .report_silent = report_silent};
+    const QueryContext query{.store = store_,
+                             .now_of = now_of_,
+                             .is_cancelled = is_cancelled,
+                             .report_missing = report_missing,
+                             .report_silent = report_silent};
     uint32_t id = 0;
     const absl::Status status = run(request, query, [&](const Result& result) {
       return Write(++id, result, call, writer);

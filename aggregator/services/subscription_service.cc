@@ -289,13 +289,15 @@ class SubscribeStream
     std::vector<absl::Status> missed;
     const absl::Status added =
         subscribed_.hub.Add(subscription, &missed, is_cancelled);
-    if (!added.ok()) return ExplainMiss(added, &subscribed_.fleet, machines);
+    if (!added.ok()) {
+      return ExplainMiss(added, &subscribed_.fleet, machines, is_cancelled);
+    }
     subscription_ = subscription;
     for (size_t i = 0; i < missed.size(); ++i) {
-      *first->add_missing() =
-          ToMissing(i < kMaxMissesExplained
-                        ? ExplainMiss(missed[i], &subscribed_.fleet, machines)
-                        : missed[i]);
+      *first->add_missing() = ToMissing(
+          i < kMaxMissesExplained ? ExplainMiss(missed[i], &subscribed_.fleet,
+                                                machines, is_cancelled)
+                                  : missed[i]);
     }
     return absl::OkStatus();
   }

@@ -9,7 +9,7 @@ namespace fleetperf::aggregator {
 namespace {
 
 // The interval of checks for cancellation while a call waits.
-constexpr absl::Duration kCancelInterval = absl::Milliseconds(200);
+constexpr absl::Duration kCancelInterval = absl::Milliseconds(50);
 
 }  // namespace
 
