@@ -15,10 +15,15 @@ namespace fleetperf::cli {
 // The time at which a command prints its result: while it runs, or at the end.
 enum class Printing { kMeanwhile, kAtEnd };
 
-// Returns null if the result itself, on a terminal, shows the progress.
+// Whether the result itself, on a terminal, shows the progress.
+inline bool ResultShowsProgress(Printing printing) {
+  return printing == Printing::kMeanwhile && IsTerminal();
+}
+
+// Returns null if the result itself shows the progress.
 inline std::unique_ptr<Progress> MakeProgress(std::string what,
                                               Printing printing) {
-  if (printing == Printing::kMeanwhile && IsTerminal()) return nullptr;
+  if (ResultShowsProgress(printing)) return nullptr;
   return std::make_unique<Progress>(std::move(what));
 }
 

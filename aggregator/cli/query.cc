@@ -255,7 +255,8 @@ absl::Status ForEachResult(
   grpc::ClientContext context;
   context.set_deadline(RpcDeadline(kQueryDeadline));
   const auto stub = v1::QueryService::NewStub(connection.channel());
-  const auto progress = MakeProgress("querying", printing);
+  // The first value may take long, however values are printed.
+  auto progress = MakeProgress("querying", Printing::kAtEnd);
   const auto reader = stub->QueryRange(&context, request);
   std::map<uint32_t, v1::Series> series;
   v1::QueryRangeResponse response;
@@ -275,6 +276,7 @@ absl::Status ForEachResult(
       connection.AddSilent(response.silent());
       continue;
     }
+    if (ResultShowsProgress(printing)) progress.reset();
     const v1::Series& of_points = series[response.points().series()];
     ForEachValue(response.points(), [&](const Value& value) {
       use(of_points, Displayed(flags, of_points, value));
@@ -320,7 +322,7 @@ absl::Status QueryRaw(const Connection& connection, Format format,
   grpc::ClientContext context;
   context.set_deadline(RpcDeadline(kQueryDeadline));
   const auto stub = v1::QueryService::NewStub(connection.channel());
-  auto progress = MakeProgress("querying", PrintingOf(format));
+  auto progress = MakeProgress("querying", Printing::kAtEnd);
   const auto reader = stub->QueryRaw(&context, request);
   const auto printer = MakePrinter(format);
   v1::Series series;
@@ -332,6 +334,9 @@ absl::Status QueryRaw(const Connection& connection, Format format,
     if (response.has_series()) series = response.series();
     if (response.has_missing()) connection.AddMissing(response.missing());
     if (response.has_silent()) connection.AddSilent(response.silent());
+    if (response.has_samples() && ResultShowsProgress(PrintingOf(format))) {
+      progress.reset();
+    }
     for (const v1::RawSample& sample : response.samples().samples()) {
       printer->Print(RawRecord(series, sample));
       any = true;
