@@ -24,6 +24,9 @@ namespace {
 constexpr double kKiB = 1 << 10;
 constexpr double kMiB = 1 << 20;
 
+// The number of times that a question is asked after the run.
+constexpr int kAskedAfter = 10;
+
 // Connects the agents and sends the first message of each, with definitions.
 absl::StatusOr<std::unique_ptr<FleetperfLoad>> StartAgents(
     const Workload& workload, const FleetLoad& load,
@@ -114,7 +117,17 @@ absl::StatusOr<FleetCost> MeasureFleet(const std::string& name,
     ASSIGN_OR_RETURN(watch,
                      FleetWatch::Start(server.address(), server.reader()));
   }
+  std::unique_ptr<FleetQuestions> questions;
+  if (load.is_asked) {
+    ASSIGN_OR_RETURN(questions, FleetQuestions::Make(server));
+    questions->Start();
+  }
   RETURN_IF_ERROR(MeasureSending(agents.get(), watch.get(), server, &cost));
+  if (questions != nullptr) {
+    Progress(absl::StrCat(name, ": asking"));
+    ASSIGN_OR_RETURN(cost.asked_during, questions->Stop());
+    ASSIGN_OR_RETURN(cost.asked_after, questions->Ask(kAskedAfter));
+  }
   Progress(
       absl::StrFormat("%s: %.1f ns a sample, %.2f million samples a second",
                       name, CpuNanos(cost) / Samples(cost),
@@ -128,7 +141,7 @@ void PrintFleet(const std::vector<FleetCost>& costs) {
   Table table(absl::StrCat(costs[0].agents, " agents, ", costs[0].samples,
                            " samples in ", costs[0].messages, " messages"),
               names);
-  const auto add = [&](const char* what, int decimals, auto value) {
+  const auto add = [&](const std::string& what, int decimals, auto value) {
     std::vector<double> values;
     for (const FleetCost& cost : costs) values.push_back(value(cost));
     table.Add(what, std::move(values), decimals);
@@ -168,6 +181,27 @@ void PrintFleet(const std::vector<FleetCost>& costs) {
     return cost.watched.empty() ? std::nan("")
                                 : static_cast<double>(cost.lagged);
   });
+  for (size_t i = 0; i < costs[0].asked_during.size(); ++i) {
+    const std::string& question = costs[0].asked_during[i].name;
+    add(absl::StrCat(question, ", while they send, median, ms"), 1,
+        [i](const FleetCost& cost) {
+          return cost.asked_during.empty()
+                     ? std::nan("")
+                     : QuantileMs(cost.asked_during[i].times, 0.5);
+        });
+    add(absl::StrCat(question, ", afterwards, median, ms"), 1,
+        [i](const FleetCost& cost) {
+          return cost.asked_after.empty()
+                     ? std::nan("")
+                     : QuantileMs(cost.asked_after[i].times, 0.5);
+        });
+    add(absl::StrCat(question, ", afterwards, CPU, ms"), 1,
+        [i](const FleetCost& cost) {
+          return cost.asked_after.empty()
+                     ? std::nan("")
+                     : absl::ToDoubleMilliseconds(cost.asked_after[i].cpu);
+        });
+  }
   add("memory before agents, MiB", 1, [](const FleetCost& cost) {
     return static_cast<double>(cost.memory_before) / kMiB;
   });

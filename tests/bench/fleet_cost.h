@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "tests/bench/fleet_questions.h"
 #include "tests/bench/fleetperf_process.h"
 #include "tests/bench/machine_workload.h"
 
@@ -28,6 +29,8 @@ struct FleetLoad {
   }
   // Whether a subscriber watches a series of each machine during the run.
   bool is_watched = false;
+  // Whether questions are asked during the run and after it.
+  bool is_asked = false;
 };
 
 // Durations are CPU time of the server's process unless noted. Memory is in
@@ -54,6 +57,9 @@ struct FleetCost {
   // Wall time from taking a sample to its arrival at the subscriber, sorted.
   std::vector<absl::Duration> watched;
   uint64_t lagged = 0;  // values dropped because the subscriber was too slow
+  // By question; empty without questions.
+  std::vector<FleetQuestionCost> asked_during;
+  std::vector<FleetQuestionCost> asked_after;
 };
 
 // `workload` has the largest FleetLoad::all_ticks of any machine.

@@ -4,7 +4,7 @@
 // the store is compared with the acknowledged samples.
 //
 //   fleet_load [--paced | --saturated] [--agents N] [--series N] [--seconds N]
-//              [--ticks-per-message N] [--watch] [--no-peers]
+//              [--ticks-per-message N] [--watch] [--ask] [--no-peers]
 //
 // CPU times are those of the server's process, in user and kernel mode; agents
 // run in this process. Only the comparison of the store can fail.
@@ -43,6 +43,7 @@ struct Parameters {
   size_t seconds = 40;
   int ticks_per_message = 10;
   bool watch = false;
+  bool ask = false;
   bool no_peers = false;
 };
 
@@ -69,7 +70,8 @@ void PrintVerified(size_t agents, uint64_t samples) {
 absl::Status RunPaced(const Parameters& parameters) {
   const FleetLoad load = {.ticks = parameters.seconds,
                           .ticks_per_message = parameters.ticks_per_message,
-                          .is_watched = parameters.watch};
+                          .is_watched = parameters.watch,
+                          .is_asked = parameters.ask};
   const FleetWorkload fleet(parameters.series);
   const Workload workload = fleet.MakeWorkload(
       parameters.agents, load.all_ticks(load.ticks_per_message - 1),
@@ -91,6 +93,7 @@ absl::Status RunPaced(const Parameters& parameters) {
   RETURN_IF_ERROR(floor->Start());
   FleetLoad unwatched = load;
   unwatched.is_watched = false;
+  unwatched.is_asked = false;
   ASSIGN_OR_RETURN(costs.emplace_back(),
                    MeasureFleet("gRPC alone", workload, unwatched, *floor));
   PrintFleet(costs);
@@ -155,6 +158,7 @@ absl::Status Run(const Parameters& parameters) {
 constexpr char kExamples[] = R"(
 About two minutes:                   fleet_load
 The goal, 10 million samples/s:      fleet_load --agents 10000 --seconds 60
+The goal, with questions:            fleet_load --agents 10000 --seconds 60 --ask
 Agents that a user watches:          fleet_load --ticks-per-message 1 --watch
 With VictoriaMetrics, Prometheus:    fleet_load --saturated --agents 100 --seconds 300
 )";
@@ -191,6 +195,10 @@ int main(int argc, char** argv) {
   app.add_flag("--watch", parameters.watch,
                "Subscribe to a series of every machine; requires "
                "--ticks-per-message 1 and --paced");
+  app.add_flag("--ask", parameters.ask,
+               "Ask for the top 10 and the average of the last minute of all "
+               "machines, and for the machines, while they send and after; "
+               "requires --paced");
   app.add_flag("--no-peers", parameters.no_peers,
                "Omit VictoriaMetrics and Prometheus from the comparison of "
                "--saturated");
@@ -202,7 +210,11 @@ int main(int argc, char** argv) {
                   "--paced\n");
     return 1;
   }
-  fleetperf::SendRpcLogsToDebug();
+  if (parameters.ask && parameters.saturated) {
+    absl::FPrintF(stderr, "fleet_load: --ask requires --paced\n");
+    return 1;
+  }
+  fleetperf::SendGrpcLogsToDebug();
   const absl::Status status = fleetperf::bench::Run(parameters);
   if (status.ok()) return 0;
   absl::FPrintF(stderr, "fleet_load: %s\n", status.message());
