@@ -133,31 +133,40 @@ class RangeQuery {
   }
 
   absl::Status ReadMachines(const Selected& selected, PathCheck* path_check) {
-    const std::vector<Selected::value_type> machines(selected.begin(),
-                                                     selected.end());
-    const Evaluation evaluation = HowToEvaluate();
+    for (const auto& machine : selected) machines_.push_back(&machine);
+    const size_t group = GroupSize();
     const auto read = [&](size_t number, bool in_turn) {
-      const auto& [machine, countersets] = machines[number];
-      return Read(machine, countersets, evaluation, in_turn);
+      return in_turn ? Group() : ReadAhead(number * group, group);
     };
-    const auto use = [&](size_t number,
-                         absl::StatusOr<MachineAnswer> answer) -> absl::Status {
-      if (!answer.ok()) return answer.status();
-      const std::string& machine = machines[number].first;
-      path_check->AddInstances(machine, answer->instance_names);
-      has_samples_ = has_samples_ || !answer->series.empty();
-      for (const SeriesAnswer& series : answer->series) {
-        const FoundSeries& found = series.found;
-        path_check->AddSeries(machine, *found.schema, found.formula.counter_id,
-                              found.instance.name,
-                              series.result.series.instance_index());
+    const auto use = [&](size_t number, Group answers) -> absl::Status {
+      const size_t first = number * group;
+      const size_t end = std::min(first + group, machines_.size());
+      for (size_t i = first; i < end; ++i) {
+        auto answer =
+            answers.empty() ? ReadInTurn(i) : std::move(answers[i - first]);
+        if (!answer.ok()) return answer.status();
+        RETURN_IF_ERROR(Use(machines_[i]->first, &*answer, path_check));
       }
-      RETURN_IF_ERROR(Add(machines[number].first, &*answer));
-      return is_over_machines() ? absl::OkStatus() : HandOn();
+      return absl::OkStatus();
     };
-    return OrderedWork<absl::StatusOr<MachineAnswer>>(
-               machines.size(), ThreadsFor(machines.size()), read)
+    const size_t groups = (machines_.size() + group - 1) / group;
+    return OrderedWork<Group>(groups, ThreadsFor(machines_.size()), read)
         .Run(use);
+  }
+
+  // Passes on the answer of one machine.
+  absl::Status Use(const std::string& machine, MachineAnswer* answer,
+                   PathCheck* path_check) {
+    path_check->AddInstances(machine, answer->instance_names);
+    has_samples_ = has_samples_ || !answer->series.empty();
+    for (const SeriesAnswer& series : answer->series) {
+      const FoundSeries& found = series.found;
+      path_check->AddSeries(machine, *found.schema, found.formula.counter_id,
+                            found.instance.name,
+                            series.result.series.instance_index());
+    }
+    RETURN_IF_ERROR(Add(machine, answer));
+    return is_over_machines() ? absl::OkStatus() : HandOn();
   }
 
   // Choices and combinations omit aggregate instances that no path names.
@@ -185,26 +194,52 @@ class RangeQuery {
                               context_.threads);
   }
 
-  // Returns the limit of values of a machine in memory. Machines read ahead of
-  // their turn may together hold half of the query's limit.
-  size_t MaxHeld(bool in_turn) const {
-    const size_t limit = context_.limits.held;
-    if (in_turn) return limit - std::min(limit, HeldSoFar());
-    return limit / 2 / OrderedWork<MachineAnswer>::MaxAhead(context_.threads);
+  // Returns the number of machines that a thread reads at a time. Passing them
+  // between threads one by one costs as much as reading a few samples of each.
+  size_t GroupSize() const {
+    constexpr size_t kMaxGroup = 16;
+    constexpr size_t kGroupsOfAThread = 8;
+    return std::clamp<size_t>(
+        machines_.size() / context_.threads / kGroupsOfAThread, 1, kMaxGroup);
   }
 
-  // Returns std::nullopt if the machine must wait for its turn. Runs on several
-  // threads at a time.
-  std::optional<absl::StatusOr<MachineAnswer>> Read(
-      const std::string& machine,
-      const std::vector<SelectedCounterset>& countersets,
-      const Evaluation& evaluation, bool in_turn) {
-    auto answer =
-        ReadAtMost(MaxHeld(in_turn), machine, countersets, evaluation);
-    if (!answer.ok()) return answer.status();
-    if (answer->has_value()) return **std::move(answer);
-    if (!in_turn) return std::nullopt;
-    return meter_.TooMuchHeld();
+  // Machines read ahead of their turn may together hold half of the query's
+  // limit of values in memory.
+  size_t MaxHeldAhead() const {
+    return context_.limits.held / 2 /
+           OrderedWork<Group>::MaxAhead(context_.threads) / GroupSize();
+  }
+
+  // Answers of machines in order. Empty if they must be read in their turn.
+  using Group = std::vector<absl::StatusOr<MachineAnswer>>;
+
+  // Reads machines from number `first` on. Returns std::nullopt if they must
+  // wait for their turn. Runs on several threads at a time.
+  std::optional<Group> ReadAhead(size_t first, size_t count) {
+    const size_t max_held = MaxHeldAhead();
+    const size_t end = std::min(first + count, machines_.size());
+    Group answers;
+    answers.reserve(end - first);
+    for (size_t i = first; i < end; ++i) {
+      auto answer = ReadAtMost(max_held, *machines_[i]);
+      if (!answer.ok()) {
+        answers.push_back(answer.status());
+      } else if (answer->has_value()) {
+        answers.push_back(**std::move(answer));
+      } else {
+        return std::nullopt;
+      }
+    }
+    return answers;
+  }
+
+  absl::StatusOr<MachineAnswer> ReadInTurn(size_t number) {
+    const size_t limit = context_.limits.held;
+    ASSIGN_OR_RETURN(
+        auto answer,
+        ReadAtMost(limit - std::min(limit, HeldSoFar()), *machines_[number]));
+    if (!answer.has_value()) return meter_.TooMuchHeld();
+    return *std::move(answer);
   }
 
   absl::StatusOr<WindowGrid> GridOf(const std::string& machine) const {
@@ -214,16 +249,15 @@ class RangeQuery {
 
   // Returns std::nullopt if the machine exceeds the limit.
   absl::StatusOr<std::optional<MachineAnswer>> ReadAtMost(
-      size_t max_held, const std::string& machine,
-      const std::vector<SelectedCounterset>& countersets,
-      const Evaluation& evaluation) {
+      size_t max_held, const Selected::value_type& selected) {
     RETURN_IF_ERROR(meter_.CheckCancelled());
+    const auto& [machine, countersets] = selected;
     ASSIGN_OR_RETURN(const WindowGrid grid, GridOf(machine));
     return EvaluateMachine(context_.store, machine, countersets, grid,
-                           evaluation, max_held, &meter_);
+                           HowToEvaluate(), max_held, &meter_);
   }
 
-  // Passes on the answer of one machine.
+  // Passes the series of one machine to the questions.
   absl::Status Add(const std::string& machine, MachineAnswer* answer) {
     RETURN_IF_ERROR(meter_.CheckHeld(HeldSoFar() + answer->max_held));
     const bool needs_labels =
@@ -231,7 +265,8 @@ class RangeQuery {
     const Labels labels =
         needs_labels ? context_.store.directory().LabelsOf(machine) : Labels();
     for (SeriesAnswer& series : answer->series) {
-      RETURN_IF_ERROR(meter_.Work(questions_.size()));
+      RETURN_IF_ERROR(
+          meter_.Work(questions_.size() * (1 + series.result.points.size())));
       for (Question& question : questions_) {
         const bool is_last = &question == &questions_.back();
         question.Add(
@@ -274,6 +309,7 @@ class RangeQuery {
   QueryMeter meter_;
   Chooser chooser_;
   std::vector<Question> questions_;
+  std::vector<const Selected::value_type*> machines_;
   std::optional<absl::Time> common_now_;
   bool has_samples_ = false;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/cord.h"
 #include "absl/strings/match.h"
@@ -189,21 +190,33 @@ std::optional<Selection> PathSet::SelectCounters(
 
 std::vector<SelectedCounterset> PathSet::SelectFrom(
     const std::string& machine, const Directory& directory) const {
+  return SelectFrom(PathsOf(machine), directory.Countersets(machine));
+}
+
+std::vector<size_t> PathSet::PathsOf(const std::string& machine) const {
+  std::vector<size_t> paths;
+  for (size_t i = 0; i < paths_.size(); ++i) {
+    if (MatchesMachine(paths_[i], machine)) paths.push_back(i);
+  }
+  return paths;
+}
+
+std::vector<SelectedCounterset> PathSet::SelectFrom(
+    const std::vector<size_t>& paths, const CountersetList& countersets) const {
   std::vector<SelectedCounterset> selected;
-  const auto countersets = directory.Countersets(machine);
   std::set<std::string> names;
   for (const auto& counterset : countersets) {
     names.insert(counterset->schema->registration.name);
   }
   for (const auto& counterset : countersets) {
     SelectedCounterset of_counterset{.schema = counterset->schema};
-    for (const NamedPath& path : paths_) {
-      if (!MatchesMachine(path, machine) ||
-          IsOverruled(path.path.counterset,
-                      counterset->schema->registration.name, names)) {
+    for (const size_t number : paths) {
+      const Path& path = paths_[number].path;
+      if (IsOverruled(path.counterset, counterset->schema->registration.name,
+                      names)) {
         continue;
       }
-      if (auto selection = SelectCounters(path.path, *counterset)) {
+      if (auto selection = SelectCounters(path, *counterset)) {
         of_counterset.selections.push_back(*std::move(selection));
       }
     }
@@ -267,11 +280,26 @@ absl::StatusOr<Selected> PathSet::Select(
     missed->push_back(std::move(miss));
   }
   Selected selected;
+  // Most machines have the same countersets, and the same paths select from
+  // them. The lists exist as long as they are used as keys.
+  struct Known {
+    CountersetList countersets;
+    std::vector<SelectedCounterset> selected;
+  };
+  absl::flat_hash_map<std::pair<const void*, std::vector<size_t>>, Known> known;
   for (const std::string& machine : machines) {
     if (!MatchesMachine(machine)) continue;
     RETURN_IF_ERROR(CheckNotCancelled(is_cancelled));
-    auto countersets = SelectFrom(machine, directory);
-    if (!countersets.empty()) selected[machine] = std::move(countersets);
+    std::vector<size_t> paths = PathsOf(machine);
+    CountersetList countersets = directory.Countersets(machine);
+    const auto [entry, is_new] =
+        known.try_emplace({countersets.id(), std::move(paths)});
+    if (is_new) {
+      entry->second.selected = SelectFrom(entry->first.second, countersets);
+      entry->second.countersets = std::move(countersets);
+    }
+    if (entry->second.selected.empty()) continue;
+    selected.emplace_hint(selected.end(), machine, entry->second.selected);
   }
   return selected;
 }

@@ -115,6 +115,12 @@ class PathSet {
   // Returns a path's selection in a counterset; std::nullopt if none.
   static std::optional<Selection> SelectCounters(
       const perflib::Path& path, const CollectedCounterset& counterset);
+  // Returns the numbers of the paths that select from the machine.
+  std::vector<size_t> PathsOf(const std::string& machine) const;
+  // Returns the selections of these paths in countersets.
+  std::vector<SelectedCounterset> SelectFrom(
+      const std::vector<size_t>& paths,
+      const CountersetList& countersets) const;
   bool MatchesMachine(const NamedPath& path, const std::string& machine) const {
     return path.path.machine.Matches(machine) && filter_.Matches(machine);
   }

@@ -1,8 +1,10 @@
 #include "aggregator/samples/directory.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
+#include "absl/hash/hash.h"
 #include "aggregator/formula/window.h"
 #include "fleetperf/v1/fleet.pb.h"
 
@@ -11,6 +13,7 @@ namespace {
 
 // The limit of a machine's QueryTicks. Beyond it, the oldest is dropped.
 constexpr size_t kMaxQueries = 1024;
+constexpr size_t kMinListsToPrune = 1000;
 
 std::set<uint32_t> CountersOf(const CollectedQuery& query) {
   std::set<uint32_t> counters;
@@ -18,6 +21,54 @@ std::set<uint32_t> CountersOf(const CollectedQuery& query) {
     if (!column.only_linked) counters.insert(column.counter_id);
   }
   return counters;
+}
+
+// Returns the list with the query's counters.
+CountersetList::List With(const CollectedQuery& query,
+                          const CountersetList& before) {
+  CountersetList::List list(before.begin(), before.end());
+  const auto place =
+      std::find_if(list.begin(), list.end(), [&](const auto& counterset) {
+        return counterset->schema->hash == query.schema->hash;
+      });
+  CollectedCounterset changed;
+  if (place != list.end()) changed = **place;
+  changed.schema = query.schema;
+  for (const CollectedQuery::Column& column : query.columns) {
+    if (!column.only_linked) {
+      changed.counters[column.counter_id] = query.interval;
+    }
+  }
+  auto counterset =
+      std::make_shared<const CollectedCounterset>(std::move(changed));
+  if (place != list.end()) {
+    *place = std::move(counterset);
+  } else {
+    list.push_back(std::move(counterset));
+  }
+  std::sort(list.begin(), list.end(), [](const auto& a, const auto& b) {
+    return std::tie(a->schema->registration.name, a->schema->hash) <
+           std::tie(b->schema->registration.name, b->schema->hash);
+  });
+  return list;
+}
+
+size_t HashOf(const CountersetList::List& list) {
+  size_t hash = 0;
+  for (const auto& counterset : list) {
+    hash = absl::HashOf(hash, counterset->schema.get());
+    for (const auto& [id, interval] : counterset->counters) {
+      hash = absl::HashOf(hash, id, interval);
+    }
+  }
+  return hash;
+}
+
+bool AreEqual(const CountersetList::List& a, const CountersetList::List& b) {
+  return std::equal(
+      a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
+        return x->schema == y->schema && x->counters == y->counters;
+      });
 }
 
 }  // namespace
@@ -51,9 +102,39 @@ bool QueryTicks::Has(const Schema& schema, uint32_t counter_id) const {
   return Has(schema) && counters_.contains(counter_id);
 }
 
+const Directory::Machine* Directory::Find(const std::string& machine) const {
+  const auto found = by_name_.find(machine);
+  return found != by_name_.end() ? found->second : nullptr;
+}
+
+Directory::Machine& Directory::Get(const std::string& machine) {
+  const auto found = by_name_.find(machine);
+  if (found != by_name_.end()) return *found->second;
+  auto& [name, entry] = *machines_.try_emplace(machine).first;
+  by_name_[name] = &entry;
+  return entry;
+}
+
+CountersetList Directory::Share(CountersetList::List list) {
+  if (lists_.size() > 2 * machines_.size() + kMinListsToPrune) {
+    std::erase_if(lists_, [](const auto& one) { return one.second.expired(); });
+  }
+  const size_t hash = HashOf(list);
+  const auto [first, last] = lists_.equal_range(hash);
+  for (auto known = first; known != last; ++known) {
+    auto shared = known->second.lock();
+    if (shared != nullptr && AreEqual(*shared, list)) {
+      return CountersetList(std::move(shared));
+    }
+  }
+  auto added = std::make_shared<const CountersetList::List>(std::move(list));
+  lists_.emplace(hash, added);
+  return CountersetList(std::move(added));
+}
+
 void Directory::AddMachine(const std::string& machine) {
   absl::MutexLock lock(&mutex_);
-  bool& is_entered = machines_[machine].is_entered;
+  bool& is_entered = Get(machine).is_entered;
   entered_ += !is_entered;
   is_entered = true;
 }
@@ -61,25 +142,15 @@ void Directory::AddMachine(const std::string& machine) {
 void Directory::AddMachine(const v1::Machine& machine) {
   AddMachine(machine.name());
   absl::MutexLock lock(&mutex_);
-  Machine& entry = machines_[machine.name()];
+  Machine& entry = Get(machine.name());
   entry.agent = machine.agent();
   entry.labels = {machine.labels().begin(), machine.labels().end()};
 }
 
 std::shared_ptr<QueryTicks> Directory::AddQuery(const CollectedQuery& query) {
   absl::MutexLock lock(&mutex_);
-  Machine& machine = machines_[query.machine];
-  auto& countersets = machine.countersets;
-  auto& counterset = countersets[query.schema->hash];
-  CollectedCounterset changed;
-  if (counterset != nullptr) changed = *counterset;
-  changed.schema = query.schema;
-  for (const CollectedQuery::Column& column : query.columns) {
-    if (!column.only_linked) {
-      changed.counters[column.counter_id] = query.interval;
-    }
-  }
-  counterset = std::make_shared<const CollectedCounterset>(std::move(changed));
+  Machine& machine = Get(query.machine);
+  machine.countersets = Share(With(query, machine.countersets));
   counterset_names_.insert(query.schema->registration.name);
   auto& all = machine.ticks;
   const auto known =
@@ -97,7 +168,7 @@ std::shared_ptr<QueryTicks> Directory::AddQuery(const CollectedQuery& query) {
 
 void Directory::SetNewestSample(const std::string& machine, absl::Time time) {
   absl::MutexLock lock(&mutex_);
-  machines_[machine].newest_sample = time;
+  Get(machine).newest_sample = time;
 }
 
 std::vector<std::string> Directory::Machines() const {
@@ -109,8 +180,8 @@ std::vector<std::string> Directory::Machines() const {
 
 bool Directory::HasMachine(const std::string& machine) const {
   absl::ReaderMutexLock lock(&mutex_);
-  const auto found = machines_.find(machine);
-  return found != machines_.end() && found->second.is_entered;
+  const Machine* found = Find(machine);
+  return found != nullptr && found->is_entered;
 }
 
 bool Directory::HasMachines() const {
@@ -126,9 +197,8 @@ size_t Directory::size() const {
 std::optional<absl::Time> Directory::NewestSample(
     const std::string& machine) const {
   absl::ReaderMutexLock lock(&mutex_);
-  const auto found = machines_.find(machine);
-  if (found == machines_.end()) return std::nullopt;
-  return found->second.newest_sample;
+  const Machine* found = Find(machine);
+  return found != nullptr ? found->newest_sample : std::nullopt;
 }
 
 std::vector<std::string> Directory::CountersetNames() const {
@@ -136,48 +206,36 @@ std::vector<std::string> Directory::CountersetNames() const {
   return {counterset_names_.begin(), counterset_names_.end()};
 }
 
-std::vector<std::shared_ptr<const CollectedCounterset>> Directory::Countersets(
-    const std::string& machine) const {
-  std::vector<std::shared_ptr<const CollectedCounterset>> countersets;
-  {
-    absl::ReaderMutexLock lock(&mutex_);
-    const auto found = machines_.find(machine);
-    if (found == machines_.end()) return countersets;
-    for (const auto& [hash, counterset] : found->second.countersets) {
-      countersets.push_back(counterset);
-    }
-  }
-  std::sort(
-      countersets.begin(), countersets.end(), [](const auto& a, const auto& b) {
-        return a->schema->registration.name < b->schema->registration.name;
-      });
-  return countersets;
+CountersetList Directory::Countersets(const std::string& machine) const {
+  absl::ReaderMutexLock lock(&mutex_);
+  const Machine* found = Find(machine);
+  return found != nullptr ? found->countersets : CountersetList();
 }
 
 std::string Directory::AgentOf(const std::string& machine) const {
   absl::ReaderMutexLock lock(&mutex_);
-  const auto found = machines_.find(machine);
-  return found == machines_.end() ? std::string() : found->second.agent;
+  const Machine* found = Find(machine);
+  return found != nullptr ? found->agent : std::string();
 }
 
 Directory::Labels Directory::LabelsOf(const std::string& machine) const {
   absl::ReaderMutexLock lock(&mutex_);
-  const auto found = machines_.find(machine);
-  if (found == machines_.end()) return {};
-  const auto agent = machines_.find(found->second.agent);
-  return agent == machines_.end() ? Labels() : agent->second.labels;
+  const Machine* found = Find(machine);
+  if (found == nullptr) return {};
+  const Machine* agent = Find(found->agent);
+  return agent != nullptr ? agent->labels : Labels();
 }
 
 std::set<uint32_t> Directory::Collecting(
     const std::string& machine, const CollectedCounterset& counterset) const {
   std::set<uint32_t> collecting;
   absl::ReaderMutexLock lock(&mutex_);
-  const auto found = machines_.find(machine);
-  if (found == machines_.end()) return collecting;
+  const Machine* found = Find(machine);
+  if (found == nullptr) return collecting;
   absl::Time oldest = absl::InfiniteFuture();
   absl::Time newest = absl::InfinitePast();
   std::vector<const QueryTicks*> of_counterset;
-  for (const auto& ticks : found->second.ticks) {
+  for (const auto& ticks : found->ticks) {
     oldest = std::min(oldest, ticks->oldest().value_or(oldest));
     newest = std::max(newest, ticks->newest().value_or(newest));
     if (ticks->newest().has_value() && ticks->Has(*counterset.schema)) {
@@ -207,10 +265,10 @@ std::optional<absl::Time> Directory::NewestTick(const std::string& machine,
                                                 const Schema& schema,
                                                 uint32_t counter_id) const {
   absl::ReaderMutexLock lock(&mutex_);
-  const auto found = machines_.find(machine);
-  if (found == machines_.end()) return std::nullopt;
+  const Machine* found = Find(machine);
+  if (found == nullptr) return std::nullopt;
   std::optional<absl::Time> newest;
-  for (const auto& ticks : found->second.ticks) {
+  for (const auto& ticks : found->ticks) {
     if (ticks->Has(schema, counter_id)) {
       newest = std::max(newest, ticks->newest());
     }
@@ -222,10 +280,10 @@ absl::Duration Directory::LongestInterval(const std::string& machine,
                                           const Schema& schema,
                                           absl::Time from) const {
   absl::ReaderMutexLock lock(&mutex_);
-  const auto found = machines_.find(machine);
-  if (found == machines_.end()) return absl::ZeroDuration();
+  const Machine* found = Find(machine);
+  if (found == nullptr) return absl::ZeroDuration();
   absl::Duration longest;
-  for (const auto& ticks : found->second.ticks) {
+  for (const auto& ticks : found->ticks) {
     const auto newest = ticks->newest();
     const absl::Duration interval = ticks->interval();
     if (newest.has_value() && ticks->Has(schema) &&

@@ -10,9 +10,13 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "aggregator/samples/frame.h"
@@ -28,6 +32,37 @@ struct CollectedCounterset {
   std::shared_ptr<const Schema> schema;
   // The counters that are series of their own, with their collection intervals.
   std::map<uint32_t, absl::Duration> counters;
+};
+
+// The countersets of a machine, ordered by name. Machines with equal ones share
+// an immutable list, so that work for a list is done once for all of them.
+class CountersetList {
+ public:
+  using List = std::vector<std::shared_ptr<const CollectedCounterset>>;
+  using const_iterator = List::const_iterator;
+  using value_type = List::value_type;
+
+  CountersetList() = default;  // empty
+  explicit CountersetList(std::shared_ptr<const List> list)
+      : list_(std::move(list)) {}
+
+  const_iterator begin() const { return list().begin(); }
+  const_iterator end() const { return list().end(); }
+  size_t size() const { return list().size(); }
+  bool empty() const { return list().empty(); }
+  const value_type& operator[](size_t i) const { return list()[i]; }
+  const value_type& front() const { return list().front(); }
+
+  // Equal for lists that machines share.
+  const void* id() const { return list_.get(); }
+
+ private:
+  const List& list() const {
+    static const List* const kEmpty = new List();
+    return list_ != nullptr ? *list_ : *kEmpty;
+  }
+
+  std::shared_ptr<const List> list_;
 };
 
 // The time of the newest tick of a query, for queries that collect the same
@@ -84,9 +119,7 @@ class Directory {
   std::optional<absl::Time> NewestSample(const std::string& machine) const;
   // Returns the names of all collected countersets, in order.
   std::vector<std::string> CountersetNames() const;
-  // Returns the countersets of a machine, ordered by name.
-  std::vector<std::shared_ptr<const CollectedCounterset>> Countersets(
-      const std::string& machine) const;
+  CountersetList Countersets(const std::string& machine) const;
   // Returns the machine's agent; "" if unknown.
   std::string AgentOf(const std::string& machine) const;
   // Returns the labels of the machine's agent. An agent has the name of its own
@@ -115,13 +148,26 @@ class Directory {
     Labels labels;
     std::vector<std::shared_ptr<QueryTicks>> ticks;
     std::optional<absl::Time> newest_sample;
-    // Keyed by schema hash. Values are immutable; changes replace them.
-    std::map<std::string, std::shared_ptr<const CollectedCounterset>>
-        countersets;
+    CountersetList countersets;
   };
+
+  const Machine* Find(const std::string& machine) const
+      ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  // Returns the machine, and adds it if it is new.
+  Machine& Get(const std::string& machine)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns an equal list that another machine has, or `list`.
+  CountersetList Share(CountersetList::List list)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable absl::Mutex mutex_;
   std::map<std::string, Machine> machines_ ABSL_GUARDED_BY(mutex_);
+  // The same machines, found faster.
+  absl::flat_hash_map<absl::string_view, Machine*> by_name_
+      ABSL_GUARDED_BY(mutex_);
+  // The lists in use, and some that are no longer, by hash.
+  std::unordered_multimap<size_t, std::weak_ptr<const CountersetList::List>>
+      lists_ ABSL_GUARDED_BY(mutex_);
   size_t entered_ ABSL_GUARDED_BY(mutex_) = 0;
   // The counterset names of all machines, cached since every query needs them.
   std::set<std::string> counterset_names_ ABSL_GUARDED_BY(mutex_);
