@@ -168,8 +168,9 @@ absl::StatusOr<std::unique_ptr<Aggregator>> Aggregator::Start(
                RaiseOpenFileLimit());
   ASSIGN_OR_RETURN(auto identity,
                    TlsIdentity::Load(config.tls, Role::kAggregator, clock));
-  ASSIGN_OR_RETURN(std::unique_ptr<Store> store,
-                   OpenRocksDbStore(config.store_directory, clock));
+  ASSIGN_OR_RETURN(
+      std::unique_ptr<Store> store,
+      OpenRocksDbStore(config.store_directory, clock, config.recent_memory));
   auto aggregator =
       std::make_unique<RunningAggregator>(config, std::move(store), clock);
   RETURN_IF_ERROR(aggregator->Serve(std::move(identity)));

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 
+#include "aggregator/memory_limit.h"
 #include "base/address.h"
 #include "base/config.h"
 #include "base/os.h"
@@ -10,6 +11,9 @@
 
 namespace fleetperf::aggregator {
 namespace {
+
+// The part of the memory for the newest batches, if it is not configured.
+constexpr uint64_t kRecentShare = 8;
 
 void ReadRetention(ConfigSection& store, Retention* retention) {
   constexpr absl::Duration kMaxAge = absl::Hours(24 * 3650);
@@ -63,6 +67,9 @@ absl::StatusOr<Config> LoadConfig(const std::string& path) {
   ConfigSection store = root.Section("store");
   store.RequirePath("directory", &config.store_directory);
   ReadRetention(store, &config.retention);
+  config.recent_memory = MemoryLimit() / kRecentShare;
+  store.ReadByteSize("recent_memory", &config.recent_memory, 0,
+                     uint64_t{1} << 50);
   constexpr int64_t kMaxValue = INT64_MAX;
   ConfigSection agents = root.Section("agents");
   agents.Read("reconnect_after", &config.ingest.reconnect_after,

@@ -3,6 +3,7 @@
 #ifndef FLEETPERF_AGGREGATOR_CONFIG_H_
 #define FLEETPERF_AGGREGATOR_CONFIG_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,7 @@ struct Config {
   TlsFiles tls;
   std::string revoked;  // the list of revoked certificates; "" if there is none
   std::string store_directory;
+  uint64_t recent_memory = 0;  // the budget of the newest batches in memory
   Retention retention;
   IngestLimits ingest;
   HubLimits subscriptions;

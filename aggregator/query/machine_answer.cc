@@ -27,6 +27,23 @@ class Evaluators : public SeriesSink {
 
   absl::Status Work(size_t steps) override { return meter_.Work(steps); }
 
+  bool TakesFolded(const CounterFormula& formula, absl::Duration interval,
+                   int64_t second, int64_t last) override {
+    // Otherwise each sample yields a point.
+    const bool combines = evaluation_.only_windows ||
+                          grid_.step == absl::ZeroDuration() ||
+                          grid_.step > interval;
+    return combines && RangeEvaluator::TakesFolds(formula, evaluation_.over) &&
+           intervals_.AreTogether(second, last);
+  }
+
+  bool NeedsExtremes(const CounterFormula& formula) override {
+    // The mean of a fraction is limited to its extremes.
+    return evaluation_.over == Over::kMinimum ||
+           evaluation_.over == Over::kMaximum ||
+           formula.formula == perflib::Formula::kRawFraction;
+  }
+
   void BeginFrame(const Frame& frame) override { intervals_.Add(frame); }
 
   void Begin(const CounterFormula& formula) override {

@@ -28,7 +28,8 @@ constexpr size_t kStepsOfName = 200;
 // The selection in one counterset, and its series.
 class CountersetReader : public SampleSink {
  public:
-  // `next_number` is the sink's number of the next new series.
+  // `selected` must outlive the reader. `next_number` is the sink's number of
+  // the next new series.
   CountersetReader(const SelectedCounterset& selected, absl::Time from,
                    absl::Time to, SeriesSink* sink, size_t* next_number)
       : selected_(selected),
@@ -91,6 +92,10 @@ class CountersetReader : public SampleSink {
     Series& series = series_[number];
     series.is_in_range = series.is_in_range || IsInRange(run);
     if (status_.ok()) status_ = sink_.Add(series.number, run);
+  }
+
+  bool NeedsExtremes(const CounterFormula& formula) override {
+    return sink_.NeedsExtremes(formula);
   }
 
   absl::Status Finish(const std::string& machine,
@@ -196,7 +201,7 @@ class CountersetReader : public SampleSink {
     return indexes;
   }
 
-  const SelectedCounterset selected_;
+  const SelectedCounterset& selected_;
   const int64_t from_;  // in units of 100 ns, like PerfTime100NSec
   const int64_t to_;
   SeriesSink& sink_;

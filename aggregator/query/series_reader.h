@@ -28,6 +28,15 @@ class SeriesSink {
 
   // Counts work as QueryMeter::Work does. An error ends the read.
   virtual absl::Status Work(size_t steps) = 0;
+  // Whether frames may be folded (see Frame::fold) that have samples of a
+  // series, and whose ticks after the first one are from `second` to `last`, in
+  // units of PerfTime100NSec.
+  virtual bool TakesFolded(const CounterFormula&, absl::Duration /*interval*/,
+                           int64_t /*second*/, int64_t /*last*/) {
+    return false;
+  }
+  // Whether the smallest and largest values in thinned data are needed.
+  virtual bool NeedsExtremes(const CounterFormula&) { return true; }
   // Announces a frame with ticks, before its samples.
   virtual void BeginFrame(const Frame&) {}
   // Adds the series with the next number.

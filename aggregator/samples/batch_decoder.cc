@@ -167,8 +167,7 @@ class Decoder {
           Dictionary* dictionary)
       : limits_(limits), filter_(filter), dictionary_(*dictionary) {}
 
-  absl::Status DecodeBlocks(absl::string_view message,
-                            std::vector<Frame>* frames) {
+  absl::Status DecodeBlocks(absl::string_view message, DecodedBatch* batch) {
     Blocks blocks;
     RETURN_IF_ERROR(blocks.Read(message));
     RETURN_IF_ERROR(DecodeClocks(blocks));
@@ -181,7 +180,8 @@ class Decoder {
       frame.clocks = clocks_;
       frame.epoch_number = dictionary_.epoch_number();
       RETURN_IF_ERROR(DecodeQuery(&frame));
-      frames->push_back(std::move(frame));
+      batch->frames.push_back(std::move(frame));
+      batch->encoded.push_back(queried);
     }
     return absl::OkStatus();
   }
@@ -395,6 +395,73 @@ class Decoder {
   uint64_t total_runs_ = 0;
 };
 
+// Copies the columns of a batch that is not compressed, which the decoded batch
+// may outlive.
+void CopyContent(DecodedBatch* decoded) {
+  auto copy = std::make_shared<std::string>();
+  for (const absl::string_view encoded : decoded->encoded) {
+    copy->append(encoded.data(), encoded.size());
+  }
+  absl::string_view rest = *copy;
+  for (absl::string_view& encoded : decoded->encoded) {
+    encoded = rest.substr(0, encoded.size());
+    rest.remove_prefix(encoded.size());
+  }
+  decoded->content = std::move(copy);
+}
+
+// Reads the positions without a value in the selected runs.
+absl::Status ReadMissing(absl::string_view missing,
+                         const std::vector<Frame::Run>& runs,
+                         const std::vector<uint32_t>& run_numbers,
+                         FrameColumn* to) {
+  VarintReader positions(missing);
+  auto number = run_numbers.begin();
+  uint32_t begin = 0;  // of the run among the selected ones
+  while (positions.left() > 0) {
+    const auto position = static_cast<uint32_t>(positions.Next());
+    while (number != run_numbers.end() &&
+           runs[*number].begin + runs[*number].tick_count <= position) {
+      begin += runs[*number++].tick_count;
+    }
+    if (number == run_numbers.end()) break;
+    if (position >= runs[*number].begin) {
+      to->missing.push_back(begin + position - runs[*number].begin);
+    }
+  }
+  return positions.ok() ? absl::OkStatus()
+                        : Malformed("Column.missing cannot be read");
+}
+
+absl::Status DecodeRunsOfColumn(absl::string_view message,
+                                const std::vector<Frame::Run>& runs,
+                                const std::vector<uint32_t>& run_numbers,
+                                FrameColumn* to) {
+  Column column;
+  RETURN_IF_ERROR(column.Read(message));
+  to->constant = column.differences.empty();
+  VarintReader first(column.first);
+  VarintReader later(column.differences);
+  to->values.reserve(run_numbers.size());
+  uint32_t next = 0;  // the run at which the readers are
+  for (const uint32_t number : run_numbers) {
+    first.SkipVarints(number - next);
+    if (!to->constant && number > next) {
+      const uint32_t values = runs[number].begin - runs[next].begin;
+      later.SkipVarints(values - (number - next));
+    }
+    next = number + 1;
+    uint64_t last = first.Next();
+    to->values.push_back(last);
+    if (to->constant) continue;
+    for (uint32_t tick = 1; tick < runs[number].tick_count; ++tick) {
+      to->values.push_back(last += UnZigZag(later.Next()));
+    }
+  }
+  if (!first.ok() || !later.ok()) return Malformed("a Column cannot be read");
+  return ReadMissing(column.missing, runs, run_numbers, to);
+}
+
 }  // namespace
 
 uint64_t CountValues(const DecodedBatch& decoded) {
@@ -414,10 +481,41 @@ absl::StatusOr<DecodedBatch> DecodeBatch(const BatchContents& contents,
   DecodedBatch decoded;
   Decoder decoder(limits, filter, dictionary);
   for (const absl::string_view blocks : contents.blocks) {
-    RETURN_IF_ERROR(decoder.DecodeBlocks(blocks, &decoded.frames));
+    RETURN_IF_ERROR(decoder.DecodeBlocks(blocks, &decoded));
   }
   decoded.losses = contents.losses;
+  if (contents.decompressed != nullptr) {
+    decoded.content = contents.decompressed;
+  } else {
+    CopyContent(&decoded);
+  }
   return decoded;
+}
+
+absl::Status DecodeColumns(absl::string_view encoded,
+                           const std::vector<Frame::Run>& runs,
+                           const std::vector<uint32_t>& run_numbers,
+                           const std::vector<bool>& wanted, Frame* frame) {
+  frame->runs.clear();
+  frame->runs.reserve(run_numbers.size());
+  uint32_t begin = 0;
+  for (const uint32_t number : run_numbers) {
+    Frame::Run& run = frame->runs.emplace_back(runs[number]);
+    run.begin = begin;
+    begin += run.tick_count;
+  }
+  frame->columns.assign(wanted.size(), {});
+  FieldReader reader(encoded);
+  for (size_t column = 0; reader.Next();) {
+    if (reader.field() != v1::QueryColumns::kColumnsFieldNumber) continue;
+    if (column == wanted.size()) break;
+    if (wanted[column]) {
+      RETURN_IF_ERROR(DecodeRunsOfColumn(reader.Bytes(), runs, run_numbers,
+                                         &frame->columns[column]));
+    }
+    ++column;
+  }
+  return CheckReadable(reader, "QueryColumns");
 }
 
 TickSpan ReadTickSpan(const BatchContents& contents) {

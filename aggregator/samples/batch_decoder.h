@@ -1,4 +1,5 @@
-// Decodes the samples of a batch directly into columns.
+// Decodes the samples of a batch directly into columns, at once or column by
+// column.
 //
 // A batch is untrusted. Every count is checked against the bytes that hold it,
 // and the decoded size stays within a small multiple of the batch's size: a
@@ -9,9 +10,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "aggregator/samples/batch_contents.h"
 #include "aggregator/samples/dictionary.h"
@@ -22,6 +27,9 @@ namespace fleetperf::aggregator {
 struct DecodedBatch {
   std::vector<Frame> frames;
   std::vector<Loss> losses;
+  // The serialized v1::QueryColumns of each frame, in `content`.
+  std::vector<absl::string_view> encoded;
+  std::shared_ptr<const std::string> content;
 };
 
 // Returns the number of values in the frames.
@@ -38,6 +46,15 @@ absl::StatusOr<DecodedBatch> DecodeBatch(const BatchContents& contents,
                                          const BatchLimits& limits,
                                          const QueryFilter& filter,
                                          Dictionary* dictionary);
+
+// Decodes some columns and runs of a frame. `encoded` is one of
+// DecodedBatch::encoded, `runs` are all runs of that frame, and `run_numbers`
+// selects from them, in ascending order. Sets the runs of `frame`, and the
+// columns for which `wanted` is true by number; the others stay empty.
+absl::Status DecodeColumns(absl::string_view encoded,
+                           const std::vector<Frame::Run>& runs,
+                           const std::vector<uint32_t>& run_numbers,
+                           const std::vector<bool>& wanted, Frame* frame);
 
 // The range of ticks of a batch by their clocks, as far as these are readable.
 struct TickSpan {

@@ -45,6 +45,18 @@ class VarintReader {
     return {skipped, size};
   }
 
+  // Skips the next `count` varints.
+  void SkipVarints(uint64_t count) {
+    while (count >= sizeof(uint64_t) && left() >= sizeof(uint64_t)) {
+      uint64_t bytes;
+      std::memcpy(&bytes, next_, sizeof bytes);
+      next_ += sizeof bytes;
+      count -= static_cast<uint64_t>(std::popcount(~bytes & kContinues));
+    }
+    for (; count > 0 && next_ < end_; ++next_) count -= *next_ < 0x80;
+    ok_ = ok_ && count == 0;
+  }
+
   size_t left() const { return static_cast<size_t>(end_ - next_); }
   bool ok() const { return ok_; }
   bool has_read_all() const { return ok_ && next_ == end_; }

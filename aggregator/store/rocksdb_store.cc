@@ -19,6 +19,7 @@
 #include "aggregator/store/backup/backup.h"
 #include "aggregator/store/backup/repair.h"
 #include "aggregator/store/compaction/compactor.h"
+#include "aggregator/store/recent/recent_batches.h"
 #include "aggregator/store/sample_reader.h"
 #include "aggregator/store/store.h"
 #include "aggregator/store/tables/commit_mark.h"
@@ -46,8 +47,9 @@ constexpr size_t kMinQueriesToPrune = 1000;
 class RocksDbStore : public Store {
  public:
   static absl::StatusOr<std::unique_ptr<Store>> Open(
-      const std::string& directory, const Clock* clock) {
-    auto store = OpenAndLoad(directory, clock);
+      const std::string& directory, const Clock* clock,
+      uint64_t max_recent_bytes) {
+    auto store = OpenAndLoad(directory, clock, max_recent_bytes);
     if (!absl::IsDataLoss(store.status())) return store;
     return absl::DataLossError(
         absl::StrCat(store.status().message(), "; ", kRepairHint));
@@ -230,19 +232,25 @@ class RocksDbStore : public Store {
   }
 
   absl::Status DropBefore(absl::Time time) override {
+    recent_.RemoveReceivedBefore(time);
     return compactor_.DropBefore(time);
   }
 
   absl::Status DropTo(uint64_t size) override {
+    // What is removed may be in memory, too.
+    if (database_->Size() > size) {
+      recent_.RemoveReceivedBefore(absl::InfiniteFuture());
+    }
     return compactor_.DropTo(size);
   }
 
  private:
   static absl::StatusOr<std::unique_ptr<Store>> OpenAndLoad(
-      const std::string& directory, const Clock* clock) {
+      const std::string& directory, const Clock* clock,
+      uint64_t max_recent_bytes) {
     ASSIGN_OR_RETURN(auto database, Database::Open(directory));
-    std::unique_ptr<RocksDbStore> store(
-        new RocksDbStore(directory, std::move(database), clock));
+    std::unique_ptr<RocksDbStore> store(new RocksDbStore(
+        directory, std::move(database), clock, max_recent_bytes));
     const absl::Status loaded = store->Load();
     if (!loaded.ok()) {
       return absl::Status(loaded.code(),
@@ -253,7 +261,7 @@ class RocksDbStore : public Store {
   }
 
   RocksDbStore(std::string directory, std::unique_ptr<Database> database,
-               const Clock* clock)
+               const Clock* clock, uint64_t max_recent_bytes)
       : directory_path_(std::move(directory)),
         database_(std::move(database)),
         synced_(directory_path_),
@@ -262,6 +270,7 @@ class RocksDbStore : public Store {
         epochs_(database_.get(), &definitions_, &log_.index()),
         numbers_(database_.get(), &schemas_),
         lost_definitions_(database_.get(), clock),
+        recent_(max_recent_bytes),
         compactor_({.database = database_.get(),
                     .definitions = &definitions_,
                     .log = &log_,
@@ -274,6 +283,7 @@ class RocksDbStore : public Store {
         reader_({.database = database_.get(),
                  .log = &log_,
                  .numbers = &numbers_,
+                 .recent = &recent_,
                  .layout = &layout_mutex_}) {}
 
   absl::Status Load() {
@@ -392,6 +402,7 @@ class RocksDbStore : public Store {
     if (machines == machines_of_agent_.end()) return;
     for (const std::string& machine : machines->second) {
       log_.index().AddMachine(machine, epoch_number);
+      recent_.AddMachine(machine, epoch_number);
     }
   }
 
@@ -448,11 +459,19 @@ class RocksDbStore : public Store {
     for (const auto& [machine, time] : newest) {
       directory_.SetNewestSample(machine, time);
     }
+    bool is_of_agent = false;
     for (const Loss& loss : batch.decoded->losses) {
-      if (loss.machine.empty()) continue;  // counts for all known machines
-      log_.index().AddMachine(loss.machine, batch.epoch_number);
+      if (loss.machine.empty()) {
+        is_of_agent = true;  // counts for all known machines
+      } else {
+        log_.index().AddMachine(loss.machine, batch.epoch_number);
+      }
     }
     log_.index().Add(batch.epoch_number, batch.sequence, times);
+    recent_.Add(batch, times);
+    if (is_of_agent) {
+      AddMachinesOf(std::string(batch.agent), batch.epoch_number);
+    }
   }
 
   // Drops queries that no dictionary holds any more. Runs rarely, since it
@@ -488,6 +507,7 @@ class RocksDbStore : public Store {
   KeyNumbers numbers_;
   LostDefinitions lost_definitions_;
   LostTicksTable lost_ticks_;
+  RecentBatches recent_;
   Directory directory_;
   // Held while batches move from the log to chunks.
   absl::Mutex layout_mutex_;
@@ -514,8 +534,9 @@ class RocksDbStore : public Store {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Store>> OpenRocksDbStore(
-    const std::string& directory, const Clock* clock) {
-  return RocksDbStore::Open(directory, clock);
+    const std::string& directory, const Clock* clock,
+    uint64_t max_recent_bytes) {
+  return RocksDbStore::Open(directory, clock, max_recent_bytes);
 }
 
 }  // namespace fleetperf::aggregator

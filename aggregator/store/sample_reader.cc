@@ -90,10 +90,38 @@ void LogDamage(const std::string& machine, const absl::Status& status) {
                 std::string(status.message()));
 }
 
+// Reports the losses that count for the machine.
+void ReportLosses(const std::vector<Loss>& losses, const std::string& machine,
+                  absl::FunctionRef<void(const Loss&)> on_loss) {
+  for (const Loss& loss : losses) {
+    if (loss.machine.empty() || loss.machine == machine) on_loss(loss);
+  }
+}
+
+RecentBatch::Selection SelectionOf(const Store::ReadRequest& request) {
+  return {.queries =
+              [&request](const CollectedQuery& query) {
+                return query.machine == request.machine &&
+                       (!request.filter || request.filter(query));
+              },
+          .columns = request.columns,
+          .instances = request.instances};
+}
+
 }  // namespace
 
 absl::Status SampleReader::Read(const Store::ReadRequest& request,
                                 OnFrame on_frame, OnLoss on_loss) {
+  Recent recent{
+      .found = parts_.recent->Find(request.machine, request.from, request.to),
+      .selector = RecentBatch::Selector(SelectionOf(request))};
+  if (recent.found.complete_after < request.from) {
+    return ReadRecent(request, &recent, on_frame, on_loss);
+  }
+  if (recent.found.complete_after == absl::InfiniteFuture() &&
+      !recent.found.epochs.empty()) {
+    RETURN_IF_ERROR(FindElsewhere(request.machine));
+  }
   std::unique_ptr<const Snapshot> snapshot;
   std::vector<LogSegment> segments;
   {
@@ -101,6 +129,8 @@ absl::Status SampleReader::Read(const Store::ReadRequest& request,
     segments =
         parts_.log->index().Find(request.machine, request.from, request.to);
     snapshot = parts_.database->TakeSnapshot();
+    recent.found =
+        parts_.recent->Find(request.machine, request.from, request.to);
   }
   const auto on_damage = [&](const absl::Status& damage) {
     LogDamage(request.machine, damage);
@@ -136,8 +166,8 @@ absl::Status SampleReader::Read(const Store::ReadRequest& request,
   const auto read_segments_before = [&](uint32_t epoch_number) -> absl::Status {
     for (; segment != segments.end() && segment->epoch_number < epoch_number;
          ++segment) {
-      RETURN_IF_ERROR(
-          ReadSegment(*segment, request, *snapshot, on_frame, on_loss));
+      RETURN_IF_ERROR(ReadSegment(*segment, request, *snapshot, &recent,
+                                  on_frame, on_loss));
     }
     return absl::OkStatus();
   };
@@ -249,10 +279,118 @@ absl::Status SampleReader::ReadChunk(const StoredChunk& stored,
   return absl::OkStatus();
 }
 
+absl::Status SampleReader::ReadRecent(const Store::ReadRequest& request,
+                                      Recent* recent, OnFrame on_frame,
+                                      OnLoss on_loss) {
+  if (request.on_epoch) {
+    for (const RecentBatches::Found::OfEpoch& epoch : recent->found.epochs) {
+      if (recent->found.HasBatchOf(epoch.number)) {
+        request.on_epoch(epoch.number, epoch.last_sequence);
+      }
+    }
+  }
+  for (const auto& batch : recent->found.batches) {
+    RETURN_IF_ERROR(ReadBatch(*batch, request, recent, on_frame, on_loss));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SampleReader::ReadBatch(const RecentBatch& batch,
+                                     const Store::ReadRequest& request,
+                                     Recent* recent, OnFrame on_frame,
+                                     OnLoss on_loss) {
+  const bool is_inside = batch.times().oldest >= request.from &&
+                         batch.times().newest <= request.to;
+  RETURN_IF_ERROR(
+      batch.Read(&recent->selector, [&](Frame frame) -> absl::Status {
+        if (frame.clocks->empty() ||
+            (!is_inside &&
+             !RemoveRunsOutside(request.from, request.to, &frame))) {
+          return absl::OkStatus();
+        }
+        return on_frame(frame);
+      }));
+  ReportLosses(batch.losses(), request.machine, on_loss);
+  return absl::OkStatus();
+}
+
+absl::Status SampleReader::FindElsewhere(const std::string& machine) {
+  RecentBatches::Found recent;
+  std::vector<LogSegment> segments;
+  std::unique_ptr<const Snapshot> snapshot;
+  {
+    absl::ReaderMutexLock lock(parts_.layout);
+    recent = parts_.recent->Find(machine, absl::InfiniteFuture(),
+                                 absl::InfinitePast());
+    segments = parts_.log->index().Find(machine, absl::InfinitePast(),
+                                        absl::InfiniteFuture());
+    snapshot = parts_.database->TakeSnapshot();
+  }
+  if (recent.epochs.empty()) return absl::OkStatus();
+  // Earlier hours than that of the oldest sample in memory are not searched.
+  const uint32_t first_hour = HourOf(recent.oldest);
+  absl::Time newest = StartOfHour(first_hour);
+  for (const LogSegment& segment : segments) {
+    if (segment.first_sequence < recent.FirstSequence(segment.epoch_number)) {
+      newest = std::max(newest, segment.times.newest);
+    }
+  }
+  // Damage is reported by queries that read it.
+  const auto ignore = [](const absl::Status&) {};
+  const auto entry = parts_.database->Iterate(Family::kChunks, snapshot.get());
+  const auto machines = parts_.numbers->FindMachine(machine);
+  for (const uint32_t number : machines) {
+    for (const Resolution resolution : kResolutions) {
+      RETURN_IF_ERROR(ForEachChunk(
+          entry.get(), number, resolution, first_hour, UINT32_MAX,
+          [&](const StoredChunk& stored) {
+            auto chunk = OpenChunk(*parts_.database, snapshot.get(), stored);
+            if (!chunk.ok()) return absl::OkStatus();
+            const auto clocks = chunk->ReadClocks();
+            if (!clocks.ok()) return absl::OkStatus();
+            for (const perflib::Clocks& tick : **clocks) {
+              newest = std::max(newest, TimeOf(tick));
+            }
+            return absl::OkStatus();
+          },
+          ignore));
+    }
+  }
+  for (const uint32_t number : machines) {
+    RETURN_IF_ERROR(ForEachLoss(
+        entry.get(), number, newest, absl::InfiniteFuture(),
+        [&](const Loss& loss) { newest = std::max(newest, loss.end); },
+        ignore));
+  }
+  parts_.recent->SetNewestElsewhere(machine, newest);
+  return absl::OkStatus();
+}
+
 absl::Status SampleReader::ReadSegment(const LogSegment& segment,
                                        const Store::ReadRequest& request,
-                                       const Snapshot& snapshot,
+                                       const Snapshot& snapshot, Recent* recent,
                                        OnFrame on_frame, OnLoss on_loss) {
+  const uint64_t held = recent->found.FirstSequence(segment.epoch_number);
+  if (segment.first_sequence < held) {
+    LogSegment logged = segment;
+    logged.last_sequence = std::min(logged.last_sequence, held - 1);
+    RETURN_IF_ERROR(ReadLogged(logged, request, snapshot, on_frame, on_loss));
+  }
+  for (const auto& batch : recent->found.batches) {
+    if (batch->epoch_number() != segment.epoch_number ||
+        batch->sequence() < segment.first_sequence ||
+        batch->sequence() > segment.last_sequence) {
+      continue;
+    }
+    RETURN_IF_ERROR(ReadBatch(*batch, request, recent, on_frame, on_loss));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SampleReader::ReadLogged(const LogSegment& segment,
+                                      const Store::ReadRequest& request,
+                                      const Snapshot& snapshot,
+                                      OnFrame on_frame, OnLoss on_loss) {
   const QueryFilter filter = [&](const CollectedQuery& query) {
     return query.machine == request.machine &&
            (!request.filter || request.filter(query));
@@ -265,11 +403,7 @@ absl::Status SampleReader::ReadSegment(const LogSegment& segment,
             RETURN_IF_ERROR(on_frame(frame));
           }
         }
-        for (const Loss& loss : batch.decoded.losses) {
-          if (loss.machine.empty() || loss.machine == request.machine) {
-            on_loss(loss);
-          }
-        }
+        ReportLosses(batch.decoded.losses, request.machine, on_loss);
         return absl::OkStatus();
       },
       [&](uint64_t, const absl::Status& damage) {
@@ -294,7 +428,7 @@ std::optional<absl::Time> SampleReader::NewestLogged(
     // samples of other machines.
     for (const absl::Time from : {segment.times.newest, segment.times.oldest}) {
       std::optional<absl::Time> newest;
-      const absl::Status status = ReadSegment(
+      const absl::Status status = ReadLogged(
           segment,
           {.machine = machine, .from = from, .to = absl::InfiniteFuture()},
           *snapshot,

@@ -1,4 +1,4 @@
-// Reads samples from chunks and from the log.
+// Reads samples from memory, from the log and from chunks.
 
 #ifndef FLEETPERF_AGGREGATOR_STORE_SAMPLE_READER_H_
 #define FLEETPERF_AGGREGATOR_STORE_SAMPLE_READER_H_
@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "aggregator/store/recent/recent_batches.h"
 #include "aggregator/store/store.h"
 #include "aggregator/store/tables/chunk_table.h"
 #include "aggregator/store/tables/database.h"
@@ -28,6 +29,7 @@ class SampleReader {
     Database* database;
     Log* log;
     KeyNumbers* numbers;
+    RecentBatches* recent;
     absl::Mutex* layout;  // see Compactor::Parts
   };
   // The objects that `parts` points to must outlive the reader.
@@ -45,6 +47,12 @@ class SampleReader {
  private:
   using OnFrame = absl::FunctionRef<absl::Status(const Frame&)>;
   using OnLoss = absl::FunctionRef<void(const Loss&)>;
+
+  // The machine's batches in memory.
+  struct Recent {
+    RecentBatches::Found found;
+    RecentBatch::Selector selector;
+  };
 
   // Queries of the machine being read, by shape.
   using Queries =
@@ -64,10 +72,24 @@ class SampleReader {
                          const Store::ReadRequest& request,
                          const Snapshot& snapshot, Queries* queries,
                          OnFrame on_frame);
+  // Reads a segment of the log, as far as possible from memory.
   absl::Status ReadSegment(const LogSegment& segment,
                            const Store::ReadRequest& request,
-                           const Snapshot& snapshot, OnFrame on_frame,
-                           OnLoss on_loss);
+                           const Snapshot& snapshot, Recent* recent,
+                           OnFrame on_frame, OnLoss on_loss);
+  absl::Status ReadLogged(const LogSegment& segment,
+                          const Store::ReadRequest& request,
+                          const Snapshot& snapshot, OnFrame on_frame,
+                          OnLoss on_loss);
+  // Reads everything from memory.
+  absl::Status ReadRecent(const Store::ReadRequest& request, Recent* recent,
+                          OnFrame on_frame, OnLoss on_loss);
+  absl::Status ReadBatch(const RecentBatch& batch,
+                         const Store::ReadRequest& request, Recent* recent,
+                         OnFrame on_frame, OnLoss on_loss);
+
+  // Finds out which samples of a machine are only on disk, once per machine.
+  absl::Status FindElsewhere(const std::string& machine);
 
   const Parts parts_;
 };

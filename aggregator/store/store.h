@@ -177,9 +177,12 @@ class Store {
 };
 
 // Opens the embedded store in `directory`, and creates it if necessary. Only
-// one process at a time can have it open. `clock` must outlive the store.
+// one process at a time can have it open. `clock` must outlive the store. At
+// most `max_recent_bytes` of the newest batches are also kept in memory, where
+// queries find them faster.
 absl::StatusOr<std::unique_ptr<Store>> OpenRocksDbStore(
-    const std::string& directory, const Clock* clock = &Clock::Real());
+    const std::string& directory, const Clock* clock = &Clock::Real(),
+    uint64_t max_recent_bytes = 0);
 
 }  // namespace fleetperf::aggregator
 

@@ -214,7 +214,7 @@ int main(int argc, char** argv) {
     absl::FPrintF(stderr, "fleet_load: --ask requires --paced\n");
     return 1;
   }
-  fleetperf::SendGrpcLogsToDebug();
+  fleetperf::SendRpcLogsToDebug();
   const absl::Status status = fleetperf::bench::Run(parameters);
   if (status.ok()) return 0;
   absl::FPrintF(stderr, "fleet_load: %s\n", status.message());

@@ -143,7 +143,7 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(20, 1'000'000))
       ->capture_default_str();
   CLI11_PARSE(app, argc, argv);
-  fleetperf::SendGrpcLogsToDebug();
+  fleetperf::SendRpcLogsToDebug();
   const absl::Status status = fleetperf::bench::Run(machines);
   if (status.ok()) return 0;
   absl::FPrintF(stderr, "lists: %s\n", status.message());

@@ -89,9 +89,10 @@ class Bench {
       Check(done.status());
       more = *done;
     }
-    Query("average rate of minutes", {.paths = {of_all},
-                                      .step = absl::Minutes(10),
-                                      .aggregation = aggregator::Aggregation{}});
+    Query("average rate of minutes",
+          {.paths = {of_all},
+           .step = absl::Minutes(10),
+           .aggregation = aggregator::Aggregation{}});
   }
 
  private:

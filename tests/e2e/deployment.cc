@@ -48,7 +48,8 @@ void Deployment::WriteAggregatorConfig(const std::string& more) {
                         .key = File("aggregator-localhost.key")};
   Write(File("aggregator.yaml"),
         absl::StrCat("listen: ", address_, "\naddress_file: address\n",
-                     "store: {directory: store}\n", TlsSection(tls), more));
+                     "store: {directory: store, recent_memory: 128MiB}\n",
+                     TlsSection(tls), more));
 }
 
 std::unique_ptr<Process> Deployment::StartAggregator(

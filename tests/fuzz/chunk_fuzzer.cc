@@ -105,27 +105,33 @@ void CheckFrame(const Frame& frame) {
 void ReadChunk(Input input) {
   const uint8_t every = input.Byte();
   const std::string head(input.Bytes());
-  const auto chunk = Open(head, input.rest());
+  auto chunk = Open(head, input.rest());
   if (!chunk.ok()) return;
   std::vector<std::shared_ptr<const Frame>> frames;
   for (size_t section = 0; section < chunk->sections(); ++section) {
     const auto query = QueryOf(chunk->ShapeOf(section));
-    const auto frame = chunk->Read(
-        section, query, std::vector<bool>(query->columns.size(), true), {},
-        [&](const Instance& instance) {
-          return every == 0 || instance.life % every == 0;
-        });
+    const std::vector<bool> all(query->columns.size(), true);
+    const auto wants = [&](const Instance& instance) {
+      return every == 0 || instance.life % every == 0;
+    };
+    if (chunk->ends() != nullptr) {
+      const auto folded =
+          chunk->ReadFolded(section, query, all, every % 2 == 0, wants);
+      if (folded.ok() && folded->has_value()) CheckFrame(**folded);
+    }
+    const auto frame = chunk->Read(section, query, all, {}, wants);
     if (!frame.ok()) continue;
     CheckFrame(*frame);
     frames.push_back(std::make_shared<const Frame>(*frame));
   }
-  if (frames.empty() || chunk->clocks().empty()) return;
+  const auto clocks = chunk->ReadClocks();
+  if (frames.empty() || !clocks.ok() || (*clocks)->empty()) return;
   ChunkBuilder builder;
-  builder.Add(frames, 0, static_cast<uint32_t>(chunk->clocks().size()));
+  builder.Add(frames, 0, static_cast<uint32_t>((*clocks)->size()));
   const EncodedChunk encoded = builder.Finish([](const CollectedQuery& query) {
     return static_cast<uint32_t>(query.columns.size());
   });
-  const auto again = Open(encoded.head, encoded.body);
+  auto again = Open(encoded.head, encoded.body);
   FUZZ_CHECK(again.ok() && again->sections() == frames.size());
   for (size_t section = 0; section < again->sections(); ++section) {
     const auto& query = frames[section]->query;

@@ -15,7 +15,8 @@ using aggregator::Frame;
 using aggregator::ReceivedBatch;
 
 void TestStore::Open() {
-  auto store = aggregator::OpenRocksDbStore(directory_.path());
+  auto store = aggregator::OpenRocksDbStore(directory_.path(), &Clock::Real(),
+                                            max_recent_bytes_);
   if (!store.ok()) throw std::runtime_error(store.status().ToString());
   store_ = *std::move(store);
 }

@@ -24,7 +24,11 @@ namespace fleetperf::testing {
 
 class TestStore {
  public:
-  TestStore() { Open(); }
+  // `max_recent_bytes`: see OpenRocksDbStore.
+  explicit TestStore(uint64_t max_recent_bytes = 0)
+      : max_recent_bytes_(max_recent_bytes) {
+    Open();
+  }
 
   aggregator::Store& operator*() { return *store_; }
   aggregator::Store* operator->() { return store_.get(); }
@@ -60,6 +64,7 @@ class TestStore {
   std::vector<std::string> ReadLosses(const std::string& machine);
 
  private:
+  const uint64_t max_recent_bytes_;
   TempDirectory directory_;
   std::unique_ptr<aggregator::Store> store_;
   std::map<std::pair<std::string, uint64_t>, aggregator::StoredEpoch> epochs_;
