@@ -94,7 +94,7 @@ class CountersetCounts {
     }
   }
 
-  // Adds what a machine collects. `offered` has the machine's catalogue.
+  // Adds the countersets of a machine. `offered` has the machine's catalogue.
   void AddMachine(const Directory& directory, const std::string& machine,
                   const std::set<perflib::Guid>& offered, size_t agent) {
     ++machine_;

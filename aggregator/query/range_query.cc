@@ -194,8 +194,8 @@ class RangeQuery {
                               context_.threads);
   }
 
-  // Returns the number of machines that a thread reads at a time. Passing them
-  // between threads one by one costs as much as reading a few samples of each.
+  // Returns the number of machines that a thread reads at a time: passing each
+  // of them from one thread to another would cost a wake-up.
   size_t GroupSize() const {
     constexpr size_t kMaxGroup = 16;
     constexpr size_t kGroupsOfAThread = 8;

@@ -90,6 +90,20 @@ void LogDamage(const std::string& machine, const absl::Status& status) {
                 std::string(status.message()));
 }
 
+// Raises `newest` to the chunk's newest tick. A damaged chunk has none; any
+// other error is returned, because the chunk may be readable later.
+absl::Status FindNewest(const Database& database, const Snapshot& snapshot,
+                        const StoredChunk& stored, absl::Time* newest) {
+  auto chunk = OpenChunk(database, &snapshot, stored);
+  auto clocks = chunk.ok() ? chunk->ReadClocks() : chunk.status();
+  if (absl::IsDataLoss(clocks.status())) return absl::OkStatus();
+  RETURN_IF_ERROR(clocks.status());
+  for (const perflib::Clocks& tick : **clocks) {
+    *newest = std::max(*newest, TimeOf(tick));
+  }
+  return absl::OkStatus();
+}
+
 // Reports the losses that count for the machine.
 void ReportLosses(const std::vector<Loss>& losses, const std::string& machine,
                   absl::FunctionRef<void(const Loss&)> on_loss) {
@@ -335,7 +349,7 @@ absl::Status SampleReader::FindElsewhere(const std::string& machine) {
       newest = std::max(newest, segment.times.newest);
     }
   }
-  // Damage is reported by queries that read it.
+  // Queries that read damage report it.
   const auto ignore = [](const absl::Status&) {};
   const auto entry = parts_.database->Iterate(Family::kChunks, snapshot.get());
   const auto machines = parts_.numbers->FindMachine(machine);
@@ -344,14 +358,7 @@ absl::Status SampleReader::FindElsewhere(const std::string& machine) {
       RETURN_IF_ERROR(ForEachChunk(
           entry.get(), number, resolution, first_hour, UINT32_MAX,
           [&](const StoredChunk& stored) {
-            auto chunk = OpenChunk(*parts_.database, snapshot.get(), stored);
-            if (!chunk.ok()) return absl::OkStatus();
-            const auto clocks = chunk->ReadClocks();
-            if (!clocks.ok()) return absl::OkStatus();
-            for (const perflib::Clocks& tick : **clocks) {
-              newest = std::max(newest, TimeOf(tick));
-            }
-            return absl::OkStatus();
+            return FindNewest(*parts_.database, *snapshot, stored, &newest);
           },
           ignore));
     }

@@ -1,5 +1,5 @@
 // A committed batch in memory, in little more than its decompressed size: the
-// columns stay as they were received, and a query decodes those that it needs.
+// columns stay as they were received, and a query decodes only a few of them.
 
 #ifndef FLEETPERF_AGGREGATOR_STORE_RECENT_RECENT_BATCH_H_
 #define FLEETPERF_AGGREGATOR_STORE_RECENT_RECENT_BATCH_H_
@@ -38,7 +38,8 @@ class RecentBatch {
   uint32_t epoch_number() const { return epoch_number_; }
   const BatchTimes& times() const { return times_; }
   const std::vector<Loss>& losses() const { return losses_; }
-  // The bytes in memory, about.
+  // The bytes in memory, about. Shared runs count for the first batch with
+  // them.
   size_t size() const { return size_; }
 
   // Calls `use` with each machine that the batch has samples of, at least once.

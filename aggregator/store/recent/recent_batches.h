@@ -5,7 +5,7 @@
 // - Of each epoch, the batches from some sequence on are in memory: batches are
 //   added in the order of their sequences, and removed in the order of commits.
 // - Batches are removed when they exceed the budget, or `kMaxAge` after their
-//   receipt. Older samples are read faster from chunks.
+//   receipt. By then, they are in chunks.
 
 #ifndef FLEETPERF_AGGREGATOR_STORE_RECENT_RECENT_BATCHES_H_
 #define FLEETPERF_AGGREGATOR_STORE_RECENT_RECENT_BATCHES_H_
@@ -47,7 +47,7 @@ class RecentBatches {
   // Batches by epoch and sequence.
   using Batches = std::vector<std::shared_ptr<const RecentBatch>>;
   struct Found {
-    // Those that may have samples or losses of the machine in the range.
+    // Only batches that may have samples or losses of the machine in the range.
     Batches batches;
     // The epochs of the machine in memory, in order.
     struct OfEpoch {

@@ -169,6 +169,21 @@ TEST_F(RecentBatchesTest, ReadsSelectedInstances) {
   EXPECT_THAT(select("F:"), IsEmpty());
 }
 
+// Numbers of several bytes, and more of them than are skipped at a time.
+TEST_F(RecentBatchesTest, SkipsLongRuns) {
+  const uint32_t e = agent_.Disk("E:");
+  agent_.Ticks(1, 40, {{c_, 1'000'000'007}, {d_, 300}, {e, 70'000}});
+  Add(40);
+  const auto ticks =
+      Read({.queries = All,
+            .instances = [](const CollectedQuery&, const Instance& instance) {
+              return instance.name == "E:";
+            }});
+  ASSERT_EQ(ticks.size(), 40);
+  EXPECT_EQ(ticks.front(), "1 E: 70000 70000");
+  EXPECT_EQ(ticks.back(), "40 E: 2800000 70000");
+}
+
 TEST_F(RecentBatchesTest, DecodesSelectedColumnsOnly) {
   AddTick(1);
   RecentBatch::Selector selector(
