@@ -16,6 +16,34 @@ using perflib::CounterSpec;
 // Counter ids that exist only on Linux start here, above the Windows ids.
 inline constexpr uint32_t kFirstLinuxCounterId = 1000;
 
+// A counter with its documentation, which docs/reference/linux-counters.md
+// repeats. Texts are Markdown.
+struct LinuxCounter {
+  CounterSpec spec;
+  // Of the displayed value: "bytes/s", "%".
+  absl::string_view unit;
+  // Files and fields: "/proc/meminfo MemAvailable".
+  absl::string_view source;
+  // Differences from the counter of Windows, and other surprises.
+  absl::string_view remarks = {};
+};
+
+struct LinuxCounterset {
+  // Windows' own if it is published, else a UUID of version 5 of the name in
+  // the namespace 508393bc-f578-58b5-a25e-96369ee5e498.
+  absl::string_view guid;
+  absl::string_view name;
+  absl::string_view help;
+  uint32_t instance_type;
+  // The names of its instances: "mount points, `_Total`".
+  absl::string_view instances;
+  // The position of a counter is its column.
+  absl::Span<const LinuxCounter> counters;
+};
+
+perflib::CountersetRegistration MakeRegistration(
+    const LinuxCounterset& counterset);
+
 inline perflib::CountersetRegistration MakeRegistration(
     absl::string_view guid, absl::string_view name, absl::string_view help,
     uint32_t instance_type, absl::Span<const CounterSpec> counters) {
