@@ -52,6 +52,13 @@ absl::Status CheckBlocks(const std::string& path) {
   return FromRocksDb(status, "read a file");
 }
 
+// Returns the name of the family that the file is of.
+absl::StatusOr<std::string> FamilyOf(const std::string& path) {
+  rocksdb::SstFileReader reader{rocksdb::Options()};
+  RETURN_IF_ERROR(FromRocksDb(reader.Open(path), "read a file"));
+  return reader.GetTableProperties()->column_family_name;
+}
+
 // Returns the names in a directory that have the number of a file.
 absl::StatusOr<std::vector<std::string>> NamesIn(const std::string& directory) {
   ASSIGN_OR_RETURN(const auto entries, ListDirectory(directory));
@@ -234,9 +241,8 @@ class Repair {
     std::set<std::string> present;
     for (const std::string& name : names) {
       if (!absl::EndsWith(name, ".sst")) continue;
-      rocksdb::SstFileReader reader{rocksdb::Options()};
-      RETURN_IF_ERROR(FromRocksDb(reader.Open(PathOf(name)), "read a file"));
-      present.insert(reader.GetTableProperties()->column_family_name);
+      ASSIGN_OR_RETURN(const std::string family, FamilyOf(PathOf(name)));
+      present.insert(family);
     }
     uint64_t number = HighestNumber(names);
     for (const Family family :
@@ -262,7 +268,7 @@ class Repair {
     return highest;
   }
 
-  // The deletion is the first change of a database of its own: in the store,
+  // The deletion is an early change of a database of its own: in the store,
   // that was another one.
   absl::Status MakeEmptyFile(Family family, const std::string& path) const {
     const std::string scratch = PathOf(kScratch);
@@ -276,8 +282,11 @@ class Repair {
       RETURN_IF_ERROR(database->Flush());
       files = database->Files();
     }
-    if (files.size() != 1) return absl::InternalError("no empty file");
-    RETURN_IF_ERROR(RenameFile(files[0], path));
+    for (const std::string& file : files) {
+      ASSIGN_OR_RETURN(const std::string name, FamilyOf(file));
+      if (name != FamilyOptions()[static_cast<size_t>(family)].name) continue;
+      RETURN_IF_ERROR(RenameFile(file, path));
+    }
     std::error_code error;
     fs::remove_all(scratch, error);
     return absl::OkStatus();

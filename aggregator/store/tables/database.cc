@@ -207,6 +207,8 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(
   options.create_missing_column_families = true;
   options.max_total_wal_size = 256 * kMiB;
   options.listeners.push_back(std::make_shared<BackgroundErrors>());
+  // The logs hold all but the marker of MakeLogReplaceable().
+  options.avoid_flush_during_shutdown = true;
   // The log has been repaired. RocksDB's default mode would silently skip
   // unreadable data together with everything after it.
   options.wal_recovery_mode =
@@ -351,9 +353,27 @@ absl::Status Database::UseLiveFiles(
   return use(files);
 }
 
+// After a write that found no space, RocksDB starts a new log only if a memory
+// table has an entry. Without one, it writes on to the log that failed, which
+// is a failed assertion in RocksDB 7.8. The deletion of a key that no record
+// has, in memory only, is that entry.
+absl::Status Database::MakeLogReplaceable() {
+  uint64_t entries = 0;
+  database_->GetIntProperty(
+      family(Family::kDefault),
+      rocksdb::DB::Properties::kNumEntriesActiveMemTable, &entries);
+  if (entries != 0) return absl::OkStatus();
+  rocksdb::WriteOptions options;
+  options.disableWAL = true;
+  return FromRocksDb(
+      database_->Delete(options, family(Family::kDefault), rocksdb::Slice()),
+      "write");
+}
+
 absl::Status Database::Write(Changes* changes, Durability durability) {
   RETURN_IF_ERROR(CheckRoom(directory_, changes->batch_.GetDataSize(),
                             DiskUse::kMaintenance));
+  RETURN_IF_ERROR(MakeLogReplaceable());
   rocksdb::WriteOptions options;
   options.sync = durability == Durability::kPowerCut;
   return FromRocksDb(database_->Write(options, &changes->batch_), "write");

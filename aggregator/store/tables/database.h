@@ -198,6 +198,7 @@ class Database {
  private:
   explicit Database(std::string directory) : directory_(std::move(directory)) {}
   absl::Status CheckWal();
+  absl::Status MakeLogReplaceable();
 
   const std::string directory_;
   CommitMark synced_;
