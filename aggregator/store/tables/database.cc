@@ -183,6 +183,19 @@ void LogDamage(const absl::Status& damage) {
   spdlog::error("skipped: {}", std::string(damage.message()));
 }
 
+PrefixIterator::PrefixIterator(rocksdb::DB* database,
+                               rocksdb::ColumnFamilyHandle* family,
+                               absl::string_view prefix)
+    : prefix_(prefix),
+      end_(EndOfPrefix(prefix)),
+      lower_bound_(prefix_),
+      upper_bound_(end_) {
+  rocksdb::ReadOptions options;
+  options.iterate_lower_bound = &lower_bound_;
+  if (!end_.empty()) options.iterate_upper_bound = &upper_bound_;
+  entry_.reset(database->NewIterator(options, family));
+}
+
 void Changes::Put(Family family, absl::string_view key,
                   absl::string_view value) {
   batch_.Put(database_.family(family), ToSlice(key), ToSlice(value));
@@ -190,6 +203,11 @@ void Changes::Put(Family family, absl::string_view key,
 
 void Changes::Delete(Family family, absl::string_view key) {
   batch_.Delete(database_.family(family), ToSlice(key));
+}
+
+void Changes::DeleteRange(Family family, absl::string_view first,
+                          absl::string_view end) {
+  batch_.DeleteRange(database_.family(family), ToSlice(first), ToSlice(end));
 }
 
 absl::StatusOr<std::unique_ptr<Database>> Database::Open(
@@ -356,15 +374,16 @@ absl::Status Database::UseLiveFiles(
 // After a write that found no space, RocksDB starts a new log only if a memory
 // table has an entry. Without one, it writes on to the log that failed, which
 // is a failed assertion in RocksDB 7.8. The deletion of a key that no record
-// has, in memory only, is that entry.
+// has, in memory only, is that entry. The next write to a log tells about it.
 absl::Status Database::MakeLogReplaceable() {
   uint64_t entries = 0;
-  database_->GetIntProperty(
-      family(Family::kDefault),
-      rocksdb::DB::Properties::kNumEntriesActiveMemTable, &entries);
+  database_->GetIntProperty(family(Family::kDefault),
+                            rocksdb::DB::Properties::kNumEntriesActiveMemTable,
+                            &entries);
   if (entries != 0) return absl::OkStatus();
   rocksdb::WriteOptions options;
   options.disableWAL = true;
+  ++unlogged_;
   return FromRocksDb(
       database_->Delete(options, family(Family::kDefault), rocksdb::Slice()),
       "write");
@@ -374,9 +393,13 @@ absl::Status Database::Write(Changes* changes, Durability durability) {
   RETURN_IF_ERROR(CheckRoom(directory_, changes->batch_.GetDataSize(),
                             DiskUse::kMaintenance));
   RETURN_IF_ERROR(MakeLogReplaceable());
+  const uint32_t unlogged = unlogged_.exchange(0);
+  if (unlogged != 0) changes->batch_.PutLogData(UnloggedChanges(unlogged));
   rocksdb::WriteOptions options;
   options.sync = durability == Durability::kPowerCut;
-  return FromRocksDb(database_->Write(options, &changes->batch_), "write");
+  const rocksdb::Status status = database_->Write(options, &changes->batch_);
+  if (!status.ok()) unlogged_ += unlogged;
+  return FromRocksDb(status, "write");
 }
 
 absl::StatusOr<std::string> Database::Get(Family of, absl::string_view key,
@@ -415,11 +438,8 @@ std::unique_ptr<rocksdb::Iterator> Database::Iterate(
 absl::Status Database::ForEach(
     Family of, absl::string_view prefix,
     absl::FunctionRef<void(absl::string_view, absl::string_view)> use) const {
-  const std::string end = EndOfPrefix(prefix);
-  const rocksdb::Slice end_slice = end;
-  const auto entry =
-      Iterate(of, /*snapshot=*/nullptr, end.empty() ? nullptr : &end_slice);
-  for (entry->Seek(ToSlice(prefix)); entry->Valid(); entry->Next()) {
+  const PrefixIterator entry = IteratePrefix(of, prefix);
+  for (entry->SeekToFirst(); entry->Valid(); entry->Next()) {
     use(ToView(entry->key()), ToView(entry->value()));
   }
   return FromRocksDb(entry->status(), "read");

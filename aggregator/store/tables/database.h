@@ -10,6 +10,7 @@
 #include <rocksdb/slice.h>
 #include <rocksdb/write_batch.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -76,6 +77,10 @@ class Changes {
 
   void Put(Family family, absl::string_view key, absl::string_view value);
   void Delete(Family family, absl::string_view key);
+  // Deletes the keys from `first` up to `end`, without reading them. Each such
+  // range costs all later reads of the family until it is compacted.
+  void DeleteRange(Family family, absl::string_view first,
+                   absl::string_view end);
 
   // The number of changes.
   size_t size() const { return static_cast<size_t>(batch_.Count()); }
@@ -99,6 +104,24 @@ class Snapshot {
   friend class Database;
   rocksdb::DB& database_;
   const rocksdb::Snapshot* const snapshot_;
+};
+
+// Iterates over the keys that start with a prefix. Without these bounds, a
+// search that finds nothing scans all deleted keys beside them.
+class PrefixIterator {
+ public:
+  PrefixIterator(rocksdb::DB* database, rocksdb::ColumnFamilyHandle* family,
+                 absl::string_view prefix);
+  // RocksDB refers to the bounds.
+  PrefixIterator(const PrefixIterator&) = delete;
+  PrefixIterator& operator=(const PrefixIterator&) = delete;
+
+  rocksdb::Iterator* operator->() const { return entry_.get(); }
+
+ private:
+  const std::string prefix_, end_;
+  const rocksdb::Slice lower_bound_, upper_bound_;
+  std::unique_ptr<rocksdb::Iterator> entry_;
 };
 
 // A RocksDB database. Thread-safe.
@@ -185,6 +208,10 @@ class Database {
   std::unique_ptr<rocksdb::Iterator> Iterate(
       Family family, const Snapshot* snapshot = nullptr,
       const rocksdb::Slice* end = nullptr) const;
+  // Iterates over the keys that start with `prefix`.
+  PrefixIterator IteratePrefix(Family family, absl::string_view prefix) const {
+    return PrefixIterator(database_.get(), this->family(family), prefix);
+  }
   // Calls `use` with each key that starts with `prefix` and its value.
   absl::Status ForEach(
       Family family, absl::string_view prefix,
@@ -209,6 +236,8 @@ class Database {
   std::unique_ptr<StoreLock> lock_;
   std::unique_ptr<rocksdb::DB> database_;
   std::vector<rocksdb::ColumnFamilyHandle*> families_;
+  // Changes that are in no log, since the last write to one.
+  std::atomic<uint32_t> unlogged_ = 0;
 };
 
 }  // namespace fleetperf::aggregator

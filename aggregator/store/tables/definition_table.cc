@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "aggregator/samples/machine_name.h"
 #include "aggregator/store/tables/keys.h"
 #include "base/sha256.h"
@@ -23,6 +22,9 @@ using Kind = DefinitionReader::Kind;
 constexpr size_t kMaxDictionaries = 4096;
 // A cached dictionary with more instances, which come and go, is read again.
 constexpr size_t kMaxInstances = 200'000;
+
+// Definitions of a kind that are deleted one by one.
+constexpr size_t kMaxSingleDeletions = 1000;
 
 // A kind besides those of DefinitionReader.
 constexpr uint8_t kAgent = 5;
@@ -56,18 +58,13 @@ class Reader : public DefinitionReader {
   }
 
   absl::StatusOr<uint32_t> LastId(Kind kind) const override {
-    const std::string prefix =
-        DefinitionPrefix(static_cast<uint8_t>(kind), epoch_number_);
-    const auto entry = database_.Iterate(Family::kDefault);
+    const PrefixIterator entry = database_.IteratePrefix(
+        Family::kDefault,
+        DefinitionPrefix(static_cast<uint8_t>(kind), epoch_number_));
     uint32_t number = 0;
     uint32_t id = 0;
-    for (entry->SeekForPrev(EndOfPrefix(prefix));
-         entry->Valid() && ToView(entry->key()) > prefix; entry->Prev()) {
-      const absl::string_view key = ToView(entry->key());
-      if (absl::StartsWith(key, prefix) &&
-          ParseDefinitionKey(key, &number, &id)) {
-        return id;
-      }
+    for (entry->SeekToLast(); entry->Valid(); entry->Prev()) {
+      if (ParseDefinitionKey(ToView(entry->key()), &number, &id)) return id;
     }
     RETURN_IF_ERROR(FromRocksDb(entry->status(), "read definitions"));
     return uint32_t{0};
@@ -138,15 +135,12 @@ absl::StatusOr<std::string> DefinitionTable::GetAgent(
 absl::StatusOr<uint32_t> DefinitionTable::LastEpoch() const {
   uint32_t last = 0;
   for (uint8_t kind = kFirstKind; kind <= kLastKind; ++kind) {
-    const std::string prefix = DefinitionPrefix(kind);
-    const auto entry = database_.Iterate(Family::kDefault);
+    const PrefixIterator entry =
+        database_.IteratePrefix(Family::kDefault, DefinitionPrefix(kind));
     uint32_t number = 0;
     uint32_t id = 0;
-    for (entry->SeekForPrev(EndOfPrefix(prefix));
-         entry->Valid() && ToView(entry->key()) > prefix; entry->Prev()) {
-      const absl::string_view key = ToView(entry->key());
-      if (!absl::StartsWith(key, prefix)) continue;
-      if (ParseDefinitionKey(key, &number, &id)) break;
+    for (entry->SeekToLast(); entry->Valid(); entry->Prev()) {
+      if (ParseDefinitionKey(ToView(entry->key()), &number, &id)) break;
     }
     RETURN_IF_ERROR(FromRocksDb(entry->status(), "read definitions"));
     last = std::max(last, number);
@@ -157,13 +151,10 @@ absl::StatusOr<uint32_t> DefinitionTable::LastEpoch() const {
 absl::StatusOr<bool> DefinitionTable::HasDefinitions(
     uint32_t epoch_number) const {
   // All other definitions are useless without a machine.
-  const std::string prefix =
-      DefinitionPrefix(static_cast<uint8_t>(Kind::kMachine), epoch_number);
-  const std::string end = EndOfPrefix(prefix);
-  const rocksdb::Slice end_slice = end;
-  const auto entry =
-      database_.Iterate(Family::kDefault, /*snapshot=*/nullptr, &end_slice);
-  entry->Seek(prefix);
+  const PrefixIterator entry = database_.IteratePrefix(
+      Family::kDefault,
+      DefinitionPrefix(static_cast<uint8_t>(Kind::kMachine), epoch_number));
+  entry->SeekToFirst();
   RETURN_IF_ERROR(FromRocksDb(entry->status(), "read definitions"));
   return entry->Valid();
 }
@@ -178,21 +169,26 @@ uint64_t DefinitionTable::SizeOf(uint32_t epoch_number) const {
   return size;
 }
 
-absl::StatusOr<bool> DefinitionTable::Delete(uint32_t epoch_number, size_t max,
-                                             Changes* changes) const {
+// Deletes a few keys one by one, and the rest as a range: a search would scan
+// many deleted keys, and many ranges would slow down all reads.
+absl::Status DefinitionTable::Delete(uint32_t epoch_number,
+                                     Changes* changes) const {
   for (uint8_t kind = kFirstKind; kind <= kLastKind; ++kind) {
     const std::string prefix = DefinitionPrefix(kind, epoch_number);
-    const std::string end = EndOfPrefix(prefix);
-    const rocksdb::Slice end_slice = end;
-    const auto entry =
-        database_.Iterate(Family::kDefault, /*snapshot=*/nullptr, &end_slice);
-    for (entry->Seek(prefix); entry->Valid(); entry->Next()) {
-      if (changes->size() >= max) return true;
+    const PrefixIterator entry =
+        database_.IteratePrefix(Family::kDefault, prefix);
+    entry->SeekToFirst();
+    for (size_t i = 0; i < kMaxSingleDeletions && entry->Valid(); ++i) {
       changes->Delete(Family::kDefault, ToView(entry->key()));
+      entry->Next();
+    }
+    if (entry->Valid()) {
+      changes->DeleteRange(Family::kDefault, ToView(entry->key()),
+                           EndOfPrefix(prefix));
     }
     RETURN_IF_ERROR(FromRocksDb(entry->status(), "read definitions"));
   }
-  return false;
+  return absl::OkStatus();
 }
 
 void DefinitionTable::Forget(uint32_t epoch_number) {

@@ -52,10 +52,8 @@ class DefinitionTable {
   // Returns the approximate bytes of the epoch's definitions.
   uint64_t SizeOf(uint32_t epoch_number) const;
 
-  // Deletes up to `max` definitions of an ended epoch, machines first, since
-  // HasDefinitions checks those. Returns whether any definitions remain.
-  absl::StatusOr<bool> Delete(uint32_t epoch_number, size_t max,
-                              Changes* changes) const;
+  // Deletes all definitions of an ended epoch.
+  absl::Status Delete(uint32_t epoch_number, Changes* changes) const;
   // Drops the epoch's dictionary from memory.
   void Forget(uint32_t epoch_number);
 

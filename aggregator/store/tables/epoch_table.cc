@@ -5,7 +5,6 @@
 #include <map>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "aggregator/store/tables/keys.h"
 #include "base/status_macros.h"
@@ -18,12 +17,6 @@ constexpr size_t kMaxEpochs = 1000;
 // Records examined at a time. There may be a million of them, none is urgent,
 // and the disk is shared with other work.
 constexpr size_t kMaxRecords = 100;
-// Definitions deleted at a time. No epoch can be opened meanwhile.
-constexpr size_t kMaxDefinitions = 10'000;
-
-bool StartsWith(const rocksdb::Iterator& entry, absl::string_view prefix) {
-  return entry.Valid() && absl::StartsWith(ToView(entry.key()), prefix);
-}
 
 }  // namespace
 
@@ -48,9 +41,10 @@ absl::Status EpochTable::Load(OnDamage on_damage) {
 absl::StatusOr<uint32_t> EpochTable::FindLastNumber(OnDamage on_damage) const {
   uint32_t last = 0;
   const std::string prefix = DurableKey(0).substr(0, 1);
-  const auto entry = database_.Iterate(Family::kDefault);
+  const PrefixIterator entry =
+      database_.IteratePrefix(Family::kDefault, prefix);
   for (entry->SeekForPrev(DurableKey(std::numeric_limits<uint32_t>::max()));
-       StartsWith(*entry, prefix); entry->Prev()) {
+       entry->Valid(); entry->Prev()) {
     const absl::string_view key = ToView(entry->key());
     uint32_t number = 0;
     if (ParseDurableKey(key, &number)) {
@@ -217,10 +211,11 @@ absl::Status EpochTable::SearchDefinitions() {
   std::string& next = definitions_search_.next;
   const std::string prefix = DefinitionPrefix(0).substr(0, 1);
   if (next.empty()) next = prefix;
-  const auto entry = database_.Iterate(Family::kDefault);
+  const PrefixIterator entry =
+      database_.IteratePrefix(Family::kDefault, prefix);
   entry->Seek(next);
   for (size_t found = 0; found < kMaxEpochs; ++found) {
-    if (!StartsWith(*entry, prefix)) {
+    if (!entry->Valid()) {
       definitions_search_.done = true;
       break;
     }
@@ -241,7 +236,7 @@ absl::Status EpochTable::SearchDefinitions() {
     }
     entry->Seek(next);
   }
-  return EndSearch(*entry, &definitions_search_);
+  return EndSearch(entry->status(), &definitions_search_);
 }
 
 absl::Status EpochTable::SearchRecords() {
@@ -249,10 +244,11 @@ absl::Status EpochTable::SearchRecords() {
   std::string& next = records_search_.next;
   const std::string prefix = DurableKey(0).substr(0, 1);
   if (next.empty()) next = prefix;
-  const auto entry = database_.Iterate(Family::kDefault);
+  const PrefixIterator entry =
+      database_.IteratePrefix(Family::kDefault, prefix);
   entry->Seek(next);
   for (size_t found = 0; found < kMaxRecords; ++found, entry->Next()) {
-    if (!StartsWith(*entry, prefix)) {
+    if (!entry->Valid()) {
       records_search_.done = true;
       break;
     }
@@ -263,14 +259,14 @@ absl::Status EpochTable::SearchRecords() {
     ASSIGN_OR_RETURN(const bool has_fingerprints, HasFingerprints(number));
     if (!has_fingerprints) NoteRemoved({number});
   }
-  return EndSearch(*entry, &records_search_);
+  return EndSearch(entry->status(), &records_search_);
 }
 
 // Epochs beyond the damage are not found by this process.
-absl::Status EpochTable::EndSearch(const rocksdb::Iterator& entry,
+absl::Status EpochTable::EndSearch(const rocksdb::Status& read,
                                    Search* search) {
   const absl::Status status =
-      FromRocksDb(entry.status(), "look for epochs that have ended");
+      FromRocksDb(read, "look for epochs that have ended");
   if (!absl::IsDataLoss(status)) {
     if (!status.ok()) search->done = false;
     return status;
@@ -296,28 +292,22 @@ std::vector<uint32_t> EpochTable::TakeEnded() {
 }
 
 absl::Status EpochTable::RemoveDefinitions(uint32_t epoch_number) {
-  for (bool more = true; more;) {
-    absl::MutexLock lock(&mutex_);
-    const auto use = uses_.find(epoch_number);
-    if (use == uses_.end() || IsInUse(epoch_number, use->second)) {
-      return absl::OkStatus();  // the epoch has come back
-    }
-    Changes changes(&database_);
-    ASSIGN_OR_RETURN(
-        more, definitions_.Delete(epoch_number, kMaxDefinitions, &changes));
-    if (changes.size() > 0) {
-      RETURN_IF_ERROR(
-          database_.Write(&changes, Database::Durability::kProcess));
-    }
-    definitions_.Forget(epoch_number);
-    if (more) continue;
-    log_.RemoveMachines(epoch_number);
-    uses_.erase(use);
-    // The epoch never had a batch, or all of its batches were removed.
-    ASSIGN_OR_RETURN(const bool has_fingerprints,
-                     HasFingerprints(epoch_number));
-    if (!has_fingerprints) empty_.insert(epoch_number);
+  absl::MutexLock lock(&mutex_);
+  const auto use = uses_.find(epoch_number);
+  if (use == uses_.end() || IsInUse(epoch_number, use->second)) {
+    return absl::OkStatus();  // the epoch has come back
   }
+  Changes changes(&database_);
+  RETURN_IF_ERROR(definitions_.Delete(epoch_number, &changes));
+  if (changes.size() > 0) {
+    RETURN_IF_ERROR(database_.Write(&changes, Database::Durability::kProcess));
+  }
+  definitions_.Forget(epoch_number);
+  log_.RemoveMachines(epoch_number);
+  uses_.erase(use);
+  // The epoch never had a batch, or all of its batches were removed.
+  ASSIGN_OR_RETURN(const bool has_fingerprints, HasFingerprints(epoch_number));
+  if (!has_fingerprints) empty_.insert(epoch_number);
   return absl::OkStatus();
 }
 
@@ -333,12 +323,9 @@ void EpochTable::ForgetDamaged(uint32_t epoch_number,
 }
 
 absl::StatusOr<bool> EpochTable::HasFingerprints(uint32_t epoch_number) const {
-  const std::string prefix = FingerprintsPrefix(epoch_number);
-  const std::string end = EndOfPrefix(prefix);
-  const rocksdb::Slice end_slice = end;
-  const auto entry =
-      database_.Iterate(Family::kDefault, /*snapshot=*/nullptr, &end_slice);
-  entry->Seek(prefix);
+  const PrefixIterator entry = database_.IteratePrefix(
+      Family::kDefault, FingerprintsPrefix(epoch_number));
+  entry->SeekToFirst();
   const absl::Status status = FromRocksDb(entry->status(), "read fingerprints");
   if (absl::IsDataLoss(status)) return true;  // there may be fingerprints
   RETURN_IF_ERROR(status);

@@ -103,7 +103,7 @@ class EpochTable {
   absl::Status SearchDefinitions();
   // Notes epochs whose records may be removable.
   absl::Status SearchRecords();
-  static absl::Status EndSearch(const rocksdb::Iterator& entry, Search* search);
+  static absl::Status EndSearch(const rocksdb::Status& read, Search* search);
   // Returns some ended epochs that no snapshot can still read.
   std::vector<uint32_t> TakeEnded();
   absl::Status RemoveDefinitions(uint32_t epoch_number);

@@ -2,7 +2,6 @@
 
 #include <string>
 
-#include "absl/strings/match.h"
 #include "aggregator/store/tables/keys.h"
 #include "base/status_macros.h"
 
@@ -34,13 +33,11 @@ void PutFingerprints(uint32_t epoch_number,
 
 absl::StatusOr<std::optional<uint64_t>> FingerprintInChunk(
     const Database& database, uint32_t epoch_number, uint64_t sequence) {
-  const auto entry = database.Iterate(Family::kDefault);
+  const PrefixIterator entry = database.IteratePrefix(
+      Family::kDefault, FingerprintsPrefix(epoch_number));
   entry->SeekForPrev(FingerprintsKey(epoch_number, sequence));
   RETURN_IF_ERROR(FromRocksDb(entry->status(), "read fingerprints"));
-  const std::string prefix = FingerprintsPrefix(epoch_number);
-  if (!entry->Valid() || !absl::StartsWith(ToView(entry->key()), prefix)) {
-    return std::nullopt;
-  }
+  if (!entry->Valid()) return std::nullopt;
   absl::string_view fingerprints = ToView(entry->value());
   uint32_t epoch_of_first = 0;
   uint64_t first = 0;

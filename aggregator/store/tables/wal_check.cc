@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "aggregator/store/tables/copy_file.h"
 #include "aggregator/store/tables/database.h"
 #include "aggregator/store/tables/keys.h"
@@ -22,6 +23,8 @@ namespace fleetperf::aggregator {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr char kUnlogged[] = "unlogged";
 
 // Extracts commits and batches from a write.
 class WriteContents : public rocksdb::WriteBatch::Handler {
@@ -41,7 +44,7 @@ class WriteContents : public rocksdb::WriteBatch::Handler {
   }
 
   // RocksDB numbers each changed key. The next write continues the numbering.
-  uint64_t first_key() const { return first_key_; }
+  uint64_t first_key() const { return first_key_ - unlogged_; }
   uint64_t next_key() const { return first_key_ + keys_; }
 
   const std::optional<CommitMark>& mark() const { return mark_; }
@@ -67,6 +70,18 @@ class WriteContents : public rocksdb::WriteBatch::Handler {
   rocksdb::Status DeleteCF(uint32_t, const rocksdb::Slice&) override {
     return rocksdb::Status::OK();
   }
+  rocksdb::Status DeleteRangeCF(uint32_t, const rocksdb::Slice&,
+                                const rocksdb::Slice&) override {
+    return rocksdb::Status::OK();
+  }
+  // A write that was tried again has the data of each attempt.
+  void LogData(const rocksdb::Slice& data) override {
+    absl::string_view text = ToView(data);
+    if (!absl::ConsumePrefix(&text, kUnlogged) ||
+        !GetBigEndian(&text, &unlogged_)) {
+      unlogged_ = 0;
+    }
+  }
 
  private:
   void TakeDefault(absl::string_view key, absl::string_view value) {
@@ -83,6 +98,7 @@ class WriteContents : public rocksdb::WriteBatch::Handler {
 
   const uint64_t first_key_;
   const uint64_t keys_;
+  uint32_t unlogged_ = 0;
   std::optional<CommitMark> mark_;
   std::vector<Batch> batches_;
   std::vector<uint32_t> new_epochs_;
@@ -311,6 +327,10 @@ std::string Describe(const WalDamage& damage) {
     absl::StrAppend(&text, ", received until ", TimeText(damage.before));
   }
   return text;
+}
+
+std::string UnloggedChanges(uint32_t count) {
+  return absl::StrCat(kUnlogged, BigEndian(count));
 }
 
 absl::StatusOr<WalCheck> CheckWal(const std::string& directory,

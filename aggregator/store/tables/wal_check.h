@@ -14,7 +14,8 @@
 //   have been synced. Otherwise the torn end begins there, and everything after
 //   it is discarded.
 // - RocksDB numbers changed keys consecutively across all files. If the numbers
-//   continue after such a place, no write is missing there.
+//   continue after such a place, no write is missing there. A write tells how
+//   many numbers before it belong to changes that are in no file.
 // - The difference between the commit marks on both sides gives the number of
 //   lost commits and batches.
 // - RepairWal retains all other writes unchanged, and keeps the damaged files.
@@ -34,6 +35,10 @@
 #include "aggregator/store/tables/wal_file.h"
 
 namespace fleetperf::aggregator {
+
+// The data of a write for the log alone: the number of changes before it that
+// are in no log.
+std::string UnloggedChanges(uint32_t count);
 
 // Batches of an epoch that may have been in a missing part: the log has later
 // batches of the epoch. Their samples lie between two samples that are present.

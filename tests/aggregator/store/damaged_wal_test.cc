@@ -453,6 +453,41 @@ TEST(RunningWal, ReportsLogEmptiedWhileInUse) {
 }
 
 // The written bytes are the same as RocksDB's.
+// RocksDB goes on with a new log after a write that did not fit on the disk.
+TEST(RunningWal, FailedWriteIsNotDamage) {
+  const testing::TempDirectory directory;
+  std::string first_log;
+  std::string contents;
+  {
+    auto database = Database::Open(directory.path());
+    ASSERT_OK(database);
+    const auto put = [&](absl::string_view key) {
+      Changes changes(database->get());
+      changes.Put(Family::kTimes, key, "value");
+      return (*database)->Write(&changes, Database::Durability::kPowerCut);
+    };
+    ASSERT_OK(put("a"));
+    first_log = LogsIn(directory.path()).at(0);
+    contents = ReadAll(first_log);
+    ASSERT_OK((*database)->Flush());
+    ASSERT_OK(put("b"));
+    ASSERT_OK(put("c"));
+  }
+  ASSERT_FALSE(fs::exists(first_log));
+  // The length and the sum of a record, without the record.
+  WriteAll(first_log, absl::StrCat(contents, contents.substr(0, 5)));
+
+  const auto check = CheckWal(directory.path(), CommitMark());
+  ASSERT_OK(check);
+  EXPECT_THAT(check->damage, IsEmpty());
+
+  // A log of which nothing follows at once has lost a write.
+  WriteAll(first_log, contents.substr(0, contents.size() - 1));
+  const auto cut = CheckWal(directory.path(), CommitMark());
+  ASSERT_OK(cut);
+  EXPECT_THAT(cut->damage, SizeIs(1));
+}
+
 TEST_F(DamagedWal, FramesWritesLikeRocksDb) {
   std::string again;
   ASSERT_OK(ReadWalFile(

@@ -267,6 +267,30 @@ TEST(EndedEpochs, AreForgottenIfTheyNeverHadABatch) {
   EXPECT_EQ(CountKeys(store, "h"), 1);
 }
 
+// Many definitions of a kind are deleted as a range.
+TEST(EndedEpochs, LeaveNoneOfManyDefinitionsBehind) {
+  TestStore store;
+  OneDiskAgent web(&store, "web-1");
+  v1::Definitions definitions = web.definitions();
+  const v1::InstanceDefinition instance = definitions.instances(0);
+  for (uint32_t id = 100; id < 3100; ++id) {
+    v1::InstanceDefinition& another = *definitions.add_instances();
+    another = instance;
+    another.set_id(id);
+    another.set_name(absl::StrCat("disk", id));
+  }
+  for (const uint64_t epoch : {1, 2}) {
+    ASSERT_OK(store->KeepDefinitions(store.Epoch("web-1", epoch).number,
+                                     definitions));
+  }
+  const size_t both = CountKeys(store, "d");
+  EXPECT_GT(both, 6000);
+  EXPECT_EQ(store.Epoch("web-1", 2).number, 2);  // is in use
+  store.CloseEpoch("web-1", 1);
+  ASSERT_OK(store.Compact());
+  EXPECT_EQ(CountKeys(store, "d"), both / 2);
+}
+
 // The epoch's own record was lost.
 TEST(EndedEpochs, LeaveNoDurableRecordBehind) {
   TestStore store;
