@@ -15,6 +15,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "aggregator/store/tables/manifest.h"
 #include "aggregator/store/tables/room.h"
 #include "base/files.h"
 #include "base/logging.h"
@@ -235,7 +236,10 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(
   rocksdb::Status status = rocksdb::DB::Open(
       options, directory, FamilyOptions(), &opened->families_, &database);
   if (LacksWal(status)) {
-    opened->missing_wal_ = absl::DataLossError(status.ToString());
+    opened->missing_ = absl::DataLossError(
+        absl::StrCat("a write-ahead log file is missing or too short, so "
+                     "acknowledged batches are lost: ",
+                     status.ToString()));
     // Opening without the option discards the manifest's list of logs until the
     // next start.
     options.track_and_verify_wals_in_manifest = false;
@@ -281,7 +285,20 @@ absl::StatusOr<std::unique_ptr<Database>> Database::OpenForReading(
 absl::Status Database::CheckWal() {
   synced_ = SyncedMark::Read(directory_);
   ASSIGN_OR_RETURN(wal_, aggregator::CheckWal(directory_, synced_));
+  CheckManifest();
   return absl::OkStatus();
+}
+
+void Database::CheckManifest() {
+  const auto manifest = FindManifest(directory_);
+  if (!manifest.ok() || !wal_.first_change.has_value()) return;
+  const auto last = LastChangeOf(*manifest);
+  if (!last.ok() || *wal_.first_change <= *last + 1) return;
+  missing_ = absl::DataLossError(absl::StrCat(
+      "the changes ", *last + 1, " to ", *wal_.first_change - 1,
+      " of the store are neither in the files that ", *manifest,
+      " lists nor in the write-ahead log, so acknowledged batches may be "
+      "lost"));
 }
 
 Database::~Database() {
@@ -371,34 +388,44 @@ absl::Status Database::UseLiveFiles(
   return use(files);
 }
 
-// After a write that found no space, RocksDB starts a new log only if a memory
-// table has an entry. Without one, it writes on to the log that failed, which
-// is a failed assertion in RocksDB 7.8. The deletion of a key that no record
-// has, in memory only, is that entry. The next write to a log tells about it.
-absl::Status Database::MakeLogReplaceable() {
+bool Database::HasEntryInMemory() const {
   uint64_t entries = 0;
   database_->GetIntProperty(family(Family::kDefault),
                             rocksdb::DB::Properties::kNumEntriesActiveMemTable,
                             &entries);
-  if (entries != 0) return absl::OkStatus();
+  return entries != 0;
+}
+
+// After a write that found no space, RocksDB starts a new log only if a memory
+// table has an entry. Without one, it writes on to the log that failed, which
+// is a failed assertion in RocksDB 7.8. The deletion of a key that no record
+// has, in memory only, is that entry.
+absl::Status Database::MakeLogReplaceable() {
+  if (HasEntryInMemory()) return absl::OkStatus();
   rocksdb::WriteOptions options;
   options.disableWAL = true;
-  ++unlogged_;
-  return FromRocksDb(
-      database_->Delete(options, family(Family::kDefault), rocksdb::Slice()),
-      "write");
+  const rocksdb::Status status =
+      database_->Delete(options, family(Family::kDefault), rocksdb::Slice());
+  if (status.ok()) ++unlogged_;
+  return FromRocksDb(status, "write");
 }
 
 absl::Status Database::Write(Changes* changes, Durability durability) {
   RETURN_IF_ERROR(CheckRoom(directory_, changes->batch_.GetDataSize(),
                             DiskUse::kMaintenance));
-  RETURN_IF_ERROR(MakeLogReplaceable());
-  const uint32_t unlogged = unlogged_.exchange(0);
-  if (unlogged != 0) changes->batch_.PutLogData(UnloggedChanges(unlogged));
   rocksdb::WriteOptions options;
   options.sync = durability == Durability::kPowerCut;
+  {
+    absl::ReaderMutexLock lock(&log_mutex_);
+    if (unlogged_ == 0 && HasEntryInMemory()) {
+      return FromRocksDb(database_->Write(options, &changes->batch_), "write");
+    }
+  }
+  absl::MutexLock lock(&log_mutex_);
+  RETURN_IF_ERROR(MakeLogReplaceable());
+  if (unlogged_ != 0) changes->batch_.PutLogData(UnloggedChanges(unlogged_));
   const rocksdb::Status status = database_->Write(options, &changes->batch_);
-  if (!status.ok()) unlogged_ += unlogged;
+  if (status.ok()) unlogged_ = 0;
   return FromRocksDb(status, "write");
 }
 

@@ -10,7 +10,6 @@
 #include <rocksdb/slice.h>
 #include <rocksdb/write_batch.h>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -18,10 +17,12 @@
 #include <utility>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
 #include "aggregator/store/tables/commit_mark.h"
 #include "aggregator/store/tables/store_lock.h"
 #include "aggregator/store/tables/wal_check.h"
@@ -141,10 +142,10 @@ class Database {
   ~Database();
 
   // The state of the write-ahead log before the database was opened.
-  // missing_wal() is the evidence that a file of the log is missing, or OK if
-  // there is none.
+  // missing() is DataLoss if a file of the log, or of the data that was once in
+  // it, is missing.
   const WalCheck& wal() const { return wal_; }
-  const absl::Status& missing_wal() const { return missing_wal_; }
+  const absl::Status& missing() const { return missing_; }
   // The last commit known to have been synced before the database was opened.
   const CommitMark& synced() const { return synced_; }
 
@@ -225,19 +226,24 @@ class Database {
  private:
   explicit Database(std::string directory) : directory_(std::move(directory)) {}
   absl::Status CheckWal();
-  absl::Status MakeLogReplaceable();
+  // Sets missing_ if changes before those of the log are in no file.
+  void CheckManifest();
+  bool HasEntryInMemory() const ABSL_SHARED_LOCKS_REQUIRED(log_mutex_);
+  absl::Status MakeLogReplaceable() ABSL_EXCLUSIVE_LOCKS_REQUIRED(log_mutex_);
 
   const std::string directory_;
   CommitMark synced_;
   WalCheck wal_;
-  absl::Status missing_wal_;
+  absl::Status missing_;
   // Held while the database is open for reading. RocksDB itself takes no lock
   // for reading.
   std::unique_ptr<StoreLock> lock_;
   std::unique_ptr<rocksdb::DB> database_;
   std::vector<rocksdb::ColumnFamilyHandle*> families_;
+  // Held exclusively by writes to the log after changes that are in none.
+  absl::Mutex log_mutex_;
   // Changes that are in no log, since the last write to one.
-  std::atomic<uint32_t> unlogged_ = 0;
+  uint32_t unlogged_ ABSL_GUARDED_BY(log_mutex_) = 0;
 };
 
 }  // namespace fleetperf::aggregator

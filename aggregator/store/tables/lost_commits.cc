@@ -107,11 +107,8 @@ std::vector<std::string> LostCommits(const Database& database,
     if (IsHarmless(database, damage)) damage.commits = damage.batches = 0;
     lost.push_back(absl::StrCat(Describe(damage), aside));
   }
-  if (!database.missing_wal().ok()) {
-    lost.push_back(absl::StrCat(
-        "a write-ahead log file is missing or too short, so acknowledged "
-        "batches are lost: ",
-        database.missing_wal().message()));
+  if (!database.missing().ok()) {
+    lost.emplace_back(database.missing().message());
   }
   CommitMark last = mark;
   if (wal.last.has_value() && wal.last->commits > last.commits) {

@@ -1,5 +1,6 @@
 #include "aggregator/store/tables/manifest.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -96,9 +97,12 @@ class ManifestReader {
         case kColumnFamilyAdd:
           is_valid = GetString(&change);
           break;
+        case kLastSequence:
+          is_valid = GetVarint(&change, &number);
+          last_change_ = std::max(last_change_, number);
+          break;
         case kLogNumber:
         case kNextFileNumber:
-        case kLastSequence:
         case kPreviousLogNumber:
         case kMinLogNumberToKeep:
         case kMaxColumnFamily:
@@ -124,8 +128,11 @@ class ManifestReader {
     return files;
   }
 
+  uint64_t last_change() const { return last_change_; }
+
  private:
   std::map<uint64_t, ListedFile> files_;  // by number
+  uint64_t last_change_ = 0;
 };
 
 }  // namespace
@@ -176,6 +183,19 @@ absl::StatusOr<Manifest> ReadManifest(const std::string& path) {
       [&](const WalRange&, bool) { has_gap = true; }, /*min_size=*/1));
   if (has_gap) return damaged;
   return Manifest{.path = path, .files = reader.Files()};
+}
+
+absl::StatusOr<uint64_t> LastChangeOf(const std::string& manifest) {
+  ManifestReader reader;
+  bool is_damaged = false;
+  RETURN_IF_ERROR(ReadWalFile(
+      manifest,
+      [&](uint64_t, absl::string_view change) {
+        is_damaged = is_damaged || !reader.Take(change);
+        return absl::OkStatus();
+      },
+      [&](const WalRange&, bool) { is_damaged = true; }, /*min_size=*/1));
+  return reader.last_change();
 }
 
 absl::Status RemoveFiles(const Manifest& manifest,

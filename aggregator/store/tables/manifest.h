@@ -38,6 +38,10 @@ absl::Status WriteCurrent(const std::string& directory,
 
 // Returns DataLoss if any part of the file is damaged.
 absl::StatusOr<Manifest> ReadManifest(const std::string& path);
+// Returns the number of the last change that is in the listed files or in a log
+// of its time, by the records before the first damage. RocksDB takes damage at
+// the end for a power cut.
+absl::StatusOr<uint64_t> LastChangeOf(const std::string& manifest);
 // Adds a record to the MANIFEST that removes these files from the database.
 absl::Status RemoveFiles(const Manifest& manifest,
                          const std::vector<ListedFile>& files);

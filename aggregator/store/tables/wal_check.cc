@@ -135,6 +135,7 @@ class Checker {
 
   void Judge(const CommitMark& synced, WalCheck* check) {
     check->last = last_;
+    check->first_change = first_change_;
     // The last commit may not have been synced.
     const uint64_t last = last_.has_value() ? last_->commits : 0;
     const uint64_t known = std::max(synced.commits, last > 0 ? last - 1 : 0);
@@ -193,6 +194,7 @@ class Checker {
       if (hole.file == file_) hole.is_at_end = false;
     }
     next_key_ = write.next_key();
+    if (!first_change_.has_value()) first_change_ = write.first_key();
     for (const uint32_t epoch_number : write.new_epochs()) {
       newest_.try_emplace(epoch_number, Newest{.holes = holes_.size()});
     }
@@ -256,6 +258,7 @@ class Checker {
   std::string path_;
   std::vector<Hole> holes_;
   std::optional<CommitMark> last_;
+  std::optional<uint64_t> first_change_;
   std::optional<uint64_t> next_key_;
   std::map<uint32_t, Newest> newest_;  // by epoch
 };

@@ -70,6 +70,8 @@ std::string Describe(const WalDamage& damage);
 struct WalCheck {
   std::vector<WalFile> files;
   std::optional<CommitMark> last;  // the last readable commit
+  // The number of the first change in a readable write.
+  std::optional<uint64_t> first_change;
   std::vector<WalDamage> damage;
   // Whether `damage` covers all missing commits at the end, up to `synced`.
   bool end_is_damaged = false;

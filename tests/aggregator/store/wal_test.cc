@@ -198,12 +198,12 @@ TEST(Wal, ReportsMissingClosedLog) {
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("missing")));
   {
     ASSERT_OK_AND_ASSIGN(const auto database, Database::Open(directory.path()));
-    EXPECT_THAT(database->missing_wal(), StatusIs(absl::StatusCode::kDataLoss,
-                                                  HasSubstr("Missing WAL")));
+    EXPECT_THAT(database->missing(), StatusIs(absl::StatusCode::kDataLoss,
+                                              HasSubstr("Missing WAL")));
     EXPECT_OK(database->Get(Family::kLog, "later").status());
   }
   ASSERT_OK_AND_ASSIGN(const auto database, Database::Open(directory.path()));
-  EXPECT_OK(database->missing_wal());
+  EXPECT_OK(database->missing());
 }
 
 }  // namespace
