@@ -48,6 +48,12 @@ void Reset(int fd) {
   close(fd);
 }
 
+// Whether the client has closed the connection without sending anything.
+bool HasEnded(int fd) {
+  char byte;
+  return recv(fd, &byte, 1, MSG_PEEK) == 0;
+}
+
 std::string ReasonOf(Refusal refusal, const ConnectionLimits& limits) {
   switch (refusal) {
     case Refusal::kTooMany:
@@ -220,6 +226,10 @@ void Listener::HandleConnection(int listening_fd, int fd,
       close(fd);
       return;
     }
+  }
+  if (HasEnded(fd)) {
+    close(fd);
+    return;
   }
   const auto refusal = connections_.Admit(fd, *peer, Now());
   if (refusal.has_value()) {

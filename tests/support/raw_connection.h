@@ -1,4 +1,4 @@
-// TCP connections that send nothing.
+// TCP connections that send nothing of their own accord.
 
 #ifndef FLEETPERF_TESTS_SUPPORT_RAW_CONNECTION_H_
 #define FLEETPERF_TESTS_SUPPORT_RAW_CONNECTION_H_
@@ -37,6 +37,7 @@ class RawConnection {
   }
 
   bool is_open() const { return is_open_; }
+  void SendByte() const { send(fd_, "", 1, MSG_NOSIGNAL); }
   int fd() const { return fd_; }
 
   // Returns whether the peer closes the connection within a minute without

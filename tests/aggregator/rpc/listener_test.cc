@@ -52,6 +52,13 @@ class AcceptedConnections {
   std::vector<OwnedFd> fds_ ABSL_GUARDED_BY(mutex_);
 };
 
+// Opens a connection that sends a byte at once, as all clients do.
+RawConnection Connect(int port, const std::string& from = "127.0.0.1") {
+  RawConnection connection(port, from);
+  connection.SendByte();
+  return connection;
+}
+
 // Connects repeatedly until `count` connections were accepted. Connects from
 // another address: while nothing listens at the port, a socket of the same
 // address could get this port, connect to itself and keep the port.
@@ -59,7 +66,7 @@ bool ConnectUntilAccepted(int port, AcceptedConnections* accepted,
                           size_t count) {
   const absl::Time deadline = absl::Now() + kPatience;
   while (absl::Now() < deadline) {
-    const RawConnection connection(port, "127.0.0.2");
+    const RawConnection connection = Connect(port, "127.0.0.2");
     if (accepted->Has(count)) return true;
   }
   return false;
@@ -92,7 +99,7 @@ TEST(Listener, AcceptsAgainAfterRunningOutOfDescriptors) {
   AcceptedConnections accepted;
   const auto listener = *Listener::Open("127.0.0.1:0", {});
   std::vector<RawConnection> flood;
-  for (int i = 0; i < 20; ++i) flood.emplace_back(listener->port());
+  for (int i = 0; i < 20; ++i) flood.push_back(Connect(listener->port()));
   {
     const DescriptorLimit limit(static_cast<rlim_t>(NextDescriptor()) + 4);
     listener->Start(accepted.Handler(), kNoProbes);
@@ -142,7 +149,7 @@ TEST(Listener, DetectsThatItDoesNotAcceptConnections) {
         handler(listening_fd, fd, peer);
       },
       {.every = absl::Milliseconds(1), .patience = absl::Milliseconds(1)});
-  const RawConnection stuck(listener->port());
+  const RawConnection stuck = Connect(listener->port());
   const absl::Time deadline = absl::Now() + kPatience;
   while (listener->failed_probes() == 0 && absl::Now() < deadline) {
   }
@@ -160,12 +167,30 @@ TEST(Listener, DoesNotCountItsOwnProbes) {
   const auto listener = *Listener::Open("127.0.0.1:0", {});
   listener->Start(accepted.Handler(), {.every = absl::Microseconds(1)});
   for (int i = 0; i < 20; ++i) {
-    const RawConnection connection(listener->port());
+    const RawConnection connection = Connect(listener->port());
     ASSERT_TRUE(accepted.WaitFor(i + 1));
   }
   listener->Stop();
   EXPECT_EQ(listener->Count().accepted, 20);
   EXPECT_EQ(listener->failed_probes(), 0);
+}
+
+TEST(Listener, IgnoresConnectionsThatEndWithoutAByte) {
+  AcceptedConnections accepted;
+  const auto listener = *Listener::Open("127.0.0.1:0", {});
+  listener->Start(accepted.Handler(), kNoProbes);
+  for (int i = 0; i < 20; ++i) const RawConnection silent(listener->port());
+  const RawConnection connection = Connect(listener->port());
+  ASSERT_TRUE(accepted.WaitFor(1));
+  EXPECT_EQ(listener->Count().accepted, 1);
+}
+
+TEST(Listener, AcceptsASilentConnectionAfterAWhile) {
+  AcceptedConnections accepted;
+  const auto listener = *Listener::Open("127.0.0.1:0", {});
+  listener->Start(accepted.Handler(), kNoProbes);
+  const RawConnection silent(listener->port());
+  EXPECT_TRUE(accepted.WaitFor(1));
 }
 
 TEST(Listener, ListensAtTheGivenAddress) {
@@ -174,7 +199,7 @@ TEST(Listener, ListensAtTheGivenAddress) {
     const auto listener = Listener::Open(host + ":0", {});
     ASSERT_OK(listener) << host;
     (*listener)->Start(accepted.Handler(), kNoProbes);
-    const RawConnection connection((*listener)->port());
+    const RawConnection connection = Connect((*listener)->port());
     EXPECT_TRUE(accepted.WaitFor(1)) << host;
   }
 }
