@@ -65,6 +65,9 @@ std::string LostText(const std::map<std::string, uint64_t>& lost) {
 constexpr int kProcesses = 400;
 // The length in seconds from which a run must fill a spool.
 constexpr int kLongRun = 600;
+// Certificates are valid from an hour before they are made; an agent that
+// starts earlier than that refuses to.
+constexpr absl::Duration kMaxClockOffset = absl::Minutes(50);
 constexpr absl::Duration kFuzzPause = absl::Milliseconds(10);
 
 // Forks kProcesses children and never returns. Async-signal-safe.
@@ -207,7 +210,9 @@ bool Chaos::FillDisk() {
 bool Chaos::StepClock(SteppedClock& clock) {
   // Some steps are large, most are close to the interval of ticks.
   const double max_step = random_() % 4 == 0 ? 3600 : 3;
-  clock.Step(absl::Seconds(Uniform(-max_step, max_step)));
+  const absl::Duration offset =
+      clock.offset() + absl::Seconds(Uniform(-max_step, max_step));
+  clock.Set(std::clamp(offset, -kMaxClockOffset, kMaxClockOffset));
   return true;
 }
 

@@ -24,6 +24,7 @@ class SteppedClock {
   // The environment with which the process must start.
   std::map<std::string, std::string> environment() const;
 
+  absl::Duration offset() const { return absl::Nanoseconds(*nanoseconds_); }
   // Sets the difference.
   void Set(absl::Duration offset);
   // Adds to the difference.
