@@ -43,6 +43,13 @@ class CountersetSample {
     present_.back() |= Bit(column);
   }
 
+  // Adds to a value of the last row. An absent one counts as 0.
+  void Add(size_t column, uint64_t value) {
+    const bool is_present = Has(present_.back(), column);
+    Set(column, is_present ? values_[values_.size() - columns_ + column] + value
+                           : value);
+  }
+
   size_t rows() const { return present_.size(); }
   absl::string_view Utf16Name(size_t row) const;
   uint32_t InstanceId(size_t row) const { return instances_[row].instance_id; }

@@ -31,7 +31,7 @@ constexpr char kProcessorTime[] =
   }
 }
 
-// Records the idle time of /proc/stat every 50 ms in a thread of its own. The
+// Records the busy times of /proc/stat every 50 ms in a thread of its own. The
 // readers may be called after Stop().
 class StatRecorder {
  public:
@@ -45,11 +45,11 @@ class StatRecorder {
   }
 
   // Returns the share of time for which the processors were busy between two
-  // moments, in percent, according to the kernel's idle time and the wall
+  // moments, in percent, according to the kernel's busy times and the wall
   // clock.
   double BusyPercent(absl::Time start, absl::Time end) const {
-    const double idle = IdleSecondsAt(end) - IdleSecondsAt(start);
-    return 100 * (1 - idle / absl::ToDoubleSeconds(end - start));
+    const double busy = BusySecondsAt(end) - BusySecondsAt(start);
+    return 100 * busy / absl::ToDoubleSeconds(end - start);
   }
 
   absl::Time first() const { return moments_.front().time; }
@@ -58,35 +58,37 @@ class StatRecorder {
  private:
   struct Moment {
     absl::Time time;
-    double idle_seconds;  // of the average processor
+    double busy_seconds;  // of the average processor
   };
 
   void Record() {
     do {
-      moments_.push_back({absl::Now(), ReadIdleSeconds()});
+      moments_.push_back({absl::Now(), ReadBusySeconds()});
     } while (!stop_.WaitForNotificationWithTimeout(absl::Milliseconds(50)));
   }
 
-  static double ReadIdleSeconds() {
+  static double ReadBusySeconds() {
     std::ifstream stat("/proc/stat");
     std::string name;
-    double user, nice, system, idle, io_wait;
-    stat >> name >> user >> nice >> system >> idle >> io_wait;
-    return (idle + io_wait) / static_cast<double>(sysconf(_SC_CLK_TCK)) /
+    double user, nice, system, idle, io_wait, irq, softirq, steal;
+    stat >> name >> user >> nice >> system >> idle >> io_wait >> irq >>
+        softirq >> steal;
+    return (user + nice + system + irq + softirq + steal) /
+           static_cast<double>(sysconf(_SC_CLK_TCK)) /
            static_cast<double>(sysconf(_SC_NPROCESSORS_ONLN));
   }
 
-  double IdleSecondsAt(absl::Time time) const {
+  double BusySecondsAt(absl::Time time) const {
     for (size_t i = 1; i < moments_.size(); ++i) {
       const Moment& before = moments_[i - 1];
       const Moment& after = moments_[i];
       if (after.time < time) continue;
       const double part =
           absl::FDivDuration(time - before.time, after.time - before.time);
-      return before.idle_seconds +
-             part * (after.idle_seconds - before.idle_seconds);
+      return before.busy_seconds +
+             part * (after.busy_seconds - before.busy_seconds);
     }
-    ADD_FAILURE() << "no idle time was recorded at " << time;
+    ADD_FAILURE() << "no busy time was recorded at " << time;
     return 0;
   }
 

@@ -7,18 +7,45 @@
 #include <fstream>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "agent/source/linux/cgroups.h"
+#include "agent/source/linux/energy_meter.h"
+#include "agent/source/linux/filesystems.h"
+#include "agent/source/linux/job_object.h"
+#include "agent/source/linux/linux_block_device.h"
+#include "agent/source/linux/linux_cgroup.h"
+#include "agent/source/linux/linux_conntrack.h"
+#include "agent/source/linux/linux_filesystem.h"
+#include "agent/source/linux/linux_hardware_monitor.h"
+#include "agent/source/linux/linux_interrupts.h"
+#include "agent/source/linux/linux_md_raid.h"
+#include "agent/source/linux/linux_memory.h"
+#include "agent/source/linux/linux_nfs_client.h"
+#include "agent/source/linux/linux_nfs_mount.h"
+#include "agent/source/linux/linux_pressure.h"
+#include "agent/source/linux/linux_scheduler.h"
+#include "agent/source/linux/linux_socket.h"
+#include "agent/source/linux/linux_softnet.h"
+#include "agent/source/linux/logical_disk.h"
 #include "agent/source/linux/memory.h"
 #include "agent/source/linux/network_interface.h"
+#include "agent/source/linux/network_protocols.h"
+#include "agent/source/linux/numa_node_memory.h"
+#include "agent/source/linux/paging_file.h"
 #include "agent/source/linux/physical_disk.h"
-#include "agent/source/linux/process_v2.h"
+#include "agent/source/linux/process_countersets.h"
+#include "agent/source/linux/processor.h"
 #include "agent/source/linux/processor_information.h"
+#include "agent/source/linux/rdma_activity.h"
 #include "agent/source/linux/system.h"
+#include "agent/source/linux/thermal_zone_information.h"
+#include "agent/source/linux/thread.h"
 #include "agent/source/provider_source.h"
 #include "perflib/block_reader.h"
 #include "tests/fuzz/check.h"
@@ -69,7 +96,58 @@ std::unique_ptr<Provider> Make(const std::string& root) {
 }
 
 std::unique_ptr<Provider> MakeProcesses(const std::string& root) {
-  return std::make_unique<ProcessV2>(root, /*max_open_files=*/1);
+  return std::make_unique<ProcessV2>(
+      root, std::make_shared<ProcessReader>(root, /*max_open_files=*/1));
+}
+
+// A provider whose plan names all counters.
+template <typename T>
+std::unique_ptr<Provider> MakeNamed(const std::string& root) {
+  auto provider = std::make_unique<T>(
+      root, std::make_shared<ProcessReader>(root, /*max_open_files=*/1));
+  std::vector<PlannedQuery> queries = {{.counterset = "*"}};
+  for (const auto& counter : provider->registration().counters) {
+    queries[0].counters.push_back(counter.name);
+  }
+  provider->DefineCounters(&queries);
+  return provider;
+}
+
+std::unique_ptr<Provider> MakeSystem(const std::string& root) {
+  return std::make_unique<System>(root, [] { return std::nullopt; });
+}
+
+std::unique_ptr<Provider> MakeNetstat(const std::string& root) {
+  return std::make_unique<NetworkProtocol<LinePairs>>(
+      kLinuxNetworkProtocol,
+      std::make_shared<SharedProcFile>(root + "/proc/net/netstat"));
+}
+
+std::unique_ptr<Provider> MakeSnmp6(const std::string& root) {
+  return std::make_unique<NetworkProtocol<NamedLines>>(
+      kIcmpV6, std::make_shared<SharedProcFile>(root + "/proc/net/snmp6"));
+}
+
+// For LogicalDisk and LinuxFilesystem, without threads.
+template <typename T>
+std::unique_ptr<Provider> MakeWithFilesystems(const std::string& root) {
+  return std::make_unique<T>(root,
+                             std::make_shared<Filesystems>(root, nullptr));
+}
+
+std::unique_ptr<Provider> MakeLinuxCgroup(const std::string& root) {
+  return std::make_unique<LinuxCgroup>(
+      root, std::make_shared<Cgroups>(root, /*max_open_files=*/4));
+}
+
+// In a tree of its own, because the files of version 2 stay.
+std::unique_ptr<Provider> MakeCgroupVersion1(const std::string& root) {
+  return MakeLinuxCgroup(root + "/version1");
+}
+
+std::unique_ptr<Provider> MakeJobObject(const std::string& root) {
+  return std::make_unique<JobObject>(
+      std::make_shared<Cgroups>(root, /*max_open_files=*/2));
 }
 
 // Returns the subjects, indexed by the first byte of an input: the corpus
@@ -77,6 +155,7 @@ std::unique_ptr<Provider> MakeProcesses(const std::string& root) {
 // bytes in them can name thousands of files to open.
 const std::vector<Subject>& Subjects() {
   static const std::string cpu = "sys/devices/system/cpu/cpu0/";
+  static const std::string port = "sys/class/infiniband/mlx5_0/ports/1/";
   static const auto& subjects = *new std::vector<Subject>{
       {&Make<ProcessorInformation>,
        {"proc/stat", "proc/interrupts", "proc/softirqs",
@@ -88,10 +167,95 @@ const std::vector<Subject>& Subjects() {
       {&Make<PhysicalDisk>, {"proc/diskstats"}},
       {&Make<NetworkInterface>,
        {"proc/net/dev", "sys/class/net/eth0/ifindex",
-        "sys/class/net/eth0/speed"}},
+        "sys/class/net/eth0/speed", "sys/class/net/eth0/operstate",
+        "sys/class/net/eth0/duplex", "sys/class/net/eth0/carrier"}},
       {&MakeProcesses,
        {"proc/uptime", "proc/7/stat", "proc/7/status", "proc/7/io",
         "proc/2/stat"}},
+      {&Make<Processor>, {"proc/stat", "proc/interrupts", "proc/softirqs"}},
+      {&Make<LinuxMemory>, {"proc/meminfo", "proc/vmstat"}},
+      {&Make<PagingFile>, {"proc/swaps"}},
+      {&Make<LinuxScheduler>, {"proc/schedstat"}},
+      {&Make<LinuxInterrupts>, {"proc/interrupts", "proc/softirqs"}},
+      {&MakeSystem,
+       {"proc/stat", "proc/loadavg", "proc/uptime", "proc/sys/fs/file-nr",
+        "proc/sys/fs/inode-nr", "proc/sys/fs/dentry-state"}},
+      {&MakeProcesses,
+       {"proc/uptime", "sys/devices/system/cpu/online", "proc/7/stat",
+        "proc/7/statm", "proc/7/cmdline"}},
+      {&MakeNetstat, {"proc/net/netstat"}},
+      {&MakeSnmp6, {"proc/net/snmp6"}},
+      {&Make<LinuxSocket>,
+       {"proc/net/sockstat", "proc/net/sockstat6",
+        "proc/sys/net/ipv4/tcp_mem"}},
+      {&Make<LinuxSoftnet>, {"proc/net/softnet_stat"}},
+      {&Make<LinuxConntrack>,
+       {"proc/net/stat/nf_conntrack",
+        "proc/sys/net/netfilter/nf_conntrack_count",
+        "proc/sys/net/netfilter/nf_conntrack_max"}},
+      {&Make<LinuxNfsClient>, {"proc/net/rpc/nfs"}},
+      {&Make<RdmaActivity>,
+       {port + "state", port + "counters/port_rcv_data",
+        port + "hw_counters/req_cqe_error"}},
+      {&Make<LinuxBlockDevice>, {"proc/diskstats", "sys/block/dm-0/dm/name"}},
+      {&MakeWithFilesystems<LogicalDisk>,
+       {"proc/self/mountinfo", "proc/diskstats", "sys/class/block/sda2/dev"}},
+      {&MakeWithFilesystems<LinuxFilesystem>,
+       {"proc/self/mountinfo", "sys/dev/block/8:1/uevent",
+        "sys/fs/ext4/sda1/errors_count"}},
+      {&Make<LinuxPressure>, {"proc/pressure/cpu", "proc/pressure/irq"}},
+      {&MakeLinuxCgroup,
+       {"sys/fs/cgroup/cgroup.controllers", "sys/fs/cgroup/cpu.stat",
+        "sys/fs/cgroup/cpu.max", "sys/fs/cgroup/memory.current",
+        "sys/fs/cgroup/memory.max", "sys/fs/cgroup/memory.events",
+        "sys/fs/cgroup/memory.stat", "sys/fs/cgroup/io.stat",
+        "sys/fs/cgroup/cpu.pressure"}},
+      {&MakeJobObject,
+       {"sys/fs/cgroup/cgroup.controllers", "sys/fs/cgroup/cpu.stat",
+        "sys/fs/cgroup/memory.stat", "sys/fs/cgroup/pids.current"}},
+      {&Make<LinuxHardwareMonitor>,
+       {"sys/class/hwmon/hwmon0/name", "sys/class/hwmon/hwmon0/temp1_input",
+        "sys/class/hwmon/hwmon0/temp1_label",
+        "sys/class/hwmon/hwmon0/temp1_crit",
+        "sys/class/hwmon/hwmon0/fan1_input",
+        "sys/class/hwmon/hwmon0/power1_average"}},
+      {&Make<ThermalZoneInformation>,
+       {"sys/class/thermal/thermal_zone0/type",
+        "sys/class/thermal/thermal_zone0/temp"}},
+      {&Make<EnergyMeter>,
+       {"sys/class/powercap/intel-rapl:0/name",
+        "sys/class/powercap/intel-rapl:0/max_energy_range_uj",
+        "sys/class/powercap/intel-rapl:0/energy_uj",
+        "sys/class/powercap/intel-rapl:0:0/name",
+        "sys/class/powercap/intel-rapl:0:0/energy_uj"}},
+      {&Make<NumaNodeMemory>,
+       {"sys/devices/system/node/node0/meminfo",
+        "sys/devices/system/node/node0/numastat"}},
+      {&Make<LinuxMdRaid>,
+       {"sys/block/md0/dev", "sys/block/md0/md/array_state",
+        "sys/block/md0/md/raid_disks", "sys/block/md0/md/degraded",
+        "sys/block/md0/md/sync_action", "sys/block/md0/md/sync_completed",
+        "sys/block/md0/md/sync_speed", "sys/block/md0/md/dev-sda1/state"}},
+      {&MakeNamed<CgroupProcess>,
+       {"proc/uptime", "proc/7/stat", "proc/7/cgroup", "proc/7/task/7/status",
+        "proc/7/task/7/schedstat", "proc/7/task/8/status",
+        "proc/7/smaps_rollup", "proc/7/oom_score", "proc/7/cmdline"}},
+      {&MakeNamed<Thread>,
+       {"proc/uptime", "proc/7/stat", "proc/7/task/7/stat",
+        "proc/7/task/7/status", "proc/7/task/7/schedstat"}},
+      {&MakeCgroupVersion1,
+       {"version1/sys/fs/cgroup/cpu/cpu.stat",
+        "version1/sys/fs/cgroup/cpu/cpu.cfs_quota_us",
+        "version1/sys/fs/cgroup/cpu/cpu.cfs_period_us",
+        "version1/sys/fs/cgroup/cpuacct/cpuacct.usage",
+        "version1/sys/fs/cgroup/cpuacct/cpuacct.stat",
+        "version1/sys/fs/cgroup/memory/memory.usage_in_bytes",
+        "version1/sys/fs/cgroup/memory/memory.limit_in_bytes",
+        "version1/sys/fs/cgroup/memory/memory.stat",
+        "version1/sys/fs/cgroup/memory/memory.oom_control",
+        "version1/sys/fs/cgroup/blkio/"
+        "blkio.throttle.io_service_bytes_recursive"}},
+      {&Make<LinuxNfsMount>, {"proc/self/mountstats"}},
   };
   return subjects;
 }

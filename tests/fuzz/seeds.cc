@@ -213,8 +213,9 @@ absl::Status WriteProcTexts(const std::string& root) {
       "Inter-|   Receive  |  Transmit\n face |bytes    packets|bytes\n"
       "    lo: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n"
       "  eth0: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n";
-  RETURN_IF_ERROR(
-      texts('\4', "network", {interfaces, "2\n", "1000\n", interfaces}));
+  RETURN_IF_ERROR(texts(
+      '\4', "network",
+      {interfaces, "2\n", "1000\n", "up\n", "full\n", "1\n", interfaces}));
   return texts(
       '\5', "processes",
       {"352.64 50.1\n",

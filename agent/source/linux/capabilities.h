@@ -10,7 +10,9 @@
 namespace fleetperf::agent {
 
 // MissingRights for a process whose /proc/PID/status is `status`.
-std::string MissingRightsIn(absl::string_view status,
+// `sees_others`: whether /proc shows it the processes of other users, which the
+// mount option hidepid prevents.
+std::string MissingRightsIn(absl::string_view status, bool sees_others,
                             absl::string_view counterset);
 
 }  // namespace fleetperf::agent

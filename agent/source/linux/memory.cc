@@ -1,13 +1,7 @@
 #include "agent/source/linux/memory.h"
 
-#include <algorithm>
-#include <array>
 #include <iterator>
 
-#include "absl/strings/match.h"
-#include "absl/strings/strip.h"
-#include "agent/source/linux/counters.h"
-#include "agent/source/linux/text.h"
 #include "agent/source/linux/units.h"
 #include "base/status_macros.h"
 #include "perflib/counter_type.h"
@@ -53,80 +47,145 @@ enum Column : size_t {
 
 constexpr uint32_t kPercentCommittedBaseId = kFirstLinuxCounterId + 100;
 
-constexpr CounterSpec kCounters[] = {
-    {0, kPerfCounterLargeRawcount, "Available Bytes",
-     "Memory available to programs without swapping (MemAvailable)."},
-    {1, kPerfCounterLargeRawcount, "Available KBytes",
-     "The same in units of 1024 bytes."},
-    {2, kPerfCounterLargeRawcount, "Available MBytes",
-     "The same in units of 1048576 bytes."},
-    {3, kPerfCounterLargeRawcount, "Committed Bytes",
-     "Memory committed to programs (Committed_AS)."},
-    {4, kPerfCounterLargeRawcount, "Commit Limit",
-     "Memory that may be committed if overcommitting is off (CommitLimit)."},
-    {5, kPerfRawFraction, "% Committed Bytes In Use",
-     "Committed Bytes as a percentage of Commit Limit.",
-     kPercentCommittedBaseId},
-    {kPercentCommittedBaseId, kPerfRawBase, "", ""},
-    {6, kPerfCounterCounter, "Page Faults/sec",
-     "Page faults, with and without reading from disk (pgfault)."},
-    {7, kPerfCounterCounter, "Pages Input/sec",
-     "Pages read from swap (pswpin)."},
-    {8, kPerfCounterCounter, "Page Reads/sec",
-     "Page faults that had to read from disk (pgmajfault)."},
-    {9, kPerfCounterCounter, "Pages Output/sec",
-     "Pages written to swap (pswpout)."},
-    {10, kPerfCounterCounter, "Pages/sec",
-     "Pages read from and written to swap."},
-    {11, kPerfCounterLargeRawcount, "Cache Bytes",
-     "Memory that holds file contents (Cached, Buffers and SReclaimable)."},
-    {12, kPerfCounterLargeRawcount, "Free & Zero Page List Bytes",
-     "Unused memory (MemFree)."},
-    {13, kPerfCounterLargeRawcount, "Modified Page List Bytes",
-     "File contents that are not on disk yet (Dirty and Writeback)."},
-    {14, kPerfCounterLargeRawcount, "Standby Cache Normal Priority Bytes",
-     "File contents not used recently (Inactive(file))."},
-    {15, kPerfCounterLargeRawcount, "Pool Nonpaged Bytes",
-     "Kernel memory that cannot be reclaimed (SUnreclaim, KernelStack and "
-     "PageTables)."},
-    {16, kPerfCounterLargeRawcount, "Pool Paged Bytes",
-     "Kernel memory that can be reclaimed (SReclaimable)."},
-    {17, kPerfCounterCounter, "Transition Faults/sec",
-     "File pages that were needed again after they had been reclaimed "
-     "(workingset_refault_file)."},
-    {18, kPerfCounterCounter, "Transition Pages RePurposed/sec",
-     "Pages reclaimed for another purpose (pgsteal_kswapd, pgsteal_direct, "
-     "pgsteal_khugepaged and pgsteal_proactive)."},
-    {kFirstLinuxCounterId + 0, kPerfCounterLargeRawcount, "Total Bytes",
-     "Memory that the kernel manages (MemTotal)."},
-    {kFirstLinuxCounterId + 1, kPerfCounterLargeRawcount, "Anonymous Bytes",
-     "Memory of programs not backed by files (AnonPages)."},
-    {kFirstLinuxCounterId + 2, kPerfCounterLargeRawcount, "Shared Bytes",
-     "Shared memory and tmpfs (Shmem)."},
-    {kFirstLinuxCounterId + 3, kPerfCounterLargeRawcount, "Swap Total Bytes",
-     "Size of the swap space (SwapTotal)."},
-    {kFirstLinuxCounterId + 4, kPerfCounterLargeRawcount, "Swap Free Bytes",
-     "Unused swap space (SwapFree)."},
-    {kFirstLinuxCounterId + 5, kPerfCounterLargeRawcount, "Huge Pages",
-     "Huge pages reserved (HugePages_Total)."},
-    {kFirstLinuxCounterId + 6, kPerfCounterLargeRawcount, "Huge Pages Free",
-     "Huge pages not in use (HugePages_Free)."},
-    {kFirstLinuxCounterId + 7, kPerfCounterCounter, "Out Of Memory Kills/sec",
-     "Processes killed for lack of memory (oom_kill)."},
-    {kFirstLinuxCounterId + 8, kPerfCounterCounter, "Compaction Stalls/sec",
-     "Allocations that had to wait for memory to be moved (compact_stall)."},
+constexpr LinuxCounter kCounters[] = {
+    {{0, kPerfCounterLargeRawcount, "Available Bytes",
+      "Memory available to programs without swapping."},
+     "bytes",
+     "/proc/meminfo MemAvailable",
+     "An estimate by the kernel: page cache counts unless it is in use. Since "
+     "Linux 3.14."},
+    {{1, kPerfCounterLargeRawcount, "Available KBytes",
+      "The same in units of 1024 bytes."},
+     "KiB",
+     "/proc/meminfo MemAvailable"},
+    {{2, kPerfCounterLargeRawcount, "Available MBytes",
+      "The same in units of 1048576 bytes."},
+     "MiB",
+     "/proc/meminfo MemAvailable"},
+    {{3, kPerfCounterLargeRawcount, "Committed Bytes",
+      "Memory committed to programs."},
+     "bytes",
+     "/proc/meminfo Committed_AS",
+     "May exceed Commit Limit, because Linux overcommits by default."},
+    {{4, kPerfCounterLargeRawcount, "Commit Limit",
+      "Memory that may be committed."},
+     "bytes",
+     "/proc/meminfo CommitLimit",
+     "Enforced only if vm.overcommit_memory is 2."},
+    {{5, kPerfRawFraction, "% Committed Bytes In Use",
+      "Committed Bytes as a percentage of Commit Limit.",
+      kPercentCommittedBaseId},
+     "%",
+     "/proc/meminfo Committed_AS, CommitLimit",
+     "May exceed 100."},
+    {{kPercentCommittedBaseId, kPerfRawBase, "", ""}, "", ""},
+    {{6, kPerfCounterCounter, "Page Faults/sec",
+      "Page faults, with and without reading from disk."},
+     "faults/s",
+     "/proc/vmstat pgfault"},
+    {{7, kPerfCounterCounter, "Pages Input/sec", "Pages read from swap."},
+     "pages/s",
+     "/proc/vmstat pswpin",
+     "Windows counts pages of mapped files, too."},
+    {{8, kPerfCounterCounter, "Page Reads/sec",
+      "Page faults that had to read from disk."},
+     "faults/s",
+     "/proc/vmstat pgmajfault",
+     "Faults of mapped files included."},
+    {{9, kPerfCounterCounter, "Pages Output/sec", "Pages written to swap."},
+     "pages/s",
+     "/proc/vmstat pswpout",
+     "Windows counts pages of mapped files, too."},
+    {{10, kPerfCounterCounter, "Pages/sec",
+      "Pages read from and written to swap."},
+     "pages/s",
+     "/proc/vmstat pswpin, pswpout",
+     "Windows counts pages of mapped files, too."},
+    {{11, kPerfCounterLargeRawcount, "Cache Bytes",
+      "Memory that holds file contents and reclaimable kernel objects."},
+     "bytes",
+     "/proc/meminfo Cached, Buffers, SReclaimable",
+     "Cached includes shared memory and tmpfs."},
+    {{12, kPerfCounterLargeRawcount, "Free & Zero Page List Bytes",
+      "Unused memory."},
+     "bytes",
+     "/proc/meminfo MemFree",
+     "Normally small: Linux uses free memory as cache."},
+    {{13, kPerfCounterLargeRawcount, "Modified Page List Bytes",
+      "File contents that are not on disk yet."},
+     "bytes",
+     "/proc/meminfo Dirty, Writeback"},
+    {{14, kPerfCounterLargeRawcount, "Standby Cache Normal Priority Bytes",
+      "File contents not used recently."},
+     "bytes",
+     "/proc/meminfo Inactive(file)",
+     "Similar to Windows' standby list, which has no dirty pages."},
+    {{15, kPerfCounterLargeRawcount, "Pool Nonpaged Bytes",
+      "Kernel memory that cannot be reclaimed."},
+     "bytes",
+     "/proc/meminfo SUnreclaim, KernelStack, PageTables",
+     "Without allocations of whole pages by drivers."},
+    {{16, kPerfCounterLargeRawcount, "Pool Paged Bytes",
+      "Kernel memory that can be reclaimed."},
+     "bytes",
+     "/proc/meminfo SReclaimable",
+     "Linux never swaps kernel memory."},
+    {{17, kPerfCounterCounter, "Transition Faults/sec",
+      "File pages that were needed again after they had been reclaimed."},
+     "pages/s",
+     "/proc/vmstat workingset_refault_file",
+     "Windows counts pages that it found in memory; these had to be read "
+     "again. Since Linux 5.9."},
+    {{18, kPerfCounterCounter, "Transition Pages RePurposed/sec",
+      "Pages reclaimed for another purpose."},
+     "pages/s",
+     "/proc/vmstat pgsteal_kswapd, pgsteal_direct, pgsteal_khugepaged, "
+     "pgsteal_proactive",
+     "Anonymous pages that were swapped out included."},
+    {{kFirstLinuxCounterId + 0, kPerfCounterLargeRawcount, "Total Bytes",
+      "Memory that the kernel manages."},
+     "bytes",
+     "/proc/meminfo MemTotal"},
+    {{kFirstLinuxCounterId + 1, kPerfCounterLargeRawcount, "Anonymous Bytes",
+      "Memory of programs not backed by files."},
+     "bytes",
+     "/proc/meminfo AnonPages"},
+    {{kFirstLinuxCounterId + 2, kPerfCounterLargeRawcount, "Shared Bytes",
+      "Shared memory and tmpfs."},
+     "bytes",
+     "/proc/meminfo Shmem"},
+    {{kFirstLinuxCounterId + 3, kPerfCounterLargeRawcount, "Swap Total Bytes",
+      "Size of the swap space."},
+     "bytes",
+     "/proc/meminfo SwapTotal"},
+    {{kFirstLinuxCounterId + 4, kPerfCounterLargeRawcount, "Swap Free Bytes",
+      "Unused swap space."},
+     "bytes",
+     "/proc/meminfo SwapFree"},
+    {{kFirstLinuxCounterId + 5, kPerfCounterLargeRawcount, "Huge Pages",
+      "Huge pages reserved."},
+     "pages",
+     "/proc/meminfo HugePages_Total",
+     "Of the default size."},
+    {{kFirstLinuxCounterId + 6, kPerfCounterLargeRawcount, "Huge Pages Free",
+      "Huge pages not in use."},
+     "pages",
+     "/proc/meminfo HugePages_Free",
+     "Of the default size."},
+    {{kFirstLinuxCounterId + 7, kPerfCounterCounter, "Out Of Memory Kills/sec",
+      "Processes killed for lack of memory."},
+     "kills/s",
+     "/proc/vmstat oom_kill",
+     "Kills within a cgroup's limit included. Since Linux 4.13."},
+    {{kFirstLinuxCounterId + 8, kPerfCounterCounter, "Compaction Stalls/sec",
+      "Allocations that had to wait for memory to be moved."},
+     "stalls/s",
+     "/proc/vmstat compact_stall"},
 };
 static_assert(std::size(kCounters) == kNumColumns);
 
-// Adds a line's number, times a factor, to a column.
-struct Term {
-  absl::string_view key;
-  Column column;
-  uint64_t factor = 1;
-};
-
 // In the order of /proc/meminfo of Linux 6.
-constexpr Term kMeminfo[] = {
+constexpr KeyedTerm kMeminfo[] = {
     {"MemTotal", kTotalBytes, kBytesPerKib},
     {"MemFree", kFreeBytes, kBytesPerKib},
     {"MemAvailable", kAvailableBytes, kBytesPerKib},
@@ -154,7 +213,7 @@ constexpr Term kMeminfo[] = {
 };
 
 // In the order of /proc/vmstat of Linux 6.
-constexpr Term kVmstat[] = {
+constexpr KeyedTerm kVmstat[] = {
     {"workingset_refault_file", kTransitionFaultsPerSec},
     {"pswpin", kPagesInputPerSec},
     {"pswpin", kPagesPerSec},
@@ -170,66 +229,30 @@ constexpr Term kVmstat[] = {
     {"compact_stall", kCompactionStallsPerSec},
 };
 
-constexpr ColumnSet ColumnsOf(absl::Span<const Term> terms) {
-  ColumnSet columns = 0;
-  for (const Term& term : terms) columns |= Bit(term.column);
-  return columns;
-}
-constexpr ColumnSet kMeminfoColumns =
-    ColumnsOf(kMeminfo) | Bit(kAvailableMBytes);
-constexpr ColumnSet kVmstatColumns = ColumnsOf(kVmstat);
-
-// Adds the lines "KEY: number ..." or "KEY number" to their columns. `terms`
-// should be in the order of the lines, which makes the search cheap. Terms out
-// of order are still found.
-void AddTerms(absl::string_view text, absl::Span<const Term> terms,
-              CountersetSample* sample) {
-  std::array<uint64_t, kNumColumns> sums = {};
-  ColumnSet present = 0;
-  absl::string_view line;
-  size_t next = 0;
-  while (NextLine(&text, &line)) {
-    const absl::string_view key = absl::StripSuffix(NextWord(&line), ":");
-    // The search starts after the previous line's terms. It wraps around.
-    for (size_t tried = 0; tried < terms.size(); ++tried) {
-      const size_t i = (next + tried) % terms.size();
-      if (terms[i].key != key) continue;
-      const uint64_t number = NumberOrZero(&line);
-      for (next = i; next < terms.size() && terms[next].key == key; ++next) {
-        sums[terms[next].column] += number * terms[next].factor;
-        present |= Bit(terms[next].column);
-      }
-      break;
-    }
-  }
-  for (size_t i = 0; i < kNumColumns; ++i) {
-    if (Has(present, i)) sample->Set(i, sums[i]);
-  }
-}
-
 }  // namespace
 
+constinit const LinuxCounterset Memory::kCounterset = {
+    .guid = "{933f806f-4880-5328-bb67-7672ae6d7a2d}",
+    .name = "Memory",
+    .help = "The machine's memory.",
+    .instance_type = kCountersetSingleInstance,
+    .counters = kCounters,
+};
+
 Memory::Memory(const std::string& root)
-    : Provider(MakeRegistration("{933f806f-4880-5328-bb67-7672ae6d7a2d}",
-                                "Memory", "The machine's memory.",
-                                kCountersetSingleInstance, kCounters)),
-      meminfo_(root + "/proc/meminfo"),
-      vmstat_(root + "/proc/vmstat") {}
+    : Provider(MakeRegistration(kCounterset)),
+      meminfo_(root + "/proc/meminfo", kMeminfo),
+      vmstat_(root + "/proc/vmstat", kVmstat) {}
 
 absl::Status Memory::Sample(ColumnSet needed, const Clocks&,
                             CountersetSample* sample) {
   sample->AddInstance("", 0);
-  if ((needed & kMeminfoColumns) != 0) {
-    ASSIGN_OR_RETURN(const absl::string_view text, meminfo_.Read(&buffer_));
-    AddTerms(text, kMeminfo, sample);
-    if (sample->HasValue(0, kAvailableBytes)) {
-      sample->Set(kAvailableMBytes,
-                  sample->Value(0, kAvailableBytes) / kBytesPerMib);
-    }
-  }
-  if ((needed & kVmstatColumns) != 0) {
-    ASSIGN_OR_RETURN(const absl::string_view text, vmstat_.Read(&buffer_));
-    AddTerms(text, kVmstat, sample);
+  if (Has(needed, kAvailableMBytes)) needed |= Bit(kAvailableBytes);
+  RETURN_IF_ERROR(meminfo_.Read(needed, &buffer_, sample));
+  RETURN_IF_ERROR(vmstat_.Read(needed, &buffer_, sample));
+  if (sample->HasValue(0, kAvailableBytes)) {
+    sample->Set(kAvailableMBytes,
+                sample->Value(0, kAvailableBytes) / kBytesPerMib);
   }
   return absl::OkStatus();
 }

@@ -3,19 +3,19 @@
 #ifndef FLEETPERF_AGENT_SOURCE_LINUX_MEMORY_H_
 #define FLEETPERF_AGENT_SOURCE_LINUX_MEMORY_H_
 
-#include <cstdint>
 #include <string>
-#include <vector>
 
 #include "absl/status/status.h"
-#include "absl/types/span.h"
-#include "agent/source/linux/proc_file.h"
+#include "agent/source/linux/counters.h"
+#include "agent/source/linux/keyed_file.h"
 #include "agent/source/provider.h"
 
 namespace fleetperf::agent {
 
 class Memory : public Provider {
  public:
+  static const LinuxCounterset kCounterset;
+
   // `root` is the directory that holds proc: "" on a real machine.
   explicit Memory(const std::string& root);
 
@@ -23,8 +23,8 @@ class Memory : public Provider {
                       CountersetSample* sample) override;
 
  private:
-  ProcFile meminfo_;
-  ProcFile vmstat_;
+  KeyedFile meminfo_;
+  KeyedFile vmstat_;
   std::string buffer_;
 };
 

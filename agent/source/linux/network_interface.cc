@@ -1,13 +1,11 @@
 #include "agent/source/linux/network_interface.h"
 
 #include <algorithm>
-#include <array>
 #include <iterator>
+#include <optional>
+#include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "agent/source/linux/counters.h"
 #include "agent/source/linux/text.h"
-#include "agent/source/linux/units.h"
 #include "base/status_macros.h"
 #include "perflib/counter_type.h"
 #include "perflib/layout.h"
@@ -32,60 +30,192 @@ enum Column : size_t {
   kBytesSentPerSec,
   kPacketsOutboundDiscarded,
   kPacketsOutboundErrors,
+  kLinkUp,
+  kOperationalState,
+  kFullDuplex,
+  kLinkChanges,
+  kLinkDowns,
+  kReceiveFifoErrors,
+  kReceiveFrameErrors,
+  kReceiveCrcErrors,
+  kReceiveMissed,
+  kReceiveNoHandler,
+  kTransmitFifoErrors,
+  kTransmitCarrierErrors,
+  kCollisionCount,
+  kCompressedReceivedPerSec,
+  kCompressedSentPerSec,
   kNumColumns
 };
 
-constexpr CounterSpec kCounters[] = {
-    {0, kPerfCounterBulkCount, "Bytes Total/sec", "Bytes received and sent."},
-    {1, kPerfCounterCounter, "Packets/sec", "Packets received and sent."},
-    {2, kPerfCounterCounter, "Packets Received/sec", "Packets received."},
-    {3, kPerfCounterCounter, "Packets Sent/sec", "Packets sent."},
-    {4, kPerfCounterLargeRawcount, "Current Bandwidth",
-     "The link's speed in bits per second; 0 if it has none."},
-    {5, kPerfCounterBulkCount, "Bytes Received/sec", "Bytes received."},
-    {6, kPerfCounterCounter, "Packets Received Unicast/sec",
-     "Packets received that were not multicast."},
-    {7, kPerfCounterCounter, "Packets Received Non-Unicast/sec",
-     "Multicast packets received."},
-    {8, kPerfCounterRawcount, "Packets Received Discarded",
-     "Packets received and dropped since the interface was made."},
-    {9, kPerfCounterRawcount, "Packets Received Errors",
-     "Packets received with errors since the interface was made."},
-    {10, kPerfCounterBulkCount, "Bytes Sent/sec", "Bytes sent."},
-    {11, kPerfCounterRawcount, "Packets Outbound Discarded",
-     "Packets to be sent that were dropped since the interface was made."},
-    {12, kPerfCounterRawcount, "Packets Outbound Errors",
-     "Packets that could not be sent since the interface was made."},
+constexpr LinuxCounter kCounters[] = {
+    {{0, kPerfCounterBulkCount, "Bytes Total/sec", "Bytes received and sent."},
+     "bytes/s",
+     "/proc/net/dev receive bytes + transmit bytes",
+     "Of layer 2 for most drivers, without the frame's checksum."},
+    {{1, kPerfCounterCounter, "Packets/sec", "Packets received and sent."},
+     "packets/s",
+     "/proc/net/dev receive packets + transmit packets"},
+    {{2, kPerfCounterCounter, "Packets Received/sec", "Packets received."},
+     "packets/s",
+     "/proc/net/dev receive packets"},
+    {{3, kPerfCounterCounter, "Packets Sent/sec", "Packets sent."},
+     "packets/s",
+     "/proc/net/dev transmit packets"},
+    {{4, kPerfCounterLargeRawcount, "Current Bandwidth",
+      "The link's speed in bits per second; 0 if it has none."},
+     "bit/s",
+     "/sys/class/net/*/speed",
+     "Read every 30 s."},
+    {{5, kPerfCounterBulkCount, "Bytes Received/sec", "Bytes received."},
+     "bytes/s",
+     "/proc/net/dev receive bytes"},
+    {{6, kPerfCounterCounter, "Packets Received Unicast/sec",
+      "Packets received that were not multicast."},
+     "packets/s",
+     "/proc/net/dev receive packets - receive multicast",
+     "Includes broadcast packets, if the driver does not count them as "
+     "multicast."},
+    {{7, kPerfCounterCounter, "Packets Received Non-Unicast/sec",
+      "Multicast packets received."},
+     "packets/s",
+     "/proc/net/dev receive multicast",
+     "Some drivers count packets that the filter drops."},
+    {{8, kPerfCounterRawcount, "Packets Received Discarded",
+      "Packets received and dropped since the interface was made."},
+     "packets",
+     "/proc/net/dev receive drop",
+     "Includes Receive Missed, and packets of unknown protocols."},
+    {{9, kPerfCounterRawcount, "Packets Received Errors",
+      "Packets received with errors since the interface was made."},
+     "packets",
+     "/proc/net/dev receive errs"},
+    {{10, kPerfCounterBulkCount, "Bytes Sent/sec", "Bytes sent."},
+     "bytes/s",
+     "/proc/net/dev transmit bytes"},
+    {{11, kPerfCounterRawcount, "Packets Outbound Discarded",
+      "Packets to be sent that were dropped since the interface was made."},
+     "packets",
+     "/proc/net/dev transmit drop",
+     "Without those that the queueing discipline drops."},
+    {{12, kPerfCounterRawcount, "Packets Outbound Errors",
+      "Packets that could not be sent since the interface was made."},
+     "packets",
+     "/proc/net/dev transmit errs"},
+    {{kFirstLinuxCounterId + 0, kPerfCounterRawcount, "Link Up",
+      "1 if the link is up, else 0."},
+     "",
+     "/sys/class/net/*/carrier",
+     "0 if the interface is switched off. Read every 10 s, like all files "
+     "of this directory."},
+    {{kFirstLinuxCounterId + 1, kPerfCounterRawcount, "Operational State",
+      "The state: 0 unknown, 1 not present, 2 down, 3 lower layer down, 4 "
+      "testing, 5 dormant, 6 up."},
+     "",
+     "/sys/class/net/*/operstate",
+     "The loopback and some virtual interfaces are always unknown."},
+    {{kFirstLinuxCounterId + 2, kPerfCounterRawcount, "Full Duplex",
+      "1 if the link can send and receive at the same time, else 0."},
+     "",
+     "/sys/class/net/*/duplex",
+     "Absent if the interface does not know. Read every 30 s."},
+    {{kFirstLinuxCounterId + 3, kPerfCounterLargeDelta, "Link Changes",
+      "Times at which the link went up or down."},
+     "times",
+     "/sys/class/net/*/carrier_changes"},
+    {{kFirstLinuxCounterId + 4, kPerfCounterLargeDelta, "Link Downs",
+      "Times at which the link went down."},
+     "times",
+     "/sys/class/net/*/carrier_down_count"},
+    {{kFirstLinuxCounterId + 5, kPerfCounterLargeDelta, "Receive FIFO Errors",
+      "Packets lost because a queue of the adapter was full."},
+     "packets",
+     "/proc/net/dev receive fifo"},
+    {{kFirstLinuxCounterId + 6, kPerfCounterLargeDelta, "Receive Frame Errors",
+      "Packets received with a wrong length, alignment or checksum."},
+     "packets",
+     "/proc/net/dev receive frame",
+     "Includes Receive CRC Errors."},
+    {{kFirstLinuxCounterId + 7, kPerfCounterLargeDelta, "Receive CRC Errors",
+      "Packets received with a wrong checksum of the frame."},
+     "packets",
+     "/sys/class/net/*/statistics/rx_crc_errors"},
+    {{kFirstLinuxCounterId + 8, kPerfCounterLargeDelta, "Receive Missed",
+      "Packets lost because the computer gave the adapter no buffer in time."},
+     "packets",
+     "/sys/class/net/*/statistics/rx_missed_errors"},
+    {{kFirstLinuxCounterId + 9, kPerfCounterLargeDelta, "Receive No Handler",
+      "Packets dropped because the interface is an inactive part of another."},
+     "packets",
+     "/sys/class/net/*/statistics/rx_nohandler",
+     "For example of a bond."},
+    {{kFirstLinuxCounterId + 10, kPerfCounterLargeDelta, "Transmit FIFO Errors",
+      "Packets not sent because of errors of the adapter's queue."},
+     "packets",
+     "/proc/net/dev transmit fifo"},
+    {{kFirstLinuxCounterId + 11, kPerfCounterLargeDelta,
+      "Transmit Carrier Errors",
+      "Packets not sent because of the link: its loss, or late collisions."},
+     "packets",
+     "/proc/net/dev transmit carrier"},
+    {{kFirstLinuxCounterId + 12, kPerfCounterLargeDelta, "Collisions",
+      "Collisions on a half duplex link."},
+     "collisions",
+     "/proc/net/dev transmit colls"},
+    {{kFirstLinuxCounterId + 13, kPerfCounterCounter,
+      "Packets Received Compressed/sec", "Compressed packets received."},
+     "packets/s",
+     "/proc/net/dev receive compressed",
+     "Of SLIP, PPP and CAN drivers."},
+    {{kFirstLinuxCounterId + 14, kPerfCounterCounter,
+      "Packets Sent Compressed/sec", "Compressed packets sent."},
+     "packets/s",
+     "/proc/net/dev transmit compressed"},
 };
 static_assert(std::size(kCounters) == kNumColumns);
 
-// The fields of a line of /proc/net/dev after the name, in its order.
-enum Field {
-  kReceivedBytes,
-  kReceivedPackets,
-  kReceivedErrors,
-  kReceivedDropped,
-  kReceivedFifo,
-  kReceivedFrame,
-  kReceivedCompressed,
-  kReceivedMulticast,
-  kSentBytes,
-  kSentPackets,
-  kSentErrors,
-  kSentDropped,
-  kNumFields
+struct Attribute {
+  Column column;
+  NetworkDevice::Attribute attribute;
 };
 
-// A link's speed changes rarely, and some drivers are slow to report it.
-constexpr int64_t kSpeedLifetime = 30 * kLinuxPerfFreq;
-constexpr uint64_t kBitsPerMegabit = 1'000'000;
+constexpr Attribute kAttributes[] = {
+    {kCurrentBandwidth, NetworkDevice::kSpeed},
+    {kLinkUp, NetworkDevice::kLinkUp},
+    {kOperationalState, NetworkDevice::kOperationalState},
+    {kFullDuplex, NetworkDevice::kFullDuplex},
+    {kLinkChanges, NetworkDevice::kLinkChanges},
+    {kLinkDowns, NetworkDevice::kLinkDowns},
+    {kReceiveCrcErrors, NetworkDevice::kCrcErrors},
+    {kReceiveMissed, NetworkDevice::kMissed},
+    {kReceiveNoHandler, NetworkDevice::kNoHandler}};
+
+uint32_t IndexOf(NetworkDevice& device, const Clocks& clocks) {
+  return static_cast<uint32_t>(
+      device.Read(NetworkDevice::kIndex, clocks).value_or(0));
+}
 
 }  // namespace
 
-NetworkInterface::NetworkInterface(const std::string& root)
-    : Provider(MakeRegistration("{09e3d7c7-19fc-5a27-b44b-61e9cdd92f79}",
-                                "Network Interface", "Network interfaces.",
-                                kCountersetMultipleInstances, kCounters)),
+constinit const LinuxCounterset NetworkInterface::kCounterset = {
+    .guid = "{09e3d7c7-19fc-5a27-b44b-61e9cdd92f79}",
+    .name = "Network Interface",
+    .help = "Network interfaces.",
+    .instance_type = kCountersetMultipleInstances,
+    .instances = "interfaces of the agent's namespace",
+    .counters = kCounters};
+
+constinit const LinuxCounterset NetworkInterface::kAdapterCounterset = {
+    .guid = "{31173262-a3a0-52ae-9e10-ca8172b94b2e}",
+    .name = "Network Adapter",
+    .help = "Network interfaces: the same as Network Interface.",
+    .instance_type = kCountersetMultipleInstances,
+    .instances = "interfaces of the agent's namespace",
+    .counters = kCounters};
+
+NetworkInterface::NetworkInterface(const std::string& root,
+                                   const LinuxCounterset& counterset)
+    : Provider(MakeRegistration(counterset)),
       root_(root),
       dev_(root + "/proc/net/dev") {}
 
@@ -100,36 +230,12 @@ absl::Status NetworkInterface::Sample(ColumnSet needed, const Clocks& clocks,
     if (colon == absl::string_view::npos) continue;  // the two header lines
     const absl::string_view name = line.substr(0, colon);
     line.remove_prefix(colon + 1);
-    std::array<uint64_t, kNumFields> fields;
+    Fields fields;
     for (uint64_t& field : fields) field = NumberOrZero(&line);
-
-    const uint64_t bytes = fields[kReceivedBytes] + fields[kSentBytes];
-    Interface& interface = GetInterface(name, fields[kReceivedPackets], bytes);
-    interface.pass = pass_;
-    // Some drivers count multicast packets before filtering them out.
-    if (fields[kReceivedPackets] > fields[kReceivedMulticast]) {
-      interface.unicast_packets =
-          std::max(interface.unicast_packets,
-                   fields[kReceivedPackets] - fields[kReceivedMulticast]);
-    }
+    Interface& interface = GetInterface(name, fields, clocks);
     sample->AddInstance(interface.utf16_name, interface.index);
-    sample->Set(kBytesTotalPerSec, bytes);
-    sample->Set(kPacketsPerSec,
-                fields[kReceivedPackets] + fields[kSentPackets]);
-    sample->Set(kPacketsReceivedPerSec, fields[kReceivedPackets]);
-    sample->Set(kPacketsSentPerSec, fields[kSentPackets]);
-    sample->Set(kBytesReceivedPerSec, fields[kReceivedBytes]);
-    sample->Set(kPacketsReceivedUnicastPerSec, interface.unicast_packets);
-    sample->Set(kPacketsReceivedNonUnicastPerSec, fields[kReceivedMulticast]);
-    sample->Set(kPacketsReceivedDiscarded, fields[kReceivedDropped]);
-    sample->Set(kPacketsReceivedErrors, fields[kReceivedErrors]);
-    sample->Set(kBytesSentPerSec, fields[kSentBytes]);
-    sample->Set(kPacketsOutboundDiscarded, fields[kSentDropped]);
-    sample->Set(kPacketsOutboundErrors, fields[kSentErrors]);
-    if (Has(needed, kCurrentBandwidth)) {
-      ReadSpeed(std::string(name), clocks, interface);
-      sample->Set(kCurrentBandwidth, interface.bits_per_second);
-    }
+    AddCounts(interface, fields, sample);
+    AddLink(needed, clocks, interface.device, sample);
   }
   absl::erase_if(interfaces_, [this](const auto& entry) {
     return entry.second.pass != pass_;
@@ -138,38 +244,72 @@ absl::Status NetworkInterface::Sample(ColumnSet needed, const Clocks& clocks,
 }
 
 NetworkInterface::Interface& NetworkInterface::GetInterface(
-    absl::string_view name, uint64_t received_packets, uint64_t bytes) {
-  const auto [entry, is_new] = interfaces_.try_emplace(name);
-  Interface& interface = entry->second;
-  // Falling counters suggest that the interface was deleted and recreated.
-  if (is_new || received_packets < interface.received_packets ||
-      bytes < interface.bytes) {
-    interface = {.utf16_name = Utf16FromUtf8(name), .index = ReadIndex(name)};
+    absl::string_view name, const Fields& fields, const Clocks& clocks) {
+  auto entry = interfaces_.find(name);
+  if (entry == interfaces_.end() || IsReplaced(entry->second, fields, clocks)) {
+    NetworkDevice device(root_, name);
+    const uint32_t index = IndexOf(device, clocks);
+    entry = interfaces_
+                .insert_or_assign(std::string(name),
+                                  Interface{.device = std::move(device),
+                                            .index = index,
+                                            .utf16_name = Utf16FromUtf8(name)})
+                .first;
   }
-  interface.received_packets = received_packets;
-  interface.bytes = bytes;
+  Interface& interface = entry->second;
+  interface.received_packets = fields[kReceivedPackets];
+  interface.bytes = fields[kReceivedBytes] + fields[kSentBytes];
+  interface.pass = pass_;
+  // Some drivers count multicast packets before filtering them out.
+  if (fields[kReceivedPackets] > fields[kReceivedMulticast]) {
+    interface.unicast_packets =
+        std::max(interface.unicast_packets,
+                 fields[kReceivedPackets] - fields[kReceivedMulticast]);
+  }
   return interface;
 }
 
-uint32_t NetworkInterface::ReadIndex(absl::string_view name) {
-  ProcFile file(absl::StrCat(root_, "/sys/class/net/", name, "/ifindex"),
-                ProcFile::Kind::kSmall);
-  auto text = file.Read(&small_buffer_);
-  return text.ok() ? static_cast<uint32_t>(NumberOrZero(&*text)) : 0;
+// Whether another interface has the name now: it has another number, or its
+// counters are lower.
+bool NetworkInterface::IsReplaced(Interface& interface, const Fields& fields,
+                                  const Clocks& clocks) {
+  return fields[kReceivedPackets] < interface.received_packets ||
+         fields[kReceivedBytes] + fields[kSentBytes] < interface.bytes ||
+         IndexOf(interface.device, clocks) != interface.index;
 }
 
-void NetworkInterface::ReadSpeed(const std::string& name, const Clocks& clocks,
-                                 Interface& interface) {
-  if (interface.speed_read_at != 0 &&
-      clocks.perf_time_stamp - interface.speed_read_at < kSpeedLifetime) {
-    return;
+void NetworkInterface::AddCounts(const Interface& interface,
+                                 const Fields& fields,
+                                 CountersetSample* sample) {
+  sample->Set(kBytesTotalPerSec, interface.bytes);
+  sample->Set(kPacketsPerSec, fields[kReceivedPackets] + fields[kSentPackets]);
+  sample->Set(kPacketsReceivedPerSec, fields[kReceivedPackets]);
+  sample->Set(kPacketsSentPerSec, fields[kSentPackets]);
+  sample->Set(kBytesReceivedPerSec, fields[kReceivedBytes]);
+  sample->Set(kPacketsReceivedUnicastPerSec, interface.unicast_packets);
+  sample->Set(kPacketsReceivedNonUnicastPerSec, fields[kReceivedMulticast]);
+  sample->Set(kPacketsReceivedDiscarded, fields[kReceivedDropped]);
+  sample->Set(kPacketsReceivedErrors, fields[kReceivedErrors]);
+  sample->Set(kBytesSentPerSec, fields[kSentBytes]);
+  sample->Set(kPacketsOutboundDiscarded, fields[kSentDropped]);
+  sample->Set(kPacketsOutboundErrors, fields[kSentErrors]);
+  sample->Set(kReceiveFifoErrors, fields[kReceivedFifo]);
+  sample->Set(kReceiveFrameErrors, fields[kReceivedFrame]);
+  sample->Set(kTransmitFifoErrors, fields[kSentFifo]);
+  sample->Set(kTransmitCarrierErrors, fields[kSentCarrier]);
+  sample->Set(kCollisionCount, fields[kCollisions]);
+  sample->Set(kCompressedReceivedPerSec, fields[kReceivedCompressed]);
+  sample->Set(kCompressedSentPerSec, fields[kSentCompressed]);
+}
+
+void NetworkInterface::AddLink(ColumnSet needed, const Clocks& clocks,
+                               NetworkDevice& device,
+                               CountersetSample* sample) {
+  for (const auto& [column, attribute] : kAttributes) {
+    if (!Has(needed, column)) continue;
+    const std::optional<uint64_t> value = device.Read(attribute, clocks);
+    if (value.has_value()) sample->Set(column, *value);
   }
-  interface.speed_read_at = clocks.perf_time_stamp;
-  ProcFile file(absl::StrCat(root_, "/sys/class/net/", name, "/speed"),
-                ProcFile::Kind::kSmall);
-  auto text = file.Read(&small_buffer_);  // fails where a link has no speed
-  interface.bits_per_second =
-      text.ok() ? NumberOrZero(&*text) * kBitsPerMegabit : 0;
 }
 
 }  // namespace fleetperf::agent

@@ -1,15 +1,18 @@
-// The counterset "Network Interface", from /proc/net/dev: the interfaces of the
-// agent's network namespace.
+// The countersets "Network Interface" and "Network Adapter", from /proc/net/dev
+// and /sys/class/net: the interfaces of the agent's network namespace.
 
 #ifndef FLEETPERF_AGENT_SOURCE_LINUX_NETWORK_INTERFACE_H_
 #define FLEETPERF_AGENT_SOURCE_LINUX_NETWORK_INTERFACE_H_
 
+#include <array>
 #include <cstdint>
-#include <optional>
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "agent/source/linux/counters.h"
+#include "agent/source/linux/network_device.h"
 #include "agent/source/linux/proc_file.h"
 #include "agent/source/provider.h"
 
@@ -17,36 +20,65 @@ namespace fleetperf::agent {
 
 class NetworkInterface : public Provider {
  public:
+  static const LinuxCounterset kCounterset;
+  // Windows distinguishes adapters from the interfaces that TCP/IP uses. Linux
+  // does not, so the two countersets have the same contents.
+  static const LinuxCounterset kAdapterCounterset;
+
   // `root` is the directory that holds proc and sys: "" on a real machine.
-  explicit NetworkInterface(const std::string& root);
+  explicit NetworkInterface(const std::string& root,
+                            const LinuxCounterset& counterset = kCounterset);
 
   absl::Status Sample(ColumnSet needed, const perflib::Clocks& clocks,
                       CountersetSample* sample) override;
 
  private:
+  // The fields of a line of /proc/net/dev after the name, in its order.
+  enum Field {
+    kReceivedBytes,
+    kReceivedPackets,
+    kReceivedErrors,
+    kReceivedDropped,
+    kReceivedFifo,
+    kReceivedFrame,
+    kReceivedCompressed,
+    kReceivedMulticast,
+    kSentBytes,
+    kSentPackets,
+    kSentErrors,
+    kSentDropped,
+    kSentFifo,
+    kCollisions,
+    kSentCarrier,
+    kSentCompressed,
+    kNumFields
+  };
+  using Fields = std::array<uint64_t, kNumFields>;
+
   struct Interface {
+    NetworkDevice device;
+    uint32_t index;
     std::string utf16_name;
-    uint32_t index = 0;
     // Values of the last pass.
     uint64_t received_packets = 0;
     uint64_t unicast_packets = 0;
     uint64_t bytes = 0;
-    uint64_t bits_per_second = 0;
-    int64_t speed_read_at = 0;  // PerfTimeStamp
-    uint64_t pass = 0;          // the last pass that saw it
+    uint64_t pass = 0;  // the last pass that saw it
   };
 
   // Returns the interface called `name`, given its current counters.
-  Interface& GetInterface(absl::string_view name, uint64_t received_packets,
-                          uint64_t bytes);
-  uint32_t ReadIndex(absl::string_view name);
-  void ReadSpeed(const std::string& name, const perflib::Clocks& clocks,
-                 Interface& interface);
+  Interface& GetInterface(absl::string_view name, const Fields& fields,
+                          const perflib::Clocks& clocks);
+  static bool IsReplaced(Interface& interface, const Fields& fields,
+                         const perflib::Clocks& clocks);
+  static void AddCounts(const Interface& interface, const Fields& fields,
+                        CountersetSample* sample);
+  static void AddLink(ColumnSet needed, const perflib::Clocks& clocks,
+                      NetworkDevice& device, CountersetSample* sample);
 
   const std::string root_;
   ProcFile dev_;
   std::string buffer_;
-  std::string small_buffer_;
   absl::flat_hash_map<std::string, Interface> interfaces_;
   uint64_t pass_ = 0;
 };

@@ -3,12 +3,13 @@
 #ifndef FLEETPERF_AGENT_SOURCE_LINUX_PHYSICAL_DISK_H_
 #define FLEETPERF_AGENT_SOURCE_LINUX_PHYSICAL_DISK_H_
 
-#include <array>
 #include <cstdint>
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
+#include "agent/source/linux/counters.h"
+#include "agent/source/linux/disk_counters.h"
 #include "agent/source/linux/proc_file.h"
 #include "agent/source/provider.h"
 #include "agent/source/totals.h"
@@ -17,6 +18,8 @@ namespace fleetperf::agent {
 
 class PhysicalDisk : public Provider {
  public:
+  static const LinuxCounterset kCounterset;
+
   // `root` is the directory that holds proc and sys: "" on a real machine.
   explicit PhysicalDisk(const std::string& root);
 
@@ -24,42 +27,14 @@ class PhysicalDisk : public Provider {
                       CountersetSample* sample) override;
 
  private:
-  // The fields of a line of /proc/diskstats after the name, in its order.
-  enum Field {
-    kReads,
-    kReadsMerged,
-    kSectorsRead,
-    kMillisecondsReading,
-    kWrites,
-    kWritesMerged,
-    kSectorsWritten,
-    kMillisecondsWriting,
-    kInFlight,
-    kMillisecondsBusy,
-    kMillisecondsWeighted,
-    kDiscards,
-    kDiscardsMerged,
-    kSectorsDiscarded,
-    kMillisecondsDiscarding,
-    kFlushes,
-    kMillisecondsFlushing,
-    kNumFields
-  };
-  using Fields = std::array<uint64_t, kNumFields>;
-
   struct Disk {
-    bool is_whole = false;
+    std::string name;
     std::string utf16_name;
-    bool was_read = false;
-    Fields fields = {};
-    uint64_t idle_time = 0;  // 100 ns
+    bool is_whole = false;
+    DiskCounts counts;
   };
 
-  Disk& GetDisk(uint32_t device, absl::string_view name);
-  static void Update(const Fields& read, const perflib::Clocks& clocks,
-                     Disk& disk);
-  static void AddDisk(const Disk& disk, const perflib::Clocks& clocks,
-                      CountersetSample* sample);
+  Disk& GetDisk(const DiskLine& line);
 
   const std::string root_;
   ProcFile diskstats_;

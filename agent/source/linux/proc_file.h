@@ -41,6 +41,7 @@ class ProcFile {
   void Close();
 
   bool is_open() const { return fd_ >= 0; }
+  int descriptor() const { return fd_; }  // -1 if it is not open
   const std::string& path() const { return path_; }
 
  private:
@@ -48,6 +49,11 @@ class ProcFile {
   Kind kind_;
   int fd_ = -1;
 };
+
+// For files that not every machine has: their values stay absent.
+inline absl::Status OkIfNotFound(const absl::Status& status) {
+  return absl::IsNotFound(status) ? absl::OkStatus() : status;
+}
 
 }  // namespace fleetperf::agent
 

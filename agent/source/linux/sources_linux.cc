@@ -14,8 +14,9 @@ absl::StatusOr<std::unique_ptr<Source>> OpenLocalSource(
   // Not all of the limit, because connections and other files also need
   // descriptors.
   const size_t limit = RaiseOpenFileLimit();
-  return MakeLinuxSource(
-      {.max_open_files = limit / 2, .max_event_descriptors = limit / 4});
+  return MakeLinuxSource({.max_open_files = limit / 2,
+                          .max_event_descriptors = limit / 4,
+                          .max_cgroup_files = limit / 8});
 }
 
 absl::StatusOr<std::unique_ptr<Source>> OpenRemoteSource(

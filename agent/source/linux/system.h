@@ -1,21 +1,33 @@
 // The counterset "System": the machine as a whole, from /proc/stat,
-// /proc/loadavg and /proc/uptime.
+// /proc/loadavg, /proc/uptime, /proc/sys/fs, /sys/devices/system/cpu and the
+// kernel's clock discipline.
 
 #ifndef FLEETPERF_AGENT_SOURCE_LINUX_SYSTEM_H_
 #define FLEETPERF_AGENT_SOURCE_LINUX_SYSTEM_H_
 
+#include <functional>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "agent/source/linux/clock_discipline.h"
+#include "agent/source/linux/counters.h"
 #include "agent/source/linux/proc_file.h"
+#include "agent/source/linux/processor_count.h"
 #include "agent/source/provider.h"
 
 namespace fleetperf::agent {
 
 class System : public Provider {
  public:
-  // `root` is the directory that holds proc: "" on a real machine.
-  explicit System(const std::string& root);
+  static const LinuxCounterset kCounterset;
+
+  using ReadClock = std::function<std::optional<ClockDiscipline>()>;
+
+  // `root` is the directory that holds proc and sys: "" on a real machine.
+  explicit System(const std::string& root,
+                  ReadClock read_clock = &ReadClockDiscipline);
 
   absl::Status Sample(ColumnSet needed, const perflib::Clocks& clocks,
                       CountersetSample* sample) override;
@@ -25,11 +37,22 @@ class System : public Provider {
   absl::Status ReadLoadAverage(CountersetSample* sample);
   absl::Status ReadUptime(CountersetSample* sample);
   absl::Status CountProcesses(CountersetSample* sample);
+  void ReadFiles(CountersetSample* sample);
+  void ReadInodes(CountersetSample* sample);
+  void ReadDirectoryEntries(CountersetSample* sample);
+  void CountProcessors(const perflib::Clocks& clocks, CountersetSample* sample);
+  void AddClock(CountersetSample* sample);
 
   const std::string root_;
   ProcFile stat_;
   ProcFile load_average_;
   ProcFile uptime_;
+  ProcFile file_nr_;
+  ProcFile inode_nr_;
+  ProcFile dentry_state_;
+  const ReadClock read_clock_;
+  ProcessorCount processors_;
+  std::vector<uint32_t> pids_;
   std::string buffer_;
 };
 

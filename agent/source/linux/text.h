@@ -50,7 +50,27 @@ inline std::optional<uint64_t> NextNumber(absl::string_view* text) {
   return number;
 }
 
-// Same, for a number that must exist: 0 if it is missing.
+// Same, for hexadecimal digits in lower case.
+inline std::optional<uint64_t> NextHexNumber(absl::string_view* text) {
+  SkipSpaces(text);
+  uint64_t number = 0;
+  size_t i = 0;
+  for (; i < text->size(); ++i) {
+    const char c = (*text)[i];
+    if (c >= '0' && c <= '9') {
+      number = number << 4 | static_cast<uint64_t>(c - '0');
+    } else if (c >= 'a' && c <= 'f') {
+      number = number << 4 | static_cast<uint64_t>(c - 'a' + 10);
+    } else {
+      break;
+    }
+  }
+  if (i == 0) return std::nullopt;
+  text->remove_prefix(i);
+  return number;
+}
+
+// As NextNumber, for a number that must exist: 0 if it is missing.
 inline uint64_t NumberOrZero(absl::string_view* text) {
   return NextNumber(text).value_or(0);
 }

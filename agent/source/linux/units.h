@@ -12,6 +12,7 @@ namespace fleetperf::agent {
 inline constexpr uint64_t k100NSecPerSecond = perflib::k100NSecPerSecond;
 inline constexpr uint64_t k100NSecPerMillisecond = 10'000;
 inline constexpr uint64_t k100NSecPerMicrosecond = 10;
+inline constexpr uint64_t kNSecPer100NSec = 100;
 
 // /proc counts CPU time in units of 1/USER_HZ s. USER_HZ is 100 on every
 // supported architecture.

@@ -76,7 +76,10 @@ class LinuxFixture : public ::testing::Test {
            .clock = &clock_,
            .max_open_files = max_open_files_,
            .events = events_.get(),
-           .max_event_descriptors = max_event_descriptors_});
+           .max_event_descriptors = max_event_descriptors_,
+           .read_clock_discipline = [this] { return clock_discipline_; },
+           .ask_for_space = ask_for_space_,
+           .filesystem_patience = filesystem_patience_});
     }
     return *source_;
   }
@@ -154,6 +157,10 @@ class LinuxFixture : public ::testing::Test {
       std::make_shared<perf_event::SimulatedSystem>(
           perf_event::SimulatedMachine{.hardware_counters = 0});
   size_t max_event_descriptors_ = 1024;
+  std::optional<agent::ClockDiscipline> clock_discipline_;
+  // Filesystems that answer late have no values.
+  agent::AskForSpace ask_for_space_ = agent::SpaceOf;
+  absl::Duration filesystem_patience_ = absl::Seconds(60);
 
  private:
   static void AddResult(const perflib::CountersetRegistration& registration,

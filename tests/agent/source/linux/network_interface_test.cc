@@ -1,3 +1,8 @@
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+
 #include "tests/agent/source/linux/linux_fixture.h"
 
 namespace fleetperf::agent {
@@ -21,8 +26,12 @@ class NetworkInterfaceTest : public testing::LinuxFixture {
   }
   void WriteLink(const std::string& name, absl::string_view index,
                  absl::string_view speed) {
-    Write("sys/class/net/" + name + "/ifindex", absl::StrCat(index, "\n"));
-    Write("sys/class/net/" + name + "/speed", absl::StrCat(speed, "\n"));
+    WriteAttribute(name, "ifindex", index);
+    WriteAttribute(name, "speed", speed);
+  }
+  void WriteAttribute(const std::string& name, const std::string& file,
+                      absl::string_view text) {
+    Write("sys/class/net/" + name + "/" + file, absl::StrCat(text, "\n"));
   }
 };
 
@@ -49,7 +58,85 @@ TEST_F(NetworkInterfaceTest, ReadsEveryCounter) {
                 {"Bytes Sent/sec", 9'000'000'000},
                 {"Packets Outbound Discarded", 12},
                 {"Packets Outbound Errors", 11},
+                {"Receive FIFO Errors", 5},
+                {"Receive Frame Errors", 6},
+                {"Transmit FIFO Errors", 13},
+                {"Collisions", 14},
+                {"Transmit Carrier Errors", 15},
+                {"Packets Received Compressed/sec", 7},
+                {"Packets Sent Compressed/sec", 16},
             }));
+}
+
+TEST_F(NetworkInterfaceTest, ReadsTheLink) {
+  WriteLink("eth0", "2", "25000");
+  WriteAttribute("eth0", "carrier", "1");
+  WriteAttribute("eth0", "operstate", "up");
+  WriteAttribute("eth0", "duplex", "full");
+  WriteAttribute("eth0", "carrier_changes", "5");
+  WriteAttribute("eth0", "carrier_down_count", "2");
+  WriteAttribute("eth0", "statistics/rx_nohandler", "21");
+  WriteAttribute("eth0", "statistics/rx_missed_errors", "22");
+  WriteAttribute("eth0", "statistics/rx_crc_errors", "23");
+  WriteDev("eth0: 1\n");
+  Reading reading = Sample(kNetwork);
+  const auto expect = [&](const std::string& counter, uint64_t value) {
+    EXPECT_EQ(reading.Get("eth0", counter), value) << counter;
+  };
+  expect("Link Up", 1);
+  expect("Operational State", 6);
+  expect("Full Duplex", 1);
+  expect("Link Changes", 5);
+  expect("Link Downs", 2);
+  expect("Receive No Handler", 21);
+  expect("Receive Missed", 22);
+  expect("Receive CRC Errors", 23);
+  WriteAttribute("eth0", "carrier", "0");
+  WriteAttribute("eth0", "operstate", "lowerlayerdown");
+  WriteAttribute("eth0", "duplex", "half");
+  WriteAttribute("eth0", "carrier_changes", "6");
+  clock_.Advance(absl::Minutes(1));
+  reading = Sample(kNetwork);
+  expect("Link Up", 0);
+  expect("Operational State", 3);
+  expect("Full Duplex", 0);
+  expect("Link Changes", 6);
+}
+
+TEST_F(NetworkInterfaceTest, OmitsWhatALinkDoesNotKnow) {
+  WriteLink("dummy0", "2", "-1");
+  WriteAttribute("dummy0", "operstate", "strange");
+  WriteAttribute("dummy0", "duplex", "unknown");
+  // Reading a directory fails, as reading the carrier does while the interface
+  // is off.
+  std::filesystem::create_directory(PathOf("sys/class/net/dummy0/carrier"));
+  WriteDev("dummy0: 1\n");
+  const Reading reading = Sample(kNetwork);
+  EXPECT_EQ(reading.Get("dummy0", "Link Up"), 0);
+  for (const char* counter :
+       {"Operational State", "Full Duplex", "Link Changes", "Link Downs"}) {
+    EXPECT_EQ(reading.Get("dummy0", counter), std::nullopt) << counter;
+  }
+}
+
+TEST_F(NetworkInterfaceTest, ServesNetworkAdapterToo) {
+  WriteLink("eth0", "2", "25000");
+  WriteAttribute("eth0", "carrier", "1");
+  WriteDev("eth0: 500 6 0 0 0 0 0 1 30 4\n");
+  const Reading adapter = Sample("Network Adapter");
+  EXPECT_EQ(adapter.ids.at("eth0"), 2);
+  EXPECT_EQ(adapter.Get("eth0", "Bytes Total/sec"), 530);
+  EXPECT_EQ(adapter.rows, Sample(kNetwork).rows);
+}
+
+// Two interfaces exchange their names without falling counters.
+TEST_F(NetworkInterfaceTest, DetectsRenamedInterfaces) {
+  WriteLink("eth0", "2", "1000");
+  WriteDev("eth0: 1\n");
+  EXPECT_EQ(Sample(kNetwork).ids.at("eth0"), 2);
+  WriteLink("eth0", "3", "1000");
+  clock_.Advance(absl::Minutes(1));
+  EXPECT_EQ(Sample(kNetwork).ids.at("eth0"), 3);
 }
 
 // Old kernels print no space after the colon when the number is long.
@@ -133,6 +220,49 @@ TEST_F(NetworkInterfaceTest, HasNoInstancesOnAMachineWithoutANetwork) {
   const Reading reading = Sample(kNetwork);
   EXPECT_THAT(reading.names, ElementsAre());
   EXPECT_EQ(reading.error_status, perflib::kErrorSuccess);
+}
+
+// This machine's counts as sysfs shows them, by "interface file".
+std::map<std::string, uint64_t> ReadLiveLinks() {
+  std::map<std::string, uint64_t> numbers;
+  for (const auto& link :
+       std::filesystem::directory_iterator("/sys/class/net")) {
+    for (const auto& file :
+         std::filesystem::directory_iterator(link.path() / "statistics")) {
+      const std::string name = link.path().filename().string() + " " +
+                               file.path().filename().string();
+      std::ifstream(file.path()) >> numbers[name];
+    }
+  }
+  return numbers;
+}
+
+TEST_F(NetworkInterfaceTest, AgreesWithThisMachine) {
+  std::filesystem::create_directory_symlink("/proc", PathOf("proc"));
+  std::filesystem::create_directory_symlink("/sys", PathOf("sys"));
+  const auto before = ReadLiveLinks();
+  const Reading reading = Sample(kNetwork);
+  const auto after = ReadLiveLinks();
+  ASSERT_GT(reading.names.size(), 0);
+  const std::map<std::string, std::string> kFiles = {
+      {"Bytes Received/sec", "rx_bytes"},
+      {"Bytes Sent/sec", "tx_bytes"},
+      {"Packets Received/sec", "rx_packets"},
+      {"Packets Sent/sec", "tx_packets"},
+      {"Packets Received Errors", "rx_errors"},
+      {"Packets Outbound Discarded", "tx_dropped"},
+      {"Receive FIFO Errors", "rx_fifo_errors"},
+      {"Receive No Handler", "rx_nohandler"},
+      {"Receive CRC Errors", "rx_crc_errors"},
+      {"Collisions", "collisions"}};
+  for (const auto& [counter, file] : kFiles) {
+    for (const std::string& name : reading.names) {
+      const std::string key = name + " " + file;
+      if (before.count(key) == 0 || after.count(key) == 0) continue;
+      EXPECT_LE(before.at(key), reading.Get(name, counter)) << key;
+      EXPECT_GE(after.at(key), reading.Get(name, counter)) << key;
+    }
+  }
 }
 
 }  // namespace

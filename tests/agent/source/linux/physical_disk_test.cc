@@ -73,16 +73,26 @@ TEST_F(PhysicalDiskTest, ReadsEveryCounter) {
       {"Disk Discards/sec", 12},
       {"Disk Discard Bytes/sec", 1400 * 512},
       {"Disk Flushes/sec", 16},
+      {"Avg. Disk sec/Discard", 15 * kMillisecond},
+      {"Avg. Disk sec/Flush", 17 * kMillisecond},
+      {"id:1104", 12},
+      {"id:1105", 16},
   };
   EXPECT_EQ(reading.rows.at("sda"), sda);
 }
 
-TEST_F(PhysicalDiskTest, ReadsLinesOfOldKernels) {
+// Linux 4.18 added discards, and 5.5 flushes.
+TEST_F(PhysicalDiskTest, LeavesOutWhatOldKernelsDoNotCount) {
   AddDisk("sda");
   Write("proc/diskstats", "8 0 sda 1 2 3 4 5 6 7 8 9 10 11\n");
-  const Reading reading = Sample("PhysicalDisk");
+  Reading reading = Sample("PhysicalDisk");
   EXPECT_EQ(reading.Get("sda", "Avg. Disk Queue Length"), 11 * kMillisecond);
-  EXPECT_EQ(reading.Get("sda", "Disk Flushes/sec"), 0);
+  EXPECT_EQ(reading.Get("sda", "Disk Discards/sec"), std::nullopt);
+  EXPECT_EQ(reading.Get("sda", "Disk Flushes/sec"), std::nullopt);
+  Write("proc/diskstats", "8 0 sda 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15\n");
+  reading = Sample("PhysicalDisk");
+  EXPECT_EQ(reading.Get("sda", "Disk Discard Bytes/sec"), 14 * 512);
+  EXPECT_EQ(reading.Get("sda", "Avg. Disk sec/Flush"), std::nullopt);
 }
 
 TEST_F(PhysicalDiskTest, ListsWholeDisksOnly) {
@@ -138,6 +148,8 @@ INSTANTIATE_TEST_SUITE_P(
     Fields, PhysicalDiskTimes,
     ::testing::Values(std::pair(4, "% Disk Read Time"),
                       std::pair(8, "% Disk Write Time"),
+                      std::pair(15, "Avg. Disk sec/Discard"),
+                      std::pair(17, "Avg. Disk sec/Flush"),
                       std::pair(11, "Avg. Disk Queue Length")));
 
 TEST_F(PhysicalDiskTest, IdleTimeFallsBehindTheClockByTheBusyTime) {

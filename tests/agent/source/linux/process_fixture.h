@@ -28,27 +28,34 @@ class ProcessFixture : public LinuxFixture {
     // The times of children that it has waited for.
     uint64_t children_user_jiffies = 0;
     uint64_t children_system_jiffies = 0;
+    char state = 'S';
   };
 
   ProcessFixture() { Write("proc/uptime", "500.25 1.00\n"); }
 
   // All other fields have numbers that no counter shows.
   static std::string StatLine(uint32_t pid, const Stat& stat) {
-    return absl::StrCat(
-        pid, " (", stat.name, ") S ", stat.parent, " 78 79 80 -1 ", stat.flags,
-        // faults: minor, of children, major, of children
-        " 0 111 0 222 ", stat.user_jiffies, " ", stat.system_jiffies, " ",
-        stat.children_user_jiffies, " ", stat.children_system_jiffies,
-        // priority, nice
-        " 20 0 ", stat.threads, " 0 ", stat.start_jiffies,
-        // sizes, limit, addresses
-        " 0 0 18446744073709551615 1 2 3 4 5 0 0 0 0\n");
+    return absl::StrCat(pid, " (", stat.name, ") ", std::string(1, stat.state),
+                        " ", stat.parent, " 78 79 80 -1 ", stat.flags,
+                        // faults: minor, of children, major, of children
+                        " 0 111 0 222 ", stat.user_jiffies, " ",
+                        stat.system_jiffies, " ", stat.children_user_jiffies,
+                        " ", stat.children_system_jiffies,
+                        // priority, nice
+                        " 20 0 ", stat.threads, " 0 ", stat.start_jiffies,
+                        // sizes, limit, addresses
+                        " 0 0 18446744073709551615 1 2 3 4 5 0 0 0 0\n");
   }
   void WriteProcess(uint32_t pid, const Stat& stat) {
     Write(absl::StrCat("proc/", pid, "/stat"), StatLine(pid, stat));
   }
   void WriteFile(uint32_t pid, absl::string_view file, absl::string_view text) {
     Write(absl::StrCat("proc/", pid, "/", file), text);
+  }
+  void Link(const std::string& target, const std::string& path) {
+    std::filesystem::create_directories(
+        std::filesystem::path(PathOf(path)).parent_path());
+    std::filesystem::create_symlink(target, PathOf(path));
   }
   void EndProcess(uint32_t pid) { Remove(absl::StrCat("proc/", pid)); }
 };

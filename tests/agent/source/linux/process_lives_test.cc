@@ -53,14 +53,7 @@ class Child {
   pid_t pid_;
 };
 
-class ProcessLivesTest : public testing::ProcessFixture {
- protected:
-  void Link(const std::string& target, const std::string& path) {
-    std::filesystem::create_directories(
-        std::filesystem::path(PathOf(path)).parent_path());
-    std::filesystem::create_symlink(target, PathOf(path));
-  }
-};
+class ProcessLivesTest : public testing::ProcessFixture {};
 
 TEST_F(ProcessLivesTest, TreatsAReusedPidAsAnotherProcess) {
   WriteProcess(7, {.user_jiffies = 100, .start_jiffies = 1000});
@@ -76,9 +69,10 @@ TEST_F(ProcessLivesTest, DropsEndedProcessesWithOpenFiles) {
   Child child;
   Link(child.File("stat"), "proc/7/stat");
   WriteProcess(8, {.name = "other"});
-  EXPECT_EQ(Sample(kProcesses).names.size(), 3);
+  EXPECT_EQ(Sample(kProcesses).names.size(), 4);
   child.End();
-  EXPECT_THAT(Sample(kProcesses).names, ElementsAre("other:8", "_Total"));
+  EXPECT_THAT(Sample(kProcesses).names,
+              ElementsAre("other:8", "ended:0", "_Total"));
 }
 
 TEST_F(ProcessLivesTest, ReopensTheFileOfAReusedPid) {
@@ -88,15 +82,17 @@ TEST_F(ProcessLivesTest, ReopensTheFileOfAReusedPid) {
   child.End();
   Remove("proc/7/stat");
   WriteProcess(7, {.name = "new", .user_jiffies = 5});
-  EXPECT_THAT(Sample(kProcesses).names, ElementsAre("new:7", "_Total"));
-  EXPECT_THAT(Sample(kProcesses).names, ElementsAre("new:7", "_Total"));
+  EXPECT_THAT(Sample(kProcesses).names,
+              ElementsAre("new:7", "ended:0", "_Total"));
+  EXPECT_THAT(Sample(kProcesses).names,
+              ElementsAre("new:7", "ended:0", "_Total"));
 }
 
 TEST_F(ProcessLivesTest, FollowsAProcessThatReappears) {
   WriteProcess(7, {.user_jiffies = 1});
   Sample(kProcesses);
   EndProcess(7);
-  EXPECT_THAT(Sample(kProcesses).names, ElementsAre("_Total"));
+  EXPECT_THAT(Sample(kProcesses).names, ElementsAre("ended:0", "_Total"));
   WriteProcess(7, {.user_jiffies = 9});
   EXPECT_EQ(Sample(kProcesses).Get("cat:7", "% User Time"), 9 * kJiffy);
 }
@@ -137,17 +133,17 @@ TEST_F(ProcessLivesTest, LimitsOpenFiles) {
   };
   max_open_files_ = 8;
   for (uint32_t pid = 1; pid <= 5; ++pid) WriteProcess(pid, {});
-  EXPECT_EQ(Sample(kProcesses).names.size(), 6);
+  EXPECT_EQ(Sample(kProcesses).names.size(), 7);
   EXPECT_EQ(open_stats(), 5);
   for (uint32_t pid = 6; pid <= 20; ++pid) WriteProcess(pid, {});
   for (int tick = 0; tick < 3; ++tick) {
-    EXPECT_EQ(Sample(kProcesses).names.size(), 21);
+    EXPECT_EQ(Sample(kProcesses).names.size(), 22);
     EXPECT_EQ(open_stats(), 8);
   }
   // Ended processes free descriptors for others.
   for (uint32_t pid = 1; pid <= 6; ++pid) EndProcess(pid);
   Sample(kProcesses);
-  EXPECT_EQ(Sample(kProcesses).names.size(), 15);
+  EXPECT_EQ(Sample(kProcesses).names.size(), 16);
   EXPECT_EQ(open_stats(), 8);
 }
 
@@ -164,7 +160,7 @@ TEST_F(ProcessLivesTest, ReadsEveryProcessWithoutKeepingAnyOpen) {
   EndProcess(3);
   WriteProcess(3, {.name = "new", .start_jiffies = 2000});
   EXPECT_THAT(Sample(kProcesses).names,
-              ElementsAre("cat:1", "cat:2", "new:3", "_Total"));
+              ElementsAre("cat:1", "cat:2", "new:3", "ended:0", "_Total"));
 }
 
 }  // namespace

@@ -28,8 +28,9 @@ TEST_F(ProcessV2Test, ReadsEveryCounter) {
   WriteFile(1234, "io",
             "rchar: 100000\nwchar: 20000\nsyscr: 300\nsyscw: 40\n"
             "read_bytes: 8192\nwrite_bytes: 4096\ncancelled_write_bytes: 1\n");
+  WriteFile(1234, "oom_score", "666\n");
   const Reading reading = Sample(kProcesses);
-  EXPECT_THAT(reading.names, ElementsAre("cat:1234", "_Total"));
+  EXPECT_THAT(reading.names, ElementsAre("cat:1234", "ended:0", "_Total"));
   EXPECT_EQ(reading.ids.at("cat:1234"), 1234);
   EXPECT_EQ(reading.rows.at("cat:1234"),
             (Values{
@@ -60,6 +61,12 @@ TEST_F(ProcessV2Test, ReadsEveryCounter) {
                 {"Creating Process ID", 17},
                 {"Storage Read Bytes/sec", 8192},
                 {"Storage Write Bytes/sec", 4096},
+                {"Major Page Faults/sec", 40},
+                {"Running", 1},
+                {"Uninterruptible", 0},
+                {"Stopped", 0},
+                {"Zombie", 0},
+                {"OOM Score", 666},
             }))
       << "Handle Count is absent: there is no directory fd.";
 }
@@ -72,11 +79,12 @@ TEST_F(ProcessV2Test, ReadsNamesWithAnyCharacters) {
   WriteProcess(5, {.name = "Größe", .user_jiffies = 5});
   WriteProcess(6, {.name = "a:6", .user_jiffies = 6});
   const Reading reading = Sample(kProcesses);
-  EXPECT_THAT(reading.names, ElementsAre("two words:1", "a) R 1 (b:2", "((:3",
-                                         ":4", "Größe:5", "a:6:6", "_Total"));
+  EXPECT_THAT(reading.names,
+              ElementsAre("two words:1", "a) R 1 (b:2", "((:3", ":4", "Größe:5",
+                          "a:6:6", "ended:0", "_Total"));
   uint64_t jiffies = 1;
   for (const std::string& name : reading.names) {
-    if (name == "_Total") break;
+    if (name == "ended:0") break;
     EXPECT_EQ(reading.Get(name, "% User Time"), jiffies++ * kJiffy) << name;
   }
 }
@@ -89,9 +97,58 @@ TEST_F(ProcessV2Test, ShowsRealTimePrioritiesAs0) {
 
 TEST_F(ProcessV2Test, FollowsRenamedProcesses) {
   WriteProcess(7, {.name = "sh"});
-  EXPECT_THAT(Sample(kProcesses).names, ElementsAre("sh:7", "_Total"));
+  EXPECT_THAT(Sample(kProcesses).names,
+              ElementsAre("sh:7", "ended:0", "_Total"));
   WriteProcess(7, {.name = "sleep"});
-  EXPECT_THAT(Sample(kProcesses).names, ElementsAre("sleep:7", "_Total"));
+  EXPECT_THAT(Sample(kProcesses).names,
+              ElementsAre("sleep:7", "ended:0", "_Total"));
+}
+
+TEST_F(ProcessV2Test, ReadsCutNamesFromTheCommandLine) {
+  constexpr absl::string_view kCommandLine(
+      "/usr/libexec/gnome-terminal-server\0--app-id\0x\0", 46);
+  WriteProcess(7, {.name = "gnome-terminal-"});
+  WriteFile(7, "cmdline", kCommandLine);
+  // Short names are whole, whatever the command line says.
+  WriteProcess(8, {.name = "gnome-terminal"});
+  WriteFile(8, "cmdline", kCommandLine);
+  WriteProcess(9, {.name = "gnome-terminal-"});  // of an ended process
+  WriteFile(9, "cmdline", "");
+  WriteProcess(10, {.name = "gnome-terminal-"});  // unreadable
+  EXPECT_THAT(Sample(kProcesses).names,
+              ElementsAre("gnome-terminal-server:7", "gnome-terminal:8",
+                          "gnome-terminal-:9", "gnome-terminal-:10", "ended:0",
+                          "_Total"));
+}
+
+// A process can change its arguments, but not its name without notice.
+TEST_F(ProcessV2Test, ReadsTheCommandLineOncePerName) {
+  WriteProcess(7, {.name = "gnome-terminal-"});
+  WriteFile(7, "cmdline", "gnome-terminal-server");
+  Sample(kProcesses);
+  WriteFile(7, "cmdline", "gnome-terminal-other");
+  EXPECT_EQ(Sample(kProcesses).names[0], "gnome-terminal-server:7");
+  WriteProcess(7, {.name = "cat"});
+  EXPECT_EQ(Sample(kProcesses).names[0], "cat:7");
+  EndProcess(7);
+  Sample(kProcesses);
+  WriteProcess(7, {.name = "gnome-terminal-"});
+  WriteFile(7, "cmdline", "gnome-terminal-other");
+  EXPECT_EQ(Sample(kProcesses).names[0], "gnome-terminal-other:7");
+}
+
+// With many CPUs, the kernel's number in stat lags behind.
+TEST_F(ProcessV2Test, ReadsTheExactWorkingSetWithManyCpus) {
+  const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  Write("sys/devices/system/cpu/online", "0-15\n");
+  const char kStat[] =
+      "7 (cat) S 1 0 0 0 -1 0 0 0 0 0 1 1 0 0 20 0 1 0 5 0 1500 9\n";
+  WriteFile(7, "stat", kStat);
+  WriteFile(7, "statm", "9000 1600 500 2 0 700 0\n");
+  WriteFile(8, "stat", kStat);
+  const Reading reading = Sample(kProcesses);
+  EXPECT_EQ(reading.Get("cat:7", "Working Set"), 1600 * page);
+  EXPECT_EQ(reading.Get("cat:8", "Working Set"), 1500 * page);
 }
 
 TEST_F(ProcessV2Test, IgnoresOtherDirectoryEntries) {
@@ -101,7 +158,8 @@ TEST_F(ProcessV2Test, IgnoresOtherDirectoryEntries) {
   Write("proc/10/stat", ")(\n");
   Write("proc/11x/stat", StatLine(11, {}));
   Write("proc/sys/kernel/pid_max", "4194304\n");
-  EXPECT_THAT(Sample(kProcesses).names, ElementsAre("cat:7", "_Total"));
+  EXPECT_THAT(Sample(kProcesses).names,
+              ElementsAre("cat:7", "ended:0", "_Total"));
 }
 
 TEST_F(ProcessV2Test, OmitsUnreadableValues) {
@@ -151,7 +209,8 @@ TEST_F(ProcessV2Test, SumsUpKernelThreads) {
       16,
       {.name = "ksoftirqd/0", .flags = kKernelThread, .system_jiffies = 500});
   Reading reading = Sample(kProcesses);
-  EXPECT_THAT(reading.names, ElementsAre("init:1", "kthreadd:2", "_Total"));
+  EXPECT_THAT(reading.names,
+              ElementsAre("init:1", "kthreadd:2", "ended:0", "_Total"));
   EXPECT_EQ(reading.ids.at("kthreadd:2"), 2);
   EXPECT_EQ(reading.Get("kthreadd:2", "ID Process"), 2);
   EXPECT_EQ(reading.Get("kthreadd:2", "Thread Count"), 3);
@@ -213,6 +272,123 @@ TEST_F(ProcessV2Test, ReadsOnlyTheFilesOfNeededCounters) {
   WriteFile(7, "status", "VmPeak:\t 1 kB\n");
   EXPECT_EQ(Sample(kProcesses, {kUserTime}).rows.at("cat:7"),
             (Values{{"% User Time", 3 * kJiffy}}));
+}
+
+TEST_F(ProcessV2Test, CountsStates) {
+  uint32_t pid = 10;
+  for (const char state : {'R', 'S', 'D', 'D', 'T', 't', 'Z', 'Z', 'Z', 'I'}) {
+    WriteProcess(pid++, {.state = state});
+  }
+  const Reading reading = Sample(kProcesses);
+  EXPECT_EQ(reading.Get("cat:12", "Uninterruptible"), 1);
+  EXPECT_EQ(reading.Get("cat:12", "Running"), 0);
+  EXPECT_EQ(reading.Get("_Total", "Running"), 1);
+  EXPECT_EQ(reading.Get("_Total", "Uninterruptible"), 2);
+  EXPECT_EQ(reading.Get("_Total", "Stopped"), 2);
+  EXPECT_EQ(reading.Get("_Total", "Zombie"), 3);
+}
+
+class ExpensiveTest : public ProcessV2Test {
+ protected:
+  ExpensiveTest() {
+    WriteProcess(7, {});
+    WriteFile(7, "smaps_rollup",
+              "5640d3d35000-7ffe6894e000 ---p 00000000 00:00 0      [rollup]\n"
+              "Rss:  1760 kB\nPss:  310 kB\nPss_Dirty:  116 kB\n"
+              "Shared_Clean:  1628 kB\nShared_Dirty:  3 kB\n"
+              "Private_Clean:  16 kB\nPrivate_Dirty:  116 kB\n");
+    WriteThread(7, 7, 100, 20, 4'000'000'000);
+  }
+  void WriteThread(uint32_t pid, uint32_t tid, uint64_t voluntary,
+                   uint64_t involuntary, uint64_t delay) {
+    const std::string directory = absl::StrCat("task/", tid, "/");
+    WriteFile(
+        pid, directory + "status",
+        absl::StrCat("Name:\tcat\nvoluntary_ctxt_switches:\t", voluntary,
+                     "\nnonvoluntary_ctxt_switches:\t", involuntary, "\n"));
+    WriteFile(pid, directory + "schedstat", absl::StrCat("9 ", delay, " 8\n"));
+  }
+  void Plan(const std::string& counterset,
+            const std::vector<std::string>& counters) {
+    std::vector<PlannedQuery> queries = {
+        {.counterset = counterset, .counters = counters}};
+    EXPECT_TRUE(source().DefineCounters(&queries).problems.empty());
+  }
+  // Present, of the expensive counters.
+  std::vector<std::string> Present() {
+    std::vector<std::string> present;
+    const Reading reading = Sample(kProcesses);
+    for (const char* counter :
+         {"Proportional Set Size", "Unique Set Size",
+          "Voluntary Context Switches/sec", "Involuntary Context Switches/sec",
+          "% Run Delay"}) {
+      if (reading.Get("cat:7", counter).has_value()) present.push_back(counter);
+    }
+    return present;
+  }
+};
+
+TEST_F(ExpensiveTest, IsReadOnlyIfAPlanNamesIt) {
+  EXPECT_THAT(Present(), ElementsAre());
+  Plan(kProcesses, {});
+  EXPECT_THAT(Present(), ElementsAre());
+  Plan(kProcesses, {"*"});
+  EXPECT_THAT(Present(), ElementsAre());
+  Plan("Process", {"Proportional Set Size"});
+  EXPECT_THAT(Present(), ElementsAre());
+  const auto rollup =
+      ElementsAre("Proportional Set Size", "Unique Set Size");  // of one file
+  Plan("{19198372-6c42-5181-88ad-e91e0127bdbc}", {"id:1010"});
+  EXPECT_THAT(Present(), rollup);
+  Plan("process*", {"proportional*"});
+  EXPECT_THAT(Present(), rollup);
+  Plan(kProcesses, {"% Run Delay"});
+  EXPECT_THAT(Present(),
+              ElementsAre("Voluntary Context Switches/sec",
+                          "Involuntary Context Switches/sec", "% Run Delay"));
+}
+
+TEST_F(ExpensiveTest, SetSizes) {
+  Plan(kProcesses, {"Proportional Set Size", "Unique Set Size"});
+  WriteProcess(8, {});
+  const Reading reading = Sample(kProcesses);
+  EXPECT_EQ(reading.Get("cat:7", "Proportional Set Size"), 310 * kKib);
+  EXPECT_EQ(reading.Get("cat:7", "Unique Set Size"), (16 + 116) * kKib);
+  EXPECT_EQ(reading.Get("cat:8", "Unique Set Size"), std::nullopt);
+  EXPECT_EQ(reading.Get("_Total", "Proportional Set Size"), 310 * kKib);
+}
+
+TEST_F(ExpensiveTest, SumsUpThreads) {
+  Plan(kProcesses, {"*Switches*", "% Run Delay"});
+  const auto values = [this] {
+    const Reading reading = Sample(kProcesses);
+    return std::vector<uint64_t>{
+        *reading.Get("cat:7", "Voluntary Context Switches/sec"),
+        *reading.Get("cat:7", "Involuntary Context Switches/sec"),
+        *reading.Get("cat:7", "% Run Delay")};
+  };
+  EXPECT_THAT(values(), ElementsAre(100, 20, 40'000'000));  // 4 s in 100 ns
+  WriteProcess(7, {.threads = 3});
+  WriteThread(7, 8, 1000, 200, 1'000'000'000);
+  WriteThread(7, 9, 5, 6, 700);
+  EXPECT_THAT(values(), ElementsAre(1105, 226, 50'000'007));
+  WriteThread(7, 7, 101, 22, 4'000'000'000);
+  Remove("proc/7/task/8");
+  EXPECT_THAT(values(), ElementsAre(1106, 228, 50'000'007));
+  WriteThread(7, 8, 10, 1, 100);  // another thread
+  EXPECT_THAT(values(), ElementsAre(1116, 229, 50'000'008));
+  // Another process with the same number.
+  Remove("proc/7/task/9");
+  WriteProcess(7, {.start_jiffies = 2000, .threads = 2});
+  EXPECT_THAT(values(), ElementsAre(111, 23, 40'000'001));
+}
+
+TEST_F(ExpensiveTest, HasNoRunDelayIfTheKernelCountsNone) {
+  Plan(kProcesses, {"*Switches*", "% Run Delay"});
+  Remove("proc/7/task/7/schedstat");
+  const Reading reading = Sample(kProcesses);
+  EXPECT_EQ(reading.Get("cat:7", "% Run Delay"), std::nullopt);
+  EXPECT_EQ(reading.Get("cat:7", "Voluntary Context Switches/sec"), 100);
 }
 
 TEST_F(ProcessV2Test, FailsWithoutTheMachinesClock) {

@@ -40,8 +40,8 @@ TEST_F(ProcessorInformationTest, ReadsTimesOfEachCpu) {
   const Reading reading = Sample(kProcessors);
   EXPECT_EQ(reading.rows.at("0,0"),
             (Values{
-                // An inverse timer: its raw value is the idle time.
-                {"% Processor Time", (40000 + 5000) * kJiffy},
+                // An inverse timer: its raw value is the time not busy so far.
+                {"% Processor Time", 0},
                 {"% User Time", (1000 + 200) * kJiffy},
                 {"% Privileged Time", (300 + 60 + 70) * kJiffy},
                 {"% Interrupt Time", 60 * kJiffy},
@@ -55,6 +55,7 @@ TEST_F(ProcessorInformationTest, ReadsTimesOfEachCpu) {
                 {"Interrupts/sec", 0},
                 {"Clock Interrupts/sec", 0},
                 {"DPCs Queued/sec", 0},
+                {"Parking Status", 0},
             }));
 }
 
@@ -93,18 +94,91 @@ TEST_F(ProcessorInformationTest, AveragesTimesAndAddsEventsInTotals) {
   };
   write(0);
   Sample(kProcessors);
+  clock_.Advance(absl::Seconds(4));
   write(1);
   const Reading reading = Sample(kProcessors);
   EXPECT_EQ(reading.Get("0,_Total", "% Idle Time"), (100 + 300) / 2 * kJiffy);
   EXPECT_EQ(reading.Get("1,_Total", "% Idle Time"), (200 + 400) / 2 * kJiffy);
   EXPECT_EQ(reading.Get("_Total", "% Idle Time"),
             (100 + 200 + 300 + 400) / 4 * kJiffy);
-  EXPECT_EQ(reading.Get("_Total", "% Processor Time"), 250 * kJiffy);
+  // All were idle for 4 s, whatever idle times the kernel counted.
+  EXPECT_EQ(reading.Get("_Total", "% Processor Time"), 400 * kJiffy);
   EXPECT_EQ(reading.Get("_Total", "% User Time"), 0);
   EXPECT_EQ(reading.Get("0,_Total", "Interrupts/sec"), 1 + 3);
   EXPECT_EQ(reading.Get("_Total", "Interrupts/sec"), 1 + 2 + 3 + 4);
   EXPECT_EQ(reading.Get("1,_Total", "Processor Frequency"), (2000 + 4000) / 2);
   EXPECT_EQ(reading.Get("_Total", "Processor Frequency"), 2500);
+}
+
+// Of 2 s, CPU 0 is busy for 62 jiffies by the kernel's count: all but idle, I/O
+// wait and the guest times, which user times include. The kernel counts another
+// 100 as idle and 38 not at all. CPU 1 is idle.
+TEST_F(ProcessorInformationTest, BusyTimeIsTheSumOfTheBusyTimes) {
+  WriteStat("cpu0 100 200 300 4000 500 60 70 80 90 9\ncpu1 0 0 0 50\n");
+  Sample(kProcessors);
+  clock_.Advance(absl::Seconds(2));
+  WriteStat("cpu0 120 210 307 4060 540 66 74 95 95 11\ncpu1 0 0 0 240\n");
+  const Reading reading = Sample(kProcessors);
+  // 100 % less this part of 200 jiffies is 31 %.
+  EXPECT_EQ(reading.Get("0,0", "% Processor Time"), (200 - 62) * kJiffy);
+  EXPECT_EQ(reading.Get("1,1", "% Processor Time"), 200 * kJiffy);
+  EXPECT_EQ(reading.Get("_Total", "% Processor Time"), 169 * kJiffy);
+}
+
+TEST_F(ProcessorInformationTest, BusyTimeAheadOfTheClockCountsInTheNextTick) {
+  const auto not_busy = [this](uint64_t user) {
+    WriteStat(absl::StrCat("cpu0 ", user, "\n"));
+    const auto value = *Sample(kProcessors).Get("0,0", "% Processor Time");
+    clock_.Advance(absl::Seconds(1));
+    return value / kJiffy;
+  };
+  EXPECT_EQ(not_busy(1000), 0);
+  EXPECT_EQ(not_busy(1090), 10);
+  EXPECT_EQ(not_busy(1193), 10);  // 103 of 100 jiffies
+  EXPECT_EQ(not_busy(1273), 27);  // 80, and the 3 left over
+  // What cannot be rounding is not held against later times.
+  EXPECT_EQ(not_busy(2273), 27);
+  EXPECT_EQ(not_busy(2273), 27 + 90);
+  EXPECT_EQ(not_busy(2273), 27 + 190);
+}
+
+// The aggregator divides by the wall clock.
+TEST_F(ProcessorInformationTest, BusyTimeFollowsTheWallClock) {
+  const auto not_busy = [this] {
+    return *Sample(kProcessors).Get("0,0", "% Processor Time") / kJiffy;
+  };
+  WriteStat("cpu0 1\n");
+  not_busy();
+  clock_.Advance(absl::Seconds(10));
+  clock_.Step(absl::Milliseconds(-20));  // slewed
+  EXPECT_EQ(not_busy(), 998);
+  // A step makes no value, so it may not distort the values after it.
+  for (const int hours : {-5, 5}) {
+    clock_.Advance(absl::Seconds(1));
+    clock_.Step(absl::Hours(hours));
+    not_busy();
+  }
+  EXPECT_EQ(not_busy(), 998 + 200);
+  clock_.Advance(absl::Seconds(1));
+  EXPECT_EQ(not_busy(), 998 + 300);
+}
+
+// While it is offline, a CPU is neither busy nor idle. Its times may start
+// over.
+TEST_F(ProcessorInformationTest, BusyTimeContinuesAfterACpuWasOffline) {
+  const auto not_busy = [this](absl::string_view stat) {
+    WriteStat(stat);
+    clock_.Advance(absl::Seconds(1));
+    const auto value = Sample(kProcessors).Get("1,1", "% Processor Time");
+    return value.has_value() ? std::optional(*value / kJiffy) : std::nullopt;
+  };
+  EXPECT_EQ(not_busy("cpu0 1\ncpu1 5000\n"), 0);
+  EXPECT_EQ(not_busy("cpu0 1\ncpu1 5030\n"), 70);
+  EXPECT_EQ(not_busy("cpu0 1\n"), std::nullopt);
+  EXPECT_EQ(not_busy("cpu0 1\ncpu1 5040\n"), 70);
+  EXPECT_EQ(not_busy("cpu0 1\ncpu1 5080\n"), 130);
+  EXPECT_EQ(not_busy("cpu0 1\ncpu1 20\n"), 130);
+  EXPECT_EQ(not_busy("cpu0 1\ncpu1 50\n"), 200);
 }
 
 // Idle and I/O wait are estimates by the kernel and may step back slightly.
@@ -281,6 +355,40 @@ TEST_F(ProcessorInformationTest, ReadsFrequenciesIfPresent) {
   EXPECT_EQ(reading.Get("_Total", "Processor Frequency"), 1800);
   WriteCpu(0, "cpufreq/scaling_cur_freq", 800'000);
   EXPECT_EQ(Sample(kProcessors).Get("0,0", "Processor Frequency"), 800);
+}
+
+TEST_F(ProcessorInformationTest, ReadsLimitsAndThrottlingIfPresent) {
+  WriteStat("cpu0 1\ncpu1 1\ncpu2 1\n");
+  for (const int cpu : {0, 1}) {
+    WriteCpu(cpu, "cpufreq/cpuinfo_max_freq", 4'000'000);
+    WriteCpu(cpu, "cpufreq/scaling_max_freq", cpu == 0 ? 4'000'000 : 3'000'000);
+  }
+  WriteCpu(0, "thermal_throttle/core_throttle_count", 12);
+  WriteCpu(0, "thermal_throttle/core_throttle_total_time_ms", 345);
+  WriteCpu(1, "thermal_throttle/core_throttle_count", 7);  // before Linux 5.6
+  const Reading reading = Sample(kProcessors);
+  EXPECT_EQ(reading.Get("0,0", "% Performance Limit"), 100);
+  EXPECT_EQ(reading.Get("1,1", "% Performance Limit"), 75);
+  EXPECT_EQ(reading.Get("_Total", "% Performance Limit"), 87);
+  EXPECT_EQ(reading.Get("0,0", "Thermal Throttles"), 12);
+  EXPECT_EQ(reading.Get("0,0", "% Thermal Throttle Time"), 345 * 10'000);
+  EXPECT_EQ(reading.Get("1,1", "Thermal Throttles"), 7);
+  EXPECT_EQ(reading.Get("1,1", "% Thermal Throttle Time"), std::nullopt);
+  for (const char* counter : {"% Performance Limit", "Thermal Throttles",
+                              "% Thermal Throttle Time"}) {
+    EXPECT_EQ(reading.Get("0,2", counter), std::nullopt) << counter;
+  }
+}
+
+// An offline CPU is not an instance, but counts in the total.
+TEST_F(ProcessorInformationTest, CountsOfflineCpusInTheTotal) {
+  Write("sys/devices/system/cpu/present", "0-3\n");
+  Write("sys/devices/system/cpu/online", "0\n");
+  WriteStat("cpu0 1\n");
+  const Reading reading = Sample(kProcessors);
+  EXPECT_EQ(reading.Get("0,0", "Parking Status"), 0);
+  EXPECT_EQ(reading.Get("0,_Total", "Parking Status"), std::nullopt);
+  EXPECT_EQ(reading.Get("_Total", "Parking Status"), 3);
 }
 
 // Idle states count in C1, C2 or C3 by their exit latency in microseconds:

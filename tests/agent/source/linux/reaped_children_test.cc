@@ -119,20 +119,93 @@ TEST_F(ReapedChildrenTest, IgnoresEndedChildrenOfInvisibleParents) {
   EXPECT_EQ(Total(), 5);
 }
 
+TEST_F(ReapedChildrenTest, IsAnInstanceOfItsOwn) {
+  WriteProcess(7, {.children_user_jiffies = 1000});
+  Total();
+  WriteProcess(7, {.user_jiffies = 3,
+                   .children_user_jiffies = 1020,
+                   .children_system_jiffies = 4});
+  const Reading reading = Sample(kProcesses);
+  EXPECT_EQ(reading.ids.at("ended:0"), 0);
+  EXPECT_EQ(reading.rows.at("ended:0"),
+            (testing::Values{{"% Processor Time", 24 * kJiffy},
+                             {"% User Time", 20 * kJiffy},
+                             {"% Privileged Time", 4 * kJiffy},
+                             {"Page Faults/sec", 0},
+                             {"Major Page Faults/sec", 0}}));
+}
+
+TEST_F(ReapedChildrenTest, TotalHasPageFaultsOfEndedProcesses) {
+  const auto write = [this](uint64_t minor, uint64_t major) {
+    WriteFile(7, "stat",
+              absl::StrCat("7 (cat) S 1 0 0 0 -1 0 40 ", minor, " 5 ", major,
+                           " 1 1 0 0 20 0 1 0 5 0 0\n"));
+  };
+  write(100, 20);
+  Total();
+  write(107, 22);
+  const Reading reading = Sample(kProcesses);
+  EXPECT_EQ(reading.Get("_Total", "Page Faults/sec"), 9);
+  EXPECT_EQ(reading.Get("_Total", "Major Page Faults/sec"), 2);
+}
+
+class ReapedIoTest : public ReapedChildrenTest {
+ protected:
+  void WriteIo(uint32_t pid, uint64_t bytes) {
+    WriteFile(pid, "io",
+              absl::StrCat("rchar: ", bytes, "\nwchar: ", 2 * bytes,
+                           "\nsyscr: 3\nsyscw: 4\nread_bytes: ", bytes,
+                           "\nwrite_bytes: 0\n"));
+  }
+  uint64_t Bytes() {
+    const Reading reading = Sample(kProcesses);
+    EXPECT_EQ(reading.Get("_Total", "IO Data Bytes/sec"),
+              3 * *reading.Get("_Total", "IO Read Bytes/sec"));
+    return *reading.Get("_Total", "IO Read Bytes/sec");
+  }
+};
+
+// The kernel adds the bytes of a child to those of the parent that waits for
+// it.
+TEST_F(ReapedIoTest, TotalCountsBytesOfChildrenOnce) {
+  WriteProcess(7, {});
+  WriteIo(7, 1000);
+  WriteProcess(8, {.parent = 7});
+  WriteIo(8, 50);
+  EXPECT_EQ(Bytes(), 0);
+  WriteIo(7, 1001);
+  WriteIo(8, 70);
+  EXPECT_EQ(Bytes(), 1 + 20);
+  EndProcess(8);
+  WriteIo(7, 1001 + 75 + 2);  // the child read 5 more, the parent 2
+  EXPECT_EQ(Bytes(), 21 + 5 + 2);
+  WriteIo(7, 1101);
+  EXPECT_EQ(Bytes(), 28 + 23);
+}
+
+TEST_F(ReapedIoTest, TotalHasBytesOfNewProcesses) {
+  WriteProcess(7, {});
+  WriteIo(7, 1000);
+  Bytes();
+  WriteProcess(8, {.parent = 7});
+  WriteIo(8, 50);
+  EXPECT_EQ(Bytes(), 50);
+}
+
 // Pids wrap around, so a child may be read before its parent.
 TEST(ReapedChildren, CountsChildReadBeforeItsParentOnce) {
   ReapedChildren children;
   std::set<uint32_t> ended;
   const auto finish = [&] {
     return children.Finish([&](uint32_t pid) { return ended.contains(pid); })
-        .user;
+        .front();
   };
   const auto add = [&](uint32_t pid, uint32_t parent, uint64_t own,
                        uint64_t of_children) {
     children.Add(pid, {.identity = pid,
                        .parent = parent,
-                       .own = {.user = own},
-                       .children = {.user = of_children}});
+                       .own = {own},
+                       .children = {of_children}});
   };
   children.Begin();
   add(3, 9, 100, 0);

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "perflib/counter_type.h"
 #include "tests/agent/source/linux/linux_fixture.h"
 
@@ -16,7 +17,6 @@ using perflib::CountersetRegistration;
 using perflib::RegistrationRequest;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsSupersetOf;
 using testing::StatusIs;
 
 // The values of winperf.h.
@@ -45,6 +45,133 @@ struct ExpectedRegistration {
 };
 
 const ExpectedRegistration kExpected[] = {
+    {"ICMP",
+     0,
+     {{"Messages/sec", CNT},
+      {"Messages Received/sec", CNT},
+      {"Messages Received Errors", RAW},
+      {"Received Dest. Unreachable", RAW},
+      {"Received Time Exceeded", RAW},
+      {"Received Parameter Problem", RAW},
+      {"Received Source Quench", RAW},
+      {"Received Redirect/sec", CNT},
+      {"Received Echo/sec", CNT},
+      {"Received Echo Reply/sec", CNT},
+      {"Received Timestamp/sec", CNT},
+      {"Received Timestamp Reply/sec", CNT},
+      {"Received Address Mask", RAW},
+      {"Received Address Mask Reply", RAW},
+      {"Messages Sent/sec", CNT},
+      {"Messages Outbound Errors", RAW},
+      {"Sent Destination Unreachable", RAW},
+      {"Sent Time Exceeded", RAW},
+      {"Sent Parameter Problem", RAW},
+      {"Sent Source Quench", RAW},
+      {"Sent Redirect/sec", CNT},
+      {"Sent Echo/sec", CNT},
+      {"Sent Echo Reply/sec", CNT},
+      {"Sent Timestamp/sec", CNT},
+      {"Sent Timestamp Reply/sec", CNT},
+      {"Sent Address Mask", RAW},
+      {"Sent Address Mask Reply", RAW}}},
+    {"ICMPv6",
+     0,
+     {{"Messages/sec", CNT},
+      {"Messages Received/sec", CNT},
+      {"Messages Received Errors", RAW},
+      {"Received Dest. Unreachable", RAW},
+      {"Received Packet Too Big", RAW},
+      {"Received Time Exceeded", RAW},
+      {"Received Parameter Problem", RAW},
+      {"Received Echo/sec", CNT},
+      {"Received Echo Reply/sec", CNT},
+      {"Received Membership Query", RAW},
+      {"Received Membership Report", RAW},
+      {"Received Membership Reduction", RAW},
+      {"Received Router Solicit", RAW},
+      {"Received Router Advert", RAW},
+      {"Received Neighbor Solicit", RAW},
+      {"Received Neighbor Advert", RAW},
+      {"Received Redirect/sec", CNT},
+      {"Messages Sent/sec", CNT},
+      {"Messages Outbound Errors", RAW},
+      {"Sent Destination Unreachable", RAW},
+      {"Sent Packet Too Big", RAW},
+      {"Sent Time Exceeded", RAW},
+      {"Sent Parameter Problem", RAW},
+      {"Sent Echo/sec", CNT},
+      {"Sent Echo Reply/sec", CNT},
+      {"Sent Membership Query", RAW},
+      {"Sent Membership Report", RAW},
+      {"Sent Membership Reduction", RAW},
+      {"Sent Router Solicit", RAW},
+      {"Sent Router Advert", RAW},
+      {"Sent Neighbor Solicit", RAW},
+      {"Sent Neighbor Advert", RAW},
+      {"Sent Redirect/sec", CNT}}},
+    {"IPv4",
+     0,
+     {{"Datagrams/sec", CNT},
+      {"Datagrams Received/sec", CNT},
+      {"Datagrams Received Header Errors", RAW},
+      {"Datagrams Received Address Errors", RAW},
+      {"Datagrams Forwarded/sec", CNT},
+      {"Datagrams Received Unknown Protocol", RAW},
+      {"Datagrams Received Discarded", RAW},
+      {"Datagrams Received Delivered/sec", CNT},
+      {"Datagrams Sent/sec", CNT},
+      {"Datagrams Outbound Discarded", RAW},
+      {"Datagrams Outbound No Route", RAW},
+      {"Fragments Received/sec", CNT},
+      {"Fragments Re-assembled/sec", CNT},
+      {"Fragment Re-assembly Failures", RAW},
+      {"Fragmented Datagrams/sec", CNT},
+      {"Fragmentation Failures", RAW},
+      {"Fragments Created/sec", CNT}}},
+    {"IPv6",
+     0,
+     {{"Datagrams/sec", CNT},
+      {"Datagrams Received/sec", CNT},
+      {"Datagrams Received Header Errors", RAW},
+      {"Datagrams Received Address Errors", RAW},
+      {"Datagrams Forwarded/sec", CNT},
+      {"Datagrams Received Unknown Protocol", RAW},
+      {"Datagrams Received Discarded", RAW},
+      {"Datagrams Received Delivered/sec", CNT},
+      {"Datagrams Sent/sec", CNT},
+      {"Datagrams Outbound Discarded", RAW},
+      {"Datagrams Outbound No Route", RAW},
+      {"Fragments Received/sec", CNT},
+      {"Fragments Re-assembled/sec", CNT},
+      {"Fragment Re-assembly Failures", RAW},
+      {"Fragmented Datagrams/sec", CNT},
+      {"Fragmentation Failures", RAW},
+      {"Fragments Created/sec", CNT}}},
+    {"TCPv4",
+     0,
+     {{"Segments/sec", CNT},
+      {"Connections Established", RAW},
+      {"Connections Active", RAW},
+      {"Connections Passive", RAW},
+      {"Connection Failures", RAW},
+      {"Connections Reset", RAW},
+      {"Segments Received/sec", CNT},
+      {"Segments Sent/sec", CNT},
+      {"Segments Retransmitted/sec", CNT}}},
+    {"UDPv4",
+     0,
+     {{"Datagrams/sec", CNT},
+      {"Datagrams Received/sec", CNT},
+      {"Datagrams No Port/sec", CNT},
+      {"Datagrams Received Errors", RAW},
+      {"Datagrams Sent/sec", CNT}}},
+    {"UDPv6",
+     0,
+     {{"Datagrams/sec", CNT},
+      {"Datagrams Received/sec", CNT},
+      {"Datagrams No Port/sec", CNT},
+      {"Datagrams Received Errors", RAW},
+      {"Datagrams Sent/sec", CNT}}},
     {"Memory",
      0,
      {{"Available Bytes", LRAW},
@@ -66,6 +193,21 @@ const ExpectedRegistration kExpected[] = {
       {"Pool Paged Bytes", LRAW},
       {"Transition Faults/sec", CNT},
       {"Transition Pages RePurposed/sec", CNT}}},
+    {"Network Adapter",
+     2,
+     {{"Bytes Total/sec", BULK},
+      {"Packets/sec", CNT},
+      {"Packets Received/sec", CNT},
+      {"Packets Sent/sec", CNT},
+      {"Current Bandwidth", LRAW},
+      {"Bytes Received/sec", BULK},
+      {"Packets Received Unicast/sec", CNT},
+      {"Packets Received Non-Unicast/sec", CNT},
+      {"Packets Received Discarded", RAW},
+      {"Packets Received Errors", RAW},
+      {"Bytes Sent/sec", BULK},
+      {"Packets Outbound Discarded", RAW},
+      {"Packets Outbound Errors", RAW}}},
     {"Network Interface",
      2,
      {{"Bytes Total/sec", BULK},
@@ -81,6 +223,7 @@ const ExpectedRegistration kExpected[] = {
       {"Bytes Sent/sec", BULK},
       {"Packets Outbound Discarded", RAW},
       {"Packets Outbound Errors", RAW}}},
+    {"Paging File", 6, {{"% Usage", FRAC}, {"% Usage Peak", FRAC}}},
     {"PhysicalDisk",
      6,
      {{"% Disk Read Time", P100},
@@ -103,6 +246,56 @@ const ExpectedRegistration kExpected[] = {
       {"Avg. Disk Bytes/Transfer", AVGB},
       {"Avg. Disk Bytes/Read", AVGB},
       {"Avg. Disk Bytes/Write", AVGB}}},
+    {"Linux Cgroup Process",
+     6,
+     {{"% Processor Time", T100NS},
+      {"% User Time", T100NS},
+      {"% Privileged Time", T100NS},
+      {"Elapsed Time", ELAPSED},
+      {"Thread Count", RAW},
+      {"Priority Base", RAW},
+      {"Handle Count", RAW},
+      {"Page Faults/sec", CNT},
+      {"Virtual Bytes", LRAW},
+      {"Virtual Bytes Peak", LRAW},
+      {"Working Set", LRAW},
+      {"Working Set Peak", LRAW},
+      {"Working Set - Private", LRAW},
+      {"Private Bytes", LRAW},
+      {"Page File Bytes", LRAW},
+      {"IO Read Operations/sec", BULK},
+      {"IO Write Operations/sec", BULK},
+      {"IO Data Operations/sec", BULK},
+      {"IO Read Bytes/sec", BULK},
+      {"IO Write Bytes/sec", BULK},
+      {"IO Data Bytes/sec", BULK},
+      {"ID Process", RAW},
+      {"Creating Process ID", RAW}}},
+    {"Process",
+     6,
+     {{"% Processor Time", T100NS},
+      {"% User Time", T100NS},
+      {"% Privileged Time", T100NS},
+      {"Elapsed Time", ELAPSED},
+      {"Thread Count", RAW},
+      {"Priority Base", RAW},
+      {"Handle Count", RAW},
+      {"Page Faults/sec", CNT},
+      {"Virtual Bytes", LRAW},
+      {"Virtual Bytes Peak", LRAW},
+      {"Working Set", LRAW},
+      {"Working Set Peak", LRAW},
+      {"Working Set - Private", LRAW},
+      {"Private Bytes", LRAW},
+      {"Page File Bytes", LRAW},
+      {"IO Read Operations/sec", BULK},
+      {"IO Write Operations/sec", BULK},
+      {"IO Data Operations/sec", BULK},
+      {"IO Read Bytes/sec", BULK},
+      {"IO Write Bytes/sec", BULK},
+      {"IO Data Bytes/sec", BULK},
+      {"ID Process", RAW},
+      {"Creating Process ID", RAW}}},
     {"Process V2",
      6,
      {{"% Processor Time", T100NS},
@@ -146,7 +339,76 @@ const ExpectedRegistration kExpected[] = {
       {"C3 Transitions/sec", BULK},
       {"Processor Frequency", RAW},
       {"% of Maximum Frequency", RAW},
-      {"Clock Interrupts/sec", CNT}}},
+      {"Clock Interrupts/sec", CNT},
+      {"Parking Status", RAW},
+      {"% Performance Limit", RAW}}},
+    {"Processor",
+     6,
+     {{"% Processor Time", INV100},
+      {"% User Time", T100NS},
+      {"% Privileged Time", T100NS},
+      {"Interrupts/sec", CNT},
+      {"% DPC Time", T100NS},
+      {"% Interrupt Time", T100NS},
+      {"DPCs Queued/sec", CNT},
+      {"% Idle Time", T100NS},
+      {"% C1 Time", T100NS},
+      {"% C2 Time", T100NS},
+      {"% C3 Time", T100NS},
+      {"C1 Transitions/sec", BULK},
+      {"C2 Transitions/sec", BULK},
+      {"C3 Transitions/sec", BULK}}},
+    {"RDMA Activity",
+     2,
+     {{"RDMA Completion Queue Errors", LRAW},
+      {"RDMA Inbound Bytes/sec", BULK},
+      {"RDMA Outbound Bytes/sec", BULK},
+      {"RDMA Inbound Frames/sec", BULK},
+      {"RDMA Outbound Frames/sec", BULK}}},
+    {"LogicalDisk",
+     6,
+     {{"% Free Space", FRAC},
+      {"Free Megabytes", RAW},
+      {"% Disk Read Time", P100},
+      {"% Disk Write Time", P100},
+      {"% Disk Time", P100},
+      {"% Idle Time", P100},
+      {"Current Disk Queue Length", RAW},
+      {"Avg. Disk Queue Length", QLEN},
+      {"Avg. Disk Read Queue Length", QLEN},
+      {"Avg. Disk Write Queue Length", QLEN},
+      {"Avg. Disk sec/Transfer", AVGT},
+      {"Avg. Disk sec/Read", AVGT},
+      {"Avg. Disk sec/Write", AVGT},
+      {"Disk Transfers/sec", CNT},
+      {"Disk Reads/sec", CNT},
+      {"Disk Writes/sec", CNT},
+      {"Disk Bytes/sec", BULK},
+      {"Disk Read Bytes/sec", BULK},
+      {"Disk Write Bytes/sec", BULK},
+      {"Avg. Disk Bytes/Transfer", AVGB},
+      {"Avg. Disk Bytes/Read", AVGB},
+      {"Avg. Disk Bytes/Write", AVGB}}},
+    {"Job Object",
+     6,
+     {{"Current % Processor Time", T100NS},
+      {"Current % User Mode Time", T100NS},
+      {"Current % Kernel Mode Time", T100NS},
+      {"Pages/Sec", CNT},
+      {"Process Count - Active", RAW},
+      {"Total mSec - Processor", LRAW},
+      {"Total mSec - User Mode", LRAW},
+      {"Total mSec - Kernel Mode", LRAW}}},
+    {"Energy Meter", 2, {{"Energy", LRAW}, {"Power", BULK}}},
+    {"NUMA Node Memory",
+     6,
+     {{"Total MBytes", RAW},
+      {"Free & Zero Page List MBytes", RAW},
+      {"Standby List MBytes", RAW},
+      {"Available MBytes", RAW}}},
+    {"Thermal Zone Information",
+     2,
+     {{"Temperature", RAW}, {"High Precision Temperature", RAW}}},
     {"System",
      0,
      {{"Context Switches/sec", CNT},
@@ -154,6 +416,17 @@ const ExpectedRegistration kExpected[] = {
       {"Threads", RAW},
       {"Processor Queue Length", RAW},
       {"System Up Time", ELAPSED}}},
+    {"Thread",
+     2,
+     {{"Context Switches/sec", CNT},
+      {"% Processor Time", T100NS},
+      {"% User Time", T100NS},
+      {"% Privileged Time", T100NS},
+      {"Elapsed Time", ELAPSED},
+      {"Priority Current", RAW},
+      {"Thread State", RAW},
+      {"ID Process", RAW},
+      {"ID Thread", RAW}}},
 };
 
 // Returns the name-based UUID, version 5, of RFC 4122.
@@ -187,11 +460,12 @@ class RegistrationTest : public testing::LinuxFixture {
 };
 
 TEST_F(RegistrationTest, HasWindowsNamesAndTypes) {
-  std::vector<std::string> names;
-  for (const CountersetRegistration& set : All()) names.push_back(set.name);
-  // Two have no counterpart on Windows.
-  EXPECT_THAT(names, IsSupersetOf({"Hardware Counters", "Linux Perf"}));
-  ASSERT_EQ(names.size(), std::size(kExpected) + 2);
+  std::set<std::string> names;  // without those that only Linux has
+  for (const CountersetRegistration& set : All()) {
+    if (!absl::StartsWith(set.name, "Linux ")) names.insert(set.name);
+  }
+  EXPECT_EQ(names.erase("Hardware Counters"), 1);
+  EXPECT_EQ(names.size(), std::size(kExpected));
   for (const ExpectedRegistration& expected : kExpected) {
     SCOPED_TRACE(expected.counterset);
     const CountersetRegistration& set = Registration(expected.counterset);
@@ -221,12 +495,16 @@ TEST_F(RegistrationTest, HasWindowsIdsInProcessorInformation) {
       {12, "C1 Transitions/sec"},
       {13, "C2 Transitions/sec"},
       {14, "C3 Transitions/sec"},
+      {16, "Parking Status"},
       {17, "Processor Frequency"},
       {18, "% of Maximum Frequency"},
       {20, "Clock Interrupts/sec"},
+      {30, "% Performance Limit"},
       {1000, "% Steal Time"},
       {1001, "% Guest Time"},
       {1002, "% IO Wait Time"},
+      {1003, "Thermal Throttles"},
+      {1004, "% Thermal Throttle Time"},
   };
   std::map<uint32_t, std::string> ids;
   for (const auto& counter : Registration("Processor Information").counters) {
@@ -285,14 +563,25 @@ TEST_F(RegistrationTest, CountersHaveKnownTypesHelpAndUniqueNames) {
   }
 }
 
-TEST_F(RegistrationTest, LoadAveragesAreInHundredths) {
+TEST_F(RegistrationTest, ScaledNumbersAreShownAsRealNumbers) {
   for (const CountersetRegistration& set : All()) {
-    if (set.name == "Hardware Counters") continue;
     for (const CounterRegistration& counter : set.counters) {
-      const bool load = counter.name.find("Load Average") == 0;
-      EXPECT_EQ(counter.default_scale, load ? -2 : 0) << counter.name;
-      EXPECT_EQ((counter.attrib & perflib::kAttribDisplayAsReal) != 0, load);
+      EXPECT_EQ((counter.attrib & perflib::kAttribDisplayAsReal) != 0,
+                counter.default_scale != 0)
+          << counter.name;
     }
+  }
+}
+
+TEST_F(RegistrationTest, LoadAveragesAreInHundredthsAndClocksInMicroseconds) {
+  for (const CounterRegistration& counter : Registration("System").counters) {
+    const bool load = absl::StartsWith(counter.name, "Load Average");
+    const bool clock = absl::StartsWith(counter.name, "Clock ") &&
+                       counter.name != "Clock Synchronized";
+    EXPECT_EQ(counter.default_scale, load    ? -2
+                                     : clock ? -6
+                                             : 0)
+        << counter.name;
   }
 }
 

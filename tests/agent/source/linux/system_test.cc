@@ -1,3 +1,5 @@
+#include <sys/timex.h>
+
 #include "tests/agent/source/linux/linux_fixture.h"
 
 namespace fleetperf::agent {
@@ -25,6 +27,15 @@ softirq 100 1 2 3
     for (const char* process : {"1", "2", "4194303"}) {
       Write(absl::StrCat("proc/", process, "/stat"), "");
     }
+    Write("proc/sys/fs/file-nr", "773\t0\t9223372036854775807\n");
+    Write("proc/sys/fs/inode-nr", "116632\t45\n");
+    Write("proc/sys/fs/dentry-state", "216751\t215131\t45\t0\t96189\t0\n");
+    Write("sys/devices/system/cpu/online", "0-3,6\n");
+    Write("sys/devices/system/cpu/present", "0-7\n");
+    clock_discipline_ = {.is_synchronized = true,
+                         .offset_us = 17,
+                         .estimated_error_us = 250,
+                         .maximum_error_us = 31500};
     Write("proc/1.old/stat", "");
     Write("proc/self/stat", "");
   }
@@ -47,7 +58,61 @@ TEST_F(SystemTest, ReadsEveryCounter) {
                 {"Load Average 1 Minute", 129},  // scaled by 10^-2
                 {"Load Average 5 Minutes", 13},
                 {"Load Average 15 Minutes", 1205},
+                {"Processes Running", 5},
+                {"Files Open", 773},
+                {"Files Open Limit", 9223372036854775807},
+                // PERF_RAW_FRACTION: 100 * this / id:1102.
+                {"% Files Open Of Limit", 773},
+                {"id:1102", 9223372036854775807},
+                {"Inodes", 116632},
+                {"Inodes Free", 45},
+                {"Directory Entries", 216751},
+                {"Directory Entries Unused", 215131},
+                {"Directory Entries Negative", 96189},
+                {"Processors Online", 5},
+                {"Processors Offline", 3},
+                {"Clock Synchronized", 1},
+                {"Clock Offset", 17},  // scaled by 10^-6
+                {"Clock Estimated Error", 250},
+                {"Clock Maximum Error", 31500},
             }));
+}
+
+TEST_F(SystemTest, CountsProcessorsAgainAfterAWhile) {
+  EXPECT_EQ(Sample("System").Get("", "Processors Offline"), 3);
+  Write("sys/devices/system/cpu/online", "0-7\n");
+  clock_.Advance(absl::Seconds(9));
+  EXPECT_EQ(Sample("System").Get("", "Processors Offline"), 3);
+  clock_.Advance(absl::Seconds(1));
+  EXPECT_EQ(Sample("System").Get("", "Processors Offline"), 0);
+  EXPECT_EQ(Sample("System").Get("", "Processors Online"), 8);
+}
+
+// As in a container that masks /proc/sys and /sys and forbids adjtimex.
+TEST_F(SystemTest, OmitsWhatAContainerHides) {
+  Remove("proc/sys");
+  Remove("sys");
+  clock_discipline_.reset();
+  const Reading reading = Sample("System");
+  for (const char* counter :
+       {"Files Open", "% Files Open Of Limit", "Inodes", "Directory Entries",
+        "Processors Online", "Processors Offline", "Clock Synchronized",
+        "Clock Offset"}) {
+    EXPECT_EQ(reading.Get("", counter), std::nullopt) << counter;
+  }
+  EXPECT_EQ(reading.Get("", "Threads"), 74);
+}
+
+// This machine's, unless a container forbids the question.
+TEST(ClockDisciplineTest, AgreesWithTheSystemCall) {
+  timex state = {};
+  const int result = ntp_adjtime(&state);
+  const auto clock = ReadClockDiscipline();
+  ASSERT_EQ(clock.has_value(), result >= 0);
+  if (!clock.has_value()) return;
+  EXPECT_EQ(clock->is_synchronized, result != TIME_ERROR);
+  EXPECT_LT(clock->offset_us, 1'000'000);
+  EXPECT_LE(clock->maximum_error_us, 16'000'000);
 }
 
 TEST_F(SystemTest, HasNoQueueWhileCpusAreFree) {

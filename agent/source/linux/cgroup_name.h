@@ -1,0 +1,27 @@
+// Readable names of cgroups.
+
+#ifndef FLEETPERF_AGENT_SOURCE_LINUX_CGROUP_NAME_H_
+#define FLEETPERF_AGENT_SOURCE_LINUX_CGROUP_NAME_H_
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace fleetperf::agent {
+
+// Returns the path of a cgroup, "/system.slice/nginx.service", unless it
+// belongs to a container, whose runtime puts a long id into the path:
+//
+//   docker/0123456789ab       a container of Docker; the same for libpod
+//                             (Podman), crio, and what else is before the id
+//   pod/UID                   a pod of Kubernetes
+//   pod/UID/0123456789ab      a container of the pod
+//   pod/UID/0123456789ab/a/b  cgroups in the container
+//   /other/0123456789ab       an id without the name of a runtime
+//
+// The twelve digits are those that the runtimes' tools show.
+std::string CgroupName(absl::string_view path);
+
+}  // namespace fleetperf::agent
+
+#endif  // FLEETPERF_AGENT_SOURCE_LINUX_CGROUP_NAME_H_

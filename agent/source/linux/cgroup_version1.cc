@@ -1,0 +1,219 @@
+#include "agent/source/linux/cgroup_version1.h"
+
+#include "absl/strings/string_view.h"
+#include "agent/source/linux/cgroup_columns.h"
+#include "agent/source/linux/disk_counters.h"
+#include "agent/source/linux/key_values.h"
+#include "agent/source/linux/text.h"
+#include "agent/source/linux/units.h"
+
+namespace fleetperf::agent {
+namespace {
+
+using namespace cgroup_columns;
+
+constexpr uint64_t kNanosecondsPer100Nsec = 100;
+
+// From here on, a limit of memory means none: the kernel shows the largest
+// number of pages, which depends on their size.
+constexpr uint64_t kNoMemoryLimit = uint64_t{1} << 62;
+
+// Values of the hierarchy below are named total_*.
+constexpr KeyColumn kMemoryStat[] = {
+    {"total_cache", kFileBytes},
+    {"total_rss", kAnonymousBytes},
+    {"total_shmem", kSharedBytes},
+    {"total_dirty", kDirtyBytes},
+    {"total_swap", kSwapBytes},
+    {"total_pgfault", kPageFaultsPerSec},
+    {"total_pgmajfault", kMajorFaultsPerSec},
+    {"total_inactive_file", kInactiveFileBytes},
+};
+
+constexpr KeyColumn kCpuStat[] = {
+    {"nr_periods", kPeriodsPerSec},
+    {"nr_periods", kThrottledPeriodsBase},
+    {"nr_throttled", kThrottledPeriods},
+};
+
+constexpr KeyColumn kOomControl[] = {{"oom_kill", kOutOfMemoryKills}};
+
+constexpr ColumnSet kTimeColumns =
+    Bit(kProcessorTime) | Bit(kUserTime) | Bit(kPrivilegedTime);
+constexpr ColumnSet kThrottlingColumns =
+    Bit(kPeriodsPerSec) | Bit(kThrottledPeriods) | Bit(kThrottledPeriodsBase) |
+    Bit(kThrottledTime);
+constexpr ColumnSet kUsedColumns = Bit(kMemoryUsed) | Bit(kMemoryUsedBase);
+
+// One cgroup and what is needed to read it.
+class Reader {
+ public:
+  Reader(ColumnSet needed, Cgroups& cgroups, Cgroup& cgroup,
+         const perflib::Clocks& clocks, std::string* buffer,
+         CountersetSample* sample)
+      : needed_(needed),
+        cgroups_(cgroups),
+        cgroup_(cgroup),
+        clocks_(clocks),
+        buffer_(buffer),
+        sample_(sample) {}
+
+  void AddCpu() {
+    if ((needed_ & kTimeColumns) != 0) {
+      const CgroupTimes times =
+          ReadVersion1Times(cgroups_, cgroup_, clocks_, buffer_);
+      SetIfKnown(kProcessorTime, times.usage);
+      SetIfKnown(kUserTime, times.user);
+      SetIfKnown(kPrivilegedTime, times.system);
+    }
+    if ((needed_ & kThrottlingColumns) != 0) AddThrottling();
+    if (!Has(needed_, kProcessorLimit)) return;
+    // The quota is -1 without a limit.
+    const auto quota = Number(CgroupFile::kV1CpuQuota);
+    const auto period = Number(CgroupFile::kV1CpuPeriod);
+    if (quota.has_value() && period.value_or(0) != 0) {
+      sample_->Set(kProcessorLimit, *quota * 100 / *period);
+    }
+  }
+
+  void AddMemory() {
+    if (Needs(Bit(kMemoryBytes) | Bit(kWorkingSet) | kUsedColumns)) {
+      SetIfKnown(kMemoryBytes, Number(CgroupFile::kV1MemoryUsage));
+    }
+    if (Needs(Bit(kMemoryPeakBytes))) {
+      SetIfKnown(kMemoryPeakBytes, Number(CgroupFile::kV1MemoryMaxUsage));
+    }
+    if (Needs(Bit(kMemoryLimitBytes) | kUsedColumns)) {
+      const auto limit = Number(CgroupFile::kV1MemoryLimit);
+      if (limit.value_or(kNoMemoryLimit) < kNoMemoryLimit) {
+        sample_->Set(kMemoryLimitBytes, *limit);
+      }
+    }
+    if (Needs(Bit(kKernelBytes))) {
+      SetIfKnown(kKernelBytes, Number(CgroupFile::kV1KernelMemory));
+    }
+    if (Needs(Bit(kMemoryLimitEvents))) {
+      SetIfKnown(kMemoryLimitEvents, Number(CgroupFile::kV1MemoryFailures));
+    }
+    if (Needs(Bit(kOutOfMemoryKills))) {
+      SetKeys(CgroupFile::kV1MemoryOomControl, kOomControl);
+    }
+    if (Needs(ColumnsOf(kMemoryStat) | Bit(kWorkingSet))) {
+      SetKeys(CgroupFile::kV1MemoryStat, kMemoryStat);
+    }
+  }
+
+  void AddIo(LayeredDevices& layered) {
+    if (Needs(Bit(kReadBytes) | Bit(kWriteBytes))) {
+      AddIoFile(CgroupFile::kV1IoBytes, kReadBytes, kWriteBytes, layered);
+    }
+    if (Needs(Bit(kReadOperations) | Bit(kWriteOperations))) {
+      AddIoFile(CgroupFile::kV1IoOperations, kReadOperations, kWriteOperations,
+                layered);
+    }
+  }
+
+  void AddTasks() {
+    if (Needs(Bit(kTasks))) {
+      SetIfKnown(kTasks, Number(CgroupFile::kV1PidsCurrent));
+    }
+    if (Needs(Bit(kTaskLimit))) {
+      SetIfKnown(kTaskLimit, Number(CgroupFile::kV1PidsMax));
+    }
+  }
+
+ private:
+  bool Needs(ColumnSet columns) const { return (needed_ & columns) != 0; }
+
+  std::optional<absl::string_view> Read(CgroupFile file) {
+    return cgroups_.Read(cgroup_, file, clocks_, buffer_);
+  }
+
+  std::optional<uint64_t> Number(CgroupFile file) {
+    auto text = Read(file);
+    return text.has_value() ? NextNumber(&*text) : std::nullopt;
+  }
+
+  void SetIfKnown(size_t column, std::optional<uint64_t> value) {
+    if (value.has_value()) sample_->Set(column, *value);
+  }
+
+  void SetKeys(CgroupFile file, absl::Span<const KeyColumn> columns) {
+    if (const auto text = Read(file)) SetKeyColumns(*text, columns, sample_);
+  }
+
+  void AddThrottling() {
+    auto text = Read(CgroupFile::kV1CpuStat);
+    if (!text.has_value()) return;
+    SetKeyColumns(*text, kCpuStat, sample_);
+    absl::string_view line;
+    while (NextLine(&*text, &line)) {
+      if (NextWord(&line) != "throttled_time") continue;
+      sample_->Set(kThrottledTime,
+                   NumberOrZero(&line) / kNanosecondsPer100Nsec);
+    }
+  }
+
+  // Adds up lines such as "8:0 Read 4096" of disks.
+  void AddIoFile(CgroupFile file, size_t read_column, size_t write_column,
+                 LayeredDevices& layered) {
+    auto text = Read(file);
+    if (!text.has_value()) return;
+    uint64_t reads = 0;
+    uint64_t writes = 0;
+    absl::string_view line;
+    while (NextLine(&*text, &line)) {
+      const auto device = ParseDeviceNumber(NextWord(&line));
+      if (!device.has_value() || layered.Contains(*device)) continue;
+      const absl::string_view kind = NextWord(&line);
+      if (kind == "Read") reads += NumberOrZero(&line);
+      if (kind == "Write") writes += NumberOrZero(&line);
+    }
+    sample_->Set(read_column, reads);
+    sample_->Set(write_column, writes);
+  }
+
+  const ColumnSet needed_;
+  Cgroups& cgroups_;
+  Cgroup& cgroup_;
+  const perflib::Clocks& clocks_;
+  std::string* const buffer_;
+  CountersetSample* const sample_;
+};
+
+}  // namespace
+
+CgroupTimes ReadVersion1Times(Cgroups& cgroups, Cgroup& cgroup,
+                              const perflib::Clocks& clocks,
+                              std::string* buffer) {
+  CgroupTimes times;
+  if (auto text =
+          cgroups.Read(cgroup, CgroupFile::kV1CpuacctUsage, clocks, buffer)) {
+    if (const auto nanoseconds = NextNumber(&*text)) {
+      times.usage = *nanoseconds / kNanosecondsPer100Nsec;
+    }
+  }
+  if (auto text =
+          cgroups.Read(cgroup, CgroupFile::kV1CpuacctStat, clocks, buffer)) {
+    absl::string_view line;
+    while (NextLine(&*text, &line)) {
+      const absl::string_view key = NextWord(&line);
+      const uint64_t time = NumberOrZero(&line) * k100NSecPerJiffy;
+      if (key == "user") times.user = time;
+      if (key == "system") times.system = time;
+    }
+  }
+  return times;
+}
+
+void AddVersion1(ColumnSet needed, Cgroups& cgroups, Cgroup& cgroup,
+                 LayeredDevices& layered_devices, const perflib::Clocks& clocks,
+                 std::string* buffer, CountersetSample* sample) {
+  Reader reader(needed, cgroups, cgroup, clocks, buffer, sample);
+  reader.AddCpu();
+  reader.AddMemory();
+  reader.AddIo(layered_devices);
+  reader.AddTasks();
+}
+
+}  // namespace fleetperf::agent

@@ -1,0 +1,35 @@
+// The files of cgroups of version 1.
+
+#ifndef FLEETPERF_AGENT_SOURCE_LINUX_CGROUP_VERSION1_H_
+#define FLEETPERF_AGENT_SOURCE_LINUX_CGROUP_VERSION1_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "agent/source/linux/cgroups.h"
+#include "agent/source/linux/layered_devices.h"
+#include "agent/source/provider.h"
+#include "perflib/clocks.h"
+
+namespace fleetperf::agent {
+
+// In units of 100 ns.
+struct CgroupTimes {
+  std::optional<uint64_t> usage;
+  std::optional<uint64_t> user;
+  std::optional<uint64_t> system;
+};
+
+CgroupTimes ReadVersion1Times(Cgroups& cgroups, Cgroup& cgroup,
+                              const perflib::Clocks& clocks,
+                              std::string* buffer);
+
+// Sets the columns of Linux Cgroup in the last row.
+void AddVersion1(ColumnSet needed, Cgroups& cgroups, Cgroup& cgroup,
+                 LayeredDevices& layered_devices, const perflib::Clocks& clocks,
+                 std::string* buffer, CountersetSample* sample);
+
+}  // namespace fleetperf::agent
+
+#endif  // FLEETPERF_AGENT_SOURCE_LINUX_CGROUP_VERSION1_H_

@@ -1,0 +1,96 @@
+#include "agent/source/linux/filesystems.h"
+
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "agent/source/linux/disk_counters.h"
+#include "agent/source/linux/small_value.h"
+#include "base/status_macros.h"
+#include "perflib/utf16.h"
+
+namespace fleetperf::agent {
+namespace {
+
+constexpr size_t kMaxLocalThreads = 4;
+constexpr size_t kMaxRemoteThreads = 8;
+
+bool IsRemote(const Mount& mount) { return mount.kind == Mount::Kind::kRemote; }
+
+// "/dev/sda1" is "sda1"; "/dev/mapper/vg-root" is a link to "../dm-0".
+std::string DeviceName(const std::string& path) {
+  const std::string target = LinkTargetName(path);
+  return target.empty() ? path.substr(path.rfind('/') + 1) : target;
+}
+
+}  // namespace
+
+Filesystems::Filesystems(const std::string& root, AskForSpace ask,
+                         absl::Duration patience)
+    : root_(root),
+      asks_(ask != nullptr),
+      mounts_(root),
+      local_(ask, kMaxLocalThreads, patience),
+      remote_(ask, kMaxRemoteThreads, patience) {}
+
+absl::Status Filesystems::UpdateMounts(const perflib::Clocks& clocks) {
+  if (std::exchange(mounts_at_, clocks.perf_time_stamp) ==
+      clocks.perf_time_stamp) {
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(const bool changed, mounts_.Update(clocks));
+  if (changed) TakeMounts();
+  return absl::OkStatus();
+}
+
+void Filesystems::TakeMounts() {
+  // A mount that stays keeps its probe, so that its question stays open.
+  absl::flat_hash_map<std::string, std::shared_ptr<SpaceProbe>> known;
+  for (size_t i = 0; i < filesystems_.size(); ++i) {
+    known[probes_[i]->path] = probes_[i];
+  }
+  filesystems_.clear();
+  probes_.clear();
+  local_probes_.clear();
+  remote_probes_.clear();
+  for (const Mount& mount : mounts_.mounts()) {
+    filesystems_.push_back(
+        {.mount = mount,
+         .utf16_name = perflib::Utf16FromUtf8(mount.mount_point),
+         .block_device = BlockDeviceOf(mount)});
+    const std::string path = root_ + mount.mount_point;
+    std::shared_ptr<SpaceProbe>& probe = known[path];
+    if (probe == nullptr) {
+      probe = std::make_shared<SpaceProbe>(SpaceProbe{.path = path});
+    }
+    probes_.push_back(probe);
+    (IsRemote(mount) ? remote_probes_ : local_probes_).push_back(probe);
+  }
+  ++generation_;
+}
+
+std::optional<uint32_t> Filesystems::BlockDeviceOf(const Mount& mount) {
+  if (mount.device >= DeviceNumber(1, 0)) return mount.device;
+  if (!absl::StartsWith(mount.source, "/dev/")) return std::nullopt;
+  const std::string numbers = ReadFirstLine(absl::StrCat(
+      root_, "/sys/class/block/", DeviceName(root_ + mount.source), "/dev"));
+  return ParseDeviceNumber(numbers);
+}
+
+void Filesystems::UpdateSpace(const perflib::Clocks& clocks) {
+  if (!asks_) return;
+  if (std::exchange(space_at_, clocks.perf_time_stamp) ==
+      clocks.perf_time_stamp) {
+    return;
+  }
+  local_.Ask(local_probes_);
+  remote_.Ask(remote_probes_);
+  for (size_t i = 0; i < filesystems_.size(); ++i) {
+    Filesystem& filesystem = filesystems_[i];
+    SpaceProbes& probes = IsRemote(filesystem.mount) ? remote_ : local_;
+    filesystem.space = probes.TakeAnswer(probes_[i].get());
+  }
+}
+
+}  // namespace fleetperf::agent

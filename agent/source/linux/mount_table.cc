@@ -1,0 +1,176 @@
+#include "agent/source/linux/mount_table.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
+#include "agent/source/linux/disk_counters.h"
+#include "agent/source/linux/text.h"
+#include "base/status_macros.h"
+
+namespace fleetperf::agent {
+namespace {
+
+// The kernel reports changes by POLLPRI. The interval is for trees of files
+// that stand in for /proc.
+constexpr int64_t kRereadInterval = 30 * perflib::kLinuxPerfFreq;
+
+// Bounds the instances of a machine that mounts without end.
+constexpr size_t kMaxMounts = 512;
+
+// On block devices, but full and read-only by design.
+constexpr absl::string_view kImageTypes[] = {"squashfs", "iso9660", "erofs",
+                                             "cramfs"};
+
+constexpr absl::string_view kLocalTypes[] = {"zfs", "virtiofs"};
+
+constexpr absl::string_view kRemoteTypes[] = {
+    "nfs",    "nfs4",      "cifs",     "smb3", "ceph", "lustre", "gpfs",
+    "beegfs", "glusterfs", "orangefs", "9p",   "afs",  "coda"};
+
+// Types of FUSE that hold no data of their own.
+constexpr absl::string_view kInterfacesInUserSpace[] = {
+    "fuse.lxcfs",       "fuse.portal",     "fuse.gvfsd-fuse",
+    "fuse.snapfuse",    "fuse.squashfuse", "fuse.fuse-overlayfs",
+    "fuse.archivemount"};
+
+template <size_t kSize>
+bool Contains(const absl::string_view (&types)[kSize], absl::string_view type) {
+  return std::find(std::begin(types), std::end(types), type) != std::end(types);
+}
+
+bool IsUserSpace(absl::string_view type) {
+  return (type == "fuse" || absl::StartsWith(type, "fuse.")) &&
+         !Contains(kInterfacesInUserSpace, type);
+}
+
+Mount::Kind KindOf(uint32_t device, absl::string_view type,
+                   absl::string_view source) {
+  if (Contains(kImageTypes, type)) return Mount::Kind::kOther;
+  if (Contains(kRemoteTypes, type) || IsUserSpace(type)) {
+    return Mount::Kind::kRemote;
+  }
+  // Filesystems on several devices, such as btrfs, have no device number.
+  const bool is_local =
+      MajorNumber(device) != 0 || Contains(kLocalTypes, type) ||
+      (absl::StartsWith(source, "/dev/") && !absl::StartsWith(type, "fuse"));
+  return is_local ? Mount::Kind::kLocal : Mount::Kind::kOther;
+}
+
+bool IsOctal(char c) { return c >= '0' && c <= '7'; }
+
+// Decodes "\040" and the like, which stand for spaces, tabs, line ends and
+// backslashes. "\000" stays, because no path contains it.
+std::string DecodeOctal(absl::string_view text) {
+  std::string decoded;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool is_escape = text[i] == '\\' && i + 3 < text.size() &&
+                           IsOctal(text[i + 1]) && IsOctal(text[i + 2]) &&
+                           IsOctal(text[i + 3]);
+    const int byte = is_escape
+                         ? (text[i + 1] - '0') << 6 | (text[i + 2] - '0') << 3 |
+                               (text[i + 3] - '0')
+                         : 0;
+    if (byte != 0) {
+      decoded += static_cast<char>(byte);
+      i += 3;
+    } else {
+      decoded += text[i];
+    }
+  }
+  return decoded;
+}
+
+bool HasReadOnlyOption(absl::string_view options) {
+  for (const absl::string_view option : absl::StrSplit(options, ',')) {
+    if (option == "ro") return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+// Parses "36 35 98:0 /root /mount/point rw,noatime shared:1 - ext4 /dev/sda1
+// rw,errors=continue". Any number of words may be before the dash.
+std::optional<Mount> ParseMount(absl::string_view line) {
+  NextWord(&line);  // the mount's id and its parent's
+  NextWord(&line);
+  const std::optional<uint32_t> device = ParseDeviceNumber(NextWord(&line));
+  if (!device.has_value()) return std::nullopt;
+  const absl::string_view root = NextWord(&line);
+  const absl::string_view mount_point = NextWord(&line);
+  const size_t dash = line.find(" - ");
+  if (mount_point.empty() || dash == absl::string_view::npos) {
+    return std::nullopt;
+  }
+  line.remove_prefix(dash + 3);
+  const absl::string_view type = NextWord(&line);
+  const absl::string_view source = NextWord(&line);
+
+  return Mount{.device = *device,
+               .root = DecodeOctal(root),
+               .mount_point = DecodeOctal(mount_point),
+               .source = DecodeOctal(source),
+               .kind = KindOf(*device, type, source),
+               .is_read_only = HasReadOnlyOption(NextWord(&line))};
+}
+
+std::vector<Mount> FoldMounts(std::vector<Mount> mounts) {
+  // The last mount on a mount point hides the others.
+  absl::flat_hash_map<absl::string_view, const Mount*> visible;
+  for (const Mount& mount : mounts) visible[mount.mount_point] = &mount;
+  absl::flat_hash_map<uint32_t, const Mount*> nearest;
+  for (const Mount& mount : mounts) {
+    if (mount.kind == Mount::Kind::kOther ||
+        visible[mount.mount_point] != &mount) {
+      continue;
+    }
+    const Mount*& chosen = nearest[mount.device];
+    if (chosen == nullptr || mount.root.size() < chosen->root.size()) {
+      chosen = &mount;
+    }
+  }
+  std::vector<Mount> folded;
+  for (const Mount& mount : mounts) {
+    if (folded.size() == kMaxMounts) break;
+    const auto chosen = nearest.find(mount.device);
+    if (chosen != nearest.end() && chosen->second == &mount) {
+      folded.push_back(mount);
+    }
+  }
+  return folded;
+}
+
+MountTable::MountTable(const std::string& root)
+    : file_(root + "/proc/self/mountinfo") {}
+
+absl::StatusOr<bool> MountTable::Update(const perflib::Clocks& clocks) {
+  if (!IsOutdated(clocks)) return false;
+  ASSIGN_OR_RETURN(absl::string_view text, file_.Read(&buffer_));
+  read_at_ = clocks.perf_time_stamp;
+  std::vector<Mount> mounts;
+  absl::string_view line;
+  while (NextLine(&text, &line)) {
+    if (auto mount = ParseMount(line)) mounts.push_back(*std::move(mount));
+  }
+  mounts = FoldMounts(std::move(mounts));
+  if (mounts == mounts_) return false;
+  mounts_ = std::move(mounts);
+  return true;
+}
+
+bool MountTable::IsOutdated(const perflib::Clocks& clocks) const {
+  if (!read_at_.has_value() ||
+      clocks.perf_time_stamp - *read_at_ >= kRereadInterval) {
+    return true;
+  }
+  pollfd changes = {.fd = file_.descriptor(), .events = POLLPRI, .revents = 0};
+  return poll(&changes, 1, 0) > 0;
+}
+
+}  // namespace fleetperf::agent

@@ -1,0 +1,229 @@
+// Compares providers with this machine's files, read by other means before and
+// after. Values that only grow lie between the two.
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "agent/source/linux/linux_interrupts.h"
+#include "agent/source/linux/linux_memory.h"
+#include "agent/source/linux/linux_scheduler.h"
+#include "agent/source/linux/paging_file.h"
+#include "agent/source/linux/processor.h"
+#include "agent/source/linux/processor_information.h"
+#include "agent/source/linux/system.h"
+#include "base/clock.h"
+#include "perflib/utf16.h"
+#include "tests/support/status_matchers.h"
+
+namespace fleetperf::agent {
+namespace {
+
+constexpr uint64_t k100NSecPerTick = 100'000;  // of 1/100 s
+
+// The lines of a file as words. Empty if there is no such file.
+std::vector<std::vector<std::string>> Words(const std::string& path) {
+  std::vector<std::vector<std::string>> lines;
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream stream(line);
+    std::vector<std::string>& words = lines.emplace_back();
+    for (std::string word; stream >> word;) words.push_back(word);
+  }
+  return lines;
+}
+
+// The numbers of a file's lines by their first word: "ctxt", "cpu0".
+using Numbers = std::map<std::string, std::vector<uint64_t>>;
+Numbers NumbersOf(const std::string& path) {
+  Numbers numbers;
+  for (const auto& words : Words(path)) {
+    if (words.empty()) continue;
+    std::vector<uint64_t>& line = numbers[words[0]];
+    for (size_t i = 1; i < words.size(); ++i) {
+      char* end;
+      const uint64_t number = std::strtoull(words[i].c_str(), &end, 10);
+      if (*end != '\0') break;
+      line.push_back(number);
+    }
+  }
+  return numbers;
+}
+
+// A provider of this machine.
+template <typename T>
+class Live {
+ public:
+  void Sample() {
+    clocks_ =
+        perflib::LinuxClocks(Clock::Real().Monotonic(), Clock::Real().Now());
+    const size_t columns = provider_.registration().counters.size();
+    sample_.Reset(columns);
+    ColumnSet all = 0;
+    for (size_t i = 0; i < columns; ++i) all |= Bit(i);
+    ASSERT_OK(provider_.Sample(all, clocks_, &sample_));
+  }
+
+  std::optional<uint64_t> Get(const std::string& instance,
+                              const std::string& counter) const {
+    const auto& counters = provider_.registration().counters;
+    for (size_t row = 0; row < sample_.rows(); ++row) {
+      if (perflib::Utf8FromUtf16(sample_.Utf16Name(row)) != instance) continue;
+      for (size_t i = 0; i < counters.size(); ++i) {
+        if (counters[i].name == counter && sample_.HasValue(row, i)) {
+          return sample_.Value(row, i);
+        }
+      }
+    }
+    return std::nullopt;
+  }
+  size_t rows() const { return sample_.rows(); }
+  const perflib::Clocks& clocks() const { return clocks_; }
+
+ private:
+  T provider_{""};
+  CountersetSample sample_;
+  perflib::Clocks clocks_;
+};
+
+void ExpectBetween(uint64_t before, std::optional<uint64_t> value,
+                   uint64_t after, const std::string& what) {
+  ASSERT_TRUE(value.has_value()) << what;
+  EXPECT_GE(*value, before) << what;
+  EXPECT_LE(*value, after) << what;
+}
+
+TEST(ThisMachineTest, LinuxMemory) {
+  Live<LinuxMemory> live;
+  const Numbers before = NumbersOf("/proc/vmstat");
+  live.Sample();
+  const Numbers after = NumbersOf("/proc/vmstat");
+  const std::map<std::string, std::string> kKeys = {
+      {"Pages Freed/sec", "pgfree"},
+      {"Huge Page Faults/sec", "thp_fault_alloc"},
+      {"Huge Page Collapses/sec", "thp_collapse_alloc"},
+      {"File Refaults/sec", "workingset_refault_file"},
+      {"Pages Scanned By kswapd/sec", "pgscan_kswapd"},
+      {"Pages Reclaimed Directly/sec", "pgsteal_direct"},
+      {"Compaction Stalls/sec", "compact_stall"},
+      {"Out Of Memory Kills", "oom_kill"},
+  };
+  for (const auto& [counter, key] : kKeys) {
+    if (!before.contains(key)) continue;  // an old kernel
+    ExpectBetween(before.at(key)[0], live.Get("", counter), after.at(key)[0],
+                  counter);
+  }
+}
+
+TEST(ThisMachineTest, System) {
+  Live<System> live;
+  const Numbers before = NumbersOf("/proc/stat");
+  live.Sample();
+  const Numbers after = NumbersOf("/proc/stat");
+  ExpectBetween(before.at("ctxt")[0], live.Get("", "Context Switches/sec"),
+                after.at("ctxt")[0], "ctxt");
+  ExpectBetween(before.at("processes")[0],
+                live.Get("", "Processes Created/sec"), after.at("processes")[0],
+                "processes");
+  const auto limits = Words("/proc/sys/fs/file-nr");
+  if (!limits.empty()) {
+    EXPECT_EQ(absl::StrCat(live.Get("", "Files Open Limit").value_or(0)),
+              limits[0].at(2));
+  }
+}
+
+// The times of /proc/stat are user, nice, system, idle, iowait, irq, softirq,
+// steal.
+uint64_t Busy(const std::vector<uint64_t>& times) {
+  return times[0] + times[1] + times[2] + times[5] + times[6] + times[7];
+}
+
+// Busy for a fifth of a second, as the kernel counts it.
+TEST(ThisMachineTest, ProcessorTimes) {
+  Live<Processor> live;
+  const Numbers first_before = NumbersOf("/proc/stat");
+  live.Sample();
+  const Numbers first_after = NumbersOf("/proc/stat");
+  const int64_t start = live.clocks().perf_time_100nsec;
+  std::map<std::string, uint64_t> not_busy;
+  for (const auto& [name, times] : first_after) {
+    if (!absl::StartsWith(name, "cpu") || name == "cpu") continue;
+    ExpectBetween(first_before.at(name)[0] + first_before.at(name)[1],
+                  *live.Get(name.substr(3), "% User Time") / k100NSecPerTick,
+                  times[0] + times[1], name);
+    not_busy[name] = *live.Get(name.substr(3), "% Processor Time");
+  }
+  Numbers second_before;
+  do {
+    second_before = NumbersOf("/proc/stat");
+  } while (Busy(second_before.at("cpu")) < Busy(first_after.at("cpu")) + 20);
+  live.Sample();
+  const Numbers second_after = NumbersOf("/proc/stat");
+  const int64_t elapsed = live.clocks().perf_time_100nsec - start;
+  for (const auto& [name, old] : not_busy) {
+    const uint64_t now = *live.Get(name.substr(3), "% Processor Time");
+    const int64_t busy = elapsed - static_cast<int64_t>(now - old);
+    const auto between = [&cpu = name](const Numbers& a, const Numbers& b) {
+      return static_cast<int64_t>((Busy(b.at(cpu)) - Busy(a.at(cpu))) *
+                                  k100NSecPerTick);
+    };
+    // What the kernel's count is ahead of the clock counts later.
+    constexpr int64_t kMaxAhead = 10 * k100NSecPerTick;
+    EXPECT_GE(busy, between(first_after, second_before) - kMaxAhead) << name;
+    EXPECT_LE(busy, between(first_before, second_after)) << name;
+  }
+}
+
+TEST(ThisMachineTest, ProcessorInformationInterrupts) {
+  const Numbers before = NumbersOf("/proc/interrupts");
+  if (!before.contains("LOC:")) GTEST_SKIP() << "another architecture";
+  Live<ProcessorInformation> information;
+  Live<LinuxInterrupts> interrupts;
+  information.Sample();
+  interrupts.Sample();
+  const Numbers after = NumbersOf("/proc/interrupts");
+  const auto sum = [](const Numbers& numbers) {
+    uint64_t all = 0;
+    for (const uint64_t number : numbers.at("LOC:")) all += number;
+    return all;
+  };
+  ExpectBetween(sum(before), interrupts.Get("LOC", "Interrupts/sec"),
+                sum(after), "LOC");
+  ExpectBetween(before.at("LOC:")[0],
+                information.Get("0,0", "Clock Interrupts/sec"),
+                after.at("LOC:")[0], "LOC of CPU 0");
+}
+
+TEST(ThisMachineTest, PagingFile) {
+  const auto lines = Words("/proc/swaps");
+  Live<PagingFile> live;
+  live.Sample();
+  EXPECT_EQ(live.rows(), lines.size());  // a header there, _Total here
+  for (size_t i = 1; i < lines.size(); ++i) {
+    EXPECT_EQ(live.Get(lines[i].at(0), "Size Bytes"),
+              std::stoull(lines[i].at(2)) * 1024);
+  }
+}
+
+TEST(ThisMachineTest, LinuxScheduler) {
+  const Numbers before = NumbersOf("/proc/schedstat");
+  if (before.empty()) GTEST_SKIP() << "the kernel lacks CONFIG_SCHEDSTATS";
+  Live<LinuxScheduler> live;
+  live.Sample();
+  const Numbers after = NumbersOf("/proc/schedstat");
+  ExpectBetween(before.at("cpu0")[6] / 100, live.Get("0", "% Run Time"),
+                after.at("cpu0")[6] / 100, "run time");
+  ExpectBetween(before.at("cpu0")[8], live.Get("0", "Timeslices/sec"),
+                after.at("cpu0")[8], "timeslices");
+}
+
+}  // namespace
+}  // namespace fleetperf::agent
