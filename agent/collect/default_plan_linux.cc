@@ -2,12 +2,14 @@
 
 namespace fleetperf::agent {
 
-// Cheap counters are sampled every second. Counters that need several files per
-// process, or a read whose cost grows with interrupts times CPUs, are sampled
-// every ten seconds.
+// Cheap counters that change fast are sampled every second. Counters that need
+// several files per process or cgroup, long files, or a read whose cost grows
+// with interrupts times CPUs, are sampled every ten seconds, and space and
+// temperatures every minute. Plans choose the rest.
 Plan DefaultPlan() {
   constexpr absl::Duration kOften = absl::Seconds(1);
   constexpr absl::Duration kSeldom = absl::Seconds(10);
+  constexpr absl::Duration kRarely = absl::Minutes(1);
   return {
       .queries = {
           {.counterset = "Processor Information",
@@ -23,8 +25,21 @@ Plan DefaultPlan() {
           {.counterset = "fleetperf Agent", .interval = kSeldom},
           {.counterset = "System", .interval = kOften},
           {.counterset = "Memory", .interval = kOften},
+          {.counterset = "Linux Pressure", .interval = kOften},
+          {.counterset = "Linux Memory", .interval = kSeldom},
+          {.counterset = "Paging File", .interval = kSeldom},
           {.counterset = "PhysicalDisk", .interval = kOften},
+          {.counterset = "LogicalDisk", .interval = kSeldom},
+          {.counterset = "Linux Filesystem", .interval = kRarely},
+          {.counterset = "Linux MD RAID", .interval = kRarely},
           {.counterset = "Network Interface", .interval = kOften},
+          {.counterset = "TCPv4", .interval = kSeldom},
+          {.counterset = "UDPv4", .interval = kSeldom},
+          {.counterset = "Linux Network Protocol", .interval = kSeldom},
+          {.counterset = "Linux Socket", .interval = kSeldom},
+          {.counterset = "Linux Softnet", .interval = kSeldom},
+          {.counterset = "Linux Conntrack", .interval = kSeldom},
+          {.counterset = "Thermal Zone Information", .interval = kRarely},
           {.counterset = "Process V2",
            .counters = {"% Processor Time", "% User Time", "% Privileged Time",
                         "Working Set", "Virtual Bytes", "Thread Count",
@@ -34,6 +49,11 @@ Plan DefaultPlan() {
            .counters = {"Elapsed Time", "Handle Count", "Private Bytes",
                         "IO Read Bytes/sec", "IO Write Bytes/sec",
                         "Creating Process ID"},
+           .interval = kSeldom},
+          {.counterset = "Linux Cgroup",
+           .counters = {"% Processor Time", "% Throttled Time", "Memory Bytes",
+                        "Working Set", "Out Of Memory Kills",
+                        "IO Read Bytes/sec", "IO Write Bytes/sec", "Tasks"},
            .interval = kSeldom},
       }};
 }
