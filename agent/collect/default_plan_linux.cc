@@ -4,8 +4,8 @@ namespace fleetperf::agent {
 
 // Cheap counters that change fast are sampled every second. Counters that need
 // several files per process or cgroup, long files, or a read whose cost grows
-// with interrupts times CPUs, are sampled every ten seconds, and space and
-// temperatures every minute. Plans choose the rest.
+// with interrupts times CPUs, are sampled every ten seconds, and inodes and
+// arrays every minute. Plans choose the rest.
 Plan DefaultPlan() {
   constexpr absl::Duration kOften = absl::Seconds(1);
   constexpr absl::Duration kSeldom = absl::Seconds(10);
@@ -39,7 +39,6 @@ Plan DefaultPlan() {
           {.counterset = "Linux Socket", .interval = kSeldom},
           {.counterset = "Linux Softnet", .interval = kSeldom},
           {.counterset = "Linux Conntrack", .interval = kSeldom},
-          {.counterset = "Thermal Zone Information", .interval = kRarely},
           {.counterset = "Process V2",
            .counters = {"% Processor Time", "% User Time", "% Privileged Time",
                         "Working Set", "Virtual Bytes", "Thread Count",

@@ -11,8 +11,7 @@ namespace fleetperf::agent {
 
 // Returns which values of the counterset are absent because the process lacks a
 // right, and how to grant it. Returns "" if none are. `counterset` is a name or
-// pattern, as in a plan. Countersets that need a right for all their values are
-// not covered: their queries fail with the reason.
+// pattern, as in a plan.
 std::string MissingRights(absl::string_view counterset);
 
 }  // namespace fleetperf::agent

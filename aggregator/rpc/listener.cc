@@ -51,7 +51,8 @@ void Reset(int fd) {
 // Whether the client has closed the connection without sending anything.
 bool HasEnded(int fd) {
   char byte;
-  return recv(fd, &byte, 1, MSG_PEEK) == 0;
+  const ssize_t size = recv(fd, &byte, 1, MSG_PEEK);
+  return size == 0 || (size < 0 && errno == ECONNRESET);
 }
 
 std::string ReasonOf(Refusal refusal, const ConnectionLimits& limits) {
@@ -345,6 +346,9 @@ bool Listener::Probe(absl::Duration patience) {
   probe_accepted_ = false;
   connect(fd.get(), reinterpret_cast<const sockaddr*>(&address),
           SizeOf(address));
+  // Is accepted at once, if the connection is open by now; else after the delay
+  // of silent connections.
+  send(fd.get(), "", 1, MSG_NOSIGNAL);
   const bool done = changed_.Await(
       &mutex_, patience, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
         return probe_accepted_ || stopping_;

@@ -162,7 +162,7 @@ const std::vector<Subject>& Subjects() {
         cpu + "cpufreq/scaling_cur_freq", cpu + "cpufreq/cpuinfo_max_freq",
         cpu + "cpuidle/state0/latency", cpu + "cpuidle/state0/name",
         cpu + "cpuidle/state0/time", cpu + "cpuidle/state0/usage"}},
-      {&Make<System>, {"proc/stat", "proc/loadavg", "proc/uptime"}},
+      {&MakeSystem, {"proc/stat", "proc/loadavg", "proc/uptime"}},
       {&Make<Memory>, {"proc/meminfo", "proc/vmstat"}},
       {&Make<PhysicalDisk>, {"proc/diskstats"}},
       {&Make<NetworkInterface>,

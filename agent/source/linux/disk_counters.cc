@@ -13,8 +13,8 @@
 namespace fleetperf::agent {
 namespace {
 
-constexpr absl::string_view kLayeredPrefixes[] = {"loop", "ram", "zram", "dm-",
-                                                  "md",   "sr",  "fd"};
+constexpr absl::string_view kLayeredPrefixes[] = {
+    "loop", "ram", "zram", "dm-", "md", "bcache", "drbd", "zd", "sr", "fd"};
 
 }  // namespace
 

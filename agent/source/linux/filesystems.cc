@@ -35,20 +35,21 @@ Filesystems::Filesystems(const std::string& root, AskForSpace ask,
       remote_(ask, kMaxRemoteThreads, patience) {}
 
 absl::Status Filesystems::UpdateMounts(const perflib::Clocks& clocks) {
-  if (std::exchange(mounts_at_, clocks.perf_time_stamp) ==
-      clocks.perf_time_stamp) {
-    return absl::OkStatus();
-  }
+  if (mounts_at_ == clocks.perf_time_stamp) return absl::OkStatus();
   ASSIGN_OR_RETURN(const bool changed, mounts_.Update(clocks));
+  mounts_at_ = clocks.perf_time_stamp;
   if (changed) TakeMounts();
   return absl::OkStatus();
 }
 
 void Filesystems::TakeMounts() {
-  // A mount that stays keeps its probe, so that its question stays open.
-  absl::flat_hash_map<std::string, std::shared_ptr<SpaceProbe>> known;
+  // A mount that stays keeps its probe, so that its question stays open. A
+  // filesystem that replaces another at a path has a new one.
+  absl::flat_hash_map<std::pair<std::string, uint32_t>,
+                      std::shared_ptr<SpaceProbe>>
+      known;
   for (size_t i = 0; i < filesystems_.size(); ++i) {
-    known[probes_[i]->path] = probes_[i];
+    known[{probes_[i]->path, filesystems_[i].mount.device}] = probes_[i];
   }
   filesystems_.clear();
   probes_.clear();
@@ -60,7 +61,7 @@ void Filesystems::TakeMounts() {
          .utf16_name = perflib::Utf16FromUtf8(mount.mount_point),
          .block_device = BlockDeviceOf(mount)});
     const std::string path = root_ + mount.mount_point;
-    std::shared_ptr<SpaceProbe>& probe = known[path];
+    std::shared_ptr<SpaceProbe>& probe = known[{path, mount.device}];
     if (probe == nullptr) {
       probe = std::make_shared<SpaceProbe>(SpaceProbe{.path = path});
     }

@@ -35,7 +35,7 @@ class Filesystems {
   static constexpr absl::Duration kPatience = absl::Milliseconds(20);
 
   // `root` is the directory that holds proc and sys, and in which mount points
-  // are. A tick waits for `patience` at most. Without `ask`, there is no
+  // are. A tick waits twice for `patience` at most. Without `ask`, there is no
   // thread, and all space is absent.
   explicit Filesystems(const std::string& root, AskForSpace ask = SpaceOf,
                        absl::Duration patience = kPatience);

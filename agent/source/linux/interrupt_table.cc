@@ -13,7 +13,7 @@ namespace {
 // Returns whether a row of /proc/interrupts counts for the whole machine. With
 // one CPU, such rows look like those of a CPU.
 bool IsMachineWide(absl::string_view label) {
-  return label == "ERR" || label == "MIS";
+  return label == "ERR" || label == "Err" || label == "MIS";
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ constexpr LinuxCounter kCounters[] = {
     {{0, kPerfCounterRawcount, "Active", "1 if the array can be used, else 0."},
      "",
      "/sys/block/mdN/md/array_state",
-     "0 for clear, inactive and suspended"},
+     "0 for clear, inactive, suspended and broken"},
     {{1, kPerfCounterRawcount, "Disks", "Disks of the complete array."},
      "disks",
      "md/raid_disks"},
@@ -84,7 +84,8 @@ static_assert(std::size(kCounters) == kNumColumns);
 constexpr ColumnSet kDiskStateColumns = Bit(kFaultyDisks) | Bit(kSpareDisks);
 
 bool IsActive(absl::string_view state) {
-  return state != "clear" && state != "inactive" && state != "suspended";
+  return state != "clear" && state != "inactive" && state != "suspended" &&
+         state != "broken";
 }
 
 // The states of a disk are separated by commas.

@@ -120,16 +120,28 @@ std::optional<Mount> ParseMount(absl::string_view line) {
                .is_read_only = HasReadOnlyOption(NextWord(&line))};
 }
 
+// Returns whether a later mount is at the mount point, or at a directory above
+// but the root: the kernel lists what was mounted before the root, too. The
+// mounts are in one array.
+bool IsHidden(
+    const Mount& mount,
+    const absl::flat_hash_map<absl::string_view, const Mount*>& visible) {
+  absl::string_view path = mount.mount_point;
+  do {
+    const auto found = visible.find(path);
+    if (found != visible.end() && found->second > &mount) return true;
+    path = path.substr(0, path.rfind('/'));
+  } while (!path.empty());
+  return false;
+}
+
 std::vector<Mount> FoldMounts(std::vector<Mount> mounts) {
-  // The last mount on a mount point hides the others.
+  // The last mount on a mount point hides the others, and those below it.
   absl::flat_hash_map<absl::string_view, const Mount*> visible;
   for (const Mount& mount : mounts) visible[mount.mount_point] = &mount;
   absl::flat_hash_map<uint32_t, const Mount*> nearest;
   for (const Mount& mount : mounts) {
-    if (mount.kind == Mount::Kind::kOther ||
-        visible[mount.mount_point] != &mount) {
-      continue;
-    }
+    if (mount.kind == Mount::Kind::kOther || IsHidden(mount, visible)) continue;
     const Mount*& chosen = nearest[mount.device];
     if (chosen == nullptr || mount.root.size() < chosen->root.size()) {
       chosen = &mount;

@@ -39,6 +39,9 @@ class SpaceProbes::Threads : public std::enable_shared_from_this<Threads> {
 
   void Ask(absl::Span<const std::shared_ptr<SpaceProbe>> probes) {
     absl::MutexLock lock(&mutex_);
+    // Of unmounted filesystems; hanging threads would let them pile up.
+    std::erase_if(queue_,
+                  [](const auto& probe) { return probe.use_count() == 1; });
     for (const auto& probe : probes) {
       if (std::exchange(probe->is_open, true)) continue;
       // Slow filesystems do not delay the others.
@@ -98,6 +101,7 @@ class SpaceProbes::Threads : public std::enable_shared_from_this<Threads> {
   void AskNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const std::shared_ptr<SpaceProbe> probe = std::move(queue_.front());
     queue_.pop_front();
+    if (probe.use_count() == 1) return;  // its filesystem is unmounted
     mutex_.Unlock();
     const absl::Duration begin = Clock::Real().Monotonic();
     const std::optional<FilesystemSpace> answer = ask_(probe->path);

@@ -109,7 +109,8 @@ absl::StatusOr<bool> AddTcpSockets(absl::string_view messages,
     if (header.nlmsg_type == NLMSG_DONE) return true;
     nlmsgerr error;
     if (header.nlmsg_type == NLMSG_ERROR && ReadStruct(payload, &error)) {
-      return StatusFromErrno(-error.error, "cannot list TCP sockets");
+      return StatusFromErrno(error.error != 0 ? -error.error : EPROTO,
+                             "cannot list TCP sockets");
     }
     inet_diag_msg socket;
     if (header.nlmsg_type == SOCK_DIAG_BY_FAMILY &&

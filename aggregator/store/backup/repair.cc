@@ -268,8 +268,8 @@ class Repair {
     return highest;
   }
 
-  // The deletion is an early change of a database of its own: in the store,
-  // that was another one.
+  // The file is made by a database of its own, so that its change has a low
+  // number and all changes of the store take precedence.
   absl::Status MakeEmptyFile(Family family, const std::string& path) const {
     const std::string scratch = PathOf(kScratch);
     std::vector<std::string> files;
@@ -282,11 +282,14 @@ class Repair {
       RETURN_IF_ERROR(database->Flush());
       files = database->Files();
     }
+    bool is_found = false;
     for (const std::string& file : files) {
       ASSIGN_OR_RETURN(const std::string name, FamilyOf(file));
       if (name != FamilyOptions()[static_cast<size_t>(family)].name) continue;
       RETURN_IF_ERROR(RenameFile(file, path));
+      is_found = true;
     }
+    if (!is_found) return absl::InternalError("no empty file");
     std::error_code error;
     fs::remove_all(scratch, error);
     return absl::OkStatus();

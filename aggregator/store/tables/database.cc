@@ -239,7 +239,8 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(
     opened->missing_ = absl::DataLossError(
         absl::StrCat("a write-ahead log file is missing or too short, so "
                      "acknowledged batches are lost: ",
-                     status.ToString()));
+                     status.ToString(), opened->missing_.ok() ? "" : "; ",
+                     opened->missing_.message()));
     // Opening without the option discards the manifest's list of logs until the
     // next start.
     options.track_and_verify_wals_in_manifest = false;
@@ -291,11 +292,19 @@ absl::Status Database::CheckWal() {
 
 void Database::CheckManifest() {
   const auto manifest = FindManifest(directory_);
-  if (!manifest.ok() || !wal_.first_change.has_value()) return;
-  const auto last = LastChangeOf(*manifest);
-  if (!last.ok() || *wal_.first_change <= *last + 1) return;
+  if (!manifest.ok()) return;
+  const auto end = ReadManifestEnd(*manifest);
+  if (!end.ok()) return;
+  if (end->damaged_at.has_value()) {
+    spdlog::warn(
+        "{} cannot be read from byte {} on: a power cut interrupted a write to "
+        "it, or it is damaged and acknowledged batches may be missing",
+        *manifest, *end->damaged_at);
+  }
+  const uint64_t next = end->last_change + 1;
+  if (wal_.first_change.value_or(next) <= next) return;
   missing_ = absl::DataLossError(absl::StrCat(
-      "the changes ", *last + 1, " to ", *wal_.first_change - 1,
+      "the changes ", next, " to ", *wal_.first_change - 1,
       " of the store are neither in the files that ", *manifest,
       " lists nor in the write-ahead log, so acknowledged batches may be "
       "lost"));
@@ -411,6 +420,10 @@ absl::Status Database::MakeLogReplaceable() {
 }
 
 absl::Status Database::Write(Changes* changes, Durability durability) {
+  // An empty write would leave a number of no change in the log.
+  if (changes->size() == 0 && durability == Durability::kProcess) {
+    return absl::OkStatus();
+  }
   RETURN_IF_ERROR(CheckRoom(directory_, changes->batch_.GetDataSize(),
                             DiskUse::kMaintenance));
   rocksdb::WriteOptions options;

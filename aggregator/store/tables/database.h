@@ -226,8 +226,10 @@ class Database {
  private:
   explicit Database(std::string directory) : directory_(std::move(directory)) {}
   absl::Status CheckWal();
-  // Sets missing_ if changes before those of the log are in no file.
+  // Sets missing_ if changes before those of the log are in no file. Logs other
+  // damage of the MANIFEST with which RocksDB may open the database.
   void CheckManifest();
+  // In the memory table of Family::kDefault.
   bool HasEntryInMemory() const ABSL_SHARED_LOCKS_REQUIRED(log_mutex_);
   absl::Status MakeLogReplaceable() ABSL_EXCLUSIVE_LOCKS_REQUIRED(log_mutex_);
 
@@ -240,7 +242,7 @@ class Database {
   std::unique_ptr<StoreLock> lock_;
   std::unique_ptr<rocksdb::DB> database_;
   std::vector<rocksdb::ColumnFamilyHandle*> families_;
-  // Held exclusively by writes to the log after changes that are in none.
+  // Exclusive while a write follows unlogged changes, shared by other writes.
   absl::Mutex log_mutex_;
   // Changes that are in no log, since the last write to one.
   uint32_t unlogged_ ABSL_GUARDED_BY(log_mutex_) = 0;

@@ -185,17 +185,24 @@ absl::StatusOr<Manifest> ReadManifest(const std::string& path) {
   return Manifest{.path = path, .files = reader.Files()};
 }
 
-absl::StatusOr<uint64_t> LastChangeOf(const std::string& manifest) {
+absl::StatusOr<ManifestEnd> ReadManifestEnd(const std::string& path) {
   ManifestReader reader;
-  bool is_damaged = false;
+  ManifestEnd end;
   RETURN_IF_ERROR(ReadWalFile(
-      manifest,
+      path,
       [&](uint64_t, absl::string_view change) {
-        is_damaged = is_damaged || !reader.Take(change);
-        return absl::OkStatus();
+        if (end.damaged_at.has_value() || reader.Take(change)) {
+          return absl::OkStatus();
+        }
+        return absl::UnimplementedError(
+            absl::StrCat(path, " has a record of an unknown kind"));
       },
-      [&](const WalRange&, bool) { is_damaged = true; }, /*min_size=*/1));
-  return reader.last_change();
+      [&](const WalRange& gap, bool) {
+        if (!end.damaged_at.has_value()) end.damaged_at = gap.offset;
+      },
+      /*min_size=*/1));
+  end.last_change = reader.last_change();
+  return end;
 }
 
 absl::Status RemoveFiles(const Manifest& manifest,

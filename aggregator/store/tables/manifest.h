@@ -5,6 +5,7 @@
 #define FLEETPERF_AGGREGATOR_STORE_TABLES_MANIFEST_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,10 +39,15 @@ absl::Status WriteCurrent(const std::string& directory,
 
 // Returns DataLoss if any part of the file is damaged.
 absl::StatusOr<Manifest> ReadManifest(const std::string& path);
-// Returns the number of the last change that is in the listed files or in a log
-// of its time, by the records before the first damage. RocksDB takes damage at
-// the end for a power cut.
-absl::StatusOr<uint64_t> LastChangeOf(const std::string& manifest);
+struct ManifestEnd {
+  // The number of the last change that is in the listed files or in a log of
+  // its time, by the records before the damage.
+  uint64_t last_change = 0;
+  // The offset of the first damage. RocksDB takes damage at the end for a write
+  // that a power cut interrupted, and opens the database without the rest.
+  std::optional<uint64_t> damaged_at;
+};
+absl::StatusOr<ManifestEnd> ReadManifestEnd(const std::string& path);
 // Adds a record to the MANIFEST that removes these files from the database.
 absl::Status RemoveFiles(const Manifest& manifest,
                          const std::vector<ListedFile>& files);

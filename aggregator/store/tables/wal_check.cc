@@ -43,7 +43,8 @@ class WriteContents : public rocksdb::WriteBatch::Handler {
         .PermitUncheckedError();  // a write of something other than the store
   }
 
-  // RocksDB numbers each changed key. The next write continues the numbering.
+  // RocksDB numbers each changed key. The first number belongs to the write, or
+  // to unlogged changes before it; the next write continues the numbering.
   uint64_t first_key() const { return first_key_ - unlogged_; }
   uint64_t next_key() const { return first_key_ + keys_; }
 
@@ -194,7 +195,9 @@ class Checker {
       if (hole.file == file_) hole.is_at_end = false;
     }
     next_key_ = write.next_key();
-    if (!first_change_.has_value()) first_change_ = write.first_key();
+    if (holes_.empty() && !first_change_.has_value()) {
+      first_change_ = write.first_key();
+    }
     for (const uint32_t epoch_number : write.new_epochs()) {
       newest_.try_emplace(epoch_number, Newest{.holes = holes_.size()});
     }

@@ -15,7 +15,7 @@
 //   it is discarded.
 // - RocksDB numbers changed keys consecutively across all files. If the numbers
 //   continue after such a place, no write is missing there. A write tells how
-//   many numbers before it belong to changes that are in no file.
+//   many numbers before it belong to changes that are in no log.
 // - The difference between the commit marks on both sides gives the number of
 //   lost commits and batches.
 // - RepairWal retains all other writes unchanged, and keeps the damaged files.
@@ -70,7 +70,7 @@ std::string Describe(const WalDamage& damage);
 struct WalCheck {
   std::vector<WalFile> files;
   std::optional<CommitMark> last;  // the last readable commit
-  // The number of the first change in a readable write.
+  // The number of the first change, unless a hole is before it.
   std::optional<uint64_t> first_change;
   std::vector<WalDamage> damage;
   // Whether `damage` covers all missing commits at the end, up to `synced`.

@@ -16,6 +16,7 @@
 #include "aggregator/store/tables/commit_mark.h"
 #include "aggregator/store/tables/database.h"
 #include "aggregator/store/tables/keys.h"
+#include "aggregator/store/tables/manifest.h"
 #include "aggregator/store/tables/wal_file.h"
 #include "base/status_macros.h"
 #include "fleetperf/v1/collection.pb.h"
@@ -452,7 +453,37 @@ TEST(RunningWal, ReportsLogEmptiedWhileInUse) {
   EXPECT_THAT(store.ReadLosses("web-1"), SizeIs(1));
 }
 
-// The written bytes are the same as RocksDB's.
+TEST(RunningWal, ReportsChangesThatTheManifestLost) {
+  const testing::TempDirectory directory;
+  std::string manifest;
+  {
+    auto database = Database::Open(directory.path());
+    ASSERT_OK(database);
+    const auto put = [&](absl::string_view key) {
+      Changes changes(database->get());
+      changes.Put(Family::kTimes, key, "value");
+      return (*database)->Write(&changes, Database::Durability::kPowerCut);
+    };
+    manifest = ReadAll(*FindManifest(directory.path()));
+    ASSERT_OK(put("a"));
+    ASSERT_OK((*database)->Flush());
+    ASSERT_OK(put("b"));
+  }
+  const std::string path = *FindManifest(directory.path());
+  const std::string whole = ReadAll(path);
+  ASSERT_GT(whole.size(), manifest.size());
+  {
+    ASSERT_OK_AND_ASSIGN(const auto database,
+                         Database::OpenForReading(directory.path()));
+    EXPECT_OK(database->missing());
+  }
+  WriteAll(path, manifest);
+  ASSERT_OK_AND_ASSIGN(const auto database,
+                       Database::OpenForReading(directory.path()));
+  EXPECT_THAT(database->missing(),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("neither")));
+}
+
 // RocksDB goes on with a new log after a write that did not fit on the disk.
 TEST(RunningWal, FailedWriteIsNotDamage) {
   const testing::TempDirectory directory;
@@ -481,13 +512,14 @@ TEST(RunningWal, FailedWriteIsNotDamage) {
   ASSERT_OK(check);
   EXPECT_THAT(check->damage, IsEmpty());
 
-  // A log of which nothing follows at once has lost a write.
+  // The first log lacks its last write, which the next log does not repeat.
   WriteAll(first_log, contents.substr(0, contents.size() - 1));
   const auto cut = CheckWal(directory.path(), CommitMark());
   ASSERT_OK(cut);
   EXPECT_THAT(cut->damage, SizeIs(1));
 }
 
+// The written bytes are the same as RocksDB's.
 TEST_F(DamagedWal, FramesWritesLikeRocksDb) {
   std::string again;
   ASSERT_OK(ReadWalFile(

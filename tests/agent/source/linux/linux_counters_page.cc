@@ -1,5 +1,6 @@
 #include "tests/agent/source/linux/linux_counters_page.h"
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
@@ -25,11 +26,18 @@ std::string Cell(absl::string_view text) {
   return absl::StrReplaceAll(text, {{"|", "\\|"}});
 }
 
+std::string AsSentence(absl::string_view text) {
+  if (text.empty()) return "";
+  std::string sentence = absl::StrCat(" ", text);
+  sentence[1] = absl::ascii_toupper(static_cast<unsigned char>(sentence[1]));
+  if (sentence.back() != '.') sentence += '.';
+  return sentence;
+}
+
 std::string Row(const LinuxCounter& counter) {
   const perflib::CounterSpec& spec = counter.spec;
   const std::string description =
-      counter.remarks.empty() ? std::string(spec.help)
-                              : absl::StrCat(spec.help, " ", counter.remarks);
+      absl::StrCat(spec.help, AsSentence(counter.remarks));
   return absl::StrCat(
       "| ",
       absl::StrJoin({Cell(spec.name), absl::StrCat(spec.id),

@@ -122,6 +122,18 @@ TEST(MountTableTest, LeavesOutHiddenMounts) {
             2u);
 }
 
+// The kernel lists mounts of the initial RAM disk before the root.
+TEST(MountTableTest, LeavesOutMountsBelowLaterOnes) {
+  EXPECT_THAT(
+      FoldedMountPoints({{.device = 1, .root = "/", .mount_point = "/usr"},
+                         {.device = 2, .root = "/", .mount_point = "/"},
+                         {.device = 3, .root = "/", .mount_point = "/a/b"},
+                         {.device = 4, .root = "/", .mount_point = "/ab"},
+                         {.device = 5, .root = "/", .mount_point = "/a"},
+                         {.device = 6, .root = "/", .mount_point = "/a/c"}}),
+      ElementsAre("/usr", "/", "/ab", "/a", "/a/c"));
+}
+
 // Such as a tmpfs by which systemd hides /home from a service.
 TEST(MountTableTest, LeavesOutFilesystemsBehindOthers) {
   EXPECT_THAT(
