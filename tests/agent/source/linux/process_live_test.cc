@@ -87,8 +87,8 @@ TEST_F(ProcessLiveTest, AgreesWithGetrusage) {
                 count(after.ru_minflt + after.ru_majflt));
   ExpectBetween(count(before.ru_majflt), "Major Page Faults/sec",
                 count(after.ru_majflt));
-  ExpectBetween(count(before.ru_maxrss) * kKib, "Working Set Peak",
-                count(after.ru_maxrss) * kKib);
+  // The kernel adds up what each CPU holds back at different times.
+  EXPECT_NEAR(Get("Working Set Peak"), count(after.ru_maxrss) * kKib, 4 << 20);
 }
 
 TEST_F(ProcessLiveTest, AgreesWithOtherFiles) {
