@@ -67,12 +67,30 @@ std::optional<Record> RecordAt(absl::string_view block, size_t begin) {
   return Record{static_cast<RecordType>(type), covered.substr(1)};
 }
 
+// Returns the position of the record after the zeros at `begin`, if they end
+// within a sector: no disk left them, but RocksDB continued where a log ended
+// that was emptied. Zeros that a disk left may end inside an agent's data.
+std::optional<size_t> RecordAfterZeros(absl::string_view block, size_t begin) {
+  constexpr size_t kSectorSize = 512;
+  constexpr size_t kMaxLeadingZeros = 3;  // of a checksum
+  const size_t end = block.find_first_not_of('\0', begin);
+  if (end == block.npos || end - begin < kHeaderSize ||
+      end % kSectorSize == 0) {
+    return std::nullopt;
+  }
+  for (size_t at = end - kMaxLeadingZeros; at <= end; ++at) {
+    if (RecordAt(block, at).has_value()) return at;
+  }
+  return std::nullopt;
+}
+
 // Returns the position at which reading resumes after an invalid record. If the
 // record's size leads to a valid record, perhaps via other invalid records,
 // that is the record's end. Otherwise it is the end of the block: records are
 // never searched for at arbitrary positions, which may lie inside an agent's
 // data.
 size_t ResumeAfter(absl::string_view block, size_t begin) {
+  if (const auto at = RecordAfterZeros(block, begin)) return *at;
   size_t next = begin;
   do {
     if (block.size() - next < kHeaderSize) return block.size();
