@@ -127,11 +127,12 @@ bool IsHidden(
     const Mount& mount,
     const absl::flat_hash_map<absl::string_view, const Mount*>& visible) {
   absl::string_view path = mount.mount_point;
-  do {
+  while (!path.empty()) {
     const auto found = visible.find(path);
     if (found != visible.end() && found->second > &mount) return true;
-    path = path.substr(0, path.rfind('/'));
-  } while (!path.empty());
+    const size_t slash = path.rfind('/');
+    path = path.substr(0, slash == path.npos ? 0 : slash);
+  }
   return false;
 }
 
