@@ -63,7 +63,7 @@ class IdleProcesses {
   std::vector<pid_t> pids_;
 };
 
-// What is collected in a tick.
+// The queries of a tick.
 struct Subject {
   Subject(std::string title, std::unique_ptr<agent::QueryHandle> queries)
       : name(std::move(title)), handle(std::move(queries)) {}
@@ -94,7 +94,7 @@ void AddIdentifiers(const perflib::CountersetRegistration& registration,
   }
 }
 
-// Each counterset with all counters, except those that a plan must name.
+// Each counterset with all counters but the ones that a plan must name.
 void AddCountersets(agent::Source& source, const Registrations& registrations,
                     std::vector<std::unique_ptr<Subject>>* subjects) {
   for (const auto& registration : registrations) {

@@ -13,13 +13,13 @@ namespace fleetperf::agent {
 // belongs to a container, whose runtime puts a long id into the path:
 //
 //   docker/0123456789ab       a container of Docker; the same for libpod
-//                             (Podman), crio, and what else is before the id
+//                             (Podman), crio, and any other name before the id
 //   pod/UID                   a pod of Kubernetes
 //   pod/UID/0123456789ab      a container of the pod
 //   pod/UID/0123456789ab/a/b  cgroups in the container
 //   /other/0123456789ab       an id without the name of a runtime
 //
-// The twelve digits are those that the runtimes' tools show.
+// Runtimes' tools show the same twelve digits.
 std::string CgroupName(absl::string_view path);
 
 }  // namespace fleetperf::agent

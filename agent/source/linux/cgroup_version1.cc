@@ -45,7 +45,7 @@ constexpr ColumnSet kThrottlingColumns =
     Bit(kThrottledTime);
 constexpr ColumnSet kUsedColumns = Bit(kMemoryUsed) | Bit(kMemoryUsedBase);
 
-// One cgroup and what is needed to read it.
+// One cgroup with the means of reading it.
 class Reader {
  public:
   Reader(ColumnSet needed, Cgroups& cgroups, Cgroup& cgroup,

@@ -8,7 +8,7 @@
 
 namespace fleetperf::agent {
 
-// Both return sorted names without those that start with a dot, and none if the
+// Both return sorted names, without hidden ones (".name"), and none if the
 // directory does not exist.
 std::vector<std::string> ListNames(const std::string& path);
 // Links to directories, as in /sys/class, are left out.

@@ -6,7 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "agent/source/linux/disk_counters.h"
-#include "agent/source/linux/small_value.h"
+#include "agent/source/linux/sys_values.h"
 #include "base/status_macros.h"
 #include "perflib/utf16.h"
 

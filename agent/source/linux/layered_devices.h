@@ -13,7 +13,7 @@
 
 namespace fleetperf::agent {
 
-// Remembers what it found. Thread-compatible.
+// Remembers its answers. Thread-compatible.
 class LayeredDevices {
  public:
   // `root` is the directory that holds sys.

@@ -3,6 +3,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "agent/source/linux/sys_values.h"
 #include "agent/source/linux/text.h"
 #include "base/files.h"
 #include "base/status_macros.h"
@@ -69,15 +70,9 @@ LinuxBlockDevice::Device& LinuxBlockDevice::GetDevice(const DiskLine& line) {
 
 std::string LinuxBlockDevice::DisplayName(absl::string_view name) {
   if (absl::StartsWith(name, "dm-")) {
-    ProcFile file(absl::StrCat(root_, "/sys/block/", name, "/dm/name"),
-                  ProcFile::Kind::kSmall);
-    std::string buffer;
-    if (auto text = file.Read(&buffer); text.ok()) {
-      absl::string_view map_name;
-      if (NextLine(&*text, &map_name) && !map_name.empty()) {
-        return std::string(map_name);
-      }
-    }
+    std::string map_name =
+        ReadFirstLine(absl::StrCat(root_, "/sys/block/", name, "/dm/name"));
+    if (!map_name.empty()) return map_name;
   }
   return std::string(name);
 }

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "agent/source/linux/directory_names.h"
 #include "agent/source/linux/disk_counters.h"
-#include "agent/source/linux/small_value.h"
+#include "agent/source/linux/sys_values.h"
 #include "agent/source/linux/text.h"
 #include "agent/source/linux/units.h"
 #include "perflib/counter_type.h"
@@ -56,7 +56,7 @@ constexpr LinuxCounter kCounters[] = {
     {{4, kPerfCounterRawcount, "Spare Disks", "Disks in reserve."},
      "disks",
      "md/dev-*/state spare",
-     "with those that are being rebuilt"},
+     "including disks that are being rebuilt"},
     {{5, kPerfCounterRawcount, "Synchronizing",
       "1 while the array is checked or its disks are brought in line, else 0."},
      "",

@@ -3,6 +3,7 @@
 #include <iterator>
 
 #include "absl/strings/strip.h"
+#include "agent/source/linux/octal_escapes.h"
 #include "agent/source/linux/text.h"
 #include "agent/source/linux/units.h"
 #include "perflib/counter_type.h"
@@ -114,28 +115,6 @@ constexpr LinuxCounter kCounters[] = {
      "/proc/self/mountstats WRITE field 1"},
 };
 static_assert(std::size(kCounters) == kNumColumns);
-
-// Replaces "\040" and the like, which stand for spaces, tabs, line ends and
-// backslashes.
-std::string Unescape(absl::string_view text) {
-  std::string result;
-  while (!text.empty()) {
-    unsigned char c = static_cast<unsigned char>(text.front());
-    size_t size = 1;
-    const auto is_digit = [&](size_t i) {
-      return text[i] >= '0' && text[i] <= '7';
-    };
-    if (c == '\\' && text.size() >= 4 && is_digit(1) && is_digit(2) &&
-        is_digit(3)) {
-      c = static_cast<unsigned char>((text[1] - '0') * 64 +
-                                     (text[2] - '0') * 8 + (text[3] - '0'));
-      size = 4;
-    }
-    result += static_cast<char>(c);
-    text.remove_prefix(size);
-  }
-  return result;
-}
 
 }  // namespace
 
@@ -250,7 +229,7 @@ void LinuxNfsMount::AddMount(const Lines& lines, CountersetSample* sample) {
   Mount& mount = entry->second;
   // Of several mounts at the same place, the first one counts.
   if (mount.pass == pass_) return;
-  if (is_new) mount.utf16_name = Utf16FromUtf8(Unescape(lines.mount_point));
+  if (is_new) mount.utf16_name = Utf16FromUtf8(DecodeOctal(lines.mount_point));
   if (is_new || lines.age < mount.age) mount.id = next_id_++;
   mount.age = lines.age;
   mount.pass = pass_;

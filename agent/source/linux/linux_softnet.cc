@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
+#include "agent/source/linux/sys_values.h"
 #include "agent/source/linux/text.h"
 #include "perflib/counter_type.h"
 #include "perflib/layout.h"
@@ -64,7 +64,6 @@ static_assert(std::size(kCounters) == kNumColumns);
 constexpr size_t kFieldOfColumn[] = {0, 1, 2, 9, 10, 11};
 constexpr size_t kCpuField = 12;
 
-constexpr uint32_t kMaxCpus = 0x10000;
 // Follows the highest CPU number of any kernel.
 constexpr uint32_t kTotalInstanceId = 0x20000;
 
@@ -87,8 +86,7 @@ constinit const LinuxCounterset LinuxSoftnet::kCounterset = {
 LinuxSoftnet::LinuxSoftnet(const std::string& root)
     : Provider(MakeRegistration(kCounterset)),
       softnet_stat_(root + "/proc/net/softnet_stat"),
-      online_file_(root + "/sys/devices/system/cpu/online",
-                   ProcFile::Kind::kSmall),
+      online_path_(root + "/sys/devices/system/cpu/online"),
       totals_(TotalKinds(), NewInstance::kWasCounting),
       utf16_total_name_(Utf16FromUtf8(kAggregateInstance)) {
   static_assert(std::size(kFieldOfColumn) == kNumColumns);
@@ -130,21 +128,10 @@ uint32_t LinuxSoftnet::NumberOf(size_t position, const Fields& fields,
                                    : static_cast<uint32_t>(position);
 }
 
-// Parses "0-3,8".
 void LinuxSoftnet::ReadOnline() {
   online_.clear();
-  auto text = online_file_.Read(&online_buffer_);
-  if (!text.ok()) return;
-  uint64_t next = 0;
-  while (const auto first = NextNumber(&*text)) {
-    uint64_t last = *first;
-    if (absl::ConsumePrefix(&*text, "-")) last = NumberOrZero(&*text);
-    next = std::max(next, *first);
-    for (; next <= last && next < kMaxCpus; ++next) {
-      online_.push_back(static_cast<uint32_t>(next));
-    }
-    absl::ConsumePrefix(&*text, ",");
-  }
+  ReadListFile(online_path_, kMaxCpus,
+               [this](uint32_t cpu) { online_.push_back(cpu); });
 }
 
 void LinuxSoftnet::AddCpu(uint32_t number, const Fields& fields,

@@ -47,9 +47,8 @@ class LinuxSoftnet : public Provider {
               CountersetSample* sample);
 
   ProcFile softnet_stat_;
-  ProcFile online_file_;
+  const std::string online_path_;
   std::string buffer_;
-  std::string online_buffer_;
   std::vector<uint32_t> online_;  // only if the lines have no numbers of CPUs
   absl::flat_hash_map<uint32_t, Cpu> cpus_;
   Totals totals_;

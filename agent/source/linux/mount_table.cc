@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "agent/source/linux/disk_counters.h"
+#include "agent/source/linux/octal_escapes.h"
 #include "agent/source/linux/text.h"
 #include "base/status_macros.h"
 
@@ -62,30 +63,6 @@ Mount::Kind KindOf(uint32_t device, absl::string_view type,
   return is_local ? Mount::Kind::kLocal : Mount::Kind::kOther;
 }
 
-bool IsOctal(char c) { return c >= '0' && c <= '7'; }
-
-// Decodes "\040" and the like, which stand for spaces, tabs, line ends and
-// backslashes. "\000" stays, because no path contains it.
-std::string DecodeOctal(absl::string_view text) {
-  std::string decoded;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const bool is_escape = text[i] == '\\' && i + 3 < text.size() &&
-                           IsOctal(text[i + 1]) && IsOctal(text[i + 2]) &&
-                           IsOctal(text[i + 3]);
-    const int byte = is_escape
-                         ? (text[i + 1] - '0') << 6 | (text[i + 2] - '0') << 3 |
-                               (text[i + 3] - '0')
-                         : 0;
-    if (byte != 0) {
-      decoded += static_cast<char>(byte);
-      i += 3;
-    } else {
-      decoded += text[i];
-    }
-  }
-  return decoded;
-}
-
 bool HasReadOnlyOption(absl::string_view options) {
   for (const absl::string_view option : absl::StrSplit(options, ',')) {
     if (option == "ro") return true;
@@ -121,8 +98,8 @@ std::optional<Mount> ParseMount(absl::string_view line) {
 }
 
 // Returns whether a later mount is at the mount point, or at a directory above
-// but the root: the kernel lists what was mounted before the root, too. The
-// mounts are in one array.
+// but the root, which the kernel lists after mounts of the initial RAM disk.
+// The mounts are in one array.
 bool IsHidden(
     const Mount& mount,
     const absl::flat_hash_map<absl::string_view, const Mount*>& visible) {

@@ -97,7 +97,7 @@ constexpr LinuxCounter kCounters[] = {
       "Packets to be sent that were dropped since the interface was made."},
      "packets",
      "/proc/net/dev transmit drop",
-     "Without those that the queueing discipline drops."},
+     "Drops of the queueing discipline are not counted."},
     {{12, kPerfCounterRawcount, "Packets Outbound Errors",
       "Packets that could not be sent since the interface was made."},
      "packets",

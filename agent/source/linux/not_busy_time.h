@@ -30,8 +30,8 @@ class ElapsedTime {
 // sum of the busy times.
 //
 // The busy times are read a moment after the clock and advance in steps, so
-// they can be ahead of it. What they are ahead is taken from the next time, and
-// the value never decreases.
+// they can be ahead of it. The excess is taken from the next time, and the
+// value never decreases.
 class NotBusyTime {
  public:
   // Begins to count, also after a time that was not observed. `busy` is the sum

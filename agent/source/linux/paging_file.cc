@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "agent/source/linux/octal_escapes.h"
 #include "agent/source/linux/text.h"
 #include "agent/source/linux/units.h"
 #include "base/status_macros.h"
@@ -64,24 +65,6 @@ void SetUsage(const Usage& usage, CountersetSample* sample) {
   sample->Set(kUsed, usage.used_kib * kBytesPerKib);
 }
 
-// Names have white space and backslashes as octal numbers: "\040".
-std::string Unescape(absl::string_view name) {
-  const auto is_octal = [](char c) { return c >= '0' && c <= '7'; };
-  std::string text;
-  for (size_t i = 0; i < name.size(); ++i) {
-    const absl::string_view digits = name.substr(i).substr(0, 4);
-    if (digits.size() == 4 && digits[0] == '\\' &&
-        std::all_of(digits.begin() + 1, digits.end(), is_octal)) {
-      text += static_cast<char>((digits[1] - '0') << 6 |
-                                (digits[2] - '0') << 3 | (digits[3] - '0'));
-      i += 3;
-    } else {
-      text += name[i];
-    }
-  }
-  return text;
-}
-
 }  // namespace
 
 constinit const LinuxCounterset PagingFile::kCounterset = {
@@ -137,7 +120,7 @@ PagingFile::Swap& PagingFile::GetSwap(absl::string_view name) {
   const auto [entry, is_new] = known_.try_emplace(name);
   Swap& swap = entry->second;
   if (is_new) {
-    swap.utf16_name = Utf16FromUtf8(Unescape(name));
+    swap.utf16_name = Utf16FromUtf8(DecodeOctal(name));
     swap.id = ++ids_;
   }
   swap.last_pass = pass_;

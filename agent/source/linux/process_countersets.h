@@ -8,8 +8,8 @@
 // - The totals identify a process by its pid and start time, because pids are
 //   reused.
 // - The processor time and page faults in `_Total` are those of all other
-//   instances: the instance "ended" has what processes used after the last pass
-//   that saw them, as far as ReapedChildren finds it.
+//   instances: the instance "ended" has the use by processes after the last
+//   pass that saw them, as far as ReapedChildren finds it.
 // - Values that need a right which the agent lacks are absent.
 
 #ifndef FLEETPERF_AGENT_SOURCE_LINUX_PROCESS_COUNTERSETS_H_

@@ -72,8 +72,7 @@ class ProcessReader {
   std::string PathOf(uint32_t pid, absl::string_view file) const;
 
  private:
-  // Reads the stat line. Forgets what is known of another process that had this
-  // pid.
+  // Reads the stat line. Forgets another process that had this pid.
   bool ReadLine(Process& process, ProcessStat* stat);
   std::string ReadWholeName(const Process& process);
   std::string CgroupOf(uint32_t pid);

@@ -7,9 +7,9 @@
 #include <system_error>
 
 #include "agent/source/linux/process_counters.h"
+#include "agent/source/linux/sys_values.h"
 #include "agent/source/linux/text.h"
 #include "agent/source/linux/units.h"
-#include "base/files.h"
 
 namespace fleetperf::agent {
 namespace {
@@ -18,22 +18,13 @@ namespace {
 // process's size from stat: 2 MiB in total with 16 CPUs, 32 MiB with 64.
 constexpr uint64_t kManyCpus = 16;
 
-// Parses a list such as "0-3,8-11", of which the last number matters.
-uint64_t OnlineCpus(const std::string& root) {
-  const auto list = ReadFile(root + "/sys/devices/system/cpu/online");
-  if (!list.ok()) return 0;
-  absl::string_view last = *list;
-  last.remove_prefix(last.find_last_of("-,") + 1);  // 0 if there is none
-  const auto cpu = NextNumber(&last);
-  return cpu.has_value() ? *cpu + 1 : 0;
-}
-
 }  // namespace
 
 ProcessValues::ProcessValues(const std::string& root, ProcessReader* reader)
     : reader_(*reader),
       page_size_(static_cast<uint64_t>(sysconf(_SC_PAGESIZE))),
-      has_many_cpus_(OnlineCpus(root) >= kManyCpus) {}
+      has_many_cpus_(CountListFile(root + "/sys/devices/system/cpu/online",
+                                   kMaxCpus) >= kManyCpus) {}
 
 void ProcessValues::Set(const ProcessStat& stat, ColumnSet needed,
                         ProcessReader::Process* process,

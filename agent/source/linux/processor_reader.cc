@@ -1,6 +1,5 @@
 #include "agent/source/linux/processor_reader.h"
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "agent/source/linux/processor_counters.h"
@@ -39,16 +38,13 @@ uint64_t WithoutSmallFalls(uint64_t last, uint64_t value) {
 
 // The files of throttling exist only for Intel's processors.
 std::optional<ProcFile> OpenIfPresent(const std::string& path) {
-  if (!ReadNumberFile(path).has_value()) return std::nullopt;
+  if (!ReadNumber(path).has_value()) return std::nullopt;
   return ProcFile(path, ProcFile::Kind::kSmall);
 }
 
 // Returns whether the CPU spins in this state, which makes it busy, not idle.
 bool IsPolling(const std::string& state_directory) {
-  std::string buffer;
-  const auto name =
-      ProcFile(state_directory + "/name", ProcFile::Kind::kSmall).Read(&buffer);
-  return name.ok() && absl::StripTrailingAsciiWhitespace(*name) == "POLL";
+  return ReadFirstLine(state_directory + "/name") == "POLL";
 }
 
 }  // namespace
@@ -58,8 +54,8 @@ ProcessorReader::Cpu::Cpu(const std::string& directory)
                 ProcFile::Kind::kSmall),
       frequency_limit(directory + "/cpufreq/scaling_max_freq",
                       ProcFile::Kind::kSmall),
-      highest_khz(
-          ReadNumberFile(directory + "/cpufreq/cpuinfo_max_freq").value_or(0)),
+      highest_khz(agent::ReadNumber(directory + "/cpufreq/cpuinfo_max_freq")
+                      .value_or(0)),
       throttles(
           OpenIfPresent(directory + "/thermal_throttle/core_throttle_count")),
       throttle_time(OpenIfPresent(
@@ -243,7 +239,7 @@ ProcessorReader::Cpu& ProcessorReader::GetCpu(uint32_t number) {
 void ProcessorReader::FindIdleStates(const std::string& directory, Cpu& cpu) {
   for (int i = 0;; ++i) {
     const std::string state = absl::StrCat(directory, "/cpuidle/state", i);
-    const auto latency = ReadNumberFile(state + "/latency");
+    const auto latency = agent::ReadNumber(state + "/latency");
     if (!latency.has_value()) break;
     if (IsPolling(state)) continue;
     const size_t column = TimeColumnOf(*latency);

@@ -3,8 +3,8 @@
 //
 // The counts of a process are gone once it has ended. If its parent waits for
 // it, the kernel adds them, with the counts of the children that it has waited
-// for, to the parent's counts of children. So the growth of these, without the
-// counts of processes that passes have seen, is what is missing.
+// for, to the parent's counts of children. The growth of these, without the
+// counts of processes that passes have seen, is missing elsewhere.
 //
 // Invariants:
 // - Nothing is counted twice, also if a process ends during a pass. Where the
@@ -24,7 +24,7 @@
 
 namespace fleetperf::agent {
 
-// What is counted is the caller's choice, and the same for all processes.
+// The caller chooses the counts, the same for all processes.
 using ProcessCounts = std::array<uint64_t, 6>;
 
 ProcessCounts& operator+=(ProcessCounts& counts, const ProcessCounts& other);

@@ -1,5 +1,5 @@
-// Asks filesystems for their space without waiting for those that do not
-// answer, such as a network filesystem whose server is down.
+// Asks filesystems for their space without waiting for silent ones, such as a
+// network filesystem whose server is down.
 
 #ifndef FLEETPERF_AGENT_SOURCE_LINUX_SPACE_PROBES_H_
 #define FLEETPERF_AGENT_SOURCE_LINUX_SPACE_PROBES_H_

@@ -1,4 +1,4 @@
-// Files of /sys and /proc that hold one number or one list, read rarely.
+// Files of /sys and /proc that hold one value or one list, read rarely.
 
 #ifndef FLEETPERF_AGENT_SOURCE_LINUX_SYS_VALUES_H_
 #define FLEETPERF_AGENT_SOURCE_LINUX_SYS_VALUES_H_
@@ -15,8 +15,15 @@ namespace fleetperf::agent {
 inline constexpr uint64_t kMaxCpus = 65536;
 inline constexpr uint64_t kMaxNodes = 1024;
 
-// Reads a file that contains one number. std::nullopt if it does not.
-std::optional<uint64_t> ReadNumberFile(const std::string& path);
+// Returns the first line of the file, or "" if it cannot be read.
+std::string ReadFirstLine(const std::string& path);
+
+// Returns the number that the file starts with. std::nullopt if it cannot be
+// read or does not start with a digit: also for negative numbers.
+std::optional<uint64_t> ReadNumber(const std::string& path);
+
+// Returns the last part of the link's target, or "" if it is none.
+std::string LinkTargetName(const std::string& path);
 
 // Reads a file with an ascending list such as "0-3,8,10-11" and calls `use`
 // once for each number below `limit`. Returns whether the file can be read.

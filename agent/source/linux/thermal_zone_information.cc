@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "agent/source/linux/directory_names.h"
-#include "agent/source/linux/small_value.h"
+#include "agent/source/linux/sys_values.h"
 #include "agent/source/linux/text.h"
 #include "perflib/counter_type.h"
 #include "perflib/layout.h"

@@ -16,6 +16,8 @@
 #include "aggregator/store/tables/commit_mark.h"
 #include "aggregator/store/tables/database.h"
 #include "aggregator/store/tables/keys.h"
+#include "aggregator/store/tables/manifest.h"
+#include "aggregator/store/tables/wal_check.h"
 #include "aggregator/store/tables/wal_file.h"
 #include "base/status_macros.h"
 #include "fleetperf/v1/collection.pb.h"
@@ -33,6 +35,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -204,6 +207,125 @@ TEST(Wal, ReportsMissingClosedLog) {
   }
   ASSERT_OK_AND_ASSIGN(const auto database, Database::Open(directory.path()));
   EXPECT_OK(database->missing());
+}
+
+// RocksDB continues to write where its log ended.
+TEST(RunningWal, ReportsLogEmptiedWhileInUse) {
+  testing::TestStore store;
+  testing::OneDiskAgent agent(&store, "web-1");
+  const auto send = [&](int tick) {
+    agent.Tick(tick, tick);
+    ASSERT_OK(agent.Send(testing::kStart + absl::Seconds(tick)));
+  };
+  for (int tick = 1; tick <= 10; ++tick) send(tick);
+  store.Reopen();  // moves the first batches to files
+  for (int tick = 11; tick <= 20; ++tick) send(tick);
+  const std::vector<std::string> logs = LogsIn(store.path());
+  ASSERT_THAT(logs, SizeIs(1));
+  std::filesystem::resize_file(logs[0], 0);
+  for (int tick = 21; tick <= 30; ++tick) send(tick);
+  store.Close();
+  EXPECT_THAT(DamageOf(store.path()), Contains(HasSubstr("from byte 0")));
+  const testing::LogCapture log;
+  store.Open();
+  EXPECT_THAT(log.Lines(), Contains(HasSubstr(logs[0] + " is damaged")));
+  const std::vector<std::string> ticks = store.Read("web-1");
+  EXPECT_THAT(ticks, SizeIs(20));
+  EXPECT_THAT(ticks, Contains("10 C: 10"));
+  EXPECT_THAT(ticks, Contains("21 C: 21"));
+  EXPECT_THAT(store.ReadLosses("web-1"), SizeIs(1));
+}
+
+TEST(RunningWal, ReportsChangesThatTheManifestLost) {
+  const testing::TempDirectory directory;
+  std::string manifest;
+  {
+    auto database = Database::Open(directory.path());
+    ASSERT_OK(database);
+    const auto put = [&](absl::string_view key) {
+      Changes changes(database->get());
+      changes.Put(Family::kTimes, key, "value");
+      return (*database)->Write(&changes, Database::Durability::kPowerCut);
+    };
+    manifest = ReadAll(*FindManifest(directory.path()));
+    ASSERT_OK(put("a"));
+    ASSERT_OK((*database)->Flush());
+    ASSERT_OK(put("b"));
+  }
+  const std::string path = *FindManifest(directory.path());
+  const std::string whole = ReadAll(path);
+  ASSERT_GT(whole.size(), manifest.size());
+  {
+    ASSERT_OK_AND_ASSIGN(const auto database,
+                         Database::OpenForReading(directory.path()));
+    EXPECT_OK(database->missing());
+  }
+  WriteAll(path, manifest);
+  ASSERT_OK_AND_ASSIGN(const auto database,
+                       Database::OpenForReading(directory.path()));
+  EXPECT_THAT(database->missing(),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("neither")));
+}
+
+// RocksDB goes on with a new log after a write that did not fit on the disk.
+TEST(RunningWal, FailedWriteIsNotDamage) {
+  const testing::TempDirectory directory;
+  std::string first_log;
+  std::string contents;
+  {
+    auto database = Database::Open(directory.path());
+    ASSERT_OK(database);
+    const auto put = [&](absl::string_view key) {
+      Changes changes(database->get());
+      changes.Put(Family::kTimes, key, "value");
+      return (*database)->Write(&changes, Database::Durability::kPowerCut);
+    };
+    ASSERT_OK(put("a"));
+    first_log = LogsIn(directory.path()).at(0);
+    contents = ReadAll(first_log);
+    ASSERT_OK((*database)->Flush());
+    ASSERT_OK(put("b"));
+    ASSERT_OK(put("c"));
+  }
+  ASSERT_FALSE(fs::exists(first_log));
+  // The length and the sum of a record, without the record.
+  WriteAll(first_log, absl::StrCat(contents, contents.substr(0, 5)));
+
+  const auto check = CheckWal(directory.path(), CommitMark());
+  ASSERT_OK(check);
+  EXPECT_THAT(check->damage, IsEmpty());
+
+  // The first log lacks its last write, which the next log does not repeat.
+  WriteAll(first_log, contents.substr(0, contents.size() - 1));
+  const auto cut = CheckWal(directory.path(), CommitMark());
+  ASSERT_OK(cut);
+  EXPECT_THAT(cut->damage, SizeIs(1));
+}
+
+// Zeros that a disk left end with a sector, perhaps inside an agent's data.
+TEST(WalFileTest, FindsWritesAfterZerosThatEndWithinASector) {
+  const testing::TempDirectory directory;
+  const std::string path = directory.File("000001.log");
+  const std::string write(20, 'w');
+  for (const size_t zeros : {7, 8, 9, 10, 11, 12, 13, 511, 512, 513, 1000}) {
+    std::string file(zeros, '\0');
+    AppendWalRecord(write, &file);
+    WriteAll(path, file);
+    std::vector<uint64_t> offsets;
+    ASSERT_OK(ReadWalFile(
+        path,
+        [&](uint64_t offset, absl::string_view found) {
+          EXPECT_EQ(found, write);
+          offsets.push_back(offset);
+          return absl::OkStatus();
+        },
+        [](const WalRange& /*gap*/, bool /*blank*/) {}));
+    if (zeros == 512) {
+      EXPECT_THAT(offsets, IsEmpty());
+    } else {
+      EXPECT_THAT(offsets, ElementsAre(zeros));
+    }
+  }
 }
 
 }  // namespace

@@ -136,7 +136,7 @@ TEST_F(ProcessorInformationTest, BusyTimeAheadOfTheClockCountsInTheNextTick) {
   EXPECT_EQ(not_busy(1090), 10);
   EXPECT_EQ(not_busy(1193), 10);  // 103 of 100 jiffies
   EXPECT_EQ(not_busy(1273), 27);  // 80, and the 3 left over
-  // What cannot be rounding is not held against later times.
+  // An excess beyond rounding is not held against later times.
   EXPECT_EQ(not_busy(2273), 27);
   EXPECT_EQ(not_busy(2273), 27 + 90);
   EXPECT_EQ(not_busy(2273), 27 + 190);

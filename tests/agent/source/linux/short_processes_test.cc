@@ -236,12 +236,12 @@ TEST_F(ShortProcessesTest, ParentsThatIgnoreTheirChildren) {
   while (load.IsRunning()) Total(load.pid());
   const double known = load.Used();
   const double total = Total(load.pid()) - before;
-  // What ticks saw of the children counts once.
+  // Times of children that ticks saw count once.
   EXPECT_GE(total, known - 0.04);
   EXPECT_LE(total, known + 10 * 0.06);
 }
 
-// The kernel adds what children wrote to what their parent wrote.
+// The kernel adds the bytes that children wrote to their parent's.
 TEST_F(ShortProcessesTest, BytesCountOnce) {
   constexpr int kChildren = 20;
   constexpr int kWrites = 100;

@@ -175,7 +175,7 @@ TEST(ThisMachineTest, ProcessorTimes) {
       return static_cast<int64_t>((Busy(b.at(cpu)) - Busy(a.at(cpu))) *
                                   k100NSecPerTick);
     };
-    // What the kernel's count is ahead of the clock counts later.
+    // The kernel's count may be ahead of the clock; the excess counts later.
     constexpr int64_t kMaxAhead = 10 * k100NSecPerTick;
     EXPECT_GE(busy, between(first_after, second_before) - kMaxAhead) << name;
     EXPECT_LE(busy, between(first_before, second_after)) << name;
