@@ -300,7 +300,8 @@ TEST(Security, RevocationEndsStreamsAndRefusesCalls) {
 TEST(Security, ExpiryEndsStreams) {
   Deployment deployment;
   const auto aggregator = deployment.StartAggregator();
-  const TlsFiles tls = IssueFor(absl::Seconds(4), deployment, "agent", {"box"});
+  const TlsFiles tls =
+      IssueFor(absl::Seconds(10), deployment, "agent", {"box"});
   FakeAgent agent(deployment.address(), tls, MakeHello("box", kEpoch, 1, 0));
   ASSERT_TRUE(agent.Receive().has_value());
   ReceiveAll(agent);
@@ -309,7 +310,8 @@ TEST(Security, ExpiryEndsStreams) {
 }
 
 TEST(Security, RenewedCertificatesNeedNoRestart) {
-  constexpr absl::Duration kValid = absl::Seconds(8);
+  // Long enough for a sanitizer's build on a busy machine to get samples.
+  constexpr absl::Duration kValid = absl::Seconds(30);
   Deployment deployment;
   IssueFor(kValid, deployment, "aggregator", {"localhost", "127.0.0.1"});
   const auto aggregator = deployment.StartAggregator();
@@ -325,7 +327,7 @@ TEST(Security, RenewedCertificatesNeedNoRestart) {
   const absl::Time deadline = absl::Now() + kPatience;
   while (newest <= expiry && absl::Now() < deadline) {
     for (const auto& line : deployment.Json(
-             {"query", "\\\\box\\System\\Processes", "--since", "5s"})) {
+             {"query", "\\\\box\\System\\Processes", "--since", "1m"})) {
       if (line["status"] == "ok") newest = TimeOf(line);
     }
   }
