@@ -114,7 +114,9 @@ std::unique_ptr<Provider> MakeNamed(const std::string& root) {
 }
 
 std::unique_ptr<Provider> MakeSystem(const std::string& root) {
-  return std::make_unique<System>(root, [] { return std::nullopt; });
+  return std::make_unique<System>(
+      root, std::make_shared<ProcessReader>(root, /*max_open_files=*/1),
+      [] { return std::nullopt; });
 }
 
 std::unique_ptr<Provider> MakeNetstat(const std::string& root) {

@@ -33,6 +33,7 @@
 #include "agent/source/linux/paging_file.h"
 #include "agent/source/linux/physical_disk.h"
 #include "agent/source/linux/process_countersets.h"
+#include "agent/source/linux/process_reader.h"
 #include "agent/source/linux/processor.h"
 #include "agent/source/linux/processor_information.h"
 #include "agent/source/linux/rdma_activity.h"
@@ -59,8 +60,10 @@ std::unique_ptr<Source> MakeLinuxSource(const LinuxSourceOptions& options) {
   providers.push_back(std::make_unique<Processor>(options.root));
   providers.push_back(std::make_unique<LinuxScheduler>(options.root));
   providers.push_back(std::make_unique<LinuxInterrupts>(options.root));
-  providers.push_back(
-      std::make_unique<System>(options.root, options.read_clock_discipline));
+  const auto processes =
+      std::make_shared<ProcessReader>(options.root, options.max_open_files);
+  providers.push_back(std::make_unique<System>(options.root, processes,
+                                               options.read_clock_discipline));
   providers.push_back(std::make_unique<Memory>(options.root));
   providers.push_back(std::make_unique<LinuxMemory>(options.root));
   providers.push_back(std::make_unique<PagingFile>(options.root));
@@ -93,8 +96,6 @@ std::unique_ptr<Source> MakeLinuxSource(const LinuxSourceOptions& options) {
   providers.push_back(std::make_unique<EnergyMeter>(options.root));
   providers.push_back(std::make_unique<NumaNodeMemory>(options.root));
   providers.push_back(std::make_unique<LinuxMdRaid>(options.root));
-  const auto processes =
-      std::make_shared<ProcessReader>(options.root, options.max_open_files);
   providers.push_back(std::make_unique<ProcessV2>(options.root, processes));
   providers.push_back(std::make_unique<Process>(options.root, processes));
   providers.push_back(std::make_unique<CgroupProcess>(options.root, processes));

@@ -93,7 +93,8 @@ constinit const LinuxCounterset CgroupProcess::kCounterset = {
         "with its name.",
     .instance_type =
         perflib::kCountersetMultipleInstances | perflib::kCountersetAggregate,
-    .instances = "as Process V2, after the path of the cgroup and `/`",
+    .instances =
+        "as Process V2, after the cgroup's name in Linux Cgroup and `/`",
     .counters = kProcessCounters,
 };
 
@@ -147,7 +148,7 @@ DefinedCounters ProcessCounterset::DefineCounters(
 
 absl::Status ProcessCounterset::Sample(ColumnSet needed, const Clocks& clocks,
                                        CountersetSample* sample) {
-  RETURN_IF_ERROR(reader_->Begin());
+  RETURN_IF_ERROR(reader_->Begin(clocks));
   ASSIGN_OR_RETURN(const absl::string_view uptime, uptime_file_.Read(&buffer_));
   uptime_ = Uptime100NSec(uptime);
   needed_ = needed & (named_ | ~kExpensiveColumns);

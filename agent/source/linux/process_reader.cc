@@ -1,9 +1,11 @@
 #include "agent/source/linux/process_reader.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "agent/source/linux/cgroup_name.h"
 #include "agent/source/linux/process_list.h"
 #include "agent/source/linux/process_name.h"
 #include "agent/source/linux/text.h"
@@ -21,8 +23,16 @@ constexpr int64_t kCgroupLifetime = 30 * perflib::kLinuxPerfFreq;
 ProcessReader::ProcessReader(std::string root, size_t max_open_files)
     : root_(std::move(root)), max_open_files_(max_open_files) {}
 
-absl::Status ProcessReader::Begin() {
+absl::StatusOr<size_t> ProcessReader::Count(const perflib::Clocks& clocks) {
   RETURN_IF_ERROR(ListProcesses(root_ + "/proc", &pids_));
+  counted_at_ = clocks.perf_time_stamp;
+  return pids_.size();
+}
+
+absl::Status ProcessReader::Begin(const perflib::Clocks& clocks) {
+  if (std::exchange(counted_at_, std::nullopt) != clocks.perf_time_stamp) {
+    RETURN_IF_ERROR(ListProcesses(root_ + "/proc", &pids_));
+  }
   ++pass_;
   open_files_ = static_cast<size_t>(std::count_if(
       processes_.begin(), processes_.end(),
@@ -91,7 +101,7 @@ absl::string_view ProcessReader::Utf16Name(Process& process,
   if (naming != ProcessNaming::kName) absl::StrAppend(&name, ":", process.pid);
   if (naming == ProcessNaming::kCgroup) {
     process.cgroup_read_at = clocks.perf_time_stamp;
-    name = absl::StrCat(CgroupOf(process.pid), "/", name);
+    name = absl::StrCat(CgroupName(CgroupOf(process.pid)), "/", name);
   }
   utf16_name = perflib::Utf16FromUtf8(name);
   return utf16_name;

@@ -9,13 +9,16 @@
 #define FLEETPERF_AGENT_SOURCE_LINUX_PROCESS_READER_H_
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "agent/source/linux/proc_file.h"
@@ -56,8 +59,12 @@ class ProcessReader {
     uint64_t pass = 0;  // the last pass that read it
   };
 
+  // Lists the processes and returns their number. A pass that follows in the
+  // same tick uses this list.
+  absl::StatusOr<size_t> Count(const perflib::Clocks& clocks);
+
   // One pass: Begin, Read for each of pids(), Finish.
-  absl::Status Begin();
+  absl::Status Begin(const perflib::Clocks& clocks);
   absl::Span<const uint32_t> pids() const { return pids_; }
   // Returns null if the process has ended. Both results are valid until the
   // next Read.
@@ -81,6 +88,7 @@ class ProcessReader {
   const size_t max_open_files_;
   std::string buffer_;
   std::vector<uint32_t> pids_;
+  std::optional<int64_t> counted_at_;  // PerfTimeStamp, until a pass uses pids_
   absl::flat_hash_map<uint32_t, Process> processes_;  // by pid
   size_t open_files_ = 0;
   uint64_t pass_ = 0;

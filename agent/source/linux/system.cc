@@ -5,7 +5,6 @@
 
 #include "absl/strings/match.h"
 #include "agent/source/linux/counters.h"
-#include "agent/source/linux/process_list.h"
 #include "agent/source/linux/text.h"
 #include "agent/source/linux/units.h"
 #include "agent/source/linux/uptime.h"
@@ -226,9 +225,10 @@ constinit const LinuxCounterset System::kCounterset = {
     .counters = kCounters,
 };
 
-System::System(const std::string& root, ReadClock read_clock)
+System::System(const std::string& root,
+               std::shared_ptr<ProcessReader> processes, ReadClock read_clock)
     : Provider(MakeRegistration(kCounterset)),
-      root_(root),
+      processes_(std::move(processes)),
       stat_(root + "/proc/stat"),
       load_average_(root + "/proc/loadavg", ProcFile::Kind::kSmall),
       uptime_(root + "/proc/uptime", ProcFile::Kind::kSmall),
@@ -244,7 +244,7 @@ absl::Status System::Sample(ColumnSet needed, const Clocks& clocks,
   if ((needed & kStatColumns) != 0) RETURN_IF_ERROR(ReadStat(sample));
   if ((needed & kLoadColumns) != 0) RETURN_IF_ERROR(ReadLoadAverage(sample));
   if ((needed & kUptimeColumns) != 0) RETURN_IF_ERROR(ReadUptime(sample));
-  if (Has(needed, kProcesses)) RETURN_IF_ERROR(CountProcesses(sample));
+  if (Has(needed, kProcesses)) RETURN_IF_ERROR(CountProcesses(clocks, sample));
   if ((needed & kFileColumns) != 0) ReadFiles(sample);
   if ((needed & kInodeColumns) != 0) ReadInodes(sample);
   if ((needed & kDirectoryEntryColumns) != 0) ReadDirectoryEntries(sample);
@@ -297,9 +297,10 @@ absl::Status System::ReadUptime(CountersetSample* sample) {
   return absl::OkStatus();
 }
 
-absl::Status System::CountProcesses(CountersetSample* sample) {
-  RETURN_IF_ERROR(ListProcesses(root_ + "/proc", &pids_));
-  sample->Set(kProcesses, pids_.size());
+absl::Status System::CountProcesses(const Clocks& clocks,
+                                    CountersetSample* sample) {
+  ASSIGN_OR_RETURN(const size_t processes, processes_->Count(clocks));
+  sample->Set(kProcesses, processes);
   return absl::OkStatus();
 }
 

@@ -6,14 +6,15 @@
 #define FLEETPERF_AGENT_SOURCE_LINUX_SYSTEM_H_
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "agent/source/linux/clock_discipline.h"
 #include "agent/source/linux/counters.h"
 #include "agent/source/linux/proc_file.h"
+#include "agent/source/linux/process_reader.h"
 #include "agent/source/linux/processor_count.h"
 #include "agent/source/provider.h"
 
@@ -26,8 +27,8 @@ class System : public Provider {
   using ReadClock = std::function<std::optional<ClockDiscipline>()>;
 
   // `root` is the directory that holds proc and sys: "" on a real machine.
-  explicit System(const std::string& root,
-                  ReadClock read_clock = &ReadClockDiscipline);
+  System(const std::string& root, std::shared_ptr<ProcessReader> processes,
+         ReadClock read_clock);
 
   absl::Status Sample(ColumnSet needed, const perflib::Clocks& clocks,
                       CountersetSample* sample) override;
@@ -36,14 +37,15 @@ class System : public Provider {
   absl::Status ReadStat(CountersetSample* sample);
   absl::Status ReadLoadAverage(CountersetSample* sample);
   absl::Status ReadUptime(CountersetSample* sample);
-  absl::Status CountProcesses(CountersetSample* sample);
+  absl::Status CountProcesses(const perflib::Clocks& clocks,
+                              CountersetSample* sample);
   void ReadFiles(CountersetSample* sample);
   void ReadInodes(CountersetSample* sample);
   void ReadDirectoryEntries(CountersetSample* sample);
   void CountProcessors(const perflib::Clocks& clocks, CountersetSample* sample);
   void AddClock(CountersetSample* sample);
 
-  const std::string root_;
+  const std::shared_ptr<ProcessReader> processes_;
   ProcFile stat_;
   ProcFile load_average_;
   ProcFile uptime_;
@@ -52,7 +54,6 @@ class System : public Provider {
   ProcFile dentry_state_;
   const ReadClock read_clock_;
   ProcessorCount processors_;
-  std::vector<uint32_t> pids_;
   std::string buffer_;
 };
 

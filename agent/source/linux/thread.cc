@@ -171,7 +171,7 @@ Thread::Thread(const std::string& root, std::shared_ptr<ProcessReader> reader,
 
 absl::Status Thread::Sample(ColumnSet needed, const Clocks& clocks,
                             CountersetSample* sample) {
-  RETURN_IF_ERROR(reader_->Begin());
+  RETURN_IF_ERROR(reader_->Begin(clocks));
   ASSIGN_OR_RETURN(const absl::string_view uptime, uptime_file_.Read(&buffer_));
   uptime_ = Uptime100NSec(uptime);
   for (const uint32_t pid : reader_->pids()) {

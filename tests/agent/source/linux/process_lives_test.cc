@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/source/linux/process_reader.h"
 #include "tests/agent/source/linux/process_fixture.h"
 
 namespace fleetperf::agent {
@@ -161,6 +162,25 @@ TEST_F(ProcessLivesTest, ReadsEveryProcessWithoutKeepingAnyOpen) {
   WriteProcess(3, {.name = "new", .start_jiffies = 2000});
   EXPECT_THAT(Sample(kProcesses).names,
               ElementsAre("cat:1", "cat:2", "new:3", "ended:0", "_Total"));
+}
+
+// System counts the processes before Process V2 reads them.
+TEST_F(ProcessLivesTest, ListsProcessesOncePerTick) {
+  ProcessReader reader(PathOf(""), /*max_open_files=*/8);
+  const perflib::Clocks tick = {.perf_time_stamp = 1};
+  const perflib::Clocks next_tick = {.perf_time_stamp = 2};
+  WriteProcess(1, {});
+  EXPECT_THAT(reader.Count(tick), IsOkAndHolds(1));
+  WriteProcess(2, {});  // too late for this tick
+  EXPECT_OK(reader.Begin(tick));
+  EXPECT_THAT(reader.pids(), ElementsAre(1));
+  EXPECT_OK(reader.Begin(next_tick));
+  EXPECT_THAT(reader.pids(), ElementsAre(1, 2));
+  // A count of another tick is not used.
+  EXPECT_THAT(reader.Count(tick), IsOkAndHolds(2));
+  EndProcess(2);
+  EXPECT_OK(reader.Begin(next_tick));
+  EXPECT_THAT(reader.pids(), ElementsAre(1));
 }
 
 }  // namespace

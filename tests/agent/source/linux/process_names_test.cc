@@ -68,12 +68,15 @@ TEST_F(ProcessNamesTest, CgroupPrecedesName) {
   WriteProcess(10, {.name = "root"});
   WriteFile(10, "cgroup", "0::/\n");
   WriteProcess(11, {.name = "none"});
-  EXPECT_THAT(
-      Names(kByCgroup),
-      ElementsAre("/init.scope/systemd:1",
-                  "/system.slice/nginx.service/nginx:7",
-                  "/user.slice/a b.scope/sh:8", "/x.service/cat:9", "/root:10",
-                  "/none:11", "/kthreadd:2", "/ended:0", "_Total"));
+  WriteProcess(12, {.name = "sh"});  // in a container, as in Linux Cgroup
+  WriteFile(12, "cgroup",
+            absl::StrCat("0::/docker/", std::string(64, 'a'), "\n"));
+  EXPECT_THAT(Names(kByCgroup),
+              ElementsAre("/init.scope/systemd:1",
+                          "/system.slice/nginx.service/nginx:7",
+                          "/user.slice/a b.scope/sh:8", "/x.service/cat:9",
+                          "/root:10", "/none:11", "docker/aaaaaaaaaaaa/sh:12",
+                          "/kthreadd:2", "/ended:0", "_Total"));
 }
 
 TEST_F(ProcessNamesTest, FollowsMovesBetweenCgroups) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -17,6 +18,7 @@
 #include "agent/source/linux/linux_memory.h"
 #include "agent/source/linux/linux_scheduler.h"
 #include "agent/source/linux/paging_file.h"
+#include "agent/source/linux/process_reader.h"
 #include "agent/source/linux/processor.h"
 #include "agent/source/linux/processor_information.h"
 #include "agent/source/linux/system.h"
@@ -123,8 +125,15 @@ TEST(ThisMachineTest, LinuxMemory) {
   }
 }
 
+class MachineSystem : public System {
+ public:
+  explicit MachineSystem(const std::string& root)
+      : System(root, std::make_shared<ProcessReader>(root, 8),
+               &ReadClockDiscipline) {}
+};
+
 TEST(ThisMachineTest, System) {
-  Live<System> live;
+  Live<MachineSystem> live;
   const Numbers before = NumbersOf("/proc/stat");
   live.Sample();
   const Numbers after = NumbersOf("/proc/stat");
