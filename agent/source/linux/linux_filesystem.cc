@@ -142,6 +142,7 @@ absl::Status LinuxFilesystem::Sample(ColumnSet needed, const Clocks& clocks,
       if (auto text = error_files_[i]->Read(&buffer_); text.ok()) {
         sample->Set(kDeviceErrors, NumberOrZero(&*text));
       }
+      error_files_[i]->Close();  // rarely read
     }
   }
   return absl::OkStatus();

@@ -17,10 +17,6 @@
 namespace fleetperf::agent {
 namespace {
 
-// The kernel reports changes by POLLPRI. The interval is for trees of files
-// that stand in for /proc.
-constexpr int64_t kRereadInterval = 30 * perflib::kLinuxPerfFreq;
-
 // Bounds the instances of a machine that mounts without end.
 constexpr size_t kMaxMounts = 512;
 
@@ -140,9 +136,13 @@ MountTable::MountTable(const std::string& root)
     : file_(root + "/proc/self/mountinfo") {}
 
 absl::StatusOr<bool> MountTable::Update(const perflib::Clocks& clocks) {
-  if (!IsOutdated(clocks)) return false;
-  ASSIGN_OR_RETURN(absl::string_view text, file_.Read(&buffer_));
-  read_at_ = clocks.perf_time_stamp;
+  if (!reread_.IsDue(clocks) && !HasChanged()) return false;
+  auto read = file_.Read(&buffer_);
+  if (!read.ok()) {
+    reread_.MakeDue();
+    return read.status();
+  }
+  absl::string_view text = *read;
   std::vector<Mount> mounts;
   absl::string_view line;
   while (NextLine(&text, &line)) {
@@ -154,11 +154,7 @@ absl::StatusOr<bool> MountTable::Update(const perflib::Clocks& clocks) {
   return true;
 }
 
-bool MountTable::IsOutdated(const perflib::Clocks& clocks) const {
-  if (!read_at_.has_value() ||
-      clocks.perf_time_stamp - *read_at_ >= kRereadInterval) {
-    return true;
-  }
+bool MountTable::HasChanged() const {
   pollfd changes = {.fd = file_.descriptor(), .events = POLLPRI, .revents = 0};
   return poll(&changes, 1, 0) > 0;
 }

@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "agent/source/linux/periodic.h"
 #include "agent/source/linux/proc_file.h"
 #include "perflib/clocks.h"
 
@@ -57,11 +58,13 @@ class MountTable {
   const std::vector<Mount>& mounts() const { return mounts_; }
 
  private:
-  bool IsOutdated(const perflib::Clocks& clocks) const;
+  // Whether the kernel reports a change since the last reading.
+  bool HasChanged() const;
 
   ProcFile file_;
   std::string buffer_;
-  std::optional<int64_t> read_at_;  // PerfTimeStamp
+  // For trees of files that stand in for /proc: the kernel reports changes.
+  Periodic reread_{/*seconds=*/30};
   std::vector<Mount> mounts_;
 };
 

@@ -26,6 +26,9 @@ class Periodic {
     return true;
   }
 
+  // Makes the work due at the next call of IsDue.
+  void MakeDue() { last_.reset(); }
+
  private:
   const int64_t interval_;
   std::optional<int64_t> last_;  // PerfTimeStamp

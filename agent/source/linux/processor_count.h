@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "agent/source/linux/periodic.h"
 #include "perflib/clocks.h"
 
 namespace fleetperf::agent {
@@ -28,7 +29,7 @@ class ProcessorCount {
 
  private:
   const std::string directory_;
-  std::optional<int64_t> counted_at_;  // PerfTimeStamp
+  Periodic count_{/*seconds=*/10};
   std::optional<uint64_t> online_;
   std::optional<uint64_t> offline_;
 };

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "absl/strings/str_cat.h"
+#include "agent/source/linux/directory_names.h"
 #include "agent/source/linux/text.h"
 #include "base/files.h"
 #include "perflib/counter_type.h"
@@ -266,17 +267,8 @@ constexpr Term kTerms[] = {
     {"hw_counters/rp_cnp_handled", kCongestionHandled},
 };
 
-constexpr int64_t kSearchInterval = 30 * kLinuxPerfFreq;
-
-// Returns the names in a directory in ascending order; none if there is none.
-std::vector<std::string> NamesIn(const std::string& directory) {
-  std::vector<std::string> names;
-  const auto entries = ListDirectory(directory);
-  if (!entries.ok()) return names;
-  for (const DirectoryEntry& entry : *entries) names.push_back(entry.name);
-  std::sort(names.begin(), names.end());
-  return names;
-}
+// The files of more ports are opened for each reading.
+constexpr size_t kMaxOpenPorts = 4;
 
 // Returns a number that another directory at the same place does not have.
 uint32_t IdOf(const std::string& directory) {
@@ -301,13 +293,10 @@ RdmaActivity::RdmaActivity(const std::string& root)
 
 absl::Status RdmaActivity::Sample(ColumnSet needed, const Clocks& clocks,
                                   CountersetSample* sample) {
-  if (clocks.perf_time_stamp >= next_search_) {
-    FindPorts();
-    next_search_ = clocks.perf_time_stamp + kSearchInterval;
-  }
+  if (list_.IsDue(clocks)) FindPorts();
   for (Port& port : ports_) {
     sample->AddInstance(port.utf16_name, port.id);
-    if (!ReadPort(port, needed, sample)) next_search_ = 0;
+    if (!ReadPort(port, needed, sample)) list_.MakeDue();
   }
   return absl::OkStatus();
 }
@@ -315,9 +304,9 @@ absl::Status RdmaActivity::Sample(ColumnSet needed, const Clocks& clocks,
 void RdmaActivity::FindPorts() {
   std::vector<Port> old_ports = std::move(ports_);
   ports_.clear();
-  for (const std::string& device : NamesIn(directory_)) {
+  for (const std::string& device : ListNames(directory_)) {
     const std::string ports = absl::StrCat(directory_, "/", device, "/ports");
-    for (const std::string& port : NamesIn(ports)) {
+    for (const std::string& port : ListNames(ports)) {
       const std::string directory = absl::StrCat(ports, "/", port);
       const uint32_t id = IdOf(directory);
       const auto known = std::find_if(
@@ -353,6 +342,7 @@ bool RdmaActivity::ReadPort(Port& port, ColumnSet needed,
   for (Number& number : port.numbers) {
     if (!Has(needed, number.column)) continue;
     auto text = number.file.Read(&buffer_);
+    if (ports_.size() > kMaxOpenPorts) number.file.Close();
     // Other errors are those of a counter that the hardware lacks.
     if (absl::IsNotFound(text.status())) is_present = false;
     if (!text.ok()) continue;

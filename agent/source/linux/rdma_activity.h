@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "agent/source/linux/counters.h"
+#include "agent/source/linux/periodic.h"
 #include "agent/source/linux/proc_file.h"
 #include "agent/source/provider.h"
 
@@ -49,8 +50,7 @@ class RdmaActivity : public Provider {
 
   const std::string directory_;
   std::vector<Port> ports_;
-  // PerfTimeStamp. Ports change rarely.
-  int64_t next_search_ = 0;
+  Periodic list_{/*seconds=*/30};
   std::string buffer_;
 };
 

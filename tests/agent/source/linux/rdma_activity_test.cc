@@ -1,3 +1,6 @@
+#include <filesystem>
+#include <iterator>
+
 #include "tests/agent/source/linux/linux_fixture.h"
 
 namespace fleetperf::agent {
@@ -122,6 +125,27 @@ TEST_F(RdmaActivityTest, FollowsAdaptersThatComeAndGo) {
   Remove("sys/class/infiniband/mlx5_0");
   clock_.Advance(absl::Minutes(1));
   EXPECT_THAT(Sample(kRdma).names, ElementsAre("mlx5_1:1"));
+}
+
+size_t OpenFiles() {
+  const auto files = std::filesystem::directory_iterator("/proc/self/fd");
+  return static_cast<size_t>(std::distance(begin(files), end(files)));
+}
+
+TEST_F(RdmaActivityTest, KeepsTheFilesOfFewPortsOpen) {
+  for (int port = 1; port <= 4; ++port) {
+    WriteNumber("mlx5_0", absl::StrCat(port, "/state"), "4: ACTIVE");
+  }
+  Registration(kRdma);
+  const size_t files = OpenFiles();
+  Sample(kRdma);
+  EXPECT_EQ(OpenFiles(), files + 4);
+  for (int port = 1; port <= 30; ++port) {
+    WriteNumber("mlx5_1", absl::StrCat(port, "/state"), "4: ACTIVE");
+  }
+  clock_.Advance(absl::Minutes(1));
+  EXPECT_EQ(Sample(kRdma).Get("mlx5_1:30", "Port State"), 4);
+  EXPECT_EQ(OpenFiles(), files);
 }
 
 TEST_F(RdmaActivityTest, HasNoInstancesWithoutAdapters) {
