@@ -2,10 +2,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
+#include "agent/source/linux/block_device_name.h"
 #include "agent/source/linux/sys_values.h"
 #include "agent/source/linux/text.h"
-#include "base/files.h"
 #include "base/status_macros.h"
 #include "perflib/layout.h"
 #include "perflib/utf16.h"
@@ -61,10 +60,8 @@ LinuxBlockDevice::Device& LinuxBlockDevice::GetDevice(const DiskLine& line) {
   const auto [entry, is_new] = devices_.try_emplace(line.device);
   Device& device = entry->second;
   if (!is_new && device.name == line.name) return device;
-  const std::string directory = absl::StrCat(
-      root_, "/sys/block/", absl::StrReplaceAll(line.name, {{"/", "!"}}));
   device = {.name = std::string(line.name),
-            .is_disk = !IsLayeredDevice(line.name) && FileExists(directory)};
+            .is_disk = IsWholeDisk(root_, line.name)};
   return device;
 }
 

@@ -1,8 +1,6 @@
 #include "agent/source/linux/physical_disk.h"
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
-#include "base/files.h"
+#include "agent/source/linux/block_device_name.h"
 #include "base/status_macros.h"
 #include "perflib/layout.h"
 #include "perflib/utf16.h"
@@ -51,12 +49,9 @@ PhysicalDisk::Disk& PhysicalDisk::GetDisk(const DiskLine& line) {
   const auto [entry, is_new] = disks_.try_emplace(line.device);
   Disk& disk = entry->second;
   if (!is_new && disk.name == line.name) return disk;
-  // Partitions have no directory in /sys/block.
-  const std::string directory = absl::StrCat(
-      root_, "/sys/block/", absl::StrReplaceAll(line.name, {{"/", "!"}}));
   disk = {.name = std::string(line.name),
           .utf16_name = perflib::Utf16FromUtf8(line.name),
-          .is_whole = !IsLayeredDevice(line.name) && FileExists(directory)};
+          .is_whole = IsWholeDisk(root_, line.name)};
   return disk;
 }
 
