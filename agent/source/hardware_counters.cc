@@ -6,14 +6,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "agent/source/cpu_instances.h"
 #include "base/status_macros.h"
 #include "perflib/path.h"
 #include "perflib/utf16.h"
 
 namespace fleetperf::agent {
 namespace {
-
-constexpr uint32_t kTotalInstanceId = 0x20000;
 
 std::vector<TotalKind> TotalKinds() {
   std::vector<TotalKind> kinds(HardwareRegistration().counters.size(),

@@ -9,6 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "agent/source/cpu_instances.h"
 #include "agent/source/linux/counters.h"
 #include "base/sha256.h"
 #include "base/status_macros.h"
@@ -51,9 +52,6 @@ constexpr absl::string_view kSoftwareEvents[] = {
 
 constexpr size_t kMaxColumns = 64;  // of a ColumnSet
 
-// The ids of `_Total` and of cgroups follow the highest CPU number of any
-// kernel.
-constexpr uint32_t kTotalInstanceId = 0x20000;
 constexpr uint32_t kFirstCgroupInstanceId = 0x40000000;
 
 // Ids above all of Windows and below 2^31.

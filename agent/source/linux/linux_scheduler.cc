@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "agent/source/cpu_instances.h"
 #include "agent/source/linux/interrupt_table.h"
 #include "agent/source/linux/text.h"
 #include "base/status_macros.h"
@@ -104,8 +105,6 @@ enum Field {
 };
 
 constexpr uint64_t kNanosecondsPer100NSec = 100;
-
-constexpr uint32_t kTotalInstanceId = 0x20000;  // above all CPU numbers
 
 using Fields = std::array<uint64_t, kNumFields>;
 

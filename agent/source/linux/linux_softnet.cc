@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "agent/source/cpu_instances.h"
 #include "agent/source/linux/sys_values.h"
 #include "agent/source/linux/text.h"
 #include "perflib/counter_type.h"
@@ -63,9 +64,6 @@ static_assert(std::size(kCounters) == kNumColumns);
 // Fields of a line, from 0. The columns up to kBacklog wrap at 32 bits.
 constexpr size_t kFieldOfColumn[] = {0, 1, 2, 9, 10, 11};
 constexpr size_t kCpuField = 12;
-
-// Follows the highest CPU number of any kernel.
-constexpr uint32_t kTotalInstanceId = 0x20000;
 
 std::vector<TotalKind> TotalKinds() {
   std::vector<TotalKind> kinds(kNumColumns, TotalKind::kGrowth);

@@ -1,6 +1,7 @@
 #include "agent/source/linux/processor.h"
 
 #include "absl/strings/str_cat.h"
+#include "agent/source/cpu_instances.h"
 #include "agent/source/linux/processor_counters.h"
 #include "base/status_macros.h"
 #include "perflib/layout.h"
@@ -11,9 +12,6 @@ namespace fleetperf::agent {
 namespace {
 
 using perflib::Utf16FromUtf8;
-
-// A CPU's id is its number; this one follows the highest of any kernel.
-constexpr uint32_t kTotalInstanceId = 0x20000;
 
 }  // namespace
 

@@ -1,6 +1,7 @@
 #include "agent/source/linux/processor_information.h"
 
 #include "absl/strings/str_cat.h"
+#include "agent/source/cpu_instances.h"
 #include "agent/source/linux/processor_counters.h"
 #include "base/status_macros.h"
 #include "perflib/layout.h"
@@ -11,11 +12,6 @@ namespace fleetperf::agent {
 namespace {
 
 using perflib::Utf16FromUtf8;
-
-// Instance ids. A CPU's id is its number; the ids of totals follow the highest
-// CPU number of any kernel.
-constexpr uint32_t kNodeTotalInstanceId = 0x10000;  // plus the node's number
-constexpr uint32_t kTotalInstanceId = 0x20000;
 
 Totals MakeTotals() {
   return Totals(ProcessorTotalKinds(kNumProcessorInformationColumns),
