@@ -43,6 +43,22 @@ uint64_t PicowattHours(uint64_t microjoules) {
   return microjoules / 9 * 2500 + microjoules % 9 * 2500 / 9;
 }
 
+// No processor uses more.
+constexpr uint64_t kMaxWatts = 4000;
+constexpr uint64_t kTicksPerMicrosecond = kLinuxPerfFreq / 1'000'000;
+
+// "intel-rapl:0" is 256, and its part "intel-rapl:0:1" 258, whatever other
+// zones there are. std::nullopt for the control type, and for intel-rapl-mmio,
+// which shows the meters of intel-rapl again.
+std::optional<uint32_t> IdOf(absl::string_view zone) {
+  if (!absl::ConsumePrefix(&zone, "intel-rapl:")) return std::nullopt;
+  const std::optional<uint64_t> number = NextNumber(&zone);
+  if (!number.has_value() || *number >= kMaxNodes) return std::nullopt;
+  uint64_t part = 0;
+  if (absl::ConsumePrefix(&zone, ":")) part = NumberOrZero(&zone) + 1;
+  return static_cast<uint32_t>((*number + 1) << 8 | (part & 0xFF));
+}
+
 // The parts of a package as Windows calls them.
 constexpr std::pair<absl::string_view, absl::string_view> kParts[] = {
     {"core", "PP0"}, {"uncore", "PP1"}, {"dram", "DRAM"}};
@@ -72,16 +88,7 @@ absl::Status EnergyMeter::Sample(ColumnSet, const Clocks& clocks,
     if (!text.ok()) continue;
     const std::optional<uint64_t> read = NextNumber(&*text);
     if (!read.has_value()) continue;
-    const uint64_t last = meter.read.value_or(*read);
-    if (!meter.read.has_value()) {
-      meter.microjoules = *read;
-    } else if (*read >= last) {
-      meter.microjoules += *read - last;
-    } else {
-      // It wraps at the range, within minutes on large machines.
-      meter.microjoules += meter.range - std::min(meter.range, last) + *read;
-    }
-    meter.read = read;
+    Update(*read, clocks, &meter);
     sample->AddInstance(meter.utf16_name, meter.id);
     sample->Set(kEnergy, PicowattHours(meter.microjoules));
     sample->Set(kPower, meter.microjoules);
@@ -89,16 +96,33 @@ absl::Status EnergyMeter::Sample(ColumnSet, const Clocks& clocks,
   return absl::OkStatus();
 }
 
+// A meter wraps at its range, within minutes on large machines. While the
+// machine is suspended, it can start over, which looks like a wrap that needed
+// an impossible power. The clock does not count that time.
+void EnergyMeter::Update(uint64_t read, const Clocks& clocks, Meter* meter) {
+  const uint64_t last = meter->read.value_or(0);
+  uint64_t growth = read;  // since the start, or since it started over
+  if (read >= last) {
+    growth = read - last;
+  } else {
+    const uint64_t wrapped = meter->range - std::min(meter->range, last) + read;
+    const auto ticks =
+        static_cast<uint64_t>(clocks.perf_time_stamp - meter->read_at);
+    if (wrapped <= ticks / kTicksPerMicrosecond * kMaxWatts) growth = wrapped;
+  }
+  meter->microjoules += growth;
+  meter->read = read;
+  meter->read_at = clocks.perf_time_stamp;
+}
+
 // Meters that stay keep their state.
 void EnergyMeter::List() {
   std::vector<Meter> known = std::move(meters_);
   meters_.clear();
   const std::string directory = root_ + "/sys/class/powercap";
-  uint32_t id = 0;
   for (const std::string& zone : ListNames(directory)) {
-    // intel-rapl-mmio shows the meters of intel-rapl again.
-    if (!absl::StartsWith(zone, "intel-rapl:")) continue;
-    ++id;
+    const std::optional<uint32_t> id = IdOf(zone);
+    if (!id.has_value()) continue;
     const auto found =
         std::find_if(known.begin(), known.end(),
                      [&](const Meter& meter) { return meter.zone == zone; });
@@ -110,7 +134,7 @@ void EnergyMeter::List() {
     meters_.push_back(
         {.zone = zone,
          .utf16_name = Utf16FromUtf8(MeterName(zone)),
-         .id = id,
+         .id = *id,
          .file = ProcFile(path + "/energy_uj", ProcFile::Kind::kSmall),
          .range = ReadNumber(path + "/max_energy_range_uj").value_or(0)});
   }

@@ -36,10 +36,13 @@ class EnergyMeter : public Provider {
     ProcFile file;
     uint64_t range = 0;            // microjoules until the meter wraps
     std::optional<uint64_t> read;  // the last number read
+    int64_t read_at = 0;           // PerfTimeStamp
     uint64_t microjoules = 0;      // without wraps
   };
 
   void List();
+  static void Update(uint64_t read, const perflib::Clocks& clocks,
+                     Meter* meter);
   std::string MeterName(const std::string& zone) const;
 
   const std::string root_;

@@ -72,6 +72,34 @@ TEST_F(EnergyMeterTest, ContinuesWhenAMeterWraps) {
   EXPECT_EQ(energy(), 1'000'500);
 }
 
+// 0.7 J to the range in 70 us would need 10 kW: the processor lost its count.
+TEST_F(EnergyMeterTest, CountsOnAfterSuspend) {
+  AddZone(kPackage, "package-0", 300'000);
+  const auto energy = [this] {
+    return Sample(kMeter).Get("RAPL_Package0_PKG", "Power");
+  };
+  EXPECT_EQ(energy(), 300'000);
+  clock_.Advance(absl::Microseconds(70));
+  SetEnergy(kPackage, 20);
+  EXPECT_EQ(energy(), 300'020);
+  clock_.Advance(absl::Seconds(1));
+  SetEnergy(kPackage, 10);  // a wrap: 999'980 to the range, and 10
+  EXPECT_EQ(energy(), 1'300'010);
+}
+
+TEST_F(EnergyMeterTest, IdsStayWhenOtherMetersVanish) {
+  AddZone(kPackage, "package-0", 1);
+  AddZone("intel-rapl:0:1", "dram", 1);
+  AddZone("intel-rapl:1", "package-1", 1);
+  const auto before = Sample(kMeter).ids;
+  Remove("sys/class/powercap/intel-rapl:0:1");
+  clock_.Advance(absl::Seconds(60));
+  const auto after = Sample(kMeter).ids;
+  EXPECT_EQ(after.at("RAPL_Package0_PKG"), before.at("RAPL_Package0_PKG"));
+  EXPECT_EQ(after.at("RAPL_Package1_PKG"), before.at("RAPL_Package1_PKG"));
+  EXPECT_NE(before.at("RAPL_Package0_DRAM"), before.at("RAPL_Package1_PKG"));
+}
+
 TEST_F(EnergyMeterTest, LeavesOutMetersThatVanish) {
   AddZone(kPackage, "package-0", 1);
   EXPECT_THAT(Sample(kMeter).names, ElementsAre("RAPL_Package0_PKG"));
