@@ -19,7 +19,8 @@ bool IsLowerHex(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
 }
 
-// Splits "docker-ID.scope", "docker-ID" or "ID" into the runtime and the id.
+// Splits "docker-ID.scope", "docker-ID" or "ID" into the runtime and the id. In
+// "crio-conmon-ID.scope" is the process that watches the container.
 bool ParseContainer(absl::string_view part, absl::string_view* runtime,
                     absl::string_view* id) {
   absl::ConsumeSuffix(&part, ".scope");
@@ -27,7 +28,9 @@ bool ParseContainer(absl::string_view part, absl::string_view* runtime,
   *runtime = part.substr(0, part.size() - kIdDigits);
   *id = part.substr(runtime->size());
   if (!std::all_of(id->begin(), id->end(), IsLowerHex)) return false;
-  return runtime->empty() || absl::ConsumeSuffix(runtime, "-");
+  if (runtime->empty()) return true;
+  return absl::ConsumeSuffix(runtime, "-") &&
+         !absl::EndsWith(*runtime, "-conmon");
 }
 
 // Returns the UID of a pod's part: "podUID" or

@@ -19,7 +19,8 @@ namespace fleetperf::agent {
 //   pod/UID/0123456789ab/a/b  cgroups in the container
 //   /other/0123456789ab       an id without the name of a runtime
 //
-// Runtimes' tools show the same twelve digits.
+// Runtimes' tools show the same twelve digits. The cgroup of conmon, which
+// watches a container, keeps its long name.
 std::string CgroupName(absl::string_view path);
 
 }  // namespace fleetperf::agent

@@ -60,5 +60,17 @@ TEST(CgroupNameTest, ShortensPods) {
             "pod/" + kPodUid + "/other");
 }
 
+// conmon runs beside the container, with the container's id.
+TEST(CgroupNameTest, DoesNotTakeConmonForTheContainer) {
+  const std::string scope = "/crio-conmon-" + kContainerId + ".scope";
+  EXPECT_EQ(CgroupName("/kubepods.slice/kubepods-pod" + kPodUidInSlice +
+                       ".slice" + scope),
+            "pod/" + kPodUid + scope);
+  EXPECT_EQ(CgroupName("/system.slice" + scope), "/system.slice" + scope);
+  const std::string podman =
+      "/machine.slice/libpod-conmon-" + kContainerId + ".scope";
+  EXPECT_EQ(CgroupName(podman), podman);
+}
+
 }  // namespace
 }  // namespace fleetperf::agent
