@@ -40,8 +40,6 @@ enum Column : size_t {
   kSwapFreeBytes,
   kHugePages,
   kHugePagesFree,
-  kOutOfMemoryKillsPerSec,
-  kCompactionStallsPerSec,
   kNumColumns
 };
 
@@ -172,15 +170,6 @@ constexpr LinuxCounter kCounters[] = {
      "pages",
      "/proc/meminfo HugePages_Free",
      "Of the default size."},
-    {{kFirstLinuxCounterId + 7, kPerfCounterCounter, "Out Of Memory Kills/sec",
-      "Processes killed for lack of memory."},
-     "kills/s",
-     "/proc/vmstat oom_kill",
-     "Kills within a cgroup's limit included. Since Linux 4.13."},
-    {{kFirstLinuxCounterId + 8, kPerfCounterCounter, "Compaction Stalls/sec",
-      "Allocations that had to wait for memory to be moved."},
-     "stalls/s",
-     "/proc/vmstat compact_stall"},
 };
 static_assert(std::size(kCounters) == kNumColumns);
 
@@ -225,8 +214,6 @@ constexpr KeyedTerm kVmstat[] = {
     {"pgsteal_direct", kTransitionPagesRepurposedPerSec},
     {"pgsteal_khugepaged", kTransitionPagesRepurposedPerSec},
     {"pgsteal_proactive", kTransitionPagesRepurposedPerSec},
-    {"oom_kill", kOutOfMemoryKillsPerSec},
-    {"compact_stall", kCompactionStallsPerSec},
 };
 
 }  // namespace
