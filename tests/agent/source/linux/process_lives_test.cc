@@ -12,6 +12,7 @@ namespace fleetperf::agent {
 namespace {
 
 using ::testing::ElementsAre;
+using testing::IsOkAndHolds;
 using testing::kJiffy;
 using testing::kProcesses;
 using testing::Reading;
