@@ -45,28 +45,32 @@ absl::Status Filesystems::UpdateMounts(const perflib::Clocks& clocks) {
 void Filesystems::TakeMounts() {
   // A mount that stays keeps its probe, so that its question stays open. A
   // filesystem that replaces another at a path has a new one.
-  absl::flat_hash_map<std::pair<std::string, uint32_t>,
-                      std::shared_ptr<SpaceProbe>>
-      known;
+  struct Known {
+    std::shared_ptr<SpaceProbe> probe;
+    std::optional<FilesystemSpace> space;
+  };
+  absl::flat_hash_map<std::pair<std::string, uint32_t>, Known> all_known;
   for (size_t i = 0; i < filesystems_.size(); ++i) {
-    known[{probes_[i]->path, filesystems_[i].mount.device}] = probes_[i];
+    all_known[{probes_[i]->path, filesystems_[i].mount.device}] = {
+        probes_[i], filesystems_[i].known_space};
   }
   filesystems_.clear();
   probes_.clear();
   local_probes_.clear();
   remote_probes_.clear();
   for (const Mount& mount : mounts_.mounts()) {
+    const std::string path = root_ + mount.mount_point;
+    Known& known = all_known[{path, mount.device}];
+    if (known.probe == nullptr) {
+      known.probe = std::make_shared<SpaceProbe>(SpaceProbe{.path = path});
+    }
     filesystems_.push_back(
         {.mount = mount,
          .utf16_name = perflib::Utf16FromUtf8(mount.mount_point),
-         .block_device = BlockDeviceOf(mount)});
-    const std::string path = root_ + mount.mount_point;
-    std::shared_ptr<SpaceProbe>& probe = known[{path, mount.device}];
-    if (probe == nullptr) {
-      probe = std::make_shared<SpaceProbe>(SpaceProbe{.path = path});
-    }
-    probes_.push_back(probe);
-    (IsRemote(mount) ? remote_probes_ : local_probes_).push_back(probe);
+         .block_device = BlockDeviceOf(mount),
+         .known_space = known.space});
+    probes_.push_back(known.probe);
+    (IsRemote(mount) ? remote_probes_ : local_probes_).push_back(known.probe);
   }
   ++generation_;
 }
@@ -91,6 +95,7 @@ void Filesystems::UpdateSpace(const perflib::Clocks& clocks) {
     Filesystem& filesystem = filesystems_[i];
     SpaceProbes& probes = IsRemote(filesystem.mount) ? remote_ : local_;
     filesystem.space = probes.TakeAnswer(probes_[i].get());
+    if (filesystem.space.has_value()) filesystem.known_space = filesystem.space;
   }
 }
 

@@ -26,6 +26,8 @@ struct Filesystem {
   std::optional<uint32_t> block_device;
   // Absent if the filesystem does not answer.
   std::optional<FilesystemSpace> space;
+  // The last answer. Absent if there was none since it was mounted.
+  std::optional<FilesystemSpace> known_space;
 };
 
 // Thread-compatible.

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "agent/source/linux/units.h"
 #include "base/status_macros.h"
 #include "perflib/counter_type.h"
@@ -55,8 +56,30 @@ constexpr ColumnSet kSpaceColumns =
 
 std::vector<TotalKind> TotalKinds() {
   std::vector<TotalKind> kinds = DiskTotalKinds();
-  kinds.resize(kNumColumns, TotalKind::kSum);
+  kinds.resize(kNumColumns, TotalKind::kNone);  // see AddTotalSpace
   return kinds;
+}
+
+void SetSpace(const FilesystemSpace& space, CountersetSample* sample) {
+  sample->Set(kFreeSpace, space.available_bytes);
+  sample->Set(kFreeMegabytes, space.available_bytes / kBytesPerMib);
+  sample->Set(kUsableSpaceBase, space.UsableBytes());
+}
+
+// Contains filesystems that do not answer now, so that the total does not fall
+// because of them.
+void AddTotalSpace(absl::Span<const Filesystem> filesystems,
+                   CountersetSample* sample) {
+  FilesystemSpace total;
+  bool is_known = false;
+  for (const Filesystem& filesystem : filesystems) {
+    if (!filesystem.known_space.has_value()) continue;
+    is_known = true;
+    total.bytes += filesystem.known_space->bytes;
+    total.free_bytes += filesystem.known_space->free_bytes;
+    total.available_bytes += filesystem.known_space->available_bytes;
+  }
+  if (is_known) SetSpace(total, sample);
 }
 
 }  // namespace
@@ -71,7 +94,8 @@ constinit const LinuxCounterset LogicalDisk::kCounterset = {
         "in the agent's mount namespace, one per filesystem, and `_Total`; "
         "without tmpfs, overlays and read-only images. "
         "Transfers are those of the block device, so network filesystems and "
-        "ZFS have none, and filesystems on several devices those of the first",
+        "ZFS have none, and filesystems on several devices those of the first. "
+        "A filesystem that does not answer is in `_Total` with its last answer",
     .counters = kCounters};
 
 LogicalDisk::LogicalDisk(const std::string& root,
@@ -100,10 +124,7 @@ absl::Status LogicalDisk::Sample(ColumnSet needed, const Clocks& clocks,
       device->second.counts.SetValues(clocks, sample);
     }
     if (reads_space && filesystem.space.has_value()) {
-      const FilesystemSpace& space = *filesystem.space;
-      sample->Set(kFreeSpace, space.available_bytes);
-      sample->Set(kFreeMegabytes, space.available_bytes / kBytesPerMib);
-      sample->Set(kUsableSpaceBase, space.UsableBytes());
+      SetSpace(*filesystem.space, sample);
     }
     const size_t row = sample->rows() - 1;
     totals_.Add(filesystem.mount.device, sample->Row(row),
@@ -111,6 +132,7 @@ absl::Status LogicalDisk::Sample(ColumnSet needed, const Clocks& clocks,
   }
   sample->AddInstance(utf16_total_name_, 0);
   totals_.Finish(sample);
+  if (reads_space) AddTotalSpace(filesystems_->all(), sample);
   return absl::OkStatus();
 }
 

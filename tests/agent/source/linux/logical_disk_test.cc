@@ -193,9 +193,16 @@ TEST_F(LogicalDiskTest, WaitsForNoHangingFilesystem) {
   SampleUntil("/export", "Free Megabytes", false);
   for (int i = 0; i < 10; ++i) {
     clock_.Advance(absl::Seconds(1));
-    EXPECT_EQ(Sample("LogicalDisk").Get("/export", "Free Megabytes"),
-              std::nullopt);
+    reading = Sample("LogicalDisk");
+    EXPECT_EQ(reading.Get("/export", "Free Megabytes"), std::nullopt);
+    EXPECT_EQ(reading.Get("_Total", "Free Megabytes"), 40);
+    EXPECT_EQ(reading.Get("_Total", "id:1106"), 180 * kMib);
   }
+  // It stays so when another filesystem is mounted.
+  Mount("8:2", "other");
+  clock_.Advance(absl::Seconds(30));
+  reading = SampleUntil("/other", "Free Megabytes", true);
+  EXPECT_EQ(reading.Get("_Total", "Free Megabytes"), 60);
 }
 
 TEST_F(LogicalDiskTest, BoundsTheThreadsOfHangingFilesystems) {
