@@ -2,6 +2,7 @@
 
 #include <iterator>
 
+#include "agent/source/linux/sys_values.h"
 #include "agent/source/linux/text.h"
 #include "base/status_macros.h"
 #include "perflib/counter_type.h"
@@ -125,35 +126,37 @@ LinuxConntrack::LinuxConntrack(const std::string& root)
     : Provider(MakeRegistration(kCounterset)),
       count_(root + "/proc/sys/net/netfilter/nf_conntrack_count",
              ProcFile::Kind::kSmall),
-      max_(root + "/proc/sys/net/netfilter/nf_conntrack_max",
-           ProcFile::Kind::kSmall),
+      max_path_(root + "/proc/sys/net/netfilter/nf_conntrack_max"),
       statistics_(root + "/proc/net/stat/nf_conntrack") {}
 
-absl::Status LinuxConntrack::Sample(ColumnSet needed, const Clocks&,
+absl::Status LinuxConntrack::Sample(ColumnSet needed, const Clocks& clocks,
                                     CountersetSample* sample) {
   sample->AddInstance("", 0);
   if ((needed & kCountColumns) != 0) {
-    RETURN_IF_ERROR(ReadNumber(count_, kEntries, kEntriesUsed, sample));
+    RETURN_IF_ERROR(ReadCount(sample));
   }
-  if ((needed & kMaxColumns) != 0) {
-    RETURN_IF_ERROR(ReadNumber(max_, kEntriesLimit, kEntriesUsedBase, sample));
-  }
+  if ((needed & kMaxColumns) != 0) AddLimit(clocks, sample);
   if ((needed & kStatisticsColumns) != 0) {
     RETURN_IF_ERROR(ReadStatistics(sample));
   }
   return absl::OkStatus();
 }
 
-absl::Status LinuxConntrack::ReadNumber(ProcFile& file, size_t column,
-                                        size_t same_column,
-                                        CountersetSample* sample) {
-  auto text = file.Read(&buffer_);
+absl::Status LinuxConntrack::ReadCount(CountersetSample* sample) {
+  auto text = count_.Read(&buffer_);
   if (!text.ok()) return OkIfNotFound(text.status());
-  if (const auto number = NextNumber(&*text)) {
-    sample->Set(column, *number);
-    sample->Set(same_column, *number);
+  if (const auto entries = NextNumber(&*text)) {
+    sample->Set(kEntries, *entries);
+    sample->Set(kEntriesUsed, *entries);
   }
   return absl::OkStatus();
+}
+
+void LinuxConntrack::AddLimit(const Clocks& clocks, CountersetSample* sample) {
+  if (read_max_.IsDue(clocks)) limit_ = ReadNumber(max_path_);
+  if (!limit_.has_value()) return;
+  sample->Set(kEntriesLimit, *limit_);
+  sample->Set(kEntriesUsedBase, *limit_);
 }
 
 // A line of names is followed by a line of hexadecimal numbers for each CPU

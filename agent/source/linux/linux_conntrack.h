@@ -4,6 +4,7 @@
 #ifndef FLEETPERF_AGENT_SOURCE_LINUX_LINUX_CONNTRACK_H_
 #define FLEETPERF_AGENT_SOURCE_LINUX_LINUX_CONNTRACK_H_
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "agent/source/linux/counters.h"
+#include "agent/source/linux/periodic.h"
 #include "agent/source/linux/proc_file.h"
 #include "agent/source/linux/wrapping_counter.h"
 #include "agent/source/provider.h"
@@ -33,15 +35,16 @@ class LinuxConntrack : public Provider {
     size_t column;
   };
 
-  // Sets the columns to the number in `file`, unless there is no such file.
-  absl::Status ReadNumber(ProcFile& file, size_t column, size_t same_column,
-                          CountersetSample* sample);
+  absl::Status ReadCount(CountersetSample* sample);
+  void AddLimit(const perflib::Clocks& clocks, CountersetSample* sample);
   absl::Status ReadStatistics(CountersetSample* sample);
   void Locate(absl::string_view names);
   void AddCpu(size_t cpu, absl::string_view line, CountersetSample* sample);
 
   ProcFile count_;
-  ProcFile max_;
+  const std::string max_path_;
+  Periodic read_max_{/*seconds=*/10};
+  std::optional<uint64_t> limit_;
   ProcFile statistics_;
   std::string buffer_;
   // The first line of the statistics, and the places of the columns in it in

@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "absl/strings/strip.h"
+#include "agent/source/linux/sys_values.h"
 #include "agent/source/linux/text.h"
 #include "base/status_macros.h"
 #include "perflib/counter_type.h"
@@ -177,6 +178,16 @@ constexpr ColumnSet kLimitColumns =
 constexpr ColumnSet kSockstatColumns =
     ~(kSockstat6Columns | kLimitColumns) & (Bit(kNumColumns) - 1);
 
+// Returns the last number of "min pressure max", in pages. The file exists only
+// in the initial network namespace.
+std::optional<uint64_t> ReadLimit(const std::string& path) {
+  const std::string line = ReadFirstLine(path);
+  absl::string_view text = line;
+  NextWord(&text);
+  NextWord(&text);
+  return NextNumber(&text);
+}
+
 }  // namespace
 
 constinit const LinuxCounterset LinuxSocket::kCounterset = {
@@ -189,13 +200,12 @@ constinit const LinuxCounterset LinuxSocket::kCounterset = {
 LinuxSocket::LinuxSocket(const std::string& root)
     : Provider(MakeRegistration(kCounterset)),
       page_size_(static_cast<uint64_t>(sysconf(_SC_PAGESIZE))),
-      sockstat_(root + "/proc/net/sockstat"),
-      sockstat6_(root + "/proc/net/sockstat6"),
-      tcp_limits_(root + "/proc/sys/net/ipv4/tcp_mem", ProcFile::Kind::kSmall),
-      udp_limits_(root + "/proc/sys/net/ipv4/udp_mem", ProcFile::Kind::kSmall) {
-}
+      sockstat_(root + "/proc/net/sockstat", ProcFile::Kind::kSmall),
+      sockstat6_(root + "/proc/net/sockstat6", ProcFile::Kind::kSmall),
+      tcp_limits_path_(root + "/proc/sys/net/ipv4/tcp_mem"),
+      udp_limits_path_(root + "/proc/sys/net/ipv4/udp_mem") {}
 
-absl::Status LinuxSocket::Sample(ColumnSet needed, const Clocks&,
+absl::Status LinuxSocket::Sample(ColumnSet needed, const Clocks& clocks,
                                  CountersetSample* sample) {
   sample->AddInstance("", 0);
   if ((needed & kSockstatColumns) != 0) {
@@ -204,12 +214,13 @@ absl::Status LinuxSocket::Sample(ColumnSet needed, const Clocks&,
   if ((needed & kSockstat6Columns) != 0) {
     RETURN_IF_ERROR(ReadSockets(sockstat6_, sample));
   }
-  if (Has(needed, kTcpMemoryUsedBase)) {
-    RETURN_IF_ERROR(ReadLimit(tcp_limits_, kTcpMemoryUsedBase, sample));
+  if ((needed & kLimitColumns) == 0) return absl::OkStatus();
+  if (read_limits_.IsDue(clocks)) {
+    tcp_limit_ = ReadLimit(tcp_limits_path_);
+    udp_limit_ = ReadLimit(udp_limits_path_);
   }
-  if (Has(needed, kUdpMemoryUsedBase)) {
-    RETURN_IF_ERROR(ReadLimit(udp_limits_, kUdpMemoryUsedBase, sample));
-  }
+  if (tcp_limit_.has_value()) sample->Set(kTcpMemoryUsedBase, *tcp_limit_);
+  if (udp_limit_.has_value()) sample->Set(kUdpMemoryUsedBase, *udp_limit_);
   return absl::OkStatus();
 }
 
@@ -231,18 +242,6 @@ absl::Status LinuxSocket::ReadSockets(ProcFile& file,
       }
     }
   }
-  return absl::OkStatus();
-}
-
-// Parses "min pressure max", in pages. The file exists only in the initial
-// network namespace.
-absl::Status LinuxSocket::ReadLimit(ProcFile& file, size_t column,
-                                    CountersetSample* sample) {
-  auto text = file.Read(&buffer_);
-  if (!text.ok()) return OkIfNotFound(text.status());
-  NextWord(&*text);
-  NextWord(&*text);
-  if (const auto max = NextNumber(&*text)) sample->Set(column, *max);
   return absl::OkStatus();
 }
 

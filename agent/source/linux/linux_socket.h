@@ -5,10 +5,12 @@
 #define FLEETPERF_AGENT_SOURCE_LINUX_LINUX_SOCKET_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
 #include "agent/source/linux/counters.h"
+#include "agent/source/linux/periodic.h"
 #include "agent/source/linux/proc_file.h"
 #include "agent/source/provider.h"
 
@@ -27,14 +29,15 @@ class LinuxSocket : public Provider {
  private:
   // Does nothing if there is no such file.
   absl::Status ReadSockets(ProcFile& file, CountersetSample* sample);
-  absl::Status ReadLimit(ProcFile& file, size_t column,
-                         CountersetSample* sample);
 
   const uint64_t page_size_;
   ProcFile sockstat_;
   ProcFile sockstat6_;
-  ProcFile tcp_limits_;
-  ProcFile udp_limits_;
+  const std::string tcp_limits_path_;
+  const std::string udp_limits_path_;
+  Periodic read_limits_{/*seconds=*/10};
+  std::optional<uint64_t> tcp_limit_;  // in pages
+  std::optional<uint64_t> udp_limit_;
   std::string buffer_;
 };
 
