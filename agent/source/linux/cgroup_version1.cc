@@ -2,8 +2,8 @@
 
 #include "absl/strings/string_view.h"
 #include "agent/source/linux/cgroup_columns.h"
+#include "agent/source/linux/device_sums.h"
 #include "agent/source/linux/disk_counters.h"
-#include "agent/source/linux/key_values.h"
 #include "agent/source/linux/text.h"
 #include "agent/source/linux/units.h"
 
@@ -19,7 +19,7 @@ constexpr uint64_t kNanosecondsPer100Nsec = 100;
 constexpr uint64_t kNoMemoryLimit = uint64_t{1} << 62;
 
 // Values of the hierarchy below are named total_*.
-constexpr KeyColumn kMemoryStat[] = {
+constexpr KeyedTerm kMemoryStat[] = {
     {"total_cache", kFileBytes},
     {"total_rss", kAnonymousBytes},
     {"total_shmem", kSharedBytes},
@@ -30,13 +30,14 @@ constexpr KeyColumn kMemoryStat[] = {
     {"total_inactive_file", kInactiveFileBytes},
 };
 
-constexpr KeyColumn kCpuStat[] = {
+constexpr KeyedTerm kCpuStat[] = {
     {"nr_periods", kPeriodsPerSec},
     {"nr_periods", kThrottledPeriodsBase},
     {"nr_throttled", kThrottledPeriods},
+    {"throttled_time", kThrottledTime},  // in nanoseconds
 };
 
-constexpr KeyColumn kOomControl[] = {{"oom_kill", kOutOfMemoryKills}};
+constexpr KeyedTerm kOomControl[] = {{"oom_kill", kOutOfMemoryKills}};
 
 constexpr ColumnSet kTimeColumns =
     Bit(kProcessorTime) | Bit(kUserTime) | Bit(kPrivilegedTime);
@@ -58,7 +59,7 @@ class Reader {
         buffer_(buffer),
         sample_(sample) {}
 
-  void AddCpu() {
+  void AddCpu(KeyedText* cpu_stat) {
     if ((needed_ & kTimeColumns) != 0) {
       const CgroupTimes times =
           ReadVersion1Times(cgroups_, cgroup_, clocks_, buffer_);
@@ -66,7 +67,7 @@ class Reader {
       SetIfKnown(kUserTime, times.user);
       SetIfKnown(kPrivilegedTime, times.system);
     }
-    if ((needed_ & kThrottlingColumns) != 0) AddThrottling();
+    if ((needed_ & kThrottlingColumns) != 0) AddThrottling(cpu_stat);
     if (!Has(needed_, kProcessorLimit)) return;
     // The quota is -1 without a limit.
     const auto quota = Number(CgroupFile::kV1CpuQuota);
@@ -76,7 +77,7 @@ class Reader {
     }
   }
 
-  void AddMemory() {
+  void AddMemory(KeyedText* memory_stat, KeyedText* oom_control) {
     if (Needs(Bit(kMemoryBytes) | Bit(kWorkingSet) | kUsedColumns)) {
       SetIfKnown(kMemoryBytes, Number(CgroupFile::kV1MemoryUsage));
     }
@@ -96,20 +97,21 @@ class Reader {
       SetIfKnown(kMemoryLimitEvents, Number(CgroupFile::kV1MemoryFailures));
     }
     if (Needs(Bit(kOutOfMemoryKills))) {
-      SetKeys(CgroupFile::kV1MemoryOomControl, kOomControl);
+      SetKeys(CgroupFile::kV1MemoryOomControl, oom_control);
     }
-    if (Needs(ColumnsOf(kMemoryStat) | Bit(kWorkingSet))) {
-      SetKeys(CgroupFile::kV1MemoryStat, kMemoryStat);
+    if (Needs(memory_stat->columns() | Bit(kWorkingSet))) {
+      SetKeys(CgroupFile::kV1MemoryStat, memory_stat);
     }
   }
 
   void AddIo(LayeredDevices& layered) {
     if (Needs(Bit(kReadBytes) | Bit(kWriteBytes))) {
-      AddIoFile(CgroupFile::kV1IoBytes, kReadBytes, kWriteBytes, layered);
+      AddIoFile(CgroupFile::kV1IoBytes, kReadBytes, kWriteBytes, layered,
+                &cgroup_.io);
     }
     if (Needs(Bit(kReadOperations) | Bit(kWriteOperations))) {
       AddIoFile(CgroupFile::kV1IoOperations, kReadOperations, kWriteOperations,
-                layered);
+                layered, &cgroup_.io_operations);
     }
   }
 
@@ -138,39 +140,35 @@ class Reader {
     if (value.has_value()) sample_->Set(column, *value);
   }
 
-  void SetKeys(CgroupFile file, absl::Span<const KeyColumn> columns) {
-    if (const auto text = Read(file)) SetKeyColumns(*text, columns, sample_);
+  void SetKeys(CgroupFile file, KeyedText* keys) {
+    if (const auto text = Read(file)) keys->SetColumns(*text, sample_);
   }
 
-  void AddThrottling() {
-    auto text = Read(CgroupFile::kV1CpuStat);
-    if (!text.has_value()) return;
-    SetKeyColumns(*text, kCpuStat, sample_);
-    absl::string_view line;
-    while (NextLine(&*text, &line)) {
-      if (NextWord(&line) != "throttled_time") continue;
-      sample_->Set(kThrottledTime,
-                   NumberOrZero(&line) / kNanosecondsPer100Nsec);
-    }
+  void AddThrottling(KeyedText* cpu_stat) {
+    SetKeys(CgroupFile::kV1CpuStat, cpu_stat);
+    const size_t row = sample_->rows() - 1;
+    if (!sample_->HasValue(row, kThrottledTime)) return;
+    sample_->Set(kThrottledTime,
+                 sample_->Value(row, kThrottledTime) / kNanosecondsPer100Nsec);
   }
 
   // Adds up lines such as "8:0 Read 4096" of disks.
   void AddIoFile(CgroupFile file, size_t read_column, size_t write_column,
-                 LayeredDevices& layered) {
+                 LayeredDevices& layered, DeviceSums* sums) {
     auto text = Read(file);
     if (!text.has_value()) return;
-    uint64_t reads = 0;
-    uint64_t writes = 0;
+    sums->Begin();
     absl::string_view line;
     while (NextLine(&*text, &line)) {
       const auto device = ParseDeviceNumber(NextWord(&line));
       if (!device.has_value() || layered.Contains(*device)) continue;
       const absl::string_view kind = NextWord(&line);
-      if (kind == "Read") reads += NumberOrZero(&line);
-      if (kind == "Write") writes += NumberOrZero(&line);
+      if (kind == "Read") sums->CountsOf(*device)[0] = NumberOrZero(&line);
+      if (kind == "Write") sums->CountsOf(*device)[1] = NumberOrZero(&line);
     }
-    sample_->Set(read_column, reads);
-    sample_->Set(write_column, writes);
+    const DeviceSums::Counts counts = sums->Finish();
+    sample_->Set(read_column, counts[0]);
+    sample_->Set(write_column, counts[1]);
   }
 
   const ColumnSet needed_;
@@ -206,12 +204,18 @@ CgroupTimes ReadVersion1Times(Cgroups& cgroups, Cgroup& cgroup,
   return times;
 }
 
-void AddVersion1(ColumnSet needed, Cgroups& cgroups, Cgroup& cgroup,
-                 LayeredDevices& layered_devices, const perflib::Clocks& clocks,
-                 std::string* buffer, CountersetSample* sample) {
+CgroupVersion1::CgroupVersion1()
+    : cpu_stat_(kCpuStat),
+      memory_stat_(kMemoryStat),
+      oom_control_(kOomControl) {}
+
+void CgroupVersion1::AddColumns(ColumnSet needed, Cgroups& cgroups,
+                                Cgroup& cgroup, LayeredDevices& layered_devices,
+                                const perflib::Clocks& clocks,
+                                std::string* buffer, CountersetSample* sample) {
   Reader reader(needed, cgroups, cgroup, clocks, buffer, sample);
-  reader.AddCpu();
-  reader.AddMemory();
+  reader.AddCpu(&cpu_stat_);
+  reader.AddMemory(&memory_stat_, &oom_control_);
   reader.AddIo(layered_devices);
   reader.AddTasks();
 }

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "agent/source/linux/cgroups.h"
+#include "agent/source/linux/keyed_text.h"
 #include "agent/source/linux/layered_devices.h"
 #include "agent/source/provider.h"
 #include "perflib/clocks.h"
@@ -25,10 +26,22 @@ CgroupTimes ReadVersion1Times(Cgroups& cgroups, Cgroup& cgroup,
                               const perflib::Clocks& clocks,
                               std::string* buffer);
 
-// Sets the columns of Linux Cgroup in the last row.
-void AddVersion1(ColumnSet needed, Cgroups& cgroups, Cgroup& cgroup,
-                 LayeredDevices& layered_devices, const perflib::Clocks& clocks,
-                 std::string* buffer, CountersetSample* sample);
+// The columns of Linux Cgroup. Thread-compatible.
+class CgroupVersion1 {
+ public:
+  CgroupVersion1();
+
+  // Sets the columns in the last row.
+  void AddColumns(ColumnSet needed, Cgroups& cgroups, Cgroup& cgroup,
+                  LayeredDevices& layered_devices,
+                  const perflib::Clocks& clocks, std::string* buffer,
+                  CountersetSample* sample);
+
+ private:
+  KeyedText cpu_stat_;
+  KeyedText memory_stat_;
+  KeyedText oom_control_;
+};
 
 }  // namespace fleetperf::agent
 

@@ -167,6 +167,8 @@ void Cgroups::DropVanished() {
     if (id == cgroup.id) return false;
     CloseFiles(cgroup);
     cgroup.id = id;  // it may have been created again
+    cgroup.io = {};
+    cgroup.io_operations = {};
     return id == 0;
   };
   cgroups_.erase(std::remove_if(cgroups_.begin(), cgroups_.end(), vanished),

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "agent/source/linux/device_sums.h"
 #include "agent/source/linux/optional_file.h"
 #include "agent/source/linux/periodic.h"
 #include "perflib/clocks.h"
@@ -60,6 +61,8 @@ struct Cgroup {
   std::string utf16_name;  // CgroupName
   uint64_t id = 0;         // the directory's inode: differs when created again
   std::array<std::unique_ptr<OptionalFile>, kNumCgroupFiles> files = {};
+  DeviceSums io;             // of version 1, only bytes
+  DeviceSums io_operations;  // of version 1
 };
 
 // Thread-compatible.
@@ -84,7 +87,9 @@ class Cgroups {
   std::vector<Cgroup>& all() { return cgroups_; }
 
   // Whether the controllers have hierarchies of version 1. There can be one of
-  // version 2 besides (hybrid).
+  // version 2 besides (hybrid). Then values of version 1 have precedence: a
+  // process can be in different cgroups of both, and all values of a cgroup
+  // should be those of the same processes.
   bool has_version1() const { return has_version1_; }
 
   // Returns the contents of a file, or std::nullopt if the cgroup does not have

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "agent/source/linux/cgroup_version1.h"
-#include "agent/source/linux/key_values.h"
 #include "agent/source/linux/text.h"
 #include "agent/source/linux/units.h"
 #include "perflib/counter_type.h"
@@ -65,13 +64,14 @@ constexpr LinuxCounter kCounters[] = {
 };
 static_assert(std::size(kCounters) == kNumColumns);
 
-constexpr KeyColumn kCpuStat[] = {
+constexpr KeyedTerm kCpuStat[] = {
     {"usage_usec", kCurrentProcessorTime, k100NSecPerMicrosecond},
     {"user_usec", kCurrentUserTime, k100NSecPerMicrosecond},
     {"system_usec", kCurrentKernelTime, k100NSecPerMicrosecond},
 };
-constexpr KeyColumn kMemoryStat[] = {{"pgfault", kPagesPerSec},
-                                     {"total_pgfault", kPagesPerSec}};
+constexpr KeyedTerm kMemoryStat[] = {{"pgfault", kPagesPerSec}};
+// The values of the hierarchy below.
+constexpr KeyedTerm kVersion1MemoryStat[] = {{"total_pgfault", kPagesPerSec}};
 
 // A total in milliseconds and the time that it is made of.
 constexpr std::pair<Column, Column> kTotals[] = {
@@ -98,6 +98,9 @@ constinit const LinuxCounterset JobObject::kCounterset = {
 JobObject::JobObject(std::shared_ptr<Cgroups> cgroups)
     : Provider(MakeRegistration(kCounterset)),
       cgroups_(std::move(cgroups)),
+      cpu_stat_(kCpuStat),
+      memory_stat_(kMemoryStat),
+      version1_memory_stat_(kVersion1MemoryStat),
       utf16_total_name_(Utf16FromUtf8(kAggregateInstance)) {}
 
 absl::Status JobObject::Sample(ColumnSet needed, const Clocks& clocks,
@@ -113,11 +116,11 @@ absl::Status JobObject::Sample(ColumnSet needed, const Clocks& clocks,
                  : std::nullopt;
     };
     if ((needed & kCpuColumns) != 0) AddTimes(cgroup, clocks, sample);
-    for (const CgroupFile file :
-         {CgroupFile::kV1MemoryStat, CgroupFile::kMemoryStat}) {
-      if (const auto text = read(Bit(kPagesPerSec), file)) {
-        SetKeyColumns(*text, kMemoryStat, sample);
-      }
+    if (const auto text = read(Bit(kPagesPerSec), CgroupFile::kMemoryStat)) {
+      memory_stat_.SetColumns(*text, sample);
+    }
+    if (const auto text = read(Bit(kPagesPerSec), CgroupFile::kV1MemoryStat)) {
+      version1_memory_stat_.SetColumns(*text, sample);
     }
     for (const CgroupFile file :
          {CgroupFile::kV1PidsCurrent, CgroupFile::kPidsCurrent}) {
@@ -133,17 +136,20 @@ absl::Status JobObject::Sample(ColumnSet needed, const Clocks& clocks,
 
 void JobObject::AddTimes(Cgroup& cgroup, const Clocks& clocks,
                          CountersetSample* sample) {
-  if (const auto text =
-          cgroups_->Read(cgroup, CgroupFile::kCpuStat, clocks, &buffer_)) {
-    SetKeyColumns(*text, kCpuStat, sample);
-  } else if (cgroups_->has_version1()) {
+  const size_t row = sample->rows() - 1;
+  if (cgroups_->has_version1()) {
     const CgroupTimes times =
         ReadVersion1Times(*cgroups_, cgroup, clocks, &buffer_);
     if (times.usage) sample->Set(kCurrentProcessorTime, *times.usage);
     if (times.user) sample->Set(kCurrentUserTime, *times.user);
     if (times.system) sample->Set(kCurrentKernelTime, *times.system);
   }
-  const size_t row = sample->rows() - 1;
+  if (!sample->HasValue(row, kCurrentProcessorTime)) {
+    if (const auto text =
+            cgroups_->Read(cgroup, CgroupFile::kCpuStat, clocks, &buffer_)) {
+      cpu_stat_.SetColumns(*text, sample);
+    }
+  }
   for (const auto& [total, time] : kTotals) {
     if (!sample->HasValue(row, time)) continue;
     sample->Set(total, sample->Value(row, time) / k100NSecPerMillisecond);

@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "agent/source/linux/cgroups.h"
 #include "agent/source/linux/counters.h"
+#include "agent/source/linux/keyed_text.h"
 #include "agent/source/provider.h"
 
 namespace fleetperf::agent {
@@ -27,6 +28,9 @@ class JobObject : public Provider {
                 CountersetSample* sample);
 
   const std::shared_ptr<Cgroups> cgroups_;
+  KeyedText cpu_stat_;
+  KeyedText memory_stat_;
+  KeyedText version1_memory_stat_;
   const std::string utf16_total_name_;
   std::string buffer_;
 };

@@ -1,16 +1,14 @@
 #include "agent/source/linux/linux_cgroup.h"
 
 #include <algorithm>
-#include <array>
 #include <iterator>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "agent/source/linux/cgroup_columns.h"
-#include "agent/source/linux/cgroup_version1.h"
+#include "agent/source/linux/device_sums.h"
 #include "agent/source/linux/disk_counters.h"
-#include "agent/source/linux/key_values.h"
 #include "agent/source/linux/pressure.h"
 #include "agent/source/linux/text.h"
 #include "agent/source/linux/units.h"
@@ -229,8 +227,7 @@ constexpr LinuxCounter kCounters[] = {
 static_assert(std::size(kCounters) == kNumColumns);
 static_assert(kNumColumns <= 64);
 
-// In the order of the kernel's lines.
-constexpr KeyColumn kCpuStat[] = {
+constexpr KeyedTerm kCpuStat[] = {
     {"usage_usec", kProcessorTime, k100NSecPerMicrosecond},
     {"user_usec", kUserTime, k100NSecPerMicrosecond},
     {"system_usec", kPrivilegedTime, k100NSecPerMicrosecond},
@@ -240,14 +237,14 @@ constexpr KeyColumn kCpuStat[] = {
     {"throttled_usec", kThrottledTime, k100NSecPerMicrosecond},
 };
 
-constexpr KeyColumn kMemoryEvents[] = {
+constexpr KeyedTerm kMemoryEvents[] = {
     {"high", kMemoryHighEvents},
     {"max", kMemoryLimitEvents},
     {"oom", kOutOfMemoryEvents},
     {"oom_kill", kOutOfMemoryKills},
 };
 
-constexpr KeyColumn kMemoryStat[] = {
+constexpr KeyedTerm kMemoryStat[] = {
     {"anon", kAnonymousBytes},
     {"file", kFileBytes},
     {"kernel", kKernelBytes},
@@ -264,13 +261,14 @@ constexpr KeyColumn kMemoryStat[] = {
     {"pgmajfault", kMajorFaultsPerSec},
 };
 
-constexpr KeyColumn kPidsEvents[] = {{"max", kTaskLimitEvents}};
+constexpr KeyedTerm kPidsEvents[] = {{"max", kTaskLimitEvents}};
 
 constexpr std::pair<absl::string_view, Column> kIoStat[] = {
     {"rbytes=", kReadBytes},    {"wbytes=", kWriteBytes},
     {"rios=", kReadOperations}, {"wios=", kWriteOperations},
     {"dbytes=", kDiscardBytes},
 };
+static_assert(std::size(kIoStat) <= DeviceSums::kMaxCounts);
 
 constexpr ColumnSet kIoColumns = Bit(kReadBytes) | Bit(kWriteBytes) |
                                  Bit(kReadOperations) | Bit(kWriteOperations) |
@@ -294,14 +292,20 @@ constinit const LinuxCounterset LinuxCgroup::kCounterset = {
         "2. Where controllers have hierarchies of version 1, their files are "
         "read instead, and Memory High Events, Out Of Memory Events, refaults, "
         "reclaim, sockets, slab, discards and Task Limit Events are absent; "
-        "pressure then needs a hierarchy of version 2 besides (hybrid)",
+        "pressure then needs a hierarchy of version 2 besides (hybrid). Of "
+        "processor times that both versions have, those of version 1 are "
+        "served",
     .counters = kCounters};
 
 LinuxCgroup::LinuxCgroup(const std::string& root,
                          std::shared_ptr<Cgroups> cgroups)
     : Provider(MakeRegistration(kCounterset)),
       cgroups_(std::move(cgroups)),
-      layered_devices_(root) {}
+      layered_devices_(root),
+      cpu_stat_(kCpuStat),
+      memory_events_(kMemoryEvents),
+      memory_stat_(kMemoryStat),
+      pids_events_(kPidsEvents) {}
 
 absl::Status LinuxCgroup::Sample(ColumnSet needed, const Clocks& clocks,
                                  CountersetSample* sample) {
@@ -309,8 +313,8 @@ absl::Status LinuxCgroup::Sample(ColumnSet needed, const Clocks& clocks,
   for (Cgroup& cgroup : cgroups_->all()) {
     sample->AddInstance(cgroup.utf16_name, static_cast<uint32_t>(cgroup.id));
     if (cgroups_->has_version1()) {
-      AddVersion1(needed, *cgroups_, cgroup, layered_devices_, clocks, &buffer_,
-                  sample);
+      version1_.AddColumns(needed, *cgroups_, cgroup, layered_devices_, clocks,
+                           &buffer_, sample);
     }
     AddCpu(needed, cgroup, clocks, sample);
     AddMemory(needed, cgroup, clocks, sample);
@@ -323,10 +327,11 @@ absl::Status LinuxCgroup::Sample(ColumnSet needed, const Clocks& clocks,
 
 void LinuxCgroup::AddCpu(ColumnSet needed, Cgroup& cgroup, const Clocks& clocks,
                          CountersetSample* sample) {
-  if ((needed & ColumnsOf(kCpuStat)) != 0) {
+  const bool has_times = sample->HasValue(sample->rows() - 1, kProcessorTime);
+  if (!has_times && (needed & cpu_stat_.columns()) != 0) {
     if (const auto text =
             cgroups_->Read(cgroup, CgroupFile::kCpuStat, clocks, &buffer_)) {
-      SetKeyColumns(*text, kCpuStat, sample);
+      cpu_stat_.SetColumns(*text, sample);
     }
   }
   if (!Has(needed, kProcessorLimit)) return;
@@ -362,16 +367,16 @@ void LinuxCgroup::AddMemory(ColumnSet needed, Cgroup& cgroup,
     sample->Set(kMemoryUsed, sample->Value(row, kMemoryBytes));
     sample->Set(kMemoryUsedBase, sample->Value(row, kMemoryLimitBytes));
   }
-  if ((needed & ColumnsOf(kMemoryEvents)) != 0) {
+  if ((needed & memory_events_.columns()) != 0) {
     if (const auto text = cgroups_->Read(cgroup, CgroupFile::kMemoryEvents,
                                          clocks, &buffer_)) {
-      SetKeyColumns(*text, kMemoryEvents, sample);
+      memory_events_.SetColumns(*text, sample);
     }
   }
-  if ((needed & ColumnsOf(kMemoryStat)) != 0) {
+  if ((needed & memory_stat_.columns()) != 0) {
     if (const auto text =
             cgroups_->Read(cgroup, CgroupFile::kMemoryStat, clocks, &buffer_)) {
-      SetKeyColumns(*text, kMemoryStat, sample);
+      memory_stat_.SetColumns(*text, sample);
     }
   }
   if (sample->HasValue(row, kMemoryBytes) &&
@@ -388,22 +393,24 @@ void LinuxCgroup::AddIo(Cgroup& cgroup, const Clocks& clocks,
                         CountersetSample* sample) {
   auto text = cgroups_->Read(cgroup, CgroupFile::kIoStat, clocks, &buffer_);
   if (!text.has_value()) return;
-  std::array<uint64_t, std::size(kIoStat)> sums = {};
+  cgroup.io.Begin();
   absl::string_view line;
   while (NextLine(&*text, &line)) {
     const std::optional<uint32_t> device = ParseDeviceNumber(NextWord(&line));
     if (!device.has_value() || layered_devices_.Contains(*device)) continue;
+    DeviceSums::Counts& counts = cgroup.io.CountsOf(*device);
     for (absl::string_view word = NextWord(&line); !word.empty();
          word = NextWord(&line)) {
-      for (size_t i = 0; i < sums.size(); ++i) {
+      for (size_t i = 0; i < std::size(kIoStat); ++i) {
         if (!absl::StartsWith(word, kIoStat[i].first)) continue;
         word.remove_prefix(kIoStat[i].first.size());
-        sums[i] += NumberOrZero(&word);
+        counts[i] = NumberOrZero(&word);
         break;
       }
     }
   }
-  for (size_t i = 0; i < sums.size(); ++i) {
+  const DeviceSums::Counts sums = cgroup.io.Finish();
+  for (size_t i = 0; i < std::size(kIoStat); ++i) {
     sample->Set(kIoStat[i].second, sums[i]);
   }
 }
@@ -415,7 +422,7 @@ void LinuxCgroup::AddTasks(ColumnSet needed, Cgroup& cgroup,
   if (!Has(needed, kTaskLimitEvents)) return;
   if (const auto text =
           cgroups_->Read(cgroup, CgroupFile::kPidsEvents, clocks, &buffer_)) {
-    SetKeyColumns(*text, kPidsEvents, sample);
+    pids_events_.SetColumns(*text, sample);
   }
 }
 

@@ -8,8 +8,10 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "agent/source/linux/cgroup_version1.h"
 #include "agent/source/linux/cgroups.h"
 #include "agent/source/linux/counters.h"
+#include "agent/source/linux/keyed_text.h"
 #include "agent/source/linux/layered_devices.h"
 #include "agent/source/provider.h"
 
@@ -43,6 +45,11 @@ class LinuxCgroup : public Provider {
 
   const std::shared_ptr<Cgroups> cgroups_;
   LayeredDevices layered_devices_;
+  KeyedText cpu_stat_;
+  KeyedText memory_events_;
+  KeyedText memory_stat_;
+  KeyedText pids_events_;
+  CgroupVersion1 version1_;
   std::string buffer_;
 };
 

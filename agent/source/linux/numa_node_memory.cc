@@ -8,8 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "agent/source/linux/directory_names.h"
-#include "agent/source/linux/key_values.h"
-#include "agent/source/linux/text.h"
 #include "agent/source/linux/units.h"
 #include "perflib/counter_type.h"
 #include "perflib/layout.h"
@@ -94,53 +92,37 @@ constexpr ColumnSet kMeminfoColumns = Bit(kHitsPerSec) - 1;  // all before
 constexpr ColumnSet kNumastatColumns =
     (Bit(kNumColumns) - 1) & ~kMeminfoColumns;
 
-constexpr KeyColumn kNumastat[] = {
+constexpr KeyedTerm kNumastat[] = {
     {"numa_hit", kHitsPerSec},        {"numa_miss", kMissesPerSec},
     {"numa_foreign", kForeignPerSec}, {"local_node", kLocalPerSec},
     {"other_node", kRemotePerSec},
 };
 
-// A line counts in these columns.
-struct MeminfoLine {
-  absl::string_view key;
-  ColumnSet columns;
-};
-
-constexpr MeminfoLine kMeminfo[] = {
-    {"MemTotal", Bit(kTotalMBytes)},
-    {"MemFree", Bit(kFreeMBytes) | Bit(kAvailableMBytes)},
-    {"Active(file)", Bit(kStandbyMBytes) | Bit(kAvailableMBytes)},
-    {"Inactive(file)", Bit(kStandbyMBytes) | Bit(kAvailableMBytes)},
-    {"Dirty", Bit(kDirtyMBytes)},
-    {"Writeback", Bit(kDirtyMBytes)},
-    {"AnonPages", Bit(kAnonymousMBytes)},
-    {"Slab", Bit(kSlabMBytes)},
-    {"SReclaimable", Bit(kAvailableMBytes)},
+// Lines such as "Node 0 MemTotal:       16316416 kB".
+constexpr size_t kWordsBeforeKey = 2;
+constexpr KeyedTerm kMeminfo[] = {
+    {"MemTotal", kTotalMBytes},
+    {"MemFree", kFreeMBytes},
+    {"MemFree", kAvailableMBytes},
+    {"Active(file)", kStandbyMBytes},
+    {"Active(file)", kAvailableMBytes},
+    {"Inactive(file)", kStandbyMBytes},
+    {"Inactive(file)", kAvailableMBytes},
+    {"Dirty", kDirtyMBytes},
+    {"Writeback", kDirtyMBytes},
+    {"AnonPages", kAnonymousMBytes},
+    {"Slab", kSlabMBytes},
+    {"SReclaimable", kAvailableMBytes},
 };
 
 constexpr uint64_t kKibPerMib = 1024;
 
-// Adds up lines such as "Node 0 MemTotal:       16316416 kB".
-void SetMeminfo(absl::string_view text, CountersetSample* sample) {
-  uint64_t kibs[kNumColumns] = {};
-  ColumnSet present = 0;
-  absl::string_view line;
-  while (NextLine(&text, &line)) {
-    NextWord(&line);
-    NextWord(&line);
-    const absl::string_view key = absl::StripSuffix(NextWord(&line), ":");
-    const auto* const found = std::find_if(
-        std::begin(kMeminfo), std::end(kMeminfo),
-        [&](const MeminfoLine& known) { return known.key == key; });
-    if (found == std::end(kMeminfo)) continue;
-    const uint64_t kib = NumberOrZero(&line);
-    for (size_t i = 0; i < kNumColumns; ++i) {
-      if (Has(found->columns, i)) kibs[i] += kib;
-    }
-    present |= found->columns;
-  }
-  for (size_t i = 0; i < kNumColumns; ++i) {
-    if (Has(present, i)) sample->Set(i, kibs[i] / kKibPerMib);
+// From KiB.
+void ConvertToMBytes(CountersetSample* sample) {
+  const size_t row = sample->rows() - 1;
+  for (size_t i = 0; Has(kMeminfoColumns, i); ++i) {
+    if (!sample->HasValue(row, i)) continue;
+    sample->Set(i, sample->Value(row, i) / kKibPerMib);
   }
 }
 
@@ -165,6 +147,8 @@ constinit const LinuxCounterset NumaNodeMemory::kCounterset = {
 NumaNodeMemory::NumaNodeMemory(const std::string& root)
     : Provider(MakeRegistration(kCounterset)),
       root_(root),
+      meminfo_(kMeminfo, kWordsBeforeKey),
+      numastat_(kNumastat),
       totals_(TotalKinds(), NewInstance::kWasCounting),
       utf16_total_name_(Utf16FromUtf8(kAggregateInstance)) {}
 
@@ -177,12 +161,13 @@ absl::Status NumaNodeMemory::Sample(ColumnSet needed, const Clocks& clocks,
     sample->AddInstance(node.utf16_name, node.number);
     if ((needed & kMeminfoColumns) != 0) {
       if (const auto text = node.meminfo.Read(clocks, &buffer_)) {
-        SetMeminfo(*text, sample);
+        meminfo_.SetColumns(*text, sample);
+        ConvertToMBytes(sample);
       }
     }
     if ((needed & kNumastatColumns) != 0) {
       if (const auto text = node.numastat.Read(clocks, &buffer_)) {
-        SetKeyColumns(*text, kNumastat, sample);
+        numastat_.SetColumns(*text, sample);
       }
     }
     const size_t row = sample->rows() - 1;
@@ -213,11 +198,10 @@ void NumaNodeMemory::List() {
       continue;
     }
     const std::string path = absl::StrCat(directory, "/", name);
-    nodes_.push_back(
-        {.number = number,
-         .utf16_name = Utf16FromUtf8(absl::StrCat(number)),
-         .meminfo = OptionalFile(path + "/meminfo", ProcFile::Kind::kWhole),
-         .numastat = OptionalFile(path + "/numastat")});
+    nodes_.push_back({.number = number,
+                      .utf16_name = Utf16FromUtf8(absl::StrCat(number)),
+                      .meminfo = OptionalFile(path + "/meminfo"),
+                      .numastat = OptionalFile(path + "/numastat")});
   }
   std::sort(nodes_.begin(), nodes_.end(),
             [](const Node& a, const Node& b) { return a.number < b.number; });

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "agent/source/linux/counters.h"
+#include "agent/source/linux/keyed_text.h"
 #include "agent/source/linux/optional_file.h"
 #include "agent/source/linux/periodic.h"
 #include "agent/source/provider.h"
@@ -40,6 +41,8 @@ class NumaNodeMemory : public Provider {
   Periodic list_{/*seconds=*/60};
   std::vector<Node> nodes_;
   std::string buffer_;
+  KeyedText meminfo_;
+  KeyedText numastat_;
   Totals totals_;
   const std::string utf16_total_name_;
 };

@@ -162,6 +162,31 @@ TEST_F(LinuxCgroupTest, CountsDisksOnce) {
   EXPECT_EQ(reading.Get("/", "IO Write Bytes/sec"), 2);
 }
 
+TEST_F(LinuxCgroupTest, KeepsTheCountsOfRemovedDisks) {
+  AddCgroup("");
+  WriteFile("", "io.stat", "8:0 rbytes=10 wios=1\n8:16 rbytes=200 wios=2\n");
+  EXPECT_EQ(Sample(kCgroups).Get("/", "IO Read Bytes/sec"), 210);
+  WriteFile("", "io.stat", "8:0 rbytes=15 wios=1\n");
+  EXPECT_EQ(Sample(kCgroups).Get("/", "IO Read Bytes/sec"), 215);
+  // Another disk with the number of the removed one.
+  WriteFile("", "io.stat", "8:0 rbytes=15 wios=1\n8:16 rbytes=3 wios=0\n");
+  const Reading reading = Sample(kCgroups);
+  EXPECT_EQ(reading.Get("/", "IO Read Bytes/sec"), 15 + 200 + 3);
+  EXPECT_EQ(reading.Get("/", "IO Write Operations/sec"), 1 + 2);
+}
+
+TEST_F(LinuxCgroupTest, KeepsTheCountsOfRemovedDisksInVersion1) {
+  const std::string file =
+      "sys/fs/cgroup/blkio/blkio.throttle.io_service_bytes_recursive";
+  Write("sys/fs/cgroup/memory/memory.usage_in_bytes", "1\n");
+  Write(file, "8:0 Read 10\n8:0 Write 1\n8:16 Read 200\n8:16 Write 30\n");
+  EXPECT_EQ(Sample(kCgroups).Get("/", "IO Write Bytes/sec"), 31);
+  Write(file, "8:0 Read 15\n8:0 Write 2\n");
+  const Reading reading = Sample(kCgroups);
+  EXPECT_EQ(reading.Get("/", "IO Read Bytes/sec"), 15 + 200);
+  EXPECT_EQ(reading.Get("/", "IO Write Bytes/sec"), 2 + 30);
+}
+
 TEST_F(LinuxCgroupTest, FollowsCgroups) {
   AddCgroup("");
   AddCgroup("/b");
@@ -289,12 +314,18 @@ TEST_F(LinuxCgroupTest, CombinesVersion2WithVersion1) {
   Write("sys/fs/cgroup/unified/cgroup.controllers", "\n");
   Write("sys/fs/cgroup/unified/a/cpu.stat", "usage_usec 1\n");
   Write("sys/fs/cgroup/unified/a/io.pressure", "some total=1\n");
+  Write("sys/fs/cgroup/unified/only/cpu.stat", "usage_usec 3\n");
   const Reading reading = Sample(kCgroups);
-  EXPECT_THAT(reading.names, ElementsAre("/", "/a", "/b"));
-  EXPECT_EQ(reading.rows.at("/a"), (Values{{"% Processor Time", 10},
+  EXPECT_THAT(reading.names, ElementsAre("/", "/a", "/b", "/only"));
+  // The time of the same processes as the memory: that of version 1.
+  EXPECT_EQ(reading.rows.at("/a"), (Values{{"% Processor Time", 1},
                                            {"% IO Some Stall Time", 10},
                                            {"Memory Bytes", 7}}));
   EXPECT_EQ(reading.rows.at("/b"), (Values{{"% Processor Time", 2}}));
+  EXPECT_EQ(reading.rows.at("/only"), (Values{{"% Processor Time", 30}}));
+  const Reading jobs = Sample("Job Object");
+  EXPECT_EQ(jobs.Get("/a", "Current % Processor Time"), 1);
+  EXPECT_EQ(jobs.Get("/only", "Current % Processor Time"), 30);
 }
 
 // In version 2, the name of a controller is the name of a cgroup.
