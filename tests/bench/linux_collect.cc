@@ -4,8 +4,11 @@
 //   linux_collect [PROCESSES]
 //
 // PROCESSES (1000) idle processes are added to those of the machine. The
-// baseline reads /proc/PID/stat of every process and discards it.
+// baseline reads /proc/PID/stat of every process and discards it. The last
+// column is the ratio to the floor of countersets with few values in a file:
+// one read of each of their files, which stay open.
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,11 +17,15 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "agent/collect/plan.h"
 #include "agent/collect/registrations.h"
@@ -124,6 +131,58 @@ void AddDefaultPlan(agent::Source& source, const Registrations& registrations,
   (void)subjects->back()->handle->AddCounters(&identifiers);
 }
 
+// The files whose values a counterset shows at every tick.
+struct Floor {
+  absl::string_view counterset;
+  std::vector<std::string> paths;
+  std::vector<int> descriptors = {};
+};
+
+// Returns the paths of this process's open files in a directory.
+std::vector<std::string> OpenFilesIn(const std::string& directory) {
+  std::vector<std::string> paths;
+  for (const auto& entry :
+       std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code ignored;
+    std::string path = std::filesystem::read_symlink(entry, ignored).string();
+    if (absl::StartsWith(path, directory)) paths.push_back(std::move(path));
+  }
+  return paths;
+}
+
+// To be called after a tick, which opens the files of the cgroups.
+std::vector<Floor> OpenFloors() {
+  std::vector<Floor> floors = {
+      {"Linux Cgroup", OpenFilesIn("/sys/fs/cgroup/")},
+      {"Linux Pressure",
+       {"/proc/pressure/cpu", "/proc/pressure/memory", "/proc/pressure/io"}},
+      {"Linux Socket", {"/proc/net/sockstat", "/proc/net/sockstat6"}},
+      {"Linux Conntrack",
+       {"/proc/sys/net/netfilter/nf_conntrack_count",
+        "/proc/net/stat/nf_conntrack"}},
+      {"Memory", {"/proc/meminfo", "/proc/vmstat"}},
+      {"Linux Memory", {"/proc/meminfo", "/proc/vmstat"}},
+      {"NUMA Node Memory",
+       {"/sys/devices/system/node/node0/meminfo",
+        "/sys/devices/system/node/node0/numastat"}},
+      {"PhysicalDisk", {"/proc/diskstats"}},
+  };
+  for (Floor& floor : floors) {
+    for (const std::string& path : floor.paths) {
+      const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+      if (descriptor >= 0) floor.descriptors.push_back(descriptor);
+    }
+  }
+  return floors;  // open until the end of the process
+}
+
+void ReadFloor(const Floor& floor) {
+  static char buffer[16384];
+  for (const int descriptor : floor.descriptors) {
+    Keep(pread(descriptor, buffer, sizeof(buffer), 0));
+  }
+}
+
 size_t ValuesIn(const std::string& bytes) {
   perflib::ParsedBlock block;
   perflib::ReadBlock(bytes, &block);
@@ -164,10 +223,17 @@ void Run(int processes) {
                                 &subject->block);
                           }});
   }
+  for (const Candidate& candidate : candidates) candidate.run();
+  const std::vector<Floor> floors = OpenFloors();
+  for (const Floor& floor : floors) {
+    candidates.push_back(
+        {std::string(floor.counterset), [&floor] { ReadFloor(floor); }});
+  }
   Measure(kRounds, kTicks, &candidates);
 
   std::printf("%zu idle processes more, CPU time of a tick:\n", idle.size());
-  std::printf("%-26s %10s %10s %10s\n", "", "us", "values", "ns/value");
+  std::printf("%-26s %10s %10s %10s %10s\n", "", "us", "values", "ns/value",
+              "floors");
   std::printf("%-26s %10.1f\n", candidates[0].name.c_str(),
               candidates[0].nanos / 1e3);
   for (size_t i = 0; i < subjects.size(); ++i) {
@@ -176,6 +242,10 @@ void Run(int processes) {
     std::printf("%-26s %10.1f %10zu", subjects[i]->name.c_str(), nanos / 1e3,
                 values);
     if (values > 0) std::printf(" %10.0f", nanos / static_cast<double>(values));
+    for (size_t j = subjects.size() + 1; j < candidates.size(); ++j) {
+      if (candidates[j].name != subjects[i]->name) continue;
+      std::printf(" %10.1f", nanos / candidates[j].nanos);
+    }
     std::printf("\n");
   }
 }
