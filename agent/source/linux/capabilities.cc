@@ -34,10 +34,15 @@ constexpr absl::string_view kIo =
     "of other users' processes, the IO, Storage and Set Size values, and "
     "Handle Count before Linux 6.2,";
 
+constexpr absl::string_view kOthers = "other users' processes";
+
 constexpr Need kNeeds[] = {
     {"Process V2", CAP_SYS_PTRACE, "cap_sys_ptrace", kIo},
     {"Process", CAP_SYS_PTRACE, "cap_sys_ptrace", kIo},
     {"Linux Cgroup Process", CAP_SYS_PTRACE, "cap_sys_ptrace", kIo},
+    {"GPU Engine", CAP_SYS_PTRACE, "cap_sys_ptrace", kOthers},
+    {"GPU Process Memory", CAP_SYS_PTRACE, "cap_sys_ptrace", kOthers},
+    {"GPU Adapter Memory", CAP_SYS_PTRACE, "cap_sys_ptrace", kOthers},
 };
 
 // A status without the line is that of a process with all capabilities: the

@@ -1,6 +1,7 @@
 #include "agent/source/linux/linux_countersets.h"
 
 #include "agent/source/linux/energy_meter.h"
+#include "agent/source/linux/gpu.h"
 #include "agent/source/linux/job_object.h"
 #include "agent/source/linux/linux_block_device.h"
 #include "agent/source/linux/linux_cgroup.h"
@@ -78,6 +79,10 @@ std::vector<const LinuxCounterset*> LinuxCountersets() {
       &LinuxSoftnet::kCounterset,
       &LinuxConntrack::kCounterset,
       &RdmaActivity::kCounterset,
+      // Graphics devices.
+      &GpuEngine::kCounterset,
+      &GpuProcessMemory::kCounterset,
+      &GpuAdapterMemory::kCounterset,
       // Sensors.
       &LinuxHardwareMonitor::kCounterset,
       &ThermalZoneInformation::kCounterset,

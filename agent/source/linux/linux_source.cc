@@ -8,6 +8,7 @@
 #include "agent/source/hardware_counters.h"
 #include "agent/source/linux/cgroups.h"
 #include "agent/source/linux/energy_meter.h"
+#include "agent/source/linux/gpu.h"
 #include "agent/source/linux/job_object.h"
 #include "agent/source/linux/linux_block_device.h"
 #include "agent/source/linux/linux_cgroup.h"
@@ -94,6 +95,10 @@ std::unique_ptr<Source> MakeLinuxSource(const LinuxSourceOptions& options) {
   providers.push_back(std::make_unique<LinuxHardwareMonitor>(options.root));
   providers.push_back(std::make_unique<ThermalZoneInformation>(options.root));
   providers.push_back(std::make_unique<EnergyMeter>(options.root));
+  const auto gpus = std::make_shared<GpuUse>(options.root);
+  providers.push_back(std::make_unique<GpuEngine>(gpus));
+  providers.push_back(std::make_unique<GpuProcessMemory>(gpus));
+  providers.push_back(std::make_unique<GpuAdapterMemory>(gpus));
   providers.push_back(std::make_unique<NumaNodeMemory>(options.root));
   providers.push_back(std::make_unique<LinuxMdRaid>(options.root));
   providers.push_back(std::make_unique<ProcessV2>(options.root, processes));

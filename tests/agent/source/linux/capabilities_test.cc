@@ -16,8 +16,10 @@ constexpr char kWithout[] =
 constexpr char kWith[] = "CapEff:\t0000000000080000\n";
 
 TEST(Capabilities, ProcessesOfOtherUsersNeedPtrace) {
-  for (const char* counterset : {"Process V2", "process v2", "Process",
-                                 "Linux Cgroup Process", "Process*", "*"}) {
+  for (const char* counterset :
+       {"Process V2", "process v2", "Process", "Linux Cgroup Process",
+        "Process*", "GPU Engine", "GPU Process Memory", "GPU Adapter Memory",
+        "*"}) {
     EXPECT_THAT(MissingRightsIn(kWithout, true, counterset),
                 HasSubstr("CAP_SYS_PTRACE"));
     EXPECT_THAT(MissingRightsIn(kWith, true, counterset), IsEmpty());

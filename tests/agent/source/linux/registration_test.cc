@@ -401,6 +401,19 @@ const ExpectedRegistration kExpected[] = {
       {"Total mSec - User Mode", LRAW},
       {"Total mSec - Kernel Mode", LRAW}}},
     {"Energy Meter", 2, {{"Energy", LRAW}, {"Power", BULK}}},
+    {"GPU Engine",
+     2,
+     {{"Running Time", LRAW}, {"Utilization Percentage", T100NS}}},
+    {"GPU Process Memory",
+     2,
+     {{"Total Committed", LRAW},
+      {"Dedicated Usage", LRAW},
+      {"Shared Usage", LRAW}}},
+    {"GPU Adapter Memory",
+     2,
+     {{"Total Committed", LRAW},
+      {"Dedicated Usage", LRAW},
+      {"Shared Usage", LRAW}}},
     {"NUMA Node Memory",
      6,
      {{"Total MBytes", RAW},
@@ -601,7 +614,13 @@ TEST_F(RegistrationTest, HardwareCountersAreInWattsAndMegahertz) {
                                                 {"Memory Power", -6}}));
 }
 
-TEST_F(RegistrationTest, GuidsAreDerivedFromNames) {
+TEST_F(RegistrationTest, GuidsAreMicrosoftsOrDerivedFromNames) {
+  const std::map<std::string, std::string> kMicrosofts = {
+      {"Processor Information", "{b4fc721a-0378-476f-89ba-a5a79f810b36}"},
+      {"GPU Engine", "{978c167d-4764-4d9c-9824-14747351dc81}"},
+      {"GPU Process Memory", "{f802502b-77b4-4713-81b3-3be05759da5d}"},
+      {"GPU Adapter Memory", "{be2139c7-ab81-424d-b107-d87f7c9322ac}"},
+  };
   const std::string dns = absl::HexStringToBytes(
       "6ba7b8109dad11d180b400c04fd430c8");  // RFC 4122, appendix C
   const std::string name_space = Uuid5(dns, "countersets.fleetperf");
@@ -610,11 +629,11 @@ TEST_F(RegistrationTest, GuidsAreDerivedFromNames) {
   for (const CountersetRegistration& set : All()) {
     std::string digits = absl::BytesToHexString(Uuid5(name_space, set.name));
     for (const size_t dash : {20, 16, 12, 8}) digits.insert(dash, "-");
-    const std::string expected =
-        set.name == "Processor Information"
-            ? "{b4fc721a-0378-476f-89ba-a5a79f810b36}"  // Microsoft's
-            : "{" + digits + "}";
-    EXPECT_EQ(set.guid.ToString(), expected) << set.name;
+    const auto microsofts = kMicrosofts.find(set.name);
+    EXPECT_EQ(set.guid.ToString(), microsofts != kMicrosofts.end()
+                                       ? microsofts->second
+                                       : "{" + digits + "}")
+        << set.name;
   }
 }
 
