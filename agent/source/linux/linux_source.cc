@@ -57,7 +57,8 @@ LinuxTcpConnection::Count TcpCounter(const std::string& root) {
 
 std::unique_ptr<Source> MakeLinuxSource(const LinuxSourceOptions& options) {
   std::vector<std::unique_ptr<Provider>> providers;
-  providers.push_back(std::make_unique<ProcessorInformation>(options.root));
+  providers.push_back(std::make_unique<ProcessorInformation>(
+      options.root, *options.events, options.max_event_descriptors / 4));
   providers.push_back(std::make_unique<Processor>(options.root));
   providers.push_back(std::make_unique<LinuxScheduler>(options.root));
   providers.push_back(std::make_unique<LinuxInterrupts>(options.root));
@@ -110,7 +111,7 @@ std::unique_ptr<Source> MakeLinuxSource(const LinuxSourceOptions& options) {
   if (hardware::CheckPmu(*options.events).ok()) {
     providers.push_back(
         std::make_unique<HardwareCounters>(hardware::MakePerfEventReader(
-            *options.events, options.max_event_descriptors / 2)));
+            *options.events, options.max_event_descriptors / 4)));
   }
   return MakeProviderSource(std::move(providers), *options.clock);
 }

@@ -39,8 +39,16 @@ enum ProcessorColumn : size_t {
   kPerformanceLimit,
   kThermalThrottles,
   kThermalThrottleTime,
+  kIdleBreakEvents,
+  kPerformance,
+  kUtility,
+  kPerformanceBase,
+  kUtilityBase,
   kNumProcessorInformationColumns
 };
+
+inline constexpr uint32_t kPerformanceBaseId = 25;
+inline constexpr uint32_t kUtilityBaseId = 27;
 
 // Ids below 1000 are the Windows ids.
 inline constexpr LinuxCounter kProcessorCounters[] = {
@@ -170,17 +178,45 @@ inline constexpr LinuxCounter kProcessorCounters[] = {
      "/sys/devices/system/cpu/cpuN/thermal_throttle/"
      "core_throttle_total_time_ms",
      "Only Intel. Since Linux 5.6."},
+    {{23, perflib::kPerfCounterBulkCount, "Idle Break Events/sec",
+      "How often the processor left an idle state."},
+     "events/s",
+     "/sys/devices/system/cpu/cpuN/cpuidle/stateN/usage",
+     "The sum of the transitions. Absent in most virtual machines."},
+    {{24, perflib::kPerfAverageBulk, "% Processor Performance",
+      "The processor's frequency while it was not idle, as a percentage of the "
+      "nominal one.",
+      kPerformanceBaseId},
+     "%",
+     "perf_event msr/aperf/, msr/mperf/",
+     "Exceeds 100 with turbo. Only x86, not in virtual machines, and with "
+     "CAP_PERFMON. A reading interrupts the processor."},
+    {{26, perflib::kPerfAverageBulk, "% Processor Utility",
+      "The work that the processor did, as a percentage of that at its nominal "
+      "frequency without idling.",
+      kUtilityBaseId},
+     "%",
+     "perf_event msr/aperf/, msr/tsc/",
+     "As % Processor Performance."},
+    {{kPerformanceBaseId, perflib::kPerfAverageBase, "", ""},
+     "",
+     "perf_event msr/mperf/"},
+    {{kUtilityBaseId, perflib::kPerfAverageBase, "", ""},
+     "",
+     "perf_event msr/tsc/"},
 };
 static_assert(std::size(kProcessorCounters) == kNumProcessorInformationColumns);
 
 // Returns how columns of several CPUs are combined: times and frequencies are
-// averaged, events are added.
+// averaged, events are added, and so are the parts of quotients.
 inline std::vector<TotalKind> ProcessorTotalKinds(size_t columns) {
   std::vector<TotalKind> kinds(kNumProcessorInformationColumns,
                                TotalKind::kMeanGrowth);
   for (const ProcessorColumn events :
        {kInterruptsPerSec, kDpcsQueuedPerSec, kC1Transitions, kC2Transitions,
-        kC3Transitions, kClockInterruptsPerSec, kThermalThrottles}) {
+        kC3Transitions, kClockInterruptsPerSec, kThermalThrottles,
+        kIdleBreakEvents, kPerformance, kUtility, kPerformanceBase,
+        kUtilityBase}) {
     kinds[events] = TotalKind::kGrowth;
   }
   for (const ProcessorColumn level :

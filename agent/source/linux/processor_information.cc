@@ -13,6 +13,10 @@ namespace {
 
 using perflib::Utf16FromUtf8;
 
+constexpr ColumnSet kPerformanceColumns = Bit(kPerformance) |
+                                          Bit(kPerformanceBase) |
+                                          Bit(kUtility) | Bit(kUtilityBase);
+
 Totals MakeTotals() {
   return Totals(ProcessorTotalKinds(kNumProcessorInformationColumns),
                 NewInstance::kWasCounting);
@@ -35,9 +39,12 @@ ProcessorInformation::Node::Node(uint32_t number)
     : utf16_total_name(Utf16FromUtf8(absl::StrCat(number, ",_Total"))),
       totals(MakeTotals()) {}
 
-ProcessorInformation::ProcessorInformation(const std::string& root)
+ProcessorInformation::ProcessorInformation(const std::string& root,
+                                           perf_event::System& events,
+                                           size_t max_descriptors)
     : Provider(MakeRegistration(kCounterset)),
       reader_(root),
+      performance_(events, max_descriptors),
       totals_(MakeTotals()),
       count_(root),
       utf16_total_name_(Utf16FromUtf8(perflib::kAggregateInstance)) {}
@@ -46,6 +53,7 @@ absl::Status ProcessorInformation::Sample(ColumnSet needed,
                                           const perflib::Clocks& clocks,
                                           CountersetSample* sample) {
   RETURN_IF_ERROR(reader_.Read(needed, clocks));
+  if ((needed & kPerformanceColumns) != 0) performance_.Update();
   for (const auto& [number, cpu] : reader_.cpus()) {
     Node& node = nodes_.try_emplace(cpu.node, cpu.node).first->second;
     std::string& name = node.utf16_cpu_names[number];
@@ -79,6 +87,9 @@ bool ProcessorInformation::AddCpus(Node& node, ColumnSet needed,
     has_cpu = true;
     sample->AddInstance(name, number);
     reader_.SetValues(cpu, needed, sample);
+    if ((needed & kPerformanceColumns) != 0) {
+      performance_.SetValues(number, sample);
+    }
     sample->Set(kParkingStatus, 0);
     const size_t row = sample->rows() - 1;
     node.totals.Add(number, sample->Row(row), sample->Present(row));

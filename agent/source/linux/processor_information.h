@@ -4,6 +4,7 @@
 #ifndef FLEETPERF_AGENT_SOURCE_LINUX_PROCESSOR_INFORMATION_H_
 #define FLEETPERF_AGENT_SOURCE_LINUX_PROCESSOR_INFORMATION_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -11,9 +12,11 @@
 #include "absl/status/status.h"
 #include "agent/source/linux/counters.h"
 #include "agent/source/linux/processor_count.h"
+#include "agent/source/linux/processor_performance.h"
 #include "agent/source/linux/processor_reader.h"
 #include "agent/source/provider.h"
 #include "agent/source/totals.h"
+#include "driver/perf_event/system.h"
 
 namespace fleetperf::agent {
 
@@ -22,7 +25,11 @@ class ProcessorInformation : public Provider {
   static const LinuxCounterset kCounterset;
 
   // `root` is the directory that holds proc and sys: "" on a real machine.
-  explicit ProcessorInformation(const std::string& root);
+  // `events` must outlive this object; it opens at most `max_descriptors`.
+  explicit ProcessorInformation(
+      const std::string& root,
+      perf_event::System& events = perf_event::LinuxSystem(),
+      size_t max_descriptors = 1024);
 
   absl::Status Sample(ColumnSet needed, const perflib::Clocks& clocks,
                       CountersetSample* sample) override;
@@ -39,6 +46,7 @@ class ProcessorInformation : public Provider {
   bool AddCpus(Node& node, ColumnSet needed, CountersetSample* sample);
 
   ProcessorReader reader_;
+  ProcessorPerformance performance_;
   std::map<uint32_t, Node> nodes_;
   Totals totals_;
   ProcessorCount count_;

@@ -19,7 +19,7 @@ constexpr ColumnSet kInterruptColumns =
     Bit(kInterruptsPerSec) | Bit(kClockInterruptsPerSec);
 constexpr ColumnSet kIdleStateColumns =
     Bit(kC1Time) | Bit(kC2Time) | Bit(kC3Time) | Bit(kC1Transitions) |
-    Bit(kC2Transitions) | Bit(kC3Transitions);
+    Bit(kC2Transitions) | Bit(kC3Transitions) | Bit(kIdleBreakEvents);
 constexpr ColumnSet kThrottlingColumns =
     Bit(kThermalThrottles) | Bit(kThermalThrottleTime);
 
@@ -156,7 +156,7 @@ void ProcessorReader::SetValues(Cpu& cpu, ColumnSet needed,
   }
   if ((needed & kFrequencyColumns) != 0) SetFrequencies(cpu, needed, sample);
   if ((needed & kThrottlingColumns) != 0) SetThrottling(cpu, sample);
-  if ((needed & kIdleStateColumns) != 0) SetIdleStates(cpu, sample);
+  if ((needed & kIdleStateColumns) != 0) SetIdleStates(cpu, needed, sample);
 }
 
 void ProcessorReader::SetTimes(const Cpu& cpu, CountersetSample* sample) {
@@ -201,8 +201,10 @@ void ProcessorReader::SetThrottling(Cpu& cpu, CountersetSample* sample) {
   }
 }
 
-void ProcessorReader::SetIdleStates(Cpu& cpu, CountersetSample* sample) {
+void ProcessorReader::SetIdleStates(Cpu& cpu, ColumnSet needed,
+                                    CountersetSample* sample) {
   std::array<uint64_t, kNumProcessorColumns> sums = {};
+  uint64_t transitions = 0;
   ColumnSet present = 0;
   for (IdleState& state : cpu.idle_states) {
     const auto time = ReadNumber(state.time);
@@ -210,10 +212,14 @@ void ProcessorReader::SetIdleStates(Cpu& cpu, CountersetSample* sample) {
     if (!time.has_value() || !usage.has_value()) continue;
     sums[state.time_column] += *time * k100NSecPerMicrosecond;
     sums[state.transitions_column] += *usage;
+    transitions += *usage;
     present |= Bit(state.time_column) | Bit(state.transitions_column);
   }
   for (size_t i = 0; i < sums.size(); ++i) {
     if (Has(present, i)) sample->Set(i, sums[i]);
+  }
+  if (present != 0 && Has(needed, kIdleBreakEvents)) {
+    sample->Set(kIdleBreakEvents, transitions);
   }
 }
 

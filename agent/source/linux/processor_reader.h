@@ -97,7 +97,7 @@ class ProcessorReader {
   void SetTimes(const Cpu& cpu, CountersetSample* sample);
   void SetFrequencies(Cpu& cpu, ColumnSet needed, CountersetSample* sample);
   void SetThrottling(Cpu& cpu, CountersetSample* sample);
-  void SetIdleStates(Cpu& cpu, CountersetSample* sample);
+  void SetIdleStates(Cpu& cpu, ColumnSet needed, CountersetSample* sample);
   std::optional<uint64_t> ReadNumber(ProcFile& file);
   // Returns the CPU with that number; creates it on first use.
   Cpu& GetCpu(uint32_t number);

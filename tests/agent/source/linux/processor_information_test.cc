@@ -1,3 +1,5 @@
+#include "driver/perf_event/event_parser.h"
+#include "driver/perf_event/simulation/simulated_system.h"
 #include "tests/agent/source/linux/linux_fixture.h"
 
 namespace fleetperf::agent {
@@ -413,6 +415,7 @@ TEST_F(ProcessorInformationTest, MapsIdleStatesByTheirLatency) {
   EXPECT_EQ(reading.Get("0,0", "C1 Transitions/sec"), 220);
   EXPECT_EQ(reading.Get("0,0", "C2 Transitions/sec"), 22'000);
   EXPECT_EQ(reading.Get("0,0", "C3 Transitions/sec"), 2'200'000);
+  EXPECT_EQ(reading.Get("0,0", "Idle Break Events/sec"), 2'222'220);
 }
 
 // On arm64, state 0 is WFI, which does not poll.
@@ -425,6 +428,86 @@ TEST_F(ProcessorInformationTest, CountsANonPollingState0) {
   const Reading reading = Sample(kProcessors);
   EXPECT_EQ(reading.Get("0,0", "% C1 Time"), 30 * 10);
   EXPECT_EQ(reading.Get("0,0", "C1 Transitions/sec"), 4);
+}
+
+// The PMU "msr" of a simulated machine with a nominal frequency of 2 GHz.
+class ProcessorPerformanceTest : public ProcessorInformationTest {
+ protected:
+  static constexpr uint64_t kNominal = 2'000'000'000;
+
+  explicit ProcessorPerformanceTest(perf_event::SimulatedMachine machine =
+                                        {.cpus = 2, .hardware_counters = 0})
+      : owned_(std::make_shared<perf_event::SimulatedSystem>(machine)) {
+    events_ = owned_;
+    WriteStat("cpu0 1\ncpu1 1\n");
+    machine_.AddPmu("msr", 10, {{"event", "config:0-63"}});
+  }
+
+  void AddEvent(const std::string& name, int number) {
+    machine_.SetFile("/sys/bus/event_source/devices/msr/events/" + name,
+                     absl::StrCat("event=0x", number, "\n"));
+  }
+  void SetRate(const std::string& name, int cpu, uint64_t per_second) {
+    machine_.SetRate(*perf_event::ParseEvent("msr/" + name + "/", machine_),
+                     cpu, per_second);
+  }
+  Reading After(absl::Duration time) {
+    machine_.Advance(time);
+    clock_.Advance(time);
+    return Sample(kProcessors);
+  }
+
+  const std::shared_ptr<perf_event::SimulatedSystem> owned_;
+  perf_event::SimulatedSystem& machine_ = *owned_;
+};
+
+TEST_F(ProcessorPerformanceTest, ComparesCyclesWithTheNominalFrequency) {
+  AddEvent("tsc", 0);
+  AddEvent("aperf", 1);
+  AddEvent("mperf", 2);
+  // CPU 0 is busy half of the time, at 3 GHz; CPU 1 a quarter, at 1 GHz.
+  for (const int cpu : {0, 1}) SetRate("tsc", cpu, kNominal);
+  SetRate("mperf", 0, kNominal / 2);
+  SetRate("aperf", 0, 1'500'000'000);
+  SetRate("mperf", 1, kNominal / 4);
+  SetRate("aperf", 1, 250'000'000);
+  const Reading first = After(absl::ZeroDuration());
+  const Reading second = After(absl::Seconds(1));
+  const auto percent = [&](const char* instance, const char* counter,
+                           const char* base) {
+    const auto growth = [&](const char* name) {
+      return *second.Get(instance, name) - *first.Get(instance, name);
+    };
+    return static_cast<double>(growth(counter)) /
+           static_cast<double>(growth(base));
+  };
+  constexpr char kPerformance[] = "% Processor Performance";
+  constexpr char kUtility[] = "% Processor Utility";
+  EXPECT_EQ(percent("0,0", kPerformance, "id:25"), 150);
+  EXPECT_EQ(percent("0,0", kUtility, "id:27"), 75);
+  EXPECT_EQ(percent("1,1", kPerformance, "id:25"), 50);
+  EXPECT_EQ(percent("1,1", kUtility, "id:27"), 12.5);
+  // (1500 + 250) of (1000 + 500) and of (2000 + 2000) million cycles.
+  EXPECT_NEAR(percent("_Total", kPerformance, "id:25"), 350.0 / 3, 0.001);
+  EXPECT_EQ(percent("_Total", kUtility, "id:27"), 43.75);
+}
+
+// As in this virtual machine and most others.
+TEST_F(ProcessorPerformanceTest, IsAbsentWithoutTheRegisters) {
+  AddEvent("tsc", 0);
+  for (const int cpu : {0, 1}) SetRate("tsc", cpu, kNominal);
+  After(absl::ZeroDuration());
+  const Reading reading = After(absl::Seconds(1));
+  EXPECT_EQ(reading.Get("0,0", "% Processor Performance"), std::nullopt);
+  EXPECT_EQ(reading.Get("_Total", "% Processor Utility"), std::nullopt);
+  EXPECT_EQ(machine_.open_descriptors(), 0);
+}
+
+// The other counters need no event.
+TEST_F(ProcessorPerformanceTest, OpensNoEventsThatNoCounterNeeds) {
+  for (const char* event : {"tsc", "aperf", "mperf"}) AddEvent(event, 1);
+  Sample(kProcessors, {0, 1, 23});
+  EXPECT_EQ(machine_.open_descriptors(), 0);
 }
 
 TEST_F(ProcessorInformationTest, ReadsOnlyTheFilesOfNeededCounters) {

@@ -1,0 +1,64 @@
+#include "agent/source/linux/processor_performance.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "agent/source/linux/processor_counters.h"
+#include "driver/perf_event/event_parser.h"
+
+namespace fleetperf::agent {
+namespace {
+
+using perf_event::Event;
+using perf_event::ScaledTotal;
+
+enum Count : size_t { kAperf, kMperf, kTsc };
+constexpr absl::string_view kEvents[] = {"msr/aperf/", "msr/mperf/",
+                                         "msr/tsc/"};
+
+// A percentage is 100 times a count over another one. In units of 1000 cycles,
+// neither overflows.
+constexpr uint64_t kPercentUnit = 10;
+constexpr uint64_t kBaseUnit = 1000;
+
+// Returns no groups if the machine lacks one of the events.
+std::vector<std::vector<Event>> FindEvents(perf_event::System& system) {
+  std::vector<Event> events;
+  for (const absl::string_view name : kEvents) {
+    auto event = perf_event::ParseEvent(name, system);
+    if (!event.ok()) return {};
+    events.push_back(*std::move(event));
+  }
+  return {std::move(events)};
+}
+
+}  // namespace
+
+void ProcessorPerformance::Update() {
+  if (!counts_.has_value()) {
+    counts_.emplace(
+        perf_event::CpuCounts::Options{.system = &system_,
+                                       .groups = FindEvents(system_),
+                                       .max_descriptors = max_descriptors_});
+  }
+  has_counts_ = counts_->Update().ok();
+}
+
+void ProcessorPerformance::SetValues(uint32_t cpu,
+                                     CountersetSample* sample) const {
+  if (!has_counts_) return;
+  const auto find = [&](Count count) {
+    return counts_->Find(static_cast<int>(cpu), count);
+  };
+  const ScaledTotal* const aperf = find(kAperf);
+  const ScaledTotal* const mperf = find(kMperf);
+  const ScaledTotal* const tsc = find(kTsc);
+  if (aperf == nullptr || mperf == nullptr || tsc == nullptr) return;
+  sample->Set(kPerformance, aperf->total() / kPercentUnit);
+  sample->Set(kPerformanceBase, mperf->total() / kBaseUnit);
+  sample->Set(kUtility, aperf->total() / kPercentUnit);
+  sample->Set(kUtilityBase, tsc->total() / kBaseUnit);
+}
+
+}  // namespace fleetperf::agent
