@@ -17,6 +17,7 @@
 #include "agent/source/linux/cgroups.h"
 #include "agent/source/linux/energy_meter.h"
 #include "agent/source/linux/filesystems.h"
+#include "agent/source/linux/gpu.h"
 #include "agent/source/linux/job_object.h"
 #include "agent/source/linux/linux_block_device.h"
 #include "agent/source/linux/linux_cgroup.h"
@@ -47,6 +48,7 @@
 #include "agent/source/linux/thermal_zone_information.h"
 #include "agent/source/linux/thread.h"
 #include "agent/source/provider_source.h"
+#include "driver/perf_event/system.h"
 #include "perflib/block_reader.h"
 #include "tests/fuzz/check.h"
 #include "tests/support/simulated_clock.h"
@@ -113,6 +115,11 @@ std::unique_ptr<Provider> MakeNamed(const std::string& root) {
   return provider;
 }
 
+std::unique_ptr<Provider> MakeProcessorInformation(const std::string& root) {
+  return std::make_unique<ProcessorInformation>(root, perf_event::LinuxSystem(),
+                                                /*max_descriptors=*/0);
+}
+
 std::unique_ptr<Provider> MakeSystem(const std::string& root) {
   return std::make_unique<System>(
       root, std::make_shared<ProcessReader>(root, /*max_open_files=*/1),
@@ -125,9 +132,27 @@ std::unique_ptr<Provider> MakeNetstat(const std::string& root) {
       std::make_shared<SharedProcFile>(root + "/proc/net/netstat"));
 }
 
+template <const LinuxCounterset& counterset>
+std::unique_ptr<Provider> MakeSnmp(const std::string& root) {
+  return std::make_unique<NetworkProtocol<LinePairs>>(
+      counterset, std::make_shared<SharedProcFile>(root + "/proc/net/snmp"));
+}
+
+template <const LinuxCounterset& counterset>
 std::unique_ptr<Provider> MakeSnmp6(const std::string& root) {
   return std::make_unique<NetworkProtocol<NamedLines>>(
-      kIcmpV6, std::make_shared<SharedProcFile>(root + "/proc/net/snmp6"));
+      counterset, std::make_shared<SharedProcFile>(root + "/proc/net/snmp6"));
+}
+
+// For the countersets of graphics devices. The process has a descriptor.
+template <typename T>
+std::unique_ptr<Provider> MakeGpu(const std::string& root) {
+  std::error_code exists;
+  std::filesystem::create_directories(root + "/sys/class/drm/card0");
+  std::filesystem::create_directories(root + "/proc/7/fd");
+  std::filesystem::create_symlink("/dev/dri/card0", root + "/proc/7/fd/3",
+                                  exists);
+  return std::make_unique<T>(std::make_shared<GpuUse>(root));
 }
 
 // For LogicalDisk and LinuxFilesystem, without threads.
@@ -159,7 +184,7 @@ const std::vector<Subject>& Subjects() {
   static const std::string cpu = "sys/devices/system/cpu/cpu0/";
   static const std::string port = "sys/class/infiniband/mlx5_0/ports/1/";
   static const auto& subjects = *new std::vector<Subject>{
-      {&Make<ProcessorInformation>,
+      {&MakeProcessorInformation,
        {"proc/stat", "proc/interrupts", "proc/softirqs",
         cpu + "cpufreq/scaling_cur_freq", cpu + "cpufreq/cpuinfo_max_freq",
         cpu + "cpuidle/state0/latency", cpu + "cpuidle/state0/name",
@@ -186,7 +211,7 @@ const std::vector<Subject>& Subjects() {
        {"proc/uptime", "sys/devices/system/cpu/online", "proc/7/stat",
         "proc/7/statm", "proc/7/cmdline"}},
       {&MakeNetstat, {"proc/net/netstat"}},
-      {&MakeSnmp6, {"proc/net/snmp6"}},
+      {&MakeSnmp6<kIcmpV6>, {"proc/net/snmp6"}},
       {&Make<LinuxSocket>,
        {"proc/net/sockstat", "proc/net/sockstat6",
         "proc/sys/net/ipv4/tcp_mem"}},
@@ -258,6 +283,20 @@ const std::vector<Subject>& Subjects() {
         "version1/sys/fs/cgroup/blkio/"
         "blkio.throttle.io_service_bytes_recursive"}},
       {&Make<LinuxNfsMount>, {"proc/self/mountstats"}},
+      {&MakeSnmp<kTcpV4>, {"proc/net/snmp"}},
+      {&MakeSnmp<kUdpV4>, {"proc/net/snmp"}},
+      {&MakeSnmp<kIpV4>, {"proc/net/snmp"}},
+      {&MakeSnmp<kIcmp>, {"proc/net/snmp"}},
+      {&MakeSnmp6<kUdpV6>, {"proc/net/snmp6"}},
+      {&MakeSnmp6<kIpV6>, {"proc/net/snmp6"}},
+      {&MakeProcessorInformation,
+       {"proc/stat", "proc/interrupts", "proc/softirqs",
+        cpu + "cpufreq/scaling_max_freq", cpu + "cpufreq/cpuinfo_max_freq",
+        cpu + "thermal_throttle/core_throttle_count",
+        cpu + "thermal_throttle/core_throttle_total_time_ms"}},
+      {&MakeGpu<GpuEngine>, {"proc/7/fdinfo/3"}},
+      {&MakeGpu<GpuProcessMemory>, {"proc/7/fdinfo/3"}},
+      {&MakeGpu<GpuAdapterMemory>, {"proc/7/fdinfo/3"}},
   };
   return subjects;
 }
