@@ -1,6 +1,7 @@
 #include "agent/source/provider_source.h"
 
 #include <algorithm>
+#include <bit>
 #include <iterator>
 #include <optional>
 #include <string>
@@ -43,12 +44,23 @@ struct Sampled {
   CountersetSample sample;
 };
 
+uint64_t CountValues(const Sampled& sampled) {
+  uint64_t values = 0;
+  for (size_t row = 0; row < sampled.sample.rows(); ++row) {
+    values += static_cast<uint64_t>(
+        std::popcount(sampled.sample.Present(row) & sampled.needed));
+  }
+  return values;
+}
+
 // The providers. Shared by all handles. Thread-safe.
 class Providers {
  public:
   Providers(std::vector<std::unique_ptr<Provider>> providers,
-            const Clock& clock)
-      : clock_(clock), providers_(std::move(providers)) {}
+            const Clock& clock, std::shared_ptr<ProviderCosts> costs)
+      : clock_(clock),
+        providers_(std::move(providers)),
+        costs_(std::move(costs)) {}
 
   const std::vector<std::unique_ptr<Provider>>& all() const {
     return providers_;
@@ -82,16 +94,30 @@ class Providers {
     const perflib::Clocks clocks =
         perflib::LinuxClocks(clock_.Monotonic(), clock_.Now());
     for (Sampled& sampled : *wanted) {
+      const absl::Duration start = clock_.Monotonic();
       sampled.sample.Reset(sampled.provider->registration().counters.size());
       sampled.status =
           sampled.provider->Sample(sampled.needed, clocks, &sampled.sample);
+      if (costs_ != nullptr) AddCost(sampled, clock_.Monotonic() - start);
     }
     return clocks;
   }
 
  private:
+  void AddCost(const Sampled& sampled, absl::Duration time) {
+    ProviderCost& cost = (*costs_)[sampled.provider->registration().name];
+    ++cost.collections;
+    cost.time += time;
+    if (sampled.status.ok()) {
+      cost.values += CountValues(sampled);
+    } else {
+      ++cost.errors;
+    }
+  }
+
   const Clock& clock_;
   const std::vector<std::unique_ptr<Provider>> providers_;
+  const std::shared_ptr<ProviderCosts> costs_;
   absl::Mutex mutex_;
 };
 
@@ -262,8 +288,8 @@ class ProviderQueryHandle : public QueryHandle {
 class ProviderSource : public Source {
  public:
   ProviderSource(std::vector<std::unique_ptr<Provider>> providers,
-                 const Clock& clock)
-      : providers_(std::move(providers), clock) {}
+                 const Clock& clock, std::shared_ptr<ProviderCosts> costs)
+      : providers_(std::move(providers), clock, std::move(costs)) {}
 
   DefinedCounters DefineCounters(std::vector<PlannedQuery>* queries) override {
     return providers_.DefineCounters(queries);
@@ -327,8 +353,10 @@ class ProviderSource : public Source {
 }  // namespace
 
 std::unique_ptr<Source> MakeProviderSource(
-    std::vector<std::unique_ptr<Provider>> providers, const Clock& clock) {
-  return std::make_unique<ProviderSource>(std::move(providers), clock);
+    std::vector<std::unique_ptr<Provider>> providers, const Clock& clock,
+    std::shared_ptr<ProviderCosts> costs) {
+  return std::make_unique<ProviderSource>(std::move(providers), clock,
+                                          std::move(costs));
 }
 
 }  // namespace fleetperf::agent

@@ -3,18 +3,34 @@
 #ifndef FLEETPERF_AGENT_SOURCE_PROVIDER_SOURCE_H_
 #define FLEETPERF_AGENT_SOURCE_PROVIDER_SOURCE_H_
 
+#include <cstdint>
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "agent/source/provider.h"
 #include "agent/source/source.h"
 #include "base/clock.h"
 
 namespace fleetperf::agent {
 
-// `clock` must outlive the source.
+struct ProviderCost {
+  uint64_t collections = 0;
+  uint64_t errors = 0;  // collections that failed
+  uint64_t values = 0;
+  absl::Duration time;
+};
+
+// By name of the counterset.
+using ProviderCosts = std::map<std::string, ProviderCost>;
+
+// `clock` must outlive the source. The source adds to `costs`, if it is not
+// null, while no provider is being sampled.
 std::unique_ptr<Source> MakeProviderSource(
-    std::vector<std::unique_ptr<Provider>> providers, const Clock& clock);
+    std::vector<std::unique_ptr<Provider>> providers, const Clock& clock,
+    std::shared_ptr<ProviderCosts> costs = nullptr);
 
 }  // namespace fleetperf::agent
 

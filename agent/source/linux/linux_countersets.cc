@@ -1,5 +1,6 @@
 #include "agent/source/linux/linux_countersets.h"
 
+#include "agent/source/linux/collection_costs.h"
 #include "agent/source/linux/energy_meter.h"
 #include "agent/source/linux/gpu.h"
 #include "agent/source/linux/job_object.h"
@@ -87,6 +88,8 @@ std::vector<const LinuxCounterset*> LinuxCountersets() {
       &LinuxHardwareMonitor::kCounterset,
       &ThermalZoneInformation::kCounterset,
       &EnergyMeter::kCounterset,
+      // The agent's work.
+      &CollectionCosts::kCounterset,
   };
 }
 

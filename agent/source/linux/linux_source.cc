@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "agent/source/hardware_counters.h"
 #include "agent/source/linux/cgroups.h"
+#include "agent/source/linux/collection_costs.h"
 #include "agent/source/linux/energy_meter.h"
 #include "agent/source/linux/gpu.h"
 #include "agent/source/linux/job_object.h"
@@ -113,7 +114,9 @@ std::unique_ptr<Source> MakeLinuxSource(const LinuxSourceOptions& options) {
         std::make_unique<HardwareCounters>(hardware::MakePerfEventReader(
             *options.events, options.max_event_descriptors / 4)));
   }
-  return MakeProviderSource(std::move(providers), *options.clock);
+  const auto costs = std::make_shared<ProviderCosts>();
+  providers.push_back(std::make_unique<CollectionCosts>(costs));
+  return MakeProviderSource(std::move(providers), *options.clock, costs);
 }
 
 }  // namespace fleetperf::agent

@@ -483,6 +483,7 @@ TEST_F(RegistrationTest, HasWindowsNamesAndTypes) {
     if (!absl::StartsWith(set.name, "Linux ")) names.insert(set.name);
   }
   EXPECT_EQ(names.erase("Hardware Counters"), 1);
+  EXPECT_EQ(names.erase("fleetperf Collection"), 1);
   for (const ExpectedRegistration& expected : kExpected) {
     SCOPED_TRACE(expected.counterset);
     names.erase(expected.counterset);
