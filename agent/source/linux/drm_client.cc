@@ -63,6 +63,7 @@ void ReadEngine(absl::string_view key, absl::string_view value,
 
 void ReadRegion(absl::string_view key, absl::string_view value,
                 std::vector<Region>* regions) {
+  if (absl::StartsWith(key, "total-cycles-")) return;  // of an engine
   std::optional<uint64_t> Region::*member = nullptr;
   if (absl::ConsumePrefix(&key, "total-")) {
     member = &Region::total;
