@@ -35,7 +35,9 @@ class OrderedWork {
   // Makes an item. Without `in_turn`, it is called on any of the threads,
   // concurrently with itself and with Use, and may return std::nullopt; the
   // item is then made in its turn. With `in_turn`, it is called on the thread
-  // that called Run, and must return the item.
+  // that called Run, and must return the item. It must not wait for items of
+  // higher numbers: the thread that would let them begin may be the one that
+  // waits.
   using Make = std::function<std::optional<Item>(size_t number, bool in_turn)>;
   // Uses an item, on the thread that called Run. An error ends the work.
   using Use = std::function<absl::Status(size_t number, Item item)>;
