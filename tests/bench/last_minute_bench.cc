@@ -16,6 +16,7 @@
 #include "aggregator/store/store.h"
 #include "tests/bench/fleet_workload.h"
 #include "tests/bench/measure.h"
+#include "tests/bench/number_argument.h"
 #include "tests/bench/workload_agent.h"
 #include "tests/support/temp_directory.h"
 
@@ -194,19 +195,15 @@ class Bench {
   std::vector<std::unique_ptr<WorkloadAgent>> agents_;
 };
 
-int NumberOr(int argc, char** argv, int place, int otherwise) {
-  return argc > place ? std::atoi(argv[place]) : otherwise;
-}
-
 }  // namespace
 }  // namespace fleetperf::bench
 
 int main(int argc, char** argv) {
-  using fleetperf::bench::NumberOr;
-  fleetperf::bench::Bench(static_cast<size_t>(NumberOr(argc, argv, 1, 10'000)),
-                          NumberOr(argc, argv, 2, 100),
-                          NumberOr(argc, argv, 3, 60),
-                          NumberOr(argc, argv, 4, 10))
+  using fleetperf::bench::NumberArgument;
+  fleetperf::bench::Bench(
+      static_cast<size_t>(NumberArgument(argc, argv, 1, 10'000)),
+      NumberArgument(argc, argv, 2, 100), NumberArgument(argc, argv, 3, 60),
+      NumberArgument(argc, argv, 4, 10))
       .Run();
   return 0;
 }

@@ -14,6 +14,7 @@
 #include "aggregator/store/store.h"
 #include "tests/bench/fleet_workload.h"
 #include "tests/bench/measure.h"
+#include "tests/bench/number_argument.h"
 #include "tests/bench/workload_agent.h"
 #include "tests/support/temp_directory.h"
 
@@ -200,18 +201,14 @@ class Bench {
   double decode_ = 0, log_ = 0, transpose_ = 0, merge_ = 0;
 };
 
-int NumberOr(int argc, char** argv, int place, int otherwise) {
-  return argc > place ? std::atoi(argv[place]) : otherwise;
-}
-
 }  // namespace
 }  // namespace fleetperf::bench
 
 int main(int argc, char** argv) {
-  using fleetperf::bench::NumberOr;
-  fleetperf::bench::Bench(NumberOr(argc, argv, 1, 20),
-                          NumberOr(argc, argv, 2, 3600),
-                          NumberOr(argc, argv, 3, 10))
+  using fleetperf::bench::NumberArgument;
+  fleetperf::bench::Bench(NumberArgument(argc, argv, 1, 20),
+                          NumberArgument(argc, argv, 2, 3600),
+                          NumberArgument(argc, argv, 3, 10))
       .Run();
   return 0;
 }
