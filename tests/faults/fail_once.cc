@@ -16,6 +16,7 @@
 #include <cstdarg>
 #include <cstring>
 #include <mutex>
+#include <shared_mutex>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -77,6 +78,20 @@ struct Watch {
 // Never destroyed, because files may be used until the process ends.
 Shared* shared = nullptr;
 Watch* watch = nullptr;
+
+// Shared during each call. The process ends while it is exclusive, so that the
+// end comes between two calls: in the middle of one, the notes about it and the
+// file differ.
+std::shared_mutex& Calling() {
+  static auto* const calling = new std::shared_mutex;
+  return *calling;
+}
+
+class InCall {
+ public:
+  InCall() { Calling().lock_shared(); }
+  ~InCall() { Calling().unlock_shared(); }
+};
 
 std::string PathOf(int file) {
   char path[4096];
@@ -239,6 +254,7 @@ ssize_t WriteWith(FaultKind kind, const void* bytes, size_t size,
 }
 
 int Sync(const char* operation, int file) {
+  const InCall in_call;
   const auto kind = Enter(operation, file);
   const int result =
       kind.has_value() ? Fail(*kind) : Real<int(int)>(operation)(file);
@@ -247,6 +263,7 @@ int Sync(const char* operation, int file) {
 }
 
 FILE* OpenStream(const char* operation, const char* path, const char* mode) {
+  const InCall in_call;
   if (const auto kind = Enter("fopen", std::string(path))) {
     Fail(*kind);
     return nullptr;
@@ -321,23 +338,32 @@ std::map<std::string, uint32_t> Calls() {
   return calls;
 }
 
+void EndByKill() {
+  Calling().lock();
+  _exit(0);
+}
+
 void EndByPowerCut() {
-  const std::map<std::string, WrittenFile> written =
-      std::exchange(watch->written, {});
-  StopWatchingFiles();
-  for (const auto& [path, state] : written) {
-    const int file = open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  Calling().lock();
+  const auto real_open = Real<int(const char*, int, ...)>("open");
+  const auto real_write =
+      Real<ssize_t(int, const void*, size_t, off_t)>("pwrite");
+  const auto real_truncate = Real<int(int, off_t)>("ftruncate");
+  for (const auto& [path, state] : watch->written) {
+    const int file = real_open(path.c_str(), O_WRONLY | O_CLOEXEC);
     if (file < 0) continue;  // removed with its directory
     const off_t size = SizeOf(file);
     for (const WrittenFile::Range& lost : state.lost) {
       const off_t end = std::min(lost.end, size);
       const std::string zeros(
           static_cast<size_t>(std::max<off_t>(end - lost.begin, 0)), '\0');
-      if (pwrite(file, zeros.data(), zeros.size(), lost.begin) < 0) {
+      if (real_write(file, zeros.data(), zeros.size(), lost.begin) < 0) {
         std::abort();
       }
     }
-    if (size > state.synced && ftruncate(file, state.synced) != 0) std::abort();
+    if (size > state.synced && real_truncate(file, state.synced) != 0) {
+      std::abort();
+    }
     close(file);
   }
   _exit(0);
@@ -351,6 +377,7 @@ extern "C" {
 using namespace fleetperf::testing;
 
 int open(const char* path, int flags, ...) {
+  const InCall in_call;
   va_list arguments;
   va_start(arguments, flags);
   const mode_t mode =
@@ -370,6 +397,7 @@ FILE* fopen64(const char* path, const char* mode) {
 }
 
 ssize_t read(int file, void* bytes, size_t size) {
+  const InCall in_call;
   const auto kind = Enter("read", file);
   if (kind == FaultKind::kIoError) return Fail(*kind);
   static auto* const real = Real<ssize_t(int, void*, size_t)>("read");
@@ -377,6 +405,7 @@ ssize_t read(int file, void* bytes, size_t size) {
 }
 
 ssize_t pread(int file, void* bytes, size_t size, off_t offset) {
+  const InCall in_call;
   const auto kind = Enter("pread", file);
   if (kind == FaultKind::kIoError) return Fail(*kind);
   static auto* const real = Real<ssize_t(int, void*, size_t, off_t)>("pread");
@@ -384,6 +413,7 @@ ssize_t pread(int file, void* bytes, size_t size, off_t offset) {
 }
 
 size_t fread_unlocked(void* bytes, size_t size, size_t count, FILE* stream) {
+  const InCall in_call;
   if (const auto kind = Enter("fread", fileno(stream))) {
     Fail(*kind);
     return 0;
@@ -394,6 +424,7 @@ size_t fread_unlocked(void* bytes, size_t size, size_t count, FILE* stream) {
 }
 
 ssize_t write(int file, const void* bytes, size_t size) {
+  const InCall in_call;
   NoteWrite(file);
   static auto* const real = Real<ssize_t(int, const void*, size_t)>("write");
   const auto kind = Enter("write", file);
@@ -404,6 +435,7 @@ ssize_t write(int file, const void* bytes, size_t size) {
 }
 
 ssize_t pwrite(int file, const void* bytes, size_t size, off_t offset) {
+  const InCall in_call;
   NoteWrite(file);
   static auto* const real =
       Real<ssize_t(int, const void*, size_t, off_t)>("pwrite");
@@ -418,6 +450,7 @@ int fsync(int file) { return Sync("fsync", file); }
 int fdatasync(int file) { return Sync("fdatasync", file); }
 
 int ftruncate(int file, off_t size) noexcept {
+  const InCall in_call;
   if (const auto kind = Enter("ftruncate", file)) return Fail(*kind);
   if (watch != nullptr) NoteTruncation(PathOf(file), size);
   static auto* const real = Real<int(int, off_t)>("ftruncate");
@@ -425,6 +458,7 @@ int ftruncate(int file, off_t size) noexcept {
 }
 
 int truncate(const char* path, off_t size) noexcept {
+  const InCall in_call;
   if (const auto kind = Enter("truncate", std::string(path))) {
     return Fail(*kind);
   }
@@ -434,12 +468,14 @@ int truncate(const char* path, off_t size) noexcept {
 }
 
 int fallocate(int file, int mode, off_t offset, off_t size) {
+  const InCall in_call;
   if (const auto kind = Enter("fallocate", file)) return Fail(*kind);
   static auto* const real = Real<int(int, int, off_t, off_t)>("fallocate");
   return real(file, mode, offset, size);
 }
 
 int rename(const char* from, const char* to) noexcept {
+  const InCall in_call;
   if (const auto kind = Enter("rename", std::string(to))) return Fail(*kind);
   static auto* const real = Real<int(const char*, const char*)>("rename");
   const int result = real(from, to);
@@ -448,6 +484,7 @@ int rename(const char* from, const char* to) noexcept {
 }
 
 int link(const char* from, const char* to) noexcept {
+  const InCall in_call;
   if (const auto kind = Enter("link", std::string(to))) return Fail(*kind);
   static auto* const real = Real<int(const char*, const char*)>("link");
   const int result = real(from, to);
@@ -456,6 +493,7 @@ int link(const char* from, const char* to) noexcept {
 }
 
 int unlink(const char* path) noexcept {
+  const InCall in_call;
   if (const auto kind = Enter("unlink", std::string(path))) return Fail(*kind);
   static auto* const real = Real<int(const char*)>("unlink");
   const int result = real(path);
@@ -464,6 +502,7 @@ int unlink(const char* path) noexcept {
 }
 
 int mkdir(const char* path, mode_t mode) noexcept {
+  const InCall in_call;
   if (const auto kind = Enter("mkdir", std::string(path))) return Fail(*kind);
   static auto* const real = Real<int(const char*, mode_t)>("mkdir");
   return real(path, mode);

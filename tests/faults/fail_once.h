@@ -50,9 +50,11 @@ bool FaultHasOccurred();
 // number in a name replaced by #, and how many there were.
 std::map<std::string, uint32_t> Calls();
 
-// Ends the process. Removes the bytes that it has written since WatchFiles and
-// not synced; bytes that were overwritten are not restored. No other thread may
-// use the files.
+// These end the process at a moment when none of its threads is in an operation
+// on a file. EndByPowerCut also removes the bytes that the process has written
+// since WatchFiles and not synced; bytes that were overwritten are not
+// restored.
+[[noreturn]] void EndByKill();
 [[noreturn]] void EndByPowerCut();
 
 }  // namespace fleetperf::testing

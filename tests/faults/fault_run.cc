@@ -47,7 +47,7 @@ class ReportedLog : public spdlog::sinks::base_sink<std::mutex> {
   spdlog::set_default_logger(std::make_shared<spdlog::logger>(
       "child", std::make_shared<ReportedLog>(reporter)));
   body(*reporter);
-  _exit(0);
+  EndByKill();
 }
 
 std::string ReadAll(int pipe) {
