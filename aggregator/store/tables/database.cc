@@ -15,6 +15,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "aggregator/store/tables/damaged_files.h"
 #include "aggregator/store/tables/manifest.h"
 #include "aggregator/store/tables/room.h"
 #include "base/files.h"
@@ -219,6 +220,7 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(
     ASSIGN_OR_RETURN(const auto lock, StoreLock::Acquire(directory));
     RETURN_IF_ERROR(CheckCurrent(directory));
     RETURN_IF_ERROR(opened->CheckWal());
+    if (opened->CheckManifest()) RETURN_IF_ERROR(KeepUnlistedFiles(directory));
     RETURN_IF_ERROR(RepairWal(directory, opened->wal_));
   }
   rocksdb::DBOptions options = CommonOptions();
@@ -263,6 +265,7 @@ absl::StatusOr<std::unique_ptr<Database>> Database::OpenForReading(
   // Without the lock, files could be deleted while they are read.
   ASSIGN_OR_RETURN(opened->lock_, StoreLock::AcquireForReading(directory));
   RETURN_IF_ERROR(opened->CheckWal());
+  opened->CheckManifest();
   rocksdb::DBOptions options = CommonOptions();
   // CheckWal reports unreadable data.
   options.wal_recovery_mode =
@@ -286,28 +289,34 @@ absl::StatusOr<std::unique_ptr<Database>> Database::OpenForReading(
 absl::Status Database::CheckWal() {
   synced_ = SyncedMark::Read(directory_);
   ASSIGN_OR_RETURN(wal_, aggregator::CheckWal(directory_, synced_));
-  CheckManifest();
   return absl::OkStatus();
 }
 
-void Database::CheckManifest() {
+bool Database::CheckManifest() {
   const auto manifest = FindManifest(directory_);
-  if (!manifest.ok()) return;
+  if (!manifest.ok()) return false;
   const auto end = ReadManifestEnd(*manifest);
-  if (!end.ok()) return;
+  if (!end.ok()) return false;
+  const std::string aside = absl::StrCat(
+      "; when the store is opened, it and the files that it does not list are "
+      "kept in ",
+      DamagedFilesIn(directory_));
   if (end->damaged_at.has_value()) {
     spdlog::warn(
         "{} cannot be read from byte {} on: a power cut interrupted a write to "
-        "it, or it is damaged and acknowledged batches may be missing",
-        *manifest, *end->damaged_at);
+        "it, or it is damaged and acknowledged batches may be missing{}",
+        *manifest, *end->damaged_at, aside);
   }
   const uint64_t next = end->last_change + 1;
-  if (wal_.first_change.value_or(next) <= next) return;
+  if (wal_.first_change.value_or(next) <= next) {
+    return end->damaged_at.has_value();
+  }
   missing_ = absl::DataLossError(absl::StrCat(
       "the changes ", next, " to ", *wal_.first_change - 1,
       " of the store are neither in the files that ", *manifest,
-      " lists nor in the write-ahead log, so acknowledged batches may be "
-      "lost"));
+      " lists nor in the write-ahead log, so acknowledged batches may be lost",
+      aside));
+  return true;
 }
 
 Database::~Database() {

@@ -226,9 +226,9 @@ class Database {
  private:
   explicit Database(std::string directory) : directory_(std::move(directory)) {}
   absl::Status CheckWal();
-  // Sets missing_ if changes before those of the log are in no file. Logs other
-  // damage of the MANIFEST with which RocksDB may open the database.
-  void CheckManifest();
+  // Returns whether records at the end of the MANIFEST may be lost. Logs this,
+  // and sets missing_ if changes before those of the log are in no listed file.
+  bool CheckManifest();
   // In the memory table of Family::kDefault.
   bool HasEntryInMemory() const ABSL_SHARED_LOCKS_REQUIRED(log_mutex_);
   absl::Status MakeLogReplaceable() ABSL_EXCLUSIVE_LOCKS_REQUIRED(log_mutex_);

@@ -201,6 +201,7 @@ absl::StatusOr<ManifestEnd> ReadManifestEnd(const std::string& path) {
         if (!end.damaged_at.has_value()) end.damaged_at = gap.offset;
       },
       /*min_size=*/1));
+  end.files = reader.Files();
   end.last_change = reader.last_change();
   return end;
 }

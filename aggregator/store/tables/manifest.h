@@ -40,8 +40,10 @@ absl::Status WriteCurrent(const std::string& directory,
 // Returns DataLoss if any part of the file is damaged.
 absl::StatusOr<Manifest> ReadManifest(const std::string& path);
 struct ManifestEnd {
-  // The number of the last change that is in the listed files or in a log of
-  // its time, by the records before the damage.
+  // By the records before the damage.
+  std::vector<ListedFile> files;
+  // The number of the last change that is in these files or in a log of their
+  // time.
   uint64_t last_change = 0;
   // The offset of the first damage. RocksDB takes damage at the end for a write
   // that a power cut interrupted, and opens the database without the rest.

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "aggregator/store/tables/copy_file.h"
+#include "aggregator/store/tables/damaged_files.h"
 #include "aggregator/store/tables/database.h"
 #include "aggregator/store/tables/keys.h"
 #include "aggregator/store/tables/log.h"
@@ -285,21 +286,6 @@ absl::StatusOr<std::string> WholeWritesOf(const std::string& path,
   return contents;
 }
 
-absl::Status KeepDamaged(const std::string& directory,
-                         const std::string& path) {
-  const std::string to_directory = DamagedFilesIn(directory);
-  RETURN_IF_ERROR(MakeDirectories(to_directory));
-  const std::string to =
-      absl::StrCat(to_directory, "/", fs::path(path).filename().string());
-  std::error_code error;
-  fs::remove(to, error);
-  fs::create_hard_link(path, to, error);
-  if (!error) return absl::OkStatus();
-  fs::copy_file(path, to, fs::copy_options::overwrite_existing, error);
-  if (!error) return absl::OkStatus();
-  return StatusFromErrorCode(error, absl::StrCat("cannot make ", to));
-}
-
 absl::Status Resize(const std::string& path, uint64_t size) {
   std::error_code error;
   fs::resize_file(path, size, error);
@@ -349,10 +335,6 @@ absl::StatusOr<WalCheck> CheckWal(const std::string& directory,
   return check;
 }
 
-std::string DamagedFilesIn(const std::string& directory) {
-  return absl::StrCat(directory, "/damaged");
-}
-
 absl::Status RepairWal(const std::string& directory, const WalCheck& check) {
   std::set<std::string> damaged;
   for (const WalDamage& damage : check.damage) {
@@ -372,7 +354,7 @@ absl::Status RepairWal(const std::string& directory, const WalCheck& check) {
     const uint64_t size = fs::file_size(path, error);
     // The database knows a minimum size for each log.
     if (!error && !is_torn && size > contents.size()) contents.resize(size);
-    RETURN_IF_ERROR(KeepDamaged(directory, path));
+    RETURN_IF_ERROR(KeepDamagedFile(directory, path));
     RETURN_IF_ERROR(WriteFile(path, contents));
   }
   return check.damage.empty() ? absl::OkStatus() : SyncDirectory(directory);

@@ -91,10 +91,8 @@ absl::StatusOr<WalCheck> CheckWal(const std::string& directory,
                                   const CommitMark& synced);
 
 // Replaces damaged logs by logs that hold all other writes, unchanged, and
-// truncates the torn end. The damaged logs are kept in
-// `DamagedFilesIn(directory)`.
+// truncates the torn end. The damaged logs are kept; damaged_files.h.
 absl::Status RepairWal(const std::string& directory, const WalCheck& check);
-std::string DamagedFilesIn(const std::string& directory);
 
 }  // namespace fleetperf::aggregator
 

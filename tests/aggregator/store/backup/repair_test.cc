@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -246,6 +247,62 @@ TEST_F(RepairTest, KeepsReadableRecordsBesideADamagedBlock) {
   ASSERT_OK(store_.Compact());
   store_.Reopen();
   EXPECT_THAT(store_.Read("new"), ElementsAre("1 C: 1"));
+}
+
+// RocksDB opens a store whose MANIFEST lost its last records, and deletes the
+// files of which these records are.
+TEST(LostRecordsOfTheManifest, LeaveTheirFiles) {
+  const testing::LogCapture log;
+  TestStore store;
+  const std::string manifest = FindManifest(store.path()).value();
+  const std::string before = ReadFile(manifest).value();
+  OneDiskAgent agent(&store, "web-1");
+  agent.Tick(1, 1);
+  ASSERT_OK(agent.Send());
+  const testing::TempDirectory temp;
+  // Moves the log's batches to files.
+  ASSERT_OK(store->Backup(temp.File("backup"),
+                          [](uint64_t, uint64_t) { return absl::OkStatus(); }));
+  agent.Tick(2, 2);
+  ASSERT_OK(agent.Send());
+  store.Close();
+  std::map<std::string, std::string> unlisted;  // contents by name
+  const auto with_files = ReadManifest(manifest);
+  for (const ListedFile& file : with_files.value().files) {
+    const std::string name = NameOf(file);
+    unlisted[name] = ReadFile(absl::StrCat(store.path(), "/", name)).value();
+  }
+  ASSERT_OK(WriteFile(manifest, before));
+  const auto without_files = ReadManifest(manifest);
+  for (const ListedFile& file : without_files.value().files) {
+    unlisted.erase(NameOf(file));
+  }
+  ASSERT_THAT(unlisted, Not(IsEmpty()));
+
+  store.Open();
+  const std::string kept = absl::StrCat(store.path(), "/damaged/");
+  EXPECT_THAT(log.Lines(), Contains(AllOf(HasSubstr("are neither in"),
+                                          HasSubstr("/damaged"))));
+  EXPECT_THAT(store.Read("web-1"), Not(Contains("1 C: 1")));
+  store.Close();
+  for (const auto& [name, contents] : unlisted) {
+    EXPECT_EQ(ReadFile(kept + name).value(), contents);
+  }
+  EXPECT_EQ(ReadFile(kept + fs::path(manifest).filename().string()).value(),
+            before);
+
+  // As docs/reference/store.md says.
+  for (const auto& entry : unlisted) {
+    ASSERT_OK(RenameFile(kept + entry.first,
+                         absl::StrCat(store.path(), "/9", entry.first)));
+  }
+  fs::remove(FindManifest(store.path()).value());
+  const auto report =
+      RepairStore(store.path(), &Clock::Real(), [](uint64_t) {});
+  ASSERT_OK(report);
+  EXPECT_THAT(report->lost, IsEmpty());
+  store.Open();
+  EXPECT_THAT(store.Read("web-1"), ElementsAre("1 C: 1", "2 C: 2"));
 }
 
 }  // namespace
