@@ -31,11 +31,8 @@ int CountOf(const std::string& text, const std::string& part) {
 
 void End(Process* process, int signal) {
   process->Signal(signal);
-  const int status = process->Wait();
-  // A process that has just started handles no signal yet.
-  if (status == -SIGTERM && process->error().empty()) return;
   const int expected = signal == SIGKILL ? -SIGKILL : 0;
-  EXPECT_EQ(status, expected) << process->error();
+  EXPECT_EQ(process->Wait(), expected) << process->error();
 }
 
 }  // namespace
@@ -79,6 +76,9 @@ void ChaosAgent::Kill() {
 }
 
 void ChaosAgent::Stop() {
+  // An agent that has not logged yet may not handle signals yet.
+  EXPECT_TRUE(process_->WaitForError("keeping blocks in "))
+      << process_->error();
   End(process_.get(), SIGTERM);
   log_ += process_->error();
   process_.reset();

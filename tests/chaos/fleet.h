@@ -43,7 +43,8 @@ class ChaosAgent {
   void Start();
   // Sends SIGKILL. The tick in progress may be lost.
   void Kill();
-  // Sends SIGTERM and waits for the end of the process.
+  // Waits until the agent handles signals, sends SIGTERM and waits for the end
+  // of the process.
   void Stop();
 
   bool has_disk() const { return disk_.has_value(); }
