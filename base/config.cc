@@ -3,10 +3,12 @@
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <set>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/files.h"
@@ -27,6 +29,7 @@ struct ConfigState {
   std::string path;
   YAML::Node root;
   absl::Status error;
+  ConfigSettings settings;
   // All sections that were opened, for the search for unknown keys.
   std::vector<std::pair<std::string, std::shared_ptr<ConfigNode>>> sections;
 
@@ -55,6 +58,46 @@ std::optional<YAML::Node> Find(ConfigNode& node, absl::string_view key) {
   const YAML::Node value = std::as_const(node.yaml)[name];
   if (!value.IsDefined() || value.IsNull()) return std::nullopt;
   return value;
+}
+
+// Returns "queries[].interval" for "queries[3].interval".
+std::string WithoutIndices(const std::string& name) {
+  std::string result;
+  bool in_index = false;
+  for (const char c : name) {
+    if (c == ']') in_index = false;
+    if (!in_index) result += c;
+    if (c == '[') in_index = true;
+  }
+  return result;
+}
+
+// Returns the suggestion of a key with the same name in another section.
+std::string InOtherSection(const std::string& key,
+                           const ConfigSettings& settings) {
+  for (const auto& [name, setting] : settings) {
+    if (name == key || absl::EndsWith(name, "." + key)) {
+      return absl::StrCat("; did you mean \"", name, "\"?");
+    }
+  }
+  return "";
+}
+
+// Bounds that bound nothing are not shown.
+std::string Bound(int64_t bound) {
+  return bound == 0 || bound == std::numeric_limits<int64_t>::max()
+             ? ""
+             : absl::StrCat(bound);
+}
+
+std::string Bound(absl::Duration bound) {
+  return bound == absl::ZeroDuration() || bound == absl::InfiniteDuration()
+             ? ""
+             : FormatInOneUnit(bound);
+}
+
+std::string SizeBound(uint64_t bound) {
+  return bound == 0 ? "" : FormatByteSize(bound);
 }
 
 }  // namespace
@@ -87,6 +130,15 @@ std::string ConfigSection::NameOf(absl::string_view key) const {
   return name_.empty() ? std::string(key) : absl::StrCat(name_, ".", key);
 }
 
+void ConfigSection::Declare(absl::string_view key, ConfigSetting setting) {
+  const std::string name = WithoutIndices(NameOf(key));
+  const std::optional<YAML::Node> value = Find(*node_, key);
+  if (value.has_value() && !absl::StrContains(name, '[')) {
+    setting.text = YAML::Dump(*value);
+  }
+  state_->settings.insert_or_assign(name, std::move(setting));
+}
+
 const std::string* ConfigSection::Scalar(absl::string_view key,
                                          std::string* storage) {
   const std::optional<YAML::Node> value = Find(*node_, key);
@@ -100,11 +152,14 @@ const std::string* ConfigSection::Scalar(absl::string_view key,
 }
 
 void ConfigSection::Read(absl::string_view key, std::string* value) {
+  Declare(key, {.type = "text", .default_value = *value});
   std::string text;
   if (Scalar(key, &text) != nullptr) *value = std::move(text);
 }
 
 void ConfigSection::Read(absl::string_view key, bool* value) {
+  Declare(key, {.type = "true or false",
+                .default_value = *value ? "true" : "false"});
   std::string text;
   if (Scalar(key, &text) == nullptr) return;
   if (text == "true") {
@@ -118,6 +173,10 @@ void ConfigSection::Read(absl::string_view key, bool* value) {
 
 void ConfigSection::Read(absl::string_view key, int64_t* value, int64_t least,
                          int64_t most) {
+  Declare(key, {.type = "number",
+                .default_value = absl::StrCat(*value),
+                .least = Bound(least),
+                .most = Bound(most)});
   std::string text;
   if (Scalar(key, &text) == nullptr) return;
   int64_t number;
@@ -131,15 +190,18 @@ void ConfigSection::Read(absl::string_view key, int64_t* value, int64_t least,
 
 void ConfigSection::Read(absl::string_view key, absl::Duration* value,
                          absl::Duration least, absl::Duration most) {
+  Declare(key, {.type = "duration",
+                .default_value = FormatInOneUnit(*value),
+                .least = Bound(least),
+                .most = Bound(most)});
   std::string text;
   if (Scalar(key, &text) == nullptr) return;
   const auto duration = ParseDuration(text);
   if (!duration.ok()) {
     Error(key, duration.status().message());
   } else if (*duration < least || *duration > most) {
-    Error(key,
-          absl::StrCat(text, " is not between ", absl::FormatDuration(least),
-                       " and ", absl::FormatDuration(most)));
+    Error(key, absl::StrCat(text, " is not between ", FormatInOneUnit(least),
+                            " and ", FormatInOneUnit(most)));
   } else {
     *value = *duration;
   }
@@ -147,14 +209,18 @@ void ConfigSection::Read(absl::string_view key, absl::Duration* value,
 
 void ConfigSection::ReadByteSize(absl::string_view key, uint64_t* value,
                                  uint64_t least, uint64_t most) {
+  Declare(key, {.type = "size",
+                .default_value = FormatByteSize(*value),
+                .least = SizeBound(least),
+                .most = SizeBound(most)});
   std::string text;
   if (Scalar(key, &text) == nullptr) return;
   const auto size = ParseByteSize(text);
   if (!size.ok()) {
     Error(key, size.status().message());
   } else if (*size < least || *size > most) {
-    Error(key, absl::StrCat(text, " is not between ", least, " and ", most,
-                            " bytes"));
+    Error(key, absl::StrCat(text, " is not between ", FormatByteSize(least),
+                            " and ", FormatByteSize(most)));
   } else {
     *value = *size;
   }
@@ -162,6 +228,7 @@ void ConfigSection::ReadByteSize(absl::string_view key, uint64_t* value,
 
 void ConfigSection::Read(absl::string_view key,
                          std::vector<std::string>* value) {
+  Declare(key, {.type = "list"});
   const std::optional<YAML::Node> node = Find(*node_, key);
   if (!node.has_value()) return;
   if (node->IsScalar()) {
@@ -182,6 +249,7 @@ void ConfigSection::Read(absl::string_view key,
 
 void ConfigSection::Read(absl::string_view key,
                          std::map<std::string, std::string>* value) {
+  Declare(key, {.type = "names and values"});
   const std::optional<YAML::Node> node = Find(*node_, key);
   if (!node.has_value()) return;
   if (!node->IsMap()) return Error(key, "expected \"name: value\" lines");
@@ -196,6 +264,7 @@ void ConfigSection::Read(absl::string_view key,
 }
 
 void ConfigSection::ReadPath(absl::string_view key, std::string* value) {
+  Declare(key, {.type = "path", .default_value = *value});
   std::string text;
   if (Scalar(key, &text) == nullptr) return;
   const std::string directory =
@@ -205,11 +274,13 @@ void ConfigSection::ReadPath(absl::string_view key, std::string* value) {
 
 void ConfigSection::Require(absl::string_view key, std::string* value) {
   Read(key, value);
+  Declare(key, {.type = "text", .is_required = true});
   if (value->empty()) Error(key, "is missing");
 }
 
 void ConfigSection::RequirePath(absl::string_view key, std::string* value) {
   ReadPath(key, value);
+  Declare(key, {.type = "path", .is_required = true});
   if (value->empty()) Error(key, "is missing");
 }
 
@@ -223,6 +294,7 @@ ConfigSection ConfigSection::Section(absl::string_view key) {
 }
 
 std::vector<ConfigSection> ConfigSection::Sections(absl::string_view key) {
+  Declare(key, {.type = "list of sections"});
   std::vector<ConfigSection> sections;
   const std::optional<YAML::Node> value = Find(*node_, key);
   if (!value.has_value()) return sections;
@@ -277,13 +349,17 @@ absl::Status ConfigFile::Finish() {
       }
       const auto& known = node->known_keys;
       if (std::find(known.begin(), known.end(), key) != known.end()) continue;
-      state_->Note(entry.first.Mark(),
-                   absl::StrCat("unknown key \"", key, "\"",
-                                name.empty() ? "" : " in " + name,
-                                DidYouMean(key, known)));
+      const std::string near = DidYouMean(key, known);
+      state_->Note(
+          entry.first.Mark(),
+          absl::StrCat(
+              "unknown key \"", key, "\"", name.empty() ? "" : " in " + name,
+              near.empty() ? InOtherSection(key, state_->settings) : near));
     }
   }
   return state_->error;
 }
+
+const ConfigSettings& ConfigFile::settings() const { return state_->settings; }
 
 }  // namespace fleetperf

@@ -29,6 +29,19 @@
 
 namespace fleetperf {
 
+// A key as the code that reads it declares it, and its value in the file.
+struct ConfigSetting {
+  absl::string_view type;  // "duration"
+  bool is_required = false;
+  std::string default_value;  // as a file writes it; "" if there is none
+  std::string least;          // bounds, as a file writes them; "" for none
+  std::string most;
+  std::string text;  // the file's YAML; "" if the key is absent
+};
+
+// By the name of the key: "store.max_size", "queries[].interval".
+using ConfigSettings = std::map<std::string, ConfigSetting>;
+
 namespace internal {
 struct ConfigState;  // the document, the known keys, the first error
 struct ConfigNode;   // a node of the YAML library
@@ -71,6 +84,9 @@ class ConfigSection {
   ConfigSection(std::shared_ptr<internal::ConfigState> state, std::string name,
                 std::shared_ptr<internal::ConfigNode> node);
 
+  // Notes the declaration of a key and its value.
+  void Declare(absl::string_view key, ConfigSetting setting);
+
   // Returns the scalar's text; null if the key is absent or an error was noted.
   const std::string* Scalar(absl::string_view key, std::string* storage);
   std::string NameOf(absl::string_view key) const;
@@ -93,6 +109,10 @@ class ConfigFile {
   // Returns the first noted error, or the first key that is unknown or
   // duplicate.
   absl::Status Finish();
+
+  // Returns the keys that were read. Those in lists of mappings appear once,
+  // and without their values, which belong to the list.
+  const ConfigSettings& settings() const;
 
  private:
   explicit ConfigFile(std::shared_ptr<internal::ConfigState> state)

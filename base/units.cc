@@ -12,6 +12,18 @@
 namespace fleetperf {
 namespace {
 
+struct ByteUnit {
+  absl::string_view suffix;
+  uint64_t factor;
+};
+
+// The one without a suffix matches any text, and comes last.
+constexpr ByteUnit kByteUnits[] = {{"KiB", uint64_t{1} << 10},
+                                   {"MiB", uint64_t{1} << 20},
+                                   {"GiB", uint64_t{1} << 30},
+                                   {"TiB", uint64_t{1} << 40},
+                                   {"", 1}};
+
 absl::Status NotADuration(absl::string_view text) {
   return absl::InvalidArgumentError(
       absl::StrCat("\"", text,
@@ -88,16 +100,25 @@ absl::StatusOr<absl::Duration> ParseDuration(absl::string_view text) {
   return total;
 }
 
+std::string FormatInOneUnit(absl::Duration duration) {
+  const struct {
+    const char* suffix;
+    absl::Duration size;
+  } units[] = {{"d", absl::Hours(24)},
+               {"h", absl::Hours(1)},
+               {"m", absl::Minutes(1)},
+               {"s", absl::Seconds(1)}};
+  if (duration == absl::ZeroDuration()) return "0s";
+  for (const auto& unit : units) {
+    if (duration >= unit.size && duration % unit.size == absl::ZeroDuration()) {
+      return absl::StrCat(duration / unit.size, unit.suffix);
+    }
+  }
+  return absl::StrCat(duration / absl::Milliseconds(1), "ms");
+}
+
 absl::StatusOr<uint64_t> ParseByteSize(absl::string_view text) {
-  constexpr struct {
-    absl::string_view suffix;
-    uint64_t factor;
-  } kUnits[] = {{"KiB", uint64_t{1} << 10},
-                {"MiB", uint64_t{1} << 20},
-                {"GiB", uint64_t{1} << 30},
-                {"TiB", uint64_t{1} << 40},
-                {"", 1}};
-  for (const auto& unit : kUnits) {
+  for (const ByteUnit& unit : kByteUnits) {
     absl::string_view digits = text;
     if (!absl::ConsumeSuffix(&digits, unit.suffix)) continue;
     uint64_t count;
@@ -109,6 +130,16 @@ absl::StatusOr<uint64_t> ParseByteSize(absl::string_view text) {
   }
   return absl::InvalidArgumentError(absl::StrCat(
       "\"", text, "\" is not a size; write it as in 4096, 64MiB or 1GiB"));
+}
+
+std::string FormatByteSize(uint64_t size) {
+  ByteUnit largest = {"", 1};
+  for (const ByteUnit& unit : kByteUnits) {
+    if (size > 0 && size % unit.factor == 0 && unit.factor > largest.factor) {
+      largest = unit;
+    }
+  }
+  return absl::StrCat(size / largest.factor, largest.suffix);
 }
 
 absl::StatusOr<absl::Time> ParseTime(absl::string_view text, absl::Time now,

@@ -15,8 +15,16 @@ namespace fleetperf {
 // Parses "500ms", "10s", "5m", "1h30m", "7d", "2w". Rejects negative durations.
 absl::StatusOr<absl::Duration> ParseDuration(absl::string_view text);
 
+// Returns the text with the largest unit that ParseDuration reads as
+// `duration`, which must be finite and whole milliseconds: "7d", "90s".
+std::string FormatInOneUnit(absl::Duration duration);
+
 // Parses "64MiB", "1GiB", "4096".
 absl::StatusOr<uint64_t> ParseByteSize(absl::string_view text);
+
+// Returns the text with the largest unit that ParseByteSize reads as `size`:
+// "64MiB".
+std::string FormatByteSize(uint64_t size);
 
 // Parses a time: RFC 3339 ("2026-11-20T21:49:00Z"), the same without a zone, a
 // date, a time of day (the latest such time that is not after `now`), "now", a

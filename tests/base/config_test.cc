@@ -117,8 +117,8 @@ TEST(Config, ReportsFileLineAndKeyOfInvalidValues) {
       {"\n\nduration: 10", ":3: duration: \"10\" is not a duration"},
       {"duration: 999ms", ":1: duration: 999ms is not between 1s and 1h"},
       {"duration: 61m", ":1: duration: 61m is not between 1s and 1h"},
-      {"size: 1023", ":1: size: 1023 is not between 1024 and 1048576 bytes"},
-      {"size: 2MiB", ":1: size: 2MiB is not between 1024 and 1048576 bytes"},
+      {"size: 1023", ":1: size: 1023 is not between 1KiB and 1MiB"},
+      {"size: 2MiB", ":1: size: 2MiB is not between 1KiB and 1MiB"},
       {"size: 64MB", ":1: size: \"64MB\" is not a size"},
       {"list: {a: b}", ":1: list: expected a list of values"},
       {"list: [a, [b]]", ":1: list: expected a list of values"},
@@ -274,6 +274,68 @@ TEST(Config, NamesTheSectionOfAnError) {
     EXPECT_THAT(file.Finish(), StatusIs(absl::StatusCode::kInvalidArgument,
                                         std::string(kPath) + test.error));
   }
+}
+
+TEST(Config, SuggestsTheSectionOfAMisplacedKey) {
+  const struct {
+    const char* yaml;
+    const char* error;
+  } kCases[] = {
+      {"most: 1", ":1: unknown key \"most\"; did you mean \"delivery.most\"?"},
+      {"delivery:\n  listen: a",
+       ":2: unknown key \"listen\" in delivery; did you mean \"listen\"?"},
+  };
+  for (const auto& test : kCases) {
+    ASSERT_OK_AND_ASSIGN(ConfigFile file, ConfigFile::Parse(test.yaml, kPath));
+    ConfigSection root = file.root();
+    std::string listen;
+    int64_t most = 0;
+    root.Read("listen", &listen);
+    root.Section("delivery").Read("most", &most, 0, 10);
+    EXPECT_THAT(file.Finish(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                        std::string(kPath) + test.error));
+  }
+}
+
+TEST(Config, ListsTheKeysThatWereRead) {
+  ASSERT_OK_AND_ASSIGN(ConfigFile file, ConfigFile::Parse(R"(
+listen: a
+store: {size: 2KiB}
+queries:
+  - interval: 10s
+  - interval: 20s
+)",
+                                                          kPath));
+  ConfigSection root = file.root();
+  std::string listen;
+  root.Require("listen", &listen);
+  uint64_t size = 7 << 20;
+  ConfigSection store = root.Section("store");
+  store.ReadByteSize("size", &size, 0, uint64_t{1} << 40);
+  bool flag = true;
+  store.Read("flag", &flag);
+  for (ConfigSection query : root.Sections("queries")) {
+    absl::Duration interval = absl::Minutes(1);
+    query.Read("interval", &interval, absl::Seconds(1), absl::Hours(48));
+  }
+  ASSERT_OK(file.Finish());
+  const ConfigSettings& settings = file.settings();
+  ASSERT_EQ(settings.size(), 5);
+  EXPECT_EQ(settings.at("listen").type, "text");
+  EXPECT_TRUE(settings.at("listen").is_required);
+  EXPECT_EQ(settings.at("listen").text, "a");
+  EXPECT_EQ(settings.at("store.size").type, "size");
+  EXPECT_EQ(settings.at("store.size").default_value, "7MiB");
+  EXPECT_EQ(settings.at("store.size").least, "");
+  EXPECT_EQ(settings.at("store.size").most, "1TiB");
+  EXPECT_EQ(settings.at("store.size").text, "2KiB");
+  EXPECT_EQ(settings.at("store.flag").default_value, "true");
+  EXPECT_EQ(settings.at("store.flag").text, "");
+  EXPECT_EQ(settings.at("queries[].interval").default_value, "1m");
+  EXPECT_EQ(settings.at("queries[].interval").least, "1s");
+  EXPECT_EQ(settings.at("queries[].interval").most, "2d");
+  EXPECT_EQ(settings.at("queries[].interval").text, "");
+  EXPECT_NE(settings.at("queries").text, "");
 }
 
 TEST(Config, ReportsErrorsOfTheCallerWithTheirLine) {

@@ -76,6 +76,25 @@ TEST(ParseByteSize, ParsesCommonForms) {
   }
 }
 
+TEST(FormatByteSize, WritesTheLargestUnit) {
+  EXPECT_EQ(FormatByteSize(0), "0");
+  EXPECT_EQ(FormatByteSize(1023), "1023");
+  EXPECT_EQ(FormatByteSize(1024), "1KiB");
+  EXPECT_EQ(FormatByteSize(1536), "1536");
+  EXPECT_EQ(FormatByteSize(3'145'728), "3MiB");
+  EXPECT_EQ(FormatByteSize(1'125'899'906'842'624), "1024TiB");
+}
+
+TEST(FormatInOneUnit, WritesTheLargestUnit) {
+  EXPECT_EQ(FormatInOneUnit(absl::ZeroDuration()), "0s");
+  EXPECT_EQ(FormatInOneUnit(absl::Milliseconds(500)), "500ms");
+  EXPECT_EQ(FormatInOneUnit(absl::Milliseconds(1500)), "1500ms");
+  EXPECT_EQ(FormatInOneUnit(absl::Seconds(90)), "90s");
+  EXPECT_EQ(FormatInOneUnit(absl::Minutes(90)), "90m");
+  EXPECT_EQ(FormatInOneUnit(absl::Hours(23)), "23h");
+  EXPECT_EQ(FormatInOneUnit(absl::Hours(168)), "7d");
+}
+
 TEST(ParseByteSize, RejectsInvalidText) {
   for (const std::string text :
        {"", "MiB", "-1", "-1KiB", "1.5GiB", "64MB", "64M", "64kib", "0x10",
