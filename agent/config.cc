@@ -53,6 +53,7 @@ absl::StatusOr<Config> LoadConfig(const std::string& path,
   if (config.name.empty()) config.name = HostName();
   config.log = ReadLogConfig(root);
   RETURN_IF_ERROR(file.Finish());
+  config.settings = file.settings();
   return config;
 }
 

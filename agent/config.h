@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "agent/collect/plan.h"
+#include "base/config.h"
 #include "base/credentials.h"
 #include "base/logging.h"
 
@@ -37,6 +38,7 @@ struct Config {
   // The DLL that exports PerfLib's functions. Empty for the Windows DLL.
   std::string perflib_dll;
   LogConfig log;
+  ConfigSettings settings;  // the keys of the file
 };
 
 // Command-line values that override the configuration file. Empty values

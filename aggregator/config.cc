@@ -88,6 +88,7 @@ absl::StatusOr<Config> LoadConfig(const std::string& path) {
   config.plans = ReadPlans(root);
   config.log = ReadLogConfig(root);
   RETURN_IF_ERROR(file.Finish());
+  config.settings = file.settings();
   return config;
 }
 

@@ -14,6 +14,7 @@
 #include "aggregator/plan/plan_entry.h"
 #include "aggregator/rpc/connection_table.h"
 #include "aggregator/subscribe/hub.h"
+#include "base/config.h"
 #include "base/credentials.h"
 #include "base/logging.h"
 
@@ -33,6 +34,7 @@ struct Config {
   HubLimits subscriptions;
   std::vector<PlanEntry> plans;
   LogConfig log;
+  ConfigSettings settings;  // the keys of the file
 };
 
 // Loads the configuration file at `path`. docs/reference/configuration.md lists

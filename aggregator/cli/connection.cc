@@ -6,9 +6,9 @@
 
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
+#include "aggregator/cli/config.h"
 #include "base/address.h"
 #include "base/channel.h"
-#include "base/config.h"
 #include "base/files.h"
 #include "base/rpc_error.h"
 #include "base/status_macros.h"
@@ -21,19 +21,14 @@ constexpr char kConfigVariable[] = "FLEETPERF_CONFIG";
 // The type URL of the payload of MissingError.
 constexpr char kMissing[] = "fleetperf/missing";
 
-struct Settings {
-  std::string aggregator;
-  TlsFiles tls;
-};
-
 std::string DefaultConfigPath() {
   const std::string directory = UserConfigDirectory();
   return directory.empty() ? "" : ResolvePath(directory, "config.yaml");
 }
 
-bool IsComplete(const Settings& settings) {
-  return !settings.aggregator.empty() && !settings.tls.authority.empty() &&
-         !settings.tls.certificate.empty() && !settings.tls.key.empty();
+bool IsComplete(const ConnectionFlags& flags) {
+  return !flags.aggregator.empty() && !flags.tls.authority.empty() &&
+         !flags.tls.certificate.empty() && !flags.tls.key.empty();
 }
 
 // Returns the path of the configuration file; empty if there is none.
@@ -54,14 +49,6 @@ absl::StatusOr<std::string> ConfigPath(const ConnectionFlags& flags) {
   return path;
 }
 
-absl::Status ReadFileInto(const std::string& path, Settings* settings) {
-  ASSIGN_OR_RETURN(ConfigFile file, ConfigFile::Load(path));
-  ConfigSection root = file.root();
-  root.Require("aggregator", &settings->aggregator);
-  settings->tls = ReadTlsFiles(root.Section("tls"));
-  return file.Finish();
-}
-
 void Override(const std::string& flag, std::string* setting) {
   if (!flag.empty()) *setting = flag;
 }
@@ -69,8 +56,8 @@ void Override(const std::string& flag, std::string* setting) {
 }  // namespace
 
 absl::StatusOr<Connection> Connection::Open(const ConnectionFlags& flags) {
-  Settings settings{.aggregator = flags.aggregator, .tls = flags.tls};
-  if (!IsComplete(settings)) {
+  Config settings{.aggregator = flags.aggregator, .tls = flags.tls};
+  if (!IsComplete(flags)) {
     ASSIGN_OR_RETURN(const std::string path, ConfigPath(flags));
     if (path.empty()) {
       return absl::FailedPreconditionError(
@@ -79,7 +66,7 @@ absl::StatusOr<Connection> Connection::Open(const ConnectionFlags& flags) {
                        kUserConfigDirectory, "/config.yaml (or the file that ",
                        kConfigVariable, " names)"));
     }
-    RETURN_IF_ERROR(ReadFileInto(path, &settings));
+    ASSIGN_OR_RETURN(settings, LoadConfig(path));
     Override(flags.aggregator, &settings.aggregator);
     Override(flags.tls.authority, &settings.tls.authority);
     Override(flags.tls.certificate, &settings.tls.certificate);

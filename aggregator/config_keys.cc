@@ -1,0 +1,98 @@
+#include "aggregator/config_keys.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+constexpr WhenChanged kReload = WhenChanged::kReload;
+constexpr WhenChanged kRestart = WhenChanged::kRestart;
+
+constexpr ConfigKey kKeys[] = {
+    {"name",
+     "the machine name of the aggregator's own counters "
+     "([counters.md](counters.md#fleetperfs-own-counters))",
+     kRestart, "the host name"},
+    {"listen", "`host:port`; port 0 selects a free port"},
+    {"address_file",
+     "a file that receives the address, with its port, once connections are "
+     "accepted"},
+    {"tls.authority",
+     "PEM file of the authorities that clients' certificates must be from; "
+     "read again when it changes, like the next two"},
+    {"tls.certificate", "PEM file of the aggregator's certificate"},
+    {"tls.key",
+     "PEM file of the certificate's key; the file's mode must not give others "
+     "access ([security.md](security.md#certificates))"},
+    {"tls.revoked",
+     "the list of revoked certificates, which `fleetperf pki revoke` makes: a "
+     "text file with a certificate's SHA-256 fingerprint at the start of each "
+     "line; read again when it changes "
+     "([security.md](security.md#certificates))"},
+    {"store.directory", "created if missing; one process at a time"},
+    {"store.full_resolution",
+     "samples received longer ago are thinned to one a minute", kReload},
+    {"store.minute_resolution",
+     "then to one an hour; not shorter than `full_resolution`", kReload},
+    {"store.retention",
+     "then removed; for a day after the clock has jumped ahead, no data is "
+     "removed by age ([store.md](store.md))",
+     kReload},
+    {"store.max_size",
+     "the store's size on disk; beyond it, the data received first is removed, "
+     "however old it is, of agents beyond their share before others "
+     "([store.md](store.md)); RocksDB's log takes up to 256 MiB more",
+     kReload, "none"},
+    {"store.recent_memory",
+     "the memory for the newest batches, which answer questions about the last "
+     "minutes; beyond it, or after 10 minutes, the oldest are read from the "
+     "disk again; `0`: none",
+     kRestart, "an eighth of the memory"},
+    {"agents.reconnect_after",
+     "the approximate interval at which each agent is asked to reconnect, so "
+     "that load spreads"},
+    {"agents.max_samples_per_second",
+     "limit of the agents with one certificate, on average; one that exceeds "
+     "it must pause"},
+    {"agents.max_new_series_per_hour",
+     "limit of the agents with one certificate: lives of instances, times the "
+     "counters collected of each; one that exceeds it must pause"},
+    {"agents.catch_up_samples_per_second",
+     "combined limit of all agents that send backlogs after an outage"},
+    {"connections.max",
+     "maximum number of open connections; each agent has one", kRestart,
+     "`65536`, and at most three quarters of the process's descriptor limit"},
+    {"connections.max_per_address",
+     "maximum number of connections from one address, or one /64 network with "
+     "IPv6; all agents behind one NAT or proxy share it",
+     kRestart, "three quarters of `connections.max`"},
+    {"connections.max_unauthenticated",
+     "maximum number of connections that have not shown a certificate; see "
+     "[security.md](security.md)",
+     kRestart, "`4096`, and at most a quarter of `connections.max`"},
+    {"subscriptions.max_live_machines",
+     "maximum number of watched machines whose agents send each tick at once; "
+     "values of other watched machines arrive at an interval of 10 s"},
+    {"subscriptions.max_subscribers",
+     "maximum number of subscribers at a time; one certificate may have a "
+     "quarter of them"},
+    {"plans", "the queries of each agent ([plans.md](../tasks/plans.md))",
+     kReload},
+    {"plans[].name", "the plan's name in messages; unique", kReload},
+    {"plans[].machines",
+     "names of agents, with `*` and `?`; at least one must match", kReload,
+     "any"},
+    {"plans[].operating_system",
+     "with `*` and `?`, as `fleetperf machines` shows it: `Linux*`", kReload,
+     "any"},
+    {"plans[].labels",
+     "labels of agents and their values, with `*` and `?`; all must match",
+     kReload, "any"},
+    {"plans[].queries", "as `queries` of an agent", kReload, "required"},
+    {"log.level", "`debug`, `info`, `warning`, `error`", kReload},
+    {"log.file", "rotated at 10 MiB, five files", kRestart, "standard error"},
+};
+
+}  // namespace
+
+absl::Span<const ConfigKey> ConfigKeys() { return kKeys; }
+
+}  // namespace fleetperf::aggregator
