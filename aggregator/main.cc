@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "aggregator/aggregator.h"
+#include "aggregator/check.h"
 #include "aggregator/config.h"
 #include "aggregator/repair_command.h"
 #include "aggregator/restore_command.h"
@@ -51,7 +52,14 @@ int main(int argc, char** argv) {
        .purpose = "Receives and stores the performance counters of a fleet "
                   "and answers queries.",
        .commands =
-           {{.name = "verify",
+           {{.name = "check",
+             .help = "Look for what would keep the aggregator from starting "
+                     "or make it fail later; it must not be running",
+             .run =
+                 [](const std::string& config_path) {
+                   return fleetperf::aggregator::CheckCommand(config_path);
+                 }},
+            {.name = "verify",
              .help = "Read the whole store, or a backup, and report damage; "
                      "the aggregator must not be running",
              .run =
@@ -80,6 +88,7 @@ int main(int argc, char** argv) {
                             .required = true}}}},
        .examples =
            "  fleetperf-aggregator --config /etc/fleetperf/aggregator.yaml\n"
+           "  fleetperf-aggregator check --config aggregator.yaml\n"
            "  fleetperf-aggregator verify --config aggregator.yaml\n"
            "  fleetperf-aggregator verify /backup/monday --config "
            "aggregator.yaml\n"

@@ -257,6 +257,7 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(
 absl::StatusOr<std::unique_ptr<Database>> Database::OpenForReading(
     const std::string& directory) {
   std::error_code error;
+  RETURN_IF_ERROR(CheckCurrent(directory));
   if (!std::filesystem::exists(directory + "/CURRENT", error)) {
     return absl::NotFoundError(
         absl::StrCat("there is no store in ", directory));
