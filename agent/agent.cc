@@ -35,7 +35,8 @@ class RunningAgent : public Agent {
   RunningAgent(const Config& config, Machines::Options machines,
                std::unique_ptr<Spool> spool,
                std::shared_ptr<TlsIdentity> identity)
-      : identity_(std::move(identity)),
+      : config_(config),
+        identity_(std::move(identity)),
         delivery_({.batch_period = config.batch_period}, std::move(spool)) {
     machines.delivery = &delivery_;
     machines.own_source = CombineSources(std::move(machines.own_source),
@@ -46,15 +47,41 @@ class RunningAgent : public Agent {
         machines_.get());
     // The catalogue must be complete before it is announced.
     machines_->Reports();
+    Connect();
+  }
+
+  // Sends all samples collected so far, as far as the aggregator accepts them.
+  ~RunningAgent() override {
+    machines_->Stop();
+    delivery_.Flush();
+    uplink_.reset();
+  }
+
+  void Reload(const Config& config) override {
+    if (config.aggregators == config_.aggregators &&
+        config.labels == config_.labels &&
+        config.plan.queries == config_.plan.queries) {
+      return;
+    }
+    uplink_.reset();  // its thread uses the plan
+    config_.aggregators = config.aggregators;
+    config_.labels = config.labels;
+    config_.plan = config.plan;
+    plan_->SetOwn(config.plan);
+    Connect();
+  }
+
+ private:
+  void Connect() {
     uplink_ = std::make_unique<Uplink>(Uplink::Options{
-        .aggregators = config.aggregators,
+        .aggregators = config_.aggregators,
         .credentials = [this] { return identity_->ForClient(); },
         .renew_certificate = [this] { renewal_.Run(); },
         .agent =
             {
-                .agent = config.name,
+                .agent = config_.name,
                 .operating_system = OperatingSystem(),
-                .labels = config.labels,
+                .labels = config_.labels,
                 .delivery = &delivery_,
                 .catalogue =
                     [this] {
@@ -73,14 +100,7 @@ class RunningAgent : public Agent {
         .counts = &uplink_counts_});
   }
 
-  // Sends all samples collected so far, as far as the aggregator accepts them.
-  ~RunningAgent() override {
-    machines_->Stop();
-    delivery_.Flush();
-    uplink_.reset();
-  }
-
- private:
+  Config config_;
   const std::shared_ptr<TlsIdentity> identity_;
   CertificateRenewal renewal_{identity_};  // used by the uplink's thread only
   Delivery delivery_;
@@ -90,7 +110,8 @@ class RunningAgent : public Agent {
         return SecondsLeft(identity_->certificate(), Clock::Real().Now());
       });
   std::unique_ptr<Machines> machines_;
-  std::unique_ptr<PlanInForce> plan_;  // used by the uplink's thread only
+  std::unique_ptr<PlanInForce>
+      plan_;  // used by the uplink's thread while it runs
   std::unique_ptr<Uplink> uplink_;
 };
 

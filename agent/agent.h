@@ -20,6 +20,11 @@ class Agent {
   // the local source cannot be opened.
   static absl::StatusOr<std::unique_ptr<Agent>> Start(const Config& config);
   virtual ~Agent() = default;
+
+  // Applies the settings that ConfigKeys() lists with WhenChanged::kReload,
+  // except those of the log. Ignores the others. If any has changed, ends the
+  // stream and begins a new one; the collection goes on meanwhile.
+  virtual void Reload(const Config& config) = 0;
 };
 
 }  // namespace fleetperf::agent

@@ -1,12 +1,19 @@
 // fleetperf-agent: collects a machine's performance counters and sends them to
 // an aggregator.
 
+#include <spdlog/spdlog.h>
+
+#include <string>
+#include <vector>
+
 #include "agent/agent.h"
 #include "agent/check.h"
 #include "agent/config.h"
+#include "agent/config_keys.h"
 #include "agent/enroll.h"
 #include "agent/replay.h"
 #include "agent/setup.h"
+#include "base/config_reload.h"
 #include "base/daemon.h"
 #include "base/logging.h"
 #include "base/rpc_log.h"
@@ -15,6 +22,20 @@
 
 namespace fleetperf {
 namespace {
+
+// Keeps the current configuration if the file is wrong.
+void Reload(const std::string& config_path, const agent::ConfigFlags& flags,
+            agent::Agent* running, ConfigSettings* in_force) {
+  const auto config = agent::LoadConfig(config_path, flags);
+  if (!config.ok()) {
+    spdlog::error("keeping the current configuration: {}",
+                  std::string(config.status().message()));
+    return;
+  }
+  SetLogLevel(config->log);
+  running->Reload(*config);
+  LogReload(config_path, agent::ConfigKeys(), config->settings, in_force);
+}
 
 absl::Status Run(const std::string& config_path,
                  const agent::ConfigFlags& flags, StopSignal& stop) {
@@ -25,8 +46,12 @@ absl::Status Run(const std::string& config_path,
   if (!config.replay_directory.empty()) {
     return agent::ReplayCapture(config, stop);
   }
+  stop.AcceptReload();
   ASSIGN_OR_RETURN(const auto running, agent::Agent::Start(config));
-  stop.Wait();
+  ConfigSettings in_force = config.settings;
+  while (stop.WaitForReload()) {
+    Reload(config_path, flags, running.get(), &in_force);
+  }
   return absl::OkStatus();
 }
 

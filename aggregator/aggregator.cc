@@ -120,8 +120,9 @@ class RunningAggregator : public Aggregator {
 
   const std::string& address() const override { return server_->address(); }
 
-  void SetPlans(std::vector<PlanEntry> plans) override {
-    planner_->SetEntries(std::move(plans));
+  void Reload(const Config& config) override {
+    planner_->SetEntries(config.plans);
+    maintenance_->SetRetention(config.retention);
   }
 
  private:

@@ -6,7 +6,6 @@
 
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "aggregator/config.h"
@@ -27,8 +26,9 @@ class Aggregator {
   // The address that the server listens on, with the port that was chosen.
   virtual const std::string& address() const = 0;
 
-  // Replaces the collection plans for all agents. Thread-safe.
-  virtual void SetPlans(std::vector<PlanEntry> plans) = 0;
+  // Applies the settings that ConfigKeys() lists with WhenChanged::kReload,
+  // except those of the log. Ignores the others. Thread-safe.
+  virtual void Reload(const Config& config) = 0;
 };
 
 }  // namespace fleetperf::aggregator

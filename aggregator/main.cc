@@ -3,14 +3,16 @@
 
 #include <spdlog/spdlog.h>
 
-#include <utility>
+#include <string>
 
 #include "aggregator/aggregator.h"
 #include "aggregator/check.h"
 #include "aggregator/config.h"
+#include "aggregator/config_keys.h"
 #include "aggregator/repair_command.h"
 #include "aggregator/restore_command.h"
 #include "aggregator/verify_command.h"
+#include "base/config_reload.h"
 #include "base/daemon.h"
 #include "base/logging.h"
 #include "base/rpc_log.h"
@@ -19,16 +21,18 @@
 namespace fleetperf {
 namespace {
 
-// Reloads the plans, the only settings that can change at run time.
-void Reload(const std::string& config_path, aggregator::Aggregator* running) {
-  auto config = aggregator::LoadConfig(config_path);
+// Keeps the current configuration if the file is wrong.
+void Reload(const std::string& config_path, aggregator::Aggregator* running,
+            ConfigSettings* in_force) {
+  const auto config = aggregator::LoadConfig(config_path);
   if (!config.ok()) {
-    spdlog::error("keeping the current plans: {}",
+    spdlog::error("keeping the current configuration: {}",
                   std::string(config.status().message()));
     return;
   }
-  running->SetPlans(std::move(config->plans));
-  spdlog::info("reloaded the plans in {}", config_path);
+  SetLogLevel(config->log);
+  running->Reload(*config);
+  LogReload(config_path, aggregator::ConfigKeys(), config->settings, in_force);
 }
 
 absl::Status Run(const std::string& config_path, StopSignal& stop) {
@@ -38,7 +42,10 @@ absl::Status Run(const std::string& config_path, StopSignal& stop) {
   RETURN_IF_ERROR(StartLogging("fleetperf-aggregator", config.log));
   SendRpcLogsToDebug();
   ASSIGN_OR_RETURN(const auto running, aggregator::Aggregator::Start(config));
-  while (stop.WaitForReload()) Reload(config_path, running.get());
+  ConfigSettings in_force = config.settings;
+  while (stop.WaitForReload()) {
+    Reload(config_path, running.get(), &in_force);
+  }
   return absl::OkStatus();
 }
 

@@ -3,12 +3,15 @@
 #include <spdlog/sinks/rotating_file_sink.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/log_sink.h"
 #include "base/printable.h"
 #include "base/status_macros.h"
+#include "base/suggest.h"
 
 namespace fleetperf {
 namespace {
@@ -39,10 +42,11 @@ LogConfig ReadLogConfig(ConfigSection root) {
   ConfigSection log = root.Section("log");
   log.Read("level", &config.level);
   log.ReadPath("file", &config.file);
-  if (config.level != "debug" && config.level != "info" &&
-      config.level != "warning" && config.level != "error") {
+  const std::vector<std::string> levels = {"debug", "info", "warning", "error"};
+  if (std::count(levels.begin(), levels.end(), config.level) == 0) {
     log.Error("level", absl::StrCat("\"", config.level,
-                                    "\" is not debug, info, warning or error"));
+                                    "\" is not debug, info, warning or error",
+                                    DidYouMean(config.level, levels)));
   }
   return config;
 }
@@ -68,6 +72,10 @@ absl::Status StartLogging(absl::string_view program, const LogConfig& config) {
   logger->flush_on(spdlog::level::info);
   spdlog::set_default_logger(std::move(logger));
   return absl::OkStatus();
+}
+
+void SetLogLevel(const LogConfig& config) {
+  spdlog::default_logger()->set_level(spdlog::level::from_str(config.level));
 }
 
 void LogOncePerCause::Warn(absl::string_view cause, absl::string_view message) {

@@ -31,6 +31,9 @@ LogConfig ReadLogConfig(ConfigSection root);
 // Starts logging. `program` appears in every line.
 absl::Status StartLogging(absl::string_view program, const LogConfig& config);
 
+// Changes the level of a log that was started. Thread-safe.
+void SetLogLevel(const LogConfig& config);
+
 // Logs each cause at most once per interval, with the number of suppressed
 // repetitions, so that external input cannot fill the disk. The number of
 // remembered causes is bounded. Beyond the bound, new causes share one entry

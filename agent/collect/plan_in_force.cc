@@ -63,6 +63,13 @@ PlanInForce::PlanInForce(Plan own, std::string file, Machines* machines)
   machines_.Apply(plan_);
 }
 
+void PlanInForce::SetOwn(Plan own) {
+  own_ = std::move(own);
+  auto plan = PlanFromProto(kept_, own_);
+  // It was valid with another plan of the agent's own.
+  if (plan.ok()) Run(*std::move(plan));
+}
+
 v1::PlanReport PlanInForce::Apply(const v1::Plan* proto) {
   const v1::Plan wanted = proto != nullptr ? *proto : OwnPlan();
   auto plan = PlanFromProto(wanted, own_);

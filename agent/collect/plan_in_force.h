@@ -21,6 +21,10 @@ class PlanInForce {
   // object.
   PlanInForce(Plan own, std::string file, Machines* machines);
 
+  // Replaces the plan in the agent's configuration. An aggregator's plan that
+  // is in force stays, except for the part that is the agent's own.
+  void SetOwn(Plan own);
+
   // Applies the aggregator's plan (null: the agent's own) and returns the
   // report of its queries. May take several seconds. An invalid plan is
   // rejected; the previous one stays in force.
@@ -40,7 +44,7 @@ class PlanInForce {
   void Run(Plan plan);
   void Keep(v1::Plan proto);
 
-  const Plan own_;
+  Plan own_;
   const std::string file_;
   Machines& machines_;
   v1::Plan kept_;  // the contents of the file

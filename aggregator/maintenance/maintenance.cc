@@ -16,10 +16,10 @@ constexpr absl::Duration kIdle = absl::Minutes(10);
 Maintenance::Maintenance(Store* store, const Retention& retention,
                          ClockGuard* guard, const Clock* clock)
     : store_(*store),
-      retention_(retention),
       guard_(*guard),
       clock_(*clock),
       next_removal_(clock->Monotonic()),
+      retention_(retention),
       stopped_(clock),
       thread_([this] { Run(); }) {}
 
@@ -43,6 +43,16 @@ void Maintenance::Run() {
   }
 }
 
+void Maintenance::SetRetention(const Retention& retention) {
+  absl::MutexLock lock(&mutex_);
+  retention_ = retention;
+}
+
+Retention Maintenance::GetRetention() {
+  absl::MutexLock lock(&mutex_);
+  return retention_;
+}
+
 bool Maintenance::IsStopping() {
   absl::MutexLock lock(&mutex_);
   return stopping_;
@@ -54,17 +64,18 @@ void Maintenance::RunOnce() {
   const std::optional<absl::Time> now = guard_.Now();
   if (IsStopping() || clock_.Monotonic() < next_removal_) return;
   next_removal_ = clock_.Monotonic() + kRemovalInterval;
-  if (now.has_value()) RemoveOlder(*now);
-  if (retention_.max_size > 0) {
-    Check("enforce store.max_size", store_.DropTo(retention_.max_size));
+  const Retention retention = GetRetention();
+  if (now.has_value()) RemoveOlder(retention, *now);
+  if (retention.max_size > 0) {
+    Check("enforce store.max_size", store_.DropTo(retention.max_size));
   }
 }
 
 // Uses `now`, which the guard has checked. The clock may have jumped since.
-void Maintenance::RemoveOlder(absl::Time now) {
-  Check("remove old samples", store_.DropBefore(now - retention_.all));
-  Thin(Resolution::kMinute, now - retention_.full_resolution);
-  Thin(Resolution::kHour, now - retention_.minute_resolution);
+void Maintenance::RemoveOlder(const Retention& retention, absl::Time now) {
+  Check("remove old samples", store_.DropBefore(now - retention.all));
+  Thin(Resolution::kMinute, now - retention.full_resolution);
+  Thin(Resolution::kHour, now - retention.minute_resolution);
 }
 
 void Maintenance::Thin(Resolution resolution, absl::Time time) {

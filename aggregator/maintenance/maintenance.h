@@ -46,22 +46,27 @@ class Maintenance {
               const Clock* clock);
   ~Maintenance();
 
+  // Replaces the retention. The next removal, within ten minutes, uses it.
+  // Thread-safe.
+  void SetRetention(const Retention& retention);
+
  private:
   void Run();
   void RunOnce();
+  Retention GetRetention();
   bool IsStopping();
   void Compact(absl::Time idle_since);
-  void RemoveOlder(absl::Time now);
+  void RemoveOlder(const Retention& retention, absl::Time now);
   void Thin(Resolution resolution, absl::Time time);
   void Check(absl::string_view action, const absl::Status& status);
 
   Store& store_;
-  const Retention retention_;
   ClockGuard& guard_;
   const Clock& clock_;
   absl::Duration next_removal_;  // Clock::Monotonic(); used only by the thread
   LogOncePerCause log_;
   absl::Mutex mutex_;
+  Retention retention_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   Wakeup stopped_;
   std::thread thread_;  // last: it uses the other members

@@ -98,7 +98,7 @@ TEST(Plans, ReloadReachesMatchingAgentsAndLosesNoSamples) {
 
   deployment.WriteAggregatorConfig(kSystemAndMemory);
   aggregator->Signal(SIGHUP);
-  ASSERT_TRUE(aggregator->WaitForError("reloaded the plans in "));
+  ASSERT_TRUE(aggregator->WaitForError("changed: plans"));
   const auto planned = ElementsAre(
       "linux: queries[0] System: ", "linux: queries[1] Memory: ",
       "linux: queries[2] : there is no counterset \"Memry\"; did you mean "
@@ -161,7 +161,7 @@ plans:
   const auto before = AwaitQueries(deployment, "web-1", planned);
   deployment.WriteAggregatorConfig(bad);
   aggregator->Signal(SIGHUP);
-  ASSERT_TRUE(aggregator->WaitForError("keeping the current plans: "));
+  ASSERT_TRUE(aggregator->WaitForError("keeping the current configuration: "));
   EXPECT_THAT(aggregator->error(),
               AllOf(HasSubstr("aggregator.yaml:"), HasSubstr(error)));
   EXPECT_EQ(Machine(deployment, "web-1")["plan_version"],

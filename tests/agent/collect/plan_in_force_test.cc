@@ -112,6 +112,22 @@ TEST_F(PlanInForceTest, CanIncludeTheAgentsOwnPlan) {
   EXPECT_EQ(TextOf(plan_->Apply(&plan)), "7: queries[0] System --collect Disk");
 }
 
+TEST_F(PlanInForceTest, ReplacesTheAgentsOwnPlan) {
+  plan_->SetOwn({.queries = {{.counterset = "Process"}}});
+  EXPECT_THAT(Collected(), ElementsAre("Process"));
+
+  v1::Plan plan = MakePlan(7, {"Disk"});
+  plan_->Apply(&plan);
+  plan_->SetOwn({.queries = {{.counterset = "System"}}});
+  EXPECT_THAT(Collected(), ElementsAre("Disk"));
+
+  plan.set_includes_own(true);
+  plan_->Apply(&plan);
+  plan_->SetOwn({.queries = {{.counterset = "Process"}}});
+  EXPECT_THAT(Collected(), ElementsAre("Process", "Disk"));
+  EXPECT_EQ(TextOf(plan_->Apply(nullptr)), "0: queries[0] Process");
+}
+
 TEST_F(PlanInForceTest, RejectsInvalidPlans) {
   const v1::Plan good = MakePlan(7, {"Disk"});
   plan_->Apply(&good);

@@ -108,6 +108,18 @@ TEST_F(MaintenanceTest, CompactsEveryTenSecondsAndRemovesEveryTenMinutes) {
   EXPECT_EQ(recording_store_.Take(), kAll);
 }
 
+TEST_F(MaintenanceTest, AppliesANewRetentionWithTheNextRemoval) {
+  Start();
+  recording_store_.Take();
+  retention_.max_size = 0;
+  maintenance_->SetRetention(retention_);
+  Pass(kRemovalInterval - kInterval);
+  EXPECT_EQ(recording_store_.Take(), Calls(59, "compact"));
+  Pass(kInterval);
+  EXPECT_THAT(recording_store_.Take(),
+              ElementsAre("compact", "drop", "thin", "thin"));
+}
+
 TEST_F(MaintenanceTest, KeepsItsScheduleWhenTheClockIsSetBack) {
   Start();
   EXPECT_EQ(recording_store_.Take(), kAll);
