@@ -71,6 +71,8 @@ class RunningAgent : public Agent {
     Connect();
   }
 
+  void Probe() const override { own_counters_.Read(); }
+
  private:
   void Connect() {
     uplink_ = std::make_unique<Uplink>(Uplink::Options{

@@ -25,6 +25,9 @@ class Agent {
   // except those of the log. Ignores the others. If any has changed, ends the
   // stream and begins a new one; the collection goes on meanwhile.
   virtual void Reload(const Config& config) = 0;
+
+  // Takes and releases the locks of the parts, for a watchdog. Thread-safe.
+  virtual void Probe() const = 0;
 };
 
 }  // namespace fleetperf::agent

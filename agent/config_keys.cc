@@ -16,7 +16,9 @@ constexpr ConfigKey kKeys[] = {
     {"tls.certificate", "PEM file of the agent's certificate"},
     {"tls.key",
      "PEM file of the certificate's key; the file's mode must not give others "
-     "access ([security.md](security.md#certificates))"},
+     "access ([security.md](security.md#certificates)); a credential of "
+     "systemd "
+     "(`LoadCredential=`) with the file's name is used instead"},
     {"labels",
      "for display and selection; at most 64, of 128 bytes for a name, `1KiB` "
      "for a value and `8KiB` in all ([delivery.md](delivery.md#limits))",
@@ -74,7 +76,8 @@ constexpr ConfigKey kKeys[] = {
      "the DLL of Windows"},
     {"log.level", "`debug`, `info`, `warning`, `error`", kReload},
     {"log.file", "rotated at 10 MiB, five files", kRestart,
-     "standard error; the event log for a Windows service"},
+     "standard error, on systemd's journal with its levels instead of times; "
+     "the event log for a Windows service"},
 };
 
 }  // namespace

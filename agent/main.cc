@@ -17,6 +17,7 @@
 #include "base/daemon.h"
 #include "base/logging.h"
 #include "base/rpc_log.h"
+#include "base/service_notifier.h"
 #include "base/status_macros.h"
 #include "base/utf8_arguments.h"
 
@@ -48,6 +49,7 @@ absl::Status Run(const std::string& config_path,
   }
   stop.AcceptReload();
   ASSIGN_OR_RETURN(const auto running, agent::Agent::Start(config));
+  const ServiceNotifier notifier([&] { running->Probe(); });
   ConfigSettings in_force = config.settings;
   while (stop.WaitForReload()) {
     Reload(config_path, flags, running.get(), &in_force);

@@ -120,6 +120,8 @@ class RunningAggregator : public Aggregator {
 
   const std::string& address() const override { return server_->address(); }
 
+  void Probe() const override { own_counters_->Read(); }
+
   void Reload(const Config& config) override {
     planner_->SetEntries(config.plans);
     maintenance_->SetRetention(config.retention);

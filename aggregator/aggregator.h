@@ -29,6 +29,9 @@ class Aggregator {
   // Applies the settings that ConfigKeys() lists with WhenChanged::kReload,
   // except those of the log. Ignores the others. Thread-safe.
   virtual void Reload(const Config& config) = 0;
+
+  // Takes and releases the locks of the parts, for a watchdog. Thread-safe.
+  virtual void Probe() const = 0;
 };
 
 }  // namespace fleetperf::aggregator

@@ -21,7 +21,9 @@ constexpr ConfigKey kKeys[] = {
     {"tls.certificate", "PEM file of the aggregator's certificate"},
     {"tls.key",
      "PEM file of the certificate's key; the file's mode must not give others "
-     "access ([security.md](security.md#certificates))"},
+     "access ([security.md](security.md#certificates)); a credential of "
+     "systemd "
+     "(`LoadCredential=`) with the file's name is used instead"},
     {"tls.revoked",
      "the list of revoked certificates, which `fleetperf pki revoke` makes: a "
      "text file with a certificate's SHA-256 fingerprint at the start of each "

@@ -16,6 +16,7 @@
 #include "base/daemon.h"
 #include "base/logging.h"
 #include "base/rpc_log.h"
+#include "base/service_notifier.h"
 #include "base/status_macros.h"
 
 namespace fleetperf {
@@ -42,6 +43,7 @@ absl::Status Run(const std::string& config_path, StopSignal& stop) {
   RETURN_IF_ERROR(StartLogging("fleetperf-aggregator", config.log));
   SendRpcLogsToDebug();
   ASSIGN_OR_RETURN(const auto running, aggregator::Aggregator::Start(config));
+  const ServiceNotifier notifier([&] { running->Probe(); });
   ConfigSettings in_force = config.settings;
   while (stop.WaitForReload()) {
     Reload(config_path, running.get(), &in_force);

@@ -49,7 +49,7 @@ void CertificateRenewal::WarnOfExpiry() {
           : absl::StrCat("expires in ", left / absl::Hours(24), " days");
   spdlog::warn(
       "the certificate {}, at {}; replace its files with a new one (fleetperf "
-      "pki issue), no restart is needed",
+      "pki issue)",
       when, FormatUtc(certificate.not_after));
 }
 

@@ -15,6 +15,7 @@
 #include "base/files.h"
 #include "base/sha256.h"
 #include "base/status_macros.h"
+#include "base/systemd_credential.h"
 #include "base/units.h"
 
 namespace fleetperf {
@@ -25,8 +26,9 @@ constexpr absl::string_view kKey = "PRIVATE KEY";
 
 absl::StatusOr<std::string> ReadPem(const std::string& path,
                                     absl::string_view kind) {
+  const bool check_mode = kind == kKey && !IsCredential(path);
   ASSIGN_OR_RETURN(std::string text,
-                   kind == kKey ? ReadSecret(path) : ReadFile(path));
+                   check_mode ? ReadSecret(path) : ReadFile(path));
   if (!absl::StrContains(text, "-----BEGIN ") ||
       !absl::StrContains(text, absl::StrCat(kind, "-----"))) {
     return absl::InvalidArgumentError(
@@ -79,6 +81,7 @@ TlsFiles ReadTlsFiles(ConfigSection tls) {
   tls.RequirePath("authority", &files.authority);
   tls.RequirePath("certificate", &files.certificate);
   tls.RequirePath("key", &files.key);
+  files.key = FindCredential(files.key);
   return files;
 }
 

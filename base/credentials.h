@@ -29,7 +29,8 @@ struct TlsFiles {
   std::string key;
 };
 
-// Reads the files in the section "tls". All three are required.
+// Reads the files in the section "tls". All three are required. If systemd
+// passes a credential with the key's file name, that is the key.
 TlsFiles ReadTlsFiles(ConfigSection tls);
 
 // The contents of the files.

@@ -15,6 +15,10 @@ namespace fleetperf {
 // log under the program's name.
 spdlog::sink_ptr MakeDefaultLogSink(const std::string& program);
 
+// Returns whether standard error is systemd's journal, which adds time, program
+// and process id to each line.
+bool StderrIsJournal();
+
 // Converts the path of a log file for spdlog. On Windows, creates the file's
 // directory, which spdlog cannot create by a path of this form.
 absl::StatusOr<spdlog::filename_t> LogFileName(const std::string& path);

@@ -27,6 +27,8 @@ static_assert(std::is_same_v<spdlog::filename_t, std::wstring>,
               "deploy/windows/library does: otherwise a log's path could be "
               "neither long nor outside the ANSI code page");
 
+bool StderrIsJournal() { return false; }
+
 absl::StatusOr<spdlog::filename_t> LogFileName(const std::string& path) {
   const std::filesystem::path directory = NativePath(path).parent_path();
   if (!directory.empty()) {

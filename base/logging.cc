@@ -1,9 +1,12 @@
 #include "base/logging.h"
 
+#include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/rotating_file_sink.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <ctime>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -33,6 +36,38 @@ void LogLine(spdlog::level::level_enum level,
     spdlog::log(level, "{} (and {} times more since the last such line)",
                 Printable(message), *suppressed);
   }
+}
+
+// Writes "<4>", the level as systemd's journal reads it at the start of a line;
+// see sd-daemon(3).
+class JournalLevel : public spdlog::custom_flag_formatter {
+ public:
+  void format(const spdlog::details::log_msg& message, const std::tm&,
+              spdlog::memory_buf_t& line) override {
+    const absl::string_view level = LevelOf(message.level);
+    line.append(level.data(), level.data() + level.size());
+  }
+  std::unique_ptr<custom_flag_formatter> clone() const override {
+    return std::make_unique<JournalLevel>();
+  }
+
+ private:
+  static absl::string_view LevelOf(spdlog::level::level_enum level) {
+    if (level >= spdlog::level::err) return "<3>";
+    if (level == spdlog::level::warn) return "<4>";
+    return level == spdlog::level::info ? "<6>" : "<7>";
+  }
+};
+
+void SetPattern(bool for_journal, spdlog::logger* logger) {
+  if (!for_journal) {
+    logger->set_pattern("%Y-%m-%dT%H:%M:%S.%eZ %^%l%$ %n: %v",
+                        spdlog::pattern_time_type::utc);
+    return;
+  }
+  auto formatter = std::make_unique<spdlog::pattern_formatter>();
+  formatter->add_flag<JournalLevel>('*').set_pattern("%*%l %v");
+  logger->set_formatter(std::move(formatter));
 }
 
 }  // namespace
@@ -66,8 +101,7 @@ absl::Status StartLogging(absl::string_view program, const LogConfig& config) {
         "cannot open the log file ", config.file, ": ", exception.what()));
   }
   auto logger = std::make_shared<spdlog::logger>(std::string(program), sink);
-  logger->set_pattern("%Y-%m-%dT%H:%M:%S.%eZ %^%l%$ %n: %v",
-                      spdlog::pattern_time_type::utc);
+  SetPattern(config.file.empty() && StderrIsJournal(), logger.get());
   logger->set_level(spdlog::level::from_str(config.level));
   logger->flush_on(spdlog::level::info);
   spdlog::set_default_logger(std::move(logger));

@@ -28,7 +28,8 @@ struct LogConfig {
 // Reads the section "log".
 LogConfig ReadLogConfig(ConfigSection root);
 
-// Starts logging. `program` appears in every line.
+// Starts logging. Every line has the time and `program`; on systemd's journal,
+// which adds both itself, it has the journal's level instead.
 absl::Status StartLogging(absl::string_view program, const LogConfig& config);
 
 // Changes the level of a log that was started. Thread-safe.

@@ -1,0 +1,114 @@
+#include <spdlog/spdlog.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/status/status.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "base/os_error.h"
+#include "base/service_notifier.h"
+
+namespace fleetperf {
+namespace {
+
+absl::string_view Environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+absl::Status Send(absl::string_view socket_name, absl::string_view report) {
+  sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = {}};
+  if (socket_name.size() >= sizeof address.sun_path) {
+    return absl::InvalidArgumentError("the path in NOTIFY_SOCKET is too long");
+  }
+  std::memcpy(address.sun_path, socket_name.data(), socket_name.size());
+  // "@" stands for the NUL byte of an abstract name.
+  if (socket_name[0] == '@') address.sun_path[0] = '\0';
+  const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return StatusFromErrno(errno, "cannot create a socket");
+  const absl::Cleanup close_socket = [fd] { close(fd); };
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) +
+                                           socket_name.size());
+  if (sendto(fd, report.data(), report.size(), MSG_NOSIGNAL,
+             reinterpret_cast<const sockaddr*>(&address), size) < 0) {
+    return StatusFromErrno(errno, absl::StrCat("cannot send to ", socket_name));
+  }
+  return absl::OkStatus();
+}
+
+void Report(absl::string_view report) {
+  const absl::string_view socket_name = Environment("NOTIFY_SOCKET");
+  if (socket_name.empty()) return;
+  const absl::Status status = Send(socket_name, report);
+  if (status.ok()) return;
+  spdlog::warn("cannot report to systemd: {}", std::string(status.message()));
+}
+
+// Returns WatchdogSec= of the unit. WATCHDOG_PID names the process that it is
+// for, which is another one if a parent left its environment to this process.
+std::optional<absl::Duration> WatchdogInterval() {
+  int64_t microseconds;
+  if (!absl::SimpleAtoi(Environment("WATCHDOG_USEC"), &microseconds) ||
+      microseconds <= 0) {
+    return std::nullopt;
+  }
+  const absl::string_view watched = Environment("WATCHDOG_PID");
+  int64_t pid;
+  if (!watched.empty() &&
+      (!absl::SimpleAtoi(watched, &pid) || pid != getpid())) {
+    return std::nullopt;
+  }
+  return absl::Microseconds(microseconds);
+}
+
+}  // namespace
+
+ServiceNotifier::ServiceNotifier(std::function<void()> probe)
+    : probe_(std::move(probe)) {
+  Report("READY=1");
+  const auto interval = WatchdogInterval();
+  if (!interval.has_value()) return;
+  thread_ = std::thread([this, interval] { Watch(*interval / 2); });
+}
+
+ServiceNotifier::~ServiceNotifier() {
+  if (thread_.joinable()) {
+    {
+      absl::MutexLock lock(&mutex_);
+      stopping_ = true;
+      wakeup_.Notify();
+    }
+    thread_.join();
+    // The stop has the whole interval.
+    Report("WATCHDOG=1");
+  }
+  Report("STOPPING=1");
+}
+
+void ServiceNotifier::Watch(absl::Duration interval) {
+  for (;;) {
+    {
+      absl::MutexLock lock(&mutex_);
+      wakeup_.Await(
+          &mutex_, interval,
+          [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_; });
+      if (stopping_) return;
+    }
+    probe_();
+    Report("WATCHDOG=1");
+  }
+}
+
+}  // namespace fleetperf
