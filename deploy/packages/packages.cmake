@@ -30,15 +30,15 @@ macro(fleetperf_package component name section description)
     DESTINATION share/doc/${name} COMPONENT ${component} EXCLUDE_FROM_ALL)
 endmacro()
 
-# A manual page of the executable, from its --help.
+# A manual page of the executable, from its --help. `purpose` is what apropos(1) shows.
 find_program(HELP2MAN help2man)
-function(fleetperf_manual target component)
+function(fleetperf_manual target component purpose)
   if(NOT HELP2MAN)
     return()
   endif()
   set(page ${CMAKE_CURRENT_BINARY_DIR}/packages/${target}.1)
   install(CODE "
-    execute_process(COMMAND ${HELP2MAN} --no-info --output ${page} $<TARGET_FILE:${target}>
+    execute_process(COMMAND ${HELP2MAN} --no-info --name \"${purpose}\" --output ${page} $<TARGET_FILE:${target}>
       COMMAND_ERROR_IS_FATAL ANY)
     execute_process(COMMAND gzip -9nf ${page} COMMAND_ERROR_IS_FATAL ANY)"
     COMPONENT ${component} EXCLUDE_FROM_ALL)
@@ -60,7 +60,8 @@ macro(fleetperf_daemon_package component description)
     ${scripts}/postinst ${scripts}/prerm ${scripts}/postrm ${scripts}/conffiles)
   set(CPACK_DEBIAN_${key}_PACKAGE_DEPENDS adduser)
   install(TARGETS ${DAEMON} RUNTIME DESTINATION bin COMPONENT ${component} EXCLUDE_FROM_ALL)
-  fleetperf_manual(${DAEMON} ${component})
+  string(REGEX MATCH "^[^\n]*" purpose ${description})
+  fleetperf_manual(${DAEMON} ${component} ${purpose})
   install(FILES ${sources}/${component}.yaml DESTINATION /etc/fleetperf COMPONENT ${component} EXCLUDE_FROM_ALL)
   install(FILES ${sources}/${DAEMON}.service DESTINATION /lib/systemd/system COMPONENT ${component} EXCLUDE_FROM_ALL)
 endmacro()
@@ -82,8 +83,8 @@ has stored, makes certificates, and decodes captures. The program fleetperf-pmc
 counts hardware events of this machine and needs no aggregator.")
 install(TARGETS fleetperf fleetperf-pmc RUNTIME DESTINATION bin COMPONENT cli EXCLUDE_FROM_ALL)
 
-fleetperf_manual(fleetperf cli)
-fleetperf_manual(fleetperf-pmc cli)
+fleetperf_manual(fleetperf cli "command line for performance counters of a fleet")
+fleetperf_manual(fleetperf-pmc cli "counts hardware events of this machine")
 
 # driver/perf_event/package.cmake installs the component.
 fleetperf_package(perf_event libfleetperf-dev libdevel
