@@ -13,7 +13,8 @@ constexpr ConfigKey kKeys[] = {
     {"tls.certificate", "PEM file of the user's certificate"},
     {"tls.key",
      "PEM file of the certificate's key; the file's mode must not give others "
-     "access ([security.md](security.md#certificates)); a credential of systemd "
+     "access ([security.md](security.md#certificates)); a credential of "
+     "systemd "
      "(`LoadCredential=`) with the file's name is used instead"},
 };
 
