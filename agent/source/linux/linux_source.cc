@@ -57,65 +57,73 @@ LinuxTcpConnection::Count TcpCounter(const std::string& root) {
 }  // namespace
 
 std::unique_ptr<Source> MakeLinuxSource(const LinuxSourceOptions& options) {
+  const std::string& root = options.root;
+  const auto processes =
+      std::make_shared<ProcessReader>(root, options.max_open_files);
+  const auto cgroups =
+      std::make_shared<Cgroups>(root, options.max_cgroup_files);
+  const auto filesystems = std::make_shared<Filesystems>(
+      root, options.ask_for_space, options.filesystem_patience);
+  const auto gpus = std::make_shared<GpuUse>(root);
+  const auto costs = std::make_shared<ProviderCosts>();
+
+  // In the order of LinuxCountersets().
   std::vector<std::unique_ptr<Provider>> providers;
   providers.push_back(std::make_unique<ProcessorInformation>(
-      options.root, *options.events, options.max_event_descriptors / 4));
-  providers.push_back(std::make_unique<Processor>(options.root));
-  providers.push_back(std::make_unique<LinuxScheduler>(options.root));
-  providers.push_back(std::make_unique<LinuxInterrupts>(options.root));
-  const auto processes =
-      std::make_shared<ProcessReader>(options.root, options.max_open_files);
-  providers.push_back(std::make_unique<System>(options.root, processes,
-                                               options.read_clock_discipline));
-  providers.push_back(std::make_unique<Memory>(options.root));
-  providers.push_back(std::make_unique<LinuxMemory>(options.root));
-  providers.push_back(std::make_unique<PagingFile>(options.root));
-  providers.push_back(std::make_unique<PhysicalDisk>(options.root));
-  const auto filesystems = std::make_shared<Filesystems>(
-      options.root, options.ask_for_space, options.filesystem_patience);
-  providers.push_back(std::make_unique<LogicalDisk>(options.root, filesystems));
-  providers.push_back(std::make_unique<LinuxBlockDevice>(options.root));
+      root, *options.events, options.max_event_descriptors / 4));
+  providers.push_back(std::make_unique<Processor>(root));
+  providers.push_back(std::make_unique<LinuxScheduler>(root));
+  providers.push_back(std::make_unique<LinuxInterrupts>(root));
   providers.push_back(
-      std::make_unique<LinuxFilesystem>(options.root, filesystems));
-  providers.push_back(std::make_unique<LinuxPressure>(options.root));
-  const auto cgroups =
-      std::make_shared<Cgroups>(options.root, options.max_cgroup_files);
-  providers.push_back(std::make_unique<LinuxCgroup>(options.root, cgroups));
+      std::make_unique<System>(root, processes, options.read_clock_discipline));
+  providers.push_back(std::make_unique<Memory>(root));
+  providers.push_back(std::make_unique<LinuxMemory>(root));
+  providers.push_back(std::make_unique<PagingFile>(root));
+  providers.push_back(std::make_unique<NumaNodeMemory>(root));
+  providers.push_back(std::make_unique<LinuxPressure>(root));
+
+  providers.push_back(std::make_unique<ProcessV2>(root, processes));
+  providers.push_back(std::make_unique<Process>(root, processes));
+  providers.push_back(std::make_unique<CgroupProcess>(root, processes));
+  providers.push_back(std::make_unique<Thread>(root, processes));
+  providers.push_back(std::make_unique<LinuxCgroup>(root, cgroups));
   providers.push_back(std::make_unique<JobObject>(cgroups));
-  providers.push_back(std::make_unique<NetworkInterface>(options.root));
+
+  providers.push_back(std::make_unique<PhysicalDisk>(root));
+  providers.push_back(std::make_unique<LinuxBlockDevice>(root));
+  providers.push_back(std::make_unique<LogicalDisk>(root, filesystems));
+  providers.push_back(std::make_unique<LinuxFilesystem>(root, filesystems));
+  providers.push_back(std::make_unique<LinuxMdRaid>(root));
+  providers.push_back(std::make_unique<LinuxNfsClient>(root));
+  providers.push_back(std::make_unique<LinuxNfsMount>(root));
+
+  providers.push_back(std::make_unique<NetworkInterface>(root));
   providers.push_back(std::make_unique<NetworkInterface>(
-      options.root, NetworkInterface::kAdapterCounterset));
-  AddNetworkProtocols(options.root, &providers);
-  providers.push_back(std::make_unique<LinuxSocket>(options.root));
-  providers.push_back(
-      std::make_unique<LinuxTcpConnection>(TcpCounter(options.root)));
-  providers.push_back(std::make_unique<LinuxSoftnet>(options.root));
-  providers.push_back(std::make_unique<LinuxConntrack>(options.root));
-  providers.push_back(std::make_unique<LinuxNfsClient>(options.root));
-  providers.push_back(std::make_unique<LinuxNfsMount>(options.root));
-  providers.push_back(std::make_unique<RdmaActivity>(options.root));
-  providers.push_back(std::make_unique<LinuxHardwareMonitor>(options.root));
-  providers.push_back(std::make_unique<ThermalZoneInformation>(options.root));
-  providers.push_back(std::make_unique<EnergyMeter>(options.root));
-  const auto gpus = std::make_shared<GpuUse>(options.root);
+      root, NetworkInterface::kAdapterCounterset));
+  AddNetworkProtocols(root, &providers);
+  providers.push_back(std::make_unique<LinuxSocket>(root));
+  providers.push_back(std::make_unique<LinuxTcpConnection>(TcpCounter(root)));
+  providers.push_back(std::make_unique<LinuxSoftnet>(root));
+  providers.push_back(std::make_unique<LinuxConntrack>(root));
+  providers.push_back(std::make_unique<RdmaActivity>(root));
+
   providers.push_back(std::make_unique<GpuEngine>(gpus));
   providers.push_back(std::make_unique<GpuProcessMemory>(gpus));
   providers.push_back(std::make_unique<GpuAdapterMemory>(gpus));
-  providers.push_back(std::make_unique<NumaNodeMemory>(options.root));
-  providers.push_back(std::make_unique<LinuxMdRaid>(options.root));
-  providers.push_back(std::make_unique<ProcessV2>(options.root, processes));
-  providers.push_back(std::make_unique<Process>(options.root, processes));
-  providers.push_back(std::make_unique<CgroupProcess>(options.root, processes));
-  providers.push_back(std::make_unique<Thread>(options.root, processes));
+
+  providers.push_back(std::make_unique<LinuxHardwareMonitor>(root));
+  providers.push_back(std::make_unique<ThermalZoneInformation>(root));
+  providers.push_back(std::make_unique<EnergyMeter>(root));
+
+  providers.push_back(std::make_unique<CollectionCosts>(costs));
+
   providers.push_back(std::make_unique<LinuxPerf>(
-      *options.events, options.root, options.max_event_descriptors / 2));
+      *options.events, root, options.max_event_descriptors / 2));
   if (hardware::CheckPmu(*options.events).ok()) {
     providers.push_back(
         std::make_unique<HardwareCounters>(hardware::MakePerfEventReader(
             *options.events, options.max_event_descriptors / 4)));
   }
-  const auto costs = std::make_shared<ProviderCosts>();
-  providers.push_back(std::make_unique<CollectionCosts>(costs));
   return MakeProviderSource(std::move(providers), *options.clock, costs);
 }
 
