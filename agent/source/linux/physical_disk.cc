@@ -30,9 +30,11 @@ absl::Status PhysicalDisk::Sample(ColumnSet, const Clocks& clocks,
                                   CountersetSample* sample) {
   ASSIGN_OR_RETURN(absl::string_view text, diskstats_.Read(&buffer_));
   totals_.Begin();
+  ++pass_;
   DiskLine line;
   while (NextDisk(&text, &line)) {
     Disk& disk = GetDisk(line);
+    disk.pass = pass_;
     if (!disk.is_whole) continue;
     disk.counts.Update(line.fields, clocks);
     sample->AddInstance(disk.utf16_name, line.device);
@@ -42,6 +44,8 @@ absl::Status PhysicalDisk::Sample(ColumnSet, const Clocks& clocks,
   }
   sample->AddInstance(utf16_total_name_, 0);
   totals_.Finish(sample);
+  absl::erase_if(
+      disks_, [this](const auto& entry) { return entry.second.pass != pass_; });
   return absl::OkStatus();
 }
 

@@ -32,6 +32,7 @@ class PhysicalDisk : public Provider {
     std::string utf16_name;
     bool is_whole = false;
     DiskCounts counts;
+    uint64_t pass = 0;  // the last one in which it existed
   };
 
   Disk& GetDisk(const DiskLine& line);
@@ -40,6 +41,7 @@ class PhysicalDisk : public Provider {
   ProcFile diskstats_;
   std::string buffer_;
   absl::flat_hash_map<uint32_t, Disk> disks_;  // by device number
+  uint64_t pass_ = 0;
   Totals totals_;
   const std::string utf16_total_name_;
 };
