@@ -17,7 +17,11 @@
 #include "agent/source/linux/linux_interrupts.h"
 #include "agent/source/linux/linux_memory.h"
 #include "agent/source/linux/linux_scheduler.h"
+#include "agent/source/linux/memory.h"
+#include "agent/source/linux/network_interface.h"
+#include "agent/source/linux/numa_node_memory.h"
 #include "agent/source/linux/paging_file.h"
+#include "agent/source/linux/physical_disk.h"
 #include "agent/source/linux/process_reader.h"
 #include "agent/source/linux/processor.h"
 #include "agent/source/linux/processor_information.h"
@@ -123,6 +127,83 @@ TEST(ThisMachineTest, LinuxMemory) {
     ExpectBetween(before.at(key)[0], live.Get("", counter), after.at(key)[0],
                   counter);
   }
+}
+
+TEST(ThisMachineTest, Memory) {
+  Live<Memory> live;
+  const Numbers before = NumbersOf("/proc/vmstat");
+  live.Sample();
+  const Numbers after = NumbersOf("/proc/vmstat");
+  ExpectBetween(before.at("pgfault")[0], live.Get("", "Page Faults/sec"),
+                after.at("pgfault")[0], "pgfault");
+  ExpectBetween(before.at("pgmajfault")[0], live.Get("", "Page Reads/sec"),
+                after.at("pgmajfault")[0], "pgmajfault");
+  Numbers meminfo = NumbersOf("/proc/meminfo");
+  EXPECT_EQ(live.Get("", "Total Bytes"), meminfo["MemTotal:"].at(0) * 1024);
+  EXPECT_EQ(live.Get("", "Commit Limit"), meminfo["CommitLimit:"].at(0) * 1024);
+  EXPECT_EQ(live.Get("", "Swap Total Bytes"),
+            meminfo["SwapTotal:"].at(0) * 1024);
+}
+
+// Lines: Node 0 MemTotal: 5 kB.
+TEST(ThisMachineTest, NumaNodeMemory) {
+  const std::string node = "/sys/devices/system/node/node0/";
+  const auto meminfo = Words(node + "meminfo");
+  if (meminfo.empty()) GTEST_SKIP() << "no NUMA";
+  Live<NumaNodeMemory> live;
+  Numbers before = NumbersOf(node + "numastat");
+  live.Sample();
+  Numbers after = NumbersOf(node + "numastat");
+  EXPECT_EQ(live.Get("0", "Total MBytes"),
+            std::stoull(meminfo[0].at(3)) / 1024);
+  ExpectBetween(before["numa_hit"].at(0), live.Get("0", "Numa Hits/sec"),
+                after["numa_hit"].at(0), "numa_hit");
+}
+
+// Fields of /proc/diskstats, after the numbers and the name, from 1.
+TEST(ThisMachineTest, PhysicalDisk) {
+  Live<PhysicalDisk> live;
+  const auto before = Words("/proc/diskstats");
+  live.Sample();
+  const auto after = Words("/proc/diskstats");
+  ASSERT_EQ(before.size(), after.size());
+  const std::map<std::string, std::pair<size_t, uint64_t>> kFields = {
+      {"Disk Reads/sec", {1, 1}},         {"Disk Read Bytes/sec", {3, 512}},
+      {"% Disk Read Time", {4, 10'000}},  {"Disk Writes/sec", {5, 1}},
+      {"Disk Write Bytes/sec", {7, 512}}, {"% Disk Write Time", {8, 10'000}}};
+  for (size_t i = 0; i < before.size(); ++i) {
+    const std::string& name = before[i].at(2);
+    if (!live.Get(name, "Disk Reads/sec").has_value()) continue;
+    for (const auto& [counter, field] : kFields) {
+      const auto& [number, unit] = field;
+      ExpectBetween(std::stoull(before[i].at(2 + number)) * unit,
+                    live.Get(name, counter),
+                    std::stoull(after[i].at(2 + number)) * unit,
+                    absl::StrCat(name, " ", counter));
+    }
+  }
+}
+
+TEST(ThisMachineTest, NetworkInterface) {
+  Live<NetworkInterface> live;
+  const Numbers before = NumbersOf("/proc/net/dev");
+  live.Sample();
+  const Numbers after = NumbersOf("/proc/net/dev");
+  const std::map<std::string, size_t> kFields = {{"Bytes Received/sec", 0},
+                                                 {"Packets Received/sec", 1},
+                                                 {"Bytes Sent/sec", 8},
+                                                 {"Packets Sent/sec", 9}};
+  size_t interfaces = 0;
+  for (const auto& [name, numbers] : before) {
+    if (numbers.size() != 16 || !after.contains(name)) continue;
+    ++interfaces;
+    for (const auto& [counter, field] : kFields) {
+      ExpectBetween(numbers[field],
+                    live.Get(name.substr(0, name.size() - 1), counter),
+                    after.at(name)[field], name + counter);
+    }
+  }
+  EXPECT_GT(interfaces, 0u);
 }
 
 class MachineSystem : public System {
