@@ -4,8 +4,10 @@
 #include <grpcpp/client_context.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -222,13 +224,20 @@ class Checker {
     if (machine == config_.name) ListMissingRights(resolution);
     Dictionary dictionary;
     MachineInstances instances(machine, &dictionary);
+    std::map<std::string, bool> countersets;  // whether there are values
     for (const ResolvedQuery& query : resolution.queries) {
-      const absl::Status status = Try(source, query, &instances);
-      if (!status.ok()) {
+      const auto has_values = Try(source, query, &instances);
+      if (!has_values.ok()) {
         Problem(absl::StrCat(plan_.NameOf(query.planned), " \"",
                              query.registration.name,
-                             "\": ", status.message()));
+                             "\": ", has_values.status().message()));
       }
+      countersets[query.registration.name] |= has_values.value_or(true);
+    }
+    for (const auto& [counterset, has_values] : countersets) {
+      if (has_values) continue;
+      absl::PrintF("  empty: %s. %s has no values of it at present\n",
+                   Printable(counterset), Printable(machine));
     }
   }
 
@@ -244,8 +253,9 @@ class Checker {
     }
   }
 
-  static absl::Status Try(Source& source, const ResolvedQuery& query,
-                          MachineInstances* instances) {
+  // Returns whether there are values.
+  static absl::StatusOr<bool> Try(Source& source, const ResolvedQuery& query,
+                                  MachineInstances* instances) {
     std::vector<std::string> problems;
     ASSIGN_OR_RETURN(
         const auto collector,
@@ -256,8 +266,12 @@ class Checker {
     if (samples.queries[0].failed) {
       problems.push_back(FailureText(query.registration, samples.queries[0]));
     }
-    if (problems.empty()) return absl::OkStatus();
-    return absl::DataLossError(absl::StrJoin(problems, "; "));
+    if (!problems.empty()) {
+      return absl::DataLossError(absl::StrJoin(problems, "; "));
+    }
+    const std::vector<uint8_t>& present = samples.queries[0].present;
+    if (present.empty()) return !samples.queries[0].values.empty();
+    return std::find(present.begin(), present.end(), 1) != present.end();
   }
 
   const Config& config_;

@@ -3,8 +3,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -100,6 +102,33 @@ TEST(Messages, ConfigurationErrorsNameFileAndLine) {
                 absl::StrCat(path,
                              ":1: aggregators: \"a:99999\" ends in \"99999\", "
                              "which is not a port (1 to 65535)"));
+}
+
+TEST(Messages, CheckSaysWhatRightsAndHardwareDoNotGive) {
+  Deployment deployment;
+  auto aggregator = deployment.StartAggregator();
+  const std::string config = deployment.WriteAgentConfig(
+      "box", {},
+      "queries: [{counterset: Process V2}, {counterset: RDMA Activity}, "
+      "{counterset: Memory}]\n");
+  std::vector<std::string> command = {Deployment::Executable("fleetperf-agent"),
+                                      "check", "--config", config};
+  if (geteuid() == 0) {  // gives up its capabilities
+    command.insert(command.begin(),
+                   {"setpriv", "--inh-caps=-all", "--bounding-set=-all"});
+  }
+  const Result result = RunCommand(command);
+  EXPECT_EQ(result.status, 0) << result.output;
+  EXPECT_THAT(result.output, AllOf(HasSubstr("limited: Process V2. "),
+                                   HasSubstr("setcap cap_sys_ptrace+ep"),
+                                   Not(HasSubstr("limited: Memory")),
+                                   Not(HasSubstr("empty: Memory")),
+                                   Not(HasSubstr("empty: Process V2"))));
+  if (!std::filesystem::exists("/sys/class/infiniband")) {
+    EXPECT_THAT(
+        result.output,
+        HasSubstr("empty: RDMA Activity. box has no values of it at present"));
+  }
 }
 
 TEST(Messages, CheckReportsCountersetsAndProblems) {
