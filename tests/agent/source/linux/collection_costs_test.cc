@@ -1,5 +1,12 @@
 #include "agent/source/linux/collection_costs.h"
 
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "perflib/counter_type.h"
+#include "perflib/layout.h"
 #include "tests/agent/source/linux/linux_fixture.h"
 
 namespace fleetperf::agent {
