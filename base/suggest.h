@@ -12,7 +12,8 @@
 namespace fleetperf {
 
 // Returns at most three of `names`, nearest first, ignoring case. Empty if none
-// is near.
+// is near. The work is bounded: of very many names, only the first ones are
+// compared letter by letter, and a later one is near if it contains `wrong`.
 std::vector<std::string> NearestNames(absl::string_view wrong,
                                       absl::Span<const std::string> names);
 

@@ -6,12 +6,17 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "aggregator/query/query_context.h"
+#include "base/status_macros.h"
 #include "perflib/path.h"
 
 namespace fleetperf::aggregator {
 namespace {
 
 using perflib::DisplaySuffix;
+
+// The work on the name of a group; see QueryMeter::Work.
+constexpr size_t kStepsOfGroup = 200;
 
 // PERF_AGGREGATE_ values.
 enum PerfAggregate : uint32_t {
@@ -226,14 +231,17 @@ void GroupedSeries::Add(const FoundSeries& found, const Labels& labels,
   held_ += state.total.held();
 }
 
-std::vector<SeriesResult> GroupedSeries::Take() {
+absl::StatusOr<std::vector<SeriesResult>> GroupedSeries::Take(
+    QueryMeter* meter) {
   std::vector<SeriesResult> groups;
   for (auto& [key, state] : groups_) {
+    RETURN_IF_ERROR(meter->Work(kStepsOfGroup + state.total.held()));
     SeriesResult& group = groups.emplace_back();
     group.series = std::move(state.series);
     group.total = state.total.Finish(state.function);
     if (state.all_stopped) group.stopped = state.stopped;
     for (const auto& [time, window] : state.windows) {
+      RETURN_IF_ERROR(meter->Work(window.held()));
       group.points.push_back({state.has_windows ? time : state.newest,
                               window.Finish(state.function),
                               state.ends_partially && time == state.newest});

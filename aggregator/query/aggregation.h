@@ -10,6 +10,8 @@
 #include <tuple>
 #include <vector>
 
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "aggregator/formula/counter_formula.h"
 #include "aggregator/formula/precise_sum.h"
 #include "aggregator/formula/window.h"
@@ -19,6 +21,8 @@
 #include "fleetperf/v1/values.pb.h"
 
 namespace fleetperf::aggregator {
+
+class QueryMeter;
 
 enum class AggregateFunction : uint8_t {
   kAuto,  // the counter's own AggregateFunc, or the default of its type
@@ -104,8 +108,8 @@ class GroupedSeries {
   size_t held() const { return held_; }
 
   // Returns the groups by counter, machine, labels and instance, and clears
-  // them.
-  std::vector<SeriesResult> Take();
+  // them. Returns an error if the query was cancelled.
+  absl::StatusOr<std::vector<SeriesResult>> Take(QueryMeter* meter);
 
  private:
   // Counterset, counter or unit, type, and the properties that separate groups.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -102,35 +103,25 @@ absl::Status Chooser::Add(SeriesResult result) {
     if (!where.HoldsFor(RankOf(result))) return absl::OkStatus();
   }
   if (!is_ranking()) return sink_(std::move(result));
+  const double rank = RankOf(result);
+  const double order = choice_.top > 0 ? -rank : rank;
+  if (ranked_.size() == std::max(choice_.top, choice_.bottom)) {
+    const auto last = std::prev(ranked_.end());
+    // Among equal values, the series that arrived first stay.
+    if (order >= last->first) return absl::OkStatus();
+    held_ -= last->second.points.size();
+    ranked_.erase(last);
+  }
   held_ += result.points.size();
-  ranked_.push_back(std::move(result));
-  const size_t wanted = std::max(choice_.top, choice_.bottom);
-  if (ranked_.size() >= 2 * wanted) KeepFirst();
+  ranked_.emplace(order, std::move(result));
   return absl::OkStatus();
 }
 
 absl::Status Chooser::Finish() {
-  KeepFirst();
-  for (SeriesResult& result : ranked_) {
+  for (auto& [order, result] : ranked_) {
     RETURN_IF_ERROR(sink_(std::move(result)));
   }
   return absl::OkStatus();
-}
-
-void Chooser::KeepFirst() {
-  const bool largest = choice_.top > 0;
-  // Among equal values, the series that arrived first stay.
-  std::stable_sort(ranked_.begin(), ranked_.end(),
-                   [&](const SeriesResult& a, const SeriesResult& b) {
-                     const double first = RankOf(a);
-                     const double second = RankOf(b);
-                     return largest ? first > second : first < second;
-                   });
-  const size_t wanted = std::max(choice_.top, choice_.bottom);
-  while (ranked_.size() > wanted) {
-    held_ -= ranked_.back().points.size();
-    ranked_.pop_back();
-  }
 }
 
 }  // namespace fleetperf::aggregator

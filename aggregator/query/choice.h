@@ -5,9 +5,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -73,12 +73,12 @@ class Chooser {
 
  private:
   bool is_ranking() const { return choice_.top > 0 || choice_.bottom > 0; }
-  void KeepFirst();
 
   const Choice choice_;
   const ResultSink sink_;
-  // At most twice the requested number of series.
-  std::vector<SeriesResult> ranked_;
+  // The first series so far: by value, negative if the largest are chosen, then
+  // by arrival. Kept in order, because sorting millions could not be cancelled.
+  std::multimap<double, SeriesResult> ranked_;
   size_t held_ = 0;
 };
 

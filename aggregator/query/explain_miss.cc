@@ -78,7 +78,7 @@ absl::Status ExplainMiss(const absl::Status& status, Fleet* fleet,
                          const IsCancelled& is_cancelled) {
   const std::optional<std::string> text = MissedPath(status);
   if (!text.has_value()) return status;
-  const std::vector<std::string> known = fleet->CountersetNames();
+  const std::vector<std::string> known = fleet->CountersetNames(is_cancelled);
   auto alone = PathSet::Parse({*text}, known);
   const auto path = perflib::ParsePath(*text, known);
   if (!alone.ok() || !path.ok()) return status;

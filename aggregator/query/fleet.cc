@@ -211,6 +211,7 @@ std::vector<FleetCounterset> Fleet::Countersets(
   }
   CountersetCounts counts;
   for (auto& [hash, catalogue] : catalogues) {
+    if (!CheckNotCancelled(is_cancelled).ok()) break;
     const auto schemas = Catalogue(hash);
     catalogue.guids = GuidsOf(*schemas);
     counts.AddCatalogue(*schemas, catalogue.guids, catalogue.machines,
@@ -237,6 +238,7 @@ std::vector<std::string> Fleet::MachinesWith(
   std::set<std::string> machines;
   std::map<std::string, bool> offers;  // by catalogue
   for (const Store::StoredMachine& stored : store_.GetMachines()) {
+    if (!CheckNotCancelled(is_cancelled).ok()) break;
     const std::string& machine = stored.machine.name();
     if (!matches(machine)) continue;
     const auto [entry, is_new] = offers.try_emplace(stored.catalogue_hash);
@@ -260,7 +262,8 @@ std::vector<std::string> Fleet::MachinesWith(
   return {machines.begin(), machines.end()};
 }
 
-std::vector<std::string> Fleet::CountersetNames() {
+std::vector<std::string> Fleet::CountersetNames(
+    const IsCancelled& is_cancelled) {
   std::set<std::string> names;
   for (const std::string& name : store_.directory().CountersetNames()) {
     names.insert(name);
@@ -270,6 +273,7 @@ std::vector<std::string> Fleet::CountersetNames() {
     hashes.insert(stored.catalogue_hash);
   }
   for (const std::string& hash : hashes) {
+    if (!CheckNotCancelled(is_cancelled).ok()) break;
     const auto catalogue = Catalogue(hash);
     for (const auto& schema : *catalogue) {
       names.insert(schema->registration.name);

@@ -60,7 +60,8 @@ class Fleet {
       const IsCancelled& is_cancelled = nullptr);
 
   // Returns the names of all countersets that are collected or offered.
-  std::vector<std::string> CountersetNames();
+  std::vector<std::string> CountersetNames(
+      const IsCancelled& is_cancelled = nullptr);
 
   // Resolves the paths in the machines' catalogues, collected or not.
   Selected Select(const PathSet& paths,

@@ -46,8 +46,8 @@ void Side::Add(const FoundSeries& found, const Labels& labels,
   results_.push_back(std::move(result));
 }
 
-std::vector<SeriesResult> Side::Take() {
-  if (groups_.has_value()) return groups_->Take();
+absl::StatusOr<std::vector<SeriesResult>> Side::Take(QueryMeter* meter) {
+  if (groups_.has_value()) return groups_->Take(meter);
   points_ = 0;
   return std::exchange(results_, {});
 }
@@ -73,10 +73,11 @@ void Question::Add(const FoundSeries& found, const Labels& labels,
 }
 
 absl::StatusOr<std::vector<SeriesResult>> Question::Take(QueryMeter* meter) {
-  if (!expression_.has_value()) return sides_.front().Take();
+  if (!expression_.has_value()) return sides_.front().Take(meter);
   std::vector<std::vector<SeriesResult>> series;
   for (size_t i = 0; i < sides_.size(); ++i) {
-    series.push_back(sides_[i].Take());
+    ASSIGN_OR_RETURN(auto taken, sides_[i].Take(meter));
+    series.push_back(std::move(taken));
     if (!series.back().empty()) seen_[i] = true;
   }
   ASSIGN_OR_RETURN(std::vector<SeriesResult> results,

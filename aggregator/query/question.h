@@ -40,8 +40,9 @@ class Side {
   bool Selects(const FoundSeries& found, const SeriesResult& result);
   void Add(const FoundSeries& found, const Labels& labels, SeriesResult result);
 
-  // Returns the series since the last call.
-  std::vector<SeriesResult> Take();
+  // Returns the series since the last call. Returns an error if the query was
+  // cancelled.
+  absl::StatusOr<std::vector<SeriesResult>> Take(QueryMeter* meter);
 
   // The number of values in memory.
   size_t held() const;

@@ -1,10 +1,9 @@
 #include "aggregator/query/range_query.h"
 
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <optional>
-#include <tuple>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -19,6 +18,9 @@
 
 namespace fleetperf::aggregator {
 namespace {
+
+// The work on the place of a result in the answer; see QueryMeter::Work.
+constexpr size_t kStepsOfResult = 100;
 
 absl::Status StepTooLong(absl::Duration step, absl::Duration range) {
   return absl::InvalidArgumentError(absl::StrCat(
@@ -280,18 +282,20 @@ class RangeQuery {
 
   // Passes on the answer so far.
   absl::Status HandOn() {
-    std::vector<SeriesResult> results;
+    // By machine and path, then in their order. Sorting millions could not be
+    // cancelled.
+    std::multimap<std::pair<std::string, std::string>, SeriesResult> results;
     for (Question& question : questions_) {
       ASSIGN_OR_RETURN(auto taken, question.Take(&meter_));
-      std::move(taken.begin(), taken.end(), std::back_inserter(results));
+      for (SeriesResult& result : taken) {
+        RETURN_IF_ERROR(meter_.Work(kStepsOfResult));
+        std::pair name(result.series.machine(), result.series.path());
+        // Results are usually in order.
+        results.emplace_hint(results.end(), std::move(name), std::move(result));
+      }
     }
-    std::stable_sort(
-        results.begin(), results.end(),
-        [](const SeriesResult& a, const SeriesResult& b) {
-          return std::forward_as_tuple(a.series.machine(), a.series.path()) <
-                 std::forward_as_tuple(b.series.machine(), b.series.path());
-        });
-    for (SeriesResult& result : results) {
+    for (auto& [name, result] : results) {
+      RETURN_IF_ERROR(meter_.Work(kStepsOfResult));
       RETURN_IF_ERROR(chooser_.Add(std::move(result)));
     }
     return meter_.CheckHeld(HeldSoFar());

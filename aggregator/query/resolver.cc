@@ -28,18 +28,6 @@ bool IsOverruled(const Pattern& pattern, const std::string& name,
          names.contains(pattern.literal());
 }
 
-std::set<std::string> CountersetNames(const Directory& directory,
-                                      const Pattern& machine) {
-  std::set<std::string> names;
-  for (const std::string& name : directory.Machines()) {
-    if (!machine.Matches(name)) continue;
-    for (const auto& counterset : directory.Countersets(name)) {
-      names.insert(counterset->schema->registration.name);
-    }
-  }
-  return names;
-}
-
 bool NamesAggregate(const Pattern& instance) {
   return !instance.has_wildcards() ||
          absl::EndsWithIgnoreCase(
@@ -275,7 +263,8 @@ absl::StatusOr<Selected> PathSet::Select(
     ASSIGN_OR_RETURN(const bool found,
                      SelectsAny(path, machines, directory, is_cancelled));
     if (found) continue;
-    absl::Status miss = ExplainMiss(path, directory);
+    absl::Status miss = ExplainMiss(path, directory, is_cancelled);
+    if (absl::IsCancelled(miss)) return miss;
     miss.SetPayload(kMissedPath, absl::Cord(path.text));
     missed->push_back(std::move(miss));
   }
@@ -304,8 +293,23 @@ absl::StatusOr<Selected> PathSet::Select(
   return selected;
 }
 
+absl::StatusOr<std::vector<CountersetList>> PathSet::ListsOf(
+    const NamedPath& path, const std::vector<std::string>& machines,
+    const Directory& directory, const IsCancelled& is_cancelled) const {
+  std::vector<CountersetList> lists;
+  absl::flat_hash_set<const void*> known;
+  for (const std::string& machine : machines) {
+    RETURN_IF_ERROR(CheckNotCancelled(is_cancelled));
+    if (!path.path.machine.Matches(machine)) continue;
+    CountersetList list = directory.Countersets(machine);
+    if (known.insert(list.id()).second) lists.push_back(std::move(list));
+  }
+  return lists;
+}
+
 absl::Status PathSet::ExplainMiss(const NamedPath& named,
-                                  const Directory& directory) const {
+                                  const Directory& directory,
+                                  const IsCancelled& is_cancelled) const {
   const Path& path = named.path;
   const auto not_found = [&](const auto&... parts) {
     return absl::NotFoundError(
@@ -318,21 +322,23 @@ absl::Status PathSet::ExplainMiss(const NamedPath& named,
   std::erase_if(machines, [&](const std::string& machine) {
     return !filter_.Matches(machine);
   });
-  if (std::none_of(machines.begin(), machines.end(), [&](const auto& machine) {
-        return path.machine.Matches(machine);
-      })) {
+  ASSIGN_OR_RETURN(const std::vector<CountersetList> lists,
+                   ListsOf(named, machines, directory, is_cancelled));
+  if (lists.empty()) {
     return not_found(
         "there is no machine \"", Excerpt(path.machine.text()), "\"",
         Hint(path.machine.text(), {machines.begin(), machines.end()},
              "fleetperf machines"));
   }
+  std::set<std::string> counterset_names;
   std::set<std::string> counter_names;
   bool counterset_found = false;
-  for (const std::string& machine : machines) {
-    if (!path.machine.Matches(machine)) continue;
-    for (const auto& counterset : directory.Countersets(machine)) {
+  for (const CountersetList& list : lists) {
+    RETURN_IF_ERROR(CheckNotCancelled(is_cancelled));
+    for (const auto& counterset : list) {
       const CountersetRegistration& registration =
           counterset->schema->registration;
+      counterset_names.insert(registration.name);
       if (!path.MatchesCounterset(registration.name, registration.guid)) {
         continue;
       }
@@ -344,10 +350,10 @@ absl::Status PathSet::ExplainMiss(const NamedPath& named,
     }
   }
   if (!counterset_found) {
-    return not_found(
-        "no counterset \"", Excerpt(path.counterset.text()), "\" is collected",
-        Hint(path.counterset.text(), CountersetNames(directory, path.machine),
-             "fleetperf countersets"));
+    return not_found("no counterset \"", Excerpt(path.counterset.text()),
+                     "\" is collected",
+                     Hint(path.counterset.text(), counterset_names,
+                          "fleetperf countersets"));
   }
   return not_found("no counter \"", Excerpt(path.counter.text()),
                    "\" is collected",

@@ -129,8 +129,15 @@ class PathSet {
                                   const std::vector<std::string>& machines,
                                   const Directory& directory,
                                   const IsCancelled& is_cancelled) const;
-  absl::Status ExplainMiss(const NamedPath& path,
-                           const Directory& directory) const;
+  // Returns NotFound with the reason why the path selects nothing, or
+  // Cancelled.
+  absl::Status ExplainMiss(const NamedPath& path, const Directory& directory,
+                           const IsCancelled& is_cancelled) const;
+  // Returns the different lists of countersets of the path's machines, which
+  // are some of `machines`. Empty if there is no such machine.
+  absl::StatusOr<std::vector<CountersetList>> ListsOf(
+      const NamedPath& path, const std::vector<std::string>& machines,
+      const Directory& directory, const IsCancelled& is_cancelled) const;
 
   void AddMachine(const perflib::Pattern& machine);
 

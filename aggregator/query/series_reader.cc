@@ -19,8 +19,9 @@ namespace {
 
 constexpr size_t kMaxSeries = QueryLimits().series;
 
-// The work on a frame and on a run in it, even if no series has a sample there,
-// and on the name of a series; see QueryMeter::Work.
+// The work on a chunk's head, on a frame and on a run in it, even if no series
+// has a sample there, and on the name of a series; see QueryMeter::Work.
+constexpr size_t kStepsOfChunk = 1000;
 constexpr size_t kStepsOfFrame = 1000;
 constexpr size_t kStepsOfRun = 5;
 constexpr size_t kStepsOfName = 200;
@@ -281,7 +282,8 @@ absl::StatusOr<MachineSeries> ReadSeries(
        .may_fold =
            [&](const CollectedQuery& query, int64_t second, int64_t last) {
              return reader_of(query.schema)->TakesFolded(query, second, last);
-           }},
+           },
+       .on_chunk = [&] { return sink->Work(kStepsOfChunk); }},
       [&](const Frame& frame) {
         return reader_of(frame.query->schema)->Add(frame);
       },

@@ -159,7 +159,7 @@ absl::Status SampleReader::Read(const Store::ReadRequest& request,
           HourOf(request.to),
           [&](StoredChunk chunk) {
             chunks.push_back(std::move(chunk));
-            return absl::OkStatus();
+            return request.on_chunk ? request.on_chunk() : absl::OkStatus();
           },
           on_damage));
     }
@@ -188,6 +188,7 @@ absl::Status SampleReader::Read(const Store::ReadRequest& request,
   Queries queries;
   for (const StoredChunk& chunk : chunks) {
     RETURN_IF_ERROR(read_segments_before(chunk.key.epoch_number));
+    if (request.on_chunk) RETURN_IF_ERROR(request.on_chunk());
     const absl::Status status =
         ReadChunk(chunk, request, *snapshot, &queries, on_frame);
     if (absl::IsDataLoss(status)) {

@@ -109,6 +109,9 @@ class Store {
     // of later batches are not.
     std::function<void(uint32_t epoch_number, uint64_t sequence)> on_epoch =
         nullptr;
+    // If set, called for each chunk that is listed, and before each one is
+    // read, which may have no frame. An error ends the read, and is returned.
+    std::function<absl::Status()> on_chunk = nullptr;
   };
   virtual absl::Status Read(
       const ReadRequest& request,

@@ -65,6 +65,18 @@ TEST(NearestNames, FinishesWithVeryLongNames) {
               ElementsAre(longest));
 }
 
+TEST(NearestNames, ComparesABoundedNumberOfLetters) {
+  const std::string wrong(200, 'a');
+  std::vector<std::string> names = {wrong + "b"};
+  // 10,000 times 200 times 200 pairs of letters.
+  names.insert(names.end(), 10'000, std::string(200, 'z'));
+  names.push_back(wrong + "c");
+  names.push_back(std::string(150, 'a') + "d");
+  names.push_back("contains " + wrong);
+  EXPECT_THAT(NearestNames(wrong, names),
+              ElementsAre(wrong + "b", wrong + "c", "contains " + wrong));
+}
+
 TEST(DidYouMean, WritesASentence) {
   EXPECT_EQ(DidYouMean("Memry", kNames), "; did you mean \"Memory\"?");
   EXPECT_EQ(DidYouMean("Proces", kNames),

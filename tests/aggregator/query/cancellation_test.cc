@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "aggregator/query/aggregation.h"
 #include "aggregator/query/fleet.h"
 #include "aggregator/query/path_check.h"
 #include "aggregator/query/range_query.h"
@@ -145,6 +146,58 @@ class Checks {
   int count_ = 0;
 };
 
+TEST_F(CancelledQuery, CombinesFewMoreGroups) {
+  GroupedSeries groups(
+      Aggregation{.function = AggregateFunction::kSum, .by_instance = true});
+  for (int i = 0; i < 1000; ++i) {
+    SeriesResult result{.points = {{.time = At(1)}}};
+    result.series.set_instance(absl::StrCat("disk-", i));
+    groups.Add(FoundSeries(), {}, result, /*has_windows=*/true);
+  }
+  QueryContext context = Context();
+  Checks third(3);
+  context.is_cancelled = third.function();
+  QueryMeter meter(context);
+  EXPECT_THAT(groups.Take(&meter).status(), IsCancelledError());
+  EXPECT_EQ(third.count(), 3);
+}
+
+TEST_F(CancelledQuery, AnswersFewMoreGroups) {
+  constexpr int kGroups = 1000;
+  DiskAgent agent(&test_store_);
+  std::vector<std::pair<uint32_t, uint64_t>> disks;
+  for (int i = 0; i < kGroups; ++i) {
+    disks.emplace_back(agent.Disk(absl::StrCat("disk-", i)), 1);
+  }
+  agent.Ticks(0, 2, disks);
+  ASSERT_OK(agent.Send());
+  request_.aggregation = Aggregation{.by_instance = true};
+  QueryContext context = Context();
+  int answered = 0;
+  context.is_cancelled = [&] { return answered > 0; };
+  EXPECT_THAT(RunRangeQuery(request_, context,
+                            [&](const SeriesResult&) {
+                              ++answered;
+                              return absl::OkStatus();
+                            }),
+              IsCancelledError());
+  EXPECT_THAT(answered, Le(kGroups / 4));
+}
+
+// Counts the catalogues that are read.
+class CataloguesStore : public testing::StoreWrapper {
+ public:
+  using StoreWrapper::StoreWrapper;
+
+  absl::StatusOr<std::string> GetCatalogue(
+      absl::string_view hash) const override {
+    ++read;
+    return StoreWrapper::GetCatalogue(hash);
+  }
+
+  mutable int read = 0;
+};
+
 class CancelledSearch : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -177,6 +230,45 @@ TEST_F(CancelledSearch, ExplainsNoMissingPath) {
   Checks third(3);
   EXPECT_THAT(check.Missing(store_->directory(), third.function()), IsEmpty());
   EXPECT_THAT(third.count(), Le(4));
+}
+
+TEST_F(CancelledSearch, SuggestsNothing) {
+  ASSERT_OK_AND_ASSIGN(
+      const PathSet paths,
+      PathSet::Parse({"\\Disk(*)\\Transfer/sec"}, store_->directory()));
+  // At first, each machine is asked for the path.
+  Checks later(kMachines + 5);
+  std::vector<absl::Status> missed;
+  EXPECT_THAT(
+      paths.Select(store_->directory(), &missed, later.function()).status(),
+      IsCancelledError());
+  EXPECT_THAT(missed, IsEmpty());
+  EXPECT_EQ(later.count(), kMachines + 5);
+}
+
+TEST_F(CancelledSearch, ParsesFewMoreCatalogues) {
+  for (int i = 0; i < kMachines; ++i) {
+    v1::CatalogueContent catalogue;
+    catalogue.add_countersets()->set_name(absl::StrCat("of machine ", i));
+    const std::string content = catalogue.SerializeAsString();
+    ASSERT_OK(store_->PutCatalogue(Sha256(content), content));
+    v1::Machine machine;
+    machine.set_name(absl::StrCat("web-", i));
+    ASSERT_OK(store_->PutMachine(machine, Sha256(content)));
+  }
+  CataloguesStore counting(&*store_);
+  const IsCancelled after_two = [&] { return counting.read >= 2; };
+  Fleet(&counting).Countersets([](const std::string&) { return true; },
+                               after_two);
+  EXPECT_EQ(counting.read, 2);
+  counting.read = 0;
+  Fleet(&counting).CountersetNames(after_two);
+  EXPECT_EQ(counting.read, 2);
+  counting.read = 0;
+  Fleet(&counting).MachinesWith(
+      DiskRegistration().guid, [](const std::string&) { return true; },
+      after_two);
+  EXPECT_EQ(counting.read, 2);
 }
 
 TEST_F(CancelledSearch, EndsInTheListOfMachines) {

@@ -35,8 +35,8 @@ std::vector<std::string> Choose(const Choice& choice) {
   EXPECT_OK(chooser.Add(Result("e", CalculatedValue::Gap(GapCause::kReset))));
   for (const auto& [path, value] : kValues) {
     EXPECT_OK(chooser.Add(Result(path, CalculatedValue::Of(value))));
-    // Two points each, of at most twice as many series.
-    EXPECT_LE(chooser.held(), 4 * std::max(choice.top, choice.bottom));
+    // Two points each.
+    EXPECT_LE(chooser.held(), 2 * std::max(choice.top, choice.bottom));
   }
   EXPECT_OK(chooser.Finish());
   return paths;

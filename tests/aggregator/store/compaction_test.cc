@@ -24,6 +24,7 @@ using ::testing::IsEmpty;
 using testing::IsOkAndHolds;
 using testing::kStart;
 using testing::OneDiskAgent;
+using testing::StatusIs;
 using testing::TestAgent;
 using testing::TestStore;
 
@@ -218,6 +219,45 @@ TEST(Compaction, DoesNotChangeReadResults) {
     store.Reopen();
     ASSERT_OK(store.Compact());
     expect_same();
+  }
+}
+
+TEST(Compaction, AReadEndsInTheListOfChunks) {
+  TestStore store;
+  OneDiskAgent agent(&store, "web-1");
+  constexpr int kHours = 4;  // of a chunk each
+  for (int hour = 0; hour < kHours; ++hour) {
+    agent.AddTick(agent.query, ClocksAt(hour * 3600), {{agent.c, {1}}});
+    ASSERT_OK(agent.Send(kStart + absl::Hours(hour)));
+  }
+  ASSERT_OK(store.Compact());
+  int chunks = 0;
+  int last = INT32_MAX;
+  int frames = 0;
+  const auto read = [&] {
+    chunks = frames = 0;
+    return store->Read(
+        {.machine = "web-1",
+         .from = absl::InfinitePast(),
+         .to = absl::InfiniteFuture(),
+         .on_chunk =
+             [&] {
+               return ++chunks == last ? absl::CancelledError("enough")
+                                       : absl::OkStatus();
+             }},
+        [&](const Frame&) {
+          ++frames;
+          return absl::OkStatus();
+        },
+        [](const Loss&) {});
+  };
+  EXPECT_OK(read());
+  EXPECT_EQ(chunks, 2 * kHours);  // listed, then read
+  EXPECT_EQ(frames, kHours);
+  for (last = 1; last <= kHours; ++last) {
+    EXPECT_THAT(read(), StatusIs(absl::StatusCode::kCancelled, "enough"));
+    EXPECT_EQ(chunks, last);
+    EXPECT_EQ(frames, 0);
   }
 }
 
