@@ -8,15 +8,19 @@
 #include <cstdio>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "aggregator/cli/collect.h"
+#include "aggregator/cli/command_progress.h"
 #include "aggregator/cli/commands.h"
 #include "aggregator/cli/pdh_csv.h"
 #include "aggregator/cli/raw_samples.h"
@@ -240,6 +244,47 @@ Record ToRecord(const v1::QueryRangeRequest& request, const v1::Series& series,
   return record;
 }
 
+// Shows how far a query is, until the result itself shows it.
+class QueryProgress {
+ public:
+  // `printing` is that of the result.
+  explicit QueryProgress(Printing printing)
+      : ends_with_values_(ResultShowsProgress(printing)),
+        // The first value may take long, however values are printed.
+        progress_(MakeProgress("querying", Printing::kAtEnd)) {}
+
+  void SetMachines(const v1::QueryProgress& progress) {
+    if (progress.machines() < 2) return;  // would say nothing
+    machines_ = absl::StrCat(progress.machines_read(), " of ",
+                             progress.machines(), " machines");
+    Show();
+  }
+  // Must be called before values are printed.
+  void BeforeValues() {
+    if (ends_with_values_) progress_.reset();
+  }
+  void AddValues(int values) {
+    values_ += values;
+    Show();
+  }
+  uint64_t values() const { return values_; }
+  void End() { progress_.reset(); }
+
+ private:
+  void Show() {
+    if (progress_ == nullptr) return;
+    std::vector<std::string> parts;
+    if (!machines_.empty()) parts.push_back(machines_);
+    if (values_ > 0) parts.push_back(absl::StrCat(values_, " values"));
+    progress_->Update(absl::StrJoin(parts, ", "));
+  }
+
+  const bool ends_with_values_;
+  std::unique_ptr<Progress> progress_;  // null: not shown
+  std::string machines_;
+  uint64_t values_ = 0;
+};
+
 absl::Status NoSamples() {
   return MissingError(absl::NotFoundError(
       "no samples in this time; choose an earlier start, or see the times of "
@@ -255,12 +300,12 @@ absl::Status ForEachResult(
   grpc::ClientContext context;
   context.set_deadline(RpcDeadline(kQueryDeadline));
   const auto stub = v1::QueryService::NewStub(connection.channel());
-  // The first value may take long, however values are printed.
-  auto progress = MakeProgress("querying", Printing::kAtEnd);
-  const auto reader = stub->QueryRange(&context, request);
+  QueryProgress progress(printing);
+  v1::QueryRangeRequest asked = request;
+  asked.set_with_progress(true);
+  const auto reader = stub->QueryRange(&context, asked);
   std::map<uint32_t, v1::Series> series;
   v1::QueryRangeResponse response;
-  uint64_t values = 0;
   RpcStage stage = RpcStage::kConnecting;
   while (reader->Read(&response)) {
     stage = RpcStage::kAnswering;
@@ -276,21 +321,23 @@ absl::Status ForEachResult(
       connection.AddSilent(response.silent());
       continue;
     }
-    if (ResultShowsProgress(printing)) progress.reset();
+    if (response.has_progress()) {
+      progress.SetMachines(response.progress());
+      continue;
+    }
+    progress.BeforeValues();
     const v1::Series& of_points = series[response.points().series()];
     ForEachValue(response.points(), [&](const Value& value) {
       use(of_points, Displayed(flags, of_points, value));
     });
-    values += response.points().values_size();
-    if (progress != nullptr) {
-      progress->Update(absl::StrCat(values, " values"));
-    }
+    progress.AddValues(response.points().values_size());
     if (HasOutputFailed()) context.TryCancel();
   }
   if (HasOutputFailed()) return absl::OkStatus();  // FinishOutput has the error
   RETURN_IF_ERROR(connection.Explain(reader->Finish(), stage));
   // With a condition, an empty result is a valid answer.
-  return values > 0 || request.has_where() ? absl::OkStatus() : NoSamples();
+  return progress.values() > 0 || request.has_where() ? absl::OkStatus()
+                                                      : NoSamples();
 }
 
 namespace {
@@ -322,33 +369,32 @@ absl::Status QueryRaw(const Connection& connection, Format format,
   grpc::ClientContext context;
   context.set_deadline(RpcDeadline(kQueryDeadline));
   const auto stub = v1::QueryService::NewStub(connection.channel());
-  auto progress = MakeProgress("querying", Printing::kAtEnd);
+  QueryProgress progress(PrintingOf(format));
+  request.set_with_progress(true);
   const auto reader = stub->QueryRaw(&context, request);
   const auto printer = MakePrinter(format);
   v1::Series series;
   v1::QueryRawResponse response;
-  bool any = false;
   RpcStage stage = RpcStage::kConnecting;
   while (reader->Read(&response)) {
     stage = RpcStage::kAnswering;
+    if (response.has_progress()) progress.SetMachines(response.progress());
     if (response.has_series()) series = response.series();
     if (response.has_missing()) connection.AddMissing(response.missing());
     if (response.has_silent()) connection.AddSilent(response.silent());
-    if (response.has_samples() && ResultShowsProgress(PrintingOf(format))) {
-      progress.reset();
-    }
+    if (response.has_samples()) progress.BeforeValues();
     for (const v1::RawSample& sample : response.samples().samples()) {
       printer->Print(RawRecord(series, sample));
-      any = true;
     }
+    progress.AddValues(response.samples().samples_size());
     if (HasOutputFailed()) context.TryCancel();
   }
   if (HasOutputFailed()) return absl::OkStatus();
   const absl::Status status = connection.Explain(reader->Finish(), stage);
-  progress.reset();
+  progress.End();
   if (HasAnswer(status)) printer->Finish();
   if (!status.ok()) return status;
-  return any ? absl::OkStatus() : NoSamples();
+  return progress.values() > 0 ? absl::OkStatus() : NoSamples();
 }
 
 absl::Status PrintPdhCsv(const Connection& connection, const QueryFlags& flags,

@@ -16,6 +16,13 @@ absl::Status ReportMissing(const QueryContext& context,
   }
   return absl::OkStatus();
 }
+
+absl::Status ReportProgress(const QueryContext& context, size_t machines_read,
+                            size_t machines) {
+  if (!context.report_progress) return absl::OkStatus();
+  return context.report_progress(machines_read, machines);
+}
+
 namespace {
 
 // About 100 microseconds of work.

@@ -53,7 +53,16 @@ struct QueryContext {
   std::function<absl::Status(const std::string& machine,
                              absl::Time newest_sample)>
       report_silent = nullptr;
+  // Reports how many of the query's machines were read: before the first one,
+  // and after each one, in their order. An error ends the query. Empty: not
+  // reported.
+  std::function<absl::Status(size_t machines_read, size_t machines)>
+      report_progress = nullptr;
 };
+
+// Reports the progress if that is wanted.
+absl::Status ReportProgress(const QueryContext& context, size_t machines_read,
+                            size_t machines);
 
 // Reports these errors of paths, or returns the first error that ends the
 // query.

@@ -148,9 +148,11 @@ class RangeQuery {
             answers.empty() ? ReadInTurn(i) : std::move(answers[i - first]);
         if (!answer.ok()) return answer.status();
         RETURN_IF_ERROR(Use(machines_[i]->first, &*answer, path_check));
+        RETURN_IF_ERROR(ReportProgress(context_, i + 1, machines_.size()));
       }
       return absl::OkStatus();
     };
+    RETURN_IF_ERROR(ReportProgress(context_, 0, machines_.size()));
     const size_t groups = (machines_.size() + group - 1) / group;
     return OrderedWork<Group>(groups, ThreadsFor(machines_.size()), read)
         .Run(use);

@@ -64,8 +64,10 @@ absl::Status RunRawQuery(const RangeRequest& request,
   QueryMeter meter(context);
   PathCheck path_check(paths, missed);
   bool has_samples = false;
+  size_t machines_read = 0;
   for (const auto& [machine, countersets] : selected) {
     RETURN_IF_ERROR(meter.CheckCancelled());
+    RETURN_IF_ERROR(ReportProgress(context, machines_read, selected.size()));
     ASSIGN_OR_RETURN(const WindowGrid range,
                      GridOf(request, context.limits, context.now_of(machine)));
     SampleCollector collector(range, &meter);
@@ -86,7 +88,9 @@ absl::Status RunRawQuery(const RangeRequest& request,
                            series.series.instance_index());
       RETURN_IF_ERROR(sink({std::move(series.series), std::move(samples)}));
     }
+    ++machines_read;
   }
+  RETURN_IF_ERROR(ReportProgress(context, machines_read, selected.size()));
   RETURN_IF_ERROR(ReportMissing(context, missed));
   RETURN_IF_ERROR(ReportMissing(
       context, path_check.Missing(directory, context.is_cancelled)));

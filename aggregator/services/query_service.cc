@@ -13,6 +13,7 @@
 #include "aggregator/query/request_limits.h"
 #include "aggregator/rpc/working_call.h"
 #include "aggregator/services/admission.h"
+#include "base/clock.h"
 #include "base/rpc_error.h"
 #include "base/status_macros.h"
 #include "fleetperf/v1/query.grpc.pb.h"
@@ -23,6 +24,8 @@ namespace {
 
 // The limit of points in one message.
 constexpr size_t kMaxPointsPerMessage = 4096;
+// The shortest time between two reports of the progress.
+constexpr absl::Duration kProgressInterval = absl::Milliseconds(500);
 
 Over OverFromProto(v1::Over over) {
   switch (over) {
@@ -151,8 +154,8 @@ class QueryService : public v1::QueryService::Service {
     if (!slot.ok()) return RpcFromStatus(slot.status());
     const auto range_request = RequestFromProto(*request, store_.directory());
     if (!range_request.ok()) return RpcFromStatus(range_request.status());
-    return Answer<v1::QueryRangeResponse, SeriesResult>(&call, *range_request,
-                                                        RunRangeQuery, writer);
+    return Answer<v1::QueryRangeResponse, SeriesResult>(
+        &call, *range_request, request->with_progress(), RunRangeQuery, writer);
   }
 
   grpc::Status QueryRaw(
@@ -163,8 +166,8 @@ class QueryService : public v1::QueryService::Service {
         AdmitReader(CheckPathsAndFilter(*request), &call, &slots_);
     if (!slot.ok()) return RpcFromStatus(slot.status());
     return Answer<v1::QueryRawResponse, RawSeries>(
-        &call, RequestFromProto(*request, store_.directory()), RunRawQuery,
-        writer);
+        &call, RequestFromProto(*request, store_.directory()),
+        request->with_progress(), RunRawQuery, writer);
   }
 
   grpc::Status ExplainValue(grpc::ServerContext* context,
@@ -190,9 +193,10 @@ class QueryService : public v1::QueryService::Service {
 
  private:
   // Runs a query and writes its series, then its missing paths and its silent
-  // machines.
+  // machines; meanwhile its progress.
   template <typename Response, typename Result, typename Run>
-  grpc::Status Answer(WorkingCall* call, const RangeRequest& request, Run run,
+  grpc::Status Answer(WorkingCall* call, const RangeRequest& request,
+                      bool with_progress, Run run,
                       grpc::ServerWriter<Response>* writer) {
     const auto is_cancelled = [call] { return call->IsCancelled(); };
     size_t missed = 0;
@@ -215,11 +219,23 @@ class QueryService : public v1::QueryService::Service {
           fleetperf::ToProto(newest_sample);
       return call->Write(response, writer);
     };
-    const QueryContext query{.store = store_,
-                             .now_of = now_of_,
-                             .is_cancelled = is_cancelled,
-                             .report_missing = report_missing,
-                             .report_silent = report_silent};
+    QueryContext query{.store = store_,
+                       .now_of = now_of_,
+                       .is_cancelled = is_cancelled,
+                       .report_missing = report_missing,
+                       .report_silent = report_silent};
+    absl::Duration next_report;  // Clock::Monotonic()
+    if (with_progress) {
+      query.report_progress = [&](size_t machines_read, size_t machines) {
+        const absl::Duration now = Clock::Real().Monotonic();
+        if (now < next_report) return absl::OkStatus();
+        next_report = now + kProgressInterval;
+        Response response;
+        response.mutable_progress()->set_machines_read(machines_read);
+        response.mutable_progress()->set_machines(machines);
+        return call->Write(response, writer);
+      };
+    }
     uint32_t id = 0;
     const absl::Status status = run(request, query, [&](const Result& result) {
       return Write(++id, result, call, writer);

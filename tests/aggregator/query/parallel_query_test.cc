@@ -3,6 +3,7 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <thread>
 #include <vector>
@@ -191,6 +192,32 @@ TEST_F(ParallelQuery, CountsSamplesReadAgainOnce) {
   limits_.held = 8;  // no machine can be read ahead
   limits_.samples = kFleetSize / 2 * 3 * 21;
   EXPECT_EQ(Ask(kThreads).size(), 60 * 6);
+}
+
+TEST_F(ParallelQuery, ReportsProgressInTheOrderOfMachines) {
+  std::vector<size_t> expected(kFleetSize + 1);
+  std::iota(expected.begin(), expected.end(), 0);
+  for (const bool is_raw : {false, true}) {
+    QueryContext context = Context(kThreads);
+    std::vector<size_t> reported;
+    size_t last = SIZE_MAX;
+    context.report_progress = [&](size_t machines_read, size_t machines) {
+      EXPECT_EQ(machines, kFleetSize);
+      reported.push_back(machines_read);
+      return machines_read == last ? absl::CancelledError("enough")
+                                   : absl::OkStatus();
+    };
+    const auto ask = [&] {
+      reported.clear();
+      return is_raw ? testing::CollectRawQuery(request_, context).status()
+                    : testing::CollectRangeQuery(request_, context).status();
+    };
+    EXPECT_OK(ask());
+    EXPECT_EQ(reported, expected);
+    last = 2;
+    EXPECT_THAT(ask(), StatusIs(absl::StatusCode::kCancelled, "enough"));
+    EXPECT_EQ(reported, (std::vector<size_t>{0, 1, 2}));
+  }
 }
 
 TEST_F(ParallelQuery, EndsWhenCancelled) {

@@ -12,6 +12,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -181,6 +182,42 @@ TEST_F(QueryServiceTest, RequiresTheRoleReaderOrOperator) {
   EXPECT_THAT(Ask(Request("\\Disk(*)\\*")),
               ElementsAre("this call requires the role reader or operator; "
                           "the client's certificate has role agent"));
+}
+
+// Returns the progress before all other parts, as "0 of 2", and the number of
+// series.
+template <typename Response>
+std::pair<std::string, int> ProgressAndSeries(
+    grpc::ClientReader<Response>* reader) {
+  std::pair<std::string, int> found;
+  Response response;
+  while (reader->Read(&response)) {
+    if (response.has_progress() && found.first.empty() && found.second == 0) {
+      found.first = absl::StrCat(response.progress().machines_read(), " of ",
+                                 response.progress().machines());
+    }
+    found.second += response.has_series();
+  }
+  EXPECT_TRUE(reader->Finish().ok());
+  return found;
+}
+
+TEST_F(QueryServiceTest, ReportsProgressIfRequested) {
+  v1::QueryRangeRequest range = Request("\\Disk(*)\\Queue Length");
+  v1::QueryRawRequest raw;
+  raw.add_paths(range.paths(0));
+  *raw.mutable_start_time() = range.start_time();
+  *raw.mutable_end_time() = range.end_time();
+  for (const bool is_requested : {false, true}) {
+    const std::pair<std::string, int> expected(is_requested ? "0 of 2" : "", 4);
+    range.set_with_progress(is_requested);
+    raw.set_with_progress(is_requested);
+    grpc::ClientContext of_range;
+    EXPECT_EQ(ProgressAndSeries(stub_->QueryRange(&of_range, range).get()),
+              expected);
+    grpc::ClientContext of_raw;
+    EXPECT_EQ(ProgressAndSeries(stub_->QueryRaw(&of_raw, raw).get()), expected);
+  }
 }
 
 TEST_F(QueryServiceTest, StopsReadingWhenTheCallerCancels) {
