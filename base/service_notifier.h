@@ -1,4 +1,4 @@
-// Reports the state of a daemon to systemd, with the protocol of sd_notify(3).
+// Reports the state of a daemon to systemd.
 
 #ifndef FLEETPERF_BASE_SERVICE_NOTIFIER_H_
 #define FLEETPERF_BASE_SERVICE_NOTIFIER_H_
@@ -14,7 +14,7 @@
 namespace fleetperf {
 
 // Lives as long as the daemon serves. Does nothing if systemd expects no
-// reports (NOTIFY_SOCKET is not set), and on Windows. Thread-compatible.
+// reports. Thread-compatible.
 class ServiceNotifier {
  public:
   // Reports that the daemon is ready. If the unit has WatchdogSec=, a thread

@@ -10,7 +10,6 @@
 #include <cstring>
 #include <optional>
 #include <string>
-#include <utility>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/status/status.h"
@@ -18,7 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/os_error.h"
-#include "base/service_notifier.h"
+#include "base/sd_notify.h"
 
 namespace fleetperf {
 namespace {
@@ -48,7 +47,9 @@ absl::Status Send(absl::string_view socket_name, absl::string_view report) {
   return absl::OkStatus();
 }
 
-void Report(absl::string_view report) {
+}  // namespace
+
+void ReportToSystemd(absl::string_view report) {
   const absl::string_view socket_name = Environment("NOTIFY_SOCKET");
   if (socket_name.empty()) return;
   const absl::Status status = Send(socket_name, report);
@@ -56,14 +57,13 @@ void Report(absl::string_view report) {
   spdlog::warn("cannot report to systemd: {}", std::string(status.message()));
 }
 
-// Returns WatchdogSec= of the unit. WATCHDOG_PID names the process that it is
-// for, which is another one if a parent left its environment to this process.
-std::optional<absl::Duration> WatchdogInterval() {
+std::optional<absl::Duration> SystemdWatchdogInterval() {
   int64_t microseconds;
   if (!absl::SimpleAtoi(Environment("WATCHDOG_USEC"), &microseconds) ||
       microseconds <= 0) {
     return std::nullopt;
   }
+  // Another process, if a parent left its environment to this one.
   const absl::string_view watched = Environment("WATCHDOG_PID");
   int64_t pid;
   if (!watched.empty() &&
@@ -71,44 +71,6 @@ std::optional<absl::Duration> WatchdogInterval() {
     return std::nullopt;
   }
   return absl::Microseconds(microseconds);
-}
-
-}  // namespace
-
-ServiceNotifier::ServiceNotifier(std::function<void()> probe)
-    : probe_(std::move(probe)) {
-  Report("READY=1");
-  const auto interval = WatchdogInterval();
-  if (!interval.has_value()) return;
-  thread_ = std::thread([this, interval] { Watch(*interval / 2); });
-}
-
-ServiceNotifier::~ServiceNotifier() {
-  if (thread_.joinable()) {
-    {
-      absl::MutexLock lock(&mutex_);
-      stopping_ = true;
-      wakeup_.Notify();
-    }
-    thread_.join();
-    // The stop has the whole interval.
-    Report("WATCHDOG=1");
-  }
-  Report("STOPPING=1");
-}
-
-void ServiceNotifier::Watch(absl::Duration interval) {
-  for (;;) {
-    {
-      absl::MutexLock lock(&mutex_);
-      wakeup_.Await(
-          &mutex_, interval,
-          [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_; });
-      if (stopping_) return;
-    }
-    probe_();
-    Report("WATCHDOG=1");
-  }
 }
 
 }  // namespace fleetperf
