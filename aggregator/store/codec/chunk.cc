@@ -153,16 +153,24 @@ bool Chunk::ParseHead(absl::string_view head) {
   for (int list = 0; list < 3; ++list) {
     if (!SkipNumbers(&head, ticks_)) return false;
   }
-  if (!GetCount(&head, kMaxSections, &sections)) return false;
+  uint64_t has_indexes = 0;
+  if ((version_ >= 4 && !GetCount(&head, 1, &has_indexes)) ||
+      !GetCount(&head, kMaxSections, &sections)) {
+    return false;
+  }
   if (clocks_fold_.has_value()) {
     if (ticks_ < 2) return false;
     SetEnds(clock_lists_);
   }
-  uint64_t body_size = 0;
   for (; sections > 0; --sections) {
-    if (!ParseSection(&head, &body_size)) return false;
+    if (!ParseSection(&head)) return false;
   }
-  return head.empty();
+  if (has_indexes == 0) {
+    values_begin_ = indexes_size_;
+    return head.empty();
+  }
+  indexes_ = head;
+  return indexes_.size() == indexes_size_;
 }
 
 void Chunk::SetEnds(absl::string_view lists) {
@@ -190,73 +198,116 @@ void Chunk::SetEnds(absl::string_view lists) {
 
 absl::StatusOr<Chunk::Clocks> Chunk::ReadClocks() {
   if (clocks_ != nullptr) return clocks_;
-  // Reused by later calls.
-  thread_local std::vector<uint64_t> times;
-  thread_local std::vector<uint64_t> stamps;
-  thread_local std::vector<uint64_t> freqs;
+  auto clocks = std::make_shared<std::vector<perflib::Clocks>>(ticks_);
   absl::string_view lists = clock_lists_;
-  if (!GetNumbers(&lists, ticks_, &times) ||
-      !GetNumbers(&lists, ticks_, &stamps) ||
-      !GetNumbers(&lists, ticks_, &freqs)) {
+  const auto read = [&](const auto& set) {
+    if (!GetNumbers(&lists, ticks_, &numbers_)) return false;
+    for (size_t i = 0; i < ticks_; ++i) set((*clocks)[i], numbers_[i]);
+    return true;
+  };
+  const auto set_time = [](perflib::Clocks& tick, uint64_t time) {
+    tick.perf_time_100nsec = static_cast<int64_t>(time);
+  };
+  const auto set_stamp = [](perflib::Clocks& tick, uint64_t since_time) {
+    tick.perf_time_stamp = static_cast<int64_t>(
+        static_cast<uint64_t>(tick.perf_time_100nsec) + since_time);
+  };
+  const auto set_freq = [](perflib::Clocks& tick, uint64_t freq) {
+    tick.perf_freq = static_cast<int64_t>(freq);
+  };
+  if (!read(set_time) || !read(set_stamp) || !read(set_freq)) {
     return Damaged("invalid clocks");
-  }
-  auto clocks = std::make_shared<std::vector<perflib::Clocks>>();
-  clocks->reserve(ticks_);
-  for (size_t i = 0; i < ticks_; ++i) {
-    clocks->push_back(
-        {.perf_time_stamp = static_cast<int64_t>(stamps[i] + times[i]),
-         .perf_time_100nsec = static_cast<int64_t>(times[i]),
-         .perf_freq = static_cast<int64_t>(freqs[i])});
   }
   clocks_ = std::move(clocks);
   return clocks_;
 }
 
-bool Chunk::GetIntervalTimes(absl::string_view* head, Section* section) const {
+bool Chunk::GetIntervalTimes(absl::string_view* head, Section* section) {
   if (version_ == 1) return true;
   uint64_t count = 0;
-  std::vector<uint64_t> times;
   if (!GetCount(head, ticks_, &count) || (count != 0 && count != ticks_) ||
-      !GetNumbers(head, count, &times)) {
+      !GetNumbers(head, count, &numbers_)) {
     return false;
   }
-  section->interval_times.assign(times.begin(), times.end());
+  section->interval_times.assign(numbers_.begin(), numbers_.end());
   return std::all_of(
       section->interval_times.begin(), section->interval_times.end(),
       [](int64_t time) { return time >= 0 && time <= kMaxIntervalTime; });
 }
 
-bool Chunk::ParseSection(absl::string_view* head, uint64_t* body_size) {
-  Section section{.begin = *body_size};
+bool Chunk::GetFailures(absl::string_view* head, Section* section) {
+  uint64_t count = 0;
+  if (!GetCount(head, ticks_, &count) || !GetNumbers(head, count, &numbers_) ||
+      !Ascend(numbers_, ticks_)) {
+    return false;
+  }
+  section->failures.resize(count);
+  for (size_t i = 0; i < count; ++i) {
+    section->failures[i].tick = static_cast<uint32_t>(numbers_[i]);
+  }
+  if (!GetNumbers(head, count, &numbers_)) return false;
+  for (size_t i = 0; i < count; ++i) {
+    section->failures[i].status = static_cast<uint32_t>(numbers_[i]);
+  }
+  return true;
+}
+
+bool Chunk::ParseSection(absl::string_view* head) {
+  Section section;
   uint64_t shape = 0;
-  uint64_t failures = 0;
-  std::vector<uint64_t> ticks;
-  std::vector<uint64_t> statuses;
-  uint64_t columns = 0;
-  if (!GetCount(head, UINT32_MAX, &shape) ||
-      !GetCount(head, ticks_, &failures) ||
-      !GetNumbers(head, failures, &ticks) || !Ascend(ticks, ticks_) ||
-      !GetNumbers(head, failures, &statuses) ||
+  if (!GetCount(head, UINT32_MAX, &shape) || !GetFailures(head, &section) ||
       !GetIntervalTimes(head, &section) ||
       !GetCount(head, kMaxRuns, &section.run_count) ||
-      !GetVarint(head, &section.tables_size) ||
-      !GetCount(head, kMaxColumns, &columns) ||
-      !GetNumbers(head, columns, &section.index_sizes) ||
-      !GetNumbers(head, columns, &section.values_sizes)) {
+      !GetVarint(head, &section.tables.size) || !AppendIndex(&section.tables) ||
+      !GetColumns(head, &section)) {
     return false;
   }
   section.shape = static_cast<uint32_t>(shape);
-  for (size_t i = 0; i < failures; ++i) {
-    section.failures.push_back(
-        {static_cast<uint32_t>(ticks[i]), static_cast<uint32_t>(statuses[i])});
-  }
-  if (!Sum({section.tables_size}, kMaxBodySize, body_size) ||
-      !Sum(section.index_sizes, kMaxBodySize, body_size) ||
-      !Sum(section.values_sizes, kMaxBodySize, body_size)) {
-    return false;
-  }
   sections_.push_back(std::move(section));
   return true;
+}
+
+bool Chunk::GetColumns(absl::string_view* head, Section* section) {
+  uint64_t count = 0;
+  if (!GetCount(head, kMaxColumns, &count) ||
+      !GetNumbers(head, count, &numbers_)) {
+    return false;
+  }
+  section->columns.resize(count);
+  for (size_t i = 0; i < count; ++i) {
+    section->columns[i].index.size = numbers_[i];
+  }
+  if (!GetNumbers(head, count, &numbers_)) return false;
+  for (size_t i = 0; i < count; ++i) {
+    section->columns[i].values.size = numbers_[i];
+  }
+  return std::all_of(section->columns.begin(), section->columns.end(),
+                     [this](Section::Column& column) {
+                       return AppendIndex(&column.index) &&
+                              AppendValues(&column.values);
+                     });
+}
+
+bool Chunk::AppendIndex(Part* part) {
+  uint64_t& size = version_ >= 4 ? indexes_size_ : values_size_;
+  part->begin = size;
+  return Sum({part->size}, kMaxBodySize, &size);
+}
+
+bool Chunk::AppendValues(Part* part) {
+  part->begin = values_size_;
+  return Sum({part->size}, kMaxBodySize, &values_size_);
+}
+
+absl::StatusOr<absl::string_view> Chunk::ReadIndex(const Part& part) const {
+  if (indexes_.empty()) return read_body_(part.begin, part.size);
+  return indexes_.substr(part.begin, part.size);
+}
+
+absl::StatusOr<absl::string_view> Chunk::ReadValues(const Part& of,
+                                                    uint64_t offset,
+                                                    uint64_t size) const {
+  return read_body_(values_begin_ + of.begin + offset, size);
 }
 
 absl::StatusOr<Frame> Chunk::Read(
@@ -268,16 +319,14 @@ absl::StatusOr<Frame> Chunk::Read(
   ASSIGN_OR_RETURN(Frame frame,
                    BeginFrame(section, std::move(query), ticks, wants, &runs));
   ASSIGN_OR_RETURN(frame.clocks, ReadClocks());
-  uint64_t begin = section.begin + section.tables_size;
   uint64_t values = 0;
   for (size_t column = 0; column < frame.columns.size(); ++column) {
     if (columns[column] && !frame.runs.empty()) {
-      RETURN_IF_ERROR(ReadColumn(section, column, begin, runs, frame,
-                                 &frame.columns[column]));
+      RETURN_IF_ERROR(
+          ReadColumn(section, column, runs, frame, &frame.columns[column]));
       values += frame.columns[column].values.size();
       if (values > kMaxValues) return Damaged("too many values");
     }
-    begin += section.index_sizes[column] + section.values_sizes[column];
   }
   return frame;
 }
@@ -305,15 +354,13 @@ absl::StatusOr<std::optional<Frame>> Chunk::ReadFolded(
     run.tick_count = 2;
     run.begin = static_cast<uint32_t>(2 * i);
   }
-  uint64_t begin = section.begin + section.tables_size;
   for (size_t column = 0; column < frame.columns.size(); ++column) {
     if (columns[column] && !frame.runs.empty()) {
       ASSIGN_OR_RETURN(const bool is_folded,
-                       FoldColumn(section, column, begin, runs, *frame.query,
+                       FoldColumn(section, column, runs, *frame.query,
                                   &frame.columns[column]));
       if (!is_folded) return std::optional<Frame>();
     }
-    begin += section.index_sizes[column] + section.values_sizes[column];
   }
   return std::optional<Frame>(std::move(frame));
 }
@@ -322,7 +369,7 @@ absl::StatusOr<Frame> Chunk::BeginFrame(
     const Section& section, std::shared_ptr<const CollectedQuery> query,
     const TickRange& ticks, const std::function<bool(const Instance&)>& wants,
     Runs* runs) const {
-  const size_t columns = section.index_sizes.size();
+  const size_t columns = section.columns.size();
   // A section without runs has no columns.
   if (columns != (section.run_count > 0 ? query->columns.size() : 0)) {
     return Damaged("columns do not match the query");
@@ -340,8 +387,7 @@ absl::StatusOr<Frame> Chunk::BeginFrame(
 absl::Status Chunk::ReadRuns(const Section& section, const TickRange& ticks,
                              const std::function<bool(const Instance&)>& wants,
                              Frame* frame, Runs* runs) const {
-  ASSIGN_OR_RETURN(absl::string_view rest,
-                   read_body_(section.begin, section.tables_size));
+  ASSIGN_OR_RETURN(absl::string_view rest, ReadIndex(section.tables));
   Instances table;
   std::vector<uint64_t> numbers;
   std::vector<uint64_t> first_ticks;
@@ -393,13 +439,13 @@ absl::Status Chunk::ReadRuns(const Section& section, const TickRange& ticks,
 }
 
 absl::Status Chunk::ReadColumn(const Section& section, size_t column,
-                               uint64_t begin, const Runs& runs,
-                               const Frame& frame, FrameColumn* to) const {
-  const uint64_t index_size = section.index_sizes[column];
-  ASSIGN_OR_RETURN(absl::string_view bytes, read_body_(begin, index_size));
+                               const Runs& runs, const Frame& frame,
+                               FrameColumn* to) const {
+  const Section::Column& part = section.columns[column];
+  ASSIGN_OR_RETURN(absl::string_view bytes, ReadIndex(part.index));
   ColumnIndex index;
-  if (!GetColumnIndex(&bytes, section.run_count, runs.values,
-                      section.values_sizes[column], &index) ||
+  if (!GetColumnIndex(&bytes, section.run_count, runs.values, part.values.size,
+                      &index) ||
       (version_ < 3 && !bytes.empty())) {
     return Damaged("invalid column index");
   }
@@ -415,8 +461,8 @@ absl::Status Chunk::ReadColumn(const Section& section, size_t column,
   }
   // Most reads select either all runs or few adjacent ones, so one read covers
   // the range of selected runs.
-  ASSIGN_OR_RETURN(bytes, read_body_(begin + index_size + offset,
-                                     index.ends[last] - offset));
+  ASSIGN_OR_RETURN(bytes,
+                   ReadValues(part.values, offset, index.ends[last] - offset));
   to->values.resize(frame.runs.back().begin + frame.runs.back().tick_count);
   auto missing = index.missing.begin();
   for (size_t i = 0; i < frame.runs.size(); ++i) {
@@ -444,16 +490,16 @@ absl::Status Chunk::ReadColumn(const Section& section, size_t column,
 // Folds of large runs are in the index. Those of other runs are calculated from
 // the samples.
 absl::StatusOr<bool> Chunk::FoldColumn(const Section& section, size_t column,
-                                       uint64_t begin, const Runs& runs,
+                                       const Runs& runs,
                                        const CollectedQuery& query,
-                                       FrameColumn* to) const {
+                                       FrameColumn* to) {
   const FoldKind kind = FoldKindOf(query, column);
   if (kind == FoldKind::kNone) return false;
-  const uint64_t index_size = section.index_sizes[column];
-  ASSIGN_OR_RETURN(absl::string_view bytes, read_body_(begin, index_size));
+  const Section::Column& part = section.columns[column];
+  ASSIGN_OR_RETURN(absl::string_view bytes, ReadIndex(part.index));
   ColumnIndex index;
-  if (!GetColumnIndex(&bytes, section.run_count, runs.values,
-                      section.values_sizes[column], &index)) {
+  if (!GetColumnIndex(&bytes, section.run_count, runs.values, part.values.size,
+                      &index)) {
     return Damaged("invalid column index");
   }
   if (!index.missing.empty()) return false;
@@ -484,15 +530,14 @@ absl::StatusOr<bool> Chunk::FoldColumn(const Section& section, size_t column,
     } else if (size >= SmallestFoldedRun(kind)) {
       fold = folds[place[run]];
     } else {
-      ASSIGN_OR_RETURN(
-          bytes, read_body_(begin + index_size + index.BeginOf(run), size));
-      thread_local std::vector<uint64_t> values;  // reused by later calls
-      values.resize(ticks_);
-      values[0] = first;
-      if (!DecodeChanges(bytes, absl::MakeSpan(values))) {
+      ASSIGN_OR_RETURN(bytes,
+                       ReadValues(part.values, index.BeginOf(run), size));
+      numbers_.resize(ticks_);
+      numbers_[0] = first;
+      if (!DecodeChanges(bytes, absl::MakeSpan(numbers_))) {
         return Damaged("invalid values in a run");
       }
-      fold = FoldRun(kind, values);
+      fold = FoldRun(kind, numbers_);
     }
     if (!fold.has_value()) return false;
     to->values.push_back(fold->last);

@@ -2,10 +2,12 @@
 // compact form. Readers fetch only the columns and instances they need.
 //
 // The head holds the clocks, which all queries share, and the location of every
-// part of the body. The body has one section per query: its instances and runs,
-// followed by its columns, each of which holds the values run by run. Clocks
-// and values are decoded only when a reader needs them: fold.h tells what
-// serves in their place. docs/reference/store.md has the layout.
+// other part. A chunk has one section per query: its instances and runs, and an
+// index and the values of each column, run by run. Tables of instances and
+// indexes are in the head if they are small, and otherwise in the body; values
+// are in the body. Clocks and values are decoded only when a reader needs them:
+// fold.h tells what serves in their place. docs/reference/store.md has the
+// layout.
 
 #ifndef FLEETPERF_AGGREGATOR_STORE_CODEC_CHUNK_H_
 #define FLEETPERF_AGGREGATOR_STORE_CODEC_CHUNK_H_
@@ -26,9 +28,13 @@
 namespace fleetperf::aggregator {
 
 // The version of the format that is written, which docs/reference/store.md
-// describes. Version 2, which lacks folds, and version 1, which also lacks
-// births and the times of tick intervals, are read, too.
-inline constexpr uint64_t kChunkVersion = 3;
+// describes. Versions 1 to 3 are read, too: the body of version 3 has each
+// index before its values, version 2 also lacks folds, and version 1 also lacks
+// births and the times of tick intervals.
+inline constexpr uint64_t kChunkVersion = 4;
+// The largest size of the tables and indexes in a head: as much as one read of
+// the body would take.
+inline constexpr uint64_t kMaxIndexesInHead = 16 << 10;
 // The maximum size of a chunk's body, in bytes. A chunk that claims more is
 // damaged.
 inline constexpr uint64_t kMaxBodySize = UINT32_MAX;
@@ -88,16 +94,23 @@ class Chunk {
       const std::function<bool(const Instance&)>& wants);
 
  private:
+  // A part among the tables and indexes, or among the values. In versions
+  // before 4, both are one sequence.
+  struct Part {
+    uint64_t begin = 0;
+    uint64_t size = 0;
+  };
   struct Section {
     uint32_t shape = 0;
     std::vector<Frame::Failure> failures;
     std::vector<int64_t> interval_times;
     uint64_t run_count = 0;
-    uint64_t begin = 0;  // of its tables in the body
-    uint64_t tables_size = 0;
-    // The sizes of the index and of the values of each column.
-    std::vector<uint64_t> index_sizes;
-    std::vector<uint64_t> values_sizes;
+    Part tables;
+    struct Column {
+      Part index;
+      Part values;
+    };
+    std::vector<Column> columns;
   };
   // The selected runs.
   struct Runs {
@@ -111,9 +124,19 @@ class Chunk {
 
   Chunk() = default;
   bool ParseHead(absl::string_view head);
-  bool ParseSection(absl::string_view* head, uint64_t* body_size);
-  bool GetIntervalTimes(absl::string_view* head, Section* section) const;
+  bool ParseSection(absl::string_view* head);
+  bool GetColumns(absl::string_view* head, Section* section);
+  // Moves a part to the end of those before it. Returns false if there are too
+  // many bytes.
+  bool AppendIndex(Part* part);
+  bool AppendValues(Part* part);
+  bool GetIntervalTimes(absl::string_view* head, Section* section);
+  bool GetFailures(absl::string_view* head, Section* section);
   void SetEnds(absl::string_view lists);
+  absl::StatusOr<absl::string_view> ReadIndex(const Part& part) const;
+  // Reads a part of these values.
+  absl::StatusOr<absl::string_view> ReadValues(const Part& of, uint64_t offset,
+                                               uint64_t size) const;
   // Returns a frame without columns.
   absl::StatusOr<Frame> BeginFrame(
       const Section& section, std::shared_ptr<const CollectedQuery> query,
@@ -122,13 +145,12 @@ class Chunk {
   absl::Status ReadRuns(const Section& section, const TickRange& ticks,
                         const std::function<bool(const Instance&)>& wants,
                         Frame* frame, Runs* runs) const;
-  absl::Status ReadColumn(const Section& section, size_t column, uint64_t begin,
+  absl::Status ReadColumn(const Section& section, size_t column,
                           const Runs& runs, const Frame& frame,
                           FrameColumn* to) const;
   absl::StatusOr<bool> FoldColumn(const Section& section, size_t column,
-                                  uint64_t begin, const Runs& runs,
-                                  const CollectedQuery& query,
-                                  FrameColumn* to) const;
+                                  const Runs& runs, const CollectedQuery& query,
+                                  FrameColumn* to);
 
   uint64_t version_ = 0;
   uint32_t epoch_number_ = 0;
@@ -139,6 +161,11 @@ class Chunk {
   Clocks ends_;    // null: unknown
   Clocks clocks_;  // null: not decoded
   std::vector<Section> sections_;
+  absl::string_view indexes_;      // empty: in the body
+  uint64_t indexes_size_ = 0;      // in version 4
+  uint64_t values_size_ = 0;       // before version 4, with the indexes
+  uint64_t values_begin_ = 0;      // in the body
+  std::vector<uint64_t> numbers_;  // reused
 };
 
 }  // namespace fleetperf::aggregator

@@ -65,6 +65,13 @@ struct Segment {
   uint32_t tick_count = 0;
 };
 
+// The parts of a chunk after its clocks.
+struct Parts {
+  std::string sections;  // of the head
+  std::string indexes;   // with the tables of instances and runs
+  std::string values;
+};
+
 // Writes one section.
 class SectionWriter {
  public:
@@ -100,41 +107,40 @@ class SectionWriter {
   }
 
   void Finish(uint32_t shape, const CollectedQuery& query, size_t ticks,
-              EncodedChunk* to) {
+              Parts* to) {
     std::stable_sort(
         segments_.begin(), segments_.end(),
         [](const Segment& a, const Segment& b) { return a.run < b.run; });
-    PutVarint(shape, &to->head);
-    PutVarint(failures_.size(), &to->head);
+    std::string* const head = &to->sections;
+    PutVarint(shape, head);
+    PutVarint(failures_.size(), head);
     PutEach(
-        failures_, [](const auto& f) { return f.tick; }, &to->head);
+        failures_, [](const auto& f) { return f.tick; }, head);
     PutEach(
-        failures_, [](const auto& f) { return f.status; }, &to->head);
+        failures_, [](const auto& f) { return f.status; }, head);
     if (!interval_times_.empty()) interval_times_.resize(ticks);
-    PutVarint(interval_times_.size(), &to->head);
+    PutVarint(interval_times_.size(), head);
     PutEach(
-        interval_times_, [](int64_t time) { return Unsigned(time); },
-        &to->head);
-    const size_t begin = to->body.size();
-    PutInstances(&to->body);
-    PutRuns(&to->body);
-    PutVarint(runs_.size(), &to->head);
-    PutVarint(to->body.size() - begin, &to->head);
+        interval_times_, [](int64_t time) { return Unsigned(time); }, head);
+    const size_t begin = to->indexes.size();
+    PutInstances(&to->indexes);
+    PutRuns(&to->indexes);
+    PutVarint(runs_.size(), head);
+    PutVarint(to->indexes.size() - begin, head);
     // A frame without runs has no columns.
     const size_t columns = runs_.empty() ? 0 : query.columns.size();
     std::vector<uint64_t> index_sizes;
     std::vector<uint64_t> values_sizes;
     for (size_t column = 0; column < columns; ++column) {
-      values_.clear();
-      const size_t index = to->body.size();
-      PutColumn(column, FoldKindOf(query, column), &to->body);
-      index_sizes.push_back(to->body.size() - index);
-      values_sizes.push_back(values_.size());
-      to->body.append(values_);
+      const size_t index = to->indexes.size();
+      const size_t values = to->values.size();
+      PutColumn(column, FoldKindOf(query, column), to);
+      index_sizes.push_back(to->indexes.size() - index);
+      values_sizes.push_back(to->values.size() - values);
     }
-    PutVarint(columns, &to->head);
-    PutNumbers(index_sizes, &to->head);
-    PutNumbers(values_sizes, &to->head);
+    PutVarint(columns, head);
+    PutNumbers(index_sizes, head);
+    PutNumbers(values_sizes, head);
   }
 
  private:
@@ -182,8 +188,7 @@ class SectionWriter {
         runs_, [](const Run& run) { return run.tick_count; }, to);
   }
 
-  // Appends the column's index to `to` and its runs to values_.
-  void PutColumn(size_t column, FoldKind kind, std::string* to) {
+  void PutColumn(size_t column, FoldKind kind, Parts* to) {
     firsts_.clear();
     sizes_.clear();
     missing_.clear();
@@ -195,9 +200,10 @@ class SectionWriter {
       while (end < segments_.size() && segments_[end].run == segments_[i].run) {
         ++end;
       }
-      const size_t size = values_.size();
-      PutRun(column, absl::MakeConstSpan(segments_).subspan(i, end - i), begin);
-      sizes_.push_back(values_.size() - size);
+      const size_t size = to->values.size();
+      PutRun(column, absl::MakeConstSpan(segments_).subspan(i, end - i), begin,
+             &to->values);
+      sizes_.push_back(to->values.size() - size);
       if (kind != FoldKind::kNone && sizes_.back() >= SmallestFoldedRun(kind)) {
         large_.push_back({numbers_[0], numbers_.size() - 1});
         folds_.push_back(FoldRun(kind, numbers_));
@@ -205,15 +211,15 @@ class SectionWriter {
       begin += runs_[segments_[i].run].tick_count;
       i = end;
     }
-    PutVarint(missing_.size(), to);
-    PutNumbers(missing_, to);
-    PutNumbers(firsts_, to);
-    PutNumbers(sizes_, to);
-    if (missing_.empty()) PutRunFolds(kind, large_, folds_, to);
+    PutVarint(missing_.size(), &to->indexes);
+    PutNumbers(missing_, &to->indexes);
+    PutNumbers(firsts_, &to->indexes);
+    PutNumbers(sizes_, &to->indexes);
+    if (missing_.empty()) PutRunFolds(kind, large_, folds_, &to->indexes);
   }
 
-  void PutRun(size_t column, absl::Span<const Segment> segments,
-              uint64_t begin) {
+  void PutRun(size_t column, absl::Span<const Segment> segments, uint64_t begin,
+              std::string* to) {
     if (const auto same = Constant(column, segments)) {
       firsts_.push_back(*same);
       return;
@@ -231,7 +237,7 @@ class SectionWriter {
       NoteMissing(from, segment, begin);
     }
     firsts_.push_back(numbers_[0]);
-    EncodeChanges(numbers_, &values_);
+    EncodeChanges(numbers_, to);
   }
 
   // Returns the value if it is the same in all segments and none is missing.
@@ -278,8 +284,7 @@ class SectionWriter {
   std::vector<uint64_t> missing_;
   std::vector<RunToFold> large_;
   std::vector<std::optional<RunFold>> folds_;  // of these
-  std::string values_;
-  std::vector<uint64_t> numbers_;  // of one run
+  std::vector<uint64_t> numbers_;              // of one run
 };
 
 }  // namespace
@@ -298,19 +303,30 @@ void ChunkBuilder::Add(absl::Span<const std::shared_ptr<const Frame>> frames,
 
 EncodedChunk ChunkBuilder::Finish(
     absl::FunctionRef<uint32_t(const CollectedQuery&)> shape_of) const {
-  EncodedChunk chunk;
-  PutVarint(kChunkVersion, &chunk.head);
-  PutVarint(clocks_.size(), &chunk.head);
-  PutClocksFold(FoldClocks(clocks_), &chunk.head);
-  PutClocks(clocks_, &chunk.head);
-  PutVarint(sections_.size(), &chunk.head);
+  Parts parts;
   for (const Section& section : sections_) {
     const CollectedQuery& query = *section[0].frame->query;
     SectionWriter writer;
     for (const Piece& piece : section) {
       writer.Add(*piece.frame, piece.first_tick, piece.tick_count, piece.begin);
     }
-    writer.Finish(shape_of(query), query, clocks_.size(), &chunk);
+    writer.Finish(shape_of(query), query, clocks_.size(), &parts);
+  }
+  const bool is_small = parts.indexes.size() <= kMaxIndexesInHead;
+  EncodedChunk chunk;
+  PutVarint(kChunkVersion, &chunk.head);
+  PutVarint(clocks_.size(), &chunk.head);
+  PutClocksFold(FoldClocks(clocks_), &chunk.head);
+  PutClocks(clocks_, &chunk.head);
+  PutVarint(is_small ? 1 : 0, &chunk.head);
+  PutVarint(sections_.size(), &chunk.head);
+  chunk.head.append(parts.sections);
+  if (is_small) {
+    chunk.head.append(parts.indexes);
+    chunk.body = std::move(parts.values);
+  } else {
+    chunk.body = std::move(parts.indexes);
+    chunk.body.append(parts.values);
   }
   return chunk;
 }

@@ -10,6 +10,7 @@
 #include <tuple>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "aggregator/store/codec/chunk_builder.h"
 #include "base/status_macros.h"
@@ -448,8 +449,90 @@ TEST(ChunkTest, TakesLittleSpaceForFolds) {
   without->schema = nullptr;
   disks.frame.query = std::move(without);
   const EncodedChunk plain = disks.Encode();
-  EXPECT_GT(encoded.body.size(), plain.body.size());
-  EXPECT_LT(encoded.body.size(), plain.body.size() * 1.01);
+  EXPECT_EQ(encoded.body, plain.body);
+  EXPECT_GT(encoded.head.size(), plain.head.size());
+  EXPECT_LT(encoded.head.size() - plain.head.size(), plain.body.size() / 100);
+}
+
+// A wide window reads heads, which lie next to each other.
+TEST(ChunkTest, ReadsLargeFoldsFromTheHead) {
+  const EncodedChunk encoded = Disks().Encode();
+  ASSERT_OK_AND_ASSIGN(
+      Chunk chunk, Chunk::Open(encoded.head, kEpoch, [](uint64_t, uint64_t) {
+        return absl::UnavailableError("the body is not read");
+      }));
+  ASSERT_OK_AND_ASSIGN(
+      const std::optional<Frame> folded,
+      chunk.ReadFolded(
+          0, Disks().frame.query, {true, true}, /*includes_all_ticks=*/true,
+          [](const Instance& instance) { return instance.name == "C:"; }));
+  EXPECT_TRUE(folded.has_value());
+}
+
+// Reading one column of a large machine must not read the indexes of all.
+TEST(ChunkTest, KeepsLargeIndexesInTheBody) {
+  constexpr uint32_t kInstances = 4000;
+  std::mt19937_64 random(12);
+  Frame frame;
+  auto query = std::make_shared<CollectedQuery>();
+  query->columns.resize(3);
+  frame.query = query;
+  frame.clocks = std::make_shared<const std::vector<perflib::Clocks>>(
+      std::vector<perflib::Clocks>{ClocksAt(1), ClocksAt(2)});
+  frame.columns.resize(3);
+  for (uint32_t i = 0; i < kInstances; ++i) {
+    frame.runs.push_back(
+        {std::make_shared<const Instance>(Instance{
+             .name = absl::StrCat("process ", i), .life = MakeLife(kEpoch, i)}),
+         /*first_tick=*/0, /*tick_count=*/2, 2 * i});
+    for (FrameColumn& column : frame.columns) {
+      column.values.insert(column.values.end(), {random(), random()});
+    }
+  }
+  ChunkBuilder builder;
+  builder.Add({std::make_shared<const Frame>(frame)}, 0, 2);
+  const EncodedChunk encoded = builder.Finish(&ShapeOf);
+  EXPECT_LT(encoded.head.size(), 1000);
+  ASSERT_OK_AND_ASSIGN(Chunk chunk, Open(encoded));
+  ASSERT_OK_AND_ASSIGN(const Frame read,
+                       chunk.Read(0, query, {true, true, true}, {}, nullptr));
+  ASSERT_EQ(read.runs.size(), kInstances);
+  EXPECT_EQ(read.runs.back().instance->name, "process 3999");
+  for (size_t column = 0; column < 3; ++column) {
+    EXPECT_EQ(read.columns[column].values, frame.columns[column].values);
+  }
+}
+
+// These bytes were written by the last version that wrote version 3: three
+// ticks of two disks, in the columns of Disks.
+TEST(ChunkTest, ReadsVersion3) {
+  const EncodedChunk encoded = {
+      .head = absl::HexStringToBytes(
+          "03030180ade20480dac40980dac40980ade2048080ced9e698e9ee01070280dac409"
+          "000080b4eeece7fd9691fe010080ade2040001660000021d020a030103000800"),
+      .body = absl::HexStringToBytes(
+          "020404433a443a0200000000000103010200000000030102000000030000e8070401"
+          "d00f000400021428000214280000050301020004000201000002010000")};
+  const auto query = Disks().frame.query;
+  ASSERT_OK_AND_ASSIGN(Chunk chunk, Open(encoded));
+  ASSERT_OK_AND_ASSIGN(const Frame frame,
+                       chunk.Read(0, query, {true, true}, {}, nullptr));
+  EXPECT_EQ(*frame.clocks, std::vector<perflib::Clocks>(
+                               {ClocksAt(0), ClocksAt(1), ClocksAt(2)}));
+  ASSERT_EQ(frame.runs.size(), 2);
+  EXPECT_EQ(frame.runs[0].instance->name, "C:");
+  EXPECT_EQ(frame.runs[1].instance->name, "D:");
+  EXPECT_THAT(frame.columns[0].values,
+              ::testing::ElementsAre(1000, 1010, 1040, 2000, 2010, 2040));
+  EXPECT_THAT(frame.columns[1].values,
+              ::testing::ElementsAre(5, 4, 3, 6, 5, 4));
+  ASSERT_OK_AND_ASSIGN(const std::optional<Frame> folded,
+                       chunk.ReadFolded(0, query, {true, true},
+                                        /*includes_all_ticks=*/true, nullptr));
+  ASSERT_TRUE(folded.has_value());
+  EXPECT_THAT(folded->columns[0].values,
+              ::testing::ElementsAre(1000, 1040, 2000, 2040));
+  EXPECT_EQ(folded->columns[1].totals.at(1).sum, 5 + 4);
 }
 
 TEST(ChunkTest, FoldsNoTicksWithABreak) {
