@@ -246,6 +246,19 @@ absl::StatusOr<uint64_t> SampleReader::LastInChunks(
   return GetBigEndian(&record, &sequence) ? sequence : 0;
 }
 
+absl::StatusOr<std::shared_ptr<const CollectedQuery>> SampleReader::QueryOf(
+    uint32_t shape, const Store::ReadRequest& request, Queries* queries) const {
+  const auto known = queries->find(shape);
+  if (known != queries->end()) return known->second;
+  ASSIGN_OR_RETURN(const auto of_any_machine, parts_.numbers->ShapeOf(shape));
+  std::shared_ptr<CollectedQuery> query;
+  if (!request.filter || request.filter(*of_any_machine)) {
+    query = std::make_shared<CollectedQuery>(*of_any_machine);
+    query->machine = request.machine;
+  }
+  return (*queries)[shape] = std::move(query);
+}
+
 absl::Status SampleReader::ReadChunk(const StoredChunk& stored,
                                      const Store::ReadRequest& request,
                                      const Snapshot& snapshot, Queries* queries,
@@ -256,16 +269,9 @@ absl::Status SampleReader::ReadChunk(const StoredChunk& stored,
   }
   std::optional<Chunk::TickRange> ticks;  // if samples are needed
   for (size_t section = 0; section < chunk.sections(); ++section) {
-    std::shared_ptr<const CollectedQuery>& query =
-        (*queries)[chunk.ShapeOf(section)];
-    if (query == nullptr) {
-      ASSIGN_OR_RETURN(const auto shape,
-                       parts_.numbers->ShapeOf(chunk.ShapeOf(section)));
-      auto made = std::make_shared<CollectedQuery>(*shape);
-      made->machine = request.machine;
-      query = std::move(made);
-    }
-    if (request.filter && !request.filter(*query)) continue;
+    ASSIGN_OR_RETURN(const auto query,
+                     QueryOf(chunk.ShapeOf(section), request, queries));
+    if (query == nullptr) continue;
     const std::vector<bool> columns =
         request.columns ? request.columns(*query)
                         : std::vector<bool>(query->columns.size(), true);

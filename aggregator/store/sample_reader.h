@@ -54,7 +54,7 @@ class SampleReader {
     RecentBatch::Selector selector;
   };
 
-  // Queries of the machine being read, by shape.
+  // Queries of the machine being read, by shape. Null: not selected.
   using Queries =
       absl::flat_hash_map<uint32_t, std::shared_ptr<const CollectedQuery>>;
 
@@ -68,6 +68,10 @@ class SampleReader {
   absl::StatusOr<uint64_t> LastInChunks(uint32_t epoch_number,
                                         const Snapshot& snapshot) const;
 
+  // Returns null if the request does not select the query.
+  absl::StatusOr<std::shared_ptr<const CollectedQuery>> QueryOf(
+      uint32_t shape, const Store::ReadRequest& request,
+      Queries* queries) const;
   absl::Status ReadChunk(const StoredChunk& stored,
                          const Store::ReadRequest& request,
                          const Snapshot& snapshot, Queries* queries,

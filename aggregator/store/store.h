@@ -85,8 +85,9 @@ class Store {
                                        const v1::Definitions& definitions) = 0;
 
   // Reads the samples of one machine, ordered by epoch and sequence: all frames
-  // that `filter` accepts and that have ticks between `from` and `to`. A frame
-  // may extend beyond the range. Stops at the first error of `on_frame`, and
+  // that `filter` accepts and that have ticks between `from` and `to`. `filter`
+  // does not depend on the machine of a query, which may be empty. A frame may
+  // extend beyond the range. Stops at the first error of `on_frame`, and
   // returns it. Damaged data is skipped and logged.
   struct ReadRequest {
     std::string machine;
