@@ -53,6 +53,16 @@ RecentBatch::RecentBatch(const BatchToCommit& batch, const BatchTimes& times,
   }
 }
 
+size_t RecentBatch::SizeSharedWith(const RecentBatch& last) const {
+  size_t size = 0;
+  const size_t frames = std::min(frames_.size(), last.frames_.size());
+  for (size_t i = 0; i < frames; ++i) {
+    if (frames_[i].runs != last.frames_[i].runs) continue;
+    size += frames_[i].runs->size() * sizeof(Frame::Run);
+  }
+  return size;
+}
+
 SharedRuns RecentBatch::ShareRuns(const Frame& frame, size_t number,
                                   const RecentBatch* last) {
   if (last != nullptr && number < last->frames_.size()) {

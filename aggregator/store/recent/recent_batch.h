@@ -41,6 +41,8 @@ class RecentBatch {
   // The bytes in memory, about. Shared runs count for the first batch with
   // them.
   size_t size() const { return size_; }
+  // The bytes of the runs that `last`, the epoch's batch before, has, too.
+  size_t SizeSharedWith(const RecentBatch& last) const;
 
   // Calls `use` with each machine that the batch has samples of, at least once.
   void ForEachMachine(absl::FunctionRef<void(const std::string&)> use) const;

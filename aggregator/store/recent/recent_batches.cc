@@ -60,7 +60,12 @@ void RecentBatches::RemoveFirst() {
   const std::shared_ptr<const RecentBatch> batch =
       std::move(epoch->second.batches.front());
   epoch->second.batches.pop_front();
-  bytes_ -= batch->size();
+  // The runs that the next batch shares stay in memory.
+  Epoch& of = epoch->second;
+  bytes_ -= batch->size() + of.inherited_bytes;
+  of.inherited_bytes =
+      of.batches.empty() ? 0 : of.batches.front()->SizeSharedWith(*batch);
+  bytes_ += of.inherited_bytes;
   const absl::Time newest = batch->times().newest;
   const auto note = [&](const std::string& machine) {
     mutex_.AssertHeld();

@@ -86,6 +86,8 @@ class RecentBatches {
   };
   struct Epoch {
     std::deque<std::shared_ptr<const RecentBatch>> batches;
+    // Of the first batch, the bytes that a removed batch counted.
+    uint64_t inherited_bytes = 0;
     absl::flat_hash_set<std::string> machines;
   };
 

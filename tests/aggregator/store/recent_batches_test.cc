@@ -130,6 +130,25 @@ TEST_F(RecentBatchesTest, AreRemovedAfterTheirAge) {
   EXPECT_EQ(recent_->size(), 0);
 }
 
+// All batches have the same instances, which the first one counts.
+TEST_F(RecentBatchesTest, CountsSharedInstancesUntilTheLastBatchLeaves) {
+  for (int t = 1; t <= 4; ++t) AddTick(t, kStart + absl::Seconds(t));
+  recent_->RemoveReceivedBefore(At(4));
+  ASSERT_THAT(Sequences(Find()), ElementsAre(4));
+  const uint64_t left = recent_->size();
+
+  RecentBatches alone(kEnough);
+  const ReceivedBatch& last = *kept_.back();
+  alone.Add({.epoch_number = 1,
+             .sequence = last.sequence,
+             .received = At(4),
+             .decoded = &last.decoded},
+            {.oldest = At(4), .newest = At(4), .received = At(4)});
+  EXPECT_EQ(left, alone.size());
+  recent_->RemoveReceivedBefore(absl::InfiniteFuture());
+  EXPECT_EQ(recent_->size(), 0);
+}
+
 TEST_F(RecentBatchesTest, ABatchBeyondTheBudgetIsNotKept) {
   recent_ = std::make_unique<RecentBatches>(1);
   AddTick(1);
