@@ -76,8 +76,8 @@ std::string NameWithoutEnd() {
                      .instances = {{.name = "0123456", .values = {1}}},
                      .code_page = 1252})});
   constexpr size_t kInstance =
-      104 + testing::v1::kObjectSize + testing::v1::kDefinitionSize;
-  bytes[kInstance + testing::v1::kInstanceSize + 7] = '7';
+      104 + testing::v1_bytes::kObjectSize + testing::v1_bytes::kDefinitionSize;
+  bytes[kInstance + testing::v1_bytes::kInstanceSize + 7] = '7';
   return testing::WithU32(std::move(bytes), kInstance + 20, 16);
 }
 

@@ -54,7 +54,7 @@ struct V1Clocks {
   int64_t perf_time_100nsec = 0;
 };
 
-namespace v1 {
+namespace v1_bytes {
 
 inline constexpr uint32_t kDataBlockSize = 88;
 inline constexpr uint32_t kObjectSize = 64;
@@ -102,13 +102,13 @@ inline std::string Instance(const V1ObjectBytes& object,
          CounterBlock(object.counters, instance.values);
 }
 
-}  // namespace v1
+}  // namespace v1_bytes
 
 inline std::string MakeV1Object(const V1ObjectBytes& object) {
   ByteBuilder definitions;
   uint32_t offset = 4;
   for (const V1CounterBytes& counter : object.counters) {
-    definitions.U32(v1::kDefinitionSize)
+    definitions.U32(v1_bytes::kDefinitionSize)
         .U32(counter.name_index)
         .U32(0)
         .U32(counter.help_index)
@@ -123,19 +123,20 @@ inline std::string MakeV1Object(const V1ObjectBytes& object) {
   std::string instances;
   if (object.has_instances) {
     for (const V1InstanceBytes& instance : object.instances) {
-      instances += v1::Instance(object, instance);
+      instances += v1_bytes::Instance(object, instance);
     }
   } else {
-    instances = v1::CounterBlock(
+    instances = v1_bytes::CounterBlock(
         object.counters, object.instances.empty() ? std::vector<uint64_t>()
                                                   : object.instances[0].values);
   }
   const std::string body = definitions.Build();
-  const uint32_t definition_length = v1::kObjectSize + v1::Size(body);
+  const uint32_t definition_length =
+      v1_bytes::kObjectSize + v1_bytes::Size(body);
   return ByteBuilder()
-      .U32(definition_length + v1::Size(instances))
+      .U32(definition_length + v1_bytes::Size(instances))
       .U32(definition_length)
-      .U32(v1::kObjectSize)
+      .U32(v1_bytes::kObjectSize)
       .U32(object.name_index)
       .U32(0)
       .U32(object.help_index)
@@ -159,16 +160,16 @@ inline std::string V1Data(const V1Clocks& clocks,
                           const std::string& host = "HOST") {
   const std::string name = Utf16(host) + std::string(2, '\0');
   const std::string padded = ByteBuilder().Raw(name).PadTo8().Build();
-  const uint32_t header = v1::kDataBlockSize + v1::Size(padded);
+  const uint32_t header = v1_bytes::kDataBlockSize + v1_bytes::Size(padded);
   std::string all;
   for (const std::string& object : objects) all += object;
   ByteBuilder block;
-  block.Ascii("PERF").U32(1).U32(1).U32(1).U32(header + v1::Size(all));
+  block.Ascii("PERF").U32(1).U32(1).U32(1).U32(header + v1_bytes::Size(all));
   block.U32(header).U32(static_cast<uint32_t>(objects.size())).U32(0xFFFFFFFF);
   for (int i = 0; i < 8; ++i) block.U16(0);  // SystemTime
   block.U32(0).I64(clocks.perf_time).I64(clocks.perf_freq);
-  block.I64(clocks.perf_time_100nsec).U32(v1::Size(name));
-  return block.U32(v1::kDataBlockSize).Raw(padded).Raw(all).Build();
+  block.I64(clocks.perf_time_100nsec).U32(v1_bytes::Size(name));
+  return block.U32(v1_bytes::kDataBlockSize).Raw(padded).Raw(all).Build();
 }
 
 // What Wine 8.0 returns: objects begin at HeaderLength + 88, and
@@ -178,7 +179,7 @@ inline std::string WineV1Data(const std::vector<std::string>& objects,
   std::string bytes = V1Data({1, 2, 3}, objects, "box");
   constexpr size_t kWineHeader = 96;
   if (!objects.empty()) {
-    bytes.insert(kWineHeader, std::string(v1::kDataBlockSize, gap));
+    bytes.insert(kWineHeader, std::string(v1_bytes::kDataBlockSize, gap));
   }
   return bytes;
 }
