@@ -26,7 +26,8 @@ class Agent {
   // stream and begins a new one; the collection goes on meanwhile.
   virtual void Reload(const Config& config) = 0;
 
-  // Takes and releases the locks of the parts, for a watchdog. Thread-safe.
+  // Takes and releases the locks of the parts that the agent's own counters
+  // read, for a watchdog. Thread-safe.
   virtual void Probe() const = 0;
 };
 

@@ -19,7 +19,7 @@ class ServiceNotifier {
  public:
   // Reports that the daemon is ready. If the unit has WatchdogSec=, a thread
   // calls `probe` at half of that interval and reports each return. A probe
-  // that takes the locks of all parts does not return after a deadlock, and
+  // that takes a daemon's locks does not return after a deadlock, and
   // systemd restarts the daemon.
   explicit ServiceNotifier(std::function<void()> probe);
   // Reports that the daemon stops. Waits for a running probe.

@@ -45,14 +45,14 @@ PlanInForce::PlanInForce(Plan own, std::string file, Machines* machines)
     : own_(std::move(own)),
       file_(std::move(file)),
       machines_(*machines),
-      kept_(OwnPlan()),
+      lasting_(OwnPlan()),
       plan_(own_) {
   if (FileExists(file_)) {
     const auto kept = ReadKeptPlan(file_);
     auto plan = kept.has_value() ? PlanFromProto(*kept, own_)
                                  : absl::DataLossError("the file is damaged");
     if (plan.ok()) {
-      kept_ = *kept;
+      lasting_ = *kept;
       plan_ = *std::move(plan);
     } else {
       spdlog::warn("the plan in {} is not used: {}", file_,
@@ -65,7 +65,7 @@ PlanInForce::PlanInForce(Plan own, std::string file, Machines* machines)
 
 void PlanInForce::SetOwn(Plan own) {
   own_ = std::move(own);
-  auto plan = PlanFromProto(kept_, own_);
+  auto plan = PlanFromProto(lasting_, own_);
   // It was valid with another plan of the agent's own.
   if (plan.ok()) Run(*std::move(plan));
 }
@@ -139,14 +139,13 @@ void PlanInForce::Keep(v1::Plan proto) {
     if (!query.meanwhile()) *kept.add_queries() = std::move(query);
   }
   const std::string bytes = kept.SerializeAsString();
-  if (bytes == kept_.SerializeAsString()) return;
+  if (is_saved_ && bytes == lasting_.SerializeAsString()) return;
+  lasting_ = std::move(kept);
   const absl::Status status = WriteFile(file_, bytes);
-  if (!status.ok()) {
-    spdlog::warn("cannot save the aggregator's plan for the next start: {}",
-                 std::string(status.message()));
-    return;
-  }
-  kept_ = std::move(kept);
+  is_saved_ = status.ok();
+  if (is_saved_) return;
+  spdlog::warn("cannot save the aggregator's plan for the next start: {}",
+               std::string(status.message()));
 }
 
 }  // namespace fleetperf::agent

@@ -47,7 +47,9 @@ class PlanInForce {
   Plan own_;
   const std::string file_;
   Machines& machines_;
-  v1::Plan kept_;  // the contents of the file
+  // The plan that was applied last, without temporary queries.
+  v1::Plan lasting_;
+  bool is_saved_ = true;  // whether the file has it
   Plan plan_;
   std::optional<std::string> reported_;  // the bytes of the last report
 };

@@ -12,7 +12,9 @@ absl::StatusOr<StoreState> InspectStore(const std::string& directory) {
   RETURN_IF_ERROR(database->missing());
   StoreState state{.size = database->Size()};
   const auto known = database->Get(Family::kDefault, KnownTimeKey());
-  if (!known.ok()) return state;  // an aggregator records it when it is stopped
+  // An aggregator records it when it is stopped.
+  if (absl::IsNotFound(known.status())) return state;
+  RETURN_IF_ERROR(known.status());
   absl::string_view rest = *known;
   absl::Time time;
   if (GetTime(&rest, &time) && rest.empty()) state.known_time = time;

@@ -18,6 +18,7 @@
 #include "aggregator/store/backup/lost_data.h"
 #include "aggregator/store/backup/salvage.h"
 #include "aggregator/store/tables/copy_file.h"
+#include "aggregator/store/tables/damaged_files.h"
 #include "aggregator/store/tables/database.h"
 #include "aggregator/store/tables/definition_table.h"
 #include "aggregator/store/tables/lost_commits.h"
@@ -228,6 +229,7 @@ class Repair {
         rocksdb::RepairDB(directory_, CommonOptions(), FamilyOptions()),
         "make a MANIFEST"));
     RETURN_IF_ERROR(TakeLost());
+    RemoveKeptFilesInUse(directory_);
     report_.done.push_back(
         absl::StrCat(reason.message(), ": made a new MANIFEST"));
     return absl::OkStatus();

@@ -1,11 +1,13 @@
 #include "aggregator/store/tables/damaged_files.h"
 
+#include <cstdint>
 #include <filesystem>
 #include <set>
 #include <system_error>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "aggregator/store/tables/copy_file.h"
 #include "aggregator/store/tables/manifest.h"
 #include "base/files.h"
@@ -15,6 +17,31 @@
 namespace fleetperf::aggregator {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+// Returns whether `kept` is a link to the file, or a copy of it.
+bool IsKept(const std::string& path, const std::string& kept) {
+  std::error_code error;
+  if (fs::equivalent(path, kept, error)) return true;
+  if (fs::file_size(path, error) != fs::file_size(kept, error)) return false;
+  const auto contents = ReadFile(path);
+  const auto copy = ReadFile(kept);
+  return contents.ok() && copy.ok() && *contents == *copy;
+}
+
+// For file systems without hard links.
+absl::Status Copy(const std::string& path, const std::string& to) {
+  std::error_code error;
+  const uint64_t size = fs::file_size(path, error);
+  if (error) return StatusFromErrorCode(error, path);
+  const absl::Status copied =
+      CopyFile(path, to, size, [](uint64_t) { return absl::OkStatus(); });
+  if (!copied.ok()) fs::remove(to, error);
+  return copied;
+}
+
+}  // namespace
 
 std::string DamagedFilesIn(const std::string& directory) {
   return absl::StrCat(directory, "/damaged");
@@ -29,14 +56,34 @@ absl::Status KeepDamagedFile(const std::string& directory,
   std::error_code error;
   for (int number = 1; FileExists(to); ++number) {
     // An earlier start was interrupted.
-    if (fs::equivalent(path, to, error)) return absl::OkStatus();
+    if (IsKept(path, to)) return absl::OkStatus();
     to = absl::StrCat(name, ".", number);
   }
   fs::create_hard_link(path, to, error);
   if (!error) return absl::OkStatus();
-  fs::copy_file(path, to, error);
-  if (!error) return absl::OkStatus();
-  return StatusFromErrorCode(error, absl::StrCat("cannot make ", to));
+  const absl::Status copied = Copy(path, to);
+  if (copied.ok()) return copied;
+  return absl::Status(
+      copied.code(),
+      absl::StrCat("cannot keep ", path, " for a repair: ", copied.message(),
+                   "; free disk space, or move the files in ",
+                   DamagedFilesIn(directory), " away"));
+}
+
+void RemoveKeptFilesInUse(const std::string& directory) {
+  const auto kept = ListDirectory(DamagedFilesIn(directory));
+  if (!kept.ok()) return;
+  for (const DirectoryEntry& entry : *kept) {
+    constexpr absl::string_view kExtension = ".sst";
+    const size_t end = entry.name.find(kExtension);
+    if (end == std::string::npos) continue;
+    const std::string path = absl::StrCat(
+        directory, "/", entry.name.substr(0, end + kExtension.size()));
+    const std::string link =
+        absl::StrCat(DamagedFilesIn(directory), "/", entry.name);
+    std::error_code error;
+    if (fs::equivalent(path, link, error)) fs::remove(link, error);
+  }
 }
 
 absl::Status KeepUnlistedFiles(const std::string& directory) {

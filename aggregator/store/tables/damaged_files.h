@@ -25,6 +25,10 @@ absl::Status KeepDamagedFile(const std::string& directory,
 // database.
 absl::Status KeepUnlistedFiles(const std::string& directory);
 
+// Removes the links to files that the database has again, which would keep
+// their space after the database has removed them.
+void RemoveKeptFilesInUse(const std::string& directory);
+
 }  // namespace fleetperf::aggregator
 
 #endif  // FLEETPERF_AGGREGATOR_STORE_TABLES_DAMAGED_FILES_H_

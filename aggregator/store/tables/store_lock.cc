@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "aggregator/store/tables/database.h"
+#include "base/files.h"
 #include "base/os_error.h"
 
 namespace fleetperf::aggregator {
@@ -25,9 +26,8 @@ absl::Status InUse(const std::string& directory) {
 }
 
 bool IsWritable(const std::string& directory) {
-  const std::string lock = LockPath(directory);
   return access(directory.c_str(), W_OK) == 0 &&
-         (access(lock.c_str(), W_OK) == 0 || errno == ENOENT);
+         access(LockPath(directory).c_str(), W_OK) == 0;
 }
 
 }  // namespace
@@ -48,11 +48,11 @@ absl::StatusOr<std::unique_ptr<StoreLock>> StoreLock::Acquire(
 
 absl::StatusOr<std::unique_ptr<StoreLock>> StoreLock::AcquireForReading(
     const std::string& directory) {
-  if (IsWritable(directory)) return Acquire(directory);
   std::unique_ptr<StoreLock> lock(new StoreLock);
   const std::string path = LockPath(directory);
+  if (!FileExists(path)) return lock;  // restored, and never opened
+  if (IsWritable(directory)) return Acquire(directory);
   lock->file_ = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (lock->file_ < 0 && errno == ENOENT) return lock;  // never opened
   if (lock->file_ < 0) {
     return StatusFromErrno(errno, absl::StrCat("cannot open ", path));
   }

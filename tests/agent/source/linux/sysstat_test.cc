@@ -3,6 +3,7 @@
 // references` unpacks all but sar, which works only if sysstat is installed.
 
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
@@ -142,7 +144,8 @@ TEST_F(SysstatTest, DiskTotalsAgreeWithIostat) {
       EXPECT_LE(kib, *after.Get(disk, counter) / kKib) << disk << counter;
     }
   }
-  EXPECT_GT(disks, 0u);  // iostat leaves out those never used
+  // iostat leaves out those never used.
+  if (disks == 0) GTEST_SKIP() << "no whole disk in use";
 }
 
 TEST_F(SysstatTest, ProcessAgreesWithPidstat) {
@@ -150,8 +153,13 @@ TEST_F(SysstatTest, ProcessAgreesWithPidstat) {
   // Always busy.
   const pid_t child = fork();
   if (child == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     for (;;) getppid();
   }
+  const absl::Cleanup end_child = [child] {
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+  };
   const std::string suffix = absl::StrCat(":", child);
   const auto row = [&](const Reading& reading) {
     for (const auto& [name, values] : reading.rows) {
@@ -188,8 +196,6 @@ TEST_F(SysstatTest, ProcessAgreesWithPidstat) {
     }
     difference = absl::StrCat(jiffies, " jiffies, pidstat ", percent, " %");
   }
-  kill(child, SIGKILL);
-  waitpid(child, nullptr, 0);
   EXPECT_EQ(difference, "");
 }
 

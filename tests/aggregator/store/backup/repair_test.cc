@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "aggregator/store/backup/verify.h"
 #include "aggregator/store/store.h"
+#include "aggregator/store/tables/damaged_files.h"
 #include "aggregator/store/tables/database.h"
 #include "aggregator/store/tables/keys.h"
 #include "aggregator/store/tables/manifest.h"
@@ -303,6 +304,27 @@ TEST(LostRecordsOfTheManifest, LeaveTheirFiles) {
   EXPECT_THAT(report->lost, IsEmpty());
   store.Open();
   EXPECT_THAT(store.Read("web-1"), ElementsAre("1 C: 1", "2 C: 2"));
+}
+
+// A link would keep a file's space after the store has removed the file.
+TEST(RepairedManifest, LeavesNoLinksToFilesInUse) {
+  TestStore store;
+  const std::string manifest = FindManifest(store.path()).value();
+  OneDiskAgent agent(&store, "web-1");
+  agent.Tick(1, 1);
+  ASSERT_OK(agent.Send());
+  const testing::TempDirectory temp;
+  ASSERT_OK(store->Backup(temp.File("backup"),
+                          [](uint64_t, uint64_t) { return absl::OkStatus(); }));
+  store.Close();
+  const std::string name = NameOf(ReadManifest(manifest).value().files.at(0));
+  ASSERT_OK(KeepDamagedFile(store.path(),
+                            absl::StrCat(store.path(), "/", name)));
+  fs::remove(manifest);
+  ASSERT_OK(RepairStore(store.path(), &Clock::Real(), [](uint64_t) {}));
+  EXPECT_FALSE(FileExists(absl::StrCat(store.path(), "/damaged/", name)));
+  store.Open();
+  EXPECT_THAT(store.Read("web-1"), ElementsAre("1 C: 1"));
 }
 
 }  // namespace
