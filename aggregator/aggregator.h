@@ -30,8 +30,8 @@ class Aggregator {
   // except those of the log. Ignores the others. Thread-safe.
   virtual void Reload(const Config& config) = 0;
 
-  // Takes and releases the locks of the parts that the aggregator's own counters
-  // read, for a watchdog. Thread-safe.
+  // Takes and releases the locks of the parts that the aggregator's own
+  // counters read, for a watchdog. Thread-safe.
   virtual void Probe() const = 0;
 };
 
