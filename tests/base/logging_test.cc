@@ -2,6 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -221,7 +222,12 @@ TEST(LogConfig, AcceptsEveryLevel) {
 }
 
 TEST(LogConfig, RejectsUnknownLevels) {
-  for (const std::string level : {"verbose", "warn", "INFO", "off"}) {
+  const std::map<std::string, std::string> kHints = {
+      {"verbose", ""},
+      {"warn", "; did you mean \"warning\"?"},
+      {"INFO", "; did you mean \"info\"?"},
+      {"off", ""}};
+  for (const auto& [level, hint] : kHints) {
     ASSERT_OK_AND_ASSIGN(
         ConfigFile file,
         ConfigFile::Parse("log:\n  level: " + level, "agent.yaml"));
@@ -229,7 +235,7 @@ TEST(LogConfig, RejectsUnknownLevels) {
     EXPECT_THAT(file.Finish(),
                 StatusIs(absl::StatusCode::kInvalidArgument,
                          "agent.yaml:2: log.level: \"" + level +
-                             "\" is not debug, info, warning or error"));
+                             "\" is not debug, info, warning or error" + hint));
   }
 }
 

@@ -39,8 +39,9 @@ std::string AwaitRole(const Deployment& deployment, const std::string& role) {
   std::string shown;
   while (shown != role && absl::Now() < deadline) {
     for (const auto& machine : deployment.Json({"machines"})) {
-      if (machine["name"] == "web-1")
+      if (machine["machine"] == "web-1") {
         shown = machine["labels"].value("role", "");
+      }
     }
   }
   return shown;

@@ -7,7 +7,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "aggregator/store/tables/copy_file.h"
 #include "aggregator/store/tables/manifest.h"
 #include "base/files.h"
@@ -74,7 +73,7 @@ void RemoveKeptFilesInUse(const std::string& directory) {
   const auto kept = ListDirectory(DamagedFilesIn(directory));
   if (!kept.ok()) return;
   for (const DirectoryEntry& entry : *kept) {
-    constexpr absl::string_view kExtension = ".sst";
+    const std::string kExtension = ".sst";
     const size_t end = entry.name.find(kExtension);
     if (end == std::string::npos) continue;
     const std::string path = absl::StrCat(
