@@ -22,7 +22,8 @@ namespace fleetperf::agent {
 // Reads the descriptors of graphics devices in /proc/PID/fdinfo. Looks for such
 // descriptors every 30 s, because that takes a system call for each descriptor
 // of each process; on machines without graphics devices, not at all. Other
-// users' processes need CAP_SYS_PTRACE. Thread-compatible.
+// users' processes need CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH.
+// Thread-compatible.
 class GpuUse {
  public:
   struct Engine {

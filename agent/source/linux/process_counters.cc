@@ -11,12 +11,13 @@ constexpr uint32_t kClockId = kFirstLinuxCounterId + 100;
 constexpr uint32_t kFrequencyId = kFirstLinuxCounterId + 101;
 
 constexpr char kIoRemark[] =
-    "Absent for processes of other users without CAP_SYS_PTRACE. Includes the "
-    "children that the process has waited for, which `_Total` counts once.";
+    "Absent for processes of other users without CAP_SYS_PTRACE and "
+    "CAP_DAC_READ_SEARCH. Includes the children that the process has waited "
+    "for, which `_Total` counts once.";
 constexpr char kStoredRemark[] =
     "Counted when the page becomes dirty. Absent for processes of other users "
-    "without CAP_SYS_PTRACE. Includes the children that the process has waited "
-    "for, which `_Total` counts once.";
+    "without CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH. Includes the children "
+    "that the process has waited for, which `_Total` counts once.";
 constexpr char kStateRemark[] =
     "Of the first thread. The average over a time is the share of samples in "
     "this state; `_Total` is the number of processes in it.";
@@ -61,7 +62,7 @@ constinit const LinuxCounter kProcessCounters[kNumProcessColumns] = {
      "descriptors",
      "/proc/PID/fd",
      "Since Linux 6.2 without listing the directory, which needs "
-     "CAP_SYS_PTRACE for processes of other users."},
+     "CAP_DAC_READ_SEARCH for processes of other users."},
     {{7, kPerfCounterCounter, "Page Faults/sec",
       "Page faults, with and without reading from disk."},
      "faults/s",

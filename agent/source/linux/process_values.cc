@@ -98,8 +98,8 @@ void ProcessValues::SetStatus(uint32_t pid, CountersetSample* sample) {
   sample->Set(kPageFileBytes, swapped);
 }
 
-// Reading another user's process needs CAP_SYS_PTRACE. The values are absent
-// without it.
+// Another user's process needs CAP_DAC_READ_SEARCH to open the file, and
+// CAP_SYS_PTRACE to read it. The values are absent without them.
 void ProcessValues::SetIo(uint32_t pid, CountersetSample* sample) {
   auto text = ProcFile(reader_.PathOf(pid, "io"), ProcFile::Kind::kSmall)
                   .Read(&buffer_);

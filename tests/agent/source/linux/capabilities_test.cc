@@ -9,20 +9,30 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// CAP_SYS_PTRACE is bit 19.
+// CAP_DAC_OVERRIDE is bit 1, CAP_DAC_READ_SEARCH bit 2, CAP_SYS_PTRACE bit 19,
+// and CAP_PERFMON bit 38.
 constexpr char kWithout[] =
-    "Name:\tfleetperf-agent\nCapPrm:\t0000000000080000\n"
+    "Name:\tfleetperf-agent\nCapPrm:\t0000000000080004\n"
     "CapEff:\t0000004000000000\nCapBnd:\t000001ffffffffff\n";
-constexpr char kWith[] = "CapEff:\t0000000000080000\n";
+constexpr char kReadsAll[] = "CapEff:\t0000000000000004\n";
+constexpr char kTraces[] = "CapEff:\t0000000000080000\n";
+constexpr char kWith[] = "CapEff:\t0000000000080004\n";
+// As root in a container that was given CAP_SYS_PTRACE.
+constexpr char kOverrides[] = "CapEff:\t0000000000080002\n";
 
-TEST(Capabilities, ProcessesOfOtherUsersNeedPtrace) {
+TEST(Capabilities, ProcessesOfOtherUsersNeedPtraceAndReadSearch) {
   for (const char* counterset :
        {"Process V2", "process v2", "Process", "Linux Cgroup Process",
         "Process*", "GPU Engine", "GPU Process Memory", "GPU Adapter Memory",
         "*"}) {
     EXPECT_THAT(MissingRightsIn(kWithout, true, counterset),
-                HasSubstr("CAP_SYS_PTRACE"));
+                HasSubstr("lacks CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH;"));
+    EXPECT_THAT(MissingRightsIn(kReadsAll, true, counterset),
+                HasSubstr("lacks CAP_SYS_PTRACE;"));
+    EXPECT_THAT(MissingRightsIn(kTraces, true, counterset),
+                HasSubstr("lacks CAP_DAC_READ_SEARCH;"));
     EXPECT_THAT(MissingRightsIn(kWith, true, counterset), IsEmpty());
+    EXPECT_THAT(MissingRightsIn(kOverrides, true, counterset), IsEmpty());
   }
 }
 
@@ -30,7 +40,12 @@ TEST(Capabilities, MessageNamesValuesAndRemedy) {
   EXPECT_EQ(MissingRightsIn(kWithout, true, "Process V2"),
             "of other users' processes, the IO, Storage and Set Size values, "
             "and Handle Count before Linux 6.2, are absent, because the "
-            "process lacks CAP_SYS_PTRACE; grant it (setcap cap_sys_ptrace+ep "
+            "process lacks CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH; grant them "
+            "(setcap cap_sys_ptrace,cap_dac_read_search+ep PROGRAM)");
+  EXPECT_EQ(MissingRightsIn(kTraces, true, "Process V2"),
+            "of other users' processes, the IO and Storage values, and Handle "
+            "Count before Linux 6.2, are absent, because the process lacks "
+            "CAP_DAC_READ_SEARCH; grant it (setcap cap_dac_read_search+ep "
             "PROGRAM)");
 }
 
