@@ -119,8 +119,11 @@ absl::Status Enroll(const Config& config, const std::string& address,
                           .certificate = response.certificate(),
                           .key = signing.key};
   RETURN_IF_ERROR(CheckAnswer(texts, config, token));
-  RETURN_IF_ERROR(WriteFile(config.tls.authority, texts.authority));
-  RETURN_IF_ERROR(WriteFile(config.tls.certificate, texts.certificate));
+  // The agent may run as another user than the one that enrolls it.
+  RETURN_IF_ERROR(
+      WriteFile(config.tls.authority, texts.authority, FileAccess::kPublic));
+  RETURN_IF_ERROR(WriteFile(config.tls.certificate, texts.certificate,
+                            FileAccess::kPublic));
   std::move(remove_key).Cancel();
   std::printf("enrolled %s; wrote %s, %s and %s\n",
               absl::StrJoin(token.names, ", ").c_str(),

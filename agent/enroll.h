@@ -12,9 +12,10 @@ namespace fleetperf::agent {
 
 // Makes a key, which never leaves this machine, and has the server at `address`
 // ("host:port"), a `fleetperf pki serve`, issue a certificate for it. Writes
-// the key, the certificate and the authority to the files of `config.tls`. The
-// server is known by the authority's fingerprint in `token`
-// (base/enrolment_token.h). Returns AlreadyExists if there is a key already.
+// the key, the certificate and the authority to the files of `config.tls`; all
+// users may read the latter two. The server is known by the authority's
+// fingerprint in `token` (base/enrolment_token.h). Returns AlreadyExists if
+// there is a key already.
 absl::Status Enroll(const Config& config, const std::string& address,
                     const std::string& token);
 

@@ -29,6 +29,7 @@ absl::StatusOr<std::string> ReadFileRange(const std::string& path,
 enum class FileAccess {
   kEveryone,   // others may read, unless KeepFilesPrivate (os.h) was called
   kOwnerOnly,  // keys
+  kPublic,     // certificates: others may read, whatever the umask
 };
 
 // Creates or replaces the file atomically: readers, and recovery after a crash,

@@ -88,6 +88,9 @@ absl::Status WriteFile(const std::string& path, absl::string_view contents,
       open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
   if (fd < 0) return ErrnoStatus("create", temporary);
   absl::Status status = WriteAll(fd, contents, temporary);
+  if (status.ok() && access == FileAccess::kPublic && fchmod(fd, mode) != 0) {
+    status = ErrnoStatus("set the mode of", temporary);
+  }
   close(fd);
   if (status.ok() && std::rename(temporary.c_str(), path.c_str()) != 0) {
     status = ErrnoStatus("replace", path);

@@ -96,6 +96,12 @@ TEST_F(FilesOnLinuxTest, KeepsKeysFromOthers) {
   EXPECT_EQ(ModeOf(path_), 0600);
 }
 
+TEST_F(FilesOnLinuxTest, LetsOthersReadCertificatesWhateverTheUmask) {
+  const ScopedUmask mask(077);
+  ASSERT_OK(WriteFile(path_, "certificate", FileAccess::kPublic));
+  EXPECT_EQ(ModeOf(path_), 0644);
+}
+
 TEST_F(FilesOnLinuxTest, RefusesSecretsThatOthersMayAccess) {
   ASSERT_OK(WriteFile(path_, "secret", FileAccess::kOwnerOnly));
   EXPECT_EQ(ReadSecret(path_).value(), "secret");
