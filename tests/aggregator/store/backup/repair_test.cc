@@ -318,8 +318,8 @@ TEST(RepairedManifest, LeavesNoLinksToFilesInUse) {
                           [](uint64_t, uint64_t) { return absl::OkStatus(); }));
   store.Close();
   const std::string name = NameOf(ReadManifest(manifest).value().files.at(0));
-  ASSERT_OK(KeepDamagedFile(store.path(),
-                            absl::StrCat(store.path(), "/", name)));
+  ASSERT_OK(
+      KeepDamagedFile(store.path(), absl::StrCat(store.path(), "/", name)));
   fs::remove(manifest);
   ASSERT_OK(RepairStore(store.path(), &Clock::Real(), [](uint64_t) {}));
   EXPECT_FALSE(FileExists(absl::StrCat(store.path(), "/damaged/", name)));
