@@ -349,12 +349,13 @@ absl::Status ConfigFile::Finish() {
       }
       const auto& known = node->known_keys;
       if (std::find(known.begin(), known.end(), key) != known.end()) continue;
-      const std::string near = DidYouMean(key, known);
+      const std::string nearest = DidYouMean(key, known);
       state_->Note(
           entry.first.Mark(),
-          absl::StrCat(
-              "unknown key \"", key, "\"", name.empty() ? "" : " in " + name,
-              near.empty() ? InOtherSection(key, state_->settings) : near));
+          absl::StrCat("unknown key \"", key, "\"",
+                       name.empty() ? "" : " in " + name,
+                       nearest.empty() ? InOtherSection(key, state_->settings)
+                                       : nearest));
     }
   }
   return state_->error;
