@@ -23,6 +23,8 @@ namespace {
 
 // The kernel fills replies of a dump up to this size.
 constexpr size_t kReplySize = 32768;
+// The kernel's errors are between this and 1, negated.
+constexpr int kMaxErrno = 4095;
 
 absl::Status SocketError(absl::string_view what) {
   return StatusFromErrno(errno, what);
@@ -109,7 +111,8 @@ absl::StatusOr<bool> AddTcpSockets(absl::string_view messages,
     if (header.nlmsg_type == NLMSG_DONE) return true;
     nlmsgerr error;
     if (header.nlmsg_type == NLMSG_ERROR && ReadStruct(payload, &error)) {
-      return StatusFromErrno(error.error != 0 ? -error.error : EPROTO,
+      const bool is_errno = error.error < 0 && error.error >= -kMaxErrno;
+      return StatusFromErrno(is_errno ? -error.error : EPROTO,
                              "cannot list TCP sockets");
     }
     inet_diag_msg socket;
