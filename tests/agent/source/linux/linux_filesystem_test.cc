@@ -57,26 +57,38 @@ TEST_F(LinuxFilesystemTest, LeavesOutWhatAFilesystemDoesNotTell) {
   EXPECT_EQ(reading.rows.at("/denied"), (Values{{"Read Only", 0}}));
 }
 
+struct statvfs Statvfs(const char* path) {
+  struct statvfs result = {};
+  EXPECT_EQ(statvfs(path, &result), 0) << path;
+  return result;
+}
+
+bool SameSpace(const struct statvfs& a, const struct statvfs& b) {
+  return a.f_bavail == b.f_bavail && a.f_files == b.f_files;
+}
+
 // The root filesystem of this machine, unless it is a container's.
 TEST(LinuxFilesystemLiveTest, AgreesWithStatvfs) {
   const auto filesystems = std::make_shared<Filesystems>(
       "", SpaceOf, /*patience=*/absl::Seconds(60));
   LinuxFilesystem provider("", filesystems);
-  struct statvfs before = {};
-  ASSERT_EQ(statvfs("/", &before), 0);
   CountersetSample sample;
-  sample.Reset(provider.registration().counters.size());
-  ASSERT_OK(provider.Sample(~ColumnSet{0}, {.perf_time_stamp = 1}, &sample));
-  struct statvfs after = {};
-  ASSERT_EQ(statvfs("/", &after), 0);
+  struct statvfs before;
+  struct statvfs after;
+  int64_t ticks = 0;
+  // Other processes write and remove files meanwhile: a sample counts if the
+  // space was the same before and after it.
+  do {
+    before = Statvfs("/");
+    sample.Reset(provider.registration().counters.size());
+    ASSERT_OK(
+        provider.Sample(~ColumnSet{0}, {.perf_time_stamp = ++ticks}, &sample));
+    after = Statvfs("/");
+  } while (!SameSpace(before, after));
   for (size_t row = 0; row < sample.rows(); ++row) {
     if (perflib::Utf8FromUtf16(sample.Utf16Name(row)) != "/") continue;
     EXPECT_EQ(sample.Value(row, 0), before.f_blocks * before.f_frsize);
-    const uint64_t available = sample.Value(row, 3);
-    EXPECT_GE(available,
-              std::min(before.f_bavail, after.f_bavail) * before.f_frsize);
-    EXPECT_LE(available,
-              std::max(before.f_bavail, after.f_bavail) * before.f_frsize);
+    EXPECT_EQ(sample.Value(row, 3), before.f_bavail * before.f_frsize);
     EXPECT_EQ(sample.Value(row, 6), before.f_files);
     return;
   }
