@@ -4,7 +4,9 @@
 #include <iterator>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "agent/source/linux/directory_names.h"
 #include "agent/source/linux/sys_values.h"
@@ -47,15 +49,20 @@ constexpr uint64_t kMaxWatts = 4000;
 constexpr uint64_t kTicksPerMicrosecond = kLinuxPerfFreq / 1'000'000;
 
 // "intel-rapl:0" is 256, and its part "intel-rapl:0:1" 258, whatever other
-// zones there are. std::nullopt for the control type, and for intel-rapl-mmio,
-// which shows the meters of intel-rapl again.
+// zones there are. The kernel writes the numbers in hexadecimal. std::nullopt
+// for the control type, and for intel-rapl-mmio, which shows the meters of
+// intel-rapl again.
 std::optional<uint32_t> IdOf(absl::string_view zone) {
   if (!absl::ConsumePrefix(&zone, "intel-rapl:")) return std::nullopt;
-  const std::optional<uint64_t> number = NextNumber(&zone);
-  if (!number.has_value() || *number >= kMaxNodes) return std::nullopt;
-  uint64_t part = 0;
-  if (absl::ConsumePrefix(&zone, ":")) part = NumberOrZero(&zone) + 1;
-  return static_cast<uint32_t>((*number + 1) << 8 | (part & 0xFF));
+  const std::pair<absl::string_view, absl::string_view> numbers =
+      absl::StrSplit(zone, absl::MaxSplits(':', 1));
+  uint32_t number = 0;
+  if (!absl::SimpleHexAtoi(numbers.first, &number) || number >= kMaxNodes) {
+    return std::nullopt;
+  }
+  uint32_t part = 0;
+  if (absl::SimpleHexAtoi(numbers.second, &part)) ++part;
+  return (number + 1) << 8 | (part & 0xFF);
 }
 
 // The parts of a package as Windows calls them.

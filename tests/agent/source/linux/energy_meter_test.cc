@@ -100,6 +100,18 @@ TEST_F(EnergyMeterTest, IdsStayWhenOtherMetersVanish) {
   EXPECT_NE(before.at("RAPL_Package0_DRAM"), before.at("RAPL_Package1_PKG"));
 }
 
+// As the kernel writes the numbers of the tenth and the sixteenth package.
+TEST_F(EnergyMeterTest, NumbersOfZonesAreHexadecimal) {
+  AddZone("intel-rapl:a", "package-10", 1);
+  AddZone("intel-rapl:10", "package-16", 1);
+  AddZone("intel-rapl:a:0", "dram", 1);
+  const auto ids = Sample(kMeter).ids;
+  EXPECT_EQ(ids, (std::map<std::string, uint32_t>{
+                     {"RAPL_Package10_PKG", (10 + 1) * 256},
+                     {"RAPL_Package10_DRAM", (10 + 1) * 256 + 1},
+                     {"RAPL_Package16_PKG", (16 + 1) * 256}}));
+}
+
 TEST_F(EnergyMeterTest, LeavesOutMetersThatVanish) {
   AddZone(kPackage, "package-0", 1);
   EXPECT_THAT(Sample(kMeter).names, ElementsAre("RAPL_Package0_PKG"));
