@@ -5,6 +5,9 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "agent/source/linux/directory_names.h"
 #include "agent/source/linux/disk_counters.h"
 #include "agent/source/linux/sys_values.h"
 #include "base/status_macros.h"
@@ -18,10 +21,29 @@ constexpr size_t kMaxRemoteThreads = 8;
 
 bool IsRemote(const Mount& mount) { return mount.kind == Mount::Kind::kRemote; }
 
-// "/dev/sda1" is "sda1"; "/dev/mapper/vg-root" is a link to "../dm-0".
-std::string DeviceName(const std::string& path) {
-  const std::string target = LinkTargetName(path);
-  return target.empty() ? path.substr(path.rfind('/') + 1) : target;
+constexpr char kBlockDevices[] = "/sys/class/block/";
+
+// Returns the device mapper's device with that map, "dm-0", or "".
+std::string DeviceOfMap(const std::string& root, absl::string_view map) {
+  const std::string devices = root + kBlockDevices;
+  for (std::string& name : ListNames(devices)) {
+    if (absl::StartsWith(name, "dm-") &&
+        ReadFirstLine(absl::StrCat(devices, name, "/dm/name")) == map) {
+      return std::move(name);
+    }
+  }
+  return "";
+}
+
+// "/dev/sda1" is "sda1"; "/dev/mapper/vg-root" is a link to "../dm-0", which is
+// not there if the agent has a /dev of its own (PrivateDevices=).
+std::string DeviceName(const std::string& root, const std::string& path) {
+  std::string name = LinkTargetName(root + path);
+  absl::string_view map = path;
+  if (name.empty() && absl::ConsumePrefix(&map, "/dev/mapper/")) {
+    name = DeviceOfMap(root, map);
+  }
+  return name.empty() ? path.substr(path.rfind('/') + 1) : name;
 }
 
 }  // namespace
@@ -79,7 +101,7 @@ std::optional<uint32_t> Filesystems::BlockDeviceOf(const Mount& mount) {
   if (mount.device >= DeviceNumber(1, 0)) return mount.device;
   if (!absl::StartsWith(mount.source, "/dev/")) return std::nullopt;
   const std::string numbers = ReadFirstLine(absl::StrCat(
-      root_, "/sys/class/block/", DeviceName(root_ + mount.source), "/dev"));
+      root_, kBlockDevices, DeviceName(root_, mount.source), "/dev"));
   return ParseDeviceNumber(numbers);
 }
 

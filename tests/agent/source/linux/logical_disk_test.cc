@@ -127,6 +127,18 @@ TEST_F(LogicalDiskTest, TotalsAddSpaceAndGrowth) {
   EXPECT_EQ(reading.Get("_Total", "Disk Reads/sec"), 7 + 2);
 }
 
+// In the agent's unit, which has PrivateDevices=yes.
+TEST_F(LogicalDiskTest, FindsMapsWithoutTheirLinksInDev) {
+  Mount("0:41", "volume", "btrfs", "/dev/mapper/vg-volume");
+  Write("sys/class/block/sda2/dev", "8:2\n");
+  Write("sys/class/block/dm-0/dev", "253:0\n");
+  Write("sys/class/block/dm-0/dm/name", "vg-root\n");
+  Write("sys/class/block/dm-3/dev", "253:3\n");
+  Write("sys/class/block/dm-3/dm/name", "vg-volume\n");
+  Write("proc/diskstats", "8 2 sda2 22\n253 0 dm-0 30\n253 3 dm-3 33\n");
+  EXPECT_EQ(Sample("LogicalDisk").Get("/volume", "Disk Reads/sec"), 33);
+}
+
 TEST_F(LogicalDiskTest, FindsTheDeviceOfFilesystemsWithoutANumber) {
   Mount("0:40", "data", "btrfs", "/dev/sda2");
   Mount("0:41", "volume", "btrfs", "/dev/mapper/vg-volume");
