@@ -1,5 +1,8 @@
 #include "agent/source/provider.h"
 
+#include "perflib/guid.h"
+#include "perflib/path.h"
+
 namespace fleetperf::agent {
 
 void CountersetSample::Reset(size_t columns) {
@@ -22,6 +25,13 @@ absl::string_view CountersetSample::Utf16Name(size_t row) const {
   const Instance& instance = instances_[row];
   return absl::string_view(names_).substr(instance.name_begin,
                                           instance.name_size);
+}
+
+bool Provider::IsNamedBy(const PlannedQuery& query) const {
+  if (const auto guid = perflib::ParseGuid(query.counterset)) {
+    return *guid == registration().guid;
+  }
+  return perflib::Pattern(query.counterset).Matches(registration().name);
 }
 
 }  // namespace fleetperf::agent

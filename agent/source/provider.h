@@ -107,6 +107,9 @@ class Provider {
                               CountersetSample* sample) = 0;
 
  protected:
+  // Whether the query names this counterset, by a name, pattern or GUID.
+  bool IsNamedBy(const PlannedQuery& query) const;
+
   void Register(perflib::CountersetRegistration registration) {
     registrations_.push_back(std::make_unique<perflib::CountersetRegistration>(
         std::move(registration)));

@@ -114,11 +114,15 @@ bool HasCpuPmu(System& system) {
   return false;
 }
 
+bool NeedsCpuPmu(const RefusedOpen& refused) {
+  const uint32_t event_type = refused.attributes->type;
+  return event_type == type::kHardware || event_type == type::kCache ||
+         event_type == type::kRaw;
+}
+
 absl::Status Absent(System& system, absl::string_view name,
                     const RefusedOpen& refused) {
-  const uint32_t event_type = refused.attributes->type;
-  if (event_type == type::kHardware || event_type == type::kCache ||
-      event_type == type::kRaw) {
+  if (NeedsCpuPmu(refused)) {
     if (!HasCpuPmu(system)) {
       return absl::NotFoundError(absl::StrCat(
           name, ": this machine has no hardware PMU (", kDevices,
@@ -141,6 +145,10 @@ absl::Status OpenError(System& system, int error, const RefusedOpen& refused) {
       return TooOld(system, name, refused);
     case EACCES:
     case EPERM:
+      // The kernel checks rights before it looks for the PMU.
+      if (NeedsCpuPmu(refused) && !HasCpuPmu(system)) {
+        return Absent(system, name, refused);
+      }
       return NotPermitted(system, name, refused);
     case EINVAL:
       return Refused(system, name, refused);

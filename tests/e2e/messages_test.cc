@@ -104,6 +104,16 @@ TEST(Messages, ConfigurationErrorsNameFileAndLine) {
                              "which is not a port (1 to 65535)"));
 }
 
+bool HasCpuPmu() {
+  std::error_code error;
+  for (const auto& device : std::filesystem::directory_iterator(
+           "/sys/bus/event_source/devices", error)) {
+    const std::string name = device.path().filename();
+    if (name.starts_with("cpu") || name.starts_with("armv")) return true;
+  }
+  return error.value() != 0;  // unknown
+}
+
 TEST(Messages, CheckSaysWhatRightsAndHardwareDoNotGive) {
   Deployment deployment;
   auto aggregator = deployment.StartAggregator();
@@ -125,6 +135,11 @@ TEST(Messages, CheckSaysWhatRightsAndHardwareDoNotGive) {
             HasSubstr("setcap cap_sys_ptrace,cap_dac_read_search"),
             Not(HasSubstr("limited: Memory")), Not(HasSubstr("empty: Memory")),
             Not(HasSubstr("empty: Process V2"))));
+  if (!HasCpuPmu()) {
+    EXPECT_THAT(result.output,
+                HasSubstr("missing: Hardware Counters. instructions: this "
+                          "machine has no hardware PMU"));
+  }
   if (!std::filesystem::exists("/sys/class/infiniband")) {
     EXPECT_THAT(
         result.output,

@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -16,6 +15,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "agent/source/linux/processor_performance.h"
 #include "agent/source/missing_rights.h"
 #include "base/files.h"
 #include "perflib/path.h"
@@ -23,49 +23,41 @@
 namespace fleetperf::agent {
 namespace {
 
-// Values of a counterset that a capability brings, perhaps with others.
-struct Need {
-  absl::string_view counterset;
-  uint64_t any_of;         // bits of capabilities, one of which is enough
-  absl::string_view name;  // of the one to grant, as setcap has it
-  absl::string_view values;
-};
-
-// Countersets of processes.
+// Countersets of processes, and others that read files of other users'
+// processes.
 constexpr absl::string_view kProcesses[] = {"Process V2", "Process",
                                             "Linux Cgroup Process", "Thread"};
+constexpr absl::string_view kWithFiles[] = {"Process V2", "Process",
+                                            "Linux Cgroup Process"};
+constexpr absl::string_view kGpus[] = {"GPU Engine", "GPU Process Memory",
+                                       "GPU Adapter Memory"};
 
 constexpr uint64_t kPtrace = uint64_t{1} << CAP_SYS_PTRACE;
 // For files in /proc/PID that only their owner may read.
 constexpr uint64_t kReadAll =
     uint64_t{1} << CAP_DAC_READ_SEARCH | uint64_t{1} << CAP_DAC_OVERRIDE;
 
-constexpr absl::string_view kPtraceName = "cap_sys_ptrace";
-constexpr absl::string_view kReadAllName = "cap_dac_read_search";
+// What the files of another user's process do not show. That of input and
+// output needs both capabilities, smaps_rollup CAP_SYS_PTRACE, and the list of
+// descriptors, from which Handle Count was counted, CAP_DAC_READ_SEARCH.
+absl::string_view HiddenValues(bool has_ptrace, bool has_read_all) {
+  if (!has_ptrace && !has_read_all) {
+    return "of other users' processes, the IO, Storage and Set Size values, "
+           "and Handle Count before Linux 6.2,";
+  }
+  return has_read_all
+             ? "of other users' processes, the IO, Storage and Set Size values"
+             : "of other users' processes, the IO and Storage values, and "
+               "Handle Count before Linux 6.2,";
+}
 
-constexpr absl::string_view kIoAndMemory =
-    "of other users' processes, the IO, Storage and Set Size values, and "
-    "Handle Count before Linux 6.2,";
-constexpr absl::string_view kIo =
-    "of other users' processes, the IO and Storage values, and Handle Count "
-    "before Linux 6.2,";
-constexpr absl::string_view kOthers = "other users' processes";
-
-// Of each counterset, the need with the most values comes first.
-constexpr Need kNeeds[] = {
-    {"Process V2", kPtrace, kPtraceName, kIoAndMemory},
-    {"Process V2", kReadAll, kReadAllName, kIo},
-    {"Process", kPtrace, kPtraceName, kIoAndMemory},
-    {"Process", kReadAll, kReadAllName, kIo},
-    {"Linux Cgroup Process", kPtrace, kPtraceName, kIoAndMemory},
-    {"Linux Cgroup Process", kReadAll, kReadAllName, kIo},
-    {"GPU Engine", kPtrace, kPtraceName, kOthers},
-    {"GPU Engine", kReadAll, kReadAllName, kOthers},
-    {"GPU Process Memory", kPtrace, kPtraceName, kOthers},
-    {"GPU Process Memory", kReadAll, kReadAllName, kOthers},
-    {"GPU Adapter Memory", kPtrace, kPtraceName, kOthers},
-    {"GPU Adapter Memory", kReadAll, kReadAllName, kOthers},
-};
+template <size_t kSize>
+bool MatchesAny(const perflib::Pattern& pattern,
+                const absl::string_view (&names)[kSize]) {
+  return std::any_of(
+      std::begin(names), std::end(names),
+      [&](absl::string_view name) { return pattern.Matches(name); });
+}
 
 // A status without the line is that of a process with all capabilities: the
 // values themselves show what is missing.
@@ -84,34 +76,38 @@ bool HasCapability(absl::string_view status, uint64_t any_of) {
 std::string MissingRightsIn(absl::string_view status, bool sees_others,
                             absl::string_view counterset) {
   const perflib::Pattern pattern(counterset);
-  const auto matches = [&](absl::string_view name) {
-    return pattern.Matches(name);
-  };
-  if (!sees_others && !HasCapability(status, kPtrace) &&
-      std::any_of(std::begin(kProcesses), std::end(kProcesses), matches)) {
+  const bool has_ptrace = HasCapability(status, kPtrace);
+  const bool has_read_all = HasCapability(status, kReadAll);
+  if (!sees_others && !has_ptrace && MatchesAny(pattern, kProcesses)) {
     return "other users' processes are absent, because /proc is mounted with "
            "hidepid, and the process lacks CAP_SYS_PTRACE; grant it (setcap "
            "cap_sys_ptrace+ep PROGRAM), or add its user to the group that the "
            "mount option gid names";
   }
-  absl::string_view values;
+  const bool has_files = MatchesAny(pattern, kWithFiles);
+  if (!has_files && !MatchesAny(pattern, kGpus)) return "";
   std::vector<absl::string_view> missing;
-  for (const Need& need : kNeeds) {
-    if (!matches(need.counterset) || HasCapability(status, need.any_of)) {
-      continue;
-    }
-    if (missing.empty()) values = need.values;
-    if (!absl::c_linear_search(missing, need.name)) {
-      missing.push_back(need.name);
-    }
-  }
+  if (!has_ptrace) missing.push_back("cap_sys_ptrace");
+  if (!has_read_all) missing.push_back("cap_dac_read_search");
   if (missing.empty()) return "";
   const std::string names = absl::StrJoin(missing, ",");
   return absl::StrCat(
-      values, " are absent, because the process lacks ",
+      has_files ? HiddenValues(has_ptrace, has_read_all)
+                : "other users' processes",
+      " are absent, because the process lacks ",
       absl::StrReplaceAll(absl::AsciiStrToUpper(names), {{",", " and "}}),
       "; grant ", missing.size() == 1 ? "it" : "them", " (setcap ", names,
       "+ep PROGRAM)");
+}
+
+std::string MissingEventRights(perf_event::System& system,
+                               absl::string_view counterset) {
+  if (!perflib::Pattern(counterset).Matches("Processor Information")) return "";
+  const absl::Status status = CheckCycleRights(system);
+  if (!absl::IsPermissionDenied(status)) return "";
+  return absl::StrCat(
+      "% Processor Performance and % Processor Utility are absent: ",
+      status.message());
 }
 
 std::string MissingRights(absl::string_view counterset) {
@@ -122,8 +118,12 @@ std::string MissingRights(absl::string_view counterset) {
            "process with CAP_DAC_READ_SEARCH; grant it (setcap "
            "cap_dac_read_search+ep PROGRAM)";
   }
-  return MissingRightsIn(ReadFile("/proc/self/status").value_or(""),
-                         ReadFile("/proc/1/stat").ok(), counterset);
+  std::string missing =
+      MissingRightsIn(ReadFile("/proc/self/status").value_or(""),
+                      ReadFile("/proc/1/stat").ok(), counterset);
+  return missing.empty()
+             ? MissingEventRights(perf_event::LinuxSystem(), counterset)
+             : missing;
 }
 
 }  // namespace fleetperf::agent

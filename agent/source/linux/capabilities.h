@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "driver/perf_event/system.h"
 
 namespace fleetperf::agent {
 
@@ -14,6 +15,10 @@ namespace fleetperf::agent {
 // mount option hidepid prevents.
 std::string MissingRightsIn(absl::string_view status, bool sees_others,
                             absl::string_view counterset);
+
+// MissingRights of the counters whose events the process may not open.
+std::string MissingEventRights(perf_event::System& system,
+                               absl::string_view counterset);
 
 }  // namespace fleetperf::agent
 

@@ -96,14 +96,6 @@ void SetRow(const std::vector<uint64_t>& values, ColumnSet present,
   }
 }
 
-bool IsForThis(const PlannedQuery& query,
-               const CountersetRegistration& registration) {
-  if (const auto guid = ParseGuid(query.counterset)) {
-    return *guid == registration.guid;
-  }
-  return Pattern(query.counterset).Matches(registration.name);
-}
-
 }  // namespace
 
 LinuxPerf::LinuxPerf(perf_event::System& system, const std::string& root,
@@ -211,7 +203,7 @@ DefinedCounters LinuxPerf::DefineCounters(std::vector<PlannedQuery>* queries) {
   counts_cpus_ = false;
   for (size_t i = 0; i < queries->size(); ++i) {
     PlannedQuery& query = (*queries)[i];
-    if (!IsForThis(query, registration())) continue;
+    if (!IsNamedBy(query)) continue;
     DefineQuery(i, &query, &defined, &planned);
     counts_cpus_ = counts_cpus_ || query.instances.empty();
     for (const std::string& instance : query.instances) {

@@ -43,14 +43,6 @@ std::string NameOf(ProcessNaming naming, absl::string_view name, uint32_t pid) {
   return "";
 }
 
-bool IsFor(const PlannedQuery& query,
-           const perflib::CountersetRegistration& registration) {
-  if (const auto guid = perflib::ParseGuid(query.counterset)) {
-    return *guid == registration.guid;
-  }
-  return perflib::Pattern(query.counterset).Matches(registration.name);
-}
-
 // A pattern for all counters names none.
 bool Names(const std::string& planned, const perflib::CounterSpec& counter) {
   return (planned != "*" && perflib::Pattern(planned).Matches(counter.name)) ||
@@ -133,7 +125,7 @@ DefinedCounters ProcessCounterset::DefineCounters(
     std::vector<PlannedQuery>* queries) {
   named_ = 0;
   for (const PlannedQuery& query : *queries) {
-    if (!IsFor(query, registration())) continue;
+    if (!IsNamedBy(query)) continue;
     for (const std::string& planned : query.counters) {
       for (size_t column = 0; column < kNumProcessColumns; ++column) {
         if (Has(kExpensiveColumns, column) &&

@@ -1,5 +1,8 @@
 #include "agent/source/linux/processor_information.h"
 
+#include <algorithm>
+#include <string>
+
 #include "absl/strings/str_cat.h"
 #include "agent/source/cpu_instances.h"
 #include "agent/source/linux/processor_counters.h"
@@ -16,6 +19,22 @@ using perflib::Utf16FromUtf8;
 constexpr ColumnSet kPerformanceColumns = Bit(kPerformance) |
                                           Bit(kPerformanceBase) |
                                           Bit(kUtility) | Bit(kUtilityBase);
+
+// Whether the query needs the events of the processors.
+bool NamesPerformance(const PlannedQuery& query) {
+  const auto names = [](const std::string& text) {
+    for (const size_t column : {kPerformance, kUtility}) {
+      const perflib::CounterSpec& counter = kProcessorCounters[column].spec;
+      if (perflib::Pattern(text).Matches(counter.name) ||
+          text == absl::StrCat("id:", counter.id)) {
+        return true;
+      }
+    }
+    return false;
+  };
+  return query.counters.empty() ||
+         std::any_of(query.counters.begin(), query.counters.end(), names);
+}
 
 Totals MakeTotals() {
   return Totals(ProcessorTotalKinds(kNumProcessorInformationColumns),
@@ -48,6 +67,24 @@ ProcessorInformation::ProcessorInformation(const std::string& root,
       totals_(MakeTotals()),
       count_(root),
       utf16_total_name_(Utf16FromUtf8(perflib::kAggregateInstance)) {}
+
+DefinedCounters ProcessorInformation::DefineCounters(
+    std::vector<PlannedQuery>* queries) {
+  DefinedCounters defined;
+  for (size_t i = 0; i < queries->size(); ++i) {
+    const PlannedQuery& query = (*queries)[i];
+    if (!IsNamedBy(query) || !NamesPerformance(query)) continue;
+    performance_.Update();
+    const absl::Status missing = performance_.missing();
+    if (!absl::IsResourceExhausted(missing)) continue;
+    defined.problems.push_back(
+        {.query = i,
+         .message = absl::StrCat(
+             "% Processor Performance and % Processor Utility are absent: ",
+             missing.message())});
+  }
+  return defined;
+}
 
 absl::Status ProcessorInformation::Sample(ColumnSet needed,
                                           const perflib::Clocks& clocks,

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "agent/source/linux/counters.h"
@@ -30,6 +31,10 @@ class ProcessorInformation : public Provider {
       const std::string& root,
       perf_event::System& events = perf_event::LinuxSystem(),
       size_t max_descriptors = 1024);
+
+  // Reports queries for % Processor Performance and % Processor Utility if the
+  // descriptors do not suffice. Defines nothing.
+  DefinedCounters DefineCounters(std::vector<PlannedQuery>* queries) override;
 
   absl::Status Sample(ColumnSet needed, const perflib::Clocks& clocks,
                       CountersetSample* sample) override;

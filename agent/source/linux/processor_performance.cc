@@ -5,6 +5,7 @@
 
 #include "absl/strings/string_view.h"
 #include "agent/source/linux/processor_counters.h"
+#include "driver/perf_event/builder.h"
 #include "driver/perf_event/event_parser.h"
 
 namespace fleetperf::agent {
@@ -35,6 +36,16 @@ std::vector<std::vector<Event>> FindEvents(perf_event::System& system) {
 
 }  // namespace
 
+absl::Status CheckCycleRights(perf_event::System& system) {
+  const auto groups = FindEvents(system);
+  if (groups.empty()) return absl::OkStatus();
+  return perf_event::Builder(groups.front().front(), system)
+      .AnyProcess()
+      .OneCpu(0)
+      .Build()
+      .status();
+}
+
 void ProcessorPerformance::Update() {
   if (!counts_.has_value()) {
     counts_.emplace(
@@ -43,6 +54,13 @@ void ProcessorPerformance::Update() {
                                        .max_descriptors = max_descriptors_});
   }
   has_counts_ = counts_->Update().ok();
+}
+
+absl::Status ProcessorPerformance::missing() const {
+  if (!counts_.has_value() || counts_->missing().empty()) {
+    return absl::OkStatus();
+  }
+  return counts_->missing().begin()->second;
 }
 
 void ProcessorPerformance::SetValues(uint32_t cpu,

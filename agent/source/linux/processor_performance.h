@@ -9,11 +9,16 @@
 #include <cstdint>
 #include <optional>
 
+#include "absl/status/status.h"
 #include "agent/source/provider.h"
 #include "driver/perf_event/cpu_counts.h"
 #include "driver/perf_event/system.h"
 
 namespace fleetperf::agent {
+
+// PermissionDenied, with the remedy, if the machine counts the cycles but the
+// process may not read the counts.
+absl::Status CheckCycleRights(perf_event::System& system);
 
 // Needs x86, a machine that is not virtual, and CAP_PERFMON or
 // perf_event_paranoid below 1. Without them, the values stay absent.
@@ -26,6 +31,10 @@ class ProcessorPerformance {
 
   // Reads the counts of all CPUs. Costs an interrupt of each other CPU.
   void Update();
+
+  // Why the counts that the machine has are absent, after Update:
+  // ResourceExhausted if the descriptors do not suffice.
+  absl::Status missing() const;
 
   // Sets the values of a CPU in the last row of `sample`, after Update.
   void SetValues(uint32_t cpu, CountersetSample* sample) const;

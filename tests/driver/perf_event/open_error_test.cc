@@ -53,6 +53,15 @@ TEST(OpenErrorTest, PermissionToCountAllProcesses) {
                              Not(HasSubstr("exclude the kernel")))));
 }
 
+// The kernel refuses the call before it looks for the PMU.
+TEST(OpenErrorTest, RightsAreNotBlamedWithoutAPmu) {
+  SimulatedSystem machine({.hardware_counters = 0, .is_privileged = false});
+  EXPECT_THAT(Builder(Cycles(), machine).AnyProcess().OneCpu(0).Build(),
+              StatusIs(absl::StatusCode::kNotFound,
+                       AllOf(HasSubstr("this machine has no hardware PMU"),
+                             Not(HasSubstr("CAP_PERFMON")))));
+}
+
 TEST(OpenErrorTest, KernelsWithoutPerfEvent) {
   SimulatedSystem machine;
   machine.RemoveFile("/proc/sys/kernel/perf_event_paranoid");

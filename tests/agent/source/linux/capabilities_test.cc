@@ -3,9 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "driver/perf_event/simulation/simulated_system.h"
+
 namespace fleetperf::agent {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -47,6 +53,11 @@ TEST(Capabilities, MessageNamesValuesAndRemedy) {
             "Count before Linux 6.2, are absent, because the process lacks "
             "CAP_DAC_READ_SEARCH; grant it (setcap cap_dac_read_search+ep "
             "PROGRAM)");
+  // The list of descriptors needs no CAP_SYS_PTRACE.
+  EXPECT_EQ(MissingRightsIn(kReadsAll, true, "Process V2"),
+            "of other users' processes, the IO, Storage and Set Size values "
+            "are absent, because the process lacks CAP_SYS_PTRACE; grant it "
+            "(setcap cap_sys_ptrace+ep PROGRAM)");
 }
 
 TEST(Capabilities, HiddenProcessesNeedPtrace) {
@@ -66,6 +77,35 @@ TEST(Capabilities, AStatusWithoutCapabilitiesIsNoLack) {
   for (const char* status : {"", "CapEff:\tx\n", "Name:\tagent\n"}) {
     EXPECT_THAT(MissingRightsIn(status, true, "Process V2"), IsEmpty());
   }
+}
+
+// Of a machine that counts cycles for % Processor Performance.
+void AddCycles(perf_event::SimulatedSystem* machine) {
+  machine->AddPmu("msr", 10, {{"event", "config:0-63"}});
+  int number = 0;
+  for (const std::string event : {"tsc", "aperf", "mperf"}) {
+    machine->SetFile("/sys/bus/event_source/devices/msr/events/" + event,
+                     absl::StrCat("event=0x", number++, "\n"));
+  }
+}
+
+TEST(Capabilities, CyclesNeedPerfmon) {
+  perf_event::SimulatedSystem machine(
+      {.hardware_counters = 0, .is_privileged = false});
+  EXPECT_THAT(MissingEventRights(machine, "Processor Information"), IsEmpty());
+  AddCycles(&machine);
+  for (const char* counterset : {"Processor Information", "Proc*"}) {
+    EXPECT_THAT(
+        MissingEventRights(machine, counterset),
+        AllOf(HasSubstr("% Processor Performance and % Processor Utility"),
+              HasSubstr("lacks CAP_PERFMON"),
+              HasSubstr("setcap cap_perfmon+ep")));
+  }
+  EXPECT_THAT(MissingEventRights(machine, "Processor"), IsEmpty());
+  perf_event::SimulatedSystem privileged({.hardware_counters = 0});
+  AddCycles(&privileged);
+  EXPECT_THAT(MissingEventRights(privileged, "Processor Information"),
+              IsEmpty());
 }
 
 }  // namespace

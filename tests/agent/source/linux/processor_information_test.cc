@@ -5,7 +5,9 @@
 namespace fleetperf::agent {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using testing::kJiffy;
 using testing::Reading;
 using testing::Values;
@@ -501,6 +503,24 @@ TEST_F(ProcessorPerformanceTest, IsAbsentWithoutTheRegisters) {
   EXPECT_EQ(reading.Get("0,0", "% Processor Performance"), std::nullopt);
   EXPECT_EQ(reading.Get("_Total", "% Processor Utility"), std::nullopt);
   EXPECT_EQ(machine_.open_descriptors(), 0);
+}
+
+// Three events on two CPUs; a quarter of the descriptors are for them.
+TEST_F(ProcessorPerformanceTest, ReportsTooFewDescriptors) {
+  for (const char* event : {"tsc", "aperf", "mperf"}) AddEvent(event, 1);
+  max_event_descriptors_ = 20;
+  std::vector<PlannedQuery> queries = {
+      {.counterset = kProcessors, .counters = {"% User Time"}},
+      {.counterset = kProcessors, .counters = {"% Processor Utility"}},
+      {.counterset = "Memory"}};
+  const DefinedCounters defined = source().DefineCounters(&queries);
+  ASSERT_EQ(defined.problems.size(), 1);
+  EXPECT_EQ(defined.problems[0].query, 1);
+  EXPECT_THAT(
+      defined.problems[0].message,
+      AllOf(HasSubstr("% Processor Utility are absent"),
+            HasSubstr("needs 6 descriptors"), HasSubstr("than the 5 that"),
+            HasSubstr("raise RLIMIT_NOFILE")));
 }
 
 // The other counters need no event.
