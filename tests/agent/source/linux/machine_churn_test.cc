@@ -1,11 +1,13 @@
-// A day of a machine on which processes, cgroups, disks, filesystems and
-// interfaces come and go: the agent's memory and descriptors stay.
+// A day of a machine on which processes, cgroups, disks, filesystems, arrays,
+// interfaces, RDMA ports and CPUs come and go: the agent's memory and
+// descriptors stay.
 
 #include <malloc.h>
 
 #include <algorithm>
 #include <deque>
 #include <random>
+#include <set>
 #include <utility>
 
 #include "tests/agent/source/linux/process_fixture.h"
@@ -58,9 +60,6 @@ class MachineChurnTest : public testing::ProcessFixture {
     ask_for_space_ = [](const std::string&) {
       return FilesystemSpace{.bytes = 1000, .free_bytes = 500};
     };
-    Write("proc/stat",
-          "cpu  5 0 5 90 0 0 0 0 0 0\ncpu0 5 0 5 90 0 0 0 0 0 0\n"
-          "ctxt 10\nbtime 1000\nprocesses 20\nprocs_running 1\n");
     Write("proc/meminfo", "MemTotal: 100 kB\nMemFree: 50 kB\n");
     Write("proc/vmstat", "pgfault 7\nthp_fault_alloc 1\n");
     WriteCgroup("");
@@ -147,7 +146,39 @@ class MachineChurnTest : public testing::ProcessFixture {
     return absl::StrCat("veth", NumberOf(life));
   }
 
+  Population arrays_{[this](uint32_t life) {
+                       const std::string directory = ArrayOf(life);
+                       Write(directory + "/dev",
+                             absl::StrCat("9:", NumberOf(life), "\n"));
+                       Write(directory + "/md/array_state", "active\n");
+                       Write(directory + "/md/raid_disks", "2\n");
+                       Write(directory + "/md/sync_action", "check\n");
+                       Write(directory + "/md/sync_completed", "1 / 2\n");
+                       Write(directory + "/md/dev-sda1/state", "in_sync\n");
+                     },
+                     [this](uint32_t life) { Remove(ArrayOf(life)); }};
+
+  static std::string ArrayOf(uint32_t life) {
+    return absl::StrCat("sys/block/md", NumberOf(life));
+  }
+
+  Population adapters_{[this](uint32_t life) {
+                         const std::string port = AdapterOf(life) + "/ports/1/";
+                         Write(port + "state", "4: ACTIVE\n");
+                         Write(port + "counters/port_rcv_data", "1\n");
+                         Write(port + "hw_counters/out_of_buffer", "2\n");
+                       },
+                       [this](uint32_t life) { Remove(AdapterOf(life)); }};
+
+  static std::string AdapterOf(uint32_t life) {
+    return absl::StrCat("sys/class/infiniband/mlx5_", NumberOf(life));
+  }
+
   Population servers_{[](uint32_t) {}, [](uint32_t) {}};  // of NFS
+  Population cpus_{[](uint32_t) {}, [](uint32_t) {}};     // besides CPU 0
+
+  // A machine has a fixed number of places for CPUs.
+  static uint32_t CpuOf(uint32_t life) { return 1 + life % (2 * kMost); }
 
   // The files with a line for each thing.
   void WriteTables() {
@@ -181,6 +212,24 @@ class MachineChurnTest : public testing::ProcessFixture {
       absl::StrAppend(&dev, InterfaceOf(life),
                       ": 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n");
     }
+    constexpr char kTimes[] = " 5 0 5 90 0 0 0 0 0 0\n";
+    std::string stat = absl::StrCat("cpu ", kTimes, "cpu0", kTimes);
+    std::string schedstat = "version 15\ncpu0 0 0 0 0 0 0 1 2 3\n";
+    std::string online = "0";
+    std::set<uint32_t> numbers;
+    for (const uint32_t life : cpus_.alive()) numbers.insert(CpuOf(life));
+    for (const uint32_t number : numbers) {
+      absl::StrAppend(&stat, "cpu", number, kTimes);
+      absl::StrAppend(&schedstat, "cpu", number, " 0 0 0 0 0 0 1 2 3\n");
+      absl::StrAppend(&online, ",", number);
+    }
+    absl::StrAppend(&stat, "ctxt 10\nbtime 1000\nprocesses 20\n",
+                    "procs_running 1\n");
+    Write("proc/stat", stat);
+    Write("proc/schedstat", schedstat);
+    Write("sys/devices/system/cpu/online", online + "\n");
+    Write("sys/devices/system/cpu/present",
+          absl::StrCat("0-", 2 * kMost, "\n"));
     Write("proc/self/mountinfo", mounts);
     Write("proc/self/mountstats", mountstats);
     Write("proc/diskstats", diskstats);
@@ -188,8 +237,9 @@ class MachineChurnTest : public testing::ProcessFixture {
     Write("proc/net/dev", dev);
   }
 
-  Population* const populations_[5] = {&processes_, &cgroups_, &disks_,
-                                       &interfaces_, &servers_};
+  Population* const populations_[8] = {&processes_, &cgroups_,  &disks_,
+                                       &arrays_,    &adapters_, &interfaces_,
+                                       &servers_,   &cpus_};
 };
 
 // What the agent holds.
@@ -199,13 +249,19 @@ struct Footprint {
 };
 
 Footprint FootprintNow() {
-  return {.bytes = mallinfo2().uordblks,
+  const struct mallinfo2 heap = mallinfo2();
+  // Large blocks, such as a long hash table, are mapped and not in the heap.
+  return {.bytes = heap.uordblks + heap.hblkhd,
           .descriptors = std::distance(
               std::filesystem::directory_iterator("/proc/self/fd"), {})};
 }
 
 TEST_F(MachineChurnTest, ADayLeavesNothing) {
   constexpr int kTicks = 24 * 20;  // one every three minutes
+  // Of each kind, at a tick. About 360 things with new names come in half a
+  // day: a table that keeps them all, with 16 bytes for each, grows by more
+  // than the bound.
+  constexpr uint32_t kMaxChanges = 6;
   std::vector<std::unique_ptr<QueryHandle>> handles;
   for (const auto& registration : registrations()) {
     if (registration.name == "Linux Perf") continue;  // needs named counters
@@ -235,9 +291,10 @@ TEST_F(MachineChurnTest, ADayLeavesNothing) {
     resize(kMost);
     for (int i = 0; i < kTicks / 2; ++i) {
       for (Population* population : populations_) {
-        population->Shrink(random() % 4);
+        population->Shrink(random() % (kMaxChanges + 1));
         const size_t places = kMost - population->alive().size();
-        population->Grow(std::min<size_t>(random() % 4, places));
+        population->Grow(
+            std::min<size_t>(random() % (kMaxChanges + 1), places));
       }
       tick();
     }
@@ -262,6 +319,9 @@ TEST_F(MachineChurnTest, ADayLeavesNothing) {
   EXPECT_EQ(Sample("Network Interface").names.size(), kRest);
   EXPECT_EQ(Sample("Linux Interrupts").names.size(), kRest);
   EXPECT_EQ(Sample("Linux Hardware Monitor").names.size(), kRest);
+  EXPECT_EQ(Sample("Linux MD RAID").names.size(), kRest);
+  EXPECT_EQ(Sample("RDMA Activity").names.size(), kRest);
+  EXPECT_EQ(Sample("Processor").names.size(), kRest + 2);
 }
 
 }  // namespace
