@@ -1,14 +1,12 @@
-// Compares countersets with an independent reading of /proc and /sys trees that
-// others recorded: those of Debian's package pcp-testsuite, which
-// `deploy/install-deps references` unpacks. Skipped without them.
+// Compares countersets with an independent reading of recorded trees:
+// processors, memory, processes, cgroups and networks.
 
-#include <cstdlib>
+#include "tests/agent/source/linux/recorded_trees.h"
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "tests/agent/source/linux/linux_fixture.h"
 
 namespace fleetperf::agent {
 namespace {
@@ -16,90 +14,10 @@ namespace {
 using testing::kJiffy;
 using testing::kKib;
 using testing::Reading;
-using WordList = std::vector<std::string>;
+using testing::WordList;
 
-// Returns the directory of the recorded trees, or "".
-std::string TreesDirectory() {
-  constexpr char kTrees[] = "/var/lib/pcp/testsuite/linux";
-  std::vector<std::string> places = {""};
-  const char* home = std::getenv("HOME");
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  if (cache != nullptr) {
-    places.push_back(absl::StrCat(cache, "/fleetperf/peers/pcp-testsuite"));
-  } else if (home != nullptr) {
-    places.push_back(
-        absl::StrCat(home, "/.cache/fleetperf/peers/pcp-testsuite"));
-  }
-  for (const std::string& place : places) {
-    if (std::filesystem::exists(place + kTrees)) return place + kTrees;
-  }
-  return "";
-}
-
-class RecordedTreesTest : public testing::LinuxFixture {
+class RecordedTreesTest : public testing::RecordedTrees {
  protected:
-  void SetUp() override {
-    if (trees_.empty()) {
-      GTEST_SKIP()
-          << "no recorded trees; deploy/install-deps references gets them";
-    }
-  }
-
-  // All of the tree, or the part that tar is told.
-  void Unpack(const std::string& tree, const std::string& part = "") {
-    // Some trees have files that only their owner may read.
-    const std::string command =
-        absl::StrCat("tar -xzf ", trees_, "/", tree, ".tgz -C ", PathOf(""),
-                     " --no-same-owner --mode=u+rwX ", part);
-    ASSERT_EQ(std::system(command.c_str()), 0) << command;
-  }
-  void Copy(const std::string& file, const std::string& path) {
-    const std::filesystem::path target = PathOf(path);
-    std::filesystem::create_directories(target.parent_path());
-    std::filesystem::copy_file(
-        trees_ + "/" + file, target,
-        std::filesystem::copy_options::overwrite_existing);
-  }
-
-  // The words of each line.
-  std::vector<WordList> Lines(const std::string& path) {
-    std::ifstream file(PathOf(path));
-    EXPECT_TRUE(file) << path;
-    std::vector<WordList> lines;
-    for (std::string line; std::getline(file, line);) {
-      lines.push_back(
-          absl::StrSplit(line, absl::ByAnyChar(" \t:"), absl::SkipEmpty()));
-    }
-    return lines;
-  }
-  // The first number after a word that starts the line. 0 without such a line.
-  uint64_t Field(const std::string& path, const std::string& key) {
-    for (const WordList& words : Lines(path)) {
-      if (words.size() > 1 && words[0] == key) return Number(words[1]);
-    }
-    return 0;
-  }
-  // A value in snmp and netstat: a line of names and one of numbers, both of
-  // which start with the protocol.
-  std::optional<uint64_t> ProtocolField(const std::string& path,
-                                        const std::string& protocol,
-                                        const std::string& key) {
-    const std::vector<WordList> lines = Lines(path);
-    for (size_t i = 0; i + 1 < lines.size(); ++i) {
-      if (lines[i][0] != protocol) continue;
-      const auto name = std::find(lines[i].begin(), lines[i].end(), key);
-      if (name == lines[i].end()) return std::nullopt;
-      return Number(
-          lines[i + 1].at(static_cast<size_t>(name - lines[i].begin())));
-    }
-    return std::nullopt;
-  }
-  static uint64_t Number(const std::string& word) {
-    uint64_t number = 0;
-    EXPECT_TRUE(absl::SimpleAtoi(word, &number)) << word;
-    return number;
-  }
-
   // Reads only these counters, because trees lack the files of others.
   Reading SampleOnly(const std::string& counterset,
                      const std::vector<std::string>& counters) {
@@ -114,16 +32,12 @@ class RecordedTreesTest : public testing::LinuxFixture {
   }
 
   void ExpectProcessors();
-  void ExpectDisks();
   void ExpectInterfaces();
   void ExpectSoftnet();
   void ExpectProtocols();
   void ExpectMemory();
   void ExpectNodes();
   void ExpectProcess(const std::string& pid);
-
- private:
-  const std::string trees_ = TreesDirectory();
 };
 
 void RecordedTreesTest::ExpectProcessors() {
@@ -152,29 +66,6 @@ void RecordedTreesTest::ExpectProcessors() {
   const std::string kSwitches = "Context Switches/sec";
   EXPECT_EQ(SampleOnly("System", {kSwitches}).Get("", kSwitches),
             Field("proc/stat", "ctxt"));
-}
-
-// The trees lack /sys/block, so all disks are block devices.
-void RecordedTreesTest::ExpectDisks() {
-  constexpr uint64_t kSector = 512;
-  constexpr uint64_t kMillisecond = 10'000;
-  const Reading reading = Sample("Linux Block Device");
-  size_t devices = 0;
-  for (const WordList& words : Lines("proc/diskstats")) {
-    // Fields are numbered from 1 after the name, which is word 2.
-    const auto field = [&](size_t number) { return Number(words[2 + number]); };
-    if (field(1) + field(5) == 0) continue;  // never used
-    ++devices;
-    const std::string& name = words[2];
-    EXPECT_EQ(reading.Get(name, "Disk Reads/sec"), field(1)) << name;
-    EXPECT_EQ(reading.Get(name, "Disk Read Bytes/sec"), field(3) * kSector);
-    EXPECT_EQ(reading.Get(name, "% Disk Read Time"), field(4) * kMillisecond);
-    EXPECT_EQ(reading.Get(name, "Disk Writes/sec"), field(5));
-    EXPECT_EQ(reading.Get(name, "Disk Write Bytes/sec"), field(7) * kSector);
-    EXPECT_EQ(reading.Get(name, "% Disk Write Time"), field(8) * kMillisecond);
-    EXPECT_EQ(reading.Get(name, "Current Disk Queue Length"), field(9));
-  }
-  EXPECT_GT(devices, 0u);
 }
 
 void RecordedTreesTest::ExpectInterfaces() {
@@ -317,7 +208,6 @@ void RecordedTreesTest::ExpectNodes() {
 TEST_F(RecordedTreesTest, BigMachine) {
   Unpack("bigsys-root-hpbl920gen8");
   ExpectProcessors();
-  ExpectDisks();
   ExpectInterfaces();
   ExpectSoftnet();
   ExpectProtocols();
@@ -352,42 +242,6 @@ TEST_F(RecordedTreesTest, Workstation) {
     for (size_t i = 1; i < words.size(); ++i) sum += Number(words[i]);
     EXPECT_EQ(interrupts.Get("softirq " + words[0], "Interrupts/sec"), sum);
   }
-}
-
-// The tree has the chips where the kernel has them, without the links in
-// /sys/class.
-TEST_F(RecordedTreesTest, Sensors) {
-  Unpack("scsi-map-root-001", "--wildcards '*/hwmon[0-9]*'");
-  std::vector<uint64_t> expected;  // in thousandths
-  std::filesystem::create_directories(PathOf("sys/class/hwmon"));
-  for (const auto& entry :
-       std::filesystem::recursive_directory_iterator(PathOf("sys/devices"))) {
-    const std::string name = entry.path().filename();
-    if (entry.is_symlink() || !entry.is_directory()) continue;
-    if (!absl::StartsWith(name, "hwmon") || name == "hwmon") continue;
-    std::filesystem::create_directory_symlink(
-        entry.path(), PathOf("sys/class/hwmon/" + name));
-    for (const auto& file : std::filesystem::directory_iterator(entry.path())) {
-      const std::string sensor = file.path().filename();
-      if (!absl::StartsWith(sensor, "temp") ||
-          !absl::EndsWith(sensor, "_input")) {
-        continue;
-      }
-      int64_t millidegrees;
-      std::string text;
-      std::getline(std::ifstream(file.path()), text);
-      if (absl::SimpleAtoi(text, &millidegrees) && millidegrees >= 0) {
-        expected.push_back(static_cast<uint64_t>(millidegrees));
-      }
-    }
-  }
-  std::vector<uint64_t> actual;
-  for (const auto& [name, values] : Sample("Linux Hardware Monitor").rows) {
-    const auto value = values.find("Temperature");
-    if (value != values.end()) actual.push_back(value->second);
-  }
-  EXPECT_FALSE(expected.empty());
-  EXPECT_THAT(actual, ::testing::UnorderedElementsAreArray(expected));
 }
 
 class RecordedMemoryTest : public RecordedTreesTest,

@@ -2,7 +2,11 @@
 // after. Values that only grow lie between the two.
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/sysmacros.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <fstream>
 #include <map>
@@ -14,9 +18,12 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "agent/source/linux/filesystems.h"
+#include "agent/source/linux/linux_block_device.h"
 #include "agent/source/linux/linux_interrupts.h"
 #include "agent/source/linux/linux_memory.h"
 #include "agent/source/linux/linux_scheduler.h"
+#include "agent/source/linux/logical_disk.h"
 #include "agent/source/linux/memory.h"
 #include "agent/source/linux/network_interface.h"
 #include "agent/source/linux/numa_node_memory.h"
@@ -28,6 +35,7 @@
 #include "agent/source/linux/system.h"
 #include "base/clock.h"
 #include "perflib/utf16.h"
+#include "tests/agent/source/linux/disk_fields.h"
 #include "tests/support/status_matchers.h"
 
 namespace fleetperf::agent {
@@ -78,13 +86,18 @@ class Live {
     ASSERT_OK(provider_.Sample(all, clocks_, &sample_));
   }
 
+  // `counter`: a name, or "id:N" without one.
   std::optional<uint64_t> Get(const std::string& instance,
                               const std::string& counter) const {
     const auto& counters = provider_.registration().counters;
     for (size_t row = 0; row < sample_.rows(); ++row) {
       if (perflib::Utf8FromUtf16(sample_.Utf16Name(row)) != instance) continue;
       for (size_t i = 0; i < counters.size(); ++i) {
-        if (counters[i].name == counter && sample_.HasValue(row, i)) {
+        const std::string& name = counters[i].name;
+        if (!sample_.HasValue(row, i)) continue;
+        if (name == counter ||
+            (name.empty() &&
+             counter == absl::StrCat("id:", counters[i].counter_id))) {
           return sample_.Value(row, i);
         }
       }
@@ -160,28 +173,137 @@ TEST(ThisMachineTest, NumaNodeMemory) {
                 after["numa_hit"].at(0), "numa_hit");
 }
 
-// Fields of /proc/diskstats, after the numbers and the name, from 1.
-TEST(ThisMachineTest, PhysicalDisk) {
-  Live<PhysicalDisk> live;
-  const auto before = Words("/proc/diskstats");
-  live.Sample();
-  const auto after = Words("/proc/diskstats");
-  ASSERT_EQ(before.size(), after.size());
-  const std::map<std::string, std::pair<size_t, uint64_t>> kFields = {
-      {"Disk Reads/sec", {1, 1}},         {"Disk Read Bytes/sec", {3, 512}},
-      {"% Disk Read Time", {4, 10'000}},  {"Disk Writes/sec", {5, 1}},
-      {"Disk Write Bytes/sec", {7, 512}}, {"% Disk Write Time", {8, 10'000}}};
-  for (size_t i = 0; i < before.size(); ++i) {
-    const std::string& name = before[i].at(2);
-    if (!live.Get(name, "Disk Reads/sec").has_value()) continue;
-    for (const auto& [counter, field] : kFields) {
-      const auto& [number, unit] = field;
-      ExpectBetween(std::stoull(before[i].at(2 + number)) * unit,
-                    live.Get(name, counter),
-                    std::stoull(after[i].at(2 + number)) * unit,
-                    absl::StrCat(name, " ", counter));
+using DiskLines = std::map<std::string, std::vector<std::string>>;  // by name
+
+DiskLines ReadDiskstats() {
+  DiskLines lines;
+  for (auto& words : Words("/proc/diskstats")) {
+    const std::string name = words.at(2);
+    lines[name] = std::move(words);
+  }
+  return lines;
+}
+
+// `before` and `after` are lines of /proc/diskstats.
+template <typename T>
+void ExpectDisk(const Live<T>& live, const std::string& instance,
+                const std::vector<std::string>& before,
+                const std::vector<std::string>& after) {
+  for (const testing::DiskSum& sum : testing::DiskSums()) {
+    const std::optional<uint64_t> least = testing::ValueOf(sum, before);
+    const std::string what = absl::StrCat(instance, " ", sum.counter);
+    if (least.has_value()) {
+      ExpectBetween(*least, live.Get(instance, sum.counter),
+                    *testing::ValueOf(sum, after), what);
+    } else {
+      EXPECT_FALSE(live.Get(instance, sum.counter).has_value()) << what;
     }
   }
+  // The idle time is the rest of the time since the start.
+  constexpr size_t kMillisecondsBusy = 10;
+  const auto idle = [&](const std::vector<std::string>& line) {
+    const auto now = static_cast<uint64_t>(live.clocks().perf_time_stamp);
+    return now - std::min(now, *testing::DiskField(line, kMillisecondsBusy) *
+                                   uint64_t{10'000});
+  };
+  ExpectBetween(idle(after), live.Get(instance, "% Idle Time"), idle(before),
+                instance);
+}
+
+// Requests come and go, so that samples are taken until one lies between equal
+// readings.
+template <typename T>
+void ExpectQueueLength(Live<T>& live, const std::string& instance,
+                       const std::string& device) {
+  constexpr size_t kInFlight = 9;
+  std::optional<uint64_t> actual;
+  std::optional<uint64_t> before;
+  std::optional<uint64_t> after;
+  for (int tries = 0; tries < 1000; ++tries) {
+    before = testing::DiskField(ReadDiskstats().at(device), kInFlight);
+    live.Sample();
+    after = testing::DiskField(ReadDiskstats().at(device), kInFlight);
+    actual = live.Get(instance, "Current Disk Queue Length");
+    if (before == after && actual == before) break;
+  }
+  EXPECT_EQ(before, after) << instance;
+  EXPECT_EQ(actual, before) << instance;
+}
+
+TEST(ThisMachineTest, PhysicalDisk) {
+  Live<PhysicalDisk> live;
+  const DiskLines before = ReadDiskstats();
+  live.Sample();
+  const DiskLines after = ReadDiskstats();
+  for (const auto& [name, line] : before) {
+    if (!live.Get(name, "Disk Reads/sec").has_value()) continue;
+    ExpectDisk(live, name, line, after.at(name));
+    ExpectQueueLength(live, name, name);
+  }
+}
+
+// Names of the device mapper are those of its maps, which are left out here.
+TEST(ThisMachineTest, LinuxBlockDevice) {
+  Live<LinuxBlockDevice> live;
+  const DiskLines before = ReadDiskstats();
+  live.Sample();
+  const DiskLines after = ReadDiskstats();
+  size_t compared = 0;
+  for (const auto& [name, line] : before) {
+    if (!live.Get(name, "Disk Reads/sec").has_value()) continue;
+    ++compared;
+    ExpectDisk(live, name, line, after.at(name));
+    ExpectQueueLength(live, name, name);
+  }
+  if (compared == 0) GTEST_SKIP() << "no partition, array or loop device";
+}
+
+class MachineLogicalDisk : public LogicalDisk {
+ public:
+  explicit MachineLogicalDisk(const std::string& root)
+      : LogicalDisk(root, std::make_shared<Filesystems>(
+                              root, SpaceOf, /*patience=*/absl::Seconds(60))) {}
+};
+
+// The name in /proc/diskstats of the device that holds the root filesystem, or
+// "" if it is none.
+std::string RootDevice() {
+  struct stat status;
+  if (stat("/", &status) != 0) return "";
+  for (const auto& [name, line] : ReadDiskstats()) {
+    if (line.at(0) == absl::StrCat(major(status.st_dev)) &&
+        line.at(1) == absl::StrCat(minor(status.st_dev))) {
+      return name;
+    }
+  }
+  return "";
+}
+
+TEST(ThisMachineTest, LogicalDisk) {
+  const std::string device = RootDevice();
+  if (device.empty()) GTEST_SKIP() << "the root filesystem is on no device";
+  Live<MachineLogicalDisk> live;
+  const DiskLines disk_before = ReadDiskstats();
+  live.Sample();
+  ExpectDisk(live, "/", disk_before.at(device), ReadDiskstats().at(device));
+  ExpectQueueLength(live, "/", device);
+
+  // Other processes write and remove files meanwhile.
+  struct statvfs before;
+  struct statvfs after;
+  int tries = 0;
+  do {
+    ASSERT_EQ(statvfs("/", &before), 0);
+    live.Sample();
+    ASSERT_EQ(statvfs("/", &after), 0);
+  } while (
+      (before.f_bavail != after.f_bavail || before.f_bfree != after.f_bfree) &&
+      ++tries < 1000);
+  const uint64_t available = before.f_bavail * before.f_frsize;
+  const uint64_t used = (before.f_blocks - before.f_bfree) * before.f_frsize;
+  EXPECT_EQ(live.Get("/", "% Free Space"), available);
+  EXPECT_EQ(live.Get("/", "id:1106"), used + available);
+  EXPECT_EQ(live.Get("/", "Free Megabytes"), available >> 20);
 }
 
 TEST(ThisMachineTest, NetworkInterface) {

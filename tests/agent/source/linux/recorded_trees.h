@@ -1,0 +1,137 @@
+// Trees of /proc and /sys that others recorded, as the files of a Linux
+// machine. `deploy/install-deps references` unpacks the packages with them.
+
+#ifndef FLEETPERF_TESTS_AGENT_SOURCE_LINUX_RECORDED_TREES_H_
+#define FLEETPERF_TESTS_AGENT_SOURCE_LINUX_RECORDED_TREES_H_
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "tests/agent/source/linux/linux_fixture.h"
+
+namespace fleetperf::testing {
+
+using WordList = std::vector<std::string>;
+
+// Returns where a file of a Debian package is, installed or unpacked, or "".
+inline std::string FindReference(const std::string& package,
+                                 const std::string& path) {
+  std::vector<std::string> places = {""};
+  const char* home = std::getenv("HOME");
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  if (cache != nullptr) {
+    places.push_back(absl::StrCat(cache, "/fleetperf/peers/", package));
+  } else if (home != nullptr) {
+    places.push_back(absl::StrCat(home, "/.cache/fleetperf/peers/", package));
+  }
+  for (const std::string& place : places) {
+    if (std::filesystem::exists(place + path)) return place + path;
+  }
+  return "";
+}
+
+// The trees of pcp-testsuite. Tests are skipped without them.
+class RecordedTrees : public LinuxFixture {
+ protected:
+  void SetUp() override {
+    if (trees_.empty()) {
+      GTEST_SKIP()
+          << "no recorded trees; deploy/install-deps references gets them";
+    }
+  }
+
+  // All of the tree, or the part that tar is told.
+  void Unpack(const std::string& tree, const std::string& part = "") {
+    // Some trees have files that only their owner may read.
+    const std::string command =
+        absl::StrCat("tar -xzf ", trees_, "/", tree, ".tgz -C ", PathOf(""),
+                     " --no-same-owner --mode=u+rwX ", part);
+    ASSERT_EQ(std::system(command.c_str()), 0) << command;
+  }
+  void Copy(const std::string& file, const std::string& path) {
+    const std::filesystem::path target = PathOf(path);
+    std::filesystem::create_directories(target.parent_path());
+    std::filesystem::copy_file(
+        trees_ + "/" + file, target,
+        std::filesystem::copy_options::overwrite_existing);
+  }
+  // Links the directories below `from` whose names start so into `to`, as the
+  // kernel does in /sys/class. Trees have them where the devices are. Returns
+  // the names, sorted.
+  WordList LinkDirectories(const std::string& from, const std::string& prefix,
+                           const std::string& to) {
+    WordList names;
+    std::filesystem::create_directories(PathOf(to));
+    for (const auto& entry :
+         std::filesystem::recursive_directory_iterator(PathOf(from))) {
+      const std::string name = entry.path().filename();
+      if (entry.is_symlink() || !entry.is_directory()) continue;
+      if (!absl::StartsWith(name, prefix) || name == prefix) continue;
+      std::filesystem::create_directory_symlink(entry.path(),
+                                                PathOf(to + "/" + name));
+      names.push_back(name);
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+
+  // The words of each line.
+  std::vector<WordList> Lines(const std::string& path) {
+    std::ifstream file(PathOf(path));
+    EXPECT_TRUE(file) << path;
+    std::vector<WordList> lines;
+    for (std::string line; std::getline(file, line);) {
+      lines.push_back(
+          absl::StrSplit(line, absl::ByAnyChar(" \t:"), absl::SkipEmpty()));
+    }
+    return lines;
+  }
+  // The first line.
+  std::string Line(const std::string& path) {
+    std::ifstream file(PathOf(path));
+    std::string line;
+    EXPECT_TRUE(std::getline(file, line)) << path;
+    return line;
+  }
+  // The first number after a word that starts the line. 0 without such a line.
+  uint64_t Field(const std::string& path, const std::string& key) {
+    for (const WordList& words : Lines(path)) {
+      if (words.size() > 1 && words[0] == key) return Number(words[1]);
+    }
+    return 0;
+  }
+  // A value in snmp and netstat: a line of names and one of numbers, both of
+  // which start with the protocol.
+  std::optional<uint64_t> ProtocolField(const std::string& path,
+                                        const std::string& protocol,
+                                        const std::string& key) {
+    const std::vector<WordList> lines = Lines(path);
+    for (size_t i = 0; i + 1 < lines.size(); ++i) {
+      if (lines[i][0] != protocol) continue;
+      const auto name = std::find(lines[i].begin(), lines[i].end(), key);
+      if (name == lines[i].end()) return std::nullopt;
+      return Number(
+          lines[i + 1].at(static_cast<size_t>(name - lines[i].begin())));
+    }
+    return std::nullopt;
+  }
+  static uint64_t Number(const std::string& word) {
+    uint64_t number = 0;
+    EXPECT_TRUE(absl::SimpleAtoi(word, &number)) << word;
+    return number;
+  }
+
+ private:
+  const std::string trees_ =
+      FindReference("pcp-testsuite", "/var/lib/pcp/testsuite/linux");
+};
+
+}  // namespace fleetperf::testing
+
+#endif  // FLEETPERF_TESTS_AGENT_SOURCE_LINUX_RECORDED_TREES_H_
