@@ -150,14 +150,21 @@ TEST_F(ThreadLiveTest, AWaitingThreadAgreesWithOtherFiles) {
   });
   const pid_t tid = started.get_future().get();
   const uint64_t after_start = TimeOf(CLOCK_BOOTTIME);
-  while (StatField(Text(tid, "stat"), 3) != "S") std::this_thread::yield();
 
-  const uint64_t before = TimeOf(CLOCK_BOOTTIME);
-  Take(tid);
-  const uint64_t after = TimeOf(CLOCK_BOOTTIME);
-  const std::string stat = Text(tid, "stat");
+  // It has not run meanwhile if its time on processors stayed.
+  uint64_t before;
+  uint64_t after;
+  std::string stat;
+  std::string schedstat;
+  do {
+    std::this_thread::yield();
+    schedstat = Text(tid, "schedstat");
+    before = TimeOf(CLOCK_BOOTTIME);
+    Take(tid);
+    after = TimeOf(CLOCK_BOOTTIME);
+    stat = Text(tid, "stat");
+  } while (StatField(stat, 3) != "S" || Text(tid, "schedstat") != schedstat);
   const std::string status = Text(tid, "status");
-  const std::string schedstat = Text(tid, "schedstat");
   end.set_value();
   thread.join();
 
