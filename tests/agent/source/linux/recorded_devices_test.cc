@@ -66,7 +66,7 @@ TEST_F(RecordedDevicesTest, DisksOfALaptop) {
 }
 
 TEST_F(RecordedDevicesTest, DisksOfABigMachine) {
-  Unpack("bigsys-root-hpbl920gen8", "./proc/diskstats");
+  Unpack("bigsys-root-hpbl920gen8", "proc/diskstats");
   ExpectDisks();
 }
 
