@@ -71,7 +71,8 @@ class RunningAggregator : public Aggregator {
                                         ingest_.get(), planner_.get()));
     services_.push_back(
         MakeAdministrationService(store_.get(), guard_.get(), clock));
-    services_.push_back(MakeHealthService());
+    services_.push_back(
+        MakeHealthService([this] { return ingest_->CheckReady(); }));
   }
 
   // Each step stops the callers of the parts destroyed in later steps. The hub

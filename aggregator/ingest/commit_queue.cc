@@ -64,6 +64,11 @@ CommitQueue::Counts CommitQueue::counts() const {
   return counts;
 }
 
+absl::Status CommitQueue::last_status() const {
+  absl::MutexLock lock(&mutex_);
+  return last_status_;
+}
+
 bool CommitQueue::IsUrgent() const {
   return stopping_ || waiting_bytes_ >= kCommitBytes || !tasks_.empty();
 }
@@ -131,6 +136,13 @@ bool CommitQueue::WaitForRetry() {
 }
 
 absl::Status CommitQueue::Commit(const Batches& batches) {
+  absl::Status status = TryCommit(batches);
+  absl::MutexLock lock(&mutex_);
+  last_status_ = status;
+  return status;
+}
+
+absl::Status CommitQueue::TryCommit(const Batches& batches) {
   RETURN_IF_ERROR(store_.CheckRoom());
   std::vector<BatchToCommit> to_commit;
   to_commit.reserve(batches.size());

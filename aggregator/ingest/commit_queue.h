@@ -60,6 +60,9 @@ class CommitQueue {
   };
   Counts counts() const;
 
+  // Returns the error of the last attempt to commit; OK before the first one.
+  absl::Status last_status() const;
+
  private:
   void Run();
   // Returns whether the next commit must not wait for its scheduled time.
@@ -67,6 +70,7 @@ class CommitQueue {
   void CommitAll(Batches batches);
   absl::Status CommitWithRetry(const Batches& batches);
   absl::Status Commit(const Batches& batches);
+  absl::Status TryCommit(const Batches& batches);
   // Waits for the retry interval. Returns false if the queue is stopping.
   bool WaitForRetry();
 
@@ -78,6 +82,7 @@ class CommitQueue {
   size_t waiting_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of payloads
   std::vector<std::function<void()>> tasks_ ABSL_GUARDED_BY(mutex_);
   Counts counts_ ABSL_GUARDED_BY(mutex_);  // except `waiting_*`
+  absl::Status last_status_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   // Whether the thread waits for work rather than for its next commit time.
   bool is_idle_ ABSL_GUARDED_BY(mutex_) = false;

@@ -249,6 +249,11 @@ std::optional<Ingest::Connection> Ingest::FindConnection(
                     .plan_report = session->plan_report()};
 }
 
+absl::Status Ingest::CheckReady() const {
+  RETURN_IF_ERROR(commits_.last_status());
+  return store_.CheckRoom();
+}
+
 std::optional<Ingest::Timing> Ingest::FindTiming(
     const std::string& machine) const {
   const std::shared_ptr<Session> session = SessionOf(machine);

@@ -108,6 +108,11 @@ class Ingest {
       const std::vector<std::string>& machines, const perflib::Guid& counterset,
       absl::Duration timeout);
 
+  // Returns OK if batches can be stored, as far as is known: the last commit
+  // succeeded, and there is space for another one. The aggregator commits its
+  // own counters every ten seconds, so the answer is not older.
+  absl::Status CheckReady() const;
+
   // Tells agents whether to send each tick at once. Called when the set of
   // watched machines changes.
   void UpdatePaces();

@@ -3,15 +3,21 @@
 // space again.
 
 #include <gmock/gmock.h>
+#include <grpcpp/client_context.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 
 #include <filesystem>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "aggregator/store/store.h"
+#include "base/channel.h"
+#include "base/credentials.h"
+#include "base/rpc_deadline.h"
+#include "grpc/health/v1/health.grpc.pb.h"
 #include "perflib/clocks.h"
 #include "tests/e2e/deployment.h"
 #include "tests/e2e/fake_agent.h"
@@ -22,6 +28,7 @@
 namespace fleetperf::testing {
 namespace {
 
+using grpc::health::v1::HealthCheckResponse;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -35,6 +42,24 @@ v1::CollectRequest Batch(uint64_t sequence) {
                          perflib::PerfTime100NSecFromTime(kStart));
 }
 
+// Asks the aggregator's health service.
+HealthCheckResponse::ServingStatus Health(const Deployment& deployment,
+                                          const TlsFiles& tls,
+                                          const std::string& service = "") {
+  const auto credentials = ClientCredentials(tls);
+  EXPECT_OK(credentials);
+  const auto stub = grpc::health::v1::Health::NewStub(
+      MakeChannel(deployment.address(), *credentials));
+  grpc::ClientContext context;
+  context.set_deadline(RpcDeadline(kPatience));
+  grpc::health::v1::HealthCheckRequest request;
+  request.set_service(service);
+  HealthCheckResponse response;
+  const grpc::Status status = stub->Check(&context, request, &response);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  return response.status();
+}
+
 TEST(DiskFull, PausesIngestUntilDiskHasSpace) {
   if (!may_mount) GTEST_SKIP() << "this process may not mount file systems";
   Deployment deployment;
@@ -42,11 +67,13 @@ TEST(DiskFull, PausesIngestUntilDiskHasSpace) {
   SmallDisk disk(deployment.File("store"), kDiskSize);
   auto aggregator = deployment.StartAggregator();
   const TlsFiles tls = deployment.Issue("agent", {"box"});
+  const TlsFiles probe = deployment.Issue("reader", {"probe"});
   {
     FakeAgent agent(deployment.address(), tls, MakeHello("box", kEpoch, 1, 9));
     ASSERT_TRUE(agent.Receive().has_value());
     agent.Send(Batch(1));
     ASSERT_TRUE(agent.ReceiveAck(1));
+    EXPECT_EQ(Health(deployment, probe), HealthCheckResponse::SERVING);
     uint64_t sent = 1;
     int pauses = 0;
     // First only the space reserved for maintenance is left, then none.
@@ -59,8 +86,12 @@ TEST(DiskFull, PausesIngestUntilDiskHasSpace) {
       EXPECT_THAT(aggregator->error(),
                   HasSubstr(" MiB are free in " + deployment.File("store")));
       EXPECT_EQ(StoredNumbers(deployment, kStart).size(), sent - 2);
+      EXPECT_EQ(Health(deployment, probe), HealthCheckResponse::NOT_SERVING);
+      EXPECT_EQ(Health(deployment, probe, "live"),
+                HealthCheckResponse::SERVING);
       disk.Free();
       ASSERT_TRUE(agent.ReceiveAck(sent));
+      EXPECT_EQ(Health(deployment, probe), HealthCheckResponse::SERVING);
       ASSERT_TRUE(aggregator->WaitForError(
           "the disk has space: accepting samples again", pauses));
     }

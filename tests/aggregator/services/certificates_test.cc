@@ -39,7 +39,7 @@ class CertificatesOfServerTest : public ::testing::Test {
     server_files_ = Write("server", Issue(authority_, Role::kAggregator));
     ASSERT_OK_AND_ASSIGN(identity_,
                          TlsIdentity::Load(server_files_, Role::kAggregator));
-    services_.push_back(MakeHealthService());
+    services_.push_back(MakeHealthService([] { return absl::OkStatus(); }));
     ASSERT_OK_AND_ASSIGN(
         server_,
         RpcServer::Start("127.0.0.1:0", "", ConnectionLimits(),
