@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "aggregator/ingest/expected_machines.h"
 #include "aggregator/ingest/ingest.h"
 #include "aggregator/maintenance/clock_guard.h"
 #include "aggregator/maintenance/maintenance.h"
@@ -50,6 +51,8 @@ class RunningAggregator : public Aggregator {
     planner_ = std::make_unique<Planner>(config.plans, clock);
     ingest_ = std::make_unique<Ingest>(store_.get(), hub_.get(), planner_.get(),
                                        config.ingest, clock);
+    expected_ = std::make_unique<ExpectedMachines>(ingest_.get(),
+                                                   config.expected_machines);
     guard_ = std::make_unique<ClockGuard>(store_.get(), clock);
     maintenance_ = std::make_unique<Maintenance>(store_.get(), config.retention,
                                                  guard_.get(), clock);
@@ -65,12 +68,16 @@ class RunningAggregator : public Aggregator {
     streams_.push_back(
         MakeSubscriptionService(store_.get(), fleet_.get(), hub_.get(), clock));
     services_.push_back(MakeQueryService(store_.get(), fleet_.get(), now_of));
-    services_.push_back(
-        MakeFleetService(store_.get(), fleet_.get(), ingest_.get()));
+    services_.push_back(MakeFleetService(store_.get(), fleet_.get(),
+                                         ingest_.get(), expected_.get()));
     services_.push_back(MakePlanService(store_.get(), fleet_.get(),
                                         ingest_.get(), planner_.get()));
-    services_.push_back(
-        MakeAdministrationService(store_.get(), guard_.get(), clock));
+    services_.push_back(MakeAdministrationService({.name = config.name,
+                                                   .store = store_.get(),
+                                                   .ingest = ingest_.get(),
+                                                   .expected = expected_.get(),
+                                                   .guard = guard_.get(),
+                                                   .clock = clock}));
     services_.push_back(
         MakeHealthService([this] { return ingest_->CheckReady(); }));
   }
@@ -86,6 +93,7 @@ class RunningAggregator : public Aggregator {
     services_.clear();
     hub_->Stop();  // joins threads that call the ingest and read the store
     planner_->SetListener(nullptr);
+    expected_.reset();
     ingest_.reset();       // commits pending batches
     maintenance_.reset();  // joins the thread that changes the store
     guard_.reset();
@@ -109,6 +117,7 @@ class RunningAggregator : public Aggregator {
     own_counters_ = std::make_unique<OwnCounterset>(
         MakeOwnCounters({.store = store_.get(),
                          .ingest = ingest_.get(),
+                         .expected = expected_.get(),
                          .hub = hub_.get(),
                          .server = server_.get(),
                          .identity = identity_.get(),
@@ -125,6 +134,7 @@ class RunningAggregator : public Aggregator {
 
   void Reload(const Config& config) override {
     planner_->SetEntries(config.plans);
+    expected_->Set(config.expected_machines);
     maintenance_->SetRetention(config.retention);
   }
 
@@ -152,6 +162,7 @@ class RunningAggregator : public Aggregator {
   std::unique_ptr<Hub> hub_;
   std::unique_ptr<Planner> planner_;
   std::unique_ptr<Ingest> ingest_;
+  std::unique_ptr<ExpectedMachines> expected_;
   std::unique_ptr<ClockGuard> guard_;
   std::unique_ptr<Maintenance> maintenance_;
   std::vector<std::unique_ptr<grpc::Service>> services_;

@@ -2,8 +2,12 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "aggregator/ingest/agent_limits.h"
 #include "aggregator/memory_limit.h"
+#include "aggregator/samples/machine_name.h"
 #include "base/address.h"
 #include "base/config.h"
 #include "base/os.h"
@@ -40,6 +44,22 @@ void ReadConnections(ConfigSection root, ConnectionLimits* limits) {
                    kMaxConnections);
   connections.Read("max_unauthenticated", &limits->max_unauthenticated, 1,
                    kMaxConnections);
+}
+
+void ReadExpectedMachines(ConfigSection& root,
+                          std::set<std::string>* machines) {
+  std::vector<std::string> names;
+  root.Read("expected_machines", &names);
+  for (const std::string& name : names) {
+    if (name.empty() || name.size() > kMaxAgentNameBytes ||
+        name.find_first_of("*?") != std::string::npos) {
+      root.Error("expected_machines",
+                 absl::StrCat("\"", name,
+                              "\" is not the name of a machine; wildcards are "
+                              "not allowed"));
+    }
+    machines->insert(CanonicalName(name));
+  }
 }
 
 void ReadListen(ConfigSection& root, std::string* listen) {
@@ -80,6 +100,7 @@ absl::StatusOr<Config> LoadConfig(const std::string& path) {
               1, kMaxValue);
   agents.Read("catch_up_samples_per_second",
               &config.ingest.catch_up_samples_per_second, 1, kMaxValue);
+  ReadExpectedMachines(root, &config.expected_machines);
   ConfigSection subscriptions = root.Section("subscriptions");
   subscriptions.Read("max_live_machines",
                      &config.subscriptions.max_live_machines, 0, kMaxValue);

@@ -4,6 +4,7 @@
 #define FLEETPERF_AGGREGATOR_CONFIG_H_
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,7 @@ struct Config {
   Retention retention;
   IngestLimits ingest;
   HubLimits subscriptions;
+  std::set<std::string> expected_machines;  // canonical names
   std::vector<PlanEntry> plans;
   LogConfig log;
   ConfigSettings settings;  // the keys of the file

@@ -59,6 +59,11 @@ constexpr ConfigKey kKeys[] = {
      "counters collected of each; one that exceeds it must pause"},
     {"agents.catch_up_samples_per_second",
      "combined limit of all agents that send backlogs after an outage"},
+    {"expected_machines",
+     "names of machines that should be connected: `fleetperf machines` lists "
+     "them as missing while no agent collects from them, also before the first "
+     "one has ([alerting.md](../tasks/alerting.md#missing-machines))",
+     kReload, "none"},
     {"connections.max",
      "maximum number of open connections; each agent has one", kRestart,
      "`65536`, and at most three quarters of the process's descriptor limit"},

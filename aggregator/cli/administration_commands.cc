@@ -100,10 +100,14 @@ void AddStatusCommands(CLI::App& app, Arguments& arguments) {
   CLI::App* status = AddCommand(
       app, arguments, "status", "Show the status of the aggregator itself",
       "  fleetperf status\n"
+      "  fleetperf status --verbose\n"
       "  fleetperf status --format json\n",
       Connected(arguments, [a](const Connection& connection) {
-        return ShowStatus(connection, a->format);
+        return ShowStatus(connection, a->format, a->verbose);
       }));
+  status->add_flag("--verbose", arguments.verbose,
+                   "Show the aggregator's own counters, too, over the last 5 "
+                   "minutes");
   AddFormat(status, arguments);
   AddCommand(app, arguments, "confirm-clock",
              "Confirm that the aggregator's clock is right (operators only). "

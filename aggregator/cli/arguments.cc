@@ -53,8 +53,10 @@ CLI::App* AddCommand(CLI::App& parent, Arguments& arguments,
                      std::function<absl::Status()> run) {
   CLI::App* command = parent.add_subcommand(name, purpose);
   command->footer("Examples:\n" + examples);
-  command->final_callback(
-      [&arguments, run = std::move(run)] { arguments.run = run; });
+  // A command of this command is called first.
+  command->final_callback([&arguments, command, run = std::move(run)] {
+    if (command->get_subcommands().empty()) arguments.run = run;
+  });
   return command;
 }
 

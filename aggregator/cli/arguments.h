@@ -25,6 +25,8 @@ struct Arguments {
   bool local = false;
   MachineFlags machines;
   bool verbose = false;
+  std::vector<std::string> names;  // of machines
+  bool dry_run = false;
   std::string counterset;
   QueryFlags query;
   ExplainFlags explain;

@@ -136,12 +136,12 @@ std::string PluginText(absl::string_view text) {
   return absl::StrReplaceAll(Printable(text), {{"|", "/"}});
 }
 
-std::string LineOf(CheckState state, absl::string_view text) {
+}  // namespace
+
+std::string PluginLine(CheckState state, absl::string_view text) {
   return absl::StrCat("FLEETPERF ", kStateNames[static_cast<size_t>(state)],
                       " - ", PluginText(text));
 }
-
-}  // namespace
 
 absl::Status CheckResult::Add(const v1::Series& series, const Value& value) {
   Item item = {.series = series, .value = value};
@@ -247,8 +247,8 @@ std::string CheckResult::Line() const {
   const CheckState worst_state = state();
   const std::vector<const Item*> shown = Shown();
   if (shown.empty()) {
-    return LineOf(worst_state,
-                  missing_.empty() ? "no samples in this time" : MissingText());
+    return PluginLine(worst_state, missing_.empty() ? "no samples in this time"
+                                                    : MissingText());
   }
   std::map<CheckState, size_t> counts;
   const Item* worst = nullptr;
@@ -276,7 +276,7 @@ std::string CheckResult::Line() const {
   if (worst != nullptr && !missing_.empty()) {
     absl::StrAppend(&text, "; ", MissingText());
   }
-  return absl::StrCat(LineOf(worst_state, text), " | ",
+  return absl::StrCat(PluginLine(worst_state, text), " | ",
                       absl::StrJoin(data, " "));
 }
 
@@ -311,6 +311,9 @@ absl::StatusOr<CheckResult::Limits> LimitsOf(const CheckFlags& flags) {
 
 absl::StatusOr<CheckResult> RunCheck(const ConnectionFlags& to,
                                      const CheckFlags& flags) {
+  if (flags.paths.empty()) {
+    return absl::InvalidArgumentError("PATH or --missing is required");
+  }
   ASSIGN_OR_RETURN(const CheckResult::Limits limits, LimitsOf(flags));
   const QueryFlags query = {.paths = flags.paths,
                             .since = flags.since,
@@ -343,7 +346,7 @@ absl::StatusOr<CheckResult> RunCheck(const ConnectionFlags& to,
 }  // namespace
 
 int ReportUnknown(const absl::Status& error) {
-  PutLine(LineOf(CheckState::kUnknown, error.message()));
+  PutLine(PluginLine(CheckState::kUnknown, error.message()));
   return static_cast<int>(CheckState::kUnknown);
 }
 
@@ -364,17 +367,26 @@ void AddCheckCommand(CLI::App& app, Arguments& arguments) {
       "Time' --warn '> 80' --critical '> 95'\n"
       "  fleetperf check '\\Memory\\Available Bytes' --machine 'web-*' --warn "
       "'< 2GiB' --critical '< 512MiB' --over last\n"
+      "  fleetperf check --missing\n"
       "Prints one line with performance data. The worst series decides. Exit "
       "status: 0 OK, 1 WARNING,\n"
       "2 CRITICAL, 3 UNKNOWN: stale or missing data, or an error. See "
       "docs/tasks/alerting.md.\n",
       [a]() -> absl::Status {
-        a->exit_status = Check(a->connection, a->check);
+        a->exit_status = a->check.missing
+                             ? CheckMissing(a->connection, a->check)
+                             : Check(a->connection, a->check);
         return absl::OkStatus();
       });
   CheckFlags& flags = arguments.check;
-  check->add_option("PATH", flags.paths, "Counter paths; see query")
-      ->required();
+  CLI::Option* const paths =
+      check->add_option("PATH", flags.paths, "Counter paths; see query");
+  check
+      ->add_flag(
+          "--missing", flags.missing,
+          "CRITICAL if an expected machine sends no samples; in place of "
+          "paths")
+      ->excludes(paths);
   check
       ->add_option("--warn", flags.warn,
                    "WARNING if a value is >, >=, <, <=, = or != a number")

@@ -28,6 +28,7 @@ struct CheckFlags {
   std::string warn;
   std::string critical;
   std::string stale = "1m";
+  bool missing = false;
 };
 
 // The exit statuses of monitoring plugins.
@@ -102,6 +103,13 @@ bool HasWildcards(const std::string& path);
 // Runs the query and prints the line. Returns the exit status. Errors are
 // unknown.
 int Check(const ConnectionFlags& connection, const CheckFlags& flags);
+
+// Checks that no expected machine is missing, and prints the line. Returns the
+// exit status.
+int CheckMissing(const ConnectionFlags& connection, const CheckFlags& flags);
+
+// Returns "FLEETPERF OK - text". A plugin's text is one line and ends at "|".
+std::string PluginLine(CheckState state, absl::string_view text);
 
 // Prints the line of an error and returns the exit status.
 int ReportUnknown(const absl::Status& error);

@@ -27,6 +27,11 @@ inline absl::Status AlreadyReported() {
 // `verbose` adds the plan of each machine and the state of its queries.
 absl::Status ListMachines(const Connection& connection, Format format,
                           const MachineFlags& machines, bool verbose);
+// Makes the aggregator forget machines that no agent collects from any more.
+// Only says what would be forgotten if `dry_run`.
+absl::Status ForgetMachines(const Connection& connection,
+                            const std::vector<std::string>& names,
+                            bool dry_run);
 absl::Status ListCountersets(const Connection& connection, Format format,
                              const MachineFlags& machines);
 absl::Status ListCounters(const Connection& connection, Format format,
@@ -104,8 +109,9 @@ absl::Status Calc(const CalcFlags& flags);
 // Makes the aggregator copy its store to a directory on its machine.
 absl::Status Backup(const Connection& connection, const std::string& directory);
 
-// Shows the status of the aggregator itself.
-absl::Status ShowStatus(const Connection& connection, Format format);
+// Shows the status of the aggregator itself. `verbose` adds its own counters.
+absl::Status ShowStatus(const Connection& connection, Format format,
+                        bool verbose);
 
 // Confirms that the aggregator's clock is right after it jumped.
 absl::Status ConfirmClock(const Connection& connection);

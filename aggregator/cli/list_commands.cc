@@ -4,6 +4,29 @@
 #include "aggregator/cli/arguments.h"
 
 namespace fleetperf::cli {
+namespace {
+
+void AddForget(CLI::App& machines, Arguments& arguments) {
+  Arguments* a = &arguments;
+  CLI::App* forget = AddCommand(
+      machines, arguments, "forget",
+      "Remove machines that are gone for good from all lists (operators only). "
+      "Their samples are hidden until the retention removes them. A machine "
+      "that connects again is back, with its samples",
+      "  fleetperf machines forget web-7 web-9 --dry-run\n"
+      "  fleetperf machines forget web-7 web-9 --certificate "
+      "operator-alice.pem --key operator-alice.key\n",
+      Connected(arguments, [a](const Connection& connection) {
+        return ForgetMachines(connection, a->names, a->dry_run);
+      }));
+  forget->add_option("NAME", arguments.names, "Machines, without wildcards")
+      ->required();
+  forget->add_flag("--dry-run", arguments.dry_run,
+                   "Say what would be forgotten, and change nothing");
+}
+
+}  // namespace
+
 void AddListCommands(CLI::App& app, Arguments& arguments) {
   Arguments* a = &arguments;
   CLI::App* machines = AddCommand(
@@ -20,6 +43,7 @@ void AddListCommands(CLI::App& app, Arguments& arguments) {
                      "Show the plan of each agent and the state of its "
                      "queries");
   AddFormat(machines, arguments);
+  AddForget(*machines, arguments);
 
   CLI::App* countersets = AddCommand(
       app, arguments, "countersets", "List the countersets of the fleet",

@@ -68,13 +68,14 @@ Record MachineRecord(const v1::Machine& machine, absl::Time now) {
   const bool show_skew =
       machine.connected() && absl::AbsDuration(skew) > kSkewToShow;
   Record record;
-  record.reserve(15);  // with AddPlan
+  record.reserve(16);  // with AddPlan
   record.push_back({.name = "machine",
                     .value = machine.name(),
                     .role = ColumnRole::kInstance});
-  record.push_back(
-      {.name = "state",
-       .value = std::string(machine.connected() ? "connected" : "away")});
+  record.push_back({.name = "state",
+                    .value = std::string(machine.connected()  ? "connected"
+                                         : machine.expected() ? "missing"
+                                                              : "away")});
   Field sample{.name = "newest_sample"};
   if (has_sample) {
     sample.value = TimeText(newest);
@@ -122,6 +123,8 @@ Record MachineRecord(const v1::Machine& machine, absl::Time now) {
   if (machine.rejected_batches() == 0) rejected.text = "";
   record.push_back(rejected);
   record.push_back(CountsField("limits_broken", machine.limits_broken()));
+  record.push_back(
+      {.name = "expected", .value = machine.expected(), .detail = true});
   return record;
 }
 

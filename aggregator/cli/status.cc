@@ -1,11 +1,14 @@
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
 
+#include <cstdint>
 #include <cstdio>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "aggregator/cli/commands.h"
 #include "aggregator/cli/times.h"
+#include "base/printable.h"
 #include "base/rpc_deadline.h"
 #include "base/status_macros.h"
 #include "fleetperf/v1/administration.grpc.pb.h"
@@ -22,6 +25,20 @@ Field DurationField(const std::string& name, absl::Duration duration) {
   return {.name = name,
           .value = absl::ToDoubleSeconds(duration),
           .text = InSeconds(duration)};
+}
+
+// Aggregators of earlier versions do not say their name and their fleet.
+void AddFleet(const v1::GetStatusResponse& status, Record* record) {
+  Field machines{.name = "machines"};
+  Field expected{.name = "expected_machines"};
+  Field missing{.name = "missing_machines"};
+  if (!status.name().empty()) {
+    machines.value = uint32_t{status.machines()};
+    expected.value = uint32_t{status.expected_machines()};
+    missing.value = uint32_t{status.missing_machines()};
+  }
+  if (status.expected_machines() == 0) expected.text = missing.text = "";
+  record->insert(record->end(), {machines, expected, missing});
 }
 
 Record StatusRecord(const v1::GetStatusResponse& status) {
@@ -44,12 +61,35 @@ Record StatusRecord(const v1::GetStatusResponse& status) {
   }
   record.push_back(jump);
   record.push_back(left);
+  AddFleet(status, &record);
   return record;
+}
+
+// Prints to standard error, after standard output.
+void PrintHint(absl::string_view text) {
+  std::fflush(stdout);
+  std::fprintf(stderr, "%s\n", Printable(text).c_str());
+}
+
+std::string MissingText(const v1::GetStatusResponse& status) {
+  const auto named = static_cast<uint32_t>(status.missing_size());
+  std::string text = absl::StrCat("Expected machines that are missing: ",
+                                  absl::StrJoin(status.missing(), ", "));
+  if (status.missing_machines() > named) {
+    absl::StrAppend(&text, " and ", status.missing_machines() - named, " more");
+  }
+  return absl::StrCat(text, ". See: fleetperf machines");
+}
+
+// Returns the path of an aggregator's own counters.
+std::string OwnCounters(const std::string& machine) {
+  return absl::StrCat("\\\\", machine, "\\fleetperf Aggregator\\*");
 }
 
 }  // namespace
 
-absl::Status ShowStatus(const Connection& connection, Format format) {
+absl::Status ShowStatus(const Connection& connection, Format format,
+                        bool verbose) {
   grpc::ClientContext context;
   context.set_deadline(RpcDeadline(kCallDeadline));
   v1::GetStatusResponse response;
@@ -59,12 +99,21 @@ absl::Status ShowStatus(const Connection& connection, Format format) {
   printer->Print(StatusRecord(response));
   printer->Finish();
   if (format == Format::kTable && response.has_clock_hold()) {
-    std::fprintf(
-        stderr, "%s",
+    PrintHint(
         "The clock jumped ahead: nothing is removed or thinned by age. If the "
-        "time is right: fleetperf confirm-clock\n");
+        "time is right: fleetperf confirm-clock");
   }
-  return absl::OkStatus();
+  if (format == Format::kTable && response.missing_machines() > 0) {
+    PrintHint(MissingText(response));
+  }
+  if (!verbose) return absl::OkStatus();
+  if (response.name().empty()) {
+    return absl::UnimplementedError(
+        "the aggregator's version does not say the name of its counters; see: "
+        "fleetperf query '\\fleetperf Aggregator\\*'");
+  }
+  return Query(connection, format,
+               {.paths = {OwnCounters(response.name())}, .since = "5m"});
 }
 
 absl::Status ConfirmClock(const Connection& connection) {

@@ -227,6 +227,10 @@ void Ingest::OnCommit(CommitQueue::Batches batches,
 
 std::shared_ptr<Session> Ingest::SessionOf(const std::string& machine) const {
   absl::MutexLock lock(&mutex_);
+  return FindSession(machine);
+}
+
+std::shared_ptr<Session> Ingest::FindSession(const std::string& machine) const {
   auto found = sessions_.find(machine);
   if (found == sessions_.end()) {
     const std::string* const speaker = agents_.SpeakerOf(machine);
@@ -252,6 +256,30 @@ std::optional<Ingest::Connection> Ingest::FindConnection(
 absl::Status Ingest::CheckReady() const {
   RETURN_IF_ERROR(commits_.last_status());
   return store_.CheckRoom();
+}
+
+bool Ingest::IsConnected(const std::string& machine) const {
+  return SessionOf(machine) != nullptr;
+}
+
+// The lock keeps agents from connecting between the check and the removal: an
+// agent is registered before its machines are described to the store.
+absl::Status Ingest::ForgetMachines(const std::set<std::string>& machines,
+                                    bool dry_run) {
+  absl::MutexLock lock(&mutex_);
+  for (const std::string& machine : machines) {
+    const std::shared_ptr<Session> session = FindSession(machine);
+    if (session == nullptr) {
+      if (store_.FindMachine(machine).has_value()) continue;
+      return absl::NotFoundError(absl::StrCat("there is no machine \"", machine,
+                                              "\"; see: fleetperf machines"));
+    }
+    return absl::FailedPreconditionError(
+        absl::StrCat("agent ", session->agent(), ", which collects from ",
+                     machine, ", is connected from ", session->address(),
+                     "; stop it or take the machine out of its plan first"));
+  }
+  return dry_run ? absl::OkStatus() : store_.ForgetMachines(machines);
 }
 
 std::optional<Ingest::Timing> Ingest::FindTiming(

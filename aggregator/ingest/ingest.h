@@ -21,6 +21,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -113,6 +114,15 @@ class Ingest {
   // own counters every ten seconds, so the answer is not older.
   absl::Status CheckReady() const;
 
+  // Returns whether an agent that speaks for the machine is connected.
+  bool IsConnected(const std::string& machine) const;
+
+  // Removes machines from the fleet, all or none (Store::ForgetMachines); only
+  // checks if `dry_run`. Returns FailedPrecondition if an agent that speaks for
+  // one of them is connected, and NotFound if there is no such machine.
+  absl::Status ForgetMachines(const std::set<std::string>& machines,
+                              bool dry_run);
+
   // Tells agents whether to send each tick at once. Called when the set of
   // watched machines changes.
   void UpdatePaces();
@@ -198,6 +208,8 @@ class Ingest {
   // Returns the session of the machine's own agent, or of another agent that
   // speaks for the machine. Returns nullptr if neither is connected.
   std::shared_ptr<Session> SessionOf(const std::string& machine) const;
+  std::shared_ptr<Session> FindSession(const std::string& machine) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Store& store_;
   BatchObserver& observer_;

@@ -39,6 +39,19 @@ Group IngestCounters(const Ingest* ingest) {
           }};
 }
 
+Group FleetCounters(const OwnParts& parts) {
+  return {{{50, kPerfCounterLargeRawcount, "Machines Expected",
+            "Machines that expected_machines names."},
+           {51, kPerfCounterLargeRawcount, "Machines Missing",
+            "Expected machines without a connected agent."},
+           {52, kPerfCounterLargeRawcount, "Machines Known",
+            "Machines that were seen and not forgotten."}},
+          [expected = parts.expected, store = parts.store] {
+            return Values{expected->names()->size(), expected->Missing().size(),
+                          store->directory().registered()};
+          }};
+}
+
 Group CommitCounters(const Ingest* ingest) {
   constexpr uint32_t kBaseId = 12;
   return {{{10, kPerfCounterBulkCount, "Commits/sec",
@@ -179,10 +192,11 @@ OwnCounterset MakeOwnCounters(const OwnParts& parts) {
   return OwnCounterset(
       "{6986aa6e-bebd-56e8-928b-3b1dffbf5f4d}", "fleetperf Aggregator",
       "The aggregator's own work, backlog, limits and losses.",
-      {IngestCounters(parts.ingest), CommitCounters(parts.ingest),
-       HubCounters(parts.hub), ServerCounters(parts.server),
-       CallCounters(parts.server), StoreCounters(parts.store, parts.guard),
-       SecurityCounters(parts), ProcessCounters()});
+      {IngestCounters(parts.ingest), FleetCounters(parts),
+       CommitCounters(parts.ingest), HubCounters(parts.hub),
+       ServerCounters(parts.server), CallCounters(parts.server),
+       StoreCounters(parts.store, parts.guard), SecurityCounters(parts),
+       ProcessCounters()});
 }
 
 }  // namespace fleetperf::aggregator

@@ -3,6 +3,7 @@
 #ifndef FLEETPERF_AGGREGATOR_OWN_OWN_COUNTERS_H_
 #define FLEETPERF_AGGREGATOR_OWN_OWN_COUNTERS_H_
 
+#include "aggregator/ingest/expected_machines.h"
 #include "aggregator/ingest/ingest.h"
 #include "aggregator/maintenance/clock_guard.h"
 #include "aggregator/rpc/rpc_server.h"
@@ -18,6 +19,7 @@ namespace fleetperf::aggregator {
 struct OwnParts {
   Store* store = nullptr;
   const Ingest* ingest = nullptr;
+  const ExpectedMachines* expected = nullptr;
   const Hub* hub = nullptr;
   const RpcServer* server = nullptr;
   const TlsIdentity* identity = nullptr;

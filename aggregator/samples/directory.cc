@@ -134,9 +134,9 @@ CountersetList Directory::Share(CountersetList::List list) {
 
 void Directory::AddMachine(const std::string& machine) {
   absl::MutexLock lock(&mutex_);
-  bool& is_entered = Get(machine).is_entered;
-  entered_ += !is_entered;
-  is_entered = true;
+  Machine& entry = Get(machine);
+  entered_ += !std::exchange(entry.is_entered, true);
+  hidden_ -= std::exchange(entry.is_hidden, false);
 }
 
 void Directory::AddMachine(const v1::Machine& machine) {
@@ -145,6 +145,15 @@ void Directory::AddMachine(const v1::Machine& machine) {
   Machine& entry = Get(machine.name());
   entry.agent = machine.agent();
   entry.labels = {machine.labels().begin(), machine.labels().end()};
+}
+
+void Directory::HideMachine(const std::string& machine) {
+  absl::MutexLock lock(&mutex_);
+  Machine& entry = Get(machine);
+  entered_ -= std::exchange(entry.is_entered, false);
+  hidden_ += !std::exchange(entry.is_hidden, true);
+  entry.agent.clear();
+  entry.labels.clear();
 }
 
 std::shared_ptr<QueryTicks> Directory::AddQuery(const CollectedQuery& query) {
@@ -174,7 +183,9 @@ void Directory::SetNewestSample(const std::string& machine, absl::Time time) {
 std::vector<std::string> Directory::Machines() const {
   absl::ReaderMutexLock lock(&mutex_);
   std::vector<std::string> names;
-  for (const auto& [name, machine] : machines_) names.push_back(name);
+  for (const auto& [name, machine] : machines_) {
+    if (!machine.is_hidden) names.push_back(name);
+  }
   return names;
 }
 
@@ -184,14 +195,14 @@ bool Directory::HasMachine(const std::string& machine) const {
   return found != nullptr && found->is_entered;
 }
 
-bool Directory::HasMachines() const {
+size_t Directory::registered() const {
   absl::ReaderMutexLock lock(&mutex_);
-  return entered_ > 0;
+  return entered_;
 }
 
 size_t Directory::size() const {
   absl::ReaderMutexLock lock(&mutex_);
-  return machines_.size();
+  return machines_.size() - hidden_;
 }
 
 std::optional<absl::Time> Directory::NewestSample(

@@ -104,16 +104,22 @@ class Directory {
   void AddMachine(const std::string& machine);
   // Same, with the machine's agent and that agent's labels.
   void AddMachine(const v1::Machine& machine);
+  // Hides a machine, with its samples and those that will be added, until it is
+  // registered again.
+  void HideMachine(const std::string& machine);
   // Returns the ticks of the query, where the caller notes each tick.
   std::shared_ptr<QueryTicks> AddQuery(const CollectedQuery& query);
   void SetNewestSample(const std::string& machine, absl::Time time);
 
-  // Returns all machines that have samples or are registered, ordered by name.
+  // Returns all machines that have samples or are registered, and are not
+  // hidden, ordered by name.
   std::vector<std::string> Machines() const;
   // Returns whether this machine, or any machine, is registered.
   bool HasMachine(const std::string& machine) const;
-  bool HasMachines() const;
-  // The number of machines that have samples or are registered.
+  bool HasMachines() const { return registered() > 0; }
+  // The number of registered machines.
+  size_t registered() const;
+  // The number of machines that Machines() returns.
   size_t size() const;
   // Returns std::nullopt if the machine has no samples yet.
   std::optional<absl::Time> NewestSample(const std::string& machine) const;
@@ -144,6 +150,7 @@ class Directory {
  private:
   struct Machine {
     bool is_entered = false;
+    bool is_hidden = false;  // not with is_entered
     std::string agent;
     Labels labels;
     std::vector<std::shared_ptr<QueryTicks>> ticks;
@@ -169,6 +176,7 @@ class Directory {
   std::unordered_multimap<size_t, std::weak_ptr<const CountersetList::List>>
       lists_ ABSL_GUARDED_BY(mutex_);
   size_t entered_ ABSL_GUARDED_BY(mutex_) = 0;
+  size_t hidden_ ABSL_GUARDED_BY(mutex_) = 0;
   // The counterset names of all machines, cached since every query needs them.
   std::set<std::string> counterset_names_ ABSL_GUARDED_BY(mutex_);
 };

@@ -3,8 +3,14 @@
 #include <grpcpp/server_context.h>
 #include <spdlog/spdlog.h>
 
+#include <set>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "aggregator/rpc/access.h"
 #include "aggregator/rpc/working_call.h"
+#include "aggregator/samples/machine_name.h"
 #include "base/excerpt.h"
 #include "base/printable.h"
 #include "base/rpc_error.h"
@@ -17,14 +23,33 @@ namespace {
 
 // The interval of progress messages during a backup.
 constexpr uint64_t kBytesBetweenResponses = 64 << 20;
+constexpr int kMaxForgotten = 1000;
+constexpr size_t kMaxMissingNamed = 10;
+
+// Returns the canonical names of the machines to forget.
+absl::StatusOr<std::set<std::string>> NamesIn(
+    const v1::ForgetMachinesRequest& request) {
+  if (request.machines().empty() || request.machines_size() > kMaxForgotten) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "name at least one machine to forget, and at most ", kMaxForgotten));
+  }
+  std::set<std::string> names;
+  for (const std::string& machine : request.machines()) {
+    names.insert(CanonicalName(machine));
+  }
+  return names;
+}
 
 class AdministrationService : public v1::AdministrationService::Service {
  public:
-  AdministrationService(Store* store, ClockGuard* guard, const Clock* clock)
-      : store_(*store),
-        guard_(*guard),
-        clock_(*clock),
-        started_(clock->Monotonic()) {}
+  explicit AdministrationService(const AdministrationParts& parts)
+      : name_(parts.name),
+        store_(*parts.store),
+        ingest_(*parts.ingest),
+        expected_(*parts.expected),
+        guard_(*parts.guard),
+        clock_(*parts.clock),
+        started_(clock_.Monotonic()) {}
 
   grpc::Status GetStatus(grpc::ServerContext* context,
                          const v1::GetStatusRequest*,
@@ -38,6 +63,8 @@ class AdministrationService : public v1::AdministrationService::Service {
       *response->mutable_clock_hold()->mutable_jump() = ToProto(hold->jump);
       *response->mutable_clock_hold()->mutable_left() = ToProto(hold->left);
     }
+    response->set_name(name_);
+    DescribeFleet(response);
     return grpc::Status::OK;
   }
 
@@ -49,6 +76,25 @@ class AdministrationService : public v1::AdministrationService::Service {
     response->set_was_held(guard_.Confirm());
     *response->mutable_time() = ToProto(clock_.Now());
     return grpc::Status::OK;
+  }
+
+  grpc::Status ForgetMachines(grpc::ServerContext* context,
+                              const v1::ForgetMachinesRequest* request,
+                              v1::ForgetMachinesResponse* response) override {
+    const auto peer = CheckAccess(*context, {Role::kOperator});
+    if (!peer.ok()) return RpcFromStatus(peer.status());
+    const auto names = NamesIn(*request);
+    if (!names.ok()) return RpcFromStatus(names.status());
+    for (const std::string& name : *names) {
+      Describe(name, response->add_machines());
+    }
+    const absl::Status status =
+        ingest_.ForgetMachines(*names, request->dry_run());
+    if (status.ok() && !request->dry_run()) {
+      spdlog::info("forgot {}", Excerpt(Printable(absl::StrJoin(*names, ", ")),
+                                        kMaxErrorText));
+    }
+    return RpcFromStatus(status);
   }
 
   grpc::Status Backup(grpc::ServerContext* context,
@@ -85,7 +131,34 @@ class AdministrationService : public v1::AdministrationService::Service {
   }
 
  private:
+  void DescribeFleet(v1::GetStatusResponse* response) const {
+    response->set_machines(
+        static_cast<uint32_t>(store_.directory().registered()));
+    response->set_expected_machines(
+        static_cast<uint32_t>(expected_.names()->size()));
+    const std::vector<std::string> missing = expected_.Missing();
+    response->set_missing_machines(static_cast<uint32_t>(missing.size()));
+    for (size_t i = 0; i < missing.size() && i < kMaxMissingNamed; ++i) {
+      response->add_missing(missing[i]);
+    }
+  }
+
+  // Describes a machine before it is forgotten. One that does not exist fails
+  // the call.
+  void Describe(const std::string& name, v1::ForgottenMachine* machine) const {
+    machine->set_name(name);
+    const auto stored = store_.FindMachine(name);
+    if (stored.has_value()) machine->set_agent(stored->machine.agent());
+    if (const auto newest = store_.directory().NewestSample(name)) {
+      *machine->mutable_newest_sample() = ToProto(*newest);
+    }
+    machine->set_expected(expected_.names()->contains(name));
+  }
+
+  const std::string name_;
   Store& store_;
+  Ingest& ingest_;
+  const ExpectedMachines& expected_;
   ClockGuard& guard_;
   const Clock& clock_;
   const absl::Duration started_;  // Clock::Monotonic()
@@ -93,10 +166,9 @@ class AdministrationService : public v1::AdministrationService::Service {
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> MakeAdministrationService(Store* store,
-                                                         ClockGuard* guard,
-                                                         const Clock* clock) {
-  return std::make_unique<AdministrationService>(store, guard, clock);
+std::unique_ptr<grpc::Service> MakeAdministrationService(
+    const AdministrationParts& parts) {
+  return std::make_unique<AdministrationService>(parts);
 }
 
 }  // namespace fleetperf::aggregator

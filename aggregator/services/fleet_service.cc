@@ -116,8 +116,12 @@ bool IsBehind(const perflib::CountersetRegistration& registration,
 
 class FleetService : public v1::FleetService::Service {
  public:
-  FleetService(Store* store, Fleet* fleet, Ingest* ingest)
-      : store_(*store), fleet_(*fleet), ingest_(*ingest) {}
+  FleetService(Store* store, Fleet* fleet, Ingest* ingest,
+               const ExpectedMachines* expected)
+      : store_(*store),
+        fleet_(*fleet),
+        ingest_(*ingest),
+        expected_(*expected) {}
 
   grpc::Status ListMachines(grpc::ServerContext* context,
                             const v1::ListMachinesRequest* request,
@@ -132,17 +136,17 @@ class FleetService : public v1::FleetService::Service {
     std::string last = request->page_token();
     for (;;) {
       if (call.IsCancelled()) return grpc::Status::CANCELLED;
-      auto stored = store_.GetMachines(last, kMachinesAtATime);
-      if (stored.empty()) return grpc::Status::OK;
-      for (Store::StoredMachine& one : stored) {
-        std::string name = one.machine.name();
+      auto listed = MachinesAfter(last);
+      if (listed.empty()) return grpc::Status::OK;
+      for (v1::Machine& one : listed) {
+        std::string name = one.name();
         if (machines.Matches(name)) {
           if (page.is_full()) {
             response->set_next_page_token(last);
             return grpc::Status::OK;
           }
           v1::Machine* const machine = response->add_machines();
-          machine->Swap(&one.machine);
+          machine->Swap(&one);
           Describe(request->with_plan_reports(), machine);
           page.Add(*machine);
         }
@@ -277,6 +281,29 @@ class FleetService : public v1::FleetService::Service {
     return absl::InvalidArgumentError("page_token is not a token of this list");
   }
 
+  // Returns the next machines, stored or expected, by name.
+  std::vector<v1::Machine> MachinesAfter(const std::string& last) const {
+    std::vector<Store::StoredMachine> stored =
+        store_.GetMachines(last, kMachinesAtATime);
+    const auto expected = expected_.names();
+    auto next = stored.begin();
+    auto name = expected->upper_bound(last);
+    std::vector<v1::Machine> machines;
+    while (machines.size() < kMachinesAtATime &&
+           (next != stored.end() || name != expected->end())) {
+      v1::Machine& machine = machines.emplace_back();
+      if (next != stored.end() &&
+          (name == expected->end() || next->machine.name() <= *name)) {
+        machine.Swap(&next++->machine);
+      } else {
+        machine.set_name(*name);
+      }
+      machine.set_expected(name != expected->end() && machine.name() == *name);
+      if (machine.expected()) ++name;
+    }
+    return machines;
+  }
+
   // Adds what the store's description of a machine lacks.
   void Describe(bool with_plan_report, v1::Machine* stored) const {
     v1::Machine& machine = *stored;
@@ -381,15 +408,17 @@ class FleetService : public v1::FleetService::Service {
   Store& store_;
   Fleet& fleet_;
   Ingest& ingest_;
+  const ExpectedMachines& expected_;
   // Apart from those of queries, which may take minutes.
   WorkSlots slots_{{}};
 };
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> MakeFleetService(Store* store, Fleet* fleet,
-                                                Ingest* ingest) {
-  return std::make_unique<FleetService>(store, fleet, ingest);
+std::unique_ptr<grpc::Service> MakeFleetService(
+    Store* store, Fleet* fleet, Ingest* ingest,
+    const ExpectedMachines* expected) {
+  return std::make_unique<FleetService>(store, fleet, ingest, expected);
 }
 
 }  // namespace fleetperf::aggregator

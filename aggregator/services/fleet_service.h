@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "aggregator/ingest/expected_machines.h"
 #include "aggregator/ingest/ingest.h"
 #include "aggregator/query/fleet.h"
 #include "aggregator/store/store.h"
@@ -16,8 +17,9 @@ class Service;
 namespace fleetperf::aggregator {
 
 // The arguments must outlive the server that the service is registered with.
-std::unique_ptr<grpc::Service> MakeFleetService(Store* store, Fleet* fleet,
-                                                Ingest* ingest);
+std::unique_ptr<grpc::Service> MakeFleetService(
+    Store* store, Fleet* fleet, Ingest* ingest,
+    const ExpectedMachines* expected);
 
 }  // namespace fleetperf::aggregator
 

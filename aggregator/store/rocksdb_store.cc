@@ -157,6 +157,10 @@ class RocksDbStore : public Store {
     }
     Changes changes(database_.get());
     changes.Put(Family::kDefault, MachineKey(machine.name()), record);
+    const auto forgotten = forgotten_.find(machine.name());
+    if (forgotten != forgotten_.end()) {
+      changes.Delete(Family::kDefault, ForgottenKey(machine.name()));
+    }
     std::string former;  // the catalogue that becomes unused
     if (known != machines_.end()) {
       former = HashOf(known->second);
@@ -166,10 +170,8 @@ class RocksDbStore : public Store {
       changes.Delete(Family::kDefault, CatalogueKey(former));
     }
     RETURN_IF_ERROR(WriteAhead(&changes));
-    if (known != machines_.end()) {
-      const auto of_former = catalogues_.find(HashOf(known->second));
-      if (--of_former->second == 0) catalogues_.erase(of_former);
-    }
+    if (known != machines_.end()) Release(HashOf(known->second));
+    if (forgotten != forgotten_.end()) forgotten_.erase(forgotten);
     ++catalogues_[hash];
     machines_[machine.name()] = std::move(record);
     machines_of_agent_[machine.agent()].insert(machine.name());
@@ -177,8 +179,44 @@ class RocksDbStore : public Store {
     return absl::OkStatus();
   }
 
+  absl::Status ForgetMachines(const std::set<std::string>& names) override {
+    absl::MutexLock lock(&machine_mutex_);
+    Changes changes(database_.get());
+    for (const std::string& name : names) {
+      if (!machines_.contains(name)) {
+        return absl::NotFoundError(
+            absl::StrCat("there is no machine \"", name, "\""));
+      }
+      changes.Delete(Family::kDefault, MachineKey(name));
+      changes.Put(Family::kDefault, ForgottenKey(name), "");
+    }
+    RETURN_IF_ERROR(WriteDurably(&changes));
+    Changes unused(database_.get());
+    for (const std::string& name : names) {
+      const auto found = machines_.find(name);
+      const std::string hash = HashOf(found->second);
+      if (Release(hash)) unused.Delete(Family::kDefault, CatalogueKey(hash));
+      const v1::Machine machine = ParseMachine(name, found->second).machine;
+      machines_of_agent_[machine.agent()].erase(name);
+      machines_.erase(found);
+      forgotten_.insert(name);
+      directory_.HideMachine(name);
+    }
+    // What remains is removed when the store is opened.
+    WriteAhead(&unused).IgnoreError();
+    return absl::OkStatus();
+  }
+
   std::vector<StoredMachine> GetMachines() const override {
     return GetMachines("", SIZE_MAX);
+  }
+
+  std::optional<StoredMachine> FindMachine(
+      const std::string& name) const override {
+    absl::MutexLock lock(&machine_mutex_);
+    const auto found = machines_.find(name);
+    if (found == machines_.end()) return std::nullopt;
+    return ParseMachine(found->first, found->second);
   }
 
   std::optional<absl::Time> KnownTime() const override {
@@ -293,6 +331,7 @@ class RocksDbStore : public Store {
     // Only the process that repairs the write-ahead log knows about the loss.
     RETURN_IF_ERROR(ReportLostCommits());
     RETURN_IF_ERROR(LoadMachines());
+    RETURN_IF_ERROR(LoadForgotten());
     RETURN_IF_ERROR(RemoveUnusedCatalogues());
     RETURN_IF_ERROR(numbers_.Load(LogDamage));
     RETURN_IF_ERROR(compactor_.Load(&directory_, LogDamage));
@@ -355,6 +394,28 @@ class RocksDbStore : public Store {
           machines_of_agent_[machine.agent()].insert(name);
           directory_.AddMachine(machine);
         });
+  }
+
+  absl::Status LoadForgotten() {
+    absl::MutexLock lock(&machine_mutex_);
+    return database_->ForEach(
+        Family::kDefault, ForgottenKey(""),
+        [this](absl::string_view key, absl::string_view) {
+          const std::string name(key.substr(ForgottenKey("").size()));
+          machine_mutex_.AssertHeld();
+          forgotten_.insert(name);
+          directory_.HideMachine(name);
+        });
+  }
+
+  // Counts one machine less with this catalogue. Returns whether it was the
+  // last one.
+  bool Release(const std::string& catalogue_hash)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(machine_mutex_) {
+    const auto catalogue = catalogues_.find(catalogue_hash);
+    if (--catalogue->second > 0) return false;
+    catalogues_.erase(catalogue);
+    return true;
   }
 
   // Returns the catalogue's hash from a machine's record.
@@ -524,6 +585,7 @@ class RocksDbStore : public Store {
   mutable absl::Mutex machine_mutex_;
   // Records by machine name.
   std::map<std::string, std::string> machines_ ABSL_GUARDED_BY(machine_mutex_);
+  std::set<std::string> forgotten_ ABSL_GUARDED_BY(machine_mutex_);
   // The number of machines with each catalogue, by hash.
   std::map<std::string, size_t, std::less<>> catalogues_
       ABSL_GUARDED_BY(machine_mutex_);

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -136,6 +137,14 @@ class Store {
     std::string catalogue_hash;
   };
   virtual std::vector<StoredMachine> GetMachines() const = 0;  // by name
+  // Returns std::nullopt if no machine has this name.
+  virtual std::optional<StoredMachine> FindMachine(
+      const std::string& name) const = 0;
+  // Removes the descriptions of machines, all or none, and hides the machines
+  // in the directory until PutMachine describes them again. Their samples
+  // remain as long as those of others. Survives a power cut. Returns NotFound
+  // if there is no such machine.
+  virtual absl::Status ForgetMachines(const std::set<std::string>& names) = 0;
   // Returns up to `max` machines whose names follow `after`.
   virtual std::vector<StoredMachine> GetMachines(const std::string& after,
                                                  size_t max) const = 0;

@@ -68,6 +68,13 @@ class StoreWrapper : public aggregator::Store {
   std::vector<StoredMachine> GetMachines() const override {
     return store_.GetMachines();
   }
+  std::optional<StoredMachine> FindMachine(
+      const std::string& name) const override {
+    return store_.FindMachine(name);
+  }
+  absl::Status ForgetMachines(const std::set<std::string>& names) override {
+    return store_.ForgetMachines(names);
+  }
   std::optional<absl::Time> KnownTime() const override {
     return store_.KnownTime();
   }

@@ -18,6 +18,8 @@
 //   c HASH              a catalogue's contents
 //   v                   "1": AGENT and MACHINE are canonical, except below n
 //   m MACHINE           the catalogue's hash (32 bytes), Machine
+//   x MACHINE           empty; the machine was forgotten: it is in no list, but
+//                       its samples may remain
 //   l AGENT \0 MACHINE  Machine, whose lost_ticks hold the losses; an empty
 //                       MACHINE stands for all machines of the agent
 //   n MACHINE           MACHINE#. Versions that distinguished the case of
@@ -181,6 +183,9 @@ inline std::string CatalogueKey(absl::string_view hash) {
 }
 inline std::string MachineKey(absl::string_view machine) {
   return absl::StrCat("m", machine);
+}
+inline std::string ForgottenKey(absl::string_view machine) {
+  return absl::StrCat("x", machine);
 }
 inline std::string LostTicksPrefix() { return "l"; }
 inline std::string LostTicksKey(absl::string_view agent,

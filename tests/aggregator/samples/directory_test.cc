@@ -32,6 +32,25 @@ TEST(Directory, ListsMachinesByName) {
   EXPECT_THAT(directory.Countersets("web-9"), IsEmpty());
 }
 
+TEST(Directory, HidesAMachineUntilItIsAddedAgain) {
+  Directory directory;
+  directory.AddMachine("web-1");
+  directory.AddMachine("web-2");
+  directory.HideMachine("web-1");
+  directory.HideMachine("web-1");
+  const auto memory = MakeSchema("0", testing::MemoryRegistration());
+  directory.AddQuery(
+      {.machine = "web-1", .schema = memory, .interval = absl::Seconds(1)});
+  EXPECT_THAT(directory.Machines(), ElementsAre("web-2"));
+  EXPECT_EQ(directory.size(), 1);
+  EXPECT_EQ(directory.registered(), 1);
+  EXPECT_FALSE(directory.HasMachine("web-1"));
+  directory.AddMachine("web-1");
+  EXPECT_THAT(directory.Machines(), ElementsAre("web-1", "web-2"));
+  EXPECT_EQ(directory.size(), 2);
+  EXPECT_EQ(directory.registered(), 2);
+}
+
 TEST(Directory, ListsCollectedCountersOfAMachine) {
   const auto disk = MakeSchema("1", testing::DiskRegistration());
   const auto memory = MakeSchema("0", testing::MemoryRegistration());

@@ -110,8 +110,9 @@ class FleetServiceTest : public ::testing::Test {
   UnwatchedObserver observer_;
   Planner planner_{std::vector<PlanEntry>()};
   Ingest ingest_{&*store_, &observer_, &planner_, {}};
+  ExpectedMachines expected_{&ingest_};
   std::unique_ptr<grpc::Service> service_ =
-      MakeFleetService(&*store_, &fleet_, &ingest_);
+      MakeFleetService(&*store_, &fleet_, &ingest_, &expected_);
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<cli::Connection> connection_;
   std::unique_ptr<v1::FleetService::Stub> stub_;
@@ -177,6 +178,38 @@ TEST_F(FleetServiceTest, ListsAMachineThatWasStoredWithSixteenMiBOfLabels) {
                                        /*verbose=*/false);
             }),
             3);
+}
+
+// Expected machines are between, before and behind those that connected.
+TEST_F(FleetServiceTest, ListsExpectedMachinesInOrder) {
+  constexpr int kConnected = 250;  // more than the service reads at a time
+  const auto name_of = [](int i) { return absl::StrCat("m", 1000 + i); };
+  ExpectedMachines::Names expected;
+  for (int i = 0; i < 2 * kConnected; ++i) {
+    v1::Machine machine;
+    machine.set_name(name_of(i));
+    if (i % 2 == 0) ASSERT_OK(store_->PutMachine(machine, ""));
+    if (i % 3 == 0) expected.insert(machine.name());
+  }
+  expected_.Set(expected);
+  v1::ListMachinesRequest request;
+  request.set_page_size(7);
+  int next = 0;
+  do {
+    grpc::ClientContext context;
+    v1::ListMachinesResponse response;
+    const grpc::Status status =
+        stub_->ListMachines(&context, request, &response);
+    ASSERT_TRUE(status.ok()) << status.error_message();
+    for (const v1::Machine& machine : response.machines()) {
+      while (next % 2 != 0 && next % 3 != 0) ++next;
+      EXPECT_EQ(machine.name(), name_of(next));
+      EXPECT_EQ(machine.expected(), next % 3 == 0) << machine.name();
+      ++next;
+    }
+    request.set_page_token(response.next_page_token());
+  } while (!request.page_token().empty());
+  EXPECT_EQ(next, 2 * kConnected - 1);  // 499 is neither
 }
 
 TEST_F(FleetServiceTest, ListsCountersetsInPages) {

@@ -276,6 +276,42 @@ TEST(RocksDbStore, RemovesUnusedCatalogues) {
   EXPECT_FALSE(store->HasCatalogue(b));
 }
 
+TEST(RocksDbStore, ForgetsMachinesButKeepsTheirSamples) {
+  TestStore store;
+  OneDiskAgent agent(&store, "web-1");
+  ASSERT_OK(agent.Connect());
+  v1::Machine other;
+  other.set_name("web-2");
+  const std::string catalogue(32, 'c');
+  ASSERT_OK(store->PutMachine(other, catalogue));
+  ASSERT_OK(store->PutCatalogue(catalogue, "content"));
+  agent.Tick(1, 1);
+  ASSERT_OK(agent.Send());
+
+  // All or none.
+  EXPECT_THAT(store->ForgetMachines({"web-1", "web-9"}),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("\"web-9\"")));
+  EXPECT_THAT(store->directory().Machines(), ElementsAre("web-1", "web-2"));
+  ASSERT_OK(store->ForgetMachines({"web-1", "web-2"}));
+  EXPECT_FALSE(store->HasCatalogue(catalogue));
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THAT(store->directory().Machines(), IsEmpty());
+    EXPECT_FALSE(store->directory().HasMachines());
+    EXPECT_THAT(store->GetMachines(), IsEmpty());
+    EXPECT_FALSE(store->FindMachine("web-1").has_value());
+    EXPECT_THAT(store.Read("web-1"), ElementsAre("1 C: 1"));
+    store.Reopen();
+  }
+
+  ASSERT_OK(agent.Connect());
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THAT(store->directory().Machines(), ElementsAre("web-1"));
+    EXPECT_TRUE(store->FindMachine("web-1").has_value());
+    EXPECT_FALSE(store->directory().Countersets("web-1").empty());
+    store.Reopen();
+  }
+}
+
 TEST(RocksDbStore, StoresMachineDescriptions) {
   TestStore store;
   v1::Machine machine;

@@ -1,0 +1,195 @@
+// Machines that leave the fleet, and machines that are missing from it.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "tests/e2e/deployment.h"
+#include "tests/support/patience.h"
+
+namespace fleetperf::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+// Returns the state that `fleetperf machines` shows; "" if it does not list the
+// machine.
+std::string StateOf(const Deployment& deployment, const std::string& machine) {
+  for (const auto& line : deployment.Json({"machines"})) {
+    if (line["machine"] == machine) return line["state"];
+  }
+  return "";
+}
+
+bool AwaitState(const Deployment& deployment, const std::string& machine,
+                const std::string& state) {
+  const absl::Time deadline = absl::Now() + kPatience;
+  do {
+    if (StateOf(deployment, machine) == state) return true;
+  } while (absl::Now() < deadline);
+  return false;
+}
+
+class FleetLife : public ::testing::Test {
+ protected:
+  // Runs `fleetperf machines forget` with an operator's certificate.
+  Result Forget(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"machines", "forget"});
+    arguments.insert(arguments.end(), {"--certificate", operator_.certificate,
+                                       "--key", operator_.key});
+    return deployment_.Fleetperf(arguments);
+  }
+
+  void Stop(Process* process) {
+    process->Signal(SIGTERM);
+    EXPECT_EQ(process->Wait(), 0);
+  }
+
+  Deployment deployment_;
+  const TlsFiles operator_ = deployment_.Issue("operator", {"alice"});
+};
+
+TEST_F(FleetLife, ForgottenMachineIsInNoListUntilItConnectsAgain) {
+  auto aggregator = deployment_.StartAggregator();
+  auto agent = deployment_.StartAgent("web-1");
+  const auto other = deployment_.StartAgent("web-2");
+  deployment_.WaitForSamples("web-1");
+  deployment_.WaitForSamples("web-2");
+
+  const Result connected = Forget({"WEB-1"});
+  EXPECT_EQ(connected.status, 1);
+  EXPECT_THAT(connected.error,
+              AllOf(HasSubstr("agent web-1, which collects from web-1, is "
+                              "connected from "),
+                    HasSubstr("; stop it")));
+
+  Stop(agent.get());
+  ASSERT_TRUE(AwaitState(deployment_, "web-1", "away"));
+  const Result by_reader =
+      deployment_.Fleetperf({"machines", "forget", "web-1"});
+  EXPECT_EQ(by_reader.status, 1);
+  EXPECT_THAT(by_reader.error, HasSubstr("requires the role operator"));
+  // All machines or none.
+  const Result unknown = Forget({"web-1", "web-9"});
+  EXPECT_EQ(unknown.status, 2);
+  EXPECT_THAT(unknown.error, HasSubstr("there is no machine \"web-9\""));
+  const Result tried = Forget({"web-1", "--dry-run"});
+  EXPECT_EQ(tried.status, 0) << tried.error;
+  EXPECT_THAT(tried.output, StartsWith("would forget web-1, newest sample of"));
+  EXPECT_EQ(StateOf(deployment_, "web-1"), "away");
+
+  const Result forgotten = Forget({"web-1"});
+  EXPECT_EQ(forgotten.status, 0) << forgotten.error;
+  EXPECT_THAT(forgotten.output, StartsWith("forgot web-1, newest sample of"));
+  const auto expect_forgotten = [&] {
+    EXPECT_EQ(StateOf(deployment_, "web-1"), "");
+    const Result query =
+        deployment_.Fleetperf({"query", R"(\\web-1\System\Processes)"});
+    EXPECT_EQ(query.status, 2);
+    EXPECT_THAT(query.error, HasSubstr("there is no machine \"web-1\""));
+    // Machines that stopped sending are reported, but not this one.
+    const Result all = deployment_.Fleetperf({"query", R"(\System\Processes)"});
+    EXPECT_EQ(all.status, 0) << all.error;
+    EXPECT_THAT(all.error, Not(HasSubstr("web-1")));
+  };
+  expect_forgotten();
+  Stop(aggregator.get());
+  aggregator = deployment_.StartAggregator();
+  ASSERT_TRUE(AwaitState(deployment_, "web-2", "connected"));
+  expect_forgotten();
+
+  agent = deployment_.StartAgent("web-1");
+  EXPECT_TRUE(AwaitState(deployment_, "web-1", "connected"));
+  deployment_.WaitForSamples("web-1");
+}
+
+TEST_F(FleetLife, ExpectedMachinesAreMissingUntilTheySendSamples) {
+  auto aggregator =
+      deployment_.StartAggregator("expected_machines: [WEB-1, web-7]\n");
+  EXPECT_EQ(StateOf(deployment_, "web-1"), "missing");
+  const Result none = deployment_.Fleetperf({"check", "--missing"});
+  EXPECT_EQ(none.status, 2);
+  EXPECT_EQ(none.output,
+            "FLEETPERF CRITICAL - 2 of 2 expected machines missing: web-1: has "
+            "never sent samples; web-7: has never sent samples | "
+            "'missing'=2;;0 'expected'=2\n");
+
+  auto agent = deployment_.StartAgent("web-1");
+  deployment_.WaitForSamples("web-1");
+  EXPECT_EQ(StateOf(deployment_, "web-1"), "connected");
+  EXPECT_EQ(StateOf(deployment_, "web-7"), "missing");
+  const Result one = deployment_.Fleetperf({"check", "--missing"});
+  EXPECT_EQ(one.status, 2);
+  EXPECT_THAT(one.output, HasSubstr("1 of 2 expected machines missing: web-7"));
+  const auto status = deployment_.Json({"status"}).front();
+  EXPECT_EQ(status["machines"], 1);
+  EXPECT_EQ(status["expected_machines"], 2);
+  EXPECT_EQ(status["missing_machines"], 1);
+  EXPECT_THAT(deployment_.Fleetperf({"status"}).error,
+              HasSubstr("Expected machines that are missing: web-7. See"));
+
+  deployment_.WriteAggregatorConfig("expected_machines: web-1\n");
+  aggregator->Signal(SIGHUP);
+  ASSERT_TRUE(aggregator->WaitForError("changed: expected_machines"))
+      << aggregator->error();
+  EXPECT_EQ(StateOf(deployment_, "web-7"), "");
+  const Result all = deployment_.Fleetperf({"check", "--missing"});
+  EXPECT_EQ(all.status, 0);
+  EXPECT_EQ(all.output,
+            "FLEETPERF OK - all 1 expected machines send samples | "
+            "'missing'=0;;0 'expected'=1\n");
+
+  // A machine that has stopped is missing at once in lists, and in checks when
+  // its newest sample is too old.
+  Stop(agent.get());
+  ASSERT_TRUE(AwaitState(deployment_, "web-1", "missing"));
+  const Result stopped =
+      deployment_.Fleetperf({"check", "--missing", "--stale", "1ms"});
+  EXPECT_EQ(stopped.status, 2);
+  EXPECT_THAT(stopped.output,
+              HasSubstr("expected machines missing: web-1: its newest sample "
+                        "is of "));
+  const Result forgotten = Forget({"web-1"});
+  EXPECT_EQ(forgotten.status, 0) << forgotten.error;
+  EXPECT_THAT(forgotten.error,
+              HasSubstr("web-1 is still expected: remove it from "
+                        "expected_machines"));
+  EXPECT_EQ(StateOf(deployment_, "web-1"), "missing");
+}
+
+TEST_F(FleetLife, ChecksWithoutExpectedMachinesAreUnknown) {
+  const auto aggregator = deployment_.StartAggregator();
+  const Result none = deployment_.Fleetperf({"check", "--missing"});
+  EXPECT_EQ(none.status, 3);
+  EXPECT_THAT(none.output,
+              AllOf(StartsWith("FLEETPERF UNKNOWN - no machine is expected"),
+                    HasSubstr("expected_machines")));
+  const Result both =
+      deployment_.Fleetperf({"check", "--missing", R"(\System\Processes)"});
+  EXPECT_EQ(both.status, 3);
+  const Result neither = deployment_.Fleetperf({"check"});
+  EXPECT_EQ(neither.status, 3);
+  EXPECT_THAT(neither.output, HasSubstr("PATH or --missing is required"));
+}
+
+TEST_F(FleetLife, ExpectedMachinesHaveNoWildcards) {
+  deployment_.WriteAggregatorConfig("expected_machines: ['web-*']\n");
+  const Result refused =
+      RunCommand({Deployment::Executable("fleetperf-aggregator"), "--config",
+                  deployment_.File("aggregator.yaml")});
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_THAT(refused.error, HasSubstr("\"web-*\" is not the name of a "
+                                       "machine; wildcards are not allowed"));
+}
+
+}  // namespace
+}  // namespace fleetperf::testing
