@@ -39,6 +39,7 @@ class RunningAgent : public Agent {
         identity_(std::move(identity)),
         delivery_({.batch_period = config.batch_period}, std::move(spool)) {
     machines.delivery = &delivery_;
+    machines.counts = &collection_counts_;
     machines.own_source = CombineSources(std::move(machines.own_source),
                                          MakeOwnSource(&own_counters_));
     machines_ = std::make_unique<Machines>(std::move(machines));
@@ -107,10 +108,14 @@ class RunningAgent : public Agent {
   CertificateRenewal renewal_{identity_};  // used by the uplink's thread only
   Delivery delivery_;
   UplinkCounts uplink_counts_;
-  const OwnCounterset own_counters_ =
-      MakeOwnCounters(&delivery_, &uplink_counts_, [this] {
-        return SecondsLeft(identity_->certificate(), Clock::Real().Now());
-      });
+  CollectionCounts collection_counts_;
+  const OwnCounterset own_counters_ = MakeOwnCounters(
+      {.delivery = &delivery_,
+       .uplink = &uplink_counts_,
+       .collections = &collection_counts_,
+       .certificate_seconds_left = [this] {
+         return SecondsLeft(identity_->certificate(), Clock::Real().Now());
+       }});
   std::unique_ptr<Machines> machines_;
   std::unique_ptr<PlanInForce>
       plan_;  // used by the uplink's thread while it runs

@@ -282,8 +282,12 @@ class Checker {
   int problems_ = 0;
   const Delivery delivery_{Delivery::Options()};  // empty, for the own counters
   const UplinkCounts uplink_counts_;
+  const CollectionCounts collection_counts_;
   const OwnCounterset own_counters_ =
-      MakeOwnCounters(&delivery_, &uplink_counts_, [] { return 0; });
+      MakeOwnCounters({.delivery = &delivery_,
+                       .uplink = &uplink_counts_,
+                       .collections = &collection_counts_,
+                       .certificate_seconds_left = [] { return 0; }});
 };
 
 }  // namespace

@@ -29,6 +29,13 @@ Group DeliveryCounters(const Delivery* delivery) {
           }};
 }
 
+Group CollectionCounters(const CollectionCounts* collections) {
+  return {{{5, kPerfCounterLargeRawcount, "Queries Failing",
+            "Queries of the plan that match nothing or have no samples, with "
+            "wildcards by counterset. fleetperf machines --verbose says why."}},
+          [=] { return Values{collections->failing_queries}; }};
+}
+
 Group SpoolCounters(const Spool* spool) {
   constexpr uint32_t kLimitId = 13;
   return {{{10, kPerfCounterLargeRawcount, "Spool Memory Bytes",
@@ -41,26 +48,45 @@ Group SpoolCounters(const Spool* spool) {
            {14, kPerfCounterLargeDelta, "Ticks Dropped",
             "Ticks dropped from the spool before an aggregator stored them."},
            {15, kPerfCounterLargeDelta, "Batches Rejected",
-            "Batches that an aggregator rejected permanently."}},
+            "Batches that an aggregator rejected permanently."},
+           {16, kPerfCounterLargeRawcount, "Backlog Seconds",
+            "Age of the oldest batch that no aggregator has acknowledged."},
+           {17, kPerfCounterLargeRawcount, "Spool Batches",
+            "Batches that no aggregator has acknowledged."},
+           {18, kPerfCounterLargeRawcount, "Spool Unsaved Bytes",
+            "Payload bytes that wait to be written to the spool's files."},
+           {19, kPerfCounterLargeDelta, "Spool Writes Failed",
+            "Failed writes to the spool's files. They are tried again."}},
           [=] {
             const Spool::Usage usage = spool->usage();
-            return Values{usage.memory_bytes,  usage.file_bytes,
-                          usage.file_bytes,    usage.max_bytes,
-                          usage.dropped_ticks, spool->rejected().batches};
+            return Values{
+                usage.memory_bytes,
+                usage.file_bytes,
+                usage.file_bytes,
+                usage.max_bytes,
+                usage.dropped_ticks,
+                spool->rejected().batches,
+                static_cast<uint64_t>(absl::ToInt64Seconds(usage.backlog)),
+                usage.batches,
+                usage.unsaved_bytes,
+                usage.failed_saves};
           }};
 }
 
 Group UplinkCounters(const UplinkCounts* uplink) {
-  return {
-      {{20, kPerfCounterRawcount, "Connected",
-        "1 while an aggregator accepts batches, otherwise 0."},
-       {21, kPerfCounterLargeDelta, "Connections",
-        "Connections made to an aggregator."},
-       {22, kPerfCounterLargeDelta, "Pauses",
-        "Pauses requested by an aggregator."}},
-      [=] {
-        return Values{uplink->connected, uplink->connections, uplink->pauses};
-      }};
+  return {{{20, kPerfCounterRawcount, "Connected",
+            "1 while an aggregator accepts batches, otherwise 0."},
+           {21, kPerfCounterLargeDelta, "Connections",
+            "Connections made to an aggregator."},
+           {22, kPerfCounterLargeDelta, "Pauses",
+            "Pauses requested by an aggregator."},
+           {23, kPerfCounterLargeDelta, "Connections Failed",
+            "Attempts to connect that ended before an aggregator accepted "
+            "anything."}},
+          [=] {
+            return Values{uplink->connected, uplink->connections,
+                          uplink->pauses, uplink->failed_attempts};
+          }};
 }
 
 Group CertificateCounters(std::function<uint64_t()> seconds_left) {
@@ -73,16 +99,13 @@ Group CertificateCounters(std::function<uint64_t()> seconds_left) {
 
 }  // namespace
 
-OwnCounterset MakeOwnCounters(
-    const Delivery* delivery, const UplinkCounts* uplink,
-    std::function<uint64_t()> certificate_seconds_left) {
+OwnCounterset MakeOwnCounters(const OwnParts& parts) {
   return OwnCounterset(
       "{aa8ddaf7-0fd7-54a9-8ee6-db3790d3a9d0}", "fleetperf Agent",
       "The agent's own work, backlog and losses.",
-      {DeliveryCounters(delivery), SpoolCounters(&delivery->spool()),
-       UplinkCounters(uplink),
-       CertificateCounters(std::move(certificate_seconds_left)),
-       ProcessCounters()});
+      {DeliveryCounters(parts.delivery), CollectionCounters(parts.collections),
+       SpoolCounters(&parts.delivery->spool()), UplinkCounters(parts.uplink),
+       CertificateCounters(parts.certificate_seconds_left), ProcessCounters()});
 }
 
 }  // namespace fleetperf::agent

@@ -6,18 +6,22 @@
 #include <cstdint>
 #include <functional>
 
+#include "agent/collect/collection.h"
 #include "agent/deliver/delivery.h"
 #include "agent/deliver/uplink.h"
 #include "base/own_counterset.h"
 
 namespace fleetperf::agent {
 
-// `delivery` and `uplink` must outlive the counterset.
-// `certificate_seconds_left` is thread-safe (SecondsLeft in
-// base/certificate_renewal.h).
-OwnCounterset MakeOwnCounters(
-    const Delivery* delivery, const UplinkCounts* uplink,
-    std::function<uint64_t()> certificate_seconds_left);
+// The counted parts. All of them must outlive the counterset.
+struct OwnParts {
+  const Delivery* delivery = nullptr;
+  const UplinkCounts* uplink = nullptr;
+  const CollectionCounts* collections = nullptr;
+  // Thread-safe (SecondsLeft in base/certificate_renewal.h).
+  std::function<uint64_t()> certificate_seconds_left;
+};
+OwnCounterset MakeOwnCounters(const OwnParts& parts);
 
 }  // namespace fleetperf::agent
 

@@ -65,7 +65,10 @@ Collection::Collection(Options options)
       merge_backoff_(kFirstMerge, kMaxMerge),
       thread_([this] { Run(); }) {}
 
-Collection::~Collection() { Stop(); }
+Collection::~Collection() {
+  Stop();
+  CountFailing(0);
+}
 
 void Collection::BeginStop() {
   absl::MutexLock lock(&mutex_);
@@ -342,8 +345,17 @@ void Collection::UpdateReports() {
     }
     AddMergedQueries(&reports);
   }
+  CountFailing(static_cast<uint64_t>(std::count_if(
+      reports.begin(), reports.end(),
+      [](const QueryReport& report) { return !report.error.empty(); })));
   absl::MutexLock lock(&mutex_);
   reports_ = std::move(reports);
+}
+
+void Collection::CountFailing(uint64_t failing) {
+  if (options_.counts == nullptr) return;
+  options_.counts->failing_queries +=
+      failing - std::exchange(failing_, failing);
 }
 
 // Reports success for queries whose counters are all collected by other

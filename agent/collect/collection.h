@@ -17,6 +17,7 @@
 #define FLEETPERF_AGENT_COLLECT_COLLECTION_H_
 
 #include <atomic>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
@@ -49,6 +50,11 @@ struct QueryReport {
   std::string error;       // empty on success
 };
 
+// Counts of all of an agent's collections. Thread-safe.
+struct CollectionCounts {
+  std::atomic<uint64_t> failing_queries = 0;  // at present
+};
+
 // Lists the source's countersets at the start and periodically afterwards, and
 // collects those that the plan names. Failures are retried: software that is
 // installed later brings new countersets, and updates make handles stale. Ticks
@@ -62,7 +68,8 @@ class Collection {
     Source* source = nullptr;
     Delivery* delivery = nullptr;
     const Clock* clock = &Clock::Real();
-    std::unique_ptr<Capture> capture;  // records the blocks; may be null
+    std::unique_ptr<Capture> capture;    // records the blocks; may be null
+    CollectionCounts* counts = nullptr;  // may be null
   };
 
   explicit Collection(Options options);
@@ -146,6 +153,7 @@ class Collection {
   // Defines the counters that only the plan names, and resolves the plan.
   Resolution Resolve();
   void UpdateReports();
+  void CountFailing(uint64_t failing);
   void AddMergedQueries(std::vector<QueryReport>* reports) const;
   void Open(Group& group);
   void TakeDueTicks();
@@ -195,6 +203,7 @@ class Collection {
   std::set<perflib::Guid> bad_;  // have handles of their own
   Resolution resolution_;        // of the plan
   bool must_report_ = false;     // the reports are out of date
+  uint64_t failing_ = 0;         // counted in options_.counts
   std::atomic<bool> stopping_ = false;
 
   mutable absl::Mutex mutex_;

@@ -36,7 +36,8 @@ void Machines::Add(const std::string& name, std::unique_ptr<Source> source,
                           .source = machine.source.get(),
                           .delivery = options_.delivery,
                           .clock = options_.clock,
-                          .capture = std::move(capture)});
+                          .capture = std::move(capture),
+                          .counts = options_.counts});
 }
 
 void Machines::Apply(Plan plan) {

@@ -34,7 +34,8 @@ class Machines {
     std::function<absl::Status(const std::string& machine)> check_name;
     Delivery* delivery = nullptr;
     const Clock* clock = &Clock::Real();
-    std::unique_ptr<Capture> capture;  // of the own machine; may be null
+    std::unique_ptr<Capture> capture;    // of the own machine; may be null
+    CollectionCounts* counts = nullptr;  // may be null
   };
 
   explicit Machines(Options options);

@@ -326,7 +326,11 @@ Spool::Usage Spool::usage() const {
   return {.memory_bytes = state_.queue().memory_bytes(),
           .file_bytes = state_.queue().file_bytes(),
           .max_bytes = options_.max_bytes,
-          .dropped_ticks = state_.dropped_ticks()};
+          .unsaved_bytes = state_.queue().unsaved_bytes(),
+          .batches = state_.queue().size(),
+          .backlog = state_.Backlog(),
+          .dropped_ticks = state_.dropped_ticks(),
+          .failed_saves = failed_saves_};
 }
 
 Spool::Rejected Spool::rejected() const {
@@ -373,6 +377,7 @@ absl::Status Spool::Save() {
       return status;
     }
     state_.SetFailed();
+    ++failed_saves_;
     segments = state_.queue().Segments();
   }
   files_->ReleaseOthers(segments);

@@ -154,7 +154,11 @@ class Spool {
     uint64_t memory_bytes = 0;  // payloads of batches in memory
     uint64_t file_bytes = 0;    // of files that contain held batches
     uint64_t max_bytes = 0;
+    uint64_t unsaved_bytes = 0;  // of those, to be written to files
+    uint64_t batches = 0;        // held, with the remains of dropped ones
+    absl::Duration backlog;      // the age of the oldest held batch
     uint64_t dropped_ticks = 0;  // since the start
+    uint64_t failed_saves = 0;   // since the start
   };
   Usage usage() const;
 
@@ -202,6 +206,7 @@ class Spool {
   mutable Wakeup changed_{options_.clock};
   SpoolState state_ ABSL_GUARDED_BY(mutex_);
   Rejected rejected_ ABSL_GUARDED_BY(mutex_);
+  uint64_t failed_saves_ ABSL_GUARDED_BY(mutex_) = 0;
   std::optional<uint64_t> known_ ABSL_GUARDED_BY(mutex_);
   int read_errors_ ABSL_GUARDED_BY(mutex_) = 0;  // in a row
   // Used by the writer's thread, and by the constructor and destructor while

@@ -191,6 +191,9 @@ class Uplink::Impl {
         backoff.Reset();
         attempt = 0;
       }
+      if (!end.got_through && !IsStopping() && options_.counts != nullptr) {
+        ++options_.counts->failed_attempts;
+      }
       if (end.is_asked_to_return) continue;
       absl::MutexLock lock(&mutex_);
       wakeup_.Await(

@@ -23,7 +23,8 @@ namespace fleetperf::agent {
 struct UplinkCounts {
   std::atomic<uint64_t> connected = 0;  // 1 while an aggregator accepts batches
   std::atomic<uint64_t> connections = 0;
-  std::atomic<uint64_t> pauses = 0;  // requested by an aggregator
+  std::atomic<uint64_t> failed_attempts = 0;  // to get a batch accepted
+  std::atomic<uint64_t> pauses = 0;           // requested by an aggregator
 };
 
 // Runs a thread of its own from construction to destruction, which may happen

@@ -8,11 +8,14 @@
 #include <string>
 
 #include "absl/strings/numbers.h"
+#include "absl/time/clock.h"
 #include "tests/e2e/deployment.h"
+#include "tests/support/patience.h"
 
 namespace fleetperf::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 // Returns the newest raw value of a counter.
@@ -48,6 +51,31 @@ TEST(OwnCounters, AreCollectedOnAggregatorAndAgent) {
   EXPECT_EQ(RawValue(deployment,
                      "\\\\central\\fleetperf Aggregator\\Batches Rejected"),
             0);
+}
+
+TEST(OwnCounters, CountQueriesWithoutSamples) {
+  Deployment deployment;
+  const auto aggregator = deployment.StartAggregator();
+  const auto agent = deployment.StartAgent(
+      "web-1",
+      "queries: [{counterset: fleetperf Agent}, {counterset: Nonsense}]\n");
+  const std::string path = "\\\\web-1\\fleetperf Agent\\Queries Failing";
+  ASSERT_TRUE(deployment.WaitForAnswer(path));
+  const absl::Time deadline = absl::Now() + kPatience;
+  while (RawValue(deployment, path) != 1 && absl::Now() < deadline) {
+  }
+  EXPECT_EQ(RawValue(deployment, path), 1);
+}
+
+TEST(OwnCounters, AreShownByStatus) {
+  Deployment deployment;
+  const auto aggregator = deployment.StartAggregator("name: central\n");
+  ASSERT_TRUE(deployment.WaitForAnswer(
+      "\\\\central\\fleetperf Aggregator\\Store Bytes"));
+  const Result status = deployment.Fleetperf({"status", "--verbose"});
+  EXPECT_THAT(status.output,
+              AllOf(HasSubstr("steady"), HasSubstr("Machines Missing"),
+                    HasSubstr("Store Bytes")));
 }
 
 // `fleetperf machines` lists only machines that have an agent.

@@ -58,6 +58,11 @@ absl::Duration SpoolState::Age() const {
   return age_at_start_ + options_.clock->Monotonic() - started_;
 }
 
+absl::Duration SpoolState::Backlog() const {
+  const HeldBatch* const oldest = queue_.Next({});
+  return oldest != nullptr ? Age() - oldest->age : absl::ZeroDuration();
+}
+
 void SpoolState::AddTick(const TickRange& range, std::string content) {
   last_tick_ = std::max(last_tick_, range.end);
   open_.AddTick(range, std::move(content));

@@ -62,6 +62,9 @@ class SpoolState {
   const BatchQueue& queue() const { return queue_; }
   const OpenBatches& open() const { return open_; }
   uint64_t dropped_ticks() const { return dropped_ticks_; }
+  // Returns the age of the oldest batch that was not dropped; 0 if there is
+  // none.
+  absl::Duration Backlog() const;
   // This process's number in the files.
   uint32_t process() const { return process_; }
   // Returns the definitions of a former epoch that no file has yet; nullptr if

@@ -103,8 +103,12 @@ TEST(ReadPlan, AcceptsTheIntervalLimits) {
 TEST(DefaultPlan, NamesOnlyExistingCounters) {
   const Delivery delivery(Delivery::Options{});
   const UplinkCounts uplink;
+  const CollectionCounts collections;
   const OwnCounterset own =
-      MakeOwnCounters(&delivery, &uplink, [] { return 0; });
+      MakeOwnCounters({.delivery = &delivery,
+                       .uplink = &uplink,
+                       .collections = &collections,
+                       .certificate_seconds_left = [] { return 0; }});
   const auto source = CombineSources(MakeLinuxSource({.root = "/nowhere"}),
                                      MakeOwnSource(&own));
   std::vector<std::string> warnings;

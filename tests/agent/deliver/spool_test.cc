@@ -69,6 +69,23 @@ TEST_F(SpoolTest, DropsOldestInMemoryWhenFull) {
               ElementsAre("7: 7, lost 4 SPOOL_FULL", "8:, lost 2 SPOOL_FULL"));
 }
 
+TEST_F(SpoolTest, UsageTellsTheBacklog) {
+  Open();
+  EXPECT_EQ(spool_->usage().batches, 0);
+  EXPECT_EQ(spool_->usage().backlog, absl::ZeroDuration());
+  AppendSaved(1, 1);
+  clock_.Advance(absl::Seconds(30));
+  AppendSaved(2, 2);
+  clock_.Advance(absl::Seconds(5));
+  EXPECT_EQ(spool_->usage().batches, 2);
+  EXPECT_EQ(spool_->usage().backlog, absl::Seconds(35));
+  EXPECT_EQ(spool_->usage().unsaved_bytes, 0);
+  testing::Acknowledge(*spool_, 1);
+  EXPECT_EQ(spool_->usage().batches, 1);
+  EXPECT_EQ(spool_->usage().backlog, absl::Seconds(5));
+  EXPECT_EQ(spool_->usage().failed_saves, 0);
+}
+
 TEST_F(SpoolTest, KilledProcessLosesNothing) {
   Open();
   Append(1, 3);
@@ -342,6 +359,8 @@ TEST_F(SpoolTest, KeepsUnwritableBatchesInMemory) {
   Append(2, 2);
   AddTicks(3, 3);
   EXPECT_FALSE(spool_->AwaitSaved().ok());
+  EXPECT_GT(spool_->usage().failed_saves, 0);
+  EXPECT_GT(spool_->usage().unsaved_bytes, 0);
   EXPECT_THAT(Held(), ElementsAre("1: 1", "2: 2"));
   // Memory is bounded.
   for (uint64_t tick = 3; tick <= 20; ++tick) Append(tick, tick, 100'000);

@@ -64,7 +64,8 @@ class UplinkTest : public ::testing::Test {
             },
             .on_disconnect = [this] { ++disconnects_; },
             .clock = clock_,
-        }});
+        },
+        .counts = &counts_});
   }
 
   // Starts the uplink and welcomes it. No batch is durable yet.
@@ -164,6 +165,7 @@ class UplinkTest : public ::testing::Test {
   std::atomic<int> disconnects_ = 0;
   std::atomic<bool> report_has_changed_ = false;
   const Clock* clock_ = &Clock::Real();
+  UplinkCounts counts_;
   std::optional<Uplink> uplink_;
   std::optional<testing::FakeAggregator> aggregator_{std::in_place};
 };

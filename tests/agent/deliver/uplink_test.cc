@@ -143,6 +143,7 @@ TEST_F(UplinkTest, ConnectsToTheNextAggregatorIfTheFirstIsDead) {
   EXPECT_TRUE(stream.Receive().has_hello());
   SendWelcome(stream, 0);
   EXPECT_THAT(ReceiveBatches(stream, 1), ElementsAre(1));
+  EXPECT_EQ(counts_.failed_attempts, 1);
 }
 
 TEST_F(UplinkTest, NeverResendsARejectedBatch) {
