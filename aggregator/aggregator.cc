@@ -25,6 +25,7 @@
 #include "aggregator/services/plan_service.h"
 #include "aggregator/services/query_service.h"
 #include "aggregator/services/subscription_service.h"
+#include "aggregator/services/work_slots.h"
 #include "aggregator/store/store.h"
 #include "aggregator/subscribe/hub.h"
 #include "base/os.h"
@@ -67,7 +68,8 @@ class RunningAggregator : public Aggregator {
     streams_.push_back(MakeCollectionService(ingest_.get()));
     streams_.push_back(
         MakeSubscriptionService(store_.get(), fleet_.get(), hub_.get(), clock));
-    services_.push_back(MakeQueryService(store_.get(), fleet_.get(), now_of));
+    services_.push_back(
+        MakeQueryService(store_.get(), fleet_.get(), now_of, &query_slots_));
     services_.push_back(MakeFleetService(store_.get(), fleet_.get(),
                                          ingest_.get(), expected_.get()));
     services_.push_back(MakePlanService(store_.get(), fleet_.get(),
@@ -122,7 +124,10 @@ class RunningAggregator : public Aggregator {
                          .server = server_.get(),
                          .identity = identity_.get(),
                          .clock = &clock_,
-                         .guard = guard_.get()}));
+                         .guard = guard_.get(),
+                         .maintenance = maintenance_.get(),
+                         .queries = &query_slots_,
+                         .lists = &list_slots_}));
     own_collection_ = std::make_unique<OwnCollection>(
         config_.name, own_counters_.get(), ingest_.get(), &clock_);
     return absl::OkStatus();
@@ -156,6 +161,9 @@ class RunningAggregator : public Aggregator {
 
   const Config config_;
   const Clock& clock_;
+  // Lists do not wait for queries, which may take minutes.
+  WorkSlots query_slots_{{}};
+  WorkSlots list_slots_{{}};
   // In construction order. The destructor defines the order of destruction.
   std::unique_ptr<Store> store_;
   std::unique_ptr<Fleet> fleet_;

@@ -10,6 +10,10 @@ namespace {
 
 // The interval between sweeps for epochs without a stream.
 constexpr absl::Duration kEpochSweepInterval = absl::Minutes(1);
+// The time that samples may be in flight, in addition to the batch period.
+constexpr absl::Duration kMaxInFlight = absl::Seconds(5);
+// The lag from which on an agent counts as behind.
+constexpr absl::Duration kBehind = absl::Minutes(1);
 
 // Converts an agent's answer to instance names, or to the error described at
 // EnumerateInstances.
@@ -167,6 +171,7 @@ Ingest::Counts Ingest::counts() const {
   Counts counts = {.batches = batches_,
                    .samples = samples_,
                    .rejected_batches = rejected_batches_,
+                   .lost_ticks = lost_ticks_,
                    .pauses = pauses_,
                    .commits = commits_.counts()};
   absl::MutexLock lock(&mutex_);
@@ -180,6 +185,7 @@ void Ingest::Accept(std::shared_ptr<const ReceivedBatch> batch) {
   commits_.Add(batch);
   ++batches_;
   if (!batch->reject_reason.empty()) ++rejected_batches_;
+  for (const Loss& loss : batch->decoded.losses) lost_ticks_ += loss.ticks;
   if (batch->reject_reason.empty() && !batch->is_copy) {
     observer_.OnBatch(std::move(batch));
   }
@@ -288,6 +294,27 @@ std::optional<Ingest::Timing> Ingest::FindTiming(
   if (session == nullptr) return std::nullopt;
   return Timing{.skew = session->skew(machine),
                 .batch_period = session->batch_period()};
+}
+
+absl::Duration Ingest::LagOf(const std::string& machine,
+                             const Timing& timing) const {
+  const auto newest = store_.directory().NewestSample(machine);
+  if (!newest.has_value()) return absl::ZeroDuration();
+  const absl::Duration age = clock_.Now() + timing.skew - *newest;
+  return std::max(age - timing.batch_period - kMaxInFlight,
+                  absl::ZeroDuration());
+}
+
+Ingest::Lags Ingest::lags() const {
+  Lags lags;
+  for (const auto& session : Sessions()) {
+    const absl::Duration lag =
+        LagOf(session->agent(), {.skew = session->skew(session->agent()),
+                                 .batch_period = session->batch_period()});
+    lags.longest = std::max(lags.longest, lag);
+    lags.behind += lag > kBehind;
+  }
+  return lags;
 }
 
 void Ingest::Ask(const std::string& machine, const perflib::Guid& counterset,

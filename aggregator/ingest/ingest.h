@@ -89,13 +89,24 @@ class Ingest {
   };
   std::optional<Timing> FindTiming(const std::string& machine) const;
 
+  // Returns the age of a connected machine's newest sample beyond the time that
+  // samples are held for batching; 0 if it has none.
+  absl::Duration LagOf(const std::string& machine, const Timing& timing) const;
+  struct Lags {
+    absl::Duration longest;
+    uint64_t behind = 0;  // agents with a lag of more than a minute
+  };
+  // Returns the lags of the connected agents' own machines.
+  Lags lags() const;
+
   // Totals since the start, and the present value of `agents`.
   struct Counts {
     uint64_t agents = 0;  // with an open stream
     uint64_t batches = 0;
     uint64_t samples = 0;
     uint64_t rejected_batches = 0;
-    uint64_t pauses = 0;  // requested from agents
+    uint64_t lost_ticks = 0;  // as agents report them, and rejected ones
+    uint64_t pauses = 0;      // requested from agents
     CommitQueue::Counts commits;
   };
   Counts counts() const;
@@ -223,6 +234,7 @@ class Ingest {
   std::atomic<uint64_t> batches_ = 0;
   std::atomic<uint64_t> samples_ = 0;
   std::atomic<uint64_t> rejected_batches_ = 0;
+  std::atomic<uint64_t> lost_ticks_ = 0;
   std::atomic<uint64_t> pauses_ = 0;
 
   mutable absl::Mutex mutex_;

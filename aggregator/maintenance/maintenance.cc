@@ -96,6 +96,7 @@ void Maintenance::Compact(absl::Time idle_since) {
 
 void Maintenance::Check(absl::string_view action, const absl::Status& status) {
   if (status.ok()) return;
+  ++failures_;
   log_.Warn(action, absl::StrCat("cannot ", action, ": ", status.message()));
 }
 

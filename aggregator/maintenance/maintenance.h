@@ -9,6 +9,7 @@
 #ifndef FLEETPERF_AGGREGATOR_MAINTENANCE_MAINTENANCE_H_
 #define FLEETPERF_AGGREGATOR_MAINTENANCE_MAINTENANCE_H_
 
+#include <atomic>
 #include <cstdint>
 #include <thread>
 
@@ -46,6 +47,10 @@ class Maintenance {
               const Clock* clock);
   ~Maintenance();
 
+  // The number of failed steps since the start. They are tried again.
+  // Thread-safe.
+  uint64_t failures() const { return failures_; }
+
   // Replaces the retention. The next removal, within ten minutes, uses it.
   // Thread-safe.
   void SetRetention(const Retention& retention);
@@ -65,6 +70,7 @@ class Maintenance {
   const Clock& clock_;
   absl::Duration next_removal_;  // Clock::Monotonic(); used only by the thread
   LogOncePerCause log_;
+  std::atomic<uint64_t> failures_ = 0;
   absl::Mutex mutex_;
   Retention retention_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

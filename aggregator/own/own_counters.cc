@@ -30,12 +30,27 @@ Group IngestCounters(const Ingest* ingest) {
             "Batches rejected permanently."},
            {6, kPerfCounterLargeDelta, "Pauses",
             "Pauses requested from agents that exceeded a rate limit or were "
-            "catching up."}},
+            "catching up."},
+           {7, kPerfCounterLargeDelta, "Ticks Lost",
+            "Ticks that agents report as lost, and those of rejected batches. "
+            "fleetperf machines has the causes."},
+           {8, kPerfCounterLargeRawcount, "Longest Lag Seconds",
+            "Age of the newest stored sample of the connected agent that is "
+            "furthest behind, beyond the time that agents hold samples back."},
+           {9, kPerfCounterLargeRawcount, "Agents Behind",
+            "Connected agents with a lag of more than a minute."}},
           [=] {
             const Ingest::Counts counts = ingest->counts();
-            return Values{counts.agents,           ingest->sizes().agents,
-                          counts.batches,          counts.samples,
-                          counts.rejected_batches, counts.pauses};
+            const Ingest::Lags lags = ingest->lags();
+            return Values{counts.agents,
+                          ingest->sizes().agents,
+                          counts.batches,
+                          counts.samples,
+                          counts.rejected_batches,
+                          counts.pauses,
+                          counts.lost_ticks,
+                          Number(absl::ToInt64Seconds(lags.longest)),
+                          lags.behind};
           }};
 }
 
@@ -64,7 +79,10 @@ Group CommitCounters(const Ingest* ingest) {
            {14, kPerfCounterLargeRawcount, "Batches Waiting",
             "Batches pending for the next commit."},
            {15, kPerfCounterLargeRawcount, "Bytes Waiting",
-            "Payload bytes of the batches that wait for the next commit."}},
+            "Payload bytes of the batches that wait for the next commit."},
+           {16, kPerfCounterRawcount, "Ready",
+            "1 while samples can be stored: the last commit succeeded, and the "
+            "disk has space."}},
           [=] {
             const CommitQueue::Counts counts = ingest->counts().commits;
             return Values{counts.commits,
@@ -72,7 +90,8 @@ Group CommitCounters(const Ingest* ingest) {
                           counts.commits + counts.failed_commits,
                           counts.failed_commits,
                           counts.waiting_batches,
-                          counts.waiting_bytes};
+                          counts.waiting_bytes,
+                          ingest->CheckReady().ok()};
           }};
 }
 
@@ -138,16 +157,27 @@ Group ServerCounters(const RpcServer* server) {
           }};
 }
 
-Group CallCounters(const RpcServer* server) {
+Group CallCounters(const OwnParts& parts) {
   return {{{60, kPerfCounterLargeRawcount, "Calls",
             "Calls of users in progress, without subscriptions."},
            {61, kPerfCounterLargeDelta, "Calls Refused",
             "Calls refused because their certificate had too many."},
            {62, kPerfCounterLargeDelta, "Calls Stalled",
-            "Calls ended because their client kept them waiting."}},
-          [=] {
-            const CallTable::Counts counts = server->CountCalls();
-            return Values{counts.calls, counts.refused, counts.stalled};
+            "Calls ended because their client kept them waiting."},
+           {63, kPerfCounterLargeRawcount, "Queries Running",
+            "Queries that run; at most 8."},
+           {64, kPerfCounterLargeRawcount, "Queries Waiting",
+            "Queries that wait for others to end."},
+           {65, kPerfCounterLargeRawcount, "Lists Waiting",
+            "Calls for lists that wait for others to end."}},
+          [parts] {
+            const CallTable::Counts counts = parts.server->CountCalls();
+            return Values{counts.calls,
+                          counts.refused,
+                          counts.stalled,
+                          parts.queries->running(),
+                          parts.queries->waiting(),
+                          parts.lists->waiting()};
           }};
 }
 
@@ -171,18 +201,32 @@ Group SecurityCounters(const OwnParts& parts) {
       }};
 }
 
-Group StoreCounters(Store* store, ClockGuard* guard) {
+Group StoreCounters(const OwnParts& parts) {
   return {{{40, kPerfCounterLargeRawcount, "Store Bytes",
             "Bytes of samples, names and definitions on disk, without the "
             "newest batches."},
            {41, kPerfCounterLargeRawcount, "Removal Hold Seconds",
             "Time until thinning and removal by age resume; 0 unless the "
-            "clock has jumped."}},
-          [=] {
-            const auto hold = guard->hold();
+            "clock has jumped."},
+           {42, kPerfCounterLargeRawcount, "Disk Free Bytes",
+            "Free space on the store's disk."},
+           {43, kPerfCounterLargeRawcount, "Batches Logged",
+            "Batches in the log, which maintenance moves to chunks after about "
+            "five minutes."},
+           {44, kPerfCounterLargeRawcount, "Recent Bytes",
+            "Memory of the newest batches; at most store.recent_memory."},
+           {45, kPerfCounterLargeDelta, "Maintenance Failures",
+            "Failed attempts to move, merge, thin or remove samples. They are "
+            "tried again."}},
+          [parts] {
+            const auto hold = parts.guard->hold();
             const absl::Duration left =
                 hold.has_value() ? hold->left : absl::ZeroDuration();
-            return Values{store->size(), Number(absl::ToInt64Seconds(left))};
+            const Store::Counts counts = parts.store->counts();
+            return Values{
+                parts.store->size(), Number(absl::ToInt64Seconds(left)),
+                counts.free_bytes,   counts.logged_batches,
+                counts.recent_bytes, parts.maintenance->failures()};
           }};
 }
 

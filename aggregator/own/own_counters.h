@@ -6,7 +6,9 @@
 #include "aggregator/ingest/expected_machines.h"
 #include "aggregator/ingest/ingest.h"
 #include "aggregator/maintenance/clock_guard.h"
+#include "aggregator/maintenance/maintenance.h"
 #include "aggregator/rpc/rpc_server.h"
+#include "aggregator/services/work_slots.h"
 #include "aggregator/store/store.h"
 #include "aggregator/subscribe/hub.h"
 #include "base/clock.h"
@@ -25,6 +27,9 @@ struct OwnParts {
   const TlsIdentity* identity = nullptr;
   const Clock* clock = nullptr;
   ClockGuard* guard = nullptr;
+  const Maintenance* maintenance = nullptr;
+  const WorkSlots* queries = nullptr;
+  const WorkSlots* lists = nullptr;
 };
 // Returns a thread-safe counterset.
 OwnCounterset MakeOwnCounters(const OwnParts& parts);

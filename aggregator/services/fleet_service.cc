@@ -40,8 +40,6 @@ constexpr size_t kMaxHelpBytes = 64 << 10;
 constexpr size_t kMachinesAtATime = 100;
 // The limit of machines that one call asks for their instances.
 constexpr size_t kMaxMachinesAsked = 1000;
-// The time that samples may be in flight, in addition to the batch period.
-constexpr absl::Duration kMaxInFlight = absl::Seconds(5);
 constexpr absl::Duration kEnumerateTimeout = absl::Seconds(3);
 
 // Counts the items and bytes of a page.
@@ -117,11 +115,12 @@ bool IsBehind(const perflib::CountersetRegistration& registration,
 class FleetService : public v1::FleetService::Service {
  public:
   FleetService(Store* store, Fleet* fleet, Ingest* ingest,
-               const ExpectedMachines* expected)
+               const ExpectedMachines* expected, WorkSlots* slots)
       : store_(*store),
         fleet_(*fleet),
         ingest_(*ingest),
-        expected_(*expected) {}
+        expected_(*expected),
+        slots_(*slots) {}
 
   grpc::Status ListMachines(grpc::ServerContext* context,
                             const v1::ListMachinesRequest* request,
@@ -323,11 +322,9 @@ class FleetService : public v1::FleetService::Service {
       machine.mutable_limits_broken()->insert(connection->limits_broken.begin(),
                                               connection->limits_broken.end());
       if (machine.has_newest_sample()) {
-        const absl::Duration age = ingest_.clock().Now() + connection->skew -
-                                   FromProto(machine.newest_sample());
-        const absl::Duration lag =
-            age - connection->batch_period - kMaxInFlight;
-        *machine.mutable_lag() = ToProto(std::max(lag, absl::ZeroDuration()));
+        *machine.mutable_lag() = ToProto(ingest_.LagOf(
+            machine.name(), {.skew = connection->skew,
+                             .batch_period = connection->batch_period}));
       }
     }
     for (const auto& [cause, ticks] :
@@ -409,16 +406,15 @@ class FleetService : public v1::FleetService::Service {
   Fleet& fleet_;
   Ingest& ingest_;
   const ExpectedMachines& expected_;
-  // Apart from those of queries, which may take minutes.
-  WorkSlots slots_{{}};
+  WorkSlots& slots_;
 };
 
 }  // namespace
 
 std::unique_ptr<grpc::Service> MakeFleetService(
     Store* store, Fleet* fleet, Ingest* ingest,
-    const ExpectedMachines* expected) {
-  return std::make_unique<FleetService>(store, fleet, ingest, expected);
+    const ExpectedMachines* expected, WorkSlots* slots) {
+  return std::make_unique<FleetService>(store, fleet, ingest, expected, slots);
 }
 
 }  // namespace fleetperf::aggregator

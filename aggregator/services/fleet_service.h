@@ -8,6 +8,7 @@
 #include "aggregator/ingest/expected_machines.h"
 #include "aggregator/ingest/ingest.h"
 #include "aggregator/query/fleet.h"
+#include "aggregator/services/work_slots.h"
 #include "aggregator/store/store.h"
 
 namespace grpc {
@@ -16,10 +17,11 @@ class Service;
 
 namespace fleetperf::aggregator {
 
-// The arguments must outlive the server that the service is registered with.
+// Each call takes one of `slots`. The arguments must outlive the server that
+// the service is registered with.
 std::unique_ptr<grpc::Service> MakeFleetService(
     Store* store, Fleet* fleet, Ingest* ingest,
-    const ExpectedMachines* expected);
+    const ExpectedMachines* expected, WorkSlots* slots);
 
 }  // namespace fleetperf::aggregator
 

@@ -142,8 +142,11 @@ void SetSeries(uint32_t id, const v1::Series& series, Parts* part) {
 
 class QueryService : public v1::QueryService::Service {
  public:
-  QueryService(Store* store, Fleet* fleet, MachineNow now_of)
-      : store_(*store), fleet_(*fleet), now_of_(std::move(now_of)) {}
+  QueryService(Store* store, Fleet* fleet, MachineNow now_of, WorkSlots* slots)
+      : store_(*store),
+        fleet_(*fleet),
+        now_of_(std::move(now_of)),
+        slots_(*slots) {}
 
   grpc::Status QueryRange(
       grpc::ServerContext* context, const v1::QueryRangeRequest* request,
@@ -287,14 +290,15 @@ class QueryService : public v1::QueryService::Service {
   Store& store_;
   Fleet& fleet_;
   const MachineNow now_of_;
-  WorkSlots slots_{{}};
+  WorkSlots& slots_;
 };
 
 }  // namespace
 
 std::unique_ptr<grpc::Service> MakeQueryService(Store* store, Fleet* fleet,
-                                                MachineNow now_of) {
-  return std::make_unique<QueryService>(store, fleet, std::move(now_of));
+                                                MachineNow now_of,
+                                                WorkSlots* slots) {
+  return std::make_unique<QueryService>(store, fleet, std::move(now_of), slots);
 }
 
 }  // namespace fleetperf::aggregator

@@ -7,6 +7,7 @@
 
 #include "aggregator/query/fleet.h"
 #include "aggregator/query/range_query.h"
+#include "aggregator/services/work_slots.h"
 #include "aggregator/store/store.h"
 
 namespace grpc {
@@ -15,10 +16,11 @@ class Service;
 
 namespace fleetperf::aggregator {
 
-// `store` and `fleet` must outlive the server that the service is registered
-// with.
+// Each call takes one of `slots`. The pointers must outlive the server that the
+// service is registered with.
 std::unique_ptr<grpc::Service> MakeQueryService(Store* store, Fleet* fleet,
-                                                MachineNow now_of);
+                                                MachineNow now_of,
+                                                WorkSlots* slots);
 
 }  // namespace fleetperf::aggregator
 

@@ -31,6 +31,11 @@ std::unique_ptr<WorkSlots::Slot> WorkSlots::Enter(
   return std::make_unique<Slot>(this, caller);
 }
 
+size_t WorkSlots::running() const {
+  absl::MutexLock lock(&mutex_);
+  return static_cast<size_t>(running_);
+}
+
 size_t WorkSlots::waiting() const {
   absl::MutexLock lock(&mutex_);
   return waiters_.size();

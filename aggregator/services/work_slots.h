@@ -55,7 +55,8 @@ class WorkSlots {
   std::unique_ptr<Slot> Enter(const std::string& caller,
                               const IsCancelled& is_cancelled);
 
-  // The number of calls that wait for a slot.
+  // The numbers of calls that have, and that wait for, a slot.
+  size_t running() const;
   size_t waiting() const;
 
  private:

@@ -58,6 +58,11 @@ class RocksDbStore : public Store {
   const std::string& id() const override { return id_; }
   const Directory& directory() const override { return directory_; }
   uint64_t size() const override { return database_->Size(); }
+  Counts counts() const override {
+    return {.recent_bytes = recent_.size(),
+            .logged_batches = log_.index().CountBatches(),
+            .free_bytes = FreeBytes(directory_path_)};
+  }
 
   absl::StatusOr<StoredEpoch> OpenEpoch(
       const std::string& agent, uint64_t epoch,

@@ -47,6 +47,13 @@ class Store {
   // Bytes on disk, without the newest batches.
   virtual uint64_t size() const = 0;
 
+  struct Counts {
+    uint64_t recent_bytes = 0;    // of the newest batches in memory, about
+    uint64_t logged_batches = 0;  // that Compact has not moved
+    uint64_t free_bytes = 0;      // on the disk
+  };
+  virtual Counts counts() const = 0;
+
   // Returns the agent's epoch, and creates it if it is new. An epoch, like
   // everything that is stored without a batch, survives the process; it
   // survives a power cut after the next Commit. The epoch ends once its

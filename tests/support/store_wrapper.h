@@ -19,6 +19,7 @@ class StoreWrapper : public aggregator::Store {
 
   const std::string& id() const override { return store_.id(); }
   uint64_t size() const override { return store_.size(); }
+  Counts counts() const override { return store_.counts(); }
   const aggregator::Directory& directory() const override {
     return store_.directory();
   }

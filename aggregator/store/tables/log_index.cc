@@ -36,6 +36,17 @@ void LogIndex::Add(uint32_t epoch_number, uint64_t sequence,
   segments.push_back({epoch_number, sequence, sequence, times});
 }
 
+uint64_t LogIndex::CountBatches() const {
+  absl::ReaderMutexLock lock(&mutex_);
+  uint64_t batches = 0;
+  for (const auto& [epoch, segments] : segments_) {
+    for (const LogSegment& segment : segments) {
+      batches += segment.last_sequence - segment.first_sequence + 1;
+    }
+  }
+  return batches;
+}
+
 void LogIndex::AddMachine(const std::string& machine, uint32_t epoch_number) {
   absl::MutexLock lock(&mutex_);
   epochs_of_machine_[machine].insert(epoch_number);

@@ -62,6 +62,8 @@ class LogIndex {
   bool HasBatches(uint32_t epoch_number) const;
   // Returns all epochs that have batches, in ascending order.
   std::vector<uint32_t> Epochs() const;
+  // Returns the number of batches, as their sequences tell.
+  uint64_t CountBatches() const;
   // Removes all machines of the epoch.
   void RemoveMachines(uint32_t epoch_number);
 

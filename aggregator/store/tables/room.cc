@@ -17,6 +17,13 @@ constexpr uint64_t kMaintenanceReserve = 16 * kMiB;
 
 }  // namespace
 
+uint64_t FreeBytes(const std::string& directory) {
+  std::error_code error;
+  const std::filesystem::space_info space =
+      std::filesystem::space(directory, error);
+  return error ? 0 : space.available;
+}
+
 absl::Status CheckRoom(const std::string& directory, uint64_t bytes,
                        DiskUse use) {
   std::error_code error;

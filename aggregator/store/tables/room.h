@@ -24,6 +24,9 @@ enum class DiskUse {
 absl::Status CheckRoom(const std::string& directory, uint64_t bytes,
                        DiskUse use);
 
+// Returns the free space of the directory's file system; 0 if it is unknown.
+uint64_t FreeBytes(const std::string& directory);
+
 }  // namespace fleetperf::aggregator
 
 #endif  // FLEETPERF_AGGREGATOR_STORE_TABLES_ROOM_H_

@@ -114,10 +114,12 @@ TEST_F(CommitQueueTest, ContinuesWhenTheClockIsSetBack) {
   clock_.Advance(kCommitInterval);
   Add(3);
   clock_.AwaitWaiting(absl::Seconds(1));
+  EXPECT_TRUE(absl::IsResourceExhausted(queue_->last_status()));
   clock_.Step(-absl::Hours(1));
   accepting_store_.SetRoom(absl::OkStatus());
   clock_.Advance(absl::Seconds(1));
   AwaitCommitted(3);
+  EXPECT_TRUE(queue_->last_status().ok());
 }
 
 TEST_F(CommitQueueTest, CommitsImmediatelyAfterAPause) {

@@ -217,6 +217,7 @@ TEST_F(SessionTest, RecordsLossesReportedInARejectedBatch) {
   EXPECT_THAT(store_->LostTicks("web-1", "web-1"),
               ElementsAre(Pair(LossCause::kSpoolFull, 7),
                           Pair(LossCause::kRejected, 0)));
+  EXPECT_EQ(ingest_->counts().lost_ticks, 7);
 }
 
 // The batch reports the maximum number of losses, and is a loss itself.

@@ -111,8 +111,9 @@ class FleetServiceTest : public ::testing::Test {
   Planner planner_{std::vector<PlanEntry>()};
   Ingest ingest_{&*store_, &observer_, &planner_, {}};
   ExpectedMachines expected_{&ingest_};
+  WorkSlots slots_{{}};
   std::unique_ptr<grpc::Service> service_ =
-      MakeFleetService(&*store_, &fleet_, &ingest_, &expected_);
+      MakeFleetService(&*store_, &fleet_, &ingest_, &expected_, &slots_);
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<cli::Connection> connection_;
   std::unique_ptr<v1::FleetService::Stub> stub_;

@@ -140,8 +140,9 @@ class QueryServiceTest : public ::testing::Test {
   TestStore test_store_;
   EndlessStore store_{&*test_store_};
   Fleet fleet_{&store_};
+  WorkSlots slots_{{}};
   std::unique_ptr<grpc::Service> service_ = MakeQueryService(
-      &store_, &fleet_, [](const std::string&) { return At(20); });
+      &store_, &fleet_, [](const std::string&) { return At(20); }, &slots_);
   KeyPair authority_;
   std::unique_ptr<grpc::Server> server_;
   std::string address_;

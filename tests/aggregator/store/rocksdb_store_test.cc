@@ -288,6 +288,9 @@ TEST(RocksDbStore, ForgetsMachinesButKeepsTheirSamples) {
   agent.Tick(1, 1);
   ASSERT_OK(agent.Send());
 
+  EXPECT_EQ(store->counts().logged_batches, 1);
+  EXPECT_GT(store->counts().free_bytes, 0);
+
   // All or none.
   EXPECT_THAT(store->ForgetMachines({"web-1", "web-9"}),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("\"web-9\"")));
