@@ -75,6 +75,9 @@ constexpr ConfigKey kKeys[] = {
      "for tests on Windows: a DLL that exports PerfLib's functions", kRestart,
      "the DLL of Windows"},
     {"log.level", "`debug`, `info`, `warning`, `error`", kReload},
+    {"log.format",
+     "`text`, or `json`: an object a line "
+     "([logs](../tasks/deployment.md#operate))"},
     {"log.file", "rotated at 10 MiB, five files", kRestart,
      "standard error, on systemd's journal with its levels instead of times; "
      "the event log for a Windows service"},

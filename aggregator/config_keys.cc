@@ -95,6 +95,9 @@ constexpr ConfigKey kKeys[] = {
      kReload, "any"},
     {"plans[].queries", "as `queries` of an agent", kReload, "required"},
     {"log.level", "`debug`, `info`, `warning`, `error`", kReload},
+    {"log.format",
+     "`text`, or `json`: an object a line "
+     "([logs](../tasks/deployment.md#operate))"},
     {"log.file", "rotated at 10 MiB, five files", kRestart, "standard error"},
 };
 

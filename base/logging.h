@@ -21,19 +21,31 @@
 namespace fleetperf {
 
 struct LogConfig {
-  std::string level = "info";  // debug, info, warning, error
-  std::string file;            // empty: standard error
+  std::string level = "info";   // debug, info, warning, error
+  std::string format = "text";  // text, json
+  std::string file;             // empty: standard error
 };
 
 // Reads the section "log".
 LogConfig ReadLogConfig(ConfigSection root);
 
 // Starts logging. Every line has the time and `program`; on systemd's journal,
-// which adds both itself, it has the journal's level instead.
+// which adds both itself, it has the journal's level instead. With the format
+// "json", every line is an object with the members time, level, program and
+// message, and those of LogOncePerCause.
 absl::Status StartLogging(absl::string_view program, const LogConfig& config);
 
 // Changes the level of a log that was started. Thread-safe.
 void SetLogLevel(const LogConfig& config);
+
+// Counts of lines since the start of the process.
+struct LogCounts {
+  uint64_t warnings = 0;
+  uint64_t errors = 0;
+  uint64_t suppressed = 0;  // repetitions that LogOncePerCause left out
+};
+// Thread-safe. Lines below the level are not counted.
+LogCounts CountLogLines();
 
 // Logs each cause at most once per interval, with the number of suppressed
 // repetitions, so that external input cannot fill the disk. The number of
@@ -45,10 +57,16 @@ class LogOncePerCause {
                            const Clock& clock = Clock::Real())
       : interval_(interval), clock_(clock) {}
 
-  // Log `message` on one line; control characters are replaced.
-  void Warn(absl::string_view cause, absl::string_view message);
-  void Info(absl::string_view cause, absl::string_view message);
-  void Debug(absl::string_view cause, absl::string_view message);
+  // Log `message` on one line; control characters are replaced. A cause is one
+  // of the machine or agent that the line is about, if any. In JSON, both are
+  // members of the line, `cause` and `machine`, and so is the number of
+  // suppressed repetitions, `repeated`.
+  void Warn(absl::string_view cause, absl::string_view message,
+            absl::string_view machine = "");
+  void Info(absl::string_view cause, absl::string_view message,
+            absl::string_view machine = "");
+  void Debug(absl::string_view cause, absl::string_view message,
+             absl::string_view machine = "");
 
   // Returns the number of remembered causes.
   size_t size() const {
@@ -64,7 +82,8 @@ class LogOncePerCause {
 
   // Returns the number of suppressed repetitions if the cause may be logged
   // now; otherwise counts a repetition.
-  std::optional<uint64_t> Admit(absl::string_view cause);
+  std::optional<uint64_t> Admit(absl::string_view cause,
+                                absl::string_view machine);
 
   // Forgets expired causes. Their suppressed repetitions are added to the entry
   // for other causes.

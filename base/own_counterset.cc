@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/logging.h"
 #include "base/process_usage.h"
 #include "perflib/counter_type.h"
 
@@ -39,6 +40,7 @@ std::vector<uint64_t> OwnCounterset::Read() const {
 
 OwnCounterset::Group ProcessCounters() {
   using perflib::kPerf100NsecTimer;
+  using perflib::kPerfCounterLargeDelta;
   using perflib::kPerfCounterLargeRawcount;
   return {
       {{100, kPerf100NsecTimer, "% Processor Time",
@@ -49,12 +51,24 @@ OwnCounterset::Group ProcessCounters() {
        {102, kPerfCounterLargeRawcount, "Thread Count",
         "Threads of the process; 0 on Windows."},
        {103, kPerfCounterLargeRawcount, "Handle Count",
-        "Open files and connections."}},
+        "Open files and connections."},
+       {104, kPerfCounterLargeDelta, "Warnings Logged", "Warnings in the log."},
+       {105, kPerfCounterLargeDelta, "Errors Logged",
+        "Errors in the log, such as damage."},
+       {106, kPerfCounterLargeDelta, "Log Lines Suppressed",
+        "Lines left out of the log because their cause was logged shortly "
+        "before."}},
       [] {
         const ProcessUsage usage = GetProcessUsage();
+        const LogCounts lines = CountLogLines();
         return std::vector<uint64_t>{
             static_cast<uint64_t>(usage.cpu_time / absl::Nanoseconds(100)),
-            usage.resident_bytes, usage.threads, usage.open_files};
+            usage.resident_bytes,
+            usage.threads,
+            usage.open_files,
+            lines.warnings,
+            lines.errors,
+            lines.suppressed};
       }};
 }
 

@@ -38,8 +38,8 @@ class OwnCounterset {
   const perflib::CountersetRegistration registration_;
 };
 
-// Counters of the process's resource usage, named as in the counterset Process.
-// Ids start at 100.
+// Counters of the process's resource usage, named as in the counterset Process,
+// and of its log. Ids start at 100.
 OwnCounterset::Group ProcessCounters();
 
 }  // namespace fleetperf

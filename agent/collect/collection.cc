@@ -162,14 +162,16 @@ void Collection::FindCountersets() {
   std::vector<std::string> warnings;
   auto found = LoadRegistrations(*options_.source, known, stopping_, &warnings);
   for (const std::string& warning : warnings) {
-    log_.Warn(warning, absl::StrCat(options_.machine, ": ", warning));
+    log_.Warn(warning, absl::StrCat(options_.machine, ": ", warning),
+              options_.machine);
   }
   const bool was_ok = source_status_.ok();
   source_status_ = found.status();
   if (!found.ok()) {
     log_.Warn("countersets",
               absl::StrCat("cannot list the countersets of ", options_.machine,
-                           ": ", found.status().message()));
+                           ": ", found.status().message()),
+              options_.machine);
     must_regroup_ = must_regroup_ || (was_ok && known.empty());
     next_search_ = options_.clock->Monotonic() + search_backoff_.Next();
     return;
@@ -322,7 +324,8 @@ void Collection::UpdateReports() {
       reports.push_back({.query = problem.planned, .error = problem.message});
       const std::string text =
           absl::StrCat(plan_.NameOf(problem.planned), ": ", problem.message);
-      log_.Warn(text, absl::StrCat(options_.machine, ": ", text));
+      log_.Warn(text, absl::StrCat(options_.machine, ": ", text),
+                options_.machine);
     }
     for (const Group& group : groups_) {
       for (const std::string& problem : group.problems) {
@@ -384,7 +387,8 @@ void Collection::Open(Group& group) {
     group.problems.push_back(std::string(collector.status().message()));
   }
   for (const std::string& problem : group.problems) {
-    log_.Warn(problem, absl::StrCat(options_.machine, ": ", problem));
+    log_.Warn(problem, absl::StrCat(options_.machine, ": ", problem),
+              options_.machine);
   }
 }
 
@@ -442,7 +446,8 @@ absl::Status Collection::TakeTick(Group& group) {
   for (const std::string& problem : problems) {
     log_.Warn(absl::StrCat("block ", problem),
               absl::StrCat("a block of ", options_.machine,
-                           " is malformed: ", problem));
+                           " is malformed: ", problem),
+              options_.machine);
   }
   if (!status.ok()) {
     NoteFailure(group, status);
@@ -463,7 +468,8 @@ void Collection::NoteFailure(Group& group, const absl::Status& status) {
                : "counters";
   log_.Warn(is_alone ? what : "source",
             absl::StrCat("no ", what, " from ", options_.machine, ": ",
-                         status.message()));
+                         status.message()),
+            options_.machine);
   if (absl::IsDeadlineExceeded(status)) return;
   must_report_ = must_report_ || status != group.failure;
   group.failure = status;
@@ -564,7 +570,8 @@ void Collection::SetFailing(Group& group, const BlockSamples& samples) {
     if (!samples.queries[i].failed) continue;
     const std::string reason =
         FailureText(group.queries[i].registration, samples.queries[i]);
-    log_.Warn(reason, absl::StrCat(options_.machine, ": ", reason));
+    log_.Warn(reason, absl::StrCat(options_.machine, ": ", reason),
+              options_.machine);
     failing.emplace(i, reason);
   }
   must_report_ = must_report_ || failing != group.failing;

@@ -87,9 +87,10 @@ absl::Status Ingest::Register(const std::shared_ptr<Session>& session,
   if (replaced != nullptr) {
     replaced->link().End(absl::AbortedError("replaced by a new connection"));
   }
-  connection_log_.Info(absl::StrCat("connected ", session->agent()),
+  connection_log_.Info("connected",
                        absl::StrCat("agent ", session->agent(),
-                                    " connected from ", session->address()));
+                                    " connected from ", session->address()),
+                       session->agent());
   return absl::OkStatus();
 }
 
@@ -100,8 +101,8 @@ void Ingest::Unregister(const Session* session) {
   sessions_.erase(found);
   agents_.Leave(session->agent(), Now());
   connection_log_.Info(
-      absl::StrCat("disconnected ", session->agent()),
-      absl::StrCat("agent ", session->agent(), " disconnected"));
+      "disconnected", absl::StrCat("agent ", session->agent(), " disconnected"),
+      session->agent());
 }
 
 absl::StatusOr<std::shared_ptr<Epoch>> Ingest::OpenEpoch(

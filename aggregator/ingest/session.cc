@@ -362,7 +362,7 @@ absl::StatusOr<bool> Session::IsCopy(const ReceivedBatch& received) const {
   const std::string message = absl::StrCat(
       "cannot tell whether batch ", received.sequence, " of ", agent_,
       " is already stored: ", is_stored.status().message());
-  ingest_.log().Warn(absl::StrCat("copy ", agent_), message);
+  ingest_.log().Warn("copy", message, agent_);
   return absl::UnavailableError(message);
 }
 
@@ -432,9 +432,10 @@ void Session::Reject(const absl::Status& reason, const BatchContents& contents,
       Throttle::Cost::kWork,
       kRejectionWork +
           kParsedWork * BytesOf(received->batch, ingest_.limits().batch));
-  ingest_.log().Warn(absl::StrCat("reject ", agent_, " ", reason.message()),
+  ingest_.log().Warn(absl::StrCat("reject ", reason.message()),
                      absl::StrCat("rejected batch ", received->sequence, " of ",
-                                  agent_, ": ", reason.message()));
+                                  agent_, ": ", reason.message()),
+                     agent_);
 }
 
 void Session::SendReject(const ReceivedBatch& rejected) {
@@ -449,11 +450,12 @@ void Session::Bound(v1::Definitions* definitions) {
   const int wrong_scales = BoundDefinitions(definitions);
   if (wrong_scales == 0) return;
   ingest_.log().Warn(
-      absl::StrCat("scale ", agent_),
+      "scale",
       absl::StrCat("agent ", agent_, " defines ", wrong_scales,
                    " counters with a default scale that is not between -",
                    perflib::kMaxScale, " and ", perflib::kMaxScale,
-                   "; these counters are not scaled"));
+                   "; these counters are not scaled"),
+      agent_);
 }
 
 absl::Status Session::EnterMachines(const std::set<std::string>& machines) {
@@ -497,8 +499,9 @@ absl::Status Session::EnterDefined(const v1::Definitions& definitions) {
   if (!absl::IsResourceExhausted(entered)) return entered;
   throttle_.CountBroken(entered.message());
   ingest_.log().Warn(
-      absl::StrCat("enter ", agent_, " ", entered.message()),
-      absl::StrCat("skipped a machine of ", agent_, ": ", entered.message()));
+      absl::StrCat("enter ", entered.message()),
+      absl::StrCat("skipped a machine of ", agent_, ": ", entered.message()),
+      agent_);
   return absl::OkStatus();
 }
 
@@ -506,8 +509,9 @@ absl::Status Session::NoteFaultyDefinition(absl::string_view action,
                                            const absl::Status& fault) {
   if (fault.ok() || !IsBatchFault(fault)) return fault;
   ingest_.log().Warn(
-      absl::StrCat(action, " ", agent_),
-      absl::StrCat("skipped a definition of ", agent_, ": ", fault.message()));
+      action,
+      absl::StrCat("skipped a definition of ", agent_, ": ", fault.message()),
+      agent_);
   return absl::OkStatus();
 }
 

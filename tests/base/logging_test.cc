@@ -155,6 +155,65 @@ TEST_F(LoggingTest, StartLoggingWritesToTheFile) {
                                     "warning fleetperf-agent: 1 of 2"));
 }
 
+TEST_F(LoggingTest, WritesJson) {
+  const testing::TempDirectory directory;
+  const std::string path = directory.File("agent.log");
+  ASSERT_OK(
+      StartLogging("agent", {.level = "info", .format = "json", .file = path}));
+  testing::SimulatedClock clock;
+  LogOncePerCause log(absl::Minutes(5), clock);
+  spdlog::info("say \"hi\" in C:\\\n");
+  for (int i = 0; i < 3; ++i) log.Warn("disk", "full", "web-1");
+  log.Warn("disk", "full", "web-2");
+  clock.Advance(absl::Minutes(5));
+  log.Warn("disk", "full", "web-1");
+  log.Info("peer", "gone");
+  ASSERT_OK_AND_ASSIGN(const std::string text, ReadFile(path));
+  std::vector<std::string> lines;
+  for (const absl::string_view line :
+       absl::StrSplit(text, absl::ByAnyChar("\r\n"), absl::SkipEmpty())) {
+    // The time, such as 2026-11-27T02:33:00.123Z, has 24 characters.
+    ASSERT_GT(line.size(), 33);
+    EXPECT_EQ(line.substr(0, 9), "{\"time\":\"");
+    absl::Time time;
+    std::string error;
+    EXPECT_TRUE(
+        absl::ParseTime(absl::RFC3339_full, line.substr(9, 24), &time, &error))
+        << line << ": " << error;
+    lines.emplace_back(line.substr(33));
+  }
+  EXPECT_THAT(
+      lines,
+      ElementsAre(
+          R"~(","level":"info","program":"agent",)~"
+          R"~("message":"say \"hi\" in C:\\?"})~",
+          R"~(","level":"warning","program":"agent",)~"
+          R"~("message":"full","cause":"disk","machine":"web-1"})~",
+          R"~(","level":"warning","program":"agent",)~"
+          R"~("message":"full","cause":"disk","machine":"web-2"})~",
+          R"~(","level":"warning","program":"agent",)~"
+          R"~("message":"full (and 2 times more since the last such line)",)~"
+          R"~("cause":"disk","machine":"web-1","repeated":2})~",
+          R"~(","level":"info","program":"agent",)~"
+          R"~("message":"gone","cause":"peer"})~"));
+}
+
+TEST_F(LoggingTest, CountsWarningsErrorsAndSuppressedLines) {
+  const testing::TempDirectory directory;
+  ASSERT_OK(StartLogging(
+      "agent", {.level = "info", .file = directory.File("agent.log")}));
+  const LogCounts before = CountLogLines();
+  LogOncePerCause log;
+  for (int i = 0; i < 3; ++i) log.Warn("disk", "full");
+  spdlog::info("started");
+  spdlog::error("damaged");
+  spdlog::error("damaged");
+  const LogCounts after = CountLogLines();
+  EXPECT_EQ(after.warnings - before.warnings, 1);
+  EXPECT_EQ(after.suppressed - before.suppressed, 2);
+  EXPECT_EQ(after.errors - before.errors, 2);
+}
+
 TEST_F(LoggingTest, StartLoggingRotatesFilesOfLongPaths) {
   const testing::TempDirectory directory;
   const std::string logs = testing::LongDirectoryIn(directory.path());
@@ -209,6 +268,21 @@ TEST(LogConfig, IsInfoToStandardErrorByDefault) {
   EXPECT_EQ(config.level, "info");
   EXPECT_EQ(config.file, "");
   EXPECT_OK(file.Finish());
+}
+
+TEST(LogConfig, FormatIsTextOrJson) {
+  ASSERT_OK_AND_ASSIGN(ConfigFile json,
+                       ConfigFile::Parse("log: {format: json}", "agent.yaml"));
+  EXPECT_EQ(ReadLogConfig(json.root()).format, "json");
+  EXPECT_OK(json.Finish());
+  ASSERT_OK_AND_ASSIGN(ConfigFile wrong,
+                       ConfigFile::Parse("log:\n  format: JSON", "agent.yaml"));
+  ReadLogConfig(wrong.root());
+  EXPECT_THAT(
+      wrong.Finish(),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               "agent.yaml:2: log.format: \"JSON\" is not text or json; "
+               "did you mean \"json\"?"));
 }
 
 TEST(LogConfig, AcceptsEveryLevel) {
