@@ -71,7 +71,8 @@ class RunningAggregator : public Aggregator {
     services_.push_back(
         MakeQueryService(store_.get(), fleet_.get(), now_of, &query_slots_));
     services_.push_back(MakeFleetService(store_.get(), fleet_.get(),
-                                         ingest_.get(), expected_.get()));
+                                         ingest_.get(), expected_.get(),
+                                         &list_slots_));
     services_.push_back(MakePlanService(store_.get(), fleet_.get(),
                                         ingest_.get(), planner_.get()));
     services_.push_back(MakeAdministrationService({.name = config.name,
