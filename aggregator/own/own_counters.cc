@@ -80,7 +80,7 @@ Group CommitCounters(const Ingest* ingest) {
             "Batches pending for the next commit."},
            {15, kPerfCounterLargeRawcount, "Bytes Waiting",
             "Payload bytes of the batches that wait for the next commit."},
-           {16, kPerfCounterRawcount, "Ready",
+           {16, kPerfCounterLargeRawcount, "Ready",
             "1 while samples can be stored: the last commit succeeded, and the "
             "disk has space."}},
           [=] {
