@@ -91,10 +91,10 @@ class AdministrationService : public v1::AdministrationService::Service {
     const absl::Status status =
         ingest_.ForgetMachines(*names, request->dry_run());
     if (status.ok() && !request->dry_run()) {
-      spdlog::info("{} made the aggregator forget {}",
-                   Printable(absl::StrJoin(peer->names, ", ")),
-                   Excerpt(Printable(absl::StrJoin(*names, ", ")),
-                           kMaxErrorText));
+      spdlog::info(
+          "{} made the aggregator forget {}",
+          Printable(absl::StrJoin(peer->names, ", ")),
+          Excerpt(Printable(absl::StrJoin(*names, ", ")), kMaxErrorText));
     }
     return RpcFromStatus(status);
   }
