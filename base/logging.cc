@@ -40,8 +40,8 @@ struct Fields {
 // Those of the line that this thread logs; nullptr if it has none.
 thread_local const Fields* fields_of_line = nullptr;
 
-std::atomic<uint64_t> warnings = 0;
-std::atomic<uint64_t> errors = 0;
+std::atomic<uint64_t> logged_warnings = 0;
+std::atomic<uint64_t> logged_errors = 0;
 std::atomic<uint64_t> suppressed_lines = 0;
 
 void LogLine(spdlog::level::level_enum level, absl::string_view cause,
@@ -64,7 +64,7 @@ class LineCounter : public spdlog::sinks::sink {
  public:
   LineCounter() { set_level(spdlog::level::warn); }
   void log(const spdlog::details::log_msg& message) override {
-    ++(message.level == spdlog::level::warn ? warnings : errors);
+    ++(message.level == spdlog::level::warn ? logged_warnings : logged_errors);
   }
   void flush() override {}
   void set_pattern(const std::string&) override {}
@@ -209,8 +209,9 @@ void SetLogLevel(const LogConfig& config) {
 }
 
 LogCounts CountLogLines() {
-  return {
-      .warnings = warnings, .errors = errors, .suppressed = suppressed_lines};
+  return {.warnings = logged_warnings,
+          .errors = logged_errors,
+          .suppressed = suppressed_lines};
 }
 
 void LogOncePerCause::Warn(absl::string_view cause, absl::string_view message,

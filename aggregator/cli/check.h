@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "aggregator/cli/connection.h"
 #include "aggregator/cli/machine_flags.h"
 #include "aggregator/cli/values.h"

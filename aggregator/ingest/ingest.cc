@@ -13,7 +13,7 @@ constexpr absl::Duration kEpochSweepInterval = absl::Minutes(1);
 // The time that samples may be in flight, in addition to the batch period.
 constexpr absl::Duration kMaxInFlight = absl::Seconds(5);
 // The lag from which on an agent counts as behind.
-constexpr absl::Duration kBehind = absl::Minutes(1);
+constexpr absl::Duration kLagToCount = absl::Minutes(1);
 
 // Converts an agent's answer to instance names, or to the error described at
 // EnumerateInstances.
@@ -313,7 +313,7 @@ Ingest::Lags Ingest::lags() const {
         LagOf(session->agent(), {.skew = session->skew(session->agent()),
                                  .batch_period = session->batch_period()});
     lags.longest = std::max(lags.longest, lag);
-    lags.behind += lag > kBehind;
+    lags.behind += lag > kLagToCount;
   }
   return lags;
 }
