@@ -171,4 +171,13 @@ PeerIdentity IdentityOf(const grpc::AuthContext& context) {
   return identity;
 }
 
+std::optional<absl::Time> CertificateExpiry(const grpc::AuthContext& context) {
+  const auto pem = context.FindPropertyValues(GRPC_X509_PEM_CERT_PROPERTY_NAME);
+  if (pem.empty()) return std::nullopt;
+  const auto certificate =
+      ReadCertificate(std::string(pem.front().data(), pem.front().size()));
+  if (!certificate.ok()) return std::nullopt;
+  return certificate->not_after;
+}
+
 }  // namespace fleetperf

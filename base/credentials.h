@@ -66,6 +66,9 @@ absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> ServerCredentials(
 struct PeerIdentity {
   std::vector<std::string> names;  // DNS names of the certificate
   std::optional<Role> role;        // nullopt: no fleetperf role
+  // The end of the certificate's validity, if it was looked up; see
+  // CertificateExpiry.
+  std::optional<absl::Time> not_after = std::nullopt;
 
   bool HasName(absl::string_view name) const;
   // Returns a hash of the role and the names, whatever their case and order.
@@ -74,6 +77,9 @@ struct PeerIdentity {
 };
 
 PeerIdentity IdentityOf(const grpc::AuthContext& context);
+// Returns the end of the validity of the peer's certificate; nullopt if it
+// cannot be read.
+std::optional<absl::Time> CertificateExpiry(const grpc::AuthContext& context);
 
 }  // namespace fleetperf
 

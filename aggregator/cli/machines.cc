@@ -21,6 +21,9 @@ namespace {
 
 // Smaller skews are not shown.
 constexpr absl::Duration kSkewToShow = absl::Seconds(2);
+// Tables show the ends of certificates that are nearer. Agents warn from then
+// on.
+constexpr absl::Duration kExpiryToShow = absl::Hours(24 * 30);
 // The page size with query reports, which are large.
 constexpr uint32_t kVerbosePage = 100;
 
@@ -56,6 +59,15 @@ Field CountsField(const std::string& name, const Counts& counts) {
   return field;
 }
 
+Field CertificateField(const v1::Machine& machine, absl::Time now) {
+  Field field{.name = "certificate_expires"};
+  if (!machine.has_certificate_expires()) return field;
+  const absl::Time end = FromProto(machine.certificate_expires());
+  field.value = TimeText(end);
+  if (end - now > kExpiryToShow) field.text = "";
+  return field;
+}
+
 Record MachineRecord(const v1::Machine& machine, absl::Time now) {
   const bool has_sample = machine.has_newest_sample();
   const absl::Time newest = FromProto(machine.newest_sample());
@@ -68,7 +80,7 @@ Record MachineRecord(const v1::Machine& machine, absl::Time now) {
   const bool show_skew =
       machine.connected() && absl::AbsDuration(skew) > kSkewToShow;
   Record record;
-  record.reserve(16);  // with AddPlan
+  record.reserve(17);  // with AddPlan
   record.push_back({.name = "machine",
                     .value = machine.name(),
                     .role = ColumnRole::kInstance});
@@ -123,6 +135,7 @@ Record MachineRecord(const v1::Machine& machine, absl::Time now) {
   if (machine.rejected_batches() == 0) rejected.text = "";
   record.push_back(rejected);
   record.push_back(CountsField("limits_broken", machine.limits_broken()));
+  record.push_back(CertificateField(machine, now));
   record.push_back(
       {.name = "expected", .value = machine.expected(), .detail = true});
   return record;

@@ -257,7 +257,8 @@ std::optional<Ingest::Connection> Ingest::FindConnection(
                     .batch_period = session->batch_period(),
                     .rejected_batches = session->rejected_batches(),
                     .limits_broken = session->limits_broken(),
-                    .plan_report = session->plan_report()};
+                    .plan_report = session->plan_report(),
+                    .certificate_expires = session->certificate_expires()};
 }
 
 absl::Status Ingest::CheckReady() const {

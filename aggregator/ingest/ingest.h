@@ -79,6 +79,8 @@ class Ingest {
     std::map<std::string, uint64_t> limits_broken;
     // The agent's report on its plan; nullptr if not received yet.
     std::shared_ptr<const v1::PlanReport> plan_report;
+    // Of the certificate with which the agent connected; nullopt: unknown.
+    std::optional<absl::Time> certificate_expires;
   };
   // Returns std::nullopt if no connected agent speaks for the machine.
   std::optional<Connection> FindConnection(const std::string& machine) const;

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -60,6 +61,10 @@ class Session : public std::enable_shared_from_this<Session> {
   void Close();
 
   const std::string& agent() const { return agent_; }
+  // The end of the validity of its certificate; nullopt: unknown.
+  std::optional<absl::Time> certificate_expires() const {
+    return peer_.not_after;
+  }
   // Returns a machine's name for messages to the agent. Agents of earlier
   // versions know their own machine by their spelling only.
   const std::string& NameForAgent(const std::string& machine) const {

@@ -159,9 +159,9 @@ class CollectStream : public RpcStream<AsyncCollectStream> {
  private:
   void OnStart() override {
     new CollectStream(&ingest_, &service_, &loop());
-    const absl::StatusOr<PeerIdentity> peer =
-        CheckAccess(context(), {Role::kAgent});
+    absl::StatusOr<PeerIdentity> peer = CheckAccess(context(), {Role::kAgent});
     if (!peer.ok()) return link_->End(peer.status());
+    peer->not_after = CertificateExpiry(*context().auth_context());
     session_ =
         std::make_shared<Session>(&ingest_, *peer, context().peer(), link_);
     // Without a Hello, there is no reason to hold a message of the stream.

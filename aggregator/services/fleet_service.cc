@@ -316,6 +316,10 @@ class FleetService : public v1::FleetService::Service {
       machine.set_address(connection->address);
       *machine.mutable_skew() = ToProto(connection->skew);
       machine.set_rejected_batches(connection->rejected_batches);
+      if (connection->certificate_expires.has_value()) {
+        *machine.mutable_certificate_expires() =
+            ToProto(*connection->certificate_expires);
+      }
       if (with_plan_report && connection->plan_report != nullptr) {
         *machine.mutable_plan_report() = *connection->plan_report;
       }

@@ -166,6 +166,26 @@ TEST_F(FleetLife, ExpectedMachinesAreMissingUntilTheySendSamples) {
   EXPECT_EQ(StateOf(deployment_, "web-1"), "missing");
 }
 
+TEST_F(FleetLife, MachinesTellWhenCertificatesExpire) {
+  const auto aggregator = deployment_.StartAggregator();
+  // `fleetperf pki issue` makes certificates for a year.
+  const absl::Time issued = absl::Now();
+  const auto agent = deployment_.StartAgent("web-1");
+  deployment_.WaitForSamples("web-1");
+  const auto machine = deployment_.Json({"machines"}).front();
+  absl::Time expires;
+  std::string error;
+  ASSERT_TRUE(absl::ParseTime(absl::RFC3339_full,
+                              machine["certificate_expires"].get<std::string>(),
+                              &expires, &error))
+      << machine;
+  EXPECT_GT(expires - issued, absl::Hours(24 * 364));
+  EXPECT_LT(expires - issued, absl::Hours(24 * 366));
+  // Tables show only those that expire soon.
+  EXPECT_THAT(deployment_.Fleetperf({"machines"}).output,
+              Not(HasSubstr("CERTIFICATE")));
+}
+
 TEST_F(FleetLife, ChecksWithoutExpectedMachinesAreUnknown) {
   const auto aggregator = deployment_.StartAggregator();
   const Result none = deployment_.Fleetperf({"check", "--missing"});
