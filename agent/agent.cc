@@ -149,7 +149,7 @@ absl::StatusOr<std::unique_ptr<Spool>> OpenSpool(const Config& config) {
 absl::StatusOr<Machines::Options> MachinesOf(
     const Config& config, const std::shared_ptr<TlsIdentity>& identity) {
   ASSIGN_OR_RETURN(std::unique_ptr<Source> source,
-                   OpenLocalSource(config.perflib_dll));
+                   OpenLocalSource(config.perflib_dll, config.root));
   return Machines::Options{
       .own = config.name,
       .own_source = std::move(source),

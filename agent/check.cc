@@ -151,7 +151,8 @@ class Checker {
 
   // Opens the machine's source combined with the agent's own counters.
   absl::StatusOr<std::unique_ptr<Source>> OpenOwnSource() {
-    ASSIGN_OR_RETURN(auto machines, OpenLocalSource(config_.perflib_dll));
+    ASSIGN_OR_RETURN(auto machines,
+                     OpenLocalSource(config_.perflib_dll, config_.root));
     return CombineSources(std::move(machines), MakeOwnSource(&own_counters_));
   }
 

@@ -39,6 +39,7 @@ absl::StatusOr<Config> LoadConfig(const std::string& path,
   capture.ReadPath("directory", &config.capture_directory);
   capture.ReadByteSize("max_size", &config.capture_bytes, 1 << 20,
                        uint64_t{1} << 50);
+  root.ReadPath("root", &config.root);
   root.ReadPath("perflib_dll", &config.perflib_dll);
   root.ReadPath("replay", &config.replay_directory);
   if (!flags.capture.empty()) config.capture_directory = flags.capture;

@@ -35,6 +35,8 @@ struct Config {
   uint64_t capture_bytes = uint64_t{256} << 20;
   // The capture to play instead of collecting. Empty for none.
   std::string replay_directory;
+  // The directory of the machine's root filesystem. Empty for "/".
+  std::string root;
   // The DLL that exports PerfLib's functions. Empty for the Windows DLL.
   std::string perflib_dll;
   LogConfig log;

@@ -71,6 +71,11 @@ constexpr ConfigKey kKeys[] = {
      "machine `name`, which is then required. The agent exits when all of it "
      "is stored, or with status 1 if that fails; `--replay DIR` and `--name "
      "NAME` override the keys"},
+    {"root",
+     "on Linux, the directory where a container has the machine's root "
+     "filesystem, with its `/proc` and `/sys` "
+     "([kubernetes.md](../tasks/kubernetes.md))",
+     kRestart, "`/`"},
     {"perflib_dll",
      "for tests on Windows: a DLL that exports PerfLib's functions", kRestart,
      "the DLL of Windows"},

@@ -13,9 +13,10 @@ namespace fleetperf::agent {
 
 // Opens this machine's own source. `perflib_dll` names a DLL that exports
 // PerfLib's functions; empty means the Windows DLL. Linux accepts only an empty
-// name.
+// name. `root` is the directory of the machine's root filesystem; empty means
+// "/". Windows accepts only an empty directory.
 absl::StatusOr<std::unique_ptr<Source>> OpenLocalSource(
-    const std::string& perflib_dll);
+    const std::string& perflib_dll, const std::string& root);
 
 // Opens the source of another machine. Returns Unimplemented on Linux.
 absl::StatusOr<std::unique_ptr<Source>> OpenRemoteSource(

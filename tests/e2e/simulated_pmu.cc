@@ -35,7 +35,8 @@ SimulatedSystem& Machine() {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Source>> OpenLocalSource(const std::string&) {
+absl::StatusOr<std::unique_ptr<Source>> OpenLocalSource(const std::string&,
+                                                        const std::string&) {
   return MakeLinuxSource({.events = &Machine()});
 }
 

@@ -3,6 +3,7 @@
 #include <iterator>
 
 #include "absl/strings/strip.h"
+#include "agent/source/linux/mount_table.h"
 #include "agent/source/linux/octal_escapes.h"
 #include "agent/source/linux/text.h"
 #include "agent/source/linux/units.h"
@@ -128,7 +129,7 @@ constinit const LinuxCounterset LinuxNfsMount::kCounterset = {
 
 LinuxNfsMount::LinuxNfsMount(const std::string& root)
     : Provider(MakeRegistration(kCounterset)),
-      file_(root + "/proc/self/mountstats") {}
+      file_(DirectoryOfMounts(root) + "/mountstats") {}
 
 absl::Status LinuxNfsMount::Sample(ColumnSet, const Clocks&,
                                    CountersetSample* sample) {

@@ -12,6 +12,7 @@
 #include "agent/source/linux/disk_counters.h"
 #include "agent/source/linux/octal_escapes.h"
 #include "agent/source/linux/text.h"
+#include "base/files.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::agent {
@@ -132,8 +133,17 @@ std::vector<Mount> FoldMounts(std::vector<Mount> mounts) {
   return folded;
 }
 
+std::string DirectoryOfMounts(const std::string& root) {
+  // An agent in a container has mounts of its own; the first process has the
+  // machine's. An agent without a container may not read those of others.
+  const std::string first = root + "/proc/1";
+  return !root.empty() && FileExists(first + "/mountinfo")
+             ? first
+             : root + "/proc/self";
+}
+
 MountTable::MountTable(const std::string& root)
-    : file_(root + "/proc/self/mountinfo") {}
+    : file_(DirectoryOfMounts(root) + "/mountinfo") {}
 
 absl::StatusOr<bool> MountTable::Update(const perflib::Clocks& clocks) {
   if (!reread_.IsDue(clocks) && !HasChanged()) return false;

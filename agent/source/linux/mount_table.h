@@ -30,7 +30,7 @@ struct Mount {
 
   uint32_t device = 0;      // DeviceNumber of the filesystem
   std::string root;         // the mounted directory of the filesystem
-  std::string mount_point;  // in the agent's mount namespace
+  std::string mount_point;  // without the source's root
   std::string source;       // "/dev/sda1", "server:/export"
   Kind kind = Kind::kLocal;
   // The filesystem, not only this mount of it.
@@ -45,7 +45,11 @@ std::optional<Mount> ParseMount(absl::string_view line);
 // root is left.
 std::vector<Mount> FoldMounts(std::vector<Mount> mounts);
 
-// The folded mounts of the agent's namespace. Thread-compatible.
+// Returns the directory in the source's root, which holds proc, whose files
+// list the machine's mounts: "ROOT/proc/1" or "ROOT/proc/self".
+std::string DirectoryOfMounts(const std::string& root);
+
+// The folded mounts of the machine. Thread-compatible.
 class MountTable {
  public:
   // `root` is the directory that holds proc.

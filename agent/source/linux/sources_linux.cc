@@ -6,7 +6,7 @@
 namespace fleetperf::agent {
 
 absl::StatusOr<std::unique_ptr<Source>> OpenLocalSource(
-    const std::string& perflib_dll) {
+    const std::string& perflib_dll, const std::string& root) {
   if (!perflib_dll.empty()) {
     return absl::InvalidArgumentError(
         "perflib_dll is supported only on Windows; remove it");
@@ -14,7 +14,8 @@ absl::StatusOr<std::unique_ptr<Source>> OpenLocalSource(
   // Not all of the limit, because connections and other files also need
   // descriptors.
   const size_t limit = RaiseOpenFileLimit();
-  return MakeLinuxSource({.max_open_files = limit / 2,
+  return MakeLinuxSource({.root = root == "/" ? "" : root,
+                          .max_open_files = limit / 2,
                           .max_event_descriptors = limit / 4,
                           .max_cgroup_files = limit / 8});
 }

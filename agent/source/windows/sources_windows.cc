@@ -82,7 +82,11 @@ absl::StatusOr<std::unique_ptr<Source>> Open(const std::string& perflib_dll,
 
 // PerfLib's countersets, and the processors' if the driver is there.
 absl::StatusOr<std::unique_ptr<Source>> OpenLocalSource(
-    const std::string& perflib_dll) {
+    const std::string& perflib_dll, const std::string& root) {
+  if (!root.empty()) {
+    return absl::InvalidArgumentError(
+        "root is supported only on Linux; remove it");
+  }
   ASSIGN_OR_RETURN(auto perflib, Open(perflib_dll, ""));
   auto reader = hardware::OpenHardwareReader();
   if (!reader.ok()) return perflib;

@@ -39,6 +39,18 @@ TEST_F(LinuxFilesystemTest, ReadsEveryCounter) {
   EXPECT_EQ(reading.rows.at("/data"), data);
 }
 
+TEST_F(LinuxFilesystemTest, ShowsTheMountsOfTheMachineToAContainer) {
+  ask_for_space_ = [this](const std::string& path) {
+    EXPECT_EQ(path, PathOf("var"));
+    return FilesystemSpace{.bytes = 1000};
+  };
+  Write("proc/self/mountinfo",
+        "1 2 8:1 / /host/var rw - ext4 /dev/sda1 rw\n"
+        "1 2 8:2 / /certificates rw - ext4 /dev/sda2 rw\n");
+  Write("proc/1/mountinfo", "1 2 8:1 / /var rw - ext4 /dev/sda1 rw\n");
+  EXPECT_THAT(Sample("Linux Filesystem").names, ElementsAre("/var"));
+}
+
 TEST_F(LinuxFilesystemTest, LeavesOutWhatAFilesystemDoesNotTell) {
   ask_for_space_ =
       [this](const std::string& path) -> std::optional<FilesystemSpace> {
