@@ -1,5 +1,6 @@
 #include "aggregator/formula/piece.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <optional>
 
@@ -94,14 +95,14 @@ void ClockCheck::SoundLengths(absl::Span<const perflib::Clocks> clocks,
   }
 }
 
-// The common case, without a branch per tick. Sets the lengths if all are
-// sound.
+// The common case: the clocks differ by at most kTolerance. Sets the lengths if
+// all are sound. Has no branch per tick, and compares the extremes once.
 bool ClockCheck::AreSoundOnLinux(absl::Span<const perflib::Clocks> clocks,
                                  absl::Span<int64_t> lengths) const {
+  constexpr auto kTolerated = static_cast<uint64_t>(kTolerance);
   bool is_other = clocks[0].perf_freq != perflib::kLinuxPerfFreq;
-  const auto longest = static_cast<uint64_t>(longest_);
-  constexpr auto kLimit = static_cast<uint64_t>(kMaxTicks);
-  constexpr auto kTolerated = static_cast<uint64_t>(100 * kTolerance);
+  uint64_t longest = 0;
+  uint64_t furthest = 0;  // the largest difference of the clocks + kTolerated
   for (size_t tick = 1; tick < clocks.size(); ++tick) {
     const perflib::Clocks& older = clocks[tick - 1];
     const perflib::Clocks& newer = clocks[tick];
@@ -110,17 +111,16 @@ bool ClockCheck::AreSoundOnLinux(absl::Span<const perflib::Clocks> clocks,
     const uint64_t time_of_day =
         static_cast<uint64_t>(newer.perf_time_100nsec) -
         static_cast<uint64_t>(older.perf_time_100nsec);
-    const uint64_t difference =
-        time_of_day > length ? time_of_day - length : length - time_of_day;
     is_other |= (newer.perf_freq != perflib::kLinuxPerfFreq) |
                 (newer.perf_time_stamp < older.perf_time_stamp) |
-                (newer.perf_time_100nsec < older.perf_time_100nsec) |
-                (length > longest) | (length >= kLimit) |
-                (time_of_day >= kLimit) |
-                (100 * difference > kTolerated + length);
+                (newer.perf_time_100nsec < older.perf_time_100nsec);
+    longest = std::max(longest, length);
+    furthest = std::max(furthest, time_of_day - length + kTolerated);
     lengths[tick] = static_cast<int64_t>(100 * length);
   }
-  return !is_other;
+  return !is_other && longest <= static_cast<uint64_t>(longest_) &&
+         longest < static_cast<uint64_t>(kMaxTicks) &&
+         furthest <= 2 * kTolerated;
 }
 
 std::optional<int64_t> ClockCheck::SlowSoundLength(
