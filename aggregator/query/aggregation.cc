@@ -212,9 +212,11 @@ void GroupedSeries::Add(const FoundSeries& found, const Labels& labels,
     const absl::Time key = has_windows ? point.time : absl::InfinitePast();
     // Usually the window after that of the last point.
     while (window != state.windows.end() && window->first < key) ++window;
-    const size_t count = state.windows.size();
-    window = state.windows.try_emplace(window, key);
-    if (state.windows.size() == count) held_ -= window->second.held();
+    if (window == state.windows.end() || window->first != key) {
+      window = state.windows.try_emplace(window, key);
+    } else {
+      held_ -= window->second.held();
+    }
     window->second.Add(found.formula, state.function, point.value,
                        WeightOf(result, point.value));
     held_ += window->second.held();

@@ -320,8 +320,14 @@ void RangeEvaluator::AddSummary(const Summary& summary, const RawSample& sample,
 }
 
 RangeEvaluator::Window& RangeEvaluator::WindowAt(int64_t number) {
-  // Nearly always the last window or the next one.
   const bool follows_samples = std::exchange(is_per_sample_, false);
+  // Nearly always the next window, or else the last one.
+  if (windows_.empty() || windows_.back().number < number) {
+    Window& window = windows_.emplace_back();  // without a copy
+    window.number = number;
+    window.follows_samples = follows_samples;
+    return window;
+  }
   const auto at = FindWindow(number);
   if (at != windows_.end() && at->number == number) return *at;
   return *windows_.insert(
@@ -446,7 +452,9 @@ void RangeEvaluator::FinishWindows(bool goes_on, const IntervalTimes& times,
                   static_cast<size_t>(windows_.back().number -
                                       windows_.front().number + 1));
   const absl::Duration length = grid_.length();
-  const auto add = [&](int64_t number, absl::Time end, WindowValue value,
+  int64_t last = windows_.front().number - 1;
+  absl::Time end = EndOf(last);
+  const auto add = [&](int64_t number, WindowValue value,
                        const TimeThere& there) {
     if (number > windows_of_grid_ && !ShowsRest()) return;
     if (value.result.ok()) value.presence = there.PresenceIn(times.Of(number));
@@ -454,16 +462,17 @@ void RangeEvaluator::FinishWindows(bool goes_on, const IntervalTimes& times,
   };
   for (auto window = windows_.begin(); window != windows_.end(); ++window) {
     const int64_t number = window->number;
-    absl::Time end = EndOf(number);
+    // EndOf multiplies, which takes longer.
+    end = number == last + 1 && number <= windows_of_grid_ ? end + length
+                                                           : EndOf(number);
     const absl::Duration own_length = number > windows_of_grid_
                                           ? end - grid_.EndOf(windows_of_grid_)
                                           : length;
-    add(number, end,
-        window->accumulator.Finish(formula_, over_, end, own_length),
+    add(number, window->accumulator.Finish(formula_, over_, end, own_length),
         ThereIn(*window));
     // Windows without samples follow.
     const auto next = std::next(window);
-    int64_t last = number;
+    last = number;
     if (next == windows_.end()) {
       if (goes_on && !is_per_sample_) last = windows_of_grid_;
     } else if (!next->follows_samples) {
@@ -474,7 +483,7 @@ void RangeEvaluator::FinishWindows(bool goes_on, const IntervalTimes& times,
       end += length;
       // A tick without the series shows that its instance has ended.
       holds = holds && end <= window->holds_until && times.Of(missing) == 0;
-      add(missing, end, holds ? HeldValue(*window) : NoSamples(), {});
+      add(missing, holds ? HeldValue(*window) : NoSamples(), {});
     }
   }
 }

@@ -28,10 +28,21 @@ void IntervalTimes::Add(int64_t window, int64_t nanos) {
 }
 
 void IntervalTimes::Add(const IntervalTimes& other) {
+  if (windows_.empty()) {
+    *this = other;
+    return;
+  }
   for (const auto& [window, nanos] : other.windows_) Add(window, nanos);
 }
 
 int64_t IntervalTimes::Of(int64_t window) const {
+  // Mostly, no window is missing between others.
+  if (!windows_.empty() && window >= windows_.front().first) {
+    const auto place = static_cast<size_t>(window - windows_.front().first);
+    if (place < windows_.size() && windows_[place].first == window) {
+      return windows_[place].second;
+    }
+  }
   const auto at =
       std::lower_bound(windows_.begin(), windows_.end(), window, IsBefore);
   return at != windows_.end() && at->first == window ? at->second : 0;

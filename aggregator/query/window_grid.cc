@@ -8,6 +8,14 @@
 namespace fleetperf::aggregator {
 namespace {
 
+// Returns the time from the first to the last tick; 0 if it is negative.
+uint64_t TimeBetween(absl::Span<const perflib::Clocks> clocks) {
+  const int64_t first = clocks.front().perf_time_100nsec;
+  const int64_t last = clocks.back().perf_time_100nsec;
+  if (last < first) return 0;
+  return static_cast<uint64_t>(last) - static_cast<uint64_t>(first);
+}
+
 // The limit of divided frames in memory. Consecutive frames mostly belong to
 // the same message or chunk.
 constexpr size_t kMaxTables = 16;
@@ -95,8 +103,11 @@ DividedTicks StretchTable::Divide(absl::Span<const perflib::Clocks> clocks,
                                   absl::Duration interval) const {
   const ClockCheck check(interval);
   DividedTicks ticks;
+  if (clocks.empty()) return ticks;
   ticks.lengths.resize(clocks.size());
   check.SoundLengths(clocks, absl::MakeSpan(ticks.lengths));
+  ticks.stretches.reserve(
+      std::min<uint64_t>(clocks.size(), TimeBetween(clocks) / length_ + 2));
   for (uint32_t tick = 0; tick < clocks.size();) {
     Stretch stretch = Begin(clocks[tick].perf_time_100nsec);
     const int64_t end = EndOf(stretch);
