@@ -44,6 +44,10 @@ class Evaluators : public SeriesSink {
            formula.formula == perflib::Formula::kRawFraction;
   }
 
+  bool NeedsInstanceNames() override {
+    return evaluation_.needs_instance_names;
+  }
+
   void BeginFrame(const Frame& frame) override { intervals_.Add(frame); }
 
   void Begin(const CounterFormula& formula) override {

@@ -28,7 +28,7 @@ struct SeriesAnswer {
 struct MachineAnswer {
   // The series with a point, by path.
   std::vector<SeriesAnswer> series;
-  // The names of all instances in the range, selected or not.
+  // The names of all instances in the range, selected or not, if needed.
   InstanceNames instance_names;
   // The maximum number of windows and values in memory at a time.
   size_t max_held = 0;
@@ -40,6 +40,7 @@ struct Evaluation {
   bool only_windows = false;  // see RangeEvaluator
   bool unnamed_aggregates = true;
   bool keeps_intervals = false;  // whether SeriesResult::intervals are needed
+  bool needs_instance_names = true;
 };
 
 // Reads and evaluates one machine. Returns std::nullopt if more than `max_held`

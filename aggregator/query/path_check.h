@@ -39,6 +39,8 @@ class PathCheck {
   void AddSeries(const std::string& machine, const Schema& schema,
                  uint32_t counter_id, const std::string& instance,
                  uint32_t index);
+  // Whether all paths have samples. Names of instances are not needed then.
+  bool found_all() const { return pending_.empty(); }
   // Adds the names of all instances of a machine, selected or not.
   void AddInstances(const std::string& machine, const InstanceNames& names);
 

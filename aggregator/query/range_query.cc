@@ -1,6 +1,7 @@
 #include "aggregator/query/range_query.h"
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <optional>
 #include <string>
@@ -169,6 +170,7 @@ class RangeQuery {
                             found.instance.name,
                             series.result.series.instance_index());
     }
+    if (path_check->found_all()) needs_instance_names_ = false;
     RETURN_IF_ERROR(Add(machine, answer));
     return is_over_machines() ? absl::OkStatus() : HandOn();
   }
@@ -188,7 +190,8 @@ class RangeQuery {
     return {.over = request_.over,
             .only_windows = combines,
             .unnamed_aggregates = ShowsUnnamedAggregates(),
-            .keeps_intervals = combines && !is_aggregating()};
+            .keeps_intervals = combines && !is_aggregating(),
+            .needs_instance_names = needs_instance_names_};
   }
 
   // A thread is worth its cost only with several machines to read.
@@ -318,6 +321,9 @@ class RangeQuery {
   std::vector<const Selected::value_type*> machines_;
   std::optional<absl::Time> common_now_;
   bool has_samples_ = false;
+  // Names are for paths without samples. Most paths have one on the first
+  // machine.
+  std::atomic<bool> needs_instance_names_ = true;
 };
 
 }  // namespace

@@ -290,6 +290,7 @@ absl::StatusOr<MachineSeries> ReadSeries(
       [&](const Loss& loss) { machine_series.losses.push_back(loss); }));
   for (const auto& reader : readers) {
     RETURN_IF_ERROR(reader->Finish(machine, &machine_series.series));
+    if (!sink->NeedsInstanceNames()) continue;
     machine_series.instance_names[reader->schema()->registration.name].merge(
         reader->InstanceNames());
   }

@@ -37,6 +37,8 @@ class SeriesSink {
   }
   // Whether the smallest and largest values in thinned data are needed.
   virtual bool NeedsExtremes(const CounterFormula&) { return true; }
+  // Whether MachineSeries::instance_names are needed.
+  virtual bool NeedsInstanceNames() { return true; }
   // Announces a frame with ticks, before its samples.
   virtual void BeginFrame(const Frame&) {}
   // Adds the series with the next number.
@@ -64,7 +66,7 @@ struct FoundSeries {
 struct MachineSeries {
   std::vector<FoundSeries> series;
   std::vector<Loss> losses;
-  // The names of all instances in the range, selected or not.
+  // The names of all instances in the range, selected or not, if needed.
   InstanceNames instance_names;
 };
 
