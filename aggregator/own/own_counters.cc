@@ -238,9 +238,8 @@ OwnCounterset MakeOwnCounters(const OwnParts& parts) {
       "The aggregator's own work, backlog, limits and losses.",
       {IngestCounters(parts.ingest), FleetCounters(parts),
        CommitCounters(parts.ingest), HubCounters(parts.hub),
-       ServerCounters(parts.server), CallCounters(parts.server),
-       StoreCounters(parts.store, parts.guard), SecurityCounters(parts),
-       ProcessCounters()});
+       ServerCounters(parts.server), CallCounters(parts), StoreCounters(parts),
+       SecurityCounters(parts), ProcessCounters()});
 }
 
 }  // namespace fleetperf::aggregator
