@@ -174,6 +174,13 @@ TEST(Messages, CheckReportsCountersetsAndProblems) {
               HasSubstr("does not name \"web-1\"; issue one with: fleetperf "
                         "pki issue agent web-1 box db1"));
 
+  const Result elsewhere =
+      check(deployment.WriteAgentConfig("box", {}, "root: /missing\n"));
+  EXPECT_EQ(elsewhere.status, 1);
+  EXPECT_THAT(elsewhere.output,
+              HasSubstr("cannot read /missing/proc/stat; \"root\" must be a "
+                        "directory where"));
+
   // The defaults include the agent's own counters.
   const Result usual = check(deployment.WriteAgentConfig("box", {}, ""));
   EXPECT_EQ(usual.status, 0) << usual.output;
