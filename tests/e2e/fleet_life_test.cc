@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "tests/e2e/deployment.h"
 #include "tests/support/patience.h"
@@ -43,7 +42,8 @@ class FleetLife : public ::testing::Test {
  protected:
   // Runs `fleetperf machines forget` with an operator's certificate.
   Result Forget(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), {"machines", "forget"});
+    arguments.insert(arguments.begin(), "forget");
+    arguments.insert(arguments.begin(), "machines");
     arguments.insert(arguments.end(), {"--certificate", operator_.certificate,
                                        "--key", operator_.key});
     return deployment_.Fleetperf(arguments);
