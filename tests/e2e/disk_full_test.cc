@@ -3,6 +3,7 @@
 // space again.
 
 #include <gmock/gmock.h>
+#include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
 #include <gtest/gtest.h>
 #include <signal.h>

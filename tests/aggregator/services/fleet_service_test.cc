@@ -189,7 +189,9 @@ TEST_F(FleetServiceTest, ListsExpectedMachinesInOrder) {
   for (int i = 0; i < 2 * kConnected; ++i) {
     v1::Machine machine;
     machine.set_name(name_of(i));
-    if (i % 2 == 0) ASSERT_OK(store_->PutMachine(machine, ""));
+    if (i % 2 == 0) {
+      ASSERT_OK(store_->PutMachine(machine, ""));
+    }
     if (i % 3 == 0) expected.insert(machine.name());
   }
   expected_.Set(expected);
