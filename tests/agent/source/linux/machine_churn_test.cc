@@ -227,6 +227,7 @@ class MachineChurnTest : public testing::ProcessFixture {
                     "procs_running 1\n");
     Write("proc/stat", stat);
     Write("proc/schedstat", schedstat);
+    Write("proc/softirqs", "  CPU0\n HI: 4\n");
     Write("sys/devices/system/cpu/online", online + "\n");
     Write("sys/devices/system/cpu/present",
           absl::StrCat("0-", 2 * kMost, "\n"));
@@ -306,7 +307,8 @@ TEST_F(MachineChurnTest, ADayLeavesNothing) {
   EXPECT_LE(midnight.bytes, noon.bytes + 8 * 1024);
   EXPECT_EQ(midnight.descriptors, noon.descriptors);
 
-  // The agent has seen them all, and _Total, ended:0 and the root.
+  // The agent has seen them all, and _Total, ended:0, the root and the software
+  // interrupts.
   EXPECT_EQ(Sample(testing::kProcesses).names.size(), kRest + 2);
   EXPECT_EQ(Sample("Linux Cgroup Process").names.size(), kRest + 2);
   EXPECT_EQ(Sample("Thread").names.size(), kRest);
@@ -317,7 +319,7 @@ TEST_F(MachineChurnTest, ADayLeavesNothing) {
   EXPECT_EQ(Sample("Linux Filesystem").names.size(), 2 * kRest);
   EXPECT_EQ(Sample("Linux NFS Mount").names.size(), kRest);
   EXPECT_EQ(Sample("Network Interface").names.size(), kRest);
-  EXPECT_EQ(Sample("Linux Interrupts").names.size(), kRest);
+  EXPECT_EQ(Sample("Linux Interrupts").names.size(), kRest + 1);
   EXPECT_EQ(Sample("Linux Hardware Monitor").names.size(), kRest);
   EXPECT_EQ(Sample("Linux MD RAID").names.size(), kRest);
   EXPECT_EQ(Sample("RDMA Activity").names.size(), kRest);
