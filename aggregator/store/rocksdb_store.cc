@@ -401,16 +401,25 @@ class RocksDbStore : public Store {
         });
   }
 
+  // Hides the forgotten machines. A version that forgets no machines leaves the
+  // record of one that it describes again.
   absl::Status LoadForgotten() {
     absl::MutexLock lock(&machine_mutex_);
-    return database_->ForEach(
+    Changes changes(database_.get());
+    RETURN_IF_ERROR(database_->ForEach(
         Family::kDefault, ForgottenKey(""),
-        [this](absl::string_view key, absl::string_view) {
+        [&](absl::string_view key, absl::string_view) {
           const std::string name(key.substr(ForgottenKey("").size()));
           machine_mutex_.AssertHeld();
+          if (machines_.contains(name)) {
+            return changes.Delete(Family::kDefault, key);
+          }
           forgotten_.insert(name);
           directory_.HideMachine(name);
-        });
+        }));
+    // If the disk is full, the records are found again at the next start.
+    WriteAhead(&changes).IgnoreError();
+    return absl::OkStatus();
   }
 
   // Counts one machine less with this catalogue. Returns whether it was the
@@ -590,6 +599,7 @@ class RocksDbStore : public Store {
   mutable absl::Mutex machine_mutex_;
   // Records by machine name.
   std::map<std::string, std::string> machines_ ABSL_GUARDED_BY(machine_mutex_);
+  // None of them is in `machines_`.
   std::set<std::string> forgotten_ ABSL_GUARDED_BY(machine_mutex_);
   // The number of machines with each catalogue, by hash.
   std::map<std::string, size_t, std::less<>> catalogues_

@@ -2,7 +2,11 @@
 
 #include <filesystem>
 
+#include "absl/strings/str_cat.h"
 #include "aggregator/store/store.h"
+#include "aggregator/store/tables/database.h"
+#include "aggregator/store/tables/keys.h"
+#include "fleetperf/v1/fleet.pb.h"
 #include "tests/support/countersets.h"
 #include "tests/support/one_disk_agent.h"
 #include "tests/support/status_matchers.h"
@@ -313,6 +317,37 @@ TEST(RocksDbStore, ForgetsMachinesButKeepsTheirSamples) {
     EXPECT_FALSE(store->directory().Countersets("web-1").empty());
     store.Reopen();
   }
+}
+
+// A version that forgets no machines writes the description of a forgotten one
+// and leaves the record that hides it.
+TEST(RocksDbStore, ListsForgottenMachineThatAnEarlierVersionDescribed) {
+  TestStore store;
+  OneDiskAgent agent(&store, "web-1");
+  ASSERT_OK(agent.Connect());
+  agent.Tick(1, 1);
+  ASSERT_OK(agent.Send());
+  ASSERT_OK(store->ForgetMachines({"web-1"}));
+  store.Close();
+  {
+    v1::Machine machine;
+    machine.set_name("web-1");
+    machine.set_agent("web-1");
+    ASSERT_OK_AND_ASSIGN(const auto database, Database::Open(store.path()));
+    Changes changes(database.get());
+    changes.Put(
+        Family::kDefault, MachineKey("web-1"),
+        absl::StrCat(std::string(32, '\0'), machine.SerializeAsString()));
+    ASSERT_OK(database->Write(&changes, Database::Durability::kPowerCut));
+  }
+  store.Open();
+  EXPECT_THAT(store->directory().Machines(), ElementsAre("web-1"));
+  // The record is gone: it would hide the machine from now on.
+  ASSERT_OK(agent.Connect());
+  store.Reopen();
+  EXPECT_THAT(store->directory().Machines(), ElementsAre("web-1"));
+  EXPECT_TRUE(store->FindMachine("web-1").has_value());
+  EXPECT_FALSE(store->directory().Countersets("web-1").empty());
 }
 
 TEST(RocksDbStore, StoresMachineDescriptions) {
