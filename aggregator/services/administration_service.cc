@@ -44,6 +44,7 @@ class AdministrationService : public v1::AdministrationService::Service {
  public:
   explicit AdministrationService(const AdministrationParts& parts)
       : name_(parts.name),
+        own_machine_(CanonicalName(parts.name)),
         store_(*parts.store),
         ingest_(*parts.ingest),
         expected_(*parts.expected),
@@ -85,6 +86,12 @@ class AdministrationService : public v1::AdministrationService::Service {
     if (!peer.ok()) return RpcFromStatus(peer.status());
     const auto names = NamesIn(*request);
     if (!names.ok()) return RpcFromStatus(names.status());
+    if (names->contains(own_machine_)) {
+      return RpcFromStatus(absl::FailedPreconditionError(
+          absl::StrCat(own_machine_,
+                       " is the machine of the aggregator's own counters, "
+                       "which would be hidden")));
+    }
     for (const std::string& name : *names) {
       Describe(name, response->add_machines());
     }
@@ -158,6 +165,7 @@ class AdministrationService : public v1::AdministrationService::Service {
   }
 
   const std::string name_;
+  const std::string own_machine_;  // the same name, canonical
   Store& store_;
   Ingest& ingest_;
   const ExpectedMachines& expected_;

@@ -166,6 +166,21 @@ TEST_F(FleetLife, ExpectedMachinesAreMissingUntilTheySendSamples) {
   EXPECT_EQ(StateOf(deployment_, "web-1"), "missing");
 }
 
+// An agent may collect from the machine of the aggregator, too.
+TEST_F(FleetLife, MachineOfTheAggregatorsOwnCountersIsNotForgotten) {
+  const auto aggregator = deployment_.StartAggregator("name: Central\n");
+  auto agent = deployment_.StartAgent("central");
+  deployment_.WaitForSamples("central");
+  Stop(agent.get());
+  ASSERT_TRUE(AwaitState(deployment_, "central", "away"));
+  const Result refused = Forget({"CENTRAL"});
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_THAT(refused.error,
+              HasSubstr("central is the machine of the aggregator's own "
+                        "counters, which would be hidden"));
+  EXPECT_EQ(StateOf(deployment_, "central"), "away");
+}
+
 TEST_F(FleetLife, MachinesTellWhenCertificatesExpire) {
   const auto aggregator = deployment_.StartAggregator();
   // `fleetperf pki issue` makes certificates for a year.
