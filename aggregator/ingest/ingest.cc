@@ -282,10 +282,10 @@ absl::Status Ingest::ForgetMachines(const std::set<std::string>& machines,
       return absl::NotFoundError(absl::StrCat("there is no machine \"", machine,
                                               "\"; see: fleetperf machines"));
     }
-    return absl::FailedPreconditionError(
-        absl::StrCat("agent ", session->agent(), ", which collects from ",
-                     machine, ", is connected from ", session->address(),
-                     "; stop it or take the machine out of its plan first"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "agent ", session->agent(), ", which collects from ", machine,
+        ", is connected from ", session->address(),
+        "; stop it, or take the machine out of its plan and restart it"));
   }
   return dry_run ? absl::OkStatus() : store_.ForgetMachines(machines);
 }

@@ -70,7 +70,8 @@ TEST_F(FleetLife, ForgottenMachineIsInNoListUntilItConnectsAgain) {
   EXPECT_THAT(connected.error,
               AllOf(HasSubstr("agent web-1, which collects from web-1, is "
                               "connected from "),
-                    HasSubstr("; stop it")));
+                    HasSubstr("; stop it, or take the machine out of its plan "
+                              "and restart it")));
 
   Stop(agent.get());
   ASSERT_TRUE(AwaitState(deployment_, "web-1", "away"));
