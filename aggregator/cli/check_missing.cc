@@ -33,11 +33,16 @@ std::string Reason(const v1::Machine& machine, absl::Duration stale,
                                : "has never sent samples";
   }
   // The lag of a connected machine leaves out the time for which its agent
-  // holds samples back.
+  // holds samples back, and the difference of the clocks. That of a machine
+  // that is away is unknown: its newest sample may stay in the future for long.
   const absl::Time newest = FromProto(machine.newest_sample());
   const absl::Duration age =
       machine.connected() ? FromProto(machine.lag()) : now - newest;
-  if (age <= stale) return "";
+  if (absl::AbsDuration(age) <= stale) return "";
+  if (age < absl::ZeroDuration()) {
+    return absl::StrCat("away since its newest sample, which is of ",
+                        TimeText(newest), ", in the future");
+  }
   return absl::StrCat(machine.connected() ? "connected, but its" : "its",
                       " newest sample is of ",
                       AgeText(newest, now + FromProto(machine.skew())));

@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "absl/time/clock.h"
+#include "perflib/clocks.h"
 #include "tests/e2e/deployment.h"
+#include "tests/e2e/fake_agent.h"
 #include "tests/support/patience.h"
 
 namespace fleetperf::testing {
@@ -165,6 +167,28 @@ TEST_F(FleetLife, ExpectedMachinesAreMissingUntilTheySendSamples) {
               HasSubstr("web-1 is still expected: remove it from "
                         "expected_machines"));
   EXPECT_EQ(StateOf(deployment_, "web-1"), "missing");
+}
+
+TEST_F(FleetLife, MachineThatIsAwayIsMissingAlsoIfItsClockWasAhead) {
+  const auto aggregator =
+      deployment_.StartAggregator("expected_machines: web-1\n");
+  {
+    FakeAgent agent(deployment_.address(),
+                    deployment_.Issue("agent", {"web-1"}),
+                    MakeHello("web-1", kEpoch, 1, 1));
+    ASSERT_TRUE(agent.Receive().has_value());
+    agent.Send(MakeNumberBatch(
+        "web-1", kEpoch, 1,
+        perflib::PerfTime100NSecFromTime(absl::Now() + absl::Hours(1))));
+    ASSERT_TRUE(agent.ReceiveAck(1));
+    const Result connected = deployment_.Fleetperf({"check", "--missing"});
+    EXPECT_EQ(connected.status, 0) << connected.output;
+  }
+  ASSERT_TRUE(AwaitState(deployment_, "web-1", "missing"));
+  const Result away = deployment_.Fleetperf({"check", "--missing"});
+  EXPECT_EQ(away.status, 2);
+  EXPECT_THAT(away.output, HasSubstr("web-1: away since its newest sample, "
+                                     "which is of "));
 }
 
 // An agent may collect from the machine of the aggregator, too.
