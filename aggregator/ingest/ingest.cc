@@ -67,6 +67,7 @@ absl::Status Ingest::Register(const std::shared_ptr<Session>& session,
   std::shared_ptr<Session> replaced;
   {
     absl::MutexLock lock(&mutex_);
+    RETURN_IF_ERROR(CheckNotForgetting(session->agent()));
     std::shared_ptr<Session>& current = sessions_[session->agent()];
     // The same process, or a later one that continues with its spool.
     const bool is_successor =
@@ -158,6 +159,7 @@ absl::Status Ingest::CheckMachineLimit(const std::string& machine) const {
 absl::Status Ingest::SetSpeaker(const std::string& machine,
                                 const std::string& agent) {
   absl::MutexLock lock(&mutex_);
+  RETURN_IF_ERROR(CheckNotForgetting(machine));
   return agents_.SetSpeaker(machine, agent);
 }
 
@@ -270,24 +272,43 @@ bool Ingest::IsConnected(const std::string& machine) const {
   return SessionOf(machine) != nullptr;
 }
 
-// The lock keeps agents from connecting between the check and the removal: an
-// agent is registered before its machines are described to the store.
 absl::Status Ingest::ForgetMachines(const std::set<std::string>& machines,
                                     bool dry_run) {
-  absl::MutexLock lock(&mutex_);
   for (const std::string& machine : machines) {
-    const std::shared_ptr<Session> session = FindSession(machine);
-    if (session == nullptr) {
-      if (store_.FindMachine(machine).has_value()) continue;
-      return absl::NotFoundError(absl::StrCat("there is no machine \"", machine,
-                                              "\"; see: fleetperf machines"));
-    }
-    return absl::FailedPreconditionError(absl::StrCat(
-        "agent ", session->agent(), ", which collects from ", machine,
-        ", is connected from ", session->address(),
-        "; stop it, or take the machine out of its plan and restart it"));
+    if (store_.FindMachine(machine).has_value()) continue;
+    return absl::NotFoundError(absl::StrCat("there is no machine \"", machine,
+                                            "\"; see: fleetperf machines"));
   }
-  return dry_run ? absl::OkStatus() : store_.ForgetMachines(machines);
+  {
+    absl::MutexLock lock(&mutex_);
+    for (const std::string& machine : machines) {
+      RETURN_IF_ERROR(CheckMayForget(machine));
+    }
+    if (dry_run) return absl::OkStatus();
+    // Machines get speakers before they are described to the store. So none of
+    // these is described until the removal is done.
+    forgetting_.insert(machines.begin(), machines.end());
+  }
+  const absl::Status status = store_.ForgetMachines(machines);
+  absl::MutexLock lock(&mutex_);
+  for (const std::string& machine : machines) forgetting_.erase(machine);
+  return status;
+}
+
+absl::Status Ingest::CheckMayForget(const std::string& machine) const {
+  RETURN_IF_ERROR(CheckNotForgetting(machine));
+  const std::shared_ptr<Session> session = FindSession(machine);
+  if (session == nullptr) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "agent ", session->agent(), ", which collects from ", machine,
+      ", is connected from ", session->address(),
+      "; stop it, or take the machine out of its plan and restart it"));
+}
+
+absl::Status Ingest::CheckNotForgetting(const std::string& machine) const {
+  if (!forgetting_.contains(machine)) return absl::OkStatus();
+  return absl::UnavailableError(
+      absl::StrCat("machine ", machine, " is being forgotten; try again"));
 }
 
 std::optional<Ingest::Timing> Ingest::FindTiming(

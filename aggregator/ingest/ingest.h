@@ -132,7 +132,8 @@ class Ingest {
 
   // Removes machines from the fleet, all or none (Store::ForgetMachines); only
   // checks if `dry_run`. Returns FailedPrecondition if an agent that speaks for
-  // one of them is connected, and NotFound if there is no such machine.
+  // one of them is connected, NotFound if there is no such machine, and
+  // Unavailable while another call forgets it.
   absl::Status ForgetMachines(const std::set<std::string>& machines,
                               bool dry_run);
 
@@ -158,7 +159,8 @@ class Ingest {
   absl::Duration NextReconnect();
 
   // Registers the agent's only session and ends the session that it replaces.
-  // Returns AlreadyExists if another agent with the same name is connected.
+  // Returns AlreadyExists if another agent with the same name is connected, and
+  // Unavailable while the agent's machine is being forgotten.
   absl::Status Register(const std::shared_ptr<Session>& session,
                         const v1::Hello& hello);
   // Removes the session. A no-op if another session has replaced it.
@@ -175,7 +177,8 @@ class Ingest {
   // Returns ResourceExhausted if the machine is not in the fleet and the fleet
   // is full.
   absl::Status CheckMachineLimit(const std::string& machine) const;
-  // See KnownAgents.
+  // See KnownAgents. SetSpeaker also returns Unavailable while the machine is
+  // being forgotten.
   absl::Status SetSpeaker(const std::string& machine, const std::string& agent);
   absl::Status Claim(const std::string& machine,
                      const perflib::Guid& counterset, const std::string& agent);
@@ -223,6 +226,12 @@ class Ingest {
   std::shared_ptr<Session> SessionOf(const std::string& machine) const;
   std::shared_ptr<Session> FindSession(const std::string& machine) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Checks that no agent that speaks for the machine is connected, and that no
+  // other call forgets it.
+  absl::Status CheckMayForget(const std::string& machine) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckNotForgetting(const std::string& machine) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Store& store_;
   BatchObserver& observer_;
@@ -248,6 +257,8 @@ class Ingest {
   size_t open_epochs_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Duration next_sweep_ ABSL_GUARDED_BY(mutex_);
   KnownAgents agents_ ABSL_GUARDED_BY(mutex_);
+  // Machines that the store is removing, without the lock.
+  std::set<std::string> forgetting_ ABSL_GUARDED_BY(mutex_);
   std::map<uint64_t, Question*> questions_ ABSL_GUARDED_BY(mutex_);
   uint64_t next_question_ ABSL_GUARDED_BY(mutex_) = 1;
   absl::BitGen random_ ABSL_GUARDED_BY(mutex_);

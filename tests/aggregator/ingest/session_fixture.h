@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -171,6 +172,13 @@ class GatedStore : public testing::StoreWrapper {
       if (!status.ok()) return status;
     }
     return StoreWrapper::Commit(batches);
+  }
+
+  // Called before machines are forgotten.
+  std::function<void()> on_forget = [] {};
+  absl::Status ForgetMachines(const std::set<std::string>& names) override {
+    on_forget();
+    return StoreWrapper::ForgetMachines(names);
   }
 
   // Sets the result of CheckRoom. An error also fails PutMachine.

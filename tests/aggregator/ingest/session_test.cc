@@ -389,6 +389,40 @@ TEST_F(SessionTest, AnAgentSpeaksForMachinesThatItQueries) {
   EXPECT_EQ(ingest_->FindConnection("db1"), std::nullopt);
 }
 
+// Other calls do not wait for the store meanwhile.
+TEST_F(SessionTest, RefusesAMachineOnlyWhileItIsForgotten) {
+  Welcomed();
+  session_->Close();
+  int calls = 0;
+  gate_->on_forget = [&] {
+    ++calls;
+    EXPECT_FALSE(ingest_->IsConnected("web-1"));
+    session_ = Connect();
+    EXPECT_THAT(Handle(Hello()), StatusIs(absl::StatusCode::kUnavailable,
+                                          HasSubstr("web-1 is being")));
+    EXPECT_THAT(ingest_->ForgetMachines({"web-1"}, /*dry_run=*/false),
+                StatusIs(absl::StatusCode::kUnavailable, HasSubstr("web-1")));
+  };
+  ASSERT_OK(ingest_->ForgetMachines({"web-1"}, /*dry_run=*/false));
+  EXPECT_EQ(calls, 1);
+  EXPECT_FALSE(store_->FindMachine("web-1").has_value());
+  Welcomed();
+  EXPECT_TRUE(store_->FindMachine("web-1").has_value());
+
+  // Another agent's plan may have the machine.
+  v1::Machine other;
+  other.set_name("db1");
+  ASSERT_OK(store_->PutMachine(other, ""));
+  writer_.Machine("db1");
+  gate_->on_forget = [&] {
+    EXPECT_THAT(Handle(Batch()), StatusIs(absl::StatusCode::kUnavailable,
+                                          HasSubstr("db1 is being")));
+  };
+  ASSERT_OK(ingest_->ForgetMachines({"db1"}, /*dry_run=*/false));
+  EXPECT_FALSE(store_->FindMachine("db1").has_value());
+  EXPECT_TRUE(ingest_->IsConnected("web-1"));
+}
+
 // The agent does not repeat its definitions.
 TEST_F(SessionTest, AnAgentSpeaksForItsMachinesAfterAReconnect) {
   Welcomed();
