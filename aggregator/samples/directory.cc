@@ -209,7 +209,8 @@ std::optional<absl::Time> Directory::NewestSample(
     const std::string& machine) const {
   absl::ReaderMutexLock lock(&mutex_);
   const Machine* found = Find(machine);
-  return found != nullptr ? found->newest_sample : std::nullopt;
+  if (found == nullptr || found->is_hidden) return std::nullopt;
+  return found->newest_sample;
 }
 
 std::vector<std::string> Directory::CountersetNames() const {

@@ -121,7 +121,7 @@ class Directory {
   size_t registered() const;
   // The number of machines that Machines() returns.
   size_t size() const;
-  // Returns std::nullopt if the machine has no samples yet.
+  // Returns std::nullopt if the machine has no samples yet, or is hidden.
   std::optional<absl::Time> NewestSample(const std::string& machine) const;
   // Returns the names of all collected countersets, in order.
   std::vector<std::string> CountersetNames() const;

@@ -166,7 +166,10 @@ TEST_F(FleetLife, ExpectedMachinesAreMissingUntilTheySendSamples) {
   EXPECT_THAT(forgotten.error,
               HasSubstr("web-1 is still expected: remove it from "
                         "expected_machines"));
-  EXPECT_EQ(StateOf(deployment_, "web-1"), "missing");
+  const auto missing = deployment_.Json({"machines"}).front();
+  EXPECT_EQ(missing["machine"], "web-1");
+  EXPECT_EQ(missing["state"], "missing");
+  EXPECT_TRUE(missing["newest_sample"].is_null()) << missing;
 }
 
 TEST_F(FleetLife, MachineThatIsAwayIsMissingAlsoIfItsClockWasAhead) {

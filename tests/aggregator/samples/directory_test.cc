@@ -41,11 +41,14 @@ TEST(Directory, HidesAMachineUntilItIsAddedAgain) {
   const auto memory = MakeSchema("0", testing::MemoryRegistration());
   directory.AddQuery(
       {.machine = "web-1", .schema = memory, .interval = absl::Seconds(1)});
+  directory.SetNewestSample("web-1", kStart);
+  EXPECT_EQ(directory.NewestSample("web-1"), std::nullopt);
   EXPECT_THAT(directory.Machines(), ElementsAre("web-2"));
   EXPECT_EQ(directory.size(), 1);
   EXPECT_EQ(directory.registered(), 1);
   EXPECT_FALSE(directory.HasMachine("web-1"));
   directory.AddMachine("web-1");
+  EXPECT_EQ(directory.NewestSample("web-1"), kStart);
   EXPECT_THAT(directory.Machines(), ElementsAre("web-1", "web-2"));
   EXPECT_EQ(directory.size(), 2);
   EXPECT_EQ(directory.registered(), 2);
