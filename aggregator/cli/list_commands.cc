@@ -2,12 +2,28 @@
 #include <string>
 
 #include "aggregator/cli/arguments.h"
+#include "base/status_macros.h"
 
 namespace fleetperf::cli {
 namespace {
 
+// Returns an error if flags of `fleetperf machines` are given, which take
+// effect on its list only.
+absl::Status CheckForget(const Arguments& arguments) {
+  if (arguments.machines.machine.empty() && arguments.machines.labels.empty() &&
+      !arguments.verbose && arguments.format == Format::kTable) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      "machines forget takes the names of machines, without --machine, "
+      "--label, --verbose and --format");
+}
+
 void AddForget(CLI::App& machines, Arguments& arguments) {
   Arguments* a = &arguments;
+  const auto run = Connected(arguments, [a](const Connection& connection) {
+    return ForgetMachines(connection, a->names, a->dry_run);
+  });
   CLI::App* forget = AddCommand(
       machines, arguments, "forget",
       "Remove machines that are gone for good from all lists (operators only). "
@@ -16,9 +32,10 @@ void AddForget(CLI::App& machines, Arguments& arguments) {
       "  fleetperf machines forget web-7 web-9 --dry-run\n"
       "  fleetperf machines forget web-7 web-9 --certificate "
       "operator-alice.pem --key operator-alice.key\n",
-      Connected(arguments, [a](const Connection& connection) {
-        return ForgetMachines(connection, a->names, a->dry_run);
-      }));
+      [a, run]() -> absl::Status {
+        RETURN_IF_ERROR(CheckForget(*a));
+        return run();
+      });
   forget->add_option("NAME", arguments.names, "Machines, without wildcards")
       ->required();
   forget->add_flag("--dry-run", arguments.dry_run,

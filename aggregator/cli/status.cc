@@ -12,6 +12,7 @@
 #include "base/rpc_deadline.h"
 #include "base/status_macros.h"
 #include "fleetperf/v1/administration.grpc.pb.h"
+#include "perflib/path.h"
 #include "proto/conversions.h"
 
 namespace fleetperf::cli {
@@ -83,7 +84,8 @@ std::string MissingText(const v1::GetStatusResponse& status) {
 
 // Returns the path of an aggregator's own counters.
 std::string OwnCounters(const std::string& machine) {
-  return absl::StrCat("\\\\", machine, "\\fleetperf Aggregator\\*");
+  return absl::StrCat("\\\\", perflib::EscapeName(machine),
+                      "\\fleetperf Aggregator\\*");
 }
 
 }  // namespace

@@ -54,6 +54,12 @@ TEST(CommandLine, NamesTheInvalidArgument) {
       {{"qurey"},
        "unknown command \"qurey\"; did you mean \"query\"? See fleetperf "
        "--help"},
+      {{"machines", "--machine", "web-*", "forget", "web-1"},
+       "machines forget takes the names of machines, without --machine, "
+       "--label, --verbose and --format"},
+      {{"machines", "--verbose", "forget", "web-1"},
+       "machines forget takes the names of machines, without --machine, "
+       "--label, --verbose and --format"},
       {{"pki"},
        "a command is missing: init, issue, revoke, token or serve; see "
        "fleetperf pki --help"},
