@@ -327,7 +327,7 @@ Spool::Usage Spool::usage() const {
           .file_bytes = state_.queue().file_bytes(),
           .max_bytes = options_.max_bytes,
           .unsaved_bytes = state_.queue().unsaved_bytes(),
-          .batches = state_.queue().size(),
+          .batches = state_.queue().held(),
           .backlog = state_.Backlog(),
           .dropped_ticks = state_.dropped_ticks(),
           .failed_saves = failed_saves_};

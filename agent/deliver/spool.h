@@ -155,7 +155,7 @@ class Spool {
     uint64_t file_bytes = 0;    // of files that contain held batches
     uint64_t max_bytes = 0;
     uint64_t unsaved_bytes = 0;  // of those, to be written to files
-    uint64_t batches = 0;        // held, with the remains of dropped ones
+    uint64_t batches = 0;        // held, without the remains of dropped ones
     absl::Duration backlog;      // the age of the oldest held batch
     uint64_t dropped_ticks = 0;  // since the start
     uint64_t failed_saves = 0;   // since the start

@@ -10,6 +10,7 @@ void BatchQueue::Add(HeldBatch batch, bool is_saved) {
   const HeldBatch& added =
       batches_.emplace(place, std::move(batch)).first->second;
   if (added.spooled.batch != nullptr) memory_bytes_ += added.size;
+  if (!added.is_dropped()) held_.insert(place);
   AddToSegment(added);
   if (place != batches_.rbegin()->first) {
     runs_.reset();
@@ -59,6 +60,7 @@ const std::vector<HeldRun>& BatchQueue::Runs() {
 BatchQueue::Batches::iterator BatchQueue::Erase(Batches::iterator batch) {
   ForgetPayload(batch->second);
   RemoveFromRuns(batch->second);
+  held_.erase(batch->first);
   unsaved_.erase(batch->first);
   return batches_.erase(batch);
 }
@@ -85,6 +87,7 @@ void BatchQueue::Drop(BatchPlace place, LossCause cause) {
   batch.spooled.dropped = cause;
   batch.payload = {};
   batch.size = 0;
+  held_.erase(place);
   unsaved_.insert(place);
 }
 
@@ -108,9 +111,8 @@ const HeldBatch* BatchQueue::Find(BatchPlace place) const {
 }
 
 const HeldBatch* BatchQueue::Next(BatchPlace place) const {
-  auto batch = batches_.upper_bound(place);
-  while (batch != batches_.end() && batch->second.is_dropped()) ++batch;
-  return batch != batches_.end() ? &batch->second : nullptr;
+  const auto next = held_.upper_bound(place);
+  return next != held_.end() ? Find(*next) : nullptr;
 }
 
 const HeldBatch* BatchQueue::First() const {

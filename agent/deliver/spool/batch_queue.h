@@ -43,7 +43,9 @@ class BatchQueue {
   const HeldBatch* First() const;
   // Whether the queue has batches or remains of an epoch.
   bool HasAny(uint32_t epoch) const;
+  // The number of batches and remains, and of batches alone.
   size_t size() const { return batches_.size(); }
+  size_t held() const { return held_.size(); }
 
   // Batches and remains that the log lacks.
   std::vector<HeldBatch> Unsaved() const;
@@ -82,6 +84,7 @@ class BatchQueue {
   void RemoveFromRuns(const HeldBatch& batch);
 
   Batches batches_;
+  std::set<BatchPlace> held_;  // those that were not dropped
   std::set<BatchPlace> unsaved_;
   std::set<BatchPlace> cached_;  // saved, with a payload in memory
   std::map<uint32_t, Segment> segments_;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <random>
 #include <string>
@@ -33,9 +34,9 @@ HeldBatch BatchAt(BatchPlace place, uint64_t ticks) {
   return batch;
 }
 
-// The queue updates its runs with each change. RunsOf finds them in all
-// batches.
-TEST(BatchQueueTest, RunsFollowEachChange) {
+// The queue updates its runs, and the places of held batches, with each change.
+// The model finds them in all batches.
+TEST(BatchQueueTest, RunsAndHeldBatchesFollowEachChange) {
   std::mt19937 random(1);
   const auto pick = [&](uint32_t count) { return random() % count; };
   BatchQueue queue;
@@ -74,6 +75,16 @@ TEST(BatchQueueTest, RunsFollowEachChange) {
     }
     ASSERT_EQ(RunsText(queue.Runs()), RunsText(RunsOf(model)))
         << "change " << i;
+    const auto is_held = [](const auto& placed) {
+      return !placed.second.is_dropped();
+    };
+    ASSERT_EQ(queue.held(), std::count_if(model.begin(), model.end(), is_held));
+    const auto first = std::find_if(model.begin(), model.end(), is_held);
+    const HeldBatch* const next = queue.Next({});
+    ASSERT_EQ(next != nullptr, first != model.end());
+    if (next != nullptr) {
+      ASSERT_EQ(next->spooled.place, first->first);
+    }
   }
 }
 

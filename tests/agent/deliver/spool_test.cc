@@ -267,6 +267,7 @@ TEST_F(SpoolTest, DroppedBatchThatArrivedIsNotLost) {
   const std::string first = Held().front();
   const uint64_t kept = std::stoull(first);
   ASSERT_GT(kept, 5);
+  EXPECT_EQ(spool_->usage().batches, Held().size());
   // Batches dropped before they are sent count as lost at once.
   const auto lost = [&] {
     uint64_t ticks = 0;
