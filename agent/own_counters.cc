@@ -12,7 +12,7 @@ namespace {
 using namespace perflib;  // the counter types
 
 using Group = OwnCounterset::Group;
-using Values = std::vector<uint64_t>;
+using Values = OwnCounterset::Values;
 
 Group DeliveryCounters(const Delivery* delivery) {
   return {{{1, kPerfCounterBulkCount, "Ticks/sec", "Blocks collected."},

@@ -27,11 +27,11 @@ OwnCounterset::OwnCounterset(absl::string_view guid, absl::string_view name,
     : groups_(std::move(groups)),
       registration_(RegistrationOf(guid, name, help, groups_)) {}
 
-std::vector<uint64_t> OwnCounterset::Read() const {
-  std::vector<uint64_t> values;
+OwnCounterset::Values OwnCounterset::Read() const {
+  Values values;
   values.reserve(registration_.counters.size());
   for (const Group& group : groups_) {
-    std::vector<uint64_t> part = group.read();
+    Values part = group.read();
     part.resize(group.counters.size());
     values.insert(values.end(), part.begin(), part.end());
   }
@@ -61,7 +61,7 @@ OwnCounterset::Group ProcessCounters() {
       [] {
         const ProcessUsage usage = GetProcessUsage();
         const LogCounts lines = CountLogLines();
-        return std::vector<uint64_t>{
+        return OwnCounterset::Values{
             static_cast<uint64_t>(usage.cpu_time / absl::Nanoseconds(100)),
             usage.resident_bytes,
             usage.threads,

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -16,11 +17,14 @@ namespace fleetperf {
 // Thread-safe if the functions of its groups are.
 class OwnCounterset {
  public:
+  // std::nullopt: the value is unknown.
+  using Values = std::vector<std::optional<uint64_t>>;
+
   // Counters that are read together.
   struct Group {
     std::vector<perflib::CounterSpec> counters;
     // Returns one value per counter, in the same order.
-    std::function<std::vector<uint64_t>()> read;
+    std::function<Values()> read;
   };
 
   OwnCounterset(absl::string_view guid, absl::string_view name,
@@ -31,7 +35,7 @@ class OwnCounterset {
   }
 
   // Returns the current values, in the order of the registration's counters.
-  std::vector<uint64_t> Read() const;
+  Values Read() const;
 
  private:
   const std::vector<Group> groups_;

@@ -1,6 +1,7 @@
 #include "agent/source/own_provider.h"
 
-#include <cstdint>
+#include <cstddef>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -17,8 +18,10 @@ class OwnProvider : public Provider {
   absl::Status Sample(ColumnSet, const perflib::Clocks&,
                       CountersetSample* sample) override {
     sample->AddInstance("", 0);
-    const std::vector<uint64_t> values = counterset_.Read();
-    for (size_t i = 0; i < values.size(); ++i) sample->Set(i, values[i]);
+    const OwnCounterset::Values values = counterset_.Read();
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (values[i].has_value()) sample->Set(i, *values[i]);
+    }
     return absl::OkStatus();
   }
 

@@ -1,6 +1,7 @@
 #include "aggregator/own/own_collection.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -126,8 +127,10 @@ v1::BatchContent OwnCollection::MakeContent() {
   v1::QueryColumns* query = block->add_queries();
   query->set_query(kQueryId);
   query->add_instances(kInstanceId);
-  for (const uint64_t value : counterset_.Read()) {
-    query->add_columns()->add_first(value);
+  for (const std::optional<uint64_t>& value : counterset_.Read()) {
+    v1::Column* column = query->add_columns();
+    column->add_first(value.value_or(0));
+    if (!value.has_value()) column->add_missing(0);
   }
   return content;
 }

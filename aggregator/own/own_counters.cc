@@ -14,7 +14,7 @@ namespace {
 using namespace perflib;  // the counter types
 
 using Group = OwnCounterset::Group;
-using Values = std::vector<uint64_t>;
+using Values = OwnCounterset::Values;
 
 uint64_t Number(int64_t number) { return static_cast<uint64_t>(number); }
 

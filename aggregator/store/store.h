@@ -50,7 +50,8 @@ class Store {
   struct Counts {
     uint64_t recent_bytes = 0;    // of the newest batches in memory, about
     uint64_t logged_batches = 0;  // that Compact has not moved
-    uint64_t free_bytes = 0;      // on the disk
+    // On the disk; std::nullopt if it is unknown.
+    std::optional<uint64_t> free_bytes;
   };
   virtual Counts counts() const = 0;
 

@@ -17,11 +17,12 @@ constexpr uint64_t kMaintenanceReserve = 16 * kMiB;
 
 }  // namespace
 
-uint64_t FreeBytes(const std::string& directory) {
+std::optional<uint64_t> FreeBytes(const std::string& directory) {
   std::error_code error;
   const std::filesystem::space_info space =
       std::filesystem::space(directory, error);
-  return error ? 0 : space.available;
+  if (error) return std::nullopt;
+  return space.available;
 }
 
 absl::Status CheckRoom(const std::string& directory, uint64_t bytes,

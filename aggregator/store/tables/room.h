@@ -8,6 +8,7 @@
 #define FLEETPERF_AGGREGATOR_STORE_TABLES_ROOM_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -24,8 +25,9 @@ enum class DiskUse {
 absl::Status CheckRoom(const std::string& directory, uint64_t bytes,
                        DiskUse use);
 
-// Returns the free space of the directory's file system; 0 if it is unknown.
-uint64_t FreeBytes(const std::string& directory);
+// Returns the free space of the directory's file system; std::nullopt if it is
+// unknown.
+std::optional<uint64_t> FreeBytes(const std::string& directory);
 
 }  // namespace fleetperf::aggregator
 

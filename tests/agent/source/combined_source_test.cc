@@ -113,7 +113,7 @@ class CombinedSourceTest : public ::testing::Test {
              {{{{1, perflib::kPerfCounterBulkCount, "Ticks/sec", ""},
                 {2, perflib::kPerfCounterLargeRawcount, "Backlog", ""}},
                [this] {
-                 return std::vector<uint64_t>{ticks_, 42};
+                 return OwnCounterset::Values{ticks_, 42};
                }}}),
         source_(CombineSources(std::make_unique<FakeMachine>(&machine_),
                                MakeOwnSource(&own_, clock_))),

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -54,7 +55,7 @@ class OwnCollectionTest : public ::testing::Test {
                      {9, perflib::kPerfCounterLargeRawcount, "Backlog", ""}},
                     [this] {
                       ++reads_;
-                      return std::vector<uint64_t>{100 * reads_, 7};
+                      return OwnCounterset::Values{100 * reads_, backlog_};
                     }}}) {}
 
   SimulatedClock clock_{SimulatedClock::Waits::kSimulated};
@@ -62,6 +63,7 @@ class OwnCollectionTest : public ::testing::Test {
   CountingObserver observer_;
   Planner planner_{{}, &clock_};
   uint64_t reads_ = 0;
+  std::optional<uint64_t> backlog_ = 7;
   const OwnCounterset counters_;
 };
 
@@ -77,6 +79,16 @@ TEST_F(OwnCollectionTest, StoresATickAtEachInterval) {
               ElementsAre(EndsWith(" 100 7"), EndsWith(" 200 7")));
   EXPECT_THAT(observer_.machines(), ElementsAre("central", "central"));
   EXPECT_THAT(store_->GetMachines(), IsEmpty());
+}
+
+TEST_F(OwnCollectionTest, StoresNoValueThatIsUnknown) {
+  backlog_ = std::nullopt;
+  {
+    Ingest ingest(&*store_, &observer_, &planner_, {}, &clock_);
+    OwnCollection collection("central", &counters_, &ingest, &clock_);
+    clock_.AwaitWaiting(kInterval);
+  }
+  EXPECT_THAT(store_.Read("central"), ElementsAre(EndsWith(" 100 -")));
 }
 
 // The counts restart from 0 in each process.
