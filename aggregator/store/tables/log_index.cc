@@ -29,20 +29,23 @@ void LogIndex::Add(uint32_t epoch_number, uint64_t sequence,
     const absl::Time newest = std::max(last.times.newest, times.newest);
     if (newest - oldest <= kSegmentLength) {
       last.last_sequence = sequence;
+      ++last.batches;
       last.times = {oldest, newest, times.received};
       return;
     }
   }
-  segments.push_back({epoch_number, sequence, sequence, times});
+  segments.push_back({.epoch_number = epoch_number,
+                      .first_sequence = sequence,
+                      .last_sequence = sequence,
+                      .batches = 1,
+                      .times = times});
 }
 
 uint64_t LogIndex::CountBatches() const {
   absl::ReaderMutexLock lock(&mutex_);
   uint64_t batches = 0;
   for (const auto& [epoch, segments] : segments_) {
-    for (const LogSegment& segment : segments) {
-      batches += segment.last_sequence - segment.first_sequence + 1;
-    }
+    for (const LogSegment& segment : segments) batches += segment.batches;
   }
   return batches;
 }
@@ -106,6 +109,7 @@ void LogIndex::Remove(const LogSegment& segment) {
     if (one.first_sequence != segment.first_sequence) return false;
     if (one.last_sequence <= segment.last_sequence) return true;
     one.first_sequence = segment.last_sequence + 1;
+    one.batches -= segment.batches;
     return false;
   });
   if (segments.empty()) segments_.erase(found);

@@ -24,11 +24,13 @@ struct BatchTimes {
   absl::Time received;
 };
 
-// Consecutive batches of one epoch with neighboring times.
+// Consecutive batches of one epoch with neighboring times. Batches that an
+// agent dropped are missing.
 struct LogSegment {
   uint32_t epoch_number = 0;
   uint64_t first_sequence = 0;
   uint64_t last_sequence = 0;
+  uint64_t batches = 0;
   BatchTimes times;  // `received` is that of the last batch
 };
 
@@ -62,7 +64,7 @@ class LogIndex {
   bool HasBatches(uint32_t epoch_number) const;
   // Returns all epochs that have batches, in ascending order.
   std::vector<uint32_t> Epochs() const;
-  // Returns the number of batches, as their sequences tell.
+  // Returns the number of batches.
   uint64_t CountBatches() const;
   // Removes all machines of the epoch.
   void RemoveMachines(uint32_t epoch_number);

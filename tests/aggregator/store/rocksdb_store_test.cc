@@ -280,6 +280,21 @@ TEST(RocksDbStore, RemovesUnusedCatalogues) {
   EXPECT_FALSE(store->HasCatalogue(b));
 }
 
+TEST(RocksDbStore, CountsLoggedBatchesNotTheirSequences) {
+  TestStore store;
+  OneDiskAgent agent(&store, "web-1");
+  for (const uint64_t sequence : {1U, 2U, 1000U}) {  // dropped: 3 to 999
+    agent.next_sequence = sequence;
+    agent.Tick(static_cast<double>(sequence) / 10, 1);
+    ASSERT_OK(agent.Send());
+  }
+  EXPECT_EQ(store->counts().logged_batches, 3);
+  store.Reopen();
+  EXPECT_EQ(store->counts().logged_batches, 3);
+  ASSERT_OK(store.Compact());
+  EXPECT_EQ(store->counts().logged_batches, 0);
+}
+
 TEST(RocksDbStore, ForgetsMachinesButKeepsTheirSamples) {
   TestStore store;
   OneDiskAgent agent(&store, "web-1");
