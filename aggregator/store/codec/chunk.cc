@@ -198,21 +198,25 @@ void Chunk::SetEnds(absl::string_view lists) {
 
 absl::StatusOr<Chunk::Clocks> Chunk::ReadClocks() {
   if (clocks_ != nullptr) return clocks_;
-  absl::string_view lists = clock_lists_;
-  std::vector<uint64_t>& times = numbers_;
-  std::vector<uint64_t> stamps;  // since the times
-  std::vector<uint64_t> freqs;
-  if (!GetNumbers(&lists, ticks_, &times) ||
-      !GetNumbers(&lists, ticks_, &stamps) ||
-      !GetNumbers(&lists, ticks_, &freqs)) {
-    return Damaged("invalid clocks");
-  }
   auto clocks = std::make_shared<std::vector<perflib::Clocks>>(ticks_);
-  for (size_t i = 0; i < ticks_; ++i) {
-    (*clocks)[i] = {
-        .perf_time_stamp = static_cast<int64_t>(times[i] + stamps[i]),
-        .perf_time_100nsec = static_cast<int64_t>(times[i]),
-        .perf_freq = static_cast<int64_t>(freqs[i])};
+  absl::string_view lists = clock_lists_;
+  const auto read = [&](const auto& set) {
+    if (!GetNumbers(&lists, ticks_, &numbers_)) return false;
+    for (size_t i = 0; i < ticks_; ++i) set((*clocks)[i], numbers_[i]);
+    return true;
+  };
+  const auto set_time = [](perflib::Clocks& tick, uint64_t time) {
+    tick.perf_time_100nsec = static_cast<int64_t>(time);
+  };
+  const auto set_stamp = [](perflib::Clocks& tick, uint64_t since_time) {
+    tick.perf_time_stamp = static_cast<int64_t>(
+        static_cast<uint64_t>(tick.perf_time_100nsec) + since_time);
+  };
+  const auto set_freq = [](perflib::Clocks& tick, uint64_t freq) {
+    tick.perf_freq = static_cast<int64_t>(freq);
+  };
+  if (!read(set_time) || !read(set_stamp) || !read(set_freq)) {
+    return Damaged("invalid clocks");
   }
   clocks_ = std::move(clocks);
   return clocks_;
