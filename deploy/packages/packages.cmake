@@ -30,19 +30,15 @@ macro(fleetperf_package component name section description)
     DESTINATION share/doc/${name} COMPONENT ${component} EXCLUDE_FROM_ALL)
 endmacro()
 
-# A manual page of the executable, from its --help. `purpose` is what apropos(1) shows.
-find_program(HELP2MAN help2man)
-function(fleetperf_manual target component purpose)
-  if(NOT HELP2MAN)
-    return()
-  endif()
-  set(page ${CMAKE_CURRENT_BINARY_DIR}/packages/${target}.1)
+# Manual pages and completions of the executable, from its --help. `purpose` is what apropos(1) shows.
+function(fleetperf_command_pages target component purpose)
+  set(pages ${CMAKE_CURRENT_BINARY_DIR}/packages/${target})
   install(CODE "
-    execute_process(COMMAND ${HELP2MAN} --no-info --name \"${purpose}\" --output ${page} $<TARGET_FILE:${target}>
-      COMMAND_ERROR_IS_FATAL ANY)
-    execute_process(COMMAND gzip -9nf ${page} COMMAND_ERROR_IS_FATAL ANY)"
+    file(REMOVE_RECURSE ${pages})
+    execute_process(COMMAND ${CMAKE_SOURCE_DIR}/deploy/packages/command_pages $<TARGET_FILE:${target}> \"${purpose}\" ${pages}
+      COMMAND_ERROR_IS_FATAL ANY)"
     COMPONENT ${component} EXCLUDE_FROM_ALL)
-  install(FILES ${page}.gz DESTINATION share/man/man1 COMPONENT ${component} EXCLUDE_FROM_ALL)
+  install(DIRECTORY ${pages}/ DESTINATION share COMPONENT ${component} EXCLUDE_FROM_ALL)
 endfunction()
 
 # A package with the executable of a daemon, its unit, its configuration file and its user.
@@ -61,7 +57,7 @@ macro(fleetperf_daemon_package component description)
   set(CPACK_DEBIAN_${key}_PACKAGE_DEPENDS adduser)
   install(TARGETS ${DAEMON} RUNTIME DESTINATION bin COMPONENT ${component} EXCLUDE_FROM_ALL)
   string(REGEX MATCH "^[^\n]*" purpose ${description})
-  fleetperf_manual(${DAEMON} ${component} ${purpose})
+  fleetperf_command_pages(${DAEMON} ${component} ${purpose})
   install(FILES ${sources}/${component}.yaml DESTINATION /etc/fleetperf COMPONENT ${component} EXCLUDE_FROM_ALL)
   install(FILES ${sources}/${DAEMON}.service DESTINATION /lib/systemd/system COMPONENT ${component} EXCLUDE_FROM_ALL)
 endmacro()
@@ -82,9 +78,12 @@ Lists, queries, watches and charts the performance counters that an aggregator
 has stored, makes certificates, and decodes captures. The program fleetperf-pmc
 counts hardware events of this machine and needs no aggregator.")
 install(TARGETS fleetperf fleetperf-pmc RUNTIME DESTINATION bin COMPONENT cli EXCLUDE_FROM_ALL)
+# Asks the aggregator for what completes a word.
+install(PROGRAMS ${CMAKE_SOURCE_DIR}/deploy/packages/complete DESTINATION libexec/fleetperf
+  COMPONENT cli EXCLUDE_FROM_ALL)
 
-fleetperf_manual(fleetperf cli "command line for performance counters of a fleet")
-fleetperf_manual(fleetperf-pmc cli "counts hardware events of this machine")
+fleetperf_command_pages(fleetperf cli "command line for performance counters of a fleet")
+fleetperf_command_pages(fleetperf-pmc cli "counts hardware events of this machine")
 
 # driver/perf_event/package.cmake installs the component.
 fleetperf_package(perf_event libfleetperf-dev libdevel
