@@ -31,13 +31,13 @@ constexpr char kOtherCauses[] = "(other causes)";
 // Causes contain text from peers.
 constexpr size_t kMaxCauseBytes = 1000;
 
-// What a line of LogOncePerCause has besides its message.
+// The members of a line of LogOncePerCause besides its message.
 struct Fields {
   absl::string_view cause;
   absl::string_view machine;
   uint64_t repeated = 0;
 };
-// Those of the line that this thread logs; nullptr if it has none.
+// The fields of the line that this thread logs; nullptr if it has none.
 thread_local const Fields* fields_of_line = nullptr;
 
 std::atomic<uint64_t> logged_warnings = 0;

@@ -21,8 +21,7 @@ namespace {
 
 // Smaller skews are not shown.
 constexpr absl::Duration kSkewToShow = absl::Seconds(2);
-// Tables show the ends of certificates that are nearer. Agents warn from then
-// on.
+// Tables show the ends of certificates that are nearer.
 constexpr absl::Duration kExpiryToShow = absl::Hours(24 * 30);
 // The page size with query reports, which are large.
 constexpr uint32_t kVerbosePage = 100;

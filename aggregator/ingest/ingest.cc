@@ -319,11 +319,9 @@ std::optional<Ingest::Timing> Ingest::FindTiming(
                 .batch_period = session->batch_period()};
 }
 
-absl::Duration Ingest::LagOf(const std::string& machine,
+absl::Duration Ingest::LagOf(absl::Time newest_sample,
                              const Timing& timing) const {
-  const auto newest = store_.directory().NewestSample(machine);
-  if (!newest.has_value()) return absl::ZeroDuration();
-  const absl::Duration age = clock_.Now() + timing.skew - *newest;
+  const absl::Duration age = clock_.Now() + timing.skew - newest_sample;
   return std::max(age - timing.batch_period - kMaxInFlight,
                   absl::ZeroDuration());
 }
@@ -331,9 +329,11 @@ absl::Duration Ingest::LagOf(const std::string& machine,
 Ingest::Lags Ingest::lags() const {
   Lags lags;
   for (const auto& session : Sessions()) {
+    const auto newest = store_.directory().NewestSample(session->agent());
+    if (!newest.has_value()) continue;
     const absl::Duration lag =
-        LagOf(session->agent(), {.skew = session->skew(session->agent()),
-                                 .batch_period = session->batch_period()});
+        LagOf(*newest, {.skew = session->skew(session->agent()),
+                        .batch_period = session->batch_period()});
     lags.longest = std::max(lags.longest, lag);
     lags.behind += lag > kLagToCount;
   }

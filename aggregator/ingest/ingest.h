@@ -92,8 +92,8 @@ class Ingest {
   std::optional<Timing> FindTiming(const std::string& machine) const;
 
   // Returns the age of a connected machine's newest sample beyond the time that
-  // samples are held for batching; 0 if it has none.
-  absl::Duration LagOf(const std::string& machine, const Timing& timing) const;
+  // samples are held for batching.
+  absl::Duration LagOf(absl::Time newest_sample, const Timing& timing) const;
   struct Lags {
     absl::Duration longest;
     uint64_t behind = 0;  // agents with a lag of more than a minute

@@ -159,27 +159,27 @@ Group ServerCounters(const RpcServer* server) {
 }
 
 Group CallCounters(const OwnParts& parts) {
-  return {{{60, kPerfCounterLargeRawcount, "Calls",
-            "Calls of users in progress, without subscriptions."},
-           {61, kPerfCounterLargeDelta, "Calls Refused",
-            "Calls refused because their certificate had too many."},
-           {62, kPerfCounterLargeDelta, "Calls Stalled",
-            "Calls ended because their client kept them waiting."},
-           {63, kPerfCounterLargeRawcount, "Queries Running",
-            "Queries that run; at most 8."},
-           {64, kPerfCounterLargeRawcount, "Queries Waiting",
-            "Queries that wait for others to end."},
-           {65, kPerfCounterLargeRawcount, "Lists Waiting",
-            "Calls for lists that wait for others to end."}},
-          [parts] {
-            const CallTable::Counts counts = parts.server->CountCalls();
-            return Values{counts.calls,
-                          counts.refused,
-                          counts.stalled,
-                          parts.queries->running(),
-                          parts.queries->waiting(),
-                          parts.lists->waiting()};
-          }};
+  return {
+      {{60, kPerfCounterLargeRawcount, "Calls",
+        "Calls of users in progress, without subscriptions."},
+       {61, kPerfCounterLargeDelta, "Calls Refused",
+        "Calls refused because their certificate had too many."},
+       {62, kPerfCounterLargeDelta, "Calls Stalled",
+        "Calls ended because their client kept them waiting."},
+       {63, kPerfCounterLargeRawcount, "Queries Running", "Queries that run."},
+       {64, kPerfCounterLargeRawcount, "Queries Waiting",
+        "Queries that wait for others to end."},
+       {65, kPerfCounterLargeRawcount, "Lists Waiting",
+        "Calls for lists that wait for others to end."}},
+      [parts] {
+        const CallTable::Counts counts = parts.server->CountCalls();
+        return Values{counts.calls,
+                      counts.refused,
+                      counts.stalled,
+                      parts.queries->running(),
+                      parts.queries->waiting(),
+                      parts.lists->waiting()};
+      }};
 }
 
 Group SecurityCounters(const OwnParts& parts) {

@@ -104,7 +104,7 @@ class Directory {
   void AddMachine(const std::string& machine);
   // Same, with the machine's agent and that agent's labels.
   void AddMachine(const v1::Machine& machine);
-  // Hides a machine, with its samples and those that will be added, until it is
+  // Hides a machine, with its present and later samples, until it is
   // registered again.
   void HideMachine(const std::string& machine);
   // Returns the ticks of the query, where the caller notes each tick.

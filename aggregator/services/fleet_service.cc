@@ -307,7 +307,8 @@ class FleetService : public v1::FleetService::Service {
   void Describe(bool with_plan_report, v1::Machine* stored) const {
     v1::Machine& machine = *stored;
     BoundMachine(&machine);
-    if (const auto newest = store_.directory().NewestSample(machine.name())) {
+    const auto newest = store_.directory().NewestSample(machine.name());
+    if (newest.has_value()) {
       *machine.mutable_newest_sample() = ToProto(*newest);
     }
     if (const auto connection = ingest_.FindConnection(machine.name())) {
@@ -325,10 +326,10 @@ class FleetService : public v1::FleetService::Service {
       }
       machine.mutable_limits_broken()->insert(connection->limits_broken.begin(),
                                               connection->limits_broken.end());
-      if (machine.has_newest_sample()) {
-        *machine.mutable_lag() = ToProto(ingest_.LagOf(
-            machine.name(), {.skew = connection->skew,
-                             .batch_period = connection->batch_period}));
+      if (newest.has_value()) {
+        *machine.mutable_lag() = ToProto(
+            ingest_.LagOf(*newest, {.skew = connection->skew,
+                                    .batch_period = connection->batch_period}));
       }
     }
     for (const auto& [cause, ticks] :

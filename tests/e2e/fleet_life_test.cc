@@ -224,7 +224,7 @@ TEST_F(FleetLife, MachinesTellWhenCertificatesExpire) {
       << machine;
   EXPECT_GT(expires - issued, absl::Hours(24 * 364));
   EXPECT_LT(expires - issued, absl::Hours(24 * 366));
-  // Tables show only those that expire soon.
+  // Tables show only certificates that expire soon.
   EXPECT_THAT(deployment_.Fleetperf({"machines"}).output,
               Not(HasSubstr("CERTIFICATE")));
 }

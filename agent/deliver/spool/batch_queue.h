@@ -84,7 +84,7 @@ class BatchQueue {
   void RemoveFromRuns(const HeldBatch& batch);
 
   Batches batches_;
-  std::set<BatchPlace> held_;  // those that were not dropped
+  std::set<BatchPlace> held_;  // without dropped batches
   std::set<BatchPlace> unsaved_;
   std::set<BatchPlace> cached_;  // saved, with a payload in memory
   std::map<uint32_t, Segment> segments_;

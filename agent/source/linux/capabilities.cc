@@ -37,9 +37,10 @@ constexpr uint64_t kPtrace = uint64_t{1} << CAP_SYS_PTRACE;
 constexpr uint64_t kReadAll =
     uint64_t{1} << CAP_DAC_READ_SEARCH | uint64_t{1} << CAP_DAC_OVERRIDE;
 
-// What the files of another user's process do not show. That of input and
-// output needs both capabilities, smaps_rollup CAP_SYS_PTRACE, and the list of
-// descriptors, from which Handle Count was counted, CAP_DAC_READ_SEARCH.
+// Returns the values that the files of other users' processes hide. The file of
+// input and output needs both capabilities, smaps_rollup CAP_SYS_PTRACE, and
+// the list of descriptors, from which Handle Count was counted,
+// CAP_DAC_READ_SEARCH.
 absl::string_view HiddenValues(bool has_ptrace, bool has_read_all) {
   if (!has_ptrace && !has_read_all) {
     return "of other users' processes, the IO, Storage and Set Size values, "

@@ -93,6 +93,20 @@ class FleetServiceTest : public ::testing::Test {
     return different.size();
   }
 
+  // Calls `use` with each page of machines.
+  template <typename Use>
+  void ListMachines(v1::ListMachinesRequest request, const Use& use) {
+    do {
+      grpc::ClientContext context;
+      v1::ListMachinesResponse response;
+      const grpc::Status status =
+          stub_->ListMachines(&context, request, &response);
+      ASSERT_TRUE(status.ok()) << status.error_message();
+      use(response);
+      request.set_page_token(response.next_page_token());
+    } while (!request.page_token().empty());
+  }
+
   // Adds a machine with these countersets in its catalogue.
   void PutCatalogue(const std::string& machine,
                     const v1::CatalogueContent& catalogue) {
@@ -149,18 +163,11 @@ TEST_F(FleetServiceTest, ListsAFleetWithTheMaximumOfLabels) {
             }),
             111);
   // The request of earlier versions, which follow the tokens.
-  v1::ListMachinesRequest request;
   size_t listed = 0;
-  do {
-    grpc::ClientContext context;
-    v1::ListMachinesResponse response;
-    const grpc::Status status =
-        stub_->ListMachines(&context, request, &response);
-    ASSERT_TRUE(status.ok()) << status.error_message();
+  ListMachines({}, [&](const v1::ListMachinesResponse& response) {
     EXPECT_LT(response.ByteSizeLong(), size_t{kMaxMessageBytes} / 2);
     listed += static_cast<size_t>(response.machines_size());
-    request.set_page_token(response.next_page_token());
-  } while (!request.page_token().empty());
+  });
   EXPECT_EQ(listed, kMachines);
 }
 
@@ -181,7 +188,7 @@ TEST_F(FleetServiceTest, ListsAMachineThatWasStoredWithSixteenMiBOfLabels) {
             3);
 }
 
-// Expected machines are between, before and behind those that connected.
+// Some expected machines have connected, others have not.
 TEST_F(FleetServiceTest, ListsExpectedMachinesInOrder) {
   constexpr int kConnected = 250;  // more than the service reads at a time
   const auto name_of = [](int i) { return absl::StrCat("m", 1000 + i); };
@@ -198,20 +205,14 @@ TEST_F(FleetServiceTest, ListsExpectedMachinesInOrder) {
   v1::ListMachinesRequest request;
   request.set_page_size(7);
   int next = 0;
-  do {
-    grpc::ClientContext context;
-    v1::ListMachinesResponse response;
-    const grpc::Status status =
-        stub_->ListMachines(&context, request, &response);
-    ASSERT_TRUE(status.ok()) << status.error_message();
+  ListMachines(request, [&](const v1::ListMachinesResponse& response) {
     for (const v1::Machine& machine : response.machines()) {
       while (next % 2 != 0 && next % 3 != 0) ++next;
       EXPECT_EQ(machine.name(), name_of(next));
       EXPECT_EQ(machine.expected(), next % 3 == 0) << machine.name();
       ++next;
     }
-    request.set_page_token(response.next_page_token());
-  } while (!request.page_token().empty());
+  });
   EXPECT_EQ(next, 2 * kConnected - 1);  // 499 is neither
 }
 

@@ -1,4 +1,5 @@
-// What the counters of disks are made of, as the kernel's iostats.rst says.
+// The fields that make up the counters of disks, as the kernel's iostats.rst
+// says.
 
 #ifndef FLEETPERF_TESTS_AGENT_SOURCE_LINUX_DISK_FIELDS_H_
 #define FLEETPERF_TESTS_AGENT_SOURCE_LINUX_DISK_FIELDS_H_
