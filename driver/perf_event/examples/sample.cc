@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
-#include <ctime>
 #include <map>
 #include <utility>
 #include <variant>
@@ -17,12 +16,10 @@ namespace {
 
 using namespace fleetperf::perf_event;
 
-// Takes 0.2 s of CPU time.
+// Takes about 0.2 s of CPU time.
 void Work() {
   volatile uint64_t number = 1;
-  while (std::clock() < CLOCKS_PER_SEC / 5) {
-    for (int i = 0; i < 10000; ++i) number = number * 3 + 1;
-  }
+  for (int i = 0; i < 300'000'000; ++i) number = number * 3 + 1;
 }
 
 absl::Status SampleWork(const Event& event) {
