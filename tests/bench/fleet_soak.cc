@@ -1,5 +1,5 @@
-// Loads an aggregator with a fleet for a long time, and shows which figures
-// grow.
+// Loads an aggregator with a fleet for a long time, while agents, instances,
+// subscribers and plans come and go, and shows which figures grow.
 //
 //   fleet_soak [--agents N] [--twins N] [--series N] [--minutes N]
 //
@@ -33,6 +33,7 @@
 #include "tests/bench/comparison.h"
 #include "tests/bench/endless_fleet.h"
 #include "tests/bench/fleet_questions.h"
+#include "tests/bench/fleet_visitors.h"
 #include "tests/bench/fleetperf_process.h"
 #include "tests/bench/process_usage.h"
 #include "tests/bench/report.h"
@@ -266,10 +267,12 @@ absl::Status Run(const Parameters& parameters) {
   ASSIGN_OR_RETURN(auto questions, FleetQuestions::Make(*server));
   Report report(fleet.get(), *server);
   Questioner questioner(std::move(questions));
+  FleetVisitors visitors(parameters.fleet.series, server.get());
   const absl::Time begin = absl::Now();
   for (int minute = 1; minute <= parameters.minutes; ++minute) {
     fleet->SendUntil(begin + minute * absl::Minutes(1));
     ASSIGN_OR_RETURN(const auto asked, questioner.Take());
+    RETURN_IF_ERROR(visitors.status());
     report.Minute(asked);
   }
   RETURN_IF_ERROR(fleet->AwaitAcknowledged());

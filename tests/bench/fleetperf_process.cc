@@ -16,6 +16,8 @@ constexpr char kFleetperf[] = FLEETPERF_BIN "/fleetperf";
 constexpr char kAggregator[] = FLEETPERF_BIN "/fleetperf-aggregator";
 constexpr char kFloor[] = FLEETPERF_BENCH_BIN "/collect_floor";
 
+constexpr char kConfig[] = "aggregator.yaml";
+
 // Longer than any run.
 constexpr absl::Duration kCertificatesValid = absl::Hours(24);
 
@@ -59,12 +61,12 @@ absl::StatusOr<std::unique_ptr<FleetperfProcess>> FleetperfProcess::MakeOf(
 absl::Status FleetperfProcess::Start(const std::vector<std::string>& store) {
   ASSIGN_OR_RETURN(const TlsFiles tls,
                    Issue(Role::kAggregator, {"localhost", "127.0.0.1"}));
-  const std::string config = directory_.File("aggregator.yaml");
-  RETURN_IF_ERROR(WriteFile(
-      config, absl::StrCat("listen: 127.0.0.1:0\naddress_file: address\n",
-                           "store:\n  directory: store\n  ",
-                           absl::StrJoin(store, "\n  "), "\n", TlsSection(tls),
-                           kLimits)));
+  config_ = absl::StrCat("listen: 127.0.0.1:0\naddress_file: address\n",
+                         "store:\n  directory: store\n  ",
+                         absl::StrJoin(store, "\n  "), "\n", TlsSection(tls),
+                         kLimits);
+  const std::string config = directory_.File(kConfig);
+  RETURN_IF_ERROR(WriteFile(config, config_));
   aggregator_ = std::make_unique<testing::Process>(
       std::vector<std::string>{executable_, "--config", config});
   if (!aggregator_->WaitForError("listening on ")) {
@@ -77,6 +79,13 @@ absl::Status FleetperfProcess::Start(const std::vector<std::string>& store) {
   return WriteFile(
       directory_.File("config.yaml"),
       absl::StrCat("aggregator: ", address_, "\n", TlsSection(reader_)));
+}
+
+absl::Status FleetperfProcess::Reload(const std::string& sections) {
+  RETURN_IF_ERROR(
+      WriteFile(directory_.File(kConfig), absl::StrCat(config_, sections)));
+  aggregator_->Signal(SIGHUP);
+  return absl::OkStatus();
 }
 
 absl::Status FleetperfProcess::Stop() {

@@ -38,6 +38,10 @@ class FleetperfProcess {
   // its configuration file, besides the directory.
   absl::Status Start(const std::vector<std::string>& store = {});
 
+  // Adds sections to the configuration file that Start wrote, and makes the
+  // process read it again. Does not wait until it has.
+  absl::Status Reload(const std::string& sections);
+
   pid_t pid() const { return aggregator_->pid(); }
   const std::string& address() const { return address_; }
   std::string store_directory() const { return directory_.File("store"); }
@@ -60,6 +64,7 @@ class FleetperfProcess {
       const std::string& executable);
 
   const std::string executable_;
+  std::string config_;  // the configuration file's text
   testing::TempDirectory directory_;
   KeyPair authority_;
   TlsFiles reader_;
