@@ -16,6 +16,7 @@
 #include <sstream>
 
 #include "tests/agent/source/linux/linux_fixture.h"
+#include "tests/support/patience.h"
 
 namespace fleetperf::agent {
 namespace {
@@ -195,18 +196,15 @@ TEST_F(JobObjectLiveTest, AgreesWithTheFilesOfACgroup) {
   Values before;
   Values after;
   Values actual;
-  const absl::Time end = absl::Now() + absl::Seconds(30);
-  const auto is_settled = [&] {
-    return before == after && actual == before &&
-           (!actual.contains("Pages/Sec") ||
-            actual["Pages/Sec"] >= static_cast<uint64_t>(kPages));
-  };
-  do {
+  testing::Retry([&] {
     before = ReadFiles(cgroup);
     actual = Sample("Job Object").rows[cgroup.name()];
     clock_.Advance(absl::Seconds(10));
     after = ReadFiles(cgroup);
-  } while (!is_settled() && absl::Now() < end);
+    return before == after && actual == before &&
+           (!actual.contains("Pages/Sec") ||
+            actual["Pages/Sec"] >= static_cast<uint64_t>(kPages));
+  });
   const rusage usage = cgroup.End();
   EXPECT_EQ(before, after);
   EXPECT_EQ(actual, before);

@@ -227,11 +227,13 @@ std::map<std::string, uint64_t> ReadLiveLinks() {
   std::map<std::string, uint64_t> numbers;
   for (const auto& link :
        std::filesystem::directory_iterator("/sys/class/net")) {
-    for (const auto& file :
-         std::filesystem::directory_iterator(link.path() / "statistics")) {
-      const std::string name = link.path().filename().string() + " " +
-                               file.path().filename().string();
-      std::ifstream(file.path()) >> numbers[name];
+    std::error_code ignored;  // it was removed, or is no interface
+    for (const auto& file : std::filesystem::directory_iterator(
+             link.path() / "statistics", ignored)) {
+      uint64_t number = 0;
+      if (!(std::ifstream(file.path()) >> number)) continue;
+      numbers[link.path().filename().string() + " " +
+              file.path().filename().string()] = number;
     }
   }
   return numbers;

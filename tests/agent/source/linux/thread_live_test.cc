@@ -155,16 +155,20 @@ TEST_F(ThreadLiveTest, AWaitingThreadAgreesWithOtherFiles) {
   uint64_t before;
   uint64_t after;
   std::string stat;
+  std::string status;
   std::string schedstat;
+  bool has_waited;
   do {
     std::this_thread::yield();
     schedstat = Text(tid, "schedstat");
+    has_waited = StatField(Text(tid, "stat"), 3) == "S";
     before = TimeOf(CLOCK_BOOTTIME);
     Take(tid);
     after = TimeOf(CLOCK_BOOTTIME);
     stat = Text(tid, "stat");
-  } while (StatField(stat, 3) != "S" || Text(tid, "schedstat") != schedstat);
-  const std::string status = Text(tid, "status");
+    status = Text(tid, "status");
+  } while (!has_waited || StatField(stat, 3) != "S" ||
+           Text(tid, "schedstat") != schedstat);
   end.set_value();
   thread.join();
 
