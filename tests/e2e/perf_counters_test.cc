@@ -86,6 +86,8 @@ struct OpenPipe {
 struct Usage {
   uint64_t faults = 0;
   uint64_t switches = 0;
+
+  bool operator==(const Usage&) const = default;
 };
 
 uint64_t FieldOf(const std::string& path, const std::string& name) {
@@ -118,7 +120,9 @@ std::optional<Usage> UsageOf(pid_t process) {
 Usage WaitForUsage(pid_t process) {
   const absl::Time deadline = absl::Now() + kPatience;
   while (absl::Now() < deadline) {
-    if (const auto usage = UsageOf(process)) return *usage;
+    // It is seen to wait just before the kernel counts its switch.
+    const auto usage = UsageOf(process);
+    if (usage.has_value() && UsageOf(process) == usage) return *usage;
   }
   ADD_FAILURE() << "the child does not wait";
   return {};

@@ -21,7 +21,7 @@
 namespace fleetperf::testing {
 namespace {
 
-constexpr unsigned kPatienceSeconds = 30;
+constexpr unsigned kPatienceSeconds = 120;
 
 class ReportedLog : public spdlog::sinks::base_sink<std::mutex> {
  public:

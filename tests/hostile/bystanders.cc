@@ -97,6 +97,16 @@ Bystanders::~Bystanders() {
   usage_.join();
 }
 
+void Bystanders::AwaitMeasures() {
+  absl::MutexLock lock(&mutex_);
+  changed_.Await(&mutex_, kPatience,
+                 [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+                   return (!measured_.acknowledgments.empty() &&
+                           !measured_.answers.empty()) ||
+                          !failure_.empty();
+                 });
+}
+
 Measured Bystanders::Next() {
   absl::MutexLock lock(&mutex_);
   return std::exchange(measured_, {});
@@ -146,6 +156,7 @@ void Bystanders::RunReader() {
     if (!error.empty()) return Fail(error);
     absl::MutexLock lock(&mutex_);
     measured_.answers.push_back(MonotonicNow() - begun);
+    changed_.Notify();
   }
 }
 
@@ -171,6 +182,7 @@ bool Bystanders::Pause() {
 void Bystanders::Fail(const std::string& reason) {
   absl::MutexLock lock(&mutex_);
   if (failure_.empty()) failure_ = reason;
+  changed_.Notify();
 }
 
 }  // namespace fleetperf::testing

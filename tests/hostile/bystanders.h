@@ -43,6 +43,9 @@ class Bystanders {
   // Ends the streams.
   ~Bystanders();
 
+  // Waits until both bystanders have measured something in this period, for at
+  // most kPatience.
+  void AwaitMeasures();
   // Begins a new period and returns the measures of the last.
   Measured Next();
 

@@ -76,9 +76,10 @@ int PortOf(const std::string& address) {
   return port;
 }
 
-// Each attack has certificates of its own.
+// Each attack has certificates of its own. It lasts until both bystanders have
+// measured something, which on a slow machine may take longer than intended.
 void RunAttack(const Attack& attack, Deployment* deployment,
-               SteppedClock* clock) {
+               SteppedClock* clock, Bystanders* bystanders) {
   const Target target = {.address = deployment->address(),
                          .port = PortOf(deployment->address()),
                          .agent = deployment->Issue("agent", Attackers()),
@@ -90,6 +91,7 @@ void RunAttack(const Attack& attack, Deployment* deployment,
   std::thread attacker(
       [&] { attack.run(target, [&] { return is_over.load(); }); });
   Wait(absl::Seconds(options.seconds));
+  bystanders->AwaitMeasures();
   is_over = true;
   attacker.join();
 }
@@ -120,7 +122,7 @@ void RunAttacks(const std::vector<Attack>& attacks) {
     Print("idle", idle);
     for (const Attack& attack : attacks) {
       if (!options.attack.empty() && options.attack != attack.name) continue;
-      RunAttack(attack, &deployment, &clock);
+      RunAttack(attack, &deployment, &clock, &bystanders);
       const Measured measured = bystanders.Next();
       Print(attack.name, measured);
       ASSERT_EQ(bystanders.failure(), "") << attack.name;
