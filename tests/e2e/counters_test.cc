@@ -151,7 +151,7 @@ TEST(Counters, ProcessorTimeAgreesWithProcStat) {
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     StatRecorder recorder;
     const auto ticks = start_watch();
-    ASSERT_TRUE(ticks->WaitForOutput(is_ok, 11)) << ticks->error();
+    ASSERT_TRUE(ticks->WaitForOutput(is_ok, 12)) << ticks->error();
     recorder.Stop();
     averages = Compare(deployment, recorder);
     if (averages.ticks >= kMinTicks &&
