@@ -32,7 +32,7 @@ uint64_t In100Ns(const timeval& time) {
 
 // The numbers of lines such as "VmRSS:   310 kB" of this process's status, by
 // their first word.
-std::map<std::string, uint64_t> Status() {
+std::map<std::string, uint64_t> StatusNumbers() {
   std::map<std::string, uint64_t> numbers;
   std::ifstream lines("/proc/self/status");
   for (std::string line; std::getline(lines, line);) {
@@ -121,7 +121,7 @@ TEST_F(ProcessLiveTest, AgreesWithOtherFiles) {
     }
     return sum;
   };
-  const auto status_before = Status();
+  const auto status_before = StatusNumbers();
   const uint64_t read_before = io("rchar:");
   const uint64_t reads_before = io("syscr:");
   const uint64_t written_before = io("wchar:");
@@ -133,7 +133,7 @@ TEST_F(ProcessLiveTest, AgreesWithOtherFiles) {
   ExpectBetween(written_before, "IO Write Bytes/sec", io("wchar:"));
   ExpectBetween(reads_before, "IO Read Operations/sec", io("syscr:"));
   ExpectBetween(read_before, "IO Read Bytes/sec", io("rchar:"));
-  const auto status_after = Status();
+  const auto status_after = StatusNumbers();
   EXPECT_EQ(Get("ID Process"), getpid());
   EXPECT_EQ(Get("Creating Process ID"), getppid());
   EXPECT_EQ(Get("Running"), 1);
