@@ -205,9 +205,9 @@ TEST(LinuxTcpConnectionTest, AgreesWithThisMachine) {
   const int client = socket(AF_INET, SOCK_STREAM, 0);
   ASSERT_EQ(connect(client, name, size), 0);
 
-  TcpStates before;
-  TcpStates actual;
-  TcpStates after;
+  TcpStates before = {};
+  TcpStates actual = {};
+  TcpStates after = {};
   absl::StatusOr<TcpCountsByFamily> counts;
   testing::Retry([&] {  // other processes open and close sockets
     before = ReadLiveTcpStates();
