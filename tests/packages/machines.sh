@@ -21,14 +21,17 @@ stop_machines() {
   done
   for name in "${networks[@]}"; do ip netns delete "$name" || true; done
 }
-trap 'stop_machines; rm -rf "$work"' EXIT
+# A mount that mmdebstrap left behind, such as /dev, is none of ours to empty.
+remove_work() { rm -rf --one-file-system "$work"; }
+trap 'stop_machines; remove_work' EXIT
 
 step() { echo "=== $*"; }
 fail() {
   local name
-  for name in "${!leader[@]}"; do
+  for name in "${!nspawn[@]}"; do
     echo "--- the log of $name" >&2
-    on "$name" journalctl --no-pager --lines 50 >&2 || true
+    tail -n 20 "$work/boot-$name" >&2
+    [[ -z ${leader[$name]} ]] || on "$name" journalctl --no-pager --lines 50 >&2 || true
   done
   echo "tests/packages: $*" >&2
   exit 1
@@ -99,6 +102,7 @@ boot() {
     leader[$name]=$(pgrep --parent "${nspawn[$name]}" -x systemd) && break
     sleep 0.2
   done
+  [[ ${leader[$name]} ]] || fail "$name does not boot"
   await_on "$name" systemctl is-active multi-user.target
 }
 
