@@ -7,26 +7,34 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/substitute.h"
 #include "base/excerpt.h"
 
 namespace fleetperf {
 namespace {
 
-// Substrings of gRPC's messages about failed connections, their explanations,
-// and whether the certificates are the cause.
+// gRPC's message about an aggregator whose certificate lacks the name by which
+// it was reached has this name between these two.
+constexpr absl::string_view kBeforeName = "Peer name ";
+constexpr absl::string_view kAfterName = " is not in peer certificate";
+
+// Substrings of gRPC's messages about failed connections in lower case, their
+// explanations, in which $0 is the name that was used, and whether the
+// certificates are the cause.
 struct ConnectFailure {
   absl::string_view sign;
   absl::string_view explanation;
   bool is_of_certificates = false;
 };
 constexpr ConnectFailure kConnectFailures[] = {
+    {kAfterName,
+     "its certificate is not for \"$0\"; use a name that the certificate has "
+     "(fleetperf-aggregator check lists them), or issue it again for this "
+     "name, too (fleetperf pki issue aggregator NAME... $0)",
+     true},
     {"certificate_verify_failed",
      "its certificate is not signed by the authority in tls.authority, or has "
      "expired",
-     true},
-    {"no match found for server name",
-     "its certificate is for another host name; it must contain the address "
-     "that is used to reach it",
      true},
     {"ssl handshake failed",
      "the TLS handshake failed; both sides need certificates of the same "
@@ -61,6 +69,17 @@ const ConnectFailure* FindFailure(const std::string& lower_message) {
     if (absl::StrContains(lower_message, failure.sign)) return &failure;
   }
   return nullptr;
+}
+
+// Returns the name that the aggregator's certificate lacks; "" for other
+// messages.
+absl::string_view NameNotInCertificate(absl::string_view message) {
+  const size_t end = message.find(kAfterName);
+  if (end == message.npos) return "";
+  message = message.substr(0, end);
+  const size_t before = message.rfind(kBeforeName);
+  if (before == message.npos) return "";
+  return message.substr(before + kBeforeName.size());
 }
 
 }  // namespace
@@ -100,7 +119,9 @@ absl::Status StatusFromRpc(const grpc::Status& status,
   if (const ConnectFailure* const failure = FindFailure(lower)) {
     return absl::Status(
         code, absl::StrCat("cannot reach the aggregator at ", address, ": ",
-                           failure->explanation));
+                           absl::Substitute(
+                               failure->explanation,
+                               NameNotInCertificate(status.error_message()))));
   }
   return absl::Status(code, absl::StrCat("the aggregator at ", address, ": ",
                                          status.error_message()));

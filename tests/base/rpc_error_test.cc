@@ -2,6 +2,7 @@
 
 #include "base/rpc_error.h"
 
+#include <gmock/gmock.h>
 #include <grpcpp/support/status.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +10,8 @@
 
 namespace fleetperf {
 namespace {
+
+using ::testing::HasSubstr;
 
 std::string MessageOf(grpc::StatusCode code, const std::string& message,
                       RpcStage stage = RpcStage::kConnecting) {
@@ -41,6 +44,26 @@ TEST(StatusFromRpc, ExplainsWhyTheAggregatorIsUnreachable) {
   }
 }
 
+// The user must learn the name that was used, where the names of the
+// certificate are, and how to get one for this name.
+TEST(StatusFromRpc, NamesWhatTheCertificateIsNotFor) {
+  const auto message_of = [](const std::string& name) {
+    return MessageOf(grpc::StatusCode::UNAVAILABLE,
+                     "failed to connect to all addresses; last error: UNKNOWN: "
+                     "ipv4:10.77.0.1:7443: Peer name " +
+                         name + " is not in peer certificate");
+  };
+  EXPECT_EQ(message_of("box"),
+            "cannot reach the aggregator at box:7330: its certificate is not "
+            "for \"box\"; use a name that the certificate has "
+            "(fleetperf-aggregator check lists them), or issue it again for "
+            "this name, too (fleetperf pki issue aggregator NAME... box)");
+  EXPECT_THAT(message_of("10.77.0.1"),
+              HasSubstr("is not for \"10.77.0.1\"; use a name"));
+  EXPECT_THAT(message_of("fe80::1"),
+              HasSubstr("pki issue aggregator NAME... fe80::1)"));
+}
+
 TEST(StatusFromRpc, DistinguishesLostFromFailedConnections) {
   EXPECT_EQ(MessageOf(grpc::StatusCode::UNAVAILABLE, "Socket closed",
                       RpcStage::kAnswering),
@@ -71,6 +94,8 @@ TEST(IsRefusal, IsOfCertificatesAndRights) {
   EXPECT_TRUE(is_refusal(grpc::StatusCode::UNAVAILABLE,
                          "error: CERTIFICATE_VERIFY_FAILED"));
   EXPECT_TRUE(is_refusal(grpc::StatusCode::UNAVAILABLE, "Socket closed"));
+  EXPECT_TRUE(is_refusal(grpc::StatusCode::UNAVAILABLE,
+                         "Peer name box is not in peer certificate"));
   EXPECT_TRUE(is_refusal(grpc::StatusCode::PERMISSION_DENIED, "no",
                          RpcStage::kAnswering));
   EXPECT_FALSE(is_refusal(grpc::StatusCode::UNAVAILABLE, "Socket closed",
