@@ -18,6 +18,7 @@
 #include "base/certificate_renewal.h"
 #include "base/clock.h"
 #include "base/files.h"
+#include "base/logging.h"
 #include "base/os.h"
 #include "base/status_macros.h"
 #include "base/tls_identity.h"
@@ -171,7 +172,7 @@ absl::StatusOr<std::unique_ptr<Agent>> Agent::Start(const Config& config) {
   ASSIGN_OR_RETURN(Machines::Options machines, MachinesOf(config, identity));
   ASSIGN_OR_RETURN(machines.capture, OpenCapture(config));
   ASSIGN_OR_RETURN(std::unique_ptr<Spool> spool, OpenSpool(config));
-  spdlog::info("collecting from {}", config.name);
+  LogInfoOf(config.name, absl::StrCat("collecting from ", config.name));
   return std::make_unique<RunningAgent>(config, std::move(machines),
                                         std::move(spool), std::move(identity));
 }

@@ -1,18 +1,18 @@
 #include "agent/replay.h"
 
-#include <spdlog/spdlog.h>
-
 #include <memory>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "agent/collect/player.h"
 #include "agent/deliver/catalogue.h"
 #include "agent/deliver/uplink.h"
 #include "agent/source/replay/replay_source.h"
 #include "base/certificate_renewal.h"
+#include "base/logging.h"
 #include "base/status_macros.h"
 #include "base/tls_identity.h"
 
@@ -32,8 +32,9 @@ absl::Status ReplayCapture(const Config& config, StopSignal& stop) {
                    ReadRecordings(config.replay_directory));
   const std::string operating_system =
       recordings.front().capture.operating_system();
-  spdlog::info("playing the capture of {} as {}",
-               recordings.front().capture.machine(), config.name);
+  LogInfoOf(config.name, absl::StrCat("playing the capture of ",
+                                      recordings.front().capture.machine(),
+                                      " as ", config.name));
   ASSIGN_OR_RETURN(auto registrations, RegistrationsOf(recordings));
   const HashedCatalogue catalogue = MakeCatalogue(std::move(registrations));
   // The player limits the spool's size itself. Nothing may be dropped.

@@ -31,7 +31,7 @@ constexpr char kOtherCauses[] = "(other causes)";
 // Causes contain text from peers.
 constexpr size_t kMaxCauseBytes = 1000;
 
-// The members of a line of LogOncePerCause besides its message.
+// The members of a line besides its message; "": the line has none.
 struct Fields {
   absl::string_view cause;
   absl::string_view machine;
@@ -119,7 +119,7 @@ class JsonFormatter : public spdlog::formatter {
     AppendMember("program", View(message.logger_name), &line);
     AppendMember("message", View(message.payload), &line);
     if (const Fields* const fields = fields_of_line) {
-      AppendMember("cause", fields->cause, &line);
+      if (!fields->cause.empty()) AppendMember("cause", fields->cause, &line);
       if (!fields->machine.empty()) {
         AppendMember("machine", fields->machine, &line);
       }
@@ -212,6 +212,18 @@ LogCounts CountLogLines() {
   return {.warnings = logged_warnings,
           .errors = logged_errors,
           .suppressed = suppressed_lines};
+}
+
+void LogInfoOf(absl::string_view machine, absl::string_view message) {
+  LogLine(spdlog::level::info, "", message, machine, 0);
+}
+
+void LogWarningOf(absl::string_view machine, absl::string_view message) {
+  LogLine(spdlog::level::warn, "", message, machine, 0);
+}
+
+void LogErrorOf(absl::string_view machine, absl::string_view message) {
+  LogLine(spdlog::level::err, "", message, machine, 0);
 }
 
 void LogOncePerCause::Warn(absl::string_view cause, absl::string_view message,

@@ -32,7 +32,7 @@ LogConfig ReadLogConfig(ConfigSection root);
 // Starts logging. Every line has the time and `program`; on systemd's journal,
 // which adds both itself, it has the journal's level instead. With the format
 // "json", every line is an object with the members time, level, program and
-// message, and those of LogOncePerCause.
+// message, and those of LogWarningOf and LogOncePerCause.
 absl::Status StartLogging(absl::string_view program, const LogConfig& config);
 
 // Changes the level of a log that was started. Thread-safe.
@@ -46,6 +46,13 @@ struct LogCounts {
 };
 // Thread-safe. Lines below the level are not counted.
 LogCounts CountLogLines();
+
+// Log `message` on one line; control characters are replaced. `machine` is the
+// machine or agent that the line is about, in JSON a member of the line.
+// Thread-safe.
+void LogInfoOf(absl::string_view machine, absl::string_view message);
+void LogWarningOf(absl::string_view machine, absl::string_view message);
+void LogErrorOf(absl::string_view machine, absl::string_view message);
 
 // Logs each cause at most once per interval, with the number of suppressed
 // repetitions, so that external input cannot fill the disk. The number of

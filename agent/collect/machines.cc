@@ -1,13 +1,12 @@
 #include "agent/collect/machines.h"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 #include <iterator>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/logging.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::agent {
@@ -109,8 +108,8 @@ std::map<std::string, Machines::Machine> Machines::AddAndRemove(
         Add(name, *std::move(source), nullptr);
         continue;
       }
-      spdlog::warn("{}: {}", plan.NameOf(i),
-                   std::string(source.status().message()));
+      LogWarningOf(
+          name, absl::StrCat(plan.NameOf(i), ": ", source.status().message()));
       refusals_.push_back(
           {.query = i, .error = std::string(source.status().message())});
     }

@@ -12,6 +12,7 @@
 #include "agent/collect/plan.h"
 #include "base/clock.h"
 #include "base/files.h"
+#include "base/logging.h"
 #include "base/sha256.h"
 #include "base/status_macros.h"
 #include "base/version.h"
@@ -220,11 +221,13 @@ absl::Status Player::Finished() const {
   }
   // The aggregator does not report whether these batches were stored in full.
   const uint64_t known = options_.delivery->spool().known();
-  spdlog::info("played {} blocks as {}, and {}", blocks_, options_.machine,
-               known == 0
-                   ? "all are stored"
-                   : absl::StrCat("the aggregator already had the first ",
-                                  known, " batches; the rest are stored"));
+  LogInfoOf(
+      options_.machine,
+      absl::StrCat(
+          "played ", blocks_, " blocks as ", options_.machine, ", and ",
+          known == 0 ? "all are stored"
+                     : absl::StrCat("the aggregator already had the first ",
+                                    known, " batches; the rest are stored")));
   return absl::OkStatus();
 }
 

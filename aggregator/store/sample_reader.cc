@@ -1,13 +1,13 @@
 #include "aggregator/store/sample_reader.h"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 #include <map>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "aggregator/store/tables/keys.h"
 #include "aggregator/store/tables/loss_table.h"
+#include "base/logging.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::aggregator {
@@ -86,8 +86,8 @@ absl::StatusOr<std::optional<Frame>> ReadFolded(
 }
 
 void LogDamage(const std::string& machine, const absl::Status& status) {
-  spdlog::error("skipped samples of {}: {}", machine,
-                std::string(status.message()));
+  LogErrorOf(machine, absl::StrCat("skipped samples of ", machine, ": ",
+                                   status.message()));
 }
 
 // Raises `newest` to the chunk's newest tick. A damaged chunk has none; any
@@ -455,8 +455,8 @@ std::optional<absl::Time> SampleReader::NewestLogged(
           },
           [](const Loss&) {});
       if (!status.ok()) {
-        spdlog::warn("cannot read the newest samples of {}: {}", machine,
-                     std::string(status.message()));
+        LogWarningOf(machine, absl::StrCat("cannot read the newest samples of ",
+                                           machine, ": ", status.message()));
       }
       if (newest.has_value()) return newest;
     }

@@ -1,13 +1,12 @@
 #include "aggregator/subscribe/history_reader.h"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "aggregator/formula/piece.h"
 #include "aggregator/query/series_reader.h"
+#include "base/logging.h"
 #include "base/status_macros.h"
 #include "perflib/clocks.h"
 
@@ -67,8 +66,9 @@ bool HistoryReader::Work() {
   if (absl::IsResourceExhausted(batches.status())) {
     outbox_->End(batches.status());
   } else if (!batches.ok()) {
-    spdlog::warn("cannot send a subscriber the history of {}: {}", part.machine,
-                 std::string(batches.status().message()));
+    LogWarningOf(part.machine,
+                 absl::StrCat("cannot send a subscriber the history of ",
+                              part.machine, ": ", batches.status().message()));
   }
   // Live values follow even after an error.
   part.listener->Release(batches.value_or(SeenBatches()));

@@ -168,6 +168,9 @@ TEST_F(LoggingTest, WritesJson) {
   clock.Advance(absl::Minutes(5));
   log.Warn("disk", "full", "web-1");
   log.Info("peer", "gone");
+  LogInfoOf("web-1", "collecting {} from web-1\n");
+  LogWarningOf("web-\"2\"", "slow");
+  LogErrorOf("web-3", "damaged");
   ASSERT_OK_AND_ASSIGN(const std::string text, ReadFile(path));
   std::vector<std::string> lines;
   for (const absl::string_view line :
@@ -195,7 +198,18 @@ TEST_F(LoggingTest, WritesJson) {
           R"~("message":"full (and 2 times more since the last such line)",)~"
           R"~("cause":"disk","machine":"web-1","repeated":2})~",
           R"~(","level":"info","program":"agent",)~"
-          R"~("message":"gone","cause":"peer"})~"));
+          R"~("message":"gone","cause":"peer"})~",
+          R"~(","level":"info","program":"agent",)~"
+          R"~("message":"collecting {} from web-1?","machine":"web-1"})~",
+          R"~(","level":"warning","program":"agent",)~"
+          R"~("message":"slow","machine":"web-\"2\""})~",
+          R"~(","level":"error","program":"agent",)~"
+          R"~("message":"damaged","machine":"web-3"})~"));
+}
+
+TEST_F(LoggingTest, NamesNoMachineBesideTheText) {
+  LogWarningOf("web-1", "skipped samples of web-1");
+  EXPECT_THAT(Lines(), ElementsAre("warning skipped samples of web-1"));
 }
 
 TEST_F(LoggingTest, CountsWarningsErrorsAndSuppressedLines) {

@@ -14,6 +14,7 @@
 #include "aggregator/store/tables/keys.h"
 #include "aggregator/store/tables/loss_table.h"
 #include "base/clock.h"
+#include "base/logging.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::aggregator {
@@ -361,9 +362,10 @@ absl::Status Compactor::Merge(const MergePlan::Group& keys) {
     }
     if (absl::IsDataLoss(status)) {
       // The readable rest of the chunks is left unchanged.
-      spdlog::error("cannot merge chunks of {}: {}",
-                    parts_.numbers->MachineOf(key.machine).value_or("?"),
-                    std::string(status.message()));
+      const std::string machine =
+          parts_.numbers->MachineOf(key.machine).value_or("?");
+      LogErrorOf(machine, absl::StrCat("cannot merge chunks of ", machine, ": ",
+                                       status.message()));
       return absl::OkStatus();
     }
     RETURN_IF_ERROR(status);

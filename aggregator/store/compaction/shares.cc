@@ -1,10 +1,10 @@
 #include "aggregator/store/compaction/shares.h"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "aggregator/store/tables/chunk_table.h"
+#include "base/logging.h"
 
 namespace fleetperf::aggregator {
 namespace {
@@ -52,10 +52,11 @@ absl::StatusOr<uint64_t> DropExcess(const UseByAgent& uses, uint64_t share,
     uint64_t& of_agent = excess_of_agent[agent];
     of_agent = size - share;
     for (const uint32_t machine : use.machines) excess[machine] = &of_agent;
-    spdlog::warn(
-        "the store is full, and the machines of agent {} use {} MiB, more than "
-        "their share of {} MiB; their oldest samples are removed first",
-        agent, size >> 20, share >> 20);
+    LogWarningOf(agent,
+                 absl::StrCat("the store is full, and the machines of agent ",
+                              agent, " use ", size >> 20,
+                              " MiB, more than their share of ", share >> 20,
+                              " MiB; their oldest samples are removed first"));
   }
   return DeleteExcess(database, excess, to_free);
 }

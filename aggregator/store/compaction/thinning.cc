@@ -1,12 +1,12 @@
 #include "aggregator/store/compaction/thinning.h"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "aggregator/store/tables/keys.h"
+#include "base/logging.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::aggregator {
@@ -125,9 +125,10 @@ absl::StatusOr<bool> Thinning::ThinChunk(const ReceivedChunk& chunk,
   const auto group = stored.ok() ? reader->Read(*stored)
                                  : absl::StatusOr<FrameGroup>(stored.status());
   if (absl::IsDataLoss(group.status())) {
-    spdlog::error("cannot thin a chunk of {}: {}",
-                  numbers_.MachineOf(chunk.key.machine).value_or("?"),
-                  std::string(group.status().message()));
+    const std::string machine =
+        numbers_.MachineOf(chunk.key.machine).value_or("?");
+    LogErrorOf(machine, absl::StrCat("cannot thin a chunk of ", machine, ": ",
+                                     group.status().message()));
     ListAs(Resolution::kHour, chunk, changes);
     return false;
   }
