@@ -29,8 +29,9 @@ struct ConnectFailure {
 constexpr ConnectFailure kConnectFailures[] = {
     {kAfterName,
      "its certificate is not for \"$0\"; use a name that the certificate has "
-     "(fleetperf-aggregator check lists them), or issue it again for this "
-     "name, too (fleetperf pki issue aggregator NAME... $0)",
+     "(openssl x509 -noout -ext subjectAltName -in aggregator.pem lists them), "
+     "or issue it again for this name, too (fleetperf pki issue aggregator "
+     "NAME... $0)",
      true},
     {"certificate_verify_failed",
      "its certificate is not signed by the authority in tls.authority, or has "

@@ -55,9 +55,10 @@ TEST(StatusFromRpc, NamesWhatTheCertificateIsNotFor) {
   };
   EXPECT_EQ(message_of("box"),
             "cannot reach the aggregator at box:7330: its certificate is not "
-            "for \"box\"; use a name that the certificate has "
-            "(fleetperf-aggregator check lists them), or issue it again for "
-            "this name, too (fleetperf pki issue aggregator NAME... box)");
+            "for \"box\"; use a name that the certificate has (openssl x509 "
+            "-noout -ext subjectAltName -in aggregator.pem lists them), or "
+            "issue it again for this name, too (fleetperf pki issue aggregator "
+            "NAME... box)");
   EXPECT_THAT(message_of("10.77.0.1"),
               HasSubstr("is not for \"10.77.0.1\"; use a name"));
   EXPECT_THAT(message_of("fe80::1"),
