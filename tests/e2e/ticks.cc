@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Returns the time of a block, or 0 if the file has no complete header.
-int64_t TimeOf(const fs::path& block) {
+int64_t TimeOfBlock(const fs::path& block) {
   std::string header(sizeof(perflib::PerfDataHeader), '\0');
   std::ifstream file(block, std::ios::binary);
   if (!file.read(header.data(), static_cast<std::streamsize>(header.size()))) {
@@ -40,7 +40,7 @@ void ForEachBlock(const std::string& directory, Use use) {
 Ticks ReadTaken(const std::string& capture) {
   Ticks taken;
   ForEachBlock(capture, [&](const fs::path& path) {
-    const int64_t time = TimeOf(path);
+    const int64_t time = TimeOfBlock(path);
     if (time != 0) taken.insert(time);
   });
   return taken;
@@ -56,8 +56,8 @@ Ticks ReadNewestTaken(const std::string& capture) {
     newest = path;
     newest_time = time;
   });
-  if (newest.empty() || TimeOf(newest) == 0) return {};
-  return {TimeOf(newest)};
+  if (newest.empty() || TimeOfBlock(newest) == 0) return {};
+  return {TimeOfBlock(newest)};
 }
 
 Stored ReadStored(const Deployment& deployment, const std::string& machine,
