@@ -47,6 +47,8 @@ class EventCount {
   // about the growth.
   void UpdateWithoutGrowth(uint64_t sum);
   uint64_t total() const { return total_; }
+  // Whether it was updated.
+  bool was_read() const { return was_read_; }
 
  private:
   bool was_read_ = false;

@@ -151,7 +151,8 @@ inline constexpr LinuxCounter kProcessorCounters[] = {
       "Interrupts of the processor's own timer."},
      "interrupts/s",
      "/proc/interrupts LOC",
-     "Only x86 has this row. An idle CPU stops its timer."},
+     "Absent without this row, which only x86 has. An idle CPU stops its "
+     "timer."},
     {{16, perflib::kPerfCounterRawcount, "Parking Status",
       "1 for a processor that is not in use, else 0; in `_Total`, their "
       "number."},

@@ -148,7 +148,8 @@ void ProcessorReader::SetValues(Cpu& cpu, ColumnSet needed,
   if (Has(needed, kInterruptsPerSec)) {
     sample->Set(kInterruptsPerSec, cpu.interrupts.total());
   }
-  if (Has(needed, kClockInterruptsPerSec)) {
+  // Only x86 has them.
+  if (Has(needed, kClockInterruptsPerSec) && cpu.clock_interrupts.was_read()) {
     sample->Set(kClockInterruptsPerSec, cpu.clock_interrupts.total());
   }
   if (Has(needed, kDpcsQueuedPerSec)) {
