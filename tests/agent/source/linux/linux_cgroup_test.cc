@@ -1,5 +1,3 @@
-#include "agent/source/linux/linux_cgroup.h"
-
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -411,43 +409,6 @@ TEST_F(LinuxCgroupTest, ServesJobObjects) {
                     {"Total mSec - Processor", 3},
                     {"Total mSec - User Mode", 2},
                     {"Total mSec - Kernel Mode", 1}}));
-}
-
-// The root cgroup of this machine.
-// Samples the processor time of the root of this machine.
-uint64_t LiveProcessorTime() {
-  LinuxCgroup provider("", std::make_shared<Cgroups>("", 16));
-  CountersetSample sample;
-  sample.Reset(provider.registration().counters.size());
-  EXPECT_OK(provider.Sample(Bit(0), {.perf_time_stamp = 1}, &sample));
-  return sample.rows() > 0 ? sample.Value(0, 0) : 0;
-}
-
-TEST(LinuxCgroupLiveTest, AgreesWithThisMachine) {
-  const auto usage = [] {
-    std::ifstream file("/sys/fs/cgroup/cpu.stat");
-    std::string key;
-    uint64_t microseconds = 0;
-    return file >> key >> microseconds ? microseconds : 0;
-  };
-  const uint64_t before = usage();
-  if (before == 0) GTEST_SKIP() << "no hierarchy of version 2 alone";
-  const uint64_t time = LiveProcessorTime();
-  EXPECT_GE(time, before * 10);
-  EXPECT_LE(time, usage() * 10);
-}
-
-TEST(LinuxCgroupLiveTest, AgreesWithVersion1OfThisMachine) {
-  const auto usage = [] {
-    std::ifstream file("/sys/fs/cgroup/cpuacct/cpuacct.usage");
-    uint64_t nanoseconds = 0;
-    return file >> nanoseconds ? nanoseconds : 0;
-  };
-  const uint64_t before = usage();
-  if (before == 0) GTEST_SKIP() << "no hierarchy of version 1";
-  const uint64_t time = LiveProcessorTime();
-  EXPECT_GE(time, before / 100);
-  EXPECT_LE(time, usage() / 100);
 }
 
 }  // namespace

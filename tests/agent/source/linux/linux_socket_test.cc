@@ -1,11 +1,8 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include "tests/agent/source/linux/linux_fixture.h"
-#include "tests/support/patience.h"
 
 namespace fleetperf::agent {
 namespace {
@@ -97,46 +94,6 @@ TEST_F(LinuxSocketTest, SkipsMalformedText) {
   Write("proc/net/sockstat", "TCP: inuse x tw 7\nUDP: inuse\nRAW\n\nTCP: tw 5");
   EXPECT_EQ(Sample(kSocket).rows.at(""),
             (Values{{"TCP Sockets Time Wait", 5}}));
-}
-
-std::string ReadLiveText(const std::string& path) {
-  std::ifstream file(path);
-  return std::string(std::istreambuf_iterator<char>(file), {});
-}
-
-// The number after `name` in the line of `section`.
-uint64_t LiveNumber(const std::string& text, const std::string& section,
-                    const std::string& name) {
-  const size_t line = text.find(section + ":");
-  const size_t number = text.find(" " + name + " ", line);
-  return std::stoull(text.substr(number + name.size() + 2));
-}
-
-TEST_F(LinuxSocketTest, AgreesWithThisMachine) {
-  std::filesystem::create_directory_symlink("/proc", PathOf("proc"));
-  using Numbers = std::vector<std::optional<uint64_t>>;
-  const auto read = [] {
-    const std::string text = ReadLiveText("/proc/net/sockstat");
-    return Numbers{LiveNumber(text, "sockets", "used"),
-                   LiveNumber(text, "TCP", "inuse"),
-                   Pages(LiveNumber(text, "TCP", "mem")),
-                   LiveNumber(text, "FRAG", "memory")};
-  };
-  Numbers before;
-  Numbers actual;
-  Numbers after;
-  testing::Retry([&] {  // other processes open, use and close sockets
-    before = read();
-    const Reading reading = Sample(kSocket);
-    clock_.Advance(absl::Seconds(1));  // each sample is a tick of its own
-    after = read();
-    actual = {reading.Get("", "Sockets"), reading.Get("", "TCP Sockets"),
-              reading.Get("", "TCP Memory Bytes"),
-              reading.Get("", "Fragment Memory Bytes")};
-    return before == after && actual == before;
-  });
-  if (before != after) GTEST_SKIP() << "other sockets change all the time";
-  EXPECT_EQ(actual, before);
 }
 
 }  // namespace

@@ -14,7 +14,6 @@
 namespace fleetperf::agent {
 namespace {
 
-using testing::FindReference;
 using testing::Reading;
 using ::testing::UnorderedElementsAre;
 using ::testing::UnorderedElementsAreArray;
@@ -82,33 +81,44 @@ TEST_P(RecordedBlockDevicesTest, AgreesWithTheTree) {
 INSTANTIATE_TEST_SUITE_P(Trees, RecordedBlockDevicesTest,
                          ::testing::Range(1, 8));
 
+// The kernel's hwmon/sysfs-interface.rst. Values that are negative are absent.
 TEST_F(RecordedDevicesTest, Sensors) {
   Unpack("scsi-map-root-001", "--wildcards '*/hwmon[0-9]*'");
-  std::vector<uint64_t> expected;  // in thousandths
+  const std::map<std::string, std::string> kCounters = {
+      {"temp_input", "Temperature"},
+      {"temp_max", "Temperature Maximum"},
+      {"temp_crit", "Temperature Critical"},
+      {"fan_input", "Fan Speed"},
+      {"in_input", "Voltage"},
+      {"curr_input", "Current"},
+      {"power_input", "Power"},
+      {"humidity_input", "Humidity"}};
+  std::map<std::string, std::vector<uint64_t>> expected;
   for (const std::string& chip :
        LinkDirectories("sys/devices", "hwmon", "sys/class/hwmon")) {
-    for (const auto& file : std::filesystem::directory_iterator(
-             PathOf("sys/class/hwmon/" + chip))) {
-      const std::string sensor = file.path().filename();
-      if (!absl::StartsWith(sensor, "temp") ||
-          !absl::EndsWith(sensor, "_input")) {
-        continue;
-      }
-      int64_t millidegrees;
-      std::string text;
-      std::getline(std::ifstream(file.path()), text);
-      if (absl::SimpleAtoi(text, &millidegrees) && millidegrees >= 0) {
-        expected.push_back(static_cast<uint64_t>(millidegrees));
-      }
+    const std::string directory = "sys/class/hwmon/" + chip;
+    for (const std::string& file : Files().Names(directory)) {
+      // "temp1_input" is "temp_input".
+      std::string kind = file;
+      std::erase_if(kind, [](char c) {
+        return absl::ascii_isdigit(static_cast<unsigned char>(c));
+      });
+      const auto counter = kCounters.find(kind);
+      const auto value = Files().Number(directory + "/" + file);
+      if (counter == kCounters.end() || !value.has_value()) continue;
+      expected[counter->second].push_back(*value);
     }
   }
-  std::vector<uint64_t> actual;
+  std::map<std::string, std::vector<uint64_t>> actual;
   for (const auto& [name, values] : Sample("Linux Hardware Monitor").rows) {
-    const auto value = values.find("Temperature");
-    if (value != values.end()) actual.push_back(value->second);
+    for (const auto& [counter, value] : values) {
+      actual[counter].push_back(value);
+    }
   }
-  EXPECT_FALSE(expected.empty());
-  EXPECT_THAT(actual, UnorderedElementsAreArray(expected));
+  EXPECT_FALSE(expected["Temperature"].empty());
+  for (auto& [counter, values] : expected) {
+    EXPECT_THAT(actual[counter], UnorderedElementsAreArray(values)) << counter;
+  }
 }
 
 TEST_F(RecordedDevicesTest, ThermalZones) {
@@ -356,54 +366,17 @@ TEST_F(RecordedDevicesTest, NfsMounts) {
   EXPECT_TRUE(Sample("Linux NFS Mount").names.empty());
 }
 
-// Files that the authors of the Go library procfs test it with.
-class RecordedProcfsTest : public RecordedDevicesTest {
- protected:
-  void SetUp() override {
-    if (archive_.empty()) {
-      GTEST_SKIP() << "no files of procfs; deploy/install-deps references gets "
-                      "them";
-    }
-  }
-
-  // The archive has for each file: "Path: NAME", "Lines: N", N lines.
-  void UnpackText(const std::string& directory) {
-    std::ifstream archive(archive_);
-    std::string path;
-    for (std::string line; std::getline(archive, line);) {
-      absl::string_view rest = line;
-      int count = 0;
-      if (absl::ConsumePrefix(&rest, "Path: fixtures/")) {
-        path = std::string(rest);
-      } else if (absl::ConsumePrefix(&rest, "Lines: ") &&
-                 absl::SimpleAtoi(rest, &count)) {
-        std::string text;
-        for (; count > 0 && std::getline(archive, line); --count) {
-          text += line + "\n";
-        }
-        if (absl::StartsWith(path, directory)) Write(path, text);
-      }
-    }
-  }
-
- private:
-  const std::string archive_ =
-      FindReference("golang-github-prometheus-procfs-dev",
-                    "/usr/share/gocode/src/github.com/prometheus/procfs/"
-                    "testdata/fixtures.ttar");
-};
-
 // The kernel numbers zones in hexadecimal.
-TEST_F(RecordedProcfsTest, EnergyOfTheTenthPackage) {
-  UnpackText("sys/class/powercap/");
+TEST_F(RecordedDevicesTest, EnergyOfTheTenthPackage) {
+  UnpackProcfs("sys/class/powercap/");
   ExpectEnergy({{"intel-rapl:0", "RAPL_Package0_PKG"},
                 {"intel-rapl:0:0", "RAPL_Package0_PP0"},
                 {"intel-rapl:a", "RAPL_Package10_PKG"}});
 }
 
 // Adapters of Mellanox and of Intel (Omni-Path).
-TEST_F(RecordedProcfsTest, RdmaPorts) {
-  UnpackText("sys/class/infiniband/");
+TEST_F(RecordedDevicesTest, RdmaPorts) {
+  UnpackProcfs("sys/class/infiniband/");
   struct PortCounter {
     const char* counter;
     const char* file;

@@ -13,11 +13,10 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "tests/agent/source/linux/linux_fixture.h"
+#include "absl/strings/strip.h"
+#include "tests/agent/source/linux/every_counter.h"
 
 namespace fleetperf::testing {
-
-using WordList = std::vector<std::string>;
 
 // Returns where a file of a Debian package is, installed or unpacked, or "".
 inline std::string FindReference(const std::string& package,
@@ -36,11 +35,12 @@ inline std::string FindReference(const std::string& package,
   return "";
 }
 
-// The trees of pcp-testsuite. Tests are skipped without them.
-class RecordedTrees : public LinuxFixture {
+// The trees of pcp-testsuite, and the files that the authors of the Go library
+// procfs test it with. Tests are skipped without them.
+class RecordedTrees : public EveryCounterFixture {
  protected:
   void SetUp() override {
-    if (trees_.empty()) {
+    if (trees_.empty() || procfs_.empty()) {
       GTEST_SKIP()
           << "no recorded trees; deploy/install-deps references gets them";
     }
@@ -53,6 +53,26 @@ class RecordedTrees : public LinuxFixture {
         absl::StrCat("tar -xzf ", trees_, "/", tree, ".tgz -C ", PathOf(""),
                      " --no-same-owner --mode=u+rwX ", part);
     ASSERT_EQ(std::system(command.c_str()), 0) << command;
+  }
+  // The files of procfs whose paths start so. The archive has for each of them:
+  // "Path: NAME", "Lines: N", N lines.
+  void UnpackProcfs(const std::string& prefix) {
+    std::ifstream archive(procfs_);
+    std::string path;
+    for (std::string line; std::getline(archive, line);) {
+      absl::string_view rest = line;
+      int count = 0;
+      if (absl::ConsumePrefix(&rest, "Path: fixtures/")) {
+        path = std::string(rest);
+      } else if (absl::ConsumePrefix(&rest, "Lines: ") &&
+                 absl::SimpleAtoi(rest, &count)) {
+        std::string text;
+        for (; count > 0 && std::getline(archive, line); --count) {
+          text += line + "\n";
+        }
+        if (absl::StartsWith(path, prefix)) Write(path, text);
+      }
+    }
   }
   void Copy(const std::string& file, const std::string& path) {
     const std::filesystem::path target = PathOf(path);
@@ -130,6 +150,10 @@ class RecordedTrees : public LinuxFixture {
  private:
   const std::string trees_ =
       FindReference("pcp-testsuite", "/var/lib/pcp/testsuite/linux");
+  const std::string procfs_ =
+      FindReference("golang-github-prometheus-procfs-dev",
+                    "/usr/share/gocode/src/github.com/prometheus/procfs/"
+                    "testdata/fixtures.ttar");
 };
 
 }  // namespace fleetperf::testing
