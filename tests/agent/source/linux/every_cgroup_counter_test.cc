@@ -2,6 +2,8 @@
 // of version 1 or 2, and with those of recorded trees.
 
 #include <algorithm>
+#include <filesystem>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -289,20 +291,23 @@ CountersetFormulas LinuxCgroupFormulas() {
           .has_more_instances = true};
 }
 
-// The formulas of the first of these cgroups, if they still exist.
-CountersetFormulas LinuxCgroupsFormulas(WordList names) {
-  constexpr size_t kMaxCgroups = 200;
-  // Containers have short names, not paths.
+// Those whose files can be found by their names, which are paths. Containers
+// have short names.
+WordList PathsIn(WordList names) {
   std::erase_if(names, [](const std::string& name) {
     return !absl::StartsWith(name, "/");
   });
-  names.resize(std::min(names.size(), kMaxCgroups));
+  return names;
+}
+
+// The formulas of these cgroups, as long as they exist.
+CountersetFormulas FormulasOfCgroups(const WordList& paths) {
   CountersetFormulas formulas = LinuxCgroupFormulas();
-  formulas.read = [names](const MachineFiles& files) {
+  formulas.read = [paths](const MachineFiles& files) {
     FieldsByInstance cgroups;
-    for (const std::string& name : names) {
-      Fields fields = ReadCgroup(files, name == "/" ? "" : name);
-      if (!fields.empty()) cgroups[name] = std::move(fields);
+    for (const std::string& path : paths) {
+      Fields fields = ReadCgroup(files, path == "/" ? "" : path);
+      if (!fields.empty()) cgroups[path] = std::move(fields);
     }
     return cgroups;
   };
@@ -312,25 +317,35 @@ CountersetFormulas LinuxCgroupsFormulas(WordList names) {
 class CgroupsOfThisMachineTest : public testing::EveryCounterFixture {};
 
 TEST_F(CgroupsOfThisMachineTest, LinuxCgroup) {
+  constexpr size_t kMaxCgroups = 20;
   UseThisMachine();
-  ExpectEveryCounter(LinuxCgroupsFormulas(Sample("Linux Cgroup").names));
+  WordList paths = PathsIn(Sample("Linux Cgroup").names);
+  paths.resize(std::min(paths.size(), kMaxCgroups));
+  ExpectEveryCounter(FormulasOfCgroups(paths));
 }
 
-class RecordedCgroupsTest : public testing::RecordedTrees,
-                            public ::testing::WithParamInterface<const char*> {
+class RecordedCgroupsTest : public testing::RecordedTrees {
+ protected:
+  void ExpectCgroups() {
+    const WordList paths = PathsIn(Sample("Linux Cgroup").names);
+    EXPECT_GT(paths.size(), 20u);
+    ExpectEveryCounter(FormulasOfCgroups(paths));
+  }
 };
 
-TEST_P(RecordedCgroupsTest, AgreeWithTheTree) {
-  Unpack(GetParam());
-  const WordList names = Sample("Linux Cgroup").names;
-  EXPECT_GT(names.size(), 20u);
-  ExpectEveryCounter(LinuxCgroupsFormulas(names));
+TEST_F(RecordedCgroupsTest, Version1) {
+  Unpack("cgroups-root-003",
+         "--wildcards '*/cpuacct.stat' '*/cpuacct.usage' '*/cpu.stat' "
+         "'*/cpu.cfs_*' '*/cgroup/cpu' '*/cgroup/cpuacct' '*/cgroup/memory/*'");
+  ExpectCgroups();
 }
 
-// The first has version 1, the second version 2.
-INSTANTIATE_TEST_SUITE_P(Trees, RecordedCgroupsTest,
-                         ::testing::Values("cgroups-root-003",
-                                           "cgroups-root-004"));
+TEST_F(RecordedCgroupsTest, Version2) {
+  Unpack("cgroups-root-004",
+         "./sys/fs/cgroup/cgroup.controllers ./sys/fs/cgroup/init.scope "
+         "./sys/fs/cgroup/machine.slice");
+  ExpectCgroups();
+}
 
 }  // namespace
 }  // namespace fleetperf::agent
