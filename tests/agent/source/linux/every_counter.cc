@@ -17,12 +17,13 @@ std::string Text(const Value& value) {
   return value.has_value() ? absl::StrCat(*value) : "absent";
 }
 
-bool IsBetween(const Value& before, const Value& value, const Value& after) {
+bool IsBetween(const Value& before, const Value& value, const Value& after,
+               uint64_t slack) {
   if (!before.has_value() || !value.has_value() || !after.has_value()) {
     return before == value && value == after;
   }
-  return *value >= std::min(*before, *after) &&
-         *value <= std::max(*before, *after);
+  return *value + slack >= std::min(*before, *after) &&
+         *value <= std::max(*before, *after) + slack;
 }
 
 bool IsTotal(const std::string& instance) {
@@ -111,7 +112,7 @@ EveryCounterFixture::Differences EveryCounterFixture::Compare(
       const Value first = formula.ValueIn(fields);
       const Value value = reading.Get(instance, formula.counter);
       const Value last = formula.ValueIn(later->second);
-      if (IsBetween(first, value, last)) continue;
+      if (IsBetween(first, value, last, formula.slack)) continue;
       differences[absl::StrCat(instance, " ", formula.counter)] =
           absl::StrCat("is ", Text(value), ", in the source ", Text(first),
                        " before and ", Text(last), " after");

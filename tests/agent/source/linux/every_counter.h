@@ -26,6 +26,8 @@ struct CounterFormula {
   std::vector<std::string> fields;
   uint64_t unit = 1;     // of a field in units of the counter
   uint64_t divisor = 1;  // of the sum
+  // How far the value may lie outside of the readings, because these change it.
+  uint64_t slack = 0;
 
   // Fields that the kernel lacks are left out; without any, the counter is
   // absent.

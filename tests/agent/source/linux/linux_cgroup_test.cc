@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "agent/source/linux/cgroups.h"
 #include "tests/agent/source/linux/linux_fixture.h"
 
 namespace fleetperf::agent {
