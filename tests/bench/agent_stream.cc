@@ -44,6 +44,13 @@ class AgentStream::Reactor
     return AwaitThat(is_welcome);
   }
 
+  absl::Status CheckOpen() {
+    absl::MutexLock lock(&mutex_);
+    if (!done_) return absl::OkStatus();
+    RETURN_IF_ERROR(problem_);
+    return absl::UnavailableError("the aggregator ended the stream");
+  }
+
   void Send(v1::CollectRequest batch) {
     absl::MutexLock lock(&mutex_);
     last_ = batch.batch().sequence();
@@ -207,6 +214,10 @@ AgentStream::~AgentStream() { connection_->reactor->Finish().IgnoreError(); }
 
 absl::Status AgentStream::AwaitWelcome() {
   return connection_->reactor->AwaitWelcome();
+}
+
+absl::Status AgentStream::CheckOpen() const {
+  return connection_->reactor->CheckOpen();
 }
 
 void AgentStream::Send(v1::CollectRequest batch) {

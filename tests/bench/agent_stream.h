@@ -35,6 +35,9 @@ class AgentStream {
   // Waits for Welcome. Returns the same errors as AwaitAcknowledged.
   absl::Status AwaitWelcome();
 
+  // Returns an error if the stream has ended.
+  absl::Status CheckOpen() const;
+
   // Queues a batch, to be sent after the earlier ones and within the limit of
   // unacknowledged batches. Never blocks.
   void Send(v1::CollectRequest batch);

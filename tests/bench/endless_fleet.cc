@@ -156,6 +156,18 @@ void EndlessFleet::SendUntil(absl::Time end) {
   }
 }
 
+absl::Status EndlessFleet::CheckStreams() const {
+  for (const auto& machine : machines_) {
+    for (const auto& agent : machine->agents) {
+      const absl::Status status = agent->stream->CheckOpen();
+      if (status.ok()) continue;
+      return absl::Status(status.code(),
+                          absl::StrCat(agent->name, ": ", status.message()));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status EndlessFleet::AwaitAcknowledged() {
   for (const auto& machine : machines_) {
     RETURN_IF_ERROR(machine->AwaitAcknowledged());

@@ -44,6 +44,9 @@ class EndlessFleet {
   // rejected a message or ended a stream.
   absl::Status AwaitAcknowledged();
 
+  // Returns an error that names an agent whose stream has ended, if any has.
+  absl::Status CheckStreams() const;
+
   // The number of samples sent so far.
   uint64_t samples() const { return samples_; }
 

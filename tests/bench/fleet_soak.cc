@@ -6,7 +6,7 @@
 // Prints a row a minute. Questions about the last minute are asked by turns.
 // The last row is the slope of each figure over the second half of the run, as
 // a percentage of its mean per hour. Fails only if the server rejects a message
-// or a question.
+// or a question, or ends a stream.
 
 #include <algorithm>
 #include <cmath>
@@ -271,6 +271,7 @@ absl::Status Run(const Parameters& parameters) {
   const absl::Time begin = absl::Now();
   for (int minute = 1; minute <= parameters.minutes; ++minute) {
     fleet->SendUntil(begin + minute * absl::Minutes(1));
+    RETURN_IF_ERROR(fleet->CheckStreams());
     ASSIGN_OR_RETURN(const auto asked, questioner.Take());
     RETURN_IF_ERROR(visitors.status());
     report.Minute(asked);
