@@ -1,4 +1,4 @@
-// What comes and goes in a fleet: agents, instances, subscribers and plans.
+// Agents, instances, subscribers and plans of a fleet that come and go.
 
 #ifndef FLEETPERF_TESTS_BENCH_FLEET_VISITORS_H_
 #define FLEETPERF_TESTS_BENCH_FLEET_VISITORS_H_

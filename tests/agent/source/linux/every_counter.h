@@ -34,7 +34,7 @@ struct CounterFormula {
   std::optional<uint64_t> ValueIn(const Fields& numbers) const;
 };
 
-// What the counters of a counterset show.
+// The formulas of a counterset's counters.
 struct CountersetFormulas {
   std::string counterset;
   std::vector<CounterFormula> counters;
@@ -59,9 +59,9 @@ class EveryCounterFixture : public LinuxFixture {
   MachineFiles Files() const { return MachineFiles(PathOf("")); }
 
   // Expects each value to lie between the readings before and after. Values
-  // that rise and fall meanwhile may not, so that comparisons are repeated for
-  // those that have never agreed. A counter that is neither compared nor
-  // elsewhere fails. Skips the test if this machine lacks the source.
+  // that rise and fall meanwhile may not, so that the comparison is repeated
+  // until each value has agreed once. A counter without a formula that is not
+  // in `elsewhere` fails. Skips the test if this machine lacks the source.
   void ExpectEveryCounter(const CountersetFormulas& formulas);
 
  private:

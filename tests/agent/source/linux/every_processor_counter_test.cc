@@ -44,7 +44,7 @@ struct RowOfInterrupt {
 
 // The first line names the processors, "CPU0". Rows with too few numbers are
 // counts of the whole machine, as are ERR and MIS if there is one processor.
-// Two spaces separate the devices from what is in front of them.
+// Two spaces come before the devices.
 std::vector<RowOfInterrupt> ReadInterruptRows(const MachineFiles& files,
                                               const std::string& path) {
   std::vector<RowOfInterrupt> rows;
@@ -257,7 +257,7 @@ CountersetFormulas LinuxSchedulerFormulas() {
       .read = ReadScheduler};
 }
 
-// Those that have fired.
+// The sources that have fired.
 FieldsByInstance ReadInterrupts(const MachineFiles& files) {
   FieldsByInstance sources;
   for (const RowOfInterrupt& row :

@@ -193,7 +193,7 @@ TEST_F(SystemOfThisMachineTest, System) {
   formulas.read = [this](const MachineFiles& files) {
     FieldsByInstance machine = ReadSystem(files);
     AddClock(&machine[""]);
-    // What the agent reads, for which the fixture has a value of its own.
+    // The fixture replaces the agent's reading by a value of its own.
     clock_discipline_ = ReadClockDiscipline();
     return machine;
   };

@@ -103,14 +103,8 @@ class RecordedTrees : public EveryCounterFixture {
 
   // The words of each line.
   std::vector<WordList> Lines(const std::string& path) {
-    std::ifstream file(PathOf(path));
-    EXPECT_TRUE(file) << path;
-    std::vector<WordList> lines;
-    for (std::string line; std::getline(file, line);) {
-      lines.push_back(
-          absl::StrSplit(line, absl::ByAnyChar(" \t:"), absl::SkipEmpty()));
-    }
-    return lines;
+    EXPECT_TRUE(Files().Has(path)) << path;
+    return Files().Lines(path);
   }
   // The first line.
   std::string Line(const std::string& path) {
@@ -118,28 +112,6 @@ class RecordedTrees : public EveryCounterFixture {
     std::string line;
     EXPECT_TRUE(std::getline(file, line)) << path;
     return line;
-  }
-  // The first number after a word that starts the line. 0 without such a line.
-  uint64_t Field(const std::string& path, const std::string& key) {
-    for (const WordList& words : Lines(path)) {
-      if (words.size() > 1 && words[0] == key) return Number(words[1]);
-    }
-    return 0;
-  }
-  // A value in snmp and netstat: a line of names and one of numbers, both of
-  // which start with the protocol.
-  std::optional<uint64_t> ProtocolField(const std::string& path,
-                                        const std::string& protocol,
-                                        const std::string& key) {
-    const std::vector<WordList> lines = Lines(path);
-    for (size_t i = 0; i + 1 < lines.size(); ++i) {
-      if (lines[i][0] != protocol) continue;
-      const auto name = std::find(lines[i].begin(), lines[i].end(), key);
-      if (name == lines[i].end()) return std::nullopt;
-      return Number(
-          lines[i + 1].at(static_cast<size_t>(name - lines[i].begin())));
-    }
-    return std::nullopt;
   }
   static uint64_t Number(const std::string& word) {
     uint64_t number = 0;
