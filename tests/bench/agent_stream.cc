@@ -20,21 +20,47 @@
 
 namespace fleetperf::bench {
 
-// A read is always in flight, so the stream is open until a read fails.
-class AgentStream::Reactor
-    : public grpc::ClientBidiReactor<v1::CollectRequest, v1::CollectResponse> {
- public:
-  Reactor(v1::CollectRequest hello, OnAcknowledged on_acknowledged)
-      : on_acknowledged_(std::move(on_acknowledged)) {
-    to_send_.push_back(std::move(hello));
-  }
+namespace {
 
+v1::CollectRequest MakeHello(const std::string& agent, uint64_t epoch,
+                             uint64_t first_sequence, uint64_t last_sequence) {
+  v1::CollectRequest request;
+  v1::Hello* hello = request.mutable_hello();
+  hello->set_agent(agent);
+  hello->set_epoch(epoch);
+  *hello->mutable_time() = ToProto(absl::Now());
+  v1::HeldEpoch* held = hello->add_held_epochs();
+  held->set_epoch(epoch);
+  held->set_first_sequence(first_sequence);
+  held->set_last_sequence(last_sequence);
+  return request;
+}
+
+}  // namespace
+
+// The stream's calls, one at a time. A read is always in flight, so a call is
+// open until a read fails. Thread-safe.
+class AgentStream::Connection {
+ public:
+  Connection(const std::shared_ptr<grpc::Channel>& channel, std::string agent,
+             uint64_t epoch, OnAcknowledged on_acknowledged)
+      : stub_(v1::CollectionService::NewStub(channel)),
+        agent_(std::move(agent)),
+        epoch_(epoch),
+        on_acknowledged_(std::move(on_acknowledged)) {}
+
+  // Starts a call, which begins with a Hello.
   void Begin() {
-    StartRead(&response_);
-    StartCall();
     absl::MutexLock lock(&mutex_);
-    may_send_ = 1;  // the Hello
-    WriteMore();
+    ended_ = false;
+    window_ = 0;
+    sending_ = std::make_shared<v1::CollectRequest>(
+        MakeHello(agent_, epoch_, acknowledged_ + 1, last_));
+    Call& call = calls_.emplace_back(this);
+    stub_->async()->Collect(&call.context, &call);
+    call.StartRead(&response_);
+    call.StartWrite(sending_.get());
+    call.StartCall();
   }
 
   absl::Status AwaitWelcome() {
@@ -44,17 +70,21 @@ class AgentStream::Reactor
     return AwaitThat(is_welcome);
   }
 
-  absl::Status CheckOpen() {
+  absl::Status Check() {
     absl::MutexLock lock(&mutex_);
-    if (!done_) return absl::OkStatus();
-    RETURN_IF_ERROR(problem_);
-    return absl::UnavailableError("the aggregator ended the stream");
+    return problem_;
+  }
+
+  uint64_t reconnects() {
+    absl::MutexLock lock(&mutex_);
+    return reconnects_;
   }
 
   void Send(v1::CollectRequest batch) {
     absl::MutexLock lock(&mutex_);
     last_ = batch.batch().sequence();
-    to_send_.push_back(std::move(batch));
+    unacknowledged_.push_back(
+        std::make_shared<v1::CollectRequest>(std::move(batch)));
     WriteMore();
   }
 
@@ -64,16 +94,30 @@ class AgentStream::Reactor
     return AwaitThat(is_acknowledged);
   }
 
-  absl::Status Finish() {
+  void Finish() {
     absl::MutexLock lock(&mutex_);
-    to_send_.clear();
+    unacknowledged_.clear();
     closing_ = true;
     WriteMore();
     mutex_.Await(absl::Condition(&done_));
-    return problem_;
   }
 
-  void OnReadDone(bool ok) override {
+ private:
+  struct Call : public grpc::ClientBidiReactor<v1::CollectRequest,
+                                               v1::CollectResponse> {
+    explicit Call(Connection* owner) : connection(*owner) {}
+
+    void OnReadDone(bool ok) override { connection.OnReadDone(ok); }
+    void OnWriteDone(bool) override { connection.OnWriteDone(); }
+    void OnDone(const grpc::Status& status) override {
+      connection.OnDone(StatusFromRpc(status, "the aggregator"));
+    }
+
+    Connection& connection;
+    grpc::ClientContext context;
+  };
+
+  void OnReadDone(bool ok) {
     absl::MutexLock lock(&mutex_);
     if (!ok) {
       ended_ = true;
@@ -81,46 +125,48 @@ class AgentStream::Reactor
     }
     Take();
     response_.Clear();
-    StartRead(&response_);
+    calls_.back().StartRead(&response_);
   }
 
-  void OnWriteDone(bool) override {
+  void OnWriteDone() {
     absl::MutexLock lock(&mutex_);
-    is_writing_ = false;
+    sending_ = nullptr;
     WriteMore();
   }
 
-  void OnDone(const grpc::Status& status) override {
-    absl::MutexLock lock(&mutex_);
-    if (problem_.ok() && !closing_) {
-      problem_ = StatusFromRpc(status, "the aggregator");
+  // A call that ends without an error asks the agent to reconnect.
+  void OnDone(const absl::Status& status) {
+    {
+      absl::MutexLock lock(&mutex_);
+      if (closing_ || !status.ok() || !problem_.ok()) {
+        if (!closing_ && problem_.ok()) problem_ = status;
+        ended_ = done_ = true;
+        return;
+      }
+      ++reconnects_;
     }
-    ended_ = done_ = true;
+    Begin();
   }
 
- private:
   template <typename Condition>
   absl::Status AwaitThat(const Condition& condition) {
     absl::MutexLock lock(&mutex_);
     const auto settled = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return condition() || done_ || !problem_.ok();
+      return condition() || !problem_.ok();
     };
     mutex_.Await(absl::Condition(&settled));
-    RETURN_IF_ERROR(problem_);
-    if (condition()) return absl::OkStatus();
-    return absl::UnavailableError("the aggregator ended the stream");
+    return problem_;
   }
 
   void Take() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     switch (response_.message_case()) {
       case v1::CollectResponse::kWelcome:
         window_ = response_.welcome().limits().max_unacknowledged_batches();
-        may_send_ = window_;
+        Acknowledge(response_.welcome().epochs(0).durable_sequence());
+        sent_ = acknowledged_;
         break;
       case v1::CollectResponse::kAck:
-        acknowledged_ = std::max(acknowledged_, response_.ack().sequence());
-        may_send_ = acknowledged_ + window_ - sent_;
-        on_acknowledged_(acknowledged_);
+        Acknowledge(response_.ack().sequence());
         break;
       case v1::CollectResponse::kReject:
         problem_ = absl::InternalError(absl::StrCat(
@@ -137,95 +183,84 @@ class AgentStream::Reactor
     WriteMore();
   }
 
-  void WriteMore() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (is_writing_ || ended_) return;
-    if (closing_ && !half_closed_) {
-      half_closed_ = true;
-      StartWritesDone();
-      return;
+  void Acknowledge(uint64_t sequence) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (sequence <= acknowledged_) return;
+    acknowledged_ = sequence;
+    sent_ = std::max(sent_, sequence);
+    while (!unacknowledged_.empty() &&
+           unacknowledged_.front()->batch().sequence() <= sequence) {
+      unacknowledged_.pop_front();
     }
-    if (to_send_.empty() || may_send_ == 0) return;
-    request_ = std::move(to_send_.front());
-    to_send_.pop_front();
-    --may_send_;
-    if (request_.has_batch()) sent_ = request_.batch().sequence();
-    is_writing_ = true;
-    StartWrite(&request_);
+    on_acknowledged_(sequence);
   }
 
+  void WriteMore() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (sending_ != nullptr || ended_) return;
+    if (closing_) {
+      if (!std::exchange(half_closed_, true)) calls_.back().StartWritesDone();
+      return;
+    }
+    // Batches have consecutive sequences.
+    const uint64_t in_flight = sent_ - acknowledged_;
+    if (in_flight >= std::min<uint64_t>(window_, unacknowledged_.size())) {
+      return;
+    }
+    sending_ = unacknowledged_[in_flight];
+    ++sent_;
+    calls_.back().StartWrite(sending_.get());
+  }
+
+  const std::unique_ptr<v1::CollectionService::Stub> stub_;
+  const std::string agent_;
+  const uint64_t epoch_;
   const OnAcknowledged on_acknowledged_;
-  // At most one write and one read are in flight.
-  v1::CollectRequest request_;
+  // At most one read is in flight.
   v1::CollectResponse response_;
 
   absl::Mutex mutex_;
-  std::deque<v1::CollectRequest> to_send_ ABSL_GUARDED_BY(mutex_);
-  uint64_t window_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t may_send_ ABSL_GUARDED_BY(mutex_) = 0;  // messages
+  // The last one is current. The others are kept, because their contexts refer
+  // to the channel, which gRPC's threads must not delete.
+  std::deque<Call> calls_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<const v1::CollectRequest> sending_ ABSL_GUARDED_BY(mutex_);
+  std::deque<std::shared_ptr<const v1::CollectRequest>> unacknowledged_
+      ABSL_GUARDED_BY(mutex_);
+  uint64_t window_ ABSL_GUARDED_BY(mutex_) = 0;  // 0 until Welcome
+  // Sequences.
   uint64_t sent_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t acknowledged_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t last_ ABSL_GUARDED_BY(mutex_) = 0;
-  bool is_writing_ ABSL_GUARDED_BY(mutex_) = false;
+  uint64_t reconnects_ ABSL_GUARDED_BY(mutex_) = 0;
   bool closing_ ABSL_GUARDED_BY(mutex_) = false;
   bool half_closed_ ABSL_GUARDED_BY(mutex_) = false;
-  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;  // the call
   bool done_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status problem_ ABSL_GUARDED_BY(mutex_);
 };
-
-struct AgentStream::Connection {
-  std::unique_ptr<v1::CollectionService::Stub> stub;
-  grpc::ClientContext context;
-  std::unique_ptr<Reactor> reactor;
-};
-
-namespace {
-
-v1::CollectRequest MakeHello(const std::string& agent, uint64_t epoch) {
-  v1::CollectRequest request;
-  v1::Hello* hello = request.mutable_hello();
-  hello->set_agent(agent);
-  hello->set_epoch(epoch);
-  *hello->mutable_time() = ToProto(absl::Now());
-  v1::HeldEpoch* held = hello->add_held_epochs();
-  held->set_epoch(epoch);
-  held->set_first_sequence(1);
-  return request;
-}
-
-}  // namespace
 
 AgentStream::AgentStream(
     const std::string& address,
     const std::shared_ptr<grpc::ChannelCredentials>& credentials,
     const std::string& agent, uint64_t epoch, OnAcknowledged on_acknowledged)
-    : connection_(std::make_unique<Connection>()) {
-  Connection& connection = *connection_;
-  connection.reactor = std::make_unique<Reactor>(MakeHello(agent, epoch),
-                                                 std::move(on_acknowledged));
-  connection.stub = v1::CollectionService::NewStub(
-      MakeChannel(address, credentials, ReceiveVolume::kLow));
-  connection.stub->async()->Collect(&connection.context,
-                                    connection.reactor.get());
-  connection.reactor->Begin();
+    : connection_(std::make_unique<Connection>(
+          MakeChannel(address, credentials, ReceiveVolume::kLow), agent, epoch,
+          std::move(on_acknowledged))) {
+  connection_->Begin();
 }
 
-AgentStream::~AgentStream() { connection_->reactor->Finish().IgnoreError(); }
+AgentStream::~AgentStream() { connection_->Finish(); }
 
-absl::Status AgentStream::AwaitWelcome() {
-  return connection_->reactor->AwaitWelcome();
-}
+absl::Status AgentStream::AwaitWelcome() { return connection_->AwaitWelcome(); }
 
-absl::Status AgentStream::CheckOpen() const {
-  return connection_->reactor->CheckOpen();
-}
+absl::Status AgentStream::Check() const { return connection_->Check(); }
+
+uint64_t AgentStream::reconnects() const { return connection_->reconnects(); }
 
 void AgentStream::Send(v1::CollectRequest batch) {
-  connection_->reactor->Send(std::move(batch));
+  connection_->Send(std::move(batch));
 }
 
 absl::Status AgentStream::AwaitAcknowledged() {
-  return connection_->reactor->AwaitAcknowledged();
+  return connection_->AwaitAcknowledged();
 }
 
 }  // namespace fleetperf::bench

@@ -17,7 +17,8 @@ class ChannelCredentials;
 
 namespace fleetperf::bench {
 
-// A stream on its own connection. Thread-compatible.
+// A stream on its own connection. When the aggregator asks to reconnect, opens
+// another one and sends unacknowledged batches again. Thread-compatible.
 class AgentStream {
  public:
   // Called with the sequence of the last acknowledged batch. Calls come from
@@ -32,23 +33,25 @@ class AgentStream {
   // Ends the stream.
   ~AgentStream();
 
-  // Waits for Welcome. Returns the same errors as AwaitAcknowledged.
+  // Waits for Welcome. Returns the errors of Check.
   absl::Status AwaitWelcome();
 
-  // Returns an error if the stream has ended.
-  absl::Status CheckOpen() const;
+  // Returns an error if the aggregator has rejected a batch, throttled the
+  // agent, or ended the stream with an error.
+  absl::Status Check() const;
+
+  // The number of times that the aggregator has asked to reconnect.
+  uint64_t reconnects() const;
 
   // Queues a batch, to be sent after the earlier ones and within the limit of
   // unacknowledged batches. Never blocks.
   void Send(v1::CollectRequest batch);
 
-  // Waits until all batches are acknowledged. Returns an error if the
-  // aggregator rejected a batch, throttled the agent, or ended the stream.
+  // Waits until all batches are acknowledged. Returns the errors of Check.
   absl::Status AwaitAcknowledged();
 
  private:
-  class Reactor;
-  struct Connection;
+  class Connection;
   const std::unique_ptr<Connection> connection_;
 };
 

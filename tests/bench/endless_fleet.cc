@@ -159,13 +159,23 @@ void EndlessFleet::SendUntil(absl::Time end) {
 absl::Status EndlessFleet::CheckStreams() const {
   for (const auto& machine : machines_) {
     for (const auto& agent : machine->agents) {
-      const absl::Status status = agent->stream->CheckOpen();
+      const absl::Status status = agent->stream->Check();
       if (status.ok()) continue;
       return absl::Status(status.code(),
                           absl::StrCat(agent->name, ": ", status.message()));
     }
   }
   return absl::OkStatus();
+}
+
+uint64_t EndlessFleet::reconnects() const {
+  uint64_t reconnects = 0;
+  for (const auto& machine : machines_) {
+    for (const auto& agent : machine->agents) {
+      reconnects += agent->stream->reconnects();
+    }
+  }
+  return reconnects;
 }
 
 absl::Status EndlessFleet::AwaitAcknowledged() {

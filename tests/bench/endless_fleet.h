@@ -47,6 +47,9 @@ class EndlessFleet {
   // Returns an error that names an agent whose stream has ended, if any has.
   absl::Status CheckStreams() const;
 
+  // The number of times so far that the server has asked an agent to reconnect.
+  uint64_t reconnects() const;
+
   // The number of samples sent so far.
   uint64_t samples() const { return samples_; }
 

@@ -278,6 +278,8 @@ absl::Status Run(const Parameters& parameters) {
   }
   RETURN_IF_ERROR(fleet->AwaitAcknowledged());
   report.PrintSlopes();
+  absl::PrintF("Asked to reconnect, to spread load: %d times\n",
+               fleet->reconnects());
   return absl::OkStatus();
 }
 
