@@ -487,8 +487,7 @@ absl::Status Chunk::ReadColumn(const Section& section, size_t column,
   return absl::OkStatus();
 }
 
-// Folds of large runs are in the index. Those of other runs are calculated from
-// the samples.
+// The folds of small runs in versions before 5 are calculated from the samples.
 absl::StatusOr<bool> Chunk::FoldColumn(const Section& section, size_t column,
                                        const Runs& runs,
                                        const CollectedQuery& query,
@@ -503,17 +502,17 @@ absl::StatusOr<bool> Chunk::FoldColumn(const Section& section, size_t column,
     return Damaged("invalid column index");
   }
   if (!index.missing.empty()) return false;
-  std::vector<RunToFold> large;
-  std::vector<size_t> place(section.run_count);  // in `large`
+  std::vector<RunToFold> folded;
+  std::vector<size_t> place(section.run_count);  // in `folded`
   for (size_t run = 0; run < section.run_count; ++run) {
-    if (index.SizeOf(run) < SmallestFoldedRun(kind)) continue;
+    if (!HasRunFold(kind, index.SizeOf(run), version_)) continue;
     const bool is_last = run + 1 == section.run_count;
     const uint64_t end = is_last ? runs.values : runs.begins[run + 1];
-    place[run] = large.size();
-    large.push_back({index.firsts[run], end - runs.begins[run] - 1});
+    place[run] = folded.size();
+    folded.push_back({index.firsts[run], end - runs.begins[run] - 1});
   }
   std::vector<std::optional<RunFold>> folds;
-  if (!GetRunFolds(kind, large, &bytes, &folds) || !bytes.empty()) {
+  if (!GetRunFolds(kind, folded, &bytes, &folds) || !bytes.empty()) {
     return Damaged("invalid folds of a column");
   }
   to->constant =
@@ -527,7 +526,7 @@ absl::StatusOr<bool> Chunk::FoldColumn(const Section& section, size_t column,
     std::optional<RunFold> fold;
     if (size == 0) {
       fold = FoldConstantRun(kind, first, ticks_ - 1);
-    } else if (size >= SmallestFoldedRun(kind)) {
+    } else if (HasRunFold(kind, size, version_)) {
       fold = folds[place[run]];
     } else {
       ASSIGN_OR_RETURN(bytes,

@@ -28,10 +28,10 @@
 namespace fleetperf::aggregator {
 
 // The version of the format that is written, which docs/reference/store.md
-// describes. Versions 1 to 3 are read, too: the body of version 3 has each
-// index before its values, version 2 also lacks folds, and version 1 also lacks
-// births and the times of tick intervals.
-inline constexpr uint64_t kChunkVersion = 4;
+// describes. Versions 1 to 4 are read, too: version 4 lacks folds of small
+// runs, the body of version 3 has each index before its values, version 2 also
+// lacks folds, and version 1 also lacks births and the times of tick intervals.
+inline constexpr uint64_t kChunkVersion = 5;
 // The largest size of the tables and indexes in a head: as much as one read of
 // the body would take.
 inline constexpr uint64_t kMaxIndexesInHead = 16 << 10;

@@ -192,7 +192,7 @@ class SectionWriter {
     firsts_.clear();
     sizes_.clear();
     missing_.clear();
-    large_.clear();
+    to_fold_.clear();
     folds_.clear();
     uint64_t begin = 0;
     for (size_t i = 0; i < segments_.size();) {
@@ -204,8 +204,8 @@ class SectionWriter {
       PutRun(column, absl::MakeConstSpan(segments_).subspan(i, end - i), begin,
              &to->values);
       sizes_.push_back(to->values.size() - size);
-      if (kind != FoldKind::kNone && sizes_.back() >= SmallestFoldedRun(kind)) {
-        large_.push_back({numbers_[0], numbers_.size() - 1});
+      if (HasRunFold(kind, sizes_.back(), kChunkVersion)) {
+        to_fold_.push_back({numbers_[0], numbers_.size() - 1});
         folds_.push_back(FoldRun(kind, numbers_));
       }
       begin += runs_[segments_[i].run].tick_count;
@@ -215,7 +215,7 @@ class SectionWriter {
     PutNumbers(missing_, &to->indexes);
     PutNumbers(firsts_, &to->indexes);
     PutNumbers(sizes_, &to->indexes);
-    if (missing_.empty()) PutRunFolds(kind, large_, folds_, &to->indexes);
+    if (missing_.empty()) PutRunFolds(kind, to_fold_, folds_, &to->indexes);
   }
 
   void PutRun(size_t column, absl::Span<const Segment> segments, uint64_t begin,
@@ -282,7 +282,7 @@ class SectionWriter {
   std::vector<uint64_t> firsts_;
   std::vector<uint64_t> sizes_;
   std::vector<uint64_t> missing_;
-  std::vector<RunToFold> large_;
+  std::vector<RunToFold> to_fold_;
   std::vector<std::optional<RunFold>> folds_;  // of these
   std::vector<uint64_t> numbers_;              // of one run
 };

@@ -118,9 +118,10 @@ std::optional<RunFold> FoldConstantRun(FoldKind kind, uint64_t value,
       .total = {.sum = value * count, .smallest = value, .largest = value}};
 }
 
-uint64_t SmallestFoldedRun(FoldKind kind) {
-  // A growth takes about 3 bytes, and totals about 8.
-  return kind == FoldKind::kTotals ? 800 : 300;
+bool HasRunFold(FoldKind kind, uint64_t size, uint64_t version) {
+  if (kind == FoldKind::kNone || size == 0) return false;
+  if (version >= 5) return true;
+  return size >= (kind == FoldKind::kTotals ? 800 : 300);
 }
 
 // Differences from the first value are small. All are modulo 2^64.

@@ -3,10 +3,7 @@
 // nor its samples are decoded.
 //
 // Only sound data can be folded: the clocks have no break, and the values of
-// counters that grow never decrease. Folds of clocks are kept for every chunk.
-// Folds of runs are kept where they are much smaller than the run; those of
-// smaller runs are calculated from the samples. docs/reference/store.md has the
-// layout.
+// counters that grow never decrease. docs/reference/store.md has the layout.
 
 #ifndef FLEETPERF_AGGREGATOR_STORE_CODEC_FOLD_H_
 #define FLEETPERF_AGGREGATOR_STORE_CODEC_FOLD_H_
@@ -65,9 +62,10 @@ std::optional<RunFold> FoldRun(FoldKind kind,
 std::optional<RunFold> FoldConstantRun(FoldKind kind, uint64_t value,
                                        uint64_t count);
 
-// Returns the size from which runs have their fold in the chunk: less than a
-// hundredth of the run.
-uint64_t SmallestFoldedRun(FoldKind kind);
+// Whether a run whose rest takes `size` bytes has its fold in a chunk of
+// `version`. The fold of a constant run needs none. Before version 5, only runs
+// that were a hundred times as large as their folds had one.
+bool HasRunFold(FoldKind kind, uint64_t size, uint64_t version);
 
 // Writes and reads the folds of a column's runs. `firsts` are the values of
 // their first ticks, and `count` is the number of ticks after each of these.

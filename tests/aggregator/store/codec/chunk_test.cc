@@ -365,7 +365,7 @@ class Disks {
                                 Instance{.name = disk == 0 ? "C:" : "D:",
                                          .life = MakeLife(kEpoch, disk + 1)}),
                             /*first_tick=*/0, kTicks, disk * kTicks});
-      // The runs of one of the disks are too small to have folds of their own.
+      // The runs of one of the disks are small.
       const uint64_t most = disk == 0 ? 1'000'000'000 : 2;
       uint64_t transfers = random_();
       transfers >>= 1;
@@ -451,21 +451,19 @@ TEST(ChunkTest, TakesLittleSpaceForFolds) {
   const EncodedChunk plain = disks.Encode();
   EXPECT_EQ(encoded.body, plain.body);
   EXPECT_GT(encoded.head.size(), plain.head.size());
-  EXPECT_LT(encoded.head.size() - plain.head.size(), plain.body.size() / 100);
+  EXPECT_LT(encoded.head.size() - plain.head.size(), plain.body.size() / 50);
 }
 
 // A wide window reads heads, which lie next to each other.
-TEST(ChunkTest, ReadsLargeFoldsFromTheHead) {
+TEST(ChunkTest, ReadsFoldsFromTheHead) {
   const EncodedChunk encoded = Disks().Encode();
   ASSERT_OK_AND_ASSIGN(
       Chunk chunk, Chunk::Open(encoded.head, kEpoch, [](uint64_t, uint64_t) {
         return absl::UnavailableError("the body is not read");
       }));
-  ASSERT_OK_AND_ASSIGN(
-      const std::optional<Frame> folded,
-      chunk.ReadFolded(
-          0, Disks().frame.query, {true, true}, /*includes_all_ticks=*/true,
-          [](const Instance& instance) { return instance.name == "C:"; }));
+  ASSERT_OK_AND_ASSIGN(const std::optional<Frame> folded,
+                       chunk.ReadFolded(0, Disks().frame.query, {true, true},
+                                        /*includes_all_ticks=*/true, nullptr));
   EXPECT_TRUE(folded.has_value());
 }
 
@@ -533,6 +531,60 @@ TEST(ChunkTest, ReadsVersion3) {
   EXPECT_THAT(folded->columns[0].values,
               ::testing::ElementsAre(1000, 1040, 2000, 2040));
   EXPECT_EQ(folded->columns[1].totals.at(1).sum, 5 + 4);
+}
+
+// These bytes were written by the last version that wrote version 4: two disks,
+// one of which has random steps. Only its transfers take 300 bytes, from which
+// on runs had a fold.
+TEST(ChunkTest, ReadsVersion4) {
+  constexpr uint64_t kTicks = 50;
+  const EncodedChunk encoded = {
+      .head = absl::HexStringToBytes(
+          "04320180ade204809dd3e901809dd3e90180ade2048080ced9e698e9ee01070280"
+          "dac409000080b4eeece7fd9691fe010080ade204000101660000021d021f03012d"
+          "00e50203004600020404433a443a02000000000001030102000000000301020000"
+          "0032000080fa8fe2faed953603000000e102030008000100aef1e483f2debac930"
+          "000000001003010600"),
+      .body = absl::HexStringToBytes(
+          "01a0ba86f8cbb8b103388b7b0554a4057f1ac99f39ff97a2c7c4906d73a05e19b3"
+          "3755943fc8e06161879fbe7cb8d66ed5d26b8a13f9f38d6f5c0d72ee07f36795d3"
+          "c4957d16156a2f18585097a187bb18a57c8587c485eedc0f9a983cc59a03c7e043"
+          "c74dcd76e31477f83ad883e9b9fd97bc415af1d4874b69069673e029158fabcd7d"
+          "4af7019c99f8790be2a3306095a3779047daec9945bc9865f7c7fc1f5db55989de"
+          "125866d4be9b7dc4111b42bc5f7162bd01cd69c6747d8be93b93936bd29ae15aac"
+          "0a0e193d446897f3f82c1de24cebdf46b60de0ec1d4545abe4c46786a0c7f395d8"
+          "d5ba4e2545e32abfb288114fd4bdd6b386ae49e2554a2b3c9a588034a376c9dc68"
+          "9e7488a32beac4de59df11012c962ddb6bdd4abda237a0272936426c406999e19f"
+          "243ee1b4b23cf983f95812617458a378853a598991ba1d53cda74a46539eac88d3"
+          "3e2cb5e026ab7bde8b00000000000000e869b3e562472b02020000000002499224"
+          "499224499224499224010e0202030d15512ba25644ad885a11b5226a45")};
+  std::vector<uint64_t> transfers;
+  std::vector<uint64_t> queue_length;
+  uint64_t random = 1;
+  for (uint64_t tick = 0; tick < kTicks; ++tick) {
+    random = random * 6364136223846793005 + 1442695040888963407;
+    transfers.push_back((tick > 0 ? transfers.back() : 0) + (random >> 8));
+    queue_length.push_back(tick % 3);
+  }
+  for (uint64_t tick = 0; tick < kTicks; ++tick) {
+    transfers.push_back(tick);
+    queue_length.push_back(tick % 7);
+  }
+  const auto query = Disks().frame.query;
+  ASSERT_OK_AND_ASSIGN(Chunk chunk, Open(encoded));
+  ASSERT_OK_AND_ASSIGN(const Frame frame,
+                       chunk.Read(0, query, {true, true}, {}, nullptr));
+  EXPECT_EQ(frame.columns[0].values, transfers);
+  EXPECT_EQ(frame.columns[1].values, queue_length);
+  ASSERT_OK_AND_ASSIGN(const std::optional<Frame> folded,
+                       chunk.ReadFolded(0, query, {true, true},
+                                        /*includes_all_ticks=*/true, nullptr));
+  ASSERT_TRUE(folded.has_value());
+  EXPECT_THAT(folded->columns[0].values,
+              ::testing::ElementsAre(transfers[0], transfers[kTicks - 1], 0,
+                                     kTicks - 1));
+  EXPECT_EQ(folded->columns[1].totals.at(0).sum, 16 * (0 + 1 + 2) + 0 + 1);
+  EXPECT_EQ(folded->columns[1].totals.at(1).largest, 6);
 }
 
 TEST(ChunkTest, FoldsNoTicksWithABreak) {
