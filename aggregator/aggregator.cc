@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -47,6 +48,7 @@ class RunningAggregator : public Aggregator {
   RunningAggregator(const Config& config, std::unique_ptr<Store> store,
                     const Clock* clock)
       : config_(config), clock_(*clock), store_(std::move(store)) {
+    store_->SetLabelRules(config.machine_labels);
     fleet_ = std::make_unique<Fleet>(store_.get());
     hub_ = std::make_unique<Hub>(store_.get(), config.subscriptions);
     planner_ = std::make_unique<Planner>(config.plans, clock);
@@ -62,6 +64,9 @@ class RunningAggregator : public Aggregator {
     });
     hub_->SetLiveListener([this] { ingest_->UpdatePaces(); });
     planner_->SetListener([this] { ingest_->UpdatePlans(); });
+    store_->SetLabelsListener([this](std::vector<std::string> machines) {
+      hub_->SelectAgain(std::move(machines));
+    });
     const MachineNow now_of = [this](const std::string& machine) {
       return NowOf(machine);
     };
@@ -96,6 +101,7 @@ class RunningAggregator : public Aggregator {
     services_.clear();
     hub_->Stop();  // joins threads that call the ingest and read the store
     planner_->SetListener(nullptr);
+    store_->SetLabelsListener(nullptr);
     expected_.reset();
     ingest_.reset();       // commits pending batches
     maintenance_.reset();  // joins the thread that changes the store
@@ -139,6 +145,9 @@ class RunningAggregator : public Aggregator {
   void Probe() const override { own_counters_->Read(); }
 
   void Reload(const Config& config) override {
+    // First, because the planner's listener sends the plans that follow from
+    // the labels, too.
+    store_->SetLabelRules(config.machine_labels);
     planner_->SetEntries(config.plans);
     expected_->Set(config.expected_machines);
     maintenance_->SetRetention(config.retention);

@@ -1,12 +1,15 @@
 #include "aggregator/config.h"
 
 #include <cstdint>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "aggregator/ingest/agent_limits.h"
 #include "aggregator/memory_limit.h"
+#include "aggregator/samples/labels.h"
 #include "aggregator/samples/machine_name.h"
 #include "base/address.h"
 #include "base/config.h"
@@ -62,6 +65,44 @@ void ReadExpectedMachines(ConfigSection& root,
   }
 }
 
+// Returns the patterns of the machines of an entry of "machine_labels".
+std::vector<perflib::Pattern> ReadLabeledMachines(ConfigSection& entry) {
+  std::vector<std::string> names;
+  entry.Read("machines", &names);
+  if (names.empty()) {
+    entry.Error("machines", "is missing; write \"*\" for all machines");
+  }
+  std::vector<perflib::Pattern> machines;
+  for (const std::string& name : names) {
+    if (name.empty() || name.size() > kMaxAgentNameBytes) {
+      entry.Error("machines",
+                  absl::StrCat("\"", name, "\" is not the name of a machine"));
+    }
+    machines.emplace_back(name);
+  }
+  return machines;
+}
+
+LabelRules ReadMachineLabels(ConfigSection& root) {
+  std::vector<LabelRule> rules;
+  std::set<std::string> names;  // each machine has at most these labels
+  for (ConfigSection entry : root.Sections("machine_labels")) {
+    LabelRule& rule = rules.emplace_back();
+    rule.machines = ReadLabeledMachines(entry);
+    entry.Read("labels", &rule.labels);
+    if (rule.labels.empty()) entry.Error("labels", "is missing");
+    const absl::Status status = CheckLabels("labels", rule.labels);
+    if (!status.ok()) entry.Error("labels", status.message());
+    for (const auto& [name, value] : rule.labels) names.insert(name);
+  }
+  if (names.size() > size_t{kMaxLabels}) {
+    root.Error("machine_labels",
+               absl::StrCat("the entries have ", names.size(),
+                            " different labels, more than ", kMaxLabels));
+  }
+  return LabelRules(std::move(rules));
+}
+
 void ReadListen(ConfigSection& root, std::string* listen) {
   root.Require("listen", listen);
   if (listen->empty()) return;
@@ -106,6 +147,7 @@ absl::StatusOr<Config> LoadConfig(const std::string& path) {
                      &config.subscriptions.max_live_machines, 0, kMaxValue);
   subscriptions.Read("max_subscribers", &config.subscriptions.max_subscribers,
                      0, kMaxValue);
+  config.machine_labels = ReadMachineLabels(root);
   config.plans = ReadPlans(root);
   config.log = ReadLogConfig(root);
   RETURN_IF_ERROR(file.Finish());

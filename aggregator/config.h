@@ -14,6 +14,7 @@
 #include "aggregator/maintenance/maintenance.h"
 #include "aggregator/plan/plan_entry.h"
 #include "aggregator/rpc/connection_table.h"
+#include "aggregator/samples/label_rules.h"
 #include "aggregator/subscribe/hub.h"
 #include "base/config.h"
 #include "base/credentials.h"
@@ -34,6 +35,7 @@ struct Config {
   IngestLimits ingest;
   HubLimits subscriptions;
   std::set<std::string> expected_machines;  // canonical names
+  LabelRules machine_labels;
   std::vector<PlanEntry> plans;
   LogConfig log;
   ConfigSettings settings;  // the keys of the file

@@ -64,6 +64,16 @@ constexpr ConfigKey kKeys[] = {
      "them as missing while no agent collects from them, also before the first "
      "one has ([alerting.md](../tasks/alerting.md#missing-machines))",
      kReload, "none"},
+    {"machine_labels",
+     "labels that the aggregator adds to those of agents, replaces or removes; "
+     "of entries that set the same label of a machine, the last one holds "
+     "([operating.md](../tasks/operating.md#labels)); at most 64 different "
+     "labels, each entry within the limits of `labels` of an agent",
+     kReload},
+    {"machine_labels[].machines", "names of machines, with `*` and `?`",
+     kReload, "required"},
+    {"machine_labels[].labels",
+     "names and values; an empty value removes the label", kReload, "required"},
     {"connections.max",
      "maximum number of open connections; each agent has one", kRestart,
      "`65536`, and at most three quarters of the process's descriptor limit"},
@@ -91,7 +101,8 @@ constexpr ConfigKey kKeys[] = {
      "with `*` and `?`, as `fleetperf machines` shows it: `Linux*`", kReload,
      "any"},
     {"plans[].labels",
-     "labels of agents and their values, with `*` and `?`; all must match",
+     "labels of the agents' machines and their values, with `*` and `?`; all "
+     "must match",
      kReload, "any"},
     {"plans[].queries", "as `queries` of an agent", kReload, "required"},
     {"log.level", "`debug`, `info`, `warning`, `error`", kReload},

@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "aggregator/samples/labels.h"
 #include "aggregator/samples/machine_name.h"
 #include "aggregator/samples/wire_reader.h"
 #include "base/excerpt.h"
@@ -40,60 +39,10 @@ constexpr absl::string_view kLimitNames[] = {"max_payload_bytes",
                                              "max_catalogue_bytes_per_hour",
                                              "max_new_epochs_per_hour"};
 
-bool HasControlCharacter(absl::string_view text) {
-  return std::any_of(text.begin(), text.end(),
-                     [](char c) { return absl::ascii_iscntrl(c); });
-}
-
-// Returns the escaped beginning of `text`, for an error message.
-std::string EscapedStart(absl::string_view text) {
-  constexpr size_t kMaxBytes = 40;
-  return absl::StrCat(absl::CHexEscape(Utf8Prefix(text, kMaxBytes)),
-                      text.size() > kMaxBytes ? "..." : "");
-}
-
 absl::Status TooMany(absl::string_view field, size_t count,
                      absl::string_view unit, size_t max) {
   return absl::InvalidArgumentError(
       absl::StrCat(field, " has ", count, " ", unit, ", more than ", max));
-}
-
-absl::Status CheckLabel(const std::string& name, const std::string& value) {
-  if (name.size() > kMaxLabelNameBytes) {
-    return TooMany(
-        absl::StrCat("the name \"", EscapedStart(name), "\" in Hello.labels"),
-        name.size(), "bytes", kMaxLabelNameBytes);
-  }
-  const std::string field =
-      absl::StrCat("Hello.labels[\"", absl::CHexEscape(name), "\"]");
-  if (value.size() > kMaxLabelValueBytes) {
-    return TooMany(field, value.size(), "bytes", kMaxLabelValueBytes);
-  }
-  if (HasControlCharacter(name) || HasControlCharacter(value)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(field, " is \"", EscapedStart(value),
-                     "\"; labels must not contain control characters"));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status CheckLabels(const v1::Hello& hello) {
-  if (hello.labels_size() > kMaxLabels) {
-    return TooMany("Hello.labels", static_cast<size_t>(hello.labels_size()),
-                   "labels", kMaxLabels);
-  }
-  size_t bytes = 0;
-  for (const auto& [name, value] : hello.labels()) {
-    RETURN_IF_ERROR(CheckLabel(name, value));
-    bytes += name.size() + value.size();
-  }
-  if (bytes <= kMaxLabelBytes) return absl::OkStatus();
-  return TooMany("Hello.labels", bytes, "bytes", kMaxLabelBytes);
-}
-
-void BoundFacts(v1::Machine* machine) {
-  Cut(machine->mutable_agent_version(), kMaxFactBytes);
-  Cut(machine->mutable_operating_system(), kMaxFactBytes);
 }
 
 // Returned if FieldReader cannot read a payload to its end. FieldReader stops
@@ -132,7 +81,8 @@ absl::Status CheckHello(const v1::Hello& hello, const IngestLimits& limits) {
     return absl::InvalidArgumentError(absl::StrCat(
         "Hello.catalogue_hash has ", hash, " bytes instead of ", kHashBytes));
   }
-  return CheckLabels(hello);
+  return CheckLabels("Hello.labels",
+                     {hello.labels().begin(), hello.labels().end()});
 }
 
 v1::Machine MachineOf(const v1::Hello& hello) {
@@ -142,7 +92,7 @@ v1::Machine MachineOf(const v1::Hello& hello) {
   machine.set_agent_version(hello.agent_version());
   machine.set_operating_system(hello.operating_system());
   *machine.mutable_labels() = hello.labels();
-  BoundFacts(&machine);
+  BoundMachine(&machine);
   return machine;
 }
 
@@ -158,20 +108,8 @@ absl::Duration SkewOf(const v1::Hello& hello, absl::Time now) {
 }
 
 void BoundMachine(v1::Machine* machine) {
-  BoundFacts(machine);
-  auto& labels = *machine->mutable_labels();
-  size_t bytes = 0;
-  int kept = 0;
-  for (auto label = labels.begin(); label != labels.end();) {
-    const size_t size = label->first.size() + label->second.size();
-    if (kept == kMaxLabels || bytes + size > kMaxLabelBytes) {
-      label = labels.erase(label);
-      continue;
-    }
-    bytes += size;
-    ++kept;
-    ++label;
-  }
+  Cut(machine->mutable_agent_version(), kMaxFactBytes);
+  Cut(machine->mutable_operating_system(), kMaxFactBytes);
 }
 
 int BoundDefinitions(v1::Definitions* definitions) {

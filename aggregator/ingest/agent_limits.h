@@ -48,13 +48,10 @@ struct IngestLimits {
   size_t max_owned_countersets = 100'000;
 };
 
-// The limits that are the same for all aggregators.
+// The limits that are the same for all aggregators. Those of labels are in
+// aggregator/samples/labels.h.
 inline constexpr size_t kMaxFirstMessageBytes = 1 << 20;
 inline constexpr size_t kMaxAgentNameBytes = 253;  // of a DNS name
-inline constexpr int kMaxLabels = 64;
-inline constexpr size_t kMaxLabelNameBytes = 128;
-inline constexpr size_t kMaxLabelValueBytes = 1024;
-inline constexpr size_t kMaxLabelBytes = 8 << 10;  // all names and values
 inline constexpr size_t kMaxFactBytes = 256;       // a version, a provider
 inline constexpr size_t kHashBytes = 32;           // SHA-256
 inline constexpr absl::Duration kMaxBatchPeriod = absl::Minutes(5);
@@ -78,8 +75,8 @@ absl::Duration BatchPeriodOf(const v1::Hello& hello);
 // to protobuf's range.
 absl::Duration SkewOf(const v1::Hello& hello, absl::Time now);
 
-// Applies the same bounds to a machine stored by an earlier version. Removes
-// labels that exceed the limits.
+// Truncates the texts of a machine stored by an earlier version. The directory
+// bounds the labels.
 void BoundMachine(v1::Machine* machine);
 
 // Makes the names of machines canonical. Removes help texts, which do not

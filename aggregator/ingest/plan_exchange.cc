@@ -11,7 +11,7 @@ namespace fleetperf::aggregator {
 
 void PlanExchange::SendWelcome(v1::CollectResponse welcome) {
   absl::MutexLock lock(&mutex_);
-  plan_ = planner_.PlanFor(machine_);
+  plan_ = CurrentPlan();
   if (!IsAgentsOwn(*plan_)) *welcome.mutable_welcome()->mutable_plan() = *plan_;
   link_.Send(std::move(welcome));
 }
@@ -19,12 +19,18 @@ void PlanExchange::SendWelcome(v1::CollectResponse welcome) {
 void PlanExchange::Update() {
   absl::MutexLock lock(&mutex_);
   if (!plan_.has_value()) return;  // comes with Welcome
-  v1::Plan plan = planner_.PlanFor(machine_);
+  v1::Plan plan = CurrentPlan();
   if (HaveSameQueries(plan, *plan_)) return;
   plan_ = std::move(plan);
   v1::CollectResponse response;
   *response.mutable_plan() = *plan_;
   link_.Send(std::move(response));
+}
+
+v1::Plan PlanExchange::CurrentPlan() const {
+  v1::Machine machine = machine_;
+  directory_.ReplaceLabels(&machine);
+  return planner_.PlanFor(machine);
 }
 
 // Bounds the report's size because it is kept while the stream is open.

@@ -10,6 +10,7 @@
 #include "absl/synchronization/mutex.h"
 #include "aggregator/ingest/agent_link.h"
 #include "aggregator/plan/planner.h"
+#include "aggregator/samples/directory.h"
 #include "fleetperf/v1/collection.pb.h"
 #include "fleetperf/v1/fleet.pb.h"
 
@@ -19,10 +20,14 @@ namespace fleetperf::aggregator {
 class PlanExchange {
  public:
   // All arguments must outlive this object. `machine` is the agent's own
-  // machine and must not change after SendWelcome.
-  PlanExchange(const Planner* planner, const v1::Machine* machine,
-               AgentLink* link)
-      : planner_(*planner), machine_(*machine), link_(*link) {}
+  // machine, which must be in `directory` when SendWelcome is called and must
+  // not change afterwards. The directory has its labels.
+  PlanExchange(const Planner* planner, const Directory* directory,
+               const v1::Machine* machine, AgentLink* link)
+      : planner_(*planner),
+        directory_(*directory),
+        machine_(*machine),
+        link_(*link) {}
 
   // Adds the machine's plan to `welcome` and sends it.
   void SendWelcome(v1::CollectResponse welcome);
@@ -38,7 +43,10 @@ class PlanExchange {
   std::shared_ptr<const v1::PlanReport> report() const;
 
  private:
+  v1::Plan CurrentPlan() const;
+
   const Planner& planner_;
+  const Directory& directory_;
   const v1::Machine& machine_;
   AgentLink& link_;
   mutable absl::Mutex mutex_;

@@ -81,7 +81,8 @@ Session::Session(Ingest* ingest, PeerIdentity peer, std::string address,
       link_(std::move(link)),
       machines_(ingest, &peer_),
       throttle_(ingest, link_.get(), ingest->BudgetsOf(peer_)),
-      plans_(&ingest->planner(), &machine_, link_.get()),
+      plans_(&ingest->planner(), &ingest->store().directory(), &machine_,
+             link_.get()),
       reconnect_at_(ingest->NextReconnect()) {}
 
 absl::Status Session::Handle(v1::CollectRequest request) {

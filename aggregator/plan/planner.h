@@ -42,7 +42,8 @@ class Planner {
   // Replaces the configuration's plans. Keeps the additions.
   void SetEntries(std::vector<PlanEntry> entries);
 
-  // Returns the agent's plan. `agent` is the agent's report on its own machine.
+  // Returns the agent's plan. `agent` is the agent's report on its own machine,
+  // with the labels of Directory::LabelsOf.
   // The version is 0 if the agent runs only its own queries.
   v1::Plan PlanFor(const v1::Machine& agent) const;
 

@@ -18,6 +18,7 @@
 #include "aggregator/query/range_evaluator.h"
 #include "aggregator/query/series_reader.h"
 #include "aggregator/query/series_result.h"
+#include "aggregator/samples/labels.h"
 #include "fleetperf/v1/values.pb.h"
 
 namespace fleetperf::aggregator {
@@ -50,11 +51,8 @@ struct Aggregation {
   bool by_name = false;
   // Groups all counters of a counterset with the same unit.
   bool across_counters = false;
-  std::vector<std::string> labels;  // names of labels of the machines' agents
+  std::vector<std::string> labels;  // names of labels of the machines
 };
-
-// The labels of a machine's agent.
-using Labels = std::map<std::string, std::string>;
 
 // The values of a group's series in one window, each with a weight from 0 to 1:
 // the sum is that of value * weight, the average that sum divided by the sum of

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "aggregator/samples/labels.h"
 #include "base/excerpt.h"
 
 namespace fleetperf::aggregator {
@@ -23,8 +24,7 @@ bool MachineFilter::Matches(const std::string& machine) const {
   if (is_of_all()) return true;
   if (!name_.Matches(machine)) return false;
   if (labels_.empty()) return true;
-  const std::map<std::string, std::string> of_machine =
-      directory_->LabelsOf(machine);
+  const Labels of_machine = directory_->LabelsOf(machine);
   return std::all_of(labels_.begin(), labels_.end(), [&](const auto& label) {
     const auto found = of_machine.find(label.first);
     return found != of_machine.end() && label.second.Matches(found->second);

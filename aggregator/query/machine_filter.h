@@ -1,4 +1,4 @@
-// Selects machines by their names and by the labels of their agents.
+// Selects machines by their names and labels.
 
 #ifndef FLEETPERF_AGGREGATOR_QUERY_MACHINE_FILTER_H_
 #define FLEETPERF_AGGREGATOR_QUERY_MACHINE_FILTER_H_
@@ -29,7 +29,10 @@ class MachineFilter {
 
   bool is_of_all() const { return machine_.empty() && labels_.empty(); }
 
-  // Whether the name matches, and the machine's agent has all labels.
+  // Whether the labels of a machine, which may change, affect the selection.
+  bool uses_labels() const { return !labels_.empty(); }
+
+  // Whether the name matches, and the machine has all labels.
   bool Matches(const std::string& machine) const;
 
   // Returns NotFound, with the selection, if no machine matches.

@@ -224,7 +224,7 @@ std::optional<SelectedCounterset> PathSet::SelectFrom(
   }
   SelectedCounterset selected{.schema = schema};
   for (const NamedPath& path : paths_) {
-    if (!MatchesMachine(path, machine)) continue;
+    if (!path.path.machine.Matches(machine)) continue;
     if (auto selection = SelectCounters(path.path, counterset)) {
       selected.selections.push_back(*std::move(selection));
     }

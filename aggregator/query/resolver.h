@@ -78,6 +78,8 @@ class PathSet {
   void LimitTo(MachineFilter filter) { filter_ = std::move(filter); }
 
   bool MatchesMachine(const std::string& machine) const;
+  // See MachineFilter::uses_labels.
+  bool uses_labels() const { return filter_.uses_labels(); }
   // The number of different patterns of machines that have wildcards. Each
   // costs MatchesMachine a comparison; names do not.
   size_t machine_patterns() const { return machine_patterns_.size(); }
@@ -89,7 +91,8 @@ class PathSet {
                                              const Directory& directory) const;
 
   // Returns the selections in one counterset of a machine, collected or not;
-  // std::nullopt if none.
+  // std::nullopt if none. The machine must match the filter, whose labels may
+  // change at any time.
   std::optional<SelectedCounterset> SelectFrom(
       const std::string& machine,
       const std::shared_ptr<const Schema>& schema) const;

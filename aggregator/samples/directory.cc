@@ -112,6 +112,7 @@ Directory::Machine& Directory::Get(const std::string& machine) {
   if (found != by_name_.end()) return *found->second;
   auto& [name, entry] = *machines_.try_emplace(machine).first;
   by_name_[name] = &entry;
+  entry.set_labels = label_rules_->For(name);
   return entry;
 }
 
@@ -140,20 +141,100 @@ void Directory::AddMachine(const std::string& machine) {
 }
 
 void Directory::AddMachine(const v1::Machine& machine) {
-  AddMachine(machine.name());
-  absl::MutexLock lock(&mutex_);
-  Machine& entry = Get(machine.name());
-  entry.agent = machine.agent();
-  entry.labels = {machine.labels().begin(), machine.labels().end()};
+  const std::string& name = machine.name();
+  AddMachine(name);
+  // Earlier versions stored labels without limits.
+  Labels labels = {machine.labels().begin(), machine.labels().end()};
+  BoundLabels(&labels);
+  std::vector<std::string> changed;
+  {
+    absl::MutexLock lock(&mutex_);
+    Machine& entry = Get(name);
+    if (entry.own_labels != labels) {
+      changed = WithLabelsOf(name);
+    } else if (entry.agent != machine.agent()) {
+      changed = {name};
+    }
+    SetAgent(name, &entry, machine.agent());
+    entry.own_labels = std::move(labels);
+  }
+  NotifyListener(std::move(changed));
 }
 
 void Directory::HideMachine(const std::string& machine) {
+  std::vector<std::string> changed;
+  {
+    absl::MutexLock lock(&mutex_);
+    Machine& entry = Get(machine);
+    entered_ -= std::exchange(entry.is_entered, false);
+    hidden_ += !std::exchange(entry.is_hidden, true);
+    changed = WithLabelsOf(machine);
+    SetAgent(machine, &entry, "");
+    entry.own_labels.clear();
+  }
+  NotifyListener(std::move(changed));
+}
+
+std::vector<std::string> Directory::WithLabelsOf(
+    const std::string& machine) const {
+  std::vector<std::string> names = {machine};
+  const auto others = remote_.find(machine);
+  if (others != remote_.end()) {
+    names.insert(names.end(), others->second.begin(), others->second.end());
+  }
+  return names;
+}
+
+void Directory::SetAgent(const std::string& name, Machine* machine,
+                         std::string agent) {
+  if (machine->agent == agent) return;
+  const auto former = remote_.find(machine->agent);
+  if (former != remote_.end()) {
+    former->second.erase(name);
+    if (former->second.empty()) remote_.erase(former);
+  }
+  if (!agent.empty() && agent != name) remote_[agent].insert(name);
+  machine->agent = std::move(agent);
+}
+
+void Directory::SetLabelRules(LabelRules rules) {
+  const auto shared = std::make_shared<const LabelRules>(std::move(rules));
+  std::vector<std::string> names;
+  {
+    absl::MutexLock lock(&mutex_);
+    label_rules_ = shared;  // machines that are added from now on use them
+    for (const auto& [name, machine] : machines_) names.push_back(name);
+  }
+  std::vector<Labels> set;
+  set.reserve(names.size());
+  for (const std::string& name : names) set.push_back(shared->For(name));
+  std::vector<std::string> changed;
+  {
+    absl::MutexLock lock(&mutex_);
+    for (size_t i = 0; i < names.size(); ++i) {
+      Machine& machine = Get(names[i]);
+      if (machine.set_labels == set[i]) continue;
+      machine.set_labels = std::move(set[i]);
+      const auto with = WithLabelsOf(names[i]);
+      changed.insert(changed.end(), with.begin(), with.end());
+    }
+  }
+  NotifyListener(std::move(changed));
+}
+
+void Directory::SetLabelsListener(LabelsListener listener) {
   absl::MutexLock lock(&mutex_);
-  Machine& entry = Get(machine);
-  entered_ -= std::exchange(entry.is_entered, false);
-  hidden_ += !std::exchange(entry.is_hidden, true);
-  entry.agent.clear();
-  entry.labels.clear();
+  labels_listener_ = std::move(listener);
+}
+
+void Directory::NotifyListener(std::vector<std::string> machines) {
+  if (machines.empty()) return;
+  LabelsListener listener;
+  {
+    absl::ReaderMutexLock lock(&mutex_);
+    listener = labels_listener_;
+  }
+  if (listener) listener(std::move(machines));
 }
 
 std::shared_ptr<QueryTicks> Directory::AddQuery(const CollectedQuery& query) {
@@ -230,12 +311,27 @@ std::string Directory::AgentOf(const std::string& machine) const {
   return found != nullptr ? found->agent : std::string();
 }
 
-Directory::Labels Directory::LabelsOf(const std::string& machine) const {
+Labels Directory::LabelsOf(const std::string& machine) const {
+  Labels labels;
   absl::ReaderMutexLock lock(&mutex_);
   const Machine* found = Find(machine);
-  if (found == nullptr) return {};
+  if (found == nullptr) {  // an expected machine that was never seen
+    SetLabels(label_rules_->For(machine), &labels);
+    return labels;
+  }
   const Machine* agent = Find(found->agent);
-  return agent != nullptr ? agent->labels : Labels();
+  if (agent != nullptr) {
+    labels = agent->own_labels;
+    SetLabels(agent->set_labels, &labels);
+  }
+  if (agent != found) SetLabels(found->set_labels, &labels);
+  return labels;
+}
+
+void Directory::ReplaceLabels(v1::Machine* machine) const {
+  const Labels labels = LabelsOf(machine->name());
+  machine->mutable_labels()->clear();
+  machine->mutable_labels()->insert(labels.begin(), labels.end());
 }
 
 std::set<uint32_t> Directory::Collecting(

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -16,10 +17,13 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "aggregator/samples/frame.h"
+#include "aggregator/samples/label_rules.h"
+#include "aggregator/samples/labels.h"
 
 namespace fleetperf::v1 {
 class Machine;
@@ -97,8 +101,6 @@ class QueryTicks {
 // Thread-safe.
 class Directory {
  public:
-  using Labels = std::map<std::string, std::string>;
-
   // Registers a machine of the fleet. The aggregator's own machine has samples,
   // but is not registered unless an agent collects from it, too.
   void AddMachine(const std::string& machine);
@@ -107,6 +109,15 @@ class Directory {
   // Hides a machine, with its present and later samples, until it is
   // registered again.
   void HideMachine(const std::string& machine);
+  // Replaces the labels that the configuration sets. Matches each machine's
+  // name once, without a lock. Must be called by one thread at a time.
+  void SetLabelRules(LabelRules rules);
+  // Sets a function to be called with the names of machines whose labels may
+  // have changed; nullptr for none. The thread that makes the change calls it,
+  // without the directory's locks. A call in progress may outlast its
+  // replacement.
+  using LabelsListener = std::function<void(std::vector<std::string> machines)>;
+  void SetLabelsListener(LabelsListener listener);
   // Returns the ticks of the query, where the caller notes each tick.
   std::shared_ptr<QueryTicks> AddQuery(const CollectedQuery& query);
   void SetNewestSample(const std::string& machine, absl::Time time);
@@ -128,9 +139,12 @@ class Directory {
   CountersetList Countersets(const std::string& machine) const;
   // Returns the machine's agent; "" if unknown.
   std::string AgentOf(const std::string& machine) const;
-  // Returns the labels of the machine's agent. An agent has the name of its own
-  // machine.
+  // Returns the labels of the machine, the only ones that users and plans see:
+  // those of its agent, which has the name of its own machine, then those that
+  // the configuration sets for the agent's name, then for the machine's name.
   Labels LabelsOf(const std::string& machine) const;
+  // Replaces the labels of a description by those of LabelsOf.
+  void ReplaceLabels(v1::Machine* machine) const;
 
   // Returns the counters of a machine's counterset that the plan in force
   // collects: those with a tick among the newest ones of the machine. The plan
@@ -152,7 +166,8 @@ class Directory {
     bool is_entered = false;
     bool is_hidden = false;  // not with is_entered
     std::string agent;
-    Labels labels;
+    Labels own_labels;  // as its agent sent them
+    Labels set_labels;  // those that the configuration sets
     std::vector<std::shared_ptr<QueryTicks>> ticks;
     std::optional<absl::Time> newest_sample;
     CountersetList countersets;
@@ -163,6 +178,14 @@ class Directory {
   // Returns the machine, and adds it if it is new.
   Machine& Get(const std::string& machine)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns the names of the machine and of those that its agent collects from.
+  std::vector<std::string> WithLabelsOf(const std::string& machine) const
+      ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  // Sets the machine's agent; "" for none.
+  void SetAgent(const std::string& name, Machine* machine, std::string agent)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void NotifyListener(std::vector<std::string> machines)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // Returns an equal list that another machine has, or `list`.
   CountersetList Share(CountersetList::List list)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -172,6 +195,12 @@ class Directory {
   // The same machines, found faster.
   absl::flat_hash_map<absl::string_view, Machine*> by_name_
       ABSL_GUARDED_BY(mutex_);
+  // The other machines that agents collect from, by agent.
+  absl::flat_hash_map<std::string, absl::flat_hash_set<std::string>> remote_
+      ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<const LabelRules> label_rules_ ABSL_GUARDED_BY(mutex_) =
+      std::make_shared<const LabelRules>();
+  LabelsListener labels_listener_ ABSL_GUARDED_BY(mutex_);
   // The lists in use, and some that are no longer, by hash.
   std::unordered_multimap<size_t, std::weak_ptr<const CountersetList::List>>
       lists_ ABSL_GUARDED_BY(mutex_);

@@ -307,6 +307,7 @@ class FleetService : public v1::FleetService::Service {
   void Describe(bool with_plan_report, v1::Machine* stored) const {
     v1::Machine& machine = *stored;
     BoundMachine(&machine);
+    store_.directory().ReplaceLabels(&machine);
     const auto newest = store_.directory().NewestSample(machine.name());
     if (newest.has_value()) {
       *machine.mutable_newest_sample() = ToProto(*newest);

@@ -212,6 +212,14 @@ class RocksDbStore : public Store {
     return absl::OkStatus();
   }
 
+  void SetLabelRules(LabelRules rules) override {
+    directory_.SetLabelRules(std::move(rules));
+  }
+
+  void SetLabelsListener(Directory::LabelsListener listener) override {
+    directory_.SetLabelsListener(std::move(listener));
+  }
+
   std::vector<StoredMachine> GetMachines() const override {
     return GetMachines("", SIZE_MAX);
   }

@@ -153,6 +153,10 @@ class Store {
   // remain as long as those of others. Survives a power cut. Returns NotFound
   // if there is no such machine.
   virtual absl::Status ForgetMachines(const std::set<std::string>& names) = 0;
+  // See Directory. The descriptions keep the labels of agents.
+  virtual void SetLabelRules(LabelRules rules) = 0;
+  // See Directory. The listener must not call the store.
+  virtual void SetLabelsListener(Directory::LabelsListener listener) = 0;
   // Returns up to `max` machines whose names follow `after`.
   virtual std::vector<StoredMachine> GetMachines(const std::string& after,
                                                  size_t max) const = 0;

@@ -89,6 +89,16 @@ FeedUpdate Feed::Newest() const {
   return update;
 }
 
+FeedUpdate Feed::Ends() const {
+  FeedUpdate update;
+  for (const Series& series : series_) {
+    if (series.name == nullptr) continue;
+    update.ended.push_back(series.name->id());
+    update.ended_series.push_back(series.name);
+  }
+  return update;
+}
+
 size_t Feed::AddSeries(const Instance& instance, const CounterFormula& formula,
                        std::vector<uint32_t> wanted_indexes) {
   Series series{.instance = instance,

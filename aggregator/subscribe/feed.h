@@ -49,6 +49,9 @@ class Feed : private SampleSink {
   // Returns the newest value of each series that has one and has not ended.
   FeedUpdate Newest() const;
 
+  // Returns the end of each series that has not ended.
+  FeedUpdate Ends() const;
+
  private:
   struct Series {
     Instance instance;

@@ -153,6 +153,11 @@ void Hub::AttachSome(Subscription* subscription,
   const auto entered = subscriptions_.find(subscription);
   if (entered == subscriptions_.end()) return;
   for (const std::string& name : names) {
+    // The labels may have changed since the caller selected the machine.
+    if (subscription->request().paths.uses_labels() &&
+        !subscription->IsWatching(name)) {
+      continue;
+    }
     const auto known = machines_.find(name);
     if (known == machines_.end()) {
       EnterMachine(name);
@@ -170,13 +175,16 @@ Hub::Machine* Hub::EnterMachine(const std::string& name) {
   for (const auto& [subscription, entry] : subscriptions_) {
     if (subscription->IsWatching(name)) Attach(name, &machine, entry.get());
   }
-  return &machine;
+  if (!machine.watchers.empty()) return &machine;
+  // The labels have changed since the caller selected the machine.
+  RemoveIfUnwatched(name);
+  return nullptr;
 }
 
 void Hub::Attach(const std::string& name, Machine* machine, Entry* entry) {
   Subscription& subscription = *entry->subscription;
   if (!machine->watchers.insert(&subscription).second) return;
-  entry->watched.push_back(name);
+  entry->watched.insert(name);
   absl::Duration interval = subscription.request().form.interval;
   if (machine->is_live) {
     entry->machines.set_live(entry->machines.live() + 1);
@@ -186,10 +194,66 @@ void Hub::Attach(const std::string& name, Machine* machine, Entry* entry) {
     *entry->machines.mutable_widened_interval() = fleetperf::ToProto(interval);
   }
   subscription.outbox()->SetLiveMachines(entry->machines);
-  machine->machine->Attach({.subscription = entry->subscription,
-                            .history = entry->history,
-                            .interval = interval,
-                            .joining = entry->joining});
+  machine->machine->Attach(
+      {.subscription = entry->subscription,
+       .history = entry->left.contains(name) ? nullptr : entry->history,
+       .interval = interval,
+       .joining = entry->joining});
+}
+
+void Hub::Detach(const std::string& name, Machine* machine, Entry* entry) {
+  machine->watchers.erase(entry->subscription.get());
+  entry->watched.erase(name);
+  entry->left.insert(name);
+  v1::LiveMachines& machines = entry->machines;
+  if (machine->is_live) {
+    machines.set_live(machines.live() - 1);
+  } else {
+    machines.set_widened(machines.widened() - 1);
+    if (machines.widened() == 0) machines.clear_widened_interval();
+  }
+  entry->subscription->outbox()->SetLiveMachines(machines);
+  machine->machine->Detach(entry->subscription);
+}
+
+void Hub::SelectAgain(std::vector<std::string> machines) {
+  Post([this, machines = std::move(machines)] {
+    bool has_changed = false;
+    for (const std::string& name : machines) {
+      has_changed |= SelectOneAgain(name);
+    }
+    if (has_changed) NotifyLiveListener();
+  });
+}
+
+bool Hub::SelectOneAgain(const std::string& name) {
+  absl::MutexLock lock(&mutex_);
+  if (std::none_of(subscriptions_.begin(), subscriptions_.end(),
+                   [](const auto& entered) {
+                     return entered.first->request().paths.uses_labels();
+                   })) {
+    return false;
+  }
+  unwatched_.erase(name);
+  const size_t watched = machines_.size();
+  Machine* const machine = Find(name);
+  if (machine == nullptr) return false;
+  bool has_changed = machines_.size() != watched;
+  for (const auto& [subscription, entry] : subscriptions_) {
+    const bool watches = machine->watchers.contains(subscription);
+    if (!subscription->request().paths.uses_labels() ||
+        watches == subscription->IsWatching(name)) {
+      continue;
+    }
+    has_changed = true;
+    if (watches) {
+      Detach(name, machine, entry.get());
+    } else {
+      Attach(name, machine, entry.get());
+    }
+  }
+  RemoveIfUnwatched(name);
+  return has_changed;
 }
 
 void Hub::Remove(const std::shared_ptr<Subscription>& subscription) {
@@ -204,7 +268,9 @@ void Hub::Remove(const std::shared_ptr<Subscription>& subscription) {
   }
   subscription->outbox()->End(
       absl::CancelledError("the subscription has ended"));
-  ForSome(entry->watched, [&](absl::Span<const std::string> some) {
+  const std::vector<std::string> watched(entry->watched.begin(),
+                                         entry->watched.end());
+  ForSome(watched, [&](absl::Span<const std::string> some) {
     DetachSome(subscription, some);
   });
   NotifyLiveListener();
@@ -214,14 +280,18 @@ void Hub::DetachSome(const std::shared_ptr<Subscription>& subscription,
                      absl::Span<const std::string> names) {
   absl::MutexLock lock(&mutex_);
   for (const std::string& name : names) {
-    const auto known = machines_.find(name);
-    Machine& machine = known->second;
+    Machine& machine = machines_.at(name);
     machine.watchers.erase(subscription.get());
     machine.machine->Detach(subscription);
-    if (!machine.watchers.empty()) continue;
-    live_machines_ -= machine.is_live;
-    machines_.erase(known);
+    RemoveIfUnwatched(name);
   }
+}
+
+void Hub::RemoveIfUnwatched(const std::string& name) {
+  const auto known = machines_.find(name);
+  if (!known->second.watchers.empty()) return;
+  live_machines_ -= known->second.is_live;
+  machines_.erase(known);
 }
 
 void Hub::NotifyLiveListener() {

@@ -81,6 +81,13 @@ class Hub : public BatchObserver {
                    const IsCancelled& is_cancelled = {});
   void Remove(const std::shared_ptr<Subscription>& subscription);
 
+  // Compares machines whose labels have changed with the subscriptions, on a
+  // thread for beginning and ending subscriptions. A subscription that begins
+  // to select a machine gets its values as if the machine were new, but the
+  // requested stored values only once. If a subscription no longer selects a
+  // machine, its series end.
+  void SelectAgain(std::vector<std::string> machines);
+
   void OnBatch(std::shared_ptr<const ReceivedBatch> batch) override;
   bool IsWatched(const std::string& machine) override;
 
@@ -118,7 +125,9 @@ class Hub : public BatchObserver {
     std::shared_ptr<Subscription> subscription;
     std::shared_ptr<HistoryReader> history;  // nullptr: not requested
     v1::LiveMachines machines;
-    std::vector<std::string> watched;  // the names of `machines`
+    absl::flat_hash_set<std::string> watched;  // the names of `machines`
+    // Machines that were watched before, whose history is not sent again.
+    absl::flat_hash_set<std::string> left;
     // Set while the subscription begins. The release of the last reference
     // notifies the subscriber.
     std::shared_ptr<void> joining;
@@ -141,11 +150,19 @@ class Hub : public BatchObserver {
   // if the machine is not watched.
   Machine* Find(const std::string& machine)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Registers a watched machine and attaches its subscriptions.
+  // Registers a watched machine and attaches its subscriptions. Returns nullptr
+  // if the machine is not watched.
   Machine* EnterMachine(const std::string& name)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Attach(const std::string& name, Machine* machine, Entry* entry)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Detach(const std::string& name, Machine* machine, Entry* entry)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Removes a machine that is no longer watched.
+  void RemoveIfUnwatched(const std::string& name)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns whether the set of watched machines may have changed.
+  bool SelectOneAgain(const std::string& name);
   void NotifyLiveListener();
 
   const HubLimits limits_;

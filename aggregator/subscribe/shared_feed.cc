@@ -101,7 +101,13 @@ void SharedFeed::Begin(Beginning beginning) {
 
 void SharedFeed::Leave(const Subscription* subscription) {
   std::erase_if(listeners_, [&](const Listening& listening) {
-    return listening.subscription == subscription;
+    if (listening.subscription != subscription) return false;
+    // While the feed is primed, the listener has no values.
+    if (!is_priming_ && !listening.outbox->has_end()) {
+      listening.listener->Deliver(
+          std::make_shared<const FeedUpdate>(feed_.Ends()));
+    }
+    return true;
   });
   std::erase_if(beginning_, [&](const Beginning& beginning) {
     return beginning.joining.subscription.get() == subscription;

@@ -53,6 +53,7 @@ class SharedFeed {
   // Adds a listener that begins with new batches, because none are stored of
   // the counterset.
   void JoinNew(const Subscription& subscription);
+  // Removes a listener. Its series end, unless its outbox has ended.
   void Leave(const Subscription* subscription);
   bool HasListeners() const { return !listeners_.empty(); }
 

@@ -66,6 +66,9 @@ store:
   full_resolution: 7d
   minute_resolution: 60d
   retention: 400d
+machine_labels:
+  - machines: [web-1, 'shop-*']
+    labels: {role: web}
 plans:
   - name: linux
     operating_system: Linux*

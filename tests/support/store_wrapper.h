@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "aggregator/store/store.h"
@@ -75,6 +76,13 @@ class StoreWrapper : public aggregator::Store {
   }
   absl::Status ForgetMachines(const std::set<std::string>& names) override {
     return store_.ForgetMachines(names);
+  }
+  void SetLabelRules(aggregator::LabelRules rules) override {
+    store_.SetLabelRules(std::move(rules));
+  }
+  void SetLabelsListener(
+      aggregator::Directory::LabelsListener listener) override {
+    store_.SetLabelsListener(std::move(listener));
   }
   std::optional<absl::Time> KnownTime() const override {
     return store_.KnownTime();

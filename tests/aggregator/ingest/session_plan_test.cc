@@ -64,6 +64,33 @@ TEST_F(SessionPlanTest, SelectsThePlanByTheAgentsFacts) {
   EXPECT_EQ(TextOf(Welcomed(hello).plan()), "Disk");
 }
 
+TEST_F(SessionPlanTest, SelectsThePlanByTheLabelsThatTheConfigurationSets) {
+  const std::vector<PlanEntry> entries = {
+      {.name = "web",
+       .labels = {{"role", perflib::Pattern("web")}},
+       .queries = {{.counterset = "Disk"}}}};
+  const auto set_role = [&](const std::string& role) {
+    store_->SetLabelRules(LabelRules({{.machines = {perflib::Pattern("web-*")},
+                                       .labels = {{"role", role}}}}));
+    planner_.SetEntries(entries);  // as a reload does
+  };
+  set_role("web");
+  EXPECT_EQ(TextOf(Welcomed().plan()), "Disk");
+  set_role("db");
+  EXPECT_THAT(Plans(), ElementsAre("own"));
+  set_role("mail");
+  EXPECT_THAT(Plans(), IsEmpty());
+  set_role("web");
+  EXPECT_THAT(Plans(), ElementsAre("Disk"));
+  // The agent has the label itself, and loses it.
+  v1::CollectRequest hello = Hello();
+  (*hello.mutable_hello()->mutable_labels())["role"] = "web";
+  store_->SetLabelRules({});
+  EXPECT_EQ(TextOf(Welcomed(hello).plan()), "Disk");
+  set_role("");
+  EXPECT_THAT(Plans(), ElementsAre("own"));
+}
+
 TEST_F(SessionPlanTest, SendsOnlyChangedPlans) {
   planner_.SetEntries({Entry("Disk")});
   Welcomed();

@@ -3,11 +3,13 @@
 
 #include "aggregator/services/fleet_service.h"
 
+#include <gmock/gmock.h>
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
 
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -186,6 +188,39 @@ TEST_F(FleetServiceTest, ListsAMachineThatWasStoredWithSixteenMiBOfLabels) {
                                        /*verbose=*/false);
             }),
             3);
+}
+
+TEST_F(FleetServiceTest, ListsTheLabelsThatSelectMachines) {
+  v1::Machine stored;
+  stored.set_name("web-1");
+  stored.set_agent("web-1");
+  (*stored.mutable_labels())["role"] = "web";
+  (*stored.mutable_labels())["owner"] = "bob";
+  ASSERT_OK(store_->PutMachine(stored, ""));
+  v1::Machine remote;
+  remote.set_name("sql-1");
+  remote.set_agent("web-1");
+  ASSERT_OK(store_->PutMachine(remote, ""));
+  expected_.Set({"web-2"});
+  store_->SetLabelRules(LabelRules(
+      {{.machines = {perflib::Pattern("web-*")},
+        .labels = {{"role", "canary"}, {"owner", ""}}},
+       {.machines = {perflib::Pattern("sql-1")}, .labels = {{"site", "b"}}}}));
+  std::vector<std::string> listed;
+  v1::ListMachinesRequest request;
+  (*request.mutable_labels())["role"] = "can*";
+  ListMachines(request, [&](const v1::ListMachinesResponse& response) {
+    for (const v1::Machine& machine : response.machines()) {
+      std::string& text = listed.emplace_back(machine.name());
+      for (const auto& [name, value] :
+           std::map(machine.labels().begin(), machine.labels().end())) {
+        absl::StrAppend(&text, " ", name, "=", value);
+      }
+    }
+  });
+  EXPECT_THAT(listed,
+              ::testing::ElementsAre("sql-1 role=canary site=b",
+                                     "web-1 role=canary", "web-2 role=canary"));
 }
 
 // Some expected machines have connected, others have not.
