@@ -5,9 +5,13 @@
 #include <signal.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "perflib/clocks.h"
 #include "tests/e2e/deployment.h"
@@ -18,6 +22,7 @@ namespace fleetperf::testing {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
@@ -207,6 +212,92 @@ TEST_F(FleetLife, MachineOfTheAggregatorsOwnCountersIsNotForgotten) {
               HasSubstr("central is the machine of the aggregator's own "
                         "counters, which would be hidden"));
   EXPECT_EQ(StateOf(deployment_, "central"), "away");
+}
+
+// Returns the number of lines that name the machine.
+int LinesOf(const Process& watch, const std::string& machine) {
+  int lines = 0;
+  for (const absl::string_view line : absl::StrSplit(watch.output(), '\n')) {
+    lines += absl::StrContains(line, machine);
+  }
+  return lines;
+}
+
+TEST_F(FleetLife, LabelsOfTheConfigurationChangeWithoutARestart) {
+  const std::string plan = R"(
+plans:
+  - name: canary
+    labels: {role: canary}
+    queries: [{counterset: System}, {counterset: Memory}]
+)";
+  auto aggregator = deployment_.StartAggregator(plan + R"(
+machine_labels:
+  - machines: WEB-2
+    labels: {role: db}
+)");
+  constexpr char kSystem[] = "queries: [{counterset: System}]\n";
+  const std::string path = R"(\System\Processes)";
+  const auto web1 = deployment_.StartAgent(
+      "web-1", absl::StrCat("labels: {role: web, owner: bob}\n", kSystem));
+  const auto web2 = deployment_.StartAgent("web-2", kSystem);
+  const auto web3 = deployment_.StartAgent(
+      "web-3", absl::StrCat("labels: {role: db}\n", kSystem));
+  for (const std::string name : {"web-1", "web-2", "web-3"}) {
+    deployment_.WaitForSamples(name);
+  }
+  const auto machines_of = [&](const std::string& role) {
+    std::set<std::string> names;
+    for (const auto& line :
+         deployment_.Json({"query", path, "--since", "1h", "--label",
+                           absl::StrCat("role=", role)})) {
+      names.insert(line["machine"]);
+    }
+    return names;
+  };
+  EXPECT_THAT(machines_of("web"), ElementsAre("web-1"));
+  EXPECT_THAT(machines_of("db"), ElementsAre("web-2", "web-3"));
+  const auto watch = deployment_.StartFleetperf(
+      {"watch", path, "--label", "role=web", "--format", "json"});
+  ASSERT_TRUE(watch->WaitForOutput("web-1", 2)) << watch->error();
+  EXPECT_EQ(LinesOf(*watch, "web-2"), 0);
+
+  deployment_.WriteAggregatorConfig(plan + R"(
+machine_labels:
+  - machines: web-?
+    labels: {owner: "", rack: a1}
+  - machines: web-1
+    labels: {role: canary}
+  - machines: web-2
+    labels: {role: web}
+)");
+  aggregator->Signal(SIGHUP);
+  ASSERT_TRUE(aggregator->WaitForError("changed: machine_labels"))
+      << aggregator->error();
+  for (const auto& machine : deployment_.Json({"machines"})) {
+    if (machine["machine"] != "web-1") continue;
+    EXPECT_EQ(machine["labels"],
+              nlohmann::json({{"rack", "a1"}, {"role", "canary"}}));
+  }
+  EXPECT_THAT(machines_of("canary"), ElementsAre("web-1"));
+  EXPECT_THAT(machines_of("web"), ElementsAre("web-2"));
+  std::set<std::string> roles;
+  for (const auto& group :
+       deployment_.Json({"query", path, "--since", "1h", "--agg", "avg", "--by",
+                         "label:role"})) {
+    roles.insert(group["labels"]["role"]);
+  }
+  EXPECT_THAT(roles, ElementsAre("canary", "db", "web"));
+  // The plan reaches the agent, and the subscription selects again.
+  EXPECT_TRUE(deployment_.WaitForAnswer(R"(\\web-1\Memory\Available Bytes)"));
+  ASSERT_TRUE(watch->WaitForOutput("web-2", 3)) << watch->error();
+  const int left = LinesOf(*watch, "web-1");
+
+  // An agent that connects again with another label of its own.
+  deployment_.WriteAgentConfig("web-3", {},
+                               absl::StrCat("labels: {role: web}\n", kSystem));
+  web3->Signal(SIGHUP);
+  ASSERT_TRUE(watch->WaitForOutput("web-3", 2)) << watch->error();
+  EXPECT_EQ(LinesOf(*watch, "web-1"), left);
 }
 
 TEST_F(FleetLife, MachinesTellWhenCertificatesExpire) {
