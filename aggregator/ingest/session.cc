@@ -231,6 +231,10 @@ void Session::SendWelcome(const v1::Hello& hello) {
   v1::CollectResponse response;
   *response.mutable_welcome() = MakeWelcome(hello);
   plans_.SendWelcome(std::move(response));
+  {
+    absl::MutexLock lock(&mutex_);
+    is_welcomed_ = true;
+  }
   ingest_.UpdatePace(this);
 }
 
@@ -562,6 +566,7 @@ void Session::UpdatePace(BatchObserver& observer) {
   // The pace is computed and sent under the lock. The lock orders concurrent
   // callers, so the last message reflects the latest state.
   absl::MutexLock lock(&mutex_);
+  if (!is_welcomed_) return;
   const bool live = ingest_.planner().HasAddition(agent_) ||
                     machines_.AnyOf([&](const std::string& machine) {
                       return observer.IsWatched(machine);

@@ -84,7 +84,8 @@ class Session : public std::enable_shared_from_this<Session> {
   // durable.
   void SendReject(const ReceivedBatch& rejected);
 
-  // Tells the agent whether to send each tick at once, if that has changed.
+  // Tells the agent whether to send each tick at once, if that has changed. A
+  // no-op before Welcome, which the pace follows.
   void UpdatePace(BatchObserver& observer);
 
   // Sends the agent its plan, if the plan has changed.
@@ -179,6 +180,7 @@ class Session : public std::enable_shared_from_this<Session> {
   const absl::Duration reconnect_at_;  // Clock::Monotonic()
 
   mutable absl::Mutex mutex_;
+  bool is_welcomed_ ABSL_GUARDED_BY(mutex_) = false;
   bool live_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t rejected_batches_ ABSL_GUARDED_BY(mutex_) = 0;
 };

@@ -127,6 +127,23 @@ TEST_F(SessionPlanTest, SendsNoPlanBeforeWelcome) {
   EXPECT_THAT(Plans(), IsEmpty());
 }
 
+TEST_F(SessionPlanTest, SendsNoPaceBeforeWelcome) {
+  Welcomed();
+  gate_->Hold();
+  ASSERT_OK(Handle(Batch()));
+  session_ = Connect();
+  ASSERT_OK(Handle(Hello()));
+  observer_.watched = true;
+  ingest_->UpdatePaces();
+  EXPECT_THAT(link_->Take(), IsEmpty());
+  gate_->Release();
+  link_->WaitForWelcome();
+  AwaitCommits();
+  const auto sent = link_->Take();
+  ASSERT_THAT(sent, SizeIs(1));
+  EXPECT_TRUE(sent[0].pace().live());
+}
+
 TEST_F(SessionPlanTest, RequestsLivePaceWhileAnAdditionExists) {
   Welcomed();
   link_->Take();
