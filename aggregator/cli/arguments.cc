@@ -84,8 +84,8 @@ void AddMachines(CLI::App* command, MachineFlags& flags) {
       ->type_name("NAME");
   command
       ->add_option("--label", flags.labels,
-                   "Only machines whose agents have this label; * and ? are "
-                   "wildcards. May be repeated: all labels are required")
+                   "Only machines that have this label; * and ? are wildcards. "
+                   "May be repeated: all labels are required")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
 }

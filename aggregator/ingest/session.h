@@ -84,8 +84,8 @@ class Session : public std::enable_shared_from_this<Session> {
   // durable.
   void SendReject(const ReceivedBatch& rejected);
 
-  // Tells the agent whether to send each tick at once, if that has changed. A
-  // no-op before Welcome, which the pace follows.
+  // Tells the agent whether to send each tick at once, if that has changed.
+  // Does nothing before Welcome: Pace must follow Welcome.
   void UpdatePace(BatchObserver& observer);
 
   // Sends the agent its plan, if the plan has changed.

@@ -162,7 +162,9 @@ class AgentStream::Connection {
     switch (response_.message_case()) {
       case v1::CollectResponse::kWelcome:
         window_ = response_.welcome().limits().max_unacknowledged_batches();
-        Acknowledge(response_.welcome().epochs(0).durable_sequence());
+        for (const v1::EpochState& epoch : response_.welcome().epochs()) {
+          Acknowledge(epoch.durable_sequence());
+        }
         sent_ = acknowledged_;
         break;
       case v1::CollectResponse::kAck:

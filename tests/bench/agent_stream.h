@@ -17,8 +17,9 @@ class ChannelCredentials;
 
 namespace fleetperf::bench {
 
-// A stream on its own connection. When the aggregator asks to reconnect, opens
-// another one and sends unacknowledged batches again. Thread-compatible.
+// A stream on its own connection. When the aggregator asks to reconnect, starts
+// another call on the same channel and sends unacknowledged batches again.
+// Thread-compatible.
 class AgentStream {
  public:
   // Called with the sequence of the last acknowledged batch. Calls come from

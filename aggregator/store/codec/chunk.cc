@@ -487,7 +487,8 @@ absl::Status Chunk::ReadColumn(const Section& section, size_t column,
   return absl::OkStatus();
 }
 
-// The folds of small runs in versions before 5 are calculated from the samples.
+// Folds of large runs are in the index. Those of other runs are calculated from
+// the samples.
 absl::StatusOr<bool> Chunk::FoldColumn(const Section& section, size_t column,
                                        const Runs& runs,
                                        const CollectedQuery& query,

@@ -28,7 +28,7 @@
 namespace fleetperf::aggregator {
 
 // The version of the format that is written, which docs/reference/store.md
-// describes. Versions 1 to 4 are read, too: version 4 lacks folds of small
+// describes. Versions 1 to 4 are read, too: version 4 has fewer folds of
 // runs, the body of version 3 has each index before its values, version 2 also
 // lacks folds, and version 1 also lacks births and the times of tick intervals.
 inline constexpr uint64_t kChunkVersion = 5;
@@ -162,7 +162,7 @@ class Chunk {
   Clocks clocks_;  // null: not decoded
   std::vector<Section> sections_;
   absl::string_view indexes_;      // empty: in the body
-  uint64_t indexes_size_ = 0;      // in version 4
+  uint64_t indexes_size_ = 0;      // since version 4
   uint64_t values_size_ = 0;       // before version 4, with the indexes
   uint64_t values_begin_ = 0;      // in the body
   std::vector<uint64_t> numbers_;  // reused

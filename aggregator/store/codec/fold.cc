@@ -119,9 +119,11 @@ std::optional<RunFold> FoldConstantRun(FoldKind kind, uint64_t value,
 }
 
 bool HasRunFold(FoldKind kind, uint64_t size, uint64_t version) {
-  if (kind == FoldKind::kNone || size == 0) return false;
-  if (version >= 5) return true;
-  return size >= (kind == FoldKind::kTotals ? 800 : 300);
+  // A growth takes about 3 bytes, and totals about 8.
+  const uint64_t hundredth = kind == FoldKind::kTotals ? 800 : 300;
+  const uint64_t thirtieth = kind == FoldKind::kTotals ? 240 : 90;
+  return kind != FoldKind::kNone &&
+         size >= (version >= 5 ? thirtieth : hundredth);
 }
 
 // Differences from the first value are small. All are modulo 2^64.

@@ -3,7 +3,9 @@
 // nor its samples are decoded.
 //
 // Only sound data can be folded: the clocks have no break, and the values of
-// counters that grow never decrease. docs/reference/store.md has the layout.
+// counters that grow never decrease. Folds of clocks are kept for every chunk,
+// those of runs if they are much smaller than the run. docs/reference/store.md
+// has the layout.
 
 #ifndef FLEETPERF_AGGREGATOR_STORE_CODEC_FOLD_H_
 #define FLEETPERF_AGGREGATOR_STORE_CODEC_FOLD_H_
@@ -63,8 +65,9 @@ std::optional<RunFold> FoldConstantRun(FoldKind kind, uint64_t value,
                                        uint64_t count);
 
 // Whether a run whose rest takes `size` bytes has its fold in a chunk of
-// `version`. The fold of a constant run needs none. Before version 5, only runs
-// that were a hundred times as large as their folds had one.
+// `version`: if the fold takes a thirtieth of the run or less, and before
+// version 5, a hundredth. The folds of smaller runs are calculated from the
+// samples.
 bool HasRunFold(FoldKind kind, uint64_t size, uint64_t version);
 
 // Writes and reads the folds of a column's runs. `firsts` are the values of
