@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "aggregator/samples/labels.h"
 #include "base/excerpt.h"
 
 namespace fleetperf::aggregator {
@@ -23,11 +22,18 @@ MachineFilter::MachineFilter(const std::string& machine,
 bool MachineFilter::Matches(const std::string& machine) const {
   if (is_of_all()) return true;
   if (!name_.Matches(machine)) return false;
-  if (labels_.empty()) return true;
-  const Labels of_machine = directory_->LabelsOf(machine);
+  return labels_.empty() || HasAllLabels(directory_->LabelsOf(machine));
+}
+
+bool MachineFilter::Matches(const std::string& machine,
+                            const Labels& labels) const {
+  return is_of_all() || (name_.Matches(machine) && HasAllLabels(labels));
+}
+
+bool MachineFilter::HasAllLabels(const Labels& labels) const {
   return std::all_of(labels_.begin(), labels_.end(), [&](const auto& label) {
-    const auto found = of_machine.find(label.first);
-    return found != of_machine.end() && label.second.Matches(found->second);
+    const auto found = labels.find(label.first);
+    return found != labels.end() && label.second.Matches(found->second);
   });
 }
 

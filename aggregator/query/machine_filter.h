@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "aggregator/samples/directory.h"
+#include "aggregator/samples/labels.h"
 #include "perflib/path.h"
 
 namespace fleetperf::aggregator {
@@ -34,6 +35,8 @@ class MachineFilter {
 
   // Whether the name matches, and the machine has all labels.
   bool Matches(const std::string& machine) const;
+  // Same for a caller that has the machine's labels.
+  bool Matches(const std::string& machine, const Labels& labels) const;
 
   // Returns NotFound, with the selection, if no machine matches.
   absl::Status CheckMatches() const;
@@ -45,6 +48,8 @@ class MachineFilter {
   MachineFilter(const std::string& machine,
                 const std::map<std::string, std::string>& labels,
                 const Directory& directory);
+
+  bool HasAllLabels(const Labels& labels) const;
 
   std::string machine_;
   perflib::Pattern name_;

@@ -135,14 +135,22 @@ void PathSet::AddMachine(const Pattern& machine) {
 }
 
 bool PathSet::MatchesMachine(const std::string& machine) const {
+  return HasPathOf(machine) && filter_.Matches(machine);
+}
+
+bool PathSet::MatchesMachine(const std::string& machine,
+                             const Labels& labels) const {
+  return HasPathOf(machine) && filter_.Matches(machine, labels);
+}
+
+bool PathSet::HasPathOf(const std::string& machine) const {
   const bool is_named = !machine_names_.empty() &&
                         machine_names_.contains(absl::AsciiStrToLower(machine));
   const auto matches = [&](const Pattern& pattern) {
     return pattern.Matches(machine);
   };
-  return (is_named || std::any_of(machine_patterns_.begin(),
-                                  machine_patterns_.end(), matches)) &&
-         filter_.Matches(machine);
+  return is_named || std::any_of(machine_patterns_.begin(),
+                                 machine_patterns_.end(), matches);
 }
 
 bool PathSet::NamesMachine(const std::string& machine) const {

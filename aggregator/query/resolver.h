@@ -78,6 +78,8 @@ class PathSet {
   void LimitTo(MachineFilter filter) { filter_ = std::move(filter); }
 
   bool MatchesMachine(const std::string& machine) const;
+  // Same for a caller that has the machine's labels.
+  bool MatchesMachine(const std::string& machine, const Labels& labels) const;
   // See MachineFilter::uses_labels.
   bool uses_labels() const { return filter_.uses_labels(); }
   // The number of different patterns of machines that have wildcards. Each
@@ -143,6 +145,8 @@ class PathSet {
       const Directory& directory, const IsCancelled& is_cancelled) const;
 
   void AddMachine(const perflib::Pattern& machine);
+  // Whether a path matches the machine, regardless of the filter.
+  bool HasPathOf(const std::string& machine) const;
 
   std::vector<NamedPath> paths_;
   // The machines of `paths_`: names in lower case, and patterns, each once.

@@ -92,9 +92,7 @@ FeedUpdate Feed::Newest() const {
 FeedUpdate Feed::Ends() const {
   FeedUpdate update;
   for (const Series& series : series_) {
-    if (series.name == nullptr) continue;
-    update.ended.push_back(series.name->id());
-    update.ended_series.push_back(series.name);
+    if (series.name != nullptr) update.ended.push_back(series.name->id());
   }
   return update;
 }

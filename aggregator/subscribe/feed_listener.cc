@@ -10,6 +10,7 @@ constexpr size_t kMaxHeld = 1000;
 
 void FeedListener::Deliver(std::shared_ptr<const FeedUpdate> update) {
   absl::MutexLock lock(&mutex_);
+  if (has_left_) return;
   if (is_holding_) {
     held_.push_back(std::move(update));
     if (held_.size() <= kMaxHeld) return;
@@ -19,7 +20,28 @@ void FeedListener::Deliver(std::shared_ptr<const FeedUpdate> update) {
     held_.pop_front();
     return;
   }
-  if (auto rest = NewOf(std::move(update))) outbox_->Add(std::move(rest));
+  Send(std::move(update));
+}
+
+void FeedListener::Send(std::shared_ptr<const FeedUpdate> update) {
+  auto rest = NewOf(std::move(update));
+  if (rest == nullptr) return;
+  NoteEnds(*rest);
+  outbox_->Add(std::move(rest));
+}
+
+void FeedListener::NoteEnds(const FeedUpdate& update) {
+  for (const uint32_t id : update.ended) in_history_.erase(id);
+}
+
+void FeedListener::AddHistory(std::shared_ptr<const FeedUpdate> update) {
+  absl::MutexLock lock(&mutex_);
+  if (has_left_) return;
+  for (const SeriesValues& values : update->values) {
+    in_history_.insert(values.series->id());
+  }
+  NoteEnds(*update);
+  outbox_->AddHistory(std::move(update));
 }
 
 std::shared_ptr<const FeedUpdate> FeedListener::NewOf(
@@ -33,15 +55,25 @@ std::shared_ptr<const FeedUpdate> FeedListener::NewOf(
 
 void FeedListener::Release(SeenBatches history) {
   absl::MutexLock lock(&mutex_);
+  if (has_left_) return;
   is_holding_ = false;
   history_ = std::move(history);
   if (lagged_ > 0) {
     outbox_->Add(
         std::make_shared<const FeedUpdate>(FeedUpdate{.lagged = lagged_}));
   }
-  for (auto& update : std::exchange(held_, {})) {
-    if (auto rest = NewOf(std::move(update))) outbox_->Add(std::move(rest));
-  }
+  for (auto& update : std::exchange(held_, {})) Send(std::move(update));
+}
+
+void FeedListener::Leave(FeedUpdate ends) {
+  absl::MutexLock lock(&mutex_);
+  has_left_ = true;
+  held_.clear();
+  NoteEnds(ends);
+  ends.ended.insert(ends.ended.end(), in_history_.begin(), in_history_.end());
+  in_history_.clear();
+  if (ends.empty()) return;
+  outbox_->Add(std::make_shared<const FeedUpdate>(std::move(ends)));
 }
 
 }  // namespace fleetperf::aggregator

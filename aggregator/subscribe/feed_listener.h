@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/synchronization/mutex.h"
 #include "aggregator/subscribe/feed_update.h"
 #include "aggregator/subscribe/outbox.h"
@@ -27,10 +28,22 @@ class FeedListener {
 
   void Deliver(std::shared_ptr<const FeedUpdate> update);
 
+  // Sends stored values, before Release.
+  void AddHistory(std::shared_ptr<const FeedUpdate> update);
+
   // Must be called when the history is read. `history` are its batches.
   void Release(SeenBatches history);
 
+  // Ends all series that the subscriber has: those of `ends`, and those of the
+  // history. Drops held updates. Later calls of the other functions have no
+  // effect.
+  void Leave(FeedUpdate ends);
+
  private:
+  // Sends the part of an update that is new.
+  void Send(std::shared_ptr<const FeedUpdate> update)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void NoteEnds(const FeedUpdate& update) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns the part of an update that is new; nullptr if none is.
   std::shared_ptr<const FeedUpdate> NewOf(
       std::shared_ptr<const FeedUpdate> update) const
@@ -42,6 +55,10 @@ class FeedListener {
   std::deque<std::shared_ptr<const FeedUpdate>> held_ ABSL_GUARDED_BY(mutex_);
   uint64_t lagged_ ABSL_GUARDED_BY(mutex_) = 0;  // dropped while held
   SeenBatches history_ ABSL_GUARDED_BY(mutex_);
+  // The ids of series of the history that have not ended. The feed may not know
+  // them yet.
+  absl::flat_hash_set<uint32_t> in_history_ ABSL_GUARDED_BY(mutex_);
+  bool has_left_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace fleetperf::aggregator

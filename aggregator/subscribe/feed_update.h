@@ -34,9 +34,7 @@ struct FeedUpdate {
   SamplePosition position;  // the batch's
   std::vector<SeriesValues> values;
   std::vector<uint32_t> ended;  // ids of series that end after these values
-  // Ended series whose ids must not change until the subscriber has the update.
-  std::vector<std::shared_ptr<const v1::Series>> ended_series;
-  uint64_t lagged = 0;  // values dropped before these
+  uint64_t lagged = 0;          // values dropped before these
   // If not nullptr, the values in the wire format of SubscribeResponse, encoded
   // once for many subscribers.
   std::shared_ptr<const std::string> encoded_values;

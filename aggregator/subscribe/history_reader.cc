@@ -61,6 +61,7 @@ bool HistoryReader::Work() {
     part = std::move(parts_.front());
     parts_.pop_front();
   }
+  if (part.claim->has_ended()) return true;
   const auto batches = Read(part);
   if (absl::IsCancelled(batches.status())) return true;
   if (absl::IsResourceExhausted(batches.status())) {
@@ -71,7 +72,9 @@ bool HistoryReader::Work() {
                               part.machine, ": ", batches.status().message()));
   }
   // Live values follow even after an error.
-  part.listener->Release(batches.value_or(SeenBatches()));
+  if (part.claim->Begin()) {
+    part.listener->Release(batches.value_or(SeenBatches()));
+  }
   return true;
 }
 
@@ -95,11 +98,12 @@ absl::StatusOr<SeenBatches> HistoryReader::Read(const Part& part) {
              batches.Add({epoch_number, sequence});
            }},
       [&](const Frame& frame) {
-        if (context_.is_stopping || outbox_->has_end()) {
+        if (context_.is_stopping || outbox_->has_end() ||
+            part.claim->has_ended()) {
           return absl::CancelledError("the subscription has ended");
         }
         feed.Add(frame);
-        sent += Send(feed.TakeUpdate());
+        sent += Send(part, feed.TakeUpdate());
         if (sent <= context_.max_history_values) return absl::OkStatus();
         return absl::ResourceExhaustedError(absl::StrCat(
             part.selected.schema->registration.name, " of ", part.machine,
@@ -110,7 +114,7 @@ absl::StatusOr<SeenBatches> HistoryReader::Read(const Part& part) {
   return batches;
 }
 
-size_t HistoryReader::Send(FeedUpdate update) {
+size_t HistoryReader::Send(const Part& part, FeedUpdate update) {
   std::vector<SeriesValues> wanted;
   size_t count = 0;
   for (SeriesValues& values : update.values) {
@@ -122,8 +126,9 @@ size_t HistoryReader::Send(FeedUpdate update) {
     wanted.push_back(std::move(values));
   }
   update.values = std::move(wanted);
-  if (update.empty()) return 0;
-  outbox_->AddHistory(std::make_shared<const FeedUpdate>(std::move(update)));
+  if (update.empty() || !part.claim->Begin()) return 0;
+  part.listener->AddHistory(
+      std::make_shared<const FeedUpdate>(std::move(update)));
   return count;
 }
 

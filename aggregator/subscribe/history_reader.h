@@ -16,6 +16,7 @@
 #include "aggregator/query/resolver.h"
 #include "aggregator/subscribe/feed.h"
 #include "aggregator/subscribe/feed_listener.h"
+#include "aggregator/subscribe/history_claim.h"
 #include "aggregator/subscribe/hub_context.h"
 #include "aggregator/subscribe/outbox.h"
 #include "aggregator/subscribe/series_names.h"
@@ -39,7 +40,8 @@ class HistoryReader : public HubTask,
     FeedForm form;
     std::shared_ptr<SeriesNames> names;
     std::shared_ptr<FeedListener> listener;
-    std::shared_ptr<void> joining;  // released when the history is read
+    std::shared_ptr<HistoryClaim> claim;  // the part is not read after its end
+    std::shared_ptr<void> joining;        // released when the history is read
   };
   void Add(Part part);
   // Must be called when the subscriber's outbox is drained.
@@ -51,7 +53,7 @@ class HistoryReader : public HubTask,
   // Returns the batches of the part.
   absl::StatusOr<SeenBatches> Read(const Part& part);
   // Sends the values since the subscription's start. Returns their number.
-  size_t Send(FeedUpdate update);
+  size_t Send(const Part& part, FeedUpdate update);
   void Schedule();
 
   HubContext& context_;

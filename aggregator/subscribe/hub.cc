@@ -160,20 +160,22 @@ void Hub::AttachSome(Subscription* subscription,
     }
     const auto known = machines_.find(name);
     if (known == machines_.end()) {
-      EnterMachine(name);
+      EnterMachine(name, LabelsOf(name));
     } else {
       Attach(name, &known->second, entered->second.get());
     }
   }
 }
 
-Hub::Machine* Hub::EnterMachine(const std::string& name) {
+Hub::Machine* Hub::EnterMachine(const std::string& name, const Labels& labels) {
   Machine& machine = machines_[name];
   machine.machine = std::make_shared<LiveMachine>(name, &context_);
   machine.is_live = live_machines_ < limits_.max_live_machines;
   live_machines_ += machine.is_live;
   for (const auto& [subscription, entry] : subscriptions_) {
-    if (subscription->IsWatching(name)) Attach(name, &machine, entry.get());
+    if (subscription->IsWatching(name, labels)) {
+      Attach(name, &machine, entry.get());
+    }
   }
   if (!machine.watchers.empty()) return &machine;
   // The labels have changed since the caller selected the machine.
@@ -184,7 +186,10 @@ Hub::Machine* Hub::EnterMachine(const std::string& name) {
 void Hub::Attach(const std::string& name, Machine* machine, Entry* entry) {
   Subscription& subscription = *entry->subscription;
   if (!machine->watchers.insert(&subscription).second) return;
-  entry->watched.insert(name);
+  std::shared_ptr<HistoryClaim>& claim = entry->watched[name];
+  if (entry->history != nullptr && !entry->had_history.contains(name)) {
+    claim = std::make_shared<HistoryClaim>();
+  }
   absl::Duration interval = subscription.request().form.interval;
   if (machine->is_live) {
     entry->machines.set_live(entry->machines.live() + 1);
@@ -196,15 +201,18 @@ void Hub::Attach(const std::string& name, Machine* machine, Entry* entry) {
   subscription.outbox()->SetLiveMachines(entry->machines);
   machine->machine->Attach(
       {.subscription = entry->subscription,
-       .history = entry->left.contains(name) ? nullptr : entry->history,
+       .history = claim != nullptr ? entry->history : nullptr,
+       .claim = claim,
        .interval = interval,
        .joining = entry->joining});
 }
 
 void Hub::Detach(const std::string& name, Machine* machine, Entry* entry) {
   machine->watchers.erase(entry->subscription.get());
-  entry->watched.erase(name);
-  entry->left.insert(name);
+  const auto watched = entry->watched.extract(name);
+  if (watched.mapped() != nullptr && watched.mapped()->End()) {
+    entry->had_history.insert(name);
+  }
   v1::LiveMachines& machines = entry->machines;
   if (machine->is_live) {
     machines.set_live(machines.live() - 1);
@@ -217,32 +225,56 @@ void Hub::Detach(const std::string& name, Machine* machine, Entry* entry) {
 }
 
 void Hub::SelectAgain(std::vector<std::string> machines) {
-  Post([this, machines = std::move(machines)] {
-    bool has_changed = false;
-    for (const std::string& name : machines) {
-      has_changed |= SelectOneAgain(name);
-    }
-    if (has_changed) NotifyLiveListener();
-  });
+  if (machines.empty()) return;
+  {
+    absl::MutexLock lock(&changed_mutex_);
+    const bool is_posted = !changed_.empty();
+    for (std::string& name : machines) changed_.insert(std::move(name));
+    if (is_posted) return;
+  }
+  Post([this] { SelectChangedAgain(); });
+}
+
+void Hub::SelectChangedAgain() {
+  absl::flat_hash_set<std::string> changed;
+  {
+    absl::MutexLock lock(&changed_mutex_);
+    changed = std::exchange(changed_, {});
+  }
+  bool has_changed = false;
+  for (const std::string& name : changed) {
+    if (context_.is_stopping) return;
+    has_changed |= SelectOneAgain(name);
+  }
+  if (has_changed) NotifyLiveListener();
+}
+
+bool Hub::UsesLabels() const {
+  return std::any_of(subscriptions_.begin(), subscriptions_.end(),
+                     [](const auto& entered) {
+                       return entered.first->request().paths.uses_labels();
+                     });
+}
+
+Labels Hub::LabelsOf(const std::string& machine) const {
+  return UsesLabels() ? context_.store->directory().LabelsOf(machine)
+                      : Labels();
 }
 
 bool Hub::SelectOneAgain(const std::string& name) {
   absl::MutexLock lock(&mutex_);
-  if (std::none_of(subscriptions_.begin(), subscriptions_.end(),
-                   [](const auto& entered) {
-                     return entered.first->request().paths.uses_labels();
-                   })) {
-    return false;
-  }
+  if (!UsesLabels()) return false;
   unwatched_.erase(name);
   const size_t watched = machines_.size();
   Machine* const machine = Find(name);
   if (machine == nullptr) return false;
   bool has_changed = machines_.size() != watched;
+  // Taken with the lock: a thread with older labels must not come last.
+  const Labels labels = LabelsOf(name);
   for (const auto& [subscription, entry] : subscriptions_) {
     const bool watches = machine->watchers.contains(subscription);
     if (!subscription->request().paths.uses_labels() ||
-        watches == subscription->IsWatching(name)) {
+        watches == subscription->IsWatching(name, labels)) {
       continue;
     }
     has_changed = true;
@@ -268,8 +300,9 @@ void Hub::Remove(const std::shared_ptr<Subscription>& subscription) {
   }
   subscription->outbox()->End(
       absl::CancelledError("the subscription has ended"));
-  const std::vector<std::string> watched(entry->watched.begin(),
-                                         entry->watched.end());
+  std::vector<std::string> watched;
+  watched.reserve(entry->watched.size());
+  for (const auto& [name, claim] : entry->watched) watched.push_back(name);
   ForSome(watched, [&](absl::Span<const std::string> some) {
     DetachSome(subscription, some);
   });
@@ -307,11 +340,12 @@ Hub::Machine* Hub::Find(const std::string& machine) {
   const auto known = machines_.find(machine);
   if (known != machines_.end()) return &known->second;
   if (subscriptions_.empty() || unwatched_.contains(machine)) return nullptr;
+  const Labels labels = LabelsOf(machine);
   if (std::any_of(subscriptions_.begin(), subscriptions_.end(),
                   [&](const auto& entered) {
-                    return entered.first->IsWatching(machine);
+                    return entered.first->IsWatching(machine, labels);
                   })) {
-    return EnterMachine(machine);
+    return EnterMachine(machine, labels);
   }
   // Bounded, because agents choose the names.
   if (unwatched_.size() >= kMaxUnwatched) unwatched_.clear();

@@ -29,6 +29,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "aggregator/ingest/ingest.h"
+#include "aggregator/subscribe/history_claim.h"
 #include "aggregator/subscribe/history_reader.h"
 #include "aggregator/subscribe/hub_context.h"
 #include "aggregator/subscribe/live_machine.h"
@@ -125,9 +126,11 @@ class Hub : public BatchObserver {
     std::shared_ptr<Subscription> subscription;
     std::shared_ptr<HistoryReader> history;  // nullptr: not requested
     v1::LiveMachines machines;
-    absl::flat_hash_set<std::string> watched;  // the names of `machines`
-    // Machines that were watched before, whose history is not sent again.
-    absl::flat_hash_set<std::string> left;
+    // The names of `machines`. A machine whose history is not to be sent has
+    // nullptr.
+    absl::flat_hash_map<std::string, std::shared_ptr<HistoryClaim>> watched;
+    // Machines that were watched before, and got their history.
+    absl::flat_hash_set<std::string> had_history;
     // Set while the subscription begins. The release of the last reference
     // notifies the subscriber.
     std::shared_ptr<void> joining;
@@ -152,7 +155,7 @@ class Hub : public BatchObserver {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Registers a watched machine and attaches its subscriptions. Returns nullptr
   // if the machine is not watched.
-  Machine* EnterMachine(const std::string& name)
+  Machine* EnterMachine(const std::string& name, const Labels& labels)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Attach(const std::string& name, Machine* machine, Entry* entry)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -161,8 +164,14 @@ class Hub : public BatchObserver {
   // Removes a machine that is no longer watched.
   void RemoveIfUnwatched(const std::string& name)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Handles the machines of `changed_`.
+  void SelectChangedAgain();
   // Returns whether the set of watched machines may have changed.
   bool SelectOneAgain(const std::string& name);
+  bool UsesLabels() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns the labels of a machine; none if no subscription uses labels.
+  Labels LabelsOf(const std::string& machine) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NotifyLiveListener();
 
   const HubLimits limits_;
@@ -170,6 +179,10 @@ class Hub : public BatchObserver {
 
   std::atomic<uint64_t> lagged_values_ = 0;
   std::atomic<uint64_t> refused_subscribers_ = 0;
+
+  absl::Mutex changed_mutex_;
+  // Machines whose labels have changed. Unless empty, a task for them waits.
+  absl::flat_hash_set<std::string> changed_ ABSL_GUARDED_BY(changed_mutex_);
 
   mutable absl::Mutex mutex_;
   absl::flat_hash_map<Subscription*, std::unique_ptr<Entry>> subscriptions_

@@ -118,7 +118,11 @@ void LiveMachine::AddCounterset(const std::shared_ptr<const Schema>& schema) {
   if (!known_schemas_.insert(schema).second) return;
   for (const Watcher& watcher : watchers_) {
     const auto feed = FindFeed(watcher, schema);
-    if (feed != nullptr) feed->JoinNew(*watcher.subscription);
+    if (feed == nullptr) continue;
+    // If the subscription selects the machine again, these live values must
+    // not come as history.
+    if (watcher.claim != nullptr) watcher.claim->Begin();
+    feed->JoinNew(*watcher.subscription);
   }
 }
 
@@ -156,6 +160,7 @@ void LiveMachine::Join(Watcher watcher) {
     // stored. The first listener's history is complete then, too.
     feed->Join({.subscription = watcher.subscription,
                 .history = watcher.history,
+                .claim = watcher.claim,
                 .joining = watcher.joining,
                 .all_is_stored = is_new || all_is_stored});
   }

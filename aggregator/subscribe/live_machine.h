@@ -15,6 +15,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "aggregator/ingest/received_batch.h"
+#include "aggregator/subscribe/history_claim.h"
 #include "aggregator/subscribe/history_reader.h"
 #include "aggregator/subscribe/hub_context.h"
 #include "aggregator/subscribe/shared_feed.h"
@@ -38,6 +39,7 @@ class LiveMachine : public HubTask,
     std::shared_ptr<Subscription> subscription;
     // nullptr: no history was requested.
     std::shared_ptr<HistoryReader> history;
+    std::shared_ptr<HistoryClaim> claim;  // nullptr like `history`
     // At least the subscription's interval.
     absl::Duration interval;
     // Released when the subscriber has the stored values.

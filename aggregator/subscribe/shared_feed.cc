@@ -93,6 +93,7 @@ void SharedFeed::Begin(Beginning beginning) {
                               .form = form_,
                               .names = names_,
                               .listener = std::move(beginning.listener),
+                              .claim = std::move(joining.claim),
                               .joining = std::move(joining.joining)};
   if (joining.all_is_stored) return joining.history->Add(std::move(part));
   context_.after_commits([history = std::move(joining.history),
@@ -103,10 +104,8 @@ void SharedFeed::Leave(const Subscription* subscription) {
   std::erase_if(listeners_, [&](const Listening& listening) {
     if (listening.subscription != subscription) return false;
     // While the feed is primed, the listener has no values.
-    if (!is_priming_ && !listening.outbox->has_end()) {
-      listening.listener->Deliver(
-          std::make_shared<const FeedUpdate>(feed_.Ends()));
-    }
+    const bool has_values = !is_priming_ && !listening.outbox->has_end();
+    listening.listener->Leave(has_values ? feed_.Ends() : FeedUpdate());
     return true;
   });
   std::erase_if(beginning_, [&](const Beginning& beginning) {

@@ -15,6 +15,7 @@
 #include "aggregator/query/resolver.h"
 #include "aggregator/subscribe/feed.h"
 #include "aggregator/subscribe/feed_listener.h"
+#include "aggregator/subscribe/history_claim.h"
 #include "aggregator/subscribe/history_reader.h"
 #include "aggregator/subscribe/hub_context.h"
 #include "aggregator/subscribe/sample_position.h"
@@ -43,6 +44,7 @@ class SharedFeed {
   struct Joining {
     std::shared_ptr<Subscription> subscription;
     std::shared_ptr<HistoryReader> history;  // nullptr: not requested
+    std::shared_ptr<HistoryClaim> claim;     // nullptr like `history`
     // Released when the subscriber has the stored values.
     std::shared_ptr<void> joining;
     // Whether all batches accepted before are stored.

@@ -40,6 +40,10 @@ class Subscription {
   bool IsWatching(const std::string& machine) const {
     return request_.paths.MatchesMachine(machine);
   }
+  // Same for a caller that has the machine's labels.
+  bool IsWatching(const std::string& machine, const Labels& labels) const {
+    return request_.paths.MatchesMachine(machine, labels);
+  }
 
  private:
   const SubscriptionRequest request_;

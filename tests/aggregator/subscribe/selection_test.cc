@@ -197,13 +197,23 @@ TEST_F(SelectionTest, SendsHistoryOnce) {
 }
 
 // The machine is no longer selected after each number of steps of the work that
-// begins the subscription and reads its history.
-TEST_F(SelectionTest, EndsAllSeriesThatItHasSent) {
+// begins the subscription and reads its history, and is then selected again.
+// Either time, the history is sent.
+class InterruptedSelectionTest : public SelectionTest,
+                                 public ::testing::WithParamInterface<bool> {};
+
+INSTANTIATE_TEST_SUITE_P(SharesItsFeed, InterruptedSelectionTest,
+                         ::testing::Bool());
+
+TEST_P(InterruptedSelectionTest, EndsAllSeriesThatItHasSent) {
   DiskAgent web(&store_, "web-1");
   Connect("web-1", "web");
   web.Ticks(1, 2, {{web.Disk("C:"), 3}});
   ASSERT_OK(web.Send());
+  std::unique_ptr<Reader> other;
+  if (GetParam()) other = Subscribe({kQueue});
   int with_values = 0;
+  int without_values = 0;
   for (int steps = 0; steps < 20; ++steps) {
     SCOPED_TRACE(steps);
     SetRoles({});
@@ -212,16 +222,128 @@ TEST_F(SelectionTest, EndsAllSeriesThatItHasSent) {
     for (int i = 0; i < steps; ++i) hub_.WorkOnce();
     SetRoles({{"*", "db"}});
     const auto notes = reader->Read();
-    if (!notes.empty()) {
+    SetRoles({});
+    const auto again = reader->Read();
+    if (notes.empty()) {
+      ++without_values;
+      EXPECT_THAT(again, ElementsAre("+1 web-1 \\Disk(C:)\\Queue Length",
+                                     "1@1=3", "1@2=3"));
+    } else {
       ++with_values;
       EXPECT_THAT(notes, ElementsAre("+1 web-1 \\Disk(C:)\\Queue Length",
                                      "1@1=3", "1@2=3", "-1"));
+      EXPECT_THAT(again,
+                  ElementsAre(EndsWith("Queue Length"), EndsWith("@2=3")));
     }
-    EXPECT_FALSE(hub_.IsWatched("web-1"));
     hub_.Remove(reader->subscription());
     Work();
+    EXPECT_EQ(hub_.IsWatched("web-1"), GetParam());
   }
   EXPECT_GT(with_values, 0);
+  EXPECT_GT(without_values, 0);
+}
+
+TEST_F(SelectionTest, EndsSeriesThatOnlyTheHistoryHas) {
+  DiskAgent web(&store_, "web-1");
+  const uint32_t c = web.Disk("C:");
+  Connect("web-1", "web");
+  web.Ticks(1, 1, {{c, 3}});
+  ASSERT_OK(web.Send());
+  const auto other = Subscribe({kQueue});
+  // Stored, but not evaluated yet.
+  web.Ticks(2, 2, {{c, 3}, {web.Disk("D:"), 4}});
+  ASSERT_OK(web.Send());
+  const auto reader = SubscribeRole("web", kStart);
+  EXPECT_THAT(reader->Read(), Contains("2@2=4"));
+  SetRoles({{"web-1", "db"}});
+  EXPECT_THAT(reader->Read(), UnorderedElementsAre("-1", "-2"));
+}
+
+TEST_F(SelectionTest, SendsNoHistoryThatWaitedWhileTheMachineLeft) {
+  DiskAgent first(&store_, "db-1");
+  DiskAgent web(&store_, "web-1");
+  const uint32_t c = web.Disk("C:");
+  Connect("db-1", "web");
+  Connect("web-1", "web");
+  first.Ticks(1, static_cast<int>(Outbox::kMaxValues), {{first.Disk("C:"), 3}});
+  web.Ticks(1, 1, {{c, 5}});
+  ASSERT_OK(first.Send());
+  ASSERT_OK(web.Send());
+  const auto other = Subscribe({kQueue});
+  // The first machine's history fills the outbox.
+  const auto reader = SubscribeRole("web", kStart);
+  const auto arrive = [&] {
+    const auto batch = web.TakeBatch();
+    ASSERT_OK(batch);
+    ASSERT_OK(web.Keep(**batch));
+    hub_.OnBatch(*batch);
+    Work();
+  };
+  web.Ticks(2, 2, {{c, 5}});
+  arrive();
+  SetRoles({{"web-1", "db"}});
+  web.Ticks(3, 3, {{c, 5}, {web.Disk("D:"), 6}});
+  arrive();
+  EXPECT_EQ(reader->Read().size(), 1 + Outbox::kMaxValues);
+  Work();
+  EXPECT_THAT(reader->Read(), IsEmpty());
+
+  SetRoles({});
+  EXPECT_THAT(reader->Read(),
+              UnorderedElementsAre("+2 web-1 \\Disk(C:)\\Queue Length",
+                                   "+3 web-1 \\Disk(D:)\\Queue Length", "2@1=5",
+                                   "2@2=5", "2@3=5", "3@3=6"));
+  web.Ticks(4, 4, {{c, 7}});
+  arrive();
+  EXPECT_THAT(reader->Read(), UnorderedElementsAre("2@4=7", "-3"));
+  SetRoles({{"web-1", "db"}});
+  EXPECT_THAT(reader->Read(), ElementsAre("-2"));
+}
+
+TEST_F(SelectionTest, RepeatsNoLiveValuesAsHistory) {
+  DiskAgent web(&store_, "web-1");
+  Connect("web-1", "web");
+  Connect("db-1", "web");
+  web.Ticks(1, 1, {{web.Disk("C:"), 3}});
+  ASSERT_OK(web.Send());
+  const auto reader = SubscribeRole("web", kStart);
+  reader->Read();
+  DiskAgent db(&store_, "db-1");
+  const uint32_t d = db.Disk("C:");
+  for (int t = 1; t <= 2; ++t) {
+    db.Ticks(t, t, {{d, 5}});
+    const auto batch = db.TakeBatch();
+    ASSERT_OK(batch);
+    ASSERT_OK(db.Keep(**batch));
+    hub_.OnBatch(*batch);
+    Work();
+  }
+  EXPECT_THAT(reader->Read(), ElementsAre("+2 db-1 \\Disk(C:)\\Queue Length",
+                                          "2@1=5", "2@2=5"));
+  SetRoles({{"db-1", "db"}});
+  EXPECT_THAT(reader->Read(), ElementsAre("-2"));
+  SetRoles({});
+  EXPECT_THAT(reader->Read(),
+              ElementsAre(EndsWith("Queue Length"), EndsWith("@2=5")));
+}
+
+TEST_F(SelectionTest, ReportsManyChangesOnce) {
+  DiskAgent web(&store_, "web-1");
+  Connect("web-1", "web");
+  web.Ticks(1, 1, {{web.Disk("C:"), 3}});
+  ASSERT_OK(web.Send());
+  const auto reader = SubscribeRole("web");
+  live_changes_ = 0;
+  for (const char* const name : {"db-1", "db-2", "db-3"}) {
+    v1::Machine machine;
+    machine.set_name(name);
+    machine.set_agent(name);
+    (*machine.mutable_labels())["role"] = "web";
+    ASSERT_OK(store_->PutMachine(machine, ""));
+  }
+  Work();
+  EXPECT_EQ(live_changes_, 1);
+  EXPECT_EQ(hub_.counts().watched_machines, 4);
 }
 
 TEST_F(SelectionTest, GivesPlacesAmongTheFirstToOthers) {
