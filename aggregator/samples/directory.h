@@ -139,9 +139,10 @@ class Directory {
   CountersetList Countersets(const std::string& machine) const;
   // Returns the machine's agent; "" if unknown.
   std::string AgentOf(const std::string& machine) const;
-  // Returns the labels of the machine, the only ones that users and plans see:
-  // those of its agent, which has the name of its own machine, then those that
-  // the configuration sets for the agent's name, then for the machine's name.
+  // Returns the labels of the machine, the only ones that users and plans see.
+  // The agent's own labels come first; the configuration then sets labels for
+  // the agent's name, and after these for the machine's name. An agent has the
+  // name of its own machine.
   Labels LabelsOf(const std::string& machine) const;
   // Replaces the labels of a description by those of LabelsOf.
   void ReplaceLabels(v1::Machine* machine) const;
@@ -166,8 +167,8 @@ class Directory {
     bool is_entered = false;
     bool is_hidden = false;  // not with is_entered
     std::string agent;
-    Labels own_labels;  // as its agent sent them
-    Labels set_labels;  // those that the configuration sets
+    Labels own_labels;  // as the agent of this name sent them
+    Labels set_labels;  // by the configuration, for this name
     std::vector<std::shared_ptr<QueryTicks>> ticks;
     std::optional<absl::Time> newest_sample;
     CountersetList countersets;
@@ -178,7 +179,8 @@ class Directory {
   // Returns the machine, and adds it if it is new.
   Machine& Get(const std::string& machine)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Returns the names of the machine and of those that its agent collects from.
+  // Returns the name, and the names of the other machines that the agent of
+  // this name collects from.
   std::vector<std::string> WithLabelsOf(const std::string& machine) const
       ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   // Sets the machine's agent; "" for none.

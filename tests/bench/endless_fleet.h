@@ -44,7 +44,7 @@ class EndlessFleet {
   // rejected a message or ended a stream.
   absl::Status AwaitAcknowledged();
 
-  // Returns an error that names an agent whose stream has ended, if any has.
+  // Returns an error that names an agent whose stream has failed, if any has.
   absl::Status CheckStreams() const;
 
   // The number of times so far that the server has asked an agent to reconnect.

@@ -1,4 +1,4 @@
-// Labels of machines: those of agents, and those that the configuration sets.
+// Labels of machines, from agents and from the configuration.
 
 #include "aggregator/samples/labels.h"
 
