@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "tests/bench/fleet_workload.h"
 #include "tests/bench/fleetperf_process.h"
@@ -49,6 +50,9 @@ class EndlessFleet {
 
   // The number of times so far that the server has asked an agent to reconnect.
   uint64_t reconnects() const;
+
+  // The time of the newest samples that are due. Thread-safe.
+  absl::Time now() const { return absl::Now() - behind_; }
 
   // The number of samples sent so far.
   uint64_t samples() const { return samples_; }

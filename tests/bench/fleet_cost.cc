@@ -118,8 +118,10 @@ absl::StatusOr<FleetCost> MeasureFleet(const std::string& name,
                      FleetWatch::Start(server.address(), server.reader()));
   }
   std::unique_ptr<FleetQuestions> questions;
-  if (load.is_asked) {
-    ASSIGN_OR_RETURN(questions, FleetQuestions::Make(server));
+  if (load.questions.has_value()) {
+    ASSIGN_OR_RETURN(
+        questions, FleetQuestions::Make(*load.questions, server,
+                                        [&] { return agents->newest_tick(); }));
     questions->Start();
   }
   RETURN_IF_ERROR(MeasureSending(agents.get(), watch.get(), server, &cost));

@@ -5,6 +5,7 @@
 #define FLEETPERF_TESTS_BENCH_FLEET_COST_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,8 +30,8 @@ struct FleetLoad {
   }
   // Whether a subscriber watches a series of each machine during the run.
   bool is_watched = false;
-  // Whether questions are asked during the run and after it.
-  bool is_asked = false;
+  // The questions asked during the run and after it.
+  std::optional<QuestionKind> questions;
 };
 
 // Durations are CPU time of the server's process unless noted. Memory is in

@@ -4,7 +4,8 @@
 // the store is compared with the acknowledged samples.
 //
 //   fleet_load [--paced | --saturated] [--agents N] [--series N] [--seconds N]
-//              [--ticks-per-message N] [--watch] [--ask] [--no-peers]
+//              [--ticks-per-message N] [--watch] [--ask near|far]
+//              [--no-peers]
 //
 // CPU times are those of the server's process, in user and kernel mode; agents
 // run in this process. Only the comparison of the store can fail.
@@ -12,6 +13,7 @@
 #include <cstdio>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -43,7 +45,7 @@ struct Parameters {
   size_t seconds = 40;
   int ticks_per_message = 10;
   bool watch = false;
-  bool ask = false;
+  std::string ask;  // "near", "far" or ""
   bool no_peers = false;
 };
 
@@ -67,11 +69,17 @@ void PrintVerified(size_t agents, uint64_t samples) {
       samples, agents);
 }
 
+std::optional<QuestionKind> QuestionsOf(const std::string& ask) {
+  if (ask == "near") return QuestionKind::kNear;
+  if (ask == "far") return QuestionKind::kFar;
+  return std::nullopt;
+}
+
 absl::Status RunPaced(const Parameters& parameters) {
   const FleetLoad load = {.ticks = parameters.seconds,
                           .ticks_per_message = parameters.ticks_per_message,
                           .is_watched = parameters.watch,
-                          .is_asked = parameters.ask};
+                          .questions = QuestionsOf(parameters.ask)};
   const FleetWorkload fleet(parameters.series);
   const Workload workload = fleet.MakeWorkload(
       parameters.agents, load.all_ticks(load.ticks_per_message - 1),
@@ -93,7 +101,7 @@ absl::Status RunPaced(const Parameters& parameters) {
   RETURN_IF_ERROR(floor->Start());
   FleetLoad unwatched = load;
   unwatched.is_watched = false;
-  unwatched.is_asked = false;
+  unwatched.questions.reset();
   ASSIGN_OR_RETURN(costs.emplace_back(),
                    MeasureFleet("gRPC alone", workload, unwatched, *floor));
   PrintFleet(costs);
@@ -158,7 +166,8 @@ absl::Status Run(const Parameters& parameters) {
 constexpr char kExamples[] = R"(
 About two minutes:                   fleet_load
 The goal, 10 million samples/s:      fleet_load --agents 10000 --seconds 60
-The goal, with questions:            fleet_load --agents 10000 --seconds 60 --ask
+The goal, with questions:            fleet_load --agents 10000 --seconds 60 --ask near
+The same beside far questions:       fleet_load --agents 10000 --seconds 60 --ask far
 Agents that a user watches:          fleet_load --ticks-per-message 1 --watch
 With VictoriaMetrics, Prometheus:    fleet_load --saturated --agents 100 --seconds 300
 )";
@@ -195,10 +204,12 @@ int main(int argc, char** argv) {
   app.add_flag("--watch", parameters.watch,
                "Subscribe to a series of every machine; requires "
                "--ticks-per-message 1 and --paced");
-  app.add_flag("--ask", parameters.ask,
-               "Ask for the top 10 and the average of the last minute of all "
-               "machines, and for the machines, while they send and after; "
-               "requires --paced");
+  app.add_option("--ask", parameters.ask,
+                 "Ask while the agents send, and after. near: each second, by "
+                 "turns, for the top 10 of all machines, the average of the "
+                 "last minute, and the machines. far: without a pause, for "
+                 "the average of all processes, all samples. Requires --paced")
+      ->check(CLI::IsMember({"near", "far"}));
   app.add_flag("--no-peers", parameters.no_peers,
                "Omit VictoriaMetrics and Prometheus from the comparison of "
                "--saturated");
@@ -210,7 +221,7 @@ int main(int argc, char** argv) {
                   "--paced\n");
     return 1;
   }
-  if (parameters.ask && parameters.saturated) {
+  if (!parameters.ask.empty() && parameters.saturated) {
     absl::FPrintF(stderr, "fleet_load: --ask requires --paced\n");
     return 1;
   }

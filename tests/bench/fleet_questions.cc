@@ -22,23 +22,27 @@
 namespace fleetperf::bench {
 namespace {
 
-constexpr absl::Duration kPause = absl::Seconds(1);
+constexpr absl::Duration kPauseOfNear = absl::Seconds(1);
 
 struct NamedQuestion {
   std::string name;
   std::function<absl::Status()> ask;
 };
 
-v1::QueryRangeRequest AboutTheLastMinute(const std::string& path) {
+v1::QueryRangeRequest AboutTheLast(absl::Duration duration,
+                                   const std::string& path) {
   v1::QueryRangeRequest request;
   request.add_paths(path);
-  *request.mutable_since() = ToProto(absl::Minutes(1));
+  *request.mutable_since() = ToProto(duration);
   return request;
 }
 
-// DataLoss if the answer has fewer than `values` values.
+// Asks for the range that ends at `now`. DataLoss if the answer has fewer than
+// `values` values.
 absl::Status AskRange(v1::QueryService::Stub* stub,
-                      const v1::QueryRangeRequest& request, int values) {
+                      v1::QueryRangeRequest request, absl::Time now,
+                      int values) {
+  *request.mutable_end_time() = ToProto(now);
   grpc::ClientContext context;
   const auto reader = stub->QueryRange(&context, request);
   int received = 0;
@@ -54,12 +58,42 @@ absl::Status AskRange(v1::QueryService::Stub* stub,
 
 struct FleetQuestions::State {
   const FleetperfProcess& server;
+  std::function<absl::Time()> now;
+  absl::Duration pause;
   std::unique_ptr<v1::QueryService::Stub> stub;
   std::vector<NamedQuestion> questions;
   std::vector<FleetQuestionCost> costs;  // by question
   absl::Notification is_over;
   absl::Status status;
   std::thread thread;
+
+  void AddRange(const std::string& name, const v1::QueryRangeRequest& request,
+                int values) {
+    questions.push_back({name, [this, request, values] {
+                           return AskRange(stub.get(), request, now(), values);
+                         }});
+  }
+
+  void AddNear() {
+    auto top = AboutTheLast(absl::Minutes(1), R"(\Process(0,1)\Thread Count)");
+    top.set_top(kTop);
+    AddRange("top 10, the last minute", top, kTop);
+    auto average = AboutTheLast(absl::Minutes(1),
+                                R"(\Processor Information(0,1)\User Time)");
+    average.set_aggregate(v1::AGGREGATE_FUNCTION_AVERAGE);
+    AddRange("average, the last minute", average, 1);
+    questions.push_back(
+        {"fleetperf machines, JSON", [this] {
+           return server.RunFleetperf({"machines", "--format", "json"});
+         }});
+    pause = kPauseOfNear;
+  }
+
+  void AddFar() {
+    auto average = AboutTheLast(absl::Hours(1), R"(\Process(*)\Thread Count)");
+    average.set_aggregate(v1::AGGREGATE_FUNCTION_AVERAGE);
+    AddRange("average of all processes, all samples", average, 1);
+  }
 
   absl::Status AskOne(size_t number) {
     const absl::Duration cpu = CpuTimeOf(server.pid());
@@ -72,7 +106,7 @@ struct FleetQuestions::State {
 
   void AskByTurns() {
     for (size_t next = 0; status.ok(); ++next) {
-      if (is_over.WaitForNotificationWithTimeout(kPause)) return;
+      if (is_over.WaitForNotificationWithTimeout(pause)) return;
       status = AskOne(next % questions.size());
     }
   }
@@ -92,24 +126,18 @@ struct FleetQuestions::State {
 };
 
 absl::StatusOr<std::unique_ptr<FleetQuestions>> FleetQuestions::Make(
-    const FleetperfProcess& server) {
+    QuestionKind kind, const FleetperfProcess& server,
+    std::function<absl::Time()> now) {
   ASSIGN_OR_RETURN(const auto credentials, ClientCredentials(server.reader()));
-  std::unique_ptr<State> state(new State{.server = server});
+  std::unique_ptr<State> state(
+      new State{.server = server, .now = std::move(now)});
   state->stub =
       v1::QueryService::NewStub(MakeChannel(server.address(), credentials));
-  auto top = AboutTheLastMinute(R"(\Process(0,1)\Thread Count)");
-  top.set_top(kTop);
-  auto average = AboutTheLastMinute(R"(\Processor Information(0,1)\User Time)");
-  average.set_aggregate(v1::AGGREGATE_FUNCTION_AVERAGE);
-  v1::QueryService::Stub* const stub = state->stub.get();
-  state->questions = {
-      {"top 10, the last minute",
-       [stub, top] { return AskRange(stub, top, kTop); }},
-      {"average, the last minute",
-       [stub, average] { return AskRange(stub, average, 1); }},
-      {"fleetperf machines, JSON", [&server] {
-         return server.RunFleetperf({"machines", "--format", "json"});
-       }}};
+  if (kind == QuestionKind::kNear) {
+    state->AddNear();
+  } else {
+    state->AddFar();
+  }
   state->TakeCosts();
   return std::unique_ptr<FleetQuestions>(new FleetQuestions(std::move(state)));
 }

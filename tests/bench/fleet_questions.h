@@ -3,6 +3,7 @@
 #ifndef FLEETPERF_TESTS_BENCH_FLEET_QUESTIONS_H_
 #define FLEETPERF_TESTS_BENCH_FLEET_QUESTIONS_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,19 +21,30 @@ struct FleetQuestionCost {
   absl::Duration cpu;
 };
 
-// Asks for the top machines and the average of the last minute, on a channel
-// that stays open, and runs `fleetperf machines`. Thread-compatible.
+enum class QuestionKind {
+  // The top machines and the average of the last minute, on a channel that
+  // stays open, and `fleetperf machines`.
+  kNear,
+  // The average of all processes of all machines over the last hour, without
+  // pauses between questions.
+  kFar,
+};
+
+// Thread-compatible.
 class FleetQuestions {
  public:
-  // `server` must have samples, and outlive this object.
+  // `server` must have samples, and outlive this object. `now` returns the time
+  // of the newest samples, and is called on any thread.
   static absl::StatusOr<std::unique_ptr<FleetQuestions>> Make(
-      const FleetperfProcess& server);
+      QuestionKind kind, const FleetperfProcess& server,
+      std::function<absl::Time()> now);
   ~FleetQuestions();
 
   // Asks each question `times` times.
   absl::StatusOr<std::vector<FleetQuestionCost>> Ask(int times);
 
-  // Asks by turns, every second one question, on a thread of its own.
+  // Asks by turns on a thread of its own: a near question every second, or far
+  // questions without a pause.
   void Start();
   // Ends the thread that Start began.
   absl::StatusOr<std::vector<FleetQuestionCost>> Stop();

@@ -264,7 +264,9 @@ absl::Status Run(const Parameters& parameters) {
   Progress(absl::StrCat("connecting ", parameters.fleet.agents, " agents"));
   ASSIGN_OR_RETURN(const auto fleet,
                    EndlessFleet::Connect(parameters.fleet, *server));
-  ASSIGN_OR_RETURN(auto questions, FleetQuestions::Make(*server));
+  ASSIGN_OR_RETURN(auto questions,
+                   FleetQuestions::Make(QuestionKind::kNear, *server,
+                                        [&] { return fleet->now(); }));
   Report report(fleet.get(), *server);
   Questioner questioner(std::move(questions));
   FleetVisitors visitors(parameters.fleet.series, server.get());

@@ -100,6 +100,16 @@ uint64_t FleetperfLoad::messages() const {
   return messages;
 }
 
+absl::Time FleetperfLoad::newest_tick() const {
+  absl::MutexLock lock(&mutex_);
+  return newest_tick_;
+}
+
+void FleetperfLoad::NoteSent(absl::Time tick) {
+  absl::MutexLock lock(&mutex_);
+  newest_tick_ = std::max(newest_tick_, tick);
+}
+
 absl::Status FleetperfLoad::Send() { return SendOf(0, agents_.size()); }
 
 absl::Status FleetperfLoad::SendByTurns() {
@@ -115,6 +125,7 @@ absl::Status FleetperfLoad::SendOf(size_t first, size_t end) {
          std::exchange(agents_[i]->prepared, {})) {
       agents_[i]->stream->Send(std::move(message));
     }
+    NoteSent(agents_[i]->due.back());
   }
   for (size_t i = first; i < end; ++i) {
     RETURN_IF_ERROR(agents_[i]->stream->AwaitAcknowledged());
@@ -145,6 +156,7 @@ absl::StatusOr<Pace> FleetperfLoad::SendPaced() {
     if (early > absl::ZeroDuration()) absl::SleepFor(early);
     pace.latest = std::max(pace.latest, -early);
     departure.agent->stream->Send(std::move(*departure.message));
+    NoteSent(departure.due);
   }
   for (const auto& agent : agents_) {
     RETURN_IF_ERROR(agent->stream->AwaitAcknowledged());

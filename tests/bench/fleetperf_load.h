@@ -11,8 +11,10 @@
 #include <memory>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "tests/bench/fleetperf_process.h"
 #include "tests/bench/machine_workload.h"
@@ -52,10 +54,14 @@ class FleetperfLoad {
   uint64_t samples(size_t machine) const;
   uint64_t messages() const;
 
+  // The time of the newest tick of all messages sent. Thread-safe.
+  absl::Time newest_tick() const;
+
   // Sends the prepared messages as fast as the server accepts them, and waits
   // for the acknowledgments.
   absl::Status Send();
-  // Same, for a hundred machines at a time.
+  // Same, for a hundred machines at a time, so that none waits long enough for
+  // gRPC to consider its connection dead.
   absl::Status SendByTurns();
   // Same, but sends each message at the time of its last tick.
   absl::StatusOr<Pace> SendPaced();
@@ -70,8 +76,11 @@ class FleetperfLoad {
   FleetperfLoad() = default;
 
   absl::Status SendOf(size_t first, size_t end);
+  void NoteSent(absl::Time tick);
 
   std::vector<std::unique_ptr<Agent>> agents_;
+  mutable absl::Mutex mutex_;
+  absl::Time newest_tick_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
 };
 
 }  // namespace fleetperf::bench

@@ -26,7 +26,7 @@ class FleetperfServer : public Server {
   absl::Status Prepare(const Workload& workload,
                        int ticks_per_message) override;
   uint64_t prepared_samples() const override { return load_->samples(); }
-  absl::Status Send() override { return load_->Send(); }
+  absl::Status Send() override { return load_->SendByTurns(); }
   absl::Status Settle() override;
 
   absl::StatusOr<uint64_t> CountSamples() override;

@@ -2,8 +2,9 @@
 // same samples, storing them, and answering the same queries. The servers run
 // one after the other.
 //
-//   store_compare [--machines N] [--trace FILE]
+//   store_compare [--machines N] [--trace FILE] [--wide]
 //
+// With --wide, it is instead a fleet of 10,000 machines with few series each.
 // The fleet is simulated; host_trace.h describes trace files. CPU times are
 // those of the server's process, in user and kernel mode. The benchmark fails
 // if a server does not have all samples or if answers differ. Costs are not
@@ -35,8 +36,10 @@ namespace fleetperf::bench {
 namespace {
 
 // Number of queries per question, on the open connection and by processes.
-constexpr int kAsked = 100;
-constexpr int kAskedByCommand = 10;
+struct Repetitions {
+  int on_connection = 100;
+  int by_command = 10;
+};
 
 Scope ScopeOf(const Workload& workload, Question question) {
   Scope scope = {.machine = absl::StrCat("host-", workload.machines / 2),
@@ -52,9 +55,10 @@ Scope ScopeOf(const Workload& workload, Question question) {
 // server has no such command.
 absl::StatusOr<std::optional<absl::Duration>> MeasureCommand(Question question,
                                                              const Scope& scope,
+                                                             int repetitions,
                                                              Server* server) {
   std::vector<absl::Duration> times;
-  for (int i = 0; i < kAskedByCommand; ++i) {
+  for (int i = 0; i < repetitions; ++i) {
     ASSIGN_OR_RETURN(const std::optional<absl::Duration> took,
                      server->AskByCommand(question, scope));
     if (!took.has_value()) return std::nullopt;
@@ -64,13 +68,17 @@ absl::StatusOr<std::optional<absl::Duration>> MeasureCommand(Question question,
   return Quantile(times, 0.5);
 }
 
-absl::Status MeasureQueries(const Workload& workload, Server* server,
+absl::Status MeasureQueries(const Workload& workload,
+                            const Repetitions& repetitions, Server* server,
                             Result* result) {
   for (const Question question : kQuestions) {
     const Scope scope = ScopeOf(workload, question);
-    ASSIGN_OR_RETURN(QueryCost cost,
-                     MeasureQuery(question, scope, kAsked, server));
-    ASSIGN_OR_RETURN(cost.command, MeasureCommand(question, scope, server));
+    ASSIGN_OR_RETURN(
+        QueryCost cost,
+        MeasureQuery(question, scope, repetitions.on_connection, server));
+    ASSIGN_OR_RETURN(
+        cost.command,
+        MeasureCommand(question, scope, repetitions.by_command, server));
     result->queries.push_back(std::move(cost));
   }
   return absl::OkStatus();
@@ -83,7 +91,8 @@ absl::StatusOr<std::unique_ptr<Server>> StartFleetperf() {
 }
 
 absl::StatusOr<std::vector<Result>> Compare(const Workload& workload,
-                                            int ticks_per_message, bool asks) {
+                                            int ticks_per_message,
+                                            std::optional<Repetitions> asked) {
   std::vector<Result> results;
   for (const auto& start :
        {StartFleetperf, StartVictoriaMetrics, StartPrometheus}) {
@@ -91,7 +100,9 @@ absl::StatusOr<std::vector<Result>> Compare(const Workload& workload,
     Result result = {.server = server->name()};
     ASSIGN_OR_RETURN(result.ingest,
                      MeasureIngest(workload, ticks_per_message, server.get()));
-    if (asks) RETURN_IF_ERROR(MeasureQueries(workload, server.get(), &result));
+    if (asked.has_value()) {
+      RETURN_IF_ERROR(MeasureQueries(workload, *asked, server.get(), &result));
+    }
     result.peak_memory = PeakMemoryOf(server->pid());
     ASSIGN_OR_RETURN(result.disk, server->MeasureDisk());
     results.push_back(std::move(result));
@@ -109,18 +120,30 @@ absl::Status Run(size_t machines, const std::string& trace_file) {
   const FleetWorkload large(1000);
   for (const int ticks_per_message : {1, 10}) {
     RETURN_IF_ERROR(Compare(large.MakeWorkload(machines, 300, start),
-                            ticks_per_message, /*asks=*/false)
+                            ticks_per_message, /*asked=*/std::nullopt)
                         .status());
   }
   if (!trace_file.empty()) {
     ASSIGN_OR_RETURN(const HostTrace trace, HostTrace::Read(trace_file));
     RETURN_IF_ERROR(
-        Compare(trace.MakeWorkload(start), 10, /*asks=*/false).status());
+        Compare(trace.MakeWorkload(start), 10, /*asked=*/std::nullopt)
+            .status());
   }
   const FleetWorkload small(100);
+  ASSIGN_OR_RETURN(
+      const auto results,
+      Compare(small.MakeWorkload(machines, 3600, start), 10, Repetitions()));
+  PrintQueries(results);
+  return CompareAnswers(results);
+}
+
+// 10,000 machines with 24 series each, ten minutes.
+absl::Status RunWide() {
+  RETURN_IF_ERROR(CheckPeers());
+  const FleetWorkload fleet(/*series=*/34);
   ASSIGN_OR_RETURN(const auto results,
-                   Compare(small.MakeWorkload(machines, 3600, start), 10,
-                           /*asks=*/true));
+                   Compare(fleet.MakeWorkload(10'000, 600, SomeHoursAgo()), 10,
+                           Repetitions{.on_connection = 10, .by_command = 3}));
   PrintQueries(results);
   return CompareAnswers(results);
 }
@@ -132,13 +155,21 @@ int main(int argc, char** argv) {
   CLI::App app("Compares fleetperf, VictoriaMetrics and Prometheus.");
   size_t machines = 100;
   std::string trace;
-  app.add_option("--machines", machines, "Machines of the simulated fleet")
-      ->check(CLI::Range(11, 100'000));
-  app.add_option("--trace", trace, "Also replay this host trace")
-      ->check(CLI::ExistingFile);
+  bool wide = false;
+  CLI::Option* const machines_option =
+      app.add_option("--machines", machines, "Machines of the simulated fleet")
+          ->check(CLI::Range(11, 100'000));
+  CLI::Option* const trace_option =
+      app.add_option("--trace", trace, "Also replay this host trace")
+          ->check(CLI::ExistingFile);
+  app.add_flag("--wide", wide,
+               "Only compare 10,000 machines with 24 series each, ten minutes")
+      ->excludes(machines_option)
+      ->excludes(trace_option);
   CLI11_PARSE(app, argc, argv);
   fleetperf::SendRpcLogsToDebug();
-  const absl::Status status = fleetperf::bench::Run(machines, trace);
+  const absl::Status status = wide ? fleetperf::bench::RunWide()
+                                   : fleetperf::bench::Run(machines, trace);
   if (status.ok()) return 0;
   absl::FPrintF(stderr, "store_compare: %s\n", status.message());
   return 1;
