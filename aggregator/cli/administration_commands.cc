@@ -127,6 +127,13 @@ void AddPkiCommands(CLI::App& app, Arguments& arguments) {
   CLI::App* pki =
       app.add_subcommand("pki", "Create the certificates for mutual TLS");
   pki->require_subcommand(1);
+  pki->footer(
+      "Examples:\n"
+      "  fleetperf pki init\n"
+      "  fleetperf pki issue aggregator aggregator.example localhost "
+      "127.0.0.1\n"
+      "  fleetperf pki issue agent web-1\n"
+      "Run a command with --help to see its flags and examples.");
   CLI::App* init =
       AddCommand(*pki, arguments, "init", "Create a certificate authority",
                  "  fleetperf pki init --directory pki\n",
