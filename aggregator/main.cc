@@ -15,6 +15,7 @@
 #include "base/config_reload.h"
 #include "base/daemon.h"
 #include "base/logging.h"
+#include "base/os.h"
 #include "base/rpc_log.h"
 #include "base/service_notifier.h"
 #include "base/status_macros.h"
@@ -37,6 +38,7 @@ void Reload(const std::string& config_path, aggregator::Aggregator* running,
 }
 
 absl::Status Run(const std::string& config_path, StopSignal& stop) {
+  ShareHeaps();
   stop.AcceptReload();
   ASSIGN_OR_RETURN(const aggregator::Config config,
                    aggregator::LoadConfig(config_path));

@@ -24,6 +24,12 @@ std::string DefaultStateDirectory();
 // Raises the limit of open files as far as the system allows, and returns it.
 size_t RaiseOpenFileLimit();
 
+// Makes all threads allocate from a few heaps, so that memory freed by one
+// thread serves others. glibc's default is a heap for each thread, up to eight
+// for each processor. No effect on Windows, where all threads share a heap.
+// Must be called before the process starts threads.
+void ShareHeaps();
+
 // Makes the files and directories that the process creates from now on
 // accessible to their owner only. No effect on Windows, where they have the
 // access list of their folder.

@@ -44,6 +44,8 @@ std::string DefaultStateDirectory() { return "state"; }
 // Windows has no limit of handles that a process could raise.
 size_t RaiseOpenFileLimit() { return SIZE_MAX; }
 
+void ShareHeaps() {}
+
 void KeepFilesPrivate() {}
 
 bool StandardErrorIsTerminal() {
