@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "aggregator/export/write_request.h"
 #include "tests/bench/machine_workload.h"
 
 namespace fleetperf::bench {
@@ -31,13 +32,14 @@ class RemoteWriter {
 
  private:
   struct Series {
-    std::string labels;  // serialized labels of a TimeSeries
+    std::string labels;  // encoded
     bool is_real = false;
-    std::string samples;  // serialized samples of the current request
+    std::vector<aggregator::ExportSample> samples;  // of the current request
   };
 
   std::unique_ptr<MachineWorkload> machine_;
   std::vector<Series> series_;  // by counterset, instance and counter
+  aggregator::WriteRequestBuilder request_;
   uint64_t samples_ = 0;
 };
 

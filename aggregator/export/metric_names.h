@@ -1,0 +1,45 @@
+// Names and labels of series for Prometheus and systems with its data model.
+// docs/reference/prometheus-names.md gives the rules, with examples.
+
+#ifndef FLEETPERF_AGGREGATOR_EXPORT_METRIC_NAMES_H_
+#define FLEETPERF_AGGREGATOR_EXPORT_METRIC_NAMES_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "aggregator/samples/labels.h"
+#include "perflib/registration.h"
+
+namespace fleetperf::aggregator {
+
+struct Metric {
+  // "fleetperf_memory_available_bytes"; empty for counters that never have a
+  // value, such as bases.
+  std::string name;
+  // Converts a value in the counter's unit (UnitOf) to that of the name.
+  double factor = 1;
+};
+
+// Returns the metric of each counter of a counterset, in the order of the
+// registration. Names follow from the registration alone, match
+// [a-z_][a-z0-9_]* whatever the counterset's text, and differ within it.
+std::vector<Metric> MetricsOf(
+    const perflib::CountersetRegistration& counterset);
+
+// Returns the labels that all series of a machine have: its name, and its own
+// labels under names that are valid and not reserved. All texts are UTF-8.
+Labels MachineLabels(absl::string_view machine, const Labels& own);
+
+// Returns all labels of a series, the metric's name among them.
+// `machine_labels` comes from MachineLabels. `instance` is std::nullopt in a
+// counterset without instances; `index` is the number of the instance among
+// those with its name, as in paths.
+Labels SeriesLabels(const Labels& machine_labels, const Metric& metric,
+                    std::optional<absl::string_view> instance, uint32_t index);
+
+}  // namespace fleetperf::aggregator
+
+#endif  // FLEETPERF_AGGREGATOR_EXPORT_METRIC_NAMES_H_

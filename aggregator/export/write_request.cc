@@ -1,0 +1,98 @@
+#include "aggregator/export/write_request.h"
+
+#include <snappy.h>
+
+#include <bit>
+#include <cstring>
+
+namespace fleetperf::aggregator {
+namespace {
+
+// Messages are serialized by hand, because protobuf would make an object of
+// each sample. Tags are from
+//   message WriteRequest { repeated TimeSeries timeseries = 1; }
+//   message TimeSeries { repeated Label labels = 1;
+//                        repeated Sample samples = 2; }
+//   message Label { string name = 1; string value = 2; }
+//   message Sample { double value = 1; int64 timestamp = 2; }
+constexpr char kTimeSeries = 0x0A, kLabel = 0x0A, kSample = 0x12;
+constexpr char kLabelName = 0x0A, kLabelValue = 0x12;
+constexpr char kSampleValue = 0x09, kSampleTimestamp = 0x10;
+
+size_t VarintSize(uint64_t number) {
+  return number == 0 ? 1 : (std::bit_width(number) + size_t{6}) / 7;
+}
+
+void AppendVarint(uint64_t number, std::string* out) {
+  for (; number >= 0x80; number >>= 7) {
+    out->push_back(static_cast<char>(number | 0x80));
+  }
+  out->push_back(static_cast<char>(number));
+}
+
+void AppendBytes(char tag, absl::string_view bytes, std::string* out) {
+  out->push_back(tag);
+  AppendVarint(bytes.size(), out);
+  out->append(bytes.data(), bytes.size());
+}
+
+// Negative times take ten bytes, as protobuf's int64 does.
+uint64_t Timestamp(const ExportSample& sample) {
+  return static_cast<uint64_t>(sample.unix_millis);
+}
+
+// The size of a Sample, which is less than 128.
+size_t SampleSize(const ExportSample& sample) {
+  return 1 + sizeof sample.value + 1 + VarintSize(Timestamp(sample));
+}
+
+void AppendSample(const ExportSample& sample, std::string* out) {
+  out->push_back(kSample);
+  out->push_back(static_cast<char>(SampleSize(sample)));
+  out->push_back(kSampleValue);
+  char value[sizeof sample.value];
+  static_assert(std::endian::native == std::endian::little);
+  std::memcpy(value, &sample.value, sizeof value);
+  out->append(value, sizeof value);
+  out->push_back(kSampleTimestamp);
+  AppendVarint(Timestamp(sample), out);
+}
+
+}  // namespace
+
+double StaleMarker() { return std::bit_cast<double>(0x7FF0000000000002); }
+
+std::string EncodeLabels(const Labels& labels) {
+  std::string encoded;
+  // A map has the order that the protocol asks for: that of the names' bytes.
+  for (const auto& [name, value] : labels) {
+    if (value.empty()) continue;
+    std::string label;
+    AppendBytes(kLabelName, name, &label);
+    AppendBytes(kLabelValue, value, &label);
+    AppendBytes(kLabel, label, &encoded);
+  }
+  return encoded;
+}
+
+void WriteRequestBuilder::Add(absl::string_view encoded_labels,
+                              absl::Span<const ExportSample> samples) {
+  if (samples.empty()) return;
+  size_t size = encoded_labels.size();
+  for (const ExportSample& sample : samples) size += 2 + SampleSize(sample);
+  request_.push_back(kTimeSeries);
+  AppendVarint(size, &request_);
+  request_.append(encoded_labels.data(), encoded_labels.size());
+  for (const ExportSample& sample : samples) AppendSample(sample, &request_);
+  samples_ += samples.size();
+}
+
+std::string WriteRequestBuilder::Take() {
+  std::string body;
+  snappy::Compress(request_.data(), request_.size(), &body);
+  request_.clear();
+  samples_ = 0;
+  return body;
+}
+
+}  // namespace fleetperf::aggregator
