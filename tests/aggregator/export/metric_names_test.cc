@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <regex>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -90,6 +92,24 @@ std::vector<perflib::CountersetRegistration> LinuxCountersets() {
   return countersets;
 }
 
+// Returns fleetperf's own countersets. The page has no types, but the units are
+// in the names.
+std::vector<perflib::CountersetRegistration> OwnCountersets() {
+  std::vector<perflib::CountersetRegistration> countersets;
+  for (const auto& row : RowsOf("counters.md", "fleetperf A")) {
+    auto& counterset = countersets.emplace_back(Counterset(row[0], {}));
+    for (size_t cell = 1; cell < row.size(); ++cell) {
+      for (const absl::string_view name : absl::StrSplit(row[cell], ", ")) {
+        counterset.counters.push_back(
+            {.counter_id = static_cast<uint32_t>(counterset.counters.size()),
+             .type = kRaw,
+             .name = std::string(name)});
+      }
+    }
+  }
+  return countersets;
+}
+
 TEST(MetricsOf, DiffersForAllCountersOnLinux) {
   const std::regex valid("fleetperf(_[a-z0-9]+)+");
   std::map<std::string, std::string> paths;  // by the metric's name
@@ -105,6 +125,32 @@ TEST(MetricsOf, DiffersForAllCountersOnLinux) {
     }
   }
   EXPECT_GT(paths.size(), 400u);
+}
+
+// Every metric that the dashboard, the rules and their tests name exists.
+TEST(MetricsOf, YieldsTheNamesInDashboardAndRules) {
+  std::set<std::string> known;
+  for (const auto& countersets : {LinuxCountersets(), OwnCountersets()}) {
+    for (const auto& counterset : countersets) {
+      for (const Metric& metric : MetricsOf(counterset)) {
+        known.insert(metric.name);
+      }
+    }
+  }
+  const std::regex name("fleetperf_[a-z0-9_]+");
+  for (const char* path :
+       {"deploy/grafana/fleetperf.json", "deploy/prometheus/rules.yaml",
+        "docs/tasks/export.md", "tests/prometheus/rules_test.yaml"}) {
+    std::ifstream file(std::string(FLEETPERF_ROOT "/") + path);
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    size_t count = 0;
+    for (std::sregex_iterator match(text.begin(), text.end(), name), end;
+         match != end; ++match, ++count) {
+      EXPECT_TRUE(known.contains(match->str()))
+          << path << " names " << match->str();
+    }
+    EXPECT_GT(count, 0u) << path;
+  }
 }
 
 TEST(MetricsOf, TellsCountersOfOneNameApart) {
