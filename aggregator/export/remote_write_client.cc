@@ -44,6 +44,9 @@ absl::string_view Advice(CURLcode code) {
     case CURLE_PEER_FAILED_VERIFICATION:
       return "; let tls.authority name the authority of the engine's "
              "certificate";
+    case CURLE_SSL_CACERT_BADFILE:
+      return "; let tls.authority name a file, or install the package "
+             "ca-certificates";
     case CURLE_OPERATION_TIMEDOUT:
       return "; check the engine's load, or set a longer timeout";
     case CURLE_COULDNT_RESOLVE_HOST:

@@ -71,6 +71,8 @@ fleetperf_daemon_package(aggregator
 "stores performance counters of a fleet of machines
 The aggregator receives the performance counters that agents on Linux and
 Windows collect, stores them, and answers queries and subscriptions.")
+# The authorities of engines, for the export.
+set(CPACK_DEBIAN_AGGREGATOR_PACKAGE_RECOMMENDS ca-certificates)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/deploy/export ${CMAKE_SOURCE_DIR}/deploy/grafana ${CMAKE_SOURCE_DIR}/deploy/prometheus
   DESTINATION share/doc/fleetperf-aggregator/examples COMPONENT aggregator EXCLUDE_FROM_ALL)
 
