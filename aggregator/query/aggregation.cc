@@ -1,6 +1,7 @@
 #include "aggregator/query/aggregation.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -193,6 +194,30 @@ v1::Series GroupedSeries::Describe(const v1::Series& series,
   return group;
 }
 
+void GroupedSeries::AddWindows(const std::vector<Point>& points,
+                               std::vector<Window>* windows) {
+  // Nearly always, the group has all windows of the series.
+  auto known = windows->begin();
+  const auto is_known = [&](const Point& point) {
+    while (known != windows->end() && known->time < point.time) ++known;
+    return known != windows->end() && known->time == point.time;
+  };
+  if (std::all_of(points.begin(), points.end(), is_known)) return;
+  std::vector<Window> merged;
+  merged.reserve(windows->size() + points.size());
+  known = windows->begin();
+  for (const Point& point : points) {
+    while (known != windows->end() && known->time <= point.time) {
+      merged.push_back(std::move(*known++));
+    }
+    if (merged.empty() || merged.back().time != point.time) {
+      merged.push_back({.time = point.time});
+    }
+  }
+  std::move(known, windows->end(), std::back_inserter(merged));
+  *windows = std::move(merged);
+}
+
 void GroupedSeries::Add(const FoundSeries& found, const Labels& labels,
                         const SeriesResult& result, bool has_windows) {
   const auto [entry, is_new] =
@@ -206,20 +231,21 @@ void GroupedSeries::Add(const FoundSeries& found, const Labels& labels,
     state.series = Describe(result.series, labels);
     if (state.function == AggregateFunction::kCount) state.series.clear_unit();
   }
+  const size_t windows = state.windows.size();
+  if (has_windows) {
+    AddWindows(result.points, &state.windows);
+  } else if (windows == 0 && !result.points.empty()) {
+    // A series has one point, at its machine's own time.
+    state.windows.push_back({.time = absl::InfinitePast()});
+  }
+  held_ += state.windows.size() - windows;
   auto window = state.windows.begin();
   for (const Point& point : result.points) {
-    // Without windows, a series has one point, at its machine's own time.
-    const absl::Time key = has_windows ? point.time : absl::InfinitePast();
-    // Usually the window after that of the last point.
-    while (window != state.windows.end() && window->first < key) ++window;
-    if (window == state.windows.end() || window->first != key) {
-      window = state.windows.try_emplace(window, key);
-    } else {
-      held_ -= window->second.held();
-    }
-    window->second.Add(found.formula, state.function, point.value,
+    while (has_windows && window->time < point.time) ++window;
+    held_ -= window->values.held();
+    window->values.Add(found.formula, state.function, point.value,
                        WeightOf(result, point.value));
-    held_ += window->second.held();
+    held_ += window->values.held();
     state.newest = std::max(state.newest, point.time);
     state.ends_partially |= point.is_partial;
   }
@@ -242,10 +268,10 @@ absl::StatusOr<std::vector<SeriesResult>> GroupedSeries::Take(
     group.series = std::move(state.series);
     group.total = state.total.Finish(state.function);
     if (state.all_stopped) group.stopped = state.stopped;
-    for (const auto& [time, window] : state.windows) {
-      RETURN_IF_ERROR(meter->Work(window.held()));
+    for (const auto& [time, values] : state.windows) {
+      RETURN_IF_ERROR(meter->Work(values.held()));
       group.points.push_back({state.has_windows ? time : state.newest,
-                              window.Finish(state.function),
+                              values.Finish(state.function),
                               state.ends_partially && time == state.newest});
     }
   }

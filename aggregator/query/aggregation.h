@@ -113,10 +113,14 @@ class GroupedSeries {
   // Counterset, counter or unit, type, and the properties that separate groups.
   using Key = std::tuple<std::string, std::string, uint32_t, std::string,
                          std::vector<std::string>, std::string>;
+  struct Window {
+    absl::Time time;
+    AggregatedWindow values;
+  };
   struct State {
     v1::Series series;
     AggregateFunction function;
-    std::map<absl::Time, AggregatedWindow> windows;
+    std::vector<Window> windows;  // by time
     AggregatedWindow total;
     absl::Time newest = absl::InfinitePast();
     bool has_windows = false;
@@ -126,6 +130,9 @@ class GroupedSeries {
     bool ends_partially = false;  // the newest window is partial
   };
 
+  // Adds windows at the times of the points, which are in order.
+  static void AddWindows(const std::vector<Point>& points,
+                         std::vector<Window>* windows);
   Key KeyOf(const v1::Series& series, const Labels& labels) const;
   // Returns the instance of the group of `series`, if instances separate
   // groups.
