@@ -33,6 +33,23 @@ void Explain(absl::Time start, absl::Time end, const std::vector<Loss>& losses,
   }
 }
 
+// Calls `use` with each stretch that has ticks of the run, and with the first
+// and the end of these ticks.
+template <typename Use>
+void ForEachStretch(const SeriesRun& run, const std::vector<Stretch>& stretches,
+                    const Use& use) {
+  const uint32_t begin = run.first_tick();
+  const uint32_t end = begin + run.ticks();
+  auto stretch = std::partition_point(
+      stretches.begin(), stretches.end(),
+      [&](const Stretch& one) { return one.last < begin; });
+  for (; stretch != stretches.end() && stretch->first < end; ++stretch) {
+    if (stretch->is_behind) continue;
+    use(*stretch, std::max(stretch->first, begin) - begin,
+        std::min(stretch->last + 1, end) - begin);
+  }
+}
+
 }  // namespace
 
 RangeEvaluator::RangeEvaluator(const CounterFormula& formula,
@@ -58,49 +75,25 @@ void RangeEvaluator::Add(const SeriesRun& run, const TickIntervals& intervals) {
   newest_life_ = run.life();
   if (run.is_thinned()) return AddThinned(run, ticks);
   const bool per_sample = AsksForSamples(run.interval(), /*is_thinned=*/false);
-  const uint32_t begin = run.first_tick();
-  const uint32_t end = begin + run.ticks();
-  const std::optional<absl::Span<const uint64_t>> values = run.Values();
-  const bool is_raw = formula_.formula == perflib::Formula::kRaw;
-  // Values of the counter for M may be missing between the ends of a stretch.
-  const bool is_growth = formula_.uses_two_samples() &&
-                         over_ == Over::kFormula && !NeedsMulti(formula_);
-  const bool together =
-      values.has_value() &&
-      ((is_raw && !per_sample) ||
-       (is_growth && IsRising(*values) && run.Denominators().has_value() &&
-        IsRising(*run.Denominators())));
-  if (!together) return AddEach(run, ticks, 0, run.ticks());
-  auto stretch = std::partition_point(
-      stretches.begin(), stretches.end(),
-      [&](const Stretch& one) { return one.last < begin; });
   if (windows_.capacity() == 0 && !per_sample) {
-    windows_.reserve(std::min<size_t>(
-        {run.ticks(), static_cast<size_t>(stretches.end() - stretch),
-         static_cast<size_t>(windows_of_grid_)}));
+    windows_.reserve(std::min<size_t>({run.ticks(), stretches.size(),
+                                       static_cast<size_t>(windows_of_grid_)}));
   }
-  for (; stretch != stretches.end() && stretch->first < end; ++stretch) {
-    if (stretch->is_behind) continue;
-    uint32_t first = std::max(stretch->first, begin) - begin;
-    const uint32_t stretch_end = std::min(stretch->last + 1, end) - begin;
-    if (is_raw) {
-      AddRaw(run, ticks, *values, *stretch, first, stretch_end);
-      continue;
-    }
-    // The first tick of a run or stretch depends on the tick before it.
-    if (first == 0 || !stretch->link.has_value()) {
-      AddEach(run, ticks, first, first + 1);
-      ++first;
-    }
-    while (first < stretch_end) {
-      // Samples are added one by one if each yields a point.
-      const uint32_t next = per_sample ? first + 1 : stretch_end;
-      if (!AddGrown(run, ticks, *stretch, first, next)) {
-        AddEach(run, ticks, first, next);
-      }
-      first = next;
-    }
+  // Values of the counter for M may be missing between the ends of a stretch.
+  if (formula_.uses_two_samples() && over_ == Over::kFormula &&
+      !NeedsMulti(formula_)) {
+    const std::optional<RunGrowth> growth = RunGrowth::Of(formula_, run);
+    if (growth.has_value()) return AddRising(run, intervals, *growth);
   }
+  const std::optional<absl::Span<const uint64_t>> values = run.Values();
+  if (formula_.formula != perflib::Formula::kRaw || per_sample ||
+      !values.has_value()) {
+    return AddEach(run, ticks, 0, run.ticks());
+  }
+  ForEachStretch(run, stretches,
+                 [&](const Stretch& stretch, uint32_t first, uint32_t end) {
+                   AddRaw(run, ticks, *values, stretch, first, end);
+                 });
 }
 
 // The first sample of a born instance ends a piece that grew from 0, unless the
@@ -178,41 +171,87 @@ void RangeEvaluator::AddSample(const RawSample& sample, absl::Duration interval,
   NoteNewest(sample, interval, &window);
 }
 
-bool RangeEvaluator::AddGrown(const SeriesRun& run, const FrameTicks& ticks,
-                              const Stretch& stretch, uint32_t first,
-                              uint32_t end) {
-  const RawSample newest = run.Sample(end - 1);
-  const GrowthOrStatus growth = GrowthBetween(formula_, *last_, newest);
-  if (growth.status != ValueStatus::kOk) return false;
-  const WindowAccumulator::Pieces pieces = {
-      .growth = growth.growth,
-      .count = run.SamplesIn(first, end),
-      .start = TimeOf(*last_),
-      .length = ClockLength(last_->clocks, newest.clocks),
-      .longest = LongestPiece(run, stretch, first, end)};
-  const perflib::Clocks before = last_->clocks;
-  last_ = newest;
-  last_number_ = ticks.NumberOf(run.first_tick() + end - 1);
-  interval_ = run.interval();
-  collection_interval_ = interval_;
+void RangeEvaluator::AddRising(const SeriesRun& run,
+                               const TickIntervals& intervals,
+                               const RunGrowth& growth) {
+  const FrameTicks& ticks = intervals.ticks();
+  const bool per_sample = AsksForSamples(run.interval(), /*is_thinned=*/false);
+  Grown grown;
+  const auto add_each = [&](uint32_t first, uint32_t end) {
+    AddToTotal(run, ticks, &grown);
+    AddEach(run, ticks, first, end);
+  };
+  ForEachStretch(run, intervals.stretches(),
+                 [&](const Stretch& stretch, uint32_t first, uint32_t end) {
+                   // The first tick of a run or stretch depends on the tick
+                   // before it.
+                   if (first == 0 || !stretch.link.has_value()) {
+                     add_each(first, first + 1);
+                     ++first;
+                   }
+                   while (first < end) {
+                     // Samples are added one by one if each yields a point.
+                     const uint32_t next = per_sample ? first + 1 : end;
+                     if (!AddGrown(run, stretch, growth, first, next, &grown)) {
+                       add_each(first, next);
+                     }
+                     first = next;
+                   }
+                 });
+  AddToTotal(run, ticks, &grown);
+}
+
+bool RangeEvaluator::AddGrown(const SeriesRun& run, const Stretch& stretch,
+                              const RunGrowth& growth, uint32_t first,
+                              uint32_t end, Grown* grown) {
+  const std::optional<Growth> of_ticks = growth.Between(first - 1, end - 1);
+  if (!of_ticks.has_value()) return false;
+  grown->end = end;
   if (stretch.is_before) return true;
-  samples_ += pieces.count;
-  total_.AddPieces(formula_, pieces);
+  const perflib::Clocks& before = run.clocks(first - 1);
+  const perflib::Clocks& newest = run.clocks(end - 1);
+  const WindowAccumulator::Pieces pieces = {
+      .growth = *of_ticks,
+      .count = run.SamplesIn(first, end),
+      .start = perflib::TimeOf(before),
+      .length = ClockLength(before, newest),
+      .longest = LongestPiece(run, stretch, first, end)};
   TimeThere there;
   there.Add(absl::ToInt64Nanoseconds(pieces.length), /*is_sound=*/true);
-  Keep(before, newest.clocks, /*is_sound=*/true);
-  total_there_.Add(there);
+  Keep(before, newest, /*is_sound=*/true);
+  WindowAccumulator::Pieces& total = grown->pieces;
+  if (total.count == 0) total.start = pieces.start;
+  AddGrowth(formula_, pieces.growth, &total.growth);
+  total.count += pieces.count;
+  total.length += pieces.length;
+  total.longest = std::max(total.longest, pieces.longest);
+  grown->there.Add(there);
   if (AsksForSamples(run.interval(), /*is_thinned=*/false)) {
     is_per_sample_ = true;
     AddThereOfPoint(stretch.window, there);
-    points_.push_back(
-        {TimeOf(newest), {.result = CalculateGrowth(formula_, growth.growth)}});
+    points_.push_back({perflib::TimeOf(newest),
+                       {.result = CalculateGrowth(formula_, *of_ticks)}});
   } else {
     Window& window = WindowAt(stretch.window);
     window.accumulator.AddPieces(formula_, pieces);
     window.there.Add(there);
   }
   return true;
+}
+
+void RangeEvaluator::AddToTotal(const SeriesRun& run, const FrameTicks& ticks,
+                                Grown* grown) {
+  if (grown->end == 0) return;
+  last_ = run.Sample(grown->end - 1);
+  last_number_ = ticks.NumberOf(run.first_tick() + grown->end - 1);
+  interval_ = run.interval();
+  collection_interval_ = interval_;
+  if (grown->pieces.count > 0) {
+    samples_ += grown->pieces.count;
+    total_.AddPieces(formula_, grown->pieces);
+    total_there_.Add(grown->there);
+  }
+  *grown = {};
 }
 
 void RangeEvaluator::AddRaw(const SeriesRun& run, const FrameTicks& ticks,

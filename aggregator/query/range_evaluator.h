@@ -22,6 +22,8 @@
 
 namespace fleetperf::aggregator {
 
+class RunGrowth;
+
 struct Point {
   absl::Time time;  // the end of the window
   WindowValue value;
@@ -143,10 +145,22 @@ class RangeEvaluator {
   // Ends points of samples: the next samples belong to windows.
   void BeginWindows(std::optional<absl::Time> last, absl::Time time);
 
-  // Adds the ticks of a stretch together, for formulas that use two samples.
-  // The last sample before them is last_. Returns false if they are not sound.
-  bool AddGrown(const SeriesRun& run, const FrameTicks& ticks,
-                const Stretch& stretch, uint32_t first, uint32_t end);
+  // What stretches of a run add up to that are not in the totals yet. None of
+  // its ticks follows the last one of these.
+  struct Grown {
+    uint32_t end = 0;  // after the last tick
+    WindowAccumulator::Pieces pieces;
+    TimeThere there;
+  };
+  // Adds the ticks of a run, for formulas that use two samples.
+  void AddRising(const SeriesRun& run, const TickIntervals& intervals,
+                 const RunGrowth& growth);
+  // Adds the ticks of a stretch together, which neither begin the run nor
+  // follow a break. Returns false if there is no growth.
+  bool AddGrown(const SeriesRun& run, const Stretch& stretch,
+                const RunGrowth& growth, uint32_t first, uint32_t end,
+                Grown* grown);
+  void AddToTotal(const SeriesRun& run, const FrameTicks& ticks, Grown* grown);
   // Adds the ticks of a stretch together, for raw values.
   void AddRaw(const SeriesRun& run, const FrameTicks& ticks,
               absl::Span<const uint64_t> values, const Stretch& stretch,

@@ -17,8 +17,28 @@
 
 namespace fleetperf::aggregator {
 
-// Whether the values never decrease.
-bool IsRising(absl::Span<const uint64_t> values);
+// The growth between ticks of a run whose values never decrease, for formulas
+// that use two samples and not M. The run must outlive the object.
+class RunGrowth {
+ public:
+  // Returns std::nullopt if a value is missing or decreases.
+  static std::optional<RunGrowth> Of(const CounterFormula& formula,
+                                     const SeriesRun& run);
+
+  // Returns what GrowthBetween does for the samples of two ticks, if the clocks
+  // have no break between them. std::nullopt if there is no growth.
+  std::optional<Growth> Between(uint32_t older, uint32_t newer) const;
+
+ private:
+  RunGrowth(const CounterFormula& formula, const SeriesRun& run)
+      : formula_(formula), run_(run) {}
+
+  const CounterFormula& formula_;
+  const SeriesRun& run_;
+  // A single value if all are equal.
+  absl::Span<const uint64_t> values_;
+  absl::Span<const uint64_t> denominators_;
+};
 
 // Returns the longest of the pieces that end in the run's ticks in the stretch.
 absl::Duration LongestPiece(const SeriesRun& run, const Stretch& stretch,
